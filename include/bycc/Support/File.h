@@ -1,0 +1,67 @@
+// Files: whole reads with limits, read-only mappings, and outputs that appear
+// all at once or not at all.
+#pragma once
+
+#include "bycc/Support/Error.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bycc {
+
+// Bytes that stay put and alive: a mapped file or a heap block. Shared by
+// counting; never changed after it is made.
+class Storage {
+public:
+  virtual ~Storage() = default;
+  const uint8_t *data() const { return data_; }
+  uint64_t size() const { return size_; }
+  // False when the file behind a watched mapping has become shorter, so that
+  // reading its end would fault.
+  virtual bool isWhole() const { return true; }
+  static std::shared_ptr<const Storage> copyOf(const void *data, uint64_t size);
+  static std::shared_ptr<const Storage> own(std::vector<uint8_t> bytes);
+
+protected:
+  const uint8_t *data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+// Maps a regular file read-only. Directories, FIFOs and devices are Status::Io.
+// `watch` keeps the file open for isWhole().
+Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool watch = false);
+// Reads a regular file ("-": standard input) of at most `limit` bytes (Status::Limit).
+Expected<std::string> readFile(const std::string &path, uint64_t limit = uint64_t{2} << 30);
+// Opens `relative` below `folder` for mapping. Absolute paths, "..", symlinks on
+// the way, hard links, devices and names with NUL are Status::Input.
+Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
+                                                      const std::string &relative);
+
+// A set of files that replace their targets together: each is written to a
+// temporary beside its target, then all are synced and renamed. Dropped without
+// commit(), or killed by SIGINT/SIGTERM, it leaves nothing.
+class OutputSet {
+public:
+  OutputSet();
+  OutputSet(const OutputSet &) = delete;
+  OutputSet &operator=(const OutputSet &) = delete;
+  ~OutputSet();
+  Expected<> add(const std::string &path, std::string_view bytes);
+  // For large files: several pieces in order.
+  Expected<> add(const std::string &path, const std::vector<std::string_view> &pieces);
+  Expected<> commit();
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// True when both name the same existing file.
+bool isSameFile(const std::string &a, const std::string &b);
+// Folder of the running program, without a trailing slash.
+std::string programFolder();
+
+} // namespace bycc

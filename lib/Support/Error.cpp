@@ -1,0 +1,95 @@
+// Statuses and the text of diagnostics as cli.md spells them. Text from files is
+// made safe here once more, so that a message that was built without care
+// cannot drive a terminal.
+#include "bycc/Support/Error.h"
+
+#include "bycc/Support/Text.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace bycc {
+
+std::string_view name(Status status) {
+  switch (status) {
+  case Status::Input: return "INPUT";
+  case Status::Unsup: return "UNSUP";
+  case Status::Limit: return "LIMIT";
+  case Status::Io: return "IO";
+  case Status::CodeGen: return "CODEGEN";
+  case Status::Load: return "LOAD";
+  case Status::Arg: return "ARG";
+  case Status::Usage: return "USAGE";
+  case Status::Policy: return "POLICY";
+  case Status::Differs: return "DIFFERS";
+  case Status::Internal: return "INTERNAL";
+  }
+  return "INTERNAL";
+}
+
+int exitCode(Status status) {
+  switch (status) {
+  case Status::Usage: return 2;
+  case Status::Policy: return 3;
+  case Status::Differs: return 4;
+  case Status::Internal: return 70;
+  default: return 1;
+  }
+}
+
+// `text` line by line through escaped(): line ends and tabs stay.
+static std::string safeText(std::string_view text, size_t maxBytes) {
+  std::string out;
+  size_t begin = 0;
+  while (begin < text.size() && out.size() < maxBytes) {
+    size_t end = text.find_first_of("\n\t", begin);
+    if (end == std::string_view::npos)
+      end = text.size();
+    out += escaped(text.substr(begin, end - begin), maxBytes - out.size());
+    if (end < text.size())
+      out += text[end];
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string Diagnostic::str() const {
+  constexpr size_t maxBytes = 4096, maxMessage = 2048;
+  std::string out = location.str();
+  if (!out.empty())
+    out += ": ";
+  out += "error[" + std::string(name(status)) + "]: " + safeText(message, maxMessage) + "\n";
+  auto append = [&](const std::string &text) {
+    if (out.size() + text.size() + 1 > maxBytes)
+      return;
+    out += text;
+    if (out.back() != '\n')
+      out += '\n';
+  };
+  if (!excerpt.empty())
+    append(safeText(excerpt, 1024));
+  for (const Note &note : notes) {
+    std::string place = note.location.str();
+    append((place.empty() ? "" : place + ": ") + "note: " + safeText(note.text, 1024));
+  }
+  return out;
+}
+
+std::string Error::str() const {
+  std::string out;
+  for (const Diagnostic &diagnostic : list_)
+    out += diagnostic.str();
+  return out;
+}
+
+void internalError(const char *file, int line, const char *condition, const std::string &text) {
+  std::fprintf(stderr,
+               "error[INTERNAL]: %s (%s:%d: %s)\n"
+               "note: this is a fault of bycc; please report it with the command line, the input "
+               "and the output of --version\n",
+               text.c_str(), file, line, condition);
+  std::fflush(stderr);
+  std::_Exit(exitCode(Status::Internal));
+}
+
+} // namespace bycc

@@ -1,0 +1,224 @@
+// Reading files that may be hostile: nothing but regular files is opened for
+// reading, sizes come from the opened descriptor, contained files are reached
+// step by step without following a link.
+#include "bycc/Support/File.h"
+
+#include "bycc/Support/Text.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace bycc {
+namespace {
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ > 0)
+      ::close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+private:
+  int fd_;
+};
+
+Error ioError(const std::string &path, const char *what, int code = errno) {
+  return error(Status::Io, {path}) << what << ": " << std::strerror(code);
+}
+
+class MappedFile : public Storage {
+public:
+  MappedFile(void *memory, uint64_t size, Descriptor watched) : watched_(std::move(watched)) {
+    data_ = static_cast<const uint8_t *>(memory);
+    size_ = size;
+  }
+  ~MappedFile() override {
+    if (size_ > 0)
+      ::munmap(const_cast<uint8_t *>(data_), size_);
+  }
+  bool isWhole() const override {
+    struct stat info;
+    return !watched_ || (::fstat(watched_.get(), &info) == 0 &&
+                         static_cast<uint64_t>(info.st_size) >= size_);
+  }
+
+private:
+  Descriptor watched_;
+};
+
+class HeapBytes : public Storage {
+public:
+  explicit HeapBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {
+    data_ = bytes_.data();
+    size_ = bytes_.size();
+  }
+
+private:
+  std::vector<uint8_t> bytes_;
+};
+
+Expected<struct stat> regularFile(int fd, const std::string &path) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0)
+    return ioError(path, "cannot look at the file");
+  if (!S_ISREG(info.st_mode))
+    return error(Status::Io, {path})
+           << (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
+  return info;
+}
+
+Expected<Descriptor> openForReading(const std::string &path) {
+  if (path.find('\0') != std::string::npos)
+    return error(Status::Io, {path}) << "file name with a NUL character";
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd)
+    return ioError(path, "cannot open the file");
+  return fd;
+}
+
+Expected<std::shared_ptr<const Storage>> mapDescriptor(Descriptor fd, uint64_t size,
+                                                       const std::string &path, bool watch) {
+  static const uint8_t nothing[1] = {};
+  if (size == 0)
+    return std::shared_ptr<const Storage>(
+        std::make_shared<MappedFile>(const_cast<uint8_t *>(nothing), 0, Descriptor()));
+  if (size > SIZE_MAX)
+    return error(Status::Limit, {path}) << "the file is too large to map";
+  void *memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (memory == MAP_FAILED)
+    return ioError(path, "cannot map the file");
+  return std::shared_ptr<const Storage>(
+      std::make_shared<MappedFile>(memory, size, watch ? std::move(fd) : Descriptor()));
+}
+
+// Appends up to `limit` + 1 bytes, so that the caller sees when there are more.
+Expected<> readAll(int fd, const std::string &path, uint64_t limit, std::string &text) {
+  char buffer[1 << 16];
+  while (text.size() <= limit) {
+    ssize_t count = ::read(fd, buffer, sizeof buffer);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return ioError(path, "cannot read");
+    if (count == 0)
+      return {};
+    text.append(buffer, count);
+  }
+  return error(Status::Limit, {path}) << "more than " << limit << " bytes";
+}
+
+Expected<> checkContainedName(const std::string &folder, const std::string &relative) {
+  auto refuse = [&](const char *why) {
+    return error(Status::Input, {folder})
+           << "external file name '" << escaped(relative) << "' " << why;
+  };
+  if (relative.empty())
+    return refuse("is empty");
+  if (relative.find('\0') != std::string::npos)
+    return refuse("has a NUL character in it");
+  if (relative[0] == '/')
+    return refuse("is absolute");
+  for (const std::string &part : split(relative, '/'))
+    if (part == "..")
+      return refuse("has '..' in it");
+  return {};
+}
+
+} // namespace
+
+std::shared_ptr<const Storage> Storage::copyOf(const void *data, uint64_t size) {
+  auto *bytes = static_cast<const uint8_t *>(data);
+  return own(std::vector<uint8_t>(bytes, bytes + size));
+}
+
+std::shared_ptr<const Storage> Storage::own(std::vector<uint8_t> bytes) {
+  return std::make_shared<HeapBytes>(std::move(bytes));
+}
+
+Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool watch) {
+  Descriptor fd = BYCC_TRY(openForReading(path));
+  struct stat info = BYCC_TRY(regularFile(fd.get(), path));
+  return mapDescriptor(std::move(fd), info.st_size, path, watch);
+}
+
+Expected<std::string> readFile(const std::string &path, uint64_t limit) {
+  std::string text;
+  if (path == "-") {
+    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>", limit, text));
+    return text;
+  }
+  Descriptor fd = BYCC_TRY(openForReading(path));
+  struct stat info = BYCC_TRY(regularFile(fd.get(), path));
+  uint64_t size = info.st_size;
+  if (size > limit)
+    return error(Status::Limit, {path}) << size << " bytes, at most " << limit << " are read";
+  text.reserve(size);
+  BYCC_TRY(readAll(fd.get(), path, limit, text));
+  if (text.size() < size)
+    return error(Status::Io, {path}) << "the file got shorter while it was read";
+  return text;
+}
+
+Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
+                                                      const std::string &relative) {
+  BYCC_TRY(checkContainedName(folder, relative));
+  std::string path = folder + "/" + relative;
+  Descriptor at(::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!at)
+    return ioError(folder, "cannot open the folder");
+  std::vector<std::string> steps;
+  for (std::string &step : split(relative, '/'))
+    if (!step.empty() && step != ".")
+      steps.push_back(std::move(step));
+  if (steps.empty())
+    return error(Status::Input, {path}) << "external file is not a regular file";
+  for (size_t i = 0; i < steps.size(); ++i) {
+    bool isLast = i + 1 == steps.size();
+    struct stat info;
+    if (::fstatat(at.get(), steps[i].c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return ioError(path, "cannot open the external file");
+    if (S_ISLNK(info.st_mode))
+      return error(Status::Input, {path}) << "external file is reached through a symbolic link";
+    if (isLast ? !S_ISREG(info.st_mode) : !S_ISDIR(info.st_mode))
+      return error(Status::Input, {path}) << "external file is not a regular file in a folder";
+    int flags = O_CLOEXEC | O_NOFOLLOW | (isLast ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY);
+    Descriptor next(::openat(at.get(), steps[i].c_str(), flags));
+    if (!next)
+      return ioError(path, "cannot open the external file");
+    at = std::move(next);
+  }
+  // What was looked at above may have been replaced: what counts is what is open.
+  struct stat info = BYCC_TRY(regularFile(at.get(), path));
+  if (info.st_nlink != 1)
+    return error(Status::Input, {path}) << "external file has " << info.st_nlink << " hard links";
+  return mapDescriptor(std::move(at), info.st_size, path, false);
+}
+
+bool isSameFile(const std::string &a, const std::string &b) {
+  struct stat x, y;
+  return ::stat(a.c_str(), &x) == 0 && ::stat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
+}
+
+std::string programFolder() {
+  char buffer[4096];
+  ssize_t size = ::readlink("/proc/self/exe", buffer, sizeof buffer);
+  std::string path(buffer, size > 0 ? size : 0);
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+} // namespace bycc

@@ -1,0 +1,165 @@
+#include "bycc/Support/File.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace bycc;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    char name[] = "/tmp/bycc-unit-XXXXXX";
+    path = ::mkdtemp(name);
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const std::string &name) const { return path / name; }
+  void write(const std::string &name, const std::string &text) const {
+    std::ofstream(path / name) << text;
+  }
+  size_t numFiles() const {
+    return std::distance(fs::directory_iterator(path), fs::directory_iterator());
+  }
+};
+
+std::string text(const Storage &storage) {
+  return {reinterpret_cast<const char *>(storage.data()), storage.size()};
+}
+
+template <typename T> Status statusOf(const Expected<T> &result) {
+  REQUIRE_FALSE(result);
+  return result.error().status();
+}
+
+} // namespace
+
+TEST_CASE("A9 only regular files are read") {
+  Folder folder;
+  ::mkfifo((folder / "fifo").c_str(), 0600);
+  for (std::string path : {std::string(folder.path), folder / "fifo", std::string("/dev/zero"),
+                           folder / "missing"}) {
+    CHECK(statusOf(readFile(path)) == Status::Io);
+    CHECK(statusOf(mapFile(path)) == Status::Io);
+  }
+}
+
+TEST_CASE("A8 size limit") {
+  Folder folder;
+  folder.write("f", "12345");
+  CHECK(statusOf(readFile(folder / "f", 4)) == Status::Limit);
+  CHECK(*readFile(folder / "f", 5) == "12345");
+}
+
+TEST_CASE("F3 F4 contained files never lead out") {
+  Folder folder;
+  fs::create_directory(folder / "in");
+  folder.write("out", "secret");
+  folder.write("in/w", "weights");
+  folder.write("in/h", "hard");
+  fs::create_hard_link(folder / "in/h", folder / "h2");
+  fs::create_symlink("../out", folder / "in/link");
+  fs::create_directory(folder / "in/sub");
+  fs::create_directory_symlink("..", folder / "in/up");
+  folder.write("in/sub/x", "x");
+  std::string in = folder / "in";
+  CHECK(text(**mapContained(in, "w")) == "weights");
+  CHECK(text(**mapContained(in, "./sub/x")) == "x");
+  for (std::string name : {std::string("../out"), std::string("sub/../../out"), folder / "out",
+                           std::string(""), std::string("w\0x", 3), std::string("link"),
+                           std::string("up/out"), std::string("h"), std::string("sub"),
+                           std::string("."), std::string("w/x")})
+    CHECK(statusOf(mapContained(in, name)) == Status::Input);
+  CHECK(statusOf(mapContained(in, "missing")) == Status::Io);
+}
+
+TEST_CASE("I7 a watched mapping knows when its file got shorter") {
+  Folder folder;
+  folder.write("f", std::string(10000, 'x'));
+  auto storage = *mapFile(folder / "f", true);
+  CHECK(storage->isWhole());
+  fs::resize_file(folder / "f", 100);
+  CHECK_FALSE(storage->isWhole());
+}
+
+TEST_CASE("H1 outputs appear together or not at all") {
+  Folder folder;
+  folder.write("a", "old");
+  {
+    OutputSet outputs;
+    REQUIRE(outputs.add(folder / "a", "new"));
+    REQUIRE(outputs.add(folder / "b", {"1", "", "23"}));
+    CHECK(*readFile(folder / "a") == "old");
+    CHECK_FALSE(fs::exists(folder / "b"));
+  }
+  CHECK(folder.numFiles() == 1);
+  OutputSet outputs;
+  REQUIRE(outputs.add(folder / "a", "new"));
+  REQUIRE(outputs.add(folder / "b", {"1", "", "23"}));
+  REQUIRE(outputs.commit());
+  CHECK(*readFile(folder / "a") == "new");
+  CHECK(*readFile(folder / "b") == "123");
+  CHECK(folder.numFiles() == 2);
+}
+
+TEST_CASE("H1 a failed rename puts the old files back") {
+  Folder folder;
+  folder.write("a", "old");
+  {
+    OutputSet outputs;
+    REQUIRE(outputs.add(folder / "a", "new"));
+    REQUIRE(outputs.add(folder / "b", "new"));
+    REQUIRE(outputs.add(folder / "c", "new"));
+    fs::create_directory(folder / "c"); // came later: the rename fails
+    CHECK(statusOf(outputs.commit()) == Status::Io);
+  }
+  CHECK(*readFile(folder / "a") == "old");
+  CHECK_FALSE(fs::exists(folder / "b"));
+  CHECK(folder.numFiles() == 2);
+}
+
+TEST_CASE("H2 bad targets") {
+  Folder folder;
+  OutputSet outputs;
+  CHECK(statusOf(outputs.add(folder.path, "x")) == Status::Io);
+  CHECK(statusOf(outputs.add(folder / "missing/x", "x")) == Status::Io);
+  CHECK(outputs.add("/dev/null", "x"));
+  CHECK(outputs.commit());
+  CHECK(fs::is_character_file("/dev/null"));
+}
+
+TEST_CASE("symbolic links are written through") {
+  Folder folder;
+  folder.write("real", "old");
+  fs::create_symlink("real", folder / "link");
+  OutputSet outputs;
+  REQUIRE(outputs.add(folder / "link", "new"));
+  REQUIRE(outputs.commit());
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(*readFile(folder / "real") == "new");
+}
+
+TEST_CASE("H4 signals remove temporaries") {
+  for (int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) {
+    Folder folder;
+    pid_t child = ::fork();
+    if (child == 0) {
+      ::signal(signal, SIG_DFL);
+      OutputSet outputs;
+      if (outputs.add(folder / "a", "new"))
+        ::raise(signal);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+    CHECK(folder.numFiles() == 0);
+  }
+}
