@@ -1,0 +1,94 @@
+// The operator table: what Ops.def says about each operator, parsed once. Rows
+// are read by the parser, the printer, type inference, fusion and the cost
+// model; none of these names an operator.
+#pragma once
+
+#include "bycc/IR/Attributes.h"
+#include "bycc/IR/Ids.h"
+#include "bycc/Support/Error.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bycc {
+
+class Module;
+class InferContext;
+
+// Fusion kinds of relay-ops.md, in this order.
+enum class OpKind : uint8_t { Elementwise, Broadcast, Injective, Reduction, OutFusable, Opaque };
+
+enum class AttrType : uint8_t { Bool, Int, Float, String, Ints, Floats, DTypeName, Any };
+
+struct AttrSpec {
+  std::string name;
+  AttrType type;
+  bool isRequired;   // `name!`: must be written
+  bool isNullable;   // None is legal
+  AttrValue defaultValue; // None when required or nullable without default
+};
+
+struct OpInfo {
+  std::string_view name;             // "nn.conv2d"
+  std::vector<std::string> inputs;   // names; a tuple input counts once
+  uint32_t minInputs = 0;            // trailing inputs may be optional ("x?")
+  bool isVariadic = false;           // last input repeats ("xs...")
+  std::vector<AttrSpec> attrs;       // in table order
+  Expected<TypeId> (*inferType)(InferContext &context) = nullptr;
+  OpKind kind = OpKind::Opaque;
+  // FLOPs of a call: 2 per multiply-add, 1 per other arithmetic result, 0 for
+  // data movement.
+  double (*flops)(const Module &module, NodeId call) = nullptr;
+
+  const AttrSpec *findAttr(std::string_view name) const;
+};
+
+const OpInfo &opInfo(OpId op);
+// Invalid when there is no such operator.
+OpId findOp(std::string_view name);
+uint32_t numOps();
+std::vector<std::string> allOpNames(); // sorted
+
+namespace ops {
+// One constant per operator: ops::nn_conv2d, ops::add, ...
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops) id##_index,
+enum Index : uint32_t {
+#include "bycc/IR/Ops.def"
+};
+#undef BYCC_OP
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops) inline constexpr OpId id{id##_index};
+#include "bycc/IR/Ops.def"
+#undef BYCC_OP
+} // namespace ops
+
+// What a type rule sees: the call's operand types and attributes (defaults
+// filled in), and the value of constant operands.
+class InferContext {
+public:
+  InferContext(Module &module, NodeId call) : module_(module), call_(call) {}
+  Module &module() { return module_; }
+  NodeId call() const { return call_; }
+  size_t numInputs() const;
+  TypeId input(size_t index) const;
+  NodeId inputNode(size_t index) const;
+
+  // Attribute accessors; the parser has checked kinds, a wrong kind asserts.
+  bool boolean(std::string_view key) const;
+  int64_t integer(std::string_view key) const;
+  double number(std::string_view key) const;
+  std::string_view text(std::string_view key) const;
+  std::vector<int64_t> integers(std::string_view key) const; // one int counts as a list of one
+  bool isNone(std::string_view key) const;
+
+  // An INPUT error at the call: "nn.conv2d: " is put in front.
+  ErrorBuilder error() const;
+
+private:
+  Module &module_;
+  NodeId call_;
+};
+
+} // namespace bycc

@@ -1,0 +1,90 @@
+/* libbycc_runtime: load and run what bycc wrote. Plain C, no LLVM.
+ *
+ * A model is immutable and may be shared by threads; a context is one run's
+ * state: use each from one thread at a time, make one per concurrent run.
+ * Functions return 0 or a bycc_status; bycc_last_error() then holds the text
+ * for the calling thread. Pointers handed out live as long as their owner.
+ */
+#ifndef BYCC_RUNTIME_H
+#define BYCC_RUNTIME_H
+
+#include "bycc/abi.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bycc_model bycc_model;
+typedef struct bycc_context bycc_context;
+
+typedef struct bycc_load_options {
+  uint32_t size;         /* sizeof(bycc_load_options) */
+  int32_t threads;       /* 0: the recorded default, else the CPUs allowed */
+  int32_t verify;        /* 1: re-hash object and params */
+  const char *params;    /* path of the params file; null: beside the model */
+} bycc_load_options;
+
+/* Loads STEM.json with STEM.o and STEM.params beside it. `options` may be null. */
+int32_t bycc_model_load(const char *graph_json, const bycc_load_options *options,
+                        bycc_model **model);
+/* The same for a module that is linked into the program (STEM.h declares it). */
+int32_t bycc_model_load_linked(const bycc_module *module,
+                               const bycc_load_options *options,
+                               bycc_model **model);
+/* Contexts keep their model alive: order of destruction does not matter. */
+void bycc_model_destroy(bycc_model *model);
+
+const bycc_module *bycc_model_module(const bycc_model *model);
+/* Index of a named input or output, -1 when there is none. */
+int32_t bycc_model_input_index(const bycc_model *model, const char *name);
+int32_t bycc_model_output_index(const bycc_model *model, const char *name);
+
+int32_t bycc_context_create(bycc_model *model, bycc_context **context);
+void bycc_context_destroy(bycc_context *context);
+
+/* Binds memory without a copy; it must stay valid during run. `shape` (rank
+ * extents) is needed when the type has unknown dims, else may be null and is
+ * checked when given. `bytes` is the size of the buffer and must be at least
+ * the tensor's. Any alignment of the element size works. */
+int32_t bycc_bind_input(bycc_context *context, uint32_t index, const void *data,
+                        size_t bytes, const int64_t *shape);
+/* Outputs that are not bound are kept by the context. */
+int32_t bycc_bind_output(bycc_context *context, uint32_t index, void *data,
+                         size_t bytes);
+
+int32_t bycc_run(bycc_context *context);
+
+/* After a run: data and extents of an output; valid until the next run. */
+int32_t bycc_get_output(bycc_context *context, uint32_t index, const void **data,
+                        const int64_t **shape, size_t *bytes);
+
+/* Profiling: while on, every run adds to the counters. */
+typedef struct bycc_profile_entry {
+  const char *name;
+  const char *detail; /* implementation, "" for host kernels */
+  const char *source;
+  int32_t region;     /* index of the region this is a step of, -1 */
+  uint64_t calls;
+  uint64_t total_ns;
+  uint64_t last_begin_ns; /* since the profile was switched on */
+  double flops;
+} bycc_profile_entry;
+int32_t bycc_profile_enable(bycc_context *context, int32_t on);
+int32_t bycc_profile_entries(bycc_context *context,
+                             const bycc_profile_entry **entries, size_t *count);
+
+int32_t bycc_set_threads(bycc_context *context, int32_t threads);
+const char *bycc_last_error(void);
+const char *bycc_status_name(int32_t status); /* "OK", "LOAD", ... */
+const char *bycc_runtime_version(void);
+
+/* Messages of the library (level 0 error, 1 warning, 2 info); default: none. */
+typedef void (*bycc_log_fn)(void *user, int32_t level, const char *text);
+void bycc_set_log(bycc_log_fn log, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,169 @@
+/* The vendor boundary: a versioned C ABI that built-in vendors and plugins use
+ * alike. A vendor has two halves that never link each other: the compile half
+ * (loaded by bycc) answers for nodes and turns a region into bytes; the run
+ * half (loaded by the runtime) turns these bytes into something that runs.
+ *
+ * A region is flat and read-only: values (tensors) and nodes in topological
+ * order. Tuples are flattened: a node has any number of input and output
+ * values. All pointers stay the caller's and live for the call only.
+ */
+#ifndef BYCC_VENDOR_H
+#define BYCC_VENDOR_H
+
+#include "bycc/abi.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BYCC_VENDOR_ABI_VERSION 1u
+
+enum bycc_attr_kind {
+  BYCC_ATTR_NONE = 0,
+  BYCC_ATTR_BOOL = 1, /* i */
+  BYCC_ATTR_INT = 2,  /* i */
+  BYCC_ATTR_FLOAT = 3, /* f */
+  BYCC_ATTR_STRING = 4, /* s */
+  BYCC_ATTR_LIST = 5 /* items, count */
+};
+
+typedef struct bycc_attr {
+  const char *name; /* null inside lists */
+  int32_t kind;
+  int64_t i;
+  double f;
+  const char *s;
+  const struct bycc_attr *items;
+  uint32_t count;
+} bycc_attr;
+
+typedef struct bycc_value {
+  int32_t dtype; /* bycc_dtype */
+  int32_t rank;
+  const int64_t *dims; /* -1: unknown until run time */
+  const char *layout;  /* "" = row-major */
+  int32_t device;      /* 0 = host */
+  /* Constants: the bytes now, and where the run half finds them. */
+  const void *data;       /* null: not a constant */
+  uint64_t bytes;
+  uint64_t weights_offset; /* from bycc_exec::weights; valid at compile(), not at supports() */
+  const char *name;
+} bycc_value;
+
+struct bycc_region;
+
+/* A name that a pattern gave to a part of a composite: `$x` names an operand
+ * (index into the node's inputs), `@x` a node of its body (index there). */
+typedef struct bycc_role {
+  const char *name;
+  int32_t is_node;
+  uint32_t index;
+} bycc_role;
+
+typedef struct bycc_node {
+  const char *op; /* "nn.conv2d", or the composite's name "dnnl.conv2d_bias" */
+  uint32_t num_attrs;
+  const bycc_attr *attrs; /* all attributes, defaults filled in, sorted by name */
+  uint32_t num_inputs;
+  const uint32_t *inputs; /* value indices */
+  uint32_t num_outputs;
+  const uint32_t *outputs;
+  /* Composites: the body, its inputs in the order of this node's inputs. */
+  const struct bycc_region *body; /* null for plain operators */
+  uint32_t num_roles;
+  const bycc_role *roles;
+  const char *source; /* the model's name for it, for messages */
+} bycc_node;
+
+typedef struct bycc_region {
+  const char *symbol;
+  uint32_t num_values;
+  const bycc_value *values;
+  uint32_t num_nodes;
+  const bycc_node *nodes;
+  uint32_t num_inputs;
+  const uint32_t *inputs; /* value indices */
+  uint32_t num_outputs;
+  const uint32_t *outputs;
+} bycc_region;
+
+/* What the code is for; never the build machine unless the user said so. */
+typedef struct bycc_target {
+  const char *triple;
+  const char *cpu;
+  const char *features; /* "avx512f,fma,...", sorted */
+  int32_t threads;      /* recorded default, 0 = not recorded */
+} bycc_target;
+
+/* Where a vendor puts its answer. `text` may be set once per call; the callee's
+ * string is copied at once. */
+typedef struct bycc_answer {
+  void *impl;
+  void (*reason)(struct bycc_answer *answer, const char *text); /* why not */
+  void (*blame)(struct bycc_answer *answer, uint32_t node);     /* which node */
+  void (*blob)(struct bycc_answer *answer, const void *bytes, size_t size);
+} bycc_answer;
+
+typedef struct bycc_vendor_compiler {
+  uint32_t abi_version;
+  uint32_t size; /* sizeof(bycc_vendor_compiler) */
+  const char *name;
+  const char *version; /* of the library behind it; part of what makes bytes differ */
+  const char *patterns; /* text of patterns/<vendor>.json, or null */
+  void *self;
+  /* Can the vendor take region->nodes[0] (the region holds this node alone)?
+   * 1 yes, 0 no with a reason. Must not fail in any other way. */
+  int32_t (*supports)(void *self, const bycc_target *target,
+                      const bycc_region *region, bycc_answer *answer);
+  /* Turns a whole region into a blob. 0 done, else reason (and blame). */
+  int32_t (*compile)(void *self, const bycc_target *target,
+                     const bycc_region *region, bycc_answer *answer);
+} bycc_vendor_compiler;
+
+/* Profiling: one step inside a region. */
+typedef struct bycc_step_info {
+  const char *name;   /* primitive */
+  const char *detail; /* implementation name */
+  const char *source;
+} bycc_step_info;
+
+typedef struct bycc_vendor_runtime {
+  uint32_t abi_version;
+  uint32_t size; /* sizeof(bycc_vendor_runtime) */
+  const char *name;
+  /* Loads a region: shared by all contexts, immutable afterwards. Errors write
+   * at most `error_size` bytes into `error` and return a bycc_status. */
+  int32_t (*load)(const bycc_region_info *info, const uint8_t *weights,
+                  uint64_t weights_bytes, int32_t threads, void **region,
+                  char *error, size_t error_size);
+  void (*unload)(void *region);
+  /* Memory that each context lends to the region: size now, pointer in `run`
+   * (64-byte aligned, contents kept between runs). */
+  uint64_t (*state_bytes)(void *region);
+  /* Once per context before its first run; `state` is zeroed memory. */
+  int32_t (*init_state)(void *region, void *state, int32_t threads);
+  void (*drop_state)(void *region, void *state);
+  /* One run; re-entrant for different states. Call on any thread. */
+  int32_t (*run)(void *region, void *state, const bycc_array *inputs,
+                 const bycc_array *outputs, int32_t threads, char *error,
+                 size_t error_size);
+  /* Steps for --profile; may be null. `run_profiled` is `run` with `ns[i]`
+   * increased by the time of step i. */
+  uint32_t (*num_steps)(void *region);
+  const bycc_step_info *(*step)(void *region, uint32_t index);
+  int32_t (*run_profiled)(void *region, void *state, const bycc_array *inputs,
+                          const bycc_array *outputs, int32_t threads,
+                          uint64_t *ns, char *error, size_t error_size);
+} bycc_vendor_runtime;
+
+/* Entry points of a plugin .so: `bycc_vendor_compiler_entry` in the compile
+ * half, `bycc_vendor_runtime_entry` in the run half (they may share a file). */
+typedef const bycc_vendor_compiler *(*bycc_vendor_compiler_fn)(void);
+typedef const bycc_vendor_runtime *(*bycc_vendor_runtime_fn)(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,405 @@
+// Interning of types and dims. Records live in append-only tables; the shapes
+// and field lists they point to live in chunks that never move, so spans handed
+// out stay valid.
+
+#include "bycc/IR/Type.h"
+
+#include "bycc/Support/Error.h"
+#include "bycc/Support/Hash.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace bycc {
+namespace {
+
+// Memory that only grows; hands out arrays that never move.
+class ChunkArena {
+public:
+  template <typename T> T *copy(std::span<const T> values) {
+    if (values.empty())
+      return nullptr;
+    size_t bytes = values.size() * sizeof(T);
+    void *memory = take(bytes);
+    std::memcpy(memory, values.data(), bytes);
+    return static_cast<T *>(memory);
+  }
+
+private:
+  void *take(size_t bytes) {
+    bytes = (bytes + 7) & ~size_t{7};
+    if (bytes > capacity_ - used_ || chunks_.empty()) {
+      capacity_ = std::max<size_t>(bytes, 64 * 1024);
+      chunks_.push_back(std::make_unique<uint64_t[]>(capacity_ / 8));
+      used_ = 0;
+    }
+    void *memory = reinterpret_cast<char *>(chunks_.back().get()) + used_;
+    used_ += bytes;
+    return memory;
+  }
+  std::vector<std::unique_ptr<uint64_t[]>> chunks_;
+  size_t used_ = 0, capacity_ = 0;
+};
+
+struct Record {
+  TypeKind kind = TypeKind::Incomplete;
+  DType dtype = DType::Float32;
+  int32_t device = 0;
+  uint32_t count = 0;      // dims, fields or params
+  const void *list = nullptr;
+  const std::string *layout = nullptr; // null: row-major
+  TypeId result;           // Function
+};
+
+const char *spelling(DimOp op) {
+  switch (op) {
+  case DimOp::Add: return "+";
+  case DimOp::Sub: return "-";
+  case DimOp::Mul: return "*";
+  case DimOp::FloorDiv: return "/";
+  case DimOp::CeilDiv: return "ceildiv";
+  case DimOp::Mod: return "%";
+  case DimOp::Min: return "min";
+  case DimOp::Max: return "max";
+  case DimOp::Unknown:
+  case DimOp::Symbol: break;
+  }
+  return "?";
+}
+
+// Value of `a op b`; nullopt when it is not a non-negative int64.
+std::optional<int64_t> fold(DimOp op, int64_t a, int64_t b) {
+  int64_t value = 0;
+  switch (op) {
+  case DimOp::Add:
+    if (__builtin_add_overflow(a, b, &value))
+      return std::nullopt;
+    break;
+  case DimOp::Sub: value = a - b; break;
+  case DimOp::Mul:
+    if (__builtin_mul_overflow(a, b, &value))
+      return std::nullopt;
+    break;
+  case DimOp::FloorDiv:
+    if (b == 0)
+      return std::nullopt;
+    value = a / b;
+    break;
+  case DimOp::CeilDiv:
+    if (b == 0)
+      return std::nullopt;
+    value = a / b + (a % b != 0);
+    break;
+  case DimOp::Mod:
+    if (b == 0)
+      return std::nullopt;
+    value = a % b;
+    break;
+  case DimOp::Min: value = std::min(a, b); break;
+  case DimOp::Max: value = std::max(a, b); break;
+  case DimOp::Unknown:
+  case DimOp::Symbol: return std::nullopt;
+  }
+  if (value < 0)
+    return std::nullopt;
+  return value;
+}
+
+} // namespace
+
+struct TypeTable::Impl {
+  std::vector<Record> records;
+  std::unordered_multimap<uint64_t, uint32_t> byHash;
+  ChunkArena arena;
+  std::vector<std::unique_ptr<std::string>> layouts;
+  std::vector<DimExpr> exprs;
+  std::unordered_multimap<uint64_t, uint32_t> exprsByHash;
+
+  const std::string *internLayout(std::string_view text) {
+    if (text.empty())
+      return nullptr;
+    for (const auto &layout : layouts)
+      if (*layout == text)
+        return layout.get();
+    layouts.push_back(std::make_unique<std::string>(text));
+    return layouts.back().get();
+  }
+
+  static bool sameList(const Record &a, const Record &b, size_t elementSize) {
+    return a.count == b.count && (a.count == 0 || !std::memcmp(a.list, b.list, a.count * elementSize));
+  }
+
+  TypeId intern(Record record, size_t elementSize) {
+    uint64_t hash = hashBytes(record.list, record.count * elementSize,
+                              static_cast<uint64_t>(record.kind) * 131 +
+                                  static_cast<uint64_t>(record.dtype));
+    hash = hashCombine(hash, static_cast<uint64_t>(static_cast<uint32_t>(record.device)));
+    hash = hashCombine(hash, record.layout ? hashText(*record.layout) : 0);
+    hash = hashCombine(hash, record.result.index);
+    auto [begin, end] = byHash.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      const Record &old = records[it->second];
+      if (old.kind == record.kind && old.dtype == record.dtype && old.device == record.device &&
+          old.layout == record.layout && old.result == record.result &&
+          sameList(old, record, elementSize))
+        return TypeId(it->second);
+    }
+    if (record.count)
+      record.list = elementSize == sizeof(Dim)
+                        ? static_cast<const void *>(arena.copy(std::span<const Dim>(
+                              static_cast<const Dim *>(record.list), record.count)))
+                        : static_cast<const void *>(arena.copy(std::span<const TypeId>(
+                              static_cast<const TypeId *>(record.list), record.count)));
+    uint32_t index = static_cast<uint32_t>(records.size());
+    records.push_back(record);
+    byHash.emplace(hash, index);
+    return TypeId(index);
+  }
+
+  Dim internExpr(DimExpr expr) {
+    uint64_t hash = hashText(expr.symbol, static_cast<uint64_t>(expr.op));
+    hash = hashCombine(hash, static_cast<uint64_t>(expr.lhs.raw()));
+    hash = hashCombine(hash, static_cast<uint64_t>(expr.rhs.raw()));
+    auto [begin, end] = exprsByHash.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      const DimExpr &old = exprs[it->second];
+      if (old.op == expr.op && old.lhs == expr.lhs && old.rhs == expr.rhs &&
+          old.symbol == expr.symbol)
+        return Dim::fromExpr(it->second);
+    }
+    exprs.push_back(std::move(expr));
+    uint32_t index = static_cast<uint32_t>(exprs.size() - 1);
+    exprsByHash.emplace(hash, index);
+    return Dim::fromExpr(index);
+  }
+
+  const Record &tensor(TypeId type) const {
+    const Record &record = records[type.index];
+    BYCC_ASSERT(record.kind == TypeKind::Tensor, "a tensor type is asked for");
+    return record;
+  }
+};
+
+TypeTable::TypeTable() : impl_(std::make_unique<Impl>()) {
+  impl_->records.emplace_back(); // Incomplete
+  impl_->exprs.emplace_back();   // `?`
+}
+TypeTable::~TypeTable() = default;
+TypeTable::TypeTable(TypeTable &&) noexcept = default;
+TypeTable &TypeTable::operator=(TypeTable &&) noexcept = default;
+
+TypeId TypeTable::tensor(DType dtype, std::span<const Dim> shape, std::string_view layout,
+                         int32_t device) {
+  Record record;
+  record.kind = TypeKind::Tensor;
+  record.dtype = dtype;
+  record.device = device;
+  record.layout = impl_->internLayout(layout);
+  record.count = static_cast<uint32_t>(shape.size());
+  record.list = shape.data();
+  return impl_->intern(record, sizeof(Dim));
+}
+
+TypeId TypeTable::tuple(std::span<const TypeId> fields) {
+  Record record;
+  record.kind = TypeKind::Tuple;
+  record.count = static_cast<uint32_t>(fields.size());
+  record.list = fields.data();
+  return impl_->intern(record, sizeof(TypeId));
+}
+
+TypeId TypeTable::function(std::span<const TypeId> params, TypeId result) {
+  Record record;
+  record.kind = TypeKind::Function;
+  record.count = static_cast<uint32_t>(params.size());
+  record.list = params.data();
+  record.result = result;
+  return impl_->intern(record, sizeof(TypeId));
+}
+
+TypeKind TypeTable::kind(TypeId type) const { return impl_->records[type.index].kind; }
+DType TypeTable::dtype(TypeId tensor) const { return impl_->tensor(tensor).dtype; }
+
+std::span<const Dim> TypeTable::shape(TypeId tensor) const {
+  const Record &record = impl_->tensor(tensor);
+  return {static_cast<const Dim *>(record.list), record.count};
+}
+
+std::string_view TypeTable::layout(TypeId tensor) const {
+  const Record &record = impl_->tensor(tensor);
+  return record.layout ? std::string_view(*record.layout) : std::string_view();
+}
+
+int32_t TypeTable::device(TypeId tensor) const { return impl_->tensor(tensor).device; }
+
+std::span<const TypeId> TypeTable::fields(TypeId tuple) const {
+  const Record &record = impl_->records[tuple.index];
+  BYCC_ASSERT(record.kind == TypeKind::Tuple, "a tuple type is asked for");
+  return {static_cast<const TypeId *>(record.list), record.count};
+}
+
+std::span<const TypeId> TypeTable::params(TypeId function) const {
+  const Record &record = impl_->records[function.index];
+  BYCC_ASSERT(record.kind == TypeKind::Function, "a function type is asked for");
+  return {static_cast<const TypeId *>(record.list), record.count};
+}
+
+TypeId TypeTable::result(TypeId function) const {
+  const Record &record = impl_->records[function.index];
+  BYCC_ASSERT(record.kind == TypeKind::Function, "a function type is asked for");
+  return record.result;
+}
+
+bool TypeTable::isStatic(TypeId type) const {
+  switch (kind(type)) {
+  case TypeKind::Tensor:
+    return std::ranges::all_of(shape(type), &Dim::isConst);
+  case TypeKind::Tuple:
+    return std::ranges::all_of(fields(type), [&](TypeId field) { return isStatic(field); });
+  case TypeKind::Incomplete:
+  case TypeKind::Function: break;
+  }
+  return false;
+}
+
+std::optional<int64_t> TypeTable::numElements(TypeId tensor) const {
+  int64_t count = 1;
+  bool overflow = false, hasZero = false;
+  for (Dim dim : shape(tensor)) {
+    if (!dim.isConst())
+      return std::nullopt;
+    hasZero |= dim.value() == 0;
+    overflow |= __builtin_mul_overflow(count, dim.value(), &count);
+  }
+  if (hasZero)
+    return 0;
+  return overflow ? std::nullopt : std::optional(count);
+}
+
+std::optional<int64_t> TypeTable::sizeBytes(TypeId tensor) const {
+  auto count = numElements(tensor);
+  int64_t bytes = 0;
+  if (!count || __builtin_mul_overflow(*count, sizeInBytes(dtype(tensor)), &bytes))
+    return std::nullopt;
+  return bytes;
+}
+
+std::vector<TypeId> TypeTable::flatten(TypeId type) const {
+  if (kind(type) != TypeKind::Tuple)
+    return {type};
+  std::vector<TypeId> flat;
+  for (TypeId field : fields(type))
+    for (TypeId leaf : flatten(field))
+      flat.push_back(leaf);
+  return flat;
+}
+
+Dim TypeTable::symbol(std::string_view name) {
+  DimExpr expr;
+  expr.op = DimOp::Symbol;
+  expr.symbol = name;
+  return impl_->internExpr(std::move(expr));
+}
+
+Dim TypeTable::dim(DimOp op, Dim lhs, Dim rhs) {
+  if (lhs.isConst() && rhs.isConst()) {
+    auto value = fold(op, lhs.value(), rhs.value());
+    return value ? Dim(*value) : Dim::unknown();
+  }
+  bool commutes = op == DimOp::Add || op == DimOp::Mul || op == DimOp::Min || op == DimOp::Max;
+  if (commutes && lhs.isConst()) // constants to the right
+    std::swap(lhs, rhs);
+  if (rhs == Dim(0) && (op == DimOp::Add || op == DimOp::Sub))
+    return lhs;
+  if (rhs == Dim(1) && (op == DimOp::Mul || op == DimOp::FloorDiv || op == DimOp::CeilDiv))
+    return lhs;
+  if (rhs == Dim(0) && op == DimOp::Mul)
+    return Dim(0);
+  if (lhs.isUnknown() || rhs.isUnknown())
+    return Dim::unknown();
+  if (lhs == rhs) {
+    if (op == DimOp::Sub)
+      return Dim(0);
+    if (op == DimOp::Min || op == DimOp::Max)
+      return lhs;
+  }
+  if (lhs.isConst() == false && rhs.isConst()) { // (x + a) + b, (x - a) + b, (x * a) / a
+    const DimExpr inner = impl_->exprs[lhs.exprIndex()];
+    bool innerConst = inner.op != DimOp::Symbol && inner.rhs.isConst();
+    if (innerConst && (op == DimOp::Add || op == DimOp::Sub) &&
+        (inner.op == DimOp::Add || inner.op == DimOp::Sub)) {
+      int64_t total = (inner.op == DimOp::Add ? 1 : -1) * inner.rhs.value() +
+                      (op == DimOp::Add ? 1 : -1) * rhs.value();
+      return total >= 0 ? dim(DimOp::Add, inner.lhs, Dim(total))
+                        : dim(DimOp::Sub, inner.lhs, Dim(-total));
+    }
+    if (innerConst && inner.op == DimOp::Mul && op == DimOp::FloorDiv &&
+        rhs.value() != 0 && inner.rhs.value() % rhs.value() == 0)
+      return dim(DimOp::Mul, inner.lhs, Dim(inner.rhs.value() / rhs.value()));
+    if (innerConst && inner.op == DimOp::Mul && op == DimOp::Mul) {
+      auto product = fold(DimOp::Mul, inner.rhs.value(), rhs.value());
+      return product ? dim(DimOp::Mul, inner.lhs, Dim(*product)) : Dim::unknown();
+    }
+  }
+  DimExpr expr;
+  expr.op = op;
+  expr.lhs = lhs;
+  expr.rhs = rhs;
+  return impl_->internExpr(std::move(expr));
+}
+
+const DimExpr &TypeTable::expr(Dim dim) const {
+  BYCC_ASSERT(!dim.isConst(), "a dim that is an expression is asked for");
+  return impl_->exprs[dim.exprIndex()];
+}
+
+std::string TypeTable::str(Dim dim) const {
+  if (dim.isConst())
+    return std::to_string(dim.value());
+  const DimExpr &e = expr(dim);
+  if (e.op == DimOp::Unknown)
+    return "?";
+  if (e.op == DimOp::Symbol)
+    return e.symbol;
+  if (e.op == DimOp::Min || e.op == DimOp::Max || e.op == DimOp::CeilDiv)
+    return std::string(spelling(e.op)) + "(" + str(e.lhs) + ", " + str(e.rhs) + ")";
+  return "(" + str(e.lhs) + " " + spelling(e.op) + " " + str(e.rhs) + ")";
+}
+
+std::string TypeTable::str(TypeId type) const {
+  auto list = [&](std::span<const TypeId> types) {
+    std::string text;
+    for (TypeId each : types)
+      text += (text.empty() ? "" : ", ") + str(each);
+    return text;
+  };
+  switch (kind(type)) {
+  case TypeKind::Incomplete: return "_";
+  case TypeKind::Tuple: {
+    auto all = fields(type);
+    return "(" + list(all) + (all.size() == 1 ? ",)" : ")");
+  }
+  case TypeKind::Function: return "fn (" + list(params(type)) + ") -> " + str(result(type));
+  case TypeKind::Tensor: break;
+  }
+  std::string dtypeText(bycc::name(dtype(type)));
+  std::string extra;
+  if (!layout(type).empty())
+    extra += ", layout=\"" + std::string(layout(type)) + "\"";
+  if (device(type))
+    extra += ", device=" + std::to_string(device(type));
+  if (shape(type).empty() && extra.empty())
+    return dtypeText;
+  std::string text = "Tensor[(";
+  bool first = true;
+  for (Dim dim : shape(type)) {
+    text += (first ? "" : ", ") + str(dim);
+    first = false;
+  }
+  return text + "), " + dtypeText + extra + "]";
+}
+
+uint32_t TypeTable::size() const { return static_cast<uint32_t>(impl_->records.size()); }
+
+} // namespace bycc

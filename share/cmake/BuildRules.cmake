@@ -1,0 +1,47 @@
+# The layering is said once, here in DEPS: `bycc_add_library(Partition DEPS
+# Analysis Target SOURCES ...)`. The test `layers` holds every #include to it.
+set(BYCC_LAYERS_FILE ${CMAKE_BINARY_DIR}/layers.txt)
+file(WRITE ${BYCC_LAYERS_FILE} "")
+set_property(GLOBAL PROPERTY BYCC_COMPILER_LIBRARIES "")
+
+# bycc_add_library(Name SOURCES a.cpp... [DEPS Lib...] [PRIVATE_LIBS lib...] [RUNTIME])
+# makes the static library byccName. RUNTIME: not part of libbycc.
+function(bycc_add_library name)
+  cmake_parse_arguments(arg "RUNTIME" "" "SOURCES;DEPS;PRIVATE_LIBS" ${ARGN})
+  add_library(bycc${name} STATIC ${arg_SOURCES})
+  target_include_directories(bycc${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(bycc${name} PRIVATE ${arg_PRIVATE_LIBS})
+  foreach(dep IN LISTS arg_DEPS)
+    target_link_libraries(bycc${name} PUBLIC bycc${dep})
+  endforeach()
+  if(NOT arg_RUNTIME)
+    set_property(GLOBAL APPEND PROPERTY BYCC_COMPILER_LIBRARIES bycc${name})
+  endif()
+  list(JOIN arg_DEPS " " deps)
+  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  file(APPEND ${BYCC_LAYERS_FILE} "${name} ${folder}: ${deps}\n")
+endfunction()
+
+# bycc_add_unit_test(Lib a.cpp...) in test/unit/Lib: one Catch2 program that
+# links byccLib and nothing above it.
+function(bycc_add_unit_test lib)
+  cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
+  add_executable(unit-${lib} ${arg_UNPARSED_ARGUMENTS})
+  target_link_libraries(unit-${lib} PRIVATE byccTestMain bycc${lib} ${arg_LIBS})
+  target_compile_definitions(unit-${lib} PRIVATE
+    BYCC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BYCC_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set_target_properties(unit-${lib} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  add_test(NAME unit-${lib} COMMAND unit-${lib})
+endfunction()
+
+# bycc_embed_text(target file variable): compiles `file` into `target` as
+# `extern "C" const char variable[]`, NUL-terminated.
+function(bycc_embed_text target file variable)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${variable}.c)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DINPUT=${file} -DOUTPUT=${out} -DVARIABLE=${variable}
+            -P ${CMAKE_SOURCE_DIR}/share/cmake/EmbedText.cmake
+    DEPENDS ${file} ${CMAKE_SOURCE_DIR}/share/cmake/EmbedText.cmake)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
