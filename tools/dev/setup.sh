@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what bycc builds and tests with, on Debian 12. Safe to run again; as
+# root or through sudo.
+set -euo pipefail
+
+packages=(
+  catch2
+  cmake
+  g++
+  gcc
+  git
+  libc6-dev
+  libcli11-dev
+  libdnnl-dev
+  libonnx-dev
+  libprotobuf-dev
+  llvm-19-dev
+  llvm-19-tools
+  ninja-build
+  nlohmann-json3-dev
+  protobuf-compiler
+  python3
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "setup.sh: not root and no sudo; install: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "setup.sh: installing ${missing[*]}" >&2
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
