@@ -58,15 +58,15 @@ private:
   Descriptor watched_;
 };
 
-class HeapBytes : public Storage {
+template <typename Container> class HeapBytes : public Storage {
 public:
-  explicit HeapBytes(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)) {
-    data_ = bytes_.data();
+  explicit HeapBytes(Container bytes) : bytes_(std::move(bytes)) {
+    data_ = reinterpret_cast<const uint8_t *>(bytes_.data());
     size_ = bytes_.size();
   }
 
 private:
-  std::vector<uint8_t> bytes_;
+  Container bytes_;
 };
 
 Expected<struct stat> regularFile(int fd, const std::string &path) {
@@ -145,7 +145,11 @@ std::shared_ptr<const Storage> Storage::copyOf(const void *data, uint64_t size) 
 }
 
 std::shared_ptr<const Storage> Storage::own(std::vector<uint8_t> bytes) {
-  return std::make_shared<HeapBytes>(std::move(bytes));
+  return std::make_shared<HeapBytes<std::vector<uint8_t>>>(std::move(bytes));
+}
+
+std::shared_ptr<const Storage> Storage::own(std::string bytes) {
+  return std::make_shared<HeapBytes<std::string>>(std::move(bytes));
 }
 
 Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool watch) {

@@ -24,6 +24,7 @@ public:
   virtual bool isWhole() const { return true; }
   static std::shared_ptr<const Storage> copyOf(const void *data, uint64_t size);
   static std::shared_ptr<const Storage> own(std::vector<uint8_t> bytes);
+  static std::shared_ptr<const Storage> own(std::string bytes);
 
 protected:
   const uint8_t *data_ = nullptr;
