@@ -1,0 +1,25 @@
+// The commands of bycc and bycc-opt. Each prints its results to stdout (only
+// what was asked for), diagnostics and progress to stderr, and returns the exit
+// code of cli.md.
+#pragma once
+
+#include "bycc/Driver/Options.h"
+
+namespace bycc {
+
+int compileCommand(const Options &options); // bycc MODEL
+int checkCommand(const Options &options);   // bycc check MODEL
+int inspectCommand(const Options &options); // bycc inspect MODEL
+int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBOL
+int optCommand(const Options &options);     // bycc-opt FILE; passes in options.passes.passes
+
+int listPasses(const Options &options);  // --list-passes
+int listOps(const Options &options);     // --list-ops
+int listVendors(const Options &options); // --list-vendors, --annotate=help
+
+// Names of all passes, for bycc-opt's flags and for suggestions.
+std::vector<std::string> passNames();
+
+const char *versionText(); // "0.1.0"
+
+} // namespace bycc

@@ -1,0 +1,23 @@
+// bycc: model in, object file and graph JSON out.
+
+#include "../cli/CommandLine.h"
+#include "bycc/Driver/Driver.h"
+
+using namespace bycc;
+
+int main(int argc, char **argv) {
+  cli::Parsed parsed = cli::parseBycc({argv + 1, argv + argc});
+  for (int i = 0; i < argc; ++i)
+    parsed.options.commandLine += (i ? " " : "") + std::string(argv[i]);
+  switch (parsed.action) {
+  case cli::Action::Compile: return compileCommand(parsed.options);
+  case cli::Action::Check: return checkCommand(parsed.options);
+  case cli::Action::Inspect: return inspectCommand(parsed.options);
+  case cli::Action::Extract: return extractCommand(parsed.options);
+  case cli::Action::ListPasses: return listPasses(parsed.options);
+  case cli::Action::ListOps: return listOps(parsed.options);
+  case cli::Action::ListVendors: return listVendors(parsed.options);
+  case cli::Action::Exit: break;
+  }
+  return parsed.exitCode;
+}
