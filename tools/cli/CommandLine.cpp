@@ -256,7 +256,7 @@ void addInputOptions(CommandLine &line, InputOptions &input) {
   line.pairs("dim", '=', "NAME=N", "bind a symbolic dimension", input.dims);
 }
 
-void addPassOptions(CommandLine &line, PassOptions &passes, bool &hasLevel) {
+void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) {
   line.value("O", "N", "pass list by level, 0 to 3 (default 2)", true, [&](const std::string &v) {
     auto number = parseInt(v);
     if (!number || *number < 0 || *number > 3)

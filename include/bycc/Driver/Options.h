@@ -22,7 +22,7 @@ struct PrintingOptions {
 };
 
 // Which passes run, and how they are watched.
-struct PassOptions {
+struct PassListOptions {
   int level = 2;                    // -O0 .. -O3
   std::optional<std::string> passes; // --passes=LIST
   std::vector<std::string> disabled, required;
@@ -80,7 +80,7 @@ struct OutputOptions {
 
 struct Options {
   InputOptions input;
-  PassOptions passes;
+  PassListOptions passes;
   VendorOptions vendors;
   TargetOptions target;
   OutputOptions output;
