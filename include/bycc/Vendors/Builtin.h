@@ -1,0 +1,12 @@
+// The vendors that are built in, in the order of their bycc_add_vendor lines.
+#pragma once
+
+#include "bycc/vendor.h"
+
+#include <vector>
+
+namespace bycc {
+
+std::vector<const bycc_vendor_compiler *> builtinVendorCompilers();
+
+} // namespace bycc

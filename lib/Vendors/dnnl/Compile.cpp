@@ -1,0 +1,153 @@
+// Compile half of the dnnl vendor: answers for nodes and writes region plans.
+//
+// A node is supported when it translates to a plan whose shapes check, and the
+// library has a primitive for every step. A composite must in addition become
+// one primitive: the partitioner then falls back to its parts. What was asked
+// once of the library is remembered, as models repeat their layers.
+//
+// The answers do not depend on the machine: for float32 the library has at least
+// a portable kernel for everything that is let through to it.
+#include "Fuse.h"
+#include "Library.h"
+#include "Translate.h"
+
+#include <mutex>
+#include <unordered_map>
+
+extern "C" const char dnnl_patterns[];
+
+namespace bycc::onednn {
+
+namespace {
+
+class ProbeCache {
+public:
+  // "" when the library takes the step, else why not.
+  std::string ask(const Plan &plan, const Step &step) {
+    std::string key = keyOf(plan, step);
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = answers_.find(key);
+    if (found != answers_.end())
+      return found->second;
+    Expected<> accepted = probePrimitive(plan, step);
+    return answers_[key] = accepted ? "" : accepted.error().message();
+  }
+
+private:
+  // The step alone, as a plan whose values are numbered by first use.
+  static std::string keyOf(const Plan &plan, const Step &step) {
+    Plan alone;
+    auto add = [&](ValueId &id) {
+      Value value = plan.values[id];
+      value.kind = ValueKind::Temp;
+      value.where = 0;
+      alone.values.push_back(value);
+      id = static_cast<ValueId>(alone.values.size() - 1);
+    };
+    Step copy = step;
+    copy.source.clear();
+    for (ValueId &id : copy.inputs)
+      add(id);
+    for (PostOp &postOp : copy.postOps)
+      if (postOp.operand != noValue)
+        add(postOp.operand);
+    add(copy.output);
+    alone.steps.push_back(std::move(copy));
+    std::vector<uint8_t> bytes = writePlan(alone);
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::string> answers_;
+};
+
+// Why a composite did not become one primitive.
+std::string leftOver(const Plan &plan) {
+  std::string kinds;
+  for (const Step &step : plan.steps)
+    if (!isView(step.kind))
+      kinds += std::string(kinds.empty() ? "" : ", ") + name(step.kind);
+  return "oneDNN has no single primitive for this group, it takes " + kinds;
+}
+
+std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusal &refusal) {
+  std::optional<Plan> plan = translateRegion(region, refusal);
+  if (!plan)
+    return std::nullopt;
+  fuseSteps(*plan);
+  Expected<> checked = checkPlan(*plan);
+  if (!checked) {
+    refusal.reason = checked.error().message();
+    return std::nullopt;
+  }
+  for (const Step &step : plan->steps)
+    if (!isView(step.kind))
+      if (std::string why = cache.ask(*plan, step); !why.empty()) {
+        refusal.reason = std::string(name(step.kind)) + ": " + why;
+        return std::nullopt;
+      }
+  return plan;
+}
+
+void refuse(bycc_answer *answer, const Refusal &refusal) {
+  if (answer->reason)
+    answer->reason(answer, refusal.reason.c_str());
+  if (answer->blame)
+    answer->blame(answer, refusal.node);
+}
+
+// The door for whatever may be thrown below: allocation and the library.
+template <typename F> int32_t answered(bycc_answer *answer, int32_t failure, F body) {
+  try {
+    Refusal refusal;
+    if (body(refusal))
+      return failure ? 0 : 1;
+    refuse(answer, refusal);
+  } catch (const std::exception &fault) {
+    refuse(answer, {0, std::string("dnnl: ") + fault.what()});
+  }
+  return failure;
+}
+
+int32_t supports(void *self, const bycc_target *, const bycc_region *region,
+                 bycc_answer *answer) {
+  ProbeCache &cache = *static_cast<ProbeCache *>(self);
+  return answered(answer, 0, [&](Refusal &refusal) {
+    std::optional<Plan> plan = planFor(*region, cache, refusal);
+    if (plan && region->nodes[0].body && numComputeSteps(*plan) != 1) {
+      refusal.reason = leftOver(*plan);
+      return false;
+    }
+    return plan.has_value();
+  });
+}
+
+int32_t compile(void *self, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+  ProbeCache &cache = *static_cast<ProbeCache *>(self);
+  return answered(answer, 1, [&](Refusal &refusal) {
+    std::optional<Plan> plan = planFor(*region, cache, refusal);
+    if (!plan)
+      return false;
+    std::vector<uint8_t> bytes = writePlan(*plan);
+    answer->blob(answer, bytes.data(), bytes.size());
+    return true;
+  });
+}
+
+} // namespace
+} // namespace bycc::onednn
+
+extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
+  using namespace bycc::onednn;
+  static ProbeCache cache;
+  static const std::string version = libraryVersion();
+  static const bycc_vendor_compiler compiler = {BYCC_VENDOR_ABI_VERSION,
+                                                sizeof(bycc_vendor_compiler),
+                                                "dnnl",
+                                                version.c_str(),
+                                                dnnl_patterns,
+                                                &cache,
+                                                supports,
+                                                compile};
+  return &compiler;
+}

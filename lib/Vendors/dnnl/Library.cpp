@@ -1,0 +1,501 @@
+// oneDNN 2.6: operation descriptor, then primitive descriptor, then primitive.
+//
+// Numerics. The library's kernels reassociate sums and contract to fma, nothing
+// else. Two of them treat NaN otherwise than ONNX says, measured on AVX-512:
+// relu (with alpha 0) and clip map NaN to 0 or to the lower bound, and max/min
+// (binary and reduction) drop a NaN that stands on the left. Leaky relu and all
+// other functions pass NaN on.
+#include "Library.h"
+
+#include <cstring>
+
+namespace bycc::onednn {
+
+namespace {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using dnnl::prop_kind;
+
+memory::data_type dataType(DType dtype) {
+  switch (dtype) {
+  case DType::Float32:
+    return memory::data_type::f32;
+  case DType::BFloat16:
+    return memory::data_type::bf16;
+  case DType::Float16:
+    return memory::data_type::f16;
+  case DType::Int8:
+    return memory::data_type::s8;
+  case DType::UInt8:
+    return memory::data_type::u8;
+  case DType::Int32:
+    return memory::data_type::s32;
+  default:
+    return memory::data_type::undef;
+  }
+}
+
+algorithm algorithmOf(Math math) {
+  switch (math) {
+  case Math::Relu:
+    return algorithm::eltwise_relu;
+  case Math::Clip:
+    return algorithm::eltwise_clip;
+  case Math::Linear:
+    return algorithm::eltwise_linear;
+  case Math::Pow:
+    return algorithm::eltwise_pow;
+  case Math::Abs:
+    return algorithm::eltwise_abs;
+  case Math::Exp:
+    return algorithm::eltwise_exp;
+  case Math::Log:
+    return algorithm::eltwise_log;
+  case Math::Sqrt:
+    return algorithm::eltwise_sqrt;
+  case Math::Tanh:
+    return algorithm::eltwise_tanh;
+  case Math::Sigmoid:
+    return algorithm::eltwise_logistic;
+  case Math::Gelu:
+    return algorithm::eltwise_gelu_erf;
+  case Math::Swish:
+    return algorithm::eltwise_swish;
+  case Math::Mish:
+    return algorithm::eltwise_mish;
+  case Math::Add:
+    return algorithm::binary_add;
+  case Math::Sub:
+    return algorithm::binary_sub;
+  case Math::Mul:
+    return algorithm::binary_mul;
+  case Math::Div:
+    return algorithm::binary_div;
+  case Math::Max:
+    return algorithm::binary_max;
+  case Math::Min:
+    return algorithm::binary_min;
+  case Math::MaxPool:
+    return algorithm::pooling_max;
+  case Math::AvgPoolInside:
+    return algorithm::pooling_avg_exclude_padding;
+  case Math::AvgPoolAll:
+    return algorithm::pooling_avg_include_padding;
+  default:
+    return algorithm::undef;
+  }
+}
+
+algorithm reductionOf(Math math) {
+  switch (math) {
+  case Math::Add:
+    return algorithm::reduction_sum;
+  case Math::Mean:
+    return algorithm::reduction_mean;
+  case Math::Max:
+    return algorithm::reduction_max;
+  case Math::Min:
+    return algorithm::reduction_min;
+  default:
+    return algorithm::undef;
+  }
+}
+
+memory::dims lessOne(const Dims &dims) {
+  memory::dims out;
+  for (int64_t dim : dims)
+    out.push_back(dim - 1);
+  return out;
+}
+
+// Builds one primitive; what it has in common for all kinds is here, each kind
+// only fills the operation descriptor.
+class Maker {
+public:
+  Maker(const Step &step, const Layouts &layouts, const std::vector<Layout> &postOps, int sum,
+        bool isProbe)
+      : step_(step), in_(layouts.inputs), out_(layouts.output), isProbe_(isProbe) {
+    attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (!step.postOps.empty())
+      attributes_.set_post_ops(postOpsOf(postOps, sum));
+  }
+
+  Primitive make() {
+    switch (step_.kind) {
+    case StepKind::Conv:
+      conv();
+      break;
+    case StepKind::Deconv:
+      deconv();
+      break;
+    case StepKind::MatMul:
+      matmul();
+      break;
+    case StepKind::Pool:
+      pool();
+      break;
+    case StepKind::Softmax:
+      softmax();
+      break;
+    case StepKind::LayerNorm:
+      layerNorm();
+      break;
+    case StepKind::Eltwise:
+      eltwise();
+      break;
+    case StepKind::Binary:
+      binary();
+      break;
+    case StepKind::Concat:
+      concat();
+      break;
+    case StepKind::Reduce:
+      reduce();
+      break;
+    case StepKind::Reshape:
+    case StepKind::Permute:
+      throw dnnl::error(dnnl_invalid_arguments, "a view is not a primitive");
+    }
+    return std::move(result_);
+  }
+
+private:
+  dnnl::post_ops postOpsOf(const std::vector<Layout> &operands, int sum) {
+    dnnl::post_ops ops;
+    for (size_t i = 0; i < step_.postOps.size(); ++i) {
+      const PostOp &postOp = step_.postOps[i];
+      int arg = 0;
+      if (postOp.operand == noValue)
+        ops.append_eltwise(1.0f, algorithmOf(postOp.math), postOp.alpha, postOp.beta);
+      else if (static_cast<int>(i) == sum)
+        ops.append_sum(1.0f);
+      else {
+        ops.append_binary(algorithmOf(postOp.math), operands[i]);
+        arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1;
+      }
+      result_.postOpArgs.push_back(arg);
+    }
+    return ops;
+  }
+
+  template <typename P, typename D> D described(const typename P::desc &desc) {
+    D pd(desc, attributes_, engine());
+    finish<P>(pd);
+    return pd;
+  }
+  template <typename P, typename D> void finish(const D &pd) {
+    if (!isProbe_)
+      result_.primitive = P(pd);
+    result_.implementation = pd.impl_info_str();
+    result_.scratchpad = pd.scratchpad_desc();
+  }
+  template <typename P> void finish(const typename P::primitive_desc &pd) {
+    finish<P, typename P::primitive_desc>(pd);
+  }
+
+  void operand(int arg, const Layout &layout) {
+    result_.inputArgs.push_back(arg);
+    result_.layouts.inputs.push_back(layout);
+  }
+
+  template <typename P> void convolve() {
+    constexpr auto kind = prop_kind::forward_inference;
+    const Step &s = step_;
+    algorithm method = std::is_same_v<P, dnnl::convolution_forward>
+                           ? algorithm::convolution_direct
+                           : algorithm::deconvolution_direct;
+    auto desc = s.hasBias ? typename P::desc(kind, method, in_[0], in_[1], in_[2], out_, s.strides,
+                                             lessOne(s.dilation), s.padBegin, s.padEnd)
+                          : typename P::desc(kind, method, in_[0], in_[1], out_, s.strides,
+                                             lessOne(s.dilation), s.padBegin, s.padEnd);
+    weighted<P>(desc);
+  }
+  template <typename P> void weighted(const typename P::desc &desc) {
+    auto pd = described<P, typename P::primitive_desc>(desc);
+    operand(DNNL_ARG_SRC, pd.src_desc());
+    operand(DNNL_ARG_WEIGHTS, pd.weights_desc());
+    if (step_.hasBias)
+      operand(DNNL_ARG_BIAS, pd.bias_desc());
+    result_.layouts.output = pd.dst_desc();
+  }
+  void conv() { convolve<dnnl::convolution_forward>(); }
+  void deconv() { convolve<dnnl::deconvolution_forward>(); }
+
+  void matmul() {
+    using P = dnnl::matmul;
+    weighted<P>(step_.hasBias ? P::desc(in_[0], in_[1], in_[2], out_)
+                              : P::desc(in_[0], in_[1], out_));
+  }
+
+  template <typename P> void unary(const typename P::desc &desc, const Layout &out) {
+    described<P, typename P::primitive_desc>(desc);
+    operand(DNNL_ARG_SRC, in_[0]);
+    result_.layouts.output = out;
+  }
+
+  void pool() {
+    using P = dnnl::pooling_forward;
+    auto pd = described<P, P::primitive_desc>(P::desc(prop_kind::forward_inference,
+                                                      algorithmOf(step_.math), in_[0], out_,
+                                                      step_.strides, step_.kernel, step_.padBegin,
+                                                      step_.padEnd));
+    operand(DNNL_ARG_SRC, pd.src_desc());
+    result_.layouts.output = pd.dst_desc();
+  }
+
+  void softmax() {
+    using P = dnnl::softmax_v2_forward;
+    algorithm method = step_.math == Math::LogSoftmax ? algorithm::softmax_log
+                                                      : algorithm::softmax_accurate;
+    unary<P>(P::desc(prop_kind::forward_inference, method, in_[0], out_,
+                     static_cast<int>(step_.axis)),
+             out_);
+  }
+
+  void layerNorm() {
+    using P = dnnl::layer_normalization_forward;
+    auto flags = dnnl::normalization_flags::none;
+    if (step_.hasScale)
+      flags |= dnnl::normalization_flags::use_scale;
+    if (step_.hasShift)
+      flags |= dnnl::normalization_flags::use_shift;
+    unary<P>(P::desc(prop_kind::forward_inference, in_[0], step_.alpha, flags), in_[0]);
+    size_t next = 1;
+    if (step_.hasScale)
+      operand(DNNL_ARG_SCALE, in_[next++]);
+    if (step_.hasShift)
+      operand(DNNL_ARG_SHIFT, in_[next++]);
+  }
+
+  void eltwise() {
+    using P = dnnl::eltwise_forward;
+    unary<P>(P::desc(prop_kind::forward_inference, algorithmOf(step_.math), in_[0], step_.alpha,
+                     step_.beta),
+             in_[0]);
+  }
+
+  void binary() {
+    using P = dnnl::binary;
+    auto pd =
+        described<P, P::primitive_desc>(P::desc(algorithmOf(step_.math), in_[0], in_[1], out_));
+    operand(DNNL_ARG_SRC_0, in_[0]);
+    operand(DNNL_ARG_SRC_1, in_[1]);
+    result_.layouts.output = pd.dst_desc();
+  }
+
+  void concat() {
+    using P = dnnl::concat;
+    P::primitive_desc pd(out_, static_cast<int>(step_.axis), in_, engine(), attributes_);
+    finish<P>(pd);
+    for (size_t i = 0; i < in_.size(); ++i)
+      operand(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), in_[i]);
+    result_.layouts.output = pd.dst_desc();
+  }
+
+  void reduce() {
+    using P = dnnl::reduction;
+    auto pd = described<P, P::primitive_desc>(
+        P::desc(reductionOf(step_.math), in_[0], out_, 0.0f, 0.0f));
+    operand(DNNL_ARG_SRC, in_[0]);
+    result_.layouts.output = pd.dst_desc();
+  }
+
+  const Step &step_;
+  const std::vector<Layout> &in_;
+  const Layout &out_;
+  bool isProbe_;
+  dnnl::primitive_attr attributes_;
+  Primitive result_;
+};
+
+// NumPy's rule: walks groups of axes with equal products; a group must be
+// contiguous on the old side to be cut anew.
+std::optional<Dims> reshapedStrides(const Dims &from, const Dims &strides, const Dims &to) {
+  Dims oldDims, oldStrides;
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] != 1) {
+      oldDims.push_back(from[i]);
+      oldStrides.push_back(strides[i]);
+    }
+  Dims out(to.size(), 1);
+  size_t oi = 0, ni = 0;
+  while (oi < oldDims.size() && ni < to.size()) {
+    size_t oj = oi + 1, nj = ni + 1;
+    int64_t oldCount = oldDims[oi], newCount = to[ni];
+    while (oldCount != newCount) {
+      if (newCount < oldCount) {
+        if (nj == to.size())
+          return std::nullopt;
+        newCount *= to[nj++];
+      } else {
+        if (oj == oldDims.size())
+          return std::nullopt;
+        oldCount *= oldDims[oj++];
+      }
+    }
+    for (size_t k = oi; k + 1 < oj; ++k)
+      if (oldStrides[k] != oldDims[k + 1] * oldStrides[k + 1])
+        return std::nullopt;
+    out[nj - 1] = oldStrides[oj - 1];
+    for (size_t k = nj - 1; k > ni; --k)
+      out[k - 1] = out[k] * to[k];
+    oi = oj;
+    ni = nj;
+  }
+  // Trailing and leading ones: any stride does; keep it dense-looking.
+  for (size_t k = to.size(); k-- > 0;)
+    if (to[k] == 1)
+      out[k] = k + 1 < to.size() ? out[k + 1] * to[k + 1] : 1;
+  return out;
+}
+
+} // namespace
+
+dnnl::engine &engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+std::string libraryVersion() {
+  const dnnl_version_t *version = dnnl_version();
+  return "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch);
+}
+
+Layout plainLayout(const Dims &dims, DType dtype) {
+  Dims strides(dims.size());
+  int64_t step = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= dims[i];
+  }
+  return stridedLayout(dims, strides, dtype);
+}
+
+Layout anyLayout(const Dims &dims, DType dtype) {
+  return Layout(dims, dataType(dtype), memory::format_tag::any);
+}
+
+Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype) {
+  return Layout(dims, dataType(dtype), strides);
+}
+
+Dims dimsOf(const Layout &layout) { return layout.dims(); }
+
+std::optional<Dims> stridesOf(const Layout &layout) {
+  const auto &data = layout.data;
+  if (data.format_kind != dnnl_blocked || data.format_desc.blocking.inner_nblks != 0)
+    return std::nullopt;
+  return Dims(data.format_desc.blocking.strides, data.format_desc.blocking.strides + data.ndims);
+}
+
+bool isPlain(const Layout &layout) {
+  std::optional<Dims> strides = stridesOf(layout);
+  if (!strides || layout.data.offset0 != 0)
+    return false;
+  int64_t step = 1;
+  Dims dims = dimsOf(layout);
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (dims[i] != 1 && (*strides)[i] != step)
+      return false;
+    step *= dims[i];
+  }
+  return true;
+}
+
+uint64_t bytesOf(const Layout &layout) { return layout.get_size(); }
+
+std::optional<Layout> reshaped(const Layout &layout, const Dims &dims) {
+  if (std::optional<Dims> strides = stridesOf(layout)) {
+    std::optional<Dims> fresh = reshapedStrides(dimsOf(layout), *strides, dims);
+    if (!fresh)
+      return std::nullopt;
+    return Layout(dims, layout.data_type(), *fresh);
+  }
+  Layout view = layout.reshape(dims, true);
+  return view ? std::optional<Layout>(view) : std::nullopt;
+}
+
+std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
+  // The library's permutation says where an axis goes, ours where it comes from.
+  std::vector<int> target(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i)
+    target[static_cast<size_t>(permutation[i])] = static_cast<int>(i);
+  Layout view = layout.permute_axes(target, true);
+  return view ? std::optional<Layout>(view) : std::nullopt;
+}
+
+bool Primitive::isSlow() const { return implementation.find("ref") != std::string::npos; }
+
+Expected<> guarded(Status status, const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const dnnl::error &fault) {
+    return error(status) << "oneDNN: " << fault.what();
+  } catch (const std::bad_alloc &) {
+    return error(Status::Limit) << "out of memory in oneDNN";
+  }
+  return {};
+}
+
+Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
+                                  const std::vector<Layout> &postOpLayouts, int sumPostOp) {
+  Primitive result;
+  BYCC_TRY(guarded(Status::Unsup, [&] {
+    result = Maker(step, layouts, postOpLayouts, sumPostOp, false).make();
+  }));
+  return result;
+}
+
+Expected<> probePrimitive(const Plan &plan, const Step &step) {
+  auto plain = [&](ValueId id) {
+    return plainLayout(plan.values[id].dims, plan.values[id].dtype);
+  };
+  bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
+  return guarded(Status::Unsup, [&] {
+    Layouts layouts;
+    for (ValueId id : step.inputs)
+      layouts.inputs.push_back(isConv && layouts.inputs.size() < 2
+                                   ? anyLayout(plan.values[id].dims, plan.values[id].dtype)
+                                   : plain(id));
+    layouts.output = plain(step.output);
+    if (step.kind == StepKind::MatMul && step.hasBias)
+      layouts.inputs[2] = matMulBias(plan, step);
+    std::vector<Layout> postOps;
+    for (const PostOp &postOp : step.postOps)
+      postOps.push_back(postOp.operand == noValue ? Layout() : plain(postOp.operand));
+    Maker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
+  });
+}
+
+int sumPostOpOf(const Plan &plan, const Step &step) {
+  if (step.postOps.empty() || step.postOps[0].math != Math::Add)
+    return -1;
+  ValueId operand = step.postOps[0].operand;
+  return plan.values[operand].dims == plan.values[step.output].dims ? 0 : -1;
+}
+
+Layout matMulBias(const Plan &plan, const Step &step) {
+  const Value &result = plan.values[step.output];
+  Dims dims(result.dims.size(), 1);
+  dims.back() = result.dims.back();
+  return plainLayout(dims, result.dtype);
+}
+
+Expected<Primitive> makeReorder(const Layout &from, const Layout &to) {
+  Primitive result;
+  BYCC_TRY(guarded(Status::Unsup, [&] {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
+    result.primitive = dnnl::reorder(pd);
+    result.implementation = pd.impl_info_str();
+    result.scratchpad = pd.scratchpad_desc();
+    result.inputArgs = {DNNL_ARG_FROM};
+    result.layouts = {{from}, to};
+  }));
+  return result;
+}
+
+} // namespace bycc::onednn

@@ -1,0 +1,75 @@
+// The only door to oneDNN's descriptors and primitives (with Library.cpp), so
+// that another major version of it is a change of one pair of files. Everything
+// else uses dnnl::memory, dnnl::primitive and the calls below. No exception of
+// the library leaves.
+//
+// Scratchpads are the user's throughout: the library's default one is shared
+// by threads and crashes.
+#pragma once
+
+#include "Plan.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bycc::onednn {
+
+using Layout = dnnl::memory::desc;
+
+dnnl::engine &engine();
+std::string libraryVersion();
+
+// Row-major, or the library's free choice.
+Layout plainLayout(const Dims &dims, DType dtype);
+Layout anyLayout(const Dims &dims, DType dtype);
+Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype);
+Dims dimsOf(const Layout &layout);
+// Strides of a layout without inner blocks.
+std::optional<Dims> stridesOf(const Layout &layout);
+bool isPlain(const Layout &layout);
+uint64_t bytesOf(const Layout &layout);
+
+// The same bytes seen as other extents, without a copy; nothing where the layout
+// does not allow it.
+std::optional<Layout> reshaped(const Layout &layout, const Dims &dims);
+std::optional<Layout> permuted(const Layout &layout, const Dims &permutation);
+
+// What layouts a step is asked to work with; `any` leaves it to the library.
+struct Layouts {
+  std::vector<Layout> inputs;
+  Layout output;
+};
+
+struct Primitive {
+  dnnl::primitive primitive;
+  std::string implementation;
+  // What the library wants, in the order of Step::inputs.
+  Layouts layouts;
+  Layout scratchpad;
+  // Argument number of each input and each post-op with an operand.
+  std::vector<int> inputArgs, postOpArgs;
+
+  bool isSlow() const; // a reference loop, not a tuned kernel
+};
+
+// `sumPostOp`: index of the post-op whose operand is already in the destination,
+// -1 for none.
+Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
+                                  const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);
+// Whether the library has a primitive for the step at all; makes no code.
+Expected<> probePrimitive(const Plan &plan, const Step &step);
+// The post-op whose operand can wait in the destination (the first, a full add), -1: none.
+int sumPostOpOf(const Plan &plan, const Step &step);
+// A matmul's bias: a vector in the plan, a broadcast matrix for the library.
+Layout matMulBias(const Plan &plan, const Step &step);
+// Copies between layouts of the same extents.
+Expected<Primitive> makeReorder(const Layout &from, const Layout &to);
+
+// Runs `body` and turns the library's exceptions into an Error.
+Expected<> guarded(Status status, const std::function<void()> &body);
+
+} // namespace bycc::onednn

@@ -1,0 +1,527 @@
+// Bytes of a plan and the checks that make it safe to hand to the library,
+// which itself accepts nonsense extents without complaint.
+#include "Plan.h"
+
+#include <bit>
+#include <cstring>
+
+namespace bycc::onednn {
+
+namespace {
+
+constexpr uint32_t magic = 0x314e5044; // "DPN1"
+constexpr int64_t maxExtent = int64_t{1} << 31;
+constexpr int64_t maxBytes = int64_t{1} << 40;
+constexpr size_t maxList = size_t{1} << 24;
+
+// Writer and Reader offer the same calls, so that `fields` says the format once.
+class Writer {
+public:
+  static constexpr bool isReader = false;
+  bool ok() const { return true; }
+  template <typename T> void integer(T &value) {
+    uint64_t bits = static_cast<uint64_t>(value);
+    for (size_t i = 0; i < sizeof(T); ++i)
+      bytes.push_back(static_cast<uint8_t>(bits >> (8 * i)));
+  }
+  template <typename E> void enumeration(E &value, uint8_t) {
+    uint8_t raw = static_cast<uint8_t>(value);
+    integer(raw);
+  }
+  void number(float &value) {
+    uint32_t bits = std::bit_cast<uint32_t>(value);
+    integer(bits);
+  }
+  void text(std::string &text) {
+    list(text, [&](char &c) { integer(c); });
+  }
+  template <typename T, typename F> void list(T &items, F each) {
+    uint32_t count = static_cast<uint32_t>(items.size());
+    integer(count);
+    for (auto &item : items)
+      each(item);
+  }
+  std::vector<uint8_t> bytes;
+};
+
+class Reader {
+public:
+  static constexpr bool isReader = true;
+  explicit Reader(std::span<const uint8_t> bytes) : left_(bytes) {}
+  bool ok() const { return ok_; }
+  bool atEnd() const { return left_.empty(); }
+  template <typename T> void integer(T &value) {
+    uint64_t bits = 0;
+    if (left_.size() < sizeof(T)) {
+      fail();
+    } else {
+      for (size_t i = 0; i < sizeof(T); ++i)
+        bits |= uint64_t{left_[i]} << (8 * i);
+      left_ = left_.subspan(sizeof(T));
+    }
+    value = static_cast<T>(bits);
+  }
+  template <typename E> void enumeration(E &value, uint8_t count) {
+    uint8_t raw = 0;
+    integer(raw);
+    if (raw >= count)
+      fail();
+    value = static_cast<E>(raw);
+  }
+  void number(float &value) {
+    uint32_t bits = 0;
+    integer(bits);
+    value = std::bit_cast<float>(bits);
+  }
+  void text(std::string &text) {
+    std::vector<char> letters;
+    list(letters, [&](char &c) { integer(c); });
+    text.assign(letters.begin(), letters.end());
+  }
+  template <typename T, typename F> void list(T &items, F each) {
+    uint32_t count = 0;
+    integer(count);
+    // Every item takes at least one byte: a lying count cannot make us allocate.
+    if (count > left_.size() || count > maxList)
+      return fail();
+    items.clear();
+    for (uint32_t i = 0; i < count && ok_; ++i)
+      each(items.emplace_back());
+  }
+
+private:
+  void fail() {
+    ok_ = false;
+    left_ = {};
+  }
+  std::span<const uint8_t> left_;
+  bool ok_ = true;
+};
+
+template <typename A, typename T> void integers(A &archive, T &items) {
+  archive.list(items, [&](auto &item) { archive.integer(item); });
+}
+
+template <typename A> void fields(A &archive, Value &value) {
+  archive.enumeration(value.dtype, numDTypes);
+  archive.enumeration(value.kind, numValueKinds);
+  archive.integer(value.where);
+  integers(archive, value.dims);
+}
+
+template <typename A> void fields(A &archive, PostOp &postOp) {
+  archive.enumeration(postOp.math, numMaths);
+  archive.number(postOp.alpha);
+  archive.number(postOp.beta);
+  archive.integer(postOp.operand);
+}
+
+template <typename A> void fields(A &archive, Step &step) {
+  archive.enumeration(step.kind, numStepKinds);
+  archive.enumeration(step.math, numMaths);
+  archive.number(step.alpha);
+  archive.number(step.beta);
+  archive.integer(step.axis);
+  archive.integer(step.hasScale);
+  archive.integer(step.hasShift);
+  archive.integer(step.hasBias);
+  archive.integer(step.groups);
+  for (Dims *dims : {&step.kernel, &step.strides, &step.dilation, &step.padBegin, &step.padEnd,
+                     &step.permutation})
+    integers(archive, *dims);
+  integers(archive, step.inputs);
+  archive.integer(step.output);
+  archive.list(step.postOps, [&](PostOp &postOp) { fields(archive, postOp); });
+  archive.text(step.source);
+}
+
+template <typename A> void fields(A &archive, Plan &plan) {
+  archive.list(plan.values, [&](Value &value) { fields(archive, value); });
+  archive.list(plan.steps, [&](Step &step) { fields(archive, step); });
+  integers(archive, plan.inputs);
+  integers(archive, plan.outputs);
+}
+
+// Checks one step; value ids are known to be in range.
+class StepChecker {
+public:
+  StepChecker(const Plan &plan, const Step &step) : plan_(plan), step_(step) {}
+
+  Expected<> check() const {
+    if (step_.inputs.empty())
+      return bad("has no operand");
+    BYCC_TRY(checkKind());
+    return checkPostOps();
+  }
+
+private:
+  Error bad(const std::string &what) const {
+    return error(Status::Unsup) << name(step_.kind) << ": " << what;
+  }
+  const Dims &in(size_t index) const { return plan_.values[step_.inputs[index]].dims; }
+  const Dims &out() const { return plan_.values[step_.output].dims; }
+  Error shapes(const Dims &found, const Dims &wanted) const {
+    return bad("shape " + text(found) + ", wanted " + text(wanted));
+  }
+
+  Expected<> checkKind() const {
+    switch (step_.kind) {
+    case StepKind::Conv:
+      return checkConv(false);
+    case StepKind::Deconv:
+      return checkConv(true);
+    case StepKind::MatMul:
+      return checkMatMul();
+    case StepKind::Pool:
+      return checkPool();
+    case StepKind::Softmax:
+      return checkAlongAxis(step_.math == Math::Softmax || step_.math == Math::LogSoftmax);
+    case StepKind::LayerNorm:
+      return checkLayerNorm();
+    case StepKind::Eltwise:
+      return checkAlongAxis(isEltwise(step_.math));
+    case StepKind::Binary:
+      return checkBinary();
+    case StepKind::Concat:
+      return checkConcat();
+    case StepKind::Reduce:
+      return checkReduce();
+    case StepKind::Reshape:
+      return checkReshape();
+    case StepKind::Permute:
+      return checkPermute();
+    }
+    return bad("unknown kind");
+  }
+
+  Expected<> operands(size_t least, size_t most) const {
+    if (step_.inputs.size() < least || step_.inputs.size() > most)
+      return bad("has " + std::to_string(step_.inputs.size()) + " operands");
+    return {};
+  }
+
+  Expected<> checkBias(int64_t channels) const {
+    if (step_.hasBias && in(2) != Dims{channels})
+      return shapes(in(2), {channels});
+    return {};
+  }
+
+  Expected<> checkWindow(size_t spatial) const {
+    for (const Dims *dims :
+         {&step_.kernel, &step_.strides, &step_.dilation, &step_.padBegin, &step_.padEnd})
+      if (dims->size() != spatial)
+        return bad("window of wrong rank");
+    for (size_t i = 0; i < spatial; ++i) {
+      for (const Dims *dims : {&step_.kernel, &step_.strides, &step_.dilation})
+        if ((*dims)[i] < 1 || (*dims)[i] >= maxExtent)
+          return bad("kernel, stride or dilation " + std::to_string((*dims)[i]) +
+                     " is out of range");
+      for (const Dims *dims : {&step_.padBegin, &step_.padEnd})
+        if ((*dims)[i] < 0 || (*dims)[i] >= maxExtent)
+          return bad("padding " + std::to_string((*dims)[i]) + " is out of range");
+    }
+    return {};
+  }
+
+  // Extents of a sliding window; all terms are below 2^31, so nothing wraps.
+  Expected<> checkWindowShape(const Dims &from, const Dims &to) const {
+    for (size_t i = 0; i + 2 < from.size(); ++i) {
+      int64_t reach = (step_.kernel[i] - 1) * step_.dilation[i] + 1;
+      int64_t padded = from[i + 2] + step_.padBegin[i] + step_.padEnd[i];
+      if (reach > padded)
+        return bad("kernel reaches " + std::to_string(reach) + ", padded data has " +
+                   std::to_string(padded));
+      if ((padded - reach) / step_.strides[i] + 1 != to[i + 2])
+        return bad("extent " + std::to_string(to[i + 2]) + " does not follow from the window");
+    }
+    return {};
+  }
+
+  Expected<> checkConv(bool isTransposed) const {
+    BYCC_TRY(operands(2 + step_.hasBias, 2 + step_.hasBias));
+    const Dims &data = in(0), &weights = in(1), &result = out();
+    size_t rank = data.size();
+    if (rank < 3 || rank > 5 || result.size() != rank)
+      return bad("data of rank " + std::to_string(rank) + ", wanted 3 to 5");
+    BYCC_TRY(checkWindow(rank - 2));
+    uint64_t groups = step_.groups;
+    int64_t inChannels = data[1], outChannels = result[1];
+    if (groups < 1 || groups > static_cast<uint64_t>(maxExtent) ||
+        inChannels % static_cast<int64_t>(groups) || outChannels % static_cast<int64_t>(groups))
+      return bad(std::to_string(groups) + " groups do not divide the channels");
+    int64_t g = static_cast<int64_t>(groups);
+    Dims wanted;
+    if (g > 1)
+      wanted.push_back(g);
+    wanted.insert(wanted.end(), {outChannels / g, inChannels / g});
+    wanted.insert(wanted.end(), step_.kernel.begin(), step_.kernel.end());
+    if (weights != wanted)
+      return shapes(weights, wanted);
+    if (data[0] != result[0])
+      return bad("batch differs");
+    BYCC_TRY(checkBias(outChannels));
+    return isTransposed ? checkWindowShape(result, data) : checkWindowShape(data, result);
+  }
+
+  Expected<> checkMatMul() const {
+    BYCC_TRY(operands(2 + step_.hasBias, 2 + step_.hasBias));
+    const Dims &a = in(0), &b = in(1), &result = out();
+    size_t rank = a.size();
+    if (rank < 2 || b.size() != rank || result.size() != rank)
+      return bad("ranks differ");
+    for (size_t i = 0; i + 2 < rank; ++i)
+      if (std::max(a[i], b[i]) != result[i] || (a[i] != b[i] && std::min(a[i], b[i]) != 1))
+        return bad("batches " + text(a) + " and " + text(b) + " do not fit");
+    if (a[rank - 1] != b[rank - 2] || a[rank - 2] != result[rank - 2] ||
+        b[rank - 1] != result[rank - 1])
+      return bad(text(a) + " x " + text(b) + " is not " + text(result));
+    return checkBias(result[rank - 1]);
+  }
+
+  Expected<> checkPool() const {
+    BYCC_TRY(operands(1, 1));
+    if (step_.math < Math::MaxPool || step_.math > Math::AvgPoolAll)
+      return bad("bad algorithm");
+    const Dims &data = in(0), &result = out();
+    if (data.size() < 3 || data.size() > 5 || result.size() != data.size())
+      return bad("data of rank " + std::to_string(data.size()) + ", wanted 3 to 5");
+    BYCC_TRY(checkWindow(data.size() - 2));
+    if (data[0] != result[0] || data[1] != result[1])
+      return bad("batch or channels differ");
+    for (size_t i = 0; i < step_.kernel.size(); ++i) {
+      if (step_.padBegin[i] >= step_.kernel[i] || step_.padEnd[i] >= step_.kernel[i])
+        return bad("padding is not smaller than the window");
+      if (step_.dilation[i] != 1)
+        return bad("dilation " + std::to_string(step_.dilation[i]) + " is not supported");
+    }
+    return checkWindowShape(data, result);
+  }
+
+  Expected<> checkAlongAxis(bool isGoodMath) const {
+    BYCC_TRY(operands(1, 1));
+    if (!isGoodMath)
+      return bad("bad algorithm");
+    if (in(0) != out())
+      return shapes(out(), in(0));
+    if (step_.axis >= in(0).size())
+      return bad("axis is out of range");
+    return {};
+  }
+
+  Expected<> checkLayerNorm() const {
+    size_t count = 1u + step_.hasScale + step_.hasShift;
+    BYCC_TRY(operands(count, count));
+    if (in(0).size() != 2 || in(0) != out())
+      return shapes(out(), in(0));
+    for (size_t i = 1; i < count; ++i)
+      if (in(i) != Dims{in(0)[1]})
+        return shapes(in(i), {in(0)[1]});
+    return {};
+  }
+
+  // `small` has the rank of `large` and its extents, or 1.
+  static bool broadcasts(const Dims &small, const Dims &large) {
+    if (small.size() != large.size())
+      return false;
+    for (size_t i = 0; i < small.size(); ++i)
+      if (small[i] != large[i] && small[i] != 1)
+        return false;
+    return true;
+  }
+
+  Expected<> checkBinary() const {
+    BYCC_TRY(operands(2, 2));
+    if (!isBinary(step_.math))
+      return bad("bad algorithm");
+    if (in(0) != out())
+      return shapes(in(0), out());
+    if (!broadcasts(in(1), out()))
+      return shapes(in(1), out());
+    return {};
+  }
+
+  Expected<> checkConcat() const {
+    size_t axis = step_.axis;
+    if (axis >= out().size())
+      return bad("axis is out of range");
+    int64_t sum = 0;
+    for (size_t i = 0; i < step_.inputs.size(); ++i) {
+      if (in(i).size() != out().size())
+        return bad("ranks differ");
+      sum += in(i)[axis];
+      Dims wanted = out();
+      wanted[axis] = in(i)[axis];
+      if (in(i) != wanted)
+        return shapes(in(i), wanted);
+    }
+    return sum == out()[axis] ? Expected<>() : bad("extents do not add up");
+  }
+
+  Expected<> checkReduce() const {
+    BYCC_TRY(operands(1, 1));
+    if (step_.math != Math::Add && step_.math != Math::Mean && step_.math != Math::Max &&
+        step_.math != Math::Min)
+      return bad("bad algorithm");
+    if (!broadcasts(out(), in(0)) || in(0) == out())
+      return shapes(out(), in(0));
+    return {};
+  }
+
+  Expected<> checkReshape() const {
+    BYCC_TRY(operands(1, 1));
+    if (numElements(in(0)) != numElements(out()))
+      return shapes(out(), in(0));
+    return {};
+  }
+
+  Expected<> checkPermute() const {
+    BYCC_TRY(operands(1, 1));
+    const Dims &from = in(0), &to = out();
+    if (step_.permutation.size() != from.size() || to.size() != from.size())
+      return bad("not a permutation of the axes");
+    uint64_t seen = 0;
+    for (size_t i = 0; i < to.size(); ++i) {
+      int64_t axis = step_.permutation[i];
+      if (axis < 0 || axis >= static_cast<int64_t>(from.size()) || (seen >> axis & 1))
+        return bad("not a permutation of the axes");
+      seen |= uint64_t{1} << axis;
+      if (to[i] != from[axis])
+        return shapes(to, from);
+    }
+    return {};
+  }
+
+  Expected<> checkPostOps() const {
+    if (step_.postOps.size() > 31)
+      return bad("more than 31 post-ops");
+    if (!step_.postOps.empty() && step_.kind != StepKind::Conv && step_.kind != StepKind::Deconv &&
+        step_.kind != StepKind::MatMul)
+      return bad("takes no post-ops");
+    for (const PostOp &postOp : step_.postOps) {
+      bool hasOperand = postOp.operand != noValue;
+      if (hasOperand ? !isBinary(postOp.math) : !isEltwise(postOp.math))
+        return bad("bad post-op");
+      if (hasOperand && !broadcasts(plan_.values[postOp.operand].dims, out()))
+        return shapes(plan_.values[postOp.operand].dims, out());
+    }
+    return {};
+  }
+
+  const Plan &plan_;
+  const Step &step_;
+};
+
+Expected<> checkIds(const Plan &plan) {
+  std::vector<bool> isDefined(plan.values.size());
+  auto define = [&](ValueId id, ValueKind kind) {
+    if (id >= plan.values.size() || isDefined[id] || plan.values[id].kind != kind)
+      return false;
+    isDefined[id] = true;
+    return true;
+  };
+  auto isUsable = [&](ValueId id) {
+    return id < plan.values.size() &&
+           (isDefined[id] || plan.values[id].kind == ValueKind::Constant);
+  };
+  for (size_t i = 0; i < plan.inputs.size(); ++i)
+    if (!define(plan.inputs[i], ValueKind::Input) || plan.values[plan.inputs[i]].where != i)
+      return error(Status::Load) << "region plan: bad input " << i;
+  for (const Step &step : plan.steps) {
+    for (ValueId id : step.inputs)
+      if (!isUsable(id))
+        return error(Status::Load) << "region plan: operand used before its definition";
+    for (const PostOp &postOp : step.postOps)
+      if (postOp.operand != noValue && !isUsable(postOp.operand))
+        return error(Status::Load) << "region plan: post-op operand used before its definition";
+    if (!define(step.output, ValueKind::Temp))
+      return error(Status::Load) << "region plan: bad result";
+  }
+  for (ValueId id : plan.outputs)
+    if (!isUsable(id))
+      return error(Status::Load) << "region plan: bad output";
+  return {};
+}
+
+} // namespace
+
+bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Mish; }
+bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
+bool isView(StepKind kind) { return kind == StepKind::Reshape || kind == StepKind::Permute; }
+
+const char *name(StepKind kind) {
+  constexpr const char *names[numStepKinds] = {
+      "convolution", "deconvolution", "matmul", "pooling", "softmax", "layer_normalization",
+      "eltwise",     "binary",        "concat", "reduction", "reshape", "permute"};
+  return names[static_cast<size_t>(kind)];
+}
+
+int64_t numElements(const Dims &dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= dim;
+  return count;
+}
+
+std::string text(const Dims &dims) {
+  std::string out = "(";
+  for (size_t i = 0; i < dims.size(); ++i)
+    out += (i ? ", " : "") + std::to_string(dims[i]);
+  return out + ")";
+}
+
+Expected<> checkDims(const Dims &dims, DType dtype) {
+  if (dims.empty() || dims.size() > maxRank)
+    return error(Status::Unsup) << "rank " << dims.size() << " is not supported, at most "
+                                << maxRank;
+  int64_t bytes = sizeInBytes(dtype);
+  for (int64_t dim : dims) {
+    if (dim < 1 || dim >= maxExtent)
+      return error(Status::Unsup) << "extent " << dim << " of " << text(dims)
+                                  << " is not supported";
+    if (bytes > maxBytes / dim)
+      return error(Status::Unsup) << "tensor " << text(dims) << " is too large";
+    bytes *= dim;
+  }
+  return {};
+}
+
+std::vector<uint8_t> writePlan(const Plan &plan) {
+  Writer writer;
+  uint32_t head = magic, version = planVersion;
+  writer.integer(head);
+  writer.integer(version);
+  Plan copy = plan; // one `fields` for both directions wants a mutable plan
+  fields(writer, copy);
+  return std::move(writer.bytes);
+}
+
+Expected<Plan> readPlan(std::span<const uint8_t> bytes) {
+  Reader reader(bytes);
+  uint32_t head = 0, version = 0;
+  reader.integer(head);
+  reader.integer(version);
+  if (!reader.ok() || head != magic)
+    return error(Status::Load) << "not a dnnl region plan";
+  if (version != planVersion)
+    return error(Status::Load) << "dnnl region plan of version " << version << ", wanted "
+                               << planVersion << ": compile the model again";
+  Plan plan;
+  fields(reader, plan);
+  if (!reader.ok() || !reader.atEnd())
+    return error(Status::Load) << "dnnl region plan is damaged";
+  return plan;
+}
+
+Expected<> checkPlan(const Plan &plan) {
+  for (const Value &value : plan.values)
+    BYCC_TRY(checkDims(value.dims, value.dtype));
+  BYCC_TRY(checkIds(plan));
+  for (const Step &step : plan.steps) {
+    if (step.hasBias > 1 || step.hasScale > 1 || step.hasShift > 1)
+      return error(Status::Load) << "region plan: bad flag";
+    BYCC_TRY(StepChecker(plan, step).check());
+  }
+  return {};
+}
+
+} // namespace bycc::onednn

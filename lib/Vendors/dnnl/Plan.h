@@ -1,0 +1,139 @@
+// What the compile half of the dnnl vendor tells the run half: a region as a
+// list of steps over values, in the library's own terms (channels first,
+// weights O,I,spatial) but without its layouts. The run half chooses those.
+//
+//   value   where its elements come from: region input, constant, or a step
+//   step    one primitive with its post-ops, or a view (reshape,
+//           permute) that costs nothing unless layouts force a copy
+//
+// NHWC data is a permute view around a channels-first step, so that blocked
+// layouts flow through any model. Bytes on disk are little-endian; the reader
+// believes nothing: `readPlan` bounds-checks, `checkPlan` checks every shape.
+#pragma once
+
+#include "bycc/Support/DType.h"
+#include "bycc/Support/Error.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bycc::onednn {
+
+using Dims = std::vector<int64_t>;
+using ValueId = uint32_t;
+inline constexpr ValueId noValue = ~0u;
+inline constexpr size_t maxRank = 12; // the library's
+inline constexpr uint32_t planVersion = 1;
+
+enum class ValueKind : uint8_t { Input, Constant, Temp };
+inline constexpr uint8_t numValueKinds = 3;
+
+struct Value {
+  DType dtype = DType::Float32;
+  ValueKind kind = ValueKind::Temp;
+  uint64_t where = 0; // index of the region input, or offset in the weights
+  Dims dims;          // never empty: rank 0 is {1}
+};
+
+enum class StepKind : uint8_t {
+  Conv,      // data N,C,spatial; weights [G,]O,I,spatial; [bias C]
+  Deconv,    // the same
+  MatMul,    // ..,M,K  x  ..,K,N  [bias N]
+  Pool,      // data N,C,spatial
+  Softmax,   // along axis
+  LayerNorm, // data rows,C; [scale C] [shift C]
+  Eltwise,
+  Binary, // both operands of equal rank, extents equal or 1 on the right
+  Concat, // along axis
+  Reduce, // extents equal or 1
+  Reshape,
+  Permute,
+};
+inline constexpr uint8_t numStepKinds = 12;
+
+// What a step or post-op computes; which ones fit which kind says `fits`.
+enum class Math : uint8_t {
+  None,
+  // Eltwise, with alpha and beta
+  Relu,  // x > 0 ? x : alpha*x
+  Clip,  // alpha <= x <= beta
+  Linear, // alpha*x + beta
+  Pow,    // alpha * x^beta
+  Abs,
+  Exp,
+  Log,
+  Sqrt,
+  Tanh,
+  Sigmoid,
+  Gelu, // with erf
+  Swish, // x * sigmoid(x)
+  Mish,
+  // Binary and Reduce (Mul, Div, Sub: Binary only; Mean: Reduce only)
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Max,
+  Min,
+  Mean,
+  // Pool
+  MaxPool,
+  AvgPoolInside, // divisor: elements inside the data
+  AvgPoolAll,    // divisor: the window
+  // Softmax
+  Softmax,
+  LogSoftmax,
+};
+inline constexpr uint8_t numMaths = 25;
+bool isEltwise(Math math);
+bool isBinary(Math math);
+
+struct PostOp {
+  Math math = Math::None;
+  float alpha = 0, beta = 0;
+  ValueId operand = noValue; // binary: right operand, rank of the result
+};
+
+struct Step {
+  StepKind kind = StepKind::Eltwise;
+  Math math = Math::None;
+  float alpha = 0, beta = 0; // LayerNorm: alpha is epsilon
+  uint32_t axis = 0;
+  uint8_t hasScale = 0, hasShift = 0;
+  uint8_t hasBias = 0;
+  uint64_t groups = 1;
+  // One entry per spatial axis. Dilation 1 is dense. padEnd may reach beyond
+  // what the model says (ceil_mode).
+  Dims kernel, strides, dilation, padBegin, padEnd;
+  Dims permutation; // Permute: output axis i is input axis permutation[i]
+  std::vector<ValueId> inputs;
+  ValueId output = noValue;
+  std::vector<PostOp> postOps;
+  std::string source; // names of the model's nodes, for profiles
+};
+
+struct Plan {
+  std::vector<Value> values;
+  std::vector<Step> steps;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+
+std::vector<uint8_t> writePlan(const Plan &plan);
+Expected<Plan> readPlan(std::span<const uint8_t> bytes);
+
+// Every id in range, values defined once and before use, extents positive and
+// bounded, each step's shapes and parameters consistent.
+Expected<> checkPlan(const Plan &plan);
+
+bool isView(StepKind kind);
+const char *name(StepKind kind);
+// Elements of a checked shape.
+int64_t numElements(const Dims &dims);
+std::string text(const Dims &dims); // "(1, 3, 224, 224)"
+// Positive extents below 2^31, at most 2^40 bytes in all, rank 1 to 12.
+Expected<> checkDims(const Dims &dims, DType dtype);
+
+} // namespace bycc::onednn

@@ -1,0 +1,168 @@
+// All three are products: the factors of the (nested) multiply at the root are
+// collected, then compared with the forms
+//
+//   gelu   x * k * (a*erf(x/c) + b)    k*a = k*b = 1/2, c = sqrt(2)
+//   swish  x * sigmoid(x)
+//   mish   x * tanh(log(exp(x) + 1))
+#include "Recognize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace bycc::onednn {
+
+namespace {
+
+constexpr double tolerance = 1e-5;
+bool isNear(double a, double b) { return std::fabs(a - b) <= tolerance * std::fabs(b); }
+
+class Recognizer {
+public:
+  Recognizer(const bycc_region &region, const RegionUses &uses) : region_(region), uses_(uses) {}
+
+  std::optional<Activation> at(uint32_t root) {
+    if (!isOp(root, "multiply"))
+      return std::nullopt;
+    collectFactors(root, 0);
+    if (factors_.size() != 2)
+      return std::nullopt;
+    for (size_t i = 0; i < 2; ++i)
+      if (std::optional<Math> math = match(factors_[i], factors_[1 - i])) {
+        if (!isClosed(root))
+          return std::nullopt;
+        std::sort(nodes_.begin(), nodes_.end());
+        nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
+        return Activation{*math, factors_[i], nodes_};
+      }
+    return std::nullopt;
+  }
+
+private:
+  bool isOp(uint32_t node, const char *op) const {
+    return !std::strcmp(region_.nodes[node].op, op) && region_.nodes[node].num_outputs == 1;
+  }
+  std::optional<double> scalar(uint32_t value) const { return scalarOf(region_.values[value]); }
+
+  void collectFactors(uint32_t node, int depth) {
+    nodes_.push_back(node);
+    for (uint32_t i = 0; i < region_.nodes[node].num_inputs; ++i) {
+      uint32_t value = region_.nodes[node].inputs[i];
+      uint32_t maker = uses_.maker[value];
+      if (std::optional<double> constant = scalar(value))
+        product_ *= *constant;
+      else if (maker != RegionUses::none && isOp(maker, "multiply") && uses_.uses[value] == 1 &&
+               depth < 4)
+        collectFactors(maker, depth + 1);
+      else
+        factors_.push_back(value);
+    }
+  }
+
+  // The node that makes `value` when it is this operator; it then belongs to us.
+  const bycc_node *take(uint32_t value, const char *op) {
+    uint32_t maker = uses_.maker[value];
+    if (maker == RegionUses::none || !isOp(maker, op))
+      return nullptr;
+    nodes_.push_back(maker);
+    return &region_.nodes[maker];
+  }
+
+  // op(other, constant) in either order: the other, and the constant.
+  std::optional<std::pair<uint32_t, double>> takeWithScalar(uint32_t value, const char *op,
+                                                            bool isCommutative) {
+    const bycc_node *node = take(value, op);
+    if (!node || node->num_inputs != 2)
+      return std::nullopt;
+    if (std::optional<double> right = scalar(node->inputs[1]))
+      return std::pair(node->inputs[0], *right);
+    if (std::optional<double> left = scalar(node->inputs[0]); left && isCommutative)
+      return std::pair(node->inputs[1], *left);
+    return std::nullopt;
+  }
+
+  std::optional<Math> match(uint32_t x, uint32_t gate) {
+    std::vector<uint32_t> saved = nodes_;
+    if (matchGelu(x, gate))
+      return Math::Gelu;
+    nodes_ = saved;
+    if (isNear(product_, 1.0)) {
+      if (const bycc_node *sigmoid = take(gate, "sigmoid"); sigmoid && sigmoid->inputs[0] == x)
+        return Math::Swish;
+      nodes_ = saved;
+      if (matchMish(x, gate))
+        return Math::Mish;
+      nodes_ = saved;
+    }
+    return std::nullopt;
+  }
+
+  bool matchGelu(uint32_t x, uint32_t gate) {
+    auto sum = takeWithScalar(gate, "add", true);
+    if (!sum)
+      return false;
+    double scale = 1.0;
+    uint32_t inner = sum->first;
+    std::vector<uint32_t> saved = nodes_;
+    if (auto scaled = takeWithScalar(inner, "multiply", true)) {
+      inner = scaled->first;
+      scale = scaled->second;
+    } else {
+      nodes_ = saved;
+    }
+    const bycc_node *erf = take(inner, "erf");
+    if (!erf || !isNear(product_ * scale, 0.5) || !isNear(product_ * sum->second, 0.5))
+      return false;
+    saved = nodes_;
+    if (auto divided = takeWithScalar(erf->inputs[0], "divide", false))
+      return divided->first == x && isNear(divided->second, std::sqrt(2.0));
+    nodes_ = saved;
+    auto multiplied = takeWithScalar(erf->inputs[0], "multiply", true);
+    return multiplied && multiplied->first == x && isNear(multiplied->second, std::sqrt(0.5));
+  }
+
+  bool matchMish(uint32_t x, uint32_t gate) {
+    const bycc_node *tanh = take(gate, "tanh");
+    const bycc_node *log = tanh ? take(tanh->inputs[0], "log") : nullptr;
+    if (!log)
+      return false;
+    auto sum = takeWithScalar(log->inputs[0], "add", true);
+    if (!sum || !isNear(sum->second, 1.0))
+      return false;
+    const bycc_node *exp = take(sum->first, "exp");
+    return exp && exp->inputs[0] == x;
+  }
+
+  // Inner results are used only inside.
+  bool isClosed(uint32_t root) const {
+    std::vector<uint32_t> nodes = nodes_;
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    for (uint32_t n : nodes) {
+      if (n == root)
+        continue;
+      uint32_t result = region_.nodes[n].outputs[0], inside = 0;
+      for (uint32_t user : nodes)
+        for (uint32_t i = 0; i < region_.nodes[user].num_inputs; ++i)
+          inside += region_.nodes[user].inputs[i] == result;
+      if (inside != uses_.uses[result])
+        return false;
+    }
+    return true;
+  }
+
+  const bycc_region &region_;
+  const RegionUses &uses_;
+  double product_ = 1.0;
+  std::vector<uint32_t> factors_; // values, constants left out
+  std::vector<uint32_t> nodes_;
+};
+
+} // namespace
+
+std::optional<Activation> recognizeActivation(const bycc_region &region, const RegionUses &uses,
+                                              uint32_t root) {
+  return Recognizer(region, uses).at(root);
+}
+
+} // namespace bycc::onednn

@@ -1,0 +1,108 @@
+// See Region.h.
+#include "Region.h"
+
+#include <cstring>
+
+namespace bycc::onednn {
+
+const bycc_attr *NodeReader::find(std::string_view name) const {
+  for (uint32_t i = 0; i < node_.num_attrs; ++i)
+    if (node_.attrs[i].name && name == node_.attrs[i].name)
+      return node_.attrs[i].kind == BYCC_ATTR_NONE ? nullptr : &node_.attrs[i];
+  return nullptr;
+}
+
+int64_t NodeReader::integer(std::string_view name, int64_t fallback) const {
+  const bycc_attr *attr = find(name);
+  if (!attr)
+    return fallback;
+  return attr->kind == BYCC_ATTR_FLOAT ? static_cast<int64_t>(attr->f) : attr->i;
+}
+
+double NodeReader::number(std::string_view name, double fallback) const {
+  const bycc_attr *attr = find(name);
+  if (!attr)
+    return fallback;
+  return attr->kind == BYCC_ATTR_FLOAT ? attr->f : static_cast<double>(attr->i);
+}
+
+bool NodeReader::flag(std::string_view name, bool fallback) const {
+  return integer(name, fallback) != 0;
+}
+
+std::string_view NodeReader::string(std::string_view name, std::string_view fallback) const {
+  const bycc_attr *attr = find(name);
+  return attr && attr->kind == BYCC_ATTR_STRING && attr->s ? attr->s : fallback;
+}
+
+std::optional<Dims> NodeReader::integers(std::string_view name) const {
+  const bycc_attr *attr = find(name);
+  if (!attr)
+    return std::nullopt;
+  if (attr->kind != BYCC_ATTR_LIST)
+    return Dims{attr->i};
+  Dims out;
+  for (uint32_t i = 0; i < attr->count; ++i)
+    out.push_back(attr->items[i].i);
+  return out;
+}
+
+Dims dimsOf(const bycc_value &value) {
+  if (value.rank <= 0)
+    return {1};
+  return Dims(value.dims, value.dims + value.rank);
+}
+
+std::optional<double> scalarOf(const bycc_value &value) {
+  if (!value.data || value.dtype != BYCC_FLOAT32 || value.bytes != sizeof(float))
+    return std::nullopt;
+  float element;
+  std::memcpy(&element, value.data, sizeof element);
+  return element;
+}
+
+Expected<> checkValue(const bycc_value &value) {
+  if (value.dtype < 0 || value.dtype >= numDTypes)
+    return error(Status::Unsup) << "unknown dtype " << value.dtype;
+  DType dtype = static_cast<DType>(value.dtype);
+  if (dtype != DType::Float32)
+    return error(Status::Unsup) << "dtype " << name(dtype) << " is not supported";
+  if (value.rank > static_cast<int32_t>(maxRank))
+    return error(Status::Unsup) << "rank " << value.rank << " is not supported, at most "
+                                << maxRank;
+  Dims dims = dimsOf(value);
+  for (int64_t dim : dims)
+    if (dim == -1)
+      return error(Status::Unsup) << "an extent of " << text(dims)
+                                  << " is unknown until run time";
+  BYCC_TRY(checkDims(dims, dtype));
+  if (value.layout && *value.layout)
+    return error(Status::Unsup) << "layout " << value.layout << " is not supported";
+  if (value.device != 0)
+    return error(Status::Unsup) << "device " << value.device << " is not supported";
+  if (value.data && value.bytes != static_cast<uint64_t>(numElements(dims) * sizeInBytes(dtype)))
+    return error(Status::Unsup) << "constant of " << value.bytes << " bytes for " << text(dims);
+  return {};
+}
+
+Expected<uint32_t> axisOf(int64_t axis, size_t rank) {
+  int64_t wrapped = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
+  if (wrapped < 0 || wrapped >= static_cast<int64_t>(rank))
+    return error(Status::Unsup) << "axis " << axis << " is out of range for rank " << rank;
+  return static_cast<uint32_t>(wrapped);
+}
+
+RegionUses::RegionUses(const bycc_region &region)
+    : maker(region.num_values, none), uses(region.num_values, 0) {
+  for (uint32_t n = 0; n < region.num_nodes; ++n) {
+    const bycc_node &node = region.nodes[n];
+    for (uint32_t i = 0; i < node.num_inputs; ++i)
+      ++uses[node.inputs[i]];
+    for (uint32_t i = 0; i < node.num_outputs; ++i)
+      maker[node.outputs[i]] = n;
+  }
+  for (uint32_t i = 0; i < region.num_outputs; ++i)
+    ++uses[region.outputs[i]];
+}
+
+} // namespace bycc::onednn

@@ -1,0 +1,222 @@
+// See Translate.h. Walks a region in order, bodies of composites included, with
+// one table of operators for all families.
+#include "Translate.h"
+
+#include "Recognize.h"
+
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+
+namespace bycc::onednn {
+
+namespace {
+
+const std::map<std::string_view, Operator> &operators() {
+  static const std::map<std::string_view, Operator> table = [] {
+    std::map<std::string_view, Operator> all;
+    for (auto family : {convOperators, matMulOperators, elementwiseOperators, shapeOperators})
+      for (const Operator &op : family())
+        all.emplace(op.name, op);
+    return all;
+  }();
+  return table;
+}
+
+class RegionTranslator {
+public:
+  RegionTranslator(PlanBuilder &plan, const bycc_region &region, int depth)
+      : plan_(plan), region_(region), uses_(region), depth_(depth),
+        ids_(region.num_values, noValue) {}
+
+  void bind(uint32_t value, ValueId id) { ids_[value] = id; }
+
+  Expected<> translate(uint32_t &current) {
+    findActivations();
+    for (current = 0; current < region_.num_nodes; ++current) {
+      const bycc_node &node = region_.nodes[current];
+      if (node.source && *node.source)
+        plan_.source = node.source;
+      if (!isInside_[current])
+        BYCC_TRY(translateNode(node));
+      else if (activations_.count(current))
+        BYCC_TRY(translateActivation(activations_.at(current), node));
+    }
+    return {};
+  }
+
+  // The plan's value for a value of the region; constants are added when first used.
+  Expected<ValueId> idOf(uint32_t value) {
+    if (ids_[value] == noValue) {
+      const bycc_value &source = region_.values[value];
+      if (!source.data)
+        return error(Status::Internal) << "value used before its definition";
+      BYCC_TRY(checkValue(source));
+      ids_[value] = plan_.addConstant(dimsOf(source), source.weights_offset);
+    }
+    return ids_[value];
+  }
+
+private:
+  void findActivations() {
+    isInside_.assign(region_.num_nodes, false);
+    for (uint32_t n = region_.num_nodes; n-- > 0;) {
+      if (isInside_[n])
+        continue;
+      std::optional<Activation> found = recognizeActivation(region_, uses_, n);
+      if (!found)
+        continue;
+      for (uint32_t inner : found->nodes)
+        isInside_[inner] = true;
+      activations_[n] = *found;
+    }
+  }
+
+  Expected<> translateActivation(const Activation &activation, const bycc_node &root) {
+    BYCC_TRY(checkValue(region_.values[root.outputs[0]]));
+    ValueId input = BYCC_TRY(idOf(activation.input));
+    Step step;
+    step.kind = StepKind::Eltwise;
+    step.math = activation.math;
+    step.alpha = activation.math == Math::Swish || activation.math == Math::Mish ? 1.0f : 0.0f;
+    step.inputs = {input};
+    Dims dims = plan_.dims(input);
+    return finish(plan_.addStep(std::move(step), dims), root);
+  }
+
+  Expected<> finish(ValueId id, const bycc_node &node) {
+    const bycc_value &declared = region_.values[node.outputs[0]];
+    if (plan_.dims(id) != dimsOf(declared))
+      return error(Status::Unsup) << node.op << ": result has shape " << text(plan_.dims(id))
+                                  << ", the graph says " << text(dimsOf(declared));
+    ids_[node.outputs[0]] = id;
+    return {};
+  }
+
+  Expected<> checkOperands(const bycc_node &node) const {
+    for (uint32_t i = 0; i < node.num_inputs; ++i)
+      BYCC_TRY(checkValue(region_.values[node.inputs[i]]));
+    for (uint32_t i = 0; i < node.num_outputs; ++i)
+      BYCC_TRY(checkValue(region_.values[node.outputs[i]]));
+    return {};
+  }
+
+  Expected<> translateNode(const bycc_node &node) {
+    if (node.body)
+      return translateBody(node);
+    auto found = operators().find(node.op);
+    if (found == operators().end())
+      return error(Status::Unsup) << "oneDNN has no primitive for " << escaped(node.op);
+    const Operator &op = found->second;
+    if (node.num_inputs < op.minInputs || node.num_inputs > op.maxInputs || node.num_outputs != 1)
+      return error(Status::Unsup) << node.op << " with " << node.num_inputs << " operands";
+    BYCC_TRY(checkOperands(node));
+    Call call{NodeReader(node), region_, {}, dimsOf(region_.values[node.outputs[0]])};
+    for (uint32_t i = 0; i < node.num_inputs; ++i)
+      call.inputs.push_back(BYCC_TRY(idOf(node.inputs[i])));
+    return finish(BYCC_TRY(op.translate(plan_, call)), node);
+  }
+
+  Expected<> translateBody(const bycc_node &node) {
+    const bycc_region &body = *node.body;
+    if (depth_ > 0)
+      return error(Status::Unsup) << "a composite inside a composite";
+    if (body.num_inputs != node.num_inputs || body.num_outputs != node.num_outputs)
+      return error(Status::Internal) << "composite and body differ in their operands";
+    BYCC_TRY(checkOperands(node));
+    RegionTranslator inner(plan_, body, depth_ + 1);
+    for (uint32_t i = 0; i < node.num_inputs; ++i)
+      inner.bind(body.inputs[i], BYCC_TRY(idOf(node.inputs[i])));
+    uint32_t current = 0;
+    BYCC_TRY(inner.translate(current));
+    for (uint32_t i = 0; i < node.num_outputs; ++i)
+      ids_[node.outputs[i]] = BYCC_TRY(inner.idOf(body.outputs[i]));
+    return {};
+  }
+
+  PlanBuilder &plan_;
+  const bycc_region &region_;
+  RegionUses uses_;
+  int depth_;
+  std::vector<ValueId> ids_;
+  std::vector<bool> isInside_;
+  std::map<uint32_t, Activation> activations_; // by root
+};
+
+Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
+  PlanBuilder builder;
+  RegionTranslator translator(builder, region, 0);
+  for (uint32_t i = 0; i < region.num_inputs; ++i) {
+    const bycc_value &input = region.values[region.inputs[i]];
+    BYCC_TRY(checkValue(input));
+    translator.bind(region.inputs[i], builder.addInput(dimsOf(input)));
+  }
+  BYCC_TRY(translator.translate(current));
+  for (uint32_t i = 0; i < region.num_outputs; ++i)
+    builder.plan.outputs.push_back(BYCC_TRY(translator.idOf(region.outputs[i])));
+  return std::move(builder.plan);
+}
+
+} // namespace
+
+ValueId PlanBuilder::addInput(const Dims &dims) {
+  plan.inputs.push_back(static_cast<ValueId>(plan.values.size()));
+  plan.values.push_back({DType::Float32, ValueKind::Input, plan.inputs.size() - 1, dims});
+  return plan.inputs.back();
+}
+
+ValueId PlanBuilder::addConstant(const Dims &dims, uint64_t offset) {
+  plan.values.push_back({DType::Float32, ValueKind::Constant, offset, dims});
+  return static_cast<ValueId>(plan.values.size() - 1);
+}
+
+ValueId PlanBuilder::addTemp(const Dims &dims) {
+  plan.values.push_back({DType::Float32, ValueKind::Temp, 0, dims});
+  return static_cast<ValueId>(plan.values.size() - 1);
+}
+
+ValueId PlanBuilder::addStep(Step step, const Dims &dims) {
+  step.source = source;
+  step.output = addTemp(dims);
+  plan.steps.push_back(std::move(step));
+  return plan.steps.back().output;
+}
+
+ValueId PlanBuilder::reshape(ValueId id, const Dims &wanted) {
+  if (dims(id) == wanted)
+    return id;
+  Step step;
+  step.kind = StepKind::Reshape;
+  step.inputs = {id};
+  return addStep(std::move(step), wanted);
+}
+
+ValueId PlanBuilder::permute(ValueId id, const Dims &permutation) {
+  Dims result;
+  for (int64_t axis : permutation)
+    result.push_back(dims(id)[static_cast<size_t>(axis)]);
+  if (std::is_sorted(permutation.begin(), permutation.end()))
+    return id;
+  Step step;
+  step.kind = StepKind::Permute;
+  step.inputs = {id};
+  step.permutation = permutation;
+  return addStep(std::move(step), result);
+}
+
+ValueId PlanBuilder::padRank(ValueId id, size_t rank) {
+  Dims padded = dims(id);
+  if (padded.size() < rank)
+    padded.insert(padded.begin(), rank - padded.size(), 1);
+  return reshape(id, padded);
+}
+
+std::optional<Plan> translateRegion(const bycc_region &region, Refusal &refusal) {
+  Expected<Plan> plan = translate(region, refusal.node);
+  if (plan)
+    return plan.takeValue();
+  refusal.reason = plan.error().message();
+  return std::nullopt;
+}
+
+} // namespace bycc::onednn

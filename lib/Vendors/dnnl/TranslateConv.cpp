@@ -1,0 +1,281 @@
+// Convolutions and pooling. The plan knows data as N,C,spatial and weights as
+// [G,]O,I,spatial; any other layout of the model becomes a permute view around
+// the step, which costs nothing when the library works in that order itself.
+#include "Translate.h"
+
+#include <algorithm>
+
+namespace bycc::onednn {
+
+namespace {
+
+constexpr std::string_view spatialLetters = "DHW";
+
+// Permutation that brings letters ordered as `from` to the order `to`.
+Expected<Dims> permutationOf(std::string_view from, std::string_view to) {
+  Dims out;
+  for (char letter : to) {
+    size_t at = from.find(letter);
+    if (at == std::string_view::npos)
+      break;
+    out.push_back(static_cast<int64_t>(at));
+  }
+  if (out.size() != to.size() || from.size() != to.size())
+    return error(Status::Unsup) << "layout " << std::string(from) << " is not supported";
+  return out;
+}
+
+Dims inverse(const Dims &permutation) {
+  Dims out(permutation.size());
+  for (size_t i = 0; i < permutation.size(); ++i)
+    out[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+  return out;
+}
+
+std::string canonical(std::string_view leading, size_t spatial) {
+  return std::string(leading) + std::string(spatialLetters.substr(3 - spatial));
+}
+
+// A list attribute with one entry per spatial axis (or one for all).
+Expected<Dims> perAxis(const Call &call, std::string_view name, size_t spatial, int64_t fallback) {
+  Dims list = call.node.integers(name).value_or(Dims(spatial, fallback));
+  if (list.size() == 1)
+    list.assign(spatial, list[0]);
+  if (list.size() != spatial)
+    return error(Status::Unsup) << std::string(name) << " has " << list.size() << " entries, wanted "
+                                << spatial;
+  return list;
+}
+
+// Relay's padding: one for all, one per axis, or all begins then all ends.
+Expected<> readPadding(const Call &call, size_t spatial, Step &step) {
+  Dims list = call.node.integers("padding").value_or(Dims{0});
+  if (list.size() == 2 * spatial) {
+    auto middle = list.begin() + static_cast<std::ptrdiff_t>(spatial);
+    step.padBegin.assign(list.begin(), middle);
+    step.padEnd.assign(middle, list.end());
+  } else {
+    step.padBegin = step.padEnd = BYCC_TRY(perAxis(call, "padding", spatial, 0));
+  }
+  for (const Dims *pads : {&step.padBegin, &step.padEnd})
+    for (int64_t pad : *pads)
+      if (pad < 0)
+        return error(Status::Unsup) << "negative padding " << pad;
+  return {};
+}
+
+Expected<> checkOutDType(const Call &call) {
+  std::string_view dtype = call.node.string("out_dtype", "");
+  if (!dtype.empty() && dtype != "float32")
+    return error(Status::Unsup) << "out_dtype " << std::string(dtype) << " is not supported";
+  return {};
+}
+
+Expected<> checkOutLayout(const Call &call, std::string_view dataLayout) {
+  std::string_view layout = call.node.string("out_layout", "");
+  if (!layout.empty() && layout != dataLayout)
+    return error(Status::Unsup) << "out_layout " << std::string(layout)
+                                << " differs from data layout " << std::string(dataLayout);
+  return {};
+}
+
+// What convolutions and pooling share: data in N,C,spatial order and back.
+struct Window {
+  size_t spatial = 0;
+  Dims toCanonical;
+  Step step;
+};
+
+Expected<Window> readWindow(const Call &call, PlanBuilder &plan, const char *layoutName,
+                            size_t spatial) {
+  Window out;
+  out.spatial = spatial;
+  std::string wanted = canonical("NC", spatial);
+  std::string_view layout = call.node.string(layoutName, wanted);
+  if (plan.dims(call.inputs[0]).size() != spatial + 2)
+    return error(Status::Unsup) << "data of rank " << plan.dims(call.inputs[0]).size()
+                                << ", wanted " << spatial + 2;
+  out.toCanonical = BYCC_TRY(permutationOf(layout, wanted));
+  BYCC_TRY(checkOutLayout(call, layout));
+  out.step.strides = BYCC_TRY(perAxis(call, "strides", spatial, 1));
+  out.step.dilation = BYCC_TRY(perAxis(call, "dilation", spatial, 1));
+  BYCC_TRY(readPadding(call, spatial, out.step));
+  out.step.inputs = {plan.permute(call.inputs[0], out.toCanonical)};
+  for (const Dims *dims : {&out.step.strides, &out.step.dilation})
+    for (int64_t value : *dims)
+      if (value < 1)
+        return error(Status::Unsup) << "stride or dilation " << value;
+  return out;
+}
+
+// Adds the step and brings its result back to the model's order.
+ValueId addWindow(PlanBuilder &plan, const Call &call, Window window) {
+  Dims result;
+  for (int64_t axis : window.toCanonical)
+    result.push_back(call.result[static_cast<size_t>(axis)]);
+  ValueId id = plan.addStep(std::move(window.step), result);
+  return plan.permute(id, inverse(window.toCanonical));
+}
+
+Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatial,
+                              bool isTransposed) {
+  BYCC_TRY(checkOutDType(call));
+  if (call.result.size() != spatial + 2)
+    return error(Status::Unsup) << "result of rank " << call.result.size();
+  Window window = BYCC_TRY(readWindow(call, plan, "data_layout", spatial));
+  Step &step = window.step;
+  step.kind = isTransposed ? StepKind::Deconv : StepKind::Conv;
+  int64_t groups = call.node.integer("groups", 1);
+  if (groups < 1)
+    return error(Status::Unsup) << groups << " groups";
+  step.groups = static_cast<uint64_t>(groups);
+
+  // Weights in the order (O,I) or, transposed, (I,O) as stored per group.
+  std::string stored = canonical(isTransposed ? "IO" : "OI", spatial);
+  std::string_view layout = call.node.string("kernel_layout", stored);
+  if (plan.dims(call.inputs[1]).size() != spatial + 2)
+    return error(Status::Unsup) << "weights of rank " << plan.dims(call.inputs[1]).size()
+                                << ", wanted " << spatial + 2;
+  ValueId weights = plan.permute(call.inputs[1], BYCC_TRY(permutationOf(layout, stored)));
+  Dims dims = plan.dims(weights);
+  step.kernel.assign(dims.begin() + 2, dims.end());
+  if (dims[0] % groups)
+    return error(Status::Unsup) << groups << " groups do not divide " << dims[0] << " channels";
+  Dims grouped = dims;
+  grouped[0] /= groups;
+  grouped.insert(grouped.begin(), groups);
+  weights = plan.reshape(weights, grouped);
+  if (isTransposed) {
+    Dims swap(grouped.size());
+    for (size_t i = 0; i < swap.size(); ++i)
+      swap[i] = static_cast<int64_t>(i == 1 ? 2 : i == 2 ? 1 : i);
+    weights = plan.permute(weights, swap);
+  }
+  if (groups == 1) {
+    Dims flat(plan.dims(weights).begin() + 1, plan.dims(weights).end());
+    weights = plan.reshape(weights, flat);
+  }
+  step.inputs.push_back(weights);
+  if (isTransposed) {
+    // output_padding lengthens the result, which the library sees as less padding.
+    Dims extra = BYCC_TRY(perAxis(call, "output_padding", spatial, 0));
+    for (size_t i = 0; i < spatial; ++i) {
+      step.padEnd[i] -= extra[i];
+      if (extra[i] < 0 || step.padEnd[i] < 0)
+        return error(Status::Unsup) << "output_padding " << extra[i]
+                                    << " beyond the padding is not supported";
+    }
+  }
+  return addWindow(plan, call, std::move(window));
+}
+
+template <size_t spatial> Expected<ValueId> conv(PlanBuilder &plan, const Call &call) {
+  return convolution(plan, call, spatial, false);
+}
+template <size_t spatial> Expected<ValueId> deconv(PlanBuilder &plan, const Call &call) {
+  return convolution(plan, call, spatial, true);
+}
+
+// ceil_mode: lengthens the padding at the end until the last window fits.
+Expected<> extendToCeil(const Call &call, const Dims &data, Step &step) {
+  for (size_t i = 0; i < step.kernel.size(); ++i) {
+    int64_t reach = data[i + 2] + step.padBegin[i] + step.padEnd[i] - step.kernel[i];
+    int64_t rest = reach < 0 ? 0 : reach % step.strides[i];
+    if (rest == 0)
+      continue;
+    step.padEnd[i] += step.strides[i] - rest;
+    if (step.math == Math::AvgPoolAll)
+      return error(Status::Unsup) << "ceil_mode with count_include_pad is not supported";
+    if (step.padEnd[i] >= step.kernel[i])
+      return error(Status::Unsup) << call.node.op()
+                                  << ": ceil_mode makes a window that lies in the padding";
+  }
+  return {};
+}
+
+Expected<> checkPoolWindow(const Window &window) {
+  const Step &step = window.step;
+  for (size_t i = 0; i < window.spatial; ++i) {
+    if (step.dilation[i] != 1)
+      return error(Status::Unsup) << "pooling with dilation " << step.dilation[i]
+                                  << " runs in a slow reference loop of oneDNN";
+    if (step.kernel[i] < 1)
+      return error(Status::Unsup) << "pool_size " << step.kernel[i];
+    if (step.padBegin[i] >= step.kernel[i] || step.padEnd[i] >= step.kernel[i])
+      return error(Status::Unsup) << "padding " << std::max(step.padBegin[i], step.padEnd[i])
+                                  << " is not smaller than the window " << step.kernel[i];
+  }
+  return {};
+}
+
+Expected<ValueId> windowPool(PlanBuilder &plan, const Call &call, size_t spatial, bool isMax) {
+  Window window = BYCC_TRY(readWindow(call, plan, "layout", spatial));
+  Step &step = window.step;
+  step.kind = StepKind::Pool;
+  step.kernel = BYCC_TRY(perAxis(call, "pool_size", spatial, 1));
+  step.math = isMax                                         ? Math::MaxPool
+              : call.node.flag("count_include_pad", false) ? Math::AvgPoolAll
+                                                            : Math::AvgPoolInside;
+  const Dims data = plan.dims(step.inputs[0]);
+  if (call.node.flag("ceil_mode", false))
+    BYCC_TRY(extendToCeil(call, data, step));
+  BYCC_TRY(checkPoolWindow(window));
+  return addWindow(plan, call, std::move(window));
+}
+
+// Global and adaptive pooling whose windows are all alike.
+Expected<ValueId> wholePool(PlanBuilder &plan, const Call &call, size_t spatial, bool isMax) {
+  Window window = BYCC_TRY(readWindow(call, plan, "layout", spatial));
+  Step &step = window.step;
+  step.kind = StepKind::Pool;
+  step.math = isMax ? Math::MaxPool : Math::AvgPoolInside;
+  const Dims data = plan.dims(step.inputs[0]);
+  if (call.result.size() != data.size())
+    return error(Status::Unsup) << "result of rank " << call.result.size();
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t to = call.result[static_cast<size_t>(window.toCanonical[i + 2])], from = data[i + 2];
+    if (from % to)
+      return error(Status::Unsup) << "adaptive pooling from " << from << " to " << to
+                                  << " has windows of different sizes";
+    step.kernel.push_back(from / to);
+    step.strides[i] = from / to;
+  }
+  return addWindow(plan, call, std::move(window));
+}
+
+template <size_t spatial, bool isMax> Expected<ValueId> pool(PlanBuilder &plan, const Call &call) {
+  return windowPool(plan, call, spatial, isMax);
+}
+template <size_t spatial, bool isMax>
+Expected<ValueId> whole(PlanBuilder &plan, const Call &call) {
+  return wholePool(plan, call, spatial, isMax);
+}
+
+} // namespace
+
+std::vector<Operator> convOperators() {
+  return {
+      {"nn.adaptive_avg_pool1d", 1, 1, whole<1, false>},
+      {"nn.adaptive_avg_pool2d", 1, 1, whole<2, false>},
+      {"nn.adaptive_avg_pool3d", 1, 1, whole<3, false>},
+      {"nn.adaptive_max_pool1d", 1, 1, whole<1, true>},
+      {"nn.adaptive_max_pool2d", 1, 1, whole<2, true>},
+      {"nn.adaptive_max_pool3d", 1, 1, whole<3, true>},
+      {"nn.avg_pool1d", 1, 1, pool<1, false>},
+      {"nn.avg_pool2d", 1, 1, pool<2, false>},
+      {"nn.avg_pool3d", 1, 1, pool<3, false>},
+      {"nn.conv1d", 2, 2, conv<1>},
+      {"nn.conv1d_transpose", 2, 2, deconv<1>},
+      {"nn.conv2d", 2, 2, conv<2>},
+      {"nn.conv2d_transpose", 2, 2, deconv<2>},
+      {"nn.conv3d", 2, 2, conv<3>},
+      {"nn.conv3d_transpose", 2, 2, deconv<3>},
+      {"nn.global_avg_pool2d", 1, 1, whole<2, false>},
+      {"nn.global_max_pool2d", 1, 1, whole<2, true>},
+      {"nn.max_pool1d", 1, 1, pool<1, true>},
+      {"nn.max_pool2d", 1, 1, pool<2, true>},
+      {"nn.max_pool3d", 1, 1, pool<3, true>},
+  };
+}
+
+} // namespace bycc::onednn

@@ -1,0 +1,66 @@
+// Region -> dnnl -> results, held against the plain loops.
+#pragma once
+
+#include "RegionReference.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+namespace bycc::test {
+
+inline void requireClose(const std::vector<Tensor> &got, const std::vector<Tensor> &want,
+                         double tolerance = 1e-4) {
+  REQUIRE(got.size() == want.size());
+  for (size_t o = 0; o < got.size(); ++o) {
+    REQUIRE(got[o].size() == want[o].size());
+    for (size_t i = 0; i < got[o].size(); ++i) {
+      double limit = tolerance * (1 + std::fabs(want[o][i]));
+      if (!(std::fabs(double{got[o][i]} - want[o][i]) <= limit)) {
+        CAPTURE(o, i, got[o][i], want[o][i]);
+        FAIL("results differ");
+      }
+    }
+  }
+}
+
+inline std::vector<Tensor> inputsFor(RegionBuilder &region) {
+  std::vector<Tensor> inputs;
+  for (uint32_t id : region.inputs())
+    inputs.push_back(noise(region.dims(id), id + 1));
+  return inputs;
+}
+
+// Compiles, runs with 2 and with 1 threads, compares; answers the steps' names.
+inline std::vector<std::string> check(RegionBuilder &region) {
+  std::vector<Tensor> inputs = inputsFor(region);
+  Answer compiled = compile(region);
+  INFO(compiled.reason);
+  REQUIRE(compiled.yes);
+  std::vector<Tensor> want = evaluate(region.region(), inputs);
+  Loaded loaded(region, compiled.blob);
+  requireClose(loaded.run(inputs, 2), want);
+  requireClose(loaded.run(inputs, 1), want);
+  requireClose(loaded.run(inputs, 2), want);
+  return loaded.steps();
+}
+
+// One operator alone is supported and right.
+inline void checkOp(const std::string &op, const std::vector<Dims> &inputs,
+                    const std::vector<Dims> &constants, Dims result,
+                    std::vector<Attr> attrs = {}) {
+  CAPTURE(op);
+  RegionBuilder region;
+  std::vector<uint32_t> operands;
+  for (const Dims &dims : inputs)
+    operands.push_back(region.input(dims));
+  for (const Dims &dims : constants)
+    operands.push_back(region.constant(dims, noise(dims, 99)));
+  region.output(region.op(op, operands, std::move(result), std::move(attrs)));
+  Answer answer = supports(region);
+  INFO(answer.reason);
+  REQUIRE(answer.yes);
+  check(region);
+}
+
+} // namespace bycc::test

@@ -1,0 +1,201 @@
+// Chains and whole small networks: what is fused, what is not, and that layouts,
+// views, in-place work and shared memory keep the values right.
+#include "DnnlCheck.h"
+
+#include <algorithm>
+#include <memory>
+
+using namespace bycc::test;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+uint32_t weights(RegionBuilder &region, Dims dims, uint32_t seed = 5) {
+  Tensor data = noise(dims, seed);
+  return region.constant(std::move(dims), data);
+}
+
+uint32_t conv(RegionBuilder &region, uint32_t data, int64_t channels, uint32_t seed,
+              int64_t size = 3) {
+  Dims in = region.dims(data), out = in;
+  out[1] = channels;
+  return region.op("nn.conv2d", {data, weights(region, {channels, in[1], size, size}, seed)}, out,
+                   {{"padding", Dims{size / 2, size / 2}}});
+}
+
+uint32_t gelu(RegionBuilder &region, uint32_t x, float divisor = 1.41421356f) {
+  Dims dims = region.dims(x);
+  uint32_t inner = region.op("divide", {x, region.scalar(divisor)}, dims);
+  uint32_t sum = region.op("add", {region.op("erf", {inner}, dims), region.scalar(1)}, dims);
+  return region.op("multiply", {region.op("multiply", {x, sum}, dims), region.scalar(0.5f)}, dims);
+}
+
+size_t countOf(const Names &names, const std::string &name) {
+  return static_cast<size_t>(std::count(names.begin(), names.end(), name));
+}
+
+} // namespace
+
+TEST_CASE("dnnl fuses bias, summand and activation into a convolution") {
+  for (const char *activation : {"nn.relu", "clip", "tanh", "sigmoid", "nn.leaky_relu"}) {
+    CAPTURE(activation);
+    RegionBuilder region;
+    uint32_t x = region.input({1, 16, 8, 8}), y = region.input({1, 16, 8, 8});
+    uint32_t c = conv(region, x, 16, 1);
+    uint32_t bias = region.op("add", {c, weights(region, {16, 1, 1})}, {1, 16, 8, 8});
+    uint32_t sum = region.op("add", {y, bias}, {1, 16, 8, 8});
+    std::vector<Attr> attrs;
+    if (std::string(activation) == "clip")
+      attrs = {{"a_min", 0.0}, {"a_max", 6.0}};
+    region.output(region.op(activation, {sum}, {1, 16, 8, 8}, attrs));
+    Names steps = check(region);
+    CHECK(countOf(steps, "convolution") == 1);
+    CHECK(countOf(steps, "eltwise") == 0);
+    CHECK(countOf(steps, "binary") == 0);
+  }
+}
+
+TEST_CASE("dnnl carries a bias back through a reshape and a permute") {
+  RegionBuilder region;
+  uint32_t x = region.input({2, 3, 16});
+  uint32_t d = region.op("nn.dense", {x, weights(region, {24, 16})}, {2, 3, 24});
+  uint32_t b = region.op("add", {d, weights(region, {24})}, {2, 3, 24});
+  region.output(gelu(region, b));
+  Names steps = check(region);
+  CHECK(steps == Names{"matmul"});
+
+  RegionBuilder nhwc;
+  uint32_t y = nhwc.input({1, 6, 6, 8});
+  uint32_t c = nhwc.op("nn.conv2d", {y, weights(nhwc, {3, 3, 8, 32})}, {1, 4, 4, 32},
+                       {{"data_layout", "NHWC"}, {"kernel_layout", "HWIO"}});
+  uint32_t biased = nhwc.op("add", {c, weights(nhwc, {32})}, {1, 4, 4, 32});
+  nhwc.output(nhwc.op("nn.relu", {biased}, {1, 4, 4, 32}));
+  CHECK(countOf(check(nhwc), "binary") == 0);
+}
+
+TEST_CASE("dnnl takes a composite that is one primitive and names what is not") {
+  auto body = std::make_shared<RegionBuilder>();
+  uint32_t x = body->input({1, 8, 5, 5});
+  uint32_t c = conv(*body, x, 8, 1);
+  uint32_t b = body->op("nn.bias_add", {c, weights(*body, {8})}, {1, 8, 5, 5});
+  uint32_t s = body->op("sigmoid", {b}, {1, 8, 5, 5});
+  SECTION("one primitive") {
+    body->output(body->op("nn.relu", {s}, {1, 8, 5, 5}));
+    RegionBuilder region;
+    region.output(region.composite("dnnl.chain", {region.input({1, 8, 5, 5})}, body));
+    Answer answer = supports(region);
+    INFO(answer.reason);
+    CHECK(answer.yes);
+    CHECK(countOf(check(region), "convolution") == 1);
+  }
+  SECTION("swish") {
+    body->output(body->op("multiply", {b, s}, {1, 8, 5, 5}));
+    RegionBuilder region;
+    region.output(region.composite("dnnl.swish", {region.input({1, 8, 5, 5})}, body));
+    CHECK(supports(region).yes);
+    Names steps = check(region);
+    CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") == 0);
+  }
+  SECTION("two primitives") {
+    body->output(body->op("nn.softmax", {s}, {1, 8, 5, 5}));
+    RegionBuilder region;
+    region.output(region.composite("dnnl.odd", {region.input({1, 8, 5, 5})}, body));
+    Answer answer = supports(region);
+    CHECK_FALSE(answer.yes);
+    CHECK_THAT(answer.reason, Catch::Contains("softmax"));
+  }
+}
+
+TEST_CASE("dnnl checks the constants of gelu") {
+  auto make = [](float divisor) {
+    auto body = std::make_shared<RegionBuilder>();
+    uint32_t x = body->input({4, 16});
+    uint32_t d = body->op("nn.dense", {x, weights(*body, {8, 16})}, {4, 8});
+    body->output(gelu(*body, d, divisor));
+    auto region = std::make_unique<RegionBuilder>();
+    region->output(region->composite("dnnl.dense_gelu", {region->input({4, 16})}, body));
+    return region;
+  };
+  CHECK(supports(*make(1.41421356f)).yes);
+  Answer wrong = supports(*make(1.5f));
+  CHECK_FALSE(wrong.yes);
+  CHECK_THAT(wrong.reason, Catch::Contains("erf"));
+}
+
+TEST_CASE("dnnl runs a residual network with pooling, concat and head") {
+  RegionBuilder region;
+  Dims wide = {1, 32, 8, 8};
+  uint32_t x = region.input({1, 3, 8, 8});
+  uint32_t a = region.op("nn.relu", {conv(region, x, 32, 1)}, wide);
+  uint32_t b = region.op("nn.relu", {conv(region, a, 32, 2)}, wide);
+  uint32_t sum = region.op("add", {conv(region, b, 32, 3), a}, wide);
+  uint32_t r = region.op("nn.relu", {sum}, wide);
+  uint32_t skip = conv(region, r, 32, 4, 1);
+  uint32_t merged = region.op("nn.relu", {region.op("add", {conv(region, r, 32, 6), skip}, wide)}, wide);
+  uint32_t both = region.op("concatenate", {merged, r}, {1, 64, 8, 8}, {{"axis", 1}});
+  uint32_t pooled = region.op("nn.max_pool2d", {both}, {1, 64, 4, 4},
+                              {{"pool_size", Dims{2, 2}}, {"strides", Dims{2, 2}}});
+  uint32_t mean = region.op("nn.global_avg_pool2d", {pooled}, {1, 64, 1, 1});
+  uint32_t flat = region.op("nn.batch_flatten", {mean}, {1, 64});
+  uint32_t head = region.op("nn.dense", {flat, weights(region, {10, 64})}, {1, 10});
+  region.output(region.op("nn.softmax", {head}, {1, 10}));
+  region.output(pooled);
+  Names steps = check(region);
+  CHECK(countOf(steps, "convolution") == 5);
+  CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") == 0);
+}
+
+TEST_CASE("dnnl runs attention without copies for transposes") {
+  int64_t s = 8, h = 2, d = 16;
+  Dims model = {1, s, h * d}, split = {1, s, h, d}, heads = {1, h, s, d};
+  RegionBuilder region;
+  uint32_t x = region.input(model), mask = region.input({1, 1, 1, s});
+  auto project = [&](uint32_t from, uint32_t seed) {
+    uint32_t p = region.op("nn.dense", {from, weights(region, {h * d, h * d}, seed)}, model);
+    return region.op("add", {p, weights(region, {h * d}, seed)}, model);
+  };
+  auto toHeads = [&](uint32_t from, Dims axes, Dims dims, Dims flat) {
+    uint32_t t = region.op("transpose", {region.op("reshape", {from}, split)}, dims, {{"axes", axes}});
+    return region.op("reshape", {t}, flat);
+  };
+  uint32_t q = toHeads(project(x, 1), {0, 2, 1, 3}, heads, {h, s, d});
+  uint32_t k = toHeads(project(x, 2), {0, 2, 3, 1}, {1, h, d, s}, {h, d, s});
+  uint32_t v = toHeads(project(x, 3), {0, 2, 1, 3}, heads, {h, s, d});
+  uint32_t scores = region.op("reshape", {region.op("nn.batch_matmul", {q, k}, {h, s, s})}, {1, h, s, s});
+  scores = region.op("divide", {scores, region.scalar(4)}, {1, h, s, s});
+  scores = region.op("add", {scores, mask}, {1, h, s, s});
+  uint32_t p = region.op("reshape", {region.op("nn.softmax", {scores}, {1, h, s, s})}, {h, s, s});
+  uint32_t y = region.op("reshape", {region.op("nn.batch_matmul", {p, v}, {h, s, d})}, heads);
+  y = region.op("reshape", {region.op("transpose", {y}, split, {{"axes", Dims{0, 2, 1, 3}}})}, model);
+  y = region.op("add", {x, project(y, 4)}, model);
+  region.output(region.op("nn.layer_norm", {y, weights(region, {h * d}), weights(region, {h * d}, 9)},
+                          model));
+  Names steps = check(region);
+  CHECK(countOf(steps, "matmul") == 6);
+  CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") == 0);
+  CHECK(countOf(steps, "reorder") == 0);
+}
+
+TEST_CASE("dnnl region edges: pass-through, repeated outputs, constants") {
+  RegionBuilder region;
+  uint32_t x = region.input({2, 3});
+  uint32_t r = region.op("nn.relu", {x}, {2, 3});
+  uint32_t flat = region.op("reshape", {r}, {6});
+  uint32_t c = region.constant({2}, {1, 2});
+  for (uint32_t id : {x, r, r, flat, c})
+    region.output(id);
+  check(region);
+}
+
+TEST_CASE("dnnl keeps values that are needed after an in-place candidate") {
+  RegionBuilder region;
+  Dims dims = {1, 16, 4, 4};
+  uint32_t x = region.input(dims);
+  uint32_t a = conv(region, x, 16, 1);
+  uint32_t t = region.op("tanh", {a}, dims);
+  uint32_t e = region.op("exp", {a}, dims);
+  uint32_t s = region.op("add", {conv(region, t, 16, 2), e}, dims);
+  region.output(region.op("multiply", {region.op("add", {s, e}, dims), t}, dims));
+  check(region);
+}

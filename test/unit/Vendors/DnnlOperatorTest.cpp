@@ -1,0 +1,113 @@
+// Every operator family of the dnnl vendor, alone, against plain loops.
+#include "DnnlCheck.h"
+
+using namespace bycc::test;
+
+TEST_CASE("dnnl convolution in all ranks, layouts and groupings") {
+  checkOp("nn.conv2d", {{1, 3, 9, 8}}, {{16, 3, 3, 3}}, {1, 16, 9, 8}, {{"padding", Dims{1, 1}}});
+  checkOp("nn.conv2d", {{2, 32, 7, 7}}, {{20, 32, 1, 1}}, {2, 20, 4, 4}, {{"strides", Dims{2, 2}}});
+  checkOp("nn.conv2d", {{1, 8, 9, 9}}, {{8, 1, 3, 3}}, {1, 8, 9, 9},
+          {{"groups", 8}, {"padding", Dims{1, 1, 1, 1}}});
+  checkOp("nn.conv2d", {{1, 8, 9, 9}}, {{12, 2, 3, 3}}, {1, 12, 5, 5},
+          {{"groups", 4}, {"dilation", Dims{2, 2}}});
+  checkOp("nn.conv2d", {{1, 9, 8, 3}}, {{3, 3, 3, 16}}, {1, 7, 6, 16},
+          {{"data_layout", "NHWC"}, {"kernel_layout", "HWIO"}});
+  checkOp("nn.conv2d", {{1, 6, 6, 4}}, {{3, 3, 4, 1}}, {1, 4, 4, 4},
+          {{"data_layout", "NHWC"}, {"kernel_layout", "HWOI"}, {"groups", 4}});
+  checkOp("nn.conv2d", {{1, 3, 8, 8}}, {{4, 3, 3, 3}}, {1, 4, 9, 8},
+          {{"padding", Dims{1, 0, 2, 2}}});
+  checkOp("nn.conv2d", {{1, 3, 5, 5}, {4, 3, 3, 3}}, {}, {1, 4, 3, 3});
+  checkOp("nn.conv1d", {{2, 3, 11}}, {{5, 3, 4}}, {2, 5, 4}, {{"strides", Dims{2}}});
+  checkOp("nn.conv3d", {{1, 2, 4, 5, 6}}, {{3, 2, 2, 2, 2}}, {1, 3, 3, 4, 5});
+}
+
+TEST_CASE("dnnl transposed convolution") {
+  checkOp("nn.conv2d_transpose", {{1, 6, 4, 4}}, {{6, 5, 3, 3}}, {1, 5, 9, 9},
+          {{"strides", Dims{2, 2}}});
+  checkOp("nn.conv2d_transpose", {{1, 6, 4, 4}}, {{6, 5, 3, 3}}, {1, 5, 8, 8},
+          {{"strides", Dims{2, 2}}, {"padding", Dims{1, 1}}, {"output_padding", Dims{1, 1}}});
+  checkOp("nn.conv2d_transpose", {{1, 6, 4, 4}}, {{6, 2, 2, 2}}, {1, 4, 5, 5}, {{"groups", 2}});
+  checkOp("nn.conv1d_transpose", {{1, 4, 5}}, {{4, 3, 3}}, {1, 3, 7});
+}
+
+TEST_CASE("dnnl matrix products") {
+  checkOp("nn.dense", {{1, 40}}, {{10, 40}}, {1, 10});
+  checkOp("nn.dense", {{2, 3, 16}}, {{7, 16}}, {2, 3, 7});
+  checkOp("nn.dense", {{5}}, {{3, 5}}, {3});
+  checkOp("nn.dense", {{4, 6}, {3, 6}}, {}, {4, 3});
+  checkOp("nn.matmul", {{4, 6}, {6, 3}}, {}, {4, 3});
+  checkOp("nn.matmul", {{6, 4}, {3, 6}}, {}, {4, 3}, {{"transpose_a", 1}, {"transpose_b", 1}});
+  checkOp("nn.batch_matmul", {{3, 4, 8}, {3, 5, 8}}, {}, {3, 4, 5}, {{"transpose_b", 1}});
+  checkOp("nn.batch_matmul", {{3, 4, 8}, {3, 8, 5}}, {}, {3, 4, 5});
+  checkOp("nn.batch_matmul", {{3, 8, 4}, {3, 8, 5}}, {}, {3, 4, 5}, {{"transpose_a", 1}});
+  checkOp("nn.batch_matmul", {{1, 4, 8}, {3, 8, 5}}, {}, {3, 4, 5});
+  checkOp("nn.batch_matmul", {{3, 4, 8}}, {{1, 8, 5}}, {3, 4, 5});
+}
+
+TEST_CASE("dnnl pooling") {
+  checkOp("nn.max_pool2d", {{1, 16, 9, 9}}, {}, {1, 16, 5, 5},
+          {{"pool_size", Dims{3, 3}}, {"strides", Dims{2, 2}}, {"padding", Dims{1, 1}}});
+  checkOp("nn.max_pool2d", {{1, 5, 8, 8}}, {}, {1, 5, 4, 4},
+          {{"pool_size", Dims{3, 3}}, {"strides", Dims{2, 2}}, {"ceil_mode", 1}});
+  checkOp("nn.avg_pool2d", {{1, 5, 8, 8}}, {}, {1, 5, 4, 4},
+          {{"pool_size", Dims{3, 3}}, {"strides", Dims{2, 2}}, {"ceil_mode", 1}});
+  checkOp("nn.avg_pool2d", {{1, 4, 6, 6}}, {}, {1, 4, 6, 6},
+          {{"pool_size", Dims{3, 3}}, {"padding", Dims{1, 1}}});
+  checkOp("nn.avg_pool2d", {{1, 4, 6, 6}}, {}, {1, 4, 6, 6},
+          {{"pool_size", Dims{3, 3}}, {"padding", Dims{1, 1}}, {"count_include_pad", 1}});
+  checkOp("nn.avg_pool2d", {{1, 6, 6, 4}}, {}, {1, 3, 3, 4},
+          {{"pool_size", Dims{2, 2}}, {"strides", Dims{2, 2}}, {"layout", "NHWC"}});
+  checkOp("nn.max_pool1d", {{1, 4, 6}}, {}, {1, 4, 5}, {{"pool_size", Dims{2}}});
+  checkOp("nn.max_pool3d", {{1, 4, 4, 4, 4}}, {}, {1, 4, 3, 3, 3}, {{"pool_size", Dims{2, 2, 2}}});
+  checkOp("nn.global_avg_pool2d", {{2, 20, 7, 7}}, {}, {2, 20, 1, 1});
+  checkOp("nn.global_max_pool2d", {{1, 7, 7, 20}}, {}, {1, 1, 1, 20}, {{"layout", "NHWC"}});
+  checkOp("nn.adaptive_avg_pool2d", {{1, 4, 6, 6}}, {}, {1, 4, 3, 3}, {{"output_size", Dims{3, 3}}});
+}
+
+TEST_CASE("dnnl softmax and normalisation") {
+  checkOp("nn.softmax", {{2, 10}}, {}, {2, 10});
+  checkOp("nn.softmax", {{2, 3, 4, 5}}, {}, {2, 3, 4, 5}, {{"axis", 1}});
+  checkOp("nn.log_softmax", {{2, 10}}, {}, {2, 10}, {{"axis", 1}});
+  checkOp("nn.layer_norm", {{2, 5, 24}}, {{24}, {24}}, {2, 5, 24}, {{"epsilon", 1e-12}});
+  checkOp("nn.layer_norm", {{24}}, {{24}, {24}}, {24});
+}
+
+TEST_CASE("dnnl elementwise functions") {
+  for (const char *op : {"abs", "exp", "negative", "nn.relu", "sigmoid", "tanh"})
+    checkOp(op, {{2, 3, 17}}, {}, {2, 3, 17});
+  checkOp("clip", {{40}}, {}, {40}, {{"a_min", -0.25}, {"a_max", 0.5}});
+  checkOp("nn.leaky_relu", {{40}}, {}, {40}, {{"alpha", 0.1}});
+  checkOp("nn.relu", {{}}, {}, {});
+}
+
+TEST_CASE("dnnl arithmetic with broadcasting") {
+  for (const char *op : {"add", "subtract", "multiply", "maximum", "minimum"}) {
+    checkOp(op, {{2, 3, 4, 5}, {2, 3, 4, 5}}, {}, {2, 3, 4, 5});
+    checkOp(op, {{2, 3, 4, 5}, {3, 1, 1}}, {}, {2, 3, 4, 5});
+    checkOp(op, {{2, 3, 4, 5}}, {{5}}, {2, 3, 4, 5});
+    checkOp(op, {{2, 3, 4, 5}}, {{}}, {2, 3, 4, 5});
+    checkOp(op, {{2, 3, 4, 5}, {2, 1, 1, 5}}, {}, {2, 3, 4, 5});
+  }
+  checkOp("add", {{5}, {2, 3, 5}}, {}, {2, 3, 5});
+  checkOp("divide", {{6, 7}}, {{}}, {6, 7});
+  checkOp("nn.bias_add", {{2, 5, 4}, {5}}, {}, {2, 5, 4});
+  checkOp("nn.bias_add", {{2, 5, 4}, {4}}, {}, {2, 5, 4}, {{"axis", -1}});
+}
+
+TEST_CASE("dnnl reductions") {
+  for (const char *op : {"sum", "mean", "max", "min"}) {
+    checkOp(op, {{2, 3, 20}}, {}, {2, 3}, {{"axis", Dims{-1}}});
+    checkOp(op, {{2, 3, 20}}, {}, {2, 1, 1}, {{"axis", Dims{1, 2}}, {"keepdims", 1}});
+    checkOp(op, {{2, 17, 5, 5}}, {}, {2, 17}, {{"axis", Dims{2, 3}}});
+  }
+}
+
+TEST_CASE("dnnl moves data") {
+  checkOp("transpose", {{2, 3, 4}}, {}, {4, 2, 3}, {{"axes", Dims{2, 0, 1}}});
+  checkOp("reshape", {{2, 3, 4}}, {}, {6, 4});
+  checkOp("nn.batch_flatten", {{2, 3, 4}}, {}, {2, 12});
+  checkOp("squeeze", {{2, 1, 4}}, {}, {2, 4});
+  checkOp("expand_dims", {{2, 4}}, {}, {2, 1, 4});
+  checkOp("concatenate", {{2, 3, 4}, {2, 5, 4}}, {}, {2, 8, 4}, {{"axis", 1}});
+  checkOp("concatenate", {{2, 3}, {1, 3}, {4, 3}}, {}, {7, 3}, {{"axis", 0}});
+}

@@ -1,0 +1,245 @@
+// See RegionBuilder.h.
+#include "RegionBuilder.h"
+
+#include "bycc/Vendors/Builtin.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace bycc::test {
+
+int64_t count(const Dims &dims) {
+  int64_t product = 1;
+  for (int64_t dim : dims)
+    product *= dim;
+  return product;
+}
+
+Tensor noise(const Dims &dims, uint32_t seed) {
+  Tensor out(static_cast<size_t>(count(dims)));
+  uint32_t state = seed * 2654435761u + 12345u;
+  for (float &element : out) {
+    state = state * 1664525u + 1013904223u;
+    element = static_cast<float>(static_cast<int32_t>(state) >> 8) / 8388608.0f;
+  }
+  return out;
+}
+
+Attr::Attr(std::string name, int64_t value)
+    : name(std::move(name)), kind(BYCC_ATTR_INT), integer(value) {}
+Attr::Attr(std::string name, double value)
+    : name(std::move(name)), kind(BYCC_ATTR_FLOAT), number(value) {}
+Attr::Attr(std::string name, const char *value)
+    : name(std::move(name)), text(value), kind(BYCC_ATTR_STRING) {}
+Attr::Attr(std::string name, Dims value)
+    : name(std::move(name)), kind(BYCC_ATTR_LIST), list(std::move(value)) {}
+
+uint32_t RegionBuilder::input(Dims dims, int32_t dtype) {
+  values_.push_back({std::move(dims), dtype, false, {}, 0});
+  inputs_.push_back(static_cast<uint32_t>(values_.size() - 1));
+  return inputs_.back();
+}
+
+uint32_t RegionBuilder::constant(Dims dims, Tensor data) {
+  values_.push_back({std::move(dims), BYCC_FLOAT32, true, std::move(data), 0});
+  return static_cast<uint32_t>(values_.size() - 1);
+}
+
+uint32_t RegionBuilder::op(const std::string &name, std::vector<uint32_t> inputs, Dims result,
+                           std::vector<Attr> attrs) {
+  values_.push_back({std::move(result), BYCC_FLOAT32, false, {}, 0});
+  uint32_t id = static_cast<uint32_t>(values_.size() - 1);
+  nodes_.push_back({name, std::move(inputs), {id}, std::move(attrs), nullptr, {}, {}});
+  return id;
+}
+
+uint32_t RegionBuilder::composite(const std::string &name, std::vector<uint32_t> inputs,
+                                  std::shared_ptr<RegionBuilder> body) {
+  uint32_t id = op(name, std::move(inputs), body->dims(body->outputs()[0]));
+  nodes_.back().body = std::move(body);
+  return id;
+}
+
+void RegionBuilder::placeConstants(std::vector<uint8_t> &weights) {
+  for (Value &value : values_)
+    if (value.isConstant) {
+      weights.resize((weights.size() + 63) / 64 * 64);
+      value.offset = weights.size();
+      auto *bytes = reinterpret_cast<const uint8_t *>(value.data.data());
+      weights.insert(weights.end(), bytes, bytes + value.data.size() * sizeof(float));
+    }
+  for (Node &node : nodes_)
+    if (node.body)
+      node.body->placeConstants(weights);
+}
+
+void RegionBuilder::flatten(Node &node, bycc_node &out) {
+  node.cAttrs.clear();
+  node.items.clear();
+  std::sort(node.attrs.begin(), node.attrs.end(),
+            [](const Attr &a, const Attr &b) { return a.name < b.name; });
+  for (const Attr &attr : node.attrs) {
+    std::vector<bycc_attr> &items = node.items.emplace_back();
+    for (int64_t item : attr.list)
+      items.push_back({nullptr, BYCC_ATTR_INT, item, 0, nullptr, nullptr, 0});
+    node.cAttrs.push_back({attr.name.c_str(), attr.kind, attr.integer, attr.number,
+                           attr.text.c_str(), items.data(), static_cast<uint32_t>(items.size())});
+  }
+  out = {};
+  out.op = node.op.c_str();
+  out.num_attrs = static_cast<uint32_t>(node.cAttrs.size());
+  out.attrs = node.cAttrs.data();
+  out.num_inputs = static_cast<uint32_t>(node.inputs.size());
+  out.inputs = node.inputs.data();
+  out.num_outputs = 1;
+  out.outputs = node.outputs.data();
+  out.source = node.op.c_str();
+  if (node.body) {
+    // Constants already have their offsets.
+    out.body = &node.body->region();
+  }
+}
+
+const bycc_region &RegionBuilder::region() {
+  cValues_.clear();
+  for (const Value &value : values_)
+    cValues_.push_back({value.dtype, static_cast<int32_t>(value.dims.size()), value.dims.data(), "",
+                        0, value.isConstant ? value.data.data() : nullptr,
+                        value.data.size() * sizeof(float), value.offset, ""});
+  cNodes_.resize(nodes_.size());
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    flatten(nodes_[i], cNodes_[i]);
+  region_ = {"region",
+             static_cast<uint32_t>(cValues_.size()),
+             cValues_.data(),
+             static_cast<uint32_t>(cNodes_.size()),
+             cNodes_.data(),
+             static_cast<uint32_t>(inputs_.size()),
+             inputs_.data(),
+             static_cast<uint32_t>(outputs_.size()),
+             outputs_.data()};
+  return region_;
+}
+
+const std::vector<uint8_t> &RegionBuilder::weights() {
+  weights_.clear();
+  placeConstants(weights_);
+  return weights_;
+}
+
+const bycc_vendor_compiler &compilerHalf() {
+  for (const bycc_vendor_compiler *compiler : builtinVendorCompilers())
+    if (!std::strcmp(compiler->name, "dnnl"))
+      return *compiler;
+  FAIL("no vendor dnnl");
+  std::abort();
+}
+
+const bycc_vendor_runtime &runtimeHalf() {
+  static const bycc_vendor_runtime *runtime = [] {
+    void *library =
+        dlopen(BYCC_BINARY_DIR "/lib/bycc/libbycc_vendor_dnnl.so", RTLD_NOW | RTLD_LOCAL);
+    INFO((library ? "" : dlerror()));
+    REQUIRE(library);
+    auto entry =
+        reinterpret_cast<bycc_vendor_runtime_fn>(dlsym(library, "bycc_vendor_runtime_entry"));
+    REQUIRE(entry);
+    return entry();
+  }();
+  return *runtime;
+}
+
+namespace {
+
+bycc_answer collectorFor(Answer &answer) {
+  return {&answer,
+          [](bycc_answer *a, const char *text) { static_cast<Answer *>(a->impl)->reason = text; },
+          [](bycc_answer *a, uint32_t node) { static_cast<Answer *>(a->impl)->blamed = node; },
+          [](bycc_answer *a, const void *bytes, size_t size) {
+            auto *begin = static_cast<const uint8_t *>(bytes);
+            static_cast<Answer *>(a->impl)->blob.assign(begin, begin + size);
+          }};
+}
+
+constexpr bycc_target target = {"x86_64-unknown-linux-gnu", "x86-64", "", 0};
+
+} // namespace
+
+Answer supports(RegionBuilder &builder) {
+  Answer answer;
+  bycc_answer collector = collectorFor(answer);
+  const bycc_vendor_compiler &half = compilerHalf();
+  answer.yes = half.supports(half.self, &target, &builder.region(), &collector) == 1;
+  return answer;
+}
+
+Answer compile(RegionBuilder &builder) {
+  Answer answer;
+  bycc_answer collector = collectorFor(answer);
+  const bycc_vendor_compiler &half = compilerHalf();
+  builder.weights();
+  answer.yes = half.compile(half.self, &target, &builder.region(), &collector) == 0;
+  return answer;
+}
+
+std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
+                          const std::vector<Tensor> &inputs, int32_t threads) {
+  std::vector<Tensor> outputs;
+  std::vector<bycc_array> in, out;
+  for (const Tensor &tensor : inputs)
+    in.push_back({const_cast<float *>(tensor.data()), nullptr});
+  for (uint32_t id : builder.outputs())
+    outputs.emplace_back(static_cast<size_t>(count(builder.dims(id))), -77.0f);
+  for (Tensor &tensor : outputs)
+    out.push_back({tensor.data(), nullptr});
+  char text[256] = "";
+  int32_t status =
+      runtimeHalf().run(region, state, in.data(), out.data(), threads, text, sizeof text);
+  if (status != BYCC_OK)
+    throw std::runtime_error(text);
+  return outputs;
+}
+
+Loaded::Loaded(RegionBuilder &region, const std::vector<uint8_t> &blob, int32_t threads)
+    : builder_(region) {
+  bycc_region_info info = {"region",
+                           "dnnl",
+                           blob.data(),
+                           blob.size(),
+                           static_cast<uint32_t>(region.inputs().size()),
+                           static_cast<uint32_t>(region.outputs().size())};
+  const std::vector<uint8_t> &weights = region.weights();
+  char text[256] = "";
+  int32_t status = runtimeHalf().load(&info, weights.data(), weights.size(), threads, &region_,
+                                      text, sizeof text);
+  INFO(text);
+  REQUIRE(status == BYCC_OK);
+  uint64_t bytes = runtimeHalf().state_bytes(region_);
+  state_ = static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+  std::memset(state_, 0, bytes);
+  REQUIRE(runtimeHalf().init_state(region_, state_, threads) == BYCC_OK);
+}
+
+Loaded::~Loaded() {
+  if (state_)
+    runtimeHalf().drop_state(region_, state_);
+  std::free(state_);
+  if (region_)
+    runtimeHalf().unload(region_);
+}
+
+std::vector<Tensor> Loaded::run(const std::vector<Tensor> &inputs, int32_t threads) {
+  return runIn(builder_, region_, state_, inputs, threads);
+}
+
+std::vector<std::string> Loaded::steps() const {
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < runtimeHalf().num_steps(region_); ++i)
+    names.push_back(runtimeHalf().step(region_, i)->name);
+  return names;
+}
+
+} // namespace bycc::test

@@ -1,0 +1,116 @@
+// Regions by hand: what the compiler would flatten, without the compiler. Also
+// the way from a region to its results: compile half, blob, run half, run.
+#pragma once
+
+#include "bycc/vendor.h"
+
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bycc::test {
+
+using Dims = std::vector<int64_t>;
+using Tensor = std::vector<float>;
+
+int64_t count(const Dims &dims);
+// The same numbers on every machine, in [-1, 1).
+Tensor noise(const Dims &dims, uint32_t seed);
+
+struct Attr {
+  Attr(std::string name, int64_t value);
+  Attr(std::string name, int value) : Attr(std::move(name), int64_t{value}) {}
+  Attr(std::string name, double value);
+  Attr(std::string name, const char *value);
+  Attr(std::string name, Dims value);
+  std::string name, text;
+  int32_t kind;
+  int64_t integer = 0;
+  double number = 0;
+  Dims list;
+};
+
+class RegionBuilder {
+public:
+  uint32_t input(Dims dims, int32_t dtype = BYCC_FLOAT32);
+  uint32_t constant(Dims dims, Tensor data);
+  uint32_t scalar(float value) { return constant({}, {value}); }
+  uint32_t op(const std::string &name, std::vector<uint32_t> inputs, Dims result,
+              std::vector<Attr> attrs = {});
+  // A composite of `body`, whose inputs are this node's.
+  uint32_t composite(const std::string &name, std::vector<uint32_t> inputs,
+                     std::shared_ptr<RegionBuilder> body);
+  void output(uint32_t value) { outputs_.push_back(value); }
+
+  // Valid while the builder lives and is not changed.
+  const bycc_region &region();
+  const Dims &dims(uint32_t value) const { return values_[value].dims; }
+  const std::vector<uint32_t> &inputs() const { return inputs_; }
+  const std::vector<uint32_t> &outputs() const { return outputs_; }
+  // All constants, at the offsets the values say.
+  const std::vector<uint8_t> &weights();
+
+private:
+  struct Value {
+    Dims dims;
+    int32_t dtype;
+    bool isConstant = false;
+    Tensor data;
+    uint64_t offset = 0;
+  };
+  struct Node {
+    std::string op;
+    std::vector<uint32_t> inputs, outputs;
+    std::vector<Attr> attrs;
+    std::shared_ptr<RegionBuilder> body;
+    std::vector<bycc_attr> cAttrs;
+    std::deque<std::vector<bycc_attr>> items;
+  };
+  void placeConstants(std::vector<uint8_t> &weights);
+  void flatten(Node &node, bycc_node &out);
+
+  std::deque<Value> values_;
+  std::deque<Node> nodes_;
+  std::vector<uint32_t> inputs_, outputs_;
+  std::vector<bycc_value> cValues_;
+  std::vector<bycc_node> cNodes_;
+  bycc_region region_{};
+  std::vector<uint8_t> weights_;
+};
+
+const bycc_vendor_compiler &compilerHalf();
+const bycc_vendor_runtime &runtimeHalf();
+
+struct Answer {
+  bool yes = false;
+  std::string reason;
+  int64_t blamed = -1;
+  std::vector<uint8_t> blob;
+};
+Answer supports(RegionBuilder &region);
+Answer compile(RegionBuilder &region);
+
+// A loaded region; not for failing loads.
+class Loaded {
+public:
+  Loaded(RegionBuilder &region, const std::vector<uint8_t> &blob, int32_t threads = 2);
+  ~Loaded();
+  std::vector<Tensor> run(const std::vector<Tensor> &inputs, int32_t threads = 2);
+  std::vector<std::string> steps() const;
+  void *handle() const { return region_; }
+
+private:
+  RegionBuilder &builder_;
+  void *region_ = nullptr;
+  uint8_t *state_ = nullptr;
+};
+
+// A context of its own on a loaded region.
+std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
+                          const std::vector<Tensor> &inputs, int32_t threads);
+
+} // namespace bycc::test
