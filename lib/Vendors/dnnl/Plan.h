@@ -51,7 +51,7 @@ enum class StepKind : uint8_t {
   Reshape,
   Permute,
 };
-inline constexpr uint8_t numStepKinds = 12;
+inline constexpr uint8_t numStepKinds = static_cast<uint8_t>(StepKind::Permute) + 1;
 
 // What a step or post-op computes; which ones fit which kind says `fits`.
 enum class Math : uint8_t {
@@ -86,7 +86,7 @@ enum class Math : uint8_t {
   Softmax,
   LogSoftmax,
 };
-inline constexpr uint8_t numMaths = 25;
+inline constexpr uint8_t numMaths = static_cast<uint8_t>(Math::LogSoftmax) + 1;
 bool isEltwise(Math math);
 bool isBinary(Math math);
 
