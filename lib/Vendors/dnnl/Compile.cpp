@@ -11,6 +11,8 @@
 #include "Library.h"
 #include "Translate.h"
 
+#include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -89,6 +91,22 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
   return plan;
 }
 
+// An operand that a pattern calls `bias` must be one: a value per channel.
+bool hasFalseBias(const bycc_node &composite, const Plan &plan) {
+  for (uint32_t i = 0; i < composite.num_roles; ++i)
+    if (!composite.roles[i].is_node && !std::strcmp(composite.roles[i].name, "bias"))
+      return std::none_of(plan.steps.begin(), plan.steps.end(),
+                          [](const Step &step) { return step.hasBias; });
+  return false;
+}
+
+// Why a composite cannot be taken as one primitive; "" when it can.
+std::string refusalOf(const bycc_node &composite, const Plan &plan) {
+  if (numComputeSteps(plan) != 1)
+    return leftOver(plan);
+  return hasFalseBias(composite, plan) ? "the bias does not hold one value per channel" : "";
+}
+
 void refuse(bycc_answer *answer, const Refusal &refusal) {
   if (answer->reason)
     answer->reason(answer, refusal.reason.c_str());
@@ -114,11 +132,9 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region,
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
   return answered(answer, 0, [&](Refusal &refusal) {
     std::optional<Plan> plan = planFor(*region, cache, refusal);
-    if (plan && region->nodes[0].body && numComputeSteps(*plan) != 1) {
-      refusal.reason = leftOver(*plan);
-      return false;
-    }
-    return plan.has_value();
+    if (plan && region->nodes[0].body)
+      refusal.reason = refusalOf(region->nodes[0], *plan);
+    return plan && refusal.reason.empty();
   });
 }
 

@@ -121,12 +121,10 @@ private:
   // How the operand, in the anchor's axes, spreads over its result.
   Fit fitOf(const Step &anchor, const Dims &operand) const {
     const Dims &result = dims(anchor.output);
-    if (operand == result)
-      return Fit::Full;
     size_t channel = anchor.kind == StepKind::MatMul ? result.size() - 1 : 1;
     for (size_t i = 0; i < operand.size(); ++i)
       if (operand[i] != (i == channel ? result[i] : 1))
-        return numElements(operand) == 1 ? Fit::Scalar : Fit::No;
+        return operand == result ? Fit::Full : numElements(operand) == 1 ? Fit::Scalar : Fit::No;
     return Fit::Channel;
   }
 
