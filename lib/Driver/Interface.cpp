@@ -1,0 +1,81 @@
+#include "Interface.h"
+
+#include "bycc/Support/Error.h"
+
+#include <algorithm>
+#include <set>
+
+namespace bycc {
+namespace {
+
+std::vector<std::string> recordedNames(const Module &module, std::string_view key) {
+  std::vector<std::string> names;
+  for (const Attr &attr : module.moduleAttrs)
+    if (attr.key == key && attr.value.isList())
+      for (const AttrValue &item : attr.value.asList())
+        if (item.isString())
+          names.push_back(item.asString());
+  return names;
+}
+
+std::string fileNameOf(const std::string &name) {
+  std::string file = name;
+  std::ranges::replace(file, '/', '_');
+  std::ranges::replace(file, '\0', '_');
+  return file.empty() || file == "." || file == ".." ? "_" + file : file;
+}
+
+void giveFileNames(std::vector<ModelTensor> &tensors) {
+  std::set<std::string> taken;
+  for (ModelTensor &tensor : tensors) {
+    std::string base = fileNameOf(tensor.name), file = base;
+    for (int i = 1; !taken.insert(file).second; ++i)
+      file = base + "." + std::to_string(i);
+    tensor.file = file;
+  }
+}
+
+void addFlattened(const Module &module, TypeId type, const std::vector<std::string> &names,
+                  std::vector<ModelTensor> &tensors) {
+  std::vector<TypeId> flat = module.types.flatten(type);
+  for (size_t i = 0; i < flat.size(); ++i) {
+    auto shape = module.types.shape(flat[i]);
+    tensors.push_back({names[i], {}, module.types.dtype(flat[i]), {shape.begin(), shape.end()}});
+  }
+}
+
+} // namespace
+
+ModelInterface modelInterface(const Module &module) {
+  ModelInterface interface;
+  const Function &main = module.function(module.main());
+  std::vector<std::string> inputNames = recordedNames(module, "input_names");
+  for (size_t p = 0; p < main.params.size(); ++p) {
+    TypeId type = module.type(main.params[p]);
+    std::string name = p < inputNames.size() && inputNames.size() == main.params.size()
+                           ? inputNames[p]
+                           : std::string(module.string(module.node(main.params[p]).name));
+    size_t count = module.types.flatten(type).size();
+    std::vector<std::string> names{name};
+    if (module.types.isTuple(type)) {
+      names.clear();
+      for (size_t i = 0; i < count; ++i)
+        names.push_back(name + "." + std::to_string(i));
+    }
+    addFlattened(module, type, names, interface.inputs);
+  }
+  TypeId result = module.type(module.block(main.body).result);
+  std::vector<std::string> names = recordedNames(module, "output_names");
+  size_t count = module.types.flatten(result).size();
+  if (names.size() != count) {
+    names.clear();
+    for (size_t i = 0; i < count; ++i)
+      names.push_back("output_" + std::to_string(i));
+  }
+  addFlattened(module, result, names, interface.outputs);
+  giveFileNames(interface.inputs);
+  giveFileNames(interface.outputs);
+  return interface;
+}
+
+} // namespace bycc

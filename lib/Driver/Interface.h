@@ -1,0 +1,26 @@
+// Inputs and outputs of a model as users name them.
+#pragma once
+
+#include "bycc/IR/Module.h"
+
+#include <string>
+#include <vector>
+
+namespace bycc {
+
+struct ModelTensor {
+  std::string name; // as in the model
+  std::string file; // stem of its .npy: '/' is '_', collisions get ".1", ".2"
+  DType dtype = DType::Float32;
+  std::vector<Dim> shape;
+};
+
+struct ModelInterface {
+  std::vector<ModelTensor> inputs, outputs;
+};
+
+// Parameters and flattened results of @main; names from the module's attributes
+// "input_names" and "output_names", else the parameters and output_0, ...
+ModelInterface modelInterface(const Module &module);
+
+} // namespace bycc
