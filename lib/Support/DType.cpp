@@ -7,7 +7,7 @@
 namespace bycc {
 
 static constexpr std::string_view dtypeNames[numDTypes] = {
-    "bool",   "int8",   "int16",  "int32",   "int64",    "uint8",   "uint16",
+    "bool",   "int8",   "int16",   "int32",    "int64",   "uint8",  "uint16",
     "uint32", "uint64", "float16", "bfloat16", "float32", "float64"};
 
 std::string_view name(DType type) { return dtypeNames[static_cast<int>(type)]; }

@@ -12,28 +12,44 @@ namespace bycc {
 
 std::string_view name(Status status) {
   switch (status) {
-  case Status::Input: return "INPUT";
-  case Status::Unsup: return "UNSUP";
-  case Status::Limit: return "LIMIT";
-  case Status::Io: return "IO";
-  case Status::CodeGen: return "CODEGEN";
-  case Status::Load: return "LOAD";
-  case Status::Arg: return "ARG";
-  case Status::Usage: return "USAGE";
-  case Status::Policy: return "POLICY";
-  case Status::Differs: return "DIFFERS";
-  case Status::Internal: return "INTERNAL";
+  case Status::Input:
+    return "INPUT";
+  case Status::Unsup:
+    return "UNSUP";
+  case Status::Limit:
+    return "LIMIT";
+  case Status::Io:
+    return "IO";
+  case Status::CodeGen:
+    return "CODEGEN";
+  case Status::Load:
+    return "LOAD";
+  case Status::Arg:
+    return "ARG";
+  case Status::Usage:
+    return "USAGE";
+  case Status::Policy:
+    return "POLICY";
+  case Status::Differs:
+    return "DIFFERS";
+  case Status::Internal:
+    return "INTERNAL";
   }
   return "INTERNAL";
 }
 
 int exitCode(Status status) {
   switch (status) {
-  case Status::Usage: return 2;
-  case Status::Policy: return 3;
-  case Status::Differs: return 4;
-  case Status::Internal: return 70;
-  default: return 1;
+  case Status::Usage:
+    return 2;
+  case Status::Policy:
+    return 3;
+  case Status::Differs:
+    return 4;
+  case Status::Internal:
+    return 70;
+  default:
+    return 1;
   }
 }
 

@@ -50,8 +50,8 @@ public:
   }
   bool isWhole() const override {
     struct stat info;
-    return !watched_ || (::fstat(watched_.get(), &info) == 0 &&
-                         static_cast<uint64_t>(info.st_size) >= size_);
+    return !watched_ ||
+           (::fstat(watched_.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) >= size_);
   }
 
 private:

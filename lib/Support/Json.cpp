@@ -153,8 +153,8 @@ private:
     value.kind = JsonValue::Kind::UInt;
     value.integer = 0;
     if (std::from_chars(begin, end, value.unsignedInteger).ec != std::errc())
-      return fail(Status::Input, value, "the integer " + escaped(digits, 40) +
-                                            " does not fit into 64 bits");
+      return fail(Status::Input, value,
+                  "the integer " + escaped(digits, 40) + " does not fit into 64 bits");
     value.number = static_cast<double>(value.unsignedInteger);
     return place(std::move(value));
   }

@@ -228,8 +228,8 @@ Expected<NpyArray> readNpy(const std::string &path) {
 }
 
 std::string npyHeader(DType dtype, std::span<const int64_t> shape) {
-  std::string dict = "{'descr': '" + std::string(spelling(dtype)) +
-                     "', 'fortran_order': False, 'shape': (";
+  std::string dict =
+      "{'descr': '" + std::string(spelling(dtype)) + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.size(); ++i)
     dict += (i > 0 ? ", " : "") + std::to_string(shape[i]);
   dict += shape.size() == 1 ? ",), }" : "), }";

@@ -44,8 +44,8 @@ template <typename T> Status statusOf(const Expected<T> &result) {
 TEST_CASE("A9 only regular files are read") {
   Folder folder;
   ::mkfifo((folder / "fifo").c_str(), 0600);
-  for (std::string path : {std::string(folder.path), folder / "fifo", std::string("/dev/zero"),
-                           folder / "missing"}) {
+  for (std::string path :
+       {std::string(folder.path), folder / "fifo", std::string("/dev/zero"), folder / "missing"}) {
     CHECK(statusOf(readFile(path)) == Status::Io);
     CHECK(statusOf(mapFile(path)) == Status::Io);
   }
@@ -72,10 +72,10 @@ TEST_CASE("F3 F4 contained files never lead out") {
   std::string in = folder / "in";
   CHECK(text(**mapContained(in, "w")) == "weights");
   CHECK(text(**mapContained(in, "./sub/x")) == "x");
-  for (std::string name : {std::string("../out"), std::string("sub/../../out"), folder / "out",
-                           std::string(""), std::string("w\0x", 3), std::string("link"),
-                           std::string("up/out"), std::string("h"), std::string("sub"),
-                           std::string("."), std::string("w/x")})
+  for (std::string name :
+       {std::string("../out"), std::string("sub/../../out"), folder / "out", std::string(""),
+        std::string("w\0x", 3), std::string("link"), std::string("up/out"), std::string("h"),
+        std::string("sub"), std::string("."), std::string("w/x")})
     CHECK(statusOf(mapContained(in, name)) == Status::Input);
   CHECK(statusOf(mapContained(in, "missing")) == Status::Io);
 }

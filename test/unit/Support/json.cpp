@@ -27,8 +27,8 @@ TEST_CASE("values and their places") {
 
 TEST_CASE("B5 integers are exact and locale has no effect") {
   std::setlocale(LC_ALL, "de_DE.UTF-8");
-  auto root = parseJson("[9007199254740993, 9223372036854775808, -9223372036854775808, 1.5, -0, 7]",
-                        "f");
+  auto root =
+      parseJson("[9007199254740993, 9223372036854775808, -9223372036854775808, 1.5, -0, 7]", "f");
   REQUIRE(root);
   CHECK(root->items[0].integer == 9007199254740993);
   CHECK(root->items[1].kind == JsonValue::Kind::UInt);

@@ -55,8 +55,7 @@ TEST_CASE("I4 I7 params: cut and flipped files are refused") {
     if (!isPayload && !isSpare)
       CHECK_FALSE(params);
     if (isPayload && bit / 8 < 228) // padding is not hashed
-      CHECK_FALSE(
-          verifyPayloads(*params, reinterpret_cast<const uint8_t *>(flipped.data()), "f"));
+      CHECK_FALSE(verifyPayloads(*params, reinterpret_cast<const uint8_t *>(flipped.data()), "f"));
   }
 }
 
@@ -65,8 +64,7 @@ TEST_CASE("I8 params: another version is refused with both") {
   file[8] = 7;
   auto params = read(file);
   REQUIRE_FALSE(params);
-  CHECK(params.error().message() ==
-        "params file has version 7, this bycc reads version 1");
+  CHECK(params.error().message() == "params file has version 7, this bycc reads version 1");
 }
 
 TEST_CASE("I1 I6 graph set: members read back, any change breaks the seal") {

@@ -1,0 +1,249 @@
+// The C API. Handles are looked up in a registry, which also keeps what they
+// stand for alive during the call: a stale or foreign handle is Status::Arg, and
+// destroying a context while it runs is safe. No exception leaves.
+#include "Context.h"
+#include "Model.h"
+
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+
+using namespace bycc;
+using namespace bycc::runtime;
+
+namespace {
+
+template <typename T> class Registry {
+public:
+  void add(std::shared_ptr<T> object) {
+    std::lock_guard lock(mutex_);
+    const void *key = object.get();
+    objects_.emplace(key, std::move(object));
+  }
+  std::shared_ptr<T> find(const void *handle) {
+    std::lock_guard lock(mutex_);
+    auto found = objects_.find(handle);
+    return found == objects_.end() ? nullptr : found->second;
+  }
+  // The object dies when the caller drops it, outside of the lock.
+  std::shared_ptr<T> remove(const void *handle) {
+    std::lock_guard lock(mutex_);
+    auto node = objects_.extract(handle);
+    return node ? std::move(node.mapped()) : nullptr;
+  }
+
+private:
+  std::mutex mutex_;
+  std::unordered_map<const void *, std::shared_ptr<T>> objects_;
+};
+
+// Never destroyed: other static objects may still use the library while the program ends.
+Registry<const Model> &models() {
+  static auto *registry = new Registry<const Model>;
+  return *registry;
+}
+Registry<Context> &contexts() {
+  static auto *registry = new Registry<Context>;
+  return *registry;
+}
+
+thread_local std::string lastError;
+
+int32_t codeOf(Status status) {
+  switch (status) {
+  case Status::Load:
+    return BYCC_LOAD;
+  case Status::Arg:
+    return BYCC_ARG;
+  case Status::Limit:
+    return BYCC_LIMIT;
+  case Status::Io:
+    return BYCC_IO;
+  default:
+    return BYCC_INTERNAL;
+  }
+}
+
+int32_t failed(const Error &problem) {
+  lastError = problem.str();
+  while (lastError.ends_with('\n'))
+    lastError.pop_back();
+  return codeOf(problem.status());
+}
+
+// Runs a body that returns Expected<> and turns everything into a code.
+template <typename Body> int32_t guarded(Body body) noexcept {
+  try {
+    Expected<> result = body();
+    return result ? BYCC_OK : failed(result.error());
+  } catch (const std::bad_alloc &) {
+    lastError = "error[LIMIT]: no memory";
+    return BYCC_LIMIT;
+  } catch (const std::exception &exception) {
+    lastError = std::string("error[INTERNAL]: ") + exception.what();
+    return BYCC_INTERNAL;
+  }
+}
+
+Expected<> wanted(const void *pointer, const char *what) {
+  if (!pointer)
+    return error(Status::Arg) << what << " is a null pointer";
+  return {};
+}
+
+Expected<std::shared_ptr<const Model>> modelOf(const bycc_model *handle) {
+  auto model = models().find(handle);
+  if (!model)
+    return error(Status::Arg) << "not a loaded model: null, or destroyed before";
+  return model;
+}
+
+// Calls `use` with the context of `handle`.
+template <typename Use> int32_t withContext(const bycc_context *handle, Use use) noexcept {
+  return guarded([&]() -> Expected<> {
+    auto context = contexts().find(handle);
+    if (!context)
+      return error(Status::Arg) << "not a context: null, or destroyed before";
+    return use(*context);
+  });
+}
+
+Expected<LoadOptions> loadOptions(const bycc_load_options *given) {
+  LoadOptions options;
+  if (!given)
+    return options;
+  if (given->size < sizeof *given)
+    return error(Status::Arg) << "bycc_load_options::size is " << given->size << ", wanted "
+                              << sizeof *given;
+  options.threads = given->threads;
+  options.verify = given->verify != 0;
+  options.params = given->params ? given->params : "";
+  return options;
+}
+
+int32_t indexOf(const bycc_tensor_info *infos, uint32_t count, const char *name) {
+  for (uint32_t i = 0; name && i < count; ++i)
+    if (std::strcmp(infos[i].name, name) == 0)
+      return static_cast<int32_t>(i);
+  return -1;
+}
+
+} // namespace
+
+extern "C" {
+
+int32_t bycc_model_load(const char *graph_json, const bycc_load_options *options,
+                        bycc_model **model) {
+  return guarded([&]() -> Expected<> {
+    BYCC_TRY(wanted(model, "model"));
+    *model = nullptr;
+    BYCC_TRY(wanted(graph_json, "graph_json"));
+    auto loaded = BYCC_TRY(Model::load(graph_json, BYCC_TRY(loadOptions(options))));
+    models().add(loaded);
+    *model = reinterpret_cast<bycc_model *>(const_cast<Model *>(loaded.get()));
+    return {};
+  });
+}
+
+int32_t bycc_model_load_linked(const bycc_module *module, const bycc_load_options *options,
+                               bycc_model **model) {
+  return guarded([&]() -> Expected<> {
+    BYCC_TRY(wanted(model, "model"));
+    *model = nullptr;
+    BYCC_TRY(wanted(module, "module"));
+    auto loaded = BYCC_TRY(Model::loadLinked(module, BYCC_TRY(loadOptions(options))));
+    models().add(loaded);
+    *model = reinterpret_cast<bycc_model *>(const_cast<Model *>(loaded.get()));
+    return {};
+  });
+}
+
+void bycc_model_destroy(bycc_model *model) { models().remove(model); }
+
+const bycc_module *bycc_model_module(const bycc_model *model) {
+  auto found = models().find(model);
+  return found ? &found->module() : nullptr;
+}
+
+int32_t bycc_model_input_index(const bycc_model *model, const char *name) {
+  const bycc_module *module = bycc_model_module(model);
+  return module ? indexOf(module->inputs, module->num_inputs, name) : -1;
+}
+
+int32_t bycc_model_output_index(const bycc_model *model, const char *name) {
+  const bycc_module *module = bycc_model_module(model);
+  return module ? indexOf(module->outputs, module->num_outputs, name) : -1;
+}
+
+int32_t bycc_context_create(bycc_model *model, bycc_context **context) {
+  return guarded([&]() -> Expected<> {
+    BYCC_TRY(wanted(context, "context"));
+    *context = nullptr;
+    auto created = BYCC_TRY(Context::create(BYCC_TRY(modelOf(model))));
+    *context = reinterpret_cast<bycc_context *>(created.get());
+    contexts().add(std::move(created));
+    return {};
+  });
+}
+
+void bycc_context_destroy(bycc_context *context) { contexts().remove(context); }
+
+int32_t bycc_bind_input(bycc_context *context, uint32_t index, const void *data, size_t bytes,
+                        const int64_t *shape) {
+  return withContext(context,
+                     [&](Context &found) { return found.bindInput(index, data, bytes, shape); });
+}
+
+int32_t bycc_bind_output(bycc_context *context, uint32_t index, void *data, size_t bytes) {
+  return withContext(context, [&](Context &found) { return found.bindOutput(index, data, bytes); });
+}
+
+int32_t bycc_run(bycc_context *context) {
+  return withContext(context, [](Context &found) { return found.run(); });
+}
+
+int32_t bycc_get_output(bycc_context *context, uint32_t index, const void **data,
+                        const int64_t **shape, size_t *bytes) {
+  return withContext(context, [&](Context &found) -> Expected<> {
+    Context::OutputView view = BYCC_TRY(found.output(index));
+    if (data)
+      *data = view.data;
+    if (shape)
+      *shape = view.shape;
+    if (bytes)
+      *bytes = view.bytes;
+    return {};
+  });
+}
+
+int32_t bycc_profile_enable(bycc_context *context, int32_t on) {
+  return withContext(context, [&](Context &found) { return found.enableProfile(on != 0); });
+}
+
+int32_t bycc_profile_entries(bycc_context *context, const bycc_profile_entry **entries,
+                             size_t *count) {
+  return withContext(context, [&](Context &found) -> Expected<> {
+    BYCC_TRY(wanted(entries, "entries"));
+    BYCC_TRY(wanted(count, "count"));
+    auto list = found.profileEntries();
+    *entries = list.data();
+    *count = list.size();
+    return {};
+  });
+}
+
+int32_t bycc_set_threads(bycc_context *context, int32_t threads) {
+  return withContext(context, [&](Context &found) { return found.setThreads(threads); });
+}
+
+const char *bycc_last_error(void) { return lastError.c_str(); }
+
+const char *bycc_status_name(int32_t status) {
+  static constexpr const char *names[] = {"OK", "LOAD", "ARG", "LIMIT", "IO", "INTERNAL"};
+  return status >= BYCC_OK && status <= BYCC_INTERNAL ? names[status] : "UNKNOWN";
+}
+
+const char *bycc_runtime_version(void) { return BYCC_VERSION; }
+
+} // extern "C"

@@ -1,0 +1,295 @@
+// Loading, in an order that makes the message name what is wrong: graph JSON,
+// object, their set ids, sizes and hashes, CPU features (before any code of the
+// object runs), weights, vendors.
+#include "Model.h"
+
+#include "CpuFeatures.h"
+#include "GraphFile.h"
+#include "Log.h"
+#include "ThreadPool.h"
+#include "VendorLoader.h"
+
+#include "bycc/Support/Hash.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bycc::runtime {
+namespace {
+
+constexpr uint64_t maxTensorBytes = uint64_t{16} << 30;
+constexpr int32_t maxRank = 32;
+
+Expected<> checkTensor(const bycc_tensor_info &tensor) {
+  auto refuse = [&](const char *what) {
+    return error(Status::Load) << "module descriptor: " << what;
+  };
+  if (!tensor.name || !tensor.file)
+    return refuse("an input or output has no name");
+  if (tensor.dtype < 0 || tensor.dtype >= numDTypes || tensor.rank < 0 || tensor.rank > maxRank ||
+      (tensor.rank > 0 && !tensor.dims))
+    return refuse("an input or output has no valid type");
+  for (int32_t d = 0; d < tensor.rank; ++d)
+    if (tensor.dims[d].value < -1 || (tensor.dims[d].value == -1 && !tensor.dims[d].text))
+      return refuse("an input or output has no valid shape");
+  return {};
+}
+
+Expected<> checkVersion(const bycc_module &module, const std::string &path) {
+  if (module.magic != BYCC_MODULE_MAGIC)
+    return error(Status::Load, {path}) << "module descriptor: wrong magic number";
+  if (module.abi_version != BYCC_ABI_VERSION)
+    return error(Status::Load, {path}) << "object has ABI version " << module.abi_version
+                                       << ", this runtime has version " << BYCC_ABI_VERSION;
+  return {};
+}
+
+Expected<> checkModule(const bycc_module &module) {
+  auto refuse = [&] { return error(Status::Load) << "module descriptor: "; };
+  if (!module.name || !module.entry || !module.features)
+    return refuse() << "no name, features or entry";
+  if ((module.num_inputs && !module.inputs) || (module.num_outputs && !module.outputs) ||
+      (module.num_regions && !module.regions) || (module.num_nodes && !module.nodes))
+    return refuse() << "a table is missing";
+  if (module.arena_bytes > maxTensorBytes * 16 || module.scratch_bytes > maxTensorBytes)
+    return refuse() << "arena of " << module.arena_bytes << " bytes";
+  for (uint32_t i = 0; i < module.num_inputs; ++i)
+    BYCC_TRY(checkTensor(module.inputs[i]));
+  for (uint32_t i = 0; i < module.num_outputs; ++i)
+    BYCC_TRY(checkTensor(module.outputs[i]));
+  for (uint32_t i = 0; i < module.num_regions; ++i)
+    if (!module.regions[i].symbol || !module.regions[i].vendor)
+      return refuse() << "region " << i << " has no symbol or vendor";
+  return {};
+}
+
+SetId setIdOf(const bycc_module &module) {
+  SetId id;
+  std::memcpy(id.data(), module.set_id, id.size());
+  return id;
+}
+
+std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// A file of the set that cannot be opened is a model that cannot be loaded.
+Expected<std::shared_ptr<const Storage>> mapPart(const std::string &path) {
+  auto storage = mapFile(path, true);
+  if (storage)
+    return storage;
+  Error failure = storage.takeError();
+  failure.diagnostics().front().status = Status::Load;
+  return failure;
+}
+
+// Places errors that know no file of their own.
+template <typename T> Expected<T> inFile(Expected<T> result, const std::string &file) {
+  if (result)
+    return result;
+  Error failure = result.takeError();
+  for (Diagnostic &diagnostic : failure.diagnostics())
+    if (diagnostic.location.file.empty())
+      diagnostic.location.file = file;
+  return failure;
+}
+
+// Looks at plain fields of the descriptor only: what it points to can be trusted
+// when the hash has been found right.
+Expected<> checkObject(const GraphFile &graph, const Storage &bytes, const bycc_module &module,
+                       const std::string &path) {
+  BYCC_TRY(checkVersion(module, path));
+  const GraphFileInfo &info = graph.set.object;
+  if (setIdOf(module) != graph.set.setId)
+    return error(Status::Load, {path})
+           << "object and graph JSON are of different builds: set id " << hexText(setIdOf(module))
+           << " in the object, " << hexText(graph.set.setId) << " in " << graph.path;
+  if (bytes.size() != info.bytes)
+    return error(Status::Load, {path})
+           << "object has " << bytes.size() << " bytes, the graph JSON says " << info.bytes;
+  if (hashBytes(bytes.data(), bytes.size()) != info.hash)
+    return error(Status::Load, {path}) << "object is damaged: its hash is not the recorded one";
+  return {};
+}
+
+std::string typeText(const ParamsEntry &entry) {
+  std::vector<std::string> dims;
+  for (int64_t dim : entry.dims)
+    dims.push_back(std::to_string(dim));
+  return std::string(name(entry.dtype)) + "[" + join(dims, ", ") + "]";
+}
+
+// The recorded parameters and those of the file, by name.
+Expected<> checkEntries(const GraphFile &graph, const ParamsFile &params, const std::string &path) {
+  auto byName = [](const std::vector<ParamsEntry> &entries) {
+    std::map<std::string, const ParamsEntry *> map;
+    for (const ParamsEntry &entry : entries)
+      map[entry.name] = &entry;
+    return map;
+  };
+  auto wanted = byName(graph.set.paramsEntries), found = byName(params.entries);
+  for (auto &[name, entry] : wanted) {
+    auto other = found.find(name);
+    if (other == found.end())
+      return error(Status::Load, {path}) << "parameter '" << escaped(name) << "' is missing";
+    if (typeText(*other->second) != typeText(*entry))
+      return error(Status::Load, {path})
+             << "parameter '" << escaped(name) << "' is " << typeText(*other->second)
+             << ", the model needs " << typeText(*entry);
+  }
+  for (auto &[name, entry] : found)
+    if (!wanted.count(name))
+      return error(Status::Load, {path})
+             << "parameter '" << escaped(name) << "' is not one of the model";
+  return {};
+}
+
+Expected<> checkParams(const bycc_module &module, const GraphFile *graph, const ParamsFile &params,
+                       uint64_t bytes, const std::string &path) {
+  if (params.setId != setIdOf(module))
+    return error(Status::Load, {path})
+           << "params and object are of different builds: set id " << hexText(params.setId)
+           << " in the params, " << hexText(setIdOf(module)) << " in the object";
+  if (bytes != module.params_bytes)
+    return error(Status::Load, {path})
+           << "params file has " << bytes << " bytes, the object says " << module.params_bytes;
+  if (!graph || !graph->set.params)
+    return {};
+  BYCC_TRY(checkEntries(*graph, params, path));
+  if (params.tableHash != graph->set.params->hash)
+    return error(Status::Load, {path}) << "the hash of the params is not the recorded one";
+  return {};
+}
+
+} // namespace
+
+Expected<uint64_t> tensorBytes(DType dtype, const int64_t *shape, int32_t rank) {
+  uint64_t bytes = sizeInBytes(dtype);
+  bool overflows = false;
+  for (int32_t d = 0; d < rank; ++d)
+    if (shape[d] == 0)
+      return uint64_t{0};
+  for (int32_t d = 0; d < rank; ++d)
+    overflows |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(shape[d]), &bytes);
+  if (overflows || bytes > maxTensorBytes)
+    return error(Status::Limit) << "a tensor of more than " << maxTensorBytes << " bytes";
+  return bytes;
+}
+
+Expected<> Model::setModule(const bycc_module *module, const LoadOptions &options) {
+  BYCC_TRY(checkModule(*module));
+  module_ = module;
+  if (options.threads < 0 || options.threads > maxThreads)
+    return error(Status::Arg) << "threads: wanted 1 to " << maxThreads << ", given "
+                              << options.threads;
+  int32_t threads = options.threads               ? options.threads
+                    : module->default_threads > 0 ? std::min(module->default_threads, maxThreads)
+                                                  : allowedCpus();
+  threads_ = usableThreads(threads);
+  return {};
+}
+
+static Expected<> checkCpu(const bycc_module &module) {
+  std::vector<std::string> missing = missingCpuFeatures(module.features);
+  if (missing.empty())
+    return {};
+  return error(Status::Load) << "the model was compiled for CPU '"
+                             << escaped(module.cpu ? module.cpu : "") << "'; this machine lacks "
+                             << join(missing, ", ");
+}
+
+Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
+                            const GraphFile *graph) {
+  if (module_->params_bytes == 0)
+    return {};
+  std::string file = path;
+  if (module_->params) {
+    weights_ = module_->params;
+    weightsBytes_ = module_->params_bytes;
+    file += " (embedded weights)";
+    if (reinterpret_cast<uintptr_t>(weights_) % paramsAlignment != 0)
+      return error(Status::Load, {file}) << "embedded weights are not aligned";
+  } else {
+    params_ = BYCC_TRY(mapPart(file));
+    weights_ = params_->data();
+    weightsBytes_ = params_->size();
+  }
+  ParamsFile params = BYCC_TRY(readParams(weights_, weightsBytes_, file));
+  BYCC_TRY(checkParams(*module_, graph, params, weightsBytes_, file));
+  if (options.verify)
+    BYCC_TRY(verifyPayloads(params, weights_, file));
+  return {};
+}
+
+Expected<> Model::loadRegions() {
+  if (module_->num_regions == 0)
+    return {};
+  // Vendors reorder weights here, on the pool.
+  RunEnvironment environment(threads_);
+  for (uint32_t i = 0; i < module_->num_regions; ++i) {
+    const bycc_region_info &info = module_->regions[i];
+    Region region;
+    region.vendor = BYCC_TRY(loadVendor(info.vendor));
+    char text[512] = "";
+    int32_t status = region.vendor->load(&info, weights_, weightsBytes_, threads_, &region.handle,
+                                         text, sizeof text);
+    text[sizeof text - 1] = 0;
+    if (status != BYCC_OK)
+      return error(status == BYCC_LIMIT ? Status::Limit : Status::Load)
+             << "region " << escaped(info.symbol) << ": vendor " << escaped(info.vendor)
+             << " cannot load it: " << (text[0] ? text : "no reason given");
+    regions_.push_back(region);
+  }
+  return {};
+}
+
+Model::~Model() {
+  for (Region &region : regions_)
+    region.vendor->unload(region.handle);
+}
+
+Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
+                                                   const LoadOptions &options) {
+  GraphFile graph = BYCC_TRY(readGraphFile(graphJson));
+  BYCC_TRY(checkGraph(graph));
+  auto model = std::make_shared<Model>();
+  std::string folder = folderOf(graphJson), objectPath = folder + graph.set.object.name;
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(mapPart(objectPath));
+  model->object_ = BYCC_TRY(loadObject(bytes->data(), bytes->size(), objectPath));
+  const bycc_module &module = *model->object_.module();
+  BYCC_TRY(checkObject(graph, *bytes, module, objectPath));
+  BYCC_TRY(inFile(model->setModule(&module, options), objectPath));
+  BYCC_TRY(checkInterface(graph, module));
+  BYCC_TRY(inFile(checkCpu(module), objectPath));
+
+  bool isSeparate = module.params_bytes > 0 && !module.params;
+  if (isSeparate != graph.set.params.has_value())
+    return error(Status::Load, {graphJson})
+           << "graph JSON and object differ: only one of them has a params file";
+  std::string params = isSeparate ? folder + graph.set.params->name : objectPath;
+  if (isSeparate && !options.params.empty())
+    params = options.params;
+  BYCC_TRY(model->useParams(options, params, &graph));
+  BYCC_TRY(inFile(model->loadRegions(), objectPath));
+  logMessage(LogLevel::Info, graphJson + ": loaded, " + std::to_string(model->threads()) +
+                                 " threads, " + std::to_string(module.num_regions) + " regions");
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *module,
+                                                         const LoadOptions &options) {
+  auto model = std::make_shared<Model>();
+  BYCC_TRY(checkVersion(*module, "linked module"));
+  BYCC_TRY(model->setModule(module, options));
+  BYCC_TRY(inFile(checkCpu(*module), module->name));
+  std::string params = options.params;
+  if (params.empty())
+    params = programFolder() + "/" + module->name + ".params";
+  BYCC_TRY(model->useParams(options, params, nullptr));
+  BYCC_TRY(inFile(model->loadRegions(), module->name));
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+} // namespace bycc::runtime

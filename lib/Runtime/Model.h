@@ -1,0 +1,65 @@
+// A loaded model: immutable, shared by contexts.
+#pragma once
+
+#include "ObjectLoader.h"
+
+#include "bycc/Support/DType.h"
+#include "bycc/Support/File.h"
+
+#include "bycc/runtime.h"
+#include "bycc/vendor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bycc::runtime {
+
+// A vendor region as its run half has loaded it.
+struct Region {
+  const bycc_vendor_runtime *vendor = nullptr;
+  void *handle = nullptr;
+};
+
+struct LoadOptions {
+  int32_t threads = 0; // 0: recorded default or the CPUs allowed
+  bool verify = false;
+  std::string params; // empty: beside the model
+};
+
+class Model {
+public:
+  static Expected<std::shared_ptr<const Model>> load(const std::string &graphJson,
+                                                     const LoadOptions &options);
+  static Expected<std::shared_ptr<const Model>> loadLinked(const bycc_module *module,
+                                                           const LoadOptions &options);
+  Model() = default;
+  Model(const Model &) = delete;
+  ~Model();
+
+  const bycc_module &module() const { return *module_; }
+  const uint8_t *weights() const { return weights_; }
+  int32_t threads() const { return threads_; }
+  const std::vector<Region> &regions() const { return regions_; }
+  // False when the params file got shorter since: reading weights would fault.
+  bool hasWholeWeights() const { return !params_ || params_->isWhole(); }
+
+private:
+  Expected<> setModule(const bycc_module *module, const LoadOptions &options);
+  Expected<> useParams(const LoadOptions &options, const std::string &path,
+                       const struct GraphFile *graph);
+  Expected<> loadRegions();
+
+  LoadedObject object_;
+  const bycc_module *module_ = nullptr;
+  std::shared_ptr<const Storage> params_; // null: none or embedded
+  const uint8_t *weights_ = nullptr;
+  uint64_t weightsBytes_ = 0;
+  int32_t threads_ = 1;
+  std::vector<Region> regions_;
+};
+
+// Bytes of a tensor; Status::Limit when they overflow or pass 16 GiB.
+Expected<uint64_t> tensorBytes(DType dtype, const int64_t *shape, int32_t rank);
+
+} // namespace bycc::runtime
