@@ -1,0 +1,27 @@
+// Relay text -> Module. Several errors are collected (at most 20), each with its
+// place, the source line and a caret. Time and memory are linear in the text;
+// `%n = ..;` lines and lets are flat, brackets and blocks nest at most 64 deep.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
+
+#include <string>
+#include <string_view>
+
+namespace bycc {
+
+struct ParseOptions {
+  // Folder in which metadata entries with a "file" member find their data; empty: refused.
+  std::string dataFolder;
+  // Constants that metadata of the text may refer to and that are given apart;
+  // their entries follow those of the text.
+  std::vector<Constant> extraConstants;
+};
+
+// A module, or a lone expression whose free variables become the parameters of
+// @main. Every node is typed; `file` is for messages.
+Expected<Module> parseRelay(std::string_view text, const std::string &file,
+                            const ParseOptions &options = {});
+
+} // namespace bycc
