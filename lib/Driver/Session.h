@@ -43,9 +43,7 @@ public:
   uint64_t inputsHash() const { return inputsHash_; }
 
 private:
-  Expected<> loadRules();
   Expected<> loadModel();
-  Expected<> bindNamed();
   void chooseModuleName();
 
   const Options &options_;
@@ -56,8 +54,6 @@ private:
   PassContext context_;
   PassRegistry registry_;
   std::vector<std::string> filesRead_;
-  std::string rulesModuleName_;
-  bool mergeRegions_ = true;
   uint64_t inputsHash_ = 0;
 };
 

@@ -1,0 +1,111 @@
+// --list-passes, --list-ops, --list-vendors.
+
+#include "Pipeline.h"
+#include "bycc/Driver/Driver.h"
+#include "bycc/IR/Op.h"
+#include "bycc/Support/Json.h"
+#include "bycc/Target/VendorRegistry.h"
+#include "bycc/Vendors/Builtin.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace bycc {
+namespace {
+
+void printText(const std::string &text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+const char *text(OpKind kind) {
+  switch (kind) {
+  case OpKind::Elementwise: return "elementwise";
+  case OpKind::Broadcast: return "broadcast";
+  case OpKind::Injective: return "injective";
+  case OpKind::Reduction: return "reduction";
+  case OpKind::OutFusable: return "out-fusable";
+  case OpKind::Opaque: return "opaque";
+  }
+  return "";
+}
+
+} // namespace
+
+std::vector<std::string> passNames() {
+  PassRegistry registry;
+  registerAllPasses(registry);
+  std::vector<std::string> names;
+  for (const PassInfo *pass : registry.all())
+    names.push_back(pass->name);
+  return names;
+}
+
+int listPasses(const Options &options) {
+  PassRegistry registry;
+  registerAllPasses(registry);
+  JsonWriter json;
+  json.beginArray();
+  for (const PassInfo *pass : registry.all()) {
+    if (!options.json) {
+      std::printf("%-28s -O%d  %s\n", pass->name.c_str(), pass->level, pass->description.c_str());
+      continue;
+    }
+    json.beginObject().key("name").value(pass->name).key("level").value(pass->level);
+    json.key("description").value(pass->description).endObject();
+  }
+  json.endArray();
+  if (options.json)
+    printText(json.take());
+  return 0;
+}
+
+int listOps(const Options &options) {
+  JsonWriter json;
+  json.beginArray();
+  for (const std::string &name : allOpNames()) {
+    const OpInfo &info = opInfo(findOp(name));
+    if (!options.json) {
+      std::printf("%s\n", name.c_str());
+      continue;
+    }
+    json.beginObject().key("name").value(name).key("kind").value(text(info.kind)).key("inputs").beginArray();
+    for (const std::string &input : info.inputs)
+      json.value(input);
+    json.endArray().key("attributes").beginArray();
+    for (const AttrSpec &attr : info.attrs)
+      json.value(attr.name);
+    json.endArray().endObject();
+  }
+  json.endArray();
+  if (options.json)
+    printText(json.take());
+  return 0;
+}
+
+int listVendors(const Options &options) {
+  VendorRegistry registry(builtinVendorCompilers());
+  if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
+    if (auto loaded = registry.loadPluginPath(path); !loaded)
+      std::fprintf(stderr, "%s\n", loaded.error().str().c_str());
+  for (const std::string &plugin : options.vendors.plugins)
+    if (auto loaded = registry.loadPlugin(plugin); !loaded) {
+      std::fprintf(stderr, "%s\n", loaded.error().str().c_str());
+      return exitCode(loaded.error().status());
+    }
+  JsonWriter json;
+  json.beginArray();
+  for (const VendorDescription &vendor : registry.describe()) {
+    if (!options.json) {
+      std::printf("%-16s %-12s %s\n", vendor.name.c_str(), vendor.version.c_str(), vendor.origin.c_str());
+      continue;
+    }
+    json.beginObject().key("name").value(vendor.name).key("version").value(vendor.version);
+    json.key("origin").value(vendor.origin).endObject();
+  }
+  json.endArray();
+  if (options.json)
+    printText(json.take());
+  return 0;
+}
+
+const char *versionText() { return BYCC_VERSION; }
+
+} // namespace bycc

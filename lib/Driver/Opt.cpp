@@ -1,0 +1,50 @@
+// bycc-opt: passes only.
+
+#include "Session.h"
+#include "bycc/Driver/Driver.h"
+#include "bycc/IR/Printer.h"
+#include "bycc/Parser/ProgramJson.h"
+#include "bycc/Support/File.h"
+
+#include <cstdio>
+
+namespace bycc {
+namespace {
+
+Expected<> writeResult(const Options &options, const std::string &text) {
+  if (options.output.output && *options.output.output != "-") {
+    OutputSet files;
+    BYCC_TRY(files.add(*options.output.output, text));
+    return files.commit();
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return error(Status::Io) << "standard output cannot be written";
+  return {};
+}
+
+Expected<> optimize(Session &session) {
+  const Options &options = session.options();
+  BYCC_TRY(session.prepare());
+  BYCC_TRY(session.load());
+  Pipeline pipeline = BYCC_TRY(session.pipeline());
+  if (options.passes.printPipeline)
+    return writeResult(options, "'" + printPipeline(pipeline) + "'\n");
+  BYCC_TRY(session.runPasses(pipeline));
+  PrintOptions print;
+  print.elideAbove = options.passes.printing.elideConstants;
+  return writeResult(options, printModule(session.module(), print));
+}
+
+} // namespace
+
+int optCommand(const Options &options) {
+  if (options.output.output && isSameFile(*options.output.output, options.input.model)) {
+    std::fprintf(stderr, "bycc-opt: the output is the input\n");
+    return 2;
+  }
+  Session session(options);
+  auto result = optimize(session);
+  return result ? 0 : session.fail(result.error());
+}
+
+} // namespace bycc

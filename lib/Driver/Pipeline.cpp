@@ -1,0 +1,70 @@
+// The default pipeline, as one list to read. A pass runs when its level in the
+// registry is at most the level asked for.
+
+#include "Pipeline.h"
+
+#include "bycc/Partition/Passes.h"
+#include "bycc/Support/Error.h"
+
+#include <string_view>
+
+namespace bycc {
+
+void registerAllPasses(PassRegistry &registry) {
+  registerTransforms(registry);
+  registry.add("merge-composite", 0, "!regions !external-functions", "composites", "vendor",
+               "form the composites of the vendors' patterns", mergeComposite);
+  registry.add("annotate-target", 0, "!external-functions", "annotations", "vendors",
+               "note for every node the vendors that could take it", annotateTarget);
+  registry.add("merge-compiler-regions", 0, "annotations", "regions", "",
+               "join nodes of one vendor into the fewest regions", mergeCompilerRegions);
+  registry.add("partition-graph", 0, "annotations", "external-functions", "",
+               "make every region a function of its vendor", partitionGraph);
+}
+
+Pipeline defaultPipeline(const PassRegistry &registry, int level, bool hasVendors, bool mergeRegions) {
+  // clang-format off
+  static constexpr std::string_view simplify[] = {
+    "to-graph-normal-form",
+    "simplify-inference",         // batch norm becomes an affine, dropout goes
+    "fold-constants",
+    "simplify-expr",
+    "canonicalize-ops",
+    "fold-scale-axis",            // the affine goes into the weights before it
+    "recognize-layer-norm",       // the forms that exporters decompose
+    "recognize-gelu",
+    "recognize-attention",
+    "fold-constants",
+    "simplify-expr",
+    "eliminate-common-subexpr",
+    "eliminate-dead-code",
+  };
+  static constexpr std::string_view partition[] = {
+    "merge-composite",
+    "annotate-target",
+    "merge-compiler-regions",
+    "partition-graph",
+  };
+  static constexpr std::string_view host[] = {
+    "fuse-ops",
+  };
+  // clang-format on
+  Pipeline pipeline;
+  auto add = [&](std::string_view name) {
+    const PassInfo *pass = registry.find(name);
+    BYCC_ASSERT(pass, "the default list names registered passes: " + std::string(name));
+    if (pass->level <= level)
+      pipeline.push_back({pass->name, {}});
+  };
+  for (std::string_view name : simplify)
+    add(name);
+  if (hasVendors)
+    for (std::string_view name : partition)
+      if (mergeRegions || name != "merge-compiler-regions")
+        add(name);
+  for (std::string_view name : host)
+    add(name);
+  return pipeline;
+}
+
+} // namespace bycc

@@ -1,0 +1,274 @@
+#include "Session.h"
+
+#include "BindParams.h"
+#include "Pipeline.h"
+#include "bycc/CodeGen/HostTarget.h"
+#include "bycc/Frontend/Onnx.h"
+#include "bycc/IR/Infer.h"
+#include "bycc/Parser/ProgramJson.h"
+#include "bycc/Parser/Relay.h"
+#include "bycc/Support/File.h"
+#include "bycc/Support/Hash.h"
+#include "bycc/Support/Json.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/VendorRegistry.h"
+#include "bycc/Vendors/Builtin.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
+
+namespace bycc {
+namespace {
+
+std::string fileName(const std::string &path) { return std::filesystem::path(path).filename().string(); }
+
+std::string withoutSuffix(const std::string &name) {
+  for (const char *suffix : {".onnx", ".relay", ".json"})
+    if (name.ends_with(suffix) && name.size() > std::string_view(suffix).size())
+      return name.substr(0, name.size() - std::string_view(suffix).size());
+  return name;
+}
+
+// "1x3x224x224"
+Expected<std::vector<int64_t>> parseShape(const std::string &name, const std::string &text) {
+  std::vector<int64_t> shape;
+  for (const std::string &part : split(text, 'x')) {
+    auto dim = parseInt(part);
+    if (!dim || *dim < 0)
+      return error(Status::Usage) << "--shape " << escaped(name) << "=" << escaped(text)
+                                  << ": not a shape such as 1x3x224x224";
+    shape.push_back(*dim);
+  }
+  return shape;
+}
+
+Expected<OnnxImportOptions> importOptions(const InputOptions &input) {
+  OnnxImportOptions import;
+  for (const auto &[name, text] : input.shapes)
+    import.shapes[name] = BYCC_TRY(parseShape(name, text));
+  for (const auto &[name, text] : input.dims) {
+    auto value = parseInt(text);
+    if (!value || *value < 0)
+      return error(Status::Usage) << "--dim " << escaped(name) << "=" << escaped(text) << ": not an extent";
+    import.dims[name] = *value;
+  }
+  return import;
+}
+
+InputFormat formatOf(const InputOptions &input) {
+  if (input.format != InputFormat::Auto)
+    return input.format;
+  if (input.model.ends_with(".onnx"))
+    return InputFormat::Onnx;
+  return input.model.ends_with(".json") ? InputFormat::Json : InputFormat::Relay;
+}
+
+// A compiled model's report is easily mistaken for a program.
+bool looksLikeGraphJson(std::string_view text) {
+  return text.find("\"arg_nodes\"") != text.npos && text.find("\"node_row_ptr\"") != text.npos;
+}
+
+// Dims that are symbols of the program and bound by --dim, types given by --shape.
+Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
+  if (bindings.shapes.empty() && bindings.dims.empty())
+    return {};
+  std::map<std::string, int64_t> dims = bindings.dims, unused = bindings.dims;
+  std::vector<std::string> names;
+  for (NodeId param : module.function(module.main()).params)
+    names.emplace_back(module.string(module.node(param).name));
+  for (const auto &[name, shape] : bindings.shapes)
+    if (std::ranges::find(names, name) == names.end()) {
+      auto near = nearest(name, names);
+      return error(Status::Arg) << "--shape: the model has no input '" << escaped(name) << "'"
+                                << (near ? ", did you mean '" + *near + "'?" : "");
+    }
+  for (NodeId param : module.function(module.main()).params) {
+    TypeId type = module.type(param);
+    if (!module.types.isTensor(type))
+      continue;
+    std::vector<Dim> shape(module.types.shape(type).begin(), module.types.shape(type).end());
+    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name))); it != bindings.shapes.end()) {
+      std::vector<Dim> given(it->second.begin(), it->second.end());
+      TypeId bound = module.types.tensor(module.types.dtype(type), given);
+      if (!isAssignable(module, bound, type))
+        return error(Status::Arg, module.source(param)) << "--shape " << it->first << ": the input is "
+                                                        << module.types.str(type);
+      shape = given;
+    }
+    for (Dim &dim : shape)
+      if (!dim.isConst() && module.types.expr(dim).op == DimOp::Symbol)
+        if (auto it = dims.find(module.types.expr(dim).symbol); it != dims.end()) {
+          unused.erase(it->first);
+          dim = Dim(it->second);
+        }
+    module.node(param).type = module.types.tensor(module.types.dtype(type), shape,
+                                                  module.types.layout(type), module.types.device(type));
+  }
+  if (!unused.empty())
+    return error(Status::Arg) << "--dim: the model has no dimension '" << escaped(unused.begin()->first) << "'";
+  return inferTypes(module);
+}
+
+} // namespace
+
+std::string outputStem(const Options &options) {
+  if (options.output.output && *options.output.output != "-") {
+    const std::string &out = *options.output.output;
+    return out.ends_with(".o") && out.size() > 2 ? out.substr(0, out.size() - 2) : out;
+  }
+  return options.input.model == "-" ? "a" : withoutSuffix(fileName(options.input.model));
+}
+
+Session::Session(const Options &options) : options_(options) { registerAllPasses(registry_); }
+
+Expected<> Session::prepare() {
+  const TargetOptions &t = options_.target;
+  if (t.precision != "f32")
+    return error(Status::Unsup) << "--precision=" << t.precision << " is not supported yet";
+  // -mcpu defaults to this machine's, with --target to that triple's baseline.
+  std::string cpu = t.cpu.value_or(t.triple ? "" : "native");
+  target_ = BYCC_TRY(resolveTarget(t.triple.value_or(""), cpu, t.attributes.value_or("")));
+  target_.threads = options_.output.threads;
+
+  VendorRegistry vendors(builtinVendorCompilers());
+  if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
+    BYCC_TRY(vendors.loadPluginPath(path));
+  for (const std::string &plugin : options_.vendors.plugins)
+    BYCC_TRY(vendors.loadPlugin(plugin));
+  VendorRequest request;
+  if (options_.vendors.annotate)
+    request.annotate = split(*options_.vendors.annotate, ',');
+  request.ruleFiles = options_.vendors.rules;
+  request.patternFiles = options_.vendors.patterns;
+  vendors_ = BYCC_TRY(vendors.resolve(request));
+
+  context_.target = &target_;
+  context_.vendors = &vendors_;
+  context_.refusals = &refusals_;
+  return {};
+}
+
+Expected<> Session::load() {
+  filesRead_ = {options_.input.model};
+  BYCC_TRY(loadModel());
+  for (const std::string &path : options_.input.params)
+    BYCC_TRY(bindParams(module_, path, filesRead_));
+  filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
+  filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());
+  chooseModuleName();
+  return {};
+}
+
+Expected<> Session::loadModel() {
+  const std::string &path = options_.input.model;
+  OnnxImportOptions bindings = BYCC_TRY(importOptions(options_.input));
+  bindings.allowSymbolicDims = false;
+  InputFormat format = formatOf(options_.input);
+  if (format == InputFormat::Onnx && path != "-") {
+    std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
+    inputsHash_ = hashBytes(bytes->data(), bytes->size());
+    module_ = BYCC_TRY(importOnnx(path, bindings));
+    return {};
+  }
+  std::string text = BYCC_TRY(readFile(path));
+  inputsHash_ = hashText(text);
+  std::string name = path == "-" ? "<stdin>" : path;
+  if (format == InputFormat::Onnx) {
+    module_ = BYCC_TRY(importOnnx(Storage::copyOf(text.data(), text.size()), name, "", bindings));
+    return {};
+  }
+  ParseOptions parse;
+  parse.dataFolder = path == "-" ? "" : std::filesystem::path(path).parent_path().string();
+  if (path != "-" && parse.dataFolder.empty())
+    parse.dataFolder = ".";
+  SourceLocation whole;
+  whole.file = name;
+  if (format == InputFormat::Json && looksLikeGraphJson(text))
+    return (error(Status::Input, whole) << "this is the graph JSON of a compiled model, not a program")
+        .note("run it with bycc-run");
+  if (format == InputFormat::Json)
+    module_ = BYCC_TRY(parseProgramJson(text, name, parse));
+  else
+    module_ = BYCC_TRY(parseRelay(text, name, parse));
+  if (!module_.main())
+    return {}; // bycc-opt takes such programs; compiling one is refused later
+  return bindDims(module_, bindings);
+}
+
+void Session::chooseModuleName() {
+  if (options_.output.moduleName)
+    context_.moduleName = asIdentifier(*options_.output.moduleName);
+  else if (vendors_.moduleName)
+    context_.moduleName = asIdentifier(*vendors_.moduleName);
+  else
+    context_.moduleName = asIdentifier(fileName(outputStem(options_)));
+}
+
+Expected<Pipeline> Session::pipeline() const {
+  bool hasVendors = vendors_.size() > 0;
+  auto defaults = [&](int level) { return defaultPipeline(registry_, level, hasVendors, vendors_.mergeRegions); };
+  const PassListOptions &o = options_.passes;
+  Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
+  PipelineEdits edits{o.disabled, o.required, o.runBefore, o.runAfter};
+  return editPipeline(std::move(list), edits, defaults(3), registry_);
+}
+
+Expected<> Session::runPasses(const Pipeline &pipeline) {
+  const PassListOptions &o = options_.passes;
+  PassManagerOptions manager;
+  for (const std::string &pass : o.printing.before)
+    BYCC_TRY(registry_.get(pass));
+  for (const std::string &pass : o.printing.after)
+    BYCC_TRY(registry_.get(pass));
+  manager.printBefore = o.printing.before;
+  manager.printAfter = o.printing.after;
+  manager.printBeforeAll = o.printing.beforeAll;
+  manager.printAfterAll = o.printing.afterAll;
+  if (o.printing.changed)
+    manager.printChanged = o.printing.changedAsDiff ? PrintChanged::Diff : PrintChanged::Module;
+  manager.irDumpDirectory = o.printing.directory;
+  manager.print.elideAbove = o.printing.elideConstants;
+  manager.verifyEach = o.verifyEach;
+  manager.optBisectLimit = o.bisectLimit;
+  PassManager passes(registry_, std::move(manager));
+  auto result = passes.run(module_, context_, pipeline);
+  if (o.timePasses)
+    std::fputs(passes.timeReport().c_str(), stderr);
+  flushMessages();
+  if (!result)
+    return result.takeError();
+  return {};
+}
+
+void Session::flushMessages() {
+  if (!options_.quiet)
+    for (const Diagnostic &warning : context_.warnings) {
+      std::string place = warning.location.str();
+      std::fprintf(stderr, "%s%swarning: %s\n", place.c_str(), place.empty() ? "" : ": ", warning.message.c_str());
+    }
+  if (options_.verbose)
+    for (const std::string &remark : context_.remarks)
+      std::fprintf(stderr, "remark: %s\n", remark.c_str());
+  context_.warnings.clear();
+  context_.remarks.clear();
+}
+
+int Session::fail(const Error &error) const {
+  std::string text = error.str();
+  bool colour = options_.color == "always" || (options_.color == "auto" && isatty(STDERR_FILENO));
+  if (colour)
+    for (size_t at = 0; (at = text.find("error[", at)) != std::string::npos; at += 20) {
+      text.insert(at, "\x1b[1;31m");
+      size_t end = text.find(']', at);
+      text.insert(end == std::string::npos ? text.size() : end + 1, "\x1b[0m");
+    }
+  std::fputs(text.c_str(), stderr);
+  if (!text.ends_with('\n'))
+    std::fputc('\n', stderr);
+  return exitCode(error.status());
+}
+
+} // namespace bycc
