@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# The shipped examples build against the headers and libraries, and run.
+. "$(dirname "$0")/lib.sh"
+lib=$bin/../lib
+
+bycc "$root/share/models/example.onnx" -O2 --annotate=dnnl -q -o example.o
+cc -Wall -Werror -I"$root/include" -I. "$root/share/examples/c/run_linked.c" example.o \
+  -L"$lib" -lbycc_runtime -lm -o run_linked
+LD_LIBRARY_PATH=$lib ./run_linked example.params > linked.txt
+grep -q '^largest of' linked.txt || fail "$(cat linked.txt)"
+
+c++ -std=c++20 -I"$root/include" "$root/share/examples/pass/drop_clips.cpp" -L"$lib" -lbycc -o drop_clips
+cat > clips.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] {
+  %0 = clip(%x, a_min=-1e300f, a_max=1e300f);
+  clip(%0, a_min=0f, a_max=6f)
+}
+END
+LD_LIBRARY_PATH=$lib ./drop_clips clips.relay > clips.txt
+expect "$(grep -c 'clip(' clips.txt)" 1
