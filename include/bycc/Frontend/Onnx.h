@@ -1,0 +1,44 @@
+// ONNX models as IR. The file is mapped and decoded in place; its weights become
+// constants that are views into the mapping (copied only where the file puts them
+// at an address their type cannot be read from).
+//
+// `main` gets one parameter per graph input that is no initializer, under the
+// input's name, and returns the graph outputs: a tuple in model order, or the
+// value itself when there is one. Module::moduleAttrs holds "input_names" and
+// "output_names". A node's source is the ONNX node name (first output when
+// unnamed) and operator type.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
+#include "bycc/Support/File.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bycc {
+
+struct OnnxImportOptions {
+  // Shapes of inputs by name (--shape) and values of dim_params (--dim).
+  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, int64_t> dims;
+  // A dim that stays unbound becomes a symbol of the type instead of an error.
+  bool allowSymbolicDims = false;
+  uint64_t maxFileBytes = uint64_t{2} << 30;
+};
+
+// All unknown operators, dtypes and unbound dims come in one error, each with
+// its node.
+Expected<Module> importOnnx(const std::string &path, const OnnxImportOptions &options = {});
+
+// The same for a model already in memory; `name` is for messages, external data
+// is looked for in `folder`.
+Expected<Module> importOnnx(std::shared_ptr<const Storage> bytes, const std::string &name,
+                            const std::string &folder, const OnnxImportOptions &options = {});
+
+// "a gzip file", "an ELF file", ... for bytes that are surely no ONNX model; empty otherwise.
+std::string lookOfForeignBytes(std::string_view bytes);
+
+} // namespace bycc

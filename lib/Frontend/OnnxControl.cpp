@@ -1,0 +1,223 @@
+// Constants, shapes as values, and If.
+#include "OnnxConverters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace bycc::onnx {
+
+Expected<> convertIdentity(OpContext &op) {
+  op.setOutput(0, op.input(0));
+  return {};
+}
+
+// Inference: the data unchanged, nothing dropped.
+Expected<> convertDropout(OpContext &op) {
+  op.ignoreAttr("ratio");
+  op.ignoreAttr("seed");
+  if (op.has(2)) {
+    const IntTensor *training = op.knownInts(2);
+    if (!training || !training->isComplete() || training->all() != std::vector<int64_t>{0})
+      return op.error(Status::Unsup) << "training mode is not supported";
+  }
+  NodeId x = op.input(0);
+  op.setOutput(0, x);
+  if (op.wantsOutput(1)) {
+    std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+    op.setOutput(1, BYCC_TRY(op.call("ones", {}, {{"shape", AttrValue::ints(shape)},
+                                                  {"dtype", "bool"}})));
+  }
+  return {};
+}
+
+Expected<> convertConstant(OpContext &op) {
+  if (op.proto().attributes.size() != 1)
+    return op.error() << "has " << op.proto().attributes.size() << " attributes, wanted one value";
+  const Attribute &value = op.proto().attributes[0];
+  op.ignoreAttr(value.name);
+  auto add = [&](DType dtype, bool isScalar, const auto &items) {
+    Dim count(static_cast<int64_t>(items.size()));
+    return op.module().addConstant(dtype, {&count, isScalar ? 0u : 1u}, items.data(),
+                                   items.size() * sizeof(items[0]));
+  };
+  struct Kind {
+    std::string_view name;
+    AttrKind kind;
+  };
+  static constexpr Kind kinds[] = {
+      {"value", AttrKind::Tensor},         {"value_float", AttrKind::Float},
+      {"value_floats", AttrKind::Floats},  {"value_int", AttrKind::Int},
+      {"value_ints", AttrKind::Ints}};
+  for (const Kind &kind : kinds)
+    if (kind.name == value.name)
+      BYCC_TRY(op.attr(kind.name, kind.kind));
+  NodeId node;
+  if (value.name == "value")
+    node = BYCC_TRY(op.importer().addTensor(*value.tensor, op.module().source(op.sourceId())));
+  else if (value.name == "value_float")
+    node = add(DType::Float32, true, std::vector<float>{value.f});
+  else if (value.name == "value_floats")
+    node = add(DType::Float32, false, value.floats);
+  else if (value.name == "value_int")
+    node = add(DType::Int64, true, std::vector<int64_t>{value.i});
+  else if (value.name == "value_ints")
+    node = add(DType::Int64, false, value.ints);
+  else
+    return op.error(Status::Unsup) << "this kind of value is not supported";
+  op.setOutput(0, node);
+  return {};
+}
+
+Expected<> convertConstantOfShape(OpContext &op) {
+  std::vector<int64_t> shape = BYCC_TRY(op.constInts(0, "shape"));
+  for (int64_t dim : shape)
+    if (dim < 0)
+      return op.error() << "shape has the value " << dim;
+  NodeId fill;
+  if (const Attribute *value = BYCC_TRY(op.attr("value", AttrKind::Tensor)))
+    fill = BYCC_TRY(op.importer().addTensor(*value->tensor, op.module().source(op.sourceId())));
+  else
+    fill = op.scalar(DType::Float32, 0);
+  std::optional<std::vector<double>> numbers = op.numbersOf(fill);
+  if (numbers->size() != 1)
+    return op.error() << "value has " << numbers->size() << " elements, wanted one";
+  DType dtype = op.dtype(fill);
+  bool isSmall = shape.size() == 1 && shape[0] <= static_cast<int64_t>(maxFoldedElements);
+  int64_t whole = std::abs((*numbers)[0]) < 1e15 ? static_cast<int64_t>((*numbers)[0]) : -1;
+  if (isSmall && (dtype == DType::Int64 || dtype == DType::Int32) &&
+      static_cast<double>(whole) == (*numbers)[0]) {
+    IntTensor result{dtype, false, {}};
+    result.values.assign(shape[0], whole);
+    op.setOutputInts(0, std::move(result));
+    return {};
+  }
+  if (op.rank(fill) != 0)
+    fill = BYCC_TRY(op.reshape(fill, {}));
+  op.setOutput(0, BYCC_TRY(op.call("full", {fill}, {{"shape", AttrValue::ints(shape)},
+                                                    {"dtype", name(dtype)}})));
+  return {};
+}
+
+// Only reached when a dim is not known now; foldInts() has the others.
+Expected<> convertShape(OpContext &op) {
+  int64_t rank = op.rank(op.input(0));
+  int64_t begin = BYCC_TRY(op.intAttr("start", 0)), end = BYCC_TRY(op.intAttr("end", rank));
+  NodeId shape = BYCC_TRY(op.call("shape_of", {op.input(0)}, {{"dtype", "int64"}}));
+  auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  begin = clamp(begin);
+  end = std::max(clamp(end), begin);
+  if (begin != 0 || end != rank)
+    shape = BYCC_TRY(op.call("strided_slice", {shape}, {{"begin", AttrValue::ints({&begin, 1})},
+                                                        {"end", AttrValue::ints({&end, 1})},
+                                                        {"strides", AttrValue::List{1}}}));
+  op.setOutput(0, shape);
+  return {};
+}
+
+Expected<> convertSize(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(op.call("ndarray_size", {op.input(0)}, {{"dtype", "int64"}})));
+  return {};
+}
+
+// Known bounds only; the values become a constant.
+Expected<> convertRange(OpContext &op) {
+  constexpr double most = 1 << 24;
+  NodeId start = op.input(0);
+  DType dtype = op.dtype(start);
+  double bounds[3];
+  for (int i = 0; i < 3; ++i) {
+    std::vector<double> value = BYCC_TRY(op.constNumbers(i, "start, limit and delta"));
+    if (value.size() != 1 || op.dtype(op.input(i)) != dtype)
+      return op.error() << "start, limit and delta must be scalars of one type";
+    bounds[i] = value[0];
+  }
+  if (bounds[2] == 0 || !std::isfinite(bounds[0]) || !std::isfinite(bounds[1]) ||
+      !std::isfinite(bounds[2]))
+    return op.error() << "from " << bounds[0] << " to " << bounds[1] << " by " << bounds[2];
+  double count = std::max(0.0, std::ceil((bounds[1] - bounds[0]) / bounds[2]));
+  if (count > most)
+    return op.error(Status::Limit) << "a range of " << count << " values, the limit is " << most;
+  auto fill = [&]<typename T>(T) {
+    std::vector<T> values(static_cast<size_t>(count));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(bounds[0] + static_cast<double>(i) * bounds[2]);
+    Dim size(static_cast<int64_t>(values.size()));
+    op.setOutput(0, op.module().addConstant(dtype, {&size, 1}, values.data(),
+                                            values.size() * sizeof(T)));
+  };
+  switch (dtype) {
+  case DType::Float32: fill(float{}); break;
+  case DType::Float64: fill(double{}); break;
+  case DType::Int16: fill(int16_t{}); break;
+  case DType::Int32: fill(int32_t{}); break;
+  case DType::Int64: fill(int64_t{}); break;
+  default: return op.error(Status::Unsup) << "a range of " << name(dtype) << " is not supported";
+  }
+  return {};
+}
+
+Expected<> convertEyeLike(OpContext &op) {
+  NodeId x = op.input(0);
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  if (shape.size() != 2)
+    return op.error() << "input of rank " << shape.size() << ", wanted 2";
+  int64_t k = BYCC_TRY(op.intAttr("k", 0));
+  DType dtype = op.dtype(x);
+  if (const Attribute *given = BYCC_TRY(op.attr("dtype", AttrKind::Int)))
+    dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(given->i), op.module().source(op.sourceId())));
+  if (shape[0] > 4096 || shape[1] > 4096)
+    return op.error(Status::Limit) << "a matrix of " << shape[0] << " rows";
+  std::vector<float> values(static_cast<size_t>(shape[0] * shape[1]), 0);
+  for (int64_t row = 0; row < shape[0]; ++row)
+    if (k > -shape[0] && k < shape[1] && row + k >= 0 && row + k < shape[1])
+      values[row * shape[1] + row + k] = 1;
+  Dim dims[2] = {shape[0], shape[1]};
+  NodeId eye = op.module().addConstant(DType::Float32, dims, values.data(), values.size() * 4);
+  op.setOutput(0, BYCC_TRY(op.cast(eye, dtype)));
+  return {};
+}
+
+namespace {
+
+Expected<const Graph *> branchOf(OpContext &op, std::string_view name) {
+  const Attribute *branch = BYCC_TRY(op.attr(name, AttrKind::Graph));
+  if (!branch)
+    return op.error() << "attribute '" << name << "' is missing";
+  if (branch->graph->outputs.size() != op.numOutputs())
+    return op.error() << name << " has " << branch->graph->outputs.size() << " outputs, the node has "
+                      << op.numOutputs();
+  return branch->graph.get();
+}
+
+} // namespace
+
+// A known condition leaves one branch, in place.
+Expected<> convertIf(OpContext &op) {
+  const Graph *thenGraph = BYCC_TRY(branchOf(op, "then_branch"));
+  const Graph *elseGraph = BYCC_TRY(branchOf(op, "else_branch"));
+  SourceLocation location = op.module().source(op.sourceId());
+  const IntTensor *known = op.knownInts(0);
+  if (known && known->values.size() == 1 && known->values[0]) {
+    const Graph &taken = *known->values[0] ? *thenGraph : *elseGraph;
+    op.outputs() = BYCC_TRY(op.importer().convertInline(taken, location));
+    return {};
+  }
+  NodeId condition = op.input(0);
+  if (op.rank(condition) != 0)
+    condition = BYCC_TRY(op.reshape(condition, {}));
+  BlockId thenBlock = op.module().addIfBlocks(op.importer().builder().block());
+  BYCC_TRY(op.importer().convertBranch(*thenGraph, thenBlock, location));
+  BYCC_TRY(op.importer().convertBranch(*elseGraph, BlockId(thenBlock.index + 1), location));
+  op.importer().builder().setSource(op.sourceId());
+  NodeId node = BYCC_TRY(op.importer().builder().ifNode(condition, thenBlock));
+  if (op.numOutputs() == 1) {
+    op.setOutput(0, node);
+    return {};
+  }
+  for (size_t i = 0; i < op.numOutputs(); ++i)
+    op.setOutput(i, BYCC_TRY(op.project(node, static_cast<uint32_t>(i))));
+  return {};
+}
+
+} // namespace bycc::onnx

@@ -1,0 +1,108 @@
+// The converters that the table in Onnx.cpp names, by the file they stand in.
+#pragma once
+
+#include "OnnxImporter.h"
+
+namespace bycc::onnx {
+
+// OnnxElementwise.cpp
+Expected<> convertUnary(OpContext &op);
+Expected<> convertBinary(OpContext &op);
+Expected<> convertAdd(OpContext &op);
+Expected<> convertVariadic(OpContext &op);
+Expected<> convertMean(OpContext &op);
+Expected<> convertPow(OpContext &op);
+Expected<> convertMod(OpContext &op);
+Expected<> convertBitShift(OpContext &op);
+Expected<> convertReciprocal(OpContext &op);
+Expected<> convertRound(OpContext &op);
+Expected<> convertIsInf(OpContext &op);
+Expected<> convertClip(OpContext &op);
+Expected<> convertCast(OpContext &op);
+Expected<> convertCastLike(OpContext &op);
+Expected<> convertWhere(OpContext &op);
+Expected<> convertQuantize(OpContext &op);
+Expected<> convertDequantize(OpContext &op);
+
+// OnnxActivation.cpp
+Expected<> convertLeakyRelu(OpContext &op);
+Expected<> convertPRelu(OpContext &op);
+Expected<> convertElu(OpContext &op);
+Expected<> convertSelu(OpContext &op);
+Expected<> convertCelu(OpContext &op);
+Expected<> convertThresholdedRelu(OpContext &op);
+Expected<> convertHardSigmoid(OpContext &op);
+Expected<> convertHardSwish(OpContext &op);
+Expected<> convertSoftplus(OpContext &op);
+Expected<> convertSoftsign(OpContext &op);
+Expected<> convertMish(OpContext &op);
+Expected<> convertGelu(OpContext &op);
+Expected<> convertSoftmax(OpContext &op);
+
+// OnnxNN.cpp
+Expected<> convertConv(OpContext &op);
+Expected<> convertConvTranspose(OpContext &op);
+Expected<> convertPool(OpContext &op);
+Expected<> convertGlobalPool(OpContext &op);
+Expected<> convertBatchNorm(OpContext &op);
+Expected<> convertInstanceNorm(OpContext &op);
+Expected<> convertLayerNorm(OpContext &op);
+Expected<> convertGroupNorm(OpContext &op);
+Expected<> convertLpNorm(OpContext &op);
+Expected<> convertLrn(OpContext &op);
+Expected<> convertResize(OpContext &op);
+Expected<> convertUpsample(OpContext &op);
+
+// OnnxMatMul.cpp
+Expected<> convertGemm(OpContext &op);
+Expected<> convertMatMul(OpContext &op);
+Expected<> convertEinsum(OpContext &op);
+
+// OnnxMovement.cpp
+Expected<> convertReshape(OpContext &op);
+Expected<> convertFlatten(OpContext &op);
+Expected<> convertTranspose(OpContext &op);
+Expected<> convertSqueeze(OpContext &op);
+Expected<> convertUnsqueeze(OpContext &op);
+Expected<> convertConcat(OpContext &op);
+Expected<> convertSplit(OpContext &op);
+Expected<> convertSlice(OpContext &op);
+Expected<> convertPad(OpContext &op);
+Expected<> convertExpand(OpContext &op);
+Expected<> convertTile(OpContext &op);
+Expected<> convertDepthToSpace(OpContext &op);
+Expected<> convertSpaceToDepth(OpContext &op);
+Expected<> convertTrilu(OpContext &op);
+
+// OnnxIndexing.cpp
+Expected<> convertGather(OpContext &op);
+Expected<> convertGatherElements(OpContext &op);
+Expected<> convertGatherND(OpContext &op);
+Expected<> convertScatterElements(OpContext &op);
+Expected<> convertScatterND(OpContext &op);
+Expected<> convertOneHot(OpContext &op);
+Expected<> convertTopK(OpContext &op);
+Expected<> convertNonZero(OpContext &op);
+
+// OnnxReduce.cpp
+Expected<> convertReduce(OpContext &op);
+Expected<> convertReduceComposed(OpContext &op);
+Expected<> convertArgReduce(OpContext &op);
+Expected<> convertCumSum(OpContext &op);
+
+// OnnxControl.cpp
+Expected<> convertIdentity(OpContext &op);
+Expected<> convertDropout(OpContext &op);
+Expected<> convertConstant(OpContext &op);
+Expected<> convertConstantOfShape(OpContext &op);
+Expected<> convertShape(OpContext &op);
+Expected<> convertSize(OpContext &op);
+Expected<> convertRange(OpContext &op);
+Expected<> convertEyeLike(OpContext &op);
+Expected<> convertIf(OpContext &op);
+
+// Attribute `axes` of older opsets or input `index` of newer ones; nullopt when
+// neither is given. Which one is legal follows from the opset.
+Expected<std::optional<std::vector<int64_t>>> axesOf(OpContext &op, size_t index, int inputSince);
+
+} // namespace bycc::onnx

@@ -1,0 +1,241 @@
+// Elementwise operators. Most are one Relay operator under another name; the rest
+// are composed so that the result is exactly what ONNX defines.
+#include "OnnxConverters.h"
+
+#include <cmath>
+#include <limits>
+
+namespace bycc::onnx {
+
+Expected<> convertUnary(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(op.call(op.relayName(), {op.input(0)})));
+  return {};
+}
+
+Expected<> convertBinary(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(op.call(op.relayName(), {op.input(0), op.input(1)})));
+  return {};
+}
+
+// A vector added to the rows of a product is its bias, on either side.
+Expected<> convertAdd(OpContext &op) {
+  NodeId operands[2] = {op.input(0), op.input(1)};
+  for (int side = 0; side < 2; ++side) {
+    NodeId rows = op.importer().rowsProductOf(operands[side]), bias = operands[1 - side];
+    if (!rows || !op.module().isConstant(bias) || op.rank(bias) != 1 ||
+        op.shape(bias)[0] != op.shape(rows)[1])
+      continue;
+    NodeId sum = BYCC_TRY(op.call("nn.bias_add", {rows, bias}));
+    op.setOutput(0, BYCC_TRY(op.reshape(sum, BYCC_TRY(op.staticShape(operands[side])))));
+    return {};
+  }
+  return convertBinary(op);
+}
+
+Expected<> convertVariadic(OpContext &op) {
+  NodeId result = op.input(0);
+  for (size_t i = 1; i < op.numInputs(); ++i)
+    result = BYCC_TRY(op.call(op.relayName(), {result, op.input(i)}));
+  op.setOutput(0, result);
+  return {};
+}
+
+Expected<> convertMean(OpContext &op) {
+  BYCC_TRY(convertVariadic(op));
+  NodeId sum = op.outputs()[0].node;
+  double count = static_cast<double>(op.numInputs());
+  op.setOutput(0, BYCC_TRY(op.call("divide", {sum, op.scalar(op.dtype(sum), count)})));
+  return {};
+}
+
+// The exponent may have another type than the base, which decides the result's.
+Expected<> convertPow(OpContext &op) {
+  NodeId base = op.input(0), exponent = op.input(1);
+  if (isInt(op.dtype(base)) && isFloat(op.dtype(exponent)))
+    return op.error(Status::Unsup) << "an integer to a floating-point power is not supported";
+  exponent = BYCC_TRY(op.cast(exponent, op.dtype(base)));
+  op.setOutput(0, BYCC_TRY(op.call("power", {base, exponent})));
+  return {};
+}
+
+// fmod = 0: the sign of the divisor (integers only); 1: that of the dividend.
+Expected<> convertMod(OpContext &op) {
+  int64_t fmod = BYCC_TRY(op.intAttr("fmod", 0));
+  NodeId a = op.input(0);
+  if (fmod == 0 && isFloat(op.dtype(a)))
+    return op.error() << "fmod must be 1 for floating-point inputs";
+  op.setOutput(0, BYCC_TRY(op.call(fmod ? "trunc_mod" : "floor_mod", {a, op.input(1)})));
+  return {};
+}
+
+Expected<> convertBitShift(OpContext &op) {
+  std::string direction = BYCC_TRY(op.textAttr("direction", ""));
+  if (direction != "LEFT" && direction != "RIGHT")
+    return op.error() << "direction must be LEFT or RIGHT";
+  if (!isUnsignedInt(op.dtype(op.input(0))))
+    return op.error() << "shifts unsigned integers only";
+  op.setOutput(0, BYCC_TRY(op.call(direction == "LEFT" ? "left_shift" : "right_shift",
+                                   {op.input(0), op.input(1)})));
+  return {};
+}
+
+Expected<> convertReciprocal(OpContext &op) {
+  NodeId x = op.input(0);
+  op.setOutput(0, BYCC_TRY(op.call("divide", {op.scalar(op.dtype(x), 1), x})));
+  return {};
+}
+
+// ONNX rounds halves to even, Relay away from zero: halves go through
+// 2 * round(x / 2), which is the even neighbour.
+Expected<> convertRound(OpContext &op) {
+  NodeId x = op.input(0);
+  NodeId half = op.scalar(op.dtype(x), 0.5);
+  NodeId fraction = BYCC_TRY(op.call("subtract", {x, BYCC_TRY(op.call("trunc", {x}))}));
+  NodeId isHalf = BYCC_TRY(op.call("equal", {BYCC_TRY(op.call("abs", {fraction})), half}));
+  NodeId halved = BYCC_TRY(op.call("round", {BYCC_TRY(op.call("multiply", {x, half}))}));
+  NodeId even = BYCC_TRY(op.call("multiply", {halved, op.scalar(op.dtype(x), 2)}));
+  NodeId rounded = BYCC_TRY(op.call("round", {x}));
+  op.setOutput(0, BYCC_TRY(op.call("where", {isHalf, even, rounded})));
+  return {};
+}
+
+Expected<> convertIsInf(OpContext &op) {
+  bool positive = BYCC_TRY(op.intAttr("detect_positive", 1)) != 0;
+  bool negative = BYCC_TRY(op.intAttr("detect_negative", 1)) != 0;
+  NodeId x = op.input(0);
+  NodeId result = BYCC_TRY(op.call("isinf", {x}));
+  if (positive != negative) {
+    NodeId sign = BYCC_TRY(op.call(positive ? "greater" : "less", {x, op.scalar(op.dtype(x), 0)}));
+    result = BYCC_TRY(op.call("logical_and", {result, sign}));
+  } else if (!positive) {
+    NodeId never = BYCC_TRY(op.call("logical_not", {result}));
+    result = BYCC_TRY(op.call("logical_and", {result, never}));
+  }
+  op.setOutput(0, result);
+  return {};
+}
+
+namespace {
+
+// A bound of Clip: an attribute of old opsets, an input of new ones.
+struct Bound {
+  bool isGiven = false;
+  NodeId node;                 // when an input
+  std::optional<double> value; // when known
+};
+
+Expected<Bound> clipBound(OpContext &op, size_t index, const char *name, double none) {
+  if (op.opset() >= 11) {
+    if (!op.has(index))
+      return Bound{};
+    NodeId node = op.input(index);
+    Bound bound{true, node, std::nullopt};
+    std::optional<std::vector<double>> numbers = op.numbersOf(node);
+    if (numbers && numbers->size() == 1)
+      bound.value = (*numbers)[0];
+    return bound;
+  }
+  double value = BYCC_TRY(op.floatAttr(name, none));
+  if (value == none)
+    return Bound{};
+  return Bound{true, op.scalar(op.dtype(op.input(0)), value), value};
+}
+
+} // namespace
+
+// Both bounds known: clip. Otherwise one maximum and minimum each, in the order
+// that makes the upper bound win, as ONNX says.
+Expected<> convertClip(OpContext &op) {
+  constexpr double floatMax = std::numeric_limits<float>::max();
+  NodeId x = op.input(0);
+  Bound low = BYCC_TRY(clipBound(op, 1, "min", -floatMax));
+  Bound high = BYCC_TRY(clipBound(op, 2, "max", floatMax));
+  bool isExact = op.dtype(x) != DType::Int64 && op.dtype(x) != DType::UInt64;
+  if (low.value && high.value && isExact && std::isfinite(*low.value) && std::isfinite(*high.value)) {
+    op.setOutput(0, BYCC_TRY(op.call("clip", {x}, {{"a_min", *low.value}, {"a_max", *high.value}})));
+    return {};
+  }
+  if (low.isGiven)
+    x = BYCC_TRY(op.call("maximum", {x, low.node}));
+  if (high.isGiven)
+    x = BYCC_TRY(op.call("minimum", {x, high.node}));
+  op.setOutput(0, x);
+  return {};
+}
+
+Expected<> convertCast(OpContext &op) {
+  int64_t to = BYCC_TRY(op.requiredInt("to"));
+  op.ignoreAttr("saturate"); // float8 only
+  if (to != static_cast<int32_t>(to))
+    return op.error() << "element type " << to << " is not one of ONNX";
+  DType dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(to), op.module().source(op.sourceId())));
+  op.setOutput(0, BYCC_TRY(op.cast(op.input(0), dtype)));
+  return {};
+}
+
+Expected<> convertCastLike(OpContext &op) {
+  op.ignoreAttr("saturate");
+  op.setOutput(0, BYCC_TRY(op.cast(op.input(0), op.dtype(op.input(1)))));
+  return {};
+}
+
+Expected<> convertWhere(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(op.call("where", {op.input(0), op.input(1), op.input(2)})));
+  return {};
+}
+
+namespace {
+
+// Zero point of (De)QuantizeLinear as int32, zero when absent.
+Expected<NodeId> zeroPoint(OpContext &op, NodeId scale) {
+  if (op.has(2))
+    return op.cast(op.input(2), DType::Int32);
+  if (op.rank(scale) == 0)
+    return op.scalar(DType::Int32, 0);
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(scale));
+  return op.call("zeros", {}, {{"shape", AttrValue::ints(shape)}, {"dtype", "int32"}});
+}
+
+// One scale for all is a rank-0 operand whatever the model writes.
+Expected<NodeId> quantParam(OpContext &op, NodeId node) {
+  std::vector<Dim> shape = op.shape(node);
+  if (shape.size() == 1 && shape[0] == Dim(1))
+    return op.reshape(node, {});
+  return node;
+}
+
+Expected<int64_t> quantAxis(OpContext &op, NodeId x) {
+  int64_t axis = BYCC_TRY(op.intAttr("axis", 1));
+  int64_t block = BYCC_TRY(op.intAttr("block_size", 0));
+  if (block != 0)
+    return op.error(Status::Unsup) << "blocked quantisation is not supported";
+  if (op.rank(op.input(1)) == 0)
+    return -1; // no axis is looked at
+  return op.normalAxis(axis, op.rank(x));
+}
+
+} // namespace
+
+Expected<> convertQuantize(OpContext &op) {
+  NodeId x = op.input(0);
+  DType out = op.has(2) ? op.dtype(op.input(2)) : DType::UInt8;
+  int64_t axis = BYCC_TRY(quantAxis(op, x));
+  op.ignoreAttr("saturate");
+  NodeId scale = BYCC_TRY(quantParam(op, op.input(1)));
+  NodeId zero = BYCC_TRY(quantParam(op, BYCC_TRY(zeroPoint(op, op.input(1)))));
+  op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, scale, zero},
+                                   {{"out_dtype", name(out)}, {"axis", axis}})));
+  return {};
+}
+
+Expected<> convertDequantize(OpContext &op) {
+  NodeId x = op.input(0);
+  int64_t axis = BYCC_TRY(quantAxis(op, x));
+  NodeId scale = BYCC_TRY(quantParam(op, op.input(1)));
+  NodeId zero = BYCC_TRY(quantParam(op, BYCC_TRY(zeroPoint(op, op.input(1)))));
+  op.setOutput(0, BYCC_TRY(op.call("qnn.dequantize", {x, scale, zero},
+                                   {{"out_dtype", name(op.dtype(scale))}, {"axis", axis}})));
+  return {};
+}
+
+} // namespace bycc::onnx

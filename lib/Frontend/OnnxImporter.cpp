@@ -1,0 +1,554 @@
+// The walk over a model: inputs and initializers into scope, nodes in dependency
+// order, outputs out. A node that cannot be converted is reported and its outputs
+// are poisoned; what depends on them is passed over in silence, so that one run
+// lists every cause and no consequence.
+#include "OnnxImporter.h"
+
+#include "bycc/Support/Hash.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <queue>
+
+namespace bycc::onnx {
+namespace {
+
+constexpr size_t maxProblems = 1000;
+constexpr size_t maxGraphDepth = 64;
+
+bool isDefaultDomain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::vector<std::string> keysOf(const auto &map) {
+  std::vector<std::string> keys;
+  for (const auto &entry : map)
+    keys.push_back(entry.first);
+  return keys;
+}
+
+// Integers of a small constant of rank 0 or 1.
+std::shared_ptr<const IntTensor> smallInts(const Module &module, const Constant &constant) {
+  DType dtype = module.types.dtype(constant.type);
+  size_t rank = module.types.shape(constant.type).size();
+  if ((dtype != DType::Int64 && dtype != DType::Int32 && dtype != DType::Bool) || rank > 1 ||
+      constant.bytes / sizeInBytes(dtype) > maxFoldedElements)
+    return nullptr;
+  auto result = std::make_shared<IntTensor>();
+  result->dtype = dtype;
+  result->isScalar = rank == 0;
+  for (uint64_t at = 0; at < constant.bytes; at += sizeInBytes(dtype)) {
+    int64_t value = 0;
+    if (dtype == DType::Int32) {
+      int32_t item;
+      std::memcpy(&item, constant.data() + at, sizeof item);
+      value = item;
+    } else {
+      std::memcpy(&value, constant.data() + at, sizeInBytes(dtype));
+    }
+    result->values.push_back(value);
+  }
+  return result;
+}
+
+} // namespace
+
+Importer::Importer(const Model &model, const std::string &file, TensorReader &tensors,
+                   const OnnxImportOptions &options)
+    : model_(model), file_(file), tensors_(tensors), options_(options),
+      builder_(module_, BlockId()) {}
+
+void Importer::report(Error problem) {
+  for (Diagnostic &diagnostic : problem.diagnostics()) {
+    if (diagnostic.location.file.empty())
+      diagnostic.location.file = file_;
+    if (problems_.size() < maxProblems)
+      problems_.push_back(std::move(diagnostic));
+  }
+}
+
+Expected<> Importer::failIfReported() {
+  if (problems_.empty())
+    return {};
+  return Error(std::move(problems_));
+}
+
+const Value *Importer::find(std::string_view name) const {
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    auto found = scopes_[i].find(name);
+    if (found != scopes_[i].end())
+      return &found->second;
+  }
+  return nullptr;
+}
+
+NodeId Importer::materialise(std::string_view name) {
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    auto found = scopes_[i].find(name);
+    if (found == scopes_[i].end())
+      continue;
+    Value &value = found->second;
+    if (!value.node)
+      value.node = addInts(*value.ints);
+    return value.node;
+  }
+  BYCC_ASSERT(false, "a converter's input is defined");
+}
+
+NodeId Importer::addInts(const IntTensor &ints) {
+  std::vector<int64_t> values = ints.all();
+  std::vector<uint8_t> bytes(values.size() * sizeInBytes(ints.dtype));
+  for (size_t i = 0; i < values.size(); ++i) // little endian
+    std::memcpy(bytes.data() + i * sizeInBytes(ints.dtype), &values[i], sizeInBytes(ints.dtype));
+  std::vector<Dim> shape;
+  if (!ints.isScalar)
+    shape.push_back(static_cast<int64_t>(values.size()));
+  return module_.addConstant(ints.dtype, shape, bytes.data(), bytes.size());
+}
+
+Expected<NodeId> Importer::addTensor(const Tensor &tensor, const SourceLocation &location) {
+  Constant constant = BYCC_TRY(tensors_.read(tensor, module_.types, location));
+  size_t headBytes = std::min<uint64_t>(constant.bytes, 64);
+  uint64_t key = hashBytes(constant.data(), headBytes,
+                           hashCombine(constant.type.index, constant.bytes));
+  std::vector<NodeId> &candidates = constantsByKey_[key];
+  for (NodeId other : candidates) {
+    const Constant &known = module_.constant(other);
+    if (known.type == constant.type && known.bytes == constant.bytes &&
+        std::memcmp(known.data(), constant.data(), constant.bytes) == 0)
+      return other;
+  }
+  NodeId node = module_.addConstant(std::move(constant), module_.addSource(location));
+  // Many constants with one head would make this quadratic.
+  if (candidates.size() < 16)
+    candidates.push_back(node);
+  return node;
+}
+
+Expected<> Importer::define(std::string_view name, Value value, const SourceLocation &location) {
+  if (!scopes_.back().emplace(name, std::move(value)).second)
+    return error(Status::Input, location) << "value '" << escaped(name) << "' is made twice";
+  return {};
+}
+
+Expected<> Importer::checkOpsets() {
+  std::vector<std::string_view> seen;
+  bool hasDefault = false;
+  for (const OpsetImport &opset : model_.opsets) {
+    std::string_view domain = isDefaultDomain(opset.domain) ? "" : opset.domain;
+    if (std::find(seen.begin(), seen.end(), domain) != seen.end())
+      return error(Status::Input, {file_}) << "domain '" << escaped(domain) << "' is imported twice";
+    seen.push_back(domain);
+    if (opset.version <= 0)
+      return error(Status::Input, {file_}) << "opset version " << opset.version << " is not legal";
+    if (!domain.empty())
+      continue;
+    hasDefault = true;
+    opset_ = opset.version;
+    if (opset_ < minOpset || opset_ > maxOpset)
+      return error(Status::Unsup, {file_}) << "opset " << opset_ << " of ai.onnx is not supported, "
+                                           << minOpset << " to " << maxOpset << " are";
+  }
+  if (!hasDefault)
+    return error(Status::Input, {file_}) << "no opset of ai.onnx is imported";
+  return {};
+}
+
+// Names given to --shape and --dim exist.
+Expected<> Importer::checkBindings(const Graph &graph) {
+  std::map<std::string, bool> inputs, params;
+  for (const ValueInfo &info : graph.inputs) {
+    inputs[std::string(info.name)] = true;
+    for (const DimSpec &dim : info.dims)
+      if (!dim.param.empty())
+        params[std::string(dim.param)] = true;
+  }
+  auto check = [&](const auto &given, const std::map<std::string, bool> &known,
+                   const char *what) -> Expected<> {
+    for (const auto &[name, value] : given) {
+      if (known.count(name))
+        continue;
+      std::vector<std::string> keys = keysOf(known);
+      ErrorBuilder problem = error(Status::Arg, {file_})
+                             << "there is no " << what << " '" << escaped(name) << "'";
+      if (std::optional<std::string> near = nearest(name, keys))
+        return std::move(problem).note("did you mean '" + escaped(*near) + "'?");
+      return problem.operator Error();
+    }
+    return {};
+  };
+  BYCC_TRY(check(options_.shapes, inputs, "input"));
+  BYCC_TRY(check(options_.dims, params, "dimension"));
+  for (const auto &[name, value] : options_.dims) {
+    if (value < 0)
+      return error(Status::Arg, {file_}) << "dimension '" << escaped(name) << "' cannot be " << value;
+    dimValues_[name] = value;
+  }
+  return {};
+}
+
+Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
+                                 const std::vector<int64_t> *bound,
+                                 const SourceLocation &location) {
+  const DimSpec &spec = info.dims[index];
+  std::string param(spec.param);
+  if (spec.value && *spec.value < 0)
+    return error(Status::Input, location) << "dimension " << index << " is " << *spec.value;
+  std::optional<int64_t> value = spec.value;
+  auto known = dimValues_.find(param);
+  if (!param.empty() && known != dimValues_.end())
+    value = known->second;
+  if (bound) {
+    int64_t wanted = (*bound)[index];
+    if (wanted < 0)
+      return error(Status::Arg, location) << "dimension " << index << " cannot be " << wanted;
+    if (value && *value != wanted)
+      return error(Status::Arg, location) << "dimension " << index << " is " << *value
+                                          << " in the model, cannot be bound to " << wanted;
+    if (!param.empty())
+      dimValues_[param] = wanted;
+    return Dim(wanted);
+  }
+  if (value)
+    return Dim(*value);
+  if (options_.allowSymbolicDims)
+    return param.empty() ? Dim::unknown() : module_.types.symbol(param);
+  std::string what = param.empty() ? "dimension " + std::to_string(index)
+                                   : "dimension '" + escaped(param) + "'";
+  return error(Status::Input, location)
+             .note(param.empty() ? "bind it with --shape " + escaped(info.name) + "=..."
+                                 : "bind it with --dim " + escaped(param) + "=N")
+         << what << " is not bound";
+}
+
+void Importer::addInput(const ValueInfo &info, FunctionId main) {
+  SourceLocation location{.file = file_, .node = std::string(info.name), .nodeOp = "input"};
+  auto add = [&]() -> Expected<> {
+    if (!info.isTensor)
+      return error(info.hasType ? Status::Unsup : Status::Input, location)
+             << (info.hasType ? "only tensors are supported" : "the input has no type");
+    DType dtype = BYCC_TRY(dtypeOf(info.elemType, location));
+    auto given = options_.shapes.find(std::string(info.name));
+    const std::vector<int64_t> *bound = given == options_.shapes.end() ? nullptr : &given->second;
+    if (!info.hasShape && !bound)
+      return error(Status::Input, location).note("bind it with --shape " + escaped(info.name) + "=...")
+             << "the input has no shape";
+    if (info.hasShape && bound && bound->size() != info.dims.size())
+      return error(Status::Arg, location) << "has rank " << info.dims.size() << ", cannot be bound to rank "
+                                          << bound->size();
+    std::vector<Dim> dims;
+    if (!info.hasShape)
+      dims.assign(bound->begin(), bound->end());
+    std::vector<Diagnostic> unbound;
+    for (size_t i = 0; i < info.dims.size(); ++i) {
+      Expected<Dim> dim = inputDim(info, i, bound, location);
+      if (!dim)
+        unbound.push_back(dim.error().diagnostics().front());
+      else
+        dims.push_back(*dim);
+    }
+    if (!unbound.empty())
+      return Error(std::move(unbound));
+    TypeId type = module_.types.tensor(dtype, dims);
+    if (module_.types.isStatic(type) && !module_.types.sizeBytes(type))
+      return error(Status::Limit, location) << "type " << module_.types.str(type) << " is too large";
+    NodeId node = module_.addParam(info.name, type, module_.addSource(location));
+    module_.function(main).params.push_back(node);
+    return define(info.name, {node, nullptr, false}, location);
+  };
+  Expected<> done = add();
+  if (done)
+    return;
+  report(done.takeError());
+  scopes_.back().emplace(info.name, Value{{}, nullptr, true});
+}
+
+void Importer::addInitializers(const Graph &graph) {
+  if (graph.hasSparseInitializers)
+    report(error(Status::Unsup, {file_}) << "sparse initializers are not supported");
+  for (const Tensor &tensor : graph.initializers) {
+    SourceLocation location{
+        .file = file_, .node = std::string(tensor.name), .nodeOp = "initializer"};
+    if (tensor.name.empty()) {
+      report(error(Status::Input, {file_}) << "an initializer without a name");
+      continue;
+    }
+    Expected<NodeId> node = addTensor(tensor, location);
+    Value value;
+    value.isPoisoned = !node;
+    if (node) {
+      value.node = *node;
+      value.ints = smallInts(module_, module_.constant(*node));
+    } else {
+      report(node.takeError());
+    }
+    Expected<> defined = define(tensor.name, std::move(value), location);
+    if (!defined)
+      report(defined.takeError());
+  }
+}
+
+SourceLocation Importer::locate(const Node &node) {
+  std::string name(node.name);
+  if (name.empty())
+    for (std::string_view output : node.outputs)
+      if (name.empty())
+        name = output;
+  return {.file = file_, .node = std::move(name), .nodeOp = std::string(node.opType)};
+}
+
+Expected<std::vector<uint32_t>> Importer::orderNodes(const Graph &graph) {
+  uint32_t count = static_cast<uint32_t>(graph.nodes.size());
+  std::unordered_map<std::string_view, uint32_t> maker;
+  for (uint32_t i = 0; i < count; ++i)
+    for (std::string_view output : graph.nodes[i].outputs)
+      if (!output.empty() && (scopes_.back().count(output) || !maker.emplace(output, i).second))
+        return error(Status::Input, locate(graph.nodes[i]))
+               << "value '" << escaped(output) << "' is made twice";
+  // Kahn's algorithm; among ready nodes the first in the file goes first, so that
+  // a sorted file keeps its order.
+  std::vector<uint32_t> missing(count, 0);
+  std::vector<std::vector<uint32_t>> users(count);
+  for (uint32_t i = 0; i < count; ++i)
+    for (std::string_view input : graph.nodes[i].inputs) {
+      if (input.empty())
+        continue;
+      auto found = maker.find(input);
+      if (found != maker.end()) {
+        users[found->second].push_back(i);
+        ++missing[i];
+      } else if (!find(input)) {
+        return error(Status::Input, locate(graph.nodes[i]))
+               << "input '" << escaped(input) << "' is made by no node";
+      }
+    }
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t i = 0; i < count; ++i)
+    if (missing[i] == 0)
+      ready.push(i);
+  std::vector<uint32_t> order;
+  while (!ready.empty()) {
+    uint32_t next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (uint32_t user : users[next])
+      if (--missing[user] == 0)
+        ready.push(user);
+  }
+  if (order.size() == count)
+    return order;
+  // Walking back along unmade inputs ends on a cycle after at most `count` steps.
+  uint32_t at = static_cast<uint32_t>(
+      std::find_if(missing.begin(), missing.end(), [](uint32_t n) { return n > 0; }) -
+      missing.begin());
+  for (uint32_t step = 0; step < count; ++step)
+    for (std::string_view input : graph.nodes[at].inputs) {
+      auto found = maker.find(input);
+      if (found != maker.end() && missing[found->second] > 0) {
+        at = found->second;
+        break;
+      }
+    }
+  return error(Status::Input, locate(graph.nodes[at])) << "the node is on a cycle";
+}
+
+Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
+  const Node &node = op.proto();
+  size_t given = node.inputs.size();
+  while (given > 0 && node.inputs[given - 1].empty())
+    --given;
+  if (row.maxInputs >= 0 && given > static_cast<size_t>(row.maxInputs))
+    return op.error() << "has " << given << " inputs, at most " << row.maxInputs << " are legal";
+  for (int i = 0; i < row.minInputs; ++i)
+    if (!op.has(i))
+      return op.error() << "input " << i << " is missing";
+  if (node.outputs.empty())
+    return op.error() << "the node has no output";
+  std::optional<IntTensor> folded = foldInts(op);
+  if (folded && folded->isComplete()) {
+    op.setOutputInts(0, std::move(*folded));
+    return {};
+  }
+  BYCC_TRY(row.convert(op));
+  if (folded)
+    op.setOutputInts(0, std::move(*folded));
+  for (size_t i = 0; i < op.numOutputs(); ++i)
+    if (op.wantsOutput(i) && !op.outputs()[i].node && !op.outputs()[i].ints)
+      return op.error(Status::Unsup) << "output " << i << " is not supported";
+  return op.checkAllAttrsUsed();
+}
+
+void Importer::convertNode(const Node &node) {
+  SourceLocation location = locate(node);
+  // A name used again gets .1, .2, ...
+  int uses = nodeNames_[location.node]++;
+  if (uses > 0)
+    location.node += "." + std::to_string(uses);
+  bool isPoisoned = false;
+  for (std::string_view input : node.inputs) {
+    const Value *value = input.empty() ? nullptr : find(input);
+    isPoisoned = isPoisoned || (value && value->isPoisoned);
+  }
+  const OpRow *row = isDefaultDomain(node.domain) ? findOpRow(node.opType) : nullptr;
+  SourceId source = module_.addSource(location);
+  builder_.setSource(source);
+  OpContext op(*this, node, opset_, row ? row->relayName : "", source);
+  Expected<> done;
+  if (!row || row->since > opset_) {
+    done = op.error(Status::Unsup)
+           << "operator " << (isDefaultDomain(node.domain) ? "" : escaped(node.domain) + ".")
+           << escaped(node.opType) << " of opset " << opset_ << " is not supported";
+  } else if (!isPoisoned) {
+    done = convertWithRow(op, *row);
+  }
+  if (!done) {
+    report(done.takeError());
+    isPoisoned = true;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty())
+      continue;
+    Value value = isPoisoned ? Value{} : std::move(op.outputs()[i]);
+    value.isPoisoned = isPoisoned;
+    if (value.node && !value.ints && module_.isConstant(value.node))
+      value.ints = smallInts(module_, module_.constant(value.node));
+    scopes_.back()[node.outputs[i]] = std::move(value); // orderNodes() has checked the name
+  }
+}
+
+Expected<> Importer::convertNodes(const Graph &graph) {
+  Expected<std::vector<uint32_t>> order = orderNodes(graph);
+  if (!order)
+    return order.takeError();
+  for (uint32_t index : *order)
+    convertNode(graph.nodes[index]);
+  return {};
+}
+
+// Declared types of results: what they say must be what was inferred.
+void Importer::checkDeclared(const ValueInfo &info, const char *what) {
+  auto found = scopes_.back().find(info.name);
+  if (found == scopes_.back().end() || found->second.isPoisoned || !found->second.node ||
+      !info.isTensor)
+    return;
+  TypeId type = module_.type(found->second.node);
+  SourceLocation location{.file = file_, .node = std::string(info.name), .nodeOp = what};
+  Expected<DType> dtype = dtypeOf(info.elemType, location);
+  if (!dtype)
+    return report(dtype.takeError());
+  std::span<const Dim> shape = module_.types.shape(type);
+  bool agrees = *dtype == module_.types.dtype(type) &&
+                (!info.hasShape || info.dims.size() == shape.size());
+  std::vector<Dim> declared;
+  for (size_t i = 0; i < info.dims.size(); ++i) {
+    std::optional<int64_t> value = info.dims[i].value;
+    if (value && *value < 0)
+      return report(error(Status::Input, location) << "dimension " << i << " is " << *value);
+    declared.push_back(value ? Dim(*value) : Dim::unknown());
+    if (agrees && value && shape[i].isConst() && shape[i].value() != *value)
+      agrees = false;
+  }
+  if (!agrees)
+    report(error(Status::Input, location)
+           << "is declared as " << module_.types.str(module_.types.tensor(*dtype, declared))
+           << ", but is " << module_.types.str(type));
+}
+
+Expected<std::vector<Value>> Importer::graphOutputs(const Graph &graph,
+                                                    const SourceLocation &location) {
+  std::vector<Value> outputs;
+  for (const ValueInfo &info : graph.outputs) {
+    const Value *value = find(info.name);
+    if (!value)
+      return error(Status::Input, location)
+             << "graph output '" << escaped(info.name) << "' is made by no node";
+    if (!value->isPoisoned)
+      materialise(info.name);
+    outputs.push_back(*find(info.name));
+    checkDeclared(info, "output");
+  }
+  for (const ValueInfo &info : graph.valueInfos)
+    checkDeclared(info, "value_info");
+  if (outputs.empty())
+    return error(Status::Input, location) << "the graph has no output";
+  return outputs;
+}
+
+Expected<> Importer::convertBranch(const Graph &graph, BlockId block,
+                                   const SourceLocation &location) {
+  BlockId outer = builder_.block();
+  builder_.setBlock(block);
+  Expected<std::vector<Value>> outputs = convertInline(graph, location);
+  if (outputs) {
+    std::vector<NodeId> nodes;
+    for (const Value &value : *outputs)
+      nodes.push_back(value.node);
+    module_.block(block).result = nodes.size() == 1 ? nodes[0] : builder_.tuple(nodes);
+  }
+  builder_.setBlock(outer);
+  if (!outputs)
+    return outputs.takeError();
+  return {};
+}
+
+Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
+                                                     const SourceLocation &location) {
+  if (scopes_.size() >= maxGraphDepth)
+    return error(Status::Limit, location) << "graphs nest deeper than " << maxGraphDepth;
+  if (!graph.inputs.empty())
+    return error(Status::Input, location) << "a branch cannot have inputs";
+  scopes_.emplace_back();
+  size_t problemsBefore = problems_.size();
+  addInitializers(graph);
+  Expected<> converted = convertNodes(graph);
+  Expected<std::vector<Value>> outputs =
+      converted ? graphOutputs(graph, location) : converted.takeError();
+  scopes_.pop_back();
+  // What went wrong inside goes out with the caller's error.
+  if (outputs && problems_.size() > problemsBefore) {
+    std::vector<Diagnostic> inner(problems_.begin() + problemsBefore, problems_.end());
+    problems_.resize(problemsBefore);
+    return Error(std::move(inner));
+  }
+  return outputs;
+}
+
+Expected<Module> Importer::run() {
+  BYCC_TRY(checkOpsets());
+  BYCC_TRY(checkBindings(model_.graph));
+  const Graph &graph = model_.graph;
+  FunctionId main = module_.addFunction("main");
+  builder_.setBlock(module_.function(main).body);
+  scopes_.emplace_back();
+  std::set<std::string_view> seen;
+  addInitializers(graph);
+  AttrValue::List inputNames, outputNames;
+  for (const ValueInfo &info : graph.inputs) {
+    if (!seen.insert(info.name).second) {
+      report(error(Status::Input, {file_}) << "two inputs are called '" << escaped(info.name) << "'");
+      continue;
+    }
+    if (scopes_.back().count(info.name)) // also an initializer: a constant
+      continue;
+    addInput(info, main);
+    inputNames.push_back(info.name);
+  }
+  Expected<> converted = convertNodes(graph);
+  Expected<std::vector<Value>> outputs =
+      converted ? graphOutputs(graph, {file_}) : converted.takeError();
+  if (!outputs)
+    report(outputs.takeError());
+  BYCC_TRY(failIfReported());
+  std::vector<NodeId> results;
+  for (const Value &value : *outputs)
+    results.push_back(value.node);
+  for (const ValueInfo &info : graph.outputs)
+    outputNames.push_back(info.name);
+  builder_.setSource(module_.addSource({.file = file_}));
+  module_.block(module_.function(main).body).result =
+      results.size() == 1 ? results[0] : builder_.tuple(results);
+  module_.moduleAttrs.push_back({"input_names", std::move(inputNames)});
+  module_.moduleAttrs.push_back({"output_names", std::move(outputNames)});
+  return std::move(module_);
+}
+
+} // namespace bycc::onnx

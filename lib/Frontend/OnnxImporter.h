@@ -1,0 +1,191 @@
+// The machinery of the ONNX frontend: values in scope, and what a converter of
+// one operator sees (OpContext). The table of operators is at the head of
+// Onnx.cpp; converters stand in files by family.
+#pragma once
+
+#include "OnnxFold.h"
+#include "OnnxModel.h"
+#include "OnnxTensor.h"
+
+#include "bycc/Frontend/Onnx.h"
+#include "bycc/IR/Builder.h"
+
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+namespace bycc::onnx {
+
+// What a name stands for. `ints` is the value of a small integer tensor that is
+// known, at least in part, while importing; then `node` is made when somebody
+// needs it. A poisoned value comes from a node with an error already reported.
+struct Value {
+  NodeId node;
+  std::shared_ptr<const IntTensor> ints;
+  bool isPoisoned = false;
+};
+
+class Importer;
+
+// One node during its conversion: inputs, attributes, and ways to make IR.
+class OpContext {
+public:
+  OpContext(Importer &importer, const Node &proto, int64_t opset, std::string_view relayName,
+            SourceId source);
+
+  const Node &proto() const { return proto_; }
+  int64_t opset() const { return opset_; }
+  // The table's Relay name, for converters that serve several operators.
+  std::string_view relayName() const { return relayName_; }
+  Module &module();
+  TypeTable &types() { return module().types; }
+  Importer &importer() { return importer_; }
+  SourceId sourceId() const { return source_; }
+  ErrorBuilder error(Status status = Status::Input) const;
+
+  // --- inputs; an optional one may be left empty
+  size_t numInputs() const { return proto_.inputs.size(); }
+  bool has(size_t index) const { return index < numInputs() && !proto_.inputs[index].empty(); }
+  NodeId input(size_t index);
+  // Value of an input that must be a known integer tensor.
+  Expected<std::vector<int64_t>> constInts(size_t index, std::string_view what);
+  Expected<int64_t> constInt(size_t index, std::string_view what);
+  // The same for a known float (or any numeric) tensor of the model.
+  Expected<std::vector<double>> constNumbers(size_t index, std::string_view what);
+  const IntTensor *knownInts(size_t index) const;
+  // Values of a constant node, if it is one (any numeric dtype).
+  std::optional<std::vector<double>> numbersOf(NodeId node);
+
+  size_t numOutputs() const { return proto_.outputs.size(); }
+  bool wantsOutput(size_t index) const {
+    return index < numOutputs() && !proto_.outputs[index].empty();
+  }
+  void setOutput(size_t index, NodeId node) { outputs_[index].node = node; }
+  void setOutputInts(size_t index, IntTensor ints) {
+    outputs_[index].ints = std::make_shared<IntTensor>(std::move(ints));
+  }
+  std::vector<Value> &outputs() { return outputs_; }
+
+  // --- attributes; a wrong type is an error, one nobody asked for too
+  Expected<int64_t> intAttr(std::string_view name, int64_t fallback);
+  Expected<int64_t> requiredInt(std::string_view name);
+  Expected<double> floatAttr(std::string_view name, double fallback);
+  Expected<std::string> textAttr(std::string_view name, std::string fallback);
+  Expected<std::optional<std::vector<int64_t>>> intsAttr(std::string_view name);
+  // Null when absent.
+  Expected<const Attribute *> attr(std::string_view name, AttrKind kind);
+  void ignoreAttr(std::string_view name) { used_.insert(name); }
+  Expected<> checkAllAttrsUsed() const;
+
+  // --- types
+  DType dtype(NodeId node);
+  std::vector<Dim> shape(NodeId node);
+  int64_t rank(NodeId node) { return static_cast<int64_t>(shape(node).size()); }
+  bool isStatic(NodeId node);
+  // All dims as numbers, or an error that names the input.
+  Expected<std::vector<int64_t>> staticShape(NodeId node);
+  // Negative axes count from the end; out of range is an error.
+  Expected<int64_t> normalAxis(int64_t axis, int64_t rank);
+  Expected<std::vector<int64_t>> normalAxes(std::vector<int64_t> axes, int64_t rank);
+
+  // --- IR
+  Expected<NodeId> call(std::string_view op, std::span<const NodeId> operands, AttrDict attrs = {});
+  Expected<NodeId> call(std::string_view op, std::initializer_list<NodeId> operands,
+                        AttrDict attrs = {}) {
+    return call(op, std::span<const NodeId>(operands.begin(), operands.size()), std::move(attrs));
+  }
+  NodeId tuple(std::span<const NodeId> fields);
+  Expected<NodeId> project(NodeId tuple, uint32_t index);
+  NodeId scalar(DType dtype, double value);
+  NodeId ints(std::span<const int64_t> values); // int64 vector
+  Expected<NodeId> reshape(NodeId node, std::span<const int64_t> shape);
+  Expected<NodeId> transpose(NodeId node, std::span<const int64_t> axes);
+  Expected<NodeId> cast(NodeId node, DType dtype);
+
+private:
+  Importer &importer_;
+  const Node &proto_;
+  int64_t opset_;
+  std::string_view relayName_;
+  SourceId source_;
+  std::vector<Value> outputs_;
+  std::set<std::string_view> used_;
+};
+
+using Converter = Expected<> (*)(OpContext &op);
+
+struct OpRow {
+  std::string_view name;
+  int since;                  // first opset that has it (at least 7 is read)
+  int minInputs, maxInputs;   // -1: any number
+  Converter convert;
+  std::string_view relayName; // for converters of several operators
+};
+const OpRow *findOpRow(std::string_view name);
+constexpr int64_t minOpset = 7, maxOpset = 22;
+
+class Importer {
+public:
+  Importer(const Model &model, const std::string &file, TensorReader &tensors,
+           const OnnxImportOptions &options);
+  Expected<Module> run();
+
+  // --- for converters
+  Module &module() { return module_; }
+  Builder &builder() { return builder_; }
+  const Value *find(std::string_view name) const;
+  // The node of a value, made now if it is only known as integers.
+  NodeId materialise(std::string_view name);
+  Expected<NodeId> addTensor(const Tensor &tensor, const SourceLocation &location);
+  NodeId addInts(const IntTensor &ints);
+  // A branch of an If: its nodes go to `block`, its outputs are the result.
+  Expected<> convertBranch(const Graph &graph, BlockId block, const SourceLocation &location);
+  // The branch in place, when the condition is known.
+  Expected<std::vector<Value>> convertInline(const Graph &graph, const SourceLocation &location);
+
+  // A product of rows that was reshaped to more axes. A bias added to it goes to
+  // the rows instead, where the product's consumers find it:
+  //   matmul -> reshape -> add [N]   =>   matmul -> bias_add -> reshape
+  void noteRowsProduct(NodeId reshaped, NodeId rows) { rowsProducts_[reshaped] = rows; }
+  NodeId rowsProductOf(NodeId reshaped) const {
+    auto found = rowsProducts_.find(reshaped);
+    return found == rowsProducts_.end() ? NodeId() : found->second;
+  }
+
+private:
+  using Scope = std::unordered_map<std::string_view, Value>;
+  Expected<> checkOpsets();
+  void addInput(const ValueInfo &info, FunctionId main);
+  Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,
+                         const SourceLocation &location);
+  Expected<> checkBindings(const Graph &graph);
+  Expected<> define(std::string_view name, Value value, const SourceLocation &location);
+  void addInitializers(const Graph &graph);
+  // Conversion order; INPUT when a value is missing, made twice, or on a cycle.
+  Expected<std::vector<uint32_t>> orderNodes(const Graph &graph);
+  Expected<> convertNodes(const Graph &graph);
+  void convertNode(const Node &node);
+  Expected<> convertWithRow(OpContext &op, const OpRow &row);
+  Expected<std::vector<Value>> graphOutputs(const Graph &graph, const SourceLocation &location);
+  void checkDeclared(const ValueInfo &info, const char *what);
+  SourceLocation locate(const Node &node);
+  void report(Error problem);
+  Expected<> failIfReported();
+
+  const Model &model_;
+  std::string file_;
+  TensorReader &tensors_;
+  const OnnxImportOptions &options_;
+  Module module_;
+  Builder builder_;
+  std::vector<Scope> scopes_;
+  std::unordered_map<std::string, int> nodeNames_;
+  std::unordered_map<std::string, int64_t> dimValues_;
+  // Constants by type, size and first bytes, to share equal ones.
+  std::unordered_map<uint64_t, std::vector<NodeId>> constantsByKey_;
+  std::unordered_map<NodeId, NodeId> rowsProducts_;
+  std::vector<Diagnostic> problems_;
+  int64_t opset_ = 0;
+};
+
+} // namespace bycc::onnx

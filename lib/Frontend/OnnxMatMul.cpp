@@ -1,0 +1,158 @@
+// Products of matrices. A weight is used as it lies in the file, so that no
+// import copies hundreds of megabytes: (K, N) is nn.matmul's right operand,
+// (N, K) (Gemm with transB) is nn.dense's.
+#include "OnnxConverters.h"
+
+namespace bycc::onnx {
+namespace {
+
+Expected<NodeId> scaled(OpContext &op, NodeId node, double factor) {
+  if (factor == 1)
+    return node;
+  return op.call("multiply", {node, op.scalar(op.dtype(node), factor)});
+}
+
+} // namespace
+
+Expected<> convertGemm(OpContext &op) {
+  NodeId a = op.input(0), b = op.input(1);
+  if (op.rank(a) != 2 || op.rank(b) != 2)
+    return op.error() << "operands of rank " << op.rank(a) << " and " << op.rank(b) << ", wanted 2";
+  bool transA = BYCC_TRY(op.intAttr("transA", 0)) != 0;
+  bool transB = BYCC_TRY(op.intAttr("transB", 0)) != 0;
+  double alpha = BYCC_TRY(op.floatAttr("alpha", 1)), beta = BYCC_TRY(op.floatAttr("beta", 1));
+  NodeId result;
+  if (transB && !transA) {
+    AttrDict attrs;
+    if (Dim units = op.shape(b)[0]; units.isConst())
+      attrs = {{"units", units.value()}};
+    result = BYCC_TRY(op.call("nn.dense", {a, b}, std::move(attrs)));
+  } else {
+    AttrDict attrs{{"transpose_a", transA}, {"transpose_b", transB}};
+    if (Dim units = op.shape(b)[transB ? 0 : 1]; units.isConst())
+      attrs.push_back({"units", units.value()});
+    result = BYCC_TRY(op.call("nn.matmul", {a, b}, std::move(attrs)));
+  }
+  result = BYCC_TRY(scaled(op, result, alpha));
+  if (!op.has(2) || beta == 0) {
+    op.setOutput(0, result);
+    return {};
+  }
+  NodeId c = BYCC_TRY(scaled(op, op.input(2), beta));
+  bool isBias = op.rank(c) == 1 && op.shape(c)[0] == op.shape(result)[1];
+  NodeId sum = BYCC_TRY(op.call(isBias ? "nn.bias_add" : "add", {result, c}));
+  if (op.shape(sum) != op.shape(result))
+    return op.error() << "C of type " << op.types().str(op.module().type(c))
+                      << " does not broadcast to the product";
+  op.setOutput(0, sum);
+  return {};
+}
+
+namespace {
+
+int64_t product(const std::vector<int64_t> &shape, size_t begin, size_t end) {
+  int64_t result = 1; // of dims of one checked type: no overflow
+  for (size_t i = begin; i < end; ++i)
+    result *= shape[i];
+  return result;
+}
+
+// Stacks of matrices: both sides to rank 3 with one batch axis, and back.
+Expected<NodeId> stackedProduct(OpContext &op, NodeId a, NodeId b) {
+  std::vector<int64_t> aShape = BYCC_TRY(op.staticShape(a)), bShape = BYCC_TRY(op.staticShape(b));
+  size_t rank = std::max(aShape.size(), bShape.size());
+  while (aShape.size() < rank)
+    aShape.insert(aShape.begin(), 1);
+  while (bShape.size() < rank)
+    bShape.insert(bShape.begin(), 1);
+  std::vector<int64_t> batch;
+  for (size_t i = 0; i + 2 < rank; ++i) {
+    if (aShape[i] != bShape[i] && aShape[i] != 1 && bShape[i] != 1)
+      return op.error() << "batch dims " << aShape[i] << " and " << bShape[i] << " do not broadcast";
+    batch.push_back(aShape[i] == 1 ? bShape[i] : aShape[i]);
+  }
+  int64_t count = product(batch, 0, batch.size());
+  // nn.batch_matmul broadcasts a batch of one; anything between is made explicit.
+  auto toStack = [&](NodeId node, std::vector<int64_t> shape) -> Expected<NodeId> {
+    int64_t own = product(shape, 0, rank - 2);
+    if (own != 1 && own != count) {
+      std::vector<int64_t> full = batch;
+      full.insert(full.end(), shape.end() - 2, shape.end());
+      node = BYCC_TRY(op.call("broadcast_to", {node}, {{"shape", AttrValue::ints(full)}}));
+      own = count;
+    }
+    int64_t stack[3] = {own, shape[rank - 2], shape[rank - 1]};
+    return op.reshape(node, stack);
+  };
+  NodeId left = BYCC_TRY(toStack(a, aShape)), right = BYCC_TRY(toStack(b, bShape));
+  NodeId result = BYCC_TRY(op.call("nn.batch_matmul", {left, right}));
+  std::vector<int64_t> shape = batch;
+  shape.push_back(aShape[rank - 2]);
+  shape.push_back(bShape[rank - 1]);
+  return op.reshape(result, shape);
+}
+
+// One matrix on the right: all leading axes of the left are rows of one product.
+Expected<NodeId> rowsProduct(OpContext &op, NodeId a, NodeId b) {
+  AttrDict attrs;
+  if (Dim units = op.shape(b)[1]; units.isConst())
+    attrs = {{"units", units.value()}};
+  if (op.rank(a) == 2)
+    return op.call("nn.matmul", {a, b}, std::move(attrs));
+  if (!op.isStatic(a) || !op.isStatic(b)) // the rows cannot be counted: nn.dense takes any rank
+    return op.call("nn.dense", {a, BYCC_TRY(op.transpose(b, std::vector<int64_t>{1, 0}))},
+                   std::move(attrs));
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(a));
+  int64_t rows[2] = {product(shape, 0, shape.size() - 1), shape.back()};
+  NodeId result = BYCC_TRY(op.call("nn.matmul", {BYCC_TRY(op.reshape(a, rows)), b}, std::move(attrs)));
+  shape.back() = op.shape(b)[1].value();
+  NodeId reshaped = BYCC_TRY(op.reshape(result, shape));
+  op.importer().noteRowsProduct(reshaped, result);
+  return reshaped;
+}
+
+} // namespace
+
+// NumPy's matmul: vectors are matrices with an axis that goes again, a matrix on
+// the right serves every row of the left, the rest are stacks.
+Expected<> convertMatMul(OpContext &op) {
+  NodeId a = op.input(0), b = op.input(1);
+  bool isRow = op.rank(a) == 1, isColumn = op.rank(b) == 1;
+  if (op.rank(a) == 0 || op.rank(b) == 0)
+    return op.error() << "an operand of rank 0";
+  if (isRow)
+    a = BYCC_TRY(op.call("expand_dims", {a}, {{"axis", 0}}));
+  if (isColumn)
+    b = BYCC_TRY(op.call("expand_dims", {b}, {{"axis", 1}}));
+  Dim inner = op.shape(a).back(), other = op.shape(b)[op.rank(b) - 2];
+  if (inner.isConst() && other.isConst() && inner != other)
+    return op.error() << "inner dims " << inner.value() << " and " << other.value() << " differ";
+  NodeId result;
+  if (op.rank(b) == 2) {
+    result = BYCC_TRY(rowsProduct(op, a, b));
+  } else {
+    result = BYCC_TRY(stackedProduct(op, a, b));
+  }
+  std::vector<int64_t> dropped;
+  if (isRow)
+    dropped.push_back(op.rank(result) - 2);
+  if (isColumn)
+    dropped.push_back(op.rank(result) - 1);
+  if (!dropped.empty())
+    result = BYCC_TRY(op.call("squeeze", {result}, {{"axis", AttrValue::ints(dropped)}}));
+  op.setOutput(0, result);
+  return {};
+}
+
+Expected<> convertEinsum(OpContext &op) {
+  std::string equation = BYCC_TRY(op.textAttr("equation", ""));
+  if (equation.empty())
+    return op.error() << "attribute 'equation' is missing";
+  std::vector<NodeId> operands;
+  for (size_t i = 0; i < op.numInputs(); ++i)
+    operands.push_back(op.input(i));
+  op.setOutput(0, BYCC_TRY(op.call("einsum", {op.tuple(operands)}, {{"equation", equation}})));
+  return {};
+}
+
+} // namespace bycc::onnx

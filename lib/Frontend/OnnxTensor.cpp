@@ -1,0 +1,235 @@
+// Where tensor data may stand: raw bytes in the file (used in place when their
+// address suits the type), a typed list, or another file. Exactly one of them.
+#include "OnnxTensor.h"
+
+#include "bycc/Support/Text.h"
+
+#include <cstring>
+#include <limits>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace bycc::onnx {
+namespace {
+
+constexpr uint64_t maxTensorBytes = uint64_t{16} << 30;
+
+std::string label(const Tensor &tensor) {
+  return tensor.name.empty() ? "tensor" : "tensor '" + escaped(tensor.name) + "'";
+}
+
+// The data field that holds values of a dtype.
+int32_t typedFieldOf(DType dtype) {
+  switch (dtype) {
+  case DType::Float32: return 4;
+  case DType::Float64: return 10;
+  case DType::Int64: return 7;
+  case DType::UInt32: case DType::UInt64: return 11;
+  default: return 5;
+  }
+}
+
+template <typename T> bool narrow(const std::vector<int64_t> &values, std::vector<uint8_t> &out) {
+  out.resize(values.size() * sizeof(T));
+  for (size_t i = 0; i < values.size(); ++i) {
+    T item = static_cast<T>(values[i]);
+    if (static_cast<int64_t>(item) != values[i])
+      return false;
+    std::memcpy(out.data() + i * sizeof(T), &item, sizeof(T));
+  }
+  return true;
+}
+
+// Integers of int32_data, int64_data or uint64_data as bytes of the dtype; false
+// when one does not fit. Halves stand in int32_data as bit patterns.
+bool narrowTo(DType dtype, const std::vector<int64_t> &values, std::vector<uint8_t> &out) {
+  switch (dtype) {
+  case DType::Bool:
+    for (int64_t value : values)
+      if (value != 0 && value != 1)
+        return false;
+    return narrow<uint8_t>(values, out);
+  case DType::Int8: return narrow<int8_t>(values, out);
+  case DType::Int16: return narrow<int16_t>(values, out);
+  case DType::Int32: return narrow<int32_t>(values, out);
+  case DType::UInt8: return narrow<uint8_t>(values, out);
+  case DType::UInt16: case DType::Float16: case DType::BFloat16:
+    return narrow<uint16_t>(values, out);
+  case DType::UInt32: return narrow<uint32_t>(values, out);
+  default: return narrow<int64_t>(values, out);
+  }
+}
+
+// Gives the pages of a mapping back that lie wholly in [data, data + size): they
+// were copied, and would come from the file again if somebody looked.
+void releasePages(const uint8_t *data, uint64_t size) {
+  uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
+  uintptr_t end = (reinterpret_cast<uintptr_t>(data) + size) / page * page;
+  if (begin < end)
+    ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+// Parses an external_data number: no sign, below 2^63.
+Expected<uint64_t> externalNumber(std::string_view key, std::string_view text,
+                                  const SourceLocation &location) {
+  std::optional<int64_t> value = parseInt(text);
+  if (!value || *value < 0)
+    return error(Status::Input, location)
+           << "external data " << key << " '" << escaped(text) << "' is not a size";
+  return static_cast<uint64_t>(*value);
+}
+
+} // namespace
+
+Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location) {
+  switch (static_cast<ElemType>(elemType)) {
+  case ElemType::Float: return DType::Float32;
+  case ElemType::UInt8: return DType::UInt8;
+  case ElemType::Int8: return DType::Int8;
+  case ElemType::UInt16: return DType::UInt16;
+  case ElemType::Int16: return DType::Int16;
+  case ElemType::Int32: return DType::Int32;
+  case ElemType::Int64: return DType::Int64;
+  case ElemType::Bool: return DType::Bool;
+  case ElemType::Float16: return DType::Float16;
+  case ElemType::Double: return DType::Float64;
+  case ElemType::UInt32: return DType::UInt32;
+  case ElemType::UInt64: return DType::UInt64;
+  case ElemType::BFloat16: return DType::BFloat16;
+  default: break;
+  }
+  if (elemType <= 0 || elemType > static_cast<int32_t>(ElemType::LastKnown))
+    return error(Status::Input, location) << "element type " << elemType << " is not one of ONNX";
+  static constexpr std::string_view names[] = {
+      "string", "", "", "", "", "", "complex64", "complex128", "", "float8e4m3fn", "float8e4m3fnuz",
+      "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0"};
+  return error(Status::Unsup, location) << "element type " << names[elemType - 8]
+                                        << " is not supported";
+}
+
+Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64_t wantedBytes,
+                                                    const SourceLocation &location) {
+  std::string path;
+  uint64_t offset = 0, length = wantedBytes;
+  for (auto [key, value] : tensor.externalData) {
+    if (key == "location")
+      path = value;
+    else if (key == "offset")
+      offset = BYCC_TRY(externalNumber(key, value, location));
+    else if (key == "length")
+      length = BYCC_TRY(externalNumber(key, value, location));
+    else if (key == "checksum")
+      return error(Status::Unsup, location) << label(tensor) << ": checksums of external data are not supported";
+    else
+      return error(Status::Input, location)
+             << label(tensor) << ": unknown external data key '" << escaped(key) << "'";
+  }
+  if (length != wantedBytes)
+    return error(Status::Input, location)
+           << label(tensor) << ": external data of " << length << " bytes, its type needs "
+           << wantedBytes;
+  std::shared_ptr<const Storage> &file = externalFiles_[path];
+  if (!file) {
+    Expected<std::shared_ptr<const Storage>> mapped = mapContained(folder_, path);
+    if (!mapped) {
+      Error problem = mapped.takeError();
+      for (Diagnostic &diagnostic : problem.diagnostics()) {
+        std::string where = diagnostic.location.str();
+        diagnostic.message = label(tensor) + ": " + where + ": " + diagnostic.message;
+        diagnostic.location = location;
+      }
+      return problem;
+    }
+    file = std::move(*mapped);
+  }
+  if (offset > file->size() || length > file->size() - offset)
+    return error(Status::Input, location)
+           << label(tensor) << ": external data at " << offset << " of " << length
+           << " bytes passes the end of '" << escaped(path) << "' (" << file->size() << " bytes)";
+  return View{file, offset, length};
+}
+
+Expected<TensorReader::View> TensorReader::typed(const Tensor &tensor, DType dtype, uint64_t count,
+                                                 const SourceLocation &location) {
+  if (tensor.typedField != typedFieldOf(dtype))
+    return error(Status::Input, location)
+           << label(tensor) << " of " << name(dtype) << " has its values in field "
+           << tensor.typedField << ", wanted " << typedFieldOf(dtype);
+  uint64_t itemSize = dtype == DType::Float32 ? 4 : 8;
+  if (tensor.typed.size() / itemSize != count)
+    return error(Status::Input, location)
+           << label(tensor) << " has " << tensor.typed.size() / itemSize << " values, its shape needs "
+           << count;
+  if (dtype == DType::Float32 || dtype == DType::Float64)
+    return View{Storage::copyOf(tensor.typed.data(), tensor.typed.size()), 0, tensor.typed.size()};
+  std::vector<int64_t> values(count);
+  if (count > 0)
+    std::memcpy(values.data(), tensor.typed.data(), tensor.typed.size());
+  std::vector<uint8_t> bytes;
+  if (!narrowTo(dtype, values, bytes))
+    return error(Status::Input, location)
+           << label(tensor) << " has a value that does not fit " << name(dtype);
+  uint64_t size = bytes.size();
+  return View{Storage::own(std::move(bytes)), 0, size};
+}
+
+Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
+                                      const SourceLocation &location) {
+  DType dtype = BYCC_TRY(dtypeOf(tensor.elemType, location));
+  std::vector<Dim> shape;
+  for (int64_t dim : tensor.dims) {
+    if (dim < 0)
+      return error(Status::Input, location) << label(tensor) << " has dimension " << dim;
+    shape.push_back(dim);
+  }
+  Constant constant;
+  constant.type = types.tensor(dtype, shape);
+  constant.name = tensor.name;
+  std::optional<int64_t> bytes = types.sizeBytes(constant.type);
+  if (!bytes || static_cast<uint64_t>(*bytes) > maxTensorBytes)
+    return error(Status::Limit, location)
+           << label(tensor) << " of type " << types.str(constant.type) << " is too large";
+  uint64_t wanted = static_cast<uint64_t>(*bytes);
+  int sources = (tensor.raw ? 1 : 0) + (tensor.typedField != 0) + tensor.isExternal;
+  if (sources > 1)
+    return error(Status::Input, location) << label(tensor) << " has its data in two places";
+  if (!tensor.isExternal && !tensor.externalData.empty())
+    return error(Status::Input, location)
+           << label(tensor) << " names external data but is not marked so";
+  View view;
+  if (tensor.isExternal) {
+    view = BYCC_TRY(external(tensor, wanted, location));
+  } else if (tensor.typedField != 0) {
+    view = BYCC_TRY(typed(tensor, dtype, wanted / sizeInBytes(dtype), location));
+  } else if (tensor.raw) {
+    uint64_t offset = reinterpret_cast<const uint8_t *>(tensor.raw->data()) - file_->data();
+    view = {file_, offset, tensor.raw->size()};
+  } else if (wanted == 0) {
+    view = {Storage::copyOf("", 0), 0, 0};
+  } else {
+    return error(Status::Input, location) << label(tensor) << " has no data";
+  }
+  if (view.bytes != wanted)
+    return error(Status::Input, location)
+           << label(tensor) << " has " << view.bytes << " bytes of data, "
+           << types.str(constant.type) << " needs " << wanted;
+  const uint8_t *data = view.storage->data() + view.offset;
+  if (dtype == DType::Bool)
+    for (uint64_t i = 0; i < wanted; ++i)
+      if (data[i] > 1)
+        return error(Status::Input, location)
+               << label(tensor) << " of bool has the byte " << static_cast<int>(data[i]);
+  if (reinterpret_cast<uintptr_t>(data) % sizeInBytes(dtype) != 0) {
+    std::shared_ptr<const Storage> copy = Storage::copyOf(data, wanted);
+    if (isMapped_ || tensor.isExternal)
+      releasePages(data, wanted);
+    view = {std::move(copy), 0, wanted};
+  }
+  constant.storage = std::move(view.storage);
+  constant.offset = view.offset;
+  constant.bytes = wanted;
+  return constant;
+}
+
+} // namespace bycc::onnx

@@ -1,0 +1,44 @@
+// Tensors of a model file as IR constants: sizes checked against the type before
+// anything is allocated, external data confined to the model's folder.
+#pragma once
+
+#include "OnnxModel.h"
+
+#include "bycc/IR/Constant.h"
+#include "bycc/IR/Type.h"
+
+#include <unordered_map>
+
+namespace bycc::onnx {
+
+// The IR's dtype of an ONNX element type. INPUT for numbers that ONNX does not
+// define, UNSUP for strings, complex and sub-byte types.
+Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location);
+
+// Makes constants of one model; keeps external files mapped while it lives.
+class TensorReader {
+public:
+  // `isMapped`: `file` is a mapping, whose pages may be dropped and read again.
+  TensorReader(std::shared_ptr<const Storage> file, bool isMapped, std::string folder)
+      : file_(std::move(file)), isMapped_(isMapped), folder_(std::move(folder)) {}
+
+  Expected<Constant> read(const Tensor &tensor, TypeTable &types, const SourceLocation &location);
+
+private:
+  struct View {
+    std::shared_ptr<const Storage> storage;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+  Expected<View> external(const Tensor &tensor, uint64_t wantedBytes,
+                          const SourceLocation &location);
+  Expected<View> typed(const Tensor &tensor, DType dtype, uint64_t count,
+                       const SourceLocation &location);
+
+  std::shared_ptr<const Storage> file_;
+  bool isMapped_;
+  std::string folder_;
+  std::unordered_map<std::string, std::shared_ptr<const Storage>> externalFiles_;
+};
+
+} // namespace bycc::onnx
