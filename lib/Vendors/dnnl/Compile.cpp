@@ -72,23 +72,28 @@ std::string leftOver(const Plan &plan) {
   return "oneDNN has no single primitive for this group, it takes " + kinds;
 }
 
-std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusal &refusal) {
-  std::optional<Plan> plan = translateRegion(region, refusal);
-  if (!plan)
-    return std::nullopt;
-  fuseSteps(*plan);
-  Expected<> checked = checkPlan(*plan);
-  if (!checked) {
-    refusal.reason = checked.error().message();
-    return std::nullopt;
-  }
-  for (const Step &step : plan->steps)
+// "" when the shapes check and the library takes every step, else why not.
+std::string objectionTo(const Plan &plan, ProbeCache &cache) {
+  if (Expected<> checked = checkPlan(plan); !checked)
+    return checked.error().message();
+  for (const Step &step : plan.steps)
     if (!isView(step.kind))
-      if (std::string why = cache.ask(*plan, step); !why.empty()) {
-        refusal.reason = std::string(name(step.kind)) + ": " + why;
-        return std::nullopt;
-      }
-  return plan;
+      if (std::string why = cache.ask(plan, step); !why.empty())
+        return std::string(name(step.kind)) + ": " + why;
+  return "";
+}
+
+// The fused plan, or the plain one where the library has no primitive for a fusion.
+std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusal &refusal) {
+  std::optional<Plan> plain = translateRegion(region, refusal);
+  if (!plain)
+    return std::nullopt;
+  Plan fused = *plain;
+  fuseSteps(fused);
+  if (objectionTo(fused, cache).empty())
+    return fused;
+  refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, objectionTo(*plain, cache)};
+  return refusal.reason.empty() ? plain : std::nullopt;
 }
 
 // An operand that a pattern calls `bias` must be one: a value per channel.
@@ -110,7 +115,7 @@ std::string refusalOf(const bycc_node &composite, const Plan &plan) {
 void refuse(bycc_answer *answer, const Refusal &refusal) {
   if (answer->reason)
     answer->reason(answer, refusal.reason.c_str());
-  if (answer->blame)
+  if (answer->blame && refusal.node != Refusal::unknown)
     answer->blame(answer, refusal.node);
 }
 
@@ -122,7 +127,7 @@ template <typename F> int32_t answered(bycc_answer *answer, int32_t failure, F b
       return failure ? 0 : 1;
     refuse(answer, refusal);
   } catch (const std::exception &fault) {
-    refuse(answer, {0, std::string("dnnl: ") + fault.what()});
+    refuse(answer, {Refusal::unknown, std::string("dnnl: ") + fault.what()});
   }
   return failure;
 }
@@ -131,6 +136,10 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region,
                  bycc_answer *answer) {
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
   return answered(answer, 0, [&](Refusal &refusal) {
+    if (region->num_nodes == 0) {
+      refusal.reason = "no node";
+      return false;
+    }
     std::optional<Plan> plan = planFor(*region, cache, refusal);
     if (plan && region->nodes[0].body)
       refusal.reason = refusalOf(region->nodes[0], *plan);

@@ -59,6 +59,7 @@ std::vector<Operator> shapeOperators();
 
 // A node the vendor cannot take, and why.
 struct Refusal {
+  static constexpr uint32_t unknown = ~0u;
   uint32_t node = 0; // in the outermost region
   std::string reason;
 };

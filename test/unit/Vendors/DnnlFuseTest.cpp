@@ -107,6 +107,35 @@ TEST_CASE("dnnl takes a composite that is one primitive and names what is not") 
   }
 }
 
+TEST_CASE("dnnl holds a bias to one value per channel") {
+  auto make = [](Dims biasDims) {
+    auto body = std::make_shared<RegionBuilder>();
+    uint32_t x = body->input({1, 8, 5, 5}), bias = body->input(biasDims);
+    body->output(body->op("add", {conv(*body, x, 8, 1), bias}, {1, 8, 5, 5}));
+    auto region = std::make_unique<RegionBuilder>();
+    uint32_t y = region->input({1, 8, 5, 5}), other = region->input(biasDims);
+    region->output(region->composite("dnnl.conv2d_bias", {y, other}, body));
+    region->addRole("bias", 1);
+    return region;
+  };
+  CHECK(supports(*make({8, 1, 1})).yes);
+  Answer wrong = supports(*make({1, 8, 5, 5}));
+  CHECK_FALSE(wrong.yes);
+  CHECK_THAT(wrong.reason, Catch::Contains("one value per channel"));
+}
+
+TEST_CASE("dnnl adds up the time of each step") {
+  RegionBuilder region;
+  uint32_t x = region.input({1, 16, 8, 8});
+  region.output(region.op("nn.softmax", {conv(region, x, 16, 1)}, {1, 16, 8, 8}));
+  Answer compiled = compile(region);
+  REQUIRE(compiled.yes);
+  Loaded loaded(region, compiled.blob);
+  std::vector<uint64_t> ns = loaded.profile(inputsFor(region));
+  REQUIRE(ns.size() >= 2);
+  CHECK(std::count(ns.begin(), ns.end(), 0) == 0);
+}
+
 TEST_CASE("dnnl checks the constants of gelu") {
   auto make = [](float divisor) {
     auto body = std::make_shared<RegionBuilder>();

@@ -52,7 +52,7 @@ uint32_t RegionBuilder::op(const std::string &name, std::vector<uint32_t> inputs
                            std::vector<Attr> attrs) {
   values_.push_back({std::move(result), BYCC_FLOAT32, false, {}, 0});
   uint32_t id = static_cast<uint32_t>(values_.size() - 1);
-  nodes_.push_back({name, std::move(inputs), {id}, std::move(attrs), nullptr, {}, {}});
+  nodes_.push_back({name, std::move(inputs), {id}, std::move(attrs), nullptr, {}, {}, {}});
   return id;
 }
 
@@ -97,10 +97,10 @@ void RegionBuilder::flatten(Node &node, bycc_node &out) {
   out.num_outputs = 1;
   out.outputs = node.outputs.data();
   out.source = node.op.c_str();
-  if (node.body) {
-    // Constants already have their offsets.
+  out.num_roles = static_cast<uint32_t>(node.roles.size());
+  out.roles = node.roles.data();
+  if (node.body)
     out.body = &node.body->region();
-  }
 }
 
 const bycc_region &RegionBuilder::region() {
@@ -233,6 +233,22 @@ Loaded::~Loaded() {
 
 std::vector<Tensor> Loaded::run(const std::vector<Tensor> &inputs, int32_t threads) {
   return runIn(builder_, region_, state_, inputs, threads);
+}
+
+std::vector<uint64_t> Loaded::profile(const std::vector<Tensor> &inputs) {
+  std::vector<Tensor> outputs;
+  std::vector<bycc_array> in, out;
+  for (const Tensor &tensor : inputs)
+    in.push_back({const_cast<float *>(tensor.data()), nullptr});
+  for (uint32_t id : builder_.outputs())
+    outputs.emplace_back(static_cast<size_t>(count(builder_.dims(id))));
+  for (Tensor &tensor : outputs)
+    out.push_back({tensor.data(), nullptr});
+  std::vector<uint64_t> ns(runtimeHalf().num_steps(region_));
+  char text[64];
+  REQUIRE(runtimeHalf().run_profiled(region_, state_, in.data(), out.data(), 1, ns.data(), text,
+                                     sizeof text) == BYCC_OK);
+  return ns;
 }
 
 std::vector<std::string> Loaded::steps() const {

@@ -44,6 +44,10 @@ public:
   // A composite of `body`, whose inputs are this node's.
   uint32_t composite(const std::string &name, std::vector<uint32_t> inputs,
                      std::shared_ptr<RegionBuilder> body);
+  // Names an operand of the last node, as patterns do.
+  void addRole(const char *name, uint32_t operand) {
+    nodes_.back().roles.push_back({name, 0, operand});
+  }
   void output(uint32_t value) { outputs_.push_back(value); }
 
   // Valid while the builder lives and is not changed.
@@ -68,6 +72,7 @@ private:
     std::vector<Attr> attrs;
     std::shared_ptr<RegionBuilder> body;
     std::vector<bycc_attr> cAttrs;
+    std::vector<bycc_role> roles;
     std::deque<std::vector<bycc_attr>> items;
   };
   void placeConstants(std::vector<uint8_t> &weights);
@@ -101,6 +106,8 @@ public:
   ~Loaded();
   std::vector<Tensor> run(const std::vector<Tensor> &inputs, int32_t threads = 2);
   std::vector<std::string> steps() const;
+  // Time of each step in one run.
+  std::vector<uint64_t> profile(const std::vector<Tensor> &inputs);
   void *handle() const { return region_; }
 
 private:
