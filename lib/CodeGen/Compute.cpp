@@ -1,0 +1,541 @@
+// Expressions over index variables: hash-consing, the canonical affine form of
+// indices, ranges, and rewriting. Index simplification is what lets a reshape be
+// "load at the same flat index": unravelling and ravelling again cancels here.
+#include "bycc/CodeGen/Compute.h"
+
+#include "bycc/Support/Hash.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+
+namespace bycc::te {
+
+const char *libmName(LibmFn function) {
+  static const char *const names[] = {"sin",  "cos",   "tan",   "asin",  "acos", "atan", "sinh",
+                                      "cosh", "asinh", "acosh", "atanh", "log2", "log10",
+                                      "exp",  "log",   "tanh",  "erf",   "pow",  "fmod"};
+  return names[static_cast<int>(function)];
+}
+
+namespace {
+
+uint64_t hashOf(const Expr &e) {
+  uint64_t bits;
+  std::memcpy(&bits, &e.f, 8);
+  uint64_t h = hashCombine(static_cast<uint64_t>(e.op) << 8 | static_cast<uint64_t>(e.type), e.a);
+  return hashCombine(hashCombine(hashCombine(hashCombine(h, e.b), e.c), static_cast<uint64_t>(e.i)), bits);
+}
+
+bool sameExpr(const Expr &x, const Expr &y) {
+  return x.op == y.op && x.type == y.type && x.a == y.a && x.b == y.b && x.c == y.c && x.i == y.i &&
+         std::memcmp(&x.f, &y.f, 8) == 0;
+}
+
+int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+int64_t wrapMul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+int64_t floorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0); }
+int64_t floorMod(int64_t a, int64_t b) { return wrapAdd(a, -wrapMul(floorDiv(a, b), b)); }
+
+void addScaled(Affine &into, const Affine &other, int64_t scale) {
+  into.constant = wrapAdd(into.constant, wrapMul(other.constant, scale));
+  std::map<Ref, int64_t> sum(into.terms.begin(), into.terms.end());
+  for (auto [atom, coefficient] : other.terms)
+    sum[atom] = wrapAdd(sum[atom], wrapMul(coefficient, scale));
+  into.terms.clear();
+  for (auto [atom, coefficient] : sum)
+    if (coefficient != 0)
+      into.terms.push_back({atom, coefficient});
+}
+
+bool isComparison(Op op) { return op >= Op::Eq && op <= Op::Le; }
+
+} // namespace
+
+Ref Exprs::intern(const Expr &expr) {
+  uint64_t h = hashOf(expr);
+  auto [begin, end] = index_.equal_range(h);
+  for (auto it = begin; it != end; ++it)
+    if (sameExpr(nodes_[it->second], expr))
+      return it->second;
+  nodes_.push_back(expr);
+  index_.emplace(h, size() - 1);
+  return size() - 1;
+}
+
+Ref Exprs::integer(int64_t value, DType type) {
+  switch (type) {
+  case DType::Bool: value = value != 0; break;
+  case DType::Int8: value = static_cast<int8_t>(value); break;
+  case DType::Int16: value = static_cast<int16_t>(value); break;
+  case DType::Int32: value = static_cast<int32_t>(value); break;
+  case DType::UInt8: value = static_cast<uint8_t>(value); break;
+  case DType::UInt16: value = static_cast<uint16_t>(value); break;
+  case DType::UInt32: value = static_cast<uint32_t>(value); break;
+  default: break;
+  }
+  return intern({Op::Const, type, noRef, noRef, noRef, value, 0});
+}
+
+Ref Exprs::floating(double value, DType type) {
+  return intern({Op::Const, type, noRef, noRef, noRef, 0, value});
+}
+
+Ref Exprs::number(double value, DType type) {
+  if (isFloat(type))
+    return floating(value, type);
+  double bound = 9.2e18;
+  return integer(std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, -bound, bound)), type);
+}
+
+Ref Exprs::axis(uint32_t id) { return intern({Op::Axis, DType::Int64, noRef, noRef, noRef, id, 0}); }
+Ref Exprs::dim(uint32_t symbol) { return intern({Op::Dim, DType::Int64, noRef, noRef, noRef, symbol, 0}); }
+
+Ref Exprs::load(uint32_t buffer, DType type, Ref flatIndex) {
+  return intern({Op::Load, type, flatIndex, noRef, noRef, buffer, 0});
+}
+
+Ref Exprs::unary(Op op, Ref a, int64_t i) {
+  DType type = nodes_[a].type;
+  if (op == Op::IsNan || op == Op::IsInf || op == Op::IsFinite)
+    type = DType::Bool;
+  return intern({op, type, a, noRef, noRef, i, 0});
+}
+
+Ref Exprs::cast(Ref a, DType type) {
+  Expr e = nodes_[a];
+  if (e.type == type)
+    return a;
+  if (e.op == Op::Const && !isFloat(e.type) && !isFloat(type))
+    return integer(e.i, type);
+  return intern({Op::Cast, type, a, noRef, noRef, 0, 0});
+}
+
+Ref Exprs::reinterpret(Ref a, DType type) {
+  return nodes_[a].type == type ? a : intern({Op::Reinterpret, type, a, noRef, noRef, 0, 0});
+}
+
+std::optional<int64_t> Exprs::constant(Ref ref) const {
+  const Expr &e = nodes_[ref];
+  if (e.op == Op::Const && !isFloat(e.type))
+    return e.i;
+  return std::nullopt;
+}
+
+uint32_t Exprs::newAxis(Ref extent) {
+  extents_.push_back(extent);
+  return numAxes() - 1;
+}
+
+Affine Exprs::affine(Ref ref) const {
+  const Expr e = nodes_[ref];
+  Affine result;
+  if (e.op == Op::Const) {
+    result.constant = e.i;
+  } else if (e.op == Op::Add || e.op == Op::Sub) {
+    result = affine(e.a);
+    addScaled(result, affine(e.b), e.op == Op::Add ? 1 : -1);
+  } else if (e.op == Op::Mul && nodes_[e.b].op == Op::Const) {
+    addScaled(result, affine(e.a), nodes_[e.b].i);
+  } else {
+    result.terms.push_back({ref, 1});
+  }
+  return result;
+}
+
+Ref Exprs::fromAffine(const Affine &form) {
+  Ref sum = noRef;
+  for (auto [atom, coefficient] : form.terms) {
+    Ref term = atom;
+    if (coefficient != 1)
+      term = intern({Op::Mul, DType::Int64, atom, integer(coefficient), noRef, 0, 0});
+    sum = sum == noRef ? term : intern({Op::Add, DType::Int64, sum, term, noRef, 0, 0});
+  }
+  if (sum == noRef)
+    return integer(form.constant);
+  if (form.constant == 0)
+    return sum;
+  return intern({Op::Add, DType::Int64, sum, integer(form.constant), noRef, 0, 0});
+}
+
+std::optional<Range> Exprs::range(Ref ref) const {
+  const Expr &e = nodes_[ref];
+  switch (e.op) {
+  case Op::Const: return Range{e.i, e.i};
+  case Op::Axis: {
+    auto extent = constantExtent(static_cast<uint32_t>(e.i));
+    return extent ? std::optional<Range>(Range{0, std::max<int64_t>(*extent - 1, 0)}) : std::nullopt;
+  }
+  case Op::FloorMod: {
+    auto d = constant(e.b);
+    return d && *d > 0 ? std::optional<Range>(Range{0, *d - 1}) : std::nullopt;
+  }
+  case Op::FloorDiv: {
+    auto d = constant(e.b);
+    auto r = range(e.a);
+    if (d && *d > 0 && r)
+      return Range{floorDiv(r->low, *d), floorDiv(r->high, *d)};
+    return std::nullopt;
+  }
+  case Op::Min:
+  case Op::Max: {
+    auto x = range(e.a), y = range(e.b);
+    if (!x || !y)
+      return std::nullopt;
+    if (e.op == Op::Min)
+      return Range{std::min(x->low, y->low), std::min(x->high, y->high)};
+    return Range{std::max(x->low, y->low), std::max(x->high, y->high)};
+  }
+  case Op::Add:
+  case Op::Sub:
+  case Op::Mul: {
+    auto x = range(e.a), y = range(e.b);
+    const int64_t big = int64_t{1} << 30;
+    auto isSmall = [&](const Range &r) { return r.low > -big * big && r.high < big * big; };
+    if (!x || !y || !isSmall(*x) || !isSmall(*y))
+      return std::nullopt;
+    if (e.op == Op::Add)
+      return Range{x->low + y->low, x->high + y->high};
+    if (e.op == Op::Sub)
+      return Range{x->low - y->high, x->high - y->low};
+    __int128 products[] = {__int128(x->low) * y->low, __int128(x->low) * y->high,
+                           __int128(x->high) * y->low, __int128(x->high) * y->high};
+    auto [low, high] = std::minmax_element(std::begin(products), std::end(products));
+    if (*low < -(__int128(1) << 62) || *high > (__int128(1) << 62))
+      return std::nullopt;
+    return Range{static_cast<int64_t>(*low), static_cast<int64_t>(*high)};
+  }
+  default: return std::nullopt;
+  }
+}
+
+std::optional<int64_t> Exprs::coefficient(Ref ref, uint32_t axisId) const {
+  int64_t found = 0;
+  for (auto [atom, coefficient] : affine(ref).terms) {
+    if (nodes_[atom].op == Op::Axis) {
+      if (nodes_[atom].i == axisId)
+        found = coefficient;
+    } else if (uses(atom, axisId)) {
+      return std::nullopt;
+    }
+  }
+  return found;
+}
+
+// a div/mod divisor, divisor > 0: terms that are multiples of the divisor leave;
+// what remains folds when its range lies within one period.
+Ref Exprs::divideOrMod(Op op, Ref a, int64_t divisor) {
+  if (divisor == 1)
+    return op == Op::FloorDiv ? a : integer(0);
+  Affine form = affine(a), quotient, rest;
+  for (auto [atom, coefficient] : form.terms) {
+    if (coefficient % divisor == 0)
+      quotient.terms.push_back({atom, coefficient / divisor});
+    else
+      rest.terms.push_back({atom, coefficient});
+  }
+  quotient.constant = floorDiv(form.constant, divisor);
+  rest.constant = floorMod(form.constant, divisor);
+  Ref remainder = fromAffine(rest);
+  auto bounds = range(remainder);
+  bool isWithin = bounds && bounds->low >= 0 && bounds->high < divisor;
+  // A common factor of all terms and the divisor can be taken out of a division.
+  if (!isWithin && op == Op::FloorDiv && rest.constant == 0 && rest.terms.size() == 1) {
+    const Expr inner = nodes_[rest.terms[0].first];
+    int64_t c = rest.terms[0].second;
+    if (c > 1 && divisor % c == 0)
+      remainder = rest.terms[0].first, divisor /= c;
+    else if (c == 1 && inner.op == Op::FloorDiv && constant(inner.b) && *constant(inner.b) > 0 &&
+             *constant(inner.b) < (int64_t{1} << 31) && divisor < (int64_t{1} << 31))
+      remainder = inner.a, divisor *= *constant(inner.b);
+    auto again = range(remainder);
+    isWithin = again && again->low >= 0 && again->high < divisor;
+  }
+  if (op == Op::FloorMod) {
+    if (isWithin)
+      return remainder;
+    return intern({Op::FloorMod, DType::Int64, remainder, integer(divisor), noRef, 0, 0});
+  }
+  if (!isWithin) {
+    Ref inner = intern({Op::FloorDiv, DType::Int64, remainder, integer(divisor), noRef, 0, 0});
+    Affine one;
+    one.terms.push_back({inner, 1});
+    addScaled(quotient, one, 1);
+  }
+  return fromAffine(quotient);
+}
+
+Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
+  auto x = constant(a), y = constant(b);
+  switch (op) {
+  case Op::Add:
+  case Op::Sub: {
+    Affine form = affine(a);
+    addScaled(form, affine(b), op == Op::Add ? 1 : -1);
+    return fromAffine(form);
+  }
+  case Op::Mul: {
+    if (!x && !y)
+      return noRef;
+    Affine form;
+    addScaled(form, affine(x ? b : a), x ? *x : *y);
+    return fromAffine(form);
+  }
+  case Op::FloorDiv:
+  case Op::FloorMod: return y && *y > 0 ? divideOrMod(op, a, *y) : noRef;
+  case Op::Min:
+  case Op::Max: {
+    if (a == b)
+      return a;
+    auto r = range(a), s = range(b);
+    if (!r || !s)
+      return noRef;
+    if (r->high <= s->low)
+      return op == Op::Min ? a : b;
+    if (s->high <= r->low)
+      return op == Op::Min ? b : a;
+    return noRef;
+  }
+  case Op::Lt:
+  case Op::Le: {
+    auto r = range(sub(a, b));
+    if (!r)
+      return noRef;
+    int64_t limit = op == Op::Lt ? -1 : 0;
+    if (r->high <= limit)
+      return boolean(true);
+    return r->low > limit ? boolean(false) : noRef;
+  }
+  case Op::Eq: return a == b ? boolean(true) : (x && y) ? boolean(*x == *y) : noRef;
+  case Op::Ne: return a == b ? boolean(false) : (x && y) ? boolean(*x != *y) : noRef;
+  default: return noRef;
+  }
+}
+
+Ref Exprs::binary(Op op, Ref a, Ref b, int64_t i) {
+  DType type = nodes_[a].type;
+  if (type == DType::Int64)
+    if (Ref folded = foldBinary(op, a, b); folded != noRef)
+      return folded;
+  if (type == DType::Bool && (op == Op::And || op == Op::Or)) {
+    if (a == b)
+      return a;
+    for (auto [value, other] : {std::pair{constant(a), b}, std::pair{constant(b), a}})
+      if (value)
+        return (*value != 0) == (op == Op::And) ? other : boolean(op == Op::Or);
+  }
+  return intern({op, isComparison(op) ? DType::Bool : type, a, b, noRef, i, 0});
+}
+
+Ref Exprs::select(Ref condition, Ref a, Ref b) {
+  if (auto c = constant(condition))
+    return *c ? a : b;
+  return a == b ? a : intern({Op::Select, nodes_[a].type, condition, a, b, 0, 0});
+}
+
+Ref Exprs::guard(Ref condition, Ref a, Ref b) {
+  if (auto c = constant(condition))
+    return *c ? a : b;
+  return a == b ? a : intern({Op::Guard, nodes_[a].type, condition, a, b, 0, 0});
+}
+
+Ref Exprs::rebuild(const Expr &e) {
+  switch (e.op) {
+  case Op::Const:
+  case Op::Axis:
+  case Op::Dim: return intern(e);
+  case Op::Load: return load(static_cast<uint32_t>(e.i), e.type, e.a);
+  case Op::Cast: return cast(e.a, e.type);
+  case Op::Reinterpret: return reinterpret(e.a, e.type);
+  case Op::Select: return select(e.a, e.b, e.c);
+  case Op::Guard: return guard(e.a, e.b, e.c);
+  default: return e.b == noRef ? unary(e.op, e.a, e.i) : binary(e.op, e.a, e.b, e.i);
+  }
+}
+
+Ref Exprs::rewrite(Ref root, const Replace &replace) {
+  std::vector<Ref> reachable;
+  visit(root, [&](Ref ref) { reachable.push_back(ref); return true; });
+  std::sort(reachable.begin(), reachable.end());
+  std::unordered_map<Ref, Ref> done;
+  for (Ref old : reachable) {
+    Expr e = nodes_[old];
+    for (Ref *operand : {&e.a, &e.b, &e.c})
+      if (*operand != noRef)
+        *operand = done.at(*operand);
+    Ref now = replace(old, e);
+    done[old] = now != noRef ? now : sameExpr(e, nodes_[old]) ? old : rebuild(e);
+  }
+  return done.at(root);
+}
+
+Ref Exprs::substitute(Ref root, const std::unordered_map<uint32_t, Ref> &axes) {
+  return rewrite(root, [&](Ref, const Expr &e) {
+    if (e.op != Op::Axis)
+      return noRef;
+    auto it = axes.find(static_cast<uint32_t>(e.i));
+    return it == axes.end() ? noRef : it->second;
+  });
+}
+
+void Exprs::visit(Ref root, const std::function<bool(Ref)> &visit) const {
+  std::vector<Ref> work{root};
+  std::vector<bool> seen(root + 1);
+  seen[root] = true;
+  while (!work.empty()) {
+    Ref ref = work.back();
+    work.pop_back();
+    if (!visit(ref))
+      continue;
+    const Expr &e = nodes_[ref];
+    for (Ref operand : {e.a, e.b, e.c})
+      if (operand != noRef && !seen[operand]) {
+        seen[operand] = true;
+        work.push_back(operand);
+      }
+  }
+}
+
+bool Exprs::uses(Ref root, uint32_t axisId) const {
+  bool found = false;
+  visit(root, [&](Ref ref) {
+    found = found || (nodes_[ref].op == Op::Axis && nodes_[ref].i == axisId);
+    return !found;
+  });
+  return found;
+}
+
+uint32_t Kernel::addBuffer(DType type, std::vector<Ref> shape, Role role) {
+  buffers.push_back({type, std::move(shape), role, false});
+  if (role == Role::Input)
+    ++numInputs;
+  if (role == Role::Output)
+    ++numOutputs;
+  return static_cast<uint32_t>(buffers.size() - 1);
+}
+
+Ref Kernel::flat(uint32_t buffer, const std::vector<Ref> &indices) {
+  Ref sum = exprs.integer(0);
+  Ref stride = exprs.integer(1);
+  const std::vector<Ref> &shape = buffers[buffer].shape;
+  for (size_t d = shape.size(); d-- > 0;) {
+    sum = exprs.add(sum, exprs.mul(indices[d], stride));
+    stride = exprs.mul(stride, shape[d]);
+  }
+  return sum;
+}
+
+std::vector<Ref> Kernel::axesOver(const std::vector<Ref> &shape, std::vector<uint32_t> &axes) {
+  std::vector<Ref> indices;
+  for (Ref extent : shape) {
+    if (exprs.constant(extent) == 1) {
+      indices.push_back(exprs.integer(0));
+      continue;
+    }
+    axes.push_back(exprs.newAxis(extent));
+    indices.push_back(exprs.axis(axes.back()));
+  }
+  return indices;
+}
+
+Stage &Kernel::map(uint32_t buffer, const BodyFn &body) {
+  Stage stage;
+  stage.buffer = buffer;
+  std::vector<Ref> shape = buffers[buffer].shape;
+  std::vector<Ref> indices = axesOver(shape, stage.axes);
+  stage.body = body(indices);
+  stage.store = flat(buffer, indices);
+  stages.push_back(std::move(stage));
+  return stages.back();
+}
+
+Ref Kernel::elements(uint32_t buffer) {
+  Ref product = exprs.integer(1);
+  for (Ref extent : std::vector<Ref>(buffers[buffer].shape))
+    product = exprs.mul(product, extent);
+  return product;
+}
+
+namespace {
+
+class Printer {
+public:
+  explicit Printer(const Kernel &kernel) : kernel_(kernel) {}
+  // Nodes are numbered in order of first print, so equal structures give equal text.
+  std::string name(Ref root) {
+    if (root == noRef)
+      return "-";
+    std::vector<Ref> order;
+    kernel_.exprs.visit(root, [&](Ref ref) { order.push_back(ref); return !numbers_.count(ref); });
+    std::sort(order.begin(), order.end());
+    for (Ref ref : order)
+      if (!numbers_.count(ref))
+        print(ref);
+    return "e" + std::to_string(numbers_.at(root));
+  }
+  std::string axis(uint32_t id) {
+    auto [it, isNew] = axes_.try_emplace(id, axes_.size());
+    std::string text = "a" + std::to_string(it->second);
+    if (isNew)
+      text += ":" + name(kernel_.exprs.extent(id));
+    return text;
+  }
+  std::string out;
+
+private:
+  void print(Ref ref) {
+    const Expr &e = kernel_.exprs[ref];
+    std::string text = std::to_string(static_cast<int>(e.op)) + "." + std::to_string(static_cast<int>(e.type));
+    if (e.op == Op::Axis) {
+      text += " " + axis(static_cast<uint32_t>(e.i));
+    } else {
+      text += " " + std::to_string(e.i);
+      if (e.op == Op::Const && isFloat(e.type)) {
+        uint64_t bits;
+        std::memcpy(&bits, &e.f, 8);
+        text += " " + formatDouble(e.f) + "/" + std::to_string(bits);
+      }
+      for (Ref operand : {e.a, e.b, e.c})
+        if (operand != noRef)
+          text += " e" + std::to_string(numbers_.at(operand));
+    }
+    uint32_t number = static_cast<uint32_t>(numbers_.size());
+    numbers_[ref] = number;
+    out += "e" + std::to_string(number) + "=" + text + "\n";
+  }
+  const Kernel &kernel_;
+  std::unordered_map<Ref, uint32_t> numbers_;
+  std::unordered_map<uint32_t, size_t> axes_;
+};
+
+} // namespace
+
+std::string Kernel::fingerprint() const {
+  Printer printer(*this);
+  std::string head;
+  for (const Buffer &buffer : buffers) {
+    head += "b" + std::to_string(static_cast<int>(buffer.type)) + std::to_string(static_cast<int>(buffer.role)) +
+            (buffer.isConstant ? "c" : "");
+    for (Ref extent : buffer.shape)
+      head += " " + printer.name(extent);
+    head += "\n";
+  }
+  for (const Stage &stage : stages) {
+    std::string line = "s" + std::to_string(stage.buffer) + " r" + std::to_string(static_cast<int>(stage.reduce)) +
+                       (stage.selectLast ? "l" : "") + (stage.keep ? "k" : "");
+    for (uint32_t axis : stage.axes)
+      line += " " + printer.axis(axis);
+    line += " |";
+    for (uint32_t axis : stage.reduceAxes)
+      line += " " + printer.axis(axis);
+    line += " = " + printer.name(stage.body) + " " + printer.name(stage.position) + " @" + printer.name(stage.store);
+    printer.out += line + "\n";
+  }
+  return head + printer.out;
+}
+
+std::string Kernel::str() const { return fingerprint(); }
+
+} // namespace bycc::te

@@ -1,0 +1,262 @@
+// Contractions: finds sums of products of two affine loads, sorts their axes into
+// batch (both operands), rows (broadcast operand only), columns (vector operand
+// only) and reduction, and chooses the register tile. Dense, matmul, batched
+// matmul and convolutions of any rank all come out as this one form:
+//
+//   result[batch, row, column] = sum over k of X[batch, row, k] * W[batch, k, column]
+//
+// The tile holds rowTile x vectors accumulators; each step of k loads `vectors`
+// vectors of W and broadcasts rowTile scalars of X.
+#include "Schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bycc::te {
+namespace {
+
+bool isAffineIn(const Exprs &exprs, Ref index) {
+  for (auto [atom, coefficient] : exprs.affine(index).terms)
+    if (exprs[atom].op != Op::Axis)
+      return false;
+  return true;
+}
+
+int64_t strideOf(const Exprs &exprs, Ref index, uint32_t axis) {
+  return exprs.coefficient(index, axis).value_or(0);
+}
+
+bool isStaticAxis(const Exprs &exprs, uint32_t axis) { return exprs.constantExtent(axis).has_value(); }
+
+struct Sorted {
+  std::vector<uint32_t> batch, rows, columns;
+};
+
+std::optional<Sorted> sortAxes(const Exprs &exprs, const Stage &stage, Ref x, Ref w) {
+  Sorted sorted;
+  for (uint32_t axis : stage.axes) {
+    bool inX = strideOf(exprs, x, axis) != 0, inW = strideOf(exprs, w, axis) != 0;
+    (inX && inW ? sorted.batch : inW ? sorted.columns : sorted.rows).push_back(axis);
+    if (!inX && !inW)
+      return std::nullopt;
+  }
+  for (uint32_t axis : stage.reduceAxes)
+    if (!strideOf(exprs, x, axis) || !strideOf(exprs, w, axis) || !isStaticAxis(exprs, axis))
+      return std::nullopt;
+  return sorted;
+}
+
+// Merges neighbours (a, b) of `axes` when every index steps by a as by extent(b) * b.
+void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref *> &indices) {
+  Exprs &exprs = kernel.exprs;
+  for (size_t i = 0; i + 1 < axes.size();) {
+    uint32_t a = axes[i], b = axes[i + 1];
+    auto extent = exprs.constantExtent(b);
+    bool ok = extent.has_value();
+    for (Ref *index : indices) {
+      auto x = exprs.coefficient(*index, a), y = exprs.coefficient(*index, b);
+      ok = ok && x && y && *x == *y * extent.value_or(0);
+    }
+    if (!ok) {
+      ++i;
+      continue;
+    }
+    uint32_t merged = exprs.newAxis(exprs.times(exprs.extent(a), *extent));
+    for (Ref *index : indices)
+      *index = exprs.substitute(*index, {{a, exprs.integer(0)}, {b, exprs.axis(merged)}});
+    axes[i] = merged;
+    axes.erase(axes.begin() + static_cast<ptrdiff_t>(i) + 1);
+    i = 0;
+  }
+}
+
+// All index expressions of the epilogue: stores and loads. Null when an axis is
+// used as a value, so that axes must stay as they are.
+bool epilogueUsesAxes(const Exprs &exprs, Ref body) {
+  bool used = false;
+  exprs.visit(body, [&](Ref ref) {
+    used = used || exprs[ref].op == Op::Axis || (exprs[ref].op == Op::Load && !isAffineIn(exprs, exprs[ref].a));
+    return !used && exprs[ref].op != Op::Load;
+  });
+  return used;
+}
+
+// Collapses over contraction operands and the epilogue together.
+class Collapser {
+public:
+  Collapser(Kernel &kernel, Contraction &c) : kernel_(kernel), exprs_(kernel.exprs), c_(c) {
+    isFree_ = !epilogueUsesAxes(exprs_, c.epilogue.body);
+    exprs_.visit(c.epilogue.body, [&](Ref ref) {
+      if (exprs_[ref].op == Op::Load)
+        loads_.push_back(ref);
+      return exprs_[ref].op != Op::Load;
+    });
+  }
+  bool canMerge(uint32_t a, uint32_t b, bool withOperands) {
+    auto extent = exprs_.constantExtent(b);
+    if (!extent || !isFree_)
+      return false;
+    auto agrees = [&](Ref index) {
+      auto x = exprs_.coefficient(index, a), y = exprs_.coefficient(index, b);
+      return x && y && *x == *y * *extent;
+    };
+    for (Ref load : loads_)
+      if (!agrees(exprs_[load].a))
+        return false;
+    return agrees(c_.epilogue.store) && (!withOperands || (agrees(c_.broadcast.index) && agrees(c_.vector.index)));
+  }
+  void mergeAll(std::vector<uint32_t> &axes) {
+    for (size_t i = 0; i + 1 < axes.size();) {
+      if (!canMerge(axes[i], axes[i + 1], true)) {
+        ++i;
+        continue;
+      }
+      uint32_t a = axes[i], b = axes[i + 1];
+      uint32_t merged = exprs_.newAxis(exprs_.mul(exprs_.extent(a), exprs_.extent(b)));
+      substitute({{a, exprs_.integer(0)}, {b, exprs_.axis(merged)}});
+      axes[i] = merged;
+      axes.erase(axes.begin() + static_cast<ptrdiff_t>(i) + 1);
+      i = 0;
+    }
+  }
+
+private:
+  void substitute(const std::unordered_map<uint32_t, Ref> &axes) {
+    for (Ref *ref : {&c_.broadcast.index, &c_.vector.index, &c_.epilogue.store, &c_.epilogue.body, &c_.result})
+      *ref = exprs_.substitute(*ref, axes);
+    loads_.clear();
+    exprs_.visit(c_.epilogue.body, [&](Ref ref) {
+      if (exprs_[ref].op == Op::Load)
+        loads_.push_back(ref);
+      return exprs_[ref].op != Op::Load;
+    });
+  }
+  Kernel &kernel_;
+  Exprs &exprs_;
+  Contraction &c_;
+  bool isFree_ = false;
+  std::vector<Ref> loads_;
+};
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Cycles of a tile per step of the reduction: two multiply-adds and two loads a
+// cycle, and at least the latency of one chain.
+double tileCycles(int64_t rows, int64_t vectors) {
+  double fma = 0.5 * static_cast<double>(rows * vectors);
+  double loads = 0.5 * static_cast<double>(rows + vectors);
+  return std::max({fma, loads, 4.0});
+}
+
+double rowCycles(int64_t extent, int64_t tile, int64_t vectors) {
+  double full = static_cast<double>(extent / tile) * tileCycles(tile, vectors);
+  return full + (extent % tile ? tileCycles(extent % tile, vectors) : 0);
+}
+
+} // namespace
+
+std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
+  Exprs &exprs = kernel.exprs;
+  const Expr product = exprs[stage.body];
+  if (stage.reduce != Reduce::Sum || product.op != Op::Mul || product.type != DType::Float32)
+    return std::nullopt;
+  const Expr a = exprs[product.a], b = exprs[product.b];
+  if (a.op != Op::Load || b.op != Op::Load || !isAffineIn(exprs, a.a) || !isAffineIn(exprs, b.a))
+    return std::nullopt;
+  Contraction c;
+  Operand x{static_cast<uint32_t>(a.i), a.a}, w{static_cast<uint32_t>(b.i), b.a};
+  auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
+  // The constant operand is the packed one; else the one whose own axis is stored
+  // contiguously.
+  auto hasUnitStore = [&](const Operand &o, const Operand &other) {
+    for (uint32_t axis : stage.axes)
+      if (strideOf(exprs, o.index, axis) && !strideOf(exprs, other.index, axis) &&
+          strideOf(exprs, stage.store, axis) == 1)
+        return true;
+    return false;
+  };
+  if ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w)))
+    std::swap(x, w);
+  auto sorted = sortAxes(exprs, stage, x.index, w.index);
+  if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))
+    return std::nullopt;
+  // A dot product per result, or a depthwise convolution: rows and batch only.
+  if (sorted->columns.empty())
+    return std::nullopt;
+  c.broadcast = x;
+  c.vector = w;
+  c.batch = sorted->batch;
+  for (uint32_t axis : sorted->columns)
+    if (!isStaticAxis(exprs, axis))
+      return std::nullopt;
+  c.column = sorted->columns.back();
+  sorted->columns.pop_back();
+  // More column axes run as outer loops.
+  c.batch.insert(c.batch.end(), sorted->columns.begin(), sorted->columns.end());
+  for (uint32_t axis : sorted->rows)
+    c.batch.push_back(axis); // finishContraction takes the last two out
+  c.innerRow = static_cast<uint32_t>(sorted->rows.size());
+  c.reduction = stage.reduceAxes;
+  collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
+  return c;
+}
+
+// Collapses the row axes with the epilogue known, then picks tile and packing.
+void chooseTile(const Kernel &constKernel, Contraction &c, const TargetInfo &target) {
+  Kernel &kernel = const_cast<Kernel &>(constKernel);
+  Exprs &exprs = kernel.exprs;
+  size_t numRows = c.innerRow;
+  std::vector<uint32_t> rows(c.batch.end() - static_cast<ptrdiff_t>(numRows), c.batch.end());
+  c.batch.resize(c.batch.size() - numRows);
+  c.innerRow = noAxis;
+  Collapser collapser(kernel, c);
+  collapser.mergeAll(rows);
+  if (!rows.empty()) {
+    c.innerRow = rows.back();
+    rows.pop_back();
+  }
+  if (!rows.empty()) {
+    c.outerRow = rows.back();
+    rows.pop_back();
+  }
+  c.batch.insert(c.batch.end(), rows.begin(), rows.end());
+
+  int64_t lanes = target.vectorBits / 32;
+  int64_t registers = target.numVectorRegisters;
+  int64_t columns = *exprs.constantExtent(c.column);
+  int64_t columnVectors = ceilDiv(columns, lanes);
+  int64_t inner = c.innerRow == noAxis ? 1 : exprs.constantExtent(c.innerRow).value_or(1 << 20);
+  int64_t outer = c.outerRow == noAxis ? 1 : exprs.constantExtent(c.outerRow).value_or(1);
+  c.isTransposed = strideOf(exprs, c.epilogue.store, c.column) != 1 && columns > 1;
+  bool canPair = c.outerRow != noAxis && collapser.canMerge(c.outerRow, c.innerRow, false);
+  double best = HUGE_VAL;
+  for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
+    if (vectors > columnVectors)
+      break;
+    double columnTiles = static_cast<double>(columnVectors / vectors);
+    int64_t columnTail = columnVectors % vectors;
+    for (int64_t tile = 1; tile <= 28; ++tile) {
+      if (tile * vectors + vectors + 1 > registers)
+        break;
+      int64_t r = std::min(tile, inner), o = 1;
+      if (r == inner && canPair && inner > 1)
+        o = std::min(tile / inner, outer);
+      auto cycles = [&](int64_t v) {
+        if (o > 1)
+          return static_cast<double>(outer / o) * tileCycles(r * o, v) + (outer % o ? tileCycles(r * (outer % o), v) : 0);
+        return static_cast<double>(outer) * rowCycles(inner, r, v);
+      };
+      double total = columnTiles * cycles(vectors) + (columnTail ? cycles(columnTail) : 0);
+      // Fewer, fuller variants win ties.
+      total *= 1 + 0.002 * static_cast<double>((columnTail != 0) + (inner % r != 0)) - 0.0005 * static_cast<double>(r * o);
+      if (total < best) {
+        best = total;
+        c.rowTile = r;
+        c.outerRowTile = o;
+        c.vectors = vectors;
+      }
+    }
+  }
+}
+
+} // namespace bycc::te

@@ -1,0 +1,170 @@
+// Emission of one scheduled kernel as LLVM IR. Values are scalars, or vectors of
+// `lanes.count` elements when they vary along the axis the lanes run over; an
+// expression is emitted once per scope and is a vector only where it must be.
+#pragma once
+
+#include "Schedule.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace bycc::te {
+
+// Field offsets of the C structs of bycc/abi.h that code touches.
+namespace abi {
+inline constexpr int64_t execApi = 0, execArena = 8, execScratch = 16, execWeights = 24, execInputs = 32,
+                         execInputShapes = 40, execOutputs = 48, execThreads = 56, execProfile = 64;
+inline constexpr int64_t apiParallelFor = 8, apiAlloc = 16, apiRelease = 24, apiCallRegion = 32, apiFail = 40,
+                         apiOutput = 48, apiNodeBegin = 56, apiNodeEnd = 64;
+} // namespace abi
+
+struct Lanes {
+  uint32_t axis = noAxis;
+  unsigned count = 1;
+  llvm::Value *mask = nullptr; // null: all lanes
+};
+
+// One llvm::Module in the making, with what all kernels share.
+struct EmitContext {
+  llvm::Module &module;
+  const TargetInfo &target;
+  llvm::GlobalVariable *scratchBytes = nullptr; // i64: scratch of one thread, known at the end
+  void setFunctionAttrs(llvm::Function &function) const;
+};
+
+class KernelEmitter {
+public:
+  using Value = llvm::Value;
+  KernelEmitter(EmitContext &context, const Schedule &schedule, std::string name);
+  // void name(exec, one pointer per schedule.arguments, one i64 per dim)
+  llvm::Function *run();
+
+private:
+  // --- frame (EmitNest.cpp)
+  struct Frame {
+    Value *exec = nullptr;
+    std::unordered_map<uint32_t, Value *> pointers; // of buffers
+    std::vector<Value *> dims;
+    Value *scratch = nullptr; // of the current thread
+  };
+  using TaskBody = std::function<void(Value *begin, Value *end)>;
+  void emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body);
+  void emitNest(const Nest &nest);
+  void emitRow(const Nest &nest);
+  void emitAcross(const Nest &nest);
+  void emitStage(const Nest &nest, const NestStage &inner);
+  void emitMap(const NestStage &inner);
+  void emitReduce(const NestStage &inner);
+  void finishStage(const NestStage &inner, Value *value);
+  void loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body);
+  void loopLanes(uint32_t axis, const std::function<void()> &body);
+  Value *identityOf(const Stage &stage);
+  Value *combine(const Stage &stage, Value *acc, Value *value);
+  Value *horizontal(const Stage &stage, Value *acc);
+  bool shouldUnroll(const std::vector<uint32_t> &axes) const;
+
+  // --- contractions (EmitContract.cpp)
+  struct Tile {
+    int64_t rows = 1, outerRows = 1, vectors = 1;
+    bool hasColumnTail = false; // last vector is partial
+  };
+  void emitContraction(const Nest &nest);
+  void emitPanels(const Contraction &c);
+  void emitTileLoops(const Contraction &c, Value *begin, Value *end);
+  void emitRowTiles(const Contraction &c, Value *columnTile, int64_t vectors, bool tail, Value *outerBegin,
+                    Value *outerEnd, Value *innerBegin, Value *innerEnd);
+  void emitTile(const Contraction &c, Value *columnTile, const Tile &tile);
+  void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
+  void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
+  std::vector<Value *> transposeTile(std::vector<Value *> rows);
+
+  // --- expressions (EmitExpr.cpp)
+  class Scope {
+  public:
+    explicit Scope(KernelEmitter &emitter) : emitter_(emitter) { emitter_.scopes_.emplace_back(); }
+    ~Scope() { emitter_.scopes_.pop_back(); }
+
+  private:
+    KernelEmitter &emitter_;
+  };
+  bool isVarying(Ref ref);
+  void setLanes(Lanes lanes) {
+    lanes_ = lanes;
+    varying_.clear();
+  }
+  void setOverride(Ref ref, Value *value) {
+    overrides_[ref] = value;
+    varying_.clear();
+  }
+  Value *emit(Ref ref);                              // vector only when it varies
+  Value *emitVector(Ref ref) { return splat(emit(ref)); } // a vector when lanes_.count > 1
+  Value *emitAt(Ref ref);                            // scalar, at the first lane
+  Value *emitUncached(Ref ref);
+  Value *emitLoad(Ref ref);
+  Value *emitGuard(const Expr &expr);
+  Value *emitUnary(const Expr &expr, Value *a);
+  Value *emitBinary(const Expr &expr, Value *a, Value *b);
+  Value *emitCast(Value *value, DType from, DType to);
+  Value *emitIntDivision(Op op, DType type, Value *a, Value *b);
+  Value *emitMinMax(bool isMax, DType type, Value *a, Value *b);
+  Value *emitLibm(LibmFn function, DType type, std::vector<Value *> arguments);
+  Value *unpack(DType type, Value *memory); // what is in memory -> what we compute with
+  Value *pack(DType type, Value *value);
+  Value *halfToFloat(Value *bits);
+  Value *floatToHalf(Value *value);
+  void emitStore(uint32_t buffer, Ref index, Value *value);
+  Value *pointerTo(uint32_t buffer, Value *index, bool isLocal);
+  void tag(llvm::Instruction *instruction, uint32_t buffer);
+  bool isLocal(uint32_t buffer) const { return locals_.count(buffer) != 0; }
+
+  // --- math on f32 scalars and vectors (EmitMath.cpp)
+  Value *emitExp(Value *x);
+  Value *emitLog(Value *x);
+  Value *emitTanh(Value *x);
+  Value *emitErf(Value *x);
+  Value *emitSigmoid(Value *x);
+  Value *polynomial(Value *x, std::initializer_list<double> highFirst);
+  Value *fma(Value *a, Value *b, Value *c);
+  Value *real(double value, llvm::Type *like);
+  Value *power2(Value *exponent, llvm::Type *floatType);
+  Value *copySign(Value *magnitude, Value *sign);
+
+  // --- small things
+  Value *i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+  Value *splat(Value *value);
+  Value *laneIota(); // <0, 1, ...> i64
+  Value *fieldPointer(Value *base, int64_t offset) { return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset)); }
+  Value *loadField(Value *base, int64_t offset, llvm::Type *type) { return b_.CreateLoad(type, fieldPointer(base, offset)); }
+  llvm::Type *memoryType(DType type);
+  llvm::Type *valueType(DType type);
+  llvm::Type *vectorOf(llvm::Type *type) {
+    return lanes_.count == 1 ? type : llvm::FixedVectorType::get(type, lanes_.count);
+  }
+  Value *entryAlloca(llvm::Type *type);
+  // for (i = begin; i < end; i += step) body(i), bottom tested with a guard.
+  void forLoop(Value *begin, Value *end, int64_t step, const std::function<void(Value *)> &body);
+  void ifThen(Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise = {});
+  int64_t vectorLanes() const { return context_.target.vectorBits / 32; }
+  std::optional<int64_t> extentOf(uint32_t axis) const { return x_.constantExtent(axis); }
+  Value *extentValue(uint32_t axis) { return emitAt(x_.extent(axis)); }
+
+  EmitContext &context_;
+  const Schedule &schedule_;
+  Exprs x_; // own copy: emission makes a few expressions
+  std::string name_;
+  llvm::LLVMContext &llvm_;
+  llvm::IRBuilder<> b_;
+  llvm::Function *function_ = nullptr;
+  Frame frame_;
+  Lanes lanes_;
+  std::unordered_map<uint32_t, Value *> axes_; // scalar values of bound axes
+  std::unordered_map<Ref, Value *> overrides_;
+  std::unordered_map<Ref, bool> varying_;
+  std::vector<std::unordered_map<uint64_t, Value *>> scopes_;
+  std::unordered_map<uint32_t, const NestStage *> locals_;
+  bool isAcross_ = false;
+  std::unordered_map<uint32_t, llvm::MDNode *> aliasScopes_, noAlias_;
+  unsigned numTasks_ = 0;
+};
+
+} // namespace bycc::te

@@ -1,0 +1,594 @@
+// Expressions to IR values. A load is a scalar load when it does not vary, a
+// vector load when the lanes walk it with step one, a wide load and a shuffle for
+// small steps, else a gather. Guards become branches where the condition is
+// the same for all lanes and masks where it is not.
+#include "Emit.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <cmath>
+#include <limits>
+
+namespace bycc::te {
+
+llvm::Type *KernelEmitter::memoryType(DType type) {
+  switch (type) {
+  case DType::Float32: return b_.getFloatTy();
+  case DType::Float64: return b_.getDoubleTy();
+  default: return b_.getIntNTy(static_cast<unsigned>(sizeInBytes(type) * 8));
+  }
+}
+
+llvm::Type *KernelEmitter::valueType(DType type) {
+  if (type == DType::Bool)
+    return b_.getInt1Ty();
+  if (type == DType::Float16 || type == DType::BFloat16)
+    return b_.getFloatTy();
+  return memoryType(type);
+}
+
+llvm::Value *KernelEmitter::splat(Value *value) {
+  if (lanes_.count == 1 || value->getType()->isVectorTy())
+    return value;
+  return b_.CreateVectorSplat(lanes_.count, value);
+}
+
+llvm::Value *KernelEmitter::laneIota() {
+  std::vector<llvm::Constant *> values;
+  for (unsigned lane = 0; lane < lanes_.count; ++lane)
+    values.push_back(b_.getInt64(lane));
+  return llvm::ConstantVector::get(values);
+}
+
+bool KernelEmitter::isVarying(Ref ref) {
+  if (lanes_.count == 1)
+    return false;
+  auto known = varying_.find(ref);
+  if (known != varying_.end())
+    return known->second;
+  std::vector<Ref> reachable;
+  x_.visit(ref, [&](Ref node) {
+    reachable.push_back(node);
+    return !overrides_.count(node) && !varying_.count(node);
+  });
+  std::sort(reachable.begin(), reachable.end());
+  for (Ref node : reachable) {
+    if (varying_.count(node))
+      continue;
+    bool varies = false;
+    auto override = overrides_.find(node);
+    const Expr &e = x_[node];
+    if (override != overrides_.end()) {
+      varies = override->second->getType()->isVectorTy();
+    } else if (e.op == Op::Axis) {
+      varies = e.i == lanes_.axis;
+    } else {
+      for (Ref operand : {e.a, e.b, e.c})
+        varies = varies || (operand != noRef && varying_.at(operand));
+      varies = varies || (isAcross_ && e.op == Op::Load && isLocal(static_cast<uint32_t>(e.i)));
+    }
+    varying_[node] = varies;
+  }
+  return varying_.at(ref);
+}
+
+llvm::Value *KernelEmitter::emit(Ref ref) {
+  if (auto it = overrides_.find(ref); it != overrides_.end())
+    return it->second;
+  bool varies = isVarying(ref);
+  if (!varies)
+    return emitAt(ref);
+  uint64_t key = uint64_t{ref} * 2 + 1;
+  for (size_t s = scopes_.size(); s-- > 0;)
+    if (auto it = scopes_[s].find(key); it != scopes_[s].end())
+      return it->second;
+  Value *value = emitUncached(ref);
+  scopes_.back()[key] = value;
+  return value;
+}
+
+// The value at the first lane, as a scalar.
+llvm::Value *KernelEmitter::emitAt(Ref ref) {
+  const Expr &e = x_[ref];
+  if (e.op == Op::Axis)
+    return axes_.at(static_cast<uint32_t>(e.i));
+  if (auto it = overrides_.find(ref); it != overrides_.end() && !it->second->getType()->isVectorTy())
+    return it->second;
+  uint64_t key = uint64_t{ref} * 2;
+  for (size_t s = scopes_.size(); s-- > 0;)
+    if (auto it = scopes_[s].find(key); it != scopes_[s].end())
+      return it->second;
+  Lanes saved = lanes_;
+  auto savedVarying = std::move(varying_);
+  setLanes({});
+  Value *value = emitUncached(ref);
+  lanes_ = saved;
+  varying_ = std::move(savedVarying);
+  scopes_.back()[key] = value;
+  return value;
+}
+
+llvm::Value *KernelEmitter::emitUncached(Ref ref) {
+  const Expr e = x_[ref];
+  switch (e.op) {
+  case Op::Const:
+    if (isFloat(e.type))
+      return llvm::ConstantFP::get(valueType(e.type), e.f);
+    return llvm::ConstantInt::get(valueType(e.type), static_cast<uint64_t>(e.i), isSignedInt(e.type));
+  case Op::Axis:
+    if (lanes_.count > 1 && e.i == lanes_.axis)
+      return b_.CreateAdd(b_.CreateVectorSplat(lanes_.count, axes_.at(lanes_.axis)), laneIota());
+    return axes_.at(static_cast<uint32_t>(e.i));
+  case Op::Dim: return frame_.dims.at(static_cast<size_t>(e.i));
+  case Op::Load: return emitLoad(ref);
+  case Op::Guard: return emitGuard(e);
+  case Op::Select: {
+    Value *condition = emit(e.a), *a = emit(e.b), *b = emit(e.c);
+    if (condition->getType()->isVectorTy() || a->getType()->isVectorTy() || b->getType()->isVectorTy())
+      a = splat(a), b = splat(b);
+    return b_.CreateSelect(condition, a, b);
+  }
+  case Op::Cast: return emitCast(emit(e.a), x_.type(e.a), e.type);
+  case Op::Reinterpret: {
+    Value *bits = pack(x_.type(e.a), emit(e.a));
+    llvm::Type *to = memoryType(e.type);
+    return unpack(e.type, b_.CreateBitCast(bits, bits->getType()->isVectorTy() ? vectorOf(to) : to));
+  }
+  default: break;
+  }
+  Value *a = emit(e.a);
+  if (e.b == noRef)
+    return emitUnary(e, a);
+  Value *b = emit(e.b);
+  if (a->getType()->isVectorTy() || b->getType()->isVectorTy())
+    a = splat(a), b = splat(b);
+  return emitBinary(e, a, b);
+}
+
+// --- memory
+
+void KernelEmitter::tag(llvm::Instruction *instruction, uint32_t buffer) {
+  if (auto it = aliasScopes_.find(buffer); it != aliasScopes_.end()) {
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, it->second);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, noAlias_.at(buffer));
+  }
+}
+
+llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local) {
+  llvm::Type *type = memoryType(schedule_.kernel.buffers[buffer].type);
+  Value *base = local ? fieldPointer(frame_.scratch, locals_.at(buffer)->localOffset) : frame_.pointers.at(buffer);
+  return b_.CreateGEP(type, base, index);
+}
+
+llvm::Value *KernelEmitter::emitLoad(Ref ref) {
+  const Expr e = x_[ref];
+  uint32_t buffer = static_cast<uint32_t>(e.i);
+  bool local = isLocal(buffer);
+  llvm::Type *element = memoryType(e.type);
+  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(e.type)));
+  auto finish = [&](llvm::Instruction *instruction) {
+    tag(instruction, buffer);
+    return unpack(e.type, instruction);
+  };
+  if (local && isAcross_) { // one element per lane, side by side
+    Value *index = b_.CreateMul(emitAt(e.a), i64(vectorLanes()));
+    return finish(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, static_cast<unsigned>(vectorLanes())),
+                                       pointerTo(buffer, index, true), align));
+  }
+  if (!isVarying(e.a))
+    return finish(b_.CreateAlignedLoad(element, pointerTo(buffer, emitAt(e.a), local), align));
+  auto step = x_.coefficient(e.a, lanes_.axis);
+  llvm::Type *type = vectorOf(element);
+  if (step && *step >= 1 && *step <= 4) {
+    Value *pointer = pointerTo(buffer, emitAt(e.a), local);
+    if (*step == 1) {
+      if (lanes_.mask)
+        return finish(b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type)));
+      return finish(b_.CreateAlignedLoad(type, pointer, align));
+    }
+    // One vector load per run of lanes_.count elements; the last one ends at the last
+    // element that is needed.
+    if (!lanes_.mask) {
+      int64_t count = lanes_.count, span = (count - 1) * *step + 1;
+      std::vector<Value *> pieces;
+      for (int64_t piece = 0; piece < *step; ++piece) {
+        int64_t begin = std::min(piece * count, span - count);
+        llvm::Instruction *load = b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(element, pointer, static_cast<uint64_t>(begin)), align);
+        tag(load, buffer);
+        pieces.push_back(load);
+      }
+      Value *result = llvm::PoisonValue::get(type);
+      for (int64_t piece = 0; piece < *step; ++piece) {
+        int64_t begin = std::min(piece * count, span - count);
+        std::vector<int> mask;
+        for (int64_t lane = 0; lane < count; ++lane) {
+          int64_t at = lane * *step;
+          bool mine = std::min(at / count, *step - 1) == piece;
+          mask.push_back(mine ? static_cast<int>(count + at - begin) : static_cast<int>(lane));
+        }
+        result = b_.CreateShuffleVector(result, pieces[static_cast<size_t>(piece)], mask);
+      }
+      return unpack(e.type, result);
+    }
+  }
+  Value *pointers;
+  if (step) {
+    Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
+    pointers = b_.CreateGEP(element, pointerTo(buffer, emitAt(e.a), local), offsets);
+  } else {
+    pointers = pointerTo(buffer, emit(e.a), local);
+  }
+  Value *mask = lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue());
+  return finish(b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
+}
+
+void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value) {
+  DType type = schedule_.kernel.buffers[buffer].type;
+  bool local = isLocal(buffer);
+  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(type)));
+  llvm::Type *element = memoryType(type);
+  if (local && isAcross_) {
+    Value *at = b_.CreateMul(emitAt(index), i64(vectorLanes()));
+    tag(b_.CreateAlignedStore(pack(type, splat(value)), pointerTo(buffer, at, true), align), buffer);
+    return;
+  }
+  if (lanes_.count == 1 || !isVarying(index)) {
+    tag(b_.CreateAlignedStore(pack(type, value), pointerTo(buffer, emitAt(index), local), align), buffer);
+    return;
+  }
+  value = pack(type, splat(value));
+  auto step = x_.coefficient(index, lanes_.axis);
+  if (step == 1) {
+    Value *pointer = pointerTo(buffer, emitAt(index), local);
+    if (lanes_.mask)
+      tag(b_.CreateMaskedStore(value, pointer, align, lanes_.mask), buffer);
+    else
+      tag(b_.CreateAlignedStore(value, pointer, align), buffer);
+    return;
+  }
+  Value *pointers;
+  if (step) {
+    Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
+    pointers = b_.CreateGEP(element, pointerTo(buffer, emitAt(index), local), offsets);
+  } else {
+    pointers = pointerTo(buffer, emit(index), local);
+  }
+  tag(b_.CreateMaskedScatter(value, pointers, align, lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue())), buffer);
+}
+
+// --- guards
+
+llvm::Value *KernelEmitter::emitGuard(const Expr &e) {
+  std::vector<Ref> terms{e.a};
+  Value *uniform = nullptr, *lanewise = nullptr;
+  while (!terms.empty()) {
+    Ref term = terms.back();
+    terms.pop_back();
+    const Expr &t = x_[term];
+    if (t.op == Op::And && t.type == DType::Bool) {
+      terms.push_back(t.b);
+      terms.push_back(t.a);
+      continue;
+    }
+    bool varies = isVarying(term);
+    Value *value = emit(term);
+    Value *&into = varies ? lanewise : uniform;
+    into = into ? b_.CreateAnd(into, value) : value;
+  }
+  bool wide = isVarying(e.b) || isVarying(e.c) || lanewise;
+  auto inside = [&]() -> Value * {
+    Scope scope(*this);
+    Value *other = wide ? splat(emit(e.c)) : emit(e.c);
+    Lanes saved = lanes_;
+    if (lanewise)
+      lanes_.mask = lanes_.mask ? b_.CreateAnd(lanes_.mask, lanewise) : lanewise;
+    Value *value = emit(e.b);
+    lanes_ = saved;
+    if (wide)
+      value = splat(value);
+    return lanewise ? b_.CreateSelect(lanewise, value, other) : value;
+  };
+  if (!uniform)
+    return inside();
+  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(uniform); known && known->isOne())
+    return inside();
+  Value *outside = wide ? splat(emit(e.c)) : emit(e.c);
+  if (llvm::isa<llvm::ConstantInt>(uniform))
+    return outside;
+  auto *from = b_.GetInsertBlock();
+  auto *then = llvm::BasicBlock::Create(llvm_, "guarded", function_);
+  auto *join = llvm::BasicBlock::Create(llvm_, "join", function_);
+  b_.CreateCondBr(uniform, then, join);
+  b_.SetInsertPoint(then);
+  Value *value = inside();
+  auto *thenEnd = b_.GetInsertBlock();
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  llvm::PHINode *phi = b_.CreatePHI(value->getType(), 2);
+  phi->addIncoming(value, thenEnd);
+  phi->addIncoming(outside, from);
+  return phi;
+}
+
+// --- conversions
+
+llvm::Value *KernelEmitter::unpack(DType type, Value *memory) {
+  llvm::Type *t = memory->getType();
+  switch (type) {
+  case DType::Bool: return b_.CreateICmpNE(memory, llvm::Constant::getNullValue(t));
+  case DType::BFloat16: {
+    llvm::Type *wide = t->getWithNewBitWidth(32);
+    Value *bits = b_.CreateShl(b_.CreateZExt(memory, wide), llvm::ConstantInt::get(wide, 16));
+    llvm::Type *floats = t->isVectorTy() ? llvm::VectorType::get(b_.getFloatTy(), llvm::cast<llvm::VectorType>(t)) : b_.getFloatTy();
+    return b_.CreateBitCast(bits, floats);
+  }
+  case DType::Float16: return halfToFloat(memory);
+  default: return memory;
+  }
+}
+
+llvm::Value *KernelEmitter::pack(DType type, Value *value) {
+  llvm::Type *t = value->getType();
+  auto like = [&](llvm::Type *scalar) -> llvm::Type * {
+    return t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
+  };
+  switch (type) {
+  case DType::Bool: return b_.CreateZExt(value, like(b_.getInt8Ty()));
+  case DType::BFloat16: { // round to nearest even; NaN stays a quiet NaN
+    llvm::Type *i32 = like(b_.getInt32Ty());
+    auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
+    Value *bits = b_.CreateBitCast(value, i32);
+    Value *odd = b_.CreateAnd(b_.CreateLShr(bits, constant(16)), constant(1));
+    Value *rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, constant(0x7fff))), constant(16));
+    Value *nan = b_.CreateOr(b_.CreateLShr(bits, constant(16)), constant(0x40));
+    Value *result = b_.CreateSelect(b_.CreateFCmpUNO(value, value), nan, rounded);
+    return b_.CreateTrunc(result, like(b_.getInt16Ty()));
+  }
+  case DType::Float16: return floatToHalf(value);
+  default: return value;
+  }
+}
+
+llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
+  llvm::Type *t = bits->getType();
+  auto like = [&](llvm::Type *scalar) -> llvm::Type * {
+    return t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
+  };
+  if (context_.target.has("f16c"))
+    return b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), like(b_.getFloatTy()));
+  // Exponent and mantissa moved up, scaled by 2^112; infinities and NaN by hand.
+  llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
+  auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
+  Value *wide = b_.CreateZExt(bits, i32);
+  Value *body = b_.CreateShl(b_.CreateAnd(wide, constant(0x7fff)), constant(13));
+  Value *scaled = b_.CreateFMul(b_.CreateBitCast(body, f32), real(5.192296858534828e+33, f32));
+  Value *special = b_.CreateBitCast(b_.CreateOr(body, constant(0x7f800000)), f32);
+  Value *isSpecial = b_.CreateICmpUGE(b_.CreateAnd(wide, constant(0x7fff)), constant(0x7c00));
+  Value *magnitude = b_.CreateBitCast(b_.CreateSelect(isSpecial, special, scaled), i32);
+  return b_.CreateBitCast(b_.CreateOr(magnitude, b_.CreateShl(b_.CreateAnd(wide, constant(0x8000)), constant(16))), f32);
+}
+
+llvm::Value *KernelEmitter::floatToHalf(Value *value) {
+  llvm::Type *t = value->getType();
+  auto like = [&](llvm::Type *scalar) -> llvm::Type * {
+    return t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
+  };
+  if (context_.target.has("f16c"))
+    return b_.CreateBitCast(b_.CreateFPTrunc(value, like(b_.getHalfTy())), like(b_.getInt16Ty()));
+  llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
+  auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
+  Value *bits = b_.CreateBitCast(value, i32);
+  Value *sign = b_.CreateAnd(b_.CreateLShr(bits, constant(16)), constant(0x8000));
+  Value *magnitude = b_.CreateAnd(bits, constant(0x7fffffff));
+  // Normal results: round the mantissa in place. Small ones: adding 0.5 aligns the
+  // denormal's last bit with the float's.
+  Value *odd = b_.CreateAnd(b_.CreateLShr(magnitude, constant(13)), constant(1));
+  Value *normal = b_.CreateLShr(b_.CreateAdd(b_.CreateAdd(magnitude, constant(0xc8000fffu)), odd), constant(13));
+  Value *small = b_.CreateSub(b_.CreateBitCast(b_.CreateFAdd(b_.CreateBitCast(magnitude, f32), real(0.5, f32)), i32), constant(0x3f000000));
+  Value *result = b_.CreateSelect(b_.CreateICmpULT(magnitude, constant(0x38800000)), small, normal);
+  result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, constant(0x47800000)), constant(0x7c00), result);
+  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, constant(0x7f800000)), constant(0x7e00), result);
+  return b_.CreateTrunc(b_.CreateOr(result, sign), like(b_.getInt16Ty()));
+}
+
+// Float to int truncates; out of range gives the nearest bound, NaN 0.
+llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to) {
+  llvm::Type *scalar = valueType(to);
+  llvm::Type *t = value->getType();
+  llvm::Type *type = t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
+  if (isFloat(from)) {
+    if (isFloat(to)) {
+      // Rounding to a narrow type happens where the value is made.
+      if (to == DType::Float16 || to == DType::BFloat16)
+        return unpack(to, pack(to, from == DType::Float64 ? b_.CreateFPTrunc(value, type) : value));
+      return b_.CreateFPCast(value, type);
+    }
+    if (to == DType::Bool)
+      return b_.CreateFCmpUNE(value, llvm::Constant::getNullValue(t));
+    auto id = isSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b_.CreateIntrinsic(id, {type, t}, {value});
+  }
+  if (to == DType::Bool)
+    return b_.CreateICmpNE(value, llvm::Constant::getNullValue(t));
+  bool isSigned = isSignedInt(from);
+  if (isFloat(to))
+    return isSigned ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
+  return b_.CreateIntCast(value, type, isSigned);
+}
+
+// --- operators
+
+llvm::Value *KernelEmitter::emitLibm(LibmFn function, DType type, std::vector<Value *> arguments) {
+  std::string name = libmName(function);
+  llvm::Type *scalar = valueType(type);
+  if (scalar->isFloatTy())
+    name += "f";
+  std::vector<llvm::Type *> params(arguments.size(), scalar);
+  auto callee = context_.module.getOrInsertFunction(name, llvm::FunctionType::get(scalar, params, false));
+  auto *declared = llvm::cast<llvm::Function>(callee.getCallee());
+  declared->setDoesNotThrow();
+  declared->setWillReturn();
+  declared->setOnlyAccessesInaccessibleMemory();
+  if (!arguments[0]->getType()->isVectorTy())
+    return b_.CreateCall(callee, arguments);
+  Value *result = llvm::PoisonValue::get(arguments[0]->getType());
+  unsigned count = llvm::cast<llvm::FixedVectorType>(arguments[0]->getType())->getNumElements();
+  for (unsigned lane = 0; lane < count; ++lane) {
+    std::vector<Value *> scalars;
+    for (Value *argument : arguments)
+      scalars.push_back(b_.CreateExtractElement(argument, lane));
+    result = b_.CreateInsertElement(result, b_.CreateCall(callee, scalars), lane);
+  }
+  return result;
+}
+
+llvm::Value *KernelEmitter::emitUnary(const Expr &e, Value *a) {
+  llvm::Type *t = a->getType();
+  DType from = x_.type(e.a);
+  bool isReal = isFloat(from);
+  bool isSingle = t->getScalarType()->isFloatTy();
+  auto rounding = [&](llvm::Intrinsic::ID id) { return isReal ? b_.CreateUnaryIntrinsic(id, a) : a; };
+  auto zero = [&] { return llvm::Constant::getNullValue(t); };
+  switch (e.op) {
+  case Op::Neg: return isReal ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+  case Op::Abs:
+    if (isReal)
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    return isSignedInt(from) ? b_.CreateIntrinsic(llvm::Intrinsic::abs, {t}, {a, b_.getFalse()}) : a;
+  case Op::Not: return b_.CreateNot(a);
+  case Op::Sign: {
+    Value *one = isReal ? llvm::ConstantFP::get(t, 1.0) : llvm::ConstantInt::get(t, 1);
+    if (isReal) { // zeros and NaN stay as they are
+      Value *result = b_.CreateSelect(b_.CreateFCmpOGT(a, zero()), one, a);
+      return b_.CreateSelect(b_.CreateFCmpOLT(a, zero()), llvm::ConstantFP::get(t, -1.0), result);
+    }
+    Value *result = b_.CreateSelect(b_.CreateICmpNE(a, zero()), one, zero());
+    return isSignedInt(from) ? b_.CreateSelect(b_.CreateICmpSLT(a, zero()), llvm::ConstantInt::getSigned(t, -1), result) : result;
+  }
+  case Op::Sqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+  case Op::Exp: return isSingle ? emitExp(a) : emitLibm(LibmFn::Exp, from, {a});
+  case Op::Log: return isSingle ? emitLog(a) : emitLibm(LibmFn::Log, from, {a});
+  case Op::Tanh: return isSingle ? emitTanh(a) : emitLibm(LibmFn::Tanh, from, {a});
+  case Op::Erf: return isSingle ? emitErf(a) : emitLibm(LibmFn::Erf, from, {a});
+  case Op::Sigmoid: {
+    if (isSingle)
+      return emitSigmoid(a);
+    Value *one = llvm::ConstantFP::get(t, 1.0);
+    return b_.CreateFDiv(one, b_.CreateFAdd(one, emitLibm(LibmFn::Exp, from, {b_.CreateFNeg(a)})));
+  }
+  case Op::Floor: return rounding(llvm::Intrinsic::floor);
+  case Op::Ceil: return rounding(llvm::Intrinsic::ceil);
+  case Op::Trunc: return rounding(llvm::Intrinsic::trunc);
+  case Op::RoundEven: return rounding(llvm::Intrinsic::roundeven);
+  case Op::Round: {
+    if (!isReal)
+      return a;
+    // Half away from zero: truncate |x| and add one where the rest is at least a half.
+    Value *size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+    Value *whole = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, size);
+    Value *up = b_.CreateFCmpOGE(b_.CreateFSub(size, whole), llvm::ConstantFP::get(t, 0.5));
+    Value *rounded = b_.CreateFAdd(whole, b_.CreateSelect(up, llvm::ConstantFP::get(t, 1.0), llvm::ConstantFP::get(t, 0.0)));
+    return copySign(rounded, a);
+  }
+  case Op::IsNan: return isReal ? b_.CreateFCmpUNO(a, a) : b_.CreateICmpNE(a, a);
+  case Op::IsInf:
+    return isReal ? b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), llvm::ConstantFP::getInfinity(t)) : b_.CreateICmpNE(a, a);
+  case Op::IsFinite:
+    return isReal ? b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), llvm::ConstantFP::getInfinity(t)) : b_.CreateICmpEQ(a, a);
+  case Op::Libm1: return emitLibm(static_cast<LibmFn>(e.i), from, {a});
+  default: return nullptr;
+  }
+}
+
+// Result NaN when an operand is.
+llvm::Value *KernelEmitter::emitMinMax(bool isMax, DType type, Value *a, Value *b) {
+  if (isFloat(type)) {
+    if (llvm::isa<llvm::Constant>(a) && !llvm::isa<llvm::Constant>(b))
+      std::swap(a, b);
+    // select(b <op> a, b, a) keeps a NaN in a; b needs its own test.
+    Value *better = isMax ? b_.CreateFCmpOGT(b, a) : b_.CreateFCmpOLT(b, a);
+    if (!llvm::isa<llvm::Constant>(b))
+      better = b_.CreateOr(better, b_.CreateFCmpUNO(b, b));
+    return b_.CreateSelect(better, b, a);
+  }
+  bool isSigned = isSignedInt(type);
+  Value *less = isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+  return isMax ? b_.CreateSelect(less, b, a) : b_.CreateSelect(less, a, b);
+}
+
+// Division by zero gives 0, so does its remainder; MIN / -1 wraps.
+llvm::Value *KernelEmitter::emitIntDivision(Op op, DType type, Value *a, Value *b) {
+  llvm::Type *t = a->getType();
+  Value *zero = llvm::Constant::getNullValue(t), *one = llvm::ConstantInt::get(t, 1);
+  auto *constant = llvm::dyn_cast<llvm::ConstantInt>(b);
+  bool isSafe = constant && !constant->isZero() && !constant->isMinusOne();
+  Value *isZero = b_.CreateICmpEQ(b, zero);
+  bool isMod = op == Op::FloorMod || op == Op::TruncMod;
+  Value *result;
+  if (!isSignedInt(type)) {
+    Value *divisor = isSafe ? b : b_.CreateSelect(isZero, one, b);
+    result = isMod ? b_.CreateURem(a, divisor) : b_.CreateUDiv(a, divisor);
+  } else {
+    Value *minusOne = llvm::ConstantInt::getSigned(t, -1);
+    Value *isNegative = b_.CreateICmpEQ(b, minusOne);
+    Value *divisor = isSafe ? b : b_.CreateSelect(b_.CreateOr(isZero, isNegative), one, b);
+    Value *quotient = b_.CreateSDiv(a, divisor);
+    if (!isSafe)
+      quotient = b_.CreateSelect(isNegative, b_.CreateNeg(a), quotient);
+    Value *rest = b_.CreateSub(a, b_.CreateMul(quotient, b));
+    if (op == Op::FloorDiv || op == Op::FloorMod) {
+      Value *differs = b_.CreateAnd(b_.CreateICmpNE(rest, zero), b_.CreateICmpSLT(b_.CreateXor(rest, b), zero));
+      quotient = b_.CreateSelect(differs, b_.CreateSub(quotient, one), quotient);
+      rest = b_.CreateSelect(differs, b_.CreateAdd(rest, b), rest);
+    }
+    result = isMod ? rest : quotient;
+  }
+  return isSafe ? result : b_.CreateSelect(isZero, zero, result);
+}
+
+llvm::Value *KernelEmitter::emitBinary(const Expr &e, Value *a, Value *b) {
+  DType type = x_.type(e.a);
+  bool isReal = isFloat(type), isSigned = isSignedInt(type);
+  llvm::Type *t = a->getType();
+  switch (e.op) {
+  case Op::Add: return isReal ? b_.CreateFAdd(a, b) : type == DType::Bool ? b_.CreateOr(a, b) : b_.CreateAdd(a, b);
+  case Op::Sub: return isReal ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
+  case Op::Mul: return isReal ? b_.CreateFMul(a, b) : type == DType::Bool ? b_.CreateAnd(a, b) : b_.CreateMul(a, b);
+  case Op::Div: return isReal ? b_.CreateFDiv(a, b) : emitIntDivision(e.op, type, a, b);
+  case Op::FloorDiv: return isReal ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)) : emitIntDivision(e.op, type, a, b);
+  case Op::TruncMod: return isReal ? emitLibm(LibmFn::Fmod, type, {a, b}) : emitIntDivision(e.op, type, a, b);
+  case Op::FloorMod: {
+    if (!isReal)
+      return emitIntDivision(e.op, type, a, b);
+    Value *rest = emitLibm(LibmFn::Fmod, type, {a, b});
+    Value *zero = llvm::Constant::getNullValue(t);
+    Value *differs = b_.CreateAnd(b_.CreateFCmpONE(rest, zero),
+                                  b_.CreateXor(b_.CreateFCmpOLT(rest, zero), b_.CreateFCmpOLT(b, zero)));
+    return b_.CreateSelect(differs, b_.CreateFAdd(rest, b), rest);
+  }
+  case Op::Min: return emitMinMax(false, type, a, b);
+  case Op::Max: return emitMinMax(true, type, a, b);
+  case Op::And: return b_.CreateAnd(a, b);
+  case Op::Or: return b_.CreateOr(a, b);
+  case Op::Xor: return b_.CreateXor(a, b);
+  case Op::Shl:
+  case Op::Shr: { // a count outside the width shifts everything out
+    unsigned bits = t->getScalarSizeInBits();
+    Value *inside = b_.CreateICmpULT(b, llvm::ConstantInt::get(t, bits));
+    Value *count = b_.CreateSelect(inside, b, llvm::ConstantInt::get(t, bits - 1));
+    if (e.op == Op::Shr && isSigned)
+      return b_.CreateAShr(a, count);
+    Value *shifted = e.op == Op::Shl ? b_.CreateShl(a, count) : b_.CreateLShr(a, count);
+    return b_.CreateSelect(inside, shifted, llvm::Constant::getNullValue(t));
+  }
+  case Op::Eq: return isReal ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
+  case Op::Ne: return isReal ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
+  case Op::Lt: return isReal ? b_.CreateFCmpOLT(a, b) : isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+  case Op::Le: return isReal ? b_.CreateFCmpOLE(a, b) : isSigned ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+  case Op::Libm2: return emitLibm(static_cast<LibmFn>(e.i), type, {a, b});
+  default: return nullptr;
+  }
+}
+
+} // namespace bycc::te

@@ -1,0 +1,122 @@
+// exp, log, tanh, erf and sigmoid of f32 without branches, for scalars and vectors
+// alike, so that loops over them stay vector loops. Each is within 2-3 ulp; inf,
+// NaN and denormals behave as in libm. The polynomials are our own least-maximum
+// fits (test/unit/CodeGen checks the errors).
+#include "Emit.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace bycc::te {
+
+using llvm::Intrinsic::fabs;
+
+llvm::Value *KernelEmitter::real(double value, llvm::Type *like) { return llvm::ConstantFP::get(like, value); }
+
+llvm::Value *KernelEmitter::fma(Value *a, Value *b, Value *c) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+}
+
+llvm::Value *KernelEmitter::polynomial(Value *x, std::initializer_list<double> highFirst) {
+  Value *sum = nullptr;
+  for (double coefficient : highFirst)
+    sum = sum ? fma(sum, x, real(coefficient, x->getType())) : real(coefficient, x->getType());
+  return sum;
+}
+
+// 2^exponent for exponent in [-126, 127]; `exponent` is an i32 (vector).
+llvm::Value *KernelEmitter::power2(Value *exponent, llvm::Type *floatType) {
+  Value *biased = b_.CreateAdd(exponent, llvm::ConstantInt::get(exponent->getType(), 127));
+  return b_.CreateBitCast(b_.CreateShl(biased, llvm::ConstantInt::get(exponent->getType(), 23)), floatType);
+}
+
+llvm::Value *KernelEmitter::copySign(Value *magnitude, Value *sign) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::copysign, {magnitude->getType()}, {magnitude, sign});
+}
+
+// x = n ln2 + r; e^x = e^r 2^n, with 2^n as two factors so that results may be denormal.
+llvm::Value *KernelEmitter::emitExp(Value *x) {
+  llvm::Type *type = x->getType();
+  llvm::Type *intType = type->getWithNewBitWidth(32);
+  auto clampTo = [&](llvm::CmpInst::Predicate predicate, double bound) {
+    x = b_.CreateSelect(b_.CreateFCmp(predicate, x, real(bound, type)), real(bound, type), x);
+  };
+  clampTo(llvm::CmpInst::FCMP_OLT, -105.0);
+  clampTo(llvm::CmpInst::FCMP_OGT, 89.0);
+  Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
+  Value *shifted = b_.CreateFAdd(b_.CreateFMul(x, real(1.4426950408889634, type)), magic);
+  Value *n = b_.CreateFSub(shifted, magic);
+  Value *r = fma(n, real(-0.693145751953125, type), x);
+  r = fma(n, real(-1.428606765330187e-06, type), r);
+  Value *p = polynomial(r, {0.00139411, 0.00836318, 0.04166638, 0.16666577, 0.5});
+  p = fma(b_.CreateFMul(r, r), p, r);
+  p = b_.CreateFAdd(p, real(1.0, type));
+  Value *exponent = b_.CreateSub(b_.CreateBitCast(shifted, intType), b_.CreateBitCast(magic, intType));
+  Value *half = b_.CreateAShr(exponent, llvm::ConstantInt::get(intType, 1));
+  p = b_.CreateFMul(p, power2(half, type));
+  return b_.CreateFMul(p, power2(b_.CreateSub(exponent, half), type));
+}
+
+// x = 2^k m with m in [sqrt(1/2), sqrt 2); log m by the series in s = f / (2 + f), f = m - 1.
+llvm::Value *KernelEmitter::emitLog(Value *x) {
+  llvm::Type *type = x->getType();
+  llvm::Type *intType = type->getWithNewBitWidth(32);
+  auto integer = [&](uint64_t value) { return llvm::ConstantInt::get(intType, value); };
+  Value *isTiny = b_.CreateFCmpOLT(x, real(1.1754943508222875e-38, type));
+  Value *scaled = b_.CreateSelect(isTiny, b_.CreateFMul(x, real(8388608.0, type)), x);
+  Value *bits = b_.CreateAdd(b_.CreateBitCast(scaled, intType), integer(0x3f800000 - 0x3f3504f3));
+  Value *k = b_.CreateSub(b_.CreateAShr(bits, integer(23)), integer(127));
+  k = b_.CreateSub(k, b_.CreateSelect(isTiny, integer(23), integer(0)));
+  Value *m = b_.CreateBitCast(b_.CreateAdd(b_.CreateAnd(bits, integer(0x7fffff)), integer(0x3f3504f3)), type);
+  Value *f = b_.CreateFSub(m, real(1.0, type));
+  Value *s = b_.CreateFDiv(f, b_.CreateFAdd(f, real(2.0, type)));
+  Value *z = b_.CreateFMul(s, s);
+  Value *series = b_.CreateFMul(z, polynomial(z, {0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693}));
+  Value *halfSquare = b_.CreateFMul(b_.CreateFMul(f, f), real(0.5, type));
+  Value *dk = b_.CreateSIToFP(k, type);
+  Value *low = fma(dk, real(9.0580006145e-06, type), b_.CreateFMul(s, b_.CreateFAdd(halfSquare, series)));
+  Value *result = b_.CreateFAdd(b_.CreateFSub(low, halfSquare), f);
+  result = fma(dk, real(6.9313812256e-01, type), result);
+  Value *infinity = llvm::ConstantFP::getInfinity(type);
+  Value *nan = llvm::ConstantFP::getNaN(type);
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(x, infinity), infinity, result);
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(0.0, type)), llvm::ConstantFP::getInfinity(type, true), result);
+  return b_.CreateSelect(b_.CreateFCmpULT(x, real(0.0, type)), nan, result);
+}
+
+// Odd polynomial near 0, else 1 - 2 / (e^2|x| + 1).
+llvm::Value *KernelEmitter::emitTanh(Value *x) {
+  llvm::Type *type = x->getType();
+  Value *t = b_.CreateUnaryIntrinsic(fabs, x);
+  Value *z = b_.CreateFMul(x, x);
+  Value *p = polynomial(z, {0.00212274, -0.00815628, 0.02169261, -0.05394538, 0.13333196, -0.33333331});
+  Value *nearZero = fma(b_.CreateFMul(z, x), p, x);
+  Value *e = emitExp(b_.CreateFAdd(t, t));
+  Value *far = b_.CreateFSub(real(1.0, type), b_.CreateFDiv(real(2.0, type), b_.CreateFAdd(e, real(1.0, type))));
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.632, type)), nearZero, copySign(far, x));
+}
+
+// Odd polynomial below 0.93, else 1 - e^q(|x|).
+llvm::Value *KernelEmitter::emitErf(Value *x) {
+  llvm::Type *type = x->getType();
+  Value *t = b_.CreateUnaryIntrinsic(fabs, x);
+  Value *z = b_.CreateFMul(x, x);
+  Value *p = polynomial(z, {8.32748648e-05, -8.13321525e-04, 5.20026069e-03, -2.68591200e-02, 1.12836912e-01,
+                            -3.76126335e-01, 1.28379167e-01});
+  Value *nearZero = fma(x, p, x);
+  // Beyond 4.05 the result is 1; the clamp keeps NaN.
+  Value *u = b_.CreateSelect(b_.CreateFCmpOGT(t, real(4.05, type)), real(4.05, type), t);
+  Value *q = polynomial(u, {-2.10950679e-05, 4.34462810e-04, -4.17106392e-03, 2.51194296e-02, -1.08280093e-01,
+                            -6.33346904e-01, -1.12951493e+00, 1.74684685e-04});
+  Value *far = b_.CreateFSub(real(1.0, type), emitExp(q));
+  return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.93, type)), nearZero, copySign(far, x));
+}
+
+// With e = exp(-|x|): 1 / (1 + e), or e / (1 + e) for negative x.
+llvm::Value *KernelEmitter::emitSigmoid(Value *x) {
+  llvm::Type *type = x->getType();
+  Value *e = emitExp(b_.CreateFNeg(b_.CreateUnaryIntrinsic(fabs, x)));
+  Value *top = b_.CreateSelect(b_.CreateFCmpOLT(x, real(0.0, type)), e, real(1.0, type));
+  return b_.CreateFDiv(top, b_.CreateFAdd(e, real(1.0, type)));
+}
+
+} // namespace bycc::te

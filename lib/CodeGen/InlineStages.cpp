@@ -1,0 +1,133 @@
+// Inlines elementwise stages into their consumers: a load of the stage's buffer
+// becomes its body, with the axes recovered from the flat index of the load.
+#include "Schedule.h"
+
+#include <algorithm>
+#include <set>
+
+namespace bycc::te {
+namespace {
+
+bool isCostly(const Exprs &exprs, Ref body) {
+  bool costly = false;
+  exprs.visit(body, [&](Ref ref) {
+    Op op = exprs[ref].op;
+    costly = costly || (op >= Op::Exp && op <= Op::Sigmoid && op != Op::Sqrt) || op == Op::Libm1 || op == Op::Libm2;
+    return !costly;
+  });
+  return costly;
+}
+
+bool isProduct(const Exprs &exprs, const Stage &stage) {
+  return stage.reduce == Reduce::Sum && exprs[stage.body].op == Op::Mul;
+}
+
+bool loadsFrom(const Exprs &exprs, const Stage &stage, uint32_t buffer) {
+  bool found = false;
+  exprs.visit(stage.body, [&](Ref ref) {
+    found = found || (exprs[ref].op == Op::Load && exprs[ref].i == buffer);
+    return !found;
+  });
+  return found;
+}
+
+// axis -> value in terms of a flat index; nullopt when the store is not a plain
+// row-major one with constant strides.
+std::optional<std::unordered_map<uint32_t, Ref>> unravel(Exprs &exprs, const Stage &stage, Ref flat) {
+  std::vector<std::pair<int64_t, uint32_t>> strides;
+  Affine form = exprs.affine(stage.store);
+  if (form.constant != 0 || form.terms.size() != stage.axes.size())
+    return std::nullopt;
+  for (auto [atom, coefficient] : form.terms) {
+    if (exprs[atom].op != Op::Axis || coefficient <= 0)
+      return std::nullopt;
+    strides.push_back({coefficient, static_cast<uint32_t>(exprs[atom].i)});
+  }
+  std::sort(strides.rbegin(), strides.rend());
+  std::unordered_map<uint32_t, Ref> values;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    Ref value = exprs.binary(Op::FloorDiv, flat, exprs.integer(strides[d].first));
+    if (d > 0)
+      value = exprs.binary(Op::FloorMod, value, exprs.extent(strides[d].second));
+    values[strides[d].second] = value;
+  }
+  return values;
+}
+
+class Inliner {
+public:
+  explicit Inliner(Kernel &kernel) : kernel_(kernel), exprs_(kernel.exprs) {}
+
+  void run() {
+    for (size_t s = 0; s < kernel_.stages.size();) {
+      if (canInline(s) && inlineInto(s))
+        kernel_.stages.erase(kernel_.stages.begin() + static_cast<ptrdiff_t>(s));
+      else
+        ++s;
+    }
+  }
+
+private:
+  double volume(const Stage &stage) const {
+    double n = 1;
+    for (const auto *axes : {&stage.axes, &stage.reduceAxes})
+      for (uint32_t axis : *axes)
+        n *= static_cast<double>(exprs_.constantExtent(axis).value_or(1024));
+    return n;
+  }
+
+  bool canInline(size_t index) const {
+    const Stage &stage = kernel_.stages[index];
+    if (stage.reduce != Reduce::None || stage.keep || kernel_.buffers[stage.buffer].role != Role::Temp)
+      return false;
+    bool costly = isCostly(exprs_, stage.body);
+    bool isPlainLoad = exprs_[stage.body].op == Op::Load;
+    size_t users = 0;
+    bool hasReduction = false;
+    for (size_t s = index + 1; s < kernel_.stages.size(); ++s) {
+      const Stage &user = kernel_.stages[s];
+      if (!loadsFrom(exprs_, user, stage.buffer))
+        continue;
+      ++users;
+      hasReduction = hasReduction || user.reduce != Reduce::None;
+      if (isProduct(exprs_, user) && !isPlainLoad)
+        return false;
+      if (costly && volume(user) > volume(stage))
+        return false;
+    }
+    return !(costly && users > 1 && hasReduction);
+  }
+
+  bool inlineInto(size_t index) {
+    const Stage stage = kernel_.stages[index];
+    std::vector<std::pair<size_t, Ref>> changed;
+    bool ok = true;
+    auto expand = [&](Ref, const Expr &e) -> Ref {
+      if (e.op != Op::Load || e.i != stage.buffer || !ok)
+        return noRef;
+      auto values = unravel(exprs_, stage, e.a);
+      if (!values) {
+        ok = false;
+        return noRef;
+      }
+      return exprs_.substitute(stage.body, *values);
+    };
+    for (size_t s = index + 1; s < kernel_.stages.size() && ok; ++s)
+      if (loadsFrom(exprs_, kernel_.stages[s], stage.buffer))
+        changed.push_back({s, exprs_.rewrite(kernel_.stages[s].body, expand)});
+    if (!ok)
+      return false;
+    for (auto [s, body] : changed)
+      kernel_.stages[s].body = body;
+    return true;
+  }
+
+  Kernel &kernel_;
+  Exprs &exprs_;
+};
+
+} // namespace
+
+void inlineStages(Kernel &kernel) { Inliner(kernel).run(); }
+
+} // namespace bycc::te

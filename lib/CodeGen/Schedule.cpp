@@ -1,0 +1,634 @@
+// From stages to loop nests; see Schedule.h for the steps. Row nests are grown
+// greedily: a stage joins the nest of its producers when every load of a nest
+// buffer happens at the same row, so that the buffer needs to live for one row.
+#include "Schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace bycc::te {
+namespace {
+
+using AxisMap = std::unordered_map<uint32_t, uint32_t>;
+
+class Scheduler {
+public:
+  Scheduler(Kernel kernel, const TargetInfo &target) : target_(target) {
+    result_.kernel = std::move(kernel);
+  }
+
+  Schedule run() {
+    inlineStages(k());
+    used_.assign(k().stages.size(), false);
+    claimEpilogues();
+    for (size_t s = 0; s < k().stages.size(); ++s) {
+      if (used_[s])
+        continue;
+      if (contractionOf_[s] >= 0)
+        addContraction(static_cast<size_t>(contractionOf_[s]), s);
+      else
+        addRowNest(s);
+    }
+    finishBuffers();
+    for (Nest &nest : result_.nests)
+      if (!nest.contraction)
+        chooseLanes(nest);
+    for (Nest &nest : result_.nests)
+      layOutLocals(nest);
+    return std::move(result_);
+  }
+
+private:
+  Kernel &k() { return result_.kernel; }
+  Exprs &e() { return result_.kernel.exprs; }
+
+  std::vector<Ref> loadsOf(const Stage &stage, uint32_t buffer) {
+    std::vector<Ref> loads;
+    e().visit(stage.body, [&](Ref ref) {
+      if (e()[ref].op == Op::Load && e()[ref].i == buffer)
+        loads.push_back(ref);
+      return true;
+    });
+    return loads;
+  }
+
+  std::vector<size_t> usersOf(uint32_t buffer, size_t from) {
+    std::vector<size_t> users;
+    for (size_t s = from; s < k().stages.size(); ++s)
+      if (!loadsOf(k().stages[s], buffer).empty())
+        users.push_back(s);
+    return users;
+  }
+
+  // Pairs the axes of a producer's store with those of a consumer's load of it:
+  // equal stride, equal extent. False when some producer axis has no partner.
+  bool matchAxes(const Stage &producer, Ref load, const Stage &consumer, AxisMap &pairs) {
+    Affine index = e().affine(e()[load].a);
+    if (index.constant != e().affine(producer.store).constant || index.terms.size() != producer.axes.size())
+      return false;
+    std::vector<uint32_t> candidates = consumer.axes;
+    candidates.insert(candidates.end(), consumer.reduceAxes.begin(), consumer.reduceAxes.end());
+    for (uint32_t axis : producer.axes) {
+      auto stride = e().coefficient(producer.store, axis);
+      bool found = false;
+      for (uint32_t other : candidates) {
+        auto step = e().coefficient(e()[load].a, other);
+        if (stride && step && *stride == *step && *stride != 0 && e().extent(axis) == e().extent(other)) {
+          pairs[axis] = other;
+          found = true;
+        }
+      }
+      if (!found)
+        return false;
+    }
+    return true;
+  }
+
+  // For each contraction, the one elementwise stage that consumes it at the same
+  // position: the pair becomes one nest at the consumer's place.
+  void claimEpilogues() {
+    contractionOf_.assign(k().stages.size(), -1);
+    found_.resize(k().stages.size());
+    for (size_t s = 0; s < k().stages.size(); ++s) {
+      found_[s] = findContraction(k(), k().stages[s]);
+      if (!found_[s])
+        continue;
+      contractionOf_[s] = static_cast<int>(s);
+      const Stage &stage = k().stages[s];
+      auto users = usersOf(stage.buffer, s + 1);
+      if (k().buffers[stage.buffer].role != Role::Temp || users.size() != 1)
+        continue;
+      size_t user = users[0];
+      if (contractionOf_[user] < 0 && k().stages[user].reduce == Reduce::None && alignEpilogue(stage, k().stages[user])) {
+        contractionOf_[s] = -1;
+        contractionOf_[user] = static_cast<int>(s);
+        used_[s] = true;
+      }
+    }
+  }
+
+  // Rewrites `user` over the axes of `producer`; false when it does not visit
+  // exactly the same positions.
+  bool alignEpilogue(const Stage &producer, Stage &user) {
+    auto loads = loadsOf(user, producer.buffer);
+    if (loads.size() != 1)
+      return false;
+    AxisMap pairs;
+    std::unordered_map<uint32_t, Ref> values;
+    if (matchAxes(producer, loads[0], user, pairs) && pairs.size() == user.axes.size()) {
+      for (auto [mine, theirs] : pairs)
+        values[theirs] = e().axis(mine);
+    } else {
+      // Another shape with the same elements in the same order.
+      if (e()[loads[0]].a != user.store || e().affine(user.store).constant != 0)
+        return false;
+      double n = 1, m = 1;
+      std::vector<std::pair<int64_t, uint32_t>> strides;
+      for (uint32_t axis : user.axes) {
+        auto stride = e().coefficient(user.store, axis);
+        if (!stride || *stride <= 0 || !e().constantExtent(axis))
+          return false;
+        strides.push_back({*stride, axis});
+        n *= static_cast<double>(*e().constantExtent(axis));
+      }
+      for (uint32_t axis : producer.axes) {
+        if (!e().constantExtent(axis))
+          return false;
+        m *= static_cast<double>(*e().constantExtent(axis));
+      }
+      if (n != m)
+        return false;
+      std::sort(strides.rbegin(), strides.rend());
+      for (size_t d = 0; d < strides.size(); ++d) {
+        Ref value = e().binary(Op::FloorDiv, producer.store, e().integer(strides[d].first));
+        values[strides[d].second] =
+            d == 0 ? value : e().binary(Op::FloorMod, value, e().extent(strides[d].second));
+      }
+    }
+    user.body = e().substitute(user.body, values);
+    user.store = e().substitute(user.store, values);
+    user.axes = producer.axes;
+    return true;
+  }
+
+  void addContraction(size_t sum, size_t last) {
+    used_[last] = true;
+    Contraction c = *found_[sum];
+    const Stage &stage = k().stages[sum];
+    if (sum == last) {
+      c.epilogue = stage;
+      c.epilogue.reduce = Reduce::None;
+      c.epilogue.body = c.result = e().load(stage.buffer, DType::Float32, stage.store);
+    } else {
+      c.epilogue = k().stages[last];
+      c.result = loadsOf(c.epilogue, stage.buffer)[0];
+    }
+    chooseTile(k(), c, target_);
+    choosePacking(c);
+    Nest nest;
+    nest.contraction = std::move(c);
+    result_.nests.push_back(std::move(nest));
+  }
+
+  int64_t strideIn(Ref index, uint32_t axis) { return e().coefficient(index, axis).value_or(0); }
+
+  void choosePacking(Contraction &c) {
+    int64_t lanes = target_.vectorBits / 32;
+    int64_t columns = *e().constantExtent(c.column);
+    bool isConstant = k().buffers[c.vector.buffer].isConstant;
+    if (!isConstant && strideIn(c.vector.index, c.column) == 1 && columns % lanes == 0)
+      return;
+    std::vector<uint32_t> batch;
+    for (uint32_t axis : c.batch)
+      if (strideIn(c.vector.index, axis) != 0)
+        batch.push_back(axis);
+    for (uint32_t axis : batch)
+      if (!e().constantExtent(axis)) {
+        c.packing = Packing::InPlace; // emitted with gathers
+        return;
+      }
+    int64_t tile = c.vectors * lanes;
+    PackSpec spec;
+    spec.source = c.vector.buffer;
+    spec.base = e().affine(c.vector.index).constant;
+    for (uint32_t axis : batch)
+      spec.dims.push_back({*e().constantExtent(axis), strideIn(c.vector.index, axis)});
+    int64_t step = strideIn(c.vector.index, c.column);
+    spec.tileDim = spec.dims.size();
+    spec.dims.push_back({(columns + tile - 1) / tile, step * tile});
+    for (uint32_t axis : c.reduction)
+      spec.dims.push_back({*e().constantExtent(axis), strideIn(c.vector.index, axis)});
+    spec.laneDim = spec.dims.size();
+    spec.dims.push_back({tile, step});
+    spec.columns = columns;
+    c.packing = isConstant ? Packing::Constant : Packing::RunTime;
+    c.packedBatch = batch;
+    c.packed = k().addBuffer(DType::Float32, {e().integer(spec.elements())}, Role::Temp);
+    spec.packed = c.packed;
+    result_.packs.push_back(spec);
+  }
+
+  // Row axes of each stage of a group (by position), or nothing when they do not agree.
+  std::optional<std::vector<std::vector<uint32_t>>> findRows(const std::vector<size_t> &group) {
+    size_t root = group[0];
+    bool hasReduction = false;
+    for (size_t s : group) {
+      const Stage &stage = k().stages[s];
+      if (stage.reduce == Reduce::None)
+        continue;
+      if (!hasReduction || stage.axes.size() < k().stages[root].axes.size())
+        root = s;
+      hasReduction = true;
+    }
+    if (!hasReduction)
+      return std::nullopt;
+    std::unordered_map<size_t, std::vector<uint32_t>> rows;
+    rows[root] = k().stages[root].axes;
+    struct Edge {
+      size_t producer, consumer;
+      AxisMap pairs;
+    };
+    std::vector<Edge> edges;
+    for (size_t p : group)
+      for (size_t c : group) {
+        if (p >= c)
+          continue;
+        for (Ref load : loadsOf(k().stages[c], k().stages[p].buffer)) {
+          Edge edge{p, c, {}};
+          if (!matchAxes(k().stages[p], load, k().stages[c], edge.pairs))
+            return std::nullopt;
+          edges.push_back(edge);
+        }
+      }
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Edge &edge : edges) {
+        if (rows.count(edge.producer) && !rows.count(edge.consumer)) {
+          std::vector<uint32_t> mapped;
+          for (uint32_t axis : rows[edge.producer]) {
+            if (!edge.pairs.count(axis))
+              return std::nullopt;
+            mapped.push_back(edge.pairs.at(axis));
+          }
+          rows[edge.consumer] = mapped;
+          changed = true;
+        } else if (!rows.count(edge.producer) && rows.count(edge.consumer)) {
+          std::vector<uint32_t> mapped;
+          for (uint32_t axis : rows[edge.consumer]) {
+            uint32_t mine = noAxis;
+            for (auto [a, b] : edge.pairs)
+              if (b == axis)
+                mine = a;
+            if (mine == noAxis)
+              return std::nullopt;
+            mapped.push_back(mine);
+          }
+          rows[edge.producer] = mapped;
+          changed = true;
+        }
+      }
+    }
+    // Every edge must agree, and row axes must be parallel in every stage.
+    for (const Edge &edge : edges) {
+      for (size_t r = 0; r < rows[root].size(); ++r) {
+        auto it = edge.pairs.find(rows[edge.producer][r]);
+        if (it == edge.pairs.end() || it->second != rows[edge.consumer][r])
+          return std::nullopt;
+      }
+    }
+    std::vector<std::vector<uint32_t>> result;
+    for (size_t s : group) {
+      if (!rows.count(s))
+        return std::nullopt;
+      const auto &axes = k().stages[s].axes;
+      for (uint32_t axis : rows[s])
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+          return std::nullopt;
+      result.push_back(rows[s]);
+    }
+    return result;
+  }
+
+  void addRowNest(size_t first) {
+    std::vector<size_t> group{first};
+    std::optional<std::vector<std::vector<uint32_t>>> rows;
+    for (size_t s = first + 1; s < k().stages.size(); ++s) {
+      if (used_[s] || contractionOf_[s] >= 0 || !dependsOnlyOn(s, first, group))
+        continue;
+      group.push_back(s);
+    }
+    while (group.size() > 1 && !(rows = findRows(group)))
+      group.pop_back();
+    Nest nest;
+    if (group.size() == 1)
+      makeSingle(group[0], nest);
+    else
+      makeGroup(group, *rows, nest);
+    for (size_t s : group)
+      used_[s] = true;
+    result_.nests.push_back(std::move(nest));
+  }
+
+  // Connected to the group, and needs nothing that is computed in between.
+  bool dependsOnlyOn(size_t s, size_t first, const std::vector<size_t> &group) {
+    bool connected = false;
+    for (size_t p = 0; p < s; ++p) {
+      if (loadsOf(k().stages[s], k().stages[p].buffer).empty())
+        continue;
+      bool inGroup = std::find(group.begin(), group.end(), p) != group.end();
+      connected = connected || inGroup;
+      if (!inGroup && !used_[p] && p >= first)
+        return false;
+    }
+    return connected;
+  }
+
+  void makeSingle(size_t s, Nest &nest) {
+    Stage stage = k().stages[s];
+    if (stage.reduce == Reduce::None && !stage.axes.empty()) {
+      NestStage inner;
+      nest.rows.assign(stage.axes.begin(), stage.axes.end() - 1);
+      stage.axes.erase(stage.axes.begin(), stage.axes.end() - 1);
+      inner.stage = std::move(stage);
+      nest.stages.push_back(std::move(inner));
+      return;
+    }
+    nest.rows = stage.axes;
+    stage.axes.clear();
+    NestStage only;
+    only.stage = std::move(stage);
+    nest.stages.push_back(std::move(only));
+  }
+
+  void makeGroup(const std::vector<size_t> &group, const std::vector<std::vector<uint32_t>> &rows, Nest &nest) {
+    for (uint32_t axis : rows[0])
+      nest.rows.push_back(e().newAxis(e().extent(axis)));
+    for (size_t g = 0; g < group.size(); ++g) {
+      NestStage inner;
+      inner.stage = k().stages[group[g]];
+      std::unordered_map<uint32_t, Ref> values;
+      for (size_t r = 0; r < rows[g].size(); ++r)
+        values[rows[g][r]] = e().axis(nest.rows[r]);
+      Stage &stage = inner.stage;
+      for (Ref *ref : {&stage.body, &stage.position, &stage.store})
+        if (*ref != noRef)
+          *ref = e().substitute(*ref, values);
+      std::erase_if(stage.axes, [&](uint32_t axis) { return values.count(axis) != 0; });
+      bool usedOutside = false;
+      for (size_t user : usersOf(stage.buffer, 0))
+        usedOutside = usedOutside || std::find(group.begin(), group.end(), user) == group.end();
+      inner.isLocal = k().buffers[stage.buffer].role == Role::Temp && !usedOutside && isStaticInner(stage);
+      inner.isRegister = inner.isLocal && stage.axes.empty();
+      nest.stages.push_back(std::move(inner));
+    }
+  }
+
+  bool isStaticInner(const Stage &stage) {
+    for (uint32_t axis : stage.axes)
+      if (!e().constantExtent(axis))
+        return false;
+    return true;
+  }
+
+  // Argument order: inputs that are read as they are, outputs, temps that are not row
+  // local (panels too).
+  void finishBuffers() {
+    std::set<uint32_t> stored, read;
+    auto readAll = [&](Ref body) {
+      e().visit(body, [&](Ref ref) {
+        if (e()[ref].op == Op::Load)
+          read.insert(static_cast<uint32_t>(e()[ref].i));
+        return true;
+      });
+    };
+    for (const Nest &nest : result_.nests) {
+      if (nest.contraction) {
+        stored.insert(nest.contraction->epilogue.buffer);
+        if (nest.contraction->packing != Packing::InPlace)
+          stored.insert(nest.contraction->packed);
+        if (nest.contraction->packing != Packing::Constant)
+          read.insert(nest.contraction->vector.buffer);
+        read.insert(nest.contraction->broadcast.buffer);
+        readAll(nest.contraction->epilogue.body);
+      }
+      for (const NestStage &stage : nest.stages) {
+        readAll(stage.stage.body);
+        if (!stage.isLocal)
+          stored.insert(stage.stage.buffer);
+      }
+    }
+    for (uint32_t b = 0; b < k().buffers.size(); ++b) {
+      Role role = k().buffers[b].role;
+      if (role == Role::Output || (role == Role::Temp && stored.count(b)) || (role == Role::Input && read.count(b)))
+        result_.arguments.push_back(b);
+    }
+  }
+
+  // --- lanes of row nests
+
+  struct Access {
+    Ref index;
+    double weight;
+  };
+
+  double contiguity(const Stage &stage, uint32_t axis) {
+    double score = 0, count = 0;
+    auto add = [&](Ref index) {
+      auto step = e().coefficient(index, axis);
+      score += !step ? -2 : *step == 1 ? 2 : *step == 0 ? 1 : *step <= 4 && *step > 0 ? 0.5 : -2;
+      ++count;
+    };
+    e().visit(stage.body, [&](Ref ref) {
+      if (e()[ref].op == Op::Load)
+        add(e()[ref].a);
+      return true;
+    });
+    if (stage.reduce == Reduce::None || std::find(stage.reduceAxes.begin(), stage.reduceAxes.end(), axis) == stage.reduceAxes.end()) {
+      add(stage.store);
+    }
+    double extent = static_cast<double>(e().constantExtent(axis).value_or(1024));
+    double lanes = target_.vectorBits / 32;
+    return score / std::max(count, 1.0) * std::min(extent, lanes) / lanes;
+  }
+
+  void chooseLanes(Nest &nest) {
+    collapseNest(nest);
+    double within = 0, across = 0;
+    bool hasReduction = false;
+    for (NestStage &inner : nest.stages) {
+      Stage &stage = inner.stage;
+      bool reduces = stage.reduce != Reduce::None;
+      hasReduction = hasReduction || reduces;
+      bool isArg = stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
+      inner.vectorAxis = isArg ? noAxis : reduces ? stage.reduceAxes.empty() ? noAxis : stage.reduceAxes.back()
+                               : stage.axes.empty() ? noAxis : stage.axes.back();
+      double weight = 1;
+      for (const auto *axes : {&stage.axes, &stage.reduceAxes})
+        for (uint32_t axis : *axes)
+          weight *= static_cast<double>(e().constantExtent(axis).value_or(1024));
+      if (inner.vectorAxis != noAxis)
+        within += weight * contiguity(stage, inner.vectorAxis);
+      if (!nest.rows.empty())
+        across += weight * contiguity(stage, nest.rows.back());
+    }
+    nest.isAcross = hasReduction && !nest.rows.empty() && across > within;
+    if (nest.isAcross)
+      for (NestStage &inner : nest.stages)
+        inner.vectorAxis = noAxis;
+    if (!hasReduction && nest.stages.size() == 1)
+      chunkInner(nest);
+    nest.cost = rowCost(nest);
+  }
+
+  // A long innermost loop becomes rows of fixed-size chunks, so that it can run in parallel.
+  void chunkInner(Nest &nest) {
+    NestStage &inner = nest.stages[0];
+    if (inner.vectorAxis == noAxis)
+      return;
+    const int64_t chunk = 2048;
+    uint32_t axis = inner.vectorAxis;
+    Ref extent = e().extent(axis);
+    if (auto n = e().constant(extent); n && *n < 2 * chunk)
+      return;
+    Ref chunks = e().binary(Op::FloorDiv, e().plus(extent, chunk - 1), e().integer(chunk));
+    uint32_t outer = e().newAxis(chunks);
+    Ref start = e().times(e().axis(outer), chunk);
+    uint32_t rest = e().newAxis(e().binary(Op::Min, e().integer(chunk), e().sub(extent, start)));
+    Ref value = e().add(start, e().axis(rest));
+    Stage &stage = inner.stage;
+    stage.body = e().substitute(stage.body, {{axis, value}});
+    stage.store = e().substitute(stage.store, {{axis, value}});
+    nest.rows.push_back(outer);
+    std::replace(stage.axes.begin(), stage.axes.end(), axis, rest);
+    inner.vectorAxis = rest;
+  }
+
+  double rowCost(const Nest &nest) {
+    double cost = 0;
+    for (const NestStage &inner : nest.stages) {
+      double n = 1, ops = 1;
+      for (const auto *axes : {&inner.stage.axes, &inner.stage.reduceAxes})
+        for (uint32_t axis : *axes) {
+          auto bounds = e().constantExtent(axis);
+          n *= static_cast<double>(bounds.value_or(1024));
+        }
+      e().visit(inner.stage.body, [&](Ref ref) {
+        Op op = e()[ref].op;
+        ops += op == Op::Libm1 || op == Op::Libm2 ? 40 : (op >= Op::Exp && op <= Op::Sigmoid) ? 2 : 0.2;
+        return true;
+      });
+      cost += n * ops / (inner.vectorAxis != noAxis || nest.isAcross ? 4 : 1);
+    }
+    return cost;
+  }
+
+  // --- collapsing of neighbouring axes
+
+  // Whether (a, b) can become one axis in every index of the nest.
+  bool canCollapse(const Nest &nest, uint32_t a, uint32_t b) {
+    auto extent = e().constantExtent(b);
+    if (!extent)
+      return false;
+    bool ok = true;
+    auto agrees = [&](Ref index) {
+      auto x = e().coefficient(index, a), y = e().coefficient(index, b);
+      return x && y && *x == *y * *extent;
+    };
+    for (const NestStage &inner : nest.stages) {
+      const Stage &stage = inner.stage;
+      for (Ref root : {stage.body, stage.position}) {
+        if (root == noRef)
+          continue;
+        e().visit(root, [&](Ref ref) {
+          const Expr &node = e()[ref];
+          if (node.op == Op::Load) {
+            ok = ok && agrees(node.a);
+            return ok && !e().coefficient(node.a, a); // atoms that hold axes were refused
+          }
+          if (node.op == Op::Axis && (node.i == a || node.i == b))
+            ok = false;
+          return ok;
+        });
+      }
+      ok = ok && agrees(stage.store);
+    }
+    return ok;
+  }
+
+  void collapseNest(Nest &nest) {
+    collapseList(nest, nest.rows);
+    for (size_t s = 0; s < nest.stages.size(); ++s) {
+      if (nest.stages.size() > 1)
+        continue; // local buffers tie the inner axes of several stages together
+      collapseList(nest, nest.stages[s].stage.reduceAxes);
+      Stage &stage = nest.stages[s].stage;
+      // The last row axis and a lone inner axis.
+      while (stage.reduce == Reduce::None && stage.axes.size() == 1 && !nest.rows.empty() &&
+             canCollapse(nest, nest.rows.back(), stage.axes[0])) {
+        stage.axes[0] = merge(nest, nest.rows.back(), stage.axes[0]);
+        nest.rows.pop_back();
+      }
+    }
+  }
+
+  void collapseList(Nest &nest, std::vector<uint32_t> &axes) {
+    for (size_t i = 0; i + 1 < axes.size();) {
+      if (!canCollapse(nest, axes[i], axes[i + 1])) {
+        ++i;
+        continue;
+      }
+      axes[i] = merge(nest, axes[i], axes[i + 1]);
+      axes.erase(axes.begin() + static_cast<ptrdiff_t>(i) + 1);
+      i = i == 0 ? 0 : i - 1;
+    }
+  }
+
+  uint32_t merge(Nest &nest, uint32_t a, uint32_t b) {
+    uint32_t merged = e().newAxis(e().mul(e().extent(a), e().extent(b)));
+    std::unordered_map<uint32_t, Ref> values{{a, e().integer(0)}, {b, e().axis(merged)}};
+    for (NestStage &inner : nest.stages)
+      for (Ref *ref : {&inner.stage.body, &inner.stage.position, &inner.stage.store})
+        if (*ref != noRef)
+          *ref = e().substitute(*ref, values);
+    return merged;
+  }
+
+  // --- row-local buffers
+
+  // Local buffers are indexed by their inner axes alone, in compact order.
+  void layOutLocals(Nest &nest) {
+    int64_t lanes = nest.isAcross ? target_.vectorBits / 32 : 1;
+    for (NestStage &inner : nest.stages) {
+      if (!inner.isLocal)
+        continue;
+      std::map<int64_t, int64_t> compact; // stride in the buffer -> stride in scratch
+      std::vector<std::pair<int64_t, int64_t>> strides;
+      int64_t elements = 1;
+      for (size_t d = inner.stage.axes.size(); d-- > 0;) {
+        uint32_t axis = inner.stage.axes[d];
+        compact[*e().coefficient(inner.stage.store, axis)] = elements;
+        elements *= *e().constantExtent(axis);
+      }
+      uint32_t buffer = inner.stage.buffer;
+      if (!inner.isRegister) {
+        inner.localOffset = nest.localBytes;
+        nest.localBytes += (elements * lanes * sizeInBytes(k().buffers[buffer].type) + 63) / 64 * 64;
+      }
+      auto relay = [&](Ref index) {
+        Affine form = e().affine(index), now;
+        for (auto [atom, coefficient] : form.terms) {
+          const Expr &node = e()[atom];
+          bool isRow = node.op == Op::Axis && std::find(nest.rows.begin(), nest.rows.end(), node.i) != nest.rows.end();
+          if (!isRow)
+            now.terms.push_back({atom, compact.at(coefficient)});
+        }
+        return e().fromAffine(now);
+      };
+      inner.stage.store = relay(inner.stage.store);
+      for (NestStage &user : nest.stages)
+        for (Ref *ref : {&user.stage.body, &user.stage.position})
+          if (*ref != noRef)
+            *ref = e().rewrite(*ref, [&](Ref, const Expr &node) {
+              if (node.op != Op::Load || node.i != buffer)
+                return noRef;
+              return e().load(buffer, node.type, relay(node.a));
+            });
+    }
+    result_.scratchBytes = std::max(result_.scratchBytes, nest.localBytes);
+  }
+
+  const TargetInfo &target_;
+  Schedule result_;
+  std::vector<bool> used_;
+  std::vector<int> contractionOf_;
+  std::vector<std::optional<Contraction>> found_;
+};
+
+} // namespace
+
+Schedule schedule(Kernel kernel, const TargetInfo &target) {
+  return Scheduler(std::move(kernel), target).run();
+}
+
+} // namespace bycc::te

@@ -1,0 +1,104 @@
+// How a kernel's stages become loops. The scheduler
+//   1. inlines elementwise stages into their consumers,
+//   2. finds contractions (sums of products with affine accesses) and gives each
+//      a register tile and its epilogue,
+//   3. groups the other stages into row nests: one parallel loop over the axes all
+//      its stages share, with the stages one after the other inside, e.g. softmax:
+//          for each row: m = max x; e[k] = exp(x[k] - m); s = sum e; y[k] = e[k] / s
+//   4. chooses for each nest which axis the vector lanes run over.
+#pragma once
+
+#include "bycc/CodeGen/Compute.h"
+#include "bycc/Target/TargetInfo.h"
+
+namespace bycc::te {
+
+inline constexpr uint32_t noAxis = UINT32_MAX;
+
+struct NestStage {
+  Stage stage;             // `axes` are the inner ones
+  bool isLocal = false;    // buffer lives for one row only
+  bool isRegister = false; // ... and is one value per row
+  int64_t localOffset = 0; // in elements of 8 bytes * lanes from the thread's scratch
+  uint32_t vectorAxis = noAxis;
+};
+
+struct Operand {
+  uint32_t buffer = 0;
+  Ref index = noRef; // flat, affine in all axes
+};
+
+// How the vector operand is read: in place (unit stride), or from panels
+// [batch][column tile][k][columns of the tile], written while compiling or before the loop.
+enum class Packing : uint8_t { InPlace, Constant, RunTime };
+
+struct Contraction {
+  Operand broadcast, vector;
+  std::vector<uint32_t> batch; // outer loops: in both operands, and outer rows
+  uint32_t outerRow = noAxis;  // second last row axis
+  uint32_t innerRow = noAxis;  // last row axis; noAxis: one row
+  uint32_t column = noAxis;    // noAxis: one column
+  std::vector<uint32_t> reduction;
+  int64_t rowTile = 1;      // over innerRow ...
+  int64_t outerRowTile = 1; // ... times outerRow, then rowTile is innerRow's extent
+  int64_t vectors = 1;      // vectors per tile along the column
+  Packing packing = Packing::InPlace;
+  uint32_t packed = 0; // buffer of the panels when packing is not InPlace
+  std::vector<uint32_t> packedBatch; // batch axes the panels depend on
+  bool isTransposed = false; // lanes of the result run over rows when stored
+  Ref result = noRef;        // the Load that stands for the sum in the epilogue
+  Stage epilogue;            // body and store over the contraction's axes
+};
+
+struct Nest {
+  std::vector<uint32_t> rows; // parallel, outer first
+  bool isAcross = false;      // lanes run over rows.back()
+  std::vector<NestStage> stages;
+  int64_t localBytes = 0; // scratch of one thread
+  std::optional<Contraction> contraction;
+  double cost = 0; // rough cycles of one row
+};
+
+// A copy of a constant operand in panel order, made while compiling:
+//   for i0.. in dims: packed[next++] = in range ? source[sum i * stride] : 0
+struct PackDim {
+  int64_t extent = 1, stride = 0;
+};
+struct PackSpec {
+  uint32_t source = 0; // input buffer
+  uint32_t packed = 0; // the buffer of the panels: passed instead of the source
+  int64_t base = 0;
+  std::vector<PackDim> dims; // batch..., tiles, reduction..., lanes
+  size_t tileDim = 0, laneDim = 0;
+  int64_t columns = 0; // lanes beyond are zero
+  int64_t elements() const {
+    int64_t n = 1;
+    for (const PackDim &dim : dims)
+      n *= dim.extent;
+    return n;
+  }
+};
+
+struct Schedule {
+  Kernel kernel;
+  std::vector<Nest> nests;
+  std::vector<PackSpec> packs;
+  int64_t scratchBytes = 0; // per thread
+  // Buffers that reach the code as pointers, in argument order.
+  std::vector<uint32_t> arguments;
+  bool isArgument(uint32_t buffer) const {
+    for (uint32_t b : arguments)
+      if (b == buffer)
+        return true;
+    return false;
+  }
+};
+
+Schedule schedule(Kernel kernel, const TargetInfo &target);
+
+// Steps, for schedule() and tests.
+void inlineStages(Kernel &kernel);
+std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
+void chooseTile(const Kernel &kernel, Contraction &contraction, const TargetInfo &target);
+
+} // namespace bycc::te
