@@ -1,0 +1,84 @@
+// Host code for a whole module: kernels, one entry that runs the program, the
+// descriptor of bycc/abi.h, and a report of what was planned. The driver writes
+// the files.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
+#include "bycc/Target/TargetInfo.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bycc {
+
+enum class CodeForm : uint8_t { Object, Assembly, LlvmText };
+
+// A tensor of the model's interface, as the descriptor records it.
+struct CodeTensor {
+  std::string name, file;
+  TypeId type;
+};
+
+// Bytes that must stand in the params file; `offset` is where (from its start).
+struct CodeConstant {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> dims;
+  std::shared_ptr<const Storage> storage;
+  uint64_t begin = 0, bytes = 0;
+};
+
+struct CodeGenOptions {
+  std::string moduleName;      // prefix of every symbol
+  std::string compilerVersion;
+  int level = 2;               // LLVM optimisation level
+  int jobs = 1;
+  int32_t defaultThreads = 0;
+  std::vector<CodeForm> forms = {CodeForm::Object};
+  std::vector<CodeTensor> inputs, outputs; // flattened, of @main
+  // Gives a constant its place in the params file and returns the offset.
+  std::function<uint64_t(const CodeConstant &)> placeConstant;
+  // Blob of a vendor region, called once per external function of a vendor that
+  // is not emulated; an error ends the compilation.
+  std::function<Expected<std::vector<uint8_t>>(FunctionId)> compileRegion;
+  // External functions whose vendor is emulated are host code.
+  std::function<bool(FunctionId)> isEmulated;
+  // Known after all constants are placed: size of the params file (0 = none) and
+  // the id of this set of files; called once, before the descriptor is emitted.
+  struct Artifacts {
+    uint64_t paramsBytes = 0;
+    std::array<uint8_t, 16> setId = {};
+    std::string_view embeddedParams; // non-empty: goes into the object
+  };
+  std::function<Artifacts()> finishArtifacts;
+};
+
+// The report behind the graph JSON. Entries are (node, output) pairs.
+struct CodeGraphNode {
+  enum class Kind : uint8_t { Argument, Constant, Kernel, Region, Alias } kind;
+  std::string name;    // unique
+  std::string symbol;  // of the kernel or region; "" otherwise
+  std::vector<NodeId> sources; // operator nodes it stands for
+  std::vector<std::pair<uint32_t, uint32_t>> inputs; // node, output
+  std::vector<TypeId> outputs; // one tensor type per output
+  std::vector<int32_t> storageIds; // one per output
+};
+
+struct CompiledModule {
+  std::string object, assembly, llvmText; // as asked for
+  std::vector<CodeGraphNode> graph;       // in program order; branches after one another
+  std::vector<std::pair<uint32_t, uint32_t>> heads;
+  uint64_t arenaBytes = 0, scratchBytes = 0;
+};
+
+// UNSUP errors name the node that has no host code.
+Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target,
+                                       const CodeGenOptions &options);
+
+} // namespace bycc
