@@ -12,14 +12,10 @@ namespace bycc {
 
 void registerAllPasses(PassRegistry &registry) {
   registerTransforms(registry);
-  registry.add("merge-composite", 0, "!regions !external-functions", "composites", "vendor",
-               "form the composites of the vendors' patterns", mergeComposite);
-  registry.add("annotate-target", 0, "!external-functions", "annotations", "vendors",
-               "note for every node the vendors that could take it", annotateTarget);
-  registry.add("merge-compiler-regions", 0, "annotations", "regions", "",
-               "join nodes of one vendor into the fewest regions", mergeCompilerRegions);
-  registry.add("partition-graph", 0, "annotations", "external-functions", "",
-               "make every region a function of its vendor", partitionGraph);
+#define BYCC_PASS(function, name, level, needs, makes, options, description)                      \
+  registry.add(name, level, needs, makes, options, description, function);
+#include "bycc/Partition/Passes.def"
+#undef BYCC_PASS
 }
 
 Pipeline defaultPipeline(const PassRegistry &registry, int level, bool hasVendors, bool mergeRegions) {

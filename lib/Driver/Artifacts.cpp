@@ -1,0 +1,132 @@
+// Drives code generation: gives constants their place in the params file, has
+// vendors compile their regions, and derives the id that ties the files of one
+// build together from what went in, so that equal builds get equal ids.
+
+#include "Artifacts.h"
+
+#include "bycc/Driver/Driver.h"
+#include "bycc/IR/Printer.h"
+#include "bycc/Support/Hash.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace bycc {
+namespace {
+
+constexpr uint64_t maxEmbeddedBytes = uint64_t{1} << 30;
+
+std::vector<CodeTensor> codeTensors(Module &module, const std::vector<ModelTensor> &tensors) {
+  std::vector<CodeTensor> result;
+  for (const ModelTensor &tensor : tensors)
+    result.push_back({tensor.name, tensor.file, module.types.tensor(tensor.dtype, tensor.shape)});
+  return result;
+}
+
+class Build {
+public:
+  Build(Session &session, Artifacts &out) : session_(session), module_(session.module()), out_(out) {}
+
+  Expected<> run(std::vector<CodeForm> wanted) {
+    const OutputOptions &o = session_.options().output;
+    CodeGenOptions code;
+    code.moduleName = session_.context().moduleName;
+    code.compilerVersion = versionText();
+    code.level = session_.options().passes.level;
+    code.jobs = o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    code.defaultThreads = o.threads;
+    code.forms = std::move(wanted);
+    code.inputs = codeTensors(module_, out_.interface.inputs);
+    code.outputs = codeTensors(module_, out_.interface.outputs);
+    code.placeConstant = [this](const CodeConstant &constant) { return place(constant); };
+    code.compileRegion = [this](FunctionId function) { return compileVendorRegion(function); };
+    code.isEmulated = [this](FunctionId function) {
+      const Vendor *vendor = vendorOf(function);
+      return !vendor || vendor->isEmulated();
+    };
+    code.finishArtifacts = [this] { return finishParams(); };
+    out_.code = BYCC_TRY(compileModule(module_, session_.target(), code));
+    if (!limit_.empty())
+      return error(Status::Limit) << limit_;
+    return {};
+  }
+
+private:
+  const Vendor *vendorOf(FunctionId function) const {
+    const AttrValue *compiler = module_.functionAttr(function, "Compiler");
+    return compiler && compiler->isString() ? session_.vendors().find(compiler->asString()) : nullptr;
+  }
+
+  uint64_t place(const CodeConstant &constant) {
+    std::string name = constant.name.empty() ? "const" : constant.name;
+    return out_.params.add(name, constant.dtype, constant.dims, constant.storage, constant.begin, constant.bytes);
+  }
+
+  Expected<std::vector<uint8_t>> compileVendorRegion(FunctionId function) {
+    const Vendor *vendor = vendorOf(function);
+    BYCC_ASSERT(vendor, "a region's vendor is in the set");
+    auto offsetOf = [this](const Constant &constant) {
+      std::vector<int64_t> dims;
+      for (Dim dim : module_.types.shape(constant.type))
+        dims.push_back(dim.value());
+      return place({constant.name, module_.types.dtype(constant.type), dims, constant.storage, constant.offset, constant.bytes});
+    };
+    CompiledRegion region = BYCC_TRY(bycc::compileRegion(*vendor, session_.target(), module_, function, offsetOf));
+    return std::move(region.blob);
+  }
+
+  // Everything that decides the output: the program and weights as they stand,
+  // target, vendors and version.
+  SetId deriveSetId() const {
+    PrintOptions print;
+    print.elideAbove = 16;
+    std::string text = printModule(module_, print);
+    text += session_.target().triple + "|" + session_.target().cpu + "|" + join(session_.target().features, ",");
+    text += "|" + std::string(versionText()) + "|" + session_.context().moduleName;
+    for (size_t i = 0; i < session_.vendors().size(); ++i)
+      if (const bycc_vendor_compiler *compiler = session_.vendors()[i].compiler())
+        text += "|" + session_.vendors()[i].name() + " " + compiler->version;
+    for (const ParamsEntry &entry : out_.params.entries())
+      text += "|" + std::to_string(entry.hash) + "@" + std::to_string(entry.offset);
+    return hash128(text.data(), text.size());
+  }
+
+  CodeGenOptions::Artifacts finishParams() {
+    out_.setId = deriveSetId();
+    CodeGenOptions::Artifacts artifacts;
+    artifacts.setId = out_.setId;
+    if (out_.params.empty())
+      return artifacts;
+    out_.paramsPieces = out_.params.finish(out_.setId);
+    artifacts.paramsBytes = out_.params.fileBytes();
+    if (!session_.options().output.embedWeights)
+      return artifacts;
+    if (artifacts.paramsBytes > maxEmbeddedBytes) {
+      limit_ = "--embed-weights: the weights take " + std::to_string(artifacts.paramsBytes) + " bytes, at most 1 GiB fit";
+      return artifacts;
+    }
+    for (std::string_view piece : out_.paramsPieces)
+      embedded_ += piece;
+    out_.paramsPieces.clear();
+    artifacts.embeddedParams = embedded_;
+    return artifacts;
+  }
+
+  Session &session_;
+  Module &module_;
+  Artifacts &out_;
+  std::string embedded_, limit_;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Artifacts>> buildArtifacts(Session &session, std::vector<CodeForm> wanted) {
+  auto artifacts = std::make_unique<Artifacts>();
+  artifacts->interface = modelInterface(session.module());
+  BYCC_TRY(Build(session, *artifacts).run(std::move(wanted)));
+  return artifacts;
+}
+
+} // namespace bycc
