@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t magic = 0x314e5044; // "DPN1"
 constexpr int64_t maxExtent = int64_t{1} << 31;
-constexpr int64_t maxBytes = int64_t{1} << 40;
+constexpr int64_t maxElements = (int64_t{1} << 31) - 1; // kernels count in 32 bits
+constexpr int64_t maxWindow = int64_t{1} << 15;         // strides, dilations, pads
 constexpr size_t maxList = size_t{1} << 24;
 
 // Writer and Reader offer the same calls, so that `fields` says the format once.
@@ -213,11 +214,11 @@ private:
         return bad("window of wrong rank");
     for (size_t i = 0; i < spatial; ++i) {
       for (const Dims *dims : {&step_.kernel, &step_.strides, &step_.dilation})
-        if ((*dims)[i] < 1 || (*dims)[i] >= maxExtent)
+        if ((*dims)[i] < 1 || (*dims)[i] > maxWindow)
           return bad("kernel, stride or dilation " + std::to_string((*dims)[i]) +
                      " is out of range");
       for (const Dims *dims : {&step_.padBegin, &step_.padEnd})
-        if ((*dims)[i] < 0 || (*dims)[i] >= maxExtent)
+        if ((*dims)[i] < 0 || (*dims)[i] > maxWindow)
           return bad("padding " + std::to_string((*dims)[i]) + " is out of range");
     }
     return {};
@@ -473,14 +474,15 @@ Expected<> checkDims(const Dims &dims, DType dtype) {
   if (dims.empty() || dims.size() > maxRank)
     return error(Status::Unsup) << "rank " << dims.size() << " is not supported, at most "
                                 << maxRank;
-  int64_t bytes = sizeInBytes(dtype);
+  int64_t elements = 1;
   for (int64_t dim : dims) {
     if (dim < 1 || dim >= maxExtent)
       return error(Status::Unsup) << "extent " << dim << " of " << text(dims)
                                   << " is not supported";
-    if (bytes > maxBytes / dim)
-      return error(Status::Unsup) << "tensor " << text(dims) << " is too large";
-    bytes *= dim;
+    if (elements > maxElements / dim)
+      return error(Status::Unsup) << "tensor " << text(dims) << " of " << name(dtype)
+                                  << " is too large for oneDNN's 32-bit counts";
+    elements *= dim;
   }
   return {};
 }

@@ -133,7 +133,7 @@ const char *name(StepKind kind);
 // Elements of a checked shape.
 int64_t numElements(const Dims &dims);
 std::string text(const Dims &dims); // "(1, 3, 224, 224)"
-// Positive extents below 2^31, at most 2^40 bytes in all, rank 1 to 12.
+// Positive extents, fewer than 2^31 elements, rank 1 to 12.
 Expected<> checkDims(const Dims &dims, DType dtype);
 
 } // namespace bycc::onednn

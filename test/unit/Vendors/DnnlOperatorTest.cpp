@@ -16,6 +16,10 @@ TEST_CASE("dnnl convolution in all ranks, layouts and groupings") {
           {{"data_layout", "NHWC"}, {"kernel_layout", "HWOI"}, {"groups", 4}});
   checkOp("nn.conv2d", {{1, 3, 8, 8}}, {{4, 3, 3, 3}}, {1, 4, 9, 8},
           {{"padding", Dims{1, 0, 2, 2}}});
+  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 16, 1, 1}}, {1, 16, 10, 10}, {{"padding", Dims{3, 3}}});
+  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 16, 3, 3}}, {1, 16, 12, 12}, {{"padding", Dims{5, 5}}});
+  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 1, 3, 3}}, {1, 16, 5, 5},
+          {{"padding", Dims{4, 4}}, {"groups", 16}, {"strides", Dims{2, 2}}});
   checkOp("nn.conv2d", {{1, 3, 5, 5}, {4, 3, 3, 3}}, {}, {1, 4, 3, 3});
   checkOp("nn.conv1d", {{2, 3, 11}}, {{5, 3, 4}}, {2, 5, 4}, {{"strides", Dims{2}}});
   checkOp("nn.conv3d", {{1, 2, 4, 5, 6}}, {{3, 2, 2, 2, 2}}, {1, 3, 3, 4, 5});
