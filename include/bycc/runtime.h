@@ -76,6 +76,8 @@ int32_t bycc_profile_entries(bycc_context *context,
                              const bycc_profile_entry **entries, size_t *count);
 
 int32_t bycc_set_threads(bycc_context *context, int32_t threads);
+/* Threads that runs of the context use; 0 when it is no context. */
+int32_t bycc_get_threads(const bycc_context *context);
 const char *bycc_last_error(void);
 const char *bycc_status_name(int32_t status); /* "OK", "LOAD", ... */
 const char *bycc_runtime_version(void);

@@ -237,6 +237,11 @@ int32_t bycc_set_threads(bycc_context *context, int32_t threads) {
   return withContext(context, [&](Context &found) { return found.setThreads(threads); });
 }
 
+int32_t bycc_get_threads(const bycc_context *context) {
+  auto found = contexts().find(context);
+  return found ? found->threads() : 0;
+}
+
 const char *bycc_last_error(void) { return lastError.c_str(); }
 
 const char *bycc_status_name(int32_t status) {

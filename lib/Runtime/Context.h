@@ -30,6 +30,7 @@ public:
   };
   Expected<OutputView> output(uint32_t index) const;
   Expected<> setThreads(int32_t threads);
+  int32_t threads() const { return threads_; }
   Expected<> enableProfile(bool on);
   std::span<const bycc_profile_entry> profileEntries();
 

@@ -1,0 +1,162 @@
+#include "Session.h"
+
+#include "Tensors.h"
+
+#include "bycc/Support/Text.h"
+
+#include <cstdio>
+#include <map>
+#include <sys/stat.h>
+
+namespace bycc::run {
+namespace {
+
+// The text of the last error is complete; it is taken apart to be printed once.
+Expected<> checked(int32_t code) {
+  static const std::map<int32_t, Status> statuses = {{BYCC_LOAD, Status::Load},
+                                                     {BYCC_ARG, Status::Arg},
+                                                     {BYCC_LIMIT, Status::Limit},
+                                                     {BYCC_IO, Status::Io}};
+  if (code == BYCC_OK)
+    return {};
+  auto known = statuses.find(code);
+  Status status = known == statuses.end() ? Status::Internal : known->second;
+  std::string text = bycc_last_error(), tag = "error[" + std::string(name(status)) + "]: ";
+  size_t at = text.find(tag);
+  if (at == text.npos)
+    return error(status) << text;
+  std::string place = at >= 2 ? text.substr(0, at - 2) : "";
+  return error(status, {place}) << text.substr(at + tag.size());
+}
+
+const bycc_tensor_info *findInput(const bycc_module &module, std::string_view name) {
+  for (uint32_t i = 0; i < module.num_inputs; ++i)
+    if (name == module.inputs[i].name)
+      return &module.inputs[i];
+  return nullptr;
+}
+
+bool exists(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+// NAME=FILE, where NAME may hold '=' itself: the first split that names an input.
+Expected<std::pair<const bycc_tensor_info *, std::string>> splitInput(const bycc_module &module,
+                                                                      const std::string &text) {
+  for (size_t at = text.find('='); at != text.npos; at = text.find('=', at + 1))
+    if (const bycc_tensor_info *info = findInput(module, std::string_view(text).substr(0, at)))
+      return std::pair(info, text.substr(at + 1));
+  if (text.find('=') == text.npos)
+    return error(Status::Usage) << "--input: wanted NAME=FILE.npy, given '" << escaped(text) << "'";
+  std::vector<std::string> names;
+  for (uint32_t i = 0; i < module.num_inputs; ++i)
+    names.push_back(module.inputs[i].name);
+  std::string name = text.substr(0, text.find('='));
+  auto near = nearest(name, names);
+  return error(Status::Arg) << "the model has no input '" << escaped(name) << "'"
+                            << (near ? ", did you mean '" + escaped(*near) + "'?"
+                                     : "; its inputs: " + escaped(join(names, ", "), 1024));
+}
+
+} // namespace
+
+int64_t OutputView::count() const {
+  return static_cast<int64_t>(bytes) / sizeInBytes(static_cast<DType>(info->dtype));
+}
+
+std::string shapeText(std::span<const int64_t> shape) {
+  std::vector<std::string> dims;
+  for (int64_t dim : shape)
+    dims.push_back(std::to_string(dim));
+  return "(" + join(dims, ", ") + ")";
+}
+
+Session::~Session() {
+  bycc_context_destroy(context_);
+  bycc_model_destroy(model_);
+}
+
+Expected<> Session::load(const Options &options) {
+  bycc_load_options load = {sizeof load, options.threads, options.verify,
+                            options.params.empty() ? nullptr : options.params.c_str()};
+  BYCC_TRY(checked(bycc_model_load(options.graph.c_str(), &load, &model_)));
+  return checked(bycc_context_create(model_, &context_));
+}
+
+Expected<> Session::bind(uint32_t index, NpyArray array, const std::string &file) {
+  const bycc_tensor_info &info = module().inputs[index];
+  DType wanted = static_cast<DType>(info.dtype);
+  auto refuse = [&] {
+    return error(Status::Arg, {file}) << "input '" << escaped(info.name) << "': wanted ";
+  };
+  if (!array.holds(wanted))
+    return refuse() << name(wanted) << ", given " << name(array.dtype);
+  if (static_cast<int32_t>(array.shape.size()) != info.rank)
+    return refuse() << "rank " << info.rank << ", given rank " << array.shape.size() << ": shape "
+                    << shapeText(array.shape);
+  BYCC_TRY(
+      checked(bycc_bind_input(context_, index, array.data(), array.bytes, array.shape.data())));
+  bound_[index] = std::move(array);
+  return {};
+}
+
+Expected<> Session::bindInputs(const Options &options) {
+  const bycc_module &module = this->module();
+  bound_.clear();
+  bound_.resize(module.num_inputs);
+  std::map<const bycc_tensor_info *, std::string> files;
+  for (const std::string &text : options.inputs) {
+    auto [info, file] = BYCC_TRY(splitInput(module, text));
+    files[info] = file;
+  }
+  if (!options.inputsFolder.empty() && !exists(options.inputsFolder))
+    return error(Status::Io, {options.inputsFolder}) << "no such folder";
+  std::vector<std::string> missing;
+  for (uint32_t i = 0; i < module.num_inputs; ++i) {
+    const bycc_tensor_info &info = module.inputs[i];
+    auto given = files.find(&info);
+    std::string file = given != files.end() ? given->second : "";
+    if (file.empty() && !options.inputsFolder.empty())
+      file = options.inputsFolder + "/" + info.file + ".npy";
+    if (!file.empty() && (given != files.end() || exists(file)))
+      BYCC_TRY(bind(i, BYCC_TRY(readNpy(file)), file));
+    else if (options.randomSeed)
+      BYCC_TRY(bind(i, BYCC_TRY(randomTensor(info, *options.randomSeed + i)), "random data"));
+    else
+      missing.push_back("'" + escaped(info.name) + "'");
+  }
+  if (!missing.empty())
+    return error(Status::Arg) << "no data for input" << (missing.size() > 1 ? "s " : " ")
+                              << join(missing, ", ")
+                              << "; give --inputs DIR, --input NAME=FILE.npy or --random";
+  return {};
+}
+
+Expected<> Session::run() { return checked(bycc_run(context_)); }
+
+Expected<std::vector<OutputView>> Session::outputs() {
+  const bycc_module &module = this->module();
+  std::vector<OutputView> views;
+  for (uint32_t i = 0; i < module.num_outputs; ++i) {
+    const void *data = nullptr;
+    const int64_t *shape = nullptr;
+    size_t bytes = 0;
+    BYCC_TRY(checked(bycc_get_output(context_, i, &data, &shape, &bytes)));
+    const bycc_tensor_info &info = module.outputs[i];
+    views.push_back({&info, static_cast<const uint8_t *>(data),
+                     std::vector<int64_t>(shape, shape + info.rank), bytes});
+  }
+  return views;
+}
+
+Expected<> Session::setProfile(bool on) { return checked(bycc_profile_enable(context_, on)); }
+
+Expected<std::span<const bycc_profile_entry>> Session::profile() {
+  const bycc_profile_entry *entries = nullptr;
+  size_t count = 0;
+  BYCC_TRY(checked(bycc_profile_entries(context_, &entries, &count)));
+  return std::span(entries, count);
+}
+
+} // namespace bycc::run

@@ -1,0 +1,49 @@
+// A model and a context of the C API, with errors as values.
+#pragma once
+
+#include "CommandLine.h"
+
+#include "bycc/Support/Error.h"
+#include "bycc/Support/Npy.h"
+#include "bycc/runtime.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bycc::run {
+
+struct OutputView {
+  const bycc_tensor_info *info;
+  const uint8_t *data;
+  std::vector<int64_t> shape;
+  size_t bytes;
+  int64_t count() const;
+};
+
+class Session {
+public:
+  Session() = default;
+  Session(const Session &) = delete;
+  ~Session();
+  Expected<> load(const Options &options);
+  // From --input, --inputs and --random, in this order; Status::Arg lists what is missing.
+  Expected<> bindInputs(const Options &options);
+  Expected<> run();
+  Expected<std::vector<OutputView>> outputs();
+  Expected<> setProfile(bool on);
+  Expected<std::span<const bycc_profile_entry>> profile();
+  const bycc_module &module() const { return *bycc_model_module(model_); }
+  int32_t threads() const { return bycc_get_threads(context_); }
+
+private:
+  Expected<> bind(uint32_t index, NpyArray array, const std::string &file);
+
+  bycc_model *model_ = nullptr;
+  bycc_context *context_ = nullptr;
+  std::vector<NpyArray> bound_; // per input; keeps the data alive
+};
+
+std::string shapeText(std::span<const int64_t> shape); // "(2, 3)"
+
+} // namespace bycc::run

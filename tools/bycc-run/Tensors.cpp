@@ -1,0 +1,202 @@
+#include "Tensors.h"
+
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace bycc::run {
+namespace {
+
+DType dtypeOf(const OutputView &output) { return static_cast<DType>(output.info->dtype); }
+
+// splitmix64: the whole state is one counter.
+uint64_t nextRandom(uint64_t &state) {
+  uint64_t x = state += 0x9e3779b97f4a7c15ull;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+  return x ^ x >> 31;
+}
+
+// Uniform in [-1, 1) in steps that a float holds.
+float randomFloat(uint64_t &state) {
+  return static_cast<float>(nextRandom(state) >> 40) * 0x1p-23f - 1.0f;
+}
+
+uint64_t integerLimit(DType dtype, const char *name) {
+  if (dtype == DType::Bool || std::strstr(name, "mask"))
+    return 2;
+  return dtype == DType::Int8 ? 128 : dtype == DType::UInt8 ? 256 : 1000;
+}
+
+void putRandom(uint8_t *at, DType dtype, uint64_t limit, uint64_t &state) {
+  switch (dtype) {
+  case DType::Float64: {
+    double value = randomFloat(state);
+    std::memcpy(at, &value, 8);
+    return;
+  }
+  case DType::Float32: {
+    float value = randomFloat(state);
+    std::memcpy(at, &value, 4);
+    return;
+  }
+  case DType::Float16:
+  case DType::BFloat16: {
+    // Rounding could reach 1 from below; the bits above it do not.
+    float value = std::floor(randomFloat(state) * 128) / 128;
+    uint16_t bits = dtype == DType::Float16 ? floatToHalf(value) : floatToBFloat16(value);
+    std::memcpy(at, &bits, 2);
+    return;
+  }
+  default: {
+    uint64_t value = nextRandom(state) % limit;
+    std::memcpy(at, &value, sizeInBytes(dtype));
+  }
+  }
+}
+
+double floatAt(const uint8_t *data, DType dtype, int64_t i) {
+  auto load = [&]<typename T>(T value) {
+    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+    return value;
+  };
+  switch (dtype) {
+  case DType::Float16:
+    return halfToFloat(load(uint16_t{}));
+  case DType::BFloat16:
+    return bfloat16ToFloat(load(uint16_t{}));
+  case DType::Float32:
+    return load(float{});
+  default:
+    return load(double{});
+  }
+}
+
+// Integers wide enough for every type: exact also for uint64.
+__int128 integerAt(const uint8_t *data, DType dtype, int64_t i) {
+  uint64_t bits = 0;
+  int64_t size = sizeInBytes(dtype);
+  std::memcpy(&bits, data + i * size, size);
+  if (!isSignedInt(dtype))
+    return bits;
+  int shift = static_cast<int>(64 - 8 * size);
+  return static_cast<int64_t>(bits << shift) >> shift;
+}
+
+std::string valueText(const uint8_t *data, DType dtype, int64_t i) {
+  if (isFloat(dtype)) {
+    double value = floatAt(data, dtype, i);
+    return dtype == DType::Float64 ? formatDouble(value) : formatFloat(static_cast<float>(value));
+  }
+  __int128 value = integerAt(data, dtype, i);
+  return value < 0 ? std::to_string(static_cast<int64_t>(value))
+                   : std::to_string(static_cast<uint64_t>(value));
+}
+
+std::string indexText(int64_t flat, const std::vector<int64_t> &shape) {
+  std::vector<std::string> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    index[d] = std::to_string(flat % shape[d]);
+    flat /= shape[d];
+  }
+  return "[" + join(index, ", ") + "]";
+}
+
+struct Tolerance {
+  double relative, absolute;
+
+  bool accepts(const uint8_t *got, const uint8_t *want, DType dtype, int64_t i) const {
+    if (isFloat(dtype)) {
+      double a = floatAt(got, dtype, i), b = floatAt(want, dtype, i);
+      if (std::isnan(a) || std::isnan(b))
+        return std::isnan(a) && std::isnan(b);
+      if (std::isinf(a) || std::isinf(b))
+        return a == b;
+      return std::fabs(a - b) <= absolute + relative * std::fabs(b);
+    }
+    __int128 a = integerAt(got, dtype, i), b = integerAt(want, dtype, i);
+    double distance = static_cast<double>(a > b ? a - b : b - a);
+    return distance <= absolute + relative * std::fabs(static_cast<double>(b));
+  }
+};
+
+Expected<> compareOutput(const OutputView &output, const std::string &file, Tolerance tolerance) {
+  NpyArray wanted = BYCC_TRY(readNpy(file));
+  DType dtype = dtypeOf(output);
+  std::string label = "output '" + escaped(output.info->name) + "'";
+  if (!wanted.holds(dtype) || wanted.shape != output.shape)
+    return error(Status::Arg, {file})
+           << label << " is " << name(dtype) << " " << shapeText(output.shape) << ", expected "
+           << name(wanted.dtype) << " " << shapeText(wanted.shape);
+  int64_t first = -1, differing = 0;
+  for (int64_t i = 0; i < output.count(); ++i)
+    if (!tolerance.accepts(output.data, wanted.data(), dtype, i)) {
+      first = first < 0 ? i : first;
+      ++differing;
+    }
+  if (differing == 0)
+    return {};
+  return error(Status::Differs, {file})
+         << label << " differs at " << indexText(first, output.shape) << ": got "
+         << valueText(output.data, dtype, first) << ", expected "
+         << valueText(wanted.data(), dtype, first) << "; " << differing << " of " << output.count()
+         << " elements differ by more than " << formatDouble(tolerance.absolute) << " + "
+         << formatDouble(tolerance.relative) << " * |expected|";
+}
+
+} // namespace
+
+Expected<NpyArray> randomTensor(const bycc_tensor_info &info, uint64_t seed) {
+  NpyArray array;
+  array.dtype = static_cast<DType>(info.dtype);
+  uint64_t count = 1;
+  bool overflows = false;
+  for (int32_t d = 0; d < info.rank; ++d) {
+    array.shape.push_back(info.dims[d].value >= 0 ? info.dims[d].value : 1);
+    overflows |= __builtin_mul_overflow(count, static_cast<uint64_t>(array.shape[d]), &count);
+  }
+  uint64_t size = sizeInBytes(array.dtype);
+  if (overflows || count > (uint64_t{16} << 30) / size)
+    return error(Status::Limit) << "input '" << escaped(info.name) << "' is too large: shape "
+                                << shapeText(array.shape);
+  std::vector<uint8_t> bytes(count * size);
+  uint64_t state = seed * 0xda942042e4dd58b5ull, limit = integerLimit(array.dtype, info.name);
+  for (uint64_t i = 0; i < count; ++i)
+    putRandom(bytes.data() + i * size, array.dtype, limit, state);
+  array.bytes = bytes.size();
+  array.storage = Storage::own(std::move(bytes));
+  return array;
+}
+
+std::string printed(const OutputView &output, int64_t count) {
+  DType dtype = dtypeOf(output);
+  std::string text = escaped(output.info->name) + " " + std::string(name(dtype)) + " " +
+                     shapeText(output.shape) + ":";
+  for (int64_t i = 0; i < std::min(count, output.count()); ++i)
+    text += " " + valueText(output.data, dtype, i);
+  return text + (output.count() > count ? " ...\n" : "\n");
+}
+
+Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::string &folder) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return error(Status::Io, {folder}) << "cannot make the folder: " << std::strerror(errno);
+  OutputSet files;
+  for (const OutputView &output : outputs) {
+    std::string header = npyHeader(dtypeOf(output), output.shape);
+    std::string_view data(reinterpret_cast<const char *>(output.data), output.bytes);
+    BYCC_TRY(files.add(folder + "/" + output.info->file + ".npy", {header, data}));
+  }
+  return files.commit();
+}
+
+Expected<> compareOutputs(const std::vector<OutputView> &outputs, const std::string &folder,
+                          double rtol, double atol) {
+  for (const OutputView &output : outputs)
+    BYCC_TRY(compareOutput(output, folder + "/" + output.info->file + ".npy", {rtol, atol}));
+  return {};
+}
+
+} // namespace bycc::run

@@ -1,0 +1,23 @@
+// What is done with tensors: made at random, printed, written, compared.
+#pragma once
+
+#include "Session.h"
+
+namespace bycc::run {
+
+// The same for the same seed everywhere. Floats are uniform in [-1, 1); integers
+// in [0, 2) where the name contains "mask", else in [0, 1000) as far as the type
+// reaches. Unknown extents become 1.
+Expected<NpyArray> randomTensor(const bycc_tensor_info &info, uint64_t seed);
+
+// "NAME dtype (shape): v v v ..." with at most `count` values.
+std::string printed(const OutputView &output, int64_t count);
+// NAME.npy per output, all or none.
+Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::string &folder);
+
+// Status::Differs names the first differing element of the first output that
+// differs. Every output needs its file.
+Expected<> compareOutputs(const std::vector<OutputView> &outputs, const std::string &folder,
+                          double rtol, double atol);
+
+} // namespace bycc::run

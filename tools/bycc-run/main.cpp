@@ -1,0 +1,75 @@
+// bycc-run: load a compiled model and run, compare, time or profile it. Links the
+// runtime only: no compiler, no LLVM.
+#include "Bench.h"
+#include "CommandLine.h"
+#include "Session.h"
+#include "Tensors.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+using namespace bycc;
+using namespace bycc::run;
+
+namespace {
+
+void printLog(void *, int32_t, const char *text) { std::fprintf(stderr, "%s\n", text); }
+
+Expected<> flushed() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return error(Status::Io, {"<stdout>"}) << "cannot write: " << std::strerror(errno);
+  return {};
+}
+
+Expected<> useOutputs(Session &session, const Options &options) {
+  std::vector<OutputView> outputs = BYCC_TRY(session.outputs());
+  if (options.printCount)
+    for (const OutputView &output : outputs)
+      std::fputs(printed(output, *options.printCount).c_str(), stdout);
+  if (!options.outputsFolder.empty())
+    BYCC_TRY(writeOutputs(outputs, options.outputsFolder));
+  if (options.expectedFolder.empty())
+    return {};
+  BYCC_TRY(compareOutputs(outputs, options.expectedFolder, options.rtol, options.atol));
+  if (!options.quiet)
+    std::fprintf(stderr, "%zu outputs agree with %s\n", outputs.size(),
+                 options.expectedFolder.c_str());
+  return {};
+}
+
+Expected<> execute(const Options &options) {
+  if (options.verbose)
+    bycc_set_log(printLog, nullptr);
+  Session session;
+  double begin = millisecondsNow();
+  BYCC_TRY(session.load(options));
+  double loadMs = millisecondsNow() - begin;
+  BYCC_TRY(session.bindInputs(options));
+  BYCC_TRY(session.run());
+  BYCC_TRY(useOutputs(session, options));
+  if (options.bench)
+    BYCC_TRY(bench(session, options, loadMs));
+  if (options.profile)
+    BYCC_TRY(profile(session, options));
+  return flushed();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::signal(SIGPIPE, SIG_IGN); // a closed stdout is an error of ours to report
+  try {
+    Parsed parsed = parseCommandLine({argv + 1, argv + argc});
+    Expected<> result = parsed.exitCode ? flushed() : execute(parsed.options);
+    if (!result) {
+      std::fputs(result.error().str().c_str(), stderr);
+      return exitCode(result.error().status());
+    }
+    return parsed.exitCode.value_or(0);
+  } catch (const std::bad_alloc &) {
+    std::fputs("error[LIMIT]: no memory\n", stderr);
+    return exitCode(Status::Limit);
+  }
+}
