@@ -185,22 +185,29 @@ Answer compile(RegionBuilder &builder) {
   return answer;
 }
 
+// Every edge lies one element beside any alignment: callers may bind such memory.
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
                           const std::vector<Tensor> &inputs, int32_t threads) {
-  std::vector<Tensor> outputs;
+  std::vector<Tensor> shifted, results;
   std::vector<bycc_array> in, out;
-  for (const Tensor &tensor : inputs)
-    in.push_back({const_cast<float *>(tensor.data()), nullptr});
+  for (const Tensor &tensor : inputs) {
+    shifted.emplace_back(1);
+    shifted.back().insert(shifted.back().end(), tensor.begin(), tensor.end());
+  }
   for (uint32_t id : builder.outputs())
-    outputs.emplace_back(static_cast<size_t>(count(builder.dims(id))), -77.0f);
-  for (Tensor &tensor : outputs)
-    out.push_back({tensor.data(), nullptr});
+    results.emplace_back(static_cast<size_t>(count(builder.dims(id))) + 1, -77.0f);
+  for (Tensor &tensor : shifted)
+    in.push_back({tensor.data() + 1, nullptr});
+  for (Tensor &tensor : results)
+    out.push_back({tensor.data() + 1, nullptr});
   char text[256] = "";
   int32_t status =
       runtimeHalf().run(region, state, in.data(), out.data(), threads, text, sizeof text);
   if (status != BYCC_OK)
     throw std::runtime_error(text);
-  return outputs;
+  for (Tensor &tensor : results)
+    tensor.erase(tensor.begin());
+  return results;
 }
 
 Loaded::Loaded(RegionBuilder &region, const std::vector<uint8_t> &blob, int32_t threads)
