@@ -71,7 +71,7 @@ struct Block {
 };
 
 struct Function {
-  StringId name;             // global name without '@'; 0 for local functions
+  StringId name{0};          // global name without '@'; 0 for local functions
   std::vector<NodeId> params;
   BlockId body;
   TypeId resultType;         // as declared, invalid when not
