@@ -1,0 +1,136 @@
+// Gives every computation one spelling, so that patterns, vendors and code
+// generation meet fewer forms.
+//
+//   add(conv or dense, constant that varies along the channel axis only)
+//                          => nn.bias_add with the constant as (C)
+//   nn.bias_add's axis     => counted from the front
+//   maximum(x, 0)          => nn.relu(x)
+//   nn.matmul(x, w, transpose_b=True) => nn.dense(x, w)
+//   batch_flatten, squeeze, expand_dims, codes of newshape => reshape to numbers
+//   transpose without axes => with axes
+//
+// The bias form is nn.bias_add because it names the operand that a vendor wants
+// as bias; turning it into add, as others do, makes each vendor find that out
+// again from shapes. Bias constants are views of the bytes they were.
+
+#include "ConstantView.h"
+#include "Scopes.h"
+#include "SimplifyRules.h"
+#include "bycc/Transforms/Passes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bycc {
+namespace {
+
+// The default of nn.bias_add's axis is 1 and not stored.
+AttrDict axisAttr(size_t axis) { return {{"axis", AttrValue(static_cast<int64_t>(axis))}}; }
+
+Expected<NodeId> biasFromAdd(Module &module, NodeId call, Builder &builder) {
+  for (size_t i = 0; i < 2; ++i) {
+    NodeId value = module.operands(call)[i], bias = module.operands(call)[1 - i];
+    auto axis = channelAxis(module, value);
+    if (!axis || !module.isConstant(bias) || module.type(value) != module.type(call))
+      continue;
+    std::span<const Dim> full = module.types.shape(module.type(value));
+    if (!isAlongAxis(module.types.shape(module.type(bias)), full, *axis))
+      continue;
+    NodeId vector = reshapeConstant(module, bias, {&full[*axis], 1});
+    return builder.call(ops::nn_bias_add, {value, vector}, axisAttr(*axis));
+  }
+  return call;
+}
+
+Expected<NodeId> biasAxis(Module &module, NodeId call, Builder &builder) {
+  int64_t axis = intAttr(module, call, "axis", 1);
+  auto normal = normalizedAxis(axis, module.types.shape(module.type(call)).size());
+  if (axis >= 0 || !normal)
+    return call;
+  return builder.call(ops::nn_bias_add, module.operands(call), axisAttr(*normal));
+}
+
+Expected<NodeId> reluFromMaximum(Module &module, NodeId call, Builder &builder) {
+  for (size_t i = 0; i < 2; ++i) {
+    NodeId value = module.operands(call)[i];
+    auto other = uniformValue(module, module.operands(call)[1 - i]);
+    if (other && *other == 0 && !std::signbit(*other) && module.type(value) == module.type(call))
+      return builder.call(ops::nn_relu, {value});
+  }
+  return call;
+}
+
+Expected<NodeId> denseFromMatmul(Module &module, NodeId call, Builder &builder) {
+  auto isOn = [&](std::string_view key) {
+    const AttrValue *value = module.attr(call, key);
+    return value && value->equalsLoosely(AttrValue(true));
+  };
+  NodeId weight = module.operands(call)[1];
+  if (isOn("transpose_a") || !isOn("transpose_b") || !module.isConstant(weight))
+    return call;
+  std::span<const Dim> shape = module.types.shape(module.type(weight));
+  if (shape.size() != 2)
+    return call;
+  AttrDict attrs{{"units", AttrValue(shape[0].value())}};
+  if (std::string_view dtype = textAttr(module, call, "out_dtype"); !dtype.empty())
+    attrs.push_back({"out_dtype", AttrValue(dtype)});
+  return builder.call(ops::nn_dense, module.operands(call), std::move(attrs));
+}
+
+Expected<NodeId> explicitAxes(Module &module, NodeId call, Builder &builder) {
+  const AttrValue *axes = module.attr(call, "axes");
+  std::vector<int64_t> values = intsAttr(module, call, "axes");
+  int64_t rank = static_cast<int64_t>(module.types.shape(module.type(call)).size());
+  bool isDefault = !axes || axes->isNone();
+  if (isDefault)
+    for (int64_t axis = rank; axis-- > 0;)
+      values.push_back(axis);
+  else if (std::ranges::none_of(values, [](int64_t axis) { return axis < 0; }))
+    return call;
+  for (int64_t &axis : values)
+    axis += axis < 0 ? rank : 0;
+  return builder.call(ops::transpose, module.operands(call), {{"axes", AttrValue::ints(values)}});
+}
+
+// A reshape whose newshape already is the result's shape stays.
+Expected<NodeId> plainReshape(Module &module, NodeId call, Builder &builder) {
+  std::span<const Dim> shape = module.types.shape(module.type(call));
+  if (module.isOp(call, ops::reshape)) {
+    std::vector<int64_t> codes = intsAttr(module, call, "newshape");
+    bool hasZero = std::ranges::find(shape, Dim(0)) != shape.end();
+    if (hasZero || std::ranges::equal(codes, shape, [](int64_t code, Dim dim) {
+          return code == dim.value();
+        }))
+      return call;
+  }
+  return makeReshape(builder, module.operands(call)[0], shape);
+}
+
+Expected<NodeId> canonicalize(Module &module, NodeId call, Builder &builder) {
+  if (module.node(call).kind != NodeKind::CallOp)
+    return call;
+  OpId op = module.node(call).op;
+  if (op == ops::add)
+    return biasFromAdd(module, call, builder);
+  if (op == ops::nn_bias_add)
+    return biasAxis(module, call, builder);
+  if (op == ops::maximum)
+    return reluFromMaximum(module, call, builder);
+  if (op == ops::nn_matmul)
+    return denseFromMatmul(module, call, builder);
+  if (op == ops::transpose)
+    return explicitAxes(module, call, builder);
+  if (isView(module, call))
+    return plainReshape(module, call, builder);
+  return call;
+}
+
+} // namespace
+
+Expected<bool> canonicalizeOps(Module &module, PassContext &) {
+  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
+    return canonicalize(module, node, builder);
+  });
+}
+
+} // namespace bycc

@@ -1,0 +1,59 @@
+// Drops what no result needs: nodes, lets (every operator is pure) and global
+// functions that @main does not reach. A module without @main keeps all of its
+// functions, since each may be an entry.
+
+#include "bycc/IR/Visitor.h"
+#include "bycc/Transforms/Passes.h"
+
+#include <vector>
+
+namespace bycc {
+namespace {
+
+// Global functions reachable from `entry` through references.
+std::vector<bool> reachableFunctions(const Module &module, FunctionId entry) {
+  std::vector<bool> seen(module.numFunctions(), false);
+  std::vector<FunctionId> work{entry};
+  seen[entry.index] = true;
+  auto reach = [&](NodeId node) {
+    if (!node || module.node(node).kind != NodeKind::Global)
+      return;
+    FunctionId callee = module.functionOf(node);
+    if (seen[callee.index])
+      return;
+    seen[callee.index] = true;
+    work.push_back(callee);
+  };
+  while (!work.empty()) {
+    FunctionId function = work.back();
+    work.pop_back();
+    forEachBlock(module, function, [&](BlockId block) {
+      for (NodeId node : module.block(block).nodes)
+        for (NodeId operand : module.operands(node))
+          reach(operand);
+      reach(module.block(block).result);
+    });
+  }
+  return seen;
+}
+
+} // namespace
+
+Expected<bool> eliminateDeadCode(Module &module, PassContext &) {
+  bool changed = false;
+  for (FunctionId function : module.globals())
+    changed |= removeDeadNodes(module, function, true);
+  FunctionId entry = module.main();
+  if (!entry)
+    return changed;
+  std::vector<bool> reachable = reachableFunctions(module, entry);
+  for (FunctionId function : std::vector<FunctionId>(module.globals())) {
+    if (reachable[function.index])
+      continue;
+    module.removeGlobal(function);
+    changed = true;
+  }
+  return changed;
+}
+
+} // namespace bycc

@@ -1,0 +1,386 @@
+// Groups host operators into kernels, so that values between them stay in
+// registers or cache. A group of two or more operators becomes a local function
+// with Primitive=1, called where its last operator stood; a lone operator stays a
+// plain call.
+//
+//   %0 = nn.conv2d(%x, w)
+//   %1 = nn.bias_add(%0, b)      =>   %k = fn (%p0, %p1, %p2, Primitive=1) {..}
+//   %2 = nn.relu(%1)                  %2 = %k(%x, w, b)
+//
+// Constants of one element stay in the body, larger ones are arguments, so that
+// equal kernels over different weights are equal functions.
+//
+// A group has one output: each member's values reach the outside only through
+// the group's last node, which therefore post-dominates them. So groups grow
+// from a node to its immediate post-dominator together with everything between
+// the two, which also keeps the graph of groups free of cycles. What may join is
+// said by the operators' kinds:
+//   - an anchor (convolution, dense, pooling, softmax, a norm, a reduction) takes
+//     elementwise and broadcast operators of its own shape after it; one anchor
+//     a group
+//   - elementwise and broadcast operators join each other, an injective operator,
+//     a reduction they feed, or what follows an anchor
+//   - injective operators join each other and a reduction they feed (second round,
+//     so that anchors choose first)
+// Two things are left out on purpose: costly functions are not moved to where
+// they would be computed more often (exp before a broadcast), and a reshape at a
+// group's edge leaves it, since by itself it is free.
+//
+// Every value is looked at a bounded number of times (`max-nodes` a group), so
+// the pass is linear.
+
+#include "ConstantView.h"
+#include "Scopes.h"
+#include "SimplifyRules.h"
+#include "bycc/Analysis/PostDominators.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Transforms/Passes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+namespace bycc {
+namespace {
+
+constexpr int64_t defaultMaxNodes = 64;
+
+// Kinds for grouping: Elementwise .. Injective as in the operator table; an
+// anchor computes its result in a way of its own; a barrier is never grouped.
+enum class GroupKind : uint8_t { Elementwise, Broadcast, Injective, Reduction, Anchor, Barrier };
+
+// Norms are opaque in the operator table (they take no part in a loop nest of
+// others) but write each result once, so a map can follow.
+bool isNorm(OpId op) {
+  return op == ops::nn_layer_norm || op == ops::nn_instance_norm || op == ops::nn_group_norm ||
+         op == ops::nn_l2_normalize;
+}
+
+bool isCostly(OpId op) {
+  for (OpId costly : {ops::exp, ops::log, ops::log2, ops::log10, ops::sigmoid, ops::tanh, ops::erf,
+                      ops::sin, ops::cos, ops::tan, ops::asin, ops::acos, ops::atan, ops::sinh,
+                      ops::cosh, ops::asinh, ops::acosh, ops::atanh, ops::power, ops::divide,
+                      ops::sqrt, ops::rsqrt})
+    if (op == costly)
+      return true;
+  return false;
+}
+
+GroupKind kindOf(const Module &module, NodeId id) {
+  const Node &node = module.node(id);
+  if (node.kind != NodeKind::CallOp || !module.types.isTensor(node.type) ||
+      opInfo(node.op).name.starts_with("dyn."))
+    return GroupKind::Barrier;
+  for (NodeId operand : module.operands(id))
+    if (!module.types.isTensor(module.type(operand)))
+      return GroupKind::Barrier;
+  switch (opInfo(node.op).kind) {
+  case OpKind::Elementwise: return GroupKind::Elementwise;
+  case OpKind::Broadcast: return GroupKind::Broadcast;
+  case OpKind::Injective: return GroupKind::Injective;
+  case OpKind::Reduction: return GroupKind::Reduction;
+  case OpKind::OutFusable: return GroupKind::Anchor;
+  case OpKind::Opaque: return isNorm(node.op) ? GroupKind::Anchor : GroupKind::Barrier;
+  }
+  return GroupKind::Barrier;
+}
+
+// Groups of one block, as sets of positions.
+class Grouping {
+public:
+  Grouping(const Module &module, const BlockGraph &graph, uint32_t maxNodes)
+      : module_(module), graph_(graph), dominators_(graph), maxNodes_(maxNodes),
+        parent_(graph.size()), size_(graph.size(), 1), isCostly_(graph.size()),
+        own_(graph.size()), seen_(graph.size(), 0) {
+    std::iota(parent_.begin(), parent_.end(), 0u);
+    for (uint32_t i = 0; i < graph.size(); ++i) {
+      own_[i] = kindOf(module, graph.node(i));
+      isCostly_[i] = own_[i] != GroupKind::Barrier && bycc::isCostly(module.node(graph.node(i)).op);
+    }
+    group_ = own_;
+  }
+
+  void run() {
+    for (int round = 0; round < 2; ++round)
+      for (uint32_t i = 0; i < graph_.size(); ++i)
+        tryGrow(i, round);
+  }
+  uint32_t find(uint32_t i) {
+    while (parent_[i] != i)
+      i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+
+private:
+  GroupKind groupKind(uint32_t i) { return group_[find(i)]; }
+
+  void tryGrow(uint32_t from, int round) {
+    uint32_t to = dominators_.of(from);
+    GroupKind kind = groupKind(from);
+    if (to == PostDominators::none || kind == GroupKind::Barrier ||
+        own_[to] == GroupKind::Barrier || find(from) == find(to))
+      return;
+    bool isAnchored = kind == GroupKind::Reduction || kind == GroupKind::Anchor;
+    bool isInjective = kind == GroupKind::Injective;
+    if (round != (isInjective ? 1 : 0))
+      return;
+    bool grows = isAnchored    ? canFollowAnchor(from, to)
+                 : isInjective ? canFollowInjective(to)
+                               : canFollowMap(to);
+    if (grows && !(isCostly_[find(from)] && !isAnchored && repeats(from, to)))
+      grow(from, to, isAnchored);
+  }
+
+  // `to` is a map over exactly the values `from` makes.
+  bool canFollowAnchor(uint32_t from, uint32_t to) {
+    return groupKind(to) <= GroupKind::Broadcast && hasShapeOf(to, from);
+  }
+  bool canFollowInjective(uint32_t to) {
+    return groupKind(to) <= GroupKind::Injective || isBareReduction(to);
+  }
+  bool canFollowMap(uint32_t to) {
+    return own_[to] <= GroupKind::Injective || isBareReduction(to);
+  }
+  bool isBareReduction(uint32_t at) const { return own_[at] == GroupKind::Reduction; }
+
+  bool hasShapeOf(uint32_t a, uint32_t b) const {
+    std::span<const Dim> x = module_.types.shape(module_.type(graph_.node(a)));
+    std::span<const Dim> y = module_.types.shape(module_.type(graph_.node(b)));
+    return std::ranges::equal(x, y) && std::ranges::none_of(x, &Dim::isUnknown);
+  }
+  // Would computing `from` inside `to` compute it more than once per element?
+  bool repeats(uint32_t from, uint32_t to) const {
+    if (own_[to] == GroupKind::Reduction)
+      return false;
+    auto made = module_.types.numElements(module_.type(graph_.node(from)));
+    auto used = module_.types.numElements(module_.type(graph_.node(to)));
+    return !made || !used || *used > *made;
+  }
+
+  // Joins everything between the two when all of it may be.
+  void grow(uint32_t from, uint32_t to, bool isAnchored) {
+    path_.assign(1, from);
+    seen_[from] = ++stamp_;
+    uint32_t total = size_[find(from)] + size_[find(to)];
+    for (size_t next = 0; next < path_.size(); ++next) {
+      for (uint32_t user : graph_.users(path_[next])) {
+        if (user == to || seen_[user] == stamp_)
+          continue;
+        seen_[user] = stamp_;
+        if (!mayBeBetween(from, user, isAnchored))
+          return;
+        path_.push_back(user);
+        total += find(user) == find(from) || find(user) == find(to) ? 0 : 1;
+        if (total > maxNodes_ || path_.size() > maxNodes_)
+          return;
+      }
+    }
+    if (total > maxNodes_)
+      return;
+    for (uint32_t member : path_)
+      join(member, to);
+  }
+
+  bool mayBeBetween(uint32_t from, uint32_t at, bool isAnchored) {
+    if (find(at) == find(from))
+      return true;
+    if (isAnchored)
+      return groupKind(at) <= GroupKind::Broadcast && hasShapeOf(at, from);
+    return groupKind(at) <= GroupKind::Injective;
+  }
+
+  void join(uint32_t a, uint32_t b) {
+    a = find(a), b = find(b);
+    if (a == b)
+      return;
+    if (size_[a] > size_[b])
+      std::swap(a, b);
+    parent_[a] = b;
+    size_[b] += size_[a];
+    group_[b] = std::max(group_[a], group_[b]);
+    isCostly_[b] = isCostly_[a] || isCostly_[b];
+  }
+
+  const Module &module_;
+  const BlockGraph &graph_;
+  PostDominators dominators_;
+  uint32_t maxNodes_;
+  std::vector<uint32_t> parent_, size_;
+  std::vector<bool> isCostly_;            // by group
+  std::vector<GroupKind> own_, group_;    // of the operator; by group
+  std::vector<uint32_t> seen_, path_;     // nodes of grow() number stamp_
+  uint32_t stamp_ = 0;
+};
+
+// Members of each group in order, without the views at its edges; empty for
+// groups that stay plain calls. Indexed by the position of the last member.
+std::vector<std::vector<uint32_t>> finalGroups(const Module &module, const BlockGraph &graph,
+                                               Grouping &grouping) {
+  std::vector<std::vector<uint32_t>> members(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    members[grouping.find(i)].push_back(i);
+  std::vector<std::vector<uint32_t>> result(graph.size());
+  std::vector<bool> isInside(graph.size(), false);
+  for (std::vector<uint32_t> &group : members) {
+    if (group.size() < 2)
+      continue;
+    for (uint32_t i : group)
+      isInside[i] = true;
+    auto isViewAt = [&](uint32_t i) { return isView(module, graph.node(i)); };
+    std::vector<uint32_t> kept;
+    for (uint32_t i : group) {
+      bool reads = std::ranges::any_of(graph.operands(i), [&](uint32_t o) { return isInside[o]; });
+      if (!reads && isViewAt(i))
+        isInside[i] = false;
+      else
+        kept.push_back(i);
+    }
+    while (!kept.empty() && isViewAt(kept.back())) {
+      isInside[kept.back()] = false;
+      kept.pop_back();
+    }
+    for (uint32_t i : group)
+      isInside[i] = false;
+    if (kept.size() >= 2)
+      result[kept.back()] = std::move(kept);
+  }
+  return result;
+}
+
+class Fuser {
+public:
+  Fuser(Module &module, uint32_t maxNodes) : module_(module), maxNodes_(maxNodes) {}
+  bool changed() const { return changed_; }
+
+  Expected<> runBlock(BlockId block) {
+    std::vector<std::vector<uint32_t>> groups;
+    std::vector<bool> isMoved;
+    {
+      BlockGraph graph(module_, block, positions_);
+      Grouping grouping(module_, graph, maxNodes_);
+      grouping.run();
+      groups = finalGroups(module_, graph, grouping);
+      isMoved.assign(graph.size(), false);
+      for (const std::vector<uint32_t> &group : groups)
+        for (uint32_t i : group)
+          isMoved[i] = true;
+    }
+    std::vector<NodeId> old = std::move(module_.block(block).nodes);
+    std::vector<NodeId> fresh;
+    fresh.reserve(old.size());
+    for (uint32_t i = 0; i < old.size(); ++i) {
+      BYCC_TRY(visitNode(old[i]));
+      if (!groups[i].empty())
+        BYCC_TRY(outline(block, old, groups[i], fresh));
+      else if (!isMoved[i])
+        fresh.push_back(old[i]);
+    }
+    module_.block(block).nodes = std::move(fresh);
+    NodeId &result = module_.block(block).result;
+    result = forwarded(result);
+    return {};
+  }
+
+private:
+  NodeId forwarded(NodeId node) const {
+    auto it = forward_.find(node);
+    return it == forward_.end() ? node : it->second;
+  }
+
+  Expected<> visitNode(NodeId node) {
+    for (NodeId &operand : module_.mutableOperands(node))
+      operand = forwarded(operand);
+    NodeKind kind = module_.node(node).kind;
+    bool isClosed =
+        kind == NodeKind::Function && isClosedFunction(module_, module_.functionOf(node));
+    for (BlockId inner : innerBlocks(module_, node))
+      BYCC_TRY(isClosed ? forwardInside(inner) : runBlock(inner));
+    return {};
+  }
+
+  // A closed function may use outer values; only these are renamed.
+  Expected<> forwardInside(BlockId block) {
+    for (NodeId node : module_.block(block).nodes) {
+      for (NodeId &operand : module_.mutableOperands(node))
+        operand = forwarded(operand);
+      for (BlockId inner : innerBlocks(module_, node))
+        BYCC_TRY(forwardInside(inner));
+    }
+    NodeId &result = module_.block(block).result;
+    result = forwarded(result);
+    return {};
+  }
+
+  bool staysInside(NodeId operand) const {
+    return module_.isConstant(operand) &&
+           module_.types.numElements(module_.type(operand)) == std::optional<int64_t>(1);
+  }
+
+  // Moves the group into a new function and calls it.
+  Expected<> outline(BlockId block, const std::vector<NodeId> &old,
+                     const std::vector<uint32_t> &group, std::vector<NodeId> &fresh) {
+    FunctionId function = module_.addFunction({}, block);
+    std::vector<NodeId> body, arguments, params;
+    std::unordered_map<NodeId, NodeId> inside; // group member or argument -> what the body uses
+    for (uint32_t i : group) {
+      NodeId node = old[i];
+      std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
+      for (NodeId &operand : operands) {
+        auto [it, isNew] = inside.try_emplace(operand, operand);
+        if (isNew && !staysInside(operand)) {
+          it->second = module_.addParam("p" + std::to_string(params.size()), module_.type(operand),
+                                        module_.node(operand).source);
+          params.push_back(it->second);
+          arguments.push_back(operand);
+        }
+        operand = it->second;
+      }
+      module_.setOperands(node, operands);
+      inside.emplace(node, node);
+      body.push_back(node);
+    }
+    NodeId last = body.back();
+    module_.function(function).params = std::move(params);
+    module_.function(function).source = module_.node(last).source;
+    module_.setFunctionAttr(function, "Primitive", AttrValue(1));
+    BlockId bodyBlock = module_.function(function).body;
+    module_.block(bodyBlock).nodes = std::move(body);
+    module_.block(bodyBlock).result = last;
+
+    Builder builder(module_, block);
+    builder.setList(&fresh);
+    builder.setSource(module_.node(last).source);
+    NodeId callee = builder.localFunction(function);
+    NodeId call = BYCC_TRY(builder.callFunction(callee, arguments));
+    module_.node(call).name = module_.node(last).name;
+    module_.node(call).isLet = module_.node(last).isLet;
+    for (NodeId member : module_.block(bodyBlock).nodes)
+      module_.node(member).isLet = false;
+    forward_.emplace(last, call);
+    changed_ = true;
+    return {};
+  }
+
+  Module &module_;
+  uint32_t maxNodes_;
+  NodePositions positions_;
+  std::unordered_map<NodeId, NodeId> forward_;
+  bool changed_ = false;
+};
+
+} // namespace
+
+Expected<bool> fuseOps(Module &module, PassContext &context) {
+  std::string text = context.option("max-nodes", std::to_string(defaultMaxNodes));
+  auto maxNodes = parseInt(text);
+  if (!maxNodes || *maxNodes < 1 || *maxNodes > 4096)
+    return error(Status::Usage) << "pass 'fuse-ops': max-nodes is '" << escaped(text)
+                                << "', not a number from 1 to 4096";
+  Fuser fuser(module, static_cast<uint32_t>(*maxNodes));
+  for (FunctionId function : optimizableFunctions(module))
+    if (!isClosedFunction(module, function))
+      BYCC_TRY(fuser.runBlock(module.function(function).body));
+  return fuser.changed();
+}
+
+} // namespace bycc

@@ -1,0 +1,25 @@
+// The rules of simplify-expr, by subject. Each looks at one operator call whose
+// operands are already simple and returns the node to use instead, or the call
+// itself. All are exact: the result has the same bits, NaN and -0 included.
+#pragma once
+
+#include "bycc/IR/Builder.h"
+
+namespace bycc {
+
+// x * 1, x - 0, double negation, clip of clip, 1 / sqrt(x), ...
+Expected<NodeId> simplifyArithmetic(Module &module, NodeId call, Builder &builder);
+// Casts that change nothing, chains of casts.
+Expected<NodeId> simplifyCast(Module &module, NodeId call, Builder &builder);
+// Reshapes, transposes and other calls that only rename elements.
+Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder);
+// f(view(x)) as view(f(x)) for elementwise f, so that f meets its producer.
+Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder);
+
+// True for calls whose result is the operand's elements in the same row-major
+// order under another static shape.
+bool isView(const Module &module, NodeId node);
+// reshape(x, newshape=shape), or x when it has that shape; x must be static.
+Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape);
+
+} // namespace bycc

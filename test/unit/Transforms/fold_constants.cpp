@@ -1,0 +1,40 @@
+#include "TestGraph.h"
+
+using namespace bycc;
+
+TEST_CASE("a reshape of weights shares their bytes") {
+  TestGraph g;
+  NodeId x = g.param("x", {Dim(2), Dim(3)});
+  NodeId w = g.floats({Dim(6)}, {1, 2, 3, 4, 5, 6});
+  NodeId view = g.call(ops::reshape, {w}, {{"newshape", AttrValue::ints(std::vector<int64_t>{2, 3})}});
+  g.finish(g.call(ops::add, {x, view}));
+  CHECK(g.run(foldConstants));
+  NodeId folded = g.module.operands(g.result())[1];
+  REQUIRE(g.module.isConstant(folded));
+  CHECK(g.module.constant(folded).data() == g.module.constant(w).data());
+}
+
+TEST_CASE("a result that would grow too much stays an operator") {
+  TestGraph g;
+  NodeId small = g.floats({Dim(1)}, {1});
+  NodeId large = g.call(ops::broadcast_to, {small}, {{"shape", AttrValue::ints(std::vector<int64_t>{1000})}});
+  g.finish(g.call(ops::add, {large, g.param("x", {Dim(1000)})}));
+  CHECK(!g.run(foldConstants, {{"max-bytes", "100"}}));
+  CHECK(g.run(foldConstants, {{"max-bytes", "4000"}}));
+  CHECK(g.module.isConstant(g.module.operands(g.result())[0]));
+}
+
+TEST_CASE("a decided if is replaced by its branch") {
+  TestGraph g;
+  NodeId x = g.param("x", {Dim(4)});
+  BlockId branches = g.module.addIfBlocks(g.body);
+  BlockId otherwise(branches.index + 1);
+  Builder taken(g.module, branches);
+  g.module.block(branches).result = *taken.call(ops::exp, {x});
+  g.module.block(otherwise).result = x;
+  NodeId decided = *g.builder.ifNode(g.module.addScalar(DType::Bool, 1), branches);
+  g.finish(g.call(ops::abs, {decided}));
+  CHECK(g.run(foldConstants));
+  REQUIRE(g.nodes().size() == 2);
+  CHECK(g.module.isOp(g.nodes()[0], ops::exp));
+}
