@@ -2,7 +2,7 @@
 // of any length is a loop; only blocks recurse, which nest at most 64 deep.
 //
 // What a node prints as where it is used:
-//   parameters, lets            %name, made unique in the module
+//   parameters, lets            %name, made unique in the function
 //   scalars, small tensors      their value; larger ones meta[relay.Constant][i]
 //   projections of a name       %3.1
 //   tuples of names, used once  (%1, %2)
@@ -196,7 +196,10 @@ private:
     const Node &node = module_.node(id);
     if (node.isLet)
       return false;
-    auto isShort = [&](NodeId field) { return isNamed(field) || module_.isLeaf(field); };
+    auto isShort = [&](NodeId field) {
+      return isNamed(field) || module_.isLeaf(field) ||
+             (module_.node(field).kind == NodeKind::Project && isInline(field));
+    };
     if (node.kind == NodeKind::Project)
       return isNamed(module_.operands(id)[0]);
     if (node.kind != NodeKind::Tuple || uses_[id.index] != 1)
@@ -460,6 +463,8 @@ private:
   void printGlobal(FunctionId f) {
     countUses(f);
     nextNumber_ = 0;
+    taken_.clear(); // names are local to the function: those of @main are its interface
+    nextSuffix_.clear();
     out_ += "def @" + spelled(module_.string(module_.function(f).name));
     printFunction(f, 0);
     out_ += '\n';

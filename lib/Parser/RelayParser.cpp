@@ -334,7 +334,7 @@ void RelayParser::scanDefinition() {
   if (!isNew)
     report(name, Status::Input, "@" + std::string(name.text) + " is defined twice");
   Definition definition{module_.addFunction(isNew ? name.text : std::string_view{}),
-                        lexer_, token_, name, {}, {}, isNew};
+                        lexer_, token_, name, {}, {}, isNew, false};
   module_.function(definition.function).source = sourceOf(name);
   Signature signature = parseSignature(definition.function);
   definition.params = std::move(signature.params);
@@ -349,6 +349,7 @@ void RelayParser::scanDefinition() {
   } else {
     definition.lexer = lexer_;
     definition.token = token_;
+    definition.hasBody = true;
     skipBody(definition);
   }
   if (!isNew)
@@ -407,7 +408,7 @@ void RelayParser::scanModule() {
       skipToDefinition();
     } else if (definitions_.empty() && !lone_ && errors_.empty()) {
       lone_ = module_.addFunction("main");
-      definitions_.push_back({lone_, lexer_, token_, token_, {}, {}, true});
+      definitions_.push_back({lone_, lexer_, token_, token_, {}, {}, true, true});
       while (!at(TokenKind::End) && !at(TokenKind::Metadata))
         advance();
     } else {
@@ -493,7 +494,8 @@ Expected<Module> RelayParser::run() {
   for (size_t index : bodyOrder()) {
     if (fatal_)
       break;
-    parseBody(definitions_[index]);
+    if (definitions_[index].hasBody)
+      parseBody(definitions_[index]);
   }
   if (errors_.empty())
     return std::move(module_);
@@ -501,6 +503,24 @@ Expected<Module> RelayParser::run() {
     return std::pair(d.location.line, d.location.column);
   });
   return Error(std::move(errors_));
+}
+
+Expected<TypeId> RelayParser::parseTypeIn(Module &module, std::string_view text,
+                                          const SourceLocation &location) {
+  ParseOptions options;
+  RelayParser parser(text, location.file, options);
+  std::swap(parser.module_, module);
+  parser.advance();
+  auto type = parser.parseType();
+  if (type && !parser.at(TokenKind::End))
+    parser.syntax(parser.token_, "the end of a type is needed, found " + describe(parser.token_));
+  std::swap(parser.module_, module);
+  if (type && parser.errors_.empty())
+    return *type;
+  Diagnostic diagnostic = parser.errors_.front();
+  diagnostic.location = location;
+  diagnostic.excerpt.clear();
+  return Error(std::move(diagnostic));
 }
 
 Expected<Module> parseRelay(std::string_view text, const std::string &file,

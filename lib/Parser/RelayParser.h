@@ -28,6 +28,9 @@ class RelayParser {
 public:
   RelayParser(std::string_view text, const std::string &file, const ParseOptions &options);
   Expected<Module> run();
+  // A type alone, made in `module`.
+  static Expected<TypeId> parseTypeIn(Module &module, std::string_view text,
+                                      const SourceLocation &location);
 
 private:
   // --- tokens (RelayParser.cpp)
@@ -61,6 +64,7 @@ private:
     std::vector<std::pair<std::string_view, NodeId>> params;
     std::vector<std::string_view> callees;
     bool isOk = true;
+    bool hasBody = false;
   };
   struct Signature {
     std::vector<std::pair<std::string_view, NodeId>> params;
