@@ -1,236 +1,58 @@
-// Type inference of nodes and modules, and the check of call attributes.
+// Type inference and attribute checks.
+//
+// A module is inferred callees first, each body block by block, in list order:
+// a node's operands come before it, so one pass is enough. Only a recursive
+// function needs a declared result type. A node whose operand has no type (an
+// error was reported there) stays without one, silently, so that one mistake
+// gives one message.
 
 #include "bycc/IR/Infer.h"
 
-#include "bycc/IR/Visitor.h"
+#include "Shape.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace bycc {
+
+// --- attributes
+
 namespace {
 
-constexpr size_t maxErrors = 20;
-
-ErrorBuilder errorAt(const Module &module, NodeId node) { return error(Status::Input, module.source(node)); }
-
-bool isDimAssignable(Dim actual, Dim wanted) { return actual == wanted || !wanted.isConst() || !actual.isConst(); }
-
-Expected<TypeId> inferCallOp(Module &module, NodeId node) {
-  const OpInfo &info = opInfo(module.node(node).op);
-  size_t count = module.operands(node).size();
-  if (count < info.minInputs || (!info.isVariadic && count > info.inputs.size()))
-    return errorAt(module, node) << info.name << ": takes " << info.minInputs
-                                 << (info.isVariadic || info.inputs.size() > info.minInputs ? " or more" : "")
-                                 << " inputs, " << count << " given";
-  for (NodeId operand : module.operands(node))
-    if (TypeKind kind = module.types.kind(module.type(operand)); kind != TypeKind::Tensor && kind != TypeKind::Tuple)
-      return errorAt(module, node) << info.name << ": an input is neither a tensor nor a tuple";
-  InferContext context(module, node);
-  return info.inferType(context);
-}
-
-Expected<TypeId> inferCall(Module &module, NodeId node) {
-  auto operands = module.operands(node);
-  NodeId callee = operands[0];
-  TypeId type = module.type(callee);
-  if (module.node(callee).kind == NodeKind::Global)
-    type = module.node(callee).type = module.functionType(module.functionOf(callee));
-  if (module.types.kind(type) != TypeKind::Function) {
-    if (module.node(callee).kind == NodeKind::Function && module.type(callee) == module.types.incomplete()) {
-      // A recursive call inside the function's own body: its declared result.
-      TypeId declared = module.function(module.functionOf(callee)).resultType;
-      if (declared && declared != module.types.incomplete())
-        return declared;
-      return errorAt(module, node) << "a recursive function needs a declared result type";
-    }
-    return errorAt(module, node) << "what is called is no function but " << module.types.str(type);
+constexpr std::string_view kindName(AttrType type) {
+  switch (type) {
+  case AttrType::Bool: return "True or False";
+  case AttrType::Int: return "an integer";
+  case AttrType::Float: return "a number";
+  case AttrType::String: return "a string";
+  case AttrType::Ints: return "a list of integers";
+  case AttrType::Floats: return "a list of numbers";
+  case AttrType::DTypeName: return "a dtype";
+  case AttrType::Any: return "a value";
   }
-  auto params = module.types.params(type);
-  if (params.size() != operands.size() - 1)
-    return errorAt(module, node) << "the function takes " << params.size() << " arguments, "
-                                 << operands.size() - 1 << " given";
-  for (size_t i = 0; i < params.size(); ++i)
-    if (!isAssignable(module, module.type(operands[i + 1]), params[i]))
-      return errorAt(module, node) << "argument " << i << " is " << module.types.str(module.type(operands[i + 1]))
-                                   << ", the function takes " << module.types.str(params[i]);
-  TypeId result = module.types.result(type);
-  if (result == module.types.incomplete())
-    return errorAt(module, node) << "a recursive function needs a declared result type";
-  return result;
+  return "";
 }
 
-// The type that holds values of both: equal, or with `?` where dims differ.
-std::optional<TypeId> unify(Module &module, TypeId a, TypeId b) {
-  if (a == b)
-    return a;
-  if (module.types.kind(a) != module.types.kind(b))
-    return std::nullopt;
-  if (module.types.isTuple(a)) {
-    auto left = module.types.fields(a), right = module.types.fields(b);
-    if (left.size() != right.size())
+std::optional<AttrValue> normalize(AttrType type, const AttrValue &value);
+
+std::optional<AttrValue> normalizeList(AttrType item, const AttrValue &value) {
+  if (!value.isList()) {
+    auto single = value.isBool() ? std::nullopt : normalize(item, value);
+    return single ? std::optional(AttrValue(AttrValue::List{*single})) : std::nullopt;
+  }
+  AttrValue::List list;
+  for (const AttrValue &each : value.asList()) {
+    auto element = each.isBool() ? std::nullopt : normalize(item, each);
+    if (!element)
       return std::nullopt;
-    std::vector<TypeId> fields;
-    for (size_t i = 0; i < left.size(); ++i) {
-      auto field = unify(module, left[i], right[i]);
-      if (!field)
-        return std::nullopt;
-      fields.push_back(*field);
-    }
-    return module.types.tuple(fields);
+    list.push_back(std::move(*element));
   }
-  if (!module.types.isTensor(a) || module.types.dtype(a) != module.types.dtype(b) ||
-      module.types.shape(a).size() != module.types.shape(b).size())
-    return std::nullopt;
-  std::vector<Dim> dims;
-  for (size_t i = 0; i < module.types.shape(a).size(); ++i) {
-    Dim x = module.types.shape(a)[i], y = module.types.shape(b)[i];
-    dims.push_back(x == y ? x : Dim::unknown());
-  }
-  return module.types.tensor(module.types.dtype(a), dims, module.types.layout(a), module.types.device(a));
+  return AttrValue(std::move(list));
 }
 
-Expected<TypeId> inferIf(Module &module, NodeId node) {
-  TypeId condition = module.type(module.operands(node)[0]);
-  if (!module.types.isTensor(condition) || module.types.dtype(condition) != DType::Bool ||
-      !module.types.shape(condition).empty())
-    return errorAt(module, node) << "if: the condition is " << module.types.str(condition) << ", not bool";
-  TypeId a = module.type(module.block(module.thenBlock(node)).result);
-  TypeId b = module.type(module.block(module.elseBlock(node)).result);
-  auto type = unify(module, a, b);
-  if (!type)
-    return errorAt(module, node) << "if: the branches give " << module.types.str(a) << " and " << module.types.str(b);
-  return *type;
-}
-
-Expected<TypeId> inferProject(Module &module, NodeId node) {
-  TypeId tuple = module.type(module.operands(node)[0]);
-  uint32_t index = module.node(node).payload;
-  if (!module.types.isTuple(tuple))
-    return errorAt(module, node) << "projection of " << module.types.str(tuple) << ", which is no tuple";
-  if (index >= module.types.fields(tuple).size())
-    return errorAt(module, node) << "field " << index << " of a tuple of " << module.types.fields(tuple).size();
-  return module.types.fields(tuple)[index];
-}
-
-Expected<TypeId> inferKind(Module &module, NodeId node) {
-  switch (module.node(node).kind) {
-  case NodeKind::CallOp: return inferCallOp(module, node);
-  case NodeKind::Call: return inferCall(module, node);
-  case NodeKind::If: return inferIf(module, node);
-  case NodeKind::Project: return inferProject(module, node);
-  case NodeKind::Function: return module.functionType(module.functionOf(node));
-  case NodeKind::Global: return module.functionType(module.functionOf(node));
-  case NodeKind::Tuple: {
-    std::vector<TypeId> fields;
-    for (NodeId operand : module.operands(node))
-      fields.push_back(module.type(operand));
-    return module.types.tuple(fields);
-  }
-  case NodeKind::Param:
-  case NodeKind::Constant: break;
-  }
-  return module.type(node);
-}
-
-// Infers blocks; a node whose operand failed is skipped silently.
-class ModuleInference {
-public:
-  explicit ModuleInference(Module &module) : module_(module) {}
-
-  void function(FunctionId id) {
-    block(module_.function(id).body);
-    const Function &f = module_.function(id);
-    NodeId result = module_.block(f.body).result;
-    if (!result || !f.resultType || f.resultType == module_.types.incomplete() || isFailed(result))
-      return;
-    if (!isAssignable(module_, module_.type(result), f.resultType))
-      report((errorAt(module_, result) << "the function declares the result " << module_.types.str(f.resultType)
-                                       << ", its body has " << module_.types.str(module_.type(result))));
-  }
-  Expected<> take() {
-    if (found_.empty())
-      return {};
-    return Error(std::move(found_));
-  }
-
-private:
-  bool isFailed(NodeId node) const { return node.index < failed_.size() && failed_[node.index]; }
-  void report(Error problem) {
-    for (Diagnostic &diagnostic : problem.diagnostics())
-      if (found_.size() < maxErrors)
-        found_.push_back(std::move(diagnostic));
-  }
-  void block(BlockId id) {
-    // By index: inference never changes the list.
-    const std::vector<NodeId> &nodes = module_.block(id).nodes;
-    for (NodeId node : nodes) {
-      for (BlockId inner : innerBlocks(module_, node)) {
-        if (module_.node(node).kind == NodeKind::Function)
-          function(module_.functionOf(node));
-        else
-          block(inner);
-      }
-      bool skip = std::ranges::any_of(module_.operands(node), [&](NodeId operand) { return isFailed(operand); });
-      auto result = skip ? Expected<>(error(Status::Input) << "") : inferNode(module_, node);
-      if (result)
-        continue;
-      if (!skip)
-        report(result.takeError());
-      failed_.resize(std::max<size_t>(failed_.size(), node.index + 1));
-      failed_[node.index] = true;
-    }
-  }
-  Module &module_;
-  std::vector<bool> failed_;
-  std::vector<Diagnostic> found_;
-};
-
-// Globals so that callees come first; recursion keeps definition order.
-std::vector<FunctionId> calleesFirst(const Module &module) {
-  std::vector<FunctionId> order;
-  std::vector<uint8_t> state(module.numFunctions(), 0); // 1 open, 2 done
-  for (FunctionId root : module.globals()) {
-    std::vector<std::pair<FunctionId, bool>> stack{{root, false}};
-    while (!stack.empty()) {
-      auto [id, leave] = stack.back();
-      stack.pop_back();
-      if (leave) {
-        order.push_back(id);
-        state[id.index] = 2;
-        continue;
-      }
-      if (state[id.index])
-        continue;
-      state[id.index] = 1;
-      stack.emplace_back(id, true);
-      forEachNode(module, module.function(id).body, [&](NodeId node) {
-        for (NodeId operand : module.operands(node))
-          if (module.node(operand).kind == NodeKind::Global && !state[module.functionOf(operand).index])
-            stack.emplace_back(module.functionOf(operand), false);
-      });
-    }
-  }
-  return order;
-}
-
-// The value as the kind the attribute wants; nullopt when it cannot be.
-std::optional<AttrValue> normalised(const AttrSpec &spec, const AttrValue &value) {
-  auto asInts = [](const AttrValue &v) -> std::optional<AttrValue> {
-    if (v.isInt())
-      return AttrValue(AttrValue::List{v});
-    if (!v.isList())
-      return std::nullopt;
-    for (const AttrValue &item : v.asList())
-      if (!item.isInt())
-        return std::nullopt;
-    return v;
-  };
-  if (value.isNone())
-    return spec.isNullable ? std::optional(value) : std::nullopt;
-  switch (spec.type) {
-  case AttrType::Any: return value;
+// `value` in the kind the operator stores; nullopt when it cannot be that.
+std::optional<AttrValue> normalize(AttrType type, const AttrValue &value) {
+  switch (type) {
   case AttrType::Bool:
     if (value.isInt() && (value.asInt() == 0 || value.asInt() == 1))
       return AttrValue(value.asInt() == 1);
@@ -244,62 +66,289 @@ std::optional<AttrValue> normalised(const AttrSpec &spec, const AttrValue &value
       return AttrValue(static_cast<double>(value.asInt()));
     return value.isFloat() ? std::optional(value) : std::nullopt;
   case AttrType::String: return value.isString() ? std::optional(value) : std::nullopt;
+  case AttrType::Ints: return normalizeList(AttrType::Int, value);
+  case AttrType::Floats: return normalizeList(AttrType::Float, value);
   case AttrType::DTypeName:
-    if (value.isString() && (value.asString().empty() || parseDType(value.asString())))
-      return value;
-    return std::nullopt;
-  case AttrType::Ints: return asInts(value);
-  case AttrType::Floats: {
-    AttrValue::List list;
-    if (value.isFloat() || value.isInt())
-      list = {value};
-    else if (value.isList())
-      list = value.asList();
-    else
-      return std::nullopt;
-    for (AttrValue &item : list) {
-      if (item.isInt())
-        item = AttrValue(static_cast<double>(item.asInt()));
-      if (!item.isFloat())
-        return std::nullopt;
-    }
-    return AttrValue(std::move(list));
-  }
+    return value.isString() ? std::optional(value) : std::nullopt;
+  case AttrType::Any: return value;
   }
   return std::nullopt;
 }
 
-std::string_view describe(AttrType type) {
-  switch (type) {
-  case AttrType::Bool: return "a bool";
-  case AttrType::Int: return "an integer";
-  case AttrType::Float: return "a number";
-  case AttrType::String: return "a string";
-  case AttrType::DTypeName: return "a dtype name";
-  case AttrType::Ints: return "a list of integers";
-  case AttrType::Floats: return "a list of numbers";
-  case AttrType::Any: break;
+Expected<AttrValue> checkValue(const OpInfo &info, const AttrSpec &spec, const AttrValue &value,
+                               const SourceLocation &location) {
+  if (value.isNone()) {
+    if (spec.isNullable)
+      return value;
+  } else if (auto normal = normalize(spec.type, value)) {
+    bool isUnset = spec.defaultValue.isString() && value.isString() && value.asString().empty();
+    if (spec.type != AttrType::DTypeName || isUnset || parseDType(value.asString()))
+      return *normal;
   }
-  return "a value";
+  return error(Status::Input, location)
+         << info.name << ": attribute " << spec.name << " is " << kindName(spec.type) << ", got "
+         << escaped(value.str(), 80);
+}
+
+Error unknownAttr(const OpInfo &info, const std::string &key, const SourceLocation &location) {
+  std::vector<std::string> names;
+  for (const AttrSpec &spec : info.attrs)
+    names.push_back(spec.name);
+  auto message = error(Status::Input, location)
+                 << info.name << ": unknown attribute " << escaped(key);
+  if (auto close = nearest(key, names))
+    return std::move(message) << ", did you mean " << *close;
+  if (names.empty())
+    return std::move(message).note(std::string(info.name) + " takes no attributes");
+  return std::move(message).note("attributes of " + std::string(info.name) + ": " +
+                                 join(names, ", "));
 }
 
 } // namespace
 
+Expected<AttrDict> checkAttrs(OpId op, AttrDict attrs, const SourceLocation &location) {
+  const OpInfo &info = opInfo(op);
+  AttrDict result;
+  std::vector<Diagnostic> found;
+  auto report = [&](Error e) {
+    for (Diagnostic &diagnostic : e.diagnostics())
+      found.push_back(std::move(diagnostic));
+  };
+  for (size_t i = 0; i < attrs.size(); ++i) {
+    const AttrSpec *spec = info.findAttr(attrs[i].key);
+    bool isRepeated = std::any_of(attrs.begin(), attrs.begin() + static_cast<long>(i),
+                                  [&](const Attr &other) { return other.key == attrs[i].key; });
+    if (!spec) {
+      report(unknownAttr(info, attrs[i].key, location));
+    } else if (isRepeated) {
+      report(error(Status::Input, location)
+             << info.name << ": attribute " << spec->name << " is given twice");
+    } else if (auto value = checkValue(info, *spec, attrs[i].value, location); !value) {
+      report(value.takeError());
+    } else if (spec->isRequired || !(*value == spec->defaultValue)) {
+      result.push_back({attrs[i].key, std::move(*value)});
+    }
+    if (found.size() >= 8)
+      break;
+  }
+  for (const AttrSpec &spec : info.attrs)
+    if (spec.isRequired && std::ranges::find(attrs, spec.name, &Attr::key) == attrs.end())
+      report(error(Status::Input, location)
+             << info.name << ": attribute " << spec.name << " must be given");
+  if (!found.empty())
+    return Error(std::move(found));
+  std::ranges::sort(result, {}, &Attr::key);
+  return result;
+}
+
+// --- types
+
 bool isAssignable(const Module &module, TypeId actual, TypeId wanted) {
-  const TypeTable &types = module.types;
-  if (actual == wanted || wanted == types.incomplete())
+  if (actual == wanted)
     return true;
+  const TypeTable &types = module.types;
   if (types.kind(actual) != types.kind(wanted))
     return false;
+  auto allAssignable = [&](std::span<const TypeId> a, std::span<const TypeId> b) {
+    return std::ranges::equal(a, b, [&](TypeId x, TypeId y) { return isAssignable(module, x, y); });
+  };
+  switch (types.kind(wanted)) {
+  case TypeKind::Tensor:
+    return types.dtype(actual) == types.dtype(wanted) &&
+           types.layout(actual) == types.layout(wanted) &&
+           types.device(actual) == types.device(wanted) &&
+           std::ranges::equal(types.shape(actual), types.shape(wanted),
+                              [](Dim a, Dim b) { return a == b || b.isUnknown(); });
+  case TypeKind::Tuple: return allAssignable(types.fields(actual), types.fields(wanted));
+  case TypeKind::Function:
+    return allAssignable(types.params(wanted), types.params(actual)) &&
+           isAssignable(module, types.result(actual), types.result(wanted));
+  case TypeKind::Incomplete: break;
+  }
+  return false;
+}
+
+namespace {
+
+// May a value of type `actual` be meant where `wanted` is asked for? Unlike
+// isAssignable, dims that may turn out equal at run time pass.
+bool mayMatch(const Module &module, TypeId actual, TypeId wanted) {
+  if (isAssignable(module, actual, wanted))
+    return true;
+  const TypeTable &types = module.types;
+  if (types.kind(actual) != types.kind(wanted))
+    return false;
+  if (types.isTensor(actual))
+    return types.dtype(actual) == types.dtype(wanted) &&
+           types.layout(actual) == types.layout(wanted) &&
+           types.device(actual) == types.device(wanted) &&
+           std::ranges::equal(types.shape(actual), types.shape(wanted),
+                              [](Dim a, Dim b) { return shape::unify(a, b).has_value(); });
   if (types.isTuple(actual))
     return std::ranges::equal(types.fields(actual), types.fields(wanted),
-                              [&](TypeId a, TypeId b) { return isAssignable(module, a, b); });
-  if (!types.isTensor(actual))
-    return false;
-  return types.dtype(actual) == types.dtype(wanted) && types.layout(actual) == types.layout(wanted) &&
-         types.device(actual) == types.device(wanted) &&
-         std::ranges::equal(types.shape(actual), types.shape(wanted), isDimAssignable);
+                              [&](TypeId a, TypeId b) { return mayMatch(module, a, b); });
+  return false;
 }
+
+// The type that both branches of an If have: differing dims become `?`.
+std::optional<TypeId> joinTypes(Module &module, TypeId a, TypeId b) {
+  TypeTable &types = module.types;
+  if (a == b)
+    return a;
+  if (types.kind(a) != types.kind(b))
+    return std::nullopt;
+  if (types.isTensor(a)) {
+    auto left = types.shape(a), right = types.shape(b);
+    if (types.dtype(a) != types.dtype(b) || left.size() != right.size() ||
+        types.layout(a) != types.layout(b) || types.device(a) != types.device(b))
+      return std::nullopt;
+    shape::Shape joined;
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (left[i] != right[i] && left[i].isConst() && right[i].isConst())
+        return std::nullopt;
+      joined.push_back(left[i] == right[i] ? left[i] : Dim::unknown());
+    }
+    return types.tensor(types.dtype(a), joined, types.layout(a), types.device(a));
+  }
+  if (!types.isTuple(a) || types.fields(a).size() != types.fields(b).size())
+    return std::nullopt;
+  std::vector<TypeId> fields;
+  for (size_t i = 0; i < types.fields(a).size(); ++i) {
+    auto field = joinTypes(module, types.fields(a)[i], types.fields(b)[i]);
+    if (!field)
+      return std::nullopt;
+    fields.push_back(*field);
+  }
+  return types.tuple(fields);
+}
+
+bool isComplete(const TypeTable &types, TypeId type) {
+  switch (types.kind(type)) {
+  case TypeKind::Incomplete: return false;
+  case TypeKind::Tensor: return true;
+  case TypeKind::Tuple:
+    return std::ranges::all_of(types.fields(type),
+                               [&](TypeId field) { return isComplete(types, field); });
+  case TypeKind::Function:
+    return isComplete(types, types.result(type)) &&
+           std::ranges::all_of(types.params(type),
+                               [&](TypeId param) { return isComplete(types, param); });
+  }
+  return false;
+}
+
+Expected<TypeId> inferCallOp(Module &module, NodeId call) {
+  const OpInfo &info = opInfo(module.node(call).op);
+  size_t count = module.operands(call).size();
+  if (count < info.minInputs || (count > info.inputs.size() && !info.isVariadic)) {
+    size_t wanted = count < info.minInputs ? info.minInputs : info.inputs.size();
+    return error(Status::Input, module.source(call))
+           << info.name << ": takes " << wanted << (wanted == 1 ? " input" : " inputs")
+           << ", got " << count;
+  }
+  InferContext context(module, call);
+  return info.inferType(context);
+}
+
+Expected<TypeId> calleeType(Module &module, NodeId call) {
+  NodeId callee = module.operands(call)[0];
+  TypeId type = module.type(callee);
+  if (module.node(callee).kind == NodeKind::Global) {
+    FunctionId function = module.functionOf(callee);
+    type = module.functionType(function);
+    if (!isComplete(module.types, type))
+      return error(Status::Input, module.source(call))
+             << "the recursive function @" << module.string(module.function(function).name)
+             << " needs a declared result type";
+    module.node(callee).type = type;
+  }
+  if (module.types.kind(type) != TypeKind::Function)
+    return error(Status::Input, module.source(call))
+           << "what is called is a function, got " << module.types.str(type);
+  if (!isComplete(module.types, type))
+    return error(Status::Input, module.source(call))
+           << "a function that calls itself needs a declared result type";
+  return type;
+}
+
+Expected<TypeId> inferCall(Module &module, NodeId call) {
+  if (module.operands(call).empty())
+    return error(Status::Input, module.source(call)) << "a call names a function";
+  TypeId type = BYCC_TRY(calleeType(module, call));
+  auto arguments = module.operands(call).subspan(1);
+  auto params = module.types.params(type);
+  if (arguments.size() != params.size())
+    return error(Status::Input, module.source(call))
+           << "the function takes " << params.size() << " arguments, got " << arguments.size();
+  for (size_t i = 0; i < params.size(); ++i)
+    if (!mayMatch(module, module.type(arguments[i]), params[i]))
+      return error(Status::Input, module.source(call))
+             << "argument " << i << " has type " << module.types.str(module.type(arguments[i]))
+             << ", the function takes " << module.types.str(params[i]);
+  return module.types.result(type);
+}
+
+Expected<TypeId> inferProject(Module &module, NodeId node) {
+  TypeId type = module.type(module.operands(node)[0]);
+  if (!module.types.isTuple(type))
+    return error(Status::Input, module.source(node))
+           << "a field is taken from a tuple, got " << module.types.str(type);
+  auto fields = module.types.fields(type);
+  if (module.node(node).payload >= fields.size())
+    return error(Status::Input, module.source(node))
+           << "field " << module.node(node).payload << " of a tuple with " << fields.size()
+           << " fields";
+  return fields[module.node(node).payload];
+}
+
+Expected<TypeId> inferIf(Module &module, NodeId node) {
+  TypeId condition = module.type(module.operands(node)[0]);
+  TypeTable &types = module.types;
+  if (!types.isTensor(condition) || types.dtype(condition) != DType::Bool ||
+      !types.shape(condition).empty())
+    return error(Status::Input, module.source(node))
+           << "the condition of an if is bool, got " << types.str(condition);
+  TypeId a = module.type(module.block(module.thenBlock(node)).result);
+  TypeId b = module.type(module.block(module.elseBlock(node)).result);
+  auto joined = joinTypes(module, a, b);
+  if (!joined)
+    return error(Status::Input, module.source(node))
+           << "the branches of an if have one type, got " << types.str(a) << " and "
+           << types.str(b);
+  return *joined;
+}
+
+// Function type with the declared result, if any, in place of the inferred one.
+TypeId declaredType(Module &module, FunctionId id) {
+  const Function &f = module.function(id);
+  TypeId type = module.functionType(id);
+  if (!f.resultType || f.resultType == module.types.incomplete())
+    return type;
+  auto params = module.types.params(type);
+  return module.types.function(std::vector<TypeId>(params.begin(), params.end()), f.resultType);
+}
+
+Expected<TypeId> inferKind(Module &module, NodeId node) {
+  switch (module.node(node).kind) {
+  case NodeKind::Param: return module.type(node);
+  case NodeKind::Constant: return module.constant(node).type;
+  case NodeKind::Global: return module.functionType(module.functionOf(node));
+  case NodeKind::CallOp: return inferCallOp(module, node);
+  case NodeKind::Call: return inferCall(module, node);
+  case NodeKind::Function: return module.functionType(module.functionOf(node));
+  case NodeKind::Tuple: {
+    std::vector<TypeId> fields;
+    for (NodeId operand : module.operands(node))
+      fields.push_back(module.type(operand));
+    return module.types.tuple(fields);
+  }
+  case NodeKind::Project: return inferProject(module, node);
+  case NodeKind::If: return inferIf(module, node);
+  }
+  BYCC_ASSERT(false, "a known node kind");
+}
+
+} // namespace
 
 Expected<> inferNode(Module &module, NodeId node) {
   TypeId type = BYCC_TRY(inferKind(module, node));
@@ -307,37 +356,212 @@ Expected<> inferNode(Module &module, NodeId node) {
   return {};
 }
 
-Expected<> inferTypes(Module &module) {
-  ModuleInference inference(module);
-  for (FunctionId function : calleesFirst(module))
-    inference.function(function);
-  return inference.take();
-}
+// --- a whole module
 
-Expected<AttrDict> checkAttrs(OpId op, AttrDict attrs, const SourceLocation &location) {
-  const OpInfo &info = opInfo(op);
-  AttrDict checked;
-  for (Attr &attr : attrs) {
-    const AttrSpec *spec = info.findAttr(attr.key);
-    if (!spec) {
-      std::vector<std::string> names;
-      for (const AttrSpec &each : info.attrs)
-        names.push_back(each.name);
-      auto near = nearest(attr.key, names);
-      return error(Status::Input, location) << info.name << ": unknown attribute '" << escaped(attr.key) << "'"
-                                            << (near ? ", did you mean '" + *near + "'?" : "");
-    }
-    auto value = normalised(*spec, attr.value);
-    if (!value)
-      return error(Status::Input, location) << info.name << ": attribute '" << attr.key << "' is "
-                                            << describe(spec->type) << ", not " << attr.value.str();
-    if (spec->isRequired || !(*value == spec->defaultValue))
-      checked.push_back({attr.key, std::move(*value)});
+namespace {
+
+constexpr size_t maxErrors = 20;
+constexpr uint32_t maxBlockDepth = 64;
+constexpr uint32_t maxCallDepth = 100;
+constexpr size_t maxFunctions = 10000;
+constexpr double maxExpandedCalls = 1 << 24;
+
+class ModuleInference {
+public:
+  explicit ModuleInference(Module &module) : module_(module) {}
+
+  Expected<> run() {
+    if (module_.globals().size() > maxFunctions)
+      return error(Status::Limit) << "the program has " << module_.globals().size()
+                                  << " functions, the limit is " << maxFunctions;
+    std::vector<FunctionId> order = BYCC_TRY(calleesFirst());
+    for (FunctionId function : order)
+      inferFunction(function, 0);
+    if (!found_.empty())
+      return Error(std::move(found_));
+    return {};
   }
-  for (const AttrSpec &spec : info.attrs)
-    if (spec.isRequired && std::ranges::none_of(attrs, [&](const Attr &attr) { return attr.key == spec.name; }))
-      return error(Status::Input, location) << info.name << ": attribute '" << spec.name << "' is missing";
-  return checked;
-}
+
+private:
+  void report(Error problem) {
+    for (Diagnostic &diagnostic : problem.diagnostics())
+      if (found_.size() < maxErrors)
+        found_.push_back(std::move(diagnostic));
+  }
+
+  // Global functions that a body names, through inner blocks too.
+  Expected<> collectCallees(BlockId block, uint32_t depth, std::vector<FunctionId> &callees) {
+    if (depth > maxBlockDepth)
+      return error(Status::Limit) << "blocks nest deeper than " << maxBlockDepth;
+    for (NodeId node : module_.block(block).nodes) {
+      for (NodeId operand : module_.operands(node))
+        if (module_.node(operand).kind == NodeKind::Global)
+          callees.push_back(module_.functionOf(operand));
+      switch (module_.node(node).kind) {
+      case NodeKind::If:
+        BYCC_TRY(collectCallees(module_.thenBlock(node), depth + 1, callees));
+        BYCC_TRY(collectCallees(module_.elseBlock(node), depth + 1, callees));
+        break;
+      case NodeKind::Function:
+        BYCC_TRY(collectCallees(module_.function(module_.functionOf(node)).body, depth + 1,
+                                callees));
+        break;
+      default: break;
+      }
+    }
+    return {};
+  }
+
+  // Depth-first over the calls with an explicit stack; a call back into a
+  // function that is still open is recursion and adds no order.
+  Expected<std::vector<FunctionId>> calleesFirst() {
+    struct Open {
+      FunctionId function;
+      std::vector<FunctionId> callees;
+      size_t next = 0;
+      uint32_t depth = 1;
+      double calls = 1; // of the tree below, every call counted
+    };
+    enum State : uint8_t { New, Active, Done };
+    std::vector<uint8_t> state(module_.numFunctions(), New);
+    std::vector<uint32_t> depths(module_.numFunctions(), 0);
+    std::vector<double> calls(module_.numFunctions(), 0);
+    std::vector<FunctionId> order;
+    std::vector<Open> stack;
+    auto open = [&](FunctionId function) -> Expected<> {
+      Open entry{function, {}, 0, 1, 1};
+      BYCC_TRY(collectCallees(module_.function(function).body, 0, entry.callees));
+      state[function.index] = Active;
+      stack.push_back(std::move(entry));
+      return {};
+    };
+    for (FunctionId root : module_.globals()) {
+      if (state[root.index] != New)
+        continue;
+      BYCC_TRY(open(root));
+      while (!stack.empty()) {
+        Open &top = stack.back();
+        if (top.next < top.callees.size()) {
+          FunctionId callee = top.callees[top.next];
+          if (state[callee.index] == New) {
+            BYCC_TRY(open(callee)); // invalidates top
+            continue;
+          }
+          ++top.next;
+          if (state[callee.index] == Done) {
+            top.depth = std::max(top.depth, depths[callee.index] + 1);
+            top.calls += calls[callee.index];
+          }
+          continue;
+        }
+        if (top.depth > maxCallDepth || top.calls > maxExpandedCalls)
+          return error(Status::Limit, module_.source(module_.function(top.function).source))
+                 << "@" << module_.string(module_.function(top.function).name)
+                 << " makes calls " << (top.depth > maxCallDepth ? "nested " : "")
+                 << "beyond the limit of "
+                 << (top.depth > maxCallDepth ? maxCallDepth
+                                              : static_cast<uint32_t>(maxExpandedCalls));
+        state[top.function.index] = Done;
+        depths[top.function.index] = top.depth;
+        calls[top.function.index] = top.calls;
+        order.push_back(top.function);
+        stack.pop_back();
+      }
+    }
+    return order;
+  }
+
+  void checkParams(FunctionId id) {
+    for (NodeId param : module_.function(id).params) {
+      TypeId type = module_.type(param);
+      const SourceLocation &location = module_.source(param);
+      if (!isComplete(module_.types, type)) {
+        report(error(Status::Input, location)
+               << "parameter %" << escaped(module_.string(module_.node(param).name))
+               << " needs a type");
+        continue;
+      }
+      if (!isChecked(type))
+        for (TypeId leaf : module_.types.flatten(type))
+          if (module_.types.isTensor(leaf))
+            if (auto fits = shape::checkLimits(module_.types, leaf, location, "a parameter"); !fits)
+              report(fits.takeError());
+    }
+  }
+
+  // True when the limits of this type were checked before.
+  bool isChecked(TypeId type) {
+    if (checked_.size() <= type.index)
+      checked_.resize(type.index + 1, false);
+    bool before = checked_[type.index];
+    checked_[type.index] = true;
+    return before;
+  }
+
+  void inferFunction(FunctionId id, uint32_t depth) {
+    checkParams(id);
+    BlockId body = module_.function(id).body;
+    inferBlock(body, depth);
+    NodeId result = module_.block(body).result;
+    TypeId declared = module_.function(id).resultType;
+    if (!result || !isTyped(result) || !declared || declared == module_.types.incomplete())
+      return;
+    if (!mayMatch(module_, module_.type(result), declared))
+      report(error(Status::Input, module_.source(module_.function(id).source))
+             << "the function declares the result " << module_.types.str(declared)
+             << ", the body has " << module_.types.str(module_.type(result)));
+  }
+
+  bool isTyped(NodeId node) {
+    NodeKind kind = module_.node(node).kind;
+    if (kind == NodeKind::Global || kind == NodeKind::Function)
+      return true;
+    if (kind == NodeKind::Constant)
+      module_.node(node).type = module_.constant(node).type;
+    return module_.types.kind(module_.type(node)) != TypeKind::Incomplete;
+  }
+
+  // True when the node itself can be inferred.
+  bool inferInner(NodeId node, uint32_t depth) {
+    if (module_.node(node).kind == NodeKind::If) {
+      BlockId blocks[] = {module_.thenBlock(node), module_.elseBlock(node)};
+      for (BlockId block : blocks)
+        inferBlock(block, depth + 1);
+      return std::ranges::all_of(blocks, [&](BlockId block) {
+        NodeId result = module_.block(block).result;
+        return result && isTyped(result);
+      });
+    }
+    if (module_.node(node).kind == NodeKind::Function) {
+      FunctionId function = module_.functionOf(node);
+      module_.node(node).type = declaredType(module_, function); // for calls of itself
+      inferFunction(function, depth + 1);
+    }
+    return true;
+  }
+
+  void inferBlock(BlockId id, uint32_t depth) {
+    for (size_t i = 0; i < module_.block(id).nodes.size(); ++i) {
+      NodeId node = module_.block(id).nodes[i];
+      bool canInfer = inferInner(node, depth);
+      for (NodeId operand : module_.operands(node))
+        canInfer = canInfer && isTyped(operand);
+      if (!canInfer) {
+        module_.node(node).type = module_.types.incomplete();
+      } else if (auto done = inferNode(module_, node); !done) {
+        module_.node(node).type = module_.types.incomplete();
+        report(done.takeError());
+      }
+    }
+  }
+
+  Module &module_;
+  std::vector<Diagnostic> found_;
+  std::vector<bool> checked_;
+};
+
+} // namespace
+
+Expected<> inferTypes(Module &module) { return ModuleInference(module).run(); }
 
 } // namespace bycc

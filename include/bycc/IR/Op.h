@@ -64,6 +64,18 @@ enum Index : uint32_t {
 #undef BYCC_OP
 } // namespace ops
 
+// Attributes of an operator call, defaults filled in. checkAttrs has checked the
+// kinds; a wrong kind asserts.
+namespace attrs {
+bool isNone(const Module &module, NodeId call, std::string_view key);
+bool boolean(const Module &module, NodeId call, std::string_view key);
+int64_t integer(const Module &module, NodeId call, std::string_view key);
+double number(const Module &module, NodeId call, std::string_view key);
+std::string_view text(const Module &module, NodeId call, std::string_view key);
+// One int counts as a list of one.
+std::vector<int64_t> integers(const Module &module, NodeId call, std::string_view key);
+} // namespace attrs
+
 // What a type rule sees: the call's operand types and attributes (defaults
 // filled in), and the value of constant operands.
 class InferContext {
@@ -85,6 +97,7 @@ public:
 
   // An INPUT error at the call: "nn.conv2d: " is put in front.
   ErrorBuilder error() const;
+  ErrorBuilder error(Status status) const;
 
 private:
   Module &module_;

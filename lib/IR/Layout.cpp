@@ -1,0 +1,85 @@
+// Layout strings and padding lists.
+
+#include "bycc/IR/Layout.h"
+
+#include <algorithm>
+
+namespace bycc {
+namespace {
+
+constexpr int64_t maxBlock = 1 << 20;
+
+bool isUpper(char c) { return c >= 'A' && c <= 'Z'; }
+bool isLower(char c) { return c >= 'a' && c <= 'z'; }
+bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
+} // namespace
+
+std::optional<Layout> Layout::parse(std::string_view text) {
+  Layout layout;
+  int64_t number = 0;
+  for (char c : text) {
+    if (isDigit(c)) {
+      number = number * 10 + (c - '0');
+      if (number == 0 || number > maxBlock)
+        return std::nullopt;
+    } else if (isUpper(c)) {
+      if (number || layout.find(c))
+        return std::nullopt;
+      layout.axes_.push_back({c, 0});
+    } else if (isLower(c)) {
+      if (!number)
+        return std::nullopt;
+      layout.axes_.push_back({static_cast<char>(c - 'a' + 'A'), number});
+      number = 0;
+    } else {
+      return std::nullopt;
+    }
+  }
+  auto isKnown = [&](const Axis &axis) { return layout.find(axis.letter).has_value(); };
+  if (number || layout.axes_.empty() || !std::ranges::all_of(layout.axes_, isKnown))
+    return std::nullopt;
+  return layout;
+}
+
+std::string Layout::primal() const { return without(""); }
+
+std::optional<size_t> Layout::find(char letter) const {
+  for (size_t i = 0; i < axes_.size(); ++i)
+    if (axes_[i].letter == letter && axes_[i].block == 0)
+      return i;
+  return std::nullopt;
+}
+
+int64_t Layout::blockOf(char letter) const {
+  int64_t product = 1;
+  for (const Axis &axis : axes_)
+    if (axis.letter == letter && axis.block)
+      product = std::min(product * axis.block, maxBlock * maxBlock);
+  return product;
+}
+
+std::string Layout::without(std::string_view others) const {
+  std::string letters;
+  for (const Axis &axis : axes_)
+    if (axis.block == 0 && others.find(axis.letter) == std::string_view::npos)
+      letters += axis.letter;
+  return letters;
+}
+
+std::optional<std::vector<int64_t>> expandPadding(std::span<const int64_t> padding, size_t rank) {
+  std::vector<int64_t> full;
+  if (padding.size() == 1) {
+    full.assign(2 * rank, padding[0]);
+  } else if (padding.size() == rank) {
+    full.assign(padding.begin(), padding.end());
+    full.insert(full.end(), padding.begin(), padding.end());
+  } else if (padding.size() == 2 * rank) {
+    full.assign(padding.begin(), padding.end());
+  } else {
+    return std::nullopt;
+  }
+  return full;
+}
+
+} // namespace bycc
