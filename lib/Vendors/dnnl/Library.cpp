@@ -377,6 +377,12 @@ Layout anyLayout(const Dims &dims, DType dtype) {
   return Layout(dims, dataType(dtype), memory::format_tag::any);
 }
 
+Layout blockedLayout(const Dims &dims, DType dtype) {
+  constexpr memory::format_tag tags[] = {memory::format_tag::nCw16c, memory::format_tag::nChw16c,
+                                         memory::format_tag::nCdhw16c};
+  return Layout(dims, dataType(dtype), tags[dims.size() - 3]);
+}
+
 Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype) {
   return Layout(dims, dataType(dtype), strides);
 }

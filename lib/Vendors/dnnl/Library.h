@@ -26,6 +26,9 @@ std::string libraryVersion();
 // Row-major, or the library's free choice.
 Layout plainLayout(const Dims &dims, DType dtype);
 Layout anyLayout(const Dims &dims, DType dtype);
+// Channels in blocks, the layout of the library's classic convolutions.
+inline constexpr int64_t channelBlock = 16;
+Layout blockedLayout(const Dims &dims, DType dtype);
 Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype);
 Dims dimsOf(const Layout &layout);
 // Strides of a layout without inner blocks.

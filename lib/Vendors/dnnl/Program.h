@@ -21,6 +21,7 @@ struct Buffer {
 struct Slot {
   uint32_t buffer;
   Layout layout;
+  uint64_t offset = 0; // in the buffer
 };
 
 struct Action {

@@ -88,7 +88,7 @@ public:
     for (uint32_t s = 0; s < program.slots.size(); ++s) {
       const Slot &slot = program.slots[s];
       const Buffer &buffer = program.buffers[slot.buffer];
-      memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena));
+      memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
       if (buffer.place == Buffer::Place::Input)
         inputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
       if (buffer.place == Buffer::Place::Output)
@@ -127,10 +127,10 @@ private:
     void *bound;
   };
 
-  static void *addressOf(const Buffer &buffer, uint8_t *arena) {
+  static void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) {
     switch (buffer.place) {
     case Buffer::Place::Arena:
-      return arena + buffer.index;
+      return arena + buffer.index + offset;
     case Buffer::Place::Fixed:
       return buffer.fixed;
     default:

@@ -175,6 +175,22 @@ TEST_CASE("dnnl runs a residual network with pooling, concat and head") {
   CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") == 0);
 }
 
+TEST_CASE("dnnl writes whole blocks of channels straight into a concatenation") {
+  auto make = [](int64_t left, int64_t right, size_t concats) {
+    RegionBuilder region;
+    uint32_t x = region.op("nn.relu", {conv(region, region.input({1, 3, 8, 8}), 16, 1)}, {1, 16, 8, 8});
+    uint32_t a = region.op("nn.relu", {conv(region, x, left, 2, 1)}, {1, left, 8, 8});
+    uint32_t b = region.op("nn.relu", {conv(region, x, right, 3)}, {1, right, 8, 8});
+    uint32_t both =
+        region.op("concatenate", {a, b}, {1, left + right, 8, 8}, {{"axis", 1}});
+    region.output(conv(region, both, 8, 4, 1));
+    region.output(both);
+    CHECK(countOf(check(region), "concat") == concats);
+  };
+  make(16, 32, 0);
+  make(16, 24, 1);
+}
+
 TEST_CASE("dnnl runs attention without copies for transposes") {
   int64_t s = 8, h = 2, d = 16;
   Dims model = {1, s, h * d}, split = {1, s, h, d}, heads = {1, h, s, d};
