@@ -174,7 +174,7 @@ Expected<> checkWeightIn(InferContext &context, const ConvInputs &c) {
   auto message = context.error() << "weight has " << types.str(c.weightIn)
                                  << " input channels, data has " << types.str(c.channels);
   if (c.groups == 1)
-    return std::move(message);
+    return message;
   return std::move(message) << " in " << c.groups << " groups";
 }
 
