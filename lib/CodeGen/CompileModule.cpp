@@ -1,0 +1,156 @@
+// compileModule: the program, its memory plan, its constants' places, then one
+// LLVM module with kernels, entry and descriptor, and the report.
+#include "bycc/CodeGen/CodeGen.h"
+
+#include "Emit.h"
+#include "EmitEntry.h"
+#include "Object.h"
+#include "Program.h"
+
+#include <cstring>
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/Support/raw_ostream.h>
+
+namespace bycc {
+namespace te {
+namespace {
+
+// Strided copy into panel order; lanes beyond the last column are zero.
+std::shared_ptr<const Storage> pack(const Constant &source, const PackSpec &spec) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(spec.elements()) * sizeof(float));
+  auto *to = reinterpret_cast<float *>(bytes.data());
+  const uint8_t *from = source.data();
+  int64_t lanes = spec.dims.back().extent, laneStride = spec.dims.back().stride;
+  std::vector<int64_t> index(spec.dims.size() - 1, 0);
+  int64_t rows = spec.elements() / lanes, at = spec.base;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t valid = std::min(lanes, spec.columns - index[spec.tileDim] * lanes);
+    for (int64_t lane = 0; lane < valid; ++lane)
+      std::memcpy(to + row * lanes + lane, from + (at + lane * laneStride) * static_cast<int64_t>(sizeof(float)), sizeof(float));
+    for (size_t d = index.size(); d-- > 0;) {
+      at += spec.dims[d].stride;
+      if (++index[d] < spec.dims[d].extent)
+        break;
+      at -= spec.dims[d].stride * spec.dims[d].extent;
+      index[d] = 0;
+    }
+  }
+  return Storage::own(std::move(bytes));
+}
+
+class ModuleCompiler {
+public:
+  ModuleCompiler(Module &module, const TargetInfo &target, const CodeGenOptions &options)
+      : ir_(module), target_(target), options_(options) {}
+
+  Expected<CompiledModule> run() {
+    program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
+    BYCC_TRY(planMemory(program_));
+    placeConstants();
+    CodeGenOptions::Artifacts artifacts;
+    if (options_.finishArtifacts)
+      artifacts = options_.finishArtifacts();
+    machine_ = BYCC_TRY(makeTargetMachine(target_, options_.level));
+    BYCC_TRY(emitModule(artifacts));
+    report();
+    return std::move(result_);
+  }
+
+private:
+  // Constants that code reads, in program order.
+  void placeConstants() {
+    for (const Instr &instr : program_.instrs)
+      for (const auto *list : {&instr.inputs, &instr.arguments})
+        for (ValueId value : *list)
+          place(program_.root(value));
+  }
+
+  void place(ValueId id) {
+    const Value &value = program_.values[id];
+    if (offsets_.count(id) || value.kind == Value::Kind::Input || value.kind == Value::Kind::Buffer)
+      return;
+    CodeConstant constant;
+    constant.dtype = value.dtype;
+    for (Ref dim : value.dims)
+      constant.dims.push_back(*program_.exprs.constant(dim));
+    if (value.kind == Value::Kind::Constant) {
+      const Constant &source = ir_.constants[value.index];
+      constant.name = source.name;
+      constant.storage = source.storage;
+      constant.begin = source.offset;
+      constant.bytes = source.bytes;
+    } else {
+      const PackedConstant &packed = program_.packed[value.index];
+      const Constant &source = ir_.constants[packed.source.index];
+      constant.name = source.name.empty() ? "const.packed" : source.name + ".packed";
+      constant.storage = pack(source, packed.spec);
+      constant.bytes = constant.storage->size();
+    }
+    offsets_[id] = options_.placeConstant ? options_.placeConstant(constant) : 0;
+  }
+
+  Expected<> emitModule(const CodeGenOptions::Artifacts &artifacts) {
+    llvm::LLVMContext context;
+    llvm::Module module(options_.moduleName, context);
+    prepareModule(module, *machine_);
+    uint64_t scratch = 0;
+    for (const KernelCode &kernel : program_.kernels)
+      scratch = std::max(scratch, static_cast<uint64_t>(kernel.schedule.scratchBytes));
+    EmitContext emit{module, target_, nullptr};
+    llvm::Type *i64 = llvm::Type::getInt64Ty(context);
+    emit.scratchBytes = new llvm::GlobalVariable(module, i64, true, llvm::GlobalValue::InternalLinkage,
+                                                 llvm::ConstantInt::get(i64, scratch), options_.moduleName + "_scratch_bytes");
+    std::vector<llvm::Function *> kernels;
+    for (const KernelCode &kernel : program_.kernels)
+      kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run());
+    llvm::Function *entry = emitEntry(module, target_, program_, ir_, options_, kernels, offsets_);
+    emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
+    BYCC_TRY(verify(module));
+    optimize(module, *machine_, options_.level);
+    result_.scratchBytes = scratch;
+    for (CodeForm form : options_.forms) {
+      if (form == CodeForm::LlvmText) {
+        llvm::raw_string_ostream stream(result_.llvmText);
+        module.print(stream, nullptr);
+      }
+    }
+    for (CodeForm form : options_.forms) {
+      if (form == CodeForm::LlvmText)
+        continue;
+      bool isText = form == CodeForm::Assembly;
+      std::vector<uint8_t> bytes = BYCC_TRY(emitCode(module, *machine_, isText));
+      (isText ? result_.assembly : result_.object).assign(bytes.begin(), bytes.end());
+    }
+    return {};
+  }
+
+  void report() {
+    result_.arenaBytes = program_.arenaBytes;
+    result_.graph = std::move(program_.graph);
+    for (CodeGraphNode &node : result_.graph)
+      node.storageIds.assign(node.outputs.size(), -1);
+    for (const Value &value : program_.values)
+      if (value.entry.first != none && value.storage >= 0)
+        result_.graph[value.entry.first].storageIds[value.entry.second] = value.storage;
+    for (ValueId output : program_.outputs)
+      result_.heads.push_back(program_.values[output].entry);
+  }
+
+  Module &ir_;
+  const TargetInfo &target_;
+  const CodeGenOptions &options_;
+  Program program_;
+  Offsets offsets_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  CompiledModule result_;
+};
+
+} // namespace
+} // namespace te
+
+Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
+  return te::ModuleCompiler(module, target, options).run();
+}
+
+} // namespace bycc

@@ -1,0 +1,328 @@
+// The operator table and what all lowerings share; then groups: nodes in order,
+// each lowered into stages of one kernel.
+#include "Lower.h"
+
+#include <cstring>
+
+namespace bycc::te {
+
+bool isReshapeOp(OpId op) {
+  for (OpId other : {ops::reshape, ops::reshape_like, ops::contrib_reverse_reshape, ops::expand_dims, ops::squeeze, ops::nn_batch_flatten})
+    if (op == other)
+      return true;
+  return false;
+}
+
+LowerFn findLowering(OpId op) {
+  static const LowerTable table = [] {
+    LowerTable made(numOps(), nullptr);
+    addElementwiseLowerings(made);
+    addReductionLowerings(made);
+    addMovementLowerings(made);
+    addContractionLowerings(made);
+    addPoolLowerings(made);
+    return made;
+  }();
+  return table[op.index];
+}
+
+// --- attributes
+
+bool OpLowering::isNone(std::string_view key) const {
+  const AttrValue *value = module.attr(call, key);
+  return !value || value->isNone();
+}
+
+int64_t OpLowering::integer(std::string_view key) const {
+  const AttrValue *value = module.attr(call, key);
+  if (value->isBool())
+    return value->asBool();
+  return value->isFloat() ? static_cast<int64_t>(value->asFloat()) : value->asInt();
+}
+
+double OpLowering::number(std::string_view key) const {
+  const AttrValue *value = module.attr(call, key);
+  return value->isFloat() ? value->asFloat() : static_cast<double>(integer(key));
+}
+
+bool OpLowering::boolean(std::string_view key) const { return integer(key) != 0; }
+std::string OpLowering::text(std::string_view key) const { return module.attr(call, key)->asString(); }
+
+std::vector<int64_t> OpLowering::integers(std::string_view key) const {
+  const AttrValue *value = module.attr(call, key);
+  std::vector<int64_t> numbers;
+  if (!value || value->isNone())
+    return numbers;
+  if (!value->isList())
+    return {integer(key)};
+  for (const AttrValue &item : value->asList())
+    numbers.push_back(item.isFloat() ? static_cast<int64_t>(item.asFloat()) : item.asInt());
+  return numbers;
+}
+
+std::vector<std::vector<int64_t>> OpLowering::pairs(std::string_view key) const {
+  std::vector<std::vector<int64_t>> result;
+  for (const AttrValue &item : module.attr(call, key)->asList()) {
+    std::vector<int64_t> pair;
+    for (const AttrValue &number : item.asList())
+      pair.push_back(number.asInt());
+    result.push_back(pair);
+  }
+  return result;
+}
+
+int64_t OpLowering::axis(std::string_view key, size_t rank) const {
+  int64_t value = integer(key);
+  return value < 0 ? value + static_cast<int64_t>(rank) : value;
+}
+
+ErrorBuilder OpLowering::unsupported() const { return error(Status::Unsup, module.source(call)) << info().name << ": "; }
+
+// --- shapes and stages
+
+TypeId OpLowering::resultType(size_t index) const { return module.types.flatten(module.type(call))[index]; }
+
+Expected<std::vector<Ref>> OpLowering::resultShape(const std::vector<Ref> &likely, size_t index) {
+  std::vector<Ref> shape;
+  for (Dim dim : module.types.shape(resultType(index))) {
+    if (dim.isConst()) {
+      shape.push_back(x.integer(dim.value()));
+      continue;
+    }
+    if (knownDims && knownDims->count(dim.raw()) && !dim.isUnknown()) {
+      shape.push_back(knownDims->at(dim.raw()));
+      continue;
+    }
+    // Extents of inputs are the candidates for what is not known.
+    if (shape.size() < likely.size()) {
+      shape.push_back(likely[shape.size()]);
+      continue;
+    }
+    return unsupported() << "host code needs a known dim in " << module.types.str(resultType(index));
+  }
+  return shape;
+}
+
+Tensor OpLowering::temp(DType type, std::vector<Ref> shape) {
+  Tensor tensor;
+  tensor.type = type;
+  tensor.shape = shape;
+  tensor.buffer = k.addBuffer(type, std::move(shape), Role::Temp);
+  return tensor;
+}
+
+Ref OpLowering::at(const Tensor &tensor, const Indices &indices) {
+  return tensor.number != noRef ? tensor.number : k.load(tensor.buffer, indices);
+}
+
+Ref OpLowering::atFlat(const Tensor &tensor, Ref flat) {
+  return tensor.number != noRef ? tensor.number : x.load(tensor.buffer, tensor.type, flat);
+}
+
+Ref OpLowering::atBroadcast(const Tensor &tensor, const Indices &indices) {
+  Indices own;
+  size_t skip = indices.size() - tensor.rank();
+  for (size_t d = 0; d < tensor.rank(); ++d)
+    own.push_back(x.constant(tensor.shape[d]) == 1 ? x.integer(0) : indices[skip + d]);
+  return at(tensor, own);
+}
+
+Tensor OpLowering::map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body, bool keep) {
+  Tensor tensor = temp(type, shape);
+  k.map(tensor.buffer, body).keep = keep;
+  return tensor;
+}
+
+Expected<> OpLowering::mapResult(const Kernel::BodyFn &body, const std::vector<Ref> &likely) {
+  std::vector<Ref> shape = BYCC_TRY(resultShape(likely));
+  results.push_back(map(resultDType(), shape, body));
+  return {};
+}
+
+Tensor OpLowering::reduce(Reduce kind, DType type, const std::vector<Ref> &shape, const std::vector<bool> &isReduced,
+                          const Kernel::BodyFn &body) {
+  std::vector<Ref> kept = shape;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (isReduced[d])
+      kept[d] = x.integer(1);
+  Tensor tensor = temp(type, kept);
+  Stage stage;
+  stage.buffer = tensor.buffer;
+  stage.reduce = kind;
+  Indices indices = k.axesOver(kept, stage.axes);
+  stage.store = k.flat(tensor.buffer, indices);
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (isReduced[d])
+      indices[d] = k.axesOver({shape[d]}, stage.reduceAxes)[0];
+  stage.body = body(indices);
+  if (kind == Reduce::ArgMax || kind == Reduce::ArgMin) {
+    Ref position = x.integer(0);
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (isReduced[d])
+        position = x.add(x.mul(position, shape[d]), indices[d]);
+    stage.position = position;
+  }
+  k.stages.push_back(std::move(stage));
+  return tensor;
+}
+
+// --- groups
+
+namespace {
+
+class GroupLowering {
+public:
+  GroupLowering(const Module &module, const ConstantOf &constantOf) : module_(module), constantOf_(constantOf) {}
+
+  Expected<> addNode(NodeId id) {
+    const Node &node = module_.node(id);
+    auto operands = module_.operands(id);
+    switch (node.kind) {
+    case NodeKind::Tuple: {
+      std::vector<Tensor> fields;
+      for (NodeId operand : operands)
+        for (const Tensor &tensor : BYCC_TRY(valueOf(operand)))
+          fields.push_back(tensor);
+      values_[id.index] = fields;
+      return {};
+    }
+    case NodeKind::Project: {
+      std::vector<Tensor> fields = BYCC_TRY(valueOf(operands[0]));
+      size_t first = 0;
+      auto types = module_.types.fields(module_.type(operands[0]));
+      for (uint32_t f = 0; f < node.payload; ++f)
+        first += module_.types.flatten(types[f]).size();
+      size_t count = module_.types.flatten(types[node.payload]).size();
+      values_[id.index] = {fields.begin() + static_cast<ptrdiff_t>(first), fields.begin() + static_cast<ptrdiff_t>(first + count)};
+      return {};
+    }
+    case NodeKind::CallOp: return lowerOp(id);
+    default: return error(Status::Unsup, module_.source(id)) << "this kind of node cannot be in a fused group";
+    }
+  }
+
+  Expected<std::vector<Tensor>> valueOf(NodeId id) {
+    auto known = values_.find(id.index);
+    if (known != values_.end())
+      return known->second;
+    const Constant *constant = constantOf_(id);
+    std::vector<Tensor> tensors;
+    uint32_t field = 0;
+    for (TypeId type : module_.types.flatten(module_.type(id))) {
+      Tensor tensor;
+      tensor.type = module_.types.dtype(type);
+      for (Dim dim : module_.types.shape(type))
+        tensor.shape.push_back(dimOf(dim, {id, field, static_cast<uint32_t>(tensor.shape.size())}));
+      if (constant && constant->bytes == static_cast<uint64_t>(sizeInBytes(tensor.type)))
+        tensor.number = scalarOf(*constant, tensor.type);
+      if (tensor.number == noRef) {
+        tensor.buffer = group.kernel.addBuffer(tensor.type, tensor.shape, Role::Input);
+        group.kernel.buffers[tensor.buffer].isConstant = constant != nullptr;
+        group.inputs.push_back({id, field, tensor.buffer});
+      }
+      ++field;
+      tensors.push_back(tensor);
+    }
+    values_[id.index] = tensors;
+    return tensors;
+  }
+
+  // The group's results become output buffers.
+  Expected<Group> finish(NodeId result) {
+    for (Tensor tensor : BYCC_TRY(valueOf(result))) {
+      if (tensor.number != noRef || group.kernel.buffers[tensor.buffer].role != Role::Temp) {
+        // A number, an input or a repeated result gets a buffer of its own.
+        uint32_t out = group.kernel.addBuffer(tensor.type, tensor.shape, Role::Output);
+        group.kernel.map(out, [&](const Indices &i) {
+          return tensor.number != noRef ? tensor.number : group.kernel.load(tensor.buffer, i);
+        });
+        group.outputs.push_back(out);
+        continue;
+      }
+      group.kernel.buffers[tensor.buffer].role = Role::Output;
+      ++group.kernel.numOutputs;
+      group.outputs.push_back(tensor.buffer);
+    }
+    group.kernel.numDims = static_cast<uint32_t>(group.dims.size());
+    return std::move(group);
+  }
+
+  Group group;
+
+private:
+  // Two unknown dims need not agree: each stands for itself. A symbol is the same everywhere.
+  Ref dimOf(Dim dim, Group::DimSource source) {
+    Exprs &x = group.kernel.exprs;
+    if (dim.isConst())
+      return x.integer(dim.value());
+    if (!dim.isUnknown() && knownDims_.count(dim.raw()))
+      return knownDims_.at(dim.raw());
+    group.dims.push_back(source);
+    Ref made = x.dim(static_cast<uint32_t>(group.dims.size() - 1));
+    if (!dim.isUnknown())
+      knownDims_[dim.raw()] = made;
+    return made;
+  }
+
+  Ref scalarOf(const Constant &constant, DType type) {
+    const uint8_t *data = constant.data();
+    auto read = [&](auto value) {
+      std::memcpy(&value, data, sizeof value);
+      return value;
+    };
+    Exprs &x = group.kernel.exprs;
+    switch (type) {
+    case DType::Bool: return x.boolean(read(uint8_t{}) != 0);
+    case DType::Int8: return x.integer(read(int8_t{}), type);
+    case DType::Int16: return x.integer(read(int16_t{}), type);
+    case DType::Int32: return x.integer(read(int32_t{}), type);
+    case DType::Int64: return x.integer(read(int64_t{}), type);
+    case DType::UInt8: return x.integer(read(uint8_t{}), type);
+    case DType::UInt16: return x.integer(read(uint16_t{}), type);
+    case DType::UInt32: return x.integer(read(uint32_t{}), type);
+    case DType::UInt64: return x.integer(static_cast<int64_t>(read(uint64_t{})), type);
+    case DType::Float16: return x.floating(bycc::halfToFloat(read(uint16_t{})), type);
+    case DType::BFloat16: return x.floating(bycc::bfloat16ToFloat(read(uint16_t{})), type);
+    case DType::Float32: return x.floating(read(float{}), type);
+    case DType::Float64: return x.floating(read(double{}), type);
+    }
+    return noRef;
+  }
+
+  Expected<> lowerOp(NodeId id) {
+    LowerFn lower = findLowering(module_.node(id).op);
+    if (!lower)
+      return error(Status::Unsup, module_.source(id)) << opInfo(module_.node(id).op).name << ": no host code for this operator yet";
+    std::vector<std::vector<Tensor>> inputs;
+    for (NodeId operand : module_.operands(id))
+      inputs.push_back(BYCC_TRY(valueOf(operand)));
+    OpLowering op(module_, id, group.kernel, std::move(inputs));
+    op.knownDims = &knownDims_;
+    BYCC_TRY(lower(op));
+    values_[id.index] = op.results;
+    return {};
+  }
+
+  const Module &module_;
+  const ConstantOf &constantOf_;
+  std::unordered_map<uint32_t, std::vector<Tensor>> values_;
+  std::map<int64_t, Ref> knownDims_;
+};
+
+} // namespace
+
+Expected<Group> lowerFunction(const Module &module, FunctionId function, const ConstantOf &constantOf) {
+  GroupLowering lowering(module, constantOf);
+  const Block &body = module.block(module.function(function).body);
+  for (NodeId node : body.nodes)
+    BYCC_TRY(lowering.addNode(node));
+  return lowering.finish(body.result);
+}
+
+Expected<Group> lowerCall(const Module &module, NodeId call, const ConstantOf &constantOf) {
+  GroupLowering lowering(module, constantOf);
+  BYCC_TRY(lowering.addNode(call));
+  return lowering.finish(call);
+}
+
+} // namespace bycc::te

@@ -1,0 +1,88 @@
+// The whole model as what runs: values in memory and a straight list of
+// instructions, with If, Else and EndIf as marks. Functions are inlined, tuples
+// are gone, reshapes are other views of the same memory.
+#pragma once
+
+#include "Lower.h"
+#include "Schedule.h"
+#include "bycc/CodeGen/CodeGen.h"
+
+namespace bycc::te {
+
+using ValueId = uint32_t;
+inline constexpr uint32_t none = UINT32_MAX;
+
+// A copy of a constant in panel order, made while compiling.
+struct PackedConstant {
+  ConstantId source;
+  PackSpec spec;
+};
+
+struct Value {
+  enum class Kind : uint8_t { Input, Constant, Packed, Buffer } kind = Kind::Buffer;
+  TypeId type;            // of what the model sees; invalid for scratch buffers
+  DType dtype = DType::Float32;
+  uint32_t index = 0;     // input, constant id or packed constant
+  std::vector<Ref> dims;  // program expressions
+  ValueId alias = none;   // shares the memory of this value
+  std::pair<uint32_t, uint32_t> entry{none, 0}; // in the graph report
+  uint32_t output = none; // written straight into this output of the model
+  // Memory plan:
+  bool isStatic = true;
+  int64_t bytes = 0, offset = -1; // in the arena
+  int32_t storage = -1;
+};
+
+struct Instr {
+  enum class Kind : uint8_t { Kernel, Region, Copy, ArgWhere, If, Else, EndIf } kind = Kind::Kernel;
+  uint32_t callee = 0;             // kernel or region
+  std::vector<ValueId> inputs, outputs, temps;
+  std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
+  std::vector<Ref> dims;           // kernels: program expressions
+  uint32_t node = none;            // profiled node
+};
+
+struct KernelCode {
+  std::string name;
+  Schedule schedule;
+};
+
+struct RegionCode {
+  FunctionId function;
+  std::string symbol, vendor;
+  std::vector<uint8_t> blob;
+};
+
+struct ProfiledNode {
+  std::string name, source;
+  double flops = 0;
+};
+
+struct Program {
+  Exprs exprs; // Dim i = run-time extent i
+  struct DimSource {
+    uint32_t input = none, axis = 0; // else an instruction gives it
+  };
+  std::vector<DimSource> dims;
+  std::vector<Value> values;
+  std::vector<Instr> instrs;
+  std::vector<KernelCode> kernels;
+  std::vector<RegionCode> regions;
+  std::vector<PackedConstant> packed;
+  std::vector<ProfiledNode> nodes;
+  std::vector<CodeGraphNode> graph;
+  std::vector<ValueId> outputs;
+  uint64_t arenaBytes = 0;
+
+  ValueId root(ValueId value) const {
+    while (values[value].alias != none)
+      value = values[value].alias;
+    return value;
+  }
+};
+
+Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options);
+// Gives buffers their place in the arena; ids of storages.
+Expected<> planMemory(Program &program);
+
+} // namespace bycc::te
