@@ -4,6 +4,7 @@
 // lists every cause and no consequence.
 #include "OnnxImporter.h"
 
+#include "bycc/IR/Visitor.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
 
@@ -172,7 +173,7 @@ Expected<> Importer::checkBindings(const Graph &graph) {
                              << "there is no " << what << " '" << escaped(name) << "'";
       if (std::optional<std::string> near = nearest(name, keys))
         return std::move(problem).note("did you mean '" + escaped(*near) + "'?");
-      return problem.operator Error();
+      return problem;
     }
     return {};
   };
@@ -548,6 +549,7 @@ Expected<Module> Importer::run() {
       results.size() == 1 ? results[0] : builder_.tuple(results);
   module_.moduleAttrs.push_back({"input_names", std::move(inputNames)});
   module_.moduleAttrs.push_back({"output_names", std::move(outputNames)});
+  removeDeadNodes(module_, main, false);
   return std::move(module_);
 }
 

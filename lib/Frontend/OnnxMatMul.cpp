@@ -12,6 +12,8 @@ Expected<NodeId> scaled(OpContext &op, NodeId node, double factor) {
   return op.call("multiply", {node, op.scalar(op.dtype(node), factor)});
 }
 
+AttrValue units(Dim dim) { return dim.isConst() ? AttrValue(dim.value()) : AttrValue(); }
+
 } // namespace
 
 Expected<> convertGemm(OpContext &op) {
@@ -23,15 +25,12 @@ Expected<> convertGemm(OpContext &op) {
   double alpha = BYCC_TRY(op.floatAttr("alpha", 1)), beta = BYCC_TRY(op.floatAttr("beta", 1));
   NodeId result;
   if (transB && !transA) {
-    AttrDict attrs;
-    if (Dim units = op.shape(b)[0]; units.isConst())
-      attrs = {{"units", units.value()}};
-    result = BYCC_TRY(op.call("nn.dense", {a, b}, std::move(attrs)));
+    result = BYCC_TRY(op.call("nn.dense", {a, b}, {{"units", units(op.shape(b)[0])}}));
   } else {
-    AttrDict attrs{{"transpose_a", transA}, {"transpose_b", transB}};
-    if (Dim units = op.shape(b)[transB ? 0 : 1]; units.isConst())
-      attrs.push_back({"units", units.value()});
-    result = BYCC_TRY(op.call("nn.matmul", {a, b}, std::move(attrs)));
+    result = BYCC_TRY(op.call("nn.matmul", {a, b},
+                              {{"units", units(op.shape(b)[transB ? 0 : 1])},
+                               {"transpose_a", transA},
+                               {"transpose_b", transB}}));
   }
   result = BYCC_TRY(scaled(op, result, alpha));
   if (!op.has(2) || beta == 0) {
@@ -94,9 +93,7 @@ Expected<NodeId> stackedProduct(OpContext &op, NodeId a, NodeId b) {
 
 // One matrix on the right: all leading axes of the left are rows of one product.
 Expected<NodeId> rowsProduct(OpContext &op, NodeId a, NodeId b) {
-  AttrDict attrs;
-  if (Dim units = op.shape(b)[1]; units.isConst())
-    attrs = {{"units", units.value()}};
+  AttrDict attrs{{"units", units(op.shape(b)[1])}};
   if (op.rank(a) == 2)
     return op.call("nn.matmul", {a, b}, std::move(attrs));
   if (!op.isStatic(a) || !op.isStatic(b)) // the rows cannot be counted: nn.dense takes any rank

@@ -1,0 +1,301 @@
+// Graph structure, shapes and types: rows C1 to C9 and D1 to D9 of the bad-input
+// list, and what an import gives besides operators.
+#include "ModelMaker.h"
+
+#include <catch2/catch.hpp>
+
+using namespace bycc;
+using namespace bycc::test;
+
+namespace {
+
+ModelMaker unary(const std::string &op = "Relu", const Ints &dims = {2, 3}) {
+  ModelMaker maker;
+  maker.input("x", dims);
+  maker.node(op, {"x"}, {"y"}).called("the node");
+  maker.output("y");
+  return maker;
+}
+
+std::string dimText(int64_t dim) {
+  return problemOf(unary("Relu", {dim}));
+}
+
+} // namespace
+
+TEST_CASE("inputs, outputs and sources keep their names") {
+  ModelMaker maker;
+  maker.input("in/a", {2, 3});
+  maker.input("b", {2, 3}, i64);
+  maker.node("Relu", {"in/a"}, {"r"}).called("first");
+  maker.node("Neg", {"b"}, {"n"});
+  maker.output("n");
+  maker.output("r");
+  Expected<Module> module = maker.import();
+  REQUIRE(module);
+  const Function &main = module->function(module->main());
+  CHECK(module->string(module->node(main.params[0]).name) == "in/a");
+  CHECK(module->types.str(module->type(main.params[1])) == "Tensor[(2, 3), int64]");
+  NodeId result = module->block(main.body).result;
+  CHECK(module->types.str(module->type(result)) == "(Tensor[(2, 3), int64], Tensor[(2, 3), float32])");
+  CHECK(module->source(module->operands(result)[1]).str() == "test.onnx: node 'first' (Relu)");
+  CHECK(module->source(module->operands(result)[0]).node == "n");
+  REQUIRE(module->moduleAttrs.size() == 2);
+  CHECK(module->moduleAttrs[0].key == "input_names");
+  CHECK(module->moduleAttrs[0].value.asList()[0].asString() == "in/a");
+  CHECK(module->moduleAttrs[1].value.asList()[1].asString() == "r");
+}
+
+TEST_CASE("all problems come in one error") {
+  ModelMaker maker;
+  maker.input("x", {2});
+  maker.node("Frobnicate", {"x"}, {"a"}).called("one");
+  maker.node("Relu", {"a"}, {"b"});
+  maker.node("Twist", {"b"}, {"c"}).called("two").domain("my.ops");
+  maker.node("Cast", {"x"}, {"d"}).called("three").integer("to", 14);
+  maker.output("c");
+  std::string text = problemOf(maker);
+  CHECK(has(text, "test.onnx: node 'one' (Frobnicate): error[UNSUP]: operator Frobnicate of opset 17 is not supported"));
+  CHECK(has(text, "test.onnx: node 'two' (Twist): error[UNSUP]: operator my.ops.Twist"));
+  CHECK(has(text, "test.onnx: node 'three' (Cast): error[UNSUP]: element type complex64 is not supported"));
+  CHECK_FALSE(has(text, "Relu"));
+}
+
+TEST_CASE("dims are bound by name and by shape") {
+  ModelMaker maker = unary("Relu", {1, 3});
+  maker.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()
+      ->mutable_dim(0)->set_dim_param("N");
+  CHECK(has(problemOf(maker), "node 'x' (input): error[INPUT]: dimension 'N' is not bound"));
+  OnnxImportOptions options;
+  options.dims["N"] = 4;
+  CHECK(summary(maker, options) == "nn.relu : Tensor[(4, 3), float32]");
+  options = {};
+  options.shapes["x"] = {5, 3};
+  CHECK(summary(maker, options) == "nn.relu : Tensor[(5, 3), float32]");
+  options.shapes["x"] = {5, 4};
+  CHECK(has(problemOf(maker, options), "error[ARG]"));
+  options = {};
+  options.allowSymbolicDims = true;
+  CHECK(summary(maker, options) == "nn.relu : Tensor[(N, 3), float32]");
+  options.shapes["y"] = {1};
+  CHECK(has(problemOf(maker, options), "there is no input 'y'"));
+  options = {};
+  options.dims["M"] = 1;
+  CHECK(has(problemOf(maker, options), "did you mean 'N'?"));
+}
+
+TEST_CASE("C1: one name for two values is refused, node names are made unique") {
+  ModelMaker maker = unary();
+  maker.node("Neg", {"x"}, {"y"});
+  CHECK(has(problemOf(maker), "error[INPUT]: value 'y' is made twice"));
+  maker = unary();
+  maker.input("x", {2, 3});
+  CHECK(has(problemOf(maker), "two inputs are called 'x'"));
+  maker = unary();
+  maker.constant(floats("w", {1}));
+  maker.constant(floats("w", {1}));
+  CHECK(has(problemOf(maker), "value 'w' is made twice"));
+  maker = unary();
+  maker.node("Neg", {"y"}, {"z"}).called("the node");
+  maker.graph.mutable_output(0)->set_name("z");
+  Expected<Module> module = maker.import();
+  REQUIRE(module);
+  NodeId result = module->block(module->function(module->main()).body).result;
+  CHECK(module->source(result).node == "the node.1");
+}
+
+TEST_CASE("C2: values that nobody makes are named") {
+  ModelMaker maker = unary();
+  maker.graph.mutable_node(0)->set_input(0, "ghost");
+  CHECK(has(problemOf(maker), "input 'ghost' is made by no node"));
+  maker = unary();
+  maker.output("ghost");
+  CHECK(has(problemOf(maker), "graph output 'ghost' is made by no node"));
+}
+
+TEST_CASE("C3: cycles are refused, other orders are sorted") {
+  for (int length : {1, 2, 100000}) {
+    ModelMaker maker;
+    for (int i = 0; i < length; ++i)
+      maker.node("Neg", {"v" + std::to_string(i)}, {"v" + std::to_string((i + 1) % length)});
+    maker.output("v0");
+    CHECK(has(problemOf(maker), "error[INPUT]: the node is on a cycle"));
+  }
+  ModelMaker maker;
+  maker.input("x", {2});
+  maker.node("Exp", {"a"}, {"y"});
+  maker.node("Neg", {"x"}, {"a"});
+  maker.output("y");
+  CHECK(summary(maker) == "negative exp : Tensor[(2), float32]");
+}
+
+TEST_CASE("C4: graphs without work are legal") {
+  ModelMaker maker;
+  maker.input("x", {2});
+  maker.input("unused", {3});
+  maker.constant(floats("c", {1}));
+  maker.output("x");
+  maker.output("c");
+  maker.output("x");
+  CHECK(summary(maker) == ": (Tensor[(2), float32], Tensor[(1), float32], Tensor[(2), float32])");
+  CHECK(maker.import()->function(maker.import()->main()).params.size() == 2);
+}
+
+TEST_CASE("C6: branches capture outer values and nest to a limit") {
+  auto branch = [](const std::string &op) {
+    ::onnx::GraphProto graph;
+    ::onnx::NodeProto &node = *graph.add_node();
+    node.set_op_type(op);
+    node.add_input("x");
+    node.add_output("r");
+    graph.add_output()->set_name("r");
+    return graph;
+  };
+  ModelMaker maker;
+  maker.input("c", {}, ::onnx::TensorProto::BOOL);
+  maker.input("x", {2});
+  maker.node("If", {"c"}, {"y"}).graph("then_branch", branch("Neg")).graph("else_branch", branch("Exp"));
+  maker.output("y", {2});
+  CHECK(summary(maker) == "negative exp : Tensor[(2), float32]");
+
+  ::onnx::GraphProto deep = branch("Neg");
+  for (int i = 0; i < 40; ++i) {
+    ModelMaker outer;
+    outer.node("If", {"c"}, {"r"}).graph("then_branch", deep).graph("else_branch", branch("Exp"));
+    outer.output("r");
+    deep = outer.graph;
+  }
+  maker.graph.mutable_node(0)->mutable_attribute(0)->mutable_g()->CopyFrom(deep);
+  CHECK(has(problemOf(maker), "error[LIMIT]"));
+}
+
+TEST_CASE("a known condition leaves one branch") {
+  ModelMaker branch;
+  branch.node("Neg", {"x"}, {"r"});
+  branch.output("r");
+  ModelMaker other;
+  other.node("Exp", {"x"}, {"r"});
+  other.output("r");
+  ModelMaker maker;
+  maker.input("x", {2});
+  maker.node("Shape", {"x"}, {"s"});
+  maker.constant(longs("two", {1}, {2}));
+  maker.node("Equal", {"s", "two"}, {"c"});
+  maker.node("If", {"c"}, {"y"}).graph("then_branch", branch.graph).graph("else_branch", other.graph);
+  maker.output("y", {2});
+  CHECK(summary(maker) == "negative : Tensor[(2), float32]");
+}
+
+TEST_CASE("C7: inputs are counted") {
+  ModelMaker maker = unary("Add");
+  CHECK(has(problemOf(maker), "node 'the node' (Add): error[INPUT]: input 1 is missing"));
+  maker = unary();
+  maker.graph.mutable_node(0)->add_input("x");
+  CHECK(has(problemOf(maker), "has 2 inputs, at most 1 are legal"));
+  maker = unary("Clip");
+  maker.graph.mutable_node(0)->add_input("");
+  maker.constant(floats("six", {}, {6}));
+  maker.graph.mutable_node(0)->add_input("six");
+  CHECK(summary(maker) == "minimum : Tensor[(2, 3), float32]");
+}
+
+TEST_CASE("C8: opsets are checked") {
+  ModelMaker maker = unary();
+  for (int64_t version : {0, -1}) {
+    maker.opset(version);
+    CHECK(has(problemOf(maker), "error[INPUT]: opset version"));
+  }
+  maker.opset(999);
+  CHECK(has(problemOf(maker), "error[UNSUP]: opset 999 of ai.onnx is not supported, 7 to 22 are"));
+  maker.opset(17);
+  maker.opset(16, "ai.onnx");
+  CHECK(has(problemOf(maker), "is imported twice"));
+  maker.model.clear_opset_import();
+  CHECK(has(problemOf(maker), "error[INPUT]: no opset"));
+  maker = unary("Gelu");
+  CHECK(has(problemOf(maker), "operator Gelu of opset 17"));
+}
+
+TEST_CASE("C9: wide nodes and much used values are read in linear time") {
+  ModelMaker maker;
+  maker.input("x", {1});
+  Names all(100000, "x");
+  maker.node("Concat", all, {"y"}).integer("axis", 0);
+  maker.output("y");
+  CHECK(has(summary(maker), "Tensor[(100000), float32]"));
+}
+
+TEST_CASE("D1: negative dims are refused") {
+  CHECK(has(dimText(-1), "error[INPUT]: dimension 0 is -1"));
+  CHECK(has(dimText(INT64_MIN), "error[INPUT]"));
+}
+
+TEST_CASE("D2: dims of 0 are legal") {
+  CHECK(summary(unary("Relu", {0, 3})) == "nn.relu : Tensor[(0, 3), float32]");
+}
+
+TEST_CASE("D3: products of dims that wrap are a limit") {
+  for (Ints dims : {Ints{int64_t{1} << 32, int64_t{1} << 32}, Ints{int64_t{1} << 62, 4},
+                    Ints{int64_t{1} << 31, int64_t{1} << 31, 4}})
+    CHECK(has(problemOf(unary("Relu", dims)), "error[LIMIT]"));
+}
+
+TEST_CASE("D4: a small file cannot declare much constant data") {
+  ModelMaker maker = unary();
+  ::onnx::TensorProto tensor = floats("w", {1});
+  tensor.set_dims(0, int64_t{1} << 40);
+  maker.constant(tensor);
+  std::string text = problemOf(maker);
+  CHECK((has(text, "error[LIMIT]") || has(text, "error[INPUT]")));
+}
+
+TEST_CASE("D5: ranks are limited") {
+  CHECK(problemOf(unary("Relu", Ints(13, 1))) == "");
+  CHECK(has(problemOf(unary("Relu", Ints(33, 1))), "error[LIMIT]"));
+  ModelMaker maker;
+  maker.input("x", {1});
+  maker.constant(longs("shape", {1000}, Ints(1000, 1)));
+  maker.node("Reshape", {"x", "shape"}, {"y"});
+  maker.output("y");
+  CHECK(has(problemOf(maker), "error[LIMIT]"));
+}
+
+TEST_CASE("D6: declared types must be the inferred ones") {
+  ModelMaker maker = unary();
+  maker.graph.clear_output();
+  maker.output("y", {2, 4});
+  CHECK(has(problemOf(maker), "is declared as Tensor[(2, 4), float32], but is Tensor[(2, 3), float32]"));
+  maker.graph.clear_output();
+  maker.output("y", {2, 3}, i64);
+  CHECK(has(problemOf(maker), "error[INPUT]"));
+  ModelMaker add;
+  add.input("a", {2, 3});
+  add.input("b", {4});
+  add.node("Add", {"a", "b"}, {"y"});
+  add.output("y");
+  CHECK(has(problemOf(add), "error[INPUT]"));
+}
+
+TEST_CASE("D8: mixed dtypes are refused") {
+  ModelMaker maker;
+  maker.input("a", {2}, i64);
+  maker.input("b", {2}, ::onnx::TensorProto::INT32);
+  maker.node("Add", {"a", "b"}, {"y"});
+  maker.output("y");
+  CHECK(has(problemOf(maker), "error[INPUT]"));
+}
+
+TEST_CASE("D9: element types are checked") {
+  for (int type : {0, 9999, -1}) {
+    ModelMaker maker;
+    maker.input("x", {2}, type);
+    maker.output("x");
+    CHECK(has(problemOf(maker), "error[INPUT]: element type"));
+  }
+  for (int type : {8, 14, 15, 17, 20, 22}) {
+    ModelMaker maker;
+    maker.input("x", {2}, type);
+    maker.output("x");
+    CHECK(has(problemOf(maker), "error[UNSUP]: element type"));
+  }
+}
