@@ -106,7 +106,8 @@ private:
 
   bool isWorthFolding(NodeId call) const {
     const OpInfo &info = opInfo(module_.node(call).op);
-    if (info.name.starts_with("annotation.") || !module_.types.isStatic(module_.type(call)))
+    if (info.name.starts_with("annotation.") || !hasDefinition(module_.node(call).op) ||
+        !module_.types.isStatic(module_.type(call)))
       return false;
     int64_t inputBytes = 0;
     for (NodeId operand : module_.operands(call)) {

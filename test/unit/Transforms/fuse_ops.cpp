@@ -63,7 +63,7 @@ TEST_CASE("random graphs stay valid and every operator is kept once") {
         values.push_back(g.call(ops::sum, {pick()}, {{"axis", AttrValue::ints(std::vector<int64_t>{0})},
                                                      {"keepdims", AttrValue(true)}}));
         break;
-      case 2: values.push_back(g.call(ops::nn_dense, {pick(), weight})); break;
+      case 2: values.push_back(g.call(ops::nn_dense, {pick(), weight}, {{"units", AttrValue(6)}})); break;
       case 3: values.push_back(g.call(ops::reverse, {pick()}, {{"axis", AttrValue(1)}})); break;
       default: values.push_back(g.call(ops::add, {pick(), pick()})); break;
       }
