@@ -1,0 +1,76 @@
+// The regions of one block: which nodes could form them, which do, what goes in
+// and out, and whether they could run in some order. Items are the block's
+// nodes by position. Look-up and merging cost near-constant time.
+#pragma once
+
+#include "bycc/IR/Module.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace bycc {
+
+// A tensor by where it is computed: leaf `index` of the (nested) tuple that
+// `base` gives. `base` is never a tuple or projection node.
+struct Tensor {
+  NodeId base;
+  uint32_t index = 0;
+  auto operator<=>(const Tensor &) const = default;
+};
+
+// Tensors behind a value, looking through tuples and projections; appended to
+// `out`.
+void resolveTensors(const Module &module, NodeId node, std::vector<Tensor> &out);
+
+// Where each node of host code stands, for all blocks at once.
+struct NodePlaces {
+  static constexpr uint32_t none = UINT32_MAX;
+  explicit NodePlaces(const Module &module);
+  std::vector<BlockId> block;     // by node; invalid: a leaf or inside a closed function
+  std::vector<uint32_t> position; // in the block's list
+};
+
+class AnnotatedRegions {
+public:
+  // Vendors and regions as the annotations of the nodes say; a node without a
+  // chosen region has none.
+  AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block);
+  ~AnnotatedRegions();
+
+  uint32_t numItems() const;
+  NodeId node(uint32_t item) const;
+  // Best vendor of the node; of a tuple or projection the one whose values it
+  // carries. Invalid: host.
+  StringId vendorOf(uint32_t item) const;
+
+  // --- regions; ids are items, stable until merged
+  static constexpr uint32_t none = UINT32_MAX;
+  uint32_t regionOf(uint32_t item) const; // none: the host's
+  uint32_t create(uint32_t item);         // a region of this item alone
+  // One region of both; false (and nothing done) when their vendors differ.
+  bool merge(uint32_t a, uint32_t b);
+  std::vector<uint32_t> regions() const; // by first item
+  std::vector<uint32_t> items(uint32_t region) const;
+  std::vector<Tensor> inputs(uint32_t region) const;  // each once, constants left out
+  std::vector<Tensor> outputs(uint32_t region) const; // each once, used outside the region
+  // Could all regions and host nodes run one after the other?
+  bool isAcyclic() const;
+
+  // Fewest regions that are acyclic; replaces what there is.
+  void regroup();
+  // One region per call; replaces what there is.
+  void separate();
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace bycc
+
+template <> struct std::hash<bycc::Tensor> {
+  size_t operator()(const bycc::Tensor &tensor) const noexcept {
+    return tensor.base.index * size_t{0x9e3779b97f4a7c15} + tensor.index;
+  }
+};

@@ -1,0 +1,61 @@
+// What went where, and why: the facts behind --dump-offloads, --explain and the
+// compile line, read from a partitioned module and the log of refusals.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Target/RefusalLog.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bycc {
+
+struct OffloadFunction {
+  std::string symbol, compiler;
+  std::string parent;                  // global function of its (first) call
+  std::vector<std::string> ops;        // sorted, composite bodies included
+  std::vector<std::string> composites; // sorted
+  std::vector<std::string> nodes;      // names of its operators, program order
+  int64_t constants = 0;               // distinct by dtype, shape and bytes
+  std::vector<std::string> paramTypes, resultTypes;
+  std::vector<std::string> arguments;  // what feeds each parameter at the first call
+  int64_t calls = 0;                   // call sites
+  double flops = 0;
+  int64_t boundaryBytes = 0; // tensors passed in and out per call, known sizes
+};
+
+struct OffloadNode {
+  std::string name, op, source;
+  std::string placed;    // vendor or "host"
+  std::string region;    // symbol, "" on the host
+  std::string composite; // "" when in none
+  std::vector<std::pair<std::string, std::string>> refused; // vendor, reason
+  double flops = 0;
+};
+
+struct OffloadTotals {
+  int64_t regions = 0, ops = 0, offloadedOps = 0;
+  double flops = 0, offloadedFlops = 0;
+  int64_t boundaryBytes = 0;
+};
+
+struct OffloadReport {
+  std::vector<std::pair<std::string, std::string>> mainParams; // name, type
+  std::string mainResult;
+  std::vector<OffloadFunction> functions; // in order of their definition
+  std::vector<std::string> hostOps;       // sorted
+  std::vector<OffloadNode> nodes;         // program order
+  OffloadTotals totals;
+  std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
+
+  std::string json() const; // cli.md, --dump-offloads=F.json
+  std::string text() const; // --explain
+};
+
+// `refusals` may be null.
+OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals);
+
+} // namespace bycc

@@ -1,0 +1,55 @@
+// The IR as vendors see it: a flat bycc_region (tuples gone, composites with
+// their bodies), and the call of a vendor's compile half.
+#pragma once
+
+#include "bycc/Target/Vendor.h"
+
+#include <functional>
+
+namespace bycc {
+
+class RegionView {
+public:
+  // Where the run half finds a constant's bytes, from the weights base.
+  using OffsetOf = std::function<uint64_t(const Constant &)>;
+
+  // A whole external function. Its body holds operator calls, composites, tuples
+  // and projections only.
+  static RegionView ofFunction(const Module &module, FunctionId function,
+                               const OffsetOf &offsetOf = {});
+  // One operator call or composite call.
+  static RegionView ofNode(const Module &module, NodeId node);
+  // A group that is no function yet, as one node named `name`.
+  static RegionView ofGroup(const Module &module, const std::string &name, const Match &match);
+
+  RegionView(RegionView &&) noexcept;
+  ~RegionView();
+  const bycc_region &region() const;
+  NodeId node(uint32_t index) const; // behind region().nodes[index]
+
+private:
+  struct Impl;
+  explicit RegionView(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// What a vendor's compile half made of a region.
+struct CompiledRegion {
+  std::vector<uint8_t> blob;
+};
+struct RegionFailure {
+  std::string reason;
+  NodeId blamed; // invalid when it blames none
+};
+// An error (CODEGEN, at the blamed node) when the vendor fails; `failure` then
+// says why, if given.
+Expected<CompiledRegion> compileRegion(const Vendor &vendor, const TargetInfo &target,
+                                       const Module &module, FunctionId function,
+                                       const RegionView::OffsetOf &offsetOf,
+                                       RegionFailure *failure = nullptr);
+
+// The model's name of a node: the ONNX name, else %name or %n of the text, else
+// the operator.
+std::string nodeName(const Module &module, NodeId node);
+
+} // namespace bycc

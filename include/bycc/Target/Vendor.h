@@ -1,0 +1,106 @@
+// What a vendor is to the partitioner: a name, a table of composites, and an
+// answer with a reason for every node. Three kinds look the same from here:
+// built in and plugin (a bycc_vendor_compiler behind them) and emulated (a list
+// of operators with conditions from a rules file; host code runs its regions).
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Pattern/Matcher.h"
+#include "bycc/Pattern/Pattern.h"
+#include "bycc/Target/TargetInfo.h"
+#include "bycc/vendor.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace bycc {
+
+// Yes, or no with a reason. A no is no error.
+struct Answer {
+  bool isYes = false;
+  std::string reason; // of a no
+  static Answer yes() { return {true, {}}; }
+  static Answer no(std::string reason) { return {false, std::move(reason)}; }
+  explicit operator bool() const { return isYes; }
+};
+
+// One way in which an emulated vendor takes an operator. All parts must hold.
+struct OpRule {
+  std::vector<DType> dtypes;       // of every tensor argument; empty: any
+  AttrDict attrs;                  // attributes that must have these values
+  std::vector<uint32_t> constArgs; // arguments that must be constants
+};
+
+class Vendor {
+public:
+  // Built in or plugin. Its pattern table is read from compiler->patterns.
+  static Expected<std::unique_ptr<Vendor>> fromCompiler(const bycc_vendor_compiler *compiler);
+  // Emulated.
+  explicit Vendor(std::string name) : name_(std::move(name)) {}
+
+  const std::string &name() const { return name_; }
+  bool isEmulated() const { return compiler_ == nullptr; }
+  const bycc_vendor_compiler *compiler() const { return compiler_; } // null: emulated
+  const std::vector<Pattern> &patterns() const { return patterns_; }
+  const std::unordered_map<uint32_t, OpRule> &opRules() const { return rules_; } // by OpId index
+
+  void addRule(OpId op, OpRule rule) { rules_.insert_or_assign(op.index, std::move(rule)); }
+  void addPatterns(std::vector<Pattern> patterns);
+
+private:
+  std::string name_;
+  const bycc_vendor_compiler *compiler_ = nullptr;
+  std::vector<Pattern> patterns_;
+  std::unordered_map<uint32_t, OpRule> rules_;
+};
+
+// The vendors of one compilation, in order of priority, and what rules files
+// said about partitioning.
+class VendorSet {
+public:
+  void add(std::unique_ptr<Vendor> vendor) { vendors_.push_back(std::move(vendor)); }
+  size_t size() const { return vendors_.size(); }
+  Vendor &operator[](size_t index) { return *vendors_[index]; }
+  const Vendor &operator[](size_t index) const { return *vendors_[index]; }
+  Vendor *find(std::string_view name) const;
+
+  bool mergeRegions = true;
+  bool bindConstants = true;
+  std::optional<std::string> moduleName; // mod_name
+
+private:
+  std::vector<std::unique_ptr<Vendor>> vendors_;
+};
+
+// Asks one vendor about the nodes of one module. Answers are remembered by
+// operator, attributes, operand types and constness (small constants by value),
+// so a million equal nodes cost one question.
+class VendorAsker {
+public:
+  VendorAsker(const Vendor &vendor, const Module &module, const TargetInfo &target);
+  ~VendorAsker();
+  const Vendor &vendor() const { return vendor_; }
+  // An operator call, or a call of a composite function. The reference is valid
+  // until the next question.
+  const Answer &supports(NodeId node);
+  // Would it take the group as its composite `name`?
+  const Answer &supportsGroup(const std::string &name, const Match &match);
+
+private:
+  struct Impl;
+  const Vendor &vendor_;
+  const Module &module_;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The composite function a call refers to, if it does.
+std::optional<FunctionId> compositeOf(const Module &module, NodeId call);
+// "dnnl" of "dnnl.conv2d_bias".
+std::string_view vendorOfComposite(std::string_view composite);
+
+} // namespace bycc

@@ -1,0 +1,109 @@
+// Asks every vendor about every call and records all that said yes, best first,
+// so that later passes can still choose; each no is kept with its reason. The
+// program itself is not changed: annotations stand beside the nodes.
+//
+// A call without operands (zeros, ones) stays on the host: to a region it is an
+// input like a constant. Tuples and projections are wiring, not asked about.
+
+#include "bycc/Partition/Passes.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/Vendor.h"
+
+#include "Scopes.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+namespace {
+
+class Annotator {
+public:
+  Annotator(Module &module, PassContext &context, const std::vector<const Vendor *> &vendors)
+      : module_(module), refusals_(context.refusals) {
+    for (const Vendor *vendor : vendors) {
+      askers_.push_back(std::make_unique<VendorAsker>(*vendor, module, *context.target));
+      names_.push_back(module.intern(vendor->name()));
+    }
+  }
+
+  void annotate(NodeId node) {
+    const Node &n = module_.node(node);
+    std::optional<FunctionId> composite = compositeOf(module_, node);
+    if (n.kind != NodeKind::CallOp && !composite)
+      return;
+    Annotation annotation;
+    for (size_t i = 0; i < askers_.size(); ++i)
+      if (takes(i, node, composite))
+        annotation.vendors.push_back(names_[i]);
+    if (annotation.vendors.empty())
+      return;
+    changed_ |= !module_.annotation(node) || !(*module_.annotation(node) == annotation);
+    module_.setAnnotation(node, std::move(annotation));
+  }
+
+  bool changed() const { return changed_; }
+
+private:
+  bool takes(size_t vendor, NodeId node, std::optional<FunctionId> composite) {
+    if (module_.operands(node).empty()) {
+      refuse(node, vendor, "has no inputs, the host makes it");
+      return false;
+    }
+    const Answer &answer = askers_[vendor]->supports(node);
+    // The reasons of a composite are those of its operators.
+    if (!answer && !composite)
+      refuse(node, vendor, answer.reason);
+    if (!answer && composite)
+      for (NodeId inner : module_.block(module_.function(*composite).body).nodes)
+        refuse(inner, vendor, answer.reason);
+    return answer.isYes;
+  }
+
+  void refuse(NodeId node, size_t vendor, const std::string &reason) {
+    if (refusals_)
+      refusals_->add(node, askers_[vendor]->vendor().name(), reason);
+  }
+
+  Module &module_;
+  RefusalLog *refusals_;
+  std::vector<std::unique_ptr<VendorAsker>> askers_;
+  std::vector<StringId> names_;
+  bool changed_ = false;
+};
+
+Expected<std::vector<const Vendor *>> chosenVendors(const PassContext &context) {
+  std::vector<const Vendor *> vendors;
+  std::string names = context.option("vendors");
+  if (names.empty()) {
+    for (size_t i = 0; i < context.vendors->size(); ++i)
+      vendors.push_back(&(*context.vendors)[i]);
+    return vendors;
+  }
+  for (const std::string &name : split(names, ',')) {
+    const Vendor *vendor = context.vendors->find(name);
+    if (!vendor)
+      return error(Status::Usage) << "annotate-target: vendor '" << escaped(name)
+                                  << "' is not in use";
+    vendors.push_back(vendor);
+  }
+  return vendors;
+}
+
+} // namespace
+
+Expected<bool> annotateTarget(Module &module, PassContext &context) {
+  if (!context.vendors || context.vendors->size() == 0)
+    return false;
+  bool changed = false;
+  for (FunctionId function : optimizableFunctions(module))
+    changed |= removeDeadNodes(module, function, true);
+  std::vector<const Vendor *> vendors = BYCC_TRY(chosenVendors(context));
+  Annotator annotator(module, context, vendors);
+  for (BlockId block : hostBlocks(module))
+    for (NodeId node : module.block(block).nodes)
+      annotator.annotate(node);
+  return changed || annotator.changed();
+}
+
+} // namespace bycc

@@ -1,0 +1,292 @@
+// Forms composites: vendor by vendor, pattern by pattern in table order, outputs
+// first. A match becomes a composite when its inner values are used nowhere else
+// and the vendor says yes to the whole group; both are asked before anything is
+// claimed, and the matcher goes on to the next way to match when either fails.
+//
+//   %0 = add(%x, %y);         %f = fn (%p0, %p1, Composite="v.add_relu", ..) {
+//   %1 = nn.relu(%0);   =>      %0 = add(%p0, %p1); nn.relu(%0) };
+//   tanh(%1)                  %1 = %f(%x, %y);
+//                             tanh(%1)
+//
+// The root's node id becomes the call, so that its users need no change; the
+// operator itself continues under a new id in the body. Patterns are looked up by
+// the operators their root can be: each node is tried with those only.
+
+#include "bycc/IR/Builder.h"
+#include "bycc/IR/Op.h"
+#include "bycc/Partition/Passes.h"
+#include "bycc/Pattern/Matcher.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
+#include "bycc/Target/Vendor.h"
+
+#include "Scopes.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace bycc {
+
+namespace {
+
+// What is needed to judge and form groups, for the whole module.
+class CompositeFormer {
+public:
+  CompositeFormer(Module &module, PassContext &context)
+      : module_(module), context_(context), users_(module) {
+    owner_.resize(module.numNodes());
+    for (BlockId block : hostBlocks(module))
+      addBlock(block);
+  }
+
+  void form(const Vendor &vendor) {
+    VendorAsker asker(vendor, module_, *context_.target);
+    for (const Pattern &pattern : vendor.patterns())
+      formAll(pattern, asker);
+  }
+
+  // Puts each composite's function in front of its call.
+  bool finish() {
+    if (functionOfCall_.empty())
+      return false;
+    for (BlockId block : blocks_) {
+      std::vector<NodeId> &nodes = module_.block(block).nodes, fresh;
+      fresh.reserve(nodes.size());
+      for (NodeId node : nodes) {
+        if (isClaimed(node) && !functionOfCall_.contains(node))
+          continue; // moved into a body
+        if (auto found = functionOfCall_.find(node); found != functionOfCall_.end())
+          fresh.push_back(found->second);
+        fresh.push_back(node);
+      }
+      nodes = std::move(fresh);
+    }
+    return true;
+  }
+
+private:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  struct Owner {
+    uint32_t block = none;    // index of blocks_; none: not a node of host code
+    uint32_t position = 0;    // in the block
+    bool isClaimed = false;   // part of a composite formed in this pass
+  };
+
+  void addBlock(BlockId block) {
+    const std::vector<NodeId> &nodes = module_.block(block).nodes;
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      owner_[nodes[i].index] = {static_cast<uint32_t>(blocks_.size()), i, false};
+      if (module_.node(nodes[i]).kind == NodeKind::CallOp)
+        byOp_[module_.node(nodes[i]).op.index].push_back(nodes[i]);
+    }
+    blocks_.push_back(block);
+  }
+
+  bool isClaimed(NodeId node) const {
+    return node.index < owner_.size() && owner_[node.index].isClaimed;
+  }
+
+  // Calls that the pattern's root may be, later ones first within a block.
+  std::vector<NodeId> candidates(const Pattern &pattern) const {
+    std::vector<NodeId> nodes;
+    for (OpId op : pattern.rootOps)
+      if (auto found = byOp_.find(op.index); found != byOp_.end())
+        nodes.insert(nodes.end(), found->second.begin(), found->second.end());
+    auto before = [&](NodeId a, NodeId b) {
+      const Owner &x = owner_[a.index], &y = owner_[b.index];
+      return x.block != y.block ? x.block < y.block : x.position > y.position;
+    };
+    std::ranges::sort(nodes, before);
+    return nodes;
+  }
+
+  void formAll(const Pattern &pattern, VendorAsker &asker) {
+    Matcher matcher(module_);
+    for (NodeId root : candidates(pattern)) {
+      if (isClaimed(root))
+        continue;
+      uint32_t block = owner_[root.index].block;
+      auto mayContain = [&](NodeId node) {
+        return node.index < owner_.size() && owner_[node.index].block == block &&
+               !owner_[node.index].isClaimed;
+      };
+      Match accepted;
+      std::string refusal;
+      auto accept = [&](const Match &match) {
+        accepted = match;
+        return isAcceptable(pattern, accepted, asker, refusal);
+      };
+      MatchOutcome outcome = matcher.match(pattern, root, mayContain, accept);
+      if (outcome == MatchOutcome::Accepted)
+        claim(pattern, accepted);
+      else if (outcome == MatchOutcome::GaveUp)
+        context_.remarks.push_back("pattern " + pattern.name + " gave up at " +
+                                   nodeName(module_, root) + ": too many ways to match");
+      else if (!refusal.empty() && context_.refusals)
+        context_.refusals->add(root, asker.vendor().name(), pattern.name + ": " + refusal);
+    }
+  }
+
+  bool isAcceptable(const Pattern &pattern, Match &match, VendorAsker &asker,
+                    std::string &refusal) {
+    std::ranges::sort(match.nodes, {}, [&](NodeId node) { return owner_[node.index].position; });
+    for (NodeId node : match.nodes)
+      if (node != match.root && isUsedOutside(node, match)) {
+        refusal = "an inner value (" + nodeName(module_, node) + ") is used elsewhere";
+        return false;
+      }
+    const Answer &answer = asker.supportsGroup(pattern.name, match);
+    if (!answer)
+      refusal = answer.reason;
+    return answer.isYes;
+  }
+
+  bool isUsedOutside(NodeId node, const Match &match) const {
+    if (users_.numResultUses(node) > 0)
+      return true;
+    return std::ranges::any_of(users_.of(node), [&](NodeId user) {
+      return std::ranges::find(match.nodes, user) == match.nodes.end();
+    });
+  }
+
+  void claim(const Pattern &pattern, const Match &match) {
+    NodeId root = match.root;
+    BlockId outer = blocks_[owner_[root.index].block];
+    FunctionId function = module_.addFunction({}, outer);
+    std::vector<NodeId> params = makeParams(match);
+    std::vector<NodeId> body = moveNodes(match, params);
+    BlockId bodyBlock = module_.function(function).body;
+    module_.block(bodyBlock).nodes = body;
+    module_.block(bodyBlock).result = body.back();
+    module_.function(function).params = params;
+    module_.function(function).source = module_.node(root).source;
+    setAttributes(function, pattern, match, body);
+    for (NodeId node : match.nodes)
+      owner_[node.index].isClaimed = true;
+    turnIntoCall(root, function, match.leaves, outer);
+  }
+
+  std::vector<NodeId> makeParams(const Match &match) {
+    std::vector<NodeId> params;
+    for (NodeId leaf : match.leaves) {
+      std::string name = "p" + std::to_string(params.size());
+      for (const MatchRole &role : match.roles)
+        if (role.node == leaf)
+          name = role.name;
+      params.push_back(module_.addParam(name, module_.type(leaf), module_.node(leaf).source));
+    }
+    return params;
+  }
+
+  // Inner nodes keep their ids; the root continues under a new one.
+  std::vector<NodeId> moveNodes(const Match &match, const std::vector<NodeId> &params) {
+    std::vector<NodeId> body;
+    for (NodeId node : match.nodes) {
+      NodeId inner = node;
+      if (node == match.root) {
+        std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
+        inner = module_.addNode(module_.node(node), operands);
+        if (context_.refusals)
+          context_.refusals->move(node, inner);
+      }
+      module_.node(inner).isLet = false;
+      for (NodeId &operand : module_.mutableOperands(inner))
+        if (auto leaf = std::ranges::find(match.leaves, operand); leaf != match.leaves.end())
+          operand = params[static_cast<size_t>(leaf - match.leaves.begin())];
+      body.push_back(inner);
+    }
+    return body;
+  }
+
+  void setAttributes(FunctionId function, const Pattern &pattern, const Match &match,
+                     const std::vector<NodeId> &body) {
+    std::string operators;
+    for (NodeId node : body)
+      operators += partName(node) + "_";
+    AttrDict attrs{{"Composite", pattern.name}, {"PartitionedFromPattern", operators}};
+    AttrValue::List roles;
+    for (const MatchRole &role : match.roles)
+      if (auto text = roleText(role, match, body))
+        roles.emplace_back(*text);
+    if (!roles.empty())
+      attrs.push_back({"Roles", std::move(roles)});
+    module_.function(function).attrs = module_.attributes.intern(std::move(attrs));
+  }
+
+  std::string partName(NodeId node) const {
+    const Node &n = module_.node(node);
+    if (n.kind == NodeKind::CallOp)
+      return std::string(opInfo(n.op).name);
+    return n.kind == NodeKind::Tuple ? "Tuple" : "TupleGetItem" + std::to_string(n.payload);
+  }
+
+  // "w=1": operand 1; "@conv=0": operator call 0 of the body. A role that is an
+  // embedded constant or wiring has no text.
+  std::optional<std::string> roleText(const MatchRole &role, const Match &match,
+                                      const std::vector<NodeId> &body) const {
+    if (auto leaf = std::ranges::find(match.leaves, role.node); leaf != match.leaves.end())
+      return role.name + "=" + std::to_string(leaf - match.leaves.begin());
+    int64_t call = 0;
+    for (size_t i = 0; i < body.size(); ++i) {
+      bool isCall = module_.node(body[i]).kind == NodeKind::CallOp;
+      if (match.nodes[i] == role.node)
+        return isCall ? std::optional("@" + role.name + "=" + std::to_string(call)) : std::nullopt;
+      call += isCall;
+    }
+    return std::nullopt;
+  }
+
+  void turnIntoCall(NodeId root, FunctionId function, const std::vector<NodeId> &leaves,
+                    BlockId) {
+    Node callee;
+    callee.kind = NodeKind::Function;
+    callee.payload = function.index;
+    callee.source = module_.node(root).source;
+    callee.type = module_.functionType(function);
+    NodeId calleeId = module_.addNode(callee);
+    std::vector<NodeId> operands{calleeId};
+    operands.insert(operands.end(), leaves.begin(), leaves.end());
+    Node &call = module_.node(root);
+    call.kind = NodeKind::Call;
+    call.op = OpId();
+    call.attrs = AttrsId(0);
+    call.payload = 0;
+    module_.setOperands(root, operands);
+    functionOfCall_.emplace(root, calleeId);
+  }
+
+  Module &module_;
+  PassContext &context_;
+  Users users_;
+  std::vector<Owner> owner_;   // by node, of the program as it was
+  std::vector<BlockId> blocks_;
+  std::unordered_map<uint32_t, std::vector<NodeId>> byOp_;
+  std::unordered_map<NodeId, NodeId> functionOfCall_; // call -> its Function node
+};
+
+} // namespace
+
+Expected<bool> mergeComposite(Module &module, PassContext &context) {
+  if (!context.vendors || context.vendors->size() == 0)
+    return false;
+  bool changed = false;
+  // A dead user would keep an inner value from being claimed.
+  for (FunctionId function : optimizableFunctions(module))
+    changed |= removeDeadNodes(module, function, true);
+  std::vector<std::string> only;
+  if (std::string names = context.option("vendor"); !names.empty())
+    only = split(names, ',');
+  for (const std::string &name : only)
+    if (!context.vendors->find(name))
+      return error(Status::Usage) << "merge-composite: vendor '" << escaped(name)
+                                  << "' is not in use";
+  CompositeFormer former(module, context);
+  for (size_t i = 0; i < context.vendors->size(); ++i)
+    if (const Vendor &vendor = (*context.vendors)[i];
+        only.empty() || std::ranges::find(only, vendor.name()) != only.end())
+      former.form(vendor);
+  return former.finish() || changed;
+}
+
+} // namespace bycc

@@ -1,0 +1,353 @@
+// Reads the report off the module: external functions are those with a Compiler
+// attribute, everything else is the host's.
+
+#include "bycc/Partition/OffloadReport.h"
+
+#include "bycc/IR/Op.h"
+#include "bycc/IR/Visitor.h"
+#include "bycc/Support/Json.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <sstream>
+
+namespace bycc {
+
+namespace {
+
+std::string stringAttr(const Module &module, FunctionId function, std::string_view key) {
+  const AttrValue *value = module.functionAttr(function, key);
+  return value && value->isString() ? value->asString() : std::string();
+}
+
+class Reporter {
+public:
+  Reporter(const Module &module, const RefusalLog *refusals)
+      : module_(module), refusals_(refusals) {}
+
+  OffloadReport run() {
+    describeMain();
+    for (FunctionId function : module_.globals())
+      if (isExternal(function))
+        external_.emplace(function, addExternal(function));
+    for (FunctionId function : module_.globals())
+      if (!isExternal(function))
+        walkHost(module_.function(function).body, std::string(module_.string(
+                     module_.function(function).name)));
+    for (OffloadFunction &function : report_.functions)
+      finishFunction(function);
+    std::ranges::sort(report_.hostOps);
+    return std::move(report_);
+  }
+
+private:
+  bool isExternal(FunctionId function) const {
+    return !stringAttr(module_, function, "Compiler").empty();
+  }
+
+  void describeMain() {
+    FunctionId main = module_.main();
+    if (!main)
+      return;
+    for (NodeId param : module_.function(main).params)
+      report_.mainParams.emplace_back(module_.string(module_.node(param).name),
+                                      module_.types.str(module_.type(param)));
+    if (NodeId result = module_.block(module_.function(main).body).result)
+      report_.mainResult = module_.types.str(module_.type(result));
+  }
+
+  // --- external functions
+
+  size_t addExternal(FunctionId id) {
+    OffloadFunction function;
+    function.compiler = stringAttr(module_, id, "Compiler");
+    function.symbol = stringAttr(module_, id, "global_symbol");
+    if (function.symbol.empty())
+      function.symbol = module_.string(module_.function(id).name);
+    for (NodeId param : module_.function(id).params)
+      for (TypeId type : module_.types.flatten(module_.type(param)))
+        function.paramTypes.push_back(module_.types.str(type));
+    const Block &body = module_.block(module_.function(id).body);
+    for (TypeId type : module_.types.flatten(module_.type(body.result)))
+      function.resultTypes.push_back(module_.types.str(type));
+    constants_.clear();
+    report_.functions.push_back(std::move(function));
+    size_t index = report_.functions.size() - 1;
+    walkExternal(module_.function(id).body, index, {});
+    report_.functions[index].constants = static_cast<int64_t>(constants_.size());
+    return index;
+  }
+
+  void walkExternal(BlockId block, size_t index, const std::string &composite) {
+    for (NodeId node : module_.block(block).nodes) {
+      for (NodeId operand : module_.operands(node))
+        noteConstant(operand);
+      if (module_.node(node).kind == NodeKind::CallOp)
+        addOffloaded(node, index, composite);
+      if (std::optional<FunctionId> inner = compositeOf(module_, node)) {
+        std::string name = stringAttr(module_, *inner, "Composite");
+        report_.functions[index].composites.push_back(name);
+        walkExternal(module_.function(*inner).body, index, composite.empty() ? name : composite);
+      }
+    }
+    noteConstant(module_.block(block).result);
+  }
+
+  void noteConstant(NodeId node) {
+    if (!module_.isConstant(node))
+      return;
+    const Constant &constant = module_.constant(node);
+    for (NodeId other : constants_) {
+      const Constant &c = module_.constant(other);
+      if (c.hash == constant.hash && c.type == constant.type && c.bytes == constant.bytes &&
+          (c.data() == constant.data() || std::memcmp(c.data(), constant.data(), c.bytes) == 0))
+        return;
+    }
+    constants_.push_back(node);
+  }
+
+  void addOffloaded(NodeId node, size_t index, const std::string &composite) {
+    OffloadFunction &function = report_.functions[index];
+    OffloadNode &row = addNode(node);
+    row.placed = function.compiler;
+    row.region = function.symbol;
+    row.composite = composite;
+    function.ops.push_back(row.op);
+    function.nodes.push_back(row.name);
+    function.flops += row.flops;
+    OffloadTotals &vendor = report_.byVendor[function.compiler];
+    ++vendor.offloadedOps;
+    vendor.offloadedFlops += row.flops;
+    ++report_.totals.offloadedOps;
+    report_.totals.offloadedFlops += row.flops;
+  }
+
+  // --- host
+
+  void walkHost(BlockId block, const std::string &parent, const std::string &composite = {}) {
+    for (NodeId node : module_.block(block).nodes) {
+      const Node &n = module_.node(node);
+      if (n.kind == NodeKind::CallOp) {
+        OffloadNode &row = addNode(node);
+        row.placed = "host";
+        row.composite = composite;
+        report_.hostOps.push_back(row.op);
+      } else if (n.kind == NodeKind::Call) {
+        noteCall(node, parent);
+      }
+      bool isFunction = n.kind == NodeKind::Function;
+      for (BlockId inner : innerBlocks(module_, node))
+        walkHost(inner, parent,
+                 isFunction ? stringAttr(module_, module_.functionOf(node), "Composite")
+                            : composite);
+    }
+  }
+
+  void noteCall(NodeId call, const std::string &parent) {
+    NodeId callee = module_.operands(call)[0];
+    if (module_.node(callee).kind != NodeKind::Global)
+      return;
+    auto found = external_.find(module_.functionOf(callee));
+    if (found == external_.end())
+      return;
+    OffloadFunction &function = report_.functions[found->second];
+    if (function.calls++ == 0) {
+      function.parent = parent;
+      for (NodeId argument : module_.operands(call).subspan(1))
+        describeArgument(argument, function.arguments);
+    }
+    for (NodeId argument : module_.operands(call).subspan(1))
+      function.boundaryBytes += bytesOf(module_.type(argument));
+    function.boundaryBytes += bytesOf(module_.type(call));
+  }
+
+  int64_t bytesOf(TypeId type) const {
+    int64_t bytes = 0;
+    for (TypeId tensor : module_.types.flatten(type))
+      if (module_.types.isTensor(tensor))
+        bytes += module_.types.sizeBytes(tensor).value_or(0);
+    return bytes;
+  }
+
+  // Symbol of the external function that a call calls, or "".
+  std::string symbolOf(NodeId call) const {
+    if (module_.node(call).kind != NodeKind::Call)
+      return {};
+    NodeId callee = module_.operands(call)[0];
+    if (module_.node(callee).kind != NodeKind::Global)
+      return {};
+    auto found = external_.find(module_.functionOf(callee));
+    return found == external_.end() ? std::string() : report_.functions[found->second].symbol;
+  }
+
+  void describeArgument(NodeId argument, std::vector<std::string> &out) const {
+    const Node &n = module_.node(argument);
+    if (n.kind == NodeKind::Tuple) {
+      for (NodeId field : module_.operands(argument))
+        describeArgument(field, out);
+      return;
+    }
+    NodeId maker = n.kind == NodeKind::Project ? module_.operands(argument)[0] : argument;
+    uint32_t field = n.kind == NodeKind::Project ? n.payload : 0;
+    if (std::string symbol = symbolOf(maker); !symbol.empty())
+      out.push_back(symbol + "#" + std::to_string(field));
+    else if (n.kind == NodeKind::Project)
+      out.push_back(nodeName(module_, maker) + "." + std::to_string(field));
+    else
+      out.push_back(nodeName(module_, argument));
+  }
+
+  // --- both
+
+  OffloadNode &addNode(NodeId node) {
+    const OpInfo &info = opInfo(module_.node(node).op);
+    OffloadNode row;
+    row.name = nodeName(module_, node);
+    row.op = info.name;
+    SourceLocation source = module_.source(node);
+    row.source = source.str();
+    row.flops = info.flops ? info.flops(module_, node) : 0;
+    if (refusals_)
+      for (auto [vendor, reason] : refusals_->of(node))
+        row.refused.emplace_back(vendor, reason);
+    ++report_.totals.ops;
+    report_.totals.flops += row.flops;
+    report_.nodes.push_back(std::move(row));
+    return report_.nodes.back();
+  }
+
+  void finishFunction(OffloadFunction &function) {
+    std::ranges::sort(function.ops);
+    std::ranges::sort(function.composites);
+    OffloadTotals &vendor = report_.byVendor[function.compiler];
+    ++vendor.regions;
+    vendor.boundaryBytes += function.boundaryBytes;
+    ++report_.totals.regions;
+    report_.totals.boundaryBytes += function.boundaryBytes;
+  }
+
+  const Module &module_;
+  const RefusalLog *refusals_;
+  OffloadReport report_;
+  std::map<FunctionId, size_t> external_; // -> report_.functions
+  std::vector<NodeId> constants_;         // distinct ones of the function at hand
+};
+
+void writeStrings(JsonWriter &json, const char *key, const std::vector<std::string> &strings) {
+  json.key(key).beginArray();
+  for (const std::string &text : strings)
+    json.value(text);
+  json.endArray();
+}
+
+void writeFunction(JsonWriter &json, const OffloadFunction &function) {
+  json.beginObject();
+  json.key("symbol").value(function.symbol);
+  json.key("compiler").value(function.compiler);
+  json.key("parent").value(function.parent);
+  writeStrings(json, "ops", function.ops);
+  writeStrings(json, "composites", function.composites);
+  json.key("params").value(static_cast<int64_t>(function.paramTypes.size()));
+  json.key("results").value(static_cast<int64_t>(function.resultTypes.size()));
+  json.key("constants").value(function.constants);
+  writeStrings(json, "param_types", function.paramTypes);
+  writeStrings(json, "result_types", function.resultTypes);
+  writeStrings(json, "arguments", function.arguments);
+  json.key("calls").value(function.calls);
+  writeStrings(json, "nodes", function.nodes);
+  json.key("flops").value(function.flops);
+  json.key("boundary_bytes").value(function.boundaryBytes);
+  json.endObject();
+}
+
+void writeNode(JsonWriter &json, const OffloadNode &node) {
+  json.beginObject();
+  json.key("name").value(node.name);
+  json.key("op").value(node.op);
+  json.key("source").value(node.source);
+  json.key("placed").value(node.placed);
+  json.key("region");
+  node.region.empty() ? json.null() : json.value(node.region);
+  json.key("composite");
+  node.composite.empty() ? json.null() : json.value(node.composite);
+  json.key("refused").beginObject();
+  for (const auto &[vendor, reason] : node.refused)
+    if (vendor != node.placed)
+      json.key(vendor).value(reason);
+  json.endObject();
+  json.endObject();
+}
+
+void writeTotals(JsonWriter &json, const OffloadTotals &totals, bool isVendor) {
+  json.beginObject();
+  json.key("regions").value(totals.regions);
+  if (!isVendor) {
+    json.key("ops").value(totals.ops);
+    json.key("flops").value(totals.flops);
+  }
+  json.key("offloaded_ops").value(totals.offloadedOps);
+  json.key("offloaded_flops").value(totals.offloadedFlops);
+  json.key("boundary_bytes").value(totals.boundaryBytes);
+}
+
+} // namespace
+
+OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals) {
+  return Reporter(module, refusals).run();
+}
+
+std::string OffloadReport::json() const {
+  JsonWriter json;
+  json.beginObject();
+  json.key("main").beginObject().key("params").beginArray();
+  for (const auto &[name, type] : mainParams)
+    json.beginArray().value(name).value(type).endArray();
+  json.endArray().key("result").value(mainResult).endObject();
+  json.key("functions").beginArray();
+  for (const OffloadFunction &function : functions)
+    writeFunction(json, function);
+  json.endArray();
+  writeStrings(json, "host_ops", hostOps);
+  json.key("nodes").beginArray();
+  for (const OffloadNode &node : nodes)
+    writeNode(json, node);
+  json.endArray();
+  json.key("totals");
+  writeTotals(json, totals, false);
+  json.key("vendors").beginObject();
+  for (const auto &[vendor, part] : byVendor) {
+    json.key(vendor);
+    writeTotals(json, part, true);
+    json.endObject();
+  }
+  json.endObject().endObject().endObject();
+  return json.take();
+}
+
+std::string OffloadReport::text() const {
+  std::ostringstream out;
+  for (const OffloadNode &node : nodes) {
+    out << node.name << " (" << node.op << "): " << node.placed;
+    if (!node.region.empty())
+      out << ", region " << node.region;
+    if (!node.composite.empty())
+      out << ", composite " << node.composite;
+    out << "\n";
+    for (const auto &[vendor, reason] : node.refused)
+      if (vendor != node.placed)
+        out << "  " << vendor << " refuses: " << reason << "\n";
+  }
+  for (const OffloadFunction &function : functions)
+    out << function.symbol << ": " << function.ops.size() << " ops, "
+        << function.paramTypes.size() << " inputs, " << function.resultTypes.size()
+        << " outputs, " << function.constants << " constants, " << function.boundaryBytes
+        << " bytes cross its boundary\n";
+  out << "total: " << totals.regions << " regions, " << totals.offloadedOps << " of "
+      << totals.ops << " ops\n";
+  return std::move(out).str();
+}
+
+} // namespace bycc

@@ -1,0 +1,21 @@
+// The scopes that partitioning looks at: every block of every function of the
+// host, with composites, kernels and external functions left closed.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/IR/Visitor.h"
+
+#include <vector>
+
+namespace bycc {
+
+// Local function that is one unit: a composite, a kernel or an external function.
+bool isClosed(const Module &module, NodeId functionNode);
+
+// Blocks of host code that a node opens: both branches, or the body of a closure.
+std::vector<BlockId> openBlocks(const Module &module, NodeId node);
+
+// Host blocks of all functions, outer ones first, in program order.
+std::vector<BlockId> hostBlocks(const Module &module);
+
+} // namespace bycc

@@ -1,0 +1,397 @@
+// Flattening. Each level (the region, and the body of each composite in it) has
+// its own values and nodes. A node's tensors are numbered when it is met; tuples
+// and projections only rename numbers, so they leave no trace.
+
+#include "bycc/Target/RegionView.h"
+
+#include "bycc/IR/Op.h"
+#include "bycc/IR/Printer.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace bycc {
+
+std::string nodeName(const Module &module, NodeId node) {
+  const Node &n = module.node(node);
+  if (std::string_view hint = module.string(n.name); n.kind == NodeKind::Param && !hint.empty())
+    return "%" + std::string(hint);
+  if (n.kind == NodeKind::Constant && !module.constant(node).name.empty())
+    return module.constant(node).name;
+  return describe(module, node);
+}
+
+namespace {
+
+// A region under construction. Deques keep addresses while they grow.
+struct Level {
+  std::vector<bycc_value> values;
+  std::vector<bycc_node> nodes;
+  std::vector<NodeId> nodeIds;
+  std::vector<uint32_t> inputs, outputs;
+  std::unordered_map<NodeId, std::vector<uint32_t>> numbers; // tensors of a node, flattened
+  std::deque<std::vector<uint32_t>> lists;
+  bycc_region region{};
+
+  const bycc_region *finish(const char *symbol) {
+    region = {symbol,
+              static_cast<uint32_t>(values.size()),
+              values.data(),
+              static_cast<uint32_t>(nodes.size()),
+              nodes.data(),
+              static_cast<uint32_t>(inputs.size()),
+              inputs.data(),
+              static_cast<uint32_t>(outputs.size()),
+              outputs.data()};
+    return &region;
+  }
+};
+
+} // namespace
+
+struct RegionView::Impl {
+  const Module &module;
+  OffsetOf offsetOf;
+  std::deque<Level> levels; // 0: the region itself
+  std::deque<std::string> strings;
+  std::deque<std::vector<int64_t>> shapes;
+  std::deque<std::vector<bycc_attr>> attrs;
+  std::deque<std::vector<bycc_role>> roles;
+
+  explicit Impl(const Module &m) : module(m) {}
+
+  const char *text(std::string_view value) { return strings.emplace_back(value).c_str(); }
+
+  bycc_value valueOf(TypeId type, const char *name) {
+    bycc_value value{};
+    value.name = name;
+    value.layout = "";
+    if (!module.types.isTensor(type))
+      return value;
+    std::vector<int64_t> &dims = shapes.emplace_back();
+    for (Dim dim : module.types.shape(type))
+      dims.push_back(dim.isConst() ? dim.value() : -1);
+    value.dtype = static_cast<int32_t>(module.types.dtype(type));
+    value.rank = static_cast<int32_t>(dims.size());
+    value.dims = dims.data();
+    value.device = module.types.device(type);
+    if (std::string_view layout = module.types.layout(type); !layout.empty())
+      value.layout = text(layout);
+    return value;
+  }
+
+  uint32_t addValue(Level &level, const bycc_value &value) {
+    level.values.push_back(value);
+    return static_cast<uint32_t>(level.values.size() - 1);
+  }
+
+  // Numbers for the tensors of `node`, made anew.
+  std::vector<uint32_t> &number(Level &level, NodeId node) {
+    std::vector<uint32_t> &numbers = level.numbers[node];
+    const char *name = text(nodeName(module, node));
+    for (TypeId type : module.types.flatten(module.type(node)))
+      numbers.push_back(addValue(level, valueOf(type, name)));
+    return numbers;
+  }
+
+  void addConstant(Level &level, NodeId node) {
+    const Constant &constant = module.constant(node);
+    uint32_t index = number(level, node)[0];
+    bycc_value &value = level.values[index];
+    value.data = constant.data();
+    value.bytes = constant.bytes;
+    if (offsetOf)
+      value.weights_offset = offsetOf(constant);
+    if (!constant.name.empty())
+      value.name = text(constant.name);
+  }
+
+  void addInput(Level &level, NodeId node, const std::vector<bycc_value> *outer, size_t &next) {
+    if (level.numbers.contains(node))
+      return;
+    for (uint32_t index : number(level, node)) {
+      if (outer && next < outer->size()) {
+        const char *name = level.values[index].name;
+        level.values[index] = (*outer)[next];
+        level.values[index].name = name;
+      }
+      ++next;
+      level.inputs.push_back(index);
+    }
+  }
+
+  // Tensors of an operand; constants, tuples and projections appear on demand.
+  const std::vector<uint32_t> &operand(Level &level, NodeId node) {
+    if (auto found = level.numbers.find(node); found != level.numbers.end())
+      return found->second;
+    const Node &n = module.node(node);
+    if (n.kind == NodeKind::Constant) {
+      addConstant(level, node);
+      return level.numbers[node];
+    }
+    std::vector<uint32_t> numbers;
+    if (n.kind == NodeKind::Tuple) {
+      for (NodeId field : module.operands(node)) {
+        const std::vector<uint32_t> &part = operand(level, field);
+        numbers.insert(numbers.end(), part.begin(), part.end());
+      }
+    } else {
+      BYCC_ASSERT(n.kind == NodeKind::Project, "a region's operand is inside it or an input");
+      numbers = fieldOf(level, node);
+    }
+    return level.numbers[node] = std::move(numbers);
+  }
+
+  std::vector<uint32_t> fieldOf(Level &level, NodeId project) {
+    NodeId tuple = module.operands(project)[0];
+    std::vector<uint32_t> all = operand(level, tuple);
+    size_t begin = 0;
+    std::span<const TypeId> fields = module.types.fields(module.type(tuple));
+    uint32_t index = module.node(project).payload;
+    for (uint32_t i = 0; i < index; ++i)
+      begin += module.types.flatten(fields[i]).size();
+    size_t count = module.types.flatten(fields[index]).size();
+    return {all.begin() + static_cast<long>(begin), all.begin() + static_cast<long>(begin + count)};
+  }
+
+  bycc_attr attrOf(const char *name, const AttrValue &value) {
+    bycc_attr attr{};
+    attr.name = name;
+    if (value.isBool()) {
+      attr.kind = BYCC_ATTR_BOOL;
+      attr.i = value.asBool();
+    } else if (value.isInt()) {
+      attr.kind = BYCC_ATTR_INT;
+      attr.i = value.asInt();
+    } else if (value.isFloat()) {
+      attr.kind = BYCC_ATTR_FLOAT;
+      attr.f = value.asFloat();
+    } else if (value.isString()) {
+      attr.kind = BYCC_ATTR_STRING;
+      attr.s = text(value.asString());
+    } else if (value.isList()) {
+      attr.kind = BYCC_ATTR_LIST;
+      std::vector<bycc_attr> items;
+      for (const AttrValue &item : value.asList())
+        items.push_back(attrOf(nullptr, item));
+      std::vector<bycc_attr> &kept = attrs.emplace_back(std::move(items));
+      attr.items = kept.data();
+      attr.count = static_cast<uint32_t>(kept.size());
+    }
+    return attr;
+  }
+
+  void setAttrs(bycc_node &out, NodeId node) {
+    std::vector<bycc_attr> list;
+    for (const AttrSpec &spec : opInfo(module.node(node).op).attrs)
+      list.push_back(attrOf(text(spec.name), *module.attr(node, spec.name)));
+    std::ranges::sort(list, {}, [](const bycc_attr &attr) { return std::string_view(attr.name); });
+    std::vector<bycc_attr> &kept = attrs.emplace_back(std::move(list));
+    out.attrs = kept.data();
+    out.num_attrs = static_cast<uint32_t>(kept.size());
+  }
+
+  // A node over `operands`; outputs are numbered for `result`.
+  bycc_node &addNode(Level &level, const char *op, std::span<const NodeId> operands,
+                     NodeId result) {
+    std::vector<uint32_t> inputs;
+    for (NodeId node : operands) {
+      const std::vector<uint32_t> &part = operand(level, node);
+      inputs.insert(inputs.end(), part.begin(), part.end());
+    }
+    std::vector<uint32_t> outputs = number(level, result);
+    bycc_node node{};
+    node.op = op;
+    std::vector<uint32_t> &ins = level.lists.emplace_back(std::move(inputs));
+    node.inputs = ins.data();
+    node.num_inputs = static_cast<uint32_t>(ins.size());
+    std::vector<uint32_t> &outs = level.lists.emplace_back(std::move(outputs));
+    node.outputs = outs.data();
+    node.num_outputs = static_cast<uint32_t>(outs.size());
+    node.source = text(nodeName(module, result));
+    level.nodes.push_back(node);
+    level.nodeIds.push_back(result);
+    return level.nodes.back();
+  }
+
+  void addCall(Level &level, NodeId node) {
+    const Node &n = module.node(node);
+    if (n.kind == NodeKind::CallOp) {
+      setAttrs(addNode(level, opInfo(n.op).name.data(), module.operands(node), node), node);
+      return;
+    }
+    if (n.kind != NodeKind::Call)
+      return; // tuples and projections come on demand, functions are called
+    std::optional<FunctionId> composite = compositeOf(module, node);
+    BYCC_ASSERT(composite, "a region calls operators and composites only");
+    const char *name = text(module.functionAttr(*composite, "Composite")->asString());
+    bycc_node &out = addNode(level, name, module.operands(node).subspan(1), node);
+    size_t at = level.nodes.size() - 1;
+    const Function &function = module.function(*composite);
+    const Block &block = module.block(function.body);
+    std::vector<bycc_value> outer = inputValues(level, out);
+    Level &body = addBody(name, function.params, block.nodes, block.result, &outer);
+    level.nodes[at].body = &body.region;
+    setRoles(level.nodes[at], *composite, body);
+  }
+
+  static std::vector<bycc_value> inputValues(const Level &level, const bycc_node &node) {
+    std::vector<bycc_value> values;
+    for (uint32_t i = 0; i < node.num_inputs; ++i)
+      values.push_back(level.values[node.inputs[i]]);
+    return values;
+  }
+
+  Level &addBody(const char *symbol, std::span<const NodeId> params, std::span<const NodeId> nodes,
+                 NodeId result, const std::vector<bycc_value> *outer) {
+    Level &level = levels.emplace_back();
+    fill(level, params, nodes, result, outer);
+    level.finish(symbol);
+    return level;
+  }
+
+  void fill(Level &level, std::span<const NodeId> params, std::span<const NodeId> nodes,
+            NodeId result, const std::vector<bycc_value> *outer) {
+    size_t next = 0;
+    for (NodeId param : params)
+      addInput(level, param, outer, next);
+    for (NodeId node : nodes)
+      addCall(level, node);
+    level.outputs = operand(level, result);
+  }
+
+  // Function attribute Roles: ["w=0", "@conv=2"]: operand, node by its position
+  // in the body.
+  void setRoles(bycc_node &out, FunctionId composite, const Level &body) {
+    const AttrValue *list = module.functionAttr(composite, "Roles");
+    if (!list || !list->isList())
+      return;
+    std::vector<bycc_role> found;
+    for (const AttrValue &item : list->asList()) {
+      if (!item.isString())
+        continue;
+      const std::string &role = item.asString();
+      size_t equals = role.find('=');
+      std::optional<int64_t> index =
+          equals == std::string::npos ? std::nullopt : parseInt(role.substr(equals + 1));
+      bool isNode = role.starts_with("@");
+      if (!index || *index < 0 ||
+          *index >= static_cast<int64_t>(isNode ? body.nodes.size() : out.num_inputs))
+        continue;
+      found.push_back({text(role.substr(isNode, equals - isNode)), isNode,
+                       static_cast<uint32_t>(*index)});
+    }
+    std::vector<bycc_role> &kept = roles.emplace_back(std::move(found));
+    out.roles = kept.data();
+    out.num_roles = static_cast<uint32_t>(kept.size());
+  }
+
+  // Inputs of a lone call: every tensor it is given that is no constant.
+  void addOperandsAsInputs(Level &level, std::span<const NodeId> operands, int depth = 0) {
+    size_t next = 0;
+    for (NodeId node : operands) {
+      NodeKind kind = module.node(node).kind;
+      if (kind == NodeKind::Tuple && depth < 64)
+        addOperandsAsInputs(level, module.operands(node), depth + 1);
+      else if (kind != NodeKind::Constant && kind != NodeKind::Function)
+        addInput(level, node, nullptr, next);
+    }
+  }
+};
+
+RegionView::RegionView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RegionView::RegionView(RegionView &&) noexcept = default;
+RegionView::~RegionView() = default;
+
+const bycc_region &RegionView::region() const { return impl_->levels[0].region; }
+NodeId RegionView::node(uint32_t index) const {
+  const std::vector<NodeId> &ids = impl_->levels[0].nodeIds;
+  return index < ids.size() ? ids[index] : NodeId();
+}
+
+RegionView RegionView::ofFunction(const Module &module, FunctionId function,
+                                  const OffsetOf &offsetOf) {
+  auto impl = std::make_unique<Impl>(module);
+  impl->offsetOf = offsetOf;
+  const Function &f = module.function(function);
+  const Block &block = module.block(f.body);
+  const AttrValue *symbol = module.functionAttr(function, "global_symbol");
+  Level &level = impl->levels.emplace_back();
+  impl->fill(level, f.params, block.nodes, block.result, nullptr);
+  level.finish(impl->text(symbol && symbol->isString() ? symbol->asString()
+                                                       : std::string(module.string(f.name))));
+  return RegionView(std::move(impl));
+}
+
+RegionView RegionView::ofNode(const Module &module, NodeId node) {
+  auto impl = std::make_unique<Impl>(module);
+  Level &level = impl->levels.emplace_back();
+  impl->addOperandsAsInputs(level, module.operands(node));
+  impl->addCall(level, node);
+  level.outputs = level.numbers[node];
+  level.finish("");
+  return RegionView(std::move(impl));
+}
+
+RegionView RegionView::ofGroup(const Module &module, const std::string &name, const Match &match) {
+  auto impl = std::make_unique<Impl>(module);
+  Level &level = impl->levels.emplace_back();
+  impl->addOperandsAsInputs(level, match.leaves);
+  const char *symbol = impl->text(name);
+  bycc_node &node = impl->addNode(level, symbol, match.leaves, match.root);
+  std::vector<bycc_value> outer = Impl::inputValues(level, node);
+  Level &body = impl->addBody(symbol, match.leaves, match.nodes, match.root, &outer);
+  level.nodes[0].body = &body.region;
+  level.outputs = level.numbers[match.root];
+  level.finish("");
+  return RegionView(std::move(impl));
+}
+
+namespace {
+
+struct CompileReply {
+  bycc_answer answer{};
+  std::string reason;
+  uint32_t blamed = UINT32_MAX;
+  std::vector<uint8_t> blob;
+
+  CompileReply() {
+    answer.impl = this;
+    answer.reason = [](bycc_answer *a, const char *text) {
+      static_cast<CompileReply *>(a->impl)->reason = text ? escaped(text, 1024) : "";
+    };
+    answer.blame = [](bycc_answer *a, uint32_t node) {
+      static_cast<CompileReply *>(a->impl)->blamed = node;
+    };
+    answer.blob = [](bycc_answer *a, const void *bytes, size_t size) {
+      const uint8_t *begin = static_cast<const uint8_t *>(bytes);
+      static_cast<CompileReply *>(a->impl)->blob.assign(begin, begin + size);
+    };
+  }
+};
+
+} // namespace
+
+Expected<CompiledRegion> compileRegion(const Vendor &vendor, const TargetInfo &target,
+                                       const Module &module, FunctionId function,
+                                       const RegionView::OffsetOf &offsetOf,
+                                       RegionFailure *failure) {
+  BYCC_ASSERT(!vendor.isEmulated(), "only a vendor with a compile half compiles regions");
+  RegionView view = RegionView::ofFunction(module, function, offsetOf);
+  std::string features = join(target.features, ",");
+  bycc_target boundary{target.triple.c_str(), target.cpu.c_str(), features.c_str(),
+                       target.threads};
+  CompileReply reply;
+  const bycc_vendor_compiler &compiler = *vendor.compiler();
+  if (compiler.compile(compiler.self, &boundary, &view.region(), &reply.answer) == 0)
+    return CompiledRegion{std::move(reply.blob)};
+  std::string reason = reply.reason.empty() ? "the vendor gives no reason" : reply.reason;
+  NodeId blamed = view.node(reply.blamed);
+  if (failure)
+    *failure = {reason, blamed};
+  return error(Status::CodeGen, blamed ? module.source(blamed) : SourceLocation())
+         << vendor.name() << " cannot compile region " << view.region().symbol << ": " << reason;
+}
+
+} // namespace bycc
