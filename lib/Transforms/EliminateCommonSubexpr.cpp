@@ -16,47 +16,74 @@
 #include "bycc/Support/Hash.h"
 #include "bycc/Transforms/Passes.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
-#include <unordered_map>
+#include <vector>
 
 namespace bycc {
 namespace {
 
+// Nodes by hash, open addressing, of a fixed size. What was entered last is
+// dropped first (scopes end in the order of a stack), so that emptying a slot
+// never cuts a run of slots that an older entry needs.
+class NodeTable {
+public:
+  explicit NodeTable(size_t maxEntries)
+      : slots_(std::bit_ceil(2 * maxEntries + 2)), mask_(slots_.size() - 1) {}
+
+  // The entry for which isEqual holds; else `node` is entered and returned.
+  template <typename IsEqual> NodeId findOrAdd(uint64_t hash, NodeId node, IsEqual isEqual) {
+    size_t at = hash & mask_;
+    for (; slots_[at].node; at = (at + 1) & mask_)
+      if (slots_[at].hash == hash && isEqual(slots_[at].node))
+        return slots_[at].node;
+    slots_[at] = {hash, node};
+    entered_.push_back(at);
+    return node;
+  }
+  size_t size() const { return entered_.size(); }
+  void shrink(size_t size) {
+    for (; entered_.size() > size; entered_.pop_back())
+      slots_[entered_.back()].node = NodeId();
+  }
+
+private:
+  struct Slot {
+    uint64_t hash = 0;
+    NodeId node;
+  };
+  std::vector<Slot> slots_;
+  size_t mask_;
+  std::vector<size_t> entered_;
+};
+
 class ScopedTable {
 public:
-  explicit ScopedTable(Module &module) : module_(module) {}
+  explicit ScopedTable(Module &module)
+      : module_(module), constants_(module.numNodes()), nodes_(module.numNodes()) {}
 
   // The first constant node of equal type and bytes.
   NodeId canonicalConstant(NodeId node) {
     const Constant &constant = module_.constant(node);
-    auto [begin, end] = constants_.equal_range(constant.hash);
-    for (auto it = begin; it != end; ++it)
-      if (isEqual(module_.constant(it->second), constant))
-        return it->second;
-    constants_.emplace(constant.hash, node);
-    return node;
+    return constants_.findOrAdd(constant.hash, node, [&](NodeId other) {
+      return other == node || isEqual(module_.constant(other), constant);
+    });
   }
 
   // An equal node that is visible in the block, or `node`, which is then entered.
   NodeId canonical(NodeId node, BlockId block) {
-    while (!scopes_.empty() && scopes_.back().block != block && !isInside(block, scopes_.back().block))
+    while (!scopes_.empty() && !isInside(block, scopes_.back().block))
       leave();
     if (scopes_.empty() || scopes_.back().block != block)
-      scopes_.push_back({block, {}});
-    uint64_t key = hash(node);
-    auto [begin, end] = nodes_.equal_range(key);
-    for (auto it = begin; it != end; ++it)
-      if (isEqual(it->second, node))
-        return it->second;
-    scopes_.back().entries.push_back(nodes_.emplace(key, node));
-    return node;
+      scopes_.push_back({block, nodes_.size()});
+    return nodes_.findOrAdd(hash(node), node, [&](NodeId other) { return isEqual(other, node); });
   }
 
 private:
-  using Table = std::unordered_multimap<uint64_t, NodeId>;
   struct Scope {
     BlockId block;
-    std::vector<Table::iterator> entries;
+    size_t outerEntries;
   };
 
   bool isInside(BlockId block, BlockId outer) const {
@@ -66,8 +93,7 @@ private:
     return false;
   }
   void leave() {
-    for (Table::iterator entry : scopes_.back().entries)
-      nodes_.erase(entry);
+    nodes_.shrink(scopes_.back().outerEntries);
     scopes_.pop_back();
   }
 
@@ -91,8 +117,7 @@ private:
   }
 
   Module &module_;
-  std::unordered_multimap<uint64_t, NodeId> constants_;
-  Table nodes_;
+  NodeTable constants_, nodes_;
   std::vector<Scope> scopes_;
 };
 
