@@ -23,15 +23,14 @@ uint64_t ParamsWriter::add(const std::string &name, DType dtype, const std::vect
                            std::shared_ptr<const Storage> storage, uint64_t begin, uint64_t bytes) {
   BYCC_ASSERT(begin <= storage->size() && bytes <= storage->size() - begin,
               "a constant lies inside its storage");
-  BYCC_ASSERT(dims.size() <= maxRank && name.size() <= maxNameBytes - 16,
-              "rank and name of a constant are within the limits");
+  BYCC_ASSERT(dims.size() <= maxRank, "the rank of a constant is within the limit");
   const uint8_t *data = storage->data() + begin;
   auto [known, isNew] = offsets_.try_emplace({data, bytes, dtype, dims}, end_);
   if (!isNew)
     return known->second;
-  std::string unique = name;
+  std::string base = name.substr(0, maxNameBytes - 16), unique = base;
   while (!names_.try_emplace(unique, 0).second)
-    unique = name + "." + std::to_string(++names_[name]);
+    unique = base + "." + std::to_string(++names_[base]);
   entries_.push_back({unique, dtype, dims, end_, bytes, hashBytes(data, bytes)});
   payloads_.emplace_back(reinterpret_cast<const char *>(data), bytes);
   storages_.push_back(std::move(storage));
