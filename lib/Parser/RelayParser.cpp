@@ -154,6 +154,7 @@ void RelayParser::bind(std::string_view name, NodeId node) {
 }
 
 bool RelayParser::bindGraph(uint64_t number, NodeId node) {
+  nextGraphNumber_ = std::max(nextGraphNumber_, number + 1);
   Scope &scope = scopes_.back();
   if (number < 2 * scope.dense.size() + 1024) {
     if (number >= scope.dense.size())
@@ -461,11 +462,23 @@ std::vector<size_t> RelayParser::bodyOrder() {
   return order;
 }
 
+// Reports call nodes by their graph number: what stands inside of an expression
+// gets one that the text does not use.
+void RelayParser::numberUnnamed(uint32_t firstNode) {
+  for (uint32_t i = firstNode; i < module_.numNodes(); ++i) {
+    Node &node = module_.node(NodeId(i));
+    if (!module_.isLeaf(NodeId(i)) && node.name == StringId(0) && !node.isLet)
+      node.name = module_.intern("%" + std::to_string(nextGraphNumber_++));
+  }
+}
+
 void RelayParser::parseBody(Definition &definition) {
   lexer_ = definition.lexer;
   token_ = definition.token;
   panic_ = false;
   nesting_ = 0;
+  nextGraphNumber_ = 0;
+  uint32_t firstNode = module_.numNodes();
   BlockId body = module_.function(definition.function).body;
   pushScope();
   for (const auto &[name, param] : definition.params)
@@ -480,6 +493,7 @@ void RelayParser::parseBody(Definition &definition) {
     module_.block(body).result = parseBracedBlock(body);
   }
   popScope();
+  numberUnnamed(firstNode);
   definition.isOk &= finishFunction(definition.function, definition.nameToken);
   if (definition.isOk)
     module_.node(module_.globalRef(definition.function)).type =

@@ -81,6 +81,7 @@ private:
   void parseLoneExpression();
   Signature parseSignature(FunctionId function);
   bool parseParam(FunctionId function, Signature &signature);
+  void numberUnnamed(uint32_t firstNode);
   bool finishFunction(FunctionId function, const Token &at);
 
   // --- scopes: names of lets and parameters, graph numbers
@@ -174,6 +175,7 @@ private:
   std::unordered_map<std::string_view, size_t> definitionOf_;
   FunctionId lone_; // @main of a lone expression
 
+  uint64_t nextGraphNumber_ = 0; // above all that the definition has used
   std::deque<Scope> scopes_;
   std::unordered_map<std::string_view, NodeId> locals_;
   std::vector<std::pair<std::string_view, std::optional<NodeId>>> undo_;
