@@ -117,7 +117,7 @@ constexpr OpRow rows[] = {
     {"ReduceSumSquare", 1, 1, 2, convertReduceComposed, ""},
     {"Relu", 1, 1, 1, convertUnary, "nn.relu"},
     {"Reshape", 5, 2, 2, convertReshape, ""},
-    {"Resize", 10, 2, 4, convertResize, ""},
+    {"Resize", 10, 1, 4, convertResize, ""},
     {"Round", 11, 1, 1, convertRound, ""},
     {"ScatterElements", 11, 3, 3, convertScatterElements, ""},
     {"ScatterND", 11, 3, 3, convertScatterND, ""},

@@ -98,6 +98,11 @@ inline ::onnx::TensorProto longs(const std::string &name, const Ints &dims, cons
 class ModelMaker {
 public:
   ModelMaker() : graph(*model.mutable_graph()) { opset(17); }
+  ModelMaker(const ModelMaker &other) : model(other.model), graph(*model.mutable_graph()) {}
+  ModelMaker &operator=(const ModelMaker &other) {
+    model.CopyFrom(other.model);
+    return *this;
+  }
   void opset(int64_t version, const std::string &domain = "") {
     if (domain.empty())
       model.clear_opset_import();

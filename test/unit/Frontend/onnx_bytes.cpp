@@ -103,11 +103,11 @@ TEST_CASE("A6: malformed wire data is refused with its offset") {
 }
 
 TEST_CASE("A7: messages nested too deep are a limit") {
-  for (int depth : {65, 20000}) {
+  for (int depth : {65, 5000}) {
     // GraphProto.node -> NodeProto.attribute -> AttributeProto.g -> GraphProto
-    static constexpr int numbers[] = {6, 5, 1};
+    static constexpr int numbers[] = {1, 5, 6};
     std::string bytes;
-    for (int i = 0; i < depth && bytes.size() < 60000; ++i)
+    for (int i = depth; i-- > 0;)
       bytes = field(numbers[i % 3], bytes);
     CHECK(has(problemOf(importText(field(7, bytes))), "error[LIMIT]"));
   }
