@@ -4,6 +4,7 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace bycc::onnx {
@@ -119,7 +120,11 @@ Expected<int64_t> OpContext::requiredInt(std::string_view name) {
 
 Expected<double> OpContext::floatAttr(std::string_view name, double fallback) {
   const Attribute *found = BYCC_TRY(attr(name, AttrKind::Float));
-  return found ? static_cast<double>(found->f) : fallback;
+  if (!found)
+    return fallback;
+  // The decimal number that was meant: 1e-5, not what float32 makes of it.
+  std::optional<double> decimal = std::isfinite(found->f) ? parseDouble(formatFloat(found->f)) : std::nullopt;
+  return decimal.value_or(static_cast<double>(found->f));
 }
 
 Expected<std::string> OpContext::textAttr(std::string_view name, std::string fallback) {

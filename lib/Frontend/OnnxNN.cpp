@@ -289,7 +289,7 @@ Expected<> convertGlobalPool(OpContext &op) {
 namespace {
 
 Expected<double> epsilonOf(OpContext &op) {
-  double epsilon = BYCC_TRY(op.floatAttr("epsilon", 1e-5f));
+  double epsilon = BYCC_TRY(op.floatAttr("epsilon", 1e-5));
   if (!(epsilon >= 0) || std::isinf(epsilon))
     return op.error() << "epsilon " << epsilon << " is not legal";
   return epsilon;

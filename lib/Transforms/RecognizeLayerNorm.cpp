@@ -24,6 +24,7 @@
 #include "Recognize.h"
 #include "Scopes.h"
 #include "SimplifyRules.h"
+#include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
 namespace bycc {
@@ -130,7 +131,8 @@ private:
     std::optional<WithConstant> sum = asWithConstant(module_, node, ops::add);
     if (!sum || !(sum->value >= 0) || std::isinf(sum->value))
       return false;
-    epsilon_ = sum->value;
+    // As a decimal number: 1e-12, not what float32 makes of it.
+    epsilon_ = parseDouble(formatFloat(static_cast<float>(sum->value))).value_or(sum->value);
     return matchVariance(sum->node);
   }
 
