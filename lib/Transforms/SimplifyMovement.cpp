@@ -4,7 +4,6 @@
 //   reshape(x, shape of x)              => x
 //   transpose(transpose(x, p), q)       => transpose(x, p[q])
 //   transpose that moves only unit dims => reshape
-//   f(reshape(x)), f elementwise        => reshape(f(x))
 //   concatenate of one, slices and broadcasts that take everything => x
 
 #include "ConstantView.h"
@@ -103,26 +102,6 @@ bool isWholeCopy(const Module &module, NodeId call) {
          takesEverything(module, call);
 }
 
-bool isUnaryElementwise(const Module &module, NodeId call) {
-  const Node &node = module.node(call);
-  return node.kind == NodeKind::CallOp && node.operandCount == 1 &&
-         opInfo(node.op).kind == OpKind::Elementwise && node.op != ops::reinterpret;
-}
-
-// Binary call of a value and a constant of one element and rank 0.
-std::optional<size_t> valueBesideScalar(const Module &module, NodeId call) {
-  const Node &node = module.node(call);
-  if (node.kind != NodeKind::CallOp || node.operandCount != 2 ||
-      opInfo(node.op).kind != OpKind::Broadcast || node.op == ops::nn_bias_add)
-    return std::nullopt;
-  for (size_t i = 0; i < 2; ++i) {
-    NodeId scalar = module.operands(call)[1 - i];
-    if (module.isConstant(scalar) && module.types.shape(module.type(scalar)).empty())
-      return i;
-  }
-  return std::nullopt;
-}
-
 } // namespace
 
 bool isView(const Module &module, NodeId node) {
@@ -132,6 +111,8 @@ bool isView(const Module &module, NodeId node) {
 
 Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape) {
   Module &module = builder.module();
+  while (isView(module, x))
+    x = module.operands(x)[0];
   if (std::ranges::equal(module.types.shape(module.type(x)), shape))
     return x;
   if (module.isConstant(x))
@@ -162,27 +143,6 @@ Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder)
       return module.operands(fields)[0];
   }
   return call;
-}
-
-Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder) {
-  size_t position = 0;
-  if (auto beside = valueBesideScalar(module, call))
-    position = *beside;
-  else if (!isUnaryElementwise(module, call))
-    return call;
-  NodeId view = module.operands(call)[position];
-  if (!isView(module, view))
-    return call;
-  std::vector<NodeId> operands(module.operands(call).begin(), module.operands(call).end());
-  operands[position] = module.operands(view)[0];
-  if (module.isLeaf(operands[position]))
-    return call; // a view of an input costs nothing where it is
-  NodeId moved =
-      BYCC_TRY(builder.callWithAttrs(module.node(call).op, operands, module.node(call).attrs));
-  moved = BYCC_TRY(simplifyCast(module, moved, builder));
-  if (module.node(moved).kind == NodeKind::CallOp)
-    moved = BYCC_TRY(simplifyArithmetic(module, moved, builder));
-  return makeReshape(builder, moved, module.types.shape(module.type(call)));
 }
 
 } // namespace bycc

@@ -19,7 +19,8 @@ Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder);
 // True for calls whose result is the operand's elements in the same row-major
 // order under another static shape.
 bool isView(const Module &module, NodeId node);
-// reshape(x, newshape=shape), or x when it has that shape; x must be static.
+// What x, or what x is a view of, is under `shape`: a reshape, or the value itself
+// when it has that shape. x must be static.
 Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape);
 
 } // namespace bycc
