@@ -28,16 +28,16 @@ std::optional<Layout> Layout::parse(std::string_view text) {
         return std::nullopt;
       layout.axes_.push_back({c, 0});
     } else if (isLower(c)) {
-      if (!number)
+      char axis = static_cast<char>(c - 'a' + 'A');
+      if (!number || !layout.find(axis)) // blocks stand right of their axis
         return std::nullopt;
-      layout.axes_.push_back({static_cast<char>(c - 'a' + 'A'), number});
+      layout.axes_.push_back({axis, number});
       number = 0;
     } else {
       return std::nullopt;
     }
   }
-  auto isKnown = [&](const Axis &axis) { return layout.find(axis.letter).has_value(); };
-  if (number || layout.axes_.empty() || !std::ranges::all_of(layout.axes_, isKnown))
+  if (number || layout.axes_.empty())
     return std::nullopt;
   return layout;
 }

@@ -1,6 +1,6 @@
 // Layout strings ("NCHW", "OHWI", "NCHW8c") and padding lists. An upper-case
 // letter is an axis; a number with a lower-case letter is an inner block of the
-// axis of that letter: in NCHW8c axis C is split into C/8 (outer) and 8 (inner).
+// axis of that letter, to its right: in NCHW8c axis C is split into C/8 (outer) and 8 (inner).
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,176 @@
+// Products of matrices, einsum included.
+
+#include "Kernel.h"
+
+#include <algorithm>
+
+namespace bycc::eval {
+namespace {
+
+// One product: out[m, n] = sum over k of a[m, k] * b[n, k], by strides.
+struct Product {
+  int64_t m, n, k;
+  int64_t aRow, aStep, bRow, bStep;
+};
+
+template <typename T> void multiply(const Product &p, const T *a, const T *b, T *out) {
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < p.n; ++j) {
+      T sum = 0;
+      for (int64_t l = 0; l < p.k; ++l)
+        sum += a[i * p.aRow + l * p.aStep] * b[j * p.bRow + l * p.bStep];
+      out[i * p.n + j] = sum;
+    }
+}
+
+// Calls fn with the type to compute in.
+template <typename Fn> Expected<Value> withProductType(DType dtype, Fn fn) {
+  return isFloat(dtype) ? fn(double{}) : fn(uint64_t{});
+}
+
+// x (.., K) times weight (U, K), or (K, U) when it is not transposed.
+Expected<Value> denseOf(const KernelContext &context, const Tensor &weight, bool isTransposed,
+                        bool transposeA) {
+  const Tensor &x = context.input(0);
+  const Ints &shape = context.result().shape;
+  int64_t units = shape.back(), rows = units ? count(shape) / units : 0;
+  int64_t inner = weight.shape[isTransposed ? 1 : 0];
+  Product p{rows, units, inner, inner, 1, isTransposed ? inner : 1, isTransposed ? 1 : units};
+  if (transposeA) { // the last two axes are swapped; leading ones stay
+    int64_t last = x.shape.back();
+    p.m = last;
+    p.aRow = 1;
+    p.aStep = last;
+  }
+  int64_t batch = p.m ? rows / p.m : 0;
+  return withProductType(x.dtype, [&](auto zero) -> Expected<Value> {
+    using T = decltype(zero);
+    std::vector<T> a = load<T>(x), b = load<T>(weight);
+    std::vector<T> out(static_cast<size_t>(rows * units));
+    for (int64_t i = 0; i < batch; ++i)
+      multiply(p, a.data() + i * p.m * inner, b.data(), out.data() + i * p.m * units);
+    return store(context.result(), out);
+  });
+}
+
+Expected<Value> dense(const KernelContext &context) {
+  return denseOf(context, context.input(1), true, false);
+}
+
+Expected<Value> matmul(const KernelContext &context) {
+  return denseOf(context, context.input(1), context.boolean("transpose_b"),
+                 context.boolean("transpose_a"));
+}
+
+Expected<Value> densePack(const KernelContext &context) {
+  auto layout = Layout::parse(context.text("weight_layout"));
+  Tensor weight = BYCC_TRY(toPlain(context.input(1), *layout, "NC"));
+  return denseOf(context, weight, true, false);
+}
+
+Expected<Value> batchMatmul(const KernelContext &context) {
+  const Tensor &a = context.input(0), &b = context.input(1);
+  const Ints &shape = context.result().shape;
+  bool transposeA = context.boolean("transpose_a"), transposeB = context.boolean("transpose_b");
+  int64_t k = a.shape[transposeA ? 1 : 2];
+  Product p{shape[1], shape[2], k, k, 1, 1, shape[2]};
+  if (transposeA) {
+    p.aRow = 1;
+    p.aStep = shape[1];
+  }
+  if (transposeB) {
+    p.bRow = k;
+    p.bStep = 1;
+  }
+  return withProductType(a.dtype, [&](auto zero) -> Expected<Value> {
+    using T = decltype(zero);
+    std::vector<T> left = load<T>(a), right = load<T>(b);
+    std::vector<T> out(static_cast<size_t>(count(shape)));
+    for (int64_t i = 0; i < shape[0]; ++i)
+      multiply(p, left.data() + (a.shape[0] == 1 ? 0 : i) * p.m * k,
+               right.data() + (b.shape[0] == 1 ? 0 : i) * p.n * k,
+               out.data() + i * p.m * p.n);
+    return store(context.result(), out);
+  });
+}
+
+// --- einsum
+
+// The index space: result letters first, then the ones that are summed over.
+struct EinsumSpace {
+  std::string letters;
+  Ints shape;
+  std::vector<Ints> strides; // of each input, then of the result
+};
+
+EinsumSpace einsumSpace(const KernelContext &context, const std::vector<Tensor> &inputs) {
+  std::string text(context.text("equation"));
+  std::erase(text, ' ');
+  size_t arrow = text.find("->");
+  std::string left = text.substr(0, arrow), output;
+  if (arrow != std::string::npos) {
+    output = text.substr(arrow + 2);
+  } else {
+    for (char c : left)
+      if (c != ',' && std::ranges::count(left, c) == 1)
+        output += c;
+    std::ranges::sort(output);
+  }
+  EinsumSpace space;
+  space.letters = output;
+  for (char c : left)
+    if (c != ',' && space.letters.find(c) == std::string::npos)
+      space.letters += c;
+  space.shape.assign(space.letters.size(), 1);
+  size_t input = 0, axis = 0;
+  space.strides.emplace_back(space.letters.size(), 0);
+  for (char c : left) {
+    if (c == ',') {
+      ++input;
+      axis = 0;
+      space.strides.emplace_back(space.letters.size(), 0);
+      continue;
+    }
+    size_t at = space.letters.find(c);
+    space.shape[at] = inputs[input].shape[axis];
+    space.strides[input][at] += rowStrides(inputs[input].shape)[axis++]; // twice: the diagonal
+  }
+  Ints own = rowStrides(context.result().shape);
+  own.resize(space.letters.size(), 0);
+  space.strides.push_back(own);
+  return space;
+}
+
+Expected<Value> einsum(const KernelContext &context) {
+  std::vector<Tensor> inputs = context.tuple(0);
+  EinsumSpace space = einsumSpace(context, inputs);
+  return withProductType(context.result().dtype, [&](auto zero) -> Expected<Value> {
+    using T = decltype(zero);
+    std::vector<std::vector<T>> values;
+    for (const Tensor &input : inputs)
+      values.push_back(load<T>(input));
+    std::vector<T> out(static_cast<size_t>(count(context.result().shape)), T(0));
+    IndexWalk walk(space.shape, space.strides);
+    for (int64_t i = 0, n = count(space.shape); i < n; ++i, walk.next()) {
+      T product = 1;
+      for (size_t k = 0; k < values.size(); ++k)
+        product *= values[k][static_cast<size_t>(walk.offset(k))];
+      out[static_cast<size_t>(walk.offset(values.size()))] += product;
+    }
+    return store(context.result(), out);
+  });
+}
+
+const KernelEntry kernels[] = {
+    {ops::einsum, einsum},
+    {ops::nn_batch_matmul, batchMatmul},
+    {ops::nn_contrib_dense_pack, densePack},
+    {ops::nn_dense, dense},
+    {ops::nn_matmul, matmul},
+};
+
+} // namespace
+
+std::span<const KernelEntry> matMulKernels() { return kernels; }
+
+} // namespace bycc::eval
