@@ -78,8 +78,12 @@ std::string AttrValue::str() const {
     return asBool() ? "True" : "False";
   if (isInt())
     return std::to_string(asInt());
-  if (isFloat())
-    return formatDouble(asFloat()) + "f";
+  if (isFloat()) {
+    std::string text = formatDouble(asFloat());
+    if (text.ends_with(".0"))
+      text.resize(text.size() - 2);
+    return text + "f";
+  }
   if (isString()) {
     std::string text = "\"";
     for (char c : asString()) {

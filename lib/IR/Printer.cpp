@@ -77,6 +77,13 @@ template <typename T> T load(const uint8_t *data) {
   return value;
 }
 
+// 2 for 2.0: a suffix or the type says that it is a float.
+std::string shortened(std::string text) {
+  if (text.ends_with(".0"))
+    text.resize(text.size() - 2);
+  return text;
+}
+
 // Element as text without a suffix; empty when no text gives the same bits (a NaN
 // with a payload, a bool that is neither 0 nor 1).
 std::string element(DType dtype, const uint8_t *data) {
@@ -93,23 +100,23 @@ std::string element(DType dtype, const uint8_t *data) {
   case DType::Float16: {
     uint16_t bits = load<uint16_t>(data);
     float value = halfToFloat(bits);
-    return std::isnan(value) && (bits & 0x7fff) != 0x7e00 ? "" : formatFloat(value);
+    return std::isnan(value) && (bits & 0x7fff) != 0x7e00 ? "" : shortened(formatFloat(value));
   }
   case DType::BFloat16: {
     uint16_t bits = load<uint16_t>(data);
     float value = bfloat16ToFloat(bits);
-    return std::isnan(value) && (bits & 0x7fff) != 0x7fc0 ? "" : formatFloat(value);
+    return std::isnan(value) && (bits & 0x7fff) != 0x7fc0 ? "" : shortened(formatFloat(value));
   }
   case DType::Float32: {
     float value = load<float>(data);
     bool isOdd = std::isnan(value) && (load<uint32_t>(data) & 0x7fffffff) != 0x7fc00000;
-    return isOdd ? "" : formatFloat(value);
+    return isOdd ? "" : shortened(formatFloat(value));
   }
   case DType::Float64: {
     double value = load<double>(data);
     bool isOdd = std::isnan(value) &&
                  (load<uint64_t>(data) & 0x7fffffffffffffff) != 0x7ff8000000000000;
-    return isOdd ? "" : formatDouble(value);
+    return isOdd ? "" : shortened(formatDouble(value));
   }
   }
   return "";
@@ -119,7 +126,7 @@ class Printer {
 public:
   Printer(const Module &module, const PrintOptions &options)
       : module_(module), options_(options), types_(module.types.size()),
-        attrs_(), names_(module.numNodes(), unnamed), constants_(module.constants.size()) {
+        names_(module.numNodes(), unnamed), constants_(module.constants.size()) {
     out_.reserve(64 + 48 * static_cast<size_t>(module.numNodes()));
   }
 
@@ -221,14 +228,21 @@ private:
     return text;
   }
 
-  const std::string &attrsText(AttrsId id) {
-    if (attrs_.size() <= id.index)
-      attrs_.resize(id.index + 1);
-    std::string &text = attrs_[id.index];
-    if (text.empty())
-      for (const Attr &attr : module_.attributes.dict(id))
-        text += ", " + attr.key + "=" + attr.value.str();
+  std::string attrsText(AttrsId id) const {
+    std::string text;
+    for (const Attr &attr : module_.attributes.dict(id))
+      text += ", " + attr.key + "=" + attr.value.str();
     return text;
+  }
+
+  // Of a call: in the order of the operator table.
+  const std::string &callAttrsText(OpId op, AttrsId id) {
+    auto [it, isNew] = attrs_.try_emplace(uint64_t{op.index} << 32 | id.index);
+    if (isNew && id != AttrTable::empty())
+      for (const AttrSpec &spec : opInfo(op).attrs)
+        if (const AttrValue *value = module_.attributes.find(id, spec.name))
+          it->second += ", " + spec.name + "=" + value->str();
+    return it->second;
   }
 
   void printConstant(ConstantId id) {
@@ -245,7 +259,7 @@ private:
                     typeText(constant.type) == name(dtype);
     if (isScalar)
       if (std::string text = element(dtype, constant.data()); !text.empty())
-        return withSuffix(text, dtype);
+        return text + std::string(suffixOf(dtype));
     if (count <= options_.maxInlineElements && count > 0 && !isScalar) {
       std::string text = typeText(constant.type) + "[";
       size_t width = static_cast<size_t>(sizeInBytes(dtype));
@@ -263,14 +277,6 @@ private:
     if (isElided(id))
       text += " /* " + typeText(constant.type) + ", data elided */";
     return text;
-  }
-
-  // 2 of int32 has none; one that is outside of int32 would read as int64.
-  static std::string withSuffix(const std::string &text, DType dtype) {
-    std::string result = text;
-    if (isFloat(dtype) && result.ends_with(".0"))
-      result.resize(result.size() - 2);
-    return result + std::string(suffixOf(dtype));
   }
 
   bool isElided(ConstantId id) const {
@@ -332,7 +338,7 @@ private:
     }
     size_t attrsAt = out_.size();
     if (node.kind == NodeKind::CallOp)
-      out_ += attrsText(node.attrs);
+      out_ += callAttrsText(node.op, node.attrs);
     if (const Annotation *annotation = module_.annotation(id))
       printAnnotation(*annotation);
     if (isEmpty && out_.size() > attrsAt)
@@ -495,7 +501,7 @@ private:
   const PrintOptions &options_;
   std::string out_;
   std::vector<std::string> types_; // by TypeId
-  std::vector<std::string> attrs_; // by AttrsId
+  std::unordered_map<uint64_t, std::string> attrs_; // of calls, by OpId and AttrsId
   std::vector<uint32_t> names_;    // by NodeId
   std::vector<std::string> texts_;
   std::vector<uint8_t> uses_;      // by NodeId, at most 2
