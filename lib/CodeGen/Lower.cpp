@@ -2,6 +2,8 @@
 // each lowered into stages of one kernel.
 #include "Lower.h"
 
+#include "bycc/CodeGen/CodeGen.h"
+
 #include <cstring>
 
 namespace bycc::te {
@@ -326,3 +328,9 @@ Expected<Group> lowerCall(const Module &module, NodeId call, const ConstantOf &c
 }
 
 } // namespace bycc::te
+
+namespace bycc {
+
+bool hasHostCode(OpId op) { return te::findLowering(op) != nullptr; }
+
+} // namespace bycc

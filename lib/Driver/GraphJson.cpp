@@ -101,10 +101,10 @@ void writeInterface(JsonWriter &json, const Module &module, const char *key, con
   json.endArray();
 }
 
-void writeRegions(JsonWriter &json, const std::vector<RegionReport> &regions) {
+void writeRegions(JsonWriter &json, const std::vector<OffloadFunction> &regions) {
   json.key("regions").beginArray();
-  for (const RegionReport &region : regions) {
-    json.beginObject().key("id").value(region.id).key("vendor").value(region.vendor);
+  for (const OffloadFunction &region : regions) {
+    json.beginObject().key("id").value(region.symbol).key("vendor").value(region.compiler);
     writeStrings(json, "nodes", region.nodes);
     writeStrings(json, "composites", region.composites);
     json.key("flops").value(region.flops).key("boundary_bytes").value(region.boundaryBytes).endObject();
@@ -126,10 +126,10 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   json.key("inputs_hash").value(hexText(report.inputsHash));
   writeInterface(json, module, "inputs", report.interface.inputs);
   writeInterface(json, module, "outputs", report.interface.outputs);
-  writeRegions(json, report.regions);
-  const OffloadTotals &totals = report.totals;
+  writeRegions(json, report.offload->functions);
+  const OffloadTotals &totals = report.offload->totals;
   json.key("offload").beginObject().key("regions").value(totals.regions).key("ops").value(totals.offloadedOps);
-  json.key("host_ops").value(totals.hostOps).key("offloaded_flops").value(totals.offloadedFlops);
+  json.key("host_ops").value(totals.ops - totals.offloadedOps).key("offloaded_flops").value(totals.offloadedFlops);
   json.key("flops").value(totals.flops).key("boundary_bytes").value(totals.boundaryBytes).endObject();
   json.key("memory").beginObject().key("arena_bytes").value(code.arenaBytes);
   json.key("scratch_bytes_per_thread").value(code.scratchBytes).endObject();

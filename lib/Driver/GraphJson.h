@@ -3,6 +3,7 @@
 
 #include "Interface.h"
 #include "bycc/CodeGen/CodeGen.h"
+#include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Target/TargetInfo.h"
 
@@ -11,27 +12,13 @@
 
 namespace bycc {
 
-// A region as the report names it.
-struct RegionReport {
-  std::string id, vendor;
-  std::vector<std::string> nodes, composites;
-  double flops = 0;
-  uint64_t boundaryBytes = 0;
-};
-
-struct OffloadTotals {
-  uint64_t regions = 0, offloadedOps = 0, hostOps = 0, boundaryBytes = 0;
-  double offloadedFlops = 0, flops = 0;
-};
-
 struct GraphReport {
   std::string version;
   const TargetInfo *target = nullptr;
   std::vector<std::string> flags; // those that change the result, normalised
   uint64_t inputsHash = 0;
   ModelInterface interface;
-  std::vector<RegionReport> regions;
-  OffloadTotals totals;
+  const OffloadReport *offload = nullptr;
   GraphSet set;
 };
 

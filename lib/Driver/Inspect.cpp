@@ -2,10 +2,12 @@
 
 #include "Interface.h"
 #include "Session.h"
+#include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
 
 #include <cstdio>
 #include <map>
@@ -103,7 +105,50 @@ Expected<> needMain(Session &session) {
   return error(Status::Input, location) << "the program has no @main";
 }
 
+// One UNSUP diagnostic for each operator call that has no host code.
+std::vector<Diagnostic> unsupportedCalls(const Module &module) {
+  std::vector<Diagnostic> found;
+  for (FunctionId function : module.globals())
+    forEachNode(module, module.function(function).body, [&](NodeId node) {
+      if (module.node(node).kind != NodeKind::CallOp || hasHostCode(module.node(node).op))
+        return;
+      Diagnostic diagnostic;
+      diagnostic.status = Status::Unsup;
+      diagnostic.location = module.source(node);
+      diagnostic.message = nodeName(module, node) + ": operator " + std::string(opInfo(module.node(node).op).name) +
+                           " has no host code";
+      found.push_back(std::move(diagnostic));
+    });
+  return found;
+}
+
+// What stays after simplification is what must be compiled.
+Expected<> checkModel(Session &session) {
+  BYCC_TRY(session.prepare());
+  BYCC_TRY(session.load());
+  BYCC_TRY(needMain(session));
+  BYCC_TRY(session.runPasses(BYCC_TRY(parsePipeline("simplify-inference,fold-constants,simplify-expr,eliminate-dead-code",
+                                                    session.registry(), {}))));
+  if (auto found = unsupportedCalls(session.module()); !found.empty())
+    return Error(std::move(found));
+  return {};
+}
+
 } // namespace
+
+int checkCommand(const Options &options) {
+  Session session(options);
+  if (auto checked = checkModel(session); !checked)
+    return session.fail(checked.error());
+  if (!options.quiet)
+    std::printf("%s: every operator is supported\n", escaped(options.input.model).c_str());
+  return 0;
+}
+
+int extractCommand(const Options &options) {
+  Session session(options);
+  return session.fail(error(Status::Unsup) << "bycc extract is not supported yet");
+}
 
 int inspectCommand(const Options &options) {
   Session session(options);

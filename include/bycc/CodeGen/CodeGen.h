@@ -77,6 +77,9 @@ struct CompiledModule {
   uint64_t arenaBytes = 0, scratchBytes = 0;
 };
 
+// Whether host code for the operator exists at all.
+bool hasHostCode(OpId op);
+
 // UNSUP errors name the node that has no host code.
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target,
                                        const CodeGenOptions &options);

@@ -1,0 +1,370 @@
+// bycc MODEL: everything from options to files.
+//
+//   1  load      MODEL, --params, --shape, --dim
+//   2  passes    the list that the options ask for
+//   3  report    where everything went (--explain, --dump-offloads), then policy
+//   4  build     host code, vendor regions, weights
+//   5  write     all files at once, then the one-line summary
+
+#include "Artifacts.h"
+#include "CHeader.h"
+#include "Depfile.h"
+#include "bycc/Driver/Driver.h"
+#include "bycc/IR/Printer.h"
+#include "bycc/Parser/ProgramJson.h"
+#include "bycc/Partition/OffloadReport.h"
+#include "bycc/Support/File.h"
+#include "bycc/Support/Hash.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace bycc {
+namespace {
+
+// One form of output: its suffix, and whether it is text that -o may name alone.
+struct EmitForm {
+  const char *name, *suffix;
+  bool isText;
+};
+constexpr EmitForm emitForms[] = {
+    {"obj", ".o", false},         {"asm", ".s", true},          {"llvm", ".ll", true},
+    {"relay", ".opt.relay", true}, {"json", ".opt.json", true}, {"header", ".h", true},
+};
+constexpr const char *plannedForms[] = {"c", "dot", "html", "shared"};
+
+Expected<std::vector<const EmitForm *>> wantedForms(const Options &options) {
+  std::vector<const EmitForm *> wanted;
+  std::vector<std::string> asked = options.output.emit;
+  if (asked.empty())
+    asked = {"obj"};
+  for (const std::string &name : asked) {
+    auto it = std::ranges::find_if(emitForms, [&](const EmitForm &form) { return form.name == name; });
+    if (it != std::end(emitForms)) {
+      wanted.push_back(&*it);
+      continue;
+    }
+    if (std::ranges::find_if(plannedForms, [&](const char *form) { return form == name; }) != std::end(plannedForms))
+      return error(Status::Unsup) << "--emit=" << name << " is not supported yet";
+    std::vector<std::string> names;
+    for (const EmitForm &form : emitForms)
+      names.emplace_back(form.name);
+    auto near = nearest(name, names);
+    return error(Status::Usage) << "--emit: unknown form '" << escaped(name) << "'"
+                                << (near ? ", did you mean '" + *near + "'?" : "");
+  }
+  return wanted;
+}
+
+Expected<> writeStdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return error(Status::Io) << "standard output cannot be written";
+  return {};
+}
+
+std::string fileNameOf(const std::string &path) { return std::filesystem::path(path).filename().string(); }
+
+class Compilation {
+public:
+  explicit Compilation(const Options &options)
+      : options_(options), session_(options), begin_(std::chrono::steady_clock::now()) {}
+
+  int run() {
+    auto result = compile();
+    if (result)
+      return 0;
+    session_.flushMessages();
+    return session_.fail(result.error());
+  }
+
+private:
+  Expected<> compile() {
+    forms_ = BYCC_TRY(wantedForms(options_));
+    BYCC_TRY(session_.prepare());
+    if (options_.passes.printPipeline)
+      return printPipelineOnly();
+    BYCC_TRY(refuseUnbuilt());
+    stem_ = outputStem(options_);
+    BYCC_TRY(checkOutputs());
+    BYCC_TRY(session_.load());
+    if (!session_.module().main())
+      return error(Status::Input, inModel()) << "the program has no @main";
+    BYCC_TRY(session_.runPasses(BYCC_TRY(session_.pipeline())));
+    report_ = makeOffloadReport(session_.module(), session_.context().refusals);
+    BYCC_TRY(showPlacement());
+    BYCC_TRY(checkPolicy());
+    artifacts_ = BYCC_TRY(buildArtifacts(session_, codeForms()));
+    session_.flushMessages();
+    BYCC_TRY(write());
+    summarise();
+    return {};
+  }
+
+  SourceLocation inModel() const {
+    SourceLocation location;
+    location.file = options_.input.model;
+    return location;
+  }
+
+  Expected<> printPipelineOnly() {
+    return writeStdout("'" + printPipeline(BYCC_TRY(session_.pipeline())) + "'\n");
+  }
+
+  // Options of the contract that later work will bring.
+  Expected<> refuseUnbuilt() const {
+    const VendorOptions &v = options_.vendors;
+    const PassListOptions &p = options_.passes;
+    std::pair<bool, const char *> unbuilt[] = {
+        {!v.annotateOps.empty(), "--annotate-ops"},
+        {!v.annotateSkipOps.empty(), "--annotate-skip-ops"},
+        {!v.pins.empty(), "--pin"},
+        {v.minRegionOps > 0, "--min-region-ops"},
+        {v.minRegionFlops > 0, "--min-region-flops"},
+        {!v.costModel.empty() && v.costModel != "none", "--cost-model"},
+        {!v.savePlan.empty(), "--save-partition-plan"},
+        {!v.plan.empty(), "--partition-plan"},
+        {!p.timeTrace.empty(), "-ftime-trace"},
+        {!p.crashReproducer.empty(), "--crash-reproducer"},
+        {p.stats, "--stats"},
+    };
+    for (auto [isAsked, name] : unbuilt)
+      if (isAsked)
+        return error(Status::Unsup) << name << " is not supported yet";
+    return {};
+  }
+
+  bool wants(const char *name) const {
+    return std::ranges::any_of(forms_, [&](const EmitForm *form) { return std::string_view(form->name) == name; });
+  }
+
+  // The file of a text form: -o names it when it is the only form.
+  std::string pathOf(const EmitForm &form) const {
+    if (forms_.size() == 1 && form.isText && options_.output.output)
+      return *options_.output.output;
+    return stem_ + form.suffix;
+  }
+
+  bool isToStdout(const EmitForm &form) const { return form.isText && forms_.size() == 1 && options_.output.output == "-"; }
+
+  Expected<> checkOutputs() const {
+    if (options_.output.output == "-" && !(forms_.size() == 1 && forms_[0]->isText))
+      return error(Status::Usage) << "-o - needs exactly one --emit form that is text";
+    std::vector<std::string> inputs = {options_.input.model};
+    for (const auto *list : {&options_.input.params, &options_.vendors.rules, &options_.vendors.patterns})
+      inputs.insert(inputs.end(), list->begin(), list->end());
+    std::vector<std::string> outputs;
+    for (const EmitForm *form : forms_)
+      if (!isToStdout(*form))
+        outputs.push_back(pathOf(*form));
+    if (wants("obj"))
+      outputs.insert(outputs.end(), {stem_ + ".json", stem_ + ".h", stem_ + ".params"});
+    for (const std::string &output : outputs)
+      for (const std::string &input : inputs)
+        if (isSameFile(output, input))
+          return error(Status::Usage) << "the output " << escaped(output) << " is an input";
+    return {};
+  }
+
+  std::vector<CodeForm> codeForms() const {
+    std::vector<CodeForm> code;
+    if (wants("obj"))
+      code.push_back(CodeForm::Object);
+    if (wants("asm"))
+      code.push_back(CodeForm::Assembly);
+    if (wants("llvm"))
+      code.push_back(CodeForm::LlvmText);
+    return code;
+  }
+
+  Expected<> showPlacement() {
+    const VendorOptions &v = options_.vendors;
+    if (v.explain)
+      BYCC_TRY(writeStdout(report_.text()));
+    if (!v.dumpOffloads)
+      return {};
+    if (v.dumpOffloadsFile.empty())
+      return writeStdout(report_.text());
+    dump_ = v.dumpOffloadsFile.ends_with(".json") ? report_.json() : report_.text();
+    return {};
+  }
+
+  // --strict, --min-offload, --expect-regions: exit 3, nothing written.
+  Expected<> checkPolicy() const {
+    const VendorOptions &v = options_.vendors;
+    const OffloadTotals &totals = report_.totals;
+    if (v.expectRegions && *v.expectRegions != totals.regions)
+      return error(Status::Policy) << "--expect-regions=" << *v.expectRegions << ": there are " << totals.regions;
+    if (v.minOffload)
+      BYCC_TRY(checkMinOffload(*v.minOffload, totals));
+    return {};
+  }
+
+  static Expected<> checkMinOffload(const std::string &text, const OffloadTotals &totals) {
+    bool byOps = text.ends_with("%ops");
+    std::string number = text.substr(0, text.find('%'));
+    auto wanted = parseDouble(number);
+    if (!wanted || (!byOps && !text.ends_with("%")))
+      return error(Status::Usage) << "--min-offload: '" << escaped(text) << "' is not such as 90% or 90%ops";
+    double all = byOps ? static_cast<double>(totals.ops) : totals.flops;
+    double part = byOps ? static_cast<double>(totals.offloadedOps) : totals.offloadedFlops;
+    double got = all > 0 ? 100 * part / all : 0;
+    if (got < *wanted)
+      return error(Status::Policy) << "--min-offload=" << text << ": " << got << " % of " << (byOps ? "ops" : "FLOPs")
+                                   << " are offloaded";
+    return {};
+  }
+
+  // Options that change the result, in one spelling and without paths.
+  std::vector<std::string> resultFlags() const {
+    std::vector<std::string> flags = {"-O" + std::to_string(options_.passes.level)};
+    if (options_.passes.passes)
+      flags.push_back("--passes=" + *options_.passes.passes);
+    for (const std::string &pass : options_.passes.disabled)
+      flags.push_back("--disable-pass=" + pass);
+    for (const std::string &pass : options_.passes.required)
+      flags.push_back("--require-pass=" + pass);
+    for (const auto &[pass, added] : options_.passes.runBefore)
+      flags.push_back("--run-before=" + pass + ":" + added);
+    for (const auto &[pass, added] : options_.passes.runAfter)
+      flags.push_back("--run-after=" + pass + ":" + added);
+    if (options_.vendors.annotate)
+      flags.push_back("--annotate=" + *options_.vendors.annotate);
+    for (const std::string &rules : options_.vendors.rules)
+      flags.push_back("--rules=" + fileNameOf(rules));
+    for (const std::string &patterns : options_.vendors.patterns)
+      flags.push_back("--patterns=" + fileNameOf(patterns));
+    for (const auto &[name, shape] : options_.input.shapes)
+      flags.push_back("--shape=" + name + "=" + shape);
+    for (const auto &[name, dim] : options_.input.dims)
+      flags.push_back("--dim=" + name + "=" + dim);
+    if (options_.output.embedWeights)
+      flags.push_back("--embed-weights");
+    if (options_.output.threads)
+      flags.push_back("--threads=" + std::to_string(options_.output.threads));
+    return flags;
+  }
+
+  GraphReport graphReport() const {
+    GraphReport report;
+    report.version = versionText();
+    report.target = &session_.target();
+    report.flags = resultFlags();
+    report.inputsHash = session_.inputsHash();
+    report.interface = artifacts_->interface;
+    report.offload = &report_;
+    report.set.setId = artifacts_->setId;
+    const std::string &object = artifacts_->code.object;
+    report.set.object = {fileNameOf(stem_ + ".o"), object.size(), hashBytes(object.data(), object.size())};
+    if (!artifacts_->paramsPieces.empty()) {
+      report.set.params = GraphFileInfo{fileNameOf(stem_ + ".params"), artifacts_->params.fileBytes(), artifacts_->params.tableHash()};
+      report.set.paramsEntries = artifacts_->params.entries();
+    }
+    return report;
+  }
+
+  Expected<> addText(OutputSet &files, const EmitForm &form, const std::string &text) {
+    if (isToStdout(form))
+      return writeStdout(text);
+    texts_.push_back(std::make_unique<std::string>(text));
+    return files.add(pathOf(form), *texts_.back());
+  }
+
+  Expected<> addObjectFiles(OutputSet &files) {
+    json_ = graphJson(session_.module(), artifacts_->code, graphReport());
+    header_ = cHeader(session_.context().moduleName, artifacts_->interface);
+    BYCC_TRY(files.add(stem_ + ".o", artifacts_->code.object));
+    BYCC_TRY(files.add(stem_ + ".json", json_));
+    BYCC_TRY(files.add(stem_ + ".h", header_));
+    if (!artifacts_->paramsPieces.empty())
+      BYCC_TRY(files.add(stem_ + ".params", artifacts_->paramsPieces));
+    return {};
+  }
+
+  Expected<> write() {
+    OutputSet files;
+    for (const EmitForm *form : forms_) {
+      std::string_view name = form->name;
+      if (name == "obj")
+        BYCC_TRY(addObjectFiles(files));
+      else if (name == "asm")
+        BYCC_TRY(addText(files, *form, artifacts_->code.assembly));
+      else if (name == "llvm")
+        BYCC_TRY(addText(files, *form, artifacts_->code.llvmText));
+      else if (name == "relay")
+        BYCC_TRY(addText(files, *form, printModule(session_.module())));
+      else if (name == "json")
+        BYCC_TRY(addText(files, *form, printProgramJson(session_.module())));
+      else if (name == "header" && !wants("obj"))
+        BYCC_TRY(addText(files, *form, cHeader(session_.context().moduleName, artifacts_->interface)));
+    }
+    if (!dump_.empty())
+      BYCC_TRY(files.add(options_.vendors.dumpOffloadsFile, dump_));
+    const OutputOptions &o = options_.output;
+    if (o.dependencies || o.dependencyFile) {
+      std::string target = o.dependencyTarget.value_or(pathOf(*forms_[0]));
+      depfile_ = dependencyFile(target, session_.filesRead(), o.phonyTargets);
+      BYCC_TRY(files.add(o.dependencyFile.value_or(stem_ + ".d"), depfile_));
+    }
+    BYCC_TRY(files.commit());
+    // Params of an earlier build with weights would be taken for ours.
+    if (wants("obj") && artifacts_->paramsPieces.empty()) {
+      std::error_code ignored;
+      std::filesystem::remove(stem_ + ".params", ignored);
+    }
+    return {};
+  }
+
+  static std::string sizeText(double bytes) {
+    char text[32];
+    if (bytes < 1024 * 1024)
+      std::snprintf(text, sizeof text, "%.0f KiB", bytes / 1024);
+    else
+      std::snprintf(text, sizeof text, "%.1f MiB", bytes / 1048576);
+    return text;
+  }
+
+  // dnnl: 3 regions, 57 of 71 ops, 99.1 % of FLOPs, 0.6 MiB crosses the boundary | host: 14 ops | ...
+  void summarise() const {
+    if (options_.quiet)
+      return;
+    const OffloadTotals &totals = report_.totals;
+    std::string line;
+    for (const auto &[vendor, part] : report_.byVendor) {
+      char text[256];
+      std::snprintf(text, sizeof text,
+                    ": %lld regions, %lld of %lld ops, %.1f %% of FLOPs, %.1f MiB crosses the boundary | ",
+                    static_cast<long long>(part.regions), static_cast<long long>(part.offloadedOps),
+                    static_cast<long long>(totals.ops),
+                    totals.flops > 0 ? 100 * part.offloadedFlops / totals.flops : 0.0,
+                    static_cast<double>(part.boundaryBytes) / 1048576);
+      line += vendor + text;
+    }
+    line += "host: " + std::to_string(totals.ops - totals.offloadedOps) + " ops";
+    if (wants("obj"))
+      line += " | " + fileNameOf(stem_) + ".o " + sizeText(static_cast<double>(artifacts_->code.object.size()));
+    line += ", arena " + sizeText(static_cast<double>(artifacts_->code.arenaBytes));
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    std::fprintf(stderr, "%s, %.1f s\n", line.c_str(), seconds);
+  }
+
+  const Options &options_;
+  Session session_;
+  std::chrono::steady_clock::time_point begin_;
+  std::vector<const EmitForm *> forms_;
+  std::string stem_;
+  OffloadReport report_;
+  std::unique_ptr<Artifacts> artifacts_;
+  std::string json_, header_, dump_, depfile_;
+  std::vector<std::unique_ptr<std::string>> texts_;
+};
+
+} // namespace
+
+int compileCommand(const Options &options) { return Compilation(options).run(); }
+
+} // namespace bycc
