@@ -228,10 +228,12 @@ private:
       return error(Status::Unsup, m_.source(id)) << "a call of a function that is only known at run time has no host code";
     FunctionId function = callee->first;
     operands.erase(operands.begin());
-    if (isTrue(function, "Primitive"))
-      return addPrimitive(id, function, operands, env);
-    if (m_.functionAttr(function, "Compiler") && !options_.isEmulated(function))
+    // External functions are Primitive, too; emulated ones are host code like any other.
+    bool isExternal = m_.functionAttr(function, "Compiler") != nullptr;
+    if (isExternal && !options_.isEmulated(function))
       return addRegion(id, function, operands, env);
+    if (!isExternal && isTrue(function, "Primitive"))
+      return addPrimitive(id, function, operands, env);
     Env inner;
     inner.parent = callee->second;
     const std::vector<NodeId> params = m_.function(function).params;

@@ -30,6 +30,9 @@ public:
   Expected<NodeId> run() {
     if (!module_.types.isTensor(module_.type(call_)) || module_.node(call_).operandCount == 0)
       return call_;
+    for (NodeId each : module_.operands(call_))
+      if (!module_.types.isTensor(module_.type(each)))
+        return call_;
     OpKind kind = opInfo(op_).kind;
     bool isUnary = module_.node(call_).operandCount == 1;
     if (kind == OpKind::Elementwise && isUnary && op_ != ops::reinterpret)

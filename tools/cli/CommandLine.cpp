@@ -117,6 +117,7 @@ public:
                    record(v);
                })
             ->expected(1)
+            ->allow_extra_args(false)
             ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
             ->trigger_on_parse();
       else
