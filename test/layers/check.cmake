@@ -1,6 +1,7 @@
 # Holds every `#include "bycc/<Lib>/..."` in lib/ and include/bycc/ to the DEPS
 # written to layers.txt: a library may include itself and what it depends on,
 # directly or through others.
+cmake_minimum_required(VERSION 3.20) # IN_LIST
 file(STRINGS ${LAYERS} rows)
 foreach(row IN LISTS rows)
   string(REGEX MATCH "^([^ ]+) ([^:]+): ?(.*)$" _ "${row}")
