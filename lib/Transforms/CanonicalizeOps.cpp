@@ -4,7 +4,7 @@
 //   add(conv or dense, constant that varies along the channel axis only)
 //                          => nn.bias_add with the constant as (C)
 //   nn.bias_add's axis     => counted from the front
-//   maximum(x, 0)          => nn.relu(x)
+//   maximum(x, 0)          => nn.relu(x)      (which zero a maximum of zeros gives is open)
 //   nn.matmul(x, w, transpose_b=True) => nn.dense(x, w)
 //   batch_flatten, squeeze, expand_dims, codes of newshape => reshape to numbers
 //   transpose without axes => with axes
