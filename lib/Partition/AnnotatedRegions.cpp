@@ -36,7 +36,7 @@ std::pair<uint32_t, uint32_t> fieldRange(const Module &module, TypeId tuple, uin
 } // namespace
 
 // Recursion is as deep as tuple types nest: chains of projections are a loop.
-void resolveTensors(const Module &module, NodeId node, std::vector<Tensor> &out) {
+void resolveTensors(const Module &module, NodeId node, std::vector<TensorRef> &out) {
   uint32_t begin = 0, count = UINT32_MAX; // wanted part of the node's tensors
   while (module.node(node).kind == NodeKind::Project) {
     NodeId tuple = module.operands(node)[0];
@@ -191,7 +191,7 @@ struct AnnotatedRegions::Impl {
 
   void addShares() {
     std::vector<std::pair<uint64_t, uint32_t>> touches; // (value, item)
-    std::vector<Tensor> tensors;
+    std::vector<TensorRef> tensors;
     for (uint32_t item = 0; item < nodes.size(); ++item) {
       NodeId node = nodes[item];
       if (problem.vendor[item] != RegionProblem::host)
@@ -214,12 +214,12 @@ struct AnnotatedRegions::Impl {
     }
   }
 
-  void addTouches(uint32_t item, const std::vector<Tensor> &tensors,
+  void addTouches(uint32_t item, const std::vector<TensorRef> &tensors,
                   std::vector<std::pair<uint64_t, uint32_t>> &touches) const {
     constexpr uint64_t gathers = uint64_t{1} << 32; // names of tuples, apart from values
     bool isTuple = module.node(nodes[item]).kind == NodeKind::Tuple;
     bool isHost = problem.vendor[item] == RegionProblem::host;
-    for (const Tensor &tensor : tensors) {
+    for (const TensorRef &tensor : tensors) {
       if (module.isConstant(tensor.base))
         continue;
       if (!isHost)
@@ -355,12 +355,12 @@ std::vector<uint32_t> AnnotatedRegions::items(uint32_t region) const {
   return result;
 }
 
-std::vector<Tensor> AnnotatedRegions::inputs(uint32_t region) const {
-  std::vector<Tensor> all, result;
+std::vector<TensorRef> AnnotatedRegions::inputs(uint32_t region) const {
+  std::vector<TensorRef> all, result;
   for (uint32_t item : items(region))
     for (NodeId operand : impl_->module.operands(node(item)))
       resolveTensors(impl_->module, operand, all);
-  for (const Tensor &tensor : all) {
+  for (const TensorRef &tensor : all) {
     uint32_t maker = impl_->itemOf(tensor.base);
     bool isInside = maker != none && regionOf(maker) == region;
     if (!isInside && !impl_->module.isConstant(tensor.base) &&
@@ -370,8 +370,8 @@ std::vector<Tensor> AnnotatedRegions::inputs(uint32_t region) const {
   return result;
 }
 
-std::vector<Tensor> AnnotatedRegions::outputs(uint32_t region) const {
-  std::vector<Tensor> all, result;
+std::vector<TensorRef> AnnotatedRegions::outputs(uint32_t region) const {
+  std::vector<TensorRef> all, result;
   for (uint32_t item = 0; item < numItems(); ++item) {
     if (regionOf(item) == region)
       continue;
@@ -383,7 +383,7 @@ std::vector<Tensor> AnnotatedRegions::outputs(uint32_t region) const {
       resolveTensors(impl_->module, value, all);
   }
   resolveTensors(impl_->module, impl_->module.block(impl_->block).result, all);
-  for (const Tensor &tensor : all) {
+  for (const TensorRef &tensor : all) {
     uint32_t maker = impl_->itemOf(tensor.base);
     if (maker != none && regionOf(maker) == region &&
         std::ranges::find(result, tensor) == result.end())

@@ -46,7 +46,7 @@ struct Region {
   BlockId block;
   StringId vendor;
   std::vector<NodeId> nodes;   // calls, in block order
-  std::vector<Tensor> outputs; // by position, each once
+  std::vector<TensorRef> outputs; // by position, each once
 };
 
 // A projection chain from a tuple-typed value down to its flat tensor `index`.
@@ -172,7 +172,7 @@ private:
   void use(NodeId value, uint32_t user) {
     tensors_.clear();
     resolveTensors(module_, value, tensors_);
-    for (const Tensor &tensor : tensors_)
+    for (const TensorRef &tensor : tensors_)
       if (uint32_t region = of(tensor.base); region != none && region != user)
         regions_[region].outputs.push_back(tensor);
   }
@@ -181,7 +181,7 @@ private:
     std::unordered_map<NodeId, uint32_t> place;
     for (uint32_t i = 0; i < region.nodes.size(); ++i)
       place.emplace(region.nodes[i], i);
-    auto key = [&](const Tensor &tensor) { return std::pair(place.at(tensor.base), tensor.index); };
+    auto key = [&](const TensorRef &tensor) { return std::pair(place.at(tensor.base), tensor.index); };
     std::ranges::sort(region.outputs, {}, key);
     region.outputs.erase(std::unique(region.outputs.begin(), region.outputs.end()),
                          region.outputs.end());
@@ -190,7 +190,7 @@ private:
   const Module &module_;
   std::vector<uint32_t> regionOf_; // by node
   std::vector<Region> regions_;
-  std::vector<Tensor> tensors_;
+  std::vector<TensorRef> tensors_;
 };
 
 // Units of a block (a region, or a host node) in an order that works.
@@ -275,7 +275,7 @@ private:
       addEdge(value, unit);
     tensors_.clear();
     resolveTensors(module_, value, tensors_);
-    for (const Tensor &tensor : tensors_)
+    for (const TensorRef &tensor : tensors_)
       addEdge(tensor.base, unit);
   }
 
@@ -294,7 +294,7 @@ private:
   std::vector<uint32_t> unitOf_; // by position in the block
   std::vector<std::pair<uint32_t, uint32_t>> edges_;
   std::vector<uint32_t> begin_, to_, waiting_;
-  std::vector<Tensor> tensors_;
+  std::vector<TensorRef> tensors_;
 };
 
 // Finds equal constants, so that each is kept once.
@@ -329,12 +329,12 @@ public:
         constants_(module) {}
 
   // What the host must pass, per parameter.
-  std::vector<Tensor> run() {
+  std::vector<TensorRef> run() {
     const Region &region = regions_[region_];
     for (NodeId node : region.nodes)
       addCall(node);
     std::vector<NodeId> results;
-    for (const Tensor &tensor : region.outputs)
+    for (const TensorRef &tensor : region.outputs)
       results.push_back(innerTensor(tensor));
     NodeId result = results.size() == 1
                         ? results[0]
@@ -411,14 +411,14 @@ private:
   }
 
   NodeId makeInnerValue(NodeId node) {
-    std::vector<Tensor> tensors;
+    std::vector<TensorRef> tensors;
     resolveTensors(module_, node, tensors);
     size_t at = 0;
     return assemble(module_, module_.type(node), module_.node(node).source, list_,
                     [&] { return innerTensor(tensors[at++]); });
   }
 
-  NodeId innerTensor(Tensor tensor) {
+  NodeId innerTensor(TensorRef tensor) {
     if (module_.isConstant(tensor.base))
       tensor.base = constants_.unique(tensor.base);
     auto [found, isNew] = tensors_.try_emplace(tensor);
@@ -434,7 +434,7 @@ private:
     return tensors_[tensor] = value;
   }
 
-  NodeId addParam(const Tensor &tensor) {
+  NodeId addParam(const TensorRef &tensor) {
     TypeId type = module_.types.flatten(module_.type(tensor.base))[tensor.index];
     NodeId param = module_.addParam("i" + std::to_string(params_.size()), type,
                                     module_.node(tensor.base).source);
@@ -452,9 +452,9 @@ private:
   const std::unordered_map<NodeId, uint32_t> &usesOfFunction_;
   ConstantPool constants_;
   std::vector<NodeId> list_, params_;
-  std::vector<Tensor> arguments_;
+  std::vector<TensorRef> arguments_;
   std::unordered_map<NodeId, NodeId> values_;    // outer value -> its form inside
-  std::unordered_map<Tensor, NodeId> tensors_;
+  std::unordered_map<TensorRef, NodeId> tensors_;
 };
 
 class Partitioner {
@@ -479,7 +479,7 @@ private:
   struct Scope {
     std::vector<NodeId> list;
     std::unordered_map<NodeId, NodeId> values;
-    std::unordered_map<Tensor, NodeId> tensors;
+    std::unordered_map<TensorRef, NodeId> tensors;
   };
 
   Expected<> emitBlock(BlockId block) {
@@ -516,9 +516,9 @@ private:
   }
 
   bool touchesRegion(NodeId value) const {
-    std::vector<Tensor> tensors;
+    std::vector<TensorRef> tensors;
     resolveTensors(module_, value, tensors);
-    return std::ranges::any_of(tensors, [&](const Tensor &t) { return regions_.of(t.base) != none; });
+    return std::ranges::any_of(tensors, [&](const TensorRef &t) { return regions_.of(t.base) != none; });
   }
 
   // The host's form of a value: itself, unless tensors of regions are in it.
@@ -527,7 +527,7 @@ private:
       return found->second;
     if (!touchesRegion(node))
       return node;
-    std::vector<Tensor> tensors;
+    std::vector<TensorRef> tensors;
     resolveTensors(module_, node, tensors);
     size_t at = 0;
     NodeId value = assemble(module_, module_.type(node), module_.node(node).source, scope.list,
@@ -535,7 +535,7 @@ private:
     return scope.values[node] = value;
   }
 
-  NodeId hostTensor(const Tensor &tensor, Scope &scope) {
+  NodeId hostTensor(const TensorRef &tensor, Scope &scope) {
     if (regions_.of(tensor.base) != none)
       return results_.at(tensor);
     auto [found, isNew] = scope.tensors.try_emplace(tensor);
@@ -555,11 +555,11 @@ private:
     module_.function(function).attrs = module_.attributes.intern(
         {{"Compiler", module_.string(region.vendor)}, {"Primitive", 1}, {"Inline", 1},
          {"global_symbol", symbol}});
-    std::vector<Tensor> needs = Outliner(module_, regions_, index,
+    std::vector<TensorRef> needs = Outliner(module_, regions_, index,
                                          context_.vendors->bindConstants, function,
                                          usesOfFunction_).run();
     std::vector<NodeId> operands{module_.globalRef(function)};
-    for (const Tensor &tensor : needs)
+    for (const TensorRef &tensor : needs)
       operands.push_back(hostTensor(tensor, scope));
     TypeId resultType = module_.type(module_.block(module_.function(function).body).result);
     module_.function(function).resultType = resultType;
@@ -590,7 +590,7 @@ private:
   const RegionTable &regions_;
   NodePlaces places_;
   std::unordered_map<NodeId, uint32_t> usesOfFunction_; // calls of local functions
-  std::unordered_map<Tensor, NodeId> results_;          // region tensor -> host value
+  std::unordered_map<TensorRef, NodeId> results_;          // region tensor -> host value
   std::map<std::string, uint32_t> nextNumber_;          // by vendor
 };
 

@@ -600,7 +600,7 @@ uint32_t countRegions(const RegionAssignment &regions) {
   return static_cast<uint32_t>(most + 1);
 }
 
-RegionAssignment solveRegions(const RegionProblem &problem) {
+RegionAssignment solveRegions(const RegionProblem &problem, bool isThorough) {
   RegionAssignment best;
   auto consider = [&](const std::vector<uint32_t> &parts) {
     RegionAssignment candidate = toAssignment(problem, improved(problem, parts));
@@ -614,7 +614,7 @@ RegionAssignment solveRegions(const RegionProblem &problem) {
   consider(linkedParts(problem, Scheduler(problem, after, before, order).run()));
   if (problem.size() <= singlesLimit)
     consider(itemNumbers(problem));
-  if (Exhaustive::isSmall(problem))
+  if (isThorough && Exhaustive::isSmall(problem))
     best = Exhaustive(problem, std::move(best)).run();
   return best;
 }

@@ -37,7 +37,8 @@ struct RegionProblem {
 // would be a region by themselves are on the host.
 using RegionAssignment = std::vector<int32_t>;
 
-RegionAssignment solveRegions(const RegionProblem &problem);
+// `isThorough`: search small problems exhaustively as well.
+RegionAssignment solveRegions(const RegionProblem &problem, bool isThorough = true);
 
 uint32_t countRegions(const RegionAssignment &regions);
 // Every region has one vendor, and no two need each other.

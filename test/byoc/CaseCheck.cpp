@@ -348,10 +348,10 @@ private:
       FunctionId function = callee(node);
       if (!function)
         return;
-      std::vector<Tensor> tensors;
+      std::vector<TensorRef> tensors;
       for (NodeId argument : after_.operands(node).subspan(1))
         resolveTensors(after_, argument, tensors);
-      if (std::set<Tensor>(tensors.begin(), tensors.end()).size() != tensors.size())
+      if (std::set<TensorRef>(tensors.begin(), tensors.end()).size() != tensors.size())
         fail(symbol(function), " gets a value twice");
     });
   }
@@ -363,9 +363,9 @@ private:
         for (TypeId field : after_.types.fields(after_.type(result)))
           if (!after_.types.isTensor(field))
             fail(symbol(function), " returns a tuple in a tuple");
-      std::vector<Tensor> tensors;
+      std::vector<TensorRef> tensors;
       resolveTensors(after_, result, tensors);
-      if (std::set<Tensor>(tensors.begin(), tensors.end()).size() != tensors.size())
+      if (std::set<TensorRef>(tensors.begin(), tensors.end()).size() != tensors.size())
         fail(symbol(function), " returns a value twice");
     });
   }

@@ -13,15 +13,15 @@ namespace bycc {
 
 // A tensor by where it is computed: leaf `index` of the (nested) tuple that
 // `base` gives. `base` is never a tuple or projection node.
-struct Tensor {
+struct TensorRef {
   NodeId base;
   uint32_t index = 0;
-  auto operator<=>(const Tensor &) const = default;
+  auto operator<=>(const TensorRef &) const = default;
 };
 
 // Tensors behind a value, looking through tuples and projections; appended to
 // `out`.
-void resolveTensors(const Module &module, NodeId node, std::vector<Tensor> &out);
+void resolveTensors(const Module &module, NodeId node, std::vector<TensorRef> &out);
 
 // Where each node of host code stands, for all blocks at once.
 struct NodePlaces {
@@ -52,8 +52,8 @@ public:
   bool merge(uint32_t a, uint32_t b);
   std::vector<uint32_t> regions() const; // by first item
   std::vector<uint32_t> items(uint32_t region) const;
-  std::vector<Tensor> inputs(uint32_t region) const;  // each once, constants left out
-  std::vector<Tensor> outputs(uint32_t region) const; // each once, used outside the region
+  std::vector<TensorRef> inputs(uint32_t region) const;  // each once, constants left out
+  std::vector<TensorRef> outputs(uint32_t region) const; // each once, used outside the region
   // Could all regions and host nodes run one after the other?
   bool isAcyclic() const;
 
@@ -69,8 +69,8 @@ private:
 
 } // namespace bycc
 
-template <> struct std::hash<bycc::Tensor> {
-  size_t operator()(const bycc::Tensor &tensor) const noexcept {
+template <> struct std::hash<bycc::TensorRef> {
+  size_t operator()(const bycc::TensorRef &tensor) const noexcept {
     return tensor.base.index * size_t{0x9e3779b97f4a7c15} + tensor.index;
   }
 };
