@@ -1,0 +1,193 @@
+// Reads the cases and compares results.
+
+#include "Cases.h"
+
+#include "bycc/IR/Builder.h"
+#include "bycc/Support/File.h"
+#include "bycc/Support/Json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace bycc::numeric {
+namespace {
+
+double toDouble(const JsonValue &value) {
+  if (value.string == "nan")
+    return std::nan("");
+  if (value.isString())
+    return value.string == "inf" ? INFINITY : -INFINITY;
+  return value.number;
+}
+
+Tensor toTensor(const JsonValue &json) {
+  DType dtype = parseDType(json.find("dtype")->string).value();
+  std::vector<int64_t> shape;
+  for (const JsonValue &extent : json.find("shape")->items)
+    shape.push_back(extent.integer);
+  const auto &items = json.find("data")->items;
+  if (isFloat(dtype) || sizeInBytes(dtype) < 8) {
+    std::vector<double> values;
+    for (const JsonValue &item : items)
+      values.push_back(toDouble(item));
+    return *Tensor::fromDoubles(dtype, shape, values);
+  }
+  std::vector<uint64_t> values; // 64-bit integers exactly
+  for (const JsonValue &item : items)
+    values.push_back(item.kind == JsonValue::Kind::UInt ? item.unsignedInteger
+                                                        : static_cast<uint64_t>(item.integer));
+  return *Tensor::fromBytes(dtype, shape, values.data());
+}
+
+Value toValue(const JsonValue &json) {
+  const JsonValue *fields = json.find("tuple");
+  if (!fields)
+    return toTensor(json);
+  Value::Tuple tuple;
+  for (const JsonValue &field : fields->items)
+    tuple.emplace_back(toTensor(field));
+  return tuple;
+}
+
+AttrValue toAttr(const JsonValue &json) {
+  switch (json.kind) {
+  case JsonValue::Kind::Bool: return AttrValue(json.boolean);
+  case JsonValue::Kind::Int: return AttrValue(json.integer);
+  case JsonValue::Kind::Float: return AttrValue(json.number);
+  case JsonValue::Kind::String: return AttrValue(json.string);
+  case JsonValue::Kind::Array: {
+    AttrValue::List list;
+    for (const JsonValue &item : json.items)
+      list.push_back(toAttr(item));
+    return AttrValue(std::move(list));
+  }
+  default: return AttrValue();
+  }
+}
+
+Case toCase(const JsonValue &json, OpId op, std::string name) {
+  Case result;
+  result.name = std::move(name);
+  result.op = op;
+  for (const auto &[key, value] : json.find("attrs")->members)
+    result.attrs.push_back({key, toAttr(value)});
+  for (const JsonValue &input : json.find("inputs")->items)
+    result.inputs.push_back(toValue(input));
+  if (const JsonValue *error = json.find("error")) {
+    result.error = error->string;
+    result.status = json.find("status")->string == "LIMIT" ? Status::Limit : Status::Input;
+    return result;
+  }
+  for (const JsonValue &output : json.find("outputs")->items)
+    result.outputs.push_back(toTensor(output));
+  return result;
+}
+
+TypeId typeOf(Module &module, const Value &value, bool isDynamic) {
+  if (value.isTuple()) {
+    std::vector<TypeId> fields;
+    for (const Value &field : value.fields())
+      fields.push_back(typeOf(module, field, isDynamic));
+    return module.types.tuple(fields);
+  }
+  std::vector<Dim> shape;
+  for (int64_t extent : value.tensor().shape)
+    shape.push_back(isDynamic ? Dim::unknown() : Dim(extent));
+  return module.types.tensor(value.tensor().dtype, shape);
+}
+
+// Parameters for a value: one, or one per field and a tuple of them.
+NodeId addInput(Module &module, Builder &builder, FunctionId main, const Value &value,
+                bool constants, bool isDynamic) {
+  if (value.isTuple()) {
+    std::vector<NodeId> fields;
+    for (const Value &field : value.fields())
+      fields.push_back(addInput(module, builder, main, field, false, isDynamic));
+    return builder.tuple(fields);
+  }
+  const Tensor &tensor = value.tensor();
+  if (constants && isInt(tensor.dtype) && tensor.shape.size() < 2) {
+    std::vector<Dim> shape(tensor.shape.begin(), tensor.shape.end());
+    return module.addConstant(tensor.dtype, shape, tensor.bytes.get(),
+                              static_cast<uint64_t>(tensor.sizeBytes()));
+  }
+  NodeId param = module.addParam("x" + std::to_string(module.function(main).params.size()),
+                                 typeOf(module, value, isDynamic));
+  module.function(main).params.push_back(param);
+  return param;
+}
+
+struct Tolerance {
+  double relative, absolute;
+};
+
+Tolerance toleranceOf(DType dtype) {
+  switch (dtype) {
+  case DType::Float16: return {2e-3, 1e-3};
+  case DType::BFloat16: return {1e-2, 1e-2};
+  case DType::Float32: return {2e-5, 2e-6};
+  case DType::Float64: return {1e-8, 1e-9};
+  default: return {0, 0};
+  }
+}
+
+} // namespace
+
+std::vector<Case> loadCases(const std::string &folder) {
+  std::vector<std::string> paths;
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".json")
+      paths.push_back(entry.path().string());
+  std::ranges::sort(paths);
+  std::vector<Case> cases;
+  for (const std::string &path : paths) {
+    std::string text = *readFile(path);
+    auto json = parseJson(text, path);
+    BYCC_ASSERT(json, json.error().str());
+    std::string op = json->find("op")->string;
+    BYCC_ASSERT(findOp(op), path + " names an operator of Ops.def");
+    size_t number = 0;
+    for (const JsonValue &each : json->find("cases")->items)
+      cases.push_back(toCase(each, findOp(op), op + "[" + std::to_string(number++) + "]"));
+  }
+  return cases;
+}
+
+Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic) {
+  Module module;
+  FunctionId main = module.addFunction("main");
+  Builder builder(module, module.function(main).body);
+  std::vector<NodeId> operands;
+  for (const Value &input : each.inputs)
+    operands.push_back(addInput(module, builder, main, input, constants, isDynamic));
+  NodeId result = BYCC_TRY(builder.call(each.op, operands, each.attrs));
+  module.block(module.function(main).body).result = result;
+  return module;
+}
+
+std::string difference(const Tensor &actual, const Tensor &expected) {
+  if (actual.dtype != expected.dtype)
+    return "dtype " + std::string(name(actual.dtype)) + ", wanted " +
+           std::string(name(expected.dtype));
+  if (actual.shape != expected.shape) {
+    std::string text = "shape (";
+    for (int64_t extent : actual.shape)
+      text += std::to_string(extent) + ",";
+    return text + ")";
+  }
+  Tolerance tolerance = toleranceOf(expected.dtype);
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    double a = actual.real(i), e = expected.real(i);
+    bool isSame = a == e || (std::isnan(a) && std::isnan(e)) ||
+                  std::fabs(a - e) <= tolerance.absolute + tolerance.relative * std::fabs(e);
+    if (!isFloat(expected.dtype))
+      isSame = actual.integer(i) == expected.integer(i);
+    if (!isSame)
+      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", wanted " +
+             std::to_string(e);
+  }
+  return "";
+}
+
+} // namespace bycc::numeric

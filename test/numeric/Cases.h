@@ -1,0 +1,34 @@
+// The operator cases of this folder: one JSON file per operator with inputs,
+// attributes and expected results that bycc did not compute. Each backend has a
+// program that runs them all (EvalNumeric.cpp is the one of Eval).
+#pragma once
+
+#include "bycc/Eval/Eval.h"
+
+#include <string>
+#include <vector>
+
+namespace bycc::numeric {
+
+struct Case {
+  std::string name; // "nn.conv2d[3]"
+  OpId op;
+  AttrDict attrs;
+  std::vector<Value> inputs;    // a tuple operand is a tuple value
+  std::vector<Tensor> outputs;  // flattened
+  std::string error;            // a part of the message, "" when the case succeeds
+  Status status = Status::Input; // of the error
+};
+
+// All cases of the folder, in the order of the file names.
+std::vector<Case> loadCases(const std::string &folder);
+
+// def @main(inputs) { op(inputs, attrs) } with the inputs' types as parameters;
+// integer inputs of rank 0 and 1 are constants when `constants` is set, every
+// dim is `?` when `isDynamic` is.
+Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic);
+
+// "" when equal within the dtype's tolerance, else where they differ.
+std::string difference(const Tensor &actual, const Tensor &expected);
+
+} // namespace bycc::numeric

@@ -1,0 +1,117 @@
+// The operator cases against Eval: with static types, with integer operands as
+// constants, and with every dim unknown until the inputs are there.
+
+#include "Cases.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace bycc;
+using namespace bycc::numeric;
+
+namespace {
+
+const std::vector<Case> &cases() {
+  static const std::vector<Case> all = loadCases(BYCC_SOURCE_DIR "/test/numeric");
+  return all;
+}
+
+// The inputs that makeModule made parameters of.
+std::vector<Tensor> parameters(const Case &each, bool constants) {
+  std::vector<Tensor> result;
+  for (const Value &input : each.inputs)
+    for (const Tensor &tensor : input.flatten())
+      if (input.isTuple() || !constants || !isInt(tensor.dtype) || tensor.shape.size() > 1)
+        result.push_back(tensor);
+  return result;
+}
+
+void checkOutputs(const Case &each, const Module &module, bool constants) {
+  auto outputs = evaluate(module, module.main(), parameters(each, constants));
+  INFO((outputs ? "" : outputs.error().str()));
+  REQUIRE(outputs);
+  REQUIRE(outputs->size() == each.outputs.size());
+  for (size_t i = 0; i < outputs->size(); ++i)
+    CHECK(difference((*outputs)[i], each.outputs[i]) == "");
+}
+
+void checkError(const Case &each, const Error &error) {
+  CHECK(error.status() == each.status);
+  CHECK_THAT(error.str(), Catch::Contains(each.error));
+}
+
+} // namespace
+
+TEST_CASE("Eval gives the expected results and errors") {
+  for (const Case &each : cases()) {
+    INFO(each.name);
+    auto module = makeModule(each, false, false);
+    if (!each.error.empty()) {
+      if (!module) {
+        checkError(each, module.error());
+        continue;
+      }
+      auto outputs = evaluate(*module, module->main(), parameters(each, false));
+      CHECK_FALSE(outputs);
+      if (!outputs)
+        checkError(each, outputs.error());
+      continue;
+    }
+    INFO((module ? "" : module.error().str()));
+    REQUIRE(module);
+    checkOutputs(each, *module, false);
+  }
+}
+
+TEST_CASE("inferred types are those of the results when operands are constant") {
+  for (const Case &each : cases()) {
+    if (!each.error.empty())
+      continue;
+    INFO(each.name);
+    auto module = makeModule(each, true, false);
+    REQUIRE(module);
+    checkOutputs(each, *module, true);
+    NodeId result = module->block(module->function(module->main()).body).result;
+    std::vector<TypeId> types = module->types.flatten(module->type(result));
+    REQUIRE(types.size() == each.outputs.size());
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Tensor &output = each.outputs[i];
+      CHECK(module->types.dtype(types[i]) == output.dtype);
+      auto shape = module->types.shape(types[i]);
+      REQUIRE(shape.size() == output.shape.size());
+      for (size_t k = 0; k < shape.size(); ++k)
+        CHECK((shape[k].isUnknown() || shape[k] == Dim(output.shape[k])));
+    }
+  }
+}
+
+TEST_CASE("dims that are unknown until run time give the same results") {
+  size_t ran = 0;
+  for (const Case &each : cases()) {
+    if (!each.error.empty())
+      continue;
+    INFO(each.name);
+    auto module = makeModule(each, false, true);
+    if (!module) // some rules need a static rank or kernel
+      continue;
+    ++ran;
+    checkOutputs(each, *module, false);
+  }
+  CHECK(ran > cases().size() / 2);
+}
+
+TEST_CASE("every operator has a definition and nearly every one a case") {
+  std::set<uint32_t> tested;
+  for (const Case &each : cases())
+    tested.insert(each.op.index);
+  std::string missing;
+  for (uint32_t i = 0; i < numOps(); ++i) {
+    INFO(opInfo(OpId(i)).name);
+    CHECK(hasDefinition(OpId(i)));
+    if (!tested.contains(i))
+      missing += std::string(opInfo(OpId(i)).name) + " ";
+  }
+  INFO(missing);
+  CHECK(tested.size() + 25 > numOps());
+}
