@@ -460,7 +460,8 @@ private:
 class Partitioner {
 public:
   Partitioner(Module &module, PassContext &context, const RegionTable &regions)
-      : module_(module), context_(context), regions_(regions), places_(module) {
+      : module_(module), context_(context), regions_(regions), places_(module),
+        isKept_(module.numNodes(), 0) {
     for (BlockId block : hostBlocks(module))
       for (NodeId node : module.block(block).nodes)
         for (NodeId operand : module.operands(node))
@@ -499,11 +500,12 @@ private:
   }
 
   Expected<> emitNode(NodeId node, Scope &scope) {
-    NodeKind kind = module_.node(node).kind;
-    if (kind == NodeKind::Tuple || kind == NodeKind::Project) {
-      if (!touchesRegion(node)) // else made anew where it is used
+    if (isWire(node)) {
+      if (staysValid(node)) {
+        isKept_[node.index] = 1;
         scope.list.push_back(node);
-      return {};
+      }
+      return {}; // else it is made anew where it is used
     }
     for (BlockId inner : openBlocks(module_, node))
       BYCC_TRY(emitBlock(inner));
@@ -515,18 +517,25 @@ private:
     return {};
   }
 
-  bool touchesRegion(NodeId value) const {
-    std::vector<TensorRef> tensors;
-    resolveTensors(module_, value, tensors);
-    return std::ranges::any_of(tensors, [&](const TensorRef &t) { return regions_.of(t.base) != none; });
+  bool isWire(NodeId node) const {
+    NodeKind kind = module_.node(node).kind;
+    return kind == NodeKind::Tuple || kind == NodeKind::Project;
   }
 
-  // The host's form of a value: itself, unless tensors of regions are in it.
+  // Can the value be used on the host as it was?
+  bool isOnHost(NodeId value) const {
+    return isWire(value) ? isKept_[value.index] != 0 : regions_.of(value) == none;
+  }
+  bool staysValid(NodeId wire) const {
+    return std::ranges::all_of(module_.operands(wire), [&](NodeId o) { return isOnHost(o); });
+  }
+
+  // The host's form of a value: itself, unless a region has taken parts of it.
   NodeId hostValue(NodeId node, Scope &scope) {
+    if (isOnHost(node))
+      return node;
     if (auto found = scope.values.find(node); found != scope.values.end())
       return found->second;
-    if (!touchesRegion(node))
-      return node;
     std::vector<TensorRef> tensors;
     resolveTensors(module_, node, tensors);
     size_t at = 0;
@@ -589,6 +598,7 @@ private:
   PassContext &context_;
   const RegionTable &regions_;
   NodePlaces places_;
+  std::vector<uint8_t> isKept_; // tuples and projections that stay in host code
   std::unordered_map<NodeId, uint32_t> usesOfFunction_; // calls of local functions
   std::unordered_map<TensorRef, NodeId> results_;          // region tensor -> host value
   std::map<std::string, uint32_t> nextNumber_;          // by vendor

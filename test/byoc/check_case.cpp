@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string quoted(const std::string &text) {
+std::string shellQuoted(const std::string &text) {
   std::string result = "'";
   for (char c : text)
     result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -56,7 +56,7 @@ private:
 
   // Exit status; stdout and stderr go to `log`.
   int execute(const std::string &command, const fs::path &log) {
-    int status = std::system((command + " >" + quoted(log.string()) + " 2>&1").c_str());
+    int status = std::system((command + " >" + shellQuoted(log.string()) + " 2>&1").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
   }
 
@@ -79,15 +79,15 @@ private:
 
   // bycc NAME.relay -O0 --rules=NAME.expect.json ...; true when it went as it should.
   bool compile() {
-    std::string command = quoted(bycc_) + " " + quoted(files_.program) + " -O0 --rules=" +
-                          quoted(files_.expectFile) + " --emit=obj,relay --dump-offloads=" +
-                          quoted(path("dump.json").string()) + " -o " +
-                          quoted(path("m.o").string());
+    std::string command = shellQuoted(bycc_) + " " + shellQuoted(files_.program) + " -O0 --rules=" +
+                          shellQuoted(files_.expectFile) + " --emit=obj,relay --dump-offloads=" +
+                          shellQuoted(path("dump.json").string()) + " -o " +
+                          shellQuoted(path("m.o").string());
     if (const JsonValue *params = files_.expect.find("params"); params && !params->members.empty()) {
       fs::create_directories(path("params"));
       for (const auto &[name, tensor] : params->members)
         writeTensor(path("params") / (name + ".npy"), tensor);
-      command += " --params=" + quoted(path("params").string());
+      command += " --params=" + shellQuoted(path("params").string());
     }
     int status = execute(command, path("bycc.log"));
     std::string log = contents(path("bycc.log"));
@@ -146,9 +146,9 @@ private:
     fs::create_directories(folder / "out");
     for (const auto &[name, tensor] : run.find("inputs")->members)
       writeTensor(folder / "in" / (name + ".npy"), tensor);
-    std::string command = quoted(run_) + " " + quoted(path("m.json").string()) + " --inputs " +
-                          quoted((folder / "in").string()) + " --outputs " +
-                          quoted((folder / "out").string());
+    std::string command = shellQuoted(run_) + " " + shellQuoted(path("m.json").string()) + " --inputs " +
+                          shellQuoted((folder / "in").string()) + " --outputs " +
+                          shellQuoted((folder / "out").string());
     int status = execute(command, folder / "log");
     if (status != 0)
       return fail("bycc-run exits with " + std::to_string(status) + ":\n" +
