@@ -108,6 +108,21 @@ Expected<> convertThresholdedRelu(OpContext &op) {
   return {};
 }
 
+// x + bias below -lambd, x - bias above lambd, 0 between.
+Expected<> convertShrink(OpContext &op) {
+  NodeId x = op.input(0);
+  if (!isFloat(op.dtype(x)))
+    return op.error(Status::Unsup) << "of integers is not supported";
+  double bias = BYCC_TRY(op.floatAttr("bias", 0)), lambd = BYCC_TRY(op.floatAttr("lambd", 0.5));
+  NodeId isLow = BYCC_TRY(apply(op, "less", x, -lambd));
+  NodeId isHigh = BYCC_TRY(apply(op, "greater", x, lambd));
+  NodeId high = BYCC_TRY(apply(op, "subtract", x, bias));
+  NodeId rest = BYCC_TRY(op.call("where", {isHigh, high, op.scalar(op.dtype(x), 0)}));
+  NodeId low = BYCC_TRY(apply(op, "add", x, bias));
+  op.setOutput(0, BYCC_TRY(op.call("where", {isLow, low, rest})));
+  return {};
+}
+
 Expected<> convertHardSigmoid(OpContext &op) {
   double alpha = BYCC_TRY(op.floatAttr("alpha", 0.2));
   double beta = BYCC_TRY(op.floatAttr("beta", 0.5));

@@ -31,6 +31,7 @@ Expected<> convertElu(OpContext &op);
 Expected<> convertSelu(OpContext &op);
 Expected<> convertCelu(OpContext &op);
 Expected<> convertThresholdedRelu(OpContext &op);
+Expected<> convertShrink(OpContext &op);
 Expected<> convertHardSigmoid(OpContext &op);
 Expected<> convertHardSwish(OpContext &op);
 Expected<> convertSoftplus(OpContext &op);
@@ -51,6 +52,7 @@ Expected<> convertGroupNorm(OpContext &op);
 Expected<> convertLpNorm(OpContext &op);
 Expected<> convertLrn(OpContext &op);
 Expected<> convertResize(OpContext &op);
+Expected<> convertGridSample(OpContext &op);
 Expected<> convertUpsample(OpContext &op);
 
 // OnnxMatMul.cpp
@@ -80,6 +82,7 @@ Expected<> convertGatherElements(OpContext &op);
 Expected<> convertGatherND(OpContext &op);
 Expected<> convertScatterElements(OpContext &op);
 Expected<> convertScatterND(OpContext &op);
+Expected<> convertReverseSequence(OpContext &op);
 Expected<> convertOneHot(OpContext &op);
 Expected<> convertTopK(OpContext &op);
 Expected<> convertNonZero(OpContext &op);

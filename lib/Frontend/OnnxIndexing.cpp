@@ -126,6 +126,16 @@ Expected<> convertScatterND(OpContext &op) {
   return {};
 }
 
+Expected<> convertReverseSequence(OpContext &op) {
+  int64_t batchAxis = BYCC_TRY(op.intAttr("batch_axis", 1));
+  int64_t timeAxis = BYCC_TRY(op.intAttr("time_axis", 0));
+  if (batchAxis < 0 || batchAxis > 1 || timeAxis != 1 - batchAxis)
+    return op.error() << "batch_axis and time_axis must be 0 and 1";
+  op.setOutput(0, BYCC_TRY(op.call("reverse_sequence", {op.input(0), op.input(1)},
+                                   {{"seq_axis", timeAxis}, {"batch_axis", batchAxis}})));
+  return {};
+}
+
 // values = [off, on]
 Expected<> convertOneHot(OpContext &op) {
   int64_t depth = BYCC_TRY(op.constInt(1, "depth"));

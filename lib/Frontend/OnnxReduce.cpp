@@ -32,7 +32,10 @@ Expected<Axes> reduceAxes(OpContext &op) {
 Expected<> convertReduce(OpContext &op) {
   NodeId x = op.input(0);
   Axes axes = BYCC_TRY(reduceAxes(op));
-  op.setOutput(0, axes.axes.empty() ? x : BYCC_TRY(op.call(op.relayName(), {x}, axes.attrs())));
+  std::string_view relay = op.relayName();
+  if (op.dtype(x) == DType::Bool && (relay == "max" || relay == "min")) // since opset 20
+    relay = relay == "max" ? "any" : "all";
+  op.setOutput(0, axes.axes.empty() ? x : BYCC_TRY(op.call(relay, {x}, axes.attrs())));
   return {};
 }
 
