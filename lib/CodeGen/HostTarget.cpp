@@ -33,14 +33,16 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
   target.cpu = isNative ? std::string(llvm::sys::getHostCPUName()) : cpu.empty() ? "x86-64" : cpu;
   if (llvm::Triple(target.triple).getArch() != llvm::Triple::x86_64)
     return error(Status::Unsup) << "no code generator for target '" << target.triple << "'";
-  auto machine = BYCC_TRY(te::makeTargetMachine(target, 2)); // registers the target
+  TargetInfo baseline = target; // LLVM prints a line of its own about an unknown CPU
+  baseline.cpu = "x86-64";
+  auto machine = BYCC_TRY(te::makeTargetMachine(baseline, 2)); // registers the target
   const llvm::MCSubtargetInfo &base = *machine->getMCSubtargetInfo();
   if (!base.isCPUStringValid(target.cpu)) {
     std::vector<std::string> names;
     for (const auto &known : base.getAllProcessorDescriptions())
       names.push_back(known.Key);
     auto near = nearest(target.cpu, names);
-    auto failure = error(Status::Arg) << "unknown CPU '" << escaped(target.cpu) << "'";
+    auto failure = error(Status::Usage) << "unknown CPU '" << escaped(target.cpu) << "'";
     if (near)
       return std::move(failure).note("did you mean '" + *near + "'?");
     return failure;
@@ -57,7 +59,7 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
     for (const auto &known : base.getAllProcessorFeatures())
       names.push_back(known.Key);
     if (std::find(names.begin(), names.end(), plain) == names.end()) {
-      auto failure = error(Status::Arg) << "unknown feature '" << escaped(plain) << "'";
+      auto failure = error(Status::Usage) << "unknown feature '" << escaped(plain) << "'";
       if (auto near = nearest(plain, names))
         return std::move(failure).note("did you mean '" + *near + "'?");
       return failure;

@@ -6,6 +6,7 @@
 
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
+#include "bycc/IR/Visitor.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -41,7 +42,9 @@ public:
     code.inputs = codeTensors(module_, out_.interface.inputs);
     code.outputs = codeTensors(module_, out_.interface.outputs);
     code.placeConstant = [this](const CodeConstant &constant) { return place(constant); };
-    code.compileRegion = [this](FunctionId function) { return compileVendorRegion(function); };
+    code.compileRegion = [this](FunctionId function) -> Expected<std::vector<uint8_t>> {
+      return std::move(out_.regionBlobs.at(function.index));
+    };
     code.isEmulated = [this](FunctionId function) {
       const Vendor *vendor = vendorOf(function);
       return !vendor || vendor->isEmulated();
@@ -50,6 +53,23 @@ public:
     out_.code = BYCC_TRY(compileModule(module_, session_.target(), code));
     if (!limit_.empty())
       return error(Status::Limit) << limit_;
+    return {};
+  }
+
+  Expected<> compileRegions() {
+    for (FunctionId function : module_.globals()) {
+      const Vendor *vendor = vendorOf(function);
+      if (!vendor || vendor->isEmulated())
+        continue;
+      auto blob = compileVendorRegion(function, *vendor);
+      if (blob)
+        out_.regionBlobs[function.index] = blob.takeValue();
+      else if (session_.options().vendors.strict)
+        return error(Status::Policy) << "--strict: region " << module_.string(module_.function(function).name) << ": "
+                                     << vendor->name() << " cannot compile it: " << blob.error().message();
+      else
+        returnToHost(function, *vendor, blob.error().message());
+    }
     return {};
   }
 
@@ -64,17 +84,27 @@ private:
     return out_.params.add(name, constant.dtype, constant.dims, constant.storage, constant.begin, constant.bytes);
   }
 
-  Expected<std::vector<uint8_t>> compileVendorRegion(FunctionId function) {
-    const Vendor *vendor = vendorOf(function);
-    BYCC_ASSERT(vendor, "a region's vendor is in the set");
+  Expected<std::vector<uint8_t>> compileVendorRegion(FunctionId function, const Vendor &vendor) {
     auto offsetOf = [this](const Constant &constant) {
       std::vector<int64_t> dims;
       for (Dim dim : module_.types.shape(constant.type))
         dims.push_back(dim.value());
       return place({constant.name, module_.types.dtype(constant.type), dims, constant.storage, constant.offset, constant.bytes});
     };
-    CompiledRegion region = BYCC_TRY(bycc::compileRegion(*vendor, session_.target(), module_, function, offsetOf));
+    CompiledRegion region = BYCC_TRY(bycc::compileRegion(vendor, session_.target(), module_, function, offsetOf));
     return std::move(region.blob);
+  }
+
+  // The function stays, as one of the host: its operators are ordinary calls.
+  void returnToHost(FunctionId function, const Vendor &vendor, const std::string &reason) {
+    Function &f = module_.function(function);
+    Diagnostic warning;
+    warning.message = "region " + std::string(module_.string(f.name)) + " goes back to the host: " + vendor.name() +
+                      " cannot compile it: " + reason;
+    session_.context().warnings.push_back(std::move(warning));
+    if (RefusalLog *refusals = session_.context().refusals)
+      forEachNode(module_, f.body, [&](NodeId node) { refusals->add(node, vendor.name(), reason); });
+    f.attrs = module_.attributes.without(f.attrs, "Compiler");
   }
 
   // Everything that decides the output: the program and weights as they stand,
@@ -108,25 +138,29 @@ private:
       return artifacts;
     }
     for (std::string_view piece : out_.paramsPieces)
-      embedded_ += piece;
+      out_.embeddedParams += piece;
     out_.paramsPieces.clear();
-    artifacts.embeddedParams = embedded_;
+    artifacts.embeddedParams = out_.embeddedParams;
     return artifacts;
   }
 
   Session &session_;
   Module &module_;
   Artifacts &out_;
-  std::string embedded_, limit_;
+  std::string limit_;
 };
 
 } // namespace
 
-Expected<std::unique_ptr<Artifacts>> buildArtifacts(Session &session, std::vector<CodeForm> wanted) {
-  auto artifacts = std::make_unique<Artifacts>();
-  artifacts->interface = modelInterface(session.module());
-  BYCC_TRY(Build(session, *artifacts).run(std::move(wanted)));
-  return artifacts;
+Expected<> compileRegions(Session &session, Artifacts &artifacts) {
+  return Build(session, artifacts).compileRegions();
+}
+
+Expected<> buildArtifacts(Session &session, Artifacts &artifacts, std::vector<CodeForm> wanted) {
+  artifacts.interface = modelInterface(session.module());
+  if (wanted.empty())
+    return {};
+  return Build(session, artifacts).run(std::move(wanted));
 }
 
 } // namespace bycc

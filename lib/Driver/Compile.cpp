@@ -90,15 +90,18 @@ private:
       return printPipelineOnly();
     BYCC_TRY(refuseUnbuilt());
     stem_ = outputStem(options_);
-    BYCC_TRY(checkOutputs());
     BYCC_TRY(session_.load());
+    BYCC_TRY(checkOutputs());
     if (!session_.module().main())
       return error(Status::Input, inModel()) << "the program has no @main";
     BYCC_TRY(session_.runPasses(BYCC_TRY(session_.pipeline())));
+    artifacts_ = std::make_unique<Artifacts>();
+    if (!codeForms().empty())
+      BYCC_TRY(compileRegions(session_, *artifacts_));
     report_ = makeOffloadReport(session_.module(), session_.context().refusals);
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
-    artifacts_ = BYCC_TRY(buildArtifacts(session_, codeForms()));
+    BYCC_TRY(buildArtifacts(session_, *artifacts_, codeForms()));
     session_.flushMessages();
     BYCC_TRY(write());
     summarise();
@@ -142,12 +145,17 @@ private:
     return std::ranges::any_of(forms_, [&](const EmitForm *form) { return std::string_view(form->name) == name; });
   }
 
-  // The file of a text form: -o names it when it is the only form.
+  // The file of a text form: -o names it when it is the only form. The object is
+  // -o itself, whatever its suffix.
   std::string pathOf(const EmitForm &form) const {
+    if (std::string_view(form.name) == "obj" && options_.output.output)
+      return *options_.output.output;
     if (forms_.size() == 1 && form.isText && options_.output.output)
       return *options_.output.output;
     return stem_ + form.suffix;
   }
+
+  std::string objectPath() const { return pathOf(emitForms[0]); }
 
   bool isToStdout(const EmitForm &form) const { return form.isText && forms_.size() == 1 && options_.output.output == "-"; }
 
@@ -202,6 +210,34 @@ private:
     if (v.minOffload)
       BYCC_TRY(checkMinOffload(*v.minOffload, totals));
     return {};
+  }
+
+  // A host node that some vendor did not refuse was accepted by it.
+  Expected<> checkStrict() const {
+    std::vector<Diagnostic> found;
+    for (const OffloadNode &node : report_.nodes) {
+      if (node.placed != "host" || found.size() >= 20)
+        continue;
+      for (const std::string &vendor : vendorNames()) {
+        if (std::ranges::find(node.refused, vendor, [](const auto &row) { return row.first; }) != node.refused.end())
+          continue;
+        Diagnostic diagnostic;
+        diagnostic.status = Status::Policy;
+        diagnostic.message = "--strict: " + node.name + " (" + node.op + ") is accepted by " + vendor + " and is on the host";
+        found.push_back(std::move(diagnostic));
+        break;
+      }
+    }
+    if (found.empty())
+      return {};
+    return Error(std::move(found));
+  }
+
+  std::vector<std::string> vendorNames() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < session_.vendors().size(); ++i)
+      names.emplace_back(session_.vendors()[i].name());
+    return names;
   }
 
   static Expected<> checkMinOffload(const std::string &text, const OffloadTotals &totals) {
@@ -259,7 +295,7 @@ private:
     report.offload = &report_;
     report.set.setId = artifacts_->setId;
     const std::string &object = artifacts_->code.object;
-    report.set.object = {fileNameOf(stem_ + ".o"), object.size(), hashBytes(object.data(), object.size())};
+    report.set.object = {fileNameOf(objectPath()), object.size(), hashBytes(object.data(), object.size())};
     if (!artifacts_->paramsPieces.empty()) {
       report.set.params = GraphFileInfo{fileNameOf(stem_ + ".params"), artifacts_->params.fileBytes(), artifacts_->params.tableHash()};
       report.set.paramsEntries = artifacts_->params.entries();
@@ -277,7 +313,7 @@ private:
   Expected<> addObjectFiles(OutputSet &files) {
     json_ = graphJson(session_.module(), artifacts_->code, graphReport());
     header_ = cHeader(session_.context().moduleName, artifacts_->interface);
-    BYCC_TRY(files.add(stem_ + ".o", artifacts_->code.object));
+    BYCC_TRY(files.add(objectPath(), artifacts_->code.object));
     BYCC_TRY(files.add(stem_ + ".json", json_));
     BYCC_TRY(files.add(stem_ + ".h", header_));
     if (!artifacts_->paramsPieces.empty())
@@ -346,8 +382,9 @@ private:
     }
     line += "host: " + std::to_string(totals.ops - totals.offloadedOps) + " ops";
     if (wants("obj"))
-      line += " | " + fileNameOf(stem_) + ".o " + sizeText(static_cast<double>(artifacts_->code.object.size()));
-    line += ", arena " + sizeText(static_cast<double>(artifacts_->code.arenaBytes));
+      line += " | " + fileNameOf(objectPath()) + " " + sizeText(static_cast<double>(artifacts_->code.object.size()));
+    if (!codeForms().empty())
+      line += ", arena " + sizeText(static_cast<double>(artifacts_->code.arenaBytes));
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     std::fprintf(stderr, "%s, %.1f s\n", line.c_str(), seconds);
   }

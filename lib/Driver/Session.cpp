@@ -216,8 +216,24 @@ Expected<Pipeline> Session::pipeline() const {
   return editPipeline(std::move(list), edits, defaults(3), registry_);
 }
 
-Expected<> Session::runPasses(const Pipeline &pipeline) {
+// A program that was printed after some passes has kernels or regions already;
+// of a default list only what may still run is left.
+Pipeline Session::withoutDone(const Pipeline &pipeline) const {
+  std::vector<std::string> facts = factsOf(module_);
+  if (facts.empty())
+    return pipeline;
+  Pipeline left;
+  for (const PipelineEntry &entry : pipeline) {
+    left.push_back(entry);
+    if (!checkPipeline(left, registry_, facts))
+      left.pop_back();
+  }
+  return left;
+}
+
+Expected<> Session::runPasses(const Pipeline &asked) {
   const PassListOptions &o = options_.passes;
+  Pipeline pipeline = o.passes ? asked : withoutDone(asked);
   PassManagerOptions manager;
   for (const std::string &pass : o.printing.before)
     BYCC_TRY(registry_.get(pass));

@@ -36,13 +36,14 @@ public:
   Module &module() { return module_; }
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
-  VendorSet &vendors() { return vendors_; }
+  const VendorSet &vendors() const { return vendors_; }
   const PassRegistry &registry() const { return registry_; }
   // Every file read so far, MODEL first, for -MD.
   const std::vector<std::string> &filesRead() const { return filesRead_; }
   uint64_t inputsHash() const { return inputsHash_; }
 
 private:
+  Pipeline withoutDone(const Pipeline &pipeline) const;
   Expected<> loadModel();
   void chooseModuleName();
 

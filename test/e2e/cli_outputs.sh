@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Names of outputs, forms of --emit, what goes to stdout.
+. "$(dirname "$0")/lib.sh"
+cat > net.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+  %0 = sigmoid(%x);
+  %1 = abs(%0);
+  add(%1, %0)
+}
+END
+listed() { (cd "$1" && echo *); }
+
+# STEM of -o, of MODEL, and an object without the suffix.
+mkdir a b c
+(cd a && bycc ../net.relay -q)
+expect "$(listed a)" "net.h net.json net.o"
+bycc net.relay -q -o b/other.o
+expect "$(listed b)" "other.h other.json other.o"
+bycc net.relay -q -o c/plain
+expect "$(listed c)" "plain plain.h plain.json"
+bycc-run c/plain.json --random --print=6 > plain.txt
+grep -q output_0 plain.txt || fail "no output_0"
+
+# A text form alone is named by -o; "-" is stdout.
+bycc net.relay -q --emit=relay -o - > one.relay
+bycc-opt one.relay > two.relay
+cmp one.relay two.relay || fail "the printed program does not print the same again"
+bycc net.relay -q --emit=json -o one.json
+bycc one.json -q --emit=relay -o three.relay
+cmp one.relay three.relay || fail "JSON is another program"
+bycc net.relay -q -S -o net.s
+bycc net.relay -q -emit-llvm -o - > net.ll
+grep -q 'target triple' net.ll || fail "no LLVM text"
+bycc net.relay -q --emit=header -o net2.h
+[ -s net.s ] && [ -s net2.h ] || fail "no text outputs"
+bycc - -x relay -q --emit=relay -o - < net.relay | cmp - one.relay
+
+# Nothing but what was asked for on stdout; the line on stderr.
+bycc net.relay -o d.o > out.txt 2> err.txt
+expect "$(cat out.txt)" ""
+expect "$(wc -l < err.txt)" 1
+grep -q '^host: 3 ops | d.o [0-9.]* KiB, arena' err.txt || fail "$(cat err.txt)"
+
+# The dependency file names every file read.
+bycc net.relay -q -o e.o -MD -MF e.d -MT target -MP
+grep -q '^target:' e.d && grep -q 'net.relay' e.d || fail "$(cat e.d)"
+
+bycc check net.relay
+bycc inspect net.relay --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["ops"]["abs"] == 1'
+for list in passes ops vendors; do
+  bycc --list-$list --json | python3 -c 'import json, sys; assert json.load(sys.stdin)'
+done
