@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# G7: a vendor that takes an operator and then cannot compile its region. The
+# region goes back to the host with a warning that names it and the reason; the
+# result is the same; --strict is exit 3 and writes nothing.
+. "$(dirname "$0")/lib.sh"
+cat > liar.c <<'END'
+#include <bycc/vendor.h>
+#include <string.h>
+static int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
+                        bycc_answer *answer) {
+  if (strcmp(region->nodes[0].op, "sin") != 0)
+    return 1;
+  answer->reason(answer, "sin is too hard");
+  return 0;
+}
+static int32_t compile(void *self, const bycc_target *target, const bycc_region *region,
+                       bycc_answer *answer) {
+  answer->reason(answer, "out of luck");
+  return 1;
+}
+const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
+  static bycc_vendor_compiler vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "liar", "1.0", 0, 0,
+                                        supports, compile};
+  return &vendor;
+}
+END
+cc -shared -fPIC -I"$root/include" liar.c -o liar.so
+cat > net.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+  %0 = sigmoid(%x);
+  %1 = sin(%0);
+  abs(%1)
+}
+END
+bycc net.relay -q -o host.o
+bycc-run host.json --random=1 --print=6 > host.txt
+
+bycc net.relay --plugin=liar.so --annotate=liar --dump-offloads=report.json -o m.o 2> err.txt
+grep -q 'warning: region m_liar_0 goes back to the host: liar cannot compile it: .*out of luck' err.txt ||
+  fail "$(cat err.txt)"
+grep -q '"liar": ".*out of luck"' report.json || fail "$(cat report.json)"
+bycc-run m.json --random=1 --print=6 | cmp - host.txt
+
+refuse 3 "out of luck" bycc net.relay --plugin=liar.so --annotate=liar --strict -o s.o
+[ ! -e s.o ] && [ ! -e s.json ] || fail "a refused build wrote files"
