@@ -49,6 +49,17 @@ struct Region {
   std::vector<TensorRef> outputs; // by position, each once
 };
 
+NodeId projectField(Module &module, NodeId value, uint32_t field, std::vector<NodeId> &list) {
+  Node project;
+  project.kind = NodeKind::Project;
+  project.payload = field;
+  project.type = module.types.fields(module.type(value))[field];
+  project.source = module.node(value).source;
+  NodeId node = module.addNode(project, std::span(&value, 1));
+  list.push_back(node);
+  return node;
+}
+
 // A projection chain from a tuple-typed value down to its flat tensor `index`.
 NodeId projectTo(Module &module, NodeId value, uint32_t index, std::vector<NodeId> &list) {
   while (module.types.isTuple(module.type(value))) {
@@ -60,13 +71,7 @@ NodeId projectTo(Module &module, NodeId value, uint32_t index, std::vector<NodeI
         break;
       index -= count;
     }
-    Node project;
-    project.kind = NodeKind::Project;
-    project.payload = field;
-    project.type = fields[field];
-    project.source = module.node(value).source;
-    value = module.addNode(project, std::span(&value, 1));
-    list.push_back(value);
+    value = projectField(module, value, field, list);
   }
   return value;
 }
@@ -581,7 +586,7 @@ private:
     scope.list.push_back(callId);
     for (uint32_t i = 0; i < region.outputs.size(); ++i)
       results_[region.outputs[i]] =
-          region.outputs.size() == 1 ? callId : projectTo(module_, callId, i, scope.list);
+          region.outputs.size() == 1 ? callId : projectField(module_, callId, i, scope.list);
   }
 
   std::string makeSymbol(StringId vendor) {
