@@ -1,0 +1,128 @@
+// The operator cases as users run them: each is compiled and loaded by the C API,
+// host only and with dnnl. Operators without host code are counted, and only
+// they may be refused.
+
+#include "Cases.h"
+#include "bycc/CodeGen/CodeGen.h"
+#include "bycc/Driver/Driver.h"
+#include "bycc/IR/Printer.h"
+#include "bycc/runtime.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+using namespace bycc;
+using namespace bycc::numeric;
+
+namespace {
+
+class Folder {
+public:
+  Folder() {
+    char name[] = "/tmp/bycc-numeric-XXXXXX";
+    REQUIRE(mkdtemp(name));
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string &name) const { return path_ + "/" + name; }
+
+private:
+  std::string path_;
+};
+
+// Parameters as makeModule(each, true, false) leaves them.
+std::vector<Tensor> parameters(const Case &each) {
+  std::vector<Tensor> result;
+  for (const Value &input : each.inputs)
+    for (const Tensor &tensor : input.flatten())
+      if (input.isTuple() || !isInt(tensor.dtype) || tensor.shape.size() > 1)
+        result.push_back(tensor);
+  return result;
+}
+
+Tensor outputOf(bycc_context *context, const bycc_tensor_info &info, uint32_t index) {
+  const void *data = nullptr;
+  const int64_t *shape = nullptr;
+  size_t bytes = 0;
+  REQUIRE(bycc_get_output(context, index, &data, &shape, &bytes) == 0);
+  std::vector<int64_t> dims(shape, shape + info.rank);
+  auto tensor = Tensor::fromBytes(static_cast<DType>(info.dtype), dims, data);
+  REQUIRE(tensor);
+  return *tensor;
+}
+
+void runAndCompare(const Case &each, const std::string &graph) {
+  bycc_model *model = nullptr;
+  bycc_load_options options{sizeof options, 1, 0, nullptr};
+  INFO(bycc_last_error());
+  REQUIRE(bycc_model_load(graph.c_str(), &options, &model) == 0);
+  bycc_context *context = nullptr;
+  REQUIRE(bycc_context_create(model, &context) == 0);
+  std::vector<Tensor> inputs = parameters(each);
+  const bycc_module *module = bycc_model_module(model);
+  REQUIRE(module->num_inputs == inputs.size());
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    REQUIRE(bycc_bind_input(context, i, inputs[i].bytes.get(), static_cast<size_t>(inputs[i].sizeBytes()),
+                            inputs[i].shape.data()) == 0);
+  int32_t status = bycc_run(context);
+  INFO(bycc_last_error());
+  CHECK(status == 0);
+  REQUIRE(module->num_outputs == each.outputs.size());
+  for (uint32_t i = 0; status == 0 && i < each.outputs.size(); ++i)
+    CHECK(difference(outputOf(context, module->outputs[i], i), each.outputs[i]) == "");
+  bycc_context_destroy(context);
+  bycc_model_destroy(model);
+}
+
+void checkAll(const std::string &vendor) {
+  Folder folder;
+  std::set<std::string> refused;
+  size_t run = 0;
+  for (const Case &each : loadCases(BYCC_SOURCE_DIR "/test/numeric")) {
+    if (!each.error.empty())
+      continue;
+    INFO(each.name << " " << vendor);
+    if (!hasHostCode(each.op)) {
+      refused.insert(std::string(opInfo(each.op).name));
+      continue;
+    }
+    auto module = makeModule(each, true, false);
+    REQUIRE(module);
+    std::ofstream(folder.file("m.relay")) << printModule(*module);
+    Options options;
+    options.input.model = folder.file("m.relay");
+    options.output.output = folder.file("m.o");
+    options.output.jobs = 1;
+    options.quiet = true;
+    if (!vendor.empty())
+      options.vendors.annotate = vendor;
+    int code = compileCommand(options);
+    CHECK(code == 0);
+    if (code == 0) {
+      runAndCompare(each, folder.file("m.json"));
+      ++run;
+    }
+  }
+  std::string list;
+  for (const std::string &op : refused)
+    list += " " + op;
+  WARN(run << " cases compiled and run" << (vendor.empty() ? "" : " with " + vendor) << "; without host code:" << list);
+  CHECK(run > 200);
+}
+
+} // namespace
+
+TEST_CASE("host code gives the expected results") { checkAll(""); }
+
+TEST_CASE("dnnl gives the expected results") {
+  setenv("BYCC_PLUGIN_PATH", BYCC_PLUGINS, 1);
+  checkAll("dnnl");
+}
