@@ -1,0 +1,117 @@
+// What a vendor sees of a program: flat values, attributes with defaults,
+// composites with bodies.
+
+#include "bycc/Parser/Relay.h"
+#include "bycc/Target/RegionView.h"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+
+using namespace bycc;
+
+namespace {
+
+Module parse(const std::string &text) {
+  Expected<Module> module = parseRelay("#[version = \"0.0.5\"]\n" + text, "t.relay");
+  if (!module)
+    FAIL(module.error().str());
+  return module.takeValue();
+}
+
+const bycc_attr *find(const bycc_node &node, const char *name) {
+  for (uint32_t i = 0; i < node.num_attrs; ++i)
+    if (!std::strcmp(node.attrs[i].name, name))
+      return &node.attrs[i];
+  return nullptr;
+}
+
+} // namespace
+
+TEST_CASE("a function as a region") {
+  Module module = parse(R"(def @main(%x: Tensor[(2, 4), float32], Compiler="v", global_symbol="m_v_0") {
+    %0 = split(%x, indices_or_sections=2, axis=1);
+    %1 = concatenate((%0.1, %0.0), axis=1);
+    %2 = add(%1, 2f);
+    (%2, %0.1)
+  })");
+  uint64_t asked = 0;
+  RegionView view = RegionView::ofFunction(module, module.main(), [&](const Constant &) {
+    ++asked;
+    return uint64_t{128};
+  });
+  const bycc_region &region = view.region();
+  CHECK(std::string(region.symbol) == "m_v_0");
+  REQUIRE(region.num_nodes == 3);
+  CHECK(region.num_inputs == 1);
+  REQUIRE(region.num_outputs == 2);
+  const bycc_node &split = region.nodes[0], &join = region.nodes[1], &add = region.nodes[2];
+  CHECK(std::string(split.op) == "split");
+  REQUIRE(split.num_outputs == 2);
+  REQUIRE(join.num_inputs == 2);
+  CHECK(join.inputs[0] == split.outputs[1]);
+  CHECK(join.inputs[1] == split.outputs[0]);
+  CHECK(find(join, "axis")->i == 1);
+  CHECK(region.outputs[0] == add.outputs[0]);
+  CHECK(region.outputs[1] == split.outputs[1]);
+  const bycc_value &two = region.values[add.inputs[1]];
+  REQUIRE(two.data);
+  CHECK(*static_cast<const float *>(two.data) == 2);
+  CHECK(two.rank == 0);
+  CHECK(two.weights_offset == 128);
+  CHECK(asked == 1);
+  CHECK(region.values[split.outputs[0]].dims[1] == 2);
+}
+
+TEST_CASE("a composite") {
+  Module module = parse(R"(def @main(%x: Tensor[(2, 4), float32]) {
+    let %f = fn (%a: Tensor[(2, 4), float32], %b: float32, Composite="v.c", Roles=["s=1", "@sum=0"]) {
+      %0 = add(%a, %b); nn.relu(%0) };
+    %f(%x, 2f)
+  })");
+  NodeId call = module.block(module.function(module.main()).body).result;
+  RegionView view = RegionView::ofNode(module, call);
+  const bycc_region &region = view.region();
+  REQUIRE(region.num_nodes == 1);
+  const bycc_node &node = region.nodes[0];
+  CHECK(std::string(node.op) == "v.c");
+  REQUIRE(node.body);
+  CHECK(node.body->num_nodes == 2);
+  REQUIRE(node.body->num_inputs == 2);
+  // The constant that is passed in is visible inside.
+  CHECK(node.body->values[node.body->inputs[1]].data != nullptr);
+  CHECK(region.num_inputs == 1);
+  REQUIRE(node.num_roles == 2);
+  CHECK(std::string(node.roles[0].name) == "s");
+  CHECK(node.roles[0].index == 1);
+  CHECK(std::string(node.roles[1].name) == "sum");
+  CHECK(node.roles[1].is_node == 1);
+}
+
+TEST_CASE("a failing vendor") {
+  Module module = parse("def @main(%x: Tensor[(2), float32]) { abs(%x) }");
+  bycc_vendor_compiler compiler{};
+  compiler.abi_version = BYCC_VENDOR_ABI_VERSION;
+  compiler.size = sizeof compiler;
+  compiler.name = "bad";
+  compiler.supports = [](void *, const bycc_target *, const bycc_region *, bycc_answer *answer) {
+    answer->reason(answer, "not today");
+    return 0;
+  };
+  compiler.compile = [](void *, const bycc_target *, const bycc_region *, bycc_answer *answer) {
+    answer->reason(answer, "abs is broken");
+    answer->blame(answer, 0);
+    return 1;
+  };
+  auto vendor = Vendor::fromCompiler(&compiler).takeValue();
+  TargetInfo target;
+  VendorAsker asker(*vendor, module, target);
+  NodeId call = module.block(module.function(module.main()).body).result;
+  CHECK(asker.supports(call).reason == "not today");
+  RegionFailure failure;
+  Expected<CompiledRegion> compiled =
+      compileRegion(*vendor, target, module, module.main(), {}, &failure);
+  REQUIRE_FALSE(compiled);
+  CHECK(compiled.error().status() == Status::CodeGen);
+  CHECK(failure.reason == "abs is broken");
+  CHECK(failure.blamed == call);
+}
