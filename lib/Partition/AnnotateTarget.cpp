@@ -32,13 +32,16 @@ public:
     std::optional<FunctionId> composite = compositeOf(module_, node);
     if (n.kind != NodeKind::CallOp && !composite)
       return;
-    Annotation annotation;
+    // What an earlier run found stays, before what this one finds.
+    const Annotation *old = module_.annotation(node);
+    Annotation annotation = old ? *old : Annotation{};
     for (size_t i = 0; i < askers_.size(); ++i)
-      if (takes(i, node, composite))
+      if (takes(i, node, composite) &&
+          std::ranges::find(annotation.vendors, names_[i]) == annotation.vendors.end())
         annotation.vendors.push_back(names_[i]);
     if (annotation.vendors.empty())
       return;
-    changed_ |= !module_.annotation(node) || !(*module_.annotation(node) == annotation);
+    changed_ |= !old || !(*old == annotation);
     module_.setAnnotation(node, std::move(annotation));
   }
 

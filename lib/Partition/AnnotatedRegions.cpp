@@ -397,7 +397,9 @@ bool AnnotatedRegions::isAcyclic() const {
   return isLegal(impl_->problem, impl_->assignment());
 }
 
-void AnnotatedRegions::regroup() { impl_->set(solveRegions(impl_->problem)); }
+void AnnotatedRegions::regroup(uint64_t &searchSteps) {
+  impl_->set(solveRegions(impl_->problem, searchSteps));
+}
 
 void AnnotatedRegions::separate() {
   impl_->reset();

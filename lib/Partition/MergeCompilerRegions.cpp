@@ -18,11 +18,12 @@ Expected<bool> mergeCompilerRegions(Module &module, PassContext &context) {
     return false;
   bool changed = false;
   int32_t numRegions = 0;
+  uint64_t searchSteps = 2000000; // of all blocks together, about a second
   NodePlaces places(module);
   for (BlockId block : hostBlocks(module)) {
     AnnotatedRegions regions(module, places, block);
     if (context.vendors->mergeRegions)
-      regions.regroup();
+      regions.regroup(searchSteps);
     else
       regions.separate();
     BYCC_ASSERT(regions.isAcyclic(), "regions can run one after the other");

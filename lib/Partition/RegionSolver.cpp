@@ -19,7 +19,7 @@
 //    two. Effort is bounded, so large graphs stay linear.
 //
 // 3. Small graphs are then searched exhaustively, with the result so far as the
-//    bound, up to a fixed number of steps.
+//    bound, for as long as there are steps left.
 //
 // Everything is deterministic: ties go to lower numbers.
 
@@ -428,10 +428,10 @@ class Exhaustive {
 public:
   static constexpr uint32_t maxItems = 64;
   static constexpr uint32_t maxVendorItems = 20;
-  static constexpr uint64_t maxSteps = 400000;
 
-  Exhaustive(const RegionProblem &problem, RegionAssignment best)
-      : problem_(problem), best_(std::move(best)), bestCount_(countRegions(best_)),
+  // Uses up `steps` and stops when there are none left.
+  Exhaustive(const RegionProblem &problem, RegionAssignment best, uint64_t &steps)
+      : problem_(problem), steps_(steps), best_(std::move(best)), bestCount_(countRegions(best_)),
         current_(problem.size(), -1) {
     groupMask_.reserve(problem.size());
     for (uint32_t item = 0; item < problem.size(); ++item) {
@@ -456,36 +456,43 @@ public:
   }
 
 private:
-  // Longest path, counted in entries into each vendor, summed over vendors.
+  // Items that no chain of shared values links never share a region; of the rest
+  // of a vendor's items, a path that leaves and comes back n times needs n regions.
   uint32_t lowerBound() const {
+    std::vector<uint32_t> vendorOf(problem_.size());
+    for (uint32_t item = 0; item < problem_.size(); ++item)
+      vendorOf[item] = static_cast<uint32_t>(problem_.vendor[item] + 1);
+    std::vector<uint32_t> part = linkedParts(problem_, vendorOf);
     uint32_t sum = 0;
-    for (int32_t vendor = 0;; ++vendor) {
-      bool isPresent = false;
-      uint32_t most = 0;
-      std::vector<uint32_t> entries(problem_.size(), 0);
-      for (uint32_t item = 0; item < problem_.size(); ++item) {
-        isPresent |= problem_.vendor[item] >= vendor;
-        bool isMember = problem_.vendor[item] == vendor;
-        for (uint32_t need : problem_.needsOf(item)) {
-          bool enters = isMember && problem_.vendor[need] != vendor;
-          entries[item] = std::max(entries[item], entries[need] + enters);
-        }
-        if (isMember && entries[item] == 0)
-          entries[item] = 1;
-        if (isMember && !problem_.isWire[item])
-          most = std::max(most, entries[item]);
-      }
-      if (!isPresent)
-        return sum;
-      sum += most;
-    }
+    for (uint32_t item = 0; item < problem_.size(); ++item)
+      if (part[item] == item && problem_.vendor[item] != host)
+        sum += mostEntries(part, item);
+    return sum;
   }
 
-  bool isDone() const { return bestCount_ <= lowerBound_ || steps_ > maxSteps; }
+  // How often a path can enter the part, up to a call.
+  uint32_t mostEntries(const std::vector<uint32_t> &part, uint32_t which) const {
+    uint32_t most = 0;
+    std::vector<uint32_t> entries(problem_.size(), 0);
+    for (uint32_t item = which; item < problem_.size(); ++item) {
+      bool isMember = part[item] == which && problem_.vendor[item] != host;
+      entries[item] = isMember;
+      for (uint32_t need : problem_.needsOf(item)) {
+        bool enters = isMember && part[need] != which;
+        entries[item] = std::max(entries[item], entries[need] + enters);
+      }
+      if (isMember && !problem_.isWire[item])
+        most = std::max(most, entries[item]);
+    }
+    return most;
+  }
+
+  bool isDone() const { return bestCount_ <= lowerBound_ || steps_ == 0; }
 
   void assign(uint32_t item) {
-    if (isDone() || ++steps_ > maxSteps || numCalls() >= bestCount_)
+    if (isDone() || numCalls() >= bestCount_)
       return;
+    --steps_;
     if (item == problem_.size())
       return finish();
     if (problem_.vendor[item] == host)
@@ -567,13 +574,13 @@ private:
   }
 
   const RegionProblem &problem_;
+  uint64_t &steps_;
   RegionAssignment best_;
   uint32_t bestCount_, lowerBound_ = 0;
   std::vector<int32_t> current_;
   std::vector<uint64_t> groupMask_, needMask_;
   std::vector<int32_t> groupVendor_;
   std::vector<uint32_t> groupCalls_;
-  uint64_t steps_ = 0;
 };
 
 std::vector<uint32_t> improved(const RegionProblem &problem, const std::vector<uint32_t> &parts) {
@@ -600,7 +607,7 @@ uint32_t countRegions(const RegionAssignment &regions) {
   return static_cast<uint32_t>(most + 1);
 }
 
-RegionAssignment solveRegions(const RegionProblem &problem, bool isThorough) {
+RegionAssignment solveRegions(const RegionProblem &problem, uint64_t &searchSteps) {
   RegionAssignment best;
   auto consider = [&](const std::vector<uint32_t> &parts) {
     RegionAssignment candidate = toAssignment(problem, improved(problem, parts));
@@ -614,8 +621,13 @@ RegionAssignment solveRegions(const RegionProblem &problem, bool isThorough) {
   consider(linkedParts(problem, Scheduler(problem, after, before, order).run()));
   if (problem.size() <= singlesLimit)
     consider(itemNumbers(problem));
-  if (isThorough && Exhaustive::isSmall(problem))
-    best = Exhaustive(problem, std::move(best)).run();
+  if (searchSteps > 0 && Exhaustive::isSmall(problem)) {
+    // One hard graph does not take the steps of those to come.
+    uint64_t share = std::max(searchSteps / 4, std::min<uint64_t>(searchSteps, 10000));
+    searchSteps -= share;
+    best = Exhaustive(problem, std::move(best), share).run();
+    searchSteps += share;
+  }
   return best;
 }
 

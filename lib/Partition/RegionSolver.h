@@ -37,8 +37,9 @@ struct RegionProblem {
 // would be a region by themselves are on the host.
 using RegionAssignment = std::vector<int32_t>;
 
-// `isThorough`: search small problems exhaustively as well.
-RegionAssignment solveRegions(const RegionProblem &problem, bool isThorough = true);
+// Small problems are also searched exhaustively, for at most a part of
+// `searchSteps`; what was used is taken off.
+RegionAssignment solveRegions(const RegionProblem &problem, uint64_t &searchSteps);
 
 uint32_t countRegions(const RegionAssignment &regions);
 // Every region has one vendor, and no two need each other.

@@ -57,8 +57,9 @@ public:
   // Could all regions and host nodes run one after the other?
   bool isAcyclic() const;
 
-  // Fewest regions that are acyclic; replaces what there is.
-  void regroup();
+  // Fewest regions that are acyclic; replaces what there is. Small blocks are
+  // searched exhaustively; `searchSteps` bounds that over many blocks.
+  void regroup(uint64_t &searchSteps);
   // One region per call; replaces what there is.
   void separate();
 

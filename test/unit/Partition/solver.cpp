@@ -23,6 +23,10 @@ int numSeeds(int fallback) {
   return text ? std::atoi(text) : fallback;
 }
 
+RegionAssignment solve(const RegionProblem &problem, uint64_t steps) {
+  return solveRegions(problem, steps);
+}
+
 // Random operators: each reads one or two earlier values or one of three inputs.
 RegionProblem randomProblem(uint32_t seed, uint32_t maxItems) {
   std::mt19937 random(seed);
@@ -160,7 +164,7 @@ TEST_CASE("regions of small random graphs") {
   int seeds = numSeeds(1000), compared = 0, gaps = 0, quickGaps = 0, better = 0;
   for (int seed = 0; seed < seeds; ++seed) {
     RegionProblem problem = randomProblem(static_cast<uint32_t>(seed), 14);
-    RegionAssignment quick = solveRegions(problem, false), best = solveRegions(problem);
+    RegionAssignment quick = solve(problem, 0), best = solve(problem, 2000000);
     INFO("seed " << seed);
     for (const RegionAssignment &regions : {quick, best}) {
       REQUIRE(isLegal(problem, regions));
@@ -188,11 +192,11 @@ TEST_CASE("regions of small random graphs") {
 TEST_CASE("regions of larger random graphs") {
   for (uint32_t seed = 0; seed < 30; ++seed) {
     RegionProblem problem = randomProblem(seed, 400);
-    RegionAssignment regions = solveRegions(problem);
+    RegionAssignment regions = solve(problem, 2000000);
     INFO("seed " << seed);
     REQUIRE(isLegal(problem, regions));
     REQUIRE(isLinked(problem, regions));
     CHECK(countRegions(regions) <= relayCount(problem));
-    CHECK(solveRegions(problem) == regions);
+    CHECK(solve(problem, 2000000) == regions);
   }
 }
