@@ -350,8 +350,9 @@ private:
     for (Ref node : order) {
       const Expr &e = kernel[node];
       done[node] = e.op == Op::Dim     ? dims[static_cast<size_t>(e.i)]
-                   : e.op == Op::Const ? p_.exprs.integer(e.i)
-                                       : p_.exprs.binary(e.op, done.at(e.a), done.at(e.b));
+                   : e.op == Op::Const ? p_.exprs.integer(e.i, e.type)
+                   : e.op == Op::Select ? p_.exprs.select(done.at(e.a), done.at(e.b), done.at(e.c))
+                                        : p_.exprs.binary(e.op, done.at(e.a), done.at(e.b));
     }
     return done.at(ref);
   }

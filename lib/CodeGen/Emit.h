@@ -88,6 +88,7 @@ private:
     KernelEmitter &emitter_;
   };
   bool isVarying(Ref ref);
+  std::optional<int64_t> laneStep(Ref index);
   void setLanes(Lanes lanes) {
     lanes_ = lanes;
     varying_.clear();

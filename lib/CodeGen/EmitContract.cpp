@@ -249,10 +249,23 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
     tag(load, bufferW);
     return load;
   };
+  // Long panels are fetched ahead of their use.
+  int64_t depth = 1;
+  for (uint32_t axis : c.reduction)
+    depth *= *extentOf(axis);
+  const int64_t ahead = 2048;
+  bool prefetchesW = c.packing != Packing::InPlace && depth * tileLanes * 4 > (64 << 10);
+  auto prefetch = [&](Value *base, int64_t offset) {
+    Value *pointer = b_.CreateGEP(real32, base, i64(offset));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  };
   auto step = [&](Value *baseX, Value *baseW, int64_t offsetX, int64_t offsetW) {
     std::vector<Value *> w;
-    for (int64_t v = 0; v < tile.vectors; ++v)
+    for (int64_t v = 0; v < tile.vectors; ++v) {
       w.push_back(loadW(baseW, offsetW, v));
+      if (prefetchesW)
+        prefetch(baseW, offsetW + v * lanes + ahead / 4);
+    }
     for (int64_t r = 0; r < numRows; ++r) {
       int64_t offset = offsetX + (r / tile.rows) * stride(c.broadcast, c.outerRow) + (r % tile.rows) * stride(c.broadcast, c.innerRow);
       auto *load = b_.CreateAlignedLoad(real32, b_.CreateGEP(real32, baseX, i64(offset)), llvm::Align(4));
@@ -276,10 +289,17 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
       });
       return;
     }
+    // Steps that broadcast the same elements (taps of a convolution) stay apart:
+    // merged broadcasts would outlive the registers.
+    int64_t rowStep = std::max<int64_t>(stride(c.broadcast, c.innerRow), 1);
+    auto overlaps = [&](int64_t u) { return (u - 1) * stepX[d] % rowStep == 0 && (u - 1) * stepX[d] / rowStep < tile.rows; };
     int64_t unroll = 1;
-    for (int64_t u = 2; u <= 8; ++u)
+    for (int64_t u = 2; u <= 8; ++u) {
+      if (tile.rows > 1 && overlaps(u))
+        break;
       if (extent % u == 0 && u * numRows * tile.vectors <= unrollLimit)
         unroll = u;
+    }
     forLoop(i64(0), i64(extent), unroll, [&](Value *index) {
       Value *x = advance(baseX, index, stepX[d]), *w = advance(baseW, index, stepW[d]);
       for (int64_t u = 0; u < unroll; ++u)

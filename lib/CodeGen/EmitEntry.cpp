@@ -96,6 +96,8 @@ private:
     case Op::Mul: return b_.CreateMul(a, b);
     case Op::FloorDiv: return b_.CreateSDiv(a, b); // extents are not negative, divisors positive
     case Op::FloorMod: return b_.CreateSRem(a, b);
+    case Op::Eq: return b_.CreateICmpEQ(a, b);
+    case Op::Select: return b_.CreateSelect(a, b, evaluate(e.c));
     case Op::Min: return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b);
     default: return b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b);
     }

@@ -88,6 +88,18 @@ llvm::Value *KernelEmitter::emit(Ref ref) {
   return value;
 }
 
+// Distance between neighbouring lanes of an index; nullopt when it is not constant.
+std::optional<int64_t> KernelEmitter::laneStep(Ref index) {
+  int64_t step = 0;
+  for (auto [atom, coefficient] : x_.affine(index).terms) {
+    if (x_[atom].op == Op::Axis && x_[atom].i == lanes_.axis)
+      step = coefficient;
+    else if (isVarying(atom))
+      return std::nullopt;
+  }
+  return step;
+}
+
 // The value at the first lane, as a scalar.
 llvm::Value *KernelEmitter::emitAt(Ref ref) {
   const Expr &e = x_[ref];
@@ -178,7 +190,7 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref) {
   }
   if (!isVarying(e.a))
     return finish(b_.CreateAlignedLoad(element, pointerTo(buffer, emitAt(e.a), local), align));
-  auto step = x_.coefficient(e.a, lanes_.axis);
+  auto step = laneStep(e.a);
   llvm::Type *type = vectorOf(element);
   if (step && *step >= 1 && *step <= 4) {
     Value *pointer = pointerTo(buffer, emitAt(e.a), local);
@@ -238,7 +250,7 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value) {
     return;
   }
   value = pack(type, splat(value));
-  auto step = x_.coefficient(index, lanes_.axis);
+  auto step = laneStep(index);
   if (step == 1) {
     Value *pointer = pointerTo(buffer, emitAt(index), local);
     if (lanes_.mask)

@@ -23,6 +23,8 @@ LowerFn findLowering(OpId op) {
     addMovementLowerings(made);
     addContractionLowerings(made);
     addPoolLowerings(made);
+    addSelectionLowerings(made);
+    addImageLowerings(made);
     return made;
   }();
   return table[op.index];
@@ -125,8 +127,25 @@ Ref OpLowering::atBroadcast(const Tensor &tensor, const Indices &indices) {
   Indices own;
   size_t skip = indices.size() - tensor.rank();
   for (size_t d = 0; d < tensor.rank(); ++d)
-    own.push_back(x.constant(tensor.shape[d]) == 1 ? x.integer(0) : indices[skip + d]);
+    own.push_back(broadcastIndex(tensor.shape[d], indices[skip + d]));
   return at(tensor, own);
+}
+
+Ref OpLowering::broadcastIndex(Ref extent, Ref index) {
+  if (x.constant(extent) == 1)
+    return x.integer(0);
+  bool isSame = x[index].op == Op::Axis && x.extent(static_cast<uint32_t>(x[index].i)) == extent;
+  if (x.constant(extent) || isSame)
+    return index;
+  return x.select(x.binary(Op::Eq, extent, x.integer(1)), x.integer(0), index);
+}
+
+Ref OpLowering::broadcastExtent(Ref a, Ref b) {
+  if (a == b || x.constant(b) == 1)
+    return a;
+  if (x.constant(a) == 1 || x.constant(b))
+    return b;
+  return x.constant(a) ? a : x.select(x.binary(Op::Eq, a, x.integer(1)), b, a);
 }
 
 Tensor OpLowering::map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body, bool keep) {

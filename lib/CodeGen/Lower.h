@@ -58,6 +58,10 @@ public:
   Ref atFlat(const Tensor &tensor, Ref flat);
   // Indices of the result of a broadcast, for an operand of it.
   Ref atBroadcast(const Tensor &tensor, const Indices &indices);
+  // Index into an axis of `extent` that may be one and is then repeated; the
+  // extent of two such axes together.
+  Ref broadcastIndex(Ref extent, Ref index);
+  Ref broadcastExtent(Ref a, Ref b);
   // Appends a stage result[i..] = body(i..) and makes it the next result.
   Tensor map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body, bool keep = false);
   Expected<> mapResult(const Kernel::BodyFn &body, const std::vector<Ref> &likely = {});
@@ -87,6 +91,8 @@ void addReductionLowerings(LowerTable &table);
 void addMovementLowerings(LowerTable &table);
 void addContractionLowerings(LowerTable &table);
 void addPoolLowerings(LowerTable &table);
+void addSelectionLowerings(LowerTable &table);
+void addImageLowerings(LowerTable &table);
 
 // What a kernel reads and writes, in terms of the program around it.
 struct GroupInput {

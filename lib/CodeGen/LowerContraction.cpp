@@ -54,8 +54,7 @@ Expected<> lowerMatmul(OpLowering &op) {
   size_t batch = a.rank() - 2;
   std::vector<Ref> likely(a.shape.begin(), a.shape.begin() + static_cast<ptrdiff_t>(batch));
   for (size_t d = 0; d < batch; ++d)
-    if (op.x.constant(likely[d]) == 1)
-      likely[d] = b.shape[d];
+    likely[d] = op.broadcastExtent(likely[d], b.shape[d]);
   likely.push_back(a.shape[ta ? batch + 1 : batch]);
   likely.push_back(b.shape[tb ? batch : batch + 1]);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
@@ -66,7 +65,7 @@ Expected<> lowerMatmul(OpLowering &op) {
         auto indices = [&](const Tensor &tensor, Ref outer, Ref inner) {
           Indices at;
           for (size_t d = 0; d < batch; ++d)
-            at.push_back(op.x.constant(tensor.shape[d]) == 1 ? op.x.integer(0) : i[d]);
+            at.push_back(op.broadcastIndex(tensor.shape[d], i[d]));
           at.push_back(outer);
           at.push_back(inner);
           return at;

@@ -116,8 +116,7 @@ std::vector<Ref> broadcastShape(OpLowering &op, const std::vector<const Tensor *
       shape.insert(shape.begin(), tensor->rank() - shape.size(), op.x.integer(1));
     for (size_t d = 0; d < tensor->rank(); ++d) {
       Ref &extent = shape[shape.size() - tensor->rank() + d];
-      if (op.x.constant(extent) == 1)
-        extent = tensor->shape[d];
+      extent = op.broadcastExtent(extent, tensor->shape[d]);
     }
   }
   return shape;

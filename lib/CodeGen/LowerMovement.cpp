@@ -14,6 +14,40 @@ Ref flatOf(OpLowering &op, const std::vector<Ref> &shape, const Indices &i) {
   return flat;
 }
 
+// Extents by the codes of newshape; empty for codes that need known dims.
+std::vector<Ref> shapeByCodes(OpLowering &op) {
+  const Tensor &a = op.input(0);
+  std::vector<Ref> shape;
+  Ref total = op.x.integer(1), known = op.x.integer(1);
+  for (Ref extent : a.shape)
+    total = op.x.mul(total, extent);
+  size_t next = 0, inferred = SIZE_MAX;
+  for (int64_t code : op.integers("newshape")) {
+    if (code == -1) {
+      inferred = shape.size();
+      shape.push_back(op.x.integer(1));
+      ++next;
+      continue;
+    }
+    size_t last = code == -2 ? a.rank() : next + (code == -3 ? 2 : 1);
+    if (code < -3 || ((code == 0 || code == -3) && last > a.rank()) || (code == 0 && op.boolean("allowzero")))
+      return {};
+    if (code > 0) {
+      shape.push_back(op.x.integer(code));
+    } else if (code == -3) {
+      shape.push_back(op.x.mul(a.shape[next], a.shape[next + 1]));
+    } else {
+      shape.insert(shape.end(), a.shape.begin() + static_cast<ptrdiff_t>(std::min(next, last)), a.shape.begin() + static_cast<ptrdiff_t>(last));
+    }
+    next = last;
+  }
+  for (Ref extent : shape)
+    known = op.x.mul(known, extent);
+  if (inferred != SIZE_MAX)
+    shape[inferred] = op.op2(Op::FloorDiv, total, known);
+  return shape;
+}
+
 // Same elements, another shape.
 Expected<> lowerReshape(OpLowering &op) {
   const Tensor &a = op.input(0);
@@ -30,8 +64,8 @@ Expected<> lowerReshape(OpLowering &op) {
         known = op.x.times(known, dim.value());
     for (Dim dim : op.module.types.shape(op.resultType()))
       likely.push_back(dim.isConst() ? op.x.integer(dim.value()) : op.op2(Op::FloorDiv, total, known));
-  } else if (unknown == a.rank()) {
-    likely = a.shape;
+  } else if (unknown > 1 && op.isOp(ops::reshape)) {
+    likely = shapeByCodes(op);
   }
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
   op.results.push_back(op.map(a.type, shape, [&](const Indices &i) { return op.atFlat(a, flatOf(op, shape, i)); }));
@@ -98,9 +132,14 @@ Expected<> lowerSplit(OpLowering &op) {
   size_t count = op.module.types.flatten(op.module.type(op.call)).size();
   Ref start = op.x.integer(0);
   for (size_t p = 0; p < count; ++p) {
-    std::vector<Ref> shape = BYCC_TRY(op.resultShape(a.shape, p));
     if (parts->isList() && p > 0)
       start = op.x.integer(parts->asList()[p - 1].asInt());
+    std::vector<Ref> likely = a.shape;
+    if (!parts->isList())
+      likely[axis] = op.op2(Op::FloorDiv, a.shape[axis], op.x.integer(static_cast<int64_t>(count)));
+    else
+      likely[axis] = op.x.sub(p + 1 < count ? op.x.integer(parts->asList()[p].asInt()) : a.shape[axis], start);
+    std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely, p));
     op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
       Indices at = i;
       at[axis] = op.x.add(i[axis], start);
@@ -122,8 +161,8 @@ Expected<> lowerStridedSlice(OpLowering &op) {
     auto extent = op.extent(a, d);
     int64_t first = begin[n];
     if (!extent) {
-      if (first < 0 || step < 0)
-        return op.unsupported() << "a slice from the end needs a known dim";
+      if (first < 0 || step < 0 || !op.module.types.shape(op.resultType())[d].isConst())
+        return op.unsupported() << "a slice of axis " << d << " needs a known dim";
     } else {
       first = first < 0 ? first + *extent : first;
       first = std::clamp<int64_t>(first, step < 0 ? -1 : 0, step < 0 ? *extent - 1 : *extent);
@@ -139,7 +178,13 @@ Expected<> lowerStridedSlice(OpLowering &op) {
 }
 
 Expected<> lowerSliceLike(OpLowering &op) {
-  return op.mapResult([&](const Indices &i) { return op.at(op.input(0), i); }, op.input(1).shape);
+  std::vector<Ref> likely = op.input(0).shape;
+  std::vector<int64_t> axes = op.integers("axes");
+  for (size_t n = 0; n < (axes.empty() ? op.input(1).rank() : axes.size()); ++n) {
+    size_t d = axes.empty() ? n : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(likely.size()) : axes[n]);
+    likely[d] = op.input(1).shape[d];
+  }
+  return op.mapResult([&](const Indices &i) { return op.at(op.input(0), i); }, likely);
 }
 
 Ref clampIndex(OpLowering &op, Ref index, Ref extent, const std::string &mode) {

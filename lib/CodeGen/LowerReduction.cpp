@@ -82,7 +82,7 @@ Expected<> lowerReduce(OpLowering &op) {
     Indices at;
     if (mean.rank() == a.rank()) {
       for (size_t d = 0; d < a.rank(); ++d)
-        at.push_back(op.x.constant(mean.shape[d]) == 1 ? op.x.integer(0) : i[d]);
+        at.push_back(reduced[d] ? op.x.integer(0) : i[d]);
     } else {
       for (size_t d = 0; d < a.rank(); ++d)
         if (!reduced[d])
