@@ -86,21 +86,6 @@ void writeStrings(JsonWriter &json, const char *key, const std::vector<std::stri
   json.endArray();
 }
 
-void writeInterface(JsonWriter &json, const Module &module, const char *key, const std::vector<ModelTensor> &tensors) {
-  json.key(key).beginArray();
-  for (const ModelTensor &tensor : tensors) {
-    json.beginObject().key("name").value(tensor.name).key("file").value(tensor.file);
-    json.key("dtype").value(name(tensor.dtype)).key("shape").beginArray();
-    for (Dim dim : tensor.shape)
-      if (dim.isConst())
-        json.value(dim.value());
-      else
-        json.value(module.types.str(dim));
-    json.endArray().endObject();
-  }
-  json.endArray();
-}
-
 void writeRegions(JsonWriter &json, const std::vector<OffloadFunction> &regions) {
   json.key("regions").beginArray();
   for (const OffloadFunction &region : regions) {
@@ -124,8 +109,10 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   json.key("features").value(join(report.target->features, ",")).endObject();
   writeStrings(json, "flags", report.flags);
   json.key("inputs_hash").value(hexText(report.inputsHash));
-  writeInterface(json, module, "inputs", report.interface.inputs);
-  writeInterface(json, module, "outputs", report.interface.outputs);
+  json.key("inputs");
+  writeTensors(json, module, report.interface.inputs);
+  json.key("outputs");
+  writeTensors(json, module, report.interface.outputs);
   writeRegions(json, report.offload->functions);
   const OffloadTotals &totals = report.offload->totals;
   json.key("offload").beginObject().key("regions").value(totals.regions).key("ops").value(totals.offloadedOps);

@@ -55,21 +55,6 @@ std::string typeText(const Module &module, const ModelTensor &tensor) {
   return text + ")";
 }
 
-void writeTensors(JsonWriter &json, const Module &module, const std::vector<ModelTensor> &tensors) {
-  json.beginArray();
-  for (const ModelTensor &tensor : tensors) {
-    json.beginObject().key("name").value(tensor.name).key("file").value(tensor.file);
-    json.key("dtype").value(name(tensor.dtype)).key("shape").beginArray();
-    for (Dim dim : tensor.shape)
-      if (dim.isConst())
-        json.value(dim.value());
-      else
-        json.value(module.types.str(dim));
-    json.endArray().endObject();
-  }
-  json.endArray();
-}
-
 void printJson(const Module &module, const Summary &summary) {
   JsonWriter json;
   json.beginObject().key("inputs");

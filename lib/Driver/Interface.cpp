@@ -1,6 +1,6 @@
 #include "Interface.h"
 
-#include "bycc/Support/Error.h"
+#include "bycc/Support/Json.h"
 
 #include <algorithm>
 #include <set>
@@ -45,6 +45,21 @@ void addFlattened(const Module &module, TypeId type, const std::vector<std::stri
 }
 
 } // namespace
+
+void writeTensors(JsonWriter &json, const Module &module, const std::vector<ModelTensor> &tensors) {
+  json.beginArray();
+  for (const ModelTensor &tensor : tensors) {
+    json.beginObject().key("name").value(tensor.name).key("file").value(tensor.file);
+    json.key("dtype").value(name(tensor.dtype)).key("shape").beginArray();
+    for (Dim dim : tensor.shape)
+      if (dim.isConst())
+        json.value(dim.value());
+      else
+        json.value(module.types.str(dim));
+    json.endArray().endObject();
+  }
+  json.endArray();
+}
 
 ModelInterface modelInterface(const Module &module) {
   ModelInterface interface;

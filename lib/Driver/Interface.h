@@ -23,4 +23,8 @@ struct ModelInterface {
 // "input_names" and "output_names", else the parameters and output_0, ...
 ModelInterface modelInterface(const Module &module);
 
+class JsonWriter;
+// The list of tensors as `inputs` and `outputs` of reports have it.
+void writeTensors(JsonWriter &json, const Module &module, const std::vector<ModelTensor> &tensors);
+
 } // namespace bycc
