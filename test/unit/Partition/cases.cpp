@@ -18,7 +18,7 @@ using namespace bycc;
 
 namespace {
 
-std::string folder() { return std::string(BYCC_SOURCE_DIR) + "/test/cases/byoc"; }
+std::string folder(const char *name) { return std::string(BYCC_SOURCE_DIR) + "/test/cases/" + name; }
 
 Module parse(const cases::CaseFiles &files) {
   Expected<std::string> text = readFile(files.program);
@@ -52,8 +52,9 @@ void bind(Module &module, const cases::CaseFiles &files) {
 } // namespace
 
 TEST_CASE("partitioning cases") {
-  for (const std::string &name : cases::caseNames(folder())) {
-    cases::CaseFiles files = cases::readCase(folder(), name).takeValue();
+  std::string from = folder(GENERATE("byoc", "partition"));
+  for (const std::string &name : cases::caseNames(from)) {
+    cases::CaseFiles files = cases::readCase(from, name).takeValue();
     if (files.isError())
       continue; // the parser's
     DYNAMIC_SECTION(name) {
