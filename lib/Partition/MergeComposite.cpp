@@ -124,7 +124,7 @@ private:
         context_.remarks.push_back("pattern " + pattern.name + " gave up at " +
                                    nodeName(module_, root) + ": too many ways to match");
       else if (!refusal.empty() && context_.refusals)
-        context_.refusals->add(root, asker.vendor().name(), pattern.name + ": " + refusal);
+        context_.refusals->addPattern(root, asker.vendor().name(), pattern.name + ": " + refusal);
     }
   }
 
@@ -164,7 +164,7 @@ private:
     setAttributes(function, pattern, match, body);
     for (NodeId node : match.nodes)
       owner_[node.index].isClaimed = true;
-    turnIntoCall(root, function, match.leaves, outer);
+    turnIntoCall(root, function, match.leaves);
   }
 
   std::vector<NodeId> makeParams(const Match &match) {
@@ -237,8 +237,7 @@ private:
     return std::nullopt;
   }
 
-  void turnIntoCall(NodeId root, FunctionId function, const std::vector<NodeId> &leaves,
-                    BlockId) {
+  void turnIntoCall(NodeId root, FunctionId function, const std::vector<NodeId> &leaves) {
     Node callee;
     callee.kind = NodeKind::Function;
     callee.payload = function.index;

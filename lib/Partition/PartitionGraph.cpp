@@ -107,7 +107,8 @@ NodeId assemble(Module &module, TypeId type, SourceId source, std::vector<NodeId
 // Regions of all blocks, and what leaves them.
 class RegionTable {
 public:
-  explicit RegionTable(const Module &module) : module_(module), regionOf_(module.numNodes(), none) {}
+  explicit RegionTable(const Module &module)
+      : module_(module), regionOf_(module.numNodes(), none), placeOf_(module.numNodes(), none) {}
 
   Expected<> collect() {
     std::vector<BlockId> blocks = hostBlocks(module_);
@@ -158,6 +159,7 @@ private:
              << "region " << annotation.region << " has two vendors, '"
              << module_.string(regions_[region].vendor) << "' and '"
              << module_.string(annotation.vendors[0]) << "'";
+    placeOf_[node.index] = static_cast<uint32_t>(regions_[region].nodes.size());
     regions_[region].nodes.push_back(node);
     regionOf_[node.index] = region;
     return {};
@@ -183,10 +185,9 @@ private:
   }
 
   void sortOutputs(Region &region) {
-    std::unordered_map<NodeId, uint32_t> place;
-    for (uint32_t i = 0; i < region.nodes.size(); ++i)
-      place.emplace(region.nodes[i], i);
-    auto key = [&](const TensorRef &tensor) { return std::pair(place.at(tensor.base), tensor.index); };
+    auto key = [&](const TensorRef &tensor) {
+      return std::pair(placeOf_[tensor.base.index], tensor.index);
+    };
     std::ranges::sort(region.outputs, {}, key);
     region.outputs.erase(std::unique(region.outputs.begin(), region.outputs.end()),
                          region.outputs.end());
@@ -194,6 +195,7 @@ private:
 
   const Module &module_;
   std::vector<uint32_t> regionOf_; // by node
+  std::vector<uint32_t> placeOf_;  // by node: position among its region's nodes
   std::vector<Region> regions_;
   std::vector<TensorRef> tensors_;
 };

@@ -11,20 +11,31 @@ uint32_t RefusalLog::intern(std::string_view text) {
   return found->second;
 }
 
-void RefusalLog::add(NodeId node, std::string_view vendor, std::string_view reason) {
+// The row of the vendor for the node; made when there is none.
+RefusalLog::Row &RefusalLog::row(NodeId node, std::string_view vendor) {
   if (first_.size() <= node.index)
     first_.resize(node.index + size_t{1} + first_.size() / 2, none);
-  uint32_t vendorId = intern(vendor), reasonId = intern(reason);
+  uint32_t vendorId = intern(vendor);
   uint32_t *link = &first_[node.index];
   while (*link != none) {
-    if (rows_[*link].vendor == vendorId) {
-      rows_[*link].reason = reasonId;
-      return;
-    }
+    if (rows_[*link].vendor == vendorId)
+      return rows_[*link];
     link = &rows_[*link].next;
   }
   *link = static_cast<uint32_t>(rows_.size());
-  rows_.push_back({vendorId, reasonId, none});
+  rows_.push_back({vendorId, none, none, none});
+  return rows_.back();
+}
+
+void RefusalLog::add(NodeId node, std::string_view vendor, std::string_view reason) {
+  uint32_t id = intern(reason);
+  row(node, vendor).reason = id;
+}
+
+void RefusalLog::addPattern(NodeId node, std::string_view vendor, std::string_view reason) {
+  uint32_t id = intern(reason);
+  if (Row &found = row(node, vendor); found.pattern == none)
+    found.pattern = id;
 }
 
 void RefusalLog::move(NodeId from, NodeId to) {
@@ -41,11 +52,19 @@ void RefusalLog::clear() {
   first_.clear();
 }
 
-std::vector<std::pair<std::string_view, std::string_view>> RefusalLog::of(NodeId node) const {
-  std::vector<std::pair<std::string_view, std::string_view>> result;
-  if (node.index < first_.size())
-    for (uint32_t row = first_[node.index]; row != none; row = rows_[row].next)
-      result.emplace_back(*texts_[rows_[row].vendor], *texts_[rows_[row].reason]);
+std::vector<std::pair<std::string, std::string>> RefusalLog::of(NodeId node) const {
+  std::vector<std::pair<std::string, std::string>> result;
+  if (node.index >= first_.size())
+    return result;
+  for (uint32_t at = first_[node.index]; at != none; at = rows_[at].next) {
+    const Row &row = rows_[at];
+    if (row.reason == none)
+      continue;
+    std::string reason = *texts_[row.reason];
+    if (row.pattern != none)
+      reason += "; " + *texts_[row.pattern];
+    result.emplace_back(*texts_[row.vendor], std::move(reason));
+  }
   return result;
 }
 

@@ -45,6 +45,8 @@ Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::
   std::string_view name = compiler->name;
   if (name.find('.') != std::string_view::npos || name == "host")
     return error(Status::Load, inFile(origin)) << "'" << escaped(name) << "' cannot be a vendor's name";
+  if (const Entry *old = find(name); old && old->compiler == compiler)
+    return {}; // the same file again
   if (find(name))
     return error(Status::Load, inFile(origin))
            << "a vendor '" << escaped(name) << "' is there already (" << find(name)->origin << ")";

@@ -123,8 +123,6 @@ std::string descriptor(const JsonValue &function) {
   return out.str();
 }
 
-using AttrOf = std::function<std::string(const Module &, FunctionId)>;
-
 bool isExternal(const Module &module, FunctionId function) {
   return module.functionAttr(function, "Compiler") != nullptr;
 }
