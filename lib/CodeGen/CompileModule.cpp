@@ -104,7 +104,7 @@ private:
     std::vector<llvm::Function *> kernels;
     for (const KernelCode &kernel : program_.kernels)
       kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run());
-    llvm::Function *entry = emitEntry(module, target_, program_, ir_, options_, kernels, offsets_);
+    llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_);
     emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
     BYCC_TRY(verify(module));
     optimize(module, *machine_, options_.level);

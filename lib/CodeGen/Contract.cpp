@@ -70,8 +70,8 @@ void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref
   }
 }
 
-// All index expressions of the epilogue: stores and loads. Null when an axis is
-// used as a value, so that axes must stay as they are.
+// Whether the epilogue uses an axis as a value or in an index that is not affine,
+// so that axes must stay as they are.
 bool epilogueUsesAxes(const Exprs &exprs, Ref body) {
   bool used = false;
   exprs.visit(body, [&](Ref ref) {
@@ -202,8 +202,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
 }
 
 // Collapses the row axes with the epilogue known, then picks tile and packing.
-void chooseTile(const Kernel &constKernel, Contraction &c, const TargetInfo &target) {
-  Kernel &kernel = const_cast<Kernel &>(constKernel);
+void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
   Exprs &exprs = kernel.exprs;
   size_t numRows = c.innerRow;
   std::vector<uint32_t> rows(c.batch.end() - static_cast<ptrdiff_t>(numRows), c.batch.end());

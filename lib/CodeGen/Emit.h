@@ -52,7 +52,7 @@ private:
   void emitNest(const Nest &nest);
   void emitRow(const Nest &nest);
   void emitAcross(const Nest &nest);
-  void emitStage(const Nest &nest, const NestStage &inner);
+  void emitStage(const NestStage &inner);
   void emitMap(const NestStage &inner);
   void emitReduce(const NestStage &inner);
   void finishStage(const NestStage &inner, Value *value);

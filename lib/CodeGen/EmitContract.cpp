@@ -17,12 +17,6 @@ namespace {
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Sizes of the blocks, from extents (unknown ones count as large).
-struct Blocks {
-  int64_t rows = 1;  // units per row block: of outerRow, else of innerRow
-  int64_t tiles = 1; // column tiles per block
-};
-
 } // namespace
 
 void KernelEmitter::emitContraction(const Nest &nest) {

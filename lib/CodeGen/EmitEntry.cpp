@@ -12,9 +12,9 @@ namespace {
 class EntryEmitter {
 public:
   using LValue = llvm::Value;
-  EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program, const Module &ir, const CodeGenOptions &options,
+  EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program, const CodeGenOptions &options,
                const std::vector<llvm::Function *> &kernels, const Offsets &offsets)
-      : module_(module), target_(target), p_(program), ir_(ir), options_(options), kernels_(kernels), offsets_(offsets),
+      : module_(module), target_(target), p_(program), options_(options), kernels_(kernels), offsets_(offsets),
         llvm_(module.getContext()), b_(llvm_) {}
 
   llvm::Function *run() {
@@ -351,7 +351,6 @@ private:
   llvm::Module &module_;
   const TargetInfo &target_;
   Program &p_;
-  const Module &ir_;
   const CodeGenOptions &options_;
   const std::vector<llvm::Function *> &kernels_;
   const Offsets &offsets_;
@@ -419,9 +418,9 @@ llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir, const std::v
 
 } // namespace
 
-llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program, const Module &ir,
+llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
                           const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels, const Offsets &offsets) {
-  return EntryEmitter(module, target, program, ir, options, kernels, offsets).run();
+  return EntryEmitter(module, target, program, options, kernels, offsets).run();
 }
 
 void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Program &program, const Module &ir,

@@ -11,7 +11,7 @@ namespace bycc::te {
 using Offsets = std::unordered_map<ValueId, uint64_t>;
 
 // int32_t <module>_entry(bycc_exec *): runs the program. `kernels` by index.
-llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program, const Module &ir,
+llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
                           const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels,
                           const Offsets &offsets);
 

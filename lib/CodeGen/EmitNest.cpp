@@ -263,7 +263,7 @@ void KernelEmitter::emitNest(const Nest &nest) {
 
 void KernelEmitter::emitRow(const Nest &nest) {
   for (const NestStage &inner : nest.stages)
-    emitStage(nest, inner);
+    emitStage(inner);
   overrides_.clear();
 }
 
@@ -289,7 +289,7 @@ void KernelEmitter::emitAcross(const Nest &nest) {
   ifThen(b_.CreateICmpSGE(left, i64(lanes)), [&] { run(false); }, [&] { run(true); });
 }
 
-void KernelEmitter::emitStage(const Nest &, const NestStage &inner) {
+void KernelEmitter::emitStage(const NestStage &inner) {
   if (inner.stage.reduce == Reduce::None)
     emitMap(inner);
   else
@@ -437,12 +437,10 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       Value *old = b_.CreateLoad(value->getType(), acc);
       if (isArg) {
         Value *oldIndex = b_.CreateLoad(indexType, best);
-        DType type = x_.type(stage.body);
         Value *position = splat(emit(stage.position));
         bool isMax = stage.reduce == Reduce::ArgMax;
         Expr lt{stage.selectLast ? Op::Le : Op::Lt, DType::Bool, stage.body, stage.body, noRef, 0, 0};
         Value *better = isMax ? emitBinary(lt, old, value) : emitBinary(lt, value, old);
-        (void)type;
         better = b_.CreateOr(better, b_.CreateICmpSLT(oldIndex, llvm::Constant::getNullValue(indexType)));
         b_.CreateStore(b_.CreateSelect(better, position, oldIndex), best);
         b_.CreateStore(b_.CreateSelect(better, value, old), acc);

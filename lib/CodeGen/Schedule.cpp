@@ -407,11 +407,6 @@ private:
 
   // --- lanes of row nests
 
-  struct Access {
-    Ref index;
-    double weight;
-  };
-
   double contiguity(const Stage &stage, uint32_t axis) {
     double score = 0, count = 0;
     auto add = [&](Ref index) {

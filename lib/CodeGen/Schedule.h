@@ -99,6 +99,6 @@ Schedule schedule(Kernel kernel, const TargetInfo &target);
 // Steps, for schedule() and tests.
 void inlineStages(Kernel &kernel);
 std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
-void chooseTile(const Kernel &kernel, Contraction &contraction, const TargetInfo &target);
+void chooseTile(Kernel &kernel, Contraction &contraction, const TargetInfo &target);
 
 } // namespace bycc::te

@@ -156,9 +156,6 @@ struct Stage {
   bool keep = false;       // do not inline into consumers
 };
 
-// A loop that is not a map or a reduction: the emitter has a routine for it.
-enum class Routine : uint8_t { None, CumSum, CumProd, Sort, ArgSort, Scatter, ArgWhere };
-
 struct Kernel {
   Exprs exprs;
   std::vector<Buffer> buffers; // inputs first, then outputs, then temps
