@@ -100,7 +100,7 @@ private:
   void checkType(NodeId node) {
     TypeId before = module_.type(node);
     if (auto inferred = inferNode(module_, node); !inferred) {
-      for (Diagnostic &diagnostic : inferred.takeError().diagnostics())
+      for (const Diagnostic &diagnostic : inferred.error().diagnostics())
         if (found_.size() < maxErrors)
           found_.push_back(diagnostic);
     } else if (before != module_.type(node) && before != module_.types.incomplete()) {

@@ -28,6 +28,8 @@ function(bycc_add_unit_test lib)
   cmake_parse_arguments(arg "" "" "LIBS" ${ARGN})
   add_executable(unit-${lib} ${arg_UNPARSED_ARGUMENTS})
   target_link_libraries(unit-${lib} PRIVATE byccTestMain bycc${lib} ${arg_LIBS})
+  target_precompile_headers(unit-${lib} REUSE_FROM byccTestHeader)
+  target_compile_options(unit-${lib} PRIVATE -Wno-stringop-overflow) # g++ 12 in <string>
   target_compile_definitions(unit-${lib} PRIVATE
     BYCC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BYCC_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(unit-${lib} PROPERTIES

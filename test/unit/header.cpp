@@ -1,0 +1,1 @@
+// Nothing but the precompiled header of the unit tests, see ../CMakeLists.txt.
