@@ -75,7 +75,7 @@ private:
 
   void addBlock(BlockId block) {
     const std::vector<NodeId> &nodes = module_.block(block).nodes;
-    for (uint32_t i = 0; i < nodes.size(); ++i) {
+    for (uint32_t i = static_cast<uint32_t>(nodes.size()); i-- > 0;) {
       owner_[nodes[i].index] = {static_cast<uint32_t>(blocks_.size()), i, false};
       if (module_.node(nodes[i]).kind == NodeKind::CallOp)
         byOp_[module_.node(nodes[i]).op.index].push_back(nodes[i]);
@@ -93,6 +93,8 @@ private:
     for (OpId op : pattern.rootOps)
       if (auto found = byOp_.find(op.index); found != byOp_.end())
         nodes.insert(nodes.end(), found->second.begin(), found->second.end());
+    if (pattern.rootOps.size() == 1)
+      return nodes; // in order already
     auto before = [&](NodeId a, NodeId b) {
       const Owner &x = owner_[a.index], &y = owner_[b.index];
       return x.block != y.block ? x.block < y.block : x.position > y.position;
@@ -102,22 +104,24 @@ private:
   }
 
   void formAll(const Pattern &pattern, VendorAsker &asker) {
-    Matcher matcher(module_);
+    uint32_t block = none;
+    Match accepted;
+    std::string refusal;
+    Matcher::MayContain mayContain = [&](NodeId node) {
+      return node.index < owner_.size() && owner_[node.index].block == block &&
+             !owner_[node.index].isClaimed;
+    };
+    Matcher::Accept accept = [&](const Match &match) {
+      accepted = match;
+      return isAcceptable(pattern, accepted, asker, refusal);
+    };
+    Matcher matcher(module_, pattern, mayContain, accept);
     for (NodeId root : candidates(pattern)) {
       if (isClaimed(root))
         continue;
-      uint32_t block = owner_[root.index].block;
-      auto mayContain = [&](NodeId node) {
-        return node.index < owner_.size() && owner_[node.index].block == block &&
-               !owner_[node.index].isClaimed;
-      };
-      Match accepted;
-      std::string refusal;
-      auto accept = [&](const Match &match) {
-        accepted = match;
-        return isAcceptable(pattern, accepted, asker, refusal);
-      };
-      MatchOutcome outcome = matcher.match(pattern, root, mayContain, accept);
+      block = owner_[root.index].block;
+      refusal.clear();
+      MatchOutcome outcome = matcher.match(root);
       if (outcome == MatchOutcome::Accepted)
         claim(pattern, accepted);
       else if (outcome == MatchOutcome::GaveUp)

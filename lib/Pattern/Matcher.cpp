@@ -28,7 +28,9 @@ private:
   bool (*call_)(const void *);
 };
 
-class Search {
+} // namespace
+
+class Matcher::Search {
 public:
   Search(const Module &module, const Pattern &pattern, const Matcher::MayContain &mayContain,
          const Matcher::Accept &accept)
@@ -37,6 +39,10 @@ public:
         captured_(pattern.captures.size()) {}
 
   MatchOutcome run(NodeId root) {
+    steps_ = candidates_ = 0;
+    gaveUp_ = false;
+    std::ranges::fill(bound_, NodeId());
+    std::ranges::fill(captured_, NodeId());
     if (match(pattern_.root, root, [&] { return finish(root); }))
       return MatchOutcome::Accepted;
     return gaveUp_ ? MatchOutcome::GaveUp : MatchOutcome::None;
@@ -223,6 +229,8 @@ private:
   bool gaveUp_ = false;
 };
 
+namespace {
+
 template <typename T> double readAs(const uint8_t *data) {
   T value;
   std::memcpy(&value, data, sizeof value);
@@ -276,9 +284,11 @@ bool isConstantOf(const Module &module, NodeId constant, double value, double to
   return true;
 }
 
-MatchOutcome Matcher::match(const Pattern &pattern, NodeId root, const MayContain &mayContain,
-                            const Accept &accept) {
-  return Search(module_, pattern, mayContain, accept).run(root);
-}
+Matcher::Matcher(const Module &module, const Pattern &pattern, const MayContain &mayContain,
+                 const Accept &accept)
+    : search_(std::make_unique<Search>(module, pattern, mayContain, accept)) {}
+Matcher::~Matcher() = default;
+
+MatchOutcome Matcher::match(NodeId root) { return search_->run(root); }
 
 } // namespace bycc

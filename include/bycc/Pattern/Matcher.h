@@ -7,6 +7,7 @@
 #include "bycc/Pattern/Pattern.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,19 @@ public:
   // Called for each way to match, best first; true takes it and ends the search.
   using Accept = std::function<bool(const Match &match)>;
 
-  explicit Matcher(const Module &module) : module_(module) {}
-  MatchOutcome match(const Pattern &pattern, NodeId root, const MayContain &mayContain,
-                     const Accept &accept);
+  // For one pattern and any number of roots; all four must outlive it. Nodes may be
+  // added to the module in between.
+  Matcher(const Module &module, const Pattern &pattern, const MayContain &mayContain,
+          const Accept &accept);
+  ~Matcher();
+  MatchOutcome match(NodeId root);
 
   static constexpr uint32_t maxSteps = 20000;
   static constexpr uint32_t maxCandidates = 64;
 
 private:
-  const Module &module_;
+  class Search;
+  std::unique_ptr<Search> search_;
 };
 
 // True when every element of the constant is within `tolerance` of `value`.

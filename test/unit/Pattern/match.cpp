@@ -29,14 +29,14 @@ struct Fixture {
     if (!pattern)
       FAIL(pattern.error().str());
     std::optional<Match> found;
-    Matcher(module).match(
-        *pattern, root(), [](NodeId) { return true; },
-        [&](const Match &match) {
-          if (nth-- > 0)
-            return false;
-          found = match;
-          return true;
-        });
+    Matcher::MayContain mayContain = [](NodeId) { return true; };
+    Matcher::Accept accept = [&](const Match &match) {
+      if (nth-- > 0)
+        return false;
+      found = match;
+      return true;
+    };
+    Matcher(module, *pattern, mayContain, accept).match(root());
     return found;
   }
 };
@@ -107,7 +107,7 @@ TEST_CASE("matching gives up") {
   Fixture f(body);
   Expected<Pattern> parsed = parsePattern("v.p", {pattern, {}});
   REQUIRE(parsed);
-  MatchOutcome outcome = Matcher(f.module).match(
-      *parsed, f.root(), [](NodeId) { return true; }, [](const Match &) { return false; });
-  CHECK(outcome == MatchOutcome::GaveUp);
+  Matcher::MayContain mayContain = [](NodeId) { return true; };
+  Matcher::Accept accept = [](const Match &) { return false; };
+  CHECK(Matcher(f.module, *parsed, mayContain, accept).match(f.root()) == MatchOutcome::GaveUp);
 }
