@@ -6,6 +6,8 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
+
 namespace bycc {
 
 ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,

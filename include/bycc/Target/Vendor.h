@@ -100,7 +100,7 @@ private:
 
 // The composite function a call refers to, if it does.
 std::optional<FunctionId> compositeOf(const Module &module, NodeId call);
-// "dnnl" of "dnnl.conv2d_bias".
+// "va" of "va.conv2d_bias".
 std::string_view vendorOfComposite(std::string_view composite);
 
 } // namespace bycc
