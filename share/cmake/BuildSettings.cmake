@@ -1,4 +1,6 @@
 # Warnings, sanitizers and the compiler cache, for all targets.
+# -O2: a full build on two cores has to stay short, and models run generated code.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 # g++ 12 warns about std::string's own code (GCC bug 105651).
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
