@@ -14,12 +14,14 @@ packages=(
   libdnnl-dev
   libonnx-dev
   libprotobuf-dev
+  libzstd-dev
   llvm-19-dev
   llvm-19-tools
   ninja-build
   nlohmann-json3-dev
   protobuf-compiler
   python3
+  zlib1g-dev
 )
 
 missing=()
