@@ -75,6 +75,9 @@ typedef struct bycc_node {
   uint32_t num_roles;
   const bycc_role *roles;
   const char *source; /* the model's name for it, for messages */
+  /* At compile(): the implementation chosen from those that supports() offered;
+   * null when it offered none. */
+  const char *implementation;
 } bycc_node;
 
 typedef struct bycc_region {
@@ -87,6 +90,9 @@ typedef struct bycc_region {
   const uint32_t *inputs; /* value indices */
   uint32_t num_outputs;
   const uint32_t *outputs;
+  /* At compile(): what tune() once answered for this region; null when nothing. */
+  const void *tuning;
+  uint64_t tuning_bytes;
 } bycc_region;
 
 /* What the code is for; never the build machine unless the user said so. */
@@ -97,13 +103,19 @@ typedef struct bycc_target {
   int32_t threads;      /* recorded default, 0 = not recorded */
 } bycc_target;
 
-/* Where a vendor puts its answer. `text` may be set once per call; the callee's
- * string is copied at once. */
+/* Where a vendor puts its answer; texts and bytes are copied at once. Which of
+ * the functions count is said at each entry point; the others do nothing. */
 typedef struct bycc_answer {
   void *impl;
   void (*reason)(struct bycc_answer *answer, const char *text); /* why not */
   void (*blame)(struct bycc_answer *answer, uint32_t node);     /* which node */
   void (*blob)(struct bycc_answer *answer, const void *bytes, size_t size);
+  /* One way to run the node, and what it costs per call in microseconds (< 0: not
+   * known). May be called several times; the cheapest is chosen, the first of
+   * equals. */
+  void (*offer)(struct bycc_answer *answer, const char *implementation, double microseconds);
+  void (*take)(struct bycc_answer *answer, uint32_t node);
+  void (*refuse)(struct bycc_answer *answer, uint32_t node, const char *why);
 } bycc_answer;
 
 typedef struct bycc_vendor_compiler {
@@ -114,13 +126,36 @@ typedef struct bycc_vendor_compiler {
   const char *patterns; /* text of patterns/<vendor>.json, or null */
   void *self;
   /* Can the vendor take region->nodes[0] (the region holds this node alone)?
-   * 1 yes, 0 no with a reason. Must not fail in any other way. */
+   * 1 yes (and offers, if it likes), 0 no with a reason. Asked once for nodes that
+   * look alike. Must not fail in any other way. */
   int32_t (*supports)(void *self, const bycc_target *target,
                       const bycc_region *region, bycc_answer *answer);
   /* Turns a whole region into a blob. 0 done, else reason (and blame). */
   int32_t (*compile)(void *self, const bycc_target *target,
                      const bycc_region *region, bycc_answer *answer);
+
+  /* --- optional; null when the vendor has none */
+
+  /* Passes that run before composites are formed, as --passes= takes them:
+   * "canonicalize-ops,fold-constants". */
+  const char *passes;
+  /* The vendor's own annotator: sees all nodes of a block of the program as one
+   * region and calls take() or refuse() for each; supports() is not asked then.
+   * A node it does not mention is refused. 0 done, else reason. */
+  int32_t (*annotate)(void *self, const bycc_target *target,
+                      const bycc_region *block, bycc_answer *answer);
+  /* Tries ways to run a region on this machine and answers with a record (blob)
+   * that compile() gets back as `tuning` of the region, now and in later builds. 0
+   * done, else reason. */
+  int32_t (*tune)(void *self, const bycc_target *target,
+                  const bycc_region *region, bycc_answer *answer);
+  /* BYCC_VENDOR_* */
+  uint64_t flags;
 } bycc_vendor_compiler;
+
+/* The run half has memory of its own (alloc, release): a value that only regions
+ * of this vendor touch stays there. */
+#define BYCC_VENDOR_OWN_MEMORY 1u
 
 /* Profiling: one step inside a region. */
 typedef struct bycc_step_info {
@@ -156,6 +191,11 @@ typedef struct bycc_vendor_runtime {
   int32_t (*run_profiled)(void *region, void *state, const bycc_array *inputs,
                           const bycc_array *outputs, int32_t threads,
                           uint64_t *ns, char *error, size_t error_size);
+
+  /* Memory of the vendor's own for values between two of its regions; needed with
+   * BYCC_VENDOR_OWN_MEMORY, else null. Called on any thread. */
+  void *(*alloc)(uint64_t bytes);
+  void (*release)(void *memory);
 } bycc_vendor_runtime;
 
 /* Entry points of a plugin .so: `bycc_vendor_compiler_entry` in the compile

@@ -7,6 +7,7 @@
 
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
 #include "Scopes.h"
@@ -20,7 +21,7 @@ namespace {
 class Annotator {
 public:
   Annotator(Module &module, PassContext &context, const std::vector<const Vendor *> &vendors)
-      : module_(module), refusals_(context.refusals) {
+      : module_(module), refusals_(context.refusals), placement_(context.placement) {
     for (const Vendor *vendor : vendors) {
       askers_.push_back(std::make_unique<VendorAsker>(*vendor, module, *context.target));
       names_.push_back(module.intern(vendor->name()));
@@ -53,6 +54,11 @@ private:
       refuse(node, vendor, "has no inputs, the host makes it");
       return false;
     }
+    if (placement_)
+      if (const std::string *why = placement_->whyNot(node, askers_[vendor]->vendor().name())) {
+        refuse(node, vendor, *why);
+        return false;
+      }
     const Answer &answer = askers_[vendor]->supports(node);
     // The reasons of a composite are those of its operators.
     if (!answer && !composite)
@@ -70,6 +76,7 @@ private:
 
   Module &module_;
   RefusalLog *refusals_;
+  const PlacementRules *placement_;
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   std::vector<StringId> names_;
   bool changed_ = false;

@@ -8,6 +8,7 @@
 #include "bycc/Partition/AnnotatedRegions.h"
 
 #include "bycc/Support/Error.h"
+#include "bycc/Target/Placement.h"
 
 #include "RegionSolver.h"
 #include "Scopes.h"
@@ -90,12 +91,14 @@ struct AnnotatedRegions::Impl {
   BlockId block;
   const std::vector<NodeId> &nodes;
   RegionProblem problem;
-  std::vector<StringId> vendors;      // names behind problem.vendor
+  const PlacementRules *placement;
+  // Names and labels behind problem.vendor: nodes of two labels are never one region.
+  std::vector<std::pair<StringId, uint32_t>> vendors;
   std::vector<uint32_t> parent, next; // union-find; members of a region in a ring
   std::vector<uint8_t> isMember;
 
-  Impl(const Module &m, const NodePlaces &p, BlockId b)
-      : module(m), places(p), block(b), nodes(m.block(b).nodes) {
+  Impl(const Module &m, const NodePlaces &p, BlockId b, const PlacementRules *rules)
+      : module(m), places(p), block(b), nodes(m.block(b).nodes), placement(rules) {
     addNeeds();
     addVendors();
     addShares();
@@ -142,10 +145,11 @@ struct AnnotatedRegions::Impl {
     return kind == NodeKind::Tuple || kind == NodeKind::Project;
   }
 
-  int32_t vendorNumber(StringId name) {
-    auto found = std::ranges::find(vendors, name);
+  int32_t vendorNumber(StringId name, NodeId node) {
+    std::pair key(name, placement ? placement->labelOf(node) : 0);
+    auto found = std::ranges::find(vendors, key);
     if (found == vendors.end())
-      found = vendors.insert(vendors.end(), name);
+      found = vendors.insert(vendors.end(), key);
     return static_cast<int32_t>(found - vendors.begin());
   }
 
@@ -156,7 +160,7 @@ struct AnnotatedRegions::Impl {
       bool wire = isWire(nodes[item]);
       problem.isWire.push_back(wire);
       problem.vendor.push_back(wire      ? carriedVendor(item)
-                               : isTaken ? vendorNumber(annotation->vendors[0])
+                               : isTaken ? vendorNumber(annotation->vendors[0], nodes[item])
                                          : RegionProblem::host);
     }
     dropIdleTuples();
@@ -298,8 +302,9 @@ struct AnnotatedRegions::Impl {
   }
 };
 
-AnnotatedRegions::AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block)
-    : impl_(std::make_unique<Impl>(module, places, block)) {
+AnnotatedRegions::AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block,
+                                   const PlacementRules *placement)
+    : impl_(std::make_unique<Impl>(module, places, block, placement)) {
   std::vector<std::pair<int32_t, uint32_t>> chosen;
   for (uint32_t item = 0; item < numItems(); ++item)
     if (const Annotation *annotation = module.annotation(node(item));
@@ -320,7 +325,7 @@ NodeId AnnotatedRegions::node(uint32_t item) const { return impl_->nodes[item]; 
 
 StringId AnnotatedRegions::vendorOf(uint32_t item) const {
   int32_t vendor = impl_->problem.vendor[item];
-  return vendor < 0 ? StringId() : impl_->vendors[static_cast<size_t>(vendor)];
+  return vendor < 0 ? StringId() : impl_->vendors[static_cast<size_t>(vendor)].first;
 }
 
 uint32_t AnnotatedRegions::regionOf(uint32_t item) const {

@@ -17,6 +17,7 @@
 #include "bycc/Partition/Passes.h"
 #include "bycc/Pattern/Matcher.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/Placement.h"
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
@@ -140,10 +141,27 @@ private:
         refusal = "an inner value (" + nodeName(module_, node) + ") is used elsewhere";
         return false;
       }
+    if (context_.placement && isForbidden(match, asker.vendor().name(), refusal))
+      return false;
     const Answer &answer = asker.supportsGroup(pattern.name, match);
     if (!answer)
       refusal = answer.reason;
     return answer.isYes;
+  }
+
+  bool isForbidden(const Match &match, const std::string &vendor, std::string &refusal) const {
+    const PlacementRules &rules = *context_.placement;
+    for (NodeId node : match.nodes) {
+      if (const std::string *why = rules.whyNot(node, vendor)) {
+        refusal = nodeName(module_, node) + ": " + *why;
+        return true;
+      }
+      if (rules.labelOf(node) != rules.labelOf(match.root)) {
+        refusal = nodeName(module_, node) + " is to be kept apart";
+        return true;
+      }
+    }
+    return false;
   }
 
   bool isUsedOutside(NodeId node, const Match &match) const {
@@ -193,6 +211,8 @@ private:
         inner = module_.addNode(module_.node(node), operands);
         if (context_.refusals)
           context_.refusals->move(node, inner);
+        if (context_.placement)
+          context_.placement->follow(node, inner);
       }
       module_.node(inner).isLet = false;
       for (NodeId &operand : module_.mutableOperands(inner))

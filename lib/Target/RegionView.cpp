@@ -368,6 +368,9 @@ struct CompileReply {
       const uint8_t *begin = static_cast<const uint8_t *>(bytes);
       static_cast<CompileReply *>(a->impl)->blob.assign(begin, begin + size);
     };
+    answer.offer = [](bycc_answer *, const char *, double) {};
+    answer.take = [](bycc_answer *, uint32_t) {};
+    answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
   }
 };
 

@@ -173,6 +173,9 @@ Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &targ
   };
   reply.answer.blame = [](bycc_answer *, uint32_t) {};
   reply.answer.blob = [](bycc_answer *, const void *, size_t) {};
+  reply.answer.offer = [](bycc_answer *, const char *, double) {};
+  reply.answer.take = [](bycc_answer *, uint32_t) {};
+  reply.answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
   if (compiler.supports(compiler.self, &target, &view.region(), &reply.answer) == 1)
     return Answer::yes();
   return Answer::no(reply.reason.empty() ? "the vendor gives no reason" : reply.reason);

@@ -11,6 +11,8 @@
 
 namespace bycc {
 
+class PlacementRules;
+
 // A tensor by where it is computed: leaf `index` of the (nested) tuple that
 // `base` gives. `base` is never a tuple or projection node.
 struct TensorRef {
@@ -35,7 +37,9 @@ class AnnotatedRegions {
 public:
   // Vendors and regions as the annotations of the nodes say; a node without a
   // chosen region has none.
-  AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block);
+  // `placement` may be null.
+  AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block,
+                   const PlacementRules *placement = nullptr);
   ~AnnotatedRegions();
 
   uint32_t numItems() const;

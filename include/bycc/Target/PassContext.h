@@ -14,7 +14,9 @@
 
 namespace bycc {
 
+class PlacementRules;
 class VendorSet;
+struct CostModel;
 
 // key=value pairs of a pass's {braces}; a switch has the value "".
 using PassOptions = std::map<std::string, std::string>;
@@ -24,6 +26,10 @@ struct PassContext {
   const TargetInfo *target = nullptr; // never null while passes run
   VendorSet *vendors = nullptr;       // null: no vendor asked for
   RefusalLog *refusals = nullptr;     // null: reasons are not kept
+  PlacementRules *placement = nullptr; // null: no orders about single nodes
+  const CostModel *hostCost = nullptr; // null: costs are not compared
+  int64_t minRegionOps = 0;            // smaller regions return to the host
+  double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols
   std::vector<Diagnostic> warnings;   // shown with `warning:`, in order
   std::vector<std::string> remarks;   // shown with -v

@@ -7,6 +7,7 @@
 #include "bycc/IR/Module.h"
 #include "bycc/Pattern/Matcher.h"
 #include "bycc/Pattern/Pattern.h"
+#include "bycc/Target/Cost.h"
 #include "bycc/Target/TargetInfo.h"
 #include "bycc/vendor.h"
 
@@ -36,6 +37,22 @@ struct OpRule {
   std::vector<uint32_t> constArgs; // arguments that must be constants
 };
 
+// Which values may pass from operator to operator inside one region. Names are
+// of operators (a composite counts as the operators at its border), of whole
+// composites, or "*".
+struct EdgeRules {
+  std::vector<std::pair<std::string, std::string>> denied;
+  std::vector<std::pair<std::string, std::string>> allowed; // not empty: no others
+  bool empty() const { return denied.empty() && allowed.empty(); }
+};
+
+// What a vendor's region must be like.
+struct RegionRules {
+  int64_t minOps = 0; // smaller ones return to the host
+  double minFlops = 0;
+  EdgeRules edges;
+};
+
 class Vendor {
 public:
   // Built in or plugin. Its pattern table is read from compiler->patterns.
@@ -51,6 +68,9 @@ public:
 
   void addRule(OpId op, OpRule rule) { rules_.insert_or_assign(op.index, std::move(rule)); }
   void addPatterns(std::vector<Pattern> patterns);
+
+  RegionRules regionRules;
+  std::optional<CostModel> cost; // none: its regions are never judged by cost
 
 private:
   std::string name_;

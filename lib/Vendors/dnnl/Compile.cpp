@@ -173,6 +173,10 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
                                                 dnnl_patterns,
                                                 &cache,
                                                 supports,
-                                                compile};
+                                                compile,
+                                                nullptr,
+                                                nullptr,
+                                                nullptr,
+                                                0};
   return &compiler;
 }

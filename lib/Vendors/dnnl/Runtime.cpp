@@ -297,6 +297,8 @@ bycc_vendor_runtime_entry(void) {
                                               run,
                                               numSteps,
                                               step,
-                                              runProfiled};
+                                              runProfiled,
+                                              nullptr,
+                                              nullptr};
   return &runtime;
 }
