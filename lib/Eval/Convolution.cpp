@@ -124,14 +124,6 @@ template <typename T> std::vector<T> convolve(const ConvOperands &c) {
   return out;
 }
 
-Expected<Value> conv(const KernelContext &context) {
-  ConvOperands c = BYCC_TRY(convOperands(context, 1));
-  ResultType plain{context.result().dtype, c.outShape, true};
-  Value out = BYCC_TRY(isFloat(c.x.dtype) ? store(plain, convolve<double>(c))
-                                          : store(plain, convolve<uint64_t>(c)));
-  return inOutLayout(context, c, std::move(out));
-}
-
 // The gradient of a convolution: each input element is spread over the kernel.
 template <typename T> std::vector<T> spread(const ConvOperands &c) {
   const ConvShape &s = c.shape;
@@ -161,12 +153,22 @@ template <typename T> std::vector<T> spread(const ConvOperands &c) {
   return out;
 }
 
+// Floats add up in double, integers modulo 2^64.
+Expected<Value> finish(const KernelContext &context, const ConvOperands &c, auto &&sums) {
+  ResultType plain{context.result().dtype, c.outShape, true};
+  Value out = BYCC_TRY(isFloat(c.x.dtype) ? store(plain, sums(double()))
+                                          : store(plain, sums(uint64_t())));
+  return inOutLayout(context, c, std::move(out));
+}
+
+Expected<Value> conv(const KernelContext &context) {
+  ConvOperands c = BYCC_TRY(convOperands(context, 1));
+  return finish(context, c, [&](auto zero) { return convolve<decltype(zero)>(c); });
+}
+
 Expected<Value> convTranspose(const KernelContext &context) {
   ConvOperands c = BYCC_TRY(convOperands(context, 1));
-  ResultType plain{context.result().dtype, c.outShape, true};
-  Value out = BYCC_TRY(isFloat(c.x.dtype) ? store(plain, spread<double>(c))
-                                          : store(plain, spread<uint64_t>(c)));
-  return inOutLayout(context, c, std::move(out));
+  return finish(context, c, [&](auto zero) { return spread<decltype(zero)>(c); });
 }
 
 // Bilinear sample of one channel; 0 outside.

@@ -3,6 +3,7 @@
 // destroying a context while it runs is safe. No exception leaves.
 #include "Context.h"
 #include "Model.h"
+#include "StatusCode.h"
 
 #include <cstring>
 #include <mutex>
@@ -49,21 +50,6 @@ Registry<Context> &contexts() {
 }
 
 thread_local std::string lastError;
-
-int32_t codeOf(Status status) {
-  switch (status) {
-  case Status::Load:
-    return BYCC_LOAD;
-  case Status::Arg:
-    return BYCC_ARG;
-  case Status::Limit:
-    return BYCC_LIMIT;
-  case Status::Io:
-    return BYCC_IO;
-  default:
-    return BYCC_INTERNAL;
-  }
-}
 
 int32_t failed(const Error &problem) {
   lastError = problem.str();

@@ -3,6 +3,7 @@
 // it asks for.
 #include "Context.h"
 
+#include "StatusCode.h"
 #include "ThreadPool.h"
 
 #include "bycc/Support/Text.h"
@@ -55,36 +56,6 @@ std::vector<int64_t> staticShape(const bycc_tensor_info &info) {
 
 bool isAligned(const void *data, const bycc_tensor_info &info) {
   return reinterpret_cast<uintptr_t>(data) % sizeInBytes(dtypeOf(info)) == 0;
-}
-
-Status statusOf(int32_t status) {
-  switch (status) {
-  case BYCC_LOAD:
-    return Status::Load;
-  case BYCC_ARG:
-    return Status::Arg;
-  case BYCC_LIMIT:
-    return Status::Limit;
-  case BYCC_IO:
-    return Status::Io;
-  default:
-    return Status::Internal;
-  }
-}
-
-int32_t codeOf(Status status) {
-  switch (status) {
-  case Status::Load:
-    return BYCC_LOAD;
-  case Status::Arg:
-    return BYCC_ARG;
-  case Status::Limit:
-    return BYCC_LIMIT;
-  case Status::Io:
-    return BYCC_IO;
-  default:
-    return BYCC_INTERNAL;
-  }
 }
 
 // Marks a context as in use; false when it already is.
