@@ -9,6 +9,7 @@
 #include "Artifacts.h"
 #include "CHeader.h"
 #include "Depfile.h"
+#include "DotGraph.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/Parser/ProgramJson.h"
@@ -35,8 +36,9 @@ struct EmitForm {
 constexpr EmitForm emitForms[] = {
     {"obj", ".o", false},         {"asm", ".s", true},          {"llvm", ".ll", true},
     {"relay", ".opt.relay", true}, {"json", ".opt.json", true}, {"header", ".h", true},
+    {"dot", ".dot", true},
 };
-constexpr const char *plannedForms[] = {"c", "dot", "html", "shared"};
+constexpr const char *plannedForms[] = {"c", "html", "shared"};
 
 Expected<std::vector<const EmitForm *>> wantedForms(const Options &options) {
   std::vector<const EmitForm *> wanted;
@@ -335,6 +337,8 @@ private:
         BYCC_TRY(addText(files, *form, printModule(session_.module())));
       else if (name == "json")
         BYCC_TRY(addText(files, *form, printProgramJson(session_.module())));
+      else if (name == "dot")
+        BYCC_TRY(addText(files, *form, dotGraph(session_.module())));
       else if (name == "header" && !wants("obj"))
         BYCC_TRY(addText(files, *form, cHeader(session_.context().moduleName, artifacts_->interface)));
     }

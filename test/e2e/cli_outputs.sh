@@ -29,6 +29,9 @@ cmp one.relay two.relay || fail "the printed program does not print the same aga
 bycc net.relay -q --emit=json -o one.json
 bycc one.json -q --emit=relay -o three.relay
 cmp one.relay three.relay || fail "JSON is another program"
+bycc net.relay -q --emit=dot -o net.dot
+grep -q '^digraph' net.dot || fail "no graph"
+expect "$(grep -c -- '->' net.dot)" "$(sort -u net.dot | grep -c -- '->')" # no edge twice
 bycc net.relay -q -S -o net.s
 bycc net.relay -q -emit-llvm -o - > net.ll
 grep -q 'target triple' net.ll || fail "no LLVM text"

@@ -359,7 +359,7 @@ void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {
 void addOutputOptions(CommandLine &line, Options &options) {
   OutputOptions &output = options.output;
   line.text("o", "FILE", "output; other files take its name", output.output, true);
-  line.commaList("emit", "LIST", "obj, asm, llvm, relay, json, c, dot, html, header, shared", output.emit, true);
+  line.commaList("emit", "LIST", "obj, asm, llvm, relay, json, dot, header", output.emit, true);
   line.action("S", "same as --emit=asm", false, [&output] { output.emit = {"asm"}; });
   line.action("emit-llvm", "same as --emit=llvm", false, [&output] { output.emit = {"llvm"}; });
   line.flag("embed-weights", "put the weights into the object file", output.embedWeights);
