@@ -1,5 +1,5 @@
-// Patterns in JSON: the schema of patterns/<vendor>.json, and of the `patterns`
-// array in rules files. Every error says where: FILE:LINE:COL and JSON pointer.
+// Patterns in JSON: the `patterns` of vendor files and rules files. Every error says
+// where: FILE:LINE:COL and JSON pointer.
 
 #include "bycc/Pattern/Pattern.h"
 
@@ -15,6 +15,13 @@ ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,
   return error(Status::Input, location(value, file)) << (pointer.empty() ? "/" : pointer) << ": ";
 }
 
+std::string pointerTo(const std::string &pointer, std::string_view key) {
+  std::string result = pointer + "/";
+  for (char c : key)
+    result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return result;
+}
+
 Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &known,
                      const std::string &pointer, const std::string &file) {
   if (!object.isObject())
@@ -25,7 +32,7 @@ Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &kn
     std::string text = "unknown member '" + escaped(key) + "'";
     if (auto close = nearest(key, known))
       text += ", did you mean '" + *close + "'";
-    return jsonError(value, pointer + "/" + key, file) << text;
+    return jsonError(value, pointerTo(pointer, key), file) << text;
   }
   return {};
 }
@@ -97,7 +104,7 @@ Expected<PatternText> readText(const JsonValue &item, const std::string &pointer
     return jsonError(*let, pointer + "/let", file) << "expected an object of names and patterns";
   for (const auto &[name, value] : let->members) {
     if (!value.isString())
-      return jsonError(value, pointer + "/let/" + name, file) << "expected the text of a pattern";
+      return jsonError(value, pointerTo(pointer + "/let", name), file) << "expected the text of a pattern";
     text.let.emplace_back(name, value.string);
   }
   return text;
@@ -135,7 +142,7 @@ Expected<AttrDict> readAttrs(const JsonValue &object, OpId op, const std::string
   BYCC_TRY(checkKeys(object, known, pointer, file));
   AttrDict attrs;
   for (const auto &[key, value] : object.members)
-    attrs.push_back({key, BYCC_TRY(readAttrValue(value, pointer + "/" + key, file, 0))});
+    attrs.push_back({key, BYCC_TRY(readAttrValue(value, pointerTo(pointer, key), file, 0))});
   return attrs;
 }
 
@@ -148,23 +155,6 @@ Expected<std::vector<Pattern>> readPatterns(const JsonValue &array, std::string_
     patterns.push_back(BYCC_TRY(
         readPattern(array.items[i], vendor, pointer + "/" + std::to_string(i), file)));
   return patterns;
-}
-
-Expected<PatternFile> readPatternFile(std::string_view text, const std::string &file) {
-  JsonValue root = BYCC_TRY(parseJson(text, file));
-  BYCC_TRY(checkKeys(root, {"$schema", "schema", "vendor", "patterns", "comment"}, "", file));
-  const JsonValue *schema = root.find("schema"), *vendor = root.find("vendor"),
-                  *patterns = root.find("patterns");
-  if (schema && !(schema->isInt() && schema->integer == 1))
-    return jsonError(*schema, "/schema", file) << "expected 1";
-  if (!vendor || !vendor->isString() || vendor->string.empty())
-    return jsonError(vendor ? *vendor : root, "/vendor", file) << "expected the vendor's name";
-  PatternFile result;
-  result.vendor = vendor->string;
-  if (!patterns)
-    return jsonError(root, "", file) << "'patterns' is missing";
-  result.patterns = BYCC_TRY(readPatterns(*patterns, result.vendor, "/patterns", file));
-  return result;
 }
 
 } // namespace bycc

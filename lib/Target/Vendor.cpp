@@ -6,6 +6,7 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
+#include "bycc/Target/VendorRegistry.h"
 
 #include <algorithm>
 
@@ -14,15 +15,26 @@ namespace bycc {
 Expected<std::unique_ptr<Vendor>> Vendor::fromCompiler(const bycc_vendor_compiler *compiler) {
   auto vendor = std::make_unique<Vendor>(compiler->name);
   vendor->compiler_ = compiler;
-  if (compiler->patterns && *compiler->patterns) {
-    std::string file = "patterns/" + vendor->name_ + ".json";
-    PatternFile patterns = BYCC_TRY(readPatternFile(compiler->patterns, file));
-    if (patterns.vendor != vendor->name_)
-      return error(Status::Load) << file << ": patterns of vendor '" << escaped(patterns.vendor)
-                                 << "' in vendor '" << vendor->name_ << "'";
-    vendor->patterns_ = std::move(patterns.patterns);
-  }
+  if (compiler->passes)
+    vendor->passes = compiler->passes;
+  if (!compiler->patterns || !*compiler->patterns)
+    return vendor;
+  std::string file = "patterns/" + vendor->name_ + ".json";
+  VendorFile description = BYCC_TRY(VendorFile::parse(compiler->patterns, file));
+  if (description.vendor != vendor->name_)
+    return error(Status::Load) << file << ": patterns of vendor '" << escaped(description.vendor)
+                               << "' in vendor '" << vendor->name_ << "'";
+  BYCC_TRY(description.applyTo(*vendor));
   return vendor;
+}
+
+std::optional<std::string> Vendor::whyListed(std::string_view op) const {
+  auto holds = [&](const std::string &glob) { return matchesGlob(glob, op); };
+  if (auto denied = std::ranges::find_if(deniedOps, holds); denied != deniedOps.end())
+    return std::string(op) + " is denied (deny_ops: " + *denied + ")";
+  if (!allowedOps.empty() && std::ranges::none_of(allowedOps, holds))
+    return std::string(op) + " is not among allow_ops (" + join(allowedOps, ", ") + ")";
+  return std::nullopt;
 }
 
 void Vendor::addPatterns(std::vector<Pattern> patterns) {
@@ -225,17 +237,23 @@ const Answer &VendorAsker::supports(NodeId node) {
   }
   if (module_.node(node).kind != NodeKind::CallOp)
     return answer = Answer::no("not an operator");
-  if (!vendor_.isEmulated())
-    return answer = askCompiler(*vendor_.compiler(), impl_->target,
-                                RegionView::ofNode(module_, node));
-  auto rule = vendor_.opRules().find(module_.node(node).op.index);
-  if (rule == vendor_.opRules().end())
-    return answer = Answer::no("operator not supported");
-  return answer = askRule(rule->second, module_, node);
+  OpId op = module_.node(node).op;
+  if (auto why = vendor_.whyListed(opInfo(op).name))
+    return answer = Answer::no(*why);
+  auto rule = vendor_.opRules().find(op.index);
+  bool hasRule = rule != vendor_.opRules().end();
+  answer = hasRule ? askRule(rule->second, module_, node) : Answer::no("operator not supported");
+  if (!vendor_.isEmulated() && (answer || !hasRule))
+    answer = askCompiler(*vendor_.compiler(), impl_->target, RegionView::ofNode(module_, node));
+  return answer;
 }
 
 const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &match) {
   static const Answer yes = Answer::yes();
+  for (NodeId node : match.nodes)
+    if (module_.node(node).kind == NodeKind::CallOp)
+      if (auto why = vendor_.whyListed(opInfo(module_.node(node).op).name))
+        return impl_->answers["listed:" + *why] = Answer::no(*why);
   if (vendor_.isEmulated())
     return yes;
   KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes);

@@ -138,15 +138,14 @@ struct AllRules {
   }
 };
 
-Expected<> addPatternFile(VendorSet &set, const std::string &path) {
+Expected<> addVendorFile(VendorSet &set, const std::string &path) {
   std::string text = BYCC_TRY(readFile(path, uint64_t{256} << 20));
-  PatternFile file = BYCC_TRY(readPatternFile(text, path));
+  VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
   if (!vendor)
     return error(Status::Arg, inFile(path)) << "patterns for vendor '" << escaped(file.vendor)
-                                      << "', which is not in use";
-  vendor->addPatterns(std::move(file.patterns));
-  return {};
+                                            << "', which is not in use";
+  return file.applyTo(*vendor);
 }
 
 } // namespace
@@ -166,13 +165,17 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
     if (set.find(name))
       continue;
     RuleSet::Entry *entry = rules.find(name);
-    if (entry && entry->emulated)
+    if (entry && entry->emulated) {
       set.add(std::move(entry->emulated));
-    else
-      set.add(BYCC_TRY(make(name)));
+      continue;
+    }
+    std::unique_ptr<Vendor> vendor = BYCC_TRY(make(name));
+    if (entry)
+      BYCC_TRY(entry->more.applyTo(*vendor));
+    set.add(std::move(vendor));
   }
   for (const std::string &path : request.patternFiles)
-    BYCC_TRY(addPatternFile(set, path));
+    BYCC_TRY(addVendorFile(set, path));
   return set;
 }
 

@@ -66,14 +66,10 @@ Expected<Pattern> parsePattern(std::string_view name, const PatternText &text);
 // with "vendor.".
 Expected<std::vector<Pattern>> readPatterns(const JsonValue &array, std::string_view vendor,
                                             const std::string &pointer, const std::string &file);
-// {"schema": 1, "vendor": V, "patterns": [...]}
-struct PatternFile {
-  std::string vendor;
-  std::vector<Pattern> patterns;
-};
-Expected<PatternFile> readPatternFile(std::string_view text, const std::string &file);
 
 // Helpers for readers of such files.
+// The JSON pointer of an object's member.
+std::string pointerTo(const std::string &pointer, std::string_view key);
 // An INPUT error at the value: "POINTER: ".
 ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer, const std::string &file);
 // Error naming the first member that is not in `known`, with the nearest.

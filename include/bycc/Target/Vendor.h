@@ -30,7 +30,8 @@ struct Answer {
   explicit operator bool() const { return isYes; }
 };
 
-// One way in which an emulated vendor takes an operator. All parts must hold.
+// One way in which a vendor takes an operator. All parts must hold. A vendor with a
+// compile half is asked after them.
 struct OpRule {
   std::vector<DType> dtypes;       // of every tensor argument; empty: any
   AttrDict attrs;                  // attributes that must have these values
@@ -55,7 +56,7 @@ struct RegionRules {
 
 class Vendor {
 public:
-  // Built in or plugin. Its pattern table is read from compiler->patterns.
+  // Built in or plugin; compiler->patterns is a vendor file (VendorRegistry.h).
   static Expected<std::unique_ptr<Vendor>> fromCompiler(const bycc_vendor_compiler *compiler);
   // Emulated.
   explicit Vendor(std::string name) : name_(std::move(name)) {}
@@ -69,8 +70,14 @@ public:
   void addRule(OpId op, OpRule rule) { rules_.insert_or_assign(op.index, std::move(rule)); }
   void addPatterns(std::vector<Pattern> patterns);
 
+  // Why the lists allow_ops and deny_ops keep an operator from the vendor; nothing
+  // when they do not.
+  std::optional<std::string> whyListed(std::string_view op) const;
+
   RegionRules regionRules;
   std::optional<CostModel> cost; // none: its regions are never judged by cost
+  std::string passes; // that run before composites are formed, as --passes= takes them
+  std::vector<std::string> allowedOps, deniedOps; // globs; nothing allowed: all are
 
 private:
   std::string name_;

@@ -52,6 +52,21 @@ private:
   std::vector<Entry> entries_;
 };
 
+// patterns/<vendor>.json, and what `--patterns` takes: {"schema": 1, "vendor": V, ...}
+// with the members that a vendor has in a rules file (patterns/README.md).
+struct VendorFile {
+  std::string vendor;
+  JsonValue root;
+  std::string pointer; // of `root` in the file
+  std::string file;
+  // The name and the members' names are right; what they hold is read by applyTo.
+  static Expected<VendorFile> parse(std::string_view text, const std::string &file);
+  // Adds to what the vendor has; a number said again replaces the earlier.
+  Expected<> applyTo(Vendor &target) const;
+};
+// A vendor described by such a file alone: emulated.
+Expected<std::unique_ptr<Vendor>> readVendorFile(std::string_view text, const std::string &file);
+
 // A rules file: the `pipeline` object of a partition case, or an object with a
 // `pipeline` member.
 struct RuleSet {
@@ -59,11 +74,20 @@ struct RuleSet {
     std::string name;
     bool isBuiltin = false;
     std::unique_ptr<Vendor> emulated; // when not built in
+    VendorFile more;                  // when built in: edges, minimums, costs, lists
   };
   std::vector<Entry> vendors; // in order
   std::optional<bool> mergeRegions, bindConstants;
   std::optional<std::string> moduleName;
 };
 Expected<RuleSet> readRules(std::string_view text, const std::string &file);
+
+// For readers of such files: the members that describe a vendor, their reader (it
+// leaves other members alone), and the reader of the name, null when absent.
+std::vector<std::string> vendorMembers();
+Expected<> readVendorMembers(const JsonValue &object, const std::string &pointer,
+                             const std::string &file, Vendor &vendor);
+Expected<std::string> readVendorName(const JsonValue *name, const JsonValue &object,
+                                     const std::string &pointer, const std::string &file);
 
 } // namespace bycc

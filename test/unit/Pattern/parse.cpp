@@ -15,9 +15,11 @@ std::string problem(std::string_view root,
   return pattern ? std::string() : pattern.error().message();
 }
 
-std::string fileProblem(std::string_view text) {
-  Expected<PatternFile> file = readPatternFile(text, "v.json");
-  return file ? std::string() : file.error().str();
+// Of the array `patterns` of vendor v.
+std::string arrayProblem(std::string_view text) {
+  JsonValue array = parseJson(text, "v.json").takeValue();
+  Expected<std::vector<Pattern>> patterns = readPatterns(array, "v", "/patterns", "v.json");
+  return patterns ? std::string() : patterns.error().str();
 }
 
 } // namespace
@@ -76,20 +78,19 @@ TEST_CASE("hostile patterns end") {
   CHECK(problem(wide + "))").find("more than 1024 parts") != std::string::npos);
 }
 
-TEST_CASE("pattern files") {
-  CHECK(fileProblem(R"j({"schema": 1, "vendor": "v", "patterns": []})j") == "");
-  CHECK(fileProblem(R"j({"schema": 1, "vendor": "v", "patterns": [
-  {"name": "v.a", "root": "abs(*)", "where": [{"op": "abs"}]}]})j") == "");
-  CHECK(fileProblem("{\"vendor\": \"v\", \"patterns\": [\n {\"name\": \"w.a\", \"root\": \"abs(*)\"}]}")
+TEST_CASE("patterns in files") {
+  CHECK(arrayProblem("[]") == "");
+  CHECK(arrayProblem(R"j([
+  {"name": "v.a", "root": "abs(*)", "where": [{"op": "abs"}]}])j") == "");
+  CHECK(arrayProblem("[\n {\"name\": \"w.a\", \"root\": \"abs(*)\"}]")
             .starts_with("v.json:2:11: error[INPUT]: /patterns/0/name: 'w.a' must start with 'v.'"));
-  CHECK(fileProblem("{\"vendor\": \"v\", \"patterns\": [\n {\"name\": \"v.a\", \"root\": \"abs(\"}]}")
+  CHECK(arrayProblem("[\n {\"name\": \"v.a\", \"root\": \"abs(\"}]")
             .starts_with("v.json:2:26: error[INPUT]: /patterns/0/root: column 5:"));
-  CHECK(fileProblem(R"j({"vendor": "v", "patterns": [{"name": "v.a", "rot": "abs(*)"}]})j")
+  CHECK(arrayProblem(R"j([{"name": "v.a", "rot": "abs(*)"}])j")
             .find("/patterns/0/rot: unknown member 'rot', did you mean 'root'") != std::string::npos);
-  CHECK(fileProblem(R"j({"vendor": "v", "patterns": [{"name": "v.a", "root": "abs(*)",
-      "where": [{"op": "nn.softmax", "attr": {"axes": 1}}]}]})j")
+  CHECK(arrayProblem(R"j([{"name": "v.a", "root": "abs(*)",
+      "where": [{"op": "nn.softmax", "attr": {"axes": 1}}]}])j")
             .find("/patterns/0/where/0/attr/axes: unknown member 'axes', did you mean 'axis'") !=
         std::string::npos);
-  CHECK(fileProblem("[]").find("expected an object") != std::string::npos);
-  CHECK(fileProblem(R"j({"vendor": "v"})j").find("'patterns' is missing") != std::string::npos);
+  CHECK(arrayProblem("{}").find("expected an array of patterns") != std::string::npos);
 }

@@ -73,6 +73,22 @@ TEST_CASE("conditions") {
   CHECK(ask(rules, "tanh(%x)").reason == "operator not supported");
 }
 
+TEST_CASE("lists of operators") {
+  const char *rules = R"({"vendors": [{"name": "va", "ops": {"abs": {}, "nn.relu": {}},
+      "deny_ops": ["nn.*"]}]})";
+  CHECK(ask(rules, "abs(%x)"));
+  CHECK(ask(rules, "nn.relu(%x)").reason == "nn.relu is denied (deny_ops: nn.*)");
+}
+
+TEST_CASE("a built-in vendor keeps its tables and takes the rest") {
+  RuleSet rules = readRules(R"({"vendors": [{"name": "va", "builtin": true, "min_ops": 2,
+      "ops": {"abs": {}}}]})", "r").takeValue();
+  Vendor vendor("va");
+  REQUIRE(rules.vendors[0].more.applyTo(vendor));
+  CHECK(vendor.regionRules.minOps == 2);
+  CHECK(vendor.opRules().empty());
+}
+
 TEST_CASE("choice of vendors") {
   std::string path = std::string(BYCC_BINARY_DIR) + "/rules-test.json";
   FILE *file = std::fopen(path.c_str(), "w");

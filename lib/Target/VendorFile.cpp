@@ -1,0 +1,298 @@
+// What files say about a vendor. An entry of a rules file and patterns/<vendor>.json
+// have the same members; this is their one reader. Units are turned into those of
+// CostModel here: 1 gflops = 1000 flops per microsecond, 1 GB/s = 1000 bytes.
+
+#include "bycc/IR/Op.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/VendorRegistry.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+std::vector<std::string> vendorMembers() {
+  return {"allow_ops", "cost",    "deny_ops", "edges",   "min_flops",
+          "min_ops",   "ops",     "passes",   "patterns"};
+}
+
+namespace {
+
+class VendorReader {
+public:
+  VendorReader(const std::string &file, Vendor &vendor) : file_(file), vendor_(vendor) {}
+
+  Expected<> read(const JsonValue &object, const std::string &pointer) {
+    for (const auto &[key, value] : object.members)
+      BYCC_TRY(readMember(key, value, pointerTo(pointer, key)));
+    // Edges may name the patterns: last.
+    if (const JsonValue *edges = object.find("edges"))
+      BYCC_TRY(readEdges(*edges, pointerTo(pointer, "edges")));
+    return {};
+  }
+
+private:
+  Expected<> readMember(const std::string &key, const JsonValue &value,
+                        const std::string &pointer) {
+    if (key == "ops")
+      return readOps(value, pointer);
+    if (key == "patterns") {
+      vendor_.addPatterns(BYCC_TRY(readPatterns(value, vendor_.name(), pointer, file_)));
+      return {};
+    }
+    if (key == "allow_ops")
+      return readOpNames(value, pointer, vendor_.allowedOps);
+    if (key == "deny_ops")
+      return readOpNames(value, pointer, vendor_.deniedOps);
+    if (key == "min_ops")
+      return readMinOps(value, pointer);
+    if (key == "min_flops")
+      return readAmount(value, pointer, vendor_.regionRules.minFlops);
+    if (key == "cost")
+      return readCost(value, pointer);
+    if (key == "passes")
+      return readPasses(value, pointer);
+    return {};
+  }
+
+  Expected<> readOps(const JsonValue &ops, const std::string &pointer) {
+    if (!ops.isObject())
+      return jsonError(ops, pointer, file_) << "expected an object of operators and conditions";
+    for (const auto &[op, condition] : ops.members) {
+      std::string at = pointerTo(pointer, op);
+      OpId id = BYCC_TRY(readOpName(op, condition, at, file_));
+      vendor_.addRule(id, BYCC_TRY(readCondition(condition, id, at)));
+    }
+    return {};
+  }
+
+  Expected<OpRule> readCondition(const JsonValue &object, OpId op, const std::string &pointer) {
+    BYCC_TRY(checkKeys(object, {"dtype", "attr", "const_args", "comment"}, pointer, file_));
+    OpRule rule;
+    if (const JsonValue *dtypes = object.find("dtype"))
+      rule.dtypes = BYCC_TRY(readDTypes(*dtypes, pointer + "/dtype"));
+    if (const JsonValue *attrs = object.find("attr"))
+      rule.attrs = BYCC_TRY(readAttrs(*attrs, op, pointer + "/attr", file_));
+    if (const JsonValue *args = object.find("const_args"))
+      rule.constArgs = BYCC_TRY(readConstArgs(*args, pointer + "/const_args"));
+    return rule;
+  }
+
+  Expected<std::vector<DType>> readDTypes(const JsonValue &array, const std::string &pointer) {
+    if (!array.isArray())
+      return jsonError(array, pointer, file_) << "expected an array of dtypes";
+    std::vector<DType> dtypes;
+    for (size_t i = 0; i < array.items.size(); ++i) {
+      auto dtype = array.items[i].isString() ? parseDType(array.items[i].string) : std::nullopt;
+      if (!dtype)
+        return jsonError(array.items[i], pointer + "/" + std::to_string(i), file_)
+               << "unknown dtype '" << escaped(array.items[i].string) << "'";
+      dtypes.push_back(*dtype);
+    }
+    return dtypes;
+  }
+
+  Expected<std::vector<uint32_t>> readConstArgs(const JsonValue &array,
+                                                const std::string &pointer) {
+    if (!array.isArray())
+      return jsonError(array, pointer, file_) << "expected an array of argument positions";
+    std::vector<uint32_t> positions;
+    for (size_t i = 0; i < array.items.size(); ++i) {
+      const JsonValue &item = array.items[i];
+      if (!item.isInt() || item.integer < 0 || item.integer > 1024)
+        return jsonError(item, pointer + "/" + std::to_string(i), file_)
+               << "expected an argument position";
+      positions.push_back(static_cast<uint32_t>(item.integer));
+    }
+    return positions;
+  }
+
+  // Names of operators, or globs that fit at least one.
+  Expected<> readOpNames(const JsonValue &array, const std::string &pointer,
+                         std::vector<std::string> &names) {
+    if (!array.isArray())
+      return jsonError(array, pointer, file_) << "expected an array of operators";
+    for (size_t i = 0; i < array.items.size(); ++i) {
+      const JsonValue &item = array.items[i];
+      std::string at = pointer + "/" + std::to_string(i);
+      if (!item.isString())
+        return jsonError(item, at, file_) << "expected the name of an operator";
+      if (item.string.find_first_of("*?") == std::string::npos)
+        BYCC_TRY(readOpName(item.string, item, at, file_));
+      else if (std::ranges::none_of(allOpNames(), [&](const std::string &name) {
+                 return matchesGlob(item.string, name);
+               }))
+        return jsonError(item, at, file_) << "'" << escaped(item.string) << "' fits no operator";
+      names.push_back(item.string);
+    }
+    return {};
+  }
+
+  Expected<> readMinOps(const JsonValue &value, const std::string &pointer) {
+    if (!value.isInt() || value.integer < 0)
+      return jsonError(value, pointer, file_) << "expected a number of operators";
+    vendor_.regionRules.minOps = value.integer;
+    return {};
+  }
+
+  Expected<> readAmount(const JsonValue &value, const std::string &pointer, double &amount,
+                        double unit = 1) {
+    if (!value.isNumber() || value.number < 0)
+      return jsonError(value, pointer, file_) << "expected a number that is not negative";
+    amount = value.number * unit;
+    return {};
+  }
+
+  Expected<> readCost(const JsonValue &object, const std::string &pointer) {
+    BYCC_TRY(checkKeys(object,
+                       {"launch_us", "transfer_us", "transfer_gb_per_s", "gflops", "gb_per_s",
+                        "ops", "comment"},
+                       pointer, file_));
+    CostModel cost = vendor_.cost.value_or(CostModel());
+    BYCC_TRY(readMemberAmount(object, "launch_us", pointer, cost.launchMicroseconds, 1));
+    BYCC_TRY(readMemberAmount(object, "transfer_us", pointer, cost.transferMicroseconds, 1));
+    BYCC_TRY(readMemberAmount(object, "transfer_gb_per_s", pointer,
+                              cost.transferBytesPerMicrosecond, 1000));
+    BYCC_TRY(readRates(object, pointer, cost.rates));
+    if (const JsonValue *ops = object.find("ops"))
+      BYCC_TRY(readOpRates(*ops, pointer + "/ops", cost));
+    vendor_.cost = std::move(cost);
+    return {};
+  }
+
+  Expected<> readMemberAmount(const JsonValue &object, const char *key, const std::string &pointer,
+                              double &amount, double unit) {
+    if (const JsonValue *value = object.find(key))
+      return readAmount(*value, pointerTo(pointer, key), amount, unit);
+    return {};
+  }
+
+  Expected<> readRates(const JsonValue &object, const std::string &pointer, CostRates &rates) {
+    BYCC_TRY(readMemberAmount(object, "gflops", pointer, rates.flopsPerMicrosecond, 1000));
+    return readMemberAmount(object, "gb_per_s", pointer, rates.bytesPerMicrosecond, 1000);
+  }
+
+  // What an operator's entry leaves out is as for all others.
+  Expected<> readOpRates(const JsonValue &ops, const std::string &pointer, CostModel &cost) {
+    if (!ops.isObject())
+      return jsonError(ops, pointer, file_) << "expected an object of operators and rates";
+    for (const auto &[op, value] : ops.members) {
+      std::string at = pointerTo(pointer, op);
+      OpId id = BYCC_TRY(readOpName(op, value, at, file_));
+      BYCC_TRY(checkKeys(value, {"gflops", "gb_per_s", "comment"}, at, file_));
+      CostRates rates = cost.rates;
+      BYCC_TRY(readRates(value, at, rates));
+      cost.byOp.insert_or_assign(id.index, rates);
+    }
+    return {};
+  }
+
+  Expected<> readPasses(const JsonValue &array, const std::string &pointer) {
+    if (!array.isArray())
+      return jsonError(array, pointer, file_) << "expected an array of passes";
+    std::vector<std::string> passes;
+    for (size_t i = 0; i < array.items.size(); ++i) {
+      const JsonValue &item = array.items[i];
+      if (!item.isString() || item.string.empty())
+        return jsonError(item, pointer + "/" + std::to_string(i), file_)
+               << "expected the name of a pass";
+      passes.push_back(item.string);
+    }
+    vendor_.passes = join(passes, ",");
+    return {};
+  }
+
+  Expected<> readEdges(const JsonValue &object, const std::string &pointer) {
+    BYCC_TRY(checkKeys(object, {"deny", "allow", "comment"}, pointer, file_));
+    if (const JsonValue *deny = object.find("deny"))
+      BYCC_TRY(readPairs(*deny, pointer + "/deny", vendor_.regionRules.edges.denied));
+    if (const JsonValue *allow = object.find("allow"))
+      BYCC_TRY(readPairs(*allow, pointer + "/allow", vendor_.regionRules.edges.allowed));
+    return {};
+  }
+
+  Expected<> readPairs(const JsonValue &array, const std::string &pointer,
+                       std::vector<std::pair<std::string, std::string>> &pairs) {
+    if (!array.isArray())
+      return jsonError(array, pointer, file_) << "expected an array of [from, to]";
+    for (size_t i = 0; i < array.items.size(); ++i) {
+      const JsonValue &pair = array.items[i];
+      std::string at = pointer + "/" + std::to_string(i);
+      if (!pair.isArray() || pair.items.size() != 2)
+        return jsonError(pair, at, file_) << "expected [from, to]";
+      for (size_t side = 0; side < 2; ++side)
+        BYCC_TRY(checkEdgeEnd(pair.items[side], at + "/" + std::to_string(side)));
+      pairs.emplace_back(pair.items[0].string, pair.items[1].string);
+    }
+    return {};
+  }
+
+  Expected<> checkEdgeEnd(const JsonValue &end, const std::string &pointer) {
+    if (!end.isString())
+      return jsonError(end, pointer, file_)
+             << "expected the name of an operator or composite, or '*'";
+    if (end.string == "*")
+      return {};
+    if (!end.string.starts_with(vendor_.name() + ".")) {
+      BYCC_TRY(readOpName(end.string, end, pointer, file_));
+      return {};
+    }
+    std::vector<std::string> names;
+    for (const Pattern &pattern : vendor_.patterns())
+      names.push_back(pattern.name);
+    if (std::ranges::find(names, end.string) != names.end())
+      return {};
+    std::string text = "no pattern '" + escaped(end.string) + "'";
+    if (auto close = nearest(end.string, names))
+      text += ", did you mean '" + *close + "'";
+    return jsonError(end, pointer, file_) << text;
+  }
+
+  const std::string &file_;
+  Vendor &vendor_;
+};
+
+} // namespace
+
+Expected<> readVendorMembers(const JsonValue &object, const std::string &pointer,
+                             const std::string &file, Vendor &vendor) {
+  return VendorReader(file, vendor).read(object, pointer);
+}
+
+Expected<std::string> readVendorName(const JsonValue *name, const JsonValue &object,
+                                     const std::string &pointer, const std::string &file) {
+  if (!name || !name->isString() || name->string.empty())
+    return jsonError(name ? *name : object, pointer, file) << "expected the vendor's name";
+  if (name->string.find('.') != std::string::npos)
+    return jsonError(*name, pointer, file) << "a vendor's name has no dot";
+  if (name->string == "host")
+    return jsonError(*name, pointer, file) << "'host' cannot be a vendor's name";
+  return name->string;
+}
+
+Expected<VendorFile> VendorFile::parse(std::string_view text, const std::string &file) {
+  JsonValue root = BYCC_TRY(parseJson(text, file));
+  std::vector<std::string> known = vendorMembers();
+  known.insert(known.end(), {"$schema", "schema", "vendor", "comment"});
+  BYCC_TRY(checkKeys(root, known, "", file));
+  const JsonValue *schema = root.find("schema");
+  if (schema && !(schema->isInt() && schema->integer == 1))
+    return jsonError(*schema, "/schema", file) << "expected 1";
+  VendorFile result;
+  result.vendor = BYCC_TRY(readVendorName(root.find("vendor"), root, "/vendor", file));
+  result.root = std::move(root);
+  result.file = file;
+  return result;
+}
+
+Expected<> VendorFile::applyTo(Vendor &target) const {
+  return readVendorMembers(root, pointer, file, target);
+}
+
+Expected<std::unique_ptr<Vendor>> readVendorFile(std::string_view text, const std::string &file) {
+  VendorFile parsed = BYCC_TRY(VendorFile::parse(text, file));
+  auto vendor = std::make_unique<Vendor>(parsed.vendor);
+  BYCC_TRY(parsed.applyTo(*vendor));
+  return vendor;
+}
+
+} // namespace bycc

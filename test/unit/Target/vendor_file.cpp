@@ -1,0 +1,90 @@
+// patterns/<vendor>.json: what a file says about a vendor.
+
+#include "bycc/IR/Op.h"
+#include "bycc/Target/VendorRegistry.h"
+
+#include <catch2/catch.hpp>
+
+using namespace bycc;
+
+namespace {
+
+std::string problem(std::string_view text) {
+  Expected<std::unique_ptr<Vendor>> vendor = readVendorFile(text, "v.json");
+  return vendor ? std::string() : vendor.error().str();
+}
+
+const char *everything = R"j({"schema": 1, "vendor": "v",
+  "ops": {"abs": {}, "nn.softmax": {"attr": {"axis": 1}}},
+  "patterns": [{"name": "v.a", "root": "nn.relu(abs(*))"}],
+  "edges": {"deny": [["nn.relu", "nn.conv2d"], ["v.a", "*"]], "allow": [["*", "abs"]]},
+  "min_ops": 3, "min_flops": 2.5e6,
+  "cost": {"launch_us": 5, "transfer_us": 0.5, "transfer_gb_per_s": 8, "gflops": 100,
+           "gb_per_s": 20, "ops": {"abs": {"gflops": 2}}},
+  "passes": ["canonicalize-ops", "fold-constants"],
+  "allow_ops": ["nn.*", "abs"], "deny_ops": ["nn.dense"]})j";
+
+} // namespace
+
+TEST_CASE("a vendor file with everything") {
+  Expected<std::unique_ptr<Vendor>> read = readVendorFile(everything, "v.json");
+  if (!read)
+    FAIL(read.error().str());
+  const Vendor &v = **read;
+  CHECK(v.name() == "v");
+  CHECK(v.isEmulated());
+  CHECK(v.opRules().size() == 2);
+  CHECK(v.patterns().size() == 1);
+  CHECK(v.regionRules.minOps == 3);
+  CHECK(v.regionRules.minFlops == 2.5e6);
+  CHECK(v.regionRules.edges.denied.size() == 2);
+  CHECK(v.regionRules.edges.denied[0] == std::pair<std::string, std::string>("nn.relu", "nn.conv2d"));
+  CHECK(v.regionRules.edges.allowed.size() == 1);
+  REQUIRE(v.cost);
+  CHECK(v.cost->launchMicroseconds == 5);
+  CHECK(v.cost->transferMicroseconds == 0.5);
+  CHECK(v.cost->transferBytesPerMicrosecond == 8000);
+  CHECK(v.cost->rates.flopsPerMicrosecond == 100000);
+  CHECK(v.cost->ratesOf(findOp("abs")).flopsPerMicrosecond == 2000);
+  CHECK(v.cost->ratesOf(findOp("abs")).bytesPerMicrosecond == 20000);
+  CHECK(v.cost->ratesOf(findOp("tanh")).flopsPerMicrosecond == 100000);
+  CHECK(v.passes == "canonicalize-ops,fold-constants");
+  CHECK_FALSE(v.whyListed("abs"));
+  CHECK_FALSE(v.whyListed("nn.relu"));
+  CHECK(v.whyListed("nn.dense") == "nn.dense is denied (deny_ops: nn.dense)");
+  CHECK(v.whyListed("tanh") == "tanh is not among allow_ops (nn.*, abs)");
+}
+
+TEST_CASE("a vendor file without rules") {
+  std::unique_ptr<Vendor> v = readVendorFile(R"({"vendor": "v"})", "v.json").takeValue();
+  CHECK_FALSE(v->cost);
+  CHECK(v->regionRules.edges.empty());
+  CHECK_FALSE(v->whyListed("abs"));
+}
+
+TEST_CASE("a compiler's text says the same things") {
+  bycc_vendor_compiler compiler{};
+  compiler.name = "v";
+  compiler.patterns = everything;
+  std::unique_ptr<Vendor> v = Vendor::fromCompiler(&compiler).takeValue();
+  CHECK_FALSE(v->isEmulated());
+  CHECK(v->regionRules.minOps == 3);
+  CHECK(v->cost->launchMicroseconds == 5);
+  compiler.name = "w";
+  Expected<std::unique_ptr<Vendor>> other = Vendor::fromCompiler(&compiler);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().status() == Status::Load);
+}
+
+TEST_CASE("bad vendor files") {
+  CHECK(problem("[]").find("expected an object") != std::string::npos);
+  CHECK(problem("{}").starts_with("v.json:1:1: error[INPUT]: /vendor: expected the vendor's name"));
+  CHECK(problem(R"({"vendor": "v", "pattern": []})")
+            .find("/pattern: unknown member 'pattern', did you mean 'patterns'") !=
+        std::string::npos);
+  CHECK(problem(R"({"vendor": "v", "edges": {"deny": [["nn.relu", "nn.conv2"]]}})")
+            .find("/edges/deny/0/1: unknown operator 'nn.conv2', did you mean 'nn.conv2d'") !=
+        std::string::npos);
+  CHECK(problem(R"({"vendor": "v", "cost": {"gflops": -1}})")
+            .find("/cost/gflops: expected a number that is not negative") != std::string::npos);
+}
