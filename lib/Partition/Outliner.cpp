@@ -1,0 +1,140 @@
+#include "Outliner.h"
+
+#include "TupleWiring.h"
+
+#include <cstring>
+#include <string>
+
+namespace bycc {
+
+namespace {
+
+bool isEqual(const Constant &a, const Constant &b) {
+  return a.type == b.type && a.bytes == b.bytes &&
+         (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes) == 0);
+}
+
+} // namespace
+
+NodeId ConstantPool::unique(NodeId node) {
+  const Constant &constant = module_.constant(node);
+  for (NodeId other : byHash_[constant.hash])
+    if (isEqual(constant, module_.constant(other)))
+      return other;
+  byHash_[constant.hash].push_back(node);
+  return node;
+}
+
+
+std::vector<TensorRef> Outliner::run() {
+  const Region &region = regions_[region_];
+  for (NodeId node : region.nodes)
+    addCall(node);
+  std::vector<NodeId> results;
+  for (const TensorRef &tensor : region.outputs)
+    results.push_back(innerTensor(tensor));
+  NodeId result = results.size() == 1
+                      ? results[0]
+                      : makeTuple(module_, results, module_.node(region.nodes[0]).source, list_);
+  module_.function(function_).params = params_;
+  module_.block(body_).nodes = std::move(list_);
+  module_.block(body_).result = result;
+  return std::move(arguments_);
+}
+
+void Outliner::addCall(NodeId node) {
+  std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
+  for (NodeId &operand : operands)
+    operand = module_.node(operand).kind == NodeKind::Function ? adopt(operand)
+                                                               : innerValue(operand);
+  module_.setOperands(node, operands);
+  module_.node(node).isLet = false;
+  list_.push_back(node);
+}
+
+// A composite's function moves along; one that others call too is copied.
+NodeId Outliner::adopt(NodeId functionNode) {
+  if (auto found = values_.find(functionNode); found != values_.end())
+    return found->second;
+  NodeId mine = functionNode;
+  if (usesOfFunction_.at(functionNode) > 1)
+    mine = copyFunction(functionNode);
+  FunctionId function = module_.functionOf(mine);
+  module_.block(module_.function(function).body).parent = body_;
+  module_.node(mine).isLet = false;
+  list_.push_back(mine);
+  return values_[functionNode] = mine;
+}
+
+// Composites hold calls, tuples and projections in one block.
+NodeId Outliner::copyFunction(NodeId functionNode) {
+  FunctionId from = module_.functionOf(functionNode), to = module_.addFunction({}, body_);
+  std::unordered_map<NodeId, NodeId> copies;
+  auto copyOf = [&](NodeId node) {
+    auto found = copies.find(node);
+    return found == copies.end() ? node : found->second;
+  };
+  auto copy = [&](NodeId node) {
+    std::vector<NodeId> operands;
+    for (NodeId operand : module_.operands(node))
+      operands.push_back(copyOf(operand));
+    return copies[node] = module_.addNode(module_.node(node), operands);
+  };
+  std::vector<NodeId> params, nodes;
+  for (NodeId param : module_.function(from).params)
+    params.push_back(copy(param));
+  for (NodeId node : module_.block(module_.function(from).body).nodes)
+    nodes.push_back(copy(node));
+  BlockId body = module_.function(to).body;
+  module_.block(body).nodes = std::move(nodes);
+  module_.block(body).result = copyOf(module_.block(module_.function(from).body).result);
+  module_.function(to).params = std::move(params);
+  module_.function(to).attrs = module_.function(from).attrs;
+  module_.function(to).resultType = module_.function(from).resultType;
+  Node node = module_.node(functionNode);
+  node.payload = to.index;
+  return module_.addNode(node);
+}
+
+NodeId Outliner::innerValue(NodeId node) {
+  if (isInside(node))
+    return node;
+  if (auto found = values_.find(node); found != values_.end())
+    return found->second;
+  return values_[node] = makeInnerValue(node);
+}
+
+NodeId Outliner::makeInnerValue(NodeId node) {
+  std::vector<TensorRef> tensors;
+  resolveTensors(module_, node, tensors);
+  size_t at = 0;
+  return assemble(module_, module_.type(node), module_.node(node).source, list_,
+                  [&] { return innerTensor(tensors[at++]); });
+}
+
+NodeId Outliner::innerTensor(TensorRef tensor) {
+  if (module_.isConstant(tensor.base))
+    tensor.base = constants_.unique(tensor.base);
+  auto [found, isNew] = tensors_.try_emplace(tensor);
+  if (!isNew)
+    return found->second;
+  NodeId value;
+  if (isInside(tensor.base))
+    value = projectTo(module_, tensor.base, tensor.index, list_);
+  else if (module_.isConstant(tensor.base) && bindConstants_)
+    value = tensor.base;
+  else
+    value = addParam(tensor);
+  return tensors_[tensor] = value;
+}
+
+NodeId Outliner::addParam(const TensorRef &tensor) {
+  TypeId type = module_.types.flatten(module_.type(tensor.base))[tensor.index];
+  NodeId param = module_.addParam("i" + std::to_string(params_.size()), type,
+                                  module_.node(tensor.base).source);
+  params_.push_back(param);
+  arguments_.push_back(tensor);
+  return param;
+}
+
+} // namespace bycc

@@ -1,0 +1,51 @@
+// Moves the regions of a table into global functions and puts calls in their
+// places; see PartitionGraph.cpp.
+#pragma once
+
+#include "RegionTable.h"
+#include "UnitOrder.h"
+#include "bycc/Target/PassContext.h"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace bycc {
+
+class Partitioner {
+public:
+  Partitioner(Module &module, PassContext &context, const RegionTable &regions);
+
+  // INPUT error when regions need each other.
+  Expected<> run();
+
+private:
+  // Host values made for this block, on top of the nodes that stay.
+  struct Scope {
+    std::vector<NodeId> list;
+    std::unordered_map<NodeId, NodeId> values;
+    std::unordered_map<TensorRef, NodeId> tensors;
+  };
+
+  Expected<> emitBlock(BlockId block);
+  Error needEachOther(const std::vector<UnitOrder::Unit> &ring) const;
+  Expected<> emitNode(NodeId node, Scope &scope);
+  bool isOnHost(NodeId value) const;
+  bool staysValid(NodeId wire) const;
+  NodeId hostValue(NodeId node, Scope &scope);
+  NodeId hostTensor(const TensorRef &tensor, Scope &scope);
+  void emitRegion(uint32_t index, Scope &scope);
+  std::string makeSymbol(StringId vendor);
+
+  Module &module_;
+  PassContext &context_;
+  const RegionTable &regions_;
+  NodePlaces places_;
+  std::vector<uint8_t> isKept_; // tuples and projections that stay in host code
+  std::unordered_map<NodeId, uint32_t> usesOfFunction_; // calls of local functions
+  std::unordered_map<TensorRef, NodeId> results_;          // region tensor -> host value
+  std::map<std::string, uint32_t> nextNumber_;          // by vendor
+};
+
+} // namespace bycc

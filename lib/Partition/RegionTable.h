@@ -1,0 +1,53 @@
+// The regions that annotations speak of, of all blocks of the host, and what
+// leaves each: every tensor that somebody else uses, once.
+#pragma once
+
+#include "bycc/Partition/AnnotatedRegions.h"
+#include "bycc/Support/Error.h"
+#include "bycc/Target/Vendor.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace bycc {
+
+struct Region {
+  BlockId block;
+  StringId vendor;
+  std::vector<NodeId> nodes;      // calls, in block order
+  std::vector<TensorRef> outputs; // by position, each once
+};
+
+class RegionTable {
+public:
+  static constexpr uint32_t none = UINT32_MAX;
+  RegionTable(const Module &module, const VendorSet &vendors)
+      : module_(module), vendors_(vendors), regionOf_(module.numNodes(), none), placeOf_(module.numNodes(), none) {}
+
+  // INPUT errors: a vendor that is not in use, a region over two blocks or vendors.
+  // With no region chosen anywhere, each annotated call is one.
+  Expected<> collect();
+
+  bool empty() const { return regions_.empty(); }
+  uint32_t of(NodeId node) const {
+    return node.index < regionOf_.size() ? regionOf_[node.index] : none;
+  }
+  const Region &operator[](uint32_t region) const { return regions_[region]; }
+
+private:
+  bool hasChosenRegions(const std::vector<BlockId> &blocks) const;
+  Expected<> add(NodeId node, BlockId block, const Annotation &annotation, bool isChosen,
+                 std::unordered_map<int32_t, uint32_t> &byNumber);
+  void markUses(BlockId block);
+  void use(NodeId value, uint32_t user);
+  void sortOutputs(Region &region);
+
+  const Module &module_;
+  const VendorSet &vendors_;
+  std::vector<uint32_t> regionOf_; // by node
+  std::vector<uint32_t> placeOf_;  // by node: position among its region's nodes
+  std::vector<Region> regions_;
+  std::vector<TensorRef> tensors_;
+};
+
+} // namespace bycc

@@ -1,0 +1,111 @@
+#include "UnitOrder.h"
+
+#include "Scopes.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+
+namespace bycc {
+
+namespace {
+constexpr uint32_t none = RegionTable::none;
+}
+
+std::vector<UnitOrder::Unit> UnitOrder::sort() {
+  makeUnits();
+  makeEdges();
+  std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+  for (uint32_t unit = 0; unit < units_.size(); ++unit)
+    if (waiting_[unit] == 0)
+      ready.push(unit);
+  std::vector<Unit> order;
+  while (!ready.empty()) {
+    uint32_t unit = ready.top();
+    ready.pop();
+    order.push_back(units_[unit]);
+    for (uint32_t edge = begin_[unit]; edge < begin_[unit + 1]; ++edge)
+      if (--waiting_[to_[edge]] == 0)
+        ready.push(to_[edge]);
+  }
+  if (order.size() != units_.size())
+    order.clear();
+  return order;
+}
+
+std::vector<UnitOrder::Unit> UnitOrder::cycle() const {
+  // Each unit that still waits has a need that waits, too: following these needs
+  // must come back.
+  std::vector<uint32_t> need(units_.size(), none);
+  uint32_t at = none;
+  for (auto [from, to] : edges_)
+    if (waiting_[from] > 0 && waiting_[to] > 0)
+      need[at = to] = from;
+  for (size_t step = 0; step < units_.size(); ++step)
+    at = need[at];
+  std::vector<Unit> ring;
+  for (uint32_t unit = at; ring.empty() || unit != at; unit = need[unit])
+    ring.push_back(units_[unit]);
+  return ring;
+}
+
+// Units are numbered by their first node.
+void UnitOrder::makeUnits() {
+  std::unordered_map<uint32_t, uint32_t> unitOfRegion;
+  for (NodeId node : module_.block(block_).nodes) {
+    uint32_t region = regions_.of(node), next = static_cast<uint32_t>(units_.size());
+    uint32_t unit =
+        region == none ? next : unitOfRegion.try_emplace(region, next).first->second;
+    if (unit == next)
+      units_.push_back({region, region == none ? node : NodeId()});
+    unitOf_.push_back(unit);
+  }
+}
+
+void UnitOrder::makeEdges() {
+  const std::vector<NodeId> &nodes = module_.block(block_).nodes;
+  for (uint32_t i = 0; i < nodes.size(); ++i)
+    collect(nodes[i], unitOf_[i]);
+  std::ranges::sort(edges_);
+  edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+  waiting_.assign(units_.size(), 0);
+  begin_.assign(units_.size() + 1, 0);
+  for (auto [from, to] : edges_) {
+    ++begin_[from + 1];
+    ++waiting_[to];
+    to_.push_back(to);
+  }
+  for (uint32_t i = 1; i < begin_.size(); ++i)
+    begin_[i] += begin_[i - 1];
+}
+
+// What the node, and the blocks it opens, need of this block.
+void UnitOrder::collect(NodeId node, uint32_t unit) {
+  for (NodeId operand : module_.operands(node))
+    need(operand, unit);
+  for (BlockId inner : innerBlocks(module_, node)) {
+    for (NodeId innerNode : module_.block(inner).nodes)
+      collect(innerNode, unit);
+    need(module_.block(inner).result, unit);
+  }
+}
+
+void UnitOrder::need(NodeId value, uint32_t unit) {
+  // The host may keep the tuple itself; a region looks through it.
+  if (units_[unit].region == none || module_.node(value).kind == NodeKind::Function)
+    addEdge(value, unit);
+  tensors_.clear();
+  resolveTensors(module_, value, tensors_);
+  for (const TensorRef &tensor : tensors_)
+    addEdge(tensor.base, unit);
+}
+
+void UnitOrder::addEdge(NodeId from, uint32_t unit) {
+  if (from.index >= places_.block.size() || places_.block[from.index] != block_)
+    return;
+  if (uint32_t other = unitOf_[places_.position[from.index]]; other != unit)
+    edges_.emplace_back(other, unit);
+}
+
+} // namespace bycc
