@@ -46,16 +46,20 @@ std::vector<Kernel> makeTable() {
   std::vector<Kernel> table(numOps(), nullptr);
   for (auto family : {elementwiseKernels, convolutionKernels, imageKernels, indexKernels,
                       matMulKernels, movementKernels, normalizeKernels, poolingKernels,
-                      reduceKernels, sortKernels})
+                      qnnKernels, qnnArithmeticKernels, reduceKernels, sortKernels})
     for (const KernelEntry &entry : family())
       table[entry.op.index] = entry.kernel;
   return table;
 }
 
+} // namespace
+
 Kernel kernelOf(OpId op) {
   static const std::vector<Kernel> table = makeTable();
   return table[op.index];
 }
+
+namespace {
 
 std::vector<ResultType> resultTypes(const TypeTable &types, TypeId type) {
   std::vector<ResultType> results;

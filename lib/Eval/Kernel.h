@@ -48,6 +48,11 @@ public:
   // The attribute as an axis counted from the front.
   size_t axis(std::string_view key, size_t rank) const;
 
+  // The same call on other operands, for definitions in terms of other operators.
+  KernelContext with(std::span<const Value> operands, std::vector<ResultType> results) const {
+    return KernelContext(module_, call_, operands, std::move(results));
+  }
+
   // An error at the call, the operator's name in front.
   ErrorBuilder error(Status status = Status::Input) const;
 
@@ -64,6 +69,9 @@ struct KernelEntry {
   Kernel kernel;
 };
 
+// Null when the operator has no definition.
+Kernel kernelOf(OpId op);
+
 std::span<const KernelEntry> elementwiseKernels();
 std::span<const KernelEntry> convolutionKernels();
 std::span<const KernelEntry> imageKernels();
@@ -72,6 +80,8 @@ std::span<const KernelEntry> matMulKernels();
 std::span<const KernelEntry> movementKernels();
 std::span<const KernelEntry> normalizeKernels();
 std::span<const KernelEntry> poolingKernels();
+std::span<const KernelEntry> qnnKernels();
+std::span<const KernelEntry> qnnArithmeticKernels();
 std::span<const KernelEntry> reduceKernels();
 std::span<const KernelEntry> sortKernels();
 

@@ -66,6 +66,10 @@ double convFlops(const Module &module, NodeId call) {
   return 2 * results(module, call) * weightsPerOutput(module, call, weight, 'O');
 }
 
+double qnnConvFlops(const Module &module, NodeId call) {
+  return 2 * results(module, call) * weightsPerOutput(module, call, 1, 'O');
+}
+
 double convTransposeFlops(const Module &module, NodeId call) {
   return 2 * inputs(module, call) * weightsPerOutput(module, call, 1, 'I');
 }

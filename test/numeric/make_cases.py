@@ -14,6 +14,8 @@ import os
 
 import numpy as np
 
+import qnn_cases
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 rng = np.random.RandomState(7)
 CASES = {}
@@ -706,6 +708,8 @@ w = rand(2, 2, 2)
 y = np.stack([[[max(x[0, c, i + a, j + b] + w[c, a, b] for a in (0, 1) for b in (0, 1)) for j in range(3)]
                for i in range(2)] for c in range(2)])[None]
 case('image.dilation2d', [x, w], y.astype(f32))
+
+qnn_cases.add_cases(case, fails, Tuple)
 
 for old in os.listdir(HERE):
     if old.endswith('.json'):

@@ -1,0 +1,257 @@
+// Type rules of the quantised operators: those of the plain operators, and checks
+// on dtypes, scales and zero points. A scale or zero point is one value (rank 0,
+// or one element) or, where the operator allows it, one per element of an axis.
+
+#include "Shape.h"
+
+#include "bycc/IR/Module.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace bycc::shape {
+namespace {
+
+using DTypes = std::initializer_list<DType>;
+
+constexpr DType i8 = DType::Int8, u8 = DType::UInt8, i16 = DType::Int16, u16 = DType::UInt16,
+                i32 = DType::Int32, i64 = DType::Int64;
+
+std::string inputName(InferContext &context, size_t index) {
+  return opInfo(context.module().node(context.call()).op).inputs[index];
+}
+
+Expected<> checkAmong(InferContext &context, DType dtype, DTypes wanted, std::string_view what) {
+  if (std::ranges::find(wanted, dtype) != wanted.end())
+    return {};
+  std::string list;
+  for (DType each : wanted)
+    list += (list.empty() ? "" : ", ") + std::string(name(each));
+  return context.error() << what << " is one of " << list << ", got " << name(dtype);
+}
+
+bool isOneValue(const TensorInput &input) {
+  return input.rank() == 0 || (input.rank() == 1 && input.shape[0] == Dim(1));
+}
+
+// What scales may run along: nothing, or an axis of that extent.
+struct Along {
+  std::optional<Dim> extent;
+  std::string what; // "axis 1 of x"
+};
+
+Expected<> checkParameter(InferContext &context, const TensorInput &input, const std::string &what,
+                          DType dtype, const Along &along) {
+  BYCC_TRY(checkDType(context, input.dtype, dtype, what));
+  if (isOneValue(input))
+    return {};
+  TypeTable &types = context.module().types;
+  if (!along.extent)
+    return context.error() << what << " is one value, got " << types.str(input.type);
+  if (input.rank() != 1)
+    return context.error() << what << " is one value or a vector, got " << types.str(input.type);
+  if (!unify(input.shape[0], *along.extent))
+    return context.error() << what << " has " << types.str(input.shape[0]) << " values, "
+                           << along.what << " has " << types.str(*along.extent);
+  return {};
+}
+
+Expected<> checkScale(InferContext &context, size_t index, const Along &along = {}) {
+  TensorInput input = BYCC_TRY(tensorInput(context, index));
+  return checkParameter(context, input, inputName(context, index), DType::Float32, along);
+}
+Expected<> checkZeroPoint(InferContext &context, size_t index, const Along &along = {}) {
+  TensorInput input = BYCC_TRY(tensorInput(context, index));
+  return checkParameter(context, input, inputName(context, index), DType::Int32, along);
+}
+
+// A scale at `index` and its zero point behind it.
+Expected<> checkPair(InferContext &context, size_t index, const Along &along = {}) {
+  BYCC_TRY(checkScale(context, index, along));
+  return checkZeroPoint(context, index + 1, along);
+}
+
+// The axis an attribute names. It must exist only when somebody runs along it.
+Expected<Along> alongAxis(InferContext &context, size_t index, std::string_view key,
+                          std::initializer_list<size_t> parameters) {
+  TensorInput x = BYCC_TRY(tensorInput(context, index));
+  bool isUsed = false;
+  for (size_t parameter : parameters) {
+    TensorInput input = BYCC_TRY(tensorInput(context, parameter));
+    isUsed |= !isOneValue(input);
+  }
+  if (!isUsed)
+    return Along{};
+  size_t axis = BYCC_TRY(checkAxis(context, context.integer(key), x.rank(), key));
+  return Along{x.shape[axis], "axis " + std::to_string(axis) + " of " + inputName(context, index)};
+}
+
+Expected<TensorInput> quantizedInput(InferContext &context, size_t index, DTypes wanted) {
+  TensorInput x = BYCC_TRY(tensorInput(context, index));
+  BYCC_TRY(checkAmong(context, x.dtype, wanted, inputName(context, index)));
+  return x;
+}
+
+DType outDType(InferContext &context) { return dtypeAttr(context, "out_dtype", DType::Int32); }
+
+// Zero points of both operands at 2 and 3, their scales at 4 and 5; the second
+// operand's may run along `along`.
+Expected<> checkProduct(InferContext &context, const Along &along) {
+  BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16}));
+  BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16}));
+  BYCC_TRY(checkZeroPoint(context, 2));
+  BYCC_TRY(checkZeroPoint(context, 3, along));
+  BYCC_TRY(checkScale(context, 4));
+  return checkScale(context, 5, along);
+}
+
+Expected<TypeId> convOf(InferContext &context, Expected<TypeId> (*rule)(InferContext &)) {
+  BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16}));
+  BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16}));
+  BYCC_TRY(checkAmong(context, outDType(context), {i16, i32, i64}, "out_dtype"));
+  std::string_view out = context.text("out_layout");
+  Layout layout = BYCC_TRY(layoutAttr(context, out.empty() ? "data_layout" : "out_layout", "NCHW"));
+  for (std::string_view key : {"data_layout", "kernel_layout", "out_layout"})
+    if (auto each = Layout::parse(context.text(key)); each && each->isBlocked())
+      return context.error() << key << " is not blocked, got \"" << escaped(context.text(key)) << "\"";
+  TypeId result = BYCC_TRY(rule(context));
+  TypeTable &types = context.module().types;
+  TensorInput made{result, types.dtype(result), types.shape(result)};
+  Dim channels = BYCC_TRY(logicalExtent(context, made, layout, 'C'));
+  BYCC_TRY(checkProduct(context, Along{channels, "the result's channel axis"}));
+  return result;
+}
+
+} // namespace
+
+Expected<TypeId> qnnQuantize(InferContext &context) {
+  TensorInput x = BYCC_TRY(tensorInput(context, 0));
+  BYCC_TRY(checkDType(context, x.dtype, DType::Float32, "x"));
+  DType out = outDType(context);
+  BYCC_TRY(checkAmong(context, out, {i8, u8, i16, u16, i32}, "out_dtype"));
+  Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
+  BYCC_TRY(checkPair(context, 1, along));
+  return tensorType(context, out, x.shape);
+}
+
+Expected<TypeId> qnnDequantize(InferContext &context) {
+  TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, u16, i32}));
+  DType out = dtypeAttr(context, "out_dtype", DType::Float32);
+  BYCC_TRY(checkAmong(context, out, {DType::Float16, DType::Float32}, "out_dtype"));
+  Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
+  BYCC_TRY(checkPair(context, 1, along));
+  return tensorType(context, out, x.shape);
+}
+
+Expected<TypeId> qnnRequantize(InferContext &context) {
+  TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, i32, i64}));
+  DType out = outDType(context);
+  BYCC_TRY(checkAmong(context, out, {i8, u8, i16, i32}, "out_dtype"));
+  BYCC_TRY(checkOneOf(context, "rounding", {"None", "UPWARD", "TONEAREST"}));
+  BYCC_TRY(checkOneOf(context, "compute_dtype", {"None", "int64", "float32", "float64"}));
+  Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
+  BYCC_TRY(checkPair(context, 1, along));
+  BYCC_TRY(checkPair(context, 3));
+  return tensorType(context, out, x.shape);
+}
+
+Expected<TypeId> qnnConv(InferContext &context) { return convOf(context, conv); }
+
+Expected<TypeId> qnnConvTranspose(InferContext &context) {
+  TypeId result = BYCC_TRY(convOf(context, convTranspose));
+  TensorInput zero = BYCC_TRY(tensorInput(context, 3));
+  if (!isOneValue(zero) && context.integer("groups") != 1)
+    return context.error() << "kernel_zero_point is one value when there are groups, got "
+                           << context.module().types.str(zero.type);
+  return result;
+}
+
+Expected<TypeId> qnnDense(InferContext &context) {
+  TensorInput weight = BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16}));
+  BYCC_TRY(checkAmong(context, outDType(context), {i32, i64}, "out_dtype"));
+  BYCC_TRY(checkRank(context, weight, 2, "weight"));
+  BYCC_TRY(checkProduct(context, Along{weight.shape[0], "the unit axis of weight"}));
+  return dense(context);
+}
+
+Expected<TypeId> qnnBatchMatmul(InferContext &context) {
+  BYCC_TRY(checkAmong(context, outDType(context), {i32, i64}, "out_dtype"));
+  BYCC_TRY(checkProduct(context, {}));
+  return batchMatmul(context);
+}
+
+Expected<TypeId> qnnBinary(InferContext &context) {
+  TensorInput a = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, i32}));
+  TensorInput b = BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16, i32}));
+  if (a.dtype != b.dtype)
+    return context.error() << "lhs is " << name(a.dtype) << ", rhs is " << name(b.dtype);
+  Along lhs = BYCC_TRY(alongAxis(context, 0, "lhs_axis", {2, 3}));
+  Along rhs = BYCC_TRY(alongAxis(context, 1, "rhs_axis", {4, 5}));
+  BYCC_TRY(checkPair(context, 2, lhs));
+  BYCC_TRY(checkPair(context, 4, rhs));
+  BYCC_TRY(checkPair(context, 6));
+  TensorInput leftScale = BYCC_TRY(tensorInput(context, 2));
+  TensorInput rightScale = BYCC_TRY(tensorInput(context, 4));
+  auto fromEnd = [&](std::string_view key, size_t rank) {
+    int64_t axis = context.integer(key);
+    return axis < 0 ? axis : axis - static_cast<int64_t>(rank);
+  };
+  int64_t left = fromEnd("lhs_axis", a.rank()), right = fromEnd("rhs_axis", b.rank());
+  bool isProduct = context.module().node(context.call()).op == ops::qnn_mul;
+  if (isProduct && !isOneValue(leftScale) && !isOneValue(rightScale) && left != right)
+    return context.error() << "scales of both inputs run along one axis, got lhs_axis "
+                           << context.integer("lhs_axis") << " and rhs_axis "
+                           << context.integer("rhs_axis");
+  Shape shape = BYCC_TRY(broadcastShapes(context, a.shape, b.shape));
+  return tensorType(context, a.dtype, shape);
+}
+
+Expected<TypeId> qnnConcatenate(InferContext &context) {
+  auto inputs = BYCC_TRY(tupleInput(context, 0));
+  for (const TensorInput &input : inputs)
+    BYCC_TRY(checkAmong(context, input.dtype, {i8, u8, i16, i32}, "an input"));
+  for (size_t index : {size_t{1}, size_t{2}}) {
+    auto values = BYCC_TRY(tupleInput(context, index));
+    std::string what = inputName(context, index);
+    if (values.size() != inputs.size())
+      return context.error() << what << " has " << values.size() << " fields, inputs has "
+                             << inputs.size();
+    for (const TensorInput &value : values)
+      BYCC_TRY(checkParameter(context, value, "a field of " + what,
+                              index == 1 ? DType::Float32 : DType::Int32, {}));
+  }
+  BYCC_TRY(checkPair(context, 3));
+  return concatenateOf(context);
+}
+
+// One input; scale and zero point of it, then of the result.
+Expected<TypeId> qnnUnary(InferContext &context) {
+  TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, i32}));
+  BYCC_TRY(checkPair(context, 1));
+  BYCC_TRY(checkPair(context, 3));
+  return x.type;
+}
+
+Expected<TypeId> qnnPool(InferContext &context) {
+  BYCC_TRY(qnnUnary(context));
+  return pool(context);
+}
+
+Expected<TypeId> qnnSoftmax(InferContext &context) {
+  TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8}));
+  BYCC_TRY(qnnUnary(context));
+  BYCC_TRY(checkAxis(context, context.integer("axis"), x.rank()));
+  return x.type;
+}
+
+Expected<TypeId> qnnSimulated(InferContext &context) {
+  TensorInput x = BYCC_TRY(tensorInput(context, 0));
+  BYCC_TRY(checkDType(context, x.dtype, DType::Float32, "x"));
+  BYCC_TRY(checkZeroPoint(context, 1)); // the code of the dtype, an int32 as well
+  Along along = BYCC_TRY(alongAxis(context, 0, "axis", {2, 3}));
+  BYCC_TRY(checkPair(context, 2, along));
+  return x.type;
+}
+
+} // namespace bycc::shape
