@@ -81,6 +81,10 @@ typedef struct bycc_exec_api {
   /* Profiling marks; called only while exec->profile is non-null. */
   void (*node_begin)(struct bycc_exec *exec, uint32_t node);
   void (*node_end)(struct bycc_exec *exec, uint32_t node);
+  /* Memory of the vendor of `region` for a resident value, until it is released
+   * or the run ends; null (status LIMIT recorded) when there is none. */
+  void *(*region_alloc)(struct bycc_exec *exec, uint32_t region, int64_t bytes);
+  void (*region_release)(struct bycc_exec *exec, void *memory);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */
@@ -119,6 +123,10 @@ typedef struct bycc_region_info {
   uint64_t blob_bytes;
   uint32_t num_inputs;
   uint32_t num_outputs;
+  /* Per input and output 1 when the value is resident: in the vendor's own memory
+   * (BYCC_VENDOR_OWN_MEMORY). Null: none is. */
+  const uint8_t *resident_inputs;
+  const uint8_t *resident_outputs;
 } bycc_region_info;
 
 /* What is profiled: a host kernel or a region call, in program order. */

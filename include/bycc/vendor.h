@@ -120,14 +120,16 @@ typedef struct bycc_answer {
 
 typedef struct bycc_vendor_compiler {
   uint32_t abi_version;
-  uint32_t size; /* sizeof(bycc_vendor_compiler) */
+  uint32_t size; /* sizeof(bycc_vendor_compiler); what a shorter one lacks is null */
   const char *name;
   const char *version; /* of the library behind it; part of what makes bytes differ */
   const char *patterns; /* text of patterns/<vendor>.json, or null */
   void *self;
   /* Can the vendor take region->nodes[0] (the region holds this node alone)?
    * 1 yes (and offers, if it likes), 0 no with a reason. Asked once for nodes that
-   * look alike. Must not fail in any other way. */
+   * look alike: same operator, attributes, types and constants. Names (of values,
+   * `source`) may differ between such nodes, so the answer must not depend on them.
+   * Must not fail in any other way. */
   int32_t (*supports)(void *self, const bycc_target *target,
                       const bycc_region *region, bycc_answer *answer);
   /* Turns a whole region into a blob. 0 done, else reason (and blame). */
@@ -139,9 +141,12 @@ typedef struct bycc_vendor_compiler {
   /* Passes that run before composites are formed, as --passes= takes them:
    * "canonicalize-ops,fold-constants". */
   const char *passes;
-  /* The vendor's own annotator: sees all nodes of a block of the program as one
-   * region and calls take() or refuse() for each; supports() is not asked then.
-   * A node it does not mention is refused. 0 done, else reason. */
+  /* The vendor's own annotator: sees all nodes of a block of the program (the body
+   * of main, of a closure, of a branch) as one region and calls take() or refuse()
+   * for each. It decides instead of supports(), which is then asked about groups
+   * that patterns find and for offers only. Composites stand in the block as nodes;
+   * values of other parts of the program are inputs. A node it does not mention is
+   * refused. 0 done, else reason: the vendor then takes nothing of the block. */
   int32_t (*annotate)(void *self, const bycc_target *target,
                       const bycc_region *block, bycc_answer *answer);
   /* Tries ways to run a region on this machine and answers with a record (blob)
@@ -153,8 +158,10 @@ typedef struct bycc_vendor_compiler {
   uint64_t flags;
 } bycc_vendor_compiler;
 
-/* The run half has memory of its own (alloc, release): a value that only regions
- * of this vendor touch stays there. */
+/* The run half has memory of its own (alloc, release). A value that one region of
+ * this vendor makes and only regions of this vendor read stays there: it has no
+ * host memory at all, and bycc_region_info tells load() which inputs and outputs
+ * are such values. */
 #define BYCC_VENDOR_OWN_MEMORY 1u
 
 /* Profiling: one step inside a region. */
@@ -166,7 +173,7 @@ typedef struct bycc_step_info {
 
 typedef struct bycc_vendor_runtime {
   uint32_t abi_version;
-  uint32_t size; /* sizeof(bycc_vendor_runtime) */
+  uint32_t size; /* sizeof(bycc_vendor_runtime); what a shorter one lacks is null */
   const char *name;
   /* Loads a region: shared by all contexts, immutable afterwards. Errors write
    * at most `error_size` bytes into `error` and return a bycc_status. */
@@ -193,7 +200,10 @@ typedef struct bycc_vendor_runtime {
                           uint64_t *ns, char *error, size_t error_size);
 
   /* Memory of the vendor's own for values between two of its regions; needed with
-   * BYCC_VENDOR_OWN_MEMORY, else null. Called on any thread. */
+   * BYCC_VENDOR_OWN_MEMORY, else null. What alloc returns is not read by anyone
+   * else: run() gets it as `data` of its resident inputs and outputs. Null when
+   * there is none left: the run then fails with LIMIT. Released after the last
+   * region that reads it, or when the run ends early. Called on any thread. */
   void *(*alloc)(uint64_t bytes);
   void (*release)(void *memory);
 } bycc_vendor_runtime;

@@ -464,6 +464,7 @@ private:
       const AttrValue *symbol = m_.functionAttr(function, "global_symbol");
       std::string name = symbol && symbol->isString() ? symbol->asString() : std::string(m_.string(m_.function(function).name));
       RegionCode region{function, name, m_.functionAttr(function, "Compiler")->asString(), {}};
+      region.ownsMemory = options_.ownsMemory && options_.ownsMemory(function);
       region.blob = BYCC_TRY(options_.compileRegion(function));
       p_.regions.push_back(std::move(region));
     }

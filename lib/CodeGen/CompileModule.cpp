@@ -46,6 +46,7 @@ public:
 
   Expected<CompiledModule> run() {
     program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
+    findResidentValues(program_);
     BYCC_TRY(planMemory(program_));
     placeConstants();
     CodeGenOptions::Artifacts artifacts;

@@ -33,8 +33,11 @@ public:
     weights_ = field(exec_, abi::execWeights);
     api_ = field(exec_, abi::execApi);
     loadInterface();
-    for (const Instr &instr : p_.instrs)
+    for (const Instr &instr : p_.instrs) {
       emitInstr(instr);
+      for (ValueId value : instr.released)
+        releaseResident(value);
+    }
     b_.CreateRet(b_.getInt32(BYCC_OK));
     b_.SetInsertPoint(fail_);
     b_.CreateRet(b_.getInt32(BYCC_LIMIT));
@@ -167,7 +170,11 @@ private:
     const Value &value = p_.values[id];
     if (pointers_.count(id) || value.alias != none)
       return;
-    if (value.offset >= 0) {
+    if (value.resident != none) {
+      auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty()}, false);
+      pointers_[id] = b_.CreateCall(type, field(api_, abi::apiRegionAlloc), {exec_, b_.getInt32(value.resident), bytesOf(value)});
+      failIfNull(pointers_[id]);
+    } else if (value.offset >= 0) {
       pointers_[id] = at(arena_, value.offset);
     } else if (value.output != none) {
       pointers_[id] = outputPointer(value);
@@ -176,6 +183,11 @@ private:
       pointers_[id] = b_.CreateCall(type, field(api_, abi::apiAlloc), {exec_, bytesOf(value)});
       failIfNull(pointers_[id]);
     }
+  }
+
+  void releaseResident(ValueId id) {
+    auto *type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
+    b_.CreateCall(type, field(api_, abi::apiRegionRelease), {exec_, pointers_.at(id)});
   }
 
   LValue *pointer(ValueId id) {
@@ -416,6 +428,12 @@ llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir, const std::v
   return d.table(rows, name);
 }
 
+llvm::Constant *residentFlags(DescriptorEmitter &d, const std::vector<uint8_t> &flags) {
+  if (std::find(flags.begin(), flags.end(), 1) == flags.end())
+    return d.null();
+  return d.bytes({reinterpret_cast<const char *>(flags.data()), flags.size()}, "resident", 1);
+}
+
 } // namespace
 
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
@@ -439,7 +457,8 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
         inputs = static_cast<uint32_t>(instr.inputs.size()), outputs = static_cast<uint32_t>(instr.outputs.size());
     llvm::StringRef blob(reinterpret_cast<const char *>(region.blob.data()), region.blob.size());
     regions.push_back(d.record({d.text(region.symbol), d.text(region.vendor), blob.empty() ? d.null() : d.bytes(blob, "blob", 16),
-                                d.i64(blob.size()), d.i32(inputs), d.i32(outputs)}));
+                                d.i64(blob.size()), d.i32(inputs), d.i32(outputs), residentFlags(d, region.residentInputs),
+                                residentFlags(d, region.residentOutputs)}));
   }
   for (const ProfiledNode &node : program.nodes)
     nodes.push_back(d.record({d.text(node.name), d.text(node.source), d.real(node.flops)}));

@@ -98,7 +98,7 @@ Expected<> planMemory(Program &program) {
         touch(value, i);
   auto isPlanned = [&](ValueId id) {
     const Value &value = program.values[id];
-    return value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.isStatic &&
+    return value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.resident == none && value.isStatic &&
            lives[id].first != SIZE_MAX;
   };
   std::vector<std::vector<ValueId>> begins(program.instrs.size()), ends(program.instrs.size());

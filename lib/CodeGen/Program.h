@@ -27,6 +27,7 @@ struct Value {
   ValueId alias = none;   // shares the memory of this value
   std::pair<uint32_t, uint32_t> entry{none, 0}; // in the graph report
   uint32_t output = none; // written straight into this output of the model
+  uint32_t resident = none; // in the memory of this region's vendor
   // Memory plan:
   bool isStatic = true;
   int64_t bytes = 0, offset = -1; // in the arena
@@ -40,6 +41,7 @@ struct Instr {
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
   std::vector<Ref> dims;           // kernels: program expressions
   uint32_t node = none;            // profiled node
+  std::vector<ValueId> released = {}; // resident values that end here
 };
 
 struct KernelCode {
@@ -51,6 +53,8 @@ struct RegionCode {
   FunctionId function;
   std::string symbol, vendor;
   std::vector<uint8_t> blob;
+  bool ownsMemory = false; // BYCC_VENDOR_OWN_MEMORY
+  std::vector<uint8_t> residentInputs = {}, residentOutputs = {}; // 0 or 1 each; empty: none is
 };
 
 struct ProfiledNode {
@@ -82,6 +86,8 @@ struct Program {
 };
 
 Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options);
+// Finds what stays in vendors' own memory, before memory is planned.
+void findResidentValues(Program &program);
 // Gives buffers their place in the arena; ids of storages.
 Expected<> planMemory(Program &program);
 

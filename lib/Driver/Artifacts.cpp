@@ -49,6 +49,10 @@ public:
       const Vendor *vendor = vendorOf(function);
       return !vendor || vendor->isEmulated();
     };
+    code.ownsMemory = [this](FunctionId function) {
+      const Vendor *vendor = vendorOf(function);
+      return vendor && !vendor->isEmulated() && (vendor->compiler()->flags & BYCC_VENDOR_OWN_MEMORY);
+    };
     code.finishArtifacts = [this] { return finishParams(); };
     out_.code = BYCC_TRY(compileModule(module_, session_.target(), code));
     if (!limit_.empty())

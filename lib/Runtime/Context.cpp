@@ -88,7 +88,9 @@ const bycc_exec_api Context::api = {sizeof(bycc_exec_api),
                                     fail,
                                     makeOutput,
                                     nodeBegin,
-                                    nodeEnd};
+                                    nodeEnd,
+                                    regionAlloc,
+                                    regionRelease};
 
 Context::Context(std::shared_ptr<const Model> model)
     : model_(std::move(model)), module_(model_->module()), threads_(model_->threads()),
@@ -356,6 +358,7 @@ Expected<> Context::execute() {
     enter();
   }
   cache_.endRun();
+  releaseVendorMemory();
   return finishRun(entryResult_);
 }
 
@@ -433,6 +436,43 @@ void *Context::alloc(bycc_exec *exec, int64_t bytes) {
 void Context::release(bycc_exec *exec, void *memory) {
   if (memory && !of(exec).cache_.giveBack(memory))
     of(exec).record(error(Status::Internal) << "memory is released that was not allocated");
+}
+
+void *Context::regionAlloc(bycc_exec *exec, uint32_t index, int64_t bytes) {
+  Context &context = of(exec);
+  if (index >= context.states_.size()) {
+    context.record(error(Status::Internal) << "memory for region " << index << ", there are "
+                                           << context.states_.size());
+    return nullptr;
+  }
+  // load() has seen to it that the vendor has both functions.
+  const bycc_vendor_runtime *vendor = context.model_->regions()[index].vendor;
+  void *memory = vendor->alloc(static_cast<uint64_t>(std::max<int64_t>(bytes, 1)));
+  if (memory)
+    context.vendorMemory_.emplace_back(vendor, memory);
+  else
+    context.record(error(Status::Limit) << "vendor " << vendor->name
+                                        << " has no memory for a tensor of " << bytes << " bytes");
+  return memory;
+}
+
+void Context::regionRelease(bycc_exec *exec, void *memory) {
+  auto &held = of(exec).vendorMemory_;
+  auto found = std::find_if(held.begin(), held.end(),
+                            [&](const auto &entry) { return entry.second == memory; });
+  if (found == held.end()) {
+    of(exec).record(error(Status::Internal) << "memory is released that no vendor gave");
+    return;
+  }
+  found->first->release(memory);
+  held.erase(found);
+}
+
+// What a run that ended early still holds.
+void Context::releaseVendorMemory() {
+  for (const auto &[vendor, memory] : vendorMemory_)
+    vendor->release(memory);
+  vendorMemory_.clear();
 }
 
 int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *inputs,

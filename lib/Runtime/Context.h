@@ -67,6 +67,7 @@ private:
   Expected<> prepareOutput(uint32_t index);
   Expected<> execute();
   void enter();
+  void releaseVendorMemory();
   Expected<> finishRun(int32_t result);
 
   // Services for compiled code.
@@ -78,6 +79,8 @@ private:
   static void release(bycc_exec *exec, void *memory);
   static int32_t callRegion(bycc_exec *exec, uint32_t region, const bycc_array *inputs,
                             const bycc_array *outputs);
+  static void *regionAlloc(bycc_exec *exec, uint32_t region, int64_t bytes);
+  static void regionRelease(bycc_exec *exec, void *memory);
   static int32_t fail(bycc_exec *exec, int32_t status, const char *message);
   static void *makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape);
   static void nodeBegin(bycc_exec *exec, uint32_t node);
@@ -93,6 +96,8 @@ private:
   std::vector<Output> outputs_;
   std::vector<RegionState> states_;
   BlockCache cache_;
+  // Memory of vendors that the run holds; one compiled entry runs at a time.
+  std::vector<std::pair<const bycc_vendor_runtime *, void *>> vendorMemory_;
   bycc_exec exec_ = {};
   std::vector<void *> inputPointers_, outputPointers_;
   std::vector<const int64_t *> inputShapes_;

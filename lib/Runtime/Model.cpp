@@ -232,6 +232,10 @@ Expected<> Model::loadRegions() {
     const bycc_region_info &info = module_->regions[i];
     Region region;
     region.vendor = BYCC_TRY(loadVendor(info.vendor));
+    bool isResident = info.resident_inputs || info.resident_outputs;
+    if (isResident && !(region.vendor->alloc && region.vendor->release))
+      return error(Status::Load) << "region " << escaped(info.symbol) << ": vendor "
+                                 << escaped(info.vendor) << " has no memory of its own";
     char text[512] = "";
     int32_t status = region.vendor->load(&info, weights_, weightsBytes_, threads_, &region.handle,
                                          text, sizeof text);

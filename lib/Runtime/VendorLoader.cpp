@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
@@ -51,21 +52,27 @@ bool isPlainName(const std::string &name) {
   return !name.empty() && name.size() <= 64 && asIdentifier("_" + name) == "_" + name;
 }
 
-Expected<const bycc_vendor_runtime *> checked(const std::string &vendor, const std::string &path,
-                                              const bycc_vendor_runtime *runtime) {
-  if (!runtime)
+// The table as this runtime knows it: what an older, shorter one lacks is null.
+Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::string &path,
+                                      const bycc_vendor_runtime *given) {
+  if (!given)
     return error(Status::Load, {path}) << "vendor '" << vendor << "' gave no run half";
-  if (runtime->abi_version != BYCC_VENDOR_ABI_VERSION)
+  if (given->abi_version != BYCC_VENDOR_ABI_VERSION)
     return error(Status::Load, {path})
-           << "vendor '" << vendor << "' has ABI version " << runtime->abi_version
+           << "vendor '" << vendor << "' has ABI version " << given->abi_version
            << ", this runtime has version " << BYCC_VENDOR_ABI_VERSION;
-  if (runtime->size < sizeof(bycc_vendor_runtime) || !runtime->load || !runtime->unload ||
-      !runtime->state_bytes || !runtime->init_state || !runtime->drop_state || !runtime->run)
+  if (given->size < offsetof(bycc_vendor_runtime, alloc))
+    return error(Status::Load, {path})
+           << "vendor '" << vendor << "': the table of the run half is too short";
+  bycc_vendor_runtime table = {};
+  std::memcpy(&table, given, std::min<size_t>(given->size, sizeof table));
+  if (!table.name || !table.load || !table.unload || !table.state_bytes || !table.init_state ||
+      !table.drop_state || !table.run)
     return error(Status::Load, {path}) << "vendor '" << vendor << "': the run half is incomplete";
-  return runtime;
+  return table;
 }
 
-Expected<const bycc_vendor_runtime *> openVendor(const std::string &vendor,
+Expected<bycc_vendor_runtime> openVendor(const std::string &vendor,
                                                  const std::string &path) {
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
@@ -80,7 +87,7 @@ Expected<const bycc_vendor_runtime *> openVendor(const std::string &vendor,
   return checked(vendor, path, entry());
 }
 
-Expected<const bycc_vendor_runtime *> findVendor(const std::string &vendor) {
+Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {
   if (!isPlainName(vendor))
     return error(Status::Load) << "bad vendor name '" << escaped(vendor) << "'";
   std::vector<std::string> folders = searchFolders();
@@ -97,14 +104,12 @@ Expected<const bycc_vendor_runtime *> findVendor(const std::string &vendor) {
 
 Expected<const bycc_vendor_runtime *> loadVendor(const std::string &vendor) {
   static std::mutex mutex;
-  static std::map<std::string, const bycc_vendor_runtime *> loaded;
+  static std::map<std::string, bycc_vendor_runtime> loaded;
   std::lock_guard lock(mutex);
   auto known = loaded.find(vendor);
   if (known != loaded.end())
-    return known->second;
-  const bycc_vendor_runtime *runtime = BYCC_TRY(findVendor(vendor));
-  loaded.emplace(vendor, runtime);
-  return runtime;
+    return &known->second;
+  return &loaded.emplace(vendor, BYCC_TRY(findVendor(vendor))).first->second;
 }
 
 } // namespace bycc::runtime

@@ -47,6 +47,8 @@ struct CodeGenOptions {
   // Blob of a vendor region, called once per external function of a vendor that
   // is not emulated; an error ends the compilation.
   std::function<Expected<std::vector<uint8_t>>(FunctionId)> compileRegion;
+  // Whether the vendor of an external function keeps values in memory of its own.
+  std::function<bool(FunctionId)> ownsMemory;
   // External functions whose vendor is emulated are host code.
   std::function<bool(FunctionId)> isEmulated;
   // Known after all constants are placed: size of the params file (0 = none) and
