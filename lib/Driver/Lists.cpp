@@ -80,25 +80,41 @@ int listOps(const Options &options) {
   return 0;
 }
 
-int listVendors(const Options &options) {
+namespace {
+
+Expected<std::vector<VendorDescription>> describeVendors(const Options &options) {
   VendorRegistry registry(builtinVendorCompilers());
   if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
-    if (auto loaded = registry.loadPluginPath(path); !loaded)
-      std::fprintf(stderr, "%s\n", loaded.error().str().c_str());
+    BYCC_TRY(registry.loadPluginPath(path));
   for (const std::string &plugin : options.vendors.plugins)
-    if (auto loaded = registry.loadPlugin(plugin); !loaded) {
-      std::fprintf(stderr, "%s\n", loaded.error().str().c_str());
-      return exitCode(loaded.error().status());
-    }
+    BYCC_TRY(registry.loadPlugin(plugin));
+  return registry.describe(options.vendors.rules);
+}
+
+void printVendor(const VendorDescription &vendor) {
+  std::printf("%-16s %-10s %-9s %3zu patterns  %s\n", vendor.name.c_str(),
+              vendor.version.empty() ? "-" : vendor.version.c_str(), vendor.kind.c_str(), vendor.numPatterns,
+              vendor.origin.c_str());
+}
+
+} // namespace
+
+int listVendors(const Options &options) {
+  auto vendors = describeVendors(options);
+  if (!vendors) {
+    std::fprintf(stderr, "%s\n", vendors.error().str().c_str());
+    return exitCode(vendors.error().status());
+  }
   JsonWriter json;
   json.beginArray();
-  for (const VendorDescription &vendor : registry.describe()) {
+  for (const VendorDescription &vendor : *vendors) {
     if (!options.json) {
-      std::printf("%-16s %-12s %s\n", vendor.name.c_str(), vendor.version.c_str(), vendor.origin.c_str());
+      printVendor(vendor);
       continue;
     }
     json.beginObject().key("name").value(vendor.name).key("version").value(vendor.version);
-    json.key("origin").value(vendor.origin).endObject();
+    json.key("kind").value(vendor.kind).key("origin").value(vendor.origin);
+    json.key("patterns").value(static_cast<int64_t>(vendor.numPatterns)).endObject();
   }
   json.endArray();
   if (options.json)

@@ -28,6 +28,13 @@ public:
     }
   }
 
+  // Vendors with an annotator of their own look at a block as a whole first.
+  void open(BlockId block, PassContext &context) {
+    for (auto &asker : askers_)
+      if (auto why = asker->annotateBlock(block))
+        context.warn({}, asker->vendor().name() + " takes nothing: its annotator fails: " + *why);
+  }
+
   void annotate(NodeId node) {
     const Node &n = module_.node(node);
     std::optional<FunctionId> composite = compositeOf(module_, node);
@@ -110,9 +117,11 @@ Expected<bool> annotateTarget(Module &module, PassContext &context) {
     changed |= removeDeadNodes(module, function, true);
   std::vector<const Vendor *> vendors = BYCC_TRY(chosenVendors(context));
   Annotator annotator(module, context, vendors);
-  for (BlockId block : hostBlocks(module))
+  for (BlockId block : hostBlocks(module)) {
+    annotator.open(block, context);
     for (NodeId node : module.block(block).nodes)
       annotator.annotate(node);
+  }
   return changed || annotator.changed();
 }
 

@@ -6,7 +6,10 @@
 
 #include "bycc/IR/Op.h"
 #include "bycc/IR/Printer.h"
+#include "bycc/IR/Visitor.h"
 #include "bycc/Support/Text.h"
+
+#include "VendorReply.h"
 
 #include <algorithm>
 #include <deque>
@@ -58,6 +61,7 @@ struct RegionView::Impl {
   std::deque<std::vector<int64_t>> shapes;
   std::deque<std::vector<bycc_attr>> attrs;
   std::deque<std::vector<bycc_role>> roles;
+  bool isOpen = false; // tensors from outside become inputs when they are met
 
   explicit Impl(const Module &m) : module(m) {}
 
@@ -128,6 +132,11 @@ struct RegionView::Impl {
     const Node &n = module.node(node);
     if (n.kind == NodeKind::Constant) {
       addConstant(level, node);
+      return level.numbers[node];
+    }
+    if (isOpen && n.kind != NodeKind::Tuple && n.kind != NodeKind::Project) {
+      size_t next = 0;
+      addInput(level, node, nullptr, next);
       return level.numbers[node];
     }
     std::vector<uint32_t> numbers;
@@ -287,6 +296,56 @@ struct RegionView::Impl {
     out.num_roles = static_cast<uint32_t>(kept.size());
   }
 
+  bool isCall(NodeId node) const {
+    return module.node(node).kind == NodeKind::CallOp || compositeOf(module, node);
+  }
+
+  // What ifs and calls of other functions use of the block, inside of them too.
+  std::vector<NodeId> usedByOthers(const Block &block) const {
+    std::vector<NodeId> used;
+    auto addOperands = [&](NodeId node) {
+      for (NodeId operand : module.operands(node))
+        used.push_back(operand);
+      for (BlockId inner : innerBlocks(module, node))
+        used.push_back(module.block(inner).result);
+    };
+    for (NodeId node : block.nodes) {
+      NodeKind kind = module.node(node).kind;
+      if (isCall(node) || kind == NodeKind::Tuple || kind == NodeKind::Project)
+        continue;
+      addOperands(node);
+      for (BlockId inner : innerBlocks(module, node))
+        forEachNode(module, inner, addOperands);
+    }
+    used.push_back(block.result);
+    return used;
+  }
+
+  void fillBlock(Level &level, const Block &block) {
+    isOpen = true;
+    for (NodeId node : block.nodes)
+      if (isCall(node))
+        addCall(level, node);
+    std::vector<bool> isOutput(level.values.size());
+    for (const bycc_node &node : level.nodes)
+      for (uint32_t i = 0; i < node.num_outputs; ++i)
+        isOutput[node.outputs[i]] = true; // a candidate
+    for (NodeId node : usedByOthers(block))
+      if (auto found = level.numbers.find(node); found != level.numbers.end())
+        addOutputs(level, found->second, isOutput);
+      else if (NodeKind kind = module.node(node).kind; kind == NodeKind::Tuple || kind == NodeKind::Project)
+        addOutputs(level, operand(level, node), isOutput);
+  }
+
+  static void addOutputs(Level &level, const std::vector<uint32_t> &values,
+                         std::vector<bool> &isCandidate) {
+    for (uint32_t value : values)
+      if (value < isCandidate.size() && isCandidate[value]) {
+        isCandidate[value] = false;
+        level.outputs.push_back(value);
+      }
+  }
+
   // Inputs of a lone call: every tensor it is given that is no constant.
   void addOperandsAsInputs(Level &level, std::span<const NodeId> operands, int depth = 0) {
     size_t next = 0;
@@ -308,6 +367,10 @@ const bycc_region &RegionView::region() const { return impl_->levels[0].region; 
 NodeId RegionView::node(uint32_t index) const {
   const std::vector<NodeId> &ids = impl_->levels[0].nodeIds;
   return index < ids.size() ? ids[index] : NodeId();
+}
+
+void RegionView::setImplementation(uint32_t index, const std::string &name) {
+  impl_->levels[0].nodes[index].implementation = impl_->text(name);
 }
 
 RegionView RegionView::ofFunction(const Module &module, FunctionId function,
@@ -334,6 +397,14 @@ RegionView RegionView::ofNode(const Module &module, NodeId node) {
   return RegionView(std::move(impl));
 }
 
+RegionView RegionView::ofBlock(const Module &module, BlockId block) {
+  auto impl = std::make_unique<Impl>(module);
+  Level &level = impl->levels.emplace_back();
+  impl->fillBlock(level, module.block(block));
+  level.finish("");
+  return RegionView(std::move(impl));
+}
+
 RegionView RegionView::ofGroup(const Module &module, const std::string &name, const Match &match) {
   auto impl = std::make_unique<Impl>(module);
   Level &level = impl->levels.emplace_back();
@@ -348,33 +419,13 @@ RegionView RegionView::ofGroup(const Module &module, const std::string &name, co
   return RegionView(std::move(impl));
 }
 
-namespace {
-
-struct CompileReply {
-  bycc_answer answer{};
-  std::string reason;
-  uint32_t blamed = UINT32_MAX;
-  std::vector<uint8_t> blob;
-
-  CompileReply() {
-    answer.impl = this;
-    answer.reason = [](bycc_answer *a, const char *text) {
-      static_cast<CompileReply *>(a->impl)->reason = text ? escaped(text, 1024) : "";
-    };
-    answer.blame = [](bycc_answer *a, uint32_t node) {
-      static_cast<CompileReply *>(a->impl)->blamed = node;
-    };
-    answer.blob = [](bycc_answer *a, const void *bytes, size_t size) {
-      const uint8_t *begin = static_cast<const uint8_t *>(bytes);
-      static_cast<CompileReply *>(a->impl)->blob.assign(begin, begin + size);
-    };
-    answer.offer = [](bycc_answer *, const char *, double) {};
-    answer.take = [](bycc_answer *, uint32_t) {};
-    answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
-  }
-};
-
-} // namespace
+void chooseImplementations(RegionView &view, const Vendor &vendor, const Module &module,
+                           const TargetInfo &target) {
+  VendorAsker asker(vendor, module, target);
+  for (uint32_t i = 0; i < view.region().num_nodes; ++i)
+    if (const Implementation *chosen = asker.supports(view.node(i)).chosen())
+      view.setImplementation(i, chosen->name);
+}
 
 Expected<CompiledRegion> compileRegion(const Vendor &vendor, const TargetInfo &target,
                                        const Module &module, FunctionId function,
@@ -385,11 +436,12 @@ Expected<CompiledRegion> compileRegion(const Vendor &vendor, const TargetInfo &t
   std::string features = join(target.features, ",");
   bycc_target boundary{target.triple.c_str(), target.cpu.c_str(), features.c_str(),
                        target.threads};
-  CompileReply reply;
+  chooseImplementations(view, vendor, module, target);
+  VendorReply reply;
   const bycc_vendor_compiler &compiler = *vendor.compiler();
   if (compiler.compile(compiler.self, &boundary, &view.region(), &reply.answer) == 0)
     return CompiledRegion{std::move(reply.blob)};
-  std::string reason = reply.reason.empty() ? "the vendor gives no reason" : reply.reason;
+  std::string reason = reply.why();
   NodeId blamed = view.node(reply.blamed);
   if (failure)
     *failure = {reason, blamed};

@@ -8,19 +8,31 @@
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/VendorRegistry.h"
 
+#include "VendorReply.h"
+
 #include <algorithm>
+#include <cstring>
 
 namespace bycc {
 
+const Implementation *Answer::chosen() const {
+  const Implementation *best = nullptr;
+  for (const Implementation &next : implementations)
+    if (!best || (next.microseconds && (!best->microseconds || *next.microseconds < *best->microseconds)))
+      best = &next;
+  return best;
+}
+
 Expected<std::unique_ptr<Vendor>> Vendor::fromCompiler(const bycc_vendor_compiler *compiler) {
   auto vendor = std::make_unique<Vendor>(compiler->name);
-  vendor->compiler_ = compiler;
-  if (compiler->passes)
-    vendor->passes = compiler->passes;
-  if (!compiler->patterns || !*compiler->patterns)
+  bycc_vendor_compiler &table = vendor->compiler_.emplace();
+  std::memcpy(&table, compiler, std::min<size_t>(compiler->size, sizeof table));
+  if (table.passes)
+    vendor->passes = table.passes;
+  if (!table.patterns || !*table.patterns)
     return vendor;
   std::string file = "patterns/" + vendor->name_ + ".json";
-  VendorFile description = BYCC_TRY(VendorFile::parse(compiler->patterns, file));
+  VendorFile description = BYCC_TRY(VendorFile::parse(table.patterns, file));
   if (description.vendor != vendor->name_)
     return error(Status::Load) << file << ": patterns of vendor '" << escaped(description.vendor)
                                << "' in vendor '" << vendor->name_ << "'";
@@ -95,7 +107,7 @@ public:
   }
 
 private:
-  static constexpr uint64_t smallBytes = 64;
+  static constexpr int maxTupleDepth = 64;
 
   void word(uint32_t value) { key_.append(reinterpret_cast<const char *>(&value), sizeof value); }
   void value(NodeId node, int depth) {
@@ -103,9 +115,8 @@ private:
     if (module_.isConstant(node)) {
       const Constant &constant = module_.constant(node);
       word(1);
-      if (constant.bytes <= smallBytes)
-        key_.append(reinterpret_cast<const char *>(&constant.hash), sizeof constant.hash);
-    } else if (module_.node(node).kind == NodeKind::Tuple && depth < 4) {
+      key_.append(reinterpret_cast<const char *>(&constant.hash), sizeof constant.hash);
+    } else if (module_.node(node).kind == NodeKind::Tuple && depth < maxTupleDepth) {
       word(2);
       for (NodeId field : module_.operands(node))
         value(field, depth + 1);
@@ -170,27 +181,14 @@ Answer askRule(const OpRule &rule, const Module &module, NodeId node) {
   return Answer::yes();
 }
 
-// Where the C side writes its answer.
-struct Reply {
-  bycc_answer answer;
-  std::string reason;
-};
-
 Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &target,
                    const RegionView &view) {
-  Reply reply;
-  reply.answer.impl = &reply;
-  reply.answer.reason = [](bycc_answer *answer, const char *text) {
-    static_cast<Reply *>(answer->impl)->reason = text ? escaped(text, 512) : "";
-  };
-  reply.answer.blame = [](bycc_answer *, uint32_t) {};
-  reply.answer.blob = [](bycc_answer *, const void *, size_t) {};
-  reply.answer.offer = [](bycc_answer *, const char *, double) {};
-  reply.answer.take = [](bycc_answer *, uint32_t) {};
-  reply.answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
-  if (compiler.supports(compiler.self, &target, &view.region(), &reply.answer) == 1)
-    return Answer::yes();
-  return Answer::no(reply.reason.empty() ? "the vendor gives no reason" : reply.reason);
+  VendorReply reply;
+  if (compiler.supports(compiler.self, &target, &view.region(), &reply.answer) != 1)
+    return Answer::no(reply.why());
+  Answer answer = Answer::yes();
+  answer.implementations = std::move(reply.offers);
+  return answer;
 }
 
 } // namespace
@@ -198,6 +196,7 @@ Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &targ
 struct VendorAsker::Impl {
   std::string key;
   std::unordered_map<std::string, Answer> answers;
+  std::unordered_map<NodeId, Answer> annotated; // by the vendor's own annotator
   std::string features;
   bycc_target target;
 };
@@ -211,7 +210,57 @@ VendorAsker::VendorAsker(const Vendor &vendor, const Module &module, const Targe
 
 VendorAsker::~VendorAsker() = default;
 
+bool VendorAsker::isCompositeOfAnother(NodeId node) const {
+  std::optional<FunctionId> composite = compositeOf(module_, node);
+  return composite && vendorOfComposite(module_.functionAttr(*composite, "Composite")->asString()) !=
+                          vendor_.name();
+}
+
+std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
+  if (vendor_.isEmulated() || !vendor_.compiler()->annotate)
+    return std::nullopt;
+  RegionView view = RegionView::ofBlock(module_, block);
+  const bycc_vendor_compiler &compiler = *vendor_.compiler();
+  VendorReply reply;
+  std::optional<std::string> failure;
+  if (compiler.annotate(compiler.self, &impl_->target, &view.region(), &reply.answer) != 0)
+    failure = reply.why();
+  for (uint32_t i = 0; i < view.region().num_nodes; ++i) {
+    Answer &answer = impl_->annotated[view.node(i)];
+    auto said = reply.byNode.find(i);
+    if (isCompositeOfAnother(view.node(i)))
+      answer = Answer::no("composite of another vendor");
+    else if (failure)
+      answer = Answer::no("its annotator fails: " + *failure);
+    else
+      answer = said == reply.byNode.end() ? Answer::no("its annotator does not take it") : said->second;
+    if (answer)
+      if (Answer allowed = askFile(view.node(i)); !allowed)
+        answer = std::move(allowed);
+  }
+  return failure;
+}
+
+// What the vendor's file says about an operator; the rest is up to the vendor.
+Answer VendorAsker::askFile(NodeId node) const {
+  if (module_.node(node).kind != NodeKind::CallOp)
+    return Answer::yes();
+  OpId op = module_.node(node).op;
+  if (auto why = vendor_.whyListed(opInfo(op).name))
+    return Answer::no(*why);
+  if (auto rule = vendor_.opRules().find(op.index); rule != vendor_.opRules().end())
+    return askRule(rule->second, module_, node);
+  return vendor_.isEmulated() ? Answer::no("operator not supported") : Answer::yes();
+}
+
+std::optional<double> VendorAsker::costOf(NodeId node) {
+  const Implementation *chosen = supports(node).chosen();
+  return chosen ? chosen->microseconds : std::nullopt;
+}
+
 const Answer &VendorAsker::supports(NodeId node) {
+  if (auto found = impl_->annotated.find(node); found != impl_->annotated.end())
+    return found->second;
   KeyWriter writer(module_, impl_->key);
   std::optional<FunctionId> composite = compositeOf(module_, node);
   writer.call(node);
@@ -227,8 +276,7 @@ const Answer &VendorAsker::supports(NodeId node) {
     return found->second;
   Answer &answer = found->second;
   if (composite) {
-    std::string_view name = module_.functionAttr(*composite, "Composite")->asString();
-    if (vendorOfComposite(name) != vendor_.name())
+    if (isCompositeOfAnother(node))
       return answer = Answer::no("composite of another vendor");
     return answer = vendor_.isEmulated()
                         ? Answer::yes()
@@ -237,13 +285,8 @@ const Answer &VendorAsker::supports(NodeId node) {
   }
   if (module_.node(node).kind != NodeKind::CallOp)
     return answer = Answer::no("not an operator");
-  OpId op = module_.node(node).op;
-  if (auto why = vendor_.whyListed(opInfo(op).name))
-    return answer = Answer::no(*why);
-  auto rule = vendor_.opRules().find(op.index);
-  bool hasRule = rule != vendor_.opRules().end();
-  answer = hasRule ? askRule(rule->second, module_, node) : Answer::no("operator not supported");
-  if (!vendor_.isEmulated() && (answer || !hasRule))
+  answer = askFile(node);
+  if (answer && !vendor_.isEmulated())
     answer = askCompiler(*vendor_.compiler(), impl_->target, RegionView::ofNode(module_, node));
   return answer;
 }

@@ -5,10 +5,10 @@
 #include "bycc/Support/File.h"
 #include "bycc/Support/Text.h"
 
+#include "Plugin.h"
+
 #include <algorithm>
-#include <dlfcn.h>
 #include <filesystem>
-#include <map>
 
 namespace bycc {
 
@@ -24,7 +24,7 @@ SourceLocation inFile(const std::string &file) {
 
 VendorRegistry::VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin) {
   for (const bycc_vendor_compiler *compiler : builtin)
-    entries_.push_back({compiler, "built in"});
+    entries_.push_back({compiler, ""});
 }
 
 const VendorRegistry::Entry *VendorRegistry::find(std::string_view name) const {
@@ -35,40 +35,26 @@ const VendorRegistry::Entry *VendorRegistry::find(std::string_view name) const {
 }
 
 Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::string &origin) {
-  if (compiler->abi_version != BYCC_VENDOR_ABI_VERSION ||
-      compiler->size < sizeof(bycc_vendor_compiler))
+  BYCC_TRY(checkVendorTable(compiler, origin));
+  if (const Entry *old = find(compiler->name)) {
+    if (old->compiler == compiler)
+      return {}; // the same file again
     return error(Status::Load, inFile(origin))
-           << "the plugin speaks version " << compiler->abi_version
-           << " of the vendor interface, this bycc speaks " << BYCC_VENDOR_ABI_VERSION;
-  if (!compiler->name || !*compiler->name || !compiler->supports || !compiler->compile)
-    return error(Status::Load, inFile(origin)) << "the plugin's vendor lacks a name or a function";
-  std::string_view name = compiler->name;
-  if (name.find('.') != std::string_view::npos || name == "host")
-    return error(Status::Load, inFile(origin)) << "'" << escaped(name) << "' cannot be a vendor's name";
-  if (const Entry *old = find(name); old && old->compiler == compiler)
-    return {}; // the same file again
-  if (find(name))
-    return error(Status::Load, inFile(origin))
-           << "a vendor '" << escaped(name) << "' is there already (" << find(name)->origin << ")";
+           << "a vendor '" << compiler->name << "' is there already (" << (old->isBuiltin() ? "built in" : old->origin) << ")";
+  }
+  // Its patterns must read, whether it will be used or not.
+  if (auto vendor = Vendor::fromCompiler(compiler); !vendor) {
+    Error problem = vendor.takeError();
+    problem.diagnostics().front().status = Status::Load;
+    problem.diagnostics().front().notes.push_back({{}, "the patterns are those in " + origin});
+    return problem;
+  }
   entries_.push_back({compiler, origin});
   return {};
 }
 
 Expected<> VendorRegistry::loadPlugin(const std::string &path) {
-  // A name without a slash would be looked up in the system's library folders.
-  std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  // Never closed: vendors made from it may outlive the registry.
-  void *handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return error(Status::Load, inFile(path)) << "cannot load the plugin: " << escaped(dlerror(), 512);
-  auto entry = reinterpret_cast<bycc_vendor_compiler_fn>(
-      dlsym(handle, "bycc_vendor_compiler_entry"));
-  if (!entry)
-    return error(Status::Load, inFile(path)) << "no bycc_vendor_compiler_entry in it";
-  const bycc_vendor_compiler *compiler = entry();
-  if (!compiler)
-    return error(Status::Load, inFile(path)) << "bycc_vendor_compiler_entry returns nothing";
-  return add(compiler, path);
+  return add(BYCC_TRY(loadPluginFile(path)), path);
 }
 
 Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
@@ -78,15 +64,15 @@ Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
     for (const auto &item : std::filesystem::directory_iterator(folder, failed))
       if (item.path().extension() == ".so")
         files.push_back(item.path().string());
+    if (failed && !folder.empty())
+      skipped_.push_back(folder + ": " + failed.message());
     std::ranges::sort(files);
     for (const std::string &file : files) {
-      // The folder also holds run halves; opened lazily so that their libraries
-      // need not be there.
-      void *handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-      bool isCompiler = handle && dlsym(handle, "bycc_vendor_compiler_entry");
-      if (handle)
-        dlclose(handle);
-      if (isCompiler)
+      // The folder also holds run halves, whose libraries need not be there.
+      auto isCompiler = hasCompileHalf(file);
+      if (!isCompiler)
+        skipped_.push_back(file + ": " + isCompiler.error().message());
+      else if (*isCompiler)
         BYCC_TRY(loadPlugin(file));
     }
   }
@@ -100,11 +86,15 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) 
   for (const Entry &entry : entries_)
     names.push_back(entry.compiler->name);
   std::ranges::sort(names);
-  auto builder = error(Status::Usage) << "unknown vendor '" << escaped(name) << "'";
+  Error problem = error(Status::Usage) << "unknown vendor '" << escaped(name) << "'";
+  std::vector<Note> &notes = problem.diagnostics().front().notes;
   if (auto close = nearest(name, names))
-    return std::move(builder).note("did you mean '" + *close + "'?");
-  return std::move(builder).note(names.empty() ? "there is none"
-                                               : "there are " + join(names, ", "));
+    notes.push_back({{}, "did you mean '" + *close + "'?"});
+  else
+    notes.push_back({{}, names.empty() ? "there is none" : "there are " + join(names, ", ")});
+  for (const std::string &skipped : skipped_)
+    notes.push_back({{}, "BYCC_PLUGIN_PATH: left out " + escaped(skipped, 512)});
+  return problem;
 }
 
 namespace {
@@ -179,12 +169,24 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
   return set;
 }
 
-std::vector<VendorDescription> VendorRegistry::describe() const {
+Expected<std::vector<VendorDescription>>
+VendorRegistry::describe(const std::vector<std::string> &ruleFiles) const {
   std::vector<VendorDescription> result;
-  for (const Entry &entry : entries_)
-    result.push_back({entry.compiler->name,
-                      entry.compiler->version ? entry.compiler->version : "", entry.origin});
-  std::ranges::sort(result, {}, &VendorDescription::name);
+  for (const Entry &entry : entries_) {
+    auto vendor = BYCC_TRY(Vendor::fromCompiler(entry.compiler));
+    const char *version = vendor->compiler()->version;
+    result.push_back({vendor->name(), version ? version : "", entry.isBuiltin() ? "built in" : "plugin",
+                      entry.origin, vendor->patterns().size()});
+  }
+  VendorSet ignored;
+  for (const std::string &file : ruleFiles) {
+    AllRules rules;
+    BYCC_TRY(rules.read(file, ignored));
+    for (const RuleSet::Entry &entry : rules.vendors)
+      if (entry.emulated)
+        result.push_back({entry.name, "", "emulated", file, entry.emulated->patterns().size()});
+  }
+  std::ranges::stable_sort(result, {}, &VendorDescription::name);
   return result;
 }
 

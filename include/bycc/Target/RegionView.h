@@ -19,6 +19,10 @@ public:
                                const OffsetOf &offsetOf = {});
   // One operator call or composite call.
   static RegionView ofNode(const Module &module, NodeId node);
+  // A whole block of the program: operator calls and composite calls are nodes. All
+  // else that tensors come from (parameters, outer values, ifs, calls of other
+  // functions) gives inputs; what results, ifs and such calls use is an output.
+  static RegionView ofBlock(const Module &module, BlockId block);
   // A group that is no function yet, as one node named `name`.
   static RegionView ofGroup(const Module &module, const std::string &name, const Match &match);
 
@@ -26,12 +30,19 @@ public:
   ~RegionView();
   const bycc_region &region() const;
   NodeId node(uint32_t index) const; // behind region().nodes[index]
+  // Fills in bycc_node::implementation.
+  void setImplementation(uint32_t index, const std::string &name);
 
 private:
   struct Impl;
   explicit RegionView(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Asks the vendor about each node of its region again (the same question, so the
+// same answer) and fills in the implementation chosen from those it offers.
+void chooseImplementations(RegionView &view, const Vendor &vendor, const Module &module,
+                           const TargetInfo &target);
 
 // What a vendor's compile half made of a region.
 struct CompiledRegion {

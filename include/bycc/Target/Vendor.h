@@ -21,13 +21,23 @@
 
 namespace bycc {
 
+// A way in which a vendor can run a node, and what it says a call costs.
+struct Implementation {
+  std::string name;
+  std::optional<double> microseconds; // none: not known
+};
+
 // Yes, or no with a reason. A no is no error.
 struct Answer {
   bool isYes = false;
   std::string reason; // of a no
+  std::vector<Implementation> implementations = {}; // of a yes, as offered
   static Answer yes() { return {true, {}}; }
   static Answer no(std::string reason) { return {false, std::move(reason)}; }
   explicit operator bool() const { return isYes; }
+  // The cheapest one, unknown costs last, the first of equals; null when none was
+  // offered.
+  const Implementation *chosen() const;
 };
 
 // One way in which a vendor takes an operator. All parts must hold. A vendor with a
@@ -56,14 +66,16 @@ struct RegionRules {
 
 class Vendor {
 public:
-  // Built in or plugin; compiler->patterns is a vendor file (VendorRegistry.h).
+  // Built in or plugin; compiler->patterns is a vendor file (VendorRegistry.h). The
+  // table is copied as this bycc knows it: what an older, shorter one lacks is null.
   static Expected<std::unique_ptr<Vendor>> fromCompiler(const bycc_vendor_compiler *compiler);
   // Emulated.
   explicit Vendor(std::string name) : name_(std::move(name)) {}
 
   const std::string &name() const { return name_; }
-  bool isEmulated() const { return compiler_ == nullptr; }
-  const bycc_vendor_compiler *compiler() const { return compiler_; } // null: emulated
+  bool isEmulated() const { return !compiler_; }
+  // Null: emulated.
+  const bycc_vendor_compiler *compiler() const { return compiler_ ? &*compiler_ : nullptr; }
   const std::vector<Pattern> &patterns() const { return patterns_; }
   const std::unordered_map<uint32_t, OpRule> &opRules() const { return rules_; } // by OpId index
 
@@ -81,7 +93,7 @@ public:
 
 private:
   std::string name_;
-  const bycc_vendor_compiler *compiler_ = nullptr;
+  std::optional<bycc_vendor_compiler> compiler_;
   std::vector<Pattern> patterns_;
   std::unordered_map<uint32_t, OpRule> rules_;
 };
@@ -105,8 +117,8 @@ private:
 };
 
 // Asks one vendor about the nodes of one module. Answers are remembered by
-// operator, attributes, operand types and constness (small constants by value),
-// so a million equal nodes cost one question.
+// operator, attributes, operand types and constants, so a million equal nodes
+// cost one question.
 class VendorAsker {
 public:
   VendorAsker(const Vendor &vendor, const Module &module, const TargetInfo &target);
@@ -115,11 +127,20 @@ public:
   // An operator call, or a call of a composite function. The reference is valid
   // until the next question.
   const Answer &supports(NodeId node);
+  // What the chosen implementation of the node costs; none when that is not known
+  // or the vendor does not take the node.
+  std::optional<double> costOf(NodeId node);
+  // Has the vendor's own annotator, if there is one, look at the whole block;
+  // supports() then repeats what it said. Why it failed, if it did: then it takes
+  // nothing.
+  std::optional<std::string> annotateBlock(BlockId block);
   // Would it take the group as its composite `name`?
   const Answer &supportsGroup(const std::string &name, const Match &match);
 
 private:
   struct Impl;
+  bool isCompositeOfAnother(NodeId node) const;
+  Answer askFile(NodeId node) const;
   const Vendor &vendor_;
   const Module &module_;
   std::unique_ptr<Impl> impl_;

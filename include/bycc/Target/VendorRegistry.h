@@ -19,7 +19,10 @@ struct VendorRequest {
 };
 
 struct VendorDescription {
-  std::string name, version, origin; // origin: "built in" or the plugin's file
+  std::string name, version;
+  std::string kind;   // "built in", "plugin", "emulated"
+  std::string origin; // file it comes from; "" when built in
+  size_t numPatterns = 0;
 };
 
 class VendorRegistry {
@@ -27,29 +30,33 @@ public:
   // Takes the vendors that are built in.
   explicit VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin);
 
-  // Loads the compile half of a plugin; LOAD errors for a file that is none, or
-  // speaks another ABI version.
+  // Loads the compile half of a plugin. LOAD errors say what is wrong with the
+  // file, its table of functions or its patterns, or that the name is taken.
   Expected<> loadPlugin(const std::string &path);
   // Every *.so in the folders of BYCC_PLUGIN_PATH (colon-separated) that has a
-  // compile half; others are skipped.
+  // compile half. Others, and files that cannot be opened, are left out; a vendor
+  // that is then not found is told with what was left out.
   Expected<> loadPluginPath(const std::string &path);
 
   // The vendors to use, in order. A file or name that is wrong is an error; an
   // unknown vendor is a usage error with the nearest.
   Expected<VendorSet> resolve(const VendorRequest &request) const;
 
-  std::vector<VendorDescription> describe() const; // sorted by name
+  // All of them and those that rules files describe, sorted by name.
+  Expected<std::vector<VendorDescription>> describe(const std::vector<std::string> &ruleFiles) const;
 
 private:
   struct Entry {
     const bycc_vendor_compiler *compiler;
-    std::string origin;
+    std::string origin; // "": built in
+    bool isBuiltin() const { return origin.empty(); }
   };
   Expected<> add(const bycc_vendor_compiler *compiler, const std::string &origin);
   const Entry *find(std::string_view name) const;
   Expected<std::unique_ptr<Vendor>> make(const std::string &name) const;
 
   std::vector<Entry> entries_;
+  std::vector<std::string> skipped_; // "FILE: why", of BYCC_PLUGIN_PATH
 };
 
 // patterns/<vendor>.json, and what `--patterns` takes: {"schema": 1, "vendor": V, ...}

@@ -64,6 +64,7 @@ TEST_CASE("a vendor file without rules") {
 
 TEST_CASE("a compiler's text says the same things") {
   bycc_vendor_compiler compiler{};
+  compiler.size = sizeof compiler;
   compiler.name = "v";
   compiler.patterns = everything;
   std::unique_ptr<Vendor> v = Vendor::fromCompiler(&compiler).takeValue();

@@ -1,0 +1,47 @@
+// Where a vendor's C code puts its answer. Texts are copied and made safe to
+// print; what an entry point does not ask for is simply not read.
+#pragma once
+
+#include "bycc/Support/Text.h"
+#include "bycc/Target/Vendor.h"
+
+#include <map>
+
+namespace bycc {
+
+struct VendorReply {
+  bycc_answer answer{};
+  std::string reason;
+  uint32_t blamed = UINT32_MAX;
+  std::vector<uint8_t> blob;
+  std::vector<Implementation> offers;
+  std::map<uint32_t, Answer> byNode; // taken and refused, the last word counts
+
+  VendorReply() {
+    answer.impl = this;
+    answer.reason = [](bycc_answer *a, const char *text) { of(a).reason = textOf(text); };
+    answer.blame = [](bycc_answer *a, uint32_t node) { of(a).blamed = node; };
+    answer.blob = [](bycc_answer *a, const void *bytes, size_t size) {
+      const uint8_t *begin = static_cast<const uint8_t *>(bytes);
+      of(a).blob.assign(begin, begin + size);
+    };
+    answer.offer = [](bycc_answer *a, const char *name, double cost) {
+      // Also false for NaN.
+      of(a).offers.push_back({textOf(name), cost >= 0 ? std::optional(cost) : std::nullopt});
+    };
+    answer.take = [](bycc_answer *a, uint32_t node) { of(a).byNode[node] = Answer::yes(); };
+    answer.refuse = [](bycc_answer *a, uint32_t node, const char *why) {
+      of(a).byNode[node] = Answer::no(why && *why ? textOf(why) : noReason);
+    };
+  }
+  VendorReply(const VendorReply &) = delete;
+
+  static constexpr const char *noReason = "the vendor gives no reason";
+  std::string why() const { return reason.empty() ? noReason : reason; }
+
+private:
+  static VendorReply &of(bycc_answer *answer) { return *static_cast<VendorReply *>(answer->impl); }
+  static std::string textOf(const char *text) { return text ? escaped(text, 1024) : ""; }
+};
+
+} // namespace bycc

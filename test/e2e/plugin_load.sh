@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# What --plugin and BYCC_PLUGIN_PATH accept, and what they say to the rest.
+. "$(dirname "$0")/lib.sh"
+cat > probe.c <<'END'
+#include <bycc/vendor.h>
+#include <stdlib.h>
+#include <string.h>
+static int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
+                        bycc_answer *answer) {
+  answer->reason(answer, "nothing is supported");
+  return 0;
+}
+static int32_t compile(void *self, const bycc_target *target, const bycc_region *region,
+                       bycc_answer *answer) {
+  return 1;
+}
+const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
+  static bycc_vendor_compiler v = {BYCC_VENDOR_ABI_VERSION, sizeof v, "probe", "1.0", 0, 0,
+                                   supports, compile};
+  const char *flaw = getenv("FLAW") ? getenv("FLAW") : "";
+  if (!strcmp(flaw, "nothing")) return 0;
+  if (!strcmp(flaw, "version")) v.abi_version = 7;
+  if (!strcmp(flaw, "short")) v.size = 24;
+  if (!strcmp(flaw, "nameless")) v.name = "";
+  if (!strcmp(flaw, "dotted")) v.name = "a.b";
+  if (!strcmp(flaw, "taken")) v.name = "dnnl";
+  if (!strcmp(flaw, "supports")) v.supports = 0;
+  if (!strcmp(flaw, "compile")) v.compile = 0;
+  if (!strcmp(flaw, "patterns")) v.patterns = "{\"schema\": 1, \"vendor\": \"probe\", \"patterns\": 3}";
+  if (!strcmp(flaw, "other")) v.patterns = "{\"schema\": 1, \"vendor\": \"else\", \"patterns\": []}";
+  /* What an older header did not have: must not be read. */
+  if (!strcmp(flaw, "older")) {
+    v.size = offsetof(bycc_vendor_compiler, passes);
+    v.passes = (const char *)8;
+    v.annotate = (void *)8;
+    v.tune = (void *)8;
+    v.flags = ~0ull;
+  }
+  return &v;
+}
+END
+cc -shared -fPIC -I"$root/include" probe.c -o probe.so
+cat > net.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] {
+  abs(%x)
+}
+END
+load() { bycc net.relay -q --plugin="$1" --annotate=probe -o net.o; }
+
+load probe.so
+load ./probe.so
+FLAW=older load probe.so
+
+flaw() { FLAW=$1 refuse 1 "probe.so: error[LOAD]: $2" load probe.so; }
+flaw nothing "bycc_vendor_compiler_entry returns nothing"
+flaw version "the plugin speaks version 7 of the vendor interface, this bycc speaks 1"
+flaw short "the plugin's bycc_vendor_compiler has size 24"
+flaw nameless "the plugin's vendor has no name"
+flaw dotted "'a.b' cannot be a vendor's name"
+flaw taken "a vendor 'dnnl' is there already (built in)"
+flaw supports "vendor 'probe' has no function 'supports'"
+flaw compile "vendor 'probe' has no function 'compile'"
+FLAW=patterns refuse 1 "error[LOAD]: /patterns" load probe.so
+FLAW=other refuse 1 "patterns of vendor 'else' in vendor 'probe'" load probe.so
+
+cp probe.so second.so
+refuse 1 "a vendor 'probe' is there already (probe.so)" bycc net.relay --plugin=probe.so --plugin=second.so
+bycc net.relay -q --plugin=probe.so --plugin=probe.so -o twice.o
+
+refuse 1 "nowhere.so: error[LOAD]: cannot read the plugin" load nowhere.so
+echo "not a library" > text.so
+refuse 1 "text.so: error[LOAD]: not an ELF file" load text.so
+cp probe.so foreign.so
+printf '\xb7' | dd of=foreign.so bs=1 seek=18 conv=notrunc status=none
+refuse 1 "the plugin is built for aarch64, this bycc runs on x86_64" load foreign.so
+cc -c -fPIC -I"$root/include" probe.c -o object.so
+refuse 1 "not a shared object" load object.so
+echo 'int nothing;' | cc -shared -fPIC -xc - -o empty.so
+refuse 1 "no bycc_vendor_compiler_entry in it" load empty.so
+echo 'void f(void); void bycc_vendor_compiler_entry(void) { f(); }' | cc -shared -fPIC -xc - -o loose.so
+refuse 1 "cannot load the plugin: " load loose.so
+
+# Folders: plugins are found, run halves and the like are passed over.
+mkdir plugins
+cp probe.so empty.so plugins
+export BYCC_PLUGIN_PATH=$work/plugins:$work/missing
+bycc net.relay -q --annotate=probe -o path.o
+bycc --list-vendors > list.txt
+grep -qE "^probe +1.0 +plugin +0 patterns +$work/plugins/probe.so$" list.txt || fail "$(cat list.txt)"
+grep -qE "^dnnl .* built in " list.txt || fail "$(cat list.txt)"
+bycc --list-vendors --json > list.json
+python3 - <<'END'
+import json
+vendors = {v["name"]: v for v in json.load(open("list.json"))}
+assert vendors["probe"]["kind"] == "plugin" and vendors["probe"]["origin"].endswith("plugins/probe.so"), vendors
+assert vendors["dnnl"]["kind"] == "built in" and vendors["dnnl"]["patterns"] > 50, vendors
+END
+cp text.so plugins
+refuse 2 "left out $work/plugins/text.so: not an ELF file" bycc net.relay --annotate=prob
+refuse 2 "left out $work/missing: No such file" bycc net.relay --annotate=prob
+FLAW=version refuse 1 "plugins/probe.so: error[LOAD]: the plugin speaks version 7" bycc net.relay --annotate=dnnl
+unset BYCC_PLUGIN_PATH
+echo '{"vendors": [{"name": "paper", "ops": {"abs": {}}}]}' > rules.json
+bycc --list-vendors --rules=rules.json | grep -qE '^paper +- +emulated +0 patterns +rules.json$' || fail "no emulated vendor"
