@@ -4,49 +4,69 @@
 
 namespace bycc {
 
-void PlacementRules::forbid(NodeId node, std::string_view vendor, std::string reason) {
-  auto &forbidden = orders_[node.index].forbidden;
-  if (std::ranges::find(forbidden, vendor, &std::pair<std::string, std::string>::first) ==
+// Vendors and reasons are as few as there are orders; the last one is met most.
+uint32_t PlacementRules::intern(std::string_view text) {
+  for (size_t i = texts_.size(); i-- > 0;)
+    if (texts_[i] == text)
+      return static_cast<uint32_t>(i);
+  texts_.emplace_back(text);
+  return static_cast<uint32_t>(texts_.size() - 1);
+}
+
+PlacementRules::Row &PlacementRules::row(NodeId node) {
+  if (rowOf_.size() <= node.index)
+    rowOf_.resize(node.index + size_t{1} + rowOf_.size() / 2, none);
+  uint32_t &index = rowOf_[node.index];
+  if (index == none) {
+    index = static_cast<uint32_t>(rows_.size());
+    rows_.emplace_back();
+  }
+  return rows_[index];
+}
+
+void PlacementRules::forbid(NodeId node, std::string_view vendor, std::string_view reason) {
+  std::pair order(intern(vendor), intern(reason));
+  auto &forbidden = row(node).forbidden;
+  if (std::ranges::find(forbidden, order.first, &std::pair<uint32_t, uint32_t>::first) ==
       forbidden.end())
-    forbidden.emplace_back(vendor, std::move(reason));
+    forbidden.push_back(order);
 }
 
-void PlacementRules::pin(NodeId node, std::string_view vendor, std::string reason) {
-  Orders &orders = orders_[node.index];
-  orders.pin = vendor;
-  orders.pinReason = std::move(reason);
+void PlacementRules::pin(NodeId node, std::string_view vendor, std::string_view reason) {
+  Row &found = row(node);
+  found.pin = intern(vendor);
+  found.pinReason = intern(reason);
 }
 
-void PlacementRules::setLabel(NodeId node, uint32_t label) { orders_[node.index].label = label; }
+void PlacementRules::setLabel(NodeId node, uint32_t label) { row(node).label = label; }
 
 void PlacementRules::follow(NodeId node, NodeId to) {
-  if (auto found = orders_.find(node.index); found != orders_.end()) {
-    Orders copy = found->second; // the table may move
-    orders_.insert_or_assign(to.index, std::move(copy));
+  if (const Row *found = find(node)) {
+    Row copy = *found; // the table may move
+    row(to) = std::move(copy);
   }
 }
 
 const std::string *PlacementRules::whyNot(NodeId node, std::string_view vendor) const {
-  auto found = orders_.find(node.index);
-  if (found == orders_.end())
+  const Row *found = find(node);
+  if (!found)
     return nullptr;
-  const Orders &orders = found->second;
-  if (!orders.pin.empty() && orders.pin != vendor)
-    return &orders.pinReason;
-  for (const auto &[name, reason] : orders.forbidden)
-    if (name == vendor)
-      return &reason;
+  if (found->pin != none && texts_[found->pin] != vendor)
+    return &texts_[found->pinReason];
+  for (auto [name, reason] : found->forbidden)
+    if (texts_[name] == vendor)
+      return &texts_[reason];
   return nullptr;
 }
 
 std::string_view PlacementRules::pinOf(NodeId node) const {
-  auto found = orders_.find(node.index);
-  return found == orders_.end() ? std::string_view() : std::string_view(found->second.pin);
+  const Row *found = find(node);
+  return found && found->pin != none ? std::string_view(texts_[found->pin]) : std::string_view();
 }
 
 uint32_t PlacementRules::labelOf(NodeId node) const {
-  auto found = orders_.find(node.index);
-  return found == orders_.end() ? 0 : found->second.label;
+  const Row *found = find(node);
+  return found ? found->label : 0;
 }
 
 } // namespace bycc

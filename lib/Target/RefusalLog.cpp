@@ -2,6 +2,8 @@
 
 #include "bycc/Target/RefusalLog.h"
 
+#include <algorithm>
+
 namespace bycc {
 
 uint32_t RefusalLog::intern(std::string_view text) {
@@ -11,31 +13,54 @@ uint32_t RefusalLog::intern(std::string_view text) {
   return found->second;
 }
 
+// Vendors are few: no need to hash a name a million times.
+uint32_t RefusalLog::vendorId(std::string_view vendor) {
+  auto found = std::ranges::find(vendors_, vendor);
+  if (found == vendors_.end())
+    found = vendors_.insert(vendors_.end(), std::string(vendor));
+  return static_cast<uint32_t>(found - vendors_.begin());
+}
+
 // The row of the vendor for the node; made when there is none.
 RefusalLog::Row &RefusalLog::row(NodeId node, std::string_view vendor) {
   if (first_.size() <= node.index)
     first_.resize(node.index + size_t{1} + first_.size() / 2, none);
-  uint32_t vendorId = intern(vendor);
+  uint32_t id = vendorId(vendor);
   uint32_t *link = &first_[node.index];
   while (*link != none) {
-    if (rows_[*link].vendor == vendorId)
+    if (rows_[*link].vendor == id)
       return rows_[*link];
     link = &rows_[*link].next;
   }
   *link = static_cast<uint32_t>(rows_.size());
-  rows_.push_back({vendorId, none, none, none});
+  rows_.push_back({id, none, none, none, false});
   return rows_.back();
 }
 
 void RefusalLog::add(NodeId node, std::string_view vendor, std::string_view reason) {
   uint32_t id = intern(reason);
-  row(node, vendor).reason = id;
+  Row &found = row(node, vendor);
+  found.reason = id;
+  found.isYes = false;
 }
 
 void RefusalLog::addPattern(NodeId node, std::string_view vendor, std::string_view reason) {
   uint32_t id = intern(reason);
   if (Row &found = row(node, vendor); found.pattern == none)
     found.pattern = id;
+}
+
+void RefusalLog::accept(NodeId node, std::string_view vendor) {
+  Row &found = row(node, vendor);
+  found.isYes = true;
+  found.reason = none;
+}
+
+void RefusalLog::passOver(NodeId node, std::string_view vendor, std::string_view reason) {
+  uint32_t id = intern(reason);
+  Row &found = row(node, vendor);
+  found.isYes = true;
+  found.reason = id;
 }
 
 void RefusalLog::move(NodeId from, NodeId to) {
@@ -50,21 +75,32 @@ void RefusalLog::move(NodeId from, NodeId to) {
 void RefusalLog::clear() {
   rows_.clear();
   first_.clear();
+  returned_.clear();
 }
 
-std::vector<std::pair<std::string, std::string>> RefusalLog::of(NodeId node) const {
-  std::vector<std::pair<std::string, std::string>> result;
+RefusalLog::Reasons RefusalLog::of(NodeId node) const {
+  Reasons result;
   if (node.index >= first_.size())
     return result;
   for (uint32_t at = first_[node.index]; at != none; at = rows_[at].next) {
     const Row &row = rows_[at];
-    if (row.reason == none)
+    if (row.isYes || row.reason == none)
       continue;
     std::string reason = *texts_[row.reason];
     if (row.pattern != none)
       reason += "; " + *texts_[row.pattern];
-    result.emplace_back(*texts_[row.vendor], std::move(reason));
+    result.emplace_back(vendors_[row.vendor], std::move(reason));
   }
+  return result;
+}
+
+RefusalLog::Reasons RefusalLog::candidates(NodeId node) const {
+  Reasons result;
+  if (node.index >= first_.size())
+    return result;
+  for (uint32_t at = first_[node.index]; at != none; at = rows_[at].next)
+    if (const Row &row = rows_[at]; row.isYes)
+      result.emplace_back(vendors_[row.vendor], row.reason == none ? "" : *texts_[row.reason]);
   return result;
 }
 

@@ -6,20 +6,35 @@
 #include "bycc/IR/Ids.h"
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace bycc {
 
+// Orders by name, as the user gives them; place-nodes finds the nodes.
+struct PlacementOrders {
+  struct Pin {
+    std::string nodes;  // a name or a glob
+    std::string vendor; // or "host"
+  };
+  std::vector<Pin> pins; // a later one wins
+  std::vector<std::string> onlyOps; // operators (globs) that may be offloaded; empty: all
+  std::vector<std::string> skipOps; // operators (globs) that may not
+
+  bool empty() const { return pins.empty() && onlyOps.empty() && skipOps.empty(); }
+};
+
 class PlacementRules {
 public:
+  PlacementOrders orders;
+
   // The vendor may not have the node. The first reason is kept.
-  void forbid(NodeId node, std::string_view vendor, std::string reason);
+  void forbid(NodeId node, std::string_view vendor, std::string_view reason);
   // No vendor but this one may have it; "host": none.
-  void pin(NodeId node, std::string_view vendor, std::string reason);
+  void pin(NodeId node, std::string_view vendor, std::string_view reason);
   // Nodes with different labels never share a region or composite; 0 is a label
   // as well, that of nodes nobody labelled.
   void setLabel(NodeId node, uint32_t label);
@@ -31,15 +46,25 @@ public:
   // The vendor a node is pinned to; "" when to none.
   std::string_view pinOf(NodeId node) const;
   uint32_t labelOf(NodeId node) const;
-  bool empty() const { return orders_.empty(); }
+  bool empty() const { return rows_.empty(); }
 
 private:
-  struct Orders {
-    std::string pin, pinReason;
-    std::vector<std::pair<std::string, std::string>> forbidden; // vendor, reason
+  static constexpr uint32_t none = UINT32_MAX;
+  struct Row {
+    uint32_t pin = none, pinReason = none;                 // texts
+    std::vector<std::pair<uint32_t, uint32_t>> forbidden; // vendor, reason
     uint32_t label = 0;
   };
-  std::unordered_map<uint32_t, Orders> orders_; // by node
+  uint32_t intern(std::string_view text);
+  Row &row(NodeId node);
+  const Row *find(NodeId node) const {
+    return node.index < rowOf_.size() && rowOf_[node.index] != none ? &rows_[rowOf_[node.index]]
+                                                                    : nullptr;
+  }
+
+  std::vector<uint32_t> rowOf_; // by node, or none
+  std::vector<Row> rows_;
+  std::deque<std::string> texts_; // vendors and reasons, few
 };
 
 } // namespace bycc

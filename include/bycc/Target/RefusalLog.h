@@ -1,6 +1,8 @@
-// Why vendors said no: (node, vendor, reason) rows, reasons interned, so that a
-// million refusals of one kind cost a million small rows. Nodes keep their ids
-// while partitioning moves them into functions, so rows stay valid.
+// What vendors said about nodes and what became of it: who refused, who would
+// take a node and does not have it, and why; which regions went back to the host.
+// (node, vendor, reason) rows, reasons interned, so that a million refusals of
+// one kind cost a million small rows. Nodes keep their ids while partitioning
+// moves them into functions, so rows stay valid.
 #pragma once
 
 #include "bycc/IR/Ids.h"
@@ -14,18 +16,38 @@
 
 namespace bycc {
 
+// A region that was formed and then given to the host.
+struct ReturnedRegion {
+  std::string vendor;
+  std::string why; // "below --min-region-ops=3"
+  int64_t ops = 0;
+};
+
 class RefusalLog {
 public:
-  // A later reason of the same vendor for the same node replaces the earlier.
+  using Reasons = std::vector<std::pair<std::string, std::string>>; // vendor, reason
+
+  // The vendor refuses the node. A later reason of the same vendor for the same
+  // node replaces the earlier.
   void add(NodeId node, std::string_view vendor, std::string_view reason);
   // Why a composite that ends in the node was not formed; the first one is kept,
   // and told when the vendor refuses the node as well.
   void addPattern(NodeId node, std::string_view vendor, std::string_view reason);
+  // The vendor would take the node.
+  void accept(NodeId node, std::string_view vendor);
+  // Why a vendor that would take the node does not get it; the last one counts.
+  void passOver(NodeId node, std::string_view vendor, std::string_view reason);
   // The node's rows moved to another id (its operator now lives there).
   void move(NodeId from, NodeId to);
+  void addReturned(ReturnedRegion region) { returned_.push_back(std::move(region)); }
   void clear();
-  // (vendor, reason) of a node, in the order the vendors were asked.
-  std::vector<std::pair<std::string, std::string>> of(NodeId node) const;
+
+  // Refusals of a node, in the order the vendors were asked.
+  Reasons of(NodeId node) const;
+  // The vendors that would take a node, in that order; the reason is "" for the
+  // one that has it (or when nobody said why).
+  Reasons candidates(NodeId node) const;
+  const std::vector<ReturnedRegion> &returned() const { return returned_; }
   bool empty() const { return rows_.empty(); }
 
 private:
@@ -33,15 +55,19 @@ private:
     uint32_t vendor;
     uint32_t reason, pattern; // or none
     uint32_t next;            // row of the same node, or none
+    bool isYes;               // `reason`: why it does not have the node
   };
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t intern(std::string_view text);
+  uint32_t vendorId(std::string_view vendor);
   Row &row(NodeId node, std::string_view vendor);
 
   std::vector<Row> rows_;
   std::vector<uint32_t> first_; // by node
+  std::vector<std::string> vendors_;
   std::vector<const std::string *> texts_;
   std::unordered_map<std::string, uint32_t> ids_;
+  std::vector<ReturnedRegion> returned_;
 };
 
 } // namespace bycc

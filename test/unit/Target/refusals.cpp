@@ -22,3 +22,16 @@ TEST_CASE("refusals") {
   log.clear();
   CHECK(log.of(NodeId(9)).empty());
 }
+
+TEST_CASE("candidates") {
+  RefusalLog log;
+  log.add(NodeId(1), "va", "not now");
+  log.accept(NodeId(1), "va"); // a later answer counts
+  log.accept(NodeId(1), "vb");
+  log.passOver(NodeId(1), "vb", "va has priority");
+  CHECK(log.of(NodeId(1)).empty());
+  CHECK(log.candidates(NodeId(1)) == RefusalLog::Reasons{{"va", ""}, {"vb", "va has priority"}});
+  log.add(NodeId(1), "vb", "never");
+  CHECK(log.candidates(NodeId(1)) == RefusalLog::Reasons{{"va", ""}});
+  CHECK(log.candidates(NodeId(2)).empty());
+}
