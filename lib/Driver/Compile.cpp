@@ -9,6 +9,8 @@
 #include "Artifacts.h"
 #include "CHeader.h"
 #include "Depfile.h"
+#include "Placement.h"
+#include "Summary.h"
 #include "DotGraph.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
@@ -125,11 +127,6 @@ private:
     const VendorOptions &v = options_.vendors;
     const PassListOptions &p = options_.passes;
     std::pair<bool, const char *> unbuilt[] = {
-        {!v.annotateOps.empty(), "--annotate-ops"},
-        {!v.annotateSkipOps.empty(), "--annotate-skip-ops"},
-        {!v.pins.empty(), "--pin"},
-        {v.minRegionOps > 0, "--min-region-ops"},
-        {v.minRegionFlops > 0, "--min-region-flops"},
         {!v.costModel.empty() && v.costModel != "none", "--cost-model"},
         {!v.savePlan.empty(), "--save-partition-plan"},
         {!v.plan.empty(), "--partition-plan"},
@@ -211,35 +208,26 @@ private:
       return error(Status::Policy) << "--expect-regions=" << *v.expectRegions << ": there are " << totals.regions;
     if (v.minOffload)
       BYCC_TRY(checkMinOffload(*v.minOffload, totals));
+    if (v.strict)
+      BYCC_TRY(checkStrict());
     return {};
   }
 
-  // A host node that some vendor did not refuse was accepted by it.
+  // A host node that some vendor would take.
   Expected<> checkStrict() const {
     std::vector<Diagnostic> found;
     for (const OffloadNode &node : report_.nodes) {
-      if (node.placed != "host" || found.size() >= 20)
+      if (node.placed != "host" || node.why.empty() || found.size() >= 20)
         continue;
-      for (const std::string &vendor : vendorNames()) {
-        if (std::ranges::find(node.refused, vendor, [](const auto &row) { return row.first; }) != node.refused.end())
-          continue;
-        Diagnostic diagnostic;
-        diagnostic.status = Status::Policy;
-        diagnostic.message = "--strict: " + node.name + " (" + node.op + ") is accepted by " + vendor + " and is on the host";
-        found.push_back(std::move(diagnostic));
-        break;
-      }
+      const auto &[vendor, why] = node.why.front();
+      Diagnostic diagnostic;
+      diagnostic.status = Status::Policy;
+      diagnostic.message = "--strict: " + node.name + " (" + node.op + ") is accepted by " + vendor + " and is on the host: " + why;
+      found.push_back(std::move(diagnostic));
     }
     if (found.empty())
       return {};
     return Error(std::move(found));
-  }
-
-  std::vector<std::string> vendorNames() const {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < session_.vendors().size(); ++i)
-      names.emplace_back(session_.vendors()[i].name());
-    return names;
   }
 
   static Expected<> checkMinOffload(const std::string &text, const OffloadTotals &totals) {
@@ -276,6 +264,8 @@ private:
       flags.push_back("--rules=" + fileNameOf(rules));
     for (const std::string &patterns : options_.vendors.patterns)
       flags.push_back("--patterns=" + fileNameOf(patterns));
+    for (std::string &flag : placementFlags(options_.vendors))
+      flags.push_back(std::move(flag));
     for (const auto &[name, shape] : options_.input.shapes)
       flags.push_back("--shape=" + name + "=" + shape);
     for (const auto &[name, dim] : options_.input.dims)
@@ -359,38 +349,19 @@ private:
     return {};
   }
 
-  static std::string sizeText(double bytes) {
-    char text[32];
-    if (bytes < 1024 * 1024)
-      std::snprintf(text, sizeof text, "%.0f KiB", bytes / 1024);
-    else
-      std::snprintf(text, sizeof text, "%.1f MiB", bytes / 1048576);
-    return text;
-  }
-
-  // dnnl: 3 regions, 57 of 71 ops, 99.1 % of FLOPs, 0.6 MiB crosses the boundary | host: 14 ops | ...
   void summarise() const {
     if (options_.quiet)
       return;
-    const OffloadTotals &totals = report_.totals;
-    std::string line;
-    for (const auto &[vendor, part] : report_.byVendor) {
-      char text[256];
-      std::snprintf(text, sizeof text,
-                    ": %lld regions, %lld of %lld ops, %.1f %% of FLOPs, %.1f MiB crosses the boundary | ",
-                    static_cast<long long>(part.regions), static_cast<long long>(part.offloadedOps),
-                    static_cast<long long>(totals.ops),
-                    totals.flops > 0 ? 100 * part.offloadedFlops / totals.flops : 0.0,
-                    static_cast<double>(part.boundaryBytes) / 1048576);
-      line += vendor + text;
+    SummaryFacts facts;
+    facts.offload = &report_;
+    if (wants("obj")) {
+      facts.object = fileNameOf(objectPath());
+      facts.objectBytes = static_cast<double>(artifacts_->code.object.size());
     }
-    line += "host: " + std::to_string(totals.ops - totals.offloadedOps) + " ops";
-    if (wants("obj"))
-      line += " | " + fileNameOf(objectPath()) + " " + sizeText(static_cast<double>(artifacts_->code.object.size()));
     if (!codeForms().empty())
-      line += ", arena " + sizeText(static_cast<double>(artifacts_->code.arenaBytes));
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    std::fprintf(stderr, "%s, %.1f s\n", line.c_str(), seconds);
+      facts.arenaBytes = static_cast<double>(artifacts_->code.arenaBytes);
+    facts.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    std::fprintf(stderr, "%s\n", summaryLine(facts).c_str());
   }
 
   const Options &options_;

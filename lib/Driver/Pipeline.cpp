@@ -18,7 +18,7 @@ void registerAllPasses(PassRegistry &registry) {
 #undef BYCC_PASS
 }
 
-Pipeline defaultPipeline(const PassRegistry &registry, int level, bool hasVendors, bool mergeRegions) {
+Pipeline defaultPipeline(const PassRegistry &registry, int level, const PipelineWishes &wishes) {
   // clang-format off
   static constexpr std::string_view simplify[] = {
     "to-graph-normal-form",
@@ -38,7 +38,9 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, bool hasVendor
   static constexpr std::string_view partition[] = {
     "merge-composite",
     "annotate-target",
+    "choose-vendors",
     "merge-compiler-regions",
+    "prune-regions",
     "partition-graph",
   };
   static constexpr std::string_view host[] = {
@@ -54,9 +56,11 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, bool hasVendor
   };
   for (std::string_view name : simplify)
     add(name);
-  if (hasVendors)
+  if (wishes.hasOrders)
+    add("place-nodes"); // names are checked even when no vendor is in use
+  if (wishes.hasVendors)
     for (std::string_view name : partition)
-      if (mergeRegions || name != "merge-compiler-regions")
+      if (wishes.mergeRegions || name != "merge-compiler-regions")
         add(name);
   for (std::string_view name : host)
     add(name);

@@ -8,8 +8,14 @@ namespace bycc {
 // Rows of Transforms and Partition.
 void registerAllPasses(PassRegistry &registry);
 
-// What -OLEVEL runs. Vendor passes take the vendors from the context; without
-// vendors (`hasVendors` false) they are left out.
-Pipeline defaultPipeline(const PassRegistry &registry, int level, bool hasVendors, bool mergeRegions);
+// What the vendors and options of a compilation add to the default list.
+struct PipelineWishes {
+  bool hasVendors = false;  // vendor passes take the vendors from the context
+  bool mergeRegions = true;
+  bool hasOrders = false;   // about single nodes
+};
+
+// What -OLEVEL runs.
+Pipeline defaultPipeline(const PassRegistry &registry, int level, const PipelineWishes &wishes);
 
 } // namespace bycc

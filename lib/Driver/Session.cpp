@@ -2,6 +2,7 @@
 
 #include "BindParams.h"
 #include "Pipeline.h"
+#include "Placement.h"
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
@@ -148,6 +149,10 @@ Expected<> Session::prepare() {
   context_.target = &target_;
   context_.vendors = &vendors_;
   context_.refusals = &refusals_;
+  context_.placement = &placement_;
+  placement_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
+  context_.minRegionOps = options_.vendors.minRegionOps;
+  context_.minRegionFlops = options_.vendors.minRegionFlops;
   return {};
 }
 
@@ -208,8 +213,11 @@ void Session::chooseModuleName() {
 }
 
 Expected<Pipeline> Session::pipeline() const {
-  bool hasVendors = vendors_.size() > 0;
-  auto defaults = [&](int level) { return defaultPipeline(registry_, level, hasVendors, vendors_.mergeRegions); };
+  PipelineWishes wishes;
+  wishes.hasVendors = vendors_.size() > 0;
+  wishes.mergeRegions = vendors_.mergeRegions;
+  wishes.hasOrders = !placement_.orders.empty();
+  auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
   PipelineEdits edits{o.disabled, o.required, o.runBefore, o.runAfter};
@@ -231,9 +239,20 @@ Pipeline Session::withoutDone(const Pipeline &pipeline) const {
   return left;
 }
 
+// A pass list of the user's, or a program that has composites already, may leave
+// no place where orders about nodes could be heard.
+Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
+  if (placement_.orders.empty() ||
+      std::ranges::find(pipeline, "place-nodes", &PipelineEntry::pass) != pipeline.end())
+    return {};
+  return error(Status::Usage) << "--pin, --annotate-ops and --annotate-skip-ops need pass 'place-nodes', "
+                                 "which cannot run on this program or is not in the pass list";
+}
+
 Expected<> Session::runPasses(const Pipeline &asked) {
   const PassListOptions &o = options_.passes;
   Pipeline pipeline = o.passes ? asked : withoutDone(asked);
+  BYCC_TRY(checkOrdersAreObeyed(pipeline));
   PassManagerOptions manager;
   for (const std::string &pass : o.printing.before)
     BYCC_TRY(registry_.get(pass));

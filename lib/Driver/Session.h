@@ -6,6 +6,7 @@
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/PassContext.h"
+#include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 #include "bycc/Transforms/PassManager.h"
 
@@ -44,6 +45,7 @@ public:
 
 private:
   Pipeline withoutDone(const Pipeline &pipeline) const;
+  Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
   Expected<> loadModel();
   void chooseModuleName();
 
@@ -52,6 +54,7 @@ private:
   TargetInfo target_;
   VendorSet vendors_;
   RefusalLog refusals_;
+  PlacementRules placement_;
   PassContext context_;
   PassRegistry registry_;
   std::vector<std::string> filesRead_;

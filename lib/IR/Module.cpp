@@ -198,7 +198,10 @@ const Annotation *Module::annotation(NodeId id) const {
 }
 
 void Module::setAnnotation(NodeId id, Annotation annotation) {
-  annotations_.insert_or_assign(id.index, std::move(annotation));
+  if (annotation == Annotation{})
+    annotations_.erase(id.index);
+  else
+    annotations_.insert_or_assign(id.index, std::move(annotation));
 }
 
 } // namespace bycc

@@ -10,6 +10,7 @@
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
+#include "Composites.h"
 #include "Scopes.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ public:
     const Annotation *old = module_.annotation(node);
     Annotation annotation = old ? *old : Annotation{};
     for (size_t i = 0; i < askers_.size(); ++i)
-      if (takes(i, node, composite) &&
+      if (takes(i, node) &&
           std::ranges::find(annotation.vendors, names_[i]) == annotation.vendors.end())
         annotation.vendors.push_back(names_[i]);
     if (annotation.vendors.empty())
@@ -56,29 +57,26 @@ public:
   bool changed() const { return changed_; }
 
 private:
-  bool takes(size_t vendor, NodeId node, std::optional<FunctionId> composite) {
-    if (module_.operands(node).empty()) {
-      refuse(node, vendor, "has no inputs, the host makes it");
-      return false;
-    }
-    if (placement_)
-      if (const std::string *why = placement_->whyNot(node, askers_[vendor]->vendor().name())) {
-        refuse(node, vendor, *why);
-        return false;
-      }
+  bool takes(size_t vendor, NodeId node) {
+    const std::string &name = askers_[vendor]->vendor().name();
+    if (module_.operands(node).empty())
+      return refuse(node, name, "has no inputs, the host makes it");
+    if (const std::string *why = placement_ ? placement_->whyNot(node, name) : nullptr)
+      return refuse(node, name, *why);
     const Answer &answer = askers_[vendor]->supports(node);
-    // The reasons of a composite are those of its operators.
-    if (!answer && !composite)
-      refuse(node, vendor, answer.reason);
-    if (!answer && composite)
-      for (NodeId inner : module_.block(module_.function(*composite).body).nodes)
-        refuse(inner, vendor, answer.reason);
-    return answer.isYes;
+    if (!answer)
+      return refuse(node, name, answer.reason);
+    if (refusals_)
+      forEachOperator(module_, node, [&](NodeId call) { refusals_->accept(call, name); });
+    return true;
   }
 
-  void refuse(NodeId node, size_t vendor, const std::string &reason) {
+  // What is said about a composite is said about its operators.
+  bool refuse(NodeId node, const std::string &vendor, const std::string &reason) {
     if (refusals_)
-      refusals_->add(node, askers_[vendor]->vendor().name(), reason);
+      forEachOperator(module_, node,
+                      [&](NodeId call) { refusals_->add(call, vendor, reason); });
+    return false;
   }
 
   Module &module_;

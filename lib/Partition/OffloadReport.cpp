@@ -5,14 +5,10 @@
 
 #include "bycc/IR/Op.h"
 #include "bycc/IR/Visitor.h"
-#include "bycc/Support/Json.h"
-#include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
-#include <sstream>
 
 namespace bycc {
 
@@ -37,9 +33,14 @@ public:
       if (!isExternal(function))
         walkHost(module_.function(function).body, std::string(module_.string(
                      module_.function(function).name)));
+    for (auto [function, index] : external_)
+      if (report_.functions[index].calls == 0)
+        walkExternal(function, index);
     for (OffloadFunction &function : report_.functions)
       finishFunction(function);
     std::ranges::sort(report_.hostOps);
+    if (refusals_)
+      report_.returned = refusals_->returned();
     return std::move(report_);
   }
 
@@ -73,12 +74,14 @@ private:
     const Block &body = module_.block(module_.function(id).body);
     for (TypeId type : module_.types.flatten(module_.type(body.result)))
       function.resultTypes.push_back(module_.types.str(type));
-    constants_.clear();
     report_.functions.push_back(std::move(function));
-    size_t index = report_.functions.size() - 1;
-    walkExternal(module_.function(id).body, index, {});
+    return report_.functions.size() - 1;
+  }
+
+  void walkExternal(FunctionId function, size_t index) {
+    constants_.clear();
+    walkExternal(module_.function(function).body, index, {});
     report_.functions[index].constants = static_cast<int64_t>(constants_.size());
-    return index;
   }
 
   void walkExternal(BlockId block, size_t index, const std::string &composite) {
@@ -111,8 +114,7 @@ private:
 
   void addOffloaded(NodeId node, size_t index, const std::string &composite) {
     OffloadFunction &function = report_.functions[index];
-    OffloadNode &row = addNode(node);
-    row.placed = function.compiler;
+    OffloadNode &row = addNode(node, function.compiler);
     row.region = function.symbol;
     row.composite = composite;
     function.ops.push_back(row.op);
@@ -131,8 +133,7 @@ private:
     for (NodeId node : module_.block(block).nodes) {
       const Node &n = module_.node(node);
       if (n.kind == NodeKind::CallOp) {
-        OffloadNode &row = addNode(node);
-        row.placed = "host";
+        OffloadNode &row = addNode(node, "host");
         row.composite = composite;
         report_.hostOps.push_back(row.op);
       } else if (n.kind == NodeKind::Call) {
@@ -156,6 +157,7 @@ private:
     OffloadFunction &function = report_.functions[found->second];
     if (function.calls++ == 0) {
       function.parent = parent;
+      walkExternal(found->first, found->second);
       for (NodeId argument : module_.operands(call).subspan(1))
         describeArgument(argument, function.arguments);
     }
@@ -202,21 +204,31 @@ private:
 
   // --- both
 
-  OffloadNode &addNode(NodeId node) {
+  OffloadNode &addNode(NodeId node, const std::string &placed) {
     const OpInfo &info = opInfo(module_.node(node).op);
     OffloadNode row;
+    row.placed = placed;
     row.name = nodeName(module_, node);
     row.op = info.name;
     SourceLocation source = module_.source(node);
     row.source = source.str();
     row.flops = info.flops ? info.flops(module_, node) : 0;
     if (refusals_)
-      for (auto [vendor, reason] : refusals_->of(node))
-        row.refused.emplace_back(vendor, reason);
+      addReasons(node, row);
     ++report_.totals.ops;
     report_.totals.flops += row.flops;
     report_.nodes.push_back(std::move(row));
     return report_.nodes.back();
+  }
+
+  void addReasons(NodeId node, OffloadNode &row) const {
+    row.refused = refusals_->of(node);
+    std::erase_if(row.refused, [&](const auto &refusal) { return refusal.first == row.placed; });
+    for (auto &[vendor, why] : refusals_->candidates(node)) {
+      row.accepted.push_back(vendor);
+      if (vendor != row.placed)
+        row.why.emplace_back(vendor, why.empty() ? "no region of " + vendor + " holds it" : why);
+    }
   }
 
   void finishFunction(OffloadFunction &function) {
@@ -236,118 +248,10 @@ private:
   std::vector<NodeId> constants_;         // distinct ones of the function at hand
 };
 
-void writeStrings(JsonWriter &json, const char *key, const std::vector<std::string> &strings) {
-  json.key(key).beginArray();
-  for (const std::string &text : strings)
-    json.value(text);
-  json.endArray();
-}
-
-void writeFunction(JsonWriter &json, const OffloadFunction &function) {
-  json.beginObject();
-  json.key("symbol").value(function.symbol);
-  json.key("compiler").value(function.compiler);
-  json.key("parent").value(function.parent);
-  writeStrings(json, "ops", function.ops);
-  writeStrings(json, "composites", function.composites);
-  json.key("params").value(static_cast<int64_t>(function.paramTypes.size()));
-  json.key("results").value(static_cast<int64_t>(function.resultTypes.size()));
-  json.key("constants").value(function.constants);
-  writeStrings(json, "param_types", function.paramTypes);
-  writeStrings(json, "result_types", function.resultTypes);
-  writeStrings(json, "arguments", function.arguments);
-  json.key("calls").value(function.calls);
-  writeStrings(json, "nodes", function.nodes);
-  json.key("flops").value(function.flops);
-  json.key("boundary_bytes").value(function.boundaryBytes);
-  json.endObject();
-}
-
-void writeNode(JsonWriter &json, const OffloadNode &node) {
-  json.beginObject();
-  json.key("name").value(node.name);
-  json.key("op").value(node.op);
-  json.key("source").value(node.source);
-  json.key("placed").value(node.placed);
-  json.key("region");
-  node.region.empty() ? json.null() : json.value(node.region);
-  json.key("composite");
-  node.composite.empty() ? json.null() : json.value(node.composite);
-  json.key("refused").beginObject();
-  for (const auto &[vendor, reason] : node.refused)
-    if (vendor != node.placed)
-      json.key(vendor).value(reason);
-  json.endObject();
-  json.endObject();
-}
-
-void writeTotals(JsonWriter &json, const OffloadTotals &totals, bool isVendor) {
-  json.beginObject();
-  json.key("regions").value(totals.regions);
-  if (!isVendor) {
-    json.key("ops").value(totals.ops);
-    json.key("flops").value(totals.flops);
-  }
-  json.key("offloaded_ops").value(totals.offloadedOps);
-  json.key("offloaded_flops").value(totals.offloadedFlops);
-  json.key("boundary_bytes").value(totals.boundaryBytes);
-}
-
 } // namespace
 
 OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals) {
   return Reporter(module, refusals).run();
-}
-
-std::string OffloadReport::json() const {
-  JsonWriter json;
-  json.beginObject();
-  json.key("main").beginObject().key("params").beginArray();
-  for (const auto &[name, type] : mainParams)
-    json.beginArray().value(name).value(type).endArray();
-  json.endArray().key("result").value(mainResult).endObject();
-  json.key("functions").beginArray();
-  for (const OffloadFunction &function : functions)
-    writeFunction(json, function);
-  json.endArray();
-  writeStrings(json, "host_ops", hostOps);
-  json.key("nodes").beginArray();
-  for (const OffloadNode &node : nodes)
-    writeNode(json, node);
-  json.endArray();
-  json.key("totals");
-  writeTotals(json, totals, false);
-  json.key("vendors").beginObject();
-  for (const auto &[vendor, part] : byVendor) {
-    json.key(vendor);
-    writeTotals(json, part, true);
-    json.endObject();
-  }
-  json.endObject().endObject().endObject();
-  return json.take();
-}
-
-std::string OffloadReport::text() const {
-  std::ostringstream out;
-  for (const OffloadNode &node : nodes) {
-    out << node.name << " (" << node.op << "): " << node.placed;
-    if (!node.region.empty())
-      out << ", region " << node.region;
-    if (!node.composite.empty())
-      out << ", composite " << node.composite;
-    out << "\n";
-    for (const auto &[vendor, reason] : node.refused)
-      if (vendor != node.placed)
-        out << "  " << vendor << " refuses: " << reason << "\n";
-  }
-  for (const OffloadFunction &function : functions)
-    out << function.symbol << ": " << function.ops.size() << " ops, "
-        << function.paramTypes.size() << " inputs, " << function.resultTypes.size()
-        << " outputs, " << function.constants << " constants, " << function.boundaryBytes
-        << " bytes cross its boundary\n";
-  out << "total: " << totals.regions << " regions, " << totals.offloadedOps << " of "
-      << totals.ops << " ops\n";
-  return std::move(out).str();
 }
 
 } // namespace bycc

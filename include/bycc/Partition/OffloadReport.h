@@ -1,5 +1,6 @@
-// What went where, and why: the facts behind --dump-offloads, --explain and the
-// compile line, read from a partitioned module and the log of refusals.
+// What went where, and why: the facts behind --dump-offloads, --explain, bycc
+// check, the `placement` of a graph JSON and the compile line, read from a
+// partitioned module and the log of refusals. All of them show one report.
 #pragma once
 
 #include "bycc/IR/Module.h"
@@ -12,6 +13,8 @@
 #include <vector>
 
 namespace bycc {
+
+class JsonWriter;
 
 struct OffloadFunction {
   std::string symbol, compiler;
@@ -32,7 +35,9 @@ struct OffloadNode {
   std::string placed;    // vendor or "host"
   std::string region;    // symbol, "" on the host
   std::string composite; // "" when in none
-  std::vector<std::pair<std::string, std::string>> refused; // vendor, reason
+  RefusalLog::Reasons refused;       // vendor, reason
+  std::vector<std::string> accepted; // vendors that would take it, best first
+  RefusalLog::Reasons why;           // of these, why they do not have it
   double flops = 0;
 };
 
@@ -47,7 +52,8 @@ struct OffloadReport {
   std::string mainResult;
   std::vector<OffloadFunction> functions; // in order of their definition
   std::vector<std::string> hostOps;       // sorted
-  std::vector<OffloadNode> nodes;         // program order
+  std::vector<OffloadNode> nodes; // program order, a region's where it is first called
+  std::vector<ReturnedRegion> returned;   // regions that did not stay
   OffloadTotals totals;
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
 
@@ -57,5 +63,12 @@ struct OffloadReport {
 
 // `refusals` may be null.
 OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals);
+
+// The rows of report.nodes as an array.
+void writeNodes(JsonWriter &json, const OffloadReport &report);
+
+// "2 small regions returned to the host: below --min-region-ops=3", regions of one
+// kind together, joined by "; ". Empty when all stayed.
+std::string describeReturned(const OffloadReport &report);
 
 } // namespace bycc

@@ -1,6 +1,7 @@
-// The passes of Passes.def. They run in this order: merge-composite,
-// annotate-target, merge-compiler-regions, partition-graph; the third may be
-// left out, then every annotated call is a region.
+// The passes of Passes.def. They run in this order: place-nodes, merge-composite,
+// annotate-target, choose-vendors, merge-compiler-regions, prune-regions,
+// partition-graph. annotate-target and partition-graph do the work, the others may
+// be left out; without merge-compiler-regions every annotated call is a region.
 #pragma once
 
 #include "bycc/IR/Module.h"

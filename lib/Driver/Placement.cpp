@@ -1,0 +1,66 @@
+#include "Placement.h"
+
+#include "bycc/IR/Op.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+
+namespace bycc {
+namespace {
+
+std::string suggestion(const std::string &name, const std::vector<std::string> &known) {
+  auto near = nearest(name, known);
+  return near ? ", did you mean '" + *near + "'?" : "";
+}
+
+Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
+  std::vector<std::string> known = {"host"};
+  for (size_t i = 0; i < vendors.size(); ++i)
+    known.push_back(vendors[i].name());
+  if (std::ranges::find(known, vendor) != known.end())
+    return {};
+  return (error(Status::Usage) << "--pin: vendor '" << escaped(vendor) << "' is not in use"
+                               << suggestion(vendor, known))
+      .note("--annotate says which vendors are");
+}
+
+Expected<> checkOps(const char *option, const std::vector<std::string> &globs) {
+  std::vector<std::string> known = allOpNames();
+  for (const std::string &glob : globs)
+    if (std::ranges::none_of(known, [&](const std::string &op) { return matchesGlob(glob, op); }))
+      return error(Status::Usage) << option << ": no operator is called '" << escaped(glob) << "'"
+                                  << suggestion(glob, known);
+  return {};
+}
+
+} // namespace
+
+Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors) {
+  PlacementOrders orders;
+  for (const auto &[nodes, vendor] : options.pins) {
+    BYCC_TRY(checkVendor(vendor, vendors));
+    orders.pins.push_back({nodes, vendor});
+  }
+  BYCC_TRY(checkOps("--annotate-ops", options.annotateOps));
+  BYCC_TRY(checkOps("--annotate-skip-ops", options.annotateSkipOps));
+  orders.onlyOps = options.annotateOps;
+  orders.skipOps = options.annotateSkipOps;
+  return orders;
+}
+
+std::vector<std::string> placementFlags(const VendorOptions &options) {
+  std::vector<std::string> flags;
+  for (const auto &[nodes, vendor] : options.pins)
+    flags.push_back("--pin=" + nodes + "=" + vendor);
+  if (!options.annotateOps.empty())
+    flags.push_back("--annotate-ops=" + join(options.annotateOps, ","));
+  if (!options.annotateSkipOps.empty())
+    flags.push_back("--annotate-skip-ops=" + join(options.annotateSkipOps, ","));
+  if (options.minRegionOps > 0)
+    flags.push_back("--min-region-ops=" + std::to_string(options.minRegionOps));
+  if (options.minRegionFlops > 0)
+    flags.push_back("--min-region-flops=" + formatDouble(options.minRegionFlops));
+  return flags;
+}
+
+} // namespace bycc

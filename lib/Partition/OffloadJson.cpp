@@ -1,0 +1,112 @@
+// The report as JSON: the document of --dump-offloads=F.json, and its rows for others.
+
+#include "bycc/Partition/OffloadReport.h"
+#include "bycc/Support/Json.h"
+
+namespace bycc {
+
+namespace {
+
+void writeStrings(JsonWriter &json, const char *key, const std::vector<std::string> &strings) {
+  json.key(key).beginArray();
+  for (const std::string &text : strings)
+    json.value(text);
+  json.endArray();
+}
+
+void writeFunction(JsonWriter &json, const OffloadFunction &function) {
+  json.beginObject();
+  json.key("symbol").value(function.symbol);
+  json.key("compiler").value(function.compiler);
+  json.key("parent").value(function.parent);
+  writeStrings(json, "ops", function.ops);
+  writeStrings(json, "composites", function.composites);
+  json.key("params").value(static_cast<int64_t>(function.paramTypes.size()));
+  json.key("results").value(static_cast<int64_t>(function.resultTypes.size()));
+  json.key("constants").value(function.constants);
+  writeStrings(json, "param_types", function.paramTypes);
+  writeStrings(json, "result_types", function.resultTypes);
+  writeStrings(json, "arguments", function.arguments);
+  json.key("calls").value(function.calls);
+  writeStrings(json, "nodes", function.nodes);
+  json.key("flops").value(function.flops);
+  json.key("boundary_bytes").value(function.boundaryBytes);
+  json.endObject();
+}
+
+void writeReasons(JsonWriter &json, const char *key, const RefusalLog::Reasons &reasons) {
+  json.key(key).beginObject();
+  for (const auto &[vendor, reason] : reasons)
+    json.key(vendor).value(reason);
+  json.endObject();
+}
+
+void writeNode(JsonWriter &json, const OffloadNode &node) {
+  json.beginObject();
+  json.key("name").value(node.name);
+  json.key("op").value(node.op);
+  json.key("source").value(node.source);
+  json.key("placed").value(node.placed);
+  json.key("region");
+  node.region.empty() ? json.null() : json.value(node.region);
+  json.key("composite");
+  node.composite.empty() ? json.null() : json.value(node.composite);
+  writeReasons(json, "refused", node.refused);
+  writeStrings(json, "candidates", node.accepted);
+  writeReasons(json, "why", node.why);
+  json.endObject();
+}
+
+void writeTotals(JsonWriter &json, const OffloadTotals &totals, bool isVendor) {
+  json.beginObject();
+  json.key("regions").value(totals.regions);
+  if (!isVendor) {
+    json.key("ops").value(totals.ops);
+    json.key("flops").value(totals.flops);
+  }
+  json.key("offloaded_ops").value(totals.offloadedOps);
+  json.key("offloaded_flops").value(totals.offloadedFlops);
+  json.key("boundary_bytes").value(totals.boundaryBytes);
+}
+
+} // namespace
+
+void writeNodes(JsonWriter &json, const OffloadReport &report) {
+  json.beginArray();
+  for (const OffloadNode &node : report.nodes)
+    writeNode(json, node);
+  json.endArray();
+}
+
+std::string OffloadReport::json() const {
+  JsonWriter json;
+  json.beginObject();
+  json.key("main").beginObject().key("params").beginArray();
+  for (const auto &[name, type] : mainParams)
+    json.beginArray().value(name).value(type).endArray();
+  json.endArray().key("result").value(mainResult).endObject();
+  json.key("functions").beginArray();
+  for (const OffloadFunction &function : functions)
+    writeFunction(json, function);
+  json.endArray();
+  writeStrings(json, "host_ops", hostOps);
+  json.key("nodes");
+  writeNodes(json, *this);
+  json.key("totals");
+  writeTotals(json, totals, false);
+  json.key("vendors").beginObject();
+  for (const auto &[vendor, part] : byVendor) {
+    json.key(vendor);
+    writeTotals(json, part, true);
+    json.endObject();
+  }
+  json.endObject().endObject().key("returned").beginArray();
+  for (const ReturnedRegion &region : returned) {
+    json.beginObject().key("vendor").value(region.vendor).key("why").value(region.why);
+    json.key("ops").value(region.ops).endObject();
+  }
+  json.endArray().endObject();
+  return json.take();
+}
+
+} // namespace bycc

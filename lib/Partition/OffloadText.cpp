@@ -1,0 +1,201 @@
+// The report for people: what went where in a few lines, reasons of one kind
+// folded, then every node in program order.
+//
+//   71 ops: 57 in 3 regions of dnnl, 14 on the host
+//
+//   regions:
+//     net_dnnl_0  dnnl  12 ops  34.5 MFLOP  4 inputs  1 output  0.3 MiB  3 dnnl.conv2d_relu
+//   on the host:
+//     7 nn.softmax  dnnl refuses: axis 1 is not the last one
+//                   softmax_1, softmax_2, softmax_3, ...
+//   nodes:
+//     conv_1     nn.conv2d   net_dnnl_0  dnnl.conv2d_relu
+//     softmax_1  nn.softmax  host
+//                dnnl refuses: axis 1 is not the last one
+
+#include "bycc/Partition/OffloadReport.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+namespace bycc {
+
+namespace {
+
+constexpr size_t maxColumn = 40; // longer names push the rest of their line
+
+std::string counted(int64_t count, const char *what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string scaled(double value, double step, std::initializer_list<const char *> units) {
+  auto unit = units.begin();
+  while (value >= step && unit + 1 != units.end()) {
+    value /= step;
+    ++unit;
+  }
+  char text[48];
+  std::snprintf(text, sizeof text, unit == units.begin() ? "%.0f %s" : "%.1f %s", value, *unit);
+  return text;
+}
+
+std::string flopsText(double flops) {
+  return scaled(flops, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"});
+}
+std::string bytesText(int64_t bytes) {
+  return scaled(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB"});
+}
+
+// Rows of cells, printed with aligned columns.
+class Table {
+public:
+  void add(std::vector<std::string> cells) {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i == widths_.size())
+        widths_.push_back(0);
+      widths_[i] = std::max(widths_[i], std::min(cells[i].size(), maxColumn));
+    }
+    rows_.push_back(std::move(cells));
+  }
+  std::string line(size_t row) const {
+    std::string text = "  ";
+    for (size_t i = 0; i < rows_[row].size(); ++i) {
+      const std::string &cell = rows_[row][i];
+      text += cell;
+      if (i + 1 < rows_[row].size())
+        text += std::string(cell.size() < widths_[i] ? widths_[i] - cell.size() + 2 : 2, ' ');
+    }
+    return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
+  }
+  size_t size() const { return rows_.size(); }
+
+private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<size_t> widths_;
+};
+
+// "3 dnnl.conv2d_relu, 1 dnnl.dense_bias" of a sorted list.
+std::string folded(const std::vector<std::string> &sorted) {
+  std::string text;
+  for (size_t i = 0; i < sorted.size();) {
+    size_t end = i;
+    while (end < sorted.size() && sorted[end] == sorted[i])
+      ++end;
+    text += (text.empty() ? "" : ", ") + std::to_string(end - i) + " " + sorted[i];
+    i = end;
+  }
+  return text;
+}
+
+std::vector<std::string> reasonLines(const OffloadNode &node) {
+  std::vector<std::string> lines;
+  for (const auto &[vendor, reason] : node.refused)
+    lines.push_back(vendor + " refuses: " + reason);
+  for (const auto &[vendor, reason] : node.why)
+    lines.push_back(vendor + " would take it: " + reason);
+  return lines;
+}
+
+void writeHead(std::ostringstream &out, const OffloadReport &report) {
+  out << counted(report.totals.ops, "op") << ": ";
+  for (const auto &[vendor, part] : report.byVendor)
+    out << part.offloadedOps << " in " << counted(part.regions, "region") << " of " << vendor
+        << ", ";
+  out << report.totals.ops - report.totals.offloadedOps << " on the host\n";
+  if (std::string text = describeReturned(report); !text.empty())
+    out << text << "\n";
+}
+
+void writeRegions(std::ostringstream &out, const OffloadReport &report) {
+  if (report.functions.empty())
+    return;
+  Table table;
+  for (const OffloadFunction &f : report.functions)
+    table.add({f.symbol, f.compiler, counted(static_cast<int64_t>(f.ops.size()), "op"),
+               flopsText(f.flops), counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
+               counted(static_cast<int64_t>(f.resultTypes.size()), "output"),
+               bytesText(f.boundaryBytes) + " cross its boundary", folded(f.composites)});
+  out << "\nregions:\n";
+  for (size_t i = 0; i < table.size(); ++i)
+    out << table.line(i);
+}
+
+// Host nodes of one operator with the same reasons, once with their number.
+void writeHost(std::ostringstream &out, const OffloadReport &report) {
+  struct Kind {
+    std::vector<std::string> lines;
+    std::vector<std::string> names;
+    std::string op;
+  };
+  std::vector<Kind> kinds;
+  std::map<std::pair<std::string, std::vector<std::string>>, size_t> index;
+  for (const OffloadNode &node : report.nodes) {
+    if (node.placed != "host")
+      continue;
+    std::vector<std::string> lines = reasonLines(node);
+    auto [found, isNew] = index.try_emplace({node.op, lines}, kinds.size());
+    if (isNew)
+      kinds.push_back({lines, {}, node.op});
+    kinds[found->second].names.push_back(node.name);
+  }
+  if (kinds.empty())
+    return;
+  out << "\non the host:\n";
+  for (Kind &kind : kinds) {
+    out << "  " << kind.names.size() << " " << kind.op << ": ";
+    constexpr size_t shown = 4;
+    bool isCut = kind.names.size() > shown;
+    kind.names.resize(std::min(kind.names.size(), shown));
+    out << join(kind.names, ", ") << (isCut ? ", ..." : "") << "\n";
+    for (const std::string &line : kind.lines)
+      out << "      " << line << "\n";
+  }
+}
+
+void writeNodes(std::ostringstream &out, const OffloadReport &report) {
+  Table table;
+  for (const OffloadNode &node : report.nodes)
+    table.add({node.name, node.op, node.region.empty() ? node.placed : node.region,
+               node.composite});
+  out << "\nnodes:\n";
+  for (size_t i = 0; i < table.size(); ++i) {
+    out << table.line(i);
+    for (const std::string &line : reasonLines(report.nodes[i]))
+      out << "      " << line << "\n";
+  }
+}
+
+} // namespace
+
+std::string describeReturned(const OffloadReport &report) {
+  struct Kind {
+    std::string why;
+    int64_t regions;
+  };
+  std::vector<Kind> kinds;
+  for (const ReturnedRegion &region : report.returned) {
+    auto found = std::ranges::find(kinds, region.why, &Kind::why);
+    if (found == kinds.end())
+      found = kinds.insert(kinds.end(), {region.why, 0});
+    ++found->regions;
+  }
+  std::string text;
+  for (const Kind &kind : kinds)
+    text += (text.empty() ? "" : "; ") + counted(kind.regions, "small region") +
+            " returned to the host: " + kind.why;
+  return text;
+}
+
+std::string OffloadReport::text() const {
+  std::ostringstream out;
+  writeHead(out, *this);
+  writeRegions(out, *this);
+  writeHost(out, *this);
+  if (!nodes.empty())
+    writeNodes(out, *this);
+  return std::move(out).str();
+}
+
+} // namespace bycc

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# --min-region-ops, --min-region-flops: small regions return to the host, with a
+# reason for every node, a line that says how many, and --strict that objects.
+. "$(dirname "$0")/lib.sh"
+cat > net.relay <<'EOF'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = abs(%x);
+  %1 = sin(%0);
+  %2 = add(%1, %x);
+  %3 = nn.relu(%2);
+  %4 = sin(%3);
+  %5 = abs(%4);
+  %6 = negative(%5);
+  sqrt(%6)
+}
+EOF
+cat > rules.json <<'EOF'
+{"vendors": [{"name": "va", "ops": {"abs": {}, "negative": {}, "sqrt": {}},
+  "patterns": [{"name": "va.add_relu", "root": "nn.relu(add(*, *))"}]}], "mod_name": "m"}
+EOF
+bycc net.relay --rules=rules.json -o all.o 2> line.txt
+grep -q '^va: 3 regions, 6 of 8 ops' line.txt || fail "$(cat line.txt)"
+bycc-run all.json --random=1 --print=6 > all.txt
+
+bycc net.relay --rules=rules.json --min-region-ops=3 -o m.o --dump-offloads=r.json --explain \
+  > explain.txt 2> line.txt
+grep -q '^va: 1 region, 3 of 8 ops' line.txt || fail "$(cat line.txt)"
+grep -q 'host: 5 ops (2 small regions returned to the host: below --min-region-ops=3)' line.txt ||
+  fail "$(cat line.txt)"
+grep -q 'va would take it: its region of 1 op and 6 FLOPs is below --min-region-ops=3' explain.txt ||
+  fail "$(cat explain.txt)"
+python3 - <<'EOF'
+import json
+report = json.load(open("r.json"))
+rows = {n["name"]: n for n in report["nodes"]}
+assert rows["%0"]["placed"] == "host" and rows["%0"]["candidates"] == ["va"], rows["%0"]
+assert rows["%0"]["refused"] == {}, rows["%0"]
+for name in ("%2", "%3"):  # the composite came apart again
+    assert rows[name]["composite"] is None, rows[name]
+    assert "2 ops" in rows[name]["why"]["va"], rows[name]
+assert rows["%5"]["region"] == "m_va_0" and rows["%5"]["why"] == {}, rows["%5"]
+assert rows["%1"]["candidates"] == [] and "va" in rows["%1"]["refused"], rows["%1"]
+assert [r["ops"] for r in report["returned"]] == [1, 2]
+EOF
+bycc-run m.json --random=1 --print=6 | cmp - all.txt
+
+bycc net.relay --rules=rules.json --min-region-flops=13 -q --expect-regions=1 -o m.o
+bycc net.relay --rules=rules.json --min-region-flops=13 -O0 -q --expect-regions=1 -o m.o
+bycc net.relay --rules=rules.json --min-region-ops=9 -q --expect-regions=0 -o m.o
+bycc net.relay --rules=rules.json --min-region-ops=3 --pin %0=va -q --expect-regions=2 -o m.o
+refuse 3 "--strict: %0 (abs) is accepted by va and is on the host: its region of 1 op" \
+  bycc net.relay --rules=rules.json --min-region-ops=3 --strict -o e.o
+bycc net.relay --rules=rules.json --strict -q -o m.o
+# Every call a region of its own when regions are not merged.
+sed 's/"mod_name"/"merge_regions": false, "mod_name"/' rules.json > apart.json
+bycc net.relay --rules=apart.json -q --expect-regions=5 -o m.o
+bycc net.relay --rules=apart.json --min-region-ops=2 -q --expect-regions=1 -o m.o
