@@ -1,20 +1,18 @@
-// Builds the grouping problem of a block and keeps the regions of its items.
-//
-// What an item needs: its operands, and for an If or a closure everything that
-// its blocks use from here, so that paths through branches and closures count.
-// What items share: the value they touch, found through tuples and projections
-// (constants do not count), and the tuple that gathers their results.
+// Keeps the regions of a block's items, and answers questions about them.
 
 #include "bycc/Partition/AnnotatedRegions.h"
 
-#include "bycc/Support/Error.h"
-#include "bycc/Target/Placement.h"
+#include "bycc/IR/Op.h"
+#include "bycc/Target/RegionView.h"
 
+#include "BlockProblem.h"
 #include "RegionSolver.h"
 #include "Scopes.h"
+#include "WhyApart.h"
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 namespace bycc {
 
@@ -85,27 +83,24 @@ NodePlaces::NodePlaces(const Module &module)
   }
 }
 
+// Regions are sets in a forest, the smaller hung below the larger, so that looking
+// up takes at most log2(items) steps and changes nothing; `name` is the lowest
+// item of a set, and its members stand in a ring.
 struct AnnotatedRegions::Impl {
   const Module &module;
   const NodePlaces &places;
   BlockId block;
   const std::vector<NodeId> &nodes;
-  RegionProblem problem;
-  const PlacementRules *placement;
-  // Names and labels behind problem.vendor: nodes of two labels are never one region.
-  std::vector<std::pair<StringId, uint32_t>> vendors;
-  std::vector<uint32_t> parent, next; // union-find; members of a region in a ring
+  BlockProblem built;
+  const RegionProblem &problem = built.problem;
+  std::vector<uint32_t> parent, size, name, next;
   std::vector<uint8_t> isMember;
 
-  Impl(const Module &m, const NodePlaces &p, BlockId b, const PlacementRules *rules)
-      : module(m), places(p), block(b), nodes(m.block(b).nodes), placement(rules) {
-    addNeeds();
-    addVendors();
-    addShares();
+  Impl(const Module &m, const NodePlaces &p, BlockId b, const PassContext *context)
+      : module(m), places(p), block(b), nodes(m.block(b).nodes),
+        built(makeBlockProblem(m, p, b, context)) {
     reset();
   }
-
-  // --- building
 
   // Position of a node in this block, or none.
   uint32_t itemOf(NodeId node) const {
@@ -114,161 +109,32 @@ struct AnnotatedRegions::Impl {
                : none;
   }
 
-  void addNeeds() {
-    std::vector<uint32_t> needs;
-    for (uint32_t item = 0; item < nodes.size(); ++item) {
-      needs.clear();
-      collectNeeds(nodes[item], item, needs);
-      std::ranges::sort(needs);
-      needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
-      problem.needs.insert(problem.needs.end(), needs.begin(), needs.end());
-      problem.needsBegin.push_back(static_cast<uint32_t>(problem.needs.size()));
-    }
-  }
-
-  void need(NodeId node, uint32_t item, std::vector<uint32_t> &needs) const {
-    if (uint32_t other = itemOf(node); other != none && other != item)
-      needs.push_back(other);
-  }
-  void collectNeeds(NodeId node, uint32_t item, std::vector<uint32_t> &needs) const {
-    for (NodeId operand : module.operands(node))
-      need(operand, item, needs);
-    for (BlockId inner : innerBlocks(module, node)) {
-      for (NodeId innerNode : module.block(inner).nodes)
-        collectNeeds(innerNode, item, needs);
-      need(module.block(inner).result, item, needs);
-    }
-  }
-
-  bool isWire(NodeId node) const {
-    NodeKind kind = module.node(node).kind;
-    return kind == NodeKind::Tuple || kind == NodeKind::Project;
-  }
-
-  int32_t vendorNumber(StringId name, NodeId node) {
-    std::pair key(name, placement ? placement->labelOf(node) : 0);
-    auto found = std::ranges::find(vendors, key);
-    if (found == vendors.end())
-      found = vendors.insert(vendors.end(), key);
-    return static_cast<int32_t>(found - vendors.begin());
-  }
-
-  void addVendors() {
-    for (uint32_t item = 0; item < nodes.size(); ++item) {
-      const Annotation *annotation = module.annotation(nodes[item]);
-      bool isTaken = annotation && !annotation->vendors.empty();
-      bool wire = isWire(nodes[item]);
-      problem.isWire.push_back(wire);
-      problem.vendor.push_back(wire      ? carriedVendor(item)
-                               : isTaken ? vendorNumber(annotation->vendors[0], nodes[item])
-                                         : RegionProblem::host);
-    }
-    dropIdleTuples();
-  }
-
-  // The one vendor whose values a tuple or projection holds; host when none or
-  // several.
-  int32_t carriedVendor(uint32_t item) const {
-    int32_t vendor = RegionProblem::host;
-    for (uint32_t need : problem.needsOf(item)) {
-      int32_t other = problem.vendor[need];
-      if (other == RegionProblem::host)
-        continue;
-      if (vendor != RegionProblem::host && other != vendor)
-        return RegionProblem::host;
-      vendor = other;
-    }
-    return vendor;
-  }
-
-  // A tuple that nobody of its vendor uses is the host's.
-  void dropIdleTuples() {
-    std::vector<uint8_t> isUsed(nodes.size(), 0);
-    for (uint32_t item = problem.size(); item-- > 0;) {
-      if (module.node(nodes[item]).kind == NodeKind::Tuple && !isUsed[item])
-        problem.vendor[item] = RegionProblem::host;
-      for (uint32_t need : problem.needsOf(item))
-        if (problem.vendor[need] == problem.vendor[item])
-          isUsed[need] = 1;
-    }
-  }
-
-  void addShares() {
-    std::vector<std::pair<uint64_t, uint32_t>> touches; // (value, item)
-    std::vector<TensorRef> tensors;
-    for (uint32_t item = 0; item < nodes.size(); ++item) {
-      NodeId node = nodes[item];
-      if (problem.vendor[item] != RegionProblem::host)
-        touches.emplace_back(node.index, item);
-      if (problem.vendor[item] == RegionProblem::host &&
-          module.node(node).kind != NodeKind::Tuple)
-        continue;
-      tensors.clear();
-      for (NodeId operand : module.operands(node))
-        if (module.node(operand).kind != NodeKind::Function)
-          resolveTensors(module, operand, tensors);
-      addTouches(item, tensors, touches);
-    }
-    std::ranges::sort(touches);
-    touches.erase(std::unique(touches.begin(), touches.end()), touches.end());
-    for (size_t i = 0; i < touches.size(); ++i) {
-      problem.shares.push_back(touches[i].second);
-      if (i + 1 == touches.size() || touches[i + 1].first != touches[i].first)
-        closeShare();
-    }
-  }
-
-  void addTouches(uint32_t item, const std::vector<TensorRef> &tensors,
-                  std::vector<std::pair<uint64_t, uint32_t>> &touches) const {
-    constexpr uint64_t gathers = uint64_t{1} << 32; // names of tuples, apart from values
-    bool isTuple = module.node(nodes[item]).kind == NodeKind::Tuple;
-    bool isHost = problem.vendor[item] == RegionProblem::host;
-    for (const TensorRef &tensor : tensors) {
-      if (module.isConstant(tensor.base))
-        continue;
-      if (!isHost)
-        touches.emplace_back(tensor.base.index, item);
-      uint32_t maker = isTuple ? itemOf(tensor.base) : none;
-      if (maker != none && problem.vendor[maker] != RegionProblem::host)
-        touches.emplace_back(gathers + nodes[item].index, maker);
-    }
-  }
-
-  // A set of one item links nothing.
-  void closeShare() {
-    if (problem.shares.size() - problem.sharesBegin.back() < 2)
-      problem.shares.resize(problem.sharesBegin.back());
-    else
-      problem.sharesBegin.push_back(static_cast<uint32_t>(problem.shares.size()));
-  }
-
-  // --- regions
-
   void reset() {
-    parent.resize(nodes.size());
-    next.resize(nodes.size());
-    std::iota(parent.begin(), parent.end(), 0u);
-    std::iota(next.begin(), next.end(), 0u);
+    size.assign(nodes.size(), 1);
+    for (std::vector<uint32_t> *list : {&parent, &name, &next}) {
+      list->resize(nodes.size());
+      std::iota(list->begin(), list->end(), 0u);
+    }
     isMember.assign(nodes.size(), 0);
   }
 
-  uint32_t find(uint32_t item) const {
+  uint32_t root(uint32_t item) const {
     while (parent[item] != item)
       item = parent[item];
     return item;
   }
-  uint32_t findAndShorten(uint32_t item) {
-    while (parent[item] != item)
-      item = parent[item] = parent[parent[item]];
-    return item;
-  }
+  uint32_t find(uint32_t item) const { return name[root(item)]; }
 
   void join(uint32_t a, uint32_t b) {
-    a = findAndShorten(a), b = findAndShorten(b);
+    a = root(a), b = root(b);
     if (a == b)
       return;
+    if (size[a] < size[b])
+      std::swap(a, b);
     std::swap(next[a], next[b]); // two rings become one
-    parent[std::max(a, b)] = std::min(a, b);
+    parent[b] = a;
+    size[a] += size[b];
+    name[a] = std::min(name[a], name[b]);
   }
 
   RegionAssignment assignment() const {
@@ -286,25 +152,54 @@ struct AnnotatedRegions::Impl {
 
   void set(const RegionAssignment &regions) {
     reset();
-    std::vector<uint32_t> first;
+    std::vector<uint32_t> first(countRegions(regions), none);
     for (uint32_t item = 0; item < nodes.size(); ++item) {
       if (regions[item] < 0)
         continue;
       isMember[item] = 1;
-      size_t region = static_cast<size_t>(regions[item]);
-      if (region >= first.size())
-        first.resize(region + 1, none);
-      if (first[region] == none)
-        first[region] = item;
+      uint32_t &leader = first[static_cast<size_t>(regions[item])];
+      if (leader == none)
+        leader = item;
       else
-        join(first[region], item);
+        join(leader, item);
     }
+  }
+
+  std::string vendorName(uint32_t item) const {
+    size_t vendor = static_cast<size_t>(problem.vendor[item]);
+    return std::string(module.string(built.vendors[vendor].first));
+  }
+  // "tanh (%3)"
+  std::string describe(uint32_t item) const {
+    NodeId node = nodes[item];
+    std::string what;
+    if (std::optional<FunctionId> composite = compositeOf(module, node))
+      what = module.functionAttr(*composite, "Composite")->asString();
+    else if (module.node(node).kind == NodeKind::CallOp)
+      what = opInfo(module.node(node).op).name;
+    else
+      what = kindName(module.node(node).kind);
+    std::string name = nodeName(module, node);
+    return name.empty() || name == what ? what : what + " (" + name + ")";
+  }
+  static const char *kindName(NodeKind kind) {
+    switch (kind) {
+    case NodeKind::If: return "if";
+    case NodeKind::Function: return "function";
+    case NodeKind::Tuple: return "tuple";
+    case NodeKind::Project: return "projection";
+    default: return "call";
+    }
+  }
+
+  bool isIn(uint32_t item, uint32_t region) const {
+    return item != none && isMember[item] && find(item) == region;
   }
 };
 
 AnnotatedRegions::AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block,
-                                   const PlacementRules *placement)
-    : impl_(std::make_unique<Impl>(module, places, block, placement)) {
+                                   const PassContext *context)
+    : impl_(std::make_unique<Impl>(module, places, block, context)) {
   std::vector<std::pair<int32_t, uint32_t>> chosen;
   for (uint32_t item = 0; item < numItems(); ++item)
     if (const Annotation *annotation = module.annotation(node(item));
@@ -318,6 +213,7 @@ AnnotatedRegions::AnnotatedRegions(const Module &module, const NodePlaces &place
   }
 }
 
+AnnotatedRegions::AnnotatedRegions(AnnotatedRegions &&) noexcept = default;
 AnnotatedRegions::~AnnotatedRegions() = default;
 
 uint32_t AnnotatedRegions::numItems() const { return impl_->problem.size(); }
@@ -325,7 +221,7 @@ NodeId AnnotatedRegions::node(uint32_t item) const { return impl_->nodes[item]; 
 
 StringId AnnotatedRegions::vendorOf(uint32_t item) const {
   int32_t vendor = impl_->problem.vendor[item];
-  return vendor < 0 ? StringId() : impl_->vendors[static_cast<size_t>(vendor)].first;
+  return vendor < 0 ? StringId() : impl_->built.vendors[static_cast<size_t>(vendor)].first;
 }
 
 uint32_t AnnotatedRegions::regionOf(uint32_t item) const {
@@ -361,41 +257,53 @@ std::vector<uint32_t> AnnotatedRegions::items(uint32_t region) const {
 }
 
 std::vector<TensorRef> AnnotatedRegions::inputs(uint32_t region) const {
-  std::vector<TensorRef> all, result;
+  std::vector<TensorRef> used, result;
+  std::unordered_set<TensorRef> seen;
   for (uint32_t item : items(region))
     for (NodeId operand : impl_->module.operands(node(item)))
-      resolveTensors(impl_->module, operand, all);
-  for (const TensorRef &tensor : all) {
-    uint32_t maker = impl_->itemOf(tensor.base);
-    bool isInside = maker != none && regionOf(maker) == region;
-    if (!isInside && !impl_->module.isConstant(tensor.base) &&
-        std::ranges::find(result, tensor) == result.end())
+      if (impl_->module.node(operand).kind != NodeKind::Function)
+        resolveTensors(impl_->module, operand, used);
+  for (const TensorRef &tensor : used)
+    if (!impl_->isIn(impl_->itemOf(tensor.base), region) &&
+        !impl_->module.isConstant(tensor.base) && seen.insert(tensor).second)
       result.push_back(tensor);
-  }
   return result;
 }
 
 std::vector<TensorRef> AnnotatedRegions::outputs(uint32_t region) const {
-  std::vector<TensorRef> all, result;
-  for (uint32_t item = 0; item < numItems(); ++item) {
-    if (regionOf(item) == region)
-      continue;
-    std::vector<NodeId> used(impl_->module.operands(node(item)).begin(),
-                             impl_->module.operands(node(item)).end());
-    for (uint32_t need : impl_->problem.needsOf(item)) // by inner blocks as well
-      used.push_back(node(need));
-    for (NodeId value : used)
-      resolveTensors(impl_->module, value, all);
-  }
-  resolveTensors(impl_->module, impl_->module.block(impl_->block).result, all);
-  for (const TensorRef &tensor : all) {
-    uint32_t maker = impl_->itemOf(tensor.base);
-    if (maker != none && regionOf(maker) == region &&
-        std::ranges::find(result, tensor) == result.end())
-      result.push_back(tensor);
-  }
-  std::ranges::sort(result);
+  std::vector<TensorRef> result;
+  const RegionProblem &problem = impl_->problem;
+  auto isOutside = [&](uint32_t user) { return !impl_->isIn(user, region); };
+  for (uint32_t item : items(region))
+    for (uint32_t tensor = impl_->built.tensorsBegin[item];
+         tensor < impl_->built.tensorsBegin[item + 1]; ++tensor)
+      if (problem.tensors[tensor].isUsedOutside ||
+          std::ranges::any_of(problem.usersOf(tensor), isOutside))
+        result.push_back(impl_->built.tensors[tensor]);
   return result;
+}
+
+std::string AnnotatedRegions::whyApart(uint32_t a, uint32_t b) const {
+  if (a == b)
+    return "they are one region";
+  RegionAssignment regions = impl_->assignment();
+  WhyApart why = bycc::whyApart(impl_->problem, regions, regions[a], regions[b]);
+  switch (why.kind) {
+  case WhyApart::Kind::Vendor:
+    return vendorOf(a) == vendorOf(b) ? "their nodes are to be kept apart"
+                                      : "one is " + impl_->vendorName(a) + "'s, the other " +
+                                            impl_->vendorName(b) + "'s";
+  case WhyApart::Kind::Rule:
+    return impl_->vendorName(a) + " lets no value pass from " + impl_->describe(why.first) +
+           " to " + impl_->describe(why.second) + " inside a region";
+  case WhyApart::Kind::Between: {
+    std::string owner = vendorOf(why.first) ? impl_->vendorName(why.first) : "the host";
+    return impl_->describe(why.first) + " of " + owner + " lies between them";
+  }
+  case WhyApart::Kind::Unlinked: return "they share no value";
+  case WhyApart::Kind::Choice: break;
+  }
+  return "nothing forbids it, another grouping was better";
 }
 
 bool AnnotatedRegions::isAcyclic() const {

@@ -21,7 +21,7 @@ Expected<bool> mergeCompilerRegions(Module &module, PassContext &context) {
   uint64_t searchSteps = 2000000; // of all blocks together, about a second
   NodePlaces places(module);
   for (BlockId block : hostBlocks(module)) {
-    AnnotatedRegions regions(module, places, block, context.placement);
+    AnnotatedRegions regions(module, places, block, &context);
     if (context.vendors->mergeRegions)
       regions.regroup(searchSteps);
     else

@@ -7,11 +7,12 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace bycc {
 
-class PlacementRules;
+struct PassContext;
 
 // A tensor by where it is computed: leaf `index` of the (nested) tuple that
 // `base` gives. `base` is never a tuple or projection node.
@@ -36,10 +37,11 @@ struct NodePlaces {
 class AnnotatedRegions {
 public:
   // Vendors and regions as the annotations of the nodes say; a node without a
-  // chosen region has none.
-  // `placement` may be null.
+  // chosen region has none. The vendors' rules and costs and the orders about
+  // nodes are those of `context`, which may be null: then there are none.
   AnnotatedRegions(const Module &module, const NodePlaces &places, BlockId block,
-                   const PlacementRules *placement = nullptr);
+                   const PassContext *context = nullptr);
+  AnnotatedRegions(AnnotatedRegions &&) noexcept;
   ~AnnotatedRegions();
 
   uint32_t numItems() const;
@@ -55,11 +57,15 @@ public:
   // One region of both; false (and nothing done) when their vendors differ.
   bool merge(uint32_t a, uint32_t b);
   std::vector<uint32_t> regions() const; // by first item
+  // These cost what the region and the uses of its values come to, not the block.
   std::vector<uint32_t> items(uint32_t region) const;
   std::vector<TensorRef> inputs(uint32_t region) const;  // each once, constants left out
   std::vector<TensorRef> outputs(uint32_t region) const; // each once, used outside the region
   // Could all regions and host nodes run one after the other?
   bool isAcyclic() const;
+  // Why two regions are not one, as a sentence: what lies between them, which
+  // rule forbids it. Looks at the whole block: ask for single pairs only.
+  std::string whyApart(uint32_t a, uint32_t b) const;
 
   // Fewest regions that are acyclic; replaces what there is. Small blocks are
   // searched exhaustively; `searchSteps` bounds that over many blocks.

@@ -1,0 +1,242 @@
+// Branch and bound: items are placed in order, each into a group of its vendor or
+// a new one, as long as no group needs itself through another and the groups so
+// far cost less than the best that is known. Groups and needs are bit masks.
+//
+// Without times, the fewest regions are looked for first; the bytes across their
+// borders, on which the bound prunes badly, only with a few steps after that.
+
+#include "RegionSearch.h"
+
+#include "bycc/Support/Error.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace bycc {
+
+namespace {
+
+constexpr int32_t host = RegionProblem::host;
+constexpr uint32_t none = RegionProblem::none;
+constexpr uint32_t maxItems = 64;
+constexpr uint32_t maxVendorItems = 20;
+constexpr uint64_t stepsForBytes = 10000;
+
+class Search {
+public:
+  Search(const RegionProblem &problem, RegionAssignment best, uint64_t &steps)
+      : problem_(problem), steps_(steps), best_(std::move(best)), current_(problem.size(), none),
+        uses_(problem.size()), made_(problem.size()), isOut_(problem.numTensors(), 0) {
+    for (uint32_t item = 0; item < problem.size(); ++item) {
+      needMask_.push_back(maskOf(problem.needsOf(item)));
+      apartMask_.push_back(maskOf(problem.apartFrom(item)));
+    }
+    for (uint32_t tensor = 0; tensor < problem.numTensors(); ++tensor) {
+      userMask_.push_back(maskOf(problem.usersOf(tensor)));
+      for (uint32_t user : problem.usersOf(tensor))
+        uses_[user].push_back(tensor);
+      if (uint32_t maker = problem.tensors[tensor].maker; maker != none)
+        made_[maker].push_back(tensor);
+    }
+  }
+
+  // `weighs`: borders count as well as regions. `enough`: a first score that
+  // cannot be beaten.
+  void run(bool weighs, uint64_t enough) {
+    weighs_ = weighs;
+    enough_ = enough;
+    bestScore_ = weigh(best_);
+    assign(0);
+  }
+
+  RegionAssignment takeBest() { return std::move(best_); }
+  RegionScore weigh(const RegionAssignment &regions) const {
+    return weighs_ ? scoreOf(problem_, regions) : RegionScore{countRegions(regions), 0};
+  }
+
+private:
+  struct Group {
+    uint64_t members = 0;
+    int32_t vendor = host;
+    uint32_t numCalls = 0;
+  };
+
+  static uint64_t maskOf(std::span<const uint32_t> items) {
+    uint64_t mask = 0;
+    for (uint32_t item : items)
+      mask |= uint64_t{1} << item;
+    return mask;
+  }
+
+  bool isDone() const { return bestScore_.first <= enough_ || steps_ == 0; }
+
+  void assign(uint32_t item) {
+    if (isDone() || score_ >= bestScore_)
+      return;
+    --steps_;
+    if (item == problem_.size())
+      return finish();
+    if (problem_.vendor[item] != host)
+      for (uint32_t group = 0; group < groups_.size(); ++group)
+        if (groups_[group].vendor == problem_.vendor[item] &&
+            !(groups_[group].members & apartMask_[item]))
+          place(item, group, false);
+    groups_.push_back({0, problem_.vendor[item], 0});
+    place(item, static_cast<uint32_t>(groups_.size() - 1), true);
+    groups_.pop_back();
+  }
+
+  void place(uint32_t item, uint32_t group, bool isNew) {
+    RegionScore before = score_;
+    size_t out = out_.size();
+    current_[item] = group;
+    if (weighs_)
+      addCrossings(item, groups_[group]);
+    if (problem_.isCall(item) && groups_[group].numCalls++ == 0)
+      score_ += regionScore(problem_.vendor[item]);
+    groups_[group].members |= uint64_t{1} << item;
+    if (isNew || isAcyclicThrough(group))
+      assign(item + 1);
+    groups_[group].members &= ~(uint64_t{1} << item);
+    groups_[group].numCalls -= problem_.isCall(item);
+    current_[item] = none;
+    for (; out_.size() > out; out_.pop_back())
+      isOut_[out_.back()] = 0;
+    score_ = before;
+  }
+
+  RegionScore regionScore(int32_t vendor) const {
+    return weighs_ ? scoreOfRegion(problem_, vendor) : RegionScore{1, 0};
+  }
+
+  // Tensors that now cross a border for certain.
+  void addCrossings(uint32_t item, const Group &group) {
+    for (uint32_t tensor : uses_[item]) {
+      uint32_t maker = problem_.tensors[tensor].maker;
+      bool isInside = maker != none && current_[maker] == current_[item];
+      if (isInside)
+        continue;
+      if (group.vendor != host && !(userMask_[tensor] & group.members))
+        score_ += scoreOfCrossing(problem_, group.vendor, tensor);
+      if (maker != none)
+        addOutput(maker, tensor);
+    }
+    for (uint32_t tensor : made_[item])
+      if (problem_.tensors[tensor].isUsedOutside)
+        addOutput(item, tensor);
+  }
+
+  void addOutput(uint32_t maker, uint32_t tensor) {
+    if (problem_.vendor[maker] == host || isOut_[tensor])
+      return;
+    isOut_[tensor] = 1;
+    out_.push_back(tensor);
+    score_ += scoreOfCrossing(problem_, problem_.vendor[maker], tensor);
+  }
+
+  // Does the group not need itself through another?
+  bool isAcyclicThrough(uint32_t group) const {
+    uint64_t self = groups_[group].members, seen = self, open = needsOf(self) & ~self;
+    while (open) {
+      uint64_t members = groups_[current_[static_cast<size_t>(std::countr_zero(open))]].members;
+      seen |= members;
+      uint64_t needs = needsOf(members);
+      if (needs & self)
+        return false;
+      open = (open | needs) & ~seen;
+    }
+    return true;
+  }
+
+  uint64_t needsOf(uint64_t members) const {
+    uint64_t needs = 0;
+    for (; members; members &= members - 1)
+      needs |= needMask_[static_cast<size_t>(std::countr_zero(members))];
+    return needs;
+  }
+
+  // A group that is not linked is as many regions as it has linked parts.
+  void finish() {
+    RegionAssignment result = toAssignment(problem_, linkedParts(problem_, current_));
+    if (RegionScore score = weigh(result); score < bestScore_) {
+      bestScore_ = score;
+      best_ = std::move(result);
+    }
+  }
+
+  const RegionProblem &problem_;
+  uint64_t &steps_;
+  bool weighs_ = false;
+  uint64_t enough_ = 0;
+  RegionAssignment best_;
+  RegionScore bestScore_, score_;
+  std::vector<uint32_t> current_; // group by item
+  std::vector<Group> groups_;
+  std::vector<uint64_t> needMask_, apartMask_; // by item
+  std::vector<std::vector<uint32_t>> uses_, made_; // tensors by item
+  std::vector<uint64_t> userMask_;             // by tensor
+  std::vector<uint8_t> isOut_;                 // by tensor: known to leave its maker's group
+  std::vector<uint32_t> out_;                  // the same, in order
+};
+
+// How often a path can enter the part, up to a call.
+uint32_t mostEntries(const RegionProblem &problem, const std::vector<uint32_t> &part,
+                     uint32_t which) {
+  uint32_t most = 0;
+  std::vector<uint32_t> entries(problem.size(), 0);
+  for (uint32_t item = which; item < problem.size(); ++item) {
+    bool isMember = part[item] == which && problem.vendor[item] != host;
+    entries[item] = isMember;
+    for (uint32_t need : problem.needsOf(item)) {
+      bool enters = isMember && part[need] != which;
+      entries[item] = std::max(entries[item], entries[need] + enters);
+    }
+    if (isMember && !problem.isWire[item])
+      most = std::max(most, entries[item]);
+  }
+  return most;
+}
+
+// Items that no chain of shared values links never share a region; of the rest
+// of a vendor's items, a path that leaves and comes back n times needs n regions.
+uint32_t fewestPossible(const RegionProblem &problem) {
+  std::vector<uint32_t> vendorOf(problem.size());
+  for (uint32_t item = 0; item < problem.size(); ++item)
+    vendorOf[item] = static_cast<uint32_t>(problem.vendor[item] + 1);
+  std::vector<uint32_t> part = linkedParts(problem, vendorOf);
+  uint32_t sum = 0;
+  for (uint32_t item = 0; item < problem.size(); ++item)
+    if (part[item] == item && problem.vendor[item] != host)
+      sum += mostEntries(problem, part, item);
+  return sum;
+}
+
+} // namespace
+
+bool isSmall(const RegionProblem &problem) {
+  auto isVendor = [](int32_t vendor) { return vendor != host; };
+  return problem.size() <= maxItems &&
+         std::ranges::count_if(problem.vendor, isVendor) <= maxVendorItems;
+}
+
+RegionAssignment searchRegions(const RegionProblem &problem, RegionAssignment best,
+                               uint64_t &steps) {
+  BYCC_ASSERT(isSmall(problem), "what is searched exhaustively is small");
+  if (!problem.rates.empty()) {
+    Search search(problem, std::move(best), steps);
+    search.run(true, 0);
+    return search.takeBest();
+  }
+  if (uint32_t fewest = fewestPossible(problem); countRegions(best) > fewest) {
+    Search search(problem, std::move(best), steps);
+    search.run(false, fewest);
+    best = search.takeBest();
+  }
+  uint64_t share = std::min(steps, stepsForBytes), left = share;
+  Search search(problem, std::move(best), left);
+  search.run(true, 0);
+  steps -= share - left;
+  return search.takeBest();
+}
+
+} // namespace bycc
