@@ -1,5 +1,5 @@
 // The scanner of Relay text. Every branch consumes at least one byte or ends.
-#include "Lexer.h"
+#include "bycc/Parser/Lexer.h"
 
 #include <charconv>
 #include <utility>

@@ -6,10 +6,10 @@
 // statement loop then skips to the next `;` or `}` of its level.
 #pragma once
 
-#include "Lexer.h"
 #include "TensorText.h"
 
 #include "bycc/IR/Builder.h"
+#include "bycc/Parser/Lexer.h"
 #include "bycc/Parser/Relay.h"
 
 #include <deque>

@@ -2,14 +2,21 @@
 // k for the rest of the pattern; when k fails the binding is undone and the next
 // choice is tried. So every choice made earlier is open until the whole pattern
 // is accepted. The recursion is as deep as the pattern has parts (<= 1024).
+//
+// A path is a part with a choice of its own: which value is the parent. Every way
+// back from the child, over operators of the path, must lead to it:
+//
+//        conv          path{nn.relu|tanh|add}(nn.conv2d(...)) matches %3 with
+//       /    \         parent conv, not with parent %1 (the way over %2 misses it)
+//    %1 relu  %2 tanh
+//       \    /
+//       %3 add
 
 #include "bycc/Pattern/Matcher.h"
 
 #include "bycc/IR/Op.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 namespace bycc {
 
@@ -36,10 +43,13 @@ public:
          const Matcher::Accept &accept)
       : module_(module), pattern_(pattern), mayContain_(mayContain), accept_(accept),
         bound_(pattern.nodes.size()), choice_(pattern.nodes.size(), 0),
-        captured_(pattern.captures.size()) {}
+        paths_(pattern.nodes.size()), captured_(pattern.captures.size()) {}
+
+  const std::string &reason() const { return reason_; }
 
   MatchOutcome run(NodeId root) {
     steps_ = candidates_ = 0;
+    reason_.clear();
     gaveUp_ = false;
     std::ranges::fill(bound_, NodeId());
     std::ranges::fill(captured_, NodeId());
@@ -69,13 +79,18 @@ private:
     case PatternKind::Any: return isValue(node) && then();
     case PatternKind::Constant:
       return module_.isConstant(node) &&
-             (!part.value || isConstantOf(module_, node, *part.value, part.tolerance)) && then();
+             (!part.value || holds(*part.value, module_, node)) && then();
     case PatternKind::Capture: return matchCapture(part, node, then);
     case PatternKind::Op: return matchOp(part, node, then);
+    case PatternKind::Composite: return matchComposite(part, node, then);
+    case PatternKind::Path: return matchPath(at, node, then);
+    case PatternKind::Typed:
+      return !whyNot(*part.type, module_, module_.type(node)) &&
+             match(part.children[0], node, then);
     case PatternKind::Tuple:
       return module_.node(node).kind == NodeKind::Tuple &&
              module_.operands(node).size() == part.children.size() && mayContain_(node) &&
-             matchAll(part.children, node, 0, then);
+             matchAll(part.children, module_.operands(node), 0, then);
     case PatternKind::Project:
       return module_.node(node).kind == NodeKind::Project &&
              module_.node(node).payload == part.index && mayContain_(node) &&
@@ -105,37 +120,118 @@ private:
   }
 
   bool matchOp(const PatternNode &part, NodeId node, Then then) {
-    if (!module_.isOp(node, part.op) || !hasAttrs(node, part.attrs) || !mayContain_(node))
+    if (module_.node(node).kind != NodeKind::CallOp || !isOneOf(part.ops, node) ||
+        !hasAttrs(part, node) || !mayContain_(node))
       return false;
+    std::span<const NodeId> operands = module_.operands(node);
     if (part.anyArgs)
       return then();
-    if (module_.operands(node).size() != part.children.size())
+    if (operands.size() != part.children.size())
       return false;
-    if (matchAll(part.children, node, 0, then))
+    if (matchAll(part.children, operands, 0, then))
       return true;
-    if (!isCommutative(part.op) || module_.operands(node)[0] == module_.operands(node)[1])
+    if (!isCommutative(module_.node(node).op) || operands[0] == operands[1])
       return false;
-    return match(part.children[0], module_.operands(node)[1], [&] {
-      return match(part.children[1], module_.operands(node)[0], then);
-    });
+    return match(part.children[0], operands[1],
+                 [&] { return match(part.children[1], operands[0], then); });
   }
 
-  static bool isCommutative(OpId op) {
-    std::string_view name = opInfo(op).name;
-    return name == "add" || name == "multiply";
+  bool isOneOf(const std::vector<OpId> &ops, NodeId node) const {
+    return std::ranges::find(ops, module_.node(node).op) != ops.end();
   }
 
-  bool matchAll(const std::vector<uint32_t> &children, NodeId node, size_t from, Then then) {
+  bool isCommutative(OpId op) const {
+    if (op == ops::add || op == ops::multiply)
+      return true;
+    static constexpr OpId others[] = {ops::maximum,     ops::minimum,    ops::equal,
+                                      ops::not_equal,   ops::logical_and, ops::logical_or,
+                                      ops::logical_xor, ops::bitwise_and, ops::bitwise_or,
+                                      ops::bitwise_xor};
+    return pattern_.anyOrder && std::ranges::find(others, op) != std::end(others);
+  }
+
+  bool matchComposite(const PatternNode &part, NodeId node, Then then) {
+    if (module_.node(node).kind != NodeKind::Call || !mayContain_(node))
+      return false;
+    std::span<const NodeId> operands = module_.operands(node);
+    if (module_.node(operands[0]).kind != NodeKind::Function)
+      return false;
+    const AttrValue *name = module_.functionAttr(module_.functionOf(operands[0]), "Composite");
+    if (!name || !name->isString() || name->asString() != part.composite)
+      return false;
+    operands = operands.subspan(1);
+    if (part.anyArgs)
+      return then();
+    return operands.size() == part.children.size() && matchAll(part.children, operands, 0, then);
+  }
+
+  // --- paths
+
+  bool isOnPath(const PatternNode &part, NodeId node) const {
+    return module_.node(node).kind == NodeKind::CallOp &&
+           (part.ops.empty() || isOneOf(part.ops, node)) && mayContain_(node);
+  }
+
+  // The parent may be any value that dominates `node` over operators of the path:
+  // tried from the nearest on, `node` itself first.
+  bool matchPath(uint32_t at, NodeId node, Then then) {
+    const PatternNode &part = pattern_.nodes[at];
+    for (NodeId parent : reachable(part, node)) {
+      std::optional<std::vector<NodeId>> between = pathTo(part, node, parent);
+      if (!between)
+        continue;
+      paths_[at] = std::move(*between);
+      if (match(part.children[0], parent, then))
+        return true;
+      if (gaveUp_)
+        break;
+    }
+    paths_[at].clear();
+    return false;
+  }
+
+  // Breadth first, each value once.
+  std::vector<NodeId> reachable(const PatternNode &part, NodeId from) {
+    std::vector<NodeId> found{from};
+    for (size_t i = 0; i < found.size() && found.size() < maxPath; ++i)
+      if (isOnPath(part, found[i]))
+        for (NodeId operand : module_.operands(found[i]))
+          if (!module_.isConstant(operand) && std::ranges::find(found, operand) == found.end())
+            found.push_back(operand);
+    return found;
+  }
+
+  // The operators between the two; nothing when some way back from `node` misses
+  // the parent. Constants are on no way.
+  std::optional<std::vector<NodeId>> pathTo(const PatternNode &part, NodeId node, NodeId parent) {
+    std::vector<NodeId> between;
+    if (node == parent)
+      return between;
+    between.push_back(node);
+    for (size_t i = 0; i < between.size(); ++i) {
+      if (++steps_ > Matcher::maxSteps || between.size() > maxPath)
+        gaveUp_ = steps_ > Matcher::maxSteps;
+      if (gaveUp_ || between.size() > maxPath || !isOnPath(part, between[i]))
+        return std::nullopt;
+      for (NodeId operand : module_.operands(between[i]))
+        if (operand != parent && !module_.isConstant(operand) &&
+            std::ranges::find(between, operand) == between.end())
+          between.push_back(operand);
+    }
+    return between;
+  }
+
+  bool matchAll(const std::vector<uint32_t> &children, std::span<const NodeId> operands,
+                size_t from, Then then) {
     if (from == children.size())
       return then();
-    return match(children[from], module_.operands(node)[from],
-                 [&] { return matchAll(children, node, from + 1, then); });
+    return match(children[from], operands[from],
+                 [&] { return matchAll(children, operands, from + 1, then); });
   }
 
-  bool hasAttrs(NodeId node, const AttrDict &attrs) const {
-    return std::ranges::all_of(attrs, [&](const Attr &wanted) {
-      const AttrValue *value = module_.attr(node, wanted.key);
-      return value && value->equalsLoosely(wanted.value);
+  bool hasAttrs(const PatternNode &part, NodeId node) const {
+    return std::ranges::all_of(part.attrs, [&](const AttrTest &test) {
+      return !whyNot(test, module_, node);
     });
   }
 
@@ -158,6 +254,7 @@ private:
     match.nodes.erase(std::unique(match.nodes.begin(), match.nodes.end()), match.nodes.end());
     seen.assign(seen.size(), false);
     collectLeaves(pattern_.root, match, seen);
+    orderLeaves(match);
     collectRoles(match);
     return holdsWhere(match) && accept_(match);
   }
@@ -175,9 +272,16 @@ private:
     if (seen[at])
       return;
     seen[at] = true;
-    PatternKind kind = pattern_.nodes[at].kind;
-    if (kind == PatternKind::Op || kind == PatternKind::Tuple || kind == PatternKind::Project)
-      match.nodes.push_back(bound_[at]);
+    switch (pattern_.nodes[at].kind) {
+    case PatternKind::Op:
+    case PatternKind::Composite:
+    case PatternKind::Tuple:
+    case PatternKind::Project: match.nodes.push_back(bound_[at]); break;
+    case PatternKind::Path:
+      match.nodes.insert(match.nodes.end(), paths_[at].begin(), paths_[at].end());
+      break;
+    default: break;
+    }
     forChildren(at, [&](uint32_t child) { collectNodes(child, match, seen); });
   }
 
@@ -196,9 +300,35 @@ private:
     if (part.kind == PatternKind::Any || (part.kind == PatternKind::Capture && isBare))
       addLeaf(match, bound_[at]);
     if (part.anyArgs)
-      for (NodeId operand : module_.operands(bound_[at]))
-        addLeaf(match, operand);
+      addArguments(match, bound_[at]);
     forChildren(at, [&](uint32_t child) { collectLeaves(child, match, seen); });
+    // Operators of a path have no operands but the parent and constants.
+    if (part.kind == PatternKind::Path)
+      for (NodeId node : paths_[at])
+        addArguments(match, node);
+  }
+
+  void addArguments(Match &match, NodeId call) const {
+    for (NodeId operand : module_.operands(call))
+      if (isValue(operand))
+        addLeaf(match, operand);
+  }
+
+  // Operands named in `params` come first, constants among them.
+  void orderLeaves(Match &match) const {
+    std::vector<NodeId> ordered;
+    auto addOnce = [&](NodeId leaf) {
+      if (std::ranges::find(ordered, leaf) == ordered.end())
+        ordered.push_back(leaf);
+    };
+    for (const std::string &name : pattern_.params) {
+      auto at = std::ranges::find(pattern_.captures, name) - pattern_.captures.begin();
+      if (NodeId node = captured_[static_cast<size_t>(at)])
+        if (module_.isConstant(node) || std::ranges::find(match.leaves, node) != match.leaves.end())
+          addOnce(node);
+    }
+    std::ranges::for_each(match.leaves, addOnce);
+    match.leaves = std::move(ordered);
   }
 
   void collectRoles(Match &match) const {
@@ -210,13 +340,18 @@ private:
         match.roles.push_back({name, bound_[node]});
   }
 
-  bool holdsWhere(const Match &match) const {
-    return std::ranges::all_of(pattern_.where, [&](const PatternCondition &condition) {
-      return std::ranges::all_of(match.nodes, [&](NodeId node) {
-        return !module_.isOp(node, condition.op) || hasAttrs(node, condition.attrs);
-      });
-    });
+  bool holdsWhere(const Match &match) {
+    for (const PatternCondition &condition : pattern_.where)
+      for (NodeId node : match.nodes)
+        if (module_.isOp(node, condition.op))
+          if (WhyNot why = whyNot(condition.condition, module_, node)) {
+            reason_ = std::string(opInfo(condition.op).name) + ": " + *why;
+            return false;
+          }
+    return true;
   }
+
+  static constexpr size_t maxPath = 256; // operators between parent and child
 
   const Module &module_;
   const Pattern &pattern_;
@@ -224,65 +359,12 @@ private:
   const Matcher::Accept &accept_;
   std::vector<NodeId> bound_;      // by pattern node
   std::vector<uint32_t> choice_;   // by pattern node: alternative taken
+  std::vector<std::vector<NodeId>> paths_; // by pattern node: operators of the path taken
   std::vector<NodeId> captured_;   // by name
+  std::string reason_;             // of the last `where` that did not hold
   uint32_t steps_ = 0, candidates_ = 0;
   bool gaveUp_ = false;
 };
-
-namespace {
-
-template <typename T> double readAs(const uint8_t *data) {
-  T value;
-  std::memcpy(&value, data, sizeof value);
-  return static_cast<double>(value);
-}
-
-double readElement(DType dtype, const uint8_t *data) {
-  switch (dtype) {
-  case DType::Bool: return *data != 0;
-  case DType::Int8: return readAs<int8_t>(data);
-  case DType::Int16: return readAs<int16_t>(data);
-  case DType::Int32: return readAs<int32_t>(data);
-  case DType::Int64: return readAs<int64_t>(data);
-  case DType::UInt8: return readAs<uint8_t>(data);
-  case DType::UInt16: return readAs<uint16_t>(data);
-  case DType::UInt32: return readAs<uint32_t>(data);
-  case DType::UInt64: return readAs<uint64_t>(data);
-  case DType::Float16: {
-    uint16_t bits;
-    std::memcpy(&bits, data, sizeof bits);
-    return halfToFloat(bits);
-  }
-  case DType::BFloat16: {
-    uint16_t bits;
-    std::memcpy(&bits, data, sizeof bits);
-    return bfloat16ToFloat(bits);
-  }
-  case DType::Float32: return readAs<float>(data);
-  case DType::Float64: return readAs<double>(data);
-  }
-  return 0;
-}
-
-} // namespace
-
-bool isConstantOf(const Module &module, NodeId constant, double value, double tolerance) {
-  const Constant &c = module.constant(constant);
-  DType dtype = module.types.dtype(c.type);
-  uint64_t step = static_cast<uint64_t>(sizeInBytes(dtype));
-  // A tolerance of 0 still means the value as the dtype can write it.
-  double slack = tolerance > 0 ? tolerance : std::abs(value) * (isFloat(dtype) ? 1e-6 : 0);
-  if (tolerance <= 0 && (dtype == DType::Float16 || dtype == DType::BFloat16))
-    slack = std::abs(value) * 8e-3;
-  if (c.bytes == 0)
-    return false;
-  for (uint64_t at = 0; at + step <= c.bytes; at += step) {
-    double difference = std::abs(readElement(dtype, c.data() + at) - value);
-    if (!(difference <= slack))
-      return false;
-  }
-  return true;
-}
 
 Matcher::Matcher(const Module &module, const Pattern &pattern, const MayContain &mayContain,
                  const Accept &accept)
@@ -290,5 +372,6 @@ Matcher::Matcher(const Module &module, const Pattern &pattern, const MayContain 
 Matcher::~Matcher() = default;
 
 MatchOutcome Matcher::match(NodeId root) { return search_->run(root); }
+const std::string &Matcher::reason() const { return search_->reason(); }
 
 } // namespace bycc

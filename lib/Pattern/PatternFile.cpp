@@ -3,71 +3,14 @@
 
 #include "bycc/Pattern/Pattern.h"
 
-#include "bycc/IR/Op.h"
+#include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
 
 namespace bycc {
 
-ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,
-                       const std::string &file) {
-  return error(Status::Input, location(value, file)) << (pointer.empty() ? "/" : pointer) << ": ";
-}
-
-std::string pointerTo(const std::string &pointer, std::string_view key) {
-  std::string result = pointer + "/";
-  for (char c : key)
-    result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return result;
-}
-
-Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &known,
-                     const std::string &pointer, const std::string &file) {
-  if (!object.isObject())
-    return jsonError(object, pointer, file) << "expected an object";
-  for (const auto &[key, value] : object.members) {
-    if (std::find(known.begin(), known.end(), key) != known.end())
-      continue;
-    std::string text = "unknown member '" + escaped(key) + "'";
-    if (auto close = nearest(key, known))
-      text += ", did you mean '" + *close + "'";
-    return jsonError(value, pointerTo(pointer, key), file) << text;
-  }
-  return {};
-}
-
-Expected<OpId> readOpName(std::string_view name, const JsonValue &at, const std::string &pointer,
-                          const std::string &file) {
-  OpId op = findOp(name);
-  if (op)
-    return op;
-  std::string text = "unknown operator '" + escaped(name) + "'";
-  if (auto close = nearest(name, allOpNames()))
-    text += ", did you mean '" + *close + "'";
-  return jsonError(at, pointer, file) << text;
-}
-
 namespace {
-
-Expected<AttrValue> readAttrValue(const JsonValue &json, const std::string &pointer,
-                                  const std::string &file, int depth) {
-  switch (json.kind) {
-  case JsonValue::Kind::Null: return AttrValue();
-  case JsonValue::Kind::Bool: return AttrValue(json.boolean);
-  case JsonValue::Kind::Int: return AttrValue(json.integer);
-  case JsonValue::Kind::Float: return AttrValue(json.number);
-  case JsonValue::Kind::String: return AttrValue(json.string);
-  case JsonValue::Kind::Array: {
-    AttrValue::List items;
-    for (size_t i = 0; i < json.items.size(); ++i)
-      items.push_back(BYCC_TRY(
-          readAttrValue(json.items[i], pointer + "/" + std::to_string(i), file, depth + 1)));
-    return AttrValue(std::move(items));
-  }
-  default: return jsonError(json, pointer, file) << "not a value of an attribute";
-  }
-}
 
 Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array,
                                                   const std::string &pointer,
@@ -78,14 +21,12 @@ Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array,
   for (size_t i = 0; i < array.items.size(); ++i) {
     const JsonValue &item = array.items[i];
     std::string at = pointer + "/" + std::to_string(i);
-    BYCC_TRY(checkKeys(item, {"op", "attr"}, at, file));
-    const JsonValue *op = item.find("op"), *attr = item.find("attr");
+    const JsonValue *op = item.find("op");
     if (!op || !op->isString())
       return jsonError(item, at, file) << "'op' must be the name of an operator";
     PatternCondition condition;
     condition.op = BYCC_TRY(readOpName(op->string, *op, at + "/op", file));
-    if (attr)
-      condition.attrs = BYCC_TRY(readAttrs(*attr, condition.op, at + "/attr", file));
+    condition.condition = BYCC_TRY(readCondition(item, condition.op, at, file, {"op"}));
     conditions.push_back(std::move(condition));
   }
   return conditions;
@@ -104,56 +45,135 @@ Expected<PatternText> readText(const JsonValue &item, const std::string &pointer
     return jsonError(*let, pointer + "/let", file) << "expected an object of names and patterns";
   for (const auto &[name, value] : let->members) {
     if (!value.isString())
-      return jsonError(value, pointerTo(pointer + "/let", name), file) << "expected the text of a pattern";
+      return jsonError(value, pointerTo(pointer + "/let", name), file)
+             << "expected the text of a pattern";
     text.let.emplace_back(name, value.string);
   }
   return text;
 }
 
-Expected<Pattern> readPattern(const JsonValue &item, std::string_view vendor,
-                              const std::string &pointer, const std::string &file) {
-  BYCC_TRY(checkKeys(item, {"name", "root", "let", "where", "comment"}, pointer, file));
+// A problem of the text `root`, or of one under `let`: "let 'NAME': ...".
+Error atText(const Error &problem, const JsonValue &item, const std::string &pointer,
+             const std::string &file) {
+  std::string_view message = problem.message();
+  if (const JsonValue *let = item.find("let"); let && message.starts_with("let '"))
+    for (const auto &[name, value] : let->members)
+      if (std::string mark = "let '" + escaped(name) + "': "; message.starts_with(mark))
+        return error(problem.status(), location(value, file))
+               << escaped(pointerTo(pointer + "/let", name), 512) << ": "
+               << message.substr(mark.size());
+  const char *key = item.find("relay") ? "relay" : "root";
+  return error(problem.status(), location(*item.find(key), file))
+         << escaped(pointerTo(pointer, key), 512) << ": " << message;
+}
+
+Expected<Pattern> parseEither(const JsonValue &item, const std::string &name,
+                              const std::string &pointer, const std::string &file,
+                              std::span<const std::string> composites) {
+  const JsonValue *relay = item.find("relay");
+  if (relay && (item.find("root") || item.find("let")))
+    return jsonError(*relay, pointer + "/relay", file) << "'relay' stands alone, without 'root'";
+  if (relay && !relay->isString())
+    return jsonError(*relay, pointer + "/relay", file) << "expected the text of a Relay function";
+  Expected<Pattern> pattern =
+      relay ? parseRelayPattern(name, relay->string, composites)
+            : parsePattern(name, BYCC_TRY(readText(item, pointer, file)), composites);
+  if (!pattern)
+    return atText(pattern.error(), item, pointer, file);
+  return pattern;
+}
+
+// Kind of what the capture stands for: an operand, a constant, or a part inside.
+enum class CaptureUse : uint8_t { Operand, Constant, Inside };
+CaptureUse useOf(const Pattern &pattern, uint32_t capture) {
+  CaptureUse use = CaptureUse::Operand;
+  for (const PatternNode &node : pattern.nodes) {
+    if (node.kind != PatternKind::Capture || node.index != capture || node.children.empty())
+      continue;
+    uint32_t child = node.children[0];
+    while (pattern.nodes[child].kind == PatternKind::Typed)
+      child = pattern.nodes[child].children[0];
+    PatternKind kind = pattern.nodes[child].kind;
+    if (kind == PatternKind::Constant)
+      use = CaptureUse::Constant;
+    else if (kind != PatternKind::Any)
+      return CaptureUse::Inside;
+  }
+  return use;
+}
+
+Expected<> readParams(const JsonValue &array, const std::string &pointer, const std::string &file,
+                      Pattern &pattern) {
+  if (!array.isArray())
+    return jsonError(array, pointer, file) << "expected an array of names";
+  for (size_t i = 0; i < array.items.size(); ++i) {
+    const JsonValue &item = array.items[i];
+    std::string at = pointer + "/" + std::to_string(i);
+    if (!item.isString())
+      return jsonError(item, at, file) << "expected the name of an operand";
+    auto found = std::ranges::find(pattern.captures, item.string);
+    if (found == pattern.captures.end())
+      return jsonError(item, at, file) << unknownName("operand", item.string, pattern.captures);
+    if (useOf(pattern, static_cast<uint32_t>(found - pattern.captures.begin())) ==
+        CaptureUse::Inside)
+      return jsonError(item, at, file)
+             << "'" << escaped(item.string) << "' names a part inside, not an operand";
+    if (std::ranges::find(pattern.params, item.string) != pattern.params.end())
+      return jsonError(item, at, file) << "'" << escaped(item.string) << "' comes twice";
+    pattern.params.push_back(item.string);
+  }
+  return {};
+}
+
+Expected<std::string> readName(const JsonValue &item, std::string_view vendor,
+                               const std::string &pointer, const std::string &file) {
   const JsonValue *name = item.find("name");
   if (!name || !name->isString() || name->string.empty())
-    return jsonError(name ? *name : item, pointer, file) << "'name' must be text";
+    return jsonError(name ? *name : item, pointer + (name ? "/name" : ""), file)
+           << "'name' must be text";
   if (!name->string.starts_with(std::string(vendor) + "."))
     return jsonError(*name, pointer + "/name", file)
-           << "'" << escaped(name->string) << "' must start with '" << vendor << ".'";
-  PatternText text = BYCC_TRY(readText(item, pointer, file));
-  Expected<Pattern> pattern = parsePattern(name->string, text);
-  if (!pattern) {
-    const JsonValue &root = *item.find("root");
-    bool inLet = pattern.error().message().starts_with("let ");
-    return error(pattern.error().status(), location(root, file))
-           << pointer << (inLet ? "" : "/root") << ": " << pattern.error().message();
-  }
+           << "'" << escaped(name->string) << "' must start with '" << escaped(vendor) << ".'";
+  return name->string;
+}
+
+Expected<Pattern> readPattern(const JsonValue &item, std::string_view vendor,
+                              const std::string &pointer, const std::string &file,
+                              std::span<const std::string> composites) {
+  BYCC_TRY(checkKeys(item, {"name", "root", "let", "relay", "params", "any_order", "where", "comment"},
+                     pointer, file));
+  std::string name = BYCC_TRY(readName(item, vendor, pointer, file));
+  Pattern pattern = BYCC_TRY(parseEither(item, name, pointer, file, composites));
   if (const JsonValue *where = item.find("where"))
-    pattern->where = BYCC_TRY(readWhere(*where, pointer + "/where", file));
+    pattern.where = BYCC_TRY(readWhere(*where, pointer + "/where", file));
+  if (const JsonValue *params = item.find("params")) {
+    pattern.params.clear();
+    BYCC_TRY(readParams(*params, pointer + "/params", file, pattern));
+  }
+  if (const JsonValue *order = item.find("any_order")) {
+    if (!order->isBool())
+      return jsonError(*order, pointer + "/any_order", file) << "expected true or false";
+    pattern.anyOrder = order->boolean;
+  }
   return pattern;
 }
 
 } // namespace
 
-Expected<AttrDict> readAttrs(const JsonValue &object, OpId op, const std::string &pointer,
-                             const std::string &file) {
-  std::vector<std::string> known;
-  for (const AttrSpec &spec : opInfo(op).attrs)
-    known.push_back(spec.name);
-  BYCC_TRY(checkKeys(object, known, pointer, file));
-  AttrDict attrs;
-  for (const auto &[key, value] : object.members)
-    attrs.push_back({key, BYCC_TRY(readAttrValue(value, pointerTo(pointer, key), file, 0))});
-  return attrs;
-}
-
 Expected<std::vector<Pattern>> readPatterns(const JsonValue &array, std::string_view vendor,
-                                            const std::string &pointer, const std::string &file) {
+                                            const std::string &pointer, const std::string &file,
+                                            std::span<const Pattern> earlier) {
   if (!array.isArray())
     return jsonError(array, pointer, file) << "expected an array of patterns";
+  std::vector<std::string> composites; // that the next pattern may have inside
+  for (const Pattern &pattern : earlier)
+    composites.push_back(pattern.name);
   std::vector<Pattern> patterns;
-  for (size_t i = 0; i < array.items.size(); ++i)
-    patterns.push_back(BYCC_TRY(
-        readPattern(array.items[i], vendor, pointer + "/" + std::to_string(i), file)));
+  for (size_t i = 0; i < array.items.size(); ++i) {
+    patterns.push_back(BYCC_TRY(readPattern(array.items[i], vendor,
+                                            pointer + "/" + std::to_string(i), file, composites)));
+    composites.push_back(patterns.back().name);
+  }
   return patterns;
 }
 

@@ -2,18 +2,27 @@
 // since files come from users.
 //
 //   pattern := postfix ('|' postfix)*
-//   postfix := primary ('[' int ']')*
-//   primary := '*' | '#' ['(' number ['~' number] ')'] | '$' name [':' primary] | '@' name
+//   postfix := primary ('[' int ']' | '<' test (',' test)* '>')*
+//   primary := '*' | '#' ['(' value ')'] | '$' name [':' primary] | '@' name
 //            | '(' pattern ')' | '(' pattern ',' [pattern (',' pattern)*] ')'
-//            | op ['?'] ['{' key '=' value (',' key '=' value)* '}'] '(' args ')'
+//            | op ['?'] ['{' attr (',' attr)* '}'] '(' args ')'
+//            | 'path' '{' ('*' | name ('|' name)*) '}' '(' pattern ')'
+//   op      := name | '(' name ('|' name)+ ')'
 //   args    := '...' | [pattern (',' pattern)*]
+//   value   := (number | '[' number (',' number)* ']') ['~' number] | bound+
+//   bound   := ('<' | '<=' | '>' | '>=') number
+//   attr    := key ('=' literal ('|' literal)* | '!=' literal | bound)
+//   test    := dtype ('|' dtype)* | '[' dim (',' dim)* ']' | 'rank' '=' int ('|' int)*
+//            | 'layout' '=' string ('|' string)*
 
 #include "bycc/Pattern/Pattern.h"
 
 #include "bycc/IR/Op.h"
+#include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -36,6 +45,7 @@ struct Shared {
   const PatternText &text;
   std::map<std::string, uint32_t, std::less<>> done; // let name -> node
   std::set<std::string, std::less<>> open;           // being parsed: a cycle when met again
+  std::span<const std::string> composites;
   uint32_t depth = 0;
 };
 
@@ -108,15 +118,21 @@ private:
 
   Expected<uint32_t> parsePostfix() {
     uint32_t node = BYCC_TRY(parsePrimary());
-    while (eat('[')) {
-      PatternNode project;
-      project.kind = PatternKind::Project;
-      project.index = static_cast<uint32_t>(BYCC_TRY(parseIndex()));
-      project.children.push_back(node);
-      BYCC_TRY(expect(']'));
-      node = BYCC_TRY(add(std::move(project)));
+    while (true) {
+      PatternNode outer;
+      outer.children.push_back(node);
+      if (eat('[')) {
+        outer.kind = PatternKind::Project;
+        outer.index = static_cast<uint32_t>(BYCC_TRY(parseIndex()));
+        BYCC_TRY(expect(']'));
+      } else if (eat('<')) {
+        outer.kind = PatternKind::Typed;
+        outer.type = BYCC_TRY(parseTypeTests());
+      } else {
+        return node;
+      }
+      node = BYCC_TRY(add(std::move(outer)));
     }
-    return node;
   }
 
   Expected<uint32_t> parsePrimary() {
@@ -129,10 +145,12 @@ private:
       return parseCapture();
     if (eat('@'))
       return parseReference();
+    if (c == '(' && isOpGroup())
+      return parseCall();
     if (eat('('))
       return parseTuple();
     if (isLetter(c))
-      return parseCall();
+      return isPath() ? parsePath() : parseCall();
     if (at_ == text_.size())
       return fail() << "expected a pattern, found the end";
     return fail() << "expected a pattern, found '" << escaped(text_.substr(at_, 1)) << "'";
@@ -142,12 +160,112 @@ private:
     PatternNode node;
     node.kind = PatternKind::Constant;
     if (eat('(')) {
-      node.value = BYCC_TRY(parseNumber());
-      if (eat('~'))
-        node.tolerance = BYCC_TRY(parseNumber());
+      node.value = BYCC_TRY(parseValueTest());
       BYCC_TRY(expect(')'));
     }
     return add(std::move(node));
+  }
+
+  Expected<ValueTest> parseValueTest() {
+    ValueTest test;
+    if (char c = peek(); c == '<' || c == '>') {
+      test.range = NumberRange();
+      while (peek() == '<' || peek() == '>')
+        BYCC_TRY(parseBound(*test.range));
+      return test;
+    }
+    test.isList = eat('[');
+    do
+      test.values.push_back(BYCC_TRY(parseNumber()));
+    while (test.isList && eat(','));
+    if (test.isList)
+      BYCC_TRY(expect(']'));
+    if (eat('~'))
+      test.tolerance = BYCC_TRY(parseNumber());
+    return test;
+  }
+
+  // '<' | '<=' | '>' | '>=' and a number.
+  Expected<> parseBound(NumberRange &range) {
+    bool isUpper = eat('<');
+    if (!isUpper)
+      BYCC_TRY(expect('>'));
+    bool isOpen = !eat('=');
+    double value = BYCC_TRY(parseNumber());
+    (isUpper ? range.max : range.min) = value;
+    (isUpper ? range.maxIsOpen : range.minIsOpen) = isOpen;
+    return {};
+  }
+
+  // --- types
+
+  Expected<TypeTest> parseTypeTests() {
+    TypeTest test;
+    do {
+      if (eat('['))
+        BYCC_TRY(parseShape(test));
+      else
+        BYCC_TRY(parseTypeTest(test));
+    } while (eat(','));
+    BYCC_TRY(expect('>'));
+    return test;
+  }
+
+  Expected<> parseTypeTest(TypeTest &test) {
+    skipSpace();
+    size_t start = at_;
+    std::string_view word = BYCC_TRY(parseName(false));
+    if (word == "rank" || word == "layout") {
+      BYCC_TRY(expect('='));
+      do {
+        if (word == "rank")
+          test.ranks.push_back(BYCC_TRY(parseIndex()));
+        else if (peek() == '"')
+          test.layouts.push_back(BYCC_TRY(parseString()).asString());
+        else
+          return fail() << "expected a layout in quotes";
+      } while (eat('|'));
+      return {};
+    }
+    at_ = start;
+    do {
+      skipSpace();
+      start = at_;
+      word = BYCC_TRY(parseName(false));
+      std::optional<DType> dtype = parseDType(word);
+      if (!dtype) {
+        at_ = start;
+        std::vector<std::string> known = {"rank", "layout"};
+        for (int i = 0; i < numDTypes; ++i)
+          known.emplace_back(name(static_cast<DType>(i)));
+        return fail() << unknownName("dtype or test", word, known);
+      }
+      test.dtypes.push_back(*dtype);
+    } while (eat('|'));
+    return {};
+  }
+
+  Expected<> parseShape(TypeTest &test) {
+    test.hasShape = true;
+    while (peek() != ']') {
+      size_t start = at_;
+      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ']' && text_[at_] != ' ')
+        ++at_;
+      std::string_view word = text_.substr(start, at_ - start);
+      std::optional<DimTest> dim = parseDimTest(word);
+      if (word == "..." && !test.isOpen) {
+        test.isOpen = true;
+      } else if (dim) {
+        (test.isOpen ? test.tail : test.shape).push_back(std::move(*dim));
+      } else {
+        at_ = start;
+        return fail() << "expected a dimension (7, ?, 1..8, >=4, <=4, %8 or one ...), found '"
+                      << escaped(word) << "'";
+      }
+      if (!eat(','))
+        break;
+    }
+    return expect(']');
   }
 
   Expected<uint32_t> parseCapture() {
@@ -208,29 +326,110 @@ private:
     return add(std::move(node));
   }
 
-  Expected<uint32_t> parseCall() {
+  // '(' name '|' ... ')' and then what follows an operator.
+  bool isOpGroup() {
+    size_t at = at_ + 1;
+    auto isOneOf = [&](std::string_view set) {
+      return at < text_.size() && set.find(text_[at]) != std::string_view::npos;
+    };
+    bool hasBar = false;
+    while (at < text_.size() && (isLetter(text_[at]) || isDigit(text_[at]) || isOneOf(". |"))) {
+      hasBar |= text_[at] == '|';
+      ++at;
+    }
+    if (!hasBar || !isOneOf(")"))
+      return false;
+    ++at;
+    while (isOneOf(" "))
+      ++at;
+    return isOneOf("({?");
+  }
+
+  bool isPath() {
+    std::string_view rest = text_.substr(at_);
+    if (!rest.starts_with("path"))
+      return false;
+    size_t brace = rest.find_first_not_of(' ', 4);
+    return brace != std::string_view::npos && rest[brace] == '{';
+  }
+
+  Expected<uint32_t> parsePath() {
+    PatternNode node;
+    node.kind = PatternKind::Path;
+    at_ += 4;
+    BYCC_TRY(expect('{'));
+    if (!eat('*'))
+      node.ops = BYCC_TRY(parseOps());
+    BYCC_TRY(expect('}'));
+    BYCC_TRY(expect('('));
+    node.children.push_back(BYCC_TRY(parsePattern()));
+    BYCC_TRY(expect(')'));
+    return add(std::move(node));
+  }
+
+  Expected<std::vector<OpId>> parseOps() {
+    std::vector<OpId> ops;
+    do {
+      skipSpace();
+      size_t start = at_;
+      std::string_view name = BYCC_TRY(parseName(true));
+      OpId op = findOp(name);
+      if (!op) {
+        at_ = start;
+        return fail() << unknownName("operator", name, allOpNames());
+      }
+      ops.push_back(op);
+    } while (eat('|'));
+    return ops;
+  }
+
+  // One operator, several in brackets, or a composite.
+  Expected<> parseCallee(PatternNode &node) {
+    node.kind = PatternKind::Op;
+    if (eat('(')) {
+      node.ops = BYCC_TRY(parseOps());
+      return expect(')');
+    }
+    skipSpace();
     size_t start = at_;
     std::string_view name = BYCC_TRY(parseName(true));
-    PatternNode node;
-    node.kind = PatternKind::Op;
-    node.op = findOp(name);
-    if (!node.op) {
-      at_ = start;
-      std::string text = "unknown operator '" + std::string(name) + "'";
-      if (auto close = nearest(name, allOpNames()))
-        text += ", did you mean '" + *close + "'";
-      return fail() << text;
+    if (OpId op = findOp(name)) {
+      node.ops = {op};
+      return {};
     }
+    if (std::ranges::find(shared_.composites, name) != shared_.composites.end()) {
+      node.kind = PatternKind::Composite;
+      node.composite = name;
+      return {};
+    }
+    at_ = start;
+    std::string_view own = std::string_view(shared_.pattern.name);
+    own = own.substr(0, own.find('.') + 1);
+    if (name.starts_with(own) && own.size() > 1)
+      return fail() << unknownName("composite", name,
+                                   {shared_.composites.begin(), shared_.composites.end()})
+                    << "; a composite must come before the pattern that has it inside";
+    return fail() << unknownName("operator", name, allOpNames());
+  }
+
+  Expected<uint32_t> parseCall() {
+    skipSpace();
+    size_t start = at_;
+    PatternNode node;
+    BYCC_TRY(parseCallee(node));
     bool isOptional = eat('?');
-    if (eat('{'))
-      node.attrs = BYCC_TRY(parseAttrs(node.op));
+    if (node.kind == PatternKind::Op && eat('{'))
+      node.attrs = BYCC_TRY(parseAttrs(node.ops));
     BYCC_TRY(expect('('));
     BYCC_TRY(parseArguments(node));
-    at_ = BYCC_TRY(checkArity(node, start));
+    for (OpId op : node.ops)
+      at_ = BYCC_TRY(checkArity(node, op, start));
     if (!isOptional)
       return add(std::move(node));
-    if (node.children.empty())
-      return fail() << "'" << name << "?' needs a first argument to stand in for it";
+    if (node.children.empty()) {
+      at_ = start;
+      return fail() << "an optional operator needs a first argument to stand in for it";
+    }
     PatternNode choice;
     choice.kind = PatternKind::Alternative;
     uint32_t stand = node.children[0];
@@ -253,8 +452,8 @@ private:
   }
 
   // A call that no program can contain would never match: say so now.
-  Expected<size_t> checkArity(const PatternNode &node, size_t start) {
-    const OpInfo &info = opInfo(node.op);
+  Expected<size_t> checkArity(const PatternNode &node, OpId op, size_t start) {
+    const OpInfo &info = opInfo(op);
     size_t count = node.children.size();
     bool fits = node.anyArgs || (count >= info.minInputs &&
                                  (info.isVariadic || count <= info.inputs.size()));
@@ -271,21 +470,41 @@ private:
     return end;
   }
 
-  Expected<AttrDict> parseAttrs(OpId op) {
-    AttrDict attrs;
+  Expected<std::vector<AttrTest>> parseAttrs(const std::vector<OpId> &ops) {
+    std::vector<AttrTest> tests;
     do {
       skipSpace();
       size_t start = at_;
-      std::string key(BYCC_TRY(parseName(true)));
-      if (!opInfo(op).findAttr(key)) {
-        at_ = start;
-        return fail() << opInfo(op).name << " has no attribute '" << key << "'";
-      }
-      BYCC_TRY(expect('='));
-      attrs.push_back({std::move(key), BYCC_TRY(parseValue(0))});
+      AttrTest test;
+      test.key = BYCC_TRY(parseName(true));
+      for (OpId op : ops)
+        if (!opInfo(op).findAttr(test.key)) {
+          at_ = start;
+          std::vector<std::string> known;
+          for (const AttrSpec &spec : opInfo(op).attrs)
+            known.push_back(spec.name);
+          return fail() << opInfo(op).name << ": " << unknownName("attribute", test.key, known);
+        }
+      BYCC_TRY(parseAttrTest(test));
+      tests.push_back(std::move(test));
     } while (eat(','));
     BYCC_TRY(expect('}'));
-    return attrs;
+    return tests;
+  }
+
+  Expected<> parseAttrTest(AttrTest &test) {
+    if (char c = peek(); c == '<' || c == '>') {
+      test.range = NumberRange();
+      while (peek() == '<' || peek() == '>')
+        BYCC_TRY(parseBound(*test.range));
+      return {};
+    }
+    bool isNot = eat('!');
+    BYCC_TRY(expect('='));
+    do
+      (isNot ? test.noneOf : test.anyOf).push_back(BYCC_TRY(parseValue(0)));
+    while (eat('|'));
+    return {};
   }
 
   Expected<AttrValue> parseValue(int depth) {
@@ -361,6 +580,13 @@ private:
   }
 
   Expected<double> parseNumber() {
+    skipSpace();
+    for (auto [word, value] : {std::pair<std::string_view, double>{"inf", HUGE_VAL},
+                               {"-inf", -HUGE_VAL}, {"nan", NAN}, {"True", 1}, {"False", 0}})
+      if (text_.substr(at_).starts_with(word)) {
+        at_ += word.size();
+        return value;
+      }
     std::string_view word = numberText();
     if (auto number = parseDouble(word))
       return *number;
@@ -381,18 +607,32 @@ private:
   size_t at_ = 0;
 };
 
-// Operators that node `at` can match; false when it can match something else.
-bool collectRootOps(const Pattern &pattern, uint32_t at, std::vector<OpId> &ops) {
+// Operators and composites that node `at` can match; false when it can match
+// something else. Shared parts are asked once.
+bool collectRoots(Pattern &pattern, uint32_t at, std::vector<bool> &seen) {
+  if (seen[at])
+    return true;
+  seen[at] = true;
   const PatternNode &node = pattern.nodes[at];
+  auto addOnce = [](auto &list, const auto &item) {
+    if (std::ranges::find(list, item) == list.end())
+      list.push_back(item);
+  };
   switch (node.kind) {
   case PatternKind::Op:
-    if (std::ranges::find(ops, node.op) == ops.end())
-      ops.push_back(node.op);
+    for (OpId op : node.ops)
+      addOnce(pattern.rootOps, op);
     return true;
+  case PatternKind::Composite: addOnce(pattern.rootComposites, node.composite); return true;
+  case PatternKind::Path:
+    for (OpId op : node.ops)
+      addOnce(pattern.rootOps, op);
+    return !node.ops.empty() && collectRoots(pattern, node.children[0], seen);
   case PatternKind::Capture:
+  case PatternKind::Typed:
   case PatternKind::Alternative:
     return !node.children.empty() && std::ranges::all_of(node.children, [&](uint32_t child) {
-      return collectRootOps(pattern, child, ops);
+      return collectRoots(pattern, child, seen);
     });
   default: return false;
   }
@@ -400,16 +640,23 @@ bool collectRootOps(const Pattern &pattern, uint32_t at, std::vector<OpId> &ops)
 
 } // namespace
 
-Expected<Pattern> parsePattern(std::string_view name, const PatternText &text) {
+Expected<> finishPattern(Pattern &pattern) {
+  std::vector<bool> seen(pattern.nodes.size(), false);
+  if (!collectRoots(pattern, pattern.root, seen))
+    return error(Status::Input) << "column 1: the outermost part must be an operator";
+  return {};
+}
+
+Expected<Pattern> parsePattern(std::string_view name, const PatternText &text,
+                               std::span<const std::string> composites) {
   Pattern pattern;
   pattern.name = name;
-  Shared shared{pattern, text, {}, {}, 0};
+  Shared shared{pattern, text, {}, {}, composites, 0};
   pattern.root = BYCC_TRY(Parser(shared, text.root, "").parseAll());
   for (const auto &[let, body] : text.let)
     if (!shared.done.contains(let))
-      return error(Status::Input) << "'" << let << "' under let is not used";
-  if (!collectRootOps(pattern, pattern.root, pattern.rootOps))
-    return error(Status::Input) << "column 1: the outermost part must be an operator";
+      return error(Status::Input) << "let '" << escaped(let) << "': not used";
+  BYCC_TRY(finishPattern(pattern));
   return pattern;
 }
 

@@ -1,5 +1,6 @@
 // Reads rules files: vendors described by data alone, and how to partition.
 
+#include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 

@@ -86,15 +86,18 @@ class KeyWriter {
 public:
   KeyWriter(const Module &module, std::string &key) : module_(module), key_(key) { key_.clear(); }
 
-  void call(NodeId node) {
+  void call(NodeId node, bool withMakers) {
     const Node &n = module_.node(node);
     word(static_cast<uint32_t>(n.kind));
     word(n.op.index);
     word(n.attrs.index);
     word(n.type.index);
     for (NodeId operand : module_.operands(node))
-      if (module_.node(operand).kind != NodeKind::Function)
+      if (module_.node(operand).kind != NodeKind::Function) {
         value(operand, 0);
+        if (withMakers)
+          maker(operand);
+      }
   }
   void group(const std::string &name, const std::vector<NodeId> &leaves,
              const std::vector<NodeId> &nodes) {
@@ -110,6 +113,12 @@ private:
   static constexpr int maxTupleDepth = 64;
 
   void word(uint32_t value) { key_.append(reinterpret_cast<const char *>(&value), sizeof value); }
+  void maker(NodeId node) {
+    while (module_.node(node).kind == NodeKind::Project)
+      node = module_.operands(node)[0];
+    const Node &n = module_.node(node);
+    word(n.kind == NodeKind::CallOp ? n.op.index : UINT32_MAX);
+  }
   void value(NodeId node, int depth) {
     word(module_.type(node).index);
     if (module_.isConstant(node)) {
@@ -149,36 +158,6 @@ private:
 // Body of a formed composite as a group.
 std::vector<NodeId> bodyNodes(const Module &module, FunctionId function) {
   return module.block(module.function(function).body).nodes;
-}
-
-std::string listed(const std::vector<DType> &dtypes) {
-  std::vector<std::string> names;
-  for (DType dtype : dtypes)
-    names.emplace_back(name(dtype));
-  return join(names, ", ");
-}
-
-// Does the rule accept the call? Reasons say what was found and what is wanted.
-Answer askRule(const OpRule &rule, const Module &module, NodeId node) {
-  std::span<const NodeId> operands = module.operands(node);
-  if (!rule.dtypes.empty())
-    for (size_t i = 0; i < operands.size(); ++i)
-      for (TypeId type : module.types.flatten(module.type(operands[i])))
-        if (module.types.isTensor(type) &&
-            std::ranges::find(rule.dtypes, module.types.dtype(type)) == rule.dtypes.end())
-          return Answer::no("argument " + std::to_string(i) + " is " +
-                            std::string(name(module.types.dtype(type))) + ", it takes " +
-                            listed(rule.dtypes));
-  for (const Attr &wanted : rule.attrs) {
-    const AttrValue *value = module.attr(node, wanted.key);
-    if (!value || !value->equalsLoosely(wanted.value))
-      return Answer::no(wanted.key + " is " + (value ? value->str() : "absent") + ", it takes " +
-                        wanted.value.str());
-  }
-  for (uint32_t index : rule.constArgs)
-    if (index >= operands.size() || !module.isConstant(operands[index]))
-      return Answer::no("argument " + std::to_string(index) + " is not a constant");
-  return Answer::yes();
 }
 
 Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &target,
@@ -241,6 +220,8 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
   return failure;
 }
 
+static Answer answerOf(const WhyNot &why) { return why ? Answer::no(*why) : Answer::yes(); }
+
 // What the vendor's file says about an operator; the rest is up to the vendor.
 Answer VendorAsker::askFile(NodeId node) const {
   if (module_.node(node).kind != NodeKind::CallOp)
@@ -249,7 +230,7 @@ Answer VendorAsker::askFile(NodeId node) const {
   if (auto why = vendor_.whyListed(opInfo(op).name))
     return Answer::no(*why);
   if (auto rule = vendor_.opRules().find(op.index); rule != vendor_.opRules().end())
-    return askRule(rule->second, module_, node);
+    return answerOf(whyNot(rule->second, module_, node));
   return vendor_.isEmulated() ? Answer::no("operator not supported") : Answer::yes();
 }
 
@@ -263,7 +244,7 @@ const Answer &VendorAsker::supports(NodeId node) {
     return found->second;
   KeyWriter writer(module_, impl_->key);
   std::optional<FunctionId> composite = compositeOf(module_, node);
-  writer.call(node);
+  writer.call(node, vendor_.looksAtMakers());
   if (composite) {
     std::string call = impl_->key;
     KeyWriter(module_, impl_->key)

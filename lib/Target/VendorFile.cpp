@@ -3,6 +3,7 @@
 // CostModel here: 1 gflops = 1000 flops per microsecond, 1 GB/s = 1000 bytes.
 
 #include "bycc/IR/Op.h"
+#include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 
@@ -36,7 +37,7 @@ private:
     if (key == "ops")
       return readOps(value, pointer);
     if (key == "patterns") {
-      vendor_.addPatterns(BYCC_TRY(readPatterns(value, vendor_.name(), pointer, file_)));
+      vendor_.addPatterns(BYCC_TRY(readPatterns(value, vendor_.name(), pointer, file_, vendor_.patterns())));
       return {};
     }
     if (key == "allow_ops")
@@ -60,50 +61,9 @@ private:
     for (const auto &[op, condition] : ops.members) {
       std::string at = pointerTo(pointer, op);
       OpId id = BYCC_TRY(readOpName(op, condition, at, file_));
-      vendor_.addRule(id, BYCC_TRY(readCondition(condition, id, at)));
+      vendor_.addRule(id, BYCC_TRY(readCondition(condition, id, at, file_)));
     }
     return {};
-  }
-
-  Expected<OpRule> readCondition(const JsonValue &object, OpId op, const std::string &pointer) {
-    BYCC_TRY(checkKeys(object, {"dtype", "attr", "const_args", "comment"}, pointer, file_));
-    OpRule rule;
-    if (const JsonValue *dtypes = object.find("dtype"))
-      rule.dtypes = BYCC_TRY(readDTypes(*dtypes, pointer + "/dtype"));
-    if (const JsonValue *attrs = object.find("attr"))
-      rule.attrs = BYCC_TRY(readAttrs(*attrs, op, pointer + "/attr", file_));
-    if (const JsonValue *args = object.find("const_args"))
-      rule.constArgs = BYCC_TRY(readConstArgs(*args, pointer + "/const_args"));
-    return rule;
-  }
-
-  Expected<std::vector<DType>> readDTypes(const JsonValue &array, const std::string &pointer) {
-    if (!array.isArray())
-      return jsonError(array, pointer, file_) << "expected an array of dtypes";
-    std::vector<DType> dtypes;
-    for (size_t i = 0; i < array.items.size(); ++i) {
-      auto dtype = array.items[i].isString() ? parseDType(array.items[i].string) : std::nullopt;
-      if (!dtype)
-        return jsonError(array.items[i], pointer + "/" + std::to_string(i), file_)
-               << "unknown dtype '" << escaped(array.items[i].string) << "'";
-      dtypes.push_back(*dtype);
-    }
-    return dtypes;
-  }
-
-  Expected<std::vector<uint32_t>> readConstArgs(const JsonValue &array,
-                                                const std::string &pointer) {
-    if (!array.isArray())
-      return jsonError(array, pointer, file_) << "expected an array of argument positions";
-    std::vector<uint32_t> positions;
-    for (size_t i = 0; i < array.items.size(); ++i) {
-      const JsonValue &item = array.items[i];
-      if (!item.isInt() || item.integer < 0 || item.integer > 1024)
-        return jsonError(item, pointer + "/" + std::to_string(i), file_)
-               << "expected an argument position";
-      positions.push_back(static_cast<uint32_t>(item.integer));
-    }
-    return positions;
   }
 
   // Names of operators, or globs that fit at least one.
@@ -241,10 +201,7 @@ private:
       names.push_back(pattern.name);
     if (std::ranges::find(names, end.string) != names.end())
       return {};
-    std::string text = "no pattern '" + escaped(end.string) + "'";
-    if (auto close = nearest(end.string, names))
-      text += ", did you mean '" + *close + "'";
-    return jsonError(end, pointer, file_) << text;
+    return jsonError(end, pointer, file_) << unknownName("composite", end.string, names);
   }
 
   const std::string &file_;

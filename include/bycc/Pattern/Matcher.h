@@ -1,5 +1,5 @@
-// Finds a pattern in the graph: full backtracking over alternatives and the two
-// orders of add and multiply, in a fixed order, so the answer is the same every
+// Finds a pattern in the graph: full backtracking over alternatives, paths and the
+// two orders of commutative operators, in a fixed order, so the answer is the same every
 // time. Gives up after a fixed number of steps.
 #pragma once
 
@@ -23,7 +23,8 @@ struct Match {
   NodeId root;
   std::vector<NodeId> nodes;  // calls, tuples and projections inside, the root included; by id
   std::vector<NodeId> leaves; // operands of the group in order of first appearance in the
-                              // pattern, none twice; constants that `#` met are not among them
+                              // pattern, none twice, those of `params` before the others;
+                              // other constants that `#` met are not among them
   std::vector<MatchRole> roles;
 };
 
@@ -42,6 +43,8 @@ public:
           const Accept &accept);
   ~Matcher();
   MatchOutcome match(NodeId root);
+  // Why a `where` refused the last match that it refused; "" when none did.
+  const std::string &reason() const;
 
   static constexpr uint32_t maxSteps = 20000;
   static constexpr uint32_t maxCandidates = 64;
@@ -50,8 +53,5 @@ private:
   class Search;
   std::unique_ptr<Search> search_;
 };
-
-// True when every element of the constant is within `tolerance` of `value`.
-bool isConstantOf(const Module &module, NodeId constant, double value, double tolerance);
 
 } // namespace bycc

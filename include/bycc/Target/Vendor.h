@@ -40,14 +40,6 @@ struct Answer {
   const Implementation *chosen() const;
 };
 
-// One way in which a vendor takes an operator. All parts must hold. A vendor with a
-// compile half is asked after them.
-struct OpRule {
-  std::vector<DType> dtypes;       // of every tensor argument; empty: any
-  AttrDict attrs;                  // attributes that must have these values
-  std::vector<uint32_t> constArgs; // arguments that must be constants
-};
-
 // Which values may pass from operator to operator inside one region. Names are
 // of operators (a composite counts as the operators at its border), of whole
 // composites, or "*".
@@ -77,9 +69,16 @@ public:
   // Null: emulated.
   const bycc_vendor_compiler *compiler() const { return compiler_ ? &*compiler_ : nullptr; }
   const std::vector<Pattern> &patterns() const { return patterns_; }
-  const std::unordered_map<uint32_t, OpRule> &opRules() const { return rules_; } // by OpId index
+  // Under which condition it takes an operator, by OpId index. A vendor with a
+  // compile half is asked after them, and about the other operators.
+  const std::unordered_map<uint32_t, Condition> &opRules() const { return rules_; }
+  // Its answer may depend on what made an argument.
+  bool looksAtMakers() const { return looksAtMakers_; }
 
-  void addRule(OpId op, OpRule rule) { rules_.insert_or_assign(op.index, std::move(rule)); }
+  void addRule(OpId op, Condition rule) {
+    looksAtMakers_ |= rule.looksAtMakers();
+    rules_.insert_or_assign(op.index, std::move(rule));
+  }
   void addPatterns(std::vector<Pattern> patterns);
 
   // Why the lists allow_ops and deny_ops keep an operator from the vendor; nothing
@@ -95,7 +94,8 @@ private:
   std::string name_;
   std::optional<bycc_vendor_compiler> compiler_;
   std::vector<Pattern> patterns_;
-  std::unordered_map<uint32_t, OpRule> rules_;
+  std::unordered_map<uint32_t, Condition> rules_;
+  bool looksAtMakers_ = false;
 };
 
 // The vendors of one compilation, in order of priority, and what rules files

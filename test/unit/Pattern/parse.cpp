@@ -29,7 +29,13 @@ TEST_CASE("patterns that parse") {
                            "nn.relu(add(*, *)) | add(*, *)", "split(*)[1] | abs(*)",
                            "concatenate((*, #))", "nn.relu?(add(*, #(0.5~1e-3)))",
                            "nn.softmax{axis=-1}(*)", "add(...)", "add($w:#, $x:abs(*))",
-                           "multiply(*, #(-1e-5))", "concatenate((*,))", "(abs(*))"}) {
+                           "multiply(*, #(-1e-5))", "concatenate((*,))", "(abs(*))",
+                           "(nn.relu|tanh)(*)", "(nn.relu | tanh)?(abs(*))",
+                           "nn.relu($x<float32|float16, rank=2>)", "abs(*<[1, ?, 2..8, ..., %4]>)",
+                           "abs(*<layout=\"NCHW8c\"|\"\">)", "nn.conv2d{groups=1|2, channels>=8<=64}(...)",
+                           "nn.softmax{axis!=0}(*)", "add(*, #([1, 2.5] ~ 1e-3))", "add(*, #(>0<=1))",
+                           "add(*, #(inf))", "path{nn.relu|add}(nn.conv2d(*, *))",
+                           "abs(path{*}(tanh(*)))"}) {
     INFO(text);
     if (std::string(text).find("split(*)[1]") == 0)
       CHECK(problem(text) == "column 1: the outermost part must be an operator");
@@ -55,9 +61,9 @@ TEST_CASE("errors give the column") {
   CHECK(problem("abs(*, *)") == "column 1: abs takes 1 inputs, the pattern gives 2");
   CHECK(problem("abs(@n)") == "column 6: no 'n' under let");
   CHECK(problem("abs(@n)", {{"n", "abs(@n)"}}) == "let 'n': column 6: '@n' refers to itself");
-  CHECK(problem("abs(*)", {{"n", "abs(*)"}}) == "'n' under let is not used");
+  CHECK(problem("abs(*)", {{"n", "abs(*)"}}) == "let 'n': not used");
   CHECK(problem("*") == "column 1: the outermost part must be an operator");
-  CHECK(problem("nn.softmax{axs=1}(*)") == "column 12: nn.softmax has no attribute 'axs'");
+  CHECK(problem("nn.softmax{axs=1}(*)") == "column 12: nn.softmax: unknown attribute 'axs', did you mean 'axis'");
   CHECK(problem("") == "column 1: expected a pattern, found the end");
 }
 

@@ -1,0 +1,68 @@
+#include "bycc/Pattern/JsonRead.h"
+
+#include "bycc/IR/Op.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+std::string pointerTo(const std::string &pointer, std::string_view key) {
+  std::string result = pointer + "/";
+  for (char c : key)
+    result += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return result;
+}
+
+ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,
+                       const std::string &file) {
+  return error(Status::Input, location(value, file))
+         << (pointer.empty() ? "/" : escaped(pointer, 512)) << ": ";
+}
+
+std::string unknownName(std::string_view what, std::string_view name,
+                        const std::vector<std::string> &known) {
+  std::string text = "unknown " + std::string(what) + " '" + escaped(name) + "'";
+  if (auto close = nearest(name, known))
+    text += ", did you mean '" + *close + "'";
+  return text;
+}
+
+Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &known,
+                     const std::string &pointer, const std::string &file) {
+  if (!object.isObject())
+    return jsonError(object, pointer, file) << "expected an object";
+  for (const auto &[key, value] : object.members)
+    if (std::ranges::find(known, key) == known.end())
+      return jsonError(value, pointerTo(pointer, key), file) << unknownName("member", key, known);
+  return {};
+}
+
+Expected<OpId> readOpName(std::string_view name, const JsonValue &at, const std::string &pointer,
+                          const std::string &file) {
+  if (OpId op = findOp(name))
+    return op;
+  return jsonError(at, pointer, file) << unknownName("operator", name, allOpNames());
+}
+
+Expected<std::vector<DType>> readDTypes(const JsonValue &array, const std::string &pointer,
+                                        const std::string &file) {
+  if (!array.isArray())
+    return jsonError(array, pointer, file) << "expected an array of dtypes";
+  std::vector<std::string> known;
+  for (int i = 0; i < numDTypes; ++i)
+    known.emplace_back(name(static_cast<DType>(i)));
+  std::vector<DType> dtypes;
+  for (size_t i = 0; i < array.items.size(); ++i) {
+    const JsonValue &item = array.items[i];
+    auto dtype = item.isString() ? parseDType(item.string) : std::nullopt;
+    if (!dtype)
+      return jsonError(item, pointer + "/" + std::to_string(i), file)
+             << (item.isString() ? unknownName("dtype", item.string, known)
+                                 : "expected the name of a dtype");
+    dtypes.push_back(*dtype);
+  }
+  return dtypes;
+}
+
+} // namespace bycc
