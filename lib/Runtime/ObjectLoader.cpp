@@ -45,7 +45,18 @@ public:
   ObjectLoader(const uint8_t *data, uint64_t size, const std::string &file)
       : data_(data), size_(size), file_(file) {}
 
-  Expected<LoadedObject> load() {
+  Expected<LoadedObject> loadModule() {
+    constexpr std::string_view suffix = "_bycc_module";
+    return load("<name>_bycc_module", sizeof(bycc_module),
+                [&](std::string_view name) { return name.ends_with(suffix); });
+  }
+  Expected<LoadedObject> loadEntry(std::string_view entry, uint64_t bytes) {
+    return load(entry, bytes, [&](std::string_view name) { return name == entry; });
+  }
+
+private:
+  template <typename IsWanted>
+  Expected<LoadedObject> load(std::string_view wanted, uint64_t bytes, IsWanted isWanted) {
     BYCC_TRY(readHeader());
     BYCC_TRY(readSections());
     BYCC_TRY(readSymbolTable());
@@ -53,12 +64,11 @@ public:
     BYCC_TRY(layOut());
     copySections();
     BYCC_TRY(relocate());
-    object_.module_ = BYCC_TRY(findModule());
+    object_.entry_ = BYCC_TRY(findEntry(wanted, bytes, isWanted));
     BYCC_TRY(protect());
     return std::move(object_);
   }
 
-private:
   ErrorBuilder refuse() { return error(Status::Load, {file_}); }
 
   bool isInside(uint64_t offset, uint64_t bytes) const {
@@ -340,25 +350,24 @@ private:
     return {};
   }
 
-  Expected<const bycc_module *> findModule() {
-    constexpr std::string_view suffix = "_bycc_module";
+  template <typename IsWanted>
+  Expected<const void *> findEntry(std::string_view wanted, uint64_t bytes, IsWanted isWanted) {
     const Elf64_Sym *found = nullptr;
     for (const Elf64_Sym &symbol : symbols_) {
-      if (!nameOf(symbol).ends_with(suffix) || symbol.st_shndx == SHN_UNDEF ||
+      if (!isWanted(nameOf(symbol)) || symbol.st_shndx == SHN_UNDEF ||
           ELF64_ST_BIND(symbol.st_info) == STB_LOCAL)
         continue;
       if (found)
-        return refuse() << "object has more than one module descriptor";
+        return refuse() << "object has more than one symbol '" << wanted << "'";
       found = &symbol;
     }
     if (!found)
-      return refuse() << "object has no symbol '<name>" << suffix << "': not written by bycc";
+      return refuse() << "object has no symbol '" << wanted << "': not written by bycc";
     uint16_t section = found->st_shndx;
     if (section >= sections_.size() || !addresses_[section] ||
-        sections_[section].sh_size - found->st_value < sizeof(bycc_module) ||
-        found->st_value % alignof(bycc_module) != 0)
-      return refuse() << "the module descriptor is cut";
-    return reinterpret_cast<const bycc_module *>(addresses_[section] + found->st_value);
+        sections_[section].sh_size - found->st_value < bytes || found->st_value % 8 != 0)
+      return refuse() << "what '" << wanted << "' stands for is cut";
+    return addresses_[section] + found->st_value;
   }
 
   Expected<> protect() {
@@ -387,12 +396,12 @@ private:
 };
 
 LoadedObject::LoadedObject(LoadedObject &&other) noexcept
-    : memory_(std::exchange(other.memory_, nullptr)), size_(other.size_), module_(other.module_) {}
+    : memory_(std::exchange(other.memory_, nullptr)), size_(other.size_), entry_(other.entry_) {}
 
 LoadedObject &LoadedObject::operator=(LoadedObject &&other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(size_, other.size_);
-  std::swap(module_, other.module_);
+  std::swap(entry_, other.entry_);
   return *this;
 }
 
@@ -402,7 +411,12 @@ LoadedObject::~LoadedObject() {
 }
 
 Expected<LoadedObject> loadObject(const uint8_t *data, uint64_t size, const std::string &file) {
-  return ObjectLoader(data, size, file).load();
+  return ObjectLoader(data, size, file).loadModule();
+}
+
+Expected<LoadedObject> loadObject(const uint8_t *data, uint64_t size, const std::string &file,
+                                  std::string_view entry, uint64_t entryBytes) {
+  return ObjectLoader(data, size, file).loadEntry(entry, entryBytes);
 }
 
 } // namespace bycc::runtime

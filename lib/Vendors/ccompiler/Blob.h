@@ -1,0 +1,34 @@
+// What the compile half hands to the run half: the object and what it needs to run.
+#pragma once
+
+#include "bycc/Support/Error.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bycc::ccompiler {
+
+struct BlobStep {
+  std::string name, source;
+};
+
+struct Blob {
+  uint32_t numInputs = 0, numOutputs = 0;
+  uint64_t arenaBytes = 0;
+  uint64_t weightsEnd = 0; // one past the last byte of a constant it reads
+  std::vector<BlobStep> steps;
+  std::vector<uint8_t> object; // ELF, with the table bycc_region_steps
+};
+
+std::vector<uint8_t> writeBlob(const Blob &blob);
+// LOAD for bytes that writeBlob has not written: they begin with a checksum.
+Expected<Blob> readBlob(std::span<const uint8_t> bytes);
+
+// Symbol of the step table, and what it holds.
+inline constexpr const char *stepTable = "bycc_region_steps";
+using StepFunction = void (*)(const uint8_t *weights, uint8_t *arena, const void *const *in,
+                              void *const *out);
+
+} // namespace bycc::ccompiler

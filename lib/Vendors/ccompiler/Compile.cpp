@@ -1,0 +1,120 @@
+// Compile half of the ccompiler vendor: region -> C text -> the system's C
+// compiler -> object. Whether a node is taken depends on the node alone, never on
+// whether this machine has a C compiler: without one, compile() says so and the
+// region returns to the host.
+#include "Blob.h"
+#include "Program.h"
+#include "SystemCompiler.h"
+
+#include "bycc/vendor.h"
+
+#include <algorithm>
+
+extern "C" const char ccompiler_patterns[];
+
+namespace bycc::ccompiler {
+
+namespace {
+
+// A C compiler's time grows faster than its input.
+constexpr size_t maxSteps = 4096;
+constexpr uint64_t maxArena = uint64_t{1} << 40;
+
+void refuse(bycc_answer *answer, const std::string &reason, std::optional<uint32_t> blamed) {
+  if (answer->reason)
+    answer->reason(answer, reason.c_str());
+  if (answer->blame && blamed)
+    answer->blame(answer, *blamed);
+}
+
+Expected<Program> planned(const bycc_region &region, std::optional<uint32_t> &blamed) {
+  if (region.num_nodes == 0)
+    return error(Status::Unsup) << "no node";
+  Program program = BYCC_TRY(translate(region, blamed));
+  schedule(program);
+  if (program.steps.size() > maxSteps)
+    return error(Status::Unsup) << program.steps.size() << " loop nests, at most " << maxSteps
+                                << " go into one C file";
+  if (program.arenaBytes > maxArena)
+    return error(Status::Limit) << "needs " << program.arenaBytes << " bytes between its steps";
+  return program;
+}
+
+// One pattern name stands for one loop nest; else its parts are as good alone.
+Expected<> checkComposite(const bycc_node &node, const Program &program) {
+  if (!node.body || program.steps.size() <= 1)
+    return {};
+  return error(Status::Unsup) << "the group takes " << program.steps.size()
+                              << " loop nests: " << stepName(program, program.steps[0]) << "; "
+                              << stepName(program, program.steps[1]);
+}
+
+Expected<std::vector<uint8_t>> blobOf(const Program &program, const bycc_target &target) {
+  Blob blob;
+  blob.numInputs = static_cast<uint32_t>(program.graph.inputs.size());
+  blob.numOutputs = static_cast<uint32_t>(program.graph.outputs.size());
+  blob.arenaBytes = program.arenaBytes;
+  for (const Value &value : program.graph.values)
+    if (value.data && value.inputIndex < 0)
+      blob.weightsEnd = std::max(blob.weightsEnd,
+                                 value.weightsOffset + static_cast<uint64_t>(sizeBytes(value)));
+  for (const Step &step : program.steps)
+    blob.steps.push_back({stepName(program, step), stepSource(program, step)});
+  if (!program.copies.empty())
+    blob.steps.push_back({"copy", ""});
+  blob.object = BYCC_TRY(compileC(emitC(program), program.graph.symbol, target));
+  return writeBlob(blob);
+}
+
+int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+  std::optional<uint32_t> blamed;
+  try {
+    Expected<Program> program = planned(*region, blamed);
+    Expected<> fits = program ? checkComposite(region->nodes[0], *program) : program.takeError();
+    if (fits)
+      return 1;
+    refuse(answer, fits.error().message(), std::nullopt);
+  } catch (const std::bad_alloc &) {
+    refuse(answer, "not enough memory", std::nullopt);
+  }
+  return 0;
+}
+
+int32_t compile(void *, const bycc_target *target, const bycc_region *region,
+                bycc_answer *answer) {
+  std::optional<uint32_t> blamed;
+  try {
+    Expected<Program> program = planned(*region, blamed);
+    Expected<std::vector<uint8_t>> blob =
+        program ? blobOf(*program, *target) : program.takeError();
+    if (!blob) {
+      refuse(answer, blob.error().message(), blamed);
+      return 1;
+    }
+    answer->blob(answer, blob->data(), blob->size());
+    return 0;
+  } catch (const std::bad_alloc &) {
+    refuse(answer, "not enough memory", blamed);
+  }
+  return 1;
+}
+
+} // namespace
+} // namespace bycc::ccompiler
+
+extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_ccompiler(void) {
+  using namespace bycc::ccompiler;
+  static const bycc_vendor_compiler compiler = {BYCC_VENDOR_ABI_VERSION,
+                                                sizeof(bycc_vendor_compiler),
+                                                "ccompiler",
+                                                BYCC_VERSION,
+                                                ccompiler_patterns,
+                                                nullptr,
+                                                supports,
+                                                compile,
+                                                nullptr,
+                                                nullptr,
+                                                nullptr,
+                                                0};
+  return &compiler;
+}

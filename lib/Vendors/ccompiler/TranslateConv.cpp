@@ -1,0 +1,234 @@
+// Convolutions over one to three spatial axes, in any plain layout:
+//
+//   out[n, o, p] = sum over i, k of x[n, i, p * stride + k * dilation - pad] * w[o, i, k]
+//
+// A tile of results along one axis is held while the sum runs, so that the inner
+// loop has no sum in it and becomes vectors: along the output channels where they
+// lie side by side in the weights, else along the last spatial axis.
+#include "Window.h"
+
+namespace bycc::ccompiler {
+
+namespace {
+
+constexpr int64_t tile = 64;
+
+struct Convolution {
+  Lettered x, w, out;
+  Slides slides;
+  int64_t batch, channels, groups; // channels: of the result
+  int64_t perGroup;                // input channels of one group
+  DType xType, wType, outType;
+};
+
+class ConvAnchor : public Anchor {
+public:
+  ConvAnchor(ValueId x, ValueId w, Convolution conv) : Anchor({x, w}), c_(std::move(conv)) {}
+
+  void emit(CWriter &out, const PointerOf &pointer, const Tail &tail) const override {
+    size_t depth = out.depth();
+    bool alongChannels = c_.out.stride('C') == 1 && c_.w.stride('O') == 1 && c_.channels > c_.groups;
+    if (alongChannels)
+      channelForm(out, pointer(reads()[0]), pointer(reads()[1]), tail);
+    else
+      rowForm(out, pointer(reads()[0]), pointer(reads()[1]), tail);
+    out.closeTo(depth);
+  }
+
+private:
+  std::string sum() const { return sumType(c_.outType); }
+  std::string cast(const std::string &text) const {
+    return converted(text, sum(), cType(c_.outType));
+  }
+
+  // Index of each axis of the result, by its layout.
+  std::vector<std::string> resultIndex(const std::string &channel, const std::string &column) const {
+    std::vector<std::string> index;
+    for (char letter : c_.out.layout())
+      index.push_back(letter == 'N'   ? "n"
+                      : letter == 'C' ? channel
+                      : letter == 'W' ? column
+                      : letter == 'H' ? "h"
+                                      : "d");
+    return index;
+  }
+
+  // Opens the loop over taps of one spatial axis and leaves where a tap lies outside:
+  // `at` is the position read.
+  void tap(CWriter &out, const Slide &slide, const std::string &position, const std::string &k,
+           const std::string &at) const {
+    if (slide.window == 1 && slide.in == 1 && slide.out == 1 && slide.pad == 0)
+      return;
+    out.loop(k, slide.window);
+    out.line("const int64_t " + at + " = " +
+             indexText({position, k}, {slide.stride, slide.dilation}) +
+             (slide.pad ? " - " + std::to_string(slide.pad) : "") + ";");
+    if (!staysInside(slide)) {
+      out.line("if (" + at + " < 0 || " + at + " >= " + std::to_string(slide.in) + ")");
+      out.line("  continue;");
+    }
+  }
+  static bool staysInside(const Slide &s) {
+    return s.pad == 0 && (s.out - 1) * s.stride + (s.window - 1) * s.dilation < s.in;
+  }
+
+  std::string input(const std::string &x, const std::string &channel,
+                    const std::string &column) const {
+    std::string at = indexText({"n", channel, "z", "y", column},
+                               {c_.x.stride('N'), c_.x.stride('C'), c_.x.stride('D'),
+                                c_.x.stride('H'), c_.x.stride('W')});
+    return converted(x + "[" + at + "]", cType(c_.xType), sum());
+  }
+  std::string weight(const std::string &w, const std::string &channel) const {
+    std::string at = indexText({channel, "i", "kd", "kh", "kw"},
+                               {c_.w.stride('O'), c_.w.stride('I'), c_.w.stride('D'),
+                                c_.w.stride('H'), c_.w.stride('W')});
+    return converted(w + "[" + at + "]", cType(c_.wType), sum());
+  }
+  std::string inputChannel(const std::string &group) const {
+    return c_.groups == 1 ? "i" : indexText({group, "i"}, {c_.perGroup, 1});
+  }
+
+  // Constants for the axes that the data does not have, so that one form of index
+  // serves all ranks.
+  void nameMissingAxes(CWriter &out) const {
+    const char *names[3][3] = {{"d", "kd", "z"}, {"h", "kh", "y"}, {"w", "kw", "x"}};
+    for (int a = 0; a < 2; ++a)
+      if (!c_.out.has(c_.slides[a].letter))
+        out.line(std::string("const int64_t ") + names[a][0] + " = 0;");
+    for (int a = 0; a < 2; ++a) {
+      const Slide &s = c_.slides[a];
+      if (s.window == 1 && s.in == 1 && s.out == 1 && s.pad == 0)
+        out.line(std::string("const int64_t ") + names[a][1] + " = 0, " + names[a][2] + " = 0;");
+    }
+  }
+
+  void beginTile(CWriter &out, const std::string &name, int64_t extent) const {
+    int64_t width = std::min(tile, std::max<int64_t>(extent, 1));
+    std::string size = std::to_string(width), left = std::to_string(extent) + " - " + name;
+    out.loop(name, std::to_string(extent), size);
+    out.line("const int64_t size = " +
+             (extent % width ? left + " < " + size + " ? " + left + " : " + size : size) + ";");
+    out.line(sum() + " sums[" + size + "] = {0};");
+  }
+
+  void outerLoops(CWriter &out) const {
+    nameMissingAxes(out);
+    out.loop("n", c_.batch);
+    for (int a = 0; a < 2; ++a)
+      if (c_.out.has(c_.slides[a].letter))
+        out.loop(a == 0 ? "d" : "h", c_.slides[a].out);
+  }
+
+  void finishTile(CWriter &out, const std::string &channel, const std::string &column,
+                  const Tail &tail) const {
+    out.loop("t", "size");
+    tail(cast("sums[t]"), resultIndex(channel, column));
+    out.close();
+  }
+
+  void rowForm(CWriter &out, const std::string &x, const std::string &w, const Tail &tail) const {
+    const Slide &row = c_.slides[2];
+    outerLoops(out);
+    out.loop("o", c_.channels);
+    if (c_.groups > 1)
+      out.line("const int64_t g = o / " + std::to_string(c_.channels / c_.groups) + ";");
+    beginTile(out, "w0", row.out);
+    size_t depth = out.depth();
+    out.loop("i", c_.perGroup);
+    tap(out, c_.slides[0], "d", "kd", "z");
+    tap(out, c_.slides[1], "h", "kh", "y");
+    out.loop("kw", row.window);
+    out.line("const " + sum() + " factor = " + weight(w, "o") + ";");
+    rowRange(out, row);
+    out.open("for (int64_t t = begin; t < end; ++t)");
+    std::string column = indexText({"w0 + t", "kw"}, {row.stride, row.dilation}, -row.pad);
+    out.line("sums[t] += factor * " + input(x, inputChannel("g"), column) + ";");
+    out.closeTo(depth);
+    finishTile(out, "o", "w0 + t", tail);
+  }
+
+  // begin, end: the t whose column (w0 + t) * stride + shift lies inside the data.
+  void rowRange(CWriter &out, const Slide &row) const {
+    if (staysInside(row)) {
+      out.line("const int64_t begin = 0, end = size;");
+      return;
+    }
+    std::string s = std::to_string(row.stride), last = std::to_string(row.in - 1);
+    out.line("const int64_t shift = " + indexText({"kw"}, {row.dilation}, -row.pad) + ";");
+    std::string up = row.stride == 1 ? "-shift" : "(" + std::to_string(row.stride - 1) + " - shift) / " + s;
+    std::string down = row.stride == 1 ? last + " - shift" : "(" + last + " - shift) / " + s;
+    out.line("const int64_t first = shift < 0 ? " + up + " : 0;");
+    out.line("const int64_t past = shift > " + last + " ? 0 : " + down + " + 1;");
+    out.line("const int64_t begin = first > w0 ? first - w0 : 0;");
+    out.line("const int64_t end = past - w0 < size ? past - w0 : size;");
+  }
+
+  void channelForm(CWriter &out, const std::string &x, const std::string &w,
+                   const Tail &tail) const {
+    int64_t outPerGroup = c_.channels / c_.groups;
+    outerLoops(out);
+    out.loop("w", c_.slides[2].out);
+    out.loop("g", c_.groups);
+    beginTile(out, "o0", outPerGroup);
+    size_t depth = out.depth();
+    tap(out, c_.slides[0], "d", "kd", "z");
+    tap(out, c_.slides[1], "h", "kh", "y");
+    if (c_.slides[2].window == 1 && c_.slides[2].in == 1 && c_.slides[2].out == 1 &&
+        c_.slides[2].pad == 0)
+      out.line("const int64_t kw = 0, x = 0;");
+    tap(out, c_.slides[2], "w", "kw", "x");
+    out.loop("i", c_.perGroup);
+    out.line("const " + sum() + " a = " + input(x, inputChannel("g"), "x") + ";");
+    out.loop("t", "size");
+    std::string channel = indexText({"g", "o0 + t"}, {outPerGroup, 1});
+    out.line("sums[t] += a * " + weight(w, channel) + ";");
+    out.closeTo(depth);
+    finishTile(out, channel, "w", tail);
+  }
+
+  Convolution c_;
+};
+
+Expected<> checkShape(Translator &op, const Convolution &c) {
+  if (c.groups < 1 || c.channels % c.groups || c.x.extent('C') != c.perGroup * c.groups ||
+      c.w.extent('O') != c.channels || c.x.extent('N') != c.batch)
+    return op.refuse() << "weight " << text(op.input(1).dims) << " in " << c.groups
+                       << " groups does not fit data " << text(op.input(0).dims);
+  return {};
+}
+
+Expected<> convolution(Translator &op) {
+  BYCC_TRY(op.expectInputs(2));
+  BYCC_TRY(op.expectOneKind());
+  std::string spatial = op.name() == "nn.conv1d" ? "W" : op.name() == "nn.conv2d" ? "HW" : "DHW";
+  std::string data = op.attributes.text("data_layout", "NC" + spatial);
+  std::string kernel = op.attributes.text("kernel_layout", "OI" + spatial);
+  std::string result = op.attributes.text("out_layout", "");
+  Convolution c;
+  c.x = BYCC_TRY(Lettered::read(op, data, op.input(0), "NC" + spatial));
+  c.w = BYCC_TRY(Lettered::read(op, kernel, op.input(1), "OI" + spatial));
+  c.out = BYCC_TRY(Lettered::read(op, result.empty() ? data : result, op.output(), "NC" + spatial));
+  c.slides = BYCC_TRY(readSlides(op, c.x, c.out,
+                                 {c.w.extent('D'), c.w.extent('H'), c.w.extent('W')}));
+  c.batch = c.out.extent('N');
+  c.channels = c.out.extent('C');
+  c.groups = op.attributes.integer("groups", 1);
+  c.perGroup = c.w.extent('I');
+  c.xType = op.input(0).dtype;
+  c.wType = op.input(1).dtype;
+  c.outType = op.output().dtype;
+  if (c.outType == DType::Bool || op.input(0).dtype == DType::Bool)
+    return op.refuse() << "not for bool";
+  BYCC_TRY(checkShape(op, c));
+  op.anchor(std::make_shared<ConvAnchor>(op.inputId(0), op.inputId(1), std::move(c)));
+  return {};
+}
+
+} // namespace
+
+std::vector<TranslationEntry> convolutionTranslations() {
+  return {{"nn.conv1d", convolution}, {"nn.conv2d", convolution}, {"nn.conv3d", convolution}};
+}
+
+} // namespace bycc::ccompiler
