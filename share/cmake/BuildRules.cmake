@@ -31,7 +31,7 @@ function(bycc_add_unit_test lib)
   target_precompile_headers(unit-${lib} REUSE_FROM byccTestHeader)
   # g++ 12 warns in <string>; tests need no more than -O1.
   target_compile_options(unit-${lib} PRIVATE -Wno-stringop-overflow -Wno-array-bounds
-                         -Wno-invalid-pch $<$<CONFIG:Release>:-O1>)
+                         $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(unit-${lib} PRIVATE
     BYCC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BYCC_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(unit-${lib} PROPERTIES
