@@ -114,6 +114,14 @@ std::string folderOf(const std::string &path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Without symbolic links; a path that does not exist stays as it is.
+std::string resolved(const std::string &path) {
+  char *real = ::realpath(path.c_str(), nullptr);
+  std::string result = real ? real : path;
+  ::free(real);
+  return result;
+}
+
 std::string temporaryPath(const std::string &target) {
   static std::atomic<unsigned> counter{0};
   return folderOf(target) + "/.bycc-" + std::to_string(::getpid()) + "-" +
@@ -154,7 +162,8 @@ Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
   return result;
 }
 
-// Locks folders against other commits; goes on without where locks do not exist
+// Locks folders (each under one name: a second lock would wait for the first)
+// against other commits; goes on without where locks do not exist
 // or another process sits on one.
 class FolderLocks {
 public:
@@ -225,10 +234,7 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
       return {};
     }
     // Through symbolic links: it is the file that is replaced, not the link.
-    if (char *resolved = ::realpath(path.c_str(), nullptr)) {
-      target = resolved;
-      ::free(resolved);
-    }
+    target = resolved(path);
   }
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = temporaryPath(target);
@@ -270,7 +276,7 @@ Expected<> OutputSet::Impl::renameAll() {
 Expected<> OutputSet::commit() {
   std::set<std::string> folders;
   for (const Impl::Output &output : impl_->outputs)
-    folders.insert(folderOf(output.target));
+    folders.insert(resolved(folderOf(output.target)));
   {
     FolderLocks locks(folders);
     BYCC_TRY(impl_->renameAll());
