@@ -1,15 +1,13 @@
-// Drives code generation: gives constants their place in the params file, has
-// vendors compile their regions, and derives the id that ties the files of one
-// build together from what went in, so that equal builds get equal ids.
+// Drives code generation: gives constants their place in the params file, and
+// derives the id that ties the files of one build together from what went in, so
+// that equal builds get equal ids.
 
 #include "Artifacts.h"
 
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
-#include "bycc/IR/Visitor.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
-#include "bycc/Target/RegionView.h"
 
 #include <algorithm>
 #include <thread>
@@ -46,11 +44,11 @@ public:
       return std::move(out_.regionBlobs.at(function.index));
     };
     code.isEmulated = [this](FunctionId function) {
-      const Vendor *vendor = vendorOf(function);
+      const Vendor *vendor = session_.vendorOf(function);
       return !vendor || vendor->isEmulated();
     };
     code.ownsMemory = [this](FunctionId function) {
-      const Vendor *vendor = vendorOf(function);
+      const Vendor *vendor = session_.vendorOf(function);
       return vendor && !vendor->isEmulated() && (vendor->compiler()->flags & BYCC_VENDOR_OWN_MEMORY);
     };
     code.finishArtifacts = [this] { return finishParams(); };
@@ -60,55 +58,10 @@ public:
     return {};
   }
 
-  Expected<> compileRegions() {
-    for (FunctionId function : module_.globals()) {
-      const Vendor *vendor = vendorOf(function);
-      if (!vendor || vendor->isEmulated())
-        continue;
-      auto blob = compileVendorRegion(function, *vendor);
-      if (blob)
-        out_.regionBlobs[function.index] = blob.takeValue();
-      else if (session_.options().vendors.strict)
-        return error(Status::Policy) << "--strict: region " << module_.string(module_.function(function).name) << ": "
-                                     << vendor->name() << " cannot compile it: " << blob.error().message();
-      else
-        returnToHost(function, *vendor, blob.error().message());
-    }
-    return {};
-  }
-
 private:
-  const Vendor *vendorOf(FunctionId function) const {
-    const AttrValue *compiler = module_.functionAttr(function, "Compiler");
-    return compiler && compiler->isString() ? session_.vendors().find(compiler->asString()) : nullptr;
-  }
-
   uint64_t place(const CodeConstant &constant) {
     std::string name = constant.name.empty() ? "const" : constant.name;
     return out_.params.add(name, constant.dtype, constant.dims, constant.storage, constant.begin, constant.bytes);
-  }
-
-  Expected<std::vector<uint8_t>> compileVendorRegion(FunctionId function, const Vendor &vendor) {
-    auto offsetOf = [this](const Constant &constant) {
-      std::vector<int64_t> dims;
-      for (Dim dim : module_.types.shape(constant.type))
-        dims.push_back(dim.value());
-      return place({constant.name, module_.types.dtype(constant.type), dims, constant.storage, constant.offset, constant.bytes});
-    };
-    CompiledRegion region = BYCC_TRY(bycc::compileRegion(vendor, session_.target(), module_, function, offsetOf));
-    return std::move(region.blob);
-  }
-
-  // The function stays, as one of the host: its operators are ordinary calls.
-  void returnToHost(FunctionId function, const Vendor &vendor, const std::string &reason) {
-    Function &f = module_.function(function);
-    Diagnostic warning;
-    warning.message = "region " + std::string(module_.string(f.name)) + " goes back to the host: " + vendor.name() +
-                      " cannot compile it: " + reason;
-    session_.context().warnings.push_back(std::move(warning));
-    if (RefusalLog *refusals = session_.context().refusals)
-      forEachNode(module_, f.body, [&](NodeId node) { refusals->add(node, vendor.name(), reason); });
-    f.attrs = module_.attributes.without(f.attrs, "Compiler");
   }
 
   // Everything that decides the output: the program and weights as they stand,
@@ -155,10 +108,6 @@ private:
 };
 
 } // namespace
-
-Expected<> compileRegions(Session &session, Artifacts &artifacts) {
-  return Build(session, artifacts).compileRegions();
-}
 
 Expected<> buildArtifacts(Session &session, Artifacts &artifacts, std::vector<CodeForm> wanted) {
   artifacts.interface = modelInterface(session.module());

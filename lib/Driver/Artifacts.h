@@ -20,11 +20,7 @@ struct Artifacts {
   std::unordered_map<uint32_t, std::vector<uint8_t>> regionBlobs; // by FunctionId
 };
 
-// Has vendors compile their regions. A region that its vendor cannot compile goes
-// back to the host with a warning; with --strict that is a policy error.
-Expected<> compileRegions(Session &session, Artifacts &artifacts);
-
-// Compiles the rest. `wanted` are the forms of code asked for; none: only the
+// Compiles all but the vendors' regions, whose blobs are there. `wanted` are the forms of code asked for; none: only the
 // interface is filled in.
 Expected<> buildArtifacts(Session &session, Artifacts &artifacts, std::vector<CodeForm> wanted);
 

@@ -1,9 +1,9 @@
 // bycc MODEL: everything from options to files.
 //
 //   1  load      MODEL, --params, --shape, --dim
-//   2  passes    the list that the options ask for
+//   2  passes    the list that the options ask for; vendors compile their regions
 //   3  report    where everything went (--explain, --dump-offloads), then policy
-//   4  build     host code, vendor regions, weights
+//   4  build     host code, weights
 //   5  write     all files at once, then the one-line summary
 
 #include "Artifacts.h"
@@ -12,6 +12,7 @@
 #include "Placement.h"
 #include "Summary.h"
 #include "DotGraph.h"
+#include "VendorRegions.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/Parser/ProgramJson.h"
@@ -98,10 +99,8 @@ private:
     BYCC_TRY(checkOutputs());
     if (!session_.module().main())
       return error(Status::Input, inModel()) << "the program has no @main";
-    BYCC_TRY(session_.runPasses(BYCC_TRY(session_.pipeline())));
     artifacts_ = std::make_unique<Artifacts>();
-    if (!codeForms().empty())
-      BYCC_TRY(compileRegions(session_, *artifacts_));
+    BYCC_TRY(runPasses());
     report_ = makeOffloadReport(session_.module(), session_.context().refusals);
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
@@ -110,6 +109,15 @@ private:
     BYCC_TRY(write());
     summarise();
     return {};
+  }
+
+  // With code to be made, vendors compile their regions in the course of it.
+  Expected<> runPasses() {
+    Pipeline pipeline = BYCC_TRY(session_.pipeline());
+    if (codeForms().empty())
+      return session_.runPasses(pipeline);
+    VendorRegions regions(session_, *artifacts_);
+    return session_.runPasses(pipeline, [&](bool canPartitionAgain) { return regions.compile(canPartitionAgain); });
   }
 
   SourceLocation inModel() const {

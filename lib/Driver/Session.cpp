@@ -150,7 +150,7 @@ Expected<> Session::prepare() {
   context_.vendors = &vendors_;
   context_.refusals = &refusals_;
   context_.placement = &placement_;
-  placement_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
+  orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
   return {};
@@ -178,7 +178,9 @@ Expected<> Session::loadModel() {
     module_ = BYCC_TRY(importOnnx(path, bindings));
     return {};
   }
-  std::string text = BYCC_TRY(readFile(path));
+  if (path == "-" && !standardInput_)
+    standardInput_ = BYCC_TRY(readFile(path));
+  std::string text = path == "-" ? *standardInput_ : BYCC_TRY(readFile(path));
   inputsHash_ = hashText(text);
   std::string name = path == "-" ? "<stdin>" : path;
   if (format == InputFormat::Onnx) {
@@ -216,7 +218,7 @@ Expected<Pipeline> Session::pipeline() const {
   PipelineWishes wishes;
   wishes.hasVendors = vendors_.size() > 0;
   wishes.mergeRegions = vendors_.mergeRegions;
-  wishes.hasOrders = !placement_.orders.empty();
+  wishes.hasOrders = !orders_.orders.empty();
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
@@ -242,22 +244,16 @@ Pipeline Session::withoutDone(const Pipeline &pipeline) const {
 // A pass list of the user's, or a program that has composites already, may leave
 // no place where orders about nodes could be heard.
 Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
-  if (placement_.orders.empty() ||
+  if (orders_.orders.empty() ||
       std::ranges::find(pipeline, "place-nodes", &PipelineEntry::pass) != pipeline.end())
     return {};
   return error(Status::Usage) << "--pin, --annotate-ops and --annotate-skip-ops need pass 'place-nodes', "
                                  "which cannot run on this program or is not in the pass list";
 }
 
-Expected<> Session::runPasses(const Pipeline &asked) {
+PassManagerOptions Session::managerOptions() const {
   const PassListOptions &o = options_.passes;
-  Pipeline pipeline = o.passes ? asked : withoutDone(asked);
-  BYCC_TRY(checkOrdersAreObeyed(pipeline));
   PassManagerOptions manager;
-  for (const std::string &pass : o.printing.before)
-    BYCC_TRY(registry_.get(pass));
-  for (const std::string &pass : o.printing.after)
-    BYCC_TRY(registry_.get(pass));
   manager.printBefore = o.printing.before;
   manager.printAfter = o.printing.after;
   manager.printBeforeAll = o.printing.beforeAll;
@@ -268,14 +264,57 @@ Expected<> Session::runPasses(const Pipeline &asked) {
   manager.print.elideAbove = o.printing.elideConstants;
   manager.verifyEach = o.verifyEach;
   manager.optBisectLimit = o.bisectLimit;
-  PassManager passes(registry_, std::move(manager));
-  auto result = passes.run(module_, context_, pipeline);
+  return manager;
+}
+
+// The same program once more; orders stay.
+Expected<> Session::reload() {
+  uint64_t before = inputsHash_;
+  refusals_.clear();
+  BYCC_TRY(load());
+  if (inputsHash_ != before)
+    return error(Status::Io, {options_.input.model}) << "the file has changed while it was compiled";
+  return {};
+}
+
+Expected<> Session::runPasses(const Pipeline &asked, const RegionStop &atRegions) {
+  const PassListOptions &o = options_.passes;
+  for (const auto *names : {&o.printing.before, &o.printing.after})
+    for (const std::string &pass : *names)
+      BYCC_TRY(registry_.get(pass));
+  Pipeline pipeline = o.passes ? asked : withoutDone(asked);
+  BYCC_TRY(checkOrdersAreObeyed(pipeline));
+  BYCC_TRY(checkPipeline(pipeline, registry_, factsOf(module_)));
+  auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph", &PipelineEntry::pass);
+  Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
+  PassManager passes(registry_, managerOptions());
+  auto runAll = [&]() -> Expected<> {
+    for (bool isFirst = true;; isFirst = false) {
+      placement_ = orders_;
+      passes.restart();
+      BYCC_TRY(passes.run(module_, context_, partition));
+      if (!isFirst) { // said before
+        context_.warnings.clear();
+        context_.remarks.clear();
+      }
+      if (!atRegions || !BYCC_TRY(atRegions(!partition.empty())))
+        break;
+      flushMessages();
+      BYCC_TRY(reload());
+    }
+    BYCC_TRY(passes.run(module_, context_, rest));
+    return {};
+  };
+  auto result = runAll();
   if (o.timePasses)
     std::fputs(passes.timeReport().c_str(), stderr);
   flushMessages();
-  if (!result)
-    return result.takeError();
-  return {};
+  return result;
+}
+
+const Vendor *Session::vendorOf(FunctionId function) const {
+  const AttrValue *compiler = module_.functionAttr(function, "Compiler");
+  return compiler && compiler->isString() ? vendors_.find(compiler->asString()) : nullptr;
 }
 
 void Session::flushMessages() {

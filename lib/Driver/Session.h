@@ -10,7 +10,9 @@
 #include "bycc/Target/Vendor.h"
 #include "bycc/Transforms/PassManager.h"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,11 @@ public:
   Expected<> load();
   // The pass list that the options ask for.
   Expected<Pipeline> pipeline() const;
-  Expected<> runPasses(const Pipeline &pipeline);
+  // Runs the passes. `atRegions` is called where regions are final: after the last
+  // partition-graph, before what the host does to the rest. Its answer true: the
+  // program is loaded again and partitioned with the orders() of now.
+  using RegionStop = std::function<Expected<bool>(bool canPartitionAgain)>;
+  Expected<> runPasses(const Pipeline &pipeline, const RegionStop &atRegions = {});
 
   // Prints warnings (and remarks with -v) that passes left, and forgets them.
   void flushMessages();
@@ -38,6 +44,11 @@ public:
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
   const VendorSet &vendors() const { return vendors_; }
+  // The vendor in use whose region the function is, or null.
+  const Vendor *vendorOf(FunctionId function) const;
+  // Orders about nodes of the program before composites are formed; they hold in
+  // every round of runPasses().
+  PlacementRules &orders() { return orders_; }
   const PassRegistry &registry() const { return registry_; }
   // Every file read so far, MODEL first, for -MD.
   const std::vector<std::string> &filesRead() const { return filesRead_; }
@@ -47,6 +58,8 @@ private:
   Pipeline withoutDone(const Pipeline &pipeline) const;
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
   Expected<> loadModel();
+  Expected<> reload();
+  PassManagerOptions managerOptions() const;
   void chooseModuleName();
 
   const Options &options_;
@@ -54,10 +67,11 @@ private:
   TargetInfo target_;
   VendorSet vendors_;
   RefusalLog refusals_;
-  PlacementRules placement_;
+  PlacementRules orders_, placement_; // the latter: of this round, passes add to it
   PassContext context_;
   PassRegistry registry_;
   std::vector<std::string> filesRead_;
+  std::optional<std::string> standardInput_;
   uint64_t inputsHash_ = 0;
 };
 

@@ -427,26 +427,4 @@ void chooseImplementations(RegionView &view, const Vendor &vendor, const Module 
       view.setImplementation(i, chosen->name);
 }
 
-Expected<CompiledRegion> compileRegion(const Vendor &vendor, const TargetInfo &target,
-                                       const Module &module, FunctionId function,
-                                       const RegionView::OffsetOf &offsetOf,
-                                       RegionFailure *failure) {
-  BYCC_ASSERT(!vendor.isEmulated(), "only a vendor with a compile half compiles regions");
-  RegionView view = RegionView::ofFunction(module, function, offsetOf);
-  std::string features = join(target.features, ",");
-  bycc_target boundary{target.triple.c_str(), target.cpu.c_str(), features.c_str(),
-                       target.threads};
-  chooseImplementations(view, vendor, module, target);
-  VendorReply reply;
-  const bycc_vendor_compiler &compiler = *vendor.compiler();
-  if (compiler.compile(compiler.self, &boundary, &view.region(), &reply.answer) == 0)
-    return CompiledRegion{std::move(reply.blob)};
-  std::string reason = reply.why();
-  NodeId blamed = view.node(reply.blamed);
-  if (failure)
-    *failure = {reason, blamed};
-  return error(Status::CodeGen, blamed ? module.source(blamed) : SourceLocation())
-         << vendor.name() << " cannot compile region " << view.region().symbol << ": " << reason;
-}
-
 } // namespace bycc

@@ -14,6 +14,8 @@ struct VendorReply {
   std::string reason;
   uint32_t blamed = UINT32_MAX;
   std::vector<uint8_t> blob;
+  uint64_t maxBlobBytes = UINT64_MAX;
+  bool isBlobTooLarge = false; // then there is none
   std::vector<Implementation> offers;
   std::map<uint32_t, Answer> byNode; // taken and refused, the last word counts
 
@@ -23,7 +25,8 @@ struct VendorReply {
     answer.blame = [](bycc_answer *a, uint32_t node) { of(a).blamed = node; };
     answer.blob = [](bycc_answer *a, const void *bytes, size_t size) {
       const uint8_t *begin = static_cast<const uint8_t *>(bytes);
-      of(a).blob.assign(begin, begin + size);
+      of(a).isBlobTooLarge = size > of(a).maxBlobBytes;
+      of(a).blob.assign(begin, begin + (of(a).isBlobTooLarge ? 0 : size));
     };
     answer.offer = [](bycc_answer *a, const char *name, double cost) {
       // Also false for NaN.

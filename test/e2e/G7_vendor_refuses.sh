@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # G7: a vendor that takes an operator and then cannot compile its region. The
-# region goes back to the host with a warning that names it and the reason; the
+# nodes go back to the host with a warning that names region and reason; the
 # result is the same; --strict is exit 3 and writes nothing.
 . "$(dirname "$0")/lib.sh"
 cat > liar.c <<'END'
@@ -37,7 +37,7 @@ bycc net.relay -q -o host.o
 bycc-run host.json --random=1 --print=6 > host.txt
 
 bycc net.relay --plugin=liar.so --annotate=liar --dump-offloads=report.json -o m.o 2> err.txt
-grep -q 'warning: region m_liar_0 goes back to the host: liar cannot compile it: .*out of luck' err.txt ||
+grep -q 'warning: region m_liar_0: liar cannot compile it: out of luck; %0 is kept from liar' err.txt ||
   fail "$(cat err.txt)"
 grep -q '"liar": ".*out of luck"' report.json || fail "$(cat report.json)"
 bycc-run m.json --random=1 --print=6 | cmp - host.txt

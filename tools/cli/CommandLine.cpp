@@ -295,6 +295,14 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
   line.text("annotate", "V1[,V2...]", "vendors allowed, in order of priority; 'help' lists them", vendors.annotate, true);
   line.list("patterns", "FILE", "more composite patterns", vendors.patterns);
   line.list("rules", "FILE", "partition rules; vendors described by them alone are emulated", vendors.rules);
+  line.value("vendor-timeout", "SECONDS", "how long a vendor may take to compile a region (default 60)", false,
+             [&vendors](const std::string &v) {
+               auto number = parseDouble(v);
+               if (!number || !(*number > 0 && *number <= 1e6))
+                 return false;
+               vendors.timeoutSeconds = *number;
+               return true;
+             });
   line.list("plugin", "FILE.so", "load a vendor plugin", vendors.plugins);
   line.commaList("annotate-ops", "LIST", "only these operators go to vendors (globs)", vendors.annotateOps);
   line.commaList("annotate-skip-ops", "LIST", "these operators stay on the host (globs)", vendors.annotateSkipOps);

@@ -44,6 +44,7 @@ struct VendorOptions {
   double minRegionFlops = 0;
   std::string costModel; // "", none, static, measured
   std::string savePlan, plan;
+  double timeoutSeconds = 60; // --vendor-timeout: for one region
   bool explain = false;
   bool dumpOffloads = false;
   std::string dumpOffloadsFile; // "" = stdout

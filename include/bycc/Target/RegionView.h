@@ -1,5 +1,5 @@
 // The IR as vendors see it: a flat bycc_region (tuples gone, composites with
-// their bodies), and the call of a vendor's compile half.
+// their bodies).
 #pragma once
 
 #include "bycc/Target/Vendor.h"
@@ -43,21 +43,6 @@ private:
 // same answer) and fills in the implementation chosen from those it offers.
 void chooseImplementations(RegionView &view, const Vendor &vendor, const Module &module,
                            const TargetInfo &target);
-
-// What a vendor's compile half made of a region.
-struct CompiledRegion {
-  std::vector<uint8_t> blob;
-};
-struct RegionFailure {
-  std::string reason;
-  NodeId blamed; // invalid when it blames none
-};
-// An error (CODEGEN, at the blamed node) when the vendor fails; `failure` then
-// says why, if given.
-Expected<CompiledRegion> compileRegion(const Vendor &vendor, const TargetInfo &target,
-                                       const Module &module, FunctionId function,
-                                       const RegionView::OffsetOf &offsetOf,
-                                       RegionFailure *failure = nullptr);
 
 // The model's name of a node: the ONNX name, else %name or %n of the text, else
 // the operator.

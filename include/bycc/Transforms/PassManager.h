@@ -49,6 +49,9 @@ public:
   // Checks the list, then runs it. True when some pass changed the module.
   Expected<bool> run(Module &module, PassContext &context, const Pipeline &pipeline);
 
+  // Counts passes from the start again, for the limits and the names of dumps.
+  void restart() { numRun_ = 0; }
+
   const std::vector<PassTime> &times() const { return times_; } // in run order
   std::string timeReport() const; // table of --time-passes: per pass name, and total
 

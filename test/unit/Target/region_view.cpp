@@ -2,6 +2,7 @@
 // composites with bodies.
 
 #include "bycc/Parser/Relay.h"
+#include "bycc/Target/RegionCompiler.h"
 #include "bycc/Target/RegionView.h"
 
 #include <catch2/catch.hpp>
@@ -107,11 +108,9 @@ TEST_CASE("a failing vendor") {
   VendorAsker asker(*vendor, module, target);
   NodeId call = module.block(module.function(module.main()).body).result;
   CHECK(asker.supports(call).reason == "not today");
-  RegionFailure failure;
-  Expected<CompiledRegion> compiled =
-      compileRegion(*vendor, target, module, module.main(), {}, &failure);
-  REQUIRE_FALSE(compiled);
-  CHECK(compiled.error().status() == Status::CodeGen);
-  CHECK(failure.reason == "abs is broken");
-  CHECK(failure.blamed == call);
+  RegionOutcome outcome =
+      compileRegion(*vendor, target, RegionView::ofFunction(module, module.main()));
+  CHECK(outcome.kind == RegionOutcome::Kind::Refused);
+  CHECK(outcome.reason == "abs is broken");
+  CHECK(outcome.blamed == 0);
 }

@@ -1,0 +1,57 @@
+// Has vendors turn regions into blobs, in child processes: a vendor that aborts,
+// hangs, throws, exits or fills the memory takes its child with it and counts as
+// failing; bycc goes on. A child compiles one region after the other, so that many
+// regions cost few forks; after a failure that ended it the next child takes over.
+//
+// The calling process must not have started threads that hold locks. What a vendor
+// prints goes nowhere, or to stderr when asked for.
+#pragma once
+
+#include "bycc/Target/RegionView.h"
+#include "bycc/Target/TargetInfo.h"
+#include "bycc/Target/Vendor.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bycc {
+
+struct RegionOutcome {
+  enum class Kind : uint8_t { Done, Refused, Crashed, Hung };
+  Kind kind = Kind::Refused;
+  std::vector<uint8_t> blob;
+  std::string reason;           // unless done
+  uint32_t blamed = UINT32_MAX; // index of the region's node; none: UINT32_MAX
+};
+
+struct RegionJob {
+  const Vendor *vendor = nullptr; // not emulated
+  std::function<RegionView()> view;
+};
+
+struct RegionCompilerOptions {
+  double timeoutSeconds = 60; // for one region
+  int jobs = 1;               // children at a time
+  int maxHangs = 3;           // of a vendor; its regions after that count as hung
+  uint64_t maxBlobBytes = uint64_t{512} << 20;
+  bool showOutput = false; // what vendors print goes to stderr
+};
+
+// In this process.
+RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
+                            uint64_t maxBlobBytes = UINT64_MAX);
+
+// One outcome per job, in their order.
+std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
+                                               const TargetInfo &target,
+                                               const RegionCompilerOptions &options);
+
+// Equal for regions whose vendors would see the same: operators, attributes, types,
+// names, wiring. Constants count by size and place among the weights.
+std::array<uint8_t, 16> contentHash(const bycc_region &region);
+
+} // namespace bycc

@@ -1,0 +1,245 @@
+// A region that its vendor cannot compile is cut down until the rest compiles:
+//
+//   the vendor blames a node     the node (its composite as a whole) is kept from it
+//   it refuses or crashes        the region is halved in topological order; a
+//                                lone node is kept from the vendor
+//   it hangs                     all nodes of the region are kept from it: another
+//                                try could take as long
+//
+// Then the program is loaded and partitioned again with these orders, so that
+// other vendors may take what is free now. Blobs of regions that are the same
+// again are kept. Node ids are the same in every round up to the forming of
+// composites; orders name those ids. When the failing nodes are found, the halves
+// that were cut apart are put together once more; if that fails they stay apart.
+//
+//   [a b c d e f g h]  f is bad:  [a b c d][e f g h]  [e f][g h]  [e][f]  f banned
+//   rejoined:          [a b c d e] f [g h]
+//
+// Credit bounds it all: a vendor that keeps failing loses the regions it fails on.
+
+#include "VendorRegions.h"
+
+#include "bycc/IR/Visitor.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace bycc {
+
+namespace {
+constexpr int maxRetries = 64; // per vendor
+}
+
+Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
+  if (rounds_++ > 0)
+    shareConstants();
+  collect();
+  compileNew();
+  std::vector<Region> failing;
+  std::ranges::copy_if(regions_, std::back_inserter(failing), [&](const Region &r) { return hasFailed(r); });
+  if (!failing.empty() && session_.options().vendors.strict)
+    return strictError(failing[0]);
+  bool isNew = std::ranges::any_of(failing, [&](const Region &r) { return !hopeless_.contains(r.key); });
+  if (rejoin_ == Rejoin::Trying) {
+    rejoin_ = Rejoin::Tried;
+    if (isNew) {
+      giveOrders(true);
+      return true;
+    }
+  }
+  bool isChanged = false;
+  for (const Region &region : failing)
+    if (canPartitionAgain && !hopeless_.contains(region.key))
+      isChanged |= learn(region);
+  if (isChanged) {
+    giveOrders(true);
+    return true;
+  }
+  if (!labels_.empty() && rejoin_ == Rejoin::NotTried) {
+    rejoin_ = Rejoin::Trying;
+    giveOrders(false);
+    return true;
+  }
+  for (const Region &region : regions_)
+    if (hasFailed(region))
+      returnToHost(region);
+    else
+      artifacts_.regionBlobs[region.function.index] = outcome(region).blob;
+  return false;
+}
+
+// --- compiling
+
+// The program was loaded again: its constants get the storage they had in an
+// earlier round, so that each has one place in the params file.
+void VendorRegions::shareConstants() {
+  for (Constant &constant : session_.module().constants) {
+    auto found = placed_.find({constant.hash, constant.bytes});
+    if (found == placed_.end() || std::memcmp(found->second.data(), constant.data(), constant.bytes) != 0)
+      continue;
+    constant.storage = found->second.storage;
+    constant.offset = found->second.offset;
+  }
+}
+
+RegionView VendorRegions::view(FunctionId function) {
+  Module &module = session_.module();
+  return RegionView::ofFunction(module, function, [&](const Constant &constant) {
+    std::vector<int64_t> dims;
+    for (Dim dim : module.types.shape(constant.type))
+      dims.push_back(dim.value());
+    placed_.try_emplace({constant.hash, constant.bytes}, constant);
+    return artifacts_.params.add(constant.name.empty() ? "const" : constant.name, module.types.dtype(constant.type),
+                                 dims, constant.storage, constant.offset, constant.bytes);
+  });
+}
+
+void VendorRegions::collect() {
+  regions_.clear();
+  for (FunctionId function : session_.module().globals())
+    if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated())
+      regions_.push_back({function, vendor, contentHash(view(function).region())});
+}
+
+void VendorRegions::compileNew() {
+  std::vector<RegionJob> jobs;
+  std::vector<Key> keys;
+  for (const Region &region : regions_) {
+    if (outcomes_.contains(region.key))
+      continue;
+    outcomes_[region.key] = {};
+    keys.push_back(region.key);
+    jobs.push_back({region.vendor, [this, region] {
+                      RegionView seen = view(region.function);
+                      chooseImplementations(seen, *region.vendor, session_.module(), session_.target());
+                      return seen;
+                    }});
+  }
+  const Options &options = session_.options();
+  RegionCompilerOptions how;
+  how.timeoutSeconds = options.vendors.timeoutSeconds;
+  how.jobs = options.output.jobs > 0 ? options.output.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  how.showOutput = options.verbose;
+  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), how);
+  for (size_t i = 0; i < keys.size(); ++i)
+    outcomes_[keys[i]] = std::move(outcomes[i]);
+}
+
+bool VendorRegions::hasFailed(const Region &region) const {
+  return outcome(region).kind != RegionOutcome::Kind::Done;
+}
+
+Error VendorRegions::strictError(const Region &region) const {
+  const Module &module = session_.module();
+  return error(Status::Policy) << "--strict: region " << module.string(module.function(region.function).name) << ": "
+                               << region.vendor->name() << " cannot compile it: " << outcome(region).reason;
+}
+
+// --- learning from failures
+
+// True when there are new orders; false when orders do not help.
+bool VendorRegions::learn(const Region &region) {
+  if (!learned_.insert(region.key).second) {
+    hopeless_.insert(region.key); // it came back as it was
+    return false;
+  }
+  RegionView seen = view(region.function);
+  std::vector<NodeId> nodes;
+  for (uint32_t i = 0; i < seen.region().num_nodes; ++i)
+    nodes.push_back(seen.node(i));
+  const RegionOutcome &failure = outcome(region);
+  std::string vendor = region.vendor->name();
+  int &credit = credits_.try_emplace(vendor, maxRetries).first->second;
+  bool isPart = labels_.contains(nodes[0]);
+  if (failure.kind == RegionOutcome::Kind::Hung || credit < 2) {
+    forbidAll(region, nodes);
+    say(region, "all of it is kept from " + vendor);
+  } else if (failure.blamed < nodes.size() || nodes.size() == 1) {
+    NodeId bad = nodes[nodes.size() == 1 ? 0 : failure.blamed];
+    --credit;
+    forbid(region, bad);
+    say(region, nodeName(session_.module(), bad) + " is kept from " + vendor);
+  } else {
+    credit -= 2;
+    split(nodes);
+    say(region, "tried again in two halves", isPart);
+  }
+  return true;
+}
+
+// The ids of a region's node in the program before composites were formed: a call
+// has that of its composite's root, which goes by another id inside.
+std::vector<NodeId> VendorRegions::nodesBehind(NodeId unit) const {
+  const Module &module = session_.module();
+  std::vector<NodeId> found{unit}, open{unit};
+  while (!open.empty()) {
+    std::optional<FunctionId> composite = compositeOf(module, open.back());
+    open.pop_back();
+    if (!composite)
+      continue;
+    const Block &body = module.block(module.function(*composite).body);
+    for (NodeId node : body.nodes) {
+      open.push_back(node);
+      if (node != body.result && module.node(node).kind != NodeKind::Function)
+        found.push_back(node);
+    }
+  }
+  return found;
+}
+
+void VendorRegions::forbid(const Region &region, NodeId node) {
+  std::string vendor = region.vendor->name();
+  for (NodeId id : nodesBehind(node))
+    bans_.push_back({id, vendor, vendor + " failed: " + outcome(region).reason});
+}
+
+void VendorRegions::forbidAll(const Region &region, const std::vector<NodeId> &nodes) {
+  for (NodeId node : nodes)
+    forbid(region, node);
+}
+
+void VendorRegions::split(const std::vector<NodeId> &nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (NodeId id : nodesBehind(nodes[i]))
+      labels_[id] = nextLabel_ + (i >= nodes.size() / 2);
+  nextLabel_ += 2;
+}
+
+void VendorRegions::giveOrders(bool withLabels) {
+  PlacementRules orders;
+  orders.orders = session_.orders().orders;
+  for (const Ban &ban : bans_)
+    orders.forbid(ban.node, ban.vendor, ban.reason);
+  if (withLabels)
+    for (auto [node, label] : labels_)
+      orders.setLabel(node, label);
+  session_.orders() = std::move(orders);
+}
+
+// --- what the user hears
+
+void VendorRegions::say(const Region &region, const std::string &consequence, bool isDetail) {
+  const Module &module = session_.module();
+  std::string text = "region " + std::string(module.string(module.function(region.function).name)) + ": " +
+                     region.vendor->name() + " cannot compile it: " + outcome(region).reason + "; " + consequence;
+  if (isDetail)
+    session_.context().remarks.push_back(std::move(text));
+  else
+    session_.context().warn({}, std::move(text));
+}
+
+// The function stays, as one of the host: its operators are ordinary calls.
+void VendorRegions::returnToHost(const Region &region) {
+  Module &module = session_.module();
+  Function &function = module.function(region.function);
+  say(region, "it goes back to the host");
+  if (RefusalLog *refusals = session_.context().refusals)
+    forEachNode(module, function.body, [&](NodeId node) {
+      refusals->add(node, region.vendor->name(), region.vendor->name() + " failed: " + outcome(region).reason);
+    });
+  function.attrs = module.attributes.without(function.attrs, "Compiler");
+}
+
+} // namespace bycc

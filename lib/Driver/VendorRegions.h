@@ -1,0 +1,70 @@
+// Has vendors compile the regions of a partitioned program, and decides what
+// becomes of those that fail: orders for a new partition, or the host.
+#pragma once
+
+#include "Artifacts.h"
+#include "Session.h"
+#include "bycc/Target/RegionCompiler.h"
+
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace bycc {
+
+class VendorRegions {
+public:
+  VendorRegions(Session &session, Artifacts &artifacts) : session_(session), artifacts_(artifacts) {}
+
+  // Compiles the regions of the session's module as it stands. True: some failed,
+  // the session has new orders, and the program is to be partitioned again. False:
+  // `artifacts.regionBlobs` has them all; functions of regions that no vendor
+  // compiles are the host's. An error with --strict.
+  Expected<bool> compile(bool canPartitionAgain);
+
+private:
+  using Key = std::array<uint8_t, 16>;
+  struct Region {
+    FunctionId function;
+    const Vendor *vendor;
+    Key key;
+  };
+  void shareConstants();
+  void collect();
+  void compileNew();
+  RegionView view(FunctionId function);
+  const RegionOutcome &outcome(const Region &region) const { return outcomes_.at(region.key); }
+  bool hasFailed(const Region &region) const;
+  Error strictError(const Region &region) const;
+
+  bool learn(const Region &region);
+  void forbid(const Region &region, NodeId node);
+  void forbidAll(const Region &region, const std::vector<NodeId> &nodes);
+  void split(const std::vector<NodeId> &nodes);
+  std::vector<NodeId> nodesBehind(NodeId unit) const;
+  void giveOrders(bool withLabels);
+  void say(const Region &region, const std::string &consequence, bool isDetail = false);
+  void returnToHost(const Region &region);
+
+  Session &session_;
+  Artifacts &artifacts_;
+  std::vector<Region> regions_;
+  std::map<Key, RegionOutcome> outcomes_;
+  std::set<Key> learned_, hopeless_; // failed: orders were given; orders do not help
+  std::map<std::string, int> credits_; // by vendor: regions compiled because others failed
+
+  struct Ban {
+    NodeId node;
+    std::string vendor, reason;
+  };
+  std::vector<Ban> bans_;
+  std::map<NodeId, uint32_t> labels_;
+  uint32_t nextLabel_ = 1;
+  enum class Rejoin : uint8_t { NotTried, Trying, Tried } rejoin_ = Rejoin::NotTried;
+  int rounds_ = 0;
+  std::map<std::pair<uint64_t, uint64_t>, Constant> placed_; // by hash, bytes
+};
+
+} // namespace bycc

@@ -1,0 +1,89 @@
+// The content of a region as one string of fields, hashed.
+
+#include "bycc/Support/Hash.h"
+#include "bycc/Target/RegionCompiler.h"
+
+#include <cstring>
+
+namespace bycc {
+namespace {
+
+class Writer {
+public:
+  std::string text;
+
+  void region(const bycc_region &region) {
+    string(region.symbol);
+    number(region.num_values);
+    for (uint32_t i = 0; i < region.num_values; ++i)
+      value(region.values[i]);
+    number(region.num_nodes);
+    for (uint32_t i = 0; i < region.num_nodes; ++i)
+      node(region.nodes[i]);
+    indices(region.inputs, region.num_inputs);
+    indices(region.outputs, region.num_outputs);
+    bytes(region.tuning, region.tuning_bytes);
+  }
+
+private:
+  template <typename T> void number(T value) { text.append(reinterpret_cast<const char *>(&value), sizeof value); }
+  void bytes(const void *data, uint64_t size) {
+    number(size);
+    if (size)
+      text.append(static_cast<const char *>(data), size);
+  }
+  void string(const char *value) { bytes(value, value ? std::strlen(value) : 0); }
+  void indices(const uint32_t *list, uint32_t count) { bytes(list, count * sizeof *list); }
+
+  void value(const bycc_value &value) {
+    number(value.dtype);
+    bytes(value.dims, static_cast<uint64_t>(value.rank) * sizeof *value.dims);
+    string(value.layout);
+    number(value.device);
+    number(value.data != nullptr);
+    number(value.bytes);
+    number(value.weights_offset);
+    string(value.name);
+  }
+
+  void node(const bycc_node &node) {
+    string(node.op);
+    number(node.num_attrs);
+    for (uint32_t i = 0; i < node.num_attrs; ++i)
+      attr(node.attrs[i]);
+    indices(node.inputs, node.num_inputs);
+    indices(node.outputs, node.num_outputs);
+    number(node.num_roles);
+    for (uint32_t i = 0; i < node.num_roles; ++i) {
+      string(node.roles[i].name);
+      number(node.roles[i].is_node);
+      number(node.roles[i].index);
+    }
+    string(node.source);
+    string(node.implementation);
+    number(node.body != nullptr);
+    if (node.body)
+      region(*node.body);
+  }
+
+  void attr(const bycc_attr &attr) {
+    string(attr.name);
+    number(attr.kind);
+    number(attr.i);
+    number(attr.f);
+    string(attr.s);
+    number(attr.count);
+    for (uint32_t i = 0; i < attr.count; ++i)
+      this->attr(attr.items[i]);
+  }
+};
+
+} // namespace
+
+std::array<uint8_t, 16> contentHash(const bycc_region &region) {
+  Writer writer;
+  writer.region(region);
+  return hash128(writer.text.data(), writer.text.size());
+}
+
+} // namespace bycc

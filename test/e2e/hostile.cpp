@@ -1,0 +1,281 @@
+// A vendor that misbehaves as the environment says, and otherwise computes
+// elementwise float32 operators for real. Both halves are in this file.
+//
+//   HOSTILE=MODE[:OP]      the compile half, for regions that have operator OP (any):
+//     blame refuse abort segv exit hang throw empty huge fds memory
+//   HOSTILE=size:N         refuses regions of more than N nodes
+//   HOSTILE=together:A+B   refuses regions that have both
+//   HOSTILE=loud           writes to standard output wherever it is called
+//   HOSTILE=random         another blob each time
+//   HOSTILE=supports-MODE  abort segv hang throw, when it is asked about operators
+//   HOSTILE_RUN=load|run|abi|null   the run half
+#include <bycc/vendor.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr const char *operators[] = {"add", "multiply", "subtract", "nn.relu", "negative", "abs"};
+
+std::string environment(const char *name) {
+  const char *value = std::getenv(name);
+  return value ? value : "";
+}
+
+int indexOf(const char *op) {
+  for (int i = 0; i < 6; ++i)
+    if (!std::strcmp(op, operators[i]))
+      return i;
+  return -1;
+}
+
+void misbehave(const std::string &mode) {
+  if (mode == "abort")
+    std::abort();
+  if (mode == "segv")
+    *reinterpret_cast<volatile int *>(8) = 1;
+  if (mode == "exit")
+    std::exit(0);
+  if (mode == "hang")
+    for (;;)
+      pause();
+  if (mode == "throw")
+    throw std::runtime_error("thrown by hostile");
+  if (mode == "memory")
+    for (;;)
+      std::memset(new char[64 << 20], 1, 64 << 20);
+  if (mode == "fds")
+    for (int fd = 3; fd < 64; ++fd)
+      (void)!write(fd, "this is no answer, by no means one", 34);
+}
+
+void speak() {
+  if (environment("HOSTILE") == "loud") {
+    std::printf("hostile was here\n");
+    (void)!write(1, "and here\n", 9);
+  }
+}
+
+int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+  speak();
+  std::string mode = environment("HOSTILE");
+  if (mode.starts_with("supports-"))
+    misbehave(mode.substr(9));
+  const bycc_node &node = region->nodes[0];
+  if (node.body)
+    return 1;
+  const bycc_value &out = region->values[node.outputs[0]];
+  bool fits = indexOf(node.op) >= 0 && out.dtype == BYCC_FLOAT32;
+  for (uint32_t i = 0; i < node.num_inputs && fits; ++i) {
+    const bycc_value &in = region->values[node.inputs[i]];
+    fits = in.rank == out.rank && !std::memcmp(in.dims, out.dims, sizeof(int64_t) * out.rank);
+  }
+  if (!fits)
+    answer->reason(answer, "not elementwise float32");
+  return fits;
+}
+
+bool has(const bycc_region &region, const std::string &op) {
+  for (uint32_t i = 0; i < region.num_nodes; ++i)
+    if (op == region.nodes[i].op || (region.nodes[i].body && has(*region.nodes[i].body, op)))
+      return true;
+  return false;
+}
+
+// --- a region as a list of numbers: values (elements, weights offset or -1),
+// steps (operator, inputs, output), inputs, outputs
+
+struct Writer {
+  std::vector<int64_t> values, steps, ins, outs;
+
+  int64_t addValue(const bycc_value &value) {
+    int64_t count = 1;
+    for (int32_t d = 0; d < value.rank; ++d)
+      count *= value.dims[d];
+    values.insert(values.end(), {count, value.data ? static_cast<int64_t>(value.weights_offset) : -1});
+    return static_cast<int64_t>(values.size() / 2 - 1);
+  }
+
+  // `known` are the numbers of the region's inputs; returns those of its outputs.
+  std::vector<int64_t> add(const bycc_region &region, const std::vector<int64_t> &known) {
+    std::vector<int64_t> number(region.num_values, -1);
+    for (uint32_t i = 0; i < region.num_inputs; ++i)
+      number[region.inputs[i]] = known[i];
+    for (uint32_t i = 0; i < region.num_nodes; ++i) {
+      const bycc_node &node = region.nodes[i];
+      std::vector<int64_t> inputs;
+      for (uint32_t k = 0; k < node.num_inputs; ++k) {
+        uint32_t value = node.inputs[k];
+        if (number[value] < 0)
+          number[value] = addValue(region.values[value]);
+        inputs.push_back(number[value]);
+      }
+      if (node.body) {
+        number[node.outputs[0]] = add(*node.body, inputs)[0];
+        continue;
+      }
+      number[node.outputs[0]] = addValue(region.values[node.outputs[0]]);
+      steps.insert(steps.end(), {indexOf(node.op), inputs[0], inputs.back(), number[node.outputs[0]]});
+    }
+    std::vector<int64_t> results;
+    for (uint32_t i = 0; i < region.num_outputs; ++i)
+      results.push_back(number[region.outputs[i]]);
+    return results;
+  }
+
+  std::vector<int64_t> write(const bycc_region &region) {
+    for (uint32_t i = 0; i < region.num_inputs; ++i)
+      ins.push_back(addValue(region.values[region.inputs[i]]));
+    outs = add(region, ins);
+    std::vector<int64_t> blob;
+    for (const auto *list : {&values, &steps, &ins, &outs}) {
+      blob.push_back(static_cast<int64_t>(list->size()));
+      blob.insert(blob.end(), list->begin(), list->end());
+    }
+    return blob;
+  }
+};
+
+int32_t refuseIf(bool refuses, const bycc_region &region, const std::string &mode, const std::string &op,
+                 bycc_answer *answer) {
+  if (!refuses)
+    return 0;
+  answer->reason(answer, ("cannot do " + op).c_str());
+  for (uint32_t i = 0; mode == "blame" && i < region.num_nodes; ++i)
+    if (op == region.nodes[i].op || (region.nodes[i].body && has(*region.nodes[i].body, op))) {
+      answer->blame(answer, i);
+      break;
+    }
+  return 1;
+}
+
+int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+  speak();
+  std::string mode = environment("HOSTILE"), op;
+  if (size_t colon = mode.find(':'); colon != std::string::npos) {
+    op = mode.substr(colon + 1);
+    mode.resize(colon);
+  }
+  bool concerned = op.empty() || has(*region, op);
+  size_t plus = op.find('+');
+  bool refuses = ((mode == "refuse" || mode == "blame") && concerned) ||
+                 (mode == "size" && region->num_nodes > std::stoul(op)) ||
+                 (mode == "together" && has(*region, op.substr(0, plus)) && has(*region, op.substr(plus + 1)));
+  if (int32_t no = refuseIf(refuses, *region, mode, op, answer))
+    return no;
+  if (concerned)
+    misbehave(mode);
+  std::vector<int64_t> blob = Writer().write(*region);
+  if (mode == "random")
+    blob.push_back(getpid());
+  if (mode == "huge" && concerned)
+    answer->blob(answer, std::calloc(1, size_t{1} << 30), size_t{1} << 30);
+  else
+    answer->blob(answer, blob.data(), mode == "empty" && concerned ? 0 : blob.size() * 8);
+  return 0;
+}
+
+// --- the run half
+
+struct Region {
+  std::vector<int64_t> values, steps, ins, outs;
+  const uint8_t *weights;
+};
+
+int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t, int32_t, void **region, char *error,
+             size_t errorSize) {
+  if (environment("HOSTILE_RUN") == "load") {
+    std::snprintf(error, errorSize, "hostile does not want to");
+    return BYCC_LOAD;
+  }
+  auto *made = new Region{{}, {}, {}, {}, weights};
+  const int64_t *at = reinterpret_cast<const int64_t *>(info->blob);
+  std::vector<int64_t> words(info->blob_bytes / 8);
+  std::memcpy(words.data(), at, words.size() * 8);
+  at = words.data();
+  for (auto *list : {&made->values, &made->steps, &made->ins, &made->outs}) {
+    list->assign(at + 1, at + 1 + at[0]);
+    at += 1 + at[0];
+  }
+  *region = made;
+  return BYCC_OK;
+}
+
+void unload(void *region) { delete static_cast<Region *>(region); }
+uint64_t stateBytes(void *) { return 8; }
+int32_t initState(void *, void *, int32_t) { return BYCC_OK; }
+void dropState(void *, void *) {}
+
+float apply(int64_t op, float a, float b) {
+  switch (op) {
+  case 0: return a + b;
+  case 1: return a * b;
+  case 2: return a - b;
+  case 3: return a > 0 ? a : 0;
+  case 4: return -a;
+  default: return std::fabs(a);
+  }
+}
+
+int32_t run(void *handle, void *, const bycc_array *inputs, const bycc_array *outputs, int32_t, char *error,
+            size_t errorSize) {
+  if (environment("HOSTILE_RUN") == "run") {
+    std::snprintf(error, errorSize, "hostile has stopped");
+    return BYCC_INTERNAL;
+  }
+  const Region &region = *static_cast<Region *>(handle);
+  std::vector<std::vector<float>> made(region.values.size() / 2);
+  std::vector<const float *> data(made.size());
+  for (size_t i = 0; i < made.size(); ++i)
+    if (region.values[2 * i + 1] >= 0)
+      data[i] = reinterpret_cast<const float *>(region.weights + region.values[2 * i + 1]);
+  for (size_t i = 0; i < region.ins.size(); ++i)
+    data[region.ins[i]] = static_cast<const float *>(inputs[i].data);
+  for (size_t s = 0; s < region.steps.size(); s += 4) {
+    const int64_t *step = &region.steps[s];
+    std::vector<float> &out = made[step[3]];
+    for (int64_t i = 0; i < region.values[2 * step[3]]; ++i)
+      out.push_back(apply(step[0], data[step[1]][i], data[step[2]][i]));
+    data[step[3]] = out.data();
+  }
+  for (size_t i = 0; i < region.outs.size(); ++i)
+    std::memcpy(outputs[i].data, data[region.outs[i]], sizeof(float) * region.values[2 * region.outs[i]]);
+  return BYCC_OK;
+}
+
+constexpr const char *patterns = R"J({"schema": 1, "vendor": "hostile", "patterns": [
+  {"name": "hostile.subtract_relu", "root": "nn.relu(subtract($a, $b))"}]})J";
+
+} // namespace
+
+extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_entry() {
+  speak();
+  static const bycc_vendor_compiler compiler = {
+      BYCC_VENDOR_ABI_VERSION, sizeof compiler, "hostile", "1.0", environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
+      nullptr, supports, compile, nullptr, nullptr, nullptr, 0};
+  return &compiler;
+}
+
+extern "C" const bycc_vendor_runtime *bycc_vendor_runtime_entry() {
+  std::string mode = environment("HOSTILE_RUN");
+  if (mode == "null")
+    return nullptr;
+  static bycc_vendor_runtime runtime = {};
+  runtime.abi_version = mode == "abi" ? 999 : BYCC_VENDOR_ABI_VERSION;
+  runtime.size = sizeof runtime;
+  runtime.name = "hostile";
+  runtime.load = load;
+  runtime.unload = unload;
+  runtime.state_bytes = stateBytes;
+  runtime.init_state = initState;
+  runtime.drop_state = dropState;
+  runtime.run = run;
+  return &runtime;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# A vendor whose compile half refuses, crashes, hangs, throws, exits, fills the
+# memory or answers with garbage: the rest of the region stays with it, the node
+# it fails at goes elsewhere, bycc warns, and the results are right.
+. "$(dirname "$0")/lib.sh"
+c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
+export BYCC_PLUGIN_PATH=$work
+cat > net.relay <<'END2'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+  %0 = add(%x, %y);
+  %1 = nn.relu(%0);
+  %2 = subtract(%1, %y);
+  %3 = nn.relu(%2);
+  %4 = multiply(%3, %x);
+  %5 = tanh(%4);
+  %6 = negative(%5);
+  %7 = abs(%6);
+  add(%7, %y)
+}
+END2
+bycc net.relay -q -o host.o
+bycc-run host.json --random=1 --outputs ref > /dev/null
+
+# build MODE REGIONS OPTIONS...: compiles and runs; m.err and report.json stay.
+build() {
+  local mode=$1 regions=$2
+  shift 2
+  HOSTILE=$mode bycc net.relay --annotate=hostile --vendor-timeout=30 --expect-regions="$regions" \
+    --dump-offloads=report.json -o m.o "$@" 2> m.err || fail "$mode: $(cat m.err)"
+  bycc-run m.json --random=1 --expected ref --rtol 1e-6 2> run.err || fail "$mode: wrong results"
+}
+says() { grep -qF -- "$1" m.err || fail "no '$1' in: $(cat m.err)"; }
+# reason NODE: where it is, and why hostile does not have it
+reason() { python3 -c '
+import json, sys
+for node in json.load(open("report.json"))["nodes"]:
+    if node["name"] == sys.argv[1]:
+        print(node["placed"], node["refused"].get("hostile", ""))' "$1"; }
+
+build "" 2
+[ "$(grep -c warning m.err)" = 0 ] || fail "$(cat m.err)"
+
+build blame:multiply 2
+says "warning: region m_hostile_0: hostile cannot compile it: cannot do multiply; %4 is kept from hostile"
+expect "$(reason %4)" "host hostile failed: cannot do multiply"
+expect "$(reason %3)" "hostile "
+
+# Without blame the region is halved until the node is alone; what was cut apart
+# for that is one region again at the end.
+build refuse:add 2
+says "region m_hostile_0: hostile cannot compile it: cannot do add; tried again in two halves"
+expect "$(reason %0)" "host hostile failed: cannot do add"
+expect "$(reason %8)" "host hostile failed: cannot do add"
+build refuse:nn.relu 4
+
+for mode in abort segv exit throw empty huge fds; do
+  build $mode:multiply 2
+  says "%4 is kept from hostile"
+  case $mode in
+    abort) says "crashed: signal 6" ;;
+    segv) says "crashed: signal 11" ;;
+    exit) says "ended the process with exit code 0" ;;
+    throw) says "threw an exception: thrown by hostile" ;;
+    empty) says "it gives no code" ;;
+    huge) says "its code takes more than 512 MiB" ;;
+    fds) says "sent bytes that are no answer" ;;
+  esac
+done
+
+(ulimit -v 1000000 && build memory:multiply 2 && says "threw an exception: std::bad_alloc")
+
+# The fault is in no single node: parts do, and are not put together again.
+build size:2 5
+build together:multiply+subtract 4
+
+# A hang costs the region at once.
+build hang:multiply 1 --vendor-timeout=0.5
+says "did not answer within 0.5 s; all of it is kept from hostile"
+
+# It fails everywhere: all is on the host.
+build refuse 0
+build abort 0 -j 4
+
+# The composite goes as a whole.
+HOSTILE_PATTERNS=1 build "" 2
+HOSTILE_PATTERNS=1 build blame:subtract 3
+expect "$(reason %2)" "host hostile failed: cannot do subtract"
+expect "$(reason %3)" "host hostile failed: cannot do subtract; hostile.subtract_relu: %2: hostile failed: cannot do subtract"
+
+# The next vendor gets the node.
+echo '{"vendors": [{"name": "other", "ops": {"multiply": {}}}]}' > rules.json
+HOSTILE=blame:multiply bycc net.relay --rules=rules.json --annotate=hostile,other -q \
+  --dump-offloads=report.json -o m.o
+expect "$(reason %4)" "other hostile failed: cannot do multiply"
+bycc-run m.json --random=1 --expected ref 2> /dev/null
+
+# The same bytes for any number of children.
+for jobs in 1 3; do
+  HOSTILE=abort:multiply bycc net.relay --annotate=hostile -q -j $jobs -o j.o 2> /dev/null
+  cat j.o j.json > j$jobs
+done
+cmp j1 j3
+
+# A partitioned program cannot be cut again: the region goes as a whole.
+HOSTILE= bycc-opt net.relay -O0 --annotate=hostile --module-name=m -o parts.relay
+HOSTILE=refuse:multiply bycc parts.relay --annotate=hostile -o m.o 2> m.err
+says "region m_hostile_0: hostile cannot compile it: cannot do multiply; it goes back to the host"
+bycc-run m.json --random=1 --expected ref 2> /dev/null
+
+# From standard input, which can be read once only.
+HOSTILE=refuse:multiply bycc - --annotate=hostile --expect-regions=2 -q -o m.o < net.relay
+bycc-run m.json --random=1 --expected ref 2> /dev/null
+
+# --strict: exit 3, nothing written.
+export HOSTILE=refuse:multiply
+refuse 3 "--strict: region s_hostile_0: hostile cannot compile it: cannot do multiply" \
+  bycc net.relay --annotate=hostile --strict -o s.o
+[ ! -e s.o ] && [ ! -e s.json ] || fail "a refused build wrote files"

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# A vendor's run half that is missing, of another ABI version, or fails.
+. "$(dirname "$0")/lib.sh"
+c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
+cat > net.relay <<'END2'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { abs(negative(%x)) }
+END2
+bycc net.relay -q --plugin=libbycc_vendor_hostile.so --annotate=hostile -o m.o
+
+refuse 1 "error[LOAD]: the model needs vendor 'hostile', but libbycc_vendor_hostile.so is in none of: " \
+  bycc-run m.json --random
+export BYCC_PLUGIN_PATH=$work
+bycc-run m.json --random > /dev/null
+HOSTILE_RUN=abi refuse 1 "error[LOAD]: vendor 'hostile' has ABI version 999" bycc-run m.json --random
+HOSTILE_RUN=null refuse 1 "error[LOAD]: vendor 'hostile' gave no run half" bycc-run m.json --random
+HOSTILE_RUN=load refuse 1 "region m_hostile_0: vendor hostile cannot load it: hostile does not want to" bycc-run m.json --random
+HOSTILE_RUN=run refuse 70 "region m_hostile_0: hostile has stopped" bycc-run m.json --random
