@@ -165,6 +165,21 @@ struct AnnotatedRegions::Impl {
     }
   }
 
+  // The one region whose values a tuple or projection holds, or none.
+  uint32_t carriedRegion(uint32_t item) const {
+    uint32_t region = none;
+    if (!problem.isWire[item] || problem.vendor[item] == RegionProblem::host)
+      return none;
+    for (uint32_t need : problem.needsOf(item)) {
+      if (!isMember[need])
+        continue;
+      if (region != none && find(need) != region)
+        return none;
+      region = find(need);
+    }
+    return region;
+  }
+
   std::string vendorName(uint32_t item) const {
     size_t vendor = static_cast<size_t>(problem.vendor[item]);
     return std::string(module.string(built.vendors[vendor].first));
@@ -211,6 +226,10 @@ AnnotatedRegions::AnnotatedRegions(const Module &module, const NodePlaces &place
     if (i > 0 && chosen[i - 1].first == chosen[i].first)
       merge(chosen[i - 1].second, chosen[i].second);
   }
+  // Tuples and projections bear no annotations: they go with what they carry.
+  for (uint32_t item = 0; item < numItems(); ++item)
+    if (uint32_t region = impl_->carriedRegion(item); region != none && merge(region, item))
+      create(item);
 }
 
 AnnotatedRegions::AnnotatedRegions(AnnotatedRegions &&) noexcept = default;
@@ -307,7 +326,7 @@ std::string AnnotatedRegions::whyApart(uint32_t a, uint32_t b) const {
 }
 
 bool AnnotatedRegions::isAcyclic() const {
-  return isLegal(impl_->problem, impl_->assignment());
+  return canRun(impl_->problem, impl_->assignment());
 }
 
 void AnnotatedRegions::regroup(uint64_t &searchSteps) {

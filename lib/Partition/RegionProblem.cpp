@@ -88,18 +88,20 @@ bool isApart(const RegionProblem &problem, const RegionAssignment &regions) {
   return true;
 }
 
-// Kahn's algorithm on the regions and, one by one, the host's items.
-bool isAcyclic(const RegionProblem &problem, const RegionAssignment &regions) {
+// Kahn's algorithm on the regions and, one by one, the host's items. `edges` calls
+// its argument with all pairs of a needed item and one that needs it.
+template <typename Edges>
+bool isAcyclic(const RegionProblem &problem, const RegionAssignment &regions, Edges &&edges) {
   uint32_t size = countRegions(regions);
   std::vector<uint32_t> group(problem.size());
   for (uint32_t item = 0; item < problem.size(); ++item)
     group[item] = regions[item] < 0 ? size++ : static_cast<uint32_t>(regions[item]);
   std::vector<uint32_t> begin(size + 1, 0), waiting(size, 0);
   auto forEachEdge = [&](auto &&visit) {
-    for (uint32_t item = 0; item < problem.size(); ++item)
-      for (uint32_t need : problem.needsOf(item))
-        if (group[need] != group[item])
-          visit(group[need], group[item]);
+    edges([&](uint32_t need, uint32_t item) {
+      if (group[need] != group[item])
+        visit(group[need], group[item]);
+    });
   };
   forEachEdge([&](uint32_t from, uint32_t to) { ++begin[from + 1], ++waiting[to]; });
   for (uint32_t i = 0; i < size; ++i)
@@ -119,8 +121,26 @@ bool isAcyclic(const RegionProblem &problem, const RegionAssignment &regions) {
 } // namespace
 
 bool isLegal(const RegionProblem &problem, const RegionAssignment &regions) {
+  auto needs = [&](auto &&visit) {
+    for (uint32_t item = 0; item < problem.size(); ++item)
+      for (uint32_t need : problem.needsOf(item))
+        visit(need, item);
+  };
   return isOneVendorEach(problem, regions) && isApart(problem, regions) &&
-         isAcyclic(problem, regions);
+         isAcyclic(problem, regions, needs);
+}
+
+bool canRun(const RegionProblem &problem, const RegionAssignment &regions) {
+  return isAcyclic(problem, regions, [&](auto &&visit) {
+    for (uint32_t item = 0; item < problem.size(); ++item)
+      for (uint32_t need : problem.needsOf(item))
+        if (!problem.isWire[item] && !problem.isWire[need])
+          visit(need, item);
+    for (uint32_t tensor = 0; tensor < problem.numTensors(); ++tensor)
+      if (uint32_t maker = problem.tensors[tensor].maker; maker != none)
+        for (uint32_t user : problem.usersOf(tensor))
+          visit(maker, user);
+  });
 }
 
 RegionAssignment toAssignment(const RegionProblem &problem, const std::vector<uint32_t> &groups) {

@@ -87,6 +87,9 @@ RegionScore scoreOf(const RegionProblem &problem, const RegionAssignment &region
 // Every region has one vendor and no two calls that must be apart, and no two
 // regions need each other.
 bool isLegal(const RegionProblem &problem, const RegionAssignment &regions);
+// Can the regions and the host's items run one after the other, when tuples and
+// projections are taken apart? Every legal assignment can.
+bool canRun(const RegionProblem &problem, const RegionAssignment &regions);
 
 // The regions of groups (by item, any name): groups without a call are the host's.
 RegionAssignment toAssignment(const RegionProblem &problem, const std::vector<uint32_t> &groups);

@@ -1,6 +1,7 @@
 // Branch and bound: items are placed in order, each into a group of its vendor or
 // a new one, as long as no group needs itself through another and the groups so
-// far cost less than the best that is known. Groups and needs are bit masks.
+// far cost less than the best that is known. Sets of items and groups are bit
+// masks; each group knows all groups that it needs, directly or through others.
 //
 // Without times, the fewest regions are looked for first; the bytes across their
 // borders, on which the bound prunes badly, only with a few steps after that.
@@ -10,7 +11,7 @@
 #include "bycc/Support/Error.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 
 namespace bycc {
 
@@ -20,7 +21,7 @@ constexpr int32_t host = RegionProblem::host;
 constexpr uint32_t none = RegionProblem::none;
 constexpr uint32_t maxItems = 64;
 constexpr uint32_t maxVendorItems = 20;
-constexpr uint64_t stepsForBytes = 10000;
+constexpr uint64_t stepsForBytes = 5000;
 
 class Search {
 public:
@@ -28,7 +29,6 @@ public:
       : problem_(problem), steps_(steps), best_(std::move(best)), current_(problem.size(), none),
         uses_(problem.size()), made_(problem.size()), isOut_(problem.numTensors(), 0) {
     for (uint32_t item = 0; item < problem.size(); ++item) {
-      needMask_.push_back(maskOf(problem.needsOf(item)));
       apartMask_.push_back(maskOf(problem.apartFrom(item)));
     }
     for (uint32_t tensor = 0; tensor < problem.numTensors(); ++tensor) {
@@ -80,29 +80,50 @@ private:
       for (uint32_t group = 0; group < groups_.size(); ++group)
         if (groups_[group].vendor == problem_.vendor[item] &&
             !(groups_[group].members & apartMask_[item]))
-          place(item, group, false);
+          place(item, group);
+    needs_[groups_.size()] = 0;
     groups_.push_back({0, problem_.vendor[item], 0});
-    place(item, static_cast<uint32_t>(groups_.size() - 1), true);
+    place(item, static_cast<uint32_t>(groups_.size() - 1));
     groups_.pop_back();
   }
 
-  void place(uint32_t item, uint32_t group, bool isNew) {
+  void place(uint32_t item, uint32_t group) {
+    uint64_t needed = groupsNeededBy(item, group);
+    if (needed >> group & 1)
+      return; // the group would need itself
     RegionScore before = score_;
+    std::array<uint64_t, maxItems> needsBefore = needs_;
     size_t out = out_.size();
     current_[item] = group;
+    addNeeds(group, needed);
     if (weighs_)
       addCrossings(item, groups_[group]);
     if (problem_.isCall(item) && groups_[group].numCalls++ == 0)
       score_ += regionScore(problem_.vendor[item]);
     groups_[group].members |= uint64_t{1} << item;
-    if (isNew || isAcyclicThrough(group))
-      assign(item + 1);
+    assign(item + 1);
     groups_[group].members &= ~(uint64_t{1} << item);
     groups_[group].numCalls -= problem_.isCall(item);
     current_[item] = none;
     for (; out_.size() > out; out_.pop_back())
       isOut_[out_.back()] = 0;
     score_ = before;
+    needs_ = needsBefore;
+  }
+
+  uint64_t groupsNeededBy(uint32_t item, uint32_t group) const {
+    uint64_t needed = 0;
+    for (uint32_t need : problem_.needsOf(item))
+      if (uint32_t other = current_[need]; other != group)
+        needed |= uint64_t{1} << other | needs_[other];
+    return needed;
+  }
+
+  void addNeeds(uint32_t group, uint64_t needed) {
+    needs_[group] |= needed;
+    for (uint32_t other = 0; other < groups_.size(); ++other)
+      if (needs_[other] >> group & 1)
+        needs_[other] |= needs_[group];
   }
 
   RegionScore regionScore(int32_t vendor) const {
@@ -134,27 +155,6 @@ private:
     score_ += scoreOfCrossing(problem_, problem_.vendor[maker], tensor);
   }
 
-  // Does the group not need itself through another?
-  bool isAcyclicThrough(uint32_t group) const {
-    uint64_t self = groups_[group].members, seen = self, open = needsOf(self) & ~self;
-    while (open) {
-      uint64_t members = groups_[current_[static_cast<size_t>(std::countr_zero(open))]].members;
-      seen |= members;
-      uint64_t needs = needsOf(members);
-      if (needs & self)
-        return false;
-      open = (open | needs) & ~seen;
-    }
-    return true;
-  }
-
-  uint64_t needsOf(uint64_t members) const {
-    uint64_t needs = 0;
-    for (; members; members &= members - 1)
-      needs |= needMask_[static_cast<size_t>(std::countr_zero(members))];
-    return needs;
-  }
-
   // A group that is not linked is as many regions as it has linked parts.
   void finish() {
     RegionAssignment result = toAssignment(problem_, linkedParts(problem_, current_));
@@ -172,7 +172,8 @@ private:
   RegionScore bestScore_, score_;
   std::vector<uint32_t> current_; // group by item
   std::vector<Group> groups_;
-  std::vector<uint64_t> needMask_, apartMask_; // by item
+  std::array<uint64_t, maxItems> needs_{};         // by group: groups that it needs
+  std::vector<uint64_t> apartMask_;                // by item
   std::vector<std::vector<uint32_t>> uses_, made_; // tensors by item
   std::vector<uint64_t> userMask_;             // by tensor
   std::vector<uint8_t> isOut_;                 // by tensor: known to leave its maker's group
@@ -191,6 +192,9 @@ uint32_t mostEntries(const RegionProblem &problem, const std::vector<uint32_t> &
       bool enters = isMember && part[need] != which;
       entries[item] = std::max(entries[item], entries[need] + enters);
     }
+    for (uint32_t other : problem.apartFrom(item))
+      if (other < item && isMember && part[other] == which)
+        entries[item] = std::max(entries[item], entries[other] + 1);
     if (isMember && !problem.isWire[item])
       most = std::max(most, entries[item]);
   }
@@ -198,7 +202,8 @@ uint32_t mostEntries(const RegionProblem &problem, const std::vector<uint32_t> &
 }
 
 // Items that no chain of shared values links never share a region; of the rest
-// of a vendor's items, a path that leaves and comes back n times needs n regions.
+// of a vendor's items, a path that leaves and comes back n times needs n regions,
+// and so does one along which n values may not pass inside.
 uint32_t fewestPossible(const RegionProblem &problem) {
   std::vector<uint32_t> vendorOf(problem.size());
   for (uint32_t item = 0; item < problem.size(); ++item)
