@@ -1,14 +1,13 @@
 // --list-passes, --list-ops, --list-vendors.
 
 #include "Pipeline.h"
+#include "Plugins.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Target/VendorRegistry.h"
-#include "bycc/Vendors/Builtin.h"
 
 #include <cstdio>
-#include <cstdlib>
 
 namespace bycc {
 namespace {
@@ -83,18 +82,14 @@ int listOps(const Options &options) {
 namespace {
 
 Expected<std::vector<VendorDescription>> describeVendors(const Options &options) {
-  VendorRegistry registry(builtinVendorCompilers());
-  if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
-    BYCC_TRY(registry.loadPluginPath(path));
-  for (const std::string &plugin : options.vendors.plugins)
-    BYCC_TRY(registry.loadPlugin(plugin));
+  VendorRegistry registry = BYCC_TRY(knownVendors(options.vendors));
   return registry.describe(options.vendors.rules);
 }
 
 void printVendor(const VendorDescription &vendor) {
-  std::printf("%-16s %-10s %-9s %3zu patterns  %s\n", vendor.name.c_str(),
-              vendor.version.empty() ? "-" : vendor.version.c_str(), vendor.kind.c_str(), vendor.numPatterns,
-              vendor.origin.c_str());
+  std::string version = vendor.version.empty() ? "-" : vendor.version;
+  std::printf("%-16s %-14s %-9s %3zu patterns%s%s\n", vendor.name.c_str(), version.c_str(), vendor.kind.c_str(),
+              vendor.numPatterns, vendor.origin.empty() ? "" : "  ", vendor.origin.c_str());
 }
 
 } // namespace

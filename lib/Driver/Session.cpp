@@ -3,6 +3,7 @@
 #include "BindParams.h"
 #include "Pipeline.h"
 #include "Placement.h"
+#include "Plugins.h"
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
@@ -12,12 +13,9 @@
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
-#include "bycc/Target/VendorRegistry.h"
-#include "bycc/Vendors/Builtin.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <unistd.h>
 
@@ -134,11 +132,7 @@ Expected<> Session::prepare() {
   target_ = BYCC_TRY(resolveTarget(t.triple.value_or(""), cpu, t.attributes.value_or("")));
   target_.threads = options_.output.threads;
 
-  VendorRegistry vendors(builtinVendorCompilers());
-  if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
-    BYCC_TRY(vendors.loadPluginPath(path));
-  for (const std::string &plugin : options_.vendors.plugins)
-    BYCC_TRY(vendors.loadPlugin(plugin));
+  VendorRegistry vendors = BYCC_TRY(knownVendors(options_.vendors));
   VendorRequest request;
   if (options_.vendors.annotate)
     request.annotate = split(*options_.vendors.annotate, ',');

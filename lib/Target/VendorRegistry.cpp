@@ -40,7 +40,8 @@ Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::
     if (old->compiler == compiler)
       return {}; // the same file again
     return error(Status::Load, inFile(origin))
-           << "a vendor '" << compiler->name << "' is there already (" << (old->isBuiltin() ? "built in" : old->origin) << ")";
+           << "a vendor '" << compiler->name << "' is there already ("
+           << (old->isBuiltin() ? "built in" : old->origin) << ")";
   }
   // Its patterns must read, whether it will be used or not.
   if (auto vendor = Vendor::fromCompiler(compiler); !vendor) {
@@ -55,6 +56,16 @@ Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::
 
 Expected<> VendorRegistry::loadPlugin(const std::string &path) {
   return add(BYCC_TRY(loadPluginFile(path)), path);
+}
+
+// As in any search path, what was found before hides what comes later.
+Expected<> VendorRegistry::loadFound(const std::string &path) {
+  const bycc_vendor_compiler *compiler = BYCC_TRY(loadPluginFile(path));
+  BYCC_TRY(checkVendorTable(compiler, path));
+  const Entry *old = find(compiler->name);
+  if (old && !old->isBuiltin())
+    return {};
+  return add(compiler, path);
 }
 
 Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
@@ -73,7 +84,7 @@ Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
       if (!isCompiler)
         skipped_.push_back(file + ": " + isCompiler.error().message());
       else if (*isCompiler)
-        BYCC_TRY(loadPlugin(file));
+        BYCC_TRY(loadFound(file));
     }
   }
   return {};
@@ -93,7 +104,7 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) 
   else
     notes.push_back({{}, names.empty() ? "there is none" : "there are " + join(names, ", ")});
   for (const std::string &skipped : skipped_)
-    notes.push_back({{}, "BYCC_PLUGIN_PATH: left out " + escaped(skipped, 512)});
+    notes.push_back({{}, "left out " + escaped(skipped, 512)});
   return problem;
 }
 

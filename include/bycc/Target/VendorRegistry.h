@@ -33,9 +33,9 @@ public:
   // Loads the compile half of a plugin. LOAD errors say what is wrong with the
   // file, its table of functions or its patterns, or that the name is taken.
   Expected<> loadPlugin(const std::string &path);
-  // Every *.so in the folders of BYCC_PLUGIN_PATH (colon-separated) that has a
-  // compile half. Others, and files that cannot be opened, are left out; a vendor
-  // that is then not found is told with what was left out.
+  // Every *.so in the folders (colon-separated) that has a compile half and whose
+  // name no plugin has taken. Others, and files that cannot be opened, are left out;
+  // a vendor that is then not found is told with what was left out.
   Expected<> loadPluginPath(const std::string &path);
 
   // The vendors to use, in order. A file or name that is wrong is an error; an
@@ -52,6 +52,7 @@ private:
     bool isBuiltin() const { return origin.empty(); }
   };
   Expected<> add(const bycc_vendor_compiler *compiler, const std::string &origin);
+  Expected<> loadFound(const std::string &path);
   const Entry *find(std::string_view name) const;
   Expected<std::unique_ptr<Vendor>> make(const std::string &name) const;
 

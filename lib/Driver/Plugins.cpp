@@ -1,0 +1,24 @@
+#include "Plugins.h"
+
+#include "bycc/Support/File.h"
+#include "bycc/Vendors/Builtin.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace bycc {
+
+Expected<VendorRegistry> knownVendors(const VendorOptions &options) {
+  VendorRegistry vendors(builtinVendorCompilers());
+  for (const std::string &plugin : options.plugins)
+    BYCC_TRY(vendors.loadPlugin(plugin));
+  if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
+    BYCC_TRY(vendors.loadPluginPath(path));
+  std::error_code missing;
+  std::filesystem::path installed = std::filesystem::canonical(programFolder() + "/../lib/bycc", missing);
+  if (!missing)
+    BYCC_TRY(vendors.loadPluginPath(installed.string()));
+  return vendors;
+}
+
+} // namespace bycc
