@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# The sample vendor, built outside of the tree against installed headers: what it
+# takes, refuses and copies, found through --plugin and BYCC_PLUGIN_PATH.
+. "$(dirname "$0")/lib.sh"
+. "$here/install.sh"
+cmake -S "$PREFIX/share/bycc/examples/vendor" -B npu -DCMAKE_PREFIX_PATH="$PREFIX" > cmake.txt
+cmake --build npu > cmake.txt 2>&1 || fail "$(cat cmake.txt)"
+grep -q warning cmake.txt && fail "$(cat cmake.txt)"
+plugin=$work/npu/libbycc_vendor_examplenpu.so
+export EXAMPLENPU_TRACE=1
+
+npu() { bycc "$@" --plugin="$plugin" --annotate=examplenpu; }
+# same STEM: the compiled model gives what the host gives; its trace is in trace.txt.
+same() {
+  BYCC_PLUGIN_PATH=$work/npu bycc-run "$1.json" --random=3 --expected expected 2> trace.txt > run.txt ||
+    fail "$(cat run.txt trace.txt)"
+}
+# host FILE: makes what is expected of a model.
+host() { rm -rf expected && bycc "$1" -q -o host.o && bycc-run host.json --random=3 --outputs expected > /dev/null; }
+traced() { grep -qF -- "$1" trace.txt || fail "no '$1' in: $(cat trace.txt)"; }
+
+# A model from ONNX, through both ways to find a plugin.
+model=$root/share/models/example.onnx
+host "$model"
+npu "$model" --explain -q -o onnx.o > explain.txt
+grep -q 'examplenpu refuses: the device has no command for nn.softmax' explain.txt || fail "$(cat explain.txt)"
+grep -q 'conv1.*examplenpu.conv2d_bias_relu' explain.txt || fail "$(cat explain.txt)"
+same onnx
+traced 'onnx_examplenpu_0: 36480 bytes of weights resident'
+traced 'onnx_examplenpu_0: 1 copies in, 1 copies out'
+BYCC_PLUGIN_PATH=$work/npu bycc "$model" --annotate=examplenpu -q -o onnx2.o --module-name=onnx
+cmp onnx.o onnx2.o || fail "--plugin and BYCC_PLUGIN_PATH give different code"
+
+# An operator that it refuses stands between two regions: copies on both sides.
+EXAMPLENPU_REFUSE=nn.max_pool2d npu "$model" --expect-regions=3 -q -o pools.o
+same pools
+expect "$(grep -c '1 copies in, 1 copies out' trace.txt)" 3
+
+# Regions back to back: what only they touch stays on the device.
+cat > chain.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 2, 6, 6), float32]) -> (Tensor[(1, 2, 6, 6), float32], Tensor[(1, 2, 6, 6), float32]) {
+  %0 = nn.conv2d(%x, Tensor[(2, 2, 1, 1), float32][1, 2, -1, 1], channels=2, kernel_size=[1, 1]);
+  %1 = nn.relu(%0);
+  %2 = nn.conv2d(%1, Tensor[(2, 2, 1, 1), float32][1, -1, 0.5, 2], channels=2, kernel_size=[1, 1]);
+  %3 = nn.relu(%2);
+  %4 = nn.conv2d(%3, Tensor[(2, 1, 3, 3), float32][1, 0, 2, 1, 0.5, -1, 0, 0.25, 1, -1, 0, 1, 0, 0, 1, 2, 1, 0.125], padding=[1, 1, 1, 1], groups=2, channels=2, kernel_size=[3, 3]);
+  %5 = exp(%3);
+  (%4, %5)
+}
+END
+host chain.relay
+npu chain.relay --expect-regions=3 -q -o chain.o
+same chain
+traced 'chain_examplenpu_0: 1 copies in, 0 copies out' # only the second region reads it
+traced 'chain_examplenpu_1: 0 copies in, 1 copies out' # the host reads it as well
+traced 'chain_examplenpu_2: 1 copies in, 1 copies out'
+
+# Across the branches of an if: released whichever of them ran.
+cat > branch.relay <<'END'
+#[version = "0.0.5"]
+def @main(%c: bool, %x: Tensor[(1, 1, 4, 4), float32]) -> Tensor[(1, 1, 4, 4), float32] {
+  %0 = nn.conv2d(%x, Tensor[(1, 1, 1, 1), float32][2], channels=1, kernel_size=[1, 1]);
+  %1 = nn.relu(%0);
+  %2 = if (%c) {
+    nn.conv2d(%1, Tensor[(1, 1, 1, 1), float32][3], channels=1, kernel_size=[1, 1])
+  } else {
+    %3 = nn.conv2d(%1, Tensor[(1, 1, 1, 1), float32][-1], channels=1, kernel_size=[1, 1]);
+    nn.relu(%3)
+  };
+  exp(%2)
+}
+END
+host branch.relay
+npu branch.relay -q -o branch.o
+same branch
+traced 'branch_examplenpu_0: 1 copies in, 0 copies out'
+traced '0 copies in, 1 copies out'
+
+# Many runs do not use up the device.
+BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=16384 bycc-run chain.json --random=3 --bench --runs 50 > bench.txt 2> trace.txt ||
+  fail "$(tail -3 trace.txt)"
+
+# Its own annotator: an elementwise operator that nothing on the device feeds stays.
+cat > alone.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 1, 4, 4), float32]) -> Tensor[(1, 1, 4, 4), float32] {
+  %0 = nn.relu(%x);
+  %1 = nn.max_pool2d(%0, pool_size=[1, 1]);
+  %2 = exp(%1);
+  %3 = nn.conv2d(%2, Tensor[(1, 1, 1, 1), float32][2], channels=1, kernel_size=[1, 1]);
+  %4 = nn.max_pool2d(%3, pool_size=[1, 1]);
+  add(%4, %2)
+}
+END
+host alone.relay
+npu alone.relay --expect-regions=2 -q -o alone.o
+EXAMPLENPU_ANNOTATE=1 npu alone.relay --expect-regions=1 --explain -q -o alone.o > explain.txt
+grep -q 'examplenpu refuses: nothing before it runs on the device' explain.txt || fail "$(cat explain.txt)"
+same alone
+
+# Failing: a node to blame, everything, a crash, too little memory. The build
+# succeeds, says so, and the results are the same.
+host chain.relay
+failing() { npu chain.relay -o failing.o 2> err.txt || fail "$(cat err.txt)"; same failing; }
+EXAMPLENPU_REFUSE=%2 failing
+grep -q '%2 is in EXAMPLENPU_REFUSE' err.txt || fail "$(cat err.txt)"
+traced 'failing_examplenpu'
+EXAMPLENPU_FAIL=compile failing
+grep -q 'EXAMPLENPU_FAIL says so' err.txt || fail "$(cat err.txt)"
+grep -q 'copies' trace.txt && fail "a region ran: $(cat trace.txt)"
+EXAMPLENPU_FAIL=abort failing
+grep -q 'warning: ' err.txt || fail "$(cat err.txt)"
+EXAMPLENPU_HEAP=4096 failing
+grep -qE 'it needs [0-9]+ bytes of device memory, the device has 4096' err.txt || fail "$(cat err.txt)"
+EXAMPLENPU_FAIL=compile refuse 3 'EXAMPLENPU_FAIL says so' bycc chain.relay --plugin="$plugin" --annotate=examplenpu --strict -o strict.o
+[ ! -e strict.o ] || fail "a refused build wrote files"
+
+# A model that needs more of the device than there is does not load, and says so.
+BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=4096 refuse 1 "no device memory for the weights" bycc-run onnx.json --random=3
