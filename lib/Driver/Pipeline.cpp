@@ -44,6 +44,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     "partition-graph",
   };
   static constexpr std::string_view host[] = {
+    "legalize",                   // at every level
     "fuse-ops",
   };
   // clang-format on

@@ -182,8 +182,10 @@ Expected<TypeId> qnnBatchMatmul(InferContext &context) {
 }
 
 Expected<TypeId> qnnBinary(InferContext &context) {
-  TensorInput a = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, i32}));
-  TensorInput b = BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16, i32}));
+  bool isProduct = context.module().node(context.call()).op == ops::qnn_mul;
+  DTypes dtypes = {i8, u8, i16, i32}, factors = {i8, u8, i16};
+  TensorInput a = BYCC_TRY(quantizedInput(context, 0, isProduct ? factors : dtypes));
+  TensorInput b = BYCC_TRY(quantizedInput(context, 1, isProduct ? factors : dtypes));
   if (a.dtype != b.dtype)
     return context.error() << "lhs is " << name(a.dtype) << ", rhs is " << name(b.dtype);
   Along lhs = BYCC_TRY(alongAxis(context, 0, "lhs_axis", {2, 3}));
@@ -198,7 +200,6 @@ Expected<TypeId> qnnBinary(InferContext &context) {
     return axis < 0 ? axis : axis - static_cast<int64_t>(rank);
   };
   int64_t left = fromEnd("lhs_axis", a.rank()), right = fromEnd("rhs_axis", b.rank());
-  bool isProduct = context.module().node(context.call()).op == ops::qnn_mul;
   if (isProduct && !isOneValue(leftScale) && !isOneValue(rightScale) && left != right)
     return context.error() << "scales of both inputs run along one axis, got lhs_axis "
                            << context.integer("lhs_axis") << " and rhs_axis "
