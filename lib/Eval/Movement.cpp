@@ -283,6 +283,15 @@ Expected<Value> padded(const Tensor &x, Ints shape, const Ints &before, PadMode 
   return Value(BYCC_TRY(moveElements(x, std::move(shape), map, fill)));
 }
 
+Expected<Tensor> padValue(const Tensor &value, DType dtype) {
+  if (value.dtype == dtype)
+    return value;
+  ResultType type{dtype, value.shape, true};
+  Value converted = BYCC_TRY(isFloat(value.dtype) ? store(type, load<double>(value))
+                                                  : store(type, load<Wide>(value)));
+  return converted.tensor();
+}
+
 PadMode padMode(std::string_view text) {
   return text == "edge" ? PadMode::Edge : text == "reflect" ? PadMode::Reflect : PadMode::Constant;
 }
@@ -295,8 +304,9 @@ Ints begins(const std::vector<std::pair<int64_t, int64_t>> &pairs) {
 }
 
 Expected<Value> pad(const KernelContext &context) {
+  Tensor fill = BYCC_TRY(padValue(context.input(1), context.input(0).dtype));
   return padded(context.input(0), context.result().shape, begins(context.pairs("pad_width")),
-                padMode(context.text("pad_mode")), context.input(1).bytes.get());
+                padMode(context.text("pad_mode")), fill.bytes.get());
 }
 
 Expected<Value> mirrorPad(const KernelContext &context) {
@@ -320,7 +330,8 @@ Expected<Value> dynPad(const KernelContext &context) {
     before.push_back(low);
     shape.push_back(extent);
   }
-  return padded(x, shape, before, mode, context.input(2).bytes.get());
+  Tensor fill = BYCC_TRY(padValue(context.input(2), x.dtype));
+  return padded(x, shape, before, mode, fill.bytes.get());
 }
 
 Expected<Value> dilate(const KernelContext &context) {

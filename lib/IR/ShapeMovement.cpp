@@ -750,9 +750,11 @@ Expected<TypeId> padBy(InferContext &context, const TensorInput &x,
   return tensorType(context, x.dtype, shape);
 }
 
+// One number, converted to the data's dtype: exporters write int32 beside uint8.
 Expected<> checkPadValue(InferContext &context, const TensorInput &x, size_t index) {
   TensorInput value = BYCC_TRY(tensorInput(context, index));
-  BYCC_TRY(checkDType(context, value.dtype, x.dtype, "pad_value"));
+  if (isFloat(value.dtype) != isFloat(x.dtype))
+    BYCC_TRY(checkDType(context, value.dtype, x.dtype, "pad_value"));
   for (Dim dim : value.shape)
     if (!unify(dim, Dim(1)))
       return context.error() << "pad_value is a scalar, got "
