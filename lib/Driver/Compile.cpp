@@ -101,7 +101,6 @@ private:
       return error(Status::Input, inModel()) << "the program has no @main";
     artifacts_ = std::make_unique<Artifacts>();
     BYCC_TRY(runPasses());
-    report_ = makeOffloadReport(session_.module(), session_.context().refusals);
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
     BYCC_TRY(buildArtifacts(session_, *artifacts_, codeForms()));
@@ -111,13 +110,16 @@ private:
     return {};
   }
 
-  // With code to be made, vendors compile their regions in the course of it.
+  // With code to be made, vendors compile their regions in the course of it. The
+  // report is of operators as the program names them.
   Expected<> runPasses() {
     Pipeline pipeline = BYCC_TRY(session_.pipeline());
+    auto report = [this] { report_ = makeOffloadReport(session_.module(), session_.context().refusals); };
     if (codeForms().empty())
-      return session_.runPasses(pipeline);
+      return session_.runPasses(pipeline, {}, report);
     VendorRegions regions(session_, *artifacts_);
-    return session_.runPasses(pipeline, [&](bool canPartitionAgain) { return regions.compile(canPartitionAgain); });
+    auto compile = [&](bool canPartitionAgain) { return regions.compile(canPartitionAgain); };
+    return session_.runPasses(pipeline, compile, report);
   }
 
   SourceLocation inModel() const {

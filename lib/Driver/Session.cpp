@@ -271,7 +271,8 @@ Expected<> Session::reload() {
   return {};
 }
 
-Expected<> Session::runPasses(const Pipeline &asked, const RegionStop &atRegions) {
+Expected<> Session::runPasses(const Pipeline &asked, const RegionStop &atRegions,
+                              const std::function<void()> &beforeLegalize) {
   const PassListOptions &o = options_.passes;
   for (const auto *names : {&o.printing.before, &o.printing.after})
     for (const std::string &pass : *names)
@@ -296,7 +297,11 @@ Expected<> Session::runPasses(const Pipeline &asked, const RegionStop &atRegions
       flushMessages();
       BYCC_TRY(reload());
     }
-    BYCC_TRY(passes.run(module_, context_, rest));
+    auto legalize = std::ranges::find(rest, "legalize", &PipelineEntry::pass);
+    BYCC_TRY(passes.run(module_, context_, Pipeline(rest.begin(), legalize)));
+    if (beforeLegalize)
+      beforeLegalize();
+    BYCC_TRY(passes.run(module_, context_, Pipeline(legalize, rest.end())));
     return {};
   };
   auto result = runAll();

@@ -31,8 +31,11 @@ public:
   // Runs the passes. `atRegions` is called where regions are final: after the last
   // partition-graph, before what the host does to the rest. Its answer true: the
   // program is loaded again and partitioned with the orders() of now.
+  // `beforeLegalize` is called where every operator is still the one the program
+  // names: before legalize, or at the end of a list without it.
   using RegionStop = std::function<Expected<bool>(bool canPartitionAgain)>;
-  Expected<> runPasses(const Pipeline &pipeline, const RegionStop &atRegions = {});
+  Expected<> runPasses(const Pipeline &pipeline, const RegionStop &atRegions = {},
+                       const std::function<void()> &beforeLegalize = {});
 
   // Prints warnings (and remarks with -v) that passes left, and forgets them.
   void flushMessages();
