@@ -54,11 +54,17 @@ typedef struct bycc_value {
 
 struct bycc_region;
 
-/* A name that a pattern gave to a part of a composite: `$x` names an operand
- * (index into the node's inputs), `@x` a node of its body (index there). */
+/* A name that a pattern gave to a part of a composite, so that a vendor need not
+ * match again. `is_node`, a bycc_role_kind, says what `index` counts:
+ *   BYCC_ROLE_INPUT  `$x`: the node's inputs
+ *   BYCC_ROLE_NODE   `$x:op(..)`, `@x`: nodes of its body, with their attributes
+ *   BYCC_ROLE_VALUE  `$x:#`, `$x:p[i]`: values of its body: a constant inside (with
+ *                    its bytes), a field of a result
+ */
+enum bycc_role_kind { BYCC_ROLE_INPUT = 0, BYCC_ROLE_NODE = 1, BYCC_ROLE_VALUE = 2 };
 typedef struct bycc_role {
   const char *name;
-  int32_t is_node;
+  int32_t is_node; /* which began as yes or no */
   uint32_t index;
 } bycc_role;
 

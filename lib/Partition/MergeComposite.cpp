@@ -11,6 +11,10 @@
 // The root's node id becomes the call, so that its users need no change; the
 // operator itself continues under a new id in the body. Patterns are looked up by
 // the operators their root can be: each node is tried with those only.
+//
+// A composite may hold composites formed before it: their calls are nodes like
+// others, and their functions move into the new body with them. Whoever used a
+// node that has moved is, from then on, the call it moved into.
 
 #include "bycc/IR/Builder.h"
 #include "bycc/IR/Op.h"
@@ -54,8 +58,8 @@ public:
       std::vector<NodeId> &nodes = module_.block(block).nodes, fresh;
       fresh.reserve(nodes.size());
       for (NodeId node : nodes) {
-        if (isClaimed(node) && !functionOfCall_.contains(node))
-          continue; // moved into a body
+        if (isMoved(node))
+          continue;
         if (auto found = functionOfCall_.find(node); found != functionOfCall_.end())
           fresh.push_back(found->second);
         fresh.push_back(node);
@@ -71,21 +75,31 @@ private:
   struct Owner {
     uint32_t block = none;    // index of blocks_; none: not a node of host code
     uint32_t position = 0;    // in the block
-    bool isClaimed = false;   // part of a composite formed in this pass
+    NodeId into;              // the composite's call that it has moved into
   };
 
   void addBlock(BlockId block) {
     const std::vector<NodeId> &nodes = module_.block(block).nodes;
     for (uint32_t i = static_cast<uint32_t>(nodes.size()); i-- > 0;) {
-      owner_[nodes[i].index] = {static_cast<uint32_t>(blocks_.size()), i, false};
+      owner_[nodes[i].index] = {static_cast<uint32_t>(blocks_.size()), i, NodeId()};
       if (module_.node(nodes[i]).kind == NodeKind::CallOp)
         byOp_[module_.node(nodes[i]).op.index].push_back(nodes[i]);
+      else if (std::optional<FunctionId> composite = compositeOf(module_, nodes[i]))
+        byComposite_[module_.functionAttr(*composite, "Composite")->asString()].push_back(nodes[i]);
     }
     blocks_.push_back(block);
   }
 
-  bool isClaimed(NodeId node) const {
-    return node.index < owner_.size() && owner_[node.index].isClaimed;
+  bool isMoved(NodeId node) const {
+    return node.index < owner_.size() && owner_[node.index].into;
+  }
+
+  // A composite that the program came with can be moved when nobody else calls it.
+  bool isMovable(NodeId node) const {
+    if (module_.node(node).kind != NodeKind::Call || functionOfCall_.contains(node))
+      return true;
+    NodeId callee = module_.operands(node)[0];
+    return users_.count(callee) == 1 && owner_[callee.index].block == owner_[node.index].block;
   }
 
   // Calls that the pattern's root may be, later ones first within a block.
@@ -94,13 +108,17 @@ private:
     for (OpId op : pattern.rootOps)
       if (auto found = byOp_.find(op.index); found != byOp_.end())
         nodes.insert(nodes.end(), found->second.begin(), found->second.end());
-    if (pattern.rootOps.size() == 1)
+    if (pattern.rootOps.size() == 1 && pattern.rootComposites.empty())
       return nodes; // in order already
+    for (const std::string &name : pattern.rootComposites)
+      if (auto found = byComposite_.find(name); found != byComposite_.end())
+        nodes.insert(nodes.end(), found->second.begin(), found->second.end());
     auto before = [&](NodeId a, NodeId b) {
       const Owner &x = owner_[a.index], &y = owner_[b.index];
       return x.block != y.block ? x.block < y.block : x.position > y.position;
     };
     std::ranges::sort(nodes, before);
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     return nodes;
   }
 
@@ -109,8 +127,8 @@ private:
     Match accepted;
     std::string refusal;
     Matcher::MayContain mayContain = [&](NodeId node) {
-      return node.index < owner_.size() && owner_[node.index].block == block &&
-             !owner_[node.index].isClaimed;
+      return node.index < owner_.size() && owner_[node.index].block == block && !isMoved(node) &&
+             isMovable(node);
     };
     Matcher::Accept accept = [&](const Match &match) {
       accepted = match;
@@ -118,11 +136,13 @@ private:
     };
     Matcher matcher(module_, pattern, mayContain, accept);
     for (NodeId root : candidates(pattern)) {
-      if (isClaimed(root))
+      if (isMoved(root))
         continue;
       block = owner_[root.index].block;
       refusal.clear();
       MatchOutcome outcome = matcher.match(root);
+      if (refusal.empty())
+        refusal = matcher.reason();
       if (outcome == MatchOutcome::Accepted)
         claim(pattern, accepted);
       else if (outcome == MatchOutcome::GaveUp)
@@ -168,6 +188,8 @@ private:
     if (users_.numResultUses(node) > 0)
       return true;
     return std::ranges::any_of(users_.of(node), [&](NodeId user) {
+      while (isMoved(user))
+        user = owner_[user.index].into;
       return std::ranges::find(match.nodes, user) == match.nodes.end();
     });
   }
@@ -176,34 +198,47 @@ private:
     NodeId root = match.root;
     BlockId outer = blocks_[owner_[root.index].block];
     FunctionId function = module_.addFunction({}, outer);
-    std::vector<NodeId> params = makeParams(match);
-    std::vector<NodeId> body = moveNodes(match, params);
-    BlockId bodyBlock = module_.function(function).body;
-    module_.block(bodyBlock).nodes = body;
-    module_.block(bodyBlock).result = body.back();
+    setAttributes(function, pattern, match);
+    std::vector<NodeId> params = makeParams(pattern, match);
+    BlockId body = module_.function(function).body;
+    std::vector<NodeId> nodes = moveNodes(match, params, body);
+    module_.block(body).result = nodes.back();
+    module_.block(body).nodes = std::move(nodes);
     module_.function(function).params = params;
     module_.function(function).source = module_.node(root).source;
-    setAttributes(function, pattern, match, body);
     for (NodeId node : match.nodes)
-      owner_[node.index].isClaimed = true;
+      if (node != root)
+        owner_[node.index].into = root;
     turnIntoCall(root, function, match.leaves);
+    byComposite_[pattern.name].push_back(root);
   }
 
-  std::vector<NodeId> makeParams(const Match &match) {
+  std::vector<NodeId> makeParams(const Pattern &pattern, const Match &match) {
     std::vector<NodeId> params;
-    for (NodeId leaf : match.leaves) {
-      std::string name = "p" + std::to_string(params.size());
-      for (const MatchRole &role : match.roles)
-        if (role.node == leaf)
-          name = role.name;
-      params.push_back(module_.addParam(name, module_.type(leaf), module_.node(leaf).source));
-    }
+    for (NodeId leaf : match.leaves)
+      params.push_back(module_.addParam(paramName(pattern, match, leaf, params.size()),
+                                        module_.type(leaf), module_.node(leaf).source));
     return params;
   }
 
+  // Its name in the pattern's params, else the first name it has there.
+  static std::string paramName(const Pattern &pattern, const Match &match, NodeId leaf,
+                               size_t index) {
+    std::optional<std::string> name;
+    for (const MatchRole &role : match.roles)
+      if (role.node == leaf) {
+        if (std::ranges::find(pattern.params, role.name) != pattern.params.end())
+          return role.name;
+        if (!name)
+          name = role.name;
+      }
+    return name.value_or("p" + std::to_string(index));
+  }
+
   // Inner nodes keep their ids; the root continues under a new one.
-  std::vector<NodeId> moveNodes(const Match &match, const std::vector<NodeId> &params) {
-    std::vector<NodeId> body;
+  std::vector<NodeId> moveNodes(const Match &match, const std::vector<NodeId> &params,
+                                BlockId body) {
+    std::vector<NodeId> nodes;
     for (NodeId node : match.nodes) {
       NodeId inner = node;
       if (node == match.root) {
@@ -214,25 +249,34 @@ private:
         if (context_.placement)
           context_.placement->follow(node, inner);
       }
+      if (module_.node(node).kind == NodeKind::Call)
+        nodes.push_back(moveCallee(node, body));
       module_.node(inner).isLet = false;
       for (NodeId &operand : module_.mutableOperands(inner))
         if (auto leaf = std::ranges::find(match.leaves, operand); leaf != match.leaves.end())
           operand = params[static_cast<size_t>(leaf - match.leaves.begin())];
-      body.push_back(inner);
+      nodes.push_back(inner);
     }
-    return body;
+    return nodes;
   }
 
-  void setAttributes(FunctionId function, const Pattern &pattern, const Match &match,
-                     const std::vector<NodeId> &body) {
+  // The function of a composite inside goes where its call goes.
+  NodeId moveCallee(NodeId call, BlockId body) {
+    NodeId callee = module_.operands(call)[0];
+    if (functionOfCall_.erase(call) == 0)
+      owner_[callee.index].into = call;
+    module_.block(module_.function(module_.functionOf(callee)).body).parent = body;
+    return callee;
+  }
+
+  void setAttributes(FunctionId function, const Pattern &pattern, const Match &match) {
     std::string operators;
-    for (NodeId node : body)
+    for (NodeId node : match.nodes)
       operators += partName(node) + "_";
     AttrDict attrs{{"Composite", pattern.name}, {"PartitionedFromPattern", operators}};
     AttrValue::List roles;
-    for (const MatchRole &role : match.roles)
-      if (auto text = roleText(role, match, body))
-        roles.emplace_back(*text);
+    for (std::string &role : rolesOf(module_, match))
+      roles.emplace_back(std::move(role));
     if (!roles.empty())
       attrs.push_back({"Roles", std::move(roles)});
     module_.function(function).attrs = module_.attributes.intern(std::move(attrs));
@@ -240,25 +284,12 @@ private:
 
   std::string partName(NodeId node) const {
     const Node &n = module_.node(node);
-    if (n.kind == NodeKind::CallOp)
-      return std::string(opInfo(n.op).name);
-    return n.kind == NodeKind::Tuple ? "Tuple" : "TupleGetItem" + std::to_string(n.payload);
-  }
-
-  // "w=1": operand 1; "@conv=0": operator call 0 of the body. A role that is an
-  // embedded constant or wiring has no text.
-  std::optional<std::string> roleText(const MatchRole &role, const Match &match,
-                                      const std::vector<NodeId> &body) const {
-    if (auto leaf = std::ranges::find(match.leaves, role.node); leaf != match.leaves.end())
-      return role.name + "=" + std::to_string(leaf - match.leaves.begin());
-    int64_t call = 0;
-    for (size_t i = 0; i < body.size(); ++i) {
-      bool isCall = module_.node(body[i]).kind == NodeKind::CallOp;
-      if (match.nodes[i] == role.node)
-        return isCall ? std::optional("@" + role.name + "=" + std::to_string(call)) : std::nullopt;
-      call += isCall;
+    switch (n.kind) {
+    case NodeKind::CallOp: return std::string(opInfo(n.op).name);
+    case NodeKind::Tuple: return "Tuple";
+    case NodeKind::Project: return "TupleGetItem" + std::to_string(n.payload);
+    default: return "Call";
     }
-    return std::nullopt;
   }
 
   void turnIntoCall(NodeId root, FunctionId function, const std::vector<NodeId> &leaves) {
@@ -276,7 +307,7 @@ private:
     call.attrs = AttrsId(0);
     call.payload = 0;
     module_.setOperands(root, operands);
-    functionOfCall_.emplace(root, calleeId);
+    functionOfCall_.insert_or_assign(root, calleeId);
   }
 
   Module &module_;
@@ -285,6 +316,7 @@ private:
   std::vector<Owner> owner_;   // by node, of the program as it was
   std::vector<BlockId> blocks_;
   std::unordered_map<uint32_t, std::vector<NodeId>> byOp_;
+  std::unordered_map<std::string, std::vector<NodeId>> byComposite_; // calls
   std::unordered_map<NodeId, NodeId> functionOfCall_; // call -> its Function node
 };
 

@@ -120,6 +120,8 @@ private:
     std::string name(token_.text);
     if (locals_.contains(name))
       return fail() << "'%" << escaped(name) << "' is there already";
+    if (asIdentifier(name) != name) // vendors get the names
+      return fail() << "'%" << escaped(name) << "' is no name for an operand";
     advance();
     PatternNode node;
     node.kind = PatternKind::Capture;
@@ -235,7 +237,8 @@ private:
       node.children = {value};
       value = BYCC_TRY(add(std::move(node)));
     }
-    pattern_.shared.emplace_back(name, value);
+    if (asIdentifier(name) == name)
+      pattern_.shared.emplace_back(name, value);
     locals_.emplace(std::move(name), value);
     return {};
   }

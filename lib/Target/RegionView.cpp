@@ -242,7 +242,7 @@ struct RegionView::Impl {
     std::vector<bycc_value> outer = inputValues(level, out);
     Level &body = addBody(name, function.params, block.nodes, block.result, &outer);
     level.nodes[at].body = &body.region;
-    setRoles(level.nodes[at], *composite, body);
+    setRoles(level.nodes[at], rolesOfFunction(*composite), body);
   }
 
   static std::vector<bycc_value> inputValues(const Level &level, const bycc_node &node) {
@@ -270,30 +270,53 @@ struct RegionView::Impl {
     level.outputs = operand(level, result);
   }
 
-  // Function attribute Roles: ["w=0", "@conv=2"]: operand, node by its position
-  // in the body.
-  void setRoles(bycc_node &out, FunctionId composite, const Level &body) {
-    const AttrValue *list = module.functionAttr(composite, "Roles");
-    if (!list || !list->isList())
-      return;
+  // Texts as rolesOf() writes them; others are no roles.
+  void setRoles(bycc_node &out, const std::vector<std::string> &texts, const Level &body) {
     std::vector<bycc_role> found;
-    for (const AttrValue &item : list->asList()) {
-      if (!item.isString())
-        continue;
-      const std::string &role = item.asString();
-      size_t equals = role.find('=');
-      std::optional<int64_t> index =
-          equals == std::string::npos ? std::nullopt : parseInt(role.substr(equals + 1));
-      bool isNode = role.starts_with("@");
-      if (!index || *index < 0 ||
-          *index >= static_cast<int64_t>(isNode ? body.nodes.size() : out.num_inputs))
-        continue;
-      found.push_back({text(role.substr(isNode, equals - isNode)), isNode,
-                       static_cast<uint32_t>(*index)});
-    }
+    for (const std::string &role : texts)
+      if (std::optional<bycc_role> read = readRole(role, out, body))
+        found.push_back(*read);
     std::vector<bycc_role> &kept = roles.emplace_back(std::move(found));
     out.roles = kept.data();
     out.num_roles = static_cast<uint32_t>(kept.size());
+  }
+
+  std::optional<bycc_role> readRole(const std::string &role, const bycc_node &out,
+                                    const Level &body) {
+    size_t equals = role.find('=');
+    if (equals == std::string::npos || role.empty())
+      return std::nullopt;
+    char sign = role[0];
+    bool isInput = sign != '@' && sign != '#' && sign != '%';
+    const char *name = text(role.substr(isInput ? 0 : 1, equals - (isInput ? 0 : 1)));
+    std::vector<std::string> numbers = split(role.substr(equals + 1), '.');
+    size_t wanted = sign == '#' || sign == '%' ? 2 : 1;
+    std::vector<size_t> at;
+    for (const std::string &number : numbers)
+      if (std::optional<int64_t> value = parseInt(number); value && *value >= 0)
+        at.push_back(static_cast<size_t>(*value));
+    if (at.size() != wanted || numbers.size() != wanted)
+      return std::nullopt;
+    if (isInput)
+      return at[0] < out.num_inputs ? std::optional(bycc_role{name, BYCC_ROLE_INPUT, uint32_t(at[0])})
+                                    : std::nullopt;
+    if (at[0] >= body.nodes.size())
+      return std::nullopt;
+    if (sign == '@')
+      return bycc_role{name, BYCC_ROLE_NODE, static_cast<uint32_t>(at[0])};
+    const bycc_node &node = body.nodes[at[0]];
+    if (at[1] >= (sign == '#' ? node.num_inputs : node.num_outputs))
+      return std::nullopt;
+    return bycc_role{name, BYCC_ROLE_VALUE, (sign == '#' ? node.inputs : node.outputs)[at[1]]};
+  }
+
+  std::vector<std::string> rolesOfFunction(FunctionId composite) const {
+    std::vector<std::string> texts;
+    if (const AttrValue *list = module.functionAttr(composite, "Roles"); list && list->isList())
+      for (const AttrValue &item : list->asList())
+        if (item.isString())
+          texts.push_back(item.asString());
+    return texts;
   }
 
   bool isCall(NodeId node) const {
@@ -414,6 +437,7 @@ RegionView RegionView::ofGroup(const Module &module, const std::string &name, co
   std::vector<bycc_value> outer = Impl::inputValues(level, node);
   Level &body = impl->addBody(symbol, match.leaves, match.nodes, match.root, &outer);
   level.nodes[0].body = &body.region;
+  impl->setRoles(level.nodes[0], rolesOf(module, match), body);
   level.outputs = level.numbers[match.root];
   level.finish("");
   return RegionView(std::move(impl));

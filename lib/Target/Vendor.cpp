@@ -100,13 +100,24 @@ public:
       }
   }
   void group(const std::string &name, const std::vector<NodeId> &leaves,
-             const std::vector<NodeId> &nodes) {
+             const std::vector<NodeId> &nodes, const std::vector<std::string> &roles) {
     key_ += name;
+    for (const std::string &role : roles)
+      key_ += "," + role;
     word(static_cast<uint32_t>(leaves.size()));
     for (NodeId leaf : leaves)
       value(leaf, 0);
     for (NodeId node : nodes)
       inner(node, leaves, nodes);
+  }
+
+  void function(FunctionId composite) {
+    std::vector<std::string> roles;
+    if (const AttrValue *list = module_.functionAttr(composite, "Roles"))
+      roles.push_back(list->str());
+    group(module_.functionAttr(composite, "Composite")->asString(),
+          module_.function(composite).params,
+          module_.block(module_.function(composite).body).nodes, roles);
   }
 
 private:
@@ -135,11 +146,17 @@ private:
   }
   void inner(NodeId node, const std::vector<NodeId> &leaves, const std::vector<NodeId> &nodes) {
     const Node &n = module_.node(node);
+    if (n.kind == NodeKind::Function)
+      return;
     word(static_cast<uint32_t>(n.kind));
     word(n.op.index);
     word(n.attrs.index);
     word(n.kind == NodeKind::Project ? n.payload : 0);
+    if (std::optional<FunctionId> composite = compositeOf(module_, node))
+      function(*composite);
     for (NodeId operand : module_.operands(node)) {
+      if (module_.node(operand).kind == NodeKind::Function)
+        continue;
       auto leaf = std::ranges::find(leaves, operand);
       auto maker = std::ranges::find(nodes, operand);
       if (maker != nodes.end())
@@ -154,11 +171,6 @@ private:
   const Module &module_;
   std::string &key_;
 };
-
-// Body of a formed composite as a group.
-std::vector<NodeId> bodyNodes(const Module &module, FunctionId function) {
-  return module.block(module.function(function).body).nodes;
-}
 
 Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &target,
                    const RegionView &view) {
@@ -247,9 +259,7 @@ const Answer &VendorAsker::supports(NodeId node) {
   writer.call(node, vendor_.looksAtMakers());
   if (composite) {
     std::string call = impl_->key;
-    KeyWriter(module_, impl_->key)
-        .group(module_.functionAttr(*composite, "Composite")->asString(),
-               module_.function(*composite).params, bodyNodes(module_, *composite));
+    KeyWriter(module_, impl_->key).function(*composite);
     impl_->key += call;
   }
   auto [found, isNew] = impl_->answers.try_emplace(impl_->key);
@@ -280,7 +290,7 @@ const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &m
         return impl_->answers["listed:" + *why] = Answer::no(*why);
   if (vendor_.isEmulated())
     return yes;
-  KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes);
+  KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes, rolesOf(module_, match));
   auto [found, isNew] = impl_->answers.try_emplace(impl_->key);
   if (isNew)
     found->second = askCompiler(*vendor_.compiler(), impl_->target,

@@ -44,6 +44,14 @@ private:
 void chooseImplementations(RegionView &view, const Vendor &vendor, const Module &module,
                            const TargetInfo &target);
 
+// The names that a pattern gave to parts of a match, as the attribute Roles of the
+// composite holds them:
+//   w=1      input 1 of the composite (tensors, tuples flattened)
+//   @conv=0  call 0 of the body, operators and composites counted
+//   #c=2.1   a constant: what input 1 of call 2 is
+//   %p=2.1   a field of a result: output 1 of call 2
+std::vector<std::string> rolesOf(const Module &module, const Match &match);
+
 // The model's name of a node: the ONNX name, else %name or %n of the text, else
 // the operator.
 std::string nodeName(const Module &module, NodeId node);

@@ -99,7 +99,7 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
 // An operand that a pattern calls `bias` must be one: a value per channel.
 bool hasFalseBias(const bycc_node &composite, const Plan &plan) {
   for (uint32_t i = 0; i < composite.num_roles; ++i)
-    if (!composite.roles[i].is_node && !std::strcmp(composite.roles[i].name, "bias"))
+    if (composite.roles[i].is_node == BYCC_ROLE_INPUT && !std::strcmp(composite.roles[i].name, "bias"))
       return std::none_of(plan.steps.begin(), plan.steps.end(),
                           [](const Step &step) { return step.hasBias; });
   return false;
