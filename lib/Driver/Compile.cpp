@@ -137,7 +137,6 @@ private:
     const VendorOptions &v = options_.vendors;
     const PassListOptions &p = options_.passes;
     std::pair<bool, const char *> unbuilt[] = {
-        {!v.costModel.empty() && v.costModel != "none", "--cost-model"},
         {!v.savePlan.empty(), "--save-partition-plan"},
         {!v.plan.empty(), "--partition-plan"},
         {!p.timeTrace.empty(), "-ftime-trace"},

@@ -3,7 +3,11 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Text.h"
 
+#include "bycc/Target/VendorRegistry.h"
+
 #include <algorithm>
+
+extern "C" const char host_costs[]; // patterns/host.json
 
 namespace bycc {
 namespace {
@@ -48,6 +52,21 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
   return orders;
 }
 
+Expected<std::optional<CostModel>> hostCosts(const Options &options) {
+  const std::string &model = options.vendors.costModel;
+  if (model == "measured")
+    return error(Status::Unsup) << "--cost-model=measured is not supported yet: nothing is timed while "
+                                   "compiling; static takes costs from files";
+  bool isStatic = model.empty() ? options.passes.level > 0 : model == "static";
+  if (!isStatic)
+    return std::optional<CostModel>();
+  const std::string file = "patterns/host.json";
+  JsonValue root = BYCC_TRY(parseJson(host_costs, file));
+  Vendor host("host");
+  BYCC_TRY(readVendorMembers(root, "", file, host));
+  return host.cost;
+}
+
 std::vector<std::string> placementFlags(const VendorOptions &options) {
   std::vector<std::string> flags;
   for (const auto &[nodes, vendor] : options.pins)
@@ -60,6 +79,8 @@ std::vector<std::string> placementFlags(const VendorOptions &options) {
     flags.push_back("--min-region-ops=" + std::to_string(options.minRegionOps));
   if (options.minRegionFlops > 0)
     flags.push_back("--min-region-flops=" + formatDouble(options.minRegionFlops));
+  if (!options.costModel.empty())
+    flags.push_back("--cost-model=" + options.costModel);
   return flags;
 }
 

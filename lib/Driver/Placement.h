@@ -3,14 +3,23 @@
 
 #include "bycc/Driver/Options.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Target/Cost.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
+
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace bycc {
 
 // --pin, --annotate-ops, --annotate-skip-ops. Usage errors: a vendor that is not
 // in use, an operator that does not exist.
 Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors);
+// What host code costs when costs are to be compared (--cost-model; by default from
+// -O1 up), else nothing.
+Expected<std::optional<CostModel>> hostCosts(const Options &options);
+
 // These options as they are recorded in a graph JSON.
 std::vector<std::string> placementFlags(const VendorOptions &options);
 

@@ -145,6 +145,8 @@ Expected<> Session::prepare() {
   context_.refusals = &refusals_;
   context_.placement = &placement_;
   orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
+  hostCost_ = BYCC_TRY(hostCosts(options_));
+  context_.hostCost = hostCost_ ? &*hostCost_ : nullptr;
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
   return {};

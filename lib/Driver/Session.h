@@ -5,6 +5,7 @@
 #include "bycc/Driver/Options.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Target/Cost.h"
 #include "bycc/Target/PassContext.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -71,6 +72,7 @@ private:
   VendorSet vendors_;
   RefusalLog refusals_;
   PlacementRules orders_, placement_; // the latter: of this round, passes add to it
+  std::optional<CostModel> hostCost_;
   PassContext context_;
   PassRegistry registry_;
   std::vector<std::string> filesRead_;
