@@ -145,7 +145,8 @@ typedef struct bycc_vendor_compiler {
   /* --- optional; null when the vendor has none */
 
   /* Passes that run before composites are formed, as --passes= takes them:
-   * "canonicalize-ops,fold-constants". */
+   * "canonicalize-ops,fold-constants". Not at -O0, nor with a pass list of the
+   * user's. */
   const char *passes;
   /* The vendor's own annotator: sees all nodes of a block of the program (the body
    * of main, of a closure, of a branch) as one region and calls take() or refuse()

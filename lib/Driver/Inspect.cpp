@@ -112,8 +112,8 @@ Expected<> checkModel(Session &session) {
   BYCC_TRY(session.prepare());
   BYCC_TRY(session.load());
   BYCC_TRY(needMain(session));
-  BYCC_TRY(session.runPasses(BYCC_TRY(parsePipeline("simplify-inference,fold-constants,simplify-expr,eliminate-dead-code",
-                                                    session.registry(), {}))));
+  Pipeline list = BYCC_TRY(parsePipeline("simplify-inference,fold-constants,simplify-expr,eliminate-dead-code", session.registry(), {}));
+  BYCC_TRY(session.runPasses(session.withoutDone(list)));
   if (auto found = unsupportedCalls(session.module()); !found.empty())
     return Error(std::move(found));
   return {};

@@ -1,5 +1,6 @@
 #include "Session.h"
 
+#include "AskedPasses.h"
 #include "BindParams.h"
 #include "Pipeline.h"
 #include "Placement.h"
@@ -219,7 +220,14 @@ Expected<Pipeline> Session::pipeline() const {
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
   PipelineEdits edits{o.disabled, o.required, o.runBefore, o.runAfter};
-  return editPipeline(std::move(list), edits, defaults(3), registry_);
+  list = BYCC_TRY(editPipeline(std::move(list), edits, defaults(3), registry_));
+  if (o.passes)
+    return list;
+  list = withoutDone(list);
+  if (o.level > 0) // -O0 promises to do nothing else
+    BYCC_TRY(addVendorPasses(list, module_, registry_, vendors_));
+  BYCC_TRY(addProgramPasses(list, module_, registry_, o.disabled));
+  return list;
 }
 
 // A program that was printed after some passes has kernels or regions already;
@@ -245,6 +253,16 @@ Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
     return {};
   return error(Status::Usage) << "--pin, --annotate-ops and --annotate-skip-ops need pass 'place-nodes', "
                                  "which cannot run on this program or is not in the pass list";
+}
+
+// A list of the user's is taken as it is, even when it lacks what the program needs.
+void Session::warnAboutMissing(const Pipeline &pipeline) {
+  if (!options_.passes.passes || pipeline.empty())
+    return;
+  for (const std::string &text : passesAskedByProgram(module_))
+    if (std::string pass = text.substr(0, text.find('{'));
+        std::ranges::find(pipeline, pass, &PipelineEntry::pass) == pipeline.end())
+      context_.warn({options_.input.model}, "the program asks for pass '" + escaped(pass) + "', which --passes does not have");
 }
 
 PassManagerOptions Session::managerOptions() const {
@@ -273,17 +291,17 @@ Expected<> Session::reload() {
   return {};
 }
 
-Expected<> Session::runPasses(const Pipeline &asked, const RegionStop &atRegions,
+Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegions,
                               const std::function<void()> &beforeLegalize) {
   const PassListOptions &o = options_.passes;
   for (const auto *names : {&o.printing.before, &o.printing.after})
     for (const std::string &pass : *names)
       BYCC_TRY(registry_.get(pass));
-  Pipeline pipeline = o.passes ? asked : withoutDone(asked);
   BYCC_TRY(checkOrdersAreObeyed(pipeline));
   BYCC_TRY(checkPipeline(pipeline, registry_, factsOf(module_)));
   auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph", &PipelineEntry::pass);
   Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
+  warnAboutMissing(pipeline);
   PassManager passes(registry_, managerOptions());
   auto runAll = [&]() -> Expected<> {
     for (bool isFirst = true;; isFirst = false) {

@@ -27,8 +27,11 @@ public:
   Expected<> prepare();
   // Reads MODEL, binds --params, --shape and --dim.
   Expected<> load();
-  // The pass list that the options ask for.
+  // The pass list that the options ask for, with what the program and the vendors
+  // need.
   Expected<Pipeline> pipeline() const;
+  // What of the list may still run on the program as it is.
+  Pipeline withoutDone(const Pipeline &pipeline) const;
   // Runs the passes. `atRegions` is called where regions are final: after the last
   // partition-graph, before what the host does to the rest. Its answer true: the
   // program is loaded again and partitioned with the orders() of now.
@@ -59,10 +62,10 @@ public:
   uint64_t inputsHash() const { return inputsHash_; }
 
 private:
-  Pipeline withoutDone(const Pipeline &pipeline) const;
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
   Expected<> loadModel();
   Expected<> reload();
+  void warnAboutMissing(const Pipeline &pipeline);
   PassManagerOptions managerOptions() const;
   void chooseModuleName();
 

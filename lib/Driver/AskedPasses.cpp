@@ -1,0 +1,96 @@
+#include "AskedPasses.h"
+
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+
+namespace bycc {
+namespace {
+
+// Puts who asks in front of what is wrong.
+Error blame(Error error, const std::string &who) {
+  for (Diagnostic &diagnostic : error.diagnostics())
+    diagnostic.message = who + ": " + diagnostic.message;
+  return error;
+}
+
+bool contains(const Pipeline &pipeline, const std::string &pass) {
+  return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
+}
+
+Pipeline with(const Pipeline &pipeline, size_t place, const Pipeline &added) {
+  Pipeline result = pipeline;
+  result.insert(result.begin() + static_cast<long>(place), added.begin(), added.end());
+  return result;
+}
+
+// The first pass that deals with vendors; the end when there is none.
+size_t beginOfPartition(const Pipeline &pipeline) {
+  constexpr std::string_view names[] = {"place-nodes", "merge-composite", "annotate-target"};
+  auto found = std::ranges::find_if(pipeline, [&](const PipelineEntry &entry) {
+    return std::ranges::find(names, entry.pass) != std::end(names);
+  });
+  return static_cast<size_t>(found - pipeline.begin());
+}
+
+} // namespace
+
+std::vector<std::string> passesAskedByProgram(const Module &module) {
+  std::vector<std::string> passes;
+  if (!module.main())
+    return passes;
+  const AttrValue *list = module.functionAttr(module.main(), "required_passes");
+  if (list && list->isList())
+    for (const AttrValue &item : list->asList())
+      if (item.isString())
+        passes.push_back(item.asString());
+  return passes;
+}
+
+Expected<> addProgramPasses(Pipeline &pipeline, const Module &module, const PassRegistry &registry,
+                            const std::vector<std::string> &disabled) {
+  std::vector<std::string> facts = factsOf(module);
+  for (const std::string &text : passesAskedByProgram(module)) {
+    auto asked = parsePipeline(text, registry, {});
+    if (!asked)
+      return blame(asked.takeError(), "the program asks for a pass");
+    for (const PipelineEntry &entry : *asked) {
+      if (std::ranges::find(disabled, entry.pass) != disabled.end())
+        return error(Status::Usage) << "--disable-pass=" << entry.pass << ": the program asks for this pass";
+      if (contains(pipeline, entry.pass))
+        continue;
+      size_t place = 0;
+      Expected<> legal;
+      while (!(legal = checkPipeline(with(pipeline, place, {entry}), registry, facts)) && place < pipeline.size())
+        ++place;
+      if (!legal)
+        return blame(legal.takeError(), "the program asks for pass '" + entry.pass + "'");
+      pipeline = with(pipeline, place, {entry});
+    }
+  }
+  return {};
+}
+
+Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassRegistry &registry,
+                           const VendorSet &vendors) {
+  size_t place = beginOfPartition(pipeline);
+  if (place == pipeline.size())
+    return {};
+  std::vector<std::string> facts = factsOf(module);
+  for (size_t i = 0; i < vendors.size(); ++i) {
+    if (vendors[i].passes.empty())
+      continue;
+    std::string who = "vendor '" + vendors[i].name() + "' asks for passes '" + escaped(vendors[i].passes) + "'";
+    auto asked = parsePipeline(vendors[i].passes, registry, {});
+    if (!asked)
+      return blame(asked.takeError(), who);
+    Pipeline longer = with(pipeline, place, *asked);
+    if (auto legal = checkPipeline(longer, registry, facts); !legal)
+      return blame(legal.takeError(), who);
+    pipeline = std::move(longer);
+    place += asked->size();
+  }
+  return {};
+}
+
+} // namespace bycc
