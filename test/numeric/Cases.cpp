@@ -154,16 +154,30 @@ std::vector<Case> loadCases(const std::string &folder) {
   return cases;
 }
 
+Expected<NodeId> addCall(Module &module, FunctionId function, const Case &each, bool constants,
+                         bool isDynamic) {
+  Builder builder(module, module.function(function).body);
+  std::vector<NodeId> operands;
+  for (const Value &input : each.inputs)
+    operands.push_back(addInput(module, builder, function, input, constants, isDynamic));
+  return builder.call(each.op, operands, each.attrs);
+}
+
 Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic) {
   Module module;
   FunctionId main = module.addFunction("main");
-  Builder builder(module, module.function(main).body);
-  std::vector<NodeId> operands;
-  for (const Value &input : each.inputs)
-    operands.push_back(addInput(module, builder, main, input, constants, isDynamic));
-  NodeId result = BYCC_TRY(builder.call(each.op, operands, each.attrs));
+  NodeId result = BYCC_TRY(addCall(module, main, each, constants, isDynamic));
   module.block(module.function(main).body).result = result;
   return module;
+}
+
+std::vector<Tensor> parameters(const Case &each, bool constants) {
+  std::vector<Tensor> result;
+  for (const Value &input : each.inputs)
+    for (const Tensor &tensor : input.flatten())
+      if (input.isTuple() || !constants || !isInt(tensor.dtype) || tensor.shape.size() > 1)
+        result.push_back(tensor);
+  return result;
 }
 
 std::string difference(const Tensor &actual, const Tensor &expected) {

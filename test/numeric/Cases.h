@@ -28,6 +28,13 @@ std::vector<Case> loadCases(const std::string &folder);
 // dim is `?` when `isDynamic` is.
 Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic);
 
+// The call alone, its parameters added to `function`.
+Expected<NodeId> addCall(Module &module, FunctionId function, const Case &each, bool constants,
+                         bool isDynamic);
+
+// The inputs that these made parameters of.
+std::vector<Tensor> parameters(const Case &each, bool constants);
+
 // "" when equal within the dtype's tolerance, else where they differ.
 std::string difference(const Tensor &actual, const Tensor &expected);
 

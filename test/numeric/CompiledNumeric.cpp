@@ -3,6 +3,7 @@
 // are counted, and only they may be refused.
 
 #include "Cases.h"
+#include "Suite.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
@@ -22,13 +23,12 @@ using namespace bycc::numeric;
 
 namespace {
 
-// Cases that a vendor is known to get wrong, and why.
-const std::map<std::string, std::set<std::string>> &knownGaps() {
-  static const std::map<std::string, std::set<std::string>> gaps = {
-      // oneDNN 2.6 does not carry NaN through these (lib/Vendors/dnnl/Library.cpp).
-      {"dnnl", {"clip[0]", "exp[1]", "max[8]", "maximum[7]", "minimum[7]", "nn.max_pool2d[4]", "nn.relu[1]"}},
-  };
-  return gaps;
+// Cases that the vendor is known to get wrong, as its conformance suite has them.
+std::map<std::string, std::string> knownGaps(const std::string &vendor) {
+  auto gaps = conformance::readGaps(
+      BYCC_SOURCE_DIR "/test/conformance/vendor/gaps/" + vendor + ".json", vendor);
+  REQUIRE(gaps);
+  return *gaps;
 }
 
 class Folder {
@@ -48,16 +48,6 @@ private:
   std::string path_;
 };
 
-// Parameters as makeModule(each, true, false) leaves them.
-std::vector<Tensor> parameters(const Case &each) {
-  std::vector<Tensor> result;
-  for (const Value &input : each.inputs)
-    for (const Tensor &tensor : input.flatten())
-      if (input.isTuple() || !isInt(tensor.dtype) || tensor.shape.size() > 1)
-        result.push_back(tensor);
-  return result;
-}
-
 Tensor outputOf(bycc_context *context, const bycc_tensor_info &info, uint32_t index) {
   const void *data = nullptr;
   const int64_t *shape = nullptr;
@@ -76,7 +66,7 @@ void runAndCompare(const Case &each, const std::string &graph) {
   REQUIRE(bycc_model_load(graph.c_str(), &options, &model) == 0);
   bycc_context *context = nullptr;
   REQUIRE(bycc_context_create(model, &context) == 0);
-  std::vector<Tensor> inputs = parameters(each);
+  std::vector<Tensor> inputs = parameters(each, true);
   const bycc_module *module = bycc_model_module(model);
   REQUIRE(module->num_inputs == inputs.size());
   for (uint32_t i = 0; i < inputs.size(); ++i)
@@ -94,13 +84,14 @@ void runAndCompare(const Case &each, const std::string &graph) {
 
 void checkAll(const std::string &vendor) {
   Folder folder;
+  std::map<std::string, std::string> gaps = knownGaps(vendor);
   std::set<std::string> refused;
   size_t run = 0;
   for (const Case &each : loadCases(BYCC_SOURCE_DIR "/test/numeric")) {
     if (!each.error.empty())
       continue;
     INFO(each.name << " " << vendor);
-    if (auto gaps = knownGaps().find(vendor); gaps != knownGaps().end() && gaps->second.contains(each.name))
+    if (gaps.contains("numeric.operators/" + each.name))
       continue;
     if (!hasHostCode(each.op)) {
       refused.insert(std::string(opInfo(each.op).name));

@@ -17,16 +17,6 @@ const std::vector<Case> &cases() {
   return all;
 }
 
-// The inputs that makeModule made parameters of.
-std::vector<Tensor> parameters(const Case &each, bool constants) {
-  std::vector<Tensor> result;
-  for (const Value &input : each.inputs)
-    for (const Tensor &tensor : input.flatten())
-      if (input.isTuple() || !constants || !isInt(tensor.dtype) || tensor.shape.size() > 1)
-        result.push_back(tensor);
-  return result;
-}
-
 void checkOutputs(const Case &each, const Module &module, bool constants) {
   auto outputs = evaluate(module, module.main(), parameters(each, constants));
   INFO((outputs ? "" : outputs.error().str()));

@@ -69,15 +69,6 @@ Expected<Built> build(Module &module, const TargetInfo &target) {
   return built;
 }
 
-std::vector<Tensor> parameters(const Case &each, bool constants) {
-  std::vector<Tensor> result;
-  for (const Value &input : each.inputs)
-    for (const Tensor &tensor : input.flatten())
-      if (input.isTuple() || !constants || !isInt(tensor.dtype) || tensor.shape.size() > 1)
-        result.push_back(tensor);
-  return result;
-}
-
 void run(const Case &each, const Built &built, bool constants) {
   bycc_model *model = nullptr;
   bycc_load_options load{sizeof(bycc_load_options), 2, 0, nullptr};

@@ -1,0 +1,21 @@
+// The checks, by file: CheckAnswers.cpp, CheckNumeric.cpp, ...
+#pragma once
+
+#include "Suite.h"
+
+namespace bycc::conformance {
+
+void checkAnswers(const Setup &setup, Findings &findings);
+void checkOperators(const Setup &setup, Findings &findings);
+void checkPatterns(const Setup &setup, Findings &findings);
+void checkRegions(const Setup &setup, Findings &findings);
+void checkSameBlob(const Setup &setup, Findings &findings);
+void checkDamagedBlob(const Setup &setup, Findings &findings);
+void checkShortWeights(const Setup &setup, Findings &findings);
+void checkRepeatedRuns(const Setup &setup, Findings &findings);
+void checkConcurrentRuns(const Setup &setup, Findings &findings);
+void checkThreadCounts(const Setup &setup, Findings &findings);
+void checkProfiledRuns(const Setup &setup, Findings &findings);
+void checkManyLoads(const Setup &setup, Findings &findings);
+
+} // namespace bycc::conformance

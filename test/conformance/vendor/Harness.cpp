@@ -1,0 +1,329 @@
+// See Harness.h.
+#include "Harness.h"
+
+#include "bycc/IR/Builder.h"
+#include "bycc/Support/Text.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace bycc::conformance {
+
+namespace {
+
+constexpr size_t guardBytes = 64;
+// Differ, so that a copy of one over the other shows.
+constexpr uint8_t inputGuard = 0x5c, outputGuard = 0x3b;
+
+struct Capture {
+  bycc_answer answer{};
+  Reply reply;
+
+  Capture() {
+    answer.impl = this;
+    answer.reason = [](bycc_answer *a, const char *text) {
+      static_cast<Capture *>(a->impl)->reply.reason = text ? text : "";
+    };
+    answer.blame = [](bycc_answer *, uint32_t) {};
+    answer.blob = [](bycc_answer *a, const void *bytes, size_t size) {
+      auto begin = static_cast<const uint8_t *>(bytes);
+      static_cast<Capture *>(a->impl)->reply.blob.assign(begin, begin + size);
+    };
+    answer.offer = [](bycc_answer *, const char *, double) {};
+    answer.take = [](bycc_answer *, uint32_t) {};
+    answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
+  }
+};
+
+// Calls `ask` with the target as vendors see it.
+template <typename Ask> Reply captured(const Setup &setup, Ask ask) {
+  std::string features = join(setup.target.features, ",");
+  bycc_target target = {setup.target.triple.c_str(), setup.target.cpu.c_str(), features.c_str(),
+                        setup.target.threads};
+  Capture capture;
+  capture.reply.yes = ask(target, &capture.answer);
+  return std::move(capture.reply);
+}
+
+uint64_t nextRandom(uint64_t &state) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return state >> 33;
+}
+
+} // namespace
+
+Reply askSupports(const Setup &setup, const bycc_region &region) {
+  const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
+  return captured(setup, [&](const bycc_target &target, bycc_answer *answer) {
+    return compiler.supports(compiler.self, &target, &region, answer) == 1;
+  });
+}
+
+Reply askSupports(const Setup &setup, const Module &module, NodeId node) {
+  return askSupports(setup, RegionView::ofNode(module, node).region());
+}
+
+Reply askCompile(const Setup &setup, const bycc_region &region) {
+  const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
+  return captured(setup, [&](const bycc_target &target, bycc_answer *answer) {
+    return compiler.compile(compiler.self, &target, &region, answer) == 0;
+  });
+}
+
+// --- subjects
+
+Subject::Subject() : function(module.addFunction("region")) {}
+
+NodeId Subject::param(TypeId type) {
+  std::vector<NodeId> &params = module.function(function).params;
+  NodeId node = module.addParam("x" + std::to_string(params.size()), type);
+  module.function(function).params.push_back(node);
+  return node;
+}
+
+void Subject::setResults(const std::vector<NodeId> &results) {
+  BlockId body = module.function(function).body;
+  module.block(body).result = results.size() == 1 ? results[0] : Builder(module, body).tuple(results);
+}
+
+std::vector<TypeId> Subject::resultTypes() const {
+  return module.types.flatten(module.type(module.block(module.function(function).body).result));
+}
+
+std::vector<int64_t> shapeOf(const Module &module, TypeId type) {
+  std::vector<int64_t> shape;
+  for (Dim dim : module.types.shape(type))
+    shape.push_back(dim.value());
+  return shape;
+}
+
+std::vector<Tensor> Subject::inputs(uint32_t seed) const {
+  std::vector<Tensor> tensors;
+  for (NodeId node : module.function(function).params)
+    for (TypeId type : module.types.flatten(module.type(node)))
+      tensors.push_back(noise(module.types.dtype(type), shapeOf(module, type), seed++));
+  return tensors;
+}
+
+Tensor noise(DType dtype, const std::vector<int64_t> &shape, uint32_t seed) {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  uint64_t state = seed * 2654435761u + 1;
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) {
+    double unit = static_cast<double>(nextRandom(state) & 0xffff) / 65536;
+    values.push_back(dtype == DType::Bool ? unit < 0.5 : isFloat(dtype) ? 0.25 + unit : std::floor(1 + 9 * unit));
+  }
+  return *Tensor::fromDoubles(dtype, shape, values);
+}
+
+// --- building
+
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function) {
+  Built built;
+  std::map<const void *, uint64_t> placed;
+  auto offsetOf = [&](const Constant &constant) {
+    auto [found, isNew] = placed.try_emplace(constant.data(), (built.weights.size() + 63) / 64 * 64);
+    if (isNew) {
+      built.weights.resize(found->second + constant.bytes);
+      std::memcpy(built.weights.data() + found->second, constant.data(), constant.bytes);
+    }
+    return found->second;
+  };
+  RegionView view = RegionView::ofFunction(module, function, offsetOf);
+  const bycc_region &region = view.region();
+  built.symbol = region.symbol;
+  built.numInputs = region.num_inputs;
+  for (uint32_t i = 0; i < region.num_outputs; ++i) {
+    const bycc_value &value = region.values[region.outputs[i]];
+    built.outputs.push_back({static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}});
+  }
+  Reply reply = askCompile(setup, region);
+  if (!reply.yes)
+    return error(Status::CodeGen) << "compile() refuses: "
+                                  << (reply.reason.empty() ? "no reason given" : reply.reason);
+  built.blob = std::move(reply.blob);
+  return built;
+}
+
+Expected<Built> build(const Setup &setup, const Subject &subject) {
+  return build(setup, subject.module, subject.function);
+}
+
+LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_t> blob,
+                  uint64_t weightsBytes, int32_t threads) {
+  // Exact size on the heap, so that memory checkers see reads past the end.
+  std::vector<uint8_t> exact(blob.begin(), blob.end());
+  bycc_region_info info{};
+  info.symbol = built.symbol.c_str();
+  info.vendor = setup.vendor->name().c_str();
+  info.blob = exact.data();
+  info.blob_bytes = exact.size();
+  info.num_inputs = built.numInputs;
+  info.num_outputs = static_cast<uint32_t>(built.outputs.size());
+  char text[256] = "";
+  LoadReply reply{};
+  reply.status = setup.runtime->load(&info, built.weights.data(), weightsBytes, threads,
+                                     &reply.region, text, sizeof text);
+  reply.error = text;
+  return reply;
+}
+
+// --- running
+
+Expected<Loaded> Loaded::load(const Setup &setup, const Built &built, int32_t threads) {
+  LoadReply reply = tryLoad(setup, built, built.blob, built.weights.size(), threads);
+  if (reply.status != BYCC_OK)
+    return error(Status::Load) << "load() gives status " << reply.status << ": " << reply.error;
+  return Loaded(setup, built, reply.region);
+}
+
+Loaded::Loaded(Loaded &&other) noexcept
+    : setup_(other.setup_), built_(other.built_), region_(std::exchange(other.region_, nullptr)) {}
+
+Loaded::~Loaded() {
+  if (region_)
+    runtime().unload(region_);
+}
+
+Loaded::Context::Context(const Loaded &loaded, int32_t threads) : loaded_(loaded), threads_(threads) {
+  uint64_t bytes = (loaded.runtime().state_bytes(loaded.region_) + 63) / 64 * 64;
+  state_ = std::aligned_alloc(64, std::max<uint64_t>(bytes, 64));
+  std::memset(state_, 0, std::max<uint64_t>(bytes, 64));
+  status_ = loaded.runtime().init_state(loaded.region_, state_, threads);
+}
+
+Loaded::Context::~Context() {
+  if (status_ == BYCC_OK)
+    loaded_.runtime().drop_state(loaded_.region_, state_);
+  std::free(state_);
+}
+
+namespace {
+
+// Memory of one tensor with guards around it.
+class Guarded {
+public:
+  Guarded(size_t bytes, size_t shift, uint8_t fill, uint8_t guard)
+      : guard_(guard), bytes_(bytes), shift_(guardBytes + shift),
+        all_((guardBytes + shift_ + bytes + 127) / 64 * 64) {
+    base_.reset(static_cast<uint8_t *>(std::aligned_alloc(64, all_)));
+    std::memset(base_.get(), guard_, all_);
+    std::memset(data(), fill, bytes_);
+  }
+  uint8_t *data() const { return base_.get() + shift_; }
+  bool isWhole() const {
+    for (size_t i = 0; i < all_; ++i)
+      if ((i < shift_ || i >= shift_ + bytes_) && base_.get()[i] != guard_)
+        return false;
+    return true;
+  }
+
+private:
+  struct Free {
+    void operator()(uint8_t *memory) const { std::free(memory); }
+  };
+  uint8_t guard_;
+  size_t bytes_, shift_;
+  size_t all_;
+  std::unique_ptr<uint8_t, Free> base_;
+};
+
+} // namespace
+
+Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &inputs,
+                                                   uint8_t poison, std::vector<uint64_t> *ns) {
+  if (status_ != BYCC_OK)
+    return error(Status::Load) << "init_state() gives status " << status_;
+  std::vector<Guarded> ins, outs;
+  std::vector<bycc_array> in, out;
+  for (const Tensor &tensor : inputs) {
+    ins.emplace_back(tensor.sizeBytes(), static_cast<size_t>(sizeInBytes(tensor.dtype)), 0,
+                     inputGuard);
+    std::memcpy(ins.back().data(), tensor.bytes.get(), static_cast<size_t>(tensor.sizeBytes()));
+    in.push_back({ins.back().data(), tensor.shape.data()});
+  }
+  for (const auto &[dtype, shape] : loaded_.built_->outputs) {
+    int64_t bytes = sizeInBytes(dtype);
+    for (int64_t extent : shape)
+      bytes *= extent;
+    outs.emplace_back(static_cast<size_t>(bytes), static_cast<size_t>(sizeInBytes(dtype)), poison,
+                      outputGuard);
+    out.push_back({outs.back().data(), shape.data()});
+  }
+  char text[256] = "";
+  const bycc_vendor_runtime &runtime = loaded_.runtime();
+  int32_t status = ns ? runtime.run_profiled(loaded_.region_, state_, in.data(), out.data(), threads_,
+                                             ns->data(), text, sizeof text)
+                      : runtime.run(loaded_.region_, state_, in.data(), out.data(), threads_, text,
+                                    sizeof text);
+  if (status != BYCC_OK)
+    return error(Status::Load) << "run() gives status " << status << ": " << text;
+  for (size_t i = 0; i < ins.size(); ++i)
+    if (!ins[i].isWhole() || std::memcmp(ins[i].data(), inputs[i].bytes.get(),
+                                         static_cast<size_t>(inputs[i].sizeBytes())) != 0)
+      return error(Status::Load) << "run() has written to input " << i;
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    if (!outs[i].isWhole())
+      return error(Status::Load) << "run() has written beside output " << i;
+    const auto &[dtype, shape] = loaded_.built_->outputs[i];
+    results.push_back(BYCC_TRY(Tensor::fromBytes(dtype, shape, outs[i].data())));
+  }
+  return results;
+}
+
+Expected<std::vector<Tensor>> runThrough(const Setup &setup, const Subject &subject,
+                                         const std::vector<Tensor> &inputs) {
+  Built built = BYCC_TRY(build(setup, subject));
+  Loaded loaded = BYCC_TRY(Loaded::load(setup, built, 1));
+  return Loaded::Context(loaded, 1).run(inputs);
+}
+
+// --- comparing
+
+namespace {
+
+double toleranceOf(DType dtype) {
+  switch (dtype) {
+  case DType::Float16: return 2e-2;
+  case DType::BFloat16: return 1e-1;
+  case DType::Float32: return 1e-3;
+  case DType::Float64: return 1e-7;
+  default: return 0;
+  }
+}
+
+} // namespace
+
+std::string differenceOf(const std::vector<Tensor> &actual, const std::vector<Tensor> &wanted) {
+  if (actual.size() != wanted.size())
+    return std::to_string(actual.size()) + " results, wanted " + std::to_string(wanted.size());
+  for (size_t o = 0; o < actual.size(); ++o) {
+    if (actual[o].dtype != wanted[o].dtype || actual[o].shape != wanted[o].shape)
+      return "result " + std::to_string(o) + " has another type";
+    double tolerance = toleranceOf(wanted[o].dtype);
+    for (int64_t i = 0; i < wanted[o].numElements(); ++i) {
+      double a = actual[o].real(i), w = wanted[o].real(i);
+      if (a == w || (std::isnan(a) && std::isnan(w)) ||
+          std::fabs(a - w) <= tolerance * (1 + std::fabs(w)))
+        continue;
+      return "result " + std::to_string(o) + ", element " + std::to_string(i) + " is " +
+             formatDouble(a) + ", wanted " + formatDouble(w);
+    }
+  }
+  return "";
+}
+
+bool sameBits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
+  bool same = a.size() == b.size();
+  for (size_t i = 0; same && i < a.size(); ++i)
+    same = a[i].shape == b[i].shape && !std::memcmp(a[i].bytes.get(), b[i].bytes.get(),
+                                                    static_cast<size_t>(a[i].sizeBytes()));
+  return same;
+}
+
+} // namespace bycc::conformance

@@ -1,0 +1,102 @@
+// From a function of the IR to results through a vendor's two halves.
+#pragma once
+
+#include "Suite.h"
+
+#include "bycc/Eval/Eval.h"
+#include "bycc/Target/RegionView.h"
+
+#include <memory>
+
+namespace bycc::conformance {
+
+// What a compile half answers.
+struct Reply {
+  bool yes = false;
+  std::string reason;
+  std::vector<uint8_t> blob;
+};
+Reply askSupports(const Setup &setup, const bycc_region &region);
+Reply askSupports(const Setup &setup, const Module &module, NodeId node);
+Reply askCompile(const Setup &setup, const bycc_region &region);
+
+// A function to compile as one region; its body holds what the vendor takes.
+struct Subject {
+  Module module;
+  FunctionId function;
+
+  Subject();
+  NodeId param(TypeId type);
+  void setResults(const std::vector<NodeId> &results); // a tuple when several
+  // Deterministic values in [0.25, 1.25), small integers, or false and true.
+  std::vector<Tensor> inputs(uint32_t seed) const;
+  std::vector<TypeId> resultTypes() const; // tensors
+};
+
+Tensor noise(DType dtype, const std::vector<int64_t> &shape, uint32_t seed);
+std::vector<int64_t> shapeOf(const Module &module, TypeId type);
+
+// A compiled region, with the constants where its run half looks for them.
+struct Built {
+  std::string symbol;
+  std::vector<uint8_t> blob;
+  std::vector<uint8_t> weights;
+  std::vector<std::pair<DType, std::vector<int64_t>>> outputs;
+  uint32_t numInputs = 0;
+};
+Expected<Built> build(const Setup &setup, const Subject &subject);
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function);
+
+// A status of load(), and the region if it was loaded.
+struct LoadReply {
+  int32_t status;
+  std::string error;
+  void *region = nullptr;
+};
+LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_t> blob,
+                  uint64_t weightsBytes, int32_t threads);
+
+class Loaded {
+public:
+  static Expected<Loaded> load(const Setup &setup, const Built &built, int32_t threads);
+  Loaded(Loaded &&other) noexcept;
+  ~Loaded();
+
+  // One context: state memory of its own.
+  class Context {
+  public:
+    Context(const Loaded &loaded, int32_t threads);
+    Context(const Context &) = delete;
+    ~Context();
+    // Outputs are filled with `poison` before; inputs lie at addresses aligned to
+    // their element size and no more. LOAD also when bytes around an output or of an
+    // input have changed.
+    Expected<std::vector<Tensor>> run(const std::vector<Tensor> &inputs, uint8_t poison = 0xa5,
+                                      std::vector<uint64_t> *ns = nullptr);
+
+  private:
+    const Loaded &loaded_;
+    int32_t threads_;
+    void *state_ = nullptr;
+    int32_t status_ = 0;
+  };
+  const bycc_vendor_runtime &runtime() const { return *setup_->runtime; }
+  void *region() const { return region_; }
+
+private:
+  Loaded(const Setup &setup, const Built &built, void *region)
+      : setup_(&setup), built_(&built), region_(region) {}
+  const Setup *setup_;
+  const Built *built_;
+  void *region_;
+};
+
+// Builds, loads and runs once.
+Expected<std::vector<Tensor>> runThrough(const Setup &setup, const Subject &subject,
+                                         const std::vector<Tensor> &inputs);
+
+// "" when equal within the tolerance for chains of operators, else where not.
+std::string differenceOf(const std::vector<Tensor> &actual, const std::vector<Tensor> &wanted);
+bool sameBits(const std::vector<Tensor> &a, const std::vector<Tensor> &b);
+
+} // namespace bycc::conformance

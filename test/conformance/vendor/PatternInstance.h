@@ -1,0 +1,29 @@
+// Programs that a pattern matches.
+#pragma once
+
+#include "Harness.h"
+
+#include "bycc/Pattern/Pattern.h"
+
+namespace bycc::conformance {
+
+// Walks the ways to give the pattern's leaves shapes from a small list (data,
+// weights and biases of the usual operators) such that all types fit.
+class PatternInstances {
+public:
+  PatternInstances(const Pattern &pattern, std::span<const Pattern> all)
+      : pattern_(pattern), all_(all) {}
+  // def @main(leaves) { pattern }; the leaves after the first are constants when
+  // `constants` is set. Nothing when there is no further way.
+  std::optional<Module> next(bool constants);
+
+private:
+  class Attempt;
+  bool advance(size_t leaf); // to the next shape of this leaf, and the first of later ones
+  const Pattern &pattern_;
+  std::span<const Pattern> all_;
+  std::vector<size_t> choice_; // shape of each leaf met so far
+  bool isFirst_ = true;
+};
+
+} // namespace bycc::conformance

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# bycc-vendor-test on a plugin: one that does it right passes, and each way to do
+# it wrong fails the check that is for it, a crash included, and the others go on.
+. "$(dirname "$0")/lib.sh"
+command -v cc > /dev/null || skip "no C compiler"
+cat > copycat.c <<'END'
+/* Takes abs of float32; a region's blob says of which input each output is. */
+#include <bycc/vendor.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#ifndef DEFECT
+#define DEFECT 0
+#endif
+enum { CRASHES = 1, COUNTS, STOPS_SHORT, TRUSTS, OVERRUNS, LEAKS, SILENT, ALTERS };
+
+struct part { uint32_t input, pad; uint64_t elements; };
+struct blob { uint32_t magic, parts; struct part part[64]; };
+
+static int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
+                        bycc_answer *answer) {
+  const bycc_node *node = &region->nodes[0];
+  int plain = !strcmp(node->op, "abs");
+  if (plain) {
+    const bycc_value *x = &region->values[node->inputs[0]];
+    plain = x->dtype == BYCC_FLOAT32 && !x->data;
+    for (int32_t i = 0; i < x->rank; ++i)
+      plain &= x->dims[i] >= 0 && x->dims[i] < 1000;
+  }
+  if (DEFECT == CRASHES && !strcmp(node->op, "tanh"))
+    abort();
+  if (!plain && DEFECT != SILENT)
+    answer->reason(answer, "it is no abs of a small float32 tensor");
+  return plain;
+}
+static int32_t compile(void *self, const bycc_target *target, const bycc_region *region,
+                       bycc_answer *answer) {
+  static uint32_t calls;
+  struct blob *blob = calloc(1, sizeof *blob);
+  blob->magic = 0x746163 + (DEFECT == COUNTS ? ++calls << 24 : 0);
+  blob->parts = region->num_outputs;
+  for (uint32_t o = 0; o < region->num_outputs; ++o) {
+    uint32_t value = region->outputs[o];
+    for (uint32_t n = region->num_nodes; n-- > 0;)
+      if (region->nodes[n].outputs[0] == value)
+        value = region->nodes[n].inputs[0];
+    blob->part[o].elements = 1;
+    for (int32_t i = 0; i < region->values[value].rank; ++i)
+      blob->part[o].elements *= region->values[value].dims[i];
+    while (region->inputs[blob->part[o].input] != value)
+      ++blob->part[o].input;
+  }
+  answer->blob(answer, blob, 8 + blob->parts * sizeof(struct part));
+  free(blob);
+  return 0;
+}
+const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
+  static bycc_vendor_compiler vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "copycat", "1.0", 0,
+                                        0, supports, compile};
+  return &vendor;
+}
+
+static int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weights_bytes,
+                    int32_t threads, void **region, char *error, size_t size) {
+  struct blob *blob = calloc(1, sizeof *blob + (DEFECT == LEAKS ? 1 << 18 : 0));
+  if (DEFECT == LEAKS)
+    memset(calloc(1, 1 << 18), 1, 1 << 18);
+  memcpy(blob, info->blob, info->blob_bytes < sizeof *blob ? info->blob_bytes : sizeof *blob);
+  if (DEFECT != TRUSTS && ((blob->magic & 0xffffff) != 0x746163 || blob->parts != info->num_outputs ||
+                           info->blob_bytes != 8 + blob->parts * sizeof(struct part))) {
+    strncpy(error, "damaged", size);
+    free(blob);
+    return BYCC_LOAD;
+  }
+  *region = blob;
+  return BYCC_OK;
+}
+static void unload(void *region) { free(region); }
+static uint64_t state_bytes(void *region) { return 0; }
+static int32_t init_state(void *region, void *state, int32_t threads) { return BYCC_OK; }
+static void drop_state(void *region, void *state) {}
+static int32_t run(void *region, void *state, const bycc_array *inputs, const bycc_array *outputs,
+                   int32_t threads, char *error, size_t size) {
+  struct blob *blob = region;
+  for (uint32_t p = 0; p < blob->parts; ++p) {
+    float *from = inputs[blob->part[p].input].data, *to = outputs[p].data;
+    uint64_t count = blob->part[p].elements - (DEFECT == STOPS_SHORT) + (DEFECT == OVERRUNS);
+    for (uint64_t i = 0; i < count; ++i)
+      to[i] = fabsf(from[i]);
+    if (DEFECT == ALTERS)
+      from[0] = 0;
+  }
+  return BYCC_OK;
+}
+const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
+  static bycc_vendor_runtime vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "copycat", load, unload,
+                                       state_bytes, init_state, drop_state, run};
+  return &vendor;
+}
+END
+suite() { # DEFECT OPTIONS...
+  mkdir -p v$1
+  [ -e v$1/libbycc_vendor_copycat.so ] ||
+    cc -O1 -w -shared -fPIC -DDEFECT=$1 -I"$root/include" copycat.c -o v$1/libbycc_vendor_copycat.so -lm
+  bycc-vendor-test copycat --plugin=v$1/libbycc_vendor_copycat.so --cases="$root/test/numeric" \
+    --data="$root/test/conformance/vendor" "${@:2}"
+}
+# fails DEFECT CHECK TEXT: this check fails so, with the exit code for it.
+fails() {
+  local got=0
+  suite "$1" --filter="$2" > out.txt || got=$?
+  expect "$got" 4
+  grep -q "^FAIL $2" out.txt && grep -qF -- "$3" out.txt || fail "$(cat out.txt)"
+}
+
+suite 0 > out.txt || fail "$(cat out.txt)"
+grep -q '^pass numeric.operators' out.txt && grep -q '^pass numeric.regions' out.txt || fail "$(cat out.txt)"
+grep -q '^skip numeric.patterns *the vendor has no patterns' out.txt || fail "$(cat out.txt)"
+
+fails 1 answers "variant 0: the process dies of signal 6"
+fails 2 blob.same "the bytes differ"
+fails 3 run.repeated "a run on other contents of the outputs gives other results"
+fails 4 blob.damaged "load() takes it"
+fails 5 numeric.operators "run() has written beside output"
+fails 6 load.many "KiB behind"
+fails 7 answers "refused without a reason"
+fails 8 run.concurrent "run() has written to input"
+suite 1 --filter='[!b]*' > /dev/null 2>&1 && fail "a filter that matches nothing"
+suite 1 --json > out.json && fail "exit 0 although a check fails"
+python3 - <<'END'
+import json
+checks = {c["check"]: c["result"] for c in json.load(open("out.json"))["checks"]}
+assert checks["answers"] == "fail" and checks["run.profiled"] == "skip", checks
+END
+echo '{"schema": 1, "vendor": "copycat", "gaps": [{"item": "answers/tanh*", "reason": "it aborts"}]}' > gaps.json
+suite 1 --filter=answers --gaps=gaps.json | grep -q 'known gaps left out'
+refuse 2 "unknown vendor 'nobody'" bycc-vendor-test nobody
