@@ -130,11 +130,6 @@ int checkCommand(const Options &options) {
   return 0;
 }
 
-int extractCommand(const Options &options) {
-  Session session(options);
-  return session.fail(error(Status::Unsup) << "bycc extract is not supported yet");
-}
-
 int inspectCommand(const Options &options) {
   Session session(options);
   if (auto loaded = session.load(); !loaded)

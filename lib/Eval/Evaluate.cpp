@@ -117,7 +117,8 @@ Expected<std::vector<ResultType>> concreteTypes(const Module &module, NodeId cal
 
 class Interpreter {
 public:
-  explicit Interpreter(const Module &module) : module_(module) {}
+  Interpreter(const Module &module, const CallObserver &observer)
+      : module_(module), observer_(observer) {}
 
   Expected<Value> callFunction(FunctionId id, std::span<const Value> arguments, uint32_t depth,
                                const std::shared_ptr<const Closure> &self = nullptr) {
@@ -240,8 +241,12 @@ private:
     const auto &closure = std::get<std::shared_ptr<const Closure>>(operands[0].content);
     std::span<const Value> arguments(operands.data() + 1, operands.size() - 1);
     bool isLocal = module_.node(closure->node).kind == NodeKind::Function;
-    return callFunction(module_.functionOf(closure->node), arguments, depth + 1,
-                        isLocal ? closure : nullptr);
+    FunctionId function = module_.functionOf(closure->node);
+    Value result =
+        BYCC_TRY(callFunction(function, arguments, depth + 1, isLocal ? closure : nullptr));
+    if (observer_)
+      observer_(function, arguments, result);
+    return result;
   }
 
   Expected<Value> makeClosure(NodeId node, const Activation &activation) {
@@ -258,6 +263,7 @@ private:
   }
 
   const Module &module_;
+  const CallObserver &observer_;
   std::unordered_map<uint32_t, Plan> plans_;
 };
 
@@ -324,7 +330,8 @@ Expected<std::vector<Constant>> evaluateCall(Module &module, NodeId call,
 }
 
 Expected<std::vector<Tensor>> evaluate(const Module &module, FunctionId function,
-                                       std::span<const Tensor> inputs) {
+                                       std::span<const Tensor> inputs,
+                                       const CallObserver &observer) {
   const Function &f = module.function(function);
   if (inputs.size() != f.params.size())
     return error(Status::Arg) << "takes " << f.params.size() << " inputs, got " << inputs.size();
@@ -333,7 +340,7 @@ Expected<std::vector<Tensor>> evaluate(const Module &module, FunctionId function
     BYCC_TRY(eval::checkInput(module, f.params[i], inputs[i]));
     arguments.emplace_back(inputs[i]);
   }
-  Value result = BYCC_TRY(eval::Interpreter(module).callFunction(function, arguments, 0));
+  Value result = BYCC_TRY(eval::Interpreter(module, observer).callFunction(function, arguments, 0));
   return result.flatten();
 }
 

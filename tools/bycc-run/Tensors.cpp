@@ -1,5 +1,6 @@
 #include "Tensors.h"
 
+#include "bycc/Support/RandomArray.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -11,52 +12,6 @@ namespace bycc::run {
 namespace {
 
 DType dtypeOf(const OutputView &output) { return static_cast<DType>(output.info->dtype); }
-
-// splitmix64: the whole state is one counter.
-uint64_t nextRandom(uint64_t &state) {
-  uint64_t x = state += 0x9e3779b97f4a7c15ull;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-  return x ^ x >> 31;
-}
-
-// Uniform in [-1, 1) in steps that a float holds.
-float randomFloat(uint64_t &state) {
-  return static_cast<float>(nextRandom(state) >> 40) * 0x1p-23f - 1.0f;
-}
-
-uint64_t integerLimit(DType dtype, const char *name) {
-  if (dtype == DType::Bool || std::strstr(name, "mask"))
-    return 2;
-  return dtype == DType::Int8 ? 128 : dtype == DType::UInt8 ? 256 : 1000;
-}
-
-void putRandom(uint8_t *at, DType dtype, uint64_t limit, uint64_t &state) {
-  switch (dtype) {
-  case DType::Float64: {
-    double value = randomFloat(state);
-    std::memcpy(at, &value, 8);
-    return;
-  }
-  case DType::Float32: {
-    float value = randomFloat(state);
-    std::memcpy(at, &value, 4);
-    return;
-  }
-  case DType::Float16:
-  case DType::BFloat16: {
-    // Rounding could reach 1 from below; the bits above it do not.
-    float value = std::floor(randomFloat(state) * 128) / 128;
-    uint16_t bits = dtype == DType::Float16 ? floatToHalf(value) : floatToBFloat16(value);
-    std::memcpy(at, &bits, 2);
-    return;
-  }
-  default: {
-    uint64_t value = nextRandom(state) % limit;
-    std::memcpy(at, &value, sizeInBytes(dtype));
-  }
-  }
-}
 
 double floatAt(const uint8_t *data, DType dtype, int64_t i) {
   auto load = [&]<typename T>(T value) {
@@ -150,25 +105,10 @@ Expected<> compareOutput(const OutputView &output, const std::string &file, Tole
 } // namespace
 
 Expected<NpyArray> randomTensor(const bycc_tensor_info &info, uint64_t seed) {
-  NpyArray array;
-  array.dtype = static_cast<DType>(info.dtype);
-  uint64_t count = 1;
-  bool overflows = false;
-  for (int32_t d = 0; d < info.rank; ++d) {
-    array.shape.push_back(info.dims[d].value >= 0 ? info.dims[d].value : 1);
-    overflows |= __builtin_mul_overflow(count, static_cast<uint64_t>(array.shape[d]), &count);
-  }
-  uint64_t size = sizeInBytes(array.dtype);
-  if (overflows || count > (uint64_t{16} << 30) / size)
-    return error(Status::Limit) << "input '" << escaped(info.name) << "' is too large: shape "
-                                << shapeText(array.shape);
-  std::vector<uint8_t> bytes(count * size);
-  uint64_t state = seed * 0xda942042e4dd58b5ull, limit = integerLimit(array.dtype, info.name);
-  for (uint64_t i = 0; i < count; ++i)
-    putRandom(bytes.data() + i * size, array.dtype, limit, state);
-  array.bytes = bytes.size();
-  array.storage = Storage::own(std::move(bytes));
-  return array;
+  std::vector<int64_t> shape;
+  for (int32_t d = 0; d < info.rank; ++d)
+    shape.push_back(info.dims[d].value);
+  return randomArray(info.name, static_cast<DType>(info.dtype), std::move(shape), seed);
 }
 
 std::string printed(const OutputView &output, int64_t count) {

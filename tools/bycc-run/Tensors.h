@@ -5,9 +5,7 @@
 
 namespace bycc::run {
 
-// The same for the same seed everywhere. Floats are uniform in [-1, 1); integers
-// in [0, 2) where the name contains "mask", else in [0, 1000) as far as the type
-// reaches. Unknown extents become 1.
+// As Support/RandomArray.h says.
 Expected<NpyArray> randomTensor(const bycc_tensor_info &info, uint64_t seed);
 
 // "NAME dtype (shape): v v v ..." with at most `count` values.

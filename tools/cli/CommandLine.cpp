@@ -377,7 +377,16 @@ void addOutputOptions(CommandLine &line, Options &options) {
   line.text("MF", "F", "name of the dependency file", output.dependencyFile);
   line.text("MT", "T", "target in the dependency file", output.dependencyTarget);
   line.flag("MP", "phony targets for what the dependency file names", output.phonyTargets);
-  line.text("region", "SYMBOL", "extract: the region to take out", options.region);
+  line.text("region", "SYMBOL", "extract: the region to take out", options.extract.region);
+  line.text("inputs", "DIR", "extract: record what the region gets from these inputs", options.extract.inputsFolder);
+  line.optionalValue("random", "SEED", "extract: random data for inputs that are not given (default 0)", false,
+                     [&options](const std::string &v) {
+                       auto seed = parseInt(v.empty() ? "0" : v);
+                       if (!seed || *seed < 0)
+                         return false;
+                       options.extract.randomSeed = static_cast<uint64_t>(*seed);
+                       return true;
+                     });
 }
 
 struct Requests {
@@ -422,7 +431,8 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
                    "MODEL is .onnx, .relay, .json or - for standard input.\n"
                    "  bycc check MODEL     list every operator that is not supported\n"
                    "  bycc inspect MODEL   inputs, outputs, operators, parameters, FLOPs\n"
-                   "  bycc extract MODEL --region=SYMBOL -o r.relay   one region as a program");
+                   "  bycc extract MODEL --region=SYMBOL -o r.relay   one region as a program; --inputs\n"
+                   "                       or --random records its inputs in r.inputs, r.expected");
   addOutputOptions(line, options);
   addInputOptions(line, options.input);
   bool hasLevel = false;

@@ -79,6 +79,14 @@ struct OutputOptions {
   bool phonyTargets = false;                                  // -MP
 };
 
+// bycc extract: the region to take out, and what the program is run with to record
+// its inputs.
+struct ExtractOptions {
+  std::string region;                 // --region=SYMBOL
+  std::string inputsFolder;           // --inputs=DIR
+  std::optional<uint64_t> randomSeed; // --random[=SEED]
+};
+
 struct Options {
   InputOptions input;
   PassListOptions passes;
@@ -88,7 +96,7 @@ struct Options {
   bool verbose = false, quiet = false;
   bool json = false; // inspect, --list-*
   std::string color = "auto";
-  std::string region; // extract --region=SYMBOL
+  ExtractOptions extract;
   std::string commandLine; // for messages on how to reproduce a fault
 };
 

@@ -11,6 +11,7 @@
 #include "bycc/Support/Error.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <variant>
@@ -61,8 +62,13 @@ struct Value {
 // Runs a function of a typed module; a tuple result is flattened. ARG when an
 // input does not fit its parameter; UNSUP for an operator without a definition;
 // LIMIT when calls nest more than 100 deep.
+//
+// `observer`, if any, is told of each call inside when it has returned.
+using CallObserver =
+    std::function<void(FunctionId, std::span<const Value> arguments, const Value &result)>;
 Expected<std::vector<Tensor>> evaluate(const Module &module, FunctionId function,
-                                       std::span<const Tensor> inputs);
+                                       std::span<const Tensor> inputs,
+                                       const CallObserver &observer = {});
 
 // One operator call on given operand values.
 Expected<Value> evaluateCall(const Module &module, NodeId call, std::span<const Value> operands);
