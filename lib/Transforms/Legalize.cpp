@@ -161,6 +161,8 @@ KnownParams knownParams(const Module &module, FunctionId function) {
 
 } // namespace
 
+bool isLegalized(OpId op) { return ruleFor(op) != nullptr; }
+
 Expected<bool> legalize(Module &module, PassContext &context) {
   bool changed = false;
   for (FunctionId function : std::vector<FunctionId>(module.globals())) {

@@ -9,6 +9,7 @@
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Support/ParamsFile.h"
+#include "bycc/Transforms/Passes.h"
 #include "bycc/runtime.h"
 
 #include <catch2/catch.hpp>
@@ -64,6 +65,9 @@ Expected<Built> build(Module &module, const TargetInfo &target) {
     artifacts.embeddedParams = built.params;
     return artifacts;
   };
+  PassContext passes;
+  passes.target = &target;
+  BYCC_TRY(legalize(module, passes));
   CompiledModule code = BYCC_TRY(compileModule(module, target, options));
   built.object = BYCC_TRY(runtime::loadObject(reinterpret_cast<const uint8_t *>(code.object.data()), code.object.size(), "numeric.o"));
   return built;

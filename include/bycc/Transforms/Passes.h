@@ -13,4 +13,7 @@ namespace bycc {
 #include "bycc/Transforms/Passes.def"
 #undef BYCC_PASS
 
+// True when legalize writes the operator in others.
+bool isLegalized(OpId op);
+
 } // namespace bycc
