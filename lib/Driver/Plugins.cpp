@@ -10,6 +10,8 @@ namespace bycc {
 
 Expected<VendorRegistry> knownVendors(const VendorOptions &options) {
   VendorRegistry vendors(builtinVendorCompilers());
+  for (const DescribedVendor &described : describedVendors())
+    BYCC_TRY(vendors.addDescribed(described.text, described.file));
   for (const std::string &plugin : options.plugins)
     BYCC_TRY(vendors.loadPlugin(plugin));
   if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))

@@ -108,9 +108,17 @@ private:
     dropIdleTuples();
   }
 
+  bool merges(StringId name) const {
+    const Vendor *vendor =
+        context_ && context_->vendors ? context_->vendors->find(module_.string(name)) : nullptr;
+    return !vendor || vendor->regionRules.merge;
+  }
+
   int32_t vendorNumber(StringId name, NodeId node) {
     bool hasLabels = context_ && context_->placement;
     std::pair key(name, hasLabels ? context_->placement->labelOf(node) : 0);
+    if (!merges(name)) // every call of its own
+      key.second = 0x80000000u | node.index;
     auto [found, isNew] =
         vendorNumbers_.try_emplace(uint64_t{key.first.index} << 32 | key.second, 0);
     if (isNew) {

@@ -13,7 +13,7 @@ namespace bycc {
 
 std::vector<std::string> vendorMembers() {
   return {"allow_ops", "cost",    "deny_ops", "edges",   "min_flops",
-          "min_ops",   "ops",     "passes",   "patterns"};
+          "merge_regions", "min_ops",   "ops",     "passes",   "patterns"};
 }
 
 namespace {
@@ -44,6 +44,8 @@ private:
       return readOpNames(value, pointer, vendor_.allowedOps);
     if (key == "deny_ops")
       return readOpNames(value, pointer, vendor_.deniedOps);
+    if (key == "merge_regions")
+      return readMerge(value, pointer);
     if (key == "min_ops")
       return readMinOps(value, pointer);
     if (key == "min_flops")
@@ -84,6 +86,13 @@ private:
         return jsonError(item, at, file_) << "'" << escaped(item.string) << "' fits no operator";
       names.push_back(item.string);
     }
+    return {};
+  }
+
+  Expected<> readMerge(const JsonValue &value, const std::string &pointer) {
+    if (!value.isBool())
+      return jsonError(value, pointer, file_) << "expected true or false";
+    vendor_.regionRules.merge = value.boolean;
     return {};
   }
 

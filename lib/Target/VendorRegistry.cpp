@@ -24,19 +24,28 @@ SourceLocation inFile(const std::string &file) {
 
 VendorRegistry::VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin) {
   for (const bycc_vendor_compiler *compiler : builtin)
-    entries_.push_back({compiler, ""});
+    entries_.push_back({compiler, "", compiler->name});
 }
 
 const VendorRegistry::Entry *VendorRegistry::find(std::string_view name) const {
-  auto found = std::ranges::find(entries_, name, [](const Entry &entry) {
-    return std::string_view(entry.compiler->name);
-  });
+  auto found = std::ranges::find(entries_, name, &Entry::name);
   return found == entries_.end() ? nullptr : &*found;
+}
+
+Expected<std::unique_ptr<Vendor>> VendorRegistry::Entry::make() const {
+  return compiler ? Vendor::fromCompiler(compiler) : readVendorFile(text, file);
+}
+
+Expected<> VendorRegistry::addDescribed(std::string_view text, const std::string &file) {
+  VendorFile described = BYCC_TRY(VendorFile::parse(text, file));
+  if (!find(described.vendor))
+    entries_.push_back({nullptr, "", described.vendor, text, file});
+  return {};
 }
 
 Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::string &origin) {
   BYCC_TRY(checkVendorTable(compiler, origin));
-  if (const Entry *old = find(compiler->name)) {
+  if (const Entry *old = find(compiler->name); old && old->compiler) {
     if (old->compiler == compiler)
       return {}; // the same file again
     return error(Status::Load, inFile(origin))
@@ -50,7 +59,8 @@ Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::
     problem.diagnostics().front().notes.push_back({{}, "the patterns are those in " + origin});
     return problem;
   }
-  entries_.push_back({compiler, origin});
+  std::erase_if(entries_, [&](const Entry &entry) { return entry.name == compiler->name; });
+  entries_.push_back({compiler, origin, compiler->name});
   return {};
 }
 
@@ -92,10 +102,10 @@ Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
 
 Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) const {
   if (const Entry *entry = find(name))
-    return Vendor::fromCompiler(entry->compiler);
+    return entry->make();
   std::vector<std::string> names;
   for (const Entry &entry : entries_)
-    names.push_back(entry.compiler->name);
+    names.push_back(entry.name);
   std::ranges::sort(names);
   Error problem = error(Status::Usage) << "unknown vendor '" << escaped(name) << "'";
   std::vector<Note> &notes = problem.diagnostics().front().notes;
@@ -184,9 +194,10 @@ Expected<std::vector<VendorDescription>>
 VendorRegistry::describe(const std::vector<std::string> &ruleFiles) const {
   std::vector<VendorDescription> result;
   for (const Entry &entry : entries_) {
-    auto vendor = BYCC_TRY(Vendor::fromCompiler(entry.compiler));
-    const char *version = vendor->compiler()->version;
-    result.push_back({vendor->name(), version ? version : "", entry.isBuiltin() ? "built in" : "plugin",
+    auto vendor = BYCC_TRY(entry.make());
+    const char *version = entry.compiler ? entry.compiler->version : nullptr;
+    const char *kind = !entry.compiler ? "emulated" : entry.isBuiltin() ? "built in" : "plugin";
+    result.push_back({vendor->name(), version ? version : "", kind,
                       entry.origin, vendor->patterns().size()});
   }
   VendorSet ignored;

@@ -51,6 +51,7 @@ struct EdgeRules {
 
 // What a vendor's region must be like.
 struct RegionRules {
+  bool merge = true;  // false: every operator or composite is a region
   int64_t minOps = 0; // smaller ones return to the host
   double minFlops = 0;
   EdgeRules edges;

@@ -30,6 +30,10 @@ public:
   // Takes the vendors that are built in.
   explicit VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin);
 
+  // A vendor that the text of patterns/<v>.json describes: emulated. A plugin of
+  // its name takes its place.
+  Expected<> addDescribed(std::string_view text, const std::string &file);
+
   // Loads the compile half of a plugin. LOAD errors say what is wrong with the
   // file, its table of functions or its patterns, or that the name is taken.
   Expected<> loadPlugin(const std::string &path);
@@ -47,9 +51,13 @@ public:
 
 private:
   struct Entry {
-    const bycc_vendor_compiler *compiler;
-    std::string origin; // "": built in
+    const bycc_vendor_compiler *compiler; // null: described by `text` alone
+    std::string origin;                   // "": built in
+    std::string name;
+    std::string_view text = {};
+    std::string file = {}; // of `text`
     bool isBuiltin() const { return origin.empty(); }
+    Expected<std::unique_ptr<Vendor>> make() const;
   };
   Expected<> add(const bycc_vendor_compiler *compiler, const std::string &origin);
   Expected<> loadFound(const std::string &path);

@@ -9,4 +9,10 @@ namespace bycc {
 
 std::vector<const bycc_vendor_compiler *> builtinVendorCompilers();
 
+// Vendors of which there is a description only, patterns/<v>.json.
+struct DescribedVendor {
+  const char *file, *text;
+};
+std::vector<DescribedVendor> describedVendors();
+
 } // namespace bycc
