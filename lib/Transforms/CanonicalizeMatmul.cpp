@@ -1,0 +1,208 @@
+// Writes products of matrices in one way, for vendors whose patterns hold whole
+// layers: transposes move out of the way or into the weight.
+//
+//   nn.matmul(x, w)                            => nn.dense(x, transpose(w))
+//   nn.matmul(x, w, transpose_b=True)          => nn.dense(x, w)
+//   nn.dense(x, transpose(transpose(w)))       => nn.dense(x, w)
+//   nn.batch_matmul(a, transpose(b, [0, 2, 1])) => nn.batch_matmul(a, b, transpose_b=True)
+//   and so for a; transpose twice is none
+//   nn.batch_matmul(a, reshape(transpose(b, [0, 2, 3, 1]), [h, d, s]))
+//     => nn.batch_matmul(a, reshape(transpose(b, [0, 2, 1, 3]), [h, s, d]), transpose_b=True)
+//
+//   reshape(nn.dense(reshape(x), w))           => nn.dense(reshape(reshape(x)), w)
+//     when the last axis stays and nobody else uses the product
+//
+// The last but one: heads of attention, whose matrices keep the order of the axes that
+// the value had before its heads were made a batch; which way round they are is
+// the flag's business. The last: products of rank 2 in a program of rank 3, whose
+// reshapes then cancel (simplify-expr). A transpose of a constant weight folds
+// (fold-constants). In no default list: host code and other vendors are as good with either form.
+
+#include "ConstantView.h"
+#include "Scopes.h"
+#include "SimplifyRules.h"
+#include "bycc/Transforms/Passes.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace bycc {
+namespace {
+
+// Axes of a transpose from the front; empty when the node is none.
+std::vector<int64_t> transposeAxes(const Module &module, NodeId node) {
+  if (!module.isOp(node, ops::transpose))
+    return {};
+  size_t rank = module.types.shape(module.type(node)).size();
+  std::vector<int64_t> axes = intsAttr(module, node, "axes");
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.rbegin(), axes.rend(), int64_t{0});
+  }
+  for (int64_t &axis : axes)
+    axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
+  return axes;
+}
+
+bool swapsLastTwo(const std::vector<int64_t> &axes) {
+  size_t rank = axes.size();
+  if (rank < 2)
+    return false;
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (axes[i] != static_cast<int64_t>(i))
+      return false;
+  return axes[rank - 2] == static_cast<int64_t>(rank - 1);
+}
+
+bool flag(const Module &module, NodeId call, std::string_view key) {
+  const AttrValue *value = module.attr(call, key);
+  return value && value->equalsLoosely(AttrValue(true));
+}
+
+Expected<NodeId> transposed(Module &module, NodeId matrix, Builder &builder) {
+  if (swapsLastTwo(transposeAxes(module, matrix)))
+    return module.operands(matrix)[0];
+  return builder.call(ops::transpose, {matrix}, {{"axes", AttrValue(AttrValue::List{1, 0})}});
+}
+
+AttrDict denseAttrs(const Module &module, NodeId call, Dim units) {
+  AttrDict attrs{{"units", AttrValue(units.value())}};
+  if (std::string_view dtype = textAttr(module, call, "out_dtype"); !dtype.empty())
+    attrs.push_back({"out_dtype", AttrValue(dtype)});
+  return attrs;
+}
+
+Expected<NodeId> denseFromMatmul(Module &module, NodeId call, Builder &builder) {
+  NodeId x = module.operands(call)[0], weight = module.operands(call)[1];
+  std::span<const Dim> shape = module.types.shape(module.type(weight));
+  bool isTransposed = flag(module, call, "transpose_b");
+  if (flag(module, call, "transpose_a") || shape.size() != 2 ||
+      !module.types.isStatic(module.type(weight)))
+    return call;
+  Dim units = shape[isTransposed ? 0 : 1];
+  if (!isTransposed)
+    weight = BYCC_TRY(transposed(module, weight, builder));
+  return builder.call(ops::nn_dense, {x, weight}, denseAttrs(module, call, units));
+}
+
+// Two transposes between a weight and its product are none.
+Expected<NodeId> simplerDense(Module &module, NodeId call, Builder &builder) {
+  NodeId weight = module.operands(call)[1];
+  if (!swapsLastTwo(transposeAxes(module, weight)))
+    return call;
+  NodeId inner = module.operands(weight)[0];
+  if (!swapsLastTwo(transposeAxes(module, inner)))
+    return call;
+  NodeId operands[] = {module.operands(call)[0], module.operands(inner)[0]};
+  return builder.callWithAttrs(ops::nn_dense, operands, module.node(call).attrs);
+}
+
+// An operand of a batched product, and whether its matrices lie the other way.
+struct Operand {
+  NodeId node;
+  bool isTransposed;
+};
+
+// reshape(transpose(x)) that only gathers leading axes: the transpose to take when
+// the last two axes are to be in the order of x.
+Expected<std::optional<NodeId>> inSourceOrder(Module &module, NodeId node, Builder &builder) {
+  if (!module.isOp(node, ops::reshape) || !isView(module, node))
+    return std::optional<NodeId>();
+  NodeId moved = module.operands(node)[0];
+  std::vector<int64_t> axes = transposeAxes(module, moved);
+  std::span<const Dim> from = module.types.shape(module.type(moved)),
+                       to = module.types.shape(module.type(node));
+  size_t rank = axes.size();
+  if (rank < 3 || to.size() != 3 || axes[rank - 2] < axes[rank - 1] ||
+      from[rank - 2] != to[1] || from[rank - 1] != to[2])
+    return std::optional<NodeId>();
+  std::vector<Dim> shape{to[0], to[2], to[1]};
+  NodeId source = module.operands(moved)[0];
+  std::swap(axes[rank - 2], axes[rank - 1]);
+  NodeId straight = source;
+  if (!std::ranges::is_sorted(axes))
+    straight = BYCC_TRY(
+        builder.call(ops::transpose, {source}, {{"axes", AttrValue::ints(axes)}}));
+  return std::optional(BYCC_TRY(makeReshape(builder, straight, shape)));
+}
+
+Expected<Operand> straighten(Module &module, Operand operand, Builder &builder) {
+  while (true) {
+    std::vector<int64_t> axes = transposeAxes(module, operand.node);
+    if (swapsLastTwo(axes)) {
+      operand = {module.operands(operand.node)[0], !operand.isTransposed};
+      continue;
+    }
+    auto straight = BYCC_TRY(inSourceOrder(module, operand.node, builder));
+    if (!straight)
+      return operand;
+    operand = {*straight, !operand.isTransposed};
+  }
+}
+
+Expected<NodeId> straightProduct(Module &module, NodeId call, Builder &builder) {
+  NodeId left = module.operands(call)[0], right = module.operands(call)[1];
+  Operand a = BYCC_TRY(straighten(module, {left, flag(module, call, "transpose_a")}, builder));
+  Operand b = BYCC_TRY(straighten(module, {right, flag(module, call, "transpose_b")}, builder));
+  if (a.node == left && b.node == right)
+    return call;
+  AttrDict attrs;
+  if (a.isTransposed)
+    attrs.push_back({"transpose_a", AttrValue(true)});
+  if (b.isTransposed)
+    attrs.push_back({"transpose_b", AttrValue(true)});
+  if (std::string_view dtype = textAttr(module, call, "out_dtype"); !dtype.empty())
+    attrs.push_back({"out_dtype", AttrValue(dtype)});
+  return builder.call(ops::nn_batch_matmul, {a.node, b.node}, std::move(attrs));
+}
+
+Expected<NodeId> canonicalize(Module &module, NodeId node, Builder &builder) {
+  if (module.node(node).kind != NodeKind::CallOp)
+    return node;
+  builder.setSource(module.node(node).source);
+  OpId op = module.node(node).op;
+  if (op == ops::nn_matmul)
+    return denseFromMatmul(module, node, builder);
+  if (op == ops::nn_dense)
+    return simplerDense(module, node, builder);
+  if (op == ops::nn_batch_matmul)
+    return straightProduct(module, node, builder);
+  return node;
+}
+
+// The reshape after a product moves in front of it. `users` knows nodes below numKnown.
+Expected<NodeId> reshapeFirst(Module &module, NodeId node, const Users &users,
+                              uint32_t numKnown, Builder &builder) {
+  if (!module.isOp(node, ops::reshape) || !isView(module, node))
+    return node;
+  NodeId dense = module.operands(node)[0];
+  if (!module.isOp(dense, ops::nn_dense) || dense.index >= numKnown || users.count(dense) != 1)
+    return node;
+  NodeId data = module.operands(dense)[0], weight = module.operands(dense)[1];
+  std::span<const Dim> from = module.types.shape(module.type(dense)),
+                       to = module.types.shape(module.type(node)),
+                       inner = module.types.shape(module.type(data));
+  if (!isView(module, data) || to.empty() || from.back() != to.back())
+    return node;
+  std::vector<Dim> shape(to.begin(), to.end());
+  shape.back() = inner.back();
+  builder.setSource(module.node(dense).source);
+  NodeId operands[] = {BYCC_TRY(makeReshape(builder, data, shape)), weight};
+  return builder.callWithAttrs(ops::nn_dense, operands, module.node(dense).attrs);
+}
+
+} // namespace
+
+Expected<bool> canonicalizeMatmul(Module &module, PassContext &) {
+  bool changed = BYCC_TRY(rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
+    return canonicalize(module, node, builder);
+  }));
+  Users users(module);
+  uint32_t numKnown = module.numNodes();
+  changed |= BYCC_TRY(rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
+    return reshapeFirst(module, node, users, numKnown, builder);
+  }));
+  return changed;
+}
+
+} // namespace bycc
