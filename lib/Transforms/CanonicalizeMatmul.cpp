@@ -9,14 +9,17 @@
 //   nn.batch_matmul(a, reshape(transpose(b, [0, 2, 3, 1]), [h, d, s]))
 //     => nn.batch_matmul(a, reshape(transpose(b, [0, 2, 1, 3]), [h, s, d]), transpose_b=True)
 //
-//   reshape(nn.dense(reshape(x), w))           => nn.dense(reshape(reshape(x)), w)
-//     when the last axis stays and nobody else uses the product
+//   nn.dense(x of rank > 2, w)  => reshape(nn.dense(reshape(x), w)) of rank 2
+//   split(reshape(x))[i]        => reshape(split(x)[i])
+//     when the reshape keeps the last axis, which is split
 //
-// The last but one: heads of attention, whose matrices keep the order of the axes that
-// the value had before its heads were made a batch; which way round they are is
-// the flag's business. The last: products of rank 2 in a program of rank 3, whose
-// reshapes then cancel (simplify-expr). A transpose of a constant weight folds
-// (fold-constants). In no default list: host code and other vendors are as good with either form.
+// The third last: heads of attention, whose matrices keep the order of the axes that
+// the value had before its heads were made a batch; which way round they are is the
+// flag's business. The last two: simplify-expr moves reshapes below what computes, to
+// the lower rank, and so leaves one form of products of any rank.
+//
+// A transpose of a constant weight folds (fold-constants). In no default list: host
+// code and other vendors are as good with either form.
 
 #include "ConstantView.h"
 #include "Scopes.h"
@@ -24,6 +27,7 @@
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace bycc {
@@ -85,16 +89,26 @@ Expected<NodeId> denseFromMatmul(Module &module, NodeId call, Builder &builder) 
   return builder.call(ops::nn_dense, {x, weight}, denseAttrs(module, call, units));
 }
 
-// Two transposes between a weight and its product are none.
+// Two transposes between a weight and its product are none; rows are one axis.
 Expected<NodeId> simplerDense(Module &module, NodeId call, Builder &builder) {
-  NodeId weight = module.operands(call)[1];
-  if (!swapsLastTwo(transposeAxes(module, weight)))
+  NodeId x = module.operands(call)[0], weight = module.operands(call)[1];
+  NodeId inner = weight;
+  if (swapsLastTwo(transposeAxes(module, weight)))
+    if (NodeId once = module.operands(weight)[0]; swapsLastTwo(transposeAxes(module, once)))
+      inner = module.operands(once)[0];
+  std::span<const Dim> shape = module.types.shape(module.type(x));
+  bool isFlat = shape.size() <= 2 || !module.types.isStatic(module.type(call)) || shape.back() == Dim(0);
+  if (inner == weight && isFlat)
     return call;
-  NodeId inner = module.operands(weight)[0];
-  if (!swapsLastTwo(transposeAxes(module, inner)))
-    return call;
-  NodeId operands[] = {module.operands(call)[0], module.operands(inner)[0]};
-  return builder.callWithAttrs(ops::nn_dense, operands, module.node(call).attrs);
+  if (!isFlat) {
+    int64_t rows = *module.types.numElements(module.type(x)) / shape.back().value();
+    Dim flat[] = {Dim(rows), shape.back()};
+    x = BYCC_TRY(makeReshape(builder, x, flat));
+  }
+  NodeId operands[] = {x, inner};
+  NodeId product = BYCC_TRY(builder.callWithAttrs(ops::nn_dense, operands, module.node(call).attrs));
+  return isFlat ? Expected<NodeId>(product)
+                : makeReshape(builder, product, module.types.shape(module.type(call)));
 }
 
 // An operand of a batched product, and whether its matrices lie the other way.
@@ -156,53 +170,59 @@ Expected<NodeId> straightProduct(Module &module, NodeId call, Builder &builder) 
   return builder.call(ops::nn_batch_matmul, {a.node, b.node}, std::move(attrs));
 }
 
-Expected<NodeId> canonicalize(Module &module, NodeId node, Builder &builder) {
-  if (module.node(node).kind != NodeKind::CallOp)
-    return node;
-  builder.setSource(module.node(node).source);
-  OpId op = module.node(node).op;
-  if (op == ops::nn_matmul)
-    return denseFromMatmul(module, node, builder);
-  if (op == ops::nn_dense)
-    return simplerDense(module, node, builder);
-  if (op == ops::nn_batch_matmul)
-    return straightProduct(module, node, builder);
-  return node;
-}
+class Canonicalizer {
+public:
+  explicit Canonicalizer(Module &module) : module_(module) {}
 
-// The reshape after a product moves in front of it. `users` knows nodes below numKnown.
-Expected<NodeId> reshapeFirst(Module &module, NodeId node, const Users &users,
-                              uint32_t numKnown, Builder &builder) {
-  if (!module.isOp(node, ops::reshape) || !isView(module, node))
+  Expected<NodeId> rewrite(NodeId node, Builder &builder) {
+    const Node &n = module_.node(node);
+    builder.setSource(n.source);
+    if (n.kind == NodeKind::Project)
+      return part(node, builder);
+    if (n.kind != NodeKind::CallOp)
+      return node;
+    OpId op = n.op;
+    if (op == ops::nn_matmul)
+      return denseFromMatmul(module_, node, builder);
+    if (op == ops::nn_dense)
+      return simplerDense(module_, node, builder);
+    if (op == ops::nn_batch_matmul)
+      return straightProduct(module_, node, builder);
     return node;
-  NodeId dense = module.operands(node)[0];
-  if (!module.isOp(dense, ops::nn_dense) || dense.index >= numKnown || users.count(dense) != 1)
-    return node;
-  NodeId data = module.operands(dense)[0], weight = module.operands(dense)[1];
-  std::span<const Dim> from = module.types.shape(module.type(dense)),
-                       to = module.types.shape(module.type(node)),
-                       inner = module.types.shape(module.type(data));
-  if (!isView(module, data) || to.empty() || from.back() != to.back())
-    return node;
-  std::vector<Dim> shape(to.begin(), to.end());
-  shape.back() = inner.back();
-  builder.setSource(module.node(dense).source);
-  NodeId operands[] = {BYCC_TRY(makeReshape(builder, data, shape)), weight};
-  return builder.callWithAttrs(ops::nn_dense, operands, module.node(dense).attrs);
-}
+  }
+
+private:
+  // A field of split(view(x)) over the last axis.
+  Expected<NodeId> part(NodeId project, Builder &builder) {
+    NodeId split = module_.operands(project)[0];
+    if (!module_.isOp(split, ops::split) || !isView(module_, module_.operands(split)[0]))
+      return project;
+    NodeId view = module_.operands(split)[0], source = module_.operands(view)[0];
+    std::span<const Dim> from = module_.types.shape(module_.type(source)),
+                         to = module_.types.shape(module_.type(view));
+    if (from.empty() || from.size() >= to.size() || from.back() != to.back() ||
+        normalizedAxis(intAttr(module_, split, "axis", 0), to.size()) != to.size() - 1)
+      return project;
+    NodeId &moved = moved_[{split, builder.block()}];
+    if (!moved)
+      moved = BYCC_TRY(builder.call(
+          ops::split, {source},
+          {{"indices_or_sections", *module_.attr(split, "indices_or_sections")}, {"axis", AttrValue(-1)}}));
+    NodeId field = BYCC_TRY(builder.project(moved, module_.node(project).payload));
+    return makeReshape(builder, field, module_.types.shape(module_.type(project)));
+  }
+
+  Module &module_;
+  std::map<std::pair<NodeId, BlockId>, NodeId> moved_; // splits, by block
+};
 
 } // namespace
 
 Expected<bool> canonicalizeMatmul(Module &module, PassContext &) {
-  bool changed = BYCC_TRY(rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return canonicalize(module, node, builder);
-  }));
-  Users users(module);
-  uint32_t numKnown = module.numNodes();
-  changed |= BYCC_TRY(rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return reshapeFirst(module, node, users, numKnown, builder);
-  }));
-  return changed;
+  Canonicalizer canonicalizer(module);
+  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
+    return canonicalizer.rewrite(node, builder);
+  });
 }
 
 } // namespace bycc
