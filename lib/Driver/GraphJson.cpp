@@ -114,6 +114,8 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   json.key("outputs");
   writeTensors(json, module, report.interface.outputs);
   writeRegions(json, report.offload->functions);
+  json.key("placement");
+  writeNodes(json, *report.offload);
   const OffloadTotals &totals = report.offload->totals;
   json.key("offload").beginObject().key("regions").value(totals.regions).key("ops").value(totals.offloadedOps);
   json.key("host_ops").value(totals.ops - totals.offloadedOps).key("offloaded_flops").value(totals.offloadedFlops);

@@ -1,4 +1,4 @@
-// bycc check and bycc inspect: look at a model without compiling it.
+// bycc inspect: looks at a model without compiling it.
 
 #include "Interface.h"
 #include "Session.h"
@@ -90,45 +90,7 @@ Expected<> needMain(Session &session) {
   return error(Status::Input, location) << "the program has no @main";
 }
 
-// One UNSUP diagnostic for each operator call that has no host code.
-std::vector<Diagnostic> unsupportedCalls(const Module &module) {
-  std::vector<Diagnostic> found;
-  for (FunctionId function : module.globals())
-    forEachNode(module, module.function(function).body, [&](NodeId node) {
-      if (module.node(node).kind != NodeKind::CallOp || hasHostCode(module.node(node).op))
-        return;
-      Diagnostic diagnostic;
-      diagnostic.status = Status::Unsup;
-      diagnostic.location = module.source(node);
-      diagnostic.message = nodeName(module, node) + ": operator " + std::string(opInfo(module.node(node).op).name) +
-                           " has no host code";
-      found.push_back(std::move(diagnostic));
-    });
-  return found;
-}
-
-// What stays after simplification is what must be compiled.
-Expected<> checkModel(Session &session) {
-  BYCC_TRY(session.prepare());
-  BYCC_TRY(session.load());
-  BYCC_TRY(needMain(session));
-  Pipeline list = BYCC_TRY(parsePipeline("simplify-inference,fold-constants,simplify-expr,eliminate-dead-code", session.registry(), {}));
-  BYCC_TRY(session.runPasses(session.withoutDone(list)));
-  if (auto found = unsupportedCalls(session.module()); !found.empty())
-    return Error(std::move(found));
-  return {};
-}
-
 } // namespace
-
-int checkCommand(const Options &options) {
-  Session session(options);
-  if (auto checked = checkModel(session); !checked)
-    return session.fail(checked.error());
-  if (!options.quiet)
-    std::printf("%s: every operator is supported\n", escaped(options.input.model).c_str());
-  return 0;
-}
 
 int inspectCommand(const Options &options) {
   Session session(options);
