@@ -187,16 +187,32 @@ std::string Attributes::text(std::string_view name, std::string_view fallback) c
   return std::string(attr && attr->kind == BYCC_ATTR_STRING && attr->s ? attr->s : fallback);
 }
 
+namespace {
+
+Dims itemsOf(const bycc_attr &attr) {
+  if (attr.kind != BYCC_ATTR_LIST)
+    return {attr.i};
+  Dims items;
+  for (uint32_t i = 0; i < attr.count; ++i)
+    items.push_back(attr.items[i].i);
+  return items;
+}
+
+} // namespace
+
 std::optional<Dims> Attributes::integers(std::string_view name) const {
   const bycc_attr *attr = find(name);
-  if (!attr)
+  return attr ? std::optional(itemsOf(*attr)) : std::nullopt;
+}
+
+std::optional<std::vector<Dims>> Attributes::lists(std::string_view name) const {
+  const bycc_attr *attr = find(name);
+  if (!attr || attr->kind != BYCC_ATTR_LIST)
     return std::nullopt;
-  if (attr->kind != BYCC_ATTR_LIST)
-    return Dims{attr->i};
-  Dims out;
+  std::vector<Dims> lists;
   for (uint32_t i = 0; i < attr->count; ++i)
-    out.push_back(attr->items[i].i);
-  return out;
+    lists.push_back(itemsOf(attr->items[i]));
+  return lists;
 }
 
 Expected<size_t> axisOf(int64_t axis, size_t rank) {

@@ -61,6 +61,7 @@ public:
   bool flag(std::string_view name) const { return integer(name, 0) != 0; }
   std::string text(std::string_view name, std::string_view fallback) const;
   std::optional<Dims> integers(std::string_view name) const; // one int is a list of one
+  std::optional<std::vector<Dims>> lists(std::string_view name) const; // a list of int lists
   bool isNone(std::string_view name) const { return !find(name); }
 
 private:

@@ -178,6 +178,61 @@ Expected<> stack(Translator &op) {
   return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())), true);
 }
 
+// Elements of x inside, one value around it.
+class PadAnchor : public Anchor {
+public:
+  PadAnchor(ValueId x, ValueId fill, const Value &from, const Value &to, Dims before)
+      : Anchor({x, fill}), in_(from.dims), out_(to.dims), before_(std::move(before)),
+        type_(cType(from.dtype)) {}
+
+  void emit(CWriter &out, const PointerOf &pointer, const Tail &tail) const override {
+    size_t depth = out.depth();
+    out.line(std::string("const ") + type_ + " fill = " + pointer(reads()[1]) + "[0];");
+    std::vector<std::string> index;
+    std::string inside;
+    int64_t offset = 0;
+    Dims strides = rowStrides(in_);
+    for (size_t i = 0; i < out_.size(); ++i) {
+      index.push_back("i" + std::to_string(i));
+      out.loop(index.back(), out_[i]);
+      offset -= before_[i] * strides[i];
+      if (in_[i] == out_[i])
+        continue;
+      std::string begin = std::to_string(before_[i]), end = std::to_string(before_[i] + in_[i]);
+      inside += (inside.empty() ? "" : " && ") + index[i] + " >= " + begin + " && " + index[i] + " < " + end;
+    }
+    std::string x = pointer(reads()[0]) + "[" + indexText(index, strides, offset) + "]";
+    tail(inside.empty() ? x : inside + " ? " + x + " : fill", index);
+    out.closeTo(depth);
+  }
+
+private:
+  Dims in_, out_, before_;
+  const char *type_;
+};
+
+Expected<> pad(Translator &op) {
+  BYCC_TRY(op.expectInputs(2));
+  const Value &x = op.input(0), &fill = op.input(1), &result = op.output();
+  auto widths = op.attributes.lists("pad_width");
+  if (op.attributes.text("pad_mode", "constant") != "constant")
+    return op.refuse() << "pad_mode " << op.attributes.text("pad_mode", "") << " is not supported";
+  if (!widths || widths->size() != x.dims.size() || result.dims.size() != x.dims.size() || fill.dtype != x.dtype || count(fill.dims) != 1)
+    return op.refuse() << "pads and fill value do not fit " << text(x.dims);
+  Dims before, wanted;
+  for (size_t i = 0; i < x.dims.size(); ++i) {
+    const Dims &width = (*widths)[i];
+    if (width.size() != 2 || width[0] < 0 || width[0] > result.dims[i] || width[1] < 0 ||
+        width[1] > result.dims[i])
+      return op.refuse() << "the pad of axis " << i << " is " << text(width);
+    before.push_back(width[0]);
+    wanted.push_back(x.dims[i] + width[0] + width[1]);
+  }
+  BYCC_TRY(op.expectOutput(wanted));
+  op.anchor(std::make_shared<PadAnchor>(op.inputId(0), op.inputId(1), x, result, std::move(before)));
+  return {};
+}
+
 } // namespace
 
 std::vector<TranslationEntry> movementTranslations() {
@@ -187,6 +242,7 @@ std::vector<TranslationEntry> movementTranslations() {
           {"copy", reshape},
           {"expand_dims", reshape},
           {"nn.batch_flatten", reshape},
+          {"nn.pad", pad},
           {"reshape", reshape},
           {"reshape_like", reshape},
           {"reverse", reverse},

@@ -54,34 +54,56 @@ struct ReduceShape {
   std::vector<bool> isReduced;
   bool keepsAxes;
   int64_t number; // elements joined into one
+
+  std::string name(size_t axis) const { return "i" + std::to_string(axis); }
+  // Loops over the axes that stay, or over those that go, up to `end`.
+  void open(CWriter &out, bool reduced, size_t end) const {
+    for (size_t i = 0; i < end; ++i)
+      if (isReduced[i] == reduced)
+        out.loop(name(i), in[i]);
+  }
+  // Index of each axis of x; the last one may have another name.
+  std::vector<std::string> index(const std::string &innermost) const {
+    std::vector<std::string> list;
+    for (size_t i = 0; i < in.size(); ++i)
+      list.push_back(i + 1 == in.size() && !innermost.empty() ? innermost : name(i));
+    return list;
+  }
+  std::vector<std::string> resultIndex(const std::string &innermost) const {
+    std::vector<std::string> all = index(innermost), list;
+    for (size_t i = 0; i < in.size(); ++i)
+      if (!isReduced[i] || keepsAxes)
+        list.push_back(isReduced[i] ? "0" : all[i]);
+    return list;
+  }
 };
 
 class ReduceAnchor : public Anchor {
 public:
-  ReduceAnchor(ValueId x, ReduceShape shape, Reduction reduction, DType result)
-      : Anchor({x}), s_(std::move(shape)), r_(std::move(reduction)), result_(result) {}
+  // With a mean: squares of the differences are joined.
+  ReduceAnchor(std::vector<ValueId> reads, ReduceShape shape, Reduction reduction, DType result,
+               Dims meanStrides = {})
+      : Anchor(std::move(reads)), s_(std::move(shape)), r_(std::move(reduction)), result_(result),
+        meanStrides_(std::move(meanStrides)) {}
 
   void emit(CWriter &out, const PointerOf &pointer, const Tail &tail) const override {
     size_t depth = out.depth(), rank = s_.in.size();
     bool isInnermostKept = rank > 0 && !s_.isReduced[rank - 1] && s_.in[rank - 1] > 1;
-    for (size_t i = 0; i < rank; ++i)
-      if (!s_.isReduced[i] && !(isInnermostKept && i + 1 == rank))
-        out.loop(name(i), s_.in[i]);
+    s_.open(out, false, isInnermostKept ? rank - 1 : rank);
     if (isInnermostKept)
-      tileForm(out, pointer(reads()[0]), tail);
+      tileForm(out, pointer, tail);
     else
-      laneForm(out, pointer(reads()[0]), tail);
+      laneForm(out, pointer, tail);
     out.closeTo(depth);
   }
 
 private:
-  static std::string name(size_t axis) { return "i" + std::to_string(axis); }
-
-  std::string element(const std::string &x, const std::string &innermost) const {
-    std::vector<std::string> index;
-    for (size_t i = 0; i < s_.in.size(); ++i)
-      index.push_back(i + 1 == s_.in.size() && !innermost.empty() ? innermost : name(i));
-    return x + "[" + indexText(index, rowStrides(s_.in)) + "]";
+  std::string element(const PointerOf &pointer, const std::string &innermost) const {
+    std::vector<std::string> index = s_.index(innermost);
+    std::string x = pointer(reads()[0]) + "[" + indexText(index, rowStrides(s_.in)) + "]";
+    if (reads().size() == 1)
+      return x;
+    return "square((double)" + x + " - " + pointer(reads()[1]) + "[" + indexText(index, meanStrides_) + "])";
   }
   std::string joined(const std::string &a, const std::string &x) const {
     return a + " = " + filled(r_.join, {{'a', a}, {'x', x}}) + ";";
@@ -90,17 +112,7 @@ private:
     return std::string("(") + cType(result_) + ")(" +
            filled(r_.result, {{'a', a}, {'n', std::to_string(s_.number)}}) + ")";
   }
-  std::vector<std::string> resultIndex(const std::string &innermost) const {
-    std::vector<std::string> index;
-    for (size_t i = 0; i < s_.in.size(); ++i)
-      if (!s_.isReduced[i])
-        index.push_back(i + 1 == s_.in.size() && !innermost.empty() ? innermost : name(i));
-      else if (s_.keepsAxes)
-        index.push_back("0");
-    return index;
-  }
-
-  void tileForm(CWriter &out, const std::string &x, const Tail &tail) const {
+  void tileForm(CWriter &out, const PointerOf &pointer, const Tail &tail) const {
     size_t rank = s_.in.size();
     int64_t extent = s_.in.back(), width = std::min(tile, extent);
     std::string size = std::to_string(width), left = std::to_string(extent) + " - t0";
@@ -112,19 +124,17 @@ private:
     out.line("part[t] = " + r_.initial + ";");
     out.close();
     size_t depth = out.depth();
-    for (size_t i = 0; i + 1 < rank; ++i)
-      if (s_.isReduced[i])
-        out.loop(name(i), s_.in[i]);
+    s_.open(out, true, rank ? rank - 1 : 0);
     out.loop("t", "size");
-    out.line("const " + r_.type + " x = " + element(x, "t0 + t") + ";");
+    out.line("const " + r_.type + " x = " + element(pointer, "t0 + t") + ";");
     out.line(joined("part[t]", "x"));
     out.closeTo(depth);
     out.loop("t", "size");
-    tail(finished("part[t]"), resultIndex("t0 + t"));
+    tail(finished("part[t]"), s_.resultIndex("t0 + t"));
     out.close();
   }
 
-  void laneForm(CWriter &out, const std::string &x, const Tail &tail) const {
+  void laneForm(CWriter &out, const PointerOf &pointer, const Tail &tail) const {
     size_t rank = s_.in.size();
     bool isReduced = rank > 0 && s_.isReduced[rank - 1];
     int64_t extent = isReduced ? s_.in.back() : 1, whole = extent / lanes * lanes;
@@ -132,13 +142,11 @@ private:
     if (whole > 0)
       out.line(r_.type + " lane[" + std::to_string(lanes) + "] = {" + repeated() + "};");
     size_t depth = out.depth();
-    for (size_t i = 0; i + 1 < rank; ++i)
-      if (s_.isReduced[i])
-        out.loop(name(i), s_.in[i]);
+    s_.open(out, true, rank ? rank - 1 : 0);
     if (whole > 0) {
       out.loop("k", std::to_string(whole), std::to_string(lanes));
       out.loop("l", lanes);
-      out.line("const " + r_.type + " x = " + element(x, "k + l") + ";");
+      out.line("const " + r_.type + " x = " + element(pointer, "k + l") + ";");
       out.line(joined("lane[l]", "x"));
       out.close();
       out.close();
@@ -149,7 +157,7 @@ private:
         out.open("for (int64_t k = " + std::to_string(whole) + "; k < " + std::to_string(extent) + "; ++k)");
       else
         out.open("");
-      out.line("const " + r_.type + " x = " + element(x, rank ? last : "") + ";");
+      out.line("const " + r_.type + " x = " + element(pointer, rank ? last : "") + ";");
       out.line(joined("whole", "x"));
       out.close();
     }
@@ -159,7 +167,7 @@ private:
       out.line(joined("whole", "lane[l]"));
       out.close();
     }
-    tail(finished("whole"), resultIndex(isReduced ? "" : "0"));
+    tail(finished("whole"), s_.resultIndex(isReduced ? "" : "0"));
   }
 
   std::string repeated() const {
@@ -172,6 +180,7 @@ private:
   ReduceShape s_;
   Reduction r_;
   DType result_;
+  Dims meanStrides_; // along x's axes
 };
 
 Expected<ReduceShape> reduceShape(Translator &op) {
@@ -202,8 +211,90 @@ Expected<> reduce(Translator &op) {
   if (op.output().dtype != dtype || isLogical != (dtype == DType::Bool))
     return op.refuse() << "not from " << name(dtype) << " to " << name(op.output().dtype);
   ReduceShape shape = BYCC_TRY(reduceShape(op));
-  op.anchor(std::make_shared<ReduceAnchor>(op.inputId(0), std::move(shape),
+  op.anchor(std::make_shared<ReduceAnchor>(std::vector{op.inputId(0)}, std::move(shape),
                                            reductionFor(op.name(), dtype), dtype));
+  return {};
+}
+
+// Mean of the squared differences from a mean that broadcasts to x.
+Expected<> variance(Translator &op) {
+  BYCC_TRY(op.expectInputs(2));
+  DType dtype = op.input(0).dtype;
+  if (!isFloat(dtype) || op.input(1).dtype != dtype || op.output().dtype != dtype)
+    return op.refuse() << "not for " << name(dtype);
+  ReduceShape shape = BYCC_TRY(reduceShape(op));
+  const Dims &from = op.input(1).dims;
+  Dims own = rowStrides(from), strides(shape.in.size(), 0);
+  bool fits = from.size() <= shape.in.size();
+  for (size_t i = 0; fits && i < from.size(); ++i) {
+    size_t at = shape.in.size() - from.size() + i;
+    fits = from[i] == shape.in[at] || from[i] == 1;
+    strides[at] = from[i] == 1 ? 0 : own[i];
+  }
+  if (!fits)
+    return op.refuse() << "the mean " << text(from) << " does not broadcast to " << text(shape.in);
+  op.helper("static inline double square(double x) {\n  return x * x;\n}\n");
+  Reduction reduction = {"double", "0", "$a + $x", "$a / $n"};
+  shape.number -= op.attributes.flag("unbiased");
+  op.anchor(std::make_shared<ReduceAnchor>(std::vector{op.inputId(0), op.inputId(1)},
+                                           std::move(shape), reduction, dtype, std::move(strides)));
+  return {};
+}
+
+// --- argmax, argmin
+
+// The position among the reduced axes of the first (or last) best element; a NaN is
+// better than any number.
+class ArgAnchor : public Anchor {
+public:
+  ArgAnchor(ValueId x, ReduceShape shape, DType dtype, DType result, bool isMax, bool takesLast)
+      : Anchor({x}), s_(std::move(shape)), dtype_(dtype), result_(result), isMax_(isMax),
+        takesLast_(takesLast) {}
+
+  void emit(CWriter &out, const PointerOf &pointer, const Tail &tail) const override {
+    size_t depth = out.depth(), rank = s_.in.size();
+    s_.open(out, false, rank);
+    out.line(std::string(cType(dtype_)) + " best = 0;");
+    out.line("int64_t position = -1;");
+    size_t body = out.depth();
+    s_.open(out, true, rank);
+    out.line(std::string("const ") + cType(dtype_) + " x = " + pointer(reads()[0]) + "[" +
+             indexText(s_.index(""), rowStrides(s_.in)) + "];");
+    std::string better = isMax_ ? "x > best" : "x < best";
+    std::string last = takesLast_ ? " || x == best || (x != x && best != best)" : "";
+    out.open("if (position < 0 || " + better + " || (x != x && best == best)" + last + ")");
+    out.line("best = x;");
+    out.line("position = " + indexText(s_.index(""), positionStrides()) + ";");
+    out.closeTo(body);
+    tail(converted("position", "int64_t", cType(result_)), s_.resultIndex(""));
+    out.closeTo(depth);
+  }
+
+private:
+  Dims positionStrides() const {
+    Dims strides(s_.in.size(), 0);
+    int64_t stride = 1;
+    for (size_t i = s_.in.size(); i-- > 0;)
+      if (s_.isReduced[i]) {
+        strides[i] = stride;
+        stride *= s_.in[i];
+      }
+    return strides;
+  }
+
+  ReduceShape s_;
+  DType dtype_, result_;
+  bool isMax_, takesLast_;
+};
+
+Expected<> argBest(Translator &op) {
+  BYCC_TRY(op.expectInputs(1));
+  if (isFloat(op.output().dtype) || op.output().dtype == DType::Bool)
+    return op.refuse() << "not to " << name(op.output().dtype);
+  ReduceShape shape = BYCC_TRY(reduceShape(op));
+  op.anchor(std::make_shared<ArgAnchor>(op.inputId(0), std::move(shape), op.input(0).dtype,
+                                        op.output().dtype, op.name() == "argmax",
+                                        op.attributes.flag("select_last_index")));
   return {};
 }
 
@@ -275,6 +366,8 @@ Expected<> softmax(Translator &op) {
 std::vector<TranslationEntry> reduceTranslations() {
   return {{"all", reduce},
           {"any", reduce},
+          {"argmax", argBest},
+          {"argmin", argBest},
           {"max", reduce},
           {"mean", reduce},
           {"min", reduce},
@@ -282,7 +375,8 @@ std::vector<TranslationEntry> reduceTranslations() {
           {"nn.log_softmax", softmax},
           {"nn.softmax", softmax},
           {"prod", reduce},
-          {"sum", reduce}};
+          {"sum", reduce},
+          {"variance", variance}};
 }
 
 } // namespace bycc::ccompiler
