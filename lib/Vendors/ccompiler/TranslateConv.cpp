@@ -11,7 +11,10 @@ namespace bycc::ccompiler {
 
 namespace {
 
-constexpr int64_t tile = 64;
+constexpr int64_t tile = 64;        // results held at a time along an axis
+constexpr int64_t channelBlock = 8; // channels at a time in the row form
+constexpr int64_t maxTaps = 8;      // written out rather than looped over
+constexpr int64_t maxRow = 1 << 14; // elements of x copied for a tile; on the stack
 
 struct Convolution {
   Lettered x, w, out;
@@ -79,8 +82,9 @@ private:
                                 c_.x.stride('H'), c_.x.stride('W')});
     return converted(x + "[" + at + "]", cType(c_.xType), sum());
   }
-  std::string weight(const std::string &w, const std::string &channel) const {
-    std::string at = indexText({channel, "i", "kd", "kh", "kw"},
+  std::string weight(const std::string &w, const std::string &channel,
+                     const std::string &tap = "kw") const {
+    std::string at = indexText({channel, "i", "kd", "kh", tap},
                                {c_.w.stride('O'), c_.w.stride('I'), c_.w.stride('D'),
                                 c_.w.stride('H'), c_.w.stride('W')});
     return converted(w + "[" + at + "]", cType(c_.wType), sum());
@@ -103,15 +107,6 @@ private:
     }
   }
 
-  void beginTile(CWriter &out, const std::string &name, int64_t extent) const {
-    int64_t width = std::min(tile, std::max<int64_t>(extent, 1));
-    std::string size = std::to_string(width), left = std::to_string(extent) + " - " + name;
-    out.loop(name, std::to_string(extent), size);
-    out.line("const int64_t size = " +
-             (extent % width ? left + " < " + size + " ? " + left + " : " + size : size) + ";");
-    out.line(sum() + " sums[" + size + "] = {0};");
-  }
-
   void outerLoops(CWriter &out) const {
     nameMissingAxes(out);
     out.loop("n", c_.batch);
@@ -120,48 +115,76 @@ private:
         out.loop(a == 0 ? "d" : "h", c_.slides[a].out);
   }
 
-  void finishTile(CWriter &out, const std::string &channel, const std::string &column,
-                  const Tail &tail) const {
-    out.loop("t", "size");
-    tail(cast("sums[t]"), resultIndex(channel, column));
-    out.close();
-  }
-
+  // A tile of one row of results for some channels at a time. The part of a row of
+  // x that it needs is copied to `row`, with zeros for the padding, and serves all
+  // these channels; so the loop over the tile has no conditions in it.
   void rowForm(CWriter &out, const std::string &x, const std::string &w, const Tail &tail) const {
     const Slide &row = c_.slides[2];
+    int64_t perGroup = c_.channels / c_.groups, block = std::min(channelBlock, std::max<int64_t>(perGroup, 1));
+    int64_t numTiles = std::max<int64_t>((row.out + tile - 1) / tile, 1);
+    int64_t reach = (row.window - 1) * row.dilation;
+    int64_t width = std::min((row.out + numTiles - 1) / numTiles, (maxRow - reach) / row.stride);
+    width = std::max<int64_t>(width, 1);
+    int64_t length = (width - 1) * row.stride + reach + 1;
     outerLoops(out);
-    out.loop("o", c_.channels);
     if (c_.groups > 1)
-      out.line("const int64_t g = o / " + std::to_string(c_.channels / c_.groups) + ";");
-    beginTile(out, "w0", row.out);
+      out.loop("g", c_.groups);
+    out.loop("w0", std::to_string(row.out), std::to_string(width));
+    limit(out, "size", "w0", row.out, width);
+    out.line("const int64_t left = " + indexText({"w0"}, {row.stride}, -row.pad) + ";");
+    out.line("const int64_t begin = left < 0 ? -left : 0;");
+    out.line("const int64_t end = " + std::to_string(row.in) + " - left < " + std::to_string(length) +
+             " ? " + std::to_string(row.in) + " - left : " + std::to_string(length) + ";");
+    out.loop("o0", std::to_string(perGroup), std::to_string(block));
+    limit(out, "channels", "o0", perGroup, block);
+    out.line(sum() + " sums[" + std::to_string(block) + "][" + std::to_string(width) + "] = {0};");
+    out.line(sum() + " row[" + std::to_string(std::max<int64_t>(length, 1)) + "] = {0};");
     size_t depth = out.depth();
     out.loop("i", c_.perGroup);
     tap(out, c_.slides[0], "d", "kd", "z");
     tap(out, c_.slides[1], "h", "kh", "y");
-    out.loop("kw", row.window);
-    out.line("const " + sum() + " factor = " + weight(w, "o") + ";");
-    rowRange(out, row);
-    out.open("for (int64_t t = begin; t < end; ++t)");
-    std::string column = indexText({"w0 + t", "kw"}, {row.stride, row.dilation}, -row.pad);
-    out.line("sums[t] += factor * " + input(x, inputChannel("g"), column) + ";");
+    out.open("for (int64_t r = begin; r < end; ++r)");
+    out.line("row[r] = " + input(x, inputChannel("g"), "left + r") + ";");
+    out.close();
+    out.loop("o", "channels");
+    addRow(out, w, row, indexText({"g", "o0 + o"}, {c_.groups > 1 ? perGroup : 0, 1}), width);
     out.closeTo(depth);
-    finishTile(out, "o", "w0 + t", tail);
+    out.loop("o", "channels");
+    out.loop("t", "size");
+    tail(cast("sums[o][t]"),
+         resultIndex(indexText({"g", "o0 + o"}, {c_.groups > 1 ? perGroup : 0, 1}), "w0 + t"));
+    out.closeTo(depth);
   }
 
-  // begin, end: the t whose column (w0 + t) * stride + shift lies inside the data.
-  void rowRange(CWriter &out, const Slide &row) const {
-    if (staysInside(row)) {
-      out.line("const int64_t begin = 0, end = size;");
+  // const int64_t name = what is left of `extent` from `begin` on, at most `most`.
+  static void limit(CWriter &out, const std::string &name, const std::string &begin, int64_t extent,
+                    int64_t most) {
+    std::string left = std::to_string(extent) + " - " + begin, size = std::to_string(most);
+    out.line("const int64_t " + name + " = " +
+             (extent % most ? left + " < " + size + " ? " + left + " : " + size : size) + ";");
+  }
+
+  // Adds the taps along the row to the sums of one channel; few taps in one go.
+  void addRow(CWriter &out, const std::string &w, const Slide &row, const std::string &channel,
+              int64_t width) const {
+    std::string tileSize = std::to_string(width);
+    if (row.window > maxTaps) {
+      out.loop("kw", row.window);
+      out.line("const " + sum() + " factor = " + weight(w, channel, "kw") + ";");
+      out.loop("t", tileSize);
+      out.line("sums[o][t] += factor * row[" + indexText({"t", "kw"}, {row.stride, row.dilation}) + "];");
       return;
     }
-    std::string s = std::to_string(row.stride), last = std::to_string(row.in - 1);
-    out.line("const int64_t shift = " + indexText({"kw"}, {row.dilation}, -row.pad) + ";");
-    std::string up = row.stride == 1 ? "-shift" : "(" + std::to_string(row.stride - 1) + " - shift) / " + s;
-    std::string down = row.stride == 1 ? last + " - shift" : "(" + last + " - shift) / " + s;
-    out.line("const int64_t first = shift < 0 ? " + up + " : 0;");
-    out.line("const int64_t past = shift > " + last + " ? 0 : " + down + " + 1;");
-    out.line("const int64_t begin = first > w0 ? first - w0 : 0;");
-    out.line("const int64_t end = past - w0 < size ? past - w0 : size;");
+    std::string terms;
+    for (int64_t k = 0; k < row.window; ++k) {
+      std::string factor = "f" + std::to_string(k);
+      out.line("const " + sum() + " " + factor + " = " + weight(w, channel, std::to_string(k)) + ";");
+      terms += (k ? " + " : "") + factor + " * row[" + indexText({"t"}, {row.stride}, k * row.dilation) + "]";
+    }
+    if (terms.empty())
+      return;
+    out.loop("t", tileSize);
+    out.line("sums[o][t] += " + terms + ";");
   }
 
   void channelForm(CWriter &out, const std::string &x, const std::string &w,
@@ -170,7 +193,10 @@ private:
     outerLoops(out);
     out.loop("w", c_.slides[2].out);
     out.loop("g", c_.groups);
-    beginTile(out, "o0", outPerGroup);
+    int64_t width = std::min(tile, std::max<int64_t>(outPerGroup, 1));
+    out.loop("o0", std::to_string(outPerGroup), std::to_string(width));
+    limit(out, "size", "o0", outPerGroup, width);
+    out.line(sum() + " sums[" + std::to_string(width) + "] = {0};");
     size_t depth = out.depth();
     tap(out, c_.slides[0], "d", "kd", "z");
     tap(out, c_.slides[1], "h", "kh", "y");
@@ -184,7 +210,9 @@ private:
     std::string channel = indexText({"g", "o0 + t"}, {outPerGroup, 1});
     out.line("sums[t] += a * " + weight(w, channel) + ";");
     out.closeTo(depth);
-    finishTile(out, channel, "w", tail);
+    out.loop("t", "size");
+    tail(cast("sums[t]"), resultIndex(channel, "w"));
+    out.closeTo(depth);
   }
 
   Convolution c_;
@@ -195,6 +223,9 @@ Expected<> checkShape(Translator &op, const Convolution &c) {
       c.w.extent('O') != c.channels || c.x.extent('N') != c.batch)
     return op.refuse() << "weight " << text(op.input(1).dims) << " in " << c.groups
                        << " groups does not fit data " << text(op.input(0).dims);
+  const Slide &row = c.slides[2];
+  if (row.window > maxRow || (row.window - 1) * row.dilation > maxRow)
+    return op.refuse() << "the kernel reaches over more than " << maxRow << " columns";
   return {};
 }
 
