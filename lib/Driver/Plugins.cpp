@@ -1,5 +1,6 @@
 #include "Plugins.h"
 
+#include "StdoutGuard.h"
 #include "bycc/Support/File.h"
 #include "bycc/Vendors/Builtin.h"
 
@@ -9,6 +10,7 @@
 namespace bycc {
 
 Expected<VendorRegistry> knownVendors(const VendorOptions &options) {
+  StdoutGuard guard; // their code runs
   VendorRegistry vendors(builtinVendorCompilers());
   for (const DescribedVendor &described : describedVendors())
     BYCC_TRY(vendors.addDescribed(described.text, described.file));

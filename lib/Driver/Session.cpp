@@ -5,6 +5,7 @@
 #include "Pipeline.h"
 #include "Placement.h"
 #include "Plugins.h"
+#include "StdoutGuard.h"
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
@@ -14,6 +15,7 @@
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/VendorCall.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -125,6 +127,7 @@ std::string outputStem(const Options &options) {
 Session::Session(const Options &options) : options_(options) { registerAllPasses(registry_); }
 
 Expected<> Session::prepare() {
+  watchVendorCalls(options_.vendors.timeoutSeconds);
   const TargetOptions &t = options_.target;
   if (t.precision != "f32")
     return error(Status::Unsup) << "--precision=" << t.precision << " is not supported yet";
@@ -293,6 +296,7 @@ Expected<> Session::reload() {
 
 Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegions,
                               const std::function<void()> &beforeLegalize) {
+  StdoutGuard guard;
   const PassListOptions &o = options_.passes;
   for (const auto *names : {&o.printing.before, &o.printing.after})
     for (const std::string &pass : *names)

@@ -4,6 +4,7 @@
 #include "Plugin.h"
 
 #include "bycc/Support/Text.h"
+#include "bycc/Target/VendorCall.h"
 
 #include <cstddef>
 #include <cstring>
@@ -87,7 +88,11 @@ Expected<const bycc_vendor_compiler *> loadPluginFile(const std::string &path) {
   auto entry = reinterpret_cast<bycc_vendor_compiler_fn>(dlsym(handle, entryName));
   if (!entry)
     return refuse(path) << "no " << entryName << " in it: not the compile half of a vendor";
-  const bycc_vendor_compiler *table = entry();
+  const bycc_vendor_compiler *table = nullptr;
+  std::string thrown;
+  callVendor(path, "asked for its table", 0, thrown, [&] { return table = entry(), 0; });
+  if (!thrown.empty())
+    return refuse(path) << entryName << ": " << thrown;
   if (!table)
     return refuse(path) << entryName << " returns nothing";
   return table;

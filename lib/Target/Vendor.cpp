@@ -6,6 +6,7 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
+#include "bycc/Target/VendorCall.h"
 #include "bycc/Target/VendorRegistry.h"
 
 #include "VendorReply.h"
@@ -175,7 +176,9 @@ private:
 Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &target,
                    const RegionView &view) {
   VendorReply reply;
-  if (compiler.supports(compiler.self, &target, &view.region(), &reply.answer) != 1)
+  std::string doing = "asked about " + std::string(view.region().nodes[0].op);
+  auto ask = [&] { return compiler.supports(compiler.self, &target, &view.region(), &reply.answer); };
+  if (callVendor(compiler.name, doing, 0, reply.reason, ask) != 1)
     return Answer::no(reply.why());
   Answer answer = Answer::yes();
   answer.implementations = std::move(reply.offers);
@@ -214,7 +217,10 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
   const bycc_vendor_compiler &compiler = *vendor_.compiler();
   VendorReply reply;
   std::optional<std::string> failure;
-  if (compiler.annotate(compiler.self, &impl_->target, &view.region(), &reply.answer) != 0)
+  auto ask = [&] {
+    return compiler.annotate(compiler.self, &impl_->target, &view.region(), &reply.answer);
+  };
+  if (callVendor(compiler.name, "asked to annotate", 1, reply.reason, ask) != 0)
     failure = reply.why();
   for (uint32_t i = 0; i < view.region().num_nodes; ++i) {
     Answer &answer = impl_->annotated[view.node(i)];
