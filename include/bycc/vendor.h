@@ -156,9 +156,11 @@ typedef struct bycc_vendor_compiler {
    * refused. 0 done, else reason: the vendor then takes nothing of the block. */
   int32_t (*annotate)(void *self, const bycc_target *target,
                       const bycc_region *block, bycc_answer *answer);
-  /* Tries ways to run a region on this machine and answers with a record (blob)
-   * that compile() gets back as `tuning` of the region, now and in later builds. 0
-   * done, else reason. */
+  /* Tries ways to run a region and answers with a record (blob, not empty) that
+   * compile() gets back as `tuning` of the region, now and in later builds. Asked
+   * with --tune=FILE only, for regions that FILE has no record of; they are told
+   * apart by operators, attributes, types and wiring, not by names or the values of
+   * constants. The same region should give the same record. 0 done, else reason. */
   int32_t (*tune)(void *self, const bycc_target *target,
                   const bycc_region *region, bycc_answer *answer);
   /* BYCC_VENDOR_* */

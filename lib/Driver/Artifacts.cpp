@@ -41,7 +41,9 @@ public:
     code.outputs = codeTensors(module_, out_.interface.outputs);
     code.placeConstant = [this](const CodeConstant &constant) { return place(constant); };
     code.compileRegion = [this](FunctionId function) -> Expected<std::vector<uint8_t>> {
-      return std::move(out_.regionBlobs.at(function.index));
+      std::vector<uint8_t> blob = std::move(out_.regionBlobs.at(function.index));
+      blobHashes_ += "|" + std::to_string(hashBytes(blob.data(), blob.size()));
+      return blob;
     };
     code.isEmulated = [this](FunctionId function) {
       const Vendor *vendor = session_.vendorOf(function);
@@ -75,6 +77,7 @@ private:
     for (size_t i = 0; i < session_.vendors().size(); ++i)
       if (const bycc_vendor_compiler *compiler = session_.vendors()[i].compiler())
         text += "|" + session_.vendors()[i].name() + " " + compiler->version;
+    text += blobHashes_; // they also depend on tuning and on the vendor's environment
     for (const ParamsEntry &entry : out_.params.entries())
       text += "|" + std::to_string(entry.hash) + "@" + std::to_string(entry.offset);
     return hash128(text.data(), text.size());
@@ -104,7 +107,7 @@ private:
   Session &session_;
   Module &module_;
   Artifacts &out_;
-  std::string limit_;
+  std::string limit_, blobHashes_;
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "GraphJson.h"
 #include "Session.h"
+#include "TuningRecords.h"
 #include "bycc/Support/ParamsFile.h"
 
 #include <unordered_map>
@@ -18,10 +19,11 @@ struct Artifacts {
   SetId setId = {};
   ModelInterface interface;
   std::unordered_map<uint32_t, std::vector<uint8_t>> regionBlobs; // by FunctionId
+  std::optional<TuningRecords> tuning; // --tune
 };
 
-// Compiles all but the vendors' regions, whose blobs are there. `wanted` are the forms of code asked for; none: only the
-// interface is filled in.
+// Compiles all but the vendors' regions, whose blobs are there. `wanted` are the forms
+// of code asked for; none: only the interface is filled in.
 Expected<> buildArtifacts(Session &session, Artifacts &artifacts, std::vector<CodeForm> wanted);
 
 } // namespace bycc

@@ -100,6 +100,8 @@ private:
     if (!session_.module().main())
       return error(Status::Input, inModel()) << "the program has no @main";
     artifacts_ = std::make_unique<Artifacts>();
+    if (!options_.vendors.tune.empty())
+      artifacts_->tuning = BYCC_TRY(TuningRecords::read(options_.vendors.tune));
     BYCC_TRY(runPasses());
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
@@ -173,6 +175,8 @@ private:
     std::vector<std::string> inputs = {options_.input.model};
     for (const auto *list : {&options_.input.params, &options_.vendors.rules, &options_.vendors.patterns})
       inputs.insert(inputs.end(), list->begin(), list->end());
+    if (!options_.vendors.tune.empty())
+      inputs.push_back(options_.vendors.tune);
     std::vector<std::string> outputs;
     for (const EmitForm *form : forms_)
       if (!isToStdout(*form))
@@ -181,7 +185,7 @@ private:
       outputs.insert(outputs.end(), {stem_ + ".json", stem_ + ".h", stem_ + ".params"});
     for (const std::string &output : outputs)
       for (const std::string &input : inputs)
-        if (isSameFile(output, input))
+        if (output == input || isSameFile(output, input))
           return error(Status::Usage) << "the output " << escaped(output) << " is an input";
     return {};
   }
@@ -273,6 +277,8 @@ private:
       flags.push_back("--rules=" + fileNameOf(rules));
     for (const std::string &patterns : options_.vendors.patterns)
       flags.push_back("--patterns=" + fileNameOf(patterns));
+    if (!options_.vendors.tune.empty())
+      flags.push_back("--tune");
     for (std::string &flag : placementFlags(options_.vendors))
       flags.push_back(std::move(flag));
     for (const auto &[name, shape] : options_.input.shapes)
@@ -343,6 +349,10 @@ private:
     }
     if (!dump_.empty())
       BYCC_TRY(files.add(options_.vendors.dumpOffloadsFile, dump_));
+    if (artifacts_->tuning && artifacts_->tuning->isChanged()) {
+      tuning_ = artifacts_->tuning->text();
+      BYCC_TRY(files.add(options_.vendors.tune, tuning_));
+    }
     const OutputOptions &o = options_.output;
     if (o.dependencies || o.dependencyFile) {
       std::string target = o.dependencyTarget.value_or(pathOf(*forms_[0]));
@@ -380,7 +390,7 @@ private:
   std::string stem_;
   OffloadReport report_;
   std::unique_ptr<Artifacts> artifacts_;
-  std::string json_, header_, dump_, depfile_;
+  std::string json_, header_, tuning_, dump_, depfile_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };
 

@@ -36,6 +36,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
   if (rounds_++ > 0)
     shareConstants();
   collect();
+  if (artifacts_.tuning)
+    tune();
   compileNew();
   std::vector<Region> failing;
   std::ranges::copy_if(regions_, std::back_inserter(failing), [&](const Region &r) { return hasFailed(r); });
@@ -99,8 +101,16 @@ RegionView VendorRegions::view(FunctionId function) {
 void VendorRegions::collect() {
   regions_.clear();
   for (FunctionId function : session_.module().globals())
-    if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated())
-      regions_.push_back({function, vendor, contentHash(view(function).region())});
+    if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated()) {
+      RegionView seen = view(function);
+      regions_.push_back({function, vendor, contentHash(seen.region()), tuningHash(seen.region())});
+    }
+}
+
+RegionView VendorRegions::chosenView(const Region &region) {
+  RegionView seen = view(region.function);
+  chooseImplementations(seen, *region.vendor, session_.module(), session_.target());
+  return seen;
 }
 
 void VendorRegions::compileNew() {
@@ -112,28 +122,66 @@ void VendorRegions::compileNew() {
     outcomes_[region.key] = {};
     keys.push_back(region.key);
     jobs.push_back({region.vendor, [this, region] {
-                      RegionView seen = view(region.function);
-                      chooseImplementations(seen, *region.vendor, session_.module(), session_.target());
+                      RegionView seen = chosenView(region);
+                      if (const TuningRecords::Record *record = tuningOf(region))
+                        seen.setTuning(*record);
                       return seen;
                     }});
   }
+  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
+  for (size_t i = 0; i < keys.size(); ++i)
+    outcomes_[keys[i]] = std::move(outcomes[i]);
+}
+
+RegionCompilerOptions VendorRegions::howToCompile() const {
   const Options &options = session_.options();
   RegionCompilerOptions how;
   how.timeoutSeconds = options.vendors.timeoutSeconds;
   how.jobs = options.output.jobs > 0 ? options.output.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   how.showOutput = options.verbose;
-  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), how);
-  for (size_t i = 0; i < keys.size(); ++i)
-    outcomes_[keys[i]] = std::move(outcomes[i]);
+  return how;
+}
+
+// --- tuning
+
+// Null without --tune, and when there is no record.
+const TuningRecords::Record *VendorRegions::tuningOf(const Region &region) const {
+  if (!artifacts_.tuning)
+    return nullptr;
+  return artifacts_.tuning->find(*region.vendor, session_.target(), region.tuningKey);
+}
+
+// Has vendors tune the regions that there is no record of. One that cannot is
+// compiled as it would be without --tune.
+void VendorRegions::tune() {
+  std::vector<RegionJob> jobs;
+  std::vector<Region> asked;
+  for (const Region &region : regions_)
+    if (region.vendor->compiler()->tune && !tuningOf(region) &&
+        tuned_.insert({region.vendor->name(), region.tuningKey}).second) {
+      asked.push_back(region);
+      jobs.push_back({region.vendor, [this, region] { return chosenView(region); }, true});
+    }
+  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
+  for (size_t i = 0; i < jobs.size(); ++i)
+    if (outcomes[i].kind == RegionOutcome::Kind::Done)
+      artifacts_.tuning->add(*asked[i].vendor, session_.target(), asked[i].tuningKey, std::move(outcomes[i].blob));
+    else
+      session_.context().warn({}, "region " + symbolOf(asked[i]) + ": " + asked[i].vendor->name() +
+                                      " cannot tune it: " + outcomes[i].reason);
 }
 
 bool VendorRegions::hasFailed(const Region &region) const {
   return outcome(region).kind != RegionOutcome::Kind::Done;
 }
 
-Error VendorRegions::strictError(const Region &region) const {
+std::string VendorRegions::symbolOf(const Region &region) const {
   const Module &module = session_.module();
-  return error(Status::Policy) << "--strict: region " << module.string(module.function(region.function).name) << ": "
+  return std::string(module.string(module.function(region.function).name));
+}
+
+Error VendorRegions::strictError(const Region &region) const {
+  return error(Status::Policy) << "--strict: region " << symbolOf(region) << ": "
                                << region.vendor->name() << " cannot compile it: " << outcome(region).reason;
 }
 
@@ -221,8 +269,7 @@ void VendorRegions::giveOrders(bool withLabels) {
 // --- what the user hears
 
 void VendorRegions::say(const Region &region, const std::string &consequence, bool isDetail) {
-  const Module &module = session_.module();
-  std::string text = "region " + std::string(module.string(module.function(region.function).name)) + ": " +
+  std::string text = "region " + symbolOf(region) + ": " +
                      region.vendor->name() + " cannot compile it: " + outcome(region).reason + "; " + consequence;
   if (isDetail)
     session_.context().remarks.push_back(std::move(text));

@@ -29,11 +29,16 @@ private:
   struct Region {
     FunctionId function;
     const Vendor *vendor;
-    Key key;
+    Key key, tuningKey;
   };
   void shareConstants();
   void collect();
   void compileNew();
+  RegionCompilerOptions howToCompile() const;
+  void tune();
+  const TuningRecords::Record *tuningOf(const Region &region) const;
+  RegionView chosenView(const Region &region);
+  std::string symbolOf(const Region &region) const;
   RegionView view(FunctionId function);
   const RegionOutcome &outcome(const Region &region) const { return outcomes_.at(region.key); }
   bool hasFailed(const Region &region) const;
@@ -52,6 +57,7 @@ private:
   Artifacts &artifacts_;
   std::vector<Region> regions_;
   std::map<Key, RegionOutcome> outcomes_;
+  std::set<std::pair<std::string, Key>> tuned_; // tune() was asked: vendor, tuningKey
   std::set<Key> learned_, hopeless_; // failed: orders were given; orders do not help
   std::map<std::string, int> credits_; // by vendor: regions compiled because others failed
 

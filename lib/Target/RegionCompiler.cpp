@@ -225,7 +225,7 @@ private:
     prepareChild(options_.showOutput);
     for (size_t i = jobs.size(); i-- > 0;) {
       const RegionJob &job = jobs_[jobs[i]];
-      if (!sendOutcome(pipe, jobs[i], compileRegion(*job.vendor, target_, job.view(), options_.maxBlobBytes)))
+      if (!sendOutcome(pipe, jobs[i], compileRegion(*job.vendor, target_, job.view(), options_.maxBlobBytes, job.isTuning)))
         ::_exit(1);
     }
     ::_exit(0);
@@ -345,15 +345,16 @@ private:
 } // namespace
 
 RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
-                            uint64_t maxBlobBytes) {
+                            uint64_t maxBlobBytes, bool isTuning) {
   BYCC_ASSERT(!vendor.isEmulated(), "only a vendor with a compile half compiles regions");
   std::string features = join(target.features, ",");
   bycc_target boundary{target.triple.c_str(), target.cpu.c_str(), features.c_str(), target.threads};
   const bycc_vendor_compiler &compiler = *vendor.compiler();
   VendorReply reply;
   reply.maxBlobBytes = maxBlobBytes;
+  auto ask = isTuning ? compiler.tune : compiler.compile;
   try {
-    if (compiler.compile(compiler.self, &boundary, &view.region(), &reply.answer) != 0) {
+    if (ask(compiler.self, &boundary, &view.region(), &reply.answer) != 0) {
       RegionOutcome outcome = refused(reply.why());
       if (reply.blamed < view.region().num_nodes)
         outcome.blamed = reply.blamed;

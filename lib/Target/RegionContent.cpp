@@ -10,10 +10,11 @@ namespace {
 
 class Writer {
 public:
+  explicit Writer(bool hasNames) : hasNames_(hasNames) {}
   std::string text;
 
   void region(const bycc_region &region) {
-    string(region.symbol);
+    name(region.symbol);
     number(region.num_values);
     for (uint32_t i = 0; i < region.num_values; ++i)
       value(region.values[i]);
@@ -33,6 +34,10 @@ private:
       text.append(static_cast<const char *>(data), size);
   }
   void string(const char *value) { bytes(value, value ? std::strlen(value) : 0); }
+  void name(const char *value) {
+    if (hasNames_)
+      string(value);
+  }
   void indices(const uint32_t *list, uint32_t count) { bytes(list, count * sizeof *list); }
 
   void value(const bycc_value &value) {
@@ -42,8 +47,9 @@ private:
     number(value.device);
     number(value.data != nullptr);
     number(value.bytes);
-    number(value.weights_offset);
-    string(value.name);
+    if (hasNames_)
+      number(value.weights_offset);
+    name(value.name);
   }
 
   void node(const bycc_node &node) {
@@ -59,7 +65,7 @@ private:
       number(node.roles[i].is_node);
       number(node.roles[i].index);
     }
-    string(node.source);
+    name(node.source);
     string(node.implementation);
     number(node.body != nullptr);
     if (node.body)
@@ -76,14 +82,23 @@ private:
     for (uint32_t i = 0; i < attr.count; ++i)
       this->attr(attr.items[i]);
   }
+
+  bool hasNames_;
 };
 
 } // namespace
 
-std::array<uint8_t, 16> contentHash(const bycc_region &region) {
-  Writer writer;
+namespace {
+
+std::array<uint8_t, 16> hashOf(const bycc_region &region, bool hasNames) {
+  Writer writer(hasNames);
   writer.region(region);
   return hash128(writer.text.data(), writer.text.size());
 }
+
+} // namespace
+
+std::array<uint8_t, 16> contentHash(const bycc_region &region) { return hashOf(region, true); }
+std::array<uint8_t, 16> tuningHash(const bycc_region &region) { return hashOf(region, false); }
 
 } // namespace bycc

@@ -61,6 +61,7 @@ struct RegionView::Impl {
   std::deque<std::vector<int64_t>> shapes;
   std::deque<std::vector<bycc_attr>> attrs;
   std::deque<std::vector<bycc_role>> roles;
+  std::vector<uint8_t> tuning;
   bool isOpen = false; // tensors from outside become inputs when they are met
 
   explicit Impl(const Module &m) : module(m) {}
@@ -394,6 +395,13 @@ NodeId RegionView::node(uint32_t index) const {
 
 void RegionView::setImplementation(uint32_t index, const std::string &name) {
   impl_->levels[0].nodes[index].implementation = impl_->text(name);
+}
+
+void RegionView::setTuning(std::vector<uint8_t> record) {
+  impl_->tuning = std::move(record);
+  bycc_region &region = impl_->levels[0].region;
+  region.tuning = impl_->tuning.data();
+  region.tuning_bytes = impl_->tuning.size();
 }
 
 RegionView RegionView::ofFunction(const Module &module, FunctionId function,

@@ -28,6 +28,8 @@ Expected<std::unique_ptr<Vendor>> Vendor::fromCompiler(const bycc_vendor_compile
   auto vendor = std::make_unique<Vendor>(compiler->name);
   bycc_vendor_compiler &table = vendor->compiler_.emplace();
   std::memcpy(&table, compiler, std::min<size_t>(compiler->size, sizeof table));
+  if (!table.version)
+    table.version = "";
   if (table.passes)
     vendor->passes = table.passes;
   if (!table.patterns || !*table.patterns)

@@ -99,6 +99,27 @@ EXAMPLENPU_ANNOTATE=1 npu alone.relay --expect-regions=1 --explain -q -o alone.o
 grep -q 'examplenpu refuses: nothing before it runs on the device' explain.txt || fail "$(cat explain.txt)"
 same alone
 
+# Tuning: records are made once, found again whatever the model's name, and used.
+host chain.relay
+npu chain.relay -q -o plain.o --module-name=m
+npu chain.relay -q -o tuned.o --module-name=m --tune=tune.json
+same tuned
+records() { python3 -c 'import json; print(len(json.load(open("tune.json"))["records"]))'; }
+expect "$(records)" 2 # two of the regions differ in their weights only
+cmp -s plain.o tuned.o && fail "tuning changes nothing"
+cp tune.json first.json
+npu chain.relay -q -o again.o --module-name=m --tune=tune.json
+cmp tuned.o again.o && cmp tune.json first.json
+npu chain.relay -q -o other.o --tune=tune.json
+cmp tune.json first.json || fail "regions were tuned again"
+sed 's/"record": "[^"]*"/"record": "AQ=="/' first.json > tune.json
+npu chain.relay -q -o edited.o --module-name=m --tune=tune.json
+cmp -s tuned.o edited.o && fail "the record is not used"
+same edited
+echo '{"schema": 1, "records": [{"vendor": "examplenpu"}]}' > bad.json
+refuse 1 'bad.json:1:27: error[INPUT]: /records/0/version: expected text' bycc chain.relay --tune=bad.json
+refuse 2 'is an input' bycc chain.relay -o t.o --tune=t.json
+
 # Failing: a node to blame, everything, a crash, too little memory. The build
 # succeeds, says so, and the results are the same.
 host chain.relay

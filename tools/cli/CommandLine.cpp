@@ -323,6 +323,7 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
              });
   line.text("save-partition-plan", "F", "write the placement", vendors.savePlan);
   line.text("partition-plan", "F", "replay a placement", vendors.plan);
+  line.text("tune", "F", "let vendors tune their regions; F keeps what they find", vendors.tune);
   line.flag("explain", "say for each node where it is and why", vendors.explain, true);
   line.optionalValue("dump-offloads", "F", "the same as data (.json) or text", true,
                      [&vendors](const std::string &v) {

@@ -44,6 +44,7 @@ struct VendorOptions {
   double minRegionFlops = 0;
   std::string costModel; // "", none, static, measured
   std::string savePlan, plan;
+  std::string tune; // --tune=FILE; "": no tuning
   double timeoutSeconds = 60; // --vendor-timeout: for one region
   bool explain = false;
   bool dumpOffloads = false;

@@ -31,6 +31,7 @@ struct RegionOutcome {
 struct RegionJob {
   const Vendor *vendor = nullptr; // not emulated
   std::function<RegionView()> view;
+  bool isTuning = false; // asks tune(), which the vendor has, instead of compile()
 };
 
 struct RegionCompilerOptions {
@@ -43,7 +44,7 @@ struct RegionCompilerOptions {
 
 // In this process.
 RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
-                            uint64_t maxBlobBytes = UINT64_MAX);
+                            uint64_t maxBlobBytes = UINT64_MAX, bool isTuning = false);
 
 // One outcome per job, in their order.
 std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
@@ -53,5 +54,7 @@ std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
 // Equal for regions whose vendors would see the same: operators, attributes, types,
 // names, wiring. Constants count by size and place among the weights.
 std::array<uint8_t, 16> contentHash(const bycc_region &region);
+// The same without names and places: equal for regions that tuning cannot tell apart.
+std::array<uint8_t, 16> tuningHash(const bycc_region &region);
 
 } // namespace bycc

@@ -32,6 +32,8 @@ public:
   NodeId node(uint32_t index) const; // behind region().nodes[index]
   // Fills in bycc_node::implementation.
   void setImplementation(uint32_t index, const std::string &name);
+  // Fills in bycc_region::tuning.
+  void setTuning(std::vector<uint8_t> record);
 
 private:
   struct Impl;
