@@ -19,6 +19,9 @@ same() {
 host() { rm -rf expected && bycc "$1" -q -o host.o && bycc-run host.json --random=3 --outputs expected > /dev/null; }
 traced() { grep -qF -- "$1" trace.txt || fail "no '$1' in: $(cat trace.txt)"; }
 
+# What every vendor has to hold.
+bycc-vendor-test examplenpu --plugin="$plugin" > suite.txt 2>&1 || fail "$(cat suite.txt)"
+
 # A model from ONNX, through both ways to find a plugin.
 model=$root/share/models/example.onnx
 host "$model"

@@ -121,8 +121,11 @@ void pool(const int32_t *p, const float *data, float *out) {
           for (int32_t j = 0; j < p[PoolKW]; ++j) {
             int32_t row = y * p[PoolStrideH] + i - p[PoolPadTop];
             int32_t column = x * p[PoolStrideW] + j - p[PoolPadLeft];
-            if (row >= 0 && row < p[PoolH] && column >= 0 && column < p[PoolW])
-              best = std::max(best, data[(size_t(plane) * p[PoolH] + row) * p[PoolW] + column]);
+            if (row < 0 || row >= p[PoolH] || column < 0 || column >= p[PoolW])
+              continue;
+            float value = data[(size_t(plane) * p[PoolH] + row) * p[PoolW] + column];
+            if (value > best || std::isnan(value)) // a NaN stays
+              best = value;
           }
         out[(size_t(plane) * p[PoolOH] + y) * p[PoolOW] + x] = best;
       }
