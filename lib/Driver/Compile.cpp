@@ -99,6 +99,7 @@ private:
     BYCC_TRY(checkOutputs());
     if (!session_.module().main())
       return error(Status::Input, inModel()) << "the program has no @main";
+    BYCC_TRY(session_.enableAskedVendors(true));
     artifacts_ = std::make_unique<Artifacts>();
     if (!options_.vendors.tune.empty())
       artifacts_->tuning = BYCC_TRY(TuningRecords::read(options_.vendors.tune));

@@ -26,6 +26,7 @@ Expected<> optimize(Session &session) {
   const Options &options = session.options();
   BYCC_TRY(session.prepare());
   BYCC_TRY(session.load());
+  BYCC_TRY(session.enableAskedVendors(false));
   Pipeline pipeline = BYCC_TRY(session.pipeline());
   if (options.passes.printPipeline)
     return writeResult(options, "'" + printPipeline(pipeline) + "'\n");

@@ -55,14 +55,24 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     if (pass->level <= level)
       pipeline.push_back({pass->name, {}});
   };
-  for (std::string_view name : simplify)
-    add(name);
+  auto addSimplify = [&] {
+    for (std::string_view name : simplify)
+      add(name);
+  };
+  if (wishes.isWrittenByHand)
+    add("read-annotations");
+  // Annotated nodes go into functions of their vendors before anything could
+  // move or replace them.
+  if (!wishes.isAnnotated)
+    addSimplify();
   if (wishes.hasOrders)
     add("place-nodes"); // names are checked even when no vendor is in use
   if (wishes.hasVendors)
     for (std::string_view name : partition)
       if (wishes.mergeRegions || name != "merge-compiler-regions")
         add(name);
+  if (wishes.isAnnotated)
+    addSimplify();
   for (std::string_view name : host)
     add(name);
   return pipeline;

@@ -13,6 +13,8 @@ struct PipelineWishes {
   bool hasVendors = false;  // vendor passes take the vendors from the context
   bool mergeRegions = true;
   bool hasOrders = false;   // about single nodes
+  bool isWrittenByHand = false; // the program says things about vendors itself,
+  bool isAnnotated = false;     // and about nodes, not whole functions only
 };
 
 // What -OLEVEL runs.

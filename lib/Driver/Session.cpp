@@ -10,6 +10,7 @@
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
 #include "bycc/Parser/ProgramJson.h"
+#include "bycc/Partition/AskedVendors.h"
 #include "bycc/Parser/Relay.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
@@ -136,13 +137,12 @@ Expected<> Session::prepare() {
   target_ = BYCC_TRY(resolveTarget(t.triple.value_or(""), cpu, t.attributes.value_or("")));
   target_.threads = options_.output.threads;
 
-  VendorRegistry vendors = BYCC_TRY(knownVendors(options_.vendors));
-  VendorRequest request;
+  known_ = BYCC_TRY(knownVendors(options_.vendors));
   if (options_.vendors.annotate)
-    request.annotate = split(*options_.vendors.annotate, ',');
-  request.ruleFiles = options_.vendors.rules;
-  request.patternFiles = options_.vendors.patterns;
-  vendors_ = BYCC_TRY(vendors.resolve(request));
+    request_.annotate = split(*options_.vendors.annotate, ',');
+  request_.ruleFiles = options_.vendors.rules;
+  request_.patternFiles = options_.vendors.patterns;
+  vendors_ = BYCC_TRY(known_->resolve(request_));
 
   context_.target = &target_;
   context_.vendors = &vendors_;
@@ -164,6 +164,30 @@ Expected<> Session::load() {
   filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());
   chooseModuleName();
+  return {};
+}
+
+Expected<> Session::enableAskedVendors(bool mustBeKnown) {
+  for (const AskedVendor &asked : askedVendors(module_)) {
+    if (vendors_.find(asked.name))
+      continue;
+    request_.asked.push_back(asked.name);
+    auto resolved = known_->resolve(request_);
+    if (resolved) {
+      vendors_ = resolved.takeValue();
+      continue;
+    }
+    request_.asked.pop_back();
+    if (!mustBeKnown)
+      continue;
+    std::vector<std::string> names;
+    for (const VendorDescription &vendor : BYCC_TRY(known_->describe(request_.ruleFiles)))
+      names.push_back(vendor.name);
+    auto near = nearest(asked.name, names);
+    return (error(Status::Input, asked.place) << "vendor '" << escaped(asked.name) << "' is not known"
+                                              << (near ? ", did you mean '" + *near + "'?" : ""))
+        .note("--rules or --plugin brings a vendor");
+  }
   return {};
 }
 
@@ -219,6 +243,10 @@ Expected<Pipeline> Session::pipeline() const {
   wishes.hasVendors = vendors_.size() > 0;
   wishes.mergeRegions = vendors_.mergeRegions;
   wishes.hasOrders = !orders_.orders.empty();
+  std::vector<std::string> facts = factsOf(module_);
+  auto holds = [&](const char *fact) { return std::ranges::find(facts, fact) != facts.end(); };
+  wishes.isWrittenByHand = holds("hand-annotations");
+  wishes.isAnnotated = holds("annotations") || hasBrackets(module_);
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);

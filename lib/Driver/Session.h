@@ -9,10 +9,12 @@
 #include "bycc/Target/PassContext.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
+#include "bycc/Target/VendorRegistry.h"
 #include "bycc/Transforms/PassManager.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +29,9 @@ public:
   Expected<> prepare();
   // Reads MODEL, binds --params, --shape and --dim.
   Expected<> load();
+  // Enables vendors that the loaded program asks for, for what it gives them. A name
+  // that nobody has is an INPUT error at its place if they must be known.
+  Expected<> enableAskedVendors(bool mustBeKnown);
   // The pass list that the options ask for, with what the program and the vendors
   // need.
   Expected<Pipeline> pipeline() const;
@@ -72,6 +77,8 @@ private:
   const Options &options_;
   Module module_;
   TargetInfo target_;
+  std::optional<VendorRegistry> known_; // after prepare()
+  VendorRequest request_;
   VendorSet vendors_;
   RefusalLog refusals_;
   PlacementRules orders_, placement_; // the latter: of this round, passes add to it

@@ -22,7 +22,8 @@ namespace {
 class Annotator {
 public:
   Annotator(Module &module, PassContext &context, const std::vector<const Vendor *> &vendors)
-      : module_(module), refusals_(context.refusals), placement_(context.placement) {
+      : module_(module), refusals_(context.refusals), placement_(context.placement),
+        isAlone_(!context.vendors->mergeRegions), nextRegion_(firstFreeRegion(module)) {
     for (const Vendor *vendor : vendors) {
       askers_.push_back(std::make_unique<VendorAsker>(*vendor, module, *context.target));
       names_.push_back(module.intern(vendor->name()));
@@ -45,11 +46,13 @@ public:
     const Annotation *old = module_.annotation(node);
     Annotation annotation = old ? *old : Annotation{};
     for (size_t i = 0; i < askers_.size(); ++i)
-      if (takes(i, node) &&
-          std::ranges::find(annotation.vendors, names_[i]) == annotation.vendors.end())
+      if (std::ranges::find(annotation.vendors, names_[i]) == annotation.vendors.end() &&
+          takes(i, node))
         annotation.vendors.push_back(names_[i]);
     if (annotation.vendors.empty())
       return;
+    if (isAlone_ && annotation.region < 0)
+      annotation.region = nextRegion_++;
     changed_ |= !old || !(*old == annotation);
     module_.setAnnotation(node, std::move(annotation));
   }
@@ -63,6 +66,8 @@ private:
       return refuse(node, name, "has no inputs, the host makes it");
     if (const std::string *why = placement_ ? placement_->whyNot(node, name) : nullptr)
       return refuse(node, name, *why);
+    if (askers_[vendor]->vendor().onlyAsked)
+      return refuse(node, name, "the program does not give it to " + name);
     const Answer &answer = askers_[vendor]->supports(node);
     if (!answer)
       return refuse(node, name, answer.reason);
@@ -84,6 +89,8 @@ private:
   const PlacementRules *placement_;
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   std::vector<StringId> names_;
+  bool isAlone_; // every call is a region
+  int32_t nextRegion_;
   bool changed_ = false;
 };
 
@@ -108,9 +115,9 @@ Expected<std::vector<const Vendor *>> chosenVendors(const PassContext &context) 
 } // namespace
 
 Expected<bool> annotateTarget(Module &module, PassContext &context) {
+  bool changed = BYCC_TRY(readAnnotations(module, context));
   if (!context.vendors || context.vendors->size() == 0)
-    return false;
-  bool changed = false;
+    return changed;
   for (FunctionId function : optimizableFunctions(module))
     changed |= removeDeadNodes(module, function, true);
   std::vector<const Vendor *> vendors = BYCC_TRY(chosenVendors(context));

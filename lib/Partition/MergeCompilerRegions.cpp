@@ -14,9 +14,9 @@
 namespace bycc {
 
 Expected<bool> mergeCompilerRegions(Module &module, PassContext &context) {
+  bool changed = BYCC_TRY(readAnnotations(module, context));
   if (!context.vendors || context.vendors->size() == 0)
-    return false;
-  bool changed = false;
+    return changed;
   int32_t numRegions = 0;
   uint64_t searchSteps = 2000000; // of all blocks together, about a second
   NodePlaces places(module);

@@ -161,7 +161,7 @@ private:
         refusal = "an inner value (" + nodeName(module_, node) + ") is used elsewhere";
         return false;
       }
-    if (context_.placement && isForbidden(match, asker.vendor().name(), refusal))
+    if (context_.placement && isForbidden(match, asker.vendor(), refusal))
       return false;
     const Answer &answer = asker.supportsGroup(pattern.name, match);
     if (!answer)
@@ -169,10 +169,14 @@ private:
     return answer.isYes;
   }
 
-  bool isForbidden(const Match &match, const std::string &vendor, std::string &refusal) const {
+  bool isForbidden(const Match &match, const Vendor &vendor, std::string &refusal) const {
     const PlacementRules &rules = *context_.placement;
     for (NodeId node : match.nodes) {
-      if (const std::string *why = rules.whyNot(node, vendor)) {
+      if (vendor.onlyAsked && rules.pinOf(node) != vendor.name()) {
+        refusal = "the program does not give " + nodeName(module_, node) + " to " + vendor.name();
+        return true;
+      }
+      if (const std::string *why = rules.whyNot(node, vendor.name())) {
         refusal = nodeName(module_, node) + ": " + *why;
         return true;
       }

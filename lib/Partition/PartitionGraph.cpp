@@ -28,51 +28,12 @@
 
 namespace bycc {
 
-namespace {
-
-// Drops global functions that the roots do not reach. True when some went.
-bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> open) {
-  std::vector<uint8_t> isReached(module.numFunctions(), 0);
-  for (FunctionId root : open)
-    isReached[root.index] = 1;
-  auto reach = [&](NodeId node) {
-    if (module.node(node).kind != NodeKind::Global)
-      return;
-    FunctionId function = module.functionOf(node);
-    if (!isReached[function.index]) {
-      isReached[function.index] = 1;
-      open.push_back(function);
-    }
-  };
-  while (!open.empty()) {
-    FunctionId function = open.back();
-    open.pop_back();
-    forEachNode(module, module.function(function).body, [&](NodeId node) {
-      for (NodeId operand : module.operands(node))
-        reach(operand);
-    });
-    forEachBlock(module, function, [&](BlockId block) {
-      if (NodeId result = module.block(block).result)
-        reach(result);
-    });
-  }
-  std::vector<FunctionId> all = module.globals();
-  bool changed = false;
-  for (FunctionId function : all)
-    if (!isReached[function.index]) {
-      module.removeGlobal(function);
-      changed = true;
-    }
-  return changed;
-}
-
-} // namespace
-
 Expected<bool> partitionGraph(Module &module, PassContext &context) {
+  bool changed = BYCC_TRY(readAnnotations(module, context));
   if (!context.vendors || context.vendors->size() == 0)
-    return false;
+    return changed;
   // What nobody calls is not offloaded. Without @main everything may be called.
-  bool changed = module.main() && removeUnreachableFunctions(module, {module.main()});
+  changed |= module.main() && removeUnreachableFunctions(module, {module.main()});
   for (FunctionId function : optimizableFunctions(module))
     changed |= removeDeadNodes(module, function, true);
   RegionTable regions(module, *context.vendors);

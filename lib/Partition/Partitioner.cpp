@@ -3,8 +3,8 @@
 #include "Outliner.h"
 #include "Scopes.h"
 #include "TupleWiring.h"
+#include "UnitOrder.h"
 #include "bycc/Support/Text.h"
-#include "bycc/Target/RegionView.h"
 
 #include <algorithm>
 
@@ -45,27 +45,11 @@ bool Partitioner::staysValid(NodeId wire) const {
   return std::ranges::all_of(module_.operands(wire), [&](NodeId o) { return isOnHost(o); });
 }
 
-// Says which region needs what comes after it, by a name and a place.
-Error Partitioner::needEachOther(const std::vector<UnitOrder::Unit> &ring) const {
-  auto place = [&](const UnitOrder::Unit &unit) {
-    return unit.region == none ? unit.node : regions_[unit.region].nodes[0];
-  };
-  auto first = std::ranges::find_if(ring, [](auto &unit) { return unit.region != none; });
-  BYCC_ASSERT(first != ring.end(), "host nodes alone are in order");
-  std::string others;
-  for (const UnitOrder::Unit &unit : ring)
-    if (unit.region != first->region)
-      others += (others.empty() ? "" : ", ") + nodeName(module_, place(unit));
-  return error(Status::Input, module_.source(place(*first)))
-         << "the region of '" << escaped(module_.string(regions_[first->region].vendor))
-         << "' that begins here needs its own result, by way of " << others;
-}
-
 Expected<> Partitioner::emitBlock(BlockId block) {
   UnitOrder sorter(module_, places_, regions_, block);
   std::vector<UnitOrder::Unit> order = sorter.sort();
   if (order.empty() && !module_.block(block).nodes.empty())
-    return needEachOther(sorter.cycle());
+    return sorter.cycleError();
   Scope scope;
   for (const UnitOrder::Unit &unit : order)
     if (unit.region == none)

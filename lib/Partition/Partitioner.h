@@ -3,7 +3,6 @@
 #pragma once
 
 #include "RegionTable.h"
-#include "UnitOrder.h"
 #include "bycc/Target/PassContext.h"
 
 #include <map>
@@ -29,7 +28,6 @@ private:
   };
 
   Expected<> emitBlock(BlockId block);
-  Error needEachOther(const std::vector<UnitOrder::Unit> &ring) const;
   Expected<> emitNode(NodeId node, Scope &scope);
   bool isOnHost(NodeId value) const;
   bool staysValid(NodeId wire) const;

@@ -9,7 +9,7 @@ namespace bycc {
 
 Expected<> RegionTable::collect() {
   std::vector<BlockId> blocks = hostBlocks(module_);
-  bool isChosen = hasChosenRegions(blocks);
+  bool isChosen = first_ >= 0 || hasChosenRegions(blocks);
   std::unordered_map<int32_t, uint32_t> byNumber;
   for (BlockId block : blocks)
     for (NodeId node : module_.block(block).nodes)
@@ -35,7 +35,7 @@ Expected<> RegionTable::add(NodeId node, BlockId block, const Annotation &annota
                            bool isChosen,
                            std::unordered_map<int32_t, uint32_t> &byNumber) {
   bool isCall = module_.node(node).kind == NodeKind::CallOp || compositeOf(module_, node);
-  if (!isCall || annotation.vendors.empty() || (isChosen && annotation.region < 0))
+  if (!isCall || annotation.vendors.empty() || (isChosen && annotation.region < std::max(first_, 0)))
     return {};
   uint32_t next = static_cast<uint32_t>(regions_.size()), region = next;
   if (isChosen)

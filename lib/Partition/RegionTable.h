@@ -21,11 +21,12 @@ struct Region {
 class RegionTable {
 public:
   static constexpr uint32_t none = UINT32_MAX;
-  RegionTable(const Module &module, const VendorSet &vendors)
-      : module_(module), vendors_(vendors), regionOf_(module.numNodes(), none), placeOf_(module.numNodes(), none) {}
+  // Regions numbered from `first` up. Negative: all, and with no region chosen
+  // anywhere, each annotated call is one.
+  RegionTable(const Module &module, const VendorSet &vendors, int32_t first = -1)
+      : module_(module), vendors_(vendors), first_(first), regionOf_(module.numNodes(), none), placeOf_(module.numNodes(), none) {}
 
   // INPUT errors: a vendor that is not in use, a region over two blocks or vendors.
-  // With no region chosen anywhere, each annotated call is one.
   Expected<> collect();
 
   bool empty() const { return regions_.empty(); }
@@ -44,6 +45,7 @@ private:
 
   const Module &module_;
   const VendorSet &vendors_;
+  int32_t first_;
   std::vector<uint32_t> regionOf_; // by node
   std::vector<uint32_t> placeOf_;  // by node: position among its region's nodes
   std::vector<Region> regions_;

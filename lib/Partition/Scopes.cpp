@@ -2,6 +2,8 @@
 
 #include "Scopes.h"
 
+#include <algorithm>
+
 namespace bycc {
 
 bool isClosed(const Module &module, NodeId functionNode) {
@@ -33,6 +35,51 @@ std::vector<BlockId> hostBlocks(const Module &module) {
   for (FunctionId function : optimizableFunctions(module))
     visit(visit, module.function(function).body);
   return blocks;
+}
+
+bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> open) {
+  std::vector<uint8_t> isReached(module.numFunctions(), 0);
+  for (FunctionId root : open)
+    isReached[root.index] = 1;
+  auto reach = [&](NodeId node) {
+    if (module.node(node).kind != NodeKind::Global)
+      return;
+    FunctionId function = module.functionOf(node);
+    if (!isReached[function.index]) {
+      isReached[function.index] = 1;
+      open.push_back(function);
+    }
+  };
+  while (!open.empty()) {
+    FunctionId function = open.back();
+    open.pop_back();
+    forEachNode(module, module.function(function).body, [&](NodeId node) {
+      for (NodeId operand : module.operands(node))
+        reach(operand);
+    });
+    forEachBlock(module, function, [&](BlockId block) {
+      if (NodeId result = module.block(block).result)
+        reach(result);
+    });
+  }
+  std::vector<FunctionId> all = module.globals();
+  bool changed = false;
+  for (FunctionId function : all)
+    if (!isReached[function.index]) {
+      module.removeGlobal(function);
+      changed = true;
+    }
+  return changed;
+}
+
+int32_t firstFreeRegion(const Module &module) {
+  int32_t next = 0;
+  for (FunctionId function : module.globals())
+    forEachNode(module, module.function(function).body, [&](NodeId node) {
+      if (const Annotation *annotation = module.annotation(node))
+        next = std::max(next, annotation->region + 1);
+    });
+  return next;
 }
 
 } // namespace bycc

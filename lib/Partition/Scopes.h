@@ -18,4 +18,10 @@ std::vector<BlockId> openBlocks(const Module &module, NodeId node);
 // Host blocks of all functions, outer ones first, in program order.
 std::vector<BlockId> hostBlocks(const Module &module);
 
+// Drops global functions that the roots do not reach. True when some went.
+bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> roots);
+
+// One more than the highest region of any annotation.
+int32_t firstFreeRegion(const Module &module);
+
 } // namespace bycc

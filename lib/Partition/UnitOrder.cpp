@@ -1,6 +1,8 @@
 #include "UnitOrder.h"
 
 #include "Scopes.h"
+#include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
 
 #include <algorithm>
 #include <functional>
@@ -48,6 +50,22 @@ std::vector<UnitOrder::Unit> UnitOrder::cycle() const {
   for (uint32_t unit = at; ring.empty() || unit != at; unit = need[unit])
     ring.push_back(units_[unit]);
   return ring;
+}
+
+Error UnitOrder::cycleError() const {
+  std::vector<Unit> ring = cycle();
+  auto place = [&](const Unit &unit) {
+    return unit.region == none ? unit.node : regions_[unit.region].nodes[0];
+  };
+  auto first = std::ranges::find_if(ring, [](auto &unit) { return unit.region != none; });
+  BYCC_ASSERT(first != ring.end(), "host nodes alone are in order");
+  std::string others;
+  for (const Unit &unit : ring)
+    if (unit.region != first->region)
+      others += (others.empty() ? "" : ", ") + nodeName(module_, place(unit));
+  return error(Status::Input, module_.source(place(*first)))
+         << "the region of '" << escaped(module_.string(regions_[first->region].vendor))
+         << "' that begins here needs its own result, by way of " << others;
 }
 
 // Units are numbered by their first node.

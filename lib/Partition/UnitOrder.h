@@ -22,10 +22,11 @@ public:
 
   // Empty when two units need each other and the block is not.
   std::vector<Unit> sort();
-  // After a failed sort(): regions and nodes that need each other in a ring.
-  std::vector<Unit> cycle() const;
+  // After a failed sort(): which region needs what comes after it.
+  Error cycleError() const;
 
 private:
+  std::vector<Unit> cycle() const;
   void makeUnits();
   void makeEdges();
   void collect(NodeId node, uint32_t unit);

@@ -172,19 +172,23 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
   else
     for (const RuleSet::Entry &entry : rules.vendors)
       names.push_back(entry.name);
-  for (const std::string &name : names) {
+  auto use = [&](const std::string &name, bool onlyAsked) -> Expected<> {
     if (set.find(name))
-      continue;
+      return {};
     RuleSet::Entry *entry = rules.find(name);
-    if (entry && entry->emulated) {
-      set.add(std::move(entry->emulated));
-      continue;
-    }
-    std::unique_ptr<Vendor> vendor = BYCC_TRY(make(name));
-    if (entry)
+    bool isEmulated = entry && entry->emulated;
+    std::unique_ptr<Vendor> vendor =
+        isEmulated ? std::move(entry->emulated) : BYCC_TRY(make(name));
+    if (entry && !isEmulated)
       BYCC_TRY(entry->more.applyTo(*vendor));
+    vendor->onlyAsked = onlyAsked;
     set.add(std::move(vendor));
-  }
+    return {};
+  };
+  for (const std::string &name : names)
+    BYCC_TRY(use(name, false));
+  for (const std::string &name : request.asked)
+    BYCC_TRY(use(name, true));
   for (const std::string &path : request.patternFiles)
     BYCC_TRY(addVendorFile(set, path));
   return set;

@@ -231,9 +231,11 @@ Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
     const PassInfo *pass = BYCC_TRY(registry.get(entry.pass));
     for (const std::string &need : pass->needs) {
       bool mustNot = need.starts_with("!");
-      std::string fact = mustNot ? need.substr(1) : need;
-      if (known.contains(fact) != mustNot)
+      std::vector<std::string> facts = split(mustNot ? need.substr(1) : need, '|');
+      auto isKnown = [&](const std::string &fact) { return known.contains(fact); };
+      if (std::ranges::any_of(facts, isKnown) != mustNot)
         continue;
+      const std::string &fact = facts[0];
       const PassInfo *maker = registry.makerOf(fact);
       std::string makerName = maker ? maker->name : fact;
       if (mustNot)
@@ -252,7 +254,8 @@ std::vector<std::string> factsOf(const Module &module) {
   std::set<std::string> facts;
   auto note = [&](FunctionId function) {
     if (module.functionAttr(function, "Compiler"))
-      facts.insert("external-functions");
+      facts.insert(module.functionAttr(function, "global_symbol") ? "external-functions"
+                                                                  : "hand-annotations");
     else if (module.functionAttr(function, "Composite"))
       facts.insert("composites");
     else if (module.functionAttr(function, "Primitive"))
@@ -265,6 +268,9 @@ std::vector<std::string> factsOf(const Module &module) {
     forEachNode(module, module.function(function).body, [&](NodeId node) {
       if (module.node(node).kind == NodeKind::Function)
         note(module.functionOf(node));
+      if (module.isOp(node, ops::annotation_compiler_begin) ||
+          module.isOp(node, ops::annotation_compiler_end))
+        facts.insert("hand-annotations");
       if (const Annotation *annotation = module.annotation(node)) {
         facts.insert("annotations");
         if (annotation->region >= 0)
@@ -272,6 +278,9 @@ std::vector<std::string> factsOf(const Module &module) {
       }
     });
   }
+  // What is written by hand still has to become regions and functions.
+  if (facts.contains("hand-annotations"))
+    facts.erase("external-functions");
   return {facts.begin(), facts.end()};
 }
 

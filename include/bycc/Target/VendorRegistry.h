@@ -14,6 +14,7 @@ namespace bycc {
 // What the command line says about vendors.
 struct VendorRequest {
   std::optional<std::vector<std::string>> annotate; // --annotate
+  std::vector<std::string> asked;                   // by the program; for what it gives them
   std::vector<std::string> ruleFiles;               // --rules
   std::vector<std::string> patternFiles;            // --patterns
 };

@@ -23,7 +23,7 @@ struct PassInfo {
   std::string description; // one line for --help
   int level = 0;           // lowest -O whose default list has it
   // Facts about the program, by name. `needs`: must hold before ("!fact": must
-  // not hold); `makes`: holds after.
+  // not hold; "a|b": one of them); `makes`: holds after.
   std::vector<std::string> needs;
   std::vector<std::string> makes;
   std::vector<std::string> options; // keys it understands in {braces}

@@ -51,7 +51,8 @@ Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
                          std::span<const std::string> facts = {});
 
 // Facts of a program as it was read, by which a pass list may start half way:
-// "annotations", "regions", "composites", "external-functions", "kernels".
+// "hand-annotations", "annotations", "regions", "composites", "external-functions",
+// "kernels".
 std::vector<std::string> factsOf(const Module &module);
 
 } // namespace bycc

@@ -1,0 +1,24 @@
+// What a program says by hand about vendors, made into what the passes work with.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
+#include "bycc/Target/PassContext.h"
+
+namespace bycc {
+
+// annotation.compiler_begin and _end become annotations beside nodes, in regions
+// numbered after those that are there. INPUT errors with places for brackets that
+// do not match. True when there were some.
+Expected<bool> readBrackets(Module &module, PassContext &context);
+
+// Functions with Compiler="v" and no global_symbol, local ones included, become
+// external functions like those that partition-graph makes. INPUT errors for
+// bodies that no vendor can take. True when there were some.
+Expected<bool> readVendorFunctions(Module &module, PassContext &context);
+
+// INPUT error with the nearest name when the vendor is not in use.
+Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
+                            const SourceLocation &location);
+
+} // namespace bycc
