@@ -286,7 +286,8 @@ void VendorRegions::returnToHost(const Region &region) {
     forEachNode(module, function.body, [&](NodeId node) {
       refusals->add(node, region.vendor->name(), region.vendor->name() + " failed: " + outcome(region).reason);
     });
-  function.attrs = module.attributes.without(function.attrs, "Compiler");
+  for (const char *key : {"Compiler", "Primitive", "Inline", "global_symbol"})
+    function.attrs = module.attributes.without(function.attrs, key);
 }
 
 } // namespace bycc

@@ -5,6 +5,7 @@
 
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
 namespace bycc {
@@ -20,6 +21,11 @@ Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
   return (error(Status::Input, location) << "vendor '" << escaped(vendor) << "' is not known"
                                          << (near ? ", did you mean '" + *near + "'?" : ""))
       .note("--rules or --plugin brings a vendor");
+}
+
+bool mayNotHave(const PassContext &context, NodeId node, const std::string &vendor) {
+  return context.placement && (context.placement->whyNot(node, vendor) ||
+                               context.placement->labelOf(node) != 0);
 }
 
 Expected<bool> readAnnotations(Module &module, PassContext &context) {

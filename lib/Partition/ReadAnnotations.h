@@ -21,4 +21,8 @@ Expected<bool> readVendorFunctions(Module &module, PassContext &context);
 Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
                             const SourceLocation &location);
 
+// Is the node kept from the vendor, or from being one with others, by the command
+// line or since the vendor failed at it? What was asked as a whole is then lost.
+bool mayNotHave(const PassContext &context, NodeId node, const std::string &vendor);
+
 } // namespace bycc

@@ -61,6 +61,10 @@ public:
 
   // Takes the brackets out and annotates what stood between them.
   void apply(const std::vector<BlockId> &blocks) {
+    for (BlockId block : blocks)
+      for (NodeId node : module_.block(block).nodes)
+        if (uint32_t at = openRegion(node); at != none)
+          regions_[at].isLost |= mayNotHave(context_, node, regions_[at].vendor);
     for (BlockId block : blocks) {
       std::vector<NodeId> &nodes = module_.block(block).nodes;
       std::erase_if(nodes, [&](NodeId node) { return isBracket(module_, node); });
@@ -82,6 +86,7 @@ private:
     BlockId block;
     uint32_t parent;
     int32_t number = -1;
+    bool isLost = false; // the vendor may not have some node of it
   };
 
   std::string vendorOf(NodeId bracket) const {
@@ -130,7 +135,7 @@ private:
     if (uint32_t region = openRegion(operand); region != none)
       return notClosed(region, node, "a region of '" + escaped(vendor) + "' begins on its value");
     open_[node.index] = static_cast<uint32_t>(regions_.size());
-    regions_.push_back({std::move(vendor), node, block, open_[node.index], -1});
+    regions_.push_back({std::move(vendor), node, block, open_[node.index], -1, false});
     inner_[node.index] = operand;
     return {};
   }
@@ -225,6 +230,8 @@ private:
       return;
     Region &region = regions_[at];
     bool isHost = region.vendor == hostName;
+    if (region.isLost)
+      return; // its nodes are like any other
     if (context_.placement)
       context_.placement->pin(node, isHost ? "host" : region.vendor,
                               "annotated for '" + region.vendor + "' at " +

@@ -175,12 +175,16 @@ private:
 
   // Makes it a function of the host whose operators are one region.
   void openUp(FunctionId function, int32_t region) {
-    StringId vendor = module_.intern(module_.functionAttr(function, "Compiler")->asString());
+    std::string name = module_.functionAttr(function, "Compiler")->asString();
+    StringId vendor = module_.intern(name);
     AttrsId attrs = module_.function(function).attrs;
     for (const char *key : {"Compiler", "Primitive", "Inline"})
       attrs = module_.attributes.without(attrs, key);
     module_.function(function).attrs = attrs;
-    for (NodeId node : module_.block(module_.function(function).body).nodes)
+    const std::vector<NodeId> &nodes = module_.block(module_.function(function).body).nodes;
+    if (std::ranges::any_of(nodes, [&](NodeId n) { return mayNotHave(context_, n, name); }))
+      return;
+    for (NodeId node : nodes)
       if (module_.node(node).kind == NodeKind::CallOp || compositeOf(module_, node))
         annotated_.push_back(node), module_.setAnnotation(node, {{vendor}, region});
   }
