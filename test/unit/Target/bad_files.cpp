@@ -67,7 +67,7 @@ const BadFile files[] = {
     {R"j("deny_ops": ["zz*"])j", "/deny_ops/0", "'zz*' fits no operator"},
     {R"j("deny_ops": [7])j", "/deny_ops/0", "expected the name of an operator"},
     {R"j("edges": [])j", "/edges", "expected an object"},
-    {R"j("edges": {"denied": []})j", "/edges/denied", "did you mean 'deny'"},
+    {R"j("edges": {"deni": []})j", "/edges/deni", "did you mean 'deny'"},
     {R"j("edges": {"deny": [["abs"]]})j", "/edges/deny/0", "expected [from, to]"},
     {R"j("edges": {"deny": [["abs", 1]]})j", "/edges/deny/0/1", "expected the name of an operator or composite"},
     {R"j("edges": {"deny": [["v.q", "abs"]]})j", "/edges/deny/0/0", "unknown composite 'v.q'"},
