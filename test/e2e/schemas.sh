@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Every shipped vendor file and every rules file of the tests fits its schema and
+# passes the loader; both refuse the same mistakes.
+. "$(dirname "$0")/lib.sh"
+schemas=$root/share/schema
+validate() { python3 "$here/schema.py" "$schemas/$1.schema.json" "${@:2}"; }
+
+# host.json is the cost of the host, no vendor.
+validate patterns $(ls "$root"/patterns/*.json | grep -v /host.json)
+validate rules "$here"/encoder_layer/rules.json "$root"/test/cases/*/*.expect.json
+
+cat > m.relay <<'RELAY'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 2), float32]) { abs(%x) }
+RELAY
+
+# rules MEMBERS: a rules file with one vendor that has these.
+rules() { echo "{\"vendors\": [{\"name\": \"v\", $1}]}" > r.json; }
+
+rules '"ops": {"abs": {"dtype": ["float32"], "attr": {}, "const_args": [], "static_shape": true,
+  "args": {"0": {"rank": [1, 2], "shape": [null, "1..4"], "layout": "", "const": false, "max_elements": 9}},
+  "results": {"0": {"dtype": ["float32"]}}, "any_of": [{}]}},
+  "patterns": [{"name": "v.r", "relay": "fn (%x) { abs(%x) }", "params": ["x"], "any_order": false,
+                "where": [{"op": "abs", "any_of": [{"dtype": ["float32"]}]}]}],
+  "edges": {"deny": [["abs", "*"]], "allow": [["v.r", "abs"]]}, "min_ops": 0, "min_flops": 0.5,
+  "cost": {"launch_us": 0, "gflops": 1, "ops": {"abs": {"gb_per_s": 2}}},
+  "passes": ["fold-constants"], "allow_ops": ["*"], "deny_ops": ["nn.*"]'
+validate rules r.json
+bycc m.relay -O0 -q --rules=r.json -o m.o
+
+while IFS= read -r members; do
+  rules "$members"
+  if validate rules r.json 2> /dev/null; then fail "the schema takes $members"; fi
+  refuse 1 "r.json:1:" bycc m.relay -O0 --rules=r.json -o m.o
+done <<'MEMBERS'
+"opps": {}
+"ops": []
+"ops": {"abs": {"dtype": ["float33"]}}
+"ops": {"abs": {"args": {"0": {"shape": ["a"]}}}}
+"ops": {"abs": {"args": {"0": {"rank": -1}}}}
+"ops": {"abs": {"any_of": []}}
+"ops": {"nn.softmax": {"attr": {"axis": {"least": 1}}}}
+"edges": {"deny": [["abs"]]}
+"min_ops": 1.5
+"min_flops": -1
+"cost": {"gflops": "1"}
+"passes": [""]
+"patterns": [{"name": "v.p"}]
+"patterns": [{"name": "v.p", "root": "abs(*)", "relay": "fn (%x) { abs(%x) }"}]
+"patterns": [{"name": "v.p", "root": "abs(*)", "where": [{"attr": {}}]}]
+MEMBERS
