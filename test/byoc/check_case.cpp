@@ -86,6 +86,8 @@ private:
                           shellQuoted(path("dump.json").string()) +
                           (runs ? " --emit=obj,relay -o " : " --emit=relay -o ") +
                           shellQuoted(path(runs ? "m.o" : "m.opt.relay").string());
+    if (const JsonValue *model = files_.expect.find("cost_model"))
+      command += " --cost-model=" + shellQuoted(model->string);
     if (const JsonValue *params = files_.expect.find("params"); params && !params->members.empty()) {
       fs::create_directories(path("params"));
       for (const auto &[name, tensor] : params->members)

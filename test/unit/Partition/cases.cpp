@@ -75,6 +75,9 @@ TEST_CASE("partitioning cases") {
       context.target = &target;
       context.vendors = &*vendors;
       context.refusals = &refusals;
+      CostModel hostCost;
+      if (files.expect.find("cost_model"))
+        context.hostCost = &hostCost;
       for (auto pass : {mergeComposite, annotateTarget, mergeCompilerRegions, partitionGraph}) {
         Expected<bool> done = pass(module, context);
         if (!done)
