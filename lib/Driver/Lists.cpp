@@ -48,7 +48,14 @@ int listPasses(const Options &options) {
       continue;
     }
     json.beginObject().key("name").value(pass->name).key("level").value(pass->level);
-    json.key("description").value(pass->description).endObject();
+    json.key("description").value(pass->description);
+    for (auto [key, list] : {std::pair("needs", &pass->needs), {"makes", &pass->makes}, {"options", &pass->options}}) {
+      json.key(key).beginArray();
+      for (const std::string &item : *list)
+        json.value(item);
+      json.endArray();
+    }
+    json.endObject();
   }
   json.endArray();
   if (options.json)

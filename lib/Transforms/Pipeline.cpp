@@ -245,7 +245,11 @@ Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
                                    << ", which '" << makerName << "' makes")
           .note("put '" + makerName + "' before it");
     }
-    known.insert(pass->makes.begin(), pass->makes.end());
+    for (const std::string &fact : pass->makes)
+      if (fact.starts_with("!"))
+        known.erase(fact.substr(1));
+      else
+        known.insert(fact);
   }
   return {};
 }

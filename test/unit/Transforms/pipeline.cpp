@@ -14,7 +14,8 @@ PassRegistry makeRegistry() {
   registerTransforms(registry);
   registry.add("annotate-target", 0, "", "annotations", "vendors", "", nothing);
   registry.add("merge-compiler-regions", 0, "annotations", "regions", "", "", nothing);
-  registry.add("partition-graph", 0, "annotations", "external-functions", "", "", nothing);
+  registry.add("partition-graph", 0, "annotations",
+               "external-functions !annotations !regions", "", "", nothing);
   return registry;
 }
 
@@ -103,6 +104,12 @@ TEST_CASE("an order that breaks what a pass needs names the missing pass") {
   CHECK(check("partition-graph", {"annotations"}).empty());
   CHECK(check("fuse-ops,fold-constants").find("cannot run after 'fuse-ops'") != std::string::npos);
   CHECK(check("fuse-ops,fuse-ops").empty());
+  // A fact that a pass ends holds no longer.
+  CHECK(check("annotate-target,fold-constants").find("cannot run after 'annotate-target'") !=
+        std::string::npos);
+  CHECK(check("annotate-target,partition-graph,fold-constants").empty());
+  CHECK(check("annotate-target,partition-graph,partition-graph").find("'annotate-target'") !=
+        std::string::npos);
 }
 
 TEST_CASE("a program says which facts it has") {
