@@ -117,13 +117,26 @@ private:
   // report is of operators as the program names them.
   Expected<> runPasses() {
     Pipeline pipeline = BYCC_TRY(session_.pipeline());
-    auto report = [this] { report_ = makeOffloadReport(session_.module(), session_.context().refusals); };
+    auto report = [this] {
+      report_ = makeOffloadReport(session_.module(), session_.context().refusals);
+      if (showsPartitioned())
+        partitioned_ = {wants("relay") ? printModule(session_.module()) : "",
+                        wants("json") ? printProgramJson(session_.module()) : ""};
+    };
     if (codeForms().empty())
       return session_.runPasses(pipeline, {}, report);
     VendorRegions regions(session_, *artifacts_);
     auto compile = [&](bool canPartitionAgain) { return regions.compile(canPartitionAgain); };
     return session_.runPasses(pipeline, compile, report);
   }
+
+  // The text of -O0 is of the program partitioned and nothing else; of other lists
+  // it is what code is made from.
+  bool showsPartitioned() const {
+    return options_.passes.level == 0 && !options_.passes.passes && (wants("relay") || wants("json"));
+  }
+  std::string relayText() { return showsPartitioned() ? partitioned_.relay : printModule(session_.module()); }
+  std::string jsonText() { return showsPartitioned() ? partitioned_.json : printProgramJson(session_.module()); }
 
   SourceLocation inModel() const {
     SourceLocation location;
@@ -340,9 +353,9 @@ private:
       else if (name == "llvm")
         BYCC_TRY(addText(files, *form, artifacts_->code.llvmText));
       else if (name == "relay")
-        BYCC_TRY(addText(files, *form, printModule(session_.module())));
+        BYCC_TRY(addText(files, *form, relayText()));
       else if (name == "json")
-        BYCC_TRY(addText(files, *form, printProgramJson(session_.module())));
+        BYCC_TRY(addText(files, *form, jsonText()));
       else if (name == "dot")
         BYCC_TRY(addText(files, *form, dotGraph(session_.module())));
       else if (name == "header" && !wants("obj"))
@@ -390,6 +403,9 @@ private:
   std::vector<const EmitForm *> forms_;
   std::string stem_;
   OffloadReport report_;
+  struct {
+    std::string relay, json;
+  } partitioned_;
   std::unique_ptr<Artifacts> artifacts_;
   std::string json_, header_, tuning_, dump_, depfile_;
   std::vector<std::unique_ptr<std::string>> texts_;

@@ -6,6 +6,7 @@
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Support/File.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace bycc {
@@ -28,6 +29,10 @@ Expected<> optimize(Session &session) {
   BYCC_TRY(session.load());
   BYCC_TRY(session.enableAskedVendors(false));
   Pipeline pipeline = BYCC_TRY(session.pipeline());
+  // -O0 partitions and does nothing else: no code follows that would need it.
+  const PassListOptions &o = options.passes;
+  if (!o.passes && o.level == 0 && std::ranges::find(o.required, "legalize") == o.required.end())
+    std::erase_if(pipeline, [](const PipelineEntry &entry) { return entry.pass == "legalize"; });
   if (options.passes.printPipeline)
     return writeResult(options, "'" + printPipeline(pipeline) + "'\n");
   BYCC_TRY(session.runPasses(pipeline));
