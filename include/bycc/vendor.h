@@ -58,7 +58,7 @@ struct bycc_region;
  * match again. `is_node`, a bycc_role_kind, says what `index` counts:
  *   BYCC_ROLE_INPUT  `$x`: the node's inputs
  *   BYCC_ROLE_NODE   `$x:op(..)`, `@x`: nodes of its body, with their attributes
- *   BYCC_ROLE_VALUE  `$x:#`, `$x:p[i]`: values of its body: a constant inside (with
+ *   BYCC_ROLE_VALUE  `$x:#`, `$x:(p[i])`: values of its body: a constant inside (with
  *                    its bytes), a field of a result
  */
 enum bycc_role_kind { BYCC_ROLE_INPUT = 0, BYCC_ROLE_NODE = 1, BYCC_ROLE_VALUE = 2 };

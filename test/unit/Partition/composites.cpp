@@ -81,7 +81,7 @@ def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 2), float32]) {
   multiply(%2, 0.5f)
 })");
   VendorSet vendors = vendorsOf(R"j("patterns": [{"name": "v.p", "params": ["other", "data"],
-    "root": "multiply(concatenate(($act:nn.leaky_relu($half:split($data)[1]), $table:#, $other)), $scale:#(0.5))"}])j");
+    "root": "multiply(concatenate(($act:nn.leaky_relu($half:(split($data)[1])), $table:#, $other)), $scale:#(0.5))"}])j");
   run(module, vendors, mergeComposite);
   REQUIRE(compositeCalls(module).size() == 1);
   RegionView view = RegionView::ofNode(module, compositeCalls(module)[0]);
