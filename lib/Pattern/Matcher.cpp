@@ -17,6 +17,7 @@
 #include "bycc/IR/Op.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bycc {
 
@@ -177,6 +178,8 @@ private:
   bool matchPath(uint32_t at, NodeId node, Then then) {
     const PatternNode &part = pattern_.nodes[at];
     for (NodeId parent : reachable(part, node)) {
+      if (!mayBe(part.children[0], parent))
+        continue;
       std::optional<std::vector<NodeId>> between = pathTo(part, node, parent);
       if (!between)
         continue;
@@ -190,13 +193,30 @@ private:
     return false;
   }
 
+  // False when the part cannot match, for reasons seen at once.
+  bool mayBe(uint32_t at, NodeId node) const {
+    const PatternNode &part = pattern_.nodes[at];
+    return part.kind != PatternKind::Op ||
+           (module_.node(node).kind == NodeKind::CallOp && isOneOf(part.ops, node));
+  }
+
+  // Marks the node; true the first time since newMarks().
+  bool isNew(NodeId node) {
+    if (marks_.size() <= node.index)
+      marks_.resize(module_.numNodes(), 0);
+    return std::exchange(marks_[node.index], mark_) != mark_;
+  }
+  void newMarks() { ++mark_; }
+
   // Breadth first, each value once.
   std::vector<NodeId> reachable(const PatternNode &part, NodeId from) {
+    newMarks();
+    isNew(from);
     std::vector<NodeId> found{from};
     for (size_t i = 0; i < found.size() && found.size() < maxPath; ++i)
       if (isOnPath(part, found[i]))
         for (NodeId operand : module_.operands(found[i]))
-          if (!module_.isConstant(operand) && std::ranges::find(found, operand) == found.end())
+          if (!module_.isConstant(operand) && isNew(operand))
             found.push_back(operand);
     return found;
   }
@@ -207,15 +227,16 @@ private:
     std::vector<NodeId> between;
     if (node == parent)
       return between;
+    newMarks();
+    isNew(node);
+    isNew(parent);
     between.push_back(node);
     for (size_t i = 0; i < between.size(); ++i) {
-      if (++steps_ > Matcher::maxSteps || between.size() > maxPath)
-        gaveUp_ = steps_ > Matcher::maxSteps;
+      gaveUp_ |= ++steps_ > Matcher::maxSteps;
       if (gaveUp_ || between.size() > maxPath || !isOnPath(part, between[i]))
         return std::nullopt;
       for (NodeId operand : module_.operands(between[i]))
-        if (operand != parent && !module_.isConstant(operand) &&
-            std::ranges::find(between, operand) == between.end())
+        if (!module_.isConstant(operand) && isNew(operand))
           between.push_back(operand);
     }
     return between;
@@ -361,6 +382,8 @@ private:
   std::vector<uint32_t> choice_;   // by pattern node: alternative taken
   std::vector<std::vector<NodeId>> paths_; // by pattern node: operators of the path taken
   std::vector<NodeId> captured_;   // by name
+  std::vector<uint32_t> marks_;    // by node: mark_ when seen in this walk
+  uint32_t mark_ = 0;
   std::string reason_;             // of the last `where` that did not hold
   uint32_t steps_ = 0, candidates_ = 0;
   bool gaveUp_ = false;
