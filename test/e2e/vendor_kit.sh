@@ -140,5 +140,10 @@ grep -qE 'it needs [0-9]+ bytes of device memory, the device has 4096' err.txt |
 EXAMPLENPU_FAIL=compile refuse 3 'EXAMPLENPU_FAIL says so' bycc chain.relay --plugin="$plugin" --annotate=examplenpu --strict -o strict.o
 [ ! -e strict.o ] || fail "a refused build wrote files"
 
-# A model that needs more of the device than there is does not load, and says so.
+# A model that needs more of the device than there is does not load, and says so;
+# with too little left for what stays there between regions, the run fails.
 BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=4096 refuse 1 "no device memory for the weights" bycc-run onnx.json --random=3
+sed 's/4, 4/64, 64/g' branch.relay > large.relay
+npu large.relay -q -o large.o
+BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=110000 refuse 1 \
+  "error[LIMIT]: vendor examplenpu has no memory for a tensor of 16384 bytes" bycc-run large.json --random=3
