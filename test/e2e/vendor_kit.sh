@@ -3,7 +3,7 @@
 # takes, refuses and copies, found through --plugin and BYCC_PLUGIN_PATH.
 . "$(dirname "$0")/lib.sh"
 . "$here/install.sh"
-cmake -S "$PREFIX/share/bycc/examples/vendor" -B npu -DCMAKE_PREFIX_PATH="$PREFIX" > cmake.txt
+cmake -S "$PREFIX/share/bycc/examples/vendor" -B npu -DCMAKE_PREFIX_PATH="$PREFIX" -DCMAKE_BUILD_TYPE=Debug > cmake.txt
 cmake --build npu > cmake.txt 2>&1 || fail "$(cat cmake.txt)"
 grep -q warning cmake.txt && fail "$(cat cmake.txt)"
 plugin=$work/npu/libbycc_vendor_examplenpu.so
