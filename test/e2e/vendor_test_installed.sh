@@ -1,13 +1,9 @@
 #!/usr/bin/env bash
-# The conformance suite from an installed tree, without sources: for the sample
-# vendor as a plugin, and for built-in ones.
+# The conformance suite from an installed tree, without sources and wherever it is
+# moved: cases and known gaps are found beside the program.
 . "$(dirname "$0")/lib.sh"
 . "$here/install.sh"
-cmake -S "$PREFIX/share/bycc/examples/vendor" -B npu -DCMAKE_PREFIX_PATH="$PREFIX" > cmake.txt
-cmake --build npu > cmake.txt 2>&1 || fail "$(cat cmake.txt)"
+mv "$PREFIX" "$work/moved"
 unset BYCC_PLUGIN_PATH
-suite=$PREFIX/bin/bycc-vendor-test
-"$suite" examplenpu --plugin="$work/npu/libbycc_vendor_examplenpu.so" > out.txt || fail "$(cat out.txt)"
-grep -q '^pass numeric.operators' out.txt && grep -q '^pass numeric.patterns' out.txt || fail "$(cat out.txt)"
-"$suite" dnnl > out.txt || fail "$(cat out.txt)"
-grep -q 'known gaps left out' out.txt || fail "$(cat out.txt)"
+"$work/moved/bin/bycc-vendor-test" dnnl > out.txt || fail "$(cat out.txt)"
+grep -q '^pass numeric.operators.*known gaps left out' out.txt || fail "$(cat out.txt)"

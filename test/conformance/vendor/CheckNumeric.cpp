@@ -1,12 +1,9 @@
-// Operator cases through the vendor. They are compiled many at a time, as the
-// results of one region: that is quicker, and a test of regions with many inputs and
-// outputs. When such a region goes wrong its cases are run alone, to tell which.
+// Operator cases, and some odd calls, through the vendor.
+#include "Batch.h"
 #include "Checks.h"
-#include "Harness.h"
+#include "OddCalls.h"
 
 #include "Cases.h"
-
-#include <algorithm>
 
 namespace bycc::conformance {
 
@@ -14,78 +11,81 @@ namespace {
 
 using numeric::Case;
 
-constexpr size_t batchSize = 32;
-
-Expected<NodeId> addTo(Subject &subject, const Case &each) {
+Expected<NodeId> addCase(Subject &subject, const Case &each) {
   return numeric::addCall(subject.module, subject.function, each, true, false);
+}
+
+bool isStatic(const Module &module, NodeId node) {
+  for (TypeId type : module.types.flatten(module.type(node)))
+    if (!module.types.isStatic(type))
+      return false;
+  return true;
 }
 
 // True when the vendor takes the case.
 bool isTaken(const Setup &setup, const Case &each) {
   Subject subject;
-  Expected<NodeId> call = addTo(subject, each);
-  if (!call)
-    return false;
-  for (TypeId type : subject.module.types.flatten(subject.module.type(*call)))
-    if (!subject.module.types.isStatic(type))
-      return false;
-  return askSupports(setup, subject.module, *call).yes;
+  Expected<NodeId> call = addCase(subject, each);
+  return call && isStatic(subject.module, *call) && askSupports(setup, subject.module, *call).yes;
 }
 
-// "" when the region of these cases gives what they expect.
-std::string runTogether(const Setup &setup, std::span<const Case *const> cases) {
+std::string differenceOfOne(const Tensor &actual, const Tensor &wanted) {
+  return differenceOf({actual}, {wanted});
+}
+
+// Odd calls take long for what they find: a share of them, by the seed.
+constexpr uint32_t oddShare = 13;
+constexpr int64_t maxElements = 512;
+
+// The call with inputs and the evaluator's results, if the vendor takes it.
+std::optional<BatchItem> oddItem(const Setup &setup, const OddCall &call) {
   Subject subject;
-  std::vector<NodeId> calls;
-  std::vector<Tensor> inputs, wanted;
-  for (const Case *each : cases) {
-    calls.push_back(addTo(subject, *each).takeValue());
-    for (Tensor &input : numeric::parameters(*each, true))
-      inputs.push_back(std::move(input));
-    wanted.insert(wanted.end(), each->outputs.begin(), each->outputs.end());
-  }
-  subject.setResults(calls);
-  Expected<std::vector<Tensor>> results = runThrough(setup, subject, inputs);
-  if (!results)
-    return results.error().message();
-  if (results->size() != wanted.size())
-    return std::to_string(results->size()) + " results, wanted " + std::to_string(wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (std::string why = numeric::difference((*results)[i], wanted[i]); !why.empty())
-      return why;
-  return "";
-}
-
-void runBatch(const Setup &setup, Findings &findings, std::span<const Case *const> batch) {
-  findings.begin("the region of " + batch.front()->name + " to " + batch.back()->name);
-  std::string why = runTogether(setup, batch);
-  if (why.empty())
-    return;
-  bool isAlone = false; // goes wrong alone as well
-  for (const Case *each : batch) {
-    findings.begin(each->name);
-    std::string own = runTogether(setup, {&each, 1});
-    if (!own.empty())
-      findings.fail(each->name, own);
-    isAlone |= !own.empty();
-  }
-  findings.expect(isAlone, "the region of " + batch.front()->name + " to " + batch.back()->name, why);
+  std::optional<NodeId> node = call.addTo(subject);
+  if (!node || !call.isSmall(maxElements) || !isStatic(subject.module, *node) ||
+      !askSupports(setup, subject.module, *node).yes)
+    return std::nullopt;
+  subject.setResults({*node});
+  for (TypeId type : subject.resultTypes())
+    if (*subject.module.types.sizeBytes(type) > 8 * maxElements)
+      return std::nullopt;
+  std::vector<Tensor> inputs = subject.inputs(5);
+  Expected<std::vector<Tensor>> wanted = evaluate(subject.module, subject.function, inputs);
+  if (!wanted)
+    return std::nullopt;
+  auto add = [call](Subject &to) -> Expected<NodeId> { return *call.addTo(to); };
+  return BatchItem{call.str(), add, std::move(inputs), wanted.takeValue()};
 }
 
 } // namespace
 
 void checkOperators(const Setup &setup, Findings &findings) {
   std::vector<Case> cases = numeric::loadCases(setup.casesFolder);
-  std::vector<const Case *> taken;
+  std::vector<BatchItem> taken;
   for (const Case &each : cases) {
     findings.begin(each.name);
     if (each.error.empty() && isTaken(setup, each) && !findings.isGap(each.name))
-      taken.push_back(&each);
+      taken.push_back({each.name, [&each](Subject &subject) { return addCase(subject, each); },
+                       numeric::parameters(each, true), each.outputs});
   }
   if (taken.empty())
     return findings.skip("the vendor takes none of " + std::to_string(cases.size()) + " cases");
-  for (size_t begin = 0; begin < taken.size(); begin += batchSize)
-    runBatch(setup, findings,
-             std::span(taken).subspan(begin, std::min(batchSize, taken.size() - begin)));
+  runBatched(setup, findings, taken, numeric::difference);
+}
+
+void checkOddCalls(const Setup &setup, Findings &findings) {
+  std::vector<BatchItem> taken;
+  uint32_t number = setup.seed;
+  for (const OddCall &call : oddCalls()) {
+    if (!call.isSmall(maxElements) || call.variant > 1 || ++number % oddShare != 0)
+      continue;
+    findings.begin(call.str());
+    std::optional<BatchItem> item = oddItem(setup, call);
+    if (item && !findings.isGap(item->name))
+      taken.push_back(std::move(*item));
+  }
+  if (taken.empty())
+    return findings.skip("the vendor takes none of the odd calls");
+  runBatched(setup, findings, taken, differenceOfOne);
 }
 
 } // namespace bycc::conformance

@@ -7,6 +7,7 @@ namespace bycc::conformance {
 
 void checkAnswers(const Setup &setup, Findings &findings);
 void checkOperators(const Setup &setup, Findings &findings);
+void checkOddCalls(const Setup &setup, Findings &findings);
 void checkPatterns(const Setup &setup, Findings &findings);
 void checkRegions(const Setup &setup, Findings &findings);
 void checkSameBlob(const Setup &setup, Findings &findings);

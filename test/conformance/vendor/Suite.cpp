@@ -23,6 +23,7 @@ const std::vector<Check> &checks() {
   static const std::vector<Check> table = {
       {"answers", "supports() is deterministic and says why not, for odd calls of every operator", checkAnswers},
       {"numeric.operators", "every operator case that is taken gives the expected results", checkOperators},
+      {"numeric.odd", "odd calls that are taken give the results of the evaluator", checkOddCalls},
       {"numeric.patterns", "every pattern's composite gives the results of its parts", checkPatterns},
       {"numeric.regions", "random regions give the results of the evaluator", checkRegions},
       {"blob.same", "a region compiles to the same bytes again", checkSameBlob},
