@@ -3,6 +3,7 @@
 #include "bycc/IR/Attributes.h"
 
 #include "bycc/Support/Error.h"
+#include "bycc/Support/FlatMap.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
 
@@ -10,7 +11,6 @@
 #include <bit>
 #include <deque>
 #include <optional>
-#include <unordered_map>
 
 namespace bycc {
 
@@ -101,10 +101,14 @@ std::string AttrValue::str() const {
 
 struct AttrTable::Impl {
   std::deque<AttrDict> dicts; // stable references
-  std::unordered_multimap<uint64_t, uint32_t> byHash;
+  FlatMap<uint64_t, uint32_t> byHash; // the newest of that hash, never 0
+  std::vector<uint32_t> older;        // by index: another of the same hash, 0 for none
 };
 
-AttrTable::AttrTable() : impl_(std::make_unique<Impl>()) { impl_->dicts.emplace_back(); }
+AttrTable::AttrTable() : impl_(std::make_unique<Impl>()) {
+  impl_->dicts.emplace_back();
+  impl_->older.push_back(0);
+}
 AttrTable::~AttrTable() = default;
 AttrTable::AttrTable(AttrTable &&) noexcept = default;
 AttrTable &AttrTable::operator=(AttrTable &&) noexcept = default;
@@ -123,13 +127,15 @@ AttrsId AttrTable::intern(AttrDict dict) {
   uint64_t hash = 0;
   for (const Attr &attr : unique)
     hash = hashCombine(hashText(attr.key, hash), attr.value.hash());
-  auto [begin, end] = impl_->byHash.equal_range(hash);
-  for (auto it = begin; it != end; ++it)
-    if (impl_->dicts[it->second] == unique)
-      return AttrsId(it->second);
+  hash += hash == 0;
+  uint32_t &newest = impl_->byHash[hash];
+  for (uint32_t index = newest; index != 0; index = impl_->older[index])
+    if (impl_->dicts[index] == unique)
+      return AttrsId(index);
   uint32_t index = static_cast<uint32_t>(impl_->dicts.size());
   impl_->dicts.push_back(std::move(unique));
-  impl_->byHash.emplace(hash, index);
+  impl_->older.push_back(newest);
+  newest = index;
   return AttrsId(index);
 }
 

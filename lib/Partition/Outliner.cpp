@@ -54,10 +54,10 @@ void Outliner::addCall(NodeId node) {
 
 // A composite's function moves along; one that others call too is copied.
 NodeId Outliner::adopt(NodeId functionNode) {
-  if (auto found = values_.find(functionNode); found != values_.end())
-    return found->second;
+  if (const NodeId *found = values_.find(functionNode))
+    return *found;
   NodeId mine = functionNode;
-  if (usesOfFunction_.at(functionNode) > 1)
+  if (usesOfFunction_[functionNode.index] > 1)
     mine = copyFunction(functionNode);
   FunctionId function = module_.functionOf(mine);
   module_.block(module_.function(function).body).parent = body_;
@@ -99,9 +99,10 @@ NodeId Outliner::copyFunction(NodeId functionNode) {
 NodeId Outliner::innerValue(NodeId node) {
   if (isInside(node))
     return node;
-  if (auto found = values_.find(node); found != values_.end())
-    return found->second;
-  return values_[node] = makeInnerValue(node);
+  if (const NodeId *found = values_.find(node))
+    return *found;
+  NodeId value = makeInnerValue(node);
+  return values_[node] = value;
 }
 
 NodeId Outliner::makeInnerValue(NodeId node) {
@@ -115,9 +116,8 @@ NodeId Outliner::makeInnerValue(NodeId node) {
 NodeId Outliner::innerTensor(TensorRef tensor) {
   if (module_.isConstant(tensor.base))
     tensor.base = constants_.unique(tensor.base);
-  auto [found, isNew] = tensors_.try_emplace(tensor);
-  if (!isNew)
-    return found->second;
+  if (const NodeId *found = tensors_.find(tensor))
+    return *found;
   NodeId value;
   if (isInside(tensor.base))
     value = projectTo(module_, tensor.base, tensor.index, list_);

@@ -3,6 +3,8 @@
 // projections are made anew.
 #pragma once
 
+#include "bycc/Support/FlatMap.h"
+
 #include "RegionTable.h"
 
 #include <unordered_map>
@@ -24,7 +26,7 @@ private:
 class Outliner {
 public:
   Outliner(Module &module, const RegionTable &regions, uint32_t region, bool bindConstants,
-           FunctionId function, const std::unordered_map<NodeId, uint32_t> &usesOfFunction)
+           FunctionId function, const std::vector<uint32_t> &usesOfFunction)
       : module_(module), regions_(regions), region_(region), bindConstants_(bindConstants),
         function_(function), body_(module.function(function).body), usesOfFunction_(usesOfFunction),
         constants_(module) {}
@@ -48,12 +50,12 @@ private:
   bool bindConstants_;
   FunctionId function_;
   BlockId body_;
-  const std::unordered_map<NodeId, uint32_t> &usesOfFunction_;
+  const std::vector<uint32_t> &usesOfFunction_; // by node
   ConstantPool constants_;
   std::vector<NodeId> list_, params_;
   std::vector<TensorRef> arguments_;
-  std::unordered_map<NodeId, NodeId> values_;    // outer value -> its form inside
-  std::unordered_map<TensorRef, NodeId> tensors_;
+  FlatMap<NodeId, NodeId> values_; // outer value -> its form inside
+  FlatMap<TensorRef, NodeId> tensors_;
 };
 
 } // namespace bycc

@@ -23,12 +23,17 @@ bool isWire(const Module &module, NodeId node) {
 
 Partitioner::Partitioner(Module &module, PassContext &context, const RegionTable &regions)
     : module_(module), context_(context), regions_(regions), places_(module),
-      isKept_(module.numNodes(), 0) {
+      isKept_(module.numNodes(), 0), usesOfFunction_(module.numNodes(), 0) {
   for (BlockId block : hostBlocks(module))
     for (NodeId node : module.block(block).nodes)
       for (NodeId operand : module.operands(node))
         if (module.node(operand).kind == NodeKind::Function)
-          ++usesOfFunction_[operand];
+          ++usesOfFunction_[operand.index];
+  for (uint32_t region = 0, begin = 0; region < regions.size(); ++region) {
+    resultsBegin_.push_back(begin);
+    begin += static_cast<uint32_t>(regions[region].outputs.size());
+    results_.resize(begin);
+  }
 }
 
 Expected<> Partitioner::run() {
@@ -83,8 +88,8 @@ Expected<> Partitioner::emitNode(NodeId node, Scope &scope) {
 NodeId Partitioner::hostValue(NodeId node, Scope &scope) {
   if (isOnHost(node))
     return node;
-  if (auto found = scope.values.find(node); found != scope.values.end())
-    return found->second;
+  if (const NodeId *found = scope.values.find(node))
+    return *found;
   std::vector<TensorRef> tensors;
   resolveTensors(module_, node, tensors);
   size_t at = 0;
@@ -95,11 +100,11 @@ NodeId Partitioner::hostValue(NodeId node, Scope &scope) {
 
 NodeId Partitioner::hostTensor(const TensorRef &tensor, Scope &scope) {
   if (regions_.of(tensor.base) != none)
-    return results_.at(tensor);
-  auto [found, isNew] = scope.tensors.try_emplace(tensor);
+    return results_[resultsBegin_[regions_.of(tensor.base)] + regions_.outputOf(tensor)];
+  auto [found, isNew] = scope.tensors.insert(tensor);
   if (isNew)
-    found->second = projectTo(module_, tensor.base, tensor.index, scope.list);
-  return found->second;
+    *found = projectTo(module_, tensor.base, tensor.index, scope.list);
+  return *found;
 }
 
 void Partitioner::emitRegion(uint32_t index, Scope &scope) {
@@ -129,7 +134,7 @@ void Partitioner::emitRegion(uint32_t index, Scope &scope) {
   NodeId callId = module_.addNode(call, operands);
   scope.list.push_back(callId);
   for (uint32_t i = 0; i < region.outputs.size(); ++i)
-    results_[region.outputs[i]] =
+    results_[resultsBegin_[index] + i] =
         region.outputs.size() == 1 ? callId : projectField(module_, callId, i, scope.list);
 }
 

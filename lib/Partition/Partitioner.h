@@ -2,12 +2,13 @@
 // places; see PartitionGraph.cpp.
 #pragma once
 
-#include "RegionTable.h"
+#include "bycc/Support/FlatMap.h"
 #include "bycc/Target/PassContext.h"
+
+#include "RegionTable.h"
 
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace bycc {
@@ -23,8 +24,8 @@ private:
   // Host values made for this block, on top of the nodes that stay.
   struct Scope {
     std::vector<NodeId> list;
-    std::unordered_map<NodeId, NodeId> values;
-    std::unordered_map<TensorRef, NodeId> tensors;
+    FlatMap<NodeId, NodeId> values;
+    FlatMap<TensorRef, NodeId> tensors;
   };
 
   Expected<> emitBlock(BlockId block);
@@ -41,9 +42,11 @@ private:
   const RegionTable &regions_;
   NodePlaces places_;
   std::vector<uint8_t> isKept_; // tuples and projections that stay in host code
-  std::unordered_map<NodeId, uint32_t> usesOfFunction_; // calls of local functions
-  std::unordered_map<TensorRef, NodeId> results_;          // region tensor -> host value
-  std::map<std::string, uint32_t> nextNumber_;          // by vendor
+  std::vector<uint32_t> usesOfFunction_; // by node: calls of local functions
+  // Host values of the regions' outputs, one region after the other.
+  std::vector<uint32_t> resultsBegin_;
+  std::vector<NodeId> results_;
+  std::map<std::string, uint32_t> nextNumber_; // by vendor
 };
 
 } // namespace bycc

@@ -79,11 +79,15 @@ void RegionTable::use(NodeId value, uint32_t user) {
       regions_[region].outputs.push_back(tensor);
 }
 
+uint32_t RegionTable::outputOf(const TensorRef &tensor) const {
+  const std::vector<TensorRef> &outputs = regions_[of(tensor.base)].outputs;
+  auto found = std::ranges::lower_bound(outputs, orderOf(tensor), {},
+                                        [&](const TensorRef &t) { return orderOf(t); });
+  return static_cast<uint32_t>(found - outputs.begin());
+}
+
 void RegionTable::sortOutputs(Region &region) {
-  auto key = [&](const TensorRef &tensor) {
-    return std::pair(placeOf_[tensor.base.index], tensor.index);
-  };
-  std::ranges::sort(region.outputs, {}, key);
+  std::ranges::sort(region.outputs, {}, [&](const TensorRef &t) { return orderOf(t); });
   region.outputs.erase(std::unique(region.outputs.begin(), region.outputs.end()),
                        region.outputs.end());
 }

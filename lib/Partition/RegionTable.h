@@ -24,12 +24,16 @@ public:
   // Regions numbered from `first` up. Negative: all, and with no region chosen
   // anywhere, each annotated call is one.
   RegionTable(const Module &module, const VendorSet &vendors, int32_t first = -1)
-      : module_(module), vendors_(vendors), first_(first), regionOf_(module.numNodes(), none), placeOf_(module.numNodes(), none) {}
+      : module_(module), vendors_(vendors), first_(first), regionOf_(module.numNodes(), none),
+        placeOf_(module.numNodes(), none) {}
 
   // INPUT errors: a vendor that is not in use, a region over two blocks or vendors.
   Expected<> collect();
 
   bool empty() const { return regions_.empty(); }
+  uint32_t size() const { return static_cast<uint32_t>(regions_.size()); }
+  // Which of its region's outputs the tensor is.
+  uint32_t outputOf(const TensorRef &tensor) const;
   uint32_t of(NodeId node) const {
     return node.index < regionOf_.size() ? regionOf_[node.index] : none;
   }
@@ -42,6 +46,9 @@ private:
   void markUses(BlockId block);
   void use(NodeId value, uint32_t user);
   void sortOutputs(Region &region);
+  std::pair<uint32_t, uint32_t> orderOf(const TensorRef &tensor) const {
+    return {placeOf_[tensor.base.index], tensor.index};
+  }
 
   const Module &module_;
   const VendorSet &vendors_;

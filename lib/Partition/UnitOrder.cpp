@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
-#include <unordered_map>
 
 namespace bycc {
 
@@ -70,12 +69,12 @@ Error UnitOrder::cycleError() const {
 
 // Units are numbered by their first node.
 void UnitOrder::makeUnits() {
-  std::unordered_map<uint32_t, uint32_t> unitOfRegion;
   for (NodeId node : module_.block(block_).nodes) {
-    uint32_t region = regions_.of(node), next = static_cast<uint32_t>(units_.size());
-    uint32_t unit =
-        region == none ? next : unitOfRegion.try_emplace(region, next).first->second;
-    if (unit == next)
+    uint32_t region = regions_.of(node), unit = static_cast<uint32_t>(units_.size());
+    NodeId first = region == none ? node : regions_[region].nodes[0];
+    if (first != node)
+      unit = unitOf_[places_.position[first.index]];
+    else
       units_.push_back({region, region == none ? node : NodeId()});
     unitOf_.push_back(unit);
   }
@@ -85,8 +84,7 @@ void UnitOrder::makeEdges() {
   const std::vector<NodeId> &nodes = module_.block(block_).nodes;
   for (uint32_t i = 0; i < nodes.size(); ++i)
     collect(nodes[i], unitOf_[i]);
-  std::ranges::sort(edges_);
-  edges_.erase(std::unique(edges_.begin(), edges_.end()), edges_.end());
+  sortEdges();
   waiting_.assign(units_.size(), 0);
   begin_.assign(units_.size() + 1, 0);
   for (auto [from, to] : edges_) {
@@ -96,6 +94,23 @@ void UnitOrder::makeEdges() {
   }
   for (uint32_t i = 1; i < begin_.size(); ++i)
     begin_[i] += begin_[i - 1];
+}
+
+// A counting sort by maker; what remains to be sorted are the users of one.
+void UnitOrder::sortEdges() {
+  std::vector<uint32_t> next(units_.size() + 1, 0);
+  for (auto [from, to] : edges_)
+    ++next[from + 1];
+  for (size_t i = 1; i < next.size(); ++i)
+    next[i] += next[i - 1];
+  std::vector<std::pair<uint32_t, uint32_t>> sorted(edges_.size());
+  for (const auto &edge : edges_)
+    sorted[next[edge.first]++] = edge;
+  for (size_t unit = 0, begin = 0; unit < units_.size(); begin = next[unit++])
+    std::sort(sorted.begin() + static_cast<long>(begin),
+              sorted.begin() + static_cast<long>(next[unit]));
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  edges_ = std::move(sorted);
 }
 
 // What the node, and the blocks it opens, need of this block.

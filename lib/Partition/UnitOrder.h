@@ -29,6 +29,7 @@ private:
   std::vector<Unit> cycle() const;
   void makeUnits();
   void makeEdges();
+  void sortEdges();
   void collect(NodeId node, uint32_t unit);
   void need(NodeId value, uint32_t unit);
   void addEdge(NodeId from, uint32_t unit);
