@@ -6,15 +6,13 @@
 //   items := [('let' %x [: type] | %0) '=' expr ';']* expr
 //   expr  := calls, tuples, projections, literals, * / + - < <= > >= == !=
 
+#include "RelayPatternScanner.h"
+
 #include "bycc/IR/Op.h"
-#include "bycc/Parser/Lexer.h"
 #include "bycc/Pattern/JsonRead.h"
-#include "bycc/Pattern/Pattern.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
-#include <cmath>
-#include <deque>
 #include <map>
 
 namespace bycc {
@@ -40,13 +38,11 @@ constexpr Infix infixes[] = {
     {TokenKind::Star, ops::multiply, 3},       {TokenKind::Slash, ops::divide, 3},
 };
 
-class RelayPatternParser {
+class RelayPatternParser : RelayPatternScanner {
 public:
   RelayPatternParser(Pattern &pattern, std::string_view text,
                      std::span<const std::string> composites)
-      : pattern_(pattern), composites_(composites), size_(text.size()), lexer_(text) {
-    lexer_.setStrings(&strings_);
-  }
+      : RelayPatternScanner(text), pattern_(pattern), composites_(composites), size_(text.size()) {}
 
   Expected<uint32_t> run() {
     advance();
@@ -61,32 +57,6 @@ public:
   }
 
 private:
-  void advance() { token_ = lexer_.next(); }
-  bool at(TokenKind kind) const { return token_.kind == kind; }
-  bool atKeyword(std::string_view word) const {
-    return token_.kind == TokenKind::Identifier && token_.text == word;
-  }
-  bool accept(TokenKind kind) {
-    bool found = at(kind);
-    if (found)
-      advance();
-    return found;
-  }
-  ErrorBuilder fail() const { return fail(token_); }
-  static ErrorBuilder fail(const Token &token) {
-    ErrorBuilder builder = error(Status::Input);
-    auto &&located = std::move(builder)
-                     << "line " << token.line << ", column " << token.column << ": ";
-    if (token.kind == TokenKind::Bad)
-      return std::move(located) << token.text << "; ";
-    return std::move(located);
-  }
-  Expected<> expect(TokenKind kind) {
-    if (accept(kind))
-      return {};
-    return fail() << "expected " << spelling(kind) << ", found " << describe(token_);
-  }
-
   Expected<uint32_t> add(PatternNode node) {
     if (pattern_.nodes.size() >= maxNodes)
       return error(Status::Limit) << "more than " << maxNodes << " parts";
@@ -142,58 +112,6 @@ private:
     node.children = {child};
     bool saysNothing = node.type->dtypes.empty() && !node.type->hasShape;
     return saysNothing ? Expected<uint32_t>(child) : add(std::move(node));
-  }
-
-  // Tensor[(2, ?), float32], a dtype alone for rank 0, or _.
-  Expected<TypeTest> parseType() {
-    TypeTest test;
-    Token start = token_;
-    if (!at(TokenKind::Identifier))
-      return fail() << "expected a tensor type, found " << describe(token_);
-    advance();
-    if (start.text == "_")
-      return test;
-    test.hasShape = true;
-    if (start.text != "Tensor") {
-      test.dtypes = {BYCC_TRY(dtypeNamed(start))};
-      return test;
-    }
-    BYCC_TRY(expect(TokenKind::LeftBracket));
-    BYCC_TRY(expect(TokenKind::LeftParen));
-    while (!at(TokenKind::RightParen)) {
-      BYCC_TRY(parseDim(test));
-      if (!accept(TokenKind::Comma))
-        break;
-    }
-    BYCC_TRY(expect(TokenKind::RightParen));
-    BYCC_TRY(expect(TokenKind::Comma));
-    Token dtype = token_;
-    advance();
-    test.dtypes = {BYCC_TRY(dtypeNamed(dtype))};
-    BYCC_TRY(expect(TokenKind::RightBracket));
-    return test;
-  }
-
-  static Expected<DType> dtypeNamed(const Token &token) {
-    std::vector<std::string> known;
-    for (int i = 0; i < numDTypes; ++i)
-      known.emplace_back(name(static_cast<DType>(i)));
-    if (token.kind == TokenKind::Identifier)
-      if (auto dtype = parseDType(token.text))
-        return *dtype;
-    return fail(token) << unknownName("dtype", token.text, known);
-  }
-
-  Expected<> parseDim(TypeTest &test) {
-    std::string text = at(TokenKind::Question)  ? "?"
-                       : at(TokenKind::Integer) ? std::to_string(token_.number)
-                                                : "";
-    std::optional<DimTest> dim = parseDimTest(text);
-    if (!dim)
-      return fail() << "expected a dimension or ?, found " << describe(token_);
-    advance();
-    test.shape.push_back(std::move(*dim));
-    return {};
   }
 
   Expected<uint32_t> parseItems() {
@@ -341,34 +259,6 @@ private:
     return add(std::move(node));
   }
 
-  bool isNumberWord() const {
-    return at(TokenKind::Identifier) &&
-           (token_.text.starts_with("inf") || token_.text.starts_with("nan")) &&
-           (token_.text.size() == 3 || token_.text[3] == 'f');
-  }
-
-  Expected<double> parseNumber() {
-    double sign = 1;
-    while (accept(TokenKind::Minus))
-      sign = -sign;
-    Token token = token_;
-    advance();
-    if (token.kind == TokenKind::Integer)
-      return sign * static_cast<double>(token.number);
-    if (token.kind == TokenKind::Float)
-      if (auto value = parseDouble(token.text))
-        return sign * *value;
-    if (token.kind == TokenKind::Identifier) {
-      if (token.text.starts_with("inf"))
-        return sign * HUGE_VAL;
-      if (token.text.starts_with("nan"))
-        return NAN;
-      if (token.text == "True" || token.text == "False")
-        return token.text == "True";
-    }
-    return fail(token) << "expected a number, found " << describe(token);
-  }
-
   Expected<uint32_t> parseParenthesised() {
     advance();
     std::vector<uint32_t> fields;
@@ -386,18 +276,6 @@ private:
     node.kind = PatternKind::Tuple;
     node.children = std::move(fields);
     return add(std::move(node));
-  }
-
-  std::string dottedName() {
-    std::string name(token_.text);
-    advance();
-    while (at(TokenKind::Dot)) {
-      advance();
-      name += "." + std::string(token_.text);
-      if (at(TokenKind::Identifier))
-        advance();
-    }
-    return name;
   }
 
   Expected<uint32_t> parseCall() {
@@ -478,48 +356,9 @@ private:
     return {};
   }
 
-  Expected<AttrValue> parseAttrValue(int depth) {
-    if (depth > 4)
-      return fail() << "lists nested deeper than 4";
-    Token token = token_;
-    if (at(TokenKind::String)) {
-      advance();
-      return AttrValue(token.text);
-    }
-    if (at(TokenKind::LeftBracket) || at(TokenKind::LeftParen))
-      return parseAttrList(depth);
-    if (at(TokenKind::Identifier) && !isNumberWord()) {
-      advance();
-      if (token.text == "True" || token.text == "False")
-        return AttrValue(token.text == "True");
-      return token.text == "None" ? AttrValue() : AttrValue(token.text);
-    }
-    bool isInt = at(TokenKind::Integer) || at(TokenKind::Minus);
-    double value = BYCC_TRY(parseNumber());
-    bool isWhole = std::floor(value) == value && std::abs(value) < 9e15;
-    return isInt && isWhole ? AttrValue(static_cast<int64_t>(value)) : AttrValue(value);
-  }
-
-  Expected<AttrValue> parseAttrList(int depth) {
-    TokenKind close =
-        at(TokenKind::LeftBracket) ? TokenKind::RightBracket : TokenKind::RightParen;
-    advance();
-    AttrValue::List items;
-    while (!at(close)) {
-      items.push_back(BYCC_TRY(parseAttrValue(depth + 1)));
-      if (!accept(TokenKind::Comma))
-        break;
-    }
-    BYCC_TRY(expect(close));
-    return AttrValue(std::move(items));
-  }
-
   Pattern &pattern_;
   std::span<const std::string> composites_;
   size_t size_;
-  Lexer lexer_;
-  Token token_;
-  std::deque<std::string> strings_;
   std::map<std::string, uint32_t, std::less<>> locals_;
   std::map<uint64_t, uint32_t> graph_;
   uint32_t depth_ = 0;

@@ -65,7 +65,7 @@ private:
     const OpId unary[] = {ops::nn_relu, ops::negative, ops::abs, ops::exp, ops::sigmoid};
     const OpId binary[] = {ops::add, ops::subtract, ops::multiply, ops::divide, ops::minimum};
     auto some = [&](const OpId *list) { return list[random_() % 5]; };
-    switch (random_() % 15) {
+    switch (random_() % 16) {
     case 0: return g.call(some(unary), {a});
     case 1: return back(g.call(some(unary), {flat(a)}));
     case 2: return g.call(some(binary), {a, pick()});
@@ -100,6 +100,14 @@ private:
       return *g.builder.project(parts, random_() % 2);
     }
     case 13: return g.call(ops::reverse, {a}, {{"axis", AttrValue(1)}});
+    case 14: { // two products of one value, one of a higher rank or the other way round
+      NodeId left = g.call(ops::nn_dense, {a, reshape36()}, {{"units", AttrValue(6)}});
+      NodeId matrix = g.call(ops::transpose, {reshape36()}, {{"axes", AttrValue(AttrValue::List{1, 0})}});
+      NodeId right = random_() % 2
+                         ? back(g.call(ops::nn_matmul, {flat(a), matrix}, {{"units", AttrValue(6)}}))
+                         : g.call(ops::nn_dense, {a, matrix}, {{"units", AttrValue(6)}});
+      return g.call(some(binary), {g.call(ops::add, {left, vector(6)}), right});
+    }
     default: {
       NodeId norm = g.call(ops::nn_layer_norm, {back(g.call(ops::exp, {flat(a)})), vector(6), vector(6)});
       return g.call(some(binary), {norm, pick()});
@@ -140,6 +148,9 @@ TEST_CASE("passes keep the meaning of random programs") {
       {"simplify-expr", simplifyExpr},       {"canonicalize-ops", canonicalizeOps},
       {"fold-constants", foldConstants},     {"eliminate-common-subexpr", eliminateCommonSubexpr},
       {"eliminate-dead-code", eliminateDeadCode}, {"simplify-expr again", simplifyExpr},
+      {"canonicalize-matmul", canonicalizeMatmul},
+      {"eliminate-common-subexpr again", eliminateCommonSubexpr},
+      {"combine-parallel-dense", combineParallelDense}, {"simplify-expr, the third", simplifyExpr},
       {"fuse-ops", fuseOps}};
   for (uint32_t seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
