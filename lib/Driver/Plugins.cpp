@@ -18,10 +18,12 @@ Expected<VendorRegistry> knownVendors(const VendorOptions &options) {
     BYCC_TRY(vendors.loadPlugin(plugin));
   if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
     BYCC_TRY(vendors.loadPluginPath(path));
-  std::error_code missing;
-  std::filesystem::path installed = std::filesystem::canonical(programFolder() + "/../lib/bycc", missing);
-  if (!missing)
-    BYCC_TRY(vendors.loadPluginPath(installed.string()));
+  for (const char *folder : {"lib", BYCC_LIBDIR}) {
+    std::error_code missing;
+    auto installed = std::filesystem::canonical(programFolder() + "/../" + folder + "/bycc", missing);
+    if (!missing)
+      BYCC_TRY(vendors.loadPluginPath(installed.string()));
+  }
   return vendors;
 }
 

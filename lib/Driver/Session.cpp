@@ -161,6 +161,7 @@ Expected<> Session::load() {
   BYCC_TRY(loadModel());
   for (const std::string &path : options_.input.params)
     BYCC_TRY(bindParams(module_, path, filesRead_));
+  filesRead_.insert(filesRead_.end(), options_.vendors.plugins.begin(), options_.vendors.plugins.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());
   chooseModuleName();

@@ -51,6 +51,8 @@ load() { bycc net.relay -q --plugin="$1" --annotate=probe -o net.o; }
 load probe.so
 load ./probe.so
 FLAW=older load probe.so
+bycc net.relay -q --plugin=probe.so --annotate=probe -MD -o net.o
+grep -q 'probe\.so' net.d || fail "the plugin is no dependency: $(cat net.d)"
 
 flaw() { FLAW=$1 refuse 1 "probe.so: error[LOAD]: $2" load probe.so; }
 flaw nothing "bycc_vendor_compiler_entry returns nothing"

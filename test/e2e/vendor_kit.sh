@@ -102,6 +102,35 @@ EXAMPLENPU_ANNOTATE=1 npu alone.relay --expect-regions=1 --explain -q -o alone.o
 grep -q 'examplenpu refuses: nothing before it runs on the device' explain.txt || fail "$(cat explain.txt)"
 same alone
 
+# It sees branches and closures, each as a block of its own: what happens outside of
+# one feeds nothing in it.
+cat > blocks.relay <<'END'
+#[version = "0.0.5"]
+def @main(%c: bool, %x: Tensor[(1, 1, 4, 4), float32]) -> Tensor[(1, 1, 4, 4), float32] {
+  %0 = nn.conv2d(%x, Tensor[(1, 1, 1, 1), float32][2], channels=1, kernel_size=[1, 1]);
+  %1 = fn (%a: Tensor[(1, 1, 4, 4), float32]) {
+    %2 = exp(%a);
+    %3 = nn.conv2d(%2, Tensor[(1, 1, 1, 1), float32][0.5], channels=1, kernel_size=[1, 1]);
+    nn.max_pool2d(%3, pool_size=[1, 1])
+  };
+  %4 = if (%c) {
+    nn.max_pool2d(%0, pool_size=[1, 1])
+  } else {
+    %5 = nn.conv2d(%0, Tensor[(1, 1, 1, 1), float32][-1], channels=1, kernel_size=[1, 1]);
+    nn.max_pool2d(%5, pool_size=[1, 1])
+  };
+  %6 = %1(%4);
+  add(%6, %0)
+}
+END
+host blocks.relay
+EXAMPLENPU_ANNOTATE=1 npu blocks.relay -O0 --explain -q -o blocks.o > explain.txt
+grep -q 'examplenpu refuses: nothing before it runs on the device' explain.txt || fail "$(cat explain.txt)"
+expect "$(grep -c 'nn.conv2d .*blocks_examplenpu' explain.txt)" 3
+expect "$(grep -c 'nn.max_pool2d .*blocks_examplenpu' explain.txt)" 2
+expect "$(grep -c 'nn.max_pool2d .*host' explain.txt)" 1
+same blocks
+
 # Tuning: records are made once, found again whatever the model's name, and used.
 host chain.relay
 npu chain.relay -q -o plain.o --module-name=m
