@@ -43,11 +43,13 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
   std::ranges::copy_if(regions_, std::back_inserter(failing), [&](const Region &r) { return hasFailed(r); });
   if (!failing.empty() && session_.options().vendors.strict)
     return strictError(failing[0]);
-  bool isNew = std::ranges::any_of(failing, [&](const Region &r) { return !hopeless_.contains(r.key); });
   if (rejoin_ == Rejoin::Trying) {
     rejoin_ = Rejoin::Tried;
-    if (isNew) {
-      giveOrders(true);
+    size_t tried = joined_.size();
+    for (const Region &region : failing)
+      keepApart(region);
+    if (joined_.size() < tried) {
+      giveOrders();
       return true;
     }
   }
@@ -56,12 +58,14 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
     if (canPartitionAgain && !hopeless_.contains(region.key))
       isChanged |= learn(region);
   if (isChanged) {
-    giveOrders(true);
+    giveOrders();
     return true;
   }
   if (!labels_.empty() && rejoin_ == Rejoin::NotTried) {
     rejoin_ = Rejoin::Trying;
-    giveOrders(false);
+    for (const auto &[node, label] : labels_)
+      joined_.insert(label.origin);
+    giveOrders();
     return true;
   }
   for (const Region &region : regions_)
@@ -189,14 +193,11 @@ Error VendorRegions::strictError(const Region &region) const {
 
 // True when there are new orders; false when orders do not help.
 bool VendorRegions::learn(const Region &region) {
-  if (!learned_.insert(region.key).second) {
+  std::vector<NodeId> nodes = nodesOf(region);
+  if (nodes.empty() || !learned_.insert(region.key).second) {
     hopeless_.insert(region.key); // it came back as it was
     return false;
   }
-  RegionView seen = view(region.function);
-  std::vector<NodeId> nodes;
-  for (uint32_t i = 0; i < seen.region().num_nodes; ++i)
-    nodes.push_back(seen.node(i));
   const RegionOutcome &failure = outcome(region);
   std::string vendor = region.vendor->name();
   int &credit = credits_.try_emplace(vendor, maxRetries).first->second;
@@ -215,6 +216,14 @@ bool VendorRegions::learn(const Region &region) {
     say(region, "tried again in two halves", isPart);
   }
   return true;
+}
+
+std::vector<NodeId> VendorRegions::nodesOf(const Region &region) {
+  RegionView seen = view(region.function);
+  std::vector<NodeId> nodes;
+  for (uint32_t i = 0; i < seen.region().num_nodes; ++i)
+    nodes.push_back(seen.node(i));
+  return nodes;
 }
 
 // The ids of a region's node in the program before composites were formed: a call
@@ -249,20 +258,29 @@ void VendorRegions::forbidAll(const Region &region, const std::vector<NodeId> &n
 }
 
 void VendorRegions::split(const std::vector<NodeId> &nodes) {
+  auto known = labels_.find(nodes[0]);
+  uint32_t origin = known == labels_.end() ? nextLabel_ : known->second.origin;
   for (size_t i = 0; i < nodes.size(); ++i)
     for (NodeId id : nodesBehind(nodes[i]))
-      labels_[id] = nextLabel_ + (i >= nodes.size() / 2);
+      labels_[id] = {nextLabel_ + (i >= nodes.size() / 2), origin};
   nextLabel_ += 2;
 }
 
-void VendorRegions::giveOrders(bool withLabels) {
+// Put together again it fails: its parts stay what they were.
+void VendorRegions::keepApart(const Region &region) {
+  for (NodeId node : nodesOf(region))
+    if (auto found = labels_.find(node); found != labels_.end())
+      joined_.erase(found->second.origin);
+}
+
+void VendorRegions::giveOrders() {
   PlacementRules orders;
   orders.orders = session_.orders().orders;
   for (const Ban &ban : bans_)
     orders.forbid(ban.node, ban.vendor, ban.reason);
-  if (withLabels)
-    for (auto [node, label] : labels_)
-      orders.setLabel(node, label);
+  for (const auto &[node, label] : labels_)
+    if (!joined_.contains(label.origin))
+      orders.setLabel(node, label.label);
   session_.orders() = std::move(orders);
 }
 

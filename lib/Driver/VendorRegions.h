@@ -48,8 +48,10 @@ private:
   void forbid(const Region &region, NodeId node);
   void forbidAll(const Region &region, const std::vector<NodeId> &nodes);
   void split(const std::vector<NodeId> &nodes);
+  void keepApart(const Region &region);
+  std::vector<NodeId> nodesOf(const Region &region);
   std::vector<NodeId> nodesBehind(NodeId unit) const;
-  void giveOrders(bool withLabels);
+  void giveOrders();
   void say(const Region &region, const std::string &consequence, bool isDetail = false);
   void returnToHost(const Region &region);
 
@@ -66,9 +68,14 @@ private:
     std::string vendor, reason;
   };
   std::vector<Ban> bans_;
-  std::map<NodeId, uint32_t> labels_;
+  struct Label {
+    uint32_t label;
+    uint32_t origin; // of all parts of one region as it first failed
+  };
+  std::map<NodeId, Label> labels_;
   uint32_t nextLabel_ = 1;
   enum class Rejoin : uint8_t { NotTried, Trying, Tried } rejoin_ = Rejoin::NotTried;
+  std::set<uint32_t> joined_; // origins whose parts may be one region again
   int rounds_ = 0;
   std::map<std::pair<uint64_t, uint64_t>, Constant> placed_; // by hash, bytes
 };

@@ -1,7 +1,7 @@
 // A vendor that misbehaves as the environment says, and otherwise computes
 // elementwise float32 operators for real. Both halves are in this file.
 //
-//   HOSTILE=MODE[:OP]      the compile half, for regions that have operator OP (any):
+//   HOSTILE=MODE[:OP],...  the compile half, for regions that have operator OP (any):
 //     blame refuse abort segv exit hang throw empty huge fds memory
 //   HOSTILE=size:N         refuses regions of more than N nodes
 //   HOSTILE=together:A+B   refuses regions that have both
@@ -158,29 +158,40 @@ int32_t refuseIf(bool refuses, const bycc_region &region, const std::string &mod
   return 1;
 }
 
-int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  speak();
-  std::string mode = environment("HOSTILE"), op;
+// One "MODE:OP"; not 0 when it makes compile() refuse.
+int32_t act(std::string mode, const bycc_region &region, bycc_answer *answer) {
+  std::string op;
   if (size_t colon = mode.find(':'); colon != std::string::npos) {
     op = mode.substr(colon + 1);
     mode.resize(colon);
   }
-  bool concerned = op.empty() || has(*region, op);
+  bool concerned = op.empty() || has(region, op);
   size_t plus = op.find('+');
   bool refuses = ((mode == "refuse" || mode == "blame") && concerned) ||
-                 (mode == "size" && region->num_nodes > std::stoul(op)) ||
-                 (mode == "together" && has(*region, op.substr(0, plus)) && has(*region, op.substr(plus + 1)));
-  if (int32_t no = refuseIf(refuses, *region, mode, op, answer))
+                 (mode == "size" && region.num_nodes > std::stoul(op)) ||
+                 (mode == "together" && has(region, op.substr(0, plus)) && has(region, op.substr(plus + 1)));
+  if (int32_t no = refuseIf(refuses, region, mode, op, answer))
     return no;
   if (concerned)
     misbehave(mode);
-  std::vector<int64_t> blob = Writer().write(*region);
+  std::vector<int64_t> blob = Writer().write(region);
   if (mode == "random")
     blob.push_back(getpid());
   if (mode == "huge" && concerned)
     answer->blob(answer, std::calloc(1, size_t{1} << 30), size_t{1} << 30);
   else
     answer->blob(answer, blob.data(), mode == "empty" && concerned ? 0 : blob.size() * 8);
+  return 0;
+}
+
+int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+  speak();
+  std::string modes = environment("HOSTILE");
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = modes.find(',', begin);
+    if (int32_t no = act(modes.substr(begin, end - begin), *region, answer))
+      return no;
+  }
   return 0;
 }
 

@@ -74,6 +74,14 @@ done
 build size:2 5
 build together:multiply+subtract 4
 
+# Two regions that fail: one is put together again, the other one is not.
+sed 's/^  add(%7, %y)/  %8 = add(%7, %y);\n  %9 = tanh(%8);\n  %10 = subtract(%9, %x);\n  subtract(negative(nn.relu(%10)), %y)/' \
+  net.relay > longer.relay
+bycc longer.relay -q -o host.o
+bycc-run host.json --random=1 --outputs longer 2> /dev/null
+HOSTILE=refuse:multiply,together:subtract+negative bycc longer.relay --annotate=hostile -q --expect-regions=5 -o m.o
+bycc-run m.json --random=1 --expected longer --rtol 1e-6 2> /dev/null
+
 # A hang costs the region at once.
 build hang:multiply 1 --vendor-timeout=0.5
 says "did not answer within 0.5 s; all of it is kept from hostile"
