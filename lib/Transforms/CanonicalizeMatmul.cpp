@@ -12,10 +12,12 @@
 //   nn.dense(x of rank > 2, w)  => reshape(nn.dense(reshape(x), w)) of rank 2
 //   split(reshape(x))[i]        => reshape(split(x)[i])
 //     when the reshape keeps the last axis, which is split
+//   take or split of transpose(reshape(x, [b, s, 3, h, d]), p) over the axis of 3
+//     => transpose(reshape(split(x, 3)[i], [b, s, h, d]), p without that axis)
 //
-// The third last: heads of attention, whose matrices keep the order of the axes that
+// The fifth: heads of attention, whose matrices keep the order of the axes that
 // the value had before its heads were made a batch; which way round they are is the
-// flag's business. The last two: simplify-expr moves reshapes below what computes, to
+// flag's business. The two after it: simplify-expr moves reshapes below what computes, to
 // the lower rank, and so leaves one form of products of any rank.
 //
 // A transpose of a constant weight folds (fold-constants). In no default list: host
@@ -29,6 +31,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 namespace bycc {
 namespace {
@@ -178,7 +181,7 @@ public:
     const Node &n = module_.node(node);
     builder.setSource(n.source);
     if (n.kind == NodeKind::Project)
-      return part(node, builder);
+      return field(node, builder);
     if (n.kind != NodeKind::CallOp)
       return node;
     OpId op = n.op;
@@ -188,32 +191,104 @@ public:
       return simplerDense(module_, node, builder);
     if (op == ops::nn_batch_matmul)
       return straightProduct(module_, node, builder);
+    if (op == ops::take)
+      return taken(node, builder);
     return node;
   }
 
 private:
-  // A field of split(view(x)) over the last axis.
-  Expected<NodeId> part(NodeId project, Builder &builder) {
+  Expected<NodeId> field(NodeId project, Builder &builder) {
     NodeId split = module_.operands(project)[0];
-    if (!module_.isOp(split, ops::split) || !isView(module_, module_.operands(split)[0]))
+    if (!module_.isOp(split, ops::split))
       return project;
-    NodeId view = module_.operands(split)[0], source = module_.operands(view)[0];
+    NodeId source = module_.operands(split)[0];
+    size_t rank = module_.types.shape(module_.type(source)).size();
+    const AttrValue *sections = module_.attr(split, "indices_or_sections");
+    auto axis = normalizedAxis(intAttr(module_, split, "axis", 0), rank);
+    if (axis && sections->isInt())
+      if (NodeId part = BYCC_TRY(
+              partOfHeads(source, *axis, sections->asInt(), module_.node(project).payload, builder)))
+        return makeReshape(builder, part, module_.types.shape(module_.type(project)));
+    return partOfView(project, builder);
+  }
+
+  // take(x, i) with a constant i that names one place of the axis.
+  Expected<NodeId> taken(NodeId node, Builder &builder) {
+    NodeId source = module_.operands(node)[0], index = module_.operands(node)[1];
+    size_t rank = module_.types.shape(module_.type(source)).size();
+    const AttrValue *attr = module_.attr(node, "axis");
+    if (!attr || !attr->isInt() || !module_.isConstant(index) ||
+        module_.types.numElements(module_.type(index)) != 1)
+      return node;
+    auto axis = normalizedAxis(attr->asInt(), rank);
+    if (!axis || !module_.types.isStatic(module_.type(source)))
+      return node;
+    int64_t count = module_.types.shape(module_.type(source))[*axis].value();
+    int64_t at = static_cast<int64_t>(elementAt(module_, module_.constant(index), 0));
+    at += at < 0 ? count : 0;
+    if (at < 0 || at >= count)
+      return node;
+    NodeId part = BYCC_TRY(partOfHeads(source, *axis, count, at, builder));
+    return part ? makeReshape(builder, part, module_.types.shape(module_.type(node)))
+                : Expected<NodeId>(node);
+  }
+
+  // Part `index` of transpose(reshape(x, [.., count, rest..]), axes) over the axis of
+  // count, which the reshape made of the front of x's last one. None: it is not so.
+  Expected<NodeId> partOfHeads(NodeId moved, size_t axis, int64_t count, int64_t index,
+                               Builder &builder) {
+    std::vector<int64_t> axes = transposeAxes(module_, moved);
+    NodeId view = axes.empty() ? NodeId() : module_.operands(moved)[0];
+    if (!view || !module_.isOp(view, ops::reshape) || !isView(module_, view))
+      return NodeId();
+    NodeId source = module_.operands(view)[0];
+    std::span<const Dim> from = module_.types.shape(module_.type(source)),
+                         to = module_.types.shape(module_.type(view));
+    size_t at = static_cast<size_t>(axes[axis]);
+    int64_t inLast = 1;
+    for (Dim dim : to.subspan(at))
+      inLast *= dim.value();
+    if (from.empty() || to[at] != Dim(count) || inLast != from.back().value() || inLast == 0)
+      return NodeId();
+    std::vector<Dim> shape(to.begin(), to.end());
+    shape.erase(shape.begin() + static_cast<long>(at));
+    axes.erase(axes.begin() + static_cast<long>(axis));
+    for (int64_t &each : axes)
+      each -= each > static_cast<int64_t>(at);
+    NodeId split = BYCC_TRY(splitOf(source, AttrValue(count), builder));
+    NodeId part = BYCC_TRY(builder.project(split, static_cast<uint32_t>(index)));
+    part = BYCC_TRY(makeReshape(builder, part, shape));
+    return builder.call(ops::transpose, {part}, {{"axes", AttrValue::ints(axes)}});
+  }
+
+  // The split of a value's last axis, once in a block.
+  Expected<NodeId> splitOf(NodeId source, const AttrValue &sections, Builder &builder) {
+    NodeId &split = splits_[{source, builder.block(), sections.str()}];
+    if (!split)
+      split = BYCC_TRY(builder.call(
+          ops::split, {source}, {{"indices_or_sections", sections}, {"axis", AttrValue(-1)}}));
+    return split;
+  }
+
+  // A field of split(view(x)) over the last axis.
+  Expected<NodeId> partOfView(NodeId project, Builder &builder) {
+    NodeId split = module_.operands(project)[0], view = module_.operands(split)[0];
+    if (!isView(module_, view))
+      return project;
+    NodeId source = module_.operands(view)[0];
     std::span<const Dim> from = module_.types.shape(module_.type(source)),
                          to = module_.types.shape(module_.type(view));
     if (from.empty() || from.size() >= to.size() || from.back() != to.back() ||
         normalizedAxis(intAttr(module_, split, "axis", 0), to.size()) != to.size() - 1)
       return project;
-    NodeId &moved = moved_[{split, builder.block()}];
-    if (!moved)
-      moved = BYCC_TRY(builder.call(
-          ops::split, {source},
-          {{"indices_or_sections", *module_.attr(split, "indices_or_sections")}, {"axis", AttrValue(-1)}}));
-    NodeId field = BYCC_TRY(builder.project(moved, module_.node(project).payload));
-    return makeReshape(builder, field, module_.types.shape(module_.type(project)));
+    NodeId moved =
+        BYCC_TRY(splitOf(source, *module_.attr(split, "indices_or_sections"), builder));
+    NodeId part = BYCC_TRY(builder.project(moved, module_.node(project).payload));
+    return makeReshape(builder, part, module_.types.shape(module_.type(project)));
   }
 
   Module &module_;
-  std::map<std::pair<NodeId, BlockId>, NodeId> moved_; // splits, by block
+  std::map<std::tuple<NodeId, BlockId, std::string>, NodeId> splits_;
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Four spellings of one transformer encoder layer become one composite with one
+# Five spellings of one transformer encoder layer become one composite with one
 # signature, and compute the same.
 . "$(dirname "$0")/lib.sh"
 layer=$here/encoder_layer
@@ -20,7 +20,7 @@ w["wqkv"] = w["wq"] + w["wk"] + w["wv"]
 v["bqkv"] = v["bq"] + v["bk"] + v["bv"]
 for n in list(w):
     w[n + "_t"] = [list(column) for column in zip(*w[n])]
-for spelling in ("apart", "together", "transposed", "rewritten"):
+for spelling in ("apart", "together", "transposed", "rewritten", "heads_first"):
     os.mkdir(spelling)
     text = open(sys.argv[1] + "/encoder_layer/" + spelling + ".relay").read()
     for n, m in w.items():
@@ -46,7 +46,7 @@ composite() { grep -o 'fn (.*Composite="v.encoder_layer"' "$1" | sed 's/_1:/:/g'
 
 # Weights as parameters.
 for level in 1 2; do
-  for spelling in apart together transposed rewritten; do
+  for spelling in apart together transposed rewritten heads_first; do
     bycc-opt "$layer/$spelling.relay" -O$level --rules="$layer/rules.json" > $spelling.txt
     expect "$(grep -c 'Composite=' $spelling.txt)" 1
     expect "$(composite $spelling.txt)" "$(composite apart.txt)"
@@ -58,7 +58,7 @@ done
 # Weights as constants; the result is that of the program without vendors.
 bycc "$layer/apart.relay" -O0 -q --params=apart -o plain.o
 bycc-run plain.json --inputs in --outputs plain > /dev/null
-for spelling in apart together transposed rewritten; do
+for spelling in apart together transposed rewritten heads_first; do
   bycc "$layer/$spelling.relay" -q --rules="$layer/rules.json" --params=$spelling \
     --dump-offloads=$spelling.json -o m.o
   expect "$(signature $spelling.json)" "$(signature apart.json)"

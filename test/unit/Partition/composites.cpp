@@ -178,11 +178,11 @@ TEST_CASE("a chain of 100,000 operators") {
   CHECK(compositeCalls(module).size() == length / 4);
 }
 
-TEST_CASE("four spellings of an encoder layer are one composite with the same results") {
+TEST_CASE("five spellings of an encoder layer are one composite with the same results") {
   const std::string folder = std::string(BYCC_SOURCE_DIR) + "/test/e2e/encoder_layer/";
   std::string rulesText = readFile(folder + "rules.json").takeValue();
   std::string signature;
-  for (const char *spelling : {"apart", "together", "transposed", "rewritten"}) {
+  for (const char *spelling : {"apart", "together", "transposed", "rewritten", "heads_first"}) {
     INFO(spelling);
     RuleSet rules = readRules(rulesText, "rules.json").takeValue();
     VendorSet vendors;
