@@ -12,6 +12,7 @@
 #include <bycc/vendor.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -272,7 +273,8 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_entry() {
   speak();
   static const bycc_vendor_compiler compiler = {
       BYCC_VENDOR_ABI_VERSION, sizeof compiler, "hostile", "1.0", environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
-      nullptr, supports, compile, nullptr, nullptr, nullptr, 0};
+      nullptr, supports, compile, nullptr, nullptr, nullptr,
+      environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY};
   return &compiler;
 }
 
@@ -289,6 +291,13 @@ extern "C" const bycc_vendor_runtime *bycc_vendor_runtime_entry() {
   runtime.state_bytes = stateBytes;
   runtime.init_state = initState;
   runtime.drop_state = dropState;
-  runtime.run = run;
+  runtime.run = mode == "lacking" ? nullptr : run;
+  if (mode == "short")
+    runtime.size = 64;
+  if (mode == "older") { // what the header did not have then must not be read
+    runtime.size = offsetof(bycc_vendor_runtime, alloc);
+    runtime.alloc = reinterpret_cast<void *(*)(uint64_t)>(8);
+    runtime.release = reinterpret_cast<void (*)(void *)>(8);
+  }
   return &runtime;
 }

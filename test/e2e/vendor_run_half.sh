@@ -16,3 +16,13 @@ HOSTILE_RUN=abi refuse 1 "error[LOAD]: vendor 'hostile' has ABI version 999" byc
 HOSTILE_RUN=null refuse 1 "error[LOAD]: vendor 'hostile' gave no run half" bycc-run m.json --random
 HOSTILE_RUN=load refuse 1 "region m_hostile_0: vendor hostile cannot load it: hostile does not want to" bycc-run m.json --random
 HOSTILE_RUN=run refuse 70 "region m_hostile_0: hostile has stopped" bycc-run m.json --random
+HOSTILE_RUN=short refuse 1 "the table of the run half is too short" bycc-run m.json --random
+HOSTILE_RUN=lacking refuse 1 "the run half is incomplete" bycc-run m.json --random
+HOSTILE_RUN=older bycc-run m.json --random > /dev/null
+
+# The compile half promises memory that the run half does not have.
+echo '{"vendors": [{"name": "hostile", "builtin": true, "edges": {"deny": [["negative", "abs"]]}}]}' > rules.json
+HOSTILE_MEMORY=1 bycc net.relay -q --rules=rules.json --expect-regions=2 -o n.o
+for mode in older none; do
+  HOSTILE_RUN=$mode refuse 1 "region n_hostile_0: vendor hostile has no memory of its own" bycc-run n.json --random
+done
