@@ -20,6 +20,8 @@ namespace {
 constexpr const char *hostPasses = "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code,legalize";
 
 Expected<> prepareModel(Session &session) {
+  if (!session.options().vendors.savePlan.empty())
+    return error(Status::Usage) << "--save-partition-plan goes with a compilation: bycc MODEL";
   BYCC_TRY(session.prepare());
   BYCC_TRY(session.load());
   if (!session.module().main()) {

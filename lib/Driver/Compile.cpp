@@ -122,6 +122,8 @@ private:
       if (showsPartitioned())
         partitioned_ = {wants("relay") ? printModule(session_.module()) : "",
                         wants("json") ? printProgramJson(session_.module()) : ""};
+      if (!options_.vendors.savePlan.empty())
+        plan_ = partitionPlanText(session_);
     };
     if (codeForms().empty())
       return session_.runPasses(pipeline, {}, report);
@@ -150,11 +152,8 @@ private:
 
   // Options of the contract that later work will bring.
   Expected<> refuseUnbuilt() const {
-    const VendorOptions &v = options_.vendors;
     const PassListOptions &p = options_.passes;
     std::pair<bool, const char *> unbuilt[] = {
-        {!v.savePlan.empty(), "--save-partition-plan"},
-        {!v.plan.empty(), "--partition-plan"},
         {!p.timeTrace.empty(), "-ftime-trace"},
         {!p.crashReproducer.empty(), "--crash-reproducer"},
         {p.stats, "--stats"},
@@ -191,12 +190,16 @@ private:
       inputs.insert(inputs.end(), list->begin(), list->end());
     if (!options_.vendors.tune.empty())
       inputs.push_back(options_.vendors.tune);
+    if (!options_.vendors.plan.empty())
+      inputs.push_back(options_.vendors.plan);
     std::vector<std::string> outputs;
     for (const EmitForm *form : forms_)
       if (!isToStdout(*form))
         outputs.push_back(pathOf(*form));
     if (wants("obj"))
       outputs.insert(outputs.end(), {stem_ + ".json", stem_ + ".h", stem_ + ".params"});
+    if (!options_.vendors.savePlan.empty())
+      outputs.push_back(options_.vendors.savePlan);
     for (const std::string &output : outputs)
       for (const std::string &input : inputs)
         if (output == input || isSameFile(output, input))
@@ -367,6 +370,8 @@ private:
       tuning_ = artifacts_->tuning->text();
       BYCC_TRY(files.add(options_.vendors.tune, tuning_));
     }
+    if (!plan_.empty())
+      BYCC_TRY(files.add(options_.vendors.savePlan, plan_));
     const OutputOptions &o = options_.output;
     if (o.dependencies || o.dependencyFile) {
       std::string target = o.dependencyTarget.value_or(pathOf(*forms_[0]));
@@ -407,7 +412,7 @@ private:
     std::string relay, json;
   } partitioned_;
   std::unique_ptr<Artifacts> artifacts_;
-  std::string json_, header_, tuning_, dump_, depfile_;
+  std::string json_, header_, tuning_, dump_, plan_, depfile_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };
 

@@ -25,6 +25,8 @@ Expected<> writeResult(const Options &options, const std::string &text) {
 
 Expected<> optimize(Session &session) {
   const Options &options = session.options();
+  if (!options.vendors.savePlan.empty())
+    return error(Status::Usage) << "--save-partition-plan goes with a compilation: bycc MODEL";
   BYCC_TRY(session.prepare());
   BYCC_TRY(session.load());
   BYCC_TRY(session.enableAskedVendors(false));

@@ -43,6 +43,12 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     "prune-regions",
     "partition-graph",
   };
+  static constexpr std::string_view replay[] = {
+    "merge-composite",
+    "annotate-target",
+    "replay-plan",
+    "partition-graph",
+  };
   static constexpr std::string_view host[] = {
     "legalize",                   // at every level
     "fuse-ops",
@@ -67,7 +73,10 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     addSimplify();
   if (wishes.hasOrders)
     add("place-nodes"); // names are checked even when no vendor is in use
-  if (wishes.hasVendors)
+  if (wishes.hasVendors && wishes.hasPlan)
+    for (std::string_view name : replay)
+      add(name);
+  else if (wishes.hasVendors)
     for (std::string_view name : partition)
       if (wishes.mergeRegions || name != "merge-compiler-regions")
         add(name);

@@ -15,6 +15,7 @@ struct PipelineWishes {
   bool hasOrders = false;   // about single nodes
   bool isWrittenByHand = false; // the program says things about vendors itself,
   bool isAnnotated = false;     // and about nodes, not whole functions only
+  bool hasPlan = false;     // that says where all of them go
 };
 
 // What -OLEVEL runs.

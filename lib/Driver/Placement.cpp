@@ -1,7 +1,13 @@
 #include "Placement.h"
 
+#include "Session.h"
 #include "bycc/IR/Op.h"
+#include "bycc/Partition/RecordPlan.h"
+#include "bycc/Support/File.h"
+#include "bycc/Support/GraphSet.h"
+#include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/PartitionPlan.h"
 
 #include "bycc/Target/VendorRegistry.h"
 
@@ -37,6 +43,21 @@ Expected<> checkOps(const char *option, const std::vector<std::string> &globs) {
   return {};
 }
 
+// A plan says where every node goes: there is nothing left to order.
+Expected<std::shared_ptr<const PartitionPlan>> readPlanFor(const VendorOptions &options, const VendorSet &vendors) {
+  if (!options.pins.empty() || !options.annotateOps.empty() || !options.annotateSkipOps.empty())
+    return error(Status::Usage) << "--partition-plan says where every node goes: --pin, --annotate-ops and "
+                                   "--annotate-skip-ops cannot stand beside it";
+  std::string text = BYCC_TRY(readFile(options.plan));
+  auto plan = std::make_shared<PartitionPlan>(BYCC_TRY(readPlan(text, options.plan)));
+  for (const PlanNode &node : plan->nodes)
+    if (node.place != "host" && !vendors.find(node.place))
+      return (error(Status::Arg) << "--partition-plan: '" << escaped(node.name) << "' is to go to vendor '"
+                                 << escaped(node.place) << "', which is not in use")
+          .note("--annotate says which vendors are");
+  return std::shared_ptr<const PartitionPlan>(std::move(plan));
+}
+
 } // namespace
 
 Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors) {
@@ -49,6 +70,9 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
   BYCC_TRY(checkOps("--annotate-skip-ops", options.annotateSkipOps));
   orders.onlyOps = options.annotateOps;
   orders.skipOps = options.annotateSkipOps;
+  orders.keepProgram = !options.savePlan.empty();
+  if (!options.plan.empty())
+    orders.plan = BYCC_TRY(readPlanFor(options, vendors));
   return orders;
 }
 
@@ -65,6 +89,15 @@ Expected<std::optional<CostModel>> hostCosts(const Options &options) {
   Vendor host("host");
   BYCC_TRY(readVendorMembers(root, "", file, host));
   return host.cost;
+}
+
+std::string partitionPlanText(Session &session) {
+  PartitionPlan plan;
+  plan.modelHash = hexText(session.inputsHash());
+  for (size_t i = 0; i < session.vendors().size(); ++i)
+    plan.vendors.push_back(session.vendors()[i].name());
+  plan.nodes = recordPlan(session.module(), *session.context().placement, session.context().refusals);
+  return planText(plan);
 }
 
 std::vector<std::string> placementFlags(const VendorOptions &options) {

@@ -13,12 +13,17 @@
 
 namespace bycc {
 
-// --pin, --annotate-ops, --annotate-skip-ops. Usage errors: a vendor that is not
-// in use, an operator that does not exist.
+// --pin, --annotate-ops, --annotate-skip-ops, --partition-plan (the file is read
+// here), --save-partition-plan. Usage errors: a vendor that is not in use, an
+// operator that does not exist, orders beside a plan.
 Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors);
 // What host code costs when costs are to be compared (--cost-model; by default from
 // -O1 up), else nothing.
 Expected<std::optional<CostModel>> hostCosts(const Options &options);
+
+class Session;
+// The file of --save-partition-plan; the session has run its passes.
+std::string partitionPlanText(Session &session);
 
 // These options as they are recorded in a graph JSON.
 std::vector<std::string> placementFlags(const VendorOptions &options);

@@ -13,9 +13,11 @@
 #include "bycc/Parser/Relay.h"
 #include "bycc/Partition/AskedVendors.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/PartitionPlan.h"
 #include "bycc/Target/VendorCall.h"
 
 #include <algorithm>
@@ -164,6 +166,11 @@ Expected<> Session::load() {
   filesRead_.insert(filesRead_.end(), options_.vendors.plugins.begin(), options_.vendors.plugins.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());
+  if (const auto &plan = orders_.orders.plan) {
+    filesRead_.push_back(plan->file);
+    if (plan->modelHash != hexText(inputsHash_))
+      context_.warn({}, "--partition-plan: " + plan->file + " was saved for another model file; its nodes are compared");
+  }
   chooseModuleName();
   return {};
 }
@@ -248,6 +255,7 @@ Expected<Pipeline> Session::pipeline() const {
   auto holds = [&](const char *fact) { return std::ranges::find(facts, fact) != facts.end(); };
   wishes.isWrittenByHand = holds("hand-annotations");
   wishes.isAnnotated = holds("annotations") || hasBrackets(module_);
+  wishes.hasPlan = orders_.orders.plan != nullptr;
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
@@ -283,7 +291,7 @@ Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
   if (orders_.orders.empty() ||
       std::ranges::find(pipeline, "place-nodes", &PipelineEntry::pass) != pipeline.end())
     return {};
-  return error(Status::Usage) << "--pin, --annotate-ops and --annotate-skip-ops need pass 'place-nodes', "
+  return error(Status::Usage) << "--pin, --annotate-ops, --annotate-skip-ops and partition plans need pass 'place-nodes', "
                                  "which cannot run on this program or is not in the pass list";
 }
 

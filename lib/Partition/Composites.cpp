@@ -20,6 +20,22 @@ bool canDissolve(const Module &module, const Users &users, NodeId call) {
          module.block(function.body).result == nodes.back();
 }
 
+// The operator that gives a composite's result, composites in it looked through.
+NodeId rootOperator(const Module &module, NodeId call) {
+  while (std::optional<FunctionId> composite = compositeOf(module, call))
+    call = module.block(module.function(*composite).body).result;
+  return call;
+}
+
+// For a plan that is to be saved: which composite there was.
+void note(const Module &module, NodeId call, PlacementRules &placement) {
+  std::string name = module.functionAttr(*compositeOf(module, call), "Composite")->asString();
+  NodeId root = rootOperator(module, call);
+  forEachOperator(module, call, [&](NodeId inner) {
+    placement.program.dissolved[inner == root ? call : inner] = {name, call};
+  });
+}
+
 // The nodes that stand for the call now, in order.
 std::vector<NodeId> dissolve(Module &module, BlockId block, NodeId call) {
   FunctionId id = module.functionOf(module.operands(call)[0]);
@@ -44,33 +60,61 @@ std::vector<NodeId> dissolve(Module &module, BlockId block, NodeId call) {
   return nodes;
 }
 
+class Dissolver {
+public:
+  Dissolver(Module &module, BlockId block, const Users &users, PassContext &context)
+      : module_(module), block_(block), users_(users), context_(context) {}
+
+  void run(const std::vector<NodeId> &calls) {
+    std::unordered_set<NodeId> chosen;
+    for (NodeId call : calls)
+      if (canDissolve(module_, users_, call))
+        chosen.insert(call);
+    std::vector<NodeId> old = std::move(module_.block(block_).nodes);
+    for (NodeId node : old) {
+      if (!chosen.contains(node)) {
+        fresh_.push_back(node);
+        continue;
+      }
+      if (context_.placement && context_.placement->orders.keepProgram)
+        note(module_, node, *context_.placement);
+      take(node);
+    }
+    std::erase_if(fresh_, [&](NodeId node) { return gone_.contains(node); });
+    module_.block(block_).nodes = std::move(fresh_);
+  }
+
+private:
+  // Composites in it come apart as well.
+  void take(NodeId call) {
+    if (!compositeOf(module_, call) || !canDissolve(module_, users_, call)) {
+      fresh_.push_back(call);
+      return;
+    }
+    gone_.insert(module_.operands(call)[0]);
+    NodeId root = module_.block(module_.function(*compositeOf(module_, call)).body).nodes.back();
+    std::vector<NodeId> nodes = dissolve(module_, block_, call);
+    if (context_.refusals)
+      context_.refusals->move(root, call);
+    if (context_.placement)
+      context_.placement->follow(root, call);
+    for (NodeId node : nodes)
+      take(node);
+  }
+
+  Module &module_;
+  BlockId block_;
+  const Users &users_;
+  PassContext &context_;
+  std::vector<NodeId> fresh_;
+  std::unordered_set<NodeId> gone_; // functions that nobody calls any more
+};
+
 } // namespace
 
 void dissolveComposites(Module &module, BlockId block, const std::vector<NodeId> &calls,
                         const Users &users, PassContext &context) {
-  std::unordered_set<NodeId> gone, chosen;
-  for (NodeId call : calls)
-    if (canDissolve(module, users, call)) {
-      chosen.insert(call);
-      gone.insert(module.operands(call)[0]);
-    }
-  std::vector<NodeId> old = std::move(module.block(block).nodes), fresh;
-  for (NodeId node : old) {
-    if (gone.contains(node))
-      continue;
-    if (!chosen.contains(node)) {
-      fresh.push_back(node);
-      continue;
-    }
-    NodeId root = module.block(module.function(*compositeOf(module, node)).body).nodes.back();
-    std::vector<NodeId> nodes = dissolve(module, block, node);
-    fresh.insert(fresh.end(), nodes.begin(), nodes.end());
-    if (context.refusals)
-      context.refusals->move(root, node);
-    if (context.placement)
-      context.placement->follow(root, node);
-  }
-  module.block(block).nodes = std::move(fresh);
+  Dissolver(module, block, users, context).run(calls);
 }
 
 } // namespace bycc

@@ -21,6 +21,7 @@
 #include "bycc/Partition/Passes.h"
 #include "bycc/Pattern/Matcher.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/PartitionPlan.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
@@ -185,7 +186,25 @@ private:
         return true;
       }
     }
-    return false;
+    return !isPlanned(match, vendor.name(), refusal);
+  }
+
+  // A plan has the composite, or there is no plan.
+  bool isPlanned(const Match &match, const std::string &vendor, std::string &refusal) const {
+    const PlacementRules &rules = *context_.placement;
+    std::optional<uint32_t> group;
+    for (NodeId node : match.nodes) {
+      const PlanNode *row = rules.plannedFor(node);
+      if (!row)
+        continue; // wiring
+      if (!group)
+        group = rules.groupOf(node);
+      if (vendorOfComposite(row->composite) != vendor || rules.groupOf(node) != *group) {
+        refusal = "the partition plan has no such composite at " + nodeName(module_, node);
+        return false;
+      }
+    }
+    return true;
   }
 
   bool isUsedOutside(NodeId node, const Match &match) const {

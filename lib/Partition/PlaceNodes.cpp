@@ -10,6 +10,7 @@
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
+#include "Plan.h"
 #include "Scopes.h"
 
 #include <algorithm>
@@ -53,6 +54,13 @@ public:
     return {};
   }
 
+  void keepProgram() {
+    rules_.program = {};
+    for (NodeId call : calls_)
+      rules_.program.calls.push_back(
+          {call, nodeName(module_, call), std::string(opInfo(module_.node(call).op).name)});
+  }
+
   void applyLists() {
     const PlacementOrders &orders = rules_.orders;
     for (NodeId call : calls_) {
@@ -65,6 +73,8 @@ public:
         forbidAll(call, std::string(op) + " is in --annotate-skip-ops");
     }
   }
+
+  const std::vector<NodeId> &calls() const { return calls_; }
 
 private:
   static std::string reasonOf(const PlacementOrders::Pin &pin) {
@@ -99,6 +109,10 @@ Expected<bool> placeNodes(Module &module, PassContext &context) {
   Placer placer(module, context.vendors, *context.placement);
   BYCC_TRY(placer.pin());
   placer.applyLists();
+  if (context.placement->orders.keepProgram)
+    placer.keepProgram();
+  if (context.placement->orders.plan)
+    BYCC_TRY(bindPlan(module, placer.calls(), *context.placement));
   return false;
 }
 

@@ -24,9 +24,10 @@ public:
   std::vector<Unit> sort();
   // After a failed sort(): which region needs what comes after it.
   Error cycleError() const;
+  // The regions and nodes that need each other in a ring.
+  std::vector<Unit> cycle() const;
 
 private:
-  std::vector<Unit> cycle() const;
   void makeUnits();
   void makeEdges();
   void sortEdges();

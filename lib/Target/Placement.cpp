@@ -40,6 +40,12 @@ void PlacementRules::pin(NodeId node, std::string_view vendor, std::string_view 
 
 void PlacementRules::setLabel(NodeId node, uint32_t label) { row(node).label = label; }
 
+void PlacementRules::setPlanned(NodeId node, const PlanNode *planned, uint32_t group) {
+  Row &found = row(node);
+  found.planned = planned;
+  found.group = group;
+}
+
 void PlacementRules::follow(NodeId node, NodeId to) {
   if (const Row *found = find(node)) {
     Row copy = *found; // the table may move
@@ -67,6 +73,16 @@ std::string_view PlacementRules::pinOf(NodeId node) const {
 uint32_t PlacementRules::labelOf(NodeId node) const {
   const Row *found = find(node);
   return found ? found->label : 0;
+}
+
+const PlanNode *PlacementRules::plannedFor(NodeId node) const {
+  const Row *found = find(node);
+  return found ? found->planned : nullptr;
+}
+
+uint32_t PlacementRules::groupOf(NodeId node) const {
+  const Row *found = find(node);
+  return found ? found->group : 0;
 }
 
 } // namespace bycc

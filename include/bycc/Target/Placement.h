@@ -7,12 +7,17 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace bycc {
+
+struct PartitionPlan;
+struct PlanNode;
 
 // Orders by name, as the user gives them; place-nodes finds the nodes.
 struct PlacementOrders {
@@ -23,13 +28,29 @@ struct PlacementOrders {
   std::vector<Pin> pins; // a later one wins
   std::vector<std::string> onlyOps; // operators (globs) that may be offloaded; empty: all
   std::vector<std::string> skipOps; // operators (globs) that may not
+  std::shared_ptr<const PartitionPlan> plan; // null: none is replayed
+  bool keepProgram = false; // a plan is to be saved
 
-  bool empty() const { return pins.empty() && onlyOps.empty() && skipOps.empty(); }
+  bool empty() const {
+    return pins.empty() && onlyOps.empty() && skipOps.empty() && !plan && !keepProgram;
+  }
+};
+
+// What is needed to save a plan: the program before composites are formed.
+struct ProgramRecord {
+  struct Call {
+    NodeId node;
+    std::string name, op;
+  };
+  std::vector<Call> calls; // of operators, in program order
+  // Operators whose composite came apart again: its name and its call.
+  std::unordered_map<NodeId, std::pair<std::string, NodeId>> dissolved;
 };
 
 class PlacementRules {
 public:
   PlacementOrders orders;
+  ProgramRecord program; // filled when orders.keepProgram
 
   // The vendor may not have the node. The first reason is kept.
   void forbid(NodeId node, std::string_view vendor, std::string_view reason);
@@ -38,6 +59,8 @@ public:
   // Nodes with different labels never share a region or composite; 0 is a label
   // as well, that of nodes nobody labelled.
   void setLabel(NodeId node, uint32_t label);
+  // The plan's row for a node. Composites are formed of nodes of one group only.
+  void setPlanned(NodeId node, const PlanNode *row, uint32_t group);
   // The node's orders hold for `to` as well (its operator continues there).
   void follow(NodeId node, NodeId to);
 
@@ -46,6 +69,8 @@ public:
   // The vendor a node is pinned to; "" when to none.
   std::string_view pinOf(NodeId node) const;
   uint32_t labelOf(NodeId node) const;
+  const PlanNode *plannedFor(NodeId node) const; // null: no plan
+  uint32_t groupOf(NodeId node) const;           // of a planned node
   bool empty() const { return rows_.empty(); }
 
 private:
@@ -53,7 +78,8 @@ private:
   struct Row {
     uint32_t pin = none, pinReason = none;                 // texts
     std::vector<std::pair<uint32_t, uint32_t>> forbidden; // vendor, reason
-    uint32_t label = 0;
+    uint32_t label = 0, group = 0;
+    const PlanNode *planned = nullptr;
   };
   uint32_t intern(std::string_view text);
   Row &row(NodeId node);

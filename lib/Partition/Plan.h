@@ -1,0 +1,15 @@
+// Binding a plan to a program.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Target/Placement.h"
+
+#include <span>
+
+namespace bycc {
+
+// Gives each of the program's operator calls its row of rules.orders.plan. An ARG
+// error names the nodes when plan and program do not have the same.
+Expected<> bindPlan(const Module &module, std::span<const NodeId> calls, PlacementRules &rules);
+
+} // namespace bycc
