@@ -26,6 +26,9 @@ const char *text(OpKind kind) {
   return "";
 }
 
+// The lowest level whose list has the pass, if one has.
+std::string levelText(int level) { return level > 3 ? "-  " : "-O" + std::to_string(level); }
+
 } // namespace
 
 std::vector<std::string> passNames() {
@@ -44,7 +47,7 @@ int listPasses(const Options &options) {
   json.beginArray();
   for (const PassInfo *pass : registry.all()) {
     if (!options.json) {
-      std::printf("%-28s -O%d  %s\n", pass->name.c_str(), pass->level, pass->description.c_str());
+      std::printf("%-28s %s  %s\n", pass->name.c_str(), levelText(pass->level).c_str(), pass->description.c_str());
       continue;
     }
     json.beginObject().key("name").value(pass->name).key("level").value(pass->level);

@@ -155,7 +155,12 @@ private:
     return {};
   }
 
+  // An array, or one text as --passes= takes it.
   Expected<> readPasses(const JsonValue &array, const std::string &pointer) {
+    if (array.isString()) {
+      vendor_.passes = array.string;
+      return {};
+    }
     if (!array.isArray())
       return jsonError(array, pointer, file_) << "expected an array of passes";
     std::vector<std::string> passes;

@@ -22,7 +22,7 @@ const BadFile files[] = {
     // --- the file
     {R"j("vendr": 1)j", "/vendr", "unknown member 'vendr', did you mean 'vendor'"},
     {R"j("schema": 2)j", "/schema", "expected 1"},
-    {R"j("passes": "fold")j", "/passes", "expected an array of passes"},
+    {R"j("passes": 3)j", "/passes", "expected an array of passes"},
     {R"j("passes": [""])j", "/passes/0", "expected the name of a pass"},
     // --- operators and conditions
     {R"j("ops": [])j", "/ops", "expected an object of operators and conditions"},
