@@ -34,9 +34,9 @@ TargetInfo thisMachine() {
   TargetInfo target;
   target.triple = "x86_64-pc-linux-gnu";
   target.cpu = "x86-64";
-  for (const char *feature : {"avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f",
-                              "avx512vl", "bmi", "bmi2", "f16c", "fma", "lzcnt", "popcnt", "sse3",
-                              "sse4.1", "sse4.2", "ssse3"})
+  for (const char *feature :
+       {"avx", "avx2", "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "bmi", "bmi2",
+        "f16c", "fma", "lzcnt", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"})
     if (runtime::missingCpuFeatures(feature).empty())
       target.features.push_back(feature);
   return target;
@@ -109,14 +109,16 @@ Expected<int> run(const Options &options) {
   setup.vendors = &vendors;
   setup.vendor = &vendors[0];
   if (setup.vendor->isEmulated())
-    return error(Status::Usage) << "vendor '" << escaped(options.vendor) << "' is emulated: it has no halves to test";
+    return error(Status::Usage) << "vendor '" << escaped(options.vendor)
+                                << "' is emulated: it has no halves to test";
   setup.runtime = BYCC_TRY(runtime::loadVendor(options.vendor));
   setup.target = thisMachine();
   setup.casesFolder = options.cases;
   setup.seed = options.seed;
   if (std::string file = gapsFile(options); !file.empty())
     setup.gaps = BYCC_TRY(readGaps(file, options.vendor));
-  if (std::ranges::none_of(checks(), [&](const Check &c) { return matchesGlob(options.filter, c.name); }))
+  if (std::ranges::none_of(checks(),
+                           [&](const Check &c) { return matchesGlob(options.filter, c.name); }))
     return error(Status::Usage) << "no check is named '" << escaped(options.filter) << "'";
   JsonWriter writer;
   writer.beginObject().key("vendor").value(options.vendor).key("checks").beginArray();
@@ -151,7 +153,8 @@ int main(int argc, char **argv) {
   app.add_flag("--list", options.list, "list the checks");
   app.add_option("--filter", options.filter, "glob: run the checks with such names");
   app.add_flag("--json", options.json, "write the results as JSON");
-  app.add_option("--gaps", options.gaps, "file of known gaps, each with its reason; default DATA/gaps/VENDOR.json");
+  app.add_option("--gaps", options.gaps,
+                 "file of known gaps, each with its reason; default DATA/gaps/VENDOR.json");
   app.add_option("--seed", options.seed, "first seed of random regions, default 1");
   app.add_option("--data", options.data, "folder of the suite's data, default the installed one");
   app.add_option("--cases", options.cases, "folder of operator cases, default DATA/operators");
@@ -166,7 +169,8 @@ int main(int argc, char **argv) {
     options.data = programFolder() + "/../" BYCC_DATADIR "/bycc/conformance";
   if (options.cases.empty())
     options.cases = options.data + "/operators";
-  Expected<int> code = options.vendor.empty() ? error(Status::Usage) << "which vendor?" : run(options);
+  Expected<int> code =
+      options.vendor.empty() ? error(Status::Usage) << "which vendor?" : run(options);
   if (code)
     return *code;
   std::fputs(code.error().str().c_str(), stderr);

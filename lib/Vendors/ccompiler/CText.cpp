@@ -16,10 +16,12 @@ struct TypeNames {
 
 // By DType. 16-bit floats have none: readGraph refuses them.
 constexpr TypeNames typeNames[numDTypes] = {
-    {"uint8_t", "bool", "uint32_t"}, {"int8_t", "i8", "uint32_t"},    {"int16_t", "i16", "uint32_t"},
-    {"int32_t", "i32", "uint32_t"},  {"int64_t", "i64", "uint64_t"},  {"uint8_t", "u8", "uint32_t"},
-    {"uint16_t", "u16", "uint32_t"}, {"uint32_t", "u32", "uint32_t"}, {"uint64_t", "u64", "uint64_t"},
-    {nullptr, nullptr, nullptr},     {nullptr, nullptr, nullptr},     {"float", "f32", "float"},
+    {"uint8_t", "bool", "uint32_t"}, {"int8_t", "i8", "uint32_t"},
+    {"int16_t", "i16", "uint32_t"},  {"int32_t", "i32", "uint32_t"},
+    {"int64_t", "i64", "uint64_t"},  {"uint8_t", "u8", "uint32_t"},
+    {"uint16_t", "u16", "uint32_t"}, {"uint32_t", "u32", "uint32_t"},
+    {"uint64_t", "u64", "uint64_t"}, {nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr},     {"float", "f32", "float"},
     {"double", "f64", "double"},
 };
 
@@ -42,7 +44,8 @@ std::string signedLiteral(int64_t value) {
 }
 
 std::string unsignedLiteral(uint64_t value) {
-  return value > INT32_MAX ? "UINT64_C(" + std::to_string(value) + ")" : std::to_string(value) + "u";
+  return value > INT32_MAX ? "UINT64_C(" + std::to_string(value) + ")"
+                           : std::to_string(value) + "u";
 }
 
 } // namespace
@@ -74,17 +77,28 @@ std::string literal(DType dtype, double value) {
 
 std::string literal(DType dtype, const void *data, int64_t index) {
   switch (dtype) {
-  case DType::Bool: return elementAt<uint8_t>(data, index) ? "1" : "0";
-  case DType::Int8: return signedLiteral(elementAt<int8_t>(data, index));
-  case DType::Int16: return signedLiteral(elementAt<int16_t>(data, index));
-  case DType::Int32: return "(int32_t)" + signedLiteral(elementAt<int32_t>(data, index));
-  case DType::Int64: return "(int64_t)" + signedLiteral(elementAt<int64_t>(data, index));
-  case DType::UInt8: return std::to_string(elementAt<uint8_t>(data, index));
-  case DType::UInt16: return std::to_string(elementAt<uint16_t>(data, index));
-  case DType::UInt32: return "(uint32_t)" + unsignedLiteral(elementAt<uint32_t>(data, index));
-  case DType::UInt64: return "(uint64_t)" + unsignedLiteral(elementAt<uint64_t>(data, index));
-  case DType::Float32: return literal(dtype, elementAt<float>(data, index));
-  default: return literal(dtype, elementAt<double>(data, index));
+  case DType::Bool:
+    return elementAt<uint8_t>(data, index) ? "1" : "0";
+  case DType::Int8:
+    return signedLiteral(elementAt<int8_t>(data, index));
+  case DType::Int16:
+    return signedLiteral(elementAt<int16_t>(data, index));
+  case DType::Int32:
+    return "(int32_t)" + signedLiteral(elementAt<int32_t>(data, index));
+  case DType::Int64:
+    return "(int64_t)" + signedLiteral(elementAt<int64_t>(data, index));
+  case DType::UInt8:
+    return std::to_string(elementAt<uint8_t>(data, index));
+  case DType::UInt16:
+    return std::to_string(elementAt<uint16_t>(data, index));
+  case DType::UInt32:
+    return "(uint32_t)" + unsignedLiteral(elementAt<uint32_t>(data, index));
+  case DType::UInt64:
+    return "(uint64_t)" + unsignedLiteral(elementAt<uint64_t>(data, index));
+  case DType::Float32:
+    return literal(dtype, elementAt<float>(data, index));
+  default:
+    return literal(dtype, elementAt<double>(data, index));
   }
 }
 

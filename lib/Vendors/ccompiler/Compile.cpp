@@ -17,7 +17,7 @@ namespace bycc::ccompiler {
 namespace {
 
 // A C compiler's time grows faster than its input.
-constexpr size_t maxSteps = 4096;
+constexpr size_t maxSteps = 2048;
 constexpr uint64_t maxArena = uint64_t{1} << 40;
 
 void refuse(bycc_answer *answer, const std::string &reason, std::optional<uint32_t> blamed) {
@@ -56,8 +56,8 @@ Expected<std::vector<uint8_t>> blobOf(const Program &program, const bycc_target 
   blob.arenaBytes = program.arenaBytes;
   for (const Value &value : program.graph.values)
     if (value.data && value.inputIndex < 0)
-      blob.weightsEnd = std::max(blob.weightsEnd,
-                                 value.weightsOffset + static_cast<uint64_t>(sizeBytes(value)));
+      blob.weightsEnd =
+          std::max(blob.weightsEnd, value.weightsOffset + static_cast<uint64_t>(sizeBytes(value)));
   for (const Step &step : program.steps)
     blob.steps.push_back({stepName(program, step), stepSource(program, step)});
   if (!program.copies.empty())
@@ -80,13 +80,11 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
   return 0;
 }
 
-int32_t compile(void *, const bycc_target *target, const bycc_region *region,
-                bycc_answer *answer) {
+int32_t compile(void *, const bycc_target *target, const bycc_region *region, bycc_answer *answer) {
   std::optional<uint32_t> blamed;
   try {
     Expected<Program> program = planned(*region, blamed);
-    Expected<std::vector<uint8_t>> blob =
-        program ? blobOf(*program, *target) : program.takeError();
+    Expected<std::vector<uint8_t>> blob = program ? blobOf(*program, *target) : program.takeError();
     if (!blob) {
       refuse(answer, blob.error().message(), blamed);
       return 1;

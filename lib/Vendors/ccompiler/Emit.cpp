@@ -66,7 +66,9 @@ public:
         out_, [&](ValueId value) { return pointer(value); },
         [&](const std::string &element, const std::vector<std::string> &index) {
           bind(first.result, element);
-          formulas(1, [&](const Operand &operand) { return indexText(index, operand.strides, operand.offset); });
+          formulas(1, [&](const Operand &operand) {
+            return indexText(index, operand.strides, operand.offset);
+          });
           stores(indexText(index, rowStrides(p_.value(first.result).dims)));
         });
   }
@@ -86,10 +88,14 @@ private:
     ValueId root = p_.value(value).root;
     const Place &place = p_.places[root];
     switch (place.kind) {
-    case Place::Input: return "input" + std::to_string(place.where);
-    case Place::Output: return "output" + std::to_string(place.where);
-    case Place::Weights: return "constant" + std::to_string(root);
-    default: return "temp" + std::to_string(root);
+    case Place::Input:
+      return "input" + std::to_string(place.where);
+    case Place::Output:
+      return "output" + std::to_string(place.where);
+    case Place::Weights:
+      return "constant" + std::to_string(root);
+    default:
+      return "temp" + std::to_string(root);
     }
   }
 
@@ -113,10 +119,18 @@ private:
     std::string type = std::string(isWritten ? "" : "const ") + cType(p_.value(root).dtype) + " *";
     std::string where = std::to_string(p_.places[root].where), from;
     switch (p_.places[root].kind) {
-    case Place::Input: from = "in[" + where + "]"; break;
-    case Place::Output: from = "out[" + where + "]"; break;
-    case Place::Weights: from = "(" + type + ")(weights + " + where + ")"; break;
-    default: from = "(" + type + ")(arena + " + where + ")"; break;
+    case Place::Input:
+      from = "in[" + where + "]";
+      break;
+    case Place::Output:
+      from = "out[" + where + "]";
+      break;
+    case Place::Weights:
+      from = "(" + type + ")(weights + " + where + ")";
+      break;
+    default:
+      from = "(" + type + ")(arena + " + where + ")";
+      break;
     }
     out_.line(type + "restrict " + pointer(root) + " = " + from + ";");
   }
@@ -135,7 +149,9 @@ private:
       index.push_back("i" + std::to_string(a));
       out_.loop(index.back(), c.dims[a]);
     }
-    formulas(0, [&](const Operand &operand) { return indexText(index, c.strides[next++], operand.offset); });
+    formulas(0, [&](const Operand &operand) {
+      return indexText(index, c.strides[next++], operand.offset);
+    });
     stores(indexText(index, c.strides[0]));
     out_.closeTo(depth);
   }
@@ -190,8 +206,8 @@ void emitCopies(const Program &p, CWriter &out) {
   for (auto [value, output] : p.copies) {
     const Place &place = p.places[value];
     std::string where = std::to_string(place.where);
-    std::string from = place.kind == Place::Input    ? "in[" + where + "]"
-                       : place.kind == Place::Output ? "out[" + where + "]"
+    std::string from = place.kind == Place::Input     ? "in[" + where + "]"
+                       : place.kind == Place::Output  ? "out[" + where + "]"
                        : place.kind == Place::Weights ? "weights + " + where
                                                       : "arena + " + where;
     out.line("memcpy(out[" + std::to_string(output) + "], " + from + ", " +

@@ -78,7 +78,8 @@ private:
   }
 
   // Constants appear when first used.
-  Expected<ValueId> valueOf(const bycc_region &region, std::vector<ValueId> &known, uint32_t index) {
+  Expected<ValueId> valueOf(const bycc_region &region, std::vector<ValueId> &known,
+                            uint32_t index) {
     if (index >= region.num_values)
       return error(Status::Unsup) << "value " << index << " of " << region.num_values;
     if (known[index] == noValue && !region.values[index].data)
@@ -101,8 +102,8 @@ private:
     return {};
   }
 
-  Expected<> readNode(const bycc_region &region, const bycc_node &node,
-                      std::vector<ValueId> &known, int depth) {
+  Expected<> readNode(const bycc_region &region, const bycc_node &node, std::vector<ValueId> &known,
+                      int depth) {
     Op op{&node, {}, {}, node.source ? node.source : "", place_};
     for (uint32_t i = 0; i < node.num_inputs; ++i)
       op.inputs.push_back(BYCC_TRY(valueOf(region, known, node.inputs[i])));

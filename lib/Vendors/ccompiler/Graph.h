@@ -22,16 +22,18 @@ inline constexpr ValueId noValue = UINT32_MAX;
 struct Value {
   DType dtype = DType::Float32;
   Dims dims;
-  const void *data = nullptr;   // of a constant
-  uint64_t weightsOffset = 0;   // of a constant, from the weights base
-  int64_t inputIndex = -1;      // of an input of the region
-  ValueId root = noValue;       // the value whose bytes these are; itself unless a view
+  const void *data = nullptr; // of a constant
+  uint64_t weightsOffset = 0; // of a constant, from the weights base
+  int64_t inputIndex = -1;    // of an input of the region
+  ValueId root = noValue;     // the value whose bytes these are; itself unless a view
 };
 
 int64_t count(const Dims &dims);   // elements
 Dims rowStrides(const Dims &dims); // in elements
 std::string text(const Dims &dims);
-inline int64_t sizeBytes(const Value &value) { return count(value.dims) * sizeInBytes(value.dtype); }
+inline int64_t sizeBytes(const Value &value) {
+  return count(value.dims) * sizeInBytes(value.dtype);
+}
 
 // One operator call.
 struct Op {
@@ -60,7 +62,7 @@ public:
   double number(std::string_view name, double fallback) const;
   bool flag(std::string_view name) const { return integer(name, 0) != 0; }
   std::string text(std::string_view name, std::string_view fallback) const;
-  std::optional<Dims> integers(std::string_view name) const; // one int is a list of one
+  std::optional<Dims> integers(std::string_view name) const;           // one int is a list of one
   std::optional<std::vector<Dims>> lists(std::string_view name) const; // a list of int lists
   bool isNone(std::string_view name) const { return !find(name); }
 

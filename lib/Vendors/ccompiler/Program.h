@@ -69,8 +69,8 @@ struct Program {
   std::vector<Piece> pieces;
   std::set<std::string> helpers; // definitions of the functions that formulas call
   std::vector<Step> steps;
-  std::vector<Place> places;     // by value, valid for roots
-  std::vector<bool> isStored;    // by value: leaves its step
+  std::vector<Place> places;                        // by value, valid for roots
+  std::vector<bool> isStored;                       // by value: leaves its step
   std::vector<std::pair<ValueId, uint32_t>> copies; // to outputs that no step writes
   uint64_t arenaBytes = 0;
 

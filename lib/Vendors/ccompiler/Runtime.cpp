@@ -38,8 +38,8 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
   Blob &blob = region->blob;
   if (blob.numInputs != info.num_inputs || blob.numOutputs != info.num_outputs)
     return error(Status::Load) << "the region has " << blob.numInputs << " inputs and "
-                               << blob.numOutputs << " outputs, the model says "
-                               << info.num_inputs << " and " << info.num_outputs;
+                               << blob.numOutputs << " outputs, the model says " << info.num_inputs
+                               << " and " << info.num_outputs;
   if (blob.weightsEnd > (weights ? weightsBytes : 0))
     return error(Status::Load) << "the region reads " << blob.weightsEnd
                                << " bytes of weights, the model has " << weightsBytes;

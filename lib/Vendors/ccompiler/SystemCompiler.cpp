@@ -74,7 +74,8 @@ std::vector<std::string> commandLine(const bycc_target &target, const std::strin
 }
 
 // Runs it; the exit status, or -1 when it could not be started (errno).
-int run(const std::vector<std::string> &words, const std::string &input, const std::string &errors) {
+int run(const std::vector<std::string> &words, const std::string &input,
+        const std::string &errors) {
   std::vector<char *> argv;
   for (const std::string &word : words)
     argv.push_back(const_cast<char *>(word.c_str()));
@@ -82,7 +83,8 @@ int run(const std::vector<std::string> &words, const std::string &input, const s
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, input.c_str(), O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, errors.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addopen(&actions, 1, errors.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                   0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = 0;
   int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
@@ -120,10 +122,10 @@ Expected<> writeText(const std::string &path, const std::string &text) {
 } // namespace
 
 std::vector<std::string> machineFlags(const std::string &features) {
-  static const char *const known[] = {
-      "avx",      "avx2",     "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl",
-      "avx512vnni", "bmi",    "bmi2",     "f16c",     "fma",      "lzcnt",   "movbe",
-      "popcnt",   "sse3",     "sse4.1",   "sse4.2",   "ssse3"};
+  static const char *const known[] = {"avx",     "avx2",     "avx512bw",   "avx512cd", "avx512dq",
+                                      "avx512f", "avx512vl", "avx512vnni", "bmi",      "bmi2",
+                                      "f16c",    "fma",      "lzcnt",      "movbe",    "popcnt",
+                                      "sse3",    "sse4.1",   "sse4.2",     "ssse3"};
   std::vector<std::string> flags = {"-march=x86-64"};
   for (const std::string &feature : split(features, ','))
     for (const char *name : known)

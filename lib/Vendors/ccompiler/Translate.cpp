@@ -11,8 +11,8 @@ void Translator::view(ValueId operand) {
 }
 
 void Translator::map(const std::string &formula, std::vector<Operand> operands, size_t output) {
-  program_.pieces.push_back(
-      {op_.outputs[output], std::string(name()), op_.source, formula, std::move(operands), nullptr});
+  program_.pieces.push_back({op_.outputs[output], std::string(name()), op_.source, formula,
+                             std::move(operands), nullptr});
 }
 
 void Translator::anchor(std::shared_ptr<const Anchor> anchor) {
@@ -38,7 +38,8 @@ Expected<Operand> Translator::broadcast(size_t index) const {
 Expected<Operand> Translator::alongAxis(size_t index, size_t axis) const {
   const Dims &from = input(index).dims, &to = output().dims;
   if (from.size() != 1 || from[0] != to[axis])
-    return refuse() << "operand " << index << " is " << text(from) << ", wanted (" << to[axis] << ")";
+    return refuse() << "operand " << index << " is " << text(from) << ", wanted (" << to[axis]
+                    << ")";
   Operand operand{inputId(index), Dims(to.size(), 0), 0};
   operand.strides[axis] = 1;
   return operand;

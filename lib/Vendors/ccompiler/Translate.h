@@ -8,8 +8,7 @@ namespace bycc::ccompiler {
 
 class Translator {
 public:
-  Translator(Program &program, const Op &op)
-      : attributes(*op.node), program_(program), op_(op) {}
+  Translator(Program &program, const Op &op) : attributes(*op.node), program_(program), op_(op) {}
 
   const Attributes attributes;
   std::string_view name() const { return op_.node->op; }

@@ -30,7 +30,8 @@ public:
 
   void emit(CWriter &out, const PointerOf &pointer, const Tail &tail) const override {
     size_t depth = out.depth();
-    bool alongChannels = c_.out.stride('C') == 1 && c_.w.stride('O') == 1 && c_.channels > c_.groups;
+    bool alongChannels =
+        c_.out.stride('C') == 1 && c_.w.stride('O') == 1 && c_.channels > c_.groups;
     if (alongChannels)
       channelForm(out, pointer(reads()[0]), pointer(reads()[1]), tail);
     else
@@ -45,7 +46,8 @@ private:
   }
 
   // Index of each axis of the result, by its layout.
-  std::vector<std::string> resultIndex(const std::string &channel, const std::string &column) const {
+  std::vector<std::string> resultIndex(const std::string &channel,
+                                       const std::string &column) const {
     std::vector<std::string> index;
     for (char letter : c_.out.layout())
       index.push_back(letter == 'N'   ? "n"
@@ -77,16 +79,16 @@ private:
 
   std::string input(const std::string &x, const std::string &channel,
                     const std::string &column) const {
-    std::string at = indexText({"n", channel, "z", "y", column},
-                               {c_.x.stride('N'), c_.x.stride('C'), c_.x.stride('D'),
-                                c_.x.stride('H'), c_.x.stride('W')});
+    std::string at = indexText(
+        {"n", channel, "z", "y", column},
+        {c_.x.stride('N'), c_.x.stride('C'), c_.x.stride('D'), c_.x.stride('H'), c_.x.stride('W')});
     return converted(x + "[" + at + "]", cType(c_.xType), sum());
   }
   std::string weight(const std::string &w, const std::string &channel,
                      const std::string &tap = "kw") const {
-    std::string at = indexText({channel, "i", "kd", "kh", tap},
-                               {c_.w.stride('O'), c_.w.stride('I'), c_.w.stride('D'),
-                                c_.w.stride('H'), c_.w.stride('W')});
+    std::string at = indexText(
+        {channel, "i", "kd", "kh", tap},
+        {c_.w.stride('O'), c_.w.stride('I'), c_.w.stride('D'), c_.w.stride('H'), c_.w.stride('W')});
     return converted(w + "[" + at + "]", cType(c_.wType), sum());
   }
   std::string inputChannel(const std::string &group) const {
@@ -120,7 +122,8 @@ private:
   // these channels; so the loop over the tile has no conditions in it.
   void rowForm(CWriter &out, const std::string &x, const std::string &w, const Tail &tail) const {
     const Slide &row = c_.slides[2];
-    int64_t perGroup = c_.channels / c_.groups, block = std::min(channelBlock, std::max<int64_t>(perGroup, 1));
+    int64_t perGroup = c_.channels / c_.groups,
+            block = std::min(channelBlock, std::max<int64_t>(perGroup, 1));
     int64_t numTiles = std::max<int64_t>((row.out + tile - 1) / tile, 1);
     int64_t reach = (row.window - 1) * row.dilation;
     int64_t width = std::min((row.out + numTiles - 1) / numTiles, (maxRow - reach) / row.stride);
@@ -133,8 +136,9 @@ private:
     limit(out, "size", "w0", row.out, width);
     out.line("const int64_t left = " + indexText({"w0"}, {row.stride}, -row.pad) + ";");
     out.line("const int64_t begin = left < 0 ? -left : 0;");
-    out.line("const int64_t end = " + std::to_string(row.in) + " - left < " + std::to_string(length) +
-             " ? " + std::to_string(row.in) + " - left : " + std::to_string(length) + ";");
+    out.line("const int64_t end = " + std::to_string(row.in) + " - left < " +
+             std::to_string(length) + " ? " + std::to_string(row.in) +
+             " - left : " + std::to_string(length) + ";");
     out.loop("o0", std::to_string(perGroup), std::to_string(block));
     limit(out, "channels", "o0", perGroup, block);
     out.line(sum() + " sums[" + std::to_string(block) + "][" + std::to_string(width) + "] = {0};");
@@ -172,14 +176,17 @@ private:
       out.loop("kw", row.window);
       out.line("const " + sum() + " factor = " + weight(w, channel, "kw") + ";");
       out.loop("t", tileSize);
-      out.line("sums[o][t] += factor * row[" + indexText({"t", "kw"}, {row.stride, row.dilation}) + "];");
+      out.line("sums[o][t] += factor * row[" + indexText({"t", "kw"}, {row.stride, row.dilation}) +
+               "];");
       return;
     }
     std::string terms;
     for (int64_t k = 0; k < row.window; ++k) {
       std::string factor = "f" + std::to_string(k);
-      out.line("const " + sum() + " " + factor + " = " + weight(w, channel, std::to_string(k)) + ";");
-      terms += (k ? " + " : "") + factor + " * row[" + indexText({"t"}, {row.stride}, k * row.dilation) + "]";
+      out.line("const " + sum() + " " + factor + " = " + weight(w, channel, std::to_string(k)) +
+               ";");
+      terms += (k ? " + " : "") + factor + " * row[" +
+               indexText({"t"}, {row.stride}, k * row.dilation) + "]";
     }
     if (terms.empty())
       return;
@@ -240,8 +247,8 @@ Expected<> convolution(Translator &op) {
   c.x = BYCC_TRY(Lettered::read(op, data, op.input(0), "NC" + spatial));
   c.w = BYCC_TRY(Lettered::read(op, kernel, op.input(1), "OI" + spatial));
   c.out = BYCC_TRY(Lettered::read(op, result.empty() ? data : result, op.output(), "NC" + spatial));
-  c.slides = BYCC_TRY(readSlides(op, c.x, c.out,
-                                 {c.w.extent('D'), c.w.extent('H'), c.w.extent('W')}));
+  c.slides =
+      BYCC_TRY(readSlides(op, c.x, c.out, {c.w.extent('D'), c.w.extent('H'), c.w.extent('W')}));
   c.batch = c.out.extent('N');
   c.channels = c.out.extent('C');
   c.groups = op.attributes.integer("groups", 1);

@@ -188,8 +188,8 @@ Expected<std::string> integerBound(Translator &op, const char *key, DType dtype)
   double high = std::ldexp(1.0, isSignedInt(dtype) ? bits - 1 : bits);
   if (!(bound >= low && bound < high))
     return op.refuse() << key << " " << bound << " is not a value of " << name(dtype);
-  uint64_t word = bound < 0 ? static_cast<uint64_t>(static_cast<int64_t>(bound))
-                            : static_cast<uint64_t>(bound);
+  uint64_t word =
+      bound < 0 ? static_cast<uint64_t>(static_cast<int64_t>(bound)) : static_cast<uint64_t>(bound);
   return literal(dtype, &word, 0); // little-endian: the low bytes come first
 }
 
@@ -225,14 +225,11 @@ std::string conversion(Translator &op, DType from, DType to) {
   std::string upper = isSignedInt(to) ? "INT" : "UINT";
   upper += std::to_string(8 * sizeInBytes(to));
   std::string low = isSignedInt(to) ? upper + "_MIN" : "0";
-  op.helper(filled("static inline $T $n($F x) {\n"
-                   "  return x != x ? 0 : x <= ($F)$l ? $l : x >= ($F)$h ? $h : ($T)x;\n"
-                   "}\n",
-                   {{'T', cType(to)},
-                    {'F', cType(from)},
-                    {'n', name},
-                    {'l', low},
-                    {'h', upper + "_MAX"}}));
+  op.helper(filled(
+      "static inline $T $n($F x) {\n"
+      "  return x != x ? 0 : x <= ($F)$l ? $l : x >= ($F)$h ? $h : ($T)x;\n"
+      "}\n",
+      {{'T', cType(to)}, {'F', cType(from)}, {'n', name}, {'l', low}, {'h', upper + "_MAX"}}));
   return name + "($0)";
 }
 
@@ -311,10 +308,18 @@ Expected<> ones(Translator &op) {
 
 std::vector<TranslationEntry> elementwiseTranslations() {
   std::vector<TranslationEntry> entries = {
-      {"cast", cast},         {"cast_like", cast},       {"clip", clip},
-      {"full", full},         {"full_like", fullLike},   {"nn.bias_add", biasAdd},
-      {"nn.leaky_relu", leakyRelu}, {"nn.prelu", prelu}, {"ones", ones},
-      {"ones_like", ones},    {"where", where},          {"zeros", zeros},
+      {"cast", cast},
+      {"cast_like", cast},
+      {"clip", clip},
+      {"full", full},
+      {"full_like", fullLike},
+      {"nn.bias_add", biasAdd},
+      {"nn.leaky_relu", leakyRelu},
+      {"nn.prelu", prelu},
+      {"ones", ones},
+      {"ones_like", ones},
+      {"where", where},
+      {"zeros", zeros},
       {"zeros_like", zeros},
   };
   for (const Formula &row : formulas)

@@ -171,11 +171,13 @@ Expected<> join(Translator &op, size_t axis, bool isNewAxis) {
 }
 
 Expected<> concatenate(Translator &op) {
-  return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())), false);
+  return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())),
+              false);
 }
 
 Expected<> stack(Translator &op) {
-  return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())), true);
+  return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())),
+              true);
 }
 
 // Elements of x inside, one value around it.
@@ -199,7 +201,8 @@ public:
       if (in_[i] == out_[i])
         continue;
       std::string begin = std::to_string(before_[i]), end = std::to_string(before_[i] + in_[i]);
-      inside += (inside.empty() ? "" : " && ") + index[i] + " >= " + begin + " && " + index[i] + " < " + end;
+      inside += (inside.empty() ? "" : " && ") + index[i] + " >= " + begin + " && " + index[i] +
+                " < " + end;
     }
     std::string x = pointer(reads()[0]) + "[" + indexText(index, strides, offset) + "]";
     tail(inside.empty() ? x : inside + " ? " + x + " : fill", index);
@@ -217,7 +220,8 @@ Expected<> pad(Translator &op) {
   auto widths = op.attributes.lists("pad_width");
   if (op.attributes.text("pad_mode", "constant") != "constant")
     return op.refuse() << "pad_mode " << op.attributes.text("pad_mode", "") << " is not supported";
-  if (!widths || widths->size() != x.dims.size() || result.dims.size() != x.dims.size() || fill.dtype != x.dtype || count(fill.dims) != 1)
+  if (!widths || widths->size() != x.dims.size() || result.dims.size() != x.dims.size() ||
+      fill.dtype != x.dtype || count(fill.dims) != 1)
     return op.refuse() << "pads and fill value do not fit " << text(x.dims);
   Dims before, wanted;
   for (size_t i = 0; i < x.dims.size(); ++i) {
@@ -229,7 +233,8 @@ Expected<> pad(Translator &op) {
     wanted.push_back(x.dims[i] + width[0] + width[1]);
   }
   BYCC_TRY(op.expectOutput(wanted));
-  op.anchor(std::make_shared<PadAnchor>(op.inputId(0), op.inputId(1), x, result, std::move(before)));
+  op.anchor(
+      std::make_shared<PadAnchor>(op.inputId(0), op.inputId(1), x, result, std::move(before)));
   return {};
 }
 

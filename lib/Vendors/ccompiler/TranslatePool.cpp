@@ -126,7 +126,8 @@ Expected<Pool> readPool(Translator &op) {
   if (pool.dtype == DType::Bool || pool.dtype == DType::UInt64 || op.output().dtype != pool.dtype)
     return op.refuse() << "not for " << bycc::name(pool.dtype);
   pool.in = BYCC_TRY(Lettered::read(op, layout, op.input(0), "NC" + spatial));
-  pool.out = BYCC_TRY(Lettered::read(op, result.empty() ? layout : result, op.output(), "NC" + spatial));
+  pool.out =
+      BYCC_TRY(Lettered::read(op, result.empty() ? layout : result, op.output(), "NC" + spatial));
   pool.isMax = op.name().find("max") != std::string_view::npos;
   pool.divisor = 0;
   if (pool.in.extent('N') != pool.out.extent('N') || pool.in.extent('C') != pool.out.extent('C'))

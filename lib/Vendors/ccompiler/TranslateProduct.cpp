@@ -17,10 +17,10 @@ constexpr int64_t tile = 64;  // results held at a time, along n
 constexpr int64_t lanes = 16; // sums held at a time, along k
 
 struct Product {
-  Dims out;                   // extents of the result; the last axis is n
+  Dims out; // extents of the result; the last axis is n
   int64_t k;
-  Dims aStrides, bStrides;    // along the result's axes
-  int64_t aStep, bStep;       // along k
+  Dims aStrides, bStrides; // along the result's axes
+  int64_t aStep, bStep;    // along k
   DType aType, bType, outType;
 };
 
@@ -103,7 +103,8 @@ private:
       out.close();
     }
     if (whole < p_.k) {
-      out.open("for (int64_t k = " + std::to_string(whole) + "; k < " + std::to_string(p_.k) + "; ++k)");
+      out.open("for (int64_t k = " + std::to_string(whole) + "; k < " + std::to_string(p_.k) +
+               "; ++k)");
       out.line("sum += " + element(true, a, 1, index, "0", "k") + " * " +
                element(false, b, 1, index, "n", "k") + ";");
       out.close();

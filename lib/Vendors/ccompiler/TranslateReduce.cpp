@@ -30,7 +30,7 @@ std::string limitOf(DType dtype, bool isLow) {
   return prefix + std::to_string(8 * sizeInBytes(dtype)) + (isLow ? "_MIN" : "_MAX");
 }
 
-Reduction reductionFor(std::string_view op, DType dtype) {
+Reduction reductionFor(std::string_view op, DType dtype, int64_t number) {
   std::string type = cType(dtype), sum = isFloat(dtype) ? "double" : "uint64_t";
   if (op == "sum")
     return {sum, "0", "$a + $x", "$a"};
@@ -39,7 +39,7 @@ Reduction reductionFor(std::string_view op, DType dtype) {
   if (op == "mean" && isFloat(dtype))
     return {sum, "0", "$a + $x", "$a / $n"};
   if (op == "mean")
-    return {"__int128", "0", "$a + $x", "$n ? $a / ($n ? $n : 1) : 0"};
+    return {"__int128", "0", "$a + $x", number ? "$a / $n" : "0"};
   if (op == "max")
     return {type, limitOf(dtype, true), "$x > $a || $x != $x ? $x : $a", "$a"};
   if (op == "min")
@@ -103,7 +103,8 @@ private:
     std::string x = pointer(reads()[0]) + "[" + indexText(index, rowStrides(s_.in)) + "]";
     if (reads().size() == 1)
       return x;
-    return "square((double)" + x + " - " + pointer(reads()[1]) + "[" + indexText(index, meanStrides_) + "])";
+    return "square((double)" + x + " - " + pointer(reads()[1]) + "[" +
+           indexText(index, meanStrides_) + "])";
   }
   std::string joined(const std::string &a, const std::string &x) const {
     return a + " = " + filled(r_.join, {{'a', a}, {'x', x}}) + ";";
@@ -154,7 +155,8 @@ private:
     if (whole < extent) {
       std::string last = isReduced ? "k" : "0";
       if (isReduced)
-        out.open("for (int64_t k = " + std::to_string(whole) + "; k < " + std::to_string(extent) + "; ++k)");
+        out.open("for (int64_t k = " + std::to_string(whole) + "; k < " + std::to_string(extent) +
+                 "; ++k)");
       else
         out.open("");
       out.line("const " + r_.type + " x = " + element(pointer, rank ? last : "") + ";");
@@ -211,8 +213,9 @@ Expected<> reduce(Translator &op) {
   if (op.output().dtype != dtype || isLogical != (dtype == DType::Bool))
     return op.refuse() << "not from " << name(dtype) << " to " << name(op.output().dtype);
   ReduceShape shape = BYCC_TRY(reduceShape(op));
-  op.anchor(std::make_shared<ReduceAnchor>(std::vector{op.inputId(0)}, std::move(shape),
-                                           reductionFor(op.name(), dtype), dtype));
+  Reduction reduction = reductionFor(op.name(), dtype, shape.number);
+  op.anchor(std::make_shared<ReduceAnchor>(std::vector{op.inputId(0)}, std::move(shape), reduction,
+                                           dtype));
   return {};
 }
 

@@ -13,8 +13,8 @@ namespace bycc::ccompiler {
 class Lettered {
 public:
   // UNSUP for a layout with blocks or other letters than `letters`.
-  static Expected<Lettered> read(const Translator &op, const std::string &layout, const Value &value,
-                                 std::string_view letters);
+  static Expected<Lettered> read(const Translator &op, const std::string &layout,
+                                 const Value &value, std::string_view letters);
   int64_t extent(char letter) const;
   int64_t stride(char letter) const;
   size_t axis(char letter) const { return layout_.find(letter); }

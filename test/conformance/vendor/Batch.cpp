@@ -54,7 +54,8 @@ void runOne(const Setup &setup, Findings &findings, std::span<const BatchItem> b
 void runBatched(const Setup &setup, Findings &findings, std::span<const BatchItem> items,
                 Compare compare) {
   for (size_t begin = 0; begin < items.size(); begin += batchSize)
-    runOne(setup, findings, items.subspan(begin, std::min(batchSize, items.size() - begin)), compare);
+    runOne(setup, findings, items.subspan(begin, std::min(batchSize, items.size() - begin)),
+           compare);
 }
 
 } // namespace bycc::conformance

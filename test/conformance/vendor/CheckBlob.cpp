@@ -45,7 +45,8 @@ void checkSameBlob(const Setup &setup, Findings &findings) {
   for (uint32_t seed = setup.seed; seed < setup.seed + 4; ++seed) {
     std::string item = "seed " + std::to_string(seed);
     findings.begin(item);
-    std::optional<Subject> first = randomSubject(setup, seed, 6), other = randomSubject(setup, seed + 1, 4);
+    std::optional<Subject> first = randomSubject(setup, seed, 6),
+                           other = randomSubject(setup, seed + 1, 4);
     if (!first || findings.isGap(item))
       continue;
     Expected<Built> once = build(setup, *first);

@@ -95,9 +95,9 @@ void checkConcurrentRuns(const Setup &setup, Findings &findings) {
       Loaded::Context context(*region, 1);
       for (int i = 0; i < numRuns && problems[t].empty(); ++i) {
         Expected<std::vector<Tensor>> results = context.run(s->inputs);
-        problems[t] = !results                        ? results.error().message()
+        problems[t] = !results                      ? results.error().message()
                       : sameBits(*results, *wanted) ? ""
-                                                      : "a run beside others gives other results";
+                                                    : "a run beside others gives other results";
       }
     });
   for (std::thread &thread : threads)
@@ -115,7 +115,8 @@ void checkThreadCounts(const Setup &setup, Findings &findings) {
     if (!region)
       return;
     for (int32_t threads : {2, 1, 2}) {
-      std::string item = "loaded for " + std::to_string(loadedFor) + ", run with " + std::to_string(threads);
+      std::string item =
+          "loaded for " + std::to_string(loadedFor) + ", run with " + std::to_string(threads);
       findings.begin(item);
       if (findings.isGap(item))
         continue;
@@ -139,12 +140,14 @@ void checkProfiledRuns(const Setup &setup, Findings &findings) {
     std::string item = "step " + std::to_string(i);
     findings.begin(item);
     const bycc_step_info *info = runtime.step(region->region(), i);
-    findings.expect(info && info->name && info->detail && info->source, item, "no name, detail or source");
+    findings.expect(info && info->name && info->detail && info->source, item,
+                    "no name, detail or source");
   }
   std::vector<uint64_t> ns(std::max<uint32_t>(count, 1), 0);
   Loaded::Context context(*region, 1);
   findings.begin("run_profiled");
-  Expected<std::vector<Tensor>> plain = context.run(s->inputs), profiled = context.run(s->inputs, 0xa5, &ns);
+  Expected<std::vector<Tensor>> plain = context.run(s->inputs),
+                                profiled = context.run(s->inputs, 0xa5, &ns);
   if (!plain || !profiled)
     return findings.fail("run_profiled", (plain ? profiled : plain).error().message());
   findings.expect(sameBits(*plain, *profiled), "run_profiled", "other results than run()");
@@ -162,7 +165,8 @@ void checkManyLoads(const Setup &setup, Findings &findings) {
     std::optional<Loaded> region = loaded(setup, findings, *s, 1);
     if (!region)
       return;
-    if (Expected<std::vector<Tensor>> results = Loaded::Context(*region, 1).run(s->inputs); !results)
+    if (Expected<std::vector<Tensor>> results = Loaded::Context(*region, 1).run(s->inputs);
+        !results)
       return findings.fail("sample", results.error().message());
     if (i == warm)
       before = residentBytes();

@@ -85,7 +85,8 @@ NodeId Subject::param(TypeId type) {
 
 void Subject::setResults(const std::vector<NodeId> &results) {
   BlockId body = module.function(function).body;
-  module.block(body).result = results.size() == 1 ? results[0] : Builder(module, body).tuple(results);
+  module.block(body).result =
+      results.size() == 1 ? results[0] : Builder(module, body).tuple(results);
 }
 
 std::vector<TypeId> Subject::resultTypes() const {
@@ -115,7 +116,9 @@ Tensor noise(DType dtype, const std::vector<int64_t> &shape, uint32_t seed) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i) {
     double unit = static_cast<double>(nextRandom(state) & 0xffff) / 65536;
-    values.push_back(dtype == DType::Bool ? unit < 0.5 : isFloat(dtype) ? 0.25 + unit : std::floor(1 + 9 * unit));
+    values.push_back(dtype == DType::Bool ? unit < 0.5
+                     : isFloat(dtype)     ? 0.25 + unit
+                                          : std::floor(1 + 9 * unit));
   }
   return *Tensor::fromDoubles(dtype, shape, values);
 }
@@ -126,7 +129,8 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
   Built built;
   std::map<const void *, uint64_t> placed;
   auto offsetOf = [&](const Constant &constant) {
-    auto [found, isNew] = placed.try_emplace(constant.data(), (built.weights.size() + 63) / 64 * 64);
+    auto [found, isNew] =
+        placed.try_emplace(constant.data(), (built.weights.size() + 63) / 64 * 64);
     if (isNew) {
       built.weights.resize(found->second + constant.bytes);
       std::memcpy(built.weights.data() + found->second, constant.data(), constant.bytes);
@@ -139,7 +143,8 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
   built.numInputs = region.num_inputs;
   for (uint32_t i = 0; i < region.num_outputs; ++i) {
     const bycc_value &value = region.values[region.outputs[i]];
-    built.outputs.push_back({static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}});
+    built.outputs.push_back(
+        {static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}});
   }
   Reply reply = askCompile(setup, region);
   if (!reply.yes)
@@ -189,7 +194,8 @@ Loaded::~Loaded() {
     runtime().unload(region_);
 }
 
-Loaded::Context::Context(const Loaded &loaded, int32_t threads) : loaded_(loaded), threads_(threads) {
+Loaded::Context::Context(const Loaded &loaded, int32_t threads)
+    : loaded_(loaded), threads_(threads) {
   uint64_t bytes = (loaded.runtime().state_bytes(loaded.region_) + 63) / 64 * 64;
   state_ = std::aligned_alloc(64, std::max<uint64_t>(bytes, 64));
   std::memset(state_, 0, std::max<uint64_t>(bytes, 64));
@@ -256,10 +262,10 @@ Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &in
   }
   char text[256] = "";
   const bycc_vendor_runtime &runtime = loaded_.runtime();
-  int32_t status = ns ? runtime.run_profiled(loaded_.region_, state_, in.data(), out.data(), threads_,
-                                             ns->data(), text, sizeof text)
-                      : runtime.run(loaded_.region_, state_, in.data(), out.data(), threads_, text,
-                                    sizeof text);
+  int32_t status =
+      ns ? runtime.run_profiled(loaded_.region_, state_, in.data(), out.data(), threads_,
+                                ns->data(), text, sizeof text)
+         : runtime.run(loaded_.region_, state_, in.data(), out.data(), threads_, text, sizeof text);
   if (status != BYCC_OK)
     return error(Status::Load) << "run() gives status " << status << ": " << text;
   for (size_t i = 0; i < ins.size(); ++i)
@@ -289,11 +295,16 @@ namespace {
 
 double toleranceOf(DType dtype) {
   switch (dtype) {
-  case DType::Float16: return 2e-2;
-  case DType::BFloat16: return 1e-1;
-  case DType::Float32: return 1e-3;
-  case DType::Float64: return 1e-7;
-  default: return 0;
+  case DType::Float16:
+    return 2e-2;
+  case DType::BFloat16:
+    return 1e-1;
+  case DType::Float32:
+    return 1e-3;
+  case DType::Float64:
+    return 1e-7;
+  default:
+    return 0;
   }
 }
 
@@ -321,8 +332,8 @@ std::string differenceOf(const std::vector<Tensor> &actual, const std::vector<Te
 bool sameBits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i)
-    same = a[i].shape == b[i].shape && !std::memcmp(a[i].bytes.get(), b[i].bytes.get(),
-                                                    static_cast<size_t>(a[i].sizeBytes()));
+    same = a[i].shape == b[i].shape &&
+           !std::memcmp(a[i].bytes.get(), b[i].bytes.get(), static_cast<size_t>(a[i].sizeBytes()));
   return same;
 }
 

@@ -14,10 +14,20 @@ constexpr int numVariants = 4; // of attribute values
 
 const std::vector<std::vector<Dim>> &shapes() {
   constexpr int64_t huge = int64_t{1} << 62;
-  static const std::vector<std::vector<Dim>> list = {
-      {},           {0},          {1},           {3, 0, 2},   {2, 2},          {1, 4, 4, 4},
-      {1, 1, 1, 1, 2, 2}, {huge}, {huge, huge}, {Dim::unknown(), 2}, {2, 2, 2}, {1, 2, 2, 2, 2},
-      {huge, 0},    {1 << 20, 1 << 20}};
+  static const std::vector<std::vector<Dim>> list = {{},
+                                                     {0},
+                                                     {1},
+                                                     {3, 0, 2},
+                                                     {2, 2},
+                                                     {1, 4, 4, 4},
+                                                     {1, 1, 1, 1, 2, 2},
+                                                     {huge},
+                                                     {huge, huge},
+                                                     {Dim::unknown(), 2},
+                                                     {2, 2, 2},
+                                                     {1, 2, 2, 2, 2},
+                                                     {huge, 0},
+                                                     {1 << 20, 1 << 20}};
   return list;
 }
 
@@ -29,14 +39,22 @@ AttrValue list(std::initializer_list<int64_t> values) {
 AttrValue valueOf(const AttrSpec &spec, int variant) {
   constexpr int64_t big = int64_t{1} << 40;
   switch (spec.type) {
-  case AttrType::Bool: return AttrValue(variant % 2 == 1);
-  case AttrType::Int: return AttrValue(std::array<int64_t, 4>{1, 0, -1, big}[variant]);
-  case AttrType::Float: return AttrValue(std::array<double, 4>{0.5, -1e300, NAN, INFINITY}[variant]);
-  case AttrType::String: return AttrValue(std::array<const char *, 4>{"NCHW", "", "NHWC", "NCHW4c"}[variant]);
-  case AttrType::Ints: return std::array<AttrValue, 4>{list({1, 1}), list({}), list({-1}), list({big, 0})}[variant];
-  case AttrType::Floats: return AttrValue(AttrValue::List{AttrValue(1.0)});
-  case AttrType::DTypeName: return AttrValue(std::array<const char *, 4>{"float32", "int8", "bool", "float16"}[variant]);
-  default: return std::array<AttrValue, 4>{AttrValue(1), list({1}), AttrValue(), list({})}[variant];
+  case AttrType::Bool:
+    return AttrValue(variant % 2 == 1);
+  case AttrType::Int:
+    return AttrValue(std::array<int64_t, 4>{1, 0, -1, big}[variant]);
+  case AttrType::Float:
+    return AttrValue(std::array<double, 4>{0.5, -1e300, NAN, INFINITY}[variant]);
+  case AttrType::String:
+    return AttrValue(std::array<const char *, 4>{"NCHW", "", "NHWC", "NCHW4c"}[variant]);
+  case AttrType::Ints:
+    return std::array<AttrValue, 4>{list({1, 1}), list({}), list({-1}), list({big, 0})}[variant];
+  case AttrType::Floats:
+    return AttrValue(AttrValue::List{AttrValue(1.0)});
+  case AttrType::DTypeName:
+    return AttrValue(std::array<const char *, 4>{"float32", "int8", "bool", "float16"}[variant]);
+  default:
+    return std::array<AttrValue, 4>{AttrValue(1), list({1}), AttrValue(), list({})}[variant];
   }
 }
 
@@ -62,7 +80,8 @@ NodeId makeOperand(Subject &subject, TypeId type, bool isConstant) {
   if (!isConstant || !bytes || *bytes > 4096)
     return subject.param(type);
   std::vector<uint8_t> data(static_cast<size_t>(*bytes), 1);
-  return module.addConstant(module.types.dtype(type), module.types.shape(type), data.data(), data.size());
+  return module.addConstant(module.types.dtype(type), module.types.shape(type), data.data(),
+                            data.size());
 }
 
 } // namespace

@@ -13,9 +13,9 @@ namespace {
 
 const std::vector<std::vector<int64_t>> &leafShapes() {
   static const std::vector<std::vector<int64_t>> list = {
-      {2, 8, 6, 6}, {8, 8, 3, 3}, {8},          {8, 1, 1}, {2, 8},          {8, 8},
-      {2, 4, 8},    {2, 8, 6},    {8, 8, 3},    {8, 1},    {1, 8, 4, 4, 4}, {8, 8, 2, 2, 2},
-      {8, 1, 1, 1}, {2, 8, 8},    {2, 8, 4, 4}};
+      {2, 8, 6, 6},    {8, 8, 3, 3},    {8},          {8, 1, 1}, {2, 8},
+      {8, 8},          {2, 4, 8},       {2, 8, 6},    {8, 8, 3}, {8, 1},
+      {1, 8, 4, 4, 4}, {8, 8, 2, 2, 2}, {8, 1, 1, 1}, {2, 8, 8}, {2, 8, 4, 4}};
   return list;
 }
 
@@ -33,11 +33,16 @@ AttrValue usualValue(const AttrSpec &spec) {
   if (spec.isNullable)
     return AttrValue();
   switch (spec.type) {
-  case AttrType::Float: return AttrValue(1.0);
-  case AttrType::Bool: return AttrValue(false);
-  case AttrType::String: return AttrValue("");
-  case AttrType::Ints: return AttrValue(AttrValue::List{AttrValue(1)});
-  default: return AttrValue(1);
+  case AttrType::Float:
+    return AttrValue(1.0);
+  case AttrType::Bool:
+    return AttrValue(false);
+  case AttrType::String:
+    return AttrValue("");
+  case AttrType::Ints:
+    return AttrValue(AttrValue::List{AttrValue(1)});
+  default:
+    return AttrValue(1);
   }
 }
 
@@ -75,13 +80,20 @@ private:
 
   std::optional<NodeId> makeNew(const Pattern &pattern, const PatternNode &node, int depth) {
     switch (node.kind) {
-    case PatternKind::Any: return leaf();
-    case PatternKind::Constant: return scalar(node);
-    case PatternKind::Capture: return capture(pattern, node, depth);
-    case PatternKind::Op: return call(pattern, node, depth);
-    case PatternKind::Composite: return composite(node, depth);
-    case PatternKind::Tuple: return tuple(pattern, node, depth);
-    case PatternKind::Project: return project(pattern, node, depth);
+    case PatternKind::Any:
+      return leaf();
+    case PatternKind::Constant:
+      return scalar(node);
+    case PatternKind::Capture:
+      return capture(pattern, node, depth);
+    case PatternKind::Op:
+      return call(pattern, node, depth);
+    case PatternKind::Composite:
+      return composite(node, depth);
+    case PatternKind::Tuple:
+      return tuple(pattern, node, depth);
+    case PatternKind::Project:
+      return project(pattern, node, depth);
     default: // the first alternative; a path of no operators; a type that may fit
       return node.children.empty() ? leaf() : make(pattern, node.children[0], depth);
     }
@@ -97,7 +109,8 @@ private:
       return module.addConstant(DType::Float32, dims, data.bytes.get(),
                                 static_cast<uint64_t>(data.sizeBytes()));
     }
-    NodeId param = module.addParam("x" + std::to_string(number), module.types.tensor(DType::Float32, dims));
+    NodeId param =
+        module.addParam("x" + std::to_string(number), module.types.tensor(DType::Float32, dims));
     module.function(main_).params.push_back(param);
     return param;
   }
@@ -115,7 +128,8 @@ private:
     return known->second;
   }
 
-  std::optional<std::vector<NodeId>> children(const Pattern &pattern, const PatternNode &node, int depth) {
+  std::optional<std::vector<NodeId>> children(const Pattern &pattern, const PatternNode &node,
+                                              int depth) {
     std::vector<NodeId> result;
     for (uint32_t child : node.children) {
       std::optional<NodeId> made = make(pattern, child, depth);

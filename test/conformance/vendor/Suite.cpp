@@ -21,18 +21,23 @@ namespace bycc::conformance {
 
 const std::vector<Check> &checks() {
   static const std::vector<Check> table = {
-      {"answers", "supports() is deterministic and says why not, for odd calls of every operator", checkAnswers},
-      {"numeric.operators", "every operator case that is taken gives the expected results", checkOperators},
+      {"answers", "supports() is deterministic and says why not, for odd calls of every operator",
+       checkAnswers},
+      {"numeric.operators", "every operator case that is taken gives the expected results",
+       checkOperators},
       {"numeric.odd", "odd calls that are taken give the results of the evaluator", checkOddCalls},
-      {"numeric.patterns", "every pattern's composite gives the results of its parts", checkPatterns},
+      {"numeric.patterns", "every pattern's composite gives the results of its parts",
+       checkPatterns},
       {"numeric.regions", "random regions give the results of the evaluator", checkRegions},
       {"blob.same", "a region compiles to the same bytes again", checkSameBlob},
       {"blob.damaged", "load() refuses cut bytes and survives changed ones", checkDamagedBlob},
       {"blob.weights", "load() refuses weights that are too short", checkShortWeights},
-      {"run.repeated", "runs are equal, write all of each output and nothing else", checkRepeatedRuns},
+      {"run.repeated", "runs are equal, write all of each output and nothing else",
+       checkRepeatedRuns},
       {"run.concurrent", "contexts run at the same time with equal bits", checkConcurrentRuns},
       {"run.threads", "one and two threads give the expected results", checkThreadCounts},
-      {"run.profiled", "profiled runs give the same results and name their steps", checkProfiledRuns},
+      {"run.profiled", "profiled runs give the same results and name their steps",
+       checkProfiledRuns},
       {"load.many", "loading and unloading many times keeps memory bounded", checkManyLoads},
   };
   return table;
@@ -165,7 +170,8 @@ Result runCheck(const Check &check, const Setup &setup) {
   result.check = check.name;
   auto begin = std::chrono::steady_clock::now();
   int ends[2];
-  void *place = ::mmap(nullptr, placeBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void *place =
+      ::mmap(nullptr, placeBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED || ::pipe(ends) != 0) {
     result.verdict = Verdict::Fail;
     result.failures.push_back(std::string("cannot start the check: ") + std::strerror(errno));

@@ -65,7 +65,8 @@ TEST_CASE("ccompiler computes what follows a product in the product's loop") {
   uint32_t x = region.input({2, 3});
   uint32_t w = region.constant({4, 3}, noise({4, 3}, 1)), b = region.constant({4}, noise({4}, 2));
   uint32_t d = region.op("nn.dense", {x, w}, {2, 4});
-  region.output(region.op("tanh", {region.op("nn.bias_add", {d, b}, {2, 4}, {{"axis", 1}})}, {2, 4}));
+  region.output(
+      region.op("tanh", {region.op("nn.bias_add", {d, b}, {2, 4}, {{"axis", 1}})}, {2, 4}));
   region.weights();
   std::string text = cText(region);
   CHECK_THAT(step(text, 0), Catch::Contains("sum += input0[i0 * 3 + k] * constant") &&
@@ -136,7 +137,8 @@ TEST_CASE("ccompiler says what it cannot take") {
   CHECK(refusal(other) == "cumsum: no C is written for this operator");
 
   RegionBuilder blocked;
-  uint32_t x = blocked.input({1, 1, 5, 5, 4}), w = blocked.constant({4, 4, 3, 3}, noise({4, 4, 3, 3}, 1));
+  uint32_t x = blocked.input({1, 1, 5, 5, 4}),
+           w = blocked.constant({4, 4, 3, 3}, noise({4, 4, 3, 3}, 1));
   blocked.output(blocked.op("nn.conv2d", {x, w}, {1, 1, 3, 3, 4}, {{"data_layout", "NCHW4c"}}));
   CHECK(refusal(blocked) == "nn.conv2d: layout NCHW4c is not supported for (1, 1, 5, 5, 4)");
 
