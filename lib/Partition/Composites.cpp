@@ -10,6 +10,12 @@
 
 namespace bycc {
 
+NodeId rootOperator(const Module &module, NodeId unit) {
+  while (std::optional<FunctionId> composite = compositeOf(module, unit))
+    unit = module.block(module.function(*composite).body).result;
+  return unit;
+}
+
 namespace {
 
 bool canDissolve(const Module &module, const Users &users, NodeId call) {
@@ -18,13 +24,6 @@ bool canDissolve(const Module &module, const Users &users, NodeId call) {
   const std::vector<NodeId> &nodes = module.block(function.body).nodes;
   return users.count(callee) == 1 && !nodes.empty() &&
          module.block(function.body).result == nodes.back();
-}
-
-// The operator that gives a composite's result, composites in it looked through.
-NodeId rootOperator(const Module &module, NodeId call) {
-  while (std::optional<FunctionId> composite = compositeOf(module, call))
-    call = module.block(module.function(*composite).body).result;
-  return call;
 }
 
 // For a plan that is to be saved: which composite there was.

@@ -21,6 +21,9 @@ template <typename Visit> void forEachOperator(const Module &module, NodeId node
   }
 }
 
+// The operator that gives a unit's result, composites looked through.
+NodeId rootOperator(const Module &module, NodeId unit);
+
 // Puts the operators of composites back in the place of their calls, all of which
 // stand in `block`: a composite is a vendor's unit and of no use on the host. One
 // whose function has other callers stays. `users` are those of the module before.

@@ -12,4 +12,8 @@ namespace bycc {
 // error names the nodes when plan and program do not have the same.
 Expected<> bindPlan(const Module &module, std::span<const NodeId> calls, PlacementRules &rules);
 
+// Notes the annotations in rules.program when a plan is to be saved; called by the
+// last pass that changes them.
+void keepChosen(const Module &module, PlacementRules *rules);
+
 } // namespace bycc

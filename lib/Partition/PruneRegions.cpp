@@ -19,6 +19,7 @@
 
 #include "Composites.h"
 #include "CostEstimate.h"
+#include "Plan.h"
 #include "Scopes.h"
 
 #include <algorithm>
@@ -259,7 +260,9 @@ private:
 Expected<bool> pruneRegions(Module &module, PassContext &context) {
   if (!context.vendors || context.vendors->size() == 0)
     return false;
-  return Pruner(module, context).run();
+  bool changed = Pruner(module, context).run();
+  keepChosen(module, context.placement);
+  return changed;
 }
 
 } // namespace bycc

@@ -4,8 +4,11 @@
 #include "bycc/Partition/RecordPlan.h"
 
 #include "Composites.h"
+#include "Plan.h"
+#include "Scopes.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace bycc {
 
@@ -18,6 +21,9 @@ public:
     for (FunctionId function : module.globals())
       if (const AttrValue *vendor = module.functionAttr(function, "Compiler"))
         walk(module.function(function).body, function.index, vendor->asString(), {});
+      else
+        forEachNode(module, module.function(function).body,
+                    [&](NodeId node) { onHost_.insert(node); });
   }
 
   std::vector<PlanNode> nodes() {
@@ -75,6 +81,11 @@ private:
                gone != rules_.program.dissolved.end()) {
       row.composite = titled(gone->second.first, gone->second.second);
     }
+    if (auto chosen = rules_.program.chosen.find(node);
+        found == places_.end() && !onHost_.contains(node) && chosen != rules_.program.chosen.end()) {
+      row.place = chosen->second.first;
+      row.region = numberOf(regions_, UINT32_MAX - static_cast<uint32_t>(chosen->second.second));
+    }
     if (refusals_)
       for (auto &[vendor, why] :
            refusals_->candidates(found == places_.end() ? node : found->second.now))
@@ -92,6 +103,7 @@ private:
   const Module &module_;
   const PlacementRules &rules_;
   const RefusalLog *refusals_;
+  std::unordered_set<NodeId> onHost_;
   std::unordered_map<NodeId, Place> places_; // by id before composites were formed
   std::unordered_map<uint32_t, int64_t> regions_, composites_; // -> number in the plan
 };
@@ -101,6 +113,22 @@ private:
 std::vector<PlanNode> recordPlan(const Module &module, const PlacementRules &rules,
                                  const RefusalLog *refusals) {
   return Recorder(module, rules, refusals).nodes();
+}
+
+void keepChosen(const Module &module, PlacementRules *rules) {
+  if (!rules || !rules->orders.keepProgram)
+    return;
+  rules->program.chosen.clear();
+  for (BlockId block : hostBlocks(module))
+    for (NodeId node : module.block(block).nodes)
+      if (const Annotation *annotation = module.annotation(node);
+          annotation && !annotation->vendors.empty() && annotation->region >= 0) {
+        NodeId root = rootOperator(module, node);
+        forEachOperator(module, node, [&](NodeId call) {
+          rules->program.chosen[call == root ? node : call] = {
+              std::string(module.string(annotation->vendors[0])), annotation->region};
+        });
+      }
 }
 
 } // namespace bycc

@@ -16,6 +16,7 @@
 #include "bycc/Target/Vendor.h"
 
 #include "Composites.h"
+#include "Plan.h"
 #include "Scopes.h"
 #include "SplitRegions.h"
 
@@ -133,7 +134,9 @@ Expected<bool> replayPlan(Module &module, PassContext &context) {
     return false;
   if (!context.placement || !context.placement->orders.plan)
     return error(Status::Usage) << "replay-plan: there is no --partition-plan";
-  return Replayer(module, context).run();
+  bool changed = BYCC_TRY(Replayer(module, context).run());
+  keepChosen(module, context.placement);
+  return changed;
 }
 
 } // namespace bycc

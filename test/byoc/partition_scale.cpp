@@ -70,7 +70,9 @@ void measure(const std::string &file, size_t numVendors) {
   const std::pair<const char *, Expected<bool> (*)(Module &, PassContext &)> passes[] = {
       {"composite", mergeComposite},
       {"annotate", annotateTarget},
+      {"choose", chooseVendors},
       {"merge", mergeCompilerRegions},
+      {"prune", pruneRegions},
       {"partition", partitionGraph}};
   for (auto [passName, pass] : passes) {
     if (Expected<bool> done = pass(*module, context); !done) {

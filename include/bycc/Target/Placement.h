@@ -45,6 +45,9 @@ struct ProgramRecord {
   std::vector<Call> calls; // of operators, in program order
   // Operators whose composite came apart again: its name and its call.
   std::unordered_map<NodeId, std::pair<std::string, NodeId>> dissolved;
+  // Vendor and region as chosen, by the id before composites were formed: what
+  // turns out to be unused is nowhere else afterwards.
+  std::unordered_map<NodeId, std::pair<std::string, int32_t>> chosen;
 };
 
 class PlacementRules {
