@@ -66,6 +66,27 @@ TEST_CASE("regions of a block") {
   CHECK(regions.regions().size() == 3);
 }
 
+// Annotations are on calls; the tuple and the projections between them follow.
+TEST_CASE("regions read from annotations") {
+  const char *text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 4), float32]) {\n"
+                     "%0 = split(%x, indices_or_sections=2, axis=1); %1 = (%0.1, %0.0);\n"
+                     "%2 = concatenate(%1, axis=1); (%2, %0.0) }";
+  Module module = parseRelay(text, "t.relay").takeValue();
+  BlockId body = module.function(module.main()).body;
+  std::vector<NodeId> nodes = module.block(body).nodes;
+  for (NodeId node : nodes)
+    if (module.node(node).kind == NodeKind::CallOp)
+      module.setAnnotation(node, {{module.intern("va")}, 7});
+  NodePlaces places(module);
+  AnnotatedRegions regions(module, places, body);
+  REQUIRE(regions.regions() == std::vector<uint32_t>{0});
+  CHECK(regions.items(0).size() == nodes.size() - 1); // all but the result
+  CHECK(regions.isAcyclic());
+  CHECK(regions.inputs(0).size() == 1);
+  CHECK(regions.outputs(0).size() == 2);
+  CHECK(regions.whyApart(0, 0) == "they are one region");
+}
+
 TEST_CASE("tensors through tuples and projections") {
   const char *text = "#[version = \"0.0.5\"]\ndef @main(%t: (Tensor[(2), float32], (bool, int32)), "
                      "%x: int64) { %0 = (%x, %t); %1 = %0.1; %2 = (%1.1, %0.0); (%2.0, %1.0) }";
