@@ -202,13 +202,20 @@ private:
       BYCC_TRY(addBlock(block, inner, depth + 1));
       std::vector<ValueId> values = BYCC_TRY(valuesOf(m_.block(block).result, inner));
       for (size_t i = 0; i < results.size(); ++i) {
-        p_.values[results[i]].entry = entryOf(values[i]);
+        reportCopy(id, values[i], results[i]);
         p_.instrs.push_back({Instr::Kind::Copy, 0, {values[i]}, {results[i]}, {}, {}, {}, none});
       }
     }
     p_.instrs.push_back({Instr::Kind::EndIf, 0, {}, {}, {}, {}, {}, none});
     env.values[id.index] = results;
     return {};
+  }
+
+  // Both branches write the result; who reads it is told of the later one.
+  void reportCopy(NodeId node, ValueId from, ValueId to) {
+    CodeGraphNode copy{CodeGraphNode::Kind::Kernel, nodeName(m_, node), options_.moduleName + "_copy", {}, {entryOf(from)}, {p_.values[to].type}, {}};
+    p_.values[to].entry = {addGraphNode(std::move(copy)), 0};
+    p_.copies.emplace_back(p_.values[to].entry.first, to);
   }
 
   // The function behind a callee, and where its outer names are.

@@ -134,6 +134,8 @@ private:
     for (const Value &value : program_.values)
       if (value.entry.first != none && value.storage >= 0)
         result_.graph[value.entry.first].storageIds[value.entry.second] = value.storage;
+    for (auto [node, value] : program_.copies)
+      result_.graph[node].storageIds[0] = program_.values[value].storage;
     for (ValueId output : program_.outputs)
       result_.heads.push_back(program_.values[output].entry);
   }

@@ -75,6 +75,7 @@ struct Program {
   std::vector<PackedConstant> packed;
   std::vector<ProfiledNode> nodes;
   std::vector<CodeGraphNode> graph;
+  std::vector<std::pair<uint32_t, ValueId>> copies; // nodes of `graph` that write into the value of another
   std::vector<ValueId> outputs;
   uint64_t arenaBytes = 0;
 

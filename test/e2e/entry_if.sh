@@ -25,3 +25,18 @@ for options in "-O0" "-O2" "-O2 --annotate=dnnl"; do
   bycc-run if.json --input x=x.npy --input c=no.npy --outputs no
   expect "$(npy show no/output_0.npy)" "2x2 -1 -1 -1 -1"
 done
+
+# Memory of a branch is used again after the if; the report says so without
+# contradicting itself.
+cat > after.relay <<'END'
+#[version = "0.0.5"]
+def @main(%c: bool, %x: Tensor[(8), float32]) -> (Tensor[(8), float32], Tensor[(8), float32]) {
+  %0 = tanh(%x);
+  %1 = if (%c) { exp(%0) } else { negative(%0) };
+  %2 = add(%0, %1);
+  %3 = sigmoid(%2);
+  (%3, %1)
+}
+END
+bycc after.relay -O0 -q -o after.o
+bycc-run after.json --random=1 > /dev/null
