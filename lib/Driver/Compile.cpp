@@ -93,7 +93,6 @@ private:
     BYCC_TRY(session_.prepare());
     if (options_.passes.printPipeline)
       return printPipelineOnly();
-    BYCC_TRY(refuseUnbuilt());
     stem_ = outputStem(options_);
     BYCC_TRY(session_.load());
     BYCC_TRY(checkOutputs());
@@ -106,7 +105,9 @@ private:
     BYCC_TRY(runPasses());
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
+    auto begin = TimeTrace::Clock::now();
     BYCC_TRY(buildArtifacts(session_, *artifacts_, codeForms()));
+    session_.trace().addSince("host code", begin);
     session_.flushMessages();
     BYCC_TRY(write());
     summarise();
@@ -150,20 +151,6 @@ private:
     return writeStdout("'" + printPipeline(BYCC_TRY(session_.pipeline())) + "'\n");
   }
 
-  // Options of the contract that later work will bring.
-  Expected<> refuseUnbuilt() const {
-    const PassListOptions &p = options_.passes;
-    std::pair<bool, const char *> unbuilt[] = {
-        {!p.timeTrace.empty(), "-ftime-trace"},
-        {!p.crashReproducer.empty(), "--crash-reproducer"},
-        {p.stats, "--stats"},
-    };
-    for (auto [isAsked, name] : unbuilt)
-      if (isAsked)
-        return error(Status::Unsup) << name << " is not supported yet";
-    return {};
-  }
-
   bool wants(const char *name) const {
     return std::ranges::any_of(forms_, [&](const EmitForm *form) { return std::string_view(form->name) == name; });
   }
@@ -196,6 +183,9 @@ private:
     for (const EmitForm *form : forms_)
       if (!isToStdout(*form))
         outputs.push_back(pathOf(*form));
+    for (const std::string &file : {options_.passes.timeTrace, options_.vendors.dumpOffloadsFile})
+      if (!file.empty())
+        outputs.push_back(file);
     if (wants("obj"))
       outputs.insert(outputs.end(), {stem_ + ".json", stem_ + ".h", stem_ + ".params"});
     if (!options_.vendors.savePlan.empty())
@@ -364,6 +354,10 @@ private:
       else if (name == "header" && !wants("obj"))
         BYCC_TRY(addText(files, *form, cHeader(session_.context().moduleName, artifacts_->interface)));
     }
+    if (const std::string &file = options_.passes.timeTrace; !file.empty()) {
+      trace_ = session_.trace().json();
+      BYCC_TRY(files.add(file, trace_));
+    }
     if (!dump_.empty())
       BYCC_TRY(files.add(options_.vendors.dumpOffloadsFile, dump_));
     if (artifacts_->tuning && artifacts_->tuning->isChanged()) {
@@ -412,7 +406,7 @@ private:
     std::string relay, json;
   } partitioned_;
   std::unique_ptr<Artifacts> artifacts_;
-  std::string json_, header_, tuning_, dump_, plan_, depfile_;
+  std::string json_, header_, tuning_, dump_, plan_, trace_, depfile_;
   std::vector<std::unique_ptr<std::string>> texts_;
 };
 

@@ -38,6 +38,12 @@ Expected<> optimize(Session &session) {
   if (options.passes.printPipeline)
     return writeResult(options, "'" + printPipeline(pipeline) + "'\n");
   BYCC_TRY(session.runPasses(pipeline));
+  if (!o.timeTrace.empty()) {
+    std::string trace = session.trace().json();
+    OutputSet files;
+    BYCC_TRY(files.add(o.timeTrace, trace));
+    BYCC_TRY(files.commit());
+  }
   PrintOptions print;
   print.elideAbove = options.passes.printing.elideConstants;
   return writeResult(options, printModule(session.module(), print));

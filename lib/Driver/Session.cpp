@@ -132,6 +132,10 @@ Session::Session(const Options &options) : options_(options) { registerAllPasses
 Expected<> Session::prepare() {
   watchVendorCalls(options_.vendors.timeoutSeconds);
   const TargetOptions &t = options_.target;
+  const PassListOptions &p = options_.passes;
+  for (auto [isAsked, name] : {std::pair(p.stats, "--stats"), {!p.crashReproducer.empty(), "--crash-reproducer"}})
+    if (isAsked)
+      return error(Status::Unsup) << name << " is not supported yet";
   if (t.precision != "f32")
     return error(Status::Unsup) << "--precision=" << t.precision << " is not supported yet";
   // -mcpu defaults to this machine's, with --target to that triple's baseline.
@@ -159,6 +163,7 @@ Expected<> Session::prepare() {
 }
 
 Expected<> Session::load() {
+  auto begin = TimeTrace::Clock::now();
   filesRead_ = {options_.input.model};
   BYCC_TRY(loadModel());
   for (const std::string &path : options_.input.params)
@@ -172,6 +177,7 @@ Expected<> Session::load() {
       context_.warn({}, "--partition-plan: " + plan->file + " was saved for another model file; its nodes are compared");
   }
   chooseModuleName();
+  trace_.addSince("load", begin);
   return {};
 }
 
@@ -366,6 +372,9 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     return {};
   };
   auto result = runAll();
+  for (const PassTime &time : passes.times())
+    trace_.add(time.pass, "pass", time.begin,
+               time.begin + std::chrono::duration_cast<TimeTrace::Clock::duration>(std::chrono::duration<double>(time.seconds)));
   if (o.timePasses)
     std::fputs(passes.timeReport().c_str(), stderr);
   flushMessages();

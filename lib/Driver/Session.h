@@ -2,6 +2,7 @@
 // open a session, load, run passes, and look at the module.
 #pragma once
 
+#include "TimeTrace.h"
 #include "bycc/Driver/Options.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Error.h"
@@ -52,6 +53,7 @@ public:
   int fail(const Error &error) const;
 
   const Options &options() const { return options_; }
+  TimeTrace &trace() { return trace_; }
   Module &module() { return module_; }
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
@@ -75,6 +77,7 @@ private:
   void chooseModuleName();
 
   const Options &options_;
+  TimeTrace trace_;
   Module module_;
   TargetInfo target_;
   std::optional<VendorRegistry> known_; // after prepare()

@@ -120,11 +120,13 @@ RegionView VendorRegions::chosenView(const Region &region) {
 void VendorRegions::compileNew() {
   std::vector<RegionJob> jobs;
   std::vector<Key> keys;
+  std::vector<std::string> names;
   for (const Region &region : regions_) {
     if (outcomes_.contains(region.key))
       continue;
     outcomes_[region.key] = {};
     keys.push_back(region.key);
+    names.push_back(symbolOf(region));
     jobs.push_back({region.vendor, [this, region] {
                       RegionView seen = chosenView(region);
                       if (const TuningRecords::Record *record = tuningOf(region))
@@ -133,8 +135,11 @@ void VendorRegions::compileNew() {
                     }});
   }
   std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
-  for (size_t i = 0; i < keys.size(); ++i)
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const RegionOutcome &o = outcomes[i];
+    session_.trace().add(names[i], "region", o.begin, o.end, 1 + o.child);
     outcomes_[keys[i]] = std::move(outcomes[i]);
+  }
 }
 
 RegionCompilerOptions VendorRegions::howToCompile() const {

@@ -145,7 +145,7 @@ struct Worker {
   pid_t pid = -1;
   int pipe = -1;
   std::vector<uint8_t> received;
-  Clock::time_point deadline;
+  Clock::time_point begin, deadline; // of the job it is at
 
   bool isRunning() const { return pid > 0; }
 };
@@ -232,7 +232,8 @@ private:
   }
 
   void restartClock(Worker &worker) {
-    worker.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+    worker.begin = Clock::now();
+    worker.deadline = worker.begin + std::chrono::duration_cast<Clock::duration>(
                                          std::chrono::duration<double>(options_.timeoutSeconds));
   }
 
@@ -300,6 +301,9 @@ private:
   }
 
   void conclude(Worker &worker, RegionOutcome outcome) {
+    outcome.begin = worker.begin;
+    outcome.end = Clock::now();
+    outcome.child = static_cast<int>(&worker - workers_.data());
     outcomes_[worker.jobs.back()] = std::move(outcome);
     worker.jobs.pop_back();
   }

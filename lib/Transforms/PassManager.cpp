@@ -82,7 +82,7 @@ Expected<bool> PassManager::runPass(Module &module, PassContext &context,
   context.options = entry.options;
   auto start = std::chrono::steady_clock::now();
   Expected<bool> result = pass.run(module, context);
-  times_.push_back({pass.name, secondsSince(start), result && *result});
+  times_.push_back({pass.name, secondsSince(start), result && *result, start});
   context.options.clear();
   if (!result)
     return result.takeError();

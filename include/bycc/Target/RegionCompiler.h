@@ -12,6 +12,7 @@
 #include "bycc/Target/Vendor.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -26,6 +27,8 @@ struct RegionOutcome {
   std::vector<uint8_t> blob;
   std::string reason;           // unless done
   uint32_t blamed = UINT32_MAX; // index of the region's node; none: UINT32_MAX
+  std::chrono::steady_clock::time_point begin = {}, end = {};
+  int child = 0; // that it was compiled in, from 0
 };
 
 struct RegionJob {

@@ -5,6 +5,7 @@
 #include "bycc/IR/Printer.h"
 #include "bycc/Transforms/Pipeline.h"
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ struct PassTime {
   std::string pass;
   double seconds = 0;
   bool changed = false;
+  std::chrono::steady_clock::time_point begin = {};
 };
 
 class PassManager {
