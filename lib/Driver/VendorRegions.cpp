@@ -73,6 +73,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
       returnToHost(region);
     else
       artifacts_.regionBlobs[region.function.index] = outcome(region).blob;
+  if (artifacts_.regionBlobs.empty())
+    artifacts_.params = {}; // no vendor reads weights: the host places its own
   return false;
 }
 

@@ -44,3 +44,15 @@ bycc-run m.json --random=1 --print=6 | cmp - host.txt
 
 refuse 3 "out of luck" bycc net.relay --plugin=liar.so --annotate=liar --strict -o s.o
 [ ! -e s.o ] && [ ! -e s.json ] || fail "a refused build wrote files"
+
+# Weights that only the vendor would have read are not written.
+weights=$(head -c 16384 /dev/zero | base64 -w0)
+cat > dense.relay <<END
+#[version = "0.0.5"]
+def @main(%x: Tensor[(8, 64), float32]) -> Tensor[(8, 64), float32] { nn.dense(%x, meta[relay.Constant][0], units=64) }
+#[metadata]
+{"relay.Constant": [{"dtype": "float32", "shape": [64, 64], "data": "$weights"}]}
+END
+bycc dense.relay -q -o host.o
+bycc dense.relay -q --plugin=liar.so --annotate=liar -o m.o
+expect "$(stat -c %s m.params)" "$(stat -c %s host.params)"
