@@ -121,7 +121,7 @@ private:
     auto report = [this] {
       report_ = makeOffloadReport(session_.module(), session_.context().refusals);
       if (showsPartitioned())
-        partitioned_ = {wants("relay") ? printModule(session_.module()) : "",
+        partitioned_ = {wants("relay") ? printModule(session_.module(), {.keepNames = true}) : "",
                         wants("json") ? printProgramJson(session_.module()) : ""};
       if (!options_.vendors.savePlan.empty())
         plan_ = partitionPlanText(session_);
@@ -138,7 +138,9 @@ private:
   bool showsPartitioned() const {
     return options_.passes.level == 0 && !options_.passes.passes && (wants("relay") || wants("json"));
   }
-  std::string relayText() { return showsPartitioned() ? partitioned_.relay : printModule(session_.module()); }
+  std::string relayText() {
+    return showsPartitioned() ? partitioned_.relay : printModule(session_.module(), {.keepNames = true});
+  }
   std::string jsonText() { return showsPartitioned() ? partitioned_.json : printProgramJson(session_.module()); }
 
   SourceLocation inModel() const {

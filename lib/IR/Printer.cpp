@@ -255,12 +255,13 @@ private:
     const Constant &constant = module_.constants[id.index];
     DType dtype = module_.types.dtype(constant.type);
     int64_t count = *module_.types.numElements(constant.type);
-    bool isScalar = module_.types.shape(constant.type).empty() &&
+    bool isNamed = options_.keepNames && !constant.name.empty();
+    bool isScalar = !isNamed && module_.types.shape(constant.type).empty() &&
                     typeText(constant.type) == name(dtype);
     if (isScalar)
       if (std::string text = element(dtype, constant.data()); !text.empty())
         return text + std::string(suffixOf(dtype));
-    if (count <= options_.maxInlineElements && count > 0 && !isScalar) {
+    if (count <= options_.maxInlineElements && count > 0 && !isScalar && !isNamed) {
       std::string text = typeText(constant.type) + "[";
       size_t width = static_cast<size_t>(sizeInBytes(dtype));
       bool isOk = true;
@@ -440,9 +441,22 @@ private:
     printValue(id, depth);
     if (own != unnamed)
       names_[id.index] = own;
+    if (own != unnamed && options_.keepNames)
+      keepName(id, own);
     out_ += ';';
     printComment(id);
     out_ += '\n';
+  }
+
+  void keepName(NodeId id, uint32_t number) {
+    NodeKind kind = module_.node(id).kind;
+    if (kind != NodeKind::CallOp && kind != NodeKind::Call)
+      return;
+    std::string name = describe(module_, id);
+    if (name == "%" + std::to_string(number))
+      return;
+    keptNames_.resize(number);
+    keptNames_.push_back(std::move(name));
   }
 
   // (params, attrs) -> T { .. }
@@ -474,12 +488,18 @@ private:
     out_ += "def @" + spelled(module_.string(module_.function(f).name));
     printFunction(f, 0);
     out_ += '\n';
+    if (!keptNames_.empty())
+      keptNamesOf_.emplace_back(f, std::move(keptNames_));
+    keptNames_.clear();
   }
 
   void printMetadata() {
-    if (metadata_.empty())
+    if (metadata_.empty() && keptNamesOf_.empty())
       return;
-    out_ += "#[metadata]\n{\n  \"relay.Constant\": [";
+    out_ += "#[metadata]\n{\n";
+    if (!keptNamesOf_.empty())
+      printKeptNames();
+    out_ += "  \"relay.Constant\": [";
     for (size_t i = 0; i < metadata_.size(); ++i) {
       const Constant &constant = module_.constants[metadata_[i].index];
       out_ += i ? ",\n    {" : "\n    {";
@@ -489,7 +509,10 @@ private:
         out_ += (isFirst ? "" : ", ") + std::to_string(dim.value());
         isFirst = false;
       }
-      out_ += "], \"data\": \"";
+      out_ += "], ";
+      if (options_.keepNames && !constant.name.empty())
+        out_ += "\"name\": " + jsonText(constant.name) + ", ";
+      out_ += "\"data\": \"";
       if (!isElided(metadata_[i]))
         out_ += encodeBase64(constant.data(), constant.bytes);
       out_ += "\"}";
@@ -497,9 +520,39 @@ private:
     out_ += "\n  ]\n}\n";
   }
 
+  // By function a list: the name of %n at n, "" where %n is the name.
+  void printKeptNames() {
+    out_ += "  \"bycc.names\": {";
+    for (const auto &[function, names] : keptNamesOf_) {
+      out_ += (function == keptNamesOf_[0].first ? "\n    " : ",\n    ") +
+              jsonText(module_.string(module_.function(function).name)) + ": [";
+      for (size_t i = 0; i < names.size(); ++i)
+        out_ += (i ? ", " : "") + jsonText(names[i]);
+      out_ += ']';
+    }
+    out_ += "\n  },\n";
+  }
+
+  static std::string jsonText(std::string_view text) {
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string out = "\"";
+    for (char c : text) {
+      auto byte = static_cast<uint8_t>(c);
+      if (c == '"' || c == '\\')
+        out += {'\\', c};
+      else if (byte < 0x20)
+        out += std::string("\\u00") + digits[byte >> 4] + digits[byte & 15];
+      else
+        out += c;
+    }
+    return out + "\"";
+  }
+
   const Module &module_;
   const PrintOptions &options_;
   std::string out_;
+  std::vector<std::string> keptNames_; // of the function at hand, by number
+  std::vector<std::pair<FunctionId, std::vector<std::string>>> keptNamesOf_;
   std::vector<std::string> types_; // by TypeId
   std::unordered_map<uint64_t, std::string> attrs_; // of calls, by OpId and AttrsId
   std::vector<uint32_t> names_;    // by NodeId

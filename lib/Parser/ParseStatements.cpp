@@ -48,6 +48,20 @@ void RelayParser::markLet(NodeId node, uint32_t before, std::string_view name) {
     module_.node(node).name = module_.intern(name);
 }
 
+// The name that the metadata keeps, else %n. Names of foreign formats have no '%'.
+void RelayParser::applyName(NodeId node, uint64_t number) {
+  bool isKept = names_ && names_->isArray() && number < names_->items.size() &&
+                names_->items[number].isString() && !names_->items[number].string.empty();
+  std::string name = isKept ? names_->items[number].string : "%" + std::to_string(number);
+  if (name[0] == '%') {
+    module_.node(node).name = module_.intern(name);
+    return;
+  }
+  SourceLocation source = module_.source(node);
+  source.node = name;
+  module_.node(node).source = module_.addSource(std::move(source));
+}
+
 // %n = e ;   False when `%n` starts an expression instead; nothing is consumed then.
 bool RelayParser::parseGraphBinding() {
   Token name = token_;
@@ -66,7 +80,7 @@ bool RelayParser::parseGraphBinding() {
            "%" + std::to_string(name.number) + " is defined twice in one scope");
   if (value && value.index >= before && !module_.isLeaf(value) &&
       module_.node(value).name == StringId(0))
-    module_.node(value).name = module_.intern("%" + std::to_string(name.number));
+    applyName(value, name.number);
   if (!panic_)
     expect(TokenKind::Semicolon, "after a binding");
   return true;

@@ -375,12 +375,15 @@ void RelayParser::parseMetadata(const Token &token) {
   for (const auto &[key, value] : metadata_.members) {
     if (key == "relay.Constant" && value.isArray())
       constants_ = &value;
+    else if (key == "bycc.names" && value.isObject())
+      nodeNames_ = &value;
     else if (key == "root" || key == "nodes" || key == "b64ndarrays")
       report(token, Status::Unsup, "metadata in TVM's own object form is not supported",
              "write {\"relay.Constant\": [{\"dtype\": .., \"shape\": [..], \"data\": base64}]}");
     else
       report(token, Status::Input,
              key == "relay.Constant" ? "metadata 'relay.Constant' is not a list"
+             : key == "bycc.names"   ? "metadata 'bycc.names' is not an object"
                                      : "metadata has the unknown key '" + key + "'");
     if (fatal_ || key == "root")
       break;
@@ -478,6 +481,7 @@ void RelayParser::parseBody(Definition &definition) {
   panic_ = false;
   nesting_ = 0;
   nextGraphNumber_ = 0;
+  names_ = nodeNames_ ? nodeNames_->find(std::string(definition.nameToken.text)) : nullptr;
   uint32_t firstNode = module_.numNodes();
   BlockId body = module_.function(definition.function).body;
   pushScope();

@@ -76,6 +76,7 @@ private:
   void skipBody(Definition &definition);
   void skipToDefinition();
   void parseMetadata(const Token &token);
+  void applyName(NodeId node, uint64_t number);
   std::vector<size_t> bodyOrder();
   void parseBody(Definition &definition);
   void parseLoneExpression();
@@ -183,6 +184,8 @@ private:
 
   JsonValue metadata_;
   const JsonValue *constants_ = nullptr;
+  const JsonValue *nodeNames_ = nullptr; // by function
+  const JsonValue *names_ = nullptr;     // of the function at hand, by graph number
   std::unordered_map<uint64_t, NodeId> metaNodes_;
   uint32_t metadataLine_ = 0;
   std::vector<std::string> opNames_;

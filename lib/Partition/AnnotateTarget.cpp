@@ -118,8 +118,7 @@ Expected<bool> annotateTarget(Module &module, PassContext &context) {
   bool changed = BYCC_TRY(readAnnotations(module, context));
   if (!context.vendors || context.vendors->size() == 0)
     return changed;
-  for (FunctionId function : optimizableFunctions(module))
-    changed |= removeDeadNodes(module, function, true);
+  changed |= dropUnneeded(module);
   std::vector<const Vendor *> vendors = BYCC_TRY(chosenVendors(context));
   Annotator annotator(module, context, vendors);
   for (BlockId block : hostBlocks(module)) {

@@ -350,8 +350,7 @@ Expected<bool> mergeComposite(Module &module, PassContext &context) {
     return false;
   bool changed = false;
   // A dead user would keep an inner value from being claimed.
-  for (FunctionId function : optimizableFunctions(module))
-    changed |= removeDeadNodes(module, function, true);
+  changed |= dropUnneeded(module);
   std::vector<std::string> only;
   if (std::string names = context.option("vendor"); !names.empty())
     only = split(names, ',');

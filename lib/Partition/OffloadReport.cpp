@@ -38,6 +38,10 @@ public:
         walkExternal(function, index);
     for (OffloadFunction &function : report_.functions)
       finishFunction(function);
+    // By number, whatever the order of definitions: printing sorts them by name.
+    std::ranges::sort(report_.functions, {}, [](const OffloadFunction &function) {
+      return std::pair(function.symbol.size(), function.symbol);
+    });
     std::ranges::sort(report_.hostOps);
     if (refusals_)
       report_.returned = refusals_->returned();

@@ -34,8 +34,7 @@ Expected<bool> partitionGraph(Module &module, PassContext &context) {
     return changed;
   // What nobody calls is not offloaded. Without @main everything may be called.
   changed |= module.main() && removeUnreachableFunctions(module, {module.main()});
-  for (FunctionId function : optimizableFunctions(module))
-    changed |= removeDeadNodes(module, function, true);
+  changed |= dropUnneeded(module);
   RegionTable regions(module, *context.vendors);
   BYCC_TRY(regions.collect());
   if (regions.empty()) {

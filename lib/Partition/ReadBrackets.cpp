@@ -269,8 +269,7 @@ Expected<> checkOrder(const Module &module, const VendorSet &vendors, int32_t fi
 Expected<bool> readBrackets(Module &module, PassContext &context) {
   if (bracketsOf(module).empty())
     return false;
-  for (FunctionId function : optimizableFunctions(module))
-    removeDeadNodes(module, function, true);
+  dropUnneeded(module);
   NodePlaces places(module);
   for (NodeId bracket : bracketsOf(module))
     if (!places.block[bracket.index])

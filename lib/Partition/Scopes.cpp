@@ -72,6 +72,39 @@ bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> open) {
   return changed;
 }
 
+namespace {
+
+NodeId fieldInSight(const Module &module, NodeId value) {
+  while (module.node(value).kind == NodeKind::Project) {
+    NodeId tuple = fieldInSight(module, module.operands(value)[0]);
+    if (module.node(tuple).kind != NodeKind::Tuple)
+      break;
+    value = module.operands(tuple)[module.node(value).payload];
+  }
+  return value;
+}
+
+} // namespace
+
+bool dropUnneeded(Module &module) {
+  bool changed = false;
+  auto look = [&](NodeId &value) {
+    NodeId field = module.node(value).kind == NodeKind::Project ? fieldInSight(module, value) : value;
+    changed |= field != value;
+    value = field;
+  };
+  for (BlockId block : hostBlocks(module)) {
+    for (NodeId node : module.block(block).nodes)
+      for (NodeId &operand : module.mutableOperands(node))
+        look(operand);
+    if (NodeId &result = module.block(block).result)
+      look(result);
+  }
+  for (FunctionId function : optimizableFunctions(module))
+    changed |= removeDeadNodes(module, function, true);
+  return changed;
+}
+
 int32_t firstFreeRegion(const Module &module) {
   int32_t next = 0;
   for (FunctionId function : module.globals())

@@ -21,6 +21,11 @@ std::vector<BlockId> hostBlocks(const Module &module);
 // Drops global functions that the roots do not reach. True when some went.
 bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> roots);
 
+// Drops what no result needs, lets too. A field taken of a tuple that is made in
+// sight is used directly, so that the other fields are needed by nobody for it.
+// True when something changed.
+bool dropUnneeded(Module &module);
+
 // One more than the highest region of any annotation.
 int32_t firstFreeRegion(const Module &module);
 

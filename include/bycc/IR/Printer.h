@@ -16,6 +16,9 @@ struct PrintOptions {
   // Elide data: `--elide-constants=N` prints constants above N elements without
   // data, with a comment; such text parses only with the data given elsewhere. < 0: off.
   int64_t elideAbove = -1;
+  // Names of nodes and constants in #[metadata] as well, so that reports on the
+  // program that is read back call them as before.
+  bool keepNames = false;
   bool showTypes = false;   // /* ty=... */ comments
   bool showSources = false; // /* span=... */ comments
 };

@@ -50,7 +50,7 @@ struct OffloadTotals {
 struct OffloadReport {
   std::vector<std::pair<std::string, std::string>> mainParams; // name, type
   std::string mainResult;
-  std::vector<OffloadFunction> functions; // in order of their definition
+  std::vector<OffloadFunction> functions; // by symbol: m_va_9, m_va_10
   std::vector<std::string> hostOps;       // sorted
   std::vector<OffloadNode> nodes; // program order, a region's where it is first called
   std::vector<ReturnedRegion> returned;   // regions that did not stay

@@ -10,6 +10,7 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/File.h"
+#include "bycc/Target/Placement.h"
 #include "bycc/Target/VendorRegistry.h"
 
 #include <catch2/catch.hpp>
@@ -82,11 +83,14 @@ TEST_CASE("partitioning cases") {
       PassContext context;
       context.target = &target;
       context.vendors = &*vendors;
+      PlacementRules placement;
       context.refusals = &refusals;
+      context.placement = &placement;
       CostModel hostCost;
       if (files.expect.find("cost_model"))
         context.hostCost = &hostCost;
-      for (auto pass : {mergeComposite, annotateTarget, mergeCompilerRegions, partitionGraph}) {
+      for (auto pass : {readAnnotations, mergeComposite, annotateTarget, mergeCompilerRegions,
+                        partitionGraph}) {
         Expected<bool> done = pass(module, context);
         if (!done)
           FAIL(done.error().str());
