@@ -21,8 +21,6 @@ Expected<> convertClip(OpContext &op);
 Expected<> convertCast(OpContext &op);
 Expected<> convertCastLike(OpContext &op);
 Expected<> convertWhere(OpContext &op);
-Expected<> convertQuantize(OpContext &op);
-Expected<> convertDequantize(OpContext &op);
 
 // OnnxActivation.cpp
 Expected<> convertLeakyRelu(OpContext &op);
@@ -54,6 +52,17 @@ Expected<> convertLrn(OpContext &op);
 Expected<> convertResize(OpContext &op);
 Expected<> convertGridSample(OpContext &op);
 Expected<> convertUpsample(OpContext &op);
+
+// Attributes of a convolution as nn.conv* has them.
+Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
+
+// OnnxQuantized.cpp
+Expected<> convertQuantize(OpContext &op);
+Expected<> convertDequantize(OpContext &op);
+Expected<> convertQLinearConv(OpContext &op);
+Expected<> convertQLinearMatMul(OpContext &op);
+Expected<> convertConvInteger(OpContext &op);
+Expected<> convertMatMulInteger(OpContext &op);
 
 // OnnxMatMul.cpp
 Expected<> convertGemm(OpContext &op);

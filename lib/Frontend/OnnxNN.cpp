@@ -123,21 +123,26 @@ Expected<NodeId> addBias(OpContext &op, NodeId result) {
 
 } // namespace
 
-Expected<> convertConv(OpContext &op) {
-  NodeId x = op.input(0), weight = op.input(1);
+Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight) {
   size_t spatial = BYCC_TRY(spatialRank(op, x));
   Window window = BYCC_TRY(readWindow(op, x, BYCC_TRY(kernelOf(op, weight, spatial))));
   int64_t groups = BYCC_TRY(op.intAttr("group", 1));
   int64_t channels = op.shape(weight)[0].value();
   if (groups < 1 || channels % groups != 0)
     return op.error() << "group " << groups << " does not divide " << channels << " channels";
-  NodeId result = BYCC_TRY(op.call(ranked("nn.conv", spatial), {x, weight},
-                                   {{"strides", AttrValue::ints(window.strides)},
-                                    {"padding", paddingAttr(window.pads)},
-                                    {"dilation", AttrValue::ints(window.dilations)},
-                                    {"groups", groups},
-                                    {"channels", channels},
-                                    {"kernel_size", AttrValue::ints(window.kernel)}}));
+  return AttrDict{{"strides", AttrValue::ints(window.strides)},
+                  {"padding", paddingAttr(window.pads)},
+                  {"dilation", AttrValue::ints(window.dilations)},
+                  {"groups", groups},
+                  {"channels", channels},
+                  {"kernel_size", AttrValue::ints(window.kernel)}};
+}
+
+Expected<> convertConv(OpContext &op) {
+  NodeId x = op.input(0), weight = op.input(1);
+  AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
+  size_t spatial = static_cast<size_t>(op.rank(x) - 2);
+  NodeId result = BYCC_TRY(op.call(ranked("nn.conv", spatial), {x, weight}, std::move(attrs)));
   op.setOutput(0, BYCC_TRY(addBias(op, result)));
   return {};
 }

@@ -50,6 +50,8 @@ Expected<NodeId> requantize(Legalizer &l) {
 // round(x / scale) + zero, not clipped.
 Expected<NodeId> divided(Legalizer &l, NodeId x, const ScaleOf &to) {
   NodeId y = BYCC_TRY(l.make(ops::round, {BYCC_TRY(l.make(ops::divide, {x, to.scale}))}));
+  if (l.isAll(to.zero, 0))
+    return y;
   return l.make(ops::add, {y, BYCC_TRY(l.cast(to.zero, DType::Float32))});
 }
 

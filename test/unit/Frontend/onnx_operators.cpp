@@ -120,6 +120,27 @@ TEST_CASE("MatMul of any rank") {
             "inner dims 3 and 4 differ"));
 }
 
+TEST_CASE("quantised products") {
+  constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8;
+  std::vector<Given> params{{"x", {1, 3, 8, 8}, u8}, {"xs", {}}, {"xz", {}, u8}, {"w", {4, 3, 3, 3}, i8},
+                            {"ws", {4}}, {"wz", {4}, i8}, {"ys", {}}, {"yz", {}, u8}};
+  ModelMaker maker = make("QLinearConv", {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"}, params);
+  last(maker).ints("pads", {1, 1, 1, 1});
+  CHECK(has(summary(maker), "qnn.conv2d"));
+  CHECK(has(summary(maker), "qnn.requantize : Tensor[(1, 4, 8, 8), uint8]"));
+  CHECK(has(text(maker), "padding=[1, 1]"));
+  params[0].dims = {2, 5, 3}, params[3].dims = {3, 4};
+  maker = make("QLinearMatMul", {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"}, params);
+  CHECK(has(summary(maker), "qnn.dense"));
+  CHECK(has(summary(maker), "qnn.requantize : Tensor[(2, 5, 4), uint8]"));
+  maker = make("MatMulInteger", {"x", "w"}, {{"x", {2, 5, 3}, u8}, {"w", {2, 3, 4}, i8}});
+  CHECK(has(summary(maker), "qnn.batch_matmul : Tensor[(2, 5, 4), int32]"));
+  maker = make("ConvInteger", {"x", "w", "z"}, {{"x", {1, 1, 3, 3}, u8}, {"w", {1, 1, 2, 2}, u8}, {"z", {}, u8}});
+  CHECK(has(summary(maker), "qnn.conv2d : Tensor[(1, 1, 2, 2), int32]"));
+  maker = make("MatMulInteger", {"x", "w"}, {{"x", {2, 5, 3}, u8}, {"w", {1, 3, 4}, i8}});
+  CHECK(has(summary(maker), "stacks of matrices have equal leading dims"));
+}
+
 TEST_CASE("normalisation") {
   std::vector<::onnx::TensorProto> four;
   for (const char *name : {"s", "b", "m", "v"})
