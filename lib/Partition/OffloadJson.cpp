@@ -105,6 +105,11 @@ std::string OffloadReport::json() const {
     json.beginObject().key("vendor").value(region.vendor).key("why").value(region.why);
     json.key("ops").value(region.ops).endObject();
   }
+  json.endArray().key("apart").beginArray();
+  for (const OffloadApart &pair : apart) {
+    json.beginObject().key("first").value(pair.first).key("second").value(pair.second);
+    json.key("why").value(pair.why).endObject();
+  }
   json.endArray().endObject();
   return json.take();
 }

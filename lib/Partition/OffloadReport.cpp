@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 namespace bycc {
 
@@ -25,6 +26,9 @@ public:
       : module_(module), refusals_(refusals) {}
 
   OffloadReport run() {
+    if (refusals_)
+      for (const ApartRegions &pair : refusals_->apart())
+        regionOf_[pair.first] = regionOf_[pair.second] = 0;
     describeMain();
     for (FunctionId function : module_.globals())
       if (isExternal(function))
@@ -44,7 +48,7 @@ public:
     });
     std::ranges::sort(report_.hostOps);
     if (refusals_)
-      report_.returned = refusals_->returned();
+      addRegionReasons();
     return std::move(report_);
   }
 
@@ -90,6 +94,8 @@ private:
 
   void walkExternal(BlockId block, size_t index, const std::string &composite) {
     for (NodeId node : module_.block(block).nodes) {
+      if (auto wanted = regionOf_.find(node); wanted != regionOf_.end())
+        wanted->second = index;
       for (NodeId operand : module_.operands(node))
         noteConstant(operand);
       if (module_.node(node).kind == NodeKind::CallOp)
@@ -208,6 +214,16 @@ private:
 
   // --- both
 
+  void addRegionReasons() {
+    report_.returned = refusals_->returned();
+    for (const ApartRegions &pair : refusals_->apart()) {
+      auto first = regionOf_.find(pair.first), second = regionOf_.find(pair.second);
+      if (first != regionOf_.end() && second != regionOf_.end() && first->second != second->second)
+        report_.apart.push_back({report_.functions[first->second].symbol,
+                                 report_.functions[second->second].symbol, pair.why});
+    }
+  }
+
   OffloadNode &addNode(NodeId node, const std::string &placed) {
     const OpInfo &info = opInfo(module_.node(node).op);
     OffloadNode row;
@@ -248,6 +264,7 @@ private:
   const Module &module_;
   const RefusalLog *refusals_;
   OffloadReport report_;
+  std::unordered_map<NodeId, size_t> regionOf_; // of nodes that refusals_->apart() names
   std::map<FunctionId, size_t> external_; // -> report_.functions
   std::vector<NodeId> constants_;         // distinct ones of the function at hand
 };

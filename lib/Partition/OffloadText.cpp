@@ -5,6 +5,8 @@
 //
 //   regions:
 //     net_dnnl_0  dnnl  12 ops  34.5 MFLOP  4 inputs  1 output  0.3 MiB  3 dnnl.conv2d_relu
+//   not one region:
+//     net_dnnl_0 and net_dnnl_1: softmax_1 (nn.softmax) of the host lies between them
 //   on the host:
 //     7 nn.softmax  dnnl refuses: axis 1 is not the last one
 //                   softmax_1, softmax_2, softmax_3, ...
@@ -122,6 +124,13 @@ void writeRegions(std::ostringstream &out, const OffloadReport &report) {
     out << table.line(i);
 }
 
+void writeApart(std::ostringstream &out, const OffloadReport &report) {
+  if (!report.apart.empty())
+    out << "\nnot one region:\n";
+  for (const OffloadApart &pair : report.apart)
+    out << "  " << pair.first << " and " << pair.second << ": " << pair.why << "\n";
+}
+
 // Host nodes of one operator with the same reasons, once with their number.
 void writeHost(std::ostringstream &out, const OffloadReport &report) {
   struct Kind {
@@ -192,6 +201,7 @@ std::string OffloadReport::text() const {
   std::ostringstream out;
   writeHead(out, *this);
   writeRegions(out, *this);
+  writeApart(out, *this);
   writeHost(out, *this);
   if (!nodes.empty())
     writeNodes(out, *this);

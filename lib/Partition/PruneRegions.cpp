@@ -17,6 +17,7 @@
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
+#include "ApartReasons.h"
 #include "Composites.h"
 #include "CostEstimate.h"
 #include "Plan.h"
@@ -262,6 +263,7 @@ Expected<bool> pruneRegions(Module &module, PassContext &context) {
     return false;
   bool changed = Pruner(module, context).run();
   keepChosen(module, context.placement);
+  keepApartReasons(module, context);
   return changed;
 }
 

@@ -15,6 +15,7 @@
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
+#include "ApartReasons.h"
 #include "Composites.h"
 #include "Plan.h"
 #include "Scopes.h"
@@ -136,6 +137,7 @@ Expected<bool> replayPlan(Module &module, PassContext &context) {
     return error(Status::Usage) << "replay-plan: there is no --partition-plan";
   bool changed = BYCC_TRY(Replayer(module, context).run());
   keepChosen(module, context.placement);
+  keepApartReasons(module, context);
   return changed;
 }
 

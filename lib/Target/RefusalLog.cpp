@@ -76,6 +76,7 @@ void RefusalLog::clear() {
   rows_.clear();
   first_.clear();
   returned_.clear();
+  apart_.clear();
 }
 
 RefusalLog::Reasons RefusalLog::of(NodeId node) const {

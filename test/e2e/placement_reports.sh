@@ -54,6 +54,8 @@ for vendor in vendors:
     if mine:
         assert "%s: %d region" % (vendor, len({r["region"] for r in mine})) in line, line
         assert "%d of %d ops" % (len(mine), len(rows)) in line, line
+for pair in json.loads(dump)["apart"]:
+    assert "  %s and %s: %s\n" % (pair["first"], pair["second"], pair["why"]) in explain, pair
 assert summary == explain, "bycc check prints another text"
 EOF
 agree() {
@@ -78,3 +80,15 @@ expect "$(bycc check branches.relay)" "branches.relay: every operator is support
 bycc check branches.relay --json | python3 -c 'import json, sys
 found = json.load(sys.stdin)
 assert found["supported"] and found["unsupported"] == [] and "placement" not in found, found'
+
+# Two regions of one vendor: what keeps them from being one.
+cat > apart.relay <<'EOF'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = abs(%x);
+  %1 = sin(%0);
+  abs(%1)
+}
+EOF
+agree apart.relay --rules=rules.json
+grep -qx '  m_va_0 and m_va_1: sin (%1) of the host lies between them' explain.txt || fail "$(cat explain.txt)"

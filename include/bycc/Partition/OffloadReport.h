@@ -41,6 +41,12 @@ struct OffloadNode {
   double flops = 0;
 };
 
+// Why two regions of one vendor, one after the other, are not one.
+struct OffloadApart {
+  std::string first, second; // symbols
+  std::string why;
+};
+
 struct OffloadTotals {
   int64_t regions = 0, ops = 0, offloadedOps = 0;
   double flops = 0, offloadedFlops = 0;
@@ -54,6 +60,7 @@ struct OffloadReport {
   std::vector<std::string> hostOps;       // sorted
   std::vector<OffloadNode> nodes; // program order, a region's where it is first called
   std::vector<ReturnedRegion> returned;   // regions that did not stay
+  std::vector<OffloadApart> apart;        // for some tens of pairs
   OffloadTotals totals;
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
 

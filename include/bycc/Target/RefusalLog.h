@@ -23,6 +23,12 @@ struct ReturnedRegion {
   int64_t ops = 0;
 };
 
+// Two regions of one vendor, by a node of each, and why they are not one.
+struct ApartRegions {
+  NodeId first, second;
+  std::string why;
+};
+
 class RefusalLog {
 public:
   using Reasons = std::vector<std::pair<std::string, std::string>>; // vendor, reason
@@ -40,6 +46,7 @@ public:
   // The node's rows moved to another id (its operator now lives there).
   void move(NodeId from, NodeId to);
   void addReturned(ReturnedRegion region) { returned_.push_back(std::move(region)); }
+  void setApart(std::vector<ApartRegions> apart) { apart_ = std::move(apart); }
   void clear();
 
   // Refusals of a node, in the order the vendors were asked.
@@ -48,6 +55,7 @@ public:
   // one that has it (or when nobody said why).
   Reasons candidates(NodeId node) const;
   const std::vector<ReturnedRegion> &returned() const { return returned_; }
+  const std::vector<ApartRegions> &apart() const { return apart_; }
   bool empty() const { return rows_.empty(); }
 
 private:
@@ -68,6 +76,7 @@ private:
   std::vector<const std::string *> texts_;
   std::unordered_map<std::string, uint32_t> ids_;
   std::vector<ReturnedRegion> returned_;
+  std::vector<ApartRegions> apart_;
 };
 
 } // namespace bycc
