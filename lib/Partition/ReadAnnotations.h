@@ -22,7 +22,8 @@ Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
                             const SourceLocation &location);
 
 // Is the node kept from the vendor, or from being one with others, by the command
-// line or since the vendor failed at it? What was asked as a whole is then lost.
+// line or since the vendor failed at it? What was asked as a whole is then
+// left to merge-compiler-regions.
 bool mayNotHave(const PassContext &context, NodeId node, const std::string &vendor);
 
 } // namespace bycc

@@ -230,8 +230,12 @@ private:
       return;
     Region &region = regions_[at];
     bool isHost = region.vendor == hostName;
-    if (region.isLost)
-      return; // its nodes are like any other
+    if (region.isLost) {
+      // The vendor failed at it: what it may have of it is grouped anew.
+      if (!isHost && !context_.placement->whyNot(node, region.vendor))
+        module_.setAnnotation(node, {{module_.intern(region.vendor)}, -1});
+      return;
+    }
     if (context_.placement)
       context_.placement->pin(node, isHost ? "host" : region.vendor,
                               "annotated for '" + region.vendor + "' at " +

@@ -18,6 +18,7 @@
 #include "bycc/IR/Printer.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
 #include <algorithm>
@@ -183,10 +184,18 @@ private:
     module_.function(function).attrs = attrs;
     const std::vector<NodeId> &nodes = module_.block(module_.function(function).body).nodes;
     if (std::ranges::any_of(nodes, [&](NodeId n) { return mayNotHave(context_, n, name); }))
-      return;
+      return leaveToMerging(nodes, vendor);
     for (NodeId node : nodes)
       if (module_.node(node).kind == NodeKind::CallOp || compositeOf(module_, node))
         annotated_.push_back(node), module_.setAnnotation(node, {{vendor}, region});
+  }
+
+  // The vendor failed at the function: what it may have of it is grouped anew.
+  void leaveToMerging(const std::vector<NodeId> &nodes, StringId vendor) {
+    for (NodeId node : nodes)
+      if ((module_.node(node).kind == NodeKind::CallOp || compositeOf(module_, node)) &&
+          !context_.placement->whyNot(node, module_.string(vendor)))
+        module_.setAnnotation(node, {{vendor}, -1});
   }
 
   void prepareCalls(FunctionId function) {
