@@ -46,6 +46,9 @@ Expected<> optimize(Session &session) {
   }
   PrintOptions print;
   print.elideAbove = options.passes.printing.elideConstants;
+  // Text that came with names leaves with names.
+  print.keepNames = std::ranges::find(session.module().moduleAttrs, "keep_names", &Attr::key) !=
+                    session.module().moduleAttrs.end();
   return writeResult(options, printModule(session.module(), print));
 }
 

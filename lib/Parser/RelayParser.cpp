@@ -373,18 +373,20 @@ void RelayParser::parseMetadata(const Token &token) {
   if (!metadata_.isObject())
     report(token, Status::Input, "metadata is not a JSON object");
   for (const auto &[key, value] : metadata_.members) {
-    if (key == "relay.Constant" && value.isArray())
+    if (key == "relay.Constant" && value.isArray()) {
       constants_ = &value;
-    else if (key == "bycc.names" && value.isObject())
+    } else if (key == "bycc.names" && value.isObject()) {
       nodeNames_ = &value;
-    else if (key == "root" || key == "nodes" || key == "b64ndarrays")
+      module_.moduleAttrs.push_back({"keep_names", true}); // printed with names again
+    } else if (key == "root" || key == "nodes" || key == "b64ndarrays") {
       report(token, Status::Unsup, "metadata in TVM's own object form is not supported",
              "write {\"relay.Constant\": [{\"dtype\": .., \"shape\": [..], \"data\": base64}]}");
-    else
+    } else {
       report(token, Status::Input,
              key == "relay.Constant" ? "metadata 'relay.Constant' is not a list"
              : key == "bycc.names"   ? "metadata 'bycc.names' is not an object"
                                      : "metadata has the unknown key '" + key + "'");
+    }
     if (fatal_ || key == "root")
       break;
   }
