@@ -134,9 +134,7 @@ private:
   // --- writing
 
   void cut(FunctionId region) {
-    std::vector<FunctionId> all = module_.globals();
-    for (FunctionId function : all)
-      module_.removeGlobal(function);
+    module_.removeGlobalsExcept(std::vector<uint8_t>(module_.numFunctions(), 0));
     module_.moduleAttrs.clear();
     FunctionId main = module_.addFunction("main");
     const Function &from = module_.function(region);
