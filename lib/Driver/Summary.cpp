@@ -1,13 +1,11 @@
 #include "Summary.h"
 
+#include "bycc/Support/Phrases.h"
+
 #include <cstdio>
 
 namespace bycc {
 namespace {
-
-std::string counted(int64_t count, const char *what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 std::string sizeText(double bytes) {
   char text[32];

@@ -16,6 +16,7 @@
 //                dnnl refuses: axis 1 is not the last one
 
 #include "bycc/Partition/OffloadReport.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -27,10 +28,6 @@ namespace bycc {
 namespace {
 
 constexpr size_t maxColumn = 40; // longer names push the rest of their line
-
-std::string counted(int64_t count, const char *what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 std::string scaled(double value, double step, std::initializer_list<const char *> units) {
   auto unit = units.begin();
