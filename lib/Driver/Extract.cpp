@@ -52,6 +52,7 @@ public:
     BYCC_TRY(session_.load());
     if (!module_.main())
       return error(Status::Input, {options_.input.model}) << "the program has no @main";
+    BYCC_TRY(session_.enableAskedVendors(true));
     BYCC_TRY(session_.runPasses(untilPartitioned(BYCC_TRY(session_.pipeline()))));
     FunctionId region = BYCC_TRY(findRegion(o.region));
     symbol_ = module_.string(module_.function(region).name);
