@@ -12,7 +12,7 @@
 
 #include "ReadAnnotations.h"
 
-#include "Outliner.h"
+#include "ConstantPool.h"
 #include "Partitioner.h"
 #include "Scopes.h"
 #include "bycc/IR/Printer.h"
