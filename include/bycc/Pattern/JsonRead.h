@@ -20,7 +20,7 @@ ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer, const
 // Error naming the first member that is not in `known`, with the nearest.
 Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &known,
                      const std::string &pointer, const std::string &file);
-// "unknown WHAT 'x', did you mean 'y'".
+// "unknown WHAT 'x', did you mean 'y'?".
 std::string unknownName(std::string_view what, std::string_view name,
                         const std::vector<std::string> &known);
 // The operator of that name; an error with the nearest when there is none.

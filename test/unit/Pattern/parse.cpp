@@ -54,7 +54,7 @@ TEST_CASE("root operators") {
 }
 
 TEST_CASE("errors give the column") {
-  CHECK(problem("nn.rleu(*)") == "column 1: unknown operator 'nn.rleu', did you mean 'nn.relu'");
+  CHECK(problem("nn.rleu(*)") == "column 1: unknown operator 'nn.rleu', did you mean 'nn.relu'?");
   CHECK(problem("nn.relu(*") == "column 10: expected ')', found the end");
   CHECK(problem("nn.relu(*) x") == "column 12: expected the end, found 'x'");
   CHECK(problem("nn.relu(?)") == "column 9: expected a pattern, found '?'");
@@ -63,7 +63,7 @@ TEST_CASE("errors give the column") {
   CHECK(problem("abs(@n)", {{"n", "abs(@n)"}}) == "let 'n': column 6: '@n' refers to itself");
   CHECK(problem("abs(*)", {{"n", "abs(*)"}}) == "let 'n': not used");
   CHECK(problem("*") == "column 1: the outermost part must be an operator");
-  CHECK(problem("nn.softmax{axs=1}(*)") == "column 12: nn.softmax: unknown attribute 'axs', did you mean 'axis'");
+  CHECK(problem("nn.softmax{axs=1}(*)") == "column 12: nn.softmax: unknown attribute 'axs', did you mean 'axis'?");
   CHECK(problem("") == "column 1: expected a pattern, found the end");
 }
 
