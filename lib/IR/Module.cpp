@@ -170,17 +170,18 @@ FunctionId Module::findGlobal(std::string_view name) const {
   return text < globalOfName_.size() ? globalOfName_[text] : FunctionId();
 }
 
-void Module::removeGlobal(FunctionId id) {
-  std::erase(globals_, id);
-  globalOfName_[function(id).name.index] = FunctionId();
+bool Module::removeGlobalsIf(const std::vector<uint8_t> &isGone) {
+  return std::erase_if(globals_, [&](FunctionId id) {
+           if (isGone[id.index])
+             globalOfName_[function(id).name.index] = FunctionId();
+           return isGone[id.index] != 0;
+         }) > 0;
 }
 
 bool Module::removeGlobalsExcept(const std::vector<uint8_t> &isKept) {
-  return std::erase_if(globals_, [&](FunctionId id) {
-           if (!isKept[id.index])
-             globalOfName_[function(id).name.index] = FunctionId();
-           return !isKept[id.index];
-         }) > 0;
+  std::vector<uint8_t> isGone(isKept.size());
+  std::ranges::transform(isKept, isGone.begin(), [](uint8_t kept) { return !kept; });
+  return removeGlobalsIf(isGone);
 }
 
 NodeId Module::globalRef(FunctionId id) {

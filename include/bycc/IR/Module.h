@@ -172,8 +172,8 @@ public:
   const std::vector<FunctionId> &globals() const { return globals_; }
   FunctionId findGlobal(std::string_view name) const; // invalid when absent
   FunctionId main() const { return findGlobal("main"); }
-  void removeGlobal(FunctionId id); // costs as much as there are globals
   // By FunctionId. True when some went.
+  bool removeGlobalsIf(const std::vector<uint8_t> &isGone);
   bool removeGlobalsExcept(const std::vector<uint8_t> &isKept);
   NodeId globalRef(FunctionId id); // one Global leaf per function
 
