@@ -88,7 +88,8 @@ RefusalLog::Reasons RefusalLog::of(NodeId node) const {
     if (row.isYes || row.reason == none)
       continue;
     std::string reason = *texts_[row.reason];
-    if (row.pattern != none)
+    // An order about the node (--pin) is a reason for both.
+    if (row.pattern != none && !texts_[row.pattern]->ends_with(reason))
       reason += "; " + *texts_[row.pattern];
     result.emplace_back(vendors_[row.vendor], std::move(reason));
   }
