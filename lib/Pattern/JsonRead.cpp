@@ -1,7 +1,6 @@
 #include "bycc/Pattern/JsonRead.h"
 
 #include "bycc/IR/Op.h"
-#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -23,7 +22,10 @@ ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,
 
 std::string unknownName(std::string_view what, std::string_view name,
                         const std::vector<std::string> &known) {
-  return "unknown " + std::string(what) + " '" + escaped(name) + "'" + didYouMean(name, known);
+  std::string text = "unknown " + std::string(what) + " '" + escaped(name) + "'";
+  if (auto close = nearest(name, known))
+    text += ", did you mean '" + *close + "'?";
+  return text;
 }
 
 Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &known,

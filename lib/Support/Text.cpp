@@ -93,8 +93,8 @@ std::string escaped(std::string_view text, size_t maxBytes) {
   return out;
 }
 
-// Edit distance in which two exchanged neighbours count as one edit; `limit` + 1
-// when it is above `limit`.
+// Edit distance in which two exchanged neighbours count as one edit, and upper
+// and lower case are the same; `limit` + 1 when it is above `limit`.
 static size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit)
     return limit + 1;
@@ -104,7 +104,8 @@ static size_t editDistance(std::string_view a, std::string_view b, size_t limit)
   for (size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      bool same = a[i - 1] == b[j - 1];
+      bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                  std::tolower(static_cast<unsigned char>(b[j - 1]));
       row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + !same});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         row[j] = std::min(row[j], before[j - 2] + 1);
@@ -127,7 +128,13 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
       found = &candidate;
     }
   }
-  return found ? std::optional(*found) : std::nullopt;
+  if (found)
+    return *found;
+  // An abbreviation, when it can only mean one.
+  auto isMeant = [&](const std::string &candidate) { return candidate.starts_with(name); };
+  if (name.size() < 3 || std::ranges::count_if(candidates, isMeant) != 1)
+    return std::nullopt;
+  return *std::ranges::find_if(candidates, isMeant);
 }
 
 bool matchesGlob(std::string_view pattern, std::string_view text) {

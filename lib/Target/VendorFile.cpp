@@ -235,6 +235,9 @@ Expected<std::string> readVendorName(const JsonValue *name, const JsonValue &obj
     return jsonError(name ? *name : object, pointer, file) << "expected the vendor's name";
   if (name->string.find('.') != std::string::npos)
     return jsonError(*name, pointer, file) << "a vendor's name has no dot";
+  auto isOdd = [](unsigned char c) { return c <= ' ' || c == ',' || c == '=' || c == 0x7f; };
+  if (std::ranges::any_of(name->string, isOdd))
+    return jsonError(*name, pointer, file) << "a vendor's name has no blanks, ',' and '='";
   if (name->string == "host")
     return jsonError(*name, pointer, file) << "'host' cannot be a vendor's name";
   return name->string;

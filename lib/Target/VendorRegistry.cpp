@@ -109,7 +109,9 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) 
   std::ranges::sort(names);
   Error problem = error(Status::Usage) << "unknown vendor '" << escaped(name) << "'";
   std::vector<Note> &notes = problem.diagnostics().front().notes;
-  if (auto close = nearest(name, names))
+  if (name == "host")
+    notes.push_back({{}, "what no vendor has is on the host, without --annotate"});
+  else if (auto close = nearest(name, names))
     notes.push_back({{}, "did you mean '" + *close + "'?"});
   else
     notes.push_back({{}, names.empty() ? "there is none" : "there are " + join(names, ", ")});

@@ -21,7 +21,14 @@ refuse 2 "did you mean 'dnnl'" bycc net.relay --annotate=dnll
 refuse 2 "did you mean 'fold-constants'" bycc net.relay --passes=fold-constant
 refuse 2 "no pass 'x'" bycc net.relay --disable-pass=x
 refuse 2 "no pass 'infer-typ'" bycc net.relay --print-after=infer-typ
-refuse 2 "bad value" bycc net.relay -O4
+refuse 2 "unknown vendor 'host'" bycc net.relay --annotate=host
+refuse 2 "did you mean 'dnnl'" bycc net.relay --annotate=DNNL
+refuse 2 "annotate needs a value" bycc net.relay --annotate=
+refuse 2 "did you mean '--explain'" bycc net.relay --expl
+refuse 2 "did you mean bycc check" bycc chek net.relay
+refuse 2 "bycc: -O: bad value '4', it takes 0|1|2|3" bycc net.relay -O4
+refuse 2 "it takes none|static|measured" bycc net.relay --cost-model=statik
+refuse 2 "it takes a number from 0" bycc net.relay --min-region-ops=few
 refuse 2 "unknown CPU" bycc net.relay -mcpu=nosuch
 refuse 2 "unknown feature" bycc net.relay -mattr=+nosuch
 refuse 1 "error[ARG]" bycc net.relay --shape y=2x3

@@ -23,6 +23,8 @@ struct Spec {
   std::string help;
   bool isCommon; // shown by --help; all are by --help-all
   std::function<bool(const std::string &value)> apply; // false: bad value
+  std::string wanted = {}; // said of a bad value; "": valueName says it
+  std::string section = {}; // its heading in --help-all
 };
 
 // The options of one program and where their values go.
@@ -31,23 +33,25 @@ public:
   CommandLine(std::string program, std::string usage, std::string about)
       : program_(std::move(program)), usage_(std::move(usage)), about_(std::move(about)) {}
 
+  // What the option before takes, for the message about a bad value.
+  void wants(std::string wanted) { specs_.back().wanted = std::move(wanted); }
+  // The heading of what follows.
+  void section(std::string title) { section_ = std::move(title); }
   void flag(std::string name, std::string help, bool &target, bool isCommon = false) {
-    specs_.push_back({std::move(name), Arity::Flag, "", std::move(help), isCommon,
-                      [&target](const std::string &) { return target = true; }});
+    add({std::move(name), Arity::Flag, "", std::move(help), isCommon,
+         [&target](const std::string &) { return target = true; }});
   }
   void action(std::string name, std::string help, bool isCommon, std::function<void()> run) {
-    specs_.push_back({std::move(name), Arity::Flag, "", std::move(help), isCommon,
-                      [run = std::move(run)](const std::string &) { return run(), true; }});
+    add({std::move(name), Arity::Flag, "", std::move(help), isCommon,
+         [run = std::move(run)](const std::string &) { return run(), true; }});
   }
   void value(std::string name, std::string valueName, std::string help, bool isCommon,
              std::function<bool(const std::string &)> apply) {
-    specs_.push_back({std::move(name), Arity::Value, std::move(valueName), std::move(help), isCommon,
-                      std::move(apply)});
+    add({std::move(name), Arity::Value, std::move(valueName), std::move(help), isCommon, std::move(apply)});
   }
   void optionalValue(std::string name, std::string valueName, std::string help, bool isCommon,
                      std::function<bool(const std::string &)> apply) {
-    specs_.push_back({std::move(name), Arity::Optional, std::move(valueName), std::move(help),
-                      isCommon, std::move(apply)});
+    add({std::move(name), Arity::Optional, std::move(valueName), std::move(help), isCommon, std::move(apply)});
   }
   void text(std::string name, std::string valueName, std::string help, std::optional<std::string> &target,
             bool isCommon = false) {
@@ -95,6 +99,8 @@ public:
             target = static_cast<std::decay_t<decltype(target)>>(*number);
             return true;
           });
+    wants("a number from " + std::to_string(minimum) +
+          (maximum == INT64_MAX ? "" : " to " + std::to_string(maximum)));
   }
 
   // Returns false when the line was wrong (said on stderr). Positional arguments
@@ -135,21 +141,28 @@ public:
       seen.emplace_back(spec, text);
     for (auto &[spec, text] : seen)
       if (!spec->apply(text))
-        return complain("--" + spec->name + ": bad value '" + escaped(text) + "'");
+        return complain(spelt(*spec) + ": bad value '" + escaped(text) + "', it takes " +
+                        (spec->wanted.empty() ? spec->valueName : spec->wanted));
     return true;
   }
 
   void printHelp(bool all) const {
-    std::printf("%s\n\nusage: %s\n\noptions%s:\n", about_.c_str(), usage_.c_str(),
-                all ? "" : " (--help-all lists all)");
+    std::printf("%s\n\nusage: %s\n%s", about_.c_str(), usage_.c_str(),
+                all ? "" : "\noptions (--help-all lists all):\n");
+    std::string section;
     for (const Spec &spec : specs_) {
       if (!all && !spec.isCommon)
         continue;
-      std::string left = (spec.name.size() == 1 || isSingleDash(spec.name) ? "-" : "--") + spec.name;
+      if (all && spec.section != section)
+        std::printf("\n%s:\n", (section = spec.section).c_str());
+      std::string left = spelt(spec);
       if (spec.arity == Arity::Value)
         left += (spec.name.size() == 1 ? " " : "=") + spec.valueName;
       else if (spec.arity == Arity::Optional)
         left += "[=" + spec.valueName + "]";
+      constexpr size_t column = 28;
+      if (left.size() > column)
+        left += "\n" + std::string(column + 2, ' ');
       std::printf("  %-28s %s\n", left.c_str(), spec.help.c_str());
     }
   }
@@ -160,9 +173,15 @@ public:
   }
 
 private:
-  static bool isSingleDash(const std::string &name) {
-    return name.size() == 1 || name.starts_with("M") || name.starts_with("m") ||
-           name.starts_with("emit-llvm") || name.starts_with("ftime");
+  void add(Spec spec) {
+    spec.section = section_;
+    specs_.push_back(std::move(spec));
+  }
+  // As compilers spell it; one dash or two are the same.
+  static std::string spelt(const Spec &spec) {
+    bool isShort = spec.name.size() == 1 || spec.name.starts_with("M") || spec.name == "mcpu" ||
+                   spec.name == "mattr" || spec.name == "emit-llvm" || spec.name == "ftime-trace";
+    return (isShort ? "-" : "--") + spec.name;
   }
 
   const Spec *find(const std::string &name) const {
@@ -189,6 +208,8 @@ private:
       size_t equals = body.find('=');
       std::string name = body.substr(0, equals);
       const Spec *spec = find(name);
+      if (spec && spec->arity == Arity::Value && equals + 1 == body.size())
+        return complain(spelt(*spec) + " needs a value");
       if (!spec && argument[1] != '-' && body.size() > 1 && (body[0] == 'O' || body[0] == 'j' || body[0] == 'x' || body[0] == 'o')) {
         spec = find(body.substr(0, 1)); // -O3, -j2, -ofile
         if (spec) {
@@ -208,11 +229,11 @@ private:
       } else if (equals != std::string::npos) {
         normal.insert(normal.end(), {"--" + name, body.substr(equals + 1)});
         protect(normal);
-      } else if (i + 1 < arguments.size()) {
+      } else if (i + 1 < arguments.size() && !arguments[i + 1].empty()) {
         normal.insert(normal.end(), {"--" + name, arguments[++i]});
         protect(normal);
       } else {
-        return complain("--" + name + " needs a value");
+        return complain(spelt(*spec) + " needs a value");
       }
     }
     return true;
@@ -230,19 +251,20 @@ private:
     for (const Spec &spec : specs_)
       names.push_back(spec.name);
     std::string text = "unknown option '" + escaped(argument) + "'";
-    if (auto near = nearest(name, names))
+    if (auto near = nearest(name.substr(0, name.find('{')), names))
       text += ", did you mean '--" + *near + "'?";
     return complain(text);
   }
 
-  std::string program_, usage_, about_;
+  std::string program_, usage_, about_, section_;
   std::vector<Spec> specs_;
   std::vector<std::pair<const Spec *, std::string>> optionalValues_;
 };
 
 // The options of cli.md by subject; bycc and bycc-opt share most of them.
 void addInputOptions(CommandLine &line, InputOptions &input) {
-  line.value("x", "FORMAT", "read the model as onnx, relay or json", true,
+  line.section("model");
+  line.value("x", "onnx|relay|json", "read the model as this, whatever its name", true,
              [&input](const std::string &v) {
                static const std::map<std::string, InputFormat> formats = {
                    {"onnx", InputFormat::Onnx}, {"relay", InputFormat::Relay}, {"json", InputFormat::Json}};
@@ -258,7 +280,8 @@ void addInputOptions(CommandLine &line, InputOptions &input) {
 }
 
 void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) {
-  line.value("O", "N", "pass list by level, 0 to 3 (default 2)", true, [&](const std::string &v) {
+  line.section("passes");
+  line.value("O", "0|1|2|3", "pass list by level (default 2)", true, [&](const std::string &v) {
     auto number = parseInt(v);
     if (!number || *number < 0 || *number > 3)
       return false;
@@ -271,6 +294,7 @@ void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) 
   line.pairs("run-before", ':', "P:NEW", "run NEW before each P", passes.runBefore);
   line.pairs("run-after", ':', "P:NEW", "run NEW after each P", passes.runAfter);
   line.flag("print-pipeline-passes", "print the pass list, quoted for a shell", passes.printPipeline);
+  line.section("looking into the compiler");
   line.list("print-before", "P", "print the program before pass P", passes.printing.before);
   line.list("print-after", "P", "print the program after pass P", passes.printing.after, true);
   line.flag("print-before-all", "print the program before every pass", passes.printing.beforeAll);
@@ -292,9 +316,10 @@ void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) 
 }
 
 void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
+  line.section("vendors");
   line.text("annotate", "V1[,V2...]", "vendors allowed, in order of priority; 'help' lists them", vendors.annotate, true);
   line.list("patterns", "FILE", "more composite patterns", vendors.patterns);
-  line.list("rules", "FILE", "partition rules; vendors described by them alone are emulated", vendors.rules);
+  line.list("rules", "FILE", "partition rules; vendors described by them alone are emulated", vendors.rules, true);
   line.value("vendor-timeout", "SECONDS", "how long a vendor may take to compile a region (default 60)", false,
              [&vendors](const std::string &v) {
                auto number = parseDouble(v);
@@ -303,7 +328,9 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
                vendors.timeoutSeconds = *number;
                return true;
              });
-  line.list("plugin", "FILE.so", "load a vendor plugin", vendors.plugins);
+  line.wants("a number above 0");
+  line.list("plugin", "FILE.so", "load a vendor plugin", vendors.plugins, true);
+  line.section("steering the placement (share/doc/placement.md)");
   line.commaList("annotate-ops", "LIST", "only these operators go to vendors (globs)", vendors.annotateOps);
   line.commaList("annotate-skip-ops", "LIST", "these operators stay on the host (globs)", vendors.annotateSkipOps);
   line.pairs("pin", '=', "NODE=VENDOR|host", "place nodes (glob) by hand", vendors.pins);
@@ -316,6 +343,7 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
                vendors.minRegionFlops = *number;
                return true;
              });
+  line.wants("a number from 0");
   line.value("cost-model", "none|static|measured", "which regions are worth their transfers", false,
              [&vendors](const std::string &v) {
                vendors.costModel = v;
@@ -324,6 +352,7 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
   line.text("save-partition-plan", "F", "write the placement", vendors.savePlan);
   line.text("partition-plan", "F", "replay a placement", vendors.plan);
   line.text("tune", "F", "let vendors tune their regions; F keeps what they find", vendors.tune);
+  line.section("where everything went");
   line.flag("explain", "say for each node where it is and why", vendors.explain, true);
   line.optionalValue("dump-offloads", "F", "the same as data (.json) or text", true,
                      [&vendors](const std::string &v) {
@@ -338,9 +367,11 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
                vendors.expectRegions = parseInt(v);
                return vendors.expectRegions && *vendors.expectRegions >= 0;
              });
+  line.wants("a number from 0");
 }
 
 void addTargetOptions(CommandLine &line, TargetOptions &target) {
+  line.section("target");
   line.text("target", "TRIPLE", "target of host code", target.triple);
   line.text("mcpu", "NAME|native", "CPU of host code (default native)", target.cpu, true);
   line.text("mattr", "LIST", "CPU features to add (+x) or drop (-x)", target.attributes);
@@ -352,6 +383,7 @@ void addTargetOptions(CommandLine &line, TargetOptions &target) {
 }
 
 void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {
+  line.section("other");
   line.text("module-name", "N", "prefix of all symbols", options.output.moduleName);
   line.flag("v", "say more", options.verbose);
   line.flag("q", "say nothing when all is well", options.quiet, true);
@@ -367,6 +399,7 @@ void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {
 
 void addOutputOptions(CommandLine &line, Options &options) {
   OutputOptions &output = options.output;
+  line.section("output");
   line.text("o", "FILE", "output; other files take its name", output.output, true);
   line.commaList("emit", "LIST", "obj, asm, llvm, relay, json, dot, header", output.emit, true);
   line.action("S", "same as --emit=asm", false, [&output] { output.emit = {"asm"}; });
@@ -378,9 +411,10 @@ void addOutputOptions(CommandLine &line, Options &options) {
   line.text("MF", "F", "name of the dependency file", output.dependencyFile);
   line.text("MT", "T", "target in the dependency file", output.dependencyTarget);
   line.flag("MP", "phony targets for what the dependency file names", output.phonyTargets);
-  line.text("region", "SYMBOL", "extract: the region to take out", options.extract.region);
-  line.text("inputs", "DIR", "extract: record what the region gets from these inputs", options.extract.inputsFolder);
-  line.optionalValue("random", "SEED", "extract: random data for inputs that are not given (default 0)", false,
+  line.section("extract");
+  line.text("region", "SYMBOL", "the region to take out", options.extract.region);
+  line.text("inputs", "DIR", "record what the region gets from these inputs", options.extract.inputsFolder);
+  line.optionalValue("random", "SEED", "random data for inputs that are not given (default 0)", false,
                      [&options](const std::string &v) {
                        auto seed = parseInt(v.empty() ? "0" : v);
                        if (!seed || *seed < 0)
@@ -388,6 +422,7 @@ void addOutputOptions(CommandLine &line, Options &options) {
                        options.extract.randomSeed = static_cast<uint64_t>(*seed);
                        return true;
                      });
+  line.wants("a number from 0");
 }
 
 struct Requests {
@@ -464,8 +499,13 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   if (options.passes.printPipeline && positional.empty())
     return parsed;
   if (positional.size() != 1) {
-    line.complain(positional.empty() ? "no MODEL given; see bycc --help"
-                                     : "more than one MODEL given: '" + escaped(positional[1]) + "'");
+    std::string text = "no MODEL given; see bycc --help";
+    if (!positional.empty()) {
+      text = "more than one MODEL given: '" + escaped(positional[1]) + "'";
+      if (auto near = nearest(positional[0], std::vector<std::string>{"check", "inspect", "extract"}))
+        text += ", did you mean bycc " + *near + "?";
+    }
+    line.complain(text);
     return finish(parsed, 2);
   }
   options.input.model = positional[0];
@@ -483,11 +523,13 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   bool hasLevel = false;
   std::string order;
   addPassOptions(line, options.passes, hasLevel);
+  line.section("single passes, as --list-passes describes them");
   for (const std::string &pass : passNames())
-    line.optionalValue(pass, "options", "run this pass", false, [&order, pass](const std::string &v) {
+    line.optionalValue(pass, "OPTIONS", "run this pass", false, [&order, pass](const std::string &v) {
       order += (order.empty() ? "" : ",") + pass + (v.empty() ? "" : "{" + v + "}");
       return true;
     });
+  line.section("output");
   line.text("o", "FILE", "output (default stdout)", options.output.output, true);
   addInputOptions(line, options.input);
   addVendorOptions(line, options.vendors);

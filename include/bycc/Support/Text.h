@@ -23,7 +23,8 @@ std::optional<double> parseDouble(std::string_view text);
 std::string escaped(std::string_view text, size_t maxBytes = 256);
 bool isValidUtf8(std::string_view text, size_t *badOffset = nullptr);
 
-// The candidate with the smallest edit distance, if it is close enough to help.
+// The candidate with the smallest edit distance, if it is close enough to help; else
+// the only one that starts with the name.
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> candidates);
 
 // Shell-style glob with * and ?.

@@ -39,7 +39,11 @@ TEST_CASE("nearest name") {
   std::vector<std::string> names = {"dnnl", "nn.relu", "nn.prelu"};
   CHECK(nearest("dnln", names) == "dnnl");
   CHECK(nearest("nn.rleu", names) == "nn.relu");
+  CHECK(nearest("DNNL", names) == "dnnl");
   CHECK_FALSE(nearest("tensorrt", names));
+  std::vector<std::string> options = {"expect-regions", "explain", "print-after", "print-before"};
+  CHECK(nearest("expl", options) == "explain");
+  CHECK_FALSE(nearest("print", options));
 }
 
 TEST_CASE("globs") {
