@@ -29,7 +29,6 @@ Expected<> prepareModel(Session &session) {
     location.file = session.options().input.model;
     return error(Status::Input, location) << "the program has no @main";
   }
-  BYCC_TRY(session.enableAskedVendors(true));
   if (session.vendors().size() > 0)
     return session.runPasses(BYCC_TRY(session.pipeline()));
   Pipeline list = BYCC_TRY(parsePipeline(hostPasses, session.registry(), {}));
@@ -101,6 +100,7 @@ int checkCommand(const Options &options) {
   const Module &module = session.module();
   std::vector<NodeId> unsupported = unsupportedCalls(session, module);
   OffloadReport report = makeOffloadReport(module, session.context().refusals);
+  report.vendors = session.vendorNames();
   std::string text;
   if (options.json)
     text = checkJson(session, unsupported, report);

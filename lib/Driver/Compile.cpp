@@ -19,7 +19,6 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
-#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -60,8 +59,9 @@ Expected<std::vector<const EmitForm *>> wantedForms(const Options &options) {
     std::vector<std::string> names;
     for (const EmitForm &form : emitForms)
       names.emplace_back(form.name);
+    auto near = nearest(name, names);
     return error(Status::Usage) << "--emit: unknown form '" << escaped(name) << "'"
-                                << didYouMean(name, names);
+                                << (near ? ", did you mean '" + *near + "'?" : "");
   }
   return wanted;
 }
@@ -120,6 +120,7 @@ private:
     Pipeline pipeline = BYCC_TRY(session_.pipeline());
     auto report = [this] {
       report_ = makeOffloadReport(session_.module(), session_.context().refusals);
+      report_.vendors = session_.vendorNames();
       if (showsPartitioned())
         partitioned_ = {wants("relay") ? printModule(session_.module(), {.keepNames = true}) : "",
                         wants("json") ? printProgramJson(session_.module()) : ""};
@@ -227,7 +228,8 @@ private:
     const VendorOptions &v = options_.vendors;
     const OffloadTotals &totals = report_.totals;
     if (v.expectRegions && *v.expectRegions != totals.regions)
-      return error(Status::Policy) << "--expect-regions=" << *v.expectRegions << ": there are " << totals.regions;
+      return error(Status::Policy) << "--expect-regions=" << *v.expectRegions 
+                                   << (totals.regions == 1 ? ": there is " : ": there are ") << totals.regions;
     if (v.minOffload)
       BYCC_TRY(checkMinOffload(*v.minOffload, totals));
     if (v.strict)

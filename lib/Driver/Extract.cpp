@@ -14,6 +14,7 @@
 #include "bycc/IR/Printer.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Npy.h"
+#include "bycc/Support/Quantity.h"
 #include "bycc/Support/RandomArray.h"
 #include "bycc/Support/Text.h"
 
@@ -52,7 +53,6 @@ public:
     BYCC_TRY(session_.load());
     if (!module_.main())
       return error(Status::Input, {options_.input.model}) << "the program has no @main";
-    BYCC_TRY(session_.enableAskedVendors(true));
     BYCC_TRY(session_.runPasses(untilPartitioned(BYCC_TRY(session_.pipeline()))));
     FunctionId region = BYCC_TRY(findRegion(o.region));
     symbol_ = module_.string(module_.function(region).name);
@@ -89,7 +89,7 @@ private:
       return std::move(problem).note("the program has no regions: --annotate names vendors");
     std::string more = names.size() > shown ? ", ..." : "";
     names.resize(std::min(names.size(), shown));
-    return std::move(problem).note("there are " + join(names, ", ") + more);
+    return std::move(problem).note((names.size() == 1 ? "there is " : "there are ") + join(names, ", ") + more);
   }
 
   // --- recording
@@ -135,7 +135,9 @@ private:
   // --- writing
 
   void cut(FunctionId region) {
-    module_.removeGlobalsExcept(std::vector<uint8_t>(module_.numFunctions(), 0));
+    std::vector<FunctionId> all = module_.globals();
+    for (FunctionId function : all)
+      module_.removeGlobal(function);
     module_.moduleAttrs.clear();
     FunctionId main = module_.addFunction("main");
     const Function &from = module_.function(region);
@@ -189,8 +191,9 @@ private:
       return;
     std::fprintf(stderr, "%s: region %s of vendor %s", path.c_str(), symbol_.c_str(), vendor_.c_str());
     if (recording_)
-      std::fprintf(stderr, " | %zu inputs in %s.inputs, %zu outputs in %s.expected", recording_->inputs.size(),
-                   stem.c_str(), recording_->outputs.size(), stem.c_str());
+      std::fprintf(stderr, " | %s in %s.inputs, %s in %s.expected",
+                   counted(recording_->inputs.size(), "input").c_str(), stem.c_str(),
+                   counted(recording_->outputs.size(), "output").c_str(), stem.c_str());
     std::fputc('\n', stderr);
   }
 

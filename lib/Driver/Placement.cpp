@@ -6,9 +6,9 @@
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Json.h"
-#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
+
 #include "bycc/Target/VendorRegistry.h"
 
 #include <algorithm>
@@ -18,6 +18,11 @@ extern "C" const char host_costs[]; // patterns/host.json
 namespace bycc {
 namespace {
 
+std::string suggestion(const std::string &name, const std::vector<std::string> &known) {
+  auto near = nearest(name, known);
+  return near ? ", did you mean '" + *near + "'?" : "";
+}
+
 Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
   std::vector<std::string> known = {"host"};
   for (size_t i = 0; i < vendors.size(); ++i)
@@ -25,7 +30,7 @@ Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
   if (std::ranges::find(known, vendor) != known.end())
     return {};
   return (error(Status::Usage) << "--pin: vendor '" << escaped(vendor) << "' is not in use"
-                               << didYouMean(vendor, known))
+                               << suggestion(vendor, known))
       .note("--annotate says which vendors are");
 }
 
@@ -34,7 +39,7 @@ Expected<> checkOps(const char *option, const std::vector<std::string> &globs) {
   for (const std::string &glob : globs)
     if (std::ranges::none_of(known, [&](const std::string &op) { return matchesGlob(glob, op); }))
       return error(Status::Usage) << option << ": no operator is called '" << escaped(glob) << "'"
-                                  << didYouMean(glob, known);
+                                  << suggestion(glob, known);
   return {};
 }
 

@@ -16,7 +16,6 @@
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
-#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
 #include "bycc/Target/VendorCall.h"
@@ -87,8 +86,9 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
     names.emplace_back(module.string(module.node(param).name));
   for (const auto &[name, shape] : bindings.shapes)
     if (std::ranges::find(names, name) == names.end()) {
+      auto near = nearest(name, names);
       return error(Status::Arg) << "--shape: the model has no input '" << escaped(name) << "'"
-                                << didYouMean(name, names);
+                                << (near ? ", did you mean '" + *near + "'?" : "");
     }
   for (NodeId param : module.function(module.main()).params) {
     TypeId type = module.type(param);
@@ -181,6 +181,13 @@ Expected<> Session::load() {
   return {};
 }
 
+std::vector<std::string> Session::vendorNames() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < vendors_.size(); ++i)
+    names.push_back(vendors_[i].name());
+  return names;
+}
+
 Expected<> Session::enableAskedVendors(bool mustBeKnown) {
   for (const AskedVendor &asked : askedVendors(module_)) {
     if (vendors_.find(asked.name))
@@ -197,8 +204,9 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
     std::vector<std::string> names;
     for (const VendorDescription &vendor : BYCC_TRY(known_->describe(request_.ruleFiles)))
       names.push_back(vendor.name);
+    auto near = nearest(asked.name, names);
     return (error(Status::Input, asked.place) << "vendor '" << escaped(asked.name) << "' is not known"
-                                              << didYouMean(asked.name, names))
+                                              << (near ? ", did you mean '" + *near + "'?" : ""))
         .note("--rules or --plugin brings a vendor");
   }
   return {};

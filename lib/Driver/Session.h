@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ public:
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
   const VendorSet &vendors() const { return vendors_; }
+  std::vector<std::string> vendorNames() const; // in use, by priority
   // The vendor in use whose region the function is, or null.
   const Vendor *vendorOf(FunctionId function) const;
   // Orders about nodes of the program before composites are formed; they hold in

@@ -1,28 +1,19 @@
 #include "Summary.h"
 
-#include "bycc/Support/Phrases.h"
+#include "bycc/Support/Quantity.h"
 
 #include <cstdio>
 
 namespace bycc {
 namespace {
 
-std::string sizeText(double bytes) {
-  char text[32];
-  if (bytes < 1024 * 1024)
-    std::snprintf(text, sizeof text, "%.0f KiB", bytes / 1024);
-  else
-    std::snprintf(text, sizeof text, "%.1f MiB", bytes / 1048576);
-  return text;
-}
-
 std::string vendorText(const OffloadTotals &part, const OffloadTotals &totals) {
-  char text[128];
-  std::snprintf(text, sizeof text, ", %.1f %% of FLOPs, %.1f MiB crosses the boundary",
-                totals.flops > 0 ? 100 * part.offloadedFlops / totals.flops : 0.0,
-                static_cast<double>(part.boundaryBytes) / 1048576);
+  char share[48];
+  std::snprintf(share, sizeof share, ", %.1f %% of FLOPs, ",
+                totals.flops > 0 ? 100 * part.offloadedFlops / totals.flops : 0.0);
   return counted(part.regions, "region") + ", " + std::to_string(part.offloadedOps) + " of " +
-         counted(totals.ops, "op") + text;
+         counted(totals.ops, "op") + share + sizeText(static_cast<double>(part.boundaryBytes), 0.05) +
+         " crosses the boundary";
 }
 
 } // namespace
@@ -30,7 +21,7 @@ std::string vendorText(const OffloadTotals &part, const OffloadTotals &totals) {
 std::string summaryLine(const SummaryFacts &facts) {
   const OffloadTotals &totals = facts.offload->totals;
   std::string line;
-  for (const auto &[vendor, part] : facts.offload->byVendor)
+  for (const auto &[vendor, part] : facts.offload->vendorParts())
     line += vendor + ": " + vendorText(part, totals) + " | ";
   line += "host: " + counted(totals.ops - totals.offloadedOps, "op");
   if (std::string returned = describeReturned(*facts.offload); !returned.empty())
@@ -39,9 +30,7 @@ std::string summaryLine(const SummaryFacts &facts) {
     line += " | " + facts.object + " " + sizeText(facts.objectBytes);
   if (facts.arenaBytes)
     line += ", arena " + sizeText(*facts.arenaBytes);
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, ", %.1f s", facts.seconds);
-  return line + seconds;
+  return line + ", " + secondsText(facts.seconds);
 }
 
 } // namespace bycc

@@ -4,23 +4,24 @@
 //   71 ops: 57 in 3 regions of dnnl, 14 on the host
 //
 //   regions:
-//     net_dnnl_0  dnnl  12 ops  34.5 MFLOP  4 inputs  1 output  0.3 MiB  3 dnnl.conv2d_relu
+//     net_dnnl_0  dnnl  12 ops  34.5 MFLOP  4 inputs  1 output  0.3 MiB cross its boundary  3 dnnl.conv2d_relu
 //   not one region:
 //     net_dnnl_0 and net_dnnl_1: softmax_1 (nn.softmax) of the host lies between them
 //   on the host:
-//     7 nn.softmax  dnnl refuses: axis 1 is not the last one
-//                   softmax_1, softmax_2, softmax_3, ...
+//     7 nn.softmax: softmax_1, softmax_2, softmax_3, softmax_4, ...
+//         dnnl refuses: axis 1 is not the last one
 //   nodes:
-//     conv_1     nn.conv2d   net_dnnl_0  dnnl.conv2d_relu
+//     conv_1     nn.conv2d   net_dnnl_0  dnnl.conv2d_relu  (npu would take it: dnnl has priority)
 //     softmax_1  nn.softmax  host
-//                dnnl refuses: axis 1 is not the last one
+//         dnnl refuses: axis 1 is not the last one
 
 #include "bycc/Partition/OffloadReport.h"
-#include "bycc/Support/Phrases.h"
+#include "bycc/Support/Quantity.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <sstream>
 
 namespace bycc {
@@ -29,22 +30,16 @@ namespace {
 
 constexpr size_t maxColumn = 40; // longer names push the rest of their line
 
-std::string scaled(double value, double step, std::initializer_list<const char *> units) {
-  auto unit = units.begin();
-  while (value >= step && unit + 1 != units.end()) {
-    value /= step;
-    ++unit;
-  }
-  char text[48];
-  std::snprintf(text, sizeof text, unit == units.begin() ? "%.0f %s" : "%.1f %s", value, *unit);
-  return text;
-}
-
-std::string flopsText(double flops) {
-  return scaled(flops, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"});
-}
+// With a decimal: regions are compared by it.
 std::string bytesText(int64_t bytes) {
-  return scaled(static_cast<double>(bytes), 1024, {"B", "KiB", "MiB", "GiB"});
+  double value = static_cast<double>(bytes);
+  const char *units[] = {"B", "KiB", "MiB", "GiB"};
+  const char **unit = units;
+  for (; value >= 1024 && unit + 1 != std::end(units); ++unit)
+    value /= 1024;
+  char text[48];
+  std::snprintf(text, sizeof text, unit == units ? "%.0f %s" : "%.1f %s", value, *unit);
+  return text;
 }
 
 // Rows of cells, printed with aligned columns.
@@ -99,7 +94,7 @@ std::vector<std::string> reasonLines(const OffloadNode &node) {
 
 void writeHead(std::ostringstream &out, const OffloadReport &report) {
   out << counted(report.totals.ops, "op") << ": ";
-  for (const auto &[vendor, part] : report.byVendor)
+  for (const auto &[vendor, part] : report.vendorParts())
     out << part.offloadedOps << " in " << counted(part.regions, "region") << " of " << vendor
         << ", ";
   out << report.totals.ops - report.totals.offloadedOps << " on the host\n";
@@ -112,9 +107,9 @@ void writeRegions(std::ostringstream &out, const OffloadReport &report) {
     return;
   Table table;
   for (const OffloadFunction &f : report.functions)
-    table.add({f.symbol, f.compiler, counted(static_cast<int64_t>(f.ops.size()), "op"),
-               flopsText(f.flops), counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
-               counted(static_cast<int64_t>(f.resultTypes.size()), "output"),
+    table.add({f.symbol, f.compiler, counted(f.ops.size(), "op"),
+               flopsText(f.flops), counted(f.paramTypes.size(), "input"),
+               counted(f.resultTypes.size(), "output"),
                bytesText(f.boundaryBytes) + " cross its boundary", folded(f.composites)});
   out << "\nregions:\n";
   for (size_t i = 0; i < table.size(); ++i)
@@ -161,19 +156,35 @@ void writeHost(std::ostringstream &out, const OffloadReport &report) {
 }
 
 void writeNodes(std::ostringstream &out, const OffloadReport &report) {
+  // Why a node that one vendor has is not another's matters less: one line.
   Table table;
-  for (const OffloadNode &node : report.nodes)
+  for (const OffloadNode &node : report.nodes) {
+    std::string others = node.region.empty() ? "" : join(reasonLines(node), "; ");
     table.add({node.name, node.op, node.region.empty() ? node.placed : node.region,
-               node.composite});
+               node.composite, others.empty() ? "" : "(" + others + ")"});
+  }
   out << "\nnodes:\n";
   for (size_t i = 0; i < table.size(); ++i) {
     out << table.line(i);
-    for (const std::string &line : reasonLines(report.nodes[i]))
-      out << "      " << line << "\n";
+    if (report.nodes[i].region.empty())
+      for (const std::string &line : reasonLines(report.nodes[i]))
+        out << "      " << line << "\n";
   }
 }
 
 } // namespace
+
+std::vector<std::pair<std::string, OffloadTotals>> OffloadReport::vendorParts() const {
+  std::vector<std::pair<std::string, OffloadTotals>> parts;
+  for (const std::string &vendor : vendors) {
+    auto found = byVendor.find(vendor);
+    parts.emplace_back(vendor, found == byVendor.end() ? OffloadTotals{} : found->second);
+  }
+  for (const auto &[vendor, part] : byVendor)
+    if (std::ranges::find(vendors, vendor) == vendors.end())
+      parts.emplace_back(vendor, part);
+  return parts;
+}
 
 std::string describeReturned(const OffloadReport &report) {
   struct Kind {

@@ -4,7 +4,6 @@
 #include "ReadAnnotations.h"
 
 #include "bycc/Partition/Passes.h"
-#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -18,8 +17,9 @@ Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
   std::vector<std::string> names;
   for (size_t i = 0; context.vendors && i < context.vendors->size(); ++i)
     names.push_back((*context.vendors)[i].name());
+  auto near = nearest(vendor, names);
   return (error(Status::Input, location) << "vendor '" << escaped(vendor) << "' is not known"
-                                         << didYouMean(vendor, names))
+                                         << (near ? ", did you mean '" + *near + "'?" : ""))
       .note("--rules or --plugin brings a vendor");
 }
 

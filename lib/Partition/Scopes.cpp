@@ -62,7 +62,14 @@ bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> open) {
         reach(result);
     });
   }
-  return module.removeGlobalsExcept(isReached);
+  std::vector<FunctionId> all = module.globals();
+  bool changed = false;
+  for (FunctionId function : all)
+    if (!isReached[function.index]) {
+      module.removeGlobal(function);
+      changed = true;
+    }
+  return changed;
 }
 
 namespace {

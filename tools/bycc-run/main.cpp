@@ -34,7 +34,7 @@ Expected<> useOutputs(Session &session, const Options &options) {
     return {};
   BYCC_TRY(compareOutputs(outputs, options.expectedFolder, options.rtol, options.atol));
   if (!options.quiet)
-    std::fprintf(stderr, "%zu outputs agree with %s\n", outputs.size(),
+    std::fprintf(stderr, "%zu output%s with %s\n", outputs.size(), outputs.size() == 1 ? " agrees" : "s agree",
                  options.expectedFolder.c_str());
   return {};
 }

@@ -63,7 +63,10 @@ struct OffloadReport {
   std::vector<OffloadApart> apart;        // for some tens of pairs
   OffloadTotals totals;
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
+  std::vector<std::string> vendors; // in use, by priority; set by who knows them
 
+  // What each vendor has: those in use by priority, with nothing, too; then others.
+  std::vector<std::pair<std::string, OffloadTotals>> vendorParts() const;
   std::string json() const; // cli.md, --dump-offloads=F.json
   std::string text() const; // --explain
 };
