@@ -64,7 +64,7 @@ struct bycc_region;
 enum bycc_role_kind { BYCC_ROLE_INPUT = 0, BYCC_ROLE_NODE = 1, BYCC_ROLE_VALUE = 2 };
 typedef struct bycc_role {
   const char *name;
-  int32_t is_node; /* which began as yes or no */
+  int32_t is_node; /* bycc_role_kind */
   uint32_t index;
 } bycc_role;
 

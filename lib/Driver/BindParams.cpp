@@ -7,6 +7,7 @@
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Npy.h"
 #include "bycc/Support/ParamsFile.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -174,9 +175,8 @@ Expected<> bindParams(Module &module, const std::string &path, std::vector<std::
       std::vector<std::string> names;
       for (NodeId param : params)
         names.emplace_back(module.string(module.node(param).name));
-      auto near = nearest(tensor.name, names);
       return error(Status::Arg, inFile(tensor.file)) << "@main has no parameter '" << escaped(tensor.name) << "'"
-                                   << (near ? ", did you mean '" + *near + "'?" : "");
+                                   << didYouMean(tensor.name, names);
     }
     NodeId param = *it;
     Constant constant;

@@ -29,6 +29,7 @@ Expected<> prepareModel(Session &session) {
     location.file = session.options().input.model;
     return error(Status::Input, location) << "the program has no @main";
   }
+  BYCC_TRY(session.enableAskedVendors(true));
   if (session.vendors().size() > 0)
     return session.runPasses(BYCC_TRY(session.pipeline()));
   Pipeline list = BYCC_TRY(parsePipeline(hostPasses, session.registry(), {}));

@@ -19,6 +19,7 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -59,9 +60,8 @@ Expected<std::vector<const EmitForm *>> wantedForms(const Options &options) {
     std::vector<std::string> names;
     for (const EmitForm &form : emitForms)
       names.emplace_back(form.name);
-    auto near = nearest(name, names);
     return error(Status::Usage) << "--emit: unknown form '" << escaped(name) << "'"
-                                << (near ? ", did you mean '" + *near + "'?" : "");
+                                << didYouMean(name, names);
   }
   return wanted;
 }

@@ -14,7 +14,7 @@
 #include "bycc/IR/Printer.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Npy.h"
-#include "bycc/Support/Quantity.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/RandomArray.h"
 #include "bycc/Support/Text.h"
 
@@ -53,6 +53,7 @@ public:
     BYCC_TRY(session_.load());
     if (!module_.main())
       return error(Status::Input, {options_.input.model}) << "the program has no @main";
+    BYCC_TRY(session_.enableAskedVendors(true));
     BYCC_TRY(session_.runPasses(untilPartitioned(BYCC_TRY(session_.pipeline()))));
     FunctionId region = BYCC_TRY(findRegion(o.region));
     symbol_ = module_.string(module_.function(region).name);
@@ -135,9 +136,7 @@ private:
   // --- writing
 
   void cut(FunctionId region) {
-    std::vector<FunctionId> all = module_.globals();
-    for (FunctionId function : all)
-      module_.removeGlobal(function);
+    module_.removeGlobalsExcept(std::vector<uint8_t>(module_.numFunctions(), 0));
     module_.moduleAttrs.clear();
     FunctionId main = module_.addFunction("main");
     const Function &from = module_.function(region);
@@ -192,8 +191,8 @@ private:
     std::fprintf(stderr, "%s: region %s of vendor %s", path.c_str(), symbol_.c_str(), vendor_.c_str());
     if (recording_)
       std::fprintf(stderr, " | %s in %s.inputs, %s in %s.expected",
-                   counted(recording_->inputs.size(), "input").c_str(), stem.c_str(),
-                   counted(recording_->outputs.size(), "output").c_str(), stem.c_str());
+                   counted(static_cast<int64_t>(recording_->inputs.size()), "input").c_str(), stem.c_str(),
+                   counted(static_cast<int64_t>(recording_->outputs.size()), "output").c_str(), stem.c_str());
     std::fputc('\n', stderr);
   }
 

@@ -6,6 +6,7 @@
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -76,8 +77,8 @@ void printText(const Module &module, const Summary &summary) {
     std::printf("input   %s: %s\n", escaped(tensor.name).c_str(), typeText(module, tensor).c_str());
   for (const ModelTensor &tensor : summary.interface.outputs)
     std::printf("output  %s: %s\n", escaped(tensor.name).c_str(), typeText(module, tensor).c_str());
-  std::printf("weights %s, %s, %s\n", counted(summary.numConstants, "tensor").c_str(),
-              counted(summary.numParameters, "value").c_str(),
+  std::printf("weights %s, %s, %s\n", counted(static_cast<int64_t>(summary.numConstants), "tensor").c_str(),
+              counted(static_cast<int64_t>(summary.numParameters), "value").c_str(),
               sizeText(static_cast<double>(summary.constantBytes), 0.05).c_str());
   std::printf("compute %s\n", flopsText(summary.flops).c_str());
   for (const auto &[op, count] : summary.ops)

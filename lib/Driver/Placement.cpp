@@ -6,9 +6,9 @@
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
-
 #include "bycc/Target/VendorRegistry.h"
 
 #include <algorithm>
@@ -18,11 +18,6 @@ extern "C" const char host_costs[]; // patterns/host.json
 namespace bycc {
 namespace {
 
-std::string suggestion(const std::string &name, const std::vector<std::string> &known) {
-  auto near = nearest(name, known);
-  return near ? ", did you mean '" + *near + "'?" : "";
-}
-
 Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
   std::vector<std::string> known = {"host"};
   for (size_t i = 0; i < vendors.size(); ++i)
@@ -30,7 +25,7 @@ Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
   if (std::ranges::find(known, vendor) != known.end())
     return {};
   return (error(Status::Usage) << "--pin: vendor '" << escaped(vendor) << "' is not in use"
-                               << suggestion(vendor, known))
+                               << didYouMean(vendor, known))
       .note("--annotate says which vendors are");
 }
 
@@ -39,7 +34,7 @@ Expected<> checkOps(const char *option, const std::vector<std::string> &globs) {
   for (const std::string &glob : globs)
     if (std::ranges::none_of(known, [&](const std::string &op) { return matchesGlob(glob, op); }))
       return error(Status::Usage) << option << ": no operator is called '" << escaped(glob) << "'"
-                                  << suggestion(glob, known);
+                                  << didYouMean(glob, known);
   return {};
 }
 

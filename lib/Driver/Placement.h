@@ -13,6 +13,8 @@
 
 namespace bycc {
 
+class Session;
+
 // --pin, --annotate-ops, --annotate-skip-ops, --partition-plan (the file is read
 // here), --save-partition-plan. Usage errors: a vendor that is not in use, an
 // operator that does not exist, orders beside a plan.
@@ -21,7 +23,6 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
 // -O1 up), else nothing.
 Expected<std::optional<CostModel>> hostCosts(const Options &options);
 
-class Session;
 // The file of --save-partition-plan; the session has run its passes.
 std::string partitionPlanText(Session &session);
 

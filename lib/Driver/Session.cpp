@@ -16,6 +16,7 @@
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
 #include "bycc/Target/VendorCall.h"
@@ -86,9 +87,8 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
     names.emplace_back(module.string(module.node(param).name));
   for (const auto &[name, shape] : bindings.shapes)
     if (std::ranges::find(names, name) == names.end()) {
-      auto near = nearest(name, names);
       return error(Status::Arg) << "--shape: the model has no input '" << escaped(name) << "'"
-                                << (near ? ", did you mean '" + *near + "'?" : "");
+                                << didYouMean(name, names);
     }
   for (NodeId param : module.function(module.main()).params) {
     TypeId type = module.type(param);
@@ -204,9 +204,8 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
     std::vector<std::string> names;
     for (const VendorDescription &vendor : BYCC_TRY(known_->describe(request_.ruleFiles)))
       names.push_back(vendor.name);
-    auto near = nearest(asked.name, names);
     return (error(Status::Input, asked.place) << "vendor '" << escaped(asked.name) << "' is not known"
-                                              << (near ? ", did you mean '" + *near + "'?" : ""))
+                                              << didYouMean(asked.name, names))
         .note("--rules or --plugin brings a vendor");
   }
   return {};

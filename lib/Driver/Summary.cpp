@@ -1,5 +1,6 @@
 #include "Summary.h"
 
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
 
 #include <cstdio>

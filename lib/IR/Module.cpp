@@ -10,29 +10,22 @@
 
 namespace bycc {
 
-Module::Module() {
-  intern("");
-  sources_.emplace_back();
-}
+Module::Module() : sources_(1) {}
 
-StringId Module::intern(std::string_view text) {
-  if (auto it = stringIds_.find(text); it != stringIds_.end())
-    return it->second;
-  stringStorage_.push_back(std::make_unique<std::string>(text));
-  StringId id(static_cast<uint32_t>(strings_.size()));
-  strings_.push_back(*stringStorage_.back());
-  stringIds_.emplace(strings_.back(), id);
-  return id;
-}
-
-std::string_view Module::string(StringId id) const { return strings_[id.index]; }
-
-SourceId Module::addSource(SourceLocation location) {
-  sources_.push_back(std::move(location));
+SourceId Module::addSource(const SourceLocation &location) {
+  StringId file = sources_.back().file; // mostly the same
+  if (string(file) != location.file)
+    file = intern(location.file);
+  sources_.push_back({file, intern(location.node), intern(location.nodeOp), location.line,
+                      location.column});
   return SourceId(static_cast<uint32_t>(sources_.size() - 1));
 }
 
-const SourceLocation &Module::source(SourceId id) const { return sources_[id.index]; }
+SourceLocation Module::source(SourceId id) const {
+  const Place &place = sources_[id.index];
+  return {std::string(string(place.file)), place.line, place.column,
+          std::string(string(place.node)), std::string(string(place.nodeOp))};
+}
 
 void Module::setOperands(NodeId id, std::span<const NodeId> operands) {
   Node &n = nodes_[id.index];
@@ -155,7 +148,9 @@ FunctionId Module::addFunction(std::string_view globalName, BlockId parent) {
   if (!globalName.empty()) {
     functions_.back().name = intern(globalName);
     globals_.push_back(id);
-    globalsByName_.insert_or_assign(std::string(globalName), id);
+    size_t name = functions_.back().name.index;
+    globalOfName_.resize(std::max(globalOfName_.size(), name + 1));
+    globalOfName_[name] = id;
   }
   return id;
 }
@@ -171,13 +166,22 @@ TypeId Module::functionType(FunctionId id) {
 }
 
 FunctionId Module::findGlobal(std::string_view name) const {
-  auto it = globalsByName_.find(std::string(name));
-  return it == globalsByName_.end() ? FunctionId() : it->second;
+  uint32_t text = strings_.find(name);
+  return text < globalOfName_.size() ? globalOfName_[text] : FunctionId();
 }
 
-void Module::removeGlobal(FunctionId id) {
-  std::erase(globals_, id);
-  globalsByName_.erase(std::string(string(function(id).name)));
+bool Module::removeGlobalsIf(const std::vector<uint8_t> &isGone) {
+  return std::erase_if(globals_, [&](FunctionId id) {
+           if (isGone[id.index])
+             globalOfName_[function(id).name.index] = FunctionId();
+           return isGone[id.index] != 0;
+         }) > 0;
+}
+
+bool Module::removeGlobalsExcept(const std::vector<uint8_t> &isKept) {
+  std::vector<uint8_t> isGone(isKept.size());
+  std::ranges::transform(isKept, isGone.begin(), [](uint8_t kept) { return !kept; });
+  return removeGlobalsIf(isGone);
 }
 
 NodeId Module::globalRef(FunctionId id) {
@@ -192,16 +196,23 @@ NodeId Module::globalRef(FunctionId id) {
   return globalRefs_[id.index];
 }
 
-const Annotation *Module::annotation(NodeId id) const {
-  auto it = annotations_.find(id.index);
-  return it == annotations_.end() ? nullptr : &it->second;
+void Module::setAnnotation(NodeId id, Annotation annotation) {
+  if (annotationOf_.size() <= id.index)
+    annotationOf_.resize(std::max<size_t>(nodes_.size(), id.index + 1), noAnnotation);
+  uint32_t &place = annotationOf_[id.index];
+  if (annotation == Annotation{}) {
+    place = noAnnotation;
+  } else if (place != noAnnotation) {
+    annotations_[place] = std::move(annotation);
+  } else {
+    place = static_cast<uint32_t>(annotations_.size());
+    annotations_.push_back(std::move(annotation));
+  }
 }
 
-void Module::setAnnotation(NodeId id, Annotation annotation) {
-  if (annotation == Annotation{})
-    annotations_.erase(id.index);
-  else
-    annotations_.insert_or_assign(id.index, std::move(annotation));
+void Module::clearAnnotations() {
+  annotationOf_.clear();
+  annotations_.clear();
 }
 
 } // namespace bycc

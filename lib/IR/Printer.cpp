@@ -131,10 +131,14 @@ public:
   }
 
   std::string printModule() {
+    out_.reserve(size_t{32} * module_.numNodes());
     out_ += "#[version = \"0.0.5\"]\n";
-    std::vector<FunctionId> order = module_.globals();
-    std::ranges::sort(order, {}, [&](FunctionId f) { return module_.string(module_.function(f).name); });
-    for (FunctionId f : order)
+    std::vector<std::pair<std::string_view, FunctionId>> order;
+    order.reserve(module_.globals().size());
+    for (FunctionId f : module_.globals())
+      order.emplace_back(module_.string(module_.function(f).name), f);
+    std::ranges::sort(order);
+    for (auto [name, f] : order)
       printGlobal(f);
     printMetadata();
     return std::move(out_);
@@ -577,8 +581,7 @@ std::string printFunction(const Module &module, FunctionId function, const Print
 
 std::string describe(const Module &module, NodeId id) {
   const Node &node = module.node(id);
-  const SourceLocation &source = module.source(node.source);
-  if (!source.node.empty())
+  if (SourceLocation source = module.source(node.source); !source.node.empty())
     return source.node;
   if (std::string_view hint = module.string(node.name); !hint.empty())
     return hint[0] == '%' ? std::string(hint) : "%" + std::string(hint);

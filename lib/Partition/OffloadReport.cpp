@@ -7,9 +7,12 @@
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/RegionView.h"
 
+#include "ConstantPool.h"
+
 #include <algorithm>
-#include <cstring>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace bycc {
 
@@ -87,6 +90,7 @@ private:
   }
 
   void walkExternal(FunctionId function, size_t index) {
+    distinct_.emplace(module_);
     constants_.clear();
     walkExternal(module_.function(function).body, index, {});
     report_.functions[index].constants = static_cast<int64_t>(constants_.size());
@@ -110,16 +114,8 @@ private:
   }
 
   void noteConstant(NodeId node) {
-    if (!module_.isConstant(node))
-      return;
-    const Constant &constant = module_.constant(node);
-    for (NodeId other : constants_) {
-      const Constant &c = module_.constant(other);
-      if (c.hash == constant.hash && c.type == constant.type && c.bytes == constant.bytes &&
-          (c.data() == constant.data() || std::memcmp(c.data(), constant.data(), c.bytes) == 0))
-        return;
-    }
-    constants_.push_back(node);
+    if (module_.isConstant(node))
+      constants_.insert(distinct_->unique(node));
   }
 
   void addOffloaded(NodeId node, size_t index, const std::string &composite) {
@@ -266,7 +262,8 @@ private:
   OffloadReport report_;
   std::unordered_map<NodeId, size_t> regionOf_; // of nodes that refusals_->apart() names
   std::map<FunctionId, size_t> external_; // -> report_.functions
-  std::vector<NodeId> constants_;         // distinct ones of the function at hand
+  std::optional<ConstantPool> distinct_;  // of the function at hand
+  std::unordered_set<NodeId> constants_;  // its distinct ones
 };
 
 } // namespace

@@ -16,6 +16,7 @@
 //         dnnl refuses: axis 1 is not the last one
 
 #include "bycc/Partition/OffloadReport.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
 #include "bycc/Support/Text.h"
 
@@ -107,9 +108,9 @@ void writeRegions(std::ostringstream &out, const OffloadReport &report) {
     return;
   Table table;
   for (const OffloadFunction &f : report.functions)
-    table.add({f.symbol, f.compiler, counted(f.ops.size(), "op"),
-               flopsText(f.flops), counted(f.paramTypes.size(), "input"),
-               counted(f.resultTypes.size(), "output"),
+    table.add({f.symbol, f.compiler, counted(static_cast<int64_t>(f.ops.size()), "op"),
+               flopsText(f.flops), counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
+               counted(static_cast<int64_t>(f.resultTypes.size()), "output"),
                bytesText(f.boundaryBytes) + " cross its boundary", folded(f.composites)});
   out << "\nregions:\n";
   for (size_t i = 0; i < table.size(); ++i)

@@ -2,29 +2,10 @@
 
 #include "TupleWiring.h"
 
-#include <cstring>
 #include <string>
+#include <unordered_map>
 
 namespace bycc {
-
-namespace {
-
-bool isEqual(const Constant &a, const Constant &b) {
-  return a.type == b.type && a.bytes == b.bytes &&
-         (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes) == 0);
-}
-
-} // namespace
-
-NodeId ConstantPool::unique(NodeId node) {
-  const Constant &constant = module_.constant(node);
-  for (NodeId other : byHash_[constant.hash])
-    if (isEqual(constant, module_.constant(other)))
-      return other;
-  byHash_[constant.hash].push_back(node);
-  return node;
-}
-
 
 std::vector<TensorRef> Outliner::run() {
   const Region &region = regions_[region_];

@@ -5,23 +5,12 @@
 
 #include "bycc/Support/FlatMap.h"
 
+#include "ConstantPool.h"
 #include "RegionTable.h"
 
-#include <unordered_map>
 #include <vector>
 
 namespace bycc {
-
-// Finds equal constants, so that each is kept once.
-class ConstantPool {
-public:
-  explicit ConstantPool(const Module &module) : module_(module) {}
-  NodeId unique(NodeId node);
-
-private:
-  const Module &module_;
-  std::unordered_map<uint64_t, std::vector<NodeId>> byHash_;
-};
 
 class Outliner {
 public:

@@ -5,6 +5,7 @@
 
 #include "bycc/IR/Op.h"
 #include "bycc/Partition/Passes.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/RegionView.h"
@@ -83,9 +84,8 @@ private:
   }
 
   static Error noSuchNode(const PlacementOrders::Pin &pin, const std::vector<std::string> &names) {
-    std::optional<std::string> close = nearest(pin.nodes, names);
     return (error(Status::Arg) << "--pin: no node is called '" << escaped(pin.nodes) << "'"
-                               << (close ? ", did you mean '" + escaped(*close) + "'?" : ""))
+                               << didYouMean(pin.nodes, names))
         .note("names are those after simplification: --explain shows them");
   }
 

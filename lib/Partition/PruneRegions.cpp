@@ -13,6 +13,7 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Partition/AnnotatedRegions.h"
 #include "bycc/Partition/Passes.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -47,10 +48,6 @@ struct Candidate {
 };
 
 constexpr double certainty = 2; // of the model, about heavy regions
-
-std::string counted(int64_t count, const char *what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 std::string number(double value) {
   char text[32];

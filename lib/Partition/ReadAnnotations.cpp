@@ -4,6 +4,7 @@
 #include "ReadAnnotations.h"
 
 #include "bycc/Partition/Passes.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -17,9 +18,8 @@ Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
   std::vector<std::string> names;
   for (size_t i = 0; context.vendors && i < context.vendors->size(); ++i)
     names.push_back((*context.vendors)[i].name());
-  auto near = nearest(vendor, names);
   return (error(Status::Input, location) << "vendor '" << escaped(vendor) << "' is not known"
-                                         << (near ? ", did you mean '" + *near + "'?" : ""))
+                                         << didYouMean(vendor, names))
       .note("--rules or --plugin brings a vendor");
 }
 

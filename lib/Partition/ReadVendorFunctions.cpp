@@ -12,7 +12,7 @@
 
 #include "ReadAnnotations.h"
 
-#include "Outliner.h"
+#include "ConstantPool.h"
 #include "Partitioner.h"
 #include "Scopes.h"
 #include "bycc/IR/Printer.h"
@@ -52,8 +52,10 @@ public:
     }
     for (size_t i = 0; i < functions.size(); ++i)
       openUp(functions[i], first + static_cast<int32_t>(i));
+    isEmptied_.assign(module_.numFunctions(), 0);
     for (FunctionId function : functions)
       prepareCalls(function);
+    module_.removeGlobalsIf(isEmptied_);
     finishSplices();
     RegionTable regions(module_, *context_.vendors, first);
     BYCC_TRY(regions.collect());
@@ -205,8 +207,7 @@ private:
     if (uses.calls.size() > 1)
       return bindCommonArguments(function, uses.calls);
     splice(uses.calls[0], function, false);
-    if (StringId name = module_.function(function).name; name != StringId(0))
-      module_.removeGlobal(function);
+    isEmptied_[function.index] = 1;
   }
 
   // A parameter that every call gives the same constant becomes that constant, one
@@ -313,6 +314,7 @@ private:
   }
 
   Module &module_;
+  std::vector<uint8_t> isEmptied_; // by function: its body went to its only call
   PassContext &context_;
   std::unordered_map<FunctionId, Uses> uses_;
   std::unordered_map<NodeId, BlockId> blockOfCall_;

@@ -62,14 +62,7 @@ bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> open) {
         reach(result);
     });
   }
-  std::vector<FunctionId> all = module.globals();
-  bool changed = false;
-  for (FunctionId function : all)
-    if (!isReached[function.index]) {
-      module.removeGlobal(function);
-      changed = true;
-    }
-  return changed;
+  return module.removeGlobalsExcept(isReached);
 }
 
 namespace {

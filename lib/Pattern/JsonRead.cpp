@@ -1,6 +1,7 @@
 #include "bycc/Pattern/JsonRead.h"
 
 #include "bycc/IR/Op.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -22,10 +23,7 @@ ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,
 
 std::string unknownName(std::string_view what, std::string_view name,
                         const std::vector<std::string> &known) {
-  std::string text = "unknown " + std::string(what) + " '" + escaped(name) + "'";
-  if (auto close = nearest(name, known))
-    text += ", did you mean '" + *close + "'?";
-  return text;
+  return "unknown " + std::string(what) + " '" + escaped(name) + "'" + didYouMean(name, known);
 }
 
 Expected<> checkKeys(const JsonValue &object, const std::vector<std::string> &known,

@@ -276,7 +276,7 @@ private:
     if (name.starts_with(own) && own.size() > 1)
       return fail() << unknownName("composite", name,
                                    {shared_.composites.begin(), shared_.composites.end()})
-                    << "; a composite must come before the pattern that has it inside";
+                    << " (a composite must come before the pattern that has it inside)";
     return fail() << unknownName("operator", name, allOpNames());
   }
 

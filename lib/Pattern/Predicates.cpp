@@ -3,11 +3,11 @@
 
 #include "bycc/Pattern/Predicates.h"
 
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace bycc {
 
@@ -109,35 +109,6 @@ WhyNot whyNotTensor(const TypeTest &test, const Module &module, TypeId type) {
   return std::nullopt;
 }
 
-template <typename T> double readAs(const uint8_t *data) {
-  T value;
-  std::memcpy(&value, data, sizeof value);
-  return static_cast<double>(value);
-}
-
-double readElement(DType dtype, const uint8_t *data) {
-  switch (dtype) {
-  case DType::Bool: return *data != 0;
-  case DType::Int8: return readAs<int8_t>(data);
-  case DType::Int16: return readAs<int16_t>(data);
-  case DType::Int32: return readAs<int32_t>(data);
-  case DType::Int64: return readAs<int64_t>(data);
-  case DType::UInt8: return readAs<uint8_t>(data);
-  case DType::UInt16: return readAs<uint16_t>(data);
-  case DType::UInt32: return readAs<uint32_t>(data);
-  case DType::UInt64: return readAs<uint64_t>(data);
-  case DType::Float16:
-  case DType::BFloat16: {
-    uint16_t bits;
-    std::memcpy(&bits, data, sizeof bits);
-    return dtype == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits);
-  }
-  case DType::Float32: return readAs<float>(data);
-  case DType::Float64: return readAs<double>(data);
-  }
-  return 0;
-}
-
 // A tolerance of 0 still means the value as the dtype can write it.
 bool isCloseTo(double found, double wanted, double tolerance, DType dtype) {
   if (std::isnan(wanted) || std::isinf(wanted))
@@ -220,11 +191,11 @@ bool holds(const ValueTest &test, const Module &module, NodeId node) {
     return false;
   const Constant &constant = module.constant(node);
   DType dtype = module.types.dtype(constant.type);
-  uint64_t step = static_cast<uint64_t>(sizeInBytes(dtype)), count = constant.bytes / step;
+  uint64_t count = constant.bytes / static_cast<uint64_t>(sizeInBytes(dtype));
   if (count == 0 || (test.isList && count != test.values.size()))
     return false;
   for (uint64_t i = 0; i < count; ++i) {
-    double found = readElement(dtype, constant.data() + i * step);
+    double found = elementAsDouble(dtype, constant.data(), static_cast<int64_t>(i));
     if (!test.values.empty() &&
         !isCloseTo(found, test.values[test.isList ? i : 0], test.tolerance, dtype))
       return false;

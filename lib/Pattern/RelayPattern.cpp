@@ -245,7 +245,7 @@ private:
       for (const auto &[name, node] : locals_)
         known.push_back(name);
       return fail() << unknownName("variable", token_.text, known)
-                    << "; variables are declared: free_var %x;";
+                    << " (variables are declared: free_var %x;)";
     }
     advance();
     return found->second;

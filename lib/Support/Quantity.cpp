@@ -5,10 +5,6 @@
 
 namespace bycc {
 
-std::string counted(uint64_t count, const char *what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string sizeText(double bytes, double firstMiB) {
   char text[32];
   if (bytes >= firstMiB * 1048576)

@@ -4,6 +4,7 @@
 #include "bycc/Target/PartitionPlan.h"
 
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ private:
     static const std::vector<std::string> keys = {"name", "op", "index", "place", "region", "composite", "why", "comment"};
     for (const auto &[key, value] : object.members)
       if (std::ranges::find(keys, key) == keys.end())
-        return fail(value) << "unknown member '" << escaped(key) << "'" << suggestion(key, keys);
+        return fail(value) << "unknown member '" << escaped(key) << "'" << didYouMean(key, keys);
     PlanNode node;
     node.name = BYCC_TRY(text(object, "name"));
     node.op = BYCC_TRY(text(object, "op"));
@@ -95,11 +96,6 @@ private:
     if (!value->isInt() || value->integer < 0 || value->integer > INT32_MAX)
       return fail(*value) << "'" << key << "' must be a number from 0 up";
     return std::optional<int64_t>(value->integer);
-  }
-
-  static std::string suggestion(const std::string &key, const std::vector<std::string> &keys) {
-    auto near = nearest(key, keys);
-    return near ? ", did you mean '" + *near + "'?" : "";
   }
 
   const std::string &file_;

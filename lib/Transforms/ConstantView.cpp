@@ -2,6 +2,8 @@
 
 #include "ConstantView.h"
 
+#include "bycc/Support/Element.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cstring>
@@ -9,36 +11,13 @@
 namespace bycc {
 namespace {
 
-template <typename T> double read(const Constant &constant, int64_t index) {
-  T value;
-  std::memcpy(&value, constant.data() + static_cast<uint64_t>(index) * sizeof(T), sizeof(T));
-  return static_cast<double>(value);
-}
-
 // Larger constants are weights, not values to look at.
 constexpr uint64_t maxUniformBytes = 1 << 20;
 
 } // namespace
 
 double elementAt(const Module &module, const Constant &constant, int64_t index) {
-  switch (module.types.dtype(constant.type)) {
-  case DType::Bool:
-  case DType::UInt8: return read<uint8_t>(constant, index);
-  case DType::Int8: return read<int8_t>(constant, index);
-  case DType::Int16: return read<int16_t>(constant, index);
-  case DType::Int32: return read<int32_t>(constant, index);
-  case DType::Int64: return read<int64_t>(constant, index);
-  case DType::UInt16: return read<uint16_t>(constant, index);
-  case DType::UInt32: return read<uint32_t>(constant, index);
-  case DType::UInt64: return read<uint64_t>(constant, index);
-  case DType::Float32: return read<float>(constant, index);
-  case DType::Float64: return read<double>(constant, index);
-  case DType::Float16:
-    return halfToFloat(static_cast<uint16_t>(read<uint16_t>(constant, index)));
-  case DType::BFloat16:
-    return bfloat16ToFloat(static_cast<uint16_t>(read<uint16_t>(constant, index)));
-  }
-  BYCC_ASSERT(false, "a known dtype");
+  return elementAsDouble(module.types.dtype(constant.type), constant.data(), index);
 }
 
 std::optional<double> uniformValue(const Module &module, NodeId node) {

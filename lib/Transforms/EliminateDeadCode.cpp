@@ -11,17 +11,17 @@ namespace bycc {
 namespace {
 
 // Global functions reachable from `entry` through references.
-std::vector<bool> reachableFunctions(const Module &module, FunctionId entry) {
-  std::vector<bool> seen(module.numFunctions(), false);
+std::vector<uint8_t> reachableFunctions(const Module &module, FunctionId entry) {
+  std::vector<uint8_t> seen(module.numFunctions(), 0);
   std::vector<FunctionId> work{entry};
-  seen[entry.index] = true;
+  seen[entry.index] = 1;
   auto reach = [&](NodeId node) {
     if (!node || module.node(node).kind != NodeKind::Global)
       return;
     FunctionId callee = module.functionOf(node);
     if (seen[callee.index])
       return;
-    seen[callee.index] = true;
+    seen[callee.index] = 1;
     work.push_back(callee);
   };
   while (!work.empty()) {
@@ -46,13 +46,7 @@ Expected<bool> eliminateDeadCode(Module &module, PassContext &) {
   FunctionId entry = module.main();
   if (!entry)
     return changed;
-  std::vector<bool> reachable = reachableFunctions(module, entry);
-  for (FunctionId function : std::vector<FunctionId>(module.globals())) {
-    if (reachable[function.index])
-      continue;
-    module.removeGlobal(function);
-    changed = true;
-  }
+  changed |= module.removeGlobalsExcept(reachableFunctions(module, entry));
   return changed;
 }
 

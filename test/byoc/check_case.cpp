@@ -9,13 +9,13 @@
 
 #include "bycc/IR/Visitor.h"
 #include "bycc/Parser/Relay.h"
+#include "bycc/Support/Element.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Npy.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sys/wait.h>
@@ -175,47 +175,17 @@ private:
       return fail(got.error().str());
     if (!got->holds(want.dtype) || got->shape != want.shape)
       return fail(name + " has another dtype or shape");
-    std::vector<double> values = numbers(*got, want.dtype);
+    if (got->bytes != want.data.size() * static_cast<size_t>(sizeInBytes(want.dtype)))
+      return fail(name + " has another number of elements than expected");
     double rtol = tolerance("rtol", 1e-4), atol = tolerance("atol", 1e-5);
-    for (size_t i = 0; i < values.size(); ++i) {
-      double difference = std::abs(values[i] - want.data[i]);
-      bool isSame = values[i] == want.data[i] || (std::isnan(values[i]) && std::isnan(want.data[i]));
+    for (size_t i = 0; i < want.data.size(); ++i) {
+      double value = elementAsDouble(want.dtype, got->data(), static_cast<int64_t>(i));
+      double difference = std::abs(value - want.data[i]);
+      bool isSame = value == want.data[i] || (std::isnan(value) && std::isnan(want.data[i]));
       if (!isSame && !(difference <= atol + rtol * std::abs(want.data[i])))
-        return fail(name + "[" + std::to_string(i) + "] is " + std::to_string(values[i]) +
+        return fail(name + "[" + std::to_string(i) + "] is " + std::to_string(value) +
                     ", expected " + std::to_string(want.data[i]));
     }
-  }
-
-  template <typename T> static std::vector<double> read(const NpyArray &array) {
-    std::vector<double> values(array.bytes / sizeof(T));
-    for (size_t i = 0; i < values.size(); ++i) {
-      T value;
-      std::memcpy(&value, array.data() + i * sizeof(T), sizeof value);
-      values[i] = static_cast<double>(value);
-    }
-    return values;
-  }
-
-  static std::vector<double> numbers(const NpyArray &array, DType dtype) {
-    switch (dtype) {
-    case DType::Bool:
-    case DType::UInt8: return read<uint8_t>(array);
-    case DType::Int8: return read<int8_t>(array);
-    case DType::Int16: return read<int16_t>(array);
-    case DType::UInt16: return read<uint16_t>(array);
-    case DType::Int32: return read<int32_t>(array);
-    case DType::UInt32: return read<uint32_t>(array);
-    case DType::Int64: return read<int64_t>(array);
-    case DType::UInt64: return read<uint64_t>(array);
-    case DType::Float32: return read<float>(array);
-    case DType::Float64: return read<double>(array);
-    default: break;
-    }
-    std::vector<double> values = read<uint16_t>(array);
-    for (double &value : values)
-      value = dtype == DType::Float16 ? halfToFloat(static_cast<uint16_t>(value))
-                                      : bfloat16ToFloat(static_cast<uint16_t>(value));
-    return values;
   }
 
   std::string bycc_, run_;

@@ -43,6 +43,15 @@ expect "$(bycc extract net.relay --annotate=hostile --region=hostile_0 -o -)" "$
 bycc extract first.relay --annotate=hostile --region=hostile_0 -o again.relay -q
 cmp again.relay first.relay
 
+# From a program that asks for the vendor by itself.
+cat > asks.relay <<'END2'
+#[version = "0.0.5"]
+def @f(%a: Tensor[(4, 5), float32], Compiler="hostile") { tanh(%a) }
+def @main(%x: Tensor[(4, 5), float32]) { abs(@f(%x)) }
+END2
+bycc extract asks.relay --region=hostile_0 -o asked.relay 2> asked.txt
+grep -qx 'asked.relay: region asks_hostile_0 of vendor hostile' asked.txt || fail "$(cat asked.txt)"
+
 # What cannot be.
 refuse 2 "extract: --region=SYMBOL is missing" bycc extract net.relay --annotate=hostile
 refuse 1 "error[ARG]: --region: there is no region 'net_hostile_9', did you mean 'net_hostile_" \

@@ -78,6 +78,15 @@ agree branches.relay --rules=rules.json --annotate=dnnl,vb
 agree "$root/share/models/example.onnx" --annotate=dnnl
 agree "$root/share/models/example.onnx" --annotate=dnnl -O3 --min-region-ops=100
 
+# A program that asks for a vendor by itself.
+cat > asks.relay <<'EOF'
+#[version = "0.0.5"]
+def @f(%a: Tensor[(2, 3), float32], Compiler="dnnl") { nn.relu(%a) }
+def @main(%x: Tensor[(2, 3), float32]) { sin(@f(%x)) }
+EOF
+agree asks.relay
+grep -q 'm_dnnl_0  *dnnl  *1 op' explain.txt || fail "$(cat explain.txt)"
+
 expect "$(bycc check branches.relay)" "branches.relay: every operator is supported"
 bycc check branches.relay --json | python3 -c 'import json, sys
 found = json.load(sys.stdin)

@@ -20,7 +20,7 @@ TYPES = {
     "array": lambda v: isinstance(v, list),
     "object": lambda v: isinstance(v, dict),
 }
-SILENT = {"$schema", "title", "description", "$defs", "then", "else"}
+SILENT = {"$schema", "title", "description", "contentEncoding", "$defs", "then", "else"}
 documents = {}
 
 

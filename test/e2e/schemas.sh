@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every shipped vendor file and every rules file of the tests fits its schema and
-# passes the loader; both refuse the same mistakes.
+# passes the loader; both refuse the same mistakes. What bycc writes fits, too.
 . "$(dirname "$0")/lib.sh"
 schemas=$root/share/schema
 validate() { python3 "$here/schema.py" "$schemas/$1.schema.json" "${@:2}"; }
@@ -27,6 +27,10 @@ rules '"ops": {"abs": {"dtype": ["float32"], "attr": {}, "const_args": [], "stat
   "passes": ["fold-constants"], "allow_ops": ["*"], "deny_ops": ["nn.*"]'
 validate rules r.json
 bycc m.relay -O0 -q --rules=r.json -o m.o
+
+bycc "$root/share/models/example.onnx" -q --annotate=dnnl --save-partition-plan=plan.json --emit=obj,json -o net.o
+validate partition-plan plan.json
+validate program net.opt.json
 
 while IFS= read -r members; do
   rules "$members"

@@ -135,6 +135,7 @@ same blocks
 host chain.relay
 npu chain.relay -q -o plain.o --module-name=m
 npu chain.relay -q -o tuned.o --module-name=m --tune=tune.json
+python3 "$here/schema.py" "$PREFIX/share/bycc/schema/tuning.schema.json" tune.json
 same tuned
 records() { python3 -c 'import json; print(len(json.load(open("tune.json"))["records"]))'; }
 expect "$(records)" 2 # two of the regions differ in their weights only

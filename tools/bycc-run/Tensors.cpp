@@ -1,5 +1,6 @@
 #include "Tensors.h"
 
+#include "bycc/Support/Element.h"
 #include "bycc/Support/RandomArray.h"
 #include "bycc/Support/Text.h"
 
@@ -12,23 +13,6 @@ namespace bycc::run {
 namespace {
 
 DType dtypeOf(const OutputView &output) { return static_cast<DType>(output.info->dtype); }
-
-double floatAt(const uint8_t *data, DType dtype, int64_t i) {
-  auto load = [&]<typename T>(T value) {
-    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
-    return value;
-  };
-  switch (dtype) {
-  case DType::Float16:
-    return halfToFloat(load(uint16_t{}));
-  case DType::BFloat16:
-    return bfloat16ToFloat(load(uint16_t{}));
-  case DType::Float32:
-    return load(float{});
-  default:
-    return load(double{});
-  }
-}
 
 // Integers wide enough for every type: exact also for uint64.
 __int128 integerAt(const uint8_t *data, DType dtype, int64_t i) {
@@ -43,7 +27,7 @@ __int128 integerAt(const uint8_t *data, DType dtype, int64_t i) {
 
 std::string valueText(const uint8_t *data, DType dtype, int64_t i) {
   if (isFloat(dtype)) {
-    double value = floatAt(data, dtype, i);
+    double value = elementAsDouble(dtype, data, i);
     return dtype == DType::Float64 ? formatDouble(value) : formatFloat(static_cast<float>(value));
   }
   __int128 value = integerAt(data, dtype, i);
@@ -65,7 +49,7 @@ struct Tolerance {
 
   bool accepts(const uint8_t *got, const uint8_t *want, DType dtype, int64_t i) const {
     if (isFloat(dtype)) {
-      double a = floatAt(got, dtype, i), b = floatAt(want, dtype, i);
+      double a = elementAsDouble(dtype, got, i), b = elementAsDouble(dtype, want, i);
       if (std::isnan(a) || std::isnan(b))
         return std::isnan(a) && std::isnan(b);
       if (std::isinf(a) || std::isinf(b))

@@ -27,11 +27,12 @@
 #include "bycc/IR/Op.h"
 #include "bycc/IR/Type.h"
 #include "bycc/Support/SourceLocation.h"
+#include "bycc/Support/StringTable.h"
 
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace bycc {
@@ -99,12 +100,12 @@ public:
   std::vector<Constant> constants;
   AttrDict moduleAttrs; // e.g. mod_name
 
-  StringId intern(std::string_view text);
-  std::string_view string(StringId id) const;
+  StringId intern(std::string_view text) { return StringId(strings_.intern(text)); }
+  std::string_view string(StringId id) const { return strings_[id.index]; }
 
-  SourceId addSource(SourceLocation location);
-  const SourceLocation &source(SourceId id) const;
-  const SourceLocation &source(NodeId id) const { return source(node(id).source); }
+  SourceId addSource(const SourceLocation &location);
+  SourceLocation source(SourceId id) const;
+  SourceLocation source(NodeId id) const { return source(node(id).source); }
 
   // --- nodes
   Node &node(NodeId id) { return nodes_[id.index]; }
@@ -171,27 +172,38 @@ public:
   const std::vector<FunctionId> &globals() const { return globals_; }
   FunctionId findGlobal(std::string_view name) const; // invalid when absent
   FunctionId main() const { return findGlobal("main"); }
-  void removeGlobal(FunctionId id);
+  // By FunctionId. True when some went.
+  bool removeGlobalsIf(const std::vector<uint8_t> &isGone);
+  bool removeGlobalsExcept(const std::vector<uint8_t> &isKept);
   NodeId globalRef(FunctionId id); // one Global leaf per function
 
   // --- annotations of the partitioner: none for most nodes
-  const Annotation *annotation(NodeId id) const;
+  // Null when there is none; valid until the annotations are cleared.
+  const Annotation *annotation(NodeId id) const {
+    bool hasOne = id.index < annotationOf_.size() && annotationOf_[id.index] != noAnnotation;
+    return hasOne ? &annotations_[annotationOf_[id.index]] : nullptr;
+  }
   void setAnnotation(NodeId id, Annotation annotation);
-  void clearAnnotations() { annotations_.clear(); }
+  void clearAnnotations();
 
 private:
+  static constexpr uint32_t noAnnotation = UINT32_MAX;
+  struct Place { // a SourceLocation
+    StringId file{0}, node{0}, nodeOp{0};
+    uint32_t line = 0, column = 0;
+  };
+
   std::vector<Node> nodes_;
   std::vector<NodeId> operands_;
   std::vector<Block> blocks_;
   std::vector<Function> functions_;
   std::vector<FunctionId> globals_;
-  std::unordered_map<std::string, FunctionId> globalsByName_;
+  std::vector<FunctionId> globalOfName_; // by StringId
   std::vector<NodeId> globalRefs_; // by FunctionId
-  std::vector<SourceLocation> sources_;
-  std::vector<std::string_view> strings_;
-  std::unordered_map<std::string_view, StringId> stringIds_;
-  std::vector<std::unique_ptr<std::string>> stringStorage_;
-  std::unordered_map<uint32_t, Annotation> annotations_;
+  std::vector<Place> sources_;
+  StringTable strings_;
+  std::vector<uint32_t> annotationOf_; // by node: in annotations_, or noAnnotation
+  std::deque<Annotation> annotations_;
 };
 
 } // namespace bycc

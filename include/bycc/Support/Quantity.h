@@ -1,13 +1,10 @@
 // Numbers with their units, as people read them.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace bycc {
 
-// "1 region", "2 regions", "0 regions".
-std::string counted(uint64_t count, const char *what);
 // "64 B", "212 KiB", and from `firstMiB` MiB up "3.1 MiB".
 std::string sizeText(double bytes, double firstMiB = 1);
 // "0.004 s", "0.03 s", "12.4 s".

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes partition/acl_*: what the description of Arm Compute Library takes, with
-results from NumPy and Python integers (../numeric/qnn_cases.py). Needed only to
+"""Writes acl_*: what the description of Arm Compute Library takes, with
+results from NumPy and Python integers (../../numeric/qnn_cases.py). Needed only to
 add cases:
 
     python3 make_acl_cases.py
@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', 'numeric'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', 'numeric'))
 import qnn_cases as q  # noqa: E402
 
 f32, i8, u8, i32, i64 = np.float32, np.int8, np.uint8, np.int32, np.int64
@@ -38,7 +38,7 @@ def case(name, title, inputs, params, body, result, functions, host=(), composit
     lines = body.strip().splitlines()
     program = '#[version = "0.0.5"]\ndef @main(%s) -> %s {\n%s\n}\n' % (
         signature, text(result), '\n'.join('  ' + line.strip() for line in lines))
-    with open(os.path.join(HERE, 'partition', name + '.relay'), 'w') as file:
+    with open(os.path.join(HERE, name + '.relay'), 'w') as file:
         file.write(program)
     counts = {}
     for _, names in functions:
@@ -56,7 +56,7 @@ def case(name, title, inputs, params, body, result, functions, host=(), composit
             'pipeline': {'vendors': [{'name': V, 'builtin': True}], 'merge_regions': True,
                          'bind_constants': True, 'mod_name': 'default'},
             'params': {k: tensor(v) for k, v in params.items()}, 'expect': expect}
-    with open(os.path.join(HERE, 'partition', name + '.expect.json'), 'w') as file:
+    with open(os.path.join(HERE, name + '.expect.json'), 'w') as file:
         json.dump(data, file, separators=(',', ':'))
         file.write('\n')
 

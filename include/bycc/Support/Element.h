@@ -1,0 +1,14 @@
+// Elements of row-major data as numbers.
+#pragma once
+
+#include "bycc/Support/DType.h"
+
+#include <cstdint>
+
+namespace bycc {
+
+// Element `index`; 64-bit integers beyond 2^53 are rounded. `data` need not be
+// aligned.
+double elementAsDouble(DType dtype, const uint8_t *data, int64_t index);
+
+} // namespace bycc
