@@ -1,256 +1,238 @@
-// Gives regions that are not worth their transfers back to the host: those below
+// Takes nodes from vendors whose regions are not worth their transfers: those below
 // the limits of the command line or of their vendor, and those that the cost model
-// thinks faster there (launch, operators, and every tensor across the border,
-// against operators of the host). Every node is told why. A region that holds a
-// pinned node stays.
+// thinks faster on the host (launch, operators, and every tensor across the border,
+// against operators of the host). Nodes that another vendor could have are offered
+// to it: grouped again, alone or with what it has already. The rest goes to the
+// host. Every node is told why. A region that holds a pinned node stays.
 //
-// The model is coarse, so it has to be sure: by a factor of two where there is a
-// convolution or matrix product. And a user who asks for a vendor gets it: of a
-// program whose regions would all go, the best one stays.
+//   %0 [va, vb]  a region of va, too small         %0 [vb]
+//   %1 [vb]      a region of vb               =>   %1 [vb]  one region of vb
 //
-// Where regions were not merged, every annotated call is one.
+// Where costs are compared, nodes that came to a region in this way have to pay for
+// themselves there. And a user who asks for a vendor gets it: of a program whose
+// regions would all go, the best one stays.
+//
+// Each round takes a vendor from some nodes, so there is an end to it; after
+// `maxOffers` rounds nodes go to the host directly, which changes no other region.
 
-#include "bycc/IR/Op.h"
-#include "bycc/Partition/AnnotatedRegions.h"
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Phrases.h"
-#include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
 #include "ApartReasons.h"
 #include "Composites.h"
-#include "CostEstimate.h"
 #include "Plan.h"
+#include "RegionGrouping.h"
+#include "RegionWorth.h"
 #include "Scopes.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
-#include <memory>
-#include <unordered_map>
+#include <set>
 #include <unordered_set>
 
 namespace bycc {
 
 namespace {
 
-struct Candidate {
-  BlockId block;
-  StringId vendor;
-  std::vector<NodeId> nodes; // calls of operators and composites, in order
-  int64_t ops = 0;
-  double flops = 0;
-  bool isPinned = false;
-  bool isHeavy = false; // holds a convolution or matrix product
-  // Estimated microseconds; known only where costs are compared.
-  double here = 0, onHost = 0;
-};
-
-constexpr double certainty = 2; // of the model, about heavy regions
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.10g", value);
-  return text;
-}
-
-// Who reads which tensor, through tuples and projections, in host code.
-class TensorUses {
-public:
-  explicit TensorUses(const Module &module) : module_(module) {
-    for (BlockId block : hostBlocks(module)) {
-      for (NodeId node : module.block(block).nodes) {
-        NodeKind kind = module.node(node).kind;
-        if (kind != NodeKind::Tuple && kind != NodeKind::Project)
-          for (NodeId operand : module.operands(node))
-            add(operand, node);
-      }
-      add(module.block(block).result, NodeId());
-    }
-  }
-
-  std::vector<double> border(const std::vector<NodeId> &nodes) {
-    std::unordered_set<NodeId> inside(nodes.begin(), nodes.end());
-    std::vector<double> bytes;
-    std::unordered_set<TensorRef> seen;
-    for (NodeId node : nodes) {
-      for (NodeId operand : module_.operands(node))
-        for (const TensorRef &tensor : tensorsOf(operand))
-          if (!inside.contains(tensor.base) && seen.insert(tensor).second)
-            bytes.push_back(bytesOfTensor(tensor));
-      uint32_t count = static_cast<uint32_t>(module_.types.flatten(module_.type(node)).size());
-      for (uint32_t i = 0; i < count; ++i)
-        if (isReadOutside({node, i}, inside))
-          bytes.push_back(bytesOfTensor({node, i}));
-    }
-    return bytes;
-  }
-
-private:
-  void add(NodeId value, NodeId reader) {
-    if (value)
-      for (const TensorRef &tensor : tensorsOf(value))
-        readers_[tensor].push_back(reader);
-  }
-
-  // Constants and functions left out.
-  std::vector<TensorRef> tensorsOf(NodeId value) const {
-    std::vector<TensorRef> tensors;
-    if (module_.node(value).kind == NodeKind::Function)
-      return tensors;
-    resolveTensors(module_, value, tensors);
-    std::erase_if(tensors, [&](const TensorRef &t) { return module_.isConstant(t.base); });
-    return tensors;
-  }
-
-  double bytesOfTensor(const TensorRef &tensor) const {
-    return bytesOf(module_, module_.types.flatten(module_.type(tensor.base))[tensor.index]);
-  }
-
-  bool isReadOutside(const TensorRef &tensor, const std::unordered_set<NodeId> &inside) const {
-    auto found = readers_.find(tensor);
-    return found != readers_.end() && std::ranges::any_of(found->second, [&](NodeId reader) {
-             return !inside.contains(reader);
-           });
-  }
-
-  const Module &module_;
-  std::unordered_map<TensorRef, std::vector<NodeId>> readers_;
-};
+constexpr int maxOffers = 8;
+constexpr const char *fasterOnHost = "estimated faster on the host";
 
 class Pruner {
 public:
-  Pruner(Module &module, PassContext &context) : module_(module), context_(context) {
-    for (BlockId block : hostBlocks(module))
-      for (NodeId node : module.block(block).nodes)
-        if (const Annotation *annotation = module.annotation(node);
-            annotation && !annotation->vendors.empty())
-          add(node, block, *annotation);
-  }
+  Pruner(Module &module, PassContext &context)
+      : module_(module), context_(context), worth_(module, context) {}
 
   bool run() {
     bool changed = false;
-    std::vector<const Candidate *> slow, kept;
-    for (Candidate &region : regions_) {
-      std::string why = region.isPinned ? "" : whyTooSmall(region);
-      if (!why.empty()) {
-        giveBack(region, why, "");
-        changed = true;
-        continue;
-      }
-      (isSlow(region) ? slow : kept).push_back(&region);
+    for (int round = 0;; ++round) {
+      mayOffer_ = round < maxOffers;
+      regions_ = worth_.regions();
+      if (!takeSmall() && !takeUnpaidOffers() && !takeSlow())
+        break;
+      changed = true;
+      takeComposites();
+      groupAgain();
     }
-    if (kept.empty() && !slow.empty())
-      slow.erase(std::ranges::min_element(slow, {}, [](const Candidate *region) {
-        return region->here / region->onHost;
-      }));
-    for (const Candidate *region : slow)
-      giveBack(*region, "estimated faster on the host",
-               ": " + timeText(region->onHost) + " against " + timeText(region->here));
-    changed |= !slow.empty();
-    if (dissolved_.empty())
-      return changed;
-    Users users(module_);
-    for (const auto &[block, calls] : dissolved_)
-      dissolveComposites(module_, BlockId(block), calls, users, context_);
+    tellWhere();
     return changed;
   }
 
 private:
-  void add(NodeId node, BlockId block, const Annotation &annotation) {
-    size_t next = regions_.size(), at = next;
-    if (annotation.region >= 0)
-      at = byNumber_.try_emplace(annotation.region, next).first->second;
-    if (at == next)
-      regions_.push_back({block, annotation.vendors[0], {}});
-    Candidate &region = regions_[at];
-    region.nodes.push_back(node);
-    std::string_view vendor = module_.string(region.vendor);
-    forEachOperator(module_, node, [&](NodeId call) {
-      const OpInfo &info = opInfo(module_.node(call).op);
-      ++region.ops;
-      region.flops += info.flops ? info.flops(module_, call) : 0;
-      region.isHeavy |= info.kind == OpKind::OutFusable;
-      region.isPinned |= context_.placement && context_.placement->pinOf(call) == vendor;
+  struct Verdict {
+    const RegionContent *region;
+    std::string why, reason;
+  };
+
+  bool takeSmall() {
+    std::vector<Verdict> small;
+    for (const RegionContent &region : regions_)
+      if (std::string why = worth_.whyTooSmall(region); !why.empty())
+        small.push_back({&region, why, itsRegion(region) + why});
+    return takeNext(small);
+  }
+
+  // The time of a region with and without what was offered to its vendor.
+  bool takeUnpaidOffers() {
+    bool found = false;
+    for (const RegionContent &region : regions_) {
+      if (!worth_.hasCost(region.vendor))
+        continue;
+      std::vector<NodeId> offered, rest;
+      for (NodeId node : region.nodes)
+        (offered_.contains(node) ? offered : rest).push_back(node);
+      if (offered.empty() || rest.empty())
+        continue;
+      EstimatedTimes times = worth_.timesOf(region.vendor, offered);
+      times.here = worth_.timesOf(region.vendor, region.nodes).here -
+                   worth_.timesOf(region.vendor, rest).here;
+      if (!times.isFasterOnHost())
+        continue;
+      take(region, offered, fasterOnHost,
+           "in the region of " + nameOf(region) + " it would be slower than on the host: " +
+               timeText(times.here) + " against " + timeText(times.onHost) + " (estimated)");
+      found = true;
+    }
+    return found;
+  }
+
+  bool takeSlow() {
+    struct Slow {
+      const RegionContent *region;
+      EstimatedTimes times;
+    };
+    std::vector<Slow> slow;
+    for (const RegionContent &region : regions_)
+      if (worth_.hasCost(region.vendor) && !region.isPinned)
+        if (EstimatedTimes times = worth_.timesOf(region.vendor, region.nodes);
+            times.isFasterOnHost())
+          slow.push_back({&region, times});
+    if (!slow.empty() && slow.size() == regions_.size())
+      slow.erase(std::ranges::min_element(slow, {}, [](const Slow &each) {
+        return each.times.here / each.times.onHost;
+      }));
+    std::vector<Verdict> verdicts;
+    for (const auto &[region, times] : slow)
+      verdicts.push_back({region, fasterOnHost,
+                          itsRegion(*region) + fasterOnHost + ": " + timeText(times.onHost) +
+                              " against " + timeText(times.here)});
+    return takeNext(verdicts);
+  }
+
+  // Of regions that are to go, those of one vendor that others could have part of:
+  // two that are too small may be neighbours. When there are none, all of them.
+  bool takeNext(const std::vector<Verdict> &verdicts) {
+    auto first = std::ranges::find_if(
+        verdicts, [&](const Verdict &verdict) { return mayOffer_ && canOffer(*verdict.region); });
+    for (const Verdict &verdict : verdicts)
+      if (first == verdicts.end() || (verdict.region->vendor == first->region->vendor &&
+                                      canOffer(*verdict.region)))
+        take(*verdict.region, verdict.region->nodes, verdict.why, verdict.reason);
+    return !verdicts.empty();
+  }
+
+  bool canOffer(const RegionContent &region) const {
+    return std::ranges::any_of(region.nodes, [&](NodeId node) {
+      return module_.annotation(node)->vendors.size() > 1;
     });
   }
 
-  // "below --min-region-ops=3", or nothing.
-  std::string whyTooSmall(const Candidate &region) const {
-    std::string name(module_.string(region.vendor));
-    const Vendor *vendor = context_.vendors->find(name);
-    if (region.ops < context_.minRegionOps)
-      return "below --min-region-ops=" + std::to_string(context_.minRegionOps);
-    if (region.flops < context_.minRegionFlops)
-      return "below --min-region-flops=" + number(context_.minRegionFlops);
-    if (vendor && region.ops < vendor->regionRules.minOps)
-      return "below the " + counted(vendor->regionRules.minOps, "op") + " that " + name + " wants";
-    if (vendor && region.flops < vendor->regionRules.minFlops)
-      return "below the " + number(vendor->regionRules.minFlops) + " FLOPs that " + name + " wants";
-    return {};
+  std::string nameOf(const RegionContent &region) const {
+    return std::string(module_.string(region.vendor));
+  }
+  static std::string itsRegion(const RegionContent &region) {
+    return "its region of " + counted(region.ops, "op") + " and " + flopCount(region.flops) +
+           " FLOPs is ";
   }
 
-  // Would the host be faster? Estimates both.
-  bool isSlow(Candidate &region) {
-    const Vendor *vendor = context_.vendors->find(module_.string(region.vendor));
-    if (!context_.hostCost || !vendor || !vendor->cost || region.isPinned)
-      return false;
-    const CostModel &cost = *vendor->cost;
-    VendorTimes &times = timesOf(*vendor);
-    region.here = cost.launchMicroseconds;
-    for (NodeId node : region.nodes) {
-      region.here += times.of(node);
-      region.onHost += unitMicroseconds(module_, node, *context_.hostCost) +
-                       context_.hostCost->launchMicroseconds;
-    }
-    for (double bytes : borderOf(region))
-      region.here += transferMicroseconds(bytes, cost);
-    return region.onHost * (region.isHeavy ? certainty : 1) < region.here;
-  }
-
-  VendorTimes &timesOf(const Vendor &vendor) {
-    auto &times = times_[vendor.name()];
-    if (!times)
-      times = std::make_unique<VendorTimes>(module_, vendor, *context_.target);
-    return *times;
-  }
-
-  // Bytes of every tensor that goes in or out.
-  std::vector<double> borderOf(const Candidate &region) {
-    if (!users_)
-      users_ = std::make_unique<TensorUses>(module_);
-    return users_->border(region.nodes);
-  }
-
-  void giveBack(const Candidate &region, const std::string &why, const std::string &detail) {
-    std::string vendor(module_.string(region.vendor));
-    std::string reason = "its region of " + counted(region.ops, "op") + " and " +
-                         number(region.flops) + " FLOPs is " + why + detail;
-    std::string other = vendor + " was chosen, and the region of " + vendor + " is " + why;
-    for (NodeId node : region.nodes) {
-      std::vector<StringId> vendors = module_.annotation(node)->vendors;
+  // Takes the nodes from the region's vendor.
+  void take(const RegionContent &region, const std::vector<NodeId> &nodes, const std::string &why,
+            const std::string &reason) {
+    int64_t returned = 0;
+    for (NodeId node : nodes) {
+      passOver(node, region.vendor, reason);
+      Annotation annotation = *module_.annotation(node);
+      annotation.vendors.erase(annotation.vendors.begin());
+      if (mayOffer_ && !annotation.vendors.empty()) {
+        offer(region, node, std::move(annotation), reason);
+        continue;
+      }
+      for (StringId other : annotation.vendors)
+        passOver(node, other,
+                 nameOf(region) + " was chosen, and the region of " + nameOf(region) + " is " + why);
       module_.setAnnotation(node, {});
-      for (StringId id : vendors)
-        if (context_.refusals)
-          forEachOperator(module_, node, [&](NodeId call) {
-            context_.refusals->passOver(call, module_.string(id),
-                                        id == region.vendor ? reason : other);
-          });
+      offered_.erase(node);
+      forEachOperator(module_, node, [&](NodeId) { ++returned; });
       if (compositeOf(module_, node))
-        dissolved_[region.block.index].push_back(node);
+        apart_[region.block.index].push_back(node);
     }
-    if (context_.refusals)
-      context_.refusals->addReturned({vendor, why, region.ops});
+    if (context_.refusals && returned > 0)
+      context_.refusals->addReturned({nameOf(region), why, returned});
   }
+
+  void offer(const RegionContent &region, NodeId node, Annotation annotation,
+             const std::string &reason) {
+    offered_.insert(node);
+    if (context_.refusals)
+      taken_.push_back({node, region.vendor, reason});
+    if (annotation.region >= 0)
+      regrouped_.insert(region.block.index);
+    module_.setAnnotation(node, std::move(annotation));
+  }
+
+  void passOver(NodeId node, StringId vendor, const std::string &reason) {
+    if (context_.refusals)
+      forEachOperator(module_, node, [&](NodeId call) {
+        context_.refusals->passOver(call, module_.string(vendor), reason);
+      });
+  }
+
+  void takeComposites() {
+    if (apart_.empty())
+      return;
+    Users users(module_);
+    for (const auto &[block, calls] : apart_)
+      dissolveComposites(module_, BlockId(block), calls, users, context_);
+    apart_.clear();
+    worth_.refresh();
+  }
+
+  void groupAgain() {
+    if (regrouped_.empty() || !context_.vendors->mergeRegions)
+      return;
+    if (!grouping_)
+      grouping_ = std::make_unique<RegionGrouping>(module_, context_, firstFreeRegion(module_));
+    grouping_->refresh();
+    for (uint32_t block : regrouped_)
+      grouping_->group(BlockId(block));
+    regrouped_.clear();
+  }
+
+  void tellWhere() {
+    for (const auto &[node, vendor, reason] : taken_)
+      if (const Annotation *annotation = module_.annotation(node);
+          annotation && !annotation->vendors.empty())
+        passOver(node, vendor,
+                 reason + "; placed with " + std::string(module_.string(annotation->vendors[0])));
+  }
+
+  struct Taken {
+    NodeId node;
+    StringId vendor;
+    std::string reason;
+  };
 
   Module &module_;
   PassContext &context_;
-  std::vector<Candidate> regions_;
-  std::unordered_map<int32_t, size_t> byNumber_;
-  std::map<std::string, std::unique_ptr<VendorTimes>> times_;
-  std::unique_ptr<TensorUses> users_;
-  std::map<uint32_t, std::vector<NodeId>> dissolved_; // composites, by block
+  RegionWorth worth_;
+  std::vector<RegionContent> regions_;
+  bool mayOffer_ = true;
+  std::unordered_set<NodeId> offered_; // have another vendor than at first
+  std::vector<Taken> taken_;           // and offered to another vendor
+  std::map<uint32_t, std::vector<NodeId>> apart_; // composites of the host, by block
+  std::set<uint32_t> regrouped_;                  // blocks
+  std::unique_ptr<RegionGrouping> grouping_;
 };
 
 } // namespace

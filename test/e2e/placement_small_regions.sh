@@ -56,3 +56,25 @@ bycc net.relay --rules=rules.json --strict -q -o m.o
 sed 's/"mod_name"/"merge_regions": false, "mod_name"/' rules.json > apart.json
 bycc net.relay --rules=apart.json -q --expect-regions=5 -o m.o
 bycc net.relay --rules=apart.json --min-region-ops=2 -q --expect-regions=1 -o m.o
+
+# What another vendor could have is offered to it first, and only then to the host.
+cat > two.json <<'EOF'
+{"vendors": [{"name": "va", "ops": {"abs": {}, "add": {}}},
+  {"name": "vb", "ops": {"abs": {}, "negative": {}, "sqrt": {}, "add": {}}}], "mod_name": "m"}
+EOF
+bycc net.relay --rules=two.json --min-region-ops=3 -o m.o --dump-offloads=r.json 2> line.txt
+grep -q 'host: 5 ops (2 small regions returned to the host: below --min-region-ops=3)' line.txt ||
+  fail "$(cat line.txt)"
+python3 - <<'EOF'
+import json
+report = json.load(open("r.json"))
+rows = {n["name"]: n for n in report["nodes"]}
+why = "its region of 1 op and 6 FLOPs is below --min-region-ops=3"
+assert rows["%5"]["placed"] == "vb" and rows["%5"]["candidates"] == ["va", "vb"], rows["%5"]
+assert rows["%5"]["why"] == {"va": why + "; placed with vb"}, rows["%5"]
+assert rows["%6"]["region"] == rows["%5"]["region"] == "m_vb_0", rows["%6"]
+assert rows["%0"]["placed"] == "host", rows["%0"]
+assert rows["%0"]["why"] == {"va": why, "vb": why}, rows["%0"]
+assert [(r["vendor"], r["ops"]) for r in report["returned"]] == [("vb", 1), ("vb", 1)], report["returned"]
+EOF
+bycc-run m.json --random=1 --print=6 | cmp - all.txt
