@@ -26,6 +26,7 @@ namespace bycc {
 namespace {
 
 constexpr size_t maxDiagnostics = 20;
+constexpr int maxSearches = 8;
 
 // Pins to vendors that refuse.
 class PinCheck {
@@ -101,7 +102,17 @@ public:
                                [&](NodeId node) { return isOpen(node); });
   }
 
+  // The search starts from what is chosen, so it is repeated until it finds nothing
+  // better: another run of the pass then finds nothing either.
   bool run(BlockId block) {
+    bool changed = false;
+    for (int i = 0; i < maxSearches && search(block); ++i)
+      changed = true;
+    return changed;
+  }
+
+private:
+  bool search(BlockId block) {
     problem_ = {};
     problem_.vendors.resize(1); // the host
     labels_.clear();
@@ -120,7 +131,6 @@ public:
     return changed;
   }
 
-private:
   const Vendor *vendorOf(StringId name) const {
     return context_.vendors->find(module_.string(name));
   }

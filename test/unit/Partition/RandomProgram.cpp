@@ -224,6 +224,21 @@ VendorSet randomVendors(uint32_t seed, uint32_t count) {
   return set;
 }
 
+CostModel addRandomCosts(uint32_t seed, VendorSet &vendors) {
+  std::mt19937 random(seed * 5 + 3);
+  auto model = [&] {
+    CostModel cost;
+    cost.launchMicroseconds = random() % 8;
+    cost.transferMicroseconds = random() % 3;
+    cost.rates.flopsPerMicrosecond = 1 + random() % 8;
+    return cost;
+  };
+  for (size_t i = 0; i < vendors.size(); ++i)
+    if (random() % 4)
+      vendors[i].cost = model();
+  return model();
+}
+
 void addRandomOrders(uint32_t seed, const Module &module, const VendorSet &vendors,
                      PlacementRules &rules) {
   forEachNode(module, module.function(module.main()).body, [&](NodeId node) {

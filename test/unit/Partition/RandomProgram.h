@@ -16,6 +16,8 @@ std::string randomProgram(uint32_t seed, uint32_t size);
 // `count` vendors va, vb, ..., each taking a random half of the operators; now
 // and then with a pattern or two, or with rules about edges.
 VendorSet randomVendors(uint32_t seed, uint32_t count);
+// Costs for most of the vendors; returns those of the host.
+CostModel addRandomCosts(uint32_t seed, VendorSet &vendors);
 // Pins, prohibitions and labels for a few nodes of @main.
 void addRandomOrders(uint32_t seed, const Module &module, const VendorSet &vendors,
                      PlacementRules &rules);

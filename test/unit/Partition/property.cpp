@@ -273,6 +273,11 @@ Outcome check(const std::string &source, uint32_t seed) {
   context.vendors = &vendors;
   context.refusals = &refusals;
   context.placement = &placement;
+  CostModel hostCost;
+  if (seed % 5 == 3) {
+    hostCost = cases::addRandomCosts(seed, vendors);
+    context.hostCost = &hostCost;
+  }
   context.minRegionOps = seed % 3; // 2 takes composites apart again
   for (auto [name, pass] : passes) {
     std::string failure = runPass(name, pass, *module, context);
