@@ -100,8 +100,7 @@ int checkCommand(const Options &options) {
     return session.fail(prepared.error());
   const Module &module = session.module();
   std::vector<NodeId> unsupported = unsupportedCalls(session, module);
-  OffloadReport report = makeOffloadReport(module, session.context().refusals);
-  report.vendors = session.vendorNames();
+  OffloadReport report = session.offloadReport();
   std::string text;
   if (options.json)
     text = checkJson(session, unsupported, report);

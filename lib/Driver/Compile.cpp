@@ -119,8 +119,7 @@ private:
   Expected<> runPasses() {
     Pipeline pipeline = BYCC_TRY(session_.pipeline());
     auto report = [this] {
-      report_ = makeOffloadReport(session_.module(), session_.context().refusals);
-      report_.vendors = session_.vendorNames();
+      report_ = session_.offloadReport();
       if (showsPartitioned())
         partitioned_ = {wants("relay") ? printModule(session_.module(), {.keepNames = true}) : "",
                         wants("json") ? printProgramJson(session_.module()) : ""};

@@ -72,6 +72,20 @@ InputFormat formatOf(const InputOptions &input) {
   return input.model.ends_with(".json") ? InputFormat::Json : InputFormat::Relay;
 }
 
+// Vendors that a pass list names, annotate-target{vendors=dnnl}, in its order.
+std::vector<std::string> vendorsOfPasses(const std::string &passes, const PassRegistry &registry) {
+  std::vector<std::string> vendors;
+  auto list = parsePipeline(passes, registry, [](int) { return Pipeline(); });
+  if (!list)
+    return vendors; // refused with the rest of the list
+  for (const PipelineEntry &entry : *list)
+    for (const char *option : {"vendor", "vendors"})
+      if (auto names = entry.options.find(option); names != entry.options.end())
+        for (std::string &name : split(names->second, ','))
+          vendors.push_back(std::move(name));
+  return vendors;
+}
+
 // A compiled model's report is easily mistaken for a program.
 bool looksLikeGraphJson(std::string_view text) {
   return text.find("\"arg_nodes\"") != text.npos && text.find("\"node_row_ptr\"") != text.npos;
@@ -146,6 +160,8 @@ Expected<> Session::prepare() {
   known_ = BYCC_TRY(knownVendors(options_.vendors));
   if (options_.vendors.annotate)
     request_.annotate = split(*options_.vendors.annotate, ',');
+  else if (p.passes && options_.vendors.rules.empty())
+    request_.annotate = vendorsOfPasses(*p.passes, registry_);
   request_.ruleFiles = options_.vendors.rules;
   request_.patternFiles = options_.vendors.patterns;
   vendors_ = BYCC_TRY(known_->resolve(request_));
@@ -181,11 +197,18 @@ Expected<> Session::load() {
   return {};
 }
 
-std::vector<std::string> Session::vendorNames() const {
-  std::vector<std::string> names;
+OffloadReport Session::offloadReport() const {
+  OffloadReport report = makeOffloadReport(module_, &refusals_);
   for (size_t i = 0; i < vendors_.size(); ++i)
-    names.push_back(vendors_[i].name());
-  return names;
+    report.vendors.push_back(vendors_[i].name());
+  std::string notAsked = options_.passes.passes ? "it was not asked: annotate-target did not run"
+                                                : "it was not asked: the program is partitioned already";
+  for (OffloadNode &node : report.nodes)
+    for (const std::string &vendor : report.vendors)
+      if (node.placed == "host" && std::ranges::find(node.accepted, vendor) == node.accepted.end() &&
+          std::ranges::find(node.refused, vendor, &std::pair<std::string, std::string>::first) == node.refused.end())
+        node.refused.emplace_back(vendor, notAsked);
+  return report;
 }
 
 Expected<> Session::enableAskedVendors(bool mustBeKnown) {

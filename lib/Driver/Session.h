@@ -5,6 +5,7 @@
 #include "TimeTrace.h"
 #include "bycc/Driver/Options.h"
 #include "bycc/IR/Module.h"
+#include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/Cost.h"
 #include "bycc/Target/PassContext.h"
@@ -57,7 +58,8 @@ public:
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
   const VendorSet &vendors() const { return vendors_; }
-  std::vector<std::string> vendorNames() const; // in use, by priority
+  // Of the program as it is now. Every vendor in use says something of every node.
+  OffloadReport offloadReport() const;
   // The vendor in use whose region the function is, or null.
   const Vendor *vendorOf(FunctionId function) const;
   // Orders about nodes of the program before composites are formed; they hold in

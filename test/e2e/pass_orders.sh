@@ -30,6 +30,14 @@ done
 after annotate-target,fuse-ops fuse-ops annotate-target annotations
 after fuse-ops,annotate-target annotate-target fuse-ops kernels
 
+# A list enables the vendors it names, when nothing else says which.
+bycc net.relay --passes='annotate-target{vendors=ccompiler},merge-compiler-regions,partition-graph' --expect-regions=1 -q -o m.o
+refuse 2 "did you mean 'ccompiler'" bycc net.relay --passes='annotate-target{vendors=ccompile},partition-graph' -o x.o
+
+# Who is not asked says so.
+bycc net.relay --rules=v.json --passes=fold-constants --explain -o m.o > explain.txt 2> /dev/null
+grep -q "v refuses: it was not asked: annotate-target did not run" explain.txt || fail "no reason"
+
 # Edits of a list are checked as well, and printed programs know what they are.
 refuse 2 "pass 'choose-vendors' needs annotations, which 'annotate-target' makes" \
   bycc net.relay --rules=v.json --disable-pass=annotate-target -o x.o
