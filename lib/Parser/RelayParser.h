@@ -79,7 +79,6 @@ private:
   void applyName(NodeId node, uint64_t number);
   std::vector<size_t> bodyOrder();
   void parseBody(Definition &definition);
-  void parseLoneExpression();
   Signature parseSignature(FunctionId function);
   bool parseParam(FunctionId function, Signature &signature);
   void numberUnnamed(uint32_t firstNode);

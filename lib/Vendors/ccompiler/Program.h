@@ -75,7 +75,6 @@ struct Program {
   uint64_t arenaBytes = 0;
 
   const Value &value(ValueId id) const { return graph.values[id]; }
-  const Place &placeOf(ValueId id) const { return places[graph.values[id].root]; }
 };
 
 // Pieces of all operators; UNSUP with the reason when one is not taken.
