@@ -3,6 +3,7 @@
 #include "bycc/IR/Visitor.h"
 
 #include "bycc/IR/Builder.h"
+#include "bycc/IR/Functions.h"
 
 #include <algorithm>
 #include <queue>
@@ -54,13 +55,9 @@ void forEachBlock(const Module &module, FunctionId function,
 }
 
 std::vector<FunctionId> optimizableFunctions(const Module &module) {
-  auto isSet = [&](FunctionId id, std::string_view key) {
-    const AttrValue *value = module.functionAttr(id, key);
-    return value && !(value->isInt() && value->asInt() == 0) && !value->isNone();
-  };
   std::vector<FunctionId> result;
   for (FunctionId id : module.globals())
-    if (!isSet(id, "Compiler") && !isSet(id, "Extern") && !isSet(id, "SkipOptimization"))
+    if (!hasAnyAttr(module, id, {"Compiler", "Extern", "SkipOptimization"}))
       result.push_back(id);
   return result;
 }

@@ -4,6 +4,7 @@
 // composite has been given to its vendor when it was formed. A pinned node has one vendor
 // only, the others refuse it; if that one refuses too, the order cannot be obeyed.
 
+#include "bycc/IR/Functions.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Partition/AnnotatedRegions.h"
 #include "bycc/Partition/Passes.h"
@@ -172,7 +173,7 @@ private:
     NodeKind kind = module_.node(node).kind;
     if (kind == NodeKind::Tuple || kind == NodeKind::Project)
       return; // looked through
-    if (kind == NodeKind::If || (kind == NodeKind::Function && !isClosed(module_, node))) {
+    if (kind == NodeKind::If || (kind == NodeKind::Function && !isClosedFunction(module_, module_.functionOf(node)))) {
       markUsed(node);
       return;
     }

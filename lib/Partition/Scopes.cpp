@@ -2,22 +2,16 @@
 
 #include "Scopes.h"
 
+#include "bycc/IR/Functions.h"
+
 #include <algorithm>
 
 namespace bycc {
 
-bool isClosed(const Module &module, NodeId functionNode) {
-  FunctionId function = module.functionOf(functionNode);
-  for (const char *key : {"Composite", "Primitive", "Compiler", "Extern", "SkipOptimization"})
-    if (const AttrValue *value = module.functionAttr(function, key);
-        value && !(value->isInt() && value->asInt() == 0))
-      return true;
-  return false;
-}
-
 std::vector<BlockId> openBlocks(const Module &module, NodeId node) {
   NodeKind kind = module.node(node).kind;
-  if (kind == NodeKind::If || (kind == NodeKind::Function && !isClosed(module, node)))
+  if (kind == NodeKind::If ||
+      (kind == NodeKind::Function && !isClosedFunction(module, module.functionOf(node))))
     return innerBlocks(module, node);
   return {};
 }
@@ -37,32 +31,8 @@ std::vector<BlockId> hostBlocks(const Module &module) {
   return blocks;
 }
 
-bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> open) {
-  std::vector<uint8_t> isReached(module.numFunctions(), 0);
-  for (FunctionId root : open)
-    isReached[root.index] = 1;
-  auto reach = [&](NodeId node) {
-    if (module.node(node).kind != NodeKind::Global)
-      return;
-    FunctionId function = module.functionOf(node);
-    if (!isReached[function.index]) {
-      isReached[function.index] = 1;
-      open.push_back(function);
-    }
-  };
-  while (!open.empty()) {
-    FunctionId function = open.back();
-    open.pop_back();
-    forEachNode(module, module.function(function).body, [&](NodeId node) {
-      for (NodeId operand : module.operands(node))
-        reach(operand);
-    });
-    forEachBlock(module, function, [&](BlockId block) {
-      if (NodeId result = module.block(block).result)
-        reach(result);
-    });
-  }
-  return module.removeGlobalsExcept(isReached);
+bool removeUnreachableFunctions(Module &module, std::vector<FunctionId> roots) {
+  return module.removeGlobalsExcept(reachableFunctions(module, std::move(roots)));
 }
 
 namespace {

@@ -9,9 +9,6 @@
 
 namespace bycc {
 
-// Local function that is one unit: a composite, a kernel or an external function.
-bool isClosed(const Module &module, NodeId functionNode);
-
 // Blocks of host code that a node opens: both branches, or the body of a closure.
 std::vector<BlockId> openBlocks(const Module &module, NodeId node);
 

@@ -1,17 +1,8 @@
-// Closed functions, and rewriting outside of them.
+// Rewriting outside of closed functions.
 
 #include "Scopes.h"
 
 namespace bycc {
-
-bool isClosedFunction(const Module &module, FunctionId function) {
-  for (const char *key : {"Primitive", "Composite", "Compiler", "Extern", "SkipOptimization"}) {
-    const AttrValue *value = module.functionAttr(function, key);
-    if (value && !value->isNone() && !value->equalsLoosely(AttrValue(0)))
-      return true;
-  }
-  return false;
-}
 
 ClosedBlocks::ClosedBlocks(const Module &module, FunctionId function)
     : closed_(module.numBlocks(), false) {

@@ -2,16 +2,13 @@
 #pragma once
 
 #include "bycc/IR/Builder.h"
+#include "bycc/IR/Functions.h"
 #include "bycc/IR/Visitor.h"
 
 #include <functional>
 #include <vector>
 
 namespace bycc {
-
-// True for functions whose body belongs to somebody else: a kernel (Primitive),
-// a composite, a vendor region, or one that asks to be left alone.
-bool isClosedFunction(const Module &module, FunctionId function);
 
 // Blocks inside closed local functions of `function`.
 class ClosedBlocks {
