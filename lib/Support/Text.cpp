@@ -2,6 +2,7 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -93,8 +94,8 @@ std::string escaped(std::string_view text, size_t maxBytes) {
   return out;
 }
 
-// Edit distance in which two exchanged neighbours count as one edit, and upper
-// and lower case are the same; `limit` + 1 when it is above `limit`.
+// Edit distance in which two exchanged neighbours count as one edit; `limit` + 1
+// when it is above `limit`.
 static size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit)
     return limit + 1;
@@ -104,8 +105,7 @@ static size_t editDistance(std::string_view a, std::string_view b, size_t limit)
   for (size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
-                  std::tolower(static_cast<unsigned char>(b[j - 1]));
+      bool same = a[i - 1] == b[j - 1];
       row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + !same});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         row[j] = std::min(row[j], before[j - 2] + 1);
@@ -130,7 +130,11 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
   }
   if (found)
     return *found;
-  // An abbreviation, when it can only mean one.
+  // In another case, or an abbreviation when it can only mean one.
+  auto isSame = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  for (const std::string &candidate : candidates)
+    if (std::ranges::equal(candidate, name, isSame))
+      return candidate;
   auto isMeant = [&](const std::string &candidate) { return candidate.starts_with(name); };
   if (name.size() < 3 || std::ranges::count_if(candidates, isMeant) != 1)
     return std::nullopt;
