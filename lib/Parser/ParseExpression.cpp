@@ -3,17 +3,9 @@
 
 #include "bycc/Support/Text.h"
 
-#include <algorithm>
-#include <cctype>
-
 namespace bycc {
 
 namespace {
-
-bool isSameButCase(std::string_view a, std::string_view b) {
-  auto lower = [](unsigned char c) { return std::tolower(c); };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
 
 struct BinaryRow {
   TokenKind token;
@@ -216,7 +208,7 @@ NodeId RelayParser::parseNamed() {
   bool isConstructor = word[0] >= 'A' && word[0] <= 'Z' && name == word;
   auto near = nearest(name, opNames_);
   std::string note = near ? "did you mean " + *near + "?" : "";
-  if (isConstructor && !(near && isSameButCase(name, *near)))
+  if (isConstructor && !near)
     report(token, Status::Unsup, "constructor " + name + ": algebraic data types are not supported");
   else
     report(token, Status::Unsup, "operator " + escaped(name) + " is not known", note);
