@@ -156,8 +156,9 @@ Expected<> addVendorFile(VendorSet &set, const std::string &path) {
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
   if (!vendor)
-    return error(Status::Arg, inFile(path)) << "patterns for vendor '" << escaped(file.vendor)
-                                            << "', which is not in use";
+    return (error(Status::Arg, inFile(path)) << "patterns for vendor '" << escaped(file.vendor)
+                                             << "', which is not in use")
+        .note("--annotate says which vendors are");
   return file.applyTo(*vendor);
 }
 

@@ -41,6 +41,7 @@ expect "$(echo *)" "$before refuse.out"
 cmp net.relay keep.relay || fail "the input changed"
 
 bycc net.relay -q -o net.o
+refuse 1 "this is not the graph JSON of a compiled model" bycc-run net.relay
 refuse 1 "graph JSON of a compiled model" bycc net.json -o other.o
 
 printf '#[version = "0.0.5"]\ndef @main(%%x: Tensor[(2), float32]) {\n  nn.softmax(%%x, axiss=1)\n}\n' > bad.relay

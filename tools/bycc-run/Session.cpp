@@ -78,6 +78,13 @@ Session::~Session() {
 }
 
 Expected<> Session::load(const Options &options) {
+  for (const char *suffix : {".onnx", ".relay", ".o"})
+    if (options.graph.ends_with(suffix)) {
+      SourceLocation whole;
+      whole.file = options.graph;
+      return (error(Status::Load, whole) << "this is not the graph JSON of a compiled model")
+          .note("bycc MODEL -o net.o writes net.json, which bycc-run takes");
+    }
   bycc_load_options load = {sizeof load, options.threads, options.verify,
                             options.params.empty() ? nullptr : options.params.c_str()};
   BYCC_TRY(checked(bycc_model_load(options.graph.c_str(), &load, &model_)));
