@@ -70,7 +70,6 @@ private:
   };
   void emitContraction(const Nest &nest);
   void emitPanels(const Contraction &c);
-  void emitTileLoops(const Contraction &c, Value *begin, Value *end);
   void emitRowTiles(const Contraction &c, Value *columnTile, int64_t vectors, bool tail, Value *outerBegin,
                     Value *outerEnd, Value *innerBegin, Value *innerEnd);
   void emitTile(const Contraction &c, Value *columnTile, const Tile &tile);

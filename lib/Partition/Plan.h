@@ -1,4 +1,4 @@
-// Binding a plan to a program.
+// A plan and the program: binding one that is given, noting what a new one will say.
 #pragma once
 
 #include "bycc/IR/Module.h"

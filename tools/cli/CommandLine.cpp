@@ -308,11 +308,11 @@ void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) 
   line.text("ir-dump-directory", "DIR", "write what is printed into files of DIR", passes.printing.directory);
   line.integer("elide-constants", "N", "print constants of more than N elements without data", passes.printing.elideConstants, 0, INT64_MAX);
   line.flag("time-passes", "print the time of each pass", passes.timePasses);
-  line.flag("stats", "print counts of what passes did", passes.stats);
+  line.flag("stats", "counts of what passes did (not supported yet)", passes.stats);
   line.flag("verify-each", "check the program after every pass", passes.verifyEach);
   line.integer("opt-bisect-limit", "N", "run the first N passes that may be left out", passes.bisectLimit, -1, INT64_MAX);
   line.text("ftime-trace", "F", "write a Chrome trace of the compilation", passes.timeTrace);
-  line.text("crash-reproducer", "F", "on an internal error write the program and pass list to F", passes.crashReproducer);
+  line.text("crash-reproducer", "F", "the program and pass list of an internal error (not supported yet)", passes.crashReproducer);
 }
 
 void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
@@ -344,7 +344,7 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
                return true;
              });
   line.wants("a number from 0");
-  line.value("cost-model", "none|static|measured", "which regions are worth their transfers", false,
+  line.value("cost-model", "none|static", "which regions are worth their transfers (measured: not supported yet)", false,
              [&vendors](const std::string &v) {
                vendors.costModel = v;
                return v == "none" || v == "static" || v == "measured";
@@ -375,7 +375,7 @@ void addTargetOptions(CommandLine &line, TargetOptions &target) {
   line.text("target", "TRIPLE", "target of host code", target.triple);
   line.text("mcpu", "NAME|native", "CPU of host code (default native)", target.cpu, true);
   line.text("mattr", "LIST", "CPU features to add (+x) or drop (-x)", target.attributes);
-  line.value("precision", "f32|bf16|int8", "arithmetic of the compiled model", false,
+  line.value("precision", "f32", "arithmetic of the compiled model (bf16, int8: not supported yet)", false,
              [&target](const std::string &v) {
                target.precision = v;
                return v == "f32" || v == "bf16" || v == "int8";

@@ -100,9 +100,7 @@ TEST_CASE("partitioning cases") {
       INFO(printModule(module));
       std::string json = makeOffloadReport(module, &refusals).json();
       JsonValue dump = parseJson(json, "dump").takeValue();
-      for (const std::string &failure : cases::checkCase(files, dump, before, module))
-        FAIL_CHECK(failure);
-      CHECK(true);
+      CHECK(cases::checkCase(files, dump, before, module) == std::vector<std::string>());
     }
   }
 }
