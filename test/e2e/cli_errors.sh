@@ -27,7 +27,7 @@ refuse 2 "annotate needs a value" bycc net.relay --annotate=
 refuse 2 "did you mean '--explain'" bycc net.relay --expl
 refuse 2 "did you mean bycc check" bycc chek net.relay
 refuse 2 "bycc: -O: bad value '4', it takes 0|1|2|3" bycc net.relay -O4
-refuse 2 "it takes none|static|measured" bycc net.relay --cost-model=statik
+refuse 2 "it takes none|static" bycc net.relay --cost-model=statik
 refuse 2 "it takes a number from 0" bycc net.relay --min-region-ops=few
 refuse 2 "unknown CPU" bycc net.relay -mcpu=nosuch
 refuse 2 "unknown feature" bycc net.relay -mattr=+nosuch
