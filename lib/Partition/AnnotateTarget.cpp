@@ -2,22 +2,29 @@
 // so that later passes can still choose; each no is kept with its reason. The
 // program itself is not changed: annotations stand beside the nodes.
 //
+// A composite is first of all its vendor's. Another vendor could have it taken apart,
+// if it would take every operator in it by itself.
+//
 // A call without operands (zeros, ones) stays on the host: to a region it is an
 // input like a constant. Tuples and projections are wiring, not asked about.
 
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
+#include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
 #include "Composites.h"
 #include "Scopes.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace bycc {
 
 namespace {
+
+constexpr const char *ofAnother = "composite of another vendor";
 
 class Annotator {
 public:
@@ -45,10 +52,21 @@ public:
     // What an earlier run found stays, before what this one finds.
     const Annotation *old = module_.annotation(node);
     Annotation annotation = old ? *old : Annotation{};
-    for (size_t i = 0; i < askers_.size(); ++i)
-      if (std::ranges::find(annotation.vendors, names_[i]) == annotation.vendors.end() &&
-          takes(i, node))
-        annotation.vendors.push_back(names_[i]);
+    StringId owner = ownerOf(module_, node);
+    for (size_t i = 0; i < askers_.size(); ++i) {
+      bool isOwner = names_[i] == owner;
+      if (isListed(annotation, names_[i]) ||
+          !(isOwner || !composite ? takes(i, node) : takesApart(i, node)))
+        continue;
+      annotation.vendors.insert(isOwner ? annotation.vendors.begin() : annotation.vendors.end(),
+                                names_[i]);
+    }
+    // One that its own vendor may not have is nobody's.
+    if (composite && !isListed(annotation, owner)) {
+      for (StringId vendor : annotation.vendors)
+        refuse(node, std::string(module_.string(vendor)), ofAnother);
+      annotation = old ? *old : Annotation{};
+    }
     if (annotation.vendors.empty())
       return;
     if (isAlone_ && annotation.region < 0)
@@ -60,6 +78,10 @@ public:
   bool changed() const { return changed_; }
 
 private:
+  static bool isListed(const Annotation &annotation, StringId vendor) {
+    return std::ranges::find(annotation.vendors, vendor) != annotation.vendors.end();
+  }
+
   bool takes(size_t vendor, NodeId node) {
     const std::string &name = askers_[vendor]->vendor().name();
     if (module_.operands(node).empty())
@@ -71,9 +93,48 @@ private:
     const Answer &answer = askers_[vendor]->supports(node);
     if (!answer)
       return refuse(node, name, answer.reason);
-    if (refusals_)
-      forEachOperator(module_, node, [&](NodeId call) { refusals_->accept(call, name); });
+    accept(node, name);
     return true;
+  }
+
+  // Would it take each operator of another vendor's composite?
+  bool takesApart(size_t vendor, NodeId node) {
+    const Vendor &asked = askers_[vendor]->vendor();
+    bool hasAnnotator = !asked.isEmulated() && asked.compiler()->annotate;
+    if (asked.onlyAsked || hasAnnotator || !canTakeApart(module_, users(), node))
+      return refuse(node, asked.name(), ofAnother);
+    ApartView view(module_, node);
+    std::string why;
+    forEachOperator(module_, node, [&](NodeId call) {
+      if (why.empty())
+        if (std::string no = whyNotAlone(vendor, call); !no.empty())
+          why = std::string(ofAnother) + ", of which it refuses " + nodeName(module_, call) + ": " + no;
+    });
+    if (!why.empty())
+      return refuse(node, asked.name(), why);
+    accept(node, asked.name());
+    return true;
+  }
+
+  std::string whyNotAlone(size_t vendor, NodeId call) {
+    if (module_.operands(call).empty())
+      return "has no inputs, the host makes it";
+    if (const std::string *why =
+            placement_ ? placement_->whyNot(call, askers_[vendor]->vendor().name()) : nullptr)
+      return *why;
+    const Answer &answer = askers_[vendor]->supports(call);
+    return answer ? "" : answer.reason.empty() ? "no reason given" : answer.reason;
+  }
+
+  const Users &users() {
+    if (!users_)
+      users_ = std::make_unique<Users>(module_);
+    return *users_;
+  }
+
+  void accept(NodeId node, const std::string &vendor) {
+    if (refusals_)
+      forEachOperator(module_, node, [&](NodeId call) { refusals_->accept(call, vendor); });
   }
 
   // What is said about a composite is said about its operators.
@@ -89,6 +150,7 @@ private:
   const PlacementRules *placement_;
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   std::vector<StringId> names_;
+  std::unique_ptr<Users> users_; // made for the first composite
   bool isAlone_; // every call is a region
   int32_t nextRegion_;
   bool changed_ = false;

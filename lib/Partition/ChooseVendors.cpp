@@ -1,7 +1,8 @@
 // Several vendors may take a node: puts the chosen one in front, by estimated time
 // (VendorChooser.h) where costs are compared and all of them have some, else by
 // priority. The others stay recorded, with the reason why they do not have it. A
-// composite has been given to its vendor when it was formed. A pinned node has one vendor
+// composite stays with its vendor, unless costs say that another is better with it
+// taken apart. A pinned node has one vendor
 // only, the others refuse it; if that one refuses too, the order cannot be obeyed.
 
 #include "bycc/IR/Functions.h"
@@ -86,6 +87,8 @@ void tellPriority(const Module &module, NodeId node, RefusalLog &log) {
   if (!annotation || annotation->vendors.size() < 2)
     return;
   std::string reason = std::string(module.string(annotation->vendors[0])) + " has priority";
+  if (std::optional<FunctionId> composite = compositeOf(module, node))
+    reason = "part of the composite " + module.functionAttr(*composite, "Composite")->asString();
   for (size_t i = 1; i < annotation->vendors.size(); ++i)
     forEachOperator(module, node, [&](NodeId call) {
       log.passOver(call, module.string(annotation->vendors[i]), reason);
@@ -125,10 +128,13 @@ private:
     markResult(module_.block(block).result);
     ChosenVendors chosen = solveChoice(problem_);
     bool changed = false;
+    apart_.clear();
     for (uint32_t item = 0; item < items_.size(); ++item)
       if (problem_.choices[item].size() > 1)
         changed |= apply(items_[item], chosen.choice[item], problem_.choices[item],
                          chosen.otherwise[item]);
+    if (!apart_.empty())
+      dissolveComposites(module_, block, apart_, Users(module_), context_);
     return changed;
   }
 
@@ -257,6 +263,10 @@ private:
     if (found == annotation.vendors.begin())
       return false;
     std::rotate(annotation.vendors.begin(), found, found + 1);
+    if (StringId owner = ownerOf(module_, node); owner && owner != chosen) {
+      std::erase(annotation.vendors, owner);
+      apart_.push_back(node);
+    }
     module_.setAnnotation(node, std::move(annotation));
     return true;
   }
@@ -276,6 +286,7 @@ private:
   ChoiceProblem problem_;
   std::vector<StringId> labels_; // of vendors, label 1 first
   std::vector<NodeId> items_;
+  std::vector<NodeId> apart_; // composites that another vendor than theirs gets
   std::unordered_map<NodeId, uint32_t> itemOf_;
   std::unordered_map<TensorRef, uint32_t> valueOf_;
   std::map<StringId, std::unique_ptr<VendorTimes>> times_;

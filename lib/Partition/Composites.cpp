@@ -5,6 +5,8 @@
 
 #include "bycc/Target/Placement.h"
 
+#include "Scopes.h"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -16,6 +18,14 @@ NodeId rootOperator(const Module &module, NodeId unit) {
   return unit;
 }
 
+StringId ownerOf(Module &module, NodeId unit) {
+  std::optional<FunctionId> composite = compositeOf(module, unit);
+  if (!composite)
+    return {};
+  std::string name = module.functionAttr(*composite, "Composite")->asString();
+  return module.intern(vendorOfComposite(name));
+}
+
 namespace {
 
 bool canDissolve(const Module &module, const Users &users, NodeId call) {
@@ -25,6 +35,55 @@ bool canDissolve(const Module &module, const Users &users, NodeId call) {
   return users.count(callee) == 1 && !nodes.empty() &&
          module.block(function.body).result == nodes.back();
 }
+
+void collectApart(const Module &module, NodeId unit, NodeId id, std::vector<NodeId> &ids) {
+  if (module.node(unit).kind == NodeKind::CallOp)
+    ids.push_back(id);
+  std::optional<FunctionId> composite = compositeOf(module, unit);
+  if (!composite)
+    return;
+  const Block &body = module.block(module.function(*composite).body);
+  for (NodeId inner : body.nodes)
+    collectApart(module, inner, inner == body.result ? id : inner, ids);
+}
+
+} // namespace
+
+bool canTakeApart(const Module &module, const Users &users, NodeId call) {
+  std::optional<FunctionId> composite = compositeOf(module, call);
+  if (!composite)
+    return true;
+  return canDissolve(module, users, call) &&
+         std::ranges::all_of(module.block(module.function(*composite).body).nodes,
+                             [&](NodeId node) { return canTakeApart(module, users, node); });
+}
+
+std::vector<NodeId> operatorsApart(const Module &module, NodeId unit) {
+  std::vector<NodeId> ids;
+  collectApart(module, unit, unit, ids);
+  return ids;
+}
+
+ApartView::~ApartView() {
+  for (const auto &[node, operands] : operands_)
+    std::ranges::copy(operands, module_.mutableOperands(node).begin());
+}
+
+void ApartView::open(NodeId call) {
+  const Function &function = module_.function(*compositeOf(module_, call));
+  std::span<const NodeId> arguments = module_.operands(call).subspan(1);
+  for (NodeId node : module_.block(function.body).nodes) {
+    std::span<NodeId> operands = module_.mutableOperands(node);
+    operands_.emplace_back(node, std::vector<NodeId>(operands.begin(), operands.end()));
+    for (NodeId &operand : operands)
+      if (auto param = std::ranges::find(function.params, operand); param != function.params.end())
+        operand = arguments[static_cast<size_t>(param - function.params.begin())];
+    if (compositeOf(module_, node))
+      open(node);
+  }
+}
+
+namespace {
 
 // For a plan that is to be saved: which composite there was.
 void note(const Module &module, NodeId call, PlacementRules &placement) {
@@ -77,13 +136,24 @@ public:
       }
       if (context_.placement && context_.placement->orders.keepProgram)
         note(module_, node, *context_.placement);
+      std::vector<NodeId> operators = operatorsApart(module_, node);
       take(node);
+      if (const Annotation *annotation = module_.annotation(node))
+        annotateAll(operators, *annotation);
     }
     std::erase_if(fresh_, [&](NodeId node) { return gone_.contains(node); });
     module_.block(block_).nodes = std::move(fresh_);
   }
 
 private:
+  void annotateAll(const std::vector<NodeId> &operators, Annotation annotation) {
+    for (NodeId node : operators) {
+      module_.setAnnotation(node, annotation);
+      if (annotation.region >= 0 && !context_.vendors->mergeRegions) // each its own
+        annotation.region = nextRegion_ = nextRegion_ < 0 ? firstFreeRegion(module_) : nextRegion_ + 1;
+    }
+  }
+
   // Composites in it come apart as well.
   void take(NodeId call) {
     if (!compositeOf(module_, call) || !canDissolve(module_, users_, call)) {
@@ -105,6 +175,7 @@ private:
   BlockId block_;
   const Users &users_;
   PassContext &context_;
+  int32_t nextRegion_ = -1; // not known yet
   std::vector<NodeId> fresh_;
   std::unordered_set<NodeId> gone_; // functions that nobody calls any more
 };

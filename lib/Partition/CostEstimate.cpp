@@ -45,6 +45,13 @@ double unitMicroseconds(const Module &module, NodeId unit, const CostModel &mode
 }
 
 double VendorTimes::of(NodeId unit) {
+  if (std::optional<FunctionId> composite = compositeOf(module_, unit);
+      composite &&
+      vendorOfComposite(module_.functionAttr(*composite, "Composite")->asString()) != vendor_.name()) {
+    double sum = 0; // it would be taken apart
+    forEachOperator(module_, unit, [&](NodeId call) { sum += of(call); });
+    return sum;
+  }
   std::optional<double> said = vendor_.isEmulated() ? std::nullopt : asker_.costOf(unit);
   return said ? *said : unitMicroseconds(module_, unit, *vendor_.cost);
 }

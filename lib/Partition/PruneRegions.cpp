@@ -2,8 +2,8 @@
 // the limits of the command line or of their vendor, and those that the cost model
 // thinks faster on the host (launch, operators, and every tensor across the border,
 // against operators of the host). Nodes that another vendor could have are offered
-// to it: grouped again, alone or with what it has already. The rest goes to the
-// host. Every node is told why. A region that holds a pinned node stays.
+// to it: grouped again, alone or with what it has already, composites taken apart.
+// The rest goes to the host. Every node is told why. A region that holds a pinned node stays.
 //
 //   %0 [va, vb]  a region of va, too small         %0 [vb]
 //   %1 [vb]      a region of vb               =>   %1 [vb]  one region of vb
@@ -173,9 +173,13 @@ private:
 
   void offer(const RegionContent &region, NodeId node, Annotation annotation,
              const std::string &reason) {
-    offered_.insert(node);
-    if (context_.refusals)
-      taken_.push_back({node, region.vendor, reason});
+    for (NodeId call : operatorsApart(module_, node)) {
+      offered_.insert(call);
+      if (context_.refusals)
+        taken_.push_back({call, region.vendor, reason});
+    }
+    if (compositeOf(module_, node))
+      apart_[region.block.index].push_back(node);
     if (annotation.region >= 0)
       regrouped_.insert(region.block.index);
     module_.setAnnotation(node, std::move(annotation));
@@ -230,7 +234,7 @@ private:
   bool mayOffer_ = true;
   std::unordered_set<NodeId> offered_; // have another vendor than at first
   std::vector<Taken> taken_;           // and offered to another vendor
-  std::map<uint32_t, std::vector<NodeId>> apart_; // composites of the host, by block
+  std::map<uint32_t, std::vector<NodeId>> apart_; // composites that come apart, by block
   std::set<uint32_t> regrouped_;                  // blocks
   std::unique_ptr<RegionGrouping> grouping_;
 };

@@ -37,7 +37,7 @@ public:
 
   Expected<bool> run() {
     for (BlockId block : hostBlocks(module_)) {
-      std::vector<NodeId> composites; // that go to the host
+      std::vector<NodeId> composites; // that go to the host or another vendor
       for (NodeId node : module_.block(block).nodes)
         if (const PlanNode *row = rowOf(node))
           place(node, *row, composites);
@@ -84,6 +84,10 @@ private:
     annotation.region = numbers_.try_emplace({row.region, rules_.labelOf(node)},
                                              static_cast<int32_t>(numbers_.size())).first->second;
     passOver(node, row, annotation, "the partition plan places it in " + row.place);
+    if (StringId owner = ownerOf(module_, node); owner && owner != annotation.vendors[0]) {
+      std::erase(annotation.vendors, owner);
+      composites.push_back(node);
+    }
     changed_ = true;
     module_.setAnnotation(node, std::move(annotation));
   }

@@ -21,16 +21,27 @@ uint32_t RefusalLog::vendorId(std::string_view vendor) {
   return static_cast<uint32_t>(found - vendors_.begin());
 }
 
-// The row of the vendor for the node; made when there is none.
+// The row of the vendor for the node; made when there is none. One that holds no
+// answer yet, only what became of a pattern, takes its place now.
 RefusalLog::Row &RefusalLog::row(NodeId node, std::string_view vendor) {
   if (first_.size() <= node.index)
     first_.resize(node.index + size_t{1} + first_.size() / 2, none);
   uint32_t id = vendorId(vendor);
   uint32_t *link = &first_[node.index];
   while (*link != none) {
-    if (rows_[*link].vendor == id)
-      return rows_[*link];
-    link = &rows_[*link].next;
+    uint32_t at = *link;
+    if (rows_[at].vendor != id) {
+      link = &rows_[at].next;
+      continue;
+    }
+    if (rows_[at].isYes || rows_[at].reason != none)
+      return rows_[at];
+    *link = rows_[at].next;
+    rows_[at].next = none;
+    while (*link != none)
+      link = &rows_[*link].next;
+    *link = at;
+    return rows_[at];
   }
   *link = static_cast<uint32_t>(rows_.size());
   rows_.push_back({id, none, none, none, false});

@@ -78,3 +78,40 @@ assert rows["%0"]["why"] == {"va": why, "vb": why}, rows["%0"]
 assert [(r["vendor"], r["ops"]) for r in report["returned"]] == [("vb", 1), ("vb", 1)], report["returned"]
 EOF
 bycc-run m.json --random=1 --print=6 | cmp - all.txt
+
+# A composite is taken apart for another vendor; its operators tell why, and a plan
+# of it, an edited one as well, places them again.
+cat > parts.relay <<'EOF'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = add(%x, %x);
+  %1 = nn.relu(%0);
+  tanh(%1)
+}
+EOF
+cat > parts.json <<'EOF'
+{"vendors": [{"name": "va", "patterns": [{"name": "va.add_relu", "root": "nn.relu(add(*, *))"}]},
+  {"name": "vb", "ops": {"add": {}, "nn.relu": {}, "tanh": {}}}], "mod_name": "m"}
+EOF
+bycc parts.relay --rules=parts.json -q -o whole.o --save-partition-plan=whole.plan --dump-offloads=r.json
+bycc-run whole.json --random=1 --print=6 > whole.txt
+bycc parts.relay --rules=parts.json --min-region-ops=3 -q --expect-regions=1 -o m.o \
+  --save-partition-plan=m.plan --dump-offloads=s.json
+bycc-run m.json --random=1 --print=6 | cmp - whole.txt
+bycc parts.relay --rules=parts.json --partition-plan=m.plan -q --expect-regions=1 -o m.o
+python3 - <<'EOF'
+import json
+nodes = {n["name"]: n for n in json.load(open("r.json"))["nodes"]}
+assert nodes["%1"]["composite"] == "va.add_relu" and nodes["%1"]["candidates"] == ["va", "vb"]
+assert nodes["%1"]["why"] == {"vb": "part of the composite va.add_relu"}, nodes["%1"]
+for node in json.load(open("s.json"))["nodes"]:
+    assert (node["placed"], node["region"], node["composite"]) == ("vb", "m_vb_0", None), node
+    if node["op"] != "tanh":
+        assert node["why"]["va"].endswith("below --min-region-ops=3; placed with vb"), node
+plan = json.load(open("whole.plan"))
+for node in plan["nodes"]:
+    node["place"], node["region"] = "vb", 0
+json.dump(plan, open("edited.plan", "w"))
+EOF
+bycc parts.relay --rules=parts.json --partition-plan=edited.plan -q --expect-regions=1 -o m.o
+bycc-run m.json --random=1 --print=6 | cmp - whole.txt
