@@ -184,6 +184,11 @@ struct AnnotatedRegions::Impl {
     size_t vendor = static_cast<size_t>(problem.vendor[item]);
     return std::string(module.string(built.vendors[vendor].first));
   }
+  // Of a vendor that takes every call on its own?
+  bool isAlone(uint32_t item) const {
+    size_t vendor = static_cast<size_t>(problem.vendor[item]);
+    return (built.vendors[vendor].second & BlockProblem::ownLabel) != 0;
+  }
   // "tanh (%3)"
   std::string describe(uint32_t item) const {
     NodeId node = nodes[item];
@@ -309,9 +314,10 @@ std::string AnnotatedRegions::whyApart(uint32_t a, uint32_t b) const {
   WhyApart why = bycc::whyApart(impl_->problem, regions, regions[a], regions[b]);
   switch (why.kind) {
   case WhyApart::Kind::Vendor:
-    return vendorOf(a) == vendorOf(b) ? "their nodes are to be kept apart"
-                                      : "one is " + impl_->vendorName(a) + "'s, the other " +
-                                            impl_->vendorName(b) + "'s";
+    if (vendorOf(a) != vendorOf(b))
+      return "one is " + impl_->vendorName(a) + "'s, the other " + impl_->vendorName(b) + "'s";
+    return impl_->isAlone(a) ? impl_->vendorName(a) + " takes every operator as a region of its own"
+                             : "their nodes are to be kept apart";
   case WhyApart::Kind::Rule:
     return impl_->vendorName(a) + " lets no value pass from " + impl_->describe(why.first) +
            " to " + impl_->describe(why.second) + " inside a region";

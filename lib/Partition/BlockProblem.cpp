@@ -118,7 +118,7 @@ private:
     bool hasLabels = context_ && context_->placement;
     std::pair key(name, hasLabels ? context_->placement->labelOf(node) : 0);
     if (!merges(name)) // every call of its own
-      key.second = 0x80000000u | node.index;
+      key.second = BlockProblem::ownLabel | node.index;
     auto [found, isNew] =
         vendorNumbers_.try_emplace(uint64_t{key.first.index} << 32 | key.second, 0);
     if (isNew) {

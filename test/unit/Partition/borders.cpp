@@ -157,4 +157,6 @@ TEST_CASE("why two regions are apart") {
   CHECK(regions.whyApart(0, 2) == "sin (%1) of the host lies between them");
   CHECK(regions.whyApart(2, 0) == "sin (%1) of the host lies between them");
   CHECK(regions.whyApart(0, 3) == "they share no value");
+  program.vendor().regionRules.merge = false;
+  CHECK(program.regroup().whyApart(0, 2) == "va takes every operator as a region of its own");
 }
