@@ -65,7 +65,8 @@ private:
     std::vector<uint32_t> needs;
     for (uint32_t item = 0; item < nodes_.size(); ++item) {
       needs.clear();
-      collectNeeds(nodes_[item], item, needs);
+      forEachUsedValue(module_, nodes_[item],
+                       [&](NodeId value) { need(value, item, needs); });
       std::ranges::sort(needs);
       needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
       problem_.needs.insert(problem_.needs.end(), needs.begin(), needs.end());
@@ -76,15 +77,6 @@ private:
   void need(NodeId node, uint32_t item, std::vector<uint32_t> &needs) const {
     if (uint32_t other = itemOf(node); other != none && other != item)
       needs.push_back(other);
-  }
-  void collectNeeds(NodeId node, uint32_t item, std::vector<uint32_t> &needs) const {
-    for (NodeId operand : module_.operands(node))
-      need(operand, item, needs);
-    for (BlockId inner : innerBlocks(module_, node)) {
-      for (NodeId innerNode : module_.block(inner).nodes)
-        collectNeeds(innerNode, item, needs);
-      need(module_.block(inner).result, item, needs);
-    }
   }
 
   // --- vendors

@@ -12,6 +12,20 @@ namespace bycc {
 // Blocks of host code that a node opens: both branches, or the body of a closure.
 std::vector<BlockId> openBlocks(const Module &module, NodeId node);
 
+// Every value that a node uses, and that the blocks in it use; some of them several
+// times. What must run before what is told by this alone: grouping, ordering and
+// splitting would otherwise disagree on what a region needs.
+template <typename Visit>
+void forEachUsedValue(const Module &module, NodeId node, Visit &&visit) {
+  for (NodeId operand : module.operands(node))
+    visit(operand);
+  for (BlockId inner : innerBlocks(module, node)) {
+    for (NodeId innerNode : module.block(inner).nodes)
+      forEachUsedValue(module, innerNode, visit);
+    visit(module.block(inner).result);
+  }
+}
+
 // Host blocks of all functions, outer ones first, in program order.
 std::vector<BlockId> hostBlocks(const Module &module);
 

@@ -95,10 +95,11 @@ private:
         continue; // looked through
       bool isInside = regions.of(node) == region;
       int level = isInside ? 0 : -1;
-      visitNeeds(node, [&](NodeId need) {
+      auto raise = [&](NodeId need) {
         if (auto found = states.find(need); found != states.end())
           level = std::max(level, found->second.level + (isInside && !found->second.isInside));
-      });
+      };
+      forEachUsedValue(module_, node, [&](NodeId value) { visitMakers(value, raise); });
       if (level < 0)
         continue;
       states[node] = {level, isInside};
@@ -112,16 +113,7 @@ private:
     }
   }
 
-  // What computes the values that a node, or what is inside it, uses.
-  template <typename Visit> void visitNeeds(NodeId node, Visit &&visit) const {
-    for (NodeId operand : module_.operands(node))
-      visitMakers(operand, visit);
-    for (BlockId inner : innerBlocks(module_, node)) {
-      for (NodeId innerNode : module_.block(inner).nodes)
-        visitNeeds(innerNode, visit);
-      visitMakers(module_.block(inner).result, visit);
-    }
-  }
+  // A value, and what computes its tensors.
   template <typename Visit> void visitMakers(NodeId value, Visit &&visit) const {
     visit(value);
     std::vector<TensorRef> tensors;

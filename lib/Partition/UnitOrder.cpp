@@ -83,7 +83,7 @@ void UnitOrder::makeUnits() {
 void UnitOrder::makeEdges() {
   const std::vector<NodeId> &nodes = module_.block(block_).nodes;
   for (uint32_t i = 0; i < nodes.size(); ++i)
-    collect(nodes[i], unitOf_[i]);
+    forEachUsedValue(module_, nodes[i], [&](NodeId value) { need(value, unitOf_[i]); });
   sortEdges();
   waiting_.assign(units_.size(), 0);
   begin_.assign(units_.size() + 1, 0);
@@ -111,17 +111,6 @@ void UnitOrder::sortEdges() {
               sorted.begin() + static_cast<long>(next[unit]));
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   edges_ = std::move(sorted);
-}
-
-// What the node, and the blocks it opens, need of this block.
-void UnitOrder::collect(NodeId node, uint32_t unit) {
-  for (NodeId operand : module_.operands(node))
-    need(operand, unit);
-  for (BlockId inner : innerBlocks(module_, node)) {
-    for (NodeId innerNode : module_.block(inner).nodes)
-      collect(innerNode, unit);
-    need(module_.block(inner).result, unit);
-  }
 }
 
 void UnitOrder::need(NodeId value, uint32_t unit) {

@@ -31,7 +31,6 @@ private:
   void makeUnits();
   void makeEdges();
   void sortEdges();
-  void collect(NodeId node, uint32_t unit);
   void need(NodeId value, uint32_t unit);
   void addEdge(NodeId from, uint32_t unit);
 
