@@ -15,6 +15,7 @@
 //   test    := dtype ('|' dtype)* | '[' dim (',' dim)* ']' | 'rank' '=' int ('|' int)*
 //            | 'layout' '=' string ('|' string)*
 
+#include "PatternBounds.h"
 #include "PatternScanner.h"
 
 #include "bycc/Pattern/Pattern.h"
@@ -30,10 +31,6 @@
 namespace bycc {
 
 namespace {
-
-constexpr uint32_t maxDepth = 64;
-constexpr size_t maxNodes = 1024;
-constexpr size_t maxText = 1 << 16;
 
 // What the texts of one pattern share: its nodes, and the state of each `let`.
 struct Shared {
@@ -51,8 +48,8 @@ public:
       : PatternScanner(text, where), shared_(shared) {}
 
   Expected<uint32_t> parseAll() {
-    if (text_.size() > maxText)
-      return fail() << "longer than " << maxText << " bytes";
+    if (text_.size() > maxPatternText)
+      return fail() << "longer than " << maxPatternText << " bytes";
     uint32_t node = BYCC_TRY(parsePattern());
     skipSpace();
     if (at_ != text_.size())
@@ -63,16 +60,16 @@ public:
 private:
   Expected<uint32_t> add(PatternNode node) {
     std::vector<PatternNode> &nodes = shared_.pattern.nodes;
-    if (nodes.size() >= maxNodes)
-      return error(Status::Limit) << where_ << "more than " << maxNodes << " parts";
+    if (nodes.size() >= maxPatternNodes)
+      return error(Status::Limit) << where_ << "more than " << maxPatternNodes << " parts";
     nodes.push_back(std::move(node));
     return static_cast<uint32_t>(nodes.size() - 1);
   }
 
   Expected<uint32_t> parsePattern() {
-    if (++shared_.depth > maxDepth)
+    if (++shared_.depth > maxPatternDepth)
       return error(Status::Limit) << where_ << "column " << at_ + 1 << ": nested deeper than "
-                                  << maxDepth;
+                                  << maxPatternDepth;
     uint32_t first = BYCC_TRY(parsePostfix());
     if (peek() == '|') {
       PatternNode node;
@@ -146,8 +143,8 @@ private:
     if (found == names.end())
       names.push_back(name);
     if (eat(':')) {
-      if (++shared_.depth > maxDepth)
-        return error(Status::Limit) << where_ << "nested deeper than " << maxDepth;
+      if (++shared_.depth > maxPatternDepth)
+        return error(Status::Limit) << where_ << "nested deeper than " << maxPatternDepth;
       node.children.push_back(BYCC_TRY(parsePrimary()));
       --shared_.depth;
     }

@@ -6,6 +6,7 @@
 //   items := [('let' %x [: type] | %0) '=' expr ';']* expr
 //   expr  := calls, tuples, projections, literals, * / + - < <= > >= == !=
 
+#include "PatternBounds.h"
 #include "RelayPatternScanner.h"
 
 #include "bycc/IR/Op.h"
@@ -18,10 +19,6 @@
 namespace bycc {
 
 namespace {
-
-constexpr uint32_t maxDepth = 64;
-constexpr size_t maxNodes = 1024;
-constexpr size_t maxText = 1 << 16;
 
 // Binary operators from loosest to tightest.
 struct Infix {
@@ -46,8 +43,8 @@ public:
 
   Expected<uint32_t> run() {
     advance();
-    if (size_ > maxText)
-      return fail() << "longer than " << maxText << " bytes";
+    if (size_ > maxPatternText)
+      return fail() << "longer than " << maxPatternText << " bytes";
     if (at(TokenKind::Version))
       advance();
     uint32_t root = atKeyword("fn") ? BYCC_TRY(parseFunction()) : BYCC_TRY(parseItems());
@@ -58,8 +55,8 @@ public:
 
 private:
   Expected<uint32_t> add(PatternNode node) {
-    if (pattern_.nodes.size() >= maxNodes)
-      return error(Status::Limit) << "more than " << maxNodes << " parts";
+    if (pattern_.nodes.size() >= maxPatternNodes)
+      return error(Status::Limit) << "more than " << maxPatternNodes << " parts";
     pattern_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(pattern_.nodes.size() - 1);
   }
@@ -178,8 +175,8 @@ private:
   Expected<uint32_t> parseExpression(int level) {
     if (level == numLevels)
       return parsePostfix();
-    if (level == 0 && ++depth_ > maxDepth)
-      return error(Status::Limit) << "nested deeper than " << maxDepth;
+    if (level == 0 && ++depth_ > maxPatternDepth)
+      return error(Status::Limit) << "nested deeper than " << maxPatternDepth;
     uint32_t left = BYCC_TRY(parseExpression(level + 1));
     while (const Infix *infix = infixHere(level)) {
       advance();
