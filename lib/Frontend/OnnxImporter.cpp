@@ -4,6 +4,7 @@
 // lists every cause and no consequence.
 #include "OnnxImporter.h"
 
+#include "bycc/IR/ConstantPool.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
@@ -112,12 +113,9 @@ Expected<NodeId> Importer::addTensor(const Tensor &tensor, const SourceLocation 
   uint64_t key = hashBytes(constant.data(), headBytes,
                            hashCombine(constant.type.index, constant.bytes));
   std::vector<NodeId> &candidates = constantsByKey_[key];
-  for (NodeId other : candidates) {
-    const Constant &known = module_.constant(other);
-    if (known.type == constant.type && known.bytes == constant.bytes &&
-        std::memcmp(known.data(), constant.data(), constant.bytes) == 0)
+  for (NodeId other : candidates)
+    if (isEqual(module_.constant(other), constant))
       return other;
-  }
   NodeId node = module_.addConstant(std::move(constant), module_.addSource(location));
   // Many constants with one head would make this quadratic.
   if (candidates.size() < 16)

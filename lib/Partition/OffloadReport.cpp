@@ -3,11 +3,11 @@
 
 #include "bycc/Partition/OffloadReport.h"
 
+#include "bycc/IR/ConstantPool.h"
 #include "bycc/IR/Op.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/RegionView.h"
 
-#include "ConstantPool.h"
 
 #include <algorithm>
 #include <optional>

@@ -3,9 +3,9 @@
 // projections are made anew.
 #pragma once
 
+#include "bycc/IR/ConstantPool.h"
 #include "bycc/Support/FlatMap.h"
 
-#include "ConstantPool.h"
 #include "RegionTable.h"
 
 #include <vector>

@@ -12,9 +12,9 @@
 
 #include "ReadAnnotations.h"
 
-#include "ConstantPool.h"
 #include "Partitioner.h"
 #include "Scopes.h"
+#include "bycc/IR/ConstantPool.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Text.h"

@@ -13,12 +13,12 @@
 
 #include "ConstantView.h"
 #include "Scopes.h"
+#include "bycc/IR/ConstantPool.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <vector>
 
 namespace bycc {
@@ -67,7 +67,7 @@ public:
   NodeId canonicalConstant(NodeId node) {
     const Constant &constant = module_.constant(node);
     return constants_.findOrAdd(constant.hash, node, [&](NodeId other) {
-      return other == node || isEqual(module_.constant(other), constant);
+      return other == node || bycc::isEqual(module_.constant(other), constant);
     });
   }
 
@@ -97,10 +97,6 @@ private:
     scopes_.pop_back();
   }
 
-  bool isEqual(const Constant &a, const Constant &b) const {
-    return a.type == b.type && a.bytes == b.bytes &&
-           (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes) == 0);
-  }
   bool isEqual(NodeId a, NodeId b) const {
     const Node &x = module_.node(a), &y = module_.node(b);
     return x.kind == y.kind && x.op == y.op && x.attrs == y.attrs && x.payload == y.payload &&

@@ -1,17 +1,13 @@
-#include "ConstantPool.h"
+#include "bycc/IR/ConstantPool.h"
 
 #include <cstring>
 
 namespace bycc {
 
-namespace {
-
 bool isEqual(const Constant &a, const Constant &b) {
   return a.type == b.type && a.bytes == b.bytes &&
          (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.bytes) == 0);
 }
-
-} // namespace
 
 NodeId ConstantPool::unique(NodeId constant) {
   std::vector<NodeId> &alike = byHash_[module_.constant(constant).hash];

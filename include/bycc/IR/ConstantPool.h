@@ -8,6 +8,9 @@
 
 namespace bycc {
 
+// Same type and bytes.
+bool isEqual(const Constant &a, const Constant &b);
+
 class ConstantPool {
 public:
   explicit ConstantPool(const Module &module) : module_(module) {}
