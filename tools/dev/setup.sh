@@ -19,6 +19,8 @@ packages=(
   llvm-19-tools
   ninja-build
   nlohmann-json3-dev
+  patch
+  pkg-config
   protobuf-compiler
   python3
   zlib1g-dev
