@@ -1,0 +1,217 @@
+// Operators as kernels: equal ones share code, chains of reshapes are views.
+#include "ProgramBuilder.h"
+
+#include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
+
+#include <algorithm>
+
+namespace bycc::te {
+namespace {
+
+std::string specText(const PackSpec &spec) {
+  std::string text = std::to_string(spec.base) + "/" + std::to_string(spec.columns);
+  for (const PackDim &dim : spec.dims)
+    text += "," + std::to_string(dim.extent) + "*" + std::to_string(dim.stride);
+  return text;
+}
+
+} // namespace
+
+Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env) {
+  Env inner;
+  const std::vector<NodeId> params = m_.function(function).params;
+  for (size_t a = 0; a < params.size(); ++a)
+    inner.values[params[a].index] = BYCC_TRY(valuesOf(operands[a], env));
+  const Block &body = m_.block(m_.function(function).body);
+  std::vector<NodeId> sources;
+  for (NodeId node : body.nodes)
+    if (m_.node(node).kind == NodeKind::CallOp)
+      sources.push_back(node);
+  // A chain of reshapes is a view.
+  bool isView = !sources.empty() && body.nodes.size() == sources.size();
+  for (size_t i = 0; i < sources.size() && isView; ++i)
+    isView = isReshapeOp(m_.node(sources[i]).op) && (i == 0 || m_.operands(sources[i])[0] == sources[i - 1]);
+  if (isView && body.result == sources.back()) {
+    std::vector<ValueId> base = BYCC_TRY(valuesOf(m_.operands(sources[0])[0], inner));
+    if (auto view = addView(call, base[0], sources)) {
+      env.values[call.index] = {*view};
+      return {};
+    }
+  }
+  Group group = BYCC_TRY(lowerFunction(m_, function, constantIn(inner)));
+  env.values[call.index] = BYCC_TRY(addKernel(std::move(group), sources, m_.type(call), inner));
+  return {};
+}
+
+Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
+  OpId op = m_.node(id).op;
+  if (isReshapeOp(op)) {
+    std::vector<ValueId> base = BYCC_TRY(valuesOf(m_.operands(id)[0], env));
+    if (auto view = addView(id, base[0], {id})) {
+      env.values[id.index] = {*view};
+      return {};
+    }
+  }
+  if (op == ops::argwhere)
+    return addArgWhere(id, env);
+  Group group = BYCC_TRY(lowerCall(m_, id, constantIn(env)));
+  env.values[id.index] = BYCC_TRY(addKernel(std::move(group), {id}, m_.type(id), env));
+  return {};
+}
+
+std::optional<ValueId> ProgramBuilder::addView(NodeId node, ValueId base, const std::vector<NodeId> &sources) {
+  TypeId type = m_.type(node);
+  if (!m_.types.isStatic(type))
+    return std::nullopt;
+  Value value = p_.values[base];
+  value.type = type;
+  value.dims = staticDims(type);
+  value.alias = base;
+  value.output = none;
+  auto from = entryOf(base);
+  value.entry = {addGraphNode({CodeGraphNode::Kind::Alias, nodeName(m_, sources.back()), "", sources, {from}, {type}, {}}), 0};
+  return addValue(value);
+}
+
+ConstantOf ProgramBuilder::constantIn(const Env &env) {
+  return [this, &env](NodeId node) -> const Constant * {
+    if (m_.isConstant(node))
+      return &m_.constant(node);
+    auto values = valuesOf(node, env);
+    if (!values || values->size() != 1)
+      return nullptr;
+    const Value &value = p_.values[p_.root((*values)[0])];
+    return value.kind == Value::Kind::Constant ? &m_.constants[value.index] : nullptr;
+  };
+}
+
+std::string ProgramBuilder::kernelName(const std::vector<NodeId> &sources) {
+  std::string name = options_.moduleName + "_fused";
+  for (NodeId node : sources)
+    if (name.size() < 80)
+      name += "_" + asIdentifier(opInfo(m_.node(node).op).name);
+  return name + "_" + std::to_string(p_.kernels.size());
+}
+
+uint32_t ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &sources) {
+  auto [it, isNew] = kernelIds_.try_emplace(kernel.fingerprint(), static_cast<uint32_t>(p_.kernels.size()));
+  if (isNew) {
+    std::string name = kernelName(sources);
+    p_.kernels.push_back({name, schedule(std::move(kernel), target_)});
+  }
+  return it->second;
+}
+
+Ref ProgramBuilder::toProgram(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims) {
+  std::unordered_map<Ref, Ref> done;
+  std::vector<Ref> order;
+  kernel.visit(ref, [&](Ref node) { order.push_back(node); return true; });
+  std::sort(order.begin(), order.end());
+  for (Ref node : order) {
+    const Expr &e = kernel[node];
+    done[node] = e.op == Op::Dim     ? dims[static_cast<size_t>(e.i)]
+                 : e.op == Op::Const ? p_.exprs.integer(e.i, e.type)
+                 : e.op == Op::Select ? p_.exprs.select(done.at(e.a), done.at(e.b), done.at(e.c))
+                                      : p_.exprs.binary(e.op, done.at(e.a), done.at(e.b));
+  }
+  return done.at(ref);
+}
+
+Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env) {
+  std::unordered_map<uint32_t, ValueId> ofBuffer;
+  Instr instr;
+  for (const GroupInput &input : group.inputs)
+    ofBuffer[input.buffer] = BYCC_TRY(valuesOf(input.node, env))[input.field];
+  for (const Group::DimSource &source : group.dims)
+    instr.dims.push_back(p_.values[BYCC_TRY(valuesOf(source.node, env))[source.field]].dims[source.axis]);
+  std::vector<uint32_t> outputs = group.outputs;
+  instr.callee = findKernel(std::move(group.kernel), sources);
+  const KernelCode &code = p_.kernels[instr.callee];
+  const Kernel &kernel = code.schedule.kernel;
+
+  ProfiledNode profiled{code.name, "", 0};
+  for (NodeId node : sources) {
+    profiled.source += (profiled.source.empty() ? "" : ",") + nodeName(m_, node);
+    if (auto flops = opInfo(m_.node(node).op).flops)
+      profiled.flops += flops(m_, node);
+  }
+  instr.node = static_cast<uint32_t>(p_.nodes.size());
+  CodeGraphNode report{CodeGraphNode::Kind::Kernel, profiled.source, code.name, sources, {}, m_.types.flatten(resultType), {}};
+  for (const GroupInput &input : group.inputs)
+    report.inputs.push_back(entryOf(ofBuffer[input.buffer]));
+  p_.nodes.push_back(std::move(profiled));
+  if (sources.size() > 1)
+    report.name = nodeName(m_, sources.back());
+  uint32_t graphNode = addGraphNode(std::move(report));
+
+  std::vector<ValueId> results;
+  std::vector<TypeId> types = m_.types.flatten(resultType);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Value value;
+    value.type = types[i];
+    value.dtype = kernel.buffers[outputs[i]].type;
+    for (Ref extent : kernel.buffers[outputs[i]].shape)
+      value.dims.push_back(toProgram(kernel.exprs, extent, instr.dims));
+    value.entry = {graphNode, static_cast<uint32_t>(i)};
+    results.push_back(addValue(value));
+    ofBuffer[outputs[i]] = results.back();
+    instr.outputs.push_back(results.back());
+  }
+  for (uint32_t buffer : code.schedule.arguments) {
+    auto it = ofBuffer.find(buffer);
+    ValueId value = it != ofBuffer.end() ? it->second : addScratch(code.schedule, buffer, ofBuffer, instr);
+    instr.arguments.push_back(value);
+    if (kernel.buffers[buffer].role == Role::Input)
+      instr.inputs.push_back(value);
+  }
+  p_.instrs.push_back(std::move(instr));
+  return results;
+}
+
+ValueId ProgramBuilder::addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr) {
+  Value value;
+  value.dtype = schedule.kernel.buffers[buffer].type;
+  for (Ref extent : schedule.kernel.buffers[buffer].shape)
+    value.dims.push_back(toProgram(schedule.kernel.exprs, extent, instr.dims));
+  for (const PackSpec &spec : schedule.packs) {
+    if (spec.packed != buffer || !schedule.kernel.buffers[spec.source].isConstant)
+      continue;
+    ConstantId source(p_.values[p_.root(ofBuffer.at(spec.source))].index);
+    auto [it, isNew] = packedIds_.try_emplace(std::to_string(source.index) + ":" + specText(spec), none);
+    if (isNew) {
+      value.kind = Value::Kind::Packed;
+      value.index = static_cast<uint32_t>(p_.packed.size());
+      p_.packed.push_back({source, spec});
+      it->second = addValue(value);
+    }
+    return it->second;
+  }
+  ValueId made = addValue(value);
+  instr.temps.push_back(made);
+  return made;
+}
+
+Expected<> ProgramBuilder::addArgWhere(NodeId id, Env &env) {
+  ValueId condition = BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0];
+  Value value;
+  value.type = m_.type(id);
+  value.dtype = m_.types.dtype(value.type);
+  p_.dims.push_back({});
+  value.dims = {p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1)),
+                p_.exprs.integer(static_cast<int64_t>(p_.values[condition].dims.size()))};
+  std::string name = nodeName(m_, id);
+  Instr instr;
+  instr.kind = Instr::Kind::ArgWhere;
+  instr.callee = static_cast<uint32_t>(p_.dims.size() - 1);
+  instr.node = static_cast<uint32_t>(p_.nodes.size());
+  p_.nodes.push_back({options_.moduleName + "_argwhere", name, 0});
+  value.entry = {addGraphNode({CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_argwhere", {id}, {entryOf(condition)}, {value.type}, {}}), 0};
+  instr.inputs = {condition};
+  instr.outputs = {addValue(value)};
+  env.values[id.index] = instr.outputs;
+  p_.instrs.push_back(std::move(instr));
+  return {};
+}
+
+} // namespace bycc::te

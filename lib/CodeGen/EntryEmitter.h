@@ -1,0 +1,81 @@
+// One function that runs the whole program: pointers of all values are known at
+// its top or when their extents are, then one call per instruction. It returns
+// a bycc_status; whatever fails has been recorded by the runtime before.
+#pragma once
+
+#include "Emit.h"
+#include "EmitEntry.h"
+#include "bycc/abi.h"
+
+namespace bycc::te {
+
+class EntryEmitter {
+public:
+  using LValue = llvm::Value;
+  EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program, const CodeGenOptions &options,
+               const std::vector<llvm::Function *> &kernels, const Offsets &offsets)
+      : module_(module), target_(target), p_(program), options_(options), kernels_(kernels), offsets_(offsets),
+        llvm_(module.getContext()), b_(llvm_) {}
+  llvm::Function *run();
+
+private:
+  LValue *i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+  LValue *at(LValue *base, int64_t bytes) { return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(bytes)); }
+  LValue *field(LValue *base, int64_t offset) { return b_.CreateLoad(b_.getPtrTy(), at(base, offset)); }
+  LValue *slot(LValue *array, uint64_t index) { return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), array, index)); }
+
+  // --- instructions (EmitEntry.cpp)
+  LValue *newAlloca(llvm::Type *type);
+  // void mark(exec, node): calls node_begin / node_end while profiling.
+  void makeMarks(const EmitContext &context);
+  void failIfNull(LValue *pointer);
+  void emitInstr(const Instr &instr);
+  void callKernel(const Instr &instr);
+  void callRegion(const Instr &instr);
+  void emitCopy(const Instr &instr);
+
+  // --- extents and memory (EmitMemory.cpp)
+  LValue *evaluate(Ref ref);
+  LValue *bytesOf(const Value &value);
+  LValue *shapeOf(const Value &value);
+  void loadInterface();
+  // The caller's memory, else the runtime's.
+  LValue *outputPointer(const Value &value);
+  LValue *askOutput(const Value &value);
+  // Memory of a value that is about to be written.
+  void define(ValueId id);
+  void releaseResident(ValueId id);
+  LValue *pointer(ValueId id);
+
+  // --- ifs (EmitControl.cpp)
+  struct OpenIf {
+    llvm::BasicBlock *otherwise, *join;
+    std::unordered_map<ValueId, LValue *> outer;
+  };
+  void beginIf(const Instr &instr);
+  void beginElse();
+  void endIf();
+
+  // --- argwhere (EmitArgWhere.cpp)
+  void loop(LValue *count, const std::function<void(LValue *)> &body);
+  LValue *isNonZero(const Value &value, LValue *base, LValue *index);
+  // Counts, asks for memory of that many rows, then writes the coordinates.
+  void emitArgWhere(const Instr &instr);
+
+  llvm::Module &module_;
+  const TargetInfo &target_;
+  Program &p_;
+  const CodeGenOptions &options_;
+  const std::vector<llvm::Function *> &kernels_;
+  const Offsets &offsets_;
+  llvm::LLVMContext &llvm_;
+  llvm::IRBuilder<> b_;
+  llvm::Function *function_ = nullptr, *marks_[2] = {};
+  llvm::BasicBlock *allocas_ = nullptr, *fail_ = nullptr;
+  LValue *exec_ = nullptr, *arena_ = nullptr, *weights_ = nullptr, *api_ = nullptr;
+  std::unordered_map<ValueId, LValue *> pointers_;
+  std::unordered_map<uint32_t, LValue *> dims_;
+  std::vector<OpenIf> ifs_;
+};
+
+} // namespace bycc::te

@@ -1,0 +1,81 @@
+// Walks @main and makes the program: calls of plain functions are inlined,
+// Primitive functions and lone operators become kernels (equal ones share
+// code), vendor functions become region calls, tuples and reshapes cost nothing.
+#pragma once
+
+#include "Program.h"
+
+namespace bycc::te {
+
+// Names visible in a function body or block; outer ones through `parent`.
+struct Env {
+  std::unordered_map<uint32_t, std::vector<ValueId>> values;
+  std::unordered_map<uint32_t, std::pair<FunctionId, const Env *>> functions;
+  const Env *parent = nullptr;
+};
+
+class ProgramBuilder {
+public:
+  ProgramBuilder(Module &module, const TargetInfo &target, const CodeGenOptions &options)
+      : m_(module), target_(target), options_(options) {}
+  Expected<Program> run();
+
+private:
+  // --- values (BuildProgram.cpp)
+  ValueId addValue(Value value);
+  std::vector<ValueId> addInput(NodeId param);
+  Ref inputDim(Dim dim, uint32_t axis);
+  uint32_t addGraphNode(CodeGraphNode node);
+  std::vector<Ref> staticDims(TypeId type);
+  ValueId constantValue(NodeId node);
+  // A constant is in the report once something reads it as it is.
+  std::pair<uint32_t, uint32_t> entryOf(ValueId value);
+  Expected<std::vector<ValueId>> valuesOf(NodeId node, const Env &env);
+  std::vector<ValueId> newBuffers(TypeId type, uint32_t graphNode);
+  // A buffer that is a result once is written in place; anything else is copied.
+  void addOutput(ValueId value);
+
+  // --- blocks and nodes (BuildBlocks.cpp)
+  Expected<> addBlock(BlockId block, Env &env, int depth);
+  Expected<> addNode(NodeId id, Env &env, int depth);
+  Expected<> addProject(NodeId id, Env &env);
+  Expected<> addIf(NodeId id, Env &env, int depth);
+  // Both branches write the result; who reads it is told of the later one.
+  void reportCopy(NodeId node, ValueId from, ValueId to);
+  // The function behind a callee, and where its outer names are.
+  std::optional<std::pair<FunctionId, const Env *>> resolve(NodeId callee, const Env &env);
+  Expected<> addCall(NodeId id, Env &env, int depth);
+  bool isTrue(FunctionId function, const char *key);
+
+  // --- kernels (BuildKernels.cpp)
+  Expected<> addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
+  Expected<> addCallOp(NodeId id, Env &env);
+  // Null when the extents of the result are not plain.
+  std::optional<ValueId> addView(NodeId node, ValueId base, const std::vector<NodeId> &sources);
+  ConstantOf constantIn(const Env &env);
+  std::string kernelName(const std::vector<NodeId> &sources);
+  uint32_t findKernel(Kernel kernel, const std::vector<NodeId> &sources);
+  // An expression of the kernel in terms of the program's dims.
+  Ref toProgram(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims);
+  Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env);
+  // A buffer of the kernel alone, or panels made of a constant.
+  ValueId addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
+  Expected<> addArgWhere(NodeId id, Env &env);
+
+  // --- regions (BuildRegions.cpp)
+  Expected<> addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
+  void collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources, int depth);
+
+  Module &m_;
+  const TargetInfo &target_;
+  const CodeGenOptions &options_;
+  Program p_;
+  uint32_t numInputs_ = 0;
+  std::unordered_map<int64_t, Ref> symbols_;
+  std::unordered_map<std::string, int> graphNames_;
+  std::unordered_map<uint32_t, ValueId> constants_;
+  std::unordered_map<std::string, uint32_t> kernelIds_, packedIds_;
+  std::unordered_map<uint32_t, uint32_t> regionIds_;
+};
+
+} // namespace bycc::te
