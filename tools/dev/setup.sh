@@ -13,6 +13,7 @@ packages=(
   libcli11-dev
   libdnnl-dev
   libonnx-dev
+  libonnx-testdata
   libprotobuf-dev
   libzstd-dev
   llvm-19-dev

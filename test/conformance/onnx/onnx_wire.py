@@ -63,7 +63,8 @@ def type_name(type_proto):
 
 
 class Model:
-    """inputs, outputs: (name, type name) each; ops: (domain, operator) of all nodes, subgraphs included."""
+    """inputs, outputs: (name, type name) each; ops: (domain, operator) of all nodes, subgraphs included;
+    trains: operators among them that are switched to training."""
 
     def __init__(self, data):
         graph = first(data, 7)
@@ -71,7 +72,7 @@ class Model:
         values = lambda number: [(first(v, 1).decode(), type_name(first(v, 2))) for v in repeated(graph, number)]
         self.inputs = [value for value in values(11) if value[0] not in given]
         self.outputs = values(12)
-        self.ops, self.attributes = set(), set()
+        self.ops, self.trains = set(), set()
         self._walk(graph)
         for function in repeated(data, 25):
             self._nodes(repeated(function, 7))
@@ -81,9 +82,13 @@ class Model:
 
     def _nodes(self, nodes):
         for node in nodes:
-            self.ops.add((first(node, 7).decode(), first(node, 4).decode()))
+            op = first(node, 4).decode()
+            self.ops.add((first(node, 7).decode(), op))
+            if op == 'Dropout' and any(repeated(node, 1)[2:]):
+                self.trains.add(op)
             for attribute in repeated(node, 5):
-                self.attributes.add((first(node, 4).decode(), first(attribute, 1).decode()))
+                if first(attribute, 1) == b'training_mode' and first(attribute, 3, 0):
+                    self.trains.add(op)
                 for graph in repeated(attribute, 6) + repeated(attribute, 11):
                     self._walk(graph)
 

@@ -1,26 +1,27 @@
 #!/usr/bin/env python3
 """Runs ONNX's own test cases through bycc and bycc-run: compiled code, not the evaluator.
 
-usage: run.py [--data=DIR] [--bin=DIR] [--annotate=V] [--round-trip] [--only=GLOB] [-j N] [--report=FILE.json]
+usage: run.py [--data=DIR] [--bin=DIR] [--annotate=V] [--round-trip] [--short] [--only=GLOB] [-j N] [--report=FILE.json]
 
 DIR is laid out as onnx/backend/test/data: KIND/test_NAME/model.onnx and test_data_set_N/{input,output}_M.pb.
 Without --data, the folder of Debian's libonnx-testdata is used.
 
 A case passes when every data set agrees to rtol 1e-3, atol 1e-5, as ONNX's runner asks. With --round-trip
-the model is printed as Relay text first, and what is compiled is the text. Cases whose values are no tensors of
-numbers (strings, sequences, optionals), that train or draw random numbers are out of reach of the tool: they
-are counted apart, and must be refused without a crash. expected.json lists what else does not pass, with
-the reason. Exit 1 when a case fails that is not listed, a listed one passes, or any step crashes."""
+the model is printed as Relay text first, and what is compiled is the text. Cases that are out of reach of
+the tool (outside.py) are counted apart; they must still end without a crash. expected.json lists what else does
+not pass, with the reason. Exit 1 when a case fails that is not listed, a listed one passes, or any step
+crashes or does not end; exit 77 when there is no test data."""
 
-import argparse, concurrent.futures, fnmatch, json, os, pathlib, shutil, subprocess, sys, tempfile, time
+import argparse, collections, concurrent.futures, fnmatch, json, os, pathlib, shutil, subprocess, sys, tempfile, time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import onnx_wire
+from outside import outside
 
 HERE = pathlib.Path(__file__).resolve().parent
 KINDS = ('node', 'pytorch-converted', 'pytorch-operator', 'simple')
 STEP_SECONDS = 60
-RANDOM_OPS = {'RandomNormal', 'RandomNormalLike', 'RandomUniform', 'RandomUniformLike', 'Multinomial', 'Bernoulli'}
+SKIPPED = 77  # as ctest has it
 
 
 class Result:
@@ -28,27 +29,11 @@ class Result:
         self.status, self.reason = status, reason  # pass, fail, refused, crash, outside
 
 
-def outside(model):
-    """Why a case can't be run by design, or ''."""
-    for name, kind in model.inputs + model.outputs:
-        if kind != 'tensor':
-            return '%s is a %s' % (name, kind)
-    for domain, op in sorted(model.ops):
-        if domain in ('ai.onnx.preview.training', 'ai.onnx.ml'):
-            return '%s of %s' % (op, domain)
-        if op in RANDOM_OPS:
-            return '%s gives random numbers' % op
-        if op.startswith(('Sequence', 'Optional', 'String')) or op in ('SplitToSequence', 'ConcatFromSequence'):
-            return '%s works on sequences, optionals or strings' % op
-    if ('Dropout', 'seed') in model.attributes or any('training_mode' in name for name, _ in model.inputs):
-        return 'training mode'
-    return ''
-
-
 class Runner:
     def __init__(self, options):
         self.o = options
         self.expected = json.loads((HERE / 'expected.json').read_text())
+        self.short = set((HERE / 'short.txt').read_text().split())
 
     def step(self, command, folder):
         """Runs a program; returns (Result or None, stderr)."""
@@ -70,7 +55,7 @@ class Runner:
         try:
             return self.run_in(case, folder)
         except onnx_wire.NotATensor as what:
-            return Result('outside', str(what))
+            return Result('outside', 'dtypes: %s' % what)
         finally:
             shutil.rmtree(folder)
 
@@ -83,7 +68,7 @@ class Runner:
         if why:
             return Result('outside', why)
         for data in sorted(case.glob('test_data_set_*')):
-            failed = self.run_data(model, data, folder)
+            failed = self.run_data(data, folder)
             if failed:
                 return failed
         return Result('pass')
@@ -101,36 +86,36 @@ class Runner:
             command.append('--annotate=' + self.o.annotate)
         return source, self.step(command + self.o.flag, folder)
 
-    def run_data(self, model, data, folder):
-        """Null when every output of this data set agrees."""
+    def run_data(self, data, folder):
+        """None when every output of this data set agrees."""
         given, wanted = folder / 'in', folder / 'want'
         for target in (given, wanted):
             shutil.rmtree(target, ignore_errors=True)
             target.mkdir()
         interface = json.loads((folder / 'net.json').read_text())['bycc']
-        self.write_tensors(data, 'input', [n for n, _ in model.inputs], interface['inputs'], given)
-        self.write_tensors(data, 'output', [n for n, _ in model.outputs], interface['outputs'], wanted)
+        self.write_tensors(data, 'input', interface['inputs'], given)
+        self.write_tensors(data, 'output', interface['outputs'], wanted)
         return self.step([self.o.bin / 'bycc-run', folder / 'net.json', '--inputs', given, '--expected', wanted,
                           '--rtol', '1e-3', '--atol', '1e-5', '--threads', '1'], folder)
 
-    def write_tensors(self, data, kind, names, interface, target):
-        files = {entry['name']: entry['file'] for entry in interface}
-        for index, name in enumerate(names):
+    def write_tensors(self, data, kind, interface, target):
+        """Data sets number tensors in the order of the model, which printed programs keep as well."""
+        for index, entry in enumerate(interface):
             source = data / ('%s_%d.pb' % (kind, index))
-            if not source.exists():
-                continue
-            # Printed programs number their outputs.
-            file = files.get(name) or (interface[index]['file'] if index < len(interface) else name)
-            file = file if file.endswith('.npy') else file + '.npy'
-            (target / file).write_bytes(onnx_wire.tensor_to_npy(source.read_bytes(), source.name))
+            if source.exists():
+                (target / (entry['file'] + '.npy')).write_bytes(onnx_wire.tensor_to_npy(source.read_bytes(), source.name))
 
     def cases(self):
         for kind in KINDS:
             for case in sorted((self.o.data / kind).glob('test_*')):
                 name = kind + '/' + case.name[len('test_'):]
-                if fnmatch.fnmatch(name, self.o.only) or fnmatch.fnmatch(case.name[len('test_'):], self.o.only):
-                    if (case / 'model.onnx').exists():
-                        yield name, case
+                if (case / 'model.onnx').exists() and self.is_wanted(name):
+                    yield name, case
+
+    def is_wanted(self, name):
+        if self.o.short and name not in self.short:
+            return False
+        return any(fnmatch.fnmatch(text, self.o.only) for text in (name, name.partition('/')[2]))
 
     def reason_known(self, name):
         """The reason listed for a case, or None; a reason may hold for one way of running only."""
@@ -161,12 +146,14 @@ class Runner:
             elif result.status == 'pass' and known is not None:
                 print('passes, but is listed: %s' % name)
                 bad += 1
-        count = lambda status: sum(1 for r in results.values() if r.status == status)
-        within = len(results) - count('outside')
-        print('%d of %d pass (%d fail, %d refused, %d crash); %d outside (strings, sequences, optionals, training, random); %.0f s'
-              % (count('pass'), within, count('fail'), count('refused'), count('crash'), count('outside'), seconds))
+        count = collections.Counter(r.status for r in results.values())
+        print('%d of %d pass (%d fail, %d refused, %d crash); %.0f s'
+              % (count['pass'], len(results) - count['outside'], count['fail'], count['refused'], count['crash'], seconds))
+        kinds = collections.Counter(r.reason.partition(':')[0] for r in results.values() if r.status == 'outside')
+        if kinds:
+            print('%d outside: %s' % (count['outside'], ', '.join('%d %s' % (n, kind) for kind, n in sorted(kinds.items()))))
         if self.o.report:
-            rows = {name: {'status': r.status, 'reason': r.reason} for name, r in results.items()}
+            rows = {name: {'status': r.status, 'reason': r.reason} for name, r in sorted(results.items())}
             self.o.report.write_text(json.dumps(rows, indent=1))
         return 1 if bad else 0
 
@@ -184,13 +171,15 @@ def main():
     parser.add_argument('--bin', type=pathlib.Path, default=HERE.parents[2] / 'build' / 'bin')
     parser.add_argument('--annotate', default='')
     parser.add_argument('--round-trip', action='store_true')
+    parser.add_argument('--short', action='store_true', help='the cases of short.txt only')
     parser.add_argument('--only', default='*')
     parser.add_argument('--flag', action='append', default=[], help='one more flag for bycc')
     parser.add_argument('-j', type=int, default=os.cpu_count())
     parser.add_argument('--report', type=pathlib.Path)
     options = parser.parse_args()
     if options.data is None:
-        sys.exit('no test data: install libonnx-testdata, or name a folder with --data')
+        print('skipped: no test data; install libonnx-testdata, or name a folder with --data')
+        sys.exit(SKIPPED)
     options.bin = options.bin.resolve()
     sys.exit(Runner(options).main())
 
