@@ -55,11 +55,12 @@ Expected<> convertLeakyRelu(OpContext &op) {
 }
 
 // A slope of one value per channel, (C) of a rank-2 input or (C, 1, ..), is
-// nn.prelu; any other one broadcasts.
+// nn.prelu; any other one broadcasts. Before opset 7 (C) is so for every rank.
 Expected<> convertPRelu(OpContext &op) {
   NodeId x = op.input(0), slope = op.input(1);
   std::vector<Dim> shape = op.shape(x), slopeShape = op.shape(slope);
-  bool isPerChannel = shape.size() >= 2 && slopeShape.size() + 1 == shape.size() &&
+  bool isOld = op.opset() < 7 && slopeShape.size() == 1;
+  bool isPerChannel = shape.size() >= 2 && (isOld || slopeShape.size() + 1 == shape.size()) &&
                       shape[1].isConst() && slopeShape[0] == shape[1];
   for (size_t i = 1; i < slopeShape.size(); ++i)
     isPerChannel = isPerChannel && slopeShape[i] == Dim(1);
@@ -83,8 +84,9 @@ Expected<> convertElu(OpContext &op) {
 
 Expected<> convertSelu(OpContext &op) {
   NodeId x = op.input(0);
-  double alpha = BYCC_TRY(op.floatAttr("alpha", 1.67326319217681884765625));
-  double gamma = BYCC_TRY(op.floatAttr("gamma", 1.05070102214813232421875));
+  bool isOld = op.opset() < 6;
+  double alpha = BYCC_TRY(op.floatAttr("alpha", isOld ? 1.6732 : 1.67326319217681884765625));
+  double gamma = BYCC_TRY(op.floatAttr("gamma", isOld ? 1.0507 : 1.05070102214813232421875));
   NodeId low = BYCC_TRY(expMinusOne(op, x, 1, alpha * gamma));
   NodeId high = BYCC_TRY(apply(op, "multiply", x, gamma));
   op.setOutput(0, BYCC_TRY(ifPositive(op, x, high, low)));

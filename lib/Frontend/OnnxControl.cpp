@@ -12,10 +12,13 @@ Expected<> convertIdentity(OpContext &op) {
   return {};
 }
 
-// Inference: the data unchanged, nothing dropped.
+// Inference: the data unchanged, nothing dropped. The mask is of the data's type
+// before opset 10.
 Expected<> convertDropout(OpContext &op) {
   op.ignoreAttr("ratio");
   op.ignoreAttr("seed");
+  if (op.opset() < 7 && BYCC_TRY(op.intAttr("is_test", 0)) == 0)
+    return op.error(Status::Unsup) << "training mode is not supported";
   if (op.has(2)) {
     const IntTensor *training = op.knownInts(2);
     if (!training || !training->isComplete() || training->all() != std::vector<int64_t>{0})
@@ -26,7 +29,8 @@ Expected<> convertDropout(OpContext &op) {
   if (op.wantsOutput(1)) {
     std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
     op.setOutput(1, BYCC_TRY(op.call("ones", {}, {{"shape", AttrValue::ints(shape)},
-                                                  {"dtype", "bool"}})));
+                                                  {"dtype", name(op.opset() < 10 ? op.dtype(x)
+                                                                                 : DType::Bool)}})));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The converters that the table in Onnx.cpp names, by the file they stand in.
+// The converters that OnnxOps.def names, by the file they stand in.
 #pragma once
 
 #include "OnnxImporter.h"
@@ -82,7 +82,6 @@ Expected<> convertPad(OpContext &op);
 Expected<> convertExpand(OpContext &op);
 Expected<> convertTile(OpContext &op);
 Expected<> convertDepthToSpace(OpContext &op);
-Expected<> convertSpaceToDepth(OpContext &op);
 Expected<> convertTrilu(OpContext &op);
 
 // OnnxIndexing.cpp
@@ -112,6 +111,10 @@ Expected<> convertSize(OpContext &op);
 Expected<> convertRange(OpContext &op);
 Expected<> convertEyeLike(OpContext &op);
 Expected<> convertIf(OpContext &op);
+
+// The right operand of a binary operator as NumPy would broadcast it. Before
+// opset 7 it broadcasts only when asked to, along axes that start at `axis`.
+Expected<NodeId> rightOperand(OpContext &op);
 
 // Attribute `axes` of older opsets or input `index` of newer ones; nullopt when
 // neither is given. Which one is legal follows from the opset.

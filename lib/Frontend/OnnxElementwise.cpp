@@ -2,6 +2,8 @@
 // are composed so that the result is exactly what ONNX defines.
 #include "OnnxConverters.h"
 
+#include "bycc/Support/Text.h"
+
 #include <cmath>
 #include <limits>
 
@@ -12,14 +14,36 @@ Expected<> convertUnary(OpContext &op) {
   return {};
 }
 
+Expected<NodeId> rightOperand(OpContext &op) {
+  NodeId left = op.input(0), right = op.input(1);
+  if (op.opset() >= 7)
+    return right;
+  int64_t leftRank = op.rank(left), rank = op.rank(right);
+  bool isBroadcast = BYCC_TRY(op.intAttr("broadcast", 0)) != 0;
+  int64_t axis = BYCC_TRY(op.intAttr("axis", leftRank - rank));
+  if (!isBroadcast && op.shape(left) != op.shape(right))
+    return op.error() << "operands of type " << op.types().str(op.module().type(left)) << " and "
+                      << op.types().str(op.module().type(right)) << " without broadcast";
+  if (!isBroadcast || rank == 0 || rank > leftRank)
+    return right;
+  axis = BYCC_TRY(op.normalAxis(axis, leftRank));
+  if (axis + rank > leftRank)
+    return op.error() << "axis " << axis << " for an operand of rank " << rank << ", the other has rank "
+                      << leftRank;
+  if (axis + rank == leftRank)
+    return right;
+  return op.call("expand_dims", {right}, {{"axis", rank}, {"num_newaxis", leftRank - rank - axis}});
+}
+
 Expected<> convertBinary(OpContext &op) {
-  op.setOutput(0, BYCC_TRY(op.call(op.relayName(), {op.input(0), op.input(1)})));
+  NodeId right = BYCC_TRY(rightOperand(op));
+  op.setOutput(0, BYCC_TRY(op.call(op.relayName(), {op.input(0), right})));
   return {};
 }
 
 // A vector added to the rows of a product is its bias, on either side.
 Expected<> convertAdd(OpContext &op) {
-  NodeId operands[2] = {op.input(0), op.input(1)};
+  NodeId operands[2] = {op.input(0), BYCC_TRY(rightOperand(op))};
   for (int side = 0; side < 2; ++side) {
     NodeId rows = op.importer().rowsProductOf(operands[side]), bias = operands[1 - side];
     if (!rows || !op.module().isConstant(bias) || op.rank(bias) != 1 ||
@@ -29,7 +53,8 @@ Expected<> convertAdd(OpContext &op) {
     op.setOutput(0, BYCC_TRY(op.reshape(sum, BYCC_TRY(op.staticShape(operands[side])))));
     return {};
   }
-  return convertBinary(op);
+  op.setOutput(0, BYCC_TRY(op.call("add", {operands[0], operands[1]})));
+  return {};
 }
 
 Expected<> convertVariadic(OpContext &op) {
@@ -50,7 +75,7 @@ Expected<> convertMean(OpContext &op) {
 
 // The exponent may have another type than the base, which decides the result's.
 Expected<> convertPow(OpContext &op) {
-  NodeId base = op.input(0), exponent = op.input(1);
+  NodeId base = op.input(0), exponent = BYCC_TRY(rightOperand(op));
   if (isInt(op.dtype(base)) && isFloat(op.dtype(exponent)))
     return op.error(Status::Unsup) << "an integer to a floating-point power is not supported";
   exponent = BYCC_TRY(op.cast(exponent, op.dtype(base)));
@@ -58,11 +83,12 @@ Expected<> convertPow(OpContext &op) {
   return {};
 }
 
-// fmod = 0: the sign of the divisor (integers only); 1: that of the dividend.
+// fmod = 0: the sign of the divisor (of floats since opset 28); 1: that of the
+// dividend.
 Expected<> convertMod(OpContext &op) {
   int64_t fmod = BYCC_TRY(op.intAttr("fmod", 0));
   NodeId a = op.input(0);
-  if (fmod == 0 && isFloat(op.dtype(a)))
+  if (fmod == 0 && isFloat(op.dtype(a)) && op.opset() < 28)
     return op.error() << "fmod must be 1 for floating-point inputs";
   op.setOutput(0, BYCC_TRY(op.call(fmod ? "trunc_mod" : "floor_mod", {a, op.input(1)})));
   return {};
@@ -72,10 +98,23 @@ Expected<> convertBitShift(OpContext &op) {
   std::string direction = BYCC_TRY(op.textAttr("direction", ""));
   if (direction != "LEFT" && direction != "RIGHT")
     return op.error() << "direction must be LEFT or RIGHT";
-  if (!isUnsignedInt(op.dtype(op.input(0))))
-    return op.error() << "shifts unsigned integers only";
-  op.setOutput(0, BYCC_TRY(op.call(direction == "LEFT" ? "left_shift" : "right_shift",
-                                   {op.input(0), op.input(1)})));
+  NodeId x = op.input(0), by = op.input(1);
+  DType dtype = op.dtype(x);
+  if (!isInt(dtype) || (op.opset() < 28 && !isUnsignedInt(dtype)))
+    return op.error() << "shifts " << name(dtype) << ", wanted unsigned integers";
+  bool isLeft = direction == "LEFT";
+  NodeId result = BYCC_TRY(op.call(isLeft ? "left_shift" : "right_shift", {x, by}));
+  // By the number of bits or more (or less than none): nothing but the sign is left.
+  double bits = static_cast<double>(sizeInBytes(dtype) * 8);
+  NodeId all = BYCC_TRY(op.call("greater_equal", {by, op.scalar(dtype, bits)}));
+  NodeId rest = op.scalar(dtype, 0);
+  if (!isUnsignedInt(dtype)) {
+    NodeId below = BYCC_TRY(op.call("less", {by, rest}));
+    all = BYCC_TRY(op.call("logical_or", {all, below}));
+    if (!isLeft)
+      rest = BYCC_TRY(op.call("right_shift", {x, op.scalar(dtype, bits - 1)}));
+  }
+  op.setOutput(0, BYCC_TRY(op.call("where", {all, rest, result})));
   return {};
 }
 
@@ -163,9 +202,28 @@ Expected<> convertClip(OpContext &op) {
   return {};
 }
 
+namespace {
+
+// Before opset 6 the type is written as its name in TensorProto.DataType.
+Expected<int64_t> castTarget(OpContext &op) {
+  static constexpr std::string_view names[] = {
+      "UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING",
+      "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
+  if (op.opset() >= 6)
+    return op.requiredInt("to");
+  std::string to = BYCC_TRY(op.textAttr("to", ""));
+  for (size_t i = 1; i < std::size(names); ++i)
+    if (names[i] == to)
+      return static_cast<int64_t>(i);
+  return op.error() << "element type '" << escaped(to) << "' is not one of ONNX";
+}
+
+} // namespace
+
 Expected<> convertCast(OpContext &op) {
-  int64_t to = BYCC_TRY(op.requiredInt("to"));
+  int64_t to = BYCC_TRY(castTarget(op));
   op.ignoreAttr("saturate"); // float8 only
+  op.ignoreAttr("round_mode");
   if (to != static_cast<int32_t>(to))
     return op.error() << "element type " << to << " is not one of ONNX";
   DType dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(to), op.module().source(op.sourceId())));
@@ -175,6 +233,7 @@ Expected<> convertCast(OpContext &op) {
 
 Expected<> convertCastLike(OpContext &op) {
   op.ignoreAttr("saturate");
+  op.ignoreAttr("round_mode");
   op.setOutput(0, BYCC_TRY(op.cast(op.input(0), op.dtype(op.input(1)))));
   return {};
 }

@@ -367,6 +367,8 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
     op.setOutputInts(0, std::move(*folded));
     return {};
   }
+  if (opset_ < 6)
+    op.ignoreAttr("consumed_inputs"); // marks work in place
   BYCC_TRY(row.convert(op));
   if (folded)
     op.setOutputInts(0, std::move(*folded));
@@ -375,6 +377,28 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
       return op.error(Status::Unsup) << "output " << i << " is not supported";
   return op.checkAllAttrsUsed();
 }
+
+namespace {
+
+// "" when there is a converter for the node's operator at this opset.
+std::string whyNotRead(const Node &node, const OpRow *row, int64_t opset) {
+  OpVersion version = row ? row->versionAt(opset) : OpVersion();
+  if (row && version.opset > 0 && version.isRead)
+    return "";
+  std::string domain = isDefaultDomain(node.domain) ? "" : escaped(node.domain) + ".";
+  std::string what = "operator " + domain + escaped(node.opType) + " of opset " +
+                     std::to_string(opset) + " is not supported";
+  if (!row)
+    return what;
+  if (version.opset == 0)
+    return what + ": it came with opset " +
+           std::string(row->versions.substr(0, row->versions.find(' ')));
+  if (row->convert)
+    return what + ": version " + std::to_string(version.opset) + " is deprecated";
+  return row->relayName.empty() ? what : what + ": it " + std::string(row->relayName);
+}
+
+} // namespace
 
 void Importer::convertNode(const Node &node) {
   SourceLocation location = locate(node);
@@ -392,10 +416,8 @@ void Importer::convertNode(const Node &node) {
   builder_.setSource(source);
   OpContext op(*this, node, opset_, row ? row->relayName : "", source);
   Expected<> done;
-  if (!row || row->since > opset_) {
-    done = op.error(Status::Unsup)
-           << "operator " << (isDefaultDomain(node.domain) ? "" : escaped(node.domain) + ".")
-           << escaped(node.opType) << " of opset " << opset_ << " is not supported";
+  if (std::string why = whyNotRead(node, row, opset_); !why.empty()) {
+    done = op.error(Status::Unsup) << why;
   } else if (!isPoisoned) {
     done = convertWithRow(op, *row);
   }

@@ -1,6 +1,6 @@
 // The machinery of the ONNX frontend: values in scope, and what a converter of
-// one operator sees (OpContext). The table of operators is at the head of
-// Onnx.cpp; converters stand in files by family.
+// one operator sees (OpContext). The table of operators is OnnxOps.def;
+// converters stand in files by family.
 #pragma once
 
 #include "OnnxFold.h"
@@ -114,15 +114,21 @@ private:
 
 using Converter = Expected<> (*)(OpContext &op);
 
+using OpVersion = OnnxOperator::Version;
+
 struct OpRow {
   std::string_view name;
-  int since;                  // first opset that has it (at least 7 is read)
+  std::string_view versions;  // as in OnnxOps.def
   int minInputs, maxInputs;   // -1: any number
-  Converter convert;
-  std::string_view relayName; // for converters of several operators
+  Converter convert;          // null: the operator is not read
+  std::string_view relayName; // for converters of several operators; why an
+                              // operator is not read
+  std::vector<OpVersion> allVersions() const;
+  // The version that an opset has; opset 0 when the operator came later.
+  OpVersion versionAt(int64_t opset) const;
 };
 const OpRow *findOpRow(std::string_view name);
-constexpr int64_t minOpset = 7, maxOpset = 22;
+constexpr int64_t minOpset = 1, maxOpset = 28;
 
 class Importer {
 public:

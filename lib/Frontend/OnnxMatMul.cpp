@@ -34,10 +34,14 @@ Expected<> convertGemm(OpContext &op) {
   }
   result = BYCC_TRY(scaled(op, result, alpha));
   if (!op.has(2) || beta == 0) {
+    op.ignoreAttr("broadcast");
     op.setOutput(0, result);
     return {};
   }
   NodeId c = BYCC_TRY(scaled(op, op.input(2), beta));
+  bool isBroadcast = op.opset() >= 7 || BYCC_TRY(op.intAttr("broadcast", 0)) != 0;
+  if (!isBroadcast && op.shape(c) != op.shape(result))
+    return op.error() << "C of type " << op.types().str(op.module().type(c)) << " without broadcast";
   bool isBias = op.rank(c) == 1 && op.shape(c)[0] == op.shape(result)[1];
   NodeId sum = BYCC_TRY(op.call(isBias ? "nn.bias_add" : "add", {result, c}));
   if (op.shape(sum) != op.shape(result))

@@ -51,7 +51,15 @@ Expected<> convertReshape(OpContext &op) {
   NodeId x = op.input(0);
   bool allowZero = BYCC_TRY(op.intAttr("allowzero", 0)) != 0;
   std::vector<int64_t> wanted;
+  IntTensor given;
   const IntTensor *known = op.knownInts(1);
+  if (op.opset() < 5) {
+    std::optional<std::vector<int64_t>> shape = BYCC_TRY(op.intsAttr("shape"));
+    if (!shape)
+      return op.error() << "attribute 'shape' is missing";
+    given.values.assign(shape->begin(), shape->end());
+    known = &given;
+  }
   if (!known)
     return op.error(Status::Unsup) << "the shape must be known when the model is read";
   // One unknown entry can only be what is left.
@@ -172,7 +180,8 @@ Expected<> convertConcat(OpContext &op) {
       return op.error() << "input " << i << " is missing";
     parts.push_back(op.input(i));
   }
-  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.requiredInt("axis")), op.rank(parts[0])));
+  int64_t axis = op.opset() < 4 ? BYCC_TRY(op.intAttr("axis", 1)) : BYCC_TRY(op.requiredInt("axis"));
+  axis = BYCC_TRY(op.normalAxis(axis, op.rank(parts[0])));
   if (parts.size() == 1) {
     op.setOutput(0, parts[0]);
     return {};
@@ -189,7 +198,7 @@ Expected<std::optional<std::vector<int64_t>>> splitLengths(OpContext &op, int64_
   std::optional<std::vector<int64_t>> lengths;
   if (op.opset() < 13)
     lengths = BYCC_TRY(op.intsAttr("split"));
-  else if (op.has(1))
+  if ((op.opset() >= 13 || op.opset() < 2) && op.has(1))
     lengths = BYCC_TRY(op.constInts(1, "split"));
   int64_t parts = BYCC_TRY(op.intAttr("num_outputs", count));
   if (parts != count)
@@ -328,7 +337,8 @@ namespace {
 Expected<std::vector<int64_t>> padWidths(OpContext &op, int64_t rank) {
   std::vector<int64_t> pads;
   if (op.opset() < 11) {
-    std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("pads"));
+    std::optional<std::vector<int64_t>> given =
+        BYCC_TRY(op.intsAttr(op.opset() < 2 ? "paddings" : "pads"));
     if (!given)
       return op.error() << "pads are missing";
     pads = *given;
@@ -409,9 +419,26 @@ Expected<> convertExpand(OpContext &op) {
   return {};
 }
 
+namespace {
+
+// Before opset 6 a count for one axis.
+Expected<std::vector<int64_t>> tileCounts(OpContext &op) {
+  if (op.opset() >= 6)
+    return op.constInts(1, "repeats");
+  if (!op.has(2))
+    return op.error() << "input 2 is missing";
+  int64_t count = BYCC_TRY(op.constInt(1, "tiles"));
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.constInt(2, "axis")), op.rank(op.input(0))));
+  std::vector<int64_t> repeats(static_cast<size_t>(op.rank(op.input(0))), 1);
+  repeats[static_cast<size_t>(axis)] = count;
+  return repeats;
+}
+
+} // namespace
+
 Expected<> convertTile(OpContext &op) {
   NodeId x = op.input(0);
-  std::vector<int64_t> repeats = BYCC_TRY(op.constInts(1, "repeats"));
+  std::vector<int64_t> repeats = BYCC_TRY(tileCounts(op));
   if (static_cast<int64_t>(repeats.size()) != op.rank(x))
     return op.error() << repeats.size() << " repeats for rank " << op.rank(x);
   for (int64_t count : repeats)
@@ -432,19 +459,14 @@ Expected<int64_t> blockSize(OpContext &op) {
 
 } // namespace
 
+// DepthToSpace (a mode since opset 11) and SpaceToDepth (since 28).
 Expected<> convertDepthToSpace(OpContext &op) {
   int64_t size = BYCC_TRY(blockSize(op));
   std::string mode = BYCC_TRY(op.textAttr("mode", "DCR"));
   if (mode != "DCR" && mode != "CRD")
     return op.error() << "mode must be DCR or CRD";
-  op.setOutput(0, BYCC_TRY(op.call("nn.depth_to_space", {op.input(0)},
+  op.setOutput(0, BYCC_TRY(op.call(op.relayName(), {op.input(0)},
                                    {{"block_size", size}, {"mode", mode}})));
-  return {};
-}
-
-Expected<> convertSpaceToDepth(OpContext &op) {
-  int64_t size = BYCC_TRY(blockSize(op));
-  op.setOutput(0, BYCC_TRY(op.call("nn.space_to_depth", {op.input(0)}, {{"block_size", size}})));
   return {};
 }
 

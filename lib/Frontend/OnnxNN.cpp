@@ -305,7 +305,9 @@ Expected<double> epsilonOf(OpContext &op) {
 Expected<> convertBatchNorm(OpContext &op) {
   double epsilon = BYCC_TRY(epsilonOf(op));
   op.ignoreAttr("momentum"); // training only
-  if (BYCC_TRY(op.intAttr("training_mode", 0)) != 0)
+  bool isTraining = op.opset() < 7 ? BYCC_TRY(op.intAttr("is_test", 0)) == 0
+                                   : BYCC_TRY(op.intAttr("training_mode", 0)) != 0;
+  if (isTraining)
     return op.error(Status::Unsup) << "training mode is not supported";
   if (BYCC_TRY(op.intAttr("spatial", 1)) != 1)
     return op.error(Status::Unsup) << "spatial = 0 is not supported";
@@ -455,6 +457,8 @@ Expected<std::string> resizeMethod(OpContext &op) {
   std::string mode = BYCC_TRY(op.textAttr("mode", "nearest"));
   if (mode == "nearest")
     return std::string("nearest_neighbor");
+  if (mode == "bilinear" && op.opset() < 7)
+    return std::string("linear");
   if (mode == "linear" || mode == "cubic")
     return mode;
   return op.error() << "mode must be nearest, linear or cubic";
@@ -510,7 +514,7 @@ Expected<> convertGridSample(OpContext &op) {
   return {};
 }
 
-// Upsample: scales as attribute (opset 7) or input (9).
+// Upsample: scales as attributes (opset 1 and 7) or input (9).
 Expected<> convertUpsample(OpContext &op) {
   NodeId x = op.input(0);
   ResizeForm form{BYCC_TRY(resizeMethod(op)), "asymmetric", "floor"};
@@ -519,6 +523,8 @@ Expected<> convertUpsample(OpContext &op) {
     if (!op.has(1))
       return op.error() << "scales are missing";
     scales = BYCC_TRY(op.constNumbers(1, "scales"));
+  } else if (op.opset() < 7) {
+    scales = {1, 1, BYCC_TRY(op.floatAttr("height_scale", 0)), BYCC_TRY(op.floatAttr("width_scale", 0))};
   } else if (const Attribute *given = BYCC_TRY(op.attr("scales", AttrKind::Floats))) {
     scales.assign(given->floats.begin(), given->floats.end());
   }

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bycc {
@@ -37,6 +38,20 @@ Expected<Module> importOnnx(const std::string &path, const OnnxImportOptions &op
 // is looked for in `folder`.
 Expected<Module> importOnnx(std::shared_ptr<const Storage> bytes, const std::string &name,
                             const std::string &folder, const OnnxImportOptions &options = {});
+
+// An operator of the domain ai.onnx, with the opsets that gave it a version.
+struct OnnxOperator {
+  struct Version {
+    int64_t opset = 0;
+    bool isRead = true;
+  };
+  std::string_view name;
+  std::vector<Version> versions; // ascending; none is read when `whyNot` says so
+  std::string_view whyNot;       // "works on strings"
+};
+
+// All operators that ONNX has up to opset 28, sorted by name.
+std::vector<OnnxOperator> onnxOperators();
 
 // "a gzip file", "an ELF file", ... for bytes that are surely no ONNX model; empty otherwise.
 std::string lookOfForeignBytes(std::string_view bytes);
