@@ -199,8 +199,11 @@ Expected<> Session::load() {
 
 OffloadReport Session::offloadReport() const {
   OffloadReport report = makeOffloadReport(module_, &refusals_);
-  for (size_t i = 0; i < vendors_.size(); ++i)
+  for (size_t i = 0; i < vendors_.size(); ++i) {
     report.vendors.push_back(vendors_[i].name());
+    if (vendors_[i].isEmulated())
+      report.emulated.push_back(vendors_[i].name());
+  }
   std::string notAsked = options_.passes.passes ? "it was not asked: annotate-target did not run"
                                                 : "it was not asked: the program is partitioned already";
   for (OffloadNode &node : report.nodes)

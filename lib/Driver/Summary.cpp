@@ -23,7 +23,7 @@ std::string summaryLine(const SummaryFacts &facts) {
   const OffloadTotals &totals = facts.offload->totals;
   std::string line;
   for (const auto &[vendor, part] : facts.offload->vendorParts())
-    line += vendor + ": " + vendorText(part, totals) + " | ";
+    line += vendor + ": " + vendorText(part, totals) + (facts.offload->isEmulated(vendor) ? ", emulated | " : " | ");
   line += "host: " + counted(totals.ops - totals.offloadedOps, "op");
   if (std::string returned = describeReturned(*facts.offload); !returned.empty())
     line += " (" + returned + ")";

@@ -96,7 +96,7 @@ std::vector<std::string> reasonLines(const OffloadNode &node) {
 void writeHead(std::ostringstream &out, const OffloadReport &report) {
   out << counted(report.totals.ops, "op") << ": ";
   for (const auto &[vendor, part] : report.vendorParts())
-    out << part.offloadedOps << " in " << counted(part.regions, "region") << " of " << vendor
+    out << part.offloadedOps << " in " << counted(part.regions, "region") << " of " << report.titleOf(vendor)
         << ", ";
   out << report.totals.ops - report.totals.offloadedOps << " on the host\n";
   if (std::string text = describeReturned(report); !text.empty())
@@ -108,7 +108,7 @@ void writeRegions(std::ostringstream &out, const OffloadReport &report) {
     return;
   Table table;
   for (const OffloadFunction &f : report.functions)
-    table.add({f.symbol, f.compiler, counted(static_cast<int64_t>(f.ops.size()), "op"),
+    table.add({f.symbol, report.titleOf(f.compiler), counted(static_cast<int64_t>(f.ops.size()), "op"),
                flopsText(f.flops), counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
                counted(static_cast<int64_t>(f.resultTypes.size()), "output"),
                bytesText(f.boundaryBytes) + " cross its boundary", folded(f.composites)});
@@ -174,6 +174,14 @@ void writeNodes(std::ostringstream &out, const OffloadReport &report) {
 }
 
 } // namespace
+
+bool OffloadReport::isEmulated(const std::string &vendor) const {
+  return std::ranges::find(emulated, vendor) != emulated.end();
+}
+
+std::string OffloadReport::titleOf(const std::string &vendor) const {
+  return vendor + (isEmulated(vendor) ? " (emulated)" : "");
+}
 
 std::vector<std::pair<std::string, OffloadTotals>> OffloadReport::vendorParts() const {
   std::vector<std::pair<std::string, OffloadTotals>> parts;

@@ -12,7 +12,15 @@ namespace bycc {
 
 namespace {
 
-Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array,
+// A match may hold it. Composites inside and paths of any operator may hold others.
+bool mayHold(const Pattern &pattern, OpId op) {
+  return std::ranges::any_of(pattern.nodes, [&](const PatternNode &node) {
+    return node.kind == PatternKind::Composite || (node.kind == PatternKind::Path && node.ops.empty()) ||
+           std::ranges::find(node.ops, op) != node.ops.end();
+  });
+}
+
+Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array, const Pattern &pattern,
                                                   const std::string &pointer,
                                                   const std::string &file) {
   if (!array.isArray())
@@ -26,6 +34,9 @@ Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array,
       return jsonError(item, at, file) << "'op' must be the name of an operator";
     PatternCondition condition;
     condition.op = BYCC_TRY(readOpName(op->string, *op, at + "/op", file));
+    if (!mayHold(pattern, condition.op))
+      return jsonError(*op, at + "/op", file)
+             << "the pattern has no " << escaped(op->string) << ", so this would never be asked";
     condition.condition = BYCC_TRY(readCondition(item, condition.op, at, file, {"op"}));
     conditions.push_back(std::move(condition));
   }
@@ -145,7 +156,7 @@ Expected<Pattern> readPattern(const JsonValue &item, std::string_view vendor,
   std::string name = BYCC_TRY(readName(item, vendor, pointer, file));
   Pattern pattern = BYCC_TRY(parseEither(item, name, pointer, file, composites));
   if (const JsonValue *where = item.find("where"))
-    pattern.where = BYCC_TRY(readWhere(*where, pointer + "/where", file));
+    pattern.where = BYCC_TRY(readWhere(*where, pattern, pointer + "/where", file));
   if (const JsonValue *params = item.find("params")) {
     pattern.params.clear();
     BYCC_TRY(readParams(*params, pointer + "/params", file, pattern));

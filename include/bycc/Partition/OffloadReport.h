@@ -63,10 +63,13 @@ struct OffloadReport {
   std::vector<OffloadApart> apart;        // for some tens of pairs
   OffloadTotals totals;
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
-  std::vector<std::string> vendors; // in use, by priority; set by who knows them
+  std::vector<std::string> vendors;  // in use, by priority; set by who knows them
+  std::vector<std::string> emulated; // of these, those whose regions are host code
 
   // What each vendor has: those in use by priority, with nothing, too; then others.
   std::vector<std::pair<std::string, OffloadTotals>> vendorParts() const;
+  bool isEmulated(const std::string &vendor) const;
+  std::string titleOf(const std::string &vendor) const; // "dnnl", "npu (emulated)"
   std::string json() const; // cli.md, --dump-offloads=F.json
   std::string text() const; // --explain
 };

@@ -94,7 +94,7 @@ TEST_CASE("patterns in files") {
             .starts_with("v.json:2:26: error[INPUT]: /patterns/0/root: column 5:"));
   CHECK(arrayProblem(R"j([{"name": "v.a", "rot": "abs(*)"}])j")
             .find("/patterns/0/rot: unknown member 'rot', did you mean 'root'") != std::string::npos);
-  CHECK(arrayProblem(R"j([{"name": "v.a", "root": "abs(*)",
+  CHECK(arrayProblem(R"j([{"name": "v.a", "root": "nn.softmax(*)",
       "where": [{"op": "nn.softmax", "attr": {"axes": 1}}]}])j")
             .find("/patterns/0/where/0/attr/axes: unknown member 'axes', did you mean 'axis'") !=
         std::string::npos);

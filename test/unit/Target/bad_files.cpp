@@ -105,6 +105,7 @@ const BadFile files[] = {
     {PATTERN(R"j("root": "abs(*)", "where": {})j"), "/patterns/0/where", "expected an array"},
     {PATTERN(R"j("root": "abs(*)", "where": [{}])j"), "/patterns/0/where/0", "'op' must be the name of an operator"},
     {PATTERN(R"j("root": "abs(*)", "where": [{"op": "abz"}])j"), "/patterns/0/where/0/op", "did you mean 'abs'"},
+    {PATTERN(R"j("root": "abs(*)", "where": [{"op": "exp"}])j"), "/patterns/0/where/0/op", "the pattern has no exp"},
     {PATTERN(R"j("root": "abs($x)", "params": "x")j"), "/patterns/0/params", "expected an array of names"},
     {PATTERN(R"j("root": "abs($data)", "params": ["dta"])j"), "/patterns/0/params/0", "unknown operand 'dta', did you mean 'data'"},
     {PATTERN(R"j("root": "abs($x)", "params": ["x", "x"])j"), "/patterns/0/params/1", "'x' comes twice"},
