@@ -158,7 +158,9 @@ double rowCycles(int64_t extent, int64_t tile, int64_t vectors) {
 std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   Exprs &exprs = kernel.exprs;
   const Expr product = exprs[stage.body];
-  if (stage.reduce != Reduce::Sum || product.op != Op::Mul || product.type != DType::Float32)
+  // Without a reduction axis (an inner extent of 1) it is no sum but a product.
+  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || product.op != Op::Mul ||
+      product.type != DType::Float32)
     return std::nullopt;
   const Expr a = exprs[product.a], b = exprs[product.b];
   if (a.op != Op::Load || b.op != Op::Load || !isAffineIn(exprs, a.a) || !isAffineIn(exprs, b.a))
