@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define BYCC_ABI_VERSION 1u
+#define BYCC_ABI_VERSION 2u
 #define BYCC_MODULE_MAGIC 0x43435942u /* "BYCC" */
 
 /* Element types; the numbers are part of the ABI. Sub-byte types do not exist. */
@@ -51,6 +51,30 @@ typedef struct bycc_array {
   const int64_t *shape;
 } bycc_array;
 
+/* A tensor of a library kernel. A result whose extents only the kernel knows has
+ * null data: the runtime writes its extents to `shape` and its memory to `data`.
+ * `output` is then the index of the module output that it is, or -1. */
+typedef struct bycc_operand {
+  void *data;
+  int64_t *shape; /* rank extents */
+  int32_t dtype;  /* bycc_dtype */
+  int32_t rank;
+  int32_t output;
+  int32_t reserved;
+} bycc_operand;
+
+/* A call of a library kernel: row `kernel` of bycc/library.def. Attributes are
+ * integers, or the bits of doubles, as the row says. */
+typedef struct bycc_library_call {
+  uint32_t kernel;
+  uint32_t num_attributes;
+  uint32_t num_inputs;
+  uint32_t num_results;
+  const int64_t *attributes;
+  const bycc_operand *inputs;
+  bycc_operand *results;
+} bycc_library_call;
+
 struct bycc_exec;
 
 /* One slice [begin, end) of a parallel loop. `thread` < exec->threads indexes
@@ -85,6 +109,9 @@ typedef struct bycc_exec_api {
    * or the run ends; null (status LIMIT recorded) when there is none. */
   void *(*region_alloc)(struct bycc_exec *exec, uint32_t region, int64_t bytes);
   void (*region_release)(struct bycc_exec *exec, void *memory);
+  /* Runs a library kernel; memory of results that it makes is as from `alloc` or
+   * `output`. */
+  int32_t (*call_library)(struct bycc_exec *exec, const bycc_library_call *call);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */

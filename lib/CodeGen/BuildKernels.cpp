@@ -39,6 +39,12 @@ Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const 
       return {};
     }
   }
+  if (std::any_of(sources.begin(), sources.end(), [&](NodeId node) { return findLibraryUse(m_.node(node).op) != nullptr; })) {
+    // A group written by hand: its operators run one by one.
+    BYCC_TRY(addBlock(m_.function(function).body, inner, 1));
+    env.values[call.index] = BYCC_TRY(valuesOf(body.result, inner));
+    return {};
+  }
   Group group = BYCC_TRY(lowerFunction(m_, function, constantIn(inner)));
   env.values[call.index] = BYCC_TRY(addKernel(std::move(group), sources, m_.type(call), inner));
   return {};
@@ -53,8 +59,8 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
       return {};
     }
   }
-  if (op == ops::argwhere)
-    return addArgWhere(id, env);
+  if (findLibraryUse(op))
+    return addLibrary(id, env);
   Group group = BYCC_TRY(lowerCall(m_, id, constantIn(env)));
   env.values[id.index] = BYCC_TRY(addKernel(std::move(group), {id}, m_.type(id), env));
   return {};
@@ -190,28 +196,6 @@ ValueId ProgramBuilder::addScratch(const Schedule &schedule, uint32_t buffer, co
   ValueId made = addValue(value);
   instr.temps.push_back(made);
   return made;
-}
-
-Expected<> ProgramBuilder::addArgWhere(NodeId id, Env &env) {
-  ValueId condition = BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0];
-  Value value;
-  value.type = m_.type(id);
-  value.dtype = m_.types.dtype(value.type);
-  p_.dims.push_back({});
-  value.dims = {p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1)),
-                p_.exprs.integer(static_cast<int64_t>(p_.values[condition].dims.size()))};
-  std::string name = nodeName(m_, id);
-  Instr instr;
-  instr.kind = Instr::Kind::ArgWhere;
-  instr.callee = static_cast<uint32_t>(p_.dims.size() - 1);
-  instr.node = static_cast<uint32_t>(p_.nodes.size());
-  p_.nodes.push_back({options_.moduleName + "_argwhere", name, 0});
-  value.entry = {addGraphNode({CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_argwhere", {id}, {entryOf(condition)}, {value.type}, {}}), 0};
-  instr.inputs = {condition};
-  instr.outputs = {addValue(value)};
-  env.values[id.index] = instr.outputs;
-  p_.instrs.push_back(std::move(instr));
-  return {};
 }
 
 } // namespace bycc::te

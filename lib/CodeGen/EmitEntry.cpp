@@ -68,7 +68,7 @@ void EntryEmitter::emitInstr(const Instr &instr) {
   case Instr::Kind::If: return beginIf(instr);
   case Instr::Kind::Else: return beginElse();
   case Instr::Kind::EndIf: return endIf();
-  case Instr::Kind::ArgWhere: return emitArgWhere(instr);
+  case Instr::Kind::Library: return callLibrary(instr);
   case Instr::Kind::Copy: return emitCopy(instr);
   default: break;
   }
@@ -105,6 +105,10 @@ void EntryEmitter::callRegion(const Instr &instr) {
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy()}, false);
   LValue *status = b_.CreateCall(type, field(api_, abi::apiCallRegion),
                                  {exec_, b_.getInt32(instr.callee), arrays(instr.inputs), arrays(instr.outputs)});
+  returnIfFailed(status);
+}
+
+void EntryEmitter::returnIfFailed(LValue *status) {
   auto *failed = llvm::BasicBlock::Create(llvm_, "failed", function_), *next = llvm::BasicBlock::Create(llvm_, "", function_);
   b_.CreateCondBr(b_.CreateICmpNE(status, b_.getInt32(0)), failed, next);
   b_.SetInsertPoint(failed);

@@ -56,11 +56,13 @@ private:
   void beginElse();
   void endIf();
 
-  // --- argwhere (EmitArgWhere.cpp)
-  void loop(LValue *count, const std::function<void(LValue *)> &body);
-  LValue *isNonZero(const Value &value, LValue *base, LValue *index);
-  // Counts, asks for memory of that many rows, then writes the coordinates.
-  void emitArgWhere(const Instr &instr);
+  // --- library kernels (EmitLibrary.cpp)
+  // Operands as an array of bycc_operand.
+  LValue *operands(const std::vector<ValueId> &values, const std::vector<bool> &isTold);
+  void callLibrary(const Instr &instr);
+  // Memory and extents that the kernel gave a result.
+  void takeTold(ValueId id, LValue *operand);
+  void returnIfFailed(LValue *status);
 
   llvm::Module &module_;
   const TargetInfo &target_;

@@ -2,6 +2,7 @@
 // each lowered into stages of one kernel.
 #include "Lower.h"
 
+#include "Library.h"
 #include "bycc/CodeGen/CodeGen.h"
 
 #include <cstring>
@@ -350,6 +351,6 @@ Expected<Group> lowerCall(const Module &module, NodeId call, const ConstantOf &c
 
 namespace bycc {
 
-bool hasHostCode(OpId op) { return te::findLowering(op) != nullptr; }
+bool hasHostCode(OpId op) { return te::findLowering(op) || te::findLibraryUse(op); }
 
 } // namespace bycc

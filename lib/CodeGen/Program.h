@@ -3,6 +3,7 @@
 // are gone, reshapes are other views of the same memory.
 #pragma once
 
+#include "Library.h"
 #include "Lower.h"
 #include "Schedule.h"
 #include "bycc/CodeGen/CodeGen.h"
@@ -35,8 +36,8 @@ struct Value {
 };
 
 struct Instr {
-  enum class Kind : uint8_t { Kernel, Region, Copy, ArgWhere, If, Else, EndIf } kind = Kind::Kernel;
-  uint32_t callee = 0;             // kernel or region
+  enum class Kind : uint8_t { Kernel, Region, Copy, Library, If, Else, EndIf } kind = Kind::Kernel;
+  uint32_t callee = 0;             // kernel, region or library call
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
   std::vector<Ref> dims;           // kernels: program expressions
@@ -57,6 +58,12 @@ struct RegionCode {
   std::vector<uint8_t> residentInputs = {}, residentOutputs = {}; // 0 or 1 each; empty: none is
 };
 
+struct LibraryCode {
+  LibraryKernel kernel;
+  std::vector<int64_t> attributes;
+  std::vector<bool> isTold; // per result: the kernel tells its extents
+};
+
 struct ProfiledNode {
   std::string name, source;
   double flops = 0;
@@ -72,6 +79,7 @@ struct Program {
   std::vector<Instr> instrs;
   std::vector<KernelCode> kernels;
   std::vector<RegionCode> regions;
+  std::vector<LibraryCode> libraryCalls;
   std::vector<PackedConstant> packed;
   std::vector<ProfiledNode> nodes;
   std::vector<CodeGraphNode> graph;

@@ -60,7 +60,12 @@ private:
   Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env);
   // A buffer of the kernel alone, or panels made of a constant.
   ValueId addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
-  Expected<> addArgWhere(NodeId id, Env &env);
+
+  // --- library kernels (BuildLibrary.cpp)
+  Expected<> addLibrary(NodeId id, Env &env);
+  // Extents of a result that are known before the kernel runs: as the type says,
+  // else as those of `like`; the others become new dims. True when there are such.
+  bool addDims(Value &value, ValueId like);
 
   // --- regions (BuildRegions.cpp)
   Expected<> addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);

@@ -3,6 +3,7 @@
 // it asks for.
 #include "Context.h"
 
+#include "Library/Table.h"
 #include "StatusCode.h"
 #include "ThreadPool.h"
 
@@ -90,7 +91,8 @@ const bycc_exec_api Context::api = {sizeof(bycc_exec_api),
                                     nodeBegin,
                                     nodeEnd,
                                     regionAlloc,
-                                    regionRelease};
+                                    regionRelease,
+                                    callLibrary};
 
 Context::Context(std::shared_ptr<const Model> model)
     : model_(std::move(model)), module_(model_->module()), threads_(model_->threads()),
@@ -503,6 +505,23 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
   return context.record(error(statusOf(status))
                         << "region " << context.module_.regions[index].symbol << ": "
                         << (text[0] ? text : "the vendor failed without a reason"));
+}
+
+// Nothing may be thrown through compiled code.
+int32_t Context::callLibrary(bycc_exec *exec, const bycc_library_call *call) {
+  Context &context = of(exec);
+  auto allocate = [exec](const bycc_operand &result, int64_t bytes) {
+    return result.output < 0 ? alloc(exec, bytes)
+                             : makeOutput(exec, static_cast<uint32_t>(result.output), result.shape);
+  };
+  try {
+    Expected<> done = runLibraryKernel(*call, *exec, allocate);
+    return done ? BYCC_OK : context.record(done.takeError());
+  } catch (const std::bad_alloc &) {
+    return context.record(error(Status::Limit) << "no memory for the work of a library kernel");
+  } catch (const std::exception &exception) {
+    return context.record(error(Status::Internal) << exception.what());
+  }
 }
 
 int32_t Context::fail(bycc_exec *exec, int32_t status, const char *message) {

@@ -81,6 +81,7 @@ private:
                             const bycc_array *outputs);
   static void *regionAlloc(bycc_exec *exec, uint32_t region, int64_t bytes);
   static void regionRelease(bycc_exec *exec, void *memory);
+  static int32_t callLibrary(bycc_exec *exec, const bycc_library_call *call);
   static int32_t fail(bycc_exec *exec, int32_t status, const char *message);
   static void *makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape);
   static void nodeBegin(bycc_exec *exec, uint32_t node);

@@ -133,8 +133,8 @@ TEST_CASE("I7 params cut after the load: LOAD at the next run, no SIGBUS") {
 }
 
 TEST_CASE("I8 ABI versions newer and absent") {
-  CHECK(has(edited("\"abi\": 1", "\"abi\": 2"), "ABI version 2, this bycc has version 1"));
-  CHECK(has(edited("\"abi\": 1,", ""), "this bycc has version 1"));
+  CHECK(has(edited("\"abi\": 2", "\"abi\": 3"), "ABI version 3, this bycc has version 2"));
+  CHECK(has(edited("\"abi\": 2,", ""), "this bycc has version 2"));
 }
 
 TEST_CASE("I9 the vendor's library is missing") {

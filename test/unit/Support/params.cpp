@@ -94,8 +94,8 @@ TEST_CASE("I1 I6 graph set: members read back, any change breaks the seal") {
 }
 
 TEST_CASE("I8 graph set: ABI version newer or absent") {
-  auto newer = parseJson("{\"abi\": 2}", "f"), absent = parseJson("{}", "f");
+  auto newer = parseJson("{\"abi\": 3}", "f"), absent = parseJson("{}", "f");
   CHECK(readGraphSet(*newer, "f").error().message() ==
-        "graph JSON has ABI version 2, this bycc has version 1");
+        "graph JSON has ABI version 3, this bycc has version 2");
   CHECK(readGraphSet(*absent, "f").error().status() == Status::Load);
 }
