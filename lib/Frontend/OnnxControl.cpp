@@ -52,13 +52,15 @@ Expected<> convertConstant(OpContext &op) {
   static constexpr Kind kinds[] = {
       {"value", AttrKind::Tensor},         {"value_float", AttrKind::Float},
       {"value_floats", AttrKind::Floats},  {"value_int", AttrKind::Int},
-      {"value_ints", AttrKind::Ints}};
+      {"value_ints", AttrKind::Ints},      {"sparse_value", AttrKind::SparseTensor}};
   for (const Kind &kind : kinds)
     if (kind.name == value.name)
       BYCC_TRY(op.attr(kind.name, kind.kind));
   NodeId node;
   if (value.name == "value")
     node = BYCC_TRY(op.importer().addTensor(*value.tensor, op.module().source(op.sourceId())));
+  else if (value.name == "sparse_value")
+    node = BYCC_TRY(op.importer().addSparse(*value.sparse, op.module().source(op.sourceId())));
   else if (value.name == "value_float")
     node = add(DType::Float32, true, std::vector<float>{value.f});
   else if (value.name == "value_floats")

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t maxProblems = 1000;
 constexpr size_t maxGraphDepth = 64;
 
-bool isDefaultDomain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+bool isDefaultDomain(std::string_view domain) { return plainDomain(domain).empty(); }
 
 std::vector<std::string> keysOf(const auto &map) {
   std::vector<std::string> keys;
@@ -75,7 +75,7 @@ Expected<> Importer::failIfReported() {
 }
 
 const Value *Importer::find(std::string_view name) const {
-  for (size_t i = scopes_.size(); i-- > 0;) {
+  for (size_t i = scopes_.size(); i-- > scopeBase();) {
     auto found = scopes_[i].find(name);
     if (found != scopes_[i].end())
       return &found->second;
@@ -84,7 +84,7 @@ const Value *Importer::find(std::string_view name) const {
 }
 
 NodeId Importer::materialise(std::string_view name) {
-  for (size_t i = scopes_.size(); i-- > 0;) {
+  for (size_t i = scopes_.size(); i-- > scopeBase();) {
     auto found = scopes_[i].find(name);
     if (found == scopes_[i].end())
       continue;
@@ -108,7 +108,14 @@ NodeId Importer::addInts(const IntTensor &ints) {
 }
 
 Expected<NodeId> Importer::addTensor(const Tensor &tensor, const SourceLocation &location) {
-  Constant constant = BYCC_TRY(tensors_.read(tensor, module_.types, location));
+  return addConstant(BYCC_TRY(tensors_.read(tensor, module_.types, location)), location);
+}
+
+Expected<NodeId> Importer::addSparse(const SparseTensor &tensor, const SourceLocation &location) {
+  return addConstant(BYCC_TRY(tensors_.readSparse(tensor, module_.types, location)), location);
+}
+
+NodeId Importer::addConstant(Constant constant, const SourceLocation &location) {
   size_t headBytes = std::min<uint64_t>(constant.bytes, 64);
   uint64_t key = hashBytes(constant.data(), headBytes,
                            hashCombine(constant.type.index, constant.bytes));
@@ -129,27 +136,28 @@ Expected<> Importer::define(std::string_view name, Value value, const SourceLoca
   return {};
 }
 
-Expected<> Importer::checkOpsets() {
+// The version of ai.onnx, 0 when it is not imported. `where`: "" for the model.
+Expected<int64_t> Importer::opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where) {
+  auto problem = [&](Status status) {
+    return error(status, {file_}) << where << (where.empty() ? "" : ": ");
+  };
   std::vector<std::string_view> seen;
-  bool hasDefault = false;
-  for (const OpsetImport &opset : model_.opsets) {
-    std::string_view domain = isDefaultDomain(opset.domain) ? "" : opset.domain;
+  int64_t version = 0;
+  for (const OpsetImport &opset : opsets) {
+    std::string_view domain = plainDomain(opset.domain);
     if (std::find(seen.begin(), seen.end(), domain) != seen.end())
-      return error(Status::Input, {file_}) << "domain '" << escaped(domain) << "' is imported twice";
+      return problem(Status::Input) << "domain '" << escaped(domain) << "' is imported twice";
     seen.push_back(domain);
     if (opset.version <= 0)
-      return error(Status::Input, {file_}) << "opset version " << opset.version << " is not legal";
+      return problem(Status::Input) << "opset version " << opset.version << " is not legal";
     if (!domain.empty())
       continue;
-    hasDefault = true;
-    opset_ = opset.version;
-    if (opset_ < minOpset || opset_ > maxOpset)
-      return error(Status::Unsup, {file_}) << "opset " << opset_ << " of ai.onnx is not supported, "
-                                           << minOpset << " to " << maxOpset << " are";
+    version = opset.version;
+    if (version < minOpset || version > maxOpset)
+      return problem(Status::Unsup) << "opset " << version << " of ai.onnx is not supported, " << minOpset << " to "
+                                    << maxOpset << " are";
   }
-  if (!hasDefault)
-    return error(Status::Input, {file_}) << "no opset of ai.onnx is imported";
-  return {};
+  return version;
 }
 
 // Names given to --shape and --dim exist.
@@ -262,16 +270,13 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
 }
 
 void Importer::addInitializers(const Graph &graph) {
-  if (graph.hasSparseInitializers)
-    report(error(Status::Unsup, {file_}) << "sparse initializers are not supported");
-  for (const Tensor &tensor : graph.initializers) {
-    SourceLocation location{
-        .file = file_, .node = std::string(tensor.name), .nodeOp = "initializer"};
-    if (tensor.name.empty()) {
+  auto add = [&](std::string_view name, auto &&read) {
+    SourceLocation location{.file = file_, .node = std::string(name), .nodeOp = "initializer"};
+    if (name.empty()) {
       report(error(Status::Input, {file_}) << "an initializer without a name");
-      continue;
+      return;
     }
-    Expected<NodeId> node = addTensor(tensor, location);
+    Expected<NodeId> node = read(location);
     Value value;
     value.isPoisoned = !node;
     if (node) {
@@ -280,10 +285,14 @@ void Importer::addInitializers(const Graph &graph) {
     } else {
       report(node.takeError());
     }
-    Expected<> defined = define(tensor.name, std::move(value), location);
+    Expected<> defined = define(name, std::move(value), location);
     if (!defined)
       report(defined.takeError());
-  }
+  };
+  for (const Tensor &tensor : graph.initializers)
+    add(tensor.name, [&](const SourceLocation &location) { return addTensor(tensor, location); });
+  for (const SparseTensor &tensor : graph.sparseInitializers)
+    add(tensor.values.name, [&](const SourceLocation &location) { return addSparse(tensor, location); });
 }
 
 SourceLocation Importer::locate(const Node &node) {
@@ -292,7 +301,17 @@ SourceLocation Importer::locate(const Node &node) {
     for (std::string_view output : node.outputs)
       if (name.empty())
         name = output;
+  if (!frames_.empty())
+    name = frames_.back().prefix + name;
   return {.file = file_, .node = std::move(name), .nodeOp = std::string(node.opType)};
+}
+
+SourceLocation Importer::locateUnique(const Node &node) {
+  SourceLocation location = locate(node);
+  int uses = nodeNames_[location.node]++;
+  if (uses > 0)
+    location.node += "." + std::to_string(uses);
+  return location;
 }
 
 Expected<std::vector<uint32_t>> Importer::orderNodes(const Graph &graph) {
@@ -401,11 +420,7 @@ std::string whyNotRead(const Node &node, const OpRow *row, int64_t opset) {
 } // namespace
 
 void Importer::convertNode(const Node &node) {
-  SourceLocation location = locate(node);
-  // A name used again gets .1, .2, ...
-  int uses = nodeNames_[location.node]++;
-  if (uses > 0)
-    location.node += "." + std::to_string(uses);
+  SourceLocation location = locateUnique(node);
   bool isPoisoned = false;
   for (std::string_view input : node.inputs) {
     const Value *value = input.empty() ? nullptr : find(input);
@@ -441,7 +456,7 @@ Expected<> Importer::convertNodes(const Graph &graph) {
   if (!order)
     return order.takeError();
   for (uint32_t index : *order)
-    convertNode(graph.nodes[index]);
+    convertAnyNode(graph.nodes[index]);
   return {};
 }
 
@@ -513,7 +528,7 @@ Expected<> Importer::convertBranch(const Graph &graph, BlockId block,
 
 Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
                                                      const SourceLocation &location) {
-  if (scopes_.size() >= maxGraphDepth)
+  if (scopes_.size() - scopeBase() >= maxGraphDepth)
     return error(Status::Limit, location) << "graphs nest deeper than " << maxGraphDepth;
   if (!graph.inputs.empty())
     return error(Status::Input, location) << "a branch cannot have inputs";
@@ -534,7 +549,10 @@ Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
 }
 
 Expected<Module> Importer::run() {
-  BYCC_TRY(checkOpsets());
+  opset_ = BYCC_TRY(opsetOf(model_.opsets, ""));
+  if (opset_ == 0)
+    return error(Status::Input, {file_}) << "no opset of ai.onnx is imported";
+  BYCC_TRY(addFunctions());
   BYCC_TRY(checkBindings(model_.graph));
   const Graph &graph = model_.graph;
   FunctionId main = module_.addFunction("main");

@@ -11,7 +11,9 @@
 #include "bycc/IR/Builder.h"
 
 #include <functional>
+#include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 namespace bycc::onnx {
@@ -26,6 +28,10 @@ struct Value {
 };
 
 class Importer;
+
+inline std::string_view plainDomain(std::string_view domain) {
+  return domain == "ai.onnx" ? std::string_view() : domain;
+}
 
 // One node during its conversion: inputs, attributes, and ways to make IR.
 class OpContext {
@@ -143,6 +149,7 @@ public:
   // The node of a value, made now if it is only known as integers.
   NodeId materialise(std::string_view name);
   Expected<NodeId> addTensor(const Tensor &tensor, const SourceLocation &location);
+  Expected<NodeId> addSparse(const SparseTensor &tensor, const SourceLocation &location);
   NodeId addInts(const IntTensor &ints);
   // A branch of an If: its nodes go to `block`, its outputs are the result.
   Expected<> convertBranch(const Graph &graph, BlockId block, const SourceLocation &location);
@@ -160,7 +167,8 @@ public:
 
 private:
   using Scope = std::unordered_map<std::string_view, Value>;
-  Expected<> checkOpsets();
+  Expected<int64_t> opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where);
+  NodeId addConstant(Constant constant, const SourceLocation &location);
   void addInput(const ValueInfo &info, FunctionId main);
   Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,
                          const SourceLocation &location);
@@ -175,8 +183,36 @@ private:
   Expected<std::vector<Value>> graphOutputs(const Graph &graph, const SourceLocation &location);
   void checkDeclared(const ValueInfo &info, const char *what);
   SourceLocation locate(const Node &node);
+  SourceLocation locateUnique(const Node &node); // a name used again gets .1, .2, ...
   void report(Error problem);
   Expected<> failIfReported();
+
+  // --- functions of the model (OnnxFunctions.cpp)
+  using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>; // domain, name, overload
+  struct CallSize {
+    uint64_t nodes = 0;
+    uint32_t depth = 0;
+  };
+  using CallTree = std::unordered_map<const Function *, CallSize>;
+  // A call whose body is being converted; it sees the scopes from scopeBase on.
+  struct Frame {
+    size_t scopeBase = 0;
+    int64_t opset = 0; // the caller's while the body is converted
+    std::string prefix; // of the names of nodes
+    std::map<std::string_view, Attribute> attributes;
+    std::set<std::string_view> absent; // inputs that the caller left out
+  };
+  Expected<> addFunctions();
+  Expected<> checkFunction(const Function &function);
+  Expected<CallSize> measureCalls(const Function &function, CallTree &tree, uint32_t depth);
+  const Function *functionOf(const Node &node) const;
+  Node bindNode(const Node &node) const;
+  void convertAnyNode(const Node &node);
+  void convertBoundNode(const Node &node);
+  void poisonOutputs(const Node &node);
+  Expected<Frame> frameOf(const Node &call, const Function &function, const SourceLocation &location);
+  Expected<> convertCall(const Node &call, const Function &function);
+  size_t scopeBase() const { return frames_.empty() ? 0 : frames_.back().scopeBase; }
 
   const Model &model_;
   std::string file_;
@@ -185,6 +221,8 @@ private:
   Module module_;
   Builder builder_;
   std::vector<Scope> scopes_;
+  std::map<FunctionKey, const Function *> functions_;
+  std::vector<Frame> frames_;
   std::unordered_map<std::string, int> nodeNames_;
   std::unordered_map<std::string, int64_t> dimValues_;
   // Constants by type, size and first bytes, to share equal ones.

@@ -2,191 +2,16 @@
 // switch over its field numbers; `Reader` does the wire format and its checks.
 #include "OnnxModel.h"
 
-#include "bycc/Support/Text.h"
+#include "OnnxWire.h"
 
 #include <bit>
-#include <cstring>
 
 namespace bycc::onnx {
 namespace {
 
-constexpr uint32_t maxDepth = 64;
-constexpr size_t maxNameBytes = 4096;
 constexpr size_t maxRank = 32;
 constexpr size_t maxNodes = 16'000'000;
-
-enum Wire : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
-
-struct Field {
-  uint32_t number = 0;
-  Wire wire = Varint;
-  uint64_t value = 0;     // Varint, Fixed32, Fixed64
-  std::string_view bytes; // Bytes
-  const char *start = nullptr;
-};
-
-// The fields of one message. Knows where it stands in the file and how deep.
-class Reader {
-public:
-  Reader(std::string_view bytes, const char *message, const std::string &file, const char *base,
-         uint32_t depth)
-      : at_(bytes.data()), end_(bytes.data() + bytes.size()), message_(message), file_(file),
-        base_(base), depth_(depth) {}
-
-  ErrorBuilder fault(Status status, const char *at) const {
-    return error(status, {file_}) << "byte " << (at - base_) << ": " << message_ << ": ";
-  }
-  ErrorBuilder fault(const Field &field) const { return fault(Status::Input, field.start); }
-
-  // False at the end of the message.
-  Expected<bool> next(Field &field) {
-    if (at_ == end_)
-      return false;
-    field.start = at_;
-    uint64_t tag = BYCC_TRY(varint());
-    if (tag >> 32 || (tag >> 3) == 0)
-      return fault(field) << "field number " << (tag >> 3) << " is not legal";
-    field.number = static_cast<uint32_t>(tag >> 3);
-    field.wire = static_cast<Wire>(tag & 7);
-    switch (field.wire) {
-    case Varint: field.value = BYCC_TRY(varint()); return true;
-    case Fixed32: return fixed(field, 4);
-    case Fixed64: return fixed(field, 8);
-    case Bytes: return sized(field);
-    }
-    return fault(field) << "wire type " << static_cast<int>(field.wire)
-                        << " (a group or not legal) in field " << field.number;
-  }
-
-  // A field that may come once.
-  Expected<> once(const Field &field) {
-    uint64_t bit = uint64_t{1} << (field.number & 63);
-    if (seen_ & bit)
-      return fault(field) << "field " << field.number << " comes twice";
-    seen_ |= bit;
-    return {};
-  }
-  Expected<> expect(const Field &field, Wire wire) const {
-    if (field.wire == wire)
-      return {};
-    return fault(field) << "field " << field.number << " has wire type "
-                        << static_cast<int>(field.wire) << ", wanted " << static_cast<int>(wire);
-  }
-  Expected<int64_t> integer(const Field &field) {
-    BYCC_TRY(expect(field, Varint));
-    BYCC_TRY(once(field));
-    return static_cast<int64_t>(field.value);
-  }
-  Expected<int32_t> integer32(const Field &field) {
-    int64_t value = BYCC_TRY(integer(field));
-    if (value != static_cast<int32_t>(value))
-      return fault(field) << "field " << field.number << " is " << value << ", not a 32-bit number";
-    return static_cast<int32_t>(value);
-  }
-  Expected<std::string_view> bytes(const Field &field) {
-    BYCC_TRY(expect(field, Bytes));
-    BYCC_TRY(once(field));
-    return field.bytes;
-  }
-  // A name: UTF-8 of at most 4096 bytes; may be repeated.
-  Expected<std::string_view> nameItem(const Field &field) const {
-    BYCC_TRY(expect(field, Bytes));
-    if (field.bytes.size() > maxNameBytes)
-      return fault(Status::Limit, field.start)
-             << "a name of " << field.bytes.size() << " bytes, the limit is " << maxNameBytes;
-    if (!isValidUtf8(field.bytes) || field.bytes.find('\0') != std::string_view::npos)
-      return fault(field) << "a name that is not UTF-8 text";
-    return field.bytes;
-  }
-  Expected<std::string_view> name(const Field &field) {
-    BYCC_TRY(once(field));
-    return nameItem(field);
-  }
-  Expected<Reader> message(const Field &field, const char *what) const {
-    BYCC_TRY(expect(field, Bytes));
-    if (depth_ + 1 > maxDepth)
-      return fault(Status::Limit, field.start)
-             << "messages nest deeper than " << maxDepth;
-    return Reader(field.bytes, what, file_, base_, depth_ + 1);
-  }
-  Expected<Reader> messageOnce(const Field &field, const char *what) {
-    BYCC_TRY(once(field));
-    return message(field, what);
-  }
-  Error unknown(const Field &field) const {
-    return fault(Status::Unsup, field.start) << "unknown field " << field.number;
-  }
-
-  // Repeated scalars, packed or not.
-  Expected<> varints(const Field &field, std::vector<int64_t> &out) const {
-    if (field.wire == Varint) {
-      out.push_back(static_cast<int64_t>(field.value));
-      return {};
-    }
-    BYCC_TRY(expect(field, Bytes));
-    Reader items(field.bytes, message_, file_, base_, depth_);
-    while (items.at_ != items.end_)
-      out.push_back(static_cast<int64_t>(BYCC_TRY(items.varint())));
-    return {};
-  }
-  template <typename T> Expected<> fixedItems(const Field &field, std::vector<T> &out) const {
-    constexpr Wire wire = sizeof(T) == 4 ? Fixed32 : Fixed64;
-    if (field.wire == wire) {
-      T value;
-      std::memcpy(&value, &field.value, sizeof value); // little endian
-      out.push_back(value);
-      return {};
-    }
-    BYCC_TRY(expect(field, Bytes));
-    if (field.bytes.size() % sizeof(T) != 0)
-      return fault(field) << "field " << field.number << " has " << field.bytes.size()
-                          << " bytes, not a multiple of " << sizeof(T);
-    size_t old = out.size();
-    out.resize(old + field.bytes.size() / sizeof(T));
-    if (!field.bytes.empty())
-      std::memcpy(out.data() + old, field.bytes.data(), field.bytes.size());
-    return {};
-  }
-
-private:
-  Expected<uint64_t> varint() {
-    const char *start = at_;
-    uint64_t value = 0;
-    for (int shift = 0; at_ != end_; shift += 7) {
-      uint64_t byte = static_cast<uint8_t>(*at_++);
-      if (shift == 63 && byte > 1)
-        return fault(Status::Input, start) << "a number of more than 64 bits";
-      value |= (byte & 127) << shift;
-      if (byte < 128)
-        return value;
-    }
-    return fault(Status::Input, start) << "the message ends inside a number";
-  }
-  Expected<bool> fixed(Field &field, size_t size) {
-    if (static_cast<size_t>(end_ - at_) < size)
-      return fault(field) << "the message ends inside field " << field.number;
-    field.value = 0;
-    std::memcpy(&field.value, at_, size);
-    at_ += size;
-    return true;
-  }
-  Expected<bool> sized(Field &field) {
-    uint64_t size = BYCC_TRY(varint());
-    if (size > static_cast<uint64_t>(end_ - at_))
-      return fault(field) << "field " << field.number << " has length " << size << ", only "
-                          << (end_ - at_) << " bytes are left";
-    field.bytes = {at_, static_cast<size_t>(size)};
-    at_ += size;
-    return true;
-  }
-
-  const char *at_, *end_;
-  const char *message_;
-  const std::string &file_;
-  const char *base_;
-  uint32_t depth_;
-  uint64_t seen_ = 0;
-};
+constexpr size_t maxFunctions = 10'000;
 
 // Appends `values` to a tensor's typed data as bytes.
 template <typename T> void appendBytes(std::vector<uint8_t> &out, const std::vector<T> &values) {
@@ -263,13 +88,28 @@ Expected<> decodeTensor(Reader reader, Tensor &tensor) {
   return {};
 }
 
+Expected<> decodeSparse(Reader reader, SparseTensor &sparse) {
+  Field field;
+  while (BYCC_TRY(reader.next(field)))
+    switch (field.number) {
+    case 1: BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), sparse.values)); break;
+    case 2: BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), sparse.indices)); break;
+    case 3: BYCC_TRY(reader.varints(field, sparse.dims)); break;
+    default: return reader.unknown(field);
+    }
+  if (sparse.dims.size() > maxRank)
+    return reader.fault(Status::Limit, field.start)
+           << "rank " << sparse.dims.size() << ", the limit is " << maxRank;
+  return {};
+}
+
 Expected<> decodeGraph(Reader reader, Graph &graph);
 
 Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
   Field field;
   std::vector<uint32_t> present;
   while (BYCC_TRY(reader.next(field))) {
-    if (field.number != 1 && field.number != 13 && field.number != 20 &&
+    if (field.number != 1 && field.number != 13 && field.number != 20 && field.number != 21 &&
         (present.empty() || present.back() != field.number))
       present.push_back(field.number);
     switch (field.number) {
@@ -283,11 +123,11 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
     case 3: attribute.i = BYCC_TRY(reader.integer(field)); break;
     case 4: attribute.s = BYCC_TRY(reader.bytes(field)); break;
     case 5:
-      attribute.tensor = std::make_unique<Tensor>();
+      attribute.tensor = std::make_shared<Tensor>();
       BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), *attribute.tensor));
       break;
     case 6:
-      attribute.graph = std::make_unique<Graph>();
+      attribute.graph = std::make_shared<Graph>();
       BYCC_TRY(decodeGraph(BYCC_TRY(reader.messageOnce(field, "GraphProto")), *attribute.graph));
       break;
     case 7: BYCC_TRY(reader.fixedItems(field, attribute.floats)); break;
@@ -300,8 +140,12 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
     case 20:
       attribute.kind = static_cast<AttrKind>(BYCC_TRY(reader.integer32(field)));
       break;
-    case 21: return reader.fault(field) << "ref_attr_name outside of a function";
-    case 10: case 11: case 14: case 15: case 22: case 23:
+    case 21: attribute.refName = BYCC_TRY(reader.name(field)); break;
+    case 22:
+      attribute.sparse = std::make_shared<SparseTensor>();
+      BYCC_TRY(decodeSparse(BYCC_TRY(reader.messageOnce(field, "SparseTensorProto")), *attribute.sparse));
+      break;
+    case 10: case 11: case 14: case 15: case 23:
       return reader.fault(Status::Unsup, field.start)
              << "attribute '" << escaped(attribute.name) << "': values of field " << field.number
              << " are not supported";
@@ -311,9 +155,16 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
   // What each kind of attribute may carry; kind 0 is guessed from the field.
   static constexpr std::pair<AttrKind, uint32_t> fields[] = {
       {AttrKind::Float, 2}, {AttrKind::Int, 3},  {AttrKind::String, 4}, {AttrKind::Tensor, 5},
-      {AttrKind::Graph, 6}, {AttrKind::Floats, 7}, {AttrKind::Ints, 8}, {AttrKind::Strings, 9}};
+      {AttrKind::Graph, 6}, {AttrKind::Floats, 7}, {AttrKind::Ints, 8}, {AttrKind::Strings, 9},
+      {AttrKind::SparseTensor, 22}};
   if (attribute.name.empty())
     return reader.fault(field) << "an attribute without a name";
+  if (!attribute.refName.empty()) {
+    if (present.empty())
+      return {};
+    return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has a value and refers to '"
+                               << escaped(attribute.refName) << "'";
+  }
   for (auto [kind, number] : fields) {
     if (attribute.kind == AttrKind::Undefined && present.size() == 1 && present[0] == number)
       attribute.kind = kind;
@@ -327,6 +178,8 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
       return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no tensor";
     if (kind == AttrKind::Graph && !attribute.graph)
       return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no graph";
+    if (kind == AttrKind::SparseTensor && !attribute.sparse)
+      return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no sparse tensor";
     return {};
   }
   return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has type "
@@ -349,11 +202,8 @@ Expected<> decodeNode(Reader reader, Node &node) {
       break;
     case 6: BYCC_TRY(reader.bytes(field)); break;
     case 7: node.domain = BYCC_TRY(reader.name(field)); break;
-    case 8: // overload
-      if (!BYCC_TRY(reader.bytes(field)).empty())
-        return reader.unknown(field);
-      break;
-    case 9: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata_props
+    case 8: node.overload = BYCC_TRY(reader.name(field)); break;
+    case 9: case 10: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata, device configurations
     default: return reader.unknown(field);
     }
   if (node.opType.empty())
@@ -458,7 +308,10 @@ Expected<> decodeGraph(Reader reader, Graph &graph) {
     case 12: BYCC_TRY(valueInfo(graph.outputs)); break;
     case 13: BYCC_TRY(valueInfo(graph.valueInfos)); break;
     case 14: case 16: BYCC_TRY(reader.expect(field, Bytes)); break; // annotations, metadata
-    case 15: graph.hasSparseInitializers = true; break;
+    case 15:
+      graph.sparseInitializers.emplace_back();
+      BYCC_TRY(decodeSparse(BYCC_TRY(reader.message(field, "SparseTensorProto")), graph.sparseInitializers.back()));
+      break;
     default: return reader.unknown(field);
     }
   return {};
@@ -475,15 +328,36 @@ Expected<> decodeOpset(Reader reader, OpsetImport &opset) {
   return {};
 }
 
-// Only domain and name: enough to say which call is not supported.
-Expected<> decodeFunction(Reader reader, std::pair<std::string_view, std::string_view> &function) {
+Expected<> decodeFunction(Reader reader, Function &function) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: function.second = BYCC_TRY(reader.name(field)); break;
-    case 10: function.first = BYCC_TRY(reader.name(field)); break;
-    default: break;
+    case 1: function.name = BYCC_TRY(reader.name(field)); break;
+    case 4: function.inputs.push_back(BYCC_TRY(reader.nameItem(field))); break;
+    case 5: function.outputs.push_back(BYCC_TRY(reader.nameItem(field))); break;
+    case 6: function.attributes.push_back(BYCC_TRY(reader.nameItem(field))); break;
+    case 7:
+      if (function.body.nodes.size() == maxNodes)
+        return reader.fault(Status::Limit, field.start) << "more than " << maxNodes << " nodes";
+      function.body.nodes.emplace_back();
+      BYCC_TRY(decodeNode(BYCC_TRY(reader.message(field, "NodeProto")), function.body.nodes.back()));
+      break;
+    case 8: BYCC_TRY(reader.bytes(field)); break;
+    case 9:
+      function.opsets.emplace_back();
+      BYCC_TRY(decodeOpset(BYCC_TRY(reader.message(field, "OperatorSetIdProto")), function.opsets.back()));
+      break;
+    case 10: function.domain = BYCC_TRY(reader.name(field)); break;
+    case 11:
+      function.defaults.emplace_back();
+      BYCC_TRY(decodeAttribute(BYCC_TRY(reader.message(field, "AttributeProto")), function.defaults.back()));
+      break;
+    case 12: case 14: BYCC_TRY(reader.expect(field, Bytes)); break; // types of values, metadata
+    case 13: function.overload = BYCC_TRY(reader.name(field)); break;
+    default: return reader.unknown(field);
     }
+  if (function.name.empty())
+    return reader.fault(field) << "a function without a name";
   return {};
 }
 
@@ -510,6 +384,8 @@ Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
       break;
     case 14: case 20: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata, training
     case 25:
+      if (model.functions.size() == maxFunctions)
+        return reader.fault(Status::Limit, field.start) << "more than " << maxFunctions << " functions";
       model.functions.emplace_back();
       BYCC_TRY(decodeFunction(BYCC_TRY(reader.message(field, "FunctionProto")),
                               model.functions.back()));

@@ -42,6 +42,13 @@ struct Tensor {
   std::vector<std::pair<std::string_view, std::string_view>> externalData;
 };
 
+// Values at places of a tensor that is zero elsewhere; indices as positions in
+// row-major order [n], or one row of coordinates for each value [n, rank].
+struct SparseTensor {
+  Tensor values, indices; // values.name is the name of the whole
+  std::vector<int64_t> dims;
+};
+
 struct Graph;
 
 // AttributeProto.AttributeType
@@ -50,8 +57,10 @@ enum class AttrKind : int32_t {
   SparseTensor, SparseTensors, TypeProto, TypeProtos,
 };
 
+// Copied where a function is called: what it holds may be shared.
 struct Attribute {
   std::string_view name;
+  std::string_view refName; // in a function: the caller's attribute that gives the value
   AttrKind kind = AttrKind::Undefined;
   float f = 0;
   int64_t i = 0;
@@ -59,12 +68,13 @@ struct Attribute {
   std::vector<float> floats;
   std::vector<int64_t> ints;
   std::vector<std::string_view> strings;
-  std::unique_ptr<Tensor> tensor;
-  std::unique_ptr<Graph> graph;
+  std::shared_ptr<Tensor> tensor;
+  std::shared_ptr<Graph> graph;
+  std::shared_ptr<SparseTensor> sparse;
 };
 
 struct Node {
-  std::string_view name, opType, domain;
+  std::string_view name, opType, domain, overload;
   std::vector<std::string_view> inputs, outputs;
   std::vector<Attribute> attributes;
 };
@@ -87,8 +97,8 @@ struct Graph {
   std::string_view name;
   std::vector<Node> nodes;
   std::vector<Tensor> initializers;
+  std::vector<SparseTensor> sparseInitializers;
   std::vector<ValueInfo> inputs, outputs, valueInfos;
-  bool hasSparseInitializers = false;
 };
 
 struct OpsetImport {
@@ -96,11 +106,21 @@ struct OpsetImport {
   int64_t version = 0;
 };
 
+// A function of the model's own, called like an operator of its domain.
+struct Function {
+  std::string_view domain, name, overload;
+  std::vector<std::string_view> inputs, outputs;
+  std::vector<std::string_view> attributes; // without a default
+  std::vector<Attribute> defaults;
+  std::vector<OpsetImport> opsets;
+  Graph body; // nodes only
+};
+
 struct Model {
   int64_t irVersion = 0;
   std::vector<OpsetImport> opsets;
   Graph graph;
-  std::vector<std::pair<std::string_view, std::string_view>> functions; // domain, name
+  std::vector<Function> functions;
 };
 
 // The model refers to `bytes`. Nesting deeper than 64 messages is LIMIT, all

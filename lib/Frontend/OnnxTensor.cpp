@@ -4,6 +4,7 @@
 
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <sys/mman.h>
@@ -13,6 +14,8 @@ namespace bycc::onnx {
 namespace {
 
 constexpr uint64_t maxTensorBytes = uint64_t{16} << 30;
+// Zeros of a sparse tensor are not in the file: a dense one may have this much.
+constexpr uint64_t sparseBytesAlways = uint64_t{64} << 20, sparseBytesPerFileByte = 32;
 
 std::string label(const Tensor &tensor) {
   return tensor.name.empty() ? "tensor" : "tensor '" + escaped(tensor.name) + "'";
@@ -230,6 +233,53 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
   constant.offset = view.offset;
   constant.bytes = wanted;
   return constant;
+}
+
+Expected<Constant> TensorReader::readSparse(const SparseTensor &tensor, TypeTable &types,
+                                            const SourceLocation &location) {
+  std::string what = "sparse " + label(tensor.values);
+  Constant values = BYCC_TRY(read(tensor.values, types, location));
+  Constant indices = BYCC_TRY(read(tensor.indices, types, location));
+  std::vector<Dim> shape(tensor.dims.begin(), tensor.dims.end());
+  if (std::ranges::any_of(tensor.dims, [](int64_t dim) { return dim < 0; }))
+    return error(Status::Input, location) << what << " has a negative dimension";
+  DType dtype = types.dtype(values.type);
+  Constant dense;
+  dense.type = types.tensor(dtype, shape);
+  dense.name = tensor.values.name;
+  std::optional<int64_t> bytes = types.sizeBytes(dense.type);
+  uint64_t limit = sparseBytesAlways + sparseBytesPerFileByte * (file_->size() + values.bytes);
+  if (!bytes || static_cast<uint64_t>(*bytes) > std::min(limit, maxTensorBytes))
+    return error(Status::Limit, location) << what << " of type " << types.str(dense.type) << " is too large";
+  std::span<const Dim> valueShape = types.shape(values.type), indexShape = types.shape(indices.type);
+  bool isLinear = indexShape.size() == 1;
+  bool fits = valueShape.size() == 1 && types.dtype(indices.type) == DType::Int64 && !indexShape.empty() &&
+              indexShape[0] == valueShape[0] &&
+              (isLinear || (indexShape.size() == 2 && indexShape[1] == Dim(static_cast<int64_t>(shape.size()))));
+  if (!fits)
+    return error(Status::Input, location) << what << " of rank " << shape.size() << " has values of type "
+                                          << types.str(values.type) << " and indices of type " << types.str(indices.type);
+  std::vector<uint8_t> data(static_cast<size_t>(*bytes));
+  size_t width = sizeInBytes(dtype), perValue = isLinear ? 1 : shape.size();
+  int64_t count = *bytes / static_cast<int64_t>(width), last = -1;
+  for (uint64_t i = 0; i < values.bytes / width; ++i) {
+    int64_t place = 0;
+    for (size_t axis = 0; axis < perValue; ++axis) {
+      int64_t index, extent = isLinear ? count : tensor.dims[axis];
+      std::memcpy(&index, indices.data() + (i * perValue + axis) * 8, 8);
+      if (index < 0 || index >= extent)
+        return error(Status::Input, location) << what << ": index " << index << " of value " << i << " is out of range "
+                                              << extent;
+      place = place * extent + index;
+    }
+    if (place <= last)
+      return error(Status::Input, location) << what << ": indices are not sorted or repeat at value " << i;
+    last = place;
+    std::memcpy(data.data() + place * width, values.data() + i * width, width);
+  }
+  dense.bytes = data.size();
+  dense.storage = Storage::own(std::move(data));
+  return dense;
 }
 
 } // namespace bycc::onnx

@@ -23,6 +23,8 @@ public:
       : file_(std::move(file)), isMapped_(isMapped), folder_(std::move(folder)) {}
 
   Expected<Constant> read(const Tensor &tensor, TypeTable &types, const SourceLocation &location);
+  // Made dense; LIMIT when that is out of proportion to the file.
+  Expected<Constant> readSparse(const SparseTensor &tensor, TypeTable &types, const SourceLocation &location);
 
 private:
   struct View {

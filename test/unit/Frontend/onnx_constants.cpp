@@ -228,13 +228,54 @@ TEST_CASE("F5: external ranges outside the file are refused") {
     CHECK(has(importExternal(folder, external({2}, "w.bin", offset, length)), "error[INPUT]"));
 }
 
-TEST_CASE("F6: external data in a Constant node is checked the same way") {
+TEST_CASE("F6: external data is checked the same way wherever it stands") {
   Folder folder;
-  ModelMaker maker;
-  maker.node("Constant", {}, {"y"}).tensor("value", external({2}, "../w.bin", "0", "8"));
-  maker.output("y");
-  folder.write("model.onnx", maker.bytes());
-  CHECK(has(problemOf(importOnnx(folder.path + "/model.onnx")), "error[INPUT]"));
+  folder.write("w.bin", std::string(8, '\0'));
+  const ::onnx::TensorProto outside = external({2}, "../w.bin", "0", "8"), past = external({2}, "w.bin", "4", "8");
+  auto problem = [&](const ModelMaker &maker) {
+    folder.write("model.onnx", maker.bytes());
+    return problemOf(importOnnx(folder.path + "/model.onnx"));
+  };
+  for (const ::onnx::TensorProto &tensor : {outside, past}) {
+    ModelMaker constant;
+    constant.node("Constant", {}, {"y"}).tensor("value", tensor);
+    constant.output("y");
+    CHECK(has(problem(constant), "error[INPUT]"));
+
+    ModelMaker sparse;
+    auto &values = *sparse.graph.add_sparse_initializer();
+    values.add_dims(4);
+    *values.mutable_values() = tensor;
+    *values.mutable_indices() = longs("", {2}, {0, 1});
+    sparse.node("Identity", {"w"}, {"y"});
+    sparse.output("y");
+    CHECK(has(problem(sparse), "error[INPUT]"));
+
+    ModelMaker branch;
+    branch.input("c", {}, ::onnx::TensorProto::BOOL);
+    ::onnx::GraphProto graph;
+    *graph.add_initializer() = tensor;
+    graph.add_output()->set_name("w");
+    branch.node("If", {"c"}, {"y"}).graph("then_branch", graph).graph("else_branch", graph);
+    branch.output("y");
+    CHECK(has(problem(branch), "error[INPUT]"));
+
+    ModelMaker body;
+    body.opset(17);
+    body.opset(1, "my");
+    auto &function = *body.model.add_functions();
+    function.set_name("F");
+    function.set_domain("my");
+    function.add_output("y");
+    *function.add_opset_import() = body.model.opset_import(0);
+    auto &node = *function.add_node();
+    node.set_op_type("Constant");
+    node.add_output("y");
+    NodeMaker(node).tensor("value", tensor);
+    body.node("F", {}, {"y"}).domain("my");
+    body.output("y");
+    CHECK(has(problem(body), "error[INPUT]"));
+  }
 }
 
 TEST_CASE("F7: a missing external file is an IO error") {
@@ -242,8 +283,47 @@ TEST_CASE("F7: a missing external file is an IO error") {
   CHECK(has(importExternal(folder, external({2}, "w.bin", "0", "8")), "error[IO]"));
 }
 
-TEST_CASE("F8: sparse initializers are not supported") {
-  ModelMaker maker = withConstant(floats("c", {2}));
-  maker.graph.add_sparse_initializer();
-  CHECK(has(problemOf(maker), "error[UNSUP]: sparse initializers are not supported"));
+namespace {
+
+ModelMaker withSparse(const Ints &dims, const Ints &indexDims, const Ints &indices, std::vector<float> values) {
+  ModelMaker maker;
+  auto &sparse = *maker.graph.add_sparse_initializer();
+  for (int64_t dim : dims)
+    sparse.add_dims(dim);
+  *sparse.mutable_values() = floats("s", {static_cast<int64_t>(values.size())}, values);
+  *sparse.mutable_indices() = longs("", indexDims, indices);
+  maker.node("Identity", {"s"}, {"y"});
+  maker.output("y");
+  return maker;
+}
+
+} // namespace
+
+TEST_CASE("sparse tensors become dense") {
+  const float wanted[6] = {0, 5, 0, 0, 0, 7};
+  for (const ModelMaker &maker : {withSparse({2, 3}, {2}, {1, 5}, {5, 7}), withSparse({2, 3}, {2, 2}, {0, 1, 1, 2}, {5, 7})}) {
+    Expected<Module> module = maker.import();
+    REQUIRE(module);
+    CHECK(std::memcmp(resultConstant(*module).data(), wanted, sizeof wanted) == 0);
+    ModelMaker node;
+    node.node("Constant", {}, {"y"});
+    auto &attribute = *node.graph.mutable_node(0)->add_attribute();
+    attribute.set_name("sparse_value");
+    attribute.set_type(::onnx::AttributeProto::SPARSE_TENSOR);
+    *attribute.mutable_sparse_tensor() = maker.graph.sparse_initializer(0);
+    node.output("y");
+    module = node.import();
+    REQUIRE(module);
+    CHECK(std::memcmp(resultConstant(*module).data(), wanted, sizeof wanted) == 0);
+  }
+}
+
+TEST_CASE("F8: sparse tensors with wrong indices are refused") {
+  for (const Ints &indices : {Ints{1, 6}, {-1, 5}, {5, 1}, {1, 1}})
+    CHECK(has(problemOf(withSparse({2, 3}, {2}, indices, {5, 7})), "error[INPUT]"));
+  CHECK(has(problemOf(withSparse({2, 3}, {2, 2}, {0, 1, 2, 0}, {5, 7})), "index 2 of value 1 is out of range 2"));
+  CHECK(has(problemOf(withSparse({2}, {3}, {0, 1, 2}, {5, 6, 7})), "error[INPUT]"));
+  CHECK(has(problemOf(withSparse({2, 3}, {1}, {1}, {5, 7})), "error[INPUT]"));
+  CHECK(has(problemOf(withSparse({-2}, {1}, {0}, {5})), "error[INPUT]"));
+  CHECK(has(problemOf(withSparse({1 << 20, 1 << 20}, {1}, {0}, {5})), "error[LIMIT]"));
 }
