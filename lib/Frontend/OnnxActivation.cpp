@@ -1,6 +1,7 @@
 // Activations: those without a Relay operator are composed of elementwise ones
 // (which fuse into their producers), in forms that do not overflow.
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 
 #include <cmath>
 
@@ -196,13 +197,8 @@ Expected<> convertSoftmax(OpContext &op) {
     op.setOutput(0, BYCC_TRY(over(x, axis == rank - 1 ? -1 : axis)));
     return {};
   }
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-  int64_t outer = 1, inner = 1;
-  for (int64_t i = 0; i < rank; ++i)
-    (i < axis ? outer : inner) *= shape[i];
-  int64_t flat[2] = {outer, inner};
-  NodeId result = BYCC_TRY(over(BYCC_TRY(op.reshape(x, flat)), -1));
-  op.setOutput(0, BYCC_TRY(op.reshape(result, shape)));
+  NodeId result = BYCC_TRY(over(BYCC_TRY(flattened(op, x, axis)), -1));
+  op.setOutput(0, BYCC_TRY(reshapedLike(op, result, x)));
   return {};
 }
 

@@ -29,6 +29,12 @@ const IntTensor *OpContext::knownInts(size_t index) const {
   return value ? value->ints.get() : nullptr;
 }
 
+std::optional<int64_t> OpContext::declaredRank(size_t output) const {
+  const ValueInfo *info =
+      output < numOutputs() ? importer_.declared(proto_.outputs[output]) : nullptr;
+  return info && info->hasShape ? std::optional(static_cast<int64_t>(info->dims.size())) : std::nullopt;
+}
+
 namespace {
 
 template <typename T> void readNumbers(const Constant &constant, std::vector<double> &out) {

@@ -1,5 +1,6 @@
 // Constants, shapes as values, and If.
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,10 +28,13 @@ Expected<> convertDropout(OpContext &op) {
   NodeId x = op.input(0);
   op.setOutput(0, x);
   if (op.wantsOutput(1)) {
+    AttrValue dtype(name(op.opset() < 10 ? op.dtype(x) : DType::Bool));
+    if (!op.isStatic(x)) {
+      op.setOutput(1, BYCC_TRY(op.call("dyn.ones", {BYCC_TRY(extentsOf(op, x))}, {{"dtype", dtype}})));
+      return {};
+    }
     std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-    op.setOutput(1, BYCC_TRY(op.call("ones", {}, {{"shape", AttrValue::ints(shape)},
-                                                  {"dtype", name(op.opset() < 10 ? op.dtype(x)
-                                                                                 : DType::Bool)}})));
+    op.setOutput(1, BYCC_TRY(op.call("ones", {}, {{"shape", AttrValue::ints(shape)}, {"dtype", dtype}})));
   }
   return {};
 }
@@ -76,10 +80,6 @@ Expected<> convertConstant(OpContext &op) {
 }
 
 Expected<> convertConstantOfShape(OpContext &op) {
-  std::vector<int64_t> shape = BYCC_TRY(op.constInts(0, "shape"));
-  for (int64_t dim : shape)
-    if (dim < 0)
-      return op.error() << "shape has the value " << dim;
   NodeId fill;
   if (const Attribute *value = BYCC_TRY(op.attr("value", AttrKind::Tensor)))
     fill = BYCC_TRY(op.importer().addTensor(*value->tensor, op.module().source(op.sourceId())));
@@ -89,6 +89,16 @@ Expected<> convertConstantOfShape(OpContext &op) {
   if (numbers->size() != 1)
     return op.error() << "value has " << numbers->size() << " elements, wanted one";
   DType dtype = op.dtype(fill);
+  auto asScalar = [&]() { return op.rank(fill) == 0 ? Expected<NodeId>(fill) : op.reshape(fill, {}); };
+  if (!op.isKnown(0)) {
+    NodeId shape = BYCC_TRY(runTimeInts(op, 0, "shape", op.declaredRank(0)));
+    op.setOutput(0, BYCC_TRY(op.call("dyn.full", {BYCC_TRY(asScalar()), shape}, {{"dtype", name(dtype)}})));
+    return {};
+  }
+  std::vector<int64_t> shape = BYCC_TRY(op.constInts(0, "shape"));
+  for (int64_t dim : shape)
+    if (dim < 0)
+      return op.error() << "shape has the value " << dim;
   bool isSmall = shape.size() == 1 && shape[0] <= static_cast<int64_t>(maxFoldedElements);
   int64_t whole = std::abs((*numbers)[0]) < 1e15 ? static_cast<int64_t>((*numbers)[0]) : -1;
   if (isSmall && (dtype == DType::Int64 || dtype == DType::Int32) &&
@@ -98,10 +108,8 @@ Expected<> convertConstantOfShape(OpContext &op) {
     op.setOutputInts(0, std::move(result));
     return {};
   }
-  if (op.rank(fill) != 0)
-    fill = BYCC_TRY(op.reshape(fill, {}));
-  op.setOutput(0, BYCC_TRY(op.call("full", {fill}, {{"shape", AttrValue::ints(shape)},
-                                                    {"dtype", name(dtype)}})));
+  op.setOutput(0, BYCC_TRY(op.call("full", {BYCC_TRY(asScalar())}, {{"shape", AttrValue::ints(shape)},
+                                                                    {"dtype", name(dtype)}})));
   return {};
 }
 
@@ -126,14 +134,34 @@ Expected<> convertSize(OpContext &op) {
   return {};
 }
 
-// Known bounds only; the values become a constant.
+namespace {
+
+Expected<> rangeAtRunTime(OpContext &op, DType dtype) {
+  NodeId bounds[3];
+  for (int i = 0; i < 3; ++i) {
+    bounds[i] = op.input(i);
+    if (op.dtype(bounds[i]) != dtype)
+      return op.error() << "start, limit and delta must be scalars of one type";
+    if (op.rank(bounds[i]) != 0)
+      bounds[i] = BYCC_TRY(op.reshape(bounds[i], {}));
+  }
+  op.setOutput(0, BYCC_TRY(op.call("arange", bounds, {{"dtype", name(dtype)}})));
+  return {};
+}
+
+} // namespace
+
+// The values of known bounds become a constant.
 Expected<> convertRange(OpContext &op) {
   constexpr double most = 1 << 24;
   NodeId start = op.input(0);
   DType dtype = op.dtype(start);
   double bounds[3];
   for (int i = 0; i < 3; ++i) {
-    std::vector<double> value = BYCC_TRY(op.constNumbers(i, "start, limit and delta"));
+    std::optional<std::vector<double>> known = op.numbersOf(op.input(i));
+    if (!known)
+      return rangeAtRunTime(op, dtype);
+    const std::vector<double> &value = *known;
     if (value.size() != 1 || op.dtype(op.input(i)) != dtype)
       return op.error() << "start, limit and delta must be scalars of one type";
     bounds[i] = value[0];
@@ -163,15 +191,34 @@ Expected<> convertRange(OpContext &op) {
   return {};
 }
 
+namespace {
+
+// row + k == column
+Expected<NodeId> eyeAtRunTime(OpContext &op, NodeId x, int64_t k) {
+  auto positions = [&](int64_t axis) -> Expected<NodeId> {
+    return op.call("arange", {op.scalar(DType::Int64, 0), BYCC_TRY(extentOf(op, x, axis)), op.scalar(DType::Int64, 1)},
+                   {{"dtype", "int64"}});
+  };
+  NodeId rows = BYCC_TRY(op.call("expand_dims", {BYCC_TRY(positions(0))}, {{"axis", 1}}));
+  rows = BYCC_TRY(op.call("add", {rows, op.scalar(DType::Int64, static_cast<double>(k))}));
+  return op.call("equal", {rows, BYCC_TRY(positions(1))});
+}
+
+} // namespace
+
 Expected<> convertEyeLike(OpContext &op) {
   NodeId x = op.input(0);
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-  if (shape.size() != 2)
-    return op.error() << "input of rank " << shape.size() << ", wanted 2";
+  if (op.rank(x) != 2)
+    return op.error() << "input of rank " << op.rank(x) << ", wanted 2";
   int64_t k = BYCC_TRY(op.intAttr("k", 0));
   DType dtype = op.dtype(x);
   if (const Attribute *given = BYCC_TRY(op.attr("dtype", AttrKind::Int)))
     dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(given->i), op.module().source(op.sourceId())));
+  if (!op.isStatic(x)) {
+    op.setOutput(0, BYCC_TRY(op.cast(BYCC_TRY(eyeAtRunTime(op, x, k)), dtype)));
+    return {};
+  }
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
   if (shape[0] > 4096 || shape[1] > 4096)
     return op.error(Status::Limit) << "a matrix of " << shape[0] << " rows";
   std::vector<float> values(static_cast<size_t>(shape[0] * shape[1]), 0);

@@ -76,13 +76,15 @@ Expected<> convertTranspose(OpContext &op);
 Expected<> convertSqueeze(OpContext &op);
 Expected<> convertUnsqueeze(OpContext &op);
 Expected<> convertConcat(OpContext &op);
-Expected<> convertSplit(OpContext &op);
-Expected<> convertSlice(OpContext &op);
-Expected<> convertPad(OpContext &op);
 Expected<> convertExpand(OpContext &op);
 Expected<> convertTile(OpContext &op);
 Expected<> convertDepthToSpace(OpContext &op);
 Expected<> convertTrilu(OpContext &op);
+
+// OnnxSlice.cpp
+Expected<> convertSplit(OpContext &op);
+Expected<> convertSlice(OpContext &op);
+Expected<> convertPad(OpContext &op);
 
 // OnnxIndexing.cpp
 Expected<> convertGather(OpContext &op);
@@ -93,6 +95,7 @@ Expected<> convertScatterND(OpContext &op);
 Expected<> convertReverseSequence(OpContext &op);
 Expected<> convertOneHot(OpContext &op);
 Expected<> convertTopK(OpContext &op);
+Expected<> convertCompress(OpContext &op);
 Expected<> convertNonZero(OpContext &op);
 
 // OnnxReduce.cpp

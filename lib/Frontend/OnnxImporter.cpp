@@ -83,6 +83,18 @@ const Value *Importer::find(std::string_view name) const {
   return nullptr;
 }
 
+const ValueInfo *Importer::declared(std::string_view name) const {
+  auto found = declared_.find(name);
+  return found == declared_.end() ? nullptr : found->second;
+}
+
+void Importer::addDeclared(const Graph &graph) {
+  for (const std::vector<ValueInfo> *list : {&graph.valueInfos, &graph.outputs})
+    for (const ValueInfo &info : *list)
+      if (info.isTensor)
+        declared_[info.name] = &info;
+}
+
 NodeId Importer::materialise(std::string_view name) {
   for (size_t i = scopes_.size(); i-- > scopeBase();) {
     auto found = scopes_[i].find(name);
@@ -534,6 +546,7 @@ Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
     return error(Status::Input, location) << "a branch cannot have inputs";
   scopes_.emplace_back();
   size_t problemsBefore = problems_.size();
+  addDeclared(graph);
   addInitializers(graph);
   Expected<> converted = convertNodes(graph);
   Expected<std::vector<Value>> outputs =
@@ -559,6 +572,7 @@ Expected<Module> Importer::run() {
   builder_.setBlock(module_.function(main).body);
   scopes_.emplace_back();
   std::set<std::string_view> seen;
+  addDeclared(graph);
   addInitializers(graph);
   AttrValue::List inputNames, outputNames;
   for (const ValueInfo &info : graph.inputs) {

@@ -59,10 +59,17 @@ public:
   // The same for a known float (or any numeric) tensor of the model.
   Expected<std::vector<double>> constNumbers(size_t index, std::string_view what);
   const IntTensor *knownInts(size_t index) const;
+  // All of input `index` is known, or it is not given.
+  bool isKnown(size_t index) const {
+    const IntTensor *known = knownInts(index);
+    return !has(index) || (known && known->isComplete());
+  }
   // Values of a constant node, if it is one (any numeric dtype).
   std::optional<std::vector<double>> numbersOf(NodeId node);
 
   size_t numOutputs() const { return proto_.outputs.size(); }
+  // Rank that the model declares for an output (value_info, graph outputs).
+  std::optional<int64_t> declaredRank(size_t output) const;
   bool wantsOutput(size_t index) const {
     return index < numOutputs() && !proto_.outputs[index].empty();
   }
@@ -146,6 +153,8 @@ public:
   Module &module() { return module_; }
   Builder &builder() { return builder_; }
   const Value *find(std::string_view name) const;
+  // What the model declares about a value; null when it does not.
+  const ValueInfo *declared(std::string_view name) const;
   // The node of a value, made now if it is only known as integers.
   NodeId materialise(std::string_view name);
   Expected<NodeId> addTensor(const Tensor &tensor, const SourceLocation &location);
@@ -175,6 +184,7 @@ private:
   Expected<> checkBindings(const Graph &graph);
   Expected<> define(std::string_view name, Value value, const SourceLocation &location);
   void addInitializers(const Graph &graph);
+  void addDeclared(const Graph &graph);
   // Conversion order; INPUT when a value is missing, made twice, or on a cycle.
   Expected<std::vector<uint32_t>> orderNodes(const Graph &graph);
   Expected<> convertNodes(const Graph &graph);
@@ -223,6 +233,7 @@ private:
   std::vector<Scope> scopes_;
   std::map<FunctionKey, const Function *> functions_;
   std::vector<Frame> frames_;
+  std::unordered_map<std::string_view, const ValueInfo *> declared_;
   std::unordered_map<std::string, int> nodeNames_;
   std::unordered_map<std::string, int64_t> dimValues_;
   // Constants by type, size and first bytes, to share equal ones.

@@ -1,22 +1,31 @@
 // Gathering, scattering and sorting. ONNX counts negative indices from the end;
 // known indices are checked and made positive here, others wrap at run time.
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bycc::onnx {
 namespace {
 
-// Indices into an axis of `size`, none negative.
-Expected<NodeId> positiveIndices(OpContext &op, NodeId indices, Dim size) {
+// Negative ones plus `count`, which has the dtype of the indices.
+Expected<NodeId> wrapped(OpContext &op, NodeId indices, NodeId count) {
+  NodeId isNegative = BYCC_TRY(op.call("less", {indices, op.scalar(op.dtype(indices), 0)}));
+  NodeId sum = BYCC_TRY(op.call("add", {indices, count}));
+  return op.call("where", {isNegative, sum, indices});
+}
+
+// Indices into an axis of x, none negative.
+Expected<NodeId> positiveIndices(OpContext &op, NodeId indices, NodeId x, int64_t axis) {
   DType dtype = op.dtype(indices);
   if (!isInt(dtype))
     return op.error() << "indices of " << name(dtype) << ", wanted integers";
   if (isUnsignedInt(dtype))
     return indices;
-  if (!size.isConst())
-    return op.error(Status::Unsup) << "indexes an axis of unknown size";
-  if (std::optional<std::vector<double>> known = op.numbersOf(indices)) {
+  Dim size = op.shape(x)[axis];
+  std::optional<std::vector<double>> known = op.numbersOf(indices);
+  if (known && size.isConst()) {
     bool hasNegative = false;
     for (double index : *known) {
       if (index < -static_cast<double>(size.value()) || index >= static_cast<double>(size.value()))
@@ -27,10 +36,7 @@ Expected<NodeId> positiveIndices(OpContext &op, NodeId indices, Dim size) {
     if (!hasNegative)
       return indices;
   }
-  NodeId isNegative = BYCC_TRY(op.call("less", {indices, op.scalar(dtype, 0)}));
-  NodeId count = op.scalar(dtype, static_cast<double>(size.value()));
-  NodeId wrapped = BYCC_TRY(op.call("add", {indices, count}));
-  return op.call("where", {isNegative, wrapped, indices});
+  return wrapped(op, indices, BYCC_TRY(op.cast(BYCC_TRY(extentOf(op, x, axis)), dtype)));
 }
 
 } // namespace
@@ -48,7 +54,7 @@ Expected<> convertGather(OpContext &op) {
     for (double index : *known) {
       double count = size.isConst() ? static_cast<double>(size.value()) : 1e18;
       if (index < -count || index >= count)
-        return op.error() << "index " << index << " is out of range for " << size.value()
+        return op.error() << "index " << index << " is out of range for " << op.types().str(size)
                           << " elements";
       isPlain = isPlain && index >= 0;
     }
@@ -61,7 +67,7 @@ Expected<> convertGather(OpContext &op) {
 Expected<> convertGatherElements(OpContext &op) {
   NodeId x = op.input(0);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
-  NodeId indices = BYCC_TRY(positiveIndices(op, op.input(1), op.shape(x)[axis]));
+  NodeId indices = BYCC_TRY(positiveIndices(op, op.input(1), x, axis));
   op.setOutput(0, BYCC_TRY(op.call("gather", {x, indices}, {{"axis", axis}})));
   return {};
 }
@@ -71,18 +77,24 @@ namespace {
 // ONNX has the coordinates on the last axis, Relay on the first. Negative ones
 // get the size of their axis added.
 Expected<NodeId> coordinates(OpContext &op, NodeId x, NodeId indices, int64_t firstAxis) {
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(indices));
+  std::vector<Dim> shape = op.shape(indices);
   int64_t rank = static_cast<int64_t>(shape.size());
-  if (rank < 1 || shape.back() < 1 || shape.back() > op.rank(x) - firstAxis)
+  if (rank >= 1 && !shape.back().isConst())
+    return op.error(Status::Unsup) << "how many coordinates indices of type "
+                                   << op.types().str(op.module().type(indices))
+                                   << " have must be known when the model is read";
+  if (rank < 1 || shape.back().value() < 1 || shape.back().value() > op.rank(x) - firstAxis)
     return op.error() << "indices of type " << op.types().str(op.module().type(indices))
                       << " into rank " << op.rank(x);
-  std::vector<int64_t> sizes = BYCC_TRY(op.staticShape(x));
-  std::vector<int64_t> axisSizes(sizes.begin() + firstAxis, sizes.begin() + firstAxis + shape.back());
-  DType dtype = op.dtype(indices);
-  NodeId isNegative = BYCC_TRY(op.call("less", {indices, op.scalar(dtype, 0)}));
-  NodeId counts = BYCC_TRY(op.cast(op.ints(axisSizes), dtype));
-  NodeId wrapped = BYCC_TRY(op.call("add", {indices, counts}));
-  indices = BYCC_TRY(op.call("where", {isNegative, wrapped, indices}));
+  std::vector<int64_t> indexed;
+  for (int64_t i = 0; i < shape.back().value(); ++i)
+    indexed.push_back(firstAxis + i);
+  NodeId counts = BYCC_TRY(pick(op, BYCC_TRY(extentsOf(op, x)), indexed));
+  if (op.isStatic(x)) {
+    std::vector<int64_t> sizes = BYCC_TRY(op.staticShape(x));
+    counts = op.ints(std::span(sizes).subspan(firstAxis, indexed.size()));
+  }
+  indices = BYCC_TRY(wrapped(op, indices, BYCC_TRY(op.cast(counts, op.dtype(indices)))));
   std::vector<int64_t> axes{rank - 1};
   for (int64_t i = 0; i + 1 < rank; ++i)
     axes.push_back(i);
@@ -112,7 +124,7 @@ Expected<> convertScatterElements(OpContext &op) {
   NodeId x = op.input(0);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
   std::string kind = BYCC_TRY(reduction(op, 16));
-  NodeId indices = BYCC_TRY(positiveIndices(op, op.input(1), op.shape(x)[axis]));
+  NodeId indices = BYCC_TRY(positiveIndices(op, op.input(1), x, axis));
   op.setOutput(0, BYCC_TRY(op.call("scatter_elements", {x, indices, op.input(2)},
                                    {{"axis", axis}, {"reduction", kind}})));
   return {};
@@ -138,52 +150,76 @@ Expected<> convertReverseSequence(OpContext &op) {
 
 // values = [off, on]
 Expected<> convertOneHot(OpContext &op) {
-  int64_t depth = BYCC_TRY(op.constInt(1, "depth"));
-  if (depth < 1)
-    return op.error() << "depth is " << depth;
   NodeId indices = BYCC_TRY(op.cast(op.input(0), DType::Int64));
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(indices) + 1));
   NodeId values = op.input(2);
-  auto pick = [&](int64_t index) {
+  auto pickValue = [&](int64_t index) {
     return op.call("take", {values, op.scalar(DType::Int64, static_cast<double>(index))},
                    {{"axis", 0}});
   };
-  NodeId off = BYCC_TRY(pick(0)), on = BYCC_TRY(pick(1));
+  NodeId off = BYCC_TRY(pickValue(0)), on = BYCC_TRY(pickValue(1));
+  AttrDict attrs{{"axis", axis}, {"dtype", name(op.dtype(values))}};
   // An index outside [-depth, depth - 1] is off everywhere, which holds after
   // the wrap as well.
-  NodeId isNegative = BYCC_TRY(op.call("less", {indices, op.scalar(DType::Int64, 0)}));
-  NodeId count = op.scalar(DType::Int64, static_cast<double>(depth));
-  NodeId wrapped = BYCC_TRY(op.call("add", {indices, count}));
-  indices = BYCC_TRY(op.call("where", {isNegative, wrapped, indices}));
-  op.setOutput(0, BYCC_TRY(op.call("one_hot", {indices, on, off},
-                                   {{"depth", depth},
-                                    {"axis", axis},
-                                    {"dtype", name(op.dtype(values))}})));
+  std::optional<std::vector<double>> number = op.numbersOf(op.input(1));
+  if (!number) {
+    NodeId depth = BYCC_TRY(op.cast(op.input(1), DType::Int64));
+    depth = op.rank(depth) == 0 ? depth : BYCC_TRY(op.reshape(depth, {}));
+    indices = BYCC_TRY(wrapped(op, indices, depth));
+    op.setOutput(0, BYCC_TRY(op.call("dyn.one_hot", {indices, on, off, depth}, std::move(attrs))));
+    return {};
+  }
+  if (number->size() != 1 || !(number->front() >= 1 && number->front() < 1e15))
+    return op.error() << "depth is " << (number->empty() ? 0 : number->front());
+  indices = BYCC_TRY(wrapped(op, indices, op.scalar(DType::Int64, std::trunc(number->front()))));
+  attrs.push_back({"depth", static_cast<int64_t>(number->front())});
+  op.setOutput(0, BYCC_TRY(op.call("one_hot", {indices, on, off}, std::move(attrs))));
   return {};
 }
 
 Expected<> convertTopK(OpContext &op) {
-  NodeId x = op.input(0);
+  NodeId x = op.input(0), parts;
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(x)));
   bool isLargest = BYCC_TRY(op.intAttr("largest", 1)) != 0;
   op.ignoreAttr("sorted"); // sorted output is legal either way
-  int64_t k = op.opset() < 10 ? BYCC_TRY(op.requiredInt("k")) : 0;
-  if (op.opset() >= 10) {
-    if (!op.has(1))
-      return op.error() << "k is missing";
-    k = BYCC_TRY(op.constInt(1, "k"));
+  if (op.opset() >= 10 && !op.has(1))
+    return op.error() << "k is missing";
+  AttrDict attrs{{"axis", axis}, {"is_ascend", !isLargest}, {"dtype", "int64"}};
+  if (op.opset() >= 10 && !op.isKnown(1)) {
+    NodeId k = BYCC_TRY(runTimeInt(op, 1, "k"));
+    parts = BYCC_TRY(op.call("dyn.topk", {x, k}, std::move(attrs)));
+  } else {
+    int64_t k = op.opset() < 10 ? BYCC_TRY(op.requiredInt("k")) : BYCC_TRY(op.constInt(1, "k"));
+    Dim size = op.shape(x)[axis];
+    if (k < 0 || (size.isConst() && k > size.value()))
+      return op.error() << "k is " << k << ", the axis has " << op.types().str(size) << " elements";
+    attrs.push_back({"k", k});
+    parts = BYCC_TRY(op.call("topk", {x}, std::move(attrs)));
   }
-  Dim size = op.shape(x)[axis];
-  if (k < 0 || (size.isConst() && k > size.value()))
-    return op.error() << "k is " << k << ", the axis has "
-                      << (size.isConst() ? size.value() : 0) << " elements";
-  NodeId parts = BYCC_TRY(op.call("topk", {x}, {{"k", k},
-                                                {"axis", axis},
-                                                {"is_ascend", !isLargest},
-                                                {"dtype", "int64"}}));
   op.setOutput(0, BYCC_TRY(op.project(parts, 0)));
   if (op.wantsOutput(1))
     op.setOutput(1, BYCC_TRY(op.project(parts, 1)));
+  return {};
+}
+
+// The elements of an axis (of all elements in a row, without one) whose condition
+// holds. A short condition says nothing of the rest.
+Expected<> convertCompress(OpContext &op) {
+  NodeId x = op.input(0), condition = op.input(1);
+  if (op.rank(condition) != 1)
+    return op.error() << "a condition of rank " << op.rank(condition) << ", wanted 1";
+  int64_t axis = 0, all = -1;
+  if (BYCC_TRY(op.attr("axis", AttrKind::Int)))
+    axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
+  else
+    x = BYCC_TRY(op.reshape(x, {&all, 1}));
+  Dim size = op.shape(x)[axis], count = op.shape(condition)[0];
+  if (size.isConst() && count.isConst() && count.value() > size.value())
+    return op.error() << "a condition of " << count.value() << " values for " << size.value()
+                      << " elements";
+  NodeId places = BYCC_TRY(op.call("argwhere", {condition}));
+  places = BYCC_TRY(op.call("squeeze", {places}, {{"axis", AttrValue::List{1}}}));
+  op.setOutput(0, BYCC_TRY(op.call("take", {x, places}, {{"axis", axis}})));
   return {};
 }
 

@@ -2,6 +2,9 @@
 // import copies hundreds of megabytes: (K, N) is nn.matmul's right operand,
 // (N, K) (Gemm with transB) is nn.dense's.
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
+
+#include <algorithm>
 
 namespace bycc::onnx {
 namespace {
@@ -44,7 +47,11 @@ Expected<> convertGemm(OpContext &op) {
     return op.error() << "C of type " << op.types().str(op.module().type(c)) << " without broadcast";
   bool isBias = op.rank(c) == 1 && op.shape(c)[0] == op.shape(result)[1];
   NodeId sum = BYCC_TRY(op.call(isBias ? "nn.bias_add" : "add", {result, c}));
-  if (op.shape(sum) != op.shape(result))
+  std::vector<Dim> wanted = op.shape(result), made = op.shape(sum);
+  bool fits = std::equal(made.begin(), made.end(), wanted.begin(), wanted.end(), [](Dim a, Dim b) {
+    return a == b || !a.isConst() || !b.isConst();
+  });
+  if (!fits)
     return op.error() << "C of type " << op.types().str(op.module().type(c))
                       << " does not broadcast to the product";
   op.setOutput(0, sum);
@@ -60,8 +67,63 @@ int64_t product(const std::vector<int64_t> &shape, size_t begin, size_t end) {
   return result;
 }
 
+// The extents that the leading axes of two stacks of one rank broadcast to.
+Expected<NodeId> commonBatch(OpContext &op, NodeId a, NodeId b) {
+  NodeId left = BYCC_TRY(extentsOf(op, a)), right = BYCC_TRY(extentsOf(op, b));
+  NodeId isOne = BYCC_TRY(op.call("equal", {left, op.scalar(DType::Int64, 1)}));
+  NodeId parts[3] = {left, right, BYCC_TRY(op.call("where", {isOne, right, left}))};
+  std::vector<int64_t> from;
+  int64_t rank = op.rank(a);
+  for (int64_t i = 0; i + 2 < rank; ++i) {
+    Dim x = op.shape(a)[i], y = op.shape(b)[i];
+    bool isLeft = y == Dim(1) || (x.isConst() && x != Dim(1));
+    bool isRight = x == Dim(1) || (y.isConst() && y != Dim(1));
+    from.push_back(i + (isLeft ? 0 : isRight ? rank : 2 * rank));
+  }
+  return pick(op, BYCC_TRY(join(op, parts)), from);
+}
+
+// All leading axes of a stack as one.
+Expected<NodeId> toOneBatch(OpContext &op, NodeId stack) {
+  while (op.rank(stack) > 3) {
+    std::vector<int64_t> codes(static_cast<size_t>(op.rank(stack)) - 1, 0); // copied
+    codes[0] = -3;                                                          // two axes as one
+    stack = BYCC_TRY(op.call("reshape", {stack}, {{"newshape", AttrValue::ints(codes)}}));
+  }
+  return stack;
+}
+
+// Stacks whose extents are not all known. Leading axes that are equal stay as they
+// are, others are broadcast first.
+Expected<NodeId> stackedProductAtRunTime(OpContext &op, NodeId a, NodeId b) {
+  int64_t rank = std::max(op.rank(a), op.rank(b));
+  NodeId sides[2] = {a, b};
+  for (NodeId &side : sides)
+    if (int64_t missing = rank - op.rank(side))
+      side = BYCC_TRY(op.call("expand_dims", {side}, {{"axis", 0}, {"num_newaxis", missing}}));
+  std::vector<Dim> left = op.shape(sides[0]), right = op.shape(sides[1]);
+  bool isSame = std::equal(left.begin(), left.end() - 2, right.begin(), [](Dim x, Dim y) {
+    return x == y && !x.isUnknown();
+  });
+  if (!isSame) {
+    NodeId batch = BYCC_TRY(commonBatch(op, sides[0], sides[1]));
+    for (NodeId &side : sides) {
+      NodeId matrix = BYCC_TRY(pick(op, BYCC_TRY(extentsOf(op, side)), std::vector<int64_t>{rank - 2, rank - 1}));
+      NodeId shape[2] = {batch, matrix};
+      side = BYCC_TRY(op.call("dyn.broadcast_to", {side, BYCC_TRY(join(op, shape))}));
+    }
+  }
+  NodeId result = BYCC_TRY(op.call("nn.batch_matmul", {BYCC_TRY(toOneBatch(op, sides[0])),
+                                                       BYCC_TRY(toOneBatch(op, sides[1]))}));
+  if (rank == 3)
+    return result;
+  return op.call("reshape_like", {result, sides[0]}, {{"lhs_end", 1}, {"rhs_end", rank - 2}});
+}
+
 // Stacks of matrices: both sides to rank 3 with one batch axis, and back.
 Expected<NodeId> stackedProduct(OpContext &op, NodeId a, NodeId b) {
+  if (!op.isStatic(a) || !op.isStatic(b))
+    return stackedProductAtRunTime(op, a, b);
   std::vector<int64_t> aShape = BYCC_TRY(op.staticShape(a)), bShape = BYCC_TRY(op.staticShape(b));
   size_t rank = std::max(aShape.size(), bShape.size());
   while (aShape.size() < rank)

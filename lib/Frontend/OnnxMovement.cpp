@@ -1,6 +1,8 @@
 // Shapes and data movement. Targets that may be inputs are resolved to numbers
-// while importing, so that the program carries literal shapes.
+// while importing where that is possible, so that the program carries literal
+// shapes; the others become operands of dyn.* operators.
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 
 #include <algorithm>
 #include <limits>
@@ -45,12 +47,18 @@ Expected<std::vector<int64_t>> resolveShape(OpContext &op, NodeId x, std::vector
   return wanted;
 }
 
+Expected<> reshapeAtRunTime(OpContext &op, NodeId x, bool allowZero) {
+  NodeId shape = BYCC_TRY(runTimeInts(op, 1, "shape", op.declaredRank(0)));
+  op.setOutput(0, BYCC_TRY(op.call("dyn.reshape", {x, shape},
+                                   {{"allowzero", static_cast<int64_t>(allowZero)}})));
+  return {};
+}
+
 } // namespace
 
 Expected<> convertReshape(OpContext &op) {
   NodeId x = op.input(0);
   bool allowZero = BYCC_TRY(op.intAttr("allowzero", 0)) != 0;
-  std::vector<int64_t> wanted;
   IntTensor given;
   const IntTensor *known = op.knownInts(1);
   if (op.opset() < 5) {
@@ -61,8 +69,9 @@ Expected<> convertReshape(OpContext &op) {
     known = &given;
   }
   if (!known)
-    return op.error(Status::Unsup) << "the shape must be known when the model is read";
+    return reshapeAtRunTime(op, x, allowZero);
   // One unknown entry can only be what is left.
+  std::vector<int64_t> wanted;
   for (const std::optional<int64_t> &value : known->values)
     wanted.push_back(value.value_or(-1));
   if (wanted.size() > 32)
@@ -70,13 +79,13 @@ Expected<> convertReshape(OpContext &op) {
   for (int64_t value : wanted)
     if (value < -1)
       return op.error() << "shape has the value " << value;
-  if (std::count(wanted.begin(), wanted.end(), -1) > 1) {
-    if (known->isComplete())
-      return op.error() << "shape has -1 twice";
-    return op.error(Status::Unsup) << "the shape must be known when the model is read";
-  }
-  if (allowZero && std::count(wanted.begin(), wanted.end(), 0) > 0 &&
-      std::count(wanted.begin(), wanted.end(), -1) > 0)
+  auto inferred = std::count(wanted.begin(), wanted.end(), -1);
+  bool isMixed = allowZero && inferred > 0 && std::count(wanted.begin(), wanted.end(), 0) > 0;
+  if (!known->isComplete() && (inferred > 1 || isMixed))
+    return reshapeAtRunTime(op, x, allowZero);
+  if (inferred > 1)
+    return op.error() << "shape has -1 twice";
+  if (isMixed)
     return op.error() << "shape has both 0 and -1, with allowzero";
   if (op.isStatic(x)) {
     wanted = BYCC_TRY(resolveShape(op, x, wanted, allowZero));
@@ -101,13 +110,7 @@ Expected<> convertFlatten(OpContext &op) {
     op.setOutput(0, BYCC_TRY(op.call("nn.batch_flatten", {x})));
     return {};
   }
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-  int64_t flat[2] = {1, 1};
-  for (int64_t i = 0; i < rank; ++i)
-    flat[i >= axis] *= shape[i];
-  bool hasZero = flat[0] == 0 || flat[1] == 0;
-  op.setOutput(0, BYCC_TRY(op.call("reshape", {x}, {{"newshape", AttrValue::ints(flat)},
-                                                    {"allowzero", static_cast<int64_t>(hasZero)}})));
+  op.setOutput(0, BYCC_TRY(flattened(op, x, axis)));
   return {};
 }
 
@@ -130,29 +133,77 @@ Expected<> convertTranspose(OpContext &op) {
   return {};
 }
 
+namespace {
+
+// Without axes every axis of 1 goes, which a `?` leaves open; the declared rank
+// of the output may settle it.
+Expected<std::vector<int64_t>> axesOfOne(OpContext &op, NodeId x) {
+  std::vector<int64_t> ones;
+  std::vector<Dim> shape = op.shape(x);
+  size_t open = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == Dim(1))
+      ones.push_back(static_cast<int64_t>(i));
+    open += !shape[i].isConst();
+  }
+  std::optional<int64_t> rank = op.declaredRank(0);
+  if (open > 0 && rank != static_cast<int64_t>(shape.size() - ones.size()))
+    return op.error(Status::Unsup).note("name the axes")
+           << "which axes of " << op.types().str(op.module().type(x)) << " are 1 is not known";
+  return ones;
+}
+
+} // namespace
+
 Expected<> convertSqueeze(OpContext &op) {
   NodeId x = op.input(0);
-  std::optional<std::vector<int64_t>> axes = BYCC_TRY(axesOf(op, 1, 13));
-  std::vector<Dim> shape = op.shape(x);
-  AttrDict attrs;
-  if (axes) {
-    *axes = BYCC_TRY(op.normalAxes(*axes, op.rank(x)));
-    for (int64_t axis : *axes)
-      if (shape[axis].isConst() && shape[axis].value() != 1)
-        return op.error() << "axis " << axis << " has " << shape[axis].value() << " elements, not 1";
-    if (axes->empty())
-      return op.setOutput(0, x), Expected<>();
-    attrs = {{"axis", AttrValue::ints(*axes)}};
-  } else {
-    attrs = {{"axis", AttrValue()}};
+  if (op.opset() >= 13 && !op.isKnown(1)) {
+    std::optional<int64_t> rank = op.declaredRank(0);
+    NodeId axes = BYCC_TRY(runTimeInts(op, 1, "axes", rank ? std::optional(op.rank(x) - *rank) : rank));
+    op.setOutput(0, BYCC_TRY(op.call("dyn.squeeze", {x, axes})));
+    return {};
   }
-  op.setOutput(0, BYCC_TRY(op.call("squeeze", {x}, std::move(attrs))));
+  std::optional<std::vector<int64_t>> axes = BYCC_TRY(axesOf(op, 1, 13));
+  if (!axes)
+    axes = BYCC_TRY(axesOfOne(op, x));
+  *axes = BYCC_TRY(op.normalAxes(*axes, op.rank(x)));
+  std::vector<Dim> shape = op.shape(x);
+  for (int64_t axis : *axes)
+    if (shape[axis].isConst() && shape[axis].value() != 1)
+      return op.error() << "axis " << axis << " has " << shape[axis].value() << " elements, not 1";
+  op.setOutput(0, axes->empty() ? x : BYCC_TRY(op.call("squeeze", {x}, {{"axis", AttrValue::ints(*axes)}})));
   return {};
 }
+
+namespace {
+
+// The new axes are 1, the others take the extents of x in order: position p of
+// the result has the one at p less the number of new axes in front of it.
+Expected<> unsqueezeAtRunTime(OpContext &op, NodeId x) {
+  std::optional<int64_t> declared = op.declaredRank(0);
+  NodeId axes = BYCC_TRY(runTimeInts(op, 1, "axes", declared ? std::optional(*declared - op.rank(x)) : declared));
+  int64_t rank = op.rank(x) + lengthOf(op, axes);
+  if (rank > 32)
+    return op.error(Status::Limit) << "rank " << rank << ", the limit is 32";
+  AxisMask mask = BYCC_TRY(axisMask(op, axes, rank));
+  NodeId isNew = BYCC_TRY(op.cast(mask.isAny, DType::Int64));
+  NodeId before = BYCC_TRY(op.call("cumsum", {isNew}, {{"axis", 0}}));
+  NodeId from = BYCC_TRY(op.call("subtract", {iota(op, rank), before}));
+  int64_t one = 1;
+  NodeId extents[2] = {BYCC_TRY(extentsOf(op, x)), op.ints({&one, 1})};
+  NodeId kept = BYCC_TRY(op.call("take", {BYCC_TRY(join(op, extents)), from}, {{"axis", 0}}));
+  NodeId shape = BYCC_TRY(op.call("where", {mask.isAny, op.ints({&one, 1}), kept}));
+  op.setOutput(0, BYCC_TRY(reshapeTo(op, x, shape)));
+  return {};
+}
+
+} // namespace
 
 // Axes count on the result; a run of neighbours is one expand_dims.
 Expected<> convertUnsqueeze(OpContext &op) {
   NodeId x = op.input(0);
+  if (op.opset() >= 13 && !op.isKnown(1))
+    return unsqueezeAtRunTime(op, x);
   std::optional<std::vector<int64_t>> axes = BYCC_TRY(axesOf(op, 1, 13));
   if (!axes)
     return op.error() << "axes are missing";
@@ -192,214 +243,52 @@ Expected<> convertConcat(OpContext &op) {
 
 namespace {
 
-// Lengths of the parts, or nothing for equal ones.
-Expected<std::optional<std::vector<int64_t>>> splitLengths(OpContext &op, int64_t size) {
-  int64_t count = static_cast<int64_t>(op.numOutputs());
-  std::optional<std::vector<int64_t>> lengths;
-  if (op.opset() < 13)
-    lengths = BYCC_TRY(op.intsAttr("split"));
-  if ((op.opset() >= 13 || op.opset() < 2) && op.has(1))
-    lengths = BYCC_TRY(op.constInts(1, "split"));
-  int64_t parts = BYCC_TRY(op.intAttr("num_outputs", count));
-  if (parts != count)
-    return op.error() << "num_outputs is " << parts << ", the node has " << count;
-  if (lengths || size % count == 0)
-    return lengths;
-  if (op.opset() < 18)
-    return op.error() << size << " elements do not split into " << count << " equal parts";
-  int64_t length = size / count + 1; // the last part is shorter
-  lengths.emplace(count, length);
-  lengths->back() = size - length * (count - 1);
-  return lengths;
-}
-
-} // namespace
-
-Expected<> convertSplit(OpContext &op) {
-  NodeId x = op.input(0);
-  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
-  Dim dim = op.shape(x)[axis];
-  if (!dim.isConst())
-    return op.error(Status::Unsup) << "splits an axis of unknown size";
-  std::optional<std::vector<int64_t>> lengths = BYCC_TRY(splitLengths(op, dim.value()));
-  AttrValue cuts(static_cast<int64_t>(op.numOutputs()));
-  if (lengths) {
-    std::vector<int64_t> points;
-    int64_t at = 0;
-    for (int64_t length : *lengths) {
-      if (length < 0 || length > dim.value() - at)
-        return op.error() << "split " << AttrValue::ints(*lengths).str() << " does not sum to "
-                          << dim.value();
-      points.push_back(at += length);
-    }
-    if (at != dim.value() || lengths->size() != op.numOutputs())
-      return op.error() << "split " << AttrValue::ints(*lengths).str() << " of " << dim.value()
-                        << " into " << op.numOutputs() << " outputs";
-    points.pop_back();
-    cuts = AttrValue::ints(points);
-  }
-  NodeId parts = BYCC_TRY(op.call("split", {x}, {{"indices_or_sections", cuts}, {"axis", axis}}));
-  for (size_t i = 0; i < op.numOutputs(); ++i)
-    op.setOutput(i, BYCC_TRY(op.project(parts, static_cast<uint32_t>(i))));
-  return {};
-}
-
-namespace {
-
-struct SliceRange {
-  std::vector<int64_t> begin, end, axes, strides;
-};
-
-Expected<SliceRange> sliceRange(OpContext &op, int64_t rank) {
-  SliceRange range;
-  std::optional<std::vector<int64_t>> axes;
-  if (op.opset() < 10) {
-    std::optional<std::vector<int64_t>> begin = BYCC_TRY(op.intsAttr("starts"));
-    std::optional<std::vector<int64_t>> end = BYCC_TRY(op.intsAttr("ends"));
-    if (!begin || !end)
-      return op.error() << "starts or ends are missing";
-    range.begin = *begin;
-    range.end = *end;
-    axes = BYCC_TRY(op.intsAttr("axes"));
-  } else {
-    if (!op.has(1) || !op.has(2))
-      return op.error() << "starts or ends are missing";
-    range.begin = BYCC_TRY(op.constInts(1, "starts"));
-    range.end = BYCC_TRY(op.constInts(2, "ends"));
-    if (op.has(3))
-      axes = BYCC_TRY(op.constInts(3, "axes"));
-    if (op.has(4))
-      range.strides = BYCC_TRY(op.constInts(4, "steps"));
-  }
-  size_t count = range.begin.size();
-  if (!axes) {
-    axes.emplace();
-    for (size_t i = 0; i < count; ++i)
-      axes->push_back(static_cast<int64_t>(i));
-  }
-  if (range.strides.empty())
-    range.strides.assign(count, 1);
-  if (range.end.size() != count || axes->size() != count || range.strides.size() != count)
-    return op.error() << "starts, ends, axes and steps differ in length";
-  range.axes = BYCC_TRY(op.normalAxes(*axes, rank));
-  return range;
-}
-
-} // namespace
-
-// Bounds are clamped here, as ONNX says; what is left is literal. A negative
-// step that runs to the front ends at -size - 1, which stays in front after
-// Relay has added the size.
-Expected<> convertSlice(OpContext &op) {
-  NodeId x = op.input(0);
-  SliceRange range = BYCC_TRY(sliceRange(op, op.rank(x)));
+// The shape that x and `wanted` broadcast to. An entry of 1 keeps the extent of x;
+// which one holds is decided here where it can be.
+Expected<NodeId> commonShape(OpContext &op, NodeId x, NodeId wanted, const IntTensor *known) {
+  int64_t count = lengthOf(op, wanted), rank = std::max(count, op.rank(x));
+  if (rank > 32)
+    return op.error(Status::Limit) << "rank " << rank << ", the limit is 32";
   std::vector<Dim> shape = op.shape(x);
-  for (size_t i = 0; i < range.axes.size(); ++i) {
-    int64_t step = range.strides[i];
-    if (step == 0 || step == std::numeric_limits<int64_t>::min())
-      return op.error() << "step is " << step;
-    if (!shape[range.axes[i]].isConst())
-      return op.error(Status::Unsup) << "slices an axis of unknown size";
-    int64_t size = shape[range.axes[i]].value();
-    auto clamp = [&](int64_t at, int64_t low, int64_t high) {
-      return std::clamp(at < 0 ? (at < -size ? -1 : at + size) : at, low, high);
-    };
-    if (step > 0) {
-      range.begin[i] = clamp(range.begin[i], 0, size);
-      range.end[i] = std::max(clamp(range.end[i], 0, size), range.begin[i]);
-      range.strides[i] = std::min(step, std::max<int64_t>(size, 1));
-    } else {
-      if (size == 0)
-        return op.error(Status::Unsup) << "walks an empty axis backwards";
-      range.begin[i] = clamp(range.begin[i], 0, size - 1);
-      range.end[i] = clamp(range.end[i], -1, size - 1);
-      if (range.end[i] > range.begin[i])
-        range.end[i] = range.begin[i];
-      if (range.end[i] < 0)
-        range.end[i] = -size - 1;
-    }
-  }
-  if (range.axes.empty()) {
-    op.setOutput(0, x);
-    return {};
-  }
-  op.setOutput(0, BYCC_TRY(op.call("strided_slice", {x},
-                                   {{"begin", AttrValue::ints(range.begin)},
-                                    {"end", AttrValue::ints(range.end)},
-                                    {"strides", AttrValue::ints(range.strides)},
-                                    {"axes", AttrValue::ints(range.axes)}})));
-  return {};
-}
-
-namespace {
-
-// Pads of every axis as (begin, end) pairs.
-Expected<std::vector<int64_t>> padWidths(OpContext &op, int64_t rank) {
-  std::vector<int64_t> pads;
-  if (op.opset() < 11) {
-    std::optional<std::vector<int64_t>> given =
-        BYCC_TRY(op.intsAttr(op.opset() < 2 ? "paddings" : "pads"));
-    if (!given)
-      return op.error() << "pads are missing";
-    pads = *given;
-  } else {
-    if (!op.has(1))
-      return op.error() << "pads are missing";
-    pads = BYCC_TRY(op.constInts(1, "pads"));
-  }
-  std::vector<int64_t> axes;
-  if (op.has(3))
-    axes = BYCC_TRY(op.normalAxes(BYCC_TRY(op.constInts(3, "axes")), rank));
-  else
-    for (int64_t i = 0; i < rank; ++i)
-      axes.push_back(i);
-  if (pads.size() != 2 * axes.size())
-    return op.error() << pads.size() << " pads for " << axes.size() << " axes";
-  std::vector<int64_t> widths(2 * rank, 0);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    widths[2 * axes[i]] = pads[i];
-    widths[2 * axes[i] + 1] = pads[i + axes.size()];
-  }
-  for (int64_t width : widths) {
-    if (width < 0)
-      return op.error(Status::Unsup) << "a negative pad (" << width << ") is not supported";
-    if (width > (int64_t{1} << 40))
-      return op.error(Status::Limit) << "a pad of " << width;
-  }
-  return widths;
-}
-
-} // namespace
-
-Expected<> convertPad(OpContext &op) {
-  NodeId x = op.input(0);
-  std::string mode = BYCC_TRY(op.textAttr("mode", "constant"));
-  if (mode != "constant" && mode != "reflect" && mode != "edge")
-    return op.error(Status::Unsup) << "this mode is not supported";
-  int64_t rank = op.rank(x);
-  std::vector<int64_t> widths = BYCC_TRY(padWidths(op, rank));
-  NodeId value;
-  if (op.opset() < 11)
-    value = op.scalar(op.dtype(x), BYCC_TRY(op.floatAttr("value", 0)));
-  else
-    value = op.has(2) ? op.input(2) : op.scalar(op.dtype(x), 0);
-  if (op.rank(value) == 1)
-    value = BYCC_TRY(op.reshape(value, {}));
-  std::vector<Dim> shape = op.shape(x);
-  AttrValue::List pairs;
+  shape.insert(shape.begin(), rank - shape.size(), Dim(1));
+  std::vector<int64_t> ones(static_cast<size_t>(rank), 1);
+  auto padded = [&](NodeId vector) -> Expected<NodeId> {
+    NodeId parts[2] = {op.ints(std::span(ones).first(rank - lengthOf(op, vector))), vector};
+    return lengthOf(op, vector) == rank ? Expected<NodeId>(vector) : join(op, parts);
+  };
+  NodeId extents = BYCC_TRY(padded(BYCC_TRY(extentsOf(op, x))));
+  wanted = BYCC_TRY(padded(wanted));
+  // [extents, wanted, extents where wanted is 1]
+  std::vector<int64_t> from;
+  bool isOpen = false;
   for (int64_t i = 0; i < rank; ++i) {
-    int64_t most = std::max(widths[2 * i], widths[2 * i + 1]);
-    if (mode == "reflect" && shape[i].isConst() && most >= std::max<int64_t>(shape[i].value(), 1))
-      return op.error() << "reflects " << most << " of " << shape[i].value() << " elements";
-    pairs.push_back(AttrValue::ints({&widths[2 * i], 2}));
+    int64_t at = i - (rank - count);
+    std::optional<int64_t> value = at < 0 ? 1 : known ? known->values[at] : std::nullopt;
+    bool isOpenHere = !value && shape[i] != Dim(1);
+    isOpen = isOpen || isOpenHere;
+    from.push_back(i + (value == 1 ? 0 : isOpenHere ? 2 * rank : rank));
   }
-  op.setOutput(0, BYCC_TRY(op.call("nn.pad", {x, value},
-                                   {{"pad_width", std::move(pairs)}, {"pad_mode", mode}})));
-  return {};
+  std::vector<NodeId> parts{extents, wanted};
+  if (isOpen) {
+    NodeId isOne = BYCC_TRY(op.call("equal", {wanted, op.scalar(DType::Int64, 1)}));
+    parts.push_back(BYCC_TRY(op.call("where", {isOne, extents, wanted})));
+  }
+  return pick(op, BYCC_TRY(join(op, parts)), from);
 }
+
+} // namespace
 
 Expected<> convertExpand(OpContext &op) {
   NodeId x = op.input(0);
+  if (!op.isKnown(1) || !op.isStatic(x)) {
+    NodeId wanted = BYCC_TRY(runTimeInts(op, 1, "shape", op.declaredRank(0)));
+    const IntTensor *known = op.knownInts(1);
+    if (known && static_cast<int64_t>(known->values.size()) != lengthOf(op, wanted))
+      known = nullptr;
+    op.setOutput(0, BYCC_TRY(op.call("dyn.broadcast_to",
+                                     {x, BYCC_TRY(commonShape(op, x, wanted, known))})));
+    return {};
+  }
   std::vector<int64_t> wanted = BYCC_TRY(op.constInts(1, "shape"));
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
   size_t rank = std::max(wanted.size(), shape.size());
@@ -438,6 +327,13 @@ Expected<std::vector<int64_t>> tileCounts(OpContext &op) {
 
 Expected<> convertTile(OpContext &op) {
   NodeId x = op.input(0);
+  if (op.opset() >= 6 && !op.isKnown(1)) {
+    NodeId repeats = BYCC_TRY(runTimeInts(op, 1, "repeats", op.rank(x)));
+    if (lengthOf(op, repeats) != op.rank(x))
+      return op.error() << lengthOf(op, repeats) << " repeats for rank " << op.rank(x);
+    op.setOutput(0, BYCC_TRY(op.call("dyn.tile", {x, repeats})));
+    return {};
+  }
   std::vector<int64_t> repeats = BYCC_TRY(tileCounts(op));
   if (static_cast<int64_t>(repeats.size()) != op.rank(x))
     return op.error() << repeats.size() << " repeats for rank " << op.rank(x);

@@ -1,6 +1,7 @@
 // Convolution, pooling, normalisation and resampling. Spatial attributes are
 // checked here, where their ONNX names are known to the user.
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -332,24 +333,33 @@ Expected<> convertLayerNorm(OpContext &op) {
   op.ignoreAttr("stash_type");
   int64_t rank = op.rank(x);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), rank));
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-  int64_t inner = 1;
+  std::vector<Dim> shape = op.shape(x);
+  Dim inner(1);
   for (int64_t i = axis; i < rank; ++i)
-    inner *= shape[i];
+    inner = op.types().mul(inner, shape[i]);
+  bool isOpen = !inner.isConst();
+  if (isOpen && axis + 1 < rank)
+    return op.error(Status::Unsup) << "normalises axes of unknown size, from " << axis << " on";
   auto flat = [&](NodeId node) -> Expected<NodeId> {
-    if (op.types().numElements(op.module().type(node)) != inner)
+    if (isOpen && op.rank(node) == 1)
+      return node;
+    if (isOpen || op.types().numElements(op.module().type(node)) != inner.value())
       return op.error() << "scale or bias of type " << op.types().str(op.module().type(node))
-                        << ", wanted " << inner << " values";
-    return op.reshape(node, {&inner, 1});
+                        << ", wanted " << op.types().str(inner) << " values";
+    int64_t count = inner.value();
+    return op.reshape(node, {&count, 1});
   };
   gamma = BYCC_TRY(flat(gamma));
   NodeId beta = op.has(2) ? BYCC_TRY(flat(op.input(2)))
                           : BYCC_TRY(op.call("zeros_like", {gamma}));
-  std::vector<int64_t> flatShape(shape.begin(), shape.begin() + axis);
-  flatShape.push_back(inner);
-  NodeId data = BYCC_TRY(op.reshape(x, flatShape));
+  NodeId data = x;
+  if (axis + 1 < rank) {
+    std::vector<int64_t> codes(static_cast<size_t>(axis), 0); // copied
+    codes.push_back(inner.value());
+    data = BYCC_TRY(op.call("reshape", {x}, {{"newshape", AttrValue::ints(codes)}}));
+  }
   NodeId result = BYCC_TRY(op.call("nn.layer_norm", {data, gamma, beta}, {{"epsilon", epsilon}}));
-  op.setOutput(0, BYCC_TRY(op.reshape(result, shape)));
+  op.setOutput(0, data == x ? result : BYCC_TRY(reshapedLike(op, result, x)));
   return {};
 }
 

@@ -254,8 +254,16 @@ Expected<TypeId> shapedByOperand(InferContext &context, size_t index, DType dtyp
 Expected<TypeId> dynBroadcastTo(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   TypeId type = BYCC_TRY(shapedByOperand(context, 1, x.dtype));
-  BYCC_TRY(checkBroadcastsTo(context, x, context.module().types.shape(type)));
-  return type;
+  auto target = context.module().types.shape(type);
+  BYCC_TRY(checkBroadcastsTo(context, x, target));
+  // An extent other than 1 stays.
+  Shape shape(target.begin(), target.end());
+  for (size_t i = 0; i < x.rank(); ++i) {
+    Dim &dim = shape[shape.size() - x.rank() + i];
+    if (dim.isUnknown() && x.shape[i].isConst() && x.shape[i] != Dim(1))
+      dim = x.shape[i];
+  }
+  return tensorType(context, x.dtype, shape);
 }
 
 Expected<TypeId> dynFull(InferContext &context) {

@@ -1,0 +1,172 @@
+// Operands that are known only when the model runs: inputs of the graph here.
+#include "ModelMaker.h"
+
+#include <catch2/catch.hpp>
+
+using namespace bycc;
+using namespace bycc::test;
+
+namespace {
+
+// "op" over x and integer vectors s, t, ... of the given lengths, all inputs; result "y".
+ModelMaker make(const std::string &op, const Ints &x, const std::vector<Ints> &operands, int64_t opset = 18) {
+  ModelMaker maker;
+  maker.opset(opset);
+  maker.input("x", x);
+  Names inputs{"x"};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    inputs.push_back(std::string(1, static_cast<char>('s' + i)));
+    maker.input(inputs.back(), operands[i], i64);
+  }
+  maker.node(op, inputs, {"y"});
+  maker.output("y");
+  return maker;
+}
+
+NodeMaker last(ModelMaker &maker) {
+  return NodeMaker(*maker.graph.mutable_node(maker.graph.node_size() - 1));
+}
+
+// The last operator and the type of the result.
+std::string end(const ModelMaker &maker) {
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  std::string all = summary(maker, options);
+  size_t colon = all.find(" :");
+  if (colon == std::string::npos || all.find("error") != std::string::npos)
+    return all;
+  size_t blank = all.rfind(' ', colon - 1);
+  return all.substr(blank == std::string::npos ? 0 : blank + 1);
+}
+
+// Another input with symbolic dims.
+void symbolicInput(ModelMaker &maker, const std::string &name, const Names &dims, int type = f32) {
+  ::onnx::ValueInfoProto &info = *maker.graph.add_input();
+  ModelMaker::value(info, name, {}, type);
+  for (const std::string &dim : dims)
+    info.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(dim);
+}
+
+} // namespace
+
+TEST_CASE("shapes as operands") {
+  CHECK(end(make("Reshape", {2, 3}, {{3}})) == "dyn.reshape : Tensor[(?, ?, ?), float32]");
+  CHECK(end(make("Expand", {3, 1}, {{3}})) == "dyn.broadcast_to : Tensor[(?, 3, ?), float32]");
+  CHECK(end(make("Tile", {3, 1}, {{2}})) == "dyn.tile : Tensor[(?, ?), float32]");
+  ModelMaker maker;
+  maker.input("s", {2}, i64);
+  maker.node("ConstantOfShape", {"s"}, {"y"});
+  maker.output("y");
+  CHECK(end(maker) == "dyn.full : Tensor[(?, ?), float32]");
+}
+
+TEST_CASE("a shape operand of unknown length takes the declared rank") {
+  ModelMaker maker;
+  maker.input("x", {2, 3});
+  symbolicInput(maker, "s", {"K"}, i64);
+  maker.node("Reshape", {"x", "s"}, {"y"});
+  maker.output("y");
+  CHECK(has(end(maker), "how many values shape has must be known when the model is read"));
+  maker.graph.clear_output();
+  maker.output("y", {6, 1});
+  CHECK(has(end(maker), "dyn.reshape"));
+}
+
+TEST_CASE("slices with bounds as operands") {
+  CHECK(end(make("Slice", {4, 5}, {{1}, {1}})) == "dyn.strided_slice : Tensor[(?, 5), float32]");
+  CHECK(end(make("Slice", {4, 5}, {{1}, {1}, {1}, {1}})) ==
+        "dyn.strided_slice : Tensor[(?, ?), float32]");
+  CHECK(has(end(make("Slice", {4, 5}, {{1}, {2}})), "1 starts and 2 ends for rank 2"));
+}
+
+TEST_CASE("known bounds over an axis of unknown size stay attributes") {
+  ModelMaker maker;
+  symbolicInput(maker, "x", {"N"});
+  maker.constant(longs("from", {1}, {1}));
+  maker.constant(longs("to", {1}, {1 << 30}));
+  maker.node("Slice", {"x", "from", "to"}, {"y"});
+  maker.output("y");
+  CHECK(has(end(maker), "strided_slice : "));
+  CHECK(!has(end(maker), "dyn."));
+}
+
+TEST_CASE("split by lengths and of an axis of unknown size") {
+  ModelMaker maker = make("Split", {6, 5}, {{2}});
+  maker.graph.mutable_node(0)->add_output("z");
+  CHECK(end(maker) == "dyn.strided_slice : Tensor[(?, 5), float32]");
+  maker = ModelMaker();
+  maker.opset(18);
+  symbolicInput(maker, "x", {"N"});
+  maker.node("Split", {"x"}, {"y", "z"}).integer("num_outputs", 2);
+  maker.output("z");
+  CHECK(has(end(maker), "dyn.strided_slice : "));
+}
+
+TEST_CASE("pads as operands") {
+  CHECK(end(make("Pad", {4, 5}, {{4}})) == "dyn.nn.pad : Tensor[(?, ?), float32]");
+  ModelMaker maker = make("Pad", {4, 5}, {{2}});
+  maker.graph.mutable_node(0)->add_input("");
+  maker.graph.mutable_node(0)->add_input("axes");
+  maker.input("axes", {1}, i64);
+  CHECK(end(maker) == "dyn.nn.pad : Tensor[(?, ?), float32]");
+  maker = make("Pad", {4, 5}, {{4}});
+  last(maker).text("mode", "wrap");
+  CHECK(end(maker) == "take : Tensor[(?, ?), float32]");
+  CHECK(has(end(make("Pad", {4, 5}, {{3}})), "3 pads for 2 axes"));
+}
+
+TEST_CASE("pads that take away, and that wrap") {
+  ModelMaker maker = make("Pad", {4, 5}, {});
+  maker.graph.mutable_node(0)->add_input("pads");
+  maker.constant(longs("pads", {4}, {-1, 2, 0, -3}));
+  CHECK(summary(maker) == "strided_slice nn.pad : Tensor[(3, 4), float32]");
+  last(maker).text("mode", "wrap");
+  CHECK(summary(maker) == "arange take arange take : Tensor[(3, 4), float32]");
+}
+
+TEST_CASE("axes as operands") {
+  CHECK(end(make("Squeeze", {1, 5}, {{1}})) == "dyn.squeeze : Tensor[(?), float32]");
+  CHECK(end(make("Unsqueeze", {4, 5}, {{2}})) == "dyn.reshape : Tensor[(?, ?, ?, ?), float32]");
+  for (const char *op : {"ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}) {
+    ModelMaker maker = make(op, {4, 5}, {{1}});
+    CHECK(has(end(maker), ": Tensor[(?, ?), float32]"));
+    last(maker).integer("keepdims", 0);
+    CHECK(end(maker) == "dyn.squeeze : Tensor[(?), float32]");
+  }
+  CHECK(end(make("CumSum", {4, 5}, {{}})) == "dyn.reshape : Tensor[(4, 5), float32]");
+}
+
+TEST_CASE("counts as operands") {
+  CHECK(has(end(make("TopK", {4, 5}, {{1}})), "dyn.topk : Tensor[(4, ?), float32]"));
+  ModelMaker maker;
+  maker.input("s", {3}, i64);
+  maker.input("d", {}, i64);
+  maker.constant(floats("values", {2}, {0, 1}));
+  maker.node("OneHot", {"s", "d", "values"}, {"y"});
+  maker.output("y");
+  CHECK(end(maker) == "dyn.one_hot : Tensor[(3, ?), float32]");
+  maker = ModelMaker();
+  for (const char *name : {"a", "b", "c"})
+    maker.input(name, {}, i64);
+  maker.node("Range", {"a", "b", "c"}, {"y"});
+  maker.output("y");
+  CHECK(end(maker) == "arange : Tensor[(?), int64]");
+}
+
+TEST_CASE("Compress takes what the condition keeps") {
+  ModelMaker maker;
+  maker.input("x", {4, 5});
+  maker.input("c", {3}, ::onnx::TensorProto::BOOL);
+  maker.node("Compress", {"x", "c"}, {"y"}).integer("axis", 1);
+  maker.output("y");
+  CHECK(end(maker) == "take : Tensor[(4, ?), float32]");
+}
+
+TEST_CASE("stacks of matrices with symbolic extents") {
+  ModelMaker maker;
+  symbolicInput(maker, "a", {"N", "H", "S", "D"});
+  symbolicInput(maker, "b", {"N", "H", "D", "S"});
+  maker.node("MatMul", {"a", "b"}, {"y"});
+  maker.output("y");
+  CHECK(end(maker) == "reshape_like : Tensor[(N, H, S, S), float32]");
+}
