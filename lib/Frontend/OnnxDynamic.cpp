@@ -7,6 +7,8 @@ namespace bycc::onnx {
 
 Expected<NodeId> runTimeInts(OpContext &op, size_t index, std::string_view what,
                              std::optional<int64_t> length) {
+  if (!op.has(index))
+    return op.error() << what << " is missing";
   NodeId node = op.input(index);
   if (!isInt(op.dtype(node)) || op.rank(node) > 1)
     return op.error() << what << " of type " << op.types().str(op.module().type(node))
@@ -23,6 +25,8 @@ Expected<NodeId> runTimeInts(OpContext &op, size_t index, std::string_view what,
 }
 
 Expected<NodeId> runTimeInt(OpContext &op, size_t index, std::string_view what) {
+  if (!op.has(index))
+    return op.error() << what << " is missing";
   NodeId node = op.input(index);
   if (!isInt(op.dtype(node)))
     return op.error() << what << " of type " << op.types().str(op.module().type(node))

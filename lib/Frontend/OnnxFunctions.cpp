@@ -201,6 +201,7 @@ Expected<> Importer::convertCall(const Node &call, const Function &function) {
   frames_.push_back(std::move(frame));
   scopes_.push_back(std::move(scope));
   std::swap(opset_, frames_.back().opset);
+  addDeclared(function.body);
   Expected<> converted = convertNodes(function.body);
   std::vector<Value> outputs;
   for (size_t i = 0; converted && i < call.outputs.size(); ++i) {

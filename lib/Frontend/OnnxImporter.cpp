@@ -84,15 +84,17 @@ const Value *Importer::find(std::string_view name) const {
 }
 
 const ValueInfo *Importer::declared(std::string_view name) const {
-  auto found = declared_.find(name);
-  return found == declared_.end() ? nullptr : found->second;
+  const Declared &known = frames_.empty() ? declared_ : frames_.back().declared;
+  auto found = known.find(name);
+  return found == known.end() ? nullptr : found->second;
 }
 
 void Importer::addDeclared(const Graph &graph) {
+  Declared &known = frames_.empty() ? declared_ : frames_.back().declared;
   for (const std::vector<ValueInfo> *list : {&graph.valueInfos, &graph.outputs})
     for (const ValueInfo &info : *list)
       if (info.isTensor)
-        declared_[info.name] = &info;
+        known[info.name] = &info;
 }
 
 NodeId Importer::materialise(std::string_view name) {

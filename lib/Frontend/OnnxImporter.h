@@ -205,12 +205,14 @@ private:
   };
   using CallTree = std::unordered_map<const Function *, CallSize>;
   // A call whose body is being converted; it sees the scopes from scopeBase on.
+  using Declared = std::unordered_map<std::string_view, const ValueInfo *>;
   struct Frame {
     size_t scopeBase = 0;
     int64_t opset = 0; // the caller's while the body is converted
     std::string prefix; // of the names of nodes
     std::map<std::string_view, Attribute> attributes;
     std::set<std::string_view> absent; // inputs that the caller left out
+    Declared declared;
   };
   Expected<> addFunctions();
   Expected<> checkFunction(const Function &function);
@@ -233,7 +235,7 @@ private:
   std::vector<Scope> scopes_;
   std::map<FunctionKey, const Function *> functions_;
   std::vector<Frame> frames_;
-  std::unordered_map<std::string_view, const ValueInfo *> declared_;
+  Declared declared_; // of the graph; functions have their own
   std::unordered_map<std::string, int> nodeNames_;
   std::unordered_map<std::string, int64_t> dimValues_;
   // Constants by type, size and first bytes, to share equal ones.
