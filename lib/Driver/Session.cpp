@@ -245,7 +245,10 @@ Expected<> Session::loadModel() {
   if (format == InputFormat::Onnx && path != "-") {
     std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
     inputsHash_ = hashBytes(bytes->data(), bytes->size());
+    std::vector<std::string> external;
+    bindings.externalFiles = &external;
     module_ = BYCC_TRY(importOnnx(path, bindings));
+    filesRead_.insert(filesRead_.end(), external.begin(), external.end());
     return {};
   }
   if (path == "-" && !standardInput_)

@@ -41,7 +41,10 @@ Expected<Module> importBytes(std::shared_ptr<const Storage> storage, bool isMapp
     return error(Status::Input, {name}) << "is no ONNX model, it looks like " << look;
   Model model = BYCC_TRY(decodeModel(bytes, name));
   TensorReader tensors(storage, isMapped, folder);
-  return Importer(model, name, tensors, options).run();
+  Module module = BYCC_TRY(Importer(model, name, tensors, options).run());
+  if (options.externalFiles)
+    *options.externalFiles = tensors.externalFiles();
+  return module;
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // address suits the type), a typed list, or another file. Exactly one of them.
 #include "OnnxTensor.h"
 
+#include "bycc/Support/Sha1.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -111,9 +112,30 @@ Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location) {
                                         << " is not supported";
 }
 
+// The checksum of a file is the same for all its tensors: computed once.
+Expected<> TensorReader::checkSum(const std::string &path, const Storage &file, const std::string &wanted,
+                                  const SourceLocation &location) {
+  std::string &found = checksums_[path];
+  if (found.empty())
+    found = sha1(file.data(), file.size());
+  if (std::ranges::equal(found, wanted, {}, {}, [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; }))
+    return {};
+  return error(Status::Input, location) << "external file '" << escaped(path) << "' has SHA-1 " << found
+                                        << ", the model says " << escaped(wanted);
+}
+
+std::vector<std::string> TensorReader::externalFiles() const {
+  std::vector<std::string> paths;
+  for (const auto &[path, file] : externalFiles_)
+    if (file)
+      paths.push_back(folder_ == "." ? path : folder_ + "/" + path);
+  std::ranges::sort(paths);
+  return paths;
+}
+
 Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64_t wantedBytes,
                                                     const SourceLocation &location) {
-  std::string path;
+  std::string path, checksum;
   uint64_t offset = 0, length = wantedBytes;
   for (auto [key, value] : tensor.externalData) {
     if (key == "location")
@@ -123,7 +145,7 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
     else if (key == "length")
       length = BYCC_TRY(externalNumber(key, value, location));
     else if (key == "checksum")
-      return error(Status::Unsup, location) << label(tensor) << ": checksums of external data are not supported";
+      checksum = value;
     else
       return error(Status::Input, location)
              << label(tensor) << ": unknown external data key '" << escaped(key) << "'";
@@ -146,6 +168,8 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
     }
     file = std::move(*mapped);
   }
+  if (!checksum.empty())
+    BYCC_TRY(checkSum(path, *file, checksum, location));
   if (offset > file->size() || length > file->size() - offset)
     return error(Status::Input, location)
            << label(tensor) << ": external data at " << offset << " of " << length

@@ -25,6 +25,8 @@ public:
   Expected<Constant> read(const Tensor &tensor, TypeTable &types, const SourceLocation &location);
   // Made dense; LIMIT when that is out of proportion to the file.
   Expected<Constant> readSparse(const SparseTensor &tensor, TypeTable &types, const SourceLocation &location);
+  // Paths of the files with external data that were read, sorted.
+  std::vector<std::string> externalFiles() const;
 
 private:
   struct View {
@@ -37,10 +39,14 @@ private:
   Expected<View> typed(const Tensor &tensor, DType dtype, uint64_t count,
                        const SourceLocation &location);
 
+  Expected<> checkSum(const std::string &path, const Storage &file, const std::string &wanted,
+                      const SourceLocation &location);
+
   std::shared_ptr<const Storage> file_;
   bool isMapped_;
   std::string folder_;
   std::unordered_map<std::string, std::shared_ptr<const Storage>> externalFiles_;
+  std::unordered_map<std::string, std::string> checksums_;
 };
 
 } // namespace bycc::onnx

@@ -28,6 +28,8 @@ struct OnnxImportOptions {
   // A dim that stays unbound becomes a symbol of the type instead of an error.
   bool allowSymbolicDims = false;
   uint64_t maxFileBytes = uint64_t{2} << 30;
+  // Gets the paths of the files with external data, if not null.
+  std::vector<std::string> *externalFiles = nullptr;
 };
 
 // All unknown operators, dtypes and unbound dims come in one error, each with

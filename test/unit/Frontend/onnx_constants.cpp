@@ -318,6 +318,18 @@ TEST_CASE("sparse tensors become dense") {
   }
 }
 
+TEST_CASE("F7: the checksum of an external file is checked") {
+  Folder folder;
+  folder.write("w.bin", "abcdabcd");
+  ::onnx::TensorProto tensor = external({2}, "w.bin", "0", "8");
+  auto &checksum = *tensor.add_external_data();
+  checksum.set_key("checksum");
+  checksum.set_value("8D4AE95C6E9D2D1F4B9A3A1E2C5F7A1B0C9D8E7F");
+  CHECK(has(importExternal(folder, tensor), "error[INPUT]: external file 'w.bin' has SHA-1"));
+  tensor.mutable_external_data(3)->set_value("E0378E12D7AC5F9AF37052D8763BE4F3E8D13041");
+  CHECK(importExternal(folder, tensor) == "");
+}
+
 TEST_CASE("F8: sparse tensors with wrong indices are refused") {
   for (const Ints &indices : {Ints{1, 6}, {-1, 5}, {5, 1}, {1, 1}})
     CHECK(has(problemOf(withSparse({2, 3}, {2}, indices, {5, 7})), "error[INPUT]"));
