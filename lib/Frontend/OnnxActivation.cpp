@@ -181,6 +181,57 @@ Expected<> convertGelu(OpContext &op) {
   return {};
 }
 
+// x * sigmoid(alpha * x)
+Expected<> convertSwish(OpContext &op) {
+  NodeId x = op.input(0);
+  double alpha = BYCC_TRY(op.floatAttr("alpha", 1));
+  NodeId inner = alpha == 1 ? x : BYCC_TRY(apply(op, "multiply", x, alpha));
+  NodeId gate = BYCC_TRY(apply(op, "sigmoid", inner));
+  op.setOutput(0, BYCC_TRY(apply(op, "multiply", x, gate)));
+  return {};
+}
+
+// Swish of the first input times the second.
+Expected<> convertSwiGlu(OpContext &op) {
+  BYCC_TRY(convertSwish(op));
+  op.setOutput(0, BYCC_TRY(apply(op, "multiply", op.outputs()[0].node, op.input(1))));
+  return {};
+}
+
+namespace {
+
+// 1 at the first of the largest elements along `axis`, else 0.
+Expected<NodeId> firstLargest(OpContext &op, NodeId x, int64_t axis) {
+  Dim size = op.shape(x)[axis];
+  if (!size.isConst())
+    return op.error(Status::Unsup) << "over an axis of unknown size";
+  NodeId index = BYCC_TRY(op.call("argmax", {x}, {{"axis", AttrValue::ints({&axis, 1})}}));
+  DType dtype = op.dtype(x);
+  return op.call("one_hot", {index, op.scalar(dtype, 1), op.scalar(dtype, 0)},
+                 {{"depth", size.value()}, {"axis", axis}, {"dtype", name(dtype)}});
+}
+
+} // namespace
+
+// Since opset 13 over one axis; before, over all axes from `axis` on, taken as one.
+Expected<> convertHardmax(OpContext &op) {
+  NodeId x = op.input(0);
+  int64_t rank = op.rank(x);
+  bool isFlattening = op.opset() < 13;
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", isFlattening ? 1 : -1)), rank));
+  if (!isFlattening || axis == rank - 1) {
+    op.setOutput(0, BYCC_TRY(firstLargest(op, x, axis)));
+    return {};
+  }
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  std::vector<int64_t> flat{1, 1};
+  for (int64_t i = 0; i < rank; ++i)
+    flat[i >= axis] *= shape[i];
+  NodeId result = BYCC_TRY(firstLargest(op, BYCC_TRY(op.reshape(x, flat)), 1));
+  op.setOutput(0, BYCC_TRY(op.reshape(result, shape)));
+  return {};
+}
+
 // Since opset 13 over one axis; before, over all axes from `axis` on, taken as one.
 Expected<> convertSoftmax(OpContext &op) {
   NodeId x = op.input(0);

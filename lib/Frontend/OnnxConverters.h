@@ -20,6 +20,7 @@ Expected<> convertIsInf(OpContext &op);
 Expected<> convertClip(OpContext &op);
 Expected<> convertCast(OpContext &op);
 Expected<> convertCastLike(OpContext &op);
+Expected<> convertBitCast(OpContext &op);
 Expected<> convertWhere(OpContext &op);
 
 // OnnxActivation.cpp
@@ -37,6 +38,9 @@ Expected<> convertSoftsign(OpContext &op);
 Expected<> convertMish(OpContext &op);
 Expected<> convertGelu(OpContext &op);
 Expected<> convertSoftmax(OpContext &op);
+Expected<> convertHardmax(OpContext &op);
+Expected<> convertSwish(OpContext &op);
+Expected<> convertSwiGlu(OpContext &op);
 
 // OnnxNN.cpp
 Expected<> convertConv(OpContext &op);
@@ -52,6 +56,28 @@ Expected<> convertLrn(OpContext &op);
 Expected<> convertResize(OpContext &op);
 Expected<> convertGridSample(OpContext &op);
 Expected<> convertUpsample(OpContext &op);
+
+// OnnxNormalize.cpp
+Expected<> convertRmsNorm(OpContext &op);
+Expected<> convertMeanVarianceNorm(OpContext &op);
+Expected<> convertBatchNormTraining(OpContext &op, double epsilon);
+Expected<> convertBatchNormPerElement(OpContext &op, double epsilon);
+Expected<> setLayerStatistics(OpContext &op, int64_t axis, double epsilon);
+Expected<NodeId> channelsOfGroups(OpContext &op, NodeId perGroup, int64_t groups);
+Expected<double> epsilonOf(OpContext &op);
+// The dtype in which a normalisation computes.
+Expected<DType> stashType(OpContext &op);
+
+// OnnxLoss.cpp
+Expected<> convertLikelihoodLoss(OpContext &op);
+Expected<> convertCrossEntropyLoss(OpContext &op);
+
+// OnnxSignal.cpp
+Expected<> convertWindow(OpContext &op);
+Expected<> convertMelWeights(OpContext &op);
+
+// OnnxNgrams.cpp
+Expected<> convertNgrams(OpContext &op);
 
 // Attributes of a convolution as nn.conv* has them.
 Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);

@@ -76,10 +76,12 @@ Expected<> convertMean(OpContext &op) {
 // The exponent may have another type than the base, which decides the result's.
 Expected<> convertPow(OpContext &op) {
   NodeId base = op.input(0), exponent = BYCC_TRY(rightOperand(op));
-  if (isInt(op.dtype(base)) && isFloat(op.dtype(exponent)))
-    return op.error(Status::Unsup) << "an integer to a floating-point power is not supported";
-  exponent = BYCC_TRY(op.cast(exponent, op.dtype(base)));
-  op.setOutput(0, BYCC_TRY(op.call("power", {base, exponent})));
+  DType dtype = op.dtype(base), wide = dtype;
+  if (isInt(dtype) && isFloat(op.dtype(exponent)))
+    wide = DType::Float64;
+  base = BYCC_TRY(op.cast(base, wide));
+  exponent = BYCC_TRY(op.cast(exponent, wide));
+  op.setOutput(0, BYCC_TRY(op.cast(BYCC_TRY(op.call("power", {base, exponent})), dtype)));
   return {};
 }
 
@@ -228,6 +230,25 @@ Expected<> convertCast(OpContext &op) {
     return op.error() << "element type " << to << " is not one of ONNX";
   DType dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(to), op.module().source(op.sourceId())));
   op.setOutput(0, BYCC_TRY(op.cast(op.input(0), dtype)));
+  return {};
+}
+
+// The same bits as another type of the same size.
+Expected<> convertBitCast(OpContext &op) {
+  NodeId x = op.input(0);
+  int64_t to = BYCC_TRY(op.requiredInt("to"));
+  if (to != static_cast<int32_t>(to))
+    return op.error() << "element type " << to << " is not one of ONNX";
+  DType dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(to), op.module().source(op.sourceId())));
+  if (sizeInBytes(dtype) != sizeInBytes(op.dtype(x)))
+    return op.error() << "from " << name(op.dtype(x)) << " to " << name(dtype) << ", of another size";
+  // A bool is a byte that holds 0 or 1.
+  if (op.dtype(x) == DType::Bool)
+    x = BYCC_TRY(op.cast(x, DType::UInt8));
+  bool isBool = dtype == DType::Bool;
+  if (dtype != op.dtype(x))
+    x = BYCC_TRY(op.call("reinterpret", {x}, {{"dtype", name(isBool ? DType::UInt8 : dtype)}}));
+  op.setOutput(0, BYCC_TRY(op.cast(x, dtype)));
   return {};
 }
 

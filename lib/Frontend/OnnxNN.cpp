@@ -292,26 +292,18 @@ Expected<> convertGlobalPool(OpContext &op) {
   return {};
 }
 
-namespace {
-
-Expected<double> epsilonOf(OpContext &op) {
-  double epsilon = BYCC_TRY(op.floatAttr("epsilon", 1e-5));
-  if (!(epsilon >= 0) || std::isinf(epsilon))
-    return op.error() << "epsilon " << epsilon << " is not legal";
-  return epsilon;
-}
-
-} // namespace
-
 Expected<> convertBatchNorm(OpContext &op) {
   double epsilon = BYCC_TRY(epsilonOf(op));
-  op.ignoreAttr("momentum"); // training only
   bool isTraining = op.opset() < 7 ? BYCC_TRY(op.intAttr("is_test", 0)) == 0
                                    : BYCC_TRY(op.intAttr("training_mode", 0)) != 0;
+  bool isOld = op.opset() < 14; // its outputs for training are not defined as numbers
+  if (isOld && (isTraining || op.wantsOutput(1) || op.wantsOutput(2) || op.wantsOutput(3) || op.wantsOutput(4)))
+    return op.error(Status::Unsup) << "training mode before opset 14 is not supported";
   if (isTraining)
-    return op.error(Status::Unsup) << "training mode is not supported";
-  if (BYCC_TRY(op.intAttr("spatial", 1)) != 1)
-    return op.error(Status::Unsup) << "spatial = 0 is not supported";
+    return convertBatchNormTraining(op, epsilon);
+  op.ignoreAttr("momentum");
+  if (op.opset() < 9 && BYCC_TRY(op.intAttr("spatial", 1)) == 0)
+    return convertBatchNormPerElement(op, epsilon);
   NodeId parts = BYCC_TRY(op.call(
       "nn.batch_norm", {op.input(0), op.input(1), op.input(2), op.input(3), op.input(4)},
       {{"epsilon", epsilon}}));
@@ -333,6 +325,7 @@ Expected<> convertLayerNorm(OpContext &op) {
   op.ignoreAttr("stash_type");
   int64_t rank = op.rank(x);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), rank));
+  BYCC_TRY(setLayerStatistics(op, axis, epsilon));
   std::vector<Dim> shape = op.shape(x);
   Dim inner(1);
   for (int64_t i = axis; i < rank; ++i)
@@ -366,12 +359,12 @@ Expected<> convertLayerNorm(OpContext &op) {
 Expected<> convertGroupNorm(OpContext &op) {
   double epsilon = BYCC_TRY(epsilonOf(op));
   op.ignoreAttr("stash_type");
-  if (op.opset() < 21)
-    return op.error(Status::Unsup) << "with a scale per group (before opset 21) is not supported";
   int64_t groups = BYCC_TRY(op.requiredInt("num_groups"));
   if (groups < 1)
     return op.error() << "num_groups is " << groups;
-  op.setOutput(0, BYCC_TRY(op.call("nn.group_norm", {op.input(0), op.input(1), op.input(2)},
+  NodeId scale = BYCC_TRY(channelsOfGroups(op, op.input(1), groups));
+  NodeId bias = BYCC_TRY(channelsOfGroups(op, op.input(2), groups));
+  op.setOutput(0, BYCC_TRY(op.call("nn.group_norm", {op.input(0), scale, bias},
                                    {{"num_groups", groups}, {"epsilon", epsilon}})));
   return {};
 }

@@ -1,0 +1,130 @@
+// Operators that Relay does not have: what they are composed of, and what is not
+// legal about them. Values are compared by ONNX's own cases (test/conformance/onnx).
+#include "ModelMaker.h"
+
+#include <catch2/catch.hpp>
+
+using namespace bycc;
+using namespace bycc::test;
+
+namespace {
+
+// One node over x: [2, 3, 4], result "y".
+struct OneNode {
+  OneNode(int64_t opset, const std::string &op, Names inputs = {"x"}, Names outputs = {"y"})
+      : node((maker.opset(opset), maker.input("x", {2, 3, 4}), maker.node(op, inputs, outputs))) {
+    for (const std::string &name : outputs)
+      maker.output(name);
+  }
+  std::string made() const { return summary(maker); }
+  ModelMaker maker;
+  NodeMaker node;
+};
+
+} // namespace
+
+TEST_CASE("losses") {
+  OneNode plain(13, "NegativeLogLikelihoodLoss", {"x", "t"});
+  plain.maker.input("t", {2, 4}, i64);
+  CHECK(plain.made() == "expand_dims gather squeeze negative mean : float32");
+  plain.node.text("reduction", "none").integer("ignore_index", -7);
+  CHECK(has(plain.made(), ": Tensor[(2, 4), float32]"));
+  OneNode odd(13, "NegativeLogLikelihoodLoss", {"x", "t"});
+  odd.maker.input("t", {2, 4}, i64);
+  odd.node.text("reduction", "most");
+  CHECK(has(odd.made(), "reduction must be none, sum or mean"));
+  OneNode flat(13, "NegativeLogLikelihoodLoss", {"x", "t"});
+  flat.maker.input("t", {2}, i64);
+  CHECK(has(flat.made(), "scores of rank 3, targets of rank 1"));
+  OneNode logs(13, "SoftmaxCrossEntropyLoss", {"x", "t", "w"}, {"y", "p"});
+  logs.maker.input("t", {2, 4}, i64);
+  logs.maker.constant(floats("w", {3}));
+  CHECK(has(logs.made(), "nn.log_softmax"));
+  CHECK(has(logs.made(), ": (float32, Tensor[(2, 3, 4), float32])"));
+}
+
+TEST_CASE("Hardmax flattens before opset 13") {
+  OneNode last(13, "Hardmax");
+  CHECK(last.made() == "argmax one_hot : Tensor[(2, 3, 4), float32]");
+  OneNode flat(11, "Hardmax");
+  CHECK(flat.made() == "reshape argmax one_hot reshape : Tensor[(2, 3, 4), float32]");
+}
+
+TEST_CASE("normalisations") {
+  OneNode layer(17, "LayerNormalization", {"x", "s"}, {"y", "mean", "inverse"});
+  layer.maker.constant(floats("s", {3, 4}));
+  layer.node.integer("axis", 1);
+  CHECK(has(layer.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(2, 1, 1), float32], Tensor[(2, 1, 1), float32])"));
+  OneNode rms(23, "RMSNormalization", {"x", "s"});
+  rms.maker.constant(floats("s", {4}));
+  CHECK(rms.made() == "multiply mean add rsqrt multiply multiply : Tensor[(2, 3, 4), float32]");
+  OneNode groups(18, "GroupNormalization", {"x", "s", "s"});
+  groups.maker.constant(floats("s", {3}));
+  groups.node.integer("num_groups", 3);
+  CHECK(has(groups.made(), "nn.group_norm"));
+  OneNode wrong(18, "GroupNormalization", {"x", "s", "s"});
+  wrong.maker.constant(floats("s", {2}));
+  wrong.node.integer("num_groups", 2);
+  CHECK(has(wrong.made(), "for 2 groups of Tensor[(2, 3, 4), float32]"));
+  OneNode training(15, "BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "m", "v"});
+  training.maker.constant(floats("s", {3}));
+  training.node.integer("training_mode", 1);
+  CHECK(has(training.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(3), float32], Tensor[(3), float32])"));
+  OneNode old(8, "BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "m"});
+  old.maker.constant(floats("s", {3}));
+  CHECK(has(old.made(), "training mode before opset 14 is not supported"));
+  OneNode perElement(8, "BatchNormalization", {"x", "s", "s", "s", "s"});
+  perElement.maker.constant(floats("s", {3, 4}));
+  perElement.node.integer("spatial", 0);
+  CHECK(has(perElement.made(), "rsqrt"));
+  CHECK(has(perElement.made(), ": Tensor[(2, 3, 4), float32]"));
+}
+
+TEST_CASE("windows and filter banks of a known size") {
+  ModelMaker maker;
+  maker.constant(longs("n", {}, {10}));
+  maker.node("HannWindow", {"n"}, {"y"}).integer("periodic", 0).integer("output_datatype", 11);
+  maker.output("y");
+  CHECK(has(summary(maker), ": Tensor[(10), float64]"));
+  ModelMaker mel;
+  for (auto [name, value] : {std::pair("bins", 8), std::pair("length", 16), std::pair("rate", 8192)})
+    mel.constant(longs(name, {}, {value}));
+  mel.constant(floats("low", {}, {0}));
+  mel.constant(floats("high", {}, {4096}));
+  mel.node("MelWeightMatrix", {"bins", "length", "rate", "low", "high"}, {"y"});
+  mel.output("y");
+  CHECK(has(summary(mel), ": Tensor[(9, 8), float32]"));
+}
+
+TEST_CASE("TfIdfVectorizer") {
+  auto make = [](const Ints &columns) {
+    ModelMaker maker;
+    maker.input("x", {2, 6}, i64);
+    maker.node("TfIdfVectorizer", {"x"}, {"y"})
+        .ints("pool_int64s", {2, 3, 5, 4, 5, 6, 7, 8})
+        .ints("ngram_counts", {0, 4})
+        .ints("ngram_indexes", columns)
+        .integer("min_gram_length", 1).integer("max_gram_length", 2).integer("max_skip_count", 1)
+        .text("mode", "TF");
+    maker.output("y");
+    return maker;
+  };
+  CHECK(has(summary(make({0, 1, 2, 3, 4, 6})), ": Tensor[(2, 7), float32]"));
+  CHECK(has(summary(make({0, 1, 2, 3, 4})), "not one per n-gram, of which there are 6"));
+  CHECK(has(summary(make({0, 1, 2, 3, 4, 4})), "two n-grams with one index"));
+  CHECK(has(summary(make({0, 1, 2, 3, 4, -1})), "ngram_indexes are out of range"));
+}
+
+TEST_CASE("powers and bits of other types") {
+  OneNode power(13, "Pow", {"i", "x"});
+  power.maker.input("i", {4}, ::onnx::TensorProto::INT32);
+  CHECK(power.made() == "cast cast power cast : Tensor[(2, 3, 4), int32]");
+  OneNode bits(26, "BitCast");
+  bits.node.integer("to", 6);
+  CHECK(bits.made() == "reinterpret : Tensor[(2, 3, 4), int32]");
+  OneNode wide(26, "BitCast");
+  wide.node.integer("to", 7);
+  CHECK(has(wide.made(), "from float32 to int64, of another size"));
+  OneNode gate(28, "SwiGLU", {"x", "x"});
+  CHECK(gate.made() == "sigmoid multiply multiply : Tensor[(2, 3, 4), float32]");
+}
