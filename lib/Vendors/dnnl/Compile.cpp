@@ -36,6 +36,19 @@ public:
   }
 
 private:
+  // Numbers that do not matter to the library's answer become one.
+  static void normalize(Step &step) {
+    std::fill(step.scales.begin(), step.scales.end(), 1.0f);
+    for (int32_t *zero : {&step.zeroIn, &step.zeroWeights, &step.zeroOut})
+      *zero = *zero != 0;
+    for (PostOp &postOp : step.postOps) {
+      postOp.scale = postOp.scale == 1 ? 1.0f : 2.0f;
+      if (postOp.math == Math::Clip || postOp.math == Math::Saturate ||
+          postOp.math == Math::Linear)
+        postOp.alpha = postOp.beta = 1;
+    }
+  }
+
   // The step alone, as a plan whose values are numbered by first use.
   static std::string keyOf(const Plan &plan, const Step &step) {
     Plan alone;
@@ -48,6 +61,7 @@ private:
     };
     Step copy = step;
     copy.source.clear();
+    normalize(copy);
     for (ValueId &id : copy.inputs)
       add(id);
     for (PostOp &postOp : copy.postOps)
@@ -72,14 +86,21 @@ std::string leftOver(const Plan &plan) {
   return "oneDNN has no single primitive for this group, it takes " + kinds;
 }
 
+// Steps that the library has in a slow reference loop only.
+std::string slownessOf(const Plan &plan, const Step &step) {
+  bool isSum = step.kind == StepKind::Binary && plan.values[step.output].dtype == DType::Int32;
+  return isSum ? "int32 is added in a product's bias only" : "";
+}
+
 // "" when the shapes check and the library takes every step, else why not.
 std::string objectionTo(const Plan &plan, ProbeCache &cache) {
   if (Expected<> checked = checkPlan(plan); !checked)
     return checked.error().message();
   for (const Step &step : plan.steps)
     if (!isView(step.kind))
-      if (std::string why = cache.ask(plan, step); !why.empty())
-        return std::string(name(step.kind)) + ": " + why;
+      for (const std::string &why : {slownessOf(plan, step), cache.ask(plan, step)})
+        if (!why.empty())
+          return std::string(name(step.kind)) + ": " + why;
   return "";
 }
 
@@ -89,7 +110,7 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
   if (!plain)
     return std::nullopt;
   Plan fused = *plain;
-  fuseSteps(fused);
+  fuseSteps(fused, [&](const Plan &all, const Step &step) { return cache.ask(all, step).empty(); });
   if (objectionTo(fused, cache).empty())
     return fused;
   refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, objectionTo(*plain, cache)};

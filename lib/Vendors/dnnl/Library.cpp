@@ -64,6 +64,10 @@ algorithm algorithmOf(Math math) {
     return algorithm::eltwise_swish;
   case Math::Mish:
     return algorithm::eltwise_mish;
+  case Math::Round:
+    return algorithm::eltwise_round;
+  case Math::Saturate:
+    return algorithm::eltwise_clip_v2;
   case Math::Add:
     return algorithm::binary_add;
   case Math::Sub:
@@ -119,6 +123,7 @@ public:
     attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (!step.postOps.empty())
       attributes_.set_post_ops(postOpsOf(postOps, sum));
+    setQuantization();
   }
 
   Primitive make() {
@@ -153,6 +158,11 @@ public:
     case StepKind::Reduce:
       reduce();
       break;
+    case StepKind::Convert:
+      convert();
+      break;
+    case StepKind::Pad:
+      throw dnnl::error(dnnl_unimplemented, "no padding but that of a convolution");
     case StepKind::Reshape:
     case StepKind::Permute:
       throw dnnl::error(dnnl_invalid_arguments, "a view is not a primitive");
@@ -167,16 +177,41 @@ private:
       const PostOp &postOp = step_.postOps[i];
       int arg = 0;
       if (postOp.operand == noValue)
-        ops.append_eltwise(1.0f, algorithmOf(postOp.math), postOp.alpha, postOp.beta);
+        ops.append_eltwise(postOp.scale, algorithmOf(postOp.math), postOp.alpha, postOp.beta);
       else if (static_cast<int>(i) == sum)
-        ops.append_sum(1.0f);
-      else {
+        ops.append_sum(postOp.scale, 0, operands[i].data_type());
+      else if (postOp.scale != 1.0f) {
+        throw dnnl::error(dnnl_unimplemented, "a scaled summand of another element size");
+      } else {
         ops.append_binary(algorithmOf(postOp.math), operands[i]);
         arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1;
       }
       result_.postOpArgs.push_back(arg);
     }
     return ops;
+  }
+
+  void setQuantization() {
+    const Step &s = step_;
+    if (s.kind == StepKind::Binary) {
+      for (size_t i = 0; i < s.scales.size(); ++i)
+        attributes_.set_scales(i == 0 ? DNNL_ARG_SRC_0 : DNNL_ARG_SRC_1, 0, {s.scales[i]});
+      return;
+    }
+    if (!s.scales.empty())
+      attributes_.set_output_scales(s.scales.size() == 1 ? 0 : 1 << scaledAxis(), s.scales);
+    setZero(DNNL_ARG_SRC, s.zeroIn);
+    setZero(DNNL_ARG_WEIGHTS, s.zeroWeights);
+    setZero(DNNL_ARG_DST, s.zeroOut);
+  }
+  int scaledAxis() const {
+    return static_cast<int>(step_.kind == StepKind::Convert
+                                ? step_.axis
+                                : channelAxis(step_.kind, dimsOf(out_).size()));
+  }
+  void setZero(int arg, int32_t zero) {
+    if (zero != 0)
+      attributes_.set_zero_points(arg, 0, {zero});
   }
 
   template <typename P, typename D> D described(const typename P::desc &desc) {
@@ -301,6 +336,14 @@ private:
     result_.layouts.output = pd.dst_desc();
   }
 
+  void convert() {
+    using P = dnnl::reorder;
+    P::primitive_desc pd(engine(), in_[0], engine(), out_, attributes_);
+    finish<P>(pd);
+    operand(DNNL_ARG_FROM, in_[0]);
+    result_.layouts.output = out_;
+  }
+
   const Step &step_;
   const std::vector<Layout> &in_;
   const Layout &out_;
@@ -389,6 +432,18 @@ Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype) {
 
 Dims dimsOf(const Layout &layout) { return layout.dims(); }
 
+Layout withDType(const Layout &layout, DType dtype) {
+  Layout other = layout;
+  other.data.data_type = static_cast<dnnl_data_type_t>(dataType(dtype));
+  return other;
+}
+
+Layout channelsLastLayout(const Dims &dims, DType dtype) {
+  constexpr memory::format_tag tags[] = {memory::format_tag::nwc, memory::format_tag::nhwc,
+                                         memory::format_tag::ndhwc};
+  return Layout(dims, dataType(dtype), tags[dims.size() - 3]);
+}
+
 std::optional<Dims> stridesOf(const Layout &layout) {
   const auto &data = layout.data;
   if (data.format_kind != dnnl_blocked || data.format_desc.blocking.inner_nblks != 0)
@@ -476,17 +531,22 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
 }
 
 int sumPostOpOf(const Plan &plan, const Step &step) {
-  if (step.postOps.empty() || step.postOps[0].math != Math::Add)
-    return -1;
-  ValueId operand = step.postOps[0].operand;
-  return plan.values[operand].dims == plan.values[step.output].dims ? 0 : -1;
+  const Value &result = plan.values[step.output];
+  for (size_t i = 0; i < step.postOps.size(); ++i) {
+    if (step.postOps[i].math != Math::Add || step.postOps[i].operand == noValue)
+      continue;
+    const Value &operand = plan.values[step.postOps[i].operand];
+    if (operand.dims == result.dims && sizeInBytes(operand.dtype) == sizeInBytes(result.dtype))
+      return static_cast<int>(i);
+  }
+  return -1;
 }
 
 Layout matMulBias(const Plan &plan, const Step &step) {
   const Value &result = plan.values[step.output];
   Dims dims(result.dims.size(), 1);
   dims.back() = result.dims.back();
-  return plainLayout(dims, result.dtype);
+  return plainLayout(dims, plan.values[step.inputs[2]].dtype);
 }
 
 Expected<Primitive> makeReorder(const Layout &from, const Layout &to) {

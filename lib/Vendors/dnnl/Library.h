@@ -31,6 +31,10 @@ inline constexpr int64_t channelBlock = 16;
 Layout blockedLayout(const Dims &dims, DType dtype);
 Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype);
 Dims dimsOf(const Layout &layout);
+// The same places for elements of another dtype.
+Layout withDType(const Layout &layout, DType dtype);
+// Channels last, of rank 3 to 5.
+Layout channelsLastLayout(const Dims &dims, DType dtype);
 // Strides of a layout without inner blocks.
 std::optional<Dims> stridesOf(const Layout &layout);
 bool isPlain(const Layout &layout);
@@ -65,7 +69,8 @@ Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
                                   const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);
 // Whether the library has a primitive for the step at all; makes no code.
 Expected<> probePrimitive(const Plan &plan, const Step &step);
-// The post-op whose operand can wait in the destination (the first, a full add), -1: none.
+// The post-op whose operand can wait in the destination (the first addition of a whole
+// operand with elements of the result's size), -1: none.
 int sumPostOpOf(const Plan &plan, const Step &step);
 // A matmul's bias: a vector in the plan, a broadcast matrix for the library.
 Layout matMulBias(const Plan &plan, const Step &step);

@@ -3,6 +3,7 @@
 #include "Plan.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace bycc::onednn {
@@ -115,6 +116,7 @@ template <typename A> void fields(A &archive, PostOp &postOp) {
   archive.number(postOp.alpha);
   archive.number(postOp.beta);
   archive.integer(postOp.operand);
+  archive.number(postOp.scale);
 }
 
 template <typename A> void fields(A &archive, Step &step) {
@@ -127,6 +129,9 @@ template <typename A> void fields(A &archive, Step &step) {
   archive.integer(step.hasShift);
   archive.integer(step.hasBias);
   archive.integer(step.groups);
+  archive.list(step.scales, [&](float &scale) { archive.number(scale); });
+  for (int32_t *zero : {&step.zeroIn, &step.zeroWeights, &step.zeroOut})
+    archive.integer(*zero);
   for (Dims *dims : {&step.kernel, &step.strides, &step.dilation, &step.padBegin, &step.padEnd,
                      &step.permutation})
     integers(archive, *dims);
@@ -152,6 +157,7 @@ public:
     if (step_.inputs.empty())
       return bad("has no operand");
     BYCC_TRY(checkKind());
+    BYCC_TRY(checkQuantization());
     return checkPostOps();
   }
 
@@ -161,6 +167,8 @@ private:
   }
   const Dims &in(size_t index) const { return plan_.values[step_.inputs[index]].dims; }
   const Dims &out() const { return plan_.values[step_.output].dims; }
+  DType dtypeIn(size_t index) const { return plan_.values[step_.inputs[index]].dtype; }
+  DType dtypeOut() const { return plan_.values[step_.output].dtype; }
   Error shapes(const Dims &found, const Dims &wanted) const {
     return bad("shape " + text(found) + ", wanted " + text(wanted));
   }
@@ -187,6 +195,10 @@ private:
       return checkConcat();
     case StepKind::Reduce:
       return checkReduce();
+    case StepKind::Convert:
+      return in(0) == out() ? operands(1, 1) : Expected<>(shapes(out(), in(0)));
+    case StepKind::Pad:
+      return checkPad();
     case StepKind::Reshape:
       return checkReshape();
     case StepKind::Permute:
@@ -392,13 +404,71 @@ private:
     return {};
   }
 
+  Expected<> checkPad() const {
+    BYCC_TRY(operands(1, 1));
+    const Dims &from = in(0), &to = out();
+    if (step_.padBegin.size() != from.size() || step_.padEnd.size() != from.size() ||
+        to.size() != from.size())
+      return bad("padding of wrong rank");
+    for (size_t i = 0; i < from.size(); ++i) {
+      for (int64_t pad : {step_.padBegin[i], step_.padEnd[i]})
+        if (pad < 0 || pad > maxWindow)
+          return bad("padding " + std::to_string(pad) + " is out of range");
+      if (from[i] + step_.padBegin[i] + step_.padEnd[i] != to[i])
+        return shapes(to, from);
+    }
+    return {};
+  }
+
+  // How many scales there may be when it is more than one.
+  int64_t numScales() const {
+    if (isProduct(step_.kind))
+      return out()[channelAxis(step_.kind, out().size())];
+    if (step_.kind == StepKind::Convert)
+      return step_.axis < out().size() ? out()[step_.axis] : 1;
+    return step_.kind == StepKind::Binary ? 2 : 0;
+  }
+
+  Expected<> checkQuantization() const {
+    size_t count = step_.scales.size();
+    int64_t most = numScales();
+    bool isOneForAll = count == 1 && most > 0 && step_.kind != StepKind::Binary;
+    if (count != 0 && !isOneForAll && static_cast<int64_t>(count) != most)
+      return bad(std::to_string(count) + " scales, wanted " + std::to_string(most));
+    for (float scale : step_.scales)
+      if (!std::isfinite(scale))
+        return bad("a scale is not finite");
+    return checkDTypes();
+  }
+
+  // Dtypes as the library's kernels pair them; views and others keep theirs.
+  Expected<> checkDTypes() const {
+    DType from = dtypeIn(0), to = dtypeOut();
+    bool isFloatStep = from == DType::Float32 && to == DType::Float32;
+    if (isProduct(step_.kind)) {
+      DType weights = dtypeIn(1);
+      if (isFloatStep ? weights != DType::Float32
+                      : !isQuantized(from) || weights != DType::Int8)
+        return bad(std::string(name(from)) + " with weights of " + std::string(name(weights)));
+    } else if (step_.kind == StepKind::Convert) {
+      return {};
+    } else if (step_.kind == StepKind::Binary) {
+      if (from != to && !(isQuantized(from) && isQuantized(to)))
+        return bad(std::string(name(from)) + " to " + std::string(name(to)));
+    } else if (from != to) {
+      return bad(std::string(name(from)) + " to " + std::string(name(to)));
+    }
+    return {};
+  }
+
   Expected<> checkPostOps() const {
     if (step_.postOps.size() > 31)
       return bad("more than 31 post-ops");
-    if (!step_.postOps.empty() && step_.kind != StepKind::Conv && step_.kind != StepKind::Deconv &&
-        step_.kind != StepKind::MatMul)
+    if (!step_.postOps.empty() && !isProduct(step_.kind) && step_.kind != StepKind::Binary)
       return bad("takes no post-ops");
     for (const PostOp &postOp : step_.postOps) {
+      if (!std::isfinite(postOp.scale))
+        return bad("bad post-op");
       bool hasOperand = postOp.operand != noValue;
       if (hasOperand ? !isBinary(postOp.math) : !isEltwise(postOp.math))
         return bad("bad post-op");
@@ -445,14 +515,19 @@ Expected<> checkIds(const Plan &plan) {
 
 } // namespace
 
-bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Mish; }
+bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Saturate; }
 bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
 bool isView(StepKind kind) { return kind == StepKind::Reshape || kind == StepKind::Permute; }
+bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }
+size_t channelAxis(StepKind kind, size_t rank) { return kind == StepKind::MatMul ? rank - 1 : 1; }
+bool isQuantized(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }
+Range rangeOf(DType dtype) { return dtype == DType::Int8 ? Range{-128, 127} : Range{0, 255}; }
 
 const char *name(StepKind kind) {
   constexpr const char *names[numStepKinds] = {
       "convolution", "deconvolution", "matmul", "pooling", "softmax", "layer_normalization",
-      "eltwise",     "binary",        "concat", "reduction", "reshape", "permute"};
+      "eltwise",     "binary",        "concat", "reduction", "convert", "pad",
+      "reshape",     "permute"};
   return names[static_cast<size_t>(kind)];
 }
 

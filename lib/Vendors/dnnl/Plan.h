@@ -7,7 +7,15 @@
 //           permute) that costs nothing unless layouts force a copy
 //
 // NHWC data is a permute view around a channels-first step, so that blocked
-// layouts flow through any model. Bytes on disk are little-endian; the reader
+// layouts flow through any model.
+//
+// Quantised steps hold their scales and zero points:
+//
+//   result = T(postOps(scale * (op(x - zeroIn, weights - zeroWeights) + bias)) + zeroOut)
+//
+// where T rounds to the nearest (ties to even) and saturates, for 8-bit results.
+//
+// Bytes on disk are little-endian; the reader
 // believes nothing: `readPlan` bounds-checks, `checkPlan` checks every shape.
 #pragma once
 
@@ -25,7 +33,7 @@ using Dims = std::vector<int64_t>;
 using ValueId = uint32_t;
 inline constexpr ValueId noValue = ~0u;
 inline constexpr size_t maxRank = 12; // the library's
-inline constexpr uint32_t planVersion = 1;
+inline constexpr uint32_t planVersion = 2;
 
 enum class ValueKind : uint8_t { Input, Constant, Temp };
 inline constexpr uint8_t numValueKinds = 3;
@@ -48,6 +56,8 @@ enum class StepKind : uint8_t {
   Binary, // both operands of equal rank, extents equal or 1 on the right
   Concat, // along axis
   Reduce, // extents equal or 1
+  Convert, // between dtypes, with scales (several: along axis) and zero points
+  Pad,     // padBegin and padEnd per axis, with zeroOut: must become part of a convolution
   Reshape,
   Permute,
 };
@@ -70,6 +80,8 @@ enum class Math : uint8_t {
   Gelu, // with erf
   Swish, // x * sigmoid(x)
   Mish,
+  Round,    // to the nearest, ties to even
+  Saturate, // as Clip
   // Binary and Reduce (Mul, Div, Sub: Binary only; Mean: Reduce only)
   Add,
   Sub,
@@ -94,6 +106,8 @@ struct PostOp {
   Math math = Math::None;
   float alpha = 0, beta = 0;
   ValueId operand = noValue; // binary: right operand, rank of the result
+  // Eltwise: of its result. Add of a whole operand: of the operand.
+  float scale = 1;
 };
 
 struct Step {
@@ -104,6 +118,10 @@ struct Step {
   uint8_t hasScale = 0, hasShift = 0;
   uint8_t hasBias = 0;
   uint64_t groups = 1;
+  // None is 1; one; or one per channel of the result (convolutions and matmul), per
+  // element of the axis (Convert), per operand (Binary).
+  std::vector<float> scales;
+  int32_t zeroIn = 0, zeroWeights = 0, zeroOut = 0;
   // One entry per spatial axis. Dilation 1 is dense. padEnd may reach beyond
   // what the model says (ceil_mode).
   Dims kernel, strides, dilation, padBegin, padEnd;
@@ -129,10 +147,18 @@ Expected<Plan> readPlan(std::span<const uint8_t> bytes);
 Expected<> checkPlan(const Plan &plan);
 
 bool isView(StepKind kind);
+bool isProduct(StepKind kind); // convolutions and matmul
+// The axis of the result that scales of a product go along.
+size_t channelAxis(StepKind kind, size_t rank);
 const char *name(StepKind kind);
 // Elements of a checked shape.
 int64_t numElements(const Dims &dims);
 std::string text(const Dims &dims); // "(1, 3, 224, 224)"
+bool isQuantized(DType dtype); // 8-bit
+struct Range {
+  float low, high;
+};
+Range rangeOf(DType dtype); // of an 8-bit dtype
 // Positive extents, fewer than 2^31 elements, rank 1 to 12.
 Expected<> checkDims(const Dims &dims, DType dtype);
 

@@ -45,7 +45,7 @@ struct Usage {
   std::vector<uint32_t> lastUse;    // per root: last step that reads any view of it
   std::vector<uint32_t> userCount;  // per value: uses by steps and outputs
   std::vector<uint32_t> onlyUser;   // per value: the step, when userCount is 1
-  std::vector<bool> isConstant;     // constants and views of them
+  std::vector<bool> isConstant;     // constants, views of them, and what Convert makes of them
 };
 constexpr uint32_t never = ~0u;
 
@@ -69,10 +69,10 @@ Usage analyse(const Plan &plan) {
     for (const PostOp &postOp : step.postOps)
       if (postOp.operand != noValue)
         use(postOp.operand);
-    if (isView(step.kind)) {
+    if (isView(step.kind))
       usage.root[step.output] = usage.root[step.inputs[0]];
+    if (isView(step.kind) || step.kind == StepKind::Convert)
       usage.isConstant[step.output] = usage.isConstant[step.inputs[0]];
-    }
   }
   for (ValueId id : plan.outputs) {
     ++usage.userCount[id];
@@ -166,25 +166,37 @@ private:
     return target;
   }
 
+  // The library packs from few layouts into some of its own: row-major is one of them.
   Expected<Location> packConstant(ValueId id, const Layout &layout) {
+    if (Expected<Primitive> reorder = makeReorder(at(id).layout, layout))
+      return runNow(*reorder, at(id), layout);
+    Location from = at(id);
+    if (!isPlain(from.layout)) {
+      Primitive copy = BYCC_TRY(makeReorder(from.layout, plain(id)));
+      from = BYCC_TRY(runNow(copy, from, plain(id)));
+    }
+    Primitive reorder = BYCC_TRY(makeReorder(from.layout, layout));
+    return runNow(reorder, from, layout);
+  }
+
+  // Runs a primitive on a constant while the program is made.
+  Expected<Location> runNow(const Primitive &made, const Location &from, const Layout &layout) {
     AlignedBytes bytes = allocateAligned(bytesOf(layout));
     if (!bytes)
       return error(Status::Limit) << "no memory for " << bytesOf(layout) << " bytes of weights";
     Location target{newBuffer(bytesOf(layout)), layout};
     buffer(target).place = Buffer::Place::Fixed;
     buffer(target).fixed = bytes.get();
-    const Location &from = at(id);
-    Primitive reorder = BYCC_TRY(makeReorder(from.layout, layout));
-    AlignedBytes scratch = allocateAligned(std::max<uint64_t>(bytesOf(reorder.scratchpad), 1));
+    AlignedBytes scratch = allocateAligned(std::max<uint64_t>(bytesOf(made.scratchpad), 1));
     if (!scratch)
       return error(Status::Limit) << "no memory to reorder weights";
     BYCC_TRY(guarded(Status::Internal, [&] {
       dnnl::stream stream(engine());
-      reorder.primitive.execute(
+      made.primitive.execute(
           stream,
           {{DNNL_ARG_FROM, dnnl::memory(from.layout, engine(), buffer(from).fixed)},
            {DNNL_ARG_TO, dnnl::memory(layout, engine(), bytes.get())},
-           {DNNL_ARG_SCRATCHPAD, dnnl::memory(reorder.scratchpad, engine(), scratch.get())}});
+           {DNNL_ARG_SCRATCHPAD, dnnl::memory(made.scratchpad, engine(), scratch.get())}});
       stream.wait();
     }));
     program_->packed.push_back(std::move(bytes));
@@ -236,6 +248,11 @@ private:
     }
     int sum = sumPostOpOf(plan_, step);
     Primitive made = BYCC_TRY(choose(step, sum));
+    if (usage_.isConstant[step.output]) {
+      Location from = BYCC_TRY(request(step.inputs[0], made.layouts.inputs[0]));
+      versions_[step.output].push_back(BYCC_TRY(runNow(made, from, made.layouts.output)));
+      return {};
+    }
     std::vector<Location> operands;
     for (size_t i = 0; i < step.inputs.size(); ++i)
       operands.push_back(BYCC_TRY(operandAt(step, i, made.layouts.inputs[i])));
@@ -268,7 +285,7 @@ private:
   Expected<Location> placeResult(const Step &step, int sum, const std::vector<Location> &operands,
                                  const Layout &layout) {
     if (sum >= 0)
-      return placeSum(step, operands, layout);
+      return placeSum(step, static_cast<size_t>(sum), operands, layout);
     if (std::optional<Location> slice = sliceOf(step); slice && slice->layout == layout)
       return *slice;
     if (canWorkInPlace(step, operands, layout))
@@ -276,21 +293,24 @@ private:
     return Location{newBuffer(bytesOf(layout)), layout};
   }
 
-  Expected<Location> placeSum(const Step &step, const std::vector<Location> &operands,
+  // The summand may have another dtype of the same size.
+  Expected<Location> placeSum(const Step &step, size_t sum, const std::vector<Location> &operands,
                               const Layout &layout) {
-    ValueId summand = step.postOps[0].operand;
+    ValueId summand = step.postOps[sum].operand;
+    Layout waiting = withDType(layout, value(summand).dtype);
     for (const Location &version : versions_[summand])
-      if (version.layout == layout && diesHere(summand) && ownsArena(version) &&
-          !isAmong(operands, version) && !isPostOperand(step, summand))
+      if (version.layout == waiting && diesHere(summand) && ownsArena(version) &&
+          !isAmong(operands, version) && !isPostOperand(step, sum))
         return Location{version.buffer, layout, version.offset};
-    Location target{newBuffer(bytesOf(layout)), layout};
-    BYCC_TRY(copy(at(summand), target, "copy"));
-    return target;
+    uint32_t target = newBuffer(bytesOf(layout));
+    BYCC_TRY(copy(at(summand), {target, waiting}, "copy"));
+    return Location{target, layout};
   }
 
-  bool isPostOperand(const Step &step, ValueId summand) const {
-    for (size_t i = 1; i < step.postOps.size(); ++i)
-      if (step.postOps[i].operand != noValue &&
+  bool isPostOperand(const Step &step, size_t sum) const {
+    ValueId summand = step.postOps[sum].operand;
+    for (size_t i = 0; i < step.postOps.size(); ++i)
+      if (i != sum && step.postOps[i].operand != noValue &&
           usage_.root[step.postOps[i].operand] == usage_.root[summand])
         return true;
     return false;
@@ -332,6 +352,7 @@ private:
     for (ValueId part : concat.inputs) {
       const Step *maker = maker_[part];
       if (!maker || maker->kind != StepKind::Conv || userOf(part) != user ||
+          value(part).dtype != DType::Float32 ||
           value(part).dims[1] % channelBlock != 0 || sumPostOpOf(plan_, *maker) >= 0)
         return nullptr;
     }
@@ -407,6 +428,8 @@ private:
       return matmulLayouts(step, sum);
     case StepKind::Binary:
       return {binaryLayouts(step), plainLayouts(step)};
+    case StepKind::Convert:
+      return {flowingLayouts(step, convertedLayout(step)), plainLayouts(step)};
     case StepKind::Pool:
     case StepKind::Concat:
     case StepKind::Reduce:
@@ -452,13 +475,24 @@ private:
   }
 
   Layouts binaryLayouts(const Step &step) const {
-    Layouts out = flowingLayouts(step, layoutOf(step.inputs[0]));
+    Layouts out = flowingLayouts(step, withDType(layoutOf(step.inputs[0]), value(step.output).dtype));
     if (value(step.inputs[0]).dims != value(step.inputs[1]).dims)
       return out;
     // Bring the row-major operand to the other's layout.
     size_t from = isPlain(out.inputs[0]) ? 1 : 0;
-    out.inputs[1 - from] = out.output = out.inputs[from];
+    out.inputs[1 - from] = withDType(out.inputs[from], value(step.inputs[1 - from]).dtype);
+    out.output = withDType(out.inputs[from], value(step.output).dtype);
     return out;
+  }
+
+  // Quantised convolutions want channels last: then one pass converts and reorders.
+  Layout convertedLayout(const Step &step) const {
+    uint32_t user = usage_.userCount[step.output] == 1 ? usage_.onlyUser[step.output] : never;
+    const Layout &from = layoutOf(step.inputs[0]);
+    if (user != never && plan_.steps[user].kind == StepKind::Conv && isPlain(from) &&
+        plan_.steps[user].inputs[0] == step.output && isQuantized(value(step.output).dtype))
+      return channelsLastLayout(value(step.output).dims, value(step.output).dtype);
+    return withDType(from, value(step.output).dtype);
   }
 
   Layout weightsLayout(const Step &step) const {

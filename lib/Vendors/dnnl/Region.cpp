@@ -47,6 +47,21 @@ std::optional<Dims> NodeReader::integers(std::string_view name) const {
   return out;
 }
 
+Expected<> NodeReader::pairs(std::string_view name, size_t rank, Dims &first,
+                             Dims &second) const {
+  const bycc_attr *list = find(name);
+  if (!list || list->kind != BYCC_ATTR_LIST || list->count != rank)
+    return error(Status::Unsup) << std::string(name) << " does not hold a pair for each axis";
+  for (uint32_t i = 0; i < list->count; ++i) {
+    const bycc_attr &pair = list->items[i];
+    if (pair.kind != BYCC_ATTR_LIST || pair.count != 2)
+      return error(Status::Unsup) << std::string(name) << " does not hold a pair for each axis";
+    first.push_back(pair.items[0].i);
+    second.push_back(pair.items[1].i);
+  }
+  return {};
+}
+
 Dims dimsOf(const bycc_value &value) {
   if (value.rank <= 0)
     return {1};
@@ -61,11 +76,45 @@ std::optional<double> scalarOf(const bycc_value &value) {
   return element;
 }
 
+namespace {
+
+// Elements of a constant of this dtype, widened.
+template <typename Stored, typename T>
+void append(const bycc_value &value, std::vector<T> &out) {
+  const auto *bytes = static_cast<const uint8_t *>(value.data);
+  for (uint64_t at = 0; at + sizeof(Stored) <= value.bytes; at += sizeof(Stored)) {
+    Stored element;
+    std::memcpy(&element, bytes + at, sizeof element);
+    out.push_back(static_cast<T>(element));
+  }
+}
+
+} // namespace
+
+std::optional<std::vector<float>> floatsOf(const bycc_value &value) {
+  if (!value.data || value.dtype != BYCC_FLOAT32 || value.bytes == 0)
+    return std::nullopt;
+  std::vector<float> out;
+  append<float>(value, out);
+  return out;
+}
+
+std::optional<std::vector<int64_t>> integersOf(const bycc_value &value) {
+  std::vector<int64_t> out;
+  if (value.data && value.dtype == BYCC_INT32)
+    append<int32_t>(value, out);
+  else if (value.data && value.dtype == BYCC_INT8)
+    append<int8_t>(value, out);
+  else if (value.data && value.dtype == BYCC_UINT8)
+    append<uint8_t>(value, out);
+  return out.empty() ? std::nullopt : std::optional(out);
+}
+
 Expected<> checkValue(const bycc_value &value) {
   if (value.dtype < 0 || value.dtype >= numDTypes)
     return error(Status::Unsup) << "unknown dtype " << value.dtype;
   DType dtype = static_cast<DType>(value.dtype);
-  if (dtype != DType::Float32)
+  if (dtype != DType::Float32 && dtype != DType::Int32 && !isQuantized(dtype))
     return error(Status::Unsup) << "dtype " << name(dtype) << " is not supported";
   if (value.rank > static_cast<int32_t>(maxRank))
     return error(Status::Unsup) << "rank " << value.rank << " is not supported, at most "

@@ -23,6 +23,8 @@ public:
   std::string_view string(std::string_view name, std::string_view fallback) const;
   // Nothing when absent or None; a single integer is a list of one.
   std::optional<Dims> integers(std::string_view name) const;
+  // A list of pairs, one for each axis: "pad_width".
+  Expected<> pairs(std::string_view name, size_t rank, Dims &first, Dims &second) const;
   const bycc_node &node() const { return node_; }
 
 private:
@@ -33,8 +35,13 @@ private:
 Dims dimsOf(const bycc_value &value);
 // A constant of one element.
 std::optional<double> scalarOf(const bycc_value &value);
-// float32, known positive extents, row-major, on the host; else why not.
+// The elements of a constant of any rank: floats, integers; nothing for others.
+std::optional<std::vector<float>> floatsOf(const bycc_value &value);
+std::optional<std::vector<int64_t>> integersOf(const bycc_value &value);
+// Known positive extents, row-major, on the host, of a dtype that some step takes;
+// else why not.
 Expected<> checkValue(const bycc_value &value);
+inline DType dtypeOf(const bycc_value &checked) { return static_cast<DType>(checked.dtype); }
 // An axis counted from the end when negative.
 Expected<uint32_t> axisOf(int64_t axis, size_t rank);
 

@@ -15,7 +15,8 @@ namespace {
 const std::map<std::string_view, Operator> &operators() {
   static const std::map<std::string_view, Operator> table = [] {
     std::map<std::string_view, Operator> all;
-    for (auto family : {convOperators, matMulOperators, elementwiseOperators, shapeOperators})
+    for (auto family : {convOperators, matMulOperators, elementwiseOperators, quantizedOperators,
+                        shapeOperators})
       for (const Operator &op : family())
         all.emplace(op.name, op);
     return all;
@@ -52,7 +53,7 @@ public:
       if (!source.data)
         return error(Status::Internal) << "value used before its definition";
       BYCC_TRY(checkValue(source));
-      ids_[value] = plan_.addConstant(dimsOf(source), source.weights_offset);
+      ids_[value] = plan_.addConstant(dimsOf(source), dtypeOf(source), source.weights_offset);
     }
     return ids_[value];
   }
@@ -101,6 +102,22 @@ private:
     return {};
   }
 
+  Expected<> checkDTypes(const bycc_node &node, Takes takes) const {
+    if (takes == Takes::Mixed)
+      return {};
+    DType wanted = dtypeOf(region_.values[node.outputs[0]]);
+    bool isTaken = wanted == DType::Float32 || takes == Takes::Any ||
+                   (takes == Takes::FloatOr8Bit && isQuantized(wanted)) ||
+                   (takes == Takes::FloatOr32Bit && wanted == DType::Int32);
+    if (!isTaken)
+      return error(Status::Unsup) << "dtype " << name(wanted) << " is not supported";
+    for (uint32_t i = 0; i < node.num_inputs; ++i)
+      if (DType found = dtypeOf(region_.values[node.inputs[i]]); found != wanted)
+        return error(Status::Unsup) << "operand of " << name(found) << " for a result of "
+                                    << name(wanted);
+    return {};
+  }
+
   Expected<> translateNode(const bycc_node &node) {
     if (node.body)
       return translateBody(node);
@@ -111,7 +128,9 @@ private:
     if (node.num_inputs < op.minInputs || node.num_inputs > op.maxInputs || node.num_outputs != 1)
       return error(Status::Unsup) << node.op << " with " << node.num_inputs << " operands";
     BYCC_TRY(checkOperands(node));
-    Call call{NodeReader(node), region_, {}, dimsOf(region_.values[node.outputs[0]])};
+    BYCC_TRY(checkDTypes(node, op.takes));
+    const bycc_value &result = region_.values[node.outputs[0]];
+    Call call{NodeReader(node), region_, {}, dimsOf(result), dtypeOf(result)};
     for (uint32_t i = 0; i < node.num_inputs; ++i)
       call.inputs.push_back(BYCC_TRY(idOf(node.inputs[i])));
     return finish(BYCC_TRY(op.translate(plan_, call)), node);
@@ -149,7 +168,7 @@ Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
   for (uint32_t i = 0; i < region.num_inputs; ++i) {
     const bycc_value &input = region.values[region.inputs[i]];
     BYCC_TRY(checkValue(input));
-    translator.bind(region.inputs[i], builder.addInput(dimsOf(input)));
+    translator.bind(region.inputs[i], builder.addInput(dimsOf(input), dtypeOf(input)));
   }
   BYCC_TRY(translator.translate(current));
   for (uint32_t i = 0; i < region.num_outputs; ++i)
@@ -159,25 +178,30 @@ Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
 
 } // namespace
 
-ValueId PlanBuilder::addInput(const Dims &dims) {
+ValueId PlanBuilder::addInput(const Dims &dims, DType dtype) {
   plan.inputs.push_back(static_cast<ValueId>(plan.values.size()));
-  plan.values.push_back({DType::Float32, ValueKind::Input, plan.inputs.size() - 1, dims});
+  plan.values.push_back({dtype, ValueKind::Input, plan.inputs.size() - 1, dims});
   return plan.inputs.back();
 }
 
-ValueId PlanBuilder::addConstant(const Dims &dims, uint64_t offset) {
-  plan.values.push_back({DType::Float32, ValueKind::Constant, offset, dims});
+ValueId PlanBuilder::addConstant(const Dims &dims, DType dtype, uint64_t offset) {
+  plan.values.push_back({dtype, ValueKind::Constant, offset, dims});
   return static_cast<ValueId>(plan.values.size() - 1);
 }
 
-ValueId PlanBuilder::addTemp(const Dims &dims) {
-  plan.values.push_back({DType::Float32, ValueKind::Temp, 0, dims});
+ValueId PlanBuilder::addTemp(const Dims &dims, DType dtype) {
+  plan.values.push_back({dtype, ValueKind::Temp, 0, dims});
   return static_cast<ValueId>(plan.values.size() - 1);
 }
 
 ValueId PlanBuilder::addStep(Step step, const Dims &dims) {
+  DType same = dtype(step.inputs[0]);
+  return addStep(std::move(step), dims, same);
+}
+
+ValueId PlanBuilder::addStep(Step step, const Dims &dims, DType dtype) {
   step.source = source;
-  step.output = addTemp(dims);
+  step.output = addTemp(dims, dtype);
   plan.steps.push_back(std::move(step));
   return plan.steps.back().output;
 }

@@ -11,20 +11,23 @@
 
 namespace bycc::onednn {
 
-// Grows a plan. Values are float32.
+// Grows a plan.
 class PlanBuilder {
 public:
-  ValueId addInput(const Dims &dims);
-  ValueId addConstant(const Dims &dims, uint64_t offset);
-  ValueId addTemp(const Dims &dims);
-  // Appends the step with a fresh result of these extents.
+  ValueId addInput(const Dims &dims, DType dtype);
+  ValueId addConstant(const Dims &dims, DType dtype, uint64_t offset);
+  ValueId addTemp(const Dims &dims, DType dtype);
+  // Appends the step with a fresh result of these extents, of the dtype of its first
+  // operand or the one given.
   ValueId addStep(Step step, const Dims &dims);
+  ValueId addStep(Step step, const Dims &dims, DType dtype);
   // Views; the value itself when nothing changes.
   ValueId reshape(ValueId id, const Dims &dims);
   ValueId permute(ValueId id, const Dims &permutation);
   // Leading ones up to `rank`.
   ValueId padRank(ValueId id, size_t rank);
   const Dims &dims(ValueId id) const { return plan.values[id].dims; }
+  DType dtype(ValueId id) const { return plan.values[id].dtype; }
 
   Plan plan;
   std::string source; // for the steps that are added
@@ -36,6 +39,7 @@ struct Call {
   const bycc_region &region;
   std::vector<ValueId> inputs;
   Dims result; // declared extents of its first result
+  DType resultDType;
 
   const bycc_value &value(size_t input) const {
     return region.values[node.node().inputs[input]];
@@ -45,17 +49,37 @@ struct Call {
 
 // Adds the steps of one call; returns its result.
 using Translate = Expected<ValueId> (*)(PlanBuilder &plan, const Call &call);
+// Dtypes that an operator takes, for all of its tensors.
+enum class Takes : uint8_t {
+  Float,       // float32
+  FloatOr8Bit, // of one dtype
+  FloatOr32Bit,
+  Any, // of one dtype
+  Mixed, // looks at them itself
+};
 struct Operator {
   const char *name;
   uint32_t minInputs, maxInputs; // ~0u: any number
   Translate translate;
+  Takes takes = Takes::Float;
 };
 
 // The families' tables.
 std::vector<Operator> convOperators();
 std::vector<Operator> matMulOperators();
 std::vector<Operator> elementwiseOperators();
+std::vector<Operator> quantizedOperators();
 std::vector<Operator> shapeOperators();
+
+// What products of quantised operands need besides their plain form.
+struct QuantizedOperands {
+  int32_t zeroIn = 0, zeroWeights = 0;
+  ValueId weights = noValue; // int8
+};
+Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatial,
+                              bool isTransposed, const QuantizedOperands *quantized);
+Expected<ValueId> dense(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized);
+Expected<ValueId> matmul(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized);
 
 // A node the vendor cannot take, and why.
 struct Refusal {

@@ -64,13 +64,6 @@ Expected<> readPadding(const Call &call, size_t spatial, Step &step) {
   return {};
 }
 
-Expected<> checkOutDType(const Call &call) {
-  std::string_view dtype = call.node.string("out_dtype", "");
-  if (!dtype.empty() && dtype != "float32")
-    return error(Status::Unsup) << "out_dtype " << std::string(dtype) << " is not supported";
-  return {};
-}
-
 Expected<> checkOutLayout(const Call &call, std::string_view dataLayout) {
   std::string_view layout = call.node.string("out_layout", "");
   if (!layout.empty() && layout != dataLayout)
@@ -113,13 +106,14 @@ ValueId addWindow(PlanBuilder &plan, const Call &call, Window window) {
   Dims result;
   for (int64_t axis : window.toCanonical)
     result.push_back(call.result[static_cast<size_t>(axis)]);
-  ValueId id = plan.addStep(std::move(window.step), result);
+  ValueId id = plan.addStep(std::move(window.step), result, call.resultDType);
   return plan.permute(id, inverse(window.toCanonical));
 }
 
+} // namespace
+
 Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatial,
-                              bool isTransposed) {
-  BYCC_TRY(checkOutDType(call));
+                              bool isTransposed, const QuantizedOperands *quantized) {
   if (call.result.size() != spatial + 2)
     return error(Status::Unsup) << "result of rank " << call.result.size();
   Window window = BYCC_TRY(readWindow(call, plan, "data_layout", spatial));
@@ -129,14 +123,17 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
   if (groups < 1)
     return error(Status::Unsup) << groups << " groups";
   step.groups = static_cast<uint64_t>(groups);
+  if (quantized)
+    step.zeroIn = quantized->zeroIn, step.zeroWeights = quantized->zeroWeights;
 
   // Weights in the order (O,I) or, transposed, (I,O) as stored per group.
   std::string stored = canonical(isTransposed ? "IO" : "OI", spatial);
   std::string_view layout = call.node.string("kernel_layout", stored);
-  if (plan.dims(call.inputs[1]).size() != spatial + 2)
-    return error(Status::Unsup) << "weights of rank " << plan.dims(call.inputs[1]).size()
+  ValueId weights = quantized ? quantized->weights : call.inputs[1];
+  if (plan.dims(weights).size() != spatial + 2)
+    return error(Status::Unsup) << "weights of rank " << plan.dims(weights).size()
                                 << ", wanted " << spatial + 2;
-  ValueId weights = plan.permute(call.inputs[1], BYCC_TRY(permutationOf(layout, stored)));
+  weights = plan.permute(weights, BYCC_TRY(permutationOf(layout, stored)));
   Dims dims = plan.dims(weights);
   step.kernel.assign(dims.begin() + 2, dims.end());
   if (dims[0] % groups)
@@ -169,11 +166,13 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
   return addWindow(plan, call, std::move(window));
 }
 
+namespace {
+
 template <size_t spatial> Expected<ValueId> conv(PlanBuilder &plan, const Call &call) {
-  return convolution(plan, call, spatial, false);
+  return convolution(plan, call, spatial, false, nullptr);
 }
 template <size_t spatial> Expected<ValueId> deconv(PlanBuilder &plan, const Call &call) {
-  return convolution(plan, call, spatial, true);
+  return convolution(plan, call, spatial, true, nullptr);
 }
 
 // ceil_mode: lengthens the padding at the end until the last window fits.
@@ -258,9 +257,9 @@ std::vector<Operator> convOperators() {
       {"nn.adaptive_avg_pool1d", 1, 1, whole<1, false>},
       {"nn.adaptive_avg_pool2d", 1, 1, whole<2, false>},
       {"nn.adaptive_avg_pool3d", 1, 1, whole<3, false>},
-      {"nn.adaptive_max_pool1d", 1, 1, whole<1, true>},
-      {"nn.adaptive_max_pool2d", 1, 1, whole<2, true>},
-      {"nn.adaptive_max_pool3d", 1, 1, whole<3, true>},
+      {"nn.adaptive_max_pool1d", 1, 1, whole<1, true>, Takes::FloatOr8Bit},
+      {"nn.adaptive_max_pool2d", 1, 1, whole<2, true>, Takes::FloatOr8Bit},
+      {"nn.adaptive_max_pool3d", 1, 1, whole<3, true>, Takes::FloatOr8Bit},
       {"nn.avg_pool1d", 1, 1, pool<1, false>},
       {"nn.avg_pool2d", 1, 1, pool<2, false>},
       {"nn.avg_pool3d", 1, 1, pool<3, false>},
@@ -271,10 +270,10 @@ std::vector<Operator> convOperators() {
       {"nn.conv3d", 2, 2, conv<3>},
       {"nn.conv3d_transpose", 2, 2, deconv<3>},
       {"nn.global_avg_pool2d", 1, 1, whole<2, false>},
-      {"nn.global_max_pool2d", 1, 1, whole<2, true>},
-      {"nn.max_pool1d", 1, 1, pool<1, true>},
-      {"nn.max_pool2d", 1, 1, pool<2, true>},
-      {"nn.max_pool3d", 1, 1, pool<3, true>},
+      {"nn.global_max_pool2d", 1, 1, whole<2, true>, Takes::FloatOr8Bit},
+      {"nn.max_pool1d", 1, 1, pool<1, true>, Takes::FloatOr8Bit},
+      {"nn.max_pool2d", 1, 1, pool<2, true>, Takes::FloatOr8Bit},
+      {"nn.max_pool3d", 1, 1, pool<3, true>, Takes::FloatOr8Bit},
   };
 }
 

@@ -32,6 +32,8 @@ Expected<ValueId> clip(PlanBuilder &plan, const Call &call) {
   double low = call.node.number("a_min", -INFINITY), high = call.node.number("a_max", INFINITY);
   if (!(low <= high))
     return error(Status::Unsup) << "clip from " << low << " to " << high;
+  if (plan.dtype(call.inputs[0]) != DType::Float32)
+    low = std::ceil(low), high = std::floor(high);
   return eltwise(plan, call.inputs[0], Math::Clip, low, high);
 }
 
@@ -213,8 +215,8 @@ template <Math math> Expected<ValueId> reduce(PlanBuilder &plan, const Call &cal
 std::vector<Operator> elementwiseOperators() {
   return {
       {"abs", 1, 1, unary<Math::Abs>},
-      {"add", 2, 2, binary<Math::Add>},
-      {"clip", 1, 1, clip},
+      {"add", 2, 2, binary<Math::Add>, Takes::FloatOr32Bit},
+      {"clip", 1, 1, clip, Takes::Any},
       {"divide", 2, 2, binary<Math::Div>},
       {"exp", 1, 1, unary<Math::Exp>},
       {"log", 1, 1, unary<Math::Log>},
@@ -225,11 +227,11 @@ std::vector<Operator> elementwiseOperators() {
       {"minimum", 2, 2, binary<Math::Min>},
       {"multiply", 2, 2, binary<Math::Mul>},
       {"negative", 1, 1, negative},
-      {"nn.bias_add", 2, 2, biasAdd},
+      {"nn.bias_add", 2, 2, biasAdd, Takes::FloatOr32Bit},
       {"nn.layer_norm", 3, 3, layerNorm},
       {"nn.leaky_relu", 1, 1, leakyRelu},
       {"nn.log_softmax", 1, 1, softmax<Math::LogSoftmax>},
-      {"nn.relu", 1, 1, unary<Math::Relu>},
+      {"nn.relu", 1, 1, unary<Math::Relu>, Takes::Any},
       {"nn.softmax", 1, 1, softmax<Math::Softmax>},
       {"power", 2, 2, power},
       {"round", 1, 1, refuseRound},

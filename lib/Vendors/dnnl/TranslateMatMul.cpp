@@ -6,13 +6,6 @@ namespace bycc::onednn {
 
 namespace {
 
-Expected<> checkOutDType(const Call &call) {
-  std::string_view dtype = call.node.string("out_dtype", "");
-  if (!dtype.empty() && dtype != "float32")
-    return error(Status::Unsup) << "out_dtype " << std::string(dtype) << " is not supported";
-  return {};
-}
-
 ValueId swapLastTwo(PlanBuilder &plan, ValueId id) {
   size_t rank = plan.dims(id).size();
   Dims permutation(rank);
@@ -28,36 +21,42 @@ Expected<> checkInner(const Dims &a, const Dims &b) {
   return {};
 }
 
-ValueId multiply(PlanBuilder &plan, ValueId a, ValueId b, const Dims &result) {
+ValueId multiply(PlanBuilder &plan, const Call &call, ValueId a, ValueId b, const Dims &result,
+                 const QuantizedOperands *quantized) {
   Step step;
   step.kind = StepKind::MatMul;
   step.inputs = {a, b};
-  return plan.addStep(std::move(step), result);
+  if (quantized)
+    step.zeroIn = quantized->zeroIn, step.zeroWeights = quantized->zeroWeights;
+  return plan.addStep(std::move(step), result, call.resultDType);
 }
 
+ValueId weightsOf(const Call &call, const QuantizedOperands *quantized) {
+  return quantized ? quantized->weights : call.inputs[1];
+}
+
+} // namespace
+
 // (.., K) x (U, K): leading axes are rows.
-Expected<ValueId> dense(PlanBuilder &plan, const Call &call) {
-  BYCC_TRY(checkOutDType(call));
+Expected<ValueId> dense(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized) {
   const Dims data = plan.dims(call.inputs[0]);
-  if (plan.dims(call.inputs[1]).size() != 2)
-    return error(Status::Unsup) << "weights of rank " << plan.dims(call.inputs[1]).size()
-                                << ", wanted 2";
+  ValueId weights = weightsOf(call, quantized);
+  if (plan.dims(weights).size() != 2)
+    return error(Status::Unsup) << "weights of rank " << plan.dims(weights).size() << ", wanted 2";
   Dims rows = {numElements(data) / data.back(), data.back()};
-  ValueId a = plan.reshape(call.inputs[0], rows), b = swapLastTwo(plan, call.inputs[1]);
+  ValueId a = plan.reshape(call.inputs[0], rows), b = swapLastTwo(plan, weights);
   BYCC_TRY(checkInner(rows, plan.dims(b)));
-  ValueId product = multiply(plan, a, b, {rows[0], plan.dims(b)[1]});
+  ValueId product = multiply(plan, call, a, b, {rows[0], plan.dims(b)[1]}, quantized);
   Dims wanted = data;
   wanted.back() = plan.dims(b)[1];
   return plan.reshape(product, wanted);
 }
 
-Expected<ValueId> matmul(PlanBuilder &plan, const Call &call) {
-  BYCC_TRY(checkOutDType(call));
+Expected<ValueId> matmul(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized) {
   size_t rank = plan.dims(call.inputs[0]).size();
-  if (rank < 2 || plan.dims(call.inputs[1]).size() != rank)
-    return error(Status::Unsup) << "operands of rank " << rank << " and "
-                                << plan.dims(call.inputs[1]).size();
-  ValueId a = call.inputs[0], b = call.inputs[1];
+  ValueId a = call.inputs[0], b = weightsOf(call, quantized);
+  if (rank < 2 || plan.dims(b).size() != rank)
+    return error(Status::Unsup) << "operands of rank " << rank << " and " << plan.dims(b).size();
   if (call.node.flag("transpose_a", false))
     a = swapLastTwo(plan, a);
   if (call.node.flag("transpose_b", false))
@@ -67,16 +66,25 @@ Expected<ValueId> matmul(PlanBuilder &plan, const Call &call) {
   for (size_t i = 0; i + 2 < rank; ++i)
     result[i] = std::max(result[i], plan.dims(b)[i]);
   result[rank - 1] = plan.dims(b)[rank - 1];
-  return multiply(plan, a, b, result);
+  return multiply(plan, call, a, b, result, quantized);
+}
+
+namespace {
+
+Expected<ValueId> plainDense(PlanBuilder &plan, const Call &call) {
+  return dense(plan, call, nullptr);
+}
+Expected<ValueId> plainMatmul(PlanBuilder &plan, const Call &call) {
+  return matmul(plan, call, nullptr);
 }
 
 } // namespace
 
 std::vector<Operator> matMulOperators() {
   return {
-      {"nn.batch_matmul", 2, 2, matmul},
-      {"nn.dense", 2, 2, dense},
-      {"nn.matmul", 2, 2, matmul},
+      {"nn.batch_matmul", 2, 2, plainMatmul},
+      {"nn.dense", 2, 2, plainDense},
+      {"nn.matmul", 2, 2, plainMatmul},
   };
 }
 

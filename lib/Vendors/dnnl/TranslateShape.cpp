@@ -2,6 +2,8 @@
 // copies where the run half finds that layouts force it, and concatenation.
 #include "Translate.h"
 
+#include <cmath>
+
 namespace bycc::onednn {
 
 namespace {
@@ -41,16 +43,37 @@ Expected<ValueId> concatenate(PlanBuilder &plan, const Call &call) {
   return plan.addStep(std::move(step), call.result);
 }
 
+// Only as part of the convolution that follows (Fuse.h).
+Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
+  if (call.node.string("pad_mode", "constant") != "constant")
+    return error(Status::Unsup) << "nn.pad in a mode other than constant";
+  const Dims data = plan.dims(call.inputs[0]);
+  std::optional<std::vector<int64_t>> zero = integersOf(call.value(1));
+  std::optional<double> real = call.scalar(1);
+  Step step;
+  step.kind = StepKind::Pad;
+  if (real && *real == std::floor(*real) && std::fabs(*real) < 256)
+    step.zeroOut = static_cast<int32_t>(*real);
+  else if (zero && zero->size() == 1)
+    step.zeroOut = static_cast<int32_t>(zero->front());
+  else
+    return error(Status::Unsup) << "nn.pad with a value that is no whole constant";
+  BYCC_TRY(call.node.pairs("pad_width", data.size(), step.padBegin, step.padEnd));
+  step.inputs = {call.inputs[0]};
+  return plan.addStep(std::move(step), call.result);
+}
+
 } // namespace
 
 std::vector<Operator> shapeOperators() {
   return {
-      {"concatenate", 1, 1024, concatenate},
-      {"expand_dims", 1, 1, asReshape},
-      {"nn.batch_flatten", 1, 1, asReshape},
-      {"reshape", 1, 1, asReshape},
-      {"squeeze", 1, 1, asReshape},
-      {"transpose", 1, 1, transpose},
+      {"concatenate", 1, 1024, concatenate, Takes::FloatOr8Bit},
+      {"expand_dims", 1, 1, asReshape, Takes::Any},
+      {"nn.batch_flatten", 1, 1, asReshape, Takes::Any},
+      {"nn.pad", 2, 2, pad, Takes::Mixed},
+      {"reshape", 1, 1, asReshape, Takes::Any},
+      {"squeeze", 1, 1, asReshape, Takes::Any},
+      {"transpose", 1, 1, transpose, Takes::Any},
   };
 }
 
