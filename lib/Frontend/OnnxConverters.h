@@ -42,31 +42,30 @@ Expected<> convertHardmax(OpContext &op);
 Expected<> convertSwish(OpContext &op);
 Expected<> convertSwiGlu(OpContext &op);
 
-// OnnxNN.cpp
+// OnnxConvolution.cpp
 Expected<> convertConv(OpContext &op);
 Expected<> convertConvTranspose(OpContext &op);
+// Attributes of a convolution as nn.conv* has them.
+Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
+
+// OnnxPool.cpp
 Expected<> convertPool(OpContext &op);
 Expected<> convertGlobalPool(OpContext &op);
+
+// OnnxResize.cpp
+Expected<> convertResize(OpContext &op);
+Expected<> convertGridSample(OpContext &op);
+Expected<> convertUpsample(OpContext &op);
+
+// OnnxNormalize.cpp
 Expected<> convertBatchNorm(OpContext &op);
 Expected<> convertInstanceNorm(OpContext &op);
 Expected<> convertLayerNorm(OpContext &op);
 Expected<> convertGroupNorm(OpContext &op);
 Expected<> convertLpNorm(OpContext &op);
 Expected<> convertLrn(OpContext &op);
-Expected<> convertResize(OpContext &op);
-Expected<> convertGridSample(OpContext &op);
-Expected<> convertUpsample(OpContext &op);
-
-// OnnxNormalize.cpp
 Expected<> convertRmsNorm(OpContext &op);
 Expected<> convertMeanVarianceNorm(OpContext &op);
-Expected<> convertBatchNormTraining(OpContext &op, double epsilon);
-Expected<> convertBatchNormPerElement(OpContext &op, double epsilon);
-Expected<> setLayerStatistics(OpContext &op, int64_t axis, double epsilon);
-Expected<NodeId> channelsOfGroups(OpContext &op, NodeId perGroup, int64_t groups);
-Expected<double> epsilonOf(OpContext &op);
-// The dtype in which a normalisation computes.
-Expected<DType> stashType(OpContext &op);
 
 // OnnxLoss.cpp
 Expected<> convertLikelihoodLoss(OpContext &op);
@@ -78,9 +77,6 @@ Expected<> convertMelWeights(OpContext &op);
 
 // OnnxNgrams.cpp
 Expected<> convertNgrams(OpContext &op);
-
-// Attributes of a convolution as nn.conv* has them.
-Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
 
 // OnnxQuantized.cpp
 Expected<> convertQuantize(OpContext &op);

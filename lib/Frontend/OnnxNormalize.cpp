@@ -1,11 +1,13 @@
-// Normalisations that Relay has no operator for.
+// Normalisations: Relay's operators, and those that it does not have.
 #include "OnnxCompose.h"
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace bycc::onnx {
+namespace {
 
 Expected<double> epsilonOf(OpContext &op) {
   double epsilon = BYCC_TRY(op.floatAttr("epsilon", 1e-5));
@@ -14,14 +16,13 @@ Expected<double> epsilonOf(OpContext &op) {
   return epsilon;
 }
 
+// The dtype in which a normalisation computes.
 Expected<DType> stashType(OpContext &op) {
   int64_t type = BYCC_TRY(op.intAttr("stash_type", 1));
   if (type != static_cast<int32_t>(type))
     return op.error() << "stash_type is " << type;
   return dtypeOf(static_cast<int32_t>(type), op.module().source(op.sourceId()));
 }
-
-namespace {
 
 std::vector<int64_t> axesFrom(int64_t axis, int64_t rank) {
   std::vector<int64_t> axes;
@@ -32,8 +33,6 @@ std::vector<int64_t> axesFrom(int64_t axis, int64_t rank) {
 
 // A vector over channels (axis 1), as an operand that broadcasts to `rank`.
 NodeId perChannel(Compose &c, NodeId vector, int64_t rank) { return c.expand(vector, 1, rank - 2); }
-
-} // namespace
 
 // Mean and 1 / sqrt(variance + epsilon) over the axes from `axis` on, the second
 // and third output of LayerNormalization.
@@ -52,6 +51,8 @@ Expected<> setLayerStatistics(OpContext &op, int64_t axis, double epsilon) {
     op.setOutput(2, inverse);
   return {};
 }
+
+} // namespace
 
 // x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on.
 Expected<> convertRmsNorm(OpContext &op) {
@@ -78,6 +79,8 @@ Expected<> convertMeanVarianceNorm(OpContext &op) {
   op.setOutput(0, BYCC_TRY(c.done(c.div(centred, c.add(deviation, 1e-9)))));
   return {};
 }
+
+namespace {
 
 // Statistics of the batch itself; the running ones are
 // given * momentum + the batch's * (1 - momentum).
@@ -125,6 +128,117 @@ Expected<NodeId> channelsOfGroups(OpContext &op, NodeId perGroup, int64_t groups
     return op.error() << "scale or bias of type " << op.types().str(op.module().type(perGroup)) << " for "
                       << groups << " groups of " << op.types().str(op.module().type(op.input(0)));
   return op.call("repeat", {perGroup}, {{"repeats", channels.value() / groups}, {"axis", int64_t{0}}});
+}
+
+} // namespace
+
+Expected<> convertBatchNorm(OpContext &op) {
+  double epsilon = BYCC_TRY(epsilonOf(op));
+  bool isTraining = op.opset() < 7 ? BYCC_TRY(op.intAttr("is_test", 0)) == 0
+                                   : BYCC_TRY(op.intAttr("training_mode", 0)) != 0;
+  bool isOld = op.opset() < 14; // its outputs for training are not defined as numbers
+  if (isOld && (isTraining || op.wantsOutput(1) || op.wantsOutput(2) || op.wantsOutput(3) || op.wantsOutput(4)))
+    return op.error(Status::Unsup) << "training mode before opset 14 is not supported";
+  if (isTraining)
+    return convertBatchNormTraining(op, epsilon);
+  op.ignoreAttr("momentum");
+  if (op.opset() < 9 && BYCC_TRY(op.intAttr("spatial", 1)) == 0)
+    return convertBatchNormPerElement(op, epsilon);
+  NodeId parts = BYCC_TRY(op.call(
+      "nn.batch_norm", {op.input(0), op.input(1), op.input(2), op.input(3), op.input(4)},
+      {{"epsilon", epsilon}}));
+  op.setOutput(0, BYCC_TRY(op.project(parts, 0)));
+  return {};
+}
+
+Expected<> convertInstanceNorm(OpContext &op) {
+  double epsilon = BYCC_TRY(epsilonOf(op));
+  op.setOutput(0, BYCC_TRY(op.call("nn.instance_norm", {op.input(0), op.input(1), op.input(2)},
+                                   {{"epsilon", epsilon}})));
+  return {};
+}
+
+// Normalises all axes from `axis` on; more than one are taken as one.
+Expected<> convertLayerNorm(OpContext &op) {
+  NodeId x = op.input(0), gamma = op.input(1);
+  double epsilon = BYCC_TRY(epsilonOf(op));
+  op.ignoreAttr("stash_type");
+  int64_t rank = op.rank(x);
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), rank));
+  BYCC_TRY(setLayerStatistics(op, axis, epsilon));
+  std::vector<Dim> shape = op.shape(x);
+  Dim inner(1);
+  for (int64_t i = axis; i < rank; ++i)
+    inner = op.types().mul(inner, shape[i]);
+  bool isOpen = !inner.isConst();
+  if (isOpen && axis + 1 < rank)
+    return op.error(Status::Unsup) << "normalises axes of unknown size, from " << axis << " on";
+  auto flat = [&](NodeId node) -> Expected<NodeId> {
+    if (isOpen && op.rank(node) == 1)
+      return node;
+    if (isOpen || op.types().numElements(op.module().type(node)) != inner.value())
+      return op.error() << "scale or bias of type " << op.types().str(op.module().type(node))
+                        << ", wanted " << op.types().str(inner) << " values";
+    int64_t count = inner.value();
+    return op.reshape(node, {&count, 1});
+  };
+  gamma = BYCC_TRY(flat(gamma));
+  NodeId beta = op.has(2) ? BYCC_TRY(flat(op.input(2)))
+                          : BYCC_TRY(op.call("zeros_like", {gamma}));
+  NodeId data = x;
+  if (axis + 1 < rank) {
+    std::vector<int64_t> codes(static_cast<size_t>(axis), 0); // copied
+    codes.push_back(inner.value());
+    data = BYCC_TRY(op.call("reshape", {x}, {{"newshape", AttrValue::ints(codes)}}));
+  }
+  NodeId result = BYCC_TRY(op.call("nn.layer_norm", {data, gamma, beta}, {{"epsilon", epsilon}}));
+  op.setOutput(0, data == x ? result : BYCC_TRY(reshapedLike(op, result, x)));
+  return {};
+}
+
+Expected<> convertGroupNorm(OpContext &op) {
+  double epsilon = BYCC_TRY(epsilonOf(op));
+  op.ignoreAttr("stash_type");
+  int64_t groups = BYCC_TRY(op.requiredInt("num_groups"));
+  if (groups < 1)
+    return op.error() << "num_groups is " << groups;
+  NodeId scale = BYCC_TRY(channelsOfGroups(op, op.input(1), groups));
+  NodeId bias = BYCC_TRY(channelsOfGroups(op, op.input(2), groups));
+  op.setOutput(0, BYCC_TRY(op.call("nn.group_norm", {op.input(0), scale, bias},
+                                   {{"num_groups", groups}, {"epsilon", epsilon}})));
+  return {};
+}
+
+// LpNormalization: x / norm, with 0 where the norm is 0.
+Expected<> convertLpNorm(OpContext &op) {
+  NodeId x = op.input(0);
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(x)));
+  int64_t p = BYCC_TRY(op.intAttr("p", 2));
+  if (p != 1 && p != 2)
+    return op.error() << "p must be 1 or 2";
+  NodeId terms = p == 1 ? BYCC_TRY(op.call("abs", {x})) : BYCC_TRY(op.call("multiply", {x, x}));
+  NodeId norm = BYCC_TRY(op.call("sum", {terms}, {{"axis", AttrValue::ints({&axis, 1})}, {"keepdims", true}}));
+  if (p == 2)
+    norm = BYCC_TRY(op.call("sqrt", {norm}));
+  NodeId isZero = BYCC_TRY(op.call("equal", {norm, op.scalar(op.dtype(x), 0)}));
+  NodeId safe = BYCC_TRY(op.call("where", {isZero, op.scalar(op.dtype(x), 1), norm}));
+  op.setOutput(0, BYCC_TRY(op.call("divide", {x, safe})));
+  return {};
+}
+
+Expected<> convertLrn(OpContext &op) {
+  int64_t size = BYCC_TRY(op.requiredInt("size"));
+  if (size < 1)
+    return op.error() << "size is " << size;
+  if (size % 2 == 0)
+    return op.error(Status::Unsup) << "an even size is not supported";
+  op.setOutput(0, BYCC_TRY(op.call("nn.lrn", {op.input(0)},
+                                   {{"size", size},
+                                    {"axis", 1},
+                                    {"bias", BYCC_TRY(op.floatAttr("bias", 1))},
+                                    {"alpha", BYCC_TRY(op.floatAttr("alpha", 1e-4))},
+                                    {"beta", BYCC_TRY(op.floatAttr("beta", 0.75))}})));
+  return {};
 }
 
 } // namespace bycc::onnx

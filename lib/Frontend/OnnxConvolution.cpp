@@ -1,0 +1,129 @@
+// Convolutions. Spatial attributes are checked here, where their ONNX names are
+// known to the user.
+#include "OnnxConverters.h"
+#include "OnnxWindow.h"
+
+#include <algorithm>
+
+namespace bycc::onnx {
+namespace {
+
+// kernel_shape as given (then it must be the weight's) or as the weight has it.
+Expected<std::vector<int64_t>> kernelOf(OpContext &op, NodeId weight, size_t spatial) {
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(weight));
+  if (shape.size() != spatial + 2)
+    return op.error() << "weight of rank " << shape.size() << ", the input has rank " << spatial + 2;
+  std::vector<int64_t> kernel(shape.begin() + 2, shape.end());
+  std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("kernel_shape"));
+  if (given && *given != kernel)
+    return op.error() << "kernel_shape " << AttrValue::ints(*given).str() << " is not the weight's "
+                      << AttrValue::ints(kernel).str();
+  for (int64_t size : kernel)
+    if (size < 1)
+      return op.error() << "the kernel is empty";
+  return kernel;
+}
+
+Expected<NodeId> addBias(OpContext &op, NodeId result) {
+  if (!op.has(2))
+    return result;
+  if (op.rank(op.input(2)) != 1)
+    return op.error() << "bias of rank " << op.rank(op.input(2)) << ", wanted 1";
+  return op.call("nn.bias_add", {result, op.input(2)});
+}
+
+} // namespace
+
+Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight) {
+  size_t spatial = BYCC_TRY(spatialRank(op, x));
+  Window window = BYCC_TRY(readWindow(op, x, BYCC_TRY(kernelOf(op, weight, spatial))));
+  int64_t groups = BYCC_TRY(op.intAttr("group", 1));
+  int64_t channels = op.shape(weight)[0].value();
+  if (groups < 1 || channels % groups != 0)
+    return op.error() << "group " << groups << " does not divide " << channels << " channels";
+  return AttrDict{{"strides", AttrValue::ints(window.strides)},
+                  {"padding", paddingAttr(window.pads)},
+                  {"dilation", AttrValue::ints(window.dilations)},
+                  {"groups", groups},
+                  {"channels", channels},
+                  {"kernel_size", AttrValue::ints(window.kernel)}};
+}
+
+Expected<> convertConv(OpContext &op) {
+  NodeId x = op.input(0), weight = op.input(1);
+  AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
+  size_t spatial = static_cast<size_t>(op.rank(x) - 2);
+  NodeId result = BYCC_TRY(op.call(ranked("nn.conv", spatial), {x, weight}, std::move(attrs)));
+  op.setOutput(0, BYCC_TRY(addBias(op, result)));
+  return {};
+}
+
+namespace {
+
+// output_shape asks for paddings that give it: total = natural size - wanted.
+Expected<> padsForShape(OpContext &op, NodeId x, const std::vector<int64_t> &outputPadding,
+                        const std::vector<int64_t> &wanted, bool isUpper, Window &window) {
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  size_t count = window.kernel.size();
+  for (size_t i = 0; i < count; ++i) {
+    int64_t natural = (shape[i + 2] - 1) * window.strides[i] + outputPadding[i] +
+                      (window.kernel[i] - 1) * window.dilations[i] + 1;
+    int64_t total = std::max<int64_t>(0, natural - wanted[i]);
+    if (natural < wanted[i])
+      return op.error(Status::Unsup) << "output_shape " << wanted[i] << " is more than " << natural;
+    int64_t small = total / 2, large = total - small;
+    window.pads[i] = isUpper ? small : large;
+    window.pads[i + count] = isUpper ? large : small;
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<> convertConvTranspose(OpContext &op) {
+  NodeId x = op.input(0), weight = op.input(1);
+  size_t spatial = BYCC_TRY(spatialRank(op, x));
+  Window window;
+  window.kernel = BYCC_TRY(kernelOf(op, weight, spatial));
+  window.strides = BYCC_TRY(spatialInts(op, "strides", spatial, 1, 1));
+  window.dilations = BYCC_TRY(spatialInts(op, "dilations", spatial, 1, 1));
+  window.pads = BYCC_TRY(spatialInts(op, "pads", 2 * spatial, 0, 0));
+  BYCC_TRY(checkExtents(op, window));
+  std::vector<int64_t> outputPadding = BYCC_TRY(spatialInts(op, "output_padding", spatial, 0, 0));
+  std::string autoPad = BYCC_TRY(op.textAttr("auto_pad", "NOTSET"));
+  std::optional<std::vector<int64_t>> wanted = BYCC_TRY(op.intsAttr("output_shape"));
+  bool isSame = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
+  if (!isSame && autoPad != "NOTSET" && autoPad != "VALID")
+    return op.error() << "auto_pad must be NOTSET, SAME_UPPER, SAME_LOWER or VALID";
+  if (wanted && wanted->size() == spatial + 2)
+    wanted->erase(wanted->begin(), wanted->begin() + 2);
+  if (wanted && wanted->size() != spatial)
+    return op.error() << "output_shape has " << wanted->size() << " values, wanted " << spatial;
+  if (!wanted && isSame) {
+    std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+    wanted.emplace();
+    for (size_t i = 0; i < spatial; ++i)
+      wanted->push_back(shape[i + 2] * window.strides[i]);
+  }
+  if (wanted)
+    BYCC_TRY(padsForShape(op, x, outputPadding, *wanted, autoPad == "SAME_UPPER", window));
+  else if (autoPad == "VALID")
+    window.pads.assign(2 * spatial, 0);
+  int64_t groups = BYCC_TRY(op.intAttr("group", 1));
+  std::vector<Dim> weightShape = op.shape(weight);
+  if (groups < 1 || weightShape[0].value() % groups != 0)
+    return op.error() << "group " << groups << " does not divide " << weightShape[0].value()
+                      << " channels";
+  NodeId result = BYCC_TRY(op.call(ranked("nn.conv", spatial) + "_transpose", {x, weight},
+                                   {{"channels", weightShape[1].value() * groups},
+                                    {"kernel_size", AttrValue::ints(window.kernel)},
+                                    {"strides", AttrValue::ints(window.strides)},
+                                    {"padding", paddingAttr(window.pads)},
+                                    {"output_padding", AttrValue::ints(outputPadding)},
+                                    {"dilation", AttrValue::ints(window.dilations)},
+                                    {"groups", groups}}));
+  op.setOutput(0, BYCC_TRY(addBias(op, result)));
+  return {};
+}
+
+} // namespace bycc::onnx
