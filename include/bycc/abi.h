@@ -112,6 +112,12 @@ typedef struct bycc_exec_api {
   /* Runs a library kernel; memory of results that it makes is as from `alloc` or
    * `output`. */
   int32_t (*call_library)(struct bycc_exec *exec, const bycc_library_call *call);
+  /* A mark, and the end of everything that `alloc` has given since then. */
+  uint64_t (*mark)(struct bycc_exec *exec);
+  void (*release_to)(struct bycc_exec *exec, uint64_t mark);
+  /* At least `bytes` in place of `memory` of `alloc`, which ends; what it held is
+   * lost. Lives as long as `memory` would have. Null as for `alloc`. */
+  void *(*grow)(struct bycc_exec *exec, void *memory, int64_t bytes);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */

@@ -2,6 +2,8 @@
 #include "ProgramBuilder.h"
 #include "bycc/Target/RegionView.h"
 
+#include <algorithm>
+
 namespace bycc::te {
 namespace {
 
@@ -9,9 +11,14 @@ constexpr int maxDepth = 64; // of calls and ifs
 
 } // namespace
 
-Expected<> ProgramBuilder::addBlock(BlockId block, Env &env, int depth) {
+Expected<> ProgramBuilder::checkDepth(int depth) {
   if (depth > maxDepth)
     return error(Status::Limit) << "functions and ifs nest deeper than " << maxDepth;
+  return {};
+}
+
+Expected<> ProgramBuilder::addBlock(BlockId block, Env &env, int depth) {
+  BYCC_TRY(checkDepth(depth));
   for (NodeId node : std::vector<NodeId>(m_.block(block).nodes))
     BYCC_TRY(addNode(node, env, depth));
   return {};
@@ -50,10 +57,8 @@ Expected<> ProgramBuilder::addProject(NodeId id, Env &env) {
 }
 
 Expected<> ProgramBuilder::addIf(NodeId id, Env &env, int depth) {
-  if (!m_.types.isStatic(m_.type(id)))
-    return error(Status::Unsup, m_.source(id)) << "if: a result with an unknown dim has no host code yet";
   ValueId condition = BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0];
-  std::vector<ValueId> results = newBuffers(m_.type(id), none);
+  std::vector<ValueId> results = newBound(m_.type(id)), inputs;
   p_.instrs.push_back({Instr::Kind::If, 0, {condition}, {}, {}, {}, {}, none});
   for (BlockId block : {m_.thenBlock(id), m_.elseBlock(id)}) {
     if (block == m_.elseBlock(id))
@@ -62,20 +67,40 @@ Expected<> ProgramBuilder::addIf(NodeId id, Env &env, int depth) {
     inner.parent = &env;
     BYCC_TRY(addBlock(block, inner, depth + 1));
     std::vector<ValueId> values = BYCC_TRY(valuesOf(m_.block(block).result, inner));
-    for (size_t i = 0; i < results.size(); ++i) {
-      reportCopy(id, values[i], results[i]);
-      p_.instrs.push_back({Instr::Kind::Copy, 0, {values[i]}, {results[i]}, {}, {}, {}, none});
-    }
+    p_.instrs.push_back({Instr::Kind::Bind, 0, values, results, {}, {}, {}, none});
+    inputs.insert(inputs.end(), values.begin(), values.end());
   }
   p_.instrs.push_back({Instr::Kind::EndIf, 0, {}, {}, {}, {}, {}, none});
+  reportBound(nodeName(m_, id), "if", inputs, results);
   env.values[id.index] = results;
   return {};
 }
 
-void ProgramBuilder::reportCopy(NodeId node, ValueId from, ValueId to) {
-  CodeGraphNode copy{CodeGraphNode::Kind::Kernel, nodeName(m_, node), options_.moduleName + "_copy", {}, {entryOf(from)}, {p_.values[to].type}, {}};
-  p_.values[to].entry = {addGraphNode(std::move(copy)), 0};
-  p_.copies.emplace_back(p_.values[to].entry.first, to);
+std::vector<ValueId> ProgramBuilder::newBound(TypeId type) {
+  std::vector<ValueId> made = newBuffers(type, none);
+  for (ValueId id : made) {
+    Value &value = p_.values[id];
+    value.isBound = true;
+    auto dims = m_.types.shape(value.type);
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (!dims[d].isConst()) {
+        p_.dims.push_back({});
+        value.dims[d] = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1));
+      }
+  }
+  return made;
+}
+
+void ProgramBuilder::reportBound(const std::string &name, const char *what, const std::vector<ValueId> &inputs,
+                                 const std::vector<ValueId> &bound) {
+  CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_" + what, {}, {}, {}, {}};
+  for (ValueId value : inputs)
+    report.inputs.push_back(entryOf(value));
+  for (ValueId value : bound)
+    report.outputs.push_back(p_.values[value].type);
+  uint32_t node = addGraphNode(std::move(report));
+  for (size_t i = 0; i < bound.size(); ++i)
+    p_.values[bound[i]].entry = {node, static_cast<uint32_t>(i)};
 }
 
 std::optional<std::pair<FunctionId, const Env *>> ProgramBuilder::resolve(NodeId callee, const Env &env) {
@@ -100,18 +125,30 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
     return addRegion(id, function, operands, env);
   if (!isExternal && isTrue(function, "Primitive"))
     return addPrimitive(id, function, operands, env);
+  if (std::find(open_.begin(), open_.end(), function) != open_.end())
+    return error(Status::Unsup, m_.source(id)).note("a call that is the last step of its function becomes a loop")
+           << "the recursive call of " << calledName(id) << " has no host code: it is not the last step of the function";
+  if (callsItself(function))
+    return addLoop(id, function, callee->second, operands, env, depth);
+  Env inner = BYCC_TRY(bindParams(function, callee->second, operands, env));
+  open_.push_back(function);
+  BYCC_TRY(addBlock(m_.function(function).body, inner, depth + 1));
+  open_.pop_back();
+  env.values[id.index] = BYCC_TRY(valuesOf(m_.block(m_.function(function).body).result, inner));
+  return {};
+}
+
+Expected<Env> ProgramBuilder::bindParams(FunctionId function, const Env *outer, const std::vector<NodeId> &operands, const Env &env) {
   Env inner;
-  inner.parent = callee->second;
-  const std::vector<NodeId> params = m_.function(function).params;
+  inner.parent = outer;
+  const std::vector<NodeId> &params = m_.function(function).params;
   for (size_t a = 0; a < params.size(); ++a) {
     if (auto closure = resolve(operands[a], env))
       inner.functions[params[a].index] = *closure;
     else
       inner.values[params[a].index] = BYCC_TRY(valuesOf(operands[a], env));
   }
-  BYCC_TRY(addBlock(m_.function(function).body, inner, depth + 1));
-  env.values[id.index] = BYCC_TRY(valuesOf(m_.block(m_.function(function).body).result, inner));
-  return {};
+  return inner;
 }
 
 bool ProgramBuilder::isTrue(FunctionId function, const char *key) {

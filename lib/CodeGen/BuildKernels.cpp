@@ -5,6 +5,7 @@
 #include "bycc/Target/RegionView.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace bycc::te {
 namespace {
@@ -14,6 +15,17 @@ std::string specText(const PackSpec &spec) {
   for (const PackDim &dim : spec.dims)
     text += "," + std::to_string(dim.extent) + "*" + std::to_string(dim.stride);
   return text;
+}
+
+bool areOnes(const Module &module, const Constant &ints) {
+  size_t size = static_cast<size_t>(sizeInBytes(module.types.dtype(ints.type)));
+  for (uint64_t at = 0; at < ints.bytes; at += size) {
+    int64_t value = 0;
+    std::memcpy(&value, ints.data() + at, size);
+    if (value != 1)
+      return false;
+  }
+  return true;
 }
 
 } // namespace
@@ -59,6 +71,8 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
       return {};
     }
   }
+  if (op == ops::strided_set && BYCC_TRY(addSetRows(id, env)))
+    return {};
   if (findLibraryUse(op))
     return addLibrary(id, env);
   Group group = BYCC_TRY(lowerCall(m_, id, constantIn(env)));
@@ -74,6 +88,8 @@ std::optional<ValueId> ProgramBuilder::addView(NodeId node, ValueId base, const 
   value.type = type;
   value.dims = staticDims(type);
   value.alias = base;
+  value.isBound = value.isUpdate = false;
+  value.memory = value.spare = none;
   value.output = none;
   auto from = entryOf(base);
   value.entry = {addGraphNode({CodeGraphNode::Kind::Alias, nodeName(m_, sources.back()), "", sources, {from}, {type}, {}}), 0};
@@ -196,6 +212,36 @@ ValueId ProgramBuilder::addScratch(const Schedule &schedule, uint32_t buffer, co
   ValueId made = addValue(value);
   instr.temps.push_back(made);
   return made;
+}
+
+Expected<bool> ProgramBuilder::addSetRows(NodeId id, Env &env) {
+  std::vector<NodeId> operands(m_.operands(id).begin(), m_.operands(id).end());
+  auto x = m_.types.shape(m_.type(operands[0])), v = m_.types.shape(m_.type(operands[1])), begin = m_.types.shape(m_.type(operands[2]));
+  bool isRows = begin.size() == 1 && begin[0] == Dim(1) && !x.empty();
+  for (size_t d = 1; d < x.size() && isRows; ++d)
+    isRows = x[d] == v[d] && !x[d].isUnknown();
+  const Constant *strides = constantIn(env)(operands[4]);
+  if (!isRows || !strides || !areOnes(m_, *strides))
+    return false;
+  std::string name = nodeName(m_, id);
+  Instr instr;
+  instr.kind = Instr::Kind::SetRows;
+  for (size_t i = 0; i < 3; ++i)
+    instr.inputs.push_back(BYCC_TRY(valuesOf(operands[i], env))[0]);
+  Value value;
+  value.type = m_.type(id);
+  value.dtype = m_.types.dtype(value.type);
+  value.dims = p_.values[instr.inputs[0]].dims;
+  instr.node = static_cast<uint32_t>(p_.nodes.size());
+  p_.nodes.push_back({options_.moduleName + "_set_rows", name, 0});
+  CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_set_rows", {id}, {}, {value.type}, {}};
+  for (ValueId input : instr.inputs)
+    report.inputs.push_back(entryOf(input));
+  value.entry = {addGraphNode(std::move(report)), 0};
+  instr.outputs = {addValue(value)};
+  env.values[id.index] = instr.outputs;
+  p_.instrs.push_back(std::move(instr));
+  return true;
 }
 
 } // namespace bycc::te

@@ -13,6 +13,7 @@ Expected<Program> ProgramBuilder::run() {
   const Function &function = m_.function(main);
   for (NodeId param : function.params)
     env.values[param.index] = addInput(param);
+  open_.push_back(main);
   BYCC_TRY(addBlock(function.body, env, 0));
   for (ValueId value : BYCC_TRY(valuesOf(m_.block(function.body).result, env)))
     addOutput(value);
@@ -119,8 +120,7 @@ void ProgramBuilder::addOutput(ValueId value) {
   uint32_t index = static_cast<uint32_t>(p_.outputs.size());
   ValueId root = p_.root(value);
   Value &v = p_.values[root];
-  bool isStatic = std::all_of(v.dims.begin(), v.dims.end(), [&](Ref dim) { return p_.exprs.constant(dim).has_value(); });
-  bool isPlain = v.kind == Value::Kind::Buffer && v.output == none && (isStatic || root == value);
+  bool isPlain = v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (p_.isStatic(v) || root == value);
   if (isPlain) {
     v.output = index;
     p_.outputs.push_back(value);
@@ -129,6 +129,8 @@ void ProgramBuilder::addOutput(ValueId value) {
   Value copy = p_.values[value];
   copy.kind = Value::Kind::Buffer;
   copy.alias = none;
+  copy.isBound = false;
+  copy.memory = copy.spare = none;
   copy.output = index;
   entryOf(value);
   copy.entry = p_.values[value].entry;

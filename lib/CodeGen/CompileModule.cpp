@@ -47,6 +47,7 @@ public:
   Expected<CompiledModule> run() {
     program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
     findResidentValues(program_);
+    updateInPlace(program_);
     BYCC_TRY(planMemory(program_));
     placeConstants();
     CodeGenOptions::Artifacts artifacts;
@@ -134,8 +135,6 @@ private:
     for (const Value &value : program_.values)
       if (value.entry.first != none && value.storage >= 0)
         result_.graph[value.entry.first].storageIds[value.entry.second] = value.storage;
-    for (auto [node, value] : program_.copies)
-      result_.graph[node].storageIds[0] = program_.values[value].storage;
     for (ValueId output : program_.outputs)
       result_.heads.push_back(program_.values[output].entry);
   }

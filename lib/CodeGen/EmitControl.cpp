@@ -4,19 +4,9 @@
 namespace bycc::te {
 
 void EntryEmitter::beginIf(const Instr &instr) {
-  // Results of the branches get their memory before them.
-  int depth = 0;
-  for (const Instr *at = &instr;; ++at) {
-    depth += at->kind == Instr::Kind::If;
-    depth -= at->kind == Instr::Kind::EndIf;
-    if (at->kind == Instr::Kind::Copy && depth == 1)
-      define(at->outputs[0]);
-    if (depth == 0)
-      break;
-  }
   LValue *condition = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
   auto *then = llvm::BasicBlock::Create(llvm_, "then", function_);
-  OpenIf open{llvm::BasicBlock::Create(llvm_, "else", function_), llvm::BasicBlock::Create(llvm_, "join", function_), pointers_};
+  OpenIf open{llvm::BasicBlock::Create(llvm_, "else", function_), llvm::BasicBlock::Create(llvm_, "join", function_), {pointers_, dims_}};
   b_.CreateCondBr(condition, then, open.otherwise);
   b_.SetInsertPoint(then);
   ifs_.push_back(std::move(open));
@@ -25,14 +15,68 @@ void EntryEmitter::beginIf(const Instr &instr) {
 void EntryEmitter::beginElse() {
   b_.CreateBr(ifs_.back().join);
   b_.SetInsertPoint(ifs_.back().otherwise);
-  pointers_ = ifs_.back().outer;
+  restore(ifs_.back().outer);
 }
 
 void EntryEmitter::endIf() {
   b_.CreateBr(ifs_.back().join);
   b_.SetInsertPoint(ifs_.back().join);
-  pointers_ = ifs_.back().outer;
+  restore(ifs_.back().outer);
   ifs_.pop_back();
+}
+
+void EntryEmitter::restore(const Known &known) {
+  pointers_ = known.pointers;
+  dims_ = known.dims;
+}
+
+llvm::AllocaInst *EntryEmitter::pointerSlot(ValueId id) {
+  llvm::AllocaInst *&slot = pointerSlots_[id];
+  if (!slot)
+    slot = newAlloca(b_.getPtrTy());
+  return slot;
+}
+
+llvm::AllocaInst *EntryEmitter::dimSlot(uint32_t dim) {
+  llvm::AllocaInst *&slot = dimSlots_[dim];
+  if (!slot)
+    slot = newAlloca(b_.getInt64Ty());
+  return slot;
+}
+
+// Sources are read before the first is written: they may be each other's.
+void EntryEmitter::bindDims(const std::vector<ValueId> &from, const std::vector<ValueId> &to) {
+  std::vector<std::pair<uint32_t, LValue *>> stores;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const Value &source = p_.values[from[i]], &target = p_.values[to[i]];
+    for (size_t d = 0; d < target.dims.size(); ++d) {
+      if (source.dims[d] == target.dims[d])
+        continue;
+      LValue *extent = evaluate(source.dims[d]);
+      if (auto wanted = p_.exprs.constant(target.dims[d]))
+        failUnless(b_.CreateICmpEQ(extent, i64(*wanted)), BYCC_ARG,
+                   "a value of a branch or loop has another extent than its type says, which is " + std::to_string(*wanted));
+      else
+        stores.emplace_back(static_cast<uint32_t>(p_.exprs[target.dims[d]].i), extent);
+    }
+  }
+  for (auto [dim, extent] : stores)
+    b_.CreateStore(extent, dimSlot(dim));
+}
+
+void EntryEmitter::bind(const Instr &instr) {
+  bindDims(instr.inputs, instr.outputs);
+  for (size_t i = 0; i < instr.inputs.size(); ++i)
+    b_.CreateStore(pointer(instr.inputs[i]), pointerSlot(instr.outputs[i]));
+}
+
+void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::string &message) {
+  auto *failed = llvm::BasicBlock::Create(llvm_, "failed", function_), *next = llvm::BasicBlock::Create(llvm_, "", function_);
+  b_.CreateCondBr(condition, next, failed);
+  b_.SetInsertPoint(failed);
+  auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy()}, false);
+  b_.CreateRet(b_.CreateCall(type, field(api_, abi::apiFail), {exec_, b_.getInt32(static_cast<uint32_t>(status)), b_.CreateGlobalString(message)}));
+  b_.SetInsertPoint(next);
 }
 
 } // namespace bycc::te

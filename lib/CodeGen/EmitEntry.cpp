@@ -32,7 +32,7 @@ llvm::Function *EntryEmitter::run() {
   return function_;
 }
 
-EntryEmitter::LValue *EntryEmitter::newAlloca(llvm::Type *type) {
+llvm::AllocaInst *EntryEmitter::newAlloca(llvm::Type *type) {
   llvm::IRBuilder<> top(allocas_, allocas_->begin());
   return top.CreateAlloca(type);
 }
@@ -69,6 +69,12 @@ void EntryEmitter::emitInstr(const Instr &instr) {
   case Instr::Kind::Else: return beginElse();
   case Instr::Kind::EndIf: return endIf();
   case Instr::Kind::Library: return callLibrary(instr);
+  case Instr::Kind::Bind: return bind(instr);
+  case Instr::Kind::Loop: return beginLoop(instr);
+  case Instr::Kind::Next: return nextTurn(instr);
+  case Instr::Kind::Leave: return leaveLoop(instr);
+  case Instr::Kind::EndLoop: return endLoop();
+  case Instr::Kind::SetRows: return emitSetRows(instr);
   case Instr::Kind::Copy: return emitCopy(instr);
   default: break;
   }
@@ -118,8 +124,7 @@ void EntryEmitter::returnIfFailed(LValue *status) {
 
 void EntryEmitter::emitCopy(const Instr &instr) {
   define(instr.outputs[0]);
-  LValue *bytes = bytesOf(p_.values[instr.outputs[0]]);
-  b_.CreateMemCpy(pointer(instr.outputs[0]), llvm::MaybeAlign(1), pointer(instr.inputs[0]), llvm::MaybeAlign(1), bytes);
+  copyBytes(pointer(instr.outputs[0]), pointer(instr.inputs[0]), bytesOf(p_.values[instr.outputs[0]]));
 }
 
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,

@@ -7,7 +7,10 @@ EntryEmitter::LValue *EntryEmitter::evaluate(Ref ref) {
   const Expr &e = p_.exprs[ref];
   switch (e.op) {
   case Op::Const: return i64(e.i);
-  case Op::Dim: return dims_.at(static_cast<uint32_t>(e.i));
+  case Op::Dim:
+    if (auto slot = dimSlots_.find(static_cast<uint32_t>(e.i)); slot != dimSlots_.end())
+      return b_.CreateLoad(b_.getInt64Ty(), slot->second);
+    return dims_.at(static_cast<uint32_t>(e.i));
   default: break;
   }
   LValue *a = evaluate(e.a), *b = evaluate(e.b);
@@ -84,7 +87,9 @@ void EntryEmitter::define(ValueId id) {
   const Value &value = p_.values[id];
   if (pointers_.count(id) || value.alias != none)
     return;
-  if (value.resident != none) {
+  if (value.spareOf != none) {
+    pointers_[id] = spareMemory(value.spareOf, bytesOf(value));
+  } else if (value.resident != none) {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty()}, false);
     pointers_[id] = b_.CreateCall(type, field(api_, abi::apiRegionAlloc), {exec_, b_.getInt32(value.resident), bytesOf(value)});
     failIfNull(pointers_[id]);
@@ -111,6 +116,8 @@ EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
     return at(weights_, static_cast<int64_t>(offsets_.at(id)));
   if (value.offset >= 0)
     return at(arena_, value.offset);
+  if (value.isBound)
+    return b_.CreateLoad(b_.getPtrTy(), pointerSlots_.at(id));
   return pointers_.at(id);
 }
 

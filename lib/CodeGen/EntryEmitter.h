@@ -25,7 +25,7 @@ private:
   LValue *slot(LValue *array, uint64_t index) { return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), array, index)); }
 
   // --- instructions (EmitEntry.cpp)
-  LValue *newAlloca(llvm::Type *type);
+  llvm::AllocaInst *newAlloca(llvm::Type *type);
   // void mark(exec, node): calls node_begin / node_end while profiling.
   void makeMarks(const EmitContext &context);
   void failIfNull(LValue *pointer);
@@ -47,14 +47,41 @@ private:
   void releaseResident(ValueId id);
   LValue *pointer(ValueId id);
 
-  // --- ifs (EmitControl.cpp)
+  // --- ifs and bound values (EmitControl.cpp)
+  struct Known { // at a place of the entry
+    std::unordered_map<ValueId, LValue *> pointers;
+    std::unordered_map<uint32_t, LValue *> dims;
+  };
   struct OpenIf {
     llvm::BasicBlock *otherwise, *join;
-    std::unordered_map<ValueId, LValue *> outer;
+    Known outer;
   };
   void beginIf(const Instr &instr);
   void beginElse();
   void endIf();
+  void restore(const Known &known);
+  // Where pointers and extents stand that change as the program runs.
+  llvm::AllocaInst *pointerSlot(ValueId id);
+  llvm::AllocaInst *dimSlot(uint32_t dim);
+  void bindDims(const std::vector<ValueId> &from, const std::vector<ValueId> &to);
+  void bind(const Instr &instr);
+  void failUnless(LValue *condition, int32_t status, const std::string &message);
+
+  // --- loops (EmitLoops.cpp)
+  struct OpenLoop {
+    llvm::BasicBlock *head, *exit;
+    LValue *mark; // of the runtime's memory; null when a turn asks for none
+    Known outer;
+  };
+  void jumpTo(llvm::BasicBlock *block);
+  bool allocates(const Instr &loop) const;
+  void beginLoop(const Instr &instr);
+  void nextTurn(const Instr &instr);
+  void leaveLoop(const Instr &instr);
+  void endLoop();
+  LValue *spareMemory(ValueId carried, LValue *bytes);
+  void copyBytes(LValue *to, LValue *from, LValue *bytes);
+  void emitSetRows(const Instr &instr);
 
   // --- library kernels (EmitLibrary.cpp)
   // Operands as an array of bycc_operand.
@@ -77,7 +104,10 @@ private:
   LValue *exec_ = nullptr, *arena_ = nullptr, *weights_ = nullptr, *api_ = nullptr;
   std::unordered_map<ValueId, LValue *> pointers_;
   std::unordered_map<uint32_t, LValue *> dims_;
+  std::unordered_map<ValueId, llvm::AllocaInst *> pointerSlots_;
+  std::unordered_map<uint32_t, llvm::AllocaInst *> dimSlots_;
   std::vector<OpenIf> ifs_;
+  std::vector<OpenLoop> loops_;
 };
 
 } // namespace bycc::te

@@ -64,6 +64,54 @@ private:
   int64_t end_ = 0;
 };
 
+// First and last use of each memory. What is made before a loop and used in it
+// lives to its end; what a bound value may stand for lives as long as that.
+std::vector<Life> findLives(const Program &program) {
+  std::vector<Life> lives(program.values.size());
+  std::vector<size_t> endOf(program.instrs.size());
+  std::vector<size_t> open; // loops that contain the instruction
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    if (program.instrs[i].kind == Instr::Kind::Loop)
+      open.push_back(i);
+    if (program.instrs[i].kind == Instr::Kind::EndLoop) {
+      endOf[open.back()] = i;
+      open.pop_back();
+    }
+  }
+  auto touch = [&](ValueId value, size_t at) {
+    Life &life = lives[program.root(value)];
+    life.first = std::min(life.first, at);
+    size_t last = at;
+    for (size_t loop : open)
+      if (life.first < loop)
+        last = std::max(last, endOf[loop]);
+    life.last = std::max(life.last, last);
+  };
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr &instr = program.instrs[i];
+    if (instr.kind == Instr::Kind::EndLoop)
+      open.pop_back();
+    for (const auto *list : {&instr.inputs, &instr.outputs, &instr.temps})
+      for (ValueId value : *list)
+        touch(value, i);
+    if (instr.kind == Instr::Kind::Loop)
+      open.push_back(i);
+  }
+  for (size_t i = program.instrs.size(); i-- > 0;) {
+    const Instr &instr = program.instrs[i];
+    if (instr.kind != Instr::Kind::Bind && instr.kind != Instr::Kind::Leave)
+      continue;
+    for (size_t k = 0; k < instr.inputs.size(); ++k) {
+      ValueId from = program.root(instr.inputs[k]);
+      size_t last = lives[instr.outputs[k]].last;
+      for (ValueId id : {from, program.values[from].memory, program.values[from].spare, program.values[from].spareOf})
+        if (id != none)
+          lives[id].last = std::max(lives[id].last, last);
+    }
+  }
+  return lives;
+}
+
 Expected<> measure(Program &program, Value &value) {
   __int128 bytes = sizeInBytes(value.dtype);
   value.isStatic = true;
@@ -86,20 +134,11 @@ Expected<> measure(Program &program, Value &value) {
 Expected<> planMemory(Program &program) {
   for (Value &value : program.values)
     BYCC_TRY(measure(program, value));
-  std::vector<Life> lives(program.values.size());
-  auto touch = [&](ValueId value, size_t at) {
-    Life &life = lives[program.root(value)];
-    life.first = std::min(life.first, at);
-    life.last = std::max(life.last, at);
-  };
-  for (size_t i = 0; i < program.instrs.size(); ++i)
-    for (const auto *list : {&program.instrs[i].inputs, &program.instrs[i].outputs, &program.instrs[i].temps})
-      for (ValueId value : *list)
-        touch(value, i);
+  std::vector<Life> lives = findLives(program);
   auto isPlanned = [&](ValueId id) {
     const Value &value = program.values[id];
     return value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.resident == none && value.isStatic &&
-           lives[id].first != SIZE_MAX;
+           !value.isBound && value.spareOf == none && lives[id].first != SIZE_MAX;
   };
   std::vector<std::vector<ValueId>> begins(program.instrs.size()), ends(program.instrs.size());
   for (ValueId id = 0; id < program.values.size(); ++id) {
@@ -121,12 +160,16 @@ Expected<> planMemory(Program &program) {
   }
   program.arenaBytes = static_cast<uint64_t>(places.end());
 
-  // Storage ids: one per input, constant and output, one per place of the arena.
+  // Storage ids: one per input, constant and output, one per place of the arena. An
+  // update has one of its own: in the report its value and the old one are two.
   std::map<std::tuple<int, int64_t>, int32_t> ids;
   for (ValueId id = 0; id < program.values.size(); ++id) {
-    const Value &root = program.values[program.root(id)];
+    ValueId rootId = id;
+    while (program.values[rootId].alias != none && !program.values[rootId].isUpdate)
+      rootId = program.values[rootId].alias;
+    const Value &root = program.values[rootId];
     int kind = root.output != none ? 4 : static_cast<int>(root.kind);
-    int64_t key = root.output != none ? root.output : root.kind != Value::Kind::Buffer ? root.index : root.offset >= 0 ? root.offset : -1 - int64_t{program.root(id)};
+    int64_t key = root.output != none ? root.output : root.kind != Value::Kind::Buffer ? root.index : root.offset >= 0 ? root.offset : -1 - int64_t{rootId};
     if (root.entry.first == none && program.values[id].entry.first == none)
       continue;
     program.values[id].storage = ids.try_emplace({kind, key}, static_cast<int32_t>(ids.size())).first->second;

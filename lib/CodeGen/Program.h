@@ -1,6 +1,20 @@
 // The whole model as what runs: values in memory and a straight list of
-// instructions, with If, Else and EndIf as marks. Functions are inlined, tuples
-// are gone, reshapes are other views of the same memory.
+// instructions, with If, Else, EndIf, Loop and EndLoop as marks. Functions are
+// inlined, tuples are gone, reshapes are other views of the same memory.
+//
+// A result of an `if` or a loop is *bound*: it has no memory of its own, Bind and
+// Leave make it the value of the branch that was taken, pointer and extents. A
+// value *carried* by a loop stands in one of two memories; Next fills the other
+// and exchanges them:
+//
+//   Loop    c <- initial     memory of c = initial
+//     If (condition)
+//       n = f(c)             in the spare memory of c
+//       Next  c <- n         exchange, back to the first instruction
+//     Else
+//       Leave r <- c
+//     EndIf
+//   EndLoop                  r is visible from here on
 #pragma once
 
 #include "Library.h"
@@ -29,6 +43,10 @@ struct Value {
   std::pair<uint32_t, uint32_t> entry{none, 0}; // in the graph report
   uint32_t output = none; // written straight into this output of the model
   uint32_t resident = none; // in the memory of this region's vendor
+  bool isBound = false;     // pointer and unknown extents are set by Bind, Leave, Loop and Next
+  ValueId memory = none, spare = none; // of a carried value: its two memories
+  bool isUpdate = false;    // alias: with other content than that had
+  ValueId spareOf = none;   // written straight into the spare memory of this carried value
   // Memory plan:
   bool isStatic = true;
   int64_t bytes = 0, offset = -1; // in the arena
@@ -36,7 +54,9 @@ struct Value {
 };
 
 struct Instr {
-  enum class Kind : uint8_t { Kernel, Region, Copy, Library, If, Else, EndIf } kind = Kind::Kernel;
+  // SetRows: inputs are x, v and the first row; the output is x with the rows of v.
+  // Bind, Loop, Next, Leave: outputs[i] becomes inputs[i].
+  enum class Kind : uint8_t { Kernel, Region, Copy, Library, SetRows, If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop } kind = Kind::Kernel;
   uint32_t callee = 0;             // kernel, region or library call
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
@@ -83,10 +103,15 @@ struct Program {
   std::vector<PackedConstant> packed;
   std::vector<ProfiledNode> nodes;
   std::vector<CodeGraphNode> graph;
-  std::vector<std::pair<uint32_t, ValueId>> copies; // nodes of `graph` that write into the value of another
   std::vector<ValueId> outputs;
   uint64_t arenaBytes = 0;
 
+  bool isStatic(const Value &value) const {
+    for (Ref dim : value.dims)
+      if (!exprs.constant(dim))
+        return false;
+    return true;
+  }
   ValueId root(ValueId value) const {
     while (values[value].alias != none)
       value = values[value].alias;
@@ -97,6 +122,9 @@ struct Program {
 Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options);
 // Finds what stays in vendors' own memory, before memory is planned.
 void findResidentValues(Program &program);
+// SetRows writes into its first input where that is not needed any more, and what
+// a loop carries on is made in the carried value's spare memory.
+void updateInPlace(Program &program);
 // Gives buffers their place in the arena; ids of storages.
 Expected<> planMemory(Program &program);
 

@@ -36,16 +36,39 @@ private:
   void addOutput(ValueId value);
 
   // --- blocks and nodes (BuildBlocks.cpp)
+  Expected<> checkDepth(int depth);
   Expected<> addBlock(BlockId block, Env &env, int depth);
   Expected<> addNode(NodeId id, Env &env, int depth);
   Expected<> addProject(NodeId id, Env &env);
   Expected<> addIf(NodeId id, Env &env, int depth);
-  // Both branches write the result; who reads it is told of the later one.
-  void reportCopy(NodeId node, ValueId from, ValueId to);
+  // Values without memory of their own; each unknown extent becomes a dim of the program.
+  std::vector<ValueId> newBound(TypeId type);
+  // The bound values as results of one node of the report.
+  void reportBound(const std::string &name, const char *what, const std::vector<ValueId> &inputs, const std::vector<ValueId> &bound);
   // The function behind a callee, and where its outer names are.
   std::optional<std::pair<FunctionId, const Env *>> resolve(NodeId callee, const Env &env);
   Expected<> addCall(NodeId id, Env &env, int depth);
   bool isTrue(FunctionId function, const char *key);
+  Expected<Env> bindParams(FunctionId function, const Env *outer, const std::vector<NodeId> &operands, const Env &env);
+
+  // --- loops (BuildLoops.cpp): functions that call themselves as their last step
+  struct OpenLoop {
+    FunctionId function;
+    std::vector<bool> isCarried;           // by parameter
+    std::vector<ValueId> carried, results; // flattened
+    std::vector<ValueId> left;             // what Leave brings, for the report
+  };
+  bool isCallOf(NodeId node, FunctionId function) const;
+  // Somewhere in the blocks of the node, or in the node itself.
+  bool hasCallOf(NodeId node, FunctionId function) const;
+  bool callsItself(FunctionId function) const;
+  std::string calledName(NodeId call) const;
+  Expected<> addLoop(NodeId call, FunctionId function, const Env *outer, const std::vector<NodeId> &operands, Env &env, int depth);
+  Expected<> addCarried(NodeId call, OpenLoop &loop, Env &inner, const std::vector<NodeId> &operands, const Env &env);
+  // A block whose result is the result of the loop's function.
+  Expected<> addTail(BlockId block, Env &env, OpenLoop &loop, int depth);
+  Expected<> addTailNode(NodeId node, Env &env, OpenLoop &loop, int depth);
+  Expected<> addNext(NodeId call, const Env &env, OpenLoop &loop);
 
   // --- kernels (BuildKernels.cpp)
   Expected<> addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
@@ -60,6 +83,8 @@ private:
   Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env);
   // A buffer of the kernel alone, or panels made of a constant.
   ValueId addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
+  // Whole rows, copied: false when the call is not that simple.
+  Expected<bool> addSetRows(NodeId id, Env &env);
 
   // --- library kernels (BuildLibrary.cpp)
   Expected<> addLibrary(NodeId id, Env &env);
@@ -76,6 +101,7 @@ private:
   const CodeGenOptions &options_;
   Program p_;
   uint32_t numInputs_ = 0;
+  std::vector<FunctionId> open_; // being inlined
   std::unordered_map<int64_t, Ref> symbols_;
   std::unordered_map<std::string, int> graphNames_;
   std::unordered_map<uint32_t, ValueId> constants_;

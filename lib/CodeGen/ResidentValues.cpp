@@ -28,17 +28,17 @@ public:
 private:
   bool isRegion(const Instr &instr) const { return instr.kind == Instr::Kind::Region; }
 
-  bool isStatic(const Value &value) const {
-    return std::ranges::all_of(value.dims, [&](Ref dim) { return p_.exprs.constant(dim).has_value(); });
-  }
-
   void markCandidates() {
     std::vector<bool> isRead(p_.values.size());
-    for (const Instr &instr : p_.instrs)
-      if (isRegion(instr) && p_.regions[instr.callee].ownsMemory)
+    // The end of a turn can come before a release: what a loop's body makes is not resident.
+    int loops = 0;
+    for (const Instr &instr : p_.instrs) {
+      loops += (instr.kind == Instr::Kind::Loop) - (instr.kind == Instr::Kind::EndLoop);
+      if (loops == 0 && isRegion(instr) && p_.regions[instr.callee].ownsMemory)
         for (ValueId value : instr.outputs)
-          if (p_.values[value].output == none && isStatic(p_.values[value]))
+          if (p_.values[value].output == none && p_.isStatic(p_.values[value]))
             maker_[value] = instr.callee;
+    }
     for (const Instr &instr : p_.instrs) {
       for (ValueId value : instr.inputs) {
         ValueId root = p_.root(value);
@@ -93,13 +93,14 @@ private:
     return changed;
   }
 
-  // After the last reader; when that is in a branch that the maker is not in, after
-  // the `if`.
+  // After the last reader; when that is in a branch or loop that the maker is not in,
+  // after the end of that.
   void placeReleases() {
     std::vector<int> depth;
     for (const Instr &instr : p_.instrs) {
       int before = depth.empty() ? 0 : depth.back();
-      depth.push_back(before + (instr.kind == Instr::Kind::If) - (instr.kind == Instr::Kind::EndIf));
+      auto is = [&](Instr::Kind kind) { return instr.kind == kind ? 1 : 0; };
+      depth.push_back(before + is(Instr::Kind::If) + is(Instr::Kind::Loop) - is(Instr::Kind::EndIf) - is(Instr::Kind::EndLoop));
     }
     std::vector<size_t> first(p_.values.size()), last(p_.values.size());
     for (size_t i = 0; i < p_.instrs.size(); ++i) {

@@ -129,20 +129,34 @@ public:
     if (arguments.size() != function.params.size())
       return error(Status::Arg) << "the function takes " << function.params.size()
                                 << " arguments, got " << arguments.size();
-    Activation activation;
-    for (size_t i = 0; i < arguments.size(); ++i)
-      activation[function.params[i].index] = arguments[i];
-    if (self) {
-      for (const auto &[node, value] : self->captured)
-        activation[node.index] = value;
-      activation[self->node.index] = Value(self);
+    std::vector<Value> turn(arguments.begin(), arguments.end());
+    while (true) {
+      Activation activation;
+      for (size_t i = 0; i < turn.size(); ++i)
+        activation[function.params[i].index] = std::move(turn[i]);
+      if (self) {
+        for (const auto &[node, value] : self->captured)
+          activation[node.index] = value;
+        activation[self->node.index] = Value(self);
+      }
+      TailCall next{id, self.get(), {}};
+      Value result = BYCC_TRY(runBlock(function.body, activation, depth, &next));
+      if (next.arguments.empty())
+        return result;
+      turn = std::move(next.arguments);
     }
-    return runBlock(function.body, activation, depth);
   }
 
 private:
   using Activation = std::unordered_map<uint32_t, Value>;
   static constexpr uint32_t maxCallDepth = 100;
+
+  // A call of the function that runs, as its last step, becomes its next turn.
+  struct TailCall {
+    FunctionId function;
+    const Closure *self; // of a local function
+    std::vector<Value> arguments; // empty: the function returns
+  };
 
   // Per node of a block's list: the values that it is the last to use.
   struct Plan {
@@ -188,12 +202,16 @@ private:
     return plan;
   }
 
-  Expected<Value> runBlock(BlockId id, Activation &activation, uint32_t depth) {
+  // `tail` is given for blocks whose result is the result of the function.
+  Expected<Value> runBlock(BlockId id, Activation &activation, uint32_t depth,
+                           TailCall *tail = nullptr) {
     const Plan &plan = planOf(id); // stays put: unordered_map keeps references
     const Block &block = module_.block(id);
     for (size_t i = 0; i < block.nodes.size(); ++i) {
       NodeId node = block.nodes[i];
-      activation[node.index] = BYCC_TRY(runNode(node, activation, depth));
+      bool isLast = i + 1 == block.nodes.size() && block.result == node;
+      activation[node.index] =
+          BYCC_TRY(runNode(node, activation, depth, isLast ? tail : nullptr));
       for (NodeId done : plan.drops[i])
         activation.erase(done.index);
     }
@@ -215,26 +233,38 @@ private:
     return found->second;
   }
 
-  Expected<Value> runNode(NodeId node, Activation &activation, uint32_t depth) {
+  Expected<Value> runNode(NodeId node, Activation &activation, uint32_t depth, TailCall *tail) {
     std::vector<Value> operands;
     for (NodeId operand : module_.operands(node))
       operands.push_back(BYCC_TRY(valueOf(operand, activation)));
     switch (module_.node(node).kind) {
     case NodeKind::CallOp: return evaluateCall(module_, node, operands);
-    case NodeKind::Call: return runCall(operands, depth);
+    case NodeKind::Call:
+      if (tail && operands.size() > 1 && isCalled(*tail, operands[0])) {
+        tail->arguments.assign(operands.begin() + 1, operands.end());
+        return Value();
+      }
+      return runCall(operands, depth);
     case NodeKind::Function: return makeClosure(node, activation);
     case NodeKind::Tuple: return Value(std::move(operands));
     case NodeKind::Project: return operands[0].fields()[module_.node(node).payload];
     case NodeKind::If: {
       bool condition = operands[0].tensor().bytes.get()[0] != 0;
       return runBlock(condition ? module_.thenBlock(node) : module_.elseBlock(node), activation,
-                      depth);
+                      depth, tail);
     }
     case NodeKind::Param:
     case NodeKind::Constant:
     case NodeKind::Global: break;
     }
     return valueOf(node, activation);
+  }
+
+  bool isCalled(const TailCall &running, const Value &callee) const {
+    const auto &closure = std::get<std::shared_ptr<const Closure>>(callee.content);
+    return running.self ? closure.get() == running.self
+                        : module_.node(closure->node).kind == NodeKind::Global &&
+                              module_.functionOf(closure->node) == running.function;
   }
 
   Expected<Value> runCall(const std::vector<Value> &operands, uint32_t depth) {

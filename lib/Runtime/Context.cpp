@@ -92,7 +92,10 @@ const bycc_exec_api Context::api = {sizeof(bycc_exec_api),
                                     nodeEnd,
                                     regionAlloc,
                                     regionRelease,
-                                    callLibrary};
+                                    callLibrary,
+                                    mark,
+                                    releaseTo,
+                                    grow};
 
 Context::Context(std::shared_ptr<const Model> model)
     : model_(std::move(model)), module_(model_->module()), threads_(model_->threads()),
@@ -438,6 +441,17 @@ void *Context::alloc(bycc_exec *exec, int64_t bytes) {
 void Context::release(bycc_exec *exec, void *memory) {
   if (memory && !of(exec).cache_.giveBack(memory))
     of(exec).record(error(Status::Internal) << "memory is released that was not allocated");
+}
+
+uint64_t Context::mark(bycc_exec *exec) { return of(exec).cache_.mark(); }
+void Context::releaseTo(bycc_exec *exec, uint64_t mark) { of(exec).cache_.releaseTo(mark); }
+
+void *Context::grow(bycc_exec *exec, void *memory, int64_t bytes) {
+  void *grown = bytes < 0 ? nullptr : of(exec).cache_.grow(memory, bytes);
+  if (!grown)
+    of(exec).record(error(Status::Limit)
+                    << "no memory for an intermediate tensor: " << bytes << " bytes");
+  return grown;
 }
 
 void *Context::regionAlloc(bycc_exec *exec, uint32_t index, int64_t bytes) {

@@ -79,6 +79,9 @@ private:
   static void release(bycc_exec *exec, void *memory);
   static int32_t callRegion(bycc_exec *exec, uint32_t region, const bycc_array *inputs,
                             const bycc_array *outputs);
+  static uint64_t mark(bycc_exec *exec);
+  static void releaseTo(bycc_exec *exec, uint64_t mark);
+  static void *grow(bycc_exec *exec, void *memory, int64_t bytes);
   static void *regionAlloc(bycc_exec *exec, uint32_t region, int64_t bytes);
   static void regionRelease(bycc_exec *exec, void *memory);
   static int32_t callLibrary(bycc_exec *exec, const bycc_library_call *call);

@@ -1,5 +1,7 @@
 #include "Memory.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
@@ -28,19 +30,35 @@ Block::Block(uint64_t bytes, bool zeroed) {
 
 Block::~Block() { std::free(data_); }
 
+// Steps of at most a quarter, so that memory that grows with every turn of a loop
+// finds what an earlier turn gave back.
+static uint64_t roundedUp(uint64_t bytes) {
+  uint64_t step = std::max<uint64_t>(std::bit_floor(std::max<uint64_t>(bytes, 1)) / 4, 64);
+  return (bytes + step - 1) / step * step;
+}
+
+Block BlockCache::find(uint64_t bytes) {
+  auto spare = spare_.lower_bound(bytes);
+  if (spare == spare_.end() || spare->first > 2 * bytes + 4096)
+    return Block(bytes > maxBytes ? bytes : roundedUp(bytes));
+  Block block = std::move(spare->second.block);
+  spare_.erase(spare);
+  return block;
+}
+
+void BlockCache::keep(Block block) {
+  uint64_t size = block.size();
+  spare_.emplace(size, Spare{std::move(block), true});
+}
+
 uint8_t *BlockCache::take(uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  Block block;
-  auto spare = spare_.lower_bound(bytes);
-  if (spare != spare_.end() && spare->first <= 2 * bytes + 4096) {
-    block = std::move(spare->second.block);
-    spare_.erase(spare);
-  } else {
-    block = Block(bytes);
-  }
+  Block block = find(bytes);
   uint8_t *data = block.data();
-  if (data)
-    used_.emplace(data, std::move(block));
+  if (data) {
+    used_.emplace(data, Used{std::move(block), order_.size()});
+    order_.push_back(data);
+  }
   return data;
 }
 
@@ -49,21 +67,51 @@ bool BlockCache::giveBack(void *data) {
   auto used = used_.find(data);
   if (used == used_.end())
     return false;
-  uint64_t size = used->second.size();
-  spare_.emplace(size, Spare{std::move(used->second), true});
+  order_[used->second.place] = nullptr;
+  keep(std::move(used->second.block));
   used_.erase(used);
   return true;
+}
+
+uint64_t BlockCache::mark() {
+  std::lock_guard lock(mutex_);
+  return order_.size();
+}
+
+void BlockCache::releaseTo(uint64_t mark) {
+  std::lock_guard lock(mutex_);
+  for (; order_.size() > mark; order_.pop_back())
+    if (auto used = used_.find(order_.back()); order_.back()) {
+      keep(std::move(used->second.block));
+      used_.erase(used);
+    }
+}
+
+uint8_t *BlockCache::grow(void *data, uint64_t bytes) {
+  std::lock_guard lock(mutex_);
+  auto used = used_.find(data);
+  if (used == used_.end())
+    return nullptr;
+  if (used->second.block.size() >= bytes)
+    return used->second.block.data();
+  size_t place = used->second.place;
+  keep(std::move(used->second.block));
+  used_.erase(used);
+  Block block = find(bytes);
+  order_[place] = block.data();
+  if (block.data())
+    used_.emplace(block.data(), Used{std::move(block), place});
+  return static_cast<uint8_t *>(order_[place]);
 }
 
 void BlockCache::endRun() {
   std::lock_guard lock(mutex_);
   if (used_.empty() && spare_.empty())
     return;
-  for (auto &[data, block] : used_) {
-    uint64_t size = block.size();
-    spare_.emplace(size, Spare{std::move(block), true});
-  }
+  for (auto &[data, used] : used_)
+    keep(std::move(used.block));
   used_.clear();
+  order_.clear();
   for (auto spare = spare_.begin(); spare != spare_.end();)
     if (std::exchange(spare->second.isFresh, false))
       ++spare;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace bycc::runtime {
 
@@ -39,6 +40,11 @@ public:
   uint8_t *take(uint64_t bytes); // null: no memory
   // False when `data` was not handed out.
   bool giveBack(void *data);
+  // Takes back what was handed out after the mark was made.
+  uint64_t mark();
+  void releaseTo(uint64_t mark);
+  // A block of at least `bytes` that stands for `data`; null: no memory, or unknown.
+  uint8_t *grow(void *data, uint64_t bytes);
   void endRun();
 
 private:
@@ -46,8 +52,16 @@ private:
     Block block;
     bool isFresh; // used in this run
   };
+  struct Used {
+    Block block;
+    size_t place; // in order_
+  };
+  Block find(uint64_t bytes);
+  void keep(Block block);
+
   std::mutex mutex_;
-  std::unordered_map<void *, Block> used_;
+  std::unordered_map<void *, Used> used_;
+  std::vector<void *> order_; // as handed out; null: given back
   std::multimap<uint64_t, Spare> spare_;
 };
 

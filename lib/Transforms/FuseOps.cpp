@@ -69,7 +69,7 @@ bool isCostly(OpId op) {
 GroupKind kindOf(const Module &module, NodeId id) {
   const Node &node = module.node(id);
   if (node.kind != NodeKind::CallOp || !module.types.isTensor(node.type) ||
-      opInfo(node.op).name.starts_with("dyn."))
+      opInfo(node.op).name.starts_with("dyn.") || node.op == ops::strided_set) // writes in place
     return GroupKind::Barrier;
   for (NodeId operand : module.operands(id))
     if (!module.types.isTensor(module.type(operand)))

@@ -61,9 +61,11 @@ struct Value {
 
 // Runs a function of a typed module; a tuple result is flattened. ARG when an
 // input does not fit its parameter; UNSUP for an operator without a definition;
-// LIMIT when calls nest more than 100 deep.
+// LIMIT when calls nest more than 100 deep; a function that calls itself as its last
+// step is a loop and nests nothing.
 //
-// `observer`, if any, is told of each call inside when it has returned.
+// `observer`, if any, is told of each call inside when it has returned (not of the
+// turns of a loop).
 using CallObserver =
     std::function<void(FunctionId, std::span<const Value> arguments, const Value &result)>;
 Expected<std::vector<Tensor>> evaluate(const Module &module, FunctionId function,

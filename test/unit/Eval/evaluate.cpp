@@ -85,9 +85,11 @@ TEST_CASE("local functions keep the values around them") {
   CHECK(p.run({floats({2}, {1, 3})}) == Values{4, 108});
 }
 
-TEST_CASE("recursion runs to depth 100 and no deeper") {
-  // def @down(%n: float32) { if (%n > 0) { @down(%n - 1) } else { %n } }
-  Program p;
+namespace {
+
+// def @down(%n: float32) { if (%n > 0) { @down(%n - 1) } else { %n } }, or with
+// abs(@down(%n - 1)), which is no last step.
+void addDown(Program &p, bool isTail) {
   TypeId scalar = p.module.types.tensor(DType::Float32, {});
   FunctionId down = p.module.addFunction("down");
   p.module.function(down).resultType = scalar;
@@ -99,17 +101,30 @@ TEST_CASE("recursion runs to depth 100 and no deeper") {
   BlockId blocks = p.module.addIfBlocks(body);
   Builder first(p.module, blocks);
   NodeId less = *first.call(ops::subtract, {n, one});
-  p.module.block(blocks).result =
-      *first.callFunction(p.module.globalRef(down), std::vector<NodeId>{less});
+  NodeId again = *first.callFunction(p.module.globalRef(down), std::vector<NodeId>{less});
+  p.module.block(blocks).result = isTail ? again : *first.call(ops::abs, {again});
   p.module.block(BlockId(blocks.index + 1)).result = n;
   p.result(down, *builder.ifNode(positive, blocks));
   NodeId x = p.param(p.main, "x", scalar);
   p.result(p.main, *p.builder.callFunction(p.module.globalRef(down), std::vector<NodeId>{x}));
   REQUIRE(inferTypes(p.module));
+}
+
+} // namespace
+
+TEST_CASE("recursion runs to depth 100 and no deeper") {
+  Program p;
+  addDown(p, false);
   CHECK(p.run({floats({}, {50})}) == Values{0});
   auto tooDeep = evaluate(p.module, p.main, std::vector<Tensor>{floats({}, {200})});
   REQUIRE_FALSE(tooDeep);
   CHECK(tooDeep.error().status() == Status::Limit);
+}
+
+TEST_CASE("a call of the function itself as its last step is a loop") {
+  Program p;
+  addDown(p, true);
+  CHECK(p.run({floats({}, {100000})}) == Values{0});
 }
 
 TEST_CASE("inputs are checked against the parameters (J1)") {
