@@ -97,9 +97,19 @@ TypeId typeOf(Module &module, const Value &value, bool isDynamic) {
   return module.types.tensor(value.tensor().dtype, shape);
 }
 
+// The inputs that are constants when they may be.
+bool isConstantInput(const Case &each, size_t index) {
+  const Value &value = each.inputs[index];
+  if (value.isTuple() || value.tensor().shape.size() > 1)
+    return false;
+  const std::vector<std::string> &names = opInfo(each.op).inputs;
+  return isInt(value.tensor().dtype) ||
+         (index < names.size() && names[index].ends_with("_scale"));
+}
+
 // Parameters for a value: one, or one per field and a tuple of them.
 NodeId addInput(Module &module, Builder &builder, FunctionId main, const Value &value,
-                bool constants, bool isDynamic) {
+                bool isConstant, bool isDynamic) {
   if (value.isTuple()) {
     std::vector<NodeId> fields;
     for (const Value &field : value.fields())
@@ -107,7 +117,7 @@ NodeId addInput(Module &module, Builder &builder, FunctionId main, const Value &
     return builder.tuple(fields);
   }
   const Tensor &tensor = value.tensor();
-  if (constants && isInt(tensor.dtype) && tensor.shape.size() < 2) {
+  if (isConstant) {
     std::vector<Dim> shape(tensor.shape.begin(), tensor.shape.end());
     return module.addConstant(tensor.dtype, shape, tensor.bytes.get(),
                               static_cast<uint64_t>(tensor.sizeBytes()));
@@ -158,8 +168,9 @@ Expected<NodeId> addCall(Module &module, FunctionId function, const Case &each, 
                          bool isDynamic) {
   Builder builder(module, module.function(function).body);
   std::vector<NodeId> operands;
-  for (const Value &input : each.inputs)
-    operands.push_back(addInput(module, builder, function, input, constants, isDynamic));
+  for (size_t i = 0; i < each.inputs.size(); ++i)
+    operands.push_back(addInput(module, builder, function, each.inputs[i],
+                                constants && isConstantInput(each, i), isDynamic));
   return builder.call(each.op, operands, each.attrs);
 }
 
@@ -173,9 +184,9 @@ Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic) {
 
 std::vector<Tensor> parameters(const Case &each, bool constants) {
   std::vector<Tensor> result;
-  for (const Value &input : each.inputs)
-    for (const Tensor &tensor : input.flatten())
-      if (input.isTuple() || !constants || !isInt(tensor.dtype) || tensor.shape.size() > 1)
+  for (size_t i = 0; i < each.inputs.size(); ++i)
+    if (!constants || !isConstantInput(each, i))
+      for (const Tensor &tensor : each.inputs[i].flatten())
         result.push_back(tensor);
   return result;
 }

@@ -24,8 +24,8 @@ struct Case {
 std::vector<Case> loadCases(const std::string &folder);
 
 // def @main(inputs) { op(inputs, attrs) } with the inputs' types as parameters;
-// integer inputs of rank 0 and 1 are constants when `constants` is set, every
-// dim is `?` when `isDynamic` is.
+// integer inputs of rank 0 and 1 and scales of quantised operators are constants when
+// `constants` is set, every dim is `?` when `isDynamic` is.
 Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic);
 
 // The call alone, its parameters added to `function`.

@@ -83,7 +83,7 @@ Expected<ValueId> convert(PlanBuilder &plan, const Call &call, std::vector<float
 Expected<ValueId> requantize(PlanBuilder &plan, const Call &call) {
   if (plan.dtype(call.inputs[0]) == DType::Float32)
     return error(Status::Unsup) << "qnn.requantize of float32";
-  BYCC_TRY(checkResult(call, {DType::Int8, DType::UInt8, DType::Int32}));
+  BYCC_TRY(checkResult(call, {DType::Int8, DType::UInt8}));
   std::vector<float> scales = BYCC_TRY(scalesAt(call, 1));
   float out = BYCC_TRY(scaleAt(call, 3));
   for (float &scale : scales)

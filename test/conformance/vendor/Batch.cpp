@@ -14,10 +14,12 @@ std::string runTogether(const Setup &setup, std::span<const BatchItem> items, Co
   Subject subject;
   std::vector<NodeId> calls;
   std::vector<Tensor> inputs, wanted;
+  std::vector<int64_t> units;
   for (const BatchItem &item : items) {
     calls.push_back(item.add(subject).takeValue());
     inputs.insert(inputs.end(), item.inputs.begin(), item.inputs.end());
     wanted.insert(wanted.end(), item.wanted.begin(), item.wanted.end());
+    units.resize(wanted.size(), item.units);
   }
   subject.setResults(calls);
   Expected<std::vector<Tensor>> results = runThrough(setup, subject, inputs);
@@ -26,8 +28,9 @@ std::string runTogether(const Setup &setup, std::span<const BatchItem> items, Co
   if (results->size() != wanted.size())
     return std::to_string(results->size()) + " results, wanted " + std::to_string(wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i)
-    if (std::string why = compare((*results)[i], wanted[i]); !why.empty())
-      return why;
+    if (!isWithin(units[i], (*results)[i], wanted[i]))
+      if (std::string why = compare((*results)[i], wanted[i]); !why.empty())
+        return why;
   return "";
 }
 

@@ -11,6 +11,7 @@ struct BatchItem {
   std::string name;
   std::function<Expected<NodeId>(Subject &)> add; // the call, with its parameters
   std::vector<Tensor> inputs, wanted;
+  int64_t units = 0; // by which integers may be off
 };
 
 // "" when the two agree.

@@ -53,7 +53,8 @@ std::optional<BatchItem> oddItem(const Setup &setup, const OddCall &call) {
   if (!wanted)
     return std::nullopt;
   auto add = [call](Subject &to) -> Expected<NodeId> { return *call.addTo(to); };
-  return BatchItem{call.str(), add, std::move(inputs), wanted.takeValue()};
+  return BatchItem{call.str(), add, std::move(inputs), wanted.takeValue(),
+                   setup.gaps.unitsOf("numeric.odd/" + call.str())};
 }
 
 } // namespace
@@ -65,7 +66,8 @@ void checkOperators(const Setup &setup, Findings &findings) {
     findings.begin(each.name);
     if (each.error.empty() && isTaken(setup, each) && !findings.isGap(each.name))
       taken.push_back({each.name, [&each](Subject &subject) { return addCase(subject, each); },
-                       numeric::parameters(each, true), each.outputs});
+                       numeric::parameters(each, true), each.outputs,
+                       setup.gaps.unitsOf("numeric.operators/" + each.name)});
   }
   if (taken.empty())
     return findings.skip("the vendor takes none of " + std::to_string(cases.size()) + " cases");

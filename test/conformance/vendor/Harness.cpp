@@ -329,6 +329,14 @@ std::string differenceOf(const std::vector<Tensor> &actual, const std::vector<Te
   return "";
 }
 
+bool isWithin(int64_t units, const Tensor &actual, const Tensor &wanted) {
+  bool isCounted = units > 0 && isInt(wanted.dtype) && actual.dtype == wanted.dtype &&
+                   actual.shape == wanted.shape;
+  for (int64_t i = 0; isCounted && i < wanted.numElements(); ++i)
+    isCounted = std::fabs(actual.real(i) - wanted.real(i)) <= static_cast<double>(units);
+  return isCounted;
+}
+
 bool sameBits(const std::vector<Tensor> &a, const std::vector<Tensor> &b) {
   bool same = a.size() == b.size();
   for (size_t i = 0; same && i < a.size(); ++i)

@@ -97,6 +97,8 @@ Expected<std::vector<Tensor>> runThrough(const Setup &setup, const Subject &subj
 
 // "" when equal within the tolerance for chains of operators, else where not.
 std::string differenceOf(const std::vector<Tensor> &actual, const std::vector<Tensor> &wanted);
+// True for integers of one shape that differ by no more than `units`, which is not 0.
+bool isWithin(int64_t units, const Tensor &actual, const Tensor &wanted);
 bool sameBits(const std::vector<Tensor> &a, const std::vector<Tensor> &b);
 
 } // namespace bycc::conformance

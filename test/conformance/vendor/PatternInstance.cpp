@@ -19,14 +19,23 @@ const std::vector<std::vector<int64_t>> &leafShapes() {
   return list;
 }
 
+// Of the spatial axes.
+AttrValue onePixel() {
+  AttrValue none(AttrValue::List{AttrValue(0), AttrValue(0)});
+  AttrValue one(AttrValue::List{AttrValue(1), AttrValue(1)});
+  return AttrValue(AttrValue::List{none, none, one, one});
+}
+
 // What an operator's attribute is when the pattern does not say.
 AttrValue usualValue(const AttrSpec &spec) {
   static const std::map<std::string, AttrValue> byName = {
       {"a_min", AttrValue(0.0)},
       {"a_max", AttrValue(6.0)},
       {"newshape", AttrValue(AttrValue::List{AttrValue(0), AttrValue(-1)})},
+      {"pad_width", onePixel()},
       {"pool_size", AttrValue(AttrValue::List{AttrValue(2), AttrValue(2)})},
       {"dtype", AttrValue("float32")},
+      {"out_dtype", AttrValue("uint8")},
   };
   if (auto found = byName.find(spec.name); found != byName.end())
     return found->second;
@@ -105,19 +114,18 @@ private:
     const std::vector<int64_t> &extents = leafShapes()[shape];
     std::vector<Dim> dims(extents.begin(), extents.end());
     if (constants_ && number > 0) {
-      Tensor data = noise(DType::Float32, extents, static_cast<uint32_t>(number));
-      return module.addConstant(DType::Float32, dims, data.bytes.get(),
+      Tensor data = noise(wanted_, extents, static_cast<uint32_t>(number));
+      return module.addConstant(wanted_, dims, data.bytes.get(),
                                 static_cast<uint64_t>(data.sizeBytes()));
     }
-    NodeId param =
-        module.addParam("x" + std::to_string(number), module.types.tensor(DType::Float32, dims));
+    NodeId param = module.addParam("x" + std::to_string(number), module.types.tensor(wanted_, dims));
     module.function(main_).params.push_back(param);
     return param;
   }
 
   std::optional<NodeId> scalar(const PatternNode &node) {
     bool isGiven = node.value && !node.value->values.empty();
-    return module.addScalar(DType::Float32, isGiven ? node.value->values[0] : 2);
+    return module.addScalar(wanted_, isGiven ? node.value->values[0] : number_);
   }
 
   // One value per name, wherever the name stands.
@@ -140,9 +148,44 @@ private:
     return result;
   }
 
+  std::optional<std::vector<NodeId>> operandsOf(const Pattern &pattern, const PatternNode &node,
+                                                const OpInfo &info, int depth) {
+    DType outside = wanted_;
+    std::vector<NodeId> result;
+    for (size_t i = 0; i < node.children.size(); ++i) {
+      DType first = result.empty() ? outside : module.types.dtype(module.type(result[0]));
+      expect(info, i, first);
+      std::optional<NodeId> made = make(pattern, node.children[i], depth);
+      wanted_ = outside;
+      if (!made)
+        return std::nullopt;
+      result.push_back(*made);
+    }
+    return result;
+  }
+
+  // Leaves of quantised operators are uint8 with int8 weights, zero points 1 of bytes
+  // and 0 of sums, scales that keep results in range; others are as the first operand.
+  void expect(const OpInfo &info, size_t index, DType first) {
+    bool isQuantized = info.name.starts_with("qnn.") && index < info.inputs.size();
+    std::string input = isQuantized ? info.inputs[index] : "";
+    bool isByte = first == DType::UInt8;
+    wanted_ = first;
+    number_ = isByte ? 1 : 2;
+    if (input.ends_with("_zero_point")) {
+      wanted_ = DType::Int32;
+      number_ = isByte && !input.starts_with("kernel") ? 1 : 0;
+    } else if (input.ends_with("_scale")) {
+      wanted_ = DType::Float32;
+      number_ = input.starts_with("output") ? 1.5 : isByte ? 0.5 : 0.05;
+    } else if (isQuantized && index < 2) {
+      wanted_ = input == "weight" || input == "y" ? DType::Int8 : DType::UInt8;
+    }
+  }
+
   std::optional<NodeId> call(const Pattern &pattern, const PatternNode &node, int depth) {
     const OpInfo &info = opInfo(node.ops[0]);
-    std::optional<std::vector<NodeId>> operands = children(pattern, node, depth);
+    std::optional<std::vector<NodeId>> operands = operandsOf(pattern, node, info, depth);
     while (operands && node.anyArgs && operands->size() < info.minInputs)
       operands->push_back(*leaf());
     if (!operands)
@@ -185,6 +228,8 @@ private:
   FunctionId main_;
   Builder builder_;
   size_t numLeaves_ = 0;
+  DType wanted_ = DType::Float32; // of the next leaf
+  double number_ = 2;             // and of a constant of one element
   std::map<Key, NodeId> made_;
   std::map<Key, std::optional<NodeId>> captures_;
 };

@@ -43,19 +43,29 @@ const std::vector<Check> &checks() {
   return table;
 }
 
-Expected<std::map<std::string, std::string>> readGaps(const std::string &file,
-                                                      const std::string &vendor) {
+int64_t Gaps::unitsOf(const std::string &item) const {
+  int64_t most = 0;
+  for (const auto &[glob, count] : units)
+    if (matchesGlob(glob, item))
+      most = std::max(most, count);
+  return most;
+}
+
+Expected<Gaps> readGaps(const std::string &file, const std::string &vendor) {
   std::string text = BYCC_TRY(readFile(file, 1 << 20));
   JsonValue json = BYCC_TRY(parseJson(text, file));
   const JsonValue *name = json.find("vendor"), *list = json.find("gaps");
   if (!name || name->string != vendor || !list || !list->isArray())
     return error(Status::Input, {file}) << "no gaps of vendor '" << escaped(vendor) << "' in it";
-  std::map<std::string, std::string> gaps;
+  Gaps gaps;
   for (const JsonValue &each : list->items) {
     const JsonValue *item = each.find("item"), *reason = each.find("reason");
     if (!item || !reason || reason->string.empty())
       return error(Status::Input, {file}) << "a gap needs an 'item' and a 'reason'";
-    gaps.emplace(item->string, reason->string);
+    if (const JsonValue *units = each.find("units"))
+      gaps.units.emplace(item->string, units->integer);
+    else
+      gaps.items.emplace(item->string, reason->string);
   }
   return gaps;
 }
@@ -83,7 +93,7 @@ public:
   void skip(const std::string &why) override { write('S', why); }
   void note(const std::string &text) override { write('N', text); }
   bool isGap(const std::string &item) override {
-    for (const auto &[glob, reason] : setup_.gaps)
+    for (const auto &[glob, reason] : setup_.gaps.items)
       if (matchesGlob(glob, std::string(check_.name) + "/" + item)) {
         ++gaps_;
         return true;

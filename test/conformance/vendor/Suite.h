@@ -14,20 +14,27 @@
 
 namespace bycc::conformance {
 
+// What a vendor is known to get wrong, each with a reason in its file. Keys are
+// "CHECK/ITEM", globs.
+struct Gaps {
+  std::map<std::string, std::string> items; // left out -> why
+  std::map<std::string, int64_t> units;     // integer results may be off by -> so many
+  int64_t unitsOf(const std::string &item) const; // 0: exact
+};
+
 struct Setup {
   VendorSet *vendors = nullptr;                 // the vendor alone
   const Vendor *vendor = nullptr;               // it; has a compile half
   const bycc_vendor_runtime *runtime = nullptr; // its run half
   TargetInfo target;
   std::string casesFolder; // operator cases, *.json
-  // Items that the vendor is known to fail: "CHECK/ITEM" (a glob) -> reason.
-  std::map<std::string, std::string> gaps;
+  Gaps gaps;
   uint32_t seed = 1; // of random regions
 };
 
-// Reads {"schema": 1, "vendor": V, "gaps": [{"item": "CHECK/ITEM", "reason": ".."}]}.
-Expected<std::map<std::string, std::string>> readGaps(const std::string &file,
-                                                      const std::string &vendor);
+// Reads {"schema": 1, "vendor": V, "gaps": [{"item": "CHECK/ITEM", "reason": ".."}]}; with
+// "units": N in it an item is not left out, but its integers may be off by N.
+Expected<Gaps> readGaps(const std::string &file, const std::string &vendor);
 
 enum class Verdict : uint8_t { Pass, Fail, Skip };
 
