@@ -78,6 +78,7 @@ struct QuantizedOperands {
 };
 Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatial,
                               bool isTransposed, const QuantizedOperands *quantized);
+Expected<ValueId> averagePool2d(PlanBuilder &plan, const Call &call);
 Expected<ValueId> dense(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized);
 Expected<ValueId> matmul(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized);
 

@@ -242,6 +242,14 @@ Expected<ValueId> wholePool(PlanBuilder &plan, const Call &call, size_t spatial,
   return addWindow(plan, call, std::move(window));
 }
 
+} // namespace
+
+Expected<ValueId> averagePool2d(PlanBuilder &plan, const Call &call) {
+  return windowPool(plan, call, 2, false);
+}
+
+namespace {
+
 template <size_t spatial, bool isMax> Expected<ValueId> pool(PlanBuilder &plan, const Call &call) {
   return windowPool(plan, call, spatial, isMax);
 }

@@ -62,6 +62,18 @@ Expected<> check8Bit(const PlanBuilder &plan, const Call &call, size_t input) {
 
 // --- change of scale
 
+ValueId convertAll(PlanBuilder &plan, ValueId id, float scale, int32_t zeroIn, int32_t zeroOut,
+                   DType dtype) {
+  Step step;
+  step.kind = StepKind::Convert;
+  step.scales = {scale};
+  step.zeroIn = zeroIn;
+  step.zeroOut = zeroOut;
+  step.inputs = {id};
+  Dims dims = plan.dims(id);
+  return plan.addStep(std::move(step), dims, dtype);
+}
+
 // scale * (x - zeroIn) + zeroOut; several scales go along the axis.
 Expected<ValueId> convert(PlanBuilder &plan, const Call &call, std::vector<float> scales,
                           int32_t zeroIn, int32_t zeroOut) {
@@ -186,24 +198,123 @@ Expected<ValueId> addOrSubtract(PlanBuilder &plan, const Call &call, float sign)
   return plan.addStep(std::move(step), call.result, call.resultDType);
 }
 
+// sa*sb/so * (a - za) * (b - zb) + zo, through float32 where a zero point is not 0.
+Expected<ValueId> multiply(PlanBuilder &plan, const Call &call) {
+  BYCC_TRY(check8Bit(plan, call, 0));
+  BYCC_TRY(check8Bit(plan, call, 1));
+  BYCC_TRY(checkResult(call, {DType::Int8, DType::UInt8}));
+  double scale = double{BYCC_TRY(scaleAt(call, 2))} * double{BYCC_TRY(scaleAt(call, 4))} /
+                 double{BYCC_TRY(scaleAt(call, 6))};
+  int32_t zeros[] = {BYCC_TRY(zeroAt(call, 3)), BYCC_TRY(zeroAt(call, 5))};
+  int32_t zeroOut = BYCC_TRY(zeroAt(call, 7));
+  bool isFloat = zeros[0] != 0 || zeros[1] != 0;
+  Step step;
+  step.kind = StepKind::Binary;
+  step.math = Math::Mul;
+  for (size_t i = 0; i < 2; ++i) {
+    ValueId id = plan.padRank(call.inputs[i], call.result.size());
+    step.inputs.push_back(isFloat ? convertAll(plan, id, 1, zeros[i], 0, DType::Float32) : id);
+  }
+  if (plan.dims(step.inputs[0]) != call.result)
+    std::swap(step.inputs[0], step.inputs[1]);
+  if (plan.dims(step.inputs[0]) != call.result)
+    return error(Status::Unsup) << "qnn.mul: oneDNN broadcasts one of the operands only";
+  if (isFloat)
+    return convertAll(plan, plan.addStep(std::move(step), call.result), static_cast<float>(scale),
+                      0, zeroOut, call.resultDType);
+  step.scales = {static_cast<float>(scale), 1};
+  if (zeroOut != 0)
+    step.postOps.push_back({Math::Linear, 1, static_cast<float>(zeroOut), noValue});
+  return plan.addStep(std::move(step), call.result, call.resultDType);
+}
+
 Expected<ValueId> add(PlanBuilder &plan, const Call &call) { return addOrSubtract(plan, call, 1); }
 Expected<ValueId> subtract(PlanBuilder &plan, const Call &call) {
   return addOrSubtract(plan, call, -1);
+}
+
+// --- through float32
+
+Expected<ValueId> concatenate(PlanBuilder &plan, const Call &call) {
+  size_t count = (call.inputs.size() - 2) / 3;
+  if (count == 0 || call.inputs.size() != 3 * count + 2)
+    return error(Status::Unsup) << "qnn.concatenate with " << call.inputs.size() << " operands";
+  float out = BYCC_TRY(scaleAt(call, 3 * count));
+  int32_t zeroOut = BYCC_TRY(zeroAt(call, 3 * count + 1));
+  Step step;
+  step.kind = StepKind::Concat;
+  step.axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), call.result.size()));
+  for (size_t i = 0; i < count; ++i) {
+    BYCC_TRY(check8Bit(plan, call, i));
+    float scale = BYCC_TRY(scaleAt(call, count + i));
+    int32_t zero = BYCC_TRY(zeroAt(call, 2 * count + i));
+    bool isThere = scale == out && zero == zeroOut && plan.dtype(call.inputs[i]) == call.resultDType;
+    step.inputs.push_back(isThere ? call.inputs[i]
+                                  : convertAll(plan, call.inputs[i], scale / out, zero, zeroOut,
+                                               call.resultDType));
+  }
+  if (count == 1)
+    return step.inputs[0];
+  return plan.addStep(std::move(step), call.result, call.resultDType);
+}
+
+// Operands (x, scale, zero point, scale, zero point): the result of `inner` on real
+// values in units of `unit`.
+template <typename F>
+Expected<ValueId> throughFloat(PlanBuilder &plan, const Call &call, float unit, F inner) {
+  BYCC_TRY(check8Bit(plan, call, 0));
+  BYCC_TRY(checkResult(call, {DType::Int8, DType::UInt8}));
+  float in = BYCC_TRY(scaleAt(call, 1)), out = BYCC_TRY(scaleAt(call, 3));
+  int32_t zeroIn = BYCC_TRY(zeroAt(call, 2)), zeroOut = BYCC_TRY(zeroAt(call, 4));
+  Call real = call;
+  real.inputs[0] = convertAll(plan, call.inputs[0], in / unit, zeroIn, 0, DType::Float32);
+  real.resultDType = DType::Float32;
+  ValueId result = BYCC_TRY(inner(real));
+  return convertAll(plan, result, unit / out, 0, zeroOut, call.resultDType);
+}
+
+Expected<ValueId> averagePool(PlanBuilder &plan, const Call &call) {
+  bool isPadded = false;
+  for (int64_t pad : call.node.integers("padding").value_or(Dims{}))
+    isPadded |= pad != 0;
+  if (isPadded && call.node.flag("count_include_pad", false))
+    return error(Status::Unsup) << "qnn.avg_pool2d with count_include_pad";
+  return throughFloat(plan, call, BYCC_TRY(scaleAt(call, 1)),
+                      [&](const Call &real) { return averagePool2d(plan, real); });
+}
+
+template <Math math> Expected<ValueId> function(PlanBuilder &plan, const Call &call) {
+  return throughFloat(plan, call, 1, [&](const Call &real) -> Expected<ValueId> {
+    Step step;
+    step.kind = StepKind::Eltwise;
+    step.math = math;
+    step.inputs = {real.inputs[0]};
+    return plan.addStep(std::move(step), call.result);
+  });
 }
 
 } // namespace
 
 std::vector<Operator> quantizedOperators() {
   return {
+      {"qnn.abs", 5, 5, function<Math::Abs>, Takes::Mixed},
       {"qnn.add", 8, 8, add, Takes::Mixed},
+      {"qnn.avg_pool2d", 5, 5, averagePool, Takes::Mixed},
       {"qnn.batch_matmul", 6, 6, batchMatmul, Takes::Mixed},
+      {"qnn.concatenate", 5, 1024, concatenate, Takes::Mixed},
       {"qnn.conv2d", 6, 6, conv2d<false>, Takes::Mixed},
       {"qnn.conv2d_transpose", 6, 6, conv2d<true>, Takes::Mixed},
       {"qnn.dense", 6, 6, quantizedDense, Takes::Mixed},
       {"qnn.dequantize", 3, 3, dequantize, Takes::Mixed},
+      {"qnn.exp", 5, 5, function<Math::Exp>, Takes::Mixed},
+      {"qnn.log", 5, 5, function<Math::Log>, Takes::Mixed},
+      {"qnn.mul", 8, 8, multiply, Takes::Mixed},
       {"qnn.quantize", 3, 3, quantize, Takes::Mixed},
       {"qnn.requantize", 5, 5, requantize, Takes::Mixed},
+      {"qnn.sigmoid", 5, 5, function<Math::Sigmoid>, Takes::Mixed},
+      {"qnn.sqrt", 5, 5, function<Math::Sqrt>, Takes::Mixed},
       {"qnn.subtract", 8, 8, subtract, Takes::Mixed},
+      {"qnn.tanh", 5, 5, function<Math::Tanh>, Takes::Mixed},
   };
 }
 

@@ -56,6 +56,19 @@ TEST_CASE("dnnl fuses bias, summand and activation into a convolution") {
   }
 }
 
+TEST_CASE("dnnl takes one function with two sets of constants as two steps") {
+  RegionBuilder region;
+  Dims dims{1, 16, 8, 8};
+  uint32_t c = conv(region, region.input(dims), 16, 1);
+  uint32_t first = region.op("clip", {c}, dims, {{"a_min", -0.5}, {"a_max", 0.5}});
+  uint32_t half = region.op("multiply", {first, region.scalar(0.5f)}, dims);
+  uint32_t shifted = region.op("add", {half, region.scalar(0.25f)}, dims);
+  region.output(region.op("clip", {shifted}, dims, {{"a_min", 0.125}, {"a_max", 0.375}}));
+  Names steps = check(region);
+  CHECK(countOf(steps, "convolution") == 1);
+  CHECK(countOf(steps, "eltwise") == 2); // the second linear function and clip
+}
+
 TEST_CASE("dnnl carries a bias back through a reshape and a permute") {
   RegionBuilder region;
   uint32_t x = region.input({2, 3, 16});
