@@ -272,10 +272,22 @@ Expected<> Session::loadModel() {
   if (format == InputFormat::Json)
     module_ = BYCC_TRY(parseProgramJson(text, name, parse));
   else
-    module_ = BYCC_TRY(parseRelay(text, name, parse));
+    module_ = BYCC_TRY(parseRelayText(text, name, parse));
   if (!module_.main())
     return {}; // bycc-opt takes such programs; compiling one is refused later
   return bindDims(module_, bindings);
+}
+
+// What is passed over in the text is said once, however often it is loaded.
+Expected<Module> Session::parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse) {
+  std::vector<Diagnostic> warnings;
+  parse.warnings = &warnings;
+  Expected<Module> module = parseRelay(text, name, parse);
+  if (!hasLoaded_)
+    context_.warnings.insert(context_.warnings.end(), warnings.begin(), warnings.end());
+  hasLoaded_ = true;
+  flushMessages();
+  return module;
 }
 
 void Session::chooseModuleName() {

@@ -5,6 +5,7 @@
 #include "TimeTrace.h"
 #include "bycc/Driver/Options.h"
 #include "bycc/IR/Module.h"
+#include "bycc/Parser/Relay.h"
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/Cost.h"
@@ -73,6 +74,7 @@ public:
 private:
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
   Expected<> loadModel();
+  Expected<Module> parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse);
   Expected<> reload();
   void warnAboutMissing(const Pipeline &pipeline);
   PassManagerOptions managerOptions() const;
@@ -93,6 +95,7 @@ private:
   std::vector<std::string> filesRead_;
   std::optional<std::string> standardInput_;
   uint64_t inputsHash_ = 0;
+  bool hasLoaded_ = false;
 };
 
 // STEM of the outputs: OUT without ".o", else MODEL's name without its suffix.

@@ -3,6 +3,8 @@
 
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
+
 namespace bycc {
 
 namespace {
@@ -329,6 +331,8 @@ bool RelayParser::parseAttribute(Arguments &arguments, std::string key, const To
   auto value = parseAttrValue();
   if (!value)
     return arguments.isOk = false;
+  if (object_)
+    arguments.objects.push_back(key);
   auto wrong = [&](const char *what) {
     report(token, Status::Input, "attribute " + key + " is not " + what);
     return arguments.isOk = false;
@@ -401,6 +405,7 @@ NodeId RelayParser::callOperator(OpId op, const Token &token) {
   if (panic_)
     return {};
   SourceId source = sourceOf(token);
+  dropForeignAttrs(op, arguments, token);
   auto attrs = checkAttrs(op, std::move(arguments.attrs), module_.source(source));
   if (!attrs)
     return take(attrs.takeError());
@@ -420,8 +425,11 @@ NodeId RelayParser::callValue(NodeId callee, const Token &open) {
   Arguments arguments = parseArguments();
   if (panic_ || !callee || !arguments.isOk)
     return {};
-  std::erase_if(arguments.attrs, [](const Attr &attr) { return attr.key == "attrs_type_key"; });
-  if (!arguments.attrs.empty())
+  // Attributes of such a call are for who made the program: they do not reach the function.
+  bool isTyped = std::ranges::count(arguments.attrs, "attrs_type_key", &Attr::key) > 0;
+  if (isTyped && arguments.attrs.size() > 1)
+    warn(token, "attributes of a call of a function have no effect");
+  if (!arguments.attrs.empty() && !isTyped)
     return report(token, Status::Input,
                   "a call of a function has the attribute " + escaped(arguments.attrs.front().key));
   TypeId type = module_.type(callee);

@@ -178,39 +178,76 @@ NodeId RelayParser::parseTensorLiteral(const Token &token) {
   return module_.addConstant(std::move(constant), sourceOf(token));
 }
 
-// meta[relay.Constant][i]
-NodeId RelayParser::parseMetaReference(const Token &token) {
+std::optional<RelayParser::MetaKey> RelayParser::parseMetaKey() {
   advance();
   if (!expect(TokenKind::LeftBracket, "after 'meta'"))
-    return {};
-  if (!at(TokenKind::Identifier))
-    return syntax(token_, "a metadata key is needed, found " + describe(token_));
-  std::string key = dottedName();
+    return std::nullopt;
+  if (!at(TokenKind::Identifier)) {
+    syntax(token_, "a metadata key is needed, found " + describe(token_));
+    return std::nullopt;
+  }
+  MetaKey result{dottedName(), {}};
   if (!expect(TokenKind::RightBracket, "after a metadata key") ||
       !expect(TokenKind::LeftBracket, "before a metadata index"))
-    return {};
-  Token index = token_;
+    return std::nullopt;
+  result.index = token_;
   if (!expect(TokenKind::Integer, "as a metadata index") ||
       !expect(TokenKind::RightBracket, "after a metadata index"))
+    return std::nullopt;
+  return result;
+}
+
+size_t RelayParser::numMetaConstants() const {
+  if (!objects_)
+    return constants_ ? constants_->items.size() : 0;
+  auto table = objects_->tables().find("relay.Constant");
+  return table == objects_->tables().end() ? 0 : table->second.size();
+}
+
+std::optional<Expected<Constant>> RelayParser::metaConstant(uint64_t index) {
+  size_t own = numMetaConstants();
+  if (index >= own + options_.extraConstants.size())
+    return std::nullopt;
+  if (index >= own)
+    return options_.extraConstants[index - own];
+  if (objects_)
+    return objects_->constant(module_, *objects_->tables().at("relay.Constant")[index]);
+  return readTensor(module_, constants_->items[index], file_, options_.dataFolder);
+}
+
+// meta[relay.Constant][i]
+NodeId RelayParser::parseMetaReference(const Token &token) {
+  auto meta = parseMetaKey();
+  if (!meta)
     return {};
-  if (key != "relay.Constant")
-    return report(token, Status::Unsup, "metadata of kind " + escaped(key) + " is not supported");
-  if (auto it = metaNodes_.find(index.number); it != metaNodes_.end())
+  if (meta->key != "relay.Constant")
+    return report(token, Status::Unsup, "metadata of kind " + escaped(meta->key) + " as an expression is not supported");
+  if (auto it = metaNodes_.find(meta->index.number); it != metaNodes_.end())
     return it->second;
-  NodeId &node = metaNodes_[index.number];
-  size_t own = constants_ ? constants_->items.size() : 0;
-  if (index.number >= own + options_.extraConstants.size())
-    return report(index, Status::Input,
-                  "meta[relay.Constant][" + std::to_string(index.number) +
-                      "] is not in the metadata, which has " + std::to_string(own) + " entries");
-  if (index.number >= own)
-    return node = module_.addConstant(options_.extraConstants[index.number - own], sourceOf(token));
-  auto constant =
-      readTensor(module_, constants_->items[index.number], file_, options_.dataFolder);
-  if (constant)
-    return node = module_.addConstant(constant.takeValue(), sourceOf(token));
-  report(constant.takeError(), metadataLine_ - 1);
+  NodeId &node = metaNodes_[meta->index.number];
+  auto constant = metaConstant(meta->index.number);
+  if (!constant)
+    return report(meta->index, Status::Input,
+                  "meta[relay.Constant][" + std::to_string(meta->index.number) +
+                      "] is not in the metadata, which has " + std::to_string(numMetaConstants()) + " entries");
+  if (*constant)
+    return node = module_.addConstant(constant->takeValue(), sourceOf(token));
+  report(constant->takeError(), metadataLine_ - 1);
   return {};
+}
+
+// meta[tir.Any][i] and variables of TIR: dims that are not numbers.
+std::optional<Dim> RelayParser::parseMetaDim() {
+  Token token = token_;
+  auto meta = parseMetaKey();
+  if (!meta)
+    return std::nullopt;
+  if (meta->key == "Any" || meta->key == "tir.Any" || meta->key == "relay.Any")
+    return Dim::unknown();
+  if (meta->key == "tir.Var" || meta->key == "tir.SizeVar")
+    return module_.types.symbol("meta_" + std::to_string(meta->index.number));
+  syntax(token, "a dim in metadata of kind " + escaped(meta->key) + " is not supported", Status::Unsup);
+  return std::nullopt;
 }
 
 // --- attribute values
@@ -241,10 +278,13 @@ std::optional<AttrValue> RelayParser::parseAttrList(TokenKind close) {
   }
   advance();
   AttrValue::List items;
+  std::optional<std::string> object;
   bool isList = close == TokenKind::RightBracket || at(close), isOk = true;
   while (isOk && !at(close)) {
     auto item = parseAttrValue();
     isOk = item.has_value();
+    if (object_)
+      object = object_;
     if (isOk)
       items.push_back(std::move(*item));
     if (!isOk || !accept(TokenKind::Comma))
@@ -254,11 +294,14 @@ std::optional<AttrValue> RelayParser::parseAttrList(TokenKind close) {
   leave();
   if (!isOk || !expect(close, "after a list"))
     return std::nullopt;
+  object_ = std::move(object);
   return isList ? AttrValue(std::move(items)) : items.front();
 }
 
+// An object (meta[..][i], Name(..)) is None with its text in object_.
 std::optional<AttrValue> RelayParser::parseAttrValue() {
   Token token = token_;
+  object_.reset();
   switch (token.kind) {
   case TokenKind::Minus:
   case TokenKind::Integer:
@@ -279,15 +322,19 @@ std::optional<AttrValue> RelayParser::parseAttrValue() {
   }
   if (specialDType(token.text))
     return parseAttrNumber();
+  bool isWord = token.text == "True" || token.text == "False" || token.text == "None" ||
+                token.text == "nullptr" || parseDType(token.text);
+  if (!isWord) {
+    std::optional<std::string> object = skipObject();
+    if (!object)
+      return std::nullopt;
+    object_ = std::move(object);
+    return AttrValue();
+  }
   advance();
   if (token.text == "True" || token.text == "False")
     return AttrValue(token.text == "True");
-  if (token.text == "None" || token.text == "nullptr")
-    return AttrValue();
-  if (parseDType(token.text))
-    return AttrValue(token.text);
-  syntax(token, "an attribute value is needed, found " + describe(token));
-  return std::nullopt;
+  return parseDType(token.text) ? AttrValue(token.text) : AttrValue();
 }
 
 } // namespace bycc

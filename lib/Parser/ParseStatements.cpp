@@ -97,6 +97,8 @@ bool RelayParser::parseLet() {
     return false;
   }
   advance();
+  if (!skipVariableAttrs())
+    return false;
   std::optional<TypeId> declared;
   if (accept(TokenKind::Colon) && !(declared = parseType()))
     return false;

@@ -49,6 +49,11 @@ std::optional<Dim> RelayParser::parseDimAtom() {
     syntax(token, "a dim is an integer of at least 0, '?' or a symbol, found " + describe(token));
     return std::nullopt;
   }
+  if (token.text == "meta") {
+    Lexer ahead = lexer_;
+    if (ahead.next().kind == TokenKind::LeftBracket)
+      return parseMetaDim();
+  }
   advance();
   if (!at(TokenKind::LeftParen))
     return module_.types.symbol(token.text);

@@ -182,6 +182,8 @@ std::optional<NodeId> RelayParser::findGraph(uint64_t number) const {
 bool RelayParser::parseParam(FunctionId function, Signature &signature) {
   Token name = token_;
   advance();
+  if (!skipVariableAttrs())
+    return signature.isOk = false;
   if (!at(TokenKind::Colon)) {
     report(name, Status::Input, "parameter %" + std::string(name.text) + " has no type",
            "write %" + std::string(name.text) + ": Tensor[(2, 3), float32]");
@@ -225,9 +227,9 @@ RelayParser::Signature RelayParser::parseSignature(FunctionId function) {
   while (!panic_ && !at(TokenKind::RightParen)) {
     if (at(TokenKind::Local)) {
       parseParam(function, signature);
-    } else if (auto key = attributeKey()) {
+    } else if (Token token = token_; auto key = attributeKey()) {
       if (auto value = parseAttrValue())
-        attrs.push_back({std::move(*key), std::move(*value)});
+        addFunctionAttr(attrs, std::move(*key), std::move(*value), token);
     } else {
       syntax(token_, "a parameter or an attribute is needed, found " + describe(token_));
     }
@@ -334,23 +336,28 @@ void RelayParser::scanDefinition() {
   bool isNew = !definitionOf_.contains(name.text);
   if (!isNew)
     report(name, Status::Input, "@" + std::string(name.text) + " is defined twice");
-  Definition definition{module_.addFunction(isNew ? name.text : std::string_view{}),
-                        lexer_, token_, name, {}, {}, isNew, false};
+  Definition definition{};
+  definition.function = module_.addFunction(isNew ? name.text : std::string_view{});
+  definition.nameToken = name;
+  definition.isOk = isNew;
   module_.function(definition.function).source = sourceOf(name);
-  Signature signature = parseSignature(definition.function);
-  definition.params = std::move(signature.params);
-  definition.isOk &= signature.isOk;
-  if (panic_) {
-    skipToDefinition();
-    definition.isOk = false;
-  } else if (!at(TokenKind::LeftBrace)) {
-    syntax(token_, "'{' is needed before a function's body, found " + describe(token_));
+  definition.problems = collect([&] {
+    Signature signature = parseSignature(definition.function);
+    definition.params = std::move(signature.params);
+    definition.isOk &= signature.isOk;
+  });
+  while (panic_ && !at(TokenKind::LeftBrace) && !at(TokenKind::End) && !at(TokenKind::Metadata) && !atKeyword("def"))
+    advance();
+  panic_ = fatal_;
+  if (!at(TokenKind::LeftBrace)) {
+    if (definition.problems.empty())
+      syntax(token_, "'{' is needed before a function's body, found " + describe(token_));
     skipToDefinition();
     definition.isOk = false;
   } else {
     definition.lexer = lexer_;
     definition.token = token_;
-    definition.hasBody = true;
+    definition.hasBody = definition.isOk;
     skipBody(definition);
   }
   if (!isNew)
@@ -372,24 +379,31 @@ void RelayParser::parseMetadata(const Token &token) {
   metadataLine_ = token.line;
   if (!metadata_.isObject())
     report(token, Status::Input, "metadata is not a JSON object");
+  if (ObjectGraph::looksLike(metadata_))
+    return parseObjectGraph();
   for (const auto &[key, value] : metadata_.members) {
     if (key == "relay.Constant" && value.isArray()) {
       constants_ = &value;
     } else if (key == "bycc.names" && value.isObject()) {
       nodeNames_ = &value;
       module_.moduleAttrs.push_back({"keep_names", true}); // printed with names again
-    } else if (key == "root" || key == "nodes" || key == "b64ndarrays") {
-      report(token, Status::Unsup, "metadata in TVM's own object form is not supported",
-             "write {\"relay.Constant\": [{\"dtype\": .., \"shape\": [..], \"data\": base64}]}");
-    } else {
+    } else if (key == "relay.Constant" || key == "bycc.names") {
       report(token, Status::Input,
-             key == "relay.Constant" ? "metadata 'relay.Constant' is not a list"
-             : key == "bycc.names"   ? "metadata 'bycc.names' is not an object"
-                                     : "metadata has the unknown key '" + key + "'");
+             "metadata '" + key + "' is not " + (key == "bycc.names" ? "an object" : "a list"));
+    } else {
+      warn(token, "metadata of kind '" + escaped(key) + "' is not read");
     }
-    if (fatal_ || key == "root")
+    if (fatal_)
       break;
   }
+}
+
+void RelayParser::parseObjectGraph() {
+  auto graph = ObjectGraph::read(metadata_, file_);
+  if (graph)
+    objects_ = graph.takeValue();
+  else
+    report(graph.takeError(), metadataLine_ - 1);
 }
 
 void RelayParser::scanModule() {
@@ -410,11 +424,15 @@ void RelayParser::scanModule() {
     } else if (at(TokenKind::Metadata)) {
       return parseMetadata(token_);
     } else if (atKeyword("type") || atKeyword("extern")) {
-      syntax(token_, "type definitions are not supported", Status::Unsup);
-      skipToDefinition();
-    } else if (definitions_.empty() && !lone_ && errors_.empty()) {
+      skipTypeDefinition();
+    } else if (definitions_.empty() && typeNames_.empty() && !lone_ && errors_.empty()) {
       lone_ = module_.addFunction("main");
-      definitions_.push_back({lone_, lexer_, token_, token_, {}, {}, true, true});
+      Definition whole{};
+      whole.function = lone_;
+      whole.lexer = lexer_;
+      whole.token = whole.nameToken = token_;
+      whole.hasBody = whole.isReached = true;
+      definitions_.push_back(std::move(whole));
       while (!at(TokenKind::End) && !at(TokenKind::Metadata))
         advance();
     } else {
@@ -511,12 +529,19 @@ Expected<Module> RelayParser::run() {
     return Error(std::move(errors_));
   advance();
   scanModule();
+  markReached();
   for (size_t index : bodyOrder()) {
     if (fatal_)
       break;
-    if (definitions_[index].hasBody)
-      parseBody(definitions_[index]);
+    Definition &definition = definitions_[index];
+    if (!definition.hasBody)
+      continue;
+    if (definition.isReached)
+      parseBody(definition);
+    else
+      judge(definition, collect([&] { parseBody(definition); }));
   }
+  removeLeftOut();
   if (errors_.empty())
     return std::move(module_);
   std::ranges::stable_sort(errors_, {}, [](const Diagnostic &d) {

@@ -6,6 +6,7 @@
 // statement loop then skips to the next `;` or `}` of its level.
 #pragma once
 
+#include "ObjectGraph.h"
 #include "TensorText.h"
 
 #include "bycc/IR/Builder.h"
@@ -13,8 +14,10 @@
 #include "bycc/Parser/Relay.h"
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace bycc {
 
@@ -58,13 +61,16 @@ private:
   // --- module level (RelayParser.cpp)
   struct Definition {
     FunctionId function;
-    Lexer lexer;  // just before the body's '{'
-    Token token;  // the '{'
+    Lexer lexer{{}}; // just before the body's '{'
+    Token token;     // the '{'
     Token nameToken;
     std::vector<std::pair<std::string_view, NodeId>> params;
     std::vector<std::string_view> callees;
     bool isOk = true;
     bool hasBody = false;
+    bool isReached = false; // from @main
+    bool isLeftOut = false;
+    std::vector<Diagnostic> problems; // of the signature
   };
   struct Signature {
     std::vector<std::pair<std::string_view, NodeId>> params;
@@ -76,11 +82,22 @@ private:
   void skipBody(Definition &definition);
   void skipToDefinition();
   void parseMetadata(const Token &token);
+  void parseObjectGraph();
   void applyName(NodeId node, uint64_t number);
   std::vector<size_t> bodyOrder();
   void parseBody(Definition &definition);
   Signature parseSignature(FunctionId function);
   bool parseParam(FunctionId function, Signature &signature);
+  // --- text of other tools (ParseForeign.cpp)
+  void warn(const Token &token, std::string message);
+  std::optional<std::string> skipObject();
+  bool skipVariableAttrs();
+  void addFunctionAttr(AttrDict &attrs, std::string key, AttrValue value, const Token &token);
+  void skipTypeDefinition();
+  void markReached();
+  void judge(Definition &definition, std::vector<Diagnostic> problems);
+  std::vector<Diagnostic> collect(const std::function<void()> &parse);
+  void removeLeftOut();
   void numberUnnamed(uint32_t firstNode);
   bool finishFunction(FunctionId function, const Token &at);
 
@@ -123,12 +140,14 @@ private:
   struct Arguments {
     std::vector<NodeId> values;
     AttrDict attrs;
+    std::vector<std::string> objects; // keys of attributes whose value is an object
     Annotation annotation;
     bool isAnnotated = false;
     bool isOk = true;
   };
   Arguments parseArguments();
   bool parseAttribute(Arguments &arguments, std::string key, const Token &token);
+  void dropForeignAttrs(OpId op, Arguments &arguments, const Token &token);
   NodeId callOperator(OpId op, const Token &token);
   NodeId callValue(NodeId callee, const Token &token);
   NodeId notSupported(const Token &token, std::string what);
@@ -139,7 +158,15 @@ private:
   // --- literals and attribute values (ParseLiterals.cpp)
   NodeId parseNumber(bool isNegative);
   NodeId parseTensorLiteral(const Token &token);
+  struct MetaKey {
+    std::string key;
+    Token index;
+  };
+  std::optional<MetaKey> parseMetaKey(); // meta[key][i]
   NodeId parseMetaReference(const Token &token);
+  std::optional<Expected<Constant>> metaConstant(uint64_t index); // nullopt: there is none
+  size_t numMetaConstants() const;
+  std::optional<Dim> parseMetaDim();
   NodeId scalar(DType dtype, uint64_t bits);
   // Bits of the number that stands here as an element of `dtype`.
   std::optional<uint64_t> parseElement(DType dtype);
@@ -181,8 +208,13 @@ private:
   std::vector<std::pair<std::string_view, std::optional<NodeId>>> undo_;
   std::unordered_map<uint64_t, NodeId> scalars_[numDTypes];
 
+  std::unordered_set<std::string_view> typeNames_; // of types and their constructors
+  std::optional<std::string> object_; // the last attribute value, when it was an object
+
   JsonValue metadata_;
+  // Either of the two: entries of "relay.Constant".
   const JsonValue *constants_ = nullptr;
+  std::optional<ObjectGraph> objects_;
   const JsonValue *nodeNames_ = nullptr; // by function
   const JsonValue *names_ = nullptr;     // of the function at hand, by graph number
   std::unordered_map<uint64_t, NodeId> metaNodes_;

@@ -17,6 +17,9 @@ struct ParseOptions {
   // Constants that metadata of the text may refer to and that are given apart;
   // their entries follow those of the text.
   std::vector<Constant> extraConstants;
+  // Gets what was passed over since it cannot change the program's meaning:
+  // annotations of other tools, unused definitions. At most 20, if not null.
+  std::vector<Diagnostic> *warnings = nullptr;
 };
 
 // A module, or a lone expression whose free variables become the parameters of
