@@ -14,7 +14,7 @@ const UnaryRow unaryRows[] = {
     {ops::abs, Op::Abs},         {ops::negative, Op::Neg},     {ops::exp, Op::Exp},         {ops::log, Op::Log},
     {ops::sqrt, Op::Sqrt},       {ops::sigmoid, Op::Sigmoid},  {ops::tanh, Op::Tanh},       {ops::erf, Op::Erf},
     {ops::sign, Op::Sign},       {ops::floor, Op::Floor},      {ops::ceil, Op::Ceil},       {ops::trunc, Op::Trunc},
-    {ops::round, Op::Round},     {ops::logical_not, Op::Not},  {ops::bitwise_not, Op::Not}, {ops::isnan, Op::IsNan},
+    {ops::rint, Op::RoundEven},  {ops::round, Op::Round},      {ops::logical_not, Op::Not}, {ops::bitwise_not, Op::Not}, {ops::isnan, Op::IsNan},
     {ops::isinf, Op::IsInf},     {ops::isfinite, Op::IsFinite}, {ops::fast_exp, Op::Exp},    {ops::fast_tanh, Op::Tanh},
     {ops::fast_erf, Op::Erf}};
 

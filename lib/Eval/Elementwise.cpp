@@ -469,6 +469,7 @@ const KernelEntry kernels[] = {
     {ops::power, binary<powerReal, powerInt>},
     {ops::reinterpret, reinterpret},
     {ops::right_shift, binary<neverReal, shiftRight>},
+    {ops::rint, unary<call<std::nearbyint>, sameInt>},
     {ops::round, unary<call<std::round>, sameInt>},
     {ops::rsqrt, unary<rsqrt, sameInt>},
     {ops::sigmoid, unary<sigmoid, sameInt>},

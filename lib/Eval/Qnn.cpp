@@ -18,17 +18,15 @@ ResultType int32Like(const Tensor &tensor) { return {DType::Int32, tensor.shape,
 
 // --- between scales
 
-Rounding roundingOf(const KernelContext &context) {
-  return context.text("rounding") == "TONEAREST" ? Rounding::ToNearest : Rounding::Upward;
-}
-
-// Every step is rounded to Real.
+// Every step is rounded to Real. Ties to even are those of the product alone.
 template <typename Real>
 Wide requantizedReal(Wide q, Wide zeroIn, Real factor, Wide zeroOut, Rounding rounding) {
   Real y = static_cast<Real>(q) - static_cast<Real>(zeroIn);
   y = factor * y;
-  y = y + static_cast<Real>(zeroOut);
-  y = rounding == Rounding::Upward ? std::floor(y + Real(0.5)) : std::round(y);
+  if (rounding == Rounding::ToNearestEven)
+    y = rounded(y, rounding) + static_cast<Real>(zeroOut);
+  else
+    y = rounded(y + static_cast<Real>(zeroOut), rounding);
   return saturated(static_cast<double>(y), DType::Int32);
 }
 
@@ -38,7 +36,7 @@ Expected<Value> requantize(const KernelContext &context) {
   QuantParams in(context.input(1), context.input(2), x.shape, context.integer("axis"));
   QuantParams out(context.input(3), context.input(4), x.shape, 0);
   std::vector<Wide> values = load<Wide>(x);
-  Rounding rounding = roundingOf(context);
+  Rounding rounding = roundingOf(context, Rounding::Upward);
   std::string_view compute = context.text("compute_dtype");
   if (compute == "None" || compute == "int64")
     return store(context.result(),
@@ -60,26 +58,16 @@ Expected<Value> requantize(const KernelContext &context) {
   return store(context.result(), values);
 }
 
-Wide quantized(float x, float scale, Wide zero, DType to) {
-  float q = std::round(x / scale);
-  return saturated(static_cast<double>(q + static_cast<float>(zero)), to);
-}
-
-// int32 arithmetic, as the plain form has it.
-float dequantized(Wide q, float scale, Wide zero) {
-  int32_t shifted = static_cast<int32_t>(static_cast<uint32_t>(q) - static_cast<uint32_t>(zero));
-  return scale * static_cast<float>(shifted);
-}
-
 Expected<Value> quantize(const KernelContext &context) {
   const Tensor &x = context.input(0);
   QuantParams params(context.input(1), context.input(2), x.shape, context.integer("axis"));
+  Rounding rounding = roundingOf(context, Rounding::ToNearest);
   std::vector<double> reals = load<double>(x);
   std::vector<Wide> values(reals.size());
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t at = static_cast<int64_t>(i);
     values[i] = quantized(static_cast<float>(reals[i]), params.scale(at), params.zero(at),
-                          context.result().dtype);
+                          context.result().dtype, rounding);
   }
   return store(context.result(), values);
 }
@@ -168,7 +156,7 @@ float hardswish(float x) { return x * (std::clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f);
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double rsqrt(double x) { return 1 / std::sqrt(x); }
 
-template <double (*fn)(double)> float rounded(float x) {
+template <double (*fn)(double)> float inDouble(float x) {
   return static_cast<float>(fn(static_cast<double>(x)));
 }
 
@@ -176,31 +164,33 @@ template <float (*fn)(float)> Expected<Value> unary(const KernelContext &context
   const Tensor &x = context.input(0);
   QuantParams in(context.input(1), context.input(2), x.shape, 0);
   QuantParams out(context.input(3), context.input(4), x.shape, 0);
+  Rounding rounding = roundingOf(context, Rounding::ToNearest);
   std::vector<Wide> values = load<Wide>(x);
   for (Wide &v : values)
-    v = quantized(fn(dequantized(v, in.scale(0), in.zero(0))), out.scale(0), out.zero(0), x.dtype);
+    v = quantized(fn(dequantized(v, in.scale(0), in.zero(0))), out.scale(0), out.zero(0),
+                  context.result().dtype, rounding);
   return store(context.result(), values);
 }
 
 const KernelEntry kernels[] = {
-    {ops::qnn_abs, unary<rounded<std::fabs>>},
+    {ops::qnn_abs, unary<inDouble<std::fabs>>},
     {ops::qnn_batch_matmul, batchMatmul},
     {ops::qnn_conv2d, conv},
     {ops::qnn_conv2d_transpose, conv},
     {ops::qnn_dense, dense},
     {ops::qnn_dequantize, dequantize},
-    {ops::qnn_erf, unary<rounded<std::erf>>},
-    {ops::qnn_exp, unary<rounded<std::exp>>},
+    {ops::qnn_erf, unary<inDouble<std::erf>>},
+    {ops::qnn_exp, unary<inDouble<std::exp>>},
     {ops::qnn_hardswish, unary<hardswish>},
-    {ops::qnn_log, unary<rounded<std::log>>},
+    {ops::qnn_log, unary<inDouble<std::log>>},
     {ops::qnn_quantize, quantize},
     {ops::qnn_requantize, requantize},
-    {ops::qnn_rsqrt, unary<rounded<rsqrt>>},
-    {ops::qnn_sigmoid, unary<rounded<sigmoid>>},
+    {ops::qnn_rsqrt, unary<inDouble<rsqrt>>},
+    {ops::qnn_sigmoid, unary<inDouble<sigmoid>>},
     {ops::qnn_simulated_dequantize, simulated},
     {ops::qnn_simulated_quantize, simulated},
-    {ops::qnn_sqrt, unary<rounded<std::sqrt>>},
-    {ops::qnn_tanh, unary<rounded<std::tanh>>},
+    {ops::qnn_sqrt, unary<inDouble<std::sqrt>>},
+    {ops::qnn_tanh, unary<inDouble<std::tanh>>},
 };
 
 } // namespace

@@ -9,22 +9,54 @@
 namespace bycc::eval {
 namespace {
 
+// The operator on real values: with compute_dtype="float32".
+bool isReal(const KernelContext &context) { return context.text("compute_dtype") == "float32"; }
+
 // Changed to the result's scale, of which the parameters stand at `out`.
 Expected<std::vector<Wide>> toResultScale(const KernelContext &context, const Tensor &x,
-                                          size_t in, int64_t axis, size_t out, DType to) {
+                                          size_t in, int64_t axis, size_t out,
+                                          Rounding rounding) {
   QuantParams from(context.input(in), context.input(in + 1), x.shape, axis);
   QuantParams result(context.input(out), context.input(out + 1), x.shape, 0);
-  return requantized(context, load<Wide>(x), from, result, Rounding::Upward, to);
+  return requantized(context, load<Wide>(x), from, result, rounding, DType::Int32);
 }
 
+// The inputs' real values and what they give, rounded to float32 at each step.
+Expected<Value> onReals(const KernelContext &context, float (*fn)(float, float)) {
+  const Tensor &a = context.input(0), &b = context.input(1);
+  const ResultType &type = context.result();
+  QuantParams left(context.input(2), context.input(3), a.shape, context.integer("lhs_axis"));
+  QuantParams right(context.input(4), context.input(5), b.shape, context.integer("rhs_axis"));
+  float scale = static_cast<float>(context.input(6).real(0));
+  Wide zero = load<Wide>(context.input(7))[0];
+  Rounding rounding = roundingOf(context, Rounding::Upward);
+  std::vector<Wide> x = load<Wide>(a), y = load<Wide>(b);
+  std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
+  size_t rank = type.shape.size();
+  IndexWalk walk(type.shape, {broadcastStrides(a.shape, rank), broadcastStrides(b.shape, rank)});
+  for (Wide &v : values) {
+    int64_t i = walk.offset(0), j = walk.offset(1);
+    v = quantized(fn(dequantized(x[static_cast<size_t>(i)], left.scale(i), left.zero(i)),
+                     dequantized(y[static_cast<size_t>(j)], right.scale(j), right.zero(j))),
+                  scale, zero, type.dtype, rounding);
+    walk.next();
+  }
+  return store(type, values);
+}
+
+float sum(float a, float b) { return a + b; }
+float difference(float a, float b) { return a - b; }
+float product(float a, float b) { return a * b; }
+
 Expected<Value> addOrSubtract(const KernelContext &context) {
+  if (isReal(context))
+    return onReals(context, context.op() == ops::qnn_add ? sum : difference);
   const Tensor &a = context.input(0), &b = context.input(1);
   const ResultType &type = context.result();
   bool isSum = context.op() == ops::qnn_add;
-  auto left = BYCC_TRY(
-      toResultScale(context, a, 2, context.integer("lhs_axis"), 6, DType::Int32));
-  auto right = BYCC_TRY(
-      toResultScale(context, b, 4, context.integer("rhs_axis"), 6, DType::Int32));
+  Rounding rounding = roundingOf(context, Rounding::Upward);
+  auto left = BYCC_TRY(toResultScale(context, a, 2, context.integer("lhs_axis"), 6, rounding));
+  auto right = BYCC_TRY(toResultScale(context, b, 4, context.integer("rhs_axis"), 6, rounding));
   Wide zero = load<Wide>(context.input(7))[0];
   std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
   size_t rank = type.shape.size();
@@ -40,12 +72,15 @@ Expected<Value> addOrSubtract(const KernelContext &context) {
 
 // (a - za) * (b - zb) has the scale sa * sb, rounded to float32.
 Expected<Value> multiply(const KernelContext &context) {
+  if (isReal(context))
+    return onReals(context, product);
   const Tensor &a = context.input(0), &b = context.input(1);
   const ResultType &type = context.result();
   QuantParams left(context.input(2), context.input(3), a.shape, context.integer("lhs_axis"));
   QuantParams right(context.input(4), context.input(5), b.shape, context.integer("rhs_axis"));
   float scaleOut = static_cast<float>(context.input(6).real(0));
   Wide zeroOut = load<Wide>(context.input(7))[0];
+  Rounding rounding = roundingOf(context, Rounding::Upward);
   std::vector<Wide> x = load<Wide>(a), y = load<Wide>(b);
   std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
   size_t rank = type.shape.size();
@@ -54,9 +89,9 @@ Expected<Value> multiply(const KernelContext &context) {
     int64_t i = walk.offset(0), j = walk.offset(1);
     FixedPoint factor =
         BYCC_TRY(scaleChange(context, left.scale(i) * right.scale(j), scaleOut));
-    Wide product = (x[static_cast<size_t>(i)] - left.zero(i)) *
-                   (y[static_cast<size_t>(j)] - right.zero(j));
-    v = saturated(zeroOut + scaled(product, factor, Rounding::Upward), type.dtype);
+    Wide value = (x[static_cast<size_t>(i)] - left.zero(i)) *
+                 (y[static_cast<size_t>(j)] - right.zero(j));
+    v = saturated(zeroOut + scaled(value, factor, rounding), type.dtype);
     walk.next();
   }
   return store(type, values);
@@ -76,16 +111,37 @@ Expected<Value> concatenate(const KernelContext &context) {
   return kernelOf(ops::concatenate)(context.with(operands, context.results()));
 }
 
+// mean(x - z) * (s_in / s_out) rounded, plus z_out; padding counts as real 0.
+Expected<Value> avgPoolOfReals(const KernelContext &context) {
+  const Tensor &x = context.input(0);
+  QuantParams in(context.input(1), context.input(2), {}, 0), out(context.input(3), context.input(4), {}, 0);
+  std::vector<double> reals = load<double>(x);
+  for (double &each : reals)
+    each -= static_cast<double>(in.zero(0));
+  std::vector<Value> operands{BYCC_TRY(store(ResultType{DType::Float32, x.shape, true}, reals))};
+  ResultType real{DType::Float32, context.result().shape, true};
+  Value pooled = BYCC_TRY(kernelOf(ops::nn_avg_pool2d)(context.with(operands, {real})));
+  BYCC_TRY(scaleChange(context, in.scale(0), out.scale(0)));
+  float factor = in.scale(0) / out.scale(0);
+  std::vector<Wide> values;
+  for (double mean : load<double>(pooled.tensor()))
+    values.push_back(quantized(static_cast<float>(mean) * factor, 1, out.zero(0),
+                               context.result().dtype, roundingOf(context, Rounding::Upward)));
+  return store(context.result(), values);
+}
+
 // The mean of int32 values, truncated; padding that counts is 0, as it stands.
 Expected<Value> avgPool(const KernelContext &context) {
+  if (isReal(context))
+    return avgPoolOfReals(context);
   const Tensor &x = context.input(0);
-  auto values = BYCC_TRY(toResultScale(context, x, 1, 0, 3, DType::Int32));
+  auto values = BYCC_TRY(toResultScale(context, x, 1, 0, 3, roundingOf(context, Rounding::Upward)));
   std::vector<Value> operands{BYCC_TRY(store(ResultType{DType::Int32, x.shape, true}, values))};
   ResultType wide{DType::Int32, context.result().shape, true};
   Value pooled = BYCC_TRY(kernelOf(ops::nn_avg_pool2d)(context.with(operands, {wide})));
   values = load<Wide>(pooled.tensor());
   for (Wide &v : values)
-    v = saturated(v, x.dtype);
+    v = saturated(v, context.result().dtype);
   return store(context.result(), values);
 }
 
@@ -97,7 +153,7 @@ Expected<Value> leakyRelu(const KernelContext &context) {
   Wide offset = scaled(zeroOut, fixedPoint(1 - alpha), Rounding::Upward);
   FixedPoint slope = fixedPoint(alpha);
   std::vector<Wide> values = load<Wide>(x);
-  auto there = BYCC_TRY(toResultScale(context, x, 1, 0, 3, DType::Int32));
+  auto there = BYCC_TRY(toResultScale(context, x, 1, 0, 3, Rounding::Upward));
   for (size_t i = 0; i < values.size(); ++i) {
     bool isNegative = values[i] < zeroIn;
     Wide v = isNegative ? scaled(there[i], slope, Rounding::Upward) + offset : there[i];

@@ -17,7 +17,28 @@ Bounds boundsOf(DType dtype) {
   return {0, (Wide(1) << bits) - 1};
 }
 
+template <typename Real> Real roundedReal(Real value, Rounding rounding) {
+  switch (rounding) {
+  case Rounding::Upward: return std::floor(value + Real(0.5));
+  case Rounding::ToNearest: return std::round(value);
+  case Rounding::ToNearestEven: return std::nearbyint(value);
+  }
+  return value;
+}
+
 } // namespace
+
+Rounding roundingOf(const KernelContext &context, Rounding otherwise) {
+  std::string_view text = context.text("rounding");
+  if (text == "None")
+    return otherwise;
+  if (text == "UPWARD")
+    return Rounding::Upward;
+  return text == "TONEAREST" ? Rounding::ToNearest : Rounding::ToNearestEven;
+}
+
+float rounded(float value, Rounding rounding) { return roundedReal(value, rounding); }
+double rounded(double value, Rounding rounding) { return roundedReal(value, rounding); }
 
 FixedPoint fixedPoint(double value) {
   FixedPoint result;
@@ -60,6 +81,16 @@ Wide saturated(double value, DType dtype) {
     return 0;
   constexpr double limit = 1e18;
   return saturated(static_cast<Wide>(std::clamp(value, -limit, limit)), dtype);
+}
+
+Wide quantized(float x, float scale, Wide zero, DType to, Rounding rounding) {
+  float q = rounded(x / scale, rounding);
+  return saturated(static_cast<double>(q + static_cast<float>(zero)), to);
+}
+
+float dequantized(Wide q, float scale, Wide zero) {
+  int32_t shifted = static_cast<int32_t>(static_cast<uint32_t>(q) - static_cast<uint32_t>(zero));
+  return scale * static_cast<float>(shifted);
 }
 
 QuantParams::QuantParams(const Tensor &scale, const Tensor &zero, std::span<const int64_t> shape,

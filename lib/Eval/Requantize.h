@@ -7,9 +7,14 @@
 namespace bycc::eval {
 
 enum class Rounding : uint8_t {
-  Upward,    // ties toward +infinity: -1.5 -> -1
-  ToNearest, // ties away from zero: -1.5 -> -2
+  Upward,        // ties toward +infinity: -1.5 -> -1
+  ToNearest,     // ties away from zero: -1.5 -> -2
+  ToNearestEven, // ties to even: -1.5 -> -2, 2.5 -> 2; of reals only
 };
+// What the attribute "rounding" says.
+Rounding roundingOf(const KernelContext &context, Rounding otherwise);
+float rounded(float value, Rounding rounding);
+double rounded(double value, Rounding rounding);
 
 // multiplier * 2^(exponent - 31), |multiplier| in [2^30, 2^31) or 0.
 struct FixedPoint {
@@ -23,6 +28,11 @@ Wide scaled(Wide value, FixedPoint factor, Rounding rounding);
 Wide saturated(Wide value, DType dtype);
 // Saturating: NaN gives 0.
 Wide saturated(double value, DType dtype);
+
+// round(x / scale) + zero, saturated.
+Wide quantized(float x, float scale, Wide zero, DType to, Rounding rounding);
+// scale * (q - zero), the difference in int32, as the plain form has it.
+float dequantized(Wide q, float scale, Wide zero);
 
 // Scales and zero points of a tensor: one value, or one per element of an axis.
 class QuantParams {

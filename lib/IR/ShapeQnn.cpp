@@ -95,6 +95,28 @@ Expected<TensorInput> quantizedInput(InferContext &context, size_t index, DTypes
 
 DType outDType(InferContext &context) { return dtypeAttr(context, "out_dtype", DType::Int32); }
 
+Expected<> checkRounding(InferContext &context) {
+  return checkOneOf(context, "rounding", {"None", "UPWARD", "TONEAREST", "TONEAREST_EVEN"});
+}
+
+// Fixed point has no ties to even.
+Expected<> checkCompute(InferContext &context, std::initializer_list<std::string_view> wanted) {
+  BYCC_TRY(checkRounding(context));
+  BYCC_TRY(checkOneOf(context, "compute_dtype", wanted));
+  bool isFixed = !context.text("compute_dtype").starts_with("float");
+  if (isFixed && context.text("rounding") == "TONEAREST_EVEN")
+    return context.error() << "rounding TONEAREST_EVEN needs a compute_dtype of float32, got "
+                           << context.text("compute_dtype");
+  return {};
+}
+
+// The dtype of the result: that of the first input unless written.
+Expected<DType> resultDType(InferContext &context, DType input, DTypes wanted) {
+  DType out = dtypeAttr(context, "out_dtype", input);
+  BYCC_TRY(checkAmong(context, out, wanted, "out_dtype"));
+  return out;
+}
+
 // Zero points of both operands at 2 and 3, their scales at 4 and 5; the second
 // operand's may run along `along`.
 Expected<> checkProduct(InferContext &context, const Along &along) {
@@ -130,6 +152,7 @@ Expected<TypeId> qnnQuantize(InferContext &context) {
   BYCC_TRY(checkDType(context, x.dtype, DType::Float32, "x"));
   DType out = outDType(context);
   BYCC_TRY(checkAmong(context, out, {i8, u8, i16, u16, i32}, "out_dtype"));
+  BYCC_TRY(checkRounding(context));
   Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
   BYCC_TRY(checkPair(context, 1, along));
   return tensorType(context, out, x.shape);
@@ -148,8 +171,7 @@ Expected<TypeId> qnnRequantize(InferContext &context) {
   TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, i32, i64}));
   DType out = outDType(context);
   BYCC_TRY(checkAmong(context, out, {i8, u8, i16, i32}, "out_dtype"));
-  BYCC_TRY(checkOneOf(context, "rounding", {"None", "UPWARD", "TONEAREST"}));
-  BYCC_TRY(checkOneOf(context, "compute_dtype", {"None", "int64", "float32", "float64"}));
+  BYCC_TRY(checkCompute(context, {"None", "int64", "float32", "float64"}));
   Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
   BYCC_TRY(checkPair(context, 1, along));
   BYCC_TRY(checkPair(context, 3));
@@ -186,8 +208,12 @@ Expected<TypeId> qnnBinary(InferContext &context) {
   DTypes dtypes = {i8, u8, i16, i32}, factors = {i8, u8, i16};
   TensorInput a = BYCC_TRY(quantizedInput(context, 0, isProduct ? factors : dtypes));
   TensorInput b = BYCC_TRY(quantizedInput(context, 1, isProduct ? factors : dtypes));
-  if (a.dtype != b.dtype)
-    return context.error() << "lhs is " << name(a.dtype) << ", rhs is " << name(b.dtype);
+  bool isReal = context.text("compute_dtype") == "float32";
+  if (a.dtype != b.dtype && !isReal)
+    return context.error() << "lhs is " << name(a.dtype) << ", rhs is " << name(b.dtype)
+                           << "; they differ with compute_dtype=\"float32\" only";
+  BYCC_TRY(checkCompute(context, {"None", "int64", "float32"}));
+  DType out = BYCC_TRY(resultDType(context, a.dtype, dtypes));
   Along lhs = BYCC_TRY(alongAxis(context, 0, "lhs_axis", {2, 3}));
   Along rhs = BYCC_TRY(alongAxis(context, 1, "rhs_axis", {4, 5}));
   BYCC_TRY(checkPair(context, 2, lhs));
@@ -205,7 +231,7 @@ Expected<TypeId> qnnBinary(InferContext &context) {
                            << context.integer("lhs_axis") << " and rhs_axis "
                            << context.integer("rhs_axis");
   Shape shape = BYCC_TRY(broadcastShapes(context, a.shape, b.shape));
-  return tensorType(context, a.dtype, shape);
+  return tensorType(context, out, shape);
 }
 
 Expected<TypeId> qnnConcatenate(InferContext &context) {
@@ -234,9 +260,21 @@ Expected<TypeId> qnnUnary(InferContext &context) {
   return x.type;
 }
 
+// The same, where the result may have another dtype.
+Expected<TypeId> qnnFunction(InferContext &context) {
+  TypeTable &types = context.module().types;
+  TypeId same = BYCC_TRY(qnnUnary(context));
+  BYCC_TRY(checkRounding(context));
+  DType out = BYCC_TRY(resultDType(context, types.dtype(same), {i8, u8, i16, i32}));
+  return tensorType(context, out, types.shape(same));
+}
+
 Expected<TypeId> qnnPool(InferContext &context) {
-  BYCC_TRY(qnnUnary(context));
-  return pool(context);
+  TypeTable &types = context.module().types;
+  TypeId same = BYCC_TRY(qnnUnary(context));
+  BYCC_TRY(checkCompute(context, {"None", "int64", "float32"}));
+  DType out = BYCC_TRY(resultDType(context, types.dtype(same), {i8, u8, i16, i32}));
+  return tensorType(context, out, types.shape(BYCC_TRY(pool(context))));
 }
 
 Expected<TypeId> qnnSoftmax(InferContext &context) {

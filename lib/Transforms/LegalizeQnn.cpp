@@ -14,20 +14,13 @@ int64_t axisOf(const Legalizer &l) { return attrs::integer(l.module, l.call(), "
 
 // --- between scales
 
-// The clip keeps the product from being contracted with the sum, so that each is
-// rounded by itself; it cuts off only what int32 does not hold.
 Expected<NodeId> requantizeReal(Legalizer &l, const ScaleOf &from, const ScaleOf &to, DType real,
-                                bool toNearest) {
-  constexpr double limit = 1099511627776.0; // 2^40
+                                Rounding rounding) {
   NodeId a = BYCC_TRY(l.cast(from.scale, real)), b = BYCC_TRY(l.cast(to.scale, real));
   NodeId factor = BYCC_TRY(l.make(ops::divide, {a, b}));
   NodeId y = BYCC_TRY(shiftedTo(l, l.input(0), from.zero, real));
-  y = BYCC_TRY(l.clip(BYCC_TRY(l.make(ops::multiply, {factor, y})), -limit, limit));
-  y = BYCC_TRY(l.make(ops::add, {y, BYCC_TRY(l.cast(to.zero, real))}));
-  if (toNearest)
-    y = BYCC_TRY(l.make(ops::round, {y}));
-  else
-    y = BYCC_TRY(l.make(ops::floor, {BYCC_TRY(l.make(ops::add, {y, l.real(0.5, real)}))}));
+  y = BYCC_TRY(l.make(ops::multiply, {factor, y}));
+  y = BYCC_TRY(roundedWithZero(l, y, to.zero, rounding));
   y = BYCC_TRY(l.cast(y, DType::Int32));
   if (l.resultDType() == DType::Int32)
     return y;
@@ -38,40 +31,19 @@ Expected<NodeId> requantize(Legalizer &l) {
   size_t rank = l.rank(l.input(0));
   ScaleOf from = BYCC_TRY(scaleOf(l, l.input(1), l.input(2), rank, axisOf(l)));
   ScaleOf to = BYCC_TRY(scaleOf(l, l.input(3), l.input(4), rank, 0));
-  bool toNearest = attrs::text(l.module, l.call(), "rounding") == "TONEAREST";
+  Rounding rounding = roundingOf(l, Rounding::Upward);
   std::string_view compute = attrs::text(l.module, l.call(), "compute_dtype");
   if (compute == "float32" || compute == "float64")
-    return requantizeReal(l, from, to, *parseDType(compute), toNearest);
+    return requantizeReal(l, from, to, *parseDType(compute), rounding);
   Wide value = BYCC_TRY(shifted(l, l.input(0), from.zero));
-  value = BYCC_TRY(rescaled(l, value, from.scale, to.scale, toNearest));
+  value = BYCC_TRY(rescaled(l, value, from.scale, to.scale, rounding));
   return saturated(l, BYCC_TRY(withZero(l, value, to.zero)), l.resultDType());
-}
-
-// round(x / scale) + zero, not clipped.
-Expected<NodeId> divided(Legalizer &l, NodeId x, const ScaleOf &to) {
-  NodeId y = BYCC_TRY(l.make(ops::round, {BYCC_TRY(l.make(ops::divide, {x, to.scale}))}));
-  if (l.isAll(to.zero, 0))
-    return y;
-  return l.make(ops::add, {y, BYCC_TRY(l.cast(to.zero, DType::Float32))});
-}
-
-Expected<NodeId> quantized(Legalizer &l, NodeId x, const ScaleOf &to, DType dtype) {
-  NodeId y = BYCC_TRY(divided(l, x, to));
-  Range range = rangeOf(dtype);
-  if (dtype != DType::Int32) // whose bounds float32 does not have; the cast saturates
-    y = BYCC_TRY(l.clip(y, range.low, range.high));
-  return l.cast(y, dtype);
-}
-
-Expected<NodeId> dequantized(Legalizer &l, NodeId x, const ScaleOf &from) {
-  NodeId value = BYCC_TRY(shiftedTo(l, x, from.zero, DType::Int32));
-  return l.make(ops::multiply, {BYCC_TRY(l.cast(value, DType::Float32)), from.scale});
 }
 
 Expected<NodeId> quantize(Legalizer &l) {
   NodeId x = l.input(0);
   ScaleOf to = BYCC_TRY(scaleOf(l, l.input(1), l.input(2), l.rank(x), axisOf(l)));
-  return quantized(l, x, to, l.resultDType());
+  return quantized(l, x, to, l.resultDType(), roundingOf(l, Rounding::ToNearest));
 }
 
 Expected<NodeId> dequantize(Legalizer &l) {
@@ -99,7 +71,10 @@ Expected<NodeId> simulated(Legalizer &l) {
   if (l.op() == ops::qnn_simulated_quantize) {
     NodeId low = BYCC_TRY(boundFor(l, code, -128, 0, -2147483648.0));
     NodeId high = BYCC_TRY(boundFor(l, code, 127, 255, 2147483647.0));
-    y = BYCC_TRY(l.make(ops::maximum, {BYCC_TRY(divided(l, x, scale)), low}));
+    y = BYCC_TRY(l.make(ops::divide, {x, scale.scale}));
+    y = BYCC_TRY(l.make(ops::round, {y}));
+    y = BYCC_TRY(l.make(ops::add, {y, BYCC_TRY(l.cast(scale.zero, DType::Float32))}));
+    y = BYCC_TRY(l.make(ops::maximum, {y, low}));
     y = BYCC_TRY(l.make(ops::minimum, {y, high}));
   } else {
     NodeId zero = BYCC_TRY(l.cast(scale.zero, DType::Float32));
@@ -190,7 +165,7 @@ template <Expected<NodeId> (*function)(Legalizer &, NodeId)> Expected<NodeId> un
   if (isByte(l.dtype(x)) && areConstant(l))
     return lookUp(l);
   NodeId y = BYCC_TRY(function(l, BYCC_TRY(dequantized(l, x, from))));
-  return quantized(l, y, to, l.dtype(x));
+  return quantized(l, y, to, l.resultDType(), roundingOf(l, Rounding::ToNearest));
 }
 
 const LegalizeRule rules[] = {

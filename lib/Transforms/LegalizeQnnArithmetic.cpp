@@ -12,12 +12,37 @@ int64_t attr(const Legalizer &l, std::string_view key) {
   return attrs::integer(l.module, l.call(), key);
 }
 
-Expected<NodeId> addOrSubtract(Legalizer &l) {
+// The operator on real values: with compute_dtype="float32".
+bool isReal(const Legalizer &l) {
+  return attrs::text(l.module, l.call(), "compute_dtype") == "float32";
+}
+
+// The real values of both inputs, the operator, and back. A clip keeps products
+// from being contracted with sums; no value of float32 is beyond it.
+Expected<NodeId> onReals(Legalizer &l, OpId op) {
+  constexpr double limit = 3.4028234663852886e38;
   NodeId a = l.input(0), b = l.input(1);
   ScaleOf left = BYCC_TRY(scaleOf(l, l.input(2), l.input(3), l.rank(a), attr(l, "lhs_axis")));
   ScaleOf right = BYCC_TRY(scaleOf(l, l.input(4), l.input(5), l.rank(b), attr(l, "rhs_axis")));
   ScaleOf to = BYCC_TRY(scaleOf(l, l.input(6), l.input(7), l.rank(l.call()), 0));
-  Wide x = BYCC_TRY(atScale(l, a, left, to)), y = BYCC_TRY(atScale(l, b, right, to));
+  NodeId x = BYCC_TRY(dequantized(l, a, left)), y = BYCC_TRY(dequantized(l, b, right));
+  if (op != ops::multiply) {
+    x = BYCC_TRY(l.clip(x, -limit, limit));
+    y = BYCC_TRY(l.clip(y, -limit, limit));
+  }
+  return quantized(l, BYCC_TRY(l.make(op, {x, y})), to, l.resultDType(),
+                   roundingOf(l, Rounding::Upward));
+}
+
+Expected<NodeId> addOrSubtract(Legalizer &l) {
+  if (isReal(l))
+    return onReals(l, l.op() == ops::qnn_add ? ops::add : ops::subtract);
+  NodeId a = l.input(0), b = l.input(1);
+  ScaleOf left = BYCC_TRY(scaleOf(l, l.input(2), l.input(3), l.rank(a), attr(l, "lhs_axis")));
+  ScaleOf right = BYCC_TRY(scaleOf(l, l.input(4), l.input(5), l.rank(b), attr(l, "rhs_axis")));
+  ScaleOf to = BYCC_TRY(scaleOf(l, l.input(6), l.input(7), l.rank(l.call()), 0));
+  Rounding rounding = roundingOf(l, Rounding::Upward);
+  Wide x = BYCC_TRY(atScale(l, a, left, to, rounding)), y = BYCC_TRY(atScale(l, b, right, to, rounding));
   bool isSum = l.op() == ops::qnn_add;
   NodeId value = BYCC_TRY(l.make(isSum ? ops::add : ops::subtract, {x.node, y.node}));
   if (!l.isAll(to.zero, 0)) {
@@ -28,6 +53,8 @@ Expected<NodeId> addOrSubtract(Legalizer &l) {
 }
 
 Expected<NodeId> multiply(Legalizer &l) {
+  if (isReal(l))
+    return onReals(l, ops::multiply);
   NodeId a = l.input(0), b = l.input(1);
   ScaleOf left = BYCC_TRY(scaleOf(l, l.input(2), l.input(3), l.rank(a), attr(l, "lhs_axis")));
   ScaleOf right = BYCC_TRY(scaleOf(l, l.input(4), l.input(5), l.rank(b), attr(l, "rhs_axis")));
@@ -35,7 +62,7 @@ Expected<NodeId> multiply(Legalizer &l) {
   Wide x = BYCC_TRY(shifted(l, a, left.zero)), y = BYCC_TRY(shifted(l, b, right.zero));
   NodeId scale = BYCC_TRY(l.make(ops::multiply, {left.scale, right.scale}));
   Wide product{BYCC_TRY(l.make(ops::multiply, {x.node, y.node})), x.bits + y.bits};
-  Wide value = BYCC_TRY(rescaled(l, product, scale, to.scale, false));
+  Wide value = BYCC_TRY(rescaled(l, product, scale, to.scale, roundingOf(l, Rounding::Upward)));
   return saturated(l, BYCC_TRY(withZero(l, value, to.zero)), l.resultDType());
 }
 
@@ -53,12 +80,28 @@ Expected<NodeId> concatenate(Legalizer &l) {
   return l.make(ops::concatenate, {l.tuple(fields)}, l.attrs());
 }
 
+// Those of the plain operator.
+AttrDict poolAttrs(const Legalizer &l) {
+  AttrDict result = l.attrs();
+  std::erase_if(result, [](const Attr &attr) {
+    return attr.key == "rounding" || attr.key == "compute_dtype" || attr.key == "out_dtype";
+  });
+  return result;
+}
+
 Expected<NodeId> avgPool(Legalizer &l) {
   NodeId x = l.input(0);
   ScaleOf from = BYCC_TRY(scaleOf(l, l.input(1), l.input(2), l.rank(x), 0));
   ScaleOf to = BYCC_TRY(scaleOf(l, l.input(3), l.input(4), l.rank(x), 0));
-  NodeId value = BYCC_TRY(atScale(l, x, from, to)).node;
-  NodeId mean = BYCC_TRY(l.make(ops::nn_avg_pool2d, {BYCC_TRY(l.cast(value, DType::Int32))}, l.attrs()));
+  if (isReal(l)) {
+    NodeId factor = BYCC_TRY(l.make(ops::divide, {from.scale, to.scale}));
+    NodeId y = BYCC_TRY(l.cast(BYCC_TRY(shiftedTo(l, x, from.zero, DType::Int32)), DType::Float32));
+    y = BYCC_TRY(l.make(ops::nn_avg_pool2d, {y}, poolAttrs(l)));
+    y = BYCC_TRY(l.make(ops::multiply, {y, factor}));
+    return quantized(l, y, {l.real(1), to.zero}, l.resultDType(), roundingOf(l, Rounding::Upward));
+  }
+  NodeId value = BYCC_TRY(atScale(l, x, from, to, roundingOf(l, Rounding::Upward))).node;
+  NodeId mean = BYCC_TRY(l.make(ops::nn_avg_pool2d, {BYCC_TRY(l.cast(value, DType::Int32))}, poolAttrs(l)));
   return saturated(l, {mean, 31}, l.resultDType());
 }
 
@@ -69,7 +112,7 @@ Expected<Wide> times(Legalizer &l, Wide value, double factor) {
   NodeId magnitude = l.real(std::fabs(factor), DType::Float64), one = l.real(1, DType::Float64);
   if (factor < 0) // ties go up, so the sign is the value's
     value.node = BYCC_TRY(l.make(ops::negative, {value.node}));
-  return rescaled(l, value, magnitude, one, false);
+  return rescaled(l, value, magnitude, one, Rounding::Upward);
 }
 
 Expected<NodeId> leakyRelu(Legalizer &l) {
@@ -110,7 +153,7 @@ Expected<NodeId> softmax(Legalizer &l) {
   NodeId sum = BYCC_TRY(l.make(ops::sum, {power}, rows));
   NodeId share = BYCC_TRY(l.make(ops::divide, {l.integer(int64_t{1} << precision), sum}));
   share = BYCC_TRY(shiftRight(BYCC_TRY(l.make(ops::multiply, {share, power})), precision - bits));
-  Wide value = BYCC_TRY(rescaled(l, {share, 9}, l.real(1.0 / 128), to.scale, false));
+  Wide value = BYCC_TRY(rescaled(l, {share, 9}, l.real(1.0 / 128), to.scale, Rounding::Upward));
   return saturated(l, BYCC_TRY(withZero(l, value, to.zero)), l.resultDType());
 }
 

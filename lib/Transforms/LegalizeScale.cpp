@@ -170,6 +170,58 @@ Range rangeOf(DType dtype) {
   return isSignedInt(dtype) ? Range{-size / 2, size / 2 - 1} : Range{0, size - 1};
 }
 
+Rounding roundingOf(const Legalizer &l, Rounding otherwise) {
+  std::string_view text = attrs::text(l.module, l.call(), "rounding");
+  if (text == "None")
+    return otherwise;
+  if (text == "UPWARD")
+    return Rounding::Upward;
+  return text == "TONEAREST" ? Rounding::ToNearest : Rounding::ToNearestEven;
+}
+
+// The clip keeps a product from being contracted with the sum, so that each is
+// rounded by itself; it cuts off only what int32 does not hold.
+Expected<NodeId> roundedWithZero(Legalizer &l, NodeId x, NodeId zero, Rounding rounding) {
+  DType real = l.dtype(x);
+  NodeId offset = BYCC_TRY(l.cast(zero, real));
+  bool isZero = l.isAll(zero, 0);
+  if (rounding == Rounding::ToNearestEven) {
+    x = BYCC_TRY(l.make(ops::rint, {x}));
+    return isZero ? Expected<NodeId>(x) : l.make(ops::add, {x, offset});
+  }
+  constexpr double limit = 1099511627776.0; // 2^40
+  if (!isZero) {
+    x = BYCC_TRY(l.clip(x, -limit, limit));
+    x = BYCC_TRY(l.make(ops::add, {x, offset}));
+  }
+  if (rounding == Rounding::ToNearest)
+    return l.make(ops::round, {x});
+  if (isZero)
+    x = BYCC_TRY(l.clip(x, -limit, limit));
+  return l.make(ops::floor, {BYCC_TRY(l.make(ops::add, {x, l.real(0.5, real)}))});
+}
+
+// Here the zero point is added to what was rounded, whatever the rounding.
+Expected<NodeId> quantized(Legalizer &l, NodeId x, const ScaleOf &to, DType dtype,
+                           Rounding rounding) {
+  NodeId none = l.integer(0, DType::Int32);
+  NodeId y = x;
+  if (!l.isAll(to.scale, 1))
+    y = BYCC_TRY(l.make(ops::divide, {x, to.scale}));
+  y = BYCC_TRY(roundedWithZero(l, y, none, rounding));
+  if (!l.isAll(to.zero, 0))
+    y = BYCC_TRY(l.make(ops::add, {y, BYCC_TRY(l.cast(to.zero, DType::Float32))}));
+  Range range = rangeOf(dtype);
+  if (dtype != DType::Int32) // whose bounds float32 does not have; the cast saturates
+    y = BYCC_TRY(l.clip(y, range.low, range.high));
+  return l.cast(y, dtype);
+}
+
+Expected<NodeId> dequantized(Legalizer &l, NodeId x, const ScaleOf &from) {
+  NodeId value = BYCC_TRY(shiftedTo(l, x, from.zero, DType::Int32));
+  return l.make(ops::multiply, {BYCC_TRY(l.cast(value, DType::Float32)), from.scale});
+}
+
 Expected<NodeId> alongAxis(Legalizer &l, NodeId parameter, size_t rank, int64_t axis) {
   if (l.rank(parameter) == 0)
     return parameter;
@@ -210,8 +262,8 @@ Expected<NodeId> shiftedTo(Legalizer &l, NodeId x, NodeId zero, DType dtype) {
   return l.make(ops::subtract, {wide, BYCC_TRY(l.cast(zero, dtype))});
 }
 
-Expected<Wide> rescaled(Legalizer &l, Wide value, NodeId from, NodeId to, bool toNearest) {
-  Scaler scaler(l, toNearest);
+Expected<Wide> rescaled(Legalizer &l, Wide value, NodeId from, NodeId to, Rounding rounding) {
+  Scaler scaler(l, rounding == Rounding::ToNearest);
   return scaler.multiply(value, BYCC_TRY(scaler.factorOf(from, to)));
 }
 
@@ -222,11 +274,12 @@ Expected<Wide> withZero(Legalizer &l, Wide value, NodeId zero) {
   return Wide{sum, std::max(value.bits, bitsOf(l, zero)) + 1};
 }
 
-Expected<Wide> atScale(Legalizer &l, NodeId x, const ScaleOf &from, const ScaleOf &to) {
+Expected<Wide> atScale(Legalizer &l, NodeId x, const ScaleOf &from, const ScaleOf &to,
+                       Rounding rounding) {
   if (l.isSameConstant(from.scale, to.scale) && l.isSameConstant(from.zero, to.zero))
     return Wide{BYCC_TRY(l.cast(x, DType::Int64)), bitsOf(l.dtype(x))};
   Wide value = BYCC_TRY(shifted(l, x, from.zero));
-  value = BYCC_TRY(withZero(l, BYCC_TRY(rescaled(l, value, from.scale, to.scale, false)), to.zero));
+  value = BYCC_TRY(withZero(l, BYCC_TRY(rescaled(l, value, from.scale, to.scale, rounding)), to.zero));
   if (value.bits <= 31)
     return value;
   Range range = rangeOf(DType::Int32);

@@ -43,7 +43,7 @@ private:
     if ((op_ == ops::negative || op_ == ops::logical_not || op_ == ops::bitwise_not) && isTwice)
       return operandOf(x);
     bool isIdempotent = op_ == ops::nn_relu || op_ == ops::abs || op_ == ops::floor ||
-                        op_ == ops::ceil || op_ == ops::round || op_ == ops::trunc;
+                        op_ == ops::ceil || op_ == ops::rint || op_ == ops::round || op_ == ops::trunc;
     if (isIdempotent && isTwice)
       return x;
     if (op_ == ops::nn_relu && module_.isOp(x, ops::clip) && bound(x, "a_min") >= 0)

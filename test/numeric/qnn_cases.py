@@ -371,6 +371,60 @@ def add_other(case, fails, Tuple):
     fails('qnn.softmax', [x.astype(u8), scale(1.0), zero(0), scale(1 / 256), zero(-128)], 'x is one of int8, got uint8')
 
 
+def quantize_real(y, s, z, dtype, rounding):
+    """round(y / s) + z in float32."""
+    y = np.asarray(y, f32) / f32(s)
+    y = {'UPWARD': lambda v: np.floor(v + f32(0.5)), 'TONEAREST': away, 'TONEAREST_EVEN': np.rint}[rounding](y)
+    return np.array([sat(v, dtype) for v in (y + f32(z)).ravel()], dtype).reshape(y.shape)
+
+
+def add_reals(case, fails):
+    """Ties to even, and operators on real values rounded once."""
+    even = dict(rounding='TONEAREST_EVEN')
+    ties = np.array([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 300, -300], f32)
+    for dtype, z in ((i8, 0), (i8, 3), (u8, 7)):
+        for mode in ('UPWARD', 'TONEAREST', 'TONEAREST_EVEN'):
+            case('qnn.quantize', [ties, scale(1.0), zero(z)], quantize_real(ties, 1, z, dtype, mode),
+                 out_dtype=np.dtype(dtype).name, rounding=mode)
+    fails('qnn.quantize', [ties, scale(1.0), zero(0)], 'rounding', out_dtype='int8', rounding='EVEN')
+    ints = np.arange(-9, 10, dtype=i32)
+    for real in (f32, np.float64):
+        case('qnn.requantize', [ints, scale(0.5), zero(0), scale(1.0), zero(3)],
+             np.array([sat(np.rint(v * 0.5) + 3, i8) for v in ints], i8), out_dtype='int8',
+             compute_dtype=np.dtype(real).name, **even)
+    sums = rng.randint(-90000, 90000, (2, 3, 5)).astype(i32)
+    scales = scale(0.001, 0.0013, 0.00071)
+    factor = along(scales, sums.shape, 1) / f32(0.37)
+    y = np.rint(factor * sums.astype(f32)) + f32(-5)
+    case('qnn.requantize', [sums, scales, zero(0), scale(0.37), zero(-5)], np.clip(y, -128, 127).astype(i8),
+         out_dtype='int8', compute_dtype='float32', axis=1, **even)
+    fails('qnn.requantize', [ints, scale(0.5), zero(0), scale(1.0), zero(3)],
+          'TONEAREST_EVEN needs a compute_dtype', out_dtype='int8', **even)
+
+    a, b = rand(2, 3, 4, dtype=u8), rand(3, 1, dtype=i8)
+    params = [scale(0.11), zero(9), scale(0.043), zero(-3), scale(0.2), zero(60)]
+    left, right = dequantize(a, f32(0.11), 9), dequantize(b, f32(0.043), -3)
+    for op, y in (('add', left + right), ('subtract', left - right), ('mul', left * right)):
+        for mode in ('UPWARD', 'TONEAREST_EVEN'):
+            for dtype in (u8, i8):
+                case('qnn.' + op, [a, b] + params, quantize_real(y, 0.2, 60, dtype, mode),
+                     compute_dtype='float32', rounding=mode, out_dtype=np.dtype(dtype).name)
+    half = [scale(0.5), zero(0), scale(1.0), zero(0), scale(1.0), zero(1)]
+    q = np.arange(-6, 7, dtype=i8)
+    case('qnn.add', [q, np.zeros(1, i8)] + half, np.array(np.rint(q * 0.5) + 1, i8), compute_dtype='float32', **even)
+    fails('qnn.add', [q, q] + half, 'TONEAREST_EVEN needs a compute_dtype', **even)
+
+    x = rand(1, 2, 4, 4, dtype=u8)
+    mean = (x.astype(i32) - 100).astype(f32).reshape(1, 2, 2, 2, 2, 2).sum((3, 5)) / f32(4)
+    case('qnn.avg_pool2d', [x, scale(0.3), zero(100), scale(0.2), zero(-4)],
+         quantize_real(mean * (f32(0.3) / f32(0.2)), 1, -4, i8, 'TONEAREST_EVEN'), pool_size=[2, 2],
+         strides=[2, 2], compute_dtype='float32', out_dtype='int8', **even)
+    x = np.arange(-128, 128).astype(i8)
+    y = np.abs(dequantize(x, f32(0.5), 0))
+    case('qnn.abs', [x, scale(0.5), zero(0), scale(1.0), zero(1)], quantize_real(y, 1, 1, u8, 'TONEAREST_EVEN'),
+         out_dtype='uint8', **even)
+
+
 def add_cases(case, fails, Tuple):
     with np.errstate(all='ignore'):
         add_requantize(case, fails)
@@ -378,3 +432,4 @@ def add_cases(case, fails, Tuple):
         add_products(case, fails)
         add_arithmetic(case, fails)
         add_other(case, fails, Tuple)
+        add_reals(case, fails)
