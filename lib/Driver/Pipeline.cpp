@@ -22,6 +22,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
   // clang-format off
   static constexpr std::string_view simplify[] = {
     "to-graph-normal-form",
+    "fake-quantization-to-integer", // before dequantize of a weight is folded
     "simplify-inference",         // batch norm becomes an affine, dropout goes
     "fold-constants",
     "simplify-expr",

@@ -43,7 +43,7 @@ Expected<> convertQuantize(OpContext &op) {
   NodeId scale = BYCC_TRY(quantParam(op, op.input(1)));
   NodeId zero = BYCC_TRY(quantParam(op, BYCC_TRY(zeroPoint(op, op.input(1)))));
   op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, scale, zero},
-                                   {{"out_dtype", name(out)}, {"axis", axis}})));
+                                   {{"out_dtype", name(out)}, {"axis", axis}, {"rounding", "TONEAREST_EVEN"}})));
   return {};
 }
 
