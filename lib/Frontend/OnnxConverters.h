@@ -51,6 +51,9 @@ Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
 // OnnxPool.cpp
 Expected<> convertPool(OpContext &op);
 Expected<> convertGlobalPool(OpContext &op);
+Expected<> convertLpPool(OpContext &op);
+Expected<> convertGlobalLpPool(OpContext &op);
+Expected<> convertMaxUnpool(OpContext &op);
 
 // OnnxResize.cpp
 Expected<> convertResize(OpContext &op);

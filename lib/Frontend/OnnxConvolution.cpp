@@ -1,5 +1,6 @@
 // Convolutions. Spatial attributes are checked here, where their ONNX names are
 // known to the user.
+#include "OnnxCompose.h"
 #include "OnnxConverters.h"
 #include "OnnxWindow.h"
 
@@ -60,17 +61,20 @@ Expected<> convertConv(OpContext &op) {
 
 namespace {
 
-// output_shape asks for paddings that give it: total = natural size - wanted.
+// output_shape asks for paddings that give it: total = natural size - wanted. What
+// is wanted beyond the natural size goes to `behind`.
 Expected<> padsForShape(OpContext &op, NodeId x, const std::vector<int64_t> &outputPadding,
-                        const std::vector<int64_t> &wanted, bool isUpper, Window &window) {
+                        const std::vector<int64_t> &wanted, bool isUpper, Window &window,
+                        std::vector<int64_t> &behind) {
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
   size_t count = window.kernel.size();
   for (size_t i = 0; i < count; ++i) {
     int64_t natural = (shape[i + 2] - 1) * window.strides[i] + outputPadding[i] +
                       (window.kernel[i] - 1) * window.dilations[i] + 1;
     int64_t total = std::max<int64_t>(0, natural - wanted[i]);
-    if (natural < wanted[i])
-      return op.error(Status::Unsup) << "output_shape " << wanted[i] << " is more than " << natural;
+    if (wanted[i] < 1 || wanted[i] > (int64_t{1} << 31))
+      return op.error() << "output_shape has the value " << wanted[i];
+    behind[i] = std::max<int64_t>(0, wanted[i] - natural);
     int64_t small = total / 2, large = total - small;
     window.pads[i] = isUpper ? small : large;
     window.pads[i + count] = isUpper ? large : small;
@@ -105,8 +109,9 @@ Expected<> convertConvTranspose(OpContext &op) {
     for (size_t i = 0; i < spatial; ++i)
       wanted->push_back(shape[i + 2] * window.strides[i]);
   }
+  std::vector<int64_t> behind(spatial, 0);
   if (wanted)
-    BYCC_TRY(padsForShape(op, x, outputPadding, *wanted, autoPad == "SAME_UPPER", window));
+    BYCC_TRY(padsForShape(op, x, outputPadding, *wanted, autoPad == "SAME_UPPER", window, behind));
   else if (autoPad == "VALID")
     window.pads.assign(2 * spatial, 0);
   int64_t groups = BYCC_TRY(op.intAttr("group", 1));
@@ -122,6 +127,11 @@ Expected<> convertConvTranspose(OpContext &op) {
                                     {"output_padding", AttrValue::ints(outputPadding)},
                                     {"dilation", AttrValue::ints(window.dilations)},
                                     {"groups", groups}}));
+  std::vector<std::array<int64_t, 2>> widths(2, {0, 0});
+  for (int64_t width : behind)
+    widths.push_back({0, width});
+  Compose c(op);
+  result = BYCC_TRY(c.done(c.pad(result, widths, 0)));
   op.setOutput(0, BYCC_TRY(addBias(op, result)));
   return {};
 }

@@ -113,10 +113,14 @@ Expected<std::string> reduction(OpContext &op, int since) {
 Expected<> convertGatherND(OpContext &op) {
   NodeId x = op.input(0);
   int64_t batchDims = BYCC_TRY(op.intAttr("batch_dims", 0));
+  if (batchDims < 0 || batchDims >= std::min(op.rank(x), op.rank(op.input(1))))
+    return op.error() << "batch_dims is " << batchDims << " for ranks " << op.rank(x) << " and "
+                      << op.rank(op.input(1));
+  NodeId indices = BYCC_TRY(coordinates(op, x, op.input(1), batchDims));
+  AttrDict attrs;
   if (batchDims != 0)
-    return op.error(Status::Unsup) << "batch_dims is not supported";
-  NodeId indices = BYCC_TRY(coordinates(op, x, op.input(1), 0));
-  op.setOutput(0, BYCC_TRY(op.call("gather_nd", {x, indices})));
+    attrs = {{"batch_dims", batchDims}};
+  op.setOutput(0, BYCC_TRY(op.call("gather_nd", {x, indices}, std::move(attrs))));
   return {};
 }
 

@@ -128,3 +128,35 @@ TEST_CASE("powers and bits of other types") {
   OneNode gate(28, "SwiGLU", {"x", "x"});
   CHECK(gate.made() == "sigmoid multiply multiply : Tensor[(2, 3, 4), float32]");
 }
+
+TEST_CASE("pools") {
+  OneNode places(12, "MaxPool", {"x"}, {"y", "i"});
+  places.node.ints("kernel_shape", {2}).ints("pads", {1, 0});
+  CHECK(has(places.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(2, 3, 4), int64])"));
+  OneNode powers(18, "LpPool");
+  powers.node.ints("kernel_shape", {3}).integer("p", 3);
+  CHECK(has(powers.made(), ": Tensor[(2, 3, 2), float32]"));
+  OneNode norm(18, "LpPool");
+  norm.node.ints("kernel_shape", {3}).integer("p", 0);
+  CHECK(has(norm.made(), "p is 0"));
+  OneNode large(18, "LpPool");
+  large.node.ints("kernel_shape", {5});
+  CHECK(has(large.made(), "a window of 5 over 4 elements"));
+  OneNode all(2, "GlobalLpPool");
+  CHECK(all.made() == "multiply sum sqrt : Tensor[(2, 3, 1), float32]");
+  OneNode back(11, "MaxUnpool", {"x", "i"});
+  back.maker.input("i", {2, 3, 4}, i64);
+  back.node.ints("kernel_shape", {2}).ints("strides", {2});
+  CHECK(has(back.made(), "scatter_elements reshape : Tensor[(2, 3, 8), float32]"));
+  OneNode nothing(11, "MaxUnpool", {"x", "i"});
+  nothing.maker.input("i", {2, 3, 4}, i64);
+  nothing.node.ints("kernel_shape", {9}).ints("pads", {8, 8});
+  CHECK(has(nothing.made(), "leaves nothing of axis 2"));
+}
+
+TEST_CASE("a transposed convolution that asks for more than it gives") {
+  OneNode node(11, "ConvTranspose", {"x", "w"});
+  node.maker.constant(floats("w", {3, 2, 3}));
+  node.node.ints("output_shape", {8});
+  CHECK(node.made() == "nn.conv1d_transpose nn.pad : Tensor[(2, 2, 8), float32]");
+}
