@@ -129,7 +129,7 @@ TEST_CASE("powers and bits of other types") {
   CHECK(gate.made() == "sigmoid multiply multiply : Tensor[(2, 3, 4), float32]");
 }
 
-TEST_CASE("pools") {
+TEST_CASE("pools that are composed") {
   OneNode places(12, "MaxPool", {"x"}, {"y", "i"});
   places.node.ints("kernel_shape", {2}).ints("pads", {1, 0});
   CHECK(has(places.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(2, 3, 4), int64])"));
