@@ -15,7 +15,6 @@ Expected<> convertPow(OpContext &op);
 Expected<> convertMod(OpContext &op);
 Expected<> convertBitShift(OpContext &op);
 Expected<> convertReciprocal(OpContext &op);
-Expected<> convertRound(OpContext &op);
 Expected<> convertIsInf(OpContext &op);
 Expected<> convertClip(OpContext &op);
 Expected<> convertCast(OpContext &op);
@@ -81,9 +80,13 @@ Expected<> convertMelWeights(OpContext &op);
 // OnnxNgrams.cpp
 Expected<> convertNgrams(OpContext &op);
 
+// NumPy's matmul of two values.
+Expected<NodeId> matmulOf(OpContext &op, NodeId a, NodeId b);
+
 // OnnxQuantized.cpp
 Expected<> convertQuantize(OpContext &op);
 Expected<> convertDequantize(OpContext &op);
+Expected<> convertDynamicQuantize(OpContext &op);
 Expected<> convertQLinearConv(OpContext &op);
 Expected<> convertQLinearMatMul(OpContext &op);
 Expected<> convertConvInteger(OpContext &op);

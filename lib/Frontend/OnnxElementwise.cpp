@@ -126,20 +126,6 @@ Expected<> convertReciprocal(OpContext &op) {
   return {};
 }
 
-// ONNX rounds halves to even, Relay away from zero: halves go through
-// 2 * round(x / 2), which is the even neighbour.
-Expected<> convertRound(OpContext &op) {
-  NodeId x = op.input(0);
-  NodeId half = op.scalar(op.dtype(x), 0.5);
-  NodeId fraction = BYCC_TRY(op.call("subtract", {x, BYCC_TRY(op.call("trunc", {x}))}));
-  NodeId isHalf = BYCC_TRY(op.call("equal", {BYCC_TRY(op.call("abs", {fraction})), half}));
-  NodeId halved = BYCC_TRY(op.call("round", {BYCC_TRY(op.call("multiply", {x, half}))}));
-  NodeId even = BYCC_TRY(op.call("multiply", {halved, op.scalar(op.dtype(x), 2)}));
-  NodeId rounded = BYCC_TRY(op.call("round", {x}));
-  op.setOutput(0, BYCC_TRY(op.call("where", {isHalf, even, rounded})));
-  return {};
-}
-
 Expected<> convertIsInf(OpContext &op) {
   bool positive = BYCC_TRY(op.intAttr("detect_positive", 1)) != 0;
   bool negative = BYCC_TRY(op.intAttr("detect_negative", 1)) != 0;

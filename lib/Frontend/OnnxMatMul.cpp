@@ -178,8 +178,7 @@ Expected<NodeId> rowsProduct(OpContext &op, NodeId a, NodeId b) {
 
 // NumPy's matmul: vectors are matrices with an axis that goes again, a matrix on
 // the right serves every row of the left, the rest are stacks.
-Expected<> convertMatMul(OpContext &op) {
-  NodeId a = op.input(0), b = op.input(1);
+Expected<NodeId> matmulOf(OpContext &op, NodeId a, NodeId b) {
   bool isRow = op.rank(a) == 1, isColumn = op.rank(b) == 1;
   if (op.rank(a) == 0 || op.rank(b) == 0)
     return op.error() << "an operand of rank 0";
@@ -203,7 +202,11 @@ Expected<> convertMatMul(OpContext &op) {
     dropped.push_back(op.rank(result) - 1);
   if (!dropped.empty())
     result = BYCC_TRY(op.call("squeeze", {result}, {{"axis", AttrValue::ints(dropped)}}));
-  op.setOutput(0, result);
+  return result;
+}
+
+Expected<> convertMatMul(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(matmulOf(op, op.input(0), op.input(1))));
   return {};
 }
 

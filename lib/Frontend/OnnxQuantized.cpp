@@ -1,69 +1,163 @@
-// Quantised operators. Zero points come in the dtype of their data and become
-// int32; a scale of one element is one value. Sums are int32.
+// Quantised operators. ONNX rounds ties to even and computes with the real values,
+// which is what rounding and compute_dtype of the qnn operators say here. Scales
+// become float32, zero points int32; a scale of one element is one value. What the
+// qnn operators do not have (blocks, scales per row, stacks that broadcast,
+// convolutions of rank 3 and 5) is written in plain operators.
 #include "OnnxConverters.h"
+#include "OnnxWindow.h"
+
+#include <cstdint>
 
 namespace bycc::onnx {
 namespace {
 
-// A zero point as int32, zero when absent.
-Expected<NodeId> zeroPoint(OpContext &op, NodeId scale, size_t index = 2) {
-  if (op.has(index))
-    return op.cast(op.input(index), DType::Int32);
-  if (op.rank(scale) == 0)
-    return op.scalar(DType::Int32, 0);
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(scale));
-  return op.call("zeros", {}, {{"shape", AttrValue::ints(shape)}, {"dtype", "int32"}});
-}
+const Attr even{"rounding", "TONEAREST_EVEN"};
+const Attr real{"compute_dtype", "float32"};
 
 // One scale for all is a rank-0 operand whatever the model writes.
-Expected<NodeId> quantParam(OpContext &op, NodeId node) {
+Expected<NodeId> oneOrMany(OpContext &op, NodeId node) {
   std::vector<Dim> shape = op.shape(node);
   if (shape.size() == 1 && shape[0] == Dim(1))
     return op.reshape(node, {});
   return node;
 }
 
-Expected<int64_t> quantAxis(OpContext &op, NodeId x) {
-  int64_t axis = BYCC_TRY(op.intAttr("axis", 1));
-  int64_t block = BYCC_TRY(op.intAttr("block_size", 0));
-  if (block != 0)
-    return op.error(Status::Unsup) << "blocked quantisation is not supported";
-  if (op.rank(op.input(1)) == 0)
-    return -1; // no axis is looked at
-  return op.normalAxis(axis, op.rank(x));
+Expected<NodeId> scaleAt(OpContext &op, size_t index) {
+  return oneOrMany(op, BYCC_TRY(op.cast(op.input(index), DType::Float32)));
+}
+
+// A zero point that is not given is 0.
+Expected<NodeId> zeroAt(OpContext &op, size_t index) {
+  if (!op.has(index))
+    return op.scalar(DType::Int32, 0);
+  return oneOrMany(op, BYCC_TRY(op.cast(op.input(index), DType::Int32)));
+}
+
+struct Params {
+  NodeId scale, zero;
+  int64_t axis = -1;
+  bool isBlocked = false; // both have the shape of the data
+};
+
+// Every value of a blocked scale stands for block_size elements of the axis; the
+// last block may be cut off.
+Expected<NodeId> spread(OpContext &op, NodeId node, const std::vector<int64_t> &shape, int64_t axis, int64_t block) {
+  if (op.rank(node) == 0)
+    return node;
+  node = BYCC_TRY(op.call("repeat", {node}, {{"repeats", block}, {"axis", axis}}));
+  std::vector<int64_t> begin(shape.size(), 0), step(shape.size(), 1);
+  NodeId cut = BYCC_TRY(op.call("strided_slice", {node}, {{"begin", AttrValue::ints(begin)}, {"end", AttrValue::ints(shape)},
+                                                          {"strides", AttrValue::ints(step)}, {"axes", AttrValue()}}));
+  if (BYCC_TRY(op.staticShape(cut)) != shape)
+    return op.error() << "blocks of " << block << " along axis " << axis << " do not cover the input";
+  return cut;
+}
+
+Expected<Params> paramsOf(OpContext &op, NodeId x) {
+  Params params{BYCC_TRY(scaleAt(op, 1)), BYCC_TRY(zeroAt(op, 2))};
+  int64_t axis = BYCC_TRY(op.intAttr("axis", 1)), block = BYCC_TRY(op.intAttr("block_size", 0));
+  if (block < 0)
+    return op.error() << "block_size " << block << " is negative";
+  if (op.rank(params.scale) == 0)
+    return params;
+  params.axis = BYCC_TRY(op.normalAxis(axis, op.rank(x)));
+  if (block == 0) {
+    if (op.rank(params.scale) != 1)
+      return op.error() << "a scale of rank " << op.rank(params.scale) << " without block_size";
+    return params;
+  }
+  if (op.rank(params.scale) != op.rank(x))
+    return op.error() << "a blocked scale of rank " << op.rank(params.scale) << ", the input has rank " << op.rank(x);
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  params.scale = BYCC_TRY(spread(op, params.scale, shape, params.axis, block));
+  params.zero = BYCC_TRY(spread(op, params.zero, shape, params.axis, block));
+  params.isBlocked = true;
+  return params;
+}
+
+// Elements of TensorProto.DataType that an attribute names.
+Expected<std::optional<DType>> dtypeAttr(OpContext &op, std::string_view name) {
+  int64_t code = BYCC_TRY(op.intAttr(name, 0));
+  if (code == 0)
+    return std::optional<DType>();
+  int32_t type = code > 0 && code <= INT32_MAX ? static_cast<int32_t>(code) : -1;
+  return std::optional(BYCC_TRY(dtypeOf(type, op.module().source(op.sourceId()))));
+}
+
+bool isQuantised(DType dtype) {
+  return dtype == DType::Int8 || dtype == DType::UInt8 || dtype == DType::Int16 || dtype == DType::UInt16;
+}
+
+// real -> round(real / scale) + zero, saturated.
+Expected<NodeId> plainQuantize(OpContext &op, NodeId x, NodeId scale, NodeId zero, DType out) {
+  NodeId y = BYCC_TRY(op.call("rint", {BYCC_TRY(op.call("divide", {x, scale}))}));
+  y = BYCC_TRY(op.call("add", {y, BYCC_TRY(op.cast(zero, DType::Float32))}));
+  int bits = static_cast<int>(sizeInBytes(out)) * 8;
+  double size = static_cast<double>(int64_t{1} << bits), low = isSignedInt(out) ? -size / 2 : 0;
+  y = BYCC_TRY(op.call("clip", {y}, {{"a_min", low}, {"a_max", low + size - 1}}));
+  return op.cast(y, out);
 }
 
 } // namespace
 
 Expected<> convertQuantize(OpContext &op) {
-  NodeId x = op.input(0);
-  DType out = op.has(2) ? op.dtype(op.input(2)) : DType::UInt8;
-  int64_t axis = BYCC_TRY(quantAxis(op, x));
-  op.ignoreAttr("saturate");
-  NodeId scale = BYCC_TRY(quantParam(op, op.input(1)));
-  NodeId zero = BYCC_TRY(quantParam(op, BYCC_TRY(zeroPoint(op, op.input(1)))));
-  op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, scale, zero},
-                                   {{"out_dtype", name(out)}, {"axis", axis}, {"rounding", "TONEAREST_EVEN"}})));
+  NodeId x = BYCC_TRY(op.cast(op.input(0), DType::Float32));
+  auto named = BYCC_TRY(dtypeAttr(op, "output_dtype"));
+  DType out = op.has(2) ? op.dtype(op.input(2)) : named.value_or(DType::UInt8);
+  if (named && *named != out)
+    return op.error() << "output_dtype is " << name(*named) << ", y_zero_point is " << name(out);
+  if (!isQuantised(out))
+    return op.error(Status::Unsup) << "a result of " << name(out);
+  auto precision = BYCC_TRY(dtypeAttr(op, "precision"));
+  if (precision && *precision != DType::Float32)
+    return op.error(Status::Unsup) << "precision " << name(*precision) << ", it is computed in float32";
+  op.ignoreAttr("saturate"); // of 8-bit floats
+  Params params = BYCC_TRY(paramsOf(op, x));
+  if (params.isBlocked)
+    op.setOutput(0, BYCC_TRY(plainQuantize(op, x, params.scale, params.zero, out)));
+  else
+    op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, params.scale, params.zero},
+                                     {{"out_dtype", name(out)}, {"axis", params.axis}, even})));
   return {};
 }
 
 Expected<> convertDequantize(OpContext &op) {
   NodeId x = op.input(0);
-  int64_t axis = BYCC_TRY(quantAxis(op, x));
-  NodeId scale = BYCC_TRY(quantParam(op, op.input(1)));
-  NodeId zero = BYCC_TRY(quantParam(op, BYCC_TRY(zeroPoint(op, op.input(1)))));
-  op.setOutput(0, BYCC_TRY(op.call("qnn.dequantize", {x, scale, zero},
-                                   {{"out_dtype", name(op.dtype(scale))}, {"axis", axis}})));
+  if (!isQuantised(op.dtype(x)) && op.dtype(x) != DType::Int32)
+    return op.error(Status::Unsup) << "an input of " << name(op.dtype(x));
+  DType out = BYCC_TRY(dtypeAttr(op, "output_dtype")).value_or(op.dtype(op.input(1)));
+  Params params = BYCC_TRY(paramsOf(op, x));
+  NodeId y;
+  if (params.isBlocked) {
+    y = BYCC_TRY(op.call("subtract", {BYCC_TRY(op.cast(x, DType::Int32)), params.zero}));
+    y = BYCC_TRY(op.call("multiply", {BYCC_TRY(op.cast(y, DType::Float32)), params.scale}));
+  } else {
+    y = BYCC_TRY(op.call("qnn.dequantize", {x, params.scale, params.zero}, {{"axis", params.axis}}));
+  }
+  op.setOutput(0, BYCC_TRY(op.cast(y, out)));
+  return {};
+}
+
+// scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale); a scale of 0,
+// when all is 0, is taken for 1.
+Expected<> convertDynamicQuantize(OpContext &op) {
+  NodeId x = op.input(0), none = op.scalar(DType::Float32, 0);
+  NodeId low = BYCC_TRY(op.call("minimum", {BYCC_TRY(op.call("min", {x})), none}));
+  NodeId high = BYCC_TRY(op.call("maximum", {BYCC_TRY(op.call("max", {x})), none}));
+  NodeId range = BYCC_TRY(op.call("subtract", {high, low}));
+  NodeId scale = BYCC_TRY(op.call("divide", {range, op.scalar(DType::Float32, 255)}));
+  NodeId isFlat = BYCC_TRY(op.call("equal", {scale, none}));
+  scale = BYCC_TRY(op.call("where", {isFlat, op.scalar(DType::Float32, 1), scale}));
+  NodeId zero = BYCC_TRY(op.call("rint", {BYCC_TRY(op.call("divide", {BYCC_TRY(op.call("subtract", {none, low})), scale}))}));
+  zero = BYCC_TRY(op.cast(BYCC_TRY(op.call("clip", {zero}, {{"a_min", 0.0}, {"a_max", 255.0}})), DType::UInt8));
+  NodeId wide = BYCC_TRY(op.cast(zero, DType::Int32));
+  op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, even})));
+  op.setOutput(1, scale);
+  op.setOutput(2, zero);
   return {};
 }
 
 namespace {
-
-// One zero point of the integer operators, which have no scales.
-Expected<NodeId> onlyZeroPoint(OpContext &op, size_t index) {
-  NodeId zero = BYCC_TRY(zeroPoint(op, op.scalar(DType::Float32, 1), index));
-  return quantParam(op, zero);
-}
 
 // What a product's operands are: data, zero point, scale.
 struct Quantized {
@@ -71,54 +165,86 @@ struct Quantized {
 };
 
 Expected<Quantized> quantizedAt(OpContext &op, size_t index) {
-  return Quantized{op.input(index), BYCC_TRY(quantParam(op, BYCC_TRY(op.cast(op.input(index + 2), DType::Int32)))),
-                   BYCC_TRY(quantParam(op, op.input(index + 1)))};
+  return Quantized{op.input(index), BYCC_TRY(zeroAt(op, index + 2)), BYCC_TRY(scaleAt(op, index + 1))};
 }
 
 // Operands of ConvInteger and MatMulInteger: scales of 1.
 Expected<Quantized> integerAt(OpContext &op, size_t index) {
-  return Quantized{op.input(index), BYCC_TRY(onlyZeroPoint(op, index + 2)), op.scalar(DType::Float32, 1)};
+  return Quantized{op.input(index), BYCC_TRY(zeroAt(op, index + 2)), op.scalar(DType::Float32, 1)};
+}
+
+// data - zero point as int32; `after` axes stand behind the one of a vector.
+Expected<NodeId> shifted(OpContext &op, const Quantized &q, int64_t after) {
+  NodeId zero = q.zero;
+  if (op.rank(zero) == 1 && after > 0)
+    zero = BYCC_TRY(op.call("expand_dims", {zero}, {{"axis", 1}, {"num_newaxis", after}}));
+  return op.call("subtract", {BYCC_TRY(op.cast(q.data, DType::Int32)), zero});
 }
 
 Expected<NodeId> quantizedConv(OpContext &op, const Quantized &x, const Quantized &weight) {
-  if (op.rank(x.data) != 4)
-    return op.error(Status::Unsup) << "input of rank " << op.rank(x.data) << ", quantised ones have rank 4";
-  return op.call("qnn.conv2d", {x.data, weight.data, x.zero, weight.zero, x.scale, weight.scale},
-                 BYCC_TRY(convAttrs(op, x.data, weight.data)));
+  AttrDict attrs = BYCC_TRY(convAttrs(op, x.data, weight.data));
+  int64_t rank = op.rank(x.data);
+  if (rank == 4)
+    return op.call("qnn.conv2d", {x.data, weight.data, x.zero, weight.zero, x.scale, weight.scale}, std::move(attrs));
+  NodeId left = BYCC_TRY(shifted(op, x, 0)), right = BYCC_TRY(shifted(op, weight, rank - 1));
+  return op.call(ranked("nn.conv", static_cast<size_t>(rank - 2)), {left, right}, std::move(attrs));
 }
 
+bool isOneValue(OpContext &op, const Quantized &q) { return op.rank(q.zero) == 0 && op.rank(q.scale) == 0; }
+
+// qnn.dense or qnn.batch_matmul when the operands are theirs, else a product of
+// int32.
 Expected<NodeId> quantizedProduct(OpContext &op, const Quantized &a, const Quantized &b) {
   int64_t rank = op.rank(b.data);
-  if (op.rank(a.data) < 2 || rank < 2)
-    return op.error(Status::Unsup) << "operands of rank " << op.rank(a.data) << " and " << rank
-                                   << ", quantised ones have 2 or more";
-  if (op.rank(a.zero) != 0)
-    return op.error(Status::Unsup) << "a zero point per row is not supported";
-  if (rank == 2) {
+  bool isVector = op.rank(a.data) < 2 || rank < 2;
+  if (!isVector && rank == 2 && isOneValue(op, a) && op.rank(b.zero) < 2 && op.rank(b.scale) < 2) {
     NodeId weight = BYCC_TRY(op.transpose(b.data, std::vector<int64_t>{1, 0}));
     Dim units = op.shape(weight)[0];
     return op.call("qnn.dense", {a.data, weight, a.zero, b.zero, a.scale, b.scale},
                    {{"units", units.isConst() ? AttrValue(units.value()) : AttrValue()}});
   }
-  std::vector<int64_t> left = BYCC_TRY(op.staticShape(a.data)), right = BYCC_TRY(op.staticShape(b.data));
-  std::vector<int64_t> shape(left.begin(), left.end() - 2);
-  if (op.rank(b.zero) != 0 || op.rank(b.scale) != 0 || shape != std::vector<int64_t>(right.begin(), right.end() - 2))
-    return op.error(Status::Unsup) << "stacks of matrices have equal leading dims and one scale and zero point";
-  auto stacked = [&](NodeId node, const std::vector<int64_t> &own) {
-    return op.reshape(node, std::vector<int64_t>{-1, own[own.size() - 2], own.back()});
-  };
-  NodeId product = BYCC_TRY(op.call("qnn.batch_matmul", {BYCC_TRY(stacked(a.data, left)), BYCC_TRY(stacked(b.data, right)),
-                                                         a.zero, b.zero, a.scale, b.scale}));
-  shape.insert(shape.end(), {left[left.size() - 2], right.back()});
-  return op.reshape(product, shape);
+  if (!isVector && op.isStatic(a.data) && op.isStatic(b.data) && isOneValue(op, a) && isOneValue(op, b)) {
+    std::vector<int64_t> left = BYCC_TRY(op.staticShape(a.data)), right = BYCC_TRY(op.staticShape(b.data));
+    std::vector<int64_t> shape(left.begin(), left.end() - 2);
+    if (shape == std::vector<int64_t>(right.begin(), right.end() - 2)) {
+      auto stacked = [&](NodeId node, const std::vector<int64_t> &own) {
+        int64_t count = 1;
+        for (size_t i = 0; i + 2 < own.size(); ++i)
+          count *= own[i];
+        return op.reshape(node, std::vector<int64_t>{count, own[own.size() - 2], own.back()});
+      };
+      NodeId product = BYCC_TRY(op.call("qnn.batch_matmul", {BYCC_TRY(stacked(a.data, left)), BYCC_TRY(stacked(b.data, right)),
+                                                             a.zero, b.zero, a.scale, b.scale}));
+      shape.insert(shape.end(), {left[left.size() - 2], right.back()});
+      return op.reshape(product, shape);
+    }
+  }
+  // A vector of a's parameters has one value per row, one of b's one per column.
+  return matmulOf(op, BYCC_TRY(shifted(op, a, op.rank(a.data) > 1 ? 1 : 0)), BYCC_TRY(shifted(op, b, 0)));
 }
 
-// int32 sums to the scale and zero point at `index` and behind.
+// int32 sums to the scale and zero point at `index` and behind. Scales run along
+// `axis`, of which `after` axes stand behind; those per row have a form of their own.
 Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const Quantized &b, size_t index, int64_t axis) {
-  NodeId scale = BYCC_TRY(op.call("multiply", {a.scale, b.scale}));
-  NodeId zero = BYCC_TRY(quantParam(op, BYCC_TRY(op.cast(op.input(index + 1), DType::Int32))));
-  return op.call("qnn.requantize", {sums, scale, op.scalar(DType::Int32, 0), BYCC_TRY(quantParam(op, op.input(index))), zero},
-                 {{"axis", axis}, {"out_dtype", name(op.dtype(op.input(index + 1)))}});
+  NodeId scale = BYCC_TRY(scaleAt(op, index)), zero = BYCC_TRY(zeroAt(op, index + 1));
+  DType out = op.dtype(op.input(index + 1));
+  bool isPlain = op.rank(a.scale) > 0 || op.rank(b.scale) > 1 || op.rank(scale) > 0 || op.rank(zero) > 0;
+  if (!isPlain) {
+    NodeId from = BYCC_TRY(op.call("multiply", {a.scale, b.scale}));
+    return op.call("qnn.requantize", {sums, from, op.scalar(DType::Int32, 0), scale, zero},
+                   {{"axis", axis}, {"out_dtype", name(out)}, even, real});
+  }
+  if (axis == 1)
+    return op.error(Status::Unsup) << "x and y have one scale and zero point each";
+  NodeId rows = a.scale;
+  if (op.rank(rows) == 1)
+    rows = BYCC_TRY(op.call("expand_dims", {rows}, {{"axis", 1}}));
+  NodeId from = BYCC_TRY(op.call("multiply", {rows, b.scale}));
+  NodeId y = BYCC_TRY(op.call("multiply", {BYCC_TRY(op.cast(sums, DType::Float32)), from}));
+  for (NodeId *each : {&scale, &zero})
+    if (op.rank(*each) == 1)
+      *each = BYCC_TRY(op.call("expand_dims", {*each}, {{"axis", 1}}));
+  return plainQuantize(op, y, scale, zero, out);
 }
 
 } // namespace

@@ -138,7 +138,32 @@ TEST_CASE("quantised products") {
   maker = make("ConvInteger", {"x", "w", "z"}, {{"x", {1, 1, 3, 3}, u8}, {"w", {1, 1, 2, 2}, u8}, {"z", {}, u8}});
   CHECK(has(summary(maker), "qnn.conv2d : Tensor[(1, 1, 2, 2), int32]"));
   maker = make("MatMulInteger", {"x", "w"}, {{"x", {2, 5, 3}, u8}, {"w", {1, 3, 4}, i8}});
-  CHECK(has(summary(maker), "stacks of matrices have equal leading dims"));
+  CHECK(has(summary(maker), "nn.batch_matmul : Tensor[(2, 5, 4), int32]")); // of int32, since a stack is shared
+  maker = make("MatMulInteger", {"x", "w", "z"}, {{"x", {5, 3}, u8}, {"w", {3, 4}, i8}, {"z", {5}, u8}});
+  CHECK(has(summary(maker), "nn.matmul : Tensor[(5, 4), int32]"));
+  maker = make("ConvInteger", {"x", "w"}, {{"x", {1, 2, 7}, u8}, {"w", {3, 2, 2}, u8}});
+  CHECK(has(summary(maker), "nn.conv1d : Tensor[(1, 3, 6), int32]"));
+}
+
+TEST_CASE("QuantizeLinear and DequantizeLinear of every form") {
+  constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8, u16 = ::onnx::TensorProto::UINT16,
+                half = ::onnx::TensorProto::FLOAT16;
+  ModelMaker maker = make("QuantizeLinear", {"x", "s"}, {{"x", {2, 6}}, {"s", {}}}, {}, 21);
+  last(maker).integer("output_dtype", u16);
+  CHECK(summary(maker) == "qnn.quantize : Tensor[(2, 6), uint16]");
+  CHECK(has(text(maker), "rounding=\"TONEAREST_EVEN\""));
+  maker = make("QuantizeLinear", {"x", "s"}, {{"x", {2, 6}}, {"s", {}}}, {}, 21);
+  last(maker).integer("output_dtype", 17); // an 8-bit float
+  CHECK(has(summary(maker), "error[UNSUP]"));
+  maker = make("QuantizeLinear", {"x", "s", "z"}, {{"x", {2, 6}}, {"s", {2, 3}}, {"z", {2, 3}, i8}}, {}, 21);
+  last(maker).integer("axis", 1).integer("block_size", 2);
+  CHECK(has(summary(maker), "rint cast add clip cast : Tensor[(2, 6), int8]"));
+  maker = make("QuantizeLinear", {"x", "s"}, {{"x", {2, 6}}, {"s", {2, 3}}}, {}, 21);
+  last(maker).integer("axis", 1).integer("block_size", 1);
+  CHECK(has(summary(maker), "blocks of 1 along axis 1 do not cover the input"));
+  maker = make("DequantizeLinear", {"x", "s"}, {{"x", {2, 6}, u8}, {"s", {6}, half}}, {}, 21);
+  CHECK(summary(maker) == "cast qnn.dequantize cast : Tensor[(2, 6), float16]");
+  CHECK(has(summary(make("DynamicQuantizeLinear", {"x"}, {{"x", {2, 6}}})), "qnn.quantize : Tensor[(2, 6), uint8]"));
 }
 
 TEST_CASE("normalisation") {
