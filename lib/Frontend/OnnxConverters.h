@@ -143,6 +143,15 @@ Expected<> convertRange(OpContext &op);
 Expected<> convertEyeLike(OpContext &op);
 Expected<> convertIf(OpContext &op);
 
+// OnnxLoopOps.cpp
+Expected<> convertLoop(OpContext &op);
+Expected<> convertScan(OpContext &op);
+
+// OnnxRecurrent.cpp
+Expected<> convertRnn(OpContext &op);
+Expected<> convertGru(OpContext &op);
+Expected<> convertLstm(OpContext &op);
+
 // The right operand of a binary operator as NumPy would broadcast it. Before
 // opset 7 it broadcasts only when asked to, along axes that start at `axis`.
 Expected<NodeId> rightOperand(OpContext &op);

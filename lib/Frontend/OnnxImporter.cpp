@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t maxProblems = 1000;
 constexpr size_t maxGraphDepth = 64;
+constexpr uint32_t maxLoopBodies = 10000;
 
 bool isDefaultDomain(std::string_view domain) { return plainDomain(domain).empty(); }
 
@@ -540,13 +541,23 @@ Expected<> Importer::convertBranch(const Graph &graph, BlockId block,
   return {};
 }
 
+Expected<> Importer::countLoopBody(const OpContext &op) {
+  if (++numLoopBodies_ > maxLoopBodies)
+    return op.error(Status::Limit) << "bodies of loops are read more than " << maxLoopBodies << " times";
+  return {};
+}
+
 Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
-                                                     const SourceLocation &location) {
+                                                     const SourceLocation &location,
+                                                     std::span<const NodeId> inputs) {
   if (scopes_.size() - scopeBase() >= maxGraphDepth)
     return error(Status::Limit, location) << "graphs nest deeper than " << maxGraphDepth;
-  if (!graph.inputs.empty())
-    return error(Status::Input, location) << "a branch cannot have inputs";
+  if (graph.inputs.size() != inputs.size())
+    return error(Status::Input, location) << "the graph inside has " << graph.inputs.size()
+                                          << " inputs, wanted " << inputs.size();
   scopes_.emplace_back();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    scopes_.back()[graph.inputs[i].name] = {inputs[i], nullptr, false};
   size_t problemsBefore = problems_.size();
   addDeclared(graph);
   addInitializers(graph);

@@ -162,8 +162,16 @@ public:
   NodeId addInts(const IntTensor &ints);
   // A branch of an If: its nodes go to `block`, its outputs are the result.
   Expected<> convertBranch(const Graph &graph, BlockId block, const SourceLocation &location);
-  // The branch in place, when the condition is known.
-  Expected<std::vector<Value>> convertInline(const Graph &graph, const SourceLocation &location);
+  // The graph in place: a branch whose condition is known, or the body of a loop,
+  // whose inputs are these nodes.
+  Expected<std::vector<Value>> convertInline(const Graph &graph, const SourceLocation &location,
+                                             std::span<const NodeId> inputs = {});
+  // The body of a loop is converted until the types of its values are settled, loops
+  // in it each time: counted, and LIMIT when that gets out of hand.
+  Expected<> countLoopBody(const OpContext &op);
+  using NodeNames = std::unordered_map<std::string, int>;
+  const NodeNames &nodeNames() const { return nodeNames_; }
+  void restoreNodeNames(NodeNames names) { nodeNames_ = std::move(names); }
 
   // A product of rows that was reshaped to more axes. A bias added to it goes to
   // the rows instead, where the product's consumers find it:
@@ -236,7 +244,8 @@ private:
   std::map<FunctionKey, const Function *> functions_;
   std::vector<Frame> frames_;
   Declared declared_; // of the graph; functions have their own
-  std::unordered_map<std::string, int> nodeNames_;
+  NodeNames nodeNames_;
+  uint32_t numLoopBodies_ = 0;
   std::unordered_map<std::string, int64_t> dimValues_;
   // Constants by type, size and first bytes, to share equal ones.
   std::unordered_map<uint64_t, std::vector<NodeId>> constantsByKey_;

@@ -203,11 +203,8 @@ std::optional<TypeId> joinTypes(Module &module, TypeId a, TypeId b) {
         types.layout(a) != types.layout(b) || types.device(a) != types.device(b))
       return std::nullopt;
     shape::Shape joined;
-    for (size_t i = 0; i < left.size(); ++i) {
-      if (left[i] != right[i] && left[i].isConst() && right[i].isConst())
-        return std::nullopt;
+    for (size_t i = 0; i < left.size(); ++i)
       joined.push_back(left[i] == right[i] ? left[i] : Dim::unknown());
-    }
     return types.tensor(types.dtype(a), joined, types.layout(a), types.device(a));
   }
   if (!types.isTuple(a) || types.fields(a).size() != types.fields(b).size())
