@@ -118,6 +118,9 @@ typedef struct bycc_exec_api {
   /* At least `bytes` in place of `memory` of `alloc`, which ends; what it held is
    * lost. Lives as long as `memory` would have. Null as for `alloc`. */
   void *(*grow)(struct bycc_exec *exec, void *memory, int64_t bytes);
+  /* As fail, with the values in place of each {} of the message. */
+  int32_t (*fail_with)(struct bycc_exec *exec, int32_t status, const char *message,
+                       const int64_t *values, uint32_t count);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */

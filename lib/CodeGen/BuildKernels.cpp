@@ -1,5 +1,5 @@
 // Operators as kernels: equal ones share code, chains of reshapes are views.
-#include "ProgramBuilder.h"
+#include "BuildExtents.h"
 
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -44,49 +44,50 @@ Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const 
   bool isView = !sources.empty() && body.nodes.size() == sources.size();
   for (size_t i = 0; i < sources.size() && isView; ++i)
     isView = isReshapeOp(m_.node(sources[i]).op) && (i == 0 || m_.operands(sources[i])[0] == sources[i - 1]);
-  if (isView && body.result == sources.back()) {
-    std::vector<ValueId> base = BYCC_TRY(valuesOf(m_.operands(sources[0])[0], inner));
-    if (auto view = addView(call, base[0], sources)) {
-      env.values[call.index] = {*view};
-      return {};
-    }
-  }
   if (std::any_of(sources.begin(), sources.end(), [&](NodeId node) { return findLibraryUse(m_.node(node).op) != nullptr; })) {
     // A group written by hand: its operators run one by one.
     BYCC_TRY(addBlock(m_.function(function).body, inner, 1));
     env.values[call.index] = BYCC_TRY(valuesOf(body.result, inner));
     return {};
   }
-  Group group = BYCC_TRY(lowerFunction(m_, function, constantIn(inner)));
-  env.values[call.index] = BYCC_TRY(addKernel(std::move(group), sources, m_.type(call), inner));
-  return {};
+  isView = isView && body.result == sources.back();
+  ValueId base = isView ? BYCC_TRY(valuesOf(m_.operands(sources[0])[0], inner))[0] : none;
+  Outside outside(*this, inner);
+  Group group = BYCC_TRY(lowerFunction(m_, function, outside));
+  return addGroup(call, std::move(group), sources, base, env, inner);
 }
 
 Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
   OpId op = m_.node(id).op;
-  if (isReshapeOp(op)) {
-    std::vector<ValueId> base = BYCC_TRY(valuesOf(m_.operands(id)[0], env));
-    if (auto view = addView(id, base[0], {id})) {
-      env.values[id.index] = {*view};
-      return {};
-    }
-  }
   if (op == ops::strided_set && BYCC_TRY(addSetRows(id, env)))
     return {};
   if (findLibraryUse(op))
     return addLibrary(id, env);
-  Group group = BYCC_TRY(lowerCall(m_, id, constantIn(env)));
-  env.values[id.index] = BYCC_TRY(addKernel(std::move(group), {id}, m_.type(id), env));
+  ValueId base = isReshapeOp(op) ? BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0] : none;
+  Outside outside(*this, env);
+  Group group = BYCC_TRY(lowerCall(m_, id, outside));
+  return addGroup(id, std::move(group), {id}, base, env, env);
+}
+
+Expected<> ProgramBuilder::addGroup(NodeId node, Group group, const std::vector<NodeId> &sources, ValueId viewed, Env &env, const Env &inner) {
+  BYCC_TRY(addRequirements(group, node));
+  if (viewed == none) {
+    env.values[node.index] = BYCC_TRY(addKernel(std::move(group), sources, m_.type(node), inner));
+    return {};
+  }
+  std::vector<Ref> dims;
+  for (Ref extent : group.kernel.buffers[group.outputs[0]].shape)
+    dims.push_back(translate(group.kernel.exprs, extent, group.dims, p_.exprs));
+  env.values[node.index] = {addView(node, viewed, sources, std::move(dims))};
+  bindSymbols(m_.type(node), env.values[node.index][0]);
   return {};
 }
 
-std::optional<ValueId> ProgramBuilder::addView(NodeId node, ValueId base, const std::vector<NodeId> &sources) {
+ValueId ProgramBuilder::addView(NodeId node, ValueId base, const std::vector<NodeId> &sources, std::vector<Ref> dims) {
   TypeId type = m_.type(node);
-  if (!m_.types.isStatic(type))
-    return std::nullopt;
   Value value = p_.values[base];
   value.type = type;
-  value.dims = staticDims(type);
+  value.dims = std::move(dims);
   value.alias = base;
   value.isBound = value.isUpdate = false;
   value.memory = value.spare = none;
@@ -96,16 +97,14 @@ std::optional<ValueId> ProgramBuilder::addView(NodeId node, ValueId base, const 
   return addValue(value);
 }
 
-ConstantOf ProgramBuilder::constantIn(const Env &env) {
-  return [this, &env](NodeId node) -> const Constant * {
-    if (m_.isConstant(node))
-      return &m_.constant(node);
-    auto values = valuesOf(node, env);
-    if (!values || values->size() != 1)
-      return nullptr;
-    const Value &value = p_.values[p_.root((*values)[0])];
-    return value.kind == Value::Kind::Constant ? &m_.constants[value.index] : nullptr;
-  };
+const Constant *ProgramBuilder::constantIn(NodeId node, const Env &env) {
+  if (m_.isConstant(node))
+    return &m_.constant(node);
+  auto values = valuesOf(node, env);
+  if (!values || values->size() != 1)
+    return nullptr;
+  const Value &value = p_.values[p_.root((*values)[0])];
+  return value.kind == Value::Kind::Constant ? &m_.constants[value.index] : nullptr;
 }
 
 std::string ProgramBuilder::kernelName(const std::vector<NodeId> &sources) {
@@ -125,28 +124,12 @@ uint32_t ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &so
   return it->second;
 }
 
-Ref ProgramBuilder::toProgram(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims) {
-  std::unordered_map<Ref, Ref> done;
-  std::vector<Ref> order;
-  kernel.visit(ref, [&](Ref node) { order.push_back(node); return true; });
-  std::sort(order.begin(), order.end());
-  for (Ref node : order) {
-    const Expr &e = kernel[node];
-    done[node] = e.op == Op::Dim     ? dims[static_cast<size_t>(e.i)]
-                 : e.op == Op::Const ? p_.exprs.integer(e.i, e.type)
-                 : e.op == Op::Select ? p_.exprs.select(done.at(e.a), done.at(e.b), done.at(e.c))
-                                      : p_.exprs.binary(e.op, done.at(e.a), done.at(e.b));
-  }
-  return done.at(ref);
-}
-
 Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env) {
   std::unordered_map<uint32_t, ValueId> ofBuffer;
   Instr instr;
   for (const GroupInput &input : group.inputs)
     ofBuffer[input.buffer] = BYCC_TRY(valuesOf(input.node, env))[input.field];
-  for (const Group::DimSource &source : group.dims)
-    instr.dims.push_back(p_.values[BYCC_TRY(valuesOf(source.node, env))[source.field]].dims[source.axis]);
+  instr.dims = group.dims;
   std::vector<uint32_t> outputs = group.outputs;
   instr.callee = findKernel(std::move(group.kernel), sources);
   const KernelCode &code = p_.kernels[instr.callee];
@@ -174,9 +157,10 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std:
     value.type = types[i];
     value.dtype = kernel.buffers[outputs[i]].type;
     for (Ref extent : kernel.buffers[outputs[i]].shape)
-      value.dims.push_back(toProgram(kernel.exprs, extent, instr.dims));
+      value.dims.push_back(translate(kernel.exprs, extent, instr.dims, p_.exprs));
     value.entry = {graphNode, static_cast<uint32_t>(i)};
     results.push_back(addValue(value));
+    bindSymbols(value.type, results.back());
     ofBuffer[outputs[i]] = results.back();
     instr.outputs.push_back(results.back());
   }
@@ -195,7 +179,7 @@ ValueId ProgramBuilder::addScratch(const Schedule &schedule, uint32_t buffer, co
   Value value;
   value.dtype = schedule.kernel.buffers[buffer].type;
   for (Ref extent : schedule.kernel.buffers[buffer].shape)
-    value.dims.push_back(toProgram(schedule.kernel.exprs, extent, instr.dims));
+    value.dims.push_back(translate(schedule.kernel.exprs, extent, instr.dims, p_.exprs));
   for (const PackSpec &spec : schedule.packs) {
     if (spec.packed != buffer || !schedule.kernel.buffers[spec.source].isConstant)
       continue;
@@ -220,7 +204,7 @@ Expected<bool> ProgramBuilder::addSetRows(NodeId id, Env &env) {
   bool isRows = begin.size() == 1 && begin[0] == Dim(1) && !x.empty();
   for (size_t d = 1; d < x.size() && isRows; ++d)
     isRows = x[d] == v[d] && !x[d].isUnknown();
-  const Constant *strides = constantIn(env)(operands[4]);
+  const Constant *strides = constantIn(operands[4], env);
   if (!isRows || !strides || !areOnes(m_, *strides))
     return false;
   std::string name = nodeName(m_, id);

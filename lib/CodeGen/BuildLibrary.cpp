@@ -10,11 +10,11 @@ bool ProgramBuilder::addDims(Value &value, ValueId like) {
   bool isTold = false;
   auto shape = m_.types.shape(value.type);
   for (size_t d = 0; d < shape.size(); ++d) {
-    auto symbol = symbols_.find(shape[d].raw());
+    auto known = extentOf(shape[d]);
     if (shape[d].isConst()) {
       value.dims.push_back(p_.exprs.integer(shape[d].value()));
-    } else if (!shape[d].isUnknown() && symbol != symbols_.end()) {
-      value.dims.push_back(symbol->second);
+    } else if (known) {
+      value.dims.push_back(*known);
     } else if (like != none) {
       value.dims.push_back(p_.values[like].dims[d]);
     } else {
@@ -50,6 +50,7 @@ Expected<> ProgramBuilder::addLibrary(NodeId id, Env &env) {
     code.isTold.push_back(addDims(value, like));
     value.entry = {graphNode, index++};
     instr.outputs.push_back(addValue(std::move(value)));
+    bindSymbols(type, instr.outputs.back());
   }
   instr.callee = static_cast<uint32_t>(p_.libraryCalls.size());
   p_.libraryCalls.push_back(std::move(code));

@@ -55,7 +55,7 @@ void EntryEmitter::bindDims(const std::vector<ValueId> &from, const std::vector<
       LValue *extent = evaluate(source.dims[d]);
       if (auto wanted = p_.exprs.constant(target.dims[d]))
         failUnless(b_.CreateICmpEQ(extent, i64(*wanted)), BYCC_ARG,
-                   "a value of a branch or loop has another extent than its type says, which is " + std::to_string(*wanted));
+                   "a value of a branch or loop has another extent than its type says, which is " + std::to_string(*wanted), {});
       else
         stores.emplace_back(static_cast<uint32_t>(p_.exprs[target.dims[d]].i), extent);
     }
@@ -68,15 +68,6 @@ void EntryEmitter::bind(const Instr &instr) {
   bindDims(instr.inputs, instr.outputs);
   for (size_t i = 0; i < instr.inputs.size(); ++i)
     b_.CreateStore(pointer(instr.inputs[i]), pointerSlot(instr.outputs[i]));
-}
-
-void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::string &message) {
-  auto *failed = llvm::BasicBlock::Create(llvm_, "failed", function_), *next = llvm::BasicBlock::Create(llvm_, "", function_);
-  b_.CreateCondBr(condition, next, failed);
-  b_.SetInsertPoint(failed);
-  auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy()}, false);
-  b_.CreateRet(b_.CreateCall(type, field(api_, abi::apiFail), {exec_, b_.getInt32(static_cast<uint32_t>(status)), b_.CreateGlobalString(message)}));
-  b_.SetInsertPoint(next);
 }
 
 } // namespace bycc::te

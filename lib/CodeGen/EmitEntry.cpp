@@ -22,7 +22,7 @@ llvm::Function *EntryEmitter::run() {
   for (const Instr &instr : p_.instrs) {
     emitInstr(instr);
     for (ValueId value : instr.released)
-      releaseResident(value);
+      releaseValue(value);
   }
   b_.CreateRet(b_.getInt32(BYCC_OK));
   b_.SetInsertPoint(fail_);
@@ -64,6 +64,7 @@ void EntryEmitter::failIfNull(LValue *pointer) {
 }
 
 void EntryEmitter::emitInstr(const Instr &instr) {
+  evaluated_.clear();
   switch (instr.kind) {
   case Instr::Kind::If: return beginIf(instr);
   case Instr::Kind::Else: return beginElse();
@@ -76,6 +77,8 @@ void EntryEmitter::emitInstr(const Instr &instr) {
   case Instr::Kind::EndLoop: return endLoop();
   case Instr::Kind::SetRows: return emitSetRows(instr);
   case Instr::Kind::Copy: return emitCopy(instr);
+  case Instr::Kind::SetDim: return setDim(instr);
+  case Instr::Kind::Require: return emitRequire(instr);
   default: break;
   }
   for (ValueId value : instr.outputs)

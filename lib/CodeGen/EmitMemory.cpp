@@ -1,45 +1,7 @@
-// Where values live, and extents that are known at run time.
+// Where values live.
 #include "EntryEmitter.h"
 
 namespace bycc::te {
-
-EntryEmitter::LValue *EntryEmitter::evaluate(Ref ref) {
-  const Expr &e = p_.exprs[ref];
-  switch (e.op) {
-  case Op::Const: return i64(e.i);
-  case Op::Dim:
-    if (auto slot = dimSlots_.find(static_cast<uint32_t>(e.i)); slot != dimSlots_.end())
-      return b_.CreateLoad(b_.getInt64Ty(), slot->second);
-    return dims_.at(static_cast<uint32_t>(e.i));
-  default: break;
-  }
-  LValue *a = evaluate(e.a), *b = evaluate(e.b);
-  switch (e.op) {
-  case Op::Add: return b_.CreateAdd(a, b);
-  case Op::Sub: return b_.CreateSub(a, b);
-  case Op::Mul: return b_.CreateMul(a, b);
-  case Op::FloorDiv: return b_.CreateSDiv(a, b); // extents are not negative, divisors positive
-  case Op::FloorMod: return b_.CreateSRem(a, b);
-  case Op::Eq: return b_.CreateICmpEQ(a, b);
-  case Op::Select: return b_.CreateSelect(a, b, evaluate(e.c));
-  case Op::Min: return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b);
-  default: return b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b);
-  }
-}
-
-EntryEmitter::LValue *EntryEmitter::bytesOf(const Value &value) {
-  LValue *bytes = i64(sizeInBytes(value.dtype));
-  for (Ref dim : value.dims)
-    bytes = b_.CreateMul(bytes, evaluate(dim));
-  return bytes;
-}
-
-EntryEmitter::LValue *EntryEmitter::shapeOf(const Value &value) {
-  LValue *shape = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(value.dims.size(), 1)));
-  for (size_t d = 0; d < value.dims.size(); ++d)
-    b_.CreateStore(evaluate(value.dims[d]), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d));
-  return shape;
-}
 
 void EntryEmitter::loadInterface() {
   LValue *inputs = field(exec_, abi::execInputs), *shapes = field(exec_, abi::execInputShapes);
@@ -62,11 +24,12 @@ void EntryEmitter::loadInterface() {
 
 EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
   LValue *given = slot(field(exec_, abi::execOutputs), value.output);
+  LValue *shape = shapeOf(value);
   auto *from = b_.GetInsertBlock();
   auto *ask = llvm::BasicBlock::Create(llvm_, "ask", function_), *have = llvm::BasicBlock::Create(llvm_, "have", function_);
   b_.CreateCondBr(b_.CreateIsNull(given), ask, have);
   b_.SetInsertPoint(ask);
-  LValue *asked = askOutput(value);
+  LValue *asked = askOutput(value, shape);
   auto *askEnd = b_.GetInsertBlock();
   b_.CreateBr(have);
   b_.SetInsertPoint(have);
@@ -76,9 +39,9 @@ EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
   return phi;
 }
 
-EntryEmitter::LValue *EntryEmitter::askOutput(const Value &value) {
+EntryEmitter::LValue *EntryEmitter::askOutput(const Value &value, LValue *shape) {
   auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy()}, false);
-  LValue *memory = b_.CreateCall(type, field(api_, abi::apiOutput), {exec_, b_.getInt32(value.output), shapeOf(value)});
+  LValue *memory = b_.CreateCall(type, field(api_, abi::apiOutput), {exec_, b_.getInt32(value.output), shape});
   failIfNull(memory);
   return memory;
 }
@@ -104,9 +67,10 @@ void EntryEmitter::define(ValueId id) {
   }
 }
 
-void EntryEmitter::releaseResident(ValueId id) {
+void EntryEmitter::releaseValue(ValueId id) {
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
-  b_.CreateCall(type, field(api_, abi::apiRegionRelease), {exec_, pointers_.at(id)});
+  int64_t service = p_.values[id].resident != none ? abi::apiRegionRelease : abi::apiRelease;
+  b_.CreateCall(type, field(api_, service), {exec_, pointers_.at(id)});
 }
 
 EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {

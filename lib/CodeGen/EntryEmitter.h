@@ -34,17 +34,28 @@ private:
   void callRegion(const Instr &instr);
   void emitCopy(const Instr &instr);
 
-  // --- extents and memory (EmitMemory.cpp)
+  // --- extents (EmitExtents.cpp)
+  // Sums and products set `overflow_` where they leave 64 bits.
   LValue *evaluate(Ref ref);
+  LValue *evaluateUncached(Ref ref);
+  LValue *evaluateCast(DType from, DType to, LValue *value);
+  LValue *evaluateArithmetic(const Expr &e, LValue *a, LValue *b);
+  LValue *loadElement(const Expr &e);
+  // -1 when they do not fit in 64 bits.
   LValue *bytesOf(const Value &value);
   LValue *shapeOf(const Value &value);
+  void setDim(const Instr &instr);
+  void emitRequire(const Instr &instr);
+  void failUnless(LValue *condition, int32_t status, const std::string &message, const std::vector<LValue *> &values);
+
+  // --- memory (EmitMemory.cpp)
   void loadInterface();
   // The caller's memory, else the runtime's.
   LValue *outputPointer(const Value &value);
-  LValue *askOutput(const Value &value);
+  LValue *askOutput(const Value &value, LValue *shape);
   // Memory of a value that is about to be written.
   void define(ValueId id);
-  void releaseResident(ValueId id);
+  void releaseValue(ValueId id);
   LValue *pointer(ValueId id);
 
   // --- ifs and bound values (EmitControl.cpp)
@@ -65,7 +76,6 @@ private:
   llvm::AllocaInst *dimSlot(uint32_t dim);
   void bindDims(const std::vector<ValueId> &from, const std::vector<ValueId> &to);
   void bind(const Instr &instr);
-  void failUnless(LValue *condition, int32_t status, const std::string &message);
 
   // --- loops (EmitLoops.cpp)
   struct OpenLoop {
@@ -106,6 +116,8 @@ private:
   std::unordered_map<uint32_t, LValue *> dims_;
   std::unordered_map<ValueId, llvm::AllocaInst *> pointerSlots_;
   std::unordered_map<uint32_t, llvm::AllocaInst *> dimSlots_;
+  std::unordered_map<Ref, LValue *> evaluated_; // of the current instruction
+  LValue *overflow_ = nullptr;
   std::vector<OpenIf> ifs_;
   std::vector<OpenLoop> loops_;
 };

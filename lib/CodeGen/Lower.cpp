@@ -10,7 +10,8 @@
 namespace bycc::te {
 
 bool isReshapeOp(OpId op) {
-  for (OpId other : {ops::reshape, ops::reshape_like, ops::contrib_reverse_reshape, ops::expand_dims, ops::squeeze, ops::nn_batch_flatten})
+  for (OpId other : {ops::reshape, ops::reshape_like, ops::contrib_reverse_reshape, ops::expand_dims, ops::squeeze, ops::nn_batch_flatten,
+                     ops::dyn_reshape, ops::dyn_expand_dims, ops::dyn_squeeze})
     if (op == other)
       return true;
   return false;
@@ -26,6 +27,8 @@ LowerFn findLowering(OpId op) {
     addPoolLowerings(made);
     addSelectionLowerings(made);
     addImageLowerings(made);
+    addReshapeLowerings(made);
+    addSliceLowerings(made);
     return made;
   }();
   return table[op.index];
@@ -90,20 +93,22 @@ TypeId OpLowering::resultType(size_t index) const { return module.types.flatten(
 Expected<std::vector<Ref>> OpLowering::resultShape(const std::vector<Ref> &likely, size_t index) {
   std::vector<Ref> shape;
   for (Dim dim : module.types.shape(resultType(index))) {
+    size_t d = shape.size();
+    Ref computed = d < likely.size() ? likely[d] : noRef;
     if (dim.isConst()) {
       shape.push_back(x.integer(dim.value()));
+      if (computed != noRef && !x.constant(computed))
+        requireEqual(computed, shape.back(), "axis " + std::to_string(d) + " of the result");
       continue;
     }
-    if (knownDims && knownDims->count(dim.raw()) && !dim.isUnknown()) {
-      shape.push_back(knownDims->at(dim.raw()));
+    if (auto known = dim.isUnknown() ? std::nullopt : dims.around.extentOf(dim)) {
+      shape.push_back(dims.fromProgram(*known));
       continue;
     }
     // Extents of inputs are the candidates for what is not known.
-    if (shape.size() < likely.size()) {
-      shape.push_back(likely[shape.size()]);
-      continue;
-    }
-    return unsupported() << "host code needs a known dim in " << module.types.str(resultType(index));
+    if (computed == noRef)
+      return unsupported() << "axis " << d << " of the result is " << module.types.str(dim) << ", which host code cannot compute";
+    shape.push_back(dims.settle(computed, nodeText() + "axis " + std::to_string(d) + " of the result has an extent of {}"));
   }
   return shape;
 }
@@ -117,6 +122,19 @@ Tensor OpLowering::temp(DType type, std::vector<Ref> shape) {
 }
 
 Ref OpLowering::at(const Tensor &tensor, const Indices &indices) {
+  // A loop over one extent must not leave a tensor whose extent is another.
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (x[indices[d]].op != Op::Axis)
+      continue;
+    Ref extent = x.extent(static_cast<uint32_t>(x[indices[d]].i));
+    if (extent != tensor.shape[d] && !(x.constant(extent) && x.constant(tensor.shape[d])))
+      require(x.binary(Op::Le, extent, tensor.shape[d]), "axis " + std::to_string(d) + " of an operand has {} elements, {} are needed",
+              {tensor.shape[d], extent});
+  }
+  return atGuarded(tensor, indices);
+}
+
+Ref OpLowering::atGuarded(const Tensor &tensor, const Indices &indices) {
   return tensor.number != noRef ? tensor.number : k.load(tensor.buffer, indices);
 }
 
@@ -138,6 +156,11 @@ Ref OpLowering::broadcastIndex(Ref extent, Ref index) {
   bool isSame = x[index].op == Op::Axis && x.extent(static_cast<uint32_t>(x[index].i)) == extent;
   if (x.constant(extent) || isSame)
     return index;
+  if (x[index].op == Op::Axis) {
+    Ref wanted = x.extent(static_cast<uint32_t>(x[index].i));
+    require(x.binary(Op::Or, x.binary(Op::Eq, extent, x.integer(1)), x.binary(Op::Eq, extent, wanted)),
+            "an extent of {} does not broadcast to {}", {extent, wanted});
+  }
   return x.select(x.binary(Op::Eq, extent, x.integer(1)), x.integer(0), index);
 }
 
@@ -194,7 +217,7 @@ namespace {
 
 class GroupLowering {
 public:
-  GroupLowering(const Module &module, const ConstantOf &constantOf) : module_(module), constantOf_(constantOf) {}
+  GroupLowering(const Module &module, Surroundings &around) : module_(module), around_(around), dims_(around, group) {}
 
   Expected<> addNode(NodeId id) {
     const Node &node = module_.node(id);
@@ -227,14 +250,14 @@ public:
     auto known = values_.find(id.index);
     if (known != values_.end())
       return known->second;
-    const Constant *constant = constantOf_(id);
+    const Constant *constant = around_.constantOf(id);
     std::vector<Tensor> tensors;
     uint32_t field = 0;
     for (TypeId type : module_.types.flatten(module_.type(id))) {
       Tensor tensor;
       tensor.type = module_.types.dtype(type);
-      for (Dim dim : module_.types.shape(type))
-        tensor.shape.push_back(dimOf(dim, {id, field, static_cast<uint32_t>(tensor.shape.size())}));
+      for (Ref extent : BYCC_TRY(around_.extentsOf(id, field)))
+        tensor.shape.push_back(dims_.fromProgram(extent));
       if (constant && constant->bytes == static_cast<uint64_t>(sizeInBytes(tensor.type)))
         tensor.number = scalarOf(*constant, tensor.type);
       if (tensor.number == noRef) {
@@ -272,20 +295,6 @@ public:
   Group group;
 
 private:
-  // Two unknown dims need not agree: each stands for itself. A symbol is the same everywhere.
-  Ref dimOf(Dim dim, Group::DimSource source) {
-    Exprs &x = group.kernel.exprs;
-    if (dim.isConst())
-      return x.integer(dim.value());
-    if (!dim.isUnknown() && knownDims_.count(dim.raw()))
-      return knownDims_.at(dim.raw());
-    group.dims.push_back(source);
-    Ref made = x.dim(static_cast<uint32_t>(group.dims.size() - 1));
-    if (!dim.isUnknown())
-      knownDims_[dim.raw()] = made;
-    return made;
-  }
-
   Ref scalarOf(const Constant &constant, DType type) {
     const uint8_t *data = constant.data();
     auto read = [&](auto value) {
@@ -318,31 +327,30 @@ private:
     std::vector<std::vector<Tensor>> inputs;
     for (NodeId operand : module_.operands(id))
       inputs.push_back(BYCC_TRY(valueOf(operand)));
-    OpLowering op(module_, id, group.kernel, std::move(inputs));
-    op.knownDims = &knownDims_;
+    OpLowering op(module_, id, dims_, std::move(inputs));
     BYCC_TRY(lower(op));
     values_[id.index] = op.results;
     return {};
   }
 
   const Module &module_;
-  const ConstantOf &constantOf_;
+  Surroundings &around_;
+  GroupDims dims_;
   std::unordered_map<uint32_t, std::vector<Tensor>> values_;
-  std::map<int64_t, Ref> knownDims_;
 };
 
 } // namespace
 
-Expected<Group> lowerFunction(const Module &module, FunctionId function, const ConstantOf &constantOf) {
-  GroupLowering lowering(module, constantOf);
+Expected<Group> lowerFunction(const Module &module, FunctionId function, Surroundings &around) {
+  GroupLowering lowering(module, around);
   const Block &body = module.block(module.function(function).body);
   for (NodeId node : body.nodes)
     BYCC_TRY(lowering.addNode(node));
   return lowering.finish(body.result);
 }
 
-Expected<Group> lowerCall(const Module &module, NodeId call, const ConstantOf &constantOf) {
-  GroupLowering lowering(module, constantOf);
+Expected<Group> lowerCall(const Module &module, NodeId call, Surroundings &around) {
+  GroupLowering lowering(module, around);
   BYCC_TRY(lowering.addNode(call));
   return lowering.finish(call);
 }

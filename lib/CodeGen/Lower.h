@@ -20,17 +20,75 @@ struct Tensor {
 };
 using Indices = std::vector<Ref>;
 
+// The program around a group, as far as lowering asks about it. Extents and
+// elements are expressions of the program.
+class Surroundings {
+public:
+  virtual ~Surroundings() = default;
+  virtual Exprs &exprs() = 0;
+  // Null when the node's value is not a constant.
+  virtual const Constant *constantOf(NodeId node) = 0;
+  virtual Expected<std::vector<Ref>> extentsOf(NodeId node, uint32_t field) = 0;
+  // What the element of a tensor holds at run time.
+  virtual Expected<Ref> elementOf(NodeId node, int64_t element) = 0;
+  // A symbolic dim of a type; nullopt when its symbols are not known here.
+  virtual std::optional<Ref> extentOf(Dim dim) = 0;
+  // The expression as a dim of its own, evaluated at this place. An extent fails
+  // the run with `what` when it is negative or too large.
+  virtual Ref define(Ref expression, const std::string &what) = 0;
+};
+
+// What must hold before the kernel runs, as an expression of the kernel.
+struct Requirement {
+  Ref condition = noRef;
+  std::string message; // each {} stands for a value
+  std::vector<Ref> values;
+};
+
+// What a kernel reads and writes, in terms of the program around it.
+struct GroupInput {
+  NodeId node;      // parameter or outer node
+  uint32_t field;   // of its flattened type
+  uint32_t buffer;
+};
+struct Group {
+  Kernel kernel;
+  std::vector<GroupInput> inputs;
+  std::vector<uint32_t> outputs; // buffers, flattened result; an input's buffer when passed through
+  std::vector<Ref> dims;         // what the kernel's dims stand for, as expressions of the program
+  std::vector<Requirement> requirements;
+};
+
+// Goes between the extents of the program and those of a group's kernel.
+class GroupDims {
+public:
+  GroupDims(Surroundings &around, Group &group) : around(around), group(group) {}
+  Surroundings &around;
+  Group &group;
+  // Sums and products are taken over; anything else becomes a dim of the kernel.
+  Ref fromProgram(Ref ref);
+  Ref toProgram(Ref ref) const;
+  Ref define(Ref value) { return fromProgram(around.define(toProgram(value), "")); }
+  // An extent that is no sum of products becomes a dim.
+  Ref settle(Ref extent, const std::string &what);
+
+private:
+  std::map<Ref, Ref> known_; // program -> kernel
+};
+// The expression of a kernel with `dims` for its dims, in another arena.
+Ref translate(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims, Exprs &into);
+
 // One operator call being lowered.
 class OpLowering {
 public:
-  OpLowering(const Module &module, NodeId call, Kernel &kernel, std::vector<std::vector<Tensor>> inputs)
-      : module(module), call(call), k(kernel), x(kernel.exprs), inputs_(std::move(inputs)) {}
+  OpLowering(const Module &module, NodeId call, GroupDims &dims, std::vector<std::vector<Tensor>> inputs)
+      : module(module), call(call), dims(dims), k(dims.group.kernel), x(k.exprs), inputs_(std::move(inputs)) {}
   const Module &module;
   NodeId call;
+  GroupDims &dims;
   Kernel &k;
   Exprs &x;
   std::vector<Tensor> results;
-  const std::map<int64_t, Ref> *knownDims = nullptr; // symbolic dims seen in inputs, by Dim::raw
 
   size_t numInputs() const { return inputs_.size(); }
   const Tensor &input(size_t index) const { return inputs_[index][0]; }
@@ -47,6 +105,17 @@ public:
   std::vector<std::vector<int64_t>> pairs(std::string_view key) const; // [[a, b], ..]
   int64_t axis(std::string_view key, size_t rank) const;               // negative counts from the end
 
+  // What operand `input` holds, as an expression of the program, or (integers) as a
+  // dim of the kernel; extents are checked not to be negative. UNSUP when the operand
+  // is made in the group itself.
+  Expected<Ref> element(size_t input, int64_t element);
+  Expected<Ref> content(size_t input, int64_t element);
+  Expected<Ref> extentContent(size_t input, int64_t element);
+  // Number of elements of an operand whose content decides shapes.
+  Expected<int64_t> countOf(size_t input);
+  // The run fails when the condition does not hold; "NAME: " is put in front.
+  void require(Ref condition, const std::string &message, std::vector<Ref> values);
+  void requireEqual(Ref extent, Ref wanted, const std::string &what);
   // Type of result `index`; its shape, unknown dims taken from `likely` where given.
   TypeId resultType(size_t index = 0) const;
   DType resultDType(size_t index = 0) const { return module.types.dtype(resultType(index)); }
@@ -54,7 +123,10 @@ public:
   std::optional<int64_t> extent(const Tensor &tensor, size_t dim) const { return x.constant(tensor.shape[dim]); }
 
   Tensor temp(DType type, std::vector<Ref> shape);
+  // The first one requires that loops over one extent fit another; the second is for
+  // loads that a guard keeps inside.
   Ref at(const Tensor &tensor, const Indices &indices);
+  Ref atGuarded(const Tensor &tensor, const Indices &indices);
   Ref atFlat(const Tensor &tensor, Ref flat);
   // Indices of the result of a broadcast, for an operand of it.
   Ref atBroadcast(const Tensor &tensor, const Indices &indices);
@@ -74,6 +146,7 @@ public:
   ErrorBuilder unsupported() const; // "NAME: " is put in front
 
 private:
+  std::string nodeText() const; // "node 'x' (reshape): "
   std::vector<std::vector<Tensor>> inputs_;
 };
 
@@ -93,29 +166,11 @@ void addContractionLowerings(LowerTable &table);
 void addPoolLowerings(LowerTable &table);
 void addSelectionLowerings(LowerTable &table);
 void addImageLowerings(LowerTable &table);
-
-// What a kernel reads and writes, in terms of the program around it.
-struct GroupInput {
-  NodeId node;      // parameter or outer node
-  uint32_t field;   // of its flattened type
-  uint32_t buffer;
-};
-struct Group {
-  Kernel kernel;
-  std::vector<GroupInput> inputs;
-  std::vector<uint32_t> outputs; // buffers, flattened result; an input's buffer when passed through
-  // What the kernel's dims stand for: extents of inputs.
-  struct DimSource {
-    NodeId node;
-    uint32_t field, axis;
-  };
-  std::vector<DimSource> dims;
-};
+void addReshapeLowerings(LowerTable &table);
+void addSliceLowerings(LowerTable &table);
 
 // A Primitive function's body (params given by `function`), or a single call.
-// `constantOf` tells which outer nodes are constants.
-using ConstantOf = std::function<const Constant *(NodeId)>;
-Expected<Group> lowerFunction(const Module &module, FunctionId function, const ConstantOf &constantOf);
-Expected<Group> lowerCall(const Module &module, NodeId call, const ConstantOf &constantOf);
+Expected<Group> lowerFunction(const Module &module, FunctionId function, Surroundings &around);
+Expected<Group> lowerCall(const Module &module, NodeId call, Surroundings &around);
 
 } // namespace bycc::te

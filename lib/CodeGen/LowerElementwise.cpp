@@ -190,10 +190,22 @@ Expected<> lowerChannelBinary(OpLowering &op) {
       a.shape);
 }
 
+// The extents that operand `input` holds.
+Expected<std::vector<Ref>> shapeIn(OpLowering &op, size_t input) {
+  std::vector<Ref> shape;
+  int64_t rank = BYCC_TRY(op.countOf(input));
+  for (int64_t d = 0; d < rank; ++d)
+    shape.push_back(BYCC_TRY(op.extentContent(input, d)));
+  return shape;
+}
+
 Expected<> lowerFill(OpLowering &op) {
-  bool isOne = op.isOp(ops::ones) || op.isOp(ops::ones_like);
+  bool isOne = op.isOp(ops::ones) || op.isOp(ops::ones_like) || op.isOp(ops::dyn_ones);
+  bool isByOperand = op.isOp(ops::dyn_ones) || op.isOp(ops::dyn_zeros);
   std::vector<Ref> likely;
-  if (op.numInputs() > 0)
+  if (isByOperand)
+    likely = BYCC_TRY(shapeIn(op, 0));
+  else if (op.numInputs() > 0)
     likely = op.input(0).shape;
   return op.mapResult([&](const Indices &) { return op.real(isOne ? 1 : 0, op.resultDType()); }, likely);
 }
@@ -201,13 +213,19 @@ Expected<> lowerFill(OpLowering &op) {
 Expected<> lowerFull(OpLowering &op) {
   bool isLike = op.isOp(ops::full_like);
   const Tensor &value = op.input(isLike ? 1 : 0);
-  return op.mapResult([&](const Indices &) { return op.x.cast(op.atFlat(value, op.x.integer(0)), op.resultDType()); },
-                      isLike ? op.input(0).shape : std::vector<Ref>{});
+  std::vector<Ref> likely;
+  if (op.isOp(ops::dyn_full))
+    likely = BYCC_TRY(shapeIn(op, 1));
+  else if (isLike)
+    likely = op.input(0).shape;
+  return op.mapResult([&](const Indices &) { return op.x.cast(op.atFlat(value, op.x.integer(0)), op.resultDType()); }, likely);
 }
 
 Expected<> lowerBroadcastTo(OpLowering &op) {
   std::vector<Ref> likely;
-  if (op.numInputs() > 1)
+  if (op.isOp(ops::dyn_broadcast_to))
+    likely = BYCC_TRY(shapeIn(op, 1));
+  else if (op.numInputs() > 1)
     likely = op.input(1).shape;
   return op.mapResult([&](const Indices &i) { return op.x.cast(op.atBroadcast(op.input(0), i), op.resultDType()); }, likely);
 }
@@ -250,7 +268,7 @@ void addElementwiseLowerings(LowerTable &table) {
   for (OpId op : {ops::copy, ops::annotation_checkpoint, ops::annotation_stop_fusion, ops::annotation_cast_hint,
                   ops::annotation_compiler_begin, ops::annotation_compiler_end, ops::device_copy, ops::on_device})
     table[op.index] = lowerCopy;
-  for (OpId op : {ops::zeros, ops::ones, ops::zeros_like, ops::ones_like})
+  for (OpId op : {ops::zeros, ops::ones, ops::zeros_like, ops::ones_like, ops::dyn_zeros, ops::dyn_ones})
     table[op.index] = lowerFill;
   table[ops::rsqrt.index] = lowerRsqrt;
   table[ops::nn_relu.index] = lowerRelu;
@@ -268,8 +286,10 @@ void addElementwiseLowerings(LowerTable &table) {
   table[ops::nn_prelu.index] = lowerChannelBinary;
   table[ops::full.index] = lowerFull;
   table[ops::full_like.index] = lowerFull;
+  table[ops::dyn_full.index] = lowerFull;
   table[ops::broadcast_to.index] = lowerBroadcastTo;
   table[ops::broadcast_to_like.index] = lowerBroadcastTo;
+  table[ops::dyn_broadcast_to.index] = lowerBroadcastTo;
   table[ops::trilu.index] = lowerTrilu;
   table[ops::fixed_point_multiply.index] = lowerFixedPoint;
 }

@@ -7,71 +7,6 @@
 namespace bycc::te {
 namespace {
 
-Ref flatOf(OpLowering &op, const std::vector<Ref> &shape, const Indices &i) {
-  Ref flat = op.x.integer(0);
-  for (size_t d = 0; d < shape.size(); ++d)
-    flat = op.x.add(op.x.mul(flat, shape[d]), i[d]);
-  return flat;
-}
-
-// Extents by the codes of newshape; empty for codes that need known dims.
-std::vector<Ref> shapeByCodes(OpLowering &op) {
-  const Tensor &a = op.input(0);
-  std::vector<Ref> shape;
-  Ref total = op.x.integer(1), known = op.x.integer(1);
-  for (Ref extent : a.shape)
-    total = op.x.mul(total, extent);
-  size_t next = 0, inferred = SIZE_MAX;
-  for (int64_t code : op.integers("newshape")) {
-    if (code == -1) {
-      inferred = shape.size();
-      shape.push_back(op.x.integer(1));
-      ++next;
-      continue;
-    }
-    size_t last = code == -2 ? a.rank() : next + (code == -3 ? 2 : 1);
-    if (code < -3 || ((code == 0 || code == -3) && last > a.rank()) || (code == 0 && op.boolean("allowzero")))
-      return {};
-    if (code > 0) {
-      shape.push_back(op.x.integer(code));
-    } else if (code == -3) {
-      shape.push_back(op.x.mul(a.shape[next], a.shape[next + 1]));
-    } else {
-      shape.insert(shape.end(), a.shape.begin() + static_cast<ptrdiff_t>(std::min(next, last)), a.shape.begin() + static_cast<ptrdiff_t>(last));
-    }
-    next = last;
-  }
-  for (Ref extent : shape)
-    known = op.x.mul(known, extent);
-  if (inferred != SIZE_MAX)
-    shape[inferred] = op.op2(Op::FloorDiv, total, known);
-  return shape;
-}
-
-// Same elements, another shape.
-Expected<> lowerReshape(OpLowering &op) {
-  const Tensor &a = op.input(0);
-  std::vector<Ref> likely;
-  size_t unknown = 0;
-  for (Dim dim : op.module.types.shape(op.resultType()))
-    unknown += !dim.isConst();
-  if (unknown == 1) { // what is left of the elements
-    Ref total = op.x.integer(1), known = op.x.integer(1);
-    for (Ref extent : a.shape)
-      total = op.x.mul(total, extent);
-    for (Dim dim : op.module.types.shape(op.resultType()))
-      if (dim.isConst())
-        known = op.x.times(known, dim.value());
-    for (Dim dim : op.module.types.shape(op.resultType()))
-      likely.push_back(dim.isConst() ? op.x.integer(dim.value()) : op.op2(Op::FloorDiv, total, known));
-  } else if (unknown > 1 && op.isOp(ops::reshape)) {
-    likely = shapeByCodes(op);
-  }
-  std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  op.results.push_back(op.map(a.type, shape, [&](const Indices &i) { return op.atFlat(a, flatOf(op, shape, i)); }));
-  return {};
-}
-
 Expected<> lowerTranspose(OpLowering &op) {
   const Tensor &a = op.input(0);
   std::vector<int64_t> axes = op.integers("axes");
@@ -101,7 +36,7 @@ Ref nest(OpLowering &op, const std::vector<Tensor> &parts, const std::vector<Ref
       at.erase(at.begin() + static_cast<ptrdiff_t>(axis));
     else
       at[axis] = op.x.sub(position, starts[p]);
-    return op.at(parts[p], at);
+    return op.atGuarded(parts[p], at);
   };
   Ref value = load(parts.size() - 1);
   for (size_t p = parts.size() - 1; p-- > 0;)
@@ -118,6 +53,10 @@ Expected<> lowerConcatenate(OpLowering &op) {
   for (const Tensor &part : parts)
     starts.push_back(op.x.add(starts.back(), isStack ? op.x.integer(1) : part.shape[axis]));
   std::vector<Ref> likely = parts[0].shape;
+  for (const Tensor &part : parts)
+    for (size_t d = 0; d < likely.size(); ++d)
+      if (isStack || d != axis)
+        op.requireEqual(part.shape[d], likely[d], "axis " + std::to_string(d) + " of an operand");
   if (isStack)
     likely.insert(likely.begin() + static_cast<ptrdiff_t>(axis), starts.back());
   else
@@ -138,7 +77,8 @@ Expected<> lowerSplit(OpLowering &op) {
     if (!parts->isList())
       likely[axis] = op.op2(Op::FloorDiv, a.shape[axis], op.x.integer(static_cast<int64_t>(count)));
     else
-      likely[axis] = op.x.sub(p + 1 < count ? op.x.integer(parts->asList()[p].asInt()) : a.shape[axis], start);
+      likely[axis] = op.x.sub(p + 1 < count ? op.op2(Op::Min, op.x.integer(parts->asList()[p].asInt()), a.shape[axis]) : a.shape[axis],
+                              op.op2(Op::Min, start, a.shape[axis]));
     std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely, p));
     op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
       Indices at = i;
@@ -148,43 +88,6 @@ Expected<> lowerSplit(OpLowering &op) {
     start = op.x.add(start, shape[axis]);
   }
   return {};
-}
-
-Expected<> lowerStridedSlice(OpLowering &op) {
-  const Tensor &a = op.input(0);
-  std::vector<int64_t> begin = op.integers("begin"), strides = op.integers("strides"), axes = op.integers("axes");
-  bool isSize = op.text("slice_mode") == "size";
-  std::vector<std::pair<int64_t, int64_t>> steps(a.rank(), {0, 1}); // first, step
-  for (size_t n = 0; n < begin.size(); ++n) {
-    size_t d = axes.empty() ? n : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(a.rank()) : axes[n]);
-    int64_t step = isSize || strides.empty() ? 1 : strides[std::min(n, strides.size() - 1)];
-    auto extent = op.extent(a, d);
-    int64_t first = begin[n];
-    if (!extent) {
-      if (first < 0 || step < 0 || !op.module.types.shape(op.resultType())[d].isConst())
-        return op.unsupported() << "a slice of axis " << d << " needs a known dim";
-    } else {
-      first = first < 0 ? first + *extent : first;
-      first = std::clamp<int64_t>(first, step < 0 ? -1 : 0, step < 0 ? *extent - 1 : *extent);
-    }
-    steps[d] = {first, step};
-  }
-  return op.mapResult([&](const Indices &i) {
-    Indices at = i;
-    for (size_t d = 0; d < a.rank(); ++d)
-      at[d] = op.x.plus(op.x.times(i[d], steps[d].second), steps[d].first);
-    return op.at(a, at);
-  }, a.shape);
-}
-
-Expected<> lowerSliceLike(OpLowering &op) {
-  std::vector<Ref> likely = op.input(0).shape;
-  std::vector<int64_t> axes = op.integers("axes");
-  for (size_t n = 0; n < (axes.empty() ? op.input(1).rank() : axes.size()); ++n) {
-    size_t d = axes.empty() ? n : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(likely.size()) : axes[n]);
-    likely[d] = op.input(1).shape[d];
-  }
-  return op.mapResult([&](const Indices &i) { return op.at(op.input(0), i); }, likely);
 }
 
 Ref clampIndex(OpLowering &op, Ref index, Ref extent, const std::string &mode) {
@@ -271,26 +174,44 @@ Expected<> lowerAdvIndex(OpLowering &op) {
   const std::vector<Tensor> &fields = op.fields(0);
   const Tensor &a = fields[0];
   size_t rank = 0;
-  for (size_t f = 1; f < fields.size(); ++f)
+  std::vector<Ref> likely;
+  for (size_t f = 1; f < fields.size(); ++f) {
     rank = std::max(rank, fields[f].rank());
+    likely.insert(likely.begin(), rank - likely.size(), op.x.integer(1));
+    for (size_t d = 0; d < fields[f].rank(); ++d) {
+      Ref &extent = likely[rank - fields[f].rank() + d];
+      extent = op.broadcastExtent(extent, fields[f].shape[d]);
+    }
+  }
+  likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(fields.size()) - 1, a.shape.end());
   return op.mapResult([&](const Indices &i) {
     Indices broadcast(i.begin(), i.begin() + static_cast<ptrdiff_t>(rank)), at;
     for (size_t f = 1; f < fields.size(); ++f)
       at.push_back(wrapNegative(op, op.atBroadcast(fields[f], broadcast), a.shape[f - 1]));
     at.insert(at.end(), i.begin() + static_cast<ptrdiff_t>(rank), i.end());
     return op.at(a, at);
-  });
+  }, likely);
 }
 
 Expected<> lowerTile(OpLowering &op) {
   const Tensor &a = op.input(0);
-  std::vector<int64_t> reps = op.integers("reps");
+  std::vector<Ref> reps;
+  if (op.numInputs() > 1) {
+    int64_t count = BYCC_TRY(op.countOf(1));
+    for (int64_t i = 0; i < count; ++i)
+      reps.push_back(BYCC_TRY(op.extentContent(1, i)));
+  } else {
+    for (int64_t value : op.integers("reps"))
+      reps.push_back(op.x.integer(value));
+  }
   size_t rank = op.module.types.shape(op.resultType()).size();
   std::vector<Ref> likely(rank, op.x.integer(1));
   for (size_t d = 0; d < a.rank(); ++d)
     likely[rank - a.rank() + d] = a.shape[d];
-  for (size_t d = 0; d < reps.size(); ++d)
-    likely[rank - reps.size() + d] = op.x.times(likely[rank - reps.size() + d], reps[d]);
+  for (size_t d = 0; d < reps.size(); ++d) {
+    Ref &extent = likely[rank - reps.size() + d];
+    extent = op.x.mul(extent, reps[d]);
+  }
   return op.mapResult(
       [&](const Indices &i) {
         Indices at;
@@ -304,8 +225,12 @@ Expected<> lowerTile(OpLowering &op) {
 Expected<> lowerRepeat(OpLowering &op) {
   const Tensor &a = op.input(0);
   Ref repeats = op.x.integer(op.integer("repeats"));
-  if (op.isNone("axis"))
-    return op.mapResult([&](const Indices &i) { return op.atFlat(a, op.op2(Op::FloorDiv, i[0], repeats)); });
+  if (op.isNone("axis")) {
+    Ref total = repeats;
+    for (Ref extent : a.shape)
+      total = op.x.mul(total, extent);
+    return op.mapResult([&](const Indices &i) { return op.atFlat(a, op.op2(Op::FloorDiv, i[0], repeats)); }, {total});
+  }
   size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
   std::vector<Ref> likely = a.shape;
   likely[axis] = op.x.mul(likely[axis], repeats);
@@ -355,48 +280,83 @@ Expected<> lowerSequenceMask(OpLowering &op) {
       a.shape);
 }
 
+struct Width {
+  Ref before, after;
+};
+
 // constant: value outside; edge: nearest; reflect: mirrored without the border;
 // symmetric: mirrored with it.
-Expected<> padWith(OpLowering &op, const std::vector<std::vector<int64_t>> &widths, const std::string &mode, Ref value) {
+Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::string &mode, Ref value) {
   const Tensor &a = op.input(0);
   std::vector<Ref> likely;
-  for (size_t d = 0; d < a.rank(); ++d)
-    likely.push_back(op.x.plus(a.shape[d], widths[d][0] + widths[d][1]));
+  Ref zero = op.x.integer(0);
+  int64_t shift = mode == "symmetric" ? 1 : 0;
+  std::vector<bool> isPlain;
+  for (size_t d = 0; d < a.rank(); ++d) {
+    auto [before, after] = widths[d];
+    likely.push_back(op.x.add(op.x.add(a.shape[d], before), after));
+    isPlain.push_back(op.x.constant(before) == 0 && op.x.constant(after) == 0);
+    if (isPlain[d] || mode == "constant")
+      continue;
+    // What is repeated must be there.
+    Ref most = op.op2(Op::Max, before, after);
+    Ref fits = mode == "edge" ? op.x.binary(Op::Or, op.op2(Op::Lt, zero, a.shape[d]), op.op2(Op::Eq, most, zero))
+                              : op.op2(Op::Le, most, op.op2(Op::Max, op.x.plus(a.shape[d], shift - 1), zero));
+    op.require(fits, "axis " + std::to_string(d) + " has {} elements, too few for a padding of {}", {a.shape[d], most});
+  }
   return op.mapResult(
       [&](const Indices &i) {
         Indices at;
         Ref inside = noRef;
         for (size_t d = 0; d < a.rank(); ++d) {
-          Ref p = op.x.plus(i[d], -widths[d][0]), last = op.x.plus(a.shape[d], -1);
-          bool isPlain = widths[d][0] == 0 && widths[d][1] == 0;
-          if (isPlain || mode == "constant") {
+          Ref p = op.x.sub(i[d], widths[d].before), last = op.x.plus(a.shape[d], -1);
+          if (isPlain[d] || mode == "constant") {
             at.push_back(p);
-            if (!isPlain)
-              inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), p), op.op2(Op::Lt, p, a.shape[d])));
+            if (!isPlain[d])
+              inside = op.x.both(inside, op.x.both(op.op2(Op::Le, zero, p), op.op2(Op::Lt, p, a.shape[d])));
             continue;
           }
           if (mode == "edge") {
-            at.push_back(op.op2(Op::Min, op.op2(Op::Max, p, op.x.integer(0)), last));
+            at.push_back(op.op2(Op::Min, op.op2(Op::Max, p, zero), last));
             continue;
           }
-          int64_t shift = mode == "symmetric" ? 1 : 0;
-          Ref zero = op.x.integer(0);
           Ref low = op.x.select(op.op2(Op::Lt, p, zero), op.x.plus(op.x.sub(zero, p), -shift), p);
           Ref mirrored = op.x.plus(op.x.sub(op.x.times(last, 2), low), shift);
           at.push_back(op.x.select(op.op2(Op::Lt, last, low), mirrored, low));
         }
-        return inside == noRef ? op.at(a, at) : op.x.guard(inside, op.at(a, at), value);
+        return inside == noRef ? op.atGuarded(a, at) : op.x.guard(inside, op.atGuarded(a, at), value);
       },
       likely);
 }
 
+std::vector<Width> widthsOf(OpLowering &op) {
+  std::vector<Width> widths;
+  for (const std::vector<int64_t> &pair : op.pairs("pad_width"))
+    widths.push_back({op.x.integer(pair[0]), op.x.integer(pair[1])});
+  return widths;
+}
+
 Expected<> lowerPad(OpLowering &op) {
-  Ref value = op.x.cast(op.atFlat(op.input(1), op.x.integer(0)), op.input(0).type);
-  return padWith(op, op.pairs("pad_width"), op.text("pad_mode"), value);
+  bool isDynamic = op.isOp(ops::dyn_nn_pad);
+  const Tensor &outside = op.input(isDynamic ? 2 : 1);
+  Ref value = op.x.cast(op.atFlat(outside, op.x.integer(0)), op.input(0).type);
+  for (Ref extent : outside.shape)
+    op.requireEqual(extent, op.x.integer(1), "pad_value");
+  std::vector<Width> widths;
+  if (!isDynamic)
+    widths = widthsOf(op);
+  for (size_t d = 0; isDynamic && d < op.input(0).rank(); ++d) {
+    int64_t at = 2 * static_cast<int64_t>(d);
+    op.requireEqual(op.input(1).shape[0], op.x.integer(static_cast<int64_t>(op.input(0).rank())), "pad_width");
+    op.requireEqual(op.input(1).shape[1], op.x.integer(2), "a pair of pad_width");
+    Ref before = BYCC_TRY(op.extentContent(1, at));
+    widths.push_back({before, BYCC_TRY(op.extentContent(1, at + 1))});
+  }
+  return padWith(op, widths, op.text("pad_mode"), value);
 }
 
 Expected<> lowerMirrorPad(OpLowering &op) {
-  return padWith(op, op.pairs("pad_width"), op.text("mode") == "REFLECT" ? "reflect" : "symmetric", noRef);
+  return padWith(op, widthsOf(op), op.text("mode") == "REFLECT" ? "reflect" : "symmetric", noRef);
 }
 
 // Channels c = (by, bx, rest) in DCR order, (rest, by, bx) in CRD.
@@ -405,27 +365,34 @@ Expected<> lowerDepthSpace(OpLowering &op) {
   int64_t block = op.integer("block_size");
   bool toSpace = op.isOp(ops::nn_depth_to_space), isLast = op.text("layout") == "NHWC", isDcr = op.text("mode") == "DCR";
   size_t c = isLast ? 3 : 1, h = isLast ? 1 : 2, w = isLast ? 2 : 3;
-  auto channels = op.extent(a, c);
-  if (!channels)
-    return op.unsupported() << "the number of channels must be known";
-  int64_t rest = toSpace ? *channels / (block * block) : *channels;
-  Ref size = op.x.integer(block);
-  return op.mapResult([&](const Indices &i) {
-    Indices at = i;
-    if (toSpace) {
-      Ref by = op.op2(Op::FloorMod, i[h], size), bx = op.op2(Op::FloorMod, i[w], size);
-      Ref inBlock = op.x.add(op.x.times(by, block), bx);
-      at[h] = op.op2(Op::FloorDiv, i[h], size);
-      at[w] = op.op2(Op::FloorDiv, i[w], size);
-      at[c] = isDcr ? op.x.add(op.x.times(inBlock, rest), i[c]) : op.x.add(op.x.times(i[c], block * block), inBlock);
-      return op.at(a, at);
-    }
-    Ref inBlock = isDcr ? op.op2(Op::FloorDiv, i[c], op.x.integer(rest)) : op.op2(Op::FloorMod, i[c], op.x.integer(block * block));
-    at[c] = isDcr ? op.op2(Op::FloorMod, i[c], op.x.integer(rest)) : op.op2(Op::FloorDiv, i[c], op.x.integer(block * block));
-    at[h] = op.x.add(op.x.times(i[h], block), op.op2(Op::FloorDiv, inBlock, size));
-    at[w] = op.x.add(op.x.times(i[w], block), op.op2(Op::FloorMod, inBlock, size));
-    return op.at(a, at);
-  });
+  Ref size = op.x.integer(block), area = op.x.integer(block * block);
+  std::vector<Ref> likely = a.shape;
+  for (size_t d : {c, h, w}) {
+    Ref factor = d == c ? area : size;
+    bool divides = (d == c) == toSpace;
+    likely[d] = divides ? op.dims.define(op.op2(Op::FloorDiv, a.shape[d], factor)) : op.x.mul(a.shape[d], factor);
+    if (divides)
+      op.requireEqual(op.x.mul(likely[d], factor), a.shape[d], "a whole number of blocks along axis " + std::to_string(d));
+  }
+  Ref rest = toSpace ? likely[c] : a.shape[c];
+  return op.mapResult(
+      [&](const Indices &i) {
+        Indices at = i;
+        if (toSpace) {
+          Ref by = op.op2(Op::FloorMod, i[h], size), bx = op.op2(Op::FloorMod, i[w], size);
+          Ref inBlock = op.x.add(op.x.times(by, block), bx);
+          at[h] = op.op2(Op::FloorDiv, i[h], size);
+          at[w] = op.op2(Op::FloorDiv, i[w], size);
+          at[c] = isDcr ? op.x.add(op.x.mul(inBlock, rest), i[c]) : op.x.add(op.x.times(i[c], block * block), inBlock);
+          return op.at(a, at);
+        }
+        Ref inBlock = isDcr ? op.op2(Op::FloorDiv, i[c], rest) : op.op2(Op::FloorMod, i[c], area);
+        at[c] = isDcr ? op.op2(Op::FloorMod, i[c], rest) : op.op2(Op::FloorDiv, i[c], area);
+        at[h] = op.x.add(op.x.times(i[h], block), op.op2(Op::FloorDiv, inBlock, size));
+        at[w] = op.x.add(op.x.times(i[w], block), op.op2(Op::FloorMod, inBlock, size));
+        return op.at(a, at);
+      },
+      likely);
 }
 
 Expected<> lowerOneHot(OpLowering &op) {
@@ -433,19 +400,29 @@ Expected<> lowerOneHot(OpLowering &op) {
   size_t axis = static_cast<size_t>(op.axis("axis", indices.rank() + 1));
   DType type = op.resultDType();
   auto value = [&](size_t input) { return op.x.cast(op.atFlat(op.input(input), op.x.integer(0)), type); };
-  return op.mapResult([&](const Indices &i) {
-    Indices at = i;
-    at.erase(at.begin() + static_cast<ptrdiff_t>(axis));
-    Ref index = op.x.cast(op.at(indices, at), DType::Int64);
-    return op.x.select(op.op2(Op::Eq, index, i[axis]), value(1), value(2));
-  });
+  std::vector<Ref> likely = indices.shape;
+  Ref depth = op.numInputs() > 3 ? BYCC_TRY(op.extentContent(3, 0)) : op.x.integer(op.integer("depth"));
+  likely.insert(likely.begin() + static_cast<ptrdiff_t>(axis), depth);
+  return op.mapResult(
+      [&](const Indices &i) {
+        Indices at = i;
+        at.erase(at.begin() + static_cast<ptrdiff_t>(axis));
+        Ref index = op.x.cast(op.at(indices, at), DType::Int64);
+        return op.x.select(op.op2(Op::Eq, index, i[axis]), value(1), value(2));
+      },
+      likely);
 }
 
 Expected<> lowerMeshgrid(OpLowering &op) {
   const std::vector<Tensor> &parts = op.fields(0);
   bool swap = op.text("indexing") == "xy";
+  std::vector<Ref> likely;
+  for (const Tensor &part : parts)
+    likely.push_back(part.rank() == 0 ? op.x.integer(1) : part.shape[0]);
+  if (swap && parts.size() > 1)
+    std::swap(likely[0], likely[1]);
   for (size_t p = 0; p < parts.size(); ++p) {
-    std::vector<Ref> shape = BYCC_TRY(op.resultShape({}, p));
+    std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely, p));
     size_t axis = swap && p < 2 && parts.size() > 1 ? 1 - p : p;
     op.results.push_back(op.map(parts[p].type, shape, [&](const Indices &i) {
       return parts[p].rank() == 0 ? op.at(parts[p], {}) : op.at(parts[p], {i[axis]});
@@ -454,17 +431,31 @@ Expected<> lowerMeshgrid(OpLowering &op) {
   return {};
 }
 
+// ceil((stop - start) / step) in double, as the definition has it.
+Expected<Ref> arangeCount(OpLowering &op) {
+  Exprs &program = op.dims.around.exprs();
+  std::vector<Ref> numbers;
+  for (size_t input = 0; input < 3; ++input) {
+    Ref value = BYCC_TRY(op.element(input, 0));
+    numbers.push_back(program.type(value) == DType::Float64 ? value : program.cast(value, DType::Float64));
+  }
+  Ref steps = program.binary(Op::Div, program.binary(Op::Sub, numbers[1], numbers[0]), numbers[2]);
+  Ref count = op.dims.fromProgram(op.dims.around.define(program.cast(program.unary(Op::Ceil, steps), DType::Int64), ""));
+  return op.op2(Op::Max, count, op.x.integer(0));
+}
+
 Expected<> lowerArange(OpLowering &op) {
   DType type = op.resultDType();
   auto value = [&](const char *key, size_t input, double fallback) {
-    if (!op.isNone(key))
-      return op.real(op.number(key), type);
     if (op.numInputs() > input)
       return op.x.cast(op.atFlat(op.input(input), op.x.integer(0)), type);
-    return op.real(fallback, type);
+    return op.isNone(key) ? op.real(fallback, type) : op.real(op.number(key), type);
   };
   Ref start = value("start", 0, 0), step = value("step", 2, 1);
-  return op.mapResult([&](const Indices &i) { return op.x.add(start, op.op2(Op::Mul, op.x.cast(i[0], type), step)); });
+  std::vector<Ref> likely;
+  if (op.numInputs() > 0)
+    likely.push_back(BYCC_TRY(arangeCount(op)));
+  return op.mapResult([&](const Indices &i) { return op.x.add(start, op.op2(Op::Mul, op.x.cast(i[0], type), step)); }, likely);
 }
 
 Expected<> lowerShapeOf(OpLowering &op) {
@@ -488,6 +479,9 @@ Expected<> lowerSize(OpLowering &op) {
 Expected<> lowerDilate(OpLowering &op) {
   const Tensor &a = op.input(0);
   std::vector<int64_t> strides = op.integers("strides");
+  std::vector<Ref> likely = a.shape;
+  for (size_t d = 0; d < a.rank() && d < strides.size(); ++d)
+    likely[d] = op.op2(Op::Max, op.x.plus(op.x.times(op.x.plus(a.shape[d], -1), strides[d]), 1), op.x.integer(0));
   return op.mapResult([&](const Indices &i) {
     Indices at = i;
     Ref hit = noRef;
@@ -497,34 +491,33 @@ Expected<> lowerDilate(OpLowering &op) {
       hit = op.x.both(hit, op.op2(Op::Eq, op.op2(Op::FloorMod, i[d], step), op.x.integer(0)));
     }
     return op.x.guard(hit, op.at(a, at), op.real(op.number("dilation_value"), a.type));
-  });
+  }, likely);
 }
 
 } // namespace
 
 void addMovementLowerings(LowerTable &table) {
-  for (OpId op : {ops::reshape, ops::reshape_like, ops::contrib_reverse_reshape, ops::expand_dims, ops::squeeze, ops::nn_batch_flatten})
-    table[op.index] = lowerReshape;
   table[ops::transpose.index] = lowerTranspose;
   table[ops::concatenate.index] = lowerConcatenate;
   table[ops::stack.index] = lowerConcatenate;
   table[ops::split.index] = lowerSplit;
-  table[ops::strided_slice.index] = lowerStridedSlice;
-  table[ops::slice_like.index] = lowerSliceLike;
   table[ops::take.index] = lowerTake;
   table[ops::gather.index] = lowerGather;
   table[ops::gather_nd.index] = lowerGatherNd;
   table[ops::adv_index.index] = lowerAdvIndex;
   table[ops::tile.index] = lowerTile;
+  table[ops::dyn_tile.index] = lowerTile;
   table[ops::repeat.index] = lowerRepeat;
   table[ops::reverse.index] = lowerReverse;
   table[ops::reverse_sequence.index] = lowerReverseSequence;
   table[ops::sequence_mask.index] = lowerSequenceMask;
   table[ops::nn_pad.index] = lowerPad;
+  table[ops::dyn_nn_pad.index] = lowerPad;
   table[ops::nn_mirror_pad.index] = lowerMirrorPad;
   table[ops::nn_depth_to_space.index] = lowerDepthSpace;
   table[ops::nn_space_to_depth.index] = lowerDepthSpace;
   table[ops::one_hot.index] = lowerOneHot;
+  table[ops::dyn_one_hot.index] = lowerOneHot;
   table[ops::meshgrid.index] = lowerMeshgrid;
   table[ops::arange.index] = lowerArange;
   table[ops::shape_of.index] = lowerShapeOf;

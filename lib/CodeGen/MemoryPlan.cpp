@@ -112,6 +112,39 @@ std::vector<Life> findLives(const Program &program) {
   return lives;
 }
 
+// The branch or loop body that each instruction stands in, by the instruction that begins it.
+std::vector<size_t> findBodies(const Program &program) {
+  using Kind = Instr::Kind;
+  std::vector<size_t> bodies, open{SIZE_MAX};
+  for (size_t i = 0; i < program.instrs.size(); ++i) {
+    Kind kind = program.instrs[i].kind;
+    if (kind == Kind::Else || kind == Kind::EndIf || kind == Kind::EndLoop)
+      open.pop_back();
+    bodies.push_back(open.back());
+    if (kind == Kind::If || kind == Kind::Else || kind == Kind::Loop)
+      open.push_back(i);
+  }
+  return bodies;
+}
+
+// What is allocated while running is given back after its last use, in the body
+// that allocated it.
+void releaseAllocated(Program &program, const std::vector<Life> &lives) {
+  std::vector<size_t> bodies = findBodies(program);
+  for (ValueId id = 0; id < program.values.size(); ++id) {
+    const Value &value = program.values[id];
+    bool isOwn = value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.resident == none;
+    bool isShared = value.isBound || value.memory != none || value.spare != none || value.spareOf != none;
+    if (!isOwn || isShared || value.isStatic || lives[id].first == SIZE_MAX)
+      continue;
+    size_t at = lives[id].last;
+    while (at < bodies.size() && bodies[at] != bodies[lives[id].first])
+      ++at;
+    if (at < bodies.size() && program.instrs[at].kind != Instr::Kind::Else)
+      program.instrs[at].released.push_back(id);
+  }
+}
+
 Expected<> measure(Program &program, Value &value) {
   __int128 bytes = sizeInBytes(value.dtype);
   value.isStatic = true;
@@ -147,6 +180,7 @@ Expected<> planMemory(Program &program) {
     begins[lives[id].first].push_back(id);
     ends[lives[id].last].push_back(id);
   }
+  releaseAllocated(program, lives);
   FreeList places;
   for (size_t i = 0; i < program.instrs.size(); ++i) {
     std::sort(begins[i].begin(), begins[i].end(), [&](ValueId a, ValueId b) {

@@ -56,13 +56,17 @@ struct Value {
 struct Instr {
   // SetRows: inputs are x, v and the first row; the output is x with the rows of v.
   // Bind, Loop, Next, Leave: outputs[i] becomes inputs[i].
-  enum class Kind : uint8_t { Kernel, Region, Copy, Library, SetRows, If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop } kind = Kind::Kernel;
-  uint32_t callee = 0;             // kernel, region or library call
+  enum class Kind : uint8_t { Kernel, Region, Copy, Library, SetRows, SetDim, Require, /* from here on marks */ If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop } kind = Kind::Kernel;
+  uint32_t callee = 0;             // kernel, region or library call; SetDim: the dim
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
-  std::vector<Ref> dims;           // kernels: program expressions
+  // Kernels: program expressions. SetDim: the value. Require: the condition, then
+  // the values that the message names.
+  std::vector<Ref> dims;
   uint32_t node = none;            // profiled node
-  std::vector<ValueId> released = {}; // resident values that end here
+  std::vector<ValueId> released = {}; // resident and allocated values that end here
+  // Require; SetDim of an extent, which must not be negative. Each {} is a value.
+  std::string message = {};
 };
 
 struct KernelCode {
@@ -90,7 +94,7 @@ struct ProfiledNode {
 };
 
 struct Program {
-  Exprs exprs; // Dim i = run-time extent i
+  Exprs exprs; // Dim i = run-time extent i; Load = an element of the value with that id
   struct DimSource {
     uint32_t input = none, axis = 0; // else an instruction gives it
   };

@@ -35,6 +35,18 @@ private:
   // A buffer that is a result once is written in place; anything else is copied.
   void addOutput(ValueId value);
 
+  // --- extents (BuildExtents.cpp)
+  class Outside;
+  // A new dim that holds the expression from here on; an extent when `what` is not empty.
+  Ref defineDim(Ref expression, const std::string &what);
+  Expected<Ref> elementOf(NodeId node, int64_t element, const Env &env);
+  std::optional<Ref> extentOf(Dim dim);
+  // Symbols in the type of a value stand for its extents from here on.
+  void bindSymbols(TypeId type, ValueId value);
+  Expected<> addRequirements(const Group &group, NodeId node);
+  // Dims that instructions of one branch define are not known after it.
+  void forgetDims();
+
   // --- blocks and nodes (BuildBlocks.cpp)
   Expected<> checkDepth(int depth);
   Expected<> addBlock(BlockId block, Env &env, int depth);
@@ -73,13 +85,12 @@ private:
   // --- kernels (BuildKernels.cpp)
   Expected<> addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
   Expected<> addCallOp(NodeId id, Env &env);
-  // Null when the extents of the result are not plain.
-  std::optional<ValueId> addView(NodeId node, ValueId base, const std::vector<NodeId> &sources);
-  ConstantOf constantIn(const Env &env);
+  // A kernel; a view of `viewed` where that is given.
+  Expected<> addGroup(NodeId node, Group group, const std::vector<NodeId> &sources, ValueId viewed, Env &env, const Env &inner);
+  ValueId addView(NodeId node, ValueId base, const std::vector<NodeId> &sources, std::vector<Ref> dims);
+  const Constant *constantIn(NodeId node, const Env &env);
   std::string kernelName(const std::vector<NodeId> &sources);
   uint32_t findKernel(Kernel kernel, const std::vector<NodeId> &sources);
-  // An expression of the kernel in terms of the program's dims.
-  Ref toProgram(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims);
   Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env);
   // A buffer of the kernel alone, or panels made of a constant.
   ValueId addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
@@ -102,7 +113,9 @@ private:
   Program p_;
   uint32_t numInputs_ = 0;
   std::vector<FunctionId> open_; // being inlined
-  std::unordered_map<int64_t, Ref> symbols_;
+  std::unordered_map<int64_t, Ref> symbols_;  // by Dim::raw
+  std::unordered_map<Ref, Ref> definedDims_;  // expression -> dim, since the last mark
+  size_t numSeenInstrs_ = 0;                  // of those that forgetDims() has looked at
   std::unordered_map<std::string, int> graphNames_;
   std::unordered_map<uint32_t, ValueId> constants_;
   std::unordered_map<std::string, uint32_t> kernelIds_, packedIds_;

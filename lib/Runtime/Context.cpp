@@ -95,7 +95,8 @@ const bycc_exec_api Context::api = {sizeof(bycc_exec_api),
                                     callLibrary,
                                     mark,
                                     releaseTo,
-                                    grow};
+                                    grow,
+                                    failWith};
 
 Context::Context(std::shared_ptr<const Model> model)
     : model_(std::move(model)), module_(model_->module()), threads_(model_->threads()),
@@ -431,7 +432,12 @@ void Context::parallelForCall(bycc_exec *exec, bycc_task_fn task, void *closure,
 }
 
 void *Context::alloc(bycc_exec *exec, int64_t bytes) {
-  void *memory = bytes < 0 ? nullptr : of(exec).cache_.take(bytes);
+  if (bytes < 0 || static_cast<uint64_t>(bytes) > maxTensorBytes) {
+    of(exec).record(error(Status::Limit)
+                    << "an intermediate tensor of more than " << maxTensorBytes << " bytes");
+    return nullptr;
+  }
+  void *memory = of(exec).cache_.take(static_cast<uint64_t>(bytes));
   if (!memory)
     of(exec).record(error(Status::Limit)
                     << "no memory for an intermediate tensor: " << bytes << " bytes");
@@ -543,6 +549,18 @@ int32_t Context::fail(bycc_exec *exec, int32_t status, const char *message) {
     status = BYCC_INTERNAL;
   of(exec).record(error(statusOf(status)) << (message ? message : "no reason given"));
   return status;
+}
+
+int32_t Context::failWith(bycc_exec *exec, int32_t status, const char *message,
+                          const int64_t *values, uint32_t count) {
+  std::string text = message;
+  size_t at = 0;
+  for (uint32_t i = 0; i < count && (at = text.find("{}", at)) != std::string::npos; ++i) {
+    std::string value = std::to_string(values[i]);
+    text.replace(at, 2, value);
+    at += value.size();
+  }
+  return fail(exec, status, text.c_str());
 }
 
 Expected<void *> Context::memoryForOutput(uint32_t index, const int64_t *shape) {

@@ -86,6 +86,8 @@ private:
   static void regionRelease(bycc_exec *exec, void *memory);
   static int32_t callLibrary(bycc_exec *exec, const bycc_library_call *call);
   static int32_t fail(bycc_exec *exec, int32_t status, const char *message);
+  static int32_t failWith(bycc_exec *exec, int32_t status, const char *message, const int64_t *values,
+                          uint32_t count);
   static void *makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape);
   static void nodeBegin(bycc_exec *exec, uint32_t node);
   static void nodeEnd(bycc_exec *exec, uint32_t node);

@@ -18,7 +18,6 @@
 namespace bycc::runtime {
 namespace {
 
-constexpr uint64_t maxTensorBytes = uint64_t{16} << 30;
 constexpr int32_t maxRank = 32;
 
 Expected<> checkTensor(const bycc_tensor_info &tensor) {

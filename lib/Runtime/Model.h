@@ -60,6 +60,7 @@ private:
 };
 
 // Bytes of a tensor; Status::Limit when they overflow or pass 16 GiB.
+inline constexpr uint64_t maxTensorBytes = uint64_t{16} << 30;
 Expected<uint64_t> tensorBytes(DType dtype, const int64_t *shape, int32_t rank);
 
 } // namespace bycc::runtime

@@ -1,0 +1,138 @@
+// Extents of the program: dims that instructions compute, elements of integer
+// tensors that decide shapes, and symbols of types.
+#include "BuildExtents.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bycc::te {
+namespace {
+
+// Begins or ends a branch or a loop.
+bool isMark(Instr::Kind kind) { return kind >= Instr::Kind::If; }
+
+template <typename T> T readAs(const uint8_t *data) {
+  T value;
+  std::memcpy(&value, data, sizeof value);
+  return value;
+}
+
+std::optional<Ref> numberAt(Exprs &exprs, const Constant &constant, DType type, int64_t element) {
+  const uint8_t *data = constant.data() + element * static_cast<int64_t>(sizeInBytes(type));
+  switch (type) {
+  case DType::Bool:
+  case DType::UInt8: return exprs.integer(readAs<uint8_t>(data), type);
+  case DType::Int8: return exprs.integer(readAs<int8_t>(data), type);
+  case DType::Int16: return exprs.integer(readAs<int16_t>(data), type);
+  case DType::UInt16: return exprs.integer(readAs<uint16_t>(data), type);
+  case DType::Int32: return exprs.integer(readAs<int32_t>(data), type);
+  case DType::UInt32: return exprs.integer(readAs<uint32_t>(data), type);
+  case DType::Int64: return exprs.integer(readAs<int64_t>(data), type);
+  case DType::UInt64: return exprs.integer(static_cast<int64_t>(readAs<uint64_t>(data)), type);
+  case DType::Float32: return exprs.floating(static_cast<double>(readAs<float>(data)), type);
+  case DType::Float64: return exprs.floating(readAs<double>(data), type);
+  default: return std::nullopt;
+  }
+}
+
+} // namespace
+
+void ProgramBuilder::forgetDims() {
+  for (; numSeenInstrs_ < p_.instrs.size(); ++numSeenInstrs_)
+    if (isMark(p_.instrs[numSeenInstrs_].kind))
+      definedDims_.clear();
+}
+
+Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
+  const Expr e = p_.exprs[expression];
+  bool isKnown = e.op == Op::Const && !(e.i < 0 && !what.empty());
+  if (isKnown || (e.op == Op::Dim && what.empty()))
+    return expression;
+  forgetDims();
+  if (auto it = definedDims_.find(expression); it != definedDims_.end() && what.empty())
+    return it->second;
+  Instr instr;
+  instr.kind = Instr::Kind::SetDim;
+  instr.callee = static_cast<uint32_t>(p_.dims.size());
+  instr.dims = {expression};
+  instr.message = what;
+  p_.exprs.visit(expression, [&](Ref ref) {
+    if (p_.exprs[ref].op == Op::Load)
+      instr.inputs.push_back(static_cast<ValueId>(p_.exprs[ref].i));
+    return true;
+  });
+  p_.dims.push_back({});
+  p_.instrs.push_back(std::move(instr));
+  return definedDims_[expression] = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1));
+}
+
+Expected<Ref> ProgramBuilder::elementOf(NodeId node, int64_t element, const Env &env) {
+  ValueId value = BYCC_TRY(valuesOf(node, env))[0];
+  DType type = p_.values[value].dtype;
+  const Constant *constant = constantIn(node, env);
+  if (constant)
+    if (auto number = numberAt(p_.exprs, *constant, type, element))
+      return *number;
+  if (type == DType::Float16 || type == DType::BFloat16)
+    return error(Status::Unsup, m_.source(node)) << "a shape that depends on a " << name(type) << " has no host code";
+  return p_.exprs.load(value, type, p_.exprs.integer(element));
+}
+
+std::optional<Ref> ProgramBuilder::extentOf(Dim dim) {
+  if (dim.isConst())
+    return p_.exprs.integer(dim.value());
+  if (dim.isUnknown())
+    return std::nullopt;
+  if (auto it = symbols_.find(dim.raw()); it != symbols_.end())
+    return it->second;
+  const DimExpr &e = m_.types.expr(dim);
+  if (e.op == DimOp::Unknown || e.op == DimOp::Symbol)
+    return std::nullopt;
+  auto a = extentOf(e.lhs), b = extentOf(e.rhs);
+  if (!a || !b)
+    return std::nullopt;
+  Exprs &x = p_.exprs;
+  auto positive = [&](Ref r) { return x.binary(Op::Max, r, x.integer(1)); };
+  switch (e.op) {
+  case DimOp::Add: return x.add(*a, *b);
+  case DimOp::Sub: return x.sub(*a, *b);
+  case DimOp::Mul: return x.mul(*a, *b);
+  case DimOp::FloorDiv: return x.binary(Op::FloorDiv, *a, positive(*b));
+  case DimOp::CeilDiv: return x.binary(Op::FloorDiv, x.plus(x.add(*a, *b), -1), positive(*b));
+  case DimOp::Mod: return x.binary(Op::FloorMod, *a, positive(*b));
+  case DimOp::Min: return x.binary(Op::Min, *a, *b);
+  case DimOp::Max: return x.binary(Op::Max, *a, *b);
+  default: return std::nullopt;
+  }
+}
+
+void ProgramBuilder::bindSymbols(TypeId type, ValueId value) {
+  auto shape = m_.types.shape(type);
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (!shape[d].isConst() && !shape[d].isUnknown() && m_.types.expr(shape[d]).op == DimOp::Symbol)
+      symbols_.try_emplace(shape[d].raw(), p_.values[value].dims[d]);
+}
+
+Expected<> ProgramBuilder::addRequirements(const Group &group, NodeId node) {
+  for (const Requirement &each : group.requirements) {
+    Instr instr;
+    instr.kind = Instr::Kind::Require;
+    instr.message = each.message;
+    instr.dims.push_back(translate(group.kernel.exprs, each.condition, group.dims, p_.exprs));
+    auto known = p_.exprs.constant(instr.dims[0]);
+    if (known == 0)
+      return error(Status::Input, m_.source(node)) << "this does not hold for any input: " << each.message;
+    for (Ref value : each.values)
+      instr.dims.push_back(translate(group.kernel.exprs, value, group.dims, p_.exprs));
+    if (!known)
+      p_.instrs.push_back(std::move(instr));
+  }
+  return {};
+}
+
+Expected<std::vector<Ref>> ProgramBuilder::Outside::extentsOf(NodeId node, uint32_t field) {
+  std::vector<ValueId> values = BYCC_TRY(builder_.valuesOf(node, env_));
+  return builder_.p_.values[values[field]].dims;
+}
+
+} // namespace bycc::te
