@@ -113,7 +113,7 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   first = b_.CreateSelect(b_.CreateICmpSLT(first, i64(0)), b_.CreateAdd(first, extent), first);
   first = b_.CreateSelect(b_.CreateICmpSLT(first, i64(0)), i64(0), first);
   LValue *room = b_.CreateSub(extent, evaluate(v.dims[0]));
-  failUnless(b_.CreateICmpSLE(first, room), BYCC_ARG, "strided_set: v is larger than the slice along axis 0");
+  failUnless(b_.CreateICmpSLE(first, room), BYCC_ARG, "strided_set: v ends {} rows after the slice", {b_.CreateSub(first, room)});
   LValue *row = i64(sizeInBytes(x.dtype));
   for (size_t d = 1; d < x.dims.size(); ++d)
     row = b_.CreateMul(row, evaluate(x.dims[d]));

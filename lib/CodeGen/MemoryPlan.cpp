@@ -140,7 +140,9 @@ void releaseAllocated(Program &program, const std::vector<Life> &lives) {
     size_t at = lives[id].last;
     while (at < bodies.size() && bodies[at] != bodies[lives[id].first])
       ++at;
-    if (at < bodies.size() && program.instrs[at].kind != Instr::Kind::Else)
+    // Code after these does not run.
+    Instr::Kind kind = at < bodies.size() ? program.instrs[at].kind : Instr::Kind::Else;
+    if (kind != Instr::Kind::Else && kind != Instr::Kind::Next && kind != Instr::Kind::Leave)
       program.instrs[at].released.push_back(id);
   }
 }
