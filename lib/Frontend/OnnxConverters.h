@@ -56,8 +56,10 @@ Expected<> convertMaxUnpool(OpContext &op);
 
 // OnnxResize.cpp
 Expected<> convertResize(OpContext &op);
-Expected<> convertGridSample(OpContext &op);
 Expected<> convertUpsample(OpContext &op);
+
+// OnnxGrid.cpp
+Expected<> convertGridSample(OpContext &op);
 
 // OnnxNormalize.cpp
 Expected<> convertBatchNorm(OpContext &op);

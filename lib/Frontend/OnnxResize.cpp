@@ -1,5 +1,17 @@
-// Resampling of spatial axes.
+// Resize and Upsample. What Relay's image.resize says too becomes that; the rest is
+// composed axis by axis: element o of an axis is a weighted sum of the elements
+// around place(o) of the input,
+//
+//   index[t, o]  = floor(place(o)) + tap(t)
+//   weight[t, o] = kernel(index[t, o] - place(o))
+//   y[.., o, ..] = sum over t of weight[t, o] * x[.., index[t, o], ..]
+//
+// with tables that are constants when scales or sizes are known while importing, and
+// are computed when the model runs otherwise. References: the operator's text; R. Keys,
+// "Cubic convolution interpolation for digital image processing", 1981.
+#include "OnnxCompose.h"
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 #include "OnnxWindow.h"
 
 #include <algorithm>
@@ -9,136 +21,372 @@ namespace bycc::onnx {
 namespace {
 
 constexpr const char *dataLayouts[] = {"NCW", "NCHW", "NCDHW"};
+constexpr DType real = DType::Float64; // of places and weights
 
 struct ResizeForm {
-  std::string method, coordinates, rounding;
+  std::string mode;        // nearest, linear or cubic
+  std::string coordinates; // coordinate_transformation_mode
+  std::string rounding;    // nearest_mode
   double cubicAlpha = -0.75;
-  int64_t excludeOutside = 0;
+  bool excludesOutside = false, isAntialias = false;
+  double extrapolation = 0;
+  std::string policy = "stretch"; // keep_aspect_ratio_policy
 };
 
-// `sizes` of all axes; batch and channels keep theirs.
-Expected<> resizeTo(OpContext &op, NodeId x, const std::vector<int64_t> &sizes,
-                    const ResizeForm &form) {
-  size_t spatial = BYCC_TRY(spatialRank(op, x));
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-  if (sizes.size() != shape.size())
-    return op.error() << sizes.size() << " sizes for rank " << shape.size();
-  if (sizes[0] != shape[0] || sizes[1] != shape[1])
-    return op.error(Status::Unsup) << "resizes batch or channels";
-  for (int64_t size : sizes)
-    if (size < 1)
-      return op.error() << "a size of " << size;
-  std::vector<int64_t> outer(sizes.begin() + 2, sizes.end());
-  AttrDict attrs{{"size", AttrValue::ints(outer)},
-                 {"layout", dataLayouts[spatial - 1]},
-                 {"method", form.method},
-                 {"coordinate_transformation_mode", form.coordinates}};
-  if (form.method == "nearest_neighbor")
-    attrs.push_back({"rounding_method", form.rounding});
-  if (form.method == "cubic") {
-    attrs.push_back({"cubic_alpha", form.cubicAlpha});
-    attrs.push_back({"cubic_exclude", form.excludeOutside});
+// One axis that is resized. `size` and `scale` are scalars (int64 and real), their
+// values known or not; so are the ends of the region of interest.
+struct ResizeAxis {
+  int64_t axis = 0;
+  NodeId input, size, scale, begin, end;
+  std::optional<int64_t> knownSize;
+  std::optional<double> knownScale;
+};
+
+// Whether image.resize gives the same: whole sizes on spatial axes only.
+bool isPlain(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes, const ResizeForm &form) {
+  static constexpr std::string_view modes[] = {"half_pixel", "align_corners", "asymmetric",
+                                               "pytorch_half_pixel", "tf_half_pixel_for_nn"};
+  int64_t rank = op.rank(x);
+  if (!op.isStatic(x) || rank < 3 || rank > 5 || form.isAntialias ||
+      (form.excludesOutside && form.mode != "cubic") ||
+      std::find(std::begin(modes), std::end(modes), form.coordinates) == std::end(modes))
+    return false;
+  for (const ResizeAxis &axis : axes) {
+    double input = static_cast<double>(op.shape(x)[axis.axis].value());
+    if (!axis.knownSize || !axis.knownScale || input < 1)
+      return false;
+    double size = static_cast<double>(*axis.knownSize);
+    if (axis.axis < 2 ? size != input : std::abs(size / input - *axis.knownScale) > 1e-6 * *axis.knownScale)
+      return false;
   }
-  op.setOutput(0, BYCC_TRY(op.call(ranked("image.resize", spatial), {x}, std::move(attrs))));
+  return true;
+}
+
+Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes,
+                             const ResizeForm &form) {
+  std::vector<int64_t> sizes = BYCC_TRY(op.staticShape(x));
+  for (const ResizeAxis &axis : axes)
+    sizes[axis.axis] = *axis.knownSize;
+  size_t spatial = sizes.size() - 2;
+  AttrDict attrs{{"size", AttrValue::ints(std::span(sizes).subspan(2))},
+                 {"layout", dataLayouts[spatial - 1]},
+                 {"method", form.mode == "nearest" ? "nearest_neighbor" : form.mode},
+                 {"coordinate_transformation_mode", form.coordinates}};
+  if (form.mode == "nearest")
+    attrs.push_back({"rounding_method", form.rounding});
+  if (form.mode == "cubic") {
+    attrs.push_back({"cubic_alpha", form.cubicAlpha});
+    attrs.push_back({"cubic_exclude", static_cast<int64_t>(form.excludesOutside)});
+  }
+  return op.call(ranked("image.resize", spatial), {x}, std::move(attrs));
+}
+
+// Where the elements of an axis lie in the input.
+Expected<NodeId> placesOf(OpContext &op, const ResizeAxis &axis, const ResizeForm &form) {
+  Compose c(op);
+  NodeId one = c.scalar(real, 1), last = c.sub(axis.input, one);
+  NodeId o = axis.knownSize
+                 ? c.iota(*axis.knownSize, real)
+                 : c.cast(c.call("arange", {c.scalar(DType::Int64, 0), axis.size, c.scalar(DType::Int64, 1)},
+                                 {{"dtype", "int64"}}),
+                          real);
+  NodeId half = c.sub(c.div(c.add(o, 0.5), axis.scale), 0.5);
+  NodeId width = c.mul(axis.input, axis.scale); // not rounded
+  NodeId isSingle = c.call("equal", width, 1);
+  NodeId span = c.where(isSingle, one, c.sub(width, one));
+  if (form.coordinates == "half_pixel")
+    return c.done(half);
+  if (form.coordinates == "asymmetric")
+    return c.done(c.div(o, axis.scale));
+  if (form.coordinates == "pytorch_half_pixel")
+    return c.done(c.where(c.call("greater", width, 1), half, c.scalar(real, 0)));
+  if (form.coordinates == "tf_half_pixel_for_nn")
+    return c.done(c.div(c.add(o, 0.5), axis.scale));
+  if (form.coordinates == "align_corners")
+    return c.done(c.where(isSingle, c.scalar(real, 0), c.div(c.mul(o, last), span)));
+  if (form.coordinates == "half_pixel_symmetric") {
+    NodeId adjustment = c.div(c.cast(axis.size, real), width);
+    return c.done(c.add(half, c.mul(c.sub(one, adjustment), c.div(axis.input, 2))));
+  }
+  if (form.coordinates != "tf_crop_and_resize")
+    return op.error(Status::Unsup) << "coordinate_transformation_mode is not supported";
+  if (!axis.begin)
+    return op.error() << "roi is missing";
+  NodeId extent = c.mul(c.sub(axis.end, axis.begin), last);
+  NodeId spread = c.add(c.mul(axis.begin, last), c.div(c.mul(o, extent), span));
+  NodeId centre = c.mul(c.mul(c.add(axis.begin, axis.end), last), 0.5);
+  return c.done(c.where(isSingle, centre, spread));
+}
+
+NodeId nearestIndex(Compose &c, NodeId place, std::string_view rounding) {
+  if (rounding == "round_prefer_floor")
+    return c.call("ceil", {c.sub(place, 0.5)});
+  if (rounding == "round_prefer_ceil")
+    return c.call("floor", {c.add(place, 0.5)});
+  return c.call(rounding, {place}); // floor or ceil
+}
+
+// Weight of an element at distance t.
+NodeId kernel(Compose &c, NodeId t, const ResizeForm &form) {
+  t = c.call("abs", {t});
+  if (form.mode == "linear")
+    return c.call("maximum", c.add(c.call("negative", {t}), 1), 0);
+  double a = form.cubicAlpha;
+  NodeId t2 = c.mul(t, t), t3 = c.mul(t2, t), zero = c.scalar(real, 0);
+  NodeId near = c.add(c.sub(c.mul(t3, a + 2), c.mul(t2, a + 3)), 1);
+  NodeId far = c.sub(c.add(c.sub(c.mul(t3, a), c.mul(t2, 5 * a)), c.mul(t, 8 * a)), 4 * a);
+  return c.where(c.call("less_equal", t, 1), near, c.where(c.call("less", t, 2), far, zero));
+}
+
+// Steps from floor(place) to the elements that count: [taps, 1]. Downscaling with
+// antialias stretches the kernel by 1 / scale.
+Expected<NodeId> tapsOf(OpContext &op, const ResizeAxis &axis, const ResizeForm &form) {
+  Compose c(op);
+  double reach = form.mode == "linear" ? 1 : 2;
+  if (!form.isAntialias || axis.knownScale) {
+    double scale = form.isAntialias ? std::min(1.0, *axis.knownScale) : 1;
+    double first = std::floor(-reach / scale) + 1;
+    if (first < -1e6)
+      return op.error(Status::Limit) << "scale " << scale << " with antialias";
+    NodeId taps = c.add(c.iota(2 - 2 * static_cast<int64_t>(first), real), first);
+    return c.done(c.expand(taps, 1));
+  }
+  NodeId scale = c.call("minimum", axis.scale, 1);
+  NodeId first = c.add(c.call("floor", {c.div(c.scalar(real, -reach), scale)}), 1);
+  NodeId end = c.add(c.call("negative", {first}), 2);
+  NodeId taps = c.call("arange", {first, end, c.scalar(real, 1)}, {{"dtype", name(real)}});
+  return c.done(c.expand(taps, 1));
+}
+
+// x resized along one axis; `inside` gets what lies in the input, for extrapolation.
+Expected<NodeId> resizeAxis(OpContext &op, NodeId x, const ResizeAxis &axis, const ResizeForm &form,
+                            NodeId &inside) {
+  NodeId place = BYCC_TRY(placesOf(op, axis, form));
+  Compose c(op);
+  NodeId zero = c.scalar(real, 0), last = c.sub(axis.input, 1);
+  auto within = [&](NodeId at) {
+    return c.call("logical_and", {c.call("greater_equal", {at, zero}), c.call("less_equal", {at, last})});
+  };
+  auto clamped = [&](NodeId at) {
+    return c.cast(c.call("minimum", {c.call("maximum", {at, zero}), last}), DType::Int64);
+  };
+  int64_t behind = op.rank(x) - 1 - axis.axis;
+  inside = c.expand(within(place), 1, behind);
+  if (form.mode == "nearest") {
+    NodeId index = clamped(nearestIndex(c, place, form.rounding));
+    return c.done(c.call("take", {x, index}, {{"axis", axis.axis}}));
+  }
+  NodeId index = c.add(c.call("floor", {place}), BYCC_TRY(tapsOf(op, axis, form)));
+  NodeId distance = c.sub(index, place);
+  if (form.isAntialias)
+    distance = c.mul(distance, c.call("minimum", axis.scale, 1));
+  NodeId weight = kernel(c, distance, form);
+  if (form.excludesOutside)
+    weight = c.where(within(index), weight, zero);
+  if (form.excludesOutside || form.isAntialias)
+    weight = c.div(weight, c.reduce("sum", weight, {0}));
+  weight = c.expand(c.cast(weight, op.dtype(x)), 2, behind);
+  NodeId around = c.call("take", {x, clamped(index)}, {{"axis", axis.axis}});
+  return c.done(c.reduce("sum", c.mul(around, weight), {axis.axis}, false));
+}
+
+Expected<NodeId> composedResize(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes,
+                                const ResizeForm &form) {
+  DType dtype = op.dtype(x);
+  bool isWhole = !isFloat(dtype) && form.mode != "nearest";
+  NodeId result = BYCC_TRY(op.cast(x, isWhole ? DType::Float32 : dtype));
+  std::vector<NodeId> inside;
+  bool isCropped = form.coordinates == "tf_crop_and_resize";
+  for (const ResizeAxis &axis : axes) {
+    bool isSame = axis.knownScale == 1.0 && op.shape(x)[axis.axis] == Dim(axis.knownSize.value_or(-1));
+    if (!isSame || isCropped)
+      result = BYCC_TRY(resizeAxis(op, result, axis, form, inside.emplace_back()));
+  }
+  Compose c(op);
+  for (NodeId mask : inside)
+    if (isCropped)
+      result = c.where(mask, result, c.scalar(op.dtype(result), form.extrapolation));
+  if (isWhole)
+    result = c.call("round", {result});
+  if (isWhole && sizeInBytes(dtype) < 4) { // a cubic kernel reaches beyond its data
+    double bits = static_cast<double>(sizeInBytes(dtype) * 8), all = std::ldexp(1.0, static_cast<int>(bits));
+    double least = isUnsignedInt(dtype) ? 0 : -all / 2;
+    result = c.call("clip", {result}, {{"a_min", least}, {"a_max", least + all - 1}});
+  }
+  return c.done(c.cast(result, dtype));
+}
+
+Expected<NodeId> element(OpContext &op, NodeId vector, int64_t index) {
+  return op.call("take", {vector, op.scalar(DType::Int64, static_cast<double>(index))}, {{"axis", 0}});
+}
+
+// The axes of `axes` with the sizes or scales of input `index`, one value each.
+Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes,
+                                           NodeId values, bool areSizes) {
+  std::optional<std::vector<double>> known = op.numbersOf(values);
+  Dim count = op.rank(values) == 1 ? op.shape(values)[0] : Dim::unknown();
+  if (op.rank(values) != 1 || (count.isConst() && count.value() != static_cast<int64_t>(axes.size())))
+    return op.error() << (areSizes ? "sizes" : "scales") << " of type "
+                      << op.types().str(op.module().type(values)) << " for " << axes.size() << " axes";
+  std::vector<ResizeAxis> result;
+  Compose c(op);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ResizeAxis axis{.axis = axes[i]};
+    Dim dim = op.shape(x)[axis.axis];
+    axis.input = c.cast(BYCC_TRY(extentOf(op, x, axis.axis)), real);
+    if (known && dim.isConst()) {
+      double value = (*known)[i], input = static_cast<double>(dim.value());
+      double size = areSizes ? value : std::floor(input * value + 1e-6);
+      if (!(value > 0) || !(size >= 1) || size > 1e9 || input < 1)
+        return op.error() << (areSizes ? "size " : "scale ") << value << " of " << dim.value() << " is not legal";
+      axis.knownSize = static_cast<int64_t>(size);
+      axis.knownScale = areSizes ? size / input : value;
+      axis.size = c.scalar(DType::Int64, size);
+      axis.scale = c.scalar(real, *axis.knownScale);
+    } else {
+      NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))), areSizes ? DType::Int64 : real);
+      axis.size = areSizes ? value : c.cast(c.call("floor", {c.add(c.mul(axis.input, value), 1e-6)}), DType::Int64);
+      axis.scale = areSizes ? c.div(c.cast(value, real), axis.input) : value;
+    }
+    BYCC_TRY(c.done(axis.scale));
+    result.push_back(axis);
+  }
+  return result;
+}
+
+// One scale for all axes: the smallest or the largest, sizes rounded.
+Expected<> keepAspectRatio(OpContext &op, NodeId x, std::vector<ResizeAxis> &axes, const ResizeForm &form) {
+  if (form.policy == "stretch")
+    return {};
+  if (form.policy != "not_larger" && form.policy != "not_smaller")
+    return op.error() << "keep_aspect_ratio_policy must be stretch, not_larger or not_smaller";
+  bool isLeast = form.policy == "not_larger";
+  Compose c(op);
+  std::optional<double> known = axes[0].knownScale;
+  NodeId scale = axes[0].scale;
+  for (const ResizeAxis &axis : axes) {
+    scale = c.call(isLeast ? "minimum" : "maximum", {scale, axis.scale});
+    if (!axis.knownScale)
+      known.reset();
+    else if (known)
+      known = isLeast ? std::min(*known, *axis.knownScale) : std::max(*known, *axis.knownScale);
+  }
+  for (ResizeAxis &axis : axes) {
+    axis.scale = known ? c.scalar(real, *known) : scale;
+    axis.knownScale = known;
+    axis.size = c.cast(c.call("floor", {c.add(c.mul(axis.input, axis.scale), 0.5)}), DType::Int64);
+    axis.knownSize.reset();
+    if (known) {
+      double input = static_cast<double>(op.shape(x)[axis.axis].value());
+      axis.knownSize = static_cast<int64_t>(std::floor(input * *known + 0.5));
+      if (*axis.knownSize < 1)
+        return op.error() << "a size of " << *axis.knownSize;
+      axis.size = c.scalar(DType::Int64, static_cast<double>(*axis.knownSize));
+    }
+  }
+  BYCC_TRY(c.done(scale));
   return {};
 }
 
-// Sizes from scales. Relay computes the scale back from the sizes, so only
-// scales that agree with them exactly keep the result.
-Expected<std::vector<int64_t>> sizesOfScales(OpContext &op, NodeId x,
-                                             const std::vector<double> &scales) {
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-  if (scales.size() != shape.size())
-    return op.error() << scales.size() << " scales for rank " << shape.size();
-  std::vector<int64_t> sizes;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    double size = std::floor(static_cast<double>(shape[i]) * scales[i] + 1e-6);
-    if (!(scales[i] > 0) || !(size >= 1) || size > 1e9)
-      return op.error() << "scale " << scales[i] << " of " << shape[i] << " is not legal";
-    if (std::abs(size / static_cast<double>(shape[i]) - scales[i]) > 1e-6 * scales[i])
-      return op.error(Status::Unsup) << "scale " << scales[i] << " of " << shape[i]
-                                     << " does not give a whole size";
-    sizes.push_back(static_cast<int64_t>(size));
+// roi: the begins of all axes, then their ends, as fractions of the input.
+Expected<> addRoi(OpContext &op, std::vector<ResizeAxis> &axes) {
+  NodeId roi = op.input(1);
+  Compose c(op);
+  if (op.rank(roi) != 1 || op.shape(roi)[0] != Dim(static_cast<int64_t>(2 * axes.size())))
+    return op.error() << "roi of type " << op.types().str(op.module().type(roi)) << " for " << axes.size()
+                      << " axes";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    axes[i].begin = BYCC_TRY(op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i))), real));
+    axes[i].end = BYCC_TRY(op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i + axes.size()))), real));
   }
-  return sizes;
+  return {};
 }
 
-Expected<std::string> resizeMethod(OpContext &op) {
-  std::string mode = BYCC_TRY(op.textAttr("mode", "nearest"));
-  if (mode == "nearest")
-    return std::string("nearest_neighbor");
-  if (mode == "bilinear" && op.opset() < 7)
-    return std::string("linear");
-  if (mode == "linear" || mode == "cubic")
-    return mode;
-  return op.error() << "mode must be nearest, linear or cubic";
+Expected<> checkForm(OpContext &op, const ResizeForm &form) {
+  if (form.mode != "nearest" && form.mode != "linear" && form.mode != "cubic")
+    return op.error() << "mode must be nearest, linear or cubic";
+  static constexpr std::string_view roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  if (std::find(std::begin(roundings), std::end(roundings), form.rounding) == std::end(roundings))
+    return op.error() << "nearest_mode must be round_prefer_floor, round_prefer_ceil, floor or ceil";
+  return {};
+}
+
+Expected<> resize(OpContext &op, std::vector<ResizeAxis> axes, const ResizeForm &form) {
+  NodeId x = op.input(0);
+  BYCC_TRY(checkForm(op, form));
+  BYCC_TRY(keepAspectRatio(op, x, axes, form));
+  if (isPlain(op, x, axes, form))
+    op.setOutput(0, BYCC_TRY(plainResize(op, x, axes, form)));
+  else
+    op.setOutput(0, BYCC_TRY(composedResize(op, x, axes, form)));
+  return {};
+}
+
+// An input that is given and not the empty tensor by which opset 11 leaves it out.
+bool hasValues(OpContext &op, size_t index) {
+  return op.has(index) && !(op.rank(op.input(index)) == 1 && op.shape(op.input(index))[0] == Dim(0));
+}
+
+Expected<std::vector<int64_t>> resizedAxes(OpContext &op) {
+  int64_t rank = op.rank(op.input(0));
+  if (rank == 0)
+    return op.error() << "input of rank 0";
+  if (std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("axes")); given && !given->empty())
+    return op.normalAxes(*given, rank);
+  std::vector<int64_t> all;
+  for (int64_t i = 0; i < rank; ++i)
+    all.push_back(i);
+  return all;
 }
 
 } // namespace
 
 Expected<> convertResize(OpContext &op) {
-  NodeId x = op.input(0);
-  ResizeForm form;
-  form.method = BYCC_TRY(resizeMethod(op));
   bool isOld = op.opset() < 11;
+  ResizeForm form;
+  form.mode = BYCC_TRY(op.textAttr("mode", "nearest"));
   form.coordinates = isOld ? "asymmetric"
                            : BYCC_TRY(op.textAttr("coordinate_transformation_mode", "half_pixel"));
   form.rounding = isOld ? "floor" : BYCC_TRY(op.textAttr("nearest_mode", "round_prefer_floor"));
   form.cubicAlpha = BYCC_TRY(op.floatAttr("cubic_coeff_a", -0.75));
-  form.excludeOutside = BYCC_TRY(op.intAttr("exclude_outside", 0));
-  op.ignoreAttr("extrapolation_value"); // of tf_crop_and_resize
-  static constexpr std::string_view modes[] = {"half_pixel", "align_corners", "asymmetric",
-                                               "pytorch_half_pixel", "tf_half_pixel_for_nn"};
-  if (std::find(std::begin(modes), std::end(modes), form.coordinates) == std::end(modes))
-    return op.error(Status::Unsup) << "coordinate_transformation_mode is not supported";
-  if (BYCC_TRY(op.intAttr("antialias", 0)) != 0 || BYCC_TRY(op.intsAttr("axes")) ||
-      BYCC_TRY(op.textAttr("keep_aspect_ratio_policy", "stretch")) != "stretch")
-    return op.error(Status::Unsup) << "antialias, axes and keep_aspect_ratio_policy are not supported";
+  form.excludesOutside = BYCC_TRY(op.intAttr("exclude_outside", 0)) != 0;
+  form.isAntialias = BYCC_TRY(op.intAttr("antialias", 0)) != 0 && form.mode != "nearest";
+  form.extrapolation = BYCC_TRY(op.floatAttr("extrapolation_value", 0));
+  form.policy = BYCC_TRY(op.textAttr("keep_aspect_ratio_policy", "stretch"));
+  std::vector<int64_t> axes = BYCC_TRY(resizedAxes(op));
   size_t scalesAt = isOld ? 1 : 2;
-  if (op.has(3) && !isOld)
-    return resizeTo(op, x, BYCC_TRY(op.constInts(3, "sizes")), form);
-  if (!op.has(scalesAt))
+  bool hasSizes = !isOld && hasValues(op, 3);
+  if (!hasSizes && !hasValues(op, scalesAt))
     return op.error() << "neither scales nor sizes are given";
-  std::vector<double> scales = BYCC_TRY(op.constNumbers(scalesAt, "scales"));
-  return resizeTo(op, x, BYCC_TRY(sizesOfScales(op, x, scales)), form);
-}
-
-Expected<> convertGridSample(OpContext &op) {
-  NodeId x = op.input(0);
-  if (op.rank(x) != 4)
-    return op.error(Status::Unsup) << "input of rank " << op.rank(x) << " is not supported";
-  std::string mode = BYCC_TRY(op.textAttr("mode", op.opset() < 20 ? "bilinear" : "linear"));
-  mode = mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode;
-  std::string padding = BYCC_TRY(op.textAttr("padding_mode", "zeros"));
-  bool alignCorners = BYCC_TRY(op.intAttr("align_corners", 0)) != 0;
-  if (mode != "bilinear" && mode != "nearest" && mode != "bicubic")
-    return op.error() << "mode must be linear, nearest or cubic";
-  if (padding != "zeros" && padding != "border" && padding != "reflection")
-    return op.error() << "padding_mode must be zeros, border or reflection";
-  // ONNX has the coordinates last, Relay after the batch.
-  NodeId grid = BYCC_TRY(op.transpose(op.input(1), std::vector<int64_t>{0, 3, 1, 2}));
-  op.setOutput(0, BYCC_TRY(op.call("image.grid_sample", {x, grid},
-                                   {{"method", mode},
-                                    {"padding_mode", padding},
-                                    {"align_corners", alignCorners}})));
-  return {};
+  if (!hasSizes)
+    form.policy = "stretch"; // it is about sizes
+  std::vector<ResizeAxis> resized =
+      BYCC_TRY(axesWith(op, op.input(0), axes, op.input(hasSizes ? 3 : scalesAt), hasSizes));
+  if (form.coordinates == "tf_crop_and_resize" && hasValues(op, 1))
+    BYCC_TRY(addRoi(op, resized));
+  return resize(op, std::move(resized), form);
 }
 
 // Upsample: scales as attributes (opset 1 and 7) or input (9).
 Expected<> convertUpsample(OpContext &op) {
-  NodeId x = op.input(0);
-  ResizeForm form{BYCC_TRY(resizeMethod(op)), "asymmetric", "floor"};
-  std::vector<double> scales;
+  ResizeForm form{BYCC_TRY(op.textAttr("mode", "nearest")), "asymmetric", "floor"};
+  if (form.mode == "bilinear" && op.opset() < 7)
+    form.mode = "linear";
+  NodeId values;
   if (op.opset() >= 9) {
     if (!op.has(1))
       return op.error() << "scales are missing";
-    scales = BYCC_TRY(op.constNumbers(1, "scales"));
-  } else if (op.opset() < 7) {
-    scales = {1, 1, BYCC_TRY(op.floatAttr("height_scale", 0)), BYCC_TRY(op.floatAttr("width_scale", 0))};
-  } else if (const Attribute *given = BYCC_TRY(op.attr("scales", AttrKind::Floats))) {
-    scales.assign(given->floats.begin(), given->floats.end());
+    values = op.input(1);
+  } else {
+    std::vector<double> scales;
+    if (op.opset() < 7)
+      scales = {1, 1, BYCC_TRY(op.floatAttr("height_scale", 0)), BYCC_TRY(op.floatAttr("width_scale", 0))};
+    else if (const Attribute *given = BYCC_TRY(op.attr("scales", AttrKind::Floats)))
+      scales.assign(given->floats.begin(), given->floats.end());
+    Dim count(static_cast<int64_t>(scales.size()));
+    values = op.module().addConstant(real, {&count, 1}, scales.data(), scales.size() * sizeof(double));
   }
-  return resizeTo(op, x, BYCC_TRY(sizesOfScales(op, x, scales)), form);
+  return resize(op, BYCC_TRY(axesWith(op, op.input(0), BYCC_TRY(resizedAxes(op)), values, false)), form);
 }
 
 } // namespace bycc::onnx

@@ -160,3 +160,29 @@ TEST_CASE("a transposed convolution that asks for more than it gives") {
   node.node.ints("output_shape", {8});
   CHECK(node.made() == "nn.conv1d_transpose nn.pad : Tensor[(2, 2, 8), float32]");
 }
+
+TEST_CASE("Resize: Relay's operator where it says the same, else tables") {
+  auto make = [](const std::vector<float> &scales) {
+    ModelMaker maker;
+    maker.opset(19);
+    maker.input("x", {1, 2, 4, 4});
+    maker.constant(floats("s", {static_cast<int64_t>(scales.size())}, scales));
+    maker.node("Resize", {"x", "", "s"}, {"y"}).text("mode", "linear");
+    maker.output("y");
+    return maker;
+  };
+  CHECK(summary(make({1, 1, 2, 2})) == "image.resize2d : Tensor[(1, 2, 8, 8), float32]");
+  ModelMaker odd = make({1, 1, 0.6f, 2});
+  CHECK(has(summary(odd), "take multiply sum"));
+  CHECK(has(summary(odd), ": Tensor[(1, 2, 2, 8), float32]"));
+  CHECK(has(summary(make({1, 1, 2})), "scales of type Tensor[(3), float32] for 4 axes"));
+  CHECK(has(summary(make({1, 1, 0, 2})), "scale 0 of 4 is not legal"));
+  ModelMaker smooth = make({1, 1, 0.5f, 0.5f});
+  NodeMaker(*smooth.graph.mutable_node(0)).integer("antialias", 1);
+  CHECK(has(summary(smooth), ": Tensor[(1, 2, 2, 2), float32]"));
+  ModelMaker cropped = make({1, 1, 2, 2});
+  NodeMaker(*cropped.graph.mutable_node(0)).text("coordinate_transformation_mode", "tf_crop_and_resize");
+  CHECK(has(summary(cropped), "roi is missing"));
+  ModelMaker channels = make({1, 2, 1, 1});
+  CHECK(has(summary(channels), ": Tensor[(1, 4, 4, 4), float32]"));
+}
