@@ -165,6 +165,9 @@ typedef struct bycc_vendor_compiler {
                   const bycc_region *region, bycc_answer *answer);
   /* BYCC_VENDOR_* */
   uint64_t flags;
+  /* Operators that supports() may accept on their own, for lists and documents:
+   * "nn.conv2d nn.dense". Nothing is decided by it. */
+  const char *operators;
 } bycc_vendor_compiler;
 
 /* The run half has memory of its own (alloc, release). A value that one region of

@@ -151,6 +151,12 @@ private:
 } // namespace
 } // namespace te
 
+Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOptions options) {
+  options.compileRegion = [](FunctionId) { return Expected<std::vector<uint8_t>>(std::vector<uint8_t>()); };
+  BYCC_TRY(te::buildProgram(module, target, options));
+  return {};
+}
+
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
   return te::ModuleCompiler(module, target, options).run();
 }

@@ -17,13 +17,6 @@ namespace {
 
 constexpr uint64_t maxEmbeddedBytes = uint64_t{1} << 30;
 
-std::vector<CodeTensor> codeTensors(Module &module, const std::vector<ModelTensor> &tensors) {
-  std::vector<CodeTensor> result;
-  for (const ModelTensor &tensor : tensors)
-    result.push_back({tensor.name, tensor.file, module.types.tensor(tensor.dtype, tensor.shape)});
-  return result;
-}
-
 class Build {
 public:
   Build(Session &session, Artifacts &out) : session_(session), module_(session.module()), out_(out) {}

@@ -2,6 +2,7 @@
 // every node would go. The passes are those of the compilation, so that both say
 // the same; what vendors make of their regions is not tried.
 
+#include "Interface.h"
 #include "Session.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
@@ -36,82 +37,127 @@ Expected<> prepareModel(Session &session) {
   return session.runPasses(session.withoutDone(list));
 }
 
-// Operator calls that nobody can run: no host code, and in no region of a vendor
-// with code of its own.
-std::vector<NodeId> unsupportedCalls(const Session &session, const Module &module) {
-  std::vector<NodeId> found;
-  for (FunctionId function : module.globals()) {
-    const Vendor *vendor = session.vendorOf(function);
-    if (vendor && !vendor->isEmulated())
-      continue;
-    forEachNode(module, module.function(function).body, [&](NodeId node) {
-      if (module.node(node).kind == NodeKind::CallOp && !hasHostCode(module.node(node).op))
-        found.push_back(node);
-    });
-  }
-  return found;
+// What keeps the model from being compiled: where, and why.
+struct Problem {
+  std::string name, op, reason;
+  Diagnostic diagnostic;
+};
+
+Problem problemOf(const Diagnostic &diagnostic) {
+  const SourceLocation &place = diagnostic.location;
+  return {place.node, place.nodeOp, diagnostic.message, diagnostic};
 }
 
 std::string opName(const Module &module, NodeId call) {
   return std::string(opInfo(module.node(call).op).name);
 }
 
-std::string whyUnsupported(const Module &module, NodeId call) {
-  return "operator " + opName(module, call) + " has no host code";
+// Operator calls that nobody can run: no host code, and in no region of a vendor
+// with code of its own.
+std::vector<Problem> unsupportedCalls(const Session &session, const Module &module) {
+  std::vector<Problem> found;
+  auto look = [&](NodeId node) {
+    if (module.node(node).kind != NodeKind::CallOp || hasHostCode(module.node(node).op))
+      return;
+    Problem problem{nodeName(module, node), opName(module, node), "operator " + opName(module, node) + " has no host code", {}};
+    problem.diagnostic.status = Status::Unsup;
+    problem.diagnostic.location = module.source(node);
+    problem.diagnostic.message = problem.name + ": " + problem.reason;
+    found.push_back(std::move(problem));
+  };
+  for (FunctionId function : module.globals()) {
+    const Vendor *vendor = session.vendorOf(function);
+    if (!vendor || vendor->isEmulated())
+      forEachNode(module, module.function(function).body, look);
+  }
+  return found;
 }
 
-Error unsupportedError(const Module &module, const std::vector<NodeId> &calls) {
+// Dtypes, shapes and attributes that host code does not take show when it is built.
+std::vector<Problem> hostProblems(Session &session) {
+  Module &module = session.module();
+  ModelInterface interface = modelInterface(module);
+  CodeGenOptions code;
+  code.moduleName = session.context().moduleName;
+  code.inputs = codeTensors(module, interface.inputs);
+  code.outputs = codeTensors(module, interface.outputs);
+  code.placeConstant = [](const CodeConstant &) { return uint64_t{0}; };
+  code.isEmulated = [&](FunctionId function) {
+    const Vendor *vendor = session.vendorOf(function);
+    return !vendor || vendor->isEmulated();
+  };
+  code.ownsMemory = [](FunctionId) { return false; };
+  std::vector<Problem> found;
+  if (auto built = checkHostCode(module, session.target(), std::move(code)); !built)
+    for (const Diagnostic &diagnostic : built.error().diagnostics())
+      found.push_back(problemOf(diagnostic));
+  return found;
+}
+
+Error errorOf(const std::vector<Problem> &problems) {
   std::vector<Diagnostic> found;
-  for (NodeId call : calls) {
-    Diagnostic diagnostic;
-    diagnostic.status = Status::Unsup;
-    diagnostic.location = module.source(call);
-    diagnostic.message = nodeName(module, call) + ": " + whyUnsupported(module, call);
-    found.push_back(std::move(diagnostic));
-  }
+  for (const Problem &problem : problems)
+    found.push_back(problem.diagnostic);
   return Error(std::move(found));
 }
 
-std::string checkJson(Session &session, const std::vector<NodeId> &unsupported,
-                      const OffloadReport &report) {
-  const Module &module = session.module();
-  JsonWriter json;
-  json.beginObject().key("model").value(session.options().input.model);
-  json.key("supported").value(unsupported.empty()).key("unsupported").beginArray();
-  for (NodeId call : unsupported) {
-    json.beginObject().key("name").value(nodeName(module, call)).key("op").value(opName(module, call));
-    json.key("source").value(module.source(call).str());
-    json.key("reason").value(whyUnsupported(module, call)).endObject();
+void writeProblems(JsonWriter &json, const Session &session, const std::vector<Problem> &problems) {
+  json.key("model").value(session.options().input.model);
+  json.key("supported").value(problems.empty()).key("unsupported").beginArray();
+  for (const Problem &problem : problems) {
+    json.beginObject().key("name").value(problem.name).key("op").value(problem.op);
+    json.key("source").value(problem.diagnostic.location.str()).key("status").value(name(problem.diagnostic.status));
+    json.key("reason").value(problem.reason).endObject();
   }
   json.endArray();
-  if (session.vendors().size() > 0) {
+}
+
+std::string checkJson(Session &session, const std::vector<Problem> &problems, const OffloadReport *report) {
+  JsonWriter json;
+  json.beginObject();
+  writeProblems(json, session, problems);
+  if (report && session.vendors().size() > 0) {
     json.key("placement");
-    writeNodes(json, report);
+    writeNodes(json, *report);
   }
   json.endObject();
   return json.take();
+}
+
+// A model that cannot be read: every reason, as JSON too.
+int failUnread(Session &session, const Error &error) {
+  bool isModel = error.status() == Status::Unsup || error.status() == Status::Input;
+  if (!session.options().json || !isModel)
+    return session.fail(error);
+  std::vector<Problem> problems;
+  for (const Diagnostic &diagnostic : error.diagnostics())
+    problems.push_back(problemOf(diagnostic));
+  std::fputs(checkJson(session, problems, nullptr).c_str(), stdout);
+  return exitCode(error.status());
 }
 
 } // namespace
 
 int checkCommand(const Options &options) {
   Session session(options);
+  session.setMaxErrors(1000); // a list of all, not the first page
   if (auto prepared = prepareModel(session); !prepared)
-    return session.fail(prepared.error());
-  const Module &module = session.module();
-  std::vector<NodeId> unsupported = unsupportedCalls(session, module);
+    return failUnread(session, prepared.error());
+  std::vector<Problem> problems = unsupportedCalls(session, session.module());
   OffloadReport report = session.offloadReport();
+  if (problems.empty())
+    problems = hostProblems(session);
   std::string text;
   if (options.json)
-    text = checkJson(session, unsupported, report);
+    text = checkJson(session, problems, &report);
   else if (session.vendors().size() > 0)
     text = report.text();
-  else if (unsupported.empty() && !options.quiet)
+  else if (problems.empty() && !options.quiet)
     text = escaped(options.input.model) + ": every operator is supported\n";
   std::fputs(text.c_str(), stdout);
-  if (unsupported.empty())
+  if (problems.empty())
     return 0;
-  return options.json ? exitCode(Status::Unsup) : session.fail(unsupportedError(module, unsupported));
+  return options.json ? exitCode(problems.front().diagnostic.status) : session.fail(errorOf(problems));
 }
 
 } // namespace bycc

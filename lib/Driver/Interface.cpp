@@ -93,4 +93,11 @@ ModelInterface modelInterface(const Module &module) {
   return interface;
 }
 
+std::vector<CodeTensor> codeTensors(Module &module, const std::vector<ModelTensor> &tensors) {
+  std::vector<CodeTensor> result;
+  for (const ModelTensor &tensor : tensors)
+    result.push_back({tensor.name, tensor.file, module.types.tensor(tensor.dtype, tensor.shape)});
+  return result;
+}
+
 } // namespace bycc

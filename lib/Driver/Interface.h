@@ -1,6 +1,7 @@
 // Inputs and outputs of a model as users name them.
 #pragma once
 
+#include "bycc/CodeGen/CodeGen.h"
 #include "bycc/IR/Module.h"
 
 #include <string>
@@ -22,6 +23,8 @@ struct ModelInterface {
 // Parameters and flattened results of @main; names from the module's attributes
 // "input_names" and "output_names", else the parameters and output_0, ...
 ModelInterface modelInterface(const Module &module);
+// The same for host code.
+std::vector<CodeTensor> codeTensors(Module &module, const std::vector<ModelTensor> &tensors);
 
 class JsonWriter;
 // The list of tensors as `inputs` and `outputs` of reports have it.

@@ -1,9 +1,8 @@
-// --list-passes, --list-ops, --list-vendors.
+// --list-passes, --list-vendors; operators are in ListOps.cpp.
 
 #include "Pipeline.h"
 #include "Plugins.h"
 #include "bycc/Driver/Driver.h"
-#include "bycc/IR/Op.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Target/VendorRegistry.h"
 
@@ -13,18 +12,6 @@ namespace bycc {
 namespace {
 
 void printText(const std::string &text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-const char *text(OpKind kind) {
-  switch (kind) {
-  case OpKind::Elementwise: return "elementwise";
-  case OpKind::Broadcast: return "broadcast";
-  case OpKind::Injective: return "injective";
-  case OpKind::Reduction: return "reduction";
-  case OpKind::OutFusable: return "out-fusable";
-  case OpKind::Opaque: return "opaque";
-  }
-  return "";
-}
 
 // The lowest level whose list has the pass, if one has.
 std::string levelText(int level) { return level > 3 ? "-  " : "-O" + std::to_string(level); }
@@ -59,29 +46,6 @@ int listPasses(const Options &options) {
       json.endArray();
     }
     json.endObject();
-  }
-  json.endArray();
-  if (options.json)
-    printText(json.take());
-  return 0;
-}
-
-int listOps(const Options &options) {
-  JsonWriter json;
-  json.beginArray();
-  for (const std::string &name : allOpNames()) {
-    const OpInfo &info = opInfo(findOp(name));
-    if (!options.json) {
-      std::printf("%s\n", name.c_str());
-      continue;
-    }
-    json.beginObject().key("name").value(name).key("kind").value(text(info.kind)).key("inputs").beginArray();
-    for (const std::string &input : info.inputs)
-      json.value(input);
-    json.endArray().key("attributes").beginArray();
-    for (const AttrSpec &attr : info.attrs)
-      json.value(attr.name);
-    json.endArray().endObject();
   }
   json.endArray();
   if (options.json)

@@ -261,6 +261,7 @@ Expected<> Session::loadModel() {
     return {};
   }
   ParseOptions parse;
+  parse.maxErrors = maxErrors_;
   parse.dataFolder = path == "-" ? "" : std::filesystem::path(path).parent_path().string();
   if (path != "-" && parse.dataFolder.empty())
     parse.dataFolder = ".";

@@ -29,6 +29,8 @@ public:
 
   // Target, vendors and rules. Usage errors for unknown vendors.
   Expected<> prepare();
+  // Errors in the text of MODEL that are told at once.
+  void setMaxErrors(size_t count) { maxErrors_ = count; }
   // Reads MODEL, binds --params, --shape and --dim.
   Expected<> load();
   // Enables vendors that the loaded program asks for, for what it gives them. A name
@@ -96,6 +98,7 @@ private:
   std::optional<std::string> standardInput_;
   uint64_t inputsHash_ = 0;
   bool hasLoaded_ = false;
+  size_t maxErrors_ = 20;
 };
 
 // STEM of the outputs: OUT without ".o", else MODEL's name without its suffix.

@@ -23,6 +23,27 @@ constexpr OpRow rows[] = {
 static_assert(std::is_sorted(std::begin(rows), std::end(rows),
                              [](const OpRow &a, const OpRow &b) { return a.name < b.name; }));
 
+// What converters make; written by tools/dev/onnx_makes.py.
+constexpr std::pair<std::string_view, std::string_view> makes[] = {
+#define ONNX_MAKES(name, ops) {#name, ops},
+#include "OnnxMakes.def"
+#undef ONNX_MAKES
+};
+
+std::vector<std::string_view> madeOf(const OpRow &row) {
+  std::vector<std::string_view> ops;
+  if (row.convert && findOp(row.relayName))
+    ops.push_back(row.relayName);
+  for (const auto &[name, names] : makes)
+    for (size_t begin = 0, end; name == row.name && row.convert && begin < names.size(); begin = end + 1) {
+      end = std::min(names.find(' ', begin), names.size());
+      ops.push_back(names.substr(begin, end - begin));
+    }
+  std::ranges::sort(ops);
+  ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
+  return ops;
+}
+
 std::string folderOf(const std::string &path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -83,7 +104,7 @@ namespace bycc {
 std::vector<OnnxOperator> onnxOperators() {
   std::vector<OnnxOperator> all;
   for (const onnx::OpRow &row : onnx::rows)
-    all.push_back({row.name, row.allVersions(), row.convert ? "" : row.relayName});
+    all.push_back({row.name, row.allVersions(), row.convert ? "" : row.relayName, onnx::madeOf(row)});
   return all;
 }
 

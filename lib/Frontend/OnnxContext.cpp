@@ -144,10 +144,15 @@ Expected<std::optional<std::vector<int64_t>>> OpContext::intsAttr(std::string_vi
 }
 
 Expected<> OpContext::checkAllAttrsUsed() const {
+  std::vector<Diagnostic> found;
   for (const Attribute &attribute : proto_.attributes)
-    if (!used_.count(attribute.name))
-      return error(Status::Unsup)
-             << "attribute '" << escaped(attribute.name) << "' is not supported here";
+    if (!used_.count(attribute.name)) {
+      Error problem = error(Status::Unsup)
+                      << "attribute '" << escaped(attribute.name) << "' is not supported here";
+      found.push_back(problem.diagnostics().front());
+    }
+  if (!found.empty())
+    return Error(std::move(found));
   return {};
 }
 

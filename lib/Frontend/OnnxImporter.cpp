@@ -434,6 +434,22 @@ std::string whyNotRead(const Node &node, const OpRow *row, int64_t opset) {
 
 } // namespace
 
+// In place of a value that could not be made, one of its declared type: so what
+// uses it is looked at as well. Not for integers, which may be shapes.
+NodeId Importer::standIn(std::string_view name) {
+  const ValueInfo *info = declared(name);
+  if (!info || !info->hasShape)
+    return {};
+  Expected<DType> dtype = dtypeOf(info->elemType, {});
+  std::vector<Dim> dims;
+  for (const DimSpec &dim : info->dims)
+    if (dim.value && *dim.value >= 0)
+      dims.emplace_back(*dim.value);
+  if (!dtype || !isFloat(*dtype) || dims.size() != info->dims.size())
+    return {};
+  return module_.addParam(name, module_.types.tensor(*dtype, dims));
+}
+
 void Importer::convertNode(const Node &node) {
   SourceLocation location = locateUnique(node);
   bool isPoisoned = false;
@@ -458,8 +474,8 @@ void Importer::convertNode(const Node &node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty())
       continue;
-    Value value = isPoisoned ? Value{} : std::move(op.outputs()[i]);
-    value.isPoisoned = isPoisoned;
+    Value value = isPoisoned ? Value{standIn(node.outputs[i])} : std::move(op.outputs()[i]);
+    value.isPoisoned = isPoisoned && !value.node;
     if (value.node && !value.ints && module_.isConstant(value.node))
       value.ints = smallInts(module_, module_.constant(value.node));
     scopes_.back()[node.outputs[i]] = std::move(value); // orderNodes() has checked the name

@@ -229,6 +229,7 @@ private:
   Node bindNode(const Node &node) const;
   void convertAnyNode(const Node &node);
   void convertBoundNode(const Node &node);
+  NodeId standIn(std::string_view name);
   void poisonOutputs(const Node &node);
   Expected<Frame> frameOf(const Node &call, const Function &function, const SourceLocation &location);
   Expected<> convertCall(const Node &call, const Function &function);

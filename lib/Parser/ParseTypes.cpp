@@ -21,10 +21,16 @@ std::optional<DType> RelayParser::parseDTypeName() {
   bool isForeign = token_.text.starts_with("complex") || token_.text.starts_with("float") ||
                    token_.text.starts_with("int") || token_.text.starts_with("uint") ||
                    token_.text.starts_with("custom");
-  syntax(token_, "dtype " + std::string(token_.text.substr(0, 64)) + " is not supported" +
-                     (near ? "; did you mean " + *near + "?" : ""),
-         isForeign ? Status::Unsup : Status::Input);
-  return std::nullopt;
+  std::string message = "dtype " + std::string(token_.text.substr(0, 64)) + " is not supported" +
+                        (near ? "; did you mean " + *near + "?" : "");
+  if (!isForeign) {
+    syntax(token_, message);
+    return std::nullopt;
+  }
+  // Reading goes on with some dtype, so that what else is not supported is told as well.
+  report(token_, Status::Unsup, message);
+  advance();
+  return DType::Float32;
 }
 
 std::optional<Dim> RelayParser::parseDimAtom() {

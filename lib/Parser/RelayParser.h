@@ -22,7 +22,6 @@
 namespace bycc {
 
 inline constexpr uint32_t maxNesting = 64;
-inline constexpr size_t maxErrors = 20;
 
 // inf and nan, with an optional float suffix.
 bool isSpecialNumber(std::string_view word);
@@ -44,7 +43,7 @@ private:
   }
   bool accept(TokenKind kind);
   bool expect(TokenKind kind, std::string_view after);
-  bool tooManyErrors() const { return errors_.size() >= maxErrors; }
+  bool tooManyErrors() const { return errors_.size() >= options_.maxErrors; }
 
   // --- diagnostics
   SourceLocation place(const Token &token) const;

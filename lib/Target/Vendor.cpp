@@ -52,6 +52,23 @@ std::optional<std::string> Vendor::whyListed(std::string_view op) const {
   return std::nullopt;
 }
 
+std::string_view Vendor::mayTake(OpId op) const {
+  std::string_view name = opInfo(op).name;
+  if (whyListed(name))
+    return "";
+  bool isTold = false;
+  if (compiler_ && compiler_->operators)
+    for (const std::string &each : split(compiler_->operators, ' '))
+      isTold |= each == name;
+  if (isTold || rules_.count(op.index))
+    return "alone";
+  for (const Pattern &pattern : patterns_)
+    for (const PatternNode &node : pattern.nodes)
+      if (std::ranges::find(node.ops, op) != node.ops.end())
+        return "composite";
+  return "";
+}
+
 void Vendor::addPatterns(std::vector<Pattern> patterns) {
   patterns_.insert(patterns_.end(), std::make_move_iterator(patterns.begin()),
                    std::make_move_iterator(patterns.end()));

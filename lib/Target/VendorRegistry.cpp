@@ -197,6 +197,14 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
   return set;
 }
 
+Expected<std::vector<std::unique_ptr<Vendor>>> VendorRegistry::all() const {
+  std::vector<std::unique_ptr<Vendor>> vendors;
+  for (const Entry &entry : entries_)
+    vendors.push_back(BYCC_TRY(entry.make()));
+  std::ranges::sort(vendors, {}, [](const auto &vendor) { return vendor->name(); });
+  return vendors;
+}
+
 Expected<std::vector<VendorDescription>>
 VendorRegistry::describe(const std::vector<std::string> &ruleFiles) const {
   std::vector<VendorDescription> result;

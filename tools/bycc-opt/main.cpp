@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
   switch (parsed.action) {
   case cli::Action::ListPasses: return listPasses(parsed.options);
   case cli::Action::ListOps: return listOps(parsed.options);
+  case cli::Action::ListOnnxOps: return listOnnxOps(parsed.options);
   case cli::Action::ListVendors: return listVendors(parsed.options);
   case cli::Action::Exit: return parsed.exitCode;
   default: return optCommand(parsed.options);

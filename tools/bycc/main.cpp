@@ -16,6 +16,7 @@ int main(int argc, char **argv) {
   case cli::Action::Extract: return extractCommand(parsed.options);
   case cli::Action::ListPasses: return listPasses(parsed.options);
   case cli::Action::ListOps: return listOps(parsed.options);
+  case cli::Action::ListOnnxOps: return listOnnxOps(parsed.options);
   case cli::Action::ListVendors: return listVendors(parsed.options);
   case cli::Action::Exit: break;
   }

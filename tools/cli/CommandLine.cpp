@@ -394,6 +394,8 @@ void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {
   line.flag("json", "print lists as JSON", options.json);
   line.action("list-passes", "list all passes", false, [&parsed] { parsed.action = Action::ListPasses; });
   line.action("list-ops", "list all operators", false, [&parsed] { parsed.action = Action::ListOps; });
+  line.action("list-onnx-ops", "list ONNX's operators, with the versions that are read", false,
+              [&parsed] { parsed.action = Action::ListOnnxOps; });
   line.action("list-vendors", "list all vendors", false, [&parsed] { parsed.action = Action::ListVendors; });
 }
 
@@ -453,7 +455,8 @@ Parsed &finish(Parsed &parsed, int exitCode) {
 }
 
 bool isList(Action action) {
-  return action == Action::ListOps || action == Action::ListPasses || action == Action::ListVendors;
+  return action == Action::ListOps || action == Action::ListOnnxOps || action == Action::ListPasses ||
+         action == Action::ListVendors;
 }
 
 } // namespace

@@ -82,6 +82,10 @@ struct CompiledModule {
 // Whether host code for the operator exists at all.
 bool hasHostCode(OpId op);
 
+// The first reason why there cannot be host code for the program, or none. Makes no
+// code and asks for no regions; `options` as for compileModule().
+Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOptions options);
+
 // UNSUP errors name the node that has no host code.
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target,
                                        const CodeGenOptions &options);

@@ -15,6 +15,7 @@ int optCommand(const Options &options);     // bycc-opt FILE; passes in options.
 
 int listPasses(const Options &options);  // --list-passes
 int listOps(const Options &options);     // --list-ops
+int listOnnxOps(const Options &options); // --list-onnx-ops
 int listVendors(const Options &options); // --list-vendors, --annotate=help
 
 // Names of all passes, for bycc-opt's flags and for suggestions.

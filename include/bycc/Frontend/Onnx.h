@@ -50,6 +50,8 @@ struct OnnxOperator {
   std::string_view name;
   std::vector<Version> versions; // ascending; none is read when `whyNot` says so
   std::string_view whyNot;       // "works on strings"
+  // Relay operators that its calls become, as seen on ONNX's own cases; sorted.
+  std::vector<std::string_view> makes;
 };
 
 // All operators that ONNX has up to opset 28, sorted by name.

@@ -1,4 +1,4 @@
-// Relay text -> Module. Several errors are collected (at most 20), each with its
+// Relay text -> Module. Several errors are collected (at most maxErrors), each with its
 // place, the source line and a caret. Time and memory are linear in the text;
 // `%n = ..;` lines and lets are flat, brackets and blocks nest at most 64 deep.
 #pragma once
@@ -20,6 +20,7 @@ struct ParseOptions {
   // Gets what was passed over since it cannot change the program's meaning:
   // annotations of other tools, unused definitions. At most 20, if not null.
   std::vector<Diagnostic> *warnings = nullptr;
+  size_t maxErrors = 20;
 };
 
 // A module, or a lone expression whose free variables become the parameters of

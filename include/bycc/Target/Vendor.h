@@ -76,6 +76,10 @@ public:
   // Its answer may depend on what made an argument.
   bool looksAtMakers() const { return looksAtMakers_; }
 
+  // How it may take calls of an operator, as far as its tables say: "alone",
+  // "composite" (as a part of one), or "" for not at all.
+  std::string_view mayTake(OpId op) const;
+
   void addRule(OpId op, Condition rule) {
     looksAtMakers_ |= rule.looksAtMakers();
     rules_.insert_or_assign(op.index, std::move(rule));

@@ -50,6 +50,9 @@ public:
   // All of them and those that rules files describe, sorted by name.
   Expected<std::vector<VendorDescription>> describe(const std::vector<std::string> &ruleFiles) const;
 
+  // All that are known without rules files, sorted by name.
+  Expected<std::vector<std::unique_ptr<Vendor>>> all() const;
+
 private:
   struct Entry {
     const bycc_vendor_compiler *compiler; // null: described by `text` alone

@@ -102,6 +102,7 @@ int32_t compile(void *, const bycc_target *target, const bycc_region *region, by
 
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_ccompiler(void) {
   using namespace bycc::ccompiler;
+  static const std::string names = operatorNames();
   static const bycc_vendor_compiler compiler = {BYCC_VENDOR_ABI_VERSION,
                                                 sizeof(bycc_vendor_compiler),
                                                 "ccompiler",
@@ -113,6 +114,7 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_ccompiler(void) {
                                                 nullptr,
                                                 nullptr,
                                                 nullptr,
-                                                0};
+                                                0,
+                                                names.c_str()};
   return &compiler;
 }

@@ -77,6 +77,8 @@ struct Program {
   const Value &value(ValueId id) const { return graph.values[id]; }
 };
 
+// Names of all operators that have a translation, a space between them.
+std::string operatorNames();
 // Pieces of all operators; UNSUP with the reason when one is not taken.
 Expected<Program> translate(const bycc_region &region, std::optional<uint32_t> &blamed);
 // Groups pieces into steps and places values in memory.

@@ -99,4 +99,11 @@ Expected<Program> translate(const bycc_region &region, std::optional<uint32_t> &
   return program;
 }
 
+std::string operatorNames() {
+  std::string names;
+  for (const auto &[name, entry] : translations())
+    names += (names.empty() ? "" : " ") + std::string(name);
+  return names;
+}
+
 } // namespace bycc::ccompiler

@@ -186,7 +186,7 @@ int32_t compile(void *self, const bycc_target *, const bycc_region *region, bycc
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
   using namespace bycc::onednn;
   static ProbeCache cache;
-  static const std::string version = libraryVersion();
+  static const std::string version = libraryVersion(), names = operatorNames();
   static const bycc_vendor_compiler compiler = {BYCC_VENDOR_ABI_VERSION,
                                                 sizeof(bycc_vendor_compiler),
                                                 "dnnl",
@@ -198,6 +198,7 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
                                                 nullptr,
                                                 nullptr,
                                                 nullptr,
-                                                0};
+                                                0,
+                                                names.c_str()};
   return &compiler;
 }

@@ -243,4 +243,11 @@ std::optional<Plan> translateRegion(const bycc_region &region, Refusal &refusal)
   return std::nullopt;
 }
 
+std::string operatorNames() {
+  std::string names;
+  for (const auto &[name, entry] : operators())
+    names += (names.empty() ? "" : " ") + std::string(name);
+  return names;
+}
+
 } // namespace bycc::onednn

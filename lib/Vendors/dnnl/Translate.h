@@ -90,6 +90,9 @@ struct Refusal {
 };
 
 // Translates a whole region. On failure fills `refusal`.
+// Names of all operators in the table, a space between them.
+std::string operatorNames();
+
 std::optional<Plan> translateRegion(const bycc_region &region, Refusal &refusal);
 
 } // namespace bycc::onednn
