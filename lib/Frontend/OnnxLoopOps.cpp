@@ -72,8 +72,8 @@ private:
         return op_.error() << "input " << i + 2 << " is missing";
       spec_.states.push_back(op_.input(i + 2));
     }
-    // A condition that is true before and after each turn is none. That the body gives
-    // such a one shows when it has been converted with a condition that varies.
+    // A condition that is true before and after each turn is none. That the body hands
+    // it on shows when it has been converted with a condition that varies.
     spec_.condition = start_;
     spec_.turn = [this](NodeId i, NodeId go, std::span<const NodeId> states) { return turn(i, go, states); };
     if (startsTrue_ && BYCC_TRY(staysTrue()))
@@ -95,7 +95,8 @@ private:
     Expected<std::vector<Value>> outputs = convert(zero, go, spec_.states);
     builder.setBlock(here);
     op_.importer().restoreNodeNames(std::move(names));
-    return isKnownTrue(BYCC_TRY(std::move(outputs))[0]);
+    Value goesOn = BYCC_TRY(std::move(outputs))[0];
+    return goesOn.node == go || isKnownTrue(goesOn);
   }
 
   Expected<std::vector<Value>> convert(NodeId index, NodeId go, std::span<const NodeId> states) {

@@ -98,10 +98,11 @@ uint8_t *BlockCache::grow(void *data, uint64_t bytes) {
   keep(std::move(used->second.block));
   used_.erase(used);
   Block block = find(bytes);
-  order_[place] = block.data();
-  if (block.data())
-    used_.emplace(block.data(), Used{std::move(block), place});
-  return static_cast<uint8_t *>(order_[place]);
+  uint8_t *grown = block.data();
+  order_[place] = grown;
+  if (grown)
+    used_.emplace(grown, Used{std::move(block), place});
+  return grown;
 }
 
 void BlockCache::endRun() {

@@ -99,6 +99,10 @@ for options in "-O0" "-O2"; do
   run grow "$options" --input n=zero.npy --input x=x.npy
   expect "$(out 0)" "1x2 0 1"
 done
+npy write thousand.npy i8 "" 1000
+bycc-run grow.json --input n=thousand.npy --input x=x.npy --outputs out
+expect "$(out 0 | cut -d' ' -f1)" "1001x2"
+expect "$(out 0 | grep -o ' 999 1001$')" " 999 1001"
 
 # A loop in a loop, both in a branch; the inner one begins with what the outer has.
 cat > nested.relay <<'END'
