@@ -131,18 +131,24 @@ std::vector<size_t> findBodies(const Program &program) {
 // that allocated it.
 void releaseAllocated(Program &program, const std::vector<Life> &lives) {
   std::vector<size_t> bodies = findBodies(program);
+  std::vector<bool> isShared(program.values.size()); // memories that change places in a loop
+  for (const Value &value : program.values)
+    for (ValueId memory : {value.memory, value.spare})
+      if (memory != none)
+        isShared[memory] = true;
   for (ValueId id = 0; id < program.values.size(); ++id) {
     const Value &value = program.values[id];
     bool isOwn = value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.resident == none;
-    bool isShared = value.isBound || value.memory != none || value.spare != none || value.spareOf != none;
-    if (!isOwn || isShared || value.isStatic || lives[id].first == SIZE_MAX)
+    if (!isOwn || isShared[id] || value.isBound || value.spareOf != none || value.isStatic || lives[id].first == SIZE_MAX)
       continue;
     size_t at = lives[id].last;
-    while (at < bodies.size() && bodies[at] != bodies[lives[id].first])
+    auto kindAt = [&] { return program.instrs[at].kind; };
+    if (kindAt() == Instr::Kind::If || kindAt() == Instr::Kind::Loop)
+      ++at; // what follows stands inside
+    while (at < bodies.size() && (bodies[at] != bodies[lives[id].first] || kindAt() == Instr::Kind::Else))
       ++at;
     // Code after these does not run.
-    Instr::Kind kind = at < bodies.size() ? program.instrs[at].kind : Instr::Kind::Else;
-    if (kind != Instr::Kind::Else && kind != Instr::Kind::Next && kind != Instr::Kind::Leave)
+    if (at < bodies.size() && kindAt() != Instr::Kind::Next && kindAt() != Instr::Kind::Leave)
       program.instrs[at].released.push_back(id);
   }
 }
