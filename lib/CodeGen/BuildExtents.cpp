@@ -49,7 +49,8 @@ Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
   if (isKnown || (e.op == Op::Dim && what.empty()))
     return expression;
   forgetDims();
-  if (auto it = definedDims_.find(expression); it != definedDims_.end() && what.empty())
+  // An extent may serve as a number, but not the other way.
+  if (auto it = definedDims_.find(expression); it != definedDims_.end() && (what.empty() || p_.exprs[it->second].f == 0))
     return it->second;
   Instr instr;
   instr.kind = Instr::Kind::SetDim;
@@ -63,7 +64,7 @@ Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
   });
   p_.dims.push_back({});
   p_.instrs.push_back(std::move(instr));
-  return definedDims_[expression] = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1));
+  return definedDims_[expression] = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1), what.empty());
 }
 
 Expected<Ref> ProgramBuilder::elementOf(NodeId node, int64_t element, const Env &env) {

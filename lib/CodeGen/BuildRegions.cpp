@@ -10,8 +10,6 @@ constexpr int maxDepth = 64; // of calls and ifs
 } // namespace
 
 Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env) {
-  if (!m_.types.isStatic(m_.type(call)))
-    return error(Status::Unsup, m_.source(call)) << "a region with an unknown dim in its result has no host code";
   auto [it, isNew] = regionIds_.try_emplace(function.index, static_cast<uint32_t>(p_.regions.size()));
   if (isNew) {
     const AttrValue *symbol = m_.functionAttr(function, "global_symbol");
@@ -33,12 +31,54 @@ Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function, const std
     }
   ProfiledNode profiled{region.symbol, "", 0};
   collectRegion(function, profiled, report.sources, 0);
+  addRegionChecks(function, instr);
   instr.node = static_cast<uint32_t>(p_.nodes.size());
   p_.nodes.push_back(std::move(profiled));
   instr.outputs = newBuffers(m_.type(call), addGraphNode(std::move(report)));
+  for (ValueId id : instr.outputs)
+    BYCC_TRY(setResultDims(call, region.symbol, id));
   env.values[call.index] = instr.outputs;
   p_.instrs.push_back(std::move(instr));
   return {};
+}
+
+// Extents of a region's results follow from the symbols of their types.
+Expected<> ProgramBuilder::setResultDims(NodeId call, const std::string &region, ValueId id) {
+  Value &value = p_.values[id];
+  auto shape = m_.types.shape(value.type);
+  for (size_t d = 0; d < shape.size(); ++d) {
+    auto extent = extentOf(shape[d]);
+    if (!extent)
+      return error(Status::Unsup, m_.source(call)) << "region " << region << ": axis " << d << " of its result is " << m_.types.str(shape[d])
+                                                   << ", which is not known before it runs";
+    bool isPlain = p_.exprs.constant(*extent) || p_.exprs[*extent].op == Op::Dim;
+    Ref dim = isPlain ? *extent : defineDim(*extent, "region " + region + ": axis " + std::to_string(d) + " of its result has an extent of {}");
+    p_.values[id].dims[d] = dim;
+  }
+  return {};
+}
+
+// A vendor trusts the types that its region was compiled with.
+void ProgramBuilder::addRegionChecks(FunctionId function, const Instr &region) {
+  size_t next = 0;
+  for (NodeId param : m_.function(function).params)
+    for (TypeId type : m_.types.flatten(m_.type(param))) {
+      const std::vector<Ref> dims = p_.values[region.inputs[next]].dims;
+      auto shape = m_.types.shape(type);
+      for (size_t d = 0; d < shape.size(); ++d) {
+        auto wanted = extentOf(shape[d]);
+        Ref holds = wanted ? p_.exprs.binary(Op::Eq, dims[d], *wanted) : p_.exprs.boolean(true);
+        if (p_.exprs.constant(holds) == 1)
+          continue;
+        Instr check;
+        check.kind = Instr::Kind::Require;
+        check.message = "region " + p_.regions[region.callee].symbol + ": axis " + std::to_string(d) + " of input " + std::to_string(next) +
+                        " has {} elements, wanted {}";
+        check.dims = {holds, dims[d], *wanted};
+        p_.instrs.push_back(std::move(check));
+      }
+      ++next;
+    }
 }
 
 void ProgramBuilder::collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources, int depth) {

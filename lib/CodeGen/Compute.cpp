@@ -91,7 +91,7 @@ Ref Exprs::number(double value, DType type) {
 }
 
 Ref Exprs::axis(uint32_t id) { return intern({Op::Axis, DType::Int64, noRef, noRef, noRef, id, 0}); }
-Ref Exprs::dim(uint32_t symbol) { return intern({Op::Dim, DType::Int64, noRef, noRef, noRef, symbol, 0}); }
+Ref Exprs::dim(uint32_t symbol, bool isSigned) { return intern({Op::Dim, DType::Int64, noRef, noRef, noRef, symbol, isSigned ? 1.0 : 0.0}); }
 
 Ref Exprs::load(uint32_t buffer, DType type, Ref flatIndex) {
   return intern({Op::Load, type, flatIndex, noRef, noRef, buffer, 0});
@@ -224,6 +224,197 @@ std::optional<int64_t> Exprs::coefficient(Ref ref, uint32_t axisId) const {
   return found;
 }
 
+std::vector<Ref> Exprs::factors(Ref ref) const {
+  std::vector<Ref> found, work{ref};
+  while (!work.empty()) {
+    Ref at = work.back();
+    work.pop_back();
+    const Expr &e = nodes_[at];
+    if (e.op == Op::Mul && e.type == DType::Int64 && !constant(e.a) && !constant(e.b)) {
+      work.push_back(e.a);
+      work.push_back(e.b);
+    } else {
+      found.push_back(at);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Ref Exprs::product(std::vector<Ref> factors) {
+  std::sort(factors.begin(), factors.end());
+  Ref made = noRef;
+  for (Ref factor : factors)
+    made = made == noRef ? factor : intern({Op::Mul, DType::Int64, made, factor, noRef, 0, 0});
+  return made;
+}
+
+Ref Exprs::stride(Ref ref, uint32_t axisId) {
+  Ref sum = integer(0);
+  for (auto [atom, coefficient] : affine(ref).terms) {
+    std::vector<Ref> others;
+    size_t count = 0;
+    for (Ref factor : factors(atom)) {
+      if (nodes_[factor].op == Op::Axis && nodes_[factor].i == axisId)
+        ++count;
+      else if (uses(factor, axisId))
+        return noRef;
+      else
+        others.push_back(factor);
+    }
+    if (count > 1)
+      return noRef;
+    if (count == 1)
+      sum = add(sum, others.empty() ? integer(coefficient) : times(product(others), coefficient));
+  }
+  return sum;
+}
+
+bool Exprs::holdsLoad(Ref ref) const {
+  bool found = false;
+  visit(ref, [&](Ref at) {
+    found = found || nodes_[at].op == Op::Load;
+    return !found;
+  });
+  return found;
+}
+
+// Sums are multiplied out, so that strides of run-time extents stay sums of
+// products. Data (loads) is left as it is.
+Ref Exprs::multiply(Ref a, Ref b) {
+  Affine x = affine(a), y = affine(b);
+  const size_t most = 24; // terms; more is no index
+  if ((x.terms.size() + 1) * (y.terms.size() + 1) > most || holdsLoad(a) || holdsLoad(b))
+    return noRef;
+  Affine sum;
+  sum.constant = wrapMul(x.constant, y.constant);
+  Affine part = y;
+  part.constant = 0;
+  addScaled(sum, part, x.constant);
+  part = x;
+  part.constant = 0;
+  addScaled(sum, part, y.constant);
+  for (auto [p, c] : x.terms)
+    for (auto [q, d] : y.terms) {
+      std::vector<Ref> all = factors(p), more = factors(q);
+      all.insert(all.end(), more.begin(), more.end());
+      Affine term;
+      term.terms.push_back({product(std::move(all)), wrapMul(c, d)});
+      addScaled(sum, term, 1);
+    }
+  return fromAffine(sum);
+}
+
+bool Exprs::isNotNegative(Ref ref) const {
+  const Expr &e = nodes_[ref];
+  switch (e.op) {
+  case Op::Const: return e.i >= 0;
+  case Op::Axis: return true;
+  case Op::Dim: return e.f == 0;
+  case Op::FloorMod: return isNotNegative(e.b);
+  case Op::Max: return isNotNegative(e.a) || isNotNegative(e.b);
+  case Op::Add:
+  case Op::Mul:
+  case Op::FloorDiv:
+  case Op::Min: return isNotNegative(e.a) && isNotNegative(e.b);
+  case Op::Select: return isNotNegative(e.b) && isNotNegative(e.c);
+  default: return false;
+  }
+}
+
+// Axes in terms that add are put at their last value, then all that is left must
+// not be positive.
+bool Exprs::isAtMost(Affine form, int64_t limit) {
+  for (int step = 0; step < 32; ++step) {
+    Affine next;
+    next.constant = form.constant;
+    bool isChanged = false;
+    for (auto [atom, coefficient] : form.terms) {
+      std::vector<Ref> all = factors(atom);
+      for (Ref factor : all)
+        if (!isNotNegative(factor))
+          return false;
+      auto axis = std::find_if(all.begin(), all.end(), [&](Ref factor) { return nodes_[factor].op == Op::Axis; });
+      if (axis == all.end()) {
+        Affine term;
+        term.terms.push_back({atom, coefficient});
+        addScaled(next, term, 1);
+        continue;
+      }
+      isChanged = true;
+      if (coefficient < 0)
+        continue; // at most 0
+      Ref last = plus(extents_[static_cast<size_t>(nodes_[*axis].i)], -1);
+      all.erase(axis);
+      Ref most = all.empty() ? last : binary(Op::Mul, product(all), last);
+      addScaled(next, affine(most), coefficient);
+    }
+    form = std::move(next);
+    if (isChanged)
+      continue;
+    for (auto [atom, coefficient] : form.terms)
+      if (coefficient > 0)
+        return false;
+    return form.constant <= limit;
+  }
+  return false;
+}
+
+bool Exprs::isAtLeast(const Affine &form, int64_t limit) {
+  Affine negated;
+  addScaled(negated, form, -1);
+  return isAtMost(std::move(negated), -limit);
+}
+
+// Division of polynomials: multiples of the divisor leave; what remains folds
+// when it lies within one period.
+Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
+  if (holdsLoad(a) || holdsLoad(divisor) || !isNotNegative(divisor))
+    return noRef;
+  if (a == divisor)
+    return integer(op == Op::FloorDiv ? 1 : 0);
+  Affine by = affine(divisor), rest = affine(a), quotient;
+  if (by.terms.empty())
+    return noRef;
+  auto [leading, scale] = *std::max_element(by.terms.begin(), by.terms.end(), [&](const auto &p, const auto &q) {
+    return factors(p.first).size() < factors(q.first).size();
+  });
+  std::vector<Ref> wanted = factors(leading);
+  for (int step = 0; step < 16; ++step) {
+    auto hit = std::find_if(rest.terms.begin(), rest.terms.end(), [&, scale = scale](const auto &term) {
+      std::vector<Ref> all = factors(term.first);
+      return term.second % scale == 0 && std::includes(all.begin(), all.end(), wanted.begin(), wanted.end());
+    });
+    if (hit == rest.terms.end())
+      break;
+    std::vector<Ref> all = factors(hit->first), left;
+    std::set_difference(all.begin(), all.end(), wanted.begin(), wanted.end(), std::back_inserter(left));
+    Affine part;
+    if (left.empty())
+      part.constant = hit->second / scale;
+    else
+      part.terms.push_back({product(left), hit->second / scale});
+    addScaled(quotient, part, 1);
+    Ref taken = binary(Op::Mul, fromAffine(part), divisor);
+    addScaled(rest, affine(taken), -1);
+  }
+  Affine beyond = rest;
+  addScaled(beyond, by, -1);
+  bool isWithin = isAtLeast(rest, 0) && isAtMost(beyond, -1);
+  bool isMoved = !quotient.terms.empty() || quotient.constant != 0;
+  if (!isWithin && !isMoved)
+    return noRef;
+  Ref remainder = fromAffine(rest);
+  if (op == Op::FloorMod)
+    return isWithin ? remainder : intern({Op::FloorMod, DType::Int64, remainder, divisor, noRef, 0, 0});
+  if (!isWithin) {
+    Affine one;
+    one.terms.push_back({intern({Op::FloorDiv, DType::Int64, remainder, divisor, noRef, 0, 0}), 1});
+    addScaled(quotient, one, 1);
+  }
+  return fromAffine(quotient);
+}
+
 // a div/mod divisor, divisor > 0: terms that are multiples of the divisor leave;
 // what remains folds when its range lies within one period.
 Ref Exprs::divideOrMod(Op op, Ref a, int64_t divisor) {
@@ -240,7 +431,7 @@ Ref Exprs::divideOrMod(Op op, Ref a, int64_t divisor) {
   rest.constant = floorMod(form.constant, divisor);
   Ref remainder = fromAffine(rest);
   auto bounds = range(remainder);
-  bool isWithin = bounds && bounds->low >= 0 && bounds->high < divisor;
+  bool isWithin = bounds ? bounds->low >= 0 && bounds->high < divisor : isAtLeast(rest, 0) && isAtMost(rest, divisor - 1);
   // A common factor of all terms and the divisor can be taken out of a division.
   if (!isWithin && op == Op::FloorDiv && rest.constant == 0 && rest.terms.size() == 1) {
     const Expr inner = nodes_[rest.terms[0].first];
@@ -278,20 +469,24 @@ Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
   }
   case Op::Mul: {
     if (!x && !y)
-      return noRef;
+      return multiply(a, b);
     Affine form;
     addScaled(form, affine(x ? b : a), x ? *x : *y);
     return fromAffine(form);
   }
   case Op::FloorDiv:
-  case Op::FloorMod: return y && *y > 0 ? divideOrMod(op, a, *y) : noRef;
+  case Op::FloorMod: return y && *y > 0 ? divideOrMod(op, a, *y) : y ? noRef : divideByDims(op, a, b);
   case Op::Min:
   case Op::Max: {
     if (a == b)
       return a;
     auto r = range(a), s = range(b);
-    if (!r || !s)
-      return noRef;
+    if (!r || !s) {
+      Affine difference = affine(sub(a, b));
+      if (isAtMost(difference, 0))
+        return op == Op::Min ? a : b;
+      return isAtLeast(difference, 0) ? (op == Op::Min ? b : a) : noRef;
+    }
     if (r->high <= s->low)
       return op == Op::Min ? a : b;
     if (s->high <= r->low)
@@ -301,9 +496,13 @@ Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
   case Op::Lt:
   case Op::Le: {
     auto r = range(sub(a, b));
-    if (!r)
-      return noRef;
     int64_t limit = op == Op::Lt ? -1 : 0;
+    if (!r) {
+      Affine difference = affine(sub(a, b));
+      if (isAtMost(difference, limit))
+        return boolean(true);
+      return isAtLeast(difference, limit + 1) ? boolean(false) : noRef;
+    }
     if (r->high <= limit)
       return boolean(true);
     return r->low > limit ? boolean(false) : noRef;
@@ -491,7 +690,7 @@ private:
     if (e.op == Op::Axis) {
       text += " " + axis(static_cast<uint32_t>(e.i));
     } else {
-      text += " " + std::to_string(e.i);
+      text += " " + std::to_string(e.i) + (e.op == Op::Dim && e.f != 0 ? "s" : "");
       if (e.op == Op::Const && isFloat(e.type)) {
         uint64_t bits;
         std::memcpy(&bits, &e.f, 8);

@@ -102,7 +102,7 @@ Expected<std::vector<Ref>> OpLowering::resultShape(const std::vector<Ref> &likel
       continue;
     }
     if (auto known = dim.isUnknown() ? std::nullopt : dims.around.extentOf(dim)) {
-      shape.push_back(dims.fromProgram(*known));
+      shape.push_back(dims.settle(dims.fromProgram(*known), nodeText() + "axis " + std::to_string(d) + " of the result has an extent of {}"));
       continue;
     }
     // Extents of inputs are the candidates for what is not known.

@@ -57,8 +57,9 @@ Ref GroupDims::fromProgram(Ref root) {
       known_[ref] = rebuildIn(group.kernel.exprs, program[ref], [&](Ref r) { return known_.at(r); });
       continue;
     }
+    bool isExtent = program[ref].op == Op::Dim && program[ref].f == 0;
     group.dims.push_back(ref);
-    known_[ref] = group.kernel.exprs.dim(static_cast<uint32_t>(group.dims.size() - 1));
+    known_[ref] = group.kernel.exprs.dim(static_cast<uint32_t>(group.dims.size() - 1), !isExtent);
   }
   return known_.at(root);
 }
@@ -70,7 +71,7 @@ Ref GroupDims::settle(Ref extent, const std::string &what) {
   bool isPlain = true, isCertain = true; // a sum without a minus is not negative
   x.visit(extent, [&](Ref ref) {
     isPlain = isPlain && isSum(x[ref].op);
-    isCertain = isCertain && x[ref].op != Op::Sub && !(x[ref].op == Op::Const && x[ref].i < 0);
+    isCertain = isCertain && x[ref].op != Op::Sub && !(x[ref].op == Op::Const && x[ref].i < 0) && !(x[ref].op == Op::Dim && x[ref].f != 0);
     return isPlain;
   });
   if (isPlain && isCertain)

@@ -105,6 +105,8 @@ private:
 
   // --- regions (BuildRegions.cpp)
   Expected<> addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
+  Expected<> setResultDims(NodeId call, const std::string &region, ValueId id);
+  void addRegionChecks(FunctionId function, const Instr &region);
   void collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources, int depth);
 
   Module &m_;

@@ -240,7 +240,7 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
 Expected<> Session::loadModel() {
   const std::string &path = options_.input.model;
   OnnxImportOptions bindings = BYCC_TRY(importOptions(options_.input));
-  bindings.allowSymbolicDims = false;
+  bindings.allowSymbolicDims = true;
   InputFormat format = formatOf(options_.input);
   if (format == InputFormat::Onnx && path != "-") {
     std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));

@@ -88,6 +88,8 @@ private:
       return refuse(node, name, "has no inputs, the host makes it");
     if (const std::string *why = placement_ ? placement_->whyNot(node, name) : nullptr)
       return refuse(node, name, *why);
+    if (std::string why = untoldExtent(vendor, node); !why.empty())
+      return refuse(node, name, why);
     if (askers_[vendor]->vendor().onlyAsked)
       return refuse(node, name, "the program does not give it to " + name);
     const Answer &answer = askers_[vendor]->supports(node);
@@ -95,6 +97,20 @@ private:
       return refuse(node, name, answer.reason);
     accept(node, name);
     return true;
+  }
+
+  // The caller of a region makes its results, so their extents must follow from those
+  // of the inputs. Host code runs regions of an emulated vendor and sees for itself.
+  std::string untoldExtent(size_t vendor, NodeId node) const {
+    if (askers_[vendor]->vendor().isEmulated())
+      return "";
+    for (TypeId type : module_.types.flatten(module_.type(node))) {
+      auto shape = module_.types.shape(type);
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (shape[d].isUnknown())
+          return "axis " + std::to_string(d) + " of its result has an extent (?) that does not follow from the inputs'";
+    }
+    return "";
   }
 
   // Would it take each operator of another vendor's composite?
@@ -122,6 +138,8 @@ private:
     if (const std::string *why =
             placement_ ? placement_->whyNot(call, askers_[vendor]->vendor().name()) : nullptr)
       return *why;
+    if (std::string why = untoldExtent(vendor, call); !why.empty())
+      return why;
     const Answer &answer = askers_[vendor]->supports(call);
     return answer ? "" : answer.reason.empty() ? "no reason given" : answer.reason;
   }

@@ -7,7 +7,7 @@
 // Expressions are hash-consed nodes of one arena; an operand always has a
 // smaller id than its user. Loads carry one flat (row-major) element index.
 // Int64 arithmetic is kept in a canonical sum-of-products form, so equal indices
-// are equal ids, and div/mod by constants fold where ranges allow.
+// are equal ids, and div/mod by constants and by extents fold where ranges allow.
 #pragma once
 
 #include "bycc/Support/DType.h"
@@ -27,7 +27,7 @@ inline constexpr Ref noRef = UINT32_MAX;
 enum class Op : uint8_t {
   Const, // i (bool, ints) or f (floats)
   Axis,  // i = axis id; Int64
-  Dim,   // i = symbol id; Int64
+  Dim,   // i = symbol id; Int64. An extent, so not negative, unless f is 1
   Load,  // i = buffer id, a = flat index
   // One operand. Cast converts, Reinterpret keeps the bits.
   Cast, Reinterpret, Neg, Abs, Not, Sign, Exp, Log, Sqrt, Tanh, Erf, Sigmoid,
@@ -81,7 +81,7 @@ public:
   Ref number(double value, DType type); // of any type
   Ref boolean(bool value) { return integer(value, DType::Bool); }
   Ref axis(uint32_t id);
-  Ref dim(uint32_t symbol);
+  Ref dim(uint32_t symbol, bool isSigned = false);
   Ref load(uint32_t buffer, DType type, Ref flatIndex);
   Ref unary(Op op, Ref a, int64_t i = 0);
   Ref cast(Ref a, DType type);
@@ -110,6 +110,11 @@ public:
   std::optional<Range> range(Ref ref) const;
   // Coefficient of the axis when `ref` is affine in it (no other atom holds it).
   std::optional<int64_t> coefficient(Ref ref, uint32_t axisId) const;
+  // The same where it may be an expression of dims and other axes; noRef when `ref`
+  // is not a sum of products in the axis.
+  Ref stride(Ref ref, uint32_t axisId);
+  // Factors of a product, ascending; anything else is its own factor.
+  std::vector<Ref> factors(Ref ref) const;
 
   // Rebuilds `root` with `replace` asked first for every node, operands before
   // users (it gets the old node and its operands as already rebuilt; noRef =
@@ -127,6 +132,13 @@ private:
   Ref intern(const Expr &expr);
   Ref rebuild(const Expr &expr); // through the folding constructors
   Ref foldBinary(Op op, Ref a, Ref b);
+  Ref product(std::vector<Ref> factors);
+  Ref multiply(Ref a, Ref b);
+  Ref divideByDims(Op op, Ref a, Ref divisor);
+  bool holdsLoad(Ref ref) const;
+  bool isNotNegative(Ref ref) const;
+  bool isAtMost(Affine form, int64_t limit);
+  bool isAtLeast(const Affine &form, int64_t limit);
   Ref divideOrMod(Op op, Ref a, int64_t divisor);
   std::vector<Expr> nodes_;
   std::vector<Ref> extents_;
