@@ -6,6 +6,7 @@
 #include "EmitEntry.h"
 #include "Object.h"
 #include "Program.h"
+#include "bycc/Support/Element.h"
 
 #include <cstring>
 
@@ -15,6 +16,14 @@
 namespace bycc {
 namespace te {
 namespace {
+
+// The pair that starts at an element.
+int32_t pairAt(const Constant &source, const PackSpec &spec, int64_t at) {
+  int64_t count = static_cast<int64_t>(source.bytes) / sizeInBytes(spec.sourceType), second = at + spec.pairStride;
+  auto value = [&](int64_t index) { return static_cast<uint32_t>(static_cast<int32_t>(elementAsDouble(spec.sourceType, source.data(), index))); };
+  uint32_t high = second < count ? value(second) : 0;
+  return static_cast<int32_t>(high << 16 | (value(at) & 0xffff));
+}
 
 // Strided copy into panel order; lanes beyond the last column are zero.
 std::shared_ptr<const Storage> pack(const Constant &source, const PackSpec &spec) {
@@ -26,7 +35,11 @@ std::shared_ptr<const Storage> pack(const Constant &source, const PackSpec &spec
   int64_t rows = spec.elements() / lanes, at = spec.base;
   for (int64_t row = 0; row < rows; ++row) {
     int64_t valid = std::min(lanes, spec.columns - index[spec.tileDim] * lanes);
-    for (int64_t lane = 0; lane < valid; ++lane)
+    for (int64_t lane = 0; spec.isPaired && lane < valid; ++lane) {
+      int32_t pair = pairAt(source, spec, at + lane * laneStride);
+      std::memcpy(to + row * lanes + lane, &pair, sizeof pair);
+    }
+    for (int64_t lane = 0; !spec.isPaired && lane < valid; ++lane)
       std::memcpy(to + row * lanes + lane, from + (at + lane * laneStride) * static_cast<int64_t>(sizeof(float)), sizeof(float));
     for (size_t d = index.size(); d-- > 0;) {
       at += spec.dims[d].stride;

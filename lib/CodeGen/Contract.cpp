@@ -138,6 +138,30 @@ private:
   std::vector<Ref> loads_;
 };
 
+// Pair(first, second) of two loads: the first, and how far the second is behind. It
+// may be guarded against the end of an odd axis, which panels know by themselves.
+struct PairOf {
+  Operand first;
+  int64_t stride = 0;
+};
+std::optional<PairOf> asPair(const Exprs &exprs, Ref ref) {
+  const Expr pair = exprs[ref];
+  if (pair.op != Op::Pair)
+    return std::nullopt;
+  auto loadOf = [&](Ref value) {
+    while (exprs[value].op == Op::Cast || exprs[value].op == Op::Guard)
+      value = exprs[value].op == Op::Cast ? exprs[value].a : exprs[value].b;
+    return value;
+  };
+  const Expr first = exprs[loadOf(pair.a)], second = exprs[loadOf(pair.b)];
+  if (first.op != Op::Load || second.op != Op::Load || first.i != second.i || !isAffineIn(exprs, first.a))
+    return std::nullopt;
+  Affine a = exprs.affine(first.a), b = exprs.affine(second.a);
+  if (a.terms != b.terms)
+    return std::nullopt;
+  return PairOf{{static_cast<uint32_t>(first.i), first.a}, b.constant - a.constant};
+}
+
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Cycles of a tile per step of the reduction: two multiply-adds and two loads a
@@ -159,14 +183,20 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   Exprs &exprs = kernel.exprs;
   const Expr product = exprs[stage.body];
   // Without a reduction axis (an inner extent of 1) it is no sum but a product.
-  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || product.op != Op::Mul ||
-      product.type != DType::Float32)
+  bool isReal = product.op == Op::Mul && product.type == DType::Float32;
+  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || (!isReal && product.op != Op::DotPairs))
     return std::nullopt;
   const Expr a = exprs[product.a], b = exprs[product.b];
-  if (a.op != Op::Load || b.op != Op::Load || !isAffineIn(exprs, a.a) || !isAffineIn(exprs, b.a))
+  std::optional<PairOf> pair = asPair(exprs, product.b);
+  if (a.op != Op::Load || !isAffineIn(exprs, a.a) || (isReal ? b.op != Op::Load || !isAffineIn(exprs, b.a) : !pair))
     return std::nullopt;
   Contraction c;
   Operand x{static_cast<uint32_t>(a.i), a.a}, w{static_cast<uint32_t>(b.i), b.a};
+  if (pair) {
+    w = pair->first;
+    c.isPaired = true;
+    c.pairStride = pair->stride;
+  }
   auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
   // The constant operand is the packed one; else the one whose own axis is stored
   // contiguously.
@@ -177,7 +207,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
         return true;
     return false;
   };
-  if ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w)))
+  if (!pair && ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w))))
     std::swap(x, w);
   auto sorted = sortAxes(exprs, stage, x.index, w.index);
   if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))

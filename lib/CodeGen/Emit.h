@@ -126,6 +126,7 @@ private:
   Value *emitSigmoid(Value *x);
   Value *polynomial(Value *x, std::initializer_list<double> highFirst);
   Value *fma(Value *a, Value *b, Value *c);
+  Value *dotPairs(Value *sum, Value *a, Value *b);
   Value *real(double value, llvm::Type *like);
   Value *power2(Value *exponent, llvm::Type *floatType);
   Value *copySign(Value *magnitude, Value *sign);

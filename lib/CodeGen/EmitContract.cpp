@@ -123,8 +123,13 @@ void KernelEmitter::emitPanels(const Contraction &c) {
   }
   index = x_.add(index, x_.times(x_.axis(lane), spec->dims.back().stride));
   column = x_.add(column, x_.axis(lane));
-  Ref source = x_.load(spec->source, DType::Float32, index);
-  Ref body = x_.guard(x_.binary(Op::Lt, column, x_.integer(spec->columns)), source, x_.floating(0, DType::Float32));
+  Ref source = x_.load(spec->source, spec->sourceType, index), none = x_.floating(0, DType::Float32);
+  if (spec->isPaired) {
+    Ref second = x_.load(spec->source, spec->sourceType, x_.plus(index, spec->pairStride));
+    source = x_.binary(Op::Pair, x_.cast(source, DType::Int32), x_.cast(second, DType::Int32));
+    none = x_.integer(0, DType::Int32);
+  }
+  Ref body = x_.guard(x_.binary(Op::Lt, column, x_.integer(spec->columns)), source, none);
   Ref store = x_.add(x_.times(row, spec->dims.back().extent), x_.axis(lane));
   emitTask(i64(rows), static_cast<double>(spec->dims.back().extent), false, [&](Value *begin, Value *end) {
     forLoop(begin, end, 1, [&](Value *at) {
@@ -174,8 +179,8 @@ void KernelEmitter::emitRowTiles(const Contraction &c, Value *columnTile, int64_
 void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile &tile) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   int64_t tileLanes = c.vectors * lanes;
-  llvm::Type *real32 = b_.getFloatTy();
-  auto *vectorType = llvm::FixedVectorType::get(real32, lanes);
+  llvm::Type *elementType = c.isPaired ? b_.getInt32Ty() : b_.getFloatTy();
+  auto *vectorType = llvm::FixedVectorType::get(elementType, lanes);
   auto stride = [&](const Operand &operand, uint32_t axis) {
     return axis == noAxis ? 0 : x_.coefficient(operand.index, axis).value_or(0);
   };
@@ -228,7 +233,7 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   auto loadW = [&](Value *base, int64_t offset, int64_t vector) -> Value * {
     auto align = llvm::Align(c.packing == Packing::InPlace ? 4 : lanes * 4);
     int64_t laneStep = c.packing == Packing::InPlace ? stepColumn : 1;
-    Value *pointer = b_.CreateGEP(real32, base, i64(offset + vector * lanes * laneStep));
+    Value *pointer = b_.CreateGEP(elementType, base, i64(offset + vector * lanes * laneStep));
     llvm::Instruction *load;
     if (laneStep == 1 && (!tailMask || c.packing != Packing::InPlace)) {
       load = b_.CreateAlignedLoad(vectorType, pointer, align);
@@ -237,7 +242,7 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
       for (unsigned lane = 0; lane < lanes; ++lane)
         offsets.push_back(b_.getInt64(lane * static_cast<uint64_t>(laneStep)));
       Value *mask = tailMask && vector + 1 == tile.vectors ? tailMask : b_.CreateVectorSplat(lanes, b_.getTrue());
-      load = b_.CreateMaskedGather(vectorType, b_.CreateGEP(real32, pointer, llvm::ConstantVector::get(offsets)),
+      load = b_.CreateMaskedGather(vectorType, b_.CreateGEP(elementType, pointer, llvm::ConstantVector::get(offsets)),
                                    llvm::Align(4), mask, llvm::Constant::getNullValue(vectorType));
     }
     tag(load, bufferW);
@@ -250,7 +255,7 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   const int64_t ahead = 2048;
   bool prefetchesW = c.packing != Packing::InPlace && depth * tileLanes * 4 > (64 << 10);
   auto prefetch = [&](Value *base, int64_t offset) {
-    Value *pointer = b_.CreateGEP(real32, base, i64(offset));
+    Value *pointer = b_.CreateGEP(elementType, base, i64(offset));
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   };
   auto step = [&](Value *baseX, Value *baseW, int64_t offsetX, int64_t offsetW) {
@@ -262,12 +267,13 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
     }
     for (int64_t r = 0; r < numRows; ++r) {
       int64_t offset = offsetX + (r / tile.rows) * stride(c.broadcast, c.outerRow) + (r % tile.rows) * stride(c.broadcast, c.innerRow);
-      auto *load = b_.CreateAlignedLoad(real32, b_.CreateGEP(real32, baseX, i64(offset)), llvm::Align(4));
+      auto *load = b_.CreateAlignedLoad(elementType, b_.CreateGEP(elementType, baseX, i64(offset)), llvm::Align(4));
       tag(load, c.broadcast.buffer);
       Value *x = b_.CreateVectorSplat(lanes, load);
       for (int64_t v = 0; v < tile.vectors; ++v) {
         Value *sum = sums[static_cast<size_t>(r * tile.vectors + v)];
-        b_.CreateStore(fma(x, w[static_cast<size_t>(v)], b_.CreateLoad(vectorType, sum)), sum);
+        Value *before = b_.CreateLoad(vectorType, sum), *factor = w[static_cast<size_t>(v)];
+        b_.CreateStore(c.isPaired ? dotPairs(before, x, factor) : fma(x, factor, before), sum);
       }
     }
   };
@@ -275,7 +281,7 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   std::function<void(size_t, Value *, Value *)> reduce = [&](size_t d, Value *baseX, Value *baseW) {
     int64_t extent = *extentOf(c.reduction[d]);
     auto advance = [&](Value *base, Value *index, int64_t by) {
-      return b_.CreateGEP(real32, base, b_.CreateMul(index, i64(by)));
+      return b_.CreateGEP(elementType, base, b_.CreateMul(index, i64(by)));
     };
     if (d + 1 < c.reduction.size()) {
       forLoop(i64(0), i64(extent), 1, [&](Value *index) {
@@ -372,7 +378,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   int64_t numRows = tile.rows * tile.outerRows;
   Value *columnBegin = axes_.at(c.column), *innerBegin = axes_.at(c.innerRow);
-  auto *vectorType = llvm::FixedVectorType::get(b_.getFloatTy(), lanes);
+  auto *vectorType = llvm::cast<llvm::FixedVectorType>(sums[0]->getType());
   for (int64_t from = 0; from < numRows; from += lanes) {
     int64_t count = std::min<int64_t>(lanes, numRows - from);
     axes_[c.innerRow] = b_.CreateAdd(innerBegin, i64(from));

@@ -584,6 +584,10 @@ llvm::Value *KernelEmitter::emitBinary(const Expr &e, Value *a, Value *b) {
   case Op::And: return b_.CreateAnd(a, b);
   case Op::Or: return b_.CreateOr(a, b);
   case Op::Xor: return b_.CreateXor(a, b);
+  case Op::Pair:
+    return b_.CreateOr(b_.CreateShl(b, llvm::ConstantInt::get(t, 16)),
+                       b_.CreateAnd(a, llvm::ConstantInt::get(t, 0xffff)));
+  case Op::DotPairs: return dotPairs(llvm::Constant::getNullValue(t), a, b);
   case Op::Shl:
   case Op::Shr: { // a count outside the width shifts everything out
     unsigned bits = t->getScalarSizeInBits();

@@ -5,6 +5,7 @@
 #include "Emit.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 namespace bycc::te {
 
@@ -14,6 +15,34 @@ llvm::Value *KernelEmitter::real(double value, llvm::Type *like) { return llvm::
 
 llvm::Value *KernelEmitter::fma(Value *a, Value *b, Value *c) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+}
+
+// sum + low(a) * low(b) + high(a) * high(b) of pairs of 16 bits in each lane.
+llvm::Value *KernelEmitter::dotPairs(Value *sum, Value *a, Value *b) {
+  auto *type = llvm::dyn_cast<llvm::FixedVectorType>(sum->getType());
+  unsigned lanes = type ? type->getNumElements() : 1;
+  const TargetInfo &target = context_.target;
+  bool hasVnni = lanes == 16 ? target.has("avx512vnni") : target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
+  using namespace llvm::Intrinsic;
+  if (hasVnni && (lanes == 16 || lanes == 8 || lanes == 4)) {
+    ID id = lanes == 16 ? x86_avx512_vpdpwssd_512 : lanes == 8 ? x86_avx512_vpdpwssd_256 : x86_avx512_vpdpwssd_128;
+    return b_.CreateIntrinsic(id, {}, {sum, a, b});
+  }
+  ID id = not_intrinsic;
+  if (lanes == 16 && target.has("avx512bw"))
+    id = x86_avx512_pmaddw_d_512;
+  else if (lanes == 8 && target.has("avx2"))
+    id = x86_avx2_pmadd_wd;
+  else if (lanes == 4 && target.triple.starts_with("x86_64"))
+    id = x86_sse2_pmadd_wd;
+  if (id != not_intrinsic) {
+    auto *halves = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * lanes);
+    return b_.CreateAdd(sum, b_.CreateIntrinsic(id, {}, {b_.CreateBitCast(a, halves), b_.CreateBitCast(b, halves)}));
+  }
+  auto *bits = llvm::ConstantInt::get(sum->getType(), 16);
+  auto low = [&](Value *pair) { return b_.CreateAShr(b_.CreateShl(pair, bits), bits); };
+  auto high = [&](Value *pair) { return b_.CreateAShr(pair, bits); };
+  return b_.CreateAdd(b_.CreateAdd(sum, b_.CreateMul(low(a), low(b))), b_.CreateMul(high(a), high(b)));
 }
 
 llvm::Value *KernelEmitter::polynomial(Value *x, std::initializer_list<double> highFirst) {

@@ -9,6 +9,38 @@ namespace {
 
 DType accumulator(DType type) { return type == DType::Float16 || type == DType::BFloat16 ? DType::Float32 : type; }
 
+// Integers of at most 16 bits are multiplied two by two, into sums of int32: the
+// left operand is copied with neighbours along the reduction in one element, the
+// weight is a constant and gets so in its panels. An odd last one is paired with 0.
+bool canPair(OpLowering &op, const Tensor &a, const Tensor &w, int64_t depth) {
+  auto isShort = [](DType type) { return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16; };
+  bool isConstant = w.buffer < op.k.buffers.size() && op.k.buffers[w.buffer].isConstant;
+  return op.resultDType() == DType::Int32 && isShort(a.type) && isShort(w.type) && isConstant && depth >= 2;
+}
+
+// Elements 2 * i and 2 * i + 1 of `depth`.
+Ref pairOf(OpLowering &op, Ref i, int64_t depth, const std::function<Ref(Ref)> &element) {
+  Ref first = op.x.times(i, 2), second = op.x.plus(first, 1);
+  Ref low = op.x.cast(element(first), DType::Int32), high = op.x.cast(element(second), DType::Int32);
+  if (depth % 2 != 0)
+    high = op.x.guard(op.op2(Op::Lt, second, op.x.integer(depth)), high, op.x.integer(0, DType::Int32));
+  return op.op2(Op::Pair, low, high);
+}
+
+// Of a tensor, along dim `d`.
+Ref pairAt(OpLowering &op, const Tensor &a, Indices at, size_t d, int64_t depth) {
+  return pairOf(op, at[d], depth, [&](Ref k) {
+    at[d] = k;
+    return op.at(a, at);
+  });
+}
+
+Tensor pairsAlong(OpLowering &op, const Tensor &a, size_t d, int64_t depth) {
+  std::vector<Ref> shape = a.shape;
+  shape[d] = op.x.integer((depth + 1) / 2);
+  return op.map(DType::Int32, shape, [&](const Indices &at) { return pairAt(op, a, at, d, depth); }, true);
+}
+
 // result[axes] = sum over `reduction` of a * b, converted to the result's type.
 Expected<> addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::vector<Ref> &iteration,
                       const std::vector<Ref> &reduction,
@@ -23,7 +55,8 @@ Expected<> addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::
   Indices i = op.k.axesOver(iteration, stage.axes);
   Indices r = op.k.axesOver(reduction, stage.reduceAxes);
   auto [a, b] = factors(i, r);
-  stage.body = op.op2(Op::Mul, op.x.cast(a, wide), op.x.cast(b, wide));
+  bool isPaired = op.x[b].op == Op::Pair;
+  stage.body = isPaired ? op.op2(Op::DotPairs, a, b) : op.op2(Op::Mul, op.x.cast(a, wide), op.x.cast(b, wide));
   stage.store = op.k.flat(sum.buffer, place(i));
   op.k.stages.push_back(std::move(stage));
   if (wide == type)
@@ -38,6 +71,16 @@ Expected<> lowerDense(OpLowering &op) {
   std::vector<Ref> likely = a.shape;
   likely.back() = w.shape[0];
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
+  if (int64_t depth = op.extent(w, 1).value_or(0); canPair(op, a, w, depth)) {
+    Tensor pairs = pairsAlong(op, a, a.rank() - 1, depth);
+    return addProduct(
+        op, shape, shape, {pairs.shape.back()}, [](const Indices &i) { return i; },
+        [&](const Indices &i, const Indices &r) {
+          Indices at(i.begin(), i.end() - 1);
+          at.push_back(r[0]);
+          return std::pair{op.at(pairs, at), pairAt(op, w, {i.back(), r[0]}, 1, depth)};
+        });
+  }
   return addProduct(
       op, shape, shape, {a.shape.back()}, [](const Indices &i) { return i; },
       [&](const Indices &i, const Indices &r) {
@@ -79,8 +122,9 @@ size_t spatialRank(OpLowering &op) { return op.input(0).rank() - 2; }
 
 // A copy of x, `low` and `high` more elements around each spatial axis, and
 // `spread` - 1 zeros between elements.
+// With a `depth` channels become pairs.
 Tensor padded(OpLowering &op, const Tensor &a, const AxisOrder &order, const std::vector<std::pair<int64_t, int64_t>> &pads,
-              const std::vector<int64_t> &spread) {
+              const std::vector<int64_t> &spread, int64_t depth = 0) {
   bool isPlain = true;
   std::vector<Ref> shape = a.shape;
   for (size_t s = 0; s < pads.size(); ++s) {
@@ -89,8 +133,11 @@ Tensor padded(OpLowering &op, const Tensor &a, const AxisOrder &order, const std
     extent = op.x.plus(op.x.times(op.x.plus(extent, -1), spread[s]), 1 + pads[s].first + pads[s].second);
   }
   if (isPlain)
-    return a;
-  return op.map(a.type, shape, [&](const Indices &i) {
+    return depth ? pairsAlong(op, a, order.channel, depth) : a;
+  DType type = depth ? DType::Int32 : a.type;
+  if (depth)
+    shape[order.channel] = op.x.integer((depth + 1) / 2);
+  return op.map(type, shape, [&](const Indices &i) {
     Indices at = i;
     Ref inside = noRef;
     for (size_t s = 0; s < pads.size(); ++s) {
@@ -103,7 +150,8 @@ Tensor padded(OpLowering &op, const Tensor &a, const AxisOrder &order, const std
       if (spread[s] > 1)
         inside = op.x.both(inside, op.op2(Op::Eq, op.op2(Op::FloorMod, p, step), op.x.integer(0)));
     }
-    return op.x.guard(inside, op.at(a, at), op.real(0, a.type));
+    Ref value = depth ? pairAt(op, a, at, order.channel, depth) : op.at(a, at);
+    return op.x.guard(inside, value, op.real(0, type));
   }, true);
 }
 
@@ -141,7 +189,8 @@ Expected<> addConvolution(OpLowering &op, const Tensor &source, const ConvLayout
   }
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
   std::vector<Ref> iteration{shape[layouts.out.batch], op.x.integer(groups), op.x.integer(outPerGroup)};
-  std::vector<Ref> reduction{op.x.integer(inPerGroup)};
+  bool isPaired = source.type == DType::Int32 && w.type != DType::Int32;
+  std::vector<Ref> reduction{op.x.integer(isPaired ? (inPerGroup + 1) / 2 : inPerGroup)};
   for (size_t s = 0; s < n; ++s) {
     iteration.push_back(shape[layouts.out.spatial[s]]);
     reduction.push_back(w.shape[layouts.kernel.spatial[s]]);
@@ -162,7 +211,8 @@ Expected<> addConvolution(OpLowering &op, const Tensor &source, const ConvLayout
         at[layouts.data.channel] = op.x.add(op.x.times(i[1], inPerGroup), r[0]);
         for (size_t s = 0; s < n; ++s)
           at[layouts.data.spatial[s]] = op.x.add(op.x.times(i[3 + s], strides[s]), op.x.times(r[1 + s], dilation[s]));
-        return std::pair{op.at(source, at), op.at(w, kernelIndex(i[1], i[2], r[0], taps))};
+        auto weight = [&](Ref channel) { return op.at(w, kernelIndex(i[1], i[2], channel, taps)); };
+        return std::pair{op.at(source, at), isPaired ? pairOf(op, r[0], inPerGroup, weight) : weight(r[0])};
       });
 }
 
@@ -185,7 +235,8 @@ Expected<> lowerConv(OpLowering &op) {
     total = *out * *in;
     perGroup = 1;
   }
-  Tensor source = padded(op, a, layouts.data, parsePadding(op.integers("padding"), n), std::vector<int64_t>(n, 1));
+  int64_t pairedDepth = groups == 1 && canPair(op, a, w, perGroup) ? perGroup : 0;
+  Tensor source = padded(op, a, layouts.data, parsePadding(op.integers("padding"), n), std::vector<int64_t>(n, 1), pairedDepth);
   return addConvolution(op, source, layouts, groups, strides, dilation, total / groups, perGroup,
                         [&](Ref group, Ref o, Ref i, const Indices &taps) {
                           Indices at(w.rank());

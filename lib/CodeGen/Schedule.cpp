@@ -159,7 +159,7 @@ private:
     if (sum == last) {
       c.epilogue = stage;
       c.epilogue.reduce = Reduce::None;
-      c.epilogue.body = c.result = e().load(stage.buffer, DType::Float32, stage.store);
+      c.epilogue.body = c.result = e().load(stage.buffer, k().buffers[stage.buffer].type, stage.store);
     } else {
       c.epilogue = k().stages[last];
       c.result = loadsOf(c.epilogue, stage.buffer)[0];
@@ -177,7 +177,7 @@ private:
     int64_t lanes = target_.vectorBits / 32;
     int64_t columns = *e().constantExtent(c.column);
     bool isConstant = k().buffers[c.vector.buffer].isConstant;
-    if (!isConstant && strideIn(c.vector.index, c.column) == 1 && columns % lanes == 0)
+    if (!c.isPaired && !isConstant && strideIn(c.vector.index, c.column) == 1 && columns % lanes == 0)
       return;
     std::vector<uint32_t> batch;
     for (uint32_t axis : c.batch)
@@ -202,9 +202,12 @@ private:
     spec.laneDim = spec.dims.size();
     spec.dims.push_back({tile, step});
     spec.columns = columns;
+    spec.isPaired = c.isPaired;
+    spec.sourceType = k().buffers[c.vector.buffer].type;
+    spec.pairStride = c.pairStride;
     c.packing = isConstant ? Packing::Constant : Packing::RunTime;
     c.packedBatch = batch;
-    c.packed = k().addBuffer(DType::Float32, {e().integer(spec.elements())}, Role::Temp);
+    c.packed = k().addBuffer(c.isPaired ? DType::Int32 : DType::Float32, {e().integer(spec.elements())}, Role::Temp);
     spec.packed = c.packed;
     result_.packs.push_back(spec);
   }

@@ -44,6 +44,11 @@ struct Contraction {
   int64_t vectors = 1;      // vectors per tile along the column
   Packing packing = Packing::InPlace;
   uint32_t packed = 0; // buffer of the panels when packing is not InPlace
+  // Elements are pairs of 16 bits, two steps of the reduction at once: those of
+  // the broadcast operand as they lie in memory, those of the vector operand made
+  // in its panels from elements so far apart.
+  bool isPaired = false;
+  int64_t pairStride = 0;
   std::vector<uint32_t> packedBatch; // batch axes the panels depend on
   bool isTransposed = false; // lanes of the result run over rows when stored
   Ref result = noRef;        // the Load that stands for the sum in the epilogue
@@ -61,6 +66,7 @@ struct Nest {
 
 // A copy of a constant operand in panel order, made while compiling:
 //   for i0.. in dims: packed[next++] = in range ? source[sum i * stride] : 0
+// Elements have 4 bytes. The second of a pair is 0 behind the source's end.
 struct PackDim {
   int64_t extent = 1, stride = 0;
 };
@@ -71,6 +77,10 @@ struct PackSpec {
   std::vector<PackDim> dims; // batch..., tiles, reduction..., lanes
   size_t tileDim = 0, laneDim = 0;
   int64_t columns = 0; // lanes beyond are zero
+  // Of pairs: an element of 32 bits is made of two of this dtype.
+  bool isPaired = false;
+  DType sourceType = DType::Float32;
+  int64_t pairStride = 0;
   int64_t elements() const {
     int64_t n = 1;
     for (const PackDim &dim : dims)

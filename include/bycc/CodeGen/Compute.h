@@ -34,9 +34,11 @@ enum class Op : uint8_t {
   Floor, Ceil, Trunc, Round, RoundEven, IsNan, IsInf, IsFinite,
   Libm1, // i = LibmFn
   // Two operands of one type. Comparisons give Bool; Shr is arithmetic for
-  // signed types; Div of ints truncates, division by zero gives 0.
+  // signed types; Div of ints truncates, division by zero gives 0. Pair puts two
+  // int32 of 16 bits into one, the first below; DotPairs multiplies two such pairs
+  // and adds the products.
   Add, Sub, Mul, Div, FloorDiv, FloorMod, TruncMod, Min, Max, And, Or, Xor,
-  Shl, Shr, Eq, Ne, Lt, Le,
+  Shl, Shr, Pair, DotPairs, Eq, Ne, Lt, Le,
   Libm2, // i = LibmFn
   // Three operands (a: Bool condition). Guard evaluates b only where a holds,
   // so loads in b may be out of bounds elsewhere.
