@@ -44,6 +44,7 @@ Expected<> convertSwiGlu(OpContext &op);
 // OnnxConvolution.cpp
 Expected<> convertConv(OpContext &op);
 Expected<> convertConvTranspose(OpContext &op);
+Expected<> convertCol2Im(OpContext &op);
 // Attributes of a convolution as nn.conv* has them.
 Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
 
@@ -59,6 +60,7 @@ Expected<> convertResize(OpContext &op);
 Expected<> convertUpsample(OpContext &op);
 
 // OnnxGrid.cpp
+Expected<> convertAffineGrid(OpContext &op);
 Expected<> convertGridSample(OpContext &op);
 
 // OnnxNormalize.cpp
@@ -94,6 +96,13 @@ Expected<> convertQLinearMatMul(OpContext &op);
 Expected<> convertConvInteger(OpContext &op);
 Expected<> convertMatMulInteger(OpContext &op);
 
+// OnnxAttention.cpp
+Expected<> convertAttention(OpContext &op);
+Expected<> convertCausalConv(OpContext &op);
+Expected<> convertLinearAttention(OpContext &op);
+Expected<> convertRotaryEmbedding(OpContext &op);
+Expected<> convertTensorScatter(OpContext &op);
+
 // OnnxMatMul.cpp
 Expected<> convertGemm(OpContext &op);
 Expected<> convertMatMul(OpContext &op);
@@ -115,6 +124,7 @@ Expected<> convertTrilu(OpContext &op);
 Expected<> convertSplit(OpContext &op);
 Expected<> convertSlice(OpContext &op);
 Expected<> convertPad(OpContext &op);
+Expected<> convertCenterCropPad(OpContext &op);
 
 // OnnxIndexing.cpp
 Expected<> convertGather(OpContext &op);
@@ -127,12 +137,13 @@ Expected<> convertOneHot(OpContext &op);
 Expected<> convertTopK(OpContext &op);
 Expected<> convertCompress(OpContext &op);
 Expected<> convertNonZero(OpContext &op);
+Expected<> convertUnique(OpContext &op);
 
 // OnnxReduce.cpp
 Expected<> convertReduce(OpContext &op);
 Expected<> convertReduceComposed(OpContext &op);
 Expected<> convertArgReduce(OpContext &op);
-Expected<> convertCumSum(OpContext &op);
+Expected<> convertCumulative(OpContext &op);
 
 // OnnxControl.cpp
 Expected<> convertIdentity(OpContext &op);

@@ -136,4 +136,60 @@ Expected<> convertConvTranspose(OpContext &op) {
   return {};
 }
 
+// Adds up the columns of an image: a transposed convolution whose kernel puts element
+// k of a column at place k of its block.
+Expected<> convertCol2Im(OpContext &op) {
+  NodeId x = op.input(0);
+  std::vector<int64_t> image = BYCC_TRY(op.constInts(1, "image_shape"));
+  Window window;
+  window.kernel = BYCC_TRY(op.constInts(2, "block_shape"));
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  size_t spatial = window.kernel.size();
+  if (shape.size() != 3 || image.size() != spatial || spatial < 1)
+    return op.error() << "input of rank " << shape.size() << ", image_shape of " << image.size()
+                      << " and block_shape of " << spatial << " values";
+  if (spatial > 3)
+    return op.error(Status::Unsup) << "images of more than 3 axes are not supported";
+  window.strides = BYCC_TRY(spatialInts(op, "strides", spatial, 1, 1));
+  window.dilations = BYCC_TRY(spatialInts(op, "dilations", spatial, 1, 1));
+  window.pads = BYCC_TRY(spatialInts(op, "pads", 2 * spatial, 0, 0));
+  BYCC_TRY(checkExtents(op, window));
+  std::vector<int64_t> grid{shape[0], shape[1]}, rest;
+  int64_t block = 1, columns = 1;
+  for (size_t i = 0; i < spatial; ++i) {
+    if (window.kernel[i] < 1 || image[i] < 1 || image[i] > (int64_t{1} << 31))
+      return op.error() << "a block of " << window.kernel[i] << " in an image of " << image[i];
+    int64_t room = image[i] + window.pads[i] + window.pads[i + spatial] -
+                   (window.kernel[i] - 1) * window.dilations[i] - 1;
+    if (room < 0)
+      return op.error() << "a block of " << window.kernel[i] << " does not fit into an image of " << image[i];
+    grid.push_back(room / window.strides[i] + 1);
+    rest.push_back(room % window.strides[i]);
+    if (__builtin_mul_overflow(block, window.kernel[i], &block) ||
+        __builtin_mul_overflow(columns, grid.back(), &columns) || block > 4096)
+      return op.error(Status::Limit) << "blocks or images that are too large";
+  }
+  if (shape[1] % block != 0 || shape[2] != columns)
+    return op.error() << "input of type " << op.types().str(op.module().type(x)) << " for blocks of " << block
+                      << " elements, of which the image has " << columns;
+  int64_t channels = shape[1] / block;
+  std::vector<double> eye(static_cast<size_t>(block * block), 0);
+  for (int64_t k = 0; k < block; ++k)
+    eye[k * block + k] = 1;
+  std::vector<int64_t> kernelShape{block, 1}, copies(spatial + 2, 1);
+  kernelShape.insert(kernelShape.end(), window.kernel.begin(), window.kernel.end());
+  copies[0] = channels;
+  Compose c(op);
+  NodeId weight = c.call("tile", {c.numbers(eye, kernelShape, op.dtype(x))}, {{"reps", AttrValue::ints(copies)}});
+  op.setOutput(0, BYCC_TRY(c.done(c.call(ranked("nn.conv", spatial) + "_transpose", {c.reshape(x, grid), weight},
+                                         {{"channels", channels},
+                                          {"kernel_size", AttrValue::ints(window.kernel)},
+                                          {"strides", AttrValue::ints(window.strides)},
+                                          {"padding", paddingAttr(window.pads)},
+                                          {"output_padding", AttrValue::ints(rest)},
+                                          {"dilation", AttrValue::ints(window.dilations)},
+                                          {"groups", channels}}))));
+  return {};
+}
+
 } // namespace bycc::onnx

@@ -150,17 +150,17 @@ Expected<> convertArgReduce(OpContext &op) {
 
 namespace {
 
-Expected<NodeId> cumulativeSum(OpContext &op, NodeId x, int64_t axis) {
+Expected<NodeId> accumulated(OpContext &op, NodeId x, int64_t axis) {
   bool isExclusive = BYCC_TRY(op.intAttr("exclusive", 0)) != 0;
   bool isReverse = BYCC_TRY(op.intAttr("reverse", 0)) != 0;
   if (isReverse)
     x = BYCC_TRY(op.call("reverse", {x}, {{"axis", axis}}));
-  x = BYCC_TRY(op.call("cumsum", {x}, {{"axis", axis}, {"exclusive", isExclusive}}));
+  x = BYCC_TRY(op.call(op.relayName(), {x}, {{"axis", axis}, {"exclusive", isExclusive}}));
   return isReverse ? op.call("reverse", {x}, {{"axis", axis}}) : Expected<NodeId>(x);
 }
 
 // The axis is known when the model runs: it is the middle one of three.
-Expected<NodeId> cumulativeSumAtRunTime(OpContext &op, NodeId x) {
+Expected<NodeId> accumulatedAtRunTime(OpContext &op, NodeId x) {
   int64_t rank = op.rank(x);
   NodeId axis = BYCC_TRY(runTimeInt(op, 1, "axis")), extents = BYCC_TRY(extentsOf(op, x));
   NodeId isNegative = BYCC_TRY(op.call("less", {axis, op.scalar(DType::Int64, 0)}));
@@ -175,19 +175,20 @@ Expected<NodeId> cumulativeSumAtRunTime(OpContext &op, NodeId x) {
     parts[i] = BYCC_TRY(op.call("prod", {own}, {{"keepdims", true}}));
   }
   NodeId flat = BYCC_TRY(reshapeTo(op, x, BYCC_TRY(join(op, parts))));
-  return reshapeTo(op, BYCC_TRY(cumulativeSum(op, flat, 1)), extents);
+  return reshapeTo(op, BYCC_TRY(accumulated(op, flat, 1)), extents);
 }
 
 } // namespace
 
-Expected<> convertCumSum(OpContext &op) {
+// CumSum and CumProd.
+Expected<> convertCumulative(OpContext &op) {
   NodeId x = op.input(0);
   if (!op.isKnown(1)) {
-    op.setOutput(0, BYCC_TRY(cumulativeSumAtRunTime(op, x)));
+    op.setOutput(0, BYCC_TRY(accumulatedAtRunTime(op, x)));
     return {};
   }
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.constInt(1, "axis")), op.rank(x)));
-  op.setOutput(0, BYCC_TRY(cumulativeSum(op, x, axis)));
+  op.setOutput(0, BYCC_TRY(accumulated(op, x, axis)));
   return {};
 }
 

@@ -1,5 +1,6 @@
 // Parts of tensors and their opposite: Split, Slice, Pad. Bounds and widths that
 // are known while importing become attributes, the others operands.
+#include "OnnxCompose.h"
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
@@ -414,6 +415,55 @@ Expected<> convertPad(OpContext &op) {
   }
   op.setOutput(0, BYCC_TRY(op.call("nn.pad", {x, value},
                                    {{"pad_width", std::move(pairs)}, {"pad_mode", mode}})));
+  return {};
+}
+
+// Cuts or pads the end of each axis and its begin alike; what is odd goes to the end.
+Expected<> convertCenterCropPad(OpContext &op) {
+  NodeId x = op.input(0);
+  int64_t rank = op.rank(x);
+  std::vector<int64_t> axes;
+  if (std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("axes")))
+    axes = BYCC_TRY(op.normalAxes(*given, rank));
+  else
+    for (int64_t i = 0; i < rank; ++i)
+      axes.push_back(i);
+  NodeId wanted = BYCC_TRY(runTimeInts(op, 1, "shape", static_cast<int64_t>(axes.size())));
+  if (lengthOf(op, wanted) != static_cast<int64_t>(axes.size()))
+    return op.error() << "shape has " << lengthOf(op, wanted) << " values for " << axes.size() << " axes";
+  Compose c(op);
+  if (op.isKnown(1) && op.isStatic(x)) {
+    std::vector<int64_t> sizes = BYCC_TRY(op.constInts(1, "shape")), shape = BYCC_TRY(op.staticShape(x));
+    std::vector<std::array<int64_t, 2>> widths(static_cast<size_t>(rank), {0, 0});
+    for (size_t i = 0; i < axes.size(); ++i) {
+      int64_t less = shape[axes[i]] - sizes[i];
+      if (sizes[i] < 0 || sizes[i] > (int64_t{1} << 40))
+        return op.error() << "shape has the value " << sizes[i];
+      if (less > 0)
+        x = c.slice(x, axes[i], less / 2, less / 2 + sizes[i]);
+      else
+        widths[axes[i]] = {-less / 2, -less - -less / 2};
+    }
+    op.setOutput(0, BYCC_TRY(c.done(c.pad(x, widths, 0))));
+    return {};
+  }
+  // One value of every axis: that of `shape`, or the extent.
+  NodeId extents = BYCC_TRY(extentsOf(op, x)), both[2] = {wanted, extents};
+  std::vector<int64_t> from;
+  for (int64_t i = 0; i < rank; ++i)
+    from.push_back(static_cast<int64_t>(axes.size()) + i);
+  for (size_t i = 0; i < axes.size(); ++i)
+    from[axes[i]] = static_cast<int64_t>(i);
+  NodeId sizes = BYCC_TRY(pick(op, BYCC_TRY(join(op, both)), from)), zero = c.scalar(DType::Int64, 0);
+  NodeId begin = c.call("trunc_divide", c.call("maximum", {c.sub(extents, sizes), zero}), 2);
+  NodeId end = c.add(begin, c.call("minimum", {extents, sizes}));
+  NodeId ones = c.call("ones_like", {begin});
+  NodeId cut = c.call("dyn.strided_slice", {x, begin, end, ones});
+  NodeId more = c.call("maximum", {c.sub(sizes, extents), zero});
+  NodeId before = BYCC_TRY(c.done(c.call("trunc_divide", more, 2)));
+  NodeId sides[2] = {before, c.sub(more, before)};
+  NodeId widths = BYCC_TRY(c.done(c.call("stack", {op.tuple(sides)}, {{"axis", int64_t{1}}})));
+  op.setOutput(0, BYCC_TRY(c.done(c.call("dyn.nn.pad", {cut, widths, c.scalar(op.dtype(x), 0)}))));
   return {};
 }
 

@@ -186,3 +186,82 @@ TEST_CASE("Resize: Relay's operator where it says the same, else tables") {
   ModelMaker channels = make({1, 2, 1, 1});
   CHECK(has(summary(channels), ": Tensor[(1, 4, 4, 4), float32]"));
 }
+
+TEST_CASE("attention and what stands around it") {
+  auto make = [](const Names &inputs, const Names &outputs = {"y"}) {
+    ModelMaker maker;
+    maker.opset(25);
+    maker.input("q", {2, 5, 12});
+    maker.input("k", {2, 7, 6});
+    maker.input("m", {5, 6}, ::onnx::TensorProto::BOOL);
+    maker.input("p", {2, 2, 4, 3});
+    maker.node("Attention", inputs, outputs).integer("q_num_heads", 4).integer("kv_num_heads", 2);
+    for (const std::string &name : outputs)
+      maker.output(name);
+    return maker;
+  };
+  auto node = [](ModelMaker &maker) { return NodeMaker(*maker.graph.mutable_node(0)); };
+  CHECK(has(summary(make({"q", "k", "k"})), "repeat repeat"));
+  CHECK(has(summary(make({"q", "k", "k"})), ": Tensor[(2, 5, 12), float32]"));
+  ModelMaker past = make({"q", "k", "k", "", "p", "p"}, {"y", "pk", "pv", "s"});
+  CHECK(has(summary(past), "Tensor[(2, 2, 11, 3), float32], Tensor[(2, 2, 11, 3), float32], Tensor[(2, 4, 5, 11), float32])"));
+  ModelMaker masked = make({"q", "k", "k", "m"});
+  node(masked).integer("is_causal", 1).integer("left_window_size", 2);
+  CHECK(has(summary(masked), ": Tensor[(2, 5, 12), float32]"));
+  CHECK(has(problemOf(make({"q", "k", "k", "", "p"})), "past_key and past_value come together"));
+  ModelMaker mode = make({"q", "k", "k"});
+  node(mode).integer("qk_matmul_output_mode", 4);
+  CHECK(has(problemOf(mode), "qk_matmul_output_mode is 4"));
+  ModelMaker heads = make({"q", "k", "k"});
+  heads.graph.mutable_node(0)->mutable_attribute(1)->set_i(3);
+  CHECK(has(problemOf(heads), "4 query heads for 3 heads of keys"));
+}
+
+TEST_CASE("rotary embeddings, caches and states") {
+  OneNode turned(23, "RotaryEmbedding", {"x", "c", "c"});
+  turned.maker.constant(floats("c", {2, 3, 1}));
+  turned.node.integer("num_heads", 2);
+  CHECK(has(turned.made(), ": Tensor[(2, 3, 4), float32]"));
+  OneNode odd(23, "RotaryEmbedding", {"x", "c", "c"});
+  odd.maker.constant(floats("c", {2, 3, 1}));
+  odd.node.integer("num_heads", 2).integer("rotary_embedding_dim", 3);
+  CHECK(has(odd.made(), "rotates 3 of 2 elements"));
+  OneNode cache(24, "TensorScatter", {"x", "u", "i"});
+  cache.maker.input("u", {2, 1, 4});
+  cache.maker.input("i", {2}, i64);
+  CHECK(has(cache.made(), "scatter_elements : Tensor[(2, 3, 4), float32]"));
+  OneNode conv(27, "CausalConvWithState", {"x", "w"}, {"y", "s"});
+  conv.maker.constant(floats("w", {3, 1, 3}));
+  CHECK(has(conv.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(2, 3, 2), float32])"));
+  OneNode linear(27, "LinearAttention", {"x", "x", "x"}, {"y", "s"});
+  linear.node.integer("q_num_heads", 2).integer("kv_num_heads", 2).text("update_rule", "linear");
+  CHECK(has(linear.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(2, 2, 2, 2), float32])"));
+  OneNode rule(27, "LinearAttention", {"x", "x", "x"});
+  rule.node.integer("q_num_heads", 2).integer("kv_num_heads", 2);
+  CHECK(has(rule.made(), "update_rule gated_delta without decay and without beta"));
+}
+
+TEST_CASE("images, crops and grids of known shapes") {
+  ModelMaker columns;
+  columns.opset(18);
+  columns.input("x", {1, 8, 4});
+  columns.constant(longs("image", {2}, {3, 3}));
+  columns.constant(longs("block", {2}, {2, 2}));
+  columns.node("Col2Im", {"x", "image", "block"}, {"y"});
+  columns.output("y");
+  CHECK(has(summary(columns), "nn.conv2d_transpose : Tensor[(1, 2, 3, 3), float32]"));
+  OneNode crop(18, "CenterCropPad", {"x", "s"});
+  crop.maker.constant(longs("s", {2}, {1, 9}));
+  crop.node.ints("axes", {1, 2});
+  CHECK(crop.made() == "strided_slice nn.pad : Tensor[(2, 1, 9), float32]");
+  ModelMaker grid;
+  grid.opset(20);
+  grid.input("t", {2, 2, 3});
+  grid.constant(longs("s", {4}, {2, 3, 5, 6}));
+  grid.node("AffineGrid", {"t", "s"}, {"y"});
+  grid.output("y");
+  CHECK(has(summary(grid), ": Tensor[(2, 5, 6, 2), float32]"));
+  OneNode slices(11, "Unique", {"x"}, {"y", "i", "r", "n"});
+  slices.node.integer("axis", 1);
+  CHECK(has(slices.made(), ": (Tensor[(2, ?, 4), float32], Tensor[(?), int64], Tensor[(3), int64], Tensor[(?), int64])"));
+}
