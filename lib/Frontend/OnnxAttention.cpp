@@ -257,16 +257,14 @@ Expected<> convertRotaryEmbedding(OpContext &op) {
   NodeId a = c.slice(x, 3, 0, isInterleaved ? rotated : half, step);
   NodeId b = c.slice(x, 3, isInterleaved ? 1 : half, rotated, step);
   NodeId parts[2] = {c.sub(c.mul(cosine, a), c.mul(sine, b)), c.add(c.mul(sine, a), c.mul(cosine, b))};
-  BYCC_TRY(c.done(parts[0]));
   NodeId turned;
   if (isInterleaved)
-    turned = c.call("reshape", {c.call("stack", {op.tuple(parts)}, {{"axis", int64_t{4}}})},
+    turned = c.call("reshape", {c.stack(parts, 4)},
                     {{"newshape", AttrValue::List{0, 0, 0, rotated}}});
   else
     turned = c.concat(parts, 3);
   if (rotated < size.value()) {
     NodeId both[2] = {turned, c.slice(x, 3, rotated, size.value())};
-    BYCC_TRY(c.done(turned));
     turned = c.concat(both, 3);
   }
   NodeId result = BYCC_TRY(c.done(turned));

@@ -66,6 +66,10 @@ NodeId Compose::concat(std::span<const NodeId> parts, int64_t axis) {
   return call("concatenate", {op_.tuple(parts)}, {{"axis", axis}});
 }
 
+NodeId Compose::stack(std::span<const NodeId> parts, int64_t axis) {
+  return problem_ ? NodeId() : call("stack", {op_.tuple(parts)}, {{"axis", axis}});
+}
+
 NodeId Compose::pad(NodeId x, const std::vector<std::array<int64_t, 2>> &widths, double value) {
   if (problem_ || std::all_of(widths.begin(), widths.end(),
                               [](const std::array<int64_t, 2> &pair) { return pair[0] == 0 && pair[1] == 0; }))

@@ -43,6 +43,7 @@ public:
   // Elements begin, begin + step, ... before end on one axis.
   NodeId slice(NodeId x, int64_t axis, int64_t begin, int64_t end, int64_t step = 1);
   NodeId concat(std::span<const NodeId> parts, int64_t axis);
+  NodeId stack(std::span<const NodeId> parts, int64_t axis);
   // [begin, end) pairs of every axis; `value` in between.
   NodeId pad(NodeId x, const std::vector<std::array<int64_t, 2>> &widths, double value);
   NodeId zeros(const std::vector<int64_t> &shape, DType dtype);

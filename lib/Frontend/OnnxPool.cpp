@@ -300,7 +300,7 @@ Expected<> convertMaxUnpool(OpContext &op) {
     NodeId wanted = BYCC_TRY(runTimeInts(op, 2, "output_shape", static_cast<int64_t>(shape.size())));
     NodeId behind = c.sub(wanted, op.ints(shape));
     NodeId both[2] = {c.call("zeros_like", {behind}), behind};
-    NodeId widths = BYCC_TRY(c.done(c.call("stack", {op.tuple(both)}, {{"axis", int64_t{1}}})));
+    NodeId widths = BYCC_TRY(c.done(c.stack(both, 1)));
     result = BYCC_TRY(c.done(c.call("dyn.nn.pad", {result, widths, c.scalar(op.dtype(x), 0)})));
   }
   op.setOutput(0, result);

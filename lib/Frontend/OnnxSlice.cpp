@@ -462,7 +462,7 @@ Expected<> convertCenterCropPad(OpContext &op) {
   NodeId more = c.call("maximum", {c.sub(sizes, extents), zero});
   NodeId before = BYCC_TRY(c.done(c.call("trunc_divide", more, 2)));
   NodeId sides[2] = {before, c.sub(more, before)};
-  NodeId widths = BYCC_TRY(c.done(c.call("stack", {op.tuple(sides)}, {{"axis", int64_t{1}}})));
+  NodeId widths = BYCC_TRY(c.done(c.stack(sides, 1)));
   op.setOutput(0, BYCC_TRY(c.done(c.call("dyn.nn.pad", {cut, widths, c.scalar(op.dtype(x), 0)}))));
   return {};
 }

@@ -6,10 +6,9 @@ usage: run.py [--data=DIR] [--bin=DIR] [--annotate=V] [--round-trip] [--short] [
 DIR is laid out as onnx/backend/test/data: KIND/test_NAME/model.onnx and test_data_set_N/{input,output}_M.pb.
 Without --data, the folder of Debian's libonnx-testdata is used.
 
-A case passes when every data set agrees to rtol 1e-3 (bfloat16: 2^-6), atol 1e-5, as ONNX's
-runner asks. With --round-trip
-the model is printed as Relay text first, and what is compiled is the text. Cases that are out of reach of
-the tool (outside.py) are counted apart; they must still end without a crash. expected.json lists what else does
+A case passes when every data set agrees to rtol 1e-3 (bfloat16: 2^-6), atol 1e-5, as ONNX's runner asks.
+With --round-trip the model is printed as Relay text first, and what is compiled is the text. Cases that are
+out of reach of the tool (outside.py) are counted apart; they must still end without a crash. expected.json lists what else does
 not pass, with the reason. Exit 1 when a case fails that is not listed, a listed one passes, or any step
 crashes or does not end; exit 77 when there is no test data."""
 

@@ -148,6 +148,11 @@ TEST_CASE("pools that are composed") {
   back.maker.input("i", {2, 3, 4}, i64);
   back.node.ints("kernel_shape", {2}).ints("strides", {2});
   CHECK(has(back.made(), "scatter_elements reshape : Tensor[(2, 3, 8), float32]"));
+  OneNode shaped(11, "MaxUnpool", {"x", "i", "s"});
+  shaped.maker.input("i", {2, 3, 4}, i64);
+  shaped.maker.input("s", {2}, i64);
+  shaped.node.ints("kernel_shape", {2}).ints("strides", {2});
+  CHECK(has(shaped.made(), "error[INPUT]"));
   OneNode nothing(11, "MaxUnpool", {"x", "i"});
   nothing.maker.input("i", {2, 3, 4}, i64);
   nothing.node.ints("kernel_shape", {9}).ints("pads", {8, 8});
