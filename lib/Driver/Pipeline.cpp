@@ -25,6 +25,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     "fake-quantization-to-integer", // before dequantize of a weight is folded
     "simplify-inference",         // batch norm becomes an affine, dropout goes
     "fold-constants",
+    "dynamic-to-static",          // operands that are constants by now
     "simplify-expr",
     "canonicalize-ops",
     "fold-scale-axis",            // the affine goes into the weights before it

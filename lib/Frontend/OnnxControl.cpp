@@ -124,7 +124,8 @@ Expected<> convertShape(OpContext &op) {
   if (begin != 0 || end != rank)
     shape = BYCC_TRY(op.call("strided_slice", {shape}, {{"begin", AttrValue::ints({&begin, 1})},
                                                         {"end", AttrValue::ints({&end, 1})},
-                                                        {"strides", AttrValue::List{1}}}));
+                                                        {"strides", AttrValue::List{1}},
+                                                        {"axes", AttrValue()}}));
   op.setOutput(0, shape);
   return {};
 }

@@ -228,6 +228,31 @@ Expected<Shape> sizes(InferContext &context, std::span<const int64_t> values,
   return result;
 }
 
+Symbolic symbolic(std::span<const int64_t> values) { return {values.begin(), values.end()}; }
+
+Expected<Shape> sizes(InferContext &context, const Symbolic &values, std::string_view key) {
+  Shape result;
+  if (values.size() > maxRank)
+    return context.error(Status::Limit)
+           << key << " has " << values.size() << " axes, the limit is " << maxRank;
+  for (const SymbolicInt &value : values) {
+    if (value.number && *value.number < 0)
+      return context.error() << key << " holds a negative size: " << *value.number;
+    result.push_back(value.extent());
+  }
+  return result;
+}
+
+Expected<std::optional<Symbolic>> symbolicInts(InferContext &context, size_t index,
+                                               size_t rankLimit) {
+  TensorInput input = BYCC_TRY(tensorInput(context, index));
+  BYCC_TRY(checkInt(context, input.dtype, "sizes and axes"));
+  if (input.rank() > rankLimit)
+    return context.error() << "sizes and axes have rank 0 or 1, got "
+                           << context.module().types.str(input.type);
+  return symbolicValue(context.module(), context.inputNode(index));
+}
+
 namespace {
 
 template <typename T> void appendInts(const uint8_t *data, size_t count, Ints &out) {

@@ -7,6 +7,7 @@
 
 #include "bycc/IR/Infer.h"
 #include "bycc/IR/Layout.h"
+#include "bycc/IR/SymbolicValue.h"
 
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ inline constexpr int64_t maxTensorBytes = int64_t{16} << 30;
 
 using Shape = std::vector<Dim>;
 using Ints = std::vector<int64_t>;
+using Symbolic = std::vector<SymbolicInt>; // of an operand
 
 struct TensorInput {
   TypeId type;
@@ -81,9 +83,14 @@ Expected<Dim> product(InferContext &context, std::span<const Dim> dims);
 // Sizes given as attribute or operand: none negative.
 Expected<Shape> sizes(InferContext &context, std::span<const int64_t> values,
                       std::string_view key);
+Expected<Shape> sizes(InferContext &context, const Symbolic &values, std::string_view key);
 
 // Values of a constant integer operand; nullopt when it is not constant.
 Expected<std::optional<Ints>> constantInts(InferContext &context, size_t index);
+// What is known of the elements of an integer operand of rank at most `maxRank`;
+// nullopt when not even their number is.
+Expected<std::optional<Symbolic>> symbolicInts(InferContext &context, size_t index,
+                                               size_t rankLimit = 1);
 // [[before, after], ...] of an attribute.
 Expected<std::vector<std::pair<int64_t, int64_t>>> pairsAttr(InferContext &context,
                                                              std::string_view key);
@@ -106,10 +113,12 @@ Expected<Shape> physicalShape(InferContext &context, const Layout &layout,
                               std::string_view letters, std::span<const Dim> extents);
 
 // Rules that the static and the dyn.* forms share; sizes that are not known yet are nullopt.
-Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, std::span<const int64_t> to,
+Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, const Symbolic &to,
                            bool allowZero);
-Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, Ints begin, Ints end,
-                         Ints strides, bool isSizeMode, std::optional<Ints> axes);
+Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, const Symbolic &begin,
+                         const Symbolic &end, Symbolic strides, bool isSizeMode,
+                         std::optional<Ints> axes);
+Symbolic symbolic(std::span<const int64_t> values);
 Expected<TypeId> resizeTo(InferContext &context, const TensorInput &x, std::span<const Dim> size);
 Expected<TypeId> topkOfSize(InferContext &context, const TensorInput &x, Dim k);
 Shape unknownShape(size_t rank);

@@ -235,13 +235,13 @@ namespace {
 
 // A tensor of `dtype` with the shape in operand `index`.
 Expected<TypeId> shapedByOperand(InferContext &context, size_t index, DType dtype) {
-  auto values = BYCC_TRY(constantInts(context, index));
-  if (values) {
-    Shape shape = BYCC_TRY(sizes(context, *values, "shape"));
-    return tensorType(context, dtype, shape);
-  }
+  auto values = BYCC_TRY(symbolicInts(context, index));
   TensorInput shape = BYCC_TRY(tensorInput(context, index));
   BYCC_TRY(checkRank(context, shape, 1, "shape"));
+  if (values) {
+    Shape known = BYCC_TRY(sizes(context, *values, "shape"));
+    return tensorType(context, dtype, known);
+  }
   if (!shape.shape[0].isConst())
     return context.error() << "the rank of the result is not known";
   if (shape.shape[0].value() > static_cast<int64_t>(maxRank))

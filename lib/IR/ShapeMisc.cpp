@@ -103,7 +103,7 @@ Expected<TypeId> resize(InferContext &context) {
 Expected<TypeId> dynResize2d(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   BYCC_TRY(checkRank(context, x, 4, "data"));
-  auto size = BYCC_TRY(constantInts(context, 1));
+  auto size = BYCC_TRY(symbolicInts(context, 1));
   if (!size)
     return resizeTo(context, x, Shape{Dim::unknown(), Dim::unknown()});
   return resizeTo(context, x, BYCC_TRY(sizes(context, *size, "size")));
@@ -369,6 +369,32 @@ Expected<std::optional<double>> rangeNumber(InferContext &context, std::string_v
 
 } // namespace
 
+namespace {
+
+// Number of elements where start, stop and step are shape arithmetic.
+Dim symbolicCount(InferContext &context) {
+  Module &module = context.module();
+  SymbolicInt bounds[3];
+  for (size_t i = 0; i < 3; ++i) {
+    auto value = context.numInputs() == 3 ? symbolicValue(module, context.inputNode(i)) : std::nullopt;
+    if (!value || !value->front().isKnown())
+      return Dim::unknown();
+    bounds[i] = value->front();
+  }
+  auto &[start, stop, step] = bounds;
+  // Bounds below 0 move both up.
+  Dim from = start.extent(), to = stop.extent();
+  if (start.number && *start.number < 0 && *start.number > -INT32_MAX) {
+    from = Dim(0);
+    to = module.types.add(to, Dim(-*start.number));
+  }
+  if (!step.number || *step.number < 1 || !module.types.isSurelyAtLeast(to, from))
+    return Dim::unknown();
+  return module.types.dim(DimOp::CeilDiv, module.types.sub(to, from), Dim(*step.number));
+}
+
+} // namespace
+
 Expected<TypeId> arangeOf(InferContext &context) {
   if (context.numInputs() != 0 && context.numInputs() != 3)
     return context.error() << "takes start, stop and step, all as inputs or all as attributes";
@@ -381,7 +407,7 @@ Expected<TypeId> arangeOf(InferContext &context) {
   if (step && *step == 0)
     return context.error() << "step is 0";
   if (!start || !stop || !step)
-    return tensorType(context, dtype, Shape{Dim::unknown()});
+    return tensorType(context, dtype, Shape{symbolicCount(context)});
   double count = std::ceil((*stop - *start) / *step);
   if (std::isnan(count))
     return context.error() << "start, stop and step are finite";
@@ -432,12 +458,10 @@ Expected<TypeId> oneHot(InferContext &context) {
 }
 
 Expected<TypeId> dynOneHot(InferContext &context) {
-  auto depth = BYCC_TRY(constantInts(context, 3));
-  if (!depth)
-    return oneHotOf(context, Dim::unknown());
-  BYCC_TRY(checkCount(context, *depth, 1, "depth"));
-  BYCC_TRY(checkPositive(context, *depth, "depth"));
-  return oneHotOf(context, Dim(depth->front()));
+  auto depth = BYCC_TRY(symbolicInts(context, 3));
+  if (depth && (depth->size() != 1 || (depth->front().number && *depth->front().number < 1)))
+    return context.error() << "depth is one number, at least 1";
+  return oneHotOf(context, depth ? depth->front().extent() : Dim::unknown());
 }
 
 Expected<TypeId> shapeOf(InferContext &context) {

@@ -17,19 +17,38 @@ Expected<> checkSameDType(InferContext &context, const std::vector<TensorInput> 
   return {};
 }
 
-// Turns the codes of newshape into dims; one -1 is left to the caller.
+// Turns the codes of newshape into dims; one -1 is left to the caller. An element
+// of which nothing is known may be an extent, 0 or -1: a `?`, which what is left
+// settles if it is the only one.
 class ReshapeCodes {
 public:
   ReshapeCodes(InferContext &context, std::span<const Dim> input, bool allowZero)
       : context_(context), input_(input), allowZero_(allowZero) {}
 
-  Expected<> read(std::span<const int64_t> codes) {
-    for (size_t i = 0; i < codes.size(); ++i)
-      BYCC_TRY(readOne(codes, i));
+  Expected<> read(const Symbolic &codes) {
+    for (size_t i = 0; i < codes.size(); ++i) {
+      if (codes[i].number) {
+        BYCC_TRY(readOne(codes, i));
+        continue;
+      }
+      ++next_;
+      open += !codes[i].isKnown();
+      if (!codes[i].isKnown())
+        lastOpen = shape.size();
+      shape.push_back(codes[i].dim);
+    }
+    if (open == 1 && !inferred) {
+      inferred = lastOpen;
+      shape[lastOpen] = Dim(1);
+    } else if (open && inferred) {
+      shape[*inferred] = Dim::unknown();
+      inferred.reset();
+    }
     return {};
   }
   Shape shape;
   std::optional<size_t> inferred; // position of the -1
+  size_t open = 0, lastOpen = 0;  // elements of which nothing is known
 
 private:
   Expected<Dim> take(int64_t code) {
@@ -46,8 +65,8 @@ private:
     return {};
   }
 
-  Expected<> readOne(std::span<const int64_t> codes, size_t &i) {
-    switch (int64_t code = codes[i]) {
+  Expected<> readOne(const Symbolic &codes, size_t &i) {
+    switch (int64_t code = *codes[i].number) {
     case 0:
       shape.push_back(allowZero_ ? Dim(0) : BYCC_TRY(take(0)));
       next_ += allowZero_;
@@ -73,11 +92,13 @@ private:
   }
 
   // -4 a b: the next axis becomes a and b; one of them may be -1.
-  Expected<> readSplit(std::span<const int64_t> codes, size_t &i) {
+  Expected<> readSplit(const Symbolic &codes, size_t &i) {
     Dim whole = BYCC_TRY(take(-4));
     if (i + 2 >= codes.size())
       return context_.error() << "code -4 of newshape takes two sizes";
-    int64_t a = codes[i + 1], b = codes[i + 2];
+    if (!codes[i + 1].number || !codes[i + 2].number)
+      return context_.error(Status::Unsup) << "code -4 of newshape takes two known sizes";
+    int64_t a = *codes[i + 1].number, b = *codes[i + 2].number;
     i += 2;
     if ((a < 0 && b < 0) || a < -1 || b < -1 || a == 0 || b == 0)
       return context_.error() << "code -4 of newshape has the sizes " << a << " and " << b;
@@ -121,8 +142,8 @@ Expected<Shape> finishReshape(InferContext &context, const TensorInput &x, Shape
     return shape;
   }
   if (!unify(from, to))
-    return context.error() << types.str(x.type) << " has " << from.value()
-                           << " elements, the new shape " << to.value();
+    return context.error() << types.str(x.type) << " has " << types.str(from)
+                           << " elements, the new shape " << types.str(to);
   return shape;
 }
 
@@ -137,7 +158,7 @@ Ints attrOrIota(const InferContext &context, std::string_view key, size_t count)
 
 } // namespace
 
-Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, std::span<const int64_t> to,
+Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, const Symbolic &to,
                            bool allowZero) {
   ReshapeCodes codes(context, x.shape, allowZero);
   BYCC_TRY(codes.read(to));
@@ -147,19 +168,21 @@ Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, std::spa
 
 Expected<TypeId> reshapeOf(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  return reshapeTo(context, x, context.integers("newshape"), context.integer("allowzero") != 0);
+  return reshapeTo(context, x, symbolic(context.integers("newshape")),
+                   context.integer("allowzero") != 0);
 }
 
 Expected<TypeId> dynReshape(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  auto to = BYCC_TRY(constantInts(context, 1));
-  if (to)
-    return reshapeTo(context, x, *to, context.integer("allowzero") != 0);
   TensorInput shape = BYCC_TRY(tensorInput(context, 1));
-  if (shape.rank() != 1 || !shape.shape[0].isConst())
+  auto to = BYCC_TRY(symbolicInts(context, 1));
+  BYCC_TRY(checkRank(context, shape, 1, "newshape"));
+  if (!shape.shape[0].isConst())
     return context.error() << "the rank of the result is not known";
   if (shape.shape[0].value() > static_cast<int64_t>(maxRank))
     return context.error(Status::Limit) << "the result has rank " << shape.shape[0].value();
+  if (to)
+    return reshapeTo(context, x, *to, context.integer("allowzero") != 0);
   return tensorType(context, x.dtype, unknownShape(static_cast<size_t>(shape.shape[0].value())));
 }
 
@@ -169,7 +192,7 @@ Expected<TypeId> reverseReshape(InferContext &context) {
   Shape input(x.shape.rbegin(), x.shape.rend());
   std::ranges::reverse(codes);
   ReshapeCodes reader(context, input, context.integer("allowzero") != 0);
-  BYCC_TRY(reader.read(codes));
+  BYCC_TRY(reader.read(symbolic(codes)));
   Shape shape = BYCC_TRY(finishReshape(context, x, reader.shape, reader.inferred));
   std::ranges::reverse(shape);
   return tensorType(context, x.dtype, shape);
@@ -262,11 +285,11 @@ Expected<TypeId> expandDims(InferContext &context) {
 
 Expected<TypeId> dynExpandDims(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  auto axis = BYCC_TRY(constantInts(context, 1));
+  auto axis = BYCC_TRY(symbolicInts(context, 1));
   if (axis && axis->size() != 1)
     return context.error() << "axis is one number";
-  if (axis)
-    return expandAt(context, x, axis->front());
+  if (axis && axis->front().number)
+    return expandAt(context, x, *axis->front().number);
   return tensorType(context, x.dtype,
                     unknownShape(x.rank() + static_cast<size_t>(std::clamp<int64_t>(
                                                 context.integer("num_newaxis"), 0, maxRank + 1))));
@@ -288,15 +311,27 @@ Expected<TypeId> squeezeOf(InferContext &context) {
 
 Expected<TypeId> dynSqueeze(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  auto axes = BYCC_TRY(constantInts(context, 1));
-  if (axes)
-    return squeezeAxes(context, x, *axes);
   TensorInput axis = BYCC_TRY(tensorInput(context, 1));
+  auto axes = BYCC_TRY(symbolicInts(context, 1));
+  bool isKnown = axes && std::ranges::all_of(*axes, [](const SymbolicInt &value) {
+                   return value.number.has_value();
+                 });
+  if (isKnown) {
+    Ints numbers;
+    for (const SymbolicInt &value : *axes)
+      numbers.push_back(*value.number);
+    return squeezeAxes(context, x, numbers);
+  }
   if (axis.rank() != 1 || !axis.shape[0].isConst() ||
       axis.shape[0].value() > static_cast<int64_t>(x.rank()))
     return context.error() << "the rank of the result is not known";
-  return tensorType(context, x.dtype,
-                    unknownShape(x.rank() - static_cast<size_t>(axis.shape[0].value())));
+  size_t rank = x.rank() - static_cast<size_t>(axis.shape[0].value());
+  // Where no order of the axes leaves a choice, extents other than 1 are those that stay.
+  Shape kept;
+  for (Dim dim : x.shape)
+    if (dim.isConst() && dim != Dim(1))
+      kept.push_back(dim);
+  return tensorType(context, x.dtype, kept.size() == rank ? kept : unknownShape(rank));
 }
 
 Expected<TypeId> concatenateOf(InferContext &context) {
@@ -406,24 +441,59 @@ Dim sliceExtent(int64_t extent, int64_t begin, int64_t end, int64_t stride) {
   return span <= 0 ? Dim(0) : Dim(static_cast<int64_t>((span + step - 1) / step));
 }
 
-// The same over a symbolic extent: exact for the usual forms.
-Dim symbolicSlice(TypeTable &types, Dim extent, int64_t begin, int64_t end, int64_t stride) {
-  if (extent.isUnknown() || stride < 1)
-    return Dim::unknown();
-  bool toEnd = end >= INT32_MAX;
-  if (begin == 0 && toEnd && stride == 1)
+// Where a bound lies on an axis, after counting from the end and clamping.
+Dim boundAt(TypeTable &types, Dim extent, const SymbolicInt &bound) {
+  if (!bound.number)
+    return types.dim(DimOp::Min, extent, bound.dim);
+  if (*bound.number >= INT32_MAX) // the usual "to the end"
     return extent;
-  if (toEnd && begin < 0 && stride == 1) // the last -begin elements
-    return types.dim(DimOp::Min, extent, Dim(-begin));
-  if (begin == 0 && end > 0 && stride == 1)
-    return types.dim(DimOp::Min, extent, Dim(end));
-  return Dim::unknown();
+  if (*bound.number >= 0)
+    return types.dim(DimOp::Min, extent, Dim(*bound.number));
+  if (*bound.number < -INT32_MAX)
+    return Dim(0);
+  return types.sub(extent, types.dim(DimOp::Min, extent, Dim(-*bound.number)));
+}
+
+// Length of a slice where some of its numbers are not known.
+Dim symbolicSlice(TypeTable &types, Dim extent, const SymbolicInt &begin, const SymbolicInt &end,
+                  const SymbolicInt &stride) {
+  bool isKnown = !extent.isUnknown() && begin.isKnown() && end.isKnown() && stride.number;
+  if (!isKnown || *stride.number == INT64_MIN)
+    return Dim::unknown();
+  if (begin.number && end.number && extent.isConst())
+    return sliceExtent(extent.value(), *begin.number, *end.number, *stride.number);
+  if (*stride.number < 0) { // all of it backwards
+    bool isAll = begin.number == -1 && end.number && *end.number <= -INT32_MAX;
+    return isAll ? types.dim(DimOp::CeilDiv, extent, Dim(-*stride.number)) : Dim::unknown();
+  }
+  Dim from = boundAt(types, extent, begin), to = boundAt(types, extent, end);
+  Dim length = types.sub(types.dim(DimOp::Max, to, from), from);
+  return types.dim(DimOp::CeilDiv, length, Dim(*stride.number));
+}
+
+// The end of a slice of `size` elements; -1 is all that is left.
+SymbolicInt endOfSize(TypeTable &types, Dim extent, const SymbolicInt &begin,
+                      const SymbolicInt &size) {
+  constexpr int64_t all = INT64_MAX;
+  if (size.number && *size.number < 0)
+    return all;
+  if (begin.number && *begin.number < 0) { // counted from the end
+    if (!extent.isConst() || !size.number)
+      return {};
+    int64_t from = std::max<int64_t>(*begin.number + extent.value(), 0), last = 0;
+    return __builtin_add_overflow(from, *size.number, &last) ? all : last;
+  }
+  int64_t last = 0;
+  if (begin.number && size.number)
+    return __builtin_add_overflow(*begin.number, *size.number, &last) ? all : last;
+  return SymbolicInt(types.add(begin.extent(), size.extent()));
 }
 
 } // namespace
 
-Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, Ints begin, Ints end,
-                         Ints strides, bool isSizeMode, std::optional<Ints> axes) {
+Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, const Symbolic &begin,
+                         const Symbolic &end, Symbolic strides, bool isSizeMode,
+                         std::optional<Ints> axes) {
   TypeTable &types = context.module().types;
   size_t count = begin.size();
   if (count > x.rank() && !axes)
@@ -433,29 +503,28 @@ Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, Ints begin
     for (size_t i = 0; i < count; ++i)
       (*axes)[i] = static_cast<int64_t>(i);
   }
-  BYCC_TRY(checkCount(context, *axes, count, "axes"));
-  BYCC_TRY(checkCount(context, end, count, "end"));
+  auto checkLength = [&](size_t length, std::string_view key) -> Expected<> {
+    if (length != count)
+      return context.error() << key << " has " << count << " values, got " << length;
+    return {};
+  };
+  BYCC_TRY(checkLength(axes->size(), "axes"));
+  BYCC_TRY(checkLength(end.size(), "end"));
   if (isSizeMode || strides.empty())
-    strides.assign(count, 1);
+    strides.assign(count, SymbolicInt(int64_t{1}));
   if (strides.size() == 1)
     strides.resize(count, strides[0]);
-  BYCC_TRY(checkCount(context, strides, count, "strides"));
+  BYCC_TRY(checkLength(strides.size(), "strides"));
   auto positions = BYCC_TRY(checkAxes(context, *axes, x.rank(), "axes"));
   Shape shape(x.shape.begin(), x.shape.end());
   for (size_t i = 0; i < count; ++i) {
     Dim &dim = shape[positions[i]];
-    if (strides[i] == 0)
+    if (strides[i].number == 0)
       return context.error() << "strides hold a 0";
-    int64_t last = end[i];
-    if (isSizeMode) {
-      if (end[i] < -1)
-        return context.error() << "a slice has a size of at least -1, got " << end[i];
-      int64_t from = begin[i] < 0 && dim.isConst() ? begin[i] + dim.value() : begin[i];
-      if (end[i] < 0 || __builtin_add_overflow(from, end[i], &last))
-        last = INT64_MAX;
-    }
-    dim = dim.isConst() ? sliceExtent(dim.value(), begin[i], last, strides[i])
-                        : symbolicSlice(types, dim, begin[i], last, strides[i]);
+    if (isSizeMode && end[i].number && *end[i].number < -1)
+      return context.error() << "a slice has a size of at least -1, got " << *end[i].number;
+    SymbolicInt last = isSizeMode ? endOfSize(types, dim, begin[i], end[i]) : end[i];
+    dim = symbolicSlice(types, dim, begin[i], last, strides[i]);
   }
   return tensorType(context, x.dtype, shape);
 }
@@ -471,17 +540,17 @@ std::optional<Ints> axesAttr(const InferContext &context) {
 Expected<TypeId> stridedSlice(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   BYCC_TRY(checkOneOf(context, "slice_mode", {"end", "size"}));
-  return sliceTo(context, x, context.integers("begin"), context.integers("end"),
-                 context.integers("strides"), context.text("slice_mode") == "size",
+  return sliceTo(context, x, symbolic(context.integers("begin")), symbolic(context.integers("end")),
+                 symbolic(context.integers("strides")), context.text("slice_mode") == "size",
                  axesAttr(context));
 }
 
 Expected<TypeId> dynStridedSlice(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   BYCC_TRY(checkOneOf(context, "slice_mode", {"end", "size"}));
-  auto begin = BYCC_TRY(constantInts(context, 1));
-  auto end = BYCC_TRY(constantInts(context, 2));
-  auto strides = BYCC_TRY(constantInts(context, 3));
+  auto begin = BYCC_TRY(symbolicInts(context, 1));
+  auto end = BYCC_TRY(symbolicInts(context, 2));
+  auto strides = BYCC_TRY(symbolicInts(context, 3));
   if (begin && end && strides)
     return sliceTo(context, x, *begin, *end, *strides, context.text("slice_mode") == "size",
                    axesAttr(context));
@@ -504,7 +573,8 @@ Expected<TypeId> stridedSet(InferContext &context) {
     lists[i] = BYCC_TRY(constantInts(context, 2 + i));
   if (!lists[0] || !lists[1] || !lists[2])
     return x.type;
-  TypeId part = BYCC_TRY(sliceTo(context, x, *lists[0], *lists[1], *lists[2], false, {}));
+  TypeId part = BYCC_TRY(sliceTo(context, x, symbolic(*lists[0]), symbolic(*lists[1]),
+                                 symbolic(*lists[2]), false, {}));
   auto wanted = context.module().types.shape(part);
   for (size_t i = 0; i < v.rank(); ++i)
     BYCC_TRY(unifyDim(context, v.shape[i], wanted[i], "an extent of v"));
@@ -648,19 +718,19 @@ Expected<TypeId> advIndex(InferContext &context) {
 
 namespace {
 
-Expected<TypeId> tileBy(InferContext &context, const TensorInput &x, Ints reps) {
-  for (int64_t rep : reps)
-    if (rep < 0)
-      return context.error() << "reps hold a negative count: " << rep;
+Expected<TypeId> tileBy(InferContext &context, const TensorInput &x, Symbolic reps) {
+  for (const SymbolicInt &rep : reps)
+    if (rep.number && *rep.number < 0)
+      return context.error() << "reps hold a negative count: " << *rep.number;
   if (reps.size() > maxRank)
     return context.error(Status::Limit) << "the result has rank " << reps.size();
   Shape shape(x.shape.begin(), x.shape.end());
   if (reps.size() < shape.size())
-    reps.insert(reps.begin(), shape.size() - reps.size(), 1);
+    reps.insert(reps.begin(), shape.size() - reps.size(), SymbolicInt(int64_t{1}));
   if (shape.size() < reps.size())
     shape.insert(shape.begin(), reps.size() - shape.size(), Dim(1));
   for (size_t i = 0; i < shape.size(); ++i)
-    shape[i] = BYCC_TRY(product(context, Shape{shape[i], Dim(reps[i])}));
+    shape[i] = BYCC_TRY(product(context, Shape{shape[i], reps[i].extent()}));
   return tensorType(context, x.dtype, shape);
 }
 
@@ -668,17 +738,17 @@ Expected<TypeId> tileBy(InferContext &context, const TensorInput &x, Ints reps) 
 
 Expected<TypeId> tileOf(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  return tileBy(context, x, context.integers("reps"));
+  return tileBy(context, x, symbolic(context.integers("reps")));
 }
 
 Expected<TypeId> dynTile(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  auto reps = BYCC_TRY(constantInts(context, 1));
-  if (reps)
-    return tileBy(context, x, *reps);
   TensorInput operand = BYCC_TRY(tensorInput(context, 1));
+  auto reps = BYCC_TRY(symbolicInts(context, 1));
   if (operand.rank() != 1 || !operand.shape[0].isConst())
     return context.error() << "the rank of the result is not known";
+  if (reps)
+    return tileBy(context, x, *reps);
   int64_t rank = std::min<int64_t>(operand.shape[0].value(), maxRank + 1);
   return tensorType(context, x.dtype,
                     unknownShape(std::max(x.rank(), static_cast<size_t>(rank))));
@@ -789,7 +859,16 @@ Expected<TypeId> dynPad(InferContext &context) {
   BYCC_TRY(unifyDim(context, width.shape[0], Dim(static_cast<int64_t>(x.rank())),
                     "the number of pairs"));
   BYCC_TRY(unifyDim(context, width.shape[1], Dim(2), "the length of a pair"));
-  return tensorType(context, x.dtype, unknownShape(x.rank()));
+  auto widths = BYCC_TRY(symbolicInts(context, 1, 2));
+  Shape shape = unknownShape(x.rank());
+  for (size_t i = 0; widths && i < x.rank(); ++i) {
+    for (const SymbolicInt &side : {(*widths)[2 * i], (*widths)[2 * i + 1]})
+      if (side.number && *side.number < 0)
+        return context.error() << "pad_width of axis " << i << " is negative";
+    Dim total = context.module().types.add((*widths)[2 * i].extent(), (*widths)[2 * i + 1].extent());
+    shape[i] = context.module().types.add(x.shape[i], total);
+  }
+  return tensorType(context, x.dtype, shape);
 }
 
 Expected<TypeId> mirrorPad(InferContext &context) {

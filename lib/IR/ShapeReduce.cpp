@@ -137,10 +137,10 @@ Expected<TypeId> topkOf(InferContext &context) {
 
 Expected<TypeId> dynTopk(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  auto k = BYCC_TRY(constantInts(context, 1));
-  if (k && (k->size() != 1 || k->front() < 0))
+  auto k = BYCC_TRY(symbolicInts(context, 1));
+  if (k && (k->size() != 1 || (k->front().number && *k->front().number < 0)))
     return context.error() << "k is one number, at least 0";
-  return topkResult(context, x, k ? Dim(k->front()) : Dim::unknown());
+  return topkResult(context, x, k ? k->front().extent() : Dim::unknown());
 }
 
 Expected<TypeId> searchSorted(InferContext &context) {

@@ -4,6 +4,8 @@
 
 #include "bycc/IR/Type.h"
 
+#include "DimTable.h"
+
 #include "bycc/Support/Error.h"
 #include "bycc/Support/Hash.h"
 
@@ -52,60 +54,6 @@ struct Record {
   TypeId result;           // Function
 };
 
-const char *spelling(DimOp op) {
-  switch (op) {
-  case DimOp::Add: return "+";
-  case DimOp::Sub: return "-";
-  case DimOp::Mul: return "*";
-  case DimOp::FloorDiv: return "/";
-  case DimOp::CeilDiv: return "ceildiv";
-  case DimOp::Mod: return "%";
-  case DimOp::Min: return "min";
-  case DimOp::Max: return "max";
-  case DimOp::Unknown:
-  case DimOp::Symbol: break;
-  }
-  return "?";
-}
-
-// Value of `a op b`; nullopt when it is not a non-negative int64.
-std::optional<int64_t> fold(DimOp op, int64_t a, int64_t b) {
-  int64_t value = 0;
-  switch (op) {
-  case DimOp::Add:
-    if (__builtin_add_overflow(a, b, &value))
-      return std::nullopt;
-    break;
-  case DimOp::Sub: value = a - b; break;
-  case DimOp::Mul:
-    if (__builtin_mul_overflow(a, b, &value))
-      return std::nullopt;
-    break;
-  case DimOp::FloorDiv:
-    if (b == 0)
-      return std::nullopt;
-    value = a / b;
-    break;
-  case DimOp::CeilDiv:
-    if (b == 0)
-      return std::nullopt;
-    value = a / b + (a % b != 0);
-    break;
-  case DimOp::Mod:
-    if (b == 0)
-      return std::nullopt;
-    value = a % b;
-    break;
-  case DimOp::Min: value = std::min(a, b); break;
-  case DimOp::Max: value = std::max(a, b); break;
-  case DimOp::Unknown:
-  case DimOp::Symbol: return std::nullopt;
-  }
-  if (value < 0)
-    return std::nullopt;
-  return value;
-}
-
 } // namespace
 
 struct TypeTable::Impl {
@@ -113,8 +61,7 @@ struct TypeTable::Impl {
   std::unordered_multimap<uint64_t, uint32_t> byHash;
   ChunkArena arena;
   std::vector<std::unique_ptr<std::string>> layouts;
-  std::vector<DimExpr> exprs;
-  std::unordered_multimap<uint64_t, uint32_t> exprsByHash;
+  DimTable dims;
 
   const std::string *internLayout(std::string_view text) {
     if (text.empty())
@@ -157,23 +104,6 @@ struct TypeTable::Impl {
     return TypeId(index);
   }
 
-  Dim internExpr(DimExpr expr) {
-    uint64_t hash = hashText(expr.symbol, static_cast<uint64_t>(expr.op));
-    hash = hashCombine(hash, static_cast<uint64_t>(expr.lhs.raw()));
-    hash = hashCombine(hash, static_cast<uint64_t>(expr.rhs.raw()));
-    auto [begin, end] = exprsByHash.equal_range(hash);
-    for (auto it = begin; it != end; ++it) {
-      const DimExpr &old = exprs[it->second];
-      if (old.op == expr.op && old.lhs == expr.lhs && old.rhs == expr.rhs &&
-          old.symbol == expr.symbol)
-        return Dim::fromExpr(it->second);
-    }
-    exprs.push_back(std::move(expr));
-    uint32_t index = static_cast<uint32_t>(exprs.size() - 1);
-    exprsByHash.emplace(hash, index);
-    return Dim::fromExpr(index);
-  }
-
   const Record &tensor(TypeId type) const {
     const Record &record = records[type.index];
     BYCC_ASSERT(record.kind == TypeKind::Tensor, "a tensor type is asked for");
@@ -183,7 +113,6 @@ struct TypeTable::Impl {
 
 TypeTable::TypeTable() : impl_(std::make_unique<Impl>()) {
   impl_->records.emplace_back(); // Incomplete
-  impl_->exprs.emplace_back();   // `?`
 }
 TypeTable::~TypeTable() = default;
 TypeTable::TypeTable(TypeTable &&) noexcept = default;
@@ -295,76 +224,17 @@ std::vector<TypeId> TypeTable::flatten(TypeId type) const {
   return flat;
 }
 
-Dim TypeTable::symbol(std::string_view name) {
-  DimExpr expr;
-  expr.op = DimOp::Symbol;
-  expr.symbol = name;
-  return impl_->internExpr(std::move(expr));
-}
-
-Dim TypeTable::dim(DimOp op, Dim lhs, Dim rhs) {
-  if (lhs.isConst() && rhs.isConst()) {
-    auto value = fold(op, lhs.value(), rhs.value());
-    return value ? Dim(*value) : Dim::unknown();
-  }
-  bool commutes = op == DimOp::Add || op == DimOp::Mul || op == DimOp::Min || op == DimOp::Max;
-  if (commutes && lhs.isConst()) // constants to the right
-    std::swap(lhs, rhs);
-  if (rhs == Dim(0) && (op == DimOp::Add || op == DimOp::Sub))
-    return lhs;
-  if (rhs == Dim(1) && (op == DimOp::Mul || op == DimOp::FloorDiv || op == DimOp::CeilDiv))
-    return lhs;
-  if (rhs == Dim(0) && op == DimOp::Mul)
-    return Dim(0);
-  if (lhs.isUnknown() || rhs.isUnknown())
-    return Dim::unknown();
-  if (lhs == rhs) {
-    if (op == DimOp::Sub)
-      return Dim(0);
-    if (op == DimOp::Min || op == DimOp::Max)
-      return lhs;
-  }
-  if (lhs.isConst() == false && rhs.isConst()) { // (x + a) + b, (x - a) + b, (x * a) / a
-    const DimExpr inner = impl_->exprs[lhs.exprIndex()];
-    bool innerConst = inner.op != DimOp::Symbol && inner.rhs.isConst();
-    if (innerConst && (op == DimOp::Add || op == DimOp::Sub) &&
-        (inner.op == DimOp::Add || inner.op == DimOp::Sub)) {
-      int64_t total = (inner.op == DimOp::Add ? 1 : -1) * inner.rhs.value() +
-                      (op == DimOp::Add ? 1 : -1) * rhs.value();
-      return total >= 0 ? dim(DimOp::Add, inner.lhs, Dim(total))
-                        : dim(DimOp::Sub, inner.lhs, Dim(-total));
-    }
-    if (innerConst && inner.op == DimOp::Mul && op == DimOp::FloorDiv &&
-        rhs.value() != 0 && inner.rhs.value() % rhs.value() == 0)
-      return dim(DimOp::Mul, inner.lhs, Dim(inner.rhs.value() / rhs.value()));
-    if (innerConst && inner.op == DimOp::Mul && op == DimOp::Mul) {
-      auto product = fold(DimOp::Mul, inner.rhs.value(), rhs.value());
-      return product ? dim(DimOp::Mul, inner.lhs, Dim(*product)) : Dim::unknown();
-    }
-  }
-  DimExpr expr;
-  expr.op = op;
-  expr.lhs = lhs;
-  expr.rhs = rhs;
-  return impl_->internExpr(std::move(expr));
-}
+Dim TypeTable::symbol(std::string_view name) { return impl_->dims.symbol(name); }
+Dim TypeTable::dim(DimOp op, Dim lhs, Dim rhs) { return impl_->dims.make(op, lhs, rhs); }
+bool TypeTable::isSurelyAtLeast(Dim a, Dim b) const { return impl_->dims.isSurelyAtLeast(a, b); }
 
 const DimExpr &TypeTable::expr(Dim dim) const {
   BYCC_ASSERT(!dim.isConst(), "a dim that is an expression is asked for");
-  return impl_->exprs[dim.exprIndex()];
+  return impl_->dims.expr(dim);
 }
 
 std::string TypeTable::str(Dim dim) const {
-  if (dim.isConst())
-    return std::to_string(dim.value());
-  const DimExpr &e = expr(dim);
-  if (e.op == DimOp::Unknown)
-    return "?";
-  if (e.op == DimOp::Symbol)
-    return e.symbol;
-  if (e.op == DimOp::Min || e.op == DimOp::Max || e.op == DimOp::CeilDiv)
-    return std::string(spelling(e.op)) + "(" + str(e.lhs) + ", " + str(e.rhs) + ")";
-  return "(" + str(e.lhs) + " " + spelling(e.op) + " " + str(e.rhs) + ")";
+  return dim.isConst() ? std::to_string(dim.value()) : impl_->dims.text(dim);
 }
 
 std::string TypeTable::str(TypeId type) const {

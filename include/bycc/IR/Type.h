@@ -87,13 +87,16 @@ public:
   // Tensors in a (nested) tuple, in order; a tensor alone gives itself.
   std::vector<TypeId> flatten(TypeId type) const;
 
-  // Dim arithmetic; folds constants and simple identities; unknown absorbs.
+  // Dim arithmetic; equal sums and products are equal dims; unknown absorbs, and
+  // is the result where no extent can be meant (3 - 5).
   Dim symbol(std::string_view name);
   Dim dim(DimOp op, Dim lhs, Dim rhs);
   Dim add(Dim a, Dim b) { return dim(DimOp::Add, a, b); }
   Dim sub(Dim a, Dim b) { return dim(DimOp::Sub, a, b); }
   Dim mul(Dim a, Dim b) { return dim(DimOp::Mul, a, b); }
   Dim floorDiv(Dim a, Dim b) { return dim(DimOp::FloorDiv, a, b); }
+  // a >= b whatever the symbols are; false when that is not seen.
+  bool isSurelyAtLeast(Dim a, Dim b) const;
   const DimExpr &expr(Dim dim) const; // of a dim that is not constant
   std::string str(Dim dim) const;     // "4", "?", "N", "(N + 1)"
 

@@ -51,3 +51,37 @@ TEST_CASE("element counts are checked for overflow (D3)") {
   CHECK(types.sizeBytes(types.tensor(DType::Float32, {Dim(2), Dim(3)})) == 24);
   CHECK_FALSE(types.sizeBytes(types.tensor(DType::Float32, {Dim(big)})));
 }
+
+TEST_CASE("equal expressions are equal dims") {
+  TypeTable types;
+  Dim n = types.symbol("N"), s = types.symbol("S"), p = types.symbol("P");
+  CHECK(types.add(n, s) == types.add(s, n));
+  CHECK(types.add(types.add(n, s), p) == types.add(n, types.add(p, s)));
+  CHECK(types.sub(types.add(s, p), s) == p);
+  CHECK(types.add(n, n) == types.mul(2, n));
+  CHECK(types.mul(types.mul(n, 3), s) == types.mul(types.mul(s, n), 3));
+  CHECK(types.mul(types.add(n, 1), 2) == types.add(types.mul(n, 2), 2));
+  CHECK(types.floorDiv(types.mul(types.mul(n, s), 768), types.mul(n, 12)) == types.mul(s, 64));
+  CHECK(types.floorDiv(types.add(types.mul(n, 4), 7), 4) == types.add(n, 1));
+  CHECK(types.str(types.floorDiv(types.sub(n, 1), 2)) == "(((N + 1) / 2) - 1)");
+  CHECK(types.floorDiv(types.floorDiv(n, 2), 3) == types.floorDiv(n, 6));
+  CHECK(types.dim(DimOp::CeilDiv, types.mul(n, 8), 8) == n);
+  CHECK(types.dim(DimOp::Mod, types.mul(n, 8), 4) == Dim(0));
+  CHECK(types.dim(DimOp::Min, types.add(n, s), n) == n);
+  CHECK(types.dim(DimOp::Max, n, 0) == n);
+  CHECK(types.dim(DimOp::Max, n, 3) == types.dim(DimOp::Max, 3, n));
+  CHECK(types.isSurelyAtLeast(types.add(n, 2), types.add(n, 1)));
+  CHECK_FALSE(types.isSurelyAtLeast(n, s));
+}
+
+TEST_CASE("what is no extent, overflows or grows without end is unknown") {
+  TypeTable types;
+  Dim n = types.symbol("N"), sum = n;
+  CHECK(types.sub(3, 5).isUnknown());
+  CHECK(types.sub(Dim(0), n).isUnknown());
+  CHECK(types.floorDiv(n, 0).isUnknown());
+  CHECK(types.mul(types.mul(n, INT64_MAX), 2).isUnknown());
+  for (int i = 0; i < 100; ++i)
+    sum = types.add(sum, types.floorDiv(types.mul(sum, sum), types.symbol("S" + std::to_string(i))));
+  CHECK(sum.isUnknown());
+}

@@ -1,0 +1,62 @@
+// Dims as expressions in a normal form, so that equal extents are equal ids: a sum
+// of terms with constant factors, a term being a symbol, a product, or one of
+// floor division, ceiling division, remainder, minimum and maximum.
+//
+//   (N + 1) * 2 - 2   ->   (N * 2)            S + P - S   ->   P
+//   (N * 4 + 4) / 4   ->   (N + 1)            min(N, N + K)   ->   N
+//
+// Symbols are extents, never negative. Terms stand in the order of their text,
+// not of their making, so that a printed program parses to the same expressions.
+// What grows beyond a few dozen terms is `?`.
+#pragma once
+
+#include "bycc/IR/Type.h"
+
+#include <unordered_map>
+
+namespace bycc {
+
+class DimTable {
+public:
+  DimTable();
+  Dim symbol(std::string_view name);
+  // `a op b`; `?` when an operand is, or when the result is surely no extent.
+  Dim make(DimOp op, Dim a, Dim b);
+  const DimExpr &expr(Dim dim) const { return exprs_[dim.exprIndex()]; }
+  const std::string &text(Dim dim) const { return texts_[dim.exprIndex()]; }
+  // a >= b whatever the symbols are; false when that is not seen.
+  bool isSurelyAtLeast(Dim a, Dim b) const;
+
+private:
+  struct Term {
+    Dim base;
+    int64_t factor = 1;
+  };
+  struct Sum {
+    std::vector<Term> terms; // by text, no factor 0
+    int64_t constant = 0;
+    bool isBroken = false;   // overflow, or too large
+  };
+  Sum sumOf(Dim dim) const;
+  void addTo(Sum &sum, Dim base, int64_t factor) const;
+  void accumulate(Sum &sum, const Sum &other, int64_t factor) const;
+  void scale(Sum &sum, int64_t factor) const;
+  bool isSurelyPositive(const Sum &sum) const; // or 0
+  Dim dimOf(const Sum &sum);
+  Dim product(Dim a, Dim b);
+  Dim quotient(DimOp op, Dim a, Dim b);
+  std::optional<Dim> nested(DimOp op, const Sum &sum, int64_t divisor);
+  Dim remainder(Dim a, Dim b);
+  Dim extreme(DimOp op, Dim a, Dim b);
+  // Constant factor and sorted other factors of a product.
+  int64_t factorsOf(Dim dim, std::vector<Dim> &factors) const;
+  Dim productOf(std::vector<Dim> factors, int64_t constant);
+  bool isBefore(Dim a, Dim b) const;
+  Dim intern(DimOp op, Dim a, Dim b, std::string_view symbol = {});
+
+  std::vector<DimExpr> exprs_;
+  std::vector<std::string> texts_;
+  std::unordered_multimap<uint64_t, uint32_t> byHash_;
+};
+
+} // namespace bycc
