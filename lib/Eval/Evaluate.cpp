@@ -96,10 +96,12 @@ NodeId scratchOperand(Module &scratch, const Value &value) {
 }
 
 // Types of the results for the operands at hand: those of the node when they are
-// static, else inferred again from the actual shapes.
+// static, else inferred again from the actual shapes. What a dyn operator is asked
+// for is checked in any case: its type may follow from the data alone.
 Expected<std::vector<ResultType>> concreteTypes(const Module &module, NodeId call,
                                                 std::span<const Value> operands) {
-  if (module.types.isStatic(module.type(call)))
+  bool isAsked = opInfo(module.node(call).op).name.starts_with("dyn.");
+  if (module.types.isStatic(module.type(call)) && !isAsked)
     return resultTypes(module.types, module.type(call));
   Module scratch;
   std::vector<NodeId> inputs;

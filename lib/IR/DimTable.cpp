@@ -114,9 +114,27 @@ DimTable::Sum DimTable::sumOf(Dim dim) const {
   return sum;
 }
 
-bool DimTable::isSurelyPositive(const Sum &sum) const {
-  return !sum.isBroken && sum.constant >= 0 &&
-         std::ranges::all_of(sum.terms, [](const Term &term) { return term.factor > 0; });
+// Where terms are negative, a bound from below may still do: -min(x, y) is at
+// least -x and -y, max(x, y) at least x and y.
+bool DimTable::isSurelyPositive(const Sum &sum, int depth) const {
+  bool hasNegative = sum.constant < 0;
+  for (const Term &term : sum.terms)
+    hasNegative |= term.factor < 0;
+  if (sum.isBroken || !hasNegative || depth == 0)
+    return !sum.isBroken && !hasNegative;
+  for (const Term &term : sum.terms) {
+    const DimExpr &e = expr(term.base);
+    if (e.op != (term.factor < 0 ? DimOp::Min : DimOp::Max))
+      continue;
+    for (Dim bound : {e.lhs, e.rhs}) {
+      Sum other = sum;
+      addTo(other, term.base, -term.factor);
+      accumulate(other, sumOf(bound), term.factor);
+      if (isSurelyPositive(other, depth - 1))
+        return true;
+    }
+  }
+  return false;
 }
 
 bool DimTable::isSurelyAtLeast(Dim a, Dim b) const {

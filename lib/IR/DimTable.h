@@ -41,7 +41,7 @@ private:
   void addTo(Sum &sum, Dim base, int64_t factor) const;
   void accumulate(Sum &sum, const Sum &other, int64_t factor) const;
   void scale(Sum &sum, int64_t factor) const;
-  bool isSurelyPositive(const Sum &sum) const; // or 0
+  bool isSurelyPositive(const Sum &sum, int depth = 3) const; // or 0
   Dim dimOf(const Sum &sum);
   Dim product(Dim a, Dim b);
   Dim quotient(DimOp op, Dim a, Dim b);
