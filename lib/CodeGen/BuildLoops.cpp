@@ -60,6 +60,8 @@ Expected<> ProgramBuilder::addLoop(NodeId call, FunctionId function, const Env *
   open_.push_back(function);
   BYCC_TRY(addTail(m_.function(function).body, inner, loop, depth + 1));
   open_.pop_back();
+  if (!loop.isLeft)
+    return error(Status::Unsup, m_.source(call)) << "the recursive function " << calledName(call) << " never ends";
   Instr end{Instr::Kind::EndLoop, 0, {}, {}, {}, {}, {}, none};
   for (ValueId value : loop.carried)
     end.temps.insert(end.temps.end(), {p_.values[value].memory, p_.values[value].spare});
@@ -135,6 +137,7 @@ Expected<> ProgramBuilder::addTailNode(NodeId node, Env &env, OpenLoop &loop, in
   if (!m_.isLeaf(node) && !valuesOf(node, env))
     BYCC_TRY(addNode(node, env, depth));
   std::vector<ValueId> values = BYCC_TRY(valuesOf(node, env));
+  loop.isLeft = true;
   loop.left.insert(loop.left.end(), values.begin(), values.end());
   p_.instrs.push_back({Instr::Kind::Leave, 0, values, loop.results, {}, {}, {}, none});
   return {};

@@ -186,6 +186,10 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   bool isReal = product.op == Op::Mul && product.type == DType::Float32;
   if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || (!isReal && product.op != Op::DotPairs))
     return std::nullopt;
+  for (const auto *axes : {&stage.axes, &stage.reduceAxes})
+    for (uint32_t axis : *axes)
+      if (exprs.constantExtent(axis) == 0) // nothing to tile
+        return std::nullopt;
   const Expr a = exprs[product.a], b = exprs[product.b];
   std::optional<PairOf> pair = asPair(exprs, product.b);
   if (a.op != Op::Load || !isAffineIn(exprs, a.a) || (isReal ? b.op != Op::Load || !isAffineIn(exprs, b.a) : !pair))

@@ -69,6 +69,7 @@ private:
     std::vector<bool> isCarried;           // by parameter
     std::vector<ValueId> carried, results; // flattened
     std::vector<ValueId> left;             // what Leave brings, for the report
+    bool isLeft = false;
   };
   bool isCallOf(NodeId node, FunctionId function) const;
   // Somewhere in the blocks of the node, or in the node itself.

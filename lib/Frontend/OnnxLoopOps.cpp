@@ -192,9 +192,10 @@ private:
     inputDirections_ = BYCC_TRY(directions("directions", numScans_));
     outputDirections_.assign(numRows_, 0);
     inputAxes_.assign(numScans_, 0);
-    for (NodeId input : inputs_)
-      if (op_.rank(input) < 1)
-        return op_.error() << "an input has no batch axis";
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (op_.rank(inputs_[i]) < (i < numStates_ ? 1 : 2))
+        return op_.error() << "input " << firstState_ + i << " has rank " << op_.rank(inputs_[i])
+                           << ", too few for a batch" << (i < numStates_ ? "" : " of sequences");
     Dim batch = op_.shape(inputs_[numStates_])[0];
     if (!batch.isConst() || batch.value() < 1 || batch.value() > maxBatch)
       return op_.error(Status::Unsup) << "the batch must be known and at most " << maxBatch << ", it is "

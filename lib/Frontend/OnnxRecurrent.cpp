@@ -241,8 +241,8 @@ private:
 
   NodeId inputProduct(NodeId w) {
     std::vector<Dim> shape = op_.shape(x_);
-    bool isStatic = op_.isStatic(x_) && shape[0].value() > 0 && shape[1].value() > 0;
-    if (!isStatic)
+    bool isPlain = op_.isStatic(x_) && std::none_of(shape.begin(), shape.end(), [](Dim dim) { return dim == Dim(0); });
+    if (!isPlain)
       return dense(x_, w);
     NodeId rows = c_.reshape(x_, {shape[0].value() * shape[1].value(), shape[2].value()});
     return c_.reshape(dense(rows, w), {shape[0].value(), shape[1].value(), gates_ * hidden_});
