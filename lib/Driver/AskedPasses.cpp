@@ -7,10 +7,13 @@
 namespace bycc {
 namespace {
 
-// Puts who asks in front of what is wrong.
-Error blame(Error error, const std::string &who) {
-  for (Diagnostic &diagnostic : error.diagnostics())
+// Puts who asks in front of what is wrong, and where it is written.
+Error blame(Error error, const std::string &who, const SourceLocation &place = {}) {
+  for (Diagnostic &diagnostic : error.diagnostics()) {
     diagnostic.message = who + ": " + diagnostic.message;
+    if (!place.file.empty())
+      diagnostic.location = place;
+  }
   return error;
 }
 
@@ -83,10 +86,10 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
     std::string who = "vendor '" + vendors[i].name() + "' asks for passes '" + escaped(vendors[i].passes) + "'";
     auto asked = parsePipeline(vendors[i].passes, registry, {});
     if (!asked)
-      return blame(asked.takeError(), who);
+      return blame(asked.takeError(), who, vendors[i].passesPlace);
     Pipeline longer = with(pipeline, place, *asked);
     if (auto legal = checkPipeline(longer, registry, facts); !legal)
-      return blame(legal.takeError(), who);
+      return blame(legal.takeError(), who, vendors[i].passesPlace);
     pipeline = std::move(longer);
     place += asked->size();
   }

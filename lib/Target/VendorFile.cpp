@@ -157,6 +157,7 @@ private:
 
   // An array, or one text as --passes= takes it.
   Expected<> readPasses(const JsonValue &array, const std::string &pointer) {
+    vendor_.passesPlace = location(array, file_);
     if (array.isString()) {
       vendor_.passes = array.string;
       return {};

@@ -51,4 +51,4 @@ vendor fuse-ops
 refuse 2 "vendor 'v' asks for passes 'fuse-ops': pass 'merge-composite' cannot run after 'fuse-ops', which makes kernels" \
   bycc plain.relay --rules=v.json -o x.o
 vendor fold-constant
-refuse 2 "vendor 'v' asks for passes 'fold-constant': no pass 'fold-constant'" bycc plain.relay --rules=v.json -o x.o
+refuse 2 "v.json:1:58: error[USAGE]: vendor 'v' asks for passes 'fold-constant': no pass 'fold-constant'" bycc plain.relay --rules=v.json -o x.o

@@ -94,6 +94,7 @@ public:
   std::optional<CostModel> cost; // none: its regions are never judged by cost
   bool onlyAsked = false; // takes nothing but what the program gives it by name
   std::string passes; // that run before composites are formed, as --passes= takes them
+  SourceLocation passesPlace; // where a file says so
   std::vector<std::string> allowedOps, deniedOps; // globs; nothing allowed: all are
 
 private:
