@@ -272,6 +272,14 @@ private:
     return lookUp(*x, *source, body);
   }
 
+  // One element of the result needs one of each operand, whatever the shapes.
+  static bool isElementwise(OpId op) {
+    constexpr std::array binaries = {ops::add,     ops::subtract, ops::multiply, ops::divide,
+                                     ops::maximum, ops::minimum,  ops::power};
+    return op != ops::qnn_dequantize && op != ops::copy &&
+           (opInfo(op).kind == OpKind::Elementwise || std::ranges::find(binaries, op) != binaries.end());
+  }
+
   // True when the value is made of elementwise calls from one value and numbers.
   Expected<bool> collect(NodeId value, TypeId type, std::vector<NodeId> &body,
                          std::optional<NodeId> &source, std::set<NodeId> &seen) {
@@ -281,9 +289,7 @@ private:
     if (uniformValue(module_, value) && module_.types.numElements(module_.type(value)) == 1)
       return true;
     bool isCall = module_.node(value).kind == NodeKind::CallOp;
-    bool isInner = isCall && module_.node(value).op != ops::qnn_dequantize &&
-                   opInfo(module_.node(value).op).kind <= OpKind::Broadcast &&
-                   !IntegerForm::isMovement(module_, value) && module_.type(value) == type;
+    bool isInner = isCall && isElementwise(module_.node(value).op) && module_.type(value) == type;
     if (isInner && body.size() < maxBody) {
       std::vector<NodeId> operands(module_.operands(value).begin(), module_.operands(value).end());
       for (NodeId each : operands)
