@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A quantised convolution as TFLite has it: one composite of the described vendor
-# arm_compute_lib, run as host code, named in reports as the program names it.
+# arm_compute_lib, run as host code, and of dnnl where it is built in; named in
+# reports as the program names it.
 . "$(dirname "$0")/lib.sh"
 cat > net.relay <<'EOF'
 #[version = "0.0.5"]
@@ -15,13 +16,22 @@ EOF
 npy write x.npy u1 1x3x3x1 129 129 129 129 129 129 129 129 129
 # Real 0.5 everywhere: 4, 6 or 9 of it, a bias, half of the sum, ties up, and 10.
 wanted="1x3x3x1 13 14 13 14 15 14 13 14 13"
+ties_even="1x3x3x1 12 14 12 14 15 14 12 14 12" # as oneDNN has them
 
 bycc --list-vendors > vendors.txt
 grep -q '^arm_compute_lib .*emulated' vendors.txt || fail "$(cat vendors.txt)"
-for options in "-O0 --annotate=arm_compute_lib" "-O2 --annotate=arm_compute_lib" "-O0" "-O2"; do
+ways=("-O0 --annotate=arm_compute_lib" "-O2 --annotate=arm_compute_lib" "-O0" "-O2")
+if grep -q '^dnnl ' vendors.txt; then
+  ways+=("-O0 --annotate=dnnl" "-O2 --annotate=dnnl")
+  bycc net.relay --annotate=dnnl --explain -o net.o > explain.txt 2> line.txt
+  grep -q '1 dnnl.qnn.conv2d' explain.txt || fail "$(cat explain.txt)"
+  grep -q '^dnnl: 1 region, 4 of 4 ops' line.txt || fail "$(cat line.txt)"
+fi
+for options in "${ways[@]}"; do
   # shellcheck disable=SC2086
   bycc net.relay $options -q -o net.o
   bycc-run net.json --input x=x.npy --outputs=out
+  [[ $options == *dnnl ]] && expect "$(npy show out/output_0.npy)" "$ties_even" && continue
   expect "$(npy show out/output_0.npy)" "$wanted"
 done
 
