@@ -63,7 +63,7 @@ typedef struct bycc_operand {
   int32_t reserved;
 } bycc_operand;
 
-/* A call of a library kernel: row `kernel` of bycc/library.def. Attributes are
+/* A call of a library kernel: row `kernel` of bycc/Library/Kernels.def. Attributes are
  * integers, or the bits of doubles, as the row says. */
 typedef struct bycc_library_call {
   uint32_t kernel;

@@ -46,7 +46,7 @@ Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const 
   bool isView = !sources.empty() && body.nodes.size() == sources.size();
   for (size_t i = 0; i < sources.size() && isView; ++i)
     isView = isReshapeOp(m_.node(sources[i]).op) && (i == 0 || m_.operands(sources[i])[0] == sources[i - 1]);
-  if (std::any_of(sources.begin(), sources.end(), [&](NodeId node) { return findLibraryUse(m_.node(node).op) != nullptr; })) {
+  if (std::any_of(sources.begin(), sources.end(), [&](NodeId node) { return isLibraryCall(m_, node); })) {
     // A group written by hand: its operators run one by one.
     BYCC_TRY(addBlock(m_.function(function).body, inner, 1));
     env.values[call.index] = BYCC_TRY(valuesOf(body.result, inner));
@@ -63,7 +63,7 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
   OpId op = m_.node(id).op;
   if (op == ops::strided_set && BYCC_TRY(addSetRows(id, env)))
     return {};
-  if (findLibraryUse(op))
+  if (isLibraryCall(m_, id))
     return addLibrary(id, env);
   ValueId base = isReshapeOp(op) ? BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0] : none;
   Outside outside(*this, env);

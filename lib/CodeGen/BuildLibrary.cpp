@@ -27,7 +27,7 @@ bool ProgramBuilder::addDims(Value &value, ValueId like) {
 }
 
 Expected<> ProgramBuilder::addLibrary(NodeId id, Env &env) {
-  LibraryUse use = BYCC_TRY(findLibraryUse(m_.node(id).op)(m_, id));
+  LibraryUse use = BYCC_TRY(libraryUse(m_, id));
   std::string name = nodeName(m_, id), symbol = options_.moduleName + "_" + asIdentifier(opInfo(m_.node(id).op).name);
   CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, symbol, {id}, {}, m_.types.flatten(m_.type(id)), {}};
   Instr instr;

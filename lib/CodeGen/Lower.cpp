@@ -2,8 +2,8 @@
 // each lowered into stages of one kernel.
 #include "Lower.h"
 
-#include "Library.h"
 #include "bycc/CodeGen/CodeGen.h"
+#include "bycc/IR/LibraryUse.h"
 
 #include <cstring>
 
@@ -29,6 +29,8 @@ LowerFn findLowering(OpId op) {
     addImageLowerings(made);
     addReshapeLowerings(made);
     addSliceLowerings(made);
+    addEinsumLowerings(made);
+    addLayoutLowerings(made);
     return made;
   }();
   return table[op.index];
@@ -359,6 +361,6 @@ Expected<Group> lowerCall(const Module &module, NodeId call, Surroundings &aroun
 
 namespace bycc {
 
-bool hasHostCode(OpId op) { return te::findLowering(op) || te::findLibraryUse(op); }
+bool hasHostCode(OpId op) { return te::findLowering(op) || hasLibraryUse(op); }
 
 } // namespace bycc

@@ -168,6 +168,8 @@ void addSelectionLowerings(LowerTable &table);
 void addImageLowerings(LowerTable &table);
 void addReshapeLowerings(LowerTable &table);
 void addSliceLowerings(LowerTable &table);
+void addEinsumLowerings(LowerTable &table);
+void addLayoutLowerings(LowerTable &table);
 
 // A Primitive function's body (params given by `function`), or a single call.
 Expected<Group> lowerFunction(const Module &module, FunctionId function, Surroundings &around);

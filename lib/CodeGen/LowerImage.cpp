@@ -1,9 +1,11 @@
 // Resizing: each output position is a weighted sum of a few input positions per
-// axis, computed in double.
+// axis, computed in double. Grids of sampling points and grey-scale dilation.
 #include "Layout.h"
 #include "Lower.h"
+#include "bycc/IR/Layout.h"
 
 #include <cmath>
+#include <limits>
 
 namespace bycc::te {
 namespace {
@@ -12,7 +14,7 @@ struct Resize {
   std::string method = "linear", coordinates = "half_pixel", rounding = "round";
   double cubicAlpha = -0.5, outside = 0;
   bool excludesOutside = false;
-  std::vector<double> roi;
+  std::vector<double> roi, scales; // scales: else by the extents
 };
 
 class ResizeLowering {
@@ -29,6 +31,8 @@ public:
         axes.push_back(tapsOf(i[d], *op_.extent(a, d), outExtent(d), s, inside));
       }
       Ref sum = combine(axes, 0, i, noRef);
+      if (isFloat(op_.x.type(sum)) && !isFloat(op_.resultDType())) // rounded, not truncated
+        sum = op_.x.unary(Op::Round, sum);
       Ref value = op_.x.cast(sum, op_.resultDType());
       return inside == noRef ? value : op_.x.select(inside, value, op_.real(r_.outside, op_.resultDType()));
     });
@@ -46,10 +50,14 @@ private:
 
   Ref coordinate(Ref x, int64_t in, int64_t out, size_t s) {
     Ref at = op_.x.cast(x, DType::Float64);
-    double n = static_cast<double>(in), m = static_cast<double>(out), scale = n / m;
+    double n = static_cast<double>(in), m = static_cast<double>(out), scale = r_.scales.empty() ? n / m : 1 / r_.scales[s];
+    if (!r_.scales.empty())
+      m = r_.scales[s] * n;
     const std::string &mode = r_.coordinates;
     if (mode == "align_corners")
-      return out > 1 ? op_.op2(Op::Div, times(at, n - 1), real(m - 1)) : real(0);
+      return out > 1 && m != 1 ? op_.op2(Op::Div, times(at, n - 1), real(m - 1)) : real(0);
+    if (mode == "half_pixel_symmetric")
+      return plus(times(plus(at, 0.5), scale), n / 2 * (1 - static_cast<double>(out) / m) - 0.5);
     if (mode == "asymmetric")
       return times(at, scale);
     if (mode == "pytorch_half_pixel")
@@ -153,6 +161,14 @@ Expected<> resizeWith(OpLowering &op, Resize resize) {
   return ResizeLowering(op, std::move(resize), order).run();
 }
 
+std::vector<double> realList(OpLowering &op, std::string_view key) {
+  std::vector<double> values;
+  if (!op.isNone(key))
+    for (const AttrValue &item : op.module.attr(op.call, key)->asList())
+      values.push_back(item.isFloat() ? item.asFloat() : static_cast<double>(item.asInt()));
+  return values;
+}
+
 Expected<> lowerResize(OpLowering &op) {
   Resize resize;
   resize.method = op.text("method");
@@ -163,9 +179,8 @@ Expected<> lowerResize(OpLowering &op) {
   resize.cubicAlpha = op.number("cubic_alpha");
   resize.excludesOutside = op.integer("cubic_exclude") != 0;
   resize.outside = op.number("extrapolation_value");
-  if (!op.isNone("roi"))
-    for (const AttrValue &item : op.module.attr(op.call, "roi")->asList())
-      resize.roi.push_back(item.isFloat() ? item.asFloat() : static_cast<double>(item.asInt()));
+  resize.roi = realList(op, "roi");
+  resize.scales = realList(op, "scales");
   return resizeWith(op, std::move(resize));
 }
 
@@ -187,6 +202,71 @@ Expected<> lowerUpsampling(OpLowering &op) {
   return resizeWith(op, std::move(resize));
 }
 
+Ref lowest(OpLowering &op, DType type) {
+  if (isFloat(type))
+    return op.real(-std::numeric_limits<double>::infinity(), type);
+  int64_t bits = sizeInBytes(type) * 8;
+  return op.x.integer(isSignedInt(type) ? (bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1))) : 0, type);
+}
+
+// theta (N, n, n + 1) times the coordinates (x, .., 1) of each point.
+Expected<> lowerAffineGrid(OpLowering &op) {
+  const Tensor &theta = op.input(0);
+  std::vector<int64_t> target = op.integers("target_shape");
+  size_t spatial = target.size();
+  bool aligns = op.boolean("align_corners");
+  DType wide = DType::Float64;
+  auto coordinate = [&](Ref index, int64_t extent) {
+    Ref position = op.x.cast(index, wide);
+    double n = static_cast<double>(extent), step = aligns ? (extent > 1 ? 2 / (n - 1) : 0) : 2 / n;
+    return op.x.add(op.op2(Op::Mul, position, op.real(step, wide)), op.real(aligns ? -1 : 1 / n - 1, wide));
+  };
+  std::vector<Ref> likely{theta.shape[0], op.x.integer(static_cast<int64_t>(spatial))};
+  for (int64_t extent : target)
+    likely.push_back(op.x.integer(extent));
+  return op.mapResult(
+      [&](const Indices &i) {
+        auto factor = [&](size_t c) { return op.x.cast(op.at(theta, {i[0], i[1], op.x.integer(static_cast<int64_t>(c))}), wide); };
+        Ref sum = factor(spatial);
+        for (size_t c = 0; c < spatial; ++c) // coordinate 0 is that of the last axis
+          sum = op.x.add(sum, op.op2(Op::Mul, factor(c), coordinate(i[1 + spatial - c], target[spatial - 1 - c])));
+        return op.x.cast(sum, op.resultDType());
+      },
+      likely);
+}
+
+// Grey-scale dilation: the greatest of data plus weight in the window.
+Expected<> lowerDilation(OpLowering &op) {
+  const Tensor &a = op.input(0), &w = op.input(1);
+  Layout data = *Layout::parse(op.text("data_layout")), kernel = *Layout::parse(op.text("kernel_layout"));
+  std::vector<int64_t> strides = op.integers("strides"), dilations = op.integers("dilations");
+  auto pads = parsePadding(op.integers("padding"), 2);
+  std::vector<Ref> shape = BYCC_TRY(op.resultShape()), all = shape;
+  const char letters[] = {'H', 'W'};
+  for (char letter : letters)
+    all.push_back(w.shape[*kernel.find(letter)]);
+  Tensor best = op.reduce(Reduce::Max, a.type, all, {false, false, false, false, true, true}, [&](const Indices &i) {
+    Indices at(i.begin(), i.begin() + 4), tap(3);
+    Ref inside = noRef;
+    tap[*kernel.find('I')] = i[*data.find('C')];
+    for (size_t s = 0; s < 2; ++s) {
+      size_t d = *data.find(letters[s]);
+      tap[*kernel.find(letters[s])] = i[4 + s];
+      at[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(i[4 + s], dilations[s])), -pads[s].first);
+      if (pads[s].first != 0 || pads[s].second != 0)
+        inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
+    }
+    Ref value = op.x.add(inside == noRef ? op.at(a, at) : op.atGuarded(a, at), op.at(w, tap));
+    return inside == noRef ? value : op.x.guard(inside, value, lowest(op, a.type));
+  });
+  op.results.push_back(op.map(op.resultDType(), shape, [&](const Indices &i) {
+    Indices at = i;
+    at.resize(6, op.x.integer(0));
+    return op.x.cast(op.at(best, at), op.resultDType());
+  }));
+  return {};
+}
+
 } // namespace
 
 void addImageLowerings(LowerTable &table) {
@@ -194,6 +274,8 @@ void addImageLowerings(LowerTable &table) {
     table[op.index] = lowerResize;
   for (OpId op : {ops::nn_upsampling, ops::nn_upsampling3d})
     table[op.index] = lowerUpsampling;
+  table[ops::image_affine_grid.index] = lowerAffineGrid;
+  table[ops::image_dilation2d.index] = lowerDilation;
 }
 
 } // namespace bycc::te

@@ -314,6 +314,23 @@ Expected<> lowerLrn(OpLowering &op) {
       a.shape);
 }
 
+// Minus the sum of log(x) y, or of x y for logits, over all but the batch's mean.
+Expected<> lowerCrossEntropy(OpLowering &op) {
+  const Tensor &a = op.input(0), &y = op.input(1);
+  DType wide = op.resultDType() == DType::Float64 ? DType::Float64 : DType::Float32;
+  Tensor sum = op.reduce(Reduce::Sum, wide, a.shape, {true, true}, [&](const Indices &i) {
+    Ref value = op.x.cast(op.at(a, i), wide);
+    if (op.isOp(ops::nn_cross_entropy))
+      value = op.x.unary(Op::Log, value);
+    return op.op2(Op::Mul, value, op.x.cast(op.at(y, i), wide));
+  });
+  Ref zero = op.x.integer(0);
+  return op.mapResult([&](const Indices &) {
+    Ref mean = op.op2(Op::Div, op.at(sum, {zero, zero}), op.x.cast(a.shape[0], wide));
+    return op.x.cast(op.x.unary(Op::Neg, mean), op.resultDType());
+  });
+}
+
 } // namespace
 
 void addReductionLowerings(LowerTable &table) {
@@ -321,6 +338,8 @@ void addReductionLowerings(LowerTable &table) {
     table[row.op.index] = lowerReduce;
   table[ops::collapse_sum_like.index] = lowerCollapseSum;
   table[ops::collapse_sum_to.index] = lowerCollapseSum;
+  table[ops::nn_cross_entropy.index] = lowerCrossEntropy;
+  table[ops::nn_cross_entropy_with_logits.index] = lowerCrossEntropy;
   table[ops::nn_softmax.index] = lowerSoftmax;
   table[ops::nn_fast_softmax.index] = lowerSoftmax;
   table[ops::nn_log_softmax.index] = lowerSoftmax;

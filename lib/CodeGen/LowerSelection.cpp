@@ -1,5 +1,5 @@
 // Windows and coordinates by index arithmetic. Sorting, running sums and scatters
-// are library kernels (Library.cpp).
+// are library kernels (IR/LibraryUse.h).
 #include "Lower.h"
 
 namespace bycc::te {

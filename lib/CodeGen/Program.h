@@ -17,10 +17,10 @@
 //   EndLoop                  r is visible from here on
 #pragma once
 
-#include "Library.h"
 #include "Lower.h"
 #include "Schedule.h"
 #include "bycc/CodeGen/CodeGen.h"
+#include "bycc/IR/LibraryUse.h"
 
 namespace bycc::te {
 

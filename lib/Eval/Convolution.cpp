@@ -171,60 +171,6 @@ Expected<Value> convTranspose(const KernelContext &context) {
   return finish(context, c, [&](auto zero) { return spread<decltype(zero)>(c); });
 }
 
-// Bilinear sample of one channel; 0 outside.
-double sample(const double *image, int64_t height, int64_t width, double y, double x) {
-  if (!(y > -1 && x > -1 && y < static_cast<double>(height) && x < static_cast<double>(width)))
-    return 0;
-  double top = std::floor(y), left = std::floor(x), sum = 0;
-  for (int dy = 0; dy < 2; ++dy)
-    for (int dx = 0; dx < 2; ++dx) {
-      int64_t row = static_cast<int64_t>(top) + dy, column = static_cast<int64_t>(left) + dx;
-      if (row < 0 || column < 0 || row >= height || column >= width)
-        continue;
-      double weight = (dy ? y - top : 1 - (y - top)) * (dx ? x - left : 1 - (x - left));
-      sum += weight * image[row * width + column];
-    }
-  return sum;
-}
-
-Expected<Value> deformableConv(const KernelContext &context) {
-  ConvOperands c = BYCC_TRY(convOperands(context, 2));
-  const ConvShape &s = c.shape;
-  auto layout = Layout::parse(context.text("data_layout"));
-  Tensor offsets = BYCC_TRY(toPlain(context.input(1), *layout, s.letters));
-  std::vector<double> x = load<double>(c.x), w = load<double>(c.weight),
-                      shift = load<double>(offsets);
-  std::vector<double> out(static_cast<size_t>(count(c.outShape)), 0);
-  int64_t deformGroups = context.integer("deformable_groups");
-  int64_t perGroup = s.channels / s.groups, outPerGroup = s.outChannels / s.groups;
-  int64_t inSize = volume(s.in), outSize = volume(s.out), kernelSize = volume(s.kernel);
-  for (int64_t n = 0; n < s.batch; ++n)
-    for (int64_t o = 0; o < s.outChannels; ++o)
-      forBox(s.out, [&](const Triple &at) {
-        double sum = 0;
-        for (int64_t ch = 0; ch < perGroup; ++ch) {
-          int64_t channel = o / outPerGroup * perGroup + ch;
-          int64_t group = channel / (s.channels / deformGroups);
-          forBox(s.kernel, [&](const Triple &k) {
-            int64_t pair = (group * kernelSize + flat(k, s.kernel)) * 2;
-            auto offset = [&](int64_t which) {
-              return shift[static_cast<size_t>(
-                  (n * offsets.shape[1] + pair + which) * outSize + flat(at, s.out))];
-            };
-            auto place = [&](size_t i) {
-              return static_cast<double>(at[i] * s.stride[i] + k[i] * s.dilation[i] - s.pad[i]);
-            };
-            sum += w[static_cast<size_t>((o * perGroup + ch) * kernelSize + flat(k, s.kernel))] *
-                   sample(x.data() + (n * s.channels + channel) * inSize, s.in[1], s.in[2],
-                          place(1) + offset(0), place(2) + offset(1));
-          });
-        }
-        out[static_cast<size_t>((n * s.outChannels + o) * outSize + flat(at, s.out))] = sum;
-      });
-  Value plain = BYCC_TRY(store(ResultType{context.result().dtype, c.outShape, true}, out));
-  return inOutLayout(context, c, std::move(plain));
-}
-
 // Grey-scale dilation: the greatest of data plus weight in the window.
 Expected<Value> dilation2d(const KernelContext &context) {
   auto data = Layout::parse(context.text("data_layout"));
@@ -268,7 +214,6 @@ const KernelEntry kernels[] = {
     {ops::nn_conv2d_transpose, convTranspose},
     {ops::nn_conv3d, conv},
     {ops::nn_conv3d_transpose, convTranspose},
-    {ops::nn_deformable_conv2d, deformableConv},
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 
 #include "Kernel.h"
 #include "bycc/IR/Infer.h"
+#include "bycc/IR/LibraryUse.h"
 #include "bycc/IR/Visitor.h"
 
 #include <algorithm>
@@ -49,6 +50,9 @@ std::vector<Kernel> makeTable() {
                       qnnKernels, qnnArithmeticKernels, reduceKernels, sortKernels})
     for (const KernelEntry &entry : family())
       table[entry.op.index] = entry.kernel;
+  for (uint32_t op = 0; op < numOps(); ++op)
+    if (!table[op] && hasLibraryUse(OpId(op)))
+      table[op] = libraryKernel;
   return table;
 }
 

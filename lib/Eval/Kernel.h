@@ -27,6 +27,8 @@ public:
                 std::vector<ResultType> results)
       : module_(module), call_(call), operands_(operands), results_(std::move(results)) {}
 
+  const Module &module() const { return module_; }
+  NodeId call() const { return call_; }
   OpId op() const { return module_.node(call_).op; }
   size_t numInputs() const { return operands_.size(); }
   const Tensor &input(size_t index) const { return operands_[index].tensor(); }
@@ -71,6 +73,8 @@ struct KernelEntry {
 
 // Null when the operator has no definition.
 Kernel kernelOf(OpId op);
+// The definition of operators that library kernels compute.
+Expected<Value> libraryKernel(const KernelContext &context);
 
 std::span<const KernelEntry> elementwiseKernels();
 std::span<const KernelEntry> convolutionKernels();

@@ -2,6 +2,8 @@
 
 #include "Kernel.h"
 
+#include "bycc/IR/Einsum.h"
+
 #include <algorithm>
 
 namespace bycc::eval {
@@ -96,54 +98,38 @@ Expected<Value> batchMatmul(const KernelContext &context) {
 
 // --- einsum
 
-// The index space: result letters first, then the ones that are summed over.
+// The index space: the labels, and the strides of each input and of the result.
 struct EinsumSpace {
-  std::string letters;
   Ints shape;
-  std::vector<Ints> strides; // of each input, then of the result
+  std::vector<Ints> strides;
 };
 
-EinsumSpace einsumSpace(const KernelContext &context, const std::vector<Tensor> &inputs) {
-  std::string text(context.text("equation"));
-  std::erase(text, ' ');
-  size_t arrow = text.find("->");
-  std::string left = text.substr(0, arrow), output;
-  if (arrow != std::string::npos) {
-    output = text.substr(arrow + 2);
-  } else {
-    for (char c : left)
-      if (c != ',' && std::ranges::count(left, c) == 1)
-        output += c;
-    std::ranges::sort(output);
-  }
+EinsumSpace einsumSpace(const Einsum &einsum, const std::vector<Tensor> &inputs, const Ints &resultShape) {
   EinsumSpace space;
-  space.letters = output;
-  for (char c : left)
-    if (c != ',' && space.letters.find(c) == std::string::npos)
-      space.letters += c;
-  space.shape.assign(space.letters.size(), 1);
-  size_t input = 0, axis = 0;
-  space.strides.emplace_back(space.letters.size(), 0);
-  for (char c : left) {
-    if (c == ',') {
-      ++input;
-      axis = 0;
-      space.strides.emplace_back(space.letters.size(), 0);
-      continue;
+  space.shape.assign(einsum.numLabels, 1);
+  auto stridesOf = [&](const std::vector<uint32_t> &labels, const Ints &shape) {
+    Ints strides(einsum.numLabels, 0), own = rowStrides(shape);
+    for (size_t d = 0; d < labels.size(); ++d) {
+      bool repeats = einsum.isEllipsis[labels[d]] && shape[d] == 1;
+      strides[labels[d]] += repeats ? 0 : own[d]; // named twice: the diagonal
+      if (!repeats)
+        space.shape[labels[d]] = shape[d];
     }
-    size_t at = space.letters.find(c);
-    space.shape[at] = inputs[input].shape[axis];
-    space.strides[input][at] += rowStrides(inputs[input].shape)[axis++]; // twice: the diagonal
-  }
-  Ints own = rowStrides(context.result().shape);
-  own.resize(space.letters.size(), 0);
-  space.strides.push_back(own);
+    return strides;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    space.strides.push_back(stridesOf(einsum.inputs[i], inputs[i].shape));
+  space.strides.push_back(stridesOf(einsum.output, resultShape));
   return space;
 }
 
 Expected<Value> einsum(const KernelContext &context) {
   std::vector<Tensor> inputs = context.tuple(0);
-  EinsumSpace space = einsumSpace(context, inputs);
+  std::vector<size_t> ranks;
+  for (const Tensor &input : inputs)
+    ranks.push_back(input.shape.size());
+  Einsum equation = BYCC_TRY(parseEinsum(context.text("equation"), ranks));
+  EinsumSpace space = einsumSpace(equation, inputs, context.result().shape);
   return withProductType(context.result().dtype, [&](auto zero) -> Expected<Value> {
     using T = decltype(zero);
     std::vector<std::vector<T>> values;

@@ -430,6 +430,28 @@ Expected<Value> layoutTransform(const KernelContext &context) {
   return Value(BYCC_TRY(fromPlain(plain, *to, letters, context.result().shape)));
 }
 
+// The buffer moves towards its begin, x comes in at its end.
+Expected<Value> fifoBuffer(const KernelContext &context) {
+  const Tensor &x = context.input(0), &buffer = context.input(1);
+  size_t axis = context.axis("axis", x.shape.size());
+  int64_t added = x.shape[axis], kept = buffer.shape[axis] - added;
+  if (kept < 0)
+    return context.error() << "x has " << added << " elements along the axis, the buffer holds " << buffer.shape[axis];
+  size_t size = static_cast<size_t>(sizeInBytes(x.dtype));
+  uint8_t *data = nullptr;
+  Tensor result = BYCC_TRY(Tensor::make(x.dtype, buffer.shape, data));
+  Ints strides = rowStrides(buffer.shape), newStrides = rowStrides(x.shape);
+  IndexWalk walk(buffer.shape, {});
+  for (int64_t i = 0; i < result.numElements(); ++i, walk.next()) {
+    Ints at = walk.index();
+    bool isNew = at[axis] >= kept;
+    at[axis] += isNew ? -kept : added;
+    const Tensor &from = isNew ? x : buffer;
+    std::memcpy(data + static_cast<size_t>(i) * size, from.bytes.get() + static_cast<size_t>(dot(at, isNew ? newStrides : strides)) * size, size);
+  }
+  return Value(std::move(result));
+}
+
 const KernelEntry kernels[] = {
     {ops::concatenate, concatenate},
     {ops::contrib_reverse_reshape, reshape},
@@ -446,6 +468,7 @@ const KernelEntry kernels[] = {
     {ops::nn_batch_to_space_nd, batchToSpace},
     {ops::nn_depth_to_space, depthToSpace},
     {ops::nn_dilate, dilate},
+    {ops::nn_fifo_buffer, fifoBuffer},
     {ops::nn_mirror_pad, mirrorPad},
     {ops::nn_pad, pad},
     {ops::nn_space_to_batch_nd, spaceToBatch},

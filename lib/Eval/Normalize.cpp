@@ -215,33 +215,6 @@ Expected<Value> crossEntropyWithLogits(const KernelContext &context) {
   return crossEntropyOf(context, true);
 }
 
-Expected<Value> nllLoss(const KernelContext &context) {
-  const Tensor &x = context.input(0), &y = context.input(1);
-  std::vector<double> predictions = load<double>(x), weights = load<double>(context.input(2));
-  Ints targets = loadIndices(y);
-  int64_t classes = x.shape[x.shape.size() == 1 ? 0 : 1];
-  int64_t inner = x.shape.size() > 2 ? count(std::span(x.shape).subspan(2)) : 1;
-  std::string_view reduction = context.text("reduction");
-  std::vector<double> losses(targets.size(), 0);
-  double total = 0, weightSum = 0;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    int64_t target = targets[i];
-    if (target == context.integer("ignore_index"))
-      continue;
-    if (target < 0 || target >= classes)
-      return context.error() << "target " << target << " is out of range for " << classes
-                             << " classes";
-    int64_t n = static_cast<int64_t>(i) / inner, rest = static_cast<int64_t>(i) % inner;
-    double weight = weights[static_cast<size_t>(target)];
-    losses[i] = -weight * predictions[static_cast<size_t>((n * classes + target) * inner + rest)];
-    total += losses[i];
-    weightSum += weight;
-  }
-  if (reduction == "none")
-    return store(context.result(), losses);
-  return store(context.result(), std::vector<double>{reduction == "sum" ? total : total / weightSum});
-}
-
 const KernelEntry kernels[] = {
     {ops::nn_batch_norm, batchNorm},
     {ops::nn_cross_entropy, crossEntropy},
@@ -254,7 +227,6 @@ const KernelEntry kernels[] = {
     {ops::nn_layer_norm, layerNorm},
     {ops::nn_log_softmax, logSoftmax},
     {ops::nn_lrn, localNorm},
-    {ops::nn_nll_loss, nllLoss},
     {ops::nn_softmax, softmax},
 };
 

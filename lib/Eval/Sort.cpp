@@ -140,47 +140,9 @@ Expected<Value> argwhere(const KernelContext &context) {
   return store(DType::Int32, {found, static_cast<int64_t>(x.shape.size())}, coordinates);
 }
 
-Expected<Value> unique(const KernelContext &context) {
-  const Tensor &x = context.input(0);
-  return withElements(x, [&](auto values) -> Expected<Value> {
-    using T = typename decltype(values)::value_type;
-    std::vector<size_t> order(values.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order,
-                             [&](size_t a, size_t b) { return isLess(values[a], values[b]); });
-    // Groups of equal elements, each named by its first position.
-    std::vector<std::vector<size_t>> groups;
-    for (size_t at : order) {
-      if (groups.empty() || isLess<T>(values[groups.back()[0]], values[at]))
-        groups.emplace_back();
-      groups.back().push_back(at);
-    }
-    if (!context.boolean("sorted"))
-      std::ranges::sort(groups, {}, [](const std::vector<size_t> &group) { return group[0]; });
-    std::vector<T> distinct;
-    std::vector<Wide> first, inverse(values.size()), counts;
-    for (size_t g = 0; g < groups.size(); ++g) {
-      distinct.push_back(values[groups[g][0]]);
-      first.push_back(static_cast<Wide>(groups[g][0]));
-      counts.push_back(static_cast<Wide>(groups[g].size()));
-      for (size_t at : groups[g])
-        inverse[at] = static_cast<Wide>(g);
-    }
-    Ints shape{static_cast<int64_t>(groups.size())};
-    Value::Tuple fields{BYCC_TRY(store(ResultType{x.dtype, shape, true}, distinct)),
-                        BYCC_TRY(store(DType::Int32, shape, first)),
-                        BYCC_TRY(store(DType::Int32, x.shape, inverse)),
-                        BYCC_TRY(store(DType::Int32, {1}, std::vector<Wide>{shape[0]}))};
-    if (context.boolean("return_counts"))
-      fields.push_back(BYCC_TRY(store(DType::Int32, shape, counts)));
-    return Value(std::move(fields));
-  });
-}
-
 const KernelEntry kernels[] = {
     {ops::argsort, argsort}, {ops::argwhere, argwhere}, {ops::dyn_topk, topk},
     {ops::searchsorted, searchSorted}, {ops::sort, sort}, {ops::topk, topk},
-    {ops::unique, unique},
 };
 
 } // namespace

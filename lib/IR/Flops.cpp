@@ -3,6 +3,7 @@
 
 #include "Shape.h"
 
+#include "bycc/IR/Einsum.h"
 #include "bycc/IR/Module.h"
 
 #include <algorithm>
@@ -96,26 +97,28 @@ double dilation2dFlops(const Module &module, NodeId call) {
 
 double einsumFlops(const Module &module, NodeId call) {
   // One multiply-add per point of the whole index space.
-  std::string_view equation = attrs::text(module, call, "equation");
   const TypeTable &types = module.types;
   auto fields = types.fields(module.type(module.operands(call)[0]));
-  double extents[256];
-  std::fill(std::begin(extents), std::end(extents), 1.0);
-  size_t field = 0, axis = 0;
-  for (char c : equation.substr(0, equation.find("->"))) {
-    if (c == ',') {
-      ++field;
-      axis = 0;
-    } else if (c != ' ' && field < fields.size() && axis < types.shape(fields[field]).size()) {
-      Dim dim = types.shape(fields[field])[axis++];
-      if (dim.isConst())
-        extents[static_cast<unsigned char>(c)] = static_cast<double>(dim.value());
-    }
-  }
+  std::vector<size_t> ranks;
+  for (TypeId field : fields)
+    ranks.push_back(types.shape(field).size());
+  auto einsum = parseEinsum(attrs::text(module, call, "equation"), ranks);
+  if (!einsum)
+    return 0;
+  std::vector<double> extents(einsum->numLabels, 1);
+  for (size_t i = 0; i < fields.size(); ++i)
+    for (size_t d = 0; d < ranks[i]; ++d)
+      if (Dim dim = types.shape(fields[i])[d]; dim.isConst() && dim.value() != 1)
+        extents[einsum->inputs[i][d]] = static_cast<double>(dim.value());
   double points = 1;
   for (double each : extents)
     points *= each;
   return 2 * points;
+}
+
+double sparseDenseFlops(const Module &module, NodeId call) {
+  // One multiply-add per stored value and row of the dense matrix.
+  return 2 * inputs(module, call, 1) * extent(module, call, 0, 0);
 }
 
 } // namespace bycc::flops

@@ -27,14 +27,15 @@ AttrType parseAttrType(std::string_view text) {
   BYCC_ASSERT(false, "Ops.def: unknown attribute type " + std::string(text));
 }
 
-AttrValue parseIntList(std::string_view text) {
+// "[1,2]" with each item as the function reads it.
+template <typename Parse> AttrValue parseList(std::string_view text, Parse parse) {
   BYCC_ASSERT(text.size() >= 2 && text.front() == '[' && text.back() == ']',
               "Ops.def: a list default is in brackets");
   AttrValue::List list;
   text = text.substr(1, text.size() - 2);
   if (!text.empty())
     for (const std::string &item : split(text, ','))
-      list.emplace_back(parseInt(item).value());
+      list.emplace_back(parse(item).value());
   return AttrValue(std::move(list));
 }
 
@@ -45,8 +46,8 @@ AttrValue parseDefault(AttrType type, std::string_view text) {
   case AttrType::Float: return AttrValue(parseDouble(text).value());
   case AttrType::String:
   case AttrType::DTypeName: return AttrValue(text);
-  case AttrType::Ints: return parseIntList(text);
-  case AttrType::Floats:
+  case AttrType::Ints: return parseList(text, parseInt);
+  case AttrType::Floats: return parseList(text, parseDouble);
   case AttrType::Any: break;
   }
   BYCC_ASSERT(false, "Ops.def: no default of this kind");

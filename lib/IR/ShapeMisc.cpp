@@ -2,6 +2,7 @@
 
 #include "Shape.h"
 
+#include "bycc/IR/Einsum.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Text.h"
 
@@ -57,8 +58,8 @@ Expected<TypeId> scaled(InferContext &context, const TensorInput &x, std::string
 Expected<> checkResizeAttrs(InferContext &context) {
   BYCC_TRY(checkOneOf(context, "method", {"linear", "nearest_neighbor", "cubic"}));
   BYCC_TRY(checkOneOf(context, "coordinate_transformation_mode",
-                      {"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel",
-                       "tf_half_pixel_for_nn", "tf_crop_and_resize"}));
+                      {"half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric",
+                       "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"}));
   return checkOneOf(context, "rounding_method",
                     {"", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"});
 }
@@ -97,6 +98,13 @@ Expected<TypeId> resize(InferContext &context) {
   const AttrValue *roi = context.module().attr(context.call(), "roi");
   if (isCrop && (roi->isNone() || roi->asList().size() != 2 * rank))
     return context.error() << "tf_crop_and_resize needs a roi of " << 2 * rank << " values";
+  if (const AttrValue *scales = context.module().attr(context.call(), "scales"); !scales->isNone()) {
+    if (scales->asList().size() != rank)
+      return context.error() << "scales has " << rank << " values, got " << scales->asList().size();
+    for (const AttrValue &scale : scales->asList())
+      if (!(scale.asFloat() > 0) || scale.asFloat() > 1e9)
+        return context.error() << "a scale is positive, got " << formatDouble(scale.asFloat());
+  }
   return resizeTo(context, x, size);
 }
 
@@ -150,8 +158,6 @@ Expected<TypeId> gridSample(InferContext &context) {
   BYCC_TRY(checkOneOf(context, "padding_mode", {"zeros", "border", "reflection"}));
   BYCC_TRY(checkOneOf(context, "layout", {"NCHW", "NCDHW"}));
   size_t spatial = context.text("layout").size() - 2;
-  if (spatial == 3 && context.text("method") == "bicubic")
-    return context.error() << "bicubic needs the layout NCHW";
   BYCC_TRY(checkRank(context, x, spatial + 2, "data"));
   BYCC_TRY(checkRank(context, grid, spatial + 2, "grid"));
   BYCC_TRY(unifyDim(context, grid.shape[0], x.shape[0], "batch of grid"));
@@ -169,13 +175,16 @@ Expected<TypeId> affineGrid(InferContext &context) {
   TensorInput theta = BYCC_TRY(tensorInput(context, 0));
   BYCC_TRY(checkFloatInput(context, theta, "theta"));
   BYCC_TRY(checkRank(context, theta, 3, "theta"));
-  BYCC_TRY(unifyDim(context, theta.shape[1], Dim(2), "rows of theta"));
-  BYCC_TRY(unifyDim(context, theta.shape[2], Dim(3), "columns of theta"));
   Ints target = context.integers("target_shape");
-  BYCC_TRY(checkCount(context, target, 2, "target_shape"));
+  if (target.size() != 2 && target.size() != 3)
+    return context.error() << "target_shape has 2 or 3 values, got " << target.size();
   BYCC_TRY(checkPositive(context, target, "target_shape"));
-  return tensorType(context, theta.dtype,
-                    Shape{theta.shape[0], Dim(2), Dim(target[0]), Dim(target[1])});
+  int64_t spatial = static_cast<int64_t>(target.size());
+  BYCC_TRY(unifyDim(context, theta.shape[1], Dim(spatial), "rows of theta"));
+  BYCC_TRY(unifyDim(context, theta.shape[2], Dim(spatial + 1), "columns of theta"));
+  Shape shape{theta.shape[0], Dim(spatial)};
+  shape.insert(shape.end(), target.begin(), target.end());
+  return tensorType(context, theta.dtype, shape);
 }
 
 Expected<TypeId> cropAndResize(InferContext &context) {
@@ -261,71 +270,34 @@ Expected<TypeId> layoutTransform(InferContext &context) {
 
 // --- einsum
 
-namespace {
-
-struct Einsum {
-  std::vector<std::string> inputs;
-  std::string output;
-};
-
-Expected<Einsum> parseEinsum(InferContext &context, std::string_view equation) {
-  std::string text;
-  for (char c : equation)
-    if (c != ' ')
-      text += c;
-  for (char c : text)
-    if (!std::isalpha(static_cast<unsigned char>(c)) && c != ',' && c != '-' && c != '>')
-      return context.error(c == '.' ? Status::Unsup : Status::Input)
-             << "equation \"" << escaped(equation) << "\" holds '" << escaped(std::string(1, c))
-             << "'";
-  Einsum result;
-  size_t arrow = text.find("->");
-  std::string left = text.substr(0, arrow);
-  result.inputs = split(left, ',');
-  if (arrow != std::string::npos) {
-    result.output = text.substr(arrow + 2);
-  } else {
-    for (char c : left) // letters that occur once, in order
-      if (c != ',' && std::ranges::count(left, c) == 1)
-        result.output += c;
-    std::ranges::sort(result.output);
-  }
-  return result;
-}
-
-} // namespace
-
 Expected<TypeId> einsumOf(InferContext &context) {
   auto inputs = BYCC_TRY(tupleInput(context, 0));
-  Einsum einsum = BYCC_TRY(parseEinsum(context, context.text("equation")));
-  if (einsum.inputs.size() != inputs.size())
-    return context.error() << "equation names " << einsum.inputs.size() << " inputs, got "
-                           << inputs.size();
-  std::optional<Dim> extents[128];
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    BYCC_TRY(checkDType(context, inputs[i].dtype, inputs[0].dtype, "every input"));
-    BYCC_TRY(checkRank(context, inputs[i], einsum.inputs[i].size(),
-                       "input \"" + einsum.inputs[i] + "\""));
-    for (size_t k = 0; k < inputs[i].rank(); ++k) {
-      char letter = einsum.inputs[i][k];
-      if (!std::isalpha(static_cast<unsigned char>(letter)))
-        return context.error() << "equation is malformed";
-      auto &extent = extents[static_cast<size_t>(letter)];
-      extent = extent ? BYCC_TRY(unifyDim(context, inputs[i].shape[k], *extent,
-                                          std::string("extent of ") + letter))
-                      : inputs[i].shape[k];
+  std::vector<size_t> ranks;
+  for (const TensorInput &input : inputs) {
+    BYCC_TRY(checkDType(context, input.dtype, inputs[0].dtype, "every input"));
+    ranks.push_back(input.rank());
+  }
+  auto einsum = parseEinsum(context.text("equation"), ranks);
+  if (!einsum)
+    return context.error() << einsum.error().message();
+  std::vector<std::optional<Dim>> extents(einsum->numLabels);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t d = 0; d < inputs[i].rank(); ++d) {
+      uint32_t label = einsum->inputs[i][d];
+      Dim dim = inputs[i].shape[d];
+      std::optional<Dim> &extent = extents[label];
+      if (extent && einsum->isEllipsis[label]) {
+        auto both = broadcastDim(*extent, dim);
+        if (!both)
+          return context.error() << "the ellipses of the inputs do not broadcast";
+        extent = *both;
+      } else {
+        extent = extent ? BYCC_TRY(unifyDim(context, dim, *extent, std::string("extent of ") + einsum->letters[label])) : dim;
+      }
     }
-  }
   Shape shape;
-  for (size_t i = 0; i < einsum.output.size(); ++i) {
-    char letter = einsum.output[i];
-    if (static_cast<unsigned char>(letter) >= 128 || !extents[static_cast<size_t>(letter)])
-      return context.error() << "the result of the equation names '" << letter
-                             << "', no input does";
-    if (einsum.output.find(letter) != i)
-      return context.error() << "the result of the equation names '" << letter << "' twice";
-    shape.push_back(*extents[static_cast<size_t>(letter)]);
-  }
+  for (uint32_t label : einsum->output)
+    shape.push_back(*extents[label]);
   return tensorType(context, inputs[0].dtype, shape);
 }
 

@@ -167,10 +167,16 @@ Expected<TypeId> argwhereOf(InferContext &context) {
 Expected<TypeId> uniqueOf(InferContext &context) {
   TypeTable &types = context.module().types;
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
-  BYCC_TRY(checkRank(context, x, 1, "x"));
-  TypeId values = types.tensor(x.dtype, {Dim::unknown()});
+  size_t axis = 0;
+  if (context.isNone("axis"))
+    BYCC_TRY(checkRank(context, x, 1, "x"));
+  else
+    axis = BYCC_TRY(checkAxis(context, context.integer("axis"), x.rank()));
+  Shape shape(x.shape.begin(), x.shape.end());
+  shape[axis] = Dim::unknown();
+  TypeId values = types.tensor(x.dtype, shape);
   TypeId some = types.tensor(DType::Int32, {Dim::unknown()});
-  TypeId inverse = types.tensor(DType::Int32, x.shape);
+  TypeId inverse = types.tensor(DType::Int32, x.shape.subspan(axis, 1));
   TypeId count = types.tensor(DType::Int32, {Dim(1)});
   std::vector<TypeId> fields{values, some, inverse, count};
   if (context.boolean("return_counts"))

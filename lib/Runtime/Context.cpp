@@ -3,10 +3,10 @@
 // it asks for.
 #include "Context.h"
 
-#include "Library/Table.h"
 #include "StatusCode.h"
 #include "ThreadPool.h"
 
+#include "bycc/Library/Call.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -534,8 +534,12 @@ int32_t Context::callLibrary(bycc_exec *exec, const bycc_library_call *call) {
     return result.output < 0 ? alloc(exec, bytes)
                              : makeOutput(exec, static_cast<uint32_t>(result.output), result.shape);
   };
+  auto parallel = [exec](bycc_task_fn task, void *closure, int64_t count, int64_t grain) {
+    parallelFor(exec->threads, task, closure, count, grain);
+  };
   try {
-    Expected<> done = runLibraryKernel(*call, *exec, allocate);
+    LibraryCall seen(*call, allocate, parallel);
+    Expected<> done = runLibraryKernel(seen, call->kernel);
     return done ? BYCC_OK : context.record(done.takeError());
   } catch (const std::bad_alloc &) {
     return context.record(error(Status::Limit) << "no memory for the work of a library kernel");

@@ -68,6 +68,7 @@ struct LegalizeRule {
   LegalizeFn rewrite;
 };
 
+std::span<const LegalizeRule> layoutRules();
 std::span<const LegalizeRule> qnnRules();
 std::span<const LegalizeRule> qnnArithmeticRules();
 

@@ -76,7 +76,11 @@ Case toCase(const JsonValue &json, OpId op, std::string name) {
     result.inputs.push_back(toValue(input));
   if (const JsonValue *error = json.find("error")) {
     result.error = error->string;
-    result.status = json.find("status")->string == "LIMIT" ? Status::Limit : Status::Input;
+    const std::string &status = json.find("status")->string;
+    result.status = status == "LIMIT"   ? Status::Limit
+                    : status == "ARG"   ? Status::Arg
+                    : status == "UNSUP" ? Status::Unsup
+                                        : Status::Input;
     return result;
   }
   for (const JsonValue &output : json.find("outputs")->items)

@@ -8,6 +8,7 @@
 #include "ObjectLoader.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/CodeGen/HostTarget.h"
+#include "bycc/IR/LibraryUse.h"
 #include "bycc/Support/ParamsFile.h"
 #include "bycc/Transforms/Passes.h"
 #include "bycc/runtime.h"
@@ -73,21 +74,33 @@ Expected<Built> build(Module &module, const TargetInfo &target) {
   return built;
 }
 
-void run(const Case &each, const Built &built, bool constants) {
+// A loaded model and its context.
+struct Loaded {
   bycc_model *model = nullptr;
-  bycc_load_options load{sizeof(bycc_load_options), 2, 0, nullptr};
-  int32_t status = bycc_model_load_linked(built.object.module(), &load, &model);
-  INFO(bycc_last_error());
-  REQUIRE(status == 0);
   bycc_context *context = nullptr;
-  REQUIRE(bycc_context_create(model, &context) == 0);
-  std::vector<Tensor> inputs = parameters(each, constants);
-  for (uint32_t i = 0; i < inputs.size(); ++i) {
-    status = bycc_bind_input(context, i, inputs[i].bytes.get(), static_cast<size_t>(inputs[i].sizeBytes()), inputs[i].shape.data());
+  Loaded(const Case &each, const Built &built, bool constants) {
+    bycc_load_options load{sizeof(bycc_load_options), 2, 0, nullptr};
+    int32_t status = bycc_model_load_linked(built.object.module(), &load, &model);
     INFO(bycc_last_error());
     REQUIRE(status == 0);
+    REQUIRE(bycc_context_create(model, &context) == 0);
+    std::vector<Tensor> inputs = parameters(each, constants);
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      status = bycc_bind_input(context, i, inputs[i].bytes.get(), static_cast<size_t>(inputs[i].sizeBytes()), inputs[i].shape.data());
+      INFO(bycc_last_error());
+      REQUIRE(status == 0);
+    }
   }
-  status = bycc_run(context);
+  ~Loaded() {
+    bycc_context_destroy(context);
+    bycc_model_destroy(model);
+  }
+};
+
+void run(const Case &each, const Built &built, bool constants) {
+  Loaded loaded(each, built, constants);
+  bycc_context *context = loaded.context;
+  int32_t status = bycc_run(context);
   INFO(bycc_last_error());
   REQUIRE(status == 0);
   for (uint32_t i = 0; i < each.outputs.size(); ++i) {
@@ -104,8 +117,6 @@ void run(const Case &each, const Built &built, bool constants) {
     REQUIRE(actual);
     CHECK(difference(*actual, wanted) == "");
   }
-  bycc_context_destroy(context);
-  bycc_model_destroy(model);
 }
 
 // Returns how many cases ran.
@@ -152,4 +163,25 @@ TEST_CASE("host code of the baseline gives the expected results") {
 TEST_CASE("host code with unknown dims gives the expected results") {
   TargetInfo target = *resolveTarget("", "native", "");
   CHECK(checkAll(target, false, true) > 20);
+}
+
+TEST_CASE("library kernels refuse what is wrong at run time") {
+  TargetInfo target = *resolveTarget("", "native", "");
+  size_t ran = 0;
+  for (const Case &each : cases()) {
+    if (each.error.empty())
+      continue;
+    auto module = makeModule(each, false, false);
+    if (!module || !isLibraryCall(*module, module->block(module->function(module->main()).body).result))
+      continue;
+    INFO(each.name);
+    auto built = build(*module, target);
+    if (!built)
+      continue;
+    ++ran;
+    Loaded loaded(each, *built, false);
+    CHECK(bycc_run(loaded.context) == BYCC_ARG);
+    CHECK_THAT(bycc_last_error(), Catch::Contains(each.error));
+  }
+  CHECK(ran > 5);
 }

@@ -14,6 +14,7 @@ import os
 
 import numpy as np
 
+import library_cases
 import qnn_cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -791,6 +792,7 @@ case('dyn.nn.upsampling', [x, np.array(2, f32), np.array(1.5, f32)],
 fails('dyn.nn.upsampling', [x, np.array(0, f32), np.array(1, f32)], 'makes no image')
 
 qnn_cases.add_cases(case, fails, Tuple)
+library_cases.add_cases(case, fails, Tuple, Typed)
 
 for old in os.listdir(HERE):
     if old.endswith('.json'):

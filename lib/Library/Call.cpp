@@ -1,14 +1,12 @@
 #include "Kernel.h"
 
-#include "../ThreadPool.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <exception>
 #include <mutex>
 
-namespace bycc::runtime {
+namespace bycc {
 namespace {
 
 // Calls fn with a pointer of the element's C type; 16-bit floats as uint16_t.
@@ -166,7 +164,7 @@ void LibraryCall::parallel(int64_t count, int64_t grain, const Slice &slice) con
       all.thrown = std::current_exception();
     }
   };
-  parallelFor(exec_.threads, task, &shared, count, grain);
+  parallelFor_(task, &shared, count, grain);
   if (shared.thrown)
     std::rethrow_exception(shared.thrown);
 }
@@ -232,4 +230,4 @@ Expected<int64_t> checkIndex(int64_t index, int64_t extent) {
   return index < 0 ? index + extent : index;
 }
 
-} // namespace bycc::runtime
+} // namespace bycc

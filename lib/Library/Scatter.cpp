@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace bycc::runtime {
+namespace bycc {
 namespace {
 
 template <typename T> void accumulate(std::span<T> line, bool isProduct, bool isExclusive) {
@@ -172,4 +172,4 @@ Expected<> sparseToDense(LibraryCall &call) {
 }
 
 } // namespace library
-} // namespace bycc::runtime
+} // namespace bycc

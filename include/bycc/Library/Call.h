@@ -1,24 +1,21 @@
-// What library kernels share: the call as a kernel sees it, element access across
-// dtypes, lines along an axis, and keys that order elements of any dtype.
+// A call of a library kernel: as compiled code makes it (the runtime runs it), as
+// Eval makes it, and as the kernel sees it.
 //
 // A kernel checks what is only known at run time (indices, counts) and answers
-// with Status::Arg; dtypes, ranks and attributes were checked by the compiler.
+// with Status::Arg; dtypes, ranks and attributes were checked by type inference.
 #pragma once
 
 #include "bycc/Support/DType.h"
 #include "bycc/Support/Error.h"
 #include "bycc/abi.h"
-#include "bycc/library.h"
+#include "bycc/Library/Kernels.h"
 
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <vector>
 
-namespace bycc::runtime {
-
-using Ints = std::vector<int64_t>;
+namespace bycc {
 
 struct Operand {
   uint8_t *data = nullptr;
@@ -42,8 +39,10 @@ public:
   // Memory of a result that the kernel makes; null: there is none, and the reason
   // is recorded.
   using Allocate = std::function<void *(const bycc_operand &result, int64_t bytes)>;
-  LibraryCall(const bycc_library_call &call, const bycc_exec &exec, Allocate allocate)
-      : call_(call), exec_(exec), allocate_(std::move(allocate)) {}
+  // bycc_exec_api::parallel_for.
+  using ParallelFor = std::function<void(bycc_task_fn task, void *closure, int64_t count, int64_t grain)>;
+  LibraryCall(const bycc_library_call &call, Allocate allocate, ParallelFor parallelFor)
+      : call_(call), allocate_(std::move(allocate)), parallelFor_(std::move(parallelFor)) {}
 
   size_t numInputs() const { return call_.num_inputs; }
   size_t numResults() const { return call_.num_results; }
@@ -63,44 +62,12 @@ public:
 
 private:
   const bycc_library_call &call_;
-  const bycc_exec &exec_;
   Allocate allocate_;
+  ParallelFor parallelFor_;
 };
 
-using LibraryFn = Expected<> (*)(LibraryCall &call);
+// Runs the kernel of that number, its name in front of its errors. May throw
+// std::bad_alloc.
+Expected<> runLibraryKernel(LibraryCall &call, uint32_t kernel);
 
-namespace library {
-#define BYCC_LIBRARY(id) Expected<> id(LibraryCall &call);
-#include "bycc/library.def"
-#undef BYCC_LIBRARY
-} // namespace library
-
-// --- elements
-
-int64_t product(std::span<const int64_t> extents);
-Ints rowStrides(std::span<const int64_t> shape);
-
-// Elements begin, begin + stride, ... as doubles, or integers by their bits.
-void loadReals(const Operand &from, int64_t begin, int64_t stride, std::span<double> to);
-void loadInts(const Operand &from, int64_t begin, int64_t stride, std::span<int64_t> to);
-void storeReals(const Operand &to, int64_t begin, int64_t stride, std::span<const double> from);
-void storeInts(const Operand &to, int64_t begin, int64_t stride, std::span<const int64_t> from);
-// All elements of an operand that holds indices, extents or other integers.
-Ints allInts(const Operand &from);
-std::vector<double> allReals(const Operand &from);
-
-// Unsigned keys in the order of the elements: NaN is greater than every number,
-// the two zeros are equal.
-void loadKeys(const Operand &from, int64_t begin, int64_t stride, std::span<uint64_t> to);
-
-// Lines along an axis: `count` lines, line n begins at begin(n).
-struct Lines {
-  Lines(std::span<const int64_t> shape, size_t axis);
-  int64_t extent, stride, count;
-  int64_t begin(int64_t line) const { return line / stride * extent * stride + line % stride; }
-};
-
-// An index that may count from the end; ARG when it is out of range.
-Expected<int64_t> checkIndex(int64_t index, int64_t extent);
-
-} // namespace bycc::runtime
+} // namespace bycc

@@ -3,8 +3,10 @@
 #include "Kernel.h"
 
 #include <algorithm>
+#include <compare>
+#include <numeric>
 
-namespace bycc::runtime {
+namespace bycc {
 namespace {
 
 struct Ranked {
@@ -120,43 +122,53 @@ Expected<> argwhere(LibraryCall &call) {
   return {};
 }
 
-// Groups of equal elements, each named by its first position.
+// Slices along the axis, equal ones in one group named by its first position.
 Expected<> unique(LibraryCall &call) {
   Operand x = call.input(0);
-  size_t count = static_cast<size_t>(x.count());
-  std::vector<uint64_t> keys(count);
-  loadKeys(x, 0, 1, keys);
-  std::vector<Ranked> pairs(count);
-  for (size_t i = 0; i < count; ++i)
-    pairs[i] = {keys[i], static_cast<int64_t>(i)};
-  std::sort(pairs.begin(), pairs.end());
-  struct Group {
-    int64_t first, begin, size; // first position; its pairs
-  };
-  std::vector<Group> groups;
-  for (size_t i = 0; i < count; ++i) {
-    if (i == 0 || pairs[i].key != pairs[i - 1].key)
-      groups.push_back({pairs[i].position, static_cast<int64_t>(i), 0});
-    ++groups.back().size;
+  size_t axis = static_cast<size_t>(call.attribute(0));
+  Lines lines(x.shape, axis);
+  size_t width = static_cast<size_t>(lines.count);
+  std::vector<uint64_t> keys(static_cast<size_t>(lines.extent) * width); // slice after slice
+  std::vector<uint64_t> line(static_cast<size_t>(lines.extent));
+  for (size_t n = 0; n < width; ++n) {
+    loadKeys(x, lines.begin(static_cast<int64_t>(n)), lines.stride, line);
+    for (size_t i = 0; i < line.size(); ++i)
+      keys[i * width + n] = line[i];
   }
-  if (!call.attribute(0))
-    std::sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) { return a.first < b.first; });
-  int64_t found = static_cast<int64_t>(groups.size());
-  Operand values = BYCC_TRY(call.result(0, {found})), firsts = BYCC_TRY(call.result(1, {found}));
-  Operand inverse = BYCC_TRY(call.result(2, x.shape)), total = BYCC_TRY(call.result(3, {1}));
-  total.setInteger(0, found);
-  for (int64_t g = 0; g < found; ++g) {
-    const Group &group = groups[static_cast<size_t>(g)];
-    std::memcpy(values.at(g), x.at(group.first), static_cast<size_t>(x.elementBytes()));
-    firsts.setInteger(g, group.first);
-    for (int64_t i = 0; i < group.size; ++i)
-      inverse.setInteger(pairs[static_cast<size_t>(group.begin + i)].position, g);
+  auto compared = [&](int64_t a, int64_t b) {
+    auto first = keys.begin() + a * lines.count, second = keys.begin() + b * lines.count;
+    return std::lexicographical_compare_three_way(first, first + lines.count, second, second + lines.count);
+  };
+  Ints order(line.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compared(a, b) < 0; });
+  std::vector<Ints> groups;
+  for (int64_t at : order) {
+    if (groups.empty() || compared(groups.back()[0], at) != 0)
+      groups.emplace_back();
+    groups.back().push_back(at);
   }
   if (!call.attribute(1))
-    return {};
-  Operand counts = BYCC_TRY(call.result(4, {found}));
-  for (int64_t g = 0; g < found; ++g)
-    counts.setInteger(g, groups[static_cast<size_t>(g)].size);
+    std::sort(groups.begin(), groups.end()); // by first position
+  Ints shape(x.shape.begin(), x.shape.end());
+  int64_t found = shape[axis] = static_cast<int64_t>(groups.size());
+  Operand values = BYCC_TRY(call.result(0, shape)), firsts = BYCC_TRY(call.result(1, {found}));
+  Operand inverse = BYCC_TRY(call.result(2, {lines.extent})), total = BYCC_TRY(call.result(3, {1}));
+  Operand counts;
+  if (call.attribute(2))
+    counts = BYCC_TRY(call.result(4, {found}));
+  total.setInteger(0, found);
+  Lines to(values.shape, axis);
+  for (int64_t g = 0; g < found; ++g) {
+    const Ints &group = groups[static_cast<size_t>(g)];
+    for (int64_t n = 0; n < lines.count; ++n)
+      std::memcpy(values.at(to.begin(n) + g * to.stride), x.at(lines.begin(n) + group[0] * lines.stride), static_cast<size_t>(x.elementBytes()));
+    firsts.setInteger(g, group[0]);
+    for (int64_t at : group)
+      inverse.setInteger(at, g);
+    if (counts.data)
+      counts.setInteger(g, static_cast<int64_t>(group.size()));
+  }
   return {};
 }
 
@@ -174,4 +186,4 @@ Expected<> invertPermutation(LibraryCall &call) {
 }
 
 } // namespace library
-} // namespace bycc::runtime
+} // namespace bycc
