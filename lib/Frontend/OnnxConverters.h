@@ -60,8 +60,8 @@ Expected<> convertResize(OpContext &op);
 Expected<> convertUpsample(OpContext &op);
 
 // OnnxGrid.cpp
-Expected<> convertAffineGrid(OpContext &op);
 Expected<> convertGridSample(OpContext &op);
+Expected<> convertAffineGrid(OpContext &op);
 
 // OnnxNormalize.cpp
 Expected<> convertBatchNorm(OpContext &op);
@@ -76,6 +76,17 @@ Expected<> convertMeanVarianceNorm(OpContext &op);
 // OnnxLoss.cpp
 Expected<> convertLikelihoodLoss(OpContext &op);
 Expected<> convertCrossEntropyLoss(OpContext &op);
+
+// OnnxFourier.cpp
+Expected<> convertDft(OpContext &op);
+Expected<> convertStft(OpContext &op);
+Expected<> convertDet(OpContext &op);
+
+// OnnxDetection.cpp
+Expected<> convertNonMaxSuppression(OpContext &op);
+Expected<> convertRoiAlign(OpContext &op);
+Expected<> convertMaxRoiPool(OpContext &op);
+Expected<> convertDeformConv(OpContext &op);
 
 // OnnxSignal.cpp
 Expected<> convertWindow(OpContext &op);
