@@ -1,4 +1,5 @@
 // Expressions: binary operators by precedence climbing, calls, atoms.
+#include "RefusedOperators.h"
 #include "RelayParser.h"
 
 #include "bycc/Support/Text.h"
@@ -212,6 +213,8 @@ NodeId RelayParser::parseNamed() {
   std::string note = near ? "did you mean " + *near + "?" : "";
   if (isConstructor && !near)
     report(token, Status::Unsup, "constructor " + name + ": algebraic data types are not supported");
+  else if (std::string_view reason = whyRefused(name); !reason.empty())
+    report(token, Status::Unsup, "operator " + escaped(name) + ": " + std::string(reason));
   else
     report(token, Status::Unsup, "operator " + escaped(name) + " is not known", note);
   if (at(TokenKind::LeftParen)) {

@@ -1,6 +1,7 @@
 // JSON -> Module. Global functions are declared first, bodies follow; every block
 // and every local function belongs to exactly one owner, so that what is read is a
 // tree of blocks. An id is visible from its node on to the end of its block.
+#include "RefusedOperators.h"
 #include "RelayParser.h"
 
 #include "bycc/Parser/ProgramJson.h"
@@ -312,6 +313,8 @@ private:
   }
 
   Expected<NodeId> unknownOp(const JsonValue &op) const {
+    if (std::string_view reason = whyRefused(op.string); !reason.empty())
+      return error(Status::Unsup, place(op)) << "operator " << escaped(op.string) << ": " << reason;
     std::vector<std::string> names = allOpNames();
     auto near = nearest(op.string, names);
     return error(Status::Unsup, place(op)) << "operator " << escaped(op.string) << " is not known"
