@@ -169,6 +169,29 @@ for options in "-O2"; do
 done
 refuse 1 "strided_set: v ends 1 rows after the slice" bycc-run rows.json --input n=ten.npy --input x=x.npy
 
+# Regions of a vendor in the body and in a branch, called every turn.
+cat > regions.relay <<'END'
+#[version = "0.0.5"]
+def @main(%n: int64, %x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) -> Tensor[(64, 256), float32] {
+  let %loop = fn (%i: int64, %s: Tensor[(64, 256), float32]) -> Tensor[(64, 256), float32] {
+    if (less(%i, %n)) {
+      %0 = nn.dense(%s, %w, units=256);
+      %1 = nn.relu(%0);
+      %2 = if (less(%i, 2i64)) { nn.dense(%1, %w, units=256) } else { multiply(%1, 0.5f) };
+      %loop(add(%i, 1i64), tanh(%2))
+    } else {
+      %s
+    }
+  };
+  %loop(0i64, %x)
+}
+END
+npy write five.npy i8 "" 5
+bycc regions.relay -q -o regions.o
+bycc-run regions.json --input n=five.npy --random=1 --outputs want
+bycc regions.relay -q --annotate=dnnl --expect-regions=3 -o regions.o
+bycc-run regions.json --input n=five.npy --random=1 --expected=want
+
 # Results of branches with other extents.
 cat > branches.relay <<'END'
 #[version = "0.0.5"]

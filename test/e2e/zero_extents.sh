@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Products of nothing: no rows, or nothing to sum up.
+. "$(dirname "$0")/lib.sh"
+
+cat > zero.relay <<'END'
+#[version = "0.0.5"]
+def @main(%a: Tensor[(0, 2, 3), float32], %b: Tensor[(2, 0), float32], %v: Tensor[(4, 3), float32], %w: Tensor[(4, 0), float32]) {
+  %0 = nn.dense(%a, %v, units=4);
+  %1 = nn.dense(%b, %w, units=4);
+  (%0, add(%1, 1f))
+}
+END
+npy write a.npy f4 0x2x3
+npy write b.npy f4 2x0
+npy write v.npy f4 4x3 1 2 3 4 5 6 7 8 9 10 11 12
+npy write w.npy f4 4x0
+for options in "-O0" "-O2" "-O2 --annotate=dnnl"; do
+  bycc zero.relay $options -q -o zero.o
+  bycc-run zero.json --input a=a.npy --input b=b.npy --input v=v.npy --input w=w.npy --outputs out
+  expect "$(npy show out/output_0.npy)" "0x2x4"
+  expect "$(npy show out/output_1.npy)" "2x4 1 1 1 1 1 1 1 1"
+done
