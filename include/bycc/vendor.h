@@ -86,6 +86,31 @@ typedef struct bycc_node {
   const char *implementation;
 } bycc_node;
 
+/* An extent that is known at run time only, where it is known what it will be: an
+ * expression over symbols. Operands come before their users in the table. */
+enum bycc_extent_op {
+  BYCC_EXTENT_CONST = 0,  /* lhs */
+  BYCC_EXTENT_SYMBOL = 1, /* symbol number lhs */
+  BYCC_EXTENT_ADD = 2,    /* from here on lhs and rhs are entries of the table */
+  BYCC_EXTENT_SUB = 3,
+  BYCC_EXTENT_MUL = 4,
+  BYCC_EXTENT_FLOORDIV = 5,
+  BYCC_EXTENT_CEILDIV = 6,
+  BYCC_EXTENT_MOD = 7,
+  BYCC_EXTENT_MIN = 8,
+  BYCC_EXTENT_MAX = 9
+};
+typedef struct bycc_extent {
+  int32_t op;
+  int64_t lhs, rhs;
+} bycc_extent;
+/* What gives a symbol its value in a run: an extent of an input of the region. */
+typedef struct bycc_symbol {
+  const char *name;
+  int32_t input; /* index into the region's inputs; -1: no input has this extent */
+  int32_t axis;
+} bycc_symbol;
+
 typedef struct bycc_region {
   const char *symbol;
   uint32_t num_values;
@@ -99,6 +124,14 @@ typedef struct bycc_region {
   /* At compile(): what tune() once answered for this region; null when nothing. */
   const void *tuning;
   uint64_t tuning_bytes;
+  /* Run-time extents. Bodies of composites share the tables of their region. */
+  uint32_t num_symbols;
+  const bycc_symbol *symbols;
+  uint32_t num_extents;
+  const bycc_extent *extents;
+  /* Per value: null when all of its dims are known, else one entry of the table per
+   * axis, -1 where dims says it or nothing is known. Null for no value at all. */
+  const int32_t *const *value_extents;
 } bycc_region;
 
 /* What the code is for; never the build machine unless the user said so. */

@@ -9,6 +9,7 @@
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Text.h"
 
+#include "RegionExtents.h"
 #include "VendorReply.h"
 
 #include <algorithm>
@@ -30,6 +31,8 @@ namespace {
 // A region under construction. Deques keep addresses while they grow.
 struct Level {
   std::vector<bycc_value> values;
+  std::vector<TypeId> types; // of the values
+  std::vector<const int32_t *> extents; // per value, when any is known at run time only
   std::vector<bycc_node> nodes;
   std::vector<NodeId> nodeIds;
   std::vector<uint32_t> inputs, outputs;
@@ -62,9 +65,10 @@ struct RegionView::Impl {
   std::deque<std::vector<bycc_attr>> attrs;
   std::deque<std::vector<bycc_role>> roles;
   std::vector<uint8_t> tuning;
+  RegionExtents extents;
   bool isOpen = false; // tensors from outside become inputs when they are met
 
-  explicit Impl(const Module &m) : module(m) {}
+  explicit Impl(const Module &m) : module(m), extents(m) {}
 
   const char *text(std::string_view value) { return strings.emplace_back(value).c_str(); }
 
@@ -95,8 +99,10 @@ struct RegionView::Impl {
   std::vector<uint32_t> &number(Level &level, NodeId node) {
     std::vector<uint32_t> &numbers = level.numbers[node];
     const char *name = text(nodeName(module, node));
-    for (TypeId type : module.types.flatten(module.type(node)))
+    for (TypeId type : module.types.flatten(module.type(node))) {
       numbers.push_back(addValue(level, valueOf(type, name)));
+      level.types.push_back(type);
+    }
     return numbers;
   }
 
@@ -370,6 +376,8 @@ struct RegionView::Impl {
       }
   }
 
+  void setExtents();
+
   // Inputs of a lone call: every tensor it is given that is no constant.
   void addOperandsAsInputs(Level &level, std::span<const NodeId> operands, int depth = 0) {
     size_t next = 0;
@@ -383,7 +391,23 @@ struct RegionView::Impl {
   }
 };
 
-RegionView::RegionView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+// Run-time extents of all levels; they share their tables.
+void RegionView::Impl::setExtents() {
+  for (Level &level : levels)
+    for (TypeId type : level.types)
+      level.extents.push_back(extents.of(type));
+  const std::vector<uint32_t> &inputs = levels[0].inputs;
+  for (uint32_t i = 0; i < inputs.size(); ++i)
+    extents.addInput(i, levels[0].types[inputs[i]]);
+  for (Level &level : levels) {
+    extents.put(level.region);
+    level.region.value_extents = level.extents.data();
+  }
+}
+
+RegionView::RegionView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->setExtents();
+}
 RegionView::RegionView(RegionView &&) noexcept = default;
 RegionView::~RegionView() = default;
 

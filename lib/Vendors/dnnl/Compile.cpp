@@ -9,73 +9,17 @@
 // a portable kernel for everything that is let through to it.
 #include "Fuse.h"
 #include "Library.h"
-#include "Translate.h"
+#include "PlanRegion.h"
+#include "RegionCopy.h"
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
 
 extern "C" const char dnnl_patterns[];
 
 namespace bycc::onednn {
 
 namespace {
-
-class ProbeCache {
-public:
-  // "" when the library takes the step, else why not.
-  std::string ask(const Plan &plan, const Step &step) {
-    std::string key = keyOf(plan, step);
-    std::lock_guard<std::mutex> lock(mutex_);
-    auto found = answers_.find(key);
-    if (found != answers_.end())
-      return found->second;
-    Expected<> accepted = probePrimitive(plan, step);
-    return answers_[key] = accepted ? "" : accepted.error().message();
-  }
-
-private:
-  // Numbers that do not matter to the library's answer become one.
-  static void normalize(Step &step) {
-    std::fill(step.scales.begin(), step.scales.end(), 1.0f);
-    for (int32_t *zero : {&step.zeroIn, &step.zeroWeights, &step.zeroOut})
-      *zero = *zero != 0;
-    for (PostOp &postOp : step.postOps) {
-      postOp.scale = postOp.scale == 1 ? 1.0f : 2.0f;
-      if (postOp.math == Math::Clip || postOp.math == Math::Saturate ||
-          postOp.math == Math::Linear)
-        postOp.alpha = postOp.beta = 1;
-    }
-  }
-
-  // The step alone, as a plan whose values are numbered by first use.
-  static std::string keyOf(const Plan &plan, const Step &step) {
-    Plan alone;
-    auto add = [&](ValueId &id) {
-      Value value = plan.values[id];
-      value.kind = ValueKind::Temp;
-      value.where = 0;
-      alone.values.push_back(value);
-      id = static_cast<ValueId>(alone.values.size() - 1);
-    };
-    Step copy = step;
-    copy.source.clear();
-    normalize(copy);
-    for (ValueId &id : copy.inputs)
-      add(id);
-    for (PostOp &postOp : copy.postOps)
-      if (postOp.operand != noValue)
-        add(postOp.operand);
-    add(copy.output);
-    alone.steps.push_back(std::move(copy));
-    std::vector<uint8_t> bytes = writePlan(alone);
-    return std::string(bytes.begin(), bytes.end());
-  }
-
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::string> answers_;
-};
 
 // Why a composite did not become one primitive.
 std::string leftOver(const Plan &plan) {
@@ -86,35 +30,48 @@ std::string leftOver(const Plan &plan) {
   return "oneDNN has no single primitive for this group, it takes " + kinds;
 }
 
-// Steps that the library has in a slow reference loop only.
-std::string slownessOf(const Plan &plan, const Step &step) {
-  bool isSum = step.kind == StepKind::Binary && plan.values[step.output].dtype == DType::Int32;
-  return isSum ? "int32 is added in a product's bias only" : "";
+// A region with run-time extents must work for some before it is promised for all.
+std::optional<Plan> planForSamples(const RegionCopy &copy, ProbeCache &cache, Refusal &refusal) {
+  std::optional<Plan> plan;
+  for (int64_t sample : {64, 112}) {
+    Dims symbols;
+    for (size_t i = 0; i < copy.symbols.size(); ++i)
+      symbols.push_back(sample + 16 * static_cast<int64_t>(i));
+    auto instance = RegionInstance::make(copy, symbols, {});
+    plan.reset();
+    if (instance)
+      plan = planFor((*instance)->region(), cache, refusal);
+    else
+      refusal = {Refusal::unknown, instance.error().message()};
+    if (!plan)
+      break;
+  }
+  return plan;
 }
 
-// "" when the shapes check and the library takes every step, else why not.
-std::string objectionTo(const Plan &plan, ProbeCache &cache) {
-  if (Expected<> checked = checkPlan(plan); !checked)
-    return checked.error().message();
-  for (const Step &step : plan.steps)
-    if (!isView(step.kind))
-      for (const std::string &why : {slownessOf(plan, step), cache.ask(plan, step)})
-        if (!why.empty())
-          return std::string(name(step.kind)) + ": " + why;
-  return "";
+// The plan of a region, or of an instance of it.
+std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Refusal &refusal) {
+  if (!hasRunTimeExtents(region))
+    return planFor(region, cache, refusal);
+  Expected<RegionCopy> copy = copyRegion(region);
+  if (copy)
+    return planForSamples(*copy, cache, refusal);
+  refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, copy.error().message()};
+  return std::nullopt;
 }
 
-// The fused plan, or the plain one where the library has no primitive for a fusion.
-std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusal &refusal) {
-  std::optional<Plan> plain = translateRegion(region, refusal);
-  if (!plain)
-    return std::nullopt;
-  Plan fused = *plain;
-  fuseSteps(fused, [&](const Plan &all, const Step &step) { return cache.ask(all, step).empty(); });
-  if (objectionTo(fused, cache).empty())
-    return fused;
-  refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, objectionTo(*plain, cache)};
-  return refusal.reason.empty() ? plain : std::nullopt;
+// What the run half needs: a plan, or the region itself where extents are missing.
+std::vector<uint8_t> blobOf(const bycc_region &region, const Plan &plan, Refusal &refusal) {
+  if (!hasRunTimeExtents(region))
+    return writePlan(plan);
+  Expected<RegionCopy> copy = copyRegion(region);
+  if (copy)
+    if (Expected<> checked = checkSymbols(*copy); !checked)
+      copy = checked.error();
+  if (copy)
+    return writeRegion(*copy);
+  refusal = {Refusal::unknown, copy.error().message()};
+  return {};
 }
 
 // An operand that a pattern calls `bias` must be one: a value per channel.
@@ -161,7 +118,7 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region,
       refusal.reason = "no node";
       return false;
     }
-    std::optional<Plan> plan = planFor(*region, cache, refusal);
+    std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
     if (plan && region->nodes[0].body)
       refusal.reason = refusalOf(region->nodes[0], *plan);
     return plan && refusal.reason.empty();
@@ -171,10 +128,12 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region,
 int32_t compile(void *self, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
   return answered(answer, 1, [&](Refusal &refusal) {
-    std::optional<Plan> plan = planFor(*region, cache, refusal);
+    std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
     if (!plan)
       return false;
-    std::vector<uint8_t> bytes = writePlan(*plan);
+    std::vector<uint8_t> bytes = blobOf(*region, *plan, refusal);
+    if (bytes.empty())
+      return false;
     answer->blob(answer, bytes.data(), bytes.size());
     return true;
   });

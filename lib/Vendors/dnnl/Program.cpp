@@ -84,8 +84,8 @@ Usage analyse(const Plan &plan) {
 
 class Lowering {
 public:
-  Lowering(const Plan &plan, std::span<const uint8_t> weights)
-      : plan_(plan), usage_(analyse(plan)), weights_(weights), versions_(plan.values.size()),
+  Lowering(const Plan &plan, std::span<const uint8_t> weights, PackedConstants &packed)
+      : plan_(plan), usage_(analyse(plan)), weights_(weights), packed_(packed), versions_(plan.values.size()),
         maker_(plan.values.size()), program_(std::make_unique<Program>()) {
     for (const Step &step : plan.steps)
       maker_[step.output] = &step;
@@ -179,14 +179,43 @@ private:
     return runNow(reorder, from, layout);
   }
 
-  // Runs a primitive on a constant while the program is made.
-  Expected<Location> runNow(const Primitive &made, const Location &from, const Layout &layout) {
-    AlignedBytes bytes = allocateAligned(bytesOf(layout));
-    if (!bytes)
-      return error(Status::Limit) << "no memory for " << bytesOf(layout) << " bytes of weights";
+  // Runs a primitive on a constant while the program is made, once per region.
+  Expected<Location> runNow(const Primitive &made, const Location &from, const Layout &layout,
+                            const std::vector<float> &scales = {}, int32_t zeroIn = 0) {
+    std::weak_ptr<uint8_t> &known = packed_[keyOf(from, layout, scales, zeroIn)];
+    std::shared_ptr<uint8_t> bytes = known.lock();
+    if (!bytes) {
+      bytes = BYCC_TRY(pack(made, from, layout));
+      known = bytes;
+    }
     Location target{newBuffer(bytesOf(layout)), layout};
     buffer(target).place = Buffer::Place::Fixed;
     buffer(target).fixed = bytes.get();
+    program_->packed.push_back(std::move(bytes));
+    return target;
+  }
+
+  // The bytes' address stands for them: weights and packed constants stay where they are.
+  std::string keyOf(const Location &from, const Layout &layout, const std::vector<float> &scales,
+                    int32_t zeroIn) {
+    std::string key;
+    auto add = [&](const void *data, size_t size) {
+      key.append(static_cast<const char *>(data), size);
+    };
+    const void *address = buffer(from).fixed;
+    add(&address, sizeof address);
+    add(&from.layout.data, sizeof from.layout.data);
+    add(&layout.data, sizeof layout.data);
+    add(scales.data(), scales.size() * sizeof(float));
+    add(&zeroIn, sizeof zeroIn);
+    return key;
+  }
+
+  Expected<std::shared_ptr<uint8_t>> pack(const Primitive &made, const Location &from,
+                                          const Layout &layout) {
+    AlignedBytes bytes = allocateAligned(bytesOf(layout));
+    if (!bytes)
+      return error(Status::Limit) << "no memory for " << bytesOf(layout) << " bytes of weights";
     AlignedBytes scratch = allocateAligned(std::max<uint64_t>(bytesOf(made.scratchpad), 1));
     if (!scratch)
       return error(Status::Limit) << "no memory to reorder weights";
@@ -199,8 +228,7 @@ private:
            {DNNL_ARG_SCRATCHPAD, dnnl::memory(made.scratchpad, engine(), scratch.get())}});
       stream.wait();
     }));
-    program_->packed.push_back(std::move(bytes));
-    return target;
+    return std::shared_ptr<uint8_t>(std::move(bytes));
   }
 
   Expected<> copy(const Location &from, const Location &to, const char *what) {
@@ -250,7 +278,7 @@ private:
     Primitive made = BYCC_TRY(choose(step, sum));
     if (usage_.isConstant[step.output]) {
       Location from = BYCC_TRY(request(step.inputs[0], made.layouts.inputs[0]));
-      versions_[step.output].push_back(BYCC_TRY(runNow(made, from, made.layouts.output)));
+      versions_[step.output].push_back(BYCC_TRY(runNow(made, from, made.layouts.output, step.scales, step.zeroIn)));
       return {};
     }
     std::vector<Location> operands;
@@ -624,6 +652,7 @@ private:
   const Plan &plan_;
   Usage usage_;
   std::span<const uint8_t> weights_;
+  PackedConstants &packed_;
   std::vector<std::vector<Location>> versions_; // first: where the value was made
   std::vector<const Step *> maker_;             // per value, null: not made by a step
   std::map<ValueId, uint32_t> concatBuffers_;   // of concatenations filled in place
@@ -638,10 +667,10 @@ AlignedBytes allocateAligned(uint64_t bytes) {
   return AlignedBytes(static_cast<uint8_t *>(std::aligned_alloc(alignment, rounded)));
 }
 
-Expected<std::unique_ptr<Program>> buildProgram(const Plan &plan,
-                                                std::span<const uint8_t> weights) {
+Expected<std::unique_ptr<Program>> buildProgram(const Plan &plan, std::span<const uint8_t> weights,
+                                                PackedConstants &packed) {
   std::optional<Expected<std::unique_ptr<Program>>> result;
-  BYCC_TRY(guarded(Status::Internal, [&] { result.emplace(Lowering(plan, weights).lower()); }));
+  BYCC_TRY(guarded(Status::Internal, [&] { result.emplace(Lowering(plan, weights, packed).lower()); }));
   return std::move(*result);
 }
 

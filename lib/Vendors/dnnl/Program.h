@@ -4,6 +4,7 @@
 
 #include "Library.h"
 
+#include <map>
 #include <memory>
 #include <span>
 
@@ -42,12 +43,16 @@ struct Program {
   std::vector<Slot> slots;
   std::vector<Action> actions;
   uint64_t arenaBytes = 0;
-  std::vector<AlignedBytes> packed; // constants in the library's layouts
+  std::vector<std::shared_ptr<uint8_t>> packed; // constants in the library's layouts
 };
+
+// Packed constants by what they are made of and how, so that programs of one region
+// (for other thread counts or extents) share them. Not thread-safe.
+using PackedConstants = std::map<std::string, std::weak_ptr<uint8_t>>;
 
 // Lowers a checked plan; primitives are made for the calling thread's OpenMP
 // thread count. `weights` must outlive the program.
-Expected<std::unique_ptr<Program>> buildProgram(const Plan &plan,
-                                                std::span<const uint8_t> weights);
+Expected<std::unique_ptr<Program>> buildProgram(const Plan &plan, std::span<const uint8_t> weights,
+                                                PackedConstants &packed);
 
 } // namespace bycc::onednn

@@ -1,20 +1,26 @@
-// Run half of the dnnl vendor: loads plans, keeps one program per thread count,
-// and runs it on the memory that each context lends.
+// Run half of the dnnl vendor: loads plans, keeps programs, and runs them on the
+// memory that each context lends.
 //
-//   Region   plan + programs (shared, immutable but for programs of further
-//            thread counts, made under a lock when first asked for)
+//   Region   plan + programs (shared, immutable once made; made under a lock when
+//            first asked for)
 //   State    one context's memory objects and argument lists, so that a run only
 //            puts the caller's pointers in and executes
 //
 // A program's kernels have their thread count compiled in and sized their
 // scratchpads by it; hence one program per count, never a program run with
-// another count.
+// another count. A region with run-time extents is kept as it is and planned when
+// extents are met for the first time: one program per extents and count, of which
+// the last ones used are kept.
+#include "PlanRegion.h"
 #include "Program.h"
+#include "RegionCopy.h"
 
 #include "bycc/vendor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <list>
 #include <map>
 #include <mutex>
 #include <new>
@@ -31,6 +37,8 @@ int32_t runtimeStatus(Status status) {
     return BYCC_LIMIT;
   case Status::Internal:
     return BYCC_INTERNAL;
+  case Status::Usage:
+    return BYCC_ARG;
   default:
     return BYCC_LOAD;
   }
@@ -45,40 +53,85 @@ void report(char *error, size_t size, const std::string &text) {
 }
 
 
+// The first use of extents costs a plan and kernels (milliseconds), keeping them the
+// program alone: packed weights are shared.
+constexpr size_t maxPrograms = 32;
+
 class Region {
 public:
   Region(Plan plan, std::span<const uint8_t> weights, int32_t threads)
       : plan_(std::move(plan)), weights_(weights), threads_(threads) {}
+  Region(RegionCopy copy, std::span<const uint8_t> weights, int32_t threads)
+      : copy_(std::move(copy)), weights_(weights), threads_(threads) {}
 
+  // Known extents: the program for the thread count of load().
   Expected<> prepare() {
-    primary_ = BYCC_TRY(programFor(threads_));
+    if (copy_)
+      return {};
+    primary_ = BYCC_TRY(programFor(threads_, {}));
     for (const Action &action : primary_->actions)
       infos_.push_back({action.name.c_str(), action.detail.c_str(), action.source.c_str()});
     return {};
   }
 
-  // Makes it when this count is new. Sets the calling thread's count.
-  Expected<const Program *> programFor(int32_t threads) {
-    omp_set_num_threads(threads);
-    std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<Program> &program = programs_[threads];
-    if (!program)
-      program = BYCC_TRY(buildProgram(plan_, weights_));
-    return program.get();
+  // The values of the region's symbols in a run; none when all extents are known.
+  Expected<Dims> symbols(const bycc_array *inputs) const {
+    if (!copy_)
+      return Dims{};
+    std::vector<const int64_t *> shapes;
+    for (size_t i = 0; i < copy_->inputs.size(); ++i)
+      shapes.push_back(inputs[i].shape);
+    return symbolsFor(*copy_, shapes);
   }
 
-  const Program &primary() const { return *primary_; }
+  // Makes it when count or extents are new. Sets the calling thread's count.
+  Expected<std::shared_ptr<const Program>> programFor(int32_t threads, const Dims &symbols) {
+    omp_set_num_threads(threads);
+    Key key(threads, symbols);
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = std::find_if(programs_.begin(), programs_.end(),
+                              [&](const auto &entry) { return entry.first == key; });
+    if (found != programs_.end()) {
+      programs_.splice(programs_.begin(), programs_, found);
+      return programs_.front().second;
+    }
+    std::shared_ptr<const Program> made = BYCC_TRY(make(symbols));
+    programs_.emplace_front(std::move(key), made);
+    if (programs_.size() > maxPrograms)
+      programs_.pop_back(); // contexts that still run it share it
+    return made;
+  }
+
+  const Program *primary() const { return primary_.get(); }
   int32_t threads() const { return threads_; }
   const std::vector<bycc_step_info> &infos() const { return infos_; }
+  size_t numInputs() const { return copy_ ? copy_->inputs.size() : plan_.inputs.size(); }
+  size_t numOutputs() const { return copy_ ? copy_->outputs.size() : plan_.outputs.size(); }
 
 private:
+  using Key = std::pair<int32_t, Dims>;
+
+  Expected<std::shared_ptr<const Program>> make(const Dims &symbols) {
+    if (!copy_)
+      return std::shared_ptr<const Program>(BYCC_TRY(buildProgram(plan_, weights_, packed_)));
+    auto instance = BYCC_TRY(RegionInstance::make(*copy_, symbols, weights_));
+    ProbeCache cache;
+    Refusal refusal;
+    std::optional<Plan> plan = planFor(instance->region(), cache, refusal);
+    if (!plan)
+      return error(Status::Usage) << "extents that oneDNN does not take: " << refusal.reason;
+    return std::shared_ptr<const Program>(BYCC_TRY(buildProgram(*plan, weights_, packed_)));
+  }
+
   Plan plan_;
+  std::optional<RegionCopy> copy_; // instead of the plan
   std::span<const uint8_t> weights_;
   int32_t threads_;
-  const Program *primary_ = nullptr;
+  std::shared_ptr<const Program> primary_;
   std::vector<bycc_step_info> infos_;
   std::mutex mutex_;
-  std::map<int32_t, std::unique_ptr<Program>> programs_;
+  PackedConstants packed_;
+  std::list<std::pair<Key, std::shared_ptr<const Program>>> programs_; // last used first
 };
 
 // Memory objects and argument lists of one program in one arena.
@@ -159,11 +212,18 @@ private:
   std::vector<Binding> inputs_, outputs_;
 };
 
-// What a context's memory begins with; the arena follows.
+// A program other than the primary one, in memory of its own.
+struct Other {
+  std::shared_ptr<const Program> program;
+  AlignedBytes arena;
+  std::unique_ptr<Execution> execution;
+};
+constexpr size_t maxOthers = 4; // per context: arenas may be large
+
+// What a context's memory begins with; the arena of the primary program follows.
 struct State {
-  Execution *lent;   // primary program in the lent memory
-  Execution *other;  // program of another thread count, in memory of its own
-  uint8_t *otherArena;
+  Execution *lent;          // primary program in the lent memory
+  std::list<Other> *others; // last used first
 };
 constexpr uint64_t stateHead = 64;
 static_assert(sizeof(State) <= stateHead);
@@ -174,27 +234,35 @@ Expected<Execution *> makeExecution(const Program &program, uint8_t *arena) {
   return made;
 }
 
-void dropOther(State &state) {
-  delete state.other;
-  std::free(state.otherArena);
-  state.other = nullptr;
-  state.otherArena = nullptr;
+Expected<Execution *> addOther(State &state, std::shared_ptr<const Program> program) {
+  if (!state.others)
+    state.others = new std::list<Other>;
+  if (state.others->size() == maxOthers)
+    state.others->pop_back();
+  Other made;
+  made.arena = allocateAligned(std::max<uint64_t>(program->arenaBytes, 1));
+  if (!made.arena)
+    return error(Status::Limit) << "no memory for " << program->arenaBytes << " bytes";
+  made.execution.reset(BYCC_TRY(makeExecution(*program, made.arena.get())));
+  made.program = std::move(program);
+  state.others->push_front(std::move(made));
+  return state.others->front().execution.get();
 }
 
-Expected<Execution *> executionFor(Region &region, State &state, int32_t threads) {
+Expected<Execution *> executionFor(Region &region, State &state, const bycc_array *inputs,
+                                   int32_t threads) {
   omp_set_num_threads(threads);
   if (threads == region.threads() && state.lent)
     return state.lent;
-  const Program *program = BYCC_TRY(region.programFor(threads));
-  if (state.other && &state.other->program() == program)
-    return state.other;
-  dropOther(state);
-  AlignedBytes arena = allocateAligned(std::max<uint64_t>(program->arenaBytes, 1));
-  if (!arena)
-    return error(Status::Limit) << "no memory for " << program->arenaBytes << " bytes";
-  state.other = BYCC_TRY(makeExecution(*program, arena.get()));
-  state.otherArena = arena.release();
-  return state.other;
+  Dims symbols = BYCC_TRY(region.symbols(inputs));
+  std::shared_ptr<const Program> program = BYCC_TRY(region.programFor(threads, symbols));
+  if (state.others)
+    for (auto other = state.others->begin(); other != state.others->end(); ++other)
+      if (other->program == program) {
+        state.others->splice(state.others->begin(), *state.others, other);
+        return state.others->front().execution.get();
+      }
+  return addOther(state, std::move(program));
 }
 
 // ---- the C ABI ----
@@ -203,14 +271,20 @@ int32_t usable(int32_t threads) { return threads > 0 ? threads : omp_get_max_thr
 
 Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weights,
                               uint64_t weightsBytes, int32_t threads) {
-  Plan plan = BYCC_TRY(readPlan({info.blob, info.blob_bytes}));
-  if (plan.inputs.size() != info.num_inputs || plan.outputs.size() != info.num_outputs)
-    return error(Status::Load) << "region plan has " << plan.inputs.size() << " inputs and "
-                               << plan.outputs.size() << " outputs, the model says "
+  std::span<const uint8_t> blob(static_cast<const uint8_t *>(info.blob), info.blob_bytes);
+  std::span<const uint8_t> bytes(weights, weights ? weightsBytes : 0);
+  std::unique_ptr<Region> region;
+  if (isWrittenRegion(blob)) {
+    region = std::make_unique<Region>(BYCC_TRY(readRegion(blob)), bytes, threads);
+  } else {
+    Plan plan = BYCC_TRY(readPlan(blob));
+    BYCC_TRY(checkPlan(plan));
+    region = std::make_unique<Region>(std::move(plan), bytes, threads);
+  }
+  if (region->numInputs() != info.num_inputs || region->numOutputs() != info.num_outputs)
+    return error(Status::Load) << "region plan has " << region->numInputs() << " inputs and "
+                               << region->numOutputs() << " outputs, the model says "
                                << info.num_inputs << " and " << info.num_outputs;
-  BYCC_TRY(checkPlan(plan));
-  auto region = std::make_unique<Region>(
-      std::move(plan), std::span<const uint8_t>(weights, weights ? weightsBytes : 0), threads);
   BYCC_TRY(region->prepare());
   return region.release();
 }
@@ -229,14 +303,16 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
 void unload(void *region) { delete static_cast<Region *>(region); }
 
 uint64_t stateBytes(void *region) {
-  return stateHead + static_cast<Region *>(region)->primary().arenaBytes;
+  const Program *primary = static_cast<Region *>(region)->primary();
+  return stateHead + (primary ? primary->arenaBytes : 0);
 }
 
 int32_t initState(void *region, void *memory, int32_t) {
   State *state = new (memory) State{};
-  Region &owner = *static_cast<Region *>(region);
-  Expected<Execution *> made =
-      makeExecution(owner.primary(), static_cast<uint8_t *>(memory) + stateHead);
+  const Program *primary = static_cast<Region *>(region)->primary();
+  if (!primary)
+    return BYCC_OK;
+  Expected<Execution *> made = makeExecution(*primary, static_cast<uint8_t *>(memory) + stateHead);
   if (!made)
     return runtimeStatus(made.error().status());
   state->lent = *made;
@@ -246,8 +322,8 @@ int32_t initState(void *region, void *memory, int32_t) {
 void dropState(void *, void *memory) {
   State &state = *static_cast<State *>(memory);
   delete state.lent;
-  state.lent = nullptr;
-  dropOther(state);
+  delete state.others;
+  state = State{};
 }
 
 int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
@@ -255,7 +331,7 @@ int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
                     size_t errorSize) {
   Region &owner = *static_cast<Region *>(region);
   Expected<Execution *> execution =
-      executionFor(owner, *static_cast<State *>(memory), usable(threads));
+      executionFor(owner, *static_cast<State *>(memory), inputs, usable(threads));
   if (!execution) {
     report(error, errorSize, execution.error().message());
     return runtimeStatus(execution.error().status());

@@ -121,7 +121,42 @@ const bycc_region &RegionBuilder::region() {
              inputs_.data(),
              static_cast<uint32_t>(outputs_.size()),
              outputs_.data()};
+  if (runTimeExtent_)
+    putRunTimeExtents();
   return region_;
+}
+
+void RegionBuilder::makeRunTime(int64_t extent) {
+  runTimeExtent_ = extent;
+  for (Node &node : nodes_)
+    if (node.body)
+      node.body->makeRunTime(extent);
+}
+
+void RegionBuilder::putRunTimeExtents() {
+  valueExtents_.assign(values_.size(), nullptr);
+  for (size_t v = 0; v < values_.size(); ++v) {
+    Dims dims = values_[v].dims;
+    std::vector<int32_t> entries(dims.size(), -1);
+    for (size_t i = 0; i < dims.size() && !values_[v].isConstant; ++i)
+      if (dims[i] == runTimeExtent_) {
+        dims[i] = -1;
+        entries[i] = 0;
+      }
+    if (dims == values_[v].dims)
+      continue;
+    cValues_[v].dims = runTimeDims_.emplace_back(dims).data();
+    valueExtents_[v] = entries_.emplace_back(entries).data();
+  }
+  for (size_t i = inputs_.size(); i-- > 0;)
+    for (size_t axis = 0; axis < dims(inputs_[i]).size(); ++axis)
+      if (dims(inputs_[i])[axis] == runTimeExtent_)
+        symbol_ = {"n", static_cast<int32_t>(i), static_cast<int32_t>(axis)};
+  region_.num_symbols = 1;
+  region_.symbols = &symbol_;
+  region_.num_extents = 1;
+  region_.extents = &extent_;
+  region_.value_extents = valueExtents_.data();
 }
 
 const std::vector<uint8_t> &RegionBuilder::weights() {
@@ -196,8 +231,8 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
   }
   for (uint32_t id : builder.outputs())
     results.emplace_back(static_cast<size_t>(count(builder.dims(id))) + 1, -77.0f);
-  for (Tensor &tensor : shifted)
-    in.push_back({tensor.data() + 1, nullptr});
+  for (size_t i = 0; i < shifted.size(); ++i)
+    in.push_back({shifted[i].data() + 1, builder.dims(builder.inputs()[i]).data()});
   for (Tensor &tensor : results)
     out.push_back({tensor.data() + 1, nullptr});
   char text[256] = "";

@@ -48,6 +48,8 @@ public:
   void addRole(const char *name, uint32_t operand) {
     nodes_.back().roles.push_back({name, 0, operand});
   }
+  // This extent is the symbol "n", known at run time only.
+  void makeRunTime(int64_t extent);
   void output(uint32_t value) { outputs_.push_back(value); }
 
   // Valid while the builder lives and is not changed.
@@ -77,6 +79,7 @@ private:
   };
   void placeConstants(std::vector<uint8_t> &weights);
   void flatten(Node &node, bycc_node &out);
+  void putRunTimeExtents();
 
   std::deque<Value> values_;
   std::deque<Node> nodes_;
@@ -84,6 +87,12 @@ private:
   std::vector<bycc_value> cValues_;
   std::vector<bycc_node> cNodes_;
   bycc_region region_{};
+  int64_t runTimeExtent_ = 0; // 0: none
+  std::deque<Dims> runTimeDims_;
+  std::deque<std::vector<int32_t>> entries_;
+  std::vector<const int32_t *> valueExtents_;
+  bycc_symbol symbol_{"n", -1, -1};
+  bycc_extent extent_{BYCC_EXTENT_SYMBOL, 0, 0};
   std::vector<uint8_t> weights_;
 };
 
@@ -99,12 +108,20 @@ struct Answer {
 Answer supports(RegionBuilder &region);
 Answer compile(RegionBuilder &region);
 
+// A context of its own on a loaded region.
+std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
+                          const std::vector<Tensor> &inputs, int32_t threads);
+
 // A loaded region; not for failing loads.
 class Loaded {
 public:
   Loaded(RegionBuilder &region, const std::vector<uint8_t> &blob, int32_t threads = 2);
   ~Loaded();
   std::vector<Tensor> run(const std::vector<Tensor> &inputs, int32_t threads = 2);
+  // With the extents of another builder's inputs and outputs.
+  std::vector<Tensor> runWith(RegionBuilder &sized, const std::vector<Tensor> &inputs, int32_t threads) {
+    return runIn(sized, region_, state_, inputs, threads);
+  }
   std::vector<std::string> steps() const;
   // Time of each step in one run.
   std::vector<uint64_t> profile(const std::vector<Tensor> &inputs);
@@ -115,9 +132,5 @@ private:
   void *region_ = nullptr;
   uint8_t *state_ = nullptr;
 };
-
-// A context of its own on a loaded region.
-std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
-                          const std::vector<Tensor> &inputs, int32_t threads);
 
 } // namespace bycc::test
