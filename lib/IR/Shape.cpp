@@ -178,6 +178,18 @@ std::optional<Dim> broadcastDim(Dim a, Dim b) {
   return Dim::unknown();
 }
 
+namespace {
+
+// Is `part` min(whole, n) of a number n > 0? Then it is `whole` wherever both broadcast.
+bool isClamped(const TypeTable &types, Dim part, Dim whole) {
+  if (part.isConst() || types.expr(part).op != DimOp::Min)
+    return false;
+  const DimExpr &e = types.expr(part);
+  return e.lhs == whole && e.rhs.isConst() && e.rhs.value() > 0;
+}
+
+} // namespace
+
 Expected<Shape> broadcastShapes(InferContext &context, std::span<const Dim> a,
                                 std::span<const Dim> b) {
   if (a.size() < b.size())
@@ -196,6 +208,10 @@ Expected<Shape> broadcastShapes(InferContext &context, std::span<const Dim> a,
                              << " against " << types.str(b[i]);
     }
     result[shift + i] = *dim;
+    if (dim->isUnknown() && isClamped(context.module().types, b[i], a[shift + i]))
+      result[shift + i] = a[shift + i];
+    else if (dim->isUnknown() && isClamped(context.module().types, a[shift + i], b[i]))
+      result[shift + i] = b[i];
   }
   return result;
 }

@@ -140,6 +140,16 @@ TEST_CASE("other dyn operators take what is known of their operands") {
   CHECK(p.type(p.call(ops::dyn_squeeze, {p.x, p.unknown({Dim(0)})})) == "Tensor[(N, S, 768), float32]");
 }
 
+TEST_CASE("the mask that is cut to the sequence broadcasts to it") {
+  Program p;
+  std::vector<Dim> shape{Dim(64), Dim(1)};
+  NodeId mask = p.module.addParam("m", p.module.types.tensor(DType::Float32, shape));
+  NodeId cut = p.call(ops::dyn_strided_slice, {mask, p.ints({0}), p.extent(1), p.ints({1})},
+                      {{"axes", AttrValue::List{0}}});
+  CHECK(p.type(cut) == "Tensor[(min(S, 64), 1), float32]");
+  CHECK(p.type(p.call(ops::add, {p.x, cut})) == "Tensor[(N, S, 768), float32]");
+}
+
 TEST_CASE("slices of symbolic extents") {
   Program p;
   auto slice = [&](int64_t begin, int64_t end, int64_t stride) {
