@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# A region of dnnl whose batch comes at run time: one model, any batch, in any order.
+. "$(dirname "$0")/lib.sh"
+cat > net.relay <<'EOR'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(n, 2), float32]) {
+  nn.relu(nn.dense(%x, Tensor[(1, 2), float32][2f, 1f], units=1))
+}
+EOR
+bycc net.relay --annotate=dnnl -o net.o 2> line.txt
+grep -q '^dnnl: 1 region, 2 of 2 ops' line.txt || fail "$(cat line.txt)"
+npy write one.npy f4 1x2 1 3
+npy write three.npy f4 3x2 1 3 -4 1 0 2
+for _ in 1 2; do
+  bycc-run net.json --input x=one.npy --outputs=out
+  expect "$(npy show out/output_0.npy)" "1x1 5"
+  bycc-run net.json --input x=three.npy --outputs=out
+  expect "$(npy show out/output_0.npy)" "3x1 5 0 2"
+done
