@@ -65,7 +65,9 @@ Expected<> ProgramBuilder::addIf(NodeId id, Env &env, int depth) {
       p_.instrs.push_back({Instr::Kind::Else, 0, {}, {}, {}, {}, {}, none});
     Env inner;
     inner.parent = &env;
+    auto symbols = symbols_;
     BYCC_TRY(addBlock(block, inner, depth + 1));
+    symbols_ = std::move(symbols);
     std::vector<ValueId> values = BYCC_TRY(valuesOf(m_.block(block).result, inner));
     p_.instrs.push_back({Instr::Kind::Bind, 0, values, results, {}, {}, {}, none});
     inputs.insert(inputs.end(), values.begin(), values.end());
@@ -128,12 +130,21 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
   if (std::find(open_.begin(), open_.end(), function) != open_.end())
     return error(Status::Unsup, m_.source(id)).note("a call that is the last step of its function becomes a loop")
            << "the recursive call of " << calledName(id) << " has no host code: it is not the last step of the function";
-  if (callsItself(function))
-    return addLoop(id, function, callee->second, operands, env, depth);
+  // Symbols in the function's types mean something else at the next call.
+  auto symbols = symbols_;
+  if (callsItself(function)) {
+    BYCC_TRY(addLoop(id, function, callee->second, operands, env, depth));
+    symbols_ = std::move(symbols);
+    return {};
+  }
   Env inner = BYCC_TRY(bindParams(function, callee->second, operands, env));
+  for (NodeId param : m_.function(function).params)
+    if (auto values = inner.values.find(param.index); values != inner.values.end())
+      bindParamSymbols(param, values->second);
   open_.push_back(function);
   BYCC_TRY(addBlock(m_.function(function).body, inner, depth + 1));
   open_.pop_back();
+  symbols_ = std::move(symbols);
   env.values[id.index] = BYCC_TRY(valuesOf(m_.block(m_.function(function).body).result, inner));
   return {};
 }

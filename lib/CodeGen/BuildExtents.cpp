@@ -114,6 +114,15 @@ void ProgramBuilder::bindSymbols(TypeId type, ValueId value) {
       symbols_.try_emplace(shape[d].raw(), p_.values[value].dims[d]);
 }
 
+void ProgramBuilder::bindParamSymbols(NodeId param, const std::vector<ValueId> &values) {
+  std::vector<TypeId> types = m_.types.flatten(m_.type(param));
+  for (size_t i = 0; i < types.size() && i < values.size(); ++i) {
+    for (Dim dim : m_.types.shape(types[i]))
+      symbols_.erase(dim.raw());
+    bindSymbols(types[i], values[i]);
+  }
+}
+
 Expected<> ProgramBuilder::addRequirements(const Group &group, NodeId node) {
   for (const Requirement &each : group.requirements) {
     Instr instr;

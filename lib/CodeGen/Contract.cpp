@@ -15,33 +15,43 @@
 namespace bycc::te {
 namespace {
 
+// A sum of axes times constants and extents.
 bool isAffineIn(const Exprs &exprs, Ref index) {
-  for (auto [atom, coefficient] : exprs.affine(index).terms)
-    if (exprs[atom].op != Op::Axis)
+  for (auto [atom, coefficient] : exprs.affine(index).terms) {
+    size_t axes = 0;
+    for (Ref factor : exprs.factors(atom)) {
+      if (exprs[factor].op != Op::Axis && exprs[factor].op != Op::Dim)
+        return false;
+      axes += exprs[factor].op == Op::Axis;
+    }
+    if (axes > 1)
       return false;
+  }
   return true;
 }
 
-int64_t strideOf(const Exprs &exprs, Ref index, uint32_t axis) {
-  return exprs.coefficient(index, axis).value_or(0);
+// Does the index step by a's stride as by the whole of b?
+bool areAdjacent(Exprs &exprs, Ref index, uint32_t a, uint32_t b) {
+  Ref x = exprs.stride(index, a), y = exprs.stride(index, b);
+  return x != noRef && y != noRef && x == exprs.mul(y, exprs.extent(b));
 }
 
-bool isStaticAxis(const Exprs &exprs, uint32_t axis) { return exprs.constantExtent(axis).has_value(); }
+bool moves(Exprs &exprs, Ref index, uint32_t axis) { return exprs.constant(exprs.stride(index, axis)) != 0; }
 
 struct Sorted {
   std::vector<uint32_t> batch, rows, columns;
 };
 
-std::optional<Sorted> sortAxes(const Exprs &exprs, const Stage &stage, Ref x, Ref w) {
+std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
   Sorted sorted;
   for (uint32_t axis : stage.axes) {
-    bool inX = strideOf(exprs, x, axis) != 0, inW = strideOf(exprs, w, axis) != 0;
+    bool inX = moves(exprs, x, axis), inW = moves(exprs, w, axis);
     (inX && inW ? sorted.batch : inW ? sorted.columns : sorted.rows).push_back(axis);
     if (!inX && !inW)
       return std::nullopt;
   }
   for (uint32_t axis : stage.reduceAxes)
-    if (!strideOf(exprs, x, axis) || !strideOf(exprs, w, axis) || !isStaticAxis(exprs, axis))
+    if (!moves(exprs, x, axis) || !moves(exprs, w, axis))
       return std::nullopt;
   return sorted;
 }
@@ -51,17 +61,11 @@ void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref
   Exprs &exprs = kernel.exprs;
   for (size_t i = 0; i + 1 < axes.size();) {
     uint32_t a = axes[i], b = axes[i + 1];
-    auto extent = exprs.constantExtent(b);
-    bool ok = extent.has_value();
-    for (Ref *index : indices) {
-      auto x = exprs.coefficient(*index, a), y = exprs.coefficient(*index, b);
-      ok = ok && x && y && *x == *y * extent.value_or(0);
-    }
-    if (!ok) {
+    if (!std::all_of(indices.begin(), indices.end(), [&](Ref *index) { return areAdjacent(exprs, *index, a, b); })) {
       ++i;
       continue;
     }
-    uint32_t merged = exprs.newAxis(exprs.times(exprs.extent(a), *extent));
+    uint32_t merged = exprs.newAxis(exprs.mul(exprs.extent(a), exprs.extent(b)));
     for (Ref *index : indices)
       *index = exprs.substitute(*index, {{a, exprs.integer(0)}, {b, exprs.axis(merged)}});
     axes[i] = merged;
@@ -93,13 +97,9 @@ public:
     });
   }
   bool canMerge(uint32_t a, uint32_t b, bool withOperands) {
-    auto extent = exprs_.constantExtent(b);
-    if (!extent || !isFree_)
+    if (!isFree_)
       return false;
-    auto agrees = [&](Ref index) {
-      auto x = exprs_.coefficient(index, a), y = exprs_.coefficient(index, b);
-      return x && y && *x == *y * *extent;
-    };
+    auto agrees = [&](Ref index) { return areAdjacent(exprs_, index, a, b); };
     for (Ref load : loads_)
       if (!agrees(exprs_[load].a))
         return false;
@@ -206,8 +206,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   // contiguously.
   auto hasUnitStore = [&](const Operand &o, const Operand &other) {
     for (uint32_t axis : stage.axes)
-      if (strideOf(exprs, o.index, axis) && !strideOf(exprs, other.index, axis) &&
-          strideOf(exprs, stage.store, axis) == 1)
+      if (moves(exprs, o.index, axis) && !moves(exprs, other.index, axis) && exprs.coefficient(stage.store, axis) == 1)
         return true;
     return false;
   };
@@ -222,9 +221,6 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   c.broadcast = x;
   c.vector = w;
   c.batch = sorted->batch;
-  for (uint32_t axis : sorted->columns)
-    if (!isStaticAxis(exprs, axis))
-      return std::nullopt;
   c.column = sorted->columns.back();
   sorted->columns.pop_back();
   // More column axes run as outer loops.
@@ -258,12 +254,14 @@ void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
 
   int64_t lanes = target.vectorBits / 32;
   int64_t registers = target.numVectorRegisters;
-  int64_t columns = *exprs.constantExtent(c.column);
+  const int64_t usualColumns = 256; // of an extent that is not known yet
+  int64_t columns = exprs.constantExtent(c.column).value_or(usualColumns);
   int64_t columnVectors = ceilDiv(columns, lanes);
   int64_t inner = c.innerRow == noAxis ? 1 : exprs.constantExtent(c.innerRow).value_or(1 << 20);
   int64_t outer = c.outerRow == noAxis ? 1 : exprs.constantExtent(c.outerRow).value_or(1);
-  c.isTransposed = strideOf(exprs, c.epilogue.store, c.column) != 1 && columns > 1;
-  bool canPair = c.outerRow != noAxis && collapser.canMerge(c.outerRow, c.innerRow, false);
+  c.isTransposed = exprs.coefficient(c.epilogue.store, c.column) != 1 && columns > 1;
+  bool hasKnownRows = c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
+  bool canPair = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
   double best = HUGE_VAL;
   for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
     if (vectors > columnVectors)

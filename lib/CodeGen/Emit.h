@@ -68,11 +68,16 @@ private:
   struct Tile {
     int64_t rows = 1, outerRows = 1, vectors = 1;
     bool hasColumnTail = false; // last vector is partial
+    Value *firstVector = nullptr; // of the column tile; null: 0
   };
   void emitContraction(const Nest &nest);
   void emitPanels(const Contraction &c);
-  void emitRowTiles(const Contraction &c, Value *columnTile, int64_t vectors, bool tail, Value *outerBegin,
-                    Value *outerEnd, Value *innerBegin, Value *innerEnd);
+  void emitRowTiles(const Contraction &c, Value *columnTile, const Tile &tile, Value *outerBegin, Value *outerEnd,
+                    Value *innerBegin, Value *innerEnd);
+  Value *strideValue(const Operand &operand, uint32_t axis) { return axis == noAxis ? i64(0) : emitAt(x_.stride(operand.index, axis)); }
+  Value *depthOf(const Contraction &c);
+  Value *tilesOf(const Contraction &c); // of columns
+  Value *columnsLeft(const Contraction &c); // from the current one on
   void emitTile(const Contraction &c, Value *columnTile, const Tile &tile);
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);

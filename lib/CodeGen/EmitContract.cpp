@@ -19,41 +19,61 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace
 
+llvm::Value *KernelEmitter::depthOf(const Contraction &c) {
+  Value *depth = i64(1);
+  for (uint32_t axis : c.reduction)
+    depth = b_.CreateMul(depth, extentValue(axis));
+  return depth;
+}
+
+llvm::Value *KernelEmitter::tilesOf(const Contraction &c) {
+  int64_t tileLanes = c.vectors * vectorLanes();
+  return b_.CreateSDiv(b_.CreateAdd(extentValue(c.column), i64(tileLanes - 1)), i64(tileLanes));
+}
+
+llvm::Value *KernelEmitter::columnsLeft(const Contraction &c) {
+  auto known = extentOf(c.column);
+  return known ? i64(*known % vectorLanes()) : b_.CreateSub(extentValue(c.column), axes_.at(c.column));
+}
+
 void KernelEmitter::emitContraction(const Nest &nest) {
   const Contraction &c = *nest.contraction;
   overrides_.clear();
   setLanes({});
   if (c.packing == Packing::RunTime)
     emitPanels(c);
+  // Extents that are not known count as usual ones; blocks fit any extent.
+  const int64_t usual = 256;
   int64_t tileLanes = c.vectors * vectorLanes();
-  int64_t columns = *extentOf(c.column), numTiles = ceilDiv(columns, tileLanes);
+  auto knownColumns = extentOf(c.column);
+  int64_t columns = knownColumns.value_or(usual), numTiles = ceilDiv(columns, tileLanes);
   int64_t depth = 1;
   for (uint32_t axis : c.reduction)
-    depth *= *extentOf(axis);
+    depth *= extentOf(axis).value_or(usual);
   int64_t batches = 1;
   for (uint32_t axis : c.batch)
     batches *= extentOf(axis).value_or(4);
-  int64_t inner = c.innerRow == noAxis ? 1 : extentOf(c.innerRow).value_or(256);
+  int64_t inner = c.innerRow == noAxis ? 1 : extentOf(c.innerRow).value_or(usual);
   bool hasOuter = c.outerRow != noAxis;
   int64_t outer = hasOuter ? extentOf(c.outerRow).value_or(16) : 1;
   int64_t unit = hasOuter ? c.outerRowTile : c.rowTile; // rows move in these steps
   int64_t units = ceilDiv(hasOuter ? outer : inner, unit);
   double unitBytes = 4.0 * static_cast<double>(depth * unit * (hasOuter ? inner : 1));
   double rowBytes = unitBytes * static_cast<double>(units), columnBytes = 4.0 * static_cast<double>(depth * columns);
-  int64_t cached = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(context_.target.l2Bytes) / 3 / unitBytes));
+  int64_t cached = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(context_.target.l2Bytes) / 3 / std::max(unitBytes, 1.0)));
   const int64_t wantedItems = 16;
   int64_t rowBlocks = ceilDiv(units, cached), tileBlocks = 1;
   if (columnBytes <= rowBytes)
-    rowBlocks = std::max(rowBlocks, std::min(units, ceilDiv(wantedItems, batches)));
+    rowBlocks = std::max(rowBlocks, std::min(units, ceilDiv(wantedItems, std::max<int64_t>(batches, 1))));
   tileBlocks = std::min(numTiles, std::max<int64_t>(1, wantedItems / std::max<int64_t>(1, batches * rowBlocks)));
-  int64_t rowStep = ceilDiv(units, rowBlocks) * unit, tileStep = ceilDiv(numTiles, tileBlocks);
-  tileBlocks = ceilDiv(numTiles, tileStep);
+  int64_t rowStep = ceilDiv(units, std::max<int64_t>(rowBlocks, 1)) * unit, tileStep = ceilDiv(numTiles, std::max<int64_t>(tileBlocks, 1));
+  rowStep = std::max<int64_t>(rowStep, 1);
+  tileStep = std::max<int64_t>(tileStep, 1);
 
   uint32_t blocked = hasOuter ? c.outerRow : c.innerRow;
-  Value *rowBlockCount = i64(1);
-  if (blocked != noAxis)
-    rowBlockCount = b_.CreateSDiv(b_.CreateAdd(extentValue(blocked), i64(rowStep - 1)), i64(rowStep));
-  Value *count = b_.CreateMul(rowBlockCount, i64(tileBlocks));
+  auto blocksOf = [&](Value *extent, int64_t step) { return b_.CreateSDiv(b_.CreateAdd(extent, i64(step - 1)), i64(step)); };
+  Value *rowBlockCount = blocked == noAxis ? i64(1) : blocksOf(extentValue(blocked), rowStep);
+  Value *count = b_.CreateMul(rowBlockCount, blocksOf(tilesOf(c), tileStep));
   for (uint32_t axis : c.batch)
     count = b_.CreateMul(count, extentValue(axis));
   double itemCost = static_cast<double>(depth) * static_cast<double>(rowStep * (hasOuter ? inner : 1)) *
@@ -66,12 +86,11 @@ void KernelEmitter::emitContraction(const Nest &nest) {
         rest = b_.CreateUDiv(rest, extent);
         return value;
       };
-      Value *tileBlock = next(i64(tileBlocks));
+      Value *tileBlock = next(blocksOf(tilesOf(c), tileStep));
       Value *rowBegin = i64(0), *rowEnd = i64(1);
       if (blocked != noAxis) {
         Value *extent = extentValue(blocked);
-        Value *blocks = b_.CreateSDiv(b_.CreateAdd(extent, i64(rowStep - 1)), i64(rowStep));
-        rowBegin = b_.CreateMul(next(blocks), i64(rowStep));
+        rowBegin = b_.CreateMul(next(blocksOf(extent, rowStep)), i64(rowStep));
         Value *bound = b_.CreateAdd(rowBegin, i64(rowStep));
         rowEnd = b_.CreateSelect(b_.CreateICmpSLT(bound, extent), bound, extent);
       }
@@ -80,68 +99,76 @@ void KernelEmitter::emitContraction(const Nest &nest) {
       Scope scope(*this);
       Value *tileBegin = b_.CreateMul(tileBlock, i64(tileStep));
       Value *tileBound = b_.CreateAdd(tileBegin, i64(tileStep));
-      int64_t fullTiles = columns / tileLanes, tailLanes = columns % tileLanes;
-      auto clampTo = [&](Value *value, int64_t limit) {
-        return b_.CreateSelect(b_.CreateICmpSLT(value, i64(limit)), value, i64(limit));
-      };
-      auto rowsOf = [&](Value *tile, int64_t vectors, bool tail) {
+      Value *fullTiles = b_.CreateSDiv(extentValue(c.column), i64(tileLanes));
+      auto rowsOf = [&](Value *tile, int64_t vectors, bool tail, Value *firstVector) {
+        Tile kind{c.rowTile, c.outerRowTile, vectors, tail, firstVector};
         Value *innerEnd = c.innerRow == noAxis ? i64(1) : extentValue(c.innerRow);
         if (hasOuter)
-          emitRowTiles(c, tile, vectors, tail, rowBegin, rowEnd, i64(0), innerEnd);
+          emitRowTiles(c, tile, kind, rowBegin, rowEnd, i64(0), innerEnd);
         else
-          emitRowTiles(c, tile, vectors, tail, i64(0), i64(1), rowBegin, rowEnd);
+          emitRowTiles(c, tile, kind, i64(0), i64(1), rowBegin, rowEnd);
       };
-      if (fullTiles > 0)
-        forLoop(tileBegin, clampTo(tileBound, fullTiles), 1, [&](Value *tile) { rowsOf(tile, c.vectors, false); });
-      if (tailLanes > 0)
-        ifThen(b_.CreateICmpSGT(tileBound, i64(fullTiles)),
-               [&] { rowsOf(i64(fullTiles), ceilDiv(tailLanes, vectorLanes()), tailLanes % vectorLanes() != 0); });
+      if (!knownColumns || columns >= tileLanes) {
+        Value *tileEnd = b_.CreateSelect(b_.CreateICmpSLT(tileBound, fullTiles), tileBound, fullTiles);
+        forLoop(tileBegin, tileEnd, 1, [&](Value *tile) { rowsOf(tile, c.vectors, false, nullptr); });
+      }
+      int64_t tailLanes = columns % tileLanes;
+      if (knownColumns && tailLanes == 0)
+        return;
+      ifThen(b_.CreateICmpSGT(tileBound, fullTiles), [&] {
+        if (knownColumns)
+          return rowsOf(fullTiles, ceilDiv(tailLanes, vectorLanes()), tailLanes % vectorLanes() != 0, nullptr);
+        Value *left = b_.CreateSub(extentValue(c.column), b_.CreateMul(fullTiles, i64(tileLanes)));
+        forLoop(i64(0), blocksOf(left, vectorLanes()), 1, [&](Value *vector) { rowsOf(fullTiles, 1, true, vector); });
+      });
     });
   });
   overrides_.clear();
   setLanes({});
 }
 
-// Writes the panels of a vector operand that is only known at run time.
+// Writes the panels of a vector operand that is only known at run time: one row
+// per (batch, tile, reduction...), lanes along the columns of the tile.
 void KernelEmitter::emitPanels(const Contraction &c) {
-  const PackSpec *spec = nullptr;
-  for (const PackSpec &candidate : schedule_.packs)
-    if (candidate.packed == c.packed)
-      spec = &candidate;
-  // One row per (batch, tile, reduction...); lanes along the columns of a tile.
-  int64_t rows = spec->elements() / spec->dims.back().extent;
-  uint32_t lane = x_.newAxis(x_.integer(spec->dims.back().extent));
-  uint32_t rowAxis = x_.newAxis(x_.integer(rows));
-  Ref index = x_.integer(spec->base), row = x_.axis(rowAxis), column = noRef;
-  int64_t period = rows;
-  for (size_t d = 0; d + 1 < spec->dims.size(); ++d) {
-    period /= spec->dims[d].extent;
-    Ref value = x_.binary(Op::FloorMod, x_.binary(Op::FloorDiv, row, x_.integer(period)), x_.integer(spec->dims[d].extent));
-    index = x_.add(index, x_.times(value, spec->dims[d].stride));
-    if (d == spec->tileDim)
-      column = x_.times(value, spec->dims.back().extent);
+  int64_t tileLanes = c.vectors * vectorLanes();
+  Ref tiles = x_.binary(Op::FloorDiv, x_.plus(x_.extent(c.column), tileLanes - 1), x_.integer(tileLanes));
+  std::vector<std::pair<uint32_t, Ref>> digits; // axis, extent
+  for (uint32_t axis : c.packedBatch)
+    digits.push_back({axis, x_.extent(axis)});
+  digits.push_back({c.column, tiles});
+  for (uint32_t axis : c.reduction)
+    digits.push_back({axis, x_.extent(axis)});
+  Ref rows = x_.integer(1);
+  for (auto [axis, extent] : digits)
+    rows = x_.mul(rows, extent);
+  uint32_t lane = x_.newAxis(x_.integer(tileLanes)), rowAxis = x_.newAxis(rows);
+  Ref rest = x_.axis(rowAxis);
+  std::unordered_map<uint32_t, Ref> values;
+  for (size_t d = digits.size(); d-- > 0;) {
+    values[digits[d].first] = d == 0 ? rest : x_.binary(Op::FloorMod, rest, digits[d].second);
+    rest = x_.binary(Op::FloorDiv, rest, digits[d].second);
   }
-  index = x_.add(index, x_.times(x_.axis(lane), spec->dims.back().stride));
-  column = x_.add(column, x_.axis(lane));
-  Ref source = x_.load(spec->source, spec->sourceType, index), none = x_.floating(0, DType::Float32);
-  if (spec->isPaired) {
-    Ref second = x_.load(spec->source, spec->sourceType, x_.plus(index, spec->pairStride));
+  Ref column = values[c.column] = x_.add(x_.times(values[c.column], tileLanes), x_.axis(lane));
+  DType type = schedule_.kernel.buffers[c.vector.buffer].type;
+  Ref index = x_.substitute(c.vector.index, values);
+  Ref source = x_.load(c.vector.buffer, type, index), none = x_.floating(0, DType::Float32);
+  if (c.isPaired) {
+    Ref second = x_.load(c.vector.buffer, type, x_.plus(index, c.pairStride));
     source = x_.binary(Op::Pair, x_.cast(source, DType::Int32), x_.cast(second, DType::Int32));
     none = x_.integer(0, DType::Int32);
   }
-  Ref body = x_.guard(x_.binary(Op::Lt, column, x_.integer(spec->columns)), source, none);
-  Ref store = x_.add(x_.times(row, spec->dims.back().extent), x_.axis(lane));
-  emitTask(i64(rows), static_cast<double>(spec->dims.back().extent), false, [&](Value *begin, Value *end) {
+  Ref body = x_.guard(x_.binary(Op::Lt, column, x_.extent(c.column)), source, none);
+  Ref store = x_.add(x_.times(x_.axis(rowAxis), tileLanes), x_.axis(lane));
+  emitTask(emitAt(rows), static_cast<double>(tileLanes), false, [&](Value *begin, Value *end) {
     forLoop(begin, end, 1, [&](Value *at) {
       axes_[rowAxis] = at;
-      loopLanes(lane, [&] { emitStore(spec->packed, store, emit(body)); });
+      loopLanes(lane, [&] { emitStore(c.packed, store, emit(body)); });
     });
   });
 }
 
-void KernelEmitter::emitRowTiles(const Contraction &c, Value *columnTile, int64_t vectors, bool tail, Value *outerBegin,
-                                 Value *outerEnd, Value *innerBegin, Value *innerEnd) {
-  Tile tile{c.rowTile, c.outerRowTile, vectors, tail};
+void KernelEmitter::emitRowTiles(const Contraction &c, Value *columnTile, const Tile &tile, Value *outerBegin, Value *outerEnd,
+                                 Value *innerBegin, Value *innerEnd) {
   auto at = [&](Value *outer, Value *inner, int64_t outerRows, int64_t rows) {
     if (c.outerRow != noAxis)
       axes_[c.outerRow] = outer;
@@ -181,93 +208,71 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   int64_t tileLanes = c.vectors * lanes;
   llvm::Type *elementType = c.isPaired ? b_.getInt32Ty() : b_.getFloatTy();
   auto *vectorType = llvm::FixedVectorType::get(elementType, lanes);
-  auto stride = [&](const Operand &operand, uint32_t axis) {
-    return axis == noAxis ? 0 : x_.coefficient(operand.index, axis).value_or(0);
-  };
   // First elements: reduction at 0, columns at the tile's first.
-  Value *columnBegin = b_.CreateMul(columnTile, i64(tileLanes));
+  Value *firstLane = tile.firstVector ? b_.CreateMul(tile.firstVector, i64(lanes)) : i64(0);
+  Value *columnBegin = b_.CreateAdd(b_.CreateMul(columnTile, i64(tileLanes)), firstLane);
   axes_[c.column] = columnBegin;
   for (uint32_t axis : c.reduction)
     axes_[axis] = i64(0);
+  bool isPacked = c.packing != Packing::InPlace;
   Value *pointerX, *pointerW;
   {
     Scope scope(*this);
     pointerX = pointerTo(c.broadcast.buffer, emitAt(c.broadcast.index), false);
-    if (c.packing == Packing::InPlace) {
+    if (!isPacked) {
       pointerW = pointerTo(c.vector.buffer, emitAt(c.vector.index), false);
     } else {
       Value *panel = i64(0);
       for (uint32_t axis : c.packedBatch)
         panel = b_.CreateAdd(b_.CreateMul(panel, extentValue(axis)), axes_.at(axis));
-      int64_t depth = 1;
-      for (uint32_t axis : c.reduction)
-        depth *= *extentOf(axis);
-      panel = b_.CreateAdd(b_.CreateMul(panel, i64(ceilDiv(*extentOf(c.column), tileLanes))), columnTile);
-      pointerW = pointerTo(c.packed, b_.CreateMul(panel, i64(depth * tileLanes)), false);
+      panel = b_.CreateAdd(b_.CreateMul(panel, tilesOf(c)), columnTile);
+      Value *first = b_.CreateMul(panel, b_.CreateMul(depthOf(c), i64(tileLanes)));
+      pointerW = pointerTo(c.packed, b_.CreateAdd(first, firstLane), false);
     }
   }
-  uint32_t bufferW = c.packing == Packing::InPlace ? c.vector.buffer : c.packed;
-  std::vector<int64_t> stepX, stepW(c.reduction.size());
-  int64_t packedStep = tileLanes;
+  uint32_t bufferW = isPacked ? c.packed : c.vector.buffer;
+  std::vector<Value *> stepX, stepW(c.reduction.size());
+  Value *packedStep = i64(tileLanes);
   for (size_t d = c.reduction.size(); d-- > 0;) {
-    stepW[d] = c.packing == Packing::InPlace ? stride(c.vector, c.reduction[d]) : packedStep;
-    packedStep *= *extentOf(c.reduction[d]);
+    stepW[d] = isPacked ? packedStep : strideValue(c.vector, c.reduction[d]);
+    packedStep = b_.CreateMul(packedStep, extentValue(c.reduction[d]));
   }
   for (uint32_t axis : c.reduction)
-    stepX.push_back(stride(c.broadcast, axis));
+    stepX.push_back(strideValue(c.broadcast, axis));
 
   int64_t numRows = tile.rows * tile.outerRows;
-  std::vector<Value *> sums;
+  std::vector<Value *> sums, rowOffsets;
   for (int64_t i = 0; i < numRows * tile.vectors; ++i) {
     sums.push_back(entryAlloca(vectorType));
     b_.CreateStore(llvm::Constant::getNullValue(vectorType), sums.back());
   }
-  Value *tailMask = nullptr;
-  if (tile.hasColumnTail) {
-    std::vector<llvm::Constant *> bits;
-    for (unsigned lane = 0; lane < lanes; ++lane)
-      bits.push_back(b_.getInt1(static_cast<int64_t>(lane) < *extentOf(c.column) % static_cast<int64_t>(lanes)));
-    tailMask = llvm::ConstantVector::get(bits);
-  }
-  int64_t stepColumn = stride(c.vector, c.column);
-  auto loadW = [&](Value *base, int64_t offset, int64_t vector) -> Value * {
-    auto align = llvm::Align(c.packing == Packing::InPlace ? 4 : lanes * 4);
-    int64_t laneStep = c.packing == Packing::InPlace ? stepColumn : 1;
-    Value *pointer = b_.CreateGEP(elementType, base, i64(offset + vector * lanes * laneStep));
-    llvm::Instruction *load;
-    if (laneStep == 1 && (!tailMask || c.packing != Packing::InPlace)) {
-      load = b_.CreateAlignedLoad(vectorType, pointer, align);
-    } else {
-      std::vector<llvm::Constant *> offsets;
-      for (unsigned lane = 0; lane < lanes; ++lane)
-        offsets.push_back(b_.getInt64(lane * static_cast<uint64_t>(laneStep)));
-      Value *mask = tailMask && vector + 1 == tile.vectors ? tailMask : b_.CreateVectorSplat(lanes, b_.getTrue());
-      load = b_.CreateMaskedGather(vectorType, b_.CreateGEP(elementType, pointer, llvm::ConstantVector::get(offsets)),
-                                   llvm::Align(4), mask, llvm::Constant::getNullValue(vectorType));
-    }
+  Value *outerStride = strideValue(c.broadcast, c.outerRow), *innerStride = strideValue(c.broadcast, c.innerRow);
+  for (int64_t r = 0; r < numRows; ++r)
+    rowOffsets.push_back(b_.CreateAdd(b_.CreateMul(i64(r / tile.rows), outerStride), b_.CreateMul(i64(r % tile.rows), innerStride)));
+  auto loadW = [&](Value *base, Value *offset, int64_t vector) -> Value * {
+    Value *pointer = b_.CreateGEP(elementType, base, b_.CreateAdd(offset, i64(vector * lanes)));
+    llvm::Instruction *load = b_.CreateAlignedLoad(vectorType, pointer, llvm::Align(isPacked ? lanes * 4 : 4));
     tag(load, bufferW);
     return load;
   };
   // Long panels are fetched ahead of their use.
-  int64_t depth = 1;
-  for (uint32_t axis : c.reduction)
-    depth *= *extentOf(axis);
+  auto *knownDepth = llvm::dyn_cast<llvm::ConstantInt>(depthOf(c));
   const int64_t ahead = 2048;
-  bool prefetchesW = c.packing != Packing::InPlace && depth * tileLanes * 4 > (64 << 10);
-  auto prefetch = [&](Value *base, int64_t offset) {
-    Value *pointer = b_.CreateGEP(elementType, base, i64(offset));
+  bool prefetchesW = isPacked && (!knownDepth || knownDepth->getSExtValue() * tileLanes * 4 > (64 << 10));
+  auto prefetch = [&](Value *base, Value *offset) {
+    Value *pointer = b_.CreateGEP(elementType, base, offset);
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   };
-  auto step = [&](Value *baseX, Value *baseW, int64_t offsetX, int64_t offsetW) {
+  auto step = [&](Value *baseX, Value *baseW, Value *offsetX, Value *offsetW) {
     std::vector<Value *> w;
     for (int64_t v = 0; v < tile.vectors; ++v) {
       w.push_back(loadW(baseW, offsetW, v));
       if (prefetchesW)
-        prefetch(baseW, offsetW + v * lanes + ahead / 4);
+        prefetch(baseW, b_.CreateAdd(offsetW, i64(v * lanes + ahead / 4)));
     }
     for (int64_t r = 0; r < numRows; ++r) {
-      int64_t offset = offsetX + (r / tile.rows) * stride(c.broadcast, c.outerRow) + (r % tile.rows) * stride(c.broadcast, c.innerRow);
-      auto *load = b_.CreateAlignedLoad(elementType, b_.CreateGEP(elementType, baseX, i64(offset)), llvm::Align(4));
+      Value *offset = b_.CreateAdd(offsetX, rowOffsets[static_cast<size_t>(r)]);
+      auto *load = b_.CreateAlignedLoad(elementType, b_.CreateGEP(elementType, baseX, offset), llvm::Align(4));
       tag(load, c.broadcast.buffer);
       Value *x = b_.CreateVectorSplat(lanes, load);
       for (int64_t v = 0; v < tile.vectors; ++v) {
@@ -279,32 +284,43 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   };
   const int64_t unrollLimit = 120;
   std::function<void(size_t, Value *, Value *)> reduce = [&](size_t d, Value *baseX, Value *baseW) {
-    int64_t extent = *extentOf(c.reduction[d]);
-    auto advance = [&](Value *base, Value *index, int64_t by) {
-      return b_.CreateGEP(elementType, base, b_.CreateMul(index, i64(by)));
-    };
+    auto known = extentOf(c.reduction[d]);
+    Value *extent = extentValue(c.reduction[d]);
+    auto advance = [&](Value *base, Value *index, Value *by) { return b_.CreateGEP(elementType, base, b_.CreateMul(index, by)); };
     if (d + 1 < c.reduction.size()) {
-      forLoop(i64(0), i64(extent), 1, [&](Value *index) {
+      forLoop(i64(0), extent, 1, [&](Value *index) {
         reduce(d + 1, advance(baseX, index, stepX[d]), advance(baseW, index, stepW[d]));
       });
       return;
     }
     // Steps that broadcast the same elements (taps of a convolution) stay apart:
     // merged broadcasts would outlive the registers.
-    int64_t rowStep = std::max<int64_t>(stride(c.broadcast, c.innerRow), 1);
-    auto overlaps = [&](int64_t u) { return (u - 1) * stepX[d] % rowStep == 0 && (u - 1) * stepX[d] / rowStep < tile.rows; };
+    auto *knownStep = llvm::dyn_cast<llvm::ConstantInt>(stepX[d]), *knownRow = llvm::dyn_cast<llvm::ConstantInt>(innerStride);
+    int64_t rowStep = knownRow ? std::max<int64_t>(knownRow->getSExtValue(), 1) : 1;
+    auto overlaps = [&](int64_t u) {
+      int64_t reach = knownStep && knownRow ? (u - 1) * knownStep->getSExtValue() : INT64_MAX;
+      return reach % rowStep == 0 && reach / rowStep < tile.rows;
+    };
     int64_t unroll = 1;
     for (int64_t u = 2; u <= 8; ++u) {
       if (tile.rows > 1 && overlaps(u))
         break;
-      if (extent % u == 0 && u * numRows * tile.vectors <= unrollLimit)
+      bool fits = known ? *known % u == 0 : u % 4 == 0;
+      if (fits && u * numRows * tile.vectors <= unrollLimit)
         unroll = u;
     }
-    forLoop(i64(0), i64(extent), unroll, [&](Value *index) {
-      Value *x = advance(baseX, index, stepX[d]), *w = advance(baseW, index, stepW[d]);
-      for (int64_t u = 0; u < unroll; ++u)
-        step(x, w, u * stepX[d], u * stepW[d]);
-    });
+    auto steps = [&](Value *from, Value *to, int64_t by) {
+      forLoop(from, to, by, [&](Value *index) {
+        Value *x = advance(baseX, index, stepX[d]), *w = advance(baseW, index, stepW[d]);
+        for (int64_t u = 0; u < by; ++u)
+          step(x, w, b_.CreateMul(i64(u), stepX[d]), b_.CreateMul(i64(u), stepW[d]));
+      });
+    };
+    if (known || unroll == 1)
+      return steps(i64(0), extent, unroll);
+    Value *whole = b_.CreateSub(extent, b_.CreateURem(extent, i64(unroll)));
+    steps(i64(0), whole, unroll);
+    steps(whole, extent, 1);
   };
   reduce(0, pointerX, pointerW);
   for (Value *&sum : sums)
@@ -333,10 +349,8 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
       axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
       Lanes now{c.column, lanes, nullptr};
       setLanes(now);
-      if (tile.hasColumnTail && v + 1 == tile.vectors) {
-        Value *left = i64(*extentOf(c.column) % static_cast<int64_t>(lanes));
-        now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, left));
-      }
+      if (tile.hasColumnTail && v + 1 == tile.vectors)
+        now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
       setLanes(now);
       overrides_.clear();
       setOverride(c.result, sums[static_cast<size_t>(r * tile.vectors + v)]);
@@ -387,19 +401,22 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
       for (int64_t r = 0; r < count; ++r)
         block[static_cast<size_t>(r)] = sums[static_cast<size_t>((from + r) * tile.vectors + v)];
       block = transposeTile(std::move(block));
-      int64_t used = tile.hasColumnTail && v + 1 == tile.vectors ? *extentOf(c.column) % static_cast<int64_t>(lanes) : lanes;
-      for (int64_t column = 0; column < used; ++column) {
-        Scope scope(*this);
-        axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes + column));
-        Lanes now{c.innerRow, lanes, nullptr};
-        setLanes(now);
-        if (count < static_cast<int64_t>(lanes))
-          now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
-        setLanes(now);
-        overrides_.clear();
-        setOverride(c.result, block[static_cast<size_t>(column)]);
-        emitStore(c.epilogue.buffer, c.epilogue.store, emit(c.epilogue.body));
-      }
+      axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
+      Value *used = tile.hasColumnTail && v + 1 == tile.vectors ? columnsLeft(c) : i64(lanes);
+      for (int64_t column = 0; column < static_cast<int64_t>(lanes); ++column)
+        ifThen(b_.CreateICmpSLT(i64(column), used), [&] {
+          axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes + column));
+          Lanes now{c.innerRow, lanes, nullptr};
+          setLanes(now);
+          if (count < static_cast<int64_t>(lanes))
+            now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
+          setLanes(now);
+          overrides_.clear();
+          setOverride(c.result, block[static_cast<size_t>(column)]);
+          emitStore(c.epilogue.buffer, c.epilogue.store, emit(c.epilogue.body));
+          overrides_.clear();
+          setLanes({});
+        });
     }
   }
   axes_[c.innerRow] = innerBegin;

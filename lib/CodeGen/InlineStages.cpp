@@ -32,26 +32,21 @@ bool loadsFrom(const Exprs &exprs, const Stage &stage, uint32_t buffer) {
 }
 
 // axis -> value in terms of a flat index; nullopt when the store is not a plain
-// row-major one with constant strides.
+// row-major one.
 std::optional<std::unordered_map<uint32_t, Ref>> unravel(Exprs &exprs, const Stage &stage, Ref flat) {
-  std::vector<std::pair<int64_t, uint32_t>> strides;
-  Affine form = exprs.affine(stage.store);
-  if (form.constant != 0 || form.terms.size() != stage.axes.size())
+  auto axes = byStride(exprs, stage.axes, stage.store);
+  if (!axes)
     return std::nullopt;
-  for (auto [atom, coefficient] : form.terms) {
-    if (exprs[atom].op != Op::Axis || coefficient <= 0)
-      return std::nullopt;
-    strides.push_back({coefficient, static_cast<uint32_t>(exprs[atom].i)});
-  }
-  std::sort(strides.rbegin(), strides.rend());
+  Ref sum = exprs.integer(0);
   std::unordered_map<uint32_t, Ref> values;
-  for (size_t d = 0; d < strides.size(); ++d) {
-    Ref value = exprs.binary(Op::FloorDiv, flat, exprs.integer(strides[d].first));
-    if (d > 0)
-      value = exprs.binary(Op::FloorMod, value, exprs.extent(strides[d].second));
-    values[strides[d].second] = value;
+  for (auto [axis, stride] : *axes) {
+    Ref value = exprs.binary(Op::FloorDiv, flat, stride);
+    if (!values.empty())
+      value = exprs.binary(Op::FloorMod, value, exprs.extent(axis));
+    values[axis] = value;
+    sum = exprs.add(sum, exprs.mul(exprs.axis(axis), stride));
   }
-  return values;
+  return sum == stage.store ? std::optional(values) : std::nullopt;
 }
 
 class Inliner {
@@ -127,6 +122,26 @@ private:
 };
 
 } // namespace
+
+std::optional<std::vector<std::pair<uint32_t, Ref>>> byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store) {
+  std::vector<std::pair<uint32_t, Ref>> strides;
+  bool isKnown = true;
+  for (uint32_t axis : axes) {
+    Ref stride = exprs.stride(store, axis);
+    if (stride == noRef || (exprs.constant(stride) && *exprs.constant(stride) <= 0))
+      return std::nullopt;
+    isKnown = isKnown && exprs.constant(stride);
+    strides.push_back({axis, stride});
+  }
+  if (isKnown) {
+    std::stable_sort(strides.begin(), strides.end(), [&](auto &a, auto &b) { return *exprs.constant(a.second) > *exprs.constant(b.second); });
+    return strides;
+  }
+  for (size_t d = 0; d + 1 < strides.size(); ++d)
+    if (strides[d].second != exprs.mul(strides[d + 1].second, exprs.extent(strides[d + 1].first)))
+      return std::nullopt;
+  return strides;
+}
 
 void inlineStages(Kernel &kernel) { Inliner(kernel).run(); }
 

@@ -66,11 +66,18 @@ Expected<> addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::
   return {};
 }
 
+// The extent that is summed over, known where one operand tells it.
+Ref commonDepth(OpLowering &op, Ref a, Ref b) {
+  op.requireEqual(b, a, "the summed axis of the second operand");
+  return op.x.constant(b) ? b : a;
+}
+
 Expected<> lowerDense(OpLowering &op) {
   const Tensor &a = op.input(0), &w = op.input(1);
   std::vector<Ref> likely = a.shape;
   likely.back() = w.shape[0];
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
+  Ref summed = commonDepth(op, a.shape.back(), w.shape[1]);
   if (int64_t depth = op.extent(w, 1).value_or(0); canPair(op, a, w, depth)) {
     Tensor pairs = pairsAlong(op, a, a.rank() - 1, depth);
     return addProduct(
@@ -82,7 +89,7 @@ Expected<> lowerDense(OpLowering &op) {
         });
   }
   return addProduct(
-      op, shape, shape, {a.shape.back()}, [](const Indices &i) { return i; },
+      op, shape, shape, {summed}, [](const Indices &i) { return i; },
       [&](const Indices &i, const Indices &r) {
         Indices at(i.begin(), i.end() - 1);
         at.push_back(r[0]);
@@ -101,7 +108,7 @@ Expected<> lowerMatmul(OpLowering &op) {
   likely.push_back(a.shape[ta ? batch + 1 : batch]);
   likely.push_back(b.shape[tb ? batch : batch + 1]);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  Ref depth = a.shape[ta ? batch : batch + 1];
+  Ref depth = commonDepth(op, a.shape[ta ? batch : batch + 1], b.shape[tb ? batch + 1 : batch]);
   return addProduct(
       op, shape, shape, {depth}, [](const Indices &i) { return i; },
       [&](const Indices &i, const Indices &r) {

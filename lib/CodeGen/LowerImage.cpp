@@ -14,28 +14,35 @@ struct Resize {
   std::string method = "linear", coordinates = "half_pixel", rounding = "round";
   double cubicAlpha = -0.5, outside = 0;
   bool excludesOutside = false;
-  std::vector<double> roi, scales; // scales: else by the extents
+  std::vector<Ref> roi;       // in double
+  std::vector<double> scales; // else by the extents
 };
 
 class ResizeLowering {
 public:
   ResizeLowering(OpLowering &op, Resize resize, AxisOrder order) : op_(op), r_(std::move(resize)), order_(std::move(order)) {}
 
-  Expected<> run() {
+  // `likely`: extents of the result.
+  Expected<> run(const std::vector<Ref> &likely) {
     const Tensor &a = op_.input(0);
-    return op_.mapResult([&](const Indices &i) {
+    std::vector<Ref> shape = BYCC_TRY(op_.resultShape(likely));
+    for (size_t d : order_.spatial)
+      if (!op_.x.constant(a.shape[d]))
+        op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]), "an image with {} elements along axis " + std::to_string(d) + " has no values", {a.shape[d]});
+    op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
       std::vector<std::vector<Tap>> axes;
       Ref inside = noRef;
       for (size_t s = 0; s < order_.spatial.size(); ++s) {
         size_t d = order_.spatial[s];
-        axes.push_back(tapsOf(i[d], *op_.extent(a, d), outExtent(d), s, inside));
+        axes.push_back(tapsOf(i[d], a.shape[d], shape[d], s, inside));
       }
       Ref sum = combine(axes, 0, i, noRef);
       if (isFloat(op_.x.type(sum)) && !isFloat(op_.resultDType())) // rounded, not truncated
         sum = op_.x.unary(Op::Round, sum);
       Ref value = op_.x.cast(sum, op_.resultDType());
       return inside == noRef ? value : op_.x.select(inside, value, op_.real(r_.outside, op_.resultDType()));
-    });
+    }));
+    return {};
   }
 
 private:
@@ -46,37 +53,48 @@ private:
   Ref real(double value) { return op_.real(value, DType::Float64); }
   Ref plus(Ref a, double b) { return op_.x.add(a, real(b)); }
   Ref times(Ref a, double b) { return op_.op2(Op::Mul, a, real(b)); }
-  int64_t outExtent(size_t d) { return op_.module.types.shape(op_.resultType())[d].value(); }
-
-  Ref coordinate(Ref x, int64_t in, int64_t out, size_t s) {
-    Ref at = op_.x.cast(x, DType::Float64);
-    double n = static_cast<double>(in), m = static_cast<double>(out), scale = r_.scales.empty() ? n / m : 1 / r_.scales[s];
-    if (!r_.scales.empty())
-      m = r_.scales[s] * n;
-    const std::string &mode = r_.coordinates;
-    if (mode == "align_corners")
-      return out > 1 && m != 1 ? op_.op2(Op::Div, times(at, n - 1), real(m - 1)) : real(0);
-    if (mode == "half_pixel_symmetric")
-      return plus(times(plus(at, 0.5), scale), n / 2 * (1 - static_cast<double>(out) / m) - 0.5);
-    if (mode == "asymmetric")
-      return times(at, scale);
-    if (mode == "pytorch_half_pixel")
-      return out > 1 ? plus(times(plus(at, 0.5), scale), -0.5) : real(0);
-    if (mode == "tf_half_pixel_for_nn")
-      return times(plus(at, 0.5), scale);
-    if (mode == "tf_crop_and_resize") {
-      size_t axes = order_.spatial.size();
-      double begin = r_.roi.empty() ? 0 : r_.roi[s], end = r_.roi.empty() ? 1 : r_.roi[axes + s];
-      if (out <= 1)
-        return real(0.5 * (begin + end) * (n - 1));
-      return plus(times(at, (end - begin) * (n - 1) / (m - 1)), begin * (n - 1));
-    }
-    return plus(times(plus(at, 0.5), scale), -0.5);
+  Ref count(Ref extent) {
+    auto known = op_.x.constant(extent);
+    return known ? real(static_cast<double>(*known)) : op_.x.cast(extent, DType::Float64);
   }
 
-  Ref clamped(Ref position, int64_t extent) {
+  Ref coordinate(Ref x, Ref in, Ref out, size_t s) {
+    Ref at = op_.x.cast(x, DType::Float64);
+    auto over = [&](Ref a, Ref b) { return op_.op2(Op::Div, a, b); };
+    auto by = [&](Ref a, Ref b) { return op_.op2(Op::Mul, a, b); };
+    Ref n = count(in), m = count(out), scale = over(n, m), last = count(op_.x.plus(in, -1)), steps = count(op_.x.plus(out, -1));
+    Ref hasSteps = op_.op2(Op::Lt, op_.x.integer(1), out);
+    if (!r_.scales.empty()) {
+      scale = real(1 / r_.scales[s]);
+      m = by(real(r_.scales[s]), n);
+      steps = plus(m, -1);
+    }
+    const std::string &mode = r_.coordinates;
+    if (mode == "half_pixel_symmetric") {
+      Ref rest = op_.x.sub(real(1), over(count(out), m));
+      return op_.x.add(by(plus(at, 0.5), scale), plus(by(over(n, real(2)), rest), -0.5));
+    }
+    if (mode == "align_corners")
+      return op_.x.select(op_.x.both(hasSteps, op_.op2(Op::Ne, steps, real(0))), over(by(at, last), steps), real(0));
+    if (mode == "asymmetric")
+      return by(at, scale);
+    if (mode == "pytorch_half_pixel")
+      return op_.x.select(hasSteps, plus(by(plus(at, 0.5), scale), -0.5), real(0));
+    if (mode == "tf_half_pixel_for_nn")
+      return by(plus(at, 0.5), scale);
+    if (mode == "tf_crop_and_resize") {
+      size_t axes = order_.spatial.size();
+      Ref begin = r_.roi.empty() ? real(0) : r_.roi[s], end = r_.roi.empty() ? real(1) : r_.roi[axes + s];
+      Ref middle = by(by(real(0.5), op_.x.add(begin, end)), last);
+      Ref step = over(by(op_.x.sub(end, begin), last), steps);
+      return op_.x.select(hasSteps, op_.x.add(by(at, step), by(begin, last)), middle);
+    }
+    return plus(by(plus(at, 0.5), scale), -0.5);
+  }
+
+  Ref clamped(Ref position, Ref extent) {
     Ref low = op_.op2(Op::Max, position, real(0));
-    return op_.x.cast(op_.op2(Op::Min, low, real(static_cast<double>(extent - 1))), DType::Int64);
+    return op_.x.cast(op_.op2(Op::Min, low, count(op_.x.plus(extent, -1))), DType::Int64);
   }
 
   Ref nearest(Ref at) {
@@ -101,9 +119,9 @@ private:
     return plus(op_.op2(Op::Mul, inner, d), -4 * a);
   }
 
-  std::vector<Tap> tapsOf(Ref x, int64_t in, int64_t out, size_t s, Ref &inside) {
+  std::vector<Tap> tapsOf(Ref x, Ref in, Ref out, size_t s, Ref &inside) {
     Ref at = coordinate(x, in, out, s);
-    Ref last = real(static_cast<double>(in - 1));
+    Ref last = count(op_.x.plus(in, -1));
     if (r_.coordinates == "tf_crop_and_resize")
       inside = op_.x.both(inside, op_.x.both(op_.op2(Op::Le, real(0), at), op_.op2(Op::Le, at, last)));
     if (r_.method == "nearest_neighbor")
@@ -149,16 +167,34 @@ private:
   AxisOrder order_;
 };
 
-Expected<> resizeWith(OpLowering &op, Resize resize) {
+// Extents of the result: of each spatial axis by its number and extent.
+using Scaling = std::function<Expected<Ref>(size_t, Ref)>;
+
+Expected<> resizeWith(OpLowering &op, Resize resize, const Scaling &scaled) {
   const Tensor &a = op.input(0);
   AxisOrder order;
   std::string layout = op.text("layout");
   if (!parseLayout(layout, 'N', 'C', a.rank() - 2, order))
     return op.unsupported() << "layout '" << layout << "'";
-  for (size_t d : order.spatial)
-    if (!op.extent(a, d) || !op.module.types.shape(op.resultType())[d].isConst())
-      return op.unsupported() << "spatial dims must be known";
-  return ResizeLowering(op, std::move(resize), order).run();
+  std::vector<Ref> likely = a.shape;
+  for (size_t s = 0; s < order.spatial.size(); ++s)
+    likely[order.spatial[s]] = BYCC_TRY(scaled(s, a.shape[order.spatial[s]]));
+  return ResizeLowering(op, std::move(resize), order).run(likely);
+}
+
+// round(extent * scale) in double; a scale of an operand is asked for at run time.
+Expected<Ref> scaledExtent(OpLowering &op, Ref extent, const char *key, size_t input) {
+  Exprs &program = op.dims.around.exprs();
+  bool isOperand = op.numInputs() > input;
+  auto known = op.x.constant(extent);
+  if (known && !isOperand)
+    return op.x.integer(static_cast<int64_t>(std::round(static_cast<double>(*known) * op.number(key))));
+  Ref scale = isOperand ? BYCC_TRY(op.element(input, 0)) : program.floating(op.number(key), DType::Float64);
+  if (program.type(scale) != DType::Float64)
+    scale = program.cast(scale, DType::Float64);
+  Ref wide = program.binary(Op::Mul, program.cast(op.dims.toProgram(extent), DType::Float64), scale);
+  Ref rounded = program.cast(program.unary(Op::Round, wide), DType::Int64);
+  return op.dims.fromProgram(op.dims.around.define(rounded, std::string(op.info().name) + ": a result has an extent of {}"));
 }
 
 std::vector<double> realList(OpLowering &op, std::string_view key) {
@@ -179,9 +215,27 @@ Expected<> lowerResize(OpLowering &op) {
   resize.cubicAlpha = op.number("cubic_alpha");
   resize.excludesOutside = op.integer("cubic_exclude") != 0;
   resize.outside = op.number("extrapolation_value");
-  resize.roi = realList(op, "roi");
   resize.scales = realList(op, "scales");
-  return resizeWith(op, std::move(resize));
+  bool isDynamic = op.isOp(ops::dyn_image_resize2d);
+  size_t spatial = op.input(0).rank() - 2;
+  if (isDynamic) {
+    const Tensor &roi = op.input(2);
+    for (size_t n = 0; roi.rank() == 1 && op.extent(roi, 0) == static_cast<int64_t>(2 * spatial) && n < 2 * spatial; ++n)
+      resize.roi.push_back(op.x.cast(op.at(roi, {op.x.integer(static_cast<int64_t>(n))}), DType::Float64));
+  } else {
+    for (double value : realList(op, "roi"))
+      resize.roi.push_back(op.real(value, DType::Float64));
+  }
+  if (resize.roi.size() != 2 * spatial)
+    resize.roi.clear();
+  std::vector<int64_t> size;
+  if (!isDynamic)
+    size = op.integers("size");
+  return resizeWith(op, std::move(resize), [&](size_t s, Ref) -> Expected<Ref> {
+    if (isDynamic)
+      return op.extentContent(1, static_cast<int64_t>(s));
+    return op.x.integer(size[std::min(s, size.size() - 1)]);
+  });
 }
 
 Expected<> lowerUpsampling(OpLowering &op) {
@@ -199,7 +253,9 @@ Expected<> lowerUpsampling(OpLowering &op) {
   } else {
     resize.coordinates = "asymmetric";
   }
-  return resizeWith(op, std::move(resize));
+  static const char *const keys[] = {"scale_d", "scale_h", "scale_w"};
+  size_t first = op.input(0).rank() == 5 ? 0 : 1;
+  return resizeWith(op, std::move(resize), [&](size_t s, Ref extent) { return scaledExtent(op, extent, keys[first + s], 1 + s); });
 }
 
 Ref lowest(OpLowering &op, DType type) {
@@ -270,9 +326,9 @@ Expected<> lowerDilation(OpLowering &op) {
 } // namespace
 
 void addImageLowerings(LowerTable &table) {
-  for (OpId op : {ops::image_resize1d, ops::image_resize2d, ops::image_resize3d})
+  for (OpId op : {ops::image_resize1d, ops::image_resize2d, ops::image_resize3d, ops::dyn_image_resize2d})
     table[op.index] = lowerResize;
-  for (OpId op : {ops::nn_upsampling, ops::nn_upsampling3d})
+  for (OpId op : {ops::nn_upsampling, ops::nn_upsampling3d, ops::dyn_nn_upsampling})
     table[op.index] = lowerUpsampling;
   table[ops::image_affine_grid.index] = lowerAffineGrid;
   table[ops::image_dilation2d.index] = lowerDilation;

@@ -148,18 +148,23 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
   bool isMax = op.isOp(ops::nn_adaptive_max_pool1d) || op.isOp(ops::nn_adaptive_max_pool2d) || op.isOp(ops::nn_adaptive_max_pool3d);
   bool isNarrow = a.type == DType::Float16 || a.type == DType::BFloat16;
   DType type = isNarrow && !isMax ? DType::Float32 : a.type;
-  std::vector<Ref> shape = BYCC_TRY(op.resultShape(a.shape)), taps;
-  std::vector<std::pair<int64_t, int64_t>> sizes; // data, result
+  std::vector<Ref> likely = a.shape, taps;
+  for (size_t d : pool.order.spatial)
+    likely[d] = noRef; // the type says it
+  std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
+  std::vector<std::pair<Ref, Ref>> sizes; // data, result
   for (size_t s = 0; s < n; ++s) {
-    auto d = op.extent(a, pool.order.spatial[s]), o = op.x.constant(shape[pool.order.spatial[s]]);
-    if (!d || !o)
-      return op.unsupported() << "spatial dims must be known";
-    sizes.push_back({*d, *o});
-    taps.push_back(op.x.integer(*d % *o == 0 ? *d / *o : *d / *o + 2));
+    Ref d = a.shape[pool.order.spatial[s]], o = shape[pool.order.spatial[s]];
+    sizes.push_back({d, o});
+    auto in = op.x.constant(d), out = op.x.constant(o);
+    bool isWhole = in && out && *out > 0 && *in % *out == 0;
+    Ref most = op.op2(Op::FloorDiv, d, o);
+    taps.push_back(op.dims.settle(isWhole ? most : op.x.plus(most, 2), "a pooling window has an extent of {}"));
   }
-  auto begin = [&](size_t s, Ref i) { return op.op2(Op::FloorDiv, op.x.times(i, sizes[s].first), op.x.integer(sizes[s].second)); };
+  auto begin = [&](size_t s, Ref i) { return op.op2(Op::FloorDiv, op.x.mul(i, sizes[s].first), sizes[s].second); };
   auto end = [&](size_t s, Ref i) {
-    return op.op2(Op::FloorDiv, op.x.plus(op.x.times(op.x.plus(i, 1), sizes[s].first), sizes[s].second - 1), op.x.integer(sizes[s].second));
+    Ref whole = op.x.mul(op.x.plus(i, 1), sizes[s].first);
+    return op.op2(Op::FloorDiv, op.x.plus(op.x.add(whole, sizes[s].second), -1), sizes[s].second);
   };
   Tensor result = windowReduce(op, isMax ? Reduce::Max : Reduce::Sum, type, shape, taps, [&](const Indices &i, const Indices &tap) {
     Indices at = i;
@@ -169,7 +174,7 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
       at[d] = op.x.add(begin(s, i[d]), tap[s]);
       inside = op.x.both(inside, op.op2(Op::Lt, at[d], end(s, i[d])));
     }
-    return op.x.guard(inside, op.x.cast(op.at(a, at), type), isMax ? lowest(op, type) : op.real(0, type));
+    return op.x.guard(inside, op.x.cast(op.atGuarded(a, at), type), isMax ? lowest(op, type) : op.real(0, type));
   });
   if (!isMax) {
     Tensor sum = result;

@@ -9,13 +9,18 @@ namespace {
 Expected<> lowerSlidingWindow(OpLowering &op) {
   const Tensor &a = op.input(0);
   size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
-  std::vector<int64_t> strides = op.integers("strides");
+  std::vector<int64_t> strides = op.integers("strides"), window = op.integers("window_shape");
+  std::vector<Ref> likely = a.shape;
+  for (size_t d = axis; d < a.rank(); ++d)
+    likely[d] = op.x.plus(op.op2(Op::FloorDiv, op.x.plus(a.shape[d], -window[d - axis]), op.x.integer(strides[d - axis])), 1);
+  for (int64_t extent : window)
+    likely.push_back(op.x.integer(extent));
   return op.mapResult([&](const Indices &i) {
     Indices at(i.begin(), i.begin() + static_cast<ptrdiff_t>(a.rank()));
     for (size_t d = axis; d < a.rank(); ++d)
       at[d] = op.x.add(op.x.times(i[d], strides[d - axis]), i[a.rank() + d - axis]);
     return op.at(a, at);
-  });
+  }, likely);
 }
 
 Expected<> lowerUnravelIndex(OpLowering &op) {

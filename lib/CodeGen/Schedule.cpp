@@ -64,25 +64,21 @@ private:
   // Pairs the axes of a producer's store with those of a consumer's load of it:
   // equal stride, equal extent. False when some producer axis has no partner.
   bool matchAxes(const Stage &producer, Ref load, const Stage &consumer, AxisMap &pairs) {
-    Affine index = e().affine(e()[load].a);
-    if (index.constant != e().affine(producer.store).constant || index.terms.size() != producer.axes.size())
-      return false;
+    Ref index = e()[load].a;
     std::vector<uint32_t> candidates = consumer.axes;
     candidates.insert(candidates.end(), consumer.reduceAxes.begin(), consumer.reduceAxes.end());
+    std::unordered_map<uint32_t, Ref> theirs;
     for (uint32_t axis : producer.axes) {
-      auto stride = e().coefficient(producer.store, axis);
-      bool found = false;
-      for (uint32_t other : candidates) {
-        auto step = e().coefficient(e()[load].a, other);
-        if (stride && step && *stride == *step && *stride != 0 && e().extent(axis) == e().extent(other)) {
+      Ref stride = e().stride(producer.store, axis);
+      for (uint32_t other : candidates)
+        if (stride != noRef && e().constant(stride) != 0 && stride == e().stride(index, other) && e().extent(axis) == e().extent(other)) {
           pairs[axis] = other;
-          found = true;
+          theirs[axis] = e().axis(other);
         }
-      }
-      if (!found)
+      if (!theirs.count(axis))
         return false;
     }
-    return true;
+    return e().substitute(producer.store, theirs) == index;
   }
 
   // For each contraction, the one elementwise stage that consumes it at the same
@@ -123,27 +119,17 @@ private:
       // Another shape with the same elements in the same order.
       if (e()[loads[0]].a != user.store || e().affine(user.store).constant != 0)
         return false;
-      double n = 1, m = 1;
-      std::vector<std::pair<int64_t, uint32_t>> strides;
-      for (uint32_t axis : user.axes) {
-        auto stride = e().coefficient(user.store, axis);
-        if (!stride || *stride <= 0 || !e().constantExtent(axis))
-          return false;
-        strides.push_back({*stride, axis});
-        n *= static_cast<double>(*e().constantExtent(axis));
-      }
-      for (uint32_t axis : producer.axes) {
-        if (!e().constantExtent(axis))
-          return false;
-        m *= static_cast<double>(*e().constantExtent(axis));
-      }
-      if (n != m)
+      auto strides = byStride(e(), user.axes, user.store);
+      Ref mine = e().integer(1), theirs = mine;
+      for (uint32_t axis : user.axes)
+        theirs = e().mul(theirs, e().extent(axis));
+      for (uint32_t axis : producer.axes)
+        mine = e().mul(mine, e().extent(axis));
+      if (!strides || mine != theirs)
         return false;
-      std::sort(strides.rbegin(), strides.rend());
-      for (size_t d = 0; d < strides.size(); ++d) {
-        Ref value = e().binary(Op::FloorDiv, producer.store, e().integer(strides[d].first));
-        values[strides[d].second] =
-            d == 0 ? value : e().binary(Op::FloorMod, value, e().extent(strides[d].second));
+      for (auto [axis, stride] : *strides) {
+        Ref value = e().binary(Op::FloorDiv, producer.store, stride);
+        values[axis] = values.empty() ? value : e().binary(Op::FloorMod, value, e().extent(axis));
       }
     }
     user.body = e().substitute(user.body, values);
@@ -174,42 +160,45 @@ private:
   int64_t strideIn(Ref index, uint32_t axis) { return e().coefficient(index, axis).value_or(0); }
 
   void choosePacking(Contraction &c) {
-    int64_t lanes = target_.vectorBits / 32;
-    int64_t columns = *e().constantExtent(c.column);
+    int64_t lanes = target_.vectorBits / 32, tile = c.vectors * lanes;
+    auto columns = e().constantExtent(c.column);
     bool isConstant = k().buffers[c.vector.buffer].isConstant;
-    if (!c.isPaired && !isConstant && strideIn(c.vector.index, c.column) == 1 && columns % lanes == 0)
+    if (!c.isPaired && !isConstant && e().coefficient(c.vector.index, c.column) == 1 && columns && *columns % lanes == 0)
       return;
-    std::vector<uint32_t> batch;
     for (uint32_t axis : c.batch)
-      if (strideIn(c.vector.index, axis) != 0)
-        batch.push_back(axis);
-    for (uint32_t axis : batch)
-      if (!e().constantExtent(axis)) {
-        c.packing = Packing::InPlace; // emitted with gathers
-        return;
-      }
-    int64_t tile = c.vectors * lanes;
+      if (e().constant(e().stride(c.vector.index, axis)) != 0)
+        c.packedBatch.push_back(axis);
+    Ref tiles = e().binary(Op::FloorDiv, e().plus(e().extent(c.column), tile - 1), e().integer(tile));
+    Ref elements = e().times(tiles, tile);
+    for (const auto *axes : {&c.packedBatch, &c.reduction})
+      for (uint32_t axis : *axes)
+        elements = e().mul(elements, e().extent(axis));
+    c.packing = isConstant && e().constant(elements) ? Packing::Constant : Packing::RunTime;
+    c.packed = k().addBuffer(c.isPaired ? DType::Int32 : DType::Float32, {elements}, Role::Temp);
+    if (c.packing == Packing::Constant)
+      result_.packs.push_back(packSpec(c, tile));
+  }
+
+  PackSpec packSpec(const Contraction &c, int64_t tile) {
     PackSpec spec;
     spec.source = c.vector.buffer;
+    spec.packed = c.packed;
     spec.base = e().affine(c.vector.index).constant;
-    for (uint32_t axis : batch)
-      spec.dims.push_back({*e().constantExtent(axis), strideIn(c.vector.index, axis)});
+    auto add = [&](uint32_t axis) { spec.dims.push_back({*e().constantExtent(axis), strideIn(c.vector.index, axis)}); };
+    for (uint32_t axis : c.packedBatch)
+      add(axis);
     int64_t step = strideIn(c.vector.index, c.column);
+    spec.columns = *e().constantExtent(c.column);
     spec.tileDim = spec.dims.size();
-    spec.dims.push_back({(columns + tile - 1) / tile, step * tile});
+    spec.dims.push_back({(spec.columns + tile - 1) / tile, step * tile});
     for (uint32_t axis : c.reduction)
-      spec.dims.push_back({*e().constantExtent(axis), strideIn(c.vector.index, axis)});
+      add(axis);
     spec.laneDim = spec.dims.size();
     spec.dims.push_back({tile, step});
-    spec.columns = columns;
     spec.isPaired = c.isPaired;
     spec.sourceType = k().buffers[c.vector.buffer].type;
     spec.pairStride = c.pairStride;
-    c.packing = isConstant ? Packing::Constant : Packing::RunTime;
-    c.packedBatch = batch;
-    c.packed = k().addBuffer(c.isPaired ? DType::Int32 : DType::Float32, {e().integer(spec.elements())}, Role::Temp);
-    spec.packed = c.packed;
-    result_.packs.push_back(spec);
+    return spec;
   }
 
   // Row axes of each stage of a group (by position), or nothing when they do not agree.
@@ -369,7 +358,7 @@ private:
 
   bool isStaticInner(const Stage &stage) {
     for (uint32_t axis : stage.axes)
-      if (!e().constantExtent(axis))
+      if (!e().constantExtent(axis) || !e().coefficient(stage.store, axis))
         return false;
     return true;
   }
@@ -505,13 +494,10 @@ private:
 
   // Whether (a, b) can become one axis in every index of the nest.
   bool canCollapse(const Nest &nest, uint32_t a, uint32_t b) {
-    auto extent = e().constantExtent(b);
-    if (!extent)
-      return false;
     bool ok = true;
     auto agrees = [&](Ref index) {
-      auto x = e().coefficient(index, a), y = e().coefficient(index, b);
-      return x && y && *x == *y * *extent;
+      Ref x = e().stride(index, a), y = e().stride(index, b);
+      return x != noRef && y != noRef && x == e().mul(y, e().extent(b));
     };
     for (const NestStage &inner : nest.stages) {
       const Stage &stage = inner.stage;
@@ -519,10 +505,10 @@ private:
         if (root == noRef)
           continue;
         e().visit(root, [&](Ref ref) {
-          const Expr &node = e()[ref];
+          const Expr node = e()[ref];
           if (node.op == Op::Load) {
-            ok = ok && agrees(node.a);
-            return ok && !e().coefficient(node.a, a); // atoms that hold axes were refused
+            ok = ok && agrees(node.a); // which refuses axes in anything but products
+            return false;
           }
           if (node.op == Op::Axis && (node.i == a || node.i == b))
             ok = false;
@@ -596,8 +582,9 @@ private:
       auto relay = [&](Ref index) {
         Affine form = e().affine(index), now;
         for (auto [atom, coefficient] : form.terms) {
-          const Expr &node = e()[atom];
-          bool isRow = node.op == Op::Axis && std::find(nest.rows.begin(), nest.rows.end(), node.i) != nest.rows.end();
+          bool isRow = false;
+          for (Ref factor : e().factors(atom))
+            isRow = isRow || (e()[factor].op == Op::Axis && std::find(nest.rows.begin(), nest.rows.end(), e()[factor].i) != nest.rows.end());
           if (!isRow)
             now.terms.push_back({atom, compact.at(coefficient)});
         }

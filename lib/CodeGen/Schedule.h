@@ -29,7 +29,8 @@ struct Operand {
 };
 
 // How the vector operand is read: in place (unit stride), or from panels
-// [batch][column tile][k][columns of the tile], written while compiling or before the loop.
+// [batch][column tile][k][columns of the tile], written while compiling (all extents are
+// known then) or before the loop. In place, columns are whole vectors.
 enum class Packing : uint8_t { InPlace, Constant, RunTime };
 
 struct Contraction {
@@ -108,6 +109,8 @@ Schedule schedule(Kernel kernel, const TargetInfo &target);
 
 // Steps, for schedule() and tests.
 void inlineStages(Kernel &kernel);
+// The axes with their strides in a row-major store, outer first; nullopt when it is none.
+std::optional<std::vector<std::pair<uint32_t, Ref>>> byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store);
 std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
 void chooseTile(Kernel &kernel, Contraction &contraction, const TargetInfo &target);
 

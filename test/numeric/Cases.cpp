@@ -88,16 +88,19 @@ Case toCase(const JsonValue &json, OpId op, std::string name) {
   return result;
 }
 
-TypeId typeOf(Module &module, const Value &value, bool isDynamic) {
+TypeId typeOf(Module &module, const Value &value, Extents extents) {
   if (value.isTuple()) {
     std::vector<TypeId> fields;
     for (const Value &field : value.fields())
-      fields.push_back(typeOf(module, field, isDynamic));
+      fields.push_back(typeOf(module, field, extents));
     return module.types.tuple(fields);
   }
   std::vector<Dim> shape;
+  bool isVector = isInt(value.tensor().dtype) && value.tensor().shape.size() == 1;
   for (int64_t extent : value.tensor().shape)
-    shape.push_back(isDynamic ? Dim::unknown() : Dim(extent));
+    shape.push_back(extents == Extents::Known || isVector ? Dim(extent)
+                    : extents == Extents::Unknown         ? Dim::unknown()
+                                                          : module.types.symbol("n" + std::to_string(extent)));
   return module.types.tensor(value.tensor().dtype, shape);
 }
 
@@ -113,11 +116,11 @@ bool isConstantInput(const Case &each, size_t index) {
 
 // Parameters for a value: one, or one per field and a tuple of them.
 NodeId addInput(Module &module, Builder &builder, FunctionId main, const Value &value,
-                bool isConstant, bool isDynamic) {
+                bool isConstant, Extents extents) {
   if (value.isTuple()) {
     std::vector<NodeId> fields;
     for (const Value &field : value.fields())
-      fields.push_back(addInput(module, builder, main, field, false, isDynamic));
+      fields.push_back(addInput(module, builder, main, field, false, extents));
     return builder.tuple(fields);
   }
   const Tensor &tensor = value.tensor();
@@ -127,7 +130,7 @@ NodeId addInput(Module &module, Builder &builder, FunctionId main, const Value &
                               static_cast<uint64_t>(tensor.sizeBytes()));
   }
   NodeId param = module.addParam("x" + std::to_string(module.function(main).params.size()),
-                                 typeOf(module, value, isDynamic));
+                                 typeOf(module, value, extents));
   module.function(main).params.push_back(param);
   return param;
 }
@@ -169,19 +172,19 @@ std::vector<Case> loadCases(const std::string &folder) {
 }
 
 Expected<NodeId> addCall(Module &module, FunctionId function, const Case &each, bool constants,
-                         bool isDynamic) {
+                         Extents extents) {
   Builder builder(module, module.function(function).body);
   std::vector<NodeId> operands;
   for (size_t i = 0; i < each.inputs.size(); ++i)
     operands.push_back(addInput(module, builder, function, each.inputs[i],
-                                constants && isConstantInput(each, i), isDynamic));
+                                constants && isConstantInput(each, i), extents));
   return builder.call(each.op, operands, each.attrs);
 }
 
-Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic) {
+Expected<Module> makeModule(const Case &each, bool constants, Extents extents) {
   Module module;
   FunctionId main = module.addFunction("main");
-  NodeId result = BYCC_TRY(addCall(module, main, each, constants, isDynamic));
+  NodeId result = BYCC_TRY(addCall(module, main, each, constants, extents));
   module.block(module.function(main).body).result = result;
   return module;
 }

@@ -23,14 +23,19 @@ struct Case {
 // All cases of the folder, in the order of the file names.
 std::vector<Case> loadCases(const std::string &folder);
 
+// What the types of parameters say about extents: the number; a symbol that equal
+// extents share; or nothing. The last two keep the numbers of integer vectors, whose
+// length may be the rank of a result.
+enum class Extents { Known, Symbolic, Unknown };
+
 // def @main(inputs) { op(inputs, attrs) } with the inputs' types as parameters;
 // integer inputs of rank 0 and 1 and scales of quantised operators are constants when
 // `constants` is set, every dim is `?` when `isDynamic` is.
-Expected<Module> makeModule(const Case &each, bool constants, bool isDynamic);
+Expected<Module> makeModule(const Case &each, bool constants, Extents extents);
 
 // The call alone, its parameters added to `function`.
 Expected<NodeId> addCall(Module &module, FunctionId function, const Case &each, bool constants,
-                         bool isDynamic);
+                         Extents extents);
 
 // The inputs that these made parameters of.
 std::vector<Tensor> parameters(const Case &each, bool constants);

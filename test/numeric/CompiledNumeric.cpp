@@ -101,7 +101,7 @@ void checkAll(const std::string &vendor) {
       refused.insert(std::string(opInfo(each.op).name));
       continue;
     }
-    auto module = makeModule(each, true, false);
+    auto module = makeModule(each, true, Extents::Known);
     REQUIRE(module);
     std::ofstream(folder.file("m.relay")) << printModule(*module);
     Options options;

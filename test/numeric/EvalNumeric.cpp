@@ -37,7 +37,7 @@ void checkError(const Case &each, const Error &error) {
 TEST_CASE("Eval gives the expected results and errors") {
   for (const Case &each : cases()) {
     INFO(each.name);
-    auto module = makeModule(each, false, false);
+    auto module = makeModule(each, false, Extents::Known);
     if (!each.error.empty()) {
       if (!module) {
         checkError(each, module.error());
@@ -60,7 +60,7 @@ TEST_CASE("inferred types are those of the results when operands are constant") 
     if (!each.error.empty())
       continue;
     INFO(each.name);
-    auto module = makeModule(each, true, false);
+    auto module = makeModule(each, true, Extents::Known);
     REQUIRE(module);
     checkOutputs(each, *module, true);
     NodeId result = module->block(module->function(module->main()).body).result;
@@ -83,7 +83,7 @@ TEST_CASE("dims that are unknown until run time give the same results") {
     if (!each.error.empty())
       continue;
     INFO(each.name);
-    auto module = makeModule(each, false, true);
+    auto module = makeModule(each, false, Extents::Unknown);
     if (!module) // some rules need a static rank or kernel
       continue;
     ++ran;

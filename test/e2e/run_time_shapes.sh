@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Shapes that operands hold: one object for several shapes, views of run-time
+# extents, negative strides; what does not fit ends the run with its reason.
+. "$(dirname "$0")/lib.sh"
+
+cat > reshape.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 2), float32], %s: Tensor[(2), int64]) -> Tensor[(?, ?), float32] {
+  %0 = dyn.reshape(%x, %s);
+  negative(%0)
+}
+END
+npy write x.npy f4 3x2 1 2 3 4 5 6
+npy write s.npy i8 2 2 -1
+bycc reshape.relay -q -o reshape.o
+bycc-run reshape.json --input x=x.npy --input s=s.npy --outputs out
+expect "$(npy show out/output_0.npy)" "2x3 -1 -2 -3 -4 -5 -6"
+npy write s.npy i8 2 0 2
+bycc-run reshape.json --input x=x.npy --input s=s.npy --outputs out
+expect "$(npy show out/output_0.npy)" "3x2 -1 -2 -3 -4 -5 -6"
+npy write s.npy i8 2 4 2
+refuse 1 "(dyn.reshape): 6 elements cannot have a shape of 8" bycc-run reshape.json --input x=x.npy --input s=s.npy
+npy write s.npy i8 2 -3 -2
+refuse 1 "(dyn.reshape): axis 0 of the result has an extent of -3" bycc-run reshape.json --input x=x.npy --input s=s.npy
+
+cat > slice.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?), float32], %b: Tensor[(1), int64], %e: Tensor[(1), int64], %s: Tensor[(1), int64]) -> Tensor[(?), float32] {
+  dyn.strided_slice(%x, %b, %e, %s)
+}
+END
+npy write x.npy f4 5 1 2 3 4 5
+bycc slice.relay -q -o slice.o
+slice() {
+  npy write b.npy i8 1 "$1"; npy write e.npy i8 1 "$2"; npy write s.npy i8 1 "$3"
+  bycc-run slice.json --input x=x.npy --input b=b.npy --input e=e.npy --input s=s.npy --outputs out
+}
+slice 1 4 2; expect "$(npy show out/output_0.npy)" "2 2 4"
+slice -1 -100 -2; expect "$(npy show out/output_0.npy)" "3 5 3 1"
+slice 0 4611686018427387904 1; expect "$(npy show out/output_0.npy)" "5 1 2 3 4 5"
+refuse 1 "a slice has the stride 0" slice 0 5 0
+
+cat > add.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32]) -> Tensor[(?), float32] {
+  add(%x, %y)
+}
+END
+npy write one.npy f4 1 10
+npy write two.npy f4 2 10 20
+bycc add.relay -q -o add.o
+bycc-run add.json --input x=x.npy --input y=one.npy --outputs out
+expect "$(npy show out/output_0.npy)" "5 11 12 13 14 15"
+refuse 1 "(add): an extent of" bycc-run add.json --input x=x.npy --input y=two.npy
+
+cat > full.relay <<'END'
+#[version = "0.0.5"]
+def @main(%v: Tensor[(2), float32], %s: Tensor[(2), int64]) -> Tensor[(?, ?), float32] {
+  %0 = dyn.broadcast_to(%v, %s);
+  negative(%0)
+}
+END
+npy write v.npy f4 2 7 8
+npy write s.npy i8 2 1 2
+bycc full.relay -q -o full.o
+bycc-run full.json --input v=v.npy --input s=s.npy --outputs out
+expect "$(npy show out/output_0.npy)" "1x2 -7 -8"
+npy write s.npy i8 2 -1 2
+refuse 1 "operand 1 holds the extent -1" bycc-run full.json --input v=v.npy --input s=s.npy
+npy write s.npy i8 2 4294967296 2
+refuse 1 "error[LIMIT]" bycc-run full.json --input v=v.npy --input s=s.npy
