@@ -119,7 +119,7 @@ std::optional<int64_t> valueOf(const TypeTable &types, Dim dim) {
 
 // The module of the case with a symbol for every extent but 1, equal ones alike.
 Expected<Module> symbolicModule(const Case &each) {
-  Module module = BYCC_TRY(makeModule(each, true, false));
+  Module module = BYCC_TRY(makeModule(each, true, Extents::Known));
   for (NodeId param : module.function(module.main()).params) {
     TypeId type = module.type(param);
     std::vector<Dim> shape;

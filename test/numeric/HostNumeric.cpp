@@ -176,7 +176,7 @@ TEST_CASE("library kernels refuse what is wrong at run time") {
   for (const Case &each : cases()) {
     if (each.error.empty())
       continue;
-    auto module = makeModule(each, false, false);
+    auto module = makeModule(each, false, Extents::Known);
     if (!module || !isLibraryCall(*module, module->block(module->function(module->main()).body).result))
       continue;
     INFO(each.name);
