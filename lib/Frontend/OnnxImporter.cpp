@@ -10,6 +10,7 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <queue>
 
@@ -208,6 +209,24 @@ Expected<> Importer::checkBindings(const Graph &graph) {
   return {};
 }
 
+// Names of dimensions are any text ("past + 1", "batch size"); symbols are identifiers.
+Dim Importer::symbolOf(const std::string &param) {
+  auto [it, isNew] = symbols_.emplace(param, param);
+  if (isNew) {
+    std::string name = param;
+    for (char &c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c)))
+        c = '_';
+    bool isWord = name == "min" || name == "max" || name == "ceildiv";
+    if (isWord || std::isdigit(static_cast<unsigned char>(name[0])))
+      name.insert(0, "_");
+    while (!symbolNames_.insert(name).second)
+      name += "_";
+    it->second = std::move(name);
+  }
+  return module_.types.symbol(it->second);
+}
+
 Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
                                  const std::vector<int64_t> *bound,
                                  const SourceLocation &location) {
@@ -233,7 +252,7 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
   if (value)
     return Dim(*value);
   if (options_.allowSymbolicDims)
-    return param.empty() ? Dim::unknown() : module_.types.symbol(param);
+    return param.empty() ? Dim::unknown() : symbolOf(param);
   std::string what = param.empty() ? "dimension " + std::to_string(index)
                                    : "dimension '" + escaped(param) + "'";
   return error(Status::Input, location)

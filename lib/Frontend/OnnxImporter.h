@@ -187,6 +187,7 @@ private:
   Expected<int64_t> opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where);
   NodeId addConstant(Constant constant, const SourceLocation &location);
   void addInput(const ValueInfo &info, FunctionId main);
+  Dim symbolOf(const std::string &param);
   Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,
                          const SourceLocation &location);
   Expected<> checkBindings(const Graph &graph);
@@ -248,6 +249,8 @@ private:
   NodeNames nodeNames_;
   uint32_t numLoopBodies_ = 0;
   std::unordered_map<std::string, int64_t> dimValues_;
+  std::map<std::string, std::string> symbols_; // of dimensions, by their names
+  std::set<std::string> symbolNames_;
   // Constants by type, size and first bytes, to share equal ones.
   std::unordered_map<uint64_t, std::vector<NodeId>> constantsByKey_;
   std::unordered_map<NodeId, NodeId> rowsProducts_;

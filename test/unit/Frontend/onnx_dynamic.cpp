@@ -162,6 +162,14 @@ TEST_CASE("Compress takes what the condition keeps") {
   CHECK(end(maker) == "take : Tensor[(4, ?), float32]");
 }
 
+TEST_CASE("names of dimensions become identifiers") {
+  ModelMaker maker;
+  symbolicInput(maker, "x", {"past + 1", "past_+_1", "3d", "min"});
+  maker.node("Abs", {"x"}, {"y"});
+  maker.output("y");
+  CHECK(end(maker) == "abs : Tensor[(past___1, past___1_, _3d, _min), float32]");
+}
+
 TEST_CASE("stacks of matrices with symbolic extents") {
   ModelMaker maker;
   symbolicInput(maker, "a", {"N", "H", "S", "D"});
