@@ -12,7 +12,7 @@ namespace {
 using numeric::Case;
 
 Expected<NodeId> addCase(Subject &subject, const Case &each) {
-  return numeric::addCall(subject.module, subject.function, each, true, false);
+  return numeric::addCall(subject.module, subject.function, each, true, numeric::Extents::Known);
 }
 
 bool isStatic(const Module &module, NodeId node) {
