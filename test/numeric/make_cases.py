@@ -470,6 +470,9 @@ a, b = rand(2, 3, 4), rand(2, 5, 4)
 case('nn.batch_matmul', [a, b], a @ b.transpose(0, 2, 1), transpose_b=True)
 case('nn.batch_matmul', [a.transpose(0, 2, 1), b.transpose(0, 2, 1)], a @ b.transpose(0, 2, 1), transpose_a=True)
 case('nn.batch_matmul', [a, b[:1]], a @ b[:1].transpose(0, 2, 1), transpose_b=True)
+x = np.array([[[0.25], [-1.5], [2]], [[1], [0.5], [-3]]], f32)
+y = np.array([[[1, 2, -1, 0.5]], [[4, -2, 0, 1]]], f32)
+case('nn.batch_matmul', [x, y], x @ y)  # outer products
 fails('nn.batch_matmul', [a, b], 'inner extents are 4 and 5')
 fails('nn.batch_matmul', [a, rand(3, 5, 4)], 'batches are 2 and 3', transpose_b=True)
 
