@@ -173,6 +173,11 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std:
     if (kernel.buffers[buffer].role == Role::Input)
       instr.inputs.push_back(value);
   }
+  // What only gives extents, or has no elements, is in the report: it lives as long.
+  for (const GroupInput &input : group.inputs)
+    if (ValueId value = ofBuffer[input.buffer]; std::ranges::find(instr.inputs, value) == instr.inputs.end())
+      if (p_.values[p_.root(value)].kind == Value::Kind::Buffer)
+        instr.inputs.push_back(value);
   p_.instrs.push_back(std::move(instr));
   return results;
 }

@@ -69,3 +69,21 @@ npy write s.npy i8 2 -1 2
 refuse 1 "operand 1 holds the extent -1" bycc-run full.json --input v=v.npy --input s=s.npy
 npy write s.npy i8 2 4294967296 2
 refuse 1 "error[LIMIT]" bycc-run full.json --input v=v.npy --input s=s.npy
+
+# A shape that is read once and asked for twice lives until its last reader.
+cat > twice.relay <<'PROGRAM'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32], %n: Tensor[(2), int64]) -> Tensor[(?, ?), float32] {
+  %0 = add(%n, 1i64);
+  %1 = dyn.broadcast_to(%x, %0);
+  %2 = sort(%x);
+  %3 = cumsum(%2, axis=0);
+  %4 = dyn.broadcast_to(%3, %0);
+  add(%1, %4)
+}
+PROGRAM
+npy write x.npy f4 4 4 3 2 1
+npy write n.npy i8 2 1 3
+bycc twice.relay -q -o twice.o
+bycc-run twice.json --input x=x.npy --input n=n.npy --outputs out
+expect "$(npy show out/output_0.npy)" "2x4 5 6 8 11 5 6 8 11"
