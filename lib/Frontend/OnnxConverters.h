@@ -134,6 +134,8 @@ Expected<> convertTrilu(OpContext &op);
 // OnnxSlice.cpp
 Expected<> convertSplit(OpContext &op);
 Expected<> convertSlice(OpContext &op);
+
+// OnnxPad.cpp
 Expected<> convertPad(OpContext &op);
 Expected<> convertCenterCropPad(OpContext &op);
 
