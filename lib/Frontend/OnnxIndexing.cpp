@@ -1,6 +1,5 @@
 // Gathering, scattering and sorting. ONNX counts negative indices from the end;
 // known indices are checked and made positive here, others wrap at run time.
-#include "OnnxCompose.h"
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
@@ -236,59 +235,17 @@ Expected<> convertNonZero(OpContext &op) {
   return {};
 }
 
-namespace {
-
-// Slices along axis 0 of [count, size] as numbers: equal slices have one number. When
-// sorted it grows as slices do, compared element by element; else it is the place of
-// the first slice of that kind.
-Expected<NodeId> numberedSlices(OpContext &op, NodeId rows, bool isSorted) {
-  constexpr int64_t most = 4096;
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(rows));
-  if (shape[0] > most)
-    return op.error(Status::Limit) << shape[0] << " slices, the limit is " << most;
-  Compose c(op);
-  NodeId a = c.expand(rows, 1), b = c.expand(rows, 0); // [i, 1, e], [1, j, e]
-  NodeId differs = c.call("not_equal", {a, b});
-  NodeId isOther = c.reduce("any", differs, {2}, false); // [i, j]
-  NodeId isSame = c.cast(c.call("logical_not", {isOther}), DType::Int32);
-  NodeId first = c.reduce("argmax", isSame, {1}, false); // [i]
-  if (!isSorted)
-    return c.done(first);
-  NodeId place = c.reduce("argmax", c.cast(differs, DType::Int32), {2}); // [i, j, 1]
-  NodeId isPlace = c.call("equal", {c.cast(place, DType::Int64), c.iota(shape[1], DType::Int64)});
-  NodeId isAbove = c.call("logical_and", {c.call("greater", {a, b}), isPlace});
-  isAbove = c.reduce("any", isAbove, {2}, false);
-  NodeId isFirst = c.call("equal", {c.cast(first, DType::Int64), c.iota(shape[0], DType::Int64)}); // [j]
-  NodeId below = c.cast(c.call("logical_and", {isAbove, isFirst}), DType::Int32);
-  return c.done(c.reduce("sum", below, {1}, false));
-}
-
-} // namespace
-
-// The unique elements of all, or the unique slices along an axis: these get numbers,
-// and the unique numbers say which slices stay.
+// The unique elements of all, or the unique slices along an axis.
 Expected<> convertUnique(OpContext &op) {
   NodeId x = op.input(0);
-  bool isSorted = BYCC_TRY(op.intAttr("sorted", 1)) != 0;
-  const Attribute *given = BYCC_TRY(op.attr("axis", AttrKind::Int));
-  int64_t rank = op.rank(x), axis = given ? BYCC_TRY(op.normalAxis(given->i, rank)) : 0;
-  Compose c(op);
-  NodeId items = c.reshape(x, {-1});
-  if (given && rank > 1) {
-    std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x)), order{axis};
-    if (*op.types().numElements(op.module().type(x)) == 0)
-      return op.error(Status::Unsup) << "of an empty tensor";
-    for (int64_t i = 0; i < rank; ++i)
-      if (i != axis)
-        order.push_back(i);
-    NodeId rows = BYCC_TRY(c.done(c.reshape(c.transpose(x, order), {shape[axis], -1})));
-    items = BYCC_TRY(numberedSlices(op, rows, isSorted));
-    isSorted = true;
-  }
-  NodeId parts = BYCC_TRY(c.done(c.call("unique", {items}, {{"sorted", isSorted}, {"return_counts", true}})));
-  NodeId kept = BYCC_TRY(op.project(parts, 1));
-  op.setOutput(0, given && rank > 1 ? BYCC_TRY(op.call("take", {x, kept}, {{"axis", axis}}))
-                                    : BYCC_TRY(op.project(parts, 0)));
+  AttrDict attrs{{"sorted", BYCC_TRY(op.intAttr("sorted", 1)) != 0}, {"return_counts", true}};
+  int64_t all = -1;
+  if (const Attribute *axis = BYCC_TRY(op.attr("axis", AttrKind::Int)))
+    attrs.push_back({"axis", BYCC_TRY(op.normalAxis(axis->i, op.rank(x)))});
+  else
+    x = BYCC_TRY(op.reshape(x, {&all, 1}));
+  NodeId parts = BYCC_TRY(op.call("unique", {x}, std::move(attrs)));
+  op.setOutput(0, BYCC_TRY(op.project(parts, 0)));
   constexpr uint32_t fields[] = {1, 2, 4}; // indices, inverse, counts
   for (size_t i = 0; i < 3; ++i)
     if (op.wantsOutput(i + 1))
