@@ -87,3 +87,17 @@ npy write n.npy i8 2 1 3
 bycc twice.relay -q -o twice.o
 bycc-run twice.json --input x=x.npy --input n=n.npy --outputs out
 expect "$(npy show out/output_0.npy)" "2x4 5 6 8 11 5 6 8 11"
+
+# Random data of any shape; an extent that nobody gives is 1.
+npy write s.npy i8 2 3 -1
+bycc-run reshape.json --random --shape x=6x2 --input s=s.npy --outputs out
+expect "$(npy show out/output_0.npy | cut -d' ' -f1)" 3x4
+npy write s.npy i8 2 -1 1
+bycc-run reshape.json --random --input s=s.npy --outputs out
+expect "$(npy show out/output_0.npy | cut -d' ' -f1)" 2x1
+refuse 2 "--shape goes with --random" bycc-run reshape.json --shape x=6x2
+refuse 2 "--shape: wanted NAME=5x3x4, given 'x=6x'" bycc-run reshape.json --random --shape x=6x
+refuse 2 "--shape is for random data" bycc-run reshape.json --random --shape s=2 --input s=s.npy
+refuse 1 "the model has no input 'y'" bycc-run reshape.json --random --shape y=6
+refuse 1 "wanted rank 2, given rank 1" bycc-run reshape.json --random --shape x=6
+refuse 1 "input 'x'" bycc-run reshape.json --random --shape x=6x3

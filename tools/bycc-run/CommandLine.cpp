@@ -25,6 +25,8 @@ constexpr Option table[] = {
     {"inputs", Value::Needed, "folder of NAME.npy files, one per input"},
     {"input", Value::Needed, "NAME=FILE.npy, one input; repeatable"},
     {"random", Value::Optional, "random data for inputs that are not given; =SEED, default 0"},
+    {"shape", Value::Needed,
+     "NAME=5x3x4, shape of a random input; extents that the model leaves open are 1 without it"},
     {"outputs", Value::Needed, "write NAME.npy per output into this folder"},
     {"print", Value::Optional, "print values of each output; =N of them, default 10"},
     {"expected", Value::Needed, "compare with the NAME.npy files of this folder"},
@@ -198,6 +200,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     options.randomSeed = numbers.whole("random", v, 0, INT64_MAX);
   });
   app.add_flag_function("--random-plain", [&](int64_t) { options.randomSeed = 0; });
+  app.add_option("--shape", options.shapes)->allow_extra_args(false);
   text("outputs", options.outputsFolder);
   number("print",
          [&](const std::string &v) { options.printCount = numbers.whole("print", v, 0, many); });

@@ -14,6 +14,7 @@ struct Options {
   std::string inputsFolder;
   std::vector<std::string> inputs; // NAME=FILE.npy
   std::optional<uint64_t> randomSeed;
+  std::vector<std::string> shapes; // NAME=5x3x4, of random inputs
   std::string outputsFolder;
   std::optional<int64_t> printCount;
   std::string expectedFolder;

@@ -41,14 +41,14 @@ bool exists(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
-// NAME=FILE, where NAME may hold '=' itself: the first split that names an input.
-Expected<std::pair<const bycc_tensor_info *, std::string>> splitInput(const bycc_module &module,
-                                                                      const std::string &text) {
+// NAME=VALUE, where NAME may hold '=' itself: the first split that names an input.
+Expected<std::pair<const bycc_tensor_info *, std::string>>
+splitInput(const bycc_module &module, const std::string &text, const char *wanted) {
   for (size_t at = text.find('='); at != text.npos; at = text.find('=', at + 1))
     if (const bycc_tensor_info *info = findInput(module, std::string_view(text).substr(0, at)))
       return std::pair(info, text.substr(at + 1));
   if (text.find('=') == text.npos)
-    return error(Status::Usage) << "--input: wanted NAME=FILE.npy, given '" << escaped(text) << "'";
+    return error(Status::Usage) << wanted << ", given '" << escaped(text) << "'";
   std::vector<std::string> names;
   for (uint32_t i = 0; i < module.num_inputs; ++i)
     names.push_back(module.inputs[i].name);
@@ -57,6 +57,26 @@ Expected<std::pair<const bycc_tensor_info *, std::string>> splitInput(const bycc
   return error(Status::Arg) << "the model has no input '" << escaped(name) << "'"
                             << (near ? ", did you mean '" + escaped(*near) + "'?"
                                      : "; its inputs: " + escaped(join(names, ", "), 1024));
+}
+
+using Shapes = std::map<const bycc_tensor_info *, std::vector<int64_t>>;
+
+// Of --shape: NAME=5x3x4.
+Expected<Shapes> randomShapes(const bycc_module &module, const Options &options) {
+  constexpr const char *wanted = "--shape: wanted NAME=5x3x4";
+  if (!options.shapes.empty() && !options.randomSeed)
+    return error(Status::Usage) << "--shape goes with --random";
+  Shapes shapes;
+  for (const std::string &text : options.shapes) {
+    auto [info, extents] = BYCC_TRY(splitInput(module, text, wanted));
+    for (const std::string &extent : split(extents, 'x')) {
+      auto value = parseInt(extent);
+      if (!value || *value < 0)
+        return error(Status::Usage) << wanted << ", given '" << escaped(text) << "'";
+      shapes[info].push_back(*value);
+    }
+  }
+  return shapes;
 }
 
 } // namespace
@@ -114,9 +134,10 @@ Expected<> Session::bindInputs(const Options &options) {
   bound_.resize(module.num_inputs);
   std::map<const bycc_tensor_info *, std::string> files;
   for (const std::string &text : options.inputs) {
-    auto [info, file] = BYCC_TRY(splitInput(module, text));
+    auto [info, file] = BYCC_TRY(splitInput(module, text, "--input: wanted NAME=FILE.npy"));
     files[info] = file;
   }
+  auto shapes = BYCC_TRY(randomShapes(module, options));
   if (!options.inputsFolder.empty() && !exists(options.inputsFolder))
     return error(Status::Io, {options.inputsFolder}) << "no such folder";
   std::vector<std::string> missing;
@@ -126,10 +147,14 @@ Expected<> Session::bindInputs(const Options &options) {
     std::string file = given != files.end() ? given->second : "";
     if (file.empty() && !options.inputsFolder.empty())
       file = options.inputsFolder + "/" + info.file + ".npy";
-    if (!file.empty() && (given != files.end() || exists(file)))
+    bool hasFile = !file.empty() && (given != files.end() || exists(file));
+    if (hasFile && shapes.contains(&info))
+      return error(Status::Usage, {file}) << "--shape is for random data, input '"
+                                          << escaped(info.name) << "' is read from this file";
+    if (hasFile)
       BYCC_TRY(bind(i, BYCC_TRY(readNpy(file)), file));
     else if (options.randomSeed)
-      BYCC_TRY(bind(i, BYCC_TRY(randomTensor(info, *options.randomSeed + i)), "random data"));
+      BYCC_TRY(bind(i, BYCC_TRY(randomTensor(info, shapes[&info], *options.randomSeed + i)), "random data"));
     else
       missing.push_back("'" + escaped(info.name) + "'");
   }

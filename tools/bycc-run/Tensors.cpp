@@ -88,10 +88,11 @@ Expected<> compareOutput(const OutputView &output, const std::string &file, Tole
 
 } // namespace
 
-Expected<NpyArray> randomTensor(const bycc_tensor_info &info, uint64_t seed) {
-  std::vector<int64_t> shape;
-  for (int32_t d = 0; d < info.rank; ++d)
-    shape.push_back(info.dims[d].value);
+Expected<NpyArray> randomTensor(const bycc_tensor_info &info, std::vector<int64_t> shape,
+                                uint64_t seed) {
+  if (shape.empty())
+    for (int32_t d = 0; d < info.rank; ++d)
+      shape.push_back(info.dims[d].value);
   return randomArray(info.name, static_cast<DType>(info.dtype), std::move(shape), seed);
 }
 

@@ -5,8 +5,9 @@
 
 namespace bycc::run {
 
-// As Support/RandomArray.h says.
-Expected<NpyArray> randomTensor(const bycc_tensor_info &info, uint64_t seed);
+// As Support/RandomArray.h says. An empty `shape` is the shape of the type.
+Expected<NpyArray> randomTensor(const bycc_tensor_info &info, std::vector<int64_t> shape,
+                                uint64_t seed);
 
 // "NAME dtype (shape): v v v ..." with at most `count` values.
 std::string printed(const OutputView &output, int64_t count);
