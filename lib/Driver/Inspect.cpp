@@ -23,6 +23,7 @@ struct Summary {
   std::map<std::string, uint64_t> ops;
   uint64_t numConstants = 0, constantBytes = 0, numParameters = 0;
   double flops = 0;
+  bool hasOpenExtents = false; // counted as 1 in flops
 };
 
 Summary summarise(const Module &module) {
@@ -35,6 +36,7 @@ Summary summarise(const Module &module) {
         const OpInfo &info = opInfo(module.node(node).op);
         ++summary.ops[std::string(info.name)];
         summary.flops += info.flops ? info.flops(module, node) : 0;
+        summary.hasOpenExtents |= !module.types.isStatic(module.type(node));
       }
       for (NodeId operand : module.operands(node))
         if (module.isConstant(operand))
@@ -80,7 +82,8 @@ void printText(const Module &module, const Summary &summary) {
   std::printf("weights %s, %s, %s\n", counted(static_cast<int64_t>(summary.numConstants), "tensor").c_str(),
               counted(static_cast<int64_t>(summary.numParameters), "value").c_str(),
               sizeText(static_cast<double>(summary.constantBytes), 0.05).c_str());
-  std::printf("compute %s\n", flopsText(summary.flops).c_str());
+  std::printf("compute %s%s\n", flopsText(summary.flops).c_str(),
+              summary.hasOpenExtents ? ", extents known at run time counted as 1" : "");
   for (const auto &[op, count] : summary.ops)
     std::printf("%7llu %s\n", static_cast<unsigned long long>(count), op.c_str());
 }

@@ -13,8 +13,10 @@ std::string vendorText(const OffloadTotals &part, const OffloadTotals &totals) {
   std::snprintf(share, sizeof share, ", %.1f %% of FLOPs, ",
                 totals.flops > 0 ? 100 * part.offloadedFlops / totals.flops : 0.0);
   return counted(part.regions, "region") + ", " + std::to_string(part.offloadedOps) + " of " +
-         counted(totals.ops, "op") + share + sizeText(static_cast<double>(part.boundaryBytes), 0.05) +
-         " crosses the boundary";
+         counted(totals.ops, "op") + share +
+         boundaryText(part.boundaryBytes, sizeText(static_cast<double>(part.boundaryBytes), 0.05),
+                      part.hasRunTimeSizes) +
+         (part.hasRunTimeSizes ? " cross the boundary" : " crosses the boundary");
 }
 
 } // namespace

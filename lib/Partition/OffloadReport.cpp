@@ -168,16 +168,17 @@ private:
         describeArgument(argument, function.arguments);
     }
     for (NodeId argument : module_.operands(call).subspan(1))
-      function.boundaryBytes += bytesOf(module_.type(argument));
-    function.boundaryBytes += bytesOf(module_.type(call));
+      addBoundary(module_.type(argument), function);
+    addBoundary(module_.type(call), function);
   }
 
-  int64_t bytesOf(TypeId type) const {
-    int64_t bytes = 0;
+  void addBoundary(TypeId type, OffloadFunction &function) const {
     for (TypeId tensor : module_.types.flatten(type))
-      if (module_.types.isTensor(tensor))
-        bytes += module_.types.sizeBytes(tensor).value_or(0);
-    return bytes;
+      if (module_.types.isTensor(tensor)) {
+        auto bytes = module_.types.sizeBytes(tensor);
+        function.boundaryBytes += bytes.value_or(0);
+        function.hasRunTimeSizes |= !bytes;
+      }
   }
 
   // Symbol of the external function that a call calls, or "".
@@ -253,8 +254,10 @@ private:
     OffloadTotals &vendor = report_.byVendor[function.compiler];
     ++vendor.regions;
     vendor.boundaryBytes += function.boundaryBytes;
+    vendor.hasRunTimeSizes |= function.hasRunTimeSizes;
     ++report_.totals.regions;
     report_.totals.boundaryBytes += function.boundaryBytes;
+    report_.totals.hasRunTimeSizes |= function.hasRunTimeSizes;
   }
 
   const Module &module_;

@@ -111,7 +111,7 @@ void writeRegions(std::ostringstream &out, const OffloadReport &report) {
     table.add({f.symbol, report.titleOf(f.compiler), counted(static_cast<int64_t>(f.ops.size()), "op"),
                flopsText(f.flops), counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
                counted(static_cast<int64_t>(f.resultTypes.size()), "output"),
-               bytesText(f.boundaryBytes) + " cross its boundary", folded(f.composites)});
+               boundaryText(f.boundaryBytes, bytesText(f.boundaryBytes), f.hasRunTimeSizes) + " cross its boundary", folded(f.composites)});
   out << "\nregions:\n";
   for (size_t i = 0; i < table.size(); ++i)
     out << table.line(i);
@@ -212,6 +212,12 @@ std::string describeReturned(const OffloadReport &report) {
     text += (text.empty() ? "" : "; ") + counted(kind.regions, "small region") +
             " returned to the host: " + kind.why;
   return text;
+}
+
+std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRunTimeSizes) {
+  if (!hasRunTimeSizes)
+    return sizeText;
+  return (bytes ? sizeText + " and " : "") + "tensors of run-time size";
 }
 
 std::string OffloadReport::text() const {

@@ -28,6 +28,7 @@ struct OffloadFunction {
   int64_t calls = 0;                   // call sites
   double flops = 0;
   int64_t boundaryBytes = 0; // tensors passed in and out per call, known sizes
+  bool hasRunTimeSizes = false; // some have sizes known at run time only
 };
 
 struct OffloadNode {
@@ -51,7 +52,11 @@ struct OffloadTotals {
   int64_t regions = 0, ops = 0, offloadedOps = 0;
   double flops = 0, offloadedFlops = 0;
   int64_t boundaryBytes = 0;
+  bool hasRunTimeSizes = false;
 };
+
+// `sizeText` says `bytes`: what is known of a boundary, with a word about what is not.
+std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRunTimeSizes);
 
 struct OffloadReport {
   std::vector<std::pair<std::string, std::string>> mainParams; // name, type
