@@ -794,6 +794,31 @@ case('dyn.nn.upsampling', [x, np.array(2, f32), np.array(1.5, f32)],
      x.repeat(2, 2)[:, :, :, [0, 0, 1, 2, 2, 3]])
 fails('dyn.nn.upsampling', [x, np.array(0, f32), np.array(1, f32)], 'is resized to 0', status='ARG')
 
+# --- where approximations lose digits: near zeros of the function, and far out
+tiny = np.array([0.1, 1e-2, 1e-3, 1e-4, 3e-5, 1e-6, 1e-20], f32)
+tiny = np.concatenate([tiny, -tiny])
+for name in ('abs', 'negative', 'exp', 'sigmoid', 'tanh', 'erf', 'sinh', 'asinh', 'sin', 'atan'):
+    case(name, [tiny], unary[name](tiny.astype(f64)).astype(f32))
+far = np.array([-0.5, -5, -12, -14.5, -20, -40, -80, -86], f32)
+case('exp', [far], np.exp(far.astype(f64)).astype(f32))
+case('sigmoid', [far], (1 / (1 + np.exp(-far.astype(f64)))).astype(f32))
+near_one = (1 + np.array([0.5, 0.25, 0.1, 0.039, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 0, -1e-6, -1e-4, -0.01, -0.04, -0.2])).astype(f32)
+case('log', [near_one], np.log(near_one.astype(f64)).astype(f32))
+for name, power in (('sqrt', 0.5), ('rsqrt', -0.5)):
+    case(name, [tiny[:6]], (tiny[:6].astype(f64) ** power).astype(f32))
+
+# --- infinities, as masks have them
+masked = np.array([[-inf, -inf, -inf], [1, -inf, 2], [-inf, 0.5, -inf]], f32)
+case('max', [masked], masked.max(1), axis=1)
+case('max', [masked], masked.max(0), axis=0)
+case('min', [-masked], -masked.max(1), axis=1)
+case('sum', [masked], masked.sum(1), axis=1)
+with np.errstate(all='ignore'):
+    e = np.exp(masked.astype(f64) - masked.max(1, keepdims=True))
+    case('nn.softmax', [masked], (e / e.sum(1, keepdims=True)).astype(f32))
+    case('nn.log_softmax', [masked[1:]], np.log(e / e.sum(1, keepdims=True)).astype(f32)[1:])
+case('nn.max_pool2d', [np.full((1, 1, 2, 2), -inf, f32)], np.full((1, 1, 1, 1), -inf, f32), pool_size=[2, 2])
+
 qnn_cases.add_cases(case, fails, Tuple)
 library_cases.add_cases(case, fails, Tuple, Typed)
 

@@ -284,8 +284,7 @@ private:
 
   Expected<> checkReduce() const {
     BYCC_TRY(operands(1, 1));
-    if (step_.math != Math::Add && step_.math != Math::Mean && step_.math != Math::Max &&
-        step_.math != Math::Min)
+    if (step_.math != Math::Add && step_.math != Math::Mean)
       return bad("bad algorithm");
     if (!broadcasts(out(), in(0)) || in(0) == out())
       return shapes(out(), in(0));

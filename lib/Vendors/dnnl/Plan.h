@@ -82,7 +82,7 @@ enum class Math : uint8_t {
   Mish,
   Round,    // to the nearest, ties to even
   Saturate, // as Clip
-  // Binary and Reduce (Mul, Div, Sub: Binary only; Mean: Reduce only)
+  // Binary and Reduce (Reduce: Add and Mean only; Mean: Reduce only)
   Add,
   Sub,
   Mul,

@@ -99,7 +99,7 @@ TEST_CASE("dnnl arithmetic with broadcasting") {
 }
 
 TEST_CASE("dnnl reductions") {
-  for (const char *op : {"sum", "mean", "max", "min"}) {
+  for (const char *op : {"sum", "mean"}) {
     checkOp(op, {{2, 3, 20}}, {}, {2, 3}, {{"axis", Dims{-1}}});
     checkOp(op, {{2, 3, 20}}, {}, {2, 1, 1}, {{"axis", Dims{1, 2}}, {"keepdims", 1}});
     checkOp(op, {{2, 17, 5, 5}}, {}, {2, 17}, {{"axis", Dims{2, 3}}});

@@ -304,16 +304,13 @@ Nd reduce(const Nd &x, const std::string &op, const Dims &axes, const Dims &outD
   Dims kept = x.dims;
   for (int64_t axis : axes)
     kept[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis)] = 1;
-  bool isMax = op == "max", isMin = op == "min";
-  std::vector<double> sums(static_cast<size_t>(count(kept)),
-                           isMax ? -INFINITY : isMin ? INFINITY : 0);
+  std::vector<double> sums(static_cast<size_t>(count(kept)));
   Dims at(x.dims.size(), 0);
   do {
     Dims to = at;
     for (size_t i = 0; i < to.size(); ++i)
       to[i] = kept[i] == 1 ? 0 : at[i];
-    double &sum = sums[offset(to, kept)], v = x.data[offset(at, x.dims)];
-    sum = isMax ? std::max(sum, v) : isMin ? std::min(sum, v) : sum + v;
+    sums[offset(to, kept)] += x.data[offset(at, x.dims)];
   } while (advance(at, x.dims));
   if (op == "mean")
     for (double &sum : sums)
@@ -404,7 +401,7 @@ Nd evaluateNode(const bycc_node &node, const std::vector<Nd> &in, const Dims &de
     return softmax(in[0], attrs.integer("axis", -1), op == "nn.log_softmax");
   if (op == "nn.layer_norm")
     return layerNorm(in[0], in[1], in[2], attrs.number("epsilon", 1e-5));
-  if (op == "mean" || op == "sum" || op == "max" || op == "min")
+  if (op == "mean" || op == "sum")
     return reduce(in[0], op, attrs.list("axis", {}), declared);
   if (op == "transpose")
     return permute(in[0], attrs.list("axes", {}));
