@@ -138,9 +138,6 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
     return {};
   }
   Env inner = BYCC_TRY(bindParams(function, callee->second, operands, env));
-  for (NodeId param : m_.function(function).params)
-    if (auto values = inner.values.find(param.index); values != inner.values.end())
-      bindParamSymbols(param, values->second);
   open_.push_back(function);
   BYCC_TRY(addBlock(m_.function(function).body, inner, depth + 1));
   open_.pop_back();
@@ -159,6 +156,9 @@ Expected<Env> ProgramBuilder::bindParams(FunctionId function, const Env *outer, 
     else
       inner.values[params[a].index] = BYCC_TRY(valuesOf(operands[a], env));
   }
+  for (NodeId param : params)
+    if (auto values = inner.values.find(param.index); values != inner.values.end())
+      bindParamSymbols(param, values->second);
   return inner;
 }
 

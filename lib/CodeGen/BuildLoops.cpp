@@ -82,6 +82,7 @@ Expected<> ProgramBuilder::addCarried(NodeId call, OpenLoop &loop, Env &inner, c
     std::vector<ValueId> initial = BYCC_TRY(valuesOf(operands[a], env)), carried = newBound(m_.type(params[a]));
     enter.inputs.insert(enter.inputs.end(), initial.begin(), initial.end());
     loop.carried.insert(loop.carried.end(), carried.begin(), carried.end());
+    bindParamSymbols(params[a], carried);
     inner.values[params[a].index] = std::move(carried);
   }
   for (ValueId id : loop.carried) {
@@ -119,7 +120,9 @@ Expected<> ProgramBuilder::addTailNode(NodeId node, Env &env, OpenLoop &loop, in
         p_.instrs.push_back({Instr::Kind::Else, 0, {}, {}, {}, {}, {}, none});
       Env inner;
       inner.parent = &env;
+      auto symbols = symbols_;
       BYCC_TRY(addTail(block, inner, loop, depth + 1));
+      symbols_ = std::move(symbols);
     }
     p_.instrs.push_back({Instr::Kind::EndIf, 0, {}, {}, {}, {}, {}, none});
     return {};

@@ -104,6 +104,29 @@ bycc-run grow.json --input n=thousand.npy --input x=x.npy --outputs out
 expect "$(out 0 | cut -d' ' -f1)" "1001x2"
 expect "$(out 0 | grep -o ' 999 1001$')" " 999 1001"
 
+# K is another extent in every turn, and for the function that a turn ends with.
+cat > symbols.relay <<'END'
+#[version = "0.0.5"]
+def @main(%n: int64, %x: Tensor[(K), float32]) -> Tensor[(?), float32] {
+  let %loop = fn (%i: int64, %s: Tensor[(K), float32]) -> Tensor[(?), float32] {
+    if (less(%i, %n)) {
+      let %step = fn (%y: Tensor[(K), float32]) -> Tensor[(?), float32] {
+        %loop(add(%i, 1i64), concatenate((dyn.full(7f, shape_of(%y), dtype="float32"), add(%y, ones_like(%s))), axis=0))
+      };
+      %step(%s)
+    } else {
+      add(%s, ones_like(%s))
+    }
+  };
+  %loop(0i64, %x)
+}
+END
+npy write two.npy i8 "" 2
+for options in "-O0" "-O2"; do
+  run symbols "$options" --input n=two.npy --input x=x.npy
+  expect "$(out 0)" "8 8 8 8 8 9 9 3 4"
+done
+
 # A loop in a loop, both in a branch; the inner one begins with what the outer has.
 cat > nested.relay <<'END'
 #[version = "0.0.5"]
