@@ -112,7 +112,7 @@ Expected<Dim> logicalExtent(InferContext &context, const TensorInput &input, con
 Expected<Shape> physicalShape(InferContext &context, const Layout &layout,
                               std::string_view letters, std::span<const Dim> extents);
 
-// Rules that the static and the dyn.* forms share; sizes that are not known yet are nullopt.
+// Rules that the static and the dyn.* forms share.
 Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, const Symbolic &to,
                            bool allowZero);
 Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, const Symbolic &begin,
@@ -120,7 +120,6 @@ Expected<TypeId> sliceTo(InferContext &context, const TensorInput &x, const Symb
                          std::optional<Ints> axes);
 Symbolic symbolic(std::span<const int64_t> values);
 Expected<TypeId> resizeTo(InferContext &context, const TensorInput &x, std::span<const Dim> size);
-Expected<TypeId> topkOfSize(InferContext &context, const TensorInput &x, Dim k);
 Shape unknownShape(size_t rank);
 
 } // namespace shape

@@ -45,7 +45,6 @@ public:
       : call_(call), allocate_(std::move(allocate)), parallelFor_(std::move(parallelFor)) {}
 
   size_t numInputs() const { return call_.num_inputs; }
-  size_t numResults() const { return call_.num_results; }
   Operand input(size_t index) const;
   int64_t attribute(size_t index) const { return call_.attributes[index]; }
   double realAttribute(size_t index) const;
