@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Products of nothing: no rows, or nothing to sum up.
+# Products of nothing: no rows, or nothing to sum up. Parts of nothing.
 . "$(dirname "$0")/lib.sh"
 
 cat > zero.relay <<'END'
@@ -19,4 +19,23 @@ for options in "-O0" "-O2" "-O2 --annotate=dnnl"; do
   bycc-run zero.json --input a=a.npy --input b=b.npy --input v=v.npy --input w=w.npy --outputs out
   expect "$(npy show out/output_0.npy)" "0x2x4"
   expect "$(npy show out/output_1.npy)" "2x4 1 1 1 1 1 1 1 1"
+done
+
+# The empty part of a split is read by no code, and still an operand of the last call.
+cat > part.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 4), float32]) {
+  %0 = nn.softmax(%x);
+  %1 = split(%0, indices_or_sections=[4], axis=1);
+  %2 = nn.softmax(%1.0);
+  %3 = nn.softmax(%2);
+  %4 = (multiply(multiply(%1.0, %2), %3), %1.1);
+  concatenate(%4, axis=1)
+}
+END
+npy write x.npy f4 2x4 1 1 1 1 2 2 2 2
+for options in "-O0" "-O2"; do
+  bycc part.relay $options -q -o part.o
+  bycc-run part.json --input x=x.npy --outputs out
+  expect "$(npy show out/output_0.npy)" "2x4 0.015625 0.015625 0.015625 0.015625 0.015625 0.015625 0.015625 0.015625"
 done
