@@ -73,7 +73,9 @@ Expected<Value> topk(const KernelContext &context) {
   const Tensor &x = context.input(0);
   size_t axis = context.axis("axis", x.shape.size());
   int64_t wanted = context.numInputs() > 1 ? context.input(1).integer(0) : context.integer("k");
-  if (wanted < 0 || wanted > x.shape[axis])
+  if (wanted < 0)
+    return context.error() << "k is at least 0, got " << wanted;
+  if (wanted > x.shape[axis])
     return context.error() << "k is " << wanted << ", axis " << axis << " has " << x.shape[axis]
                            << " elements";
   Ints shape = x.shape;

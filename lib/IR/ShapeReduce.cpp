@@ -138,8 +138,10 @@ Expected<TypeId> topkOf(InferContext &context) {
 Expected<TypeId> dynTopk(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   auto k = BYCC_TRY(symbolicInts(context, 1));
-  if (k && (k->size() != 1 || (k->front().number && *k->front().number < 0)))
-    return context.error() << "k is one number, at least 0";
+  if (k && k->size() != 1)
+    return context.error() << "k is one number, got " << k->size();
+  if (k && k->front().number && *k->front().number < 0)
+    return context.error() << "k is at least 0, got " << *k->front().number;
   return topkResult(context, x, k ? k->front().extent() : Dim::unknown());
 }
 

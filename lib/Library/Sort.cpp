@@ -70,7 +70,9 @@ Expected<> topk(LibraryCall &call) {
   Operand x = call.input(0);
   int64_t k = call.attribute(0) < 0 ? call.input(1).integer(0) : call.attribute(0);
   size_t axis = static_cast<size_t>(call.attribute(1));
-  if (k < 0 || k > x.shape[axis])
+  if (k < 0)
+    return error(Status::Arg) << "k is at least 0, got " << k;
+  if (k > x.shape[axis])
     return error(Status::Arg) << "k is " << k << ", axis " << axis << " has " << x.shape[axis] << " elements";
   Ints shape(x.shape.begin(), x.shape.end());
   shape[axis] = k;
