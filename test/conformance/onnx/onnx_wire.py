@@ -64,7 +64,7 @@ def type_name(type_proto):
 
 class Model:
     """inputs, outputs: (name, type name) each; ops: (domain, operator) of all nodes, subgraphs included;
-    trains: operators among them that are switched to training."""
+    trains: operators among them that are switched to training; opset: the version of ONNX's own operators."""
 
     def __init__(self, data):
         graph = first(data, 7)
@@ -72,6 +72,7 @@ class Model:
         values = lambda number: [(first(v, 1).decode(), type_name(first(v, 2))) for v in repeated(graph, number)]
         self.inputs = [value for value in values(11) if value[0] not in given]
         self.outputs = values(12)
+        self.opset = max([first(entry, 2, 1) for entry in repeated(data, 8) if not first(entry, 1)], default=0)
         self.ops, self.trains = set(), set()
         self._walk(graph)
         for function in repeated(data, 25):

@@ -7,14 +7,16 @@ bycc compiles inference on tensors of numbers. A case is outside when it needs
 - training: operators of ai.onnx.preview.training, Dropout with an input that switches training on,
   BatchNormalization with training_mode;
 - random results, which no expected output can hold;
-- ml: operators of ai.onnx.ml (trees, text), a standard of its own.
+- ml: operators of ai.onnx.ml (trees, text), a standard of its own;
+- preview: operators of ai.onnx.preview, which have no fixed definition yet;
+- images: ImageDecoder, which reads files of image formats.
 
 Dropout without that input is the identity, seed or not: it must pass."""
 
 RANDOM_OPS = {'RandomNormal', 'RandomNormalLike', 'RandomUniform', 'RandomUniformLike', 'Multinomial', 'Bernoulli'}
 VALUE_KINDS = {'string': 'strings', 'sequence': 'sequences', 'optional': 'optionals', 'map': 'maps',
                'sparse tensor': 'sparse tensors'}
-DOMAINS = {'ai.onnx.preview.training': 'training', 'ai.onnx.ml': 'ml'}
+DOMAINS = {'ai.onnx.preview.training': 'training', 'ai.onnx.ml': 'ml', 'ai.onnx.preview': 'preview'}
 
 
 def kind_of_op(domain, op):
@@ -22,6 +24,8 @@ def kind_of_op(domain, op):
         return DOMAINS[domain]
     if op in RANDOM_OPS:
         return 'random'
+    if op == 'ImageDecoder':
+        return 'images'
     if op.startswith('Sequence') or op in ('SplitToSequence', 'ConcatFromSequence'):
         return 'sequences'
     if op.startswith('Optional'):
