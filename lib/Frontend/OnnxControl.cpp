@@ -146,7 +146,12 @@ Expected<> rangeAtRunTime(OpContext &op, DType dtype) {
     if (op.rank(bounds[i]) != 0)
       bounds[i] = BYCC_TRY(op.reshape(bounds[i], {}));
   }
-  op.setOutput(0, BYCC_TRY(op.call("arange", bounds, {{"dtype", name(dtype)}})));
+  // Host code counts the steps of no half type.
+  DType wide = dtype == DType::Float16 || dtype == DType::BFloat16 ? DType::Float32 : dtype;
+  for (NodeId &bound : bounds)
+    bound = BYCC_TRY(op.cast(bound, wide));
+  NodeId made = BYCC_TRY(op.call("arange", bounds, {{"dtype", name(wide)}}));
+  op.setOutput(0, BYCC_TRY(op.cast(made, dtype)));
   return {};
 }
 

@@ -68,15 +68,61 @@ Expected<> convertMaxRoiPool(OpContext &op) {
   return {};
 }
 
+namespace {
+
+void setAttr(AttrDict &attrs, std::string_view name, AttrValue value) {
+  std::erase_if(attrs, [&](const Attr &attr) { return attr.key == name; });
+  attrs.push_back({std::string(name), std::move(value)});
+}
+
+// What the taps of a kernel read of every channel, [N, C * taps, H, W]: a depthwise
+// convolution whose output t of a channel has a one at tap t.
+Expected<NodeId> tapsRead(OpContext &op, AttrDict attrs, int64_t channels, int64_t high, int64_t wide) {
+  int64_t taps = high * wide;
+  std::vector<double> ones(static_cast<size_t>(channels * taps * taps), 0);
+  for (int64_t i = 0; i < channels * taps; ++i)
+    ones[static_cast<size_t>(i * taps + i % taps)] = 1;
+  setAttr(attrs, "groups", channels);
+  setAttr(attrs, "channels", channels * taps);
+  Compose c(op);
+  NodeId weight = BYCC_TRY(c.done(c.numbers(ones, {channels * taps, 1, high, wide}, op.dtype(op.input(0)))));
+  return op.call("nn.deformable_conv2d", {op.input(0), op.input(2), weight}, std::move(attrs));
+}
+
+// The mask scales what each tap reads; a convolution of 1 by 1 sums up.
+Expected<NodeId> masked(OpContext &op, AttrDict attrs, int64_t offsetGroups) {
+  int64_t groups = BYCC_TRY(op.intAttr("group", 1));
+  Dim of = op.shape(op.input(0))[1];
+  std::vector<int64_t> kernel = BYCC_TRY(op.staticShape(op.input(1)));
+  if (!of.isConst() || of.value() < 1)
+    return op.error(Status::Unsup) << "a mask needs a known number of channels";
+  int64_t channels = of.value(), taps = kernel[2] * kernel[3];
+  if (offsetGroups < 1 || channels % offsetGroups != 0 || taps < 1 || taps > 4096 || channels > (int64_t{1} << 24) / (taps * taps))
+    return op.error() << "a kernel of " << taps << " taps and " << offsetGroups << " offset groups on " << channels << " channels";
+  auto mask = op.shape(op.input(4));
+  if (mask.size() != 4 || (mask[1].isConst() && mask[1].value() != offsetGroups * taps))
+    return op.error() << "a mask of type " << op.types().str(op.module().type(op.input(4))) << ", wanted " << offsetGroups * taps << " channels";
+  NodeId read = BYCC_TRY(tapsRead(op, std::move(attrs), channels, kernel[2], kernel[3]));
+  std::vector<int64_t> table; // the mask's channel for a tap of a channel
+  for (int64_t i = 0; i < channels * taps; ++i)
+    table.push_back(i / taps / (channels / offsetGroups) * taps + i % taps);
+  Compose c(op);
+  NodeId scaled = c.mul(read, c.call("take", {op.input(4), op.ints(table)}, {{"axis", 1}}));
+  return c.done(c.call("nn.conv2d", {scaled, c.reshape(op.input(1), {kernel[0], kernel[1] * taps, 1, 1})},
+                       {{"channels", kernel[0]}, {"kernel_size", AttrValue::List{1, 1}}, {"groups", groups}}));
+}
+
+} // namespace
+
 Expected<> convertDeformConv(OpContext &op) {
   NodeId x = op.input(0), weight = op.input(1);
   if (op.rank(x) != 4)
     return op.error(Status::Unsup) << "input of rank " << op.rank(x) << ", only 4 is supported";
-  if (op.has(4))
-    return op.error(Status::Unsup) << "a mask is not supported";
   AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
-  attrs.push_back({"deformable_groups", BYCC_TRY(op.intAttr("offset_group", 1))});
-  NodeId made = BYCC_TRY(op.call("nn.deformable_conv2d", {x, op.input(2), weight}, std::move(attrs)));
+  int64_t groups = BYCC_TRY(op.intAttr("offset_group", 1));
+  attrs.push_back({"deformable_groups", groups});
+  NodeId made = BYCC_TRY(op.has(4) ? masked(op, std::move(attrs), groups)
+                                   : op.call("nn.deformable_conv2d", {x, op.input(2), weight}, std::move(attrs)));
   if (op.has(3))
     made = BYCC_TRY(op.call("nn.bias_add", {made, op.input(3)}));
   op.setOutput(0, made);
