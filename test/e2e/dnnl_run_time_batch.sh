@@ -14,9 +14,12 @@ bycc inspect net.relay > inspect.txt
 grep -qF 'compute 5 FLOP, extents known at run time counted as 1' inspect.txt || fail "$(cat inspect.txt)"
 npy write one.npy f4 1x2 1 3
 npy write three.npy f4 3x2 1 3 -4 1 0 2
+npy write none.npy f4 0x2
 for _ in 1 2; do
   bycc-run net.json --input x=one.npy --outputs=out
   expect "$(npy show out/output_0.npy)" "1x1 5"
   bycc-run net.json --input x=three.npy --outputs=out
   expect "$(npy show out/output_0.npy)" "3x1 5 0 2"
+  bycc-run net.json --input x=none.npy --outputs=out
+  expect "$(npy show out/output_0.npy)" "0x1"
 done

@@ -57,6 +57,14 @@ void report(char *error, size_t size, const std::string &text) {
 // program alone: packed weights are shared.
 constexpr size_t maxPrograms = 32;
 
+// True when all results are empty, which takes no work. oneDNN has no extent of 0.
+bool makesNothing(const bycc_region &region) {
+  return std::all_of(region.outputs, region.outputs + region.num_outputs, [&](uint32_t id) {
+    const bycc_value &value = region.values[id];
+    return std::find(value.dims, value.dims + value.rank, 0) != value.dims + value.rank;
+  });
+}
+
 class Region {
 public:
   Region(Plan plan, std::span<const uint8_t> weights, int32_t threads)
@@ -115,6 +123,8 @@ private:
     if (!copy_)
       return std::shared_ptr<const Program>(BYCC_TRY(buildProgram(plan_, weights_, packed_)));
     auto instance = BYCC_TRY(RegionInstance::make(*copy_, symbols, weights_));
+    if (makesNothing(instance->region()))
+      return std::make_shared<const Program>();
     ProbeCache cache;
     Refusal refusal;
     std::optional<Plan> plan = planFor(instance->region(), cache, refusal);
