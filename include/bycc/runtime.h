@@ -50,7 +50,8 @@ void bycc_context_destroy(bycc_context *context);
  * the tensor's. Any alignment of the element size works. */
 int32_t bycc_bind_input(bycc_context *context, uint32_t index, const void *data,
                         size_t bytes, const int64_t *shape);
-/* Outputs that are not bound are kept by the context. */
+/* Outputs that are not bound are kept by the context, at any size: leave those
+ * unbound whose extents are known after the run only, and ask bycc_get_output. */
 int32_t bycc_bind_output(bycc_context *context, uint32_t index, void *data,
                          size_t bytes);
 

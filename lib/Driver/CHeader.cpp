@@ -36,7 +36,8 @@ void describe(std::string &out, const std::string &prefix, const char *kind,
     out += "\n/* " + std::string(kind == std::string("INPUT") ? "input " : "output ") + std::to_string(i) + ": \"";
     for (char c : escaped(tensor.name))
       out += c == '*' || c == '/' ? '.' : c; // cannot end the comment
-    out += "\", " + std::string(bycc::name(tensor.dtype)) + " (" + dims + ") */\n";
+    out += "\", " + std::string(bycc::name(tensor.dtype)) + " (" + dims + ")" +
+           (count < 0 ? ", -1: known at run time" : "") + " */\n";
     out += "typedef " + std::string(cType(tensor.dtype)) + " " + name + "_type;\n";
     out += "#define " + name + "_RANK " + std::to_string(tensor.shape.size()) + "\n";
     out += "#define " + name + "_SHAPE {" + (dims.empty() ? "0" : dims) + "}\n";

@@ -88,6 +88,10 @@ bycc twice.relay -q -o twice.o
 bycc-run twice.json --input x=x.npy --input n=n.npy --outputs out
 expect "$(npy show out/output_0.npy)" "2x4 5 6 8 11 5 6 8 11"
 
+# The C header says which extents are open.
+grep -qF '/* input 0: "x", float32 (-1, 2), -1: known at run time */' reshape.h || fail "$(cat reshape.h)"
+grep -qF '/* input 1: "s", int64 (2) */' reshape.h || fail "$(cat reshape.h)"
+
 # Random data of any shape; an extent that nobody gives is 1.
 npy write s.npy i8 2 3 -1
 bycc-run reshape.json --random --shape x=6x2 --input s=s.npy --outputs out
