@@ -2,9 +2,12 @@
 // known to the user.
 #include "OnnxCompose.h"
 #include "OnnxConverters.h"
+#include "OnnxDynamic.h"
 #include "OnnxWindow.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace bycc::onnx {
 namespace {
@@ -136,10 +139,83 @@ Expected<> convertConvTranspose(OpContext &op) {
   return {};
 }
 
+namespace {
+
+// Where block element k of column l lies in the flat image, [block, columns]; beside
+// the image it is `total`, the number of the image's elements.
+struct Places {
+  NodeId flat, total, block;
+};
+
+Expected<Places> placesInImage(OpContext &op, NodeId image, NodeId kernel, const Window &window) {
+  Compose c(op);
+  int64_t spatial = lengthOf(op, image);
+  NodeId zero = c.scalar(DType::Int64, 0), one = c.scalar(DType::Int64, 1);
+  auto at = [&](NodeId vector, int64_t i) { return c.call("take", {vector, c.scalar(DType::Int64, static_cast<double>(i))}, {{"axis", 0}}); };
+  auto range = [&](NodeId count) { return c.call("arange", {zero, count, one}, {{"dtype", "int64"}}); };
+  std::vector<NodeId> grid;
+  NodeId block = one, columns = one, total = one, flat = zero;
+  std::optional<NodeId> isOutside;
+  for (int64_t i = 0; i < spatial; ++i) {
+    double pads = static_cast<double>(window.pads[i] + window.pads[i + spatial]);
+    NodeId span = c.mul(c.sub(at(kernel, i), 1), static_cast<double>(window.dilations[i]));
+    NodeId room = c.add(c.sub(at(image, i), span), pads + static_cast<double>(window.strides[i]) - 1);
+    grid.push_back(c.call("trunc_divide", c.call("maximum", {room, zero}), static_cast<double>(window.strides[i])));
+    block = c.mul(block, at(kernel, i));
+    columns = c.mul(columns, grid.back());
+  }
+  NodeId k = c.expand(BYCC_TRY(c.done(range(block))), 1), l = c.expand(BYCC_TRY(c.done(range(columns))), 0);
+  for (int64_t i = spatial; i-- > 0;) {
+    NodeId column = c.mul(c.call("trunc_mod", {l, grid[i]}), static_cast<double>(window.strides[i]));
+    NodeId tap = c.mul(c.call("trunc_mod", {k, at(kernel, i)}), static_cast<double>(window.dilations[i]));
+    NodeId place = c.sub(c.add(column, tap), static_cast<double>(window.pads[i]));
+    NodeId isOff = c.call("logical_or", {c.call("less", {place, zero}), c.call("greater_equal", {place, at(image, i)})});
+    isOutside = isOutside ? c.call("logical_or", {*isOutside, isOff}) : isOff;
+    flat = c.add(flat, c.mul(place, total));
+    total = c.mul(total, at(image, i));
+    l = c.call("trunc_divide", {l, grid[i]});
+    k = c.call("trunc_divide", {k, at(kernel, i)});
+  }
+  return Places{BYCC_TRY(c.done(c.where(*isOutside, total, flat))), total, block};
+}
+
+// The shapes are known when the model runs: elements are added where they belong, and
+// those beside the image to one place more, which is cut off.
+Expected<NodeId> col2ImAtRunTime(OpContext &op, NodeId x) {
+  NodeId image = BYCC_TRY(runTimeInts(op, 1, "image_shape")), kernel = BYCC_TRY(runTimeInts(op, 2, "block_shape"));
+  size_t spatial = static_cast<size_t>(lengthOf(op, image));
+  if (op.rank(x) != 3 || lengthOf(op, kernel) != lengthOf(op, image) || spatial < 1)
+    return op.error() << "input of rank " << op.rank(x) << ", image_shape of " << spatial << " and block_shape of "
+                      << lengthOf(op, kernel) << " values";
+  Window window;
+  window.strides = BYCC_TRY(spatialInts(op, "strides", spatial, 1, 1));
+  window.dilations = BYCC_TRY(spatialInts(op, "dilations", spatial, 1, 1));
+  window.pads = BYCC_TRY(spatialInts(op, "pads", 2 * spatial, 0, 0));
+  Places places = BYCC_TRY(placesInImage(op, image, kernel, window));
+  Compose c(op);
+  NodeId batch = c.expand(BYCC_TRY(extentOf(op, x, 0)), 0), rest = op.ints(std::vector<int64_t>{-1});
+  NodeId length = BYCC_TRY(c.done(c.expand(c.mul(places.block, BYCC_TRY(extentOf(op, x, 2))), 0)));
+  NodeId columns = BYCC_TRY(reshapeTo(op, x, BYCC_TRY(join(op, std::array{BYCC_TRY(c.done(batch)), rest, length}))));
+  NodeId channels = c.expand(BYCC_TRY(extentOf(op, columns, 1)), 0);
+  NodeId size = BYCC_TRY(c.done(c.expand(c.add(places.total, 1), 0)));
+  NodeId empty = c.call("dyn.full", {c.scalar(op.dtype(x), 0), BYCC_TRY(join(op, std::array{batch, channels, size}))});
+  NodeId index = c.call("dyn.broadcast_to", {c.reshape(places.flat, {-1}), BYCC_TRY(extentsOf(op, columns))});
+  NodeId sums = c.call("scatter_elements", {empty, index, columns}, {{"axis", 2}, {"reduction", "add"}});
+  NodeId inside = c.call("arange", {c.scalar(DType::Int64, 0), places.total, c.scalar(DType::Int64, 1)}, {{"dtype", "int64"}});
+  NodeId kept = BYCC_TRY(c.done(c.call("take", {sums, inside}, {{"axis", 2}})));
+  return reshapeTo(op, kept, BYCC_TRY(join(op, std::array{batch, channels, image})));
+}
+
+} // namespace
+
 // Adds up the columns of an image: a transposed convolution whose kernel puts element
 // k of a column at place k of its block.
 Expected<> convertCol2Im(OpContext &op) {
   NodeId x = op.input(0);
+  if (!op.isKnown(1) || !op.isKnown(2)) {
+    op.setOutput(0, BYCC_TRY(col2ImAtRunTime(op, x)));
+    return {};
+  }
   std::vector<int64_t> image = BYCC_TRY(op.constInts(1, "image_shape"));
   Window window;
   window.kernel = BYCC_TRY(op.constInts(2, "block_shape"));
