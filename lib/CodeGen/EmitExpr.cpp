@@ -288,38 +288,47 @@ llvm::Value *KernelEmitter::emitGuard(const Expr &e) {
     Value *&into = varies ? lanewise : uniform;
     into = into ? b_.CreateAnd(into, value) : value;
   }
-  bool wide = isVarying(e.b) || isVarying(e.c) || lanewise;
-  auto inside = [&]() -> Value * {
+  bool wide = isVarying(e.b) || isVarying(e.c) || lanewise, isConstant = x_[e.c].op == Op::Const;
+  if (uniform && lanewise && !isConstant) { // c is emitted once, or nests of guards would double at each level
+    lanewise = b_.CreateAnd(splat(uniform), lanewise);
+    uniform = nullptr;
+  }
+  auto under = [&](Ref ref, Value *mask) -> Value * {
     Scope scope(*this);
-    Value *other = wide ? splat(emit(e.c)) : emit(e.c);
     Lanes saved = lanes_;
-    if (lanewise)
-      lanes_.mask = lanes_.mask ? b_.CreateAnd(lanes_.mask, lanewise) : lanewise;
-    Value *value = emit(e.b);
+    if (mask)
+      lanes_.mask = lanes_.mask ? b_.CreateAnd(lanes_.mask, mask) : mask;
+    Value *value = emit(ref);
     lanes_ = saved;
-    if (wide)
-      value = splat(value);
-    return lanewise ? b_.CreateSelect(lanewise, value, other) : value;
+    return wide ? splat(value) : value;
+  };
+  auto inside = [&]() -> Value * {
+    if (!lanewise)
+      return under(e.b, nullptr);
+    Value *other = under(e.c, isConstant ? nullptr : b_.CreateNot(lanewise));
+    return b_.CreateSelect(lanewise, under(e.b, lanewise), other);
   };
   if (!uniform)
     return inside();
-  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(uniform); known && known->isOne())
-    return inside();
-  Value *outside = wide ? splat(emit(e.c)) : emit(e.c);
-  if (llvm::isa<llvm::ConstantInt>(uniform))
-    return outside;
-  auto *from = b_.GetInsertBlock();
+  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(uniform))
+    return known->isOne() ? inside() : under(e.c, nullptr);
   auto *then = llvm::BasicBlock::Create(llvm_, "guarded", function_);
+  auto *otherwise = llvm::BasicBlock::Create(llvm_, "otherwise", function_);
   auto *join = llvm::BasicBlock::Create(llvm_, "join", function_);
-  b_.CreateCondBr(uniform, then, join);
-  b_.SetInsertPoint(then);
-  Value *value = inside();
-  auto *thenEnd = b_.GetInsertBlock();
-  b_.CreateBr(join);
+  b_.CreateCondBr(uniform, then, otherwise);
+  auto emitBlock = [&](llvm::BasicBlock *block, auto value) {
+    b_.SetInsertPoint(block);
+    Value *result = value();
+    auto *end = b_.GetInsertBlock();
+    b_.CreateBr(join);
+    return std::pair(result, end);
+  };
+  auto [value, valueEnd] = emitBlock(then, inside);
+  auto [other, otherEnd] = emitBlock(otherwise, [&] { return under(e.c, nullptr); });
   b_.SetInsertPoint(join);
   llvm::PHINode *phi = b_.CreatePHI(value->getType(), 2);
-  phi->addIncoming(value, thenEnd);
-  phi->addIncoming(outside, from);
+  phi->addIncoming(value, valueEnd);
+  phi->addIncoming(other, otherEnd);
   return phi;
 }
 

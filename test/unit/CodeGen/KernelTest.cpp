@@ -223,6 +223,23 @@ TEST_CASE("transpose, narrow types and symbolic extents") {
   check(k, {37});
 }
 
+// Each side of a guard would read far outside of its buffer where the other is wanted.
+TEST_CASE("neither side of a guard is read in vain") {
+  for (size_t axis : {size_t{0}, size_t{1}}) { // axis 1 is of lanes
+    Kernel k;
+    auto number = [&](int64_t n) { return k.exprs.integer(n); };
+    uint32_t a = k.addBuffer(DType::Float32, {number(1)}, Role::Input);
+    uint32_t b = k.addBuffer(DType::Float32, {number(1)}, Role::Input);
+    uint32_t y = k.addBuffer(DType::Float32, {number(axis == 0 ? 2 : 1), number(axis == 0 ? 1 : 2)}, Role::Output);
+    k.map(y, [&](const std::vector<Ref> &i) {
+      Ref far = k.exprs.mul(i[axis], number(int64_t{1} << 40));
+      Ref second = k.exprs.sub(far, number(int64_t{1} << 40));
+      return k.exprs.guard(k.exprs.binary(Op::Lt, i[axis], number(1)), k.load(a, {far}), k.load(b, {second}));
+    });
+    check(k, {});
+  }
+}
+
 TEST_CASE("dense") {
   check(dense(1, 10, 33, true), {}, 1e-5);
   check(dense(1, 300, 128, true), {}, 1e-5);
