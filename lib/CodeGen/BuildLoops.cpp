@@ -82,9 +82,12 @@ Expected<> ProgramBuilder::addCarried(NodeId call, OpenLoop &loop, Env &inner, c
     std::vector<ValueId> initial = BYCC_TRY(valuesOf(operands[a], env)), carried = newBound(m_.type(params[a]));
     enter.inputs.insert(enter.inputs.end(), initial.begin(), initial.end());
     loop.carried.insert(loop.carried.end(), carried.begin(), carried.end());
-    bindParamSymbols(params[a], carried);
     inner.values[params[a].index] = std::move(carried);
   }
+  // The first parameter with a symbol gives it: rows that a loop gathers come last and begin empty.
+  for (size_t a = params.size(); a-- > 0;)
+    if (loop.isCarried[a])
+      bindParamSymbols(params[a], inner.values[params[a].index]);
   for (ValueId id : loop.carried) {
     Value memory;
     memory.dtype = p_.values[id].dtype;

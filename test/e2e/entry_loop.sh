@@ -127,6 +127,29 @@ for options in "-O0" "-O2"; do
   expect "$(out 0)" "8 8 8 8 8 9 9 3 4"
 done
 
+# B comes from the state; the rows begin without elements of any extent.
+cat > rows.relay <<'END'
+#[version = "0.0.5"]
+def @main(%n: int64, %x: Tensor[(B), float32]) -> Tensor[(?, B), float32] {
+  %0 = zeros(shape=[0, 0], dtype="float32");
+  let %loop = fn (%i: int64, %s: Tensor[(B), float32], %rows: Tensor[(?, B), float32]) -> Tensor[(?, B), float32] {
+    if (less(%i, %n)) {
+      %1 = multiply(%s, add(%s, %x));
+      %2 = expand_dims(%1, axis=0);
+      %3 = if (equal(%i, 0i64)) { %2 } else { concatenate((%rows, %2)) };
+      %loop(add(%i, 1i64), %1, %3)
+    } else {
+      %rows
+    }
+  };
+  %loop(0i64, %x, %0)
+}
+END
+for options in "-O0" "-O2"; do
+  run rows "$options" --input n=two.npy --input x=x.npy
+  expect "$(out 0)" "2x2 0 2 0 6"
+done
+
 # A loop in a loop, both in a branch; the inner one begins with what the outer has.
 cat > nested.relay <<'END'
 #[version = "0.0.5"]
