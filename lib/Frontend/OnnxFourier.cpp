@@ -143,12 +143,12 @@ struct Flat {
 
 Expected<Flat> flatFor(OpContext &op, NodeId x, NodeId axis) {
   Compose c(op);
-  NodeId one = c.scalar(DType::Int64, 1), index = iota(op, op.rank(x)), parts[3];
+  NodeId zero = c.scalar(DType::Int64, 0), one = c.scalar(DType::Int64, 1), index = iota(op, op.rank(x)), parts[3];
   Flat flat{BYCC_TRY(c.done(c.call("equal", {index, axis}))), BYCC_TRY(extentsOf(op, x)), {}};
   std::string_view sides[3] = {"less", "equal", "greater"};
-  for (int i = 0; i < 3; ++i) {
-    NodeId own = BYCC_TRY(c.done(c.where(c.call(sides[i], {index, axis}), flat.extents, one)));
-    parts[i] = BYCC_TRY(op.call("prod", {own}, {{"keepdims", true}}));
+  for (int i = 0; i < 3; ++i) { // an axis that is not there has extent 0, which x does not fit
+    NodeId own = BYCC_TRY(c.done(c.where(c.call(sides[i], {index, axis}), flat.extents, i == 1 ? zero : one)));
+    parts[i] = BYCC_TRY(op.call(i == 1 ? "sum" : "prod", {own}, {{"keepdims", true}}));
   }
   flat.shape = BYCC_TRY(join(op, parts));
   return flat;
