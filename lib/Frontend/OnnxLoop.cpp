@@ -101,6 +101,8 @@ private:
   };
 
   Expected<Stack> addStack(const LoopRow &row, BlockId outer) {
+    if (!row.value)
+      return op_.error() << "the body leaves out a result that is stacked";
     std::vector<Dim> shape = op_.shape(row.value);
     DType dtype = op_.dtype(row.value);
     bool isExact = !spec_.condition && !turn_.condition;
