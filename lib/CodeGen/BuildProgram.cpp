@@ -120,7 +120,9 @@ void ProgramBuilder::addOutput(ValueId value) {
   uint32_t index = static_cast<uint32_t>(p_.outputs.size());
   ValueId root = p_.root(value);
   Value &v = p_.values[root];
-  bool isPlain = v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (p_.isStatic(v) || root == value);
+  // For run-time extents the runtime is asked with the shape of what is written.
+  bool isKnown = p_.isStatic(v) && p_.isStatic(p_.values[value]);
+  bool isPlain = v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (isKnown || root == value);
   if (isPlain) {
     v.output = index;
     p_.outputs.push_back(value);

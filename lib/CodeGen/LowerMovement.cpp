@@ -99,6 +99,15 @@ Ref clampIndex(OpLowering &op, Ref index, Ref extent, const std::string &mode) {
   return op.op2(Op::Min, op.op2(Op::Max, index, op.x.integer(0)), op.x.plus(extent, -1));
 }
 
+// Clamping needs an element: indices into an axis of none end the run.
+void requireElements(OpLowering &op, const Tensor &indices, Ref extent) {
+  Ref count = op.x.integer(1);
+  for (Ref dim : indices.shape)
+    count = op.x.mul(count, dim);
+  Ref inside = op.x.mul(count, op.op2(Op::Min, extent, op.x.integer(1)));
+  op.require(op.op2(Op::Le, count, inside), "{} indices into an axis without elements", {count});
+}
+
 // Negative indices count from the end; then clamped, so that no load leaves the tensor.
 Ref wrapNegative(OpLowering &op, Ref index, Ref extent) {
   index = op.x.cast(index, DType::Int64);
@@ -117,9 +126,11 @@ Expected<> lowerTake(OpLowering &op) {
     Ref total = op.x.integer(1);
     for (Ref extent : a.shape)
       total = op.x.mul(total, extent);
+    requireElements(op, indices, total);
     return op.mapResult([&](const Indices &i) { return op.atFlat(a, clampIndex(op, op.at(indices, i), total, mode)); }, indices.shape);
   }
   size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  requireElements(op, indices, a.shape[axis]);
   size_t own = indices.rank() - static_cast<size_t>(batch);
   std::vector<Ref> likely(a.shape.begin(), a.shape.begin() + static_cast<ptrdiff_t>(axis));
   likely.insert(likely.end(), indices.shape.begin() + batch, indices.shape.end());
@@ -138,6 +149,7 @@ Expected<> lowerTake(OpLowering &op) {
 Expected<> lowerGather(OpLowering &op) {
   const Tensor &a = op.input(0), &indices = op.input(1);
   size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  requireElements(op, indices, a.shape[axis]);
   return op.mapResult(
       [&](const Indices &i) {
         Indices at = i;
@@ -153,6 +165,8 @@ Expected<> lowerGatherNd(OpLowering &op) {
   auto depth = op.extent(indices, 0);
   if (!depth)
     return op.unsupported() << "the number of coordinates must be known";
+  for (int64_t c = 0; c < *depth; ++c)
+    requireElements(op, indices, a.shape[batch + static_cast<size_t>(c)]);
   size_t own = indices.rank() - 1;
   std::vector<Ref> likely(indices.shape.begin() + 1, indices.shape.end());
   likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(batch) + *depth, a.shape.end());
@@ -176,6 +190,7 @@ Expected<> lowerAdvIndex(OpLowering &op) {
   size_t rank = 0;
   std::vector<Ref> likely;
   for (size_t f = 1; f < fields.size(); ++f) {
+    requireElements(op, fields[f], a.shape[f - 1]);
     rank = std::max(rank, fields[f].rank());
     likely.insert(likely.begin(), rank - likely.size(), op.x.integer(1));
     for (size_t d = 0; d < fields[f].rank(); ++d) {

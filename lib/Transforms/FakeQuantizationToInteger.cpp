@@ -378,9 +378,9 @@ public:
 
   void remark() {
     if (islands_ > 0)
-      context_.remarks.push_back(std::to_string(islands_ - floats_) + " of " + std::to_string(islands_) +
-                                 " quantised islands are integer, and " + std::to_string(products_) +
-                                 " products");
+      context_.remarks.push_back(std::to_string(products_) + " products of quantised operands are integer, and " +
+                                 std::to_string(islands_ - floats_) + " of " + std::to_string(islands_) +
+                                 " islands between them");
   }
 
 private:

@@ -105,3 +105,33 @@ refuse 2 "--shape is for random data" bycc-run reshape.json --random --shape s=2
 refuse 1 "the model has no input 'y'" bycc-run reshape.json --random --shape y=6
 refuse 1 "wanted rank 2, given rank 1" bycc-run reshape.json --random --shape x=6
 refuse 1 "input 'x'" bycc-run reshape.json --random --shape x=6x3
+
+# A result that is a view with run-time extents of a static value; the runtime is
+# asked with the shape of the result.
+cat > view.relay <<'PROGRAM'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %s: Tensor[(3), int64]) -> Tensor[(?, ?, ?), float32] {
+  %0 = exp(%x);
+  dyn.reshape(%0, %s)
+}
+PROGRAM
+npy write x.npy f4 2x3 0 0 0 0 0 0
+npy write s.npy i8 3 3 1 2
+bycc view.relay -q -o view.o
+bycc-run view.json --input x=x.npy --input s=s.npy --outputs out
+expect "$(npy show out/output_0.npy)" "3x1x2 1 1 1 1 1 1"
+
+# There is nothing to clamp an index to in an axis without elements.
+cat > take.relay <<'PROGRAM'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 2), float32], %i: Tensor[(?), int64]) -> Tensor[(?, 2), float32] {
+  take(%x, %i, axis=0)
+}
+PROGRAM
+npy write x.npy f4 0x2
+npy write i.npy i8 3 0 1 2
+bycc take.relay -q -o take.o
+refuse 1 "(take): 3 indices into an axis without elements" bycc-run take.json --input x=x.npy --input i=i.npy
+npy write i.npy i8 0
+bycc-run take.json --input x=x.npy --input i=i.npy --outputs out
+expect "$(npy show out/output_0.npy)" "0x2"
