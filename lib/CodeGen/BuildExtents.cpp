@@ -2,6 +2,8 @@
 // tensors that decide shapes, and symbols of types.
 #include "BuildExtents.h"
 
+#include "bycc/Support/Element.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -11,28 +13,16 @@ namespace {
 // Begins or ends a branch or a loop.
 bool isMark(Instr::Kind kind) { return kind >= Instr::Kind::If; }
 
-template <typename T> T readAs(const uint8_t *data) {
-  T value;
-  std::memcpy(&value, data, sizeof value);
-  return value;
-}
-
 std::optional<Ref> numberAt(Exprs &exprs, const Constant &constant, DType type, int64_t element) {
-  const uint8_t *data = constant.data() + element * static_cast<int64_t>(sizeInBytes(type));
-  switch (type) {
-  case DType::Bool:
-  case DType::UInt8: return exprs.integer(readAs<uint8_t>(data), type);
-  case DType::Int8: return exprs.integer(readAs<int8_t>(data), type);
-  case DType::Int16: return exprs.integer(readAs<int16_t>(data), type);
-  case DType::UInt16: return exprs.integer(readAs<uint16_t>(data), type);
-  case DType::Int32: return exprs.integer(readAs<int32_t>(data), type);
-  case DType::UInt32: return exprs.integer(readAs<uint32_t>(data), type);
-  case DType::Int64: return exprs.integer(readAs<int64_t>(data), type);
-  case DType::UInt64: return exprs.integer(static_cast<int64_t>(readAs<uint64_t>(data)), type);
-  case DType::Float32: return exprs.floating(static_cast<double>(readAs<float>(data)), type);
-  case DType::Float64: return exprs.floating(readAs<double>(data), type);
-  default: return std::nullopt;
-  }
+  if (type == DType::Float16 || type == DType::BFloat16)
+    return std::nullopt;
+  if (isFloat(type))
+    return exprs.floating(elementAsDouble(type, constant.data(), element), type);
+  if (sizeInBytes(type) < 8)
+    return exprs.integer(static_cast<int64_t>(elementAsDouble(type, constant.data(), element)), type);
+  int64_t value; // a double would round it
+  std::memcpy(&value, constant.data() + element * 8, sizeof value);
+  return exprs.integer(value, type);
 }
 
 } // namespace

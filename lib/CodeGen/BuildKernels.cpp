@@ -1,11 +1,11 @@
 // Operators as kernels: equal ones share code, chains of reshapes are views.
 #include "BuildExtents.h"
 
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bycc::te {
 namespace {
@@ -20,13 +20,10 @@ std::string specText(const PackSpec &spec) {
 }
 
 bool areOnes(const Module &module, const Constant &ints) {
-  size_t size = static_cast<size_t>(sizeInBytes(module.types.dtype(ints.type)));
-  for (uint64_t at = 0; at < ints.bytes; at += size) {
-    int64_t value = 0;
-    std::memcpy(&value, ints.data() + at, size);
-    if (value != 1)
+  DType type = module.types.dtype(ints.type);
+  for (int64_t i = 0; i < static_cast<int64_t>(ints.bytes) / sizeInBytes(type); ++i)
+    if (elementAsDouble(type, ints.data(), i) != 1)
       return false;
-  }
   return true;
 }
 

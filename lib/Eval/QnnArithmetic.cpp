@@ -21,6 +21,20 @@ Expected<std::vector<Wide>> toResultScale(const KernelContext &context, const Te
   return requantized(context, load<Wide>(x), from, result, rounding, DType::Int32);
 }
 
+// The result, each element of it from the two inputs' offsets that broadcast to it.
+template <typename Fn> Expected<Value> forPairs(const KernelContext &context, Fn fn) {
+  const Tensor &a = context.input(0), &b = context.input(1);
+  const ResultType &type = context.result();
+  std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
+  size_t rank = type.shape.size();
+  IndexWalk walk(type.shape, {broadcastStrides(a.shape, rank), broadcastStrides(b.shape, rank)});
+  for (Wide &v : values) {
+    v = BYCC_TRY(fn(walk.offset(0), walk.offset(1)));
+    walk.next();
+  }
+  return store(type, values);
+}
+
 // The inputs' real values and what they give, rounded to float32 at each step.
 Expected<Value> onReals(const KernelContext &context, float (*fn)(float, float)) {
   const Tensor &a = context.input(0), &b = context.input(1);
@@ -31,17 +45,11 @@ Expected<Value> onReals(const KernelContext &context, float (*fn)(float, float))
   Wide zero = load<Wide>(context.input(7))[0];
   Rounding rounding = roundingOf(context, Rounding::Upward);
   std::vector<Wide> x = load<Wide>(a), y = load<Wide>(b);
-  std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
-  size_t rank = type.shape.size();
-  IndexWalk walk(type.shape, {broadcastStrides(a.shape, rank), broadcastStrides(b.shape, rank)});
-  for (Wide &v : values) {
-    int64_t i = walk.offset(0), j = walk.offset(1);
-    v = quantized(fn(dequantized(x[static_cast<size_t>(i)], left.scale(i), left.zero(i)),
-                     dequantized(y[static_cast<size_t>(j)], right.scale(j), right.zero(j))),
-                  scale, zero, type.dtype, rounding);
-    walk.next();
-  }
-  return store(type, values);
+  return forPairs(context, [&](int64_t i, int64_t j) -> Expected<Wide> {
+    return quantized(fn(dequantized(x[static_cast<size_t>(i)], left.scale(i), left.zero(i)),
+                        dequantized(y[static_cast<size_t>(j)], right.scale(j), right.zero(j))),
+                     scale, zero, type.dtype, rounding);
+  });
 }
 
 float sum(float a, float b) { return a + b; }
@@ -58,16 +66,10 @@ Expected<Value> addOrSubtract(const KernelContext &context) {
   auto left = BYCC_TRY(toResultScale(context, a, 2, context.integer("lhs_axis"), 6, rounding));
   auto right = BYCC_TRY(toResultScale(context, b, 4, context.integer("rhs_axis"), 6, rounding));
   Wide zero = load<Wide>(context.input(7))[0];
-  std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
-  size_t rank = type.shape.size();
-  IndexWalk walk(type.shape, {broadcastStrides(a.shape, rank), broadcastStrides(b.shape, rank)});
-  for (Wide &v : values) {
-    Wide x = left[static_cast<size_t>(walk.offset(0))];
-    Wide y = right[static_cast<size_t>(walk.offset(1))];
-    v = saturated(isSum ? x + y - zero : x - y + zero, type.dtype);
-    walk.next();
-  }
-  return store(type, values);
+  return forPairs(context, [&](int64_t i, int64_t j) -> Expected<Wide> {
+    Wide x = left[static_cast<size_t>(i)], y = right[static_cast<size_t>(j)];
+    return saturated(isSum ? x + y - zero : x - y + zero, type.dtype);
+  });
 }
 
 // (a - za) * (b - zb) has the scale sa * sb, rounded to float32.
@@ -82,19 +84,13 @@ Expected<Value> multiply(const KernelContext &context) {
   Wide zeroOut = load<Wide>(context.input(7))[0];
   Rounding rounding = roundingOf(context, Rounding::Upward);
   std::vector<Wide> x = load<Wide>(a), y = load<Wide>(b);
-  std::vector<Wide> values(static_cast<size_t>(count(type.shape)));
-  size_t rank = type.shape.size();
-  IndexWalk walk(type.shape, {broadcastStrides(a.shape, rank), broadcastStrides(b.shape, rank)});
-  for (Wide &v : values) {
-    int64_t i = walk.offset(0), j = walk.offset(1);
+  return forPairs(context, [&](int64_t i, int64_t j) -> Expected<Wide> {
     FixedPoint factor =
         BYCC_TRY(scaleChange(context, left.scale(i) * right.scale(j), scaleOut));
     Wide value = (x[static_cast<size_t>(i)] - left.zero(i)) *
                  (y[static_cast<size_t>(j)] - right.zero(j));
-    v = saturated(zeroOut + scaled(value, factor, rounding), type.dtype);
-    walk.next();
-  }
-  return store(type, values);
+    return saturated(zeroOut + scaled(value, factor, rounding), type.dtype);
+  });
 }
 
 Expected<Value> concatenate(const KernelContext &context) {
