@@ -48,7 +48,8 @@ typedef struct bycc_value {
   /* Constants: the bytes now, and where the run half finds them. */
   const void *data;       /* null: not a constant */
   uint64_t bytes;
-  uint64_t weights_offset; /* from bycc_exec::weights; valid at compile(), not at supports() */
+  uint64_t weights_offset; /* from the weights that load() gets; valid at compile(), not at
+                              supports(), nor for vendors with BYCC_VENDOR_OWN_WEIGHTS */
   const char *name;
 } bycc_value;
 
@@ -155,6 +156,11 @@ typedef struct bycc_answer {
   void (*offer)(struct bycc_answer *answer, const char *implementation, double microseconds);
   void (*take)(struct bycc_answer *answer, uint32_t node);
   void (*refuse)(struct bycc_answer *answer, uint32_t node, const char *why);
+  /* At compile(), once per region, for vendors with BYCC_VENDOR_OWN_WEIGHTS: `bytes`
+   * bytes of zeroed memory, 64-byte aligned, to fill before compile() returns. They go
+   * into the params file as they are; load() gets them as `weights`. Null when there is
+   * no such memory. */
+  void *(*weights)(struct bycc_answer *answer, uint64_t bytes);
 } bycc_answer;
 
 typedef struct bycc_vendor_compiler {
@@ -208,6 +214,10 @@ typedef struct bycc_vendor_compiler {
  * host memory at all, and bycc_region_info tells load() which inputs and outputs
  * are such values. */
 #define BYCC_VENDOR_OWN_MEMORY 1u
+/* The run half reads no constant of a region but what compile() wrote to
+ * bycc_answer::weights: packed for its kernels, say. The constants themselves are not
+ * stored for it, and load() gets these bytes alone as `weights`, wherever they lie. */
+#define BYCC_VENDOR_OWN_WEIGHTS 2u
 
 /* Profiling: one step inside a region. */
 typedef struct bycc_step_info {
