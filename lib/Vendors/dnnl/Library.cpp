@@ -350,6 +350,20 @@ private:
   Primitive result_;
 };
 
+Primitive reorder(const Layout &from, const Layout &to, bool isProbe) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
+  Primitive result;
+  if (!isProbe)
+    result.primitive = dnnl::reorder(pd);
+  result.implementation = pd.impl_info_str();
+  result.scratchpad = pd.scratchpad_desc();
+  result.inputArgs = {DNNL_ARG_FROM};
+  result.layouts = {{from}, to};
+  return result;
+}
+
 // NumPy's rule: walks groups of axes with equal products; a group must be
 // contiguous on the old side to be cut anew.
 std::optional<Dims> reshapedStrides(const Dims &from, const Dims &strides, const Dims &to) {
@@ -465,6 +479,10 @@ bool isPlain(const Layout &layout) {
 
 uint64_t bytesOf(const Layout &layout) { return layout.get_size(); }
 
+std::string keyOfLayout(const Layout &layout) {
+  return std::string(reinterpret_cast<const char *>(&layout.data), sizeof layout.data);
+}
+
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims) {
   if (std::optional<Dims> strides = stridesOf(layout)) {
     std::optional<Dims> fresh = reshapedStrides(dimsOf(layout), *strides, dims);
@@ -485,7 +503,7 @@ std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
   return view ? std::optional<Layout>(view) : std::nullopt;
 }
 
-bool Primitive::isSlow() const { return implementation.find("ref") != std::string::npos; }
+bool Descriptor::isSlow() const { return implementation.find("ref") != std::string::npos; }
 
 Expected<> guarded(Status status, const std::function<void()> &body) {
   try {
@@ -496,6 +514,15 @@ Expected<> guarded(Status status, const std::function<void()> &body) {
     return error(Status::Limit) << "out of memory in oneDNN";
   }
   return {};
+}
+
+Expected<Descriptor> describe(const Step &step, const Layouts &layouts,
+                              const std::vector<Layout> &postOpLayouts, int sumPostOp) {
+  Descriptor result;
+  BYCC_TRY(guarded(Status::Unsup, [&] {
+    result = Maker(step, layouts, postOpLayouts, sumPostOp, true).make();
+  }));
+  return result;
 }
 
 Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
@@ -547,18 +574,15 @@ Layout matMulBias(const Plan &plan, const Step &step) {
   return plainLayout(dims, plan.values[step.inputs[2]].dtype);
 }
 
+Expected<Descriptor> describeReorder(const Layout &from, const Layout &to) {
+  Descriptor result;
+  BYCC_TRY(guarded(Status::Unsup, [&] { result = reorder(from, to, true); }));
+  return result;
+}
+
 Expected<Primitive> makeReorder(const Layout &from, const Layout &to) {
   Primitive result;
-  BYCC_TRY(guarded(Status::Unsup, [&] {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes);
-    result.primitive = dnnl::reorder(pd);
-    result.implementation = pd.impl_info_str();
-    result.scratchpad = pd.scratchpad_desc();
-    result.inputArgs = {DNNL_ARG_FROM};
-    result.layouts = {{from}, to};
-  }));
+  BYCC_TRY(guarded(Status::Unsup, [&] { result = reorder(from, to, false); }));
   return result;
 }
 

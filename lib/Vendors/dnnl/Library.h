@@ -39,6 +39,8 @@ Layout channelsLastLayout(const Dims &dims, DType dtype);
 std::optional<Dims> stridesOf(const Layout &layout);
 bool isPlain(const Layout &layout);
 uint64_t bytesOf(const Layout &layout);
+// Bytes that are equal for equal layouts only.
+std::string keyOfLayout(const Layout &layout);
 
 // The same bytes seen as other extents, without a copy; nothing where the layout
 // does not allow it.
@@ -51,8 +53,8 @@ struct Layouts {
   Layout output;
 };
 
-struct Primitive {
-  dnnl::primitive primitive;
+// What the library answers when it is asked for a primitive.
+struct Descriptor {
   std::string implementation;
   // What the library wants, in the order of Step::inputs.
   Layouts layouts;
@@ -62,9 +64,15 @@ struct Primitive {
 
   bool isSlow() const; // a reference loop, not a tuned kernel
 };
+struct Primitive : Descriptor {
+  dnnl::primitive primitive;
+};
 
 // `sumPostOp`: index of the post-op whose operand is already in the destination,
-// -1 for none.
+// -1 for none. Both depend on the calling thread's OpenMP thread count; only `make`
+// generates code (the costly part).
+Expected<Descriptor> describe(const Step &step, const Layouts &layouts,
+                              const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);
 Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
                                   const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);
 // Whether the library has a primitive for the step at all; makes no code.
@@ -75,6 +83,7 @@ int sumPostOpOf(const Plan &plan, const Step &step);
 // A matmul's bias: a vector in the plan, a broadcast matrix for the library.
 Layout matMulBias(const Plan &plan, const Step &step);
 // Copies between layouts of the same extents.
+Expected<Descriptor> describeReorder(const Layout &from, const Layout &to);
 Expected<Primitive> makeReorder(const Layout &from, const Layout &to);
 
 // Runs `body` and turns the library's exceptions into an Error.

@@ -4,6 +4,7 @@
 
 #include "Archive.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -471,6 +472,18 @@ Expected<> checkDims(const Dims &dims, DType dtype) {
     elements *= dim;
   }
   return {};
+}
+
+std::string keyOfStep(const Step &step) {
+  Step copy = step;
+  copy.source.clear();
+  copy.output = noValue;
+  std::fill(copy.inputs.begin(), copy.inputs.end(), noValue);
+  for (PostOp &postOp : copy.postOps)
+    postOp.operand = postOp.operand == noValue ? noValue : 0;
+  Writer writer;
+  fields(writer, copy);
+  return std::string(writer.bytes.begin(), writer.bytes.end());
 }
 
 std::vector<uint8_t> writePlan(const Plan &plan) {

@@ -151,6 +151,8 @@ bool isProduct(StepKind kind); // convolutions and matmul
 // The axis of the result that scales of a product go along.
 size_t channelAxis(StepKind kind, size_t rank);
 const char *name(StepKind kind);
+// Bytes that are equal for steps that compute the same of operands of the same types.
+std::string keyOfStep(const Step &step);
 // Elements of a checked shape.
 int64_t numElements(const Dims &dims);
 std::string text(const Dims &dims); // "(1, 3, 224, 224)"

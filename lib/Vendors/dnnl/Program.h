@@ -1,58 +1,67 @@
-// A plan made ready to run for one thread count: primitives in order, and where
-// each of their operands lives. Immutable once built; shared by all contexts.
+// A plan lowered: the layout of every operand, which buffer holds it, and the order of
+// the work. Data only; it names primitives, it does not hold any. It depends on the
+// library's version, the ISA and the thread count that it was lowered for, but runs
+// with any of them that takes its layouts (see Instance.h).
 #pragma once
 
 #include "Library.h"
 
-#include <map>
-#include <memory>
-#include <span>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace bycc::onednn {
 
+inline constexpr uint32_t none = ~0u;
+
 struct Buffer {
-  enum class Place : uint8_t { Arena, Input, Output, Fixed };
+  enum class Place : uint8_t { Arena, Input, Output, Constant };
   Place place = Place::Arena;
-  uint64_t index = 0; // Input, Output: which; Arena: offset, once planned
-  void *fixed = nullptr;
+  uint64_t index = 0; // Input, Output, Constant: which
   uint64_t bytes = 0;
 };
 
 // One operand as a primitive sees it.
 struct Slot {
-  uint32_t buffer;
+  uint32_t buffer = 0;
   Layout layout;
   uint64_t offset = 0; // in the buffer
 };
 
 struct Action {
-  dnnl::primitive primitive;
-  std::vector<std::pair<int, uint32_t>> args; // argument number, slot
-  std::string name, detail, source;
+  enum class Kind : uint8_t { Step, Reorder, Copy };
+  Kind kind = Kind::Step;
+  uint32_t step = none;               // of the plan; Reorder and Copy: whose operand it is
+  int32_t sum = -1;                   // post-op whose operand waits in the result
+  std::vector<uint32_t> inputs;       // slots, in the order of Step::inputs
+  std::vector<uint32_t> postOperands; // slots, in the order of Step::postOps; none: no operand
+  uint32_t output = none;             // slot
+  std::string implementation;         // as the library called it
 };
 
-struct FreeDeleter {
-  void operator()(void *memory) const { std::free(memory); }
+// A constant as the region's weights hold it.
+struct Stored {
+  ValueId value = noValue;
+  Layout layout;
+  uint64_t offset = 0; // in the weights
 };
-using AlignedBytes = std::unique_ptr<uint8_t, FreeDeleter>;
-// 64-byte aligned, null when there is none.
-AlignedBytes allocateAligned(uint64_t bytes);
+
+// The bytes of a constant in one layout: stored, or made of another one by a reorder or
+// by a Convert step of the plan.
+struct Constant {
+  uint32_t stored = none; // which
+  uint32_t from = none;   // else the constant it is made of, an earlier one,
+  Layout seen;            // in this layout (a view of it, maybe)
+  uint32_t step = none;   // Convert step, none: a reorder
+  Layout layout;
+};
 
 struct Program {
+  std::vector<Stored> stored;
+  std::vector<Constant> constants;
   std::vector<Buffer> buffers;
   std::vector<Slot> slots;
   std::vector<Action> actions;
-  uint64_t arenaBytes = 0;
-  std::vector<std::shared_ptr<uint8_t>> packed; // constants in the library's layouts
 };
-
-// Packed constants by what they are made of and how, so that programs of one region
-// (for other thread counts or extents) share them. Not thread-safe.
-using PackedConstants = std::map<std::string, std::weak_ptr<uint8_t>>;
-
-// Lowers a checked plan; primitives are made for the calling thread's OpenMP
-// thread count. `weights` must outlive the program.
-Expected<std::unique_ptr<Program>> buildProgram(const Plan &plan, std::span<const uint8_t> weights,
-                                                PackedConstants &packed);
 
 } // namespace bycc::onednn

@@ -1,18 +1,19 @@
 // Run half of the dnnl vendor: loads plans, keeps programs, and runs them on the
 // memory that each context lends.
 //
-//   Region   plan + programs (shared, immutable once made; made under a lock when
-//            first asked for)
+//   Region   plan + instances of its program (shared, immutable once made; made under
+//            a lock when first asked for)
 //   State    one context's memory objects and argument lists, so that a run only
 //            puts the caller's pointers in and executes
 //
-// A program's kernels have their thread count compiled in and sized their
-// scratchpads by it; hence one program per count, never a program run with
+// An instance's kernels have their thread count compiled in and sized their
+// scratchpads by it; hence one instance per count, never one run with
 // another count. A region with run-time extents is kept as it is and planned when
-// extents are met for the first time: one program per extents and count, of which
+// extents are met for the first time: one instance per extents and count, of which
 // the last ones used are kept.
+#include "Instance.h"
+#include "Lower.h"
 #include "PlanRegion.h"
-#include "Program.h"
 #include "RegionCopy.h"
 
 #include "bycc/vendor.h"
@@ -54,8 +55,8 @@ void report(char *error, size_t size, const std::string &text) {
 
 
 // The first use of extents costs a plan and kernels (milliseconds), keeping them the
-// program alone: packed weights are shared.
-constexpr size_t maxPrograms = 32;
+// instance alone: packed weights are shared.
+constexpr size_t maxInstances = 32;
 
 // True when all results are empty, which takes no work. oneDNN has no extent of 0.
 bool makesNothing(const bycc_region &region) {
@@ -68,17 +69,17 @@ bool makesNothing(const bycc_region &region) {
 class Region {
 public:
   Region(Plan plan, std::span<const uint8_t> weights, int32_t threads)
-      : plan_(std::move(plan)), weights_(weights), threads_(threads) {}
+      : plan_(std::move(plan)), weights_(weights), threads_(threads), pool_(weights) {}
   Region(RegionCopy copy, std::span<const uint8_t> weights, int32_t threads)
-      : copy_(std::move(copy)), weights_(weights), threads_(threads) {}
+      : copy_(std::move(copy)), weights_(weights), threads_(threads), pool_(weights) {}
 
-  // Known extents: the program for the thread count of load().
+  // Known extents: the instance for the thread count of load().
   Expected<> prepare() {
     if (copy_)
       return {};
-    primary_ = BYCC_TRY(programFor(threads_, {}));
-    for (const Action &action : primary_->actions)
-      infos_.push_back({action.name.c_str(), action.detail.c_str(), action.source.c_str()});
+    primary_ = BYCC_TRY(instanceFor(threads_, {}));
+    for (const PrimitiveCall &call : primary_->calls)
+      infos_.push_back({call.name.c_str(), call.detail.c_str(), call.source.c_str()});
     return {};
   }
 
@@ -92,25 +93,24 @@ public:
     return symbolsFor(*copy_, shapes);
   }
 
-  // Makes it when count or extents are new. Sets the calling thread's count.
-  Expected<std::shared_ptr<const Program>> programFor(int32_t threads, const Dims &symbols) {
-    omp_set_num_threads(threads);
+  // Makes it when count or extents are new.
+  Expected<std::shared_ptr<const Instance>> instanceFor(int32_t threads, const Dims &symbols) {
     Key key(threads, symbols);
     std::lock_guard<std::mutex> lock(mutex_);
-    auto found = std::find_if(programs_.begin(), programs_.end(),
+    auto found = std::find_if(instances_.begin(), instances_.end(),
                               [&](const auto &entry) { return entry.first == key; });
-    if (found != programs_.end()) {
-      programs_.splice(programs_.begin(), programs_, found);
-      return programs_.front().second;
+    if (found != instances_.end()) {
+      instances_.splice(instances_.begin(), instances_, found);
+      return instances_.front().second;
     }
-    std::shared_ptr<const Program> made = BYCC_TRY(make(symbols));
-    programs_.emplace_front(std::move(key), made);
-    if (programs_.size() > maxPrograms)
-      programs_.pop_back(); // contexts that still run it share it
+    std::shared_ptr<const Instance> made = BYCC_TRY(make(threads, symbols));
+    instances_.emplace_front(std::move(key), made);
+    if (instances_.size() > maxInstances)
+      instances_.pop_back(); // contexts that still run it share it
     return made;
   }
 
-  const Program *primary() const { return primary_.get(); }
+  const Instance *primary() const { return primary_.get(); }
   int32_t threads() const { return threads_; }
   const std::vector<bycc_step_info> &infos() const { return infos_; }
   size_t numInputs() const { return copy_ ? copy_->inputs.size() : plan_.inputs.size(); }
@@ -119,47 +119,54 @@ public:
 private:
   using Key = std::pair<int32_t, Dims>;
 
-  Expected<std::shared_ptr<const Program>> make(const Dims &symbols) {
+  Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols) {
     if (!copy_)
-      return std::shared_ptr<const Program>(BYCC_TRY(buildProgram(plan_, weights_, packed_)));
-    auto instance = BYCC_TRY(RegionInstance::make(*copy_, symbols, weights_));
-    if (makesNothing(instance->region()))
-      return std::make_shared<const Program>();
+      return instanceOf(plan_, threads);
+    auto region = BYCC_TRY(RegionInstance::make(*copy_, symbols, weights_));
+    if (makesNothing(region->region()))
+      return std::make_shared<const Instance>();
     ProbeCache cache;
     Refusal refusal;
-    std::optional<Plan> plan = planFor(instance->region(), cache, refusal);
+    std::optional<Plan> plan = planFor(region->region(), cache, refusal);
     if (!plan)
       return error(Status::Usage) << "extents that oneDNN does not take: " << refusal.reason;
-    return std::shared_ptr<const Program>(BYCC_TRY(buildProgram(*plan, weights_, packed_)));
+    return instanceOf(*plan, threads);
+  }
+
+  Expected<std::shared_ptr<const Instance>> instanceOf(const Plan &plan, int32_t threads) {
+    omp_set_num_threads(threads);
+    Program program = BYCC_TRY(lower(plan, plainConstants(plan)));
+    return std::shared_ptr<const Instance>(
+        BYCC_TRY(instantiate(plan, program, pool_, threads)));
   }
 
   Plan plan_;
   std::optional<RegionCopy> copy_; // instead of the plan
   std::span<const uint8_t> weights_;
   int32_t threads_;
-  std::shared_ptr<const Program> primary_;
+  std::shared_ptr<const Instance> primary_;
   std::vector<bycc_step_info> infos_;
   std::mutex mutex_;
-  PackedConstants packed_;
-  std::list<std::pair<Key, std::shared_ptr<const Program>>> programs_; // last used first
+  ConstantPool pool_;
+  std::list<std::pair<Key, std::shared_ptr<const Instance>>> instances_; // last used first
 };
 
-// Memory objects and argument lists of one program in one arena.
+// Memory objects and argument lists of one instance in one arena.
 class Execution {
 public:
-  Execution(const Program &program, uint8_t *arena) : program_(program), stream_(engine()) {
-    for (uint32_t s = 0; s < program.slots.size(); ++s) {
-      const Slot &slot = program.slots[s];
-      const Buffer &buffer = program.buffers[slot.buffer];
+  Execution(const Instance &instance, uint8_t *arena) : instance_(instance), stream_(engine()) {
+    for (uint32_t s = 0; s < instance.slots.size(); ++s) {
+      const Slot &slot = instance.slots[s];
+      const Buffer &buffer = instance.buffers[slot.buffer];
       memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
       if (buffer.place == Buffer::Place::Input)
         inputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
       if (buffer.place == Buffer::Place::Output)
         outputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
     }
-    for (const Action &action : program.actions) {
+    for (const PrimitiveCall &call : instance.calls) {
       begins_.push_back(static_cast<uint32_t>(args_.size()));
-      for (auto [arg, slot] : action.args)
+      for (auto [arg, slot] : call.args)
         args_.push_back({arg, memories_[slot].get()});
     }
     begins_.push_back(static_cast<uint32_t>(args_.size()));
@@ -168,9 +175,9 @@ public:
   bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns, size_t numNs) {
     if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
       return false;
-    for (size_t a = 0; a < program_.actions.size(); ++a) {
+    for (size_t a = 0; a < instance_.calls.size(); ++a) {
       auto begin = ns ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-      if (dnnl_primitive_execute(program_.actions[a].primitive.get(), stream_.get(),
+      if (dnnl_primitive_execute(instance_.calls[a].primitive.get(), stream_.get(),
                                  static_cast<int>(begins_[a + 1] - begins_[a]),
                                  args_.data() + begins_[a]) != dnnl_success)
         return false;
@@ -182,20 +189,18 @@ public:
     return dnnl_stream_wait(stream_.get()) == dnnl_success;
   }
 
-  const Program &program() const { return program_; }
-
 private:
   struct Binding {
     uint32_t slot, index;
     void *bound;
   };
 
-  static void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) {
+  void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const {
     switch (buffer.place) {
     case Buffer::Place::Arena:
       return arena + buffer.index + offset;
-    case Buffer::Place::Fixed:
-      return buffer.fixed;
+    case Buffer::Place::Constant:
+      return const_cast<uint8_t *>(instance_.constants[buffer.index].get());
     default:
       return nullptr; // the caller's, per run
     }
@@ -214,7 +219,7 @@ private:
     return true;
   }
 
-  const Program &program_;
+  const Instance &instance_;
   dnnl::stream stream_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> args_;
@@ -222,39 +227,39 @@ private:
   std::vector<Binding> inputs_, outputs_;
 };
 
-// A program other than the primary one, in memory of its own.
+// An instance other than the primary one, in memory of its own.
 struct Other {
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const Instance> instance;
   AlignedBytes arena;
   std::unique_ptr<Execution> execution;
 };
 constexpr size_t maxOthers = 4; // per context: arenas may be large
 
-// What a context's memory begins with; the arena of the primary program follows.
+// What a context's memory begins with; the arena of the primary instance follows.
 struct State {
-  Execution *lent;          // primary program in the lent memory
+  Execution *lent;          // primary instance in the lent memory
   std::list<Other> *others; // last used first
 };
 constexpr uint64_t stateHead = 64;
 static_assert(sizeof(State) <= stateHead);
 
-Expected<Execution *> makeExecution(const Program &program, uint8_t *arena) {
+Expected<Execution *> makeExecution(const Instance &instance, uint8_t *arena) {
   Execution *made = nullptr;
-  BYCC_TRY(guarded(Status::Internal, [&] { made = new Execution(program, arena); }));
+  BYCC_TRY(guarded(Status::Internal, [&] { made = new Execution(instance, arena); }));
   return made;
 }
 
-Expected<Execution *> addOther(State &state, std::shared_ptr<const Program> program) {
+Expected<Execution *> addOther(State &state, std::shared_ptr<const Instance> instance) {
   if (!state.others)
     state.others = new std::list<Other>;
   if (state.others->size() == maxOthers)
     state.others->pop_back();
   Other made;
-  made.arena = allocateAligned(std::max<uint64_t>(program->arenaBytes, 1));
+  made.arena = allocateAligned(std::max<uint64_t>(instance->arenaBytes, 1));
   if (!made.arena)
-    return error(Status::Limit) << "no memory for " << program->arenaBytes << " bytes";
-  made.execution.reset(BYCC_TRY(makeExecution(*program, made.arena.get())));
-  made.program = std::move(program);
+    return error(Status::Limit) << "no memory for " << instance->arenaBytes << " bytes";
+  made.execution.reset(BYCC_TRY(makeExecution(*instance, made.arena.get())));
+  made.instance = std::move(instance);
   state.others->push_front(std::move(made));
   return state.others->front().execution.get();
 }
@@ -265,14 +270,14 @@ Expected<Execution *> executionFor(Region &region, State &state, const bycc_arra
   if (threads == region.threads() && state.lent)
     return state.lent;
   Dims symbols = BYCC_TRY(region.symbols(inputs));
-  std::shared_ptr<const Program> program = BYCC_TRY(region.programFor(threads, symbols));
+  std::shared_ptr<const Instance> instance = BYCC_TRY(region.instanceFor(threads, symbols));
   if (state.others)
     for (auto other = state.others->begin(); other != state.others->end(); ++other)
-      if (other->program == program) {
+      if (other->instance == instance) {
         state.others->splice(state.others->begin(), *state.others, other);
         return state.others->front().execution.get();
       }
-  return addOther(state, std::move(program));
+  return addOther(state, std::move(instance));
 }
 
 // ---- the C ABI ----
@@ -313,13 +318,13 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
 void unload(void *region) { delete static_cast<Region *>(region); }
 
 uint64_t stateBytes(void *region) {
-  const Program *primary = static_cast<Region *>(region)->primary();
+  const Instance *primary = static_cast<Region *>(region)->primary();
   return stateHead + (primary ? primary->arenaBytes : 0);
 }
 
 int32_t initState(void *region, void *memory, int32_t) {
   State *state = new (memory) State{};
-  const Program *primary = static_cast<Region *>(region)->primary();
+  const Instance *primary = static_cast<Region *>(region)->primary();
   if (!primary)
     return BYCC_OK;
   Expected<Execution *> made = makeExecution(*primary, static_cast<uint8_t *>(memory) + stateHead);

@@ -1,0 +1,28 @@
+// A program made ready to run for one thread count: primitives in order, the addresses
+// of constants, the arena. Immutable once built; shared by all contexts.
+#pragma once
+
+#include "Constants.h"
+
+namespace bycc::onednn {
+
+struct PrimitiveCall {
+  dnnl::primitive primitive;
+  std::vector<std::pair<int, uint32_t>> args; // argument number, slot
+  std::string name, detail, source;
+};
+
+struct Instance {
+  std::vector<Buffer> buffers; // Arena: index is the offset
+  std::vector<Slot> slots;     // the program's, then scratchpads
+  std::vector<PrimitiveCall> calls;
+  std::vector<ConstantBytes> constants;
+  uint64_t arenaBytes = 0;
+};
+
+// Primitives are made for `threads` threads, by as many; equal ones once. Sets the
+// calling thread's OpenMP thread count.
+Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, const Program &program,
+                                                ConstantPool &pool, int32_t threads);
+
+} // namespace bycc::onednn

@@ -1,0 +1,356 @@
+// One pass over the plan in order. Layouts are LowerLayouts' business; here they are
+// brought about:
+//
+// 1. A reorder is made at most once per value and layout; those of constants become
+//    constants of the program.
+// 2. Views (reshape, permute) only relabel a layout. Where the layout does not
+//    allow it the operand is copied to row-major first.
+// 3. A summand (`add` as first post-op) that dies here and has the layout of the
+//    result lends its memory to it; else it is copied there. Elementwise steps
+//    work in place on operands that die.
+// 4. Region outputs are row-major; the buffer that ends as an output is the
+//    caller's memory from the start when its layout allows.
+#include "Lower.h"
+
+#include "LowerLayouts.h"
+
+#include <algorithm>
+#include <map>
+
+namespace bycc::onednn {
+
+namespace {
+
+struct Location {
+  uint32_t buffer = 0;
+  Layout layout;
+  uint64_t offset = 0; // in bytes
+};
+
+class Lowering {
+public:
+  Lowering(const Plan &plan, std::vector<Stored> stored)
+      : plan_(plan), usage_(plan), versions_(plan.values.size()), layouts_(plan.values.size()),
+        chooser_(plan_, usage_, layouts_) {
+    program_.stored = std::move(stored);
+  }
+
+  Expected<Program> lower() {
+    placeInputs();
+    placeStored();
+    for (step_ = 0; step_ < plan_.steps.size(); ++step_) {
+      const Step &step = plan_.steps[step_];
+      if (isView(step.kind))
+        BYCC_TRY(lowerView(step));
+      else
+        BYCC_TRY(lowerStep(step));
+    }
+    step_ = none;
+    for (size_t i = 0; i < plan_.outputs.size(); ++i)
+      BYCC_TRY(lowerOutput(i));
+    return std::move(program_);
+  }
+
+private:
+  // ---- memory ----
+  uint32_t newBuffer(uint64_t bytes, Buffer::Place place = Buffer::Place::Arena,
+                     uint64_t index = 0) {
+    program_.buffers.push_back({place, index, bytes});
+    return static_cast<uint32_t>(program_.buffers.size() - 1);
+  }
+  Buffer &buffer(const Location &location) { return program_.buffers[location.buffer]; }
+
+  const Location &at(ValueId id) const { return versions_[id].front(); }
+  const Value &value(ValueId id) const { return plan_.values[id]; }
+  Layout plain(ValueId id) const { return plainLayout(value(id).dims, value(id).dtype); }
+
+  // The version that users find first.
+  void makeFirst(ValueId id, const Location &location) {
+    versions_[id].insert(versions_[id].begin(), location);
+    layouts_[id] = location.layout;
+  }
+
+  void placeInputs() {
+    for (ValueId id : plan_.inputs) {
+      uint32_t target = newBuffer(bytesOf(plain(id)), Buffer::Place::Input, value(id).where);
+      makeFirst(id, {target, plain(id)});
+    }
+  }
+
+  void placeStored() {
+    for (uint32_t i = 0; i < program_.stored.size(); ++i) {
+      const Stored &stored = program_.stored[i];
+      Location location = newConstant({i, none, {}, none, stored.layout});
+      if (versions_[stored.value].empty())
+        makeFirst(stored.value, location);
+      else
+        versions_[stored.value].push_back(location);
+    }
+  }
+
+  Location newConstant(Constant constant) {
+    Layout layout = constant.layout;
+    program_.constants.push_back(std::move(constant));
+    return {newBuffer(bytesOf(layout), Buffer::Place::Constant, program_.constants.size() - 1),
+            layout};
+  }
+
+  uint32_t slotOf(const Location &location) {
+    program_.slots.push_back({location.buffer, location.layout, location.offset});
+    return static_cast<uint32_t>(program_.slots.size() - 1);
+  }
+
+  bool diesHere(ValueId id) const { return usage_.lastUse[usage_.root[id]] == step_; }
+
+  // ---- reorders ----
+  // The value in the wanted layout, copied there if need be. Equal layouts may differ in
+  // the strides of axes of extent 1; the library's choice of a kernel looks at them.
+  Expected<Location> request(ValueId id, const Layout &layout) {
+    for (const Location &version : versions_[id])
+      if (version.layout == layout)
+        return Location{version.buffer, layout, version.offset};
+    Location target{0, layout};
+    if (usage_.isConstant[id]) {
+      target = packConstant(id, layout);
+    } else {
+      target.buffer = newBuffer(bytesOf(layout));
+      BYCC_TRY(copy(at(id), target, Action::Kind::Reorder));
+    }
+    versions_[id].push_back(target);
+    return target;
+  }
+
+  // The library packs from few layouts into some of its own: row-major is one of them.
+  Location packConstant(ValueId id, const Layout &layout) {
+    Location from = at(id);
+    if (!isPlain(from.layout) && !describeReorder(from.layout, layout))
+      from = madeOf(from, from.layout, plain(id));
+    return madeOf(from, from.layout, layout);
+  }
+
+  Location madeOf(const Location &from, const Layout &seen, const Layout &layout,
+                  uint32_t step = none) {
+    return newConstant({none, static_cast<uint32_t>(buffer(from).index), seen, step, layout});
+  }
+
+  Expected<> copy(const Location &from, const Location &to, Action::Kind kind) {
+    Action action;
+    action.kind = kind;
+    action.step = step_;
+    action.implementation = BYCC_TRY(describeReorder(from.layout, to.layout)).implementation;
+    action.inputs = {slotOf(from)};
+    action.output = slotOf(to);
+    program_.actions.push_back(std::move(action));
+    return {};
+  }
+
+  // ---- views ----
+  std::optional<Layout> viewed(const Step &step, const Layout &layout) const {
+    return step.kind == StepKind::Reshape ? reshaped(layout, value(step.output).dims)
+                                          : permuted(layout, step.permutation);
+  }
+
+  Expected<> lowerView(const Step &step) {
+    Location from = at(step.inputs[0]);
+    std::optional<Layout> view = viewed(step, from.layout);
+    if (!view) {
+      from = BYCC_TRY(request(step.inputs[0], plain(step.inputs[0])));
+      view = viewed(step, from.layout);
+    }
+    if (!view)
+      return error(Status::Internal) << "no view of a row-major tensor";
+    makeFirst(step.output, {from.buffer, *view, from.offset});
+    return {};
+  }
+
+  // ---- steps ----
+  Expected<> lowerStep(const Step &step) {
+    if (step.kind == StepKind::Concat && isInPlaceAlready(step)) {
+      makeFirst(step.output, {at(step.inputs[0]).buffer, chooser_.blocked(step.output)});
+      return {};
+    }
+    int sum = sumPostOpOf(plan_, step);
+    BYCC_TRY(plainPostOperands(step));
+    Descriptor chosen = BYCC_TRY(chooser_.choose(step, sum));
+    if (usage_.isConstant[step.output]) {
+      Location from = BYCC_TRY(request(step.inputs[0], chosen.layouts.inputs[0]));
+      makeFirst(step.output, madeOf(from, from.layout, chosen.layouts.output, step_));
+      return {};
+    }
+    return lowerWork(step, sum, chosen);
+  }
+
+  Expected<> lowerWork(const Step &step, int sum, const Descriptor &chosen) {
+    std::vector<Location> operands;
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      operands.push_back(BYCC_TRY(operandAt(step, i, chosen.layouts.inputs[i])));
+    std::vector<Location> postOperands;
+    for (const PostOp &postOp : step.postOps)
+      postOperands.push_back(postOp.operand == noValue ? Location{} : at(postOp.operand));
+    Location target = BYCC_TRY(placeResult(step, sum, operands, chosen.layouts.output));
+    if (sum >= 0) // its operand is there now
+      postOperands[sum] = {target.buffer, withDType(target.layout, summandDType(step, sum)),
+                           target.offset};
+
+    Action action;
+    action.step = step_;
+    action.sum = sum;
+    action.implementation = chosen.implementation;
+    for (const Location &operand : operands)
+      action.inputs.push_back(slotOf(operand));
+    for (size_t i = 0; i < postOperands.size(); ++i)
+      action.postOperands.push_back(step.postOps[i].operand == noValue ? none
+                                                                       : slotOf(postOperands[i]));
+    action.output = slotOf(target);
+    program_.actions.push_back(std::move(action));
+    makeFirst(step.output, target);
+    return {};
+  }
+
+  DType summandDType(const Step &step, int sum) const {
+    return value(step.postOps[static_cast<size_t>(sum)].operand).dtype;
+  }
+
+  // Small broadcast operands of post-ops are row-major.
+  Expected<> plainPostOperands(const Step &step) {
+    for (const PostOp &postOp : step.postOps) {
+      ValueId id = postOp.operand;
+      if (id != noValue && value(id).dims != value(step.output).dims && !isPlain(at(id).layout))
+        makeFirst(id, BYCC_TRY(request(id, plain(id))));
+    }
+    return {};
+  }
+
+  // A matmul's bias is a vector in the plan, a broadcast matrix for the library.
+  Expected<Location> operandAt(const Step &step, size_t index, const Layout &layout) {
+    if (step.kind == StepKind::MatMul && index == 2) {
+      Location bias = BYCC_TRY(request(step.inputs[2], plain(step.inputs[2])));
+      return Location{bias.buffer, layout, bias.offset};
+    }
+    return request(step.inputs[index], layout);
+  }
+
+  Expected<Location> placeResult(const Step &step, int sum, const std::vector<Location> &operands,
+                                 const Layout &layout) {
+    if (sum >= 0)
+      return placeSum(step, static_cast<size_t>(sum), operands, layout);
+    if (std::optional<Location> slice = sliceOf(step); slice && slice->layout == layout)
+      return Location{slice->buffer, layout, slice->offset};
+    if (canWorkInPlace(step, operands, layout))
+      return Location{operands[0].buffer, layout, operands[0].offset};
+    return Location{newBuffer(bytesOf(layout)), layout};
+  }
+
+  // The summand may have another dtype of the same size.
+  Expected<Location> placeSum(const Step &step, size_t sum, const std::vector<Location> &operands,
+                              const Layout &layout) {
+    ValueId summand = step.postOps[sum].operand;
+    Layout waiting = withDType(layout, value(summand).dtype);
+    for (const Location &version : versions_[summand])
+      if (version.layout == waiting && diesHere(summand) && ownsArena(version) &&
+          !isAmong(operands, version) && !isPostOperand(step, sum))
+        return Location{version.buffer, layout, version.offset};
+    uint32_t target = newBuffer(bytesOf(layout));
+    BYCC_TRY(copy(at(summand), {target, waiting}, Action::Kind::Copy));
+    return Location{target, layout};
+  }
+
+  bool isPostOperand(const Step &step, size_t sum) const {
+    ValueId summand = step.postOps[sum].operand;
+    for (size_t i = 0; i < step.postOps.size(); ++i)
+      if (i != sum && step.postOps[i].operand != noValue &&
+          usage_.root[step.postOps[i].operand] == usage_.root[summand])
+        return true;
+    return false;
+  }
+
+  bool ownsArena(const Location &location) {
+    return buffer(location).place == Buffer::Place::Arena;
+  }
+  static bool isAmong(const std::vector<Location> &operands, const Location &location) {
+    return std::any_of(operands.begin(), operands.end(),
+                       [&](const Location &o) { return o.buffer == location.buffer; });
+  }
+
+  bool canWorkInPlace(const Step &step, const std::vector<Location> &operands,
+                      const Layout &layout) {
+    if (step.kind != StepKind::Eltwise && step.kind != StepKind::Binary &&
+        step.kind != StepKind::Softmax)
+      return false;
+    if (step.kind == StepKind::Binary && operands[1].buffer == operands[0].buffer)
+      return false;
+    return diesHere(step.inputs[0]) && ownsArena(operands[0]) && operands[0].layout == layout;
+  }
+
+  // ---- concatenation in place ----
+  // Where in the concatenation's memory the result belongs.
+  std::optional<Location> sliceOf(const Step &step) {
+    const Step *concat = chooser_.concatOf(step);
+    if (!concat)
+      return std::nullopt;
+    auto [entry, isNew] = concatBuffers_.try_emplace(concat->output, 0);
+    if (isNew)
+      entry->second = newBuffer(bytesOf(chooser_.blocked(concat->output)));
+    uint64_t offset = 0;
+    for (ValueId part : concat->inputs) {
+      if (part == step.output)
+        break;
+      offset += bytesOf(chooser_.blocked(part));
+    }
+    return Location{entry->second, chooser_.blocked(step.output), offset};
+  }
+
+  bool isInPlaceAlready(const Step &concat) const {
+    auto entry = concatBuffers_.find(concat.output);
+    return entry != concatBuffers_.end() &&
+           std::all_of(concat.inputs.begin(), concat.inputs.end(), [&](ValueId part) {
+             return at(part).buffer == entry->second && at(part).layout == chooser_.blocked(part);
+           });
+  }
+
+  // ---- outputs ----
+  Expected<> lowerOutput(size_t index) {
+    ValueId id = plan_.outputs[index];
+    Location from = at(id);
+    for (const Location &version : versions_[id])
+      if (isPlain(version.layout) && ownsArena(version) &&
+          buffer(version).bytes == bytesOf(version.layout)) {
+        buffer(version).place = Buffer::Place::Output;
+        buffer(version).index = index;
+        return {};
+      }
+    Location target{newBuffer(bytesOf(plain(id)), Buffer::Place::Output, index), plain(id)};
+    return copy(from, target,
+                isPlain(from.layout) ? Action::Kind::Copy : Action::Kind::Reorder);
+  }
+
+  const Plan &plan_;
+  Usage usage_;
+  std::vector<std::vector<Location>> versions_; // per value; first: where it was made
+  std::vector<Layout> layouts_;                 // of the first versions
+  LayoutChooser chooser_;
+  std::map<ValueId, uint32_t> concatBuffers_; // of concatenations filled in place
+  Program program_;
+  uint32_t step_ = 0;
+};
+
+} // namespace
+
+Expected<Program> lower(const Plan &plan, std::vector<Stored> stored) {
+  std::optional<Expected<Program>> result;
+  BYCC_TRY(guarded(Status::Internal,
+                   [&] { result.emplace(Lowering(plan, std::move(stored)).lower()); }));
+  return std::move(*result);
+}
+
+std::vector<Stored> plainConstants(const Plan &plan) {
+  std::vector<Stored> stored;
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const Value &value = plan.values[id];
+    if (value.kind == ValueKind::Constant)
+      stored.push_back({id, plainLayout(value.dims, value.dtype), value.where});
+  }
+  return stored;
+}
+
+} // namespace bycc::onednn

@@ -1,0 +1,177 @@
+// See LowerLayouts.h.
+#include "LowerLayouts.h"
+
+#include <algorithm>
+
+namespace bycc::onednn {
+
+std::vector<Layout> LayoutChooser::postOpLayouts(const Step &step) const {
+  std::vector<Layout> out;
+  for (const PostOp &postOp : step.postOps)
+    out.push_back(postOp.operand == noValue ? Layout() : layoutOf(postOp.operand));
+  return out;
+}
+
+std::vector<Layouts> LayoutChooser::candidates(const Step &step, int sum) const {
+  switch (step.kind) {
+  case StepKind::Conv:
+  case StepKind::Deconv:
+    return convLayouts(step);
+  case StepKind::MatMul:
+    return matmulLayouts(step, sum);
+  case StepKind::Binary:
+    return {binaryLayouts(step), plainLayouts(step)};
+  case StepKind::Convert:
+    return {flowingLayouts(step, convertedLayout(step)), plainLayouts(step)};
+  case StepKind::Pool:
+  case StepKind::Concat:
+  case StepKind::Reduce:
+    return {flowingLayouts(step, any(step.output)), plainLayouts(step)};
+  default:
+    return {flowingLayouts(step, layoutOf(step.inputs[0])), plainLayouts(step)};
+  }
+}
+
+Layouts LayoutChooser::plainLayouts(const Step &step) const {
+  Layouts out;
+  for (ValueId id : step.inputs)
+    out.inputs.push_back(plain(id));
+  if (step.kind == StepKind::MatMul) {
+    out.inputs[1] = weightsLayout(step);
+    if (step.hasBias)
+      out.inputs[2] = matMulBias(plan_, step);
+  }
+  out.output = plain(step.output);
+  return out;
+}
+
+Layouts LayoutChooser::flowingLayouts(const Step &step, const Layout &output) const {
+  Layouts out;
+  for (ValueId id : step.inputs)
+    out.inputs.push_back(layoutOf(id));
+  out.output = output;
+  return out;
+}
+
+std::vector<Layouts> LayoutChooser::convLayouts(const Step &step) const {
+  Layouts free{{any(step.inputs[0]), any(step.inputs[1])}, any(step.output)};
+  if (step.hasBias)
+    free.inputs.push_back(plain(step.inputs[2]));
+  Layouts kept = free;
+  if (!stridesOf(layoutOf(step.inputs[0])))
+    kept.inputs[0] = layoutOf(step.inputs[0]);
+  Layouts sliced = kept;
+  sliced.output = blocked(step.output);
+  if (concatOf(step))
+    return {sliced, kept, free};
+  return {kept, free};
+}
+
+Layouts LayoutChooser::binaryLayouts(const Step &step) const {
+  Layouts out = flowingLayouts(step, withDType(layoutOf(step.inputs[0]), value(step.output).dtype));
+  if (value(step.inputs[0]).dims != value(step.inputs[1]).dims)
+    return out;
+  // Bring the row-major operand to the other's layout.
+  size_t from = isPlain(out.inputs[0]) ? 1 : 0;
+  out.inputs[1 - from] = withDType(out.inputs[from], value(step.inputs[1 - from]).dtype);
+  out.output = withDType(out.inputs[from], value(step.output).dtype);
+  return out;
+}
+
+// Quantised convolutions want channels last: then one pass converts and reorders.
+Layout LayoutChooser::convertedLayout(const Step &step) const {
+  uint32_t user = usage_.userOf(step.output);
+  const Layout &from = layoutOf(step.inputs[0]);
+  if (user != Usage::never && plan_.steps[user].kind == StepKind::Conv && isPlain(from) &&
+      plan_.steps[user].inputs[0] == step.output && isQuantized(value(step.output).dtype))
+    return channelsLastLayout(value(step.output).dims, value(step.output).dtype);
+  return withDType(from, value(step.output).dtype);
+}
+
+Layout LayoutChooser::weightsLayout(const Step &step) const {
+  return usage_.isConstant[step.inputs[1]] ? any(step.inputs[1]) : plain(step.inputs[1]);
+}
+
+// Strided operands and results first, then row-major ones.
+std::vector<Layouts> LayoutChooser::matmulLayouts(const Step &step, int sum) const {
+  Layouts rowMajor = plainLayouts(step), strided = rowMajor;
+  for (size_t i = 0; i < 2; ++i)
+    if (!(i == 1 && usage_.isConstant[step.inputs[1]]) && stridesOf(layoutOf(step.inputs[i])))
+      strided.inputs[i] = layoutOf(step.inputs[i]);
+  std::vector<Layouts> out;
+  if (sum < 0)
+    if (std::optional<Layout> wanted = wantedLayout(step.output)) {
+      Layouts permutedResult = strided;
+      permutedResult.output = *wanted;
+      out.push_back(permutedResult);
+    }
+  out.push_back(strided);
+  out.push_back(rowMajor);
+  return out;
+}
+
+// The layout of `id` that makes the end of its chain of views row-major; only
+// where there is a permute to save.
+std::optional<Layout> LayoutChooser::wantedLayout(ValueId id) const {
+  std::vector<const Step *> chain;
+  bool hasPermute = false;
+  ValueId end = id;
+  while (usage_.userCount[end] == 1 && usage_.onlyUser[end] != Usage::never &&
+         isView(plan_.steps[usage_.onlyUser[end]].kind)) {
+    chain.push_back(&plan_.steps[usage_.onlyUser[end]]);
+    hasPermute |= chain.back()->kind == StepKind::Permute;
+    end = chain.back()->output;
+  }
+  if (!hasPermute)
+    return std::nullopt;
+  std::optional<Layout> layout = plain(end);
+  for (size_t i = chain.size(); i-- > 0 && layout;) {
+    const Step &view = *chain[i];
+    if (view.kind == StepKind::Reshape) {
+      layout = reshaped(*layout, value(view.inputs[0]).dims);
+      continue;
+    }
+    Dims inverse(view.permutation.size());
+    for (size_t k = 0; k < inverse.size(); ++k)
+      inverse[static_cast<size_t>(view.permutation[k])] = static_cast<int64_t>(k);
+    layout = permuted(*layout, inverse);
+  }
+  return layout;
+}
+
+Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
+  std::vector<Layout> postOps = postOpLayouts(step);
+  std::optional<Descriptor> slow;
+  for (const Layouts &candidate : candidates(step, sum)) {
+    Expected<Descriptor> found = describe(step, candidate, postOps, sum);
+    if (found && !found->isSlow())
+      return found;
+    if (found && !slow)
+      slow = *found;
+  }
+  if (slow)
+    return *slow;
+  return describe(step, plainLayouts(step), postOps, sum);
+}
+
+// The concatenation of whole blocks of channels that is the only user of this step
+// and of its siblings.
+const Step *LayoutChooser::concatOf(const Step &step) const {
+  uint32_t user = usage_.userOf(step.output);
+  if (step.kind != StepKind::Conv || user == Usage::never ||
+      plan_.steps[user].kind != StepKind::Concat)
+    return nullptr;
+  const Step &concat = plan_.steps[user];
+  if (concat.axis != 1 || value(concat.output).dims[0] != 1)
+    return nullptr;
+  for (ValueId part : concat.inputs) {
+    uint32_t maker = usage_.maker[part];
+    if (maker == Usage::never || plan_.steps[maker].kind != StepKind::Conv ||
+        usage_.userOf(part) != user || value(part).dtype != DType::Float32 ||
+        value(part).dims[1] % channelBlock != 0 || sumPostOpOf(plan_, plan_.steps[maker]) >= 0)
+      return nullptr;
+  }
+  return &concat;
+}
+
+} // namespace bycc::onednn
