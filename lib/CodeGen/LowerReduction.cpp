@@ -108,17 +108,18 @@ Expected<> lowerReduce(OpLowering &op) {
 
 Expected<> lowerCollapseSum(OpLowering &op) {
   const Tensor &a = op.input(0);
+  DType wide = accumulator(a.type);
   std::vector<Ref> likely = op.isOp(ops::collapse_sum_like) ? op.input(1).shape : std::vector<Ref>{};
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
   size_t skip = a.rank() - shape.size();
   std::vector<bool> reduced(a.rank(), false);
   for (size_t d = 0; d < a.rank(); ++d)
     reduced[d] = d < skip || (op.x.constant(shape[d - skip]) == 1 && op.x.constant(a.shape[d]) != 1);
-  Tensor kept = op.reduce(Reduce::Sum, a.type, a.shape, reduced, [&](const Indices &i) { return op.at(a, i); });
+  Tensor kept = op.reduce(Reduce::Sum, wide, a.shape, reduced, [&](const Indices &i) { return op.x.cast(op.at(a, i), wide); });
   op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
     Indices full(skip, op.x.integer(0));
     full.insert(full.end(), i.begin(), i.end());
-    return op.at(kept, full);
+    return op.x.cast(op.at(kept, full), a.type);
   }));
   return {};
 }
@@ -288,7 +289,7 @@ Expected<> lowerDropout(OpLowering &op) {
 // x / (bias + alpha / size * sum of squares in the window)^beta.
 Expected<> lowerLrn(OpLowering &op) {
   const Tensor &a = op.input(0);
-  DType type = a.type;
+  DType type = accumulator(a.type);
   size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
   int64_t size = op.integer("size");
   std::vector<Ref> shape = a.shape;
@@ -299,7 +300,7 @@ Expected<> lowerLrn(OpLowering &op) {
     Indices at(i.begin(), i.end() - 1);
     at[axis] = op.x.plus(op.x.add(at[axis], i.back()), -(size / 2));
     Ref inside = op.x.both(op.op2(Op::Le, op.x.integer(0), at[axis]), op.op2(Op::Lt, at[axis], a.shape[axis]));
-    Ref v = op.at(a, at);
+    Ref v = op.x.cast(op.at(a, at), type);
     return op.x.guard(inside, op.op2(Op::Mul, v, v), op.real(0, type));
   });
   return op.mapResult(
@@ -309,7 +310,7 @@ Expected<> lowerLrn(OpLowering &op) {
         Ref base = op.op2(Op::Mul, op.at(squares, row), op.real(op.number("alpha") / static_cast<double>(size), type));
         base = op.x.add(base, op.real(op.number("bias"), type));
         Ref power = op.x.binary(Op::Libm2, base, op.real(op.number("beta"), type), static_cast<int64_t>(LibmFn::Pow));
-        return op.op2(Op::Div, op.at(a, i), power);
+        return op.x.cast(op.op2(Op::Div, op.x.cast(op.at(a, i), type), power), a.type);
       },
       a.shape);
 }

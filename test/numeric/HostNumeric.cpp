@@ -1,7 +1,8 @@
 // The operator cases against host code: compiled for this machine and for the
 // x86-64 baseline, loaded and run in process, with static types, with symbolic
 // dims and with dims that nothing is known about. An operator without host code is skipped, and
-// must say so.
+// must say so. Then all operators of floats in bfloat16, against Eval, on targets with
+// and without instructions for it.
 
 #include "Cases.h"
 
@@ -15,7 +16,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <set>
 
 using namespace bycc;
@@ -97,7 +100,9 @@ struct Loaded {
   }
 };
 
-void run(const Case &each, const Built &built, bool constants) {
+using Difference = std::function<std::string(const Tensor &actual, const Tensor &expected)>;
+
+void run(const Case &each, const Built &built, bool constants, const Difference &compare = difference) {
   Loaded loaded(each, built, constants);
   bycc_context *context = loaded.context;
   int32_t status = bycc_run(context);
@@ -115,7 +120,7 @@ void run(const Case &each, const Built &built, bool constants) {
       continue;
     auto actual = Tensor::fromBytes(wanted.dtype, extents, data);
     REQUIRE(actual);
-    CHECK(difference(*actual, wanted) == "");
+    CHECK(compare(*actual, wanted) == "");
   }
 }
 
@@ -145,6 +150,84 @@ size_t checkAll(const TargetInfo &target, bool constants, Extents extents) {
   for (const std::string &name : without)
     names += " " + name;
   WARN("some cases of these have no host code:" << names);
+  return ran;
+}
+
+// --- bfloat16
+
+Value toBFloat16(const Value &value) {
+  if (value.isTuple()) {
+    Value::Tuple fields;
+    for (const Value &field : value.fields())
+      fields.push_back(toBFloat16(field));
+    return fields;
+  }
+  const Tensor &tensor = value.tensor();
+  if (!isFloat(tensor.dtype))
+    return value;
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    values.push_back(tensor.real(i));
+  return *Tensor::fromDoubles(DType::BFloat16, tensor.shape, values);
+}
+
+// The case with bfloat16 wherever it says float, its results those of Eval; nullopt
+// when it has no floats or its operator takes float32 only.
+std::optional<Case> inBFloat16(const Case &given) {
+  Case each = given;
+  bool hasFloats = false;
+  for (Value &input : each.inputs) {
+    for (const Tensor &tensor : input.flatten())
+      hasFloats = hasFloats || isFloat(tensor.dtype);
+    input = toBFloat16(input);
+  }
+  for (auto &[key, value] : each.attrs)
+    if (value.isString() && value.asString().starts_with("float"))
+      value = AttrValue(std::string("bfloat16"));
+  auto module = makeModule(each, true, Extents::Known);
+  if (!hasFloats || (!module && each.name.starts_with("qnn.")) || each.op == ops::reinterpret)
+    return std::nullopt;
+  REQUIRE(module);
+  auto outputs = evaluate(*module, module->main(), parameters(each, true));
+  REQUIRE(outputs);
+  each.outputs = *outputs;
+  return each;
+}
+
+// "" when bfloat16 numbers are equal or neighbours: sums are kept in wider types, so
+// that one rounding is left. Other floats may differ by what float32 lets differ.
+std::string neighbours(const Tensor &actual, const Tensor &expected) {
+  if (expected.dtype != DType::BFloat16)
+    return difference(actual, expected);
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    double a = actual.real(i), e = expected.real(i);
+    double step = std::ldexp(1.0, std::max(std::ilogb(e), -126) - 7);
+    bool isSame = a == e || (std::isnan(a) && std::isnan(e)) || (std::isfinite(e) && std::fabs(a - e) <= step + 2e-6);
+    if (!isSame)
+      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", wanted " + std::to_string(e);
+  }
+  return "";
+}
+
+// Returns how many cases ran.
+size_t checkBFloat16(const char *cpu) {
+  TargetInfo target = *resolveTarget("", cpu, "");
+  size_t ran = 0;
+  for (const Case &given : cases()) {
+    if (!given.error.empty())
+      continue;
+    INFO(given.name << " in bfloat16 for " << cpu);
+    auto each = inBFloat16(given);
+    if (!each)
+      continue;
+    auto module = makeModule(*each, true, Extents::Known);
+    auto built = build(*module, target);
+    if (!built)
+      WARN(built.error().str());
+    REQUIRE(built);
+    ++ran;
+    run(*each, *built, true, neighbours);
+  }
   return ran;
 }
 
@@ -189,4 +272,9 @@ TEST_CASE("library kernels refuse what is wrong at run time") {
     CHECK_THAT(bycc_last_error(), Catch::Contains(each.error));
   }
   CHECK(ran > 5);
+}
+
+TEST_CASE("host code of operators in bfloat16 agrees with Eval") {
+  for (const char *cpu : {"native", "skylake-avx512", "x86-64-v3", "x86-64"})
+    CHECK(checkBFloat16(cpu) > cases().size() / 2);
 }
