@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define BYCC_ABI_VERSION 2u
+#define BYCC_ABI_VERSION 3u
 #define BYCC_MODULE_MAGIC 0x43435942u /* "BYCC" */
 
 /* Element types; the numbers are part of the ABI. Sub-byte types do not exist. */
@@ -163,6 +163,12 @@ typedef struct bycc_region_info {
    * (BYCC_VENDOR_OWN_MEMORY). Null: none is. */
   const uint8_t *resident_inputs;
   const uint8_t *resident_outputs;
+  /* 1: of a vendor with BYCC_VENDOR_OWN_WEIGHTS. What its compile half wrote lies in
+   * the params file at `weights_offset`, a multiple of 64; without bytes there is
+   * none. */
+  int32_t owns_weights;
+  uint64_t weights_offset;
+  uint64_t weights_bytes;
 } bycc_region_info;
 
 /* What is profiled: a host kernel or a region call, in program order. */

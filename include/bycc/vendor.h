@@ -159,7 +159,7 @@ typedef struct bycc_answer {
   /* At compile(), once per region, for vendors with BYCC_VENDOR_OWN_WEIGHTS: `bytes`
    * bytes of zeroed memory, 64-byte aligned, to fill before compile() returns. They go
    * into the params file as they are; load() gets them as `weights`. Null when there is
-   * no such memory. */
+   * no such memory, and when it is asked for again. */
   void *(*weights)(struct bycc_answer *answer, uint64_t bytes);
 } bycc_answer;
 
@@ -216,7 +216,8 @@ typedef struct bycc_vendor_compiler {
 #define BYCC_VENDOR_OWN_MEMORY 1u
 /* The run half reads no constant of a region but what compile() wrote to
  * bycc_answer::weights: packed for its kernels, say. The constants themselves are not
- * stored for it, and load() gets these bytes alone as `weights`, wherever they lie. */
+ * stored for it, and load() gets these bytes alone as `weights`, wherever they lie:
+ * 64-byte aligned; null when compile() wrote none. */
 #define BYCC_VENDOR_OWN_WEIGHTS 2u
 
 /* Profiling: one step inside a region. */

@@ -16,7 +16,7 @@ Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function, const std
     std::string name = symbol && symbol->isString() ? symbol->asString() : std::string(m_.string(m_.function(function).name));
     RegionCode region{function, name, m_.functionAttr(function, "Compiler")->asString(), {}};
     region.ownsMemory = options_.ownsMemory && options_.ownsMemory(function);
-    region.blob = BYCC_TRY(options_.compileRegion(function));
+    region.code = BYCC_TRY(options_.compileRegion(function));
     p_.regions.push_back(std::move(region));
   }
   const RegionCode &region = p_.regions[it->second];

@@ -165,7 +165,7 @@ private:
 } // namespace te
 
 Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOptions options) {
-  options.compileRegion = [](FunctionId) { return Expected<std::vector<uint8_t>>(std::vector<uint8_t>()); };
+  options.compileRegion = [](FunctionId) { return Expected<CodeRegion>(CodeRegion()); };
   BYCC_TRY(te::buildProgram(module, target, options));
   return {};
 }

@@ -80,10 +80,12 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
     for (const Instr &instr : program.instrs)
       if (instr.kind == Instr::Kind::Region && &program.regions[instr.callee] == &region)
         inputs = static_cast<uint32_t>(instr.inputs.size()), outputs = static_cast<uint32_t>(instr.outputs.size());
-    llvm::StringRef blob(reinterpret_cast<const char *>(region.blob.data()), region.blob.size());
+    const CodeRegion &code = region.code;
+    llvm::StringRef blob(reinterpret_cast<const char *>(code.blob.data()), code.blob.size());
     regions.push_back(d.record({d.text(region.symbol), d.text(region.vendor), blob.empty() ? d.null() : d.bytes(blob, "blob", 16),
                                 d.i64(blob.size()), d.i32(inputs), d.i32(outputs), residentFlags(d, region.residentInputs),
-                                residentFlags(d, region.residentOutputs)}));
+                                residentFlags(d, region.residentOutputs), d.i32(code.ownsWeights), d.i64(code.weightsOffset),
+                                d.i64(code.weightsBytes)}));
   }
   for (const ProfiledNode &node : program.nodes)
     nodes.push_back(d.record({d.text(node.name), d.text(node.source), d.real(node.flops)}));

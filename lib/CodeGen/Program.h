@@ -77,7 +77,7 @@ struct KernelCode {
 struct RegionCode {
   FunctionId function;
   std::string symbol, vendor;
-  std::vector<uint8_t> blob;
+  CodeRegion code;
   bool ownsMemory = false; // BYCC_VENDOR_OWN_MEMORY
   std::vector<uint8_t> residentInputs = {}, residentOutputs = {}; // 0 or 1 each; empty: none is
 };

@@ -8,6 +8,7 @@
 #include "bycc/IR/Printer.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/RegionCompiler.h"
 
 #include <algorithm>
 #include <thread>
@@ -33,11 +34,7 @@ public:
     code.inputs = codeTensors(module_, out_.interface.inputs);
     code.outputs = codeTensors(module_, out_.interface.outputs);
     code.placeConstant = [this](const CodeConstant &constant) { return place(constant); };
-    code.compileRegion = [this](FunctionId function) -> Expected<std::vector<uint8_t>> {
-      std::vector<uint8_t> blob = std::move(out_.regionBlobs.at(function.index));
-      blobHashes_ += "|" + std::to_string(hashBytes(blob.data(), blob.size()));
-      return blob;
-    };
+    code.compileRegion = [this](FunctionId function) -> Expected<CodeRegion> { return region(function); };
     code.isEmulated = [this](FunctionId function) {
       const Vendor *vendor = session_.vendorOf(function);
       return !vendor || vendor->isEmulated();
@@ -54,6 +51,18 @@ public:
   }
 
 private:
+  CodeRegion region(FunctionId function) {
+    RegionParts parts = std::move(out_.regions.at(function.index));
+    blobHashes_ += "|" + std::to_string(hashBytes(parts.blob.data(), parts.blob.size()));
+    CodeRegion code{std::move(parts.blob), ownsWeights(*session_.vendorOf(function))};
+    if (parts.weights) {
+      const AttrValue *symbol = module_.functionAttr(function, "global_symbol");
+      code.weightsBytes = parts.weights->size();
+      code.weightsOffset = out_.params.addPacked(symbol->asString() + ".weights", std::move(parts.weights));
+    }
+    return code;
+  }
+
   uint64_t place(const CodeConstant &constant) {
     std::string name = constant.name.empty() ? "const" : constant.name;
     return out_.params.add(name, constant.dtype, constant.dims, constant.storage, constant.begin, constant.bytes);

@@ -10,6 +10,12 @@
 
 namespace bycc {
 
+// What a vendor's compile half made of a region.
+struct RegionParts {
+  std::vector<uint8_t> blob;
+  std::shared_ptr<const Storage> weights; // null: none
+};
+
 // Everything that a compilation can write, not yet written.
 struct Artifacts {
   CompiledModule code;
@@ -18,7 +24,7 @@ struct Artifacts {
   std::string embeddedParams; // --embed-weights
   SetId setId = {};
   ModelInterface interface;
-  std::unordered_map<uint32_t, std::vector<uint8_t>> regionBlobs; // by FunctionId
+  std::unordered_map<uint32_t, RegionParts> regions; // by FunctionId
   std::optional<TuningRecords> tuning; // --tune
 };
 

@@ -58,7 +58,11 @@ Expected<Tensors> readParamsFile(const std::string &path) {
   ParamsFile params = BYCC_TRY(readParams(storage->data(), storage->size(), path));
   Tensors tensors;
   for (const ParamsEntry &entry : params.entries)
-    tensors.push_back({entry.name, entry.dtype, entry.dims, storage, entry.offset, entry.bytes, path});
+    if (entry.isPacked)
+      return error(Status::Arg, inFile(path))
+             << "'" << escaped(entry.name) << "' holds weights as a vendor has packed them, so the file lacks parameters of the model";
+    else
+      tensors.push_back({entry.name, entry.dtype, entry.dims, storage, entry.offset, entry.bytes, path});
   return tensors;
 }
 

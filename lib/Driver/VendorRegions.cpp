@@ -72,8 +72,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
     if (hasFailed(region))
       returnToHost(region);
     else
-      artifacts_.regionBlobs[region.function.index] = outcome(region).blob;
-  if (artifacts_.regionBlobs.empty())
+      artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights};
+  if (artifacts_.regions.empty())
     artifacts_.params = {}; // no vendor reads weights: the host places its own
   return false;
 }
@@ -92,9 +92,13 @@ void VendorRegions::shareConstants() {
   }
 }
 
-RegionView VendorRegions::view(FunctionId function) {
+// Constants get their place in the params file, unless the vendor stores weights of
+// its own instead.
+RegionView VendorRegions::view(const Region &region) {
   Module &module = session_.module();
-  return RegionView::ofFunction(module, function, [&](const Constant &constant) {
+  if (ownsWeights(*region.vendor))
+    return RegionView::ofFunction(module, region.function);
+  return RegionView::ofFunction(module, region.function, [&](const Constant &constant) {
     std::vector<int64_t> dims;
     for (Dim dim : module.types.shape(constant.type))
       dims.push_back(dim.value());
@@ -108,13 +112,21 @@ void VendorRegions::collect() {
   regions_.clear();
   for (FunctionId function : session_.module().globals())
     if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated()) {
-      RegionView seen = view(function);
-      regions_.push_back({function, vendor, contentHash(seen.region()), tuningHash(seen.region())});
+      Region region{function, vendor, {}, {}};
+      RegionView seen = view(region);
+      region.key = ownsWeights(*vendor) ? contentHash(viewByContent(function).region()) : contentHash(seen.region());
+      region.tuningKey = tuningHash(seen.region());
+      regions_.push_back(region);
     }
 }
 
+// For the hash of a region whose constants have no place: theirs stands there instead.
+RegionView VendorRegions::viewByContent(FunctionId function) const {
+  return RegionView::ofFunction(session_.module(), function, [](const Constant &constant) { return constant.hash; });
+}
+
 RegionView VendorRegions::chosenView(const Region &region) {
-  RegionView seen = view(region.function);
+  RegionView seen = view(region);
   chooseImplementations(seen, *region.vendor, session_.module(), session_.target());
   return seen;
 }
@@ -226,7 +238,7 @@ bool VendorRegions::learn(const Region &region) {
 }
 
 std::vector<NodeId> VendorRegions::nodesOf(const Region &region) {
-  RegionView seen = view(region.function);
+  RegionView seen = view(region);
   std::vector<NodeId> nodes;
   for (uint32_t i = 0; i < seen.region().num_nodes; ++i)
     nodes.push_back(seen.node(i));

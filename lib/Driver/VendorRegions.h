@@ -20,7 +20,7 @@ public:
 
   // Compiles the regions of the session's module as it stands. True: some failed,
   // the session has new orders, and the program is to be partitioned again. False:
-  // `artifacts.regionBlobs` has them all; functions of regions that no vendor
+  // `artifacts.regions` has them all; functions of regions that no vendor
   // compiles are the host's. An error with --strict.
   Expected<bool> compile(bool canPartitionAgain);
 
@@ -39,7 +39,8 @@ private:
   const TuningRecords::Record *tuningOf(const Region &region) const;
   RegionView chosenView(const Region &region);
   std::string symbolOf(const Region &region) const;
-  RegionView view(FunctionId function);
+  RegionView view(const Region &region);
+  RegionView viewByContent(FunctionId function) const;
   const RegionOutcome &outcome(const Region &region) const { return outcomes_.at(region.key); }
   bool hasFailed(const Region &region) const;
   Error strictError(const Region &region) const;

@@ -222,6 +222,18 @@ Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
   return {};
 }
 
+// The weights that a region may read: all, or those that its vendor made.
+Expected<std::span<const uint8_t>> Model::weightsOf(const bycc_region_info &info) const {
+  if (!info.owns_weights)
+    return std::span(weights_, weightsBytes_);
+  if (info.weights_bytes == 0)
+    return std::span<const uint8_t>();
+  if (info.weights_offset > weightsBytes_ || info.weights_bytes > weightsBytes_ - info.weights_offset ||
+      info.weights_offset % paramsAlignment != 0)
+    return error(Status::Load) << "region " << escaped(info.symbol) << ": its weights lie outside the params";
+  return std::span(weights_ + info.weights_offset, info.weights_bytes);
+}
+
 Expected<> Model::loadRegions() {
   if (module_->num_regions == 0)
     return {};
@@ -235,8 +247,9 @@ Expected<> Model::loadRegions() {
     if (isResident && !(region.vendor->alloc && region.vendor->release))
       return error(Status::Load) << "region " << escaped(info.symbol) << ": vendor "
                                  << escaped(info.vendor) << " has no memory of its own";
+    std::span<const uint8_t> weights = BYCC_TRY(weightsOf(info));
     char text[512] = "";
-    int32_t status = region.vendor->load(&info, weights_, weightsBytes_, threads_, &region.handle,
+    int32_t status = region.vendor->load(&info, weights.data(), weights.size(), threads_, &region.handle,
                                          text, sizeof text);
     text[sizeof text - 1] = 0;
     if (status != BYCC_OK)

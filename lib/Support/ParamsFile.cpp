@@ -28,14 +28,29 @@ uint64_t ParamsWriter::add(const std::string &name, DType dtype, const std::vect
   auto [known, isNew] = offsets_.try_emplace({data, bytes, dtype, dims}, end_);
   if (!isNew)
     return known->second;
-  std::string base = name.substr(0, maxNameBytes - 16), unique = base;
-  while (!names_.try_emplace(unique, 0).second)
-    unique = base + "." + std::to_string(++names_[base]);
-  entries_.push_back({unique, dtype, dims, end_, bytes, hashBytes(data, bytes)});
-  payloads_.emplace_back(reinterpret_cast<const char *>(data), bytes);
+  return addEntry({name, dtype, dims, end_, bytes, hashBytes(data, bytes)}, std::move(storage), begin);
+}
+
+uint64_t ParamsWriter::addPacked(const std::string &name, std::shared_ptr<const Storage> storage) {
+  ParamsEntry entry{name, DType::UInt8, {static_cast<int64_t>(storage->size())}, end_, storage->size(),
+                    hashBytes(storage->data(), storage->size()), true};
+  for (size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].isPacked && entries_[i].hash == entry.hash && entries_[i].bytes == entry.bytes &&
+        std::memcmp(payloads_[i].data(), storage->data(), entry.bytes) == 0)
+      return entries_[i].offset;
+  return addEntry(std::move(entry), std::move(storage), 0);
+}
+
+uint64_t ParamsWriter::addEntry(ParamsEntry entry, std::shared_ptr<const Storage> storage, uint64_t begin) {
+  std::string base = entry.name.substr(0, maxNameBytes - 16);
+  entry.name = base;
+  while (!names_.try_emplace(entry.name, 0).second)
+    entry.name = base + "." + std::to_string(++names_[base]);
+  payloads_.emplace_back(reinterpret_cast<const char *>(storage->data() + begin), entry.bytes);
   storages_.push_back(std::move(storage));
-  end_ += padded(bytes, paramsAlignment);
-  return known->second;
+  end_ += padded(entry.bytes, paramsAlignment);
+  entries_.push_back(std::move(entry));
+  return entries_.back().offset;
 }
 
 template <typename T> static void append(std::string &out, T value) {
@@ -46,7 +61,7 @@ static void appendEntry(std::string &out, const ParamsEntry &entry) {
   append(out, static_cast<uint32_t>(entry.name.size()));
   append(out, static_cast<uint32_t>(entry.dims.size()));
   append(out, static_cast<uint32_t>(entry.dtype));
-  append(out, uint32_t{0});
+  append(out, static_cast<uint32_t>(entry.isPacked));
   for (int64_t dim : entry.dims)
     append(out, dim);
   append(out, entry.offset);
@@ -144,13 +159,14 @@ Expected<ParamsHeader> readHeader(const uint8_t *data, uint64_t size, const std:
 Expected<ParamsEntry> readEntry(TableReader &reader, const ParamsHeader &header,
                                 const std::string &file) {
   ParamsEntry entry;
-  uint32_t nameBytes = 0, rank = 0, dtype = 0, zero = 0;
+  uint32_t nameBytes = 0, rank = 0, dtype = 0, packed = 0;
   auto cut = [&] { return refuse(file) << "table of the params file is cut"; };
-  if (!reader.read(nameBytes) || !reader.read(rank) || !reader.read(dtype) || !reader.read(zero))
+  if (!reader.read(nameBytes) || !reader.read(rank) || !reader.read(dtype) || !reader.read(packed))
     return cut();
-  if (nameBytes > maxNameBytes || rank > maxRank || dtype >= numDTypes)
+  if (nameBytes > maxNameBytes || rank > maxRank || dtype >= numDTypes || packed > 1)
     return refuse(file) << "bad entry in the table of the params file";
   entry.dtype = static_cast<DType>(dtype);
+  entry.isPacked = packed == 1;
   entry.dims.resize(rank);
   for (int64_t &dim : entry.dims)
     if (!reader.read(dim))

@@ -1,5 +1,6 @@
 // The parent keeps up to `jobs` children, each with every jobs-th region. A child
-// answers through its pipe, one frame (Frame, reason, blob) per region:
+// answers through its pipe, one frame (Frame, reason, blob) per region; weights that a
+// vendor makes lie in memory that both processes see:
 //
 //   child 0:  region 0 | region 2 | region 4 ...
 //   child 1:  region 1 | region 3 ...
@@ -10,7 +11,9 @@
 
 #include "bycc/Target/RegionCompiler.h"
 
+#include "FreeMemory.h"
 #include "VendorReply.h"
+#include "WeightsMemory.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -47,6 +50,14 @@ RegionOutcome failed(RegionOutcome::Kind kind, std::string reason) {
 RegionOutcome refused(std::string reason) { return failed(RegionOutcome::Kind::Refused, std::move(reason)); }
 RegionOutcome crashed(std::string reason) { return failed(RegionOutcome::Kind::Crashed, std::move(reason)); }
 
+// An outcome without the weights, which lie at `place` of the memory given to it.
+struct RawOutcome {
+  RegionOutcome outcome;
+  WeightsPlace place;
+};
+RawOutcome ask(const RegionJob &job, const TargetInfo &target, const RegionView &view, uint64_t maxBlobBytes,
+               WeightsMemory &memory);
+
 // --- the child
 
 struct Frame {
@@ -56,6 +67,7 @@ struct Frame {
   uint32_t kind = 0;
   uint32_t blamed = 0;
   uint64_t reasonBytes = 0, blobBytes = 0;
+  WeightsPlace weights;
 };
 
 bool writeAll(int fd, const void *data, size_t size) {
@@ -72,25 +84,18 @@ bool writeAll(int fd, const void *data, size_t size) {
   return true;
 }
 
-bool sendOutcome(int fd, uint32_t job, const RegionOutcome &outcome) {
+bool sendOutcome(int fd, uint32_t job, const RawOutcome &raw) {
+  const RegionOutcome &outcome = raw.outcome;
   Frame frame;
   frame.job = job;
   frame.kind = static_cast<uint32_t>(outcome.kind);
   frame.blamed = outcome.blamed;
   frame.reasonBytes = outcome.reason.size();
   frame.blobBytes = outcome.blob.size();
+  frame.weights = raw.place;
   return writeAll(fd, &frame, sizeof frame) &&
          writeAll(fd, outcome.reason.data(), outcome.reason.size()) &&
          writeAll(fd, outcome.blob.data(), outcome.blob.size());
-}
-
-// "VmData:  123 kB" of a file of /proc, in bytes; 0 when it is not there.
-uint64_t procValue(const char *file, const std::string &key) {
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);)
-    if (line.starts_with(key))
-      return std::strtoull(line.c_str() + key.size(), nullptr, 10) << 10;
-  return 0;
 }
 
 // A vendor may take half of the memory that is free, then its allocations fail;
@@ -98,8 +103,8 @@ uint64_t procValue(const char *file, const std::string &key) {
 void limitMemory() {
 #ifndef __SANITIZE_ADDRESS__ // whose shadow counts as well
   uint64_t used = procValue("/proc/self/status", "VmData:");
-  uint64_t free = procValue("/proc/meminfo", "MemAvailable:");
-  if (used && free) {
+  uint64_t free = freeMemory();
+  if (used && free != UINT64_MAX) {
     rlimit limit{used + free / 2, used + free / 2};
     ::setrlimit(RLIMIT_DATA, &limit);
   }
@@ -144,6 +149,7 @@ struct Worker {
   std::vector<uint32_t> jobs; // the next one last
   pid_t pid = -1;
   int pipe = -1;
+  WeightsMemory weights; // of its own, so that no child sees what another one made
   std::vector<uint8_t> received;
   Clock::time_point begin, deadline; // of the job it is at
 
@@ -201,11 +207,12 @@ private:
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0)
       return false;
+    worker.weights = WeightsMemory::make();
     std::fflush(nullptr); // else the child's exit could write it once more
     worker.pid = ::fork();
     if (worker.pid == 0) {
       ::close(ends[0]);
-      runChild(worker.jobs, ends[1]);
+      runChild(worker, ends[1]);
     }
     int failure = errno;
     ::close(ends[1]);
@@ -221,11 +228,11 @@ private:
     return true;
   }
 
-  [[noreturn]] void runChild(const std::vector<uint32_t> &jobs, int pipe) const {
+  [[noreturn]] void runChild(Worker &worker, int pipe) const {
     prepareChild(options_.showOutput);
-    for (size_t i = jobs.size(); i-- > 0;) {
-      const RegionJob &job = jobs_[jobs[i]];
-      if (!sendOutcome(pipe, jobs[i], compileRegion(*job.vendor, target_, job.view(), options_.maxBlobBytes, job.isTuning)))
+    for (size_t i = worker.jobs.size(); i-- > 0;) {
+      const RegionJob &job = jobs_[worker.jobs[i]];
+      if (!sendOutcome(pipe, worker.jobs[i], ask(job, target_, job.view(), options_.maxBlobBytes, worker.weights)))
         ::_exit(1);
     }
     ::_exit(0);
@@ -292,6 +299,10 @@ private:
     auto blob = reason + static_cast<long>(frame.reasonBytes);
     outcome.reason.assign(reason, blob);
     outcome.blob.assign(blob, blob + static_cast<long>(frame.blobBytes));
+    if (frame.weights.bytes && !(outcome.weights = worker.weights.map(frame.weights))) {
+      abandon(worker, crashed("its process sent weights that are not there"));
+      return false;
+    }
     worker.received.erase(worker.received.begin(), worker.received.begin() + static_cast<long>(size));
     conclude(worker, std::move(outcome));
     restartClock(worker);
@@ -335,6 +346,7 @@ private:
     }
     ::close(worker.pipe);
     worker.pid = worker.pipe = -1;
+    worker.weights = {};
     return status;
   }
 
@@ -346,37 +358,61 @@ private:
   std::map<const Vendor *, int> hangs_;
 };
 
-} // namespace
-
-RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
-                            uint64_t maxBlobBytes, bool isTuning) {
-  BYCC_ASSERT(!vendor.isEmulated(), "only a vendor with a compile half compiles regions");
-  std::string features = join(target.features, ",");
-  bycc_target boundary{target.triple.c_str(), target.cpu.c_str(), features.c_str(), target.threads};
-  const bycc_vendor_compiler &compiler = *vendor.compiler();
-  VendorReply reply;
-  reply.maxBlobBytes = maxBlobBytes;
-  auto ask = isTuning ? compiler.tune : compiler.compile;
-  try {
-    if (ask(compiler.self, &boundary, &view.region(), &reply.answer) != 0) {
-      RegionOutcome outcome = refused(reply.why());
-      if (reply.blamed < view.region().num_nodes)
-        outcome.blamed = reply.blamed;
-      return outcome;
-    }
-  } catch (const std::exception &thrown) {
-    return refused("its compile half threw an exception: " + escaped(thrown.what(), 512));
-  } catch (...) {
-    return refused("its compile half threw an exception");
+// What an answer comes to; one that is not done keeps no weights.
+RegionOutcome outcomeOf(VendorReply &reply, bool isDone, const RegionView &view) {
+  if (!isDone) {
+    RegionOutcome outcome = refused(reply.why());
+    if (reply.blamed < view.region().num_nodes)
+      outcome.blamed = reply.blamed;
+    return outcome;
   }
   if (reply.isBlobTooLarge)
-    return refused("its code takes more than " + std::to_string(maxBlobBytes >> 20) + " MiB");
+    return refused("its code takes more than " + std::to_string(reply.maxBlobBytes >> 20) + " MiB");
   if (reply.blob.empty())
     return refused("it gives no code");
   RegionOutcome outcome;
   outcome.kind = RegionOutcome::Kind::Done;
   outcome.blob = std::move(reply.blob);
   return outcome;
+}
+
+RawOutcome ask(const RegionJob &job, const TargetInfo &target, const RegionView &view, uint64_t maxBlobBytes,
+               WeightsMemory &memory) {
+  BYCC_ASSERT(!job.vendor->isEmulated(), "only a vendor with a compile half compiles regions");
+  std::string features = join(target.features, ",");
+  bycc_target boundary{target.triple.c_str(), target.cpu.c_str(), features.c_str(), target.threads};
+  const bycc_vendor_compiler &compiler = *job.vendor->compiler();
+  VendorReply reply;
+  reply.maxBlobBytes = maxBlobBytes;
+  if (ownsWeights(*job.vendor) && !job.isTuning)
+    reply.makeWeights = [&](uint64_t bytes) { return memory.take(bytes); };
+  auto call = job.isTuning ? compiler.tune : compiler.compile;
+  RawOutcome raw;
+  try {
+    bool isDone = call(compiler.self, &boundary, &view.region(), &reply.answer) == 0;
+    raw.outcome = outcomeOf(reply, isDone, view);
+  } catch (const std::exception &thrown) {
+    raw.outcome = refused("its compile half threw an exception: " + escaped(thrown.what(), 512));
+  } catch (...) {
+    raw.outcome = refused("its compile half threw an exception");
+  }
+  raw.place = memory.finish(raw.outcome.kind == RegionOutcome::Kind::Done);
+  return raw;
+}
+
+} // namespace
+
+bool ownsWeights(const Vendor &vendor) {
+  return !vendor.isEmulated() && (vendor.compiler()->flags & BYCC_VENDOR_OWN_WEIGHTS);
+}
+
+RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
+                            uint64_t maxBlobBytes, bool isTuning) {
+  WeightsMemory memory = ownsWeights(vendor) ? WeightsMemory::make() : WeightsMemory();
+  RawOutcome raw = ask({&vendor, {}, isTuning}, target, view, maxBlobBytes, memory);
+  if (raw.place.bytes && !(raw.outcome.weights = memory.map(raw.place)))
+    return refused("there is no memory for its weights");
+  return std::move(raw.outcome);
 }
 
 std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs, const TargetInfo &target,

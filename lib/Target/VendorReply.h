@@ -5,6 +5,7 @@
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Vendor.h"
 
+#include <functional>
 #include <map>
 
 namespace bycc {
@@ -18,6 +19,7 @@ struct VendorReply {
   bool isBlobTooLarge = false; // then there is none
   std::vector<Implementation> offers;
   std::map<uint32_t, Answer> byNode; // taken and refused, the last word counts
+  std::function<void *(uint64_t bytes)> makeWeights; // empty: there are none
 
   VendorReply() {
     answer.impl = this;
@@ -35,6 +37,9 @@ struct VendorReply {
     answer.take = [](bycc_answer *a, uint32_t node) { of(a).byNode[node] = Answer::yes(); };
     answer.refuse = [](bycc_answer *a, uint32_t node, const char *why) {
       of(a).byNode[node] = Answer::no(why && *why ? textOf(why) : noReason);
+    };
+    answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
+      return of(a).makeWeights ? of(a).makeWeights(bytes) : nullptr;
     };
   }
   VendorReply(const VendorReply &) = delete;

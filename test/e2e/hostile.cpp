@@ -8,6 +8,7 @@
 //   HOSTILE=loud           writes to standard output wherever it is called
 //   HOSTILE=random         another blob each time
 //   HOSTILE=supports-MODE  abort segv hang throw, when it is asked about operators
+//   HOSTILE_WEIGHTS=1      stores constants as weights of its own
 //   HOSTILE_RUN=load|run|abi|null   the run half
 #include <bycc/vendor.h>
 
@@ -97,12 +98,24 @@ bool has(const bycc_region &region, const std::string &op) {
 
 struct Writer {
   std::vector<int64_t> values, steps, ins, outs;
+  std::vector<uint8_t> own; // weights, with HOSTILE_WEIGHTS
+
+  int64_t placeOf(const bycc_value &value) {
+    if (!value.data)
+      return -1;
+    if (environment("HOSTILE_WEIGHTS").empty())
+      return static_cast<int64_t>(value.weights_offset);
+    auto at = static_cast<int64_t>(own.size());
+    auto *bytes = static_cast<const uint8_t *>(value.data);
+    own.insert(own.end(), bytes, bytes + value.bytes);
+    return at;
+  }
 
   int64_t addValue(const bycc_value &value) {
     int64_t count = 1;
     for (int32_t d = 0; d < value.rank; ++d)
       count *= value.dims[d];
-    values.insert(values.end(), {count, value.data ? static_cast<int64_t>(value.weights_offset) : -1});
+    values.insert(values.end(), {count, placeOf(value)});
     return static_cast<int64_t>(values.size() / 2 - 1);
   }
 
@@ -175,7 +188,16 @@ int32_t act(std::string mode, const bycc_region &region, bycc_answer *answer) {
     return no;
   if (concerned)
     misbehave(mode);
-  std::vector<int64_t> blob = Writer().write(region);
+  Writer writer;
+  std::vector<int64_t> blob = writer.write(region);
+  if (!writer.own.empty()) {
+    void *memory = answer->weights(answer, writer.own.size());
+    if (!memory) {
+      answer->reason(answer, "no memory for weights");
+      return 1;
+    }
+    std::memcpy(memory, writer.own.data(), writer.own.size());
+  }
   if (mode == "random")
     blob.push_back(getpid());
   if (mode == "huge" && concerned)
@@ -203,8 +225,11 @@ struct Region {
   const uint8_t *weights;
 };
 
-int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t, int32_t, void **region, char *error,
+int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes, int32_t, void **region, char *error,
              size_t errorSize) {
+  if (!environment("HOSTILE_TRACE").empty())
+    std::fprintf(stderr, "%s: %d bytes of weights, %s\n", info->symbol, static_cast<int>(weightsBytes),
+                 !weights ? "null" : reinterpret_cast<uintptr_t>(weights) % 64 ? "not aligned" : "aligned");
   if (environment("HOSTILE_RUN") == "load") {
     std::snprintf(error, errorSize, "hostile does not want to");
     return BYCC_LOAD;
@@ -274,7 +299,8 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_entry() {
   static const bycc_vendor_compiler compiler = {
       BYCC_VENDOR_ABI_VERSION, sizeof compiler, "hostile", "1.0", environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
       nullptr, supports, compile, nullptr, nullptr, nullptr,
-      environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY};
+      (environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY) |
+          (environment("HOSTILE_WEIGHTS").empty() ? 0 : BYCC_VENDOR_OWN_WEIGHTS)};
   return &compiler;
 }
 

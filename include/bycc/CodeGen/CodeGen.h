@@ -34,6 +34,14 @@ struct CodeConstant {
   uint64_t begin = 0, bytes = 0;
 };
 
+// What a vendor made of a region. Weights of its own, if its run half reads no others,
+// lie in the params file.
+struct CodeRegion {
+  std::vector<uint8_t> blob;
+  bool ownsWeights = false;
+  uint64_t weightsOffset = 0, weightsBytes = 0;
+};
+
 struct CodeGenOptions {
   std::string moduleName;      // prefix of every symbol
   std::string compilerVersion;
@@ -44,9 +52,9 @@ struct CodeGenOptions {
   std::vector<CodeTensor> inputs, outputs; // flattened, of @main
   // Gives a constant its place in the params file and returns the offset.
   std::function<uint64_t(const CodeConstant &)> placeConstant;
-  // Blob of a vendor region, called once per external function of a vendor that
-  // is not emulated; an error ends the compilation.
-  std::function<Expected<std::vector<uint8_t>>(FunctionId)> compileRegion;
+  // Called once per external function of a vendor that is not emulated; an error
+  // ends the compilation.
+  std::function<Expected<CodeRegion>(FunctionId)> compileRegion;
   // Whether the vendor of an external function keeps values in memory of its own.
   std::function<bool(FunctionId)> ownsMemory;
   // External functions whose vendor is emulated are host code.

@@ -1,7 +1,7 @@
 // What binds STEM.json to STEM.o and STEM.params: members of its `bycc` object
 // that the compiler writes and the runtime checks.
 //
-//   "abi": 1, "set_id": "32 hex digits",
+//   "abi": 3, "set_id": "32 hex digits",
 //   "files": {"object": {"name": "net.o", "bytes": 1234, "hash": "16 hex digits"},
 //             "params": {"name", "bytes", "hash",
 //                        "entries": [{"name", "dtype", "shape"}, ...]}},

@@ -4,7 +4,7 @@
 //
 //   0    header, 128 bytes (ParamsHeader)
 //   128  payloads, each padded with zeros to 64 bytes
-//   T    table: per entry  u32 name bytes, u32 rank, u32 dtype, u32 zero,
+//   T    table: per entry  u32 name bytes, u32 rank, u32 dtype, u32 packed,
 //        i64 dims[rank], u64 offset, u64 bytes, u64 hash, the name padded with
 //        zeros to 8 bytes
 //
@@ -49,6 +49,7 @@ struct ParamsEntry {
   uint64_t offset = 0; // from the start of the file
   uint64_t bytes = 0;
   uint64_t hash = 0; // hashBytes of the payload
+  bool isPacked = false; // bytes that a vendor made for a region, no tensor of the model
 };
 
 // Collects constants, then gives the file as pieces for OutputSet::add.
@@ -58,6 +59,8 @@ public:
   // the same view again gives the same offset. A name that is taken gets ".1", ...
   uint64_t add(const std::string &name, DType dtype, const std::vector<int64_t> &dims,
                std::shared_ptr<const Storage> storage, uint64_t begin, uint64_t bytes);
+  // Bytes that a vendor made; equal ones share an entry.
+  uint64_t addPacked(const std::string &name, std::shared_ptr<const Storage> storage);
   bool empty() const { return entries_.empty(); }
   const std::vector<ParamsEntry> &entries() const { return entries_; }
   // Makes header and table. Views stay valid while the writer lives; the file's
@@ -67,6 +70,8 @@ public:
   uint64_t tableHash() const { return header_.tableHash; }
 
 private:
+  uint64_t addEntry(ParamsEntry entry, std::shared_ptr<const Storage> storage, uint64_t begin);
+
   std::vector<ParamsEntry> entries_;
   std::vector<std::string_view> payloads_;
   std::vector<std::shared_ptr<const Storage>> storages_;

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct RegionOutcome {
   enum class Kind : uint8_t { Done, Refused, Crashed, Hung };
   Kind kind = Kind::Refused;
   std::vector<uint8_t> blob;
+  std::shared_ptr<const Storage> weights = nullptr; // that the vendor made; null: none
   std::string reason;           // unless done
   uint32_t blamed = UINT32_MAX; // index of the region's node; none: UINT32_MAX
   std::chrono::steady_clock::time_point begin = {}, end = {};
@@ -45,6 +47,10 @@ struct RegionCompilerOptions {
   bool showOutput = false; // what vendors print goes to stderr
 };
 
+// BYCC_VENDOR_OWN_WEIGHTS: its run half reads what it wrote to RegionOutcome::weights,
+// and no constant from where it lies in the params file.
+bool ownsWeights(const Vendor &vendor);
+
 // In this process.
 RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
                             uint64_t maxBlobBytes = UINT64_MAX, bool isTuning = false);
@@ -55,7 +61,7 @@ std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
                                                const RegionCompilerOptions &options);
 
 // Equal for regions whose vendors would see the same: operators, attributes, types,
-// names, wiring. Constants count by size and place among the weights.
+// names, wiring. Constants count by size and bycc_value::weights_offset.
 std::array<uint8_t, 16> contentHash(const bycc_region &region);
 // The same without names and places: equal for regions that tuning cannot tell apart.
 std::array<uint8_t, 16> tuningHash(const bycc_region &region);

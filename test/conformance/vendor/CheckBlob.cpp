@@ -2,7 +2,10 @@
 #include "Checks.h"
 #include "RandomSubject.h"
 
+#include "bycc/Target/RegionCompiler.h"
+
 #include <algorithm>
+#include <cstring>
 
 namespace bycc::conformance {
 
@@ -23,6 +26,10 @@ std::optional<Built> sample(const Setup &setup, Findings &findings) {
     return built.takeValue();
   findings.fail("sample", built.error().message());
   return std::nullopt;
+}
+
+bool sameBytes(const AlignedBytes &a, const AlignedBytes &b) {
+  return a.size() == b.size() && (a.size() == 0 || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
 void loadDamaged(const Setup &setup, Findings &findings, const Built &built,
@@ -58,7 +65,8 @@ void checkSameBlob(const Setup &setup, Findings &findings) {
     if (!once || !again)
       findings.fail(item, (once ? again : once).error().message());
     else
-      findings.expect(once->blob == again->blob, item, "the bytes differ");
+      findings.expect(once->blob == again->blob && sameBytes(once->weights, again->weights), item,
+                      "the bytes differ");
   }
 }
 
@@ -100,6 +108,33 @@ void checkShortWeights(const Setup &setup, Findings &findings) {
                            "load() takes a region with constants and no weights");
   }
   findings.skip("no sample has constants");
+}
+
+void checkOwnWeights(const Setup &setup, Findings &findings) {
+  if (!ownsWeights(*setup.vendor))
+    return findings.skip("the vendor stores no weights of its own");
+  for (uint32_t seed = setup.seed; seed < setup.seed + 8; ++seed) {
+    std::string item = "seed " + std::to_string(seed);
+    std::optional<Subject> subject = randomSubject(setup, seed, 10);
+    if (!subject || constantBytes(*subject) < 256 || findings.isGap(item))
+      continue;
+    findings.begin(item);
+    Expected<Built> built = build(setup, *subject, false);
+    if (!built) {
+      findings.expect(!built.error().message().ends_with("no reason given"), item, "compile() gives no reason");
+      continue;
+    }
+    std::vector<Tensor> inputs = subject->inputs(seed);
+    Expected<std::vector<Tensor>> wanted = evaluate(subject->module, subject->function, inputs);
+    Expected<Loaded> loaded = Loaded::load(setup, *built, 1);
+    if (!loaded || !wanted) {
+      findings.fail(item, loaded ? wanted.error().message() : loaded.error().message());
+      continue;
+    }
+    Expected<std::vector<Tensor>> results = Loaded::Context(*loaded, 1).run(inputs);
+    std::string why = results ? differenceOf(*results, *wanted) : results.error().message();
+    findings.expect(why.empty(), item, why);
+  }
 }
 
 } // namespace bycc::conformance

@@ -13,6 +13,7 @@ void checkRegions(const Setup &setup, Findings &findings);
 void checkSameBlob(const Setup &setup, Findings &findings);
 void checkDamagedBlob(const Setup &setup, Findings &findings);
 void checkShortWeights(const Setup &setup, Findings &findings);
+void checkOwnWeights(const Setup &setup, Findings &findings);
 void checkRepeatedRuns(const Setup &setup, Findings &findings);
 void checkConcurrentRuns(const Setup &setup, Findings &findings);
 void checkThreadCounts(const Setup &setup, Findings &findings);

@@ -3,6 +3,7 @@
 
 #include "bycc/IR/Builder.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/RegionCompiler.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -20,8 +21,9 @@ constexpr uint8_t inputGuard = 0x5c, outputGuard = 0x3b;
 struct Capture {
   bycc_answer answer{};
   Reply reply;
+  bool hasWeights;
 
-  Capture() {
+  explicit Capture(bool givesWeights) : hasWeights(givesWeights) {
     answer.impl = this;
     answer.reason = [](bycc_answer *a, const char *text) {
       static_cast<Capture *>(a->impl)->reply.reason = text ? text : "";
@@ -34,15 +36,22 @@ struct Capture {
     answer.offer = [](bycc_answer *, const char *, double) {};
     answer.take = [](bycc_answer *, uint32_t) {};
     answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
+    answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
+      Capture &capture = *static_cast<Capture *>(a->impl);
+      if (!std::exchange(capture.hasWeights, false) || bytes == 0)
+        return nullptr;
+      capture.reply.weights = AlignedBytes(bytes);
+      return capture.reply.weights.data();
+    };
   }
 };
 
 // Calls `ask` with the target as vendors see it.
-template <typename Ask> Reply captured(const Setup &setup, Ask ask) {
+template <typename Ask> Reply captured(const Setup &setup, bool hasWeights, Ask ask) {
   std::string features = join(setup.target.features, ",");
   bycc_target target = {setup.target.triple.c_str(), setup.target.cpu.c_str(), features.c_str(),
                         setup.target.threads};
-  Capture capture;
+  Capture capture(hasWeights);
   capture.reply.yes = ask(target, &capture.answer);
   return std::move(capture.reply);
 }
@@ -54,9 +63,19 @@ uint64_t nextRandom(uint64_t &state) {
 
 } // namespace
 
+AlignedBytes::AlignedBytes(size_t size) : size_(size) {
+  if (size == 0)
+    return;
+  void *memory = nullptr;
+  if (::posix_memalign(&memory, 64, size) != 0)
+    std::abort();
+  std::memset(memory, 0, size);
+  bytes_.reset(static_cast<uint8_t *>(memory), [](uint8_t *bytes) { std::free(bytes); });
+}
+
 Reply askSupports(const Setup &setup, const bycc_region &region) {
   const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
-  return captured(setup, [&](const bycc_target &target, bycc_answer *answer) {
+  return captured(setup, false, [&](const bycc_target &target, bycc_answer *answer) {
     return compiler.supports(compiler.self, &target, &region, answer) == 1;
   });
 }
@@ -65,9 +84,9 @@ Reply askSupports(const Setup &setup, const Module &module, NodeId node) {
   return askSupports(setup, RegionView::ofNode(module, node).region());
 }
 
-Reply askCompile(const Setup &setup, const bycc_region &region) {
+Reply askCompile(const Setup &setup, const bycc_region &region, bool hasWeights) {
   const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
-  return captured(setup, [&](const bycc_target &target, bycc_answer *answer) {
+  return captured(setup, hasWeights && ownsWeights(*setup.vendor), [&](const bycc_target &target, bycc_answer *answer) {
     return compiler.compile(compiler.self, &target, &region, answer) == 0;
   });
 }
@@ -125,19 +144,38 @@ Tensor noise(DType dtype, const std::vector<int64_t> &shape, uint32_t seed) {
 
 // --- building
 
-Expected<Built> build(const Setup &setup, const Module &module, FunctionId function) {
-  Built built;
-  std::map<const void *, uint64_t> placed;
-  auto offsetOf = [&](const Constant &constant) {
-    auto [found, isNew] =
-        placed.try_emplace(constant.data(), (built.weights.size() + 63) / 64 * 64);
+namespace {
+
+// The constants of a region, one after the other.
+class Placement {
+public:
+  uint64_t offsetOf(const Constant &constant) {
+    auto [found, isNew] = placed_.try_emplace(constant.data(), (bytes_.size() + 63) / 64 * 64);
     if (isNew) {
-      built.weights.resize(found->second + constant.bytes);
-      std::memcpy(built.weights.data() + found->second, constant.data(), constant.bytes);
+      bytes_.resize(found->second + constant.bytes);
+      std::memcpy(bytes_.data() + found->second, constant.data(), constant.bytes);
     }
     return found->second;
-  };
-  RegionView view = RegionView::ofFunction(module, function, offsetOf);
+  }
+  AlignedBytes weights() const {
+    AlignedBytes weights(bytes_.size());
+    std::memcpy(weights.data(), bytes_.data(), bytes_.size());
+    return weights;
+  }
+
+private:
+  std::map<const void *, uint64_t> placed_;
+  std::vector<uint8_t> bytes_;
+};
+
+} // namespace
+
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function, bool hasWeights) {
+  Built built;
+  Placement placement;
+  bool isOwn = ownsWeights(*setup.vendor);
+  auto offsetOf = [&](const Constant &constant) { return placement.offsetOf(constant); };
+  RegionView view = isOwn ? RegionView::ofFunction(module, function) : RegionView::ofFunction(module, function, offsetOf);
   const bycc_region &region = view.region();
   built.symbol = region.symbol;
   built.numInputs = region.num_inputs;
@@ -146,16 +184,17 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
     built.outputs.push_back(
         {static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}});
   }
-  Reply reply = askCompile(setup, region);
+  Reply reply = askCompile(setup, region, hasWeights);
   if (!reply.yes)
     return error(Status::CodeGen) << "compile() refuses: "
                                   << (reply.reason.empty() ? "no reason given" : reply.reason);
   built.blob = std::move(reply.blob);
+  built.weights = isOwn ? reply.weights : placement.weights();
   return built;
 }
 
-Expected<Built> build(const Setup &setup, const Subject &subject) {
-  return build(setup, subject.module, subject.function);
+Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeights) {
+  return build(setup, subject.module, subject.function, hasWeights);
 }
 
 LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_t> blob,
@@ -169,9 +208,11 @@ LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_
   info.blob_bytes = exact.size();
   info.num_inputs = built.numInputs;
   info.num_outputs = static_cast<uint32_t>(built.outputs.size());
+  info.owns_weights = ownsWeights(*setup.vendor);
+  info.weights_bytes = info.owns_weights ? weightsBytes : 0;
   char text[256] = "";
   LoadReply reply{};
-  reply.status = setup.runtime->load(&info, built.weights.data(), weightsBytes, threads,
+  reply.status = setup.runtime->load(&info, weightsBytes ? built.weights.data() : nullptr, weightsBytes, threads,
                                      &reply.region, text, sizeof text);
   reply.error = text;
   return reply;

@@ -10,15 +10,30 @@
 
 namespace bycc::conformance {
 
+// Bytes at a multiple of 64, of exact size, so that memory checkers see reads past the
+// end.
+class AlignedBytes {
+public:
+  AlignedBytes() = default;
+  explicit AlignedBytes(size_t size); // zeros
+  uint8_t *data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+
+private:
+  std::shared_ptr<uint8_t> bytes_;
+  size_t size_ = 0;
+};
+
 // What a compile half answers.
 struct Reply {
   bool yes = false;
   std::string reason;
   std::vector<uint8_t> blob;
+  AlignedBytes weights = {}; // of its own
 };
 Reply askSupports(const Setup &setup, const bycc_region &region);
 Reply askSupports(const Setup &setup, const Module &module, NodeId node);
-Reply askCompile(const Setup &setup, const bycc_region &region);
+Reply askCompile(const Setup &setup, const bycc_region &region, bool hasWeights = true);
 
 // A function to compile as one region; its body holds what the vendor takes.
 struct Subject {
@@ -36,16 +51,18 @@ struct Subject {
 Tensor noise(DType dtype, const std::vector<int64_t> &shape, uint32_t seed);
 std::vector<int64_t> shapeOf(const Module &module, TypeId type);
 
-// A compiled region, with the constants where its run half looks for them.
+// A compiled region, with the constants where its run half looks for them, or the
+// weights that its compile half made.
 struct Built {
   std::string symbol;
   std::vector<uint8_t> blob;
-  std::vector<uint8_t> weights;
+  AlignedBytes weights;
   std::vector<std::pair<DType, std::vector<int64_t>>> outputs;
   uint32_t numInputs = 0;
 };
-Expected<Built> build(const Setup &setup, const Subject &subject);
-Expected<Built> build(const Setup &setup, const Module &module, FunctionId function);
+// Without `hasWeights` there is no memory for weights of its own.
+Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeights = true);
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function, bool hasWeights = true);
 
 // A status of load(), and the region if it was loaded.
 struct LoadReply {

@@ -32,6 +32,8 @@ const std::vector<Check> &checks() {
       {"blob.same", "a region compiles to the same bytes again", checkSameBlob},
       {"blob.damaged", "load() refuses cut bytes and survives changed ones", checkDamagedBlob},
       {"blob.weights", "load() refuses weights that are too short", checkShortWeights},
+      {"weights.none", "compile() says why, or does without, when it gets no memory for weights",
+       checkOwnWeights},
       {"run.repeated", "runs are equal, write all of each output and nothing else",
        checkRepeatedRuns},
       {"run.concurrent", "contexts run at the same time with equal bits", checkConcurrentRuns},

@@ -357,3 +357,9 @@ TEST_CASE("vendor regions run, report steps and errors") {
   CHECK(bycc_run(region.context) == BYCC_INTERNAL);
   CHECK(lastError() == "error[INTERNAL]: region probe_fake_0: primitive failed");
 }
+
+TEST_CASE("a region gets the weights that its vendor made, or none") {
+  ::setenv("BYCC_PLUGIN_PATH", BYCC_TEST_PLUGINS, 1);
+  for (const char *object : {BYCC_TEST_OBJECT_OWN_WEIGHTS, BYCC_TEST_OBJECT_NO_WEIGHTS})
+    CHECK(TestModel(object).loadError() == "");
+}

@@ -133,8 +133,8 @@ TEST_CASE("I7 params cut after the load: LOAD at the next run, no SIGBUS") {
 }
 
 TEST_CASE("I8 ABI versions newer and absent") {
-  CHECK(has(edited("\"abi\": 2", "\"abi\": 3"), "ABI version 3, this bycc has version 2"));
-  CHECK(has(edited("\"abi\": 2,", ""), "this bycc has version 2"));
+  CHECK(has(edited("\"abi\": 3", "\"abi\": 4"), "ABI version 4, this bycc has version 3"));
+  CHECK(has(edited("\"abi\": 3,", ""), "this bycc has version 3"));
 }
 
 TEST_CASE("I9 the vendor's library is missing") {
@@ -148,6 +148,13 @@ TEST_CASE("I9 the vendor's library is missing") {
   ::setenv("BYCC_PLUGIN_PATH", "/nowhere", 1);
   std::string message = test.loadError();
   CHECK(has(message, "libbycc_vendor_none.so is in none of: /nowhere"));
+}
+
+TEST_CASE("I9 a region's own weights lie outside the params") {
+  ::setenv("BYCC_PLUGIN_PATH", BYCC_TEST_PLUGINS, 1);
+  for (const char *object : {BYCC_TEST_OBJECT_WEIGHTS_OUTSIDE, BYCC_TEST_OBJECT_WEIGHTS_FAR,
+                             BYCC_TEST_OBJECT_WEIGHTS_ODD})
+    CHECK(has(TestModel(object).loadError(), "region probe_fake_0: its weights lie outside the params"));
 }
 
 TEST_CASE("a file that is no graph JSON") {

@@ -5,8 +5,8 @@
  *   positive[?]   = the elements of a above 0
  *
  * a[0][0] selects faults: -1000 fails with ARG, -2000 allocates -1 bytes. With
- * the region variant, sums go through region 0 of the vendor "fake", which
- * doubles them. */
+ * the region variants, sums go through region 0 of the vendor "fake", which
+ * doubles them. OWN_WEIGHTS: where the region's own weights lie. */
 #include "bycc/abi.h"
 
 #include <math.h>
@@ -90,7 +90,12 @@ static const bycc_tensor_info outputs[] = {{"scaled", "scaled", BYCC_FLOAT32, 2,
 static const bycc_node_info nodes[] = {{"probe_scale", "mul,add", 8}, {"probe_fake_0", "sum", 4}};
 #ifdef VARIANT_REGION
 static const uint8_t blob[] = {2};
+#ifdef OWN_WEIGHTS
+static const bycc_region_info regions[] = {
+    {"probe_fake_0", "fake", blob, 1, 1, 1, 0, 0, 1, OWN_WEIGHTS}};
+#else
 static const bycc_region_info regions[] = {{"probe_fake_0", "fake", blob, 1, 1, 1}};
+#endif
 #define NUM_REGIONS 1
 #else
 #define regions 0

@@ -13,9 +13,14 @@ struct state {
 
 static int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weights_bytes,
                     int32_t threads, void **region, char *error, size_t error_size) {
-  (void)weights, (void)weights_bytes, (void)threads;
+  (void)threads;
   if (info->blob_bytes != 1) {
     snprintf(error, error_size, "blob of %d bytes", (int)info->blob_bytes);
+    return BYCC_LOAD;
+  }
+  if (info->owns_weights &&
+      (weights_bytes != info->weights_bytes || (weights_bytes ? *(const float *)weights != 2 : weights != 0))) {
+    snprintf(error, error_size, "%d bytes of other weights", (int)weights_bytes);
     return BYCC_LOAD;
   }
   struct region *made = malloc(sizeof *made);

@@ -43,6 +43,26 @@ TEST_CASE("params: what is written reads back") {
   CHECK(verifyPayloads(*params, reinterpret_cast<const uint8_t *>(file.data()), "f"));
 }
 
+TEST_CASE("params: what vendors packed is marked, and shared when equal") {
+  ParamsWriter writer;
+  auto bytes = Storage::own(std::string(100, 'w'));
+  CHECK(writer.add("r.weights", DType::UInt8, {100}, bytes, 0, 100) == 128);
+  CHECK(writer.addPacked("r.weights", bytes) == 256);
+  CHECK(writer.addPacked("s.weights", Storage::own(std::string(100, 'w'))) == 256);
+  CHECK(writer.addPacked("t.weights", Storage::own(std::string(100, 'v'))) == 384);
+  std::string file;
+  for (std::string_view piece : writer.finish(id))
+    file += piece;
+  auto params = read(file);
+  REQUIRE(params);
+  REQUIRE(params->entries.size() == 3);
+  CHECK(!params->entries[0].isPacked);
+  CHECK(params->entries[1].isPacked);
+  CHECK(params->entries[1].name == "r.weights.1");
+  CHECK(params->entries[2].name == "t.weights");
+  CHECK(params->entries[2].dims == std::vector<int64_t>{100});
+}
+
 TEST_CASE("I4 I7 params: cut and flipped files are refused") {
   std::string file = sample();
   for (size_t size = 0; size < file.size(); ++size)
@@ -94,8 +114,8 @@ TEST_CASE("I1 I6 graph set: members read back, any change breaks the seal") {
 }
 
 TEST_CASE("I8 graph set: ABI version newer or absent") {
-  auto newer = parseJson("{\"abi\": 3}", "f"), absent = parseJson("{}", "f");
+  auto newer = parseJson("{\"abi\": 4}", "f"), absent = parseJson("{}", "f");
   CHECK(readGraphSet(*newer, "f").error().message() ==
-        "graph JSON has ABI version 3, this bycc has version 2");
+        "graph JSON has ABI version 4, this bycc has version 3");
   CHECK(readGraphSet(*absent, "f").error().status() == Status::Load);
 }
