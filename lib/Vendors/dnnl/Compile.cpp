@@ -7,6 +7,7 @@
 //
 // The answers do not depend on the machine: for float32 the library has at least
 // a portable kernel for everything that is let through to it.
+#include "BFloat16.h"
 #include "Fuse.h"
 #include "Library.h"
 #include "PlanRegion.h"
@@ -110,7 +111,15 @@ template <typename F> int32_t answered(bycc_answer *answer, int32_t failure, F b
   return failure;
 }
 
-int32_t supports(void *self, const bycc_target *, const bycc_region *region,
+// False, and why, where the target cannot run what the library has for the region.
+bool suits(const bycc_target &target, const bycc_region &region, Refusal &refusal) {
+  Expected<> checked = checkBFloat16(target, region);
+  if (!checked)
+    refusal.reason = checked.error().message();
+  return static_cast<bool>(checked);
+}
+
+int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
                  bycc_answer *answer) {
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
   return answered(answer, 0, [&](Refusal &refusal) {
@@ -118,6 +127,8 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region,
       refusal.reason = "no node";
       return false;
     }
+    if (!suits(*target, *region, refusal))
+      return false;
     std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
     if (plan && region->nodes[0].body)
       refusal.reason = refusalOf(region->nodes[0], *plan);
@@ -125,9 +136,11 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region,
   });
 }
 
-int32_t compile(void *self, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+int32_t compile(void *self, const bycc_target *target, const bycc_region *region, bycc_answer *answer) {
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
   return answered(answer, 1, [&](Refusal &refusal) {
+    if (!suits(*target, *region, refusal))
+      return false;
     std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
     if (!plan)
       return false;

@@ -425,7 +425,7 @@ private:
     bool isFirst = step->math == Math::Add && anchor.postOps.empty();
     if (fit == Fit::Channel && isFirst && !anchor.hasBias)
       return fuseBias(chain, step, right, numElements(*carried));
-    if (fit == Fit::No || (fit == Fit::Full && !isFirst) || dtype(right) != DType::Float32)
+    if (fit == Fit::No || (fit == Fit::Full && !isFirst) || !isReal(dtype(right)))
       return false;
     Step candidate = anchor;
     candidate.postOps.push_back({step->math, 0, 0, right});

@@ -242,6 +242,8 @@ private:
     for (size_t i = 1; i < count; ++i)
       if (in(i) != Dims{in(0)[1]})
         return shapes(in(i), {in(0)[1]});
+      else if (dtypeIn(i) != DType::Float32)
+        return bad("scale or shift of " + std::string(name(dtypeIn(i))));
     return {};
   }
 
@@ -356,21 +358,29 @@ private:
   // Dtypes as the library's kernels pair them; views and others keep theirs.
   Expected<> checkDTypes() const {
     DType from = dtypeIn(0), to = dtypeOut();
-    bool isFloatStep = from == DType::Float32 && to == DType::Float32;
     if (isProduct(step_.kind)) {
       DType weights = dtypeIn(1);
-      if (isFloatStep ? weights != DType::Float32
-                      : !isQuantized(from) || weights != DType::Int8)
+      if (isReal(from) ? weights != from : !isQuantized(from) || weights != DType::Int8)
         return bad(std::string(name(from)) + " with weights of " + std::string(name(weights)));
-    } else if (step_.kind == StepKind::Convert) {
-      return {};
-    } else if (step_.kind == StepKind::Binary) {
-      if (from != to && !(isQuantized(from) && isQuantized(to)))
-        return bad(std::string(name(from)) + " to " + std::string(name(to)));
-    } else if (from != to) {
-      return bad(std::string(name(from)) + " to " + std::string(name(to)));
     }
-    return {};
+    if (from == to || mayDiffer(from, to))
+      return {};
+    return bad(std::string(name(from)) + " to " + std::string(name(to)));
+  }
+
+  bool mayDiffer(DType from, DType to) const {
+    switch (step_.kind) {
+    case StepKind::Conv:
+    case StepKind::Deconv:
+    case StepKind::MatMul:
+      return isQuantized(from) || (from == DType::BFloat16 && to == DType::Float32);
+    case StepKind::Binary:
+      return isQuantized(from) && isQuantized(to);
+    case StepKind::Reduce:
+      return isReal(from) && isReal(to);
+    default:
+      return step_.kind == StepKind::Convert;
+    }
   }
 
   Expected<> checkPostOps() const {
@@ -433,6 +443,7 @@ bool isView(StepKind kind) { return kind == StepKind::Reshape || kind == StepKin
 bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }
 size_t channelAxis(StepKind kind, size_t rank) { return kind == StepKind::MatMul ? rank - 1 : 1; }
 bool isQuantized(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }
+bool isReal(DType dtype) { return dtype == DType::Float32 || dtype == DType::BFloat16; }
 Range rangeOf(DType dtype) { return dtype == DType::Int8 ? Range{-128, 127} : Range{0, 255}; }
 
 const char *name(StepKind kind) {

@@ -157,6 +157,7 @@ std::string keyOfStep(const Step &step);
 int64_t numElements(const Dims &dims);
 std::string text(const Dims &dims); // "(1, 3, 224, 224)"
 bool isQuantized(DType dtype); // 8-bit
+bool isReal(DType dtype);      // float32, bfloat16
 struct Range {
   float low, high;
 };

@@ -3,6 +3,7 @@
 
 #include "Fuse.h"
 #include "Library.h"
+#include "Narrow.h"
 
 #include <algorithm>
 
@@ -82,7 +83,9 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
   if (!plain)
     return std::nullopt;
   Plan fused = *plain;
-  fuseSteps(fused, [&](const Plan &all, const Step &step) { return cache.ask(all, step).empty(); });
+  auto accepts = [&](const Plan &all, const Step &step) { return cache.ask(all, step).empty(); };
+  narrowSteps(fused, accepts);
+  fuseSteps(fused, accepts);
   if (objectionTo(fused, cache).empty())
     return fused;
   refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, objectionTo(*plain, cache)};

@@ -14,8 +14,6 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr double tolerance = 1e-5;
-bool isNear(double a, double b) { return std::fabs(a - b) <= tolerance * std::fabs(b); }
 
 class Recognizer {
 public:
@@ -24,6 +22,8 @@ public:
   std::optional<Activation> at(uint32_t root) {
     if (!isOp(root, "multiply"))
       return std::nullopt;
+    bool isNarrow = region_.values[region_.nodes[root].outputs[0]].dtype == BYCC_BFLOAT16;
+    tolerance_ = isNarrow ? 0x1p-8 : 1e-5;
     collectFactors(root, 0);
     if (factors_.size() != 2)
       return std::nullopt;
@@ -39,6 +39,7 @@ public:
   }
 
 private:
+  bool isNear(double a, double b) const { return std::fabs(a - b) <= tolerance_ * std::fabs(b); }
   bool isOp(uint32_t node, const char *op) const {
     return !std::strcmp(region_.nodes[node].op, op) && region_.nodes[node].num_outputs == 1;
   }
@@ -153,6 +154,7 @@ private:
 
   const bycc_region &region_;
   const RegionUses &uses_;
+  double tolerance_ = 0; // of constants, as their dtype rounds them
   double product_ = 1.0;
   std::vector<uint32_t> factors_; // values, constants left out
   std::vector<uint32_t> nodes_;

@@ -1,7 +1,9 @@
 // See Region.h.
 #include "Region.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace bycc::onednn {
 
@@ -68,14 +70,6 @@ Dims dimsOf(const bycc_value &value) {
   return Dims(value.dims, value.dims + value.rank);
 }
 
-std::optional<double> scalarOf(const bycc_value &value) {
-  if (!value.data || value.dtype != BYCC_FLOAT32 || value.bytes != sizeof(float))
-    return std::nullopt;
-  float element;
-  std::memcpy(&element, value.data, sizeof element);
-  return element;
-}
-
 namespace {
 
 // Elements of a constant of this dtype, widened.
@@ -91,12 +85,22 @@ void append(const bycc_value &value, std::vector<T> &out) {
 
 } // namespace
 
+std::optional<double> scalarOf(const bycc_value &value) {
+  bool isOne = value.bytes == (value.dtype == BYCC_BFLOAT16 ? sizeof(uint16_t) : sizeof(float));
+  std::optional<std::vector<float>> elements = isOne ? floatsOf(value) : std::nullopt;
+  return elements ? std::optional<double>(elements->front()) : std::nullopt;
+}
+
 std::optional<std::vector<float>> floatsOf(const bycc_value &value) {
-  if (!value.data || value.dtype != BYCC_FLOAT32 || value.bytes == 0)
-    return std::nullopt;
   std::vector<float> out;
-  append<float>(value, out);
-  return out;
+  if (value.data && value.dtype == BYCC_FLOAT32) {
+    append<float>(value, out);
+  } else if (value.data && value.dtype == BYCC_BFLOAT16) {
+    std::vector<uint16_t> bits;
+    append<uint16_t>(value, bits);
+    std::transform(bits.begin(), bits.end(), std::back_inserter(out), bfloat16ToFloat);
+  }
+  return out.empty() ? std::nullopt : std::optional(out);
 }
 
 std::optional<std::vector<int64_t>> integersOf(const bycc_value &value) {
@@ -114,7 +118,7 @@ Expected<> checkValue(const bycc_value &value) {
   if (value.dtype < 0 || value.dtype >= numDTypes)
     return error(Status::Unsup) << "unknown dtype " << value.dtype;
   DType dtype = static_cast<DType>(value.dtype);
-  if (dtype != DType::Float32 && dtype != DType::Int32 && !isQuantized(dtype))
+  if (!isReal(dtype) && dtype != DType::Int32 && !isQuantized(dtype))
     return error(Status::Unsup) << "dtype " << name(dtype) << " is not supported";
   if (value.rank > static_cast<int32_t>(maxRank))
     return error(Status::Unsup) << "rank " << value.rank << " is not supported, at most "

@@ -106,7 +106,7 @@ private:
     if (takes == Takes::Mixed)
       return {};
     DType wanted = dtypeOf(region_.values[node.outputs[0]]);
-    bool isTaken = wanted == DType::Float32 || takes == Takes::Any ||
+    bool isTaken = isReal(wanted) || takes == Takes::Any ||
                    (takes == Takes::FloatOr8Bit && isQuantized(wanted)) ||
                    (takes == Takes::FloatOr32Bit && wanted == DType::Int32);
     if (!isTaken)

@@ -51,7 +51,7 @@ struct Call {
 using Translate = Expected<ValueId> (*)(PlanBuilder &plan, const Call &call);
 // Dtypes that an operator takes, for all of its tensors.
 enum class Takes : uint8_t {
-  Float,       // float32
+  Float,       // float32 or bfloat16, of one dtype
   FloatOr8Bit, // of one dtype
   FloatOr32Bit,
   Any, // of one dtype

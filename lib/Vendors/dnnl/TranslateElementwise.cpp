@@ -32,7 +32,7 @@ Expected<ValueId> clip(PlanBuilder &plan, const Call &call) {
   double low = call.node.number("a_min", -INFINITY), high = call.node.number("a_max", INFINITY);
   if (!(low <= high))
     return error(Status::Unsup) << "clip from " << low << " to " << high;
-  if (plan.dtype(call.inputs[0]) != DType::Float32)
+  if (!isReal(plan.dtype(call.inputs[0])))
     low = std::ceil(low), high = std::floor(high);
   return eltwise(plan, call.inputs[0], Math::Clip, low, high);
 }
@@ -147,6 +147,17 @@ template <Math math> Expected<ValueId> softmax(PlanBuilder &plan, const Call &ca
   return plan.addStep(std::move(step), data);
 }
 
+// The library's scales and shifts are float32 whatever the data is.
+ValueId inFloat32(PlanBuilder &plan, ValueId id) {
+  if (plan.dtype(id) == DType::Float32)
+    return id;
+  Step step;
+  step.kind = StepKind::Convert;
+  step.inputs = {id};
+  Dims dims = plan.dims(id);
+  return plan.addStep(std::move(step), dims, DType::Float32);
+}
+
 Expected<ValueId> layerNorm(PlanBuilder &plan, const Call &call) {
   const Dims data = plan.dims(call.inputs[0]);
   uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", -1), data.size()));
@@ -164,9 +175,9 @@ Expected<ValueId> layerNorm(PlanBuilder &plan, const Call &call) {
   step.hasScale = call.node.flag("scale", true);
   step.hasShift = call.node.flag("center", true);
   if (step.hasScale)
-    step.inputs.push_back(call.inputs[1]);
+    step.inputs.push_back(inFloat32(plan, call.inputs[1]));
   if (step.hasShift)
-    step.inputs.push_back(call.inputs[2]);
+    step.inputs.push_back(inFloat32(plan, call.inputs[2]));
   for (size_t i = 1; i < step.inputs.size(); ++i)
     if (plan.dims(step.inputs[i]) != Dims{data.back()})
       return error(Status::Unsup) << "scale or shift of shape "

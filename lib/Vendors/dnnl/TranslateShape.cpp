@@ -1,4 +1,4 @@
-// Operators that move no element or only move elements: views, which become
+// Casts, and operators that move no element or only move elements: views, which become
 // copies where the run half finds that layouts force it, and concatenation.
 #include "Translate.h"
 
@@ -43,6 +43,20 @@ Expected<ValueId> concatenate(PlanBuilder &plan, const Call &call) {
   return plan.addStep(std::move(step), call.result);
 }
 
+// Between float32 and bfloat16.
+Expected<ValueId> cast(PlanBuilder &plan, const Call &call) {
+  DType from = plan.dtype(call.inputs[0]), to = call.resultDType;
+  if (from == to)
+    return call.inputs[0];
+  if (!isReal(from) || !isReal(to))
+    return error(Status::Unsup) << "cast from " << name(from) << " to " << name(to)
+                                << " is not supported";
+  Step step;
+  step.kind = StepKind::Convert;
+  step.inputs = {call.inputs[0]};
+  return plan.addStep(std::move(step), call.result, to);
+}
+
 // Only as part of the convolution that follows (Fuse.h).
 Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
   if (call.node.string("pad_mode", "constant") != "constant")
@@ -67,6 +81,7 @@ Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
 
 std::vector<Operator> shapeOperators() {
   return {
+      {"cast", 1, 1, cast, Takes::Mixed},
       {"concatenate", 1, 1024, concatenate, Takes::FloatOr8Bit},
       {"expand_dims", 1, 1, asReshape, Takes::Any},
       {"nn.batch_flatten", 1, 1, asReshape, Takes::Any},

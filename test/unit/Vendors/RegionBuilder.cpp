@@ -1,6 +1,7 @@
 // See RegionBuilder.h.
 #include "RegionBuilder.h"
 
+#include "bycc/Support/DType.h"
 #include "bycc/Vendors/Builtin.h"
 
 #include <catch2/catch.hpp>
@@ -28,6 +29,33 @@ Tensor noise(const Dims &dims, uint32_t seed) {
   return out;
 }
 
+std::vector<uint8_t> stored(const Tensor &tensor, int32_t dtype) {
+  bool isNarrow = dtype == BYCC_BFLOAT16;
+  std::vector<uint8_t> bytes(tensor.size() * (isNarrow ? sizeof(uint16_t) : sizeof(float)));
+  for (size_t i = 0; i < tensor.size(); ++i) {
+    uint16_t bits = floatToBFloat16(tensor[i]);
+    if (isNarrow)
+      std::memcpy(bytes.data() + i * sizeof bits, &bits, sizeof bits);
+    else
+      std::memcpy(bytes.data() + i * sizeof(float), &tensor[i], sizeof(float));
+  }
+  return bytes;
+}
+
+Tensor loaded(const uint8_t *bytes, size_t elements, int32_t dtype) {
+  Tensor out(elements);
+  for (size_t i = 0; i < elements; ++i) {
+    uint16_t bits = 0;
+    if (dtype == BYCC_BFLOAT16) {
+      std::memcpy(&bits, bytes + i * sizeof bits, sizeof bits);
+      out[i] = bfloat16ToFloat(bits);
+    } else {
+      std::memcpy(&out[i], bytes + i * sizeof(float), sizeof(float));
+    }
+  }
+  return out;
+}
+
 Attr::Attr(std::string name, int64_t value)
     : name(std::move(name)), kind(BYCC_ATTR_INT), integer(value) {}
 Attr::Attr(std::string name, double value)
@@ -43,14 +71,20 @@ uint32_t RegionBuilder::input(Dims dims, int32_t dtype) {
   return inputs_.back();
 }
 
-uint32_t RegionBuilder::constant(Dims dims, Tensor data) {
-  values_.push_back({std::move(dims), BYCC_FLOAT32, true, std::move(data), 0});
+uint32_t RegionBuilder::constant(Dims dims, const Tensor &data, int32_t dtype) {
+  values_.push_back({std::move(dims), dtype, true, stored(data, dtype), 0});
   return static_cast<uint32_t>(values_.size() - 1);
+}
+
+uint32_t RegionBuilder::cast(uint32_t value, int32_t dtype) {
+  uint32_t id = op("cast", {value}, dims(value));
+  values_[id].dtype = dtype;
+  return id;
 }
 
 uint32_t RegionBuilder::op(const std::string &name, std::vector<uint32_t> inputs, Dims result,
                            std::vector<Attr> attrs) {
-  values_.push_back({std::move(result), BYCC_FLOAT32, false, {}, 0});
+  values_.push_back({std::move(result), values_[inputs[0]].dtype, false, {}, 0});
   uint32_t id = static_cast<uint32_t>(values_.size() - 1);
   nodes_.push_back({name, std::move(inputs), {id}, std::move(attrs), nullptr, {}, {}, {}});
   return id;
@@ -68,8 +102,7 @@ void RegionBuilder::placeConstants(std::vector<uint8_t> &weights) {
     if (value.isConstant) {
       weights.resize((weights.size() + 63) / 64 * 64);
       value.offset = weights.size();
-      auto *bytes = reinterpret_cast<const uint8_t *>(value.data.data());
-      weights.insert(weights.end(), bytes, bytes + value.data.size() * sizeof(float));
+      weights.insert(weights.end(), value.data.begin(), value.data.end());
     }
   for (Node &node : nodes_)
     if (node.body)
@@ -108,7 +141,7 @@ const bycc_region &RegionBuilder::region() {
   for (const Value &value : values_)
     cValues_.push_back({value.dtype, static_cast<int32_t>(value.dims.size()), value.dims.data(), "",
                         0, value.isConstant ? value.data.data() : nullptr,
-                        value.data.size() * sizeof(float), value.offset, ""});
+                        value.data.size(), value.offset, ""});
   cNodes_.resize(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i)
     flatten(nodes_[i], cNodes_[i]);
@@ -199,20 +232,24 @@ bycc_answer collectorFor(Answer &answer) {
           }};
 }
 
-constexpr bycc_target target = {"x86_64-unknown-linux-gnu", "x86-64", "", 0};
+bycc_target targetWith(const char *features) {
+  return {"x86_64-unknown-linux-gnu", "x86-64", features, 0};
+}
 
 } // namespace
 
-Answer supports(RegionBuilder &builder) {
+Answer supports(RegionBuilder &builder, const char *features) {
   Answer answer;
+  bycc_target target = targetWith(features);
   bycc_answer collector = collectorFor(answer);
   const bycc_vendor_compiler &half = compilerHalf();
   answer.yes = half.supports(half.self, &target, &builder.region(), &collector) == 1;
   return answer;
 }
 
-Answer compile(RegionBuilder &builder) {
+Answer compile(RegionBuilder &builder, const char *features) {
   Answer answer;
+  bycc_target target = targetWith(features);
   bycc_answer collector = collectorFor(answer);
   const bycc_vendor_compiler &half = compilerHalf();
   builder.weights();
@@ -223,25 +260,32 @@ Answer compile(RegionBuilder &builder) {
 // Every edge lies one element beside any alignment: callers may bind such memory.
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
                           const std::vector<Tensor> &inputs, int32_t threads) {
-  std::vector<Tensor> shifted, results;
+  std::vector<std::vector<uint8_t>> shifted, memory;
   std::vector<bycc_array> in, out;
-  for (const Tensor &tensor : inputs) {
-    shifted.emplace_back(1);
-    shifted.back().insert(shifted.back().end(), tensor.begin(), tensor.end());
+  auto size = [&](uint32_t id) { return stored({0}, builder.dtype(id)).size(); };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    uint32_t id = builder.inputs()[i];
+    std::vector<uint8_t> bytes = stored(inputs[i], builder.dtype(id));
+    bytes.insert(bytes.begin(), size(id), 0);
+    shifted.push_back(std::move(bytes));
+    in.push_back({shifted.back().data() + size(id), builder.dims(id).data()});
   }
-  for (uint32_t id : builder.outputs())
-    results.emplace_back(static_cast<size_t>(count(builder.dims(id))) + 1, -77.0f);
-  for (size_t i = 0; i < shifted.size(); ++i)
-    in.push_back({shifted[i].data() + 1, builder.dims(builder.inputs()[i]).data()});
-  for (Tensor &tensor : results)
-    out.push_back({tensor.data() + 1, nullptr});
+  for (uint32_t id : builder.outputs()) {
+    Tensor before(static_cast<size_t>(count(builder.dims(id))) + 1, -77.0f);
+    memory.push_back(stored(before, builder.dtype(id)));
+    out.push_back({memory.back().data() + size(id), nullptr});
+  }
   char text[256] = "";
   int32_t status =
       runtimeHalf().run(region, state, in.data(), out.data(), threads, text, sizeof text);
   if (status != BYCC_OK)
     throw std::runtime_error(text);
-  for (Tensor &tensor : results)
-    tensor.erase(tensor.begin());
+  std::vector<Tensor> results;
+  for (size_t o = 0; o < memory.size(); ++o) {
+    uint32_t id = builder.outputs()[o];
+    results.push_back(loaded(memory[o].data() + size(id), static_cast<size_t>(count(builder.dims(id))),
+                             builder.dtype(id)));
+  }
   return results;
 }
 

@@ -34,13 +34,23 @@ struct Attr {
   Dims list;
 };
 
+// Elements as a dtype of 4 or 2 bytes stores them, and back.
+std::vector<uint8_t> stored(const Tensor &tensor, int32_t dtype);
+Tensor loaded(const uint8_t *bytes, size_t elements, int32_t dtype);
+
 class RegionBuilder {
 public:
-  uint32_t input(Dims dims, int32_t dtype = BYCC_FLOAT32);
-  uint32_t constant(Dims dims, Tensor data);
+  // What inputs and constants are when nothing else is said: float32 or bfloat16.
+  explicit RegionBuilder(int32_t dtype = BYCC_FLOAT32) : dtype_(dtype) {}
+  uint32_t input(Dims dims) { return input(std::move(dims), dtype_); }
+  uint32_t input(Dims dims, int32_t dtype);
+  uint32_t constant(Dims dims, const Tensor &data) { return constant(std::move(dims), data, dtype_); }
+  uint32_t constant(Dims dims, const Tensor &data, int32_t dtype);
   uint32_t scalar(float value) { return constant({}, {value}); }
+  // The result has the dtype of the first operand.
   uint32_t op(const std::string &name, std::vector<uint32_t> inputs, Dims result,
               std::vector<Attr> attrs = {});
+  uint32_t cast(uint32_t value, int32_t dtype);
   // A composite of `body`, whose inputs are this node's.
   uint32_t composite(const std::string &name, std::vector<uint32_t> inputs,
                      std::shared_ptr<RegionBuilder> body);
@@ -55,6 +65,7 @@ public:
   // Valid while the builder lives and is not changed.
   const bycc_region &region();
   const Dims &dims(uint32_t value) const { return values_[value].dims; }
+  int32_t dtype(uint32_t value) const { return values_[value].dtype; }
   const std::vector<uint32_t> &inputs() const { return inputs_; }
   const std::vector<uint32_t> &outputs() const { return outputs_; }
   // All constants, at the offsets the values say.
@@ -65,7 +76,7 @@ private:
     Dims dims;
     int32_t dtype;
     bool isConstant = false;
-    Tensor data;
+    std::vector<uint8_t> data;
     uint64_t offset = 0;
   };
   struct Node {
@@ -81,6 +92,7 @@ private:
   void flatten(Node &node, bycc_node &out);
   void putRunTimeExtents();
 
+  int32_t dtype_;
   std::deque<Value> values_;
   std::deque<Node> nodes_;
   std::vector<uint32_t> inputs_, outputs_;
@@ -105,8 +117,9 @@ struct Answer {
   int64_t blamed = -1;
   std::vector<uint8_t> blob;
 };
-Answer supports(RegionBuilder &region);
-Answer compile(RegionBuilder &region);
+// `features` of the target, as vendors get them.
+Answer supports(RegionBuilder &region, const char *features = "");
+Answer compile(RegionBuilder &region, const char *features = "");
 
 // A context of its own on a loaded region.
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,

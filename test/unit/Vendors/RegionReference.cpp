@@ -405,7 +405,7 @@ Nd evaluateNode(const bycc_node &node, const std::vector<Nd> &in, const Dims &de
     return reduce(in[0], op, attrs.list("axis", {}), declared);
   if (op == "transpose")
     return permute(in[0], attrs.list("axes", {}));
-  if (op == "reshape" || op == "nn.batch_flatten" || op == "squeeze" || op == "expand_dims")
+  if (op == "cast" || op == "reshape" || op == "nn.batch_flatten" || op == "squeeze" || op == "expand_dims")
     return {declared, in[0].data};
   if (op == "concatenate")
     return concat(in, attrs.integer("axis", 0), declared);
@@ -430,10 +430,9 @@ std::vector<Tensor> evaluate(const bycc_region &region, const std::vector<Tensor
   for (uint32_t v = 0; v < region.num_values; ++v) {
     const bycc_value &value = region.values[v];
     values[v].dims.assign(value.dims, value.dims + value.rank);
-    if (value.data) {
-      auto *data = static_cast<const float *>(value.data);
-      values[v].data.assign(data, data + count(values[v].dims));
-    }
+    if (value.data)
+      values[v].data = loaded(static_cast<const uint8_t *>(value.data),
+                              static_cast<size_t>(count(values[v].dims)), value.dtype);
   }
   for (uint32_t i = 0; i < region.num_inputs; ++i)
     values[region.inputs[i]].data = inputs[i];
