@@ -9,6 +9,8 @@
 // log is off by up to 3.4e-6 where it is near 0.
 #include "Library.h"
 
+#include "Prefer.h"
+
 #include <cstring>
 
 namespace bycc::onednn {
@@ -214,8 +216,23 @@ private:
 
   template <typename P, typename D> D described(const typename P::desc &desc) {
     D pd(desc, attributes_, engine());
+    if constexpr (std::is_same_v<P, dnnl::convolution_forward>)
+      prefer(desc, pd);
     finish<P>(pd);
     return pd;
+  }
+  // Walks on in the library's list to the implementation that is faster, if it is there.
+  template <typename D, typename C> void prefer(const C &desc, D &first) {
+    std::string wanted = preferredTo(first.impl_info_str(), step_, first.dst_desc().dims()[1],
+                                     dnnl::memory::data_type_size(first.src_desc().data_type()));
+    if (wanted.empty())
+      return;
+    D other(desc, attributes_, engine());
+    while (other.next_impl())
+      if (other.impl_info_str() == wanted) {
+        first = other;
+        return;
+      }
   }
   template <typename P, typename D> void finish(const D &pd) {
     if (!isProbe_)

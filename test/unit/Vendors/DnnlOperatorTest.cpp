@@ -115,3 +115,25 @@ TEST_CASE("dnnl moves data") {
   checkOp("concatenate", {{2, 3, 4}, {2, 5, 4}}, {}, {2, 8, 4}, {{"axis", 1}});
   checkOp("concatenate", {{2, 3}, {1, 3}, {4, 3}}, {}, {7, 3}, {{"axis", 0}});
 }
+
+TEST_CASE("dnnl takes the classic kernel for depthwise convolutions of few channels") {
+  for (int64_t channels : {32, 1024}) {
+    CAPTURE(channels);
+    RegionBuilder region;
+    Dims dims{1, channels, 14, 14}, kernel{channels, 1, 3, 3};
+    uint32_t w = region.constant(kernel, noise(kernel, 3));
+    region.output(region.op("nn.conv2d", {region.input(dims), w}, dims,
+                            {{"groups", channels}, {"padding", Dims{1, 1}}}));
+    check(region);
+    Answer compiled = compile(region);
+    Loaded loaded(region, compiled.blob);
+    std::string all;
+    for (const std::string &detail : loaded.details())
+      all += detail + " ";
+    CAPTURE(all);
+    // Without AVX-512 there is no newer kernel.
+    if (channels == 32)
+      CHECK(all.find("brdgmm_dw") == std::string::npos);
+    CHECK((all.find("jit_dw") != std::string::npos || all.find("brdgmm_dw") != std::string::npos));
+  }
+}

@@ -344,4 +344,11 @@ std::vector<std::string> Loaded::steps() const {
   return names;
 }
 
+std::vector<std::string> Loaded::details() const {
+  std::vector<std::string> details;
+  for (uint32_t i = 0; i < runtimeHalf().num_steps(region_); ++i)
+    details.push_back(runtimeHalf().step(region_, i)->detail);
+  return details;
+}
+
 } // namespace bycc::test

@@ -136,6 +136,7 @@ public:
     return runIn(sized, region_, state_, inputs, threads);
   }
   std::vector<std::string> steps() const;
+  std::vector<std::string> details() const; // of each step: the library's implementation
   // Time of each step in one run.
   std::vector<uint64_t> profile(const std::vector<Tensor> &inputs);
   void *handle() const { return region_; }
