@@ -281,6 +281,10 @@ private:
       flags.push_back("--run-before=" + pass + ":" + added);
     for (const auto &[pass, added] : options_.passes.runAfter)
       flags.push_back("--run-after=" + pass + ":" + added);
+    if (options_.target.precision != "f32")
+      flags.push_back("--precision=" + options_.target.precision);
+    if (!options_.target.precisionRules.empty())
+      flags.push_back("--precision-rules=" + fileNameOf(options_.target.precisionRules));
     if (options_.vendors.annotate)
       flags.push_back("--annotate=" + *options_.vendors.annotate);
     for (const std::string &rules : options_.vendors.rules)

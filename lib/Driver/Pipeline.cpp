@@ -66,6 +66,10 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
   auto addSimplify = [&] {
     for (std::string_view name : simplify)
       add(name);
+    // Behind the passes that look for forms: none of them need look through casts.
+    // In front of vendors, and asked for at every level.
+    if (wishes.isMixed)
+      pipeline.push_back({"to-mixed-precision", {{"dtype", "bfloat16"}}});
   };
   if (wishes.isWrittenByHand)
     add("read-annotations");

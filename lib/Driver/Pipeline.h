@@ -16,6 +16,7 @@ struct PipelineWishes {
   bool isWrittenByHand = false; // the program says things about vendors itself,
   bool isAnnotated = false;     // and about nodes, not whole functions only
   bool hasPlan = false;     // that says where all of them go
+  bool isMixed = false;     // products in bfloat16
 };
 
 // What -OLEVEL runs.

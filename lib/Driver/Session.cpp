@@ -29,6 +29,12 @@
 namespace bycc {
 namespace {
 
+constexpr const char *mixedPrecision = "to-mixed-precision";
+
+bool contains(const Pipeline &pipeline, std::string_view pass) {
+  return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
+}
+
 std::string fileName(const std::string &path) { return std::filesystem::path(path).filename().string(); }
 
 std::string withoutSuffix(const std::string &name) {
@@ -150,8 +156,7 @@ Expected<> Session::prepare() {
   for (auto [isAsked, name] : {std::pair(p.stats, "--stats"), {!p.crashReproducer.empty(), "--crash-reproducer"}})
     if (isAsked)
       return error(Status::Unsup) << name << " is not supported yet";
-  if (t.precision != "f32")
-    return error(Status::Unsup) << "--precision=" << t.precision << " is not supported yet";
+  BYCC_TRY(readPrecision());
   // -mcpu defaults to this machine's, with --target to that triple's baseline.
   std::string cpu = t.cpu.value_or(t.triple ? "" : "native");
   target_ = BYCC_TRY(resolveTarget(t.triple.value_or(""), cpu, t.attributes.value_or("")));
@@ -173,8 +178,21 @@ Expected<> Session::prepare() {
   orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
   hostCost_ = BYCC_TRY(hostCosts(options_));
   context_.hostCost = hostCost_ ? &*hostCost_ : nullptr;
+  context_.precision = precision_ ? &*precision_ : nullptr;
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
+  return {};
+}
+
+Expected<> Session::readPrecision() {
+  const TargetOptions &t = options_.target;
+  if (t.precision == "int8")
+    return (error(Status::Unsup) << "--precision=int8 is not supported: it needs scales measured on data")
+        .note("quantise the model first (ONNX QuantizeLinear, DequantizeLinear); its products then run in int8");
+  if (t.precisionRules.empty())
+    return {};
+  std::string text = BYCC_TRY(readFile(t.precisionRules));
+  precision_ = BYCC_TRY(readPrecisionRules(text, t.precisionRules));
   return {};
 }
 
@@ -187,6 +205,8 @@ Expected<> Session::load() {
   filesRead_.insert(filesRead_.end(), options_.vendors.plugins.begin(), options_.vendors.plugins.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());
+  if (!options_.target.precisionRules.empty())
+    filesRead_.push_back(options_.target.precisionRules);
   if (const auto &plan = orders_.orders.plan) {
     filesRead_.push_back(plan->file);
     if (plan->modelHash != hexText(inputsHash_))
@@ -310,11 +330,13 @@ Expected<Pipeline> Session::pipeline() const {
   wishes.isWrittenByHand = holds("hand-annotations");
   wishes.isAnnotated = holds("annotations") || hasBrackets(module_);
   wishes.hasPlan = orders_.orders.plan != nullptr;
+  wishes.isMixed = isMixed();
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
   PipelineEdits edits{o.disabled, o.required, o.runBefore, o.runAfter};
   list = BYCC_TRY(editPipeline(std::move(list), edits, defaults(3), registry_));
+  BYCC_TRY(checkPrecision(list));
   if (o.passes)
     return list;
   list = withoutDone(list);
@@ -322,6 +344,18 @@ Expected<Pipeline> Session::pipeline() const {
     BYCC_TRY(addVendorPasses(list, module_, registry_, vendors_));
   BYCC_TRY(addProgramPasses(list, module_, registry_, o.disabled));
   return list;
+}
+
+// What is said about precision finds the pass that does it.
+Expected<> Session::checkPrecision(const Pipeline &list) const {
+  if (contains(list, mixedPrecision))
+    return {};
+  const auto &disabled = options_.passes.disabled;
+  if (isMixed() && std::ranges::find(disabled, mixedPrecision) != disabled.end())
+    return error(Status::Usage) << "--disable-pass=" << mixedPrecision << ": --precision=bf16 asks for this pass";
+  if (!isMixed() && !options_.target.precisionRules.empty())
+    return error(Status::Usage) << "--precision-rules goes with --precision=bf16 or pass '" << mixedPrecision << "'";
+  return {};
 }
 
 // A program that was printed after some passes has kernels or regions already;
@@ -351,6 +385,10 @@ Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
 
 // A list of the user's is taken as it is, even when it lacks what the program needs.
 void Session::warnAboutMissing(const Pipeline &pipeline) {
+  if (isMixed() && !contains(pipeline, mixedPrecision))
+    context_.warn({options_.input.model}, "--precision=bf16 changes nothing: pass '" + std::string(mixedPrecision) + "' " +
+                                              (options_.passes.passes ? "is not in the list of --passes"
+                                                                      : "cannot run on a program that was partitioned or fused before"));
   if (!options_.passes.passes || pipeline.empty())
     return;
   for (const std::string &text : passesAskedByProgram(module_))

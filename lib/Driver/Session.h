@@ -14,6 +14,7 @@
 #include "bycc/Target/Vendor.h"
 #include "bycc/Target/VendorRegistry.h"
 #include "bycc/Transforms/PassManager.h"
+#include "bycc/Transforms/PrecisionRules.h"
 
 #include <functional>
 #include <memory>
@@ -75,6 +76,9 @@ public:
 
 private:
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
+  bool isMixed() const { return options_.target.precision == "bf16"; }
+  Expected<> readPrecision();
+  Expected<> checkPrecision(const Pipeline &list) const;
   Expected<> loadModel();
   Expected<Module> parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse);
   Expected<> reload();
@@ -92,6 +96,7 @@ private:
   RefusalLog refusals_;
   PlacementRules orders_, placement_; // the latter: of this round, passes add to it
   std::optional<CostModel> hostCost_;
+  std::optional<PrecisionRules> precision_; // of the user's
   PassContext context_;
   PassRegistry registry_;
   std::vector<std::string> filesRead_;

@@ -74,6 +74,10 @@ def check(value, schema, path, at):
             require(not isinstance(value, str) or len(value) >= wanted, at, "too short")
         elif key == "minimum":
             require(not TYPES["number"](value) or value >= wanted, at, f"less than {wanted}")
+        elif key == "maximum":
+            require(not TYPES["number"](value) or value <= wanted, at, f"more than {wanted}")
+        elif key == "minProperties":
+            require(not isinstance(value, dict) or len(value) >= wanted, at, "too few members")
         elif key in ("minItems", "maxItems"):
             count = len(value) if isinstance(value, list) else wanted
             require(count >= wanted if key == "minItems" else count <= wanted, at, f"{count} items")

@@ -5,8 +5,9 @@
 schemas=$root/share/schema
 validate() { python3 "$here/schema.py" "$schemas/$1.schema.json" "${@:2}"; }
 
-# host.json is the cost of the host, no vendor.
-validate patterns $(ls "$root"/patterns/*.json | grep -v /host.json)
+# host.json is the cost of the host, mixed-precision.json of no vendor either.
+validate patterns $(ls "$root"/patterns/*.json | grep -v -e /host.json -e /mixed-precision.json)
+validate mixed-precision "$root/patterns/mixed-precision.json"
 validate rules "$here"/encoder_layer/rules.json "$root"/test/cases/*/*.expect.json
 
 cat > m.relay <<'RELAY'
@@ -52,4 +53,29 @@ done <<'MEMBERS'
 "patterns": [{"name": "v.p"}]
 "patterns": [{"name": "v.p", "root": "abs(*)", "relay": "fn (%x) { abs(%x) }"}]
 "patterns": [{"name": "v.p", "root": "abs(*)", "where": [{"attr": {}}]}]
+MEMBERS
+
+while IFS='|' read -r key value; do
+  python3 - "$root/patterns/mixed-precision.json" "$key" "$value" <<'PY' > p.json
+import json, sys
+rules = json.load(open(sys.argv[1]))
+at = rules
+*way, last = sys.argv[2].split(".")
+for step in way:
+    at = at[step]
+at[last] = json.loads(sys.argv[3])
+print(json.dumps(rules))
+PY
+  if validate mixed-precision p.json 2> /dev/null; then fail "the schema takes $key $value"; fi
+  refuse 1 "p.json:1:" bycc m.relay --precision=bf16 --precision-rules=p.json -o m.o
+done <<'MEMBERS'
+schema|2
+allways|[]
+always|"nn.dense"
+moves|[3]
+cost|{}
+cost.gb_per_s|0
+cost.launch_us|"1"
+cost.gflops|{"float32": 1}
+cost.gflops.float32|-1
 MEMBERS

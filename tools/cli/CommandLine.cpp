@@ -375,11 +375,12 @@ void addTargetOptions(CommandLine &line, TargetOptions &target) {
   line.text("target", "TRIPLE", "target of host code", target.triple);
   line.text("mcpu", "NAME|native", "CPU of host code (default native)", target.cpu, true);
   line.text("mattr", "LIST", "CPU features to add (+x) or drop (-x)", target.attributes);
-  line.value("precision", "f32", "arithmetic of the compiled model (bf16, int8: not supported yet)", false,
+  line.value("precision", "f32|bf16", "arithmetic of the compiled model; inputs and outputs keep their dtypes (int8: not supported yet)", true,
              [&target](const std::string &v) {
                target.precision = v;
                return v == "f32" || v == "bf16" || v == "int8";
              });
+  line.text("precision-rules", "FILE", "what --precision may convert, and at what cost", target.precisionRules);
 }
 
 void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {

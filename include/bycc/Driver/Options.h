@@ -57,6 +57,7 @@ struct VendorOptions {
 struct TargetOptions {
   std::optional<std::string> triple, cpu, attributes; // --target, -mcpu, -mattr
   std::string precision = "f32";
+  std::string precisionRules; // --precision-rules=FILE, "": those of bycc
 };
 
 // The input and what is bound in it.

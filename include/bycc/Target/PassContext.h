@@ -17,6 +17,7 @@ namespace bycc {
 class PlacementRules;
 class VendorSet;
 struct CostModel;
+struct PrecisionRules;
 
 // key=value pairs of a pass's {braces}; a switch has the value "".
 using PassOptions = std::map<std::string, std::string>;
@@ -28,6 +29,7 @@ struct PassContext {
   RefusalLog *refusals = nullptr;     // null: reasons are not kept
   PlacementRules *placement = nullptr; // null: no orders about single nodes
   const CostModel *hostCost = nullptr; // null: costs are not compared
+  const PrecisionRules *precision = nullptr; // null: those of bycc
   int64_t minRegionOps = 0;            // smaller regions return to the host
   double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols

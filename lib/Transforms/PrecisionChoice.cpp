@@ -1,0 +1,434 @@
+#include "PrecisionChoice.h"
+
+#include "MinimumCut.h"
+#include "SimplifyRules.h"
+#include "bycc/IR/Functions.h"
+#include "bycc/Support/Element.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace bycc {
+namespace {
+
+// Larger constants are weights; nobody writes masks as weights of this size.
+constexpr uint64_t maxMaskBytes = 1 << 20;
+constexpr double largestBFloat16 = 0x1.fep127;
+
+bool hasHugeElement(const Module &module, const Constant &constant) {
+  DType dtype = module.types.dtype(constant.type);
+  if (dtype != DType::Float32 || constant.bytes > maxMaskBytes)
+    return false;
+  int64_t count = static_cast<int64_t>(constant.bytes / 4);
+  for (int64_t i = 0; i < count; ++i) {
+    double value = std::abs(elementAsDouble(dtype, constant.data(), i));
+    if (value > largestBFloat16 && std::isfinite(value))
+      return true;
+  }
+  return false;
+}
+
+// The fastest way of the target to multiply in bfloat16; without one, decisions
+// are those for the slowest that there is.
+double halfRate(const PrecisionRules &rules, const TargetInfo &target) {
+  double best = 0, least = INFINITY;
+  for (const auto &[feature, rate] : rules.bf16FlopsPerMicrosecond) {
+    least = std::min(least, rate);
+    if (target.has(feature))
+      best = std::max(best, rate);
+  }
+  return best > 0 ? best : least;
+}
+
+int64_t capacity(double microseconds) {
+  return static_cast<int64_t>(std::min(microseconds, 1e9) * 1e6); // picoseconds
+}
+
+std::string microseconds(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g us", value);
+  return text;
+}
+
+} // namespace
+
+PrecisionChoice::PrecisionChoice(const Module &module, FunctionId function, const PrecisionRules &rules,
+                                 const TargetInfo &target, const Users &users)
+    : module_(module), rules_(rules), users_(users), halfRate_(halfRate(rules, target)),
+      function_(function), isLoop_(module.numNodes(), 0), varOf_(module.numNodes(), none),
+      valueOf_(module.numNodes(), none), isBeyond_(module.numNodes(), 0) {
+  findLoops(function);
+  collect(module.function(function).body, isClosedFunction(module, function), isWholeLoop_);
+  readAll();
+  choose();
+}
+
+// --- what may convert
+
+bool PrecisionChoice::isFloat32(NodeId node) const {
+  TypeId type = module_.type(node);
+  return module_.types.isTensor(type) && module_.types.dtype(type) == DType::Float32;
+}
+
+double PrecisionChoice::elements(TypeId type) const {
+  double all = 0;
+  for (TypeId tensor : module_.types.flatten(type)) {
+    double count = 1;
+    for (Dim dim : module_.types.shape(tensor))
+      count *= static_cast<double>(dim.isConst() ? dim.value() : rules_.unknownExtent);
+    all += count;
+  }
+  return all;
+}
+
+std::vector<NodeId> PrecisionChoice::floatOperands(NodeId call) const {
+  std::vector<NodeId> found;
+  for (NodeId operand : module_.operands(call)) {
+    if (module_.node(operand).kind != NodeKind::Tuple) {
+      if (isFloat32(operand))
+        found.push_back(operand);
+      continue;
+    }
+    for (NodeId field : module_.operands(operand))
+      if (isFloat32(field))
+        found.push_back(field);
+  }
+  return found;
+}
+
+// A local function that names itself in its body, or a global one.
+void PrecisionChoice::findLoops(FunctionId function) {
+  std::vector<NodeId> around;
+  auto walk = [&](auto &&self, BlockId block) -> void {
+    for (NodeId node : module_.block(block).nodes) {
+      for (NodeId operand : module_.operands(node)) {
+        if (std::ranges::find(around, operand) != around.end())
+          isLoop_[operand.index] = 1;
+        isWholeLoop_ |= module_.node(operand).kind == NodeKind::Global && module_.functionOf(operand) == function;
+      }
+      bool isFunction = module_.node(node).kind == NodeKind::Function;
+      if (isFunction)
+        around.push_back(node);
+      for (BlockId inner : innerBlocks(module_, node))
+        self(self, inner);
+      if (isFunction)
+        around.pop_back();
+    }
+  };
+  walk(walk, module_.function(function).body);
+}
+
+void PrecisionChoice::collect(BlockId block, bool isClosed, bool isLoop) {
+  for (NodeId node : module_.block(block).nodes) {
+    bool isFunction = module_.node(node).kind == NodeKind::Function;
+    bool innerClosed = isClosed || (isFunction && isClosedFunction(module_, module_.functionOf(node)));
+    bool innerLoop = isLoop || isLoop_[node.index] != 0;
+    for (BlockId inner : innerBlocks(module_, node))
+      collect(inner, innerClosed, innerLoop);
+    nodes_.push_back(node);
+    markBeyondRange(node);
+    if (isClosed || !mayConvert(node, isLoop))
+      continue;
+    varOf_[node.index] = static_cast<uint32_t>(vars_.size());
+    PrecisionClass cls = rules_.classOf(module_.node(node).op);
+    vars_.push_back({node, cls, savedBy(node, cls)});
+  }
+}
+
+bool PrecisionChoice::mayConvert(NodeId node, bool isLoop) const {
+  if (module_.node(node).kind != NodeKind::CallOp)
+    return false;
+  PrecisionClass cls = rules_.classOf(module_.node(node).op);
+  if (cls == PrecisionClass::Never || (cls == PrecisionClass::Follow && isLoop))
+    return false;
+  return (isFloat32(node) || isSplit(node)) && hasFloatData(node);
+}
+
+// A tuple of float32 tensors, taken apart at once.
+bool PrecisionChoice::isSplit(NodeId node) const {
+  TypeId type = module_.type(node);
+  if (module_.types.kind(type) != TypeKind::Tuple || users_.numResultUses(node) > 0)
+    return false;
+  bool isApart = std::ranges::all_of(users_.of(node), [&](NodeId user) {
+    return module_.node(user).kind == NodeKind::Project;
+  });
+  return isApart && std::ranges::all_of(module_.types.fields(type), [&](TypeId field) {
+           return module_.types.isTensor(field) && module_.types.dtype(field) == DType::Float32;
+         });
+}
+
+// All float operands are float32, tuples are written where they are read, and there
+// is something to convert; an integer that is cast will do.
+bool PrecisionChoice::hasFloatData(NodeId call) const {
+  size_t floats = 0;
+  auto isRight = [&](NodeId operand) {
+    if (!module_.types.isTensor(module_.type(operand)))
+      return false;
+    DType dtype = module_.types.dtype(module_.type(operand));
+    floats += dtype == DType::Float32;
+    return dtype == DType::Float32 || !isFloat(dtype);
+  };
+  for (NodeId operand : module_.operands(call)) {
+    if (module_.node(operand).kind != NodeKind::Tuple) {
+      if (!isRight(operand))
+        return false;
+    } else if (!std::ranges::all_of(module_.operands(operand), [&](NodeId field) { return isFloat32(field); })) {
+      return false;
+    } else {
+      ++floats;
+    }
+  }
+  return floats > 0 || module_.isOp(call, ops::cast);
+}
+
+// Traffic: a result is written and read, a constant is read. A view costs nothing;
+// the little that it is said to save moves conversions of the same cost beside the
+// operators that need float32, where kernels take both in one.
+double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
+  constexpr double savedBytes = 2; // an element, each time it is moved
+  constexpr double little = 1e-5; // microseconds
+  if (isView(module_, call))
+    return little;
+  double moved = 2 * elements(module_.type(call));
+  for (NodeId operand : floatOperands(call))
+    if (module_.isConstant(operand))
+      moved += elements(module_.type(operand));
+  double saved = savedBytes * moved / rules_.bytesPerMicrosecond;
+  if (cls == PrecisionClass::Always) {
+    double flops = opInfo(module_.node(call).op).flops(module_, call);
+    saved += flops / rules_.flopsPerMicrosecond - flops / halfRate_;
+  }
+  return saved;
+}
+
+// --- range
+
+void PrecisionChoice::markBeyondRange(NodeId node) {
+  const Node &n = module_.node(node);
+  bool passes = n.kind == NodeKind::Tuple || n.kind == NodeKind::Project;
+  if (n.kind == NodeKind::CallOp && (isFloat32(node) || isSplit(node))) {
+    OpKind kind = opInfo(n.op).kind;
+    bool isBounded = n.op == ops::exp || n.op == ops::sigmoid || n.op == ops::tanh || n.op == ops::erf;
+    passes = kind != OpKind::OutFusable && kind != OpKind::Opaque && !isBounded;
+  }
+  bool isBeyond = passes && std::ranges::any_of(module_.operands(node), [&](NodeId operand) {
+                    return isBeyondRange(operand);
+                  });
+  isBeyond_[node.index] = isBeyond ? 2 : 1;
+}
+
+bool PrecisionChoice::isBeyondRange(NodeId node) {
+  uint8_t &known = isBeyond_[node.index];
+  if (known == 0)
+    known = module_.isConstant(node) && hasHugeElement(module_, module_.constant(node)) ? 2 : 1;
+  return known == 2;
+}
+
+// --- who reads what
+
+PrecisionChoice::Value &PrecisionChoice::valueOf(NodeId node) {
+  uint32_t &index = valueOf_[node.index];
+  if (index == none) {
+    index = static_cast<uint32_t>(values_.size());
+    values_.push_back({node, {}, false, false});
+  }
+  return values_[index];
+}
+
+void PrecisionChoice::read(NodeId value, uint32_t var) {
+  std::vector<uint32_t> &readers = valueOf(value).readers;
+  if (std::ranges::find(readers, var) == readers.end())
+    readers.push_back(var);
+}
+
+void PrecisionChoice::readAsFloat(NodeId value) {
+  if (isFloat32(value))
+    valueOf(value).isReadAsFloat = true;
+}
+
+void PrecisionChoice::readAll() {
+  auto isReadByVarsOnly = [&](NodeId tuple) {
+    return users_.numResultUses(tuple) == 0 &&
+           std::ranges::all_of(users_.of(tuple), [&](NodeId user) { return varOf(user) != none; });
+  };
+  for (NodeId node : nodes_) {
+    if (uint32_t var = varOf(node); var != none) {
+      for (NodeId operand : floatOperands(node))
+        read(operand, var);
+    } else if (module_.isOp(node, ops::cast) && module_.types.dtype(module_.type(node)) == DType::BFloat16) {
+      if (isFloat32(module_.operands(node)[0]))
+        valueOf(module_.operands(node)[0]).isReadAsHalf = true;
+    } else if (module_.node(node).kind != NodeKind::Tuple || !isReadByVarsOnly(node)) {
+      for (NodeId operand : module_.operands(node))
+        readAsFloat(operand);
+    }
+  }
+  forEachBlock(module_, function_, [&](BlockId block) {
+    if (NodeId result = module_.block(block).result)
+      readAsFloat(result);
+  });
+}
+
+PrecisionChoice::Maker PrecisionChoice::maker(NodeId value) const {
+  const Node &node = module_.node(value);
+  if (node.kind == NodeKind::Constant)
+    return Maker::Constant;
+  if (varOf(value) != none || (node.kind == NodeKind::Project && varOf(module_.operands(value)[0]) != none))
+    return Maker::Var;
+  if (module_.isOp(value, ops::cast)) {
+    TypeId from = module_.type(module_.operands(value)[0]);
+    if (module_.types.dtype(from) == DType::BFloat16)
+      return Maker::Half;
+  }
+  return Maker::Float;
+}
+
+double PrecisionChoice::conversion(NodeId value, int bytes) const {
+  return rules_.launchMicroseconds + bytes * elements(module_.type(value)) / rules_.bytesPerMicrosecond;
+}
+
+// --- the choice
+
+void PrecisionChoice::choose() {
+  isChosen_.assign(vars_.size(), 0);
+  bool hasWeights = std::ranges::any_of(vars_, [](const Var &var) { return var.cls != PrecisionClass::Follow; });
+  if (!hasWeights)
+    return;
+  do
+    solve();
+  while (demote());
+}
+
+void PrecisionChoice::solve() {
+  MinimumCut cut;
+  for (size_t i = 0; i < vars_.size(); ++i)
+    cut.addNode();
+  auto nodeOf = [](uint32_t var) { return var + 2; };
+  for (uint32_t i = 0; i < vars_.size(); ++i) {
+    const Var &var = vars_[i];
+    if (var.isDemoted)
+      cut.addEdge(nodeOf(i), MinimumCut::sink, MinimumCut::unlimited);
+    else if (var.saved > 0)
+      cut.addEdge(MinimumCut::source, nodeOf(i), capacity(var.saved));
+    else
+      cut.addEdge(nodeOf(i), MinimumCut::sink, capacity(-var.saved));
+  }
+  for (const Value &value : values_) {
+    Maker from = maker(value.node);
+    if (from == Maker::Constant)
+      continue;
+    uint32_t made = from == Maker::Half ? MinimumCut::source : MinimumCut::sink;
+    if (from == Maker::Var) {
+      uint32_t var = varOf(value.node);
+      made = nodeOf(var != none ? var : varOf(module_.operands(value.node)[0]));
+    }
+    if (from != Maker::Half) { // float32 for readers in bfloat16
+      bool isBeyond = isBeyond_[value.node.index] == 2;
+      int64_t price = isBeyond ? MinimumCut::unlimited : capacity(narrowing(value.node));
+      uint32_t narrow = made;
+      if (!value.readers.empty()) {
+        narrow = cut.addNode();
+        cut.addEdge(narrow, made, price);
+      }
+      for (uint32_t reader : value.readers)
+        cut.addEdge(nodeOf(reader), narrow, MinimumCut::unlimited);
+      if (value.isReadAsHalf)
+        cut.addEdge(MinimumCut::source, made, capacity(narrowing(value.node)));
+    }
+    if (from == Maker::Float)
+      continue;
+    // bfloat16 for readers in float32
+    uint32_t wide = cut.addNode();
+    cut.addEdge(made, wide, capacity(widening(value.node)));
+    for (uint32_t reader : value.readers)
+      cut.addEdge(wide, nodeOf(reader), MinimumCut::unlimited);
+    if (value.isReadAsFloat)
+      cut.addEdge(wide, MinimumCut::sink, MinimumCut::unlimited);
+  }
+  std::vector<uint8_t> side = cut.solve();
+  for (uint32_t i = 0; i < vars_.size(); ++i)
+    isChosen_[i] = side[nodeOf(i)];
+}
+
+// Takes out calls that would convert although neither their data nor what they
+// feed is bfloat16 for a better reason. True when there were any.
+bool PrecisionChoice::demote() {
+  std::vector<uint8_t> carries(vars_.size(), 0), feeds(vars_.size(), 0);
+  auto carriesValue = [&](NodeId value) {
+    uint32_t var = varOf(value);
+    if (var == none && module_.node(value).kind == NodeKind::Project)
+      var = varOf(module_.operands(value)[0]);
+    return var != none ? carries[var] != 0 : maker(value) == Maker::Half;
+  };
+  auto isTable = [&](NodeId value) {
+    return module_.isConstant(value) &&
+           module_.constant(value).bytes >= static_cast<uint64_t>(rules_.tableBytes);
+  };
+  for (uint32_t i = 0; i < vars_.size(); ++i) {
+    const Var &var = vars_[i];
+    if (!isChosen_[i])
+      continue;
+    std::vector<NodeId> operands = floatOperands(var.call);
+    bool isWeight = var.cls == PrecisionClass::Moves && std::ranges::any_of(operands, isTable);
+    carries[i] = var.cls == PrecisionClass::Always || isWeight || std::ranges::any_of(operands, carriesValue);
+  }
+  bool any = false;
+  for (size_t i = vars_.size(); i-- > 0;) {
+    if (!isChosen_[i])
+      continue;
+    Var &var = vars_[i];
+    // Masks are made for what they are added to: in range they take part in bfloat16.
+    bool isFeeder = var.cls == PrecisionClass::Moves || isBeyond_[var.call.index] == 2;
+    bool mayStay = carries[i] || (isFeeder && feeds[i]);
+    if (!mayStay) {
+      var.isDemoted = any = true;
+      continue;
+    }
+    for (NodeId operand : floatOperands(var.call)) {
+      uint32_t made = varOf(operand);
+      if (made == none && module_.node(operand).kind == NodeKind::Project)
+        made = varOf(module_.operands(operand)[0]);
+      if (made != none)
+        feeds[made] = 1;
+    }
+  }
+  return any;
+}
+
+// --- what to say
+
+size_t PrecisionChoice::numConverted(PrecisionClass cls) const {
+  size_t count = 0;
+  for (uint32_t i = 0; i < vars_.size(); ++i)
+    count += isChosen_[i] && vars_[i].cls == cls;
+  return count;
+}
+
+std::string PrecisionChoice::reasonOf(const Var &var) const {
+  double price = 0;
+  for (NodeId operand : floatOperands(var.call)) {
+    if (isBeyond_[operand.index] == 2)
+      return "an operand may be finite and beyond the range of bfloat16";
+    Maker from = maker(operand);
+    bool isHalf = from == Maker::Half || from == Maker::Constant || isConverted(operand);
+    price += isHalf ? 0 : narrowing(operand);
+  }
+  const uint32_t index = valueOf_[var.call.index];
+  if (index != none && (values_[index].isReadAsFloat ||
+                        std::ranges::any_of(values_[index].readers, [&](uint32_t reader) { return !isChosen_[reader]; })))
+    price += widening(var.call);
+  if (var.saved <= 0)
+    return "bfloat16 saves nothing";
+  return "bfloat16 saves " + microseconds(var.saved) + ", its conversions cost " + microseconds(price);
+}
+
+std::vector<PrecisionChoice::Stay> PrecisionChoice::stays() const {
+  std::vector<Stay> found;
+  for (uint32_t i = 0; i < vars_.size(); ++i)
+    if (vars_[i].cls == PrecisionClass::Always && !isChosen_[i])
+      found.push_back({vars_[i].call, reasonOf(vars_[i])});
+  return found;
+}
+
+} // namespace bycc
