@@ -54,7 +54,20 @@ void fill(char *data, size_t bytes, Type type, Fill how) {
   }
 }
 
+size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 } // namespace
+
+// `placed` is sorted by offset.
+size_t Net::lowestOffset(const Life &life, const std::vector<std::pair<std::string, Life>> &placed) {
+  size_t offset = 0;
+  for (const auto &[name, other] : placed) {
+    bool isAlive = other.first <= life.last && life.first <= other.last;
+    if (isAlive && other.offset < offset + life.bytes)
+      offset = std::max(offset, aligned(other.offset + other.bytes));
+  }
+  return offset;
+}
 
 double milliseconds() {
   auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -77,8 +90,7 @@ Net::Net(const std::vector<Layer> &layers, const std::vector<std::string> &forms
 }
 
 char *Net::allocate(size_t bytes) {
-  size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
-  char *data = static_cast<char *>(std::aligned_alloc(64, rounded));
+  char *data = static_cast<char *>(std::aligned_alloc(64, aligned(std::max<size_t>(bytes, 1))));
   if (data == nullptr)
     fail("out of memory");
   memory_.push_back(Bytes(data, std::free));
@@ -102,20 +114,43 @@ std::string Net::bufferOf(const Argument &argument) const {
   return tensor + ":" + std::to_string(elementBytes(argument.desc));
 }
 
-void Net::allocateTensors() {
-  std::map<std::string, std::pair<size_t, Type>> sizes;
-  for (const Step &step : steps_)
-    for (const Argument &argument : step.made.arguments) {
+// What is written lives from its first step to its last; what is only read, always.
+std::map<std::string, Net::Life> Net::lives() const {
+  std::map<std::string, Life> lives;
+  for (size_t i = 0; i < steps_.size(); ++i)
+    for (size_t k = 0; k < steps_[i].made.arguments.size(); ++k) {
+      const Argument &argument = steps_[i].made.arguments[k];
       if (argument.tensor.empty())
         continue;
-      auto &[bytes, type] = sizes[bufferOf(argument)];
-      bytes = std::max(bytes, argument.desc.get_size() + argument.offset * elementBytes(argument.desc));
-      type = typeOf(argument.desc);
+      Life &life = lives.insert({bufferOf(argument), {0, i, i, typeOf(argument.desc), false}}).first->second;
+      life.bytes = std::max(life.bytes, argument.desc.get_size() + argument.offset * elementBytes(argument.desc));
+      life.last = i;
+      life.isWritten |= int(k) == steps_[i].made.resultIndex;
     }
-  for (const auto &[name, size] : sizes) {
-    buffers_[name] = allocate(size.first);
-    fill(buffers_[name], size.first, size.second, {});
+  return lives;
+}
+
+// Intermediates share one arena, the largest placed first, each as low as those alive with it allow.
+void Net::allocateTensors() {
+  std::vector<std::pair<std::string, Life>> written, placed;
+  for (const auto &[name, life] : lives())
+    if (life.isWritten)
+      written.push_back({name, life});
+    else
+      fill(buffers_[name] = allocate(life.bytes), life.bytes, life.type, {});
+  std::stable_sort(written.begin(), written.end(),
+                   [](const auto &a, const auto &b) { return a.second.bytes > b.second.bytes; });
+  size_t arenaBytes = 0;
+  for (auto &[name, life] : written) {
+    life.offset = lowestOffset(life, placed);
+    arenaBytes = std::max(arenaBytes, life.offset + life.bytes);
+    auto after = [](const auto &a, const auto &b) { return a.second.offset < b.second.offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), std::pair(name, life), after), {name, life});
   }
+  char *arena = allocate(arenaBytes);
+  fill(arena, arenaBytes / 4 * 4, Type::f32, {});
+  for (const auto &[name, life] : placed)
+    buffers_[name] = arena + life.offset;
 }
 
 void *Net::dataOf(const Argument &argument) {

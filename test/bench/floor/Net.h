@@ -2,7 +2,8 @@
 //
 // Every constant has pages of its own, filled. A tensor is one buffer that its writer and all its readers
 // share, whatever layouts they prefer: no reorder runs, results mean nothing, but each layer finds its
-// input where a real program would: as warm as the layer before left it. A sum adds in place.
+// input where a real program would: as warm as the layer before left it. Buffers of tensors that are not
+// alive together overlap, and a sum adds in place, as in any program that plans its memory.
 #pragma once
 
 #include "Primitives.h"
@@ -28,10 +29,18 @@ private:
     std::vector<dnnl::memory> memories;
     std::vector<dnnl_exec_arg_t> arguments;
   };
+  struct Life {
+    size_t bytes, first, last;
+    dnnl::memory::data_type type;
+    bool isWritten;
+    size_t offset = 0;
+  };
   using Bytes = std::unique_ptr<char, void (*)(void *)>;
 
   std::string bufferOf(const Argument &argument) const;
   void placeSums();
+  std::map<std::string, Life> lives() const;
+  static size_t lowestOffset(const Life &life, const std::vector<std::pair<std::string, Life>> &placed);
   void allocateTensors();
   void bind(Step &step);
   char *allocate(size_t bytes);

@@ -1,6 +1,7 @@
 // bench-floor: times the bare primitives of a model, in process: what no program that calls this library
 // can beat. See usage() below; list_layers.py writes LAYERS.
 //
+// --runs 0 ends after the first run: what a start costs, filling weights in place of reading them.
 // Each layer is measured in all its forms (Primitives.h), in place between its neighbours, and the
 // fastest is taken. --forms FILE keeps the choice: read when it is there, else written.
 
@@ -21,13 +22,13 @@ namespace {
 
 struct Options {
   std::string layers, type = "f32", forms;
-  int threads = 1, runs = 20, warmup = 3, chooseRuns = 5;
+  int threads = 1, runs = 20, warmup = 3;
   bool showLayers = false, control = false;
 };
 
 [[noreturn]] void usage(int status) {
   std::fputs("bench-floor LAYERS [--type f32|bf16] [--threads N] [--runs N] [--warmup N] [--forms FILE]\n"
-             "            [--choose-runs N] [--layers]\n"
+             "            [--layers]\n"
              "bench-floor --control [--threads N] [--runs N]\n"
              "Prints one line of JSON; with --layers, on stderr, a table of layers. --control times a fixed\n"
              "product of matrices instead: whether the machine is as fast as it was.\n",
@@ -46,7 +47,7 @@ int number(const char *text) {
 Options parse(int argc, char **argv) {
   Options o;
   const std::map<std::string, int *> numbers = {
-      {"--threads", &o.threads}, {"--runs", &o.runs}, {"--warmup", &o.warmup}, {"--choose-runs", &o.chooseRuns}};
+      {"--threads", &o.threads}, {"--runs", &o.runs}, {"--warmup", &o.warmup}};
   const std::map<std::string, std::string *> texts = {{"--type", &o.type}, {"--forms", &o.forms}};
   const std::map<std::string, bool *> flags = {{"--layers", &o.showLayers}, {"--control", &o.control}};
   for (int i = 1; i < argc; ++i) {
@@ -64,7 +65,7 @@ Options parse(int argc, char **argv) {
     else
       usage(2);
   }
-  if (o.control != o.layers.empty() || o.threads < 1 || o.runs < 1 || (o.type != "f32" && o.type != "bf16"))
+  if (o.control != o.layers.empty() || o.threads < 1 || (o.type != "f32" && o.type != "bf16"))
     usage(2);
   return o;
 }
@@ -79,9 +80,11 @@ Quantiles quantilesOf(std::vector<double> times) {
 }
 
 std::string quantileFields(const std::string &prefix, const std::vector<double> &times) {
+  if (times.empty())
+    return "";
   Quantiles q = quantilesOf(times);
   char text[200];
-  std::snprintf(text, sizeof text, "\"%smin_ms\": %.4f, \"%sp25_ms\": %.4f, \"%smedian_ms\": %.4f", prefix.c_str(),
+  std::snprintf(text, sizeof text, ", \"%smin_ms\": %.4f, \"%sp25_ms\": %.4f, \"%smedian_ms\": %.4f", prefix.c_str(),
                 q.minimum, prefix.c_str(), q.quartile, prefix.c_str(), q.median);
   return text;
 }
@@ -106,16 +109,18 @@ std::vector<std::string> possibleForms(const Layer &layer) {
   return forms.empty() ? reference : forms;
 }
 
+const double passMs = 100;
+
 // One pass per number of forms: in pass k each layer is in its k-th form (the first when it has fewer).
 void measurePass(const std::vector<Layer> &layers, const std::vector<std::vector<std::string>> &possible, size_t pass,
-                 int runs, FormTimes &best) {
+                 FormTimes &best) {
   std::vector<std::string> forms;
   for (const auto &of : possible)
     forms.push_back(of[pass < of.size() ? pass : 0]);
   Net net(layers, forms);
   std::vector<double> times;
   net.run();
-  for (int run = 0; run < runs; ++run) {
+  for (double start = milliseconds(); times.empty() || milliseconds() - start < passMs;) {
     net.run(times);
     for (size_t i = 0; i < layers.size(); ++i) {
       auto [at, isNew] = best[i].insert({forms[i], times[i]});
@@ -125,7 +130,7 @@ void measurePass(const std::vector<Layer> &layers, const std::vector<std::vector
 }
 
 // Two sweeps over all passes, so that a slow moment does not decide.
-FormTimes measureForms(const std::vector<Layer> &layers, int runs) {
+FormTimes measureForms(const std::vector<Layer> &layers) {
   std::vector<std::vector<std::string>> possible;
   size_t passes = 0;
   for (const Layer &layer : layers) {
@@ -135,7 +140,7 @@ FormTimes measureForms(const std::vector<Layer> &layers, int runs) {
   FormTimes best(layers.size());
   for (int sweep = 0; sweep < 2; ++sweep)
     for (size_t pass = 0; pass < passes; ++pass)
-      measurePass(layers, possible, pass, runs, best);
+      measurePass(layers, possible, pass, best);
   return best;
 }
 
@@ -175,7 +180,7 @@ FormTimes formTimes(const Options &o, const std::vector<Layer> &layers) {
     times = readForms(o.forms, layers);
   if (!times.empty())
     return times;
-  times = measureForms(layers, o.chooseRuns);
+  times = measureForms(layers);
   if (!o.forms.empty())
     writeForms(o.forms, layers, times);
   return times;
@@ -237,7 +242,7 @@ int runLayers(const Options &o) {
   }
   if (o.showLayers)
     printLayers(layers, forms, net, minima, times);
-  std::printf("{\"library\": \"%s\", \"type\": \"%s\", \"threads\": %d, \"runs\": %d, %s, %s, \"make_ms\": %.2f, "
+  std::printf("{\"library\": \"%s\", \"type\": \"%s\", \"threads\": %d, \"runs\": %d%s%s, \"make_ms\": %.2f, "
               "\"first_ms\": %.2f}\n",
               libraryVersion().c_str(), o.type.c_str(), o.threads, o.runs, quantileFields("", totals).c_str(),
               quantileFields("products_", products).c_str(), made - start, first - made);
@@ -255,7 +260,7 @@ int runControl(const Options &o) {
     if (i >= 2)
       times.push_back(milliseconds() - begin);
   }
-  std::printf("{\"control\": \"sgemm %lld\", \"threads\": %d, \"runs\": %d, %s}\n", (long long)n, o.threads, o.runs,
+  std::printf("{\"control\": \"sgemm %lld\", \"threads\": %d, \"runs\": %d%s}\n", (long long)n, o.threads, o.runs,
               quantileFields("", times).c_str());
   return 0;
 }
