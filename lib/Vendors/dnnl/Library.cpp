@@ -165,6 +165,7 @@ public:
       throw dnnl::error(dnnl_unimplemented, "no padding but that of a convolution");
     case StepKind::Reshape:
     case StepKind::Permute:
+    case StepKind::Slice:
       throw dnnl::error(dnnl_invalid_arguments, "a view is not a primitive");
     }
     return std::move(result_);
@@ -517,6 +518,11 @@ std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
   for (size_t i = 0; i < permutation.size(); ++i)
     target[static_cast<size_t>(permutation[i])] = static_cast<int>(i);
   Layout view = layout.permute_axes(target, true);
+  return view ? std::optional<Layout>(view) : std::nullopt;
+}
+
+std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &dims) {
+  Layout view = layout.submemory_desc(dims, begin, true);
   return view ? std::optional<Layout>(view) : std::nullopt;
 }
 

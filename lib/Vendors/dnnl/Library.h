@@ -46,6 +46,7 @@ std::string keyOfLayout(const Layout &layout);
 // does not allow it.
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims);
 std::optional<Layout> permuted(const Layout &layout, const Dims &permutation);
+std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &dims);
 
 // What layouts a step is asked to work with; `any` leaves it to the library.
 struct Layouts {

@@ -146,11 +146,20 @@ private:
 
   // ---- views ----
   std::optional<Layout> viewed(const Step &step, const Layout &layout) const {
-    return step.kind == StepKind::Reshape ? reshaped(layout, value(step.output).dims)
-                                          : permuted(layout, step.permutation);
+    const Dims &dims = value(step.output).dims;
+    switch (step.kind) {
+    case StepKind::Reshape:
+      return reshaped(layout, dims);
+    case StepKind::Slice:
+      return sliced(layout, step.padBegin, dims);
+    default:
+      return permuted(layout, step.permutation);
+    }
   }
 
   Expected<> lowerView(const Step &step) {
+    if (step.kind == StepKind::Slice && !usage_.isConstant[step.output])
+      return error(Status::Load) << "a slice of what is not constant";
     Location from = at(step.inputs[0]);
     std::optional<Layout> view = viewed(step, from.layout);
     if (!view) {

@@ -78,14 +78,10 @@ Layouts LayoutChooser::binaryLayouts(const Step &step) const {
   return out;
 }
 
-// Quantised convolutions want channels last: then one pass converts and reorders.
+// In place, as it were: a reorder of the narrower elements afterwards is faster than one
+// that does both (1x3x224x224 float32 to int8 channels last: 46 us instead of 79).
 Layout LayoutChooser::convertedLayout(const Step &step) const {
-  uint32_t user = usage_.userOf(step.output);
-  const Layout &from = layoutOf(step.inputs[0]);
-  if (user != Usage::never && plan_.steps[user].kind == StepKind::Conv && isPlain(from) &&
-      plan_.steps[user].inputs[0] == step.output && isQuantized(value(step.output).dtype))
-    return channelsLastLayout(value(step.output).dims, value(step.output).dtype);
-  return withDType(from, value(step.output).dtype);
+  return withDType(layoutOf(step.inputs[0]), value(step.output).dtype);
 }
 
 Layout LayoutChooser::weightsLayout(const Step &step) const {
@@ -117,7 +113,8 @@ std::optional<Layout> LayoutChooser::wantedLayout(ValueId id) const {
   bool hasPermute = false;
   ValueId end = id;
   while (usage_.userCount[end] == 1 && usage_.onlyUser[end] != Usage::never &&
-         isView(plan_.steps[usage_.onlyUser[end]].kind)) {
+         isView(plan_.steps[usage_.onlyUser[end]].kind) &&
+         plan_.steps[usage_.onlyUser[end]].kind != StepKind::Slice) {
     chain.push_back(&plan_.steps[usage_.onlyUser[end]]);
     hasPermute |= chain.back()->kind == StepKind::Permute;
     end = chain.back()->output;

@@ -116,6 +116,8 @@ private:
       return checkReshape();
     case StepKind::Permute:
       return checkPermute();
+    case StepKind::Slice:
+      return checkSlice();
     }
     return bad("unknown kind");
   }
@@ -318,6 +320,18 @@ private:
     return {};
   }
 
+  Expected<> checkSlice() const {
+    BYCC_TRY(operands(1, 1));
+    const Dims &from = in(0), &to = out(), &begin = step_.padBegin;
+    if (begin.size() != from.size() || to.size() != from.size())
+      return bad("slice of wrong rank");
+    for (size_t i = 0; i < from.size(); ++i)
+      if (begin[i] < 0 || begin[i] > from[i] || to[i] > from[i] - begin[i])
+        return bad("elements " + std::to_string(begin[i]) + " to " +
+                   std::to_string(begin[i] + to[i]) + " of " + std::to_string(from[i]));
+    return {};
+  }
+
   Expected<> checkPad() const {
     BYCC_TRY(operands(1, 1));
     const Dims &from = in(0), &to = out();
@@ -439,7 +453,7 @@ Expected<> checkIds(const Plan &plan) {
 
 bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Saturate; }
 bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
-bool isView(StepKind kind) { return kind == StepKind::Reshape || kind == StepKind::Permute; }
+bool isView(StepKind kind) { return kind >= StepKind::Reshape; }
 bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }
 size_t channelAxis(StepKind kind, size_t rank) { return kind == StepKind::MatMul ? rank - 1 : 1; }
 bool isQuantized(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }
@@ -450,7 +464,7 @@ const char *name(StepKind kind) {
   constexpr const char *names[numStepKinds] = {
       "convolution", "deconvolution", "matmul", "pooling", "softmax", "layer_normalization",
       "eltwise",     "binary",        "concat", "reduction", "convert", "pad",
-      "reshape",     "permute"};
+      "reshape",     "permute",       "slice"};
   return names[static_cast<size_t>(kind)];
 }
 

@@ -4,7 +4,7 @@
 //
 //   value   where its elements come from: region input, constant, or a step
 //   step    one primitive with its post-ops, or a view (reshape,
-//           permute) that costs nothing unless layouts force a copy
+//           permute, slice) that costs nothing unless layouts force a copy
 //
 // NHWC data is a permute view around a channels-first step, so that blocked
 // layouts flow through any model.
@@ -60,8 +60,9 @@ enum class StepKind : uint8_t {
   Pad,     // padBegin and padEnd per axis, with zeroOut: must become part of a convolution
   Reshape,
   Permute,
+  Slice, // from padBegin per axis on, of constants
 };
-inline constexpr uint8_t numStepKinds = static_cast<uint8_t>(StepKind::Permute) + 1;
+inline constexpr uint8_t numStepKinds = static_cast<uint8_t>(StepKind::Slice) + 1;
 
 // What a step or post-op computes; which ones fit which kind says `fits`.
 enum class Math : uint8_t {

@@ -4,6 +4,7 @@
 #include "Fuse.h"
 #include "Library.h"
 #include "Narrow.h"
+#include "SplitConcat.h"
 
 #include <algorithm>
 
@@ -86,6 +87,7 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
   auto accepts = [&](const Plan &all, const Step &step) { return cache.ask(all, step).empty(); };
   narrowSteps(fused, accepts);
   fuseSteps(fused, accepts);
+  splitConcats(fused, accepts);
   if (objectionTo(fused, cache).empty())
     return fused;
   refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, objectionTo(*plain, cache)};
