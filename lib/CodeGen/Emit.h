@@ -79,6 +79,7 @@ private:
   Value *tilesOf(const Contraction &c); // of columns
   Value *columnsLeft(const Contraction &c); // from the current one on
   void emitTile(const Contraction &c, Value *columnTile, const Tile &tile);
+  // ... their stores (EmitEpilogue.cpp)
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);

@@ -1,0 +1,117 @@
+// Loads and stores. A load is a scalar load when it does not vary, a vector load
+// when the lanes walk it with step one, a wide load and a shuffle for small steps,
+// else a gather.
+#include "Emit.h"
+
+namespace bycc::te {
+
+void KernelEmitter::tag(llvm::Instruction *instruction, uint32_t buffer) {
+  if (auto it = aliasScopes_.find(buffer); it != aliasScopes_.end()) {
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, it->second);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, noAlias_.at(buffer));
+  }
+}
+
+llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local) {
+  llvm::Type *type = memoryType(schedule_.kernel.buffers[buffer].type);
+  Value *base = local ? fieldPointer(frame_.scratch, locals_.at(buffer)->localOffset) : frame_.pointers.at(buffer);
+  return b_.CreateGEP(type, base, index);
+}
+
+llvm::Value *KernelEmitter::emitLoad(Ref ref) {
+  const Expr e = x_[ref];
+  uint32_t buffer = static_cast<uint32_t>(e.i);
+  bool local = isLocal(buffer);
+  llvm::Type *element = memoryType(e.type);
+  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(e.type)));
+  auto finish = [&](llvm::Instruction *instruction) {
+    tag(instruction, buffer);
+    return unpack(e.type, instruction);
+  };
+  if (local && isAcross_) { // one element per lane, side by side
+    Value *index = b_.CreateMul(emitAt(e.a), i64(vectorLanes()));
+    return finish(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, static_cast<unsigned>(vectorLanes())),
+                                       pointerTo(buffer, index, true), align));
+  }
+  if (!isVarying(e.a))
+    return finish(b_.CreateAlignedLoad(element, pointerTo(buffer, emitAt(e.a), local), align));
+  auto step = laneStep(e.a);
+  llvm::Type *type = vectorOf(element);
+  if (step && *step >= 1 && *step <= 4) {
+    Value *pointer = pointerTo(buffer, emitAt(e.a), local);
+    if (*step == 1) {
+      if (lanes_.mask)
+        return finish(b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type)));
+      return finish(b_.CreateAlignedLoad(type, pointer, align));
+    }
+    // One vector load per run of lanes_.count elements; the last one ends at the last
+    // element that is needed.
+    if (!lanes_.mask) {
+      int64_t count = lanes_.count, span = (count - 1) * *step + 1;
+      std::vector<Value *> pieces;
+      for (int64_t piece = 0; piece < *step; ++piece) {
+        int64_t begin = std::min(piece * count, span - count);
+        llvm::Instruction *load = b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(element, pointer, static_cast<uint64_t>(begin)), align);
+        tag(load, buffer);
+        pieces.push_back(load);
+      }
+      Value *result = llvm::PoisonValue::get(type);
+      for (int64_t piece = 0; piece < *step; ++piece) {
+        int64_t begin = std::min(piece * count, span - count);
+        std::vector<int> mask;
+        for (int64_t lane = 0; lane < count; ++lane) {
+          int64_t at = lane * *step;
+          bool mine = std::min(at / count, *step - 1) == piece;
+          mask.push_back(mine ? static_cast<int>(count + at - begin) : static_cast<int>(lane));
+        }
+        result = b_.CreateShuffleVector(result, pieces[static_cast<size_t>(piece)], mask);
+      }
+      return unpack(e.type, result);
+    }
+  }
+  Value *pointers;
+  if (step) {
+    Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
+    pointers = b_.CreateGEP(element, pointerTo(buffer, emitAt(e.a), local), offsets);
+  } else {
+    pointers = pointerTo(buffer, emit(e.a), local);
+  }
+  Value *mask = lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue());
+  return finish(b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
+}
+
+void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value) {
+  DType type = schedule_.kernel.buffers[buffer].type;
+  bool local = isLocal(buffer);
+  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(type)));
+  llvm::Type *element = memoryType(type);
+  if (local && isAcross_) {
+    Value *at = b_.CreateMul(emitAt(index), i64(vectorLanes()));
+    tag(b_.CreateAlignedStore(pack(type, splat(value)), pointerTo(buffer, at, true), align), buffer);
+    return;
+  }
+  if (lanes_.count == 1 || !isVarying(index)) {
+    tag(b_.CreateAlignedStore(pack(type, value), pointerTo(buffer, emitAt(index), local), align), buffer);
+    return;
+  }
+  value = pack(type, splat(value));
+  auto step = laneStep(index);
+  if (step == 1) {
+    Value *pointer = pointerTo(buffer, emitAt(index), local);
+    if (lanes_.mask)
+      tag(b_.CreateMaskedStore(value, pointer, align, lanes_.mask), buffer);
+    else
+      tag(b_.CreateAlignedStore(value, pointer, align), buffer);
+    return;
+  }
+  Value *pointers;
+  if (step) {
+    Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
+    pointers = b_.CreateGEP(element, pointerTo(buffer, emitAt(index), local), offsets);
+  } else {
+    pointers = pointerTo(buffer, emit(index), local);
+  }
+  tag(b_.CreateMaskedScatter(value, pointers, align, lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue())), buffer);
+}
+
+} // namespace bycc::te
