@@ -13,7 +13,7 @@ namespace {
 std::string specText(const PackSpec &spec) {
   std::string text = std::to_string(spec.base) + "/" + std::to_string(spec.columns);
   if (spec.isPaired)
-    text += "p" + std::to_string(spec.pairStride);
+    text += "p" + std::to_string(spec.pairStride) + "." + std::to_string(spec.oddDim);
   for (const PackDim &dim : spec.dims)
     text += "," + std::to_string(dim.extent) + "*" + std::to_string(dim.stride);
   return text;

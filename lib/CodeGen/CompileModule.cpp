@@ -6,9 +6,6 @@
 #include "EmitEntry.h"
 #include "Object.h"
 #include "Program.h"
-#include "bycc/Support/Element.h"
-
-#include <cstring>
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Support/raw_ostream.h>
@@ -16,41 +13,6 @@
 namespace bycc {
 namespace te {
 namespace {
-
-// The pair that starts at an element.
-int32_t pairAt(const Constant &source, const PackSpec &spec, int64_t at) {
-  int64_t count = static_cast<int64_t>(source.bytes) / sizeInBytes(spec.sourceType), second = at + spec.pairStride;
-  auto value = [&](int64_t index) { return static_cast<uint32_t>(static_cast<int32_t>(elementAsDouble(spec.sourceType, source.data(), index))); };
-  uint32_t high = second < count ? value(second) : 0;
-  return static_cast<int32_t>(high << 16 | (value(at) & 0xffff));
-}
-
-// Strided copy into panel order; lanes beyond the last column are zero.
-std::shared_ptr<const Storage> pack(const Constant &source, const PackSpec &spec) {
-  std::vector<uint8_t> bytes(static_cast<size_t>(spec.elements()) * sizeof(float));
-  auto *to = reinterpret_cast<float *>(bytes.data());
-  const uint8_t *from = source.data();
-  int64_t lanes = spec.dims.back().extent, laneStride = spec.dims.back().stride;
-  std::vector<int64_t> index(spec.dims.size() - 1, 0);
-  int64_t rows = spec.elements() / lanes, at = spec.base;
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t valid = std::min(lanes, spec.columns - index[spec.tileDim] * lanes);
-    for (int64_t lane = 0; spec.isPaired && lane < valid; ++lane) {
-      int32_t pair = pairAt(source, spec, at + lane * laneStride);
-      std::memcpy(to + row * lanes + lane, &pair, sizeof pair);
-    }
-    for (int64_t lane = 0; !spec.isPaired && lane < valid; ++lane)
-      std::memcpy(to + row * lanes + lane, from + (at + lane * laneStride) * static_cast<int64_t>(sizeof(float)), sizeof(float));
-    for (size_t d = index.size(); d-- > 0;) {
-      at += spec.dims[d].stride;
-      if (++index[d] < spec.dims[d].extent)
-        break;
-      at -= spec.dims[d].stride * spec.dims[d].extent;
-      index[d] = 0;
-    }
-  }
-  return Storage::own(std::move(bytes));
-}
 
 class ModuleCompiler {
 public:
@@ -99,7 +61,7 @@ private:
       const PackedConstant &packed = program_.packed[value.index];
       const Constant &source = ir_.constants[packed.source.index];
       constant.name = source.name.empty() ? "const.packed" : source.name + ".packed";
-      constant.storage = pack(source, packed.spec);
+      constant.storage = Storage::own(packPanels(source.data(), packed.spec));
       constant.bytes = constant.storage->size();
     }
     offsets_[id] = options_.placeConstant ? options_.placeConstant(constant) : 0;

@@ -525,7 +525,9 @@ Ref Exprs::binary(Op op, Ref a, Ref b, int64_t i) {
       if (value)
         return (*value != 0) == (op == Op::And) ? other : boolean(op == Op::Or);
   }
-  return intern({op, isComparison(op) ? DType::Bool : type, a, b, noRef, i, 0});
+  if (isComparison(op))
+    type = DType::Bool;
+  return intern({op, op == Op::DotBFloat16 ? DType::Float32 : type, a, b, noRef, i, 0});
 }
 
 Ref Exprs::select(Ref condition, Ref a, Ref b) {

@@ -138,20 +138,38 @@ private:
   std::vector<Ref> loads_;
 };
 
+// A load, converted to float32 at most.
+Ref plainLoad(const Exprs &exprs, Ref ref) {
+  const Expr e = exprs[ref];
+  if (e.op == Op::Cast && e.type == DType::Float32 && isFloat(exprs.type(e.a)) && sizeInBytes(exprs.type(e.a)) == 2)
+    ref = e.a;
+  return exprs[ref].op == Op::Load && isAffineIn(exprs, exprs[ref].a) ? ref : noRef;
+}
+
 // Pair(first, second) of two loads: the first, and how far the second is behind. It
 // may be guarded against the end of an odd axis, which panels know by themselves.
 struct PairOf {
   Operand first;
   int64_t stride = 0;
+  uint32_t oddAxis = noAxis;
 };
 std::optional<PairOf> asPair(const Exprs &exprs, Ref ref) {
   const Expr pair = exprs[ref];
   if (pair.op != Op::Pair)
     return std::nullopt;
+  PairOf result;
   auto loadOf = [&](Ref value) {
-    while (exprs[value].op == Op::Cast || exprs[value].op == Op::Guard)
-      value = exprs[value].op == Op::Cast ? exprs[value].a : exprs[value].b;
-    return value;
+    for (;; value = exprs[value].op == Op::Guard ? exprs[value].b : exprs[value].a) {
+      Op op = exprs[value].op;
+      if (op == Op::Guard)
+        exprs.visit(exprs[value].a, [&](Ref node) {
+          if (exprs[node].op == Op::Axis)
+            result.oddAxis = static_cast<uint32_t>(exprs[node].i);
+          return true;
+        });
+      else if (op != Op::Cast && op != Op::Reinterpret)
+        return value;
+    }
   };
   const Expr first = exprs[loadOf(pair.a)], second = exprs[loadOf(pair.b)];
   if (first.op != Op::Load || second.op != Op::Load || first.i != second.i || !isAffineIn(exprs, first.a))
@@ -159,7 +177,18 @@ std::optional<PairOf> asPair(const Exprs &exprs, Ref ref) {
   Affine a = exprs.affine(first.a), b = exprs.affine(second.a);
   if (a.terms != b.terms)
     return std::nullopt;
-  return PairOf{{static_cast<uint32_t>(first.i), first.a}, b.constant - a.constant};
+  result.first = {static_cast<uint32_t>(first.i), first.a};
+  result.stride = b.constant - a.constant;
+  return result;
+}
+
+// Pairs as they lie in memory: elements of 32 bits, or neighbours of 16 bits.
+std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
+  const Expr e = exprs[ref];
+  if (e.op == Op::Load && isAffineIn(exprs, e.a))
+    return Operand{static_cast<uint32_t>(e.i), e.a};
+  auto pair = asPair(exprs, ref);
+  return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first) : std::nullopt;
 }
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -184,22 +213,30 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   const Expr product = exprs[stage.body];
   // Without a reduction axis (an inner extent of 1) it is no sum but a product.
   bool isReal = product.op == Op::Mul && product.type == DType::Float32;
-  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || (!isReal && product.op != Op::DotPairs))
+  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || (!isReal && product.op != Op::DotPairs && product.op != Op::DotBFloat16))
     return std::nullopt;
   for (const auto *axes : {&stage.axes, &stage.reduceAxes})
     for (uint32_t axis : *axes)
       if (exprs.constantExtent(axis) == 0) // nothing to tile
         return std::nullopt;
-  const Expr a = exprs[product.a], b = exprs[product.b];
-  std::optional<PairOf> pair = asPair(exprs, product.b);
-  if (a.op != Op::Load || !isAffineIn(exprs, a.a) || (isReal ? b.op != Op::Load || !isAffineIn(exprs, b.a) : !pair))
-    return std::nullopt;
   Contraction c;
-  Operand x{static_cast<uint32_t>(a.i), a.a}, w{static_cast<uint32_t>(b.i), b.a};
-  if (pair) {
+  Operand x, w;
+  if (isReal) {
+    Ref a = plainLoad(exprs, product.a), b = plainLoad(exprs, product.b);
+    if (a == noRef || b == noRef)
+      return std::nullopt;
+    x = {static_cast<uint32_t>(exprs[a].i), exprs[a].a};
+    w = {static_cast<uint32_t>(exprs[b].i), exprs[b].a};
+  } else {
+    auto pairs = pairsInMemory(exprs, product.a);
+    auto pair = asPair(exprs, product.b);
+    if (!pairs || !pair)
+      return std::nullopt;
+    x = *pairs;
     w = pair->first;
     c.isPaired = true;
     c.pairStride = pair->stride;
+    c.oddAxis = pair->oddAxis;
   }
   auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
   // The constant operand is the packed one; else the one whose own axis is stored
@@ -210,7 +247,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
         return true;
     return false;
   };
-  if (!pair && ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w))))
+  if (isReal && ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w))))
     std::swap(x, w);
   auto sorted = sortAxes(exprs, stage, x.index, w.index);
   if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))
@@ -229,7 +266,8 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
     c.batch.push_back(axis); // finishContraction takes the last two out
   c.innerRow = static_cast<uint32_t>(sorted->rows.size());
   c.reduction = stage.reduceAxes;
-  collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
+  if (c.oddAxis == noAxis)
+    collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
   return c;
 }
 

@@ -107,7 +107,7 @@ private:
   Value *emitVector(Ref ref) { return splat(emit(ref)); } // a vector when lanes_.count > 1
   Value *emitAt(Ref ref);                            // scalar, at the first lane
   Value *emitUncached(Ref ref);
-  Value *emitLoad(Ref ref);
+  Value *emitLoad(Ref ref, DType as); // the bits as another dtype of the same size
   Value *emitGuard(const Expr &expr);
   Value *emitUnary(const Expr &expr, Value *a);
   Value *emitBinary(const Expr &expr, Value *a, Value *b);
@@ -132,7 +132,8 @@ private:
   Value *emitSigmoid(Value *x);
   Value *polynomial(Value *x, std::initializer_list<double> highFirst);
   Value *fma(Value *a, Value *b, Value *c);
-  Value *dotPairs(Value *sum, Value *a, Value *b);
+  Value *dotPairs(Value *sum, Value *a, Value *b); // of integers, or of bfloat16 when the sum is real
+  Value *dotBFloat16(Value *sum, Value *a, Value *b);
   Value *real(double value, llvm::Type *like);
   Value *power2(Value *exponent, llvm::Type *floatType);
   Value *copySign(Value *magnitude, Value *sign);

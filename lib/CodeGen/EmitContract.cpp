@@ -149,11 +149,20 @@ void KernelEmitter::emitPanels(const Contraction &c) {
   Ref column = values[c.column] = x_.add(x_.times(values[c.column], tileLanes), x_.axis(lane));
   DType type = schedule_.kernel.buffers[c.vector.buffer].type;
   Ref index = x_.substitute(c.vector.index, values);
-  Ref source = x_.load(c.vector.buffer, type, index), none = x_.floating(0, DType::Float32);
-  if (c.isPaired) {
-    Ref second = x_.load(c.vector.buffer, type, x_.plus(index, c.pairStride));
-    source = x_.binary(Op::Pair, x_.cast(source, DType::Int32), x_.cast(second, DType::Int32));
-    none = x_.integer(0, DType::Int32);
+  auto bitsAt = [&](Ref at) {
+    Ref element = x_.load(c.vector.buffer, type, at);
+    return x_.cast(isFloat(type) ? x_.reinterpret(element, DType::UInt16) : element, DType::Int32);
+  };
+  Ref source, none = x_.number(0, schedule_.kernel.buffers[c.packed].type);
+  if (!c.isPaired) {
+    source = x_.cast(x_.load(c.vector.buffer, type, index), DType::Float32);
+  } else if (c.pairStride == 1 && c.oddAxis == noAxis && sizeInBytes(type) == 2) {
+    source = x_.load(c.vector.buffer, DType::Int32, index); // both at once
+  } else {
+    Ref second = bitsAt(x_.plus(index, c.pairStride));
+    if (c.oddAxis != noAxis)
+      second = x_.guard(x_.binary(Op::Lt, x_.plus(values.at(c.oddAxis), 1), x_.extent(c.oddAxis)), second, none);
+    source = x_.binary(Op::Pair, bitsAt(index), second);
   }
   Ref body = x_.guard(x_.binary(Op::Lt, column, x_.extent(c.column)), source, none);
   Ref store = x_.add(x_.times(x_.axis(rowAxis), tileLanes), x_.axis(lane));
@@ -204,15 +213,20 @@ void KernelEmitter::emitRowTiles(const Contraction &c, Value *columnTile, const 
 void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile &tile) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   int64_t tileLanes = c.vectors * lanes;
-  llvm::Type *elementType = c.isPaired ? b_.getInt32Ty() : b_.getFloatTy();
-  auto *vectorType = llvm::FixedVectorType::get(elementType, lanes);
+  bool isPacked = c.packing != Packing::InPlace;
+  uint32_t bufferW = isPacked ? c.packed : c.vector.buffer;
+  DType sumType = schedule_.kernel.exprs.type(c.result), typeX = schedule_.kernel.buffers[c.broadcast.buffer].type,
+        typeW = schedule_.kernel.buffers[bufferW].type;
+  int64_t sizeW = sizeInBytes(typeW);
+  auto *vectorType = llvm::FixedVectorType::get(valueType(sumType), lanes);
+  // Offsets count elements; pairs of neighbours in memory are read as one.
+  llvm::Type *unitX = memoryType(typeX), *unitW = memoryType(typeW), *elementX = c.isPaired ? b_.getInt32Ty() : unitX;
   // First elements: reduction at 0, columns at the tile's first.
   Value *firstLane = tile.firstVector ? b_.CreateMul(tile.firstVector, i64(lanes)) : i64(0);
   Value *columnBegin = b_.CreateAdd(b_.CreateMul(columnTile, i64(tileLanes)), firstLane);
   axes_[c.column] = columnBegin;
   for (uint32_t axis : c.reduction)
     axes_[axis] = i64(0);
-  bool isPacked = c.packing != Packing::InPlace;
   Value *pointerX, *pointerW;
   {
     Scope scope(*this);
@@ -228,7 +242,6 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
       pointerW = pointerTo(c.packed, b_.CreateAdd(first, firstLane), false);
     }
   }
-  uint32_t bufferW = isPacked ? c.packed : c.vector.buffer;
   std::vector<Value *> stepX, stepW(c.reduction.size());
   Value *packedStep = i64(tileLanes);
   for (size_t d = c.reduction.size(); d-- > 0;) {
@@ -248,17 +261,18 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   for (int64_t r = 0; r < numRows; ++r)
     rowOffsets.push_back(b_.CreateAdd(b_.CreateMul(i64(r / tile.rows), outerStride), b_.CreateMul(i64(r % tile.rows), innerStride)));
   auto loadW = [&](Value *base, Value *offset, int64_t vector) -> Value * {
-    Value *pointer = b_.CreateGEP(elementType, base, b_.CreateAdd(offset, i64(vector * lanes)));
-    llvm::Instruction *load = b_.CreateAlignedLoad(vectorType, pointer, llvm::Align(isPacked ? lanes * 4 : 4));
+    Value *pointer = b_.CreateGEP(unitW, base, b_.CreateAdd(offset, i64(vector * lanes)));
+    uint64_t align = static_cast<uint64_t>(isPacked ? lanes * sizeW : sizeW);
+    llvm::Instruction *load = b_.CreateAlignedLoad(llvm::FixedVectorType::get(unitW, lanes), pointer, llvm::Align(align));
     tag(load, bufferW);
-    return load;
+    return unpack(typeW, load);
   };
   // Long panels are fetched ahead of their use.
   auto *knownDepth = llvm::dyn_cast<llvm::ConstantInt>(depthOf(c));
   const int64_t ahead = 2048;
-  bool prefetchesW = isPacked && (!knownDepth || knownDepth->getSExtValue() * tileLanes * 4 > (64 << 10));
+  bool prefetchesW = isPacked && (!knownDepth || knownDepth->getSExtValue() * tileLanes * sizeW > (64 << 10));
   auto prefetch = [&](Value *base, Value *offset) {
-    Value *pointer = b_.CreateGEP(elementType, base, offset);
+    Value *pointer = b_.CreateGEP(unitW, base, offset);
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   };
   auto step = [&](Value *baseX, Value *baseW, Value *offsetX, Value *offsetW) {
@@ -266,13 +280,14 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
     for (int64_t v = 0; v < tile.vectors; ++v) {
       w.push_back(loadW(baseW, offsetW, v));
       if (prefetchesW)
-        prefetch(baseW, b_.CreateAdd(offsetW, i64(v * lanes + ahead / 4)));
+        prefetch(baseW, b_.CreateAdd(offsetW, i64(v * lanes + ahead / sizeW)));
     }
     for (int64_t r = 0; r < numRows; ++r) {
       Value *offset = b_.CreateAdd(offsetX, rowOffsets[static_cast<size_t>(r)]);
-      auto *load = b_.CreateAlignedLoad(elementType, b_.CreateGEP(elementType, baseX, offset), llvm::Align(4));
+      auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(typeX)));
+      auto *load = b_.CreateAlignedLoad(elementX, b_.CreateGEP(unitX, baseX, offset), align);
       tag(load, c.broadcast.buffer);
-      Value *x = b_.CreateVectorSplat(lanes, load);
+      Value *x = b_.CreateVectorSplat(lanes, c.isPaired ? load : unpack(typeX, load));
       for (int64_t v = 0; v < tile.vectors; ++v) {
         Value *sum = sums[static_cast<size_t>(r * tile.vectors + v)];
         Value *before = b_.CreateLoad(vectorType, sum), *factor = w[static_cast<size_t>(v)];
@@ -284,10 +299,10 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
   std::function<void(size_t, Value *, Value *)> reduce = [&](size_t d, Value *baseX, Value *baseW) {
     auto known = extentOf(c.reduction[d]);
     Value *extent = extentValue(c.reduction[d]);
-    auto advance = [&](Value *base, Value *index, Value *by) { return b_.CreateGEP(elementType, base, b_.CreateMul(index, by)); };
+    auto advance = [&](llvm::Type *unit, Value *base, Value *index, Value *by) { return b_.CreateGEP(unit, base, b_.CreateMul(index, by)); };
     if (d + 1 < c.reduction.size()) {
       forLoop(i64(0), extent, 1, [&](Value *index) {
-        reduce(d + 1, advance(baseX, index, stepX[d]), advance(baseW, index, stepW[d]));
+        reduce(d + 1, advance(unitX, baseX, index, stepX[d]), advance(unitW, baseW, index, stepW[d]));
       });
       return;
     }
@@ -309,7 +324,7 @@ void KernelEmitter::emitTile(const Contraction &c, Value *columnTile, const Tile
     }
     auto steps = [&](Value *from, Value *to, int64_t by) {
       forLoop(from, to, by, [&](Value *index) {
-        Value *x = advance(baseX, index, stepX[d]), *w = advance(baseW, index, stepW[d]);
+        Value *x = advance(unitX, baseX, index, stepX[d]), *w = advance(unitW, baseW, index, stepW[d]);
         for (int64_t u = 0; u < by; ++u)
           step(x, w, b_.CreateMul(i64(u), stepX[d]), b_.CreateMul(i64(u), stepW[d]));
       });

@@ -3,6 +3,7 @@
 #include "Emit.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 namespace bycc::te {
 
@@ -45,6 +46,8 @@ llvm::Value *KernelEmitter::pack(DType type, Value *value) {
   switch (type) {
   case DType::Bool: return b_.CreateZExt(value, like(b_.getInt8Ty()));
   case DType::BFloat16: { // round to nearest even; NaN stays a quiet NaN
+    if (auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(t); lanes && lanes->getNumElements() == 16 && multipliesBFloat16(context_.target))
+      return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {value}), like(b_.getInt16Ty()));
     llvm::Type *i32 = like(b_.getInt32Ty());
     auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
     Value *bits = b_.CreateBitCast(value, i32);

@@ -111,7 +111,7 @@ llvm::Value *KernelEmitter::emitUncached(Ref ref) {
       return b_.CreateAdd(b_.CreateVectorSplat(lanes_.count, axes_.at(lanes_.axis)), laneIota());
     return axes_.at(static_cast<uint32_t>(e.i));
   case Op::Dim: return frame_.dims.at(static_cast<size_t>(e.i));
-  case Op::Load: return emitLoad(ref);
+  case Op::Load: return emitLoad(ref, e.type);
   case Op::Guard: return emitGuard(e);
   case Op::Select: {
     Value *condition = emit(e.a), *a = emit(e.b), *b = emit(e.c);
@@ -121,6 +121,8 @@ llvm::Value *KernelEmitter::emitUncached(Ref ref) {
   }
   case Op::Cast: return emitCast(emit(e.a), x_.type(e.a), e.type);
   case Op::Reinterpret: {
+    if (x_[e.a].op == Op::Load && !overrides_.count(e.a) && sizeInBytes(x_.type(e.a)) == sizeInBytes(e.type))
+      return emitLoad(e.a, e.type);
     Value *bits = pack(x_.type(e.a), emit(e.a));
     llvm::Type *to = memoryType(e.type);
     return unpack(e.type, b_.CreateBitCast(bits, bits->getType()->isVectorTy() ? vectorOf(to) : to));
@@ -357,7 +359,11 @@ llvm::Value *KernelEmitter::emitBinary(const Expr &e, Value *a, Value *b) {
   case Op::Pair:
     return b_.CreateOr(b_.CreateShl(b, llvm::ConstantInt::get(t, 16)),
                        b_.CreateAnd(a, llvm::ConstantInt::get(t, 0xffff)));
-  case Op::DotPairs: return dotPairs(llvm::Constant::getNullValue(t), a, b);
+  case Op::DotPairs:
+  case Op::DotBFloat16: {
+    llvm::Type *sum = t->isVectorTy() ? vectorOf(valueType(e.type)) : valueType(e.type);
+    return dotPairs(llvm::Constant::getNullValue(sum), a, b);
+  }
   case Op::Shl:
   case Op::Shr: { // a count outside the width shifts everything out
     unsigned bits = t->getScalarSizeInBits();

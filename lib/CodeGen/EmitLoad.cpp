@@ -18,15 +18,17 @@ llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local)
   return b_.CreateGEP(type, base, index);
 }
 
-llvm::Value *KernelEmitter::emitLoad(Ref ref) {
+llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   const Expr e = x_[ref];
   uint32_t buffer = static_cast<uint32_t>(e.i);
   bool local = isLocal(buffer);
   llvm::Type *element = memoryType(e.type);
-  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(e.type)));
+  // Pairs of neighbours are read as one; indices count the buffer's elements.
+  llvm::Type *unit = memoryType(schedule_.kernel.buffers[buffer].type);
+  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(schedule_.kernel.buffers[buffer].type)));
   auto finish = [&](llvm::Instruction *instruction) {
     tag(instruction, buffer);
-    return unpack(e.type, instruction);
+    return unpack(as, instruction);
   };
   if (local && isAcross_) { // one element per lane, side by side
     Value *index = b_.CreateMul(emitAt(e.a), i64(vectorLanes()));
@@ -37,7 +39,7 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref) {
     return finish(b_.CreateAlignedLoad(element, pointerTo(buffer, emitAt(e.a), local), align));
   auto step = laneStep(e.a);
   llvm::Type *type = vectorOf(element);
-  if (step && *step >= 1 && *step <= 4) {
+  if (step && *step >= 1 && *step <= 4 && unit == element) {
     Value *pointer = pointerTo(buffer, emitAt(e.a), local);
     if (*step == 1) {
       if (lanes_.mask)
@@ -66,13 +68,13 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref) {
         }
         result = b_.CreateShuffleVector(result, pieces[static_cast<size_t>(piece)], mask);
       }
-      return unpack(e.type, result);
+      return unpack(as, result);
     }
   }
   Value *pointers;
   if (step) {
     Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
-    pointers = b_.CreateGEP(element, pointerTo(buffer, emitAt(e.a), local), offsets);
+    pointers = b_.CreateGEP(unit, pointerTo(buffer, emitAt(e.a), local), offsets);
   } else {
     pointers = pointerTo(buffer, emit(e.a), local);
   }

@@ -17,8 +17,25 @@ llvm::Value *KernelEmitter::fma(Value *a, Value *b, Value *c) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
 }
 
-// sum + low(a) * low(b) + high(a) * high(b) of pairs of 16 bits in each lane.
+// sum + low(a) * low(b) + high(a) * high(b) of pairs of bfloat16 in each lane.
+llvm::Value *KernelEmitter::dotBFloat16(Value *sum, Value *a, Value *b) {
+  llvm::Type *floats = sum->getType();
+  auto *type = llvm::dyn_cast<llvm::FixedVectorType>(floats);
+  if (type && type->getNumElements() == 16 && multipliesBFloat16(context_.target)) {
+    auto *halves = llvm::FixedVectorType::get(b_.getBFloatTy(), 32);
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                              {sum, b_.CreateBitCast(a, halves), b_.CreateBitCast(b, halves)});
+  }
+  auto bits = [&](uint64_t value) { return llvm::ConstantInt::get(a->getType(), value); };
+  auto low = [&](Value *pair) { return b_.CreateBitCast(b_.CreateShl(pair, bits(16)), floats); };
+  auto high = [&](Value *pair) { return b_.CreateBitCast(b_.CreateAnd(pair, bits(0xffff0000)), floats); };
+  return fma(low(a), low(b), fma(high(a), high(b), sum));
+}
+
+// The same of 16-bit integers.
 llvm::Value *KernelEmitter::dotPairs(Value *sum, Value *a, Value *b) {
+  if (sum->getType()->isFPOrFPVectorTy())
+    return dotBFloat16(sum, a, b);
   auto *type = llvm::dyn_cast<llvm::FixedVectorType>(sum->getType());
   unsigned lanes = type ? type->getNumElements() : 1;
   const TargetInfo &target = context_.target;

@@ -22,6 +22,12 @@ bool isProduct(const Exprs &exprs, const Stage &stage) {
   return stage.reduce == Reduce::Sum && exprs[stage.body].op == Op::Mul;
 }
 
+// Its loads must stay neighbours in memory.
+bool isProductOfPairs(const Exprs &exprs, const Stage &stage) {
+  Op op = exprs[stage.body].op;
+  return stage.reduce == Reduce::Sum && (op == Op::DotPairs || op == Op::DotBFloat16);
+}
+
 bool loadsFrom(const Exprs &exprs, const Stage &stage, uint32_t buffer) {
   bool found = false;
   exprs.visit(stage.body, [&](Ref ref) {
@@ -85,7 +91,7 @@ private:
         continue;
       ++users;
       hasReduction = hasReduction || user.reduce != Reduce::None;
-      if (isProduct(exprs_, user) && !isPlainLoad)
+      if ((isProduct(exprs_, user) && !isPlainLoad) || isProductOfPairs(exprs_, user))
         return false;
       if (costly && volume(user) > volume(stage))
         return false;

@@ -5,6 +5,7 @@
 #include "bycc/CodeGen/Compute.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Target/TargetInfo.h"
 
 #include <map>
 
@@ -29,6 +30,7 @@ public:
   // Null when the node's value is not a constant.
   virtual const Constant *constantOf(NodeId node) = 0;
   virtual Expected<std::vector<Ref>> extentsOf(NodeId node, uint32_t field) = 0;
+  virtual const TargetInfo &target() = 0;
   // What the element of a tensor holds at run time.
   virtual Expected<Ref> elementOf(NodeId node, int64_t element) = 0;
   // A symbolic dim of a type; nullopt when its symbols are not known here.
@@ -149,6 +151,9 @@ private:
   std::string nodeText() const; // "node 'x' (reshape): "
   std::vector<std::vector<Tensor>> inputs_;
 };
+
+// What sums of a type are kept in: float32 for narrower floats.
+DType accumulator(DType type);
 
 // Operators that only change the shape: their result may share its input's memory.
 bool isReshapeOp(OpId op);

@@ -29,9 +29,7 @@ public:
         Ref &extent = extents_[e_.inputs[i][d]];
         extent = extent == noRef ? inputs[i].shape[d] : op_.broadcastExtent(extent, inputs[i].shape[d]);
       }
-    wide_ = op_.resultDType();
-    if (wide_ == DType::Float16 || wide_ == DType::BFloat16)
-      wide_ = DType::Float32;
+    wide_ = accumulator(op_.resultDType());
     Term sum{inputs[0], e_.inputs[0]};
     for (size_t i = 1; i < inputs.size(); ++i)
       sum = contract(sum, Term{inputs[i], e_.inputs[i]}, i + 1 == inputs.size() ? e_.output : keptAfter(i, sum.labels));

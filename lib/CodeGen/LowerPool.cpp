@@ -87,8 +87,7 @@ Expected<> lowerPool(OpLowering &op) {
     }));
     return {};
   }
-  bool isNarrow = a.type == DType::Float16 || a.type == DType::BFloat16;
-  DType type = isNarrow ? DType::Float32 : a.type;
+  DType type = accumulator(a.type);
   Tensor sum = windowReduce(op, Reduce::Sum, type, shape, taps, [&](const Indices &i, const Indices &tap) {
     Indices at = positions(i, tap);
     return op.x.guard(within(at, 0), op.x.cast(op.at(a, at), type), op.real(0, type));
@@ -120,8 +119,7 @@ Expected<> lowerGlobalPool(OpLowering &op) {
   PoolShape pool = BYCC_TRY(poolShape(op));
   const Tensor &a = op.input(0);
   bool isMax = op.isOp(ops::nn_global_max_pool2d);
-  bool isNarrow = a.type == DType::Float16 || a.type == DType::BFloat16;
-  DType type = isNarrow && !isMax ? DType::Float32 : a.type;
+  DType type = isMax ? a.type : accumulator(a.type);
   std::vector<bool> reduced(a.rank(), false);
   Ref count = op.x.integer(1);
   for (size_t d : pool.order.spatial) {
@@ -146,8 +144,7 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
   const Tensor &a = op.input(0);
   size_t n = pool.numSpatial;
   bool isMax = op.isOp(ops::nn_adaptive_max_pool1d) || op.isOp(ops::nn_adaptive_max_pool2d) || op.isOp(ops::nn_adaptive_max_pool3d);
-  bool isNarrow = a.type == DType::Float16 || a.type == DType::BFloat16;
-  DType type = isNarrow && !isMax ? DType::Float32 : a.type;
+  DType type = isMax ? a.type : accumulator(a.type);
   std::vector<Ref> likely = a.shape, taps;
   for (size_t d : pool.order.spatial)
     likely[d] = noRef; // the type says it

@@ -61,9 +61,6 @@ const ReduceRow reduceRows[] = {{ops::sum, Reduce::Sum},       {ops::prod, Reduc
                                 {ops::any, Reduce::Any},       {ops::argmax, Reduce::ArgMax},
                                 {ops::argmin, Reduce::ArgMin}, {ops::variance, Reduce::Sum}};
 
-// Sums of narrow floats are kept in f32.
-DType accumulator(DType type) { return type == DType::Float16 || type == DType::BFloat16 ? DType::Float32 : type; }
-
 Expected<> lowerReduce(OpLowering &op) {
   Reduce kind = Reduce::Sum;
   for (const ReduceRow &row : reduceRows)

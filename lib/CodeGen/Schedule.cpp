@@ -151,54 +151,10 @@ private:
       c.result = loadsOf(c.epilogue, stage.buffer)[0];
     }
     chooseTile(k(), c, target_);
-    choosePacking(c);
+    choosePacking(k(), c, target_, result_.packs);
     Nest nest;
     nest.contraction = std::move(c);
     result_.nests.push_back(std::move(nest));
-  }
-
-  int64_t strideIn(Ref index, uint32_t axis) { return e().coefficient(index, axis).value_or(0); }
-
-  void choosePacking(Contraction &c) {
-    int64_t lanes = target_.vectorBits / 32, tile = c.vectors * lanes;
-    auto columns = e().constantExtent(c.column);
-    bool isConstant = k().buffers[c.vector.buffer].isConstant;
-    if (!c.isPaired && !isConstant && e().coefficient(c.vector.index, c.column) == 1 && columns && *columns % lanes == 0)
-      return;
-    for (uint32_t axis : c.batch)
-      if (e().constant(e().stride(c.vector.index, axis)) != 0)
-        c.packedBatch.push_back(axis);
-    Ref tiles = e().binary(Op::FloorDiv, e().plus(e().extent(c.column), tile - 1), e().integer(tile));
-    Ref elements = e().times(tiles, tile);
-    for (const auto *axes : {&c.packedBatch, &c.reduction})
-      for (uint32_t axis : *axes)
-        elements = e().mul(elements, e().extent(axis));
-    c.packing = isConstant && e().constant(elements) ? Packing::Constant : Packing::RunTime;
-    c.packed = k().addBuffer(c.isPaired ? DType::Int32 : DType::Float32, {elements}, Role::Temp);
-    if (c.packing == Packing::Constant)
-      result_.packs.push_back(packSpec(c, tile));
-  }
-
-  PackSpec packSpec(const Contraction &c, int64_t tile) {
-    PackSpec spec;
-    spec.source = c.vector.buffer;
-    spec.packed = c.packed;
-    spec.base = e().affine(c.vector.index).constant;
-    auto add = [&](uint32_t axis) { spec.dims.push_back({*e().constantExtent(axis), strideIn(c.vector.index, axis)}); };
-    for (uint32_t axis : c.packedBatch)
-      add(axis);
-    int64_t step = strideIn(c.vector.index, c.column);
-    spec.columns = *e().constantExtent(c.column);
-    spec.tileDim = spec.dims.size();
-    spec.dims.push_back({(spec.columns + tile - 1) / tile, step * tile});
-    for (uint32_t axis : c.reduction)
-      add(axis);
-    spec.laneDim = spec.dims.size();
-    spec.dims.push_back({tile, step});
-    spec.isPaired = c.isPaired;
-    spec.sourceType = k().buffers[c.vector.buffer].type;
-    spec.pairStride = c.pairStride;
-    return spec;
   }
 
   // Row axes of each stage of a group (by position), or nothing when they do not agree.

@@ -47,9 +47,11 @@ struct Contraction {
   uint32_t packed = 0; // buffer of the panels when packing is not InPlace
   // Elements are pairs of 16 bits, two steps of the reduction at once: those of
   // the broadcast operand as they lie in memory, those of the vector operand made
-  // in its panels from elements so far apart.
+  // in its panels from elements so far apart. The last step of the odd axis has no
+  // second element.
   bool isPaired = false;
   int64_t pairStride = 0;
+  uint32_t oddAxis = noAxis;
   std::vector<uint32_t> packedBatch; // batch axes the panels depend on
   bool isTransposed = false; // lanes of the result run over rows when stored
   Ref result = noRef;        // the Load that stands for the sum in the epilogue
@@ -67,7 +69,6 @@ struct Nest {
 
 // A copy of a constant operand in panel order, made while compiling:
 //   for i0.. in dims: packed[next++] = in range ? source[sum i * stride] : 0
-// Elements have 4 bytes. The second of a pair is 0 behind the source's end.
 struct PackDim {
   int64_t extent = 1, stride = 0;
 };
@@ -78,10 +79,12 @@ struct PackSpec {
   std::vector<PackDim> dims; // batch..., tiles, reduction..., lanes
   size_t tileDim = 0, laneDim = 0;
   int64_t columns = 0; // lanes beyond are zero
-  // Of pairs: an element of 32 bits is made of two of this dtype.
-  bool isPaired = false;
   DType sourceType = DType::Float32;
+  // Of pairs: an element of 32 bits is made of two of the source; the last ones of
+  // the odd dim of one and 0.
+  bool isPaired = false;
   int64_t pairStride = 0;
+  size_t oddDim = SIZE_MAX;
   int64_t elements() const {
     int64_t n = 1;
     for (const PackDim &dim : dims)
@@ -111,7 +114,13 @@ Schedule schedule(Kernel kernel, const TargetInfo &target);
 void inlineStages(Kernel &kernel);
 // The axes with their strides in a row-major store, outer first; nullopt when it is none.
 std::optional<std::vector<std::pair<uint32_t, Ref>>> byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store);
+// Does the target multiply whole vectors of pairs of bfloat16?
+inline bool multipliesBFloat16(const TargetInfo &target) { return target.has("avx512bf16") && target.vectorBits == 512; }
 std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
 void chooseTile(Kernel &kernel, Contraction &contraction, const TargetInfo &target);
+// Whether and when panels are made (Panels.cpp); those of constants are added to `packs`.
+void choosePacking(Kernel &kernel, Contraction &contraction, const TargetInfo &target, std::vector<PackSpec> &packs);
+// The panels of a constant whose elements are at `source`.
+std::vector<uint8_t> packPanels(const uint8_t *source, const PackSpec &spec);
 
 } // namespace bycc::te

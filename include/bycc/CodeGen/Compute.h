@@ -36,9 +36,9 @@ enum class Op : uint8_t {
   // Two operands of one type. Comparisons give Bool; Shr is arithmetic for
   // signed types; Div of ints truncates, division by zero gives 0. Pair puts two
   // int32 of 16 bits into one, the first below; DotPairs multiplies two such pairs
-  // and adds the products.
+  // and adds the products, DotBFloat16 takes the bits for bfloat16 and gives a Float32.
   Add, Sub, Mul, Div, FloorDiv, FloorMod, TruncMod, Min, Max, And, Or, Xor,
-  Shl, Shr, Pair, DotPairs, Eq, Ne, Lt, Le,
+  Shl, Shr, Pair, DotPairs, DotBFloat16, Eq, Ne, Lt, Le,
   Libm2, // i = LibmFn
   // Three operands (a: Bool condition). Guard evaluates b only where a holds,
   // so loads in b may be out of bounds elsewhere.
