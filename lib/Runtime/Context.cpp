@@ -138,12 +138,14 @@ Expected<> Context::initStates() {
   for (size_t i = 0; i < states_.size(); ++i) {
     const Region &region = model_->regions()[i];
     uint64_t bytes = region.vendor->state_bytes(region.handle);
-    if (states_[i].memory.size() < bytes || !states_[i].memory.data())
-      states_[i].memory = Block(bytes);
+    bool isNew = states_[i].memory.size() < bytes || !states_[i].memory.data();
+    if (isNew)
+      states_[i].memory = Block(bytes, true);
     if (!states_[i].memory.data())
       return error(Status::Limit) << "no memory for the state of region "
                                   << module_.regions[i].symbol << ": " << bytes << " bytes";
-    std::memset(states_[i].memory.data(), 0, bytes);
+    if (!isNew)
+      std::memset(states_[i].memory.data(), 0, bytes);
     int32_t status = region.vendor->init_state(region.handle, states_[i].memory.data(), threads_);
     if (status != BYCC_OK)
       return error(statusOf(status))

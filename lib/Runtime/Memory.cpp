@@ -8,27 +8,45 @@
 
 namespace bycc::runtime {
 
-static constexpr uint64_t hugePage = uint64_t{2} << 20;
+static constexpr uint64_t hugePage = uint64_t{2} << 20, mappedBytes = 2 * hugePage;
 // Nothing larger is ever asked for by a sound model; keeps the rounding below from wrapping.
 static constexpr uint64_t maxBytes = uint64_t{1} << 46;
+
+// Large blocks are mapped: fresh pages are zeros already. The ends that are too much for
+// the alignment go back.
+static uint8_t *mapHugePages(uint64_t size) {
+  void *mapped = ::mmap(nullptr, size + hugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    return nullptr;
+  auto *begin = static_cast<uint8_t *>(mapped);
+  uint64_t head = (hugePage - reinterpret_cast<uintptr_t>(begin) % hugePage) % hugePage;
+  if (head)
+    ::munmap(begin, head);
+  if (head < hugePage)
+    ::munmap(begin + head + size, hugePage - head);
+  ::madvise(begin + head, size, MADV_HUGEPAGE);
+  return begin + head;
+}
 
 Block::Block(uint64_t bytes, bool zeroed) {
   if (bytes > maxBytes)
     return;
-  uint64_t alignment = bytes >= 2 * hugePage ? hugePage : 64;
-  uint64_t size = (bytes + alignment - 1) / alignment * alignment;
-  size = size ? size : alignment;
-  data_ = static_cast<uint8_t *>(std::aligned_alloc(alignment, size));
+  uint64_t alignment = bytes >= mappedBytes ? hugePage : 64;
+  uint64_t size = std::max((bytes + alignment - 1) / alignment * alignment, alignment);
+  data_ = alignment == hugePage ? mapHugePages(size) : static_cast<uint8_t *>(std::aligned_alloc(alignment, size));
   if (!data_)
     return;
   size_ = size;
-  if (alignment == hugePage)
-    ::madvise(data_, size, MADV_HUGEPAGE);
-  if (zeroed)
+  if (zeroed && alignment != hugePage)
     std::memset(data_, 0, size);
 }
 
-Block::~Block() { std::free(data_); }
+Block::~Block() {
+  if (size_ >= mappedBytes)
+    ::munmap(data_, size_);
+  else
+    std::free(data_);
+}
 
 // Steps of at most a quarter, so that memory that grows with every turn of a loop
 // finds what an earlier turn gave back.

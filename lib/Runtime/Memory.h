@@ -12,7 +12,8 @@
 namespace bycc::runtime {
 
 // One aligned block; large ones are backed by huge pages where the system has
-// them. Empty (data() null) when there is no memory.
+// them. Empty (data() null) when there is no memory. Memory that is zeroed costs nothing
+// where it is not touched.
 class Block {
 public:
   Block() = default;
