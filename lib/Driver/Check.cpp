@@ -18,7 +18,10 @@ namespace bycc {
 namespace {
 
 // Without vendors: what stays after simplification is what must be compiled.
-constexpr const char *hostPasses = "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code,legalize";
+std::string hostPasses(const Options &options) {
+  std::string lower = options.target.precision == "bf16" ? "to-mixed-precision," : "";
+  return "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code," + lower + "legalize";
+}
 
 Expected<> prepareModel(Session &session) {
   if (!session.options().vendors.savePlan.empty())
@@ -33,7 +36,7 @@ Expected<> prepareModel(Session &session) {
   BYCC_TRY(session.enableAskedVendors(true));
   if (session.vendors().size() > 0)
     return session.runPasses(BYCC_TRY(session.pipeline()));
-  Pipeline list = BYCC_TRY(parsePipeline(hostPasses, session.registry(), {}));
+  Pipeline list = BYCC_TRY(parsePipeline(hostPasses(session.options()), session.registry(), {}));
   return session.runPasses(session.withoutDone(list));
 }
 

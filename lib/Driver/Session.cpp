@@ -219,6 +219,7 @@ Expected<> Session::load() {
 
 OffloadReport Session::offloadReport() const {
   OffloadReport report = makeOffloadReport(module_, &refusals_);
+  report.wideProducts = context_.wideProducts;
   for (size_t i = 0; i < vendors_.size(); ++i) {
     report.vendors.push_back(vendors_[i].name());
     if (vendors_[i].isEmulated())
@@ -417,6 +418,7 @@ PassManagerOptions Session::managerOptions() const {
 Expected<> Session::reload() {
   uint64_t before = inputsHash_;
   refusals_.clear();
+  context_.wideProducts.clear();
   BYCC_TRY(load());
   if (inputsHash_ != before)
     return error(Status::Io, {options_.input.model}) << "the file has changed while it was compiled";

@@ -114,6 +114,11 @@ std::string OffloadReport::json() const {
     json.beginObject().key("first").value(pair.first).key("second").value(pair.second);
     json.key("why").value(pair.why).endObject();
   }
+  json.endArray().key("float32_products").beginArray();
+  for (const WideProduct &product : wideProducts) {
+    json.beginObject().key("name").value(product.name).key("op").value(product.op);
+    json.key("why").value(product.why).endObject();
+  }
   json.endArray().endObject();
   return json.take();
 }

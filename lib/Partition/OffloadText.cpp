@@ -124,6 +124,17 @@ void writeApart(std::ostringstream &out, const OffloadReport &report) {
     out << "  " << pair.first << " and " << pair.second << ": " << pair.why << "\n";
 }
 
+void writeWide(std::ostringstream &out, const OffloadReport &report) {
+  if (report.wideProducts.empty())
+    return;
+  Table table;
+  for (const WideProduct &product : report.wideProducts)
+    table.add({product.name, product.op, product.why});
+  out << "\nproducts that stay float32:\n";
+  for (size_t i = 0; i < table.size(); ++i)
+    out << table.line(i);
+}
+
 // Host nodes of one operator with the same reasons, once with their number.
 void writeHost(std::ostringstream &out, const OffloadReport &report) {
   struct Kind {
@@ -226,6 +237,7 @@ std::string OffloadReport::text() const {
   writeRegions(out, *this);
   writeApart(out, *this);
   writeHost(out, *this);
+  writeWide(out, *this);
   if (!nodes.empty())
     writeNodes(out, *this);
   return std::move(out).str();

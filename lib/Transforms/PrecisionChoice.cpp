@@ -128,8 +128,13 @@ void PrecisionChoice::collect(BlockId block, bool isClosed, bool isLoop) {
       collect(inner, innerClosed, innerLoop);
     nodes_.push_back(node);
     markBeyondRange(node);
-    if (isClosed || !mayConvert(node, isLoop))
+    if (isClosed)
       continue;
+    if (!mayConvert(node, isLoop)) {
+      if (std::string reason = whyNever(node); !reason.empty())
+        others_.push_back({node, reason});
+      continue;
+    }
     varOf_[node.index] = static_cast<uint32_t>(vars_.size());
     PrecisionClass cls = rules_.classOf(module_.node(node).op);
     vars_.push_back({node, cls, savedBy(node, cls)});
@@ -143,6 +148,23 @@ bool PrecisionChoice::mayConvert(NodeId node, bool isLoop) const {
   if (cls == PrecisionClass::Never || (cls == PrecisionClass::Follow && isLoop))
     return false;
   return (isFloat32(node) || isSplit(node)) && hasFloatData(node);
+}
+
+// Of a product that cannot convert; "" of other calls.
+std::string PrecisionChoice::whyNever(NodeId node) const {
+  if (module_.node(node).kind != NodeKind::CallOp || !module_.types.isTensor(module_.type(node)))
+    return "";
+  OpId op = module_.node(node).op;
+  DType dtype = module_.types.dtype(module_.type(node));
+  if (rules_.classOf(op) == PrecisionClass::Always && isFloat(dtype) && dtype != DType::BFloat16)
+    return dtype == DType::Float32 ? "its operands are not all float32" : "it is " + std::string(name(dtype));
+  if (rules_.classes.contains(op.index) || dtype != DType::Float32)
+    return "";
+  // Many operations for each result, of more than one tensor: a product, of what kind ever.
+  auto isMatrix = [&](NodeId operand) { return module_.types.shape(module_.type(operand)).size() >= 2; };
+  bool isProduct = std::ranges::count_if(floatOperands(node), isMatrix) >= 2 &&
+                   opInfo(op).flops(module_, node) >= 4 * elements(module_.type(node));
+  return isProduct ? "the precision rules do not list it" : "";
 }
 
 // A tuple of float32 tensors, taken apart at once.
@@ -238,7 +260,7 @@ PrecisionChoice::Value &PrecisionChoice::valueOf(NodeId node) {
 
 void PrecisionChoice::read(NodeId value, uint32_t var) {
   std::vector<uint32_t> &readers = valueOf(value).readers;
-  if (std::ranges::find(readers, var) == readers.end())
+  if (readers.empty() || readers.back() != var) // calls come one by one
     readers.push_back(var);
 }
 
@@ -424,7 +446,7 @@ std::string PrecisionChoice::reasonOf(const Var &var) const {
 }
 
 std::vector<PrecisionChoice::Stay> PrecisionChoice::stays() const {
-  std::vector<Stay> found;
+  std::vector<Stay> found = others_;
   for (uint32_t i = 0; i < vars_.size(); ++i)
     if (vars_[i].cls == PrecisionClass::Always && !isChosen_[i])
       found.push_back({vars_[i].call, reasonOf(vars_[i])});

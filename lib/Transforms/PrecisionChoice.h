@@ -71,6 +71,7 @@ private:
   bool mayConvert(NodeId node, bool isLoop) const;
   bool hasFloatData(NodeId call) const;
   bool isSplit(NodeId node) const;
+  std::string whyNever(NodeId node) const;
   double savedBy(NodeId call, PrecisionClass cls) const;
   bool isBeyondRange(NodeId node);
   void markBeyondRange(NodeId node);
@@ -101,7 +102,7 @@ private:
   std::vector<NodeId> nodes_; // of all blocks, in order
   std::vector<uint8_t> isBeyond_; // by node: 0 not known, 1 no, 2 yes
   std::vector<uint8_t> isChosen_; // by var
-  std::vector<Stay> others_;      // products that no list allows to convert
+  std::vector<Stay> others_;      // products that cannot convert
 };
 
 } // namespace bycc

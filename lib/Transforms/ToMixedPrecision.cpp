@@ -20,6 +20,7 @@
 #include "PrecisionChoice.h"
 #include "Scopes.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/RegionView.h"
 #include "bycc/Transforms/Passes.h"
 
 #include <bit>
@@ -67,6 +68,7 @@ private:
   }
 
   Expected<NodeId> convert(NodeId node, Builder &builder) {
+    call_ = node;
     std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
     for (NodeId &operand : operands)
       operand = BYCC_TRY(halfOperand(operand, builder));
@@ -115,7 +117,10 @@ private:
     for (auto [block, cast] : casts_[value])
       if (isWithin(builder.block(), block))
         return cast;
+    SourceId reader = module_.node(call_).source, maker = module_.node(value).source;
+    builder.setSource(module_.isLeaf(value) ? reader : maker);
     NodeId cast = BYCC_TRY(builder.call(ops::cast, {value}, {{"dtype", AttrValue(name(DType::BFloat16))}}));
+    builder.setSource(reader);
     casts_[value].emplace_back(builder.block(), cast);
     return cast;
   }
@@ -147,6 +152,7 @@ private:
 
   Module &module_;
   const PrecisionChoice &choice_;
+  NodeId call_; // that is made anew
   std::unordered_map<NodeId, NodeId> halfOf_; // by the float32 value
   std::unordered_map<NodeId, std::vector<std::pair<BlockId, NodeId>>> casts_;
 };
@@ -174,9 +180,9 @@ void remark(const Module &module, const PrecisionChoice &choice, PassContext &co
                                              choice.numConverted(PrecisionClass::Follow)) +
                               " operators between them");
   for (const auto &[call, reason] : stays) {
-    std::string where = module.source(call).str();
-    context.remarks.push_back((where.empty() ? "" : where + ": ") + std::string(opInfo(module.node(call).op).name) +
-                              " stays float32: " + reason);
+    std::string where = module.source(call).str(), op(opInfo(module.node(call).op).name);
+    context.wideProducts.push_back({nodeName(module, call), op, reason});
+    context.remarks.push_back((where.empty() ? "" : where + ": ") + op + " stays float32: " + reason);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bycc/IR/Module.h"
+#include "bycc/Target/PassContext.h"
 #include "bycc/Target/RefusalLog.h"
 
 #include <cstdint>
@@ -66,6 +67,7 @@ struct OffloadReport {
   std::vector<OffloadNode> nodes; // program order, a region's where it is first called
   std::vector<ReturnedRegion> returned;   // regions that did not stay
   std::vector<OffloadApart> apart;        // for some tens of pairs
+  std::vector<WideProduct> wideProducts;  // set by who knows them
   OffloadTotals totals;
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
   std::vector<std::string> vendors;  // in use, by priority; set by who knows them

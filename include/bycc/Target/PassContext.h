@@ -22,6 +22,11 @@ struct PrecisionRules;
 // key=value pairs of a pass's {braces}; a switch has the value "".
 using PassOptions = std::map<std::string, std::string>;
 
+// A float product that lower precision was asked for and that stays float32.
+struct WideProduct {
+  std::string name, op, why;
+};
+
 struct PassContext {
   PassOptions options; // of the pass that is running
   const TargetInfo *target = nullptr; // never null while passes run
@@ -35,6 +40,7 @@ struct PassContext {
   std::string moduleName = "default"; // MODULE of generated symbols
   std::vector<Diagnostic> warnings;   // shown with `warning:`, in order
   std::vector<std::string> remarks;   // shown with -v
+  std::vector<WideProduct> wideProducts; // for the report of what went where
 
   void warn(SourceLocation location, std::string text) {
     Diagnostic diagnostic;
