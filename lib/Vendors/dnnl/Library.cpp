@@ -416,10 +416,16 @@ std::optional<Dims> reshapedStrides(const Dims &from, const Dims &strides, const
     oi = oj;
     ni = nj;
   }
-  // Trailing and leading ones: any stride does; keep it dense-looking.
+  // Of axes of extent 1 any stride does, but the library's choice of a kernel looks at
+  // them: leading ones step over all elements, others look dense.
+  int64_t span = 1;
   for (size_t k = to.size(); k-- > 0;)
     if (to[k] == 1)
       out[k] = k + 1 < to.size() ? out[k + 1] * to[k + 1] : 1;
+    else
+      span = std::max(span, out[k] * to[k]);
+  for (size_t k = 0; k < to.size() && to[k] == 1; ++k)
+    out[k] = span;
   return out;
 }
 

@@ -28,7 +28,8 @@ std::vector<Layouts> LayoutChooser::candidates(const Step &step, int sum) const 
   case StepKind::Reduce:
     return {flowingLayouts(step, any(step.output)), plainLayouts(step)};
   default:
-    return {flowingLayouts(step, layoutOf(step.inputs[0])), plainLayouts(step)};
+    return {flowingLayouts(step, withDType(layoutOf(step.inputs[0]), value(step.output).dtype)),
+            plainLayouts(step)};
   }
 }
 

@@ -54,6 +54,10 @@ private:
       return false;
     }
   }
+  // The operand may be of another dtype than the result.
+  static bool isMixable(StepKind kind) {
+    return kind == StepKind::Softmax || kind == StepKind::Reduce;
+  }
   // Operands that are narrow with the result; a layer norm's others are float32.
   static size_t numData(const Step &step) {
     return step.kind == StepKind::LayerNorm ? 1 : step.inputs.size();
@@ -75,7 +79,7 @@ private:
   }
 
   // The step that makes what `cast` narrows does so itself, when its operands are
-  // widened ones.
+  // widened ones or need not be.
   void narrowInto(Step &cast) {
     Chain after = chainTo(cast.inputs[0]);
     Step *step = maker_[after.source];
@@ -83,9 +87,11 @@ private:
       return;
     std::vector<Chain> before;
     for (size_t i = 0; i < numData(*step); ++i) {
-      before.push_back(chainTo(step->inputs[i]));
-      const Step *widening = maker_[before.back().source];
-      if (!widening || !isCast(*widening, DType::BFloat16, DType::Float32))
+      Chain chain = chainTo(step->inputs[i]);
+      const Step *widening = maker_[chain.source];
+      if (widening && isCast(*widening, DType::BFloat16, DType::Float32))
+        before.push_back(std::move(chain));
+      else if (!isMixable(step->kind))
         return;
     }
     std::vector<Value> saved = plan_.values;

@@ -390,6 +390,7 @@ private:
       return isQuantized(from) || (from == DType::BFloat16 && to == DType::Float32);
     case StepKind::Binary:
       return isQuantized(from) && isQuantized(to);
+    case StepKind::Softmax:
     case StepKind::Reduce:
       return isReal(from) && isReal(to);
     default:

@@ -52,6 +52,8 @@ Expected<ValueId> dense(PlanBuilder &plan, const Call &call, const QuantizedOper
   return plan.reshape(product, wanted);
 }
 
+// A batch gets a leading axis of extent 1: for operands of rank 3 with strides, as heads
+// of attention are, the library has a slower kernel than for rank 4.
 Expected<ValueId> matmul(PlanBuilder &plan, const Call &call, const QuantizedOperands *quantized) {
   size_t rank = plan.dims(call.inputs[0]).size();
   ValueId a = call.inputs[0], b = weightsOf(call, quantized);
@@ -66,7 +68,12 @@ Expected<ValueId> matmul(PlanBuilder &plan, const Call &call, const QuantizedOpe
   for (size_t i = 0; i + 2 < rank; ++i)
     result[i] = std::max(result[i], plan.dims(b)[i]);
   result[rank - 1] = plan.dims(b)[rank - 1];
-  return multiply(plan, call, a, b, result, quantized);
+  if (rank != 3)
+    return multiply(plan, call, a, b, result, quantized);
+  Dims wide = result;
+  wide.insert(wide.begin(), 1);
+  return plan.reshape(multiply(plan, call, plan.padRank(a, 4), plan.padRank(b, 4), wide, quantized),
+                      result);
 }
 
 namespace {

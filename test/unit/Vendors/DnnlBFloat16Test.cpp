@@ -150,6 +150,13 @@ TEST_CASE("dnnl pools bfloat16 between casts in one step") {
   CHECK(checkNarrow(region).size() <= 1);
 }
 
+TEST_CASE("dnnl narrows the result of a wide softmax in it") {
+  RegionBuilder region;
+  uint32_t soft = region.op("nn.softmax", {region.input({4, 16})}, {4, 16});
+  region.output(region.cast(soft, BYCC_BFLOAT16));
+  CHECK(checkNarrow(region).size() <= 1);
+}
+
 TEST_CASE("dnnl keeps a wide value that others read") {
   RegionBuilder region(BYCC_BFLOAT16);
   uint32_t soft = region.op("nn.softmax", {region.cast(region.input({4, 16}), BYCC_FLOAT32)}, {4, 16});
