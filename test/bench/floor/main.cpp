@@ -1,20 +1,16 @@
 // bench-floor: times the bare primitives of a model, in process: what no program that calls this library
 // can beat. See usage() below; list_layers.py writes LAYERS.
-//
 // --runs 0 ends after the first run: what a start costs, filling weights in place of reading them.
 // Each layer is measured in all its forms (Primitives.h), in place between its neighbours, and the
 // fastest is taken. --forms FILE keeps the choice: read when it is there, else written.
 
-#include "Net.h"
+#include "Forms.h"
 
 #include <omp.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <set>
-#include <sstream>
 
 using namespace floor_bench;
 
@@ -89,111 +85,6 @@ std::string quantileFields(const std::string &prefix, const std::vector<double> 
   return text;
 }
 
-// Milliseconds by layer and form.
-using FormTimes = std::vector<std::map<std::string, double>>;
-
-// The forms that the library has, each implementation once. Its reference code counts only where it has
-// nothing else: hundreds of times slower, it would leave the caches of its neighbours cold as well.
-std::vector<std::string> possibleForms(const Layer &layer) {
-  std::vector<std::string> forms, reference;
-  std::set<std::string> seen;
-  for (const std::string &form : formsOf(layer)) {
-    auto made = make(layer, form);
-    if (!made || !seen.insert(made->implementation + made->layouts).second)
-      continue;
-    bool isReference = made->implementation.find("ref") != std::string::npos;
-    (isReference ? reference : forms).push_back(form);
-  }
-  if (forms.empty() && reference.empty())
-    fail("the library has no " + layer.kind + " for " + layer.name);
-  return forms.empty() ? reference : forms;
-}
-
-const double passMs = 100;
-
-// One pass per number of forms: in pass k each layer is in its k-th form (the first when it has fewer).
-void measurePass(const std::vector<Layer> &layers, const std::vector<std::vector<std::string>> &possible, size_t pass,
-                 FormTimes &best) {
-  std::vector<std::string> forms;
-  for (const auto &of : possible)
-    forms.push_back(of[pass < of.size() ? pass : 0]);
-  Net net(layers, forms);
-  std::vector<double> times;
-  net.run();
-  for (double start = milliseconds(); times.empty() || milliseconds() - start < passMs;) {
-    net.run(times);
-    for (size_t i = 0; i < layers.size(); ++i) {
-      auto [at, isNew] = best[i].insert({forms[i], times[i]});
-      at->second = std::min(at->second, times[i]);
-    }
-  }
-}
-
-// Two sweeps over all passes, so that a slow moment does not decide.
-FormTimes measureForms(const std::vector<Layer> &layers) {
-  std::vector<std::vector<std::string>> possible;
-  size_t passes = 0;
-  for (const Layer &layer : layers) {
-    possible.push_back(possibleForms(layer));
-    passes = std::max(passes, possible.back().size());
-  }
-  FormTimes best(layers.size());
-  for (int sweep = 0; sweep < 2; ++sweep)
-    for (size_t pass = 0; pass < passes; ++pass)
-      measurePass(layers, possible, pass, best);
-  return best;
-}
-
-FormTimes readForms(const std::string &path, const std::vector<Layer> &layers) {
-  FormTimes times;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string name, form;
-    words >> name;
-    times.emplace_back();
-    if (times.size() > layers.size() || name != layers[times.size() - 1].name)
-      fail(path + " is not of these layers");
-    for (double ms; words >> form >> ms;)
-      times.back()[form] = ms;
-  }
-  if (!times.empty() && times.size() != layers.size())
-    fail(path + " is not of these layers");
-  return times;
-}
-
-void writeForms(const std::string &path, const std::vector<Layer> &layers, const FormTimes &times) {
-  std::ofstream file(path);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    file << layers[i].name;
-    for (const auto &[form, ms] : times[i])
-      file << " " << form << " " << ms;
-    file << "\n";
-  }
-  if (!file)
-    fail("cannot write " + path);
-}
-
-FormTimes formTimes(const Options &o, const std::vector<Layer> &layers) {
-  FormTimes times;
-  if (!o.forms.empty())
-    times = readForms(o.forms, layers);
-  if (!times.empty())
-    return times;
-  times = measureForms(layers);
-  if (!o.forms.empty())
-    writeForms(o.forms, layers, times);
-  return times;
-}
-
-std::vector<std::string> fastestForms(const FormTimes &times) {
-  std::vector<std::string> forms;
-  for (const auto &of : times)
-    forms.push_back(
-        std::min_element(of.begin(), of.end(), [](const auto &a, const auto &b) { return a.second < b.second; })->first);
-  return forms;
-}
-
 std::string shapeOf(const Layer &layer) {
   std::string text;
   for (const char *key : {"src", "weights", "dst"})
@@ -202,14 +93,14 @@ std::string shapeOf(const Layer &layer) {
   return text;
 }
 
-void printLayers(const std::vector<Layer> &layers, const std::vector<std::string> &forms, const Net &net,
-                 const std::vector<double> &minima, const FormTimes &times) {
+void printLayers(const std::vector<Layer> &layers, const Choice &choice, const Net &net,
+                 const std::vector<double> &minima) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const Made &made = net.made(i);
     std::fprintf(stderr, "%9.4f ms  %-10s %-9s %-28s %s  %s  %s |", minima[i], layers[i].kind.c_str(),
-                 forms[i].c_str(), made.implementation.c_str(), made.layouts.c_str(), shapeOf(layers[i]).c_str(),
+                 choice.forms[i].c_str(), made.implementation.c_str(), made.layouts.c_str(), shapeOf(layers[i]).c_str(),
                  layers[i].name.c_str());
-    for (const auto &[form, ms] : times[i])
+    for (const auto &[form, ms] : choice.times[i])
       std::fprintf(stderr, " %s %.4f", form.c_str(), ms);
     std::fputs("\n", stderr);
   }
@@ -217,10 +108,9 @@ void printLayers(const std::vector<Layer> &layers, const std::vector<std::string
 
 int runLayers(const Options &o) {
   std::vector<Layer> layers = readLayers(o.layers, o.type);
-  FormTimes times = formTimes(o, layers);
-  std::vector<std::string> forms = fastestForms(times);
+  Choice choice = choiceOf(o.forms, layers);
   double start = milliseconds();
-  Net net(layers, forms);
+  Net net(layers, choice.forms);
   double made = milliseconds();
   net.run();
   double first = milliseconds();
@@ -241,7 +131,7 @@ int runLayers(const Options &o) {
     products.push_back(sum);
   }
   if (o.showLayers)
-    printLayers(layers, forms, net, minima, times);
+    printLayers(layers, choice, net, minima);
   std::printf("{\"library\": \"%s\", \"type\": \"%s\", \"threads\": %d, \"runs\": %d%s%s, \"make_ms\": %.2f, "
               "\"first_ms\": %.2f}\n",
               libraryVersion().c_str(), o.type.c_str(), o.threads, o.runs, quantileFields("", totals).c_str(),
