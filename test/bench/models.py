@@ -124,7 +124,7 @@ class Bench:
         result = {"control": [self.control(threads)], "times": {}}
         for system in found:
             n = runs[system.name]
-            done = run(system.command(model, threads, n, min(3, n)), self.setup.prefix)
+            done = run(system.command(model, threads, n, min(2, n - 1)), self.setup.prefix)
             times = done.json()
             result["times"][system.name] = {"min": times["min_ms"], "median": times["median_ms"], "peak": done.peak_mb}
         result["control"].append(self.control(threads))
