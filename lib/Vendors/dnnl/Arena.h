@@ -2,11 +2,9 @@
 // share bytes of one arena.
 #pragma once
 
-#include "Program.h"
+#include "Constants.h"
 
 namespace bycc::onednn {
-
-inline constexpr uint64_t alignment = 64;
 
 // When a buffer is in use: numbers of the first and last call that touch it.
 struct Life {

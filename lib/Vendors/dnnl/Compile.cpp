@@ -10,11 +10,14 @@
 #include "BFloat16.h"
 #include "Fuse.h"
 #include "Library.h"
+#include "Pack.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
 
 #include <algorithm>
 #include <cstring>
+
+#include <omp.h>
 
 extern "C" const char dnnl_patterns[];
 
@@ -29,6 +32,13 @@ std::string leftOver(const Plan &plan) {
     if (!isView(step.kind))
       kinds += std::string(kinds.empty() ? "" : ", ") + name(step.kind);
   return "oneDNN has no single primitive for this group, it takes " + kinds;
+}
+
+Expected<uint8_t *> weightsFor(bycc_answer *answer, uint64_t bytes) {
+  void *weights = answer->weights ? answer->weights(answer, bytes) : nullptr;
+  if (!weights)
+    return error(Status::Limit) << "no memory for " << bytes << " bytes of weights";
+  return static_cast<uint8_t *>(weights);
 }
 
 // A region with run-time extents must work for some before it is promised for all.
@@ -61,18 +71,22 @@ std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Ref
   return std::nullopt;
 }
 
-// What the run half needs: a plan, or the region itself where extents are missing.
-std::vector<uint8_t> blobOf(const bycc_region &region, const Plan &plan, Refusal &refusal) {
-  if (!hasRunTimeExtents(region))
-    return writePlan(plan);
-  Expected<RegionCopy> copy = copyRegion(region);
-  if (copy)
-    if (Expected<> checked = checkSymbols(*copy); !checked)
-      copy = checked.error();
-  if (copy)
-    return writeRegion(*copy);
-  refusal = {Refusal::unknown, copy.error().message()};
-  return {};
+// What the run half needs: a plan, lowered and with packed constants, ...
+Expected<std::vector<uint8_t>> writePlanned(const Plan &plan, bool isLimited, int32_t threads,
+                                            bycc_answer *answer) {
+  Packed packed = isLimited ? BYCC_TRY(packPlan(plan, threads)) : storePlain(plan);
+  if (packed.weightsBytes)
+    packed.writeWeights(BYCC_TRY(weightsFor(answer, packed.weightsBytes)));
+  return writeBlob(packed.blob);
+}
+
+// ... or the region itself where extents are missing, with its constants as they are.
+Expected<std::vector<uint8_t>> writeUnplanned(const bycc_region &region, bycc_answer *answer) {
+  RegionCopy copy = BYCC_TRY(copyRegion(region));
+  BYCC_TRY(checkSymbols(copy));
+  if (uint64_t bytes = placeConstants(copy))
+    copyConstants(copy, BYCC_TRY(weightsFor(answer, bytes)));
+  return writeRegion(copy);
 }
 
 // An operand that a pattern calls `bias` must be one: a value per channel.
@@ -119,9 +133,27 @@ bool suits(const bycc_target &target, const bycc_region &region, Refusal &refusa
   return static_cast<bool>(checked);
 }
 
+// Answers are for the target: its instruction set and thread count, whatever this
+// machine's are.
+class OnTarget {
+public:
+  explicit OnTarget(const bycc_target *target)
+      : isLimited(limitInstructionSet(target->features)), threads(std::max(target->threads, 1)),
+        before_(omp_get_max_threads()) {
+    omp_set_num_threads(threads);
+  }
+  ~OnTarget() { omp_set_num_threads(before_); }
+  const bool isLimited; // the library generates code for just that
+  const int32_t threads;
+
+private:
+  int before_;
+};
+
 int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
                  bycc_answer *answer) {
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
+  OnTarget onTarget(target);
   return answered(answer, 0, [&](Refusal &refusal) {
     if (region->num_nodes == 0) {
       refusal.reason = "no node";
@@ -136,18 +168,25 @@ int32_t supports(void *self, const bycc_target *target, const bycc_region *regio
   });
 }
 
-int32_t compile(void *self, const bycc_target *target, const bycc_region *region, bycc_answer *answer) {
+int32_t compile(void *self, const bycc_target *target, const bycc_region *region,
+                bycc_answer *answer) {
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
+  OnTarget onTarget(target);
   return answered(answer, 1, [&](Refusal &refusal) {
     if (!suits(*target, *region, refusal))
       return false;
     std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
     if (!plan)
       return false;
-    std::vector<uint8_t> bytes = blobOf(*region, *plan, refusal);
-    if (bytes.empty())
+    Expected<std::vector<uint8_t>> blob =
+        hasRunTimeExtents(*region)
+            ? writeUnplanned(*region, answer)
+            : writePlanned(*plan, onTarget.isLimited, onTarget.threads, answer);
+    if (!blob) {
+      refusal = {Refusal::unknown, blob.error().message()};
       return false;
-    answer->blob(answer, bytes.data(), bytes.size());
+    }
+    answer->blob(answer, blob->data(), blob->size());
     return true;
   });
 }
@@ -170,7 +209,7 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
                                                 nullptr,
                                                 nullptr,
                                                 nullptr,
-                                                0,
+                                                BYCC_VENDOR_OWN_WEIGHTS,
                                                 names.c_str()};
   return &compiler;
 }

@@ -1,7 +1,7 @@
 // See Constants.h.
 #include "Constants.h"
 
-#include "Arena.h"
+#include "Usage.h"
 
 #include <algorithm>
 #include <functional>
@@ -15,9 +15,8 @@ using Packed = std::map<std::string, std::weak_ptr<const uint8_t>>;
 // Walks from the constants that are read back to the stored ones.
 class Packer {
 public:
-  Packer(const Plan &plan, const Program &program, std::span<const uint8_t> weights,
-         Packed &packed)
-      : plan_(plan), program_(program), weights_(weights), packed_(packed),
+  Packer(const Plan &plan, const Program &program, const StoredBytes &stored, Packed &packed)
+      : plan_(plan), program_(program), stored_(stored), packed_(packed),
         made_(program.constants.size()) {}
 
   Expected<std::vector<ConstantBytes>> run() {
@@ -41,39 +40,47 @@ private:
       return made_[id];
     const Constant &constant = program_.constants[id];
     if (constant.stored != none)
-      return made_[id] = BYCC_TRY(mapped(program_.stored[constant.stored]));
-    ConstantBytes from = BYCC_TRY(bytesOfConstant(constant.from));
-    std::weak_ptr<const uint8_t> &known = packed_[keyOf(constant, from.get())];
-    ConstantBytes bytes = known.lock();
-    if (!bytes) {
-      bytes = BYCC_TRY(pack(constant, from.get()));
-      known = bytes;
-    }
-    return made_[id] = bytes;
+      return made_[id] = stored_.bytes[constant.stored];
+    std::string key = keyOf(constant);
+    if (!key.empty())
+      made_[id] = packed_[key].lock();
+    if (!made_[id])
+      made_[id] = BYCC_TRY(pack(constant, BYCC_TRY(bytesOfConstant(constant.from)).get()));
+    if (!key.empty())
+      packed_[key] = made_[id];
+    return made_[id];
   }
 
-  Expected<ConstantBytes> mapped(const Stored &stored) {
-    uint64_t bytes = bytesOf(stored.layout);
-    if (stored.offset > weights_.size() || bytes > weights_.size() - stored.offset)
-      return error(Status::Load) << "constant lies outside the weights";
-    return ConstantBytes(ConstantBytes(), weights_.data() + stored.offset);
-  }
-
-  // The bytes' address stands for them: weights and packed constants stay where they are.
-  std::string keyOf(const Constant &constant, const void *from) const {
+  // What it is made of and how, "" where the source may go. The address of stored bytes
+  // that nobody owns stands for them: they stay where they are.
+  std::string keyOf(const Constant &constant) const {
     std::string key;
     auto add = [&](const void *data, size_t size) {
       key.append(static_cast<const char *>(data), size);
     };
-    add(&from, sizeof from);
-    key += keyOfLayout(constant.seen) + keyOfLayout(constant.layout);
-    if (constant.step != none) {
-      const Step &step = plan_.steps[constant.step];
-      add(step.scales.data(), step.scales.size() * sizeof(float));
-      for (int32_t zero : {step.zeroIn, step.zeroOut})
-        add(&zero, sizeof zero);
+    if (constant.stored != none) {
+      const ConstantBytes &bytes = stored_.bytes[constant.stored];
+      const void *address = bytes.get();
+      if (bytes.use_count() == 0)
+        add(&address, sizeof address);
+      return key;
     }
+    key = keyOf(program_.constants[constant.from]);
+    if (key.empty())
+      return key;
+    key += keyOfLayout(constant.seen) + keyOfLayout(constant.layout);
+    if (constant.step != none)
+      key += keyOfStep(plan_.steps[constant.step]);
     return key;
+  }
+
+  // Only stored constants come in layouts that the library may not read back.
+  const LayoutForm *formToUnpack(const Constant &constant) const {
+    uint32_t stored = program_.constants[constant.from].stored;
+    if (stored == none || constant.step != none || !isPlain(constant.layout) ||
+        (isLayout(constant.seen) && stridesOf(constant.seen)))
+      return nullptr;
+    return &stored_.stored[stored].form;
   }
 
   Expected<Primitive> makerOf(const Constant &constant) const {
@@ -83,11 +90,15 @@ private:
   }
 
   Expected<ConstantBytes> pack(const Constant &constant, const uint8_t *from) const {
-    Primitive made = BYCC_TRY(makerOf(constant));
     AlignedBytes bytes = allocateAligned(bytesOf(constant.layout));
     if (!bytes)
       return error(Status::Limit) << "no memory for " << bytesOf(constant.layout)
                                   << " bytes of weights";
+    if (const LayoutForm *form = formToUnpack(constant)) {
+      unpack(*form, from, bytes.get());
+      return ConstantBytes(std::move(bytes));
+    }
+    Primitive made = BYCC_TRY(makerOf(constant));
     AlignedBytes scratch = allocateAligned(std::max<uint64_t>(bytesOf(made.scratchpad), 1));
     if (!scratch)
       return error(Status::Limit) << "no memory to reorder weights";
@@ -105,7 +116,7 @@ private:
 
   const Plan &plan_;
   const Program &program_;
-  std::span<const uint8_t> weights_;
+  const StoredBytes &stored_;
   Packed &packed_;
   std::vector<ConstantBytes> made_;
 };
@@ -117,9 +128,41 @@ AlignedBytes allocateAligned(uint64_t bytes) {
   return AlignedBytes(static_cast<uint8_t *>(std::aligned_alloc(alignment, rounded)));
 }
 
+uint64_t storedBytes(const LayoutForm &form) {
+  std::optional<Layout> layout = layoutOf(form);
+  auto elements = static_cast<uint64_t>(numPlaces(form) * sizeInBytes(form.dtype));
+  return layout ? std::max(elements, bytesOf(*layout)) : elements;
+}
+
+Expected<StoredBytes> storedIn(std::span<const uint8_t> weights, std::vector<Stored> stored) {
+  StoredBytes found;
+  for (const Stored &one : stored) {
+    uint64_t bytes = storedBytes(one.form);
+    if (one.offset > weights.size() || bytes > weights.size() - one.offset)
+      return error(Status::Load) << "constant lies outside the weights";
+    found.bytes.emplace_back(ConstantBytes(), weights.data() + one.offset);
+  }
+  found.stored = std::move(stored);
+  return found;
+}
+
+StoredBytes storedOf(const Plan &plan) {
+  Usage usage(plan);
+  StoredBytes found;
+  for (ValueId id = 0; id < plan.values.size(); ++id) {
+    const Value &value = plan.values[id];
+    if (value.kind != ValueKind::Constant || usage.userCount[id] == 0)
+      continue;
+    found.stored.push_back({id, *formOf(plainLayout(value.dims, value.dtype)), 0});
+    found.bytes.push_back(plan.constants[value.where]);
+  }
+  return found;
+}
+
 Expected<std::vector<ConstantBytes>> ConstantPool::bytesFor(const Plan &plan,
-                                                            const Program &program) {
-  return Packer(plan, program, weights_, packed_).run();
+                                                            const Program &program,
+                                                            const StoredBytes &stored) {
+  return Packer(plan, program, stored, packed_).run();
 }
 
 } // namespace bycc::onednn

@@ -10,6 +10,8 @@
 
 namespace bycc::onednn {
 
+inline constexpr uint64_t alignment = 64;
+
 struct FreeDeleter {
   void operator()(void *memory) const { std::free(memory); }
 };
@@ -17,20 +19,28 @@ using AlignedBytes = std::unique_ptr<uint8_t, FreeDeleter>;
 // 64-byte aligned, null when there is none.
 AlignedBytes allocateAligned(uint64_t bytes);
 
-using ConstantBytes = std::shared_ptr<const uint8_t>;
+// Bytes that a checked form takes, with what the library keeps behind the elements.
+uint64_t storedBytes(const LayoutForm &form);
+
+// What the weights hold, and where.
+struct StoredBytes {
+  std::vector<Stored> stored;
+  std::vector<ConstantBytes> bytes; // one each
+};
+// The bytes are those of `weights`, which must outlive them.
+Expected<StoredBytes> storedIn(std::span<const uint8_t> weights, std::vector<Stored> stored);
+// The constants that the steps of a plan use, row-major, in memory of the plan's.
+StoredBytes storedOf(const Plan &plan);
 
 // Constants of one region. Programs of it (for other thread counts or extents) share
-// what is packed alike. Not thread-safe.
+// what is packed alike from bytes that nobody owns. Not thread-safe.
 class ConstantPool {
 public:
-  // `weights` must outlive all bytes that are asked for.
-  explicit ConstantPool(std::span<const uint8_t> weights) : weights_(weights) {}
-
   // Per constant of the program; null where no buffer of a slot holds it.
-  Expected<std::vector<ConstantBytes>> bytesFor(const Plan &plan, const Program &program);
+  Expected<std::vector<ConstantBytes>> bytesFor(const Plan &plan, const Program &program,
+                                                const StoredBytes &stored);
 
 private:
-  std::span<const uint8_t> weights_;
   std::map<std::string, std::weak_ptr<const uint8_t>> packed_; // by what they are made of and how
 };
 

@@ -53,8 +53,46 @@ private:
   Expected<Primitive> makeOne(const Action &action) const {
     if (action.kind != Action::Kind::Step)
       return makeReorder(layoutOf(action.inputs[0]), layoutOf(action.output));
-    return makePrimitive(plan_.steps[action.step], layoutsOf(action), postLayoutsOf(action),
-                         action.sum);
+    const Step &step = plan_.steps[action.step];
+    Layouts wanted = layoutsOf(action);
+    std::vector<Layout> postOps = postLayoutsOf(action);
+    Expected<Primitive> made = makePrimitive(step, wanted, postOps, action.sum);
+    if (made && !suits(*made, wanted))
+      made = error(Status::Unsup) << "oneDNN wants other layouts";
+    if (!made || made->implementation != action.implementation)
+      if (std::optional<Layouts> free = withFreeWeights(action, wanted))
+        made = better(step, postOps, action.sum, *free, std::move(made));
+    if (made && made->isSlow() && made->implementation != action.implementation)
+      return error(Status::Unsup) << "oneDNN has only a reference loop for these layouts";
+    return made;
+  }
+
+  // Whether it works on these layouts; `any` takes what there is.
+  static bool suits(const Primitive &made, const Layouts &wanted) {
+    for (size_t i = 0; i < wanted.inputs.size(); ++i)
+      if (!isAny(wanted.inputs[i]) && made.layouts.inputs[i] != wanted.inputs[i])
+        return false;
+    return made.layouts.output == wanted.output;
+  }
+
+  std::optional<Layouts> withFreeWeights(const Action &action, const Layouts &wanted) const {
+    if (!isProduct(plan_.steps[action.step].kind) ||
+        program_.buffers[program_.slots[action.inputs[1]].buffer].place !=
+            Buffer::Place::Constant)
+      return std::nullopt;
+    Layouts free = wanted;
+    free.inputs[1] = anyLayout(dimsOf(wanted.inputs[1]), dtypeOf(wanted.inputs[1]));
+    return free;
+  }
+
+  // The primitive of the library's own choice of weights, unless it is what there is.
+  static Expected<Primitive> better(const Step &step, const std::vector<Layout> &postOps,
+                                    int32_t sum, const Layouts &free, Expected<Primitive> made) {
+    Expected<Descriptor> other = describe(step, free, postOps, sum);
+    if (!other || (made && (other->isSlow() || other->implementation == made->implementation)))
+      return made;
+    Expected<Primitive> otherMade = makePrimitive(step, free, postOps, sum);
+    return otherMade && suits(*otherMade, free) ? otherMade : made;
   }
 
   Layouts layoutsOf(const Action &action) const {
@@ -114,21 +152,60 @@ private:
 
 class Instantiation {
 public:
-  Instantiation(const Plan &plan, const Program &program) : plan_(plan), program_(program) {
-    instance_->buffers = program.buffers;
-    instance_->slots = program.slots;
-  }
+  Instantiation(const Plan &plan, Program program) : plan_(plan), program_(std::move(program)) {}
 
-  Expected<std::unique_ptr<Instance>> run(ConstantPool &pool, int32_t threads) {
+  Expected<std::unique_ptr<Instance>> run(const StoredBytes &stored, ConstantPool &pool,
+                                          int32_t threads) {
     std::vector<Primitive> primitives = BYCC_TRY(Maker(plan_, program_, threads).make());
     for (size_t a = 0; a < primitives.size(); ++a)
+      if (program_.actions[a].kind == Action::Kind::Step)
+        BYCC_TRY(repackWeights(program_.actions[a], primitives[a].layouts));
+    instance_->constants = BYCC_TRY(pool.bytesFor(plan_, program_, stored));
+    instance_->buffers = std::move(program_.buffers);
+    instance_->slots = std::move(program_.slots);
+    for (size_t a = 0; a < primitives.size(); ++a)
       addCall(program_.actions[a], primitives[a]);
-    instance_->constants = BYCC_TRY(pool.bytesFor(plan_, program_));
     instance_->arenaBytes = BYCC_TRY(planArena(instance_->buffers, lives()));
     return std::move(instance_);
   }
 
 private:
+  // The library chose another layout than the one in which they are stored.
+  Expected<> repackWeights(Action &action, const Layouts &layouts) {
+    if (!isProduct(plan_.steps[action.step].kind))
+      return {};
+    Slot slot = program_.slots[action.inputs[1]];
+    const Layout &wanted = layouts.inputs[1];
+    if (slot.layout == wanted)
+      return {};
+    auto from = static_cast<uint32_t>(program_.buffers[slot.buffer].index);
+    const Constant &constant = program_.constants[from];
+    if (constant.stored == none && constant.step != none)
+      return error(Status::Unsup) << "weights that are made at load";
+    if (constant.stored == none) // packed at load: from the same source
+      addConstant({constant.value, none, constant.from, constant.seen, none, wanted});
+    else if (stridesOf(slot.layout))
+      addConstant({constant.value, none, from, slot.layout, none, wanted});
+    else
+      addUnpacked(from, slot.layout, wanted);
+    auto buffer = static_cast<uint32_t>(program_.buffers.size());
+    program_.buffers.push_back(
+        {Buffer::Place::Constant, program_.constants.size() - 1, bytesOf(wanted)});
+    action.inputs[1] = static_cast<uint32_t>(program_.slots.size());
+    program_.slots.push_back({buffer, wanted, 0});
+    return {};
+  }
+
+  void addConstant(Constant constant) { program_.constants.push_back(std::move(constant)); }
+
+  void addUnpacked(uint32_t from, const Layout &seen, const Layout &wanted) {
+    ValueId value = program_.constants[from].value;
+    Layout plain = plainLayout(dimsOf(seen), dtypeOf(seen));
+    addConstant({value, none, from, seen, none, plain});
+    addConstant({value, none, static_cast<uint32_t>(program_.constants.size() - 1), plain, none,
+                 wanted});
+  }
+
   void addCall(const Action &action, const Primitive &made) {
     PrimitiveCall call{made.primitive, {}, nameOf(action), made.implementation, ""};
     if (action.step != none)
@@ -172,16 +249,17 @@ private:
   }
 
   const Plan &plan_;
-  const Program &program_;
+  Program program_;
   std::unique_ptr<Instance> instance_ = std::make_unique<Instance>();
 };
 
 } // namespace
 
-Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, const Program &program,
-                                                ConstantPool &pool, int32_t threads) {
+Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, Program program,
+                                                const StoredBytes &stored, ConstantPool &pool,
+                                                int32_t threads) {
   omp_set_num_threads(threads);
-  return Instantiation(plan, program).run(pool, threads);
+  return Instantiation(plan, std::move(program)).run(stored, pool, threads);
 }
 
 } // namespace bycc::onednn

@@ -12,6 +12,7 @@
 #include "Prefer.h"
 
 #include <cstring>
+#include <sstream>
 
 namespace bycc::onednn {
 
@@ -104,6 +105,41 @@ algorithm reductionOf(Math math) {
   default:
     return algorithm::undef;
   }
+}
+
+DType dtypeOf(dnnl_data_type_t type) {
+  for (DType dtype : {DType::BFloat16, DType::Float16, DType::Int8, DType::UInt8, DType::Int32})
+    if (dataType(dtype) == static_cast<memory::data_type>(type))
+      return dtype;
+  return DType::Float32;
+}
+
+// From the least on; each has what those before it have.
+struct InstructionSet {
+  dnnl::cpu_isa isa;
+  const char *name, *features;
+};
+constexpr InstructionSet instructionSets[] = {
+    {dnnl::cpu_isa::sse41, "sse41", "sse4.1"},
+    {dnnl::cpu_isa::avx, "avx", "avx"},
+    {dnnl::cpu_isa::avx2, "avx2", "avx2"},
+    {dnnl::cpu_isa::avx2_vnni, "avx2_vnni", "avx2 avxvnni"},
+    {dnnl::cpu_isa::avx512_core, "avx512_core", "avx2 avx512f avx512bw avx512vl avx512dq"},
+    {dnnl::cpu_isa::avx512_core_vnni, "avx512_core_vnni",
+     "avx2 avx512f avx512bw avx512vl avx512dq avx512vnni"},
+    {dnnl::cpu_isa::avx512_core_bf16, "avx512_core_bf16",
+     "avx2 avx512f avx512bw avx512vl avx512dq avx512vnni avx512bf16"},
+    {dnnl::cpu_isa::avx512_core_amx, "avx512_core_amx",
+     "avx2 avx512f avx512bw avx512vl avx512dq avx512vnni avx512bf16 amx-tile amx-int8 amx-bf16"},
+};
+
+bool hasAll(std::string_view features, std::string_view wanted) {
+  std::string have = "," + std::string(features) + ",";
+  std::istringstream words{std::string(wanted)};
+  for (std::string word; words >> word;)
+    if (have.find("," + word + ",") == std::string::npos)
+      return false;
+  return true;
 }
 
 memory::dims lessOne(const Dims &dims) {
@@ -442,6 +478,23 @@ std::string libraryVersion() {
          std::to_string(version->patch);
 }
 
+std::string instructionSet() {
+  dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  for (const InstructionSet &set : instructionSets)
+    if (set.isa == isa)
+      return set.name;
+  return "isa" + std::to_string(static_cast<int>(isa));
+}
+
+bool limitInstructionSet(std::string_view features) {
+  const InstructionSet *best = &instructionSets[0];
+  for (const InstructionSet &set : instructionSets)
+    if (hasAll(features, set.features))
+      best = &set;
+  dnnl_set_max_cpu_isa(static_cast<dnnl_cpu_isa_t>(best->isa)); // too late: seen below
+  return dnnl::get_effective_cpu_isa() == best->isa;
+}
+
 Layout plainLayout(const Dims &dims, DType dtype) {
   Dims strides(dims.size());
   int64_t step = 1;
@@ -466,7 +519,11 @@ Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype) {
   return Layout(dims, dataType(dtype), strides);
 }
 
+bool isLayout(const Layout &layout) { return layout.data.ndims != 0; }
+
 Dims dimsOf(const Layout &layout) { return layout.dims(); }
+
+DType dtypeOf(const Layout &layout) { return dtypeOf(layout.data.data_type); }
 
 Layout withDType(const Layout &layout, DType dtype) {
   Layout other = layout;
@@ -501,7 +558,55 @@ bool isPlain(const Layout &layout) {
   return true;
 }
 
+bool isAny(const Layout &layout) { return layout.data.format_kind == dnnl_format_kind_any; }
+
 uint64_t bytesOf(const Layout &layout) { return layout.get_size(); }
+
+std::optional<LayoutForm> formOf(const Layout &layout) {
+  const dnnl_memory_desc_t &data = layout.data;
+  if (data.format_kind != dnnl_blocked)
+    return std::nullopt;
+  const dnnl_blocking_desc_t &blocking = data.format_desc.blocking;
+  LayoutForm form;
+  form.dtype = dtypeOf(layout);
+  form.dims.assign(data.dims, data.dims + data.ndims);
+  form.padded.assign(data.padded_dims, data.padded_dims + data.ndims);
+  form.strides.assign(blocking.strides, blocking.strides + data.ndims);
+  for (int i = 0; i < blocking.inner_nblks; ++i)
+    form.inner.push_back({static_cast<uint8_t>(blocking.inner_idxs[i]), blocking.inner_blks[i]});
+  form.start = data.offset0;
+  form.extraFlags = data.extra.flags;
+  form.sumMask = data.extra.compensation_mask;
+  form.zeroSumMask = data.extra.asymm_compensation_mask;
+  if (data.extra.flags & dnnl_memory_extra_flag_scale_adjust)
+    form.scale = data.extra.scale_adjust;
+  return form;
+}
+
+std::optional<Layout> layoutOf(const LayoutForm &form) {
+  constexpr uint64_t known = dnnl_memory_extra_flag_compensation_conv_s8s8 |
+                             dnnl_memory_extra_flag_scale_adjust |
+                             dnnl_memory_extra_flag_compensation_conv_asymmetric_src;
+  if ((form.extraFlags & ~known) || dataType(form.dtype) == memory::data_type::undef)
+    return std::nullopt;
+  Layout layout = plainLayout(form.dims, form.dtype);
+  dnnl_memory_desc_t &data = layout.data;
+  dnnl_blocking_desc_t &blocking = data.format_desc.blocking;
+  std::copy(form.padded.begin(), form.padded.end(), data.padded_dims);
+  std::copy(form.strides.begin(), form.strides.end(), blocking.strides);
+  blocking.inner_nblks = static_cast<int>(form.inner.size());
+  for (size_t i = 0; i < form.inner.size(); ++i) {
+    blocking.inner_idxs[i] = form.inner[i].axis;
+    blocking.inner_blks[i] = form.inner[i].size;
+  }
+  data.offset0 = form.start;
+  data.extra.flags = form.extraFlags;
+  data.extra.compensation_mask = form.sumMask;
+  data.extra.asymm_compensation_mask = form.zeroSumMask;
+  if (form.extraFlags & dnnl_memory_extra_flag_scale_adjust)
+    data.extra.scale_adjust = form.scale;
+  return layout;
+}
 
 std::string keyOfLayout(const Layout &layout) {
   return std::string(reinterpret_cast<const char *>(&layout.data), sizeof layout.data);

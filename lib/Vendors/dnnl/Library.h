@@ -7,13 +7,14 @@
 // by threads and crashes.
 #pragma once
 
-#include "Plan.h"
+#include "LayoutForm.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bycc::onednn {
@@ -23,6 +24,12 @@ using Layout = dnnl::memory::desc;
 dnnl::engine &engine();
 std::string libraryVersion();
 
+// The instruction set that the library generates code for: "avx512_core_vnni".
+std::string instructionSet();
+// Keeps the library to what a target has ("avx2,avx512f,..."), from its first use on and
+// for the whole process. True when it is then just that: the machine has it, too.
+bool limitInstructionSet(std::string_view features);
+
 // Row-major, or the library's free choice.
 Layout plainLayout(const Dims &dims, DType dtype);
 Layout anyLayout(const Dims &dims, DType dtype);
@@ -30,7 +37,9 @@ Layout anyLayout(const Dims &dims, DType dtype);
 inline constexpr int64_t channelBlock = 16;
 Layout blockedLayout(const Dims &dims, DType dtype);
 Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype);
+bool isLayout(const Layout &layout); // false: a Layout() that stands for none
 Dims dimsOf(const Layout &layout);
+DType dtypeOf(const Layout &layout);
 // The same places for elements of another dtype.
 Layout withDType(const Layout &layout, DType dtype);
 // Channels last, of rank 3 to 5.
@@ -38,7 +47,11 @@ Layout channelsLastLayout(const Dims &dims, DType dtype);
 // Strides of a layout without inner blocks.
 std::optional<Dims> stridesOf(const Layout &layout);
 bool isPlain(const Layout &layout);
+bool isAny(const Layout &layout);
 uint64_t bytesOf(const Layout &layout);
+// Nothing where the library keeps to itself what a layout is, or has no such layout.
+std::optional<LayoutForm> formOf(const Layout &layout);
+std::optional<Layout> layoutOf(const LayoutForm &checked);
 // Bytes that are equal for equal layouts only.
 std::string keyOfLayout(const Layout &layout);
 

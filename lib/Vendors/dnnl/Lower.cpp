@@ -29,25 +29,30 @@ struct Location {
 
 class Lowering {
 public:
-  Lowering(const Plan &plan, std::vector<Stored> stored)
+  explicit Lowering(const Plan &plan)
       : plan_(plan), usage_(plan), versions_(plan.values.size()), layouts_(plan.values.size()),
-        chooser_(plan_, usage_, layouts_) {
-    program_.stored = std::move(stored);
-  }
+        chooser_(plan_, usage_, layouts_) {}
 
-  Expected<Program> lower() {
+  Expected<Program> lower(const std::vector<Stored> &stored, bool takesPacked) {
     placeInputs();
-    placeStored();
+    for (uint32_t i = 0; i < stored.size(); ++i)
+      placeStored(i, stored[i], takesPacked);
     for (step_ = 0; step_ < plan_.steps.size(); ++step_) {
       const Step &step = plan_.steps[step_];
+      if (isNotNeeded(step))
+        continue;
+      BYCC_TRY(checkOperands(step));
       if (isView(step.kind))
         BYCC_TRY(lowerView(step));
       else
         BYCC_TRY(lowerStep(step));
     }
     step_ = none;
-    for (size_t i = 0; i < plan_.outputs.size(); ++i)
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      if (versions_[plan_.outputs[i]].empty())
+        return error(Status::Load) << "a constant of the region is not stored";
       BYCC_TRY(lowerOutput(i));
+    }
     return std::move(program_);
   }
 
@@ -77,15 +82,36 @@ private:
     }
   }
 
-  void placeStored() {
-    for (uint32_t i = 0; i < program_.stored.size(); ++i) {
-      const Stored &stored = program_.stored[i];
-      Location location = newConstant({i, none, {}, none, stored.layout});
-      if (versions_[stored.value].empty())
-        makeFirst(stored.value, location);
-      else
-        versions_[stored.value].push_back(location);
-    }
+  // Users see a row-major constant, and find the packed one when they ask for that.
+  void placeStored(uint32_t index, const Stored &stored, bool takesPacked) {
+    ValueId id = stored.value;
+    std::optional<Layout> layout = layoutOf(stored.form);
+    if (!layout || (!takesPacked && !isPlain(*layout)))
+      layout = Layout();
+    Location packed = newConstant({id, index, none, {}, none, *layout});
+    if (versions_[id].empty())
+      makeFirst(id, isPlain(*layout) ? packed : madeOf(id, packed, *layout, plain(id)));
+    if (isLayout(*layout))
+      versions_[id].push_back(packed);
+  }
+
+  bool isPlain(const Layout &layout) const {
+    return isLayout(layout) && onednn::isPlain(layout);
+  }
+
+  // What steps make of constants may be stored instead of the constants.
+  bool isNotNeeded(const Step &step) const {
+    return usage_.isConstant[step.output] && versions_[step.inputs[0]].empty();
+  }
+
+  Expected<> checkOperands(const Step &step) const {
+    bool hasAll = std::all_of(step.inputs.begin(), step.inputs.end(),
+                              [&](ValueId id) { return !versions_[id].empty(); });
+    for (const PostOp &postOp : step.postOps)
+      hasAll &= postOp.operand == noValue || !versions_[postOp.operand].empty();
+    if (!hasAll)
+      return error(Status::Load) << "a constant of the region is not stored";
+    return {};
   }
 
   Location newConstant(Constant constant) {
@@ -124,13 +150,14 @@ private:
   Location packConstant(ValueId id, const Layout &layout) {
     Location from = at(id);
     if (!isPlain(from.layout) && !describeReorder(from.layout, layout))
-      from = madeOf(from, from.layout, plain(id));
-    return madeOf(from, from.layout, layout);
+      from = madeOf(id, from, from.layout, plain(id));
+    return madeOf(id, from, from.layout, layout);
   }
 
-  Location madeOf(const Location &from, const Layout &seen, const Layout &layout,
+  Location madeOf(ValueId id, const Location &from, const Layout &seen, const Layout &layout,
                   uint32_t step = none) {
-    return newConstant({none, static_cast<uint32_t>(buffer(from).index), seen, step, layout});
+    auto source = static_cast<uint32_t>(buffer(from).index);
+    return newConstant({id, none, source, seen, step, layout});
   }
 
   Expected<> copy(const Location &from, const Location &to, Action::Kind kind) {
@@ -183,7 +210,8 @@ private:
     Descriptor chosen = BYCC_TRY(chooser_.choose(step, sum));
     if (usage_.isConstant[step.output]) {
       Location from = BYCC_TRY(request(step.inputs[0], chosen.layouts.inputs[0]));
-      makeFirst(step.output, madeOf(from, from.layout, chosen.layouts.output, step_));
+      makeFirst(step.output,
+                madeOf(step.output, from, from.layout, chosen.layouts.output, step_));
       return {};
     }
     return lowerWork(step, sum, chosen);
@@ -345,21 +373,11 @@ private:
 
 } // namespace
 
-Expected<Program> lower(const Plan &plan, std::vector<Stored> stored) {
+Expected<Program> lower(const Plan &plan, const std::vector<Stored> &stored, bool takesPacked) {
   std::optional<Expected<Program>> result;
   BYCC_TRY(guarded(Status::Internal,
-                   [&] { result.emplace(Lowering(plan, std::move(stored)).lower()); }));
+                   [&] { result.emplace(Lowering(plan).lower(stored, takesPacked)); }));
   return std::move(*result);
-}
-
-std::vector<Stored> plainConstants(const Plan &plan) {
-  std::vector<Stored> stored;
-  for (ValueId id = 0; id < plan.values.size(); ++id) {
-    const Value &value = plan.values[id];
-    if (value.kind == ValueKind::Constant)
-      stored.push_back({id, plainLayout(value.dims, value.dtype), value.where});
-  }
-  return stored;
 }
 
 } // namespace bycc::onednn

@@ -7,11 +7,9 @@
 
 namespace bycc::onednn {
 
-// `stored`: what the weights hold; each constant that the plan's steps need is there,
-// or what it is made of.
-Expected<Program> lower(const Plan &plan, std::vector<Stored> stored);
-
-// The plan's constants as they are: row-major, at Value::where.
-std::vector<Stored> plainConstants(const Plan &plan);
+// `stored`: what the weights hold; each constant that the plan's steps need is there, or
+// what it is made of. `takesPacked`: the library knows their layouts, too.
+Expected<Program> lower(const Plan &plan, const std::vector<Stored> &stored,
+                        bool takesPacked = true);
 
 } // namespace bycc::onednn

@@ -23,6 +23,7 @@
 #include "bycc/Support/Error.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ inline constexpr uint8_t numValueKinds = 3;
 struct Value {
   DType dtype = DType::Float32;
   ValueKind kind = ValueKind::Temp;
-  uint64_t where = 0; // index of the region input, or offset in the weights
+  uint64_t where = 0; // Input: index of the region input; Constant: of Plan::constants
   Dims dims;          // never empty: rank 0 is {1}
 };
 
@@ -133,7 +134,11 @@ struct Step {
   std::string source; // names of the model's nodes, for profiles
 };
 
+// Owns the bytes, or refers to those of a region that outlives it.
+using ConstantBytes = std::shared_ptr<const uint8_t>;
+
 struct Plan {
+  std::vector<ConstantBytes> constants; // row-major; not written: see Stored in Program.h
   std::vector<Value> values;
   std::vector<Step> steps;
   std::vector<ValueId> inputs;

@@ -16,6 +16,7 @@ inline constexpr uint32_t none = ~0u;
 
 struct Buffer {
   enum class Place : uint8_t { Arena, Input, Output, Constant };
+  static constexpr uint8_t numPlaces = 4;
   Place place = Place::Arena;
   uint64_t index = 0; // Input, Output, Constant: which
   uint64_t bytes = 0;
@@ -30,6 +31,7 @@ struct Slot {
 
 struct Action {
   enum class Kind : uint8_t { Step, Reorder, Copy };
+  static constexpr uint8_t numKinds = 3;
   Kind kind = Kind::Step;
   uint32_t step = none;               // of the plan; Reorder and Copy: whose operand it is
   int32_t sum = -1;                   // post-op whose operand waits in the result
@@ -42,13 +44,14 @@ struct Action {
 // A constant as the region's weights hold it.
 struct Stored {
   ValueId value = noValue;
-  Layout layout;
+  LayoutForm form;
   uint64_t offset = 0; // in the weights
 };
 
 // The bytes of a constant in one layout: stored, or made of another one by a reorder or
 // by a Convert step of the plan.
 struct Constant {
+  ValueId value = noValue;
   uint32_t stored = none; // which
   uint32_t from = none;   // else the constant it is made of, an earlier one,
   Layout seen;            // in this layout (a view of it, maybe)
@@ -57,7 +60,6 @@ struct Constant {
 };
 
 struct Program {
-  std::vector<Stored> stored;
   std::vector<Constant> constants;
   std::vector<Buffer> buffers;
   std::vector<Slot> slots;

@@ -5,7 +5,9 @@
 #include "Region.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <map>
 
 namespace bycc::onednn {
 
@@ -249,6 +251,39 @@ Expected<> checkSymbols(const RegionCopy &copy) {
     if (symbol.input < 0)
       return error(Status::Unsup) << "no input of the region has the extent '" << symbol.name << "'";
   return {};
+}
+
+namespace {
+
+// Bodies of composites included.
+template <typename Copy, typename F> void forEachConstant(Copy &copy, F each) {
+  for (auto &value : copy.values)
+    if (value.isConstant && value.data)
+      each(value);
+  for (auto &node : copy.nodes)
+    for (auto &body : node.body)
+      forEachConstant(body, each);
+}
+
+} // namespace
+
+uint64_t placeConstants(RegionCopy &copy) {
+  constexpr uint64_t alignment = 64;
+  std::map<std::pair<const void *, uint64_t>, uint64_t> offsets;
+  uint64_t end = 0;
+  forEachConstant(copy, [&](RegionCopy::Value &value) {
+    auto [entry, isNew] = offsets.try_emplace({value.data, value.bytes}, end);
+    if (isNew)
+      end += (value.bytes + alignment - 1) / alignment * alignment;
+    value.offset = entry->second;
+  });
+  return end;
+}
+
+void copyConstants(const RegionCopy &placed, uint8_t *weights) {
+  forEachConstant(placed, [&](const RegionCopy::Value &value) {
+    std::memcpy(weights + value.offset, value.data, value.bytes);
+  });
 }
 
 std::vector<uint8_t> writeRegion(const RegionCopy &copy) {

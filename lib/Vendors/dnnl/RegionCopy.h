@@ -52,6 +52,11 @@ Expected<RegionCopy> copyRegion(const bycc_region &region);
 // Refuses symbols that no input of the region gives.
 Expected<> checkSymbols(const RegionCopy &copy);
 
+// Gives each constant that has bytes its offset in the weights, equal bytes one; answers
+// the size of all.
+uint64_t placeConstants(RegionCopy &copy);
+void copyConstants(const RegionCopy &placed, uint8_t *weights);
+
 std::vector<uint8_t> writeRegion(const RegionCopy &copy);
 bool isWrittenRegion(std::span<const uint8_t> bytes);
 // Every index is in range afterwards.

@@ -11,6 +11,7 @@
 // another count. A region with run-time extents is kept as it is and planned when
 // extents are met for the first time: one instance per extents and count, of which
 // the last ones used are kept.
+#include "Blob.h"
 #include "Instance.h"
 #include "Lower.h"
 #include "PlanRegion.h"
@@ -68,10 +69,10 @@ bool makesNothing(const bycc_region &region) {
 
 class Region {
 public:
-  Region(Plan plan, std::span<const uint8_t> weights, int32_t threads)
-      : plan_(std::move(plan)), weights_(weights), threads_(threads), pool_(weights) {}
+  Region(Blob blob, StoredBytes stored, int32_t threads)
+      : blob_(std::move(blob)), stored_(std::move(stored)), threads_(threads) {}
   Region(RegionCopy copy, std::span<const uint8_t> weights, int32_t threads)
-      : copy_(std::move(copy)), weights_(weights), threads_(threads), pool_(weights) {}
+      : copy_(std::move(copy)), weights_(weights), threads_(threads) {}
 
   // Known extents: the instance for the thread count of load().
   Expected<> prepare() {
@@ -113,15 +114,15 @@ public:
   const Instance *primary() const { return primary_.get(); }
   int32_t threads() const { return threads_; }
   const std::vector<bycc_step_info> &infos() const { return infos_; }
-  size_t numInputs() const { return copy_ ? copy_->inputs.size() : plan_.inputs.size(); }
-  size_t numOutputs() const { return copy_ ? copy_->outputs.size() : plan_.outputs.size(); }
+  size_t numInputs() const { return copy_ ? copy_->inputs.size() : blob_.plan.inputs.size(); }
+  size_t numOutputs() const { return copy_ ? copy_->outputs.size() : blob_.plan.outputs.size(); }
 
 private:
   using Key = std::pair<int32_t, Dims>;
 
   Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols) {
     if (!copy_)
-      return instanceOf(plan_, threads);
+      return loaded(threads);
     auto region = BYCC_TRY(RegionInstance::make(*copy_, symbols, weights_));
     if (makesNothing(region->region()))
       return std::make_shared<const Instance>();
@@ -130,19 +131,34 @@ private:
     std::optional<Plan> plan = planFor(region->region(), cache, refusal);
     if (!plan)
       return error(Status::Usage) << "extents that oneDNN does not take: " << refusal.reason;
-    return instanceOf(*plan, threads);
+    return lowered(*plan, storedOf(*plan), threads);
   }
 
-  Expected<std::shared_ptr<const Instance>> instanceOf(const Plan &plan, int32_t threads) {
+  // The program as it was compiled; anew where that does not suit library or machine.
+  Expected<std::shared_ptr<const Instance>> loaded(int32_t threads) {
+    if (blob_.program) {
+      auto made = instantiate(blob_.plan, *blob_.program, stored_, pool_, threads);
+      if (made)
+        return std::shared_ptr<const Instance>(std::move(*made));
+      if (made.error().status() != Status::Unsup)
+        return made.error();
+    }
+    return lowered(blob_.plan, stored_, threads);
+  }
+
+  Expected<std::shared_ptr<const Instance>> lowered(const Plan &plan, const StoredBytes &stored,
+                                                    int32_t threads) {
     omp_set_num_threads(threads);
-    Program program = BYCC_TRY(lower(plan, plainConstants(plan)));
+    bool takesPacked = !copy_ && blob_.madeWith.library == libraryVersion();
+    Program program = BYCC_TRY(lower(plan, stored.stored, takesPacked));
     return std::shared_ptr<const Instance>(
-        BYCC_TRY(instantiate(plan, program, pool_, threads)));
+        BYCC_TRY(instantiate(plan, std::move(program), stored, pool_, threads)));
   }
 
-  Plan plan_;
-  std::optional<RegionCopy> copy_; // instead of the plan
-  std::span<const uint8_t> weights_;
+  Blob blob_;
+  StoredBytes stored_;
+  std::optional<RegionCopy> copy_; // instead of the blob,
+  std::span<const uint8_t> weights_; // with its constants
   int32_t threads_;
   std::shared_ptr<const Instance> primary_;
   std::vector<bycc_step_info> infos_;
@@ -292,12 +308,12 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
   if (isWrittenRegion(blob)) {
     region = std::make_unique<Region>(BYCC_TRY(readRegion(blob)), bytes, threads);
   } else {
-    Plan plan = BYCC_TRY(readPlan(blob));
-    BYCC_TRY(checkPlan(plan));
-    region = std::make_unique<Region>(std::move(plan), bytes, threads);
+    Blob read = BYCC_TRY(readBlob(blob));
+    StoredBytes stored = BYCC_TRY(storedIn(bytes, read.stored));
+    region = std::make_unique<Region>(std::move(read), std::move(stored), threads);
   }
   if (region->numInputs() != info.num_inputs || region->numOutputs() != info.num_outputs)
-    return error(Status::Load) << "region plan has " << region->numInputs() << " inputs and "
+    return error(Status::Load) << "region has " << region->numInputs() << " inputs and "
                                << region->numOutputs() << " outputs, the model says "
                                << info.num_inputs << " and " << info.num_outputs;
   BYCC_TRY(region->prepare());

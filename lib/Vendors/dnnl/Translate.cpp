@@ -53,7 +53,14 @@ public:
       if (!source.data)
         return error(Status::Internal) << "value used before its definition";
       BYCC_TRY(checkValue(source));
-      ids_[value] = plan_.addConstant(dimsOf(source), dtypeOf(source), source.weights_offset);
+      auto wanted = static_cast<uint64_t>(numElements(dimsOf(source)) *
+                                          sizeInBytes(dtypeOf(source)));
+      if (source.bytes < wanted)
+        return error(Status::Internal) << "a constant has " << source.bytes << " bytes, wanted "
+                                       << wanted;
+      ids_[value] = plan_.addConstant(
+          dimsOf(source), dtypeOf(source),
+          ConstantBytes(ConstantBytes(), static_cast<const uint8_t *>(source.data)));
     }
     return ids_[value];
   }
@@ -184,8 +191,9 @@ ValueId PlanBuilder::addInput(const Dims &dims, DType dtype) {
   return plan.inputs.back();
 }
 
-ValueId PlanBuilder::addConstant(const Dims &dims, DType dtype, uint64_t offset) {
-  plan.values.push_back({dtype, ValueKind::Constant, offset, dims});
+ValueId PlanBuilder::addConstant(const Dims &dims, DType dtype, ConstantBytes bytes) {
+  plan.values.push_back({dtype, ValueKind::Constant, plan.constants.size(), dims});
+  plan.constants.push_back(std::move(bytes));
   return static_cast<ValueId>(plan.values.size() - 1);
 }
 

@@ -15,7 +15,7 @@ namespace bycc::onednn {
 class PlanBuilder {
 public:
   ValueId addInput(const Dims &dims, DType dtype);
-  ValueId addConstant(const Dims &dims, DType dtype, uint64_t offset);
+  ValueId addConstant(const Dims &dims, DType dtype, ConstantBytes bytes);
   ValueId addTemp(const Dims &dims, DType dtype);
   // Appends the step with a fresh result of these extents, of the dtype of its first
   // operand or the one given.

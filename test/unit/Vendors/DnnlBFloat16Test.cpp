@@ -32,7 +32,7 @@ std::vector<std::string> checkNarrow(RegionBuilder &region, double tolerance = 0
   INFO(compiled.reason);
   REQUIRE(compiled.yes);
   std::vector<Tensor> want = evaluate(region.region(), inputs);
-  Loaded loaded(region, compiled.blob);
+  Loaded loaded(region, compiled);
   requireClose(loaded.run(inputs, 2), want, tolerance);
   requireClose(loaded.run(inputs, 1), want, tolerance);
   return loaded.steps();

@@ -18,14 +18,18 @@ void buildNet(RegionBuilder &region) {
   region.output(region.op("nn.softmax", {region.op("reshape", {r}, {16, 64})}, {16, 64}));
 }
 
-int32_t load(const std::vector<uint8_t> &blob, uint64_t weightsBytes, uint32_t inputs = 1) {
-  static std::vector<uint8_t> weights(1 << 16);
-  // The exact size on the heap, so that sanitizers see reads past the end.
-  std::vector<uint8_t> exact(blob);
-  bycc_region_info info = {"r", "dnnl", exact.data(), exact.size(), inputs, 1};
+int32_t load(const Answer &compiled, uint32_t inputs = 1) {
+  // The exact sizes on the heap, so that sanitizers see reads past the end.
+  std::vector<uint8_t> blob(compiled.blob);
+  std::vector<uint8_t> weights(compiled.weightsBytes + 64);
+  uint8_t *aligned = weights.data() + weights.size() - compiled.weightsBytes;
+  aligned -= reinterpret_cast<uintptr_t>(aligned) % 64;
+  if (compiled.weights)
+    std::memcpy(aligned, compiled.weights.get(), compiled.weightsBytes);
+  bycc_region_info info = {"r", "dnnl", blob.data(), blob.size(), inputs, 1};
   void *region = nullptr;
   char text[64];
-  int32_t status = runtimeHalf().load(&info, weights.data(), weightsBytes, 1, &region, text,
+  int32_t status = runtimeHalf().load(&info, aligned, compiled.weightsBytes, 1, &region, text,
                                       sizeof text);
   if (status == BYCC_OK)
     runtimeHalf().unload(region);
@@ -39,14 +43,15 @@ TEST_CASE("dnnl refuses a blob cut after any byte") {
   buildNet(region);
   Answer compiled = compile(region);
   REQUIRE(compiled.yes);
-  REQUIRE(load(compiled.blob, region.weights().size()) == BYCC_OK);
-  for (size_t size = 0; size < compiled.blob.size(); ++size) {
-    std::vector<uint8_t> cut(compiled.blob.begin(),
-                             compiled.blob.begin() + static_cast<std::ptrdiff_t>(size));
-    REQUIRE(load(cut, region.weights().size()) == BYCC_LOAD);
+  REQUIRE(load(compiled) == BYCC_OK);
+  std::vector<uint8_t> whole = compiled.blob;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    compiled.blob.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    REQUIRE(load(compiled) == BYCC_LOAD);
   }
+  compiled.blob = whole;
   compiled.blob.push_back(0);
-  CHECK(load(compiled.blob, region.weights().size()) == BYCC_LOAD);
+  CHECK(load(compiled) == BYCC_LOAD);
 }
 
 TEST_CASE("dnnl survives any flipped bit of a blob") {
@@ -54,9 +59,10 @@ TEST_CASE("dnnl survives any flipped bit of a blob") {
   buildNet(region);
   Answer compiled = compile(region);
   for (size_t bit = 0; bit < compiled.blob.size() * 8; bit += 1) {
-    std::vector<uint8_t> bad = compiled.blob;
-    bad[bit / 8] = static_cast<uint8_t>(bad[bit / 8] ^ (1u << bit % 8));
-    int32_t status = load(bad, region.weights().size());
+    auto flip = [&] { compiled.blob[bit / 8] ^= static_cast<uint8_t>(1u << bit % 8); };
+    flip();
+    int32_t status = load(compiled);
+    flip();
     CAPTURE(bit, status);
     REQUIRE(status != BYCC_INTERNAL);
   }
@@ -66,22 +72,26 @@ TEST_CASE("dnnl refuses constants outside the weights and other operand counts")
   RegionBuilder region;
   buildNet(region);
   Answer compiled = compile(region);
-  CHECK(load(compiled.blob, region.weights().size() - 1) == BYCC_LOAD);
-  CHECK(load(compiled.blob, region.weights().size(), 2) == BYCC_LOAD);
+  CHECK(load(compiled, 2) == BYCC_LOAD);
+  compiled.weightsBytes -= 64;
+  CHECK(load(compiled) == BYCC_LOAD);
 }
 
 TEST_CASE("dnnl compiles the same region to the same bytes") {
   RegionBuilder first, second;
   buildNet(first);
   buildNet(second);
-  CHECK(compile(first).blob == compile(second).blob);
+  Answer one = compile(first), two = compile(second);
+  CHECK(one.blob == two.blob);
+  REQUIRE(one.weightsBytes == two.weightsBytes);
+  CHECK(std::memcmp(one.weights.get(), two.weights.get(), one.weightsBytes) == 0);
 }
 
 TEST_CASE("dnnl contexts on one region run at once with equal bits") {
   RegionBuilder region;
   buildNet(region);
   Answer compiled = compile(region);
-  Loaded loaded(region, compiled.blob, 1);
+  Loaded loaded(region, compiled, 1);
   std::vector<Tensor> inputs = inputsFor(region);
   std::vector<Tensor> want = loaded.run(inputs, 1);
   uint64_t bytes = (runtimeHalf().state_bytes(loaded.handle()) + 63) / 64 * 64;

@@ -38,7 +38,7 @@ inline std::vector<std::string> check(RegionBuilder &region) {
   INFO(compiled.reason);
   REQUIRE(compiled.yes);
   std::vector<Tensor> want = evaluate(region.region(), inputs);
-  Loaded loaded(region, compiled.blob);
+  Loaded loaded(region, compiled);
   requireClose(loaded.run(inputs, 2), want);
   requireClose(loaded.run(inputs, 1), want);
   requireClose(loaded.run(inputs, 2), want);

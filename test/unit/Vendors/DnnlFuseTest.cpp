@@ -143,7 +143,7 @@ TEST_CASE("dnnl adds up the time of each step") {
   region.output(region.op("nn.softmax", {conv(region, x, 16, 1)}, {1, 16, 8, 8}));
   Answer compiled = compile(region);
   REQUIRE(compiled.yes);
-  Loaded loaded(region, compiled.blob);
+  Loaded loaded(region, compiled);
   std::vector<uint64_t> ns = loaded.profile(inputsFor(region));
   REQUIRE(ns.size() >= 2);
   CHECK(std::count(ns.begin(), ns.end(), 0) == 0);

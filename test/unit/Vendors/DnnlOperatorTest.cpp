@@ -126,7 +126,7 @@ TEST_CASE("dnnl takes the classic kernel for depthwise convolutions of few chann
                             {{"groups", channels}, {"padding", Dims{1, 1}}}));
     check(region);
     Answer compiled = compile(region);
-    Loaded loaded(region, compiled.blob);
+    Loaded loaded(region, compiled);
     std::string all;
     for (const std::string &detail : loaded.details())
       all += detail + " ";

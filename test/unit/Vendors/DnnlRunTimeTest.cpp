@@ -37,24 +37,24 @@ void addAttention(RegionBuilder &region, int64_t n) {
   region.output(region.op("nn.batch_matmul", {soft, v}, {2, n, 8}, {{"transpose_b", 0}}));
 }
 
-std::vector<uint8_t> compiled(void (*add)(RegionBuilder &, int64_t)) {
+Answer compiled(void (*add)(RegionBuilder &, int64_t)) {
   RegionBuilder region;
   add(region, unknown);
   region.makeRunTime(unknown);
   Answer answer = compile(region);
   INFO(answer.reason);
   REQUIRE(answer.yes);
-  return answer.blob;
+  return answer;
 }
 
 } // namespace
 
 TEST_CASE("dnnl runs one blob with extents that come at run time") {
   for (auto add : {addNetwork, addAttention}) {
-    std::vector<uint8_t> blob = compiled(add);
+    Answer region = compiled(add);
     RegionBuilder model;
     add(model, unknown);
-    Loaded loaded(model, blob);
+    Loaded loaded(model, region);
     RegionBuilder sizes[6];
     const int64_t extents[6] = {1, 3, 1, 17, 2, 5};
     for (size_t i = 0; i < 6; ++i) {
@@ -69,10 +69,10 @@ TEST_CASE("dnnl runs one blob with extents that come at run time") {
 }
 
 TEST_CASE("dnnl refuses run-time extents that do not fit") {
-  std::vector<uint8_t> blob = compiled(addNetwork);
+  Answer region = compiled(addNetwork);
   RegionBuilder model, odd;
   addNetwork(model, unknown);
-  Loaded loaded(model, blob);
+  Loaded loaded(model, region);
   odd.output(odd.input({2, 4, 8, 8}));
   odd.input({3, 16, 8, 8}); // another batch
   CHECK_THROWS_WITH(loaded.runWith(odd, inputsFor(odd), 1),
@@ -80,10 +80,10 @@ TEST_CASE("dnnl refuses run-time extents that do not fit") {
 }
 
 TEST_CASE("dnnl plans for new extents in several contexts at a time") {
-  std::vector<uint8_t> blob = compiled(addNetwork);
+  Answer region = compiled(addNetwork);
   RegionBuilder model;
   addNetwork(model, unknown);
-  Loaded loaded(model, blob);
+  Loaded loaded(model, region);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -109,7 +109,7 @@ TEST_CASE("dnnl plans for new extents in several contexts at a time") {
 }
 
 TEST_CASE("dnnl refuses damaged bytes of a region with run-time extents") {
-  std::vector<uint8_t> blob = compiled(addAttention);
+  std::vector<uint8_t> blob = compiled(addAttention).blob;
   RegionBuilder model;
   addAttention(model, unknown);
   auto load = [&](const std::vector<uint8_t> &bytes) {

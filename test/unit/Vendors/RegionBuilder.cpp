@@ -4,10 +4,17 @@
 #include "bycc/Support/DType.h"
 #include "bycc/Vendors/Builtin.h"
 
+#include "dnnl/Library.h"
+
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <map>
+#include <sstream>
+
 #include <dlfcn.h>
 
 namespace bycc::test {
@@ -198,7 +205,37 @@ const std::vector<uint8_t> &RegionBuilder::weights() {
   return weights_;
 }
 
+namespace {
+
+const std::string &hostFeatures() {
+  static const std::string features = [] {
+    const std::map<std::string, std::string> names = {
+        {"sse4_1", "sse4.1"},         {"avx", "avx"},
+        {"avx2", "avx2"},             {"avx_vnni", "avxvnni"},
+        {"avx512f", "avx512f"},       {"avx512bw", "avx512bw"},
+        {"avx512vl", "avx512vl"},     {"avx512dq", "avx512dq"},
+        {"avx512_vnni", "avx512vnni"}, {"avx512_bf16", "avx512bf16"},
+        {"amx_tile", "amx-tile"},     {"amx_int8", "amx-int8"},
+        {"amx_bf16", "amx-bf16"}};
+    std::ifstream file("/proc/cpuinfo");
+    std::string line, out;
+    while (std::getline(file, line) && line.rfind("flags", 0) != 0) {
+    }
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+      if (auto name = names.find(word); name != names.end())
+        out += (out.empty() ? "" : ",") + name->second;
+    return out;
+  }();
+  return features;
+}
+
+} // namespace
+
 const bycc_vendor_compiler &compilerHalf() {
+  // The first target counts for the whole process.
+  static const bool isLimited = onednn::limitInstructionSet(hostFeatures());
+  CHECK(isLimited);
   for (const bycc_vendor_compiler *compiler : builtinVendorCompilers())
     if (!std::strcmp(compiler->name, "dnnl"))
       return *compiler;
@@ -229,11 +266,22 @@ bycc_answer collectorFor(Answer &answer) {
           [](bycc_answer *a, const void *bytes, size_t size) {
             auto *begin = static_cast<const uint8_t *>(bytes);
             static_cast<Answer *>(a->impl)->blob.assign(begin, begin + size);
+          },
+          nullptr,
+          nullptr,
+          nullptr,
+          [](bycc_answer *a, uint64_t bytes) -> void * {
+            auto &answer = *static_cast<Answer *>(a->impl);
+            uint64_t rounded = (bytes + 63) / 64 * 64;
+            answer.weights.reset(static_cast<uint8_t *>(std::aligned_alloc(64, rounded)),
+                                 std::free);
+            answer.weightsBytes = bytes;
+            return std::memset(answer.weights.get(), 0, bytes);
           }};
 }
 
 bycc_target targetWith(const char *features) {
-  return {"x86_64-unknown-linux-gnu", "x86-64", features, 0};
+  return {"x86_64-unknown-linux-gnu", "x86-64", features ? features : hostFeatures().c_str(), 0};
 }
 
 } // namespace
@@ -289,18 +337,17 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
   return results;
 }
 
-Loaded::Loaded(RegionBuilder &region, const std::vector<uint8_t> &blob, int32_t threads)
-    : builder_(region) {
+Loaded::Loaded(RegionBuilder &region, const Answer &compiled, int32_t threads)
+    : builder_(region), weights_(compiled.weights) {
   bycc_region_info info = {"region",
                            "dnnl",
-                           blob.data(),
-                           blob.size(),
+                           compiled.blob.data(),
+                           compiled.blob.size(),
                            static_cast<uint32_t>(region.inputs().size()),
                            static_cast<uint32_t>(region.outputs().size())};
-  const std::vector<uint8_t> &weights = region.weights();
   char text[256] = "";
-  int32_t status = runtimeHalf().load(&info, weights.data(), weights.size(), threads, &region_,
-                                      text, sizeof text);
+  int32_t status = runtimeHalf().load(&info, weights_.get(), compiled.weightsBytes, threads,
+                                      &region_, text, sizeof text);
   INFO(text);
   REQUIRE(status == BYCC_OK);
   uint64_t bytes = runtimeHalf().state_bytes(region_);

@@ -116,10 +116,12 @@ struct Answer {
   std::string reason;
   int64_t blamed = -1;
   std::vector<uint8_t> blob;
+  std::shared_ptr<uint8_t> weights; // the vendor's own, 64-byte aligned
+  uint64_t weightsBytes = 0;
 };
-// `features` of the target, as vendors get them.
-Answer supports(RegionBuilder &region, const char *features = "");
-Answer compile(RegionBuilder &region, const char *features = "");
+// `features` of the target, as vendors get them; null: this machine's.
+Answer supports(RegionBuilder &region, const char *features = nullptr);
+Answer compile(RegionBuilder &region, const char *features = nullptr);
 
 // A context of its own on a loaded region.
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
@@ -128,7 +130,7 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
 // A loaded region; not for failing loads.
 class Loaded {
 public:
-  Loaded(RegionBuilder &region, const std::vector<uint8_t> &blob, int32_t threads = 2);
+  Loaded(RegionBuilder &region, const Answer &compiled, int32_t threads = 2);
   ~Loaded();
   std::vector<Tensor> run(const std::vector<Tensor> &inputs, int32_t threads = 2);
   // With the extents of another builder's inputs and outputs.
@@ -143,6 +145,7 @@ public:
 
 private:
   RegionBuilder &builder_;
+  std::shared_ptr<uint8_t> weights_;
   void *region_ = nullptr;
   uint8_t *state_ = nullptr;
 };
