@@ -8,9 +8,16 @@
 
 namespace bycc::runtime {
 
-static constexpr uint64_t hugePage = uint64_t{2} << 20, mappedBytes = 2 * hugePage;
+static constexpr uint64_t page = 4096, hugePage = uint64_t{2} << 20, mappedBytes = hugePage / 2;
 // Nothing larger is ever asked for by a sound model; keeps the rounding below from wrapping.
 static constexpr uint64_t maxBytes = uint64_t{1} << 46;
+
+static uint64_t multipleOf(uint64_t unit, uint64_t bytes) { return (bytes + unit - 1) / unit * unit; }
+
+// The last huge page is one when half of it is used.
+static uint64_t mappedSize(uint64_t bytes) {
+  return multipleOf(bytes % hugePage >= hugePage / 2 ? hugePage : page, bytes);
+}
 
 // Large blocks are mapped: fresh pages are zeros already. The ends that are too much for
 // the alignment go back.
@@ -31,13 +38,15 @@ static uint8_t *mapHugePages(uint64_t size) {
 Block::Block(uint64_t bytes, bool zeroed) {
   if (bytes > maxBytes)
     return;
-  uint64_t alignment = bytes >= mappedBytes ? hugePage : 64;
-  uint64_t size = std::max((bytes + alignment - 1) / alignment * alignment, alignment);
-  data_ = alignment == hugePage ? mapHugePages(size) : static_cast<uint8_t *>(std::aligned_alloc(alignment, size));
+  uint64_t size = multipleOf(64, std::max<uint64_t>(bytes, 1));
+  bool isMapped = size >= mappedBytes; // as the destructor will see it
+  if (isMapped)
+    size = mappedSize(size);
+  data_ = isMapped ? mapHugePages(size) : static_cast<uint8_t *>(std::aligned_alloc(64, size));
   if (!data_)
     return;
   size_ = size;
-  if (zeroed && alignment != hugePage)
+  if (zeroed && !isMapped)
     std::memset(data_, 0, size);
 }
 
