@@ -136,7 +136,8 @@ private:
 
   bool isAnchor(const Step &step) const {
     return isProduct(step.kind) ||
-           (step.kind == StepKind::Binary && isQuantized(dtype(step.output)));
+           (step.kind == StepKind::Binary &&
+            (isQuantized(dtype(step.output)) || isReal(dtype(step.output))));
   }
 
   std::optional<Chain> chainTo(ValueId id) {
@@ -423,9 +424,10 @@ private:
     const Step &anchor = *chain.anchor;
     Fit fit = fitOf(anchor, *carried);
     bool isFirst = step->math == Math::Add && anchor.postOps.empty();
-    if (fit == Fit::Channel && isFirst && !anchor.hasBias)
+    bool hasRoom = isProduct(anchor.kind); // for a bias, for a summand in the destination
+    if (fit == Fit::Channel && isFirst && hasRoom && !anchor.hasBias)
       return fuseBias(chain, step, right, numElements(*carried));
-    if (fit == Fit::No || (fit == Fit::Full && !isFirst) || !isReal(dtype(right)))
+    if (fit == Fit::No || (fit == Fit::Full && !(isFirst && hasRoom)) || !isReal(dtype(right)))
       return false;
     Step candidate = anchor;
     candidate.postOps.push_back({step->math, 0, 0, right});

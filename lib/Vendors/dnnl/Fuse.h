@@ -1,8 +1,9 @@
-// Puts elementwise steps and additions into the convolution or matmul they
-// follow, as bias and post-ops:
+// Puts elementwise steps and additions into the convolution, matmul or binary step
+// they follow, as bias and post-ops:
 //
 //   matmul -> reshape -> add [768] -> gelu     =>   matmul(bias, gelu) -> reshape
 //   conv -> add [1,C,1,1] -> add y -> relu     =>   conv(bias, sum y, relu)
+//   mul [1,C,1,1] -> add [1,C,1,1] -> relu       =>   mul(add, relu)
 //   pad -> conv s32 -> add b -> convert u8     =>   conv(padding, bias, scales, zero) u8
 //
 // A step that leaves 8 bits again in the same primitive (a quantised sum, a

@@ -69,6 +69,8 @@ algorithm algorithmOf(Math math) {
     return algorithm::eltwise_swish;
   case Math::Mish:
     return algorithm::eltwise_mish;
+  case Math::HardSwish:
+    return algorithm::eltwise_hardswish;
   case Math::Round:
     return algorithm::eltwise_round;
   case Math::Saturate:

@@ -23,8 +23,9 @@ std::vector<Layouts> LayoutChooser::candidates(const Step &step, int sum) const 
     return {binaryLayouts(step), plainLayouts(step)};
   case StepKind::Convert:
     return {flowingLayouts(step, convertedLayout(step)), plainLayouts(step)};
-  case StepKind::Pool:
   case StepKind::Concat:
+    return {concatLayouts(step), flowingLayouts(step, any(step.output)), plainLayouts(step)};
+  case StepKind::Pool:
   case StepKind::Reduce:
     return {flowingLayouts(step, any(step.output)), plainLayouts(step)};
   default:
@@ -66,6 +67,22 @@ std::vector<Layouts> LayoutChooser::convLayouts(const Step &step) const {
   if (concatOf(step))
     return {sliced, kept, free};
   return {kept, free};
+}
+
+// All in one layout, that of the first operand which is not row-major. The library would
+// take them as they are, an element at a time: 48 instead of 5 us for 32 channels of 32x32.
+Layouts LayoutChooser::concatLayouts(const Step &step) const {
+  size_t rank = value(step.output).dims.size();
+  bool hasLast = rank >= 3 && rank <= 5 &&
+                 std::any_of(step.inputs.begin(), step.inputs.end(),
+                             [&](ValueId id) { return !isPlain(layoutOf(id)); });
+  if (!hasLast)
+    return plainLayouts(step);
+  Layouts out;
+  for (ValueId id : step.inputs)
+    out.inputs.push_back(channelsLastLayout(value(id).dims, value(id).dtype));
+  out.output = channelsLastLayout(value(step.output).dims, value(step.output).dtype);
+  return out;
 }
 
 Layouts LayoutChooser::binaryLayouts(const Step &step) const {

@@ -38,6 +38,7 @@ private:
   Layouts plainLayouts(const Step &step) const;
   Layouts flowingLayouts(const Step &step, const Layout &output) const;
   std::vector<Layouts> convLayouts(const Step &step) const;
+  Layouts concatLayouts(const Step &step) const;
   Layouts binaryLayouts(const Step &step) const;
   std::vector<Layouts> matmulLayouts(const Step &step, int sum) const;
   Layout convertedLayout(const Step &step) const;

@@ -82,6 +82,7 @@ enum class Math : uint8_t {
   Gelu, // with erf
   Swish, // x * sigmoid(x)
   Mish,
+  HardSwish, // x * min(max(x + 3, 0), 6) / 6
   Round,    // to the nearest, ties to even
   Saturate, // as Clip
   // Binary and Reduce (Reduce: Add and Mean only; Mean: Reduce only)

@@ -1,9 +1,10 @@
-// All three are products: the factors of the (nested) multiply at the root are
-// collected, then compared with the forms
+// All are products: the factors of the (nested) multiply at the root, and divisors that
+// are constants, are collected, then compared with the forms
 //
 //   gelu   x * k * (a*erf(x/c) + b)    k*a = k*b = 1/2, c = sqrt(2)
 //   swish  x * sigmoid(x)
 //   mish   x * tanh(log(exp(x) + 1))
+//   hard   x * k * clip(a*x + b, 0, c)      k*a = 1/6, k*b = 1/2, k*c = 1
 #include "Recognize.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ public:
   Recognizer(const bycc_region &region, const RegionUses &uses) : region_(region), uses_(uses) {}
 
   std::optional<Activation> at(uint32_t root) {
-    if (!isOp(root, "multiply"))
+    if (!isProduct(root))
       return std::nullopt;
     bool isNarrow = region_.values[region_.nodes[root].outputs[0]].dtype == BYCC_BFLOAT16;
     tolerance_ = isNarrow ? 0x1p-8 : 1e-5;
@@ -45,14 +46,22 @@ private:
   }
   std::optional<double> scalar(uint32_t value) const { return scalarOf(region_.values[value]); }
 
+  bool isDivision(uint32_t node) const {
+    return isOp(node, "divide") && scalar(region_.nodes[node].inputs[1]).value_or(0) != 0;
+  }
+  bool isProduct(uint32_t node) const { return isOp(node, "multiply") || isDivision(node); }
+
   void collectFactors(uint32_t node, int depth) {
     nodes_.push_back(node);
-    for (uint32_t i = 0; i < region_.nodes[node].num_inputs; ++i) {
+    bool isQuotient = isDivision(node);
+    if (isQuotient)
+      product_ /= *scalar(region_.nodes[node].inputs[1]);
+    for (uint32_t i = 0; i < (isQuotient ? 1 : region_.nodes[node].num_inputs); ++i) {
       uint32_t value = region_.nodes[node].inputs[i];
       uint32_t maker = uses_.maker[value];
       if (std::optional<double> constant = scalar(value))
         product_ *= *constant;
-      else if (maker != RegionUses::none && isOp(maker, "multiply") && uses_.uses[value] == 1 &&
+      else if (maker != RegionUses::none && isProduct(maker) && uses_.uses[value] == 1 &&
                depth < 4)
         collectFactors(maker, depth + 1);
       else
@@ -87,6 +96,9 @@ private:
     if (matchGelu(x, gate))
       return Math::Gelu;
     nodes_ = saved;
+    if (matchHardSwish(x, gate))
+      return Math::HardSwish;
+    nodes_ = saved;
     if (isNear(product_, 1.0)) {
       if (const bycc_node *sigmoid = take(gate, "sigmoid"); sigmoid && sigmoid->inputs[0] == x)
         return Math::Swish;
@@ -120,6 +132,42 @@ private:
     nodes_ = saved;
     auto multiplied = takeWithScalar(erf->inputs[0], "multiply", true);
     return multiplied && multiplied->first == x && isNear(multiplied->second, std::sqrt(0.5));
+  }
+
+  // a * other + b, where each of the two may be missing; the factors too are nodes taken.
+  struct Line {
+    uint32_t other;
+    double slope = 1, shift = 0;
+  };
+  Line takeLine(uint32_t value) {
+    Line line{value};
+    std::vector<uint32_t> saved = nodes_;
+    if (auto sum = takeWithScalar(value, "add", true))
+      line.other = sum->first, line.shift = sum->second;
+    else
+      nodes_ = saved;
+    saved = nodes_;
+    if (auto scaled = takeWithScalar(line.other, "multiply", true)) {
+      line.other = scaled->first, line.slope = scaled->second;
+      return line;
+    }
+    nodes_ = saved;
+    if (auto divided = takeWithScalar(line.other, "divide", false))
+      line.other = divided->first, line.slope = 1 / divided->second;
+    else
+      nodes_ = saved;
+    return line;
+  }
+
+  bool matchHardSwish(uint32_t x, uint32_t gate) {
+    const bycc_node *clip = take(gate, "clip");
+    if (!clip || !isReal(static_cast<DType>(region_.values[x].dtype)))
+      return false;
+    NodeReader bounds(*clip);
+    Line line = takeLine(clip->inputs[0]);
+    return line.other == x && bounds.number("a_min", -1) == 0 &&
+           isNear(product_ * bounds.number("a_max", 0), 1.0) &&
+           isNear(product_ * line.slope, 1.0 / 6) && isNear(product_ * line.shift, 0.5);
   }
 
   bool matchMish(uint32_t x, uint32_t gate) {

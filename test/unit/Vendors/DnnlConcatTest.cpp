@@ -106,3 +106,13 @@ TEST_CASE("dnnl keeps a concatenation where the convolution adds a tensor alread
   CHECK(countOf(steps, "convolution") == 1);
   CHECK(countOf(steps, "binary") == 0);
 }
+
+TEST_CASE("dnnl concatenates operands of several layouts channels last") {
+  RegionBuilder region;
+  uint32_t x = region.input({1, 16, 8, 8});
+  uint32_t all = concat(region, {conv(region, x, 24, 3), x, region.input({1, 5, 8, 8})});
+  region.output(biasRelu(region, conv(region, all, 16)));
+  region.output(region.op("nn.relu", {all}, region.dims(all)));
+  Names steps = check(region);
+  CHECK(countOf(steps, "concat") == 1);
+}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 using namespace bycc::test;
 
@@ -256,4 +257,77 @@ TEST_CASE("dnnl keeps values that are needed after an in-place candidate") {
   uint32_t s = region.op("add", {conv(region, t, 16, 2), e}, dims);
   region.output(region.op("multiply", {region.op("add", {s, e}, dims), t}, dims));
   check(region);
+}
+
+namespace {
+
+// x * clip(x * slope + shift, 0, high) * factor, as exporters write hard swish.
+uint32_t hardSwish(RegionBuilder &region, uint32_t x, float slope, float shift, double high,
+                   float divisor) {
+  Dims dims = region.dims(x);
+  uint32_t line = slope == 1 ? x : region.op("multiply", {x, region.scalar(slope)}, dims);
+  line = region.op("add", {line, region.scalar(shift)}, dims);
+  uint32_t gate = region.op("clip", {line}, dims, {{"a_min", 0.0}, {"a_max", high}});
+  uint32_t product = region.op("multiply", {x, gate}, dims);
+  return divisor == 1 ? product : region.op("divide", {product, region.scalar(divisor)}, dims);
+}
+
+} // namespace
+
+TEST_CASE("dnnl fuses hard swish in every spelling") {
+  Dims dims{1, 16, 8, 8};
+  for (bool isDecomposed : {false, true}) {
+    CAPTURE(isDecomposed);
+    RegionBuilder region;
+    uint32_t c = conv(region, region.input(dims), 16, 1);
+    uint32_t b = region.op("add", {c, weights(region, {16, 1, 1})}, dims);
+    region.output(isDecomposed ? hardSwish(region, b, 1, 3, 6, 6)
+                               : hardSwish(region, b, 1.0f / 6, 0.5f, 1, 1));
+    Names steps = check(region);
+    CHECK(countOf(steps, "convolution") == 1);
+    CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") == 0);
+  }
+}
+
+TEST_CASE("dnnl checks the constants of hard swish") {
+  Dims dims{1, 16, 8, 8};
+  for (auto [shift, high, divisor] :
+       {std::tuple(2.0f, 6.0, 6.0f), std::tuple(3.0f, 5.0, 6.0f), std::tuple(3.0f, 6.0, 5.0f)}) {
+    CAPTURE(shift, high, divisor);
+    RegionBuilder region;
+    region.output(hardSwish(region, conv(region, region.input(dims), 16, 1), 1, shift, high, divisor));
+    Names steps = check(region);
+    CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") >= 2);
+  }
+}
+
+TEST_CASE("dnnl takes a squeeze-and-excitation block with one step an operator") {
+  RegionBuilder region;
+  Dims dims{1, 32, 8, 8}, small{1, 32, 1, 1};
+  uint32_t x = region.op("nn.relu", {conv(region, region.input(dims), 32, 1)}, dims);
+  uint32_t squeezed = region.op("nn.global_avg_pool2d", {x}, small);
+  uint32_t reduced = conv(region, squeezed, 8, 2, 1);
+  uint32_t grown = conv(region, region.op("nn.relu", {reduced}, {1, 8, 1, 1}), 32, 3, 1);
+  uint32_t gate = region.op("sigmoid", {grown}, small);
+  region.output(region.op("multiply", {x, gate}, dims));
+  Names steps = check(region);
+  CHECK(countOf(steps, "convolution") == 3);
+  CHECK(countOf(steps, "pooling") == 1);
+  CHECK(countOf(steps, "binary") == 1);
+  CHECK(countOf(steps, "eltwise") == 0);
+}
+
+TEST_CASE("dnnl fuses what follows a binary step into it") {
+  RegionBuilder region;
+  Dims dims{1, 32, 8, 8};
+  uint32_t x = conv(region, region.input(dims), 32, 1);
+  region.output(x); // a second use, so that the convolution keeps out of it
+  uint32_t scaled = region.op("multiply", {x, weights(region, {32, 1, 1}, 3)}, dims);
+  uint32_t shifted = region.op("add", {scaled, weights(region, {32, 1, 1}, 4)}, dims);
+  uint32_t positive = region.op("nn.relu", {shifted}, dims);
+  region.output(region.op("add", {positive, x}, dims));
+  Names steps = check(region);
+  CHECK(countOf(steps, "convolution") == 1);
+  CHECK(countOf(steps, "binary") == 2); // a whole operand waits for a convolution
+  CHECK(countOf(steps, "eltwise") == 0);
 }
