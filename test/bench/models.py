@@ -39,7 +39,7 @@ class Bench:
         self.o, self.setup = options, Setup(options)
         wanted = [w.strip().lower() for w in options.systems.split(",") if w.strip()]
         self.systems = {n: s for n, s in systems(self.setup).items()
-                        if not wanted or any(n.lower().startswith(w) for w in wanted)}
+                        if (any(n.lower().startswith(w) for w in wanted) if wanted else not n.startswith("host"))}
         self.best_control = {}
         self.results = {"rounds": options.rounds, "models": {}, "gaps": [], "agrees": {}, "notes": {}, "cold": {}}
 
@@ -187,11 +187,17 @@ class Bench:
                 raw[model] = self.measure(model)
             except Unavailable as reason:
                 self.gap(model, "measurement", reason)
+            self.save(raw, "rounds.json")
         # Which rounds are void is known only when the best control is.
         for model, by_threads in raw.items():
             self.results["models"][model] = {t: self.summary(done, int(t)) for t, done in by_threads.items()}
-        self.results["control_ms"] = {str(t): ms for t, ms in self.best_control.items()}
+        self.results["control_ms"] = {str(t): self.best_control[t] for t in self.o.threads if t in self.best_control}
+        self.save(self.results, "results.json")
         return self.results
+
+    def save(self, what, name):
+        with open(self.setup.path(name), "w") as file:
+            json.dump(what, file, indent=1)
 
 
 def parse():
@@ -200,7 +206,8 @@ def parse():
         parser.add_argument(flag, default=value, required=value is None)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=lambda t: [int(n) for n in t.split(",")], default=[1, 2])
-    parser.add_argument("--systems", default="", help="only those whose names begin so: bycc,ort,floor,...")
+    parser.add_argument("--systems", default="",
+                        help="only those whose names begin so: bycc,ort,floor,openvino,host; the default is all but host")
     parser.add_argument("--budget", type=float, default=150, help="ms of runs per system and round")
     parser.add_argument("--drift", type=float, default=0.08, help="how much slower the control may become")
     parser.add_argument("--cold", type=int, default=5, help="processes per cold start; 0: none")
@@ -215,10 +222,13 @@ def main():
     for folder in ("models", "shared", "work", "bin"):
         setattr(options, folder, os.path.abspath(getattr(options, folder)))
     start = time.monotonic()
-    results = Bench(options).run(options.names or FLOAT_MODELS + INT8_MODELS)
+    bench = Bench(options)
+    try:
+        bench.control(1)
+    except Unavailable as reason:
+        sys.exit(f"no control, build the target bench-floor: {reason}")
+    results = bench.run(options.names or FLOAT_MODELS + INT8_MODELS)
     results["minutes"] = (time.monotonic() - start) / 60
-    with open(os.path.join(options.work, "results.json"), "w") as file:
-        json.dump(results, file, indent=1)
     text = report.markdown(results)
     print(text)
     if options.into:

@@ -24,6 +24,9 @@ class Results:
         a, b = self.time(model, threads, over), self.time(model, threads, under)
         return a / b if a and b else None
 
+    def has(self, system):
+        return any(system in t["systems"] for m in self.r["models"].values() for t in m.values())
+
     def threads(self):
         return sorted({t for m in self.r["models"].values() for t in m}, key=int)
 
@@ -48,6 +51,7 @@ SPEED = [
     ("ORT int8 / bycc int8 ≥ 5", ["bert_base_int8"], "ORT int8", "bycc int8", ">=", 5),
 ]
 GEOMEAN = ("geomean ORT f32 / bycc f32 ≥ 1.08", "ORT f32", "bycc f32", 1.08)
+OVERHEAD_MODEL, OVERHEAD_US = "mlp", 2  # one region of three primitives
 COLD = {"mobilenet_v2": 30, "resnet50": 55, "bert_base": 150}  # ms, in bf16
 
 
@@ -104,6 +108,13 @@ def speed_limits(res):
                 holds.append(value is not None and (value <= limit if sign == "<=" else value >= limit))
             if any(cells):
                 rows.append([text, model] + cells + ["yes" if all(holds) else "**no**"])
+    for kind in ("f32", "bf16"):
+        times = [(res.time(OVERHEAD_MODEL, t, "bycc " + kind), res.time(OVERHEAD_MODEL, t, "floor " + kind))
+                 for t in res.threads()]
+        if all(None not in pair for pair in times) and times:
+            above = [1000 * (a - b) for a, b in times]
+            rows.append([f"bycc {kind} - floor {kind} ≤ {OVERHEAD_US} µs for a call", OVERHEAD_MODEL]
+                        + [f"{us:.1f} µs" for us in above] + ["yes" if max(above) <= OVERHEAD_US else "**no**"])
     text, a, b, limit = GEOMEAN
     values = []
     for threads in res.threads():
@@ -178,13 +189,17 @@ def markdown(results):
         if not res.models(quantised):
             continue
         names = [f"{s} {k}" for s in ("bycc", "floor") for k in kinds] + ["ORT " + kinds[0]]
-        names += ["OpenVINO default", "OpenVINO f32"] if not quantised else ["OpenVINO int8"]
+        names += ["OpenVINO int8"] if quantised else ["OpenVINO default", "OpenVINO f32"]
+        names = [n for n in names + ["host " + kinds[0]] if res.has(n)]
         ours = ["bycc " + k for k in kinds]
         pairs = [(o, o.replace("bycc", "floor")) for o in ours] + [("ORT " + kinds[0], o) for o in ours]
-        pairs += [("OpenVINO f32", "bycc f32"), ("OpenVINO default", "bycc bf16")] if not quantised else \
-            [("OpenVINO int8", "bycc int8")]
-        parts += [f"### {title}", "ms: minimum (lower quartile, spread of the rounds' minima).",
-                  times_table(res, names, quantised), "Ratios of minima.", ratio_table(res, pairs, quantised)]
+        pairs += [("OpenVINO int8", "bycc int8")] if quantised else \
+            [("OpenVINO f32", "bycc f32"), ("OpenVINO default", "bycc bf16")]
+        pairs = [p for p in pairs + [("ORT " + kinds[0], "host " + kinds[0])] if res.has(p[0]) and res.has(p[1])]
+        parts += [f"### {title}", "ms: minimum (lower quartile, spread of the rounds' minima):",
+                  times_table(res, names, quantised)]
+        if pairs:
+            parts += ["Ratios of minima:", ratio_table(res, pairs, quantised)]
     parts += ["### Outputs and compilation", agreement_table(res), gaps(res)]
     return "\n\n".join(p for p in parts if p).strip() + "\n"
 

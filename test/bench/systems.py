@@ -97,6 +97,7 @@ class Setup:
 
 
 class System:
+    """command() is one timed run: each system runs once and `warmup` times more before what it times."""
     has_outputs = True
 
     def __init__(self, setup, name):
@@ -108,16 +109,16 @@ class System:
 
 
 class Bycc(System):
-    """bycc with its dnnl vendor."""
+    """bycc at -O3, with its dnnl vendor or on the host alone."""
 
-    def __init__(self, setup, name, flags=()):
+    def __init__(self, setup, name, flags=("--annotate=dnnl",)):
         super().__init__(setup, name)
         self.flags = list(flags)
 
     def prepare(self, model, threads):
         if model in self.note:
             return
-        args = [os.path.join(self.setup.bin, "bycc"), self.setup.model(model), "-O3", "--annotate=dnnl"]
+        args = [os.path.join(self.setup.bin, "bycc"), self.setup.model(model), "-O3"]
         done = run(args + self.flags + ["-o", self.setup.path(model, self.name, model + ".o")])
         lines = done.errors.strip().splitlines()
         offload = lines[-1].split(" | ")[0] if lines else ""
@@ -125,7 +126,7 @@ class Bycc(System):
 
     def command(self, model, threads, runs, warmup, outputs=None):
         args = self.cold(model, threads, outputs)
-        return args + ["--bench", "--runs", str(runs), "--warmup", str(warmup), "--json", "-"]
+        return args + ["--bench", "--runs", str(runs), "--warmup", str(1 + warmup), "--json", "-"]
 
     def cold(self, model, threads, outputs=None):
         args = [os.path.join(self.setup.bin, "bycc-run"), self.setup.path(model, self.name, model + ".json"),
@@ -215,9 +216,11 @@ def control(setup, threads):
 
 
 def systems(setup):
-    """By name. Names say which models they take: those ending in int8 the quantised ones."""
-    every = [Bycc(setup, "bycc f32"), Bycc(setup, "bycc bf16", ["--precision=bf16"]), OnnxRuntime(setup, "ORT f32"),
+    """By name. Names say which models they take: those ending in int8 the quantised ones. Host code alone is
+    measured only when it is asked for."""
+    every = [Bycc(setup, "bycc f32"), Bycc(setup, "bycc bf16", ["--annotate=dnnl", "--precision=bf16"]), OnnxRuntime(setup, "ORT f32"),
              OpenVino(setup, "OpenVINO default"), OpenVino(setup, "OpenVINO f32", "f32"), Floor(setup, "floor f32"),
              Floor(setup, "floor bf16", "bf16"), Bycc(setup, "bycc int8"), OnnxRuntime(setup, "ORT int8"),
-             OpenVino(setup, "OpenVINO int8"), Floor(setup, "floor int8")]
+             OpenVino(setup, "OpenVINO int8"), Floor(setup, "floor int8"), Bycc(setup, "host f32", []),
+             Bycc(setup, "host int8", [])]
     return {system.name: system for system in every}

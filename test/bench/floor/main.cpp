@@ -19,15 +19,16 @@ namespace {
 struct Options {
   std::string layers, type = "f32", forms;
   int threads = 1, runs = 20, warmup = 3;
-  bool showLayers = false, control = false;
+  bool showLayers = false, products = false, control = false;
 };
 
 [[noreturn]] void usage(int status) {
   std::fputs("bench-floor LAYERS [--type f32|bf16] [--threads N] [--runs N] [--warmup N] [--forms FILE]\n"
-             "            [--layers]\n"
+             "            [--products] [--layers]\n"
              "bench-floor --control [--threads N] [--runs N]\n"
-             "Prints one line of JSON; with --layers, on stderr, a table of layers. --control times a fixed\n"
-             "product of matrices instead: whether the machine is as fast as it was.\n",
+             "Prints one line of JSON; --products: also what convolutions and products take alone;\n"
+             "--layers: on stderr, a table of layers. --control times a fixed product of matrices instead:\n"
+             "whether the machine is as fast as it was.\n",
              status == 0 ? stdout : stderr);
   std::exit(status);
 }
@@ -45,7 +46,7 @@ Options parse(int argc, char **argv) {
   const std::map<std::string, int *> numbers = {
       {"--threads", &o.threads}, {"--runs", &o.runs}, {"--warmup", &o.warmup}};
   const std::map<std::string, std::string *> texts = {{"--type", &o.type}, {"--forms", &o.forms}};
-  const std::map<std::string, bool *> flags = {{"--layers", &o.showLayers}, {"--control", &o.control}};
+  const std::map<std::string, bool *> flags = {{"--layers", &o.showLayers}, {"--products", &o.products}, {"--control", &o.control}};
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
     if (name == "--help")
@@ -122,6 +123,8 @@ int runLayers(const Options &o) {
     double begin = milliseconds();
     net.run();
     totals.push_back(milliseconds() - begin);
+    if (!o.products && !o.showLayers)
+      continue;
     net.run(layerTimes);
     double sum = 0;
     for (size_t k = 0; k < layers.size(); ++k) {
