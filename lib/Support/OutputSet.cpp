@@ -7,6 +7,7 @@
 // they had their default action) first unlink them. The handler may only touch
 // the fixed table of slots below.
 #include "bycc/Support/File.h"
+#include "bycc/Support/OutputSync.h"
 
 #include <atomic>
 #include <cerrno>
@@ -24,6 +25,8 @@ namespace {
 
 constexpr int numSlots = 256;
 std::atomic<const char *> slots[numSlots];
+
+std::atomic<bool> isSynced{true};
 
 constexpr int cleanupSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 
@@ -155,7 +158,7 @@ Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
   Expected<> result;
   for (size_t i = 0; i < pieces.size() && result; ++i)
     result = writeAll(fd, pieces[i], path);
-  if (result)
+  if (result && isSynced)
     result = synced(fd, path);
   if (::close(fd) != 0 && errno != EINTR && result)
     result = ioError(path, "cannot close");
@@ -195,6 +198,8 @@ private:
 };
 
 } // namespace
+
+void setOutputsSynced(bool on) { isSynced = on; }
 
 struct OutputSet::Impl {
   struct Output {
@@ -280,7 +285,8 @@ Expected<> OutputSet::commit() {
   {
     FolderLocks locks(folders);
     BYCC_TRY(impl_->renameAll());
-    locks.sync();
+    if (isSynced)
+      locks.sync();
   }
   for (const Impl::Direct &direct : impl_->direct) {
     int fd = ::open(direct.target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);

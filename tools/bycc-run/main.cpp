@@ -5,6 +5,8 @@
 #include "Session.h"
 #include "Tensors.h"
 
+#include "bycc/Support/OutputSync.h"
+
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -60,6 +62,7 @@ Expected<> execute(const Options &options) {
 
 int main(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN); // a closed stdout is an error of ours to report
+  setOutputsSynced(false);
   try {
     Parsed parsed = parseCommandLine({argv + 1, argv + argc});
     Expected<> result = parsed.exitCode ? flushed() : execute(parsed.options);

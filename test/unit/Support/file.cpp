@@ -1,4 +1,5 @@
 #include "bycc/Support/File.h"
+#include "bycc/Support/OutputSync.h"
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -90,6 +91,8 @@ TEST_CASE("I7 a watched mapping knows when its file got shorter") {
 }
 
 TEST_CASE("H1 outputs appear together or not at all") {
+  bool isSynced = GENERATE(true, false);
+  setOutputsSynced(isSynced);
   Folder folder;
   folder.write("a", "old");
   {
@@ -107,6 +110,7 @@ TEST_CASE("H1 outputs appear together or not at all") {
   CHECK(*readFile(folder / "a") == "new");
   CHECK(*readFile(folder / "b") == "123");
   CHECK(folder.numFiles() == 2);
+  setOutputsSynced(true);
 }
 
 TEST_CASE("H1 a failed rename puts the old files back") {
