@@ -56,6 +56,20 @@ std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
   return sorted;
 }
 
+// Windows that overlap: fewer elements than steps of the axes.
+bool readsAgain(Exprs &exprs, Ref index, const std::vector<uint32_t> &columns, const std::vector<uint32_t> &reduction) {
+  int64_t reach = 1, steps = 1;
+  for (const auto *axes : {&columns, &reduction})
+    for (uint32_t axis : *axes) {
+      auto extent = exprs.constantExtent(axis), stride = exprs.coefficient(index, axis);
+      if (!extent || !stride)
+        return false;
+      reach += std::abs(*stride) * (*extent - 1);
+      steps *= *extent;
+    }
+  return reach < steps;
+}
+
 // Merges neighbours (a, b) of `axes` when every index steps by a as by extent(b) * b.
 void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref *> &indices) {
   Exprs &exprs = kernel.exprs;
@@ -252,8 +266,9 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   auto sorted = sortAxes(exprs, stage, x.index, w.index);
   if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))
     return std::nullopt;
-  // A dot product per result, or a depthwise convolution: rows and batch only.
-  if (sorted->columns.empty())
+  // A dot product per result, or a depthwise convolution: rows and batch only, or its
+  // windows as columns of one row.
+  if (sorted->columns.empty() || (sorted->rows.empty() && readsAgain(exprs, w.index, sorted->columns, stage.reduceAxes)))
     return std::nullopt;
   c.broadcast = x;
   c.vector = w;
