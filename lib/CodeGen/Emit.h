@@ -58,7 +58,7 @@ private:
   void emitReduce(const NestStage &inner);
   void finishStage(const NestStage &inner, Value *value);
   void loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body);
-  void loopLanes(uint32_t axis, const std::function<void()> &body);
+  void loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body);
   Value *identityOf(const Stage &stage);
   Value *combine(const Stage &stage, Value *acc, Value *value);
   Value *horizontal(const Stage &stage, Value *acc);
@@ -108,6 +108,7 @@ private:
   Value *emitAt(Ref ref);                            // scalar, at the first lane
   Value *emitUncached(Ref ref);
   Value *emitLoad(Ref ref, DType as); // the bits as another dtype of the same size
+  Value *loadStrided(Value *pointer, int64_t step, llvm::Type *element, uint32_t buffer);
   Value *emitGuard(const Expr &expr);
   Value *emitUnary(const Expr &expr, Value *a);
   Value *emitBinary(const Expr &expr, Value *a, Value *b);
@@ -119,6 +120,7 @@ private:
   Value *pack(DType type, Value *value);
   Value *halfToFloat(Value *bits);
   Value *floatToHalf(Value *value);
+  Value *emitToStore(uint32_t buffer, Ref body); // the store rounds to the buffer's dtype
   void emitStore(uint32_t buffer, Ref index, Value *value);
   Value *pointerTo(uint32_t buffer, Value *index, bool isLocal);
   void tag(llvm::Instruction *instruction, uint32_t buffer);

@@ -25,7 +25,7 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
       setLanes(now);
       overrides_.clear();
       setOverride(c.result, sums[static_cast<size_t>(r * tile.vectors + v)]);
-      emitStore(c.epilogue.buffer, c.epilogue.store, emit(c.epilogue.body));
+      emitStore(c.epilogue.buffer, c.epilogue.store, emitToStore(c.epilogue.buffer, c.epilogue.body));
     }
   }
   if (outerBegin)
@@ -84,7 +84,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
           setLanes(now);
           overrides_.clear();
           setOverride(c.result, block[static_cast<size_t>(column)]);
-          emitStore(c.epilogue.buffer, c.epilogue.store, emit(c.epilogue.body));
+          emitStore(c.epilogue.buffer, c.epilogue.store, emitToStore(c.epilogue.buffer, c.epilogue.body));
           overrides_.clear();
           setLanes({});
         });

@@ -18,6 +18,39 @@ llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local)
   return b_.CreateGEP(type, base, index);
 }
 
+// One vector load per run of lanes_.count elements, of which a mask leaves those that
+// its lanes need; the last one ends at the last element that is needed.
+llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type *element, uint32_t buffer) {
+  llvm::Type *type = vectorOf(element);
+  auto align = llvm::Align(element->getPrimitiveSizeInBits() / 8);
+  int64_t count = lanes_.count, span = (count - 1) * step + 1;
+  auto beginOf = [&](int64_t piece) { return std::min(piece * count, span - count); };
+  Value *result = llvm::PoisonValue::get(type);
+  for (int64_t piece = 0; piece < step; ++piece) {
+    int64_t begin = beginOf(piece);
+    Value *from = b_.CreateConstInBoundsGEP1_64(element, pointer, static_cast<uint64_t>(begin));
+    llvm::Instruction *load;
+    if (lanes_.mask) {
+      std::vector<int> lane;
+      for (int64_t at = begin; at < begin + count; ++at)
+        lane.push_back(static_cast<int>(at % step == 0 ? at / step : count));
+      Value *none = llvm::Constant::getNullValue(lanes_.mask->getType());
+      load = b_.CreateMaskedLoad(type, from, align, b_.CreateShuffleVector(lanes_.mask, none, lane), llvm::Constant::getNullValue(type));
+    } else {
+      load = b_.CreateAlignedLoad(type, from, align);
+    }
+    tag(load, buffer);
+    std::vector<int> mask;
+    for (int64_t lane = 0; lane < count; ++lane) {
+      int64_t at = lane * step;
+      bool mine = std::min(at / count, step - 1) == piece;
+      mask.push_back(static_cast<int>(mine ? count + at - begin : lane));
+    }
+    result = b_.CreateShuffleVector(result, load, mask);
+  }
+  return result;
+}
+
 llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   const Expr e = x_[ref];
   uint32_t buffer = static_cast<uint32_t>(e.i);
@@ -46,30 +79,7 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
         return finish(b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type)));
       return finish(b_.CreateAlignedLoad(type, pointer, align));
     }
-    // One vector load per run of lanes_.count elements; the last one ends at the last
-    // element that is needed.
-    if (!lanes_.mask) {
-      int64_t count = lanes_.count, span = (count - 1) * *step + 1;
-      std::vector<Value *> pieces;
-      for (int64_t piece = 0; piece < *step; ++piece) {
-        int64_t begin = std::min(piece * count, span - count);
-        llvm::Instruction *load = b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(element, pointer, static_cast<uint64_t>(begin)), align);
-        tag(load, buffer);
-        pieces.push_back(load);
-      }
-      Value *result = llvm::PoisonValue::get(type);
-      for (int64_t piece = 0; piece < *step; ++piece) {
-        int64_t begin = std::min(piece * count, span - count);
-        std::vector<int> mask;
-        for (int64_t lane = 0; lane < count; ++lane) {
-          int64_t at = lane * *step;
-          bool mine = std::min(at / count, *step - 1) == piece;
-          mask.push_back(mine ? static_cast<int>(count + at - begin) : static_cast<int>(lane));
-        }
-        result = b_.CreateShuffleVector(result, pieces[static_cast<size_t>(piece)], mask);
-      }
-      return unpack(as, result);
-    }
+    return unpack(as, loadStrided(pointerTo(buffer, emitAt(e.a), local), *step, element, buffer));
   }
   Value *pointers;
   if (step) {
@@ -80,6 +90,13 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   }
   Value *mask = lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue());
   return finish(b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
+}
+
+llvm::Value *KernelEmitter::emitToStore(uint32_t buffer, Ref body) {
+  const Expr e = x_[body];
+  bool isRounding = e.op == Op::Cast && e.type == schedule_.kernel.buffers[buffer].type && isFloat(e.type) &&
+                    sizeInBytes(e.type) == 2 && x_.type(e.a) == DType::Float32;
+  return emit(isRounding && !overrides_.count(body) ? e.a : body);
 }
 
 void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value) {

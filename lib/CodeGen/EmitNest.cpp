@@ -1,6 +1,8 @@
 // Loops of row nests: the parallel row loop, and inside it each stage as a map or
 // a reduction, with lanes either along the stage's own last axis or across rows.
-// Tails of vector loops run once more under a mask.
+// The last vector of a loop that is long enough ends where the loop does, and makes
+// some elements again: masks are dear, of strided and of narrow elements above all.
+// Reductions along the lanes, and short loops, end under a mask.
 #include "Emit.h"
 
 #include <llvm/IR/Intrinsics.h>
@@ -246,7 +248,13 @@ void KernelEmitter::emitNest(const Nest &nest) {
           value = b_.CreateURem(rest, extent);
           rest = b_.CreateUDiv(rest, extent);
         }
-        axes_[axis] = isBlock ? b_.CreateMul(value, i64(lanes)) : value;
+        axes_[axis] = value;
+        if (!isBlock)
+          continue;
+        Value *begin = b_.CreateMul(value, i64(lanes));
+        if (auto known = extentOf(axis); known && *known >= lanes && *known % lanes != 0)
+          begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, i64(*known - lanes));
+        axes_[axis] = begin;
       }
       Scope scope(*this);
       if (isAcross_)
@@ -267,7 +275,7 @@ void KernelEmitter::emitRow(const Nest &nest) {
   overrides_.clear();
 }
 
-// A block of rows, one per lane; the last block under a mask.
+// A block of rows, one per lane; the only block of few rows under a mask.
 void KernelEmitter::emitAcross(const Nest &nest) {
   uint32_t axis = nest.rows.back();
   unsigned lanes = static_cast<unsigned>(vectorLanes());
@@ -282,10 +290,8 @@ void KernelEmitter::emitAcross(const Nest &nest) {
     setLanes({});
   };
   auto extent = extentOf(axis);
-  if (extent && *extent % lanes == 0)
-    return run(false);
-  if (extent && *extent < lanes)
-    return run(true);
+  if (extent)
+    return run(*extent < lanes);
   ifThen(b_.CreateICmpSGE(left, i64(lanes)), [&] { run(false); }, [&] { run(true); });
 }
 
@@ -323,8 +329,8 @@ void KernelEmitter::loopAxes(const std::vector<uint32_t> &axes, size_t from, siz
   });
 }
 
-// Full vectors, then one masked one.
-void KernelEmitter::loopLanes(uint32_t axis, const std::function<void()> &body) {
+// Full vectors, then one that repeats some elements where that is allowed, else a masked one.
+void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   auto known = extentOf(axis);
   Value *extent = extentValue(axis);
@@ -342,6 +348,10 @@ void KernelEmitter::loopLanes(uint32_t axis, const std::function<void()> &body) 
   forLoop(i64(0), full, lanes, [&](Value *index) { run(index, false); });
   if (known && *known % lanes == 0)
     return;
+  if (known && *known > lanes && mayRepeat) {
+    Scope scope(*this);
+    return run(i64(*known - lanes), false);
+  }
   ifThen(b_.CreateICmpSLT(full, extent), [&] { run(full, true); });
 }
 
@@ -356,10 +366,10 @@ void KernelEmitter::finishStage(const NestStage &inner, Value *value) {
 
 void KernelEmitter::emitMap(const NestStage &inner) {
   const Stage &stage = inner.stage;
-  auto body = [&] { finishStage(inner, emit(stage.body)); };
+  auto body = [&] { finishStage(inner, inner.isRegister ? emit(stage.body) : emitToStore(stage.buffer, stage.body)); };
   if (inner.vectorAxis == noAxis)
     return loopAxes(stage.axes, 0, stage.axes.size(), body);
-  loopAxes(stage.axes, 0, stage.axes.size() - 1, [&] { loopLanes(inner.vectorAxis, body); });
+  loopAxes(stage.axes, 0, stage.axes.size() - 1, [&] { loopLanes(inner.vectorAxis, true, body); });
 }
 
 llvm::Value *KernelEmitter::identityOf(const Stage &stage) {
@@ -452,7 +462,7 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       b_.CreateStore(now, acc);
     };
     if (within)
-      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1, [&] { loopLanes(inner.vectorAxis, step); });
+      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1, [&] { loopLanes(inner.vectorAxis, false, step); });
     else
       loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size(), step);
     Value *result;
