@@ -195,6 +195,8 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
            << "pass 'to-mixed-precision': dtype is '" << escaped(dtype) << "', only bfloat16 is supported";
   const PrecisionRules &rules = context.precision ? *context.precision : builtinPrecisionRules();
   bool changed = false, hasProducts = false;
+  for (FunctionId function : optimizableFunctions(module)) // dead readers would count
+    changed |= removeDeadNodes(module, function, false);
   Users users(module);
   for (FunctionId function : optimizableFunctions(module)) {
     PrecisionChoice choice(module, function, rules, *context.target, users);
