@@ -208,7 +208,7 @@ def parse():
     parser.add_argument("--threads", type=lambda t: [int(n) for n in t.split(",")], default=[1, 2])
     parser.add_argument("--systems", default="",
                         help="only those whose names begin so: bycc,ort,floor,openvino,host; the default is all but host")
-    parser.add_argument("--budget", type=float, default=150, help="ms of runs per system and round")
+    parser.add_argument("--budget", type=float, default=100, help="ms of runs per system and round")
     parser.add_argument("--drift", type=float, default=0.08, help="how much slower the control may become")
     parser.add_argument("--cold", type=int, default=5, help="processes per cold start; 0: none")
     parser.add_argument("--prefix", default="", help="words before each timed command, e.g. 'chrt -f 10'")

@@ -97,6 +97,12 @@ def ratio_table(res, pairs, quantised):
     return table(["model", "threads"] + [f"{a} / {b}" for a, b in pairs], rows)
 
 
+def reachable(res, model, threads, a, b):
+    """What the bare primitives would reach: more than this the library has not on this CPU."""
+    bound = res.ratio(model, threads, a, b.replace("bycc", "floor")) if b.startswith("bycc") else None
+    return f" ({bound:.2f})" if bound else ""
+
+
 def speed_limits(res):
     rows = []
     for text, models, a, b, sign, limit in SPEED:
@@ -104,7 +110,7 @@ def speed_limits(res):
             cells, holds = [], []
             for threads in res.threads():
                 value = res.ratio(model, threads, a, b)
-                cells.append(number(value))
+                cells.append(number(value) + reachable(res, model, threads, a, b))
                 holds.append(value is not None and (value <= limit if sign == "<=" else value >= limit))
             if any(cells):
                 rows.append([text, model] + cells + ["yes" if all(holds) else "**no**"])
@@ -182,7 +188,8 @@ def markdown(results):
     parts = [f"{machine()}. {results['rounds']} rounds, {results['minutes']:.0f} minutes; the control took "
              + ", ".join(f"{v:.3f} ms with {t} thread(s)" for t, v in results["control_ms"].items()) + "."]
     if res.models(False) or res.models(True):
-        parts += ["### Limits", speed_limits(res)]
+        parts += ["### Limits", "Ratios of minima; in brackets the ratio that the bare primitives themselves reach on "
+                  "this CPU (those for bf16 and int8 were set on one with AMX).", speed_limits(res)]
     if res.r["cold"]:
         parts += ["### Process start to first output, peak memory", process_table(res)]
     for quantised, kinds, title in ((False, ["f32", "bf16"], "Float models"), (True, ["int8"], "Quantised models")):

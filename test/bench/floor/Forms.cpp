@@ -11,8 +11,9 @@ namespace {
 
 using FormTimes = std::vector<std::map<std::string, double>>;
 
-// The forms that the library has, each implementation once. Its reference code counts only where it has
-// nothing else: hundreds of times slower, it would leave the caches of its neighbours cold as well.
+// The forms that the library has, each implementation once. Its reference code counts only where it
+// has nothing else: hundreds of times slower, it would leave the caches of its neighbours cold as
+// well.
 std::vector<std::string> possibleForms(const Layer &layer) {
   std::vector<std::string> forms, reference;
   std::set<std::string> seen;
@@ -30,8 +31,10 @@ std::vector<std::string> possibleForms(const Layer &layer) {
 
 const double passMs = 100;
 
-// One pass per number of forms: in pass k each layer is in its k-th form (the first when it has fewer).
-void measurePass(const std::vector<Layer> &layers, const std::vector<std::vector<std::string>> &possible, size_t pass,
+// One pass per number of forms: in pass k each layer is in its k-th form (the first when it has
+// fewer).
+void measurePass(const std::vector<Layer> &layers,
+                 const std::vector<std::vector<std::string>> &possible, size_t pass,
                  FormTimes &best) {
   std::vector<std::string> forms;
   for (const auto &of : possible)
@@ -92,8 +95,8 @@ double fastestRun(const std::vector<Layer> &layers, const std::vector<std::strin
   return best;
 }
 
-// The fastest form of each layer, or one layout throughout when that is faster as a whole: what a layer
-// leaves in the caches is not in its own time.
+// The fastest form of each layer, or one layout throughout when that is faster as a whole: what a
+// layer leaves in the caches is not in its own time.
 Choice choose(const std::vector<Layer> &layers) {
   Choice choice{measureForms(layers), {}};
   const char *layouts[] = {"", "any", "last", "blocked"};

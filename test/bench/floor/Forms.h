@@ -10,7 +10,8 @@ struct Choice {
   std::vector<std::string> forms;                   // by layer, the chosen one
 };
 
-// Read from the file at `path` when it is there, else measured and written to it; an empty path: neither.
+// Read from the file at `path` when it is there, else measured and written to it; an empty path:
+// neither.
 Choice choiceOf(const std::string &path, const std::vector<Layer> &layers);
 
 } // namespace floor_bench

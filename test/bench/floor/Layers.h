@@ -1,15 +1,16 @@
 // The layers of a model as list_layers.py writes them, one a line: `KIND key=value ...`.
 //
-// An operand is NAME[@ELEMENTS]:TYPE:DxDx...: the tensor it is stored in, how many elements into it,
-// its element type (f32, bf16, s8, u8) and its extents. Keys:
+// An operand is NAME[@ELEMENTS]:TYPE:DxDx...: the tensor it is stored in, how many elements into
+// it, its element type (f32, bf16, s8, u8) and its extents. Keys:
 //
-//   conv        src weights dst groups strides pads (begins, then ends) dilations [bias] [scale] [post]
-//   matmul      src weights dst [constant: weights are the model's own] [bias] [scale] [post]
-//   pool        src dst algorithm=max|avg kernel strides pads dilations
-//   softmax     src dst axis          layer_norm  src dst          eltwise  src dst post
-//   binary      src other dst algorithm            concat  src0.. count axis dst     reorder  src dst
+//   conv        src weights dst groups strides pads (begins, then ends) dilations [bias] [scale]
+//   [post] matmul      src weights dst [constant: weights are the model's own] [bias] [scale]
+//   [post] pool        src dst algorithm=max|avg kernel strides pads dilations softmax     src dst
+//   axis          layer_norm  src dst          eltwise  src dst post binary      src other dst
+//   algorithm            concat  src0.. count axis dst     reorder  src dst
 //
-// post: relu, gelu, tanh, logistic, hardswish, clip:LOW:HIGH, sum=OPERAND, add=OPERAND, in their order.
+// post: relu, gelu, tanh, logistic, hardswish, clip:LOW:HIGH, sum=OPERAND, add=OPERAND, in their
+// order.
 #pragma once
 
 #include <cstdint>

@@ -72,26 +72,29 @@ dnnl::layer_normalization_forward::primitive_desc
 describeLayerNorm(const dnnl::primitive_attr &attr, const dnnl::memory::desc &data) {
   auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 #if DNNL_VERSION_MAJOR >= 3
-  return describe<dnnl::layer_normalization_forward>(attr, dnnl::prop_kind::forward_inference, data, data,
-                                                     1e-5f, flags);
+  return describe<dnnl::layer_normalization_forward>(attr, dnnl::prop_kind::forward_inference, data,
+                                                     data, 1e-5f, flags);
 #else
-  return describe<dnnl::layer_normalization_forward>(attr, dnnl::prop_kind::forward_inference, data, 1e-5f,
-                                                     flags);
+  return describe<dnnl::layer_normalization_forward>(attr, dnnl::prop_kind::forward_inference, data,
+                                                     1e-5f, flags);
 #endif
 }
 
-dnnl::eltwise_forward::primitive_desc describeEltwise(const dnnl::primitive_attr &attr, dnnl::algorithm algorithm,
+dnnl::eltwise_forward::primitive_desc describeEltwise(const dnnl::primitive_attr &attr,
+                                                      dnnl::algorithm algorithm,
                                                       const dnnl::memory::desc &data) {
 #if DNNL_VERSION_MAJOR >= 3
-  return describe<dnnl::eltwise_forward>(attr, dnnl::prop_kind::forward_inference, algorithm, data, data, 0.f,
-                                         0.f);
+  return describe<dnnl::eltwise_forward>(attr, dnnl::prop_kind::forward_inference, algorithm, data,
+                                         data, 0.f, 0.f);
 #else
-  return describe<dnnl::eltwise_forward>(attr, dnnl::prop_kind::forward_inference, algorithm, data, 0.f, 0.f);
+  return describe<dnnl::eltwise_forward>(attr, dnnl::prop_kind::forward_inference, algorithm, data,
+                                         0.f, 0.f);
 #endif
 }
 
-dnnl::concat::primitive_desc describeConcat(const dnnl::primitive_attr &attr, const dnnl::memory::desc &dst,
-                                            int axis, const std::vector<dnnl::memory::desc> &sources) {
+dnnl::concat::primitive_desc describeConcat(const dnnl::primitive_attr &attr,
+                                            const dnnl::memory::desc &dst, int axis,
+                                            const std::vector<dnnl::memory::desc> &sources) {
 #if DNNL_VERSION_MAJOR >= 3
   return {engine(), dst, axis, sources, attr};
 #else
@@ -107,7 +110,8 @@ void appendEltwise(dnnl::post_ops &posts, dnnl::algorithm algorithm, float alpha
 #endif
 }
 
-Scales setChannelScales(dnnl::primitive_attr &attr, int64_t channels, int weightsMask, float value) {
+Scales setChannelScales(dnnl::primitive_attr &attr, int64_t channels, int weightsMask,
+                        float value) {
 #if DNNL_VERSION_MAJOR >= 3
   (void)channels, (void)value;
   attr.set_scales_mask(DNNL_ARG_WEIGHTS, weightsMask);
@@ -129,8 +133,8 @@ void setResultScale(dnnl::primitive_attr &attr, dnnl::post_ops &posts, float val
 #endif
 }
 
-dnnl::reorder::primitive_desc describeQuantise(const dnnl::memory::desc &src, const dnnl::memory::desc &dst,
-                                               Scales &scales) {
+dnnl::reorder::primitive_desc describeQuantise(const dnnl::memory::desc &src,
+                                               const dnnl::memory::desc &dst, Scales &scales) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3

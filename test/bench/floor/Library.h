@@ -1,5 +1,5 @@
-// The one place that knows which oneDNN it is compiled with: 2.x (operation descriptors, output scales)
-// or 3.x (neither). Everything else is the same in both.
+// The one place that knows which oneDNN it is compiled with: 2.x (operation descriptors, output
+// scales) or 3.x (neither). Everything else is the same in both.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -41,13 +41,16 @@ using Softmax = dnnl::softmax_v2_forward;
 dnnl::layer_normalization_forward::primitive_desc
 describeLayerNorm(const dnnl::primitive_attr &attr, const dnnl::memory::desc &data);
 
-dnnl::eltwise_forward::primitive_desc describeEltwise(const dnnl::primitive_attr &attr, dnnl::algorithm algorithm,
+dnnl::eltwise_forward::primitive_desc describeEltwise(const dnnl::primitive_attr &attr,
+                                                      dnnl::algorithm algorithm,
                                                       const dnnl::memory::desc &data);
 
-dnnl::concat::primitive_desc describeConcat(const dnnl::primitive_attr &attr, const dnnl::memory::desc &dst,
-                                            int axis, const std::vector<dnnl::memory::desc> &sources);
+dnnl::concat::primitive_desc describeConcat(const dnnl::primitive_attr &attr,
+                                            const dnnl::memory::desc &dst, int axis,
+                                            const std::vector<dnnl::memory::desc> &sources);
 
-void appendEltwise(dnnl::post_ops &posts, dnnl::algorithm algorithm, float alpha = 0, float beta = 0);
+void appendEltwise(dnnl::post_ops &posts, dnnl::algorithm algorithm, float alpha = 0,
+                   float beta = 0);
 
 // A scale per output channel of a quantised product (channels of them). 2.x takes the values here;
 // 3.x as an argument of the run: the key is then in `scaleArgument`, else 0.
@@ -60,7 +63,7 @@ Scales setChannelScales(dnnl::primitive_attr &attr, int64_t channels, int weight
 void setResultScale(dnnl::primitive_attr &attr, dnnl::post_ops &posts, float value);
 
 // A reorder that quantises.
-dnnl::reorder::primitive_desc describeQuantise(const dnnl::memory::desc &src, const dnnl::memory::desc &dst,
-                                               Scales &scales);
+dnnl::reorder::primitive_desc describeQuantise(const dnnl::memory::desc &src,
+                                               const dnnl::memory::desc &dst, Scales &scales);
 
 } // namespace floor_bench

@@ -19,7 +19,9 @@ Type typeOf(const dnnl::memory::desc &desc) {
 #endif
 }
 
-size_t elementBytes(const dnnl::memory::desc &desc) { return dnnl::memory::data_type_size(typeOf(desc)); }
+size_t elementBytes(const dnnl::memory::desc &desc) {
+  return dnnl::memory::data_type_size(typeOf(desc));
+}
 
 class Random {
 public:
@@ -59,7 +61,8 @@ size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 } // namespace
 
 // `placed` is sorted by offset.
-size_t Net::lowestOffset(const Life &life, const std::vector<std::pair<std::string, Life>> &placed) {
+size_t Net::lowestOffset(const Life &life,
+                         const std::vector<std::pair<std::string, Life>> &placed) {
   size_t offset = 0;
   for (const auto &[name, other] : placed) {
     bool isAlive = other.first <= life.last && life.first <= other.last;
@@ -74,7 +77,8 @@ double milliseconds() {
   return std::chrono::duration<double, std::milli>(now).count();
 }
 
-Net::Net(const std::vector<Layer> &layers, const std::vector<std::string> &forms) : stream_(engine()) {
+Net::Net(const std::vector<Layer> &layers, const std::vector<std::string> &forms)
+    : stream_(engine()) {
   for (size_t i = 0; i < layers.size(); ++i) {
     auto made = make(layers[i], forms[i]);
     if (!made)
@@ -107,7 +111,8 @@ void Net::placeSums() {
   }
 }
 
-// Tensors of one name but another element size are apart: integers read as floats would be denormals.
+// Tensors of one name but another element size are apart: integers read as floats would be
+// denormals.
 std::string Net::bufferOf(const Argument &argument) const {
   auto found = inPlace_.find(argument.tensor);
   const std::string &tensor = found == inPlace_.end() ? argument.tensor : found->second;
@@ -122,15 +127,18 @@ std::map<std::string, Net::Life> Net::lives() const {
       const Argument &argument = steps_[i].made.arguments[k];
       if (argument.tensor.empty())
         continue;
-      Life &life = lives.insert({bufferOf(argument), {0, i, i, typeOf(argument.desc), false}}).first->second;
-      life.bytes = std::max(life.bytes, argument.desc.get_size() + argument.offset * elementBytes(argument.desc));
+      Life &life =
+          lives.insert({bufferOf(argument), {0, i, i, typeOf(argument.desc), false}}).first->second;
+      life.bytes = std::max(life.bytes, argument.desc.get_size() +
+                                            argument.offset * elementBytes(argument.desc));
       life.last = i;
       life.isWritten |= int(k) == steps_[i].made.resultIndex;
     }
   return lives;
 }
 
-// Intermediates share one arena, the largest placed first, each as low as those alive with it allow.
+// Intermediates share one arena, the largest placed first, each as low as those alive with it
+// allow.
 void Net::allocateTensors() {
   std::vector<std::pair<std::string, Life>> written, placed;
   for (const auto &[name, life] : lives())
@@ -145,7 +153,8 @@ void Net::allocateTensors() {
     life.offset = lowestOffset(life, placed);
     arenaBytes = std::max(arenaBytes, life.offset + life.bytes);
     auto after = [](const auto &a, const auto &b) { return a.second.offset < b.second.offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), std::pair(name, life), after), {name, life});
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), std::pair(name, life), after),
+                  {name, life});
   }
   char *arena = allocate(arenaBytes);
   fill(arena, arenaBytes / 4 * 4, Type::f32, {});
@@ -167,7 +176,8 @@ void Net::bind(Step &step) {
     step.memories.push_back({argument.desc, engine(), dataOf(argument)});
     keys.push_back(argument.key);
   }
-  dnnl::memory::desc scratch({int64_t(step.made.scratchpadBytes)}, Type::u8, dnnl::memory::format_tag::x);
+  dnnl::memory::desc scratch({int64_t(step.made.scratchpadBytes)}, Type::u8,
+                             dnnl::memory::format_tag::x);
   if (step.made.scratchpadBytes > 0) {
     step.memories.push_back({scratch, engine(), scratchpad_});
     keys.push_back(DNNL_ARG_SCRATCHPAD);

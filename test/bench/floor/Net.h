@@ -1,9 +1,10 @@
 // The layers of a model in order, each as a primitive in a chosen form, with memory to run on.
 //
-// Every constant has pages of its own, filled. A tensor is one buffer that its writer and all its readers
-// share, whatever layouts they prefer: no reorder runs, results mean nothing, but each layer finds its
-// input where a real program would: as warm as the layer before left it. Buffers of tensors that are not
-// alive together overlap, and a sum adds in place, as in any program that plans its memory.
+// Every constant has pages of its own, filled. A tensor is one buffer that its writer and all its
+// readers share, whatever layouts they prefer: no reorder runs, results mean nothing, but each
+// layer finds its input where a real program would: as warm as the layer before left it. Buffers of
+// tensors that are not alive together overlap, and a sum adds in place, as in any program that
+// plans its memory.
 #pragma once
 
 #include "Primitives.h"
@@ -18,7 +19,8 @@ public:
   Net(const std::vector<Layer> &layers, const std::vector<std::string> &forms);
 
   void run();
-  // As run(); adds nothing but a clock reading between layers: times[i] becomes layer i's milliseconds.
+  // As run(); adds nothing but a clock reading between layers: times[i] becomes layer i's
+  // milliseconds.
   void run(std::vector<double> &times);
 
   const Made &made(size_t layer) const { return steps_[layer].made; }
@@ -40,7 +42,8 @@ private:
   std::string bufferOf(const Argument &argument) const;
   void placeSums();
   std::map<std::string, Life> lives() const;
-  static size_t lowestOffset(const Life &life, const std::vector<std::pair<std::string, Life>> &placed);
+  static size_t lowestOffset(const Life &life,
+                             const std::vector<std::pair<std::string, Life>> &placed);
   void allocateTensors();
   void bind(Step &step);
   char *allocate(size_t bytes);

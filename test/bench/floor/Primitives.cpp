@@ -34,12 +34,12 @@ bool isQuantised(const Operand &operand) { return operand.type == "s8" || operan
 
 algorithm algorithmOf(const std::string &name) {
   static const std::map<std::string, algorithm> algorithms = {
-      {"relu", algorithm::eltwise_relu},     {"gelu", algorithm::eltwise_gelu_erf},
-      {"tanh", algorithm::eltwise_tanh},     {"logistic", algorithm::eltwise_logistic},
-      {"clip", algorithm::eltwise_clip},     {"hardswish", algorithm::eltwise_hardswish},
-      {"add", algorithm::binary_add},        {"sub", algorithm::binary_sub},
-      {"mul", algorithm::binary_mul},        {"div", algorithm::binary_div},
-      {"max", algorithm::binary_max},        {"min", algorithm::binary_min}};
+      {"relu", algorithm::eltwise_relu}, {"gelu", algorithm::eltwise_gelu_erf},
+      {"tanh", algorithm::eltwise_tanh}, {"logistic", algorithm::eltwise_logistic},
+      {"clip", algorithm::eltwise_clip}, {"hardswish", algorithm::eltwise_hardswish},
+      {"add", algorithm::binary_add},    {"sub", algorithm::binary_sub},
+      {"mul", algorithm::binary_mul},    {"div", algorithm::binary_div},
+      {"max", algorithm::binary_max},    {"min", algorithm::binary_min}};
   auto found = algorithms.find(name);
   if (found == algorithms.end())
     fail("no operator '" + name + "'");
@@ -125,7 +125,10 @@ Attributes attributesOf(const Layer &layer, int64_t channels, int weightsMask, i
     Scales scales = setChannelScales(a.attr, channels, weightsMask, value);
     if (scales.scaleArgument != 0)
       a.arguments.push_back({scales.scaleArgument,
-                             {{channels}, memory::data_type::f32, memory::format_tag::x}, "", 0, {0, value}});
+                             {{channels}, memory::data_type::f32, memory::format_tag::x},
+                             "",
+                             0,
+                             {0, value}});
   } else if (layer.has("scale")) {
     setResultScale(a.attr, posts, std::stof(layer.text("scale")));
   }
@@ -135,7 +138,8 @@ Attributes attributesOf(const Layer &layer, int64_t channels, int weightsMask, i
   return a;
 }
 
-// Moves to the asked implementation; false when there is none, or only the library's reference code.
+// Moves to the asked implementation; false when there is none, or only the library's reference
+// code.
 template <class Pd> bool advance(Pd &pd, int implementation) {
   if (!pd)
     return false;
@@ -157,7 +161,8 @@ template <class P, class Pd> Made madeOf(const Pd &pd) {
 }
 
 template <class Pd>
-void addArgument(Made &made, const Pd &pd, int key, const Operand &operand, bool isConstant, Fill fill = {}) {
+void addArgument(Made &made, const Pd &pd, int key, const Operand &operand, bool isConstant,
+                 Fill fill = {}) {
   memory::desc desc = pd.query_md(dnnl::query::exec_arg_md, key);
   made.layouts += (made.layouts.empty() ? "" : ":") + operand.type + "/" + layoutName(desc);
   if (key == DNNL_ARG_DST)
@@ -166,13 +171,15 @@ void addArgument(Made &made, const Pd &pd, int key, const Operand &operand, bool
 }
 
 template <class P, class Pd>
-std::optional<Made> product(const Layer &layer, Pd pd, const Form &form, const Attributes &a, int64_t depth) {
+std::optional<Made> product(const Layer &layer, Pd pd, const Form &form, const Attributes &a,
+                            int64_t depth) {
   if (!advance(pd, form.implementation))
     return std::nullopt;
   Made made = madeOf<P>(pd);
   bool isConstant = layer.kind == "conv" || layer.has("constant");
   addArgument(made, pd, DNNL_ARG_SRC, layer.operand("src"), false);
-  addArgument(made, pd, DNNL_ARG_WEIGHTS, layer.operand("weights"), isConstant, {std::sqrt(3.f / depth), 0});
+  addArgument(made, pd, DNNL_ARG_WEIGHTS, layer.operand("weights"), isConstant,
+              {std::sqrt(3.f / depth), 0});
   if (layer.has("bias"))
     made.arguments.push_back(
         {DNNL_ARG_BIAS, pd.query_md(dnnl::query::exec_arg_md, DNNL_ARG_BIAS), "", 0, {0.1f, 0}});
@@ -199,7 +206,8 @@ Padding paddingOf(const Layer &layer) {
 }
 
 std::optional<Made> makeConv(const Layer &layer, const Form &form) {
-  Operand src = layer.operand("src"), weights = layer.operand("weights"), dst = layer.operand("dst");
+  Operand src = layer.operand("src"), weights = layer.operand("weights"),
+          dst = layer.operand("dst");
   int64_t groups = layer.number("groups"), channels = weights.dims[0], depth = 1;
   for (size_t i = 1; i < weights.dims.size(); ++i)
     depth *= weights.dims[i];
@@ -211,36 +219,42 @@ std::optional<Made> makeConv(const Layer &layer, const Form &form) {
   Padding pads = paddingOf(layer);
   auto with = [&](const auto &...bias) {
     return describe<dnnl::convolution_forward>(
-        a.attr, dnnl::prop_kind::forward_inference, algorithm::convolution_direct, dataIn(form.layout, src),
-        any(weights), bias..., dataIn(form.layout, dst), layer.extents("strides"),
-        lessOne(layer.extents("dilations")), pads.begins, pads.ends);
+        a.attr, dnnl::prop_kind::forward_inference, algorithm::convolution_direct,
+        dataIn(form.layout, src), any(weights), bias..., dataIn(form.layout, dst),
+        layer.extents("strides"), lessOne(layer.extents("dilations")), pads.begins, pads.ends);
   };
   memory::desc bias({channels}, memory::data_type::f32, memory::format_tag::x);
-  return product<dnnl::convolution_forward>(layer, layer.has("bias") ? with(bias) : with(), form, a, depth);
+  return product<dnnl::convolution_forward>(layer, layer.has("bias") ? with(bias) : with(), form, a,
+                                            depth);
 }
 
 std::optional<Made> makeInner(const Layer &layer, const Form &form) {
-  Operand src = layer.operand("src"), weights = layer.operand("weights"), dst = layer.operand("dst");
+  Operand src = layer.operand("src"), weights = layer.operand("weights"),
+          dst = layer.operand("dst");
   if (src.dims.size() != 2)
     return std::nullopt;
   int64_t depth = weights.dims[0], channels = weights.dims[1];
   std::swap(weights.dims[0], weights.dims[1]);
   Attributes a = attributesOf(layer, channels, 1, depth);
   auto with = [&](const auto &...bias) {
-    return describe<dnnl::inner_product_forward>(a.attr, dnnl::prop_kind::forward_inference, plain(src),
-                                                 any(weights), bias..., plain(dst));
+    return describe<dnnl::inner_product_forward>(a.attr, dnnl::prop_kind::forward_inference,
+                                                 plain(src), any(weights), bias..., plain(dst));
   };
   memory::desc bias({channels}, memory::data_type::f32, memory::format_tag::x);
-  return product<dnnl::inner_product_forward>(layer, layer.has("bias") ? with(bias) : with(), form, a, depth);
+  return product<dnnl::inner_product_forward>(layer, layer.has("bias") ? with(bias) : with(), form,
+                                              a, depth);
 }
 
 std::optional<Made> makeMatMul(const Layer &layer, const Form &form) {
   if (form.layout == "inner")
     return makeInner(layer, form);
-  Operand src = layer.operand("src"), weights = layer.operand("weights"), dst = layer.operand("dst");
+  Operand src = layer.operand("src"), weights = layer.operand("weights"),
+          dst = layer.operand("dst");
   int64_t depth = src.dims.back(), channels = dst.dims.back(), last = int64_t(dst.dims.size()) - 1;
   Attributes a = attributesOf(layer, channels, 1 << last, depth);
-  memory::desc stored = form.layout == "any" ? any(weights) : form.layout == "turned" ? turned(weights) : plain(weights);
+  memory::desc stored = form.layout == "any"      ? any(weights)
+                        : form.layout == "turned" ? turned(weights)
+                                                  : plain(weights);
   auto with = [&](const auto &...bias) {
     return describe<dnnl::matmul>(a.attr, plain(src), stored, bias..., plain(dst));
   };
@@ -277,17 +291,20 @@ std::optional<Made> makePool(const Layer &layer, const Form &form) {
   memory::dims dilations(pads.begins.size(), 0);
   if (layer.has("dilations"))
     dilations = lessOne(layer.extents("dilations"));
-  auto kind = layer.text("algorithm") == "max" ? algorithm::pooling_max : algorithm::pooling_avg_exclude_padding;
+  auto kind = layer.text("algorithm") == "max" ? algorithm::pooling_max
+                                               : algorithm::pooling_avg_exclude_padding;
   auto pd = describe<Pooling>(userScratchpad(), dnnl::prop_kind::forward_inference, kind,
-                              dataIn(form.layout, src), dataIn(form.layout, dst), layer.extents("strides"),
-                              layer.extents("kernel"), dilations, pads.begins, pads.ends);
+                              dataIn(form.layout, src), dataIn(form.layout, dst),
+                              layer.extents("strides"), layer.extents("kernel"), dilations,
+                              pads.begins, pads.ends);
   return simple<Pooling>(layer, pd, form, {{DNNL_ARG_SRC, src}});
 }
 
 std::optional<Made> makeSoftmax(const Layer &layer, const Form &form) {
   Operand src = layer.operand("src"), dst = layer.operand("dst");
-  auto pd = describe<Softmax>(userScratchpad(), dnnl::prop_kind::forward_inference, algorithm::softmax_accurate,
-                              plain(src), plain(dst), int(layer.number("axis")));
+  auto pd = describe<Softmax>(userScratchpad(), dnnl::prop_kind::forward_inference,
+                              algorithm::softmax_accurate, plain(src), plain(dst),
+                              int(layer.number("axis")));
   return simple<Softmax>(layer, pd, form, {{DNNL_ARG_SRC, src}});
 }
 
@@ -338,8 +355,11 @@ std::optional<Made> makeReorder(const Layer &layer, const Form &form) {
   auto pd = describeQuantise(plain(src), plain(layer.operand("dst")), scales);
   auto made = simple<dnnl::reorder>(layer, pd, form, {{DNNL_ARG_FROM, src}});
   if (made && scales.scaleArgument != 0)
-    made->arguments.push_back(
-        {scales.scaleArgument, {{1}, memory::data_type::f32, memory::format_tag::x}, "", 0, {0, 0.05f}});
+    made->arguments.push_back({scales.scaleArgument,
+                               {{1}, memory::data_type::f32, memory::format_tag::x},
+                               "",
+                               0,
+                               {0, 0.05f}});
   return made;
 }
 

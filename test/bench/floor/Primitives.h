@@ -1,9 +1,9 @@
 // A layer as one primitive of the library, in each of the forms worth measuring.
 //
-// A form is a layout of the data (`any`: the library's preference, `last`: channels last, `blocked`:
-// channels in blocks of 16, `plain`, `inner`: a matmul as an inner product, `turned`: weights stored
-// transposed), and with #2 the second implementation that the library knows for it. Weights of the
-// model's own are always in the layout that the primitive prefers.
+// A form is a layout of the data (`any`: the library's preference, `last`: channels last,
+// `blocked`: channels in blocks of 16, `plain`, `inner`: a matmul as an inner product, `turned`:
+// weights stored transposed), and with #2 the second implementation that the library knows for it.
+// Weights of the model's own are always in the layout that the primitive prefers.
 #pragma once
 
 #include "Layers.h"
@@ -31,8 +31,8 @@ struct Made {
   std::string implementation, layouts;
   std::vector<Argument> arguments;
   size_t scratchpadBytes = 0;
-  int resultIndex = 0;      // the argument that is written
-  std::string sumTensor;    // the tensor that a sum adds to in place; else empty
+  int resultIndex = 0;   // the argument that is written
+  std::string sumTensor; // the tensor that a sum adds to in place; else empty
 };
 
 std::vector<std::string> formsOf(const Layer &layer);

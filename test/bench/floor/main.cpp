@@ -1,5 +1,5 @@
-// bench-floor: times the bare primitives of a model, in process: what no program that calls this library
-// can beat. See usage() below; list_layers.py writes LAYERS.
+// bench-floor: times the bare primitives of a model, in process: what no program that calls this
+// library can beat. See usage() below; list_layers.py writes LAYERS.
 // --runs 0 ends after the first run: what a start costs, filling weights in place of reading them.
 // Each layer is measured in all its forms (Primitives.h), in place between its neighbours, and the
 // fastest is taken. --forms FILE keeps the choice: read when it is there, else written.
@@ -23,13 +23,15 @@ struct Options {
 };
 
 [[noreturn]] void usage(int status) {
-  std::fputs("bench-floor LAYERS [--type f32|bf16] [--threads N] [--runs N] [--warmup N] [--forms FILE]\n"
-             "            [--products] [--layers]\n"
-             "bench-floor --control [--threads N] [--runs N]\n"
-             "Prints one line of JSON; --products: also what convolutions and products take alone;\n"
-             "--layers: on stderr, a table of layers. --control times a fixed product of matrices instead:\n"
-             "whether the machine is as fast as it was.\n",
-             status == 0 ? stdout : stderr);
+  std::fputs(
+      "bench-floor LAYERS [--type f32|bf16] [--threads N] [--runs N] [--warmup N] [--forms FILE]\n"
+      "            [--products] [--layers]\n"
+      "bench-floor --control [--threads N] [--runs N]\n"
+      "Prints one line of JSON; --products: also what convolutions and products take alone;\n"
+      "--layers: on stderr, a table of layers. --control times a fixed product of matrices "
+      "instead:\n"
+      "whether the machine is as fast as it was.\n",
+      status == 0 ? stdout : stderr);
   std::exit(status);
 }
 
@@ -46,7 +48,8 @@ Options parse(int argc, char **argv) {
   const std::map<std::string, int *> numbers = {
       {"--threads", &o.threads}, {"--runs", &o.runs}, {"--warmup", &o.warmup}};
   const std::map<std::string, std::string *> texts = {{"--type", &o.type}, {"--forms", &o.forms}};
-  const std::map<std::string, bool *> flags = {{"--layers", &o.showLayers}, {"--products", &o.products}, {"--control", &o.control}};
+  const std::map<std::string, bool *> flags = {
+      {"--layers", &o.showLayers}, {"--products", &o.products}, {"--control", &o.control}};
   for (int i = 1; i < argc; ++i) {
     std::string name = argv[i];
     if (name == "--help")
@@ -81,7 +84,8 @@ std::string quantileFields(const std::string &prefix, const std::vector<double> 
     return "";
   Quantiles q = quantilesOf(times);
   char text[200];
-  std::snprintf(text, sizeof text, ", \"%smin_ms\": %.4f, \"%sp25_ms\": %.4f, \"%smedian_ms\": %.4f", prefix.c_str(),
+  std::snprintf(text, sizeof text,
+                ", \"%smin_ms\": %.4f, \"%sp25_ms\": %.4f, \"%smedian_ms\": %.4f", prefix.c_str(),
                 q.minimum, prefix.c_str(), q.quartile, prefix.c_str(), q.median);
   return text;
 }
@@ -98,9 +102,9 @@ void printLayers(const std::vector<Layer> &layers, const Choice &choice, const N
                  const std::vector<double> &minima) {
   for (size_t i = 0; i < layers.size(); ++i) {
     const Made &made = net.made(i);
-    std::fprintf(stderr, "%9.4f ms  %-10s %-9s %-28s %s  %s  %s |", minima[i], layers[i].kind.c_str(),
-                 choice.forms[i].c_str(), made.implementation.c_str(), made.layouts.c_str(), shapeOf(layers[i]).c_str(),
-                 layers[i].name.c_str());
+    std::fprintf(stderr, "%9.4f ms  %-10s %-9s %-28s %s  %s  %s |", minima[i],
+                 layers[i].kind.c_str(), choice.forms[i].c_str(), made.implementation.c_str(),
+                 made.layouts.c_str(), shapeOf(layers[i]).c_str(), layers[i].name.c_str());
     for (const auto &[form, ms] : choice.times[i])
       std::fprintf(stderr, " %s %.4f", form.c_str(), ms);
     std::fputs("\n", stderr);
@@ -135,14 +139,17 @@ int runLayers(const Options &o) {
   }
   if (o.showLayers)
     printLayers(layers, choice, net, minima);
-  std::printf("{\"library\": \"%s\", \"type\": \"%s\", \"threads\": %d, \"runs\": %d%s%s, \"make_ms\": %.2f, "
+  std::printf("{\"library\": \"%s\", \"type\": \"%s\", \"threads\": %d, \"runs\": %d%s%s, "
+              "\"make_ms\": %.2f, "
               "\"first_ms\": %.2f}\n",
-              libraryVersion().c_str(), o.type.c_str(), o.threads, o.runs, quantileFields("", totals).c_str(),
-              quantileFields("products_", products).c_str(), made - start, first - made);
+              libraryVersion().c_str(), o.type.c_str(), o.threads, o.runs,
+              quantileFields("", totals).c_str(), quantileFields("products_", products).c_str(),
+              made - start, first - made);
   return 0;
 }
 
-// Matrices that fit the second cache: the clock frequency and what neighbours take of the processor.
+// Matrices that fit the second cache: the clock frequency and what neighbours take of the
+// processor.
 int runControl(const Options &o) {
   const int64_t n = 384;
   std::vector<float> a(n * n, 1.f / n), b(n * n, 0.5f), c(n * n);
@@ -153,8 +160,8 @@ int runControl(const Options &o) {
     if (i >= 2)
       times.push_back(milliseconds() - begin);
   }
-  std::printf("{\"control\": \"sgemm %lld\", \"threads\": %d, \"runs\": %d%s}\n", (long long)n, o.threads, o.runs,
-              quantileFields("", times).c_str());
+  std::printf("{\"control\": \"sgemm %lld\", \"threads\": %d, \"runs\": %d%s}\n", (long long)n,
+              o.threads, o.runs, quantileFields("", times).c_str());
   return 0;
 }
 
