@@ -4,6 +4,7 @@
 #include "Instance.h"
 
 #include "Arena.h"
+#include "Threads.h"
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,14 @@
 namespace bycc::onednn {
 
 namespace {
+
+int32_t threadsOf(const Plan &plan, const std::vector<Slot> &slots, const Action &action,
+                  int32_t threads) {
+  if (action.kind == Action::Kind::Step)
+    return threadsFor(plan, plan.steps[action.step], threads);
+  const Layout &from = slots[action.inputs[0]].layout, &to = slots[action.output].layout;
+  return threadsForBytes(bytesOf(from) + bytesOf(to), threads);
+}
 
 class Maker {
 public:
@@ -44,6 +53,7 @@ private:
     omp_set_num_threads(threads_);
     for (size_t i = next_++; i < distinct_.size(); i = next_++) {
       uint32_t action = distinct_[i];
+      ThreadScope scope(threadsOf(plan_, program_.slots, program_.actions[action], threads_));
       results_[action].emplace(makeOne(program_.actions[action]));
     }
   }
@@ -164,7 +174,7 @@ public:
     instance_->buffers = std::move(program_.buffers);
     instance_->slots = std::move(program_.slots);
     for (size_t a = 0; a < primitives.size(); ++a)
-      addCall(program_.actions[a], primitives[a]);
+      addCall(program_.actions[a], primitives[a], threads);
     instance_->arenaBytes = BYCC_TRY(planArena(instance_->buffers, lives()));
     return std::move(instance_);
   }
@@ -206,8 +216,9 @@ private:
                  wanted});
   }
 
-  void addCall(const Action &action, const Primitive &made) {
-    PrimitiveCall call{made.primitive, {}, nameOf(action), made.implementation, ""};
+  void addCall(const Action &action, const Primitive &made, int32_t threads) {
+    PrimitiveCall call{made.primitive, {}, nameOf(action), made.implementation, "", 1};
+    call.threads = threadsOf(plan_, instance_->slots, action, threads);
     if (action.step != none)
       call.source = plan_.steps[action.step].source;
     for (size_t i = 0; i < action.inputs.size(); ++i)

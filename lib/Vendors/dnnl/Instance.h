@@ -10,6 +10,7 @@ struct PrimitiveCall {
   dnnl::primitive primitive;
   std::vector<std::pair<int, uint32_t>> args; // argument number, slot
   std::string name, detail, source;
+  int32_t threads; // that the primitive was made for
 };
 
 struct Instance {
@@ -20,8 +21,8 @@ struct Instance {
   uint64_t arenaBytes = 0;
 };
 
-// Primitives are made for `threads` threads, by as many; equal ones once. Sets the
-// calling thread's OpenMP thread count. Weights in a layout that the library refuses, or
+// Primitives are made for `threads` threads or for one (Threads.h), by `threads`; equal
+// ones once. Sets the calling thread's OpenMP thread count. Weights in a layout that the library refuses, or
 // has only a worse kernel for than the program says, are packed anew; other layouts that
 // do not suit it are Status::Unsup: then the plan must be lowered anew.
 Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, Program program,

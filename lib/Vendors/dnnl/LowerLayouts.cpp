@@ -1,7 +1,11 @@
 // See LowerLayouts.h.
 #include "LowerLayouts.h"
 
+#include "Threads.h"
+
 #include <algorithm>
+
+#include <omp.h>
 
 namespace bycc::onednn {
 
@@ -155,6 +159,7 @@ std::optional<Layout> LayoutChooser::wantedLayout(ValueId id) const {
 }
 
 Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
+  ThreadScope scope(threadsFor(plan_, step, omp_get_max_threads()));
   std::vector<Layout> postOps = postOpLayouts(step);
   std::optional<Descriptor> slow;
   for (const Layouts &candidate : candidates(step, sum)) {

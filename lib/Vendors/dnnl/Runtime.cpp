@@ -191,8 +191,12 @@ public:
   bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns, size_t numNs) {
     if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
       return false;
+    const int32_t given = omp_get_max_threads();
+    int32_t threads = given;
     for (size_t a = 0; a < instance_.calls.size(); ++a) {
       auto begin = ns ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+      if (instance_.calls[a].threads != threads)
+        omp_set_num_threads(threads = instance_.calls[a].threads);
       if (dnnl_primitive_execute(instance_.calls[a].primitive.get(), stream_.get(),
                                  static_cast<int>(begins_[a + 1] - begins_[a]),
                                  args_.data() + begins_[a]) != dnnl_success)
@@ -202,6 +206,7 @@ public:
                                            std::chrono::steady_clock::now() - begin)
                                            .count());
     }
+    omp_set_num_threads(given);
     return dnnl_stream_wait(stream_.get()) == dnnl_success;
   }
 

@@ -1,0 +1,64 @@
+// See Threads.h. A rough estimate will do: steps near the limit take the same time either
+// way. Measured with two threads, steps of less than 10 us are slower with both.
+#include "Threads.h"
+
+#include <omp.h>
+
+namespace bycc::onednn {
+
+namespace {
+
+constexpr double limitUs = 10;
+constexpr double bytesPerUs = 20e3;
+constexpr double flopsPerUs = 150e3; // float32; narrower elements in proportion
+
+double flopsOf(const Plan &plan, const Step &step) {
+  auto elements = [&](ValueId id) { return static_cast<double>(numElements(plan.values[id].dims)); };
+  const Dims &result = plan.values[step.output].dims;
+  switch (step.kind) {
+  case StepKind::Conv: // each result: one output channel's weights
+    return 2 * elements(step.output) * elements(step.inputs[1]) / static_cast<double>(result[1]);
+  case StepKind::Deconv: // each operand element: one input channel's weights
+    return 2 * elements(step.inputs[0]) * elements(step.inputs[1]) /
+           static_cast<double>(plan.values[step.inputs[0]].dims[1]);
+  case StepKind::MatMul:
+    return 2 * elements(step.output) * static_cast<double>(plan.values[step.inputs[0]].dims.back());
+  default:
+    return 0;
+  }
+}
+
+double bytesOf(const Plan &plan, ValueId id) {
+  const Value &value = plan.values[id];
+  return static_cast<double>(numElements(value.dims)) *
+         static_cast<double>(sizeInBytes(value.dtype));
+}
+
+double microseconds(const Plan &plan, const Step &step) {
+  double bytes = bytesOf(plan, step.output);
+  for (ValueId id : step.inputs)
+    bytes += bytesOf(plan, id);
+  for (const PostOp &postOp : step.postOps)
+    if (postOp.operand != noValue)
+      bytes += bytesOf(plan, postOp.operand);
+  double width = static_cast<double>(sizeInBytes(plan.values[step.inputs[0]].dtype)) / 4;
+  return bytes / bytesPerUs + flopsOf(plan, step) * width / flopsPerUs;
+}
+
+} // namespace
+
+int32_t threadsFor(const Plan &plan, const Step &step, int32_t threads) {
+  return microseconds(plan, step) < limitUs ? 1 : threads;
+}
+
+int32_t threadsForBytes(uint64_t bytes, int32_t threads) {
+  return static_cast<double>(bytes) / bytesPerUs < limitUs ? 1 : threads;
+}
+
+ThreadScope::ThreadScope(int32_t threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(threads);
+}
+
+ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
+
+} // namespace bycc::onednn
