@@ -23,6 +23,7 @@ struct Lanes {
   uint32_t axis = noAxis;
   unsigned count = 1;
   llvm::Value *mask = nullptr; // null: all lanes
+  int64_t used = 0;            // the mask is that of so many first lanes, when known
 };
 
 // One llvm::Module in the making, with what all kernels share.
@@ -108,6 +109,9 @@ private:
   Value *emitAt(Ref ref);                            // scalar, at the first lane
   Value *emitUncached(Ref ref);
   Value *emitLoad(Ref ref, DType as); // the bits as another dtype of the same size
+  bool hasMasks(llvm::Type *element) const; // in memory operations of whole vectors
+  Value *loadMasked(llvm::Type *type, Value *pointer, uint32_t buffer);
+  void storeMasked(Value *value, Value *pointer, uint32_t buffer);
   Value *loadStrided(Value *pointer, int64_t step, llvm::Type *element, uint32_t buffer);
   Value *emitGuard(const Expr &expr);
   Value *emitUnary(const Expr &expr, Value *a);

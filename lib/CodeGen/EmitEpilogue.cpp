@@ -22,6 +22,8 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
       setLanes(now);
       if (tile.hasColumnTail && v + 1 == tile.vectors)
         now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
+      if (auto known = extentOf(c.column); now.mask && known)
+        now.used = *known % lanes;
       setLanes(now);
       overrides_.clear();
       setOverride(c.result, sums[static_cast<size_t>(r * tile.vectors + v)]);
@@ -79,8 +81,10 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
           axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes + column));
           Lanes now{c.innerRow, lanes, nullptr};
           setLanes(now);
-          if (count < static_cast<int64_t>(lanes))
+          if (count < static_cast<int64_t>(lanes)) {
             now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
+            now.used = count;
+          }
           setLanes(now);
           overrides_.clear();
           setOverride(c.result, block[static_cast<size_t>(column)]);

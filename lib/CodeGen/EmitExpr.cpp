@@ -165,8 +165,10 @@ llvm::Value *KernelEmitter::emitGuard(const Expr &e) {
   auto under = [&](Ref ref, Value *mask) -> Value * {
     Scope scope(*this);
     Lanes saved = lanes_;
-    if (mask)
+    if (mask) {
       lanes_.mask = lanes_.mask ? b_.CreateAnd(lanes_.mask, mask) : mask;
+      lanes_.used = 0;
+    }
     Value *value = emit(ref);
     lanes_ = saved;
     return wide ? splat(value) : value;

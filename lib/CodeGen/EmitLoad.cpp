@@ -18,6 +18,50 @@ llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local)
   return b_.CreateGEP(type, base, index);
 }
 
+bool KernelEmitter::hasMasks(llvm::Type *element) const {
+  const TargetInfo &target = context_.target;
+  return target.vectorBits == 512 || (target.has("avx2") && element->getPrimitiveSizeInBits() >= 32);
+}
+
+// Where the target has no masks, a load of all lanes is worth a branch.
+llvm::Value *KernelEmitter::loadMasked(llvm::Type *type, Value *pointer, uint32_t buffer) {
+  llvm::Type *element = type->getScalarType();
+  auto align = llvm::Align(element->getPrimitiveSizeInBits() / 8);
+  auto masked = [&] {
+    llvm::Instruction *load = b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type));
+    tag(load, buffer);
+    return load;
+  };
+  if (hasMasks(element) || lanes_.used)
+    return masked();
+  Value *result = entryAlloca(type);
+  ifThen(b_.CreateAndReduce(lanes_.mask), [&] {
+    llvm::Instruction *load = b_.CreateAlignedLoad(type, pointer, align);
+    tag(load, buffer);
+    b_.CreateStore(load, result);
+  }, [&] { b_.CreateStore(masked(), result); });
+  return b_.CreateLoad(type, result);
+}
+
+// Without masks a known number of lanes goes in pieces of 2^n lanes.
+void KernelEmitter::storeMasked(Value *value, Value *pointer, uint32_t buffer) {
+  llvm::Type *element = value->getType()->getScalarType();
+  auto align = llvm::Align(element->getPrimitiveSizeInBits() / 8);
+  if (hasMasks(element) || !lanes_.used)
+    return tag(b_.CreateMaskedStore(value, pointer, align, lanes_.mask), buffer);
+  int64_t from = 0;
+  for (int64_t size = lanes_.count; size > 0; size /= 2) {
+    if (lanes_.used - from < size)
+      continue;
+    std::vector<int> piece;
+    for (int64_t lane = from; lane < from + size; ++lane)
+      piece.push_back(static_cast<int>(lane));
+    Value *at = b_.CreateConstInBoundsGEP1_64(element, pointer, static_cast<uint64_t>(from));
+    tag(b_.CreateAlignedStore(b_.CreateShuffleVector(value, piece), at, align), buffer);
+    from += size;
+  }
+}
+
 // One vector load per run of lanes_.count elements, of which a mask leaves those that
 // its lanes need; the last one ends at the last element that is needed.
 llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type *element, uint32_t buffer) {
@@ -76,7 +120,7 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
     Value *pointer = pointerTo(buffer, emitAt(e.a), local);
     if (*step == 1) {
       if (lanes_.mask)
-        return finish(b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type)));
+        return unpack(as, loadMasked(type, pointer, buffer));
       return finish(b_.CreateAlignedLoad(type, pointer, align));
     }
     return unpack(as, loadStrided(pointerTo(buffer, emitAt(e.a), local), *step, element, buffer));
@@ -118,7 +162,7 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value) {
   if (step == 1) {
     Value *pointer = pointerTo(buffer, emitAt(index), local);
     if (lanes_.mask)
-      tag(b_.CreateMaskedStore(value, pointer, align, lanes_.mask), buffer);
+      storeMasked(value, pointer, buffer);
     else
       tag(b_.CreateAlignedStore(value, pointer, align), buffer);
     return;

@@ -285,6 +285,8 @@ void KernelEmitter::emitAcross(const Nest &nest) {
     setLanes(now);
     if (masked)
       now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, left));
+    if (auto known = extentOf(axis); masked && known)
+      now.used = *known % lanes;
     setLanes(now);
     emitRow(nest);
     setLanes({});
@@ -341,6 +343,8 @@ void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function
     setLanes(now);
     if (masked)
       now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, b_.CreateSub(extent, index)));
+    if (masked && known)
+      now.used = *known % lanes;
     setLanes(now);
     body();
     setLanes({});
