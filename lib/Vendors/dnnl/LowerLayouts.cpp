@@ -1,6 +1,7 @@
 // See LowerLayouts.h.
 #include "LowerLayouts.h"
 
+#include "Prefer.h"
 #include "Threads.h"
 
 #include <algorithm>
@@ -174,6 +175,14 @@ Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
   return describe(step, plainLayouts(step), postOps, sum);
 }
 
+// None for windows of one element, which take the same time in any layout.
+double LayoutChooser::windowFlops(const Step &conv) const {
+  const Dims &weights = value(conv.inputs[1]).dims, &result = value(conv.output).dims;
+  double perResult = static_cast<double>(numElements(weights)) / static_cast<double>(result[1]);
+  return numElements(conv.kernel) == 1 ? 0.0
+                                       : 2 * static_cast<double>(numElements(result)) * perResult;
+}
+
 // The concatenation of whole blocks of channels that is the only user of this step
 // and of its siblings.
 const Step *LayoutChooser::concatOf(const Step &step) const {
@@ -184,14 +193,17 @@ const Step *LayoutChooser::concatOf(const Step &step) const {
   const Step &concat = plan_.steps[user];
   if (concat.axis != 1 || value(concat.output).dims[0] != 1)
     return nullptr;
+  double flops = 0;
   for (ValueId part : concat.inputs) {
     uint32_t maker = usage_.maker[part];
     if (maker == Usage::never || plan_.steps[maker].kind != StepKind::Conv ||
         usage_.userOf(part) != user || value(part).dtype != DType::Float32 ||
         value(part).dims[1] % channelBlock != 0 || sumPostOpOf(plan_, plan_.steps[maker]) >= 0)
       return nullptr;
+    flops += windowFlops(plan_.steps[maker]);
   }
-  return &concat;
+  uint64_t bytes = bytesOf(plain(concat.output));
+  return areBlocksCheaper(flops, value(concat.output).dims.back(), bytes) ? &concat : nullptr;
 }
 
 } // namespace bycc::onednn

@@ -6,6 +6,9 @@ namespace bycc::onednn {
 namespace {
 
 constexpr uint64_t maxPixelBytes = 2048;
+// One thread; only their ratio matters.
+constexpr double flopsPerSecond = 250e9, copiedBytesPerSecond = 60e9;
+constexpr double lossTimesWidth = 2.5;
 
 } // namespace
 
@@ -18,6 +21,11 @@ std::string preferredTo(const std::string &first, const Step &step, int64_t chan
       static_cast<uint64_t>(channels) * elementBytes > maxPixelBytes)
     return "";
   return (elementBytes == 1 ? "jit_int8:" : "jit_dw:") + first.substr(newer.size());
+}
+
+bool areBlocksCheaper(double flops, int64_t width, uint64_t bytes) {
+  double lost = flops / flopsPerSecond * lossTimesWidth / static_cast<double>(width);
+  return lost < 2.0 * static_cast<double>(bytes) / copiedBytesPerSecond;
 }
 
 } // namespace bycc::onednn

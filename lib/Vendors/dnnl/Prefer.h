@@ -28,4 +28,14 @@ namespace bycc::onednn {
 std::string preferredTo(const std::string &first, const Step &step, int64_t channels,
                         uint64_t elementBytes);
 
+// Whether convolutions had better write blocks of channels straight into a concatenation
+// than leave it to a copy of channels-last operands. The library's convolutions take
+// strided results in neither form, but blocks of channels follow each other in memory.
+//
+// `flops` of the convolutions with windows larger than 1 and the `width` of their result:
+// kernels for blocks lose the more the shorter the rows (3x3, float32: 2 % at 55, 6 % at 27,
+// 18..23 % at 13 and 14, 36..44 % at 7). `bytes` of the concatenation, which is read and
+// written at what the library's copy reaches (3.1 MB of 55x55 in 45 us, 0.7 MB in 16 us).
+bool areBlocksCheaper(double flops, int64_t width, uint64_t bytes);
+
 } // namespace bycc::onednn
