@@ -117,6 +117,8 @@ Ref Exprs::reinterpret(Ref a, DType type) {
   return nodes_[a].type == type ? a : intern({Op::Reinterpret, type, a, noRef, noRef, 0, 0});
 }
 
+Ref Exprs::narrow(Ref a, DType type) { return intern({Op::Narrow, type, a, noRef, noRef, 0, 0}); }
+
 std::optional<int64_t> Exprs::constant(Ref ref) const {
   const Expr &e = nodes_[ref];
   if (e.op == Op::Const && !isFloat(e.type))
@@ -550,6 +552,7 @@ Ref Exprs::rebuild(const Expr &e) {
   case Op::Load: return load(static_cast<uint32_t>(e.i), e.type, e.a);
   case Op::Cast: return cast(e.a, e.type);
   case Op::Reinterpret: return reinterpret(e.a, e.type);
+  case Op::Narrow: return narrow(e.a, e.type);
   case Op::Select: return select(e.a, e.b, e.c);
   case Op::Guard: return guard(e.a, e.b, e.c);
   default: return e.b == noRef ? unary(e.op, e.a, e.i) : binary(e.op, e.a, e.b, e.i);

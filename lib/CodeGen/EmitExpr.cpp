@@ -120,6 +120,7 @@ llvm::Value *KernelEmitter::emitUncached(Ref ref) {
     return b_.CreateSelect(condition, a, b);
   }
   case Op::Cast: return emitCast(emit(e.a), x_.type(e.a), e.type);
+  case Op::Narrow: return emit(e.a);
   case Op::Reinterpret: {
     if (x_[e.a].op == Op::Load && !overrides_.count(e.a) && sizeInBytes(x_.type(e.a)) == sizeInBytes(e.type))
       return emitLoad(e.a, e.type);

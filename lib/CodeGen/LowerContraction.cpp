@@ -93,7 +93,7 @@ Expected<> addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::
   if (wide == type)
     op.results.push_back(sum);
   else
-    op.results.push_back(op.map(type, shape, [&](const Indices &at) { return op.x.cast(op.at(sum, at), type); }));
+    op.results.push_back(op.map(type, shape, [&](const Indices &at) { return op.x.narrow(op.at(sum, at), type); }));
   return {};
 }
 

@@ -29,8 +29,10 @@ enum class Op : uint8_t {
   Axis,  // i = axis id; Int64
   Dim,   // i = symbol id; Int64. An extent, so not negative, unless f is 1
   Load,  // i = buffer id, a = flat index
-  // One operand. Cast converts, Reinterpret keeps the bits.
-  Cast, Reinterpret, Neg, Abs, Not, Sign, Exp, Log, Sqrt, Tanh, Erf, Sigmoid,
+  // One operand. Cast converts, Reinterpret keeps the bits. Narrow makes a 16-bit float
+  // of a Float32 that is rounded when it is stored, not before, as all results of
+  // that type are.
+  Cast, Reinterpret, Narrow, Neg, Abs, Not, Sign, Exp, Log, Sqrt, Tanh, Erf, Sigmoid,
   Floor, Ceil, Trunc, Round, RoundEven, IsNan, IsInf, IsFinite,
   Libm1, // i = LibmFn
   // Two operands of one type. Comparisons give Bool; Shr is arithmetic for
@@ -88,6 +90,7 @@ public:
   Ref unary(Op op, Ref a, int64_t i = 0);
   Ref cast(Ref a, DType type);
   Ref reinterpret(Ref a, DType type);
+  Ref narrow(Ref a, DType type);
   Ref binary(Op op, Ref a, Ref b, int64_t i = 0);
   Ref select(Ref condition, Ref a, Ref b);
   Ref guard(Ref condition, Ref a, Ref b);
