@@ -135,6 +135,22 @@ NodeId addInput(Module &module, Builder &builder, FunctionId main, const Value &
   return param;
 }
 
+Value toBFloat16(const Value &value) {
+  if (value.isTuple()) {
+    Value::Tuple fields;
+    for (const Value &field : value.fields())
+      fields.push_back(toBFloat16(field));
+    return fields;
+  }
+  const Tensor &tensor = value.tensor();
+  if (!isFloat(tensor.dtype))
+    return value;
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    values.push_back(tensor.real(i));
+  return *Tensor::fromDoubles(DType::BFloat16, tensor.shape, values);
+}
+
 struct Tolerance {
   double relative, absolute;
 };
@@ -187,6 +203,27 @@ Expected<Module> makeModule(const Case &each, bool constants, Extents extents) {
   NodeId result = BYCC_TRY(addCall(module, main, each, constants, extents));
   module.block(module.function(main).body).result = result;
   return module;
+}
+
+std::optional<Case> inBFloat16(const Case &given) {
+  Case each = given;
+  bool hasFloats = false;
+  for (Value &input : each.inputs) {
+    for (const Tensor &tensor : input.flatten())
+      hasFloats = hasFloats || isFloat(tensor.dtype);
+    input = toBFloat16(input);
+  }
+  for (auto &[key, value] : each.attrs)
+    if (value.isString() && value.asString().starts_with("float"))
+      value = AttrValue(std::string("bfloat16"));
+  auto module = makeModule(each, true, Extents::Known);
+  if (!hasFloats || (!module && each.name.starts_with("qnn.")) || each.op == ops::reinterpret)
+    return std::nullopt;
+  BYCC_ASSERT(module, each.name + " takes bfloat16");
+  auto outputs = evaluate(*module, module->main(), parameters(each, true));
+  BYCC_ASSERT(outputs, each.name + " evaluates in bfloat16");
+  each.outputs = *outputs;
+  return each;
 }
 
 std::vector<Tensor> parameters(const Case &each, bool constants) {

@@ -5,6 +5,7 @@
 
 #include "bycc/Eval/Eval.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ Expected<Module> makeModule(const Case &each, bool constants, Extents extents);
 // The call alone, its parameters added to `function`.
 Expected<NodeId> addCall(Module &module, FunctionId function, const Case &each, bool constants,
                          Extents extents);
+
+// The case with bfloat16 wherever it says float, its results those of Eval; nullopt
+// when it has no floats or its operator takes float32 only.
+std::optional<Case> inBFloat16(const Case &given);
 
 // The inputs that these made parameters of.
 std::vector<Tensor> parameters(const Case &each, bool constants);

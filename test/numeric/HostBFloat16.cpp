@@ -18,45 +18,6 @@ namespace {
 
 const char *const cpus[] = {"native", "skylake-avx512", "x86-64-v3", "x86-64"};
 
-Value toBFloat16(const Value &value) {
-  if (value.isTuple()) {
-    Value::Tuple fields;
-    for (const Value &field : value.fields())
-      fields.push_back(toBFloat16(field));
-    return fields;
-  }
-  const Tensor &tensor = value.tensor();
-  if (!isFloat(tensor.dtype))
-    return value;
-  std::vector<double> values;
-  for (int64_t i = 0; i < tensor.numElements(); ++i)
-    values.push_back(tensor.real(i));
-  return *Tensor::fromDoubles(DType::BFloat16, tensor.shape, values);
-}
-
-// The case with bfloat16 wherever it says float, its results those of Eval; nullopt
-// when it has no floats or its operator takes float32 only.
-std::optional<Case> inBFloat16(const Case &given) {
-  Case each = given;
-  bool hasFloats = false;
-  for (Value &input : each.inputs) {
-    for (const Tensor &tensor : input.flatten())
-      hasFloats = hasFloats || isFloat(tensor.dtype);
-    input = toBFloat16(input);
-  }
-  for (auto &[key, value] : each.attrs)
-    if (value.isString() && value.asString().starts_with("float"))
-      value = AttrValue(std::string("bfloat16"));
-  auto module = makeModule(each, true, Extents::Known);
-  if (!hasFloats || (!module && each.name.starts_with("qnn.")) || each.op == ops::reinterpret)
-    return std::nullopt;
-  REQUIRE(module);
-  auto outputs = evaluate(*module, module->main(), parameters(each, true));
-  REQUIRE(outputs);
-  each.outputs = *outputs;
-  return each;
-}
-
 // "" when bfloat16 numbers are equal or neighbours: sums are kept in wider types, so
 // that one rounding is left. Other floats may differ by what float32 lets differ.
 std::string neighbours(const Tensor &actual, const Tensor &expected) {
