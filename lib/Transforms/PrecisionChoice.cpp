@@ -26,6 +26,9 @@ int64_t capacity(double microseconds) {
   return static_cast<int64_t>(std::min(microseconds, 1e9) * 1e6); // picoseconds
 }
 
+// Of a var in the network: behind source and sink.
+uint32_t nodeOf(uint32_t var) { return var + 2; }
+
 std::string microseconds(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g us", value);
@@ -120,11 +123,39 @@ void PrecisionChoice::choose() {
   while (demote());
 }
 
+// One conversion each way for all readers on the other side of the maker.
+void PrecisionChoice::addReaders(MinimumCut &cut, const Value &value) const {
+  Maker from = maker(value.node);
+  if (from == Maker::Constant)
+    return;
+  uint32_t made = from == Maker::Half ? MinimumCut::source : MinimumCut::sink;
+  if (from == Maker::Var) {
+    uint32_t var = varOf(value.node);
+    made = nodeOf(var != none ? var : varOf(module_.operands(value.node)[0]));
+  }
+  if (from != Maker::Half && !value.readers.empty()) { // float32 for readers in bfloat16
+    bool isBeyond = isBeyond_[value.node.index] == 2;
+    uint32_t narrow = cut.addNode();
+    cut.addEdge(narrow, made, isBeyond ? MinimumCut::unlimited : capacity(narrowing(value.node)));
+    for (uint32_t reader : value.readers)
+      cut.addEdge(nodeOf(reader), narrow, MinimumCut::unlimited);
+  }
+  if (from != Maker::Half && value.isReadAsHalf)
+    cut.addEdge(MinimumCut::source, made, capacity(narrowing(value.node)));
+  if (from == Maker::Float)
+    return;
+  uint32_t wide = cut.addNode(); // bfloat16 for readers in float32
+  cut.addEdge(made, wide, capacity(widening(value.node)));
+  for (uint32_t reader : value.readers)
+    cut.addEdge(wide, nodeOf(reader), MinimumCut::unlimited);
+  if (value.isReadAsFloat)
+    cut.addEdge(wide, MinimumCut::sink, MinimumCut::unlimited);
+}
+
 void PrecisionChoice::solve() {
   MinimumCut cut;
   for (size_t i = 0; i < vars_.size(); ++i)
     cut.addNode();
-  auto nodeOf = [](uint32_t var) { return var + 2; };
   for (uint32_t i = 0; i < vars_.size(); ++i) {
     const Var &var = vars_[i];
     if (var.isDemoted)
@@ -134,38 +165,8 @@ void PrecisionChoice::solve() {
     else
       cut.addEdge(nodeOf(i), MinimumCut::sink, capacity(-var.saved));
   }
-  for (const Value &value : values_) {
-    Maker from = maker(value.node);
-    if (from == Maker::Constant)
-      continue;
-    uint32_t made = from == Maker::Half ? MinimumCut::source : MinimumCut::sink;
-    if (from == Maker::Var) {
-      uint32_t var = varOf(value.node);
-      made = nodeOf(var != none ? var : varOf(module_.operands(value.node)[0]));
-    }
-    if (from != Maker::Half) { // float32 for readers in bfloat16
-      bool isBeyond = isBeyond_[value.node.index] == 2;
-      int64_t price = isBeyond ? MinimumCut::unlimited : capacity(narrowing(value.node));
-      uint32_t narrow = made;
-      if (!value.readers.empty()) {
-        narrow = cut.addNode();
-        cut.addEdge(narrow, made, price);
-      }
-      for (uint32_t reader : value.readers)
-        cut.addEdge(nodeOf(reader), narrow, MinimumCut::unlimited);
-      if (value.isReadAsHalf)
-        cut.addEdge(MinimumCut::source, made, capacity(narrowing(value.node)));
-    }
-    if (from == Maker::Float)
-      continue;
-    // bfloat16 for readers in float32
-    uint32_t wide = cut.addNode();
-    cut.addEdge(made, wide, capacity(widening(value.node)));
-    for (uint32_t reader : value.readers)
-      cut.addEdge(wide, nodeOf(reader), MinimumCut::unlimited);
-    if (value.isReadAsFloat)
-      cut.addEdge(wide, MinimumCut::sink, MinimumCut::unlimited);
-  }
+  for (const Value &value : values_)
+    addReaders(cut, value);
   std::vector<uint8_t> side = cut.solve();
   for (uint32_t i = 0; i < vars_.size(); ++i)
     isChosen_[i] = side[nodeOf(i)];

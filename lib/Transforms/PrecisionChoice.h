@@ -27,6 +27,8 @@
 
 namespace bycc {
 
+class MinimumCut;
+
 class PrecisionChoice {
 public:
   PrecisionChoice(const Module &module, FunctionId function, const PrecisionRules &rules,
@@ -35,6 +37,8 @@ public:
   bool isConverted(NodeId call) const {
     return varOf(call) != none && isChosen_[varOf(call)];
   }
+  // A local function that calls itself.
+  bool isLoop(NodeId function) const { return function.index < isLoop_.size() && isLoop_[function.index]; }
   // A float product that is not converted, and why.
   struct Stay {
     NodeId call;
@@ -86,6 +90,7 @@ private:
   double conversion(NodeId value, int bytes) const;
   void choose();
   void solve();
+  void addReaders(MinimumCut &cut, const Value &value) const;
   bool demote();
   std::string reasonOf(const Var &var) const;
 

@@ -12,7 +12,8 @@
 //    with a cast back to float32 behind it, which stands for the old value.
 // 2. A bfloat16 form is what such a cast was made of; a constant that is rounded
 //    here, so that only 16 bits of a weight are stored; or a cast, made once.
-// 3. Casts that nobody reads go.
+// 3. Casts that nobody reads go; casts of what a loop does not change go in front
+//    of it.
 //
 // Constants are rounded to the nearest finite number: the mask -3.4e38, times zero,
 // must stay zero.
@@ -26,6 +27,7 @@
 #include <bit>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace bycc {
 namespace {
@@ -50,6 +52,21 @@ public:
       if (auto found = halfOf_.find(module_.operands(node)[0]); found != halfOf_.end())
         return found->second;
     return choice_.isConverted(node) ? convert(node, builder) : Expected<NodeId>(node);
+  }
+
+  // Moves casts of outer values out of functions that call themselves.
+  void hoistFromLoops(FunctionId function) {
+    std::vector<BlockId> blocks; // inner ones first
+    forEachBlock(module_, function, [&](BlockId block) { blocks.push_back(block); });
+    for (BlockId block : blocks) {
+      std::vector<NodeId> nodes;
+      for (NodeId node : std::vector<NodeId>(module_.block(block).nodes)) {
+        if (choice_.isLoop(node))
+          takeInvariant(node, nodes);
+        nodes.push_back(node);
+      }
+      module_.block(block).nodes = std::move(nodes);
+    }
   }
 
   // Lets that name values nobody reads any more.
@@ -122,7 +139,33 @@ private:
     NodeId cast = BYCC_TRY(builder.call(ops::cast, {value}, {{"dtype", AttrValue(name(DType::BFloat16))}}));
     builder.setSource(reader);
     casts_[value].emplace_back(builder.block(), cast);
+    made_.insert(cast);
     return cast;
+  }
+
+  void takeInvariant(NodeId loop, std::vector<NodeId> &taken) {
+    std::unordered_set<NodeId> inside;
+    std::vector<BlockId> blocks;
+    auto walk = [&](auto &&self, NodeId owner) -> void {
+      if (module_.node(owner).kind == NodeKind::Function)
+        for (NodeId param : module_.function(module_.functionOf(owner)).params)
+          inside.insert(param);
+      for (BlockId block : innerBlocks(module_, owner)) {
+        blocks.push_back(block);
+        for (NodeId node : module_.block(block).nodes) {
+          inside.insert(node);
+          self(self, node);
+        }
+      }
+    };
+    walk(walk, loop);
+    for (BlockId block : blocks)
+      std::erase_if(module_.block(block).nodes, [&](NodeId node) {
+        bool isOuter = made_.contains(node) && !inside.contains(module_.operands(node)[0]);
+        if (isOuter)
+          taken.push_back(node);
+        return isOuter;
+      });
   }
 
   bool isWithin(BlockId block, BlockId outer) const {
@@ -155,6 +198,7 @@ private:
   NodeId call_; // that is made anew
   std::unordered_map<NodeId, NodeId> halfOf_; // by the float32 value
   std::unordered_map<NodeId, std::vector<std::pair<BlockId, NodeId>>> casts_;
+  std::unordered_set<NodeId> made_; // all of these casts
 };
 
 // What the target does not have is slow, not wrong.
@@ -207,6 +251,7 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
     bool here = BYCC_TRY(rewriteFunction(module, function, [&](NodeId node, Builder &builder) {
       return closed.contains(builder.block()) ? Expected<NodeId>(node) : converter.rewrite(node, builder);
     }));
+    converter.hoistFromLoops(function);
     converter.dropMarks();
     if (here)
       removeDeadNodes(module, function, false);
