@@ -42,7 +42,7 @@ public:
   llvm::Function *run();
 
 private:
-  // --- frame (EmitNest.cpp)
+  // --- frame (EmitFrame.cpp) and nests (EmitNest.cpp)
   struct Frame {
     Value *exec = nullptr;
     std::unordered_map<uint32_t, Value *> pointers; // of buffers

@@ -1,0 +1,213 @@
+// The frame of a kernel: its function and arguments, the tasks that the thread pool
+// runs, loops and branches.
+#include "Emit.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+namespace bycc::te {
+namespace {
+
+constexpr double parallelCost = 40000; // cycles below which a loop is not worth splitting
+constexpr double grainCost = 16000;
+
+} // namespace
+
+void EmitContext::setFunctionAttrs(llvm::Function &function) const {
+  function.addFnAttr("target-cpu", target.cpu);
+  std::string features;
+  for (const std::string &feature : target.features)
+    features += (features.empty() ? "+" : ",+") + feature;
+  if (!features.empty())
+    function.addFnAttr("target-features", features);
+  std::string bits = std::to_string(target.vectorBits);
+  function.addFnAttr("prefer-vector-width", bits);
+  function.addFnAttr("min-legal-vector-width", bits);
+  function.setDoesNotThrow();
+}
+
+KernelEmitter::KernelEmitter(EmitContext &context, const Schedule &schedule, std::string name)
+    : context_(context), schedule_(schedule), x_(schedule.kernel.exprs), name_(std::move(name)),
+      llvm_(context.module.getContext()), b_(llvm_) {
+  llvm::FastMathFlags flags;
+  flags.setAllowContract();
+  b_.setFastMathFlags(flags);
+  llvm::MDBuilder metadata(llvm_);
+  auto *domain = metadata.createAnonymousAliasScopeDomain(name_);
+  std::vector<llvm::Metadata *> all;
+  uint32_t count = static_cast<uint32_t>(schedule.kernel.buffers.size());
+  for (uint32_t b = 0; b < count; ++b)
+    all.push_back(metadata.createAnonymousAliasScope(domain));
+  for (uint32_t b = 0; b < count; ++b) {
+    aliasScopes_[b] = llvm::MDNode::get(llvm_, {all[b]});
+    // Inputs may be the same memory as each other, but nobody writes them.
+    std::vector<llvm::Metadata *> others;
+    for (uint32_t o = 0; o < count; ++o)
+      if (o != b)
+        others.push_back(all[o]);
+    noAlias_[b] = llvm::MDNode::get(llvm_, others);
+  }
+}
+
+llvm::Function *KernelEmitter::run() {
+  llvm::Type *ptr = b_.getPtrTy();
+  std::vector<llvm::Type *> params(1 + schedule_.arguments.size(), ptr);
+  params.insert(params.end(), schedule_.kernel.numDims, b_.getInt64Ty());
+  auto *type = llvm::FunctionType::get(b_.getVoidTy(), params, false);
+  auto *kernel = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name_, context_.module);
+  context_.setFunctionAttrs(*kernel);
+  kernel->addFnAttr(llvm::Attribute::NoInline);
+  function_ = kernel;
+  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", kernel));
+  frame_.exec = kernel->getArg(0);
+  for (size_t a = 0; a < schedule_.arguments.size(); ++a)
+    frame_.pointers[schedule_.arguments[a]] = kernel->getArg(static_cast<unsigned>(a + 1));
+  for (uint32_t d = 0; d < schedule_.kernel.numDims; ++d)
+    frame_.dims.push_back(kernel->getArg(static_cast<unsigned>(1 + schedule_.arguments.size() + d)));
+  Scope scope(*this);
+  for (const Nest &nest : schedule_.nests) {
+    Scope inner(*this);
+    if (nest.contraction)
+      emitContraction(nest);
+    else
+      emitNest(nest);
+  }
+  b_.CreateRetVoid();
+  return kernel;
+}
+
+llvm::Value *KernelEmitter::entryAlloca(llvm::Type *type) {
+  llvm::BasicBlock &entry = function_->getEntryBlock();
+  llvm::IRBuilder<> at(&entry, entry.begin());
+  return at.CreateAlloca(type);
+}
+
+void KernelEmitter::forLoop(Value *begin, Value *end, int64_t step, const std::function<void(Value *)> &body) {
+  auto *constantBegin = llvm::dyn_cast<llvm::ConstantInt>(begin);
+  auto *constantEnd = llvm::dyn_cast<llvm::ConstantInt>(end);
+  bool isKnown = constantBegin && constantEnd;
+  if (isKnown && constantBegin->getSExtValue() >= constantEnd->getSExtValue())
+    return;
+  if (isKnown && constantBegin->getSExtValue() + step >= constantEnd->getSExtValue()) {
+    Scope scope(*this);
+    body(begin);
+    return;
+  }
+  auto *before = b_.GetInsertBlock();
+  auto *loop = llvm::BasicBlock::Create(llvm_, "loop", function_);
+  auto *done = llvm::BasicBlock::Create(llvm_, "done", function_);
+  if (isKnown)
+    b_.CreateBr(loop);
+  else
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), loop, done);
+  b_.SetInsertPoint(loop);
+  llvm::PHINode *index = b_.CreatePHI(b_.getInt64Ty(), 2);
+  index->addIncoming(begin, before);
+  {
+    Scope scope(*this);
+    body(index);
+  }
+  Value *next = b_.CreateNSWAdd(index, i64(step));
+  index->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), loop, done);
+  b_.SetInsertPoint(done);
+}
+
+void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
+  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+    Scope scope(*this);
+    if (known->isOne())
+      then();
+    else if (otherwise)
+      otherwise();
+    return;
+  }
+  auto *thenBlock = llvm::BasicBlock::Create(llvm_, "then", function_);
+  auto *elseBlock = otherwise ? llvm::BasicBlock::Create(llvm_, "else", function_) : nullptr;
+  auto *join = llvm::BasicBlock::Create(llvm_, "join", function_);
+  b_.CreateCondBr(condition, thenBlock, elseBlock ? elseBlock : join);
+  b_.SetInsertPoint(thenBlock);
+  {
+    Scope scope(*this);
+    then();
+  }
+  b_.CreateBr(join);
+  if (elseBlock) {
+    b_.SetInsertPoint(elseBlock);
+    Scope scope(*this);
+    otherwise();
+    b_.CreateBr(join);
+  }
+  b_.SetInsertPoint(join);
+}
+
+// Runs body(begin, end) over [0, count): as a task of the pool when there is
+// enough work, else in place. The task finds everything in a closure of 8-byte slots.
+void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body) {
+  auto *constantCount = llvm::dyn_cast<llvm::ConstantInt>(count);
+  int64_t known = constantCount ? constantCount->getSExtValue() : 1 << 20;
+  bool isParallel = known > 1 && static_cast<double>(known) * itemCost > parallelCost;
+  if (!isParallel && !needsScratch) {
+    Scope scope(*this);
+    body(i64(0), count);
+    return;
+  }
+  llvm::Type *slot = b_.getInt64Ty();
+  std::vector<Value *> captured{frame_.exec};
+  for (uint32_t buffer : schedule_.arguments)
+    captured.push_back(frame_.pointers.at(buffer));
+  captured.insert(captured.end(), frame_.dims.begin(), frame_.dims.end());
+  Value *closure = entryAlloca(llvm::ArrayType::get(slot, captured.size()));
+  for (size_t i = 0; i < captured.size(); ++i)
+    b_.CreateStore(captured[i], b_.CreateConstInBoundsGEP1_64(slot, closure, i));
+  llvm::Type *ptr = b_.getPtrTy();
+  auto *taskType = llvm::FunctionType::get(b_.getVoidTy(), {ptr, slot, slot, b_.getInt32Ty()}, false);
+  auto *task = llvm::Function::Create(taskType, llvm::GlobalValue::InternalLinkage,
+                                      name_ + ".task" + std::to_string(numTasks_++), context_.module);
+  context_.setFunctionAttrs(*task);
+  if (isParallel) {
+    Value *api = loadField(frame_.exec, abi::execApi, ptr);
+    Value *parallelFor = loadField(api, abi::apiParallelFor, ptr);
+    auto *type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, slot, slot}, false);
+    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(grainCost / std::max(itemCost, 1.0)));
+    b_.CreateCall(type, parallelFor, {frame_.exec, task, closure, count, i64(grain)});
+  } else {
+    b_.CreateCall(task, {closure, i64(0), count, b_.getInt32(0)});
+  }
+
+  // The body, in the task.
+  auto savedPoint = b_.saveIP();
+  Frame savedFrame = frame_;
+  llvm::Function *savedFunction = function_;
+  auto savedScopes = std::move(scopes_);
+  auto savedAxes = axes_;
+  scopes_.clear();
+  function_ = task;
+  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", task));
+  size_t next = 0;
+  auto take = [&](llvm::Type *type) {
+    return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(slot, task->getArg(0), next++));
+  };
+  frame_.exec = take(ptr);
+  for (uint32_t buffer : schedule_.arguments)
+    frame_.pointers[buffer] = take(ptr);
+  for (Value *&dim : frame_.dims)
+    dim = take(slot);
+  if (needsScratch) {
+    Value *all = loadField(frame_.exec, abi::execScratch, ptr);
+    Value *size = b_.CreateLoad(slot, context_.scratchBytes);
+    Value *mine = b_.CreateMul(b_.CreateZExt(task->getArg(3), slot), size);
+    frame_.scratch = b_.CreateGEP(b_.getInt8Ty(), all, mine);
+  }
+  {
+    Scope scope(*this);
+    body(task->getArg(1), task->getArg(2));
+  }
+  b_.CreateRetVoid();
+  scopes_ = std::move(savedScopes);
+  axes_ = std::move(savedAxes);
+  function_ = savedFunction;
+  frame_ = savedFrame;
+  b_.restoreIP(savedPoint);
+}
+
+} // namespace bycc::te
