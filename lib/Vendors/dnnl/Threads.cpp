@@ -2,6 +2,8 @@
 // way. Measured with two threads, steps of less than 10 us are slower with both.
 #include "Threads.h"
 
+#include <algorithm>
+
 #include <omp.h>
 
 namespace bycc::onednn {
@@ -42,7 +44,7 @@ double microseconds(const Plan &plan, const Step &step) {
     if (postOp.operand != noValue)
       bytes += bytesOf(plan, postOp.operand);
   double width = static_cast<double>(sizeInBytes(plan.values[step.inputs[0]].dtype)) / 4;
-  return bytes / bytesPerUs + flopsOf(plan, step) * width / flopsPerUs;
+  return std::max(bytes / bytesPerUs, flopsOf(plan, step) * width / flopsPerUs);
 }
 
 } // namespace
