@@ -1,5 +1,5 @@
-// How many threads a step is worth: waking the others and waiting for them costs a few
-// microseconds, which is more than many small steps take.
+// How many threads a step is worth: waking the others and waiting for them costs a
+// microsecond or more, which is more than many small steps take.
 #pragma once
 
 #include "Plan.h"
