@@ -262,6 +262,9 @@ typedef struct bycc_vendor_runtime {
    * region that reads it, or when the run ends early. Called on any thread. */
   void *(*alloc)(uint64_t bytes);
   void (*release)(void *memory);
+  /* Arithmetic operations of a step in one run, for --profile; 0: not known, or it only
+   * moves data. May be null. */
+  double (*step_flops)(void *region, uint32_t index);
 } bycc_vendor_runtime;
 
 /* Entry points of a plugin .so: `bycc_vendor_compiler_entry` in the compile

@@ -29,8 +29,10 @@ void Profile::restart(const Model &model) {
     uint32_t count = region.vendor->num_steps(region.handle);
     for (uint32_t i = 0; i < count; ++i) {
       const bycc_step_info *step = region.vendor->step(region.handle, i);
+      double flops = region.vendor->step_flops ? region.vendor->step_flops(region.handle, i) : 0;
       entries_.push_back({orEmpty(step ? step->name : ""), orEmpty(step ? step->detail : ""),
-                          orEmpty(step ? step->source : ""), static_cast<int32_t>(r), 0, 0, 0, 0});
+                          orEmpty(step ? step->source : ""), static_cast<int32_t>(r), 0, 0, 0,
+                          flops});
     }
   }
   stepsBegin_.push_back(entries_.size());

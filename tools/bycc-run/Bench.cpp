@@ -97,8 +97,10 @@ void printRow(const char *indent, const bycc_profile_entry &entry, double totalN
   if (entry.detail[0])
     label += " [" + escaped(entry.detail, 60) + "]";
   double ns = static_cast<double>(entry.total_ns), calls = static_cast<double>(entry.calls);
-  double gflops = ns > 0 ? entry.flops * calls / ns : 0;
-  std::printf("%8llu %11.4f %6.1f %9.2f  %-44s %s\n", static_cast<unsigned long long>(entry.calls),
+  char gflops[32] = "-"; // it moves data, or nobody has counted
+  if (ns > 0 && entry.flops > 0)
+    std::snprintf(gflops, sizeof gflops, "%.2f", entry.flops * calls / ns);
+  std::printf("%8llu %11.4f %6.1f %9s  %-44s %s\n", static_cast<unsigned long long>(entry.calls),
               ns / 1e6 / std::max(calls, 1.0), totalNs > 0 ? 100 * ns / totalNs : 0, gflops,
               label.c_str(), escaped(entry.source, 200).c_str());
 }

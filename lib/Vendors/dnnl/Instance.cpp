@@ -5,6 +5,7 @@
 
 #include "Arena.h"
 #include "Threads.h"
+#include "Usage.h"
 
 #include <algorithm>
 #include <atomic>
@@ -217,10 +218,14 @@ private:
   }
 
   void addCall(const Action &action, const Primitive &made, int32_t threads) {
-    PrimitiveCall call{made.primitive, {}, nameOf(action), made.implementation, "", 1};
+    PrimitiveCall call;
+    call.primitive = made.primitive;
+    call.name = nameOf(action);
+    call.detail = detailOf(action, made);
+    call.source = action.step == none ? "result" : plan_.steps[action.step].source;
     call.threads = threadsOf(plan_, instance_->slots, action, threads);
-    if (action.step != none)
-      call.source = plan_.steps[action.step].source;
+    if (action.kind == Action::Kind::Step)
+      call.flops = arithmeticOf(plan_, plan_.steps[action.step]);
     for (size_t i = 0; i < action.inputs.size(); ++i)
       call.args.push_back({made.inputArgs[i], action.inputs[i]});
     for (size_t i = 0; i < action.postOperands.size(); ++i)
@@ -242,6 +247,19 @@ private:
       return "copy";
     }
     return "";
+  }
+
+  // What a reorder moves: "jit:uni, float32 (1, 3, 224, 224) abcd to acdb".
+  std::string detailOf(const Action &action, const Primitive &made) const {
+    if (action.kind == Action::Kind::Step)
+      return made.implementation;
+    const Layout &from = instance_->slots[action.inputs[0]].layout;
+    const Layout &to = instance_->slots[action.output].layout;
+    std::string layouts = text(*formOf(from));
+    if (from != to)
+      layouts += " to " + text(*formOf(to));
+    return made.implementation + ", " + std::string(name(dtypeOf(from))) + " " +
+           text(dimsOf(from)) + " " + layouts;
   }
 
   uint32_t scratchSlot(const Layout &layout) {

@@ -10,7 +10,8 @@ struct PrimitiveCall {
   dnnl::primitive primitive;
   std::vector<std::pair<int, uint32_t>> args; // argument number, slot
   std::string name, detail, source;
-  int32_t threads; // that the primitive was made for
+  int32_t threads = 1; // that the primitive was made for
+  double flops = 0;
 };
 
 struct Instance {

@@ -392,6 +392,11 @@ const bycc_step_info *step(void *region, uint32_t index) {
   return index < infos.size() ? &infos[index] : nullptr;
 }
 
+double stepFlops(void *region, uint32_t index) {
+  const Instance *primary = static_cast<Region *>(region)->primary();
+  return primary && index < primary->calls.size() ? primary->calls[index].flops : 0;
+}
+
 } // namespace
 } // namespace bycc::onednn
 
@@ -411,6 +416,7 @@ bycc_vendor_runtime_entry(void) {
                                               step,
                                               runProfiled,
                                               nullptr,
-                                              nullptr};
+                                              nullptr,
+                                              stepFlops};
   return &runtime;
 }

@@ -37,4 +37,25 @@ Usage::Usage(const Plan &plan)
   }
 }
 
+double arithmeticOf(const Plan &plan, const Step &step) {
+  auto elements = [&](ValueId id) {
+    return static_cast<double>(numElements(plan.values[id].dims));
+  };
+  const Dims &in = plan.values[step.inputs[0]].dims, &out = plan.values[step.output].dims;
+  switch (step.kind) {
+  case StepKind::Conv:
+    return 2 * elements(step.output) * elements(step.inputs[1]) / static_cast<double>(out[1]);
+  case StepKind::Deconv:
+    return 2 * elements(step.inputs[0]) * elements(step.inputs[1]) / static_cast<double>(in[1]);
+  case StepKind::MatMul:
+    return 2 * elements(step.output) * static_cast<double>(in.back());
+  case StepKind::Pool:
+    return elements(step.output) * static_cast<double>(numElements(step.kernel));
+  case StepKind::Concat:
+    return 0;
+  default:
+    return elements(step.inputs[0]);
+  }
+}
+
 } // namespace bycc::onednn

@@ -20,4 +20,8 @@ struct Usage {
   std::vector<uint32_t> maker;     // per value: the step, never: not made by one
 };
 
+// Arithmetic operations of a step: multiplications and additions of a product, else one
+// for each element that is looked at.
+double arithmeticOf(const Plan &plan, const Step &step);
+
 } // namespace bycc::onednn

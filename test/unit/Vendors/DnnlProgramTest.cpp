@@ -128,6 +128,26 @@ TEST_CASE("dnnl packs weights anew where their layout is not taken") {
   }
 }
 
+TEST_CASE("dnnl tells the arithmetic of each step, and what reorders move") {
+  RegionBuilder region;
+  buildNet(region);
+  Answer compiled = compile(region);
+  Loaded loaded(region, compiled, 1);
+  std::vector<std::string> names = loaded.steps(), details = loaded.details();
+  double products = 0;
+  for (uint32_t i = 0; i < names.size(); ++i) {
+    double flops = runtimeHalf().step_flops(loaded.handle(), i);
+    if (names[i] == "reorder") {
+      CHECK(flops == 0);
+      CHECK_THAT(details[i], Catch::Contains("float32 (") && Catch::Contains(" to "));
+    } else if (names[i] == "convolution" || names[i] == "matmul") {
+      products += flops;
+    }
+  }
+  CHECK(products == 2.0 * (3200 * 32 * 9 + 4800 * 32 + 20 * 48));
+  CHECK(runtimeHalf().step_flops(loaded.handle(), 1000) == 0);
+}
+
 TEST_CASE("dnnl refuses a program whose numbers do not fit the plan") {
   using Change = void (*)(onednn::Program &);
   const Change changes[] = {
