@@ -195,7 +195,6 @@ struct Kernel {
   Ref elements(uint32_t buffer); // product of the shape
   // Structure as bytes: equal text, equal code.
   std::string fingerprint() const;
-  std::string str() const; // for people and tests
 };
 
 } // namespace bycc::te
