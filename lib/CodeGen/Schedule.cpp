@@ -33,7 +33,7 @@ public:
     finishBuffers();
     for (Nest &nest : result_.nests)
       if (!nest.contraction)
-        chooseLanes(nest);
+        chooseLanes(k(), nest, target_);
     for (Nest &nest : result_.nests)
       layOutLocals(nest);
     return std::move(result_);
@@ -353,167 +353,6 @@ private:
     }
   }
 
-  // --- lanes of row nests
-
-  double contiguity(const Stage &stage, uint32_t axis) {
-    double score = 0, count = 0;
-    auto add = [&](Ref index) {
-      auto step = e().coefficient(index, axis);
-      score += !step ? -2 : *step == 1 ? 2 : *step == 0 ? 1 : *step <= 4 && *step > 0 ? 0.5 : -2;
-      ++count;
-    };
-    e().visit(stage.body, [&](Ref ref) {
-      if (e()[ref].op == Op::Load)
-        add(e()[ref].a);
-      return true;
-    });
-    if (stage.reduce == Reduce::None || std::find(stage.reduceAxes.begin(), stage.reduceAxes.end(), axis) == stage.reduceAxes.end()) {
-      add(stage.store);
-    }
-    double extent = static_cast<double>(e().constantExtent(axis).value_or(1024));
-    double lanes = target_.vectorBits / 32;
-    return score / std::max(count, 1.0) * std::min(extent, lanes) / lanes;
-  }
-
-  void chooseLanes(Nest &nest) {
-    collapseNest(nest);
-    double within = 0, across = 0;
-    bool hasReduction = false;
-    for (NestStage &inner : nest.stages) {
-      Stage &stage = inner.stage;
-      bool reduces = stage.reduce != Reduce::None;
-      hasReduction = hasReduction || reduces;
-      bool isArg = stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
-      inner.vectorAxis = isArg ? noAxis : reduces ? stage.reduceAxes.empty() ? noAxis : stage.reduceAxes.back()
-                               : stage.axes.empty() ? noAxis : stage.axes.back();
-      double weight = 1;
-      for (const auto *axes : {&stage.axes, &stage.reduceAxes})
-        for (uint32_t axis : *axes)
-          weight *= static_cast<double>(e().constantExtent(axis).value_or(1024));
-      if (inner.vectorAxis != noAxis)
-        within += weight * contiguity(stage, inner.vectorAxis);
-      if (!nest.rows.empty())
-        across += weight * contiguity(stage, nest.rows.back());
-    }
-    nest.isAcross = hasReduction && !nest.rows.empty() && across > within;
-    if (nest.isAcross)
-      for (NestStage &inner : nest.stages)
-        inner.vectorAxis = noAxis;
-    if (!hasReduction && nest.stages.size() == 1)
-      chunkInner(nest);
-    nest.cost = rowCost(nest);
-  }
-
-  // A long innermost loop becomes rows of fixed-size chunks, so that it can run in parallel.
-  void chunkInner(Nest &nest) {
-    NestStage &inner = nest.stages[0];
-    if (inner.vectorAxis == noAxis)
-      return;
-    const int64_t chunk = 2048;
-    uint32_t axis = inner.vectorAxis;
-    Ref extent = e().extent(axis);
-    if (auto n = e().constant(extent); n && *n < 2 * chunk)
-      return;
-    Ref chunks = e().binary(Op::FloorDiv, e().plus(extent, chunk - 1), e().integer(chunk));
-    uint32_t outer = e().newAxis(chunks);
-    Ref start = e().times(e().axis(outer), chunk);
-    uint32_t rest = e().newAxis(e().binary(Op::Min, e().integer(chunk), e().sub(extent, start)));
-    Ref value = e().add(start, e().axis(rest));
-    Stage &stage = inner.stage;
-    stage.body = e().substitute(stage.body, {{axis, value}});
-    stage.store = e().substitute(stage.store, {{axis, value}});
-    nest.rows.push_back(outer);
-    std::replace(stage.axes.begin(), stage.axes.end(), axis, rest);
-    inner.vectorAxis = rest;
-  }
-
-  double rowCost(const Nest &nest) {
-    double cost = 0;
-    for (const NestStage &inner : nest.stages) {
-      double n = 1, ops = 1;
-      for (const auto *axes : {&inner.stage.axes, &inner.stage.reduceAxes})
-        for (uint32_t axis : *axes) {
-          auto bounds = e().constantExtent(axis);
-          n *= static_cast<double>(bounds.value_or(1024));
-        }
-      e().visit(inner.stage.body, [&](Ref ref) {
-        Op op = e()[ref].op;
-        ops += op == Op::Libm1 || op == Op::Libm2 ? 40 : (op >= Op::Exp && op <= Op::Sigmoid) ? 2 : 0.2;
-        return true;
-      });
-      cost += n * ops / (inner.vectorAxis != noAxis || nest.isAcross ? 4 : 1);
-    }
-    return cost;
-  }
-
-  // --- collapsing of neighbouring axes
-
-  // Whether (a, b) can become one axis in every index of the nest.
-  bool canCollapse(const Nest &nest, uint32_t a, uint32_t b) {
-    bool ok = true;
-    auto agrees = [&](Ref index) {
-      Ref x = e().stride(index, a), y = e().stride(index, b);
-      return x != noRef && y != noRef && x == e().mul(y, e().extent(b));
-    };
-    for (const NestStage &inner : nest.stages) {
-      const Stage &stage = inner.stage;
-      for (Ref root : {stage.body, stage.position}) {
-        if (root == noRef)
-          continue;
-        e().visit(root, [&](Ref ref) {
-          const Expr node = e()[ref];
-          if (node.op == Op::Load) {
-            ok = ok && agrees(node.a); // which refuses axes in anything but products
-            return false;
-          }
-          if (node.op == Op::Axis && (node.i == a || node.i == b))
-            ok = false;
-          return ok;
-        });
-      }
-      ok = ok && agrees(stage.store);
-    }
-    return ok;
-  }
-
-  void collapseNest(Nest &nest) {
-    collapseList(nest, nest.rows);
-    for (size_t s = 0; s < nest.stages.size(); ++s) {
-      if (nest.stages.size() > 1)
-        continue; // local buffers tie the inner axes of several stages together
-      collapseList(nest, nest.stages[s].stage.reduceAxes);
-      Stage &stage = nest.stages[s].stage;
-      // The last row axis and a lone inner axis.
-      while (stage.reduce == Reduce::None && stage.axes.size() == 1 && !nest.rows.empty() &&
-             canCollapse(nest, nest.rows.back(), stage.axes[0])) {
-        stage.axes[0] = merge(nest, nest.rows.back(), stage.axes[0]);
-        nest.rows.pop_back();
-      }
-    }
-  }
-
-  void collapseList(Nest &nest, std::vector<uint32_t> &axes) {
-    for (size_t i = 0; i + 1 < axes.size();) {
-      if (!canCollapse(nest, axes[i], axes[i + 1])) {
-        ++i;
-        continue;
-      }
-      axes[i] = merge(nest, axes[i], axes[i + 1]);
-      axes.erase(axes.begin() + static_cast<ptrdiff_t>(i) + 1);
-      i = i == 0 ? 0 : i - 1;
-    }
-  }
-
-  uint32_t merge(Nest &nest, uint32_t a, uint32_t b) {
-    uint32_t merged = e().newAxis(e().mul(e().extent(a), e().extent(b)));
-    std::unordered_map<uint32_t, Ref> values{{a, e().integer(0)}, {b, e().axis(merged)}};
-    for (NestStage &inner : nest.stages)
-      for (Ref *ref : {&inner.stage.body, &inner.stage.position, &inner.stage.store})
-        if (*ref != noRef)
-          *ref = e().substitute(*ref, values);
-    return merged;
-  }
-
   // --- row-local buffers
 
   // Local buffers are indexed by their inner axes alone, in compact order.
@@ -523,7 +362,6 @@ private:
       if (!inner.isLocal)
         continue;
       std::map<int64_t, int64_t> compact; // stride in the buffer -> stride in scratch
-      std::vector<std::pair<int64_t, int64_t>> strides;
       int64_t elements = 1;
       for (size_t d = inner.stage.axes.size(); d-- > 0;) {
         uint32_t axis = inner.stage.axes[d];

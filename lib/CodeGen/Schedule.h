@@ -120,6 +120,8 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
 void chooseTile(Kernel &kernel, Contraction &contraction, const TargetInfo &target);
 // Whether and when panels are made (Panels.cpp); those of constants are added to `packs`.
 void choosePacking(Kernel &kernel, Contraction &contraction, const TargetInfo &target, std::vector<PackSpec> &packs);
+// Of a nest without a contraction.
+void chooseLanes(Kernel &kernel, Nest &nest, const TargetInfo &target);
 // The panels of a constant whose elements are at `source`.
 std::vector<uint8_t> packPanels(const uint8_t *source, const PackSpec &spec);
 
