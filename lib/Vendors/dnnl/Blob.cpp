@@ -34,12 +34,31 @@ template <typename A> void fields(A &archive, Stored &stored) {
   archive.integer(stored.offset);
 }
 
+// `any` is written as a form with extents alone.
+std::optional<LayoutForm> writtenForm(const Layout &layout) {
+  if (!isLayout(layout) || !isAny(layout))
+    return isLayout(layout) ? formOf(layout) : std::nullopt;
+  LayoutForm open;
+  open.dtype = dtypeOf(layout);
+  open.dims = dimsOf(layout);
+  return open;
+}
+
+Expected<std::optional<Layout>> writtenLayout(const LayoutForm &form) {
+  if (form.strides.empty()) {
+    BYCC_TRY(checkDims(form.dims, form.dtype));
+    return std::optional<Layout>(anyLayout(form.dims, form.dtype));
+  }
+  BYCC_TRY(checkForm(form));
+  return layoutOf(form);
+}
+
 // Layouts by number. None at all (a Layout()) is `none`.
 class LayoutTable {
 public:
   void put(Writer &writer, Layout &layout) {
     uint32_t number = none;
-    if (std::optional<LayoutForm> form = isLayout(layout) ? formOf(layout) : std::nullopt) {
+    if (std::optional<LayoutForm> form = writtenForm(layout)) {
       auto [entry, isNew] =
           numbers_.try_emplace(keyOfLayout(layout), static_cast<uint32_t>(forms.size()));
       if (isNew)
@@ -118,8 +137,7 @@ Expected<> readProgram(Reader &reader, Blob &blob) {
   if (!reader.ok())
     return damaged();
   for (const LayoutForm &form : table.forms) {
-    BYCC_TRY(checkForm(form));
-    std::optional<Layout> layout = layoutOf(form);
+    std::optional<Layout> layout = BYCC_TRY(writtenLayout(form));
     if (!layout)
       return damaged();
     table.layouts.push_back(*layout);

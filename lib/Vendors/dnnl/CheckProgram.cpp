@@ -45,15 +45,19 @@ private:
 
   bool isConstant(uint32_t id) const {
     const Constant &constant = program_.constants[id];
-    if (constant.value >= plan_.values.size() || !fits(constant.layout, constant.value) ||
-        !isWhole(constant.layout))
+    if (constant.value >= plan_.values.size() || !isLayout(constant.layout))
+      return false;
+    if (isAny(constant.layout))
+      return isLeftOpen(constant, id);
+    if (isScaledBias(constant))
+      return isSource(constant, id) && isBiasOf(plan_.steps[constant.step], constant);
+    if (!fits(constant.layout, constant.value) || !isWhole(constant.layout))
       return false;
     if (constant.stored != none)
       return constant.stored < stored_.size() &&
              stored_[constant.stored].value == constant.value &&
              formOf(constant.layout) == stored_[constant.stored].form;
-    if (constant.from >= id || !isLayout(constant.seen) ||
-        storedBytes(*formOf(constant.seen)) > bytesOf(program_.constants[constant.from].layout))
+    if (!isSource(constant, id))
       return false;
     if (constant.step == none)
       return fits(constant.seen, constant.value);
@@ -62,6 +66,30 @@ private:
     const Step &step = plan_.steps[constant.step];
     return step.kind == StepKind::Convert && step.output == constant.value &&
            fits(constant.seen, step.inputs[0]);
+  }
+
+  // What it is made of lies in an earlier constant.
+  bool isSource(const Constant &constant, uint32_t id) const {
+    if (constant.stored != none || constant.from >= id || !isLayout(constant.seen))
+      return false;
+    std::optional<LayoutForm> form = formOf(constant.seen);
+    return form &&
+           storedBytes(*form) <= bytesOf(program_.constants[constant.from].layout);
+  }
+  bool isLeftOpen(const Constant &constant, uint32_t id) const {
+    return isSource(constant, id) && constant.step == none &&
+           fits(constant.seen, constant.value) && fits(constant.layout, constant.value);
+  }
+
+  bool isScaledBias(const Constant &constant) const {
+    return constant.stored == none && constant.step < plan_.steps.size() &&
+           isProduct(plan_.steps[constant.step].kind);
+  }
+  bool isBiasOf(const Step &step, const Constant &constant) const {
+    return hasScaledBias(step) && step.inputs[2] == constant.value &&
+           sizeInBytes(value(constant.value).dtype) == sizeof(float) &&
+           fits(constant.seen, constant.value) && onednn::isPlain(constant.seen) &&
+           constant.layout == plainLayout(value(constant.value).dims, DType::Float32);
   }
 
   bool isBuffer(const Buffer &buffer) const {
@@ -85,15 +113,24 @@ private:
   }
 
   bool isSlot(const Slot &slot) const {
-    if (slot.buffer >= program_.buffers.size() || !isLayout(slot.layout) ||
-        !isWhole(slot.layout))
+    if (slot.buffer >= program_.buffers.size() || !isLayout(slot.layout))
+      return false;
+    if (isAny(slot.layout))
+      return isLeftOpen(program_.buffers[slot.buffer]);
+    if (!isWhole(slot.layout) || isLeftOpen(program_.buffers[slot.buffer]))
       return false;
     uint64_t bytes = program_.buffers[slot.buffer].bytes;
     return slot.offset <= bytes && bytesOf(slot.layout) <= bytes - slot.offset;
   }
 
+  bool isLeftOpen(const Buffer &buffer) const {
+    return buffer.place == Buffer::Place::Constant &&
+           isAny(program_.constants[buffer.index].layout);
+  }
+
   bool holds(uint32_t slot, ValueId id) const {
-    return slot < program_.slots.size() && fits(program_.slots[slot].layout, id);
+    return slot < program_.slots.size() && fits(program_.slots[slot].layout, id) &&
+           !isAny(program_.slots[slot].layout);
   }
   bool isWritable(uint32_t slot) const {
     Buffer::Place place = program_.buffers[program_.slots[slot].buffer].place;
@@ -113,7 +150,7 @@ private:
       return false;
     const Layout &from = program_.slots[action.inputs[0]].layout;
     const Layout &to = program_.slots[action.output].layout;
-    return dimsOf(from) == dimsOf(to) && dtypeOf(from) == dtypeOf(to);
+    return dimsOf(from) == dimsOf(to) && dtypeOf(from) == dtypeOf(to) && !isAny(from);
   }
 
   bool isStep(const Action &action) const {
@@ -138,9 +175,12 @@ private:
   }
 
   bool isOperand(const Step &step, size_t index, uint32_t slot) const {
-    if (step.kind == StepKind::MatMul && index == 2)
+    if (isProduct(step.kind) && index == 2)
       return slot < program_.slots.size() &&
-             program_.slots[slot].layout == matMulBias(plan_, step);
+             program_.slots[slot].layout == biasLayout(plan_, step);
+    if (isProduct(step.kind) && index == 1 && slot < program_.slots.size() &&
+        isAny(program_.slots[slot].layout)) // weights may be laid out at load
+      return fits(program_.slots[slot].layout, step.inputs[index]);
     return holds(slot, step.inputs[index]);
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
 
 namespace bycc::onednn {
 
@@ -23,7 +24,7 @@ public:
     std::vector<bool> isRead(program_.constants.size());
     for (const Slot &slot : program_.slots)
       if (const Buffer &buffer = program_.buffers[slot.buffer];
-          buffer.place == Buffer::Place::Constant)
+          buffer.place == Buffer::Place::Constant && !isAny(slot.layout))
         isRead[buffer.index] = true;
     for (uint32_t id = 0; id < isRead.size(); ++id)
       if (isRead[id])
@@ -89,6 +90,22 @@ private:
     return makePrimitive(plan_.steps[constant.step], {{constant.seen}, constant.layout}, {});
   }
 
+  bool isBias(const Constant &constant) const {
+    return constant.step != none && isProduct(plan_.steps[constant.step].kind);
+  }
+
+  void scaleBias(const Constant &constant, const uint8_t *from, float *to) const {
+    const std::vector<float> &scales = plan_.steps[constant.step].scales;
+    size_t count = bytesOf(constant.layout) / sizeof(float);
+    for (size_t i = 0; i < count; ++i)
+      to[i] = scales[scales.size() == 1 ? 0 : i] * biasAt(dtypeOf(constant.seen), from, i);
+  }
+  static float biasAt(DType dtype, const uint8_t *from, size_t index) {
+    if (dtype == DType::Float32)
+      return reinterpret_cast<const float *>(from)[index];
+    return static_cast<float>(reinterpret_cast<const int32_t *>(from)[index]);
+  }
+
   Expected<ConstantBytes> pack(const Constant &constant, const uint8_t *from) const {
     AlignedBytes bytes = allocateAligned(bytesOf(constant.layout));
     if (!bytes)
@@ -98,17 +115,22 @@ private:
       unpack(*form, from, bytes.get());
       return ConstantBytes(std::move(bytes));
     }
+    if (isBias(constant)) {
+      scaleBias(constant, from, reinterpret_cast<float *>(bytes.get()));
+      return ConstantBytes(std::move(bytes));
+    }
     Primitive made = BYCC_TRY(makerOf(constant));
     AlignedBytes scratch = allocateAligned(std::max<uint64_t>(bytesOf(made.scratchpad), 1));
     if (!scratch)
       return error(Status::Limit) << "no memory to reorder weights";
     BYCC_TRY(guarded(Status::Internal, [&] {
       dnnl::stream stream(engine());
-      made.primitive.execute(
-          stream,
-          {{DNNL_ARG_FROM, dnnl::memory(constant.seen, engine(), const_cast<uint8_t *>(from))},
-           {DNNL_ARG_TO, dnnl::memory(constant.layout, engine(), bytes.get())},
-           {DNNL_ARG_SCRATCHPAD, dnnl::memory(made.scratchpad, engine(), scratch.get())}});
+      std::unordered_map<int, dnnl::memory> args(made.fixed.begin(), made.fixed.end());
+      args.emplace(DNNL_ARG_FROM,
+                   dnnl::memory(constant.seen, engine(), const_cast<uint8_t *>(from)));
+      args.emplace(DNNL_ARG_TO, dnnl::memory(constant.layout, engine(), bytes.get()));
+      args.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(made.scratchpad, engine(), scratch.get()));
+      made.primitive.execute(stream, args);
       stream.wait();
     }));
     return ConstantBytes(std::move(bytes));

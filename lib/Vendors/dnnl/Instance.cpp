@@ -220,6 +220,7 @@ private:
   void addCall(const Action &action, const Primitive &made, int32_t threads) {
     PrimitiveCall call;
     call.primitive = made.primitive;
+    call.fixed = made.fixed;
     call.name = nameOf(action);
     call.detail = detailOf(action, made);
     call.source = action.step == none ? "result" : plan_.steps[action.step].source;
@@ -255,11 +256,16 @@ private:
       return made.implementation;
     const Layout &from = instance_->slots[action.inputs[0]].layout;
     const Layout &to = instance_->slots[action.output].layout;
-    std::string layouts = text(*formOf(from));
+    std::string layouts = textOf(from);
     if (from != to)
-      layouts += " to " + text(*formOf(to));
+      layouts += " to " + textOf(to);
     return made.implementation + ", " + std::string(name(dtypeOf(from))) + " " +
            text(dimsOf(from)) + " " + layouts;
+  }
+
+  static std::string textOf(const Layout &layout) {
+    std::optional<LayoutForm> form = formOf(layout);
+    return form ? text(*form) : "layout of oneDNN's own";
   }
 
   uint32_t scratchSlot(const Layout &layout) {

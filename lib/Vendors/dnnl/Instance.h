@@ -9,6 +9,7 @@ namespace bycc::onednn {
 struct PrimitiveCall {
   dnnl::primitive primitive;
   std::vector<std::pair<int, uint32_t>> args; // argument number, slot
+  FixedOperands fixed;
   std::string name, detail, source;
   int32_t threads = 1; // that the primitive was made for
   double flops = 0;

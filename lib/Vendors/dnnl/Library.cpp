@@ -1,7 +1,7 @@
-// oneDNN 2.6: operation descriptor, then primitive descriptor, then primitive.
+// See Library.h; what differs between the library's versions is in Version.h.
 //
 // Numerics. The library's kernels reassociate sums and contract to fma, nothing
-// else. Some of them treat NaN otherwise than ONNX says, measured on AVX-512:
+// else. Some of them treat NaN otherwise than ONNX says, measured with 2.6 on AVX-512:
 // relu (with alpha 0) and clip map NaN to 0 or to the lower bound, and max/min
 // drop a NaN that stands on the left; exp of NaN is infinity. Leaky relu and all
 // other functions pass NaN on. Max/min reductions and max pooling start from the
@@ -10,13 +10,11 @@
 #include "Library.h"
 
 #include "Prefer.h"
+#include "Version.h"
 
-#include <cstring>
 #include <sstream>
 
 namespace bycc::onednn {
-
-namespace {
 
 using dnnl::algorithm;
 using dnnl::memory;
@@ -40,6 +38,8 @@ memory::data_type dataType(DType dtype) {
     return memory::data_type::undef;
   }
 }
+
+namespace {
 
 algorithm algorithmOf(Math math) {
   switch (math) {
@@ -109,32 +109,6 @@ algorithm reductionOf(Math math) {
   }
 }
 
-DType dtypeOf(dnnl_data_type_t type) {
-  for (DType dtype : {DType::BFloat16, DType::Float16, DType::Int8, DType::UInt8, DType::Int32})
-    if (dataType(dtype) == static_cast<memory::data_type>(type))
-      return dtype;
-  return DType::Float32;
-}
-
-// From the least on; each has what those before it have.
-struct InstructionSet {
-  dnnl::cpu_isa isa;
-  const char *name, *features;
-};
-constexpr InstructionSet instructionSets[] = {
-    {dnnl::cpu_isa::sse41, "sse41", "sse4.1"},
-    {dnnl::cpu_isa::avx, "avx", "avx"},
-    {dnnl::cpu_isa::avx2, "avx2", "avx2"},
-    {dnnl::cpu_isa::avx2_vnni, "avx2_vnni", "avx2 avxvnni"},
-    {dnnl::cpu_isa::avx512_core, "avx512_core", "avx2 avx512f avx512bw avx512vl avx512dq"},
-    {dnnl::cpu_isa::avx512_core_vnni, "avx512_core_vnni",
-     "avx2 avx512f avx512bw avx512vl avx512dq avx512vnni"},
-    {dnnl::cpu_isa::avx512_core_bf16, "avx512_core_bf16",
-     "avx2 avx512f avx512bw avx512vl avx512dq avx512vnni avx512bf16"},
-    {dnnl::cpu_isa::avx512_core_amx, "avx512_core_amx",
-     "avx2 avx512f avx512bw avx512vl avx512dq avx512vnni avx512bf16 amx-tile amx-int8 amx-bf16"},
-};
-
 bool hasAll(std::string_view features, std::string_view wanted) {
   std::string have = "," + std::string(features) + ",";
   std::istringstream words{std::string(wanted)};
@@ -161,7 +135,7 @@ public:
     attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (!step.postOps.empty())
       attributes_.set_post_ops(postOpsOf(postOps, sum));
-    setQuantization();
+    setQuantization(attributes_, step, layouts, isProbe ? nullptr : &result_.fixed);
   }
 
   Primitive make() {
@@ -216,71 +190,37 @@ private:
       const PostOp &postOp = step_.postOps[i];
       int arg = 0;
       if (postOp.operand == noValue)
-        ops.append_eltwise(postOp.scale, algorithmOf(postOp.math), postOp.alpha, postOp.beta);
+        appendEltwise(ops, algorithmOf(postOp.math), postOp);
       else if (static_cast<int>(i) == sum)
-        ops.append_sum(postOp.scale, 0, operands[i].data_type());
+        ops.append_sum(postOp.scale, 0, dataType(dtypeOf(operands[i])));
       else if (postOp.scale != 1.0f) {
         throw dnnl::error(dnnl_unimplemented, "a scaled summand of another element size");
       } else {
         ops.append_binary(algorithmOf(postOp.math), operands[i]);
-        arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1;
+        arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len() - 1) | DNNL_ARG_SRC_1;
       }
       result_.postOpArgs.push_back(arg);
     }
     return ops;
   }
 
-  void setQuantization() {
-    const Step &s = step_;
-    if (s.kind == StepKind::Binary) {
-      for (size_t i = 0; i < s.scales.size(); ++i)
-        attributes_.set_scales(i == 0 ? DNNL_ARG_SRC_0 : DNNL_ARG_SRC_1, 0, {s.scales[i]});
-      return;
+  template <typename P, typename... Args>
+  typename P::primitive_desc described(const Args &...args) {
+    auto pd = descriptorOf<P>(attributes_, args...);
+    if constexpr (std::is_same_v<P, dnnl::convolution_forward>) {
+      std::string faster = preferredTo(pd.impl_info_str(), step_, dimsOf(pd.dst_desc())[1],
+                                       static_cast<uint64_t>(sizeInBytes(dtypeOf(pd.src_desc()))));
+      if (!faster.empty())
+        pd = descriptorNamed<P>(faster, attributes_, args...).value_or(pd);
     }
-    if (!s.scales.empty())
-      attributes_.set_output_scales(s.scales.size() == 1 ? 0 : 1 << scaledAxis(), s.scales);
-    setZero(DNNL_ARG_SRC, s.zeroIn);
-    setZero(DNNL_ARG_WEIGHTS, s.zeroWeights);
-    setZero(DNNL_ARG_DST, s.zeroOut);
-  }
-  int scaledAxis() const {
-    return static_cast<int>(step_.kind == StepKind::Convert
-                                ? step_.axis
-                                : channelAxis(step_.kind, dimsOf(out_).size()));
-  }
-  void setZero(int arg, int32_t zero) {
-    if (zero != 0)
-      attributes_.set_zero_points(arg, 0, {zero});
-  }
-
-  template <typename P, typename D> D described(const typename P::desc &desc) {
-    D pd(desc, attributes_, engine());
-    if constexpr (std::is_same_v<P, dnnl::convolution_forward>)
-      prefer(desc, pd);
     finish<P>(pd);
     return pd;
   }
-  // Walks on in the library's list to the implementation that is faster, if it is there.
-  template <typename D, typename C> void prefer(const C &desc, D &first) {
-    std::string wanted = preferredTo(first.impl_info_str(), step_, first.dst_desc().dims()[1],
-                                     dnnl::memory::data_type_size(first.src_desc().data_type()));
-    if (wanted.empty())
-      return;
-    D other(desc, attributes_, engine());
-    while (other.next_impl())
-      if (other.impl_info_str() == wanted) {
-        first = other;
-        return;
-      }
-  }
-  template <typename P, typename D> void finish(const D &pd) {
+  template <typename P> void finish(const typename P::primitive_desc &pd) {
     if (!isProbe_)
       result_.primitive = P(pd);
     result_.implementation = pd.impl_info_str();
     result_.scratchpad = pd.scratchpad_desc();
-  }
-  template <typename P> void finish(const typename P::primitive_desc &pd) {
-    finish<P, typename P::primitive_desc>(pd);
   }
 
   void operand(int arg, const Layout &layout) {
@@ -294,14 +234,15 @@ private:
     algorithm method = std::is_same_v<P, dnnl::convolution_forward>
                            ? algorithm::convolution_direct
                            : algorithm::deconvolution_direct;
-    auto desc = s.hasBias ? typename P::desc(kind, method, in_[0], in_[1], in_[2], out_, s.strides,
-                                             lessOne(s.dilation), s.padBegin, s.padEnd)
-                          : typename P::desc(kind, method, in_[0], in_[1], out_, s.strides,
-                                             lessOne(s.dilation), s.padBegin, s.padEnd);
-    weighted<P>(desc);
+    if (s.hasBias)
+      weighted<P>(kind, method, in_[0], in_[1], in_[2], out_, s.strides, lessOne(s.dilation),
+                  s.padBegin, s.padEnd);
+    else
+      weighted<P>(kind, method, in_[0], in_[1], out_, s.strides, lessOne(s.dilation), s.padBegin,
+                  s.padEnd);
   }
-  template <typename P> void weighted(const typename P::desc &desc) {
-    auto pd = described<P, typename P::primitive_desc>(desc);
+  template <typename P, typename... Args> void weighted(const Args &...args) {
+    auto pd = described<P>(args...);
     operand(DNNL_ARG_SRC, pd.src_desc());
     operand(DNNL_ARG_WEIGHTS, pd.weights_desc());
     if (step_.hasBias)
@@ -312,44 +253,42 @@ private:
   void deconv() { convolve<dnnl::deconvolution_forward>(); }
 
   void matmul() {
-    using P = dnnl::matmul;
-    weighted<P>(step_.hasBias ? P::desc(in_[0], in_[1], in_[2], out_)
-                              : P::desc(in_[0], in_[1], out_));
+    if (step_.hasBias)
+      weighted<dnnl::matmul>(in_[0], in_[1], in_[2], out_);
+    else
+      weighted<dnnl::matmul>(in_[0], in_[1], out_);
   }
 
-  template <typename P> void unary(const typename P::desc &desc, const Layout &out) {
-    described<P, typename P::primitive_desc>(desc);
+  template <typename P> void unary(const typename P::primitive_desc &pd, const Layout &out) {
+    finish<P>(pd);
     operand(DNNL_ARG_SRC, in_[0]);
     result_.layouts.output = out;
   }
 
   void pool() {
-    using P = dnnl::pooling_forward;
-    auto pd = described<P, P::primitive_desc>(P::desc(prop_kind::forward_inference,
-                                                      algorithmOf(step_.math), in_[0], out_,
-                                                      step_.strides, step_.kernel, step_.padBegin,
-                                                      step_.padEnd));
+    auto pd = poolDescriptor(attributes_, step_, algorithmOf(step_.math), in_[0], out_);
+    finish<dnnl::pooling_forward>(pd);
     operand(DNNL_ARG_SRC, pd.src_desc());
     result_.layouts.output = pd.dst_desc();
   }
 
   void softmax() {
-    using P = dnnl::softmax_v2_forward;
     algorithm method = step_.math == Math::LogSoftmax ? algorithm::softmax_log
                                                       : algorithm::softmax_accurate;
-    unary<P>(P::desc(prop_kind::forward_inference, method, in_[0], out_,
-                     static_cast<int>(step_.axis)),
-             out_);
+    unary<SoftmaxForward>(descriptorOf<SoftmaxForward>(attributes_, prop_kind::forward_inference,
+                                                       method, in_[0], out_,
+                                                       static_cast<int>(step_.axis)),
+                          out_);
   }
 
   void layerNorm() {
-    using P = dnnl::layer_normalization_forward;
     auto flags = dnnl::normalization_flags::none;
     if (step_.hasScale)
       flags |= dnnl::normalization_flags::use_scale;
     if (step_.hasShift)
       flags |= dnnl::normalization_flags::use_shift;
-    unary<P>(P::desc(prop_kind::forward_inference, in_[0], step_.alpha, flags), in_[0]);
+    unary<dnnl::layer_normalization_forward>(
+        layerNormDescriptor(attributes_, step_, flags, in_[0]), in_[0]);
     size_t next = 1;
     if (step_.hasScale)
       operand(DNNL_ARG_SCALE, in_[next++]);
@@ -358,34 +297,27 @@ private:
   }
 
   void eltwise() {
-    using P = dnnl::eltwise_forward;
-    unary<P>(P::desc(prop_kind::forward_inference, algorithmOf(step_.math), in_[0], step_.alpha,
-                     step_.beta),
-             in_[0]);
+    unary<dnnl::eltwise_forward>(
+        eltwiseDescriptor(attributes_, step_, algorithmOf(step_.math), in_[0]), in_[0]);
   }
 
   void binary() {
-    using P = dnnl::binary;
-    auto pd =
-        described<P, P::primitive_desc>(P::desc(algorithmOf(step_.math), in_[0], in_[1], out_));
+    auto pd = described<dnnl::binary>(algorithmOf(step_.math), in_[0], in_[1], out_);
     operand(DNNL_ARG_SRC_0, in_[0]);
     operand(DNNL_ARG_SRC_1, in_[1]);
     result_.layouts.output = pd.dst_desc();
   }
 
   void concat() {
-    using P = dnnl::concat;
-    P::primitive_desc pd(out_, static_cast<int>(step_.axis), in_, engine(), attributes_);
-    finish<P>(pd);
+    auto pd = concatDescriptor(attributes_, step_, {in_, out_});
+    finish<dnnl::concat>(pd);
     for (size_t i = 0; i < in_.size(); ++i)
       operand(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), in_[i]);
     result_.layouts.output = pd.dst_desc();
   }
 
   void reduce() {
-    using P = dnnl::reduction;
-    auto pd = described<P, P::primitive_desc>(
-        P::desc(reductionOf(step_.math), in_[0], out_, 0.0f, 0.0f));
+    auto pd = described<dnnl::reduction>(reductionOf(step_.math), in_[0], out_, 0.0f, 0.0f);
     operand(DNNL_ARG_SRC, in_[0]);
     result_.layouts.output = pd.dst_desc();
   }
@@ -482,15 +414,15 @@ std::string libraryVersion() {
 
 std::string instructionSet() {
   dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  for (const InstructionSet &set : instructionSets)
+  for (const InstructionSet &set : instructionSets())
     if (set.isa == isa)
       return set.name;
   return "isa" + std::to_string(static_cast<int>(isa));
 }
 
 bool limitInstructionSet(std::string_view features) {
-  const InstructionSet *best = &instructionSets[0];
-  for (const InstructionSet &set : instructionSets)
+  const InstructionSet *best = &instructionSets().front();
+  for (const InstructionSet &set : instructionSets())
     if (hasAll(features, set.features))
       best = &set;
   dnnl_set_max_cpu_isa(static_cast<dnnl_cpu_isa_t>(best->isa)); // too late: seen below
@@ -521,34 +453,15 @@ Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype) {
   return Layout(dims, dataType(dtype), strides);
 }
 
-bool isLayout(const Layout &layout) { return layout.data.ndims != 0; }
-
-Dims dimsOf(const Layout &layout) { return layout.dims(); }
-
-DType dtypeOf(const Layout &layout) { return dtypeOf(layout.data.data_type); }
-
-Layout withDType(const Layout &layout, DType dtype) {
-  Layout other = layout;
-  other.data.data_type = static_cast<dnnl_data_type_t>(dataType(dtype));
-  return other;
-}
-
 Layout channelsLastLayout(const Dims &dims, DType dtype) {
   constexpr memory::format_tag tags[] = {memory::format_tag::nwc, memory::format_tag::nhwc,
                                          memory::format_tag::ndhwc};
   return Layout(dims, dataType(dtype), tags[dims.size() - 3]);
 }
 
-std::optional<Dims> stridesOf(const Layout &layout) {
-  const auto &data = layout.data;
-  if (data.format_kind != dnnl_blocked || data.format_desc.blocking.inner_nblks != 0)
-    return std::nullopt;
-  return Dims(data.format_desc.blocking.strides, data.format_desc.blocking.strides + data.ndims);
-}
-
 bool isPlain(const Layout &layout) {
   std::optional<Dims> strides = stridesOf(layout);
-  if (!strides || layout.data.offset0 != 0)
+  if (!strides || startOf(layout) != 0)
     return false;
   int64_t step = 1;
   Dims dims = dimsOf(layout);
@@ -560,69 +473,17 @@ bool isPlain(const Layout &layout) {
   return true;
 }
 
-bool isAny(const Layout &layout) { return layout.data.format_kind == dnnl_format_kind_any; }
-
 uint64_t bytesOf(const Layout &layout) { return layout.get_size(); }
-
-std::optional<LayoutForm> formOf(const Layout &layout) {
-  const dnnl_memory_desc_t &data = layout.data;
-  if (data.format_kind != dnnl_blocked)
-    return std::nullopt;
-  const dnnl_blocking_desc_t &blocking = data.format_desc.blocking;
-  LayoutForm form;
-  form.dtype = dtypeOf(layout);
-  form.dims.assign(data.dims, data.dims + data.ndims);
-  form.padded.assign(data.padded_dims, data.padded_dims + data.ndims);
-  form.strides.assign(blocking.strides, blocking.strides + data.ndims);
-  for (int i = 0; i < blocking.inner_nblks; ++i)
-    form.inner.push_back({static_cast<uint8_t>(blocking.inner_idxs[i]), blocking.inner_blks[i]});
-  form.start = data.offset0;
-  form.extraFlags = data.extra.flags;
-  form.sumMask = data.extra.compensation_mask;
-  form.zeroSumMask = data.extra.asymm_compensation_mask;
-  if (data.extra.flags & dnnl_memory_extra_flag_scale_adjust)
-    form.scale = data.extra.scale_adjust;
-  return form;
-}
-
-std::optional<Layout> layoutOf(const LayoutForm &form) {
-  constexpr uint64_t known = dnnl_memory_extra_flag_compensation_conv_s8s8 |
-                             dnnl_memory_extra_flag_scale_adjust |
-                             dnnl_memory_extra_flag_compensation_conv_asymmetric_src;
-  if ((form.extraFlags & ~known) || dataType(form.dtype) == memory::data_type::undef)
-    return std::nullopt;
-  Layout layout = plainLayout(form.dims, form.dtype);
-  dnnl_memory_desc_t &data = layout.data;
-  dnnl_blocking_desc_t &blocking = data.format_desc.blocking;
-  std::copy(form.padded.begin(), form.padded.end(), data.padded_dims);
-  std::copy(form.strides.begin(), form.strides.end(), blocking.strides);
-  blocking.inner_nblks = static_cast<int>(form.inner.size());
-  for (size_t i = 0; i < form.inner.size(); ++i) {
-    blocking.inner_idxs[i] = form.inner[i].axis;
-    blocking.inner_blks[i] = form.inner[i].size;
-  }
-  data.offset0 = form.start;
-  data.extra.flags = form.extraFlags;
-  data.extra.compensation_mask = form.sumMask;
-  data.extra.asymm_compensation_mask = form.zeroSumMask;
-  if (form.extraFlags & dnnl_memory_extra_flag_scale_adjust)
-    data.extra.scale_adjust = form.scale;
-  return layout;
-}
-
-std::string keyOfLayout(const Layout &layout) {
-  return std::string(reinterpret_cast<const char *>(&layout.data), sizeof layout.data);
-}
 
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims) {
   if (std::optional<Dims> strides = stridesOf(layout)) {
     std::optional<Dims> fresh = reshapedStrides(dimsOf(layout), *strides, dims);
     if (!fresh)
       return std::nullopt;
-    return Layout(dims, layout.data_type(), *fresh);
+    return stridedLayout(dims, *fresh, dtypeOf(layout));
   }
   Layout view = layout.reshape(dims, true);
-  return view ? std::optional<Layout>(view) : std::nullopt;
+  return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }
 
 std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
@@ -631,12 +492,12 @@ std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
   for (size_t i = 0; i < permutation.size(); ++i)
     target[static_cast<size_t>(permutation[i])] = static_cast<int>(i);
   Layout view = layout.permute_axes(target, true);
-  return view ? std::optional<Layout>(view) : std::nullopt;
+  return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }
 
 std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &dims) {
   Layout view = layout.submemory_desc(dims, begin, true);
-  return view ? std::optional<Layout>(view) : std::nullopt;
+  return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }
 
 bool Descriptor::isSlow() const { return implementation.find("ref") != std::string::npos; }
@@ -682,8 +543,8 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
                                    ? anyLayout(plan.values[id].dims, plan.values[id].dtype)
                                    : plain(id));
     layouts.output = plain(step.output);
-    if (step.kind == StepKind::MatMul && step.hasBias)
-      layouts.inputs[2] = matMulBias(plan, step);
+    if (isProduct(step.kind) && step.hasBias)
+      layouts.inputs[2] = biasLayout(plan, step);
     std::vector<Layout> postOps;
     for (const PostOp &postOp : step.postOps)
       postOps.push_back(postOp.operand == noValue ? Layout() : plain(postOp.operand));
@@ -703,11 +564,12 @@ int sumPostOpOf(const Plan &plan, const Step &step) {
   return -1;
 }
 
-Layout matMulBias(const Plan &plan, const Step &step) {
-  const Value &result = plan.values[step.output];
-  Dims dims(result.dims.size(), 1);
-  dims.back() = result.dims.back();
-  return plainLayout(dims, plan.values[step.inputs[2]].dtype);
+Layout biasLayout(const Plan &plan, const Step &step) {
+  const Value &bias = plan.values[step.inputs[2]];
+  Dims dims = bias.dims;
+  if (step.kind == StepKind::MatMul)
+    dims.insert(dims.begin(), plan.values[step.output].dims.size() - 1, 1);
+  return plainLayout(dims, hasScaledBias(step) ? DType::Float32 : bias.dtype);
 }
 
 Expected<Descriptor> describeReorder(const Layout &from, const Layout &to) {

@@ -1,7 +1,6 @@
-// The only door to oneDNN's descriptors and primitives (with Library.cpp), so
-// that another major version of it is a change of one pair of files. Everything
-// else uses dnnl::memory, dnnl::primitive and the calls below. No exception of
-// the library leaves.
+// The only door to oneDNN's descriptors and primitives; with Version.h and one file per
+// major version behind it. Everything else uses dnnl::memory, dnnl::primitive and the
+// calls below. No exception of the library leaves.
 //
 // Scratchpads are the user's throughout: the library's default one is shared
 // by threads and crashes.
@@ -46,6 +45,7 @@ Layout withDType(const Layout &layout, DType dtype);
 Layout channelsLastLayout(const Dims &dims, DType dtype);
 // Strides of a layout without inner blocks.
 std::optional<Dims> stridesOf(const Layout &layout);
+int64_t startOf(const Layout &layout); // elements before the first one: slices
 bool isPlain(const Layout &layout);
 bool isAny(const Layout &layout);
 uint64_t bytesOf(const Layout &layout);
@@ -78,8 +78,11 @@ struct Descriptor {
 
   bool isSlow() const; // a reference loop, not a tuned kernel
 };
+// Operands with values of their own, scales and zero points, by argument number.
+using FixedOperands = std::vector<std::pair<int, dnnl::memory>>;
 struct Primitive : Descriptor {
   dnnl::primitive primitive;
+  FixedOperands fixed;
 };
 
 // `sumPostOp`: index of the post-op whose operand is already in the destination,
@@ -94,11 +97,17 @@ Expected<> probePrimitive(const Plan &plan, const Step &step);
 // The post-op whose operand can wait in the destination (the first addition of a whole
 // operand with elements of the result's size), -1: none.
 int sumPostOpOf(const Plan &plan, const Step &step);
-// A matmul's bias: a vector in the plan, a broadcast matrix for the library.
-Layout matMulBias(const Plan &plan, const Step &step);
+// A bias is a vector in the plan; of a matmul it is a broadcast matrix for the library.
+Layout biasLayout(const Plan &plan, const Step &step);
+// Whether the library adds the bias to scaled sums: it is then to be in float32, times
+// the step's scales.
+bool hasScaledBias(const Step &step);
 // Copies between layouts of the same extents.
 Expected<Descriptor> describeReorder(const Layout &from, const Layout &to);
 Expected<Primitive> makeReorder(const Layout &from, const Layout &to);
+
+// Lets a memory object refer to other memory; row-major layouts only.
+bool pointTo(dnnl_memory_t memory, void *data, dnnl_stream_t stream);
 
 // Runs `body` and turns the library's exceptions into an Error.
 Expected<> guarded(Status status, const std::function<void()> &body);

@@ -258,13 +258,17 @@ private:
     return {};
   }
 
-  // A matmul's bias is a vector in the plan, a broadcast matrix for the library.
   Expected<Location> operandAt(const Step &step, size_t index, const Layout &layout) {
-    if (step.kind == StepKind::MatMul && index == 2) {
-      Location bias = BYCC_TRY(request(step.inputs[2], plain(step.inputs[2])));
+    if (!isProduct(step.kind) || index != 2)
+      return request(step.inputs[index], layout);
+    Location bias = BYCC_TRY(request(step.inputs[2], plain(step.inputs[2])));
+    if (!hasScaledBias(step))
       return Location{bias.buffer, layout, bias.offset};
-    }
-    return request(step.inputs[index], layout);
+    if (!usage_.isConstant[step.inputs[2]] || bytesOf(bias.layout) != bytesOf(layout))
+      return error(Status::Load) << "a bias of scaled sums that is no constant of 4-byte elements";
+    bias = madeOf(step.inputs[2], bias, bias.layout,
+                  withDType(bias.layout, DType::Float32), step_);
+    return Location{bias.buffer, layout, bias.offset};
   }
 
   Expected<Location> placeResult(const Step &step, int sum, const std::vector<Location> &operands,

@@ -43,11 +43,10 @@ Layouts LayoutChooser::plainLayouts(const Step &step) const {
   Layouts out;
   for (ValueId id : step.inputs)
     out.inputs.push_back(plain(id));
-  if (step.kind == StepKind::MatMul) {
+  if (step.kind == StepKind::MatMul)
     out.inputs[1] = weightsLayout(step);
-    if (step.hasBias)
-      out.inputs[2] = matMulBias(plan_, step);
-  }
+  if (isProduct(step.kind) && step.hasBias)
+    out.inputs[2] = biasLayout(plan_, step);
   out.output = plain(step.output);
   return out;
 }
@@ -63,7 +62,7 @@ Layouts LayoutChooser::flowingLayouts(const Step &step, const Layout &output) co
 std::vector<Layouts> LayoutChooser::convLayouts(const Step &step) const {
   Layouts free{{any(step.inputs[0]), any(step.inputs[1])}, any(step.output)};
   if (step.hasBias)
-    free.inputs.push_back(plain(step.inputs[2]));
+    free.inputs.push_back(biasLayout(plan_, step));
   Layouts kept = free;
   if (!stridesOf(layoutOf(step.inputs[0])))
     kept.inputs[0] = layoutOf(step.inputs[0]);

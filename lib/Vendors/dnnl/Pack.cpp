@@ -6,6 +6,7 @@
 
 #include "Lower.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <omp.h>
@@ -16,9 +17,9 @@ namespace {
 
 class Storing {
 public:
-  Storing(const Program &program, const StoredBytes &source,
+  Storing(const Plan &plan, const Program &program, const StoredBytes &source,
           const std::vector<ConstantBytes> &bytes)
-      : program_(program), source_(source), bytes_(bytes),
+      : plan_(plan), program_(program), source_(source), bytes_(bytes),
         numbers_(program.constants.size(), none) {}
 
   Packed run() {
@@ -28,6 +29,9 @@ public:
       if (bytes_[id])
         keep(id);
     dropUnusedBuffers(*packed_.blob.program);
+    leaveWeightsOpen(*packed_.blob.program);
+    if (!canBeWritten(*packed_.blob.program))
+      packed_.blob.program.reset();
     return std::move(packed_);
   }
 
@@ -43,13 +47,40 @@ private:
     if (constant.stored != none)
       constant.stored = packed_.add(constant.value, source_.stored[constant.stored].form,
                                     source_.bytes[constant.stored]);
-    else if (bytes_[id] && form && isReversible(*form))
+    else if (bytes_[id] && form && isReversible(*form) && !isBias(constant))
       constant = {constant.value, packed_.add(constant.value, *form, bytes_[id]), none, {}, none,
                   constant.layout};
     else
       constant.from = keep(constant.from);
     constants().push_back(constant);
     return numbers_[id] = static_cast<uint32_t>(constants().size() - 1);
+  }
+
+  bool isBias(const Constant &constant) const {
+    return constant.step != none && isProduct(plan_.steps[constant.step].kind);
+  }
+
+  // Weights in layouts that cannot be written down are laid out at load.
+  static void leaveWeightsOpen(Program &program) {
+    auto open = [](Layout &layout) {
+      if (!formOf(layout))
+        layout = anyLayout(dimsOf(layout), dtypeOf(layout));
+    };
+    for (Constant &constant : program.constants)
+      open(constant.layout);
+    for (Slot &slot : program.slots)
+      if (Buffer &buffer = program.buffers[slot.buffer];
+          buffer.place == Buffer::Place::Constant) {
+        open(slot.layout);
+        buffer.bytes = bytesOf(program.constants[buffer.index].layout);
+      }
+  }
+
+  // Else it is lowered at load.
+  static bool canBeWritten(const Program &program) {
+    return std::all_of(program.slots.begin(), program.slots.end(), [](const Slot &slot) {
+      return isAny(slot.layout) || formOf(slot.layout);
+    });
   }
 
   void dropUnusedBuffers(Program &program) const {
@@ -68,6 +99,7 @@ private:
     program.buffers = std::move(kept);
   }
 
+  const Plan &plan_;
   const Program &program_;
   const StoredBytes &source_;
   const std::vector<ConstantBytes> &bytes_; // per constant; null: no slot reads it
@@ -102,7 +134,7 @@ Expected<Packed> packPlan(const Plan &plan, int32_t threads) {
   omp_set_num_threads(1); // reorders run in child processes, where a team would hang
   ConstantPool pool;
   std::vector<ConstantBytes> bytes = BYCC_TRY(pool.bytesFor(plan, program, source));
-  Packed packed = Storing(program, source, bytes).run();
+  Packed packed = Storing(plan, program, source, bytes).run();
   packed.blob.plan = plan;
   packed.blob.madeWith = circumstancesHere();
   return packed;

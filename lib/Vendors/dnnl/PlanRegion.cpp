@@ -5,6 +5,7 @@
 #include "Library.h"
 #include "Narrow.h"
 #include "SplitConcat.h"
+#include "Usage.h"
 
 #include <algorithm>
 
@@ -55,13 +56,23 @@ std::string slownessOf(const Plan &plan, const Step &step) {
   return isSum ? "int32 is added in a product's bias only" : "";
 }
 
+// Scaled at load, or not at all.
+std::string objectionToBias(const Plan &plan, const Usage &usage, const Step &step) {
+  if (!hasScaledBias(step) || (usage.isConstant[step.inputs[2]] &&
+                               sizeInBytes(plan.values[step.inputs[2]].dtype) == sizeof(float)))
+    return "";
+  return "a bias of scaled sums that is no constant";
+}
+
 // "" when the shapes check and the library takes every step, else why not.
 std::string objectionTo(const Plan &plan, ProbeCache &cache) {
   if (Expected<> checked = checkPlan(plan); !checked)
     return checked.error().message();
+  Usage usage(plan);
   for (const Step &step : plan.steps)
     if (!isView(step.kind))
-      for (const std::string &why : {slownessOf(plan, step), cache.ask(plan, step)})
+      for (const std::string &why : {slownessOf(plan, step), objectionToBias(plan, usage, step),
+                                     cache.ask(plan, step)})
         if (!why.empty())
           return std::string(name(step.kind)) + ": " + why;
   return "";

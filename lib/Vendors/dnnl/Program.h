@@ -49,14 +49,15 @@ struct Stored {
 };
 
 // The bytes of a constant in one layout: stored, or made of another one by a reorder or
-// by a Convert step of the plan.
+// as a step of the plan says.
 struct Constant {
   ValueId value = noValue;
   uint32_t stored = none; // which
   uint32_t from = none;   // else the constant it is made of, an earlier one,
   Layout seen;            // in this layout (a view of it, maybe)
-  uint32_t step = none;   // Convert step, none: a reorder
-  Layout layout;
+  // Convert step; product: its bias times its scales; none: a reorder.
+  uint32_t step = none;
+  Layout layout; // `any`: what the library wants where it is used
 };
 
 struct Program {

@@ -174,7 +174,10 @@ public:
     for (uint32_t s = 0; s < instance.slots.size(); ++s) {
       const Slot &slot = instance.slots[s];
       const Buffer &buffer = instance.buffers[slot.buffer];
-      memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
+      if (isAny(slot.layout)) // of weights that have got another one
+        memories_.emplace_back();
+      else
+        memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
       if (buffer.place == Buffer::Place::Input)
         inputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
       if (buffer.place == Buffer::Place::Output)
@@ -184,6 +187,8 @@ public:
       begins_.push_back(static_cast<uint32_t>(args_.size()));
       for (auto [arg, slot] : call.args)
         args_.push_back({arg, memories_[slot].get()});
+      for (const auto &[arg, memory] : call.fixed)
+        args_.push_back({arg, memory.get()});
     }
     begins_.push_back(static_cast<uint32_t>(args_.size()));
   }
@@ -232,8 +237,7 @@ private:
       void *data = arrays[binding.index].data;
       if (data == binding.bound)
         continue;
-      if (dnnl_memory_set_data_handle_v2(memories_[binding.slot].get(), data, stream_.get()) !=
-          dnnl_success)
+      if (!pointTo(memories_[binding.slot].get(), data, stream_.get()))
         return false;
       binding.bound = data;
     }

@@ -114,9 +114,9 @@ TEST_CASE("dnnl lowers anew for another library or instruction set") {
 TEST_CASE("dnnl packs weights anew where their layout is not taken") {
   std::vector<std::string> here = implementationsHere();
   Dims dims{32, 32, 3, 3};
-  // Blocks that no kernel knows, axes in an order that none likes, row-major.
+  // Blocks for int8 weights, axes in an order that no kernel likes, row-major.
   std::vector<LayoutForm> forms(3);
-  forms[0] = {DType::Float32, dims, dims, {288, 1152, 96, 32}, {{1, 2}, {0, 8}, {1, 2}}};
+  forms[0] = {DType::Float32, dims, dims, {4608, 2304, 768, 256}, {{1, 4}, {0, 16}, {1, 4}}};
   forms[1] = {DType::Float32, dims, dims, {9, 288, 3, 1}, {}};
   forms[2] = {DType::Float32, dims, dims, {288, 9, 3, 1}, {}};
   for (const LayoutForm &form : forms) {
@@ -148,9 +148,40 @@ TEST_CASE("dnnl tells the arithmetic of each step, and what reorders move") {
   CHECK(runtimeHalf().step_flops(loaded.handle(), 1000) == 0);
 }
 
+TEST_CASE("dnnl lays weights out at load where the program leaves it open") {
+  std::vector<std::string> here = implementationsHere();
+  Dims dims{32, 32, 3, 3};
+  onednn::Layout plain = onednn::plainLayout(dims, DType::Float32);
+  CHECK(checkChanged([&](Blob &blob, Answer &compiled) {
+          uint32_t index = storedOf(blob, dims);
+          relayout(blob, compiled, index, *onednn::formOf(plain));
+          onednn::Program &program = *blob.program;
+          onednn::Constant open{blob.stored[index].value, onednn::none, 0, plain, onednn::none,
+                                onednn::anyLayout(dims, DType::Float32)};
+          while (program.constants[open.from].stored != index)
+            ++open.from;
+          program.constants.push_back(open);
+          program.buffers.push_back(
+              {onednn::Buffer::Place::Constant, program.constants.size() - 1, 0});
+          for (onednn::Slot &slot : program.slots)
+            if (const onednn::Buffer &buffer = program.buffers[slot.buffer];
+                buffer.place == onednn::Buffer::Place::Constant && buffer.index == open.from)
+              slot = {static_cast<uint32_t>(program.buffers.size() - 1), open.layout, 0};
+        }) == here);
+}
+
 TEST_CASE("dnnl refuses a program whose numbers do not fit the plan") {
   using Change = void (*)(onednn::Program &);
   const Change changes[] = {
+      [](onednn::Program &p) { // only weights may be left open
+        const onednn::Layout &layout = p.slots[p.actions[0].output].layout;
+        p.slots[p.actions[0].output].layout =
+            onednn::anyLayout(onednn::dimsOf(layout), DType::Float32);
+      },
+      [](onednn::Program &p) {
+        onednn::Layout &layout = p.constants[0].layout;
+        layout = onednn::anyLayout(onednn::dimsOf(layout), DType::Float32);
+      },
       [](onednn::Program &p) { p.slots[0].buffer = 1000; },
       [](onednn::Program &p) { p.slots[0].offset = 1; },
       [](onednn::Program &p) { p.actions[0].step = 1000; },
