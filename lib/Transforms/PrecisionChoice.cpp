@@ -93,11 +93,17 @@ void PrecisionChoice::readAll() {
   });
 }
 
+uint32_t PrecisionChoice::makerVar(NodeId value) const {
+  uint32_t var = varOf(value);
+  bool isField = var == none && module_.node(value).kind == NodeKind::Project;
+  return isField ? varOf(module_.operands(value)[0]) : var;
+}
+
 PrecisionChoice::Maker PrecisionChoice::maker(NodeId value) const {
   const Node &node = module_.node(value);
   if (node.kind == NodeKind::Constant)
     return Maker::Constant;
-  if (varOf(value) != none || (node.kind == NodeKind::Project && varOf(module_.operands(value)[0]) != none))
+  if (makerVar(value) != none)
     return Maker::Var;
   if (module_.isOp(value, ops::cast)) {
     TypeId from = module_.type(module_.operands(value)[0]);
@@ -129,10 +135,8 @@ void PrecisionChoice::addReaders(MinimumCut &cut, const Value &value) const {
   if (from == Maker::Constant)
     return;
   uint32_t made = from == Maker::Half ? MinimumCut::source : MinimumCut::sink;
-  if (from == Maker::Var) {
-    uint32_t var = varOf(value.node);
-    made = nodeOf(var != none ? var : varOf(module_.operands(value.node)[0]));
-  }
+  if (from == Maker::Var)
+    made = nodeOf(makerVar(value.node));
   if (from != Maker::Half && !value.readers.empty()) { // float32 for readers in bfloat16
     bool isBeyond = isBeyond_[value.node.index] == 2;
     uint32_t narrow = cut.addNode();
@@ -177,9 +181,7 @@ void PrecisionChoice::solve() {
 bool PrecisionChoice::demote() {
   std::vector<uint8_t> carries(vars_.size(), 0), feeds(vars_.size(), 0);
   auto carriesValue = [&](NodeId value) {
-    uint32_t var = varOf(value);
-    if (var == none && module_.node(value).kind == NodeKind::Project)
-      var = varOf(module_.operands(value)[0]);
+    uint32_t var = makerVar(value);
     return var != none ? carries[var] != 0 : maker(value) == Maker::Half;
   };
   auto isTable = [&](NodeId value) {
@@ -206,13 +208,9 @@ bool PrecisionChoice::demote() {
       var.isDemoted = any = true;
       continue;
     }
-    for (NodeId operand : floatOperands(var.call)) {
-      uint32_t made = varOf(operand);
-      if (made == none && module_.node(operand).kind == NodeKind::Project)
-        made = varOf(module_.operands(operand)[0]);
-      if (made != none)
+    for (NodeId operand : floatOperands(var.call))
+      if (uint32_t made = makerVar(operand); made != none)
         feeds[made] = 1;
-    }
   }
   return any;
 }

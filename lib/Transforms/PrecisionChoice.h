@@ -65,6 +65,7 @@ private:
   enum class Maker : uint8_t { Var, Float, Half, Constant };
 
   uint32_t varOf(NodeId node) const { return node.index < varOf_.size() ? varOf_[node.index] : none; }
+  uint32_t makerVar(NodeId value) const; // that makes the value, a field of a split as well
   bool isFloat32(NodeId node) const;
   double elements(TypeId type) const;
   std::vector<NodeId> floatOperands(NodeId call) const; // fields of tuples one by one
