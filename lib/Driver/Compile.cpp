@@ -52,7 +52,8 @@ Expected<std::vector<const EmitForm *>> wantedForms(const Options &options) {
   for (const std::string &name : asked) {
     auto it = std::ranges::find_if(emitForms, [&](const EmitForm &form) { return form.name == name; });
     if (it != std::end(emitForms)) {
-      wanted.push_back(&*it);
+      if (std::ranges::find(wanted, &*it) == wanted.end())
+        wanted.push_back(&*it);
       continue;
     }
     if (std::ranges::find_if(plannedForms, [&](const char *form) { return form == name; }) != std::end(plannedForms))
@@ -174,30 +175,39 @@ private:
   Expected<> checkOutputs() const {
     if (options_.output.output == "-" && !(forms_.size() == 1 && forms_[0]->isText))
       return error(Status::Usage) << "-o - needs exactly one --emit form that is text";
-    std::vector<std::string> inputs = {options_.input.model};
-    for (const auto *list : {&options_.input.params, &options_.vendors.rules, &options_.vendors.patterns})
-      inputs.insert(inputs.end(), list->begin(), list->end());
+    std::vector<std::string> inputs = session_.filesRead();
     if (!options_.vendors.tune.empty())
       inputs.push_back(options_.vendors.tune);
-    if (!options_.vendors.plan.empty())
-      inputs.push_back(options_.vendors.plan);
+    std::set<std::filesystem::path> distinct;
+    for (const std::string &output : outputPaths()) {
+      for (const std::string &input : inputs)
+        if (output == input || isSameFile(output, input))
+          return error(Status::Usage) << "the output " << escaped(output) << " is an input";
+      bool isNew = distinct.insert(std::filesystem::path(output).lexically_normal()).second;
+      if (std::error_code ignored; !isNew && !std::filesystem::is_other(output, ignored)) // such as /dev/null
+        return error(Status::Usage) << "two outputs would be " << escaped(output);
+    }
+    return {};
+  }
+
+  // All files that may be written, but for tuning records, which are read as well.
+  std::vector<std::string> outputPaths() const {
     std::vector<std::string> outputs;
     for (const EmitForm *form : forms_)
-      if (!isToStdout(*form))
+      if (!isToStdout(*form) && !(wants("obj") && std::string_view(form->name) == "header"))
         outputs.push_back(pathOf(*form));
-    for (const std::string &file : {options_.passes.timeTrace, options_.vendors.dumpOffloadsFile})
+    for (const std::string &file : {options_.passes.timeTrace, options_.vendors.dumpOffloadsFile, options_.vendors.savePlan})
       if (!file.empty())
         outputs.push_back(file);
     if (wants("obj"))
       outputs.insert(outputs.end(), {stem_ + ".json", stem_ + ".h", stem_ + ".params"});
-    if (!options_.vendors.savePlan.empty())
-      outputs.push_back(options_.vendors.savePlan);
-    for (const std::string &output : outputs)
-      for (const std::string &input : inputs)
-        if (output == input || isSameFile(output, input))
-          return error(Status::Usage) << "the output " << escaped(output) << " is an input";
-    return {};
+    if (writesDependencies())
+      outputs.push_back(dependencyPath());
+    return outputs;
   }
+
+  bool writesDependencies() const { return options_.output.dependencies || options_.output.dependencyFile; }
+  std::string dependencyPath() const { return options_.output.dependencyFile.value_or(stem_ + ".d"); }
 
   std::vector<CodeForm> codeForms() const {
     std::vector<CodeForm> code;
@@ -373,11 +383,10 @@ private:
     }
     if (!plan_.empty())
       BYCC_TRY(files.add(options_.vendors.savePlan, plan_));
-    const OutputOptions &o = options_.output;
-    if (o.dependencies || o.dependencyFile) {
-      std::string target = o.dependencyTarget.value_or(pathOf(*forms_[0]));
-      depfile_ = dependencyFile(target, session_.filesRead(), o.phonyTargets);
-      BYCC_TRY(files.add(o.dependencyFile.value_or(stem_ + ".d"), depfile_));
+    if (writesDependencies()) {
+      std::string target = options_.output.dependencyTarget.value_or(pathOf(*forms_[0]));
+      depfile_ = dependencyFile(target, session_.filesRead(), options_.output.phonyTargets);
+      BYCC_TRY(files.add(dependencyPath(), depfile_));
     }
     BYCC_TRY(files.commit());
     // Params of an earlier build with weights would be taken for ours.

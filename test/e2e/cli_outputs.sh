@@ -49,6 +49,16 @@ grep -q '^host: 3 ops | d.o [0-9.]* KiB, arena' err.txt || fail "$(cat err.txt)"
 bycc net.relay -q -o e.o -MD -MF e.d -MT target -MP
 grep -q '^target:' e.d && grep -q 'net.relay' e.d || fail "$(cat e.d)"
 
+# No output may be an input or another output; a device may be both.
+cp net.relay keep.relay
+refuse 2 "net.relay is an input" bycc net.relay -q -o e.o -MD -MF net.relay
+refuse 2 "two outputs would be f.json" bycc net.relay -q -o f.o -MD -MF f.json
+refuse 2 "two outputs would be f.json" bycc net.relay -q -o f.o --dump-offloads=./f.json
+cmp net.relay keep.relay || fail "the model is another"
+[ ! -e f.o ] || fail "an object after an error"
+bycc net.relay -q -o f.o -MF /dev/null --dump-offloads=/dev/null
+bycc net.relay -q --emit=obj,header,obj -o f.o
+
 bycc check net.relay
 bycc inspect net.relay --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["ops"]["abs"] == 1'
 for list in passes ops vendors; do

@@ -28,6 +28,9 @@ for level in 0 1 2 3; do
   cosine f32 bf16
 done
 expect "$(member net.json '["bycc"]["flags"].count("--precision=bf16")')" 1
+# A node that became several operators, casts say, is one source.
+bycc-run net.json --random --profile --runs=1 --threads=1 > profile.txt
+if grep -E '(^|[ ,])([^ ,]+),\2(,|$)' profile.txt; then fail "a source stands twice"; fi
 half=$(stat -c %s net.params) whole=$(stat -c %s f32.params)
 [ $((2 * half)) -lt $((whole + whole / 8)) ] || fail "$half of $whole bytes are left"
 
@@ -49,6 +52,7 @@ expect "$(stat -c %s same.params)" "$whole"
 grep -q "rules.json" same.d || fail "the rules are not in the dependency file"
 expect "$(member same.json '["bycc"]["flags"].count("--precision-rules=rules.json")')" 1
 refuse 1 "cannot open" bycc "$model" --precision=bf16 --precision-rules=no.json -o no.o
+refuse 2 "rules.json is an input" bycc "$model" --precision=bf16 --precision-rules=rules.json -o rules.o
 refuse 2 "--precision-rules" bycc "$model" --precision-rules=rules.json -o no.o
 refuse 2 "to-mixed-precision" bycc "$model" --precision=bf16 --disable-pass=to-mixed-precision -o no.o
 refuse 1 "--precision=int8 is not supported" bycc "$model" --precision=int8 -o no.o
