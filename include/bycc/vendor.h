@@ -222,7 +222,7 @@ typedef struct bycc_vendor_compiler {
 
 /* Profiling: one step inside a region. */
 typedef struct bycc_step_info {
-  const char *name;   /* primitive */
+  const char *name;   /* primitive; "reorder" when it only changes a layout */
   const char *detail; /* implementation name */
   const char *source;
 } bycc_step_info;

@@ -136,7 +136,7 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std:
 
   ProfiledNode profiled{code.name, "", 0};
   for (NodeId node : sources) {
-    profiled.source += (profiled.source.empty() ? "" : ",") + nodeName(m_, node);
+    profiled.addSource(nodeName(m_, node));
     if (auto flops = opInfo(m_.node(node).op).flops)
       profiled.flops += flops(m_, node);
   }

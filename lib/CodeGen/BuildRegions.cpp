@@ -85,7 +85,7 @@ void ProgramBuilder::collectRegion(FunctionId function, ProfiledNode &profiled, 
   for (NodeId node : m_.block(m_.function(function).body).nodes) {
     if (m_.node(node).kind == NodeKind::CallOp) {
       sources.push_back(node);
-      profiled.source += (profiled.source.empty() ? "" : ",") + nodeName(m_, node);
+      profiled.addSource(nodeName(m_, node));
       if (auto flops = opInfo(m_.node(node).op).flops)
         profiled.flops += flops(m_, node);
     } else if (m_.node(node).kind == NodeKind::Function && depth < maxDepth) {

@@ -91,6 +91,12 @@ struct LibraryCode {
 struct ProfiledNode {
   std::string name, source;
   double flops = 0;
+
+  // Operators that one node of the model became are listed once.
+  void addSource(const std::string &node) {
+    if (source != node && !source.ends_with("," + node))
+      source += (source.empty() ? "" : ",") + node;
+  }
 };
 
 struct Program {

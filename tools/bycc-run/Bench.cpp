@@ -92,7 +92,8 @@ Expected<> writeText(const std::string &path, const std::string &text) {
   return files.commit();
 }
 
-void printRow(const char *indent, const bycc_profile_entry &entry, double totalNs) {
+void printRow(const char *indent, const bycc_profile_entry &entry, double totalNs,
+              size_t sourceWidth = 200) {
   std::string label = indent + escaped(entry.name, 60);
   if (entry.detail[0])
     label += " [" + escaped(entry.detail, 60) + "]";
@@ -102,7 +103,7 @@ void printRow(const char *indent, const bycc_profile_entry &entry, double totalN
     std::snprintf(gflops, sizeof gflops, "%.2f", entry.flops * calls / ns);
   std::printf("%8llu %11.4f %6.1f %9s  %-44s %s\n", static_cast<unsigned long long>(entry.calls),
               ns / 1e6 / std::max(calls, 1.0), totalNs > 0 ? 100 * ns / totalNs : 0, gflops,
-              label.c_str(), escaped(entry.source, 200).c_str());
+              label.c_str(), escaped(entry.source, sourceWidth).c_str());
 }
 
 // Region `r` is the node that carries its symbol.
@@ -113,26 +114,45 @@ int32_t regionOf(const bycc_module &module, const bycc_profile_entry &entry) {
   return -1;
 }
 
+// The steps of a node that is a region.
+std::vector<bycc_profile_entry> stepsOf(const bycc_module &module, const bycc_profile_entry &node,
+                                        std::span<const bycc_profile_entry> entries) {
+  std::vector<bycc_profile_entry> steps;
+  int32_t region = regionOf(module, node);
+  for (const bycc_profile_entry &step : entries)
+    if (region >= 0 && step.region == region)
+      steps.push_back(step);
+  return steps;
+}
+
+void printShares(const bycc_module &module, std::span<const bycc_profile_entry> entries,
+                 double totalNs) {
+  double inRegions = 0, inReorders = 0;
+  for (const bycc_profile_entry &entry : entries) {
+    if (entry.region < 0 && regionOf(module, entry) >= 0)
+      inRegions += static_cast<double>(entry.total_ns);
+    if (entry.region >= 0 && std::string_view(entry.name) == "reorder")
+      inReorders += static_cast<double>(entry.total_ns);
+  }
+  auto share = [&](double ns) { return totalNs > 0 ? 100 * ns / totalNs : 0; };
+  std::printf("regions %.1f %% (reorders %.1f %%), host %.1f %% of the measured time\n",
+              share(inRegions), share(inReorders), share(totalNs - inRegions));
+}
+
 void printProfile(const bycc_module &module, std::span<const bycc_profile_entry> entries) {
-  double total = 0, inRegions = 0;
+  double total = 0;
   for (const bycc_profile_entry &entry : entries)
-    if (entry.region < 0) {
-      total += static_cast<double>(entry.total_ns);
-      inRegions += regionOf(module, entry) >= 0 ? static_cast<double>(entry.total_ns) : 0;
-    }
+    total += entry.region < 0 ? static_cast<double>(entry.total_ns) : 0;
   std::printf("%8s %11s %6s %9s  %-44s %s\n", "calls", "ms/call", "%", "GFLOP/s", "node", "source");
   for (const bycc_profile_entry &entry : entries) {
     if (entry.region >= 0)
       continue;
-    printRow("", entry, total);
-    int32_t region = regionOf(module, entry);
-    for (const bycc_profile_entry &step : entries)
-      if (region >= 0 && step.region == region)
-        printRow("  ", step, total);
+    std::vector<bycc_profile_entry> steps = stepsOf(module, entry, entries);
+    printRow("", entry, total, steps.empty() ? 200 : 60); // the steps name their own
+    for (const bycc_profile_entry &step : steps)
+      printRow("  ", step, total);
   }
-  std::printf("regions %.1f %%, host %.1f %% of the measured time\n",
-              total > 0 ? 100 * inRegions / total : 0,
-              total > 0 ? 100 * (total - inRegions) / total : 0);
+  printShares(module, entries, total);
 }
 
 // Complete events in microseconds; steps on a row of their own.

@@ -124,6 +124,7 @@ TEST_CASE("bycc-run: bench and profile") {
   run = call(test, "net.json --random --profile=trace.json");
   CHECK(run.code == 0);
   CHECK(has(run.out, "multiply [loop]"));
+  CHECK(has(run.out, "(reorders 0.0 %), host "));
   auto trace = parseJson(readText(test.folder / "trace.json"), "trace.json");
   REQUIRE(trace);
   CHECK(trace->find("traceEvents")->items.size() == 3);
