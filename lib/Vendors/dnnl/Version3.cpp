@@ -123,7 +123,7 @@ std::optional<Layout> renamed(const Tag &tag, const LayoutForm &form,
   return isLayout(layout) ? permuted(layout, axisInTag) : std::nullopt;
 }
 
-std::optional<Layout> blockedLayoutOf(const LayoutForm &form) {
+std::optional<Layout> taggedLayoutOf(const LayoutForm &form) {
   Sizes sizes{form.dims.size(), {}};
   for (const LayoutForm::Block &block : form.inner)
     sizes.second.push_back(block.size);
@@ -136,6 +136,20 @@ std::optional<Layout> blockedLayoutOf(const LayoutForm &form) {
         layout && visibleForm(*layout) == form)
       return layout;
   return std::nullopt;
+}
+
+// Where there is no tag there may be one with another axis, of extent 1: aBc16b for aB16b.
+std::optional<Layout> blockedLayoutOf(const LayoutForm &form) {
+  if (std::optional<Layout> layout = taggedLayoutOf(form))
+    return layout;
+  LayoutForm wider = form;
+  wider.dims.push_back(1);
+  wider.padded.push_back(1);
+  wider.strides.push_back(1);
+  for (const LayoutForm::Block &block : form.inner)
+    wider.strides.back() *= block.size;
+  std::optional<Layout> layout = taggedLayoutOf(wider);
+  return layout ? reshaped(*layout, form.dims) : std::nullopt;
 }
 
 // A slice is one of a larger tensor with the same strides.
