@@ -125,33 +125,36 @@ Expected<> lowerDense(OpLowering &op) {
 }
 
 // Two matrices, or batches of them; a batch of one is shared.
+// (.., M, K) or (K) times (K, N) or, for batches of products, (.., K, N).
 Expected<> lowerMatmul(OpLowering &op) {
   const Tensor &a = op.input(0), &b = op.input(1);
   bool ta = op.boolean("transpose_a"), tb = op.boolean("transpose_b");
-  size_t batch = a.rank() - 2;
+  size_t rows = a.rank() > 1 ? 1 : 0, batch = a.rank() - 1 - rows, batchOfB = b.rank() - 2;
   std::vector<Ref> likely(a.shape.begin(), a.shape.begin() + static_cast<ptrdiff_t>(batch));
-  for (size_t d = 0; d < batch; ++d)
+  for (size_t d = 0; d < batchOfB; ++d)
     likely[d] = op.broadcastExtent(likely[d], b.shape[d]);
-  likely.push_back(a.shape[ta ? batch + 1 : batch]);
-  likely.push_back(b.shape[tb ? batch : batch + 1]);
+  if (rows)
+    likely.push_back(a.shape[ta ? batch + 1 : batch]);
+  likely.push_back(b.shape[tb ? batchOfB : batchOfB + 1]);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  size_t depthOfA = ta ? batch : batch + 1, depthOfB = tb ? batch + 1 : batch;
+  size_t depthOfA = ta ? batch : batch + rows, depthOfB = tb ? batchOfB + 1 : batchOfB;
   Ref summed = commonDepth(op, a.shape[depthOfA], b.shape[depthOfB]);
   int64_t depth = op.x.constant(summed).value_or(0);
   ProductForm form = productForm(op, a, b, depth);
   Factor left = leftFactor(op, a, depthOfA, depth, form), right = rightFactor(op, b, depthOfB, depth, form);
   Ref steps = depth ? op.x.integer(stepsOf(form, depth)) : summed;
   return addProduct(op, shape, shape, {steps}, unmoved, [&](const Indices &i, const Indices &r) {
-    auto indices = [&](const Tensor &tensor, Ref outer, Ref inner) {
+    auto indices = [&](const Tensor &tensor, size_t leading, std::initializer_list<Ref> last) {
       Indices at;
-      for (size_t d = 0; d < batch; ++d)
+      for (size_t d = 0; d < leading; ++d)
         at.push_back(op.broadcastIndex(tensor.shape[d], i[d]));
-      at.push_back(outer);
-      at.push_back(inner);
+      at.insert(at.end(), last);
       return at;
     };
-    Ref m = i[batch], n = i[batch + 1], kk = r[0];
-    return std::pair{left(ta ? indices(a, kk, m) : indices(a, m, kk)), right(tb ? indices(b, n, kk) : indices(b, kk, n))};
+    Ref n = i[batch + rows], kk = r[0];
+    auto ofA = [&] { return ta ? indices(a, batch, {kk, i[batch]}) : indices(a, batch, {i[batch], kk}); };
+    return std::pair{left(rows ? ofA() : Indices{kk}),
+                     right(tb ? indices(b, batchOfB, {n, kk}) : indices(b, batchOfB, {kk, n}))};
   });
 }
 
