@@ -26,6 +26,11 @@ if grep -q '^dnnl ' vendors.txt; then
   bycc net.relay --annotate=dnnl --explain -o net.o > explain.txt 2> line.txt
   grep -q '1 dnnl.qnn.conv2d' explain.txt || fail "$(cat explain.txt)"
   grep -q '^dnnl: 1 region, 4 of 4 ops' line.txt || fail "$(cat line.txt)"
+
+  # Without VNNI the library saturates sums of two products.
+  ONEDNN_MAX_CPU_ISA=AVX2 refuse 1 "exact with VNNI only, it is limited to avx2" bycc-run net.json --input x=x.npy
+  bycc net.relay --annotate=dnnl -mcpu=x86-64-v3 --explain -q -o old.o > explain.txt
+  grep -q 'exact with VNNI only, the target has neither avx512vnni nor avxvnni' explain.txt || fail "$(cat explain.txt)"
 fi
 for options in "${ways[@]}"; do
   # shellcheck disable=SC2086

@@ -7,9 +7,9 @@
 //
 // The answers do not depend on the machine: for float32 the library has at least
 // a portable kernel for everything that is let through to it.
-#include "BFloat16.h"
 #include "Fuse.h"
 #include "Library.h"
+#include "Needs.h"
 #include "Pack.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
@@ -125,12 +125,19 @@ template <typename F> int32_t answered(bycc_answer *answer, int32_t failure, F b
   return failure;
 }
 
-// False, and why, where the target cannot run what the library has for the region.
-bool suits(const bycc_target &target, const bycc_region &region, Refusal &refusal) {
-  Expected<> checked = checkBFloat16(target, region);
-  if (!checked)
-    refusal.reason = checked.error().message();
-  return static_cast<bool>(checked);
+// Nothing, and why, where the target cannot run what the library has for the region.
+std::optional<Plan> planOn(const bycc_target &target, const bycc_region &region,
+                           ProbeCache &cache, Refusal &refusal) {
+  Expected<> suits = checkBFloat16(target, region);
+  std::optional<Plan> plan;
+  if (suits)
+    plan = anyPlanFor(region, cache, refusal);
+  if (plan)
+    suits = checkInt8(target, *plan);
+  if (suits)
+    return plan;
+  refusal = {Refusal::unknown, suits.error().message()};
+  return std::nullopt;
 }
 
 // Answers are for the target: its instruction set and thread count, whatever this
@@ -159,9 +166,7 @@ int32_t supports(void *self, const bycc_target *target, const bycc_region *regio
       refusal.reason = "no node";
       return false;
     }
-    if (!suits(*target, *region, refusal))
-      return false;
-    std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
+    std::optional<Plan> plan = planOn(*target, *region, cache, refusal);
     if (plan && region->nodes[0].body)
       refusal.reason = refusalOf(region->nodes[0], *plan);
     return plan && refusal.reason.empty();
@@ -173,9 +178,7 @@ int32_t compile(void *self, const bycc_target *target, const bycc_region *region
   ProbeCache &cache = *static_cast<ProbeCache *>(self);
   OnTarget onTarget(target);
   return answered(answer, 1, [&](Refusal &refusal) {
-    if (!suits(*target, *region, refusal))
-      return false;
-    std::optional<Plan> plan = anyPlanFor(*region, cache, refusal);
+    std::optional<Plan> plan = planOn(*target, *region, cache, refusal);
     if (!plan)
       return false;
     Expected<std::vector<uint8_t>> blob =

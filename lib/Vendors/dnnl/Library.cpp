@@ -420,6 +420,15 @@ std::string instructionSet() {
   return "isa" + std::to_string(static_cast<int>(isa));
 }
 
+bool libraryHas(std::string_view feature) {
+  dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  for (const InstructionSet &set : instructionSets())
+    if (set.isa == isa)
+      return (" " + std::string(set.features) + " ").find(" " + std::string(feature) + " ") !=
+             std::string::npos;
+  return true;
+}
+
 bool limitInstructionSet(std::string_view features) {
   const InstructionSet *best = &instructionSets().front();
   for (const InstructionSet &set : instructionSets())

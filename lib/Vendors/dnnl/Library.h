@@ -28,6 +28,8 @@ std::string instructionSet();
 // Keeps the library to what a target has ("avx2,avx512f,..."), from its first use on and
 // for the whole process. True when it is then just that: the machine has it, too.
 bool limitInstructionSet(std::string_view features);
+// Whether that instruction set has a feature of LLVM's name; true for sets not known here.
+bool libraryHas(std::string_view feature);
 
 // Row-major, or the library's free choice.
 Layout plainLayout(const Dims &dims, DType dtype);

@@ -14,6 +14,7 @@
 #include "Blob.h"
 #include "Instance.h"
 #include "Lower.h"
+#include "Needs.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
 
@@ -131,11 +132,13 @@ private:
     std::optional<Plan> plan = planFor(region->region(), cache, refusal);
     if (!plan)
       return error(Status::Usage) << "extents that oneDNN does not take: " << refusal.reason;
+    BYCC_TRY(checkMachine(*plan));
     return lowered(*plan, storedOf(*plan), threads);
   }
 
   // The program as it was compiled; anew where that does not suit library or machine.
   Expected<std::shared_ptr<const Instance>> loaded(int32_t threads) {
+    BYCC_TRY(checkMachine(blob_.plan));
     if (blob_.program) {
       auto made = instantiate(blob_.plan, *blob_.program, stored_, pool_, threads);
       if (made)
