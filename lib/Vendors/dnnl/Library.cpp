@@ -484,6 +484,19 @@ bool isPlain(const Layout &layout) {
 
 uint64_t bytesOf(const Layout &layout) { return layout.get_size(); }
 
+namespace {
+
+// Places of all elements, those that fill up the last blocks included.
+std::optional<int64_t> paddedElements(const Layout &layout) {
+  std::optional<LayoutForm> form = formOf(layout);
+  if (!form || !checkForm(*form))
+    return std::nullopt;
+  return numElements(form->padded);
+}
+
+} // namespace
+
+// The library drops axes of extent 1 although they are filled up to a block.
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims) {
   if (std::optional<Dims> strides = stridesOf(layout)) {
     std::optional<Dims> fresh = reshapedStrides(dimsOf(layout), *strides, dims);
@@ -492,7 +505,10 @@ std::optional<Layout> reshaped(const Layout &layout, const Dims &dims) {
     return stridedLayout(dims, *fresh, dtypeOf(layout));
   }
   Layout view = layout.reshape(dims, true);
-  return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
+  std::optional<int64_t> before = paddedElements(layout);
+  if (!isLayout(view) || !before || paddedElements(view) != before)
+    return std::nullopt;
+  return view;
 }
 
 std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {

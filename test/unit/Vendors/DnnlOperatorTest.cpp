@@ -34,6 +34,18 @@ TEST_CASE("dnnl transposed convolution") {
   checkOp("nn.conv1d_transpose", {{1, 4, 5}}, {{4, 3, 3}}, {1, 3, 7});
 }
 
+// One channel in blocks of 16: no view of it drops that axis.
+TEST_CASE("dnnl copies what is filled up to a block before it is seen as rows") {
+  RegionBuilder region;
+  uint32_t x = region.input({3, 16, 1, 31});
+  uint32_t w = region.constant({16, 1, 3, 1}, noise({16, 1, 3, 1}, 5));
+  uint32_t y = region.op("nn.conv2d_transpose", {x, w}, {3, 1, 2, 31},
+                         {{"strides", Dims{2, 1}}, {"padding", Dims{1, 0, 0, 0}}});
+  uint32_t v = region.constant({33, 31}, noise({33, 31}, 6));
+  region.output(region.op("nn.dense", {y, v}, {3, 1, 2, 33}));
+  check(region);
+}
+
 TEST_CASE("dnnl matrix products") {
   checkOp("nn.dense", {{1, 40}}, {{10, 40}}, {1, 10});
   checkOp("nn.dense", {{2, 3, 16}}, {{7, 16}}, {2, 3, 7});
