@@ -24,6 +24,7 @@ packages=(
   pkg-config
   protobuf-compiler
   python3
+  python3-numpy
   zlib1g-dev
 )
 
