@@ -38,3 +38,9 @@ done
 mkdir one
 taskset -c 0 bycc net.relay --annotate=dnnl -o one/net.o 2> /dev/null
 cmp net.params one/net.params || fail "packed weights depend on the number of cores"
+
+# What the library cannot do on another machine is said with both instruction sets.
+if grep -q avx512bw /proc/cpuinfo; then
+  bycc net.relay --annotate=dnnl --precision=bf16 -q -o bf16.o 2> /dev/null
+  ONEDNN_MAX_CPU_ISA=AVX2 refuse 1 "oneDNN has avx2 here" bycc-run bf16.json --random
+fi

@@ -23,3 +23,7 @@ for _ in 1 2; do
   bycc-run net.json --input x=none.npy --outputs=out
   expect "$(npy show out/output_0.npy)" "0x1"
 done
+
+# Its steps are known once it has run; those of other extents count as the same.
+bycc-run net.json --random --shape x=3x2 --profile --runs=1 > profile.txt
+grep -qE '^ +1 .*matmul|^ +1 .*inner_product' profile.txt || fail "$(cat profile.txt)"

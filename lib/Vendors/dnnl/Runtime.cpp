@@ -79,9 +79,12 @@ public:
   Expected<> prepare() {
     if (copy_)
       return {};
-    primary_ = BYCC_TRY(instanceFor(threads_, {}));
-    for (const PrimitiveCall &call : primary_->calls)
-      infos_.push_back({call.name.c_str(), call.detail.c_str(), call.source.c_str()});
+    auto made = instanceFor(threads_, {});
+    if (!made && blob_.madeWith.instructionSet != instructionSet())
+      return error(made.error().status())
+             << made.error().message() << "; it was compiled for " << blob_.madeWith.instructionSet
+             << ", oneDNN has " << instructionSet() << " here";
+    primary_ = BYCC_TRY(std::move(made));
     return {};
   }
 
@@ -106,6 +109,8 @@ public:
       return instances_.front().second;
     }
     std::shared_ptr<const Instance> made = BYCC_TRY(make(threads, symbols));
+    if (infos_.empty())
+      show(made);
     instances_.emplace_front(std::move(key), made);
     if (instances_.size() > maxInstances)
       instances_.pop_back(); // contexts that still run it share it
@@ -114,12 +119,32 @@ public:
 
   const Instance *primary() const { return primary_.get(); }
   int32_t threads() const { return threads_; }
-  const std::vector<bycc_step_info> &infos() const { return infos_; }
+
+  // Steps for --profile: none before there is an instance, which run-time extents have
+  // after the first run only; then they stay. Another instance of the same steps counts.
+  std::span<const bycc_step_info> steps() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return infos_;
+  }
+  double flopsOf(uint32_t step) const { return shown_->calls[step].flops; } // one of steps()
+  bool hasSteps(const Instance &instance) const {
+    std::span<const bycc_step_info> infos = steps();
+    return std::equal(infos.begin(), infos.end(), instance.calls.begin(), instance.calls.end(),
+                      [](const bycc_step_info &info, const PrimitiveCall &call) {
+                        return info.name == call.name && info.source == call.source;
+                      });
+  }
   size_t numInputs() const { return copy_ ? copy_->inputs.size() : blob_.plan.inputs.size(); }
   size_t numOutputs() const { return copy_ ? copy_->outputs.size() : blob_.plan.outputs.size(); }
 
 private:
   using Key = std::pair<int32_t, Dims>;
+
+  void show(std::shared_ptr<const Instance> instance) {
+    shown_ = std::move(instance);
+    for (const PrimitiveCall &call : shown_->calls)
+      infos_.push_back({call.name.c_str(), call.detail.c_str(), call.source.c_str()});
+  }
 
   Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols) {
     if (!copy_)
@@ -164,8 +189,9 @@ private:
   std::span<const uint8_t> weights_; // with its constants
   int32_t threads_;
   std::shared_ptr<const Instance> primary_;
+  std::shared_ptr<const Instance> shown_; // whose steps infos_ names
   std::vector<bycc_step_info> infos_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   ConstantPool pool_;
   std::list<std::pair<Key, std::shared_ptr<const Instance>>> instances_; // last used first
 };
@@ -196,7 +222,10 @@ public:
     begins_.push_back(static_cast<uint32_t>(args_.size()));
   }
 
-  bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns, size_t numNs) {
+  const Instance &instance() const { return instance_; }
+
+  // `ns`: per call, or null.
+  bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
     if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
       return false;
     const int32_t given = omp_get_max_threads();
@@ -209,7 +238,7 @@ public:
                                  static_cast<int>(begins_[a + 1] - begins_[a]),
                                  args_.data() + begins_[a]) != dnnl_success)
         return false;
-      if (ns && a < numNs)
+      if (ns)
         ns[a] += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                            std::chrono::steady_clock::now() - begin)
                                            .count());
@@ -379,7 +408,9 @@ int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
     report(error, errorSize, execution.error().message());
     return runtimeStatus(execution.error().status());
   }
-  if ((*execution)->run(inputs, outputs, ns, owner.infos().size()))
+  if (ns && !owner.hasSteps((*execution)->instance()))
+    ns = nullptr;
+  if ((*execution)->run(inputs, outputs, ns))
     return BYCC_OK;
   report(error, errorSize, "oneDNN failed to run a primitive");
   return BYCC_INTERNAL;
@@ -391,17 +422,17 @@ int32_t run(void *region, void *memory, const bycc_array *inputs, const bycc_arr
 }
 
 uint32_t numSteps(void *region) {
-  return static_cast<uint32_t>(static_cast<Region *>(region)->infos().size());
+  return static_cast<uint32_t>(static_cast<Region *>(region)->steps().size());
 }
 
 const bycc_step_info *step(void *region, uint32_t index) {
-  const auto &infos = static_cast<Region *>(region)->infos();
-  return index < infos.size() ? &infos[index] : nullptr;
+  auto steps = static_cast<Region *>(region)->steps();
+  return index < steps.size() ? &steps[index] : nullptr;
 }
 
 double stepFlops(void *region, uint32_t index) {
-  const Instance *primary = static_cast<Region *>(region)->primary();
-  return primary && index < primary->calls.size() ? primary->calls[index].flops : 0;
+  const Region &owner = *static_cast<Region *>(region);
+  return index < owner.steps().size() ? owner.flopsOf(index) : 0;
 }
 
 } // namespace
