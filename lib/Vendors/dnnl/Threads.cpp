@@ -3,6 +3,8 @@
 // when others want the processors.
 #include "Threads.h"
 
+#include "Usage.h"
+
 #include <algorithm>
 
 #include <omp.h>
@@ -14,22 +16,6 @@ namespace {
 constexpr double limitUs = 2;
 constexpr double bytesPerUs = 20e3;
 constexpr double flopsPerUs = 150e3; // float32; narrower elements in proportion
-
-double flopsOf(const Plan &plan, const Step &step) {
-  auto elements = [&](ValueId id) { return static_cast<double>(numElements(plan.values[id].dims)); };
-  const Dims &result = plan.values[step.output].dims;
-  switch (step.kind) {
-  case StepKind::Conv: // each result: one output channel's weights
-    return 2 * elements(step.output) * elements(step.inputs[1]) / static_cast<double>(result[1]);
-  case StepKind::Deconv: // each operand element: one input channel's weights
-    return 2 * elements(step.inputs[0]) * elements(step.inputs[1]) /
-           static_cast<double>(plan.values[step.inputs[0]].dims[1]);
-  case StepKind::MatMul:
-    return 2 * elements(step.output) * static_cast<double>(plan.values[step.inputs[0]].dims.back());
-  default:
-    return 0;
-  }
-}
 
 double bytesOf(const Plan &plan, ValueId id) {
   const Value &value = plan.values[id];
@@ -44,8 +30,9 @@ double microseconds(const Plan &plan, const Step &step) {
   for (const PostOp &postOp : step.postOps)
     if (postOp.operand != noValue)
       bytes += bytesOf(plan, postOp.operand);
+  double flops = isProduct(step.kind) ? arithmeticOf(plan, step) : 0; // others: their traffic
   double width = static_cast<double>(sizeInBytes(plan.values[step.inputs[0]].dtype)) / 4;
-  return std::max(bytes / bytesPerUs, flopsOf(plan, step) * width / flopsPerUs);
+  return std::max(bytes / bytesPerUs, flops * width / flopsPerUs);
 }
 
 } // namespace

@@ -43,9 +43,9 @@ double arithmeticOf(const Plan &plan, const Step &step) {
   };
   const Dims &in = plan.values[step.inputs[0]].dims, &out = plan.values[step.output].dims;
   switch (step.kind) {
-  case StepKind::Conv:
+  case StepKind::Conv: // each result: one output channel's weights
     return 2 * elements(step.output) * elements(step.inputs[1]) / static_cast<double>(out[1]);
-  case StepKind::Deconv:
+  case StepKind::Deconv: // each operand element: one input channel's weights
     return 2 * elements(step.inputs[0]) * elements(step.inputs[1]) / static_cast<double>(in[1]);
   case StepKind::MatMul:
     return 2 * elements(step.output) * static_cast<double>(in.back());
