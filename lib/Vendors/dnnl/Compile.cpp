@@ -13,6 +13,7 @@
 #include "Pack.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
+#include "Usage.h"
 
 #include <algorithm>
 #include <cstring>

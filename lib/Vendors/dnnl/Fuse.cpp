@@ -2,6 +2,8 @@
 // to the step they absorb: there all operands are known.
 #include "Fuse.h"
 
+#include "Usage.h"
+
 #include <algorithm>
 #include <cmath>
 #include <list>
@@ -109,9 +111,9 @@ public:
         fusePad(step);
       step = next;
     }
-    dropUnused();
     plan_.steps.assign(std::make_move_iterator(steps_.begin()),
                        std::make_move_iterator(steps_.end()));
+    dropUnusedSteps(plan_);
   }
 
 private:
@@ -410,7 +412,7 @@ private:
   // How the operand, in the anchor's axes, spreads over its result.
   Fit fitOf(const Step &anchor, const Dims &operand) const {
     const Dims &result = dims(anchor.output);
-    size_t channel = anchor.kind == StepKind::MatMul ? result.size() - 1 : 1;
+    size_t channel = channelAxis(anchor.kind, result.size());
     for (size_t i = 0; i < operand.size(); ++i)
       if (operand[i] != (i == channel ? result[i] : 1))
         return operand == result ? Fit::Full : numElements(operand) == 1 ? Fit::Scalar : Fit::No;
@@ -527,16 +529,6 @@ private:
     return id;
   }
 
-  void dropUnused() {
-    for (At step = steps_.end(); step != steps_.begin();) {
-      --step;
-      if (uses_[step->output] != 0)
-        continue;
-      countUses(*step, -1);
-      step = steps_.erase(step);
-    }
-  }
-
   Plan &plan_;
   const Accepts &accepts_;
   std::list<Step> steps_;
@@ -547,18 +539,5 @@ private:
 } // namespace
 
 void fuseSteps(Plan &plan, const Accepts &accepts) { Fuser(plan, accepts).run(); }
-
-size_t numComputeSteps(const Plan &plan) {
-  std::vector<bool> isConstant;
-  for (const Value &value : plan.values)
-    isConstant.push_back(value.kind == ValueKind::Constant);
-  size_t count = 0;
-  for (const Step &step : plan.steps) {
-    bool isCheap = isView(step.kind) || step.kind == StepKind::Convert;
-    isConstant[step.output] = isCheap && isConstant[step.inputs[0]];
-    count += !isView(step.kind) && !isConstant[step.output];
-  }
-  return count;
-}
 
 } // namespace bycc::onednn

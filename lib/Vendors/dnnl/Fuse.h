@@ -22,7 +22,4 @@ namespace bycc::onednn {
 using Accepts = std::function<bool(const Plan &plan, const Step &step)>;
 void fuseSteps(Plan &plan, const Accepts &accepts);
 
-// Steps that compute in a run: views and what is made of constants are left out.
-size_t numComputeSteps(const Plan &plan);
-
 } // namespace bycc::onednn

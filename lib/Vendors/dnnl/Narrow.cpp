@@ -1,6 +1,8 @@
 // See Narrow.h.
 #include "Narrow.h"
 
+#include "Usage.h"
+
 #include <algorithm>
 #include <optional>
 
@@ -26,10 +28,9 @@ public:
     for (Step &step : plan_.steps)
       if (isCast(step, DType::Float32, DType::BFloat16))
         narrowInto(step);
-    for (size_t s = plan_.steps.size(); s-- > 0;)
-      dropUnused(s);
     size_t at = 0;
     std::erase_if(plan_.steps, [&](const Step &) { return isGone_[at++]; });
+    dropUnusedSteps(plan_); // casts whose only readers take what they were made of
   }
 
 private:
@@ -133,15 +134,6 @@ private:
     last.output = cast.output; // the old name dies with its only use
     maker_[cast.output] = &last;
     isGone_[static_cast<size_t>(&cast - plan_.steps.data())] = true;
-  }
-
-  void dropUnused(size_t index) {
-    const Step &step = plan_.steps[index];
-    if (isGone_[index] || step.kind != StepKind::Convert || uses_[step.output] != 0)
-      return;
-    for (ValueId id : step.inputs)
-      --uses_[id];
-    isGone_[index] = true;
   }
 
   Plan &plan_;

@@ -27,7 +27,7 @@ public:
     for (const Step &step : steps)
       if (!trySplit(steps, step))
         plan_.steps.push_back(step);
-    dropUnused();
+    dropUnusedSteps(plan_); // the concatenations and poolings that were split
   }
 
 private:
@@ -160,27 +160,6 @@ private:
     slice.output = newValue(std::move(part));
     plan_.steps.push_back(slice);
     return slice.output;
-  }
-
-  // The concatenations and poolings that were split.
-  void dropUnused() {
-    std::vector<bool> isUsed(plan_.values.size());
-    for (ValueId id : plan_.outputs)
-      isUsed[id] = true;
-    std::vector<Step> kept;
-    for (size_t i = plan_.steps.size(); i-- > 0;) {
-      Step &step = plan_.steps[i];
-      if (!isUsed[step.output])
-        continue;
-      for (ValueId id : step.inputs)
-        isUsed[id] = true;
-      for (const PostOp &postOp : step.postOps)
-        if (postOp.operand != noValue)
-          isUsed[postOp.operand] = true;
-      kept.push_back(std::move(step));
-    }
-    std::reverse(kept.begin(), kept.end());
-    plan_.steps = std::move(kept);
   }
 
   Plan &plan_;

@@ -1,6 +1,7 @@
 // See Usage.h.
 #include "Usage.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace bycc::onednn {
@@ -56,6 +57,34 @@ double arithmeticOf(const Plan &plan, const Step &step) {
   default:
     return elements(step.inputs[0]);
   }
+}
+
+void dropUnusedSteps(Plan &plan) {
+  std::vector<bool> isUsed(plan.values.size());
+  for (ValueId id : plan.outputs)
+    isUsed[id] = true;
+  std::vector<Step> kept; // last first
+  for (size_t i = plan.steps.size(); i-- > 0;) {
+    Step &step = plan.steps[i];
+    if (!isUsed[step.output])
+      continue;
+    for (ValueId id : step.inputs)
+      isUsed[id] = true;
+    for (const PostOp &postOp : step.postOps)
+      if (postOp.operand != noValue)
+        isUsed[postOp.operand] = true;
+    kept.push_back(std::move(step));
+  }
+  std::reverse(kept.begin(), kept.end());
+  plan.steps = std::move(kept);
+}
+
+size_t numComputeSteps(const Plan &plan) {
+  Usage usage(plan);
+  return static_cast<size_t>(
+      std::count_if(plan.steps.begin(), plan.steps.end(), [&](const Step &step) {
+        return !isView(step.kind) && !usage.isConstant[step.output];
+      }));
 }
 
 } // namespace bycc::onednn

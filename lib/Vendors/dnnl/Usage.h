@@ -24,4 +24,10 @@ struct Usage {
 // for each element that is looked at.
 double arithmeticOf(const Plan &plan, const Step &step);
 
+// Takes out steps that nothing needs.
+void dropUnusedSteps(Plan &plan);
+
+// Steps that compute in a run: views and what is made of constants are left out.
+size_t numComputeSteps(const Plan &plan);
+
 } // namespace bycc::onednn
