@@ -3,6 +3,8 @@
 
 #include "Archive.h"
 #include "CheckProgram.h"
+#include "InstructionSet.h"
+#include "Library.h"
 
 #include <map>
 

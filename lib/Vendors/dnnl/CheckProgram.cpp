@@ -2,6 +2,7 @@
 #include "CheckProgram.h"
 
 #include "Constants.h"
+#include "Library.h"
 
 namespace bycc::onednn {
 

@@ -7,18 +7,17 @@
 //
 // The answers do not depend on the machine: for float32 the library has at least
 // a portable kernel for everything that is let through to it.
-#include "Fuse.h"
+#include "InstructionSet.h"
 #include "Library.h"
 #include "Needs.h"
 #include "Pack.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
+#include "Threads.h"
 #include "Usage.h"
 
 #include <algorithm>
 #include <cstring>
-
-#include <omp.h>
 
 extern "C" const char dnnl_patterns[];
 
@@ -147,15 +146,12 @@ class OnTarget {
 public:
   explicit OnTarget(const bycc_target *target)
       : isLimited(limitInstructionSet(target->features)), threads(std::max(target->threads, 1)),
-        before_(omp_get_max_threads()) {
-    omp_set_num_threads(threads);
-  }
-  ~OnTarget() { omp_set_num_threads(before_); }
+        scope_(threads) {}
   const bool isLimited; // the library generates code for just that
   const int32_t threads;
 
 private:
-  int before_;
+  ThreadScope scope_;
 };
 
 int32_t supports(void *self, const bycc_target *target, const bycc_region *region,

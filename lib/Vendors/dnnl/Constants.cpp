@@ -1,6 +1,7 @@
 // See Constants.h.
 #include "Constants.h"
 
+#include "Library.h"
 #include "Usage.h"
 
 #include <algorithm>

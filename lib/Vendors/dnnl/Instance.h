@@ -3,6 +3,7 @@
 #pragma once
 
 #include "Constants.h"
+#include "Library.h"
 
 namespace bycc::onednn {
 

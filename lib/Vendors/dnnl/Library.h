@@ -1,67 +1,21 @@
-// The only door to oneDNN's descriptors and primitives; with Version.h and one file per
-// major version behind it. Everything else uses dnnl::memory, dnnl::primitive and the
-// calls below. No exception of the library leaves.
+// The only door to oneDNN's primitives, as Layout.h is to its layouts; with Version.h and
+// one file per major version behind both. Everything else uses dnnl::memory,
+// dnnl::primitive and the calls below. No exception of the library leaves.
 //
 // Scratchpads are the user's throughout: the library's default one is shared
 // by threads and crashes.
 #pragma once
 
-#include "LayoutForm.h"
-
-#include <oneapi/dnnl/dnnl.hpp>
+#include "Layout.h"
 
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace bycc::onednn {
 
-using Layout = dnnl::memory::desc;
-
 dnnl::engine &engine();
 std::string libraryVersion();
-
-// The instruction set that the library generates code for: "avx512_core_vnni".
-std::string instructionSet();
-// Keeps the library to what a target has ("avx2,avx512f,..."), from its first use on and
-// for the whole process. True when it is then just that: the machine has it, too.
-bool limitInstructionSet(std::string_view features);
-// Whether that instruction set has a feature of LLVM's name; true for sets not known here.
-bool libraryHas(std::string_view feature);
-
-// Row-major, or the library's free choice.
-Layout plainLayout(const Dims &dims, DType dtype);
-Layout anyLayout(const Dims &dims, DType dtype);
-// Channels in blocks, the layout of the library's classic convolutions.
-inline constexpr int64_t channelBlock = 16;
-Layout blockedLayout(const Dims &dims, DType dtype);
-Layout stridedLayout(const Dims &dims, const Dims &strides, DType dtype);
-bool isLayout(const Layout &layout); // false: a Layout() that stands for none
-Dims dimsOf(const Layout &layout);
-DType dtypeOf(const Layout &layout);
-// The same places for elements of another dtype.
-Layout withDType(const Layout &layout, DType dtype);
-// Channels last, of rank 3 to 5.
-Layout channelsLastLayout(const Dims &dims, DType dtype);
-// Strides of a layout without inner blocks.
-std::optional<Dims> stridesOf(const Layout &layout);
-int64_t startOf(const Layout &layout); // elements before the first one: slices
-bool isPlain(const Layout &layout);
-bool isAny(const Layout &layout);
-uint64_t bytesOf(const Layout &layout);
-// Nothing where the library keeps to itself what a layout is, or has no such layout.
-std::optional<LayoutForm> formOf(const Layout &layout);
-std::optional<Layout> layoutOf(const LayoutForm &checked);
-// Bytes that are equal for equal layouts only.
-std::string keyOfLayout(const Layout &layout);
-
-// The same bytes seen as other extents, without a copy; nothing where the layout
-// does not allow it.
-std::optional<Layout> reshaped(const Layout &layout, const Dims &dims);
-std::optional<Layout> permuted(const Layout &layout, const Dims &permutation);
-std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &dims);
 
 // What layouts a step is asked to work with; `any` leaves it to the library.
 struct Layouts {

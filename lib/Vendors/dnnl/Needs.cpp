@@ -1,7 +1,7 @@
 // See Needs.h.
 #include "Needs.h"
 
-#include "Library.h"
+#include "InstructionSet.h"
 
 #include <algorithm>
 #include <string_view>
@@ -9,16 +9,6 @@
 namespace bycc::onednn {
 
 namespace {
-
-bool hasFeature(std::string_view features, std::string_view wanted) {
-  while (!features.empty()) {
-    size_t comma = std::min(features.find(','), features.size());
-    if (features.substr(0, comma) == wanted)
-      return true;
-    features.remove_prefix(std::min(comma + 1, features.size()));
-  }
-  return false;
-}
 
 std::string_view featuresOf(const bycc_target &target) {
   return target.features ? target.features : "";
@@ -39,9 +29,7 @@ bool hasBFloat16(const Plan &plan) {
 
 bool hasInt8Product(const Plan &plan) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const Step &step) {
-    bool isProduct = step.kind == StepKind::Conv || step.kind == StepKind::Deconv ||
-                     step.kind == StepKind::MatMul;
-    return isProduct && isQuantized(plan.values[step.inputs[0]].dtype);
+    return isProduct(step.kind) && isQuantized(plan.values[step.inputs[0]].dtype);
   });
 }
 

@@ -4,7 +4,7 @@
 // with any of them that takes its layouts (see Instance.h).
 #pragma once
 
-#include "Library.h"
+#include "Layout.h"
 
 #include <cstdint>
 #include <string>

@@ -13,6 +13,7 @@
 // the last ones used are kept.
 #include "Blob.h"
 #include "Instance.h"
+#include "InstructionSet.h"
 #include "Lower.h"
 #include "Needs.h"
 #include "PlanRegion.h"

@@ -1,6 +1,6 @@
 // What differs between the versions of oneDNN, behind names of ours: 2.6 (Version2.cpp:
 // operation descriptors, layouts as open structures, scales in the attributes) or 3.x
-// (Version3.cpp: none of these). With Library.h the whole of it.
+// (Version3.cpp: none of these). With Layout.h and Library.h the whole of it.
 #pragma once
 
 #include "Library.h"
@@ -69,7 +69,7 @@ void appendEltwise(dnnl::post_ops &ops, dnnl::algorithm method, const PostOp &po
 void setQuantization(dnnl::primitive_attr &attributes, const Step &step, const Layouts &layouts,
                      FixedOperands *fixed);
 
-// From the least on; each has what those before it have.
+// From the least on; each has what those before it have. `features`: LLVM's names.
 struct InstructionSet {
   dnnl::cpu_isa isa;
   const char *name, *features;

@@ -4,6 +4,7 @@
 
 #include "dnnl/Blob.h"
 #include "dnnl/Constants.h"
+#include "dnnl/Library.h"
 
 #include <algorithm>
 #include <cstring>

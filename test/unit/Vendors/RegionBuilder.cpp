@@ -4,7 +4,7 @@
 #include "bycc/Support/DType.h"
 #include "bycc/Vendors/Builtin.h"
 
-#include "dnnl/Library.h"
+#include "dnnl/InstructionSet.h"
 
 #include <catch2/catch.hpp>
 
