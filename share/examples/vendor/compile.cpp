@@ -166,13 +166,15 @@ private:
     return found->second;
   }
 
-  // What does not fit is known here, so that it need not fail when the model runs.
+  // What does not fit is known here, so that it need not fail when the model runs. Some
+  // is held back for values between regions.
   std::string checkMemory() const {
+    constexpr uint64_t reserve = 4096;
     uint64_t needed = stream.header.weightBytes + stream.header.runBytes;
-    if (needed + 4096 <= heapBytes())
+    if (needed + reserve <= heapBytes())
       return "";
     return "it needs " + std::to_string(needed) + " bytes of device memory, the device has " +
-           std::to_string(heapBytes());
+           std::to_string(heapBytes()) + " with " + std::to_string(reserve) + " in reserve";
   }
 
   const bycc_region &region_;
