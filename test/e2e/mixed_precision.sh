@@ -57,6 +57,13 @@ refuse 2 "--precision-rules" bycc "$model" --precision-rules=rules.json -o no.o
 refuse 2 "to-mixed-precision" bycc "$model" --precision=bf16 --disable-pass=to-mixed-precision -o no.o
 refuse 1 "--precision=int8 is not supported" bycc "$model" --precision=int8 -o no.o
 
+# A region on its own says how closely its results can be compared.
+echo '{"vendors": [{"name": "npu", "ops": {"nn.conv2d": {}}}]}' > npu.json
+bycc extract "$model" --precision=bf16 --rules=npu.json --region=npu_0 --random -o region.relay 2> region.err
+grep -qF '| bfloat16: compare with --rtol=0.05' region.err || fail "$(cat region.err)"
+bycc extract "$model" --rules=npu.json --region=npu_0 --random -o region.relay 2> region.err
+if grep -q compare region.err; then fail "$(cat region.err)"; fi
+
 # A list of passes is taken as it is.
 bycc-opt "$model" --precision=bf16 --passes=to-mixed-precision > mixed.relay
 grep -q bfloat16 mixed.relay || fail "the pass did not run"
