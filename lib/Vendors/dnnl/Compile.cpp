@@ -1,4 +1,4 @@
-// Compile half of the dnnl vendor: answers for nodes and writes region plans.
+// Compile half of the dnnl vendor: answers for nodes and writes regions.
 //
 // A node is supported when it translates to a plan whose shapes check, and the
 // library has a primitive for every step. A composite must in addition become

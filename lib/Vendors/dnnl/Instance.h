@@ -25,9 +25,9 @@ struct Instance {
 };
 
 // Primitives are made for `threads` threads or for one (Threads.h), by `threads`; equal
-// ones once. Sets the calling thread's OpenMP thread count. Weights in a layout that the library refuses, or
-// has only a worse kernel for than the program says, are packed anew; other layouts that
-// do not suit it are Status::Unsup: then the plan must be lowered anew.
+// ones once. Sets the calling thread's OpenMP thread count. Weights in a layout that the
+// library refuses, or has only a worse kernel for than the program says, are packed anew;
+// other layouts that do not suit it are Status::Unsup: then the plan must be lowered anew.
 Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, Program program,
                                                 const StoredBytes &stored, ConstantPool &pool,
                                                 int32_t threads);

@@ -1,6 +1,6 @@
-// What the compile half of the dnnl vendor tells the run half: a region as a
-// list of steps over values, in the library's own terms (channels first,
-// weights O,I,spatial) but without its layouts. The run half chooses those.
+// A region as a list of steps over values, in the library's own terms (channels
+// first, weights O,I,spatial) but without its layouts: those are for a program
+// (Program.h).
 //
 //   value   where its elements come from: region input, constant, or a step
 //   step    one primitive with its post-ops, or a view (reshape,
@@ -15,8 +15,8 @@
 //
 // where T rounds to the nearest (ties to even) and saturates, for 8-bit results.
 //
-// Bytes on disk are little-endian; the reader
-// believes nothing: `readPlan` bounds-checks, `checkPlan` checks every shape.
+// Bytes on disk are little-endian; the reader believes nothing: `readPlan`
+// bounds-checks, `checkPlan` checks every shape.
 #pragma once
 
 #include "bycc/Support/DType.h"

@@ -18,6 +18,7 @@
 #include "Needs.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
+#include "Threads.h"
 
 #include "bycc/vendor.h"
 
@@ -55,7 +56,6 @@ void report(char *error, size_t size, const std::string &text) {
   std::memcpy(error, text.data(), length);
   error[length] = 0;
 }
-
 
 // The first use of extents costs a plan and kernels (milliseconds), keeping them the
 // instance alone: packed weights are shared.
@@ -229,8 +229,8 @@ public:
   bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
     if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
       return false;
-    const int32_t given = omp_get_max_threads();
-    int32_t threads = given;
+    int32_t threads = omp_get_max_threads();
+    ThreadScope given(threads); // put back, whatever happens
     for (size_t a = 0; a < instance_.calls.size(); ++a) {
       auto begin = ns ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
       if (instance_.calls[a].threads != threads)
@@ -244,7 +244,6 @@ public:
                                            std::chrono::steady_clock::now() - begin)
                                            .count());
     }
-    omp_set_num_threads(given);
     return dnnl_stream_wait(stream_.get()) == dnnl_success;
   }
 
