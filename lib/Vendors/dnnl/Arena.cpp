@@ -7,8 +7,6 @@ namespace bycc::onednn {
 
 namespace {
 
-uint64_t padded(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
 class ArenaPlanner {
 public:
   ArenaPlanner(std::vector<Buffer> &buffers, const std::vector<Life> &lives)
@@ -20,7 +18,7 @@ public:
     for (uint32_t id : largestFirst()) {
       Buffer &target = buffers_[id];
       target.index = freeOffset(id);
-      size = std::max(size, target.index + padded(target.bytes));
+      size = std::max(size, target.index + aligned(target.bytes));
       placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), id, byOffset), id);
     }
     return size;
@@ -39,14 +37,14 @@ private:
   }
 
   uint64_t freeOffset(uint32_t id) const {
-    uint64_t offset = 0, bytes = padded(buffers_[id].bytes);
+    uint64_t offset = 0, bytes = aligned(buffers_[id].bytes);
     for (uint32_t other : placed_) {
       if (lives_[other].last < lives_[id].first || lives_[id].last < lives_[other].first)
         continue;
       const Buffer &taken = buffers_[other];
       if (taken.index >= offset + bytes)
         break;
-      offset = std::max(offset, taken.index + padded(taken.bytes));
+      offset = std::max(offset, taken.index + aligned(taken.bytes));
     }
     return offset;
   }

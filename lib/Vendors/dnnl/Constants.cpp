@@ -147,8 +147,7 @@ private:
 } // namespace
 
 AlignedBytes allocateAligned(uint64_t bytes) {
-  uint64_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  return AlignedBytes(static_cast<uint8_t *>(std::aligned_alloc(alignment, rounded)));
+  return AlignedBytes(static_cast<uint8_t *>(std::aligned_alloc(alignment, aligned(bytes))));
 }
 
 uint64_t storedBytes(const LayoutForm &form) {

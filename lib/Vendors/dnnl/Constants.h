@@ -10,8 +10,6 @@
 
 namespace bycc::onednn {
 
-inline constexpr uint64_t alignment = 64;
-
 struct FreeDeleter {
   void operator()(void *memory) const { std::free(memory); }
 };

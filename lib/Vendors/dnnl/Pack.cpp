@@ -115,7 +115,7 @@ uint32_t Packed::add(ValueId value, const LayoutForm &form, const ConstantBytes 
     if (bytes[i] == from && storedBytes(blob.stored[i].form) == storedBytes(form))
       stored.offset = blob.stored[i].offset;
   if (stored.offset == weightsBytes)
-    weightsBytes += (storedBytes(form) + alignment - 1) / alignment * alignment;
+    weightsBytes += aligned(storedBytes(form));
   bytes.push_back(from);
   blob.stored.push_back(std::move(stored));
   return static_cast<uint32_t>(bytes.size() - 1);

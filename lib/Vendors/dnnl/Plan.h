@@ -34,6 +34,8 @@ using Dims = std::vector<int64_t>;
 using ValueId = uint32_t;
 inline constexpr ValueId noValue = ~0u;
 inline constexpr size_t maxRank = 12; // the library's
+inline constexpr uint64_t alignment = 64; // of constants in the weights, of memory
+constexpr uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 inline constexpr uint32_t planVersion = 2;
 
 enum class ValueKind : uint8_t { Input, Constant, Temp };

@@ -268,13 +268,12 @@ template <typename Copy, typename F> void forEachConstant(Copy &copy, F each) {
 } // namespace
 
 uint64_t placeConstants(RegionCopy &copy) {
-  constexpr uint64_t alignment = 64;
   std::map<std::pair<const void *, uint64_t>, uint64_t> offsets;
   uint64_t end = 0;
   forEachConstant(copy, [&](RegionCopy::Value &value) {
     auto [entry, isNew] = offsets.try_emplace({value.data, value.bytes}, end);
     if (isNew)
-      end += (value.bytes + alignment - 1) / alignment * alignment;
+      end += aligned(value.bytes);
     value.offset = entry->second;
   });
   return end;
