@@ -20,6 +20,7 @@
 
 #include "PrecisionChoice.h"
 #include "Scopes.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 #include "bycc/Transforms/Passes.h"
@@ -220,9 +221,10 @@ void remark(const Module &module, const PrecisionChoice &choice, PassContext &co
   if (products + stays.size() > 0)
     context.remarks.push_back(std::to_string(products) + " of " + std::to_string(products + stays.size()) +
                               " float32 products are bfloat16, and " +
-                              std::to_string(choice.numConverted(PrecisionClass::Moves) +
-                                             choice.numConverted(PrecisionClass::Follow)) +
-                              " operators between them");
+                              counted(static_cast<int64_t>(choice.numConverted(PrecisionClass::Moves) +
+                                                           choice.numConverted(PrecisionClass::Follow)),
+                                      "operator") +
+                              " between them");
   for (const auto &[call, reason] : stays) {
     std::string where = module.source(call).str(), op(opInfo(module.node(call).op).name);
     context.wideProducts.push_back({nodeName(module, call), op, reason});
