@@ -265,7 +265,7 @@ private:
     if (isScalar)
       if (std::string text = element(dtype, constant.data()); !text.empty())
         return text + std::string(suffixOf(dtype));
-    if (count <= options_.maxInlineElements && count > 0 && !isScalar && !isNamed) {
+    if (count <= options_.maxInlineElements && count > 0 && !isScalar && !isNamed && !isElided(id)) {
       std::string text = typeText(constant.type) + "[";
       size_t width = static_cast<size_t>(sizeInBytes(dtype));
       bool isOk = true;
