@@ -261,6 +261,10 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
   }
   if (hasProducts)
     warnIfSlow(rules, context);
+  else if (size_t count = context.wideProducts.size())
+    context.warn({}, "no product is converted to bfloat16: " +
+                         (count == 1 ? std::string("the only one stays") : "all " + std::to_string(count) + " stay") +
+                         " float32, -v says why");
   return changed;
 }
 

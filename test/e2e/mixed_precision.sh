@@ -47,7 +47,8 @@ cat > rules.json <<'JSON'
 {"schema": 1, "cost": {"launch_us": 0, "gb_per_s": 1, "unknown_extent": 1, "table_bytes": 0,
                        "gflops": {"float32": 1, "amx-bf16": 2}}}
 JSON
-bycc "$model" -q --precision=bf16 --precision-rules=rules.json -MD -o same.o
+bycc "$model" --precision=bf16 --precision-rules=rules.json -MD -o same.o 2> same.err
+grep -qE 'warning: no product is converted to bfloat16: all [0-9]+ stay float32, -v says why' same.err || fail "$(cat same.err)"
 expect "$(stat -c %s same.params)" "$whole"
 grep -q "rules.json" same.d || fail "the rules are not in the dependency file"
 expect "$(member same.json '["bycc"]["flags"].count("--precision-rules=rules.json")')" 1
