@@ -28,8 +28,8 @@ int32_t threadsOf(const Plan &plan, const std::vector<Slot> &slots, const Action
 
 class Maker {
 public:
-  Maker(const Plan &plan, const Program &program, int32_t threads)
-      : plan_(plan), program_(program), threads_(threads) {}
+  Maker(const Plan &plan, const Program &program, int32_t threads, bool takesSlow)
+      : plan_(plan), program_(program), threads_(threads), takesSlow_(takesSlow) {}
 
   // One per action.
   Expected<std::vector<Primitive>> make() {
@@ -73,7 +73,7 @@ private:
     if (!made || made->implementation != action.implementation)
       if (std::optional<Layouts> free = withFreeWeights(action, wanted))
         made = better(step, postOps, action.sum, *free, std::move(made));
-    if (made && made->isSlow() && made->implementation != action.implementation)
+    if (made && made->isSlow() && !takesSlow_ && made->implementation != action.implementation)
       return error(Status::Unsup) << "oneDNN has only a reference loop for these layouts";
     return made;
   }
@@ -156,6 +156,7 @@ private:
   const Plan &plan_;
   const Program &program_;
   int32_t threads_;
+  bool takesSlow_;
   std::vector<uint32_t> same_, distinct_; // per action: the first equal one; those first ones
   std::vector<std::optional<Expected<Primitive>>> results_;
   std::atomic<size_t> next_ = 0;
@@ -166,8 +167,9 @@ public:
   Instantiation(const Plan &plan, Program program) : plan_(plan), program_(std::move(program)) {}
 
   Expected<std::unique_ptr<Instance>> run(const StoredBytes &stored, ConstantPool &pool,
-                                          int32_t threads) {
-    std::vector<Primitive> primitives = BYCC_TRY(Maker(plan_, program_, threads).make());
+                                          int32_t threads, bool takesSlow) {
+    std::vector<Primitive> primitives =
+        BYCC_TRY(Maker(plan_, program_, threads, takesSlow).make());
     for (size_t a = 0; a < primitives.size(); ++a)
       if (program_.actions[a].kind == Action::Kind::Step)
         BYCC_TRY(repackWeights(program_.actions[a], primitives[a].layouts));
@@ -292,9 +294,9 @@ private:
 
 Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, Program program,
                                                 const StoredBytes &stored, ConstantPool &pool,
-                                                int32_t threads) {
+                                                int32_t threads, bool takesSlow) {
   omp_set_num_threads(threads);
-  return Instantiation(plan, std::move(program)).run(stored, pool, threads);
+  return Instantiation(plan, std::move(program)).run(stored, pool, threads, takesSlow);
 }
 
 } // namespace bycc::onednn

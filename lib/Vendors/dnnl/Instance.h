@@ -28,8 +28,9 @@ struct Instance {
 // ones once. Sets the calling thread's OpenMP thread count. Weights in a layout that the
 // library refuses, or has only a worse kernel for than the program says, are packed anew;
 // other layouts that do not suit it are Status::Unsup: then the plan must be lowered anew.
+// So are reference loops where the program says otherwise, unless it `takesSlow` ones.
 Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, Program program,
                                                 const StoredBytes &stored, ConstantPool &pool,
-                                                int32_t threads);
+                                                int32_t threads, bool takesSlow);
 
 } // namespace bycc::onednn

@@ -123,6 +123,11 @@ bool isPlain(const Layout &layout) {
   return true;
 }
 
+bool isFilledUp(const Layout &layout) {
+  std::optional<LayoutForm> form = formOf(layout);
+  return !form || form->padded != form->dims;
+}
+
 uint64_t bytesOf(const Layout &layout) { return layout.get_size(); }
 
 namespace {

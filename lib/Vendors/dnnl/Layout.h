@@ -33,6 +33,7 @@ std::optional<Dims> stridesOf(const Layout &layout);
 int64_t startOf(const Layout &layout); // elements before the first one: slices
 bool isPlain(const Layout &layout);
 bool isAny(const Layout &layout);
+bool isFilledUp(const Layout &layout); // to whole blocks; true where that is not known
 uint64_t bytesOf(const Layout &layout);
 // Nothing where the library keeps to itself what a layout is, or has no such layout.
 std::optional<LayoutForm> formOf(const Layout &layout);

@@ -320,6 +320,9 @@ private:
       return false;
     if (step.kind == StepKind::Binary && operands[1].buffer == operands[0].buffer)
       return false;
+    // Before post-ops the library writes what fills up blocks, and elements of the operand with it.
+    if (!step.postOps.empty() && isFilledUp(layout))
+      return false;
     return diesHere(step.inputs[0]) && ownsArena(operands[0]) && operands[0].layout == layout;
   }
 

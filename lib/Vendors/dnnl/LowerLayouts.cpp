@@ -164,6 +164,9 @@ Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
   std::optional<Descriptor> slow;
   for (const Layouts &candidate : candidates(step, sum)) {
     Expected<Descriptor> found = describe(step, candidate, postOps, sum);
+    // For the layouts that it chose itself the library may have another kernel.
+    if (found && step.kind == StepKind::Deconv)
+      found = describe(step, found->layouts, postOps, sum);
     if (found && !found->isSlow())
       return found;
     if (found && !slow)

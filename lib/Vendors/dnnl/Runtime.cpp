@@ -166,7 +166,7 @@ private:
   Expected<std::shared_ptr<const Instance>> loaded(int32_t threads) {
     BYCC_TRY(checkMachine(blob_.plan));
     if (blob_.program) {
-      auto made = instantiate(blob_.plan, *blob_.program, stored_, pool_, threads);
+      auto made = instantiate(blob_.plan, *blob_.program, stored_, pool_, threads, false);
       if (made)
         return std::shared_ptr<const Instance>(std::move(*made));
       if (made.error().status() != Status::Unsup)
@@ -181,7 +181,7 @@ private:
     bool takesPacked = !copy_ && blob_.madeWith.library == libraryVersion();
     Program program = BYCC_TRY(lower(plan, stored.stored, takesPacked));
     return std::shared_ptr<const Instance>(
-        BYCC_TRY(instantiate(plan, std::move(program), stored, pool_, threads)));
+        BYCC_TRY(instantiate(plan, std::move(program), stored, pool_, threads, true)));
   }
 
   Blob blob_;

@@ -46,6 +46,24 @@ TEST_CASE("dnnl copies what is filled up to a block before it is seen as rows") 
   check(region);
 }
 
+TEST_CASE("dnnl transposed convolution that the library has for free layouts only") {
+  checkOp("nn.conv2d_transpose", {{3, 1, 1, 1}}, {{1, 3, 4, 3}}, {3, 3, 3, 3},
+          {{"strides", Dims{1, 2}}, {"padding", Dims{1, 2, 0, 0}}, {"dilation", Dims{1, 2}}});
+}
+
+// In place, the library would overwrite the operand before it is read.
+TEST_CASE("dnnl binary steps with post-ops on channels that are filled up to a block") {
+  RegionBuilder region;
+  Dims dims{3, 1, 29, 20, 1};
+  uint32_t x = region.input({3, 16, 29, 20, 1});
+  uint32_t w = region.constant({1, 16, 1, 1, 1}, noise({1, 16, 1, 1, 1}, 5));
+  uint32_t y = region.op("nn.conv3d", {x, w}, dims);
+  uint32_t z = region.op("abs", {y}, dims);
+  uint32_t product = region.op("multiply", {region.op("negative", {z}, dims), z}, dims);
+  region.output(region.op("tanh", {region.op("multiply", {product, y}, dims)}, dims));
+  check(region);
+}
+
 TEST_CASE("dnnl matrix products") {
   checkOp("nn.dense", {{1, 40}}, {{10, 40}}, {1, 10});
   checkOp("nn.dense", {{2, 3, 16}}, {{7, 16}}, {2, 3, 7});
