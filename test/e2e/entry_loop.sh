@@ -2,14 +2,23 @@
 # A function that calls itself as its last step runs as a loop of the compiled entry.
 . "$(dirname "$0")/lib.sh"
 
-# run NAME OPTIONS -- RUN OPTIONS: compiles NAME.relay and runs it.
+# compile NAME [OPTION...]
+compile() { bycc "$1.relay" "${@:2}" -q -o "$1.o"; }
+# run NAME INPUT=FILE...
 run() {
-  local name=$1 options=$2
-  shift 2
-  bycc $name.relay $options -q -o $name.o
-  bycc-run $name.json "$@" --outputs out
+  local name=$1
+  shift
+  rm -rf out
+  bycc-run "$name.json" "${@/#/--input=}" --outputs out
 }
 out() { npy show out/output_$1.npy; }
+# gives WANT NAME INPUT=FILE...: all outputs of a run, with commas
+gives() {
+  run "${@:2}"
+  local file found=
+  for file in out/output_*.npy; do found+="${found:+, }$(npy show "$file")"; done
+  expect "$found" "$1"
+}
 
 npy write zero.npy i8 "" 0
 npy write one.npy i8 "" 1
@@ -36,12 +45,11 @@ def @main(%n: int64, %x: Tensor[(2), float32]) -> (int64, Tensor[(2), float32]) 
 }
 END
 for options in "-O0" "-O2"; do
-  run fibonacci "$options" --input n=ten.npy --input x=x.npy
-  expect "$(out 0), $(out 1)" "scalar 10, 2 0 55"
-  run fibonacci "$options" --input n=zero.npy --input x=x.npy
-  expect "$(out 0), $(out 1)" "scalar 0, 2 0 0"
+  compile fibonacci $options
+  gives "scalar 10, 2 0 55" fibonacci n=ten.npy x=x.npy
+  gives "scalar 0, 2 0 0" fibonacci n=zero.npy x=x.npy
 done
-bycc-run fibonacci.json --input n=many.npy --input x=x.npy --outputs out
+run fibonacci n=many.npy x=x.npy
 expect "$(out 0)" "scalar 100000"
 bycc-opt fibonacci.relay -o printed.relay
 bycc-opt printed.relay -o again.relay
@@ -65,10 +73,9 @@ def @main(%n: int64, %x: Tensor[(2), float32]) -> (Tensor[(2), float32], Tensor[
 }
 END
 for options in "-O0" "-O2"; do
-  run exchange "$options" --input n=one.npy --input x=x.npy
-  expect "$(out 0), $(out 1), $(out 2)" "2 -0 -1, 2 10 11, 2 10 11"
-  run exchange "$options" --input n=ten.npy --input x=x.npy
-  expect "$(out 0), $(out 1), $(out 2)" "2 50 51, 2 50 49, 2 50 49"
+  compile exchange $options
+  gives "2 -0 -1, 2 10 11, 2 10 11" exchange n=one.npy x=x.npy
+  gives "2 50 51, 2 50 49, 2 50 49" exchange n=ten.npy x=x.npy
 done
 
 # A tensor that grows, with weights from outside.
@@ -94,13 +101,12 @@ def @main(%n: int64, %x: Tensor[(2), float32]) -> Tensor[(?, 2), float32] {
 END
 npy write three.npy i8 "" 3
 for options in "-O0" "-O2"; do
-  run grow "$options" --input n=three.npy --input x=x.npy
-  expect "$(out 0)" "4x2 0 1 0 2 1 3 2 4"
-  run grow "$options" --input n=zero.npy --input x=x.npy
-  expect "$(out 0)" "1x2 0 1"
+  compile grow $options
+  gives "4x2 0 1 0 2 1 3 2 4" grow n=three.npy x=x.npy
+  gives "1x2 0 1" grow n=zero.npy x=x.npy
 done
 npy write thousand.npy i8 "" 1000
-bycc-run grow.json --input n=thousand.npy --input x=x.npy --outputs out
+run grow n=thousand.npy x=x.npy
 expect "$(out 0 | cut -d' ' -f1)" "1001x2"
 expect "$(out 0 | grep -o ' 999 1001$')" " 999 1001"
 
@@ -123,8 +129,8 @@ def @main(%n: int64, %x: Tensor[(K), float32]) -> Tensor[(?), float32] {
 END
 npy write two.npy i8 "" 2
 for options in "-O0" "-O2"; do
-  run symbols "$options" --input n=two.npy --input x=x.npy
-  expect "$(out 0)" "8 8 8 8 8 9 9 3 4"
+  compile symbols $options
+  gives "8 8 8 8 8 9 9 3 4" symbols n=two.npy x=x.npy
 done
 
 # B comes from the state; the rows begin without elements of any extent.
@@ -146,8 +152,8 @@ def @main(%n: int64, %x: Tensor[(B), float32]) -> Tensor[(?, B), float32] {
 }
 END
 for options in "-O0" "-O2"; do
-  run rows "$options" --input n=two.npy --input x=x.npy
-  expect "$(out 0)" "2x2 0 2 0 6"
+  compile rows $options
+  gives "2x2 0 2 0 6" rows n=two.npy x=x.npy
 done
 
 # A loop in a loop, both in a branch; the inner one begins with what the outer has.
@@ -179,10 +185,9 @@ def @main(%n: int64, %x: Tensor[(2), float32]) -> Tensor[(2), float32] {
 }
 END
 for options in "-O0" "-O2" "-O2 --annotate=dnnl"; do
-  run nested "$options" --input n=three.npy --input x=x.npy
-  expect "$(out 0)" "2 0 7"
-  run nested "$options" --input n=zero.npy --input x=x.npy
-  expect "$(out 0)" "2 -0 -1"
+  compile nested $options
+  gives "2 0 7" nested n=three.npy x=x.npy
+  gives "2 -0 -1" nested n=zero.npy x=x.npy
 done
 
 # Rows written into what the loop carries on.
@@ -207,12 +212,9 @@ def @main(%n: int64, %x: Tensor[(2), float32]) -> (Tensor[(3, 2), float32], Tens
   %loop(0i64, %6, %x)
 }
 END
-for options in "-O2"; do
-  run rows "$options" --input n=three.npy --input x=x.npy
-  expect "$(out 0), $(out 1)" "3x2 1 2 2 3 3 4, 2 3 4"
-  run rows "$options" --input n=one.npy --input x=x.npy
-  expect "$(out 0), $(out 1)" "3x2 1 2 0 0 0 0, 2 1 2"
-done
+compile rows -O2
+gives "3x2 1 2 2 3 3 4, 2 3 4" rows n=three.npy x=x.npy
+gives "3x2 1 2 0 0 0 0, 2 1 2" rows n=one.npy x=x.npy
 refuse 1 "strided_set: v ends 1 rows after the slice" bycc-run rows.json --input n=ten.npy --input x=x.npy
 
 # Regions of a vendor in the body and in a branch, called every turn.
@@ -258,10 +260,9 @@ npy write y.npy f4 2x3 1 -1 0 0 2 3
 npy write yes.npy b1 "" 1
 npy write no.npy b1 "" 0
 for options in "-O0" "-O2"; do
-  run branches "$options" --input c=yes.npy --input x=y.npy
-  expect "$(out 0), $(out 1), $(out 2)" "3x2 1 1 2 2 2 3, scalar 1, 2x3 1 -1 0 0 2 3"
-  run branches "$options" --input c=no.npy --input x=y.npy
-  expect "$(out 0), $(out 1), $(out 2)" "1x2 1 2, scalar 2, 2x3 -1 1 -0 -0 -2 -3"
+  compile branches $options
+  gives "3x2 1 1 2 2 2 3, scalar 1, 2x3 1 -1 0 0 2 3" branches c=yes.npy x=y.npy
+  gives "1x2 1 2, scalar 2, 2x3 -1 1 -0 -0 -2 -3" branches c=no.npy x=y.npy
 done
 
 # Recursion that is no loop.
@@ -282,5 +283,5 @@ def @factorial(%n: int64, %product: int64) -> int64 {
 }
 def @main(%n: int64) -> int64 { @factorial(%n, 1i64) }
 END
-run global -O2 --input n=three.npy
-expect "$(out 0)" "scalar 6"
+compile global -O2
+gives "scalar 6" global n=three.npy
