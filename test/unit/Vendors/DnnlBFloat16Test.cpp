@@ -2,8 +2,6 @@
 // casts that become part of a primitive, and targets that it is refused for.
 #include "DnnlCheck.h"
 
-#include <algorithm>
-
 using namespace bycc::test;
 
 namespace {
@@ -28,14 +26,7 @@ std::vector<std::string> checkNarrow(RegionBuilder &region, double tolerance = 0
   std::vector<Tensor> inputs;
   for (uint32_t id : region.inputs())
     inputs.push_back(roundNoise(region.dims(id), id + 1));
-  Answer compiled = compile(region, avx512);
-  INFO(compiled.reason);
-  REQUIRE(compiled.yes);
-  std::vector<Tensor> want = evaluate(region.region(), inputs);
-  Loaded loaded(region, compiled);
-  requireClose(loaded.run(inputs, 2), want, tolerance);
-  requireClose(loaded.run(inputs, 1), want, tolerance);
-  return loaded.steps();
+  return checkWith(region, inputs, avx512, tolerance);
 }
 
 void checkNarrowOp(const std::string &op, const std::vector<Dims> &inputs,
@@ -45,20 +36,8 @@ void checkNarrowOp(const std::string &op, const std::vector<Dims> &inputs,
   if (!canRun())
     return;
   RegionBuilder region(BYCC_BFLOAT16);
-  std::vector<uint32_t> operands;
-  for (const Dims &dims : inputs)
-    operands.push_back(region.input(dims));
-  for (const Dims &dims : constants)
-    operands.push_back(region.constant(dims, noise(dims, 99)));
-  region.output(region.op(op, operands, std::move(result), std::move(attrs)));
-  Answer answer = supports(region, avx512);
-  INFO(answer.reason);
-  REQUIRE(answer.yes);
+  requireOp(region, op, inputs, constants, std::move(result), std::move(attrs), avx512);
   checkNarrow(region);
-}
-
-size_t countOf(const std::vector<std::string> &steps, const std::string &name) {
-  return static_cast<size_t>(std::count(steps.begin(), steps.end(), name));
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace bycc::test {
@@ -24,6 +25,17 @@ inline void requireClose(const std::vector<Tensor> &got, const std::vector<Tenso
   }
 }
 
+using Names = std::vector<std::string>;
+
+inline size_t countOf(const Names &names, const std::string &name) {
+  return static_cast<size_t>(std::count(names.begin(), names.end(), name));
+}
+
+inline uint32_t weights(RegionBuilder &region, Dims dims, uint32_t seed = 5) {
+  Tensor data = noise(dims, seed);
+  return region.constant(std::move(dims), data);
+}
+
 inline std::vector<Tensor> inputsFor(RegionBuilder &region) {
   std::vector<Tensor> inputs;
   for (uint32_t id : region.inputs())
@@ -32,17 +44,35 @@ inline std::vector<Tensor> inputsFor(RegionBuilder &region) {
 }
 
 // Compiles, runs with 2 and with 1 threads, compares; answers the steps' names.
-inline std::vector<std::string> check(RegionBuilder &region) {
-  std::vector<Tensor> inputs = inputsFor(region);
-  Answer compiled = compile(region);
+inline std::vector<std::string> checkWith(RegionBuilder &region, const std::vector<Tensor> &inputs,
+                                          const char *features = nullptr,
+                                          double tolerance = 1e-4) {
+  Answer compiled = compile(region, features);
   INFO(compiled.reason);
   REQUIRE(compiled.yes);
   std::vector<Tensor> want = evaluate(region.region(), inputs);
   Loaded loaded(region, compiled);
-  requireClose(loaded.run(inputs, 2), want);
-  requireClose(loaded.run(inputs, 1), want);
-  requireClose(loaded.run(inputs, 2), want);
+  for (int32_t threads : {2, 1, 2})
+    requireClose(loaded.run(inputs, threads), want, tolerance);
   return loaded.steps();
+}
+inline std::vector<std::string> check(RegionBuilder &region) {
+  return checkWith(region, inputsFor(region));
+}
+
+// The region becomes one operator, which is supported.
+inline void requireOp(RegionBuilder &region, const std::string &op,
+                      const std::vector<Dims> &inputs, const std::vector<Dims> &constants,
+                      Dims result, std::vector<Attr> attrs, const char *features = nullptr) {
+  std::vector<uint32_t> operands;
+  for (const Dims &dims : inputs)
+    operands.push_back(region.input(dims));
+  for (const Dims &dims : constants)
+    operands.push_back(region.constant(dims, noise(dims, 99)));
+  region.output(region.op(op, operands, std::move(result), std::move(attrs)));
+  Answer answer = supports(region, features);
+  INFO(answer.reason);
+  REQUIRE(answer.yes);
 }
 
 // One operator alone is supported and right.
@@ -51,15 +81,7 @@ inline void checkOp(const std::string &op, const std::vector<Dims> &inputs,
                     std::vector<Attr> attrs = {}) {
   CAPTURE(op);
   RegionBuilder region;
-  std::vector<uint32_t> operands;
-  for (const Dims &dims : inputs)
-    operands.push_back(region.input(dims));
-  for (const Dims &dims : constants)
-    operands.push_back(region.constant(dims, noise(dims, 99)));
-  region.output(region.op(op, operands, std::move(result), std::move(attrs)));
-  Answer answer = supports(region);
-  INFO(answer.reason);
-  REQUIRE(answer.yes);
+  requireOp(region, op, inputs, constants, std::move(result), std::move(attrs));
   check(region);
 }
 

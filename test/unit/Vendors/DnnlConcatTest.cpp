@@ -2,17 +2,9 @@
 // reads them copies.
 #include "DnnlCheck.h"
 
-#include <algorithm>
-
 using namespace bycc::test;
 
 namespace {
-
-using Names = std::vector<std::string>;
-
-size_t countOf(const Names &names, const std::string &name) {
-  return static_cast<size_t>(std::count(names.begin(), names.end(), name));
-}
 
 uint32_t conv(RegionBuilder &region, uint32_t data, int64_t channels, int64_t size = 1) {
   Dims in = region.dims(data), out = in, kernel{channels, in[1], size, size};

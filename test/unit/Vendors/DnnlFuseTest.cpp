@@ -10,13 +10,6 @@ using namespace bycc::test;
 
 namespace {
 
-using Names = std::vector<std::string>;
-
-uint32_t weights(RegionBuilder &region, Dims dims, uint32_t seed = 5) {
-  Tensor data = noise(dims, seed);
-  return region.constant(std::move(dims), data);
-}
-
 uint32_t conv(RegionBuilder &region, uint32_t data, int64_t channels, uint32_t seed,
               int64_t size = 3) {
   Dims in = region.dims(data), out = in;
@@ -30,10 +23,6 @@ uint32_t gelu(RegionBuilder &region, uint32_t x, float divisor = 1.41421356f) {
   uint32_t inner = region.op("divide", {x, region.scalar(divisor)}, dims);
   uint32_t sum = region.op("add", {region.op("erf", {inner}, dims), region.scalar(1)}, dims);
   return region.op("multiply", {region.op("multiply", {x, sum}, dims), region.scalar(0.5f)}, dims);
-}
-
-size_t countOf(const Names &names, const std::string &name) {
-  return static_cast<size_t>(std::count(names.begin(), names.end(), name));
 }
 
 } // namespace

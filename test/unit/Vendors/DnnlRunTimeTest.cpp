@@ -11,11 +11,6 @@ namespace {
 
 constexpr int64_t unknown = 97; // stands for the run-time extent while a region is made
 
-uint32_t weights(RegionBuilder &region, Dims dims, uint32_t seed) {
-  Tensor data = noise(dims, seed);
-  return region.constant(std::move(dims), data);
-}
-
 // conv, bias, relu, sum, pool, dense, with a batch of n.
 void addNetwork(RegionBuilder &region, int64_t n) {
   uint32_t x = region.input({n, 4, 8, 8}), other = region.input({n, 16, 8, 8});
