@@ -3,8 +3,7 @@
 //
 //   Region   plan + instances of its program (shared, immutable once made; made under
 //            a lock when first asked for)
-//   State    one context's memory objects and argument lists, so that a run only
-//            puts the caller's pointers in and executes
+//   State    one context's executions of them
 //
 // An instance's kernels have their thread count compiled in and sized their
 // scratchpads by it; hence one instance per count, never one run with
@@ -12,21 +11,19 @@
 // extents are met for the first time: one instance per extents and count, of which
 // the last ones used are kept.
 #include "Blob.h"
+#include "Execution.h"
 #include "Instance.h"
 #include "InstructionSet.h"
 #include "Lower.h"
 #include "Needs.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
-#include "Threads.h"
 
 #include "bycc/vendor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <list>
-#include <map>
 #include <mutex>
 #include <new>
 
@@ -195,93 +192,6 @@ private:
   mutable std::mutex mutex_;
   ConstantPool pool_;
   std::list<std::pair<Key, std::shared_ptr<const Instance>>> instances_; // last used first
-};
-
-// Memory objects and argument lists of one instance in one arena.
-class Execution {
-public:
-  Execution(const Instance &instance, uint8_t *arena) : instance_(instance), stream_(engine()) {
-    for (uint32_t s = 0; s < instance.slots.size(); ++s) {
-      const Slot &slot = instance.slots[s];
-      const Buffer &buffer = instance.buffers[slot.buffer];
-      if (isAny(slot.layout)) // of weights that have got another one
-        memories_.emplace_back();
-      else
-        memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
-      if (buffer.place == Buffer::Place::Input)
-        inputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
-      if (buffer.place == Buffer::Place::Output)
-        outputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
-    }
-    for (const PrimitiveCall &call : instance.calls) {
-      begins_.push_back(static_cast<uint32_t>(args_.size()));
-      for (auto [arg, slot] : call.args)
-        args_.push_back({arg, memories_[slot].get()});
-      for (const auto &[arg, memory] : call.fixed)
-        args_.push_back({arg, memory.get()});
-    }
-    begins_.push_back(static_cast<uint32_t>(args_.size()));
-  }
-
-  const Instance &instance() const { return instance_; }
-
-  // `ns`: per call, or null.
-  bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
-    if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
-      return false;
-    int32_t threads = omp_get_max_threads();
-    ThreadScope given(threads); // put back, whatever happens
-    for (size_t a = 0; a < instance_.calls.size(); ++a) {
-      auto begin = ns ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
-      if (instance_.calls[a].threads != threads)
-        omp_set_num_threads(threads = instance_.calls[a].threads);
-      if (dnnl_primitive_execute(instance_.calls[a].primitive.get(), stream_.get(),
-                                 static_cast<int>(begins_[a + 1] - begins_[a]),
-                                 args_.data() + begins_[a]) != dnnl_success)
-        return false;
-      if (ns)
-        ns[a] += static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                           std::chrono::steady_clock::now() - begin)
-                                           .count());
-    }
-    return dnnl_stream_wait(stream_.get()) == dnnl_success;
-  }
-
-private:
-  struct Binding {
-    uint32_t slot, index;
-    void *bound;
-  };
-
-  void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const {
-    switch (buffer.place) {
-    case Buffer::Place::Arena:
-      return arena + buffer.index + offset;
-    case Buffer::Place::Constant:
-      return const_cast<uint8_t *>(instance_.constants[buffer.index].get());
-    default:
-      return nullptr; // the caller's, per run
-    }
-  }
-
-  bool bind(std::vector<Binding> &bindings, const bycc_array *arrays) {
-    for (Binding &binding : bindings) {
-      void *data = arrays[binding.index].data;
-      if (data == binding.bound)
-        continue;
-      if (!pointTo(memories_[binding.slot].get(), data, stream_.get()))
-        return false;
-      binding.bound = data;
-    }
-    return true;
-  }
-
-  const Instance &instance_;
-  dnnl::stream stream_;
-  std::vector<dnnl::memory> memories_;
-  std::vector<dnnl_exec_arg_t> args_;
-  std::vector<uint32_t> begins_;
-  std::vector<Binding> inputs_, outputs_;
 };
 
 // An instance other than the primary one, in memory of its own.

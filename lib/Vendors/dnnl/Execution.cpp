@@ -1,0 +1,80 @@
+// See Execution.h.
+#include "Execution.h"
+
+#include "Threads.h"
+
+#include <chrono>
+
+#include <omp.h>
+
+namespace bycc::onednn {
+
+Execution::Execution(const Instance &instance, uint8_t *arena)
+    : instance_(instance), stream_(engine()) {
+  for (uint32_t s = 0; s < instance.slots.size(); ++s) {
+    const Slot &slot = instance.slots[s];
+    const Buffer &buffer = instance.buffers[slot.buffer];
+    if (isAny(slot.layout)) // of weights that have got another one
+      memories_.emplace_back();
+    else
+      memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
+    if (buffer.place == Buffer::Place::Input)
+      inputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
+    if (buffer.place == Buffer::Place::Output)
+      outputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
+  }
+  for (const PrimitiveCall &call : instance.calls) {
+    begins_.push_back(static_cast<uint32_t>(args_.size()));
+    for (auto [arg, slot] : call.args)
+      args_.push_back({arg, memories_[slot].get()});
+    for (const auto &[arg, memory] : call.fixed)
+      args_.push_back({arg, memory.get()});
+  }
+  begins_.push_back(static_cast<uint32_t>(args_.size()));
+}
+
+bool Execution::run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
+  if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
+    return false;
+  using Clock = std::chrono::steady_clock;
+  int32_t threads = omp_get_max_threads();
+  ThreadScope given(threads); // put back, whatever happens
+  for (size_t c = 0; c < instance_.calls.size(); ++c) {
+    Clock::time_point begin = ns ? Clock::now() : Clock::time_point();
+    if (instance_.calls[c].threads != threads)
+      omp_set_num_threads(threads = instance_.calls[c].threads);
+    if (dnnl_primitive_execute(instance_.calls[c].primitive.get(), stream_.get(),
+                               static_cast<int>(begins_[c + 1] - begins_[c]),
+                               args_.data() + begins_[c]) != dnnl_success)
+      return false;
+    if (ns)
+      ns[c] += static_cast<uint64_t>(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+  }
+  return dnnl_stream_wait(stream_.get()) == dnnl_success;
+}
+
+void *Execution::addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const {
+  switch (buffer.place) {
+  case Buffer::Place::Arena:
+    return arena + buffer.index + offset;
+  case Buffer::Place::Constant:
+    return const_cast<uint8_t *>(instance_.constants[buffer.index].get());
+  default:
+    return nullptr; // the caller's, per run
+  }
+}
+
+bool Execution::bind(std::vector<Binding> &bindings, const bycc_array *arrays) {
+  for (Binding &binding : bindings) {
+    void *data = arrays[binding.index].data;
+    if (data == binding.bound)
+      continue;
+    if (!pointTo(memories_[binding.slot].get(), data, stream_.get()))
+      return false;
+    binding.bound = data;
+  }
+  return true;
+}
+
+} // namespace bycc::onednn
