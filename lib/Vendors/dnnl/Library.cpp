@@ -388,7 +388,43 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
   });
 }
 
+namespace {
+
+constexpr double maxTaps = 1 << 24; // extents come from files, too
+
+// Whether a window lies between or beyond the elements along a spatial axis, or may do so
+// where there are too many to look at.
+bool hasEmptyWindow(const Plan &plan, const Step &step, size_t axis) {
+  int64_t extent = plan.values[step.inputs[0]].dims[axis + 2];
+  int64_t count = plan.values[step.output].dims[axis + 2];
+  if (static_cast<double>(count) * static_cast<double>(step.kernel[axis]) > maxTaps)
+    return true;
+  for (int64_t o = 0; o < count; ++o) {
+    int64_t at = o * step.strides[axis] - step.padBegin[axis];
+    bool isEmpty = true;
+    for (int64_t k = 0; k < step.kernel[axis] && isEmpty; ++k, at += step.dilation[axis])
+      isEmpty = at < 0 || at >= extent;
+    if (isEmpty)
+      return true;
+  }
+  return false;
+}
+
+// The library leaves the bias out where there is a sum and nothing to multiply.
+bool losesBias(const Plan &plan, const Step &step) {
+  if (step.kind != StepKind::Conv || !step.hasBias)
+    return false;
+  for (size_t axis = 0; axis < step.kernel.size(); ++axis)
+    if (hasEmptyWindow(plan, step, axis))
+      return true;
+  return false;
+}
+
+} // namespace
+
 int sumPostOpOf(const Plan &plan, const Step &step) {
+  if (losesBias(plan, step))
+    return -1;
   const Value &result = plan.values[step.output];
   for (size_t i = 0; i < step.postOps.size(); ++i) {
     if (step.postOps[i].math != Math::Add || step.postOps[i].operand == noValue)

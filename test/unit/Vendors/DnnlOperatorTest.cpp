@@ -64,6 +64,18 @@ TEST_CASE("dnnl binary steps with post-ops on channels that are filled up to a b
   check(region);
 }
 
+TEST_CASE("dnnl convolution with bias and sum, windows in the padding") {
+  RegionBuilder region;
+  Dims dims{2, 15, 1, 3, 3};
+  uint32_t x = region.input({2, 1, 1, 5, 5}), other = region.input(dims);
+  uint32_t w = region.constant({15, 1, 1, 3, 3}, noise({15, 1, 1, 3, 3}, 5));
+  uint32_t b = region.constant({15}, noise({15}, 6));
+  uint32_t y = region.op("nn.conv3d", {x, w}, dims,
+                         {{"strides", Dims{3, 1, 1}}, {"padding", Dims{1, 0, 0, 1, 0, 0}}});
+  region.output(region.op("add", {region.op("nn.bias_add", {y, b}, dims), other}, dims));
+  check(region);
+}
+
 TEST_CASE("dnnl matrix products") {
   checkOp("nn.dense", {{1, 40}}, {{10, 40}}, {1, 10});
   checkOp("nn.dense", {{2, 3, 16}}, {{7, 16}}, {2, 3, 7});
