@@ -110,15 +110,17 @@ Layout LayoutChooser::weightsLayout(const Step &step) const {
   return usage_.isConstant[step.inputs[1]] ? any(step.inputs[1]) : plain(step.inputs[1]);
 }
 
-// Strided operands and results first, then row-major ones.
+// Strided operands and results first, then row-major ones. The library's kernel fails at
+// run time for odd strides of axes of extent 1.
 std::vector<Layouts> LayoutChooser::matmulLayouts(const Step &step, int sum) const {
   Layouts rowMajor = plainLayouts(step), strided = rowMajor;
   for (size_t i = 0; i < 2; ++i)
-    if (!(i == 1 && usage_.isConstant[step.inputs[1]]) && stridesOf(layoutOf(step.inputs[i])))
+    if (!(i == 1 && usage_.isConstant[step.inputs[1]]) && stridesOf(layoutOf(step.inputs[i])) &&
+        !isPlain(layoutOf(step.inputs[i]))) // else axes of extent 1 with the strides of row-major
       strided.inputs[i] = layoutOf(step.inputs[i]);
   std::vector<Layouts> out;
   if (sum < 0)
-    if (std::optional<Layout> wanted = wantedLayout(step.output)) {
+    if (std::optional<Layout> wanted = wantedLayout(step.output); wanted && !isPlain(*wanted)) {
       Layouts permutedResult = strided;
       permutedResult.output = *wanted;
       out.push_back(permutedResult);

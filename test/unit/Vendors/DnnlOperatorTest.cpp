@@ -76,6 +76,16 @@ TEST_CASE("dnnl convolution with bias and sum, windows in the padding") {
   check(region);
 }
 
+TEST_CASE("dnnl product of a row that is seen as a column") {
+  RegionBuilder region;
+  uint32_t x = region.input({16, 1});
+  uint32_t w = region.constant({16, 19}, noise({16, 19}, 5));
+  uint32_t v = region.constant({1, 19}, noise({1, 19}, 6));
+  uint32_t row = region.op("nn.matmul", {x, w}, {1, 19}, {{"transpose_a", 1}});
+  region.output(region.op("nn.matmul", {row, v}, {19, 19}, {{"transpose_a", 1}}));
+  check(region);
+}
+
 TEST_CASE("dnnl matrix products") {
   checkOp("nn.dense", {{1, 40}}, {{10, 40}}, {1, 10});
   checkOp("nn.dense", {{2, 3, 16}}, {{7, 16}}, {2, 3, 7});
