@@ -7,6 +7,11 @@
 
 namespace bycc::te {
 
+// The scalar, or as many of it as `type` has lanes.
+static llvm::Type *shapedAs(llvm::Type *type, llvm::Type *scalar) {
+  return type->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(type)) : scalar;
+}
+
 llvm::Type *KernelEmitter::memoryType(DType type) {
   switch (type) {
   case DType::Float32: return b_.getFloatTy();
@@ -30,8 +35,7 @@ llvm::Value *KernelEmitter::unpack(DType type, Value *memory) {
   case DType::BFloat16: {
     llvm::Type *wide = t->getWithNewBitWidth(32);
     Value *bits = b_.CreateShl(b_.CreateZExt(memory, wide), llvm::ConstantInt::get(wide, 16));
-    llvm::Type *floats = t->isVectorTy() ? llvm::VectorType::get(b_.getFloatTy(), llvm::cast<llvm::VectorType>(t)) : b_.getFloatTy();
-    return b_.CreateBitCast(bits, floats);
+    return b_.CreateBitCast(bits, shapedAs(t, b_.getFloatTy()));
   }
   case DType::Float16: return halfToFloat(memory);
   default: return memory;
@@ -40,9 +44,7 @@ llvm::Value *KernelEmitter::unpack(DType type, Value *memory) {
 
 llvm::Value *KernelEmitter::pack(DType type, Value *value) {
   llvm::Type *t = value->getType();
-  auto like = [&](llvm::Type *scalar) -> llvm::Type * {
-    return t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
-  };
+  auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   switch (type) {
   case DType::Bool: return b_.CreateZExt(value, like(b_.getInt8Ty()));
   case DType::BFloat16: { // round to nearest even; NaN stays a quiet NaN
@@ -64,9 +66,7 @@ llvm::Value *KernelEmitter::pack(DType type, Value *value) {
 
 llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
   llvm::Type *t = bits->getType();
-  auto like = [&](llvm::Type *scalar) -> llvm::Type * {
-    return t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
-  };
+  auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   if (context_.target.has("f16c"))
     return b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), like(b_.getFloatTy()));
   // Exponent and mantissa moved up, scaled by 2^112; infinities and NaN by hand.
@@ -83,9 +83,7 @@ llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
 
 llvm::Value *KernelEmitter::floatToHalf(Value *value) {
   llvm::Type *t = value->getType();
-  auto like = [&](llvm::Type *scalar) -> llvm::Type * {
-    return t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
-  };
+  auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   if (context_.target.has("f16c"))
     return b_.CreateBitCast(b_.CreateFPTrunc(value, like(b_.getHalfTy())), like(b_.getInt16Ty()));
   llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
@@ -108,7 +106,7 @@ llvm::Value *KernelEmitter::floatToHalf(Value *value) {
 llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to) {
   llvm::Type *scalar = valueType(to);
   llvm::Type *t = value->getType();
-  llvm::Type *type = t->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(t)) : scalar;
+  llvm::Type *type = shapedAs(t, scalar);
   if (isFloat(from)) {
     if (isFloat(to)) {
       // Rounding to a narrow type happens where the value is made.
