@@ -191,16 +191,22 @@ private:
         return refuse(dtype) << "unknown dltype '" << escaped(dtype.string) << "'";
     if (attrs->find("device_index"))
       BYCC_TRY(table(*attrs, "device_index"));
-    return checkStorage(*BYCC_TRY(table(*attrs, "storage_id")));
+    return checkStorage(*BYCC_TRY(table(*attrs, "storage_id")), *shapes);
   }
 
-  Expected<> checkStorage(const JsonValue &ids) {
+  static bool isEmpty(const JsonValue &shape) {
+    return std::any_of(shape.items.begin(), shape.items.end(),
+                       [](const JsonValue &extent) { return extent.isInt() && extent.integer == 0; });
+  }
+
+  // What has no element shares any storage.
+  Expected<> checkStorage(const JsonValue &ids, const JsonValue &shapes) {
     std::map<int64_t, std::vector<size_t>> users;
     for (size_t i = 0; i < ids.items.size(); ++i) {
       const JsonValue &id = ids.items[i];
       if (!id.isInt() || id.integer < 0 || id.integer > INT32_MAX)
         return refuse(id) << "storage id of entry " << i << " is not within 0 and " << INT32_MAX;
-      if (entries_[i].owner == i)
+      if (entries_[i].owner == i && !isEmpty(shapes.items[i]))
         users[id.integer].push_back(i);
     }
     for (auto &[id, list] : users)
