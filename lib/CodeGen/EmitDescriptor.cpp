@@ -70,9 +70,11 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     const CodeGenOptions &options, const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
                     llvm::Function *entry) {
   DescriptorEmitter d(module, options.moduleName);
+  // Host code has no tiles, and vendors fall back without them: no machine must have AMX.
   std::string features;
   for (const std::string &feature : target.features)
-    features += (features.empty() ? "" : ",") + feature;
+    if (!feature.starts_with("amx-"))
+      features += (features.empty() ? "" : ",") + feature;
   std::vector<llvm::Constant *> regions, nodes;
   for (const RegionCode &region : program.regions) {
     // Shapes come with each call; counts are those of the first.

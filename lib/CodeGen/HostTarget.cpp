@@ -14,12 +14,12 @@
 namespace bycc {
 namespace {
 
-// Features that shape the code we write, or that a machine must have to run it.
-// Tuning flags of a CPU model are left to LLVM's -mcpu.
+// Features that shape the code that we or vendors write, or that a machine must have to
+// run it. Tuning flags of a CPU model are left to LLVM's -mcpu.
 const char *const shapingFeatures[] = {
-    "avx",      "avx2",       "avx512bf16", "avx512bw",  "avx512cd", "avx512dq", "avx512f", "avx512fp16",
-    "avx512vl", "avx512vnni", "avxvnni",    "bmi",       "bmi2",     "f16c",     "fma",     "lzcnt",
-    "movbe",    "popcnt",     "sse3",       "sse4.1",    "sse4.2",   "ssse3"};
+    "amx-bf16", "amx-int8",   "amx-tile", "avx",  "avx2", "avx512bf16", "avx512bw", "avx512cd", "avx512dq", "avx512f",
+    "avx512fp16", "avx512vl", "avx512vnni", "avxvnni", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe",
+    "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"};
 
 } // namespace
 

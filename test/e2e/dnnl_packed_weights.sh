@@ -34,6 +34,11 @@ for cpu in x86-64-v2 x86-64-v3; do
   same other.json
 done
 
+# Vendors hear of AMX, the machine need not have it: host code does not use it.
+bycc net.relay --annotate=dnnl -mattr=+amx-tile,+amx-int8,+amx-bf16 -o other.o 2> line.txt || fail "$(cat line.txt)"
+grep -q '"features": "amx-bf16,amx-int8,amx-tile,' other.json || fail "$(cat other.json)"
+same other.json
+
 # As many cores as there are do not matter.
 mkdir one
 taskset -c 0 bycc net.relay --annotate=dnnl -o one/net.o 2> /dev/null
