@@ -57,13 +57,13 @@ Expected<Tensors> readParamsFile(const std::string &path) {
   std::shared_ptr<const Storage> storage = BYCC_TRY(mapFile(path));
   ParamsFile params = BYCC_TRY(readParams(storage->data(), storage->size(), path));
   Tensors tensors;
-  for (const ParamsEntry &entry : params.entries)
+  for (const ParamsEntry &entry : params.entries) {
     if (entry.isPacked)
       return (error(Status::Arg, inFile(path))
               << "'" << escaped(entry.name) << "' holds weights as a vendor has packed them, so the file lacks parameters of the model")
           .note("--params takes the tensors that the model was compiled with");
-    else
-      tensors.push_back({entry.name, entry.dtype, entry.dims, storage, entry.offset, entry.bytes, path});
+    tensors.push_back({entry.name, entry.dtype, entry.dims, storage, entry.offset, entry.bytes, path});
+  }
   return tensors;
 }
 

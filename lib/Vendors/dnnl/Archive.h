@@ -2,6 +2,8 @@
 // function says a format for both directions. The reader believes nothing.
 #pragma once
 
+#include "bycc/Support/Error.h"
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +105,23 @@ private:
   std::span<const uint8_t> left_;
   bool ok_ = true;
 };
+
+// What a blob begins with. `what` names the format in errors.
+inline void writeHead(Writer &writer, uint32_t magic, uint32_t version) {
+  writer.integer(magic);
+  writer.integer(version);
+}
+inline Expected<> readHead(Reader &reader, uint32_t magic, uint32_t version, const char *what) {
+  uint32_t first = 0, found = 0;
+  reader.integer(first);
+  reader.integer(found);
+  if (!reader.ok() || first != magic)
+    return error(Status::Load) << "not a " << what;
+  if (found != version)
+    return error(Status::Load) << what << " of version " << found << ", wanted " << version
+                               << ": compile the model again";
+  return {};
+}
 
 template <typename A, typename T> void integers(A &archive, T &items) {
   archive.list(items, [&](auto &item) { archive.integer(item); });

@@ -160,9 +160,7 @@ Circumstances circumstancesHere() { return {libraryVersion(), instructionSet()};
 std::vector<uint8_t> writeBlob(const Blob &blob) {
   Writer writer;
   Blob copy = blob; // one function for both directions wants a mutable blob
-  uint32_t first = magic, version = blobVersion;
-  writer.integer(first);
-  writer.integer(version);
+  writeHead(writer, magic, blobVersion);
   std::vector<uint8_t> plan = writePlan(blob.plan);
   integers(writer, plan);
   head(writer, copy);
@@ -180,14 +178,7 @@ std::vector<uint8_t> writeBlob(const Blob &blob) {
 
 Expected<Blob> readBlob(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
-  uint32_t first = 0, version = 0;
-  reader.integer(first);
-  reader.integer(version);
-  if (!reader.ok() || first != magic)
-    return error(Status::Load) << "not a dnnl region";
-  if (version != blobVersion)
-    return error(Status::Load) << "dnnl region of version " << version << ", wanted "
-                               << blobVersion << ": compile the model again";
+  BYCC_TRY(readHead(reader, magic, blobVersion, "dnnl region"));
   Blob blob;
   std::vector<uint8_t> plan;
   integers(reader, plan);

@@ -102,9 +102,7 @@ std::string keyOfStep(const Step &step) {
 
 std::vector<uint8_t> writePlan(const Plan &plan) {
   Writer writer;
-  uint32_t head = magic, version = planVersion;
-  writer.integer(head);
-  writer.integer(version);
+  writeHead(writer, magic, planVersion);
   Plan copy = plan; // one `fields` for both directions wants a mutable plan
   fields(writer, copy);
   return std::move(writer.bytes);
@@ -112,14 +110,7 @@ std::vector<uint8_t> writePlan(const Plan &plan) {
 
 Expected<Plan> readPlan(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
-  uint32_t head = 0, version = 0;
-  reader.integer(head);
-  reader.integer(version);
-  if (!reader.ok() || head != magic)
-    return error(Status::Load) << "not a dnnl region plan";
-  if (version != planVersion)
-    return error(Status::Load) << "dnnl region plan of version " << version << ", wanted "
-                               << planVersion << ": compile the model again";
+  BYCC_TRY(readHead(reader, magic, planVersion, "dnnl region plan"));
   Plan plan;
   fields(reader, plan);
   if (!reader.ok() || !reader.atEnd())

@@ -287,9 +287,7 @@ void copyConstants(const RegionCopy &placed, uint8_t *weights) {
 
 std::vector<uint8_t> writeRegion(const RegionCopy &copy) {
   Writer writer;
-  uint32_t head = magic, version = planVersion;
-  writer.integer(head);
-  writer.integer(version);
+  writeHead(writer, magic, planVersion);
   RegionCopy written = copy; // one `fields` for both directions wants it mutable
   fields(writer, written, 0);
   return std::move(writer.bytes);
