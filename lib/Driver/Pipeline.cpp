@@ -6,6 +6,7 @@
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Error.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace bycc {
@@ -16,6 +17,13 @@ void registerAllPasses(PassRegistry &registry) {
   registry.add(name, level, needs, makes, options, description, function);
 #include "bycc/Partition/Passes.def"
 #undef BYCC_PASS
+}
+
+bool choosesPlan(const Pipeline &pipeline) {
+  return std::ranges::any_of(pipeline, [](const PipelineEntry &entry) {
+    return entry.pass == "choose-plan" || entry.pass == "choose-vendors" ||
+           entry.pass == "prune-regions";
+  });
 }
 
 Pipeline defaultPipeline(const PassRegistry &registry, int level, const PipelineWishes &wishes) {
@@ -40,9 +48,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
   static constexpr std::string_view partition[] = {
     "merge-composite",
     "annotate-target",
-    "choose-vendors",
-    "merge-compiler-regions",
-    "prune-regions",
+    "choose-plan",
     "partition-graph",
   };
   static constexpr std::string_view replay[] = {
@@ -84,8 +90,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
       add(name);
   else if (wishes.hasVendors)
     for (std::string_view name : partition)
-      if (wishes.mergeRegions || name != "merge-compiler-regions")
-        add(name);
+      add(name);
   if (wishes.isAnnotated)
     addSimplify();
   for (std::string_view name : host)

@@ -324,7 +324,6 @@ void Session::chooseModuleName() {
 Expected<Pipeline> Session::pipeline() const {
   PipelineWishes wishes;
   wishes.hasVendors = vendors_.size() > 0;
-  wishes.mergeRegions = vendors_.mergeRegions;
   wishes.hasOrders = !orders_.orders.empty();
   std::vector<std::string> facts = factsOf(module_);
   auto holds = [&](const char *fact) { return std::ranges::find(facts, fact) != facts.end(); };
@@ -419,6 +418,9 @@ Expected<> Session::reload() {
   uint64_t before = inputsHash_;
   refusals_.clear();
   context_.wideProducts.clear();
+  context_.composites.reset();
+  context_.isPlanChosen = false;
+  context_.estimate.reset();
   BYCC_TRY(load());
   if (inputsHash_ != before)
     return error(Status::Io, {options_.input.model}) << "the file has changed while it was compiled";
@@ -437,6 +439,7 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
   auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph", &PipelineEntry::pass);
   Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
   warnAboutMissing(pipeline);
+  context_.choosesPlan = choosesPlan(pipeline);
   PassManager passes(registry_, managerOptions());
   auto runAll = [&]() -> Expected<> {
     for (bool isFirst = true;; isFirst = false) {

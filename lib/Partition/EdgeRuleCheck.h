@@ -20,8 +20,11 @@ public:
   // the value, all of which must be allowed to.
   bool mayPass(NodeId maker, NodeId user, uint32_t operand) const;
 
-private:
+  // The same for two ends by the names that they go by.
   using Names = std::vector<std::string_view>;
+  bool mayPass(const Names &from, const Names &to) const { return isAllowed(from, to); }
+
+private:
   bool isAllowed(const Names &from, const Names &to) const;
   void collectMakerNames(NodeId maker, Names &names) const;
   // One list per operator that takes the value.

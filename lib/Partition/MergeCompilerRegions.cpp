@@ -16,6 +16,8 @@ Expected<bool> mergeCompilerRegions(Module &module, PassContext &context) {
   bool changed = BYCC_TRY(readAnnotations(module, context));
   if (!context.vendors || context.vendors->size() == 0)
     return changed;
+  if (context.isPlanChosen) // with its regions
+    return changed;
   RegionGrouping grouping(module, context, 0);
   for (BlockId block : hostBlocks(module))
     changed |= grouping.group(block);

@@ -88,6 +88,7 @@ void RefusalLog::clear() {
   first_.clear();
   returned_.clear();
   apart_.clear();
+  idle_.clear();
 }
 
 RefusalLog::Reasons RefusalLog::of(NodeId node) const {

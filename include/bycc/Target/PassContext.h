@@ -7,7 +7,10 @@
 #include "bycc/Target/RefusalLog.h"
 #include "bycc/Target/TargetInfo.h"
 
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +19,24 @@ namespace bycc {
 
 class PlacementRules;
 class VendorSet;
+struct CompositeTable;
 struct CostModel;
 struct PrecisionRules;
 
 // key=value pairs of a pass's {braces}; a switch has the value "".
 using PassOptions = std::map<std::string, std::string>;
+
+// What the chosen plan is estimated to take, in microseconds. `us` to `boundUs` are
+// raw time; `time` and `bound` are what was minimised, in which vendors are trusted
+// more or less.
+struct PlanEstimate {
+  double us = 0;
+  double hostUs = 0;                  // without any vendor
+  std::optional<double> bestSingleUs; // with the best vendor alone; none: there is no vendor
+  double boundUs = 0;                 // no plan is faster
+  double measuredShare = 0;           // of `us`, from numbers measured on the machine at hand
+  double time = 0, bound = 0;
+};
 
 // A float product that lower precision was asked for and that stays float32.
 struct WideProduct {
@@ -35,6 +51,11 @@ struct PassContext {
   PlacementRules *placement = nullptr; // null: no orders about single nodes
   const CostModel *hostCost = nullptr; // null: costs are not compared
   const PrecisionRules *precision = nullptr; // null: those of bycc
+  bool choosesPlan = false; // a pass of this list chooses a plan: composites wait for it
+  std::shared_ptr<CompositeTable> composites; // that could be formed; null: they are formed
+  bool isPlanChosen = false;                  // regions are those of the plan
+  uint64_t searchSteps = 200000;              // of the search for a plan
+  std::optional<PlanEstimate> estimate;       // of the plan that was chosen
   int64_t minRegionOps = 0;            // smaller regions return to the host
   double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols

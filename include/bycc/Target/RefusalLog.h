@@ -8,6 +8,7 @@
 #include "bycc/IR/Ids.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,6 +48,8 @@ public:
   void move(NodeId from, NodeId to);
   void addReturned(ReturnedRegion region) { returned_.push_back(std::move(region)); }
   void setApart(std::vector<ApartRegions> apart) { apart_ = std::move(apart); }
+  // Why a vendor that could have some nodes has none at all.
+  void setIdle(const std::string &vendor, std::string why) { idle_[vendor] = std::move(why); }
   void clear();
 
   // Refusals of a node, in the order the vendors were asked.
@@ -56,6 +59,7 @@ public:
   Reasons candidates(NodeId node) const;
   const std::vector<ReturnedRegion> &returned() const { return returned_; }
   const std::vector<ApartRegions> &apart() const { return apart_; }
+  const std::map<std::string, std::string> &idle() const { return idle_; }
   bool empty() const { return rows_.empty(); }
 
 private:
@@ -77,6 +81,7 @@ private:
   std::unordered_map<std::string, uint32_t> ids_;
   std::vector<ReturnedRegion> returned_;
   std::vector<ApartRegions> apart_;
+  std::map<std::string, std::string> idle_; // by vendor
 };
 
 } // namespace bycc

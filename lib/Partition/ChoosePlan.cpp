@@ -1,0 +1,354 @@
+// Chooses what goes where. With costs: the plan of least time (PlanSolver.h) over
+// operators, composites that could be formed, vendors and the host; its winners are
+// made real: composites are formed, annotations have the vendor in front and the
+// region. Without: the first vendor in the order of --annotate that takes a node has
+// it, regions are as few as possible, and those below a limit go on to the next
+// vendor or the host.
+//
+// Vendors are numbered by name, so the plan does not depend on the order in which
+// they are given; that order decides between plans that take exactly the same time.
+
+#include "bycc/IR/Op.h"
+#include "bycc/Partition/Passes.h"
+#include "bycc/Target/Placement.h"
+#include "bycc/Target/Vendor.h"
+
+#include "ApartReasons.h"
+#include "BlockPlan.h"
+#include "Composites.h"
+#include "Plan.h"
+#include "PlanPins.h"
+#include "PlanSolver.h"
+#include "PlanSweep.h"
+#include "Scopes.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+namespace {
+
+constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t host = PlanProblem::host;
+constexpr uint32_t manyItems = 20000; // differences are not told one by one
+constexpr uint64_t fewSteps = 2000;   // that any block gets
+
+double microseconds(double picoseconds) { return picoseconds / 1e6; }
+
+class PlanChooser {
+public:
+  PlanChooser(Module &module, PassContext &context)
+      : module_(module), context_(context), costs_(module, context),
+        planner_(module, context, costs_) {}
+
+  void run() {
+    for (BlockId block : hostBlocks(module_))
+      parts_.push_back({planner_.plan(block), {}});
+    for (Part &part : parts_)
+      numItems_ += part.plan.problem.size();
+    solve();
+    preferTyped();
+    estimate();
+    tell();
+    apply();
+  }
+
+private:
+  struct Part {
+    BlockPlan plan;
+    PlanSolution solution;
+  };
+
+  PlanEffort effortFor(const PlanProblem &problem) const {
+    double share = numItems_ == 0 ? 0 : static_cast<double>(problem.size()) / numItems_;
+    return {std::max(fewSteps, static_cast<uint64_t>(
+                                   static_cast<double>(context_.searchSteps) * share))};
+  }
+
+  // --- solving
+
+  void solve() {
+    std::vector<std::vector<PlanAnswer>> known(parts_.size());
+    if (costs_.numVendors() > 1 && numItems_ <= manyItems)
+      for (uint32_t number = 1; number <= costs_.numVendors(); ++number)
+        solveAlone(number, known);
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const PlanProblem &problem = parts_[i].plan.problem;
+      parts_[i].solution = solvePlan(problem, effortFor(problem), known[i]);
+    }
+  }
+
+  // With one vendor. Plans for all vendors start from these, so that none is worse.
+  void solveAlone(uint32_t number, std::vector<std::vector<PlanAnswer>> &known) {
+    std::vector<uint8_t> mayUse(costs_.numVendors() + 1, 0);
+    mayUse[host] = mayUse[number] = 1;
+    double raw = 0;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      RestrictedProblem alone = restrictTo(parts_[i].plan.problem, mayUse);
+      if (!isCoverable(alone.problem))
+        return; // something is pinned to another vendor
+      PlanSolution solution = solvePlan(alone.problem, effortFor(alone.problem));
+      raw += timeOf(alone.problem, solution.plan, true).total();
+      known[i].push_back(alone.toOriginal(std::move(solution.plan)));
+    }
+    bestSingle_ = bestSingle_ ? std::min(*bestSingle_, raw) : raw;
+  }
+
+  // Of plans of exactly the same time: whole regions to the vendor that was named first.
+  void preferTyped() {
+    if (costs_.numVendors() < 2 || numItems_ > manyItems)
+      return;
+    for (Part &part : parts_)
+      for (size_t typed = 0; typed < context_.vendors->size(); ++typed) {
+        uint32_t number = costs_.numberOf(module_.intern((*context_.vendors)[typed].name()));
+        uint32_t count = 0;
+        for (uint32_t region : part.solution.plan.region)
+          count = region == none ? count : std::max(count, region + 1);
+        for (uint32_t region = 0; region < count; ++region)
+          moveIfEqual(part, region, number, typed);
+      }
+  }
+
+  void moveIfEqual(Part &part, uint32_t region, uint32_t number, size_t typed) {
+    const PlanProblem &problem = part.plan.problem;
+    PlanAnswer other = part.solution.plan;
+    for (uint32_t item = 0; item < problem.size(); ++item) {
+      if (other.region[item] != region)
+        continue;
+      if (orderOf(problem.tiles[other.tile[item]].vendor) <= typed)
+        return;
+      uint32_t next = none;
+      for (uint32_t tile : problem.tilesOf[item])
+        if (problem.tiles[tile].vendor == number &&
+            std::ranges::equal(problem.membersOf(tile), problem.membersOf(other.tile[item])))
+          next = tile;
+      if (next == none)
+        return;
+      other.tile[item] = next;
+    }
+    if (timeOf(problem, other).total() == part.solution.time && isLegal(problem, other))
+      part.solution.plan = std::move(other);
+  }
+
+  size_t orderOf(uint32_t number) const {
+    for (size_t i = 0; i < context_.vendors->size(); ++i)
+      if (&(*context_.vendors)[i] == &costs_.vendor(number))
+        return i;
+    return context_.vendors->size();
+  }
+
+  // --- what is said
+
+  void estimate() {
+    PlanEstimate estimate;
+    for (const Part &part : parts_) {
+      const PlanProblem &problem = part.plan.problem;
+      estimate.us += microseconds(timeOf(problem, part.solution.plan, true).total());
+      estimate.time += microseconds(part.solution.time);
+      estimate.bound += microseconds(part.solution.bound);
+      estimate.boundUs += microseconds(rawBound(part));
+      for (NodeId node : part.plan.items)
+        estimate.hostUs += microseconds(costs_.onHost(node));
+    }
+    if (costs_.numVendors() == 1)
+      bestSingle_ = estimate.us * 1e6;
+    if (bestSingle_)
+      estimate.bestSingleUs = microseconds(*bestSingle_);
+    context_.estimate = estimate;
+  }
+
+  // No plan is faster in raw time; another problem where vendors are not trusted as they are.
+  double rawBound(const Part &part) const {
+    PlanProblem raw = part.plan.problem;
+    bool differs = false;
+    for (PlanProblem::Tile &tile : raw.tiles) {
+      differs |= tile.time != tile.raw;
+      tile.time = tile.raw;
+    }
+    for (PlanProblem::Vendor &vendor : raw.vendors) {
+      differs |= vendor.trust != 1;
+      vendor.launch = std::round(vendor.launch / vendor.trust);
+      vendor.transfer = std::round(vendor.transfer / vendor.trust);
+      vendor.perByte /= vendor.trust;
+      vendor.trust = 1;
+    }
+    if (!differs)
+      return part.solution.bound;
+    return solvePlan(raw, effortFor(raw), {part.solution.plan}).bound;
+  }
+
+  // Every vendor that would take a node and does not have it is told why.
+  void tell() {
+    if (!context_.refusals)
+      return;
+    for (Part &part : parts_) {
+      if (part.plan.hasChoice())
+        tellDifferences(part);
+      for (uint32_t item = 0; item < part.plan.items.size(); ++item) {
+        const CompositeCandidate *candidate = part.plan.candidates[part.solution.plan.tile[item]];
+        if (candidate)
+          context_.refusals->accept(part.plan.items[item], candidate->vendor->name());
+      }
+    }
+    tellIdleVendors();
+  }
+
+  void tellDifferences(Part &part) {
+    const PlanProblem &problem = part.plan.problem;
+    const std::vector<uint32_t> &chosen = part.solution.plan.tile;
+    std::optional<PlanSweep> sweep;
+    if (problem.size() <= manyItems) {
+      sweep.emplace(problem);
+      sweep->start(chosen);
+    }
+    for (uint32_t item = 0; item < problem.size(); ++item)
+      for (uint32_t tile : problem.tilesOf[item]) {
+        uint32_t vendor = problem.tiles[tile].vendor, has = problem.tiles[chosen[item]].vendor;
+        if (vendor == host || vendor == has || problem.isComposite(tile))
+          continue;
+        double more = 0;
+        if (sweep) {
+          more = sweep->move(tile);
+          sweep->undo();
+        }
+        std::string reason = has == host ? "the host" : std::string(module_.string(costs_.nameOf(has)));
+        if (more > 1000)
+          reason += " has it, moving it would cost " + timeText(microseconds(more)) + " more (estimated)";
+        else
+          reason += " has it, as the plan of least estimated time wants";
+        forEachOperator(module_, part.plan.items[item], [&](NodeId call) {
+          context_.refusals->passOver(call, module_.string(costs_.nameOf(vendor)), reason);
+        });
+      }
+  }
+
+  // A vendor that could have something and gets nothing at all.
+  void tellIdleVendors() {
+    for (uint32_t number = 1; number <= costs_.numVendors(); ++number) {
+      bool isUsed = false, couldBe = false;
+      double alone = 0;
+      for (const Part &part : parts_) {
+        const PlanProblem &problem = part.plan.problem;
+        for (uint32_t item = 0; item < problem.size(); ++item)
+          isUsed |= problem.tiles[part.solution.plan.tile[item]].vendor == number;
+        for (const PlanProblem::Tile &tile : problem.tiles)
+          couldBe |= tile.vendor == number;
+        alone += timeWithAll(problem, number);
+      }
+      if (isUsed || !couldBe)
+        continue;
+      const PlanEstimate &estimate = *context_.estimate;
+      std::string where = estimate.us < estimate.hostUs ? "elsewhere" : "on the host";
+      context_.refusals->setIdle(std::string(module_.string(costs_.nameOf(number))),
+                                 "all faster " + where + ": " + timeText(estimate.us) + " against " +
+                                     timeText(microseconds(alone)) + "; --cost-model=none offloads");
+    }
+  }
+
+  // With all that the vendor could have.
+  static double timeWithAll(const PlanProblem &problem, uint32_t number) {
+    PlanSweep sweep(problem);
+    std::vector<uint32_t> tile(problem.size());
+    for (uint32_t item = 0; item < problem.size(); ++item) {
+      tile[item] = problem.tilesOf[item][0];
+      for (uint32_t each : problem.tilesOf[item])
+        if (problem.tiles[each].vendor == number && !problem.isComposite(each))
+          tile[item] = each;
+    }
+    for (uint32_t each = 0; each < problem.tiles.size(); ++each)
+      if (problem.tiles[each].vendor == number && problem.isComposite(each) &&
+          std::ranges::none_of(problem.membersOf(each), [&](uint32_t member) {
+            return problem.isComposite(tile[member]);
+          }))
+        for (uint32_t member : problem.membersOf(each))
+          tile[member] = each;
+    return timeOf(problem, groupTiles(problem, std::move(tile), GroupingEffort::Quick), true).total();
+  }
+
+  // --- making it real
+
+  void apply() {
+    CompositeFormer former(module_, context_);
+    std::vector<std::pair<BlockId, std::vector<NodeId>>> apart; // formed before, not wanted
+    int32_t firstRegion = 0;
+    for (Part &part : parts_) {
+      apart.push_back({part.plan.block, {}});
+      int32_t count = 0;
+      for (uint32_t item = 0; item < part.plan.items.size(); ++item) {
+        uint32_t region = part.solution.plan.region[item];
+        if (region != none)
+          count = std::max(count, static_cast<int32_t>(region) + 1);
+        place(part, item, region == none ? -1 : firstRegion + static_cast<int32_t>(region),
+              apart.back().second);
+      }
+      firstRegion += count;
+    }
+    for (const Part &part : parts_)
+      for (uint32_t item = 0; item < part.plan.items.size(); ++item) {
+        uint32_t tile = part.solution.plan.tile[item];
+        const CompositeCandidate *candidate = part.plan.candidates[tile];
+        if (candidate && part.plan.problem.membersOf(tile)[0] == item)
+          former.claim(*candidate);
+      }
+    former.finish();
+    Users users(module_);
+    for (const auto &[block, calls] : apart)
+      if (!calls.empty())
+        dissolveComposites(module_, block, calls, users, context_);
+    context_.composites.reset();
+  }
+
+  void place(const Part &part, uint32_t item, int32_t region, std::vector<NodeId> &apart) {
+    NodeId node = part.plan.items[item];
+    const PlanProblem &problem = part.plan.problem;
+    uint32_t tile = part.solution.plan.tile[item], vendor = problem.tiles[tile].vendor;
+    const Annotation *old = module_.annotation(node);
+    Annotation annotation;
+    const CompositeCandidate *candidate = part.plan.candidates[tile];
+    bool isInner = candidate && candidate->root() != node;
+    if (vendor != host && !isInner) {
+      annotation.vendors.push_back(costs_.nameOf(vendor));
+      annotation.region = region;
+      if (old && !candidate)
+        for (StringId other : old->vendors)
+          if (other != annotation.vendors[0])
+            annotation.vendors.push_back(other);
+    }
+    if (StringId owner = ownerOf(module_, node);
+        owner && (vendor == host || owner != costs_.nameOf(vendor))) {
+      std::erase(annotation.vendors, owner);
+      apart.push_back(node);
+    }
+    if (old || !annotation.vendors.empty())
+      module_.setAnnotation(node, std::move(annotation));
+  }
+
+  Module &module_;
+  PassContext &context_;
+  PlanCosts costs_;
+  BlockPlanner planner_;
+  std::vector<Part> parts_;
+  uint64_t numItems_ = 0;
+  std::optional<double> bestSingle_; // raw picoseconds
+};
+
+} // namespace
+
+Expected<bool> choosePlan(Module &module, PassContext &context) {
+  if (!context.vendors || context.vendors->size() == 0 || context.isPlanChosen)
+    return false;
+  if (!comparesCosts(module, context)) {
+    bool changed = BYCC_TRY(chooseVendors(module, context));
+    if (context.vendors->mergeRegions)
+      changed |= BYCC_TRY(mergeCompilerRegions(module, context));
+    return BYCC_TRY(pruneRegions(module, context)) || changed;
+  }
+  BYCC_TRY(checkPins(module, context));
+  PlanChooser(module, context).run();
+  context.isPlanChosen = true;
+  keepChosen(module, context.placement);
+  keepApartReasons(module, context);
+  return true;
+}
+
+} // namespace bycc

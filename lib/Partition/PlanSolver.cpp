@@ -1,0 +1,295 @@
+#include "PlanSolver.h"
+
+#include "PlanGrouping.h"
+#include "PlanRelaxation.h"
+#include "PlanSweep.h"
+#include "PlanWindow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace bycc {
+
+namespace {
+
+constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t host = PlanProblem::host;
+constexpr uint32_t manyItems = 20000;      // no relaxation, regions are grouped a few times only
+constexpr uint32_t sweepPasses = 8;
+constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
+constexpr uint32_t windowItems = 10;
+constexpr uint64_t groupingSteps = 20000;  // of one leaf
+
+class Solver {
+public:
+  Solver(const PlanProblem &problem, const PlanEffort &effort)
+      : problem_(problem), steps_(effort.steps), sweep_(problem) {}
+
+  PlanSolution run(const std::vector<PlanAnswer> &known) {
+    for (const PlanAnswer &plan : known)
+      offer(plan);
+    startFromSweeps();
+    dropRegions();
+    PlanSolution solution;
+    if (problem_.size() <= manyItems) {
+      solution.bound = relaxAndSearch();
+    } else {
+      solution.bound = leastOfEach();
+    }
+    solution.plan = std::move(best_);
+    solution.time = bestTime_;
+    solution.bound = std::min(solution.bound, bestTime_);
+    return solution;
+  }
+
+private:
+  // --- plans that are found
+
+  bool offer(const PlanAnswer &plan) {
+    double time = timeOf(problem_, plan).total();
+    if (!best_.tile.empty() && time >= bestTime_)
+      return false;
+    best_ = plan;
+    bestTime_ = time;
+    return true;
+  }
+
+  bool offerTiles(std::vector<uint32_t> tile, GroupingEffort effort) {
+    if (tile.empty())
+      return false;
+    spend(problem_.size());
+    std::optional<PlanAnswer> plan = groupWithinLimits(problem_, std::move(tile), effort);
+    return plan && offer(*plan);
+  }
+
+  bool spend(uint64_t steps) {
+    bool had = steps_ >= steps;
+    steps_ -= std::min(steps_, steps);
+    return had;
+  }
+
+  // --- starts
+
+  void startFromSweeps() {
+    uint32_t numVendors = static_cast<uint32_t>(problem_.vendors.size());
+    bool isLarge = problem_.size() > manyItems;
+    GroupingEffort effort = isLarge ? GroupingEffort::Quick : GroupingEffort::Careful;
+    std::vector<uint8_t> all(numVendors, 1);
+    std::vector<uint32_t> tile = sweep_.choose(all);
+    sweep_.improve(tile, all, isLarge ? 1 : sweepPasses);
+    offerTiles(std::move(tile), effort);
+    std::vector<uint8_t> only(numVendors, 0);
+    only[host] = 1;
+    offerTiles(sweep_.choose(only), effort);
+    for (uint32_t vendor = 1; vendor < numVendors && !isLarge && numVendors > 2; ++vendor) {
+      only[vendor] = 1;
+      tile = sweep_.choose(only);
+      sweep_.improve(tile, only, sweepPasses);
+      offerTiles(std::move(tile), effort);
+      only[vendor] = 0;
+    }
+  }
+
+  // Whole regions to the host, or to another vendor, while that pays.
+  void dropRegions() {
+    if (problem_.size() > manyItems)
+      return;
+    for (bool changed = true; changed && steps_ > 0;) {
+      changed = false;
+      uint32_t count = 0;
+      for (uint32_t region : best_.region)
+        count = region == none ? count : std::max(count, region + 1);
+      for (uint32_t region = 0; region < count && !changed && steps_ > 0; ++region)
+        for (uint32_t vendor = 0; vendor < problem_.vendors.size() && !changed; ++vendor)
+          changed = offerRegionTo(region, vendor);
+    }
+  }
+
+  bool offerRegionTo(uint32_t region, uint32_t vendor) {
+    std::vector<uint32_t> tile = best_.tile;
+    bool isOther = false;
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      if (best_.region[item] != region)
+        continue;
+      if (uint32_t next = singleOf(item, vendor); next != none) {
+        isOther |= next != tile[item];
+        tile[item] = next;
+      } else {
+        tile[item] = singleOf(item, host);
+        if (tile[item] == none)
+          return false;
+      }
+    }
+    return isOther && offerTiles(std::move(tile), GroupingEffort::Quick);
+  }
+
+  uint32_t singleOf(uint32_t item, uint32_t vendor) const {
+    for (uint32_t tile : problem_.tilesOf[item])
+      if (problem_.tiles[tile].vendor == vendor && !problem_.isComposite(tile))
+        return tile;
+    return none;
+  }
+
+  // --- bounds
+
+  // Of every item the least that a tile takes.
+  double leastOfEach() const {
+    double bound = 0;
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      double least = 0;
+      bool isFirst = true;
+      for (uint32_t tile : problem_.tilesOf[item]) {
+        double time = std::floor(problem_.tiles[tile].time /
+                                 static_cast<double>(problem_.membersOf(tile).size()));
+        least = isFirst ? time : std::min(least, time);
+        isFirst = false;
+      }
+      bound += least;
+    }
+    return bound;
+  }
+
+  double relaxAndSearch() {
+    PlanRelaxation relaxation(problem_);
+    uint64_t relaxationSteps = steps_ * 4;
+    double bound = relaxation.run(rootSweeps, bestTime_, relaxationSteps);
+    if (bound >= bestTime_)
+      return bound;
+    offerTiles(relaxation.rounded(), GroupingEffort::Careful);
+    bool isTiny = problem_.size() <= 24;
+    if (!isTiny)
+      improveByWindows();
+    if (bound >= bestTime_)
+      return bound;
+    open_ = 0;
+    hasOpen_ = false;
+    branch(std::move(relaxation), 0);
+    return hasOpen_ ? std::max(bound, std::min(open_, bestTime_)) : bestTime_;
+  }
+
+  // --- branch and bound: depth first, best tile first
+
+  void leaveOpen(double bound) {
+    open_ = hasOpen_ ? std::min(open_, bound) : bound;
+    hasOpen_ = true;
+  }
+
+  void branch(PlanRelaxation node, uint32_t depth) {
+    if (node.isInfeasible())
+      return;
+    uint64_t sweepSteps = UINT64_MAX;
+    double bound = node.run(depth == 0 ? 1 : nodeSweeps, bestTime_, sweepSteps);
+    if (bound >= bestTime_)
+      return;
+    if (!spend(problem_.size())) {
+      leaveOpen(bound);
+      return;
+    }
+    node.excludeAbove(bestTime_ - 1);
+    if (node.isInfeasible())
+      return;
+    offerTiles(node.rounded(), GroupingEffort::Quick);
+    if (bound >= bestTime_)
+      return;
+    uint32_t item = node.mostOpenItem();
+    if (item == none) {
+      leaf(node.rounded(), bound);
+      return;
+    }
+    std::vector<std::pair<double, uint32_t>> tiles;
+    for (uint32_t tile : problem_.tilesOf[item])
+      if (node.isUsable(tile))
+        tiles.emplace_back(node.reducedCost(item, tile), tile);
+    std::ranges::sort(tiles);
+    for (auto [cost, tile] : tiles) {
+      PlanRelaxation child = node;
+      child.fix(item, tile);
+      branch(std::move(child), depth + 1);
+    }
+  }
+
+  void leaf(const std::vector<uint32_t> &tile, double bound) {
+    bool isComplete = true;
+    uint64_t share = std::min(groupingSteps, std::max<uint64_t>(steps_, 1000)), left = share;
+    std::optional<PlanAnswer> plan = searchGroupings(problem_, tile, bestTime_, left, isComplete);
+    spend(share - left);
+    if (plan)
+      offer(*plan);
+    if (!isComplete)
+      leaveOpen(bound);
+  }
+
+  // --- neighbourhoods
+
+  // Around every item in turn, until a whole round finds nothing.
+  void improveByWindows() {
+    PlanWindows windows(problem_);
+    for (bool changed = true; changed && steps_ > 0;) {
+      changed = false;
+      for (uint32_t item = 0; item < problem_.size() && steps_ > 0; item += windowItems / 3) {
+        std::optional<PlanWindow> window = windows.around(item, windowItems, best_);
+        if (!window)
+          continue;
+        PlanEffort effort{std::min<uint64_t>(steps_, 3000)};
+        PlanSolution part = solvePlan(window->problem, effort, {window->current});
+        spend(effort.steps / 4);
+        if (part.time >= window->time)
+          continue;
+        changed |= offerTiles(window->apply(best_.tile, part.plan), GroupingEffort::Quick);
+      }
+    }
+  }
+
+  const PlanProblem &problem_;
+  uint64_t steps_;
+  PlanSweep sweep_;
+  PlanAnswer best_;
+  double bestTime_ = 0;
+  double open_ = 0; // the least bound of what was left unsearched
+  bool hasOpen_ = false;
+};
+
+} // namespace
+
+PlanSolution solvePlan(const PlanProblem &problem, const PlanEffort &effort,
+                       const std::vector<PlanAnswer> &known) {
+  return Solver(problem, effort).run(known);
+}
+
+PlanAnswer RestrictedProblem::toOriginal(PlanAnswer plan) const {
+  for (uint32_t &tile : plan.tile)
+    tile = tileOf[tile];
+  return plan;
+}
+
+RestrictedProblem restrictTo(const PlanProblem &problem, const std::vector<uint8_t> &mayUse) {
+  RestrictedProblem result{problem, {}};
+  PlanProblem &p = result.problem;
+  p.tiles.clear();
+  p.tileMembers.clear();
+  std::vector<uint32_t> next(problem.tiles.size(), none);
+  for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile) {
+    const PlanProblem::Tile &t = problem.tiles[tile];
+    if (!mayUse[t.vendor])
+      continue;
+    next[tile] = p.addTile(t.vendor, t.time, t.raw, problem.membersOf(tile));
+    result.tileOf.push_back(tile);
+  }
+  p.indexTiles(problem.size());
+  p.apart.clear();
+  for (auto [a, b] : problem.apart)
+    if (next[a] != none && next[b] != none)
+      p.apart.emplace_back(next[a], next[b]);
+  return result;
+}
+
+bool isCoverable(const PlanProblem &problem) {
+  for (uint32_t item = 0; item < problem.size(); ++item)
+    if (std::ranges::none_of(problem.tilesOf[item],
+                             [&](uint32_t tile) { return !problem.isComposite(tile); }))
+      return false;
+  return true;
+}
+
+} // namespace bycc

@@ -1,0 +1,340 @@
+#include "PlanSweep.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace bycc {
+
+namespace {
+
+constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t host = PlanProblem::host;
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr size_t manyUsers = 16; // more are not seen as siblings
+
+} // namespace
+
+PlanSweep::PlanSweep(const PlanProblem &problem)
+    : problem_(problem), numVendors_(static_cast<uint32_t>(problem.vendors.size())) {
+  uint32_t size = problem.size();
+  auto invert = [size](PlanProblem::Lists &lists, auto &&forEachPair) {
+    lists.begin.assign(size + 1, 0);
+    forEachPair([&](uint32_t item, uint32_t) { ++lists.begin[item + 1]; });
+    for (uint32_t item = 0; item < size; ++item)
+      lists.begin[item + 1] += lists.begin[item];
+    lists.flat.resize(lists.begin[size]);
+    std::vector<uint32_t> next(lists.begin.begin(), lists.begin.end() - 1);
+    forEachPair([&](uint32_t item, uint32_t tensor) { lists.flat[next[item]++] = tensor; });
+  };
+  invert(reads_, [&](auto &&visit) {
+    for (uint32_t t = 0; t < problem.tensors.size(); ++t)
+      for (uint32_t user : problem.users[t])
+        visit(user, t);
+  });
+  invert(makes_, [&](auto &&visit) {
+    for (uint32_t t = 0; t < problem.tensors.size(); ++t)
+      if (problem.tensors[t].maker != none)
+        visit(problem.tensors[t].maker, t);
+  });
+  itemMark_.assign(size, 0);
+  tensorMark_.assign(problem.tensors.size(), 0);
+}
+
+// --- one state
+
+uint32_t PlanSweep::bestAlone(uint32_t item, uint32_t vendor) const {
+  uint32_t best = none;
+  bool isPreferred = false;
+  for (uint32_t tile : problem_.tilesOf[item]) {
+    if (problem_.isComposite(tile))
+      continue;
+    const PlanProblem::Tile &t = problem_.tiles[tile];
+    bool preferred = t.vendor == vendor;
+    if (best == none || preferred > isPreferred ||
+        (preferred == isPreferred && t.time < problem_.tiles[best].time)) {
+      best = tile;
+      isPreferred = preferred;
+    }
+  }
+  return best;
+}
+
+void PlanSweep::start(std::vector<uint32_t> tile) {
+  tile_ = std::move(tile);
+  counts_.assign(problem_.tensors.size() * numVendors_, 0);
+  for (uint32_t t = 0; t < problem_.tensors.size(); ++t)
+    for (uint32_t user : problem_.users[t])
+      ++count(t, vendorOf(user));
+}
+
+bool PlanSweep::startsRegion(uint32_t item) const {
+  uint32_t vendor = vendorOf(item);
+  if (!problem_.vendors[vendor].merges)
+    return problem_.membersOf(tile_[item]).back() == item;
+  for (uint32_t t : reads_[item]) {
+    uint32_t maker = problem_.tensors[t].maker;
+    if (maker != none && vendorOf(maker) == vendor)
+      return false;
+    if (count(t, vendor) > 1 && problem_.users[t].size() <= manyUsers)
+      for (uint32_t user : problem_.users[t]) {
+        if (user >= item)
+          break;
+        if (vendorOf(user) == vendor)
+          return false;
+      }
+  }
+  return problem_.membersOf(tile_[item])[0] == item;
+}
+
+double PlanSweep::timeOfItem(uint32_t item) const {
+  const PlanProblem::Tile &tile = problem_.tiles[tile_[item]];
+  double time = problem_.tileMembers[tile.membersBegin] == item ? tile.time : 0;
+  if (tile.vendor != host && startsRegion(item))
+    time += problem_.vendors[tile.vendor].launch;
+  return time;
+}
+
+double PlanSweep::timeOfTensor(uint32_t tensor) const {
+  const PlanProblem::Tensor &t = problem_.tensors[tensor];
+  uint32_t owner = t.maker == none ? host : vendorOf(t.maker);
+  double time = 0;
+  bool leaves = t.isUsedOutside || count(tensor, owner) < problem_.users[tensor].size();
+  if (owner != host && leaves)
+    time += problem_.crossing(owner, tensor);
+  for (uint32_t vendor = 1; vendor < numVendors_; ++vendor)
+    if (vendor != owner && count(tensor, vendor) > 0)
+      time += problem_.crossing(vendor, tensor);
+  return time;
+}
+
+void PlanSweep::set(uint32_t item, uint32_t tile) {
+  uint32_t before = vendorOf(item), after = problem_.tiles[tile].vendor;
+  if (before != after)
+    for (uint32_t t : reads_[item]) {
+      --count(t, before);
+      ++count(t, after);
+    }
+  tile_[item] = tile;
+}
+
+// What changes of `changes_` can touch.
+void PlanSweep::collectTouched() {
+  ++stamp_;
+  items_.clear();
+  tensors_.clear();
+  auto touchItem = [&](uint32_t item) {
+    if (itemMark_[item] != stamp_) {
+      itemMark_[item] = stamp_;
+      items_.push_back(item);
+    }
+  };
+  auto touchTensor = [&](uint32_t t) {
+    if (tensorMark_[t] == stamp_)
+      return;
+    tensorMark_[t] = stamp_;
+    tensors_.push_back(t);
+    if (problem_.users[t].size() <= manyUsers)
+      for (uint32_t user : problem_.users[t])
+        touchItem(user);
+  };
+  for (auto [item, before] : changes_) {
+    touchItem(item);
+    for (uint32_t member : problem_.membersOf(before))
+      touchItem(member);
+    for (uint32_t t : reads_[item])
+      touchTensor(t);
+    for (uint32_t t : makes_[item])
+      touchTensor(t);
+  }
+}
+
+double PlanSweep::touchedTime() const {
+  double time = 0;
+  for (uint32_t item : items_)
+    time += timeOfItem(item);
+  for (uint32_t t : tensors_)
+    time += timeOfTensor(t);
+  return time;
+}
+
+double PlanSweep::move(uint32_t next) {
+  changes_.clear();
+  for (uint32_t member : problem_.membersOf(next))
+    if (tile_[member] != next)
+      changes_.emplace_back(member, tile_[member]);
+  // Those that lose a composite of which only a part is taken.
+  size_t taken = changes_.size();
+  for (size_t i = 0; i < taken; ++i)
+    if (problem_.isComposite(changes_[i].second))
+      for (uint32_t member : problem_.membersOf(changes_[i].second))
+        if (std::ranges::find(changes_, member, &std::pair<uint32_t, uint32_t>::first) ==
+            changes_.end())
+          changes_.emplace_back(member, tile_[member]);
+  collectTouched();
+  double before = touchedTime();
+  for (size_t i = 0; i < changes_.size(); ++i) {
+    auto [item, old] = changes_[i];
+    set(item, i < taken ? next : bestAlone(item, problem_.tiles[old].vendor));
+  }
+  return touchedTime() - before;
+}
+
+void PlanSweep::undo() {
+  for (auto [item, before] : changes_)
+    set(item, before);
+}
+
+void PlanSweep::improve(std::vector<uint32_t> &tile, const std::vector<uint8_t> &mayUse,
+                        uint32_t passes) {
+  start(std::move(tile));
+  for (uint32_t pass = 0; pass < passes; ++pass) {
+    bool changed = false;
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      if (problem_.tilesOf[item].size() == 1)
+        continue;
+      for (uint32_t next : problem_.tilesOf[item]) {
+        if (next == tile_[item] || !mayUse[problem_.tiles[next].vendor] ||
+            problem_.membersOf(next).back() != item)
+          continue;
+        if (move(next) < 0)
+          changed = true;
+        else
+          undo();
+      }
+    }
+    if (!changed)
+      break;
+  }
+  tile = tile_;
+}
+
+// --- from nothing
+
+// Composites that save most over their items alone; no two overlap.
+void PlanSweep::takeComposites(const std::vector<uint8_t> &mayUse) {
+  chosen_.assign(problem_.size(), none);
+  std::vector<std::pair<double, uint32_t>> gains;
+  for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile) {
+    const PlanProblem::Tile &t = problem_.tiles[tile];
+    if (!problem_.isComposite(tile) || !mayUse[t.vendor])
+      continue;
+    double apart = 0;
+    for (uint32_t member : problem_.membersOf(tile)) {
+      double least = never;
+      for (uint32_t single : problem_.tilesOf[member])
+        if (!problem_.isComposite(single) && mayUse[problem_.tiles[single].vendor])
+          least = std::min(least, problem_.tiles[single].time);
+      apart += least;
+    }
+    if (apart > t.time)
+      gains.emplace_back(t.time - apart, tile);
+  }
+  std::ranges::sort(gains);
+  for (auto [gain, tile] : gains)
+    if (std::ranges::all_of(problem_.membersOf(tile),
+                            [&](uint32_t member) { return chosen_[member] == none; }))
+      for (uint32_t member : problem_.membersOf(tile))
+        chosen_[member] = tile;
+}
+
+// until_[item][v]: the item with v, its part of what comes before, and what brings
+// the values here. A maker with several readers is split between them.
+void PlanSweep::passForward(const std::vector<uint8_t> &mayUse) {
+  until_.assign(size_t{problem_.size()} * numVendors_, never);
+  for (uint32_t item = 0; item < problem_.size(); ++item) {
+    double *mine = &until_[size_t{item} * numVendors_];
+    if (chosen_[item] != none) {
+      const PlanProblem::Tile &tile = problem_.tiles[chosen_[item]];
+      mine[tile.vendor] = tile.time / static_cast<double>(problem_.membersOf(chosen_[item]).size());
+    } else {
+      for (uint32_t tile : problem_.tilesOf[item])
+        if (const PlanProblem::Tile &t = problem_.tiles[tile];
+            !problem_.isComposite(tile) && mayUse[t.vendor])
+          mine[t.vendor] = std::min(mine[t.vendor], t.time);
+    }
+    for (uint32_t vendor = 0; vendor < numVendors_; ++vendor) {
+      if (mine[vendor] == never)
+        continue;
+      bool isStart = vendor != host;
+      for (uint32_t t : reads_[item]) {
+        double share = 1 / static_cast<double>(problem_.users[t].size());
+        uint32_t maker = problem_.tensors[t].maker;
+        if (maker == none) {
+          mine[vendor] += vendor == host ? 0 : problem_.crossing(vendor, t) * share;
+          continue;
+        }
+        const double *theirs = &until_[size_t{maker} * numVendors_];
+        double least = never;
+        bool isSame = false;
+        for (uint32_t other = 0; other < numVendors_; ++other) {
+          if (theirs[other] == never)
+            continue;
+          double time = theirs[other] * share;
+          if (other != vendor)
+            time += (other == host ? 0 : problem_.crossing(other, t) * share) +
+                    (vendor == host ? 0 : problem_.crossing(vendor, t)) +
+                    problem_.vendors[vendor].launch * share;
+          if (time < least) {
+            least = time;
+            isSame = other == vendor;
+          }
+        }
+        if (least < never)
+          mine[vendor] += least;
+        isStart &= !isSame;
+      }
+      if (isStart && reads_[item].empty())
+        mine[vendor] += problem_.vendors[vendor].launch;
+    }
+  }
+}
+
+void PlanSweep::passBack(const std::vector<uint8_t> &mayUse) {
+  std::vector<uint32_t> tile(problem_.size(), none);
+  std::vector<uint32_t> vendor(problem_.size(), none);
+  for (uint32_t item = problem_.size(); item-- > 0;) {
+    if (chosen_[item] != none) {
+      tile[item] = chosen_[item];
+      vendor[item] = problem_.tiles[chosen_[item]].vendor;
+      continue;
+    }
+    uint32_t best = none;
+    double least = never;
+    for (uint32_t each : problem_.tilesOf[item]) {
+      const PlanProblem::Tile &t = problem_.tiles[each];
+      if (problem_.isComposite(each) || !mayUse[t.vendor])
+        continue;
+      double time = until_[size_t{item} * numVendors_ + t.vendor];
+      for (uint32_t made : makes_[item]) {
+        bool leaves = problem_.tensors[made].isUsedOutside;
+        uint32_t last = t.vendor;
+        for (uint32_t user : problem_.users[made])
+          if (vendor[user] != t.vendor) {
+            leaves = true;
+            if (vendor[user] != host && vendor[user] != last) {
+              last = vendor[user];
+              time += problem_.crossing(vendor[user], made) + problem_.vendors[vendor[user]].launch;
+            }
+          }
+        if (leaves && t.vendor != host)
+          time += problem_.crossing(t.vendor, made);
+      }
+      if (time < least) {
+        least = time;
+        best = each;
+      }
+    }
+    tile[item] = best == none ? problem_.tilesOf[item][0] : best;
+    vendor[item] = problem_.tiles[tile[item]].vendor;
+  }
+  tile_ = std::move(tile);
+}
+
+std::vector<uint32_t> PlanSweep::choose(const std::vector<uint8_t> &mayUse) {
+  takeComposites(mayUse);
+  passForward(mayUse);
+  passBack(mayUse);
+  return tile_;
+}
+
+} // namespace bycc
