@@ -2,6 +2,8 @@
 
 #include "PlanRelaxation.h"
 
+#include "RelaxationLinks.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,7 +17,7 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 using Kind = RelaxationGraph::Kind;
 
-constexpr uint32_t maxSets = 1u << RelaxationGraph::maxBits;
+constexpr uint32_t maxSets = 1u << std::max(RelaxationGraph::maxBits, VendorLinks::maxGroup);
 constexpr uint32_t window = 8;    // sweeps that must together
 constexpr double leastGain = 1e-4; // gain so much of the bound
 
@@ -130,6 +132,32 @@ void PlanRelaxation::marginsOfUser(const Seat &seat, double *out) const {
     out[i] += given[i];
 }
 
+void PlanRelaxation::marginsOfParts(const Seat &seat, double *out) const {
+  const Factor &factor = factorOf(seat);
+  uint32_t self = static_cast<uint32_t>(&seat - graph_->seats.data()), mine = 0, must = 0;
+  double sums[maxSets] = {0}, base = 0;
+  for (uint32_t i = 0; factor.seatsBegin + i < factor.seatsEnd; ++i) {
+    uint32_t number = graph_->seatsOf[factor.seatsBegin + i], bit = 1u << i;
+    const double *given = given_.data() + graph_->seats[number].given;
+    double more = usable_[number] & 2 ? given[1] : infinity;
+    if (number == self)
+      mine = bit;
+    if (usable_[number] & 1)
+      more -= given[0], base += given[0];
+    else
+      must |= bit;
+    for (uint32_t set = 0; set < bit; ++set)
+      sums[bit | set] = sums[set] + more;
+  }
+  const double *cost = graph_->costs.data() + factor.costs;
+  out[0] = out[1] = infinity;
+  for (uint32_t set = 0; set < factor.numSets; ++set)
+    if ((set & must) == must) {
+      double &least = out[(set & mine) != 0];
+      least = std::min(least, base + sums[set] + cost[set]);
+    }
+}
+
 // A launch less what the others would lose by leaving it.
 void PlanRelaxation::marginsOfAll(const Seat &seat, double *out) const {
   const Factor &factor = factorOf(seat);
@@ -159,6 +187,8 @@ void PlanRelaxation::margins(const Seat &seat, double *out) const {
   const Factor &factor = factorOf(seat);
   if (factor.kind == Kind::Vendors)
     marginsOfUser(seat, out);
+  else if (factor.kind == Kind::Parts)
+    marginsOfParts(seat, out);
   else if (factor.kind == Kind::All)
     marginsOfAll(seat, out);
   else

@@ -61,6 +61,7 @@ private:
   void leastBySet(const Seat &seat, const double *given, uint32_t usable, double *least) const;
   void margins(const Seat &seat, double *out) const;
   void marginsOfUser(const Seat &seat, double *out) const;
+  void marginsOfParts(const Seat &seat, double *out) const;
   void marginsOfAll(const Seat &seat, double *out) const;
   double gather(uint32_t item, double *slots, double *margins) const;
   void assign(const Seat &seat, const double *given, uint32_t usable);

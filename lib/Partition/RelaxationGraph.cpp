@@ -37,7 +37,7 @@ struct Value {
   uint32_t maker = none;
   std::vector<uint32_t> users;
   std::vector<uint32_t> tensors;
-  bool isLink = false;
+  uint32_t link = none; // a set of links of all of them
 };
 
 // A class of users of a value. Those apart have no tile that could share a region
@@ -57,11 +57,12 @@ public:
     links_ = linkSets(problem_);
     graph_.isPossible = possibleTiles(problem_, links_);
     addTiles();
+    findLinks();
     addLaunches();
     for (const Value &value : values())
       addValue(value);
     addWholes();
-    addCycles();
+    addParts();
     finish();
     return std::move(graph_);
   }
@@ -113,6 +114,18 @@ private:
       addToTile(tile, units(problem_.tiles[tile].time));
   }
 
+  void findLinks() {
+    for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
+      vendorLinks_.emplace_back();
+      if (!isCounted(vendor))
+        continue;
+      std::vector<uint8_t> isAble(problem_.size());
+      for (uint32_t item = 0; item < problem_.size(); ++item)
+        isAble[item] = canHave(item, vendor);
+      vendorLinks_.back() = vendorLinks(problem_, links_, isAble);
+    }
+  }
+
   // What counting parts says of items and tiles alone.
   void addLaunches() {
     for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile) {
@@ -129,19 +142,18 @@ private:
       if (members.size() > 1)
         addToTile(tile, -launchOf(vendor) * (numParts(links_, members) - 1.0));
     }
-    for (uint32_t set = 0; set < links_.sets.size(); ++set)
-      for (uint32_t vendor : vendorsLinkedBy(set))
-        for (uint32_t item : links_.sets[set])
-          addToVendor(item, vendor, -launchOf(vendor));
+    for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor) {
+      const VendorLinks &links = vendorLinks_[vendor];
+      for (uint32_t set = 0; set < links.isAlone.size(); ++set)
+        if (links.isAlone[set])
+          addCredit(links_.sets[set], vendor);
+      for (const VendorLinks::Group &group : links.groups)
+        addCredit(group.items, vendor);
+    }
   }
-  std::vector<uint32_t> vendorsLinkedBy(uint32_t set) const {
-    std::vector<uint32_t> vendors;
-    for (uint32_t vendor = 1; vendor < problem_.vendors.size(); ++vendor)
-      if (isCounted(vendor) && std::ranges::count_if(links_.sets[set], [&](uint32_t item) {
-            return canHave(item, vendor);
-          }) > 1)
-        vendors.push_back(vendor);
-    return vendors;
+  void addCredit(std::span<const uint32_t> items, uint32_t vendor) {
+    for (uint32_t item : items)
+      addToVendor(item, vendor, -launchOf(vendor));
   }
 
   // Tensors of one maker and the same users are one value, and so are links
@@ -159,16 +171,16 @@ private:
         if (maker != none)
           touchers.insert(std::ranges::lower_bound(touchers, maker), maker);
         byTouchers.try_emplace(std::move(touchers), values.size());
-        values.push_back({maker, std::move(users), {}, false});
+        values.push_back({maker, std::move(users), {}, none});
       }
       values[it->second].tensors.push_back(t);
     }
     for (uint32_t set = 0; set < links_.sets.size(); ++set) {
       std::vector<uint32_t> items(links_.sets[set].begin(), links_.sets[set].end());
       if (auto it = byTouchers.find(items); it != byTouchers.end())
-        values[it->second].isLink = true;
+        values[it->second].link = set;
       else
-        values.push_back({none, std::move(items), {}, true});
+        values.push_back({none, std::move(items), {}, set});
     }
     return values;
   }
@@ -200,7 +212,8 @@ private:
       uint32_t able = value.maker != none && canHave(value.maker, vendor);
       for (uint32_t user : value.users)
         able += canHave(user, vendor);
-      bool isLinked = value.isLink && isCounted(vendor) && able > 1;
+      bool isLinked = value.link != none && isCounted(vendor) &&
+                      vendorLinks_[vendor].isAlone[value.link];
       bool crosses = std::ranges::any_of(value.tensors, [&](uint32_t tensor) {
         return crossing(vendor, tensor) > 0;
       });
@@ -325,14 +338,21 @@ private:
     }
   }
 
-  void addCycles() {
-    for (uint32_t vendor = 1; vendor < problem_.vendors.size(); ++vendor) {
-      if (!isCounted(vendor))
-        continue;
-      std::vector<uint8_t> isAble(problem_.size());
-      for (uint32_t item = 0; item < problem_.size(); ++item)
-        isAble[item] = canHave(item, vendor);
-      for (const std::vector<uint32_t> &cycle : independentCycles(links_, isAble))
+  void addParts() {
+    for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor) {
+      for (const VendorLinks::Group &group : vendorLinks_[vendor].groups) {
+        Draft draft;
+        draft.factor.kind = Kind::Parts;
+        draft.factor.numSets = static_cast<uint32_t>(group.numParts.size());
+        draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
+        for (uint8_t numParts : group.numParts)
+          graph_.costs.push_back(numParts * launchOf(vendor));
+        for (uint32_t item : group.items)
+          addItem(draft, item, 2,
+                  [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
+        drafts_.push_back(std::move(draft));
+      }
+      for (const std::vector<uint32_t> &cycle : vendorLinks_[vendor].cycles)
         addCycle(cycle, vendor);
     }
   }
@@ -372,7 +392,8 @@ private:
       RelaxationGraph::Factor &factor = draft.factor;
       factor.seatsBegin = static_cast<uint32_t>(graph_.seatsOf.size());
       factor.sums = graph_.numSums;
-      graph_.numSums += factor.kind == Kind::Vendors ? 3 * factor.numSets : 2;
+      graph_.numSums += factor.kind == Kind::Vendors ? 3 * factor.numSets
+                        : factor.kind == Kind::Parts ? 0 : 2;
       auto [first, last] = std::ranges::minmax(draft.items);
       for (uint32_t i = 0; i < draft.items.size(); ++i) {
         uint32_t item = draft.items[i], number = next[item]++;
@@ -401,6 +422,7 @@ private:
   const PlanProblem &problem_;
   RelaxationGraph graph_;
   LinkSets links_;
+  std::vector<VendorLinks> vendorLinks_;
   std::vector<Draft> drafts_;
 };
 

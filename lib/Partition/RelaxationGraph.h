@@ -4,6 +4,7 @@
 //
 //   Vendors  what a value costs given the vendor of its maker and the set of
 //            vendors that read it: transfers, and the launches of regions
+//   Parts    a launch for each part of a few linked items that have one vendor
 //   Whole    all members of a composite have it, or none
 //   All      a launch when all items of a cycle have one vendor
 //
@@ -27,15 +28,16 @@
 namespace bycc {
 
 struct RelaxationGraph {
-  enum class Kind : uint8_t { Vendors, Whole, All };
+  enum class Kind : uint8_t { Vendors, Parts, Whole, All };
   static constexpr uint32_t maxBits = 5; // classes of users that one factor tells apart
 
   struct Factor {
     Kind kind = Kind::Vendors;
     bool hasMaker = false;        // Vendors: its first seat
-    uint32_t numSets = 0;         // Vendors: of classes of users
+    uint32_t numSets = 0;         // Vendors: of classes of users; Parts: of items
     uint32_t seatsBegin = 0, seatsEnd = 0; // in seatsOf
     uint32_t costs = 0;           // in `costs`: for each class of the maker, each set
+                                  // of users' classes; for each set of items; one
     uint32_t sums = 0;            // where a PlanRelaxation keeps its sums
   };
   // An item's place in a factor.

@@ -5,6 +5,8 @@
 #include "UnionFind.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 namespace bycc {
 
@@ -93,22 +95,26 @@ uint32_t numParts(const LinkSets &links, std::span<const uint32_t> items) {
 
 namespace {
 
+// A cycle of items from set to set.
+struct Cycle {
+  std::vector<uint32_t> items, sets;
+};
+
 // Takes items in order, each with its places in sets one by one. A place that ties
 // together what was tied already closes a cycle: the shortest through what is there.
+// As no earlier cycle goes through it, they are independent. Long ones are left out.
 class CycleFinder {
 public:
-  CycleFinder(const LinkSets &links, const std::vector<uint8_t> &isAble)
-      : links_(links), isAble_(isAble), parts_(numItems() + links.sets.size()),
-        from_(links.sets.size()) {}
+  explicit CycleFinder(const LinkSets &links)
+      : links_(links), parts_(numItems() + links.sets.size()), from_(links.sets.size()) {}
 
-  std::vector<std::vector<uint32_t>> run() {
+  std::vector<Cycle> run() {
     for (uint32_t item = 0; item < numItems(); ++item)
-      if (isAble_[item])
-        for (uint32_t set : links_.setsOf[item]) {
-          if (parts_.find(item) == parts_.find(numItems() + set))
-            close(item, set);
-          parts_.join(item, numItems() + set);
-        }
+      for (uint32_t set : links_.setsOf[item]) {
+        if (parts_.find(item) == parts_.find(numItems() + set))
+          close(item, set);
+        parts_.join(item, numItems() + set);
+      }
     return std::move(cycles_);
   }
 
@@ -139,8 +145,7 @@ private:
       for (uint32_t through : links_.sets[at]) {
         if (through >= item)
           break;
-        if (++looked; !isAble_[through])
-          continue;
+        ++looked;
         for (uint32_t other : links_.setsOf[through])
           if (++looked; from_[other].search != search_) {
             from_[other] = {at, through, from_[at].length + 1, search_};
@@ -151,26 +156,233 @@ private:
   }
 
   void record(uint32_t item, uint32_t set) {
-    std::vector<uint32_t> &cycle = cycles_.emplace_back(1, item);
-    for (; from_[set].item != none; set = from_[set].set)
-      cycle.push_back(from_[set].item);
-    std::ranges::sort(cycle);
+    Cycle &cycle = cycles_.emplace_back();
+    cycle.items.push_back(item);
+    for (; from_[set].item != none; set = from_[set].set) {
+      cycle.items.push_back(from_[set].item);
+      cycle.sets.push_back(set);
+    }
+    cycle.sets.push_back(set);
+    std::ranges::sort(cycle.items);
   }
 
   const LinkSets &links_;
-  const std::vector<uint8_t> &isAble_;
   UnionFind parts_; // items, then sets
   std::vector<Step> from_; // by set
   std::vector<uint32_t> queue_;
   uint64_t search_ = 0;
-  std::vector<std::vector<uint32_t>> cycles_;
+  std::vector<Cycle> cycles_;
+};
+
+std::vector<uint32_t> united(const std::vector<uint32_t> &a, std::span<const uint32_t> b) {
+  std::vector<uint32_t> both;
+  std::ranges::set_union(a, b, std::back_inserter(both));
+  return both;
+}
+
+// Which items come before which, and whether something that is not able lies between.
+class Between {
+public:
+  Between(const PlanProblem &problem, const std::vector<uint8_t> &isAble)
+      : problem_(problem), isAble_(isAble) {}
+
+  // From the first item to later ones, nearby.
+  void lookFrom(uint32_t item, uint32_t last) {
+    first_ = item;
+    state_.assign(std::min(last - item, maxSpan) + 1, 0);
+    state_[0] = Reached;
+    for (uint32_t i = 1; i < state_.size(); ++i)
+      for (uint32_t need : problem_.needs[item + i])
+        if (need >= item && state_[need - item]) {
+          state_[i] |= state_[need - item];
+          if (need != item && !isAble_[need])
+            state_[i] |= Cut;
+        }
+  }
+  bool isReached(uint32_t item) const { return at(item) & Reached; }
+  bool isCut(uint32_t item) const { return at(item) & Cut; }
+
+private:
+  static constexpr uint32_t maxSpan = 256;
+  enum : uint8_t { Reached = 1, Cut = 2 };
+  uint8_t at(uint32_t item) const {
+    return item - first_ < state_.size() ? state_[item - first_] : 0;
+  }
+
+  const PlanProblem &problem_;
+  const std::vector<uint8_t> &isAble_;
+  uint32_t first_ = 0;
+  std::vector<uint8_t> state_;
+};
+
+class LinkGrouper {
+public:
+  LinkGrouper(const PlanProblem &problem, const LinkSets &links,
+              const std::vector<uint8_t> &isAble)
+      : problem_(problem), between_(problem, isAble), groupOf_(links.sets.size()) {
+    // Just what is able.
+    for (uint32_t set = 0; set < links.sets.size(); ++set) {
+      for (uint32_t item : links.sets[set])
+        if (isAble[item])
+          links_.sets.add(item);
+      links_.sets.close();
+    }
+    links_.setsOf = transposed(links_.sets, problem.size());
+  }
+
+  VendorLinks run() {
+    groupCycles();
+    std::vector<uint8_t> isOnCycle = findLongCycles();
+    result_.isAlone.assign(links_.sets.size(), false);
+    for (uint32_t set = 0; set < links_.sets.size(); ++set)
+      if (groupOf_.find(set) == set && itemsOf_[set].size() > 1)
+        addGroup(set, !isOnCycle[set]);
+    return std::move(result_);
+  }
+
+private:
+  void groupCycles() {
+    for (uint32_t set = 0; set < links_.sets.size(); ++set) {
+      itemsOf_.emplace_back(links_.sets[set].begin(), links_.sets[set].end());
+      setsOf_.push_back({set});
+    }
+    for (const Cycle &cycle : CycleFinder(links_).run()) {
+      std::vector<uint32_t> items, sets;
+      for (uint32_t set : cycle.sets) {
+        items = united(items, itemsOf_[groupOf_.find(set)]);
+        sets = united(sets, setsOf_[groupOf_.find(set)]);
+        if (items.size() > VendorLinks::maxGroup)
+          break;
+      }
+      if (items.size() > VendorLinks::maxGroup)
+        continue;
+      for (uint32_t set : cycle.sets)
+        groupOf_.join(set, cycle.sets[0]);
+      uint32_t group = groupOf_.find(cycle.sets[0]);
+      itemsOf_[group] = std::move(items);
+      setsOf_[group] = std::move(sets);
+    }
+  }
+
+  // Between the groups; whether one goes through, by group.
+  std::vector<uint8_t> findLongCycles() {
+    LinkSets groups;
+    for (uint32_t set = 0; set < links_.sets.size(); ++set) {
+      if (groupOf_.find(set) == set)
+        for (uint32_t item : itemsOf_[set])
+          groups.sets.add(item);
+      groups.sets.close();
+    }
+    groups.setsOf = transposed(groups.sets, problem_.size());
+    std::vector<uint8_t> isOnCycle(links_.sets.size(), false);
+    for (Cycle &cycle : CycleFinder(groups).run()) {
+      for (uint32_t group : cycle.sets) {
+        isOnCycle[group] = true;
+        if (setsOf_[group].size() > 1) // its items may be in many parts
+          cycle.items = united(cycle.items, itemsOf_[group]);
+      }
+      result_.cycles.push_back(std::move(cycle.items));
+    }
+    return isOnCycle;
+  }
+
+  // Of items, what has to be in another region than what, given which are there, is
+  // only known to be cut where no cycle leads around.
+  void addGroup(uint32_t group, bool mayCut) {
+    const std::vector<uint32_t> &items = itemsOf_[group];
+    bool isCut = false;
+    if (items.size() <= VendorLinks::maxGroup && mayCut)
+      isCut = findBetween(items);
+    else
+      clearBetween();
+    if (setsOf_[group].size() == 1 && !isCut) {
+      result_.isAlone[group] = true;
+      return;
+    }
+    VendorLinks::Group &added = result_.groups.emplace_back();
+    added.items = items;
+    linked_.clear(); // by set, which items
+    for (uint32_t set : setsOf_[group]) {
+      uint32_t &mask = linked_.emplace_back(0);
+      for (uint32_t item : links_.sets[set])
+        mask |= 1u << (std::ranges::lower_bound(items, item) - items.begin());
+    }
+    for (uint32_t there = 0; there < 1u << items.size(); ++there)
+      added.numParts.push_back(static_cast<uint8_t>(countParts(there)));
+  }
+
+  void clearBetween() {
+    std::ranges::fill(after_, 0u);
+    std::ranges::fill(cut_, 0u);
+  }
+  bool findBetween(const std::vector<uint32_t> &items) {
+    clearBetween();
+    bool isCut = false;
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      between_.lookFrom(items[i], items.back());
+      for (uint32_t j = i + 1; j < items.size(); ++j) {
+        after_[i] |= uint32_t(between_.isReached(items[j])) << j;
+        cut_[i] |= uint32_t(between_.isCut(items[j])) << j;
+      }
+      isCut |= cut_[i] != 0;
+    }
+    return isCut;
+  }
+
+  uint32_t countParts(uint32_t there) const {
+    uint32_t count = 0;
+    for (uint32_t left = there; left;) {
+      uint32_t part = left & -left;
+      for (bool grows = true; grows;) {
+        grows = false;
+        for (uint32_t set : linked_)
+          if ((set & part) && (set & there & ~part))
+            part |= set & there, grows = true;
+      }
+      count += longestChain(part, there);
+      left &= ~part;
+    }
+    return count;
+  }
+  // Of items that each need something beyond the region that needs the one before.
+  uint32_t longestChain(uint32_t part, uint32_t there) const {
+    uint32_t longest = 1, chain[VendorLinks::maxGroup];
+    for (uint32_t i = 0; i < VendorLinks::maxGroup; ++i) {
+      chain[i] = 1;
+      if (!(part >> i & 1))
+        continue;
+      for (uint32_t j = 0; j < i; ++j)
+        if ((part >> j & 1) && isCutApart(j, i, there))
+          chain[i] = std::max(chain[i], chain[j] + 1);
+      longest = std::max(longest, chain[i]);
+    }
+    return longest;
+  }
+  bool isCutApart(uint32_t first, uint32_t second, uint32_t there) const {
+    if (cut_[first] >> second & 1)
+      return true;
+    for (uint32_t left = after_[first] & ~there; left; left &= left - 1)
+      if (after_[std::countr_zero(left)] >> second & 1)
+        return true;
+    return false;
+  }
+
+  const PlanProblem &problem_;
+  Between between_;
+  LinkSets links_;
+  UnionFind groupOf_;                          // by set: the first of its group
+  std::vector<std::vector<uint32_t>> itemsOf_; // by group
+  std::vector<std::vector<uint32_t>> setsOf_;  // by group
+  std::vector<uint32_t> linked_;
+  std::array<uint32_t, VendorLinks::maxGroup> after_{}, cut_{}; // items of a group: later ones
+  VendorLinks result_;
 };
 
 } // namespace
 
-std::vector<std::vector<uint32_t>> independentCycles(const LinkSets &links,
-                                                     const std::vector<uint8_t> &isAble) {
-  return CycleFinder(links, isAble).run();
+VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,
+                        const std::vector<uint8_t> &isAble) {
+  return LinkGrouper(problem, links, isAble).run();
 }
 
 namespace {
