@@ -17,14 +17,18 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t manyItems = 20000;      // no relaxation, regions are grouped a few times only
 constexpr uint32_t sweepPasses = 8;
+constexpr uint32_t manyTogether = 64;      // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
 constexpr uint32_t windowItems = 10;
+constexpr uint64_t windowSteps = 20000;
 constexpr uint64_t groupingSteps = 20000;  // of one leaf
 
 class Solver {
 public:
-  Solver(const PlanProblem &problem, const PlanEffort &effort)
-      : problem_(problem), steps_(effort.steps), sweep_(problem) {}
+  // `steps` are counted down: one is an item looked at in a factor of the relaxation, or
+  // one that is grouped, somewhat below a microsecond each.
+  Solver(const PlanProblem &problem, uint64_t &steps)
+      : problem_(problem), steps_(steps), sweep_(problem) {}
 
   PlanSolution run(const std::vector<PlanAnswer> &known) {
     for (const PlanAnswer &plan : known)
@@ -152,13 +156,13 @@ private:
 
   double relaxAndSearch() {
     PlanRelaxation relaxation(problem_);
-    uint64_t relaxationSteps = steps_ * 4;
-    double bound = relaxation.run(rootSweeps, bestTime_, relaxationSteps);
+    uint64_t share = std::max<uint64_t>(steps_ / 3, 4 * uint64_t{problem_.size()}), left = share;
+    double bound = relaxation.run(rootSweeps, bestTime_, left);
+    spend(share - left);
     if (bound >= bestTime_)
       return bound;
     offerTiles(relaxation.rounded(), GroupingEffort::Careful);
-    bool isTiny = problem_.size() <= 24;
-    if (!isTiny)
+    if (problem_.size() > manyTogether)
       improveByWindows();
     if (bound >= bestTime_)
       return bound;
@@ -178,8 +182,7 @@ private:
   void branch(PlanRelaxation node, uint32_t depth) {
     if (node.isInfeasible())
       return;
-    uint64_t sweepSteps = UINT64_MAX;
-    double bound = node.run(depth == 0 ? 1 : nodeSweeps, bestTime_, sweepSteps);
+    double bound = node.run(depth == 0 ? 1 : nodeSweeps, bestTime_, steps_);
     if (bound >= bestTime_)
       return;
     if (!spend(problem_.size())) {
@@ -231,9 +234,9 @@ private:
         std::optional<PlanWindow> window = windows.around(item, windowItems, best_);
         if (!window)
           continue;
-        PlanEffort effort{std::min<uint64_t>(steps_, 3000)};
-        PlanSolution part = solvePlan(window->problem, effort, {window->current});
-        spend(effort.steps / 4);
+        uint64_t share = std::min(steps_, windowSteps), left = share;
+        PlanSolution part = Solver(window->problem, left).run({window->current});
+        spend(share - left);
         if (part.time >= window->time)
           continue;
         changed |= offerTiles(window->apply(best_.tile, part.plan), GroupingEffort::Quick);
@@ -242,7 +245,7 @@ private:
   }
 
   const PlanProblem &problem_;
-  uint64_t steps_;
+  uint64_t &steps_;
   PlanSweep sweep_;
   PlanAnswer best_;
   double bestTime_ = 0;
@@ -254,7 +257,8 @@ private:
 
 PlanSolution solvePlan(const PlanProblem &problem, const PlanEffort &effort,
                        const std::vector<PlanAnswer> &known) {
-  return Solver(problem, effort).run(known);
+  uint64_t steps = effort.steps;
+  return Solver(problem, steps).run(known);
 }
 
 PlanAnswer RestrictedProblem::toOriginal(PlanAnswer plan) const {

@@ -1,0 +1,433 @@
+// Takes a PlanProblem apart: which factors there are and what they cost.
+
+#include "RelaxationGraph.h"
+
+#include "RelaxationLinks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace bycc {
+
+namespace {
+
+constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t host = PlanProblem::host;
+using Kind = RelaxationGraph::Kind;
+
+// Sums of fewer units than this stay exact whatever is added up on the way.
+constexpr double maxUnits = double(uint64_t(1) << 44);
+
+double unitOf(const PlanProblem &problem) {
+  double sum = 0;
+  for (const PlanProblem::Tile &tile : problem.tiles)
+    sum += tile.time + problem.vendors[tile.vendor].launch * (tile.membersEnd - tile.membersBegin);
+  for (uint32_t t = 0; t < problem.tensors.size(); ++t)
+    for (uint32_t v = 1; v < problem.vendors.size(); ++v)
+      sum += problem.crossing(v, t);
+  double unit = 1;
+  while (sum / unit > maxUnits)
+    unit *= 2;
+  return unit;
+}
+
+// The tensors and links of which some items are maker and users.
+struct Value {
+  uint32_t maker = none;
+  std::vector<uint32_t> users;
+  std::vector<uint32_t> tensors;
+  uint32_t link = none; // a set of links of all of them
+};
+
+// A class of users of a value. Those apart have no tile that could share a region
+// with their maker's if that is of their vendor.
+struct UserClass {
+  uint32_t vendor = host;
+  bool isApart = false;
+  bool operator==(const UserClass &) const = default;
+};
+
+class Builder {
+public:
+  explicit Builder(const PlanProblem &problem) : problem_(problem) {}
+
+  RelaxationGraph run() {
+    graph_.unit = unitOf(problem_);
+    links_ = linkSets(problem_);
+    graph_.isPossible = possibleTiles(problem_, links_);
+    addTiles();
+    findLinks();
+    addLaunches();
+    for (const Value &value : values())
+      addValue(value);
+    addWholes();
+    addParts();
+    finish();
+    return std::move(graph_);
+  }
+
+private:
+  struct Draft {
+    RelaxationGraph::Factor factor;
+    std::vector<uint32_t> items;
+    std::vector<uint8_t> numClasses;       // by item
+    std::vector<std::vector<uint8_t>> classOf; // by item, by its tiles
+  };
+
+  double units(double time) const { return std::floor(time / graph_.unit); }
+  double launchOf(uint32_t vendor) const { return units(problem_.vendors[vendor].launch); }
+  double crossing(uint32_t vendor, uint32_t tensor) const {
+    return vendor == host ? 0 : units(problem_.crossing(vendor, tensor));
+  }
+  bool isCounted(uint32_t vendor) const { // by links
+    return vendor != host && problem_.vendors[vendor].merges && launchOf(vendor) > 0;
+  }
+  std::span<const uint32_t> tilesOf(uint32_t item) const { return problem_.tilesOf[item]; }
+  double &costOf(uint32_t item, uint32_t tile) {
+    auto tiles = tilesOf(item);
+    return graph_.cost[problem_.tilesOf.begin[item] +
+                       (std::ranges::find(tiles, tile) - tiles.begin())];
+  }
+  bool canHave(uint32_t item, uint32_t vendor) const {
+    return std::ranges::any_of(tilesOf(item), [&](uint32_t tile) {
+      return graph_.isPossible[tile] && problem_.tiles[tile].vendor == vendor;
+    });
+  }
+  void addToVendor(uint32_t item, uint32_t vendor, double cost) {
+    for (uint32_t tile : tilesOf(item))
+      if (problem_.tiles[tile].vendor == vendor)
+        costOf(item, tile) += cost;
+  }
+  // Evenly to the members, in whole units.
+  void addToTile(uint32_t tile, double cost) {
+    auto members = problem_.membersOf(tile);
+    double each = std::floor(cost / members.size());
+    for (uint32_t member : members)
+      costOf(member, tile) += each;
+    costOf(members[0], tile) += cost - each * members.size();
+  }
+
+  void addTiles() {
+    graph_.cost.assign(problem_.tilesOf.flat.size(), 0);
+    for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile)
+      addToTile(tile, units(problem_.tiles[tile].time));
+  }
+
+  void findLinks() {
+    for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
+      vendorLinks_.emplace_back();
+      if (!isCounted(vendor))
+        continue;
+      std::vector<uint8_t> isAble(problem_.size());
+      for (uint32_t item = 0; item < problem_.size(); ++item)
+        isAble[item] = canHave(item, vendor);
+      vendorLinks_.back() = vendorLinks(problem_, links_, isAble);
+    }
+  }
+
+  // What counting parts says of items and tiles alone.
+  void addLaunches() {
+    for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile) {
+      uint32_t vendor = problem_.tiles[tile].vendor;
+      if (vendor == host)
+        continue;
+      if (!isCounted(vendor)) {
+        addToTile(tile, launchOf(vendor));
+        continue;
+      }
+      auto members = problem_.membersOf(tile);
+      for (uint32_t member : members)
+        costOf(member, tile) += launchOf(vendor);
+      if (members.size() > 1)
+        addToTile(tile, -launchOf(vendor) * (numParts(links_, members) - 1.0));
+    }
+    for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor) {
+      const VendorLinks &links = vendorLinks_[vendor];
+      for (uint32_t set = 0; set < links.isAlone.size(); ++set)
+        if (links.isAlone[set])
+          addCredit(links_.sets[set], vendor);
+      for (const VendorLinks::Group &group : links.groups)
+        addCredit(group.items, vendor);
+    }
+  }
+  void addCredit(std::span<const uint32_t> items, uint32_t vendor) {
+    for (uint32_t item : items)
+      addToVendor(item, vendor, -launchOf(vendor));
+  }
+
+  // Tensors of one maker and the same users are one value, and so are links
+  // between just these items.
+  std::vector<Value> values() const {
+    std::vector<Value> values;
+    std::map<std::pair<uint32_t, std::vector<uint32_t>>, uint32_t> byItems;
+    std::map<std::vector<uint32_t>, uint32_t> byTouchers;
+    for (uint32_t t = 0; t < problem_.tensors.size(); ++t) {
+      uint32_t maker = problem_.tensors[t].maker;
+      std::vector<uint32_t> users(problem_.users[t].begin(), problem_.users[t].end());
+      auto [it, isNew] = byItems.try_emplace({maker, users}, values.size());
+      if (isNew) {
+        std::vector<uint32_t> touchers = users;
+        if (maker != none)
+          touchers.insert(std::ranges::lower_bound(touchers, maker), maker);
+        byTouchers.try_emplace(std::move(touchers), values.size());
+        values.push_back({maker, std::move(users), {}, none});
+      }
+      values[it->second].tensors.push_back(t);
+    }
+    for (uint32_t set = 0; set < links_.sets.size(); ++set) {
+      std::vector<uint32_t> items(links_.sets[set].begin(), links_.sets[set].end());
+      if (auto it = byTouchers.find(items); it != byTouchers.end())
+        values[it->second].link = set;
+      else
+        values.push_back({none, std::move(items), {}, set});
+    }
+    return values;
+  }
+
+  bool isApart(uint32_t maker, uint32_t user, uint32_t tile) const {
+    const PlanProblem::Vendor &vendor = problem_.vendors[problem_.tiles[tile].vendor];
+    if (maker == none || vendor.ownMemory ||
+        std::ranges::binary_search(problem_.membersOf(tile), maker))
+      return false;
+    return !vendor.merges || problem_.labelOf(maker) != problem_.labelOf(user) ||
+           std::ranges::all_of(tilesOf(maker), [&](uint32_t other) {
+             return problem_.tiles[other].vendor != problem_.tiles[tile].vendor ||
+                    problem_.areApart(other, tile);
+           });
+  }
+
+  // Vendors that make the value cost anything.
+  struct Costs {
+    const Value *value;
+    std::vector<uint32_t> vendors; // the others are as the host
+    std::vector<uint32_t> linked;  // of these, those that are counted here
+
+    bool knows(uint32_t vendor) const { return std::ranges::count(vendors, vendor) > 0; }
+  };
+
+  void addValue(const Value &value) {
+    Costs costs{&value, {}, {}};
+    for (uint32_t vendor = 1; vendor < problem_.vendors.size(); ++vendor) {
+      uint32_t able = value.maker != none && canHave(value.maker, vendor);
+      for (uint32_t user : value.users)
+        able += canHave(user, vendor);
+      bool isLinked = value.link != none && isCounted(vendor) &&
+                      vendorLinks_[vendor].isAlone[value.link];
+      bool crosses = std::ranges::any_of(value.tensors, [&](uint32_t tensor) {
+        return crossing(vendor, tensor) > 0;
+      });
+      if (able && (isLinked || crosses))
+        costs.vendors.push_back(vendor);
+      if (isLinked)
+        costs.linked.push_back(vendor);
+    }
+    if (costs.vendors.empty())
+      return;
+    if (classesOf(costs).size() <= RelaxationGraph::maxBits && costs.vendors.size() < 32)
+      return addCosts(costs);
+    // Too many at once; what a value costs each vendor adds up.
+    for (uint32_t vendor : costs.vendors) {
+      Costs alone{&value, {vendor}, {}};
+      if (std::ranges::count(costs.linked, vendor))
+        alone.linked = {vendor};
+      addCosts(alone);
+    }
+  }
+
+  UserClass classOf(const Costs &costs, uint32_t user, uint32_t tile) const {
+    uint32_t vendor = problem_.tiles[tile].vendor;
+    if (!costs.knows(vendor))
+      return {};
+    return {vendor, isApart(costs.value->maker, user, tile)};
+  }
+  std::vector<UserClass> classesOf(const Costs &costs) const {
+    std::vector<UserClass> classes;
+    for (uint32_t user : costs.value->users)
+      for (uint32_t tile : tilesOf(user)) {
+        UserClass found = classOf(costs, user, tile);
+        if (graph_.isPossible[tile] && std::ranges::count(classes, found) == 0)
+          classes.push_back(found);
+      }
+    return classes;
+  }
+
+  // Of a value made by a vendor and read by some classes of users.
+  double costOfSet(const Costs &costs, uint32_t maker, std::span<const UserClass> classes,
+                   uint32_t set) const {
+    double sum = 0;
+    for (uint32_t tensor : costs.value->tensors) {
+      bool leaves = problem_.tensors[tensor].isUsedOutside;
+      std::vector<uint32_t> seen;
+      for (uint32_t i = 0; i < classes.size(); ++i) {
+        uint32_t vendor = classes[i].vendor;
+        if (!(set >> i & 1) || (vendor == maker && !classes[i].isApart))
+          continue;
+        leaves = true;
+        if (std::ranges::count(seen, vendor) == 0) {
+          seen.push_back(vendor);
+          sum += crossing(vendor, tensor);
+        }
+      }
+      if (leaves)
+        sum += crossing(maker, tensor);
+    }
+    for (uint32_t vendor : costs.linked) {
+      bool isPresent = vendor == maker;
+      for (uint32_t i = 0; i < classes.size(); ++i)
+        isPresent |= (set >> i & 1) && classes[i].vendor == vendor;
+      sum += isPresent * launchOf(vendor);
+    }
+    return sum;
+  }
+
+  void addCosts(const Costs &costs) {
+    const Value &value = *costs.value;
+    std::vector<UserClass> classes = classesOf(costs);
+    std::vector<uint32_t> makers{host}; // host, unless an item makes it
+    makers.insert(makers.end(), costs.vendors.begin(), costs.vendors.end());
+    auto makerClass = [&](uint32_t tile) {
+      auto it = std::ranges::find(makers, problem_.tiles[tile].vendor);
+      return it == makers.end() ? 0 : static_cast<uint8_t>(it - makers.begin());
+    };
+    auto userClass = [&](uint32_t user, uint32_t tile) {
+      auto it = std::ranges::find(classes, classOf(costs, user, tile));
+      return it == classes.end() ? 0 : static_cast<uint8_t>(it - classes.begin());
+    };
+    bool hasMaker = value.maker != none;
+    if (hasMaker + value.users.size() == 1) { // a cost of its tiles
+      uint32_t item = hasMaker ? value.maker : value.users[0];
+      for (uint32_t tile : tilesOf(item))
+        if (graph_.isPossible[tile])
+          costOf(item, tile) +=
+              hasMaker ? costOfSet(costs, makers[makerClass(tile)], classes, 0)
+                       : costOfSet(costs, host, classes, 1u << userClass(item, tile));
+      return;
+    }
+    Draft draft;
+    draft.factor.hasMaker = hasMaker;
+    draft.factor.numSets = 1u << classes.size();
+    draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
+    for (uint32_t maker : std::span(makers).first(hasMaker ? makers.size() : 1))
+      for (uint32_t set = 0; set < draft.factor.numSets; ++set)
+        graph_.costs.push_back(costOfSet(costs, maker, classes, set));
+    if (hasMaker)
+      addItem(draft, value.maker, makers.size(), makerClass);
+    for (uint32_t user : value.users)
+      addItem(draft, user, classes.size(), [&](uint32_t tile) { return userClass(user, tile); });
+    drafts_.push_back(std::move(draft));
+  }
+
+  void addItem(Draft &draft, uint32_t item, size_t numClasses, auto &&classOfTile) {
+    draft.items.push_back(item);
+    draft.numClasses.push_back(static_cast<uint8_t>(numClasses));
+    std::vector<uint8_t> &classOf = draft.classOf.emplace_back();
+    for (uint32_t tile : tilesOf(item))
+      classOf.push_back(classOfTile(tile));
+  }
+
+  void addWholes() {
+    for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile) {
+      if (!problem_.isComposite(tile) || !graph_.isPossible[tile])
+        continue;
+      Draft draft;
+      draft.factor.kind = Kind::Whole;
+      for (uint32_t member : problem_.membersOf(tile))
+        addItem(draft, member, 2, [&](uint32_t other) { return other == tile; });
+      drafts_.push_back(std::move(draft));
+    }
+  }
+
+  void addParts() {
+    for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor) {
+      for (const VendorLinks::Group &group : vendorLinks_[vendor].groups) {
+        Draft draft;
+        draft.factor.kind = Kind::Parts;
+        draft.factor.numSets = static_cast<uint32_t>(group.numParts.size());
+        draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
+        for (uint8_t numParts : group.numParts)
+          graph_.costs.push_back(numParts * launchOf(vendor));
+        for (uint32_t item : group.items)
+          addItem(draft, item, 2,
+                  [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
+        drafts_.push_back(std::move(draft));
+      }
+      for (const std::vector<uint32_t> &cycle : vendorLinks_[vendor].cycles)
+        addCycle(cycle, vendor);
+    }
+  }
+  // A composite with the whole cycle pays for it itself.
+  void addCycle(const std::vector<uint32_t> &cycle, uint32_t vendor) {
+    std::vector<uint32_t> around;
+    for (uint32_t tile : tilesOf(cycle[0]))
+      if (problem_.tiles[tile].vendor == vendor &&
+          std::ranges::includes(problem_.membersOf(tile), cycle))
+        around.push_back(tile);
+    for (uint32_t tile : around)
+      addToTile(tile, launchOf(vendor));
+    Draft draft;
+    draft.factor.kind = Kind::All;
+    draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
+    graph_.costs.push_back(launchOf(vendor));
+    for (uint32_t item : cycle)
+      addItem(draft, item, 2, [&](uint32_t tile) {
+        return problem_.tiles[tile].vendor == vendor && std::ranges::count(around, tile) == 0;
+      });
+    drafts_.push_back(std::move(draft));
+  }
+
+  // Seats by item; what is handed on to factors that have later items still to come.
+  void finish() {
+    uint32_t size = problem_.size();
+    graph_.seatsBegin.assign(size + 1, 0);
+    for (const Draft &draft : drafts_)
+      for (uint32_t item : draft.items)
+        ++graph_.seatsBegin[item + 1];
+    for (uint32_t item = 0; item < size; ++item)
+      graph_.seatsBegin[item + 1] += graph_.seatsBegin[item];
+    std::vector<uint32_t> next(graph_.seatsBegin.begin(), graph_.seatsBegin.end() - 1);
+    std::vector<uint32_t> after(size, 0), before(size, 0);
+    graph_.seats.resize(graph_.seatsBegin[size]);
+    for (Draft &draft : drafts_) {
+      RelaxationGraph::Factor &factor = draft.factor;
+      factor.seatsBegin = static_cast<uint32_t>(graph_.seatsOf.size());
+      factor.sums = graph_.numSums;
+      graph_.numSums += factor.kind == Kind::Vendors ? 3 * factor.numSets
+                        : factor.kind == Kind::Parts ? 0 : 2;
+      auto [first, last] = std::ranges::minmax(draft.items);
+      for (uint32_t i = 0; i < draft.items.size(); ++i) {
+        uint32_t item = draft.items[i], number = next[item]++;
+        RelaxationGraph::Seat &seat = graph_.seats[number];
+        seat.factor = static_cast<uint32_t>(graph_.factors.size());
+        seat.classes = static_cast<uint32_t>(graph_.classOf.size());
+        seat.given = graph_.numGiven;
+        seat.numClasses = draft.numClasses[i];
+        seat.isMaker = factor.hasMaker && i == 0;
+        seat.share[0] = item != last, seat.share[1] = item != first;
+        after[item] += item != last, before[item] += item != first;
+        graph_.numGiven += seat.numClasses;
+        graph_.classOf.insert(graph_.classOf.end(), draft.classOf[i].begin(),
+                              draft.classOf[i].end());
+        graph_.seatsOf.push_back(number);
+      }
+      factor.seatsEnd = static_cast<uint32_t>(graph_.seatsOf.size());
+      graph_.factors.push_back(factor);
+    }
+    for (uint32_t item = 0; item < size; ++item)
+      for (uint32_t i = graph_.seatsBegin[item]; i < graph_.seatsBegin[item + 1]; ++i)
+        for (double &share : graph_.seats[i].share)
+          share /= std::max({after[item], before[item], 1u});
+  }
+
+  const PlanProblem &problem_;
+  RelaxationGraph graph_;
+  LinkSets links_;
+  std::vector<VendorLinks> vendorLinks_;
+  std::vector<Draft> drafts_;
+};
+
+} // namespace
+
+RelaxationGraph relaxationOf(const PlanProblem &problem) { return Builder(problem).run(); }
+
+} // namespace bycc
