@@ -1,3 +1,7 @@
+// Three parts that share little on purpose: the rules and prices one by one; all
+// plans, tile by tile and region by region, judged by these; and a search of its own
+// that keeps a partial plan's price as it goes and leaves branches that cannot win.
+
 #include "PlanOracle.h"
 
 #include <algorithm>

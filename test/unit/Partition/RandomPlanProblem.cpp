@@ -1,3 +1,6 @@
+// Written in steps: a graph; who reads its values; what items and tensors are like;
+// vendors, their tiles, composites that grow from their last item, and edge rules.
+
 #include "RandomPlanProblem.h"
 
 #include <algorithm>
