@@ -1,0 +1,212 @@
+// The chooser of plans, against all plans of small problems and, on large ones,
+// against itself: what must hold of its answers whatever the numbers. How near it
+// comes to the bound on large problems: unit-Partition "[.scale]". More seeds:
+// BYCC_SEEDS=20000 unit-Partition "[chooser]".
+
+#include "PlanOracle.h"
+#include "RandomPlanProblem.h"
+
+#include "../../../lib/Partition/PlanSolver.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+#include <set>
+
+using namespace bycc;
+using namespace bycc::cases;
+
+namespace {
+
+constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t host = PlanProblem::host;
+
+uint32_t numSeeds(uint32_t fallback) {
+  const char *text = std::getenv("BYCC_SEEDS");
+  return text ? static_cast<uint32_t>(std::atoi(text)) : fallback;
+}
+
+PlanProblem problemOf(uint32_t seed, uint32_t items, bool mayBePinned = true) {
+  PlanShape shape{items};
+  shape.isChain = seed % 3 == 2;
+  shape.hasPinned = mayBePinned && seed % 7 == 6;
+  return randomPlanProblem(seed, shape);
+}
+
+PlanProblem smallProblem(uint32_t seed, bool mayBePinned = true) {
+  return problemOf(seed, 4 + seed % 9, mayBePinned);
+}
+
+// Solved, and what is said of the answer is so.
+PlanSolution solve(const PlanProblem &problem, const PlanEffort &effort = {}) {
+  PlanSolution solution = solvePlan(problem, effort);
+  REQUIRE(isLegal(problem, solution.plan));
+  REQUIRE(solution.time == timeOf(problem, solution.plan).total());
+  REQUIRE(solution.bound <= solution.time);
+  PlanAnswer numbered = solution.plan;
+  renumber(numbered);
+  REQUIRE(numbered.region == solution.plan.region);
+  return solution;
+}
+
+size_t countRegions(const PlanProblem &problem, const PlanAnswer &plan, uint32_t vendor) {
+  std::set<uint32_t> regions;
+  for (uint32_t item = 0; item < problem.size(); ++item)
+    if (problem.tiles[plan.tile[item]].vendor == vendor)
+      regions.insert(plan.region[item]);
+  return regions.size();
+}
+
+void setLaunch(PlanProblem &problem, uint32_t vendor, double launch) {
+  problem.vendors[vendor].launch = launch;
+}
+
+// With the host alone, and with it and any vendor.
+void checkNeedsAllVendors(const PlanProblem &problem) {
+  double time = solve(problem).time;
+  for (uint32_t vendor = host; vendor < problem.vendors.size(); ++vendor) {
+    INFO("vendor " << vendor);
+    REQUIRE(time <= solve(restrictTo(problem, vendor)).time);
+  }
+}
+
+} // namespace
+
+TEST_CASE("the least time of small plan problems", "[chooser]") {
+  for (uint32_t seed = 0; seed < numSeeds(2000); ++seed) {
+    INFO("seed " << seed);
+    PlanProblem problem = smallProblem(seed);
+    PlanSolution solution = solve(problem);
+    REQUIRE(solution.time == bruteForce(problem));
+    REQUIRE(solution.isProven());
+  }
+}
+
+TEST_CASE("a bound of little effort is a bound", "[chooser]") {
+  for (uint32_t seed = 0; seed < numSeeds(600); ++seed) {
+    PlanProblem problem = smallProblem(seed);
+    double least = bruteForce(problem);
+    for (uint64_t steps : {0, 1, 10, 100}) {
+      INFO("seed " << seed << ", steps " << steps);
+      PlanSolution solution = solve(problem, {steps});
+      REQUIRE(solution.bound <= least);
+      REQUIRE(solution.time >= least);
+    }
+  }
+}
+
+TEST_CASE("no order of vendors or tiles changes the time of a plan", "[chooser]") {
+  for (uint32_t seed = 0; seed < numSeeds(600); ++seed) {
+    INFO("seed " << seed);
+    PlanProblem problem = smallProblem(seed);
+    double time = solve(problem).time;
+    for (uint32_t order = 0; order < 4; ++order)
+      REQUIRE(solve(shuffle(problem, order)).time == time);
+  }
+}
+
+TEST_CASE("a solved plan stays the same", "[chooser]") {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    INFO("seed " << seed);
+    PlanProblem problem = problemOf(seed, 10 + 10 * (seed % 16));
+    PlanSolution one = solve(problem), two = solve(problem);
+    CHECK(one.plan.tile == two.plan.tile);
+    CHECK(one.plan.region == two.plan.region);
+    CHECK(one.bound == two.bound);
+  }
+}
+
+TEST_CASE("more vendors never take more time", "[chooser]") {
+  for (uint32_t seed = 0; seed < numSeeds(500); ++seed) {
+    INFO("seed " << seed);
+    checkNeedsAllVendors(smallProblem(seed, false));
+  }
+  for (uint32_t seed = 0; seed < 30; ++seed) {
+    INFO("large, seed " << seed);
+    checkNeedsAllVendors(problemOf(seed, 150, false));
+  }
+}
+
+TEST_CASE("regions get no more as launches get dearer", "[chooser]") {
+  uint32_t fewer = 0, unproven = 0;
+  for (uint32_t seed = 0; seed < numSeeds(200); ++seed) {
+    PlanProblem problem = smallProblem(seed);
+    uint32_t vendor = 1 + seed % static_cast<uint32_t>(problem.vendors.size() - 1);
+    size_t last = problem.size();
+    double launch = 1000;
+    for (uint32_t step = 0; step < 12; ++step, launch *= 3) {
+      INFO("seed " << seed << ", vendor " << vendor << ", launch " << launch);
+      setLaunch(problem, vendor, launch);
+      PlanSolution solution = solve(problem);
+      if (!solution.isProven()) {
+        ++unproven;
+        continue;
+      }
+      size_t count = countRegions(problem, solution.plan, vendor);
+      REQUIRE(count <= last);
+      fewer += step > 0 && count < last;
+      last = count;
+    }
+  }
+  CHECK(unproven == 0);
+  CHECK(fewer > 0);
+}
+
+TEST_CASE("no region is worth a launch that never ends", "[chooser]") {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    PlanProblem problem = problemOf(seed, 4 + seed % 60, false);
+    for (uint32_t vendor = 1; vendor < problem.vendors.size(); ++vendor)
+      setLaunch(problem, vendor, 1e18);
+    PlanSolution solution = solve(problem);
+    CHECK(std::ranges::all_of(solution.plan.region, [](uint32_t r) { return r == none; }));
+  }
+}
+
+namespace {
+
+// One row of the listing below.
+struct Outcome {
+  double gap = 0, seconds = 0; // gap: in percent of the time
+};
+
+Outcome solveLarge(uint32_t seed, uint32_t items) {
+  PlanProblem problem = problemOf(seed, items);
+  auto start = std::chrono::steady_clock::now();
+  PlanSolution solution = solvePlan(problem, {});
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  CHECK(isLegal(problem, solution.plan));
+  CHECK(solution.time == timeOf(problem, solution.plan).total());
+  CHECK(solution.bound <= solution.time);
+  double gap = 100 * (solution.time - solution.bound) / solution.time;
+  std::cout << std::setw(5) << seed << std::setw(7) << items << std::setw(9)
+            << problem.vendors.size() - 1 << std::setprecision(0) << std::setw(15)
+            << solution.time << std::setw(15) << solution.bound << std::setprecision(3)
+            << std::setw(9) << gap << std::setw(9) << seconds.count()
+            << (solution.isProven() ? "  proven" : "") << "\n";
+  return {gap, seconds.count()};
+}
+
+void printSpread(const char *name, std::vector<double> values) {
+  std::ranges::sort(values);
+  std::cout << name << ": median " << values[values.size() / 2] << ", of nine in ten "
+            << values[values.size() * 9 / 10] << ", most " << values.back() << "\n";
+}
+
+} // namespace
+
+TEST_CASE("plans of large problems", "[.scale]") {
+  std::vector<double> gaps, seconds;
+  std::cout << std::fixed << " seed  items  vendors       time, ps      bound, ps    gap %  seconds\n";
+  for (uint32_t seed = 0; seed < numSeeds(200); ++seed) {
+    Outcome outcome = solveLarge(seed, 200 + seed * 577 % 1801);
+    gaps.push_back(outcome.gap);
+    seconds.push_back(outcome.seconds);
+  }
+  printSpread("gap in percent", gaps);
+  printSpread("seconds", seconds);
+}
