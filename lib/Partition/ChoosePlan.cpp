@@ -17,12 +17,14 @@
 #include "BlockPlan.h"
 #include "Composites.h"
 #include "Plan.h"
+#include "PlanGrouping.h"
 #include "PlanPins.h"
 #include "PlanSolver.h"
 #include "PlanSweep.h"
 #include "Scopes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bycc {
 

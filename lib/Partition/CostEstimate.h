@@ -6,6 +6,10 @@
 #include "bycc/Target/Cost.h"
 #include "bycc/Target/Vendor.h"
 
+#include <span>
+#include <string>
+#include <string_view>
+
 namespace bycc {
 
 // Bytes of a tensor or of all tensors of a tuple; unknown extents count as 1.
@@ -14,19 +18,25 @@ double bytesOf(const Module &module, TypeId type);
 // Microseconds that a unit computes, without its launch: the larger of arithmetic
 // and memory traffic, with the traffic rate of its heaviest operator.
 double unitMicroseconds(const Module &module, NodeId unit, const CostModel &model);
+// The same for operator calls that a composite could be formed of.
+double groupMicroseconds(const Module &module, std::span<const NodeId> calls,
+                         std::string_view composite, std::span<const NodeId> operands,
+                         TypeId result, const CostModel &model);
 
-// The same for a vendor with a cost model: what the vendor itself says about a
-// unit, where it says anything, comes first.
+// The same for a vendor: what the vendor itself says about a unit, where it says
+// anything, comes first, then its costs. For one without costs the rest counts as on
+// the host.
 class VendorTimes {
 public:
-  VendorTimes(const Module &module, const Vendor &vendor, const TargetInfo &target)
-      : module_(module), vendor_(vendor), asker_(vendor, module, target) {}
+  VendorTimes(const Module &module, const Vendor &vendor, const TargetInfo &target,
+              const CostModel &hostCost);
   double of(NodeId unit);
 
 private:
   const Module &module_;
   const Vendor &vendor_;
   VendorAsker asker_;
+  CostModel model_;
 };
 
 // Microseconds that one tensor takes across a region's border.
