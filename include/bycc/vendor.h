@@ -152,7 +152,8 @@ typedef struct bycc_answer {
   void (*blob)(struct bycc_answer *answer, const void *bytes, size_t size);
   /* One way to run the node, and what it costs per call in microseconds (< 0: not
    * known). May be called several times; the cheapest is chosen, the first of
-   * equals. */
+   * equals. It counts before the `cost` of the vendor's file, and without one: then a
+   * launch and transfers take no time, and nodes without an offer that of host code. */
   void (*offer)(struct bycc_answer *answer, const char *implementation, double microseconds);
   void (*take)(struct bycc_answer *answer, uint32_t node);
   void (*refuse)(struct bycc_answer *answer, uint32_t node, const char *why);

@@ -41,7 +41,7 @@ public:
     };
     code.ownsMemory = [this](FunctionId function) {
       const Vendor *vendor = session_.vendorOf(function);
-      return vendor && !vendor->isEmulated() && (vendor->compiler()->flags & BYCC_VENDOR_OWN_MEMORY);
+      return vendor && !vendor->isEmulated() && vendor->hasOwnMemory();
     };
     code.finishArtifacts = [this] { return finishParams(); };
     out_.code = BYCC_TRY(compileModule(module_, session_.target(), code));

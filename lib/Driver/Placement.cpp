@@ -83,6 +83,7 @@ Expected<std::optional<CostModel>> hostCosts(const Options &options) {
   JsonValue root = BYCC_TRY(parseJson(host_costs, file));
   Vendor host("host");
   BYCC_TRY(readVendorMembers(root, "", file, host));
+  host.cost->threads = std::max(1, options.output.threads);
   return host.cost;
 }
 

@@ -171,7 +171,7 @@ private:
     const Vendor *vendor = vendorOf(name);
     auto [found, isNew] = times_.try_emplace(name);
     if (isNew)
-      found->second = std::make_unique<VendorTimes>(module_, *vendor, *context_.target);
+      found->second = std::make_unique<VendorTimes>(module_, *vendor, *context_.target, *context_.hostCost);
     return found->second->of(node);
   }
 

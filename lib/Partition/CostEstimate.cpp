@@ -11,37 +11,80 @@ namespace bycc {
 
 double bytesOf(const Module &module, TypeId type) {
   double bytes = 0;
-  for (TypeId tensor : module.types.flatten(type)) {
-    if (!module.types.isTensor(tensor))
-      continue;
-    double elements = 1;
-    for (Dim dim : module.types.shape(tensor))
-      elements *= dim.isConst() ? static_cast<double>(dim.value()) : 1;
-    bytes += elements * static_cast<double>(sizeInBytes(module.types.dtype(tensor)));
-  }
+  if (module.types.isTensor(type))
+    bytes = countedElements(module, type) *
+            static_cast<double>(sizeInBytes(module.types.dtype(type)));
+  else if (module.types.isTuple(type))
+    for (TypeId field : module.types.fields(type))
+      bytes += bytesOf(module, field);
   return bytes;
 }
 
-double unitMicroseconds(const Module &module, NodeId unit, const CostModel &model) {
-  double arithmetic = 0, mostFlops = -1;
-  const CostRates *heaviest = &model.rates;
-  forEachOperator(module, unit, [&](NodeId call) {
-    const OpInfo &info = opInfo(module.node(call).op);
-    double flops = info.flops ? info.flops(module, call) : 0;
-    const CostRates &rates = model.ratesOf(module.node(call).op);
-    if (rates.flopsPerMicrosecond > 0)
-      arithmetic += flops / rates.flopsPerMicrosecond;
-    if (flops > mostFlops) {
-      mostFlops = flops;
-      heaviest = &rates;
-    }
-  });
+namespace {
+
+double flopsOf(const Module &module, NodeId call) {
+  const OpInfo &info = opInfo(module.node(call).op);
+  return info.flops ? info.flops(module, call) : 0;
+}
+
+double arithmeticTime(double flops, const CostRates &rates) {
+  if (rates.microseconds)
+    return *rates.microseconds;
+  return rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
+}
+
+double trafficTime(const Module &module, NodeId unit, const CostRates &rates) {
+  if (rates.microseconds || rates.bytesPerMicrosecond <= 0)
+    return 0;
   double bytes = bytesOf(module, module.type(unit));
   for (NodeId operand : module.operands(unit))
     if (module.node(operand).kind != NodeKind::Function)
       bytes += bytesOf(module, module.type(operand));
-  double traffic = heaviest->bytesPerMicrosecond > 0 ? bytes / heaviest->bytesPerMicrosecond : 0;
-  return std::max(arithmetic, traffic);
+  return bytes / rates.bytesPerMicrosecond;
+}
+
+// By the composite's own row, else by its operators'.
+double compositeMicroseconds(const Module &module, NodeId unit, const CostModel &model) {
+  double flops = 0, mostFlops = -1, arithmetic = 0;
+  NodeId heaviest;
+  CostRates rates = model.rates; // of the heaviest
+  forEachOperator(module, unit, [&](NodeId call) {
+    double each = flopsOf(module, call);
+    CostRates own = model.ratesOf(module, call);
+    flops += each;
+    arithmetic += arithmeticTime(each, own);
+    if (each > mostFlops) {
+      mostFlops = each;
+      heaviest = call;
+      rates = own;
+    }
+  });
+  std::optional<FunctionId> composite = compositeOf(module, unit);
+  if (composite && heaviest) {
+    const std::string &name = module.functionAttr(*composite, "Composite")->asString();
+    if (std::optional<CostRates> own = model.ratesOf(name, module, heaviest)) {
+      rates = *own;
+      arithmetic = arithmeticTime(flops, rates);
+    }
+  }
+  return std::max(arithmetic, trafficTime(module, unit, rates));
+}
+
+} // namespace
+
+double unitMicroseconds(const Module &module, NodeId unit, const CostModel &model) {
+  if (module.node(unit).kind != NodeKind::CallOp)
+    return compositeMicroseconds(module, unit, model);
+  CostRates rates = model.ratesOf(module, unit);
+  return std::max(arithmeticTime(flopsOf(module, unit), rates),
+                  trafficTime(module, unit, rates));
+}
+
+VendorTimes::VendorTimes(const Module &module, const Vendor &vendor, const TargetInfo &target,
+                         const CostModel &hostCost)
+    : module_(module), vendor_(vendor), asker_(vendor, module, target),
+      model_(vendor.cost ? *vendor.cost : hostCost) {
+  model_.threads = std::max(1, target.threads);
 }
 
 double VendorTimes::of(NodeId unit) {
@@ -52,8 +95,10 @@ double VendorTimes::of(NodeId unit) {
     forEachOperator(module_, unit, [&](NodeId call) { sum += of(call); });
     return sum;
   }
-  std::optional<double> said = vendor_.isEmulated() ? std::nullopt : asker_.costOf(unit);
-  return said ? *said : unitMicroseconds(module_, unit, *vendor_.cost);
+  if (std::optional<double> said = vendor_.isEmulated() ? std::nullopt : asker_.costOf(unit))
+    return *said;
+  double launch = vendor_.cost ? 0 : model_.launchMicroseconds; // of host code, per operator
+  return launch + unitMicroseconds(module_, unit, model_);
 }
 
 double transferMicroseconds(double bytes, const CostModel &model) {

@@ -15,18 +15,20 @@ double bytesOf(const Module &module, TypeId type);
 // and memory traffic, with the traffic rate of its heaviest operator.
 double unitMicroseconds(const Module &module, NodeId unit, const CostModel &model);
 
-// The same for a vendor with a cost model: what the vendor itself says about a
-// unit, where it says anything, comes first.
+// The same for a vendor: what the vendor itself says about a unit, where it says
+// anything, comes first, then its costs. For one without costs the rest counts as on
+// the host.
 class VendorTimes {
 public:
-  VendorTimes(const Module &module, const Vendor &vendor, const TargetInfo &target)
-      : module_(module), vendor_(vendor), asker_(vendor, module, target) {}
+  VendorTimes(const Module &module, const Vendor &vendor, const TargetInfo &target,
+              const CostModel &hostCost);
   double of(NodeId unit);
 
 private:
   const Module &module_;
   const Vendor &vendor_;
   VendorAsker asker_;
+  CostModel model_;
 };
 
 // Microseconds that one tensor takes across a region's border.

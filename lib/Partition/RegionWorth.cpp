@@ -166,7 +166,7 @@ VendorTimes &RegionWorth::vendorTimes(StringId name) {
   const Vendor &vendor = *context_.vendors->find(module_.string(name));
   auto &times = times_[vendor.name()];
   if (!times)
-    times = std::make_unique<VendorTimes>(module_, vendor, *context_.target);
+    times = std::make_unique<VendorTimes>(module_, vendor, *context_.target, *context_.hostCost);
   return *times;
 }
 

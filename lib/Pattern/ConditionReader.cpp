@@ -80,6 +80,8 @@ private:
 
   // The most arguments a call can have; none: no bound.
   std::optional<size_t> numInputs() const {
+    if (!op_)
+      return std::nullopt;
     const OpInfo &info = opInfo(op_);
     return info.isVariadic ? std::nullopt : std::optional(info.inputs.size());
   }
@@ -243,10 +245,7 @@ private:
   // --- attributes
 
   Expected<std::vector<AttrTest>> readAttrs(const JsonValue &object, const std::string &pointer) {
-    std::vector<std::string> known;
-    for (const AttrSpec &spec : opInfo(op_).attrs)
-      known.push_back(spec.name);
-    BYCC_TRY(checkKeys(object, known, pointer, file_));
+    BYCC_TRY(checkKeys(object, attrNames(op_), pointer, file_));
     std::vector<AttrTest> tests;
     for (const auto &[key, value] : object.members) {
       AttrTest test;
@@ -282,8 +281,17 @@ private:
 
   // Then a list is one value, else several.
   bool mayBeList(const std::string &key) const {
-    AttrType type = opInfo(op_).findAttr(key)->type;
-    return type == AttrType::Ints || type == AttrType::Floats || type == AttrType::Any;
+    auto isList = [&](OpId op) {
+      const AttrSpec *spec = opInfo(op).findAttr(key);
+      return spec && (spec->type == AttrType::Ints || spec->type == AttrType::Floats ||
+                      spec->type == AttrType::Any);
+    };
+    if (op_)
+      return isList(op_);
+    bool isAny = false;
+    for (uint32_t i = 0; i < numOps(); ++i)
+      isAny |= isList(OpId(i));
+    return isAny;
   }
 
   Expected<> readBound(const JsonValue &object, const char *key, const std::string &pointer,

@@ -43,23 +43,38 @@ Expected<OpId> readOpName(std::string_view name, const JsonValue &at, const std:
   return jsonError(at, pointer, file) << unknownName("operator", name, allOpNames());
 }
 
+std::vector<std::string> attrNames(OpId op) {
+  std::vector<std::string> names;
+  for (uint32_t i = op ? op.index : 0; i < (op ? op.index + 1 : numOps()); ++i)
+    for (const AttrSpec &spec : opInfo(OpId(i)).attrs)
+      names.push_back(spec.name);
+  if (op)
+    return names;
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+Expected<DType> readDType(const JsonValue &value, const std::string &pointer,
+                          const std::string &file) {
+  if (!value.isString())
+    return jsonError(value, pointer, file) << "expected the name of a dtype";
+  if (auto dtype = parseDType(value.string))
+    return *dtype;
+  std::vector<std::string> known;
+  for (int i = 0; i < numDTypes; ++i)
+    known.emplace_back(name(static_cast<DType>(i)));
+  return jsonError(value, pointer, file) << unknownName("dtype", value.string, known);
+}
+
 Expected<std::vector<DType>> readDTypes(const JsonValue &array, const std::string &pointer,
                                         const std::string &file) {
   if (!array.isArray())
     return jsonError(array, pointer, file) << "expected an array of dtypes";
-  std::vector<std::string> known;
-  for (int i = 0; i < numDTypes; ++i)
-    known.emplace_back(name(static_cast<DType>(i)));
   std::vector<DType> dtypes;
-  for (size_t i = 0; i < array.items.size(); ++i) {
-    const JsonValue &item = array.items[i];
-    auto dtype = item.isString() ? parseDType(item.string) : std::nullopt;
-    if (!dtype)
-      return jsonError(item, pointer + "/" + std::to_string(i), file)
-             << (item.isString() ? unknownName("dtype", item.string, known)
-                                 : "expected the name of a dtype");
-    dtypes.push_back(*dtype);
-  }
+  for (size_t i = 0; i < array.items.size(); ++i)
+    dtypes.push_back(
+        BYCC_TRY(readDType(array.items[i], pointer + "/" + std::to_string(i), file)));
   return dtypes;
 }
 

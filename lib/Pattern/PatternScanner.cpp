@@ -249,4 +249,37 @@ Expected<int64_t> PatternScanner::parseIndex() {
   return *number;
 }
 
+namespace {
+
+class TestListParser : PatternScanner {
+public:
+  explicit TestListParser(std::string_view text) : PatternScanner(text, "") {}
+
+  Expected<std::vector<AttrTest>> parse() {
+    std::vector<AttrTest> tests;
+    do {
+      AttrTest test;
+      test.key = BYCC_TRY(parseName(true));
+      if (peek() != ',' && !isAtEnd())
+        BYCC_TRY(parseAttrTest(test));
+      tests.push_back(std::move(test));
+    } while (eat(','));
+    if (!isAtEnd())
+      return fail() << "expected ','";
+    return tests;
+  }
+
+private:
+  bool isAtEnd() {
+    skipSpace();
+    return at_ == text_.size();
+  }
+};
+
+} // namespace
+
+Expected<std::vector<AttrTest>> parseTests(std::string_view text) {
+  return TestListParser(text).parse();
+}
+
 } // namespace bycc

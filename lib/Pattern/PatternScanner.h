@@ -43,6 +43,7 @@ protected:
   Expected<ValueTest> parseValueTest();
   Expected<TypeTest> parseTypeTests();
   Expected<std::vector<AttrTest>> parseAttrs(const std::vector<OpId> &ops);
+  Expected<> parseAttrTest(AttrTest &test);
 
   std::string_view text_;
   std::string where_; // in front of messages: "let 'n': "
@@ -53,7 +54,6 @@ private:
   Expected<> parseBound(NumberRange &range);
   Expected<> parseTypeTest(TypeTest &test);
   Expected<> parseShape(TypeTest &test);
-  Expected<> parseAttrTest(AttrTest &test);
   Expected<AttrValue> parseValue(int depth);
   Expected<AttrValue> parseString();
   Expected<AttrValue> parseList(int depth);

@@ -48,13 +48,6 @@ bool isInRange(const AttrValue &value, const NumberRange &range) {
          });
 }
 
-bool holds(const AttrTest &test, const AttrValue &value) {
-  auto equals = [&](const AttrValue &other) { return value.equalsLoosely(other); };
-  return (test.anyOf.empty() || std::ranges::any_of(test.anyOf, equals)) &&
-         std::ranges::none_of(test.noneOf, equals) &&
-         (!test.range || isInRange(value, *test.range));
-}
-
 bool holds(const DimTest &test, Dim dim) {
   if (!test.range && test.multipleOf == 1)
     return true;
@@ -132,6 +125,13 @@ std::string NumberRange::str() const {
   if (max < std::numeric_limits<double>::infinity())
     parts.push_back((maxIsOpen ? "< " : "<= ") + numberText(max));
   return join(parts, " and ");
+}
+
+bool holds(const AttrTest &test, const AttrValue &value) {
+  auto equals = [&](const AttrValue &other) { return value.equalsLoosely(other); };
+  return (test.anyOf.empty() || std::ranges::any_of(test.anyOf, equals)) &&
+         std::ranges::none_of(test.noneOf, equals) &&
+         (!test.range || isInRange(value, *test.range));
 }
 
 WhyNot whyNot(const AttrTest &test, const Module &module, NodeId call) {

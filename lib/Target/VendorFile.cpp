@@ -1,19 +1,20 @@
 // What files say about a vendor. An entry of a rules file and patterns/<vendor>.json
-// have the same members; this is their one reader. Units are turned into those of
-// CostModel here: 1 gflops = 1000 flops per microsecond, 1 GB/s = 1000 bytes.
+// have the same members; this is their one reader.
 
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 
+#include "CostReader.h"
+
 #include <algorithm>
 
 namespace bycc {
 
 std::vector<std::string> vendorMembers() {
-  return {"allow_ops", "cost",    "deny_ops", "edges",   "min_flops",
-          "merge_regions", "min_ops",   "ops",     "passes",   "patterns"};
+  return {"allow_ops", "cost",    "deny_ops", "edges",      "min_flops", "merge_regions",
+          "min_ops",   "ops",     "own_memory", "passes", "patterns"};
 }
 
 namespace {
@@ -25,9 +26,11 @@ public:
   Expected<> read(const JsonValue &object, const std::string &pointer) {
     for (const auto &[key, value] : object.members)
       BYCC_TRY(readMember(key, value, pointerTo(pointer, key)));
-    // Edges may name the patterns: last.
+    // Edges and costs may name the patterns: last.
     if (const JsonValue *edges = object.find("edges"))
       BYCC_TRY(readEdges(*edges, pointerTo(pointer, "edges")));
+    if (const JsonValue *cost = object.find("cost"))
+      BYCC_TRY(readVendorCost(*cost, pointerTo(pointer, "cost"), file_, vendor_));
     return {};
   }
 
@@ -48,10 +51,12 @@ private:
       return readMerge(value, pointer);
     if (key == "min_ops")
       return readMinOps(value, pointer);
-    if (key == "min_flops")
-      return readAmount(value, pointer, vendor_.regionRules.minFlops);
-    if (key == "cost")
-      return readCost(value, pointer);
+    if (key == "min_flops") {
+      vendor_.regionRules.minFlops = BYCC_TRY(readAmount(value, pointer, file_));
+      return {};
+    }
+    if (key == "own_memory")
+      return readOwnMemory(value, pointer);
     if (key == "passes")
       return readPasses(value, pointer);
     return {};
@@ -103,55 +108,14 @@ private:
     return {};
   }
 
-  Expected<> readAmount(const JsonValue &value, const std::string &pointer, double &amount,
-                        double unit = 1) {
-    if (!value.isNumber() || value.number < 0)
-      return jsonError(value, pointer, file_) << "expected a number that is not negative";
-    amount = value.number * unit;
-    return {};
-  }
-
-  Expected<> readCost(const JsonValue &object, const std::string &pointer) {
-    BYCC_TRY(checkKeys(object,
-                       {"launch_us", "transfer_us", "transfer_gb_per_s", "gflops", "gb_per_s",
-                        "ops", "comment"},
-                       pointer, file_));
-    CostModel cost = vendor_.cost.value_or(CostModel());
-    BYCC_TRY(readMemberAmount(object, "launch_us", pointer, cost.launchMicroseconds, 1));
-    BYCC_TRY(readMemberAmount(object, "transfer_us", pointer, cost.transferMicroseconds, 1));
-    BYCC_TRY(readMemberAmount(object, "transfer_gb_per_s", pointer,
-                              cost.transferBytesPerMicrosecond, 1000));
-    BYCC_TRY(readRates(object, pointer, cost.rates));
-    if (const JsonValue *ops = object.find("ops"))
-      BYCC_TRY(readOpRates(*ops, pointer + "/ops", cost));
-    vendor_.cost = std::move(cost);
-    return {};
-  }
-
-  Expected<> readMemberAmount(const JsonValue &object, const char *key, const std::string &pointer,
-                              double &amount, double unit) {
-    if (const JsonValue *value = object.find(key))
-      return readAmount(*value, pointerTo(pointer, key), amount, unit);
-    return {};
-  }
-
-  Expected<> readRates(const JsonValue &object, const std::string &pointer, CostRates &rates) {
-    BYCC_TRY(readMemberAmount(object, "gflops", pointer, rates.flopsPerMicrosecond, 1000));
-    return readMemberAmount(object, "gb_per_s", pointer, rates.bytesPerMicrosecond, 1000);
-  }
-
-  // What an operator's entry leaves out is as for all others.
-  Expected<> readOpRates(const JsonValue &ops, const std::string &pointer, CostModel &cost) {
-    if (!ops.isObject())
-      return jsonError(ops, pointer, file_) << "expected an object of operators and rates";
-    for (const auto &[op, value] : ops.members) {
-      std::string at = pointerTo(pointer, op);
-      OpId id = BYCC_TRY(readOpName(op, value, at, file_));
-      BYCC_TRY(checkKeys(value, {"gflops", "gb_per_s", "comment"}, at, file_));
-      CostRates rates = cost.rates;
-      BYCC_TRY(readRates(value, at, rates));
-      cost.byOp.insert_or_assign(id.index, rates);
-    }
+  // Of a vendor with code its code is asked; a file may repeat it.
+  Expected<> readOwnMemory(const JsonValue &value, const std::string &pointer) {
+    if (!value.isBool())
+      return jsonError(value, pointer, file_) << "expected true or false";
+    if (!vendor_.isEmulated() && value.boolean != vendor_.hasOwnMemory())
+      return jsonError(value, pointer, file_)
+             << vendor_.name() << " has " << (value.boolean ? "no " : "") << "memory of its own";
+    vendor_.ownMemory = value.boolean;
     return {};
   }
 
@@ -211,12 +175,7 @@ private:
       BYCC_TRY(readOpName(end.string, end, pointer, file_));
       return {};
     }
-    std::vector<std::string> names;
-    for (const Pattern &pattern : vendor_.patterns())
-      names.push_back(pattern.name);
-    if (std::ranges::find(names, end.string) != names.end())
-      return {};
-    return jsonError(end, pointer, file_) << unknownName("composite", end.string, names);
+    return checkComposite(end, pointer, file_, vendor_);
   }
 
   const std::string &file_;

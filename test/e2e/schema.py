@@ -74,6 +74,8 @@ def check(value, schema, path, at):
             require(not isinstance(value, str) or len(value) >= wanted, at, "too short")
         elif key == "minimum":
             require(not TYPES["number"](value) or value >= wanted, at, f"less than {wanted}")
+        elif key == "exclusiveMinimum":
+            require(not TYPES["number"](value) or value > wanted, at, f"not more than {wanted}")
         elif key == "maximum":
             require(not TYPES["number"](value) or value <= wanted, at, f"more than {wanted}")
         elif key == "minProperties":
@@ -96,6 +98,9 @@ def check(value, schema, path, at):
                 if name not in schema.get("properties", {}):
                     require(wanted is not False, at, f"unknown member '{name}'")
                     check(value[name], wanted, path, f"{at}/{name}")
+        elif key == "allOf":
+            for part in wanted:
+                check(value, part, path, at)
         elif key in ("anyOf", "oneOf"):
             count = sum(fits(value, part, path, at) for part in wanted)
             require(count == 1 if key == "oneOf" else count >= 1, at, f"fits {count} of {key}")

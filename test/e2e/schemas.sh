@@ -24,7 +24,11 @@ rules '"ops": {"abs": {"dtype": ["float32"], "attr": {}, "const_args": [], "stat
   "patterns": [{"name": "v.r", "relay": "fn (%x) { abs(%x) }", "params": ["x"], "any_order": false,
                 "where": [{"op": "abs", "any_of": [{"dtype": ["float32"]}]}]}],
   "edges": {"deny": [["abs", "*"]], "allow": [["v.r", "abs"]]}, "min_ops": 0, "min_flops": 0.5,
-  "cost": {"launch_us": 0, "gflops": 1, "ops": {"abs": {"gb_per_s": 2}}},
+  "cost": {"launch_us": 0, "gflops": 1, "ops": {"abs": {"gb_per_s": 2}}, "trust": 1.5, "measured": true,
+           "classes": {"few": {"results": {"0": {"max_elements": 9}}}},
+           "rows": [{"op": "*", "class": "rows<8, few", "dtype": "float32", "threads": 1, "gflops": 1, "gb_per_s": 2},
+                    {"composite": "v.r", "us": 3, "comment": "of one call"}]},
+  "own_memory": true,
   "passes": ["fold-constants"], "allow_ops": ["*"], "deny_ops": ["nn.*"]'
 validate rules r.json
 bycc m.relay -O0 -q --rules=r.json -o m.o
@@ -49,6 +53,18 @@ done <<'MEMBERS'
 "min_ops": 1.5
 "min_flops": -1
 "cost": {"gflops": "1"}
+"cost": {"trust": 0}
+"cost": {"measured": 1}
+"cost": {"classes": {"few": {"dtype": "int8"}}}
+"cost": {"rows": {}}
+"cost": {"rows": [{"us": 1}]}
+"cost": {"rows": [{"op": "abs"}]}
+"cost": {"rows": [{"op": "abs", "composite": "v.p", "us": 1}]}
+"cost": {"rows": [{"op": "abs", "us": 1, "gflops": 1}]}
+"cost": {"rows": [{"op": "abs", "class": "", "us": 1}]}
+"cost": {"rows": [{"op": "abs", "dtype": "float33", "us": 1}]}
+"cost": {"rows": [{"op": "abs", "threads": 0, "us": 1}]}
+"own_memory": 1
 "passes": [""]
 "patterns": [{"name": "v.p"}]
 "patterns": [{"name": "v.p", "root": "abs(*)", "relay": "fn (%x) { abs(%x) }"}]

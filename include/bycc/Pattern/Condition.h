@@ -37,7 +37,8 @@ struct Condition {
 
 WhyNot whyNot(const Condition &condition, const Module &module, NodeId call);
 
-// `object` holds the members of a condition for calls of `op`, and perhaps `others`.
+// `object` holds the members of a condition for calls of `op` (invalid: of any
+// operator), and perhaps `others`.
 Expected<Condition> readCondition(const JsonValue &object, OpId op, const std::string &pointer,
                                   const std::string &file,
                                   const std::vector<std::string> &others = {});

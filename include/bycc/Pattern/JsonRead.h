@@ -26,8 +26,13 @@ std::string unknownName(std::string_view what, std::string_view name,
 // The operator of that name; an error with the nearest when there is none.
 Expected<OpId> readOpName(std::string_view name, const JsonValue &at, const std::string &pointer,
                           const std::string &file);
+// What the operator's attributes are called, in table order; of an invalid one those of
+// all operators, sorted.
+std::vector<std::string> attrNames(OpId op);
 // An array of dtypes' names.
 Expected<std::vector<DType>> readDTypes(const JsonValue &array, const std::string &pointer,
                                         const std::string &file);
+Expected<DType> readDType(const JsonValue &value, const std::string &pointer,
+                          const std::string &file);
 
 } // namespace bycc

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
 
 #include <cstdint>
 #include <limits>
@@ -36,6 +37,10 @@ struct AttrTest {
   std::optional<NumberRange> range;
 };
 WhyNot whyNot(const AttrTest &test, const Module &module, NodeId call);
+bool holds(const AttrTest &test, const AttrValue &value);
+// "a, b=1|2, c>=1<8": names, each alone (then the test says nothing) or with a test
+// as in op{..}. Errors give the column.
+Expected<std::vector<AttrTest>> parseTests(std::string_view text);
 
 // One dimension: a range, a multiple, or anything (unknown dimensions too).
 struct DimTest {

@@ -1,30 +1,72 @@
 // What running something costs, in microseconds, as files say it. A region costs
 // its launch, its operators, and the tensors that cross its border; an operator
-// the larger of its arithmetic and its memory traffic.
+// the larger of its arithmetic and its memory traffic, or what is said of one call.
+//
+// Rows say it for some calls only, and the most special one that fits counts: one of
+// the operator or composite before one of all operators ("*"), then the one with more
+// constraints, then the later one.
 #pragma once
 
 #include "bycc/IR/Ids.h"
+#include "bycc/Target/CostClass.h"
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace bycc {
 
 struct CostRates {
   double flopsPerMicrosecond = 0; // 0: arithmetic is free
   double bytesPerMicrosecond = 0; // 0: traffic is free
+  std::optional<double> microseconds = {}; // of one call, instead of the rates
+};
+
+struct CostRow {
+  OpId op;               // invalid: any operator, or
+  std::string composite; // not empty: calls of this composite
+  // Constraints. Class and dtype of a composite are those of its heaviest operator.
+  CostClass callClass;
+  std::optional<DType> dtype; // of argument 0; of the result when there is none
+  int32_t threads = 0;        // that code is compiled for; 0: any number
+  // What is left out is as for all others.
+  std::optional<double> flopsPerMicrosecond, bytesPerMicrosecond;
+  std::optional<double> microseconds; // stands alone
+
+  size_t numConstraints() const { return callClass.size() + (dtype ? 1 : 0) + (threads ? 1 : 0); }
 };
 
 struct CostModel {
   double launchMicroseconds = 0;           // per region call; on the host per operator
   double transferMicroseconds = 0;         // per tensor across a region's border
   double transferBytesPerMicrosecond = 0;  // 0: size does not matter
-  CostRates rates;
-  std::unordered_map<uint32_t, CostRates> byOp; // by OpId index, instead of `rates`
+  CostRates rates;                         // where no row fits
+  std::optional<double> trust; // factor on these times where plans are compared; none: not said
+  bool isMeasured = false;     // on the machine at hand
+  int32_t threads = 1;         // that code is compiled for
+  FileClasses classes;         // for rows of later files, too
 
-  const CostRates &ratesOf(OpId op) const {
-    auto found = byOp.find(op.index);
-    return found == byOp.end() ? rates : found->second;
-  }
+  void add(CostRow row);
+  // Of an operator call.
+  CostRates ratesOf(const Module &module, NodeId call) const;
+  // Of a call of a composite whose heaviest operator is `heaviest`; none: it has no row
+  // that fits.
+  std::optional<CostRates> ratesOf(std::string_view composite, const Module &module,
+                                   NodeId heaviest) const;
+  // What was measured is believed as it is.
+  std::optional<double> givenTrust() const { return trust || !isMeasured ? trust : 1.0; }
+
+private:
+  using Rows = std::vector<CostRow>; // the most special first
+  const CostRow *best(const Rows &rows, const Module &module, NodeId call) const;
+  CostRates filled(const CostRow &row) const;
+
+  std::vector<Rows> byOp_; // by OpId index, as far as there are rows
+  Rows anyOp_;
+  std::unordered_map<std::string, Rows> byComposite_;
 };
 
 } // namespace bycc

@@ -90,8 +90,16 @@ public:
   // when they do not.
   std::optional<std::string> whyListed(std::string_view op) const;
 
+  // Values between two of its regions stay in its memory.
+  bool hasOwnMemory() const {
+    return compiler_ ? (compiler_->flags & BYCC_VENDOR_OWN_MEMORY) != 0 : ownMemory;
+  }
+  // Can anything be said about its times? A file says them, or its code may.
+  bool hasTimes() const { return cost || compiler_; }
+
   RegionRules regionRules;
-  std::optional<CostModel> cost; // none: its regions are never judged by cost
+  std::optional<CostModel> cost; // none: its launch and transfers are free
+  bool ownMemory = false; // emulated, as a file says: for estimates, host code has no such memory
   bool onlyAsked = false; // takes nothing but what the program gives it by name
   std::string passes; // that run before composites are formed, as --passes= takes them
   SourceLocation passesPlace; // where a file says so

@@ -1,0 +1,65 @@
+// Which row of a cost model counts for a call. Estimates are made for every operator
+// of a program: rows stand by operator, and an operator without rows costs one look.
+
+#include "bycc/Target/Cost.h"
+
+#include "bycc/IR/Module.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+void CostModel::add(CostRow row) {
+  Rows *rows = &anyOp_;
+  if (!row.composite.empty()) {
+    rows = &byComposite_[row.composite];
+  } else if (row.op) {
+    if (byOp_.size() <= row.op.index)
+      byOp_.resize(row.op.index + 1);
+    rows = &byOp_[row.op.index];
+  }
+  size_t count = row.numConstraints();
+  auto isBehind = [&](const CostRow &other) { return other.numConstraints() <= count; };
+  rows->insert(std::ranges::find_if(*rows, isBehind), std::move(row));
+}
+
+const CostRow *CostModel::best(const Rows &rows, const Module &module, NodeId call) const {
+  for (const CostRow &row : rows) {
+    if (row.threads && row.threads != threads)
+      continue;
+    if (row.dtype) {
+      std::span<const NodeId> operands = module.operands(call);
+      TypeId tensor = firstTensor(module, module.type(operands.empty() ? call : operands[0]));
+      if (!tensor || module.types.dtype(tensor) != *row.dtype)
+        continue;
+    }
+    if (row.callClass.holds(module, call))
+      return &row;
+  }
+  return nullptr;
+}
+
+CostRates CostModel::filled(const CostRow &row) const {
+  if (row.microseconds)
+    return {0, 0, row.microseconds};
+  return {row.flopsPerMicrosecond.value_or(rates.flopsPerMicrosecond),
+          row.bytesPerMicrosecond.value_or(rates.bytesPerMicrosecond)};
+}
+
+CostRates CostModel::ratesOf(const Module &module, NodeId call) const {
+  OpId op = module.node(call).op;
+  const CostRow *row = op.index < byOp_.size() ? best(byOp_[op.index], module, call) : nullptr;
+  if (!row && !anyOp_.empty())
+    row = best(anyOp_, module, call);
+  return row ? filled(*row) : rates;
+}
+
+std::optional<CostRates> CostModel::ratesOf(std::string_view composite, const Module &module,
+                                            NodeId heaviest) const {
+  auto found = byComposite_.find(std::string(composite));
+  const CostRow *row =
+      found == byComposite_.end() ? nullptr : best(found->second, module, heaviest);
+  return row ? std::optional(filled(*row)) : std::nullopt;
+}
+
+} // namespace bycc

@@ -1,0 +1,193 @@
+// Costs from JSON. Units are turned into those of CostModel here: 1 gflops = 1000
+// flops per microsecond, 1 GB/s = 1000 bytes.
+
+#include "CostReader.h"
+
+#include "bycc/Pattern/JsonRead.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+Expected<double> readAmount(const JsonValue &value, const std::string &pointer,
+                            const std::string &file) {
+  if (!value.isNumber() || value.number < 0)
+    return jsonError(value, pointer, file) << "expected a number that is not negative";
+  return value.number;
+}
+
+Expected<> checkComposite(const JsonValue &name, const std::string &pointer,
+                          const std::string &file, const Vendor &vendor) {
+  std::vector<std::string> names;
+  for (const Pattern &pattern : vendor.patterns())
+    names.push_back(pattern.name);
+  if (std::ranges::find(names, name.string) != names.end())
+    return {};
+  return jsonError(name, pointer, file) << unknownName("composite", name.string, names);
+}
+
+namespace {
+
+class CostReader {
+public:
+  CostReader(const std::string &file, const Vendor &vendor)
+      : file_(file), vendor_(vendor), cost_(vendor.cost.value_or(CostModel())) {}
+
+  Expected<CostModel> read(const JsonValue &object, const std::string &pointer) {
+    BYCC_TRY(checkKeys(object,
+                       {"launch_us", "transfer_us", "transfer_gb_per_s", "gflops", "gb_per_s",
+                        "ops", "rows", "classes", "trust", "measured", "comment"},
+                       pointer, file_));
+    for (auto [key, unit, number] :
+         {std::tuple("launch_us", 1, &cost_.launchMicroseconds),
+          {"transfer_us", 1, &cost_.transferMicroseconds},
+          {"transfer_gb_per_s", 1000, &cost_.transferBytesPerMicrosecond},
+          {"gflops", 1000, &cost_.rates.flopsPerMicrosecond},
+          {"gb_per_s", 1000, &cost_.rates.bytesPerMicrosecond}})
+      if (const JsonValue *value = object.find(key))
+        *number = BYCC_TRY(readAmount(*value, pointerTo(pointer, key), file_)) * unit;
+    if (const JsonValue *trust = object.find("trust"))
+      BYCC_TRY(readTrust(*trust, pointer + "/trust"));
+    if (const JsonValue *measured = object.find("measured"))
+      BYCC_TRY(readMeasured(*measured, pointer + "/measured"));
+    // Rows may name the classes.
+    if (const JsonValue *classes = object.find("classes"))
+      BYCC_TRY(readClasses(*classes, pointer + "/classes"));
+    if (const JsonValue *ops = object.find("ops"))
+      BYCC_TRY(readOps(*ops, pointer + "/ops"));
+    if (const JsonValue *rows = object.find("rows"))
+      BYCC_TRY(readRows(*rows, pointer + "/rows"));
+    return std::move(cost_);
+  }
+
+private:
+  Expected<> readTrust(const JsonValue &value, const std::string &pointer) {
+    if (!value.isNumber() || value.number <= 0)
+      return jsonError(value, pointer, file_) << "expected a number greater than 0";
+    cost_.trust = value.number;
+    return {};
+  }
+
+  Expected<> readMeasured(const JsonValue &value, const std::string &pointer) {
+    if (!value.isBool())
+      return jsonError(value, pointer, file_) << "expected true or false";
+    cost_.isMeasured = value.boolean;
+    return {};
+  }
+
+  Expected<> readClasses(const JsonValue &object, const std::string &pointer) {
+    if (!object.isObject())
+      return jsonError(object, pointer, file_) << "expected an object of names and conditions";
+    for (const auto &[name, condition] : object.members) {
+      std::string at = pointerTo(pointer, name);
+      if (auto checked = CostClass::checkName(name); !checked)
+        return jsonError(condition, at, file_) << checked.error().message();
+      cost_.classes[name] =
+          std::make_shared<Condition>(BYCC_TRY(readCondition(condition, OpId(), at, file_)));
+    }
+    return {};
+  }
+
+  // Rows without constraints.
+  Expected<> readOps(const JsonValue &ops, const std::string &pointer) {
+    if (!ops.isObject())
+      return jsonError(ops, pointer, file_) << "expected an object of operators and rates";
+    for (const auto &[op, value] : ops.members) {
+      std::string at = pointerTo(pointer, op);
+      CostRow row;
+      row.op = BYCC_TRY(readOpName(op, value, at, file_));
+      BYCC_TRY(checkKeys(value, {"gflops", "gb_per_s", "comment"}, at, file_));
+      BYCC_TRY(readTimes(value, at, row));
+      cost_.add(std::move(row));
+    }
+    return {};
+  }
+
+  Expected<> readRows(const JsonValue &array, const std::string &pointer) {
+    if (!array.isArray())
+      return jsonError(array, pointer, file_) << "expected an array of rows";
+    for (size_t i = 0; i < array.items.size(); ++i)
+      BYCC_TRY(readRow(array.items[i], pointer + "/" + std::to_string(i)));
+    return {};
+  }
+
+  Expected<> readRow(const JsonValue &object, const std::string &pointer) {
+    BYCC_TRY(checkKeys(object,
+                       {"op", "composite", "class", "dtype", "threads", "gflops", "gb_per_s", "us",
+                        "comment"},
+                       pointer, file_));
+    CostRow row;
+    BYCC_TRY(readSubject(object, pointer, row));
+    if (const JsonValue *text = object.find("class"))
+      row.callClass = BYCC_TRY(readClass(*text, pointer + "/class", row.op));
+    if (const JsonValue *dtype = object.find("dtype"))
+      row.dtype = BYCC_TRY(readDType(*dtype, pointer + "/dtype", file_));
+    if (const JsonValue *threads = object.find("threads"))
+      row.threads = BYCC_TRY(readThreads(*threads, pointer + "/threads"));
+    BYCC_TRY(readTimes(object, pointer, row));
+    bool hasRates = row.flopsPerMicrosecond || row.bytesPerMicrosecond;
+    if (!hasRates && !row.microseconds)
+      return jsonError(object, pointer, file_) << "expected 'gflops', 'gb_per_s' or 'us'";
+    if (hasRates && row.microseconds)
+      return jsonError(*object.find("us"), pointer + "/us", file_)
+             << "'us' is the whole time of a call, it stands without 'gflops' and 'gb_per_s'";
+    cost_.add(std::move(row));
+    return {};
+  }
+
+  Expected<> readSubject(const JsonValue &object, const std::string &pointer, CostRow &row) {
+    const JsonValue *op = object.find("op"), *composite = object.find("composite");
+    if (!op == !composite)
+      return jsonError(object, pointer, file_) << "expected either 'op' or 'composite'";
+    if (op && !op->isString())
+      return jsonError(*op, pointer + "/op", file_) << "expected the name of an operator, or '*'";
+    if (op && op->string != "*")
+      row.op = BYCC_TRY(readOpName(op->string, *op, pointer + "/op", file_));
+    if (op)
+      return {};
+    if (!composite->isString())
+      return jsonError(*composite, pointer + "/composite", file_)
+             << "expected the name of a composite";
+    row.composite = composite->string;
+    return checkComposite(*composite, pointer + "/composite", file_, vendor_);
+  }
+
+  Expected<CostClass> readClass(const JsonValue &value, const std::string &pointer, OpId op) {
+    if (!value.isString())
+      return jsonError(value, pointer, file_) << "expected the name of a class, or a comparison";
+    Expected<CostClass> result = CostClass::parse(value.string, op, cost_.classes);
+    if (!result)
+      return jsonError(value, pointer, file_) << result.error().message();
+    return result;
+  }
+
+  Expected<int32_t> readThreads(const JsonValue &value, const std::string &pointer) {
+    if (!value.isInt() || value.integer < 1 || value.integer > INT32_MAX)
+      return jsonError(value, pointer, file_) << "expected a number of threads";
+    return static_cast<int32_t>(value.integer);
+  }
+
+  Expected<> readTimes(const JsonValue &object, const std::string &pointer, CostRow &row) {
+    for (auto [key, unit, number] : {std::tuple("gflops", 1000, &row.flopsPerMicrosecond),
+                                     {"gb_per_s", 1000, &row.bytesPerMicrosecond},
+                                     {"us", 1, &row.microseconds}})
+      if (const JsonValue *value = object.find(key))
+        *number = BYCC_TRY(readAmount(*value, pointerTo(pointer, key), file_)) * unit;
+    return {};
+  }
+
+  const std::string &file_;
+  const Vendor &vendor_;
+  CostModel cost_;
+};
+
+} // namespace
+
+Expected<> readVendorCost(const JsonValue &object, const std::string &pointer,
+                          const std::string &file, Vendor &vendor) {
+  vendor.cost = BYCC_TRY(CostReader(file, vendor).read(object, pointer));
+  return {};
+}
+
+} // namespace bycc
