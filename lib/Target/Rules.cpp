@@ -4,6 +4,8 @@
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 
+#include <algorithm>
+
 namespace bycc {
 
 namespace {
@@ -56,19 +58,20 @@ private:
                << "vendor '" << escaped(entry.name) << "' comes twice";
     entry.isBuiltin = BYCC_TRY(readBool(item, "builtin", pointer)).value_or(false);
     auto vendor = std::make_unique<Vendor>(entry.name);
-    BYCC_TRY(readVendorMembers(item, pointer, file_, *vendor));
-    if (entry.isBuiltin)
-      entry.more = {entry.name, withoutTables(item), pointer, file_};
+    // Edges and costs may name composites that are the vendor's own.
+    BYCC_TRY(readVendorMembers(entry.isBuiltin ? without(item, {"edges", "cost"}) : item, pointer,
+                               file_, *vendor));
+    if (entry.isBuiltin) // its own operators and patterns instead of these
+      entry.more = {entry.name, without(item, {"ops", "patterns"}), pointer, file_};
     else
       entry.emulated = std::move(vendor);
     rules.vendors.push_back(std::move(entry));
     return {};
   }
 
-  // `builtin` takes the vendor's own operators and patterns instead of these.
-  static JsonValue withoutTables(JsonValue item) {
-    std::erase_if(item.members, [](const JsonValue::Member &member) {
-      return member.first == "ops" || member.first == "patterns";
+  static JsonValue without(JsonValue item, const std::vector<std::string> &keys) {
+    std::erase_if(item.members, [&](const JsonValue::Member &member) {
+      return std::ranges::find(keys, member.first) != keys.end();
     });
     return item;
   }

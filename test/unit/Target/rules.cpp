@@ -89,6 +89,21 @@ TEST_CASE("a built-in vendor keeps its tables and takes the rest") {
   CHECK(vendor.opRules().empty());
 }
 
+TEST_CASE("edges and costs of a built-in vendor name its composites") {
+  RuleSet rules = readRules(R"({"vendors": [{"name": "va", "builtin": true,
+      "edges": {"deny": [["va.p", "*"]]},
+      "cost": {"rows": [{"composite": "va.p", "us": 1}]}}]})", "r").takeValue();
+  auto vendor = readVendorFile(R"j({"vendor": "va", "patterns": [{"name": "va.p", "root": "abs(*)"}]})j", "va.json").takeValue();
+  REQUIRE(rules.vendors[0].more.applyTo(*vendor));
+  CHECK(vendor->regionRules.edges.denied.size() == 1);
+  CHECK(vendor->cost);
+  // One that the vendor does not have is found there.
+  Vendor other("va");
+  Expected<> applied = rules.vendors[0].more.applyTo(other);
+  REQUIRE_FALSE(applied);
+  CHECK(applied.error().message() == "/vendors/0/edges/deny/0/0: unknown composite 'va.p'");
+}
+
 TEST_CASE("choice of vendors") {
   std::string path = std::string(BYCC_BINARY_DIR) + "/rules-test.json";
   FILE *file = std::fopen(path.c_str(), "w");
