@@ -9,6 +9,7 @@ patterns/<vendor>.json. Minimum of many runs; some ten seconds. The launch comes
 small operators with all threads at hand. Rates are those of one thread, from larger operators with
 the time of a small one taken off.
 A rate is arithmetic (gflops) for convolutions and products, memory traffic (gb_per_s) for others.
+Rows give it for classes of calls that are much faster or slower than the operator in general.
 """
 import argparse
 import json
@@ -59,6 +60,20 @@ def traffic_cases():
     yield "nn.max_pool2d", [image], "nn.max_pool2d(%a, " + pool, size(*image) * 5 // 4
     yield "nn.avg_pool2d", [image], "nn.avg_pool2d(%a, " + pool, size(*image) * 5 // 4
     yield "nn.global_avg_pool2d", [image], "nn.global_avg_pool2d(%a)", size(*image)
+
+
+def row_cases():
+    """Operator, class, unit of the rate, shapes, weights, call, FLOPs or bytes."""
+    image, data = (1, 64, 28, 28), (1024, 256)
+    depthwise = "nn.conv2d(%a, %w, padding=[1, 1, 1, 1], groups=64, channels=64, kernel_size=[3, 3])"
+    yield "nn.conv2d", "depthwise", "gflops", [image], [(64, 1, 3, 3)], depthwise, 2 * 64 * 28 * 28 * 9
+    yield ("nn.conv2d", "pointwise", "gflops", [image], [(64, 64, 1, 1)],
+           "nn.conv2d(%a, %w, channels=64, kernel_size=[1, 1])", 2 * 64 * 28 * 28 * 64)
+    yield ("nn.conv2d", "channels<8", "gflops", [(1, 3, 112, 112)], [(64, 3, 3, 3)],
+           "nn.conv2d(%a, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3])", 2 * 64 * 112 * 112 * 27)
+    yield ("nn.dense", "rows<8", "gflops", [(1, 512)], [(512, 512)], "nn.dense(%a, %w, units=512)", 2 * 512 * 512)
+    yield "nn.softmax", "axis!=-1", "gb_per_s", [data], [], "nn.softmax(%a, axis=0)", 2 * size(*data)
+    yield "mean", "axis!=-1", "gb_per_s", [data], [], "mean(%a, axis=[0])", size(*data)
 
 
 class Bench:
@@ -120,8 +135,13 @@ class Bench:
             time = self.call(shapes, [], call)
             if time:
                 ops[op] = {"gb_per_s": round(moved / 1000 / max(time - empty, 0.1), 2)}
+        rows = []
+        for op, kind, unit, shapes, weights, call, amount in row_cases():
+            time = self.call(shapes, weights, call)
+            if time:
+                rows.append({"op": op, "class": kind, unit: round(amount / 1000 / max(time - empty, 0.1), 1)})
         return {"launch_us": round(launch, 2), "gflops": ops["nn.conv2d"]["gflops"], "gb_per_s": ops["add"]["gb_per_s"],
-                "ops": dict(sorted(ops.items()))}
+                "ops": dict(sorted(ops.items())), "rows": rows}
 
 
 def main():
@@ -129,8 +149,8 @@ def main():
     parser.add_argument("--bin", default="build/bin")
     parser.add_argument("--vendor", default="")
     with tempfile.TemporaryDirectory() as work:
-        print(re.sub(r"\{\s+(\"\w+\": [\d.]+)\s+\}", r"{\1}",
-                     json.dumps(Bench(parser.parse_args(), work).cost(), indent=2)))
+        text = json.dumps(Bench(parser.parse_args(), work).cost(), indent=2)
+        print(re.sub(r"\{\s+([^{}]*?)\s+\}", lambda match: "{" + re.sub(r"\s+", " ", match[1]) + "}", text))
 
 
 main()
