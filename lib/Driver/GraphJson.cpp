@@ -119,7 +119,12 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   const OffloadTotals &totals = report.offload->totals;
   json.key("offload").beginObject().key("regions").value(totals.regions).key("ops").value(totals.offloadedOps);
   json.key("host_ops").value(totals.ops - totals.offloadedOps).key("offloaded_flops").value(totals.offloadedFlops);
-  json.key("flops").value(totals.flops).key("boundary_bytes").value(totals.boundaryBytes).endObject();
+  json.key("flops").value(totals.flops).key("boundary_bytes").value(totals.boundaryBytes);
+  if (const auto &estimate = report.offload->estimate) {
+    json.key("estimate");
+    writeEstimate(json, *estimate);
+  }
+  json.endObject();
   json.key("memory").beginObject().key("arena_bytes").value(code.arenaBytes);
   json.key("scratch_bytes_per_thread").value(code.scratchBytes).endObject();
   json.endObject().endObject();

@@ -19,9 +19,12 @@ class Session;
 // here), --save-partition-plan. Usage errors: a vendor that is not in use, an
 // operator that does not exist, orders beside a plan.
 Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors);
-// What host code costs when costs are to be compared (--cost-model; by default from
-// -O1 up), else nothing.
-Expected<std::optional<CostModel>> hostCosts(const Options &options);
+// What host code costs, as the shipped file says.
+Expected<CostModel> hostCosts(const Options &options);
+// Do costs decide what goes where (--cost-model; by default from -O1 up)?
+bool comparesCosts(const Options &options);
+// Steps of the search for a plan at an optimisation level.
+uint64_t defaultSearch(int level);
 
 // The file of --save-partition-plan; the session has run its passes.
 std::string partitionPlanText(Session &session);

@@ -11,6 +11,7 @@
 #include "bycc/IR/Infer.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Parser/Relay.h"
+#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Partition/AskedVendors.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
@@ -147,6 +148,17 @@ std::string outputStem(const Options &options) {
   return options.input.model == "-" ? "a" : withoutSuffix(fileName(options.input.model));
 }
 
+namespace {
+
+// Functions of vendors, which a program that was partitioned before has.
+bool hasRegions(const Module &module) {
+  return std::ranges::any_of(module.globals(), [&](FunctionId function) {
+    return module.functionAttr(function, "Compiler") != nullptr;
+  });
+}
+
+} // namespace
+
 Session::Session(const Options &options) : options_(options) { registerAllPasses(registry_); }
 
 Expected<> Session::prepare() {
@@ -177,7 +189,9 @@ Expected<> Session::prepare() {
   context_.placement = &placement_;
   orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
   hostCost_ = BYCC_TRY(hostCosts(options_));
-  context_.hostCost = hostCost_ ? &*hostCost_ : nullptr;
+  context_.hostCost = comparesCosts(options_) ? &hostCost_ : nullptr;
+  context_.hostPrices = &hostCost_;
+  context_.searchSteps = options_.vendors.search.value_or(defaultSearch(options_.passes.level));
   context_.precision = precision_ ? &*precision_ : nullptr;
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
@@ -220,6 +234,7 @@ Expected<> Session::load() {
 OffloadReport Session::offloadReport() const {
   OffloadReport report = makeOffloadReport(module_, &refusals_);
   report.wideProducts = context_.wideProducts;
+  report.estimate = context_.estimate;
   for (size_t i = 0; i < vendors_.size(); ++i) {
     report.vendors.push_back(vendors_[i].name());
     if (vendors_[i].isEmulated())
@@ -457,6 +472,8 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     }
     auto legalize = std::ranges::find(rest, "legalize", &PipelineEntry::pass);
     BYCC_TRY(passes.run(module_, context_, Pipeline(rest.begin(), legalize)));
+    if (vendors_.size() == 0 && !hasRegions(module_))
+      estimatePlan(module_, context_);
     if (beforeLegalize)
       beforeLegalize();
     BYCC_TRY(passes.run(module_, context_, Pipeline(legalize, rest.end())));

@@ -95,7 +95,7 @@ private:
   VendorSet vendors_;
   RefusalLog refusals_;
   PlacementRules orders_, placement_; // the latter: of this round, passes add to it
-  std::optional<CostModel> hostCost_;
+  CostModel hostCost_;
   std::optional<PrecisionRules> precision_; // of the user's
   PassContext context_;
   PassRegistry registry_;

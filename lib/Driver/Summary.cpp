@@ -8,7 +8,10 @@
 namespace bycc {
 namespace {
 
-std::string vendorText(const OffloadTotals &part, const OffloadTotals &totals) {
+std::string vendorText(const std::string &vendor, const OffloadTotals &part, const OffloadReport &report) {
+  if (auto idle = report.idle.find(vendor); idle != report.idle.end() && part.regions == 0)
+    return "0 regions (" + idle->second + ")";
+  const OffloadTotals &totals = report.totals;
   char share[48];
   std::snprintf(share, sizeof share, ", %.1f %% of FLOPs, ",
                 totals.flops > 0 ? 100 * part.offloadedFlops / totals.flops : 0.0);
@@ -25,7 +28,7 @@ std::string summaryLine(const SummaryFacts &facts) {
   const OffloadTotals &totals = facts.offload->totals;
   std::string line;
   for (const auto &[vendor, part] : facts.offload->vendorParts())
-    line += vendor + ": " + vendorText(part, totals) + (facts.offload->isEmulated(vendor) ? ", emulated | " : " | ");
+    line += vendor + ": " + vendorText(vendor, part, *facts.offload) + (facts.offload->isEmulated(vendor) ? ", emulated | " : " | ");
   line += "host: " + counted(totals.ops - totals.offloadedOps, "op");
   if (std::string returned = describeReturned(*facts.offload); !returned.empty())
     line += " (" + returned + ")";
@@ -33,7 +36,10 @@ std::string summaryLine(const SummaryFacts &facts) {
     line += " | " + facts.object + " " + sizeText(facts.objectBytes);
   if (facts.arenaBytes)
     line += ", arena " + sizeText(*facts.arenaBytes);
-  return line + ", " + secondsText(facts.seconds);
+  line += ", " + secondsText(facts.seconds);
+  if (facts.offload->estimate)
+    line += " | " + facts.offload->estimate->text();
+  return line;
 }
 
 } // namespace bycc

@@ -9,6 +9,7 @@
 // they are given; that order decides between plans that take exactly the same time.
 
 #include "bycc/IR/Op.h"
+#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Partition/Passes.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -16,6 +17,7 @@
 #include "ApartReasons.h"
 #include "BlockPlan.h"
 #include "Composites.h"
+#include "EstimatePlan.h"
 #include "Plan.h"
 #include "PlanGrouping.h"
 #include "PlanPins.h"
@@ -144,19 +146,13 @@ private:
   void estimate() {
     PlanEstimate estimate;
     for (const Part &part : parts_) {
-      const PlanProblem &problem = part.plan.problem;
-      estimate.us += microseconds(timeOf(problem, part.solution.plan, true).total());
+      addToEstimate(estimate, part.plan, part.solution.plan, costs_);
       estimate.time += microseconds(part.solution.time);
       estimate.bound += microseconds(part.solution.bound);
       estimate.boundUs += microseconds(rawBound(part));
-      for (NodeId node : part.plan.items)
-        estimate.hostUs += microseconds(costs_.onHost(node));
     }
-    if (costs_.numVendors() == 1)
-      bestSingle_ = estimate.us * 1e6;
-    if (bestSingle_)
-      estimate.bestSingleUs = microseconds(*bestSingle_);
-    context_.estimate = estimate;
+    estimate.bestSingleUs = bestSingle_ ? microseconds(*bestSingle_) : estimate.us;
+    context_.estimate = std::move(estimate);
   }
 
   // No plan is faster in raw time; another problem where vendors are not trusted as they are.
@@ -343,7 +339,9 @@ Expected<bool> choosePlan(Module &module, PassContext &context) {
     bool changed = BYCC_TRY(chooseVendors(module, context));
     if (context.vendors->mergeRegions)
       changed |= BYCC_TRY(mergeCompilerRegions(module, context));
-    return BYCC_TRY(pruneRegions(module, context)) || changed;
+    changed |= BYCC_TRY(pruneRegions(module, context));
+    estimatePlan(module, context);
+    return changed;
   }
   BYCC_TRY(checkPins(module, context));
   PlanChooser(module, context).run();

@@ -75,6 +75,18 @@ void writeTotals(JsonWriter &json, const OffloadTotals &totals, bool isVendor) {
 
 } // namespace
 
+void writeEstimate(JsonWriter &json, const PlanEstimate &estimate) {
+  json.beginObject();
+  json.key("us").value(estimate.us).key("host_us").value(estimate.hostUs);
+  json.key("best_single_us").value(estimate.bestSingleUs).key("bound_us").value(estimate.boundUs);
+  json.key("measured_share").value(estimate.measuredShare).key("parts").beginArray();
+  for (const PlanEstimate::Part &part : estimate.parts) {
+    json.beginObject().key("name").value(part.name).key("operators_us").value(part.operators);
+    json.key("launches_us").value(part.launches).key("transfers_us").value(part.transfers).endObject();
+  }
+  json.endArray().endObject();
+}
+
 void writeNodes(JsonWriter &json, const OffloadReport &report) {
   json.beginArray();
   for (const OffloadNode &node : report.nodes)
@@ -98,6 +110,10 @@ std::string OffloadReport::json() const {
   writeNodes(json, *this);
   json.key("totals");
   writeTotals(json, totals, false);
+  if (estimate) {
+    json.key("estimate");
+    writeEstimate(json, *estimate);
+  }
   json.key("vendors").beginObject();
   for (const auto &[vendor, part] : byVendor) {
     json.key(vendor);

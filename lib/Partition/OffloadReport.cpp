@@ -213,6 +213,7 @@ private:
 
   void addRegionReasons() {
     report_.returned = refusals_->returned();
+    report_.idle = refusals_->idle();
     for (const ApartRegions &pair : refusals_->apart()) {
       auto first = regionOf_.find(pair.first), second = regionOf_.find(pair.second);
       if (first != regionOf_.end() && second != regionOf_.end() && first->second != second->second)

@@ -101,6 +101,27 @@ void writeHead(std::ostringstream &out, const OffloadReport &report) {
   out << report.totals.ops - report.totals.offloadedOps << " on the host\n";
   if (std::string text = describeReturned(report); !text.empty())
     out << text << "\n";
+  for (const auto &[vendor, why] : report.idle)
+    out << vendor << ": 0 regions (" << why << ")\n";
+}
+
+// A sum, in microseconds, of which the printed parts give the printed total.
+void writeEstimate(std::ostringstream &out, const PlanEstimate &estimate) {
+  out << "\n" << estimate.text() << ":\n";
+  auto number = [](double us) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.6f", us);
+    return std::string(text);
+  };
+  Table table;
+  table.add({"us", "operators", "launches", "transfers", "sum"});
+  for (const PlanEstimate::Part &part : estimate.parts)
+    if (part.total() > 0 || part.name == "host")
+      table.add({part.name, number(part.operators), number(part.launches), number(part.transfers),
+                 number(part.total())});
+  table.add({"total", "", "", "", number(estimate.us)});
+  for (size_t i = 0; i < table.size(); ++i)
+    out << table.line(i);
 }
 
 void writeRegions(std::ostringstream &out, const OffloadReport &report) {
@@ -234,6 +255,8 @@ std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRun
 std::string OffloadReport::text() const {
   std::ostringstream out;
   writeHead(out, *this);
+  if (estimate)
+    writeEstimate(out, *estimate);
   writeRegions(out, *this);
   writeApart(out, *this);
   writeHost(out, *this);

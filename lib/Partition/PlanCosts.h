@@ -39,6 +39,7 @@ public:
   uint32_t numberOf(StringId name) const; // PlanProblem::none: not in use
   PlanProblem::Vendor row(uint32_t number) const;
   bool isMeasured(uint32_t number) const;
+  bool isHostMeasured() const { return hostCost_.isMeasured; }
 
   // A unit on the host: its operators one by one.
   double onHost(NodeId unit) const;

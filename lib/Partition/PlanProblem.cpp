@@ -82,19 +82,22 @@ std::vector<uint32_t> ownersOf(const PlanProblem &problem, const PlanAnswer &pla
 
 } // namespace
 
-PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
-  PlanTime time;
+namespace {
+
+// Calls its argument with a vendor, the term it belongs to and a time, for each part.
+template <typename Visit>
+void forEachTerm(const PlanProblem &problem, const PlanAnswer &plan, bool raw, Visit &&visit) {
   auto scaled = [&](uint32_t vendor, double value) {
     return raw ? std::round(value / problem.vendors[vendor].trust) : value;
   };
   for (uint32_t item = 0; item < problem.size(); ++item) {
     const PlanProblem::Tile &tile = problem.tiles[plan.tile[item]];
     if (problem.tileMembers[tile.membersBegin] == item)
-      time.tiles += raw ? tile.raw : tile.time;
+      visit(tile.vendor, &PlanTime::tiles, raw ? tile.raw : tile.time);
   }
   for (uint32_t vendor : ownersOf(problem, plan))
     if (vendor != none)
-      time.launches += scaled(vendor, problem.vendors[vendor].launch);
+      visit(vendor, &PlanTime::launches, scaled(vendor, problem.vendors[vendor].launch));
   std::vector<uint32_t> seen(problem.vendors.size(), none); // the last tensor a vendor took in
   for (uint32_t t = 0; t < problem.tensors.size(); ++t) {
     const PlanProblem::Tensor &tensor = problem.tensors[t];
@@ -112,12 +115,28 @@ PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
       if (vendor == host || seen[vendor] == t)
         continue;
       seen[vendor] = t;
-      time.transfers += scaled(vendor, problem.crossing(vendor, t));
+      visit(vendor, &PlanTime::transfers, scaled(vendor, problem.crossing(vendor, t)));
     }
     if (owner != host && leaves)
-      time.transfers += scaled(owner, problem.crossing(owner, t));
+      visit(owner, &PlanTime::transfers, scaled(owner, problem.crossing(owner, t)));
   }
+}
+
+} // namespace
+
+PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
+  PlanTime time;
+  forEachTerm(problem, plan, raw,
+              [&](uint32_t, double PlanTime::*term, double value) { time.*term += value; });
   return time;
+}
+
+std::vector<PlanTime> timesOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
+  std::vector<PlanTime> times(problem.vendors.size());
+  forEachTerm(problem, plan, raw, [&](uint32_t vendor, double PlanTime::*term, double value) {
+    times[vendor].*term += value;
+  });
+  return times;
 }
 
 namespace {

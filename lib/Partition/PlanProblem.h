@@ -109,6 +109,8 @@ struct PlanTime {
   double total() const { return tiles + launches + transfers; }
 };
 PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw = false);
+// The same for each vendor by number, [0] the host.
+std::vector<PlanTime> timesOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw);
 
 bool isLegal(const PlanProblem &problem, const PlanAnswer &plan);
 

@@ -8,6 +8,7 @@
 // whatever the plan says, and regions cut for its sake stay cut.
 
 #include "bycc/IR/Op.h"
+#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
@@ -140,6 +141,7 @@ Expected<bool> replayPlan(Module &module, PassContext &context) {
   if (!context.placement || !context.placement->orders.plan)
     return error(Status::Usage) << "replay-plan: there is no --partition-plan";
   bool changed = BYCC_TRY(Replayer(module, context).run());
+  estimatePlan(module, context);
   keepChosen(module, context.placement);
   keepApartReasons(module, context);
   return changed;

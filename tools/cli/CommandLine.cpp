@@ -349,6 +349,14 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
                vendors.costModel = v;
                return v == "none" || v == "static" || v == "measured";
              });
+  line.value("search", "N", "steps of the search for the best plan", false, [&vendors](const std::string &v) {
+    auto number = parseInt(v);
+    if (!number || *number < 0)
+      return false;
+    vendors.search = static_cast<uint64_t>(*number);
+    return true;
+  });
+  line.wants("a number from 0");
   line.text("save-partition-plan", "F", "write the placement", vendors.savePlan);
   line.text("partition-plan", "F", "replay a placement", vendors.plan);
   line.text("tune", "F", "let vendors tune their regions; F keeps what they find", vendors.tune);

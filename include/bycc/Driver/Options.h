@@ -43,6 +43,7 @@ struct VendorOptions {
   int64_t minRegionOps = 0;
   double minRegionFlops = 0;
   std::string costModel; // "", none, static, measured
+  std::optional<uint64_t> search; // --search=N: steps of the search for a plan
   std::string savePlan, plan;
   std::string tune; // --tune=FILE; "": no tuning
   double timeoutSeconds = 60; // --vendor-timeout: for one region

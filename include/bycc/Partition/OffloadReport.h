@@ -57,9 +57,6 @@ struct OffloadTotals {
   bool hasRunTimeSizes = false;
 };
 
-// What the plan is estimated to take, in microseconds of raw time (no trust).
-struct OffloadEstimate { double us = 0, hostUs = 0, bestSingleUs = 0, boundUs = 0, measuredShare = 0; };
-
 // `sizeText` says `bytes`: what is known of a boundary, with a word about what is not.
 std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRunTimeSizes);
 
@@ -70,10 +67,11 @@ struct OffloadReport {
   std::vector<std::string> hostOps;       // sorted
   std::vector<OffloadNode> nodes; // program order, a region's where it is first called
   std::vector<ReturnedRegion> returned;   // regions that did not stay
+  std::map<std::string, std::string> idle; // vendors that could have some and have none: why
   std::vector<OffloadApart> apart;        // for some tens of pairs
   std::vector<WideProduct> wideProducts;  // set by who knows them
   OffloadTotals totals;
-  std::optional<OffloadEstimate> estimate; // set by who knows it; none without costs
+  std::optional<PlanEstimate> estimate; // set by who knows it; none without costs
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
   std::vector<std::string> vendors;  // in use, by priority; set by who knows them
   std::vector<std::string> emulated; // of these, those whose regions are host code
@@ -88,6 +86,9 @@ struct OffloadReport {
 
 // `refusals` may be null.
 OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals);
+
+// An object: --dump-offloads, totals.estimate.
+void writeEstimate(JsonWriter &json, const PlanEstimate &estimate);
 
 // The rows of report.nodes as an array.
 void writeNodes(JsonWriter &json, const OffloadReport &report);

@@ -1,0 +1,82 @@
+#include "EstimatePlan.h"
+
+#include "bycc/Partition/EstimatePlan.h"
+#include "bycc/Target/Vendor.h"
+
+#include "PlanSolver.h"
+#include "Scopes.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace bycc {
+
+namespace {
+
+constexpr uint64_t boundSteps = 2000; // a bound of plans that are made without costs is rough
+
+double microseconds(double picoseconds) { return picoseconds / 1e6; }
+
+} // namespace
+
+void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAnswer &plan,
+                   const PlanCosts &costs) {
+  estimate.hasVendors = costs.numVendors() > 0;
+  estimate.parts.resize(std::max<size_t>(estimate.parts.size(), costs.numVendors() + 1));
+  estimate.parts[0].name = "host";
+  std::vector<PlanTime> times = timesOf(block.problem, plan, true);
+  double measured = 0;
+  for (uint32_t number = 0; number < times.size(); ++number) {
+    PlanEstimate::Part &part = estimate.parts[number];
+    if (number > 0)
+      part.name = costs.vendor(number).name();
+    part.operators += microseconds(times[number].tiles);
+    part.launches += microseconds(times[number].launches);
+    part.transfers += microseconds(times[number].transfers);
+    if (number == 0 ? costs.isHostMeasured() : costs.isMeasured(number))
+      measured += microseconds(times[number].total());
+  }
+  double before = estimate.us, total = 0;
+  for (const PlanTime &time : times)
+    total += microseconds(time.total());
+  estimate.us += total;
+  if (estimate.us > 0)
+    estimate.measuredShare = (estimate.measuredShare * before + measured) / estimate.us;
+  for (NodeId node : block.items)
+    estimate.hostUs += microseconds(costs.onHost(node));
+}
+
+void estimatePlan(Module &module, PassContext &context) {
+  if (context.estimate || !(context.hostCost || context.hostPrices))
+    return;
+  PlanCosts costs(module, context);
+  BlockPlanner planner(module, context, costs);
+  PlanEstimate estimate;
+  double trusted = 0, bound = 0;
+  for (BlockId block : hostBlocks(module)) {
+    BlockPlan plan = planner.plan(block);
+    PlanAnswer answer = planOfAnnotations(module, plan, costs);
+    addToEstimate(estimate, plan, answer, costs);
+    trusted += timeOf(plan.problem, answer).total();
+    double least = plan.hasChoice() ? solvePlan(plan.problem, {boundSteps}).bound
+                                    : timeOf(plan.problem, answer).total();
+    bound += least;
+  }
+  estimate.time = microseconds(trusted);
+  estimate.bound = microseconds(std::min(bound, trusted));
+  estimate.boundUs = std::min(estimate.bound, estimate.us);
+  estimate.bestSingleUs = estimate.us;
+  context.estimate = std::move(estimate);
+}
+
+std::string PlanEstimate::text() const {
+  std::string text = "estimated " + timeText(us) + " (host alone " + timeText(hostUs);
+  if (hasVendors)
+    text += ", best single vendor " + timeText(bestSingleUs);
+  char proof[48];
+  double gap = time > 0 ? std::max(0.0, 100 * (time - bound) / time) : 0;
+  std::snprintf(proof, sizeof proof, "), proven within %.1f %%", gap);
+  return text + proof;
+}
+
+} // namespace bycc
