@@ -20,7 +20,7 @@ constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 64;      // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
 constexpr uint32_t windowItems = 10;
-constexpr uint64_t windowSteps = 20000;
+constexpr uint64_t windowSteps = 20000, windowCost = 200; // of solving and making one
 constexpr uint64_t groupingSteps = 20000;  // of one leaf
 
 class Solver {
@@ -62,7 +62,7 @@ private:
   bool offerTiles(std::vector<uint32_t> tile, GroupingEffort effort) {
     if (tile.empty())
       return false;
-    spend(problem_.size());
+    spend(4 * problem_.size());
     std::optional<PlanAnswer> plan = groupWithinLimits(problem_, std::move(tile), effort);
     return plan && offer(*plan);
   }
@@ -234,6 +234,7 @@ private:
         std::optional<PlanWindow> window = windows.around(item, windowItems, best_);
         if (!window)
           continue;
+        spend(windowCost);
         uint64_t share = std::min(steps_, windowSteps), left = share;
         PlanSolution part = Solver(window->problem, left).run({window->current});
         spend(share - left);

@@ -138,10 +138,6 @@ std::optional<PlanWindow> PlanWindows::around(uint32_t centre, uint32_t size,
     mark_[window.item[i]] = i;
   PlanProblem &p = window.problem;
   p.vendors = problem_.vendors;
-  for (PlanProblem::Vendor &vendor : p.vendors) {
-    vendor.minOps = 0; // what lies beyond counts, too
-    vendor.minFlops = 0;
-  }
   // Tiles: alone first, then composites that lie inside.
   std::map<uint32_t, uint32_t> numberOf; // of the whole's tiles
   std::vector<uint32_t> members;
@@ -178,6 +174,9 @@ std::optional<PlanWindow> PlanWindows::around(uint32_t centre, uint32_t size,
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t item = window.item[i];
     p.label.push_back(problem_.labelOf(item));
+    // What is held of a region is taken for enough of it.
+    p.isExempt.push_back(!mayChange[i] ||
+                         (!problem_.isExempt.empty() && problem_.isExempt[item]));
     p.ops.push_back(problem_.ops[item]);
     p.flops.push_back(problem_.flops[item]);
     for (uint32_t need : problem_.needs[item])
@@ -229,9 +228,12 @@ std::optional<PlanWindow> PlanWindows::around(uint32_t centre, uint32_t size,
       p.links.add(item);
     p.links.close();
   }
-  for (auto [a, b] : problem_.apart)
-    if (auto x = numberOf.find(a), y = numberOf.find(b); x != numberOf.end() && y != numberOf.end())
-      p.apart.emplace_back(x->second, y->second);
+  for (auto [tile, number] : numberOf) {
+    auto first = std::ranges::lower_bound(problem_.apart, std::pair(tile, 0u));
+    for (; first != problem_.apart.end() && first->first == tile; ++first)
+      if (auto other = numberOf.find(first->second); other != numberOf.end())
+        p.apart.emplace_back(number, other->second);
+  }
   std::ranges::sort(p.apart);
   // The plan as it is.
   for (uint32_t i = 0; i < count; ++i) {

@@ -1,6 +1,7 @@
 // A part of a plan as a problem of its own: a few items that may change, with what
-// surrounds them held as it is. Paths that leave the part are not seen, nor is what
-// its limits need beyond it: a better plan of the part is a proposal for the whole.
+// surrounds them held as it is. Paths that leave the part are not seen, and regions
+// that reach into it are taken to keep their limits: a better plan of the part is a
+// proposal for the whole.
 #pragma once
 
 #include "PlanProblem.h"
