@@ -2,8 +2,6 @@
 
 #include "PlanRelaxation.h"
 
-#include "RelaxationLinks.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,7 +15,7 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 using Kind = RelaxationGraph::Kind;
 
-constexpr uint32_t maxSets = 1u << std::max(RelaxationGraph::maxBits, VendorLinks::maxGroup);
+constexpr uint32_t maxSets = 1u << RelaxationGraph::maxBits;
 constexpr uint32_t window = 8;    // sweeps that must together
 constexpr double leastGain = 1e-4; // gain so much of the bound
 
@@ -55,6 +53,7 @@ PlanRelaxation::PlanRelaxation(const PlanProblem &problem)
   slots_.resize(mostSlots);
   margins_.resize(most);
   for (const Factor &factor : graph_->factors) {
+    known_.push_back({0, factor.seatsEnd - factor.seatsBegin});
     if (factor.kind != Kind::Vendors)
       continue;
     for (uint32_t i = factor.seatsBegin + factor.hasMaker; i < factor.seatsEnd; ++i)
@@ -132,30 +131,57 @@ void PlanRelaxation::marginsOfUser(const Seat &seat, double *out) const {
     out[i] += given[i];
 }
 
+// The least costs of paths from a diagram's start to a layer's nodes, and from there
+// to its end, are kept for the layers that they have been found for since costs
+// changed: a sweep goes through a diagram once.
+void PlanRelaxation::findPaths(const Factor &factor, uint32_t layer) const {
+  const PartsDiagram &diagram = graph_->diagrams[factor.diagram];
+  double *before = sums_.data() + factor.sums, *after = before + diagram.nodes.size();
+  double cost = graph_->costs[factor.costs];
+  Known &known = known_[&factor - graph_->factors.data()];
+  auto arc = [&](uint32_t layer, const PartsDiagram::Node &node, uint32_t i) {
+    uint32_t number = graph_->seatsOf[factor.seatsBegin + layer];
+    if (!(usable_[number] >> i & 1))
+      return infinity;
+    return given_[graph_->seats[number].given + i] + node.count[i] * cost;
+  };
+  for (; known.before < layer; ++known.before) {
+    uint32_t begin = diagram.layers[known.before], end = diagram.layers[known.before + 1];
+    uint32_t last = known.before + 2 < diagram.layers.size()
+                        ? diagram.layers[known.before + 2]
+                        : static_cast<uint32_t>(diagram.nodes.size());
+    std::fill(before + end, before + last, infinity);
+    for (uint32_t node = begin; node < end; ++node)
+      for (uint32_t i : {0, 1}) {
+        double &least = before[end + diagram.nodes[node].to[i]];
+        least = std::min(least, before[node] + arc(known.before, diagram.nodes[node], i));
+      }
+  }
+  for (; known.after > layer + 1; --known.after) {
+    uint32_t begin = diagram.layers[known.after - 1], end = diagram.layers[known.after];
+    for (uint32_t node = begin; node < end; ++node) {
+      after[node] = infinity;
+      for (uint32_t i : {0, 1})
+        after[node] = std::min(after[node], arc(known.after - 1, diagram.nodes[node], i) +
+                                                after[end + diagram.nodes[node].to[i]]);
+    }
+  }
+}
+
 void PlanRelaxation::marginsOfParts(const Seat &seat, double *out) const {
   const Factor &factor = factorOf(seat);
-  uint32_t self = static_cast<uint32_t>(&seat - graph_->seats.data()), mine = 0, must = 0;
-  double sums[maxSets] = {0}, base = 0;
-  for (uint32_t i = 0; factor.seatsBegin + i < factor.seatsEnd; ++i) {
-    uint32_t number = graph_->seatsOf[factor.seatsBegin + i], bit = 1u << i;
-    const double *given = given_.data() + graph_->seats[number].given;
-    double more = usable_[number] & 2 ? given[1] : infinity;
-    if (number == self)
-      mine = bit;
-    if (usable_[number] & 1)
-      more -= given[0], base += given[0];
-    else
-      must |= bit;
-    for (uint32_t set = 0; set < bit; ++set)
-      sums[bit | set] = sums[set] + more;
-  }
-  const double *cost = graph_->costs.data() + factor.costs;
+  findPaths(factor, seat.place);
+  const PartsDiagram &diagram = graph_->diagrams[factor.diagram];
+  const double *before = sums_.data() + factor.sums, *after = before + diagram.nodes.size();
+  double cost = graph_->costs[factor.costs];
+  uint32_t begin = diagram.layers[seat.place], end = diagram.layers[seat.place + 1];
   out[0] = out[1] = infinity;
-  for (uint32_t set = 0; set < factor.numSets; ++set)
-    if ((set & must) == must) {
-      double &least = out[(set & mine) != 0];
-      least = std::min(least, base + sums[set] + cost[set]);
-    }
+  for (uint32_t node = begin; node < end; ++node)
+    for (uint32_t i : {0, 1})
+      out[i] = std::min(out[i], before[node] + diagram.nodes[node].count[i] * cost +
+                                    after[end + diagram.nodes[node].to[i]]);
+  for (uint32_t i : {0, 1})
+    out[i] += given_[seat.given + i];
 }
 
 // A launch less what the others would lose by leaving it.
@@ -235,6 +261,11 @@ void PlanRelaxation::assign(const Seat &seat, const double *given, uint32_t usab
       return usable == 3 ? std::min(given[0], given[1]) : given[usable >> 1];
     };
     sums[0] += least(given, usable) - least(old, usable_[number]);
+  }
+  if (factor.kind == Kind::Parts) {
+    Known &known = known_[seat.factor];
+    known.before = std::min(known.before, seat.place);
+    known.after = std::max(known.after, seat.place + 1);
   }
   std::copy_n(given, seat.numClasses, old);
   usable_[number] = usable;

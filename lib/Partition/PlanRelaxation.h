@@ -48,6 +48,9 @@ private:
   using Factor = RelaxationGraph::Factor;
   using Seat = RelaxationGraph::Seat;
   enum Direction { Forward, Backward };
+  struct Known { // Parts: layers to which paths are known from before and from after
+    uint32_t before = 0, after = 0;
+  };
 
   uint32_t firstSlot(uint32_t item) const { return problem_->tilesOf.begin[item]; }
   bool isSlotUsable(uint32_t slot) const { return isUsable_[problem_->tilesOf.flat[slot]]; }
@@ -61,6 +64,7 @@ private:
   void leastBySet(const Seat &seat, const double *given, uint32_t usable, double *least) const;
   void margins(const Seat &seat, double *out) const;
   void marginsOfUser(const Seat &seat, double *out) const;
+  void findPaths(const Factor &factor, uint32_t layer) const;
   void marginsOfParts(const Seat &seat, double *out) const;
   void marginsOfAll(const Seat &seat, double *out) const;
   double gather(uint32_t item, double *slots, double *margins) const;
@@ -78,7 +82,8 @@ private:
   std::vector<double> own_;          // by slot: what an item has kept
   std::vector<double> given_;        // by seat and class
   std::vector<uint32_t> usable_;     // by seat: its classes with a usable tile
-  std::vector<double> sums_;         // by factor
+  mutable std::vector<double> sums_; // by factor
+  mutable std::vector<Known> known_; // by factor
   std::vector<uint32_t> toDrop_;     // tiles
   std::vector<double> slots_, margins_; // of the item at hand
 };

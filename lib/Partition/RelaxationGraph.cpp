@@ -2,7 +2,7 @@
 
 #include "RelaxationGraph.h"
 
-#include "RelaxationLinks.h"
+#include "VendorLinks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -122,7 +122,7 @@ private:
       std::vector<uint8_t> isAble(problem_.size());
       for (uint32_t item = 0; item < problem_.size(); ++item)
         isAble[item] = canHave(item, vendor);
-      vendorLinks_.back() = vendorLinks(problem_, links_, isAble);
+      vendorLinks_.back() = vendorLinks(problem_, links_, isAble, diagrams_);
     }
   }
 
@@ -343,10 +343,9 @@ private:
       for (const VendorLinks::Group &group : vendorLinks_[vendor].groups) {
         Draft draft;
         draft.factor.kind = Kind::Parts;
-        draft.factor.numSets = static_cast<uint32_t>(group.numParts.size());
+        draft.factor.diagram = group.diagram;
         draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
-        for (uint8_t numParts : group.numParts)
-          graph_.costs.push_back(numParts * launchOf(vendor));
+        graph_.costs.push_back(launchOf(vendor));
         for (uint32_t item : group.items)
           addItem(draft, item, 2,
                   [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
@@ -376,8 +375,22 @@ private:
     drafts_.push_back(std::move(draft));
   }
 
+  uint32_t numSums(const RelaxationGraph::Factor &factor) const {
+    switch (factor.kind) {
+    case Kind::Vendors:
+      return 3 * factor.numSets;
+    case Kind::Parts:
+      return 2 * static_cast<uint32_t>(graph_.diagrams[factor.diagram].nodes.size());
+    case Kind::Whole:
+    case Kind::All:
+      break;
+    }
+    return 2;
+  }
+
   // Seats by item; what is handed on to factors that have later items still to come.
   void finish() {
+    graph_.diagrams = diagrams_.take();
     uint32_t size = problem_.size();
     graph_.seatsBegin.assign(size + 1, 0);
     for (const Draft &draft : drafts_)
@@ -392,13 +405,13 @@ private:
       RelaxationGraph::Factor &factor = draft.factor;
       factor.seatsBegin = static_cast<uint32_t>(graph_.seatsOf.size());
       factor.sums = graph_.numSums;
-      graph_.numSums += factor.kind == Kind::Vendors ? 3 * factor.numSets
-                        : factor.kind == Kind::Parts ? 0 : 2;
+      graph_.numSums += numSums(factor);
       auto [first, last] = std::ranges::minmax(draft.items);
       for (uint32_t i = 0; i < draft.items.size(); ++i) {
         uint32_t item = draft.items[i], number = next[item]++;
         RelaxationGraph::Seat &seat = graph_.seats[number];
         seat.factor = static_cast<uint32_t>(graph_.factors.size());
+        seat.place = i;
         seat.classes = static_cast<uint32_t>(graph_.classOf.size());
         seat.given = graph_.numGiven;
         seat.numClasses = draft.numClasses[i];
@@ -423,6 +436,7 @@ private:
   RelaxationGraph graph_;
   LinkSets links_;
   std::vector<VendorLinks> vendorLinks_;
+  PartsDiagrams diagrams_;
   std::vector<Draft> drafts_;
 };
 

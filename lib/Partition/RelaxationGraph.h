@@ -23,6 +23,7 @@
 // doubles are exact.
 #pragma once
 
+#include "PartsDiagram.h"
 #include "PlanProblem.h"
 
 namespace bycc {
@@ -34,15 +35,16 @@ struct RelaxationGraph {
   struct Factor {
     Kind kind = Kind::Vendors;
     bool hasMaker = false;        // Vendors: its first seat
-    uint32_t numSets = 0;         // Vendors: of classes of users; Parts: of items
+    uint32_t numSets = 0;         // Vendors: of classes of users
+    uint32_t diagram = 0;         // Parts
     uint32_t seatsBegin = 0, seatsEnd = 0; // in seatsOf
     uint32_t costs = 0;           // in `costs`: for each class of the maker, each set
-                                  // of users' classes; for each set of items; one
+                                  // of users' classes; otherwise one, a launch
     uint32_t sums = 0;            // where a PlanRelaxation keeps its sums
   };
   // An item's place in a factor.
   struct Seat {
-    uint32_t factor = 0;
+    uint32_t factor = 0, place = 0; // in its seats
     uint32_t classes = 0;         // in classOf: of each tile of the item
     uint32_t given = 0;           // where a PlanRelaxation keeps what it gave, by class
     uint8_t numClasses = 0;
@@ -59,6 +61,7 @@ struct RelaxationGraph {
   std::vector<uint32_t> seatsOf;   // by factor
   std::vector<uint8_t> classOf;
   std::vector<double> costs;
+  std::vector<PartsDiagram> diagrams;
   uint32_t numGiven = 0, numSums = 0;
 };
 

@@ -1,0 +1,59 @@
+// How many parts any choice of some linked items makes, as a decision diagram: one
+// layer for each item, in order, and two arcs from each node, for an item that is
+// not there and for one that is. An arc's count is what that adds to the parts; the
+// sum on a path is their number. A node stands for all choices so far that leave the
+// same to be known, so that there are few of them and the least sum of counts and
+// other costs of items is found quickly. The items a - b, b - c, c - a:
+//
+//        a      b        c
+//     o -0-> o -0-> o ---+1--> o     nobody yet: c is the first part
+//      \       \.1-> o -0---/ /      a or b there: c joins it
+//      +1---> o -0,1-'------'
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace bycc {
+
+struct PartsDiagram {
+  struct Node {
+    uint32_t to[2];   // of the next layer, from its first
+    int32_t count[2];
+  };
+  std::vector<uint32_t> layers; // their first nodes; the last layer is one node, without arcs
+  std::vector<Node> nodes;
+
+  uint32_t numItems() const { return static_cast<uint32_t>(layers.size()) - 1; }
+};
+
+// Some items, numbered in order.
+struct LinkedItems {
+  static constexpr uint32_t maxOpen = 5; // sets with items before and after any point
+  static constexpr uint32_t maxCut = 8;  // items, if some are cut apart
+
+  uint32_t size = 0;
+  std::vector<std::vector<uint32_t>> sets; // items, ascending
+  // Empty, or, of maxCut items at most, by item and as bits of later ones: which
+  // need it, and which do so through something that is never there. What is not
+  // there cuts what it needs from what needs it: they cannot be in one part.
+  std::vector<uint32_t> neededBy, isCutFrom;
+
+  uint32_t mostOpen() const;
+  auto operator<=>(const LinkedItems &) const = default;
+};
+
+// Diagrams, each made once.
+class PartsDiagrams {
+public:
+  uint32_t of(const LinkedItems &items);
+  std::vector<PartsDiagram> take() { return std::move(diagrams_); }
+
+private:
+  std::map<LinkedItems, uint32_t> known_;
+  std::vector<PartsDiagram> diagrams_;
+};
+
+} // namespace bycc
