@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,9 @@ struct OffloadTotals {
   bool hasRunTimeSizes = false;
 };
 
+// What the plan is estimated to take, in microseconds of raw time (no trust).
+struct OffloadEstimate { double us = 0, hostUs = 0, bestSingleUs = 0, boundUs = 0, measuredShare = 0; };
+
 // `sizeText` says `bytes`: what is known of a boundary, with a word about what is not.
 std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRunTimeSizes);
 
@@ -69,6 +73,7 @@ struct OffloadReport {
   std::vector<OffloadApart> apart;        // for some tens of pairs
   std::vector<WideProduct> wideProducts;  // set by who knows them
   OffloadTotals totals;
+  std::optional<OffloadEstimate> estimate; // set by who knows it; none without costs
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
   std::vector<std::string> vendors;  // in use, by priority; set by who knows them
   std::vector<std::string> emulated; // of these, those whose regions are host code
