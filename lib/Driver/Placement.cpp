@@ -103,6 +103,8 @@ std::vector<std::string> placementFlags(const VendorOptions &options) {
     flags.push_back("--annotate-ops=" + join(options.annotateOps, ","));
   if (!options.annotateSkipOps.empty())
     flags.push_back("--annotate-skip-ops=" + join(options.annotateSkipOps, ","));
+  if (options.trustsHand)
+    flags.push_back("--hand-annotations=trust");
   if (options.minRegionOps > 0)
     flags.push_back("--min-region-ops=" + std::to_string(options.minRegionOps));
   if (options.minRegionFlops > 0)

@@ -179,6 +179,7 @@ Expected<> Session::prepare() {
   hostCost_ = BYCC_TRY(hostCosts(options_));
   context_.hostCost = hostCost_ ? &*hostCost_ : nullptr;
   context_.precision = precision_ ? &*precision_ : nullptr;
+  context_.trustsHand = options_.vendors.trustsHand;
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
   return {};
@@ -251,9 +252,7 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
     std::vector<std::string> names;
     for (const VendorDescription &vendor : BYCC_TRY(known_->describe(request_.ruleFiles)))
       names.push_back(vendor.name);
-    return (error(Status::Input, asked.place) << "vendor '" << escaped(asked.name) << "' is not known"
-                                              << didYouMean(asked.name, names))
-        .note("--rules or --plugin brings a vendor");
+    return unknownVendor(asked.name, asked.place, names);
   }
   return {};
 }
@@ -392,6 +391,9 @@ void Session::warnAboutMissing(const Pipeline &pipeline) {
                                                                       : "cannot run on a program that was partitioned or fused before"));
   if (!options_.passes.passes || pipeline.empty())
     return;
+  bool asks = contains(pipeline, "annotate-target") || !contains(pipeline, "partition-graph");
+  if (!context_.trustsHand && !asks && hasVendorFunctions(module_))
+    context_.warn({options_.input.model}, "nobody is asked about functions with Compiler: pass 'annotate-target' is not in the list");
   for (const std::string &text : passesAskedByProgram(module_))
     if (std::string pass = text.substr(0, text.find('{'));
         std::ranges::find(pipeline, pass, &PipelineEntry::pass) == pipeline.end())

@@ -334,6 +334,11 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
   line.commaList("annotate-ops", "LIST", "only these operators go to vendors (globs)", vendors.annotateOps);
   line.commaList("annotate-skip-ops", "LIST", "these operators stay on the host (globs)", vendors.annotateSkipOps);
   line.pairs("pin", '=', "NODE=VENDOR|host", "place nodes (glob) by hand", vendors.pins);
+  line.value("hand-annotations", "ask|trust", "whether a vendor that the program names is asked (default) or believed", false,
+             [&vendors](const std::string &v) {
+               vendors.trustsHand = v == "trust";
+               return v == "ask" || v == "trust";
+             });
   line.integer("min-region-ops", "N", "smaller regions return to the host", vendors.minRegionOps, 0, INT64_MAX);
   line.value("min-region-flops", "N", "regions with fewer FLOPs return to the host", false,
              [&vendors](const std::string &v) {

@@ -40,6 +40,7 @@ struct VendorOptions {
   std::vector<std::string> patterns, rules, plugins;
   std::vector<std::string> annotateOps, annotateSkipOps; // globs
   std::vector<std::pair<std::string, std::string>> pins; // node glob, vendor or "host"
+  bool trustsHand = false; // --hand-annotations=trust
   int64_t minRegionOps = 0;
   double minRegionFlops = 0;
   std::string costModel; // "", none, static, measured

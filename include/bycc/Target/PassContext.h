@@ -35,6 +35,7 @@ struct PassContext {
   PlacementRules *placement = nullptr; // null: no orders about single nodes
   const CostModel *hostCost = nullptr; // null: costs are not compared
   const PrecisionRules *precision = nullptr; // null: those of bycc
+  bool trustsHand = false; // vendors that the program names are believed, not asked
   int64_t minRegionOps = 0;            // smaller regions return to the host
   double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols
