@@ -443,6 +443,9 @@ NodeId RelayParser::callValue(NodeId callee, const Token &open) {
   Arguments arguments = parseArguments();
   if (panic_ || !callee || !arguments.isOk)
     return {};
+  reportMisplacedVendor(arguments, "a call of a function", token);
+  if (!arguments.isOk)
+    return {};
   // Attributes of such a call are for who made the program: they do not reach the function.
   bool isTyped = std::ranges::count(arguments.attrs, "attrs_type_key", &Attr::key) > 0;
   if (isTyped && arguments.attrs.size() > 1)

@@ -147,6 +147,7 @@ private:
   };
   Arguments parseArguments();
   bool parseAttribute(Arguments &arguments, std::string key, const Token &token);
+  void reportMisplacedVendor(Arguments &arguments, const std::string &callee, const Token &token);
   void dropForeignAttrs(OpId op, Arguments &arguments, const Token &token);
   NodeId callOperator(OpId op, const Token &token);
   NodeId callValue(NodeId callee, const Token &token);
