@@ -9,6 +9,7 @@
 #include "Artifacts.h"
 #include "CHeader.h"
 #include "Depfile.h"
+#include "Interface.h"
 #include "Placement.h"
 #include "Summary.h"
 #include "DotGraph.h"
@@ -99,6 +100,8 @@ private:
     BYCC_TRY(checkOutputs());
     if (!session_.module().main())
       return error(Status::Input, inModel()) << "the program has no @main";
+    if (!codeForms().empty())
+      BYCC_TRY(checkInterface(session_.module()));
     BYCC_TRY(session_.enableAskedVendors(true));
     artifacts_ = std::make_unique<Artifacts>();
     if (!options_.vendors.tune.empty())
