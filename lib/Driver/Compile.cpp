@@ -128,7 +128,7 @@ private:
         partitioned_ = {wants("relay") ? printModule(session_.module(), {.keepNames = true}) : "",
                         wants("json") ? printProgramJson(session_.module()) : ""};
       if (!options_.vendors.savePlan.empty())
-        plan_ = partitionPlanText(session_);
+        plan_ = partitionPlanText(session_, report_);
     };
     if (codeForms().empty())
       return session_.runPasses(pipeline, {}, report);

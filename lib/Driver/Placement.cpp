@@ -86,12 +86,24 @@ Expected<std::optional<CostModel>> hostCosts(const Options &options) {
   return host.cost;
 }
 
-std::string partitionPlanText(Session &session) {
+namespace {
+
+PlanTotals totalsOf(const OffloadReport &report) {
+  PlanTotals totals{report.totals.regions, report.totals.boundaryBytes, {}};
+  if (const auto &e = report.estimate)
+    totals.estimate = {e->us, e->hostUs, e->bestSingleUs, e->boundUs, e->measuredShare};
+  return totals;
+}
+
+} // namespace
+
+std::string partitionPlanText(Session &session, const OffloadReport &report) {
   PartitionPlan plan;
   plan.modelHash = hexText(session.inputsHash());
   for (size_t i = 0; i < session.vendors().size(); ++i)
     plan.vendors.push_back(session.vendors()[i].name());
   plan.nodes = recordPlan(session.module(), *session.context().placement, session.context().refusals);
+  plan.totals = totalsOf(report);
   return planText(plan);
 }
 

@@ -14,6 +14,7 @@
 namespace bycc {
 
 class Session;
+struct OffloadReport;
 
 // --pin, --annotate-ops, --annotate-skip-ops, --partition-plan (the file is read
 // here), --save-partition-plan. Usage errors: a vendor that is not in use, an
@@ -24,7 +25,7 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
 Expected<std::optional<CostModel>> hostCosts(const Options &options);
 
 // The file of --save-partition-plan; the session has run its passes.
-std::string partitionPlanText(Session &session);
+std::string partitionPlanText(Session &session, const OffloadReport &report);
 
 // These options as they are recorded in a graph JSON.
 std::vector<std::string> placementFlags(const VendorOptions &options);

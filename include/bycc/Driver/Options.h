@@ -90,6 +90,11 @@ struct ExtractOptions {
   std::optional<uint64_t> randomSeed; // --random[=SEED]
 };
 
+// bycc plan-diff: two files of --save-partition-plan.
+struct PlanDiffOptions {
+  std::string before, after;
+};
+
 struct Options {
   InputOptions input;
   PassListOptions passes;
@@ -100,6 +105,7 @@ struct Options {
   bool json = false; // inspect, --list-*
   std::string color = "auto";
   ExtractOptions extract;
+  PlanDiffOptions planDiff;
   std::string commandLine; // for messages on how to reproduce a fault
 };
 
