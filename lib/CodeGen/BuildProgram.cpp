@@ -142,6 +142,7 @@ void ProgramBuilder::addOutput(ValueId value) {
 }
 
 Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
+  BYCC_TRY(checkTypes(module, options));
   return ProgramBuilder(module, target, options).run();
 }
 

@@ -33,6 +33,7 @@ Expected<> prepareModel(Session &session) {
     location.file = session.options().input.model;
     return error(Status::Input, location) << "the program has no @main";
   }
+  BYCC_TRY(checkInterface(session.module()));
   BYCC_TRY(session.enableAskedVendors(true));
   if (session.vendors().size() > 0)
     return session.runPasses(BYCC_TRY(session.pipeline()));

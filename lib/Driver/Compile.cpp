@@ -9,6 +9,7 @@
 #include "Artifacts.h"
 #include "CHeader.h"
 #include "Depfile.h"
+#include "Interface.h"
 #include "Placement.h"
 #include "Summary.h"
 #include "DotGraph.h"
@@ -99,6 +100,8 @@ private:
     BYCC_TRY(checkOutputs());
     if (!session_.module().main())
       return error(Status::Input, inModel()) << "the program has no @main";
+    if (!codeForms().empty())
+      BYCC_TRY(checkInterface(session_.module()));
     BYCC_TRY(session_.enableAskedVendors(true));
     artifacts_ = std::make_unique<Artifacts>();
     if (!options_.vendors.tune.empty())
@@ -125,7 +128,7 @@ private:
         partitioned_ = {wants("relay") ? printModule(session_.module(), {.keepNames = true}) : "",
                         wants("json") ? printProgramJson(session_.module()) : ""};
       if (!options_.vendors.savePlan.empty())
-        plan_ = partitionPlanText(session_);
+        plan_ = partitionPlanText(session_, report_);
     };
     if (codeForms().empty())
       return session_.runPasses(pipeline, {}, report);

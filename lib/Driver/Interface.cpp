@@ -1,6 +1,7 @@
 #include "Interface.h"
 
 #include "bycc/Support/Json.h"
+#include "bycc/Target/RegionView.h"
 
 #include <algorithm>
 #include <set>
@@ -91,6 +92,28 @@ ModelInterface modelInterface(const Module &module) {
   giveFileNames(interface.inputs);
   giveFileNames(interface.outputs);
   return interface;
+}
+
+Expected<> checkInterface(const Module &module) {
+  const Function &main = module.function(module.main());
+  std::vector<Diagnostic> found;
+  auto look = [&](NodeId value) {
+    std::string place = module.types.placeText(module.type(value));
+    if (place.empty())
+      return;
+    Diagnostic diagnostic;
+    diagnostic.status = Status::Unsup;
+    diagnostic.location = module.source(value);
+    diagnostic.message = nodeName(module, value) + " has " + place + ": a model is given and gives row-major tensors on device 0";
+    found.push_back(std::move(diagnostic));
+  };
+  for (NodeId param : main.params)
+    look(param);
+  if (found.empty())
+    look(module.block(main.body).result);
+  if (found.empty())
+    return {};
+  return Error(std::move(found));
 }
 
 std::vector<CodeTensor> codeTensors(Module &module, const std::vector<ModelTensor> &tensors) {

@@ -23,6 +23,8 @@ struct ModelInterface {
 // Parameters and flattened results of @main; names from the module's attributes
 // "input_names" and "output_names", else the parameters and output_0, ...
 ModelInterface modelInterface(const Module &module);
+// UNSUP errors for those in a layout or on a device.
+Expected<> checkInterface(const Module &module);
 // The same for host code.
 std::vector<CodeTensor> codeTensors(Module &module, const std::vector<ModelTensor> &tensors);
 

@@ -90,12 +90,24 @@ Expected<CostModel> hostCosts(const Options &options) {
 // Measured on random graphs of 2,000 operators: some 0.1 s and some 5 s.
 uint64_t defaultSearch(int level) { return level >= 3 ? 10000000 : level == 2 ? 100000 : 20000; }
 
-std::string partitionPlanText(Session &session) {
+namespace {
+
+PlanTotals totalsOf(const OffloadReport &report) {
+  PlanTotals totals{report.totals.regions, report.totals.boundaryBytes, {}};
+  if (const auto &e = report.estimate)
+    totals.estimate = {e->us, e->hostUs, e->bestSingleUs, e->boundUs, e->measuredShare};
+  return totals;
+}
+
+} // namespace
+
+std::string partitionPlanText(Session &session, const OffloadReport &report) {
   PartitionPlan plan;
   plan.modelHash = hexText(session.inputsHash());
   for (size_t i = 0; i < session.vendors().size(); ++i)
     plan.vendors.push_back(session.vendors()[i].name());
   plan.nodes = recordPlan(session.module(), *session.context().placement, session.context().refusals);
+  plan.totals = totalsOf(report);
   return planText(plan);
 }
 
@@ -107,6 +119,8 @@ std::vector<std::string> placementFlags(const VendorOptions &options) {
     flags.push_back("--annotate-ops=" + join(options.annotateOps, ","));
   if (!options.annotateSkipOps.empty())
     flags.push_back("--annotate-skip-ops=" + join(options.annotateSkipOps, ","));
+  if (options.trustsHand)
+    flags.push_back("--hand-annotations=trust");
   if (options.minRegionOps > 0)
     flags.push_back("--min-region-ops=" + std::to_string(options.minRegionOps));
   if (options.minRegionFlops > 0)

@@ -14,6 +14,7 @@
 namespace bycc {
 
 class Session;
+struct OffloadReport;
 
 // --pin, --annotate-ops, --annotate-skip-ops, --partition-plan (the file is read
 // here), --save-partition-plan. Usage errors: a vendor that is not in use, an
@@ -27,7 +28,7 @@ bool comparesCosts(const Options &options);
 uint64_t defaultSearch(int level);
 
 // The file of --save-partition-plan; the session has run its passes.
-std::string partitionPlanText(Session &session);
+std::string partitionPlanText(Session &session, const OffloadReport &report);
 
 // These options as they are recorded in a graph JSON.
 std::vector<std::string> placementFlags(const VendorOptions &options);

@@ -9,6 +9,7 @@
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
+#include "bycc/IR/Visitor.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Parser/Relay.h"
 #include "bycc/Partition/EstimatePlan.h"
@@ -25,6 +26,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 #include <unistd.h>
 
 namespace bycc {
@@ -91,6 +93,30 @@ std::vector<std::string> vendorsOfPasses(const std::string &passes, const PassRe
         for (std::string &name : split(names->second, ','))
           vendors.push_back(std::move(name));
   return vendors;
+}
+
+// The order of --annotate is that of priority: a vendor has one place in it.
+Expected<std::vector<std::string>> namedOnce(std::vector<std::string> vendors) {
+  std::set<std::string> names;
+  for (const std::string &vendor : vendors)
+    if (!names.insert(vendor).second)
+      return error(Status::Usage) << "--annotate names vendor '" << escaped(vendor) << "' twice";
+  return vendors;
+}
+
+// There is one host, and what vendors get is said in another way.
+void warnAboutDevices(const Module &module, PassContext &context) {
+  for (OpId op : {ops::on_device, ops::device_copy}) {
+    NodeId first;
+    for (FunctionId function : module.globals())
+      forEachNode(module, module.function(function).body, [&](NodeId node) {
+        if (!first && module.isOp(node, op))
+          first = node;
+      });
+    if (first)
+      context.warn(module.source(first), std::string(opInfo(op).name) + " has no effect: --annotate and --pin, or "
+                                         "annotation.compiler_begin in the program, say what goes to which vendor");
+  }
 }
 
 // A compiled model's report is easily mistaken for a program.
@@ -176,7 +202,7 @@ Expected<> Session::prepare() {
 
   known_ = BYCC_TRY(knownVendors(options_.vendors));
   if (options_.vendors.annotate)
-    request_.annotate = split(*options_.vendors.annotate, ',');
+    request_.annotate = BYCC_TRY(namedOnce(split(*options_.vendors.annotate, ',')));
   else if (p.passes && options_.vendors.rules.empty())
     request_.annotate = vendorsOfPasses(*p.passes, registry_);
   request_.ruleFiles = options_.vendors.rules;
@@ -193,6 +219,7 @@ Expected<> Session::prepare() {
   context_.hostPrices = &hostCost_;
   context_.searchSteps = options_.vendors.search.value_or(defaultSearch(options_.passes.level));
   context_.precision = precision_ ? &*precision_ : nullptr;
+  context_.trustsHand = options_.vendors.trustsHand;
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
   return {};
@@ -212,8 +239,11 @@ Expected<> Session::readPrecision() {
 
 Expected<> Session::load() {
   auto begin = TimeTrace::Clock::now();
+  bool isFirst = filesRead_.empty();
   filesRead_ = {options_.input.model};
   BYCC_TRY(loadModel());
+  if (isFirst)
+    warnAboutDevices(module_, context_);
   for (const std::string &path : options_.input.params)
     BYCC_TRY(bindParams(module_, path, filesRead_));
   filesRead_.insert(filesRead_.end(), options_.vendors.plugins.begin(), options_.vendors.plugins.end());
@@ -266,9 +296,7 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
     std::vector<std::string> names;
     for (const VendorDescription &vendor : BYCC_TRY(known_->describe(request_.ruleFiles)))
       names.push_back(vendor.name);
-    return (error(Status::Input, asked.place) << "vendor '" << escaped(asked.name) << "' is not known"
-                                              << didYouMean(asked.name, names))
-        .note("--rules or --plugin brings a vendor");
+    return unknownVendor(asked.name, asked.place, names);
   }
   return {};
 }
@@ -406,6 +434,9 @@ void Session::warnAboutMissing(const Pipeline &pipeline) {
                                                                       : "cannot run on a program that was partitioned or fused before"));
   if (!options_.passes.passes || pipeline.empty())
     return;
+  bool asks = contains(pipeline, "annotate-target") || !contains(pipeline, "partition-graph");
+  if (!context_.trustsHand && !asks && hasVendorFunctions(module_))
+    context_.warn({options_.input.model}, "nobody is asked about functions with Compiler: pass 'annotate-target' is not in the list");
   for (const std::string &text : passesAskedByProgram(module_))
     if (std::string pass = text.substr(0, text.find('{'));
         std::ranges::find(pipeline, pass, &PipelineEntry::pass) == pipeline.end())

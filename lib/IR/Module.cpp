@@ -213,6 +213,14 @@ void Module::setAnnotation(NodeId id, Annotation annotation) {
 void Module::clearAnnotations() {
   annotationOf_.clear();
   annotations_.clear();
+  askedOf_.clear();
+}
+
+SourceId Module::addAskedSource(SourceId place, StringId vendor) {
+  sources_.push_back(Place(sources_[place.index]));
+  askedOf_.resize(sources_.size(), StringId(0));
+  askedOf_.back() = vendor;
+  return SourceId(static_cast<uint32_t>(sources_.size() - 1));
 }
 
 } // namespace bycc

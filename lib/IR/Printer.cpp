@@ -346,6 +346,8 @@ private:
       out_ += callAttrsText(node.op, node.attrs);
     if (const Annotation *annotation = module_.annotation(id))
       printAnnotation(*annotation);
+    if (StringId vendor = module_.askedVendor(id); vendor != StringId(0))
+      out_ += ", annotation.asked=" + quoted(module_.string(vendor));
     if (isEmpty && out_.size() > attrsAt)
       out_.erase(attrsAt, 2); // ", " before the first attribute
     out_ += ')';

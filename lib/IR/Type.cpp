@@ -8,6 +8,7 @@
 
 #include "bycc/Support/Error.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -60,6 +61,7 @@ struct TypeTable::Impl {
   std::vector<Record> records;
   std::unordered_multimap<uint64_t, uint32_t> byHash;
   ChunkArena arena;
+  bool allOnHost = true;
   std::vector<std::unique_ptr<std::string>> layouts;
   DimTable dims;
 
@@ -125,6 +127,7 @@ TypeId TypeTable::tensor(DType dtype, std::span<const Dim> shape, std::string_vi
   record.dtype = dtype;
   record.device = device;
   record.layout = impl_->internLayout(layout);
+  impl_->allOnHost &= layout.empty() && device == 0;
   record.count = static_cast<uint32_t>(shape.size());
   record.list = shape.data();
   return impl_->intern(record, sizeof(Dim));
@@ -213,6 +216,20 @@ std::optional<int64_t> TypeTable::sizeBytes(TypeId tensor) const {
     return std::nullopt;
   return bytes;
 }
+
+std::string TypeTable::placeText(TypeId type) const {
+  for (TypeId part : flatten(type)) {
+    if (!isTensor(part))
+      continue;
+    if (std::string_view name = layout(part); !name.empty())
+      return "layout \"" + escaped(name) + "\"";
+    if (device(part) != 0)
+      return "device " + std::to_string(device(part));
+  }
+  return "";
+}
+
+bool TypeTable::allOnHost() const { return impl_->allOnHost; }
 
 std::vector<TypeId> TypeTable::flatten(TypeId type) const {
   if (kind(type) != TypeKind::Tuple)

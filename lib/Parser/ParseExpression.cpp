@@ -358,6 +358,12 @@ bool RelayParser::parseAttribute(Arguments &arguments, std::string key, const To
     arguments.isAnnotated = true;
     return true;
   }
+  if (key == "annotation.asked") {
+    if (!value->isString() || value->asString().empty())
+      return wrong("the name of a vendor");
+    arguments.asked = module_.intern(value->asString());
+    return true;
+  }
   for (const Attr &attr : arguments.attrs)
     if (attr.key == key) {
       report(token, Status::Input, "attribute " + escaped(key) + " is given twice");
@@ -417,9 +423,18 @@ NodeId RelayParser::callOperator(OpId op, const Token &token) {
   builder_.setSource(source);
   NodeId node = take(builder_.callWithAttrs(op, arguments.values,
                                             module_.attributes.intern(std::move(*attrs))));
-  if (node && arguments.isAnnotated)
-    module_.setAnnotation(node, std::move(arguments.annotation));
+  annotate(node, arguments);
   return node;
+}
+
+// What is printed of a partitioner's view of a call.
+void RelayParser::annotate(NodeId node, Arguments &arguments) {
+  if (!node)
+    return;
+  if (arguments.isAnnotated)
+    module_.setAnnotation(node, std::move(arguments.annotation));
+  if (arguments.asked != StringId(0))
+    module_.node(node).source = module_.addAskedSource(module_.node(node).source, arguments.asked);
 }
 
 NodeId RelayParser::callValue(NodeId callee, const Token &open) {
@@ -427,6 +442,9 @@ NodeId RelayParser::callValue(NodeId callee, const Token &open) {
   advance();
   Arguments arguments = parseArguments();
   if (panic_ || !callee || !arguments.isOk)
+    return {};
+  reportMisplacedVendor(arguments, "a call of a function", token);
+  if (!arguments.isOk)
     return {};
   // Attributes of such a call are for who made the program: they do not reach the function.
   bool isTyped = std::ranges::count(arguments.attrs, "attrs_type_key", &Attr::key) > 0;
@@ -443,8 +461,7 @@ NodeId RelayParser::callValue(NodeId callee, const Token &open) {
                   "a value of type " + module_.types.str(type) + " is called");
   builder_.setSource(sourceOf(token));
   NodeId node = take(builder_.callFunction(callee, arguments.values));
-  if (node && arguments.isAnnotated)
-    module_.setAnnotation(node, std::move(arguments.annotation));
+  annotate(node, arguments);
   return node;
 }
 

@@ -5,7 +5,7 @@
 // it is an error as before.
 #include "RelayParser.h"
 
-#include "bycc/Support/Text.h"
+#include "bycc/Support/Phrases.h"
 
 #include <algorithm>
 
@@ -117,14 +117,28 @@ void RelayParser::addFunctionAttr(AttrDict &attrs, std::string key, AttrValue va
   }
   bool isKnown = key.find('.') != std::string::npos || key.starts_with("__") ||
                  std::ranges::find(functionAttrs, key) != std::end(functionAttrs);
+  static const std::vector<std::string> known(std::begin(functionAttrs), std::end(functionAttrs));
   if (!isKnown)
-    warn(token, "function attribute " + escaped(key) + " has no effect");
+    warn(token, "function attribute " + escaped(key) + " has no effect" + didYouMean(key, known));
   attrs.push_back({std::move(key), std::move(value)});
+}
+
+// A vendor named where nobody looks for it is no remark that could be left out.
+void RelayParser::reportMisplacedVendor(Arguments &arguments, const std::string &callee, const Token &token) {
+  arguments.isOk &= std::erase_if(arguments.attrs, [&](const Attr &attr) {
+    if (attr.key != "compiler" && attr.key != "Compiler")
+      return false;
+    report(token, Status::Input, callee + ": attribute " + attr.key + " gives it to nobody: a function has "
+                                 "Compiler=\"VENDOR\", annotation.compiler_begin has compiler=\"VENDOR\"");
+    return true;
+  }) == 0;
 }
 
 // Takes out what the operator does not have and what cannot matter.
 void RelayParser::dropForeignAttrs(OpId op, Arguments &arguments, const Token &token) {
   const OpInfo &info = opInfo(op);
+  if (op != ops::annotation_compiler_begin && op != ops::annotation_compiler_end)
+    reportMisplacedVendor(arguments, std::string(info.name), token);
   std::vector<std::string> names;
   for (const AttrSpec &spec : info.attrs)
     names.push_back(spec.name);

@@ -266,7 +266,7 @@ private:
 
   Expected<> readNode(const JsonValue &value) {
     BYCC_TRY(checkKeys(value, {"id", "op", "call", "tuple", "project", "then", "else", "function",
-                               "args", "attrs", "let", "name", "annotation"}));
+                               "args", "attrs", "let", "name", "annotation", "asked"}));
     SourceId at = source(value);
     builder_.setSource(at);
     NodeId node;
@@ -346,6 +346,11 @@ private:
       module_.node(node).isLet = let->boolean;
     if (const JsonValue *name = value.find("name"); name && name->isString())
       module_.node(node).name = module_.intern(name->string);
+    if (const JsonValue *asked = value.find("asked")) {
+      if (!asked->isString())
+        return fail(*asked) << "a vendor's name is a string";
+      module_.node(node).source = module_.addAskedSource(module_.node(node).source, module_.intern(asked->string));
+    }
     const JsonValue *note = value.find("annotation");
     if (!note)
       return {};

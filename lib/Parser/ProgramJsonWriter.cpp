@@ -183,6 +183,9 @@ private:
         json_.value(module_.string(vendor));
       json_.endArray().endObject();
     }
+    if (StringId vendor = module_.askedVendor(id);
+        vendor != StringId(0) && (node.kind == NodeKind::CallOp || node.kind == NodeKind::Call))
+      json_.key("asked").value(module_.string(vendor));
     json_.endObject();
   }
 

@@ -142,13 +142,16 @@ private:
     std::vector<std::string> objects; // keys of attributes whose value is an object
     Annotation annotation;
     bool isAnnotated = false;
+    StringId asked{0};
     bool isOk = true;
   };
   Arguments parseArguments();
   bool parseAttribute(Arguments &arguments, std::string key, const Token &token);
+  void reportMisplacedVendor(Arguments &arguments, const std::string &callee, const Token &token);
   void dropForeignAttrs(OpId op, Arguments &arguments, const Token &token);
   NodeId callOperator(OpId op, const Token &token);
   NodeId callValue(NodeId callee, const Token &token);
+  void annotate(NodeId node, Arguments &arguments);
   NodeId notSupported(const Token &token, std::string what);
   SourceId sourceOf(const Token &token);
   std::optional<std::string> attributeKey(); // when the next tokens are `key =`

@@ -14,7 +14,9 @@
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
+#include "AskVendor.h"
 #include "Composites.h"
+#include "ReadAnnotations.h"
 #include "Scopes.h"
 
 #include <algorithm>
@@ -84,33 +86,10 @@ private:
 
   bool takes(size_t vendor, NodeId node) {
     const std::string &name = askers_[vendor]->vendor().name();
-    if (module_.operands(node).empty())
-      return refuse(node, name, "has no inputs, the host makes it");
-    if (const std::string *why = placement_ ? placement_->whyNot(node, name) : nullptr)
-      return refuse(node, name, *why);
-    if (std::string why = untoldExtent(vendor, node); !why.empty())
+    if (std::string why = whyNotTaken(module_, placement_, *askers_[vendor], node); !why.empty())
       return refuse(node, name, why);
-    if (askers_[vendor]->vendor().onlyAsked)
-      return refuse(node, name, "the program does not give it to " + name);
-    const Answer &answer = askers_[vendor]->supports(node);
-    if (!answer)
-      return refuse(node, name, answer.reason);
     accept(node, name);
     return true;
-  }
-
-  // The caller of a region makes its results, so their extents must follow from those
-  // of the inputs. Host code runs regions of an emulated vendor and sees for itself.
-  std::string untoldExtent(size_t vendor, NodeId node) const {
-    if (askers_[vendor]->vendor().isEmulated())
-      return "";
-    for (TypeId type : module_.types.flatten(module_.type(node))) {
-      auto shape = module_.types.shape(type);
-      for (size_t d = 0; d < shape.size(); ++d)
-        if (shape[d].isUnknown())
-          return "axis " + std::to_string(d) + " of its result has an extent (?) that does not follow from the inputs'";
-    }
-    return "";
   }
 
   // Would it take each operator of another vendor's composite?
@@ -123,25 +102,13 @@ private:
     std::string why;
     forEachOperator(module_, node, [&](NodeId call) {
       if (why.empty())
-        if (std::string no = whyNotAlone(vendor, call); !no.empty())
+        if (std::string no = whyNotTaken(module_, placement_, *askers_[vendor], call); !no.empty())
           why = std::string(ofAnother) + ", of which it refuses " + nodeName(module_, call) + ": " + no;
     });
     if (!why.empty())
       return refuse(node, asked.name(), why);
     accept(node, asked.name());
     return true;
-  }
-
-  std::string whyNotAlone(size_t vendor, NodeId call) {
-    if (module_.operands(call).empty())
-      return "has no inputs, the host makes it";
-    if (const std::string *why =
-            placement_ ? placement_->whyNot(call, askers_[vendor]->vendor().name()) : nullptr)
-      return *why;
-    if (std::string why = untoldExtent(vendor, call); !why.empty())
-      return why;
-    const Answer &answer = askers_[vendor]->supports(call);
-    return answer ? "" : answer.reason.empty() ? "no reason given" : answer.reason;
   }
 
   const Users &users() {
@@ -199,6 +166,7 @@ Expected<bool> annotateTarget(Module &module, PassContext &context) {
   if (!context.vendors || context.vendors->size() == 0)
     return changed;
   changed |= dropUnneeded(module);
+  BYCC_TRY(askAboutGiven(module, context));
   std::vector<const Vendor *> vendors = BYCC_TRY(chosenVendors(context));
   Annotator annotator(module, context, vendors);
   for (BlockId block : hostBlocks(module)) {

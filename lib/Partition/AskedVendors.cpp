@@ -1,6 +1,7 @@
 #include "bycc/Partition/AskedVendors.h"
 
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Phrases.h"
 
 #include <set>
 
@@ -34,6 +35,8 @@ private:
     if (module_.isOp(node, ops::annotation_compiler_begin) ||
         module_.isOp(node, ops::annotation_compiler_end))
       add(module_.attr(node, "compiler")->asString(), n.source);
+    if (StringId asked = module_.askedVendor(node); asked != StringId(0))
+      add(module_.string(asked), n.source);
     if (const Annotation *annotation = module_.annotation(node))
       for (StringId vendor : annotation->vendors)
         add(module_.string(vendor), n.source);
@@ -59,6 +62,28 @@ bool hasBrackets(const Module &module) {
                module.isOp(node, ops::annotation_compiler_end);
     });
   return found;
+}
+
+bool hasVendorFunctions(const Module &module) {
+  bool found = false;
+  auto look = [&](FunctionId function) {
+    found |= module.functionAttr(function, "Compiler") && !module.functionAttr(function, "global_symbol");
+  };
+  for (FunctionId function : module.globals()) {
+    look(function);
+    forEachNode(module, module.function(function).body, [&](NodeId node) {
+      if (module.node(node).kind == NodeKind::Function)
+        look(module.functionOf(node));
+    });
+  }
+  return found;
+}
+
+Error unknownVendor(std::string_view name, const SourceLocation &place, const std::vector<std::string> &known) {
+  if (name.empty())
+    return error(Status::Input, place) << "the name of the vendor is empty";
+  return (error(Status::Input, place) << "vendor '" << escaped(name) << "' is not known" << didYouMean(name, known))
+      .note("--rules or --plugin brings a vendor");
 }
 
 std::vector<AskedVendor> askedVendors(const Module &module) { return Collector(module).run(); }

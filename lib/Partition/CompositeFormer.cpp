@@ -23,6 +23,7 @@
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/RegionView.h"
 
+#include "AskVendor.h"
 #include "Composites.h"
 #include "Scopes.h"
 
@@ -254,7 +255,7 @@ private:
         refusal = "an inner value (" + nodeName(module_, node) + ") is used elsewhere";
         return false;
       }
-    if (context_.placement && isForbidden(match, asker.vendor(), refusal))
+    if (isForbidden(match, asker.vendor(), refusal))
       return false;
     const Answer &answer = asker.supportsGroup(pattern.name, match);
     if (!answer)
@@ -263,22 +264,18 @@ private:
   }
 
   bool isForbidden(const Match &match, const Vendor &vendor, std::string &refusal) const {
-    const PlacementRules &rules = *context_.placement;
+    const PlacementRules *rules = context_.placement;
     for (NodeId node : match.nodes) {
-      if (vendor.onlyAsked && rules.pinOf(node) != vendor.name()) {
-        refusal = "the program does not give " + nodeName(module_, node) + " to " + vendor.name();
+      if (std::string why = whyKept(module_, rules, vendor, node); !why.empty()) {
+        refusal = nodeName(module_, node) + ": " + why;
         return true;
       }
-      if (const std::string *why = rules.whyNot(node, vendor.name())) {
-        refusal = nodeName(module_, node) + ": " + *why;
-        return true;
-      }
-      if (rules.labelOf(node) != rules.labelOf(match.root)) {
+      if (rules && rules->labelOf(node) != rules->labelOf(match.root)) {
         refusal = nodeName(module_, node) + " is to be kept apart";
         return true;
       }
     }
-    return !isPlanned(match, vendor.name(), refusal);
+    return rules && !isPlanned(match, vendor.name(), refusal);
   }
 
   // A plan has the composite, or there is no plan.

@@ -24,6 +24,7 @@
 #include "bycc/Target/Vendor.h"
 
 #include "Partitioner.h"
+#include "ReadAnnotations.h"
 #include "Scopes.h"
 
 namespace bycc {
@@ -35,6 +36,7 @@ Expected<bool> partitionGraph(Module &module, PassContext &context) {
   // What nobody calls is not offloaded. Without @main everything may be called.
   changed |= module.main() && removeUnreachableFunctions(module, {module.main()});
   changed |= dropUnneeded(module);
+  BYCC_TRY(askAboutGiven(module, context));
   RegionTable regions(module, *context.vendors);
   BYCC_TRY(regions.collect());
   if (regions.empty()) {

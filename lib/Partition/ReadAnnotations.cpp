@@ -3,9 +3,8 @@
 
 #include "ReadAnnotations.h"
 
+#include "bycc/Partition/AskedVendors.h"
 #include "bycc/Partition/Passes.h"
-#include "bycc/Support/Phrases.h"
-#include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
@@ -18,9 +17,7 @@ Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
   std::vector<std::string> names;
   for (size_t i = 0; context.vendors && i < context.vendors->size(); ++i)
     names.push_back((*context.vendors)[i].name());
-  return (error(Status::Input, location) << "vendor '" << escaped(vendor) << "' is not known"
-                                         << didYouMean(vendor, names))
-      .note("--rules or --plugin brings a vendor");
+  return unknownVendor(vendor, location, names);
 }
 
 bool mayNotHave(const PassContext &context, NodeId node, const std::string &vendor) {

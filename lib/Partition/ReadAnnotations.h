@@ -12,10 +12,15 @@ namespace bycc {
 // do not match. True when there were some.
 Expected<bool> readBrackets(Module &module, PassContext &context);
 
-// Functions with Compiler="v" and no global_symbol, local ones included, become
-// external functions like those that partition-graph makes. INPUT errors for
-// bodies that no vendor can take. True when there were some.
+// Functions with Compiler="v" and no global_symbol, local ones included: v alone is
+// asked about what is in them. Where the program is trusted they become external
+// functions like those that partition-graph makes. INPUT errors for bodies that no
+// vendor can take. True when there were some.
 Expected<bool> readVendorFunctions(Module &module, PassContext &context);
+
+// Asks vendors about the nodes that brackets give them, composites as wholes: once,
+// after composites are formed. INPUT errors name those that they do not take.
+Expected<> askAboutGiven(Module &module, PassContext &context);
 
 // INPUT error with the nearest name when the vendor is not in use.
 Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,

@@ -9,6 +9,10 @@
 // one; operands beside them must be constants or calls without operands. What is
 // open may go nowhere else: into a result, an if, a call, another block.
 // The vendor `default` is the host: such nodes are pinned there.
+//
+// A vendor is asked about all it is given, once composites are formed. What it does
+// not take is an error: the program says that it should. Where the program is
+// trusted (--hand-annotations=trust) nobody is asked.
 
 #include "ReadAnnotations.h"
 
@@ -231,17 +235,23 @@ private:
     Region &region = regions_[at];
     bool isHost = region.vendor == hostName;
     if (region.isLost) {
-      // The vendor failed at it: what it may have of it is grouped anew.
-      if (!isHost && !context_.placement->whyNot(node, region.vendor))
+      // The vendor failed at it: what it may have of it is grouped anew, and asked
+      // about, since what was taken as a composite may now be alone.
+      if (!isHost && !context_.trustsHand)
+        module_.node(node).source =
+            module_.addAskedSource(module_.node(node).source, module_.intern(region.vendor));
+      else if (!isHost && !context_.placement->whyNot(node, region.vendor))
         module_.setAnnotation(node, {{module_.intern(region.vendor)}, -1});
       return;
     }
     if (context_.placement)
-      context_.placement->pin(node, isHost ? "host" : region.vendor,
-                              "annotated for '" + region.vendor + "' at " +
-                                  module_.source(region.begin).str());
+      context_.placement->give(node, isHost ? "host" : region.vendor,
+                               "annotated for '" + region.vendor + "' at " +
+                                   module_.source(region.begin).str());
     if (isHost)
       return;
+    if (context_.placement && !context_.trustsHand)
+      context_.placement->mustAskGiven = true;
     if (region.number < 0)
       region.number = next_++;
     module_.setAnnotation(node, {{module_.intern(region.vendor)}, region.number});

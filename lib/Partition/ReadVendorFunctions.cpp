@@ -1,4 +1,8 @@
-// Functions that ask for a vendor:
+// Functions that ask for a vendor. It is asked about every operator in them, and no
+// other is; what it refuses is the host's. The function becomes one of the host, or
+// goes to its only call, and the passes for vendors do the rest as in any program.
+//
+// Where the program is trusted (--hand-annotations=trust) the vendor takes it all:
 //
 //   def @f(%a, %b, Compiler="v") { .. }       def @m_v_0(%i0, ..) { .. }
 //   fn (%a, Compiler="v") { .. }          =>  and calls of it where @f, or the
@@ -57,6 +61,10 @@ public:
       prepareCalls(function);
     module_.removeGlobalsIf(isEmptied_);
     finishSplices();
+    if (!context_.trustsHand) {
+      removeDead();
+      return true;
+    }
     RegionTable regions(module_, *context_.vendors, first);
     BYCC_TRY(regions.collect());
     BYCC_TRY(Partitioner(module_, context_, regions).run());
@@ -176,7 +184,8 @@ private:
 
   // --- changes
 
-  // Makes it a function of the host whose operators are one region.
+  // Makes it a function of the host whose operators its vendor is asked about, or,
+  // where the program is trusted, are one region.
   void openUp(FunctionId function, int32_t region) {
     std::string name = module_.functionAttr(function, "Compiler")->asString();
     StringId vendor = module_.intern(name);
@@ -184,12 +193,20 @@ private:
     for (const char *key : {"Compiler", "Primitive", "Inline"})
       attrs = module_.attributes.without(attrs, key);
     module_.function(function).attrs = attrs;
+    if (!context_.trustsHand)
+      return askInside(function, vendor);
     const std::vector<NodeId> &nodes = module_.block(module_.function(function).body).nodes;
     if (std::ranges::any_of(nodes, [&](NodeId n) { return mayNotHave(context_, n, name); }))
       return leaveToMerging(nodes, vendor);
     for (NodeId node : nodes)
       if (module_.node(node).kind == NodeKind::CallOp || compositeOf(module_, node))
         annotated_.push_back(node), module_.setAnnotation(node, {{vendor}, region});
+  }
+
+  void askInside(FunctionId function, StringId vendor) {
+    forEachNode(module_, module_.function(function).body, [&](NodeId node) {
+      module_.node(node).source = module_.addAskedSource(module_.node(node).source, vendor);
+    });
   }
 
   // The vendor failed at the function: what it may have of it is grouped anew.

@@ -371,6 +371,13 @@ bool collectRoots(Pattern &pattern, uint32_t at, std::vector<bool> &seen) {
 
 } // namespace
 
+bool Pattern::namesLayouts() const {
+  return std::ranges::any_of(nodes, [](const PatternNode &node) { return node.type && !node.type->layouts.empty(); }) ||
+         std::ranges::any_of(where, [](const PatternCondition &c) {
+           return std::ranges::any_of(c.condition.args, [](const auto &arg) { return !arg.second.type.layouts.empty(); });
+         });
+}
+
 Expected<> finishPattern(Pattern &pattern) {
   std::vector<bool> seen(pattern.nodes.size(), false);
   if (!collectRoots(pattern, pattern.root, seen))

@@ -16,6 +16,18 @@ namespace {
 
 constexpr int64_t version = 1;
 
+struct EstimateMember {
+  const char *key;
+  double PlanTotals::Estimate::*value;
+};
+constexpr EstimateMember estimateMembers[] = {
+    {"us", &PlanTotals::Estimate::us},
+    {"host_us", &PlanTotals::Estimate::hostUs},
+    {"best_single_us", &PlanTotals::Estimate::bestSingleUs},
+    {"bound_us", &PlanTotals::Estimate::boundUs},
+    {"measured_share", &PlanTotals::Estimate::measuredShare},
+};
+
 class PlanReader {
 public:
   explicit PlanReader(const std::string &file) : file_(file) {}
@@ -36,6 +48,8 @@ public:
     }
     for (const JsonValue &node : BYCC_TRY(array(root, "nodes"))->items)
       plan.nodes.push_back(BYCC_TRY(readNode(node)));
+    if (const JsonValue *totals = root.find("totals"))
+      plan.totals = BYCC_TRY(readTotals(*totals));
     return plan;
   }
 
@@ -75,6 +89,30 @@ private:
     if (node.place != "host")
       BYCC_TRY(readRegion(object, node));
     return node;
+  }
+
+  Expected<PlanTotals> readTotals(const JsonValue &object) {
+    if (!object.isObject())
+      return fail(object) << "'totals' must be an object";
+    PlanTotals totals;
+    totals.regions = static_cast<int64_t>(BYCC_TRY(quantity(object, "regions")));
+    totals.boundaryBytes = static_cast<int64_t>(BYCC_TRY(quantity(object, "boundary_bytes")));
+    const JsonValue *estimate = object.find("estimate");
+    if (!estimate)
+      return totals;
+    if (!estimate->isObject())
+      return fail(*estimate) << "'estimate' must be an object";
+    totals.estimate.emplace();
+    for (const EstimateMember &member : estimateMembers)
+      (*totals.estimate).*member.value = BYCC_TRY(quantity(*estimate, member.key));
+    return totals;
+  }
+
+  Expected<double> quantity(const JsonValue &object, const char *key) {
+    const JsonValue *value = object.find(key);
+    if (!value || !value->isNumber() || !(value->number >= 0 && value->number <= 1e18))
+      return fail(value ? *value : object) << "'" << key << "' must be a number from 0 up";
+    return value->number;
   }
 
   // A node without a number is a region of its own.
@@ -134,8 +172,23 @@ std::string planText(const PartitionPlan &plan) {
     }
     json.endObject();
   }
-  json.endArray().endObject();
+  json.endArray();
+  if (plan.totals) {
+    json.key("totals").beginObject().key("regions").value(plan.totals->regions);
+    json.key("boundary_bytes").value(plan.totals->boundaryBytes);
+    if (plan.totals->estimate)
+      writeEstimate(json.key("estimate"), *plan.totals->estimate);
+    json.endObject();
+  }
+  json.endObject();
   return json.take();
+}
+
+void writeEstimate(JsonWriter &json, const PlanTotals::Estimate &estimate) {
+  json.beginObject();
+  for (const EstimateMember &member : estimateMembers)
+    json.key(member.key).value(estimate.*member.value);
+  json.endObject();
 }
 
 } // namespace bycc

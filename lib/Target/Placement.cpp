@@ -36,6 +36,12 @@ void PlacementRules::pin(NodeId node, std::string_view vendor, std::string_view 
   Row &found = row(node);
   found.pin = intern(vendor);
   found.pinReason = intern(reason);
+  found.isGiven = false;
+}
+
+void PlacementRules::give(NodeId node, std::string_view vendor, std::string_view reason) {
+  pin(node, vendor, reason);
+  row(node).isGiven = true;
 }
 
 void PlacementRules::setLabel(NodeId node, uint32_t label) { row(node).label = label; }
@@ -68,6 +74,11 @@ const std::string *PlacementRules::whyNot(NodeId node, std::string_view vendor) 
 std::string_view PlacementRules::pinOf(NodeId node) const {
   const Row *found = find(node);
   return found && found->pin != none ? std::string_view(texts_[found->pin]) : std::string_view();
+}
+
+bool PlacementRules::isGiven(NodeId node) const {
+  const Row *found = find(node);
+  return found && found->isGiven;
 }
 
 uint32_t PlacementRules::labelOf(NodeId node) const {

@@ -257,6 +257,34 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
   return failure;
 }
 
+// Host and vendors know of row-major tensors on device 0; a vendor has others where its
+// conditions name their layout. A result is made as the arguments are.
+std::string VendorAsker::whyNotPlaced(NodeId call, const Condition *rule) const {
+  if (module_.types.allOnHost())
+    return "";
+  std::span<const NodeId> operands = module_.operands(call);
+  for (uint32_t i = 0; i < operands.size(); ++i)
+    for (TypeId type : module_.types.flatten(module_.type(operands[i])))
+      if (std::string place = module_.types.placeText(type);
+          !place.empty() && (module_.types.device(type) != 0 || !rule || !rule->namesLayout(i)))
+        return "argument " + std::to_string(i) + " has " + place + ", which its conditions do not name";
+  return "";
+}
+
+// A pattern that names layouts has tested them by now.
+std::optional<std::string> VendorAsker::whyNotPlaced(const std::string &name, const Match &match) const {
+  if (module_.types.allOnHost())
+    return std::nullopt;
+  auto pattern = std::ranges::find(vendor_.patterns(), name, &Pattern::name);
+  bool namesLayouts = pattern != vendor_.patterns().end() && pattern->namesLayouts();
+  for (NodeId leaf : match.leaves)
+    for (TypeId type : module_.types.flatten(module_.type(leaf)))
+      if (std::string place = module_.types.placeText(type);
+          !place.empty() && (module_.types.device(type) != 0 || !namesLayouts))
+        return nodeName(module_, leaf) + " has " + place + ", which the pattern does not name";
+  return std::nullopt;
+}
+
 static Answer answerOf(const WhyNot &why) { return why ? Answer::no(*why) : Answer::yes(); }
 
 // What the vendor's file says about an operator; the rest is up to the vendor.
@@ -266,9 +294,13 @@ Answer VendorAsker::askFile(NodeId node) const {
   OpId op = module_.node(node).op;
   if (auto why = vendor_.whyListed(opInfo(op).name))
     return Answer::no(*why);
-  if (auto rule = vendor_.opRules().find(op.index); rule != vendor_.opRules().end())
-    return answerOf(whyNot(rule->second, module_, node));
-  return vendor_.isEmulated() ? Answer::no("operator not supported") : Answer::yes();
+  auto rule = vendor_.opRules().find(op.index);
+  bool hasRule = rule != vendor_.opRules().end();
+  if (!hasRule && vendor_.isEmulated())
+    return Answer::no("operator not supported");
+  if (std::string why = whyNotPlaced(node, hasRule ? &rule->second : nullptr); !why.empty())
+    return Answer::no(why);
+  return hasRule ? answerOf(whyNot(rule->second, module_, node)) : Answer::yes();
 }
 
 std::optional<double> VendorAsker::costOf(NodeId node) {
@@ -313,6 +345,8 @@ const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &m
     if (module_.node(node).kind == NodeKind::CallOp)
       if (auto why = vendor_.whyListed(opInfo(module_.node(node).op).name))
         return impl_->answers["listed:" + *why] = Answer::no(*why);
+  if (auto why = whyNotPlaced(name, match))
+    return impl_->answers["placed:" + *why] = Answer::no(*why);
   if (vendor_.isEmulated())
     return yes;
   KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes, rolesOf(module_, match));

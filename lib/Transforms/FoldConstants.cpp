@@ -111,7 +111,7 @@ private:
       return false;
     int64_t inputBytes = 0;
     for (NodeId operand : module_.operands(call)) {
-      if (!isConstantValue(operand))
+      if (!isConstantValue(operand) || !module_.types.placeText(module_.type(operand)).empty())
         return false;
       inputBytes += std::min(totalBytes(operand), int64_t{1} << 50);
     }

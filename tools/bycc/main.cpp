@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
   case cli::Action::Check: return checkCommand(parsed.options);
   case cli::Action::Inspect: return inspectCommand(parsed.options);
   case cli::Action::Extract: return extractCommand(parsed.options);
+  case cli::Action::PlanDiff: return planDiffCommand(parsed.options);
   case cli::Action::ListPasses: return listPasses(parsed.options);
   case cli::Action::ListOps: return listOps(parsed.options);
   case cli::Action::ListOnnxOps: return listOnnxOps(parsed.options);

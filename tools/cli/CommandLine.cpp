@@ -334,6 +334,11 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
   line.commaList("annotate-ops", "LIST", "only these operators go to vendors (globs)", vendors.annotateOps);
   line.commaList("annotate-skip-ops", "LIST", "these operators stay on the host (globs)", vendors.annotateSkipOps);
   line.pairs("pin", '=', "NODE=VENDOR|host", "place nodes (glob) by hand", vendors.pins);
+  line.value("hand-annotations", "ask|trust", "whether a vendor that the program names is asked (default) or believed", false,
+             [&vendors](const std::string &v) {
+               vendors.trustsHand = v == "trust";
+               return v == "ask" || v == "trust";
+             });
   line.integer("min-region-ops", "N", "smaller regions return to the host", vendors.minRegionOps, 0, INT64_MAX);
   line.value("min-region-flops", "N", "regions with fewer FLOPs return to the host", false,
              [&vendors](const std::string &v) {
@@ -474,13 +479,14 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   Parsed parsed;
   Options &options = parsed.options;
   Requests requests;
-  CommandLine line("bycc", "bycc [check|inspect|extract] MODEL [-o OUT.o] [options]",
+  CommandLine line("bycc", "bycc [check|inspect|extract] MODEL [-o OUT.o] [options]\n       bycc plan-diff A.json B.json [--json]",
                    "bycc compiles a neural network: model in, object file and graph JSON out.\n"
                    "MODEL is .onnx, .relay, .json or - for standard input.\n"
                    "  bycc check MODEL     list every operator that is not supported\n"
                    "  bycc inspect MODEL   inputs, outputs, operators, parameters, FLOPs\n"
                    "  bycc extract MODEL --region=SYMBOL -o r.relay   one region as a program; --inputs\n"
-                   "                       or --random records its inputs in r.inputs, r.expected");
+                   "                       or --random records its inputs in r.inputs, r.expected\n"
+                   "  bycc plan-diff A.json B.json   what moved between two saved plans");
   addOutputOptions(line, options);
   addInputOptions(line, options.input);
   bool hasLevel = false;
@@ -491,7 +497,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   addHelp(line, requests);
 
   static const std::map<std::string, Action> commands = {
-      {"check", Action::Check}, {"inspect", Action::Inspect}, {"extract", Action::Extract}};
+      {"check", Action::Check}, {"inspect", Action::Inspect}, {"extract", Action::Extract}, {"plan-diff", Action::PlanDiff}};
   std::vector<std::string> rest = arguments, positional;
   Action command = Action::Compile;
   if (!rest.empty())
@@ -510,11 +516,19 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   parsed.action = command;
   if (options.passes.printPipeline && positional.empty())
     return parsed;
+  if (command == Action::PlanDiff) {
+    if (positional.size() != 2) {
+      line.complain("plan-diff takes two plans: bycc plan-diff A.json B.json");
+      return finish(parsed, 2);
+    }
+    options.planDiff = {positional[0], positional[1]};
+    return parsed;
+  }
   if (positional.size() != 1) {
     std::string text = "no MODEL given; see bycc --help";
     if (!positional.empty()) {
       text = "more than one MODEL given: '" + escaped(positional[1]) + "'";
-      if (auto near = nearest(positional[0], std::vector<std::string>{"check", "inspect", "extract"}))
+      if (auto near = nearest(positional[0], std::vector<std::string>{"check", "inspect", "extract", "plan-diff"}))
         text += ", did you mean bycc " + *near + "?";
     }
     line.complain(text);

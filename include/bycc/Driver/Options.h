@@ -40,6 +40,7 @@ struct VendorOptions {
   std::vector<std::string> patterns, rules, plugins;
   std::vector<std::string> annotateOps, annotateSkipOps; // globs
   std::vector<std::pair<std::string, std::string>> pins; // node glob, vendor or "host"
+  bool trustsHand = false; // --hand-annotations=trust
   int64_t minRegionOps = 0;
   double minRegionFlops = 0;
   std::string costModel; // "", none, static, measured
@@ -90,6 +91,11 @@ struct ExtractOptions {
   std::optional<uint64_t> randomSeed; // --random[=SEED]
 };
 
+// bycc plan-diff: two files of --save-partition-plan.
+struct PlanDiffOptions {
+  std::string before, after;
+};
+
 struct Options {
   InputOptions input;
   PassListOptions passes;
@@ -100,6 +106,7 @@ struct Options {
   bool json = false; // inspect, --list-*
   std::string color = "auto";
   ExtractOptions extract;
+  PlanDiffOptions planDiff;
   std::string commandLine; // for messages on how to reproduce a fault
 };
 

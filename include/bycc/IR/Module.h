@@ -184,7 +184,18 @@ public:
     return hasOne ? &annotations_[annotationOf_[id.index]] : nullptr;
   }
   void setAnnotation(NodeId id, Annotation annotation);
+  // Both kinds.
   void clearAnnotations();
+
+  // --- vendors that the program names for operators: no other is asked about them.
+  // Told by source, so that it holds for what passes make of an operator, too;
+  // printed as call attribute annotation.asked="v"
+  SourceId addAskedSource(SourceId place, StringId vendor); // the place once more
+  // "" (0) for most nodes.
+  StringId askedVendor(NodeId id) const {
+    uint32_t source = node(id).source.index;
+    return source < askedOf_.size() ? askedOf_[source] : StringId(0);
+  }
 
 private:
   static constexpr uint32_t noAnnotation = UINT32_MAX;
@@ -204,6 +215,7 @@ private:
   StringTable strings_;
   std::vector<uint32_t> annotationOf_; // by node: in annotations_, or noAnnotation
   std::deque<Annotation> annotations_;
+  std::vector<StringId> askedOf_; // by source, as far as there are any
 };
 
 } // namespace bycc

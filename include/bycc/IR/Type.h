@@ -84,6 +84,11 @@ public:
   // the product passes INT64_MAX.
   std::optional<int64_t> numElements(TypeId tensor) const;
   std::optional<int64_t> sizeBytes(TypeId tensor) const;
+  // What of a tensor (tuple: the first field that has some) is not as on the host,
+  // row-major on device 0: `layout "NHWC"`, `device 1`; "" when nothing is.
+  std::string placeText(TypeId type) const;
+  // Whether there is no such type at all.
+  bool allOnHost() const;
   // Tensors in a (nested) tuple, in order; a tensor alone gives itself.
   std::vector<TypeId> flatten(TypeId type) const;
 

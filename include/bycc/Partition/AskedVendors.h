@@ -3,8 +3,10 @@
 #pragma once
 
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bycc {
@@ -17,7 +19,12 @@ struct AskedVendor {
 // Each once, in program order; `default`, the host, is left out.
 std::vector<AskedVendor> askedVendors(const Module &module);
 
+// INPUT error for a name in a program that none of `known` has.
+Error unknownVendor(std::string_view name, const SourceLocation &place, const std::vector<std::string> &known);
+
 // Are there annotation.compiler_begin or _end in it?
 bool hasBrackets(const Module &module);
+// Are there functions that ask for a vendor and are not external ones?
+bool hasVendorFunctions(const Module &module);
 
 } // namespace bycc

@@ -33,6 +33,8 @@ struct Condition {
 
   // Does an answer depend on what made an argument?
   bool looksAtMakers() const;
+  // Does every way to meet it say which layouts the argument may have?
+  bool namesLayout(uint32_t argument) const;
 };
 
 WhyNot whyNot(const Condition &condition, const Module &module, NodeId call);

@@ -61,6 +61,9 @@ struct Pattern {
   std::vector<PatternCondition> where;
   std::vector<OpId> rootOps; // operators and composites that the root can be; one
   std::vector<std::string> rootComposites; // of the two is not empty
+
+  // Does it say somewhere which layouts a value may have?
+  bool namesLayouts() const;
 };
 
 // Text of one pattern, with the texts of its `let`. Errors give the column.

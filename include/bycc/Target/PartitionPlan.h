@@ -6,6 +6,7 @@
 #include "bycc/Support/Error.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,15 +24,30 @@ struct PlanNode {
   std::vector<std::pair<std::string, std::string>> why;
 };
 
+// What the plan came to when it was saved. For people and plan-diff: a replay does
+// not look at it.
+struct PlanTotals {
+  struct Estimate { // microseconds
+    double us = 0, hostUs = 0, bestSingleUs = 0, boundUs = 0, measuredShare = 0;
+  };
+  int64_t regions = 0, boundaryBytes = 0;
+  std::optional<Estimate> estimate;
+};
+
 struct PartitionPlan {
   std::string file; // for messages
   std::string modelHash; // of the model file; tells, but does not decide
   std::vector<std::string> vendors; // in use when it was saved
   std::vector<PlanNode> nodes; // program order, before composites are formed
+  std::optional<PlanTotals> totals;
 };
 
 // INPUT errors say where in the file something is wrong.
 Expected<PartitionPlan> readPlan(std::string_view text, const std::string &file);
 std::string planText(const PartitionPlan &plan);
+
+// {"us": .., "host_us": .., ..}
+class JsonWriter;
+void writeEstimate(JsonWriter &json, const PlanTotals::Estimate &estimate);
 
 } // namespace bycc

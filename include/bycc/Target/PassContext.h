@@ -67,6 +67,7 @@ struct PassContext {
   bool isPlanChosen = false;                  // regions are those of the plan
   uint64_t searchSteps = 200000;              // of the search for a plan
   std::optional<PlanEstimate> estimate;       // of the plan that was chosen
+  bool trustsHand = false; // vendors that the program names are believed, not asked
   int64_t minRegionOps = 0;            // smaller regions return to the host
   double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols

@@ -54,11 +54,14 @@ class PlacementRules {
 public:
   PlacementOrders orders;
   ProgramRecord program; // filled when orders.keepProgram
+  bool mustAskGiven = false; // there are given nodes that vendors were not asked about
 
   // The vendor may not have the node. The first reason is kept.
   void forbid(NodeId node, std::string_view vendor, std::string_view reason);
   // No vendor but this one may have it; "host": none.
   void pin(NodeId node, std::string_view vendor, std::string_view reason);
+  // Pinned by the program itself.
+  void give(NodeId node, std::string_view vendor, std::string_view reason);
   // Nodes with different labels never share a region or composite; 0 is a label
   // as well, that of nodes nobody labelled.
   void setLabel(NodeId node, uint32_t label);
@@ -71,6 +74,7 @@ public:
   const std::string *whyNot(NodeId node, std::string_view vendor) const;
   // The vendor a node is pinned to; "" when to none.
   std::string_view pinOf(NodeId node) const;
+  bool isGiven(NodeId node) const;
   uint32_t labelOf(NodeId node) const;
   const PlanNode *plannedFor(NodeId node) const; // null: no plan
   uint32_t groupOf(NodeId node) const;           // of a planned node
@@ -80,6 +84,7 @@ private:
   static constexpr uint32_t none = UINT32_MAX;
   struct Row {
     uint32_t pin = none, pinReason = none;                 // texts
+    bool isGiven = false;                                  // the pin is the program's
     std::vector<std::pair<uint32_t, uint32_t>> forbidden; // vendor, reason
     uint32_t label = 0, group = 0;
     const PlanNode *planned = nullptr;

@@ -156,6 +156,8 @@ private:
   struct Impl;
   bool isCompositeOfAnother(NodeId node) const;
   Answer askFile(NodeId node) const;
+  std::string whyNotPlaced(NodeId call, const Condition *rule) const;
+  std::optional<std::string> whyNotPlaced(const std::string &name, const Match &match) const;
   const Vendor &vendor_;
   const Module &module_;
   std::unique_ptr<Impl> impl_;
