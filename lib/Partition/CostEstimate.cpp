@@ -16,7 +16,7 @@ double bytesOf(const Module &module, TypeId type) {
       continue;
     double elements = 1;
     for (Dim dim : module.types.shape(tensor))
-      elements *= dim.isConst() ? static_cast<double>(dim.value()) : 1;
+      elements *= static_cast<double>(module.types.likely(dim));
     bytes += elements * static_cast<double>(sizeInBytes(module.types.dtype(tensor)));
   }
   return bytes;
