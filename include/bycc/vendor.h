@@ -133,6 +133,10 @@ typedef struct bycc_region {
   /* Per value: null when all of its dims are known, else one entry of the table per
    * axis, -1 where dims says it or nothing is known. Null for no value at all. */
   const int32_t *const *value_extents;
+  /* Per symbol: what it will likely be, in elements, at least 1 (--likely, else 1 for a
+   * batch and 64 for others). Plan for it; a run may bring any other value, and results
+   * must not depend on it. Bodies of composites share it. */
+  const int64_t *likely;
 } bycc_region;
 
 /* What the code is for; never the build machine unless the user said so. */
@@ -199,8 +203,8 @@ typedef struct bycc_vendor_compiler {
   /* Tries ways to run a region and answers with a record (blob, not empty) that
    * compile() gets back as `tuning` of the region, now and in later builds. Asked
    * with --tune=FILE only, for regions that FILE has no record of; they are told
-   * apart by operators, attributes, types and wiring, not by names or the values of
-   * constants. The same region should give the same record. 0 done, else reason. */
+   * apart by operators, attributes, types, wiring and likely extents, not by names or the
+   * values of constants. The same region should give the same record. 0 done, else reason. */
   int32_t (*tune)(void *self, const bycc_target *target,
                   const bycc_region *region, bycc_answer *answer);
   /* BYCC_VENDOR_* */

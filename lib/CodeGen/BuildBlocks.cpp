@@ -85,10 +85,8 @@ std::vector<ValueId> ProgramBuilder::newBound(TypeId type) {
     value.isBound = true;
     auto dims = m_.types.shape(value.type);
     for (size_t d = 0; d < dims.size(); ++d)
-      if (!dims[d].isConst()) {
-        p_.dims.push_back({});
-        value.dims[d] = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1));
-      }
+      if (!dims[d].isConst())
+        value.dims[d] = p_.addDim({}, m_.types.likely(dims[d]));
   }
   return made;
 }

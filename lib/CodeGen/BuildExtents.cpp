@@ -52,9 +52,8 @@ Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
       instr.inputs.push_back(static_cast<ValueId>(p_.exprs[ref].i));
     return true;
   });
-  p_.dims.push_back({});
   p_.instrs.push_back(std::move(instr));
-  return definedDims_[expression] = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1), what.empty());
+  return definedDims_[expression] = p_.addDim({}, p_.likely(expression), what.empty());
 }
 
 Expected<Ref> ProgramBuilder::elementOf(NodeId node, int64_t element, const Env &env) {

@@ -129,6 +129,8 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std:
   for (const GroupInput &input : group.inputs)
     ofBuffer[input.buffer] = BYCC_TRY(valuesOf(input.node, env))[input.field];
   instr.dims = group.dims;
+  for (Ref dim : group.dims)
+    group.kernel.likelyDims.push_back(p_.likely(dim));
   std::vector<uint32_t> outputs = group.outputs;
   instr.callee = findKernel(std::move(group.kernel), sources);
   const KernelCode &code = p_.kernels[instr.callee];

@@ -18,8 +18,7 @@ bool ProgramBuilder::addDims(Value &value, ValueId like) {
     } else if (like != none) {
       value.dims.push_back(p_.values[like].dims[d]);
     } else {
-      p_.dims.push_back({});
-      value.dims.push_back(p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1)));
+      value.dims.push_back(p_.addDim({}, m_.types.likely(shape[d])));
       isTold = true;
     }
   }

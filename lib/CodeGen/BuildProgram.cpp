@@ -50,8 +50,7 @@ Ref ProgramBuilder::inputDim(Dim dim, uint32_t axis) {
   if (!dim.isUnknown())
     if (auto it = symbols_.find(dim.raw()); it != symbols_.end())
       return it->second;
-  p_.dims.push_back({numInputs_, axis});
-  Ref made = p_.exprs.dim(static_cast<uint32_t>(p_.dims.size() - 1));
+  Ref made = p_.addDim({numInputs_, axis}, m_.types.likely(dim));
   if (!dim.isUnknown())
     symbols_[dim.raw()] = made;
   return made;

@@ -42,8 +42,7 @@ public:
 private:
   Exprs &e() { return kernel_.exprs; }
 
-  // An extent that is known at run time only counts as a middling one.
-  double extent(uint32_t axis) { return static_cast<double>(e().constantExtent(axis).value_or(1024)); }
+  double extent(uint32_t axis) { return static_cast<double>(kernel_.likelyExtent(axis)); }
   double iterations(const Stage &stage) {
     double product = 1;
     for (const auto *axes : {&stage.axes, &stage.reduceAxes})

@@ -2,6 +2,7 @@
 // indices is in FoldIndices.cpp.
 #include "bycc/CodeGen/Compute.h"
 
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Hash.h"
 
 #include <algorithm>
@@ -197,6 +198,60 @@ void Exprs::visit(Ref root, const std::function<bool(Ref)> &visit) const {
         work.push_back(operand);
       }
   }
+}
+
+namespace {
+
+// Of two likely values, far from where 64 bits end.
+int64_t likelyOf(Op op, int64_t a, int64_t b) {
+  constexpr int64_t far = int64_t{1} << 40;
+  auto near = [](__int128 value) { return static_cast<int64_t>(std::clamp<__int128>(value, -far, far)); };
+  switch (op) {
+  case Op::Add: return near(__int128(a) + b);
+  case Op::Sub: return near(__int128(a) - b);
+  case Op::Mul: return near(__int128(a) * b);
+  case Op::Div:
+  case Op::FloorDiv: return b > 0 ? a / b - (a % b < 0) : 0;
+  case Op::FloorMod:
+  case Op::TruncMod: return b > 0 ? (a % b + b) % b : 0;
+  case Op::Min: return std::min(a, b);
+  case Op::Max: return std::max(a, b);
+  default: return likelyUnknown;
+  }
+}
+
+} // namespace
+
+int64_t Exprs::likely(Ref root, std::span<const int64_t> dims) const {
+  auto dim = [&](const Expr &e) {
+    return static_cast<size_t>(e.i) < dims.size() ? dims[static_cast<size_t>(e.i)] : likelyUnknown;
+  };
+  if (auto known = constant(root))
+    return *known;
+  if (nodes_[root].op == Op::Dim)
+    return dim(nodes_[root]);
+  std::vector<Ref> reachable;
+  visit(root, [&](Ref ref) {
+    reachable.push_back(ref);
+    return nodes_[ref].op != Op::Load;
+  });
+  std::sort(reachable.begin(), reachable.end()); // operands first
+  std::unordered_map<Ref, int64_t> values;
+  for (Ref ref : reachable) {
+    const Expr &e = nodes_[ref];
+    int64_t &value = values[ref];
+    if (e.op == Op::Const || e.op == Op::Axis) // of an axis: its first index
+      value = e.op == Op::Const ? e.i : 0;
+    else if (e.op == Op::Dim)
+      value = dim(e);
+    else if (e.op == Op::Cast)
+      value = values[e.a];
+    else if (e.b == noRef || e.c != noRef)
+      value = likelyUnknown;
+    else
+      value = likelyOf(e.op, values[e.a], values[e.b]);
+  }
+  return std::max<int64_t>(values[root], 0);
 }
 
 bool Exprs::uses(Ref root, uint32_t axisId) const {

@@ -307,12 +307,13 @@ void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
 
   int64_t lanes = target.vectorBits / 32;
   int64_t registers = target.numVectorRegisters;
-  const int64_t usualColumns = 256; // of an extent that is not known yet
-  int64_t columns = exprs.constantExtent(c.column).value_or(usualColumns);
-  int64_t columnVectors = ceilDiv(columns, lanes);
-  int64_t inner = c.innerRow == noAxis ? 1 : exprs.constantExtent(c.innerRow).value_or(1 << 20);
-  int64_t outer = c.outerRow == noAxis ? 1 : exprs.constantExtent(c.outerRow).value_or(1);
-  c.isTransposed = exprs.coefficient(c.epilogue.store, c.column) != 1 && columns > 1;
+  auto likely = [&](uint32_t axis) { return axis == noAxis ? 1 : std::max<int64_t>(kernel.likelyExtent(axis), 1); };
+  int64_t columnVectors = ceilDiv(likely(c.column), lanes);
+  int64_t inner = likely(c.innerRow), outer = likely(c.outerRow);
+  // A tile for an open number of rows is to be good for the likely one and for many.
+  bool isOpen = c.innerRow != noAxis && !exprs.constantExtent(c.innerRow);
+  const int64_t many = 1 << 20;
+  c.isTransposed = exprs.coefficient(c.epilogue.store, c.column) != 1 && exprs.constantExtent(c.column) != 1;
   bool hasKnownRows = c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
   bool canPair = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
   double best = HUGE_VAL;
@@ -324,12 +325,14 @@ void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
     for (int64_t tile = 1; tile <= 28; ++tile) {
       if (tile * vectors + vectors + 1 > registers)
         break;
-      int64_t r = std::min(tile, inner), o = 1;
+      int64_t r = std::min(tile, isOpen ? many : inner), o = 1;
       if (r == inner && canPair && inner > 1)
         o = std::min(tile / inner, outer);
       auto cycles = [&](int64_t v) {
         if (o > 1)
           return static_cast<double>(outer / o) * tileCycles(r * o, v) + (outer % o ? tileCycles(r * (outer % o), v) : 0);
+        if (isOpen) // per row
+          return rowCycles(inner, r, v) / static_cast<double>(inner) + rowCycles(many, r, v) / static_cast<double>(many);
         return static_cast<double>(outer) * rowCycles(inner, r, v);
       };
       double total = columnTiles * cycles(vectors) + (columnTail ? cycles(columnTail) : 0);

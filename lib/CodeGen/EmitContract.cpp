@@ -7,6 +7,7 @@
 //
 // The epilogue is in EmitEpilogue.cpp.
 #include "Emit.h"
+#include "bycc/IR/LikelyExtents.h"
 
 #include <llvm/IR/Intrinsics.h>
 
@@ -40,20 +41,20 @@ void KernelEmitter::emitContraction(const Nest &nest) {
   setLanes({});
   if (c.packing == Packing::RunTime)
     emitPanels(c);
-  // Extents that are not known count as usual ones; blocks fit any extent.
-  const int64_t usual = 256;
+  // Sized for the likely extents; blocks fit any extent.
+  auto likely = [&](uint32_t axis) { return axis == noAxis ? 1 : schedule_.kernel.likelyExtent(axis); };
   int64_t tileLanes = c.vectors * vectorLanes();
   auto knownColumns = extentOf(c.column);
-  int64_t columns = knownColumns.value_or(usual), numTiles = ceilDiv(columns, tileLanes);
+  int64_t columns = likely(c.column), numTiles = ceilDiv(columns, tileLanes);
   int64_t depth = 1;
   for (uint32_t axis : c.reduction)
-    depth *= extentOf(axis).value_or(usual);
+    depth *= likely(axis);
   int64_t batches = 1;
   for (uint32_t axis : c.batch)
-    batches *= extentOf(axis).value_or(4);
-  int64_t inner = c.innerRow == noAxis ? 1 : extentOf(c.innerRow).value_or(usual);
+    batches *= likely(axis);
+  int64_t inner = likely(c.innerRow);
   bool hasOuter = c.outerRow != noAxis;
-  int64_t outer = hasOuter ? extentOf(c.outerRow).value_or(16) : 1;
+  int64_t outer = likely(c.outerRow);
   int64_t unit = hasOuter ? c.outerRowTile : c.rowTile; // rows move in these steps
   int64_t units = ceilDiv(hasOuter ? outer : inner, unit);
   double unitBytes = 4.0 * static_cast<double>(depth * unit * (hasOuter ? inner : 1));
@@ -67,14 +68,19 @@ void KernelEmitter::emitContraction(const Nest &nest) {
   int64_t rowStep = ceilDiv(units, std::max<int64_t>(rowBlocks, 1)) * unit, tileStep = ceilDiv(numTiles, std::max<int64_t>(tileBlocks, 1));
   rowStep = std::max<int64_t>(rowStep, 1);
   tileStep = std::max<int64_t>(tileStep, 1);
-
+  int64_t likelyStep = rowStep;
   uint32_t blocked = hasOuter ? c.outerRow : c.innerRow;
+  // There may be more rows than is likely: blocks are so large that a tile of columns
+  // serves many of them while it is in the cache.
+  if (rowBlocks <= 1 && blocked != noAxis && !extentOf(blocked))
+    rowStep = std::max(rowStep, std::min(cached, ceilDiv(likelyUnknown, unit)) * unit);
+
   auto blocksOf = [&](Value *extent, int64_t step) { return b_.CreateSDiv(b_.CreateAdd(extent, i64(step - 1)), i64(step)); };
   Value *rowBlockCount = blocked == noAxis ? i64(1) : blocksOf(extentValue(blocked), rowStep);
   Value *count = b_.CreateMul(rowBlockCount, blocksOf(tilesOf(c), tileStep));
   for (uint32_t axis : c.batch)
     count = b_.CreateMul(count, extentValue(axis));
-  double itemCost = static_cast<double>(depth) * static_cast<double>(rowStep * (hasOuter ? inner : 1)) *
+  double itemCost = static_cast<double>(depth) * static_cast<double>(likelyStep * (hasOuter ? inner : 1)) *
                     static_cast<double>(tileStep * tileLanes) / static_cast<double>(2 * vectorLanes());
   emitTask(count, itemCost, false, [&](Value *begin, Value *end) {
     forLoop(begin, end, 1, [&](Value *item) {

@@ -144,8 +144,9 @@ void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then, 
 // enough work, else in place. The task finds everything in a closure of 8-byte slots.
 void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body) {
   auto *constantCount = llvm::dyn_cast<llvm::ConstantInt>(count);
-  int64_t known = constantCount ? constantCount->getSExtValue() : 1 << 20;
-  bool isParallel = known > 1 && static_cast<double>(known) * itemCost > parallelCost;
+  int64_t known = constantCount ? constantCount->getSExtValue() : 0;
+  // An open count may be any: the pool splits it by the grain when it is known.
+  bool isParallel = !constantCount || (known > 1 && static_cast<double>(known) * itemCost > parallelCost);
   if (!isParallel && !needsScratch) {
     Scope scope(*this);
     body(i64(0), count);

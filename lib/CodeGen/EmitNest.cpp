@@ -98,10 +98,15 @@ void KernelEmitter::emitStage(const NestStage &inner) {
 }
 
 bool KernelEmitter::shouldUnroll(const std::vector<uint32_t> &axes) const {
+  constexpr int64_t most = 32; // copies of the body
   int64_t n = 1;
-  for (uint32_t axis : axes)
-    n *= std::min<int64_t>(extentOf(axis).value_or(1000), 1000);
-  return n <= 32;
+  for (uint32_t axis : axes) {
+    auto extent = extentOf(axis);
+    if (!extent || *extent > most)
+      return false;
+    n *= *extent;
+  }
+  return n <= most;
 }
 
 void KernelEmitter::loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body) {

@@ -73,7 +73,7 @@ private:
     double n = 1;
     for (const auto *axes : {&stage.axes, &stage.reduceAxes})
       for (uint32_t axis : *axes)
-        n *= static_cast<double>(exprs_.constantExtent(axis).value_or(1024));
+        n *= static_cast<double>(kernel_.likelyExtent(axis));
     return n;
   }
 

@@ -123,6 +123,8 @@ std::string Kernel::fingerprint() const {
       head += " " + printer.name(extent);
     head += "\n";
   }
+  for (int64_t extent : likelyDims)
+    head += "l" + std::to_string(extent);
   for (const Stage &stage : stages) {
     std::string line = "s" + std::to_string(stage.buffer) + " r" + std::to_string(static_cast<int>(stage.reduce)) +
                        (stage.selectLast ? "l" : "") + (stage.keep ? "k" : "");

@@ -105,6 +105,7 @@ struct Program {
     uint32_t input = none, axis = 0; // else an instruction gives it
   };
   std::vector<DimSource> dims;
+  std::vector<int64_t> likelyDims; // what they likely are
   std::vector<Value> values;
   std::vector<Instr> instrs;
   std::vector<KernelCode> kernels;
@@ -122,6 +123,12 @@ struct Program {
         return false;
     return true;
   }
+  Ref addDim(DimSource source, int64_t likely, bool isSigned = false) {
+    dims.push_back(source);
+    likelyDims.push_back(likely);
+    return exprs.dim(static_cast<uint32_t>(dims.size() - 1), isSigned);
+  }
+  int64_t likely(Ref ref) const { return exprs.likely(ref, likelyDims); }
   ValueId root(ValueId value) const {
     while (values[value].alias != none)
       value = values[value].alias;

@@ -272,6 +272,11 @@ private:
     auto wanted = parseDouble(number);
     if (!wanted || (!byOps && !text.ends_with("%")))
       return error(Status::Usage) << "--min-offload: '" << escaped(text) << "' is not such as 90% or 90%ops";
+    // Of one in ten operators nobody can say what it costs.
+    if (!byOps && 10 * totals.guessedOps > totals.ops)
+      return (error(Status::Policy) << "--min-offload=" << text << ": FLOPs cannot be judged: nothing is known about extents of "
+                                    << totals.guessedOps << " of " << counted(totals.ops, "op"))
+          .note("--shape binds those of inputs; --min-offload=" + number + "%ops counts operators");
     double all = byOps ? static_cast<double>(totals.ops) : totals.flops;
     double part = byOps ? static_cast<double>(totals.offloadedOps) : totals.offloadedFlops;
     double got = all > 0 ? 100 * part / all : 0;
@@ -312,6 +317,8 @@ private:
       flags.push_back("--shape=" + name + "=" + shape);
     for (const auto &[name, dim] : options_.input.dims)
       flags.push_back("--dim=" + name + "=" + dim);
+    for (const auto &[name, extent] : options_.input.likely)
+      flags.push_back("--likely=" + name + "=" + std::to_string(extent));
     if (options_.output.embedWeights)
       flags.push_back("--embed-weights");
     if (options_.output.threads)

@@ -116,6 +116,10 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   writeRegions(json, report.offload->functions);
   json.key("placement");
   writeNodes(json, *report.offload);
+  if (!report.offload->open.empty()) {
+    json.key("likely");
+    writeLikely(json, report.offload->open);
+  }
   const OffloadTotals &totals = report.offload->totals;
   json.key("offload").beginObject().key("regions").value(totals.regions).key("ops").value(totals.offloadedOps);
   json.key("host_ops").value(totals.ops - totals.offloadedOps).key("offloaded_flops").value(totals.offloadedFlops);

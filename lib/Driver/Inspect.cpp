@@ -4,7 +4,9 @@
 #include "Session.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Visitor.h"
+#include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
@@ -23,12 +25,13 @@ struct Summary {
   std::map<std::string, uint64_t> ops;
   uint64_t numConstants = 0, constantBytes = 0, numParameters = 0;
   double flops = 0;
-  bool hasOpenExtents = false; // counted as 1 in flops
+  OpenExtents open; // what flops are counted with
 };
 
 Summary summarise(const Module &module) {
   Summary summary;
   summary.interface = modelInterface(module);
+  summary.open = openExtents(module);
   std::set<uint32_t> constants;
   for (FunctionId function : module.globals())
     forEachNode(module, module.function(function).body, [&](NodeId node) {
@@ -36,7 +39,6 @@ Summary summarise(const Module &module) {
         const OpInfo &info = opInfo(module.node(node).op);
         ++summary.ops[std::string(info.name)];
         summary.flops += info.flops ? info.flops(module, node) : 0;
-        summary.hasOpenExtents |= !module.types.isStatic(module.type(node));
       }
       for (NodeId operand : module.operands(node))
         if (module.isConstant(operand))
@@ -69,7 +71,12 @@ void printJson(const Module &module, const Summary &summary) {
   for (const auto &[op, count] : summary.ops)
     json.key(op).value(count);
   json.endObject().key("constants").value(summary.numConstants).key("constant_bytes").value(summary.constantBytes);
-  json.key("parameters").value(summary.numParameters).key("flops").value(summary.flops).endObject();
+  json.key("parameters").value(summary.numParameters).key("flops").value(summary.flops);
+  if (!summary.open.empty()) {
+    json.key("likely");
+    writeLikely(json, summary.open);
+  }
+  json.endObject();
   std::string text = json.take();
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
@@ -82,8 +89,8 @@ void printText(const Module &module, const Summary &summary) {
   std::printf("weights %s, %s, %s\n", counted(static_cast<int64_t>(summary.numConstants), "tensor").c_str(),
               counted(static_cast<int64_t>(summary.numParameters), "value").c_str(),
               sizeText(static_cast<double>(summary.constantBytes), 0.05).c_str());
-  std::printf("compute %s%s\n", flopsText(summary.flops).c_str(),
-              summary.hasOpenExtents ? ", extents known at run time counted as 1" : "");
+  std::string open = summary.open.text();
+  std::printf("compute %s%s\n", flopsText(summary.flops).c_str(), open.empty() ? "" : (" " + open).c_str());
   for (const auto &[op, count] : summary.ops)
     std::printf("%7llu %s\n", static_cast<unsigned long long>(count), op.c_str());
 }

@@ -9,6 +9,7 @@
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Parser/Relay.h"
@@ -246,6 +247,8 @@ Expected<> Session::load() {
     warnAboutDevices(module_, context_);
   for (const std::string &path : options_.input.params)
     BYCC_TRY(bindParams(module_, path, filesRead_));
+  findBatchExtents(module_);
+  BYCC_TRY(setLikelyExtents(module_, options_.input.likely));
   filesRead_.insert(filesRead_.end(), options_.vendors.plugins.begin(), options_.vendors.plugins.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
   filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());

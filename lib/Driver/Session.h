@@ -32,7 +32,7 @@ public:
   Expected<> prepare();
   // Errors in the text of MODEL that are told at once.
   void setMaxErrors(size_t count) { maxErrors_ = count; }
-  // Reads MODEL, binds --params, --shape and --dim.
+  // Reads MODEL, binds --params, --shape and --dim, hears --likely.
   Expected<> load();
   // Enables vendors that the loaded program asks for, for what it gives them. A name
   // that nobody has is an INPUT error at its place if they must be known.

@@ -32,6 +32,8 @@ std::string summaryLine(const SummaryFacts &facts) {
   line += "host: " + counted(totals.ops - totals.offloadedOps, "op");
   if (std::string returned = describeReturned(*facts.offload); !returned.empty())
     line += " (" + returned + ")";
+  if (std::string open = facts.offload->open.text(); !open.empty())
+    line += " | " + open;
   if (!facts.object.empty())
     line += " | " + facts.object + " " + sizeText(facts.objectBytes);
   if (facts.arenaBytes)

@@ -52,8 +52,8 @@ Expected<> convertGather(OpContext &op) {
     Dim size = op.shape(x)[axis];
     bool isPlain = true;
     for (double index : *known) {
-      double count = size.isConst() ? static_cast<double>(size.value()) : 1e18;
-      if (index < -count || index >= count)
+      double count = static_cast<double>(size.value());
+      if (size.isConst() && (index < -count || index >= count))
         return op.error() << "index " << index << " is out of range for " << op.types().str(size)
                           << " elements";
       isPlain = isPlain && index >= 0;

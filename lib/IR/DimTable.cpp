@@ -1,5 +1,6 @@
 #include "DimTable.h"
 
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Hash.h"
 
 #include <algorithm>
@@ -34,6 +35,7 @@ std::string spell(DimOp op, const std::string &a, const std::string &b) {
 DimTable::DimTable() {
   exprs_.emplace_back(); // `?`
   texts_.push_back("?");
+  likely_.push_back(likelyUnknown);
 }
 
 Dim DimTable::symbol(std::string_view name) { return intern(DimOp::Symbol, 0, 0, name); }
@@ -61,11 +63,44 @@ Dim DimTable::intern(DimOp op, Dim a, Dim b, std::string_view symbol) {
   made.lhs = a;
   made.rhs = b;
   made.symbol = symbol;
+  likely_.push_back(isSymbol ? usualExtent(symbol) : likelyOf(made));
   exprs_.push_back(std::move(made));
   texts_.push_back(std::move(text));
   uint32_t index = static_cast<uint32_t>(exprs_.size() - 1);
   byHash_.emplace(hash, index);
   return Dim::fromExpr(index);
+}
+
+// --- likely values
+
+// Far from where 64 bits end, whatever is multiplied.
+int64_t DimTable::likelyOf(const DimExpr &expr) const {
+  constexpr int64_t far = int64_t{1} << 62;
+  int64_t a = likely(expr.lhs), b = likely(expr.rhs);
+  auto near = [](__int128 value) {
+    return static_cast<int64_t>(std::clamp<__int128>(value, -far, far));
+  };
+  auto floorDiv = [&] { return a / b - (a % b < 0); };
+  switch (expr.op) {
+  case DimOp::Add: return near(__int128(a) + b);
+  case DimOp::Sub: return near(__int128(a) - b);
+  case DimOp::Mul: return near(__int128(a) * b);
+  case DimOp::FloorDiv: return b > 0 ? floorDiv() : 0;
+  case DimOp::CeilDiv: return b > 0 ? floorDiv() + (a % b != 0) : 0;
+  case DimOp::Mod: return b > 0 ? a - floorDiv() * b : 0;
+  case DimOp::Min: return std::min(a, b);
+  case DimOp::Max: return std::max(a, b);
+  case DimOp::Unknown:
+  case DimOp::Symbol: break;
+  }
+  return likelyUnknown;
+}
+
+void DimTable::setLikely(Dim symbol, int64_t extent) {
+  likely_[symbol.exprIndex()] = extent;
+  for (size_t i = 0; i < exprs_.size(); ++i) // operands come before their users
+    if (exprs_[i].op != DimOp::Unknown && exprs_[i].op != DimOp::Symbol)
+      likely_[i] = likelyOf(exprs_[i]);
 }
 
 // --- sums

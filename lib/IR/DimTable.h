@@ -26,6 +26,11 @@ public:
   const std::string &text(Dim dim) const { return texts_[dim.exprIndex()]; }
   // a >= b whatever the symbols are; false when that is not seen.
   bool isSurelyAtLeast(Dim a, Dim b) const;
+  // What a dim counts as while its value is not known; negative for (N - 5) with N = 1.
+  int64_t likely(Dim dim) const {
+    return dim.isConst() ? dim.value() : likely_[dim.exprIndex()];
+  }
+  void setLikely(Dim symbol, int64_t extent);
 
 private:
   struct Term {
@@ -53,9 +58,11 @@ private:
   Dim productOf(std::vector<Dim> factors, int64_t constant);
   bool isBefore(Dim a, Dim b) const;
   Dim intern(DimOp op, Dim a, Dim b, std::string_view symbol = {});
+  int64_t likelyOf(const DimExpr &expr) const;
 
   std::vector<DimExpr> exprs_;
   std::vector<std::string> texts_;
+  std::vector<int64_t> likely_;
   std::unordered_multimap<uint64_t, uint32_t> byHash_;
 };
 

@@ -1,5 +1,6 @@
 // Floating-point operations of a call: 2 per multiply-add, 1 per other
-// arithmetic result, 0 for data movement. Unknown dims count as 1.
+// arithmetic result, 0 for data movement. Extents that are open count as what they
+// likely are (bycc/IR/LikelyExtents.h).
 
 #include "Shape.h"
 
@@ -18,7 +19,7 @@ double count(const TypeTable &types, TypeId type) {
     return 0;
   double product = 1;
   for (Dim dim : types.shape(type))
-    product *= dim.isConst() ? static_cast<double>(dim.value()) : 1;
+    product *= static_cast<double>(types.likely(dim));
   return product;
 }
 
@@ -32,7 +33,7 @@ double inputs(const Module &module, NodeId call, size_t index = 0) {
 double extent(const Module &module, NodeId call, size_t operand, int64_t axis) {
   auto shape = module.types.shape(module.type(module.operands(call)[operand]));
   size_t at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis);
-  return at < shape.size() && shape[at].isConst() ? static_cast<double>(shape[at].value()) : 1;
+  return at < shape.size() ? static_cast<double>(module.types.likely(shape[at])) : 1;
 }
 
 // Elements of a convolution's weight that go into one output element.
@@ -41,8 +42,8 @@ double weightsPerOutput(const Module &module, NodeId call, size_t weight, char o
   double out = 1;
   auto shape = module.types.shape(module.type(module.operands(call)[weight]));
   for (size_t i = 0; layout && i < layout->rank() && i < shape.size(); ++i)
-    if (layout->axes()[i].letter == outLetter && shape[i].isConst())
-      out *= static_cast<double>(shape[i].value());
+    if (layout->axes()[i].letter == outLetter)
+      out *= static_cast<double>(module.types.likely(shape[i]));
   return out > 0 ? inputs(module, call, weight) / out : 0;
 }
 
@@ -108,8 +109,8 @@ double einsumFlops(const Module &module, NodeId call) {
   std::vector<double> extents(einsum->numLabels, 1);
   for (size_t i = 0; i < fields.size(); ++i)
     for (size_t d = 0; d < ranks[i]; ++d)
-      if (Dim dim = types.shape(fields[i])[d]; dim.isConst() && dim.value() != 1)
-        extents[einsum->inputs[i][d]] = static_cast<double>(dim.value());
+      if (int64_t extent = types.likely(types.shape(fields[i])[d]); extent != 1)
+        extents[einsum->inputs[i][d]] = static_cast<double>(extent);
   double points = 1;
   for (double each : extents)
     points *= each;

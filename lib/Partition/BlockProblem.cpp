@@ -12,6 +12,7 @@
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
+#include "CostEstimate.h"
 #include "EdgeRuleCheck.h"
 #include "Scopes.h"
 
@@ -254,7 +255,7 @@ private:
       type = module_.types.flatten(type)[index];
     auto [found, isNew] = bytesOfType_.try_emplace(type.index, 0);
     if (isNew)
-      found->second = static_cast<uint64_t>(module_.types.sizeBytes(type).value_or(0));
+      found->second = static_cast<uint64_t>(std::min(bycc::bytesOf(module_, type), 1e18));
     return found->second;
   }
 

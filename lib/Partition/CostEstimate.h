@@ -12,7 +12,7 @@
 
 namespace bycc {
 
-// Bytes of a tensor or of all tensors of a tuple; unknown extents count as 1.
+// Bytes of a tensor or of all tensors of a tuple; open extents count as what is likely.
 double bytesOf(const Module &module, TypeId type);
 
 // Microseconds that a unit computes, without its launch: the larger of arithmetic

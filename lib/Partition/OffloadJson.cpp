@@ -87,6 +87,15 @@ void writeEstimate(JsonWriter &json, const PlanEstimate &estimate) {
   json.endArray().endObject();
 }
 
+void writeLikely(JsonWriter &json, const OpenExtents &open) {
+  json.beginObject();
+  for (const auto &[name, extent] : open.symbols)
+    json.key(name).value(extent);
+  if (open.hasUnknown)
+    json.key("?").value(likelyUnknown);
+  json.endObject();
+}
+
 void writeNodes(JsonWriter &json, const OffloadReport &report) {
   json.beginArray();
   for (const OffloadNode &node : report.nodes)
@@ -108,6 +117,10 @@ std::string OffloadReport::json() const {
   writeStrings(json, "host_ops", hostOps);
   json.key("nodes");
   writeNodes(json, *this);
+  if (!open.empty()) {
+    json.key("likely");
+    writeLikely(json, open);
+  }
   json.key("totals");
   writeTotals(json, totals, false);
   if (estimate) {

@@ -33,6 +33,7 @@ public:
       for (const ApartRegions &pair : refusals_->apart())
         regionOf_[pair.first] = regionOf_[pair.second] = 0;
     describeMain();
+    report_.open = openExtents(module_);
     for (FunctionId function : module_.globals())
       if (isExternal(function))
         external_.emplace(function, addExternal(function));
@@ -234,6 +235,7 @@ private:
     if (refusals_)
       addReasons(node, row);
     ++report_.totals.ops;
+    report_.totals.guessedOps += hasUnknownExtents(module_, node);
     report_.totals.flops += row.flops;
     report_.nodes.push_back(std::move(row));
     return report_.nodes.back();

@@ -101,6 +101,8 @@ void writeHead(std::ostringstream &out, const OffloadReport &report) {
   out << report.totals.ops - report.totals.offloadedOps << " on the host\n";
   if (std::string text = describeReturned(report); !text.empty())
     out << text << "\n";
+  if (std::string text = report.open.text(); !text.empty())
+    out << "FLOPs and costs are " << text << "\n";
   for (const auto &[vendor, why] : report.idle)
     out << vendor << ": 0 regions (" << why << ")\n";
 }

@@ -16,7 +16,7 @@ namespace bycc {
 double countedElements(const Module &module, TypeId tensor) {
   double elements = 1;
   for (Dim dim : module.types.shape(tensor))
-    elements *= dim.isConst() ? static_cast<double>(dim.value()) : 1;
+    elements *= static_cast<double>(module.types.likely(dim));
   return elements;
 }
 
@@ -38,14 +38,13 @@ std::span<const Dim> dataShape(const Module &module, NodeId call) {
   return operands.empty() ? std::span<const Dim>() : shapeOf(module, module.type(operands[0]));
 }
 
-double counted(Dim dim) { return dim.isConst() ? static_cast<double>(dim.value()) : 1; }
 
 // Of an axis and its blocks; none when the layout has no such axis.
 std::optional<double> extentOf(char letter, const Layout &layout, std::span<const Dim> shape) {
   std::optional<double> extent;
   for (size_t i = 0; i < layout.rank() && i < shape.size(); ++i)
     if (layout.axes()[i].letter == letter)
-      extent = extent.value_or(1) * counted(shape[i]);
+      extent = extent.value_or(1) * static_cast<double>(module.types.likely(shape[i]));
   return extent;
 }
 
@@ -62,7 +61,7 @@ std::optional<double> rows(const Module &module, NodeId call) {
     return elements(module, call);
   double product = 1;
   for (Dim dim : shape.first(shape.size() - 1))
-    product *= counted(dim);
+    product *= static_cast<double>(module.types.likely(dim));
   return product;
 }
 
@@ -72,7 +71,7 @@ std::optional<double> channels(const Module &module, NodeId call) {
     if (const AttrValue *text = module.attr(call, key); text && text->isString())
       if (auto layout = Layout::parse(text->asString()))
         return extentOf('C', *layout, shape);
-  return shape.size() > 1 ? std::optional(counted(shape[1])) : std::nullopt;
+  return shape.size() > 1 ? std::optional(static_cast<double>(module.types.likely(shape[1]))) : std::nullopt;
 }
 
 std::optional<double> multiplyAdds(const Module &module, NodeId call) {

@@ -24,6 +24,8 @@ public:
     indices(region.inputs, region.num_inputs);
     indices(region.outputs, region.num_outputs);
     bytes(region.tuning, region.tuning_bytes);
+    if (region.num_symbols) // regions without have the hash that they always had
+      bytes(region.likely, region.num_symbols * sizeof *region.likely);
   }
 
 private:

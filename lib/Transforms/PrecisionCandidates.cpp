@@ -41,7 +41,7 @@ double PrecisionChoice::elements(TypeId type) const {
   for (TypeId tensor : module_.types.flatten(type)) {
     double count = 1;
     for (Dim dim : module_.types.shape(tensor))
-      count *= static_cast<double>(dim.isConst() ? dim.value() : rules_.unknownExtent);
+      count *= static_cast<double>(module_.types.likely(dim));
     all += count;
   }
   return all;

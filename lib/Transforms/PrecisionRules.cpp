@@ -60,11 +60,11 @@ private:
     const JsonValue *cost = root_.find("cost");
     if (!cost)
       return jsonError(root_, "", file_) << "'cost' is missing";
+    // unknown_extent stands in older files: open extents count as everywhere else.
     BYCC_TRY(checkKeys(*cost, {"launch_us", "gb_per_s", "unknown_extent", "table_bytes", "gflops"}, "/cost", file_));
     constexpr double slowest = 1e-3;
     rules_.launchMicroseconds = BYCC_TRY(number(*cost, "launch_us", "/cost", 0));
     rules_.bytesPerMicrosecond = 1e3 * BYCC_TRY(number(*cost, "gb_per_s", "/cost", slowest));
-    rules_.unknownExtent = static_cast<int64_t>(BYCC_TRY(number(*cost, "unknown_extent", "/cost", 1)));
     rules_.tableBytes = static_cast<int64_t>(BYCC_TRY(number(*cost, "table_bytes", "/cost", 0)));
     const JsonValue *gflops = cost->find("gflops");
     if (!gflops || !gflops->isObject())

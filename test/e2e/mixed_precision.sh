@@ -44,7 +44,7 @@ if grep -q warning new.err; then fail "a warning for a CPU that has bfloat16"; f
 
 # Rules of the user's: without products nothing converts.
 cat > rules.json <<'JSON'
-{"schema": 1, "cost": {"launch_us": 0, "gb_per_s": 1, "unknown_extent": 1, "table_bytes": 0,
+{"schema": 1, "cost": {"launch_us": 0, "gb_per_s": 1, "table_bytes": 0,
                        "gflops": {"float32": 1, "amx-bf16": 2}}}
 JSON
 bycc "$model" --precision=bf16 --precision-rules=rules.json -MD -o same.o 2> same.err

@@ -261,6 +261,20 @@ private:
   std::vector<std::pair<const Spec *, std::string>> optionalValues_;
 };
 
+constexpr int64_t mostLikely = int64_t{1} << 40;
+
+// "batch=8,seq=128"; what is said last counts.
+bool readLikely(const std::string &text, std::map<std::string, int64_t> &likely) {
+  for (const std::string &part : split(text, ',')) {
+    size_t at = part.rfind('=');
+    auto extent = at == std::string::npos ? std::nullopt : parseInt(part.substr(at + 1));
+    if (at == 0 || !extent || *extent < 1 || *extent > mostLikely)
+      return false;
+    likely[part.substr(0, at)] = *extent;
+  }
+  return true;
+}
+
 // The options of cli.md by subject; bycc and bycc-opt share most of them.
 void addInputOptions(CommandLine &line, InputOptions &input) {
   line.section("model");
@@ -277,6 +291,9 @@ void addInputOptions(CommandLine &line, InputOptions &input) {
   line.list("params", "PATH", "bind parameters of @main: a folder of .npy, a .params or .safetensors file", input.params, true);
   line.pairs("shape", '=', "NAME=1x3x224x224", "bind the shape of an input", input.shapes);
   line.pairs("dim", '=', "NAME=N", "bind a symbolic dimension", input.dims);
+  line.value("likely", "NAME=N[,NAME=N]", "count an open dimension as N in FLOPs, costs and schedules", false,
+             [&input](const std::string &v) { return readLikely(v, input.likely); });
+  line.wants("NAME=N[,NAME=N], N from 1 to " + std::to_string(mostLikely));
 }
 
 void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) {

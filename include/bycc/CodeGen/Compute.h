@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -109,6 +110,9 @@ public:
   uint32_t numAxes() const { return static_cast<uint32_t>(extents_.size()); }
   std::optional<int64_t> constant(Ref ref) const; // of an Int64 Const
   std::optional<int64_t> constantExtent(uint32_t axisId) const { return constant(extents_[axisId]); }
+  // What an Int64 expression likely is, at least 0 (bycc/IR/LikelyExtents.h). `dims` has
+  // what the dims likely are; of further ones, and of loads, nothing is known.
+  int64_t likely(Ref ref, std::span<const int64_t> dims) const;
 
   Affine affine(Ref ref) const;
   Ref fromAffine(const Affine &form);
@@ -179,6 +183,7 @@ struct Kernel {
   std::vector<Stage> stages;   // producers before consumers
   uint32_t numInputs = 0, numOutputs = 0;
   uint32_t numDims = 0;
+  std::vector<int64_t> likelyDims; // what the dims likely are
 
   uint32_t addBuffer(DType type, std::vector<Ref> shape, Role role);
   // Row-major flat index.
@@ -193,6 +198,7 @@ struct Kernel {
   Stage &map(uint32_t buffer, const BodyFn &body);
 
   Ref elements(uint32_t buffer); // product of the shape
+  int64_t likelyExtent(uint32_t axis) const { return exprs.likely(exprs.extent(axis), likelyDims); }
   // Structure as bytes: equal text, equal code.
   std::string fingerprint() const;
 };

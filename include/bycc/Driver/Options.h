@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,6 +70,7 @@ struct InputOptions {
   std::vector<std::string> params;                           // --params=PATH
   std::vector<std::pair<std::string, std::string>> shapes;   // NAME, 1x3x224
   std::vector<std::pair<std::string, std::string>> dims;     // NAME, N
+  std::map<std::string, int64_t> likely;                     // --likely, N >= 1
 };
 
 struct OutputOptions {

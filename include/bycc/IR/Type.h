@@ -104,6 +104,11 @@ public:
   bool isSurelyAtLeast(Dim a, Dim b) const;
   const DimExpr &expr(Dim dim) const; // of a dim that is not constant
   std::string str(Dim dim) const;     // "4", "?", "N", "(N + 1)"
+  // What a dim counts as where only speed depends on it: a constant is itself, all
+  // else an expression of what its symbols count as (bycc/IR/LikelyExtents.h). Never
+  // negative.
+  int64_t likely(Dim dim) const;
+  void setLikely(Dim symbol, int64_t extent);
 
   // Relay text: "Tensor[(2, 3), float32]", "float32" (rank 0), "(T, T)", "fn (T) -> T".
   // Layout and device follow the dtype when not default.

@@ -3,6 +3,7 @@
 // partitioned module and the log of refusals. All of them show one report.
 #pragma once
 
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Target/PassContext.h"
 #include "bycc/Target/RefusalLog.h"
@@ -52,6 +53,7 @@ struct OffloadApart {
 
 struct OffloadTotals {
   int64_t regions = 0, ops = 0, offloadedOps = 0;
+  int64_t guessedOps = 0; // with extents of which nothing is known; not by vendor
   double flops = 0, offloadedFlops = 0;
   int64_t boundaryBytes = 0;
   bool hasRunTimeSizes = false;
@@ -63,6 +65,7 @@ std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRun
 struct OffloadReport {
   std::vector<std::pair<std::string, std::string>> mainParams; // name, type
   std::string mainResult;
+  OpenExtents open; // what FLOPs are counted with
   std::vector<OffloadFunction> functions; // by symbol: m_va_9, m_va_10
   std::vector<std::string> hostOps;       // sorted
   std::vector<OffloadNode> nodes; // program order, a region's where it is first called
@@ -89,6 +92,9 @@ OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals
 
 // An object: --dump-offloads, totals.estimate.
 void writeEstimate(JsonWriter &json, const PlanEstimate &estimate);
+
+// What open extents count as: {"batch": 1, "seq": 64, "?": 64}.
+void writeLikely(JsonWriter &json, const OpenExtents &open);
 
 // The rows of report.nodes as an array.
 void writeNodes(JsonWriter &json, const OffloadReport &report);

@@ -61,7 +61,7 @@ std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
                                                const RegionCompilerOptions &options);
 
 // Equal for regions whose vendors would see the same: operators, attributes, types,
-// names, wiring. Constants count by size and bycc_value::weights_offset.
+// names, wiring, likely extents. Constants count by size and bycc_value::weights_offset.
 std::array<uint8_t, 16> contentHash(const bycc_region &region);
 // The same without names and places: equal for regions that tuning cannot tell apart.
 std::array<uint8_t, 16> tuningHash(const bycc_region &region);

@@ -26,7 +26,6 @@ struct PrecisionRules {
   double bytesPerMicrosecond = 1;
   double flopsPerMicrosecond = 1;         // of a float32 product
   std::map<std::string, double> bf16FlopsPerMicrosecond; // by CPU feature
-  int64_t unknownExtent = 1;              // taken for extents known at run time only
   int64_t tableBytes = 0;                 // from here up a constant that is indexed is a weight
 
   PrecisionClass classOf(OpId op) const {

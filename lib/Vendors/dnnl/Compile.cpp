@@ -41,13 +41,22 @@ Expected<uint8_t *> weightsFor(bycc_answer *answer, uint64_t bytes) {
   return static_cast<uint8_t *>(weights);
 }
 
-// A region with run-time extents must work for some before it is promised for all.
-std::optional<Plan> planForSamples(const RegionCopy &copy, ProbeCache &cache, Refusal &refusal) {
+// Values that differ from the likely ones and, mostly, from each other: what holds for
+// both is no accident of equal extents or of extents of one.
+Dims otherThan(const Dims &likely) {
+  Dims values;
+  for (size_t i = 0; i < likely.size(); ++i) {
+    int64_t value = 112 + 16 * static_cast<int64_t>(i);
+    values.push_back(value == likely[i] ? value + 8 : value);
+  }
+  return values;
+}
+
+// A region with run-time extents must work for some before it is promised for all:
+// for those that it will likely see, and for others.
+std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, ProbeCache &cache, Refusal &refusal) {
   std::optional<Plan> plan;
-  for (int64_t sample : {64, 112}) {
-    Dims symbols;
-    for (size_t i = 0; i < copy.symbols.size(); ++i)
-      symbols.push_back(sample + 16 * static_cast<int64_t>(i));
+  for (const Dims &symbols : {likely, otherThan(likely)}) {
     auto instance = RegionInstance::make(copy, symbols, {});
     plan.reset();
     if (instance)
@@ -66,7 +75,7 @@ std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Ref
     return planFor(region, cache, refusal);
   Expected<RegionCopy> copy = copyRegion(region);
   if (copy)
-    return planForSamples(*copy, cache, refusal);
+    return planForSamples(*copy, {region.likely, region.likely + region.num_symbols}, cache, refusal);
   refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, copy.error().message()};
   return std::nullopt;
 }

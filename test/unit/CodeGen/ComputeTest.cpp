@@ -24,4 +24,34 @@ TEST_CASE("equal structures have equal fingerprints") {
   };
   CHECK(make(4) == make(4));
   CHECK(make(4) != make(5));
+  Kernel k, other;
+  k.likelyDims = {1};
+  other.likelyDims = {64};
+  CHECK(k.fingerprint() != other.fingerprint()); // another schedule
+}
+
+TEST_CASE("what an expression of dims likely is") {
+  Exprs x;
+  const int64_t dims[] = {10, 3};
+  auto likely = [&](Ref ref) { return x.likely(ref, dims); };
+  Ref n = x.dim(0), m = x.dim(1);
+  CHECK(likely(x.integer(-7)) == -7);
+  CHECK(likely(n) == 10);
+  CHECK(likely(x.dim(2)) == 64); // nobody says
+  CHECK(likely(x.add(x.times(n, 4), m)) == 43);
+  CHECK(likely(x.plus(n, -12)) == 0); // no extent is negative
+  CHECK(likely(x.binary(Op::FloorDiv, x.plus(n, -12), x.integer(4))) == 0);
+  CHECK(likely(x.plus(x.binary(Op::FloorDiv, x.plus(n, -12), m), 5)) == 4);
+  CHECK(likely(x.binary(Op::FloorMod, n, m)) == 1);
+  CHECK(likely(x.binary(Op::Min, n, m)) == 3);
+  CHECK(likely(x.binary(Op::Max, n, m)) == 10);
+  CHECK(likely(x.binary(Op::FloorDiv, n, x.plus(m, -3))) == 0);
+  CHECK(likely(x.cast(x.load(0, DType::Int32, x.integer(0)), DType::Int64)) == 64);
+  CHECK(likely(x.mul(x.load(0, DType::Int64, x.integer(0)), m)) == 192);
+  uint32_t chunks = x.newAxis(n); // the last chunk may be shorter
+  CHECK(likely(x.binary(Op::Min, x.integer(8), x.sub(n, x.times(x.axis(chunks), 8)))) == 8);
+  Ref large = n;
+  for (int i = 0; i < 40; ++i)
+    large = x.mul(large, n);
+  CHECK(likely(large) == int64_t{1} << 40); // as far as it goes
 }

@@ -18,10 +18,12 @@ std::vector<TargetInfo> targets();
 
 void check(const Kernel &kernel, const std::vector<int64_t> &dims = {}, double tolerance = 2e-6, double scale = 1);
 
+constexpr int64_t open = -1; // an extent that is dim 0 of the kernel
+
 std::vector<Ref> shapeOf(Kernel &k, std::initializer_list<int64_t> extents) {
   std::vector<Ref> shape;
   for (int64_t extent : extents)
-    shape.push_back(k.exprs.integer(extent));
+    shape.push_back(extent == open ? k.exprs.dim(0) : k.exprs.integer(extent));
   return shape;
 }
 
@@ -246,6 +248,20 @@ TEST_CASE("dense") {
   check(dense(37, 50, 64, true), {}, 1e-5);
   check(dense(37, 50, 64, false), {}, 1e-5);
   check(dense(20, 64, 19, false, false), {}, 1e-5);
+}
+
+TEST_CASE("schedules for likely extents fit any") {
+  for (int64_t likely : {0, 1, 64, 5000}) {
+    for (Kernel kernel : {dense(open, 50, 64, true), dense(open, 64, 33, false, false), dense(37, open, 64, false),
+                          dense(20, open, 19, false, false), dense(20, 33, open, false)}) {
+      kernel.numDims = 1;
+      kernel.likelyDims = {likely};
+      for (int64_t extent : {1, 5, 64, 150}) {
+        INFO("likely " << likely << ", is " << extent);
+        check(kernel, {extent}, 1e-5);
+      }
+    }
+  }
 }
 
 TEST_CASE("convolutions") {

@@ -88,6 +88,23 @@ TEST_CASE("a composite") {
   CHECK(node.roles[1].is_node == 1);
 }
 
+TEST_CASE("symbols with what they likely are") {
+  Module module = parse("def @main(%x: Tensor[(batch, seq, 4), float32]) { nn.relu(%x) }");
+  auto view = [&] { return RegionView::ofFunction(module, module.main()); };
+  RegionView usual = view();
+  const bycc_region &region = usual.region();
+  REQUIRE(region.num_symbols == 2);
+  CHECK(std::string(region.symbols[0].name) == "batch");
+  CHECK(region.likely[0] == 1);
+  CHECK(region.likely[1] == 64);
+  auto tuned = tuningHash(region), content = contentHash(region);
+  module.types.setLikely(module.types.symbol("seq"), 128);
+  RegionView said = view();
+  CHECK(said.region().likely[1] == 128);
+  CHECK(tuningHash(said.region()) != tuned); // another record, another blob
+  CHECK(contentHash(said.region()) != content);
+}
+
 TEST_CASE("a failing vendor") {
   Module module = parse("def @main(%x: Tensor[(2), float32]) { abs(%x) }");
   bycc_vendor_compiler compiler{};

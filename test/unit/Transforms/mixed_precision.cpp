@@ -16,7 +16,7 @@ namespace {
 constexpr const char *eager = R"({"schema": 1,
   "always": ["nn.dense"], "moves": ["nn.relu", "transpose", "concatenate", "split", "cast", "maximum", "reshape"],
   "follow": ["add", "multiply", "tanh"], "never": ["nn.softmax"],
-  "cost": {"launch_us": 0, "gb_per_s": 1, "unknown_extent": 1, "table_bytes": 0,
+  "cost": {"launch_us": 0, "gb_per_s": 1, "table_bytes": 0,
            "gflops": {"float32": 0.01, "avx512bf16": 1}}})";
 
 // Values are matrices of 8 x 8.

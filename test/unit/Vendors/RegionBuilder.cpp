@@ -194,6 +194,7 @@ void RegionBuilder::putRunTimeExtents() {
         symbol_ = {"n", static_cast<int32_t>(i), static_cast<int32_t>(axis)};
   region_.num_symbols = 1;
   region_.symbols = &symbol_;
+  region_.likely = &likely_;
   region_.num_extents = 1;
   region_.extents = &extent_;
   region_.value_extents = valueExtents_.data();

@@ -104,6 +104,7 @@ private:
   std::deque<std::vector<int32_t>> entries_;
   std::vector<const int32_t *> valueExtents_;
   bycc_symbol symbol_{"n", -1, -1};
+  int64_t likely_ = 64;
   bycc_extent extent_{BYCC_EXTENT_SYMBOL, 0, 0};
   std::vector<uint8_t> weights_;
 };

@@ -1,0 +1,53 @@
+// What an extent counts as that is known at run time only: one answer for FLOPs,
+// costs, precision, schedules, vendors and the report, so that all of them speak of
+// the same model. Results never depend on it.
+//
+//   batch, batch_size, N, b       1
+//   first in every input of main  1    a batch, whatever its name is
+//   any other symbol              64
+//   ?                             64
+//   (seq / 2)                     32   what its symbols make of it, at least 0
+//
+// Who knows better says so: --likely seq=128. TypeTable::likely() answers for a dim.
+#pragma once
+
+#include "bycc/IR/Module.h"
+#include "bycc/Support/Error.h"
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bycc {
+
+// Of a dim of which nothing is known.
+inline constexpr int64_t likelyUnknown = 64;
+
+// By the name of a symbol alone.
+int64_t usualExtent(std::string_view symbol);
+
+// Symbols that are the first dim of every input of main (of rank 1 and more) count 1
+// from here on.
+void findBatchExtents(Module &module);
+
+// The extents that a program leaves open, and what they count as.
+struct OpenExtents {
+  std::vector<std::pair<std::string, int64_t>> symbols; // those of main's inputs first
+  bool hasUnknown = false;                              // somewhere is a `?`
+  bool empty() const { return symbols.empty() && !hasUnknown; }
+  // "with batch=1, seq=64 (likely)"; "" when nothing is open.
+  std::string text() const;
+};
+OpenExtents openExtents(const Module &module);
+
+// Name and extent, at least 1, as --likely gives them. ARG error: a name that is no
+// symbol of the program.
+Expected<> setLikelyExtents(Module &module, const std::map<std::string, int64_t> &extents);
+
+// A result or an operand of the call has a `?`: its FLOPs are a guess.
+bool hasUnknownExtents(const Module &module, NodeId call);
+
+} // namespace bycc
