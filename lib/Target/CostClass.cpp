@@ -38,9 +38,8 @@ std::span<const Dim> dataShape(const Module &module, NodeId call) {
   return operands.empty() ? std::span<const Dim>() : shapeOf(module, module.type(operands[0]));
 }
 
-
 // Of an axis and its blocks; none when the layout has no such axis.
-std::optional<double> extentOf(char letter, const Layout &layout, std::span<const Dim> shape) {
+std::optional<double> extentOf(const Module &module, char letter, const Layout &layout, std::span<const Dim> shape) {
   std::optional<double> extent;
   for (size_t i = 0; i < layout.rank() && i < shape.size(); ++i)
     if (layout.axes()[i].letter == letter)
@@ -70,7 +69,7 @@ std::optional<double> channels(const Module &module, NodeId call) {
   for (const char *key : {"data_layout", "layout"})
     if (const AttrValue *text = module.attr(call, key); text && text->isString())
       if (auto layout = Layout::parse(text->asString()))
-        return extentOf('C', *layout, shape);
+        return extentOf(module, 'C', *layout, shape);
   return shape.size() > 1 ? std::optional(static_cast<double>(module.types.likely(shape[1]))) : std::nullopt;
 }
 
