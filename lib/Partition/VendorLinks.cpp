@@ -11,6 +11,8 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t maxSmall = 8;     // items of a group of any kind
+constexpr uint32_t maxOpen = 5;      // sets with items before and after any point of others
 constexpr uint32_t maxCycle = 64;    // items of a cycle
 constexpr uint32_t maxSearch = 4000; // places in sets looked at to find one
 
@@ -174,8 +176,7 @@ private:
         items = united(items, itemsOf_[groupOf_.find(set)]);
         sets = united(sets, setsOf_[groupOf_.find(set)]);
       }
-      if (items.size() > LinkedItems::maxCut &&
-          linkedItems(items, sets).mostOpen() > LinkedItems::maxOpen)
+      if (items.size() > maxSmall && linkedItems(items, sets).mostOpen() > maxOpen)
         continue;
       for (uint32_t set : cycle.sets)
         groupOf_.join(set, cycle.sets[0]);
