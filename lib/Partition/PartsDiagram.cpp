@@ -16,9 +16,9 @@ constexpr uint32_t maxChain = 2;   // items before the last of a chain
 // it has items in its longest chain, of which each is cut from the one before.
 struct Part {
   uint32_t chain = 0;
-  // Items still to come that need one that ends a chain this long or longer, and
-  // those that are cut from it.
-  std::array<uint32_t, maxChain> needs{}, cut{};
+  // Of the items to come next, the first in the lowest bit: those that need one that
+  // ends a chain this long or longer, and those that are cut from it.
+  std::array<uint64_t, maxChain> needs{}, cut{};
   auto operator<=>(const Part &) const = default;
 };
 
@@ -63,8 +63,7 @@ class DiagramMaker {
 public:
   explicit DiagramMaker(const LinkedItems &items) : items_(items), openings_(openingsOf(items)) {}
 
-  // Whether no layer got too wide.
-  bool run() {
+  PartsDiagram run() {
     std::vector<State> states(1);
     for (uint32_t item = 0; item < items_.size; ++item) {
       diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
@@ -83,19 +82,16 @@ public:
         }
         diagram_.nodes.push_back(node);
       }
+      if (after.size() > maxWidth)
+        forgetCuts(after);
       states = std::move(after);
-      if (canCut() && states.size() > maxWidth)
-        return false;
     }
     diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
     diagram_.nodes.emplace_back();
-    return true;
+    return std::move(diagram_);
   }
-  PartsDiagram take() { return std::move(diagram_); }
 
 private:
-  bool canCut() const { return !items_.neededBy.empty(); }
-
   // Joins the parts that the item is linked to.
   int32_t put(uint32_t item, State &state) const {
     const std::vector<Opening::Set> &sets = openings_[item].sets;
@@ -119,12 +115,12 @@ private:
       state.partOf[i] = number;
     }
     uint32_t chain = 0; // before the item
-    while (canCut() && chain < maxChain && joined.cut[chain] >> item & 1)
+    while (chain < maxChain && joined.cut[chain] & 1)
       ++chain;
     joined.chain = std::max(joined.chain, chain + 1);
-    for (uint32_t length = 0; canCut() && length <= chain && length < maxChain; ++length) {
-      joined.needs[length] |= items_.neededBy[item];
-      joined.cut[length] |= items_.isCutFrom[item];
+    for (uint32_t length = 0; length <= chain && length < maxChain; ++length) {
+      joined.needs[length] |= items_.neededBy[item] << 1;
+      joined.cut[length] |= items_.isCutFrom[item] << 1;
     }
     state.parts.push_back(joined);
     return count + static_cast<int32_t>(joined.chain);
@@ -133,10 +129,29 @@ private:
   int32_t leaveOut(uint32_t item, State &state) const {
     state.partOf.resize(openings_[item].sets.size(), 0);
     for (Part &part : state.parts)
-      for (uint32_t length = 0; canCut() && length < maxChain; ++length)
-        if (part.needs[length] >> item & 1)
-          part.cut[length] |= items_.neededBy[item];
+      for (uint32_t length = 0; length < maxChain; ++length)
+        if (part.needs[length] & 1)
+          part.cut[length] |= items_.neededBy[item] << 1;
     return 0;
+  }
+
+  // Of a layer too wide; then there are fewer states, and parts count for less.
+  void forgetCuts(std::vector<State> &states) {
+    std::map<State, uint32_t> next;
+    std::vector<State> after;
+    std::vector<uint32_t> to;
+    for (State &state : states) {
+      for (Part &part : state.parts)
+        part.needs = part.cut = {};
+      auto [it, isNew] = next.try_emplace(state, static_cast<uint32_t>(after.size()));
+      if (isNew)
+        after.push_back(std::move(state));
+      to.push_back(it->second);
+    }
+    for (uint32_t node = diagram_.layers.back(); node < diagram_.nodes.size(); ++node)
+      for (uint32_t &next : diagram_.nodes[node].to)
+        next = to[next];
+    states = std::move(after);
   }
 
   // Forgets what is over after the item.
@@ -151,9 +166,9 @@ private:
       if (part != 0 && names[part] == 0) {
         after.parts.push_back(state.parts[part - 1]);
         names[part] = static_cast<uint32_t>(after.parts.size());
-        for (uint32_t length = 0; canCut() && length < maxChain; ++length) {
-          after.parts.back().needs[length] &= ~1u << item;
-          after.parts.back().cut[length] &= ~1u << item;
+        for (uint32_t length = 0; length < maxChain; ++length) {
+          after.parts.back().needs[length] >>= 1;
+          after.parts.back().cut[length] >>= 1;
         }
       }
       after.partOf.push_back(names[part]);
@@ -165,15 +180,6 @@ private:
   std::vector<Opening> openings_;
   PartsDiagram diagram_;
 };
-
-PartsDiagram diagramOf(const LinkedItems &items) {
-  DiagramMaker maker(items);
-  if (maker.run())
-    return maker.take();
-  LinkedItems whole = items;
-  whole.neededBy.clear(), whole.isCutFrom.clear();
-  return diagramOf(whole);
-}
 
 } // namespace
 
@@ -190,7 +196,7 @@ uint32_t LinkedItems::mostOpen() const {
 uint32_t PartsDiagrams::of(const LinkedItems &items) {
   auto [it, isNew] = known_.try_emplace(items, static_cast<uint32_t>(diagrams_.size()));
   if (isNew)
-    diagrams_.push_back(diagramOf(items));
+    diagrams_.push_back(DiagramMaker(items).run());
   return it->second;
 }
 

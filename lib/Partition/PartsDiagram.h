@@ -33,14 +33,14 @@ struct PartsDiagram {
 
 // Some items, numbered in order.
 struct LinkedItems {
-  static constexpr uint32_t maxCut = 32; // items, if some may be cut apart
+  static constexpr uint32_t reach = 63; // how many items on they are cut apart
 
   uint32_t size = 0;
   std::vector<std::vector<uint32_t>> sets; // items, ascending
-  // Empty, or, of maxCut items at most, by item and as bits of later ones: which
-  // need it, and which do so through something that is never there. What is not
-  // there cuts what it needs from what needs it: they cannot be in one part.
-  std::vector<uint32_t> neededBy, isCutFrom;
+  // By item, which of those next after it (the first in the lowest bit) need it, and
+  // which do so through something that is never there. What is not there cuts what it
+  // needs from what needs it: they cannot be in one part.
+  std::vector<uint64_t> neededBy, isCutFrom;
 
   uint32_t mostOpen() const; // sets with items before and after any point
   auto operator<=>(const LinkedItems &) const = default;
