@@ -105,7 +105,7 @@ bool isPointwise(const Module &module, NodeId call) {
   auto layout = Layout::parse(text->asString());
   std::span<const Dim> shape = shapeOf(module, module.type(operands[weight]));
   return layout && std::ranges::all_of(layout->without("OI"), [&](char letter) {
-           return extentOf(letter, *layout, shape) == 1.0;
+           return extentOf(module, letter, *layout, shape) == 1.0;
          });
 }
 
