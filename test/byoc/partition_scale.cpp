@@ -52,7 +52,7 @@ VendorSet vendors(size_t count, bool hasCosts) {
 
 CostModel hostCosts() {
   CostModel model;
-  model.launchMicroseconds = 2;
+  model.launchMicroseconds = 4;
   model.rates = {5000, 20000};
   return model;
 }
