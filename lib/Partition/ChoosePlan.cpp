@@ -34,7 +34,6 @@ namespace {
 
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
-constexpr uint32_t manyItems = 20000; // differences are not told one by one
 constexpr uint64_t fewSteps = 2000;   // that any block gets
 
 double microseconds(double picoseconds) { return picoseconds / 1e6; }
@@ -157,6 +156,8 @@ private:
 
   // No plan is faster in raw time; another problem where vendors are not trusted as they are.
   double rawBound(const Part &part) const {
+    if (part.plan.problem.size() > manyItems)
+      return leastOfEach(part.plan.problem, true);
     PlanProblem raw = part.plan.problem;
     bool differs = false;
     for (PlanProblem::Tile &tile : raw.tiles) {
@@ -194,6 +195,9 @@ private:
   void tellDifferences(Part &part) {
     const PlanProblem &problem = part.plan.problem;
     const std::vector<uint32_t> &chosen = part.solution.plan.tile;
+    std::vector<std::string> whyChosen; // by vendor that has a node
+    for (uint32_t number = 0; number <= costs_.numVendors(); ++number)
+      whyChosen.push_back(placeText(number) + " has it, as the plan of least estimated time wants");
     std::optional<PlanSweep> sweep;
     if (problem.size() <= manyItems) {
       sweep.emplace(problem);
@@ -209,32 +213,28 @@ private:
           more = sweep->move(tile);
           sweep->undo();
         }
-        std::string reason = has == host ? "the host" : std::string(module_.string(costs_.nameOf(has)));
+        std::string dear;
         if (more > 1000)
-          reason += " has it, moving it would cost " + timeText(microseconds(more)) + " more (estimated)";
-        else
-          reason += " has it, as the plan of least estimated time wants";
+          dear = placeText(has) + " has it, moving it would cost " + timeText(microseconds(more)) + " more (estimated)";
         forEachOperator(module_, part.plan.items[item], [&](NodeId call) {
-          context_.refusals->passOver(call, module_.string(costs_.nameOf(vendor)), reason);
+          context_.refusals->passOver(call, module_.string(costs_.nameOf(vendor)),
+                                       dear.empty() ? whyChosen[has] : dear);
         });
       }
+  }
+
+  std::string placeText(uint32_t vendor) const {
+    return vendor == host ? "the host" : std::string(module_.string(costs_.nameOf(vendor)));
   }
 
   // A vendor that could have something and gets nothing at all.
   void tellIdleVendors() {
     for (uint32_t number = 1; number <= costs_.numVendors(); ++number) {
-      bool isUsed = false, couldBe = false;
-      double alone = 0;
-      for (const Part &part : parts_) {
-        const PlanProblem &problem = part.plan.problem;
-        for (uint32_t item = 0; item < problem.size(); ++item)
-          isUsed |= problem.tiles[part.solution.plan.tile[item]].vendor == number;
-        for (const PlanProblem::Tile &tile : problem.tiles)
-          couldBe |= tile.vendor == number;
-        alone += timeWithAll(problem, number);
-      }
-      if (isUsed || !couldBe)
+      if (isUsed(number) || !couldBeUsed(number))
         continue;
+      double alone = 0;
+      for (const Part &part : parts_)
+        alone += timeWithAll(part.plan.problem, number);
       const PlanEstimate &estimate = *context_.estimate;
       std::string where = estimate.us < estimate.hostUs ? "elsewhere" : "on the host";
       context_.refusals->setIdle(std::string(module_.string(costs_.nameOf(number))),
@@ -243,9 +243,24 @@ private:
     }
   }
 
+  bool isUsed(uint32_t number) const {
+    return std::ranges::any_of(parts_, [&](const Part &part) {
+      return std::ranges::any_of(part.solution.plan.tile, [&](uint32_t tile) {
+        return part.plan.problem.tiles[tile].vendor == number;
+      });
+    });
+  }
+
+  bool couldBeUsed(uint32_t number) const {
+    return std::ranges::any_of(parts_, [&](const Part &part) {
+      return std::ranges::any_of(part.plan.problem.tiles, [&](const PlanProblem::Tile &tile) {
+        return tile.vendor == number;
+      });
+    });
+  }
+
   // With all that the vendor could have.
   static double timeWithAll(const PlanProblem &problem, uint32_t number) {
-    PlanSweep sweep(problem);
     std::vector<uint32_t> tile(problem.size());
     for (uint32_t item = 0; item < problem.size(); ++item) {
       tile[item] = problem.tilesOf[item][0];
@@ -289,10 +304,12 @@ private:
           former.claim(*candidate);
       }
     former.finish();
-    Users users(module_);
-    for (const auto &[block, calls] : apart)
-      if (!calls.empty())
+    std::erase_if(apart, [](const auto &entry) { return entry.second.empty(); });
+    if (!apart.empty()) {
+      Users users(module_);
+      for (const auto &[block, calls] : apart)
         dissolveComposites(module_, block, calls, users, context_);
+    }
     context_.composites.reset();
   }
 

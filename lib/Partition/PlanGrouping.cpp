@@ -161,26 +161,28 @@ uint32_t hostTileOf(const PlanProblem &problem, uint32_t item) {
 
 PlanAnswer groupTiles(const PlanProblem &problem, std::vector<uint32_t> tile,
                       GroupingEffort effort) {
+  if (std::ranges::all_of(tile, [&](uint32_t t) { return problem.tiles[t].vendor == host; }))
+    return {std::move(tile), std::vector<uint32_t>(problem.size(), none)};
   Units units(problem, tile);
-  std::optional<PlanAnswer> best;
-  double bestTime = 0;
+  auto join = [&](const std::vector<uint32_t> &parts) {
+    return units.answer(joinGroups(units.regions(), parts, JoinOrder::AsGiven));
+  };
+  PlanAnswer best = join(partsOfBatches(units.regions(), Direction::FromInputs));
+  if (effort == GroupingEffort::Quick)
+    return best;
+  double bestTime = timeOf(problem, best).total();
   auto consider = [&](const std::vector<uint32_t> &parts) {
-    PlanAnswer plan =
-        units.answer(joinGroups(units.regions(), parts, JoinOrder::AsGiven));
-    double time = timeOf(problem, plan).total();
-    if (!best || time < bestTime) {
+    PlanAnswer plan = join(parts);
+    if (double time = timeOf(problem, plan).total(); time < bestTime) {
       best = std::move(plan);
       bestTime = time;
     }
   };
-  consider(partsOfBatches(units.regions(), Direction::FromInputs));
-  if (effort == GroupingEffort::Careful) {
-    consider(partsOfBatches(units.regions(), Direction::FromResults));
-    std::vector<uint32_t> singles(units.size());
-    std::iota(singles.begin(), singles.end(), 0u);
-    consider(singles);
-  }
-  return std::move(*best);
+  consider(partsOfBatches(units.regions(), Direction::FromResults));
+  std::vector<uint32_t> singles(units.size());
+  std::iota(singles.begin(), singles.end(), 0u);
+  consider(singles);
+  return best;
 }
 
 std::optional<PlanAnswer> groupWithinLimits(const PlanProblem &problem, std::vector<uint32_t> tile,

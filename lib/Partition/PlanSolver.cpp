@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace bycc {
@@ -16,7 +17,6 @@ namespace {
 
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
-constexpr uint32_t manyItems = 20000;      // no relaxation, regions are grouped a few times only
 constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 64;      // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
@@ -43,7 +43,7 @@ public:
     } else if (problem_.size() <= manyItems) {
       solution.bound = relaxAndSearch();
     } else {
-      solution.bound = leastOfEach();
+      solution.bound = leastOfEach(problem_);
     }
     solution.plan = std::move(best_);
     solution.time = bestTime_;
@@ -140,23 +140,6 @@ private:
   }
 
   // --- bounds
-
-  // Of every item the least that a tile takes.
-  double leastOfEach() const {
-    double bound = 0;
-    for (uint32_t item = 0; item < problem_.size(); ++item) {
-      double least = 0;
-      bool isFirst = true;
-      for (uint32_t tile : problem_.tilesOf[item]) {
-        double time = std::floor(problem_.tiles[tile].time /
-                                 static_cast<double>(problem_.membersOf(tile).size()));
-        least = isFirst ? time : std::min(least, time);
-        isFirst = false;
-      }
-      bound += least;
-    }
-    return bound;
-  }
 
   // True when all plans were looked at.
   bool searchAll() {
@@ -274,6 +257,20 @@ PlanSolution solvePlan(const PlanProblem &problem, const PlanEffort &effort,
                        const std::vector<PlanAnswer> &known) {
   uint64_t steps = effort.steps;
   return Solver(problem, steps).run(known);
+}
+
+double leastOfEach(const PlanProblem &problem, bool raw) {
+  double bound = 0;
+  for (uint32_t item = 0; item < problem.size(); ++item) {
+    double least = std::numeric_limits<double>::infinity();
+    for (uint32_t tile : problem.tilesOf[item]) {
+      const PlanProblem::Tile &t = problem.tiles[tile];
+      least = std::min(least, std::floor((raw ? t.raw : t.time) /
+                                         static_cast<double>(problem.membersOf(tile).size())));
+    }
+    bound += least;
+  }
+  return bound;
 }
 
 PlanAnswer RestrictedProblem::toOriginal(PlanAnswer plan) const {

@@ -15,6 +15,10 @@
 
 namespace bycc {
 
+// Larger problems get a rough plan and a rough bound: there are no more than a few
+// looks at every item.
+constexpr uint32_t manyItems = 20000;
+
 struct PlanEffort {
   uint64_t steps = 100000;
 };
@@ -29,6 +33,10 @@ struct PlanSolution {
 // `known`: plans that are legal, to start from; the solution is never above one.
 PlanSolution solvePlan(const PlanProblem &problem, const PlanEffort &effort,
                        const std::vector<PlanAnswer> &known = {});
+
+// Of every item the least that a tile takes: no plan is below it. `raw`: as the
+// vendors' numbers say, without trust.
+double leastOfEach(const PlanProblem &problem, bool raw = false);
 
 // The problem with the host and the vendors `mayUse` (by number) alone. Items and
 // tensors keep their numbers; tiles get new ones, `tileOf` says which they were.

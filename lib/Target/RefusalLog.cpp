@@ -7,9 +7,11 @@
 namespace bycc {
 
 uint32_t RefusalLog::intern(std::string_view text) {
-  auto [found, isNew] = ids_.emplace(std::string(text), static_cast<uint32_t>(texts_.size()));
-  if (isNew)
+  auto found = ids_.find(text);
+  if (found == ids_.end()) {
+    found = ids_.emplace(std::string(text), static_cast<uint32_t>(texts_.size())).first;
     texts_.push_back(&found->first);
+  }
   return found->second;
 }
 

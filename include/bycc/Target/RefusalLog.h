@@ -8,6 +8,7 @@
 #include "bycc/IR/Ids.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -78,7 +79,11 @@ private:
   std::vector<uint32_t> first_; // by node
   std::vector<std::string> vendors_;
   std::vector<const std::string *> texts_;
-  std::unordered_map<std::string, uint32_t> ids_;
+  struct TextHash { // of any kind of text: a known one is looked up without a copy
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, uint32_t, TextHash, std::equal_to<>> ids_;
   std::vector<ReturnedRegion> returned_;
   std::vector<ApartRegions> apart_;
   std::map<std::string, std::string> idle_; // by vendor
