@@ -43,7 +43,6 @@ public:
     addSharesAndTensors();
     addGathers();
     addApart();
-    addRates();
     return std::move(result_);
   }
 
@@ -298,7 +297,7 @@ private:
     }
   }
 
-  // --- rules and rates
+  // --- rules
 
   const Vendor *vendorBehind(int32_t number) const {
     StringId name = result_.vendors[static_cast<size_t>(number)].first;
@@ -352,33 +351,6 @@ private:
     }
     for (size_t i = 1; i < problem_.apartBegin.size(); ++i)
       problem_.apartBegin[i] += problem_.apartBegin[i - 1];
-  }
-
-  // A vendor without a cost model adds no time.
-  void addRates() {
-    if (!context_ || !context_->hostCost)
-      return;
-    std::vector<RegionProblem::Rates> rates(result_.vendors.size());
-    bool hasCost = false;
-    for (size_t i = 0; i < rates.size(); ++i)
-      if (const Vendor *vendor = vendorBehind(static_cast<int32_t>(i)); vendor && vendor->cost) {
-        rates[i] = ratesOf(*vendor->cost);
-        hasCost = true;
-      }
-    if (hasCost)
-      problem_.rates = std::move(rates);
-  }
-
-  static RegionProblem::Rates ratesOf(const CostModel &cost) {
-    auto picoseconds = [](double microseconds) {
-      return static_cast<uint64_t>(std::llround(std::clamp(microseconds, 0.0, 1e9) * 1e6));
-    };
-    RegionProblem::Rates rates;
-    rates.launch = picoseconds(cost.launchMicroseconds);
-    rates.perTensor = picoseconds(cost.transferMicroseconds);
-    if (cost.transferBytesPerMicrosecond > 0)
-      rates.perByte = 1e6 / cost.transferBytesPerMicrosecond;
-    return rates;
   }
 
   const Module &module_;

@@ -1,42 +1,33 @@
-// Makes diagrams, layer by layer: from what is known of the sets that have items on
-// both sides, or, where items may be cut apart, from a table of all choices.
+// Makes diagrams, layer by layer, from what is known of the sets that have items on
+// both sides of a point.
 
 #include "PartsDiagram.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace bycc {
 
 namespace {
 
-using State = std::vector<uint8_t>;
+constexpr uint32_t maxWidth = 256; // of layers, if items may be cut apart
+constexpr uint32_t maxChain = 2;   // items before the last of a chain
 
-// `step(layer, isThere, state)` changes the state and returns the count.
-PartsDiagram diagramOf(uint32_t numItems, State first, auto &&step) {
-  PartsDiagram diagram;
-  std::vector<State> states{std::move(first)};
-  for (uint32_t layer = 0; layer < numItems; ++layer) {
-    diagram.layers.push_back(static_cast<uint32_t>(diagram.nodes.size()));
-    std::map<State, uint32_t> next;
-    std::vector<State> after;
-    for (const State &state : states) {
-      PartsDiagram::Node &node = diagram.nodes.emplace_back();
-      for (uint32_t isThere : {0u, 1u}) {
-        State changed = state;
-        node.count[isThere] = step(layer, isThere, changed);
-        auto [it, isNew] = next.try_emplace(changed, static_cast<uint32_t>(after.size()));
-        if (isNew)
-          after.push_back(std::move(changed));
-        node.to[isThere] = it->second;
-      }
-    }
-    states = std::move(after);
-  }
-  diagram.layers.push_back(static_cast<uint32_t>(diagram.nodes.size()));
-  diagram.nodes.emplace_back();
-  return diagram;
-}
+// Linked items, as far as others may still join them. A part counts for as many as
+// it has items in its longest chain, of which each is cut from the one before.
+struct Part {
+  uint32_t chain = 0;
+  // Of the items to come next, the first in the lowest bit: those that need one that
+  // ends a chain this long or longer, and those that are cut from it.
+  std::array<uint64_t, maxChain> needs{}, cut{};
+  auto operator<=>(const Part &) const = default;
+};
+
+// The parts that open sets have items of, numbered from 1 in order; 0 for none.
+struct State {
+  std::vector<uint32_t> partOf;
+  std::vector<Part> parts;
+  auto operator<=>(const State &) const = default;
+};
 
 // The sets around an item: those open before it, then those it opens.
 struct Opening {
@@ -68,107 +59,127 @@ std::vector<Opening> openingsOf(const LinkedItems &items) {
   return openings;
 }
 
-// A state is the part that each open set has items of, numbered in order; 0 for none.
-PartsDiagram fromOpenSets(const LinkedItems &items) {
-  std::vector<Opening> openings = openingsOf(items);
-  return diagramOf(items.size, {}, [&](uint32_t item, uint32_t isThere, State &state) -> int32_t {
-    constexpr uint8_t own = UINT8_MAX; // the item's part
-    const std::vector<Opening::Set> &sets = openings[item].sets;
-    int32_t count = static_cast<int32_t>(isThere);
-    state.resize(sets.size(), 0);
-    for (uint32_t i = 0; isThere && i < sets.size(); ++i) {
-      if (!sets[i].hasItem)
-        continue;
-      if (uint8_t part = state[i]; part != 0 && part != own) {
-        --count;
-        std::ranges::replace(state, part, own);
-      }
-      state[i] = own;
-    }
-    State after, names;
-    for (uint32_t i = 0; i < sets.size(); ++i) {
-      if (!sets[i].staysOpen)
-        continue;
-      auto name = std::ranges::find(names, state[i]);
-      after.push_back(state[i] == 0 ? 0 : static_cast<uint8_t>(name - names.begin() + 1));
-      if (state[i] != 0 && name == names.end())
-        names.push_back(state[i]);
-    }
-    state = std::move(after);
-    return count;
-  });
-}
-
-// Counts the parts of a choice of a few items, bits of a number.
-class PartCounter {
+class DiagramMaker {
 public:
-  explicit PartCounter(const LinkedItems &items) : items_(items) {
-    for (const std::vector<uint32_t> &set : items.sets) {
-      uint32_t &mask = sets_.emplace_back(0);
-      for (uint32_t item : set)
-        mask |= 1u << item;
-    }
-  }
+  explicit DiagramMaker(const LinkedItems &items) : items_(items), openings_(openingsOf(items)) {}
 
-  uint32_t count(uint32_t there) const {
-    uint32_t count = 0;
-    for (uint32_t left = there; left;) {
-      uint32_t part = left & -left;
-      for (bool grows = true; grows;) {
-        grows = false;
-        for (uint32_t set : sets_)
-          if ((set & part) && (set & there & ~part))
-            part |= set & there, grows = true;
+  PartsDiagram run() {
+    std::vector<State> states(1);
+    for (uint32_t item = 0; item < items_.size; ++item) {
+      diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
+      std::map<State, uint32_t> next;
+      std::vector<State> after;
+      for (const State &state : states) {
+        PartsDiagram::Node node;
+        for (uint32_t isThere : {0u, 1u}) {
+          State changed = state;
+          node.count[isThere] = isThere ? put(item, changed) : leaveOut(item, changed);
+          close(item, changed);
+          auto [it, isNew] = next.try_emplace(changed, static_cast<uint32_t>(after.size()));
+          if (isNew)
+            after.push_back(std::move(changed));
+          node.to[isThere] = it->second;
+        }
+        diagram_.nodes.push_back(node);
       }
-      count += longestChain(part, there);
-      left &= ~part;
+      if (after.size() > maxWidth)
+        forgetCuts(after);
+      states = std::move(after);
     }
-    return count;
+    diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
+    diagram_.nodes.emplace_back();
+    return std::move(diagram_);
   }
 
 private:
-  // Of items of which each is cut from the one before.
-  uint32_t longestChain(uint32_t part, uint32_t there) const {
-    uint32_t longest = 1, chain[LinkedItems::maxCut];
-    for (uint32_t i = 0; i < items_.size; ++i) {
-      chain[i] = 1;
-      for (uint32_t j = 0; j < i; ++j)
-        if ((part >> i & part >> j & 1) && isCut(j, i, there))
-          chain[i] = std::max(chain[i], chain[j] + 1);
-      longest = std::max(longest, chain[i]);
+  // Joins the parts that the item is linked to.
+  int32_t put(uint32_t item, State &state) const {
+    const std::vector<Opening::Set> &sets = openings_[item].sets;
+    uint32_t number = static_cast<uint32_t>(state.parts.size()) + 1;
+    state.partOf.resize(sets.size(), 0);
+    Part joined;
+    int32_t count = 0;
+    for (uint32_t i = 0; i < sets.size(); ++i) {
+      if (!sets[i].hasItem)
+        continue;
+      if (uint32_t part = state.partOf[i]; part != 0 && part != number) {
+        const Part &other = state.parts[part - 1];
+        count -= static_cast<int32_t>(other.chain);
+        joined.chain = std::max(joined.chain, other.chain);
+        for (uint32_t length = 0; length < maxChain; ++length) {
+          joined.needs[length] |= other.needs[length];
+          joined.cut[length] |= other.cut[length];
+        }
+        std::ranges::replace(state.partOf, part, number);
+      }
+      state.partOf[i] = number;
     }
-    return longest;
+    uint32_t chain = 0; // before the item
+    while (chain < maxChain && joined.cut[chain] & 1)
+      ++chain;
+    joined.chain = std::max(joined.chain, chain + 1);
+    for (uint32_t length = 0; length <= chain && length < maxChain; ++length) {
+      joined.needs[length] |= items_.neededBy[item] << 1;
+      joined.cut[length] |= items_.isCutFrom[item] << 1;
+    }
+    state.parts.push_back(joined);
+    return count + static_cast<int32_t>(joined.chain);
   }
-  bool isCut(uint32_t first, uint32_t second, uint32_t there) const {
-    if (items_.isCutFrom[first] >> second & 1)
-      return true;
-    for (uint32_t left = items_.neededBy[first] & ~there; left; left &= left - 1)
-      if (items_.neededBy[std::countr_zero(left)] >> second & 1)
-        return true;
-    return false;
+
+  int32_t leaveOut(uint32_t item, State &state) const {
+    state.partOf.resize(openings_[item].sets.size(), 0);
+    for (Part &part : state.parts)
+      for (uint32_t length = 0; length < maxChain; ++length)
+        if (part.needs[length] & 1)
+          part.cut[length] |= items_.neededBy[item] << 1;
+    return 0;
+  }
+
+  // Of a layer too wide; then there are fewer states, and parts count for less.
+  void forgetCuts(std::vector<State> &states) {
+    std::map<State, uint32_t> next;
+    std::vector<State> after;
+    std::vector<uint32_t> to;
+    for (State &state : states) {
+      for (Part &part : state.parts)
+        part.needs = part.cut = {};
+      auto [it, isNew] = next.try_emplace(state, static_cast<uint32_t>(after.size()));
+      if (isNew)
+        after.push_back(std::move(state));
+      to.push_back(it->second);
+    }
+    for (uint32_t node = diagram_.layers.back(); node < diagram_.nodes.size(); ++node)
+      for (uint32_t &next : diagram_.nodes[node].to)
+        next = to[next];
+    states = std::move(after);
+  }
+
+  // Forgets what is over after the item.
+  void close(uint32_t item, State &state) const {
+    const std::vector<Opening::Set> &sets = openings_[item].sets;
+    State after;
+    std::vector<uint32_t> names(state.parts.size() + 1, 0);
+    for (uint32_t i = 0; i < sets.size(); ++i) {
+      if (!sets[i].staysOpen)
+        continue;
+      uint32_t part = state.partOf[i];
+      if (part != 0 && names[part] == 0) {
+        after.parts.push_back(state.parts[part - 1]);
+        names[part] = static_cast<uint32_t>(after.parts.size());
+        for (uint32_t length = 0; length < maxChain; ++length) {
+          after.parts.back().needs[length] >>= 1;
+          after.parts.back().cut[length] >>= 1;
+        }
+      }
+      after.partOf.push_back(names[part]);
+    }
+    state = std::move(after);
   }
 
   const LinkedItems &items_;
-  std::vector<uint32_t> sets_;
+  std::vector<Opening> openings_;
+  PartsDiagram diagram_;
 };
-
-// A state is the table of the choices still to come, less its least.
-PartsDiagram fromTable(const LinkedItems &items) {
-  PartCounter counter(items);
-  State table;
-  for (uint32_t there = 0; there < 1u << items.size; ++there)
-    table.push_back(static_cast<uint8_t>(counter.count(there)));
-  return diagramOf(items.size, std::move(table),
-                   [](uint32_t, uint32_t isThere, State &state) -> int32_t {
-                     for (uint32_t i = 0; i < state.size() / 2; ++i)
-                       state[i] = state[2 * i + isThere];
-                     state.resize(state.size() / 2);
-                     uint8_t least = *std::ranges::min_element(state);
-                     for (uint8_t &count : state)
-                       count -= least;
-                     return least;
-                   });
-}
 
 } // namespace
 
@@ -185,7 +196,7 @@ uint32_t LinkedItems::mostOpen() const {
 uint32_t PartsDiagrams::of(const LinkedItems &items) {
   auto [it, isNew] = known_.try_emplace(items, static_cast<uint32_t>(diagrams_.size()));
   if (isNew)
-    diagrams_.push_back(items.neededBy.empty() ? fromOpenSets(items) : fromTable(items));
+    diagrams_.push_back(DiagramMaker(items).run());
   return it->second;
 }
 

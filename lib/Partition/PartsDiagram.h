@@ -11,6 +11,8 @@
 //      +1---> o -0,1-'------'
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -31,17 +33,16 @@ struct PartsDiagram {
 
 // Some items, numbered in order.
 struct LinkedItems {
-  static constexpr uint32_t maxOpen = 5; // sets with items before and after any point
-  static constexpr uint32_t maxCut = 8;  // items, if some are cut apart
+  static constexpr uint32_t reach = 63; // how many items on they are cut apart
 
   uint32_t size = 0;
   std::vector<std::vector<uint32_t>> sets; // items, ascending
-  // Empty, or, of maxCut items at most, by item and as bits of later ones: which
-  // need it, and which do so through something that is never there. What is not
-  // there cuts what it needs from what needs it: they cannot be in one part.
-  std::vector<uint32_t> neededBy, isCutFrom;
+  // By item, which of those next after it (the first in the lowest bit) need it, and
+  // which do so through something that is never there. What is not there cuts what it
+  // needs from what needs it: they cannot be in one part.
+  std::vector<uint64_t> neededBy, isCutFrom;
 
-  uint32_t mostOpen() const;
+  uint32_t mostOpen() const; // sets with items before and after any point
   auto operator<=>(const LinkedItems &) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include "PlanGrouping.h"
 #include "PlanRelaxation.h"
+#include "PlanSearch.h"
 #include "PlanSweep.h"
 #include "PlanWindow.h"
 
@@ -21,6 +22,7 @@ constexpr uint32_t manyTogether = 64;      // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
 constexpr uint32_t windowItems = 10;
 constexpr uint64_t windowSteps = 20000, windowCost = 200; // of solving and making one
+constexpr uint64_t smallSteps = 400000;    // at least, to look through all plans of few items
 constexpr uint64_t groupingSteps = 20000;  // of one leaf
 
 class Solver {
@@ -36,7 +38,9 @@ public:
     startFromSweeps();
     dropRegions();
     PlanSolution solution;
-    if (problem_.size() <= manyItems) {
+    if (problem_.size() <= maxSearchedItems && searchAll()) {
+      solution.bound = bestTime_;
+    } else if (problem_.size() <= manyItems) {
       solution.bound = relaxAndSearch();
     } else {
       solution.bound = leastOfEach();
@@ -152,6 +156,16 @@ private:
       bound += least;
     }
     return bound;
+  }
+
+  // True when all plans were looked at.
+  bool searchAll() {
+    bool isComplete = true;
+    uint64_t share = std::max(steps_ / 2, smallSteps), left = share;
+    if (std::optional<PlanAnswer> plan = searchPlans(problem_, bestTime_, left, isComplete))
+      offer(*plan);
+    spend((share - left) / 4); // these are short
+    return isComplete;
   }
 
   double relaxAndSearch() {

@@ -5,7 +5,6 @@
 #include "UnionFind.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace bycc {
 
@@ -16,21 +15,6 @@ constexpr uint32_t none = RegionProblem::none;
 
 } // namespace
 
-RegionScore scoreOfRegion(const RegionProblem &problem, int32_t vendor) {
-  if (problem.rates.empty())
-    return {1, 0};
-  return {problem.rates[static_cast<size_t>(vendor)].launch, 1};
-}
-
-RegionScore scoreOfCrossing(const RegionProblem &problem, int32_t vendor, uint32_t tensor) {
-  uint64_t bytes = problem.tensors[tensor].bytes;
-  if (problem.rates.empty())
-    return {0, bytes};
-  const RegionProblem::Rates &rates = problem.rates[static_cast<size_t>(vendor)];
-  double time = std::min(static_cast<double>(bytes) * rates.perByte, 1e15);
-  return {rates.perTensor + static_cast<uint64_t>(std::llround(time)), 0};
-}
-
 uint32_t countRegions(const RegionAssignment &regions) {
   int32_t most = -1;
   for (int32_t region : regions)
@@ -39,14 +23,8 @@ uint32_t countRegions(const RegionAssignment &regions) {
 }
 
 RegionScore scoreOf(const RegionProblem &problem, const RegionAssignment &regions) {
-  RegionScore score;
-  std::vector<int32_t> owner(countRegions(regions), host);
-  for (uint32_t item = 0; item < problem.size(); ++item)
-    if (regions[item] >= 0)
-      owner[static_cast<size_t>(regions[item])] = problem.vendor[item];
-  for (int32_t vendor : owner)
-    score += scoreOfRegion(problem, vendor);
-  std::vector<uint32_t> enteredBy(owner.size(), none); // the last tensor that entered a region
+  RegionScore score{countRegions(regions), 0};
+  std::vector<uint32_t> enteredBy(score.first, none); // the last tensor that entered a region
   for (uint32_t tensor = 0; tensor < problem.numTensors(); ++tensor) {
     const RegionProblem::Tensor &t = problem.tensors[tensor];
     int32_t home = t.maker == none ? -1 : regions[t.maker];
@@ -57,10 +35,10 @@ RegionScore scoreOf(const RegionProblem &problem, const RegionAssignment &region
       if (region < 0 || region == home || enteredBy[static_cast<size_t>(region)] == tensor)
         continue;
       enteredBy[static_cast<size_t>(region)] = tensor;
-      score += scoreOfCrossing(problem, problem.vendor[user], tensor);
+      score += scoreOfCrossing(problem, tensor);
     }
     if (home >= 0 && leaves)
-      score += scoreOfCrossing(problem, problem.vendor[t.maker], tensor);
+      score += scoreOfCrossing(problem, tensor);
   }
   return score;
 }

@@ -37,13 +37,6 @@ struct RegionProblem {
   std::vector<Tensor> tensors;
   std::vector<uint32_t> usersBegin{0}, users; // calls, ascending, the host's as well
 
-  // By vendor number, in picoseconds; empty: times are not compared.
-  struct Rates {
-    uint64_t launch = 0, perTensor = 0;
-    double perByte = 0;
-  };
-  std::vector<Rates> rates;
-
   uint32_t size() const { return static_cast<uint32_t>(vendor.size()); }
   bool isCall(uint32_t item) const { return vendor[item] != host && !isWire[item]; }
   std::span<const uint32_t> needsOf(uint32_t item) const {
@@ -64,8 +57,7 @@ struct RegionProblem {
   }
 };
 
-// Less is better. With rates: time, then regions. Without: regions, then bytes
-// across their borders.
+// Less is better: regions, then bytes across their borders.
 struct RegionScore {
   uint64_t first = 0, second = 0;
   auto operator<=>(const RegionScore &) const = default;
@@ -74,9 +66,10 @@ struct RegionScore {
     return *this;
   }
 };
-// What a region of the vendor adds, and what a tensor across its border.
-RegionScore scoreOfRegion(const RegionProblem &problem, int32_t vendor);
-RegionScore scoreOfCrossing(const RegionProblem &problem, int32_t vendor, uint32_t tensor);
+// What a tensor across a border adds.
+inline RegionScore scoreOfCrossing(const RegionProblem &problem, uint32_t tensor) {
+  return {0, problem.tensors[tensor].bytes};
+}
 
 // Region of every item, -1 on the host; numbered by first member. Wires that
 // would be a region by themselves are on the host.

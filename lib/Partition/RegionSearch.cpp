@@ -3,8 +3,8 @@
 // far cost less than the best that is known. Sets of items and groups are bit
 // masks; each group knows all groups that it needs, directly or through others.
 //
-// Without times, the fewest regions are looked for first; the bytes across their
-// borders, on which the bound prunes badly, only with a few steps after that.
+// The fewest regions are looked for first; the bytes across their borders, on which
+// the bound prunes badly, only with a few steps after that.
 
 #include "RegionSearch.h"
 
@@ -99,7 +99,7 @@ private:
     if (weighs_)
       addCrossings(item, groups_[group]);
     if (problem_.isCall(item) && groups_[group].numCalls++ == 0)
-      score_ += regionScore(problem_.vendor[item]);
+      score_ += {1, 0};
     groups_[group].members |= uint64_t{1} << item;
     assign(item + 1);
     groups_[group].members &= ~(uint64_t{1} << item);
@@ -126,10 +126,6 @@ private:
         needs_[other] |= needs_[group];
   }
 
-  RegionScore regionScore(int32_t vendor) const {
-    return weighs_ ? scoreOfRegion(problem_, vendor) : RegionScore{1, 0};
-  }
-
   // Tensors that now cross a border for certain.
   void addCrossings(uint32_t item, const Group &group) {
     for (uint32_t tensor : uses_[item]) {
@@ -138,7 +134,7 @@ private:
       if (isInside)
         continue;
       if (group.vendor != host && !(userMask_[tensor] & group.members))
-        score_ += scoreOfCrossing(problem_, group.vendor, tensor);
+        score_ += scoreOfCrossing(problem_, tensor);
       if (maker != none)
         addOutput(maker, tensor);
     }
@@ -152,7 +148,7 @@ private:
       return;
     isOut_[tensor] = 1;
     out_.push_back(tensor);
-    score_ += scoreOfCrossing(problem_, problem_.vendor[maker], tensor);
+    score_ += scoreOfCrossing(problem_, tensor);
   }
 
   // A group that is not linked is as many regions as it has linked parts.
@@ -227,11 +223,6 @@ bool isSmall(const RegionProblem &problem) {
 RegionAssignment searchRegions(const RegionProblem &problem, RegionAssignment best,
                                uint64_t &steps) {
   BYCC_ASSERT(isSmall(problem), "what is searched exhaustively is small");
-  if (!problem.rates.empty()) {
-    Search search(problem, std::move(best), steps);
-    search.run(true, 0);
-    return search.takeBest();
-  }
   if (uint32_t fewest = fewestPossible(problem); countRegions(best) > fewest) {
     Search search(problem, std::move(best), steps);
     search.run(false, fewest);

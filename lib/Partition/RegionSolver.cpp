@@ -52,8 +52,8 @@ RegionAssignment solveRegions(const RegionProblem &problem, uint64_t &searchStep
   std::iota(singles.begin(), singles.end(), 0u);
   if (problem.size() <= singlesLimit)
     candidates.consider(singles, JoinOrder::AsGiven);
-  // Large tensors inside regions: of use where bytes count for more than ties.
-  if (problem.size() <= singlesLimit || !problem.rates.empty())
+  // Large tensors inside regions.
+  if (problem.size() <= singlesLimit)
     candidates.consider(singles, JoinOrder::LargestFirst);
   RegionAssignment best = candidates.takeBest();
   if (searchSteps == 0 || !isSmall(problem))

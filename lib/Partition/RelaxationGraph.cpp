@@ -18,18 +18,17 @@ using Kind = RelaxationGraph::Kind;
 
 // Sums of fewer units than this stay exact whatever is added up on the way.
 constexpr double maxUnits = double(uint64_t(1) << 44);
+constexpr uint32_t maxPartners = 16; // of a tile within limits
 
-double unitOf(const PlanProblem &problem) {
+// No plan takes more.
+double mostTime(const PlanProblem &problem) {
   double sum = 0;
   for (const PlanProblem::Tile &tile : problem.tiles)
     sum += tile.time + problem.vendors[tile.vendor].launch * (tile.membersEnd - tile.membersBegin);
   for (uint32_t t = 0; t < problem.tensors.size(); ++t)
     for (uint32_t v = 1; v < problem.vendors.size(); ++v)
       sum += problem.crossing(v, t);
-  double unit = 1;
-  while (sum / unit > maxUnits)
-    unit *= 2;
-  return unit;
+  return sum;
 }
 
 // The tensors and links of which some items are maker and users.
@@ -53,7 +52,10 @@ public:
   explicit Builder(const PlanProblem &problem) : problem_(problem) {}
 
   RelaxationGraph run() {
-    graph_.unit = unitOf(problem_);
+    double most = mostTime(problem_);
+    while (most / graph_.unit > maxUnits)
+      graph_.unit *= 2;
+    mostUnits_ = std::ceil(most / graph_.unit);
     links_ = linkSets(problem_);
     graph_.isPossible = possibleTiles(problem_, links_);
     addTiles();
@@ -63,6 +65,7 @@ public:
       addValue(value);
     addWholes();
     addParts();
+    addLimits();
     finish();
     return std::move(graph_);
   }
@@ -89,11 +92,7 @@ private:
     return graph_.cost[problem_.tilesOf.begin[item] +
                        (std::ranges::find(tiles, tile) - tiles.begin())];
   }
-  bool canHave(uint32_t item, uint32_t vendor) const {
-    return std::ranges::any_of(tilesOf(item), [&](uint32_t tile) {
-      return graph_.isPossible[tile] && problem_.tiles[tile].vendor == vendor;
-    });
-  }
+  bool canHave(uint32_t item, uint32_t vendor) const { return isAble_[vendor][item]; }
   void addToVendor(uint32_t item, uint32_t vendor, double cost) {
     for (uint32_t tile : tilesOf(item))
       if (problem_.tiles[tile].vendor == vendor)
@@ -116,13 +115,11 @@ private:
 
   void findLinks() {
     for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
+      isAble_.push_back(ableItems(problem_, graph_.isPossible, vendor));
       vendorLinks_.emplace_back();
       if (!isCounted(vendor))
         continue;
-      std::vector<uint8_t> isAble(problem_.size());
-      for (uint32_t item = 0; item < problem_.size(); ++item)
-        isAble[item] = canHave(item, vendor);
-      vendorLinks_.back() = vendorLinks(problem_, links_, isAble, diagrams_);
+      vendorLinks_.back() = vendorLinks(problem_, links_, isAble_[vendor], diagrams_);
     }
   }
 
@@ -185,12 +182,19 @@ private:
     return values;
   }
 
+  bool isCut(uint32_t vendor, uint32_t maker, uint32_t user) const {
+    Between between(problem_, isAble_[vendor]);
+    between.lookFrom(maker, user);
+    return between.isCut(user);
+  }
+
   bool isApart(uint32_t maker, uint32_t user, uint32_t tile) const {
     const PlanProblem::Vendor &vendor = problem_.vendors[problem_.tiles[tile].vendor];
     if (maker == none || vendor.ownMemory ||
         std::ranges::binary_search(problem_.membersOf(tile), maker))
       return false;
     return !vendor.merges || problem_.labelOf(maker) != problem_.labelOf(user) ||
+           isCut(problem_.tiles[tile].vendor, maker, user) ||
            std::ranges::all_of(tilesOf(maker), [&](uint32_t other) {
              return problem_.tiles[other].vendor != problem_.tiles[tile].vendor ||
                     problem_.areApart(other, tile);
@@ -351,28 +355,26 @@ private:
                   [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
         drafts_.push_back(std::move(draft));
       }
-      for (const std::vector<uint32_t> &cycle : vendorLinks_[vendor].cycles)
-        addCycle(cycle, vendor);
     }
   }
-  // A composite with the whole cycle pays for it itself.
-  void addCycle(const std::vector<uint32_t> &cycle, uint32_t vendor) {
-    std::vector<uint32_t> around;
-    for (uint32_t tile : tilesOf(cycle[0]))
-      if (problem_.tiles[tile].vendor == vendor &&
-          std::ranges::includes(problem_.membersOf(tile), cycle))
-        around.push_back(tile);
-    for (uint32_t tile : around)
-      addToTile(tile, launchOf(vendor));
-    Draft draft;
-    draft.factor.kind = Kind::All;
-    draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
-    graph_.costs.push_back(launchOf(vendor));
-    for (uint32_t item : cycle)
-      addItem(draft, item, 2, [&](uint32_t tile) {
-        return problem_.tiles[tile].vendor == vendor && std::ranges::count(around, tile) == 0;
-      });
-    drafts_.push_back(std::move(draft));
+
+  // A tile too small by itself and no partner of its vendor: more than any plan takes.
+  void addLimits() {
+    for (const SmallTile &small : smallTiles(problem_, links_, graph_.isPossible)) {
+      if (small.partners.size() > maxPartners)
+        continue;
+      uint32_t vendor = problem_.tiles[small.tile].vendor;
+      Draft draft;
+      draft.factor.kind = Kind::All;
+      draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
+      graph_.costs.push_back(mostUnits_);
+      addItem(draft, problem_.membersOf(small.tile)[0], 2,
+              [&](uint32_t tile) { return tile == small.tile; });
+      for (uint32_t partner : small.partners)
+        addItem(draft, partner, 2,
+                [&](uint32_t tile) { return problem_.tiles[tile].vendor != vendor; });
+      drafts_.push_back(std::move(draft));
+    }
   }
 
   uint32_t numSums(const RelaxationGraph::Factor &factor) const {
@@ -434,7 +436,9 @@ private:
 
   const PlanProblem &problem_;
   RelaxationGraph graph_;
+  double mostUnits_ = 0;
   LinkSets links_;
+  std::vector<std::vector<uint8_t>> isAble_; // by vendor, by item
   std::vector<VendorLinks> vendorLinks_;
   PartsDiagrams diagrams_;
   std::vector<Draft> drafts_;

@@ -16,7 +16,45 @@ LinkSets linkSets(const PlanProblem &problem);
 // Parts of a few items that hang together through the sets.
 uint32_t numParts(const LinkSets &links, std::span<const uint32_t> items);
 
-// By tile: all but those that no region within its vendor's limits could hold.
+// Which items need an item, and which of these do so through one that is not able:
+// no region of able items holds both. Far ones are taken for neither.
+class Between {
+public:
+  Between(const PlanProblem &problem, const std::vector<uint8_t> &isAble)
+      : problem_(problem), isAble_(isAble) {}
+
+  void lookFrom(uint32_t item, uint32_t last); // at those up to the last
+  bool isReached(uint32_t item) const { return at(item) & Reached; }
+  bool isCut(uint32_t item) const { return at(item) & Cut; }
+
+private:
+  static constexpr uint32_t maxSpan = 256;
+  enum : uint8_t { Reached = 1, Cut = 2 };
+  uint8_t at(uint32_t item) const {
+    return item - first_ < state_.size() ? state_[item - first_] : 0;
+  }
+
+  const PlanProblem &problem_;
+  const std::vector<uint8_t> &isAble_;
+  uint32_t first_ = 0;
+  std::vector<uint8_t> state_; // by item, from the first
+};
+
+// By item: whether a possible tile of the vendor covers it.
+std::vector<uint8_t> ableItems(const PlanProblem &problem, const std::vector<uint8_t> &isPossible,
+                               uint32_t vendor);
+
+// By tile: all but those that are in no legal plan, as far as is seen from the limits
+// and from what lies between their items.
 std::vector<uint8_t> possibleTiles(const PlanProblem &problem, const LinkSets &links);
+
+// A tile too small for its vendor's limits, and all linked items of which one may be
+// in its region.
+struct SmallTile {
+  uint32_t tile;
+  std::vector<uint32_t> partners;
+};
+std::vector<SmallTile> smallTiles(const PlanProblem &problem, const LinkSets &links,
+                                  const std::vector<uint8_t> &isPossible);
 
 } // namespace bycc

@@ -11,6 +11,8 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
+constexpr uint32_t maxSmall = 8;     // items of a group of any kind
+constexpr uint32_t maxOpen = 5;      // of other groups, sets on both sides of any point
 constexpr uint32_t maxCycle = 64;    // items of a cycle
 constexpr uint32_t maxSearch = 4000; // places in sets looked at to find one
 
@@ -99,46 +101,11 @@ std::vector<uint32_t> united(const std::vector<uint32_t> &a, std::span<const uin
   return both;
 }
 
-// Which items come before which, and whether something that is not able lies between.
-class Between {
-public:
-  Between(const PlanProblem &problem, const std::vector<uint8_t> &isAble)
-      : problem_(problem), isAble_(isAble) {}
-
-  // From the first item to later ones, nearby.
-  void lookFrom(uint32_t item, uint32_t last) {
-    first_ = item;
-    state_.assign(std::min(last - item, maxSpan) + 1, 0);
-    state_[0] = Reached;
-    for (uint32_t i = 1; i < state_.size(); ++i)
-      for (uint32_t need : problem_.needs[item + i])
-        if (need >= item && state_[need - item]) {
-          state_[i] |= state_[need - item];
-          if (need != item && !isAble_[need])
-            state_[i] |= Cut;
-        }
-  }
-  bool isReached(uint32_t item) const { return at(item) & Reached; }
-  bool isCut(uint32_t item) const { return at(item) & Cut; }
-
-private:
-  static constexpr uint32_t maxSpan = 256;
-  enum : uint8_t { Reached = 1, Cut = 2 };
-  uint8_t at(uint32_t item) const {
-    return item - first_ < state_.size() ? state_[item - first_] : 0;
-  }
-
-  const PlanProblem &problem_;
-  const std::vector<uint8_t> &isAble_;
-  uint32_t first_ = 0;
-  std::vector<uint8_t> state_;
-};
-
 class LinkGrouper {
 public:
   LinkGrouper(const PlanProblem &problem, const LinkSets &links,
               const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams)
-      : problem_(problem), between_(problem, isAble), diagrams_(diagrams),
+      : between_(problem, isAble), diagrams_(diagrams),
         groupOf_(links.sets.size()) {
     for (uint32_t set = 0; set < links.sets.size(); ++set) { // of what is able
       for (uint32_t item : links.sets[set])
@@ -151,11 +118,10 @@ public:
 
   VendorLinks run() {
     groupCycles();
-    std::vector<uint8_t> isOnCycle = findLongCycles();
     result_.isAlone.assign(links_.sets.size(), false);
     for (uint32_t set = 0; set < links_.sets.size(); ++set)
       if (groupOf_.find(set) == set && itemsOf_[set].size() > 1)
-        addGroup(set, !isOnCycle[set]);
+        addGroup(set);
     return std::move(result_);
   }
 
@@ -174,8 +140,7 @@ private:
         items = united(items, itemsOf_[groupOf_.find(set)]);
         sets = united(sets, setsOf_[groupOf_.find(set)]);
       }
-      if (items.size() > LinkedItems::maxCut &&
-          linkedItems(items, sets).mostOpen() > LinkedItems::maxOpen)
+      if (items.size() > maxSmall && linkedItems(items, sets).mostOpen() > maxOpen)
         continue;
       for (uint32_t set : cycle.sets)
         groupOf_.join(set, cycle.sets[0]);
@@ -198,55 +163,32 @@ private:
     return linked;
   }
 
-  // Between the groups; whether one goes through, by group.
-  std::vector<uint8_t> findLongCycles() {
-    LinkSets groups;
-    for (uint32_t set = 0; set < links_.sets.size(); ++set) {
-      if (groupOf_.find(set) == set)
-        for (uint32_t item : itemsOf_[set])
-          groups.sets.add(item);
-      groups.sets.close();
-    }
-    groups.setsOf = transposed(groups.sets, problem_.size());
-    std::vector<uint8_t> isOnCycle(links_.sets.size(), false);
-    for (Cycle &cycle : CycleFinder(groups).run()) {
-      for (uint32_t group : cycle.sets) {
-        isOnCycle[group] = true;
-        if (setsOf_[group].size() > 1) // its items may be in many parts
-          cycle.items = united(cycle.items, itemsOf_[group]);
-      }
-      result_.cycles.push_back(std::move(cycle.items));
-    }
-    return isOnCycle;
-  }
-
-  // Items cut apart make another part only where no cycle leads around.
-  void addGroup(uint32_t group, bool mayCut) {
+  void addGroup(uint32_t group) {
     const std::vector<uint32_t> &items = itemsOf_[group];
     LinkedItems linked = linkedItems(items, setsOf_[group]);
-    bool isCut = mayCut && items.size() <= LinkedItems::maxCut && findCuts(items, linked);
-    if (setsOf_[group].size() == 1 && !isCut)
+    if (!findCuts(items, linked) && setsOf_[group].size() == 1)
       result_.isAlone[group] = true;
     else
       result_.groups.push_back({items, diagrams_.of(linked)});
   }
 
+  // Whether items are cut apart whatever is there.
   bool findCuts(const std::vector<uint32_t> &items, LinkedItems &linked) {
     linked.neededBy.assign(items.size(), 0);
     linked.isCutFrom.assign(items.size(), 0);
     bool isCut = false;
     for (uint32_t i = 0; i < items.size(); ++i) {
-      between_.lookFrom(items[i], items.back());
-      for (uint32_t j = i + 1; j < items.size(); ++j) {
-        linked.neededBy[i] |= uint32_t(between_.isReached(items[j])) << j;
-        linked.isCutFrom[i] |= uint32_t(between_.isCut(items[j])) << j;
+      size_t end = std::min<size_t>(items.size(), i + 1 + LinkedItems::reach);
+      between_.lookFrom(items[i], items[end - 1]);
+      for (uint32_t j = i + 1; j < end; ++j) {
+        linked.neededBy[i] |= uint64_t(between_.isReached(items[j])) << (j - i - 1);
+        linked.isCutFrom[i] |= uint64_t(between_.isCut(items[j])) << (j - i - 1);
       }
       isCut |= linked.isCutFrom[i] != 0;
     }
     return isCut;
   }
 
-  const PlanProblem &problem_;
   Between between_;
   PartsDiagrams &diagrams_;
   LinkSets links_;

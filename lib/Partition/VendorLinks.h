@@ -8,7 +8,8 @@ namespace bycc {
 
 // The sets of links are cut into groups. With n_g of the n items of a vendor in
 // group g, in p_g parts there, a plan has at least n - sum (n_g - p_g) regions of
-// it, and one more for each cycle through groups that is all there.
+// it. Each cycle from group to group that is all there is one too few; most cycles
+// are within a group.
 struct VendorLinks {
   static constexpr uint32_t none = UINT32_MAX;
   struct Group { // of sets that close cycles, or that others cut in two
@@ -17,7 +18,6 @@ struct VendorLinks {
   };
   std::vector<uint8_t> isAlone; // by set: a group by itself, of one part
   std::vector<Group> groups;    // the others
-  std::vector<std::vector<uint32_t>> cycles; // items, ascending; independent
 };
 VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,
                         const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams);

@@ -18,7 +18,6 @@ struct Program {
   Module module;
   VendorSet vendors;
   TargetInfo target;
-  CostModel hostCost;
   PassContext context;
   std::optional<NodePlaces> places;
 
@@ -125,28 +124,6 @@ TEST_CASE("composites count at their border") {
   CHECK(program("tanh", "cos") == "sin va.fused | cos ");
   CHECK(program("abs", "cos") == "sin va.fused cos ");
   CHECK(program("va.fused", "*") == "sin va.fused | cos ");
-}
-
-// Two regions hold all, but then the large value %0 leaves one and enters the
-// other; keeping it inside takes three.
-//
-//    exp %1 --- sin(host) ----.
-//    add %0 ================= add %3 - mean %4       {%0 %1 %5} {%3 %4 %7}  or
-//         `- mean %5 - cos(host) - abs %7            {%0 %3 %4 %5} {%1} {%7}
-TEST_CASE("time decides where borders are dear") {
-  const char *body = "%0 = add(%x, %z); %1 = exp(%x); %2 = sin(%1); %3 = add(%0, %2);"
-                     "%4 = mean(%3, axis=[0]); %5 = mean(%0, axis=[0]); %6 = cos(%5);"
-                     "%7 = abs(%6); (%4, %7, %1)";
-  Program count(body, {"add", "exp", "mean", "abs"});
-  std::string fewest = str(count, count.regroup());
-  Program time(body, {"add", "exp", "mean", "abs"});
-  time.vendor().cost.emplace();
-  time.vendor().cost->launchMicroseconds = 1;
-  time.vendor().cost->transferBytesPerMicrosecond = 1;
-  time.context.hostCost = &time.hostCost;
-  std::string least = str(time, time.regroup());
-  CHECK(fewest == "add exp mean | add mean abs ");
-  CHECK(least == "add add mean mean | exp | abs ");
 }
 
 TEST_CASE("why two regions are apart") {

@@ -278,6 +278,7 @@ Outcome check(const std::string &source, uint32_t seed) {
     hostCost = cases::addRandomCosts(seed, vendors);
     context.hostCost = &hostCost;
   }
+  context.choosesPlan = true;
   context.minRegionOps = seed % 3; // 2 takes composites apart again
   for (auto [name, pass] : passes) {
     std::string failure = runPass(name, pass, *module, context);
