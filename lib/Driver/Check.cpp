@@ -3,11 +3,14 @@
 // the same; what vendors make of their regions is not tried.
 
 #include "Interface.h"
+#include "Placement.h"
 #include "Session.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Partition/OffloadReport.h"
+#include "bycc/Partition/RefusalPrices.h"
+#include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -23,7 +26,31 @@ std::string hostPasses(const Options &options) {
   return "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code," + lower + "legalize";
 }
 
-Expected<> prepareModel(Session &session) {
+// What --prices needs before anything runs.
+Expected<> checkPriced(const Session &session) {
+  const Options &options = session.options();
+  if (session.vendors().size() == 0)
+    return error(Status::Usage) << "--prices needs vendors that refuse something: --annotate or --rules";
+  if (!comparesCosts(options))
+    return error(Status::Usage) << "--prices needs costs, which "
+                                << (options.vendors.costModel.empty() ? "-O0" : "--cost-model=none")
+                                << " does not compare; --cost-model=static does";
+  if (!options.vendors.plan.empty())
+    return error(Status::Usage) << "--prices: --partition-plan says where every node goes, nothing is left to gain";
+  return {};
+}
+
+// The pass that chooses the plan has filled them, or there was nothing to compare.
+Expected<> checkKnown(Session &session, const RefusalPrices &prices) {
+  if (prices.isKnown)
+    return {};
+  if (!session.context().choosesPlan)
+    return error(Status::Usage) << "--prices needs pass 'choose-plan', which cannot run on this program or is not "
+                                   "in the pass list";
+  return error(Status::Usage) << "--prices needs costs, and no vendor in use has any";
+}
+
+Expected<> prepareModel(Session &session, RefusalPrices &prices) {
   if (!session.options().vendors.savePlan.empty())
     return error(Status::Usage) << "--save-partition-plan goes with a compilation: bycc MODEL";
   BYCC_TRY(session.prepare());
@@ -35,8 +62,14 @@ Expected<> prepareModel(Session &session) {
   }
   BYCC_TRY(checkInterface(session.module()));
   BYCC_TRY(session.enableAskedVendors(true));
-  if (session.vendors().size() > 0)
-    return session.runPasses(BYCC_TRY(session.pipeline()));
+  if (session.options().check.prices) {
+    BYCC_TRY(checkPriced(session));
+    session.context().prices = &prices;
+  }
+  if (session.vendors().size() > 0) {
+    BYCC_TRY(session.runPasses(BYCC_TRY(session.pipeline())));
+    return session.options().check.prices ? checkKnown(session, prices) : Expected<>();
+  }
   Pipeline list = BYCC_TRY(parsePipeline(hostPasses(session.options()), session.registry(), {}));
   return session.runPasses(session.withoutDone(list));
 }
@@ -116,13 +149,19 @@ void writeProblems(JsonWriter &json, const Session &session, const std::vector<P
   json.endArray();
 }
 
-std::string checkJson(Session &session, const std::vector<Problem> &problems, const OffloadReport *report) {
+// `prices`: null when they are not wanted here.
+std::string checkJson(Session &session, const std::vector<Problem> &problems, const OffloadReport *report,
+                      const RefusalPrices *prices = nullptr) {
   JsonWriter json;
   json.beginObject();
   writeProblems(json, session, problems);
   if (report && session.vendors().size() > 0) {
     json.key("placement");
     writeNodes(json, *report);
+  }
+  if (prices) {
+    json.key("prices");
+    writePrices(json, *prices);
   }
   json.endObject();
   return json.take();
@@ -142,18 +181,43 @@ int failUnread(Session &session, const Error &error) {
 
 } // namespace
 
+namespace {
+
+// --prices=F: the prices alone; the rest is said as without it.
+Expected<> writePriceFile(const Session &session, const RefusalPrices &prices) {
+  const std::string &file = session.options().check.pricesFile;
+  for (const std::string &input : session.filesRead())
+    if (file == input || isSameFile(file, input))
+      return error(Status::Usage) << "the output " << escaped(file) << " is an input";
+  std::string text = file.ends_with(".json") ? prices.json() : prices.text();
+  OutputSet files;
+  BYCC_TRY(files.add(file, text));
+  return files.commit();
+}
+
+} // namespace
+
 int checkCommand(const Options &options) {
   Session session(options);
+  RefusalPrices prices;
   session.setMaxErrors(1000); // a list of all, not the first page
-  if (auto prepared = prepareModel(session); !prepared)
+  if (auto prepared = prepareModel(session, prices); !prepared)
     return failUnread(session, prepared.error());
   std::vector<Problem> problems = unsupportedCalls(session, session.module());
   OffloadReport report = session.offloadReport();
   if (problems.empty())
     problems = hostProblems(session);
+  bool hasPrices = options.check.prices && options.check.pricesFile.empty();
+  if (options.check.prices)
+    prices.nameRegions(report);
+  if (options.check.prices && !hasPrices)
+    if (auto written = writePriceFile(session, prices); !written)
+      return session.fail(written.error());
   std::string text;
   if (options.json)
-    text = checkJson(session, problems, &report);
+    text = checkJson(session, problems, &report, hasPrices ? &prices : nullptr);
+  else if (hasPrices)
+    text = prices.text();
   else if (session.vendors().size() > 0)
     text = report.text();
   else if (problems.empty() && !options.quiet)

@@ -265,7 +265,7 @@ Expected<> Session::load() {
 }
 
 OffloadReport Session::offloadReport() const {
-  OffloadReport report = makeOffloadReport(module_, &refusals_);
+  OffloadReport report = makeOffloadReport(module_, &refusals_, &vendors_);
   report.wideProducts = context_.wideProducts;
   report.estimate = context_.estimate;
   for (size_t i = 0; i < vendors_.size(); ++i) {

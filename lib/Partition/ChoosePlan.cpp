@@ -23,6 +23,7 @@
 #include "PlanPins.h"
 #include "PlanSolver.h"
 #include "PlanSweep.h"
+#include "PriceRefusals.h"
 #include "Scopes.h"
 
 #include <algorithm>
@@ -42,25 +43,29 @@ class PlanChooser {
 public:
   PlanChooser(Module &module, PassContext &context)
       : module_(module), context_(context), costs_(module, context),
-        planner_(module, context, costs_) {}
+        planner_(module, context, costs_), pricer_(module, context, planner_, costs_) {}
 
   void run() {
     for (BlockId block : hostBlocks(module_))
-      parts_.push_back({planner_.plan(block), {}});
+      parts_.push_back({planner_.plan(block), {}, {}});
     for (Part &part : parts_)
       numItems_ += part.plan.problem.size();
+    for (Part &part : parts_)
+      part.effort = effortFor(part.plan.problem);
     solve();
     preferTyped();
     estimate();
     tell();
+    if (context_.prices)
+      pricer_.price(parts_, *context_.prices);
     apply();
   }
 
+  // When regions that are apart are known.
+  void priceBoundaries() const { pricer_.priceBoundaries(*context_.prices); }
+
 private:
-  struct Part {
-    BlockPlan plan;
-    PlanSolution solution;
-  };
+  using Part = PlannedBlock;
 
   PlanEffort effortFor(const PlanProblem &problem) const {
     double share = numItems_ == 0 ? 0 : static_cast<double>(problem.size()) / numItems_;
@@ -77,7 +82,7 @@ private:
         solveAlone(number, known);
     for (size_t i = 0; i < parts_.size(); ++i) {
       const PlanProblem &problem = parts_[i].plan.problem;
-      parts_[i].solution = solvePlan(problem, effortFor(problem), known[i]);
+      parts_[i].solution = solvePlan(problem, parts_[i].effort, known[i]);
     }
   }
 
@@ -342,6 +347,7 @@ private:
   PassContext &context_;
   PlanCosts costs_;
   BlockPlanner planner_;
+  RefusalPricer pricer_;
   std::vector<Part> parts_;
   uint64_t numItems_ = 0;
   std::optional<double> bestSingle_; // raw picoseconds
@@ -361,10 +367,13 @@ Expected<bool> choosePlan(Module &module, PassContext &context) {
     return changed;
   }
   BYCC_TRY(checkPins(module, context));
-  PlanChooser(module, context).run();
+  PlanChooser chooser(module, context);
+  chooser.run();
   context.isPlanChosen = true;
   keepChosen(module, context.placement);
   keepApartReasons(module, context);
+  if (context.prices)
+    chooser.priceBoundaries();
   return true;
 }
 

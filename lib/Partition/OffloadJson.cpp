@@ -30,6 +30,7 @@ void writeFunction(JsonWriter &json, const OffloadFunction &function) {
   json.key("calls").value(function.calls);
   writeStrings(json, "nodes", function.nodes);
   json.key("flops").value(function.flops);
+  json.key("boundary_tensors").value(function.boundaryTensors);
   json.key("boundary_bytes").value(function.boundaryBytes);
   if (function.hasRunTimeSizes)
     json.key("has_run_time_sizes").value(true);
@@ -68,6 +69,7 @@ void writeTotals(JsonWriter &json, const OffloadTotals &totals, bool isVendor) {
   }
   json.key("offloaded_ops").value(totals.offloadedOps);
   json.key("offloaded_flops").value(totals.offloadedFlops);
+  json.key("boundary_tensors").value(totals.boundaryTensors);
   json.key("boundary_bytes").value(totals.boundaryBytes);
   if (totals.hasRunTimeSizes)
     json.key("has_run_time_sizes").value(true);

@@ -7,7 +7,9 @@
 #include "bycc/IR/Op.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/RegionView.h"
+#include "bycc/Target/Vendor.h"
 
+#include "ResidentTensors.h"
 
 #include <algorithm>
 #include <optional>
@@ -25,8 +27,8 @@ std::string stringAttr(const Module &module, FunctionId function, std::string_vi
 
 class Reporter {
 public:
-  Reporter(const Module &module, const RefusalLog *refusals)
-      : module_(module), refusals_(refusals) {}
+  Reporter(const Module &module, const RefusalLog *refusals, const VendorSet *vendors)
+      : module_(module), refusals_(refusals), resident_(module, withOwnMemory(vendors)) {}
 
   OffloadReport run() {
     if (refusals_)
@@ -57,6 +59,14 @@ public:
   }
 
 private:
+  static std::set<std::string> withOwnMemory(const VendorSet *vendors) {
+    std::set<std::string> names;
+    for (size_t i = 0; vendors && i < vendors->size(); ++i)
+      if ((*vendors)[i].hasOwnMemory())
+        names.insert((*vendors)[i].name());
+    return names;
+  }
+
   bool isExternal(FunctionId function) const {
     return !stringAttr(module_, function, "Compiler").empty();
   }
@@ -169,17 +179,24 @@ private:
         describeArgument(argument, function.arguments);
     }
     for (NodeId argument : module_.operands(call).subspan(1))
-      addBoundary(module_.type(argument), function);
-    addBoundary(module_.type(call), function);
+      addBoundary(argument, function);
+    addBoundary(call, function);
   }
 
-  void addBoundary(TypeId type, OffloadFunction &function) const {
-    for (TypeId tensor : module_.types.flatten(type))
-      if (module_.types.isTensor(tensor)) {
-        auto bytes = module_.types.sizeBytes(tensor);
-        function.boundaryBytes += bytes.value_or(0);
-        function.hasRunTimeSizes |= !bytes;
-      }
+  void addBoundary(NodeId value, OffloadFunction &function) const {
+    std::vector<TensorRef> tensors;
+    resolveTensors(module_, value, tensors);
+    for (const TensorRef &tensor : tensors) {
+      if (resident_.isResident(tensor))
+        continue;
+      TypeId type = module_.type(tensor.base);
+      if (!module_.types.isTensor(type))
+        type = module_.types.flatten(type)[tensor.index];
+      auto bytes = module_.types.sizeBytes(type);
+      ++function.boundaryTensors;
+      function.boundaryBytes += bytes.value_or(0);
+      function.hasRunTimeSizes |= !bytes;
+    }
   }
 
   // Symbol of the external function that a call calls, or "".
@@ -215,11 +232,12 @@ private:
   void addRegionReasons() {
     report_.returned = refusals_->returned();
     report_.idle = refusals_->idle();
-    for (const ApartRegions &pair : refusals_->apart()) {
+    for (size_t i = 0; i < refusals_->apart().size(); ++i) {
+      const ApartRegions &pair = refusals_->apart()[i];
       auto first = regionOf_.find(pair.first), second = regionOf_.find(pair.second);
       if (first != regionOf_.end() && second != regionOf_.end() && first->second != second->second)
         report_.apart.push_back({report_.functions[first->second].symbol,
-                                 report_.functions[second->second].symbol, pair.why});
+                                 report_.functions[second->second].symbol, pair.why, i});
     }
   }
 
@@ -256,15 +274,18 @@ private:
     std::ranges::sort(function.composites);
     OffloadTotals &vendor = report_.byVendor[function.compiler];
     ++vendor.regions;
+    vendor.boundaryTensors += function.boundaryTensors;
     vendor.boundaryBytes += function.boundaryBytes;
     vendor.hasRunTimeSizes |= function.hasRunTimeSizes;
     ++report_.totals.regions;
+    report_.totals.boundaryTensors += function.boundaryTensors;
     report_.totals.boundaryBytes += function.boundaryBytes;
     report_.totals.hasRunTimeSizes |= function.hasRunTimeSizes;
   }
 
   const Module &module_;
   const RefusalLog *refusals_;
+  const ResidentTensors resident_;
   OffloadReport report_;
   std::unordered_map<NodeId, size_t> regionOf_; // of nodes that refusals_->apart() names
   std::map<FunctionId, size_t> external_; // -> report_.functions
@@ -274,8 +295,9 @@ private:
 
 } // namespace
 
-OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals) {
-  return Reporter(module, refusals).run();
+OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals,
+                                const VendorSet *vendors) {
+  return Reporter(module, refusals, vendors).run();
 }
 
 } // namespace bycc

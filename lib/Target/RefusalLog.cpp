@@ -93,7 +93,7 @@ void RefusalLog::clear() {
   idle_.clear();
 }
 
-RefusalLog::Reasons RefusalLog::of(NodeId node) const {
+RefusalLog::Reasons RefusalLog::of(NodeId node, bool withPatterns) const {
   Reasons result;
   if (node.index >= first_.size())
     return result;
@@ -103,7 +103,7 @@ RefusalLog::Reasons RefusalLog::of(NodeId node) const {
       continue;
     std::string reason = *texts_[row.reason];
     // An order about the node (--pin) is a reason for both.
-    if (row.pattern != none && !texts_[row.pattern]->ends_with(reason))
+    if (withPatterns && row.pattern != none && !texts_[row.pattern]->ends_with(reason))
       reason += "; " + *texts_[row.pattern];
     result.emplace_back(vendors_[row.vendor], std::move(reason));
   }

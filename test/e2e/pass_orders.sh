@@ -39,7 +39,7 @@ bycc net.relay --rules=v.json --passes=fold-constants --explain -o m.o > explain
 grep -q "v refuses: it was not asked: annotate-target did not run" explain.txt || fail "no reason"
 
 # Edits of a list are checked as well, and printed programs know what they are.
-refuse 2 "pass 'choose-vendors' needs annotations, which 'annotate-target' makes" \
+refuse 2 "pass 'choose-plan' needs annotations, which 'annotate-target' makes" \
   bycc net.relay --rules=v.json --disable-pass=annotate-target -o x.o
 refuse 2 "pass 'fold-constants' cannot run after 'annotate-target', which makes annotations" \
   bycc net.relay --rules=v.json --run-after=annotate-target:fold-constants -o x.o

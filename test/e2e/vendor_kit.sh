@@ -59,6 +59,46 @@ traced 'chain_examplenpu_0: 1 copies in, 0 copies out' # only the second region 
 traced 'chain_examplenpu_1: 0 copies in, 1 copies out' # the host reads it as well
 traced 'chain_examplenpu_2: 1 copies in, 1 copies out'
 
+# crossing STEM: the report counts what the trace copies, and nothing else.
+crossing() {
+  python3 - "$1.report.json" trace.txt <<'END' || fail "$(cat "$1.report.json" trace.txt)"
+import json, re, sys
+report = json.load(open(sys.argv[1]))
+copies = re.findall(r"(\w+): (\d+) copies in, (\d+) copies out", open(sys.argv[2]).read())
+assert copies and len(copies) == len(report["functions"]), copies
+counted = {f["symbol"]: f["boundary_tensors"] for f in report["functions"]}
+assert counted == {symbol: int(a) + int(b) for symbol, a, b in copies}, (counted, copies)
+assert report["totals"]["boundary_tensors"] == sum(counted.values())
+END
+}
+npu chain.relay -q -o chain.o --dump-offloads=chain.report.json
+crossing chain
+EXAMPLENPU_REFUSE=nn.max_pool2d npu "$model" -q -o pools.o --dump-offloads=pools.report.json
+host "$model"
+same pools
+crossing pools
+
+# Transfers would eat all that is won if values in between were not resident: no
+# region goes home.
+mkdir weights
+PYTHONPATH=$here python3 - <<'END'
+import npy
+npy.write("weights/w.npy", "f4", "128x128x3x3", [(i * 7 % 13 - 6) / 4096 for i in range(128 * 128 * 9)])
+lines = ["  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]);", "  %1 = nn.relu(%0);"]
+for i in range(2, 8, 2):
+    lines += [f"  %{i} = nn.conv2d(%{i - 1}, %w, padding=[1, 1, 1, 1]);", f"  %{i + 1} = nn.relu(%{i});"]
+open("dear.relay", "w").write("""#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 128, 8, 8), float32], %w: Tensor[(128, 128, 3, 3), float32]) {
+""" + "\n".join(lines) + "\n  reshape(%7, newshape=[-1])\n}\n")
+END
+echo '{"vendor": "examplenpu", "cost": {"rows": [{"op": "*", "us": 1}], "trust": 1,
+  "transfer_us": 200, "transfer_gb_per_s": 0.2}}' > dear.json
+bycc dear.relay --params=weights -q -o host.o && rm -rf expected && bycc-run host.json --random=3 --outputs expected > /dev/null
+npu dear.relay --params=weights --patterns=dear.json --expect-regions=4 -q -o dear.o --dump-offloads=dear.report.json
+same dear
+crossing dear
+expect "$(grep -c '0 copies in, 0 copies out' trace.txt)" 2
+
 # Across the branches of an if: released whichever of them ran.
 cat > branch.relay <<'END'
 #[version = "0.0.5"]

@@ -444,6 +444,13 @@ void addOutputOptions(CommandLine &line, Options &options) {
   line.text("MF", "F", "name of the dependency file", output.dependencyFile);
   line.text("MT", "T", "target in the dependency file", output.dependencyTarget);
   line.flag("MP", "phony targets for what the dependency file names", output.phonyTargets);
+  line.section("check");
+  line.optionalValue("prices", "F", "what each refusal costs, largest first, as data (F.json) or text", false,
+                     [&options](const std::string &v) {
+                       options.check.prices = true;
+                       options.check.pricesFile = v;
+                       return true;
+                     });
   line.section("extract");
   line.text("region", "SYMBOL", "the region to take out", options.extract.region);
   line.text("inputs", "DIR", "record what the region gets from these inputs", options.extract.inputsFolder);
@@ -499,7 +506,8 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   CommandLine line("bycc", "bycc [check|inspect|extract] MODEL [-o OUT.o] [options]\n       bycc plan-diff A.json B.json [--json]",
                    "bycc compiles a neural network: model in, object file and graph JSON out.\n"
                    "MODEL is .onnx, .relay, .json or - for standard input.\n"
-                   "  bycc check MODEL     list every operator that is not supported\n"
+                   "  bycc check MODEL     list every operator that is not supported; --annotate=V --prices\n"
+                   "                       lists what each refusal of the vendors costs\n"
                    "  bycc inspect MODEL   inputs, outputs, operators, parameters, FLOPs\n"
                    "  bycc extract MODEL --region=SYMBOL -o r.relay   one region as a program; --inputs\n"
                    "                       or --random records its inputs in r.inputs, r.expected\n"
@@ -533,6 +541,10 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   parsed.action = command;
   if (options.passes.printPipeline && positional.empty())
     return parsed;
+  if (options.check.prices && command != Action::Check) {
+    line.complain("--prices goes with bycc check MODEL");
+    return finish(parsed, 2);
+  }
   if (command == Action::PlanDiff) {
     if (positional.size() != 2) {
       line.complain("plan-diff takes two plans: bycc plan-diff A.json B.json");

@@ -93,6 +93,12 @@ struct ExtractOptions {
   std::optional<uint64_t> randomSeed; // --random[=SEED]
 };
 
+// bycc check.
+struct CheckOptions {
+  bool prices = false;    // --prices: what refusals cost
+  std::string pricesFile; // "" = stdout
+};
+
 // bycc plan-diff: two files of --save-partition-plan.
 struct PlanDiffOptions {
   std::string before, after;
@@ -108,6 +114,7 @@ struct Options {
   bool json = false; // inspect, --list-*
   std::string color = "auto";
   ExtractOptions extract;
+  CheckOptions check;
   PlanDiffOptions planDiff;
   std::string commandLine; // for messages on how to reproduce a fault
 };

@@ -18,6 +18,7 @@
 namespace bycc {
 
 class JsonWriter;
+class VendorSet;
 
 struct OffloadFunction {
   std::string symbol, compiler;
@@ -30,7 +31,9 @@ struct OffloadFunction {
   std::vector<std::string> arguments;  // what feeds each parameter at the first call
   int64_t calls = 0;                   // call sites
   double flops = 0;
-  int64_t boundaryBytes = 0; // tensors passed in and out per call, known sizes
+  // Tensors passed in and out per call, but for those that stay in the vendor's memory.
+  int64_t boundaryTensors = 0;
+  int64_t boundaryBytes = 0; // of known sizes
   bool hasRunTimeSizes = false; // some have sizes known at run time only
 };
 
@@ -49,13 +52,14 @@ struct OffloadNode {
 struct OffloadApart {
   std::string first, second; // symbols
   std::string why;
+  size_t index = 0; // in RefusalLog::apart()
 };
 
 struct OffloadTotals {
   int64_t regions = 0, ops = 0, offloadedOps = 0;
   int64_t guessedOps = 0; // with extents of which nothing is known; not by vendor
   double flops = 0, offloadedFlops = 0;
-  int64_t boundaryBytes = 0;
+  int64_t boundaryTensors = 0, boundaryBytes = 0;
   bool hasRunTimeSizes = false;
 };
 
@@ -87,8 +91,9 @@ struct OffloadReport {
   std::string text() const; // --explain
 };
 
-// `refusals` may be null.
-OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals);
+// `refusals` may be null; so may `vendors`, then none has a memory of its own.
+OffloadReport makeOffloadReport(const Module &module, const RefusalLog *refusals,
+                                const VendorSet *vendors = nullptr);
 
 // An object: --dump-offloads, totals.estimate.
 void writeEstimate(JsonWriter &json, const PlanEstimate &estimate);

@@ -22,6 +22,7 @@ class VendorSet;
 struct CompositeTable;
 struct CostModel;
 struct PrecisionRules;
+struct RefusalPrices;
 
 // key=value pairs of a pass's {braces}; a switch has the value "".
 using PassOptions = std::map<std::string, std::string>;
@@ -67,6 +68,7 @@ struct PassContext {
   bool isPlanChosen = false;                  // regions are those of the plan
   uint64_t searchSteps = 200000;              // of the search for a plan
   std::optional<PlanEstimate> estimate;       // of the plan that was chosen
+  RefusalPrices *prices = nullptr;            // filled with the plan, from `refusals`; null: nobody asks
   bool trustsHand = false; // vendors that the program names are believed, not asked
   int64_t minRegionOps = 0;            // smaller regions return to the host
   double minRegionFlops = 0;

@@ -53,8 +53,9 @@ public:
   void setIdle(const std::string &vendor, std::string why) { idle_[vendor] = std::move(why); }
   void clear();
 
-  // Refusals of a node, in the order the vendors were asked.
-  Reasons of(NodeId node) const;
+  // Refusals of a node, in the order the vendors were asked; with what became of
+  // patterns, or what was said about the node alone.
+  Reasons of(NodeId node, bool withPatterns = true) const;
   // The vendors that would take a node, in that order; the reason is "" for the
   // one that has it (or when nobody said why).
   Reasons candidates(NodeId node) const;

@@ -16,6 +16,7 @@ TEST_CASE("refusals") {
   log.addPattern(NodeId(5), "va", "va.q: a later one");
   CHECK(log.of(NodeId(5)) ==
         Rows{{"va", "not supported; va.p: used elsewhere"}, {"vb", "never"}});
+  CHECK(log.of(NodeId(5), false) == Rows{{"va", "not supported"}, {"vb", "never"}});
   log.move(NodeId(5), NodeId(9));
   CHECK(log.of(NodeId(5)).empty());
   CHECK(log.of(NodeId(9)).size() == 2);
