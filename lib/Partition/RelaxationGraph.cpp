@@ -114,12 +114,13 @@ private:
   }
 
   void findLinks() {
+    std::vector<std::vector<uint32_t>> cycles = linkCycles(links_);
     for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
       isAble_.push_back(ableItems(problem_, graph_.isPossible, vendor));
       vendorLinks_.emplace_back();
       if (!isCounted(vendor))
         continue;
-      vendorLinks_.back() = vendorLinks(problem_, links_, isAble_[vendor], diagrams_);
+      vendorLinks_.back() = vendorLinks(problem_, links_, cycles, isAble_[vendor], diagrams_);
     }
   }
 

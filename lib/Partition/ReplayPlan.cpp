@@ -23,6 +23,7 @@
 #include "SplitRegions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace bycc {
@@ -133,6 +134,20 @@ private:
   bool changed_ = false;
 };
 
+// A plan that takes what it took when it was saved was chosen then: its bound, and
+// what the best vendor alone takes, hold still.
+void takeProof(PassContext &context) {
+  const std::optional<PlanTotals> &totals = context.placement->orders.plan->totals;
+  if (!context.estimate || !totals || !totals->estimate ||
+      std::abs(totals->estimate->us - context.estimate->us) > 1e-6)
+    return;
+  PlanEstimate &estimate = *context.estimate;
+  estimate.bestSingleUs = totals->estimate->bestSingleUs;
+  estimate.boundUs = std::min(totals->estimate->boundUs, estimate.us);
+  if (estimate.us > 0)
+    estimate.bound = std::max(estimate.bound, estimate.time * estimate.boundUs / estimate.us);
+}
+
 } // namespace
 
 Expected<bool> replayPlan(Module &module, PassContext &context) {
@@ -142,6 +157,7 @@ Expected<bool> replayPlan(Module &module, PassContext &context) {
     return error(Status::Usage) << "replay-plan: there is no --partition-plan";
   bool changed = BYCC_TRY(Replayer(module, context).run());
   estimatePlan(module, context);
+  takeProof(context);
   keepChosen(module, context.placement);
   keepApartReasons(module, context);
   return changed;

@@ -16,11 +16,6 @@ constexpr uint32_t maxOpen = 5;      // of other groups, sets on both sides of a
 constexpr uint32_t maxCycle = 64;    // items of a cycle
 constexpr uint32_t maxSearch = 4000; // places in sets looked at to find one
 
-// A cycle of items from set to set.
-struct Cycle {
-  std::vector<uint32_t> items, sets;
-};
-
 // Takes items in order, each with its places in sets one by one. A place that ties
 // together what was tied already closes a cycle: the shortest through what is there.
 // As no earlier cycle goes through it, they are independent. Long ones are left out.
@@ -29,7 +24,7 @@ public:
   explicit CycleFinder(const LinkSets &links)
       : links_(links), parts_(numItems() + links.sets.size()), from_(links.sets.size()) {}
 
-  std::vector<Cycle> run() {
+  std::vector<std::vector<uint32_t>> run() {
     for (uint32_t item = 0; item < numItems(); ++item)
       for (uint32_t set : links_.setsOf[item]) {
         if (parts_.find(item) == parts_.find(numItems() + set))
@@ -41,7 +36,7 @@ public:
 
 private:
   struct Step {
-    uint32_t set = none, item = none; // came from there, through it
+    uint32_t set = none; // came from there
     uint32_t length = 0;
     uint64_t search = 0;
   };
@@ -54,13 +49,13 @@ private:
     auto isGoal = [&](uint32_t other) { // the sets of an item ascend
       return other < set && std::ranges::binary_search(sets, other);
     };
-    from_[set] = {none, none, 1, ++search_};
+    from_[set] = {none, 1, ++search_};
     queue_.assign(1, set);
     uint32_t looked = 0;
     for (size_t next = 0; next < queue_.size() && looked < maxSearch; ++next) {
       uint32_t at = queue_[next];
       if (isGoal(at))
-        return record(item, at);
+        return record(at);
       if (from_[at].length >= maxCycle)
         return;
       for (uint32_t through : links_.sets[at]) {
@@ -69,22 +64,17 @@ private:
         ++looked;
         for (uint32_t other : links_.setsOf[through])
           if (++looked; from_[other].search != search_) {
-            from_[other] = {at, through, from_[at].length + 1, search_};
+            from_[other] = {at, from_[at].length + 1, search_};
             queue_.push_back(other);
           }
       }
     }
   }
 
-  void record(uint32_t item, uint32_t set) {
-    Cycle &cycle = cycles_.emplace_back();
-    cycle.items.push_back(item);
-    for (; from_[set].item != none; set = from_[set].set) {
-      cycle.items.push_back(from_[set].item);
-      cycle.sets.push_back(set);
-    }
-    cycle.sets.push_back(set);
-    std::ranges::sort(cycle.items);
+  void record(uint32_t set) {
+    std::vector<uint32_t> &cycle = cycles_.emplace_back(1, set);
+    while (from_[set].set != none)
+      cycle.push_back(set = from_[set].set);
   }
 
   const LinkSets &links_;
@@ -92,7 +82,7 @@ private:
   std::vector<Step> from_; // by set
   std::vector<uint32_t> queue_;
   uint64_t search_ = 0;
-  std::vector<Cycle> cycles_;
+  std::vector<std::vector<uint32_t>> cycles_; // sets
 };
 
 std::vector<uint32_t> united(const std::vector<uint32_t> &a, std::span<const uint32_t> b) {
@@ -104,8 +94,9 @@ std::vector<uint32_t> united(const std::vector<uint32_t> &a, std::span<const uin
 class LinkGrouper {
 public:
   LinkGrouper(const PlanProblem &problem, const LinkSets &links,
+              const std::vector<std::vector<uint32_t>> &cycles,
               const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams)
-      : between_(problem, isAble), diagrams_(diagrams),
+      : cycles_(cycles), between_(problem, isAble), diagrams_(diagrams),
         groupOf_(links.sets.size()) {
     for (uint32_t set = 0; set < links.sets.size(); ++set) { // of what is able
       for (uint32_t item : links.sets[set])
@@ -126,25 +117,25 @@ public:
   }
 
 private:
-  // Short cycles first.
+  // Of what is able. Round a cycle with others, too, they may be cut apart.
   void groupCycles() {
     for (uint32_t set = 0; set < links_.sets.size(); ++set) {
       itemsOf_.emplace_back(links_.sets[set].begin(), links_.sets[set].end());
       setsOf_.push_back({set});
     }
-    std::vector<Cycle> cycles = CycleFinder(links_).run();
-    std::ranges::stable_sort(cycles, {}, [](const Cycle &cycle) { return cycle.items.size(); });
-    for (const Cycle &cycle : cycles) {
-      std::vector<uint32_t> items, sets;
-      for (uint32_t set : cycle.sets) {
+    for (const std::vector<uint32_t> &cycle : cycles_) {
+      std::vector<uint32_t> items, sets, those;
+      std::ranges::copy_if(cycle, std::back_inserter(those),
+                           [&](uint32_t set) { return links_.sets[set].size() > 1; });
+      for (uint32_t set : those) {
         items = united(items, itemsOf_[groupOf_.find(set)]);
         sets = united(sets, setsOf_[groupOf_.find(set)]);
       }
-      if (items.size() > maxSmall && linkedItems(items, sets).mostOpen() > maxOpen)
+      if (those.empty() || (items.size() > maxSmall && linkedItems(items, sets).mostOpen() > maxOpen))
         continue;
-      for (uint32_t set : cycle.sets)
-        groupOf_.join(set, cycle.sets[0]);
-      uint32_t group = groupOf_.find(cycle.sets[0]);
+      for (uint32_t set : those)
+        groupOf_.join(set, those[0]);
+      uint32_t group = groupOf_.find(those[0]);
       itemsOf_[group] = std::move(items);
       setsOf_[group] = std::move(sets);
     }
@@ -189,6 +180,7 @@ private:
     return isCut;
   }
 
+  const std::vector<std::vector<uint32_t>> &cycles_;
   Between between_;
   PartsDiagrams &diagrams_;
   LinkSets links_;
@@ -200,9 +192,16 @@ private:
 
 } // namespace
 
+std::vector<std::vector<uint32_t>> linkCycles(const LinkSets &links) {
+  std::vector<std::vector<uint32_t>> cycles = CycleFinder(links).run();
+  std::ranges::stable_sort(cycles, {}, [](const auto &sets) { return sets.size(); });
+  return cycles;
+}
+
 VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,
+                        const std::vector<std::vector<uint32_t>> &cycles,
                         const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams) {
-  return LinkGrouper(problem, links, isAble, diagrams).run();
+  return LinkGrouper(problem, links, cycles, isAble, diagrams).run();
 }
 
 } // namespace bycc

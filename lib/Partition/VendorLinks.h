@@ -19,7 +19,11 @@ struct VendorLinks {
   std::vector<uint8_t> isAlone; // by set: a group by itself, of one part
   std::vector<Group> groups;    // the others
 };
+// Cycles from set to set through items, short ones first.
+std::vector<std::vector<uint32_t>> linkCycles(const LinkSets &links);
+
 VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,
+                        const std::vector<std::vector<uint32_t>> &cycles,
                         const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams);
 
 } // namespace bycc

@@ -12,6 +12,7 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace bycc {
@@ -227,6 +228,7 @@ Expected<Pipeline> editPipeline(Pipeline pipeline, const PipelineEdits &edits,
 Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
                          std::span<const std::string> facts) {
   std::set<std::string> known(facts.begin(), facts.end());
+  std::map<std::string, std::string> makers; // of facts, among the passes so far
   for (const PipelineEntry &entry : pipeline) {
     const PassInfo *pass = BYCC_TRY(registry.get(entry.pass));
     for (const std::string &need : pass->needs) {
@@ -238,6 +240,8 @@ Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
       const std::string &fact = facts[0];
       const PassInfo *maker = registry.makerOf(fact);
       std::string makerName = maker ? maker->name : fact;
+      if (auto ran = makers.find(fact); ran != makers.end())
+        makerName = ran->second;
       if (mustNot)
         return error(Status::Usage) << "pass '" << pass->name << "' cannot run after '" << makerName
                                     << "', which makes " << fact;
@@ -249,7 +253,7 @@ Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
       if (fact.starts_with("!"))
         known.erase(fact.substr(1));
       else
-        known.insert(fact);
+        known.insert(fact), makers[fact] = pass->name;
   }
   return {};
 }

@@ -12,15 +12,15 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STEPS = ["parse", "composite", "annotate", "merge", "partition", "print"]
+STEPS = ["parse", "composite", "annotate", "choose", "partition", "print"]
 
 
-def measure(tool, vendors, path, rounds):
+def measure(tool, options, vendors, path, rounds):
     """The fields of the fastest of `rounds` runs, each a process of its own."""
     best = None
     for _ in range(rounds):
-        words = subprocess.run([tool, str(vendors), path], check=True, capture_output=True,
-                               text=True).stdout.split()
+        words = subprocess.run([tool] + options + [str(vendors), path], check=True,
+                               capture_output=True, text=True).stdout.split()
         run = {key: float(value) for key, value in zip(words[::2], words[1::2])}
         if best is None or run["total"] < best["total"]:
             best = run
@@ -34,7 +34,9 @@ def main():
     parser.add_argument("--shapes", nargs="+", default=["chain", "ladder", "random", "transformer"])
     parser.add_argument("--vendors", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--costs", action="store_true", help="look for the plan of least time")
     args = parser.parse_args()
+    options = ["--costs"] if args.costs else []
     print("| graph | ops | vendors | regions | " + " | ".join(STEPS) +
           " | total s | µs per op | ratio | peak MB |")
     print("|---|" + "---|" * (len(STEPS) + 7))
@@ -49,7 +51,7 @@ def main():
                 for vendors in args.vendors:
                     # Small graphs take milliseconds: more rounds cost nothing.
                     rounds = args.rounds * (4 if count <= 10000 else 1)
-                    run = measure(args.tool, vendors, path, rounds)
+                    run = measure(args.tool, options, vendors, path, rounds)
                     each = run["total"] / count * 1e6
                     ratio = each / small.setdefault(vendors, each)
                     cells = [shape, count, vendors, int(run["regions"])]

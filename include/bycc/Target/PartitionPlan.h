@@ -24,8 +24,8 @@ struct PlanNode {
   std::vector<std::pair<std::string, std::string>> why;
 };
 
-// What the plan came to when it was saved. For people and plan-diff: a replay does
-// not look at it.
+// What the plan came to when it was saved. For people and plan-diff; a replay that takes
+// the same time takes over what was proven of it.
 struct PlanTotals {
   struct Estimate { // microseconds
     double us = 0, hostUs = 0, bestSingleUs = 0, boundUs = 0, measuredShare = 0;

@@ -143,13 +143,17 @@ class Case:
                 if n in self.results or any(u not in group for u in self.users(n))]
 
     def time(self, groups):
-        total = 0
+        """A launch for each group; each value once into and once out of a vendor's memory."""
+        crossings = set()
         for g in groups:
-            total += self.cost["launch_us"] * 1e6
-            for v in self.ins(g) + self.outs(g):
-                total += self.cost.get("transfer_us", 0) * 1e6
-                if "transfer_gb_per_s" in self.cost:
-                    total += 4 * math.prod(self.shape[v]) / self.cost["transfer_gb_per_s"] * 1000
+            vendor = self.owner[g[0]]
+            crossings |= {("in", vendor, v) for v in self.ins(g)}
+            crossings |= {("out", vendor, v) for v in self.outs(g)}
+        total = len(groups) * self.cost["launch_us"] * 1e6
+        for _, _, v in crossings:
+            total += self.cost.get("transfer_us", 0) * 1e6
+            if "transfer_gb_per_s" in self.cost:
+                total += 4 * math.prod(self.shape[v]) / self.cost["transfer_gb_per_s"] * 1000
         return round(total)
 
     def best(self):
@@ -198,7 +202,6 @@ class Case:
         best, fewest = self.best()
         greedy = self.greedy()
         if self.cost:
-            assert len(best) == 1, (self.name, best)
             assert self.time(best[0]) < self.time(greedy), self.name
         else:
             assert len(best[0]) < len(greedy), (self.name, best[0], greedy)
@@ -343,10 +346,10 @@ CASES = [
          "reader; greedy merging joins it to its maker and sends it across",
          "b = abs(x); a = add(b, z); h = sin(b); c = multiply(a, h); m = mean(c)", "m",
          cost=DEAR, large=["z"], va="add abs multiply mean"),
-    case("cost_of_two_vendors", "Time decides between the siblings of two vendors: those that read "
-         "the large input join; greedy merging joins none",
+    case("cost_of_two_vendors", "Time decides between the siblings of two vendors: the launch of the "
+         "first or of the second is saved; greedy merging saves none",
          "a = mean(z); p = maximum(a, x); q = exp(x); b = add(q, z); m = mean(b)", "p m",
-         cost=DEAR, large=["z"], va="mean add", vb="exp maximum"),
+         cost=COUNTED, large=["z"], va="mean add", vb="exp maximum"),
     case("cost_of_every_tensor", "Time decides: each tensor across a border costs the same; "
          "siblings share what greedy merging passes twice",
          "a = add(x, y); b = multiply(x, y); c = sin(a); d = cos(b); e = add(c, d)", "e",

@@ -158,12 +158,7 @@ private:
     return false;
   }
 
-  RegionScore floorOfScore() const {
-    RegionScore score;
-    for (int32_t vendor : owner_)
-      score += scoreOfRegion(problem_, vendor);
-    return score;
-  }
+  RegionScore floorOfScore() const { return {owner_.size(), 0}; }
 
   bool isApartFromRegion(uint32_t item) const {
     return std::ranges::any_of(problem_.apartFrom(item), [&](uint32_t other) {

@@ -71,8 +71,8 @@ TEST_CASE("bytes of types") {
   TypeId pair[] = {tensor, open};
   TypeId nested[] = {module.types.tuple(pair), tensor};
   CHECK(bytesOf(module, tensor) == 24);
-  CHECK(bytesOf(module, open) == 5);
-  CHECK(bytesOf(module, module.types.tuple(nested)) == 53);
+  CHECK(bytesOf(module, open) == 64 * 5);
+  CHECK(bytesOf(module, module.types.tuple(nested)) == 48 + 64 * 5);
   CHECK(bytesOf(module, module.types.incomplete()) == 0);
 }
 
