@@ -9,7 +9,8 @@ grep -q warning cmake.txt && fail "$(cat cmake.txt)"
 plugin=$work/npu/libbycc_vendor_examplenpu.so
 export EXAMPLENPU_TRACE=1
 
-npu() { bycc "$@" --plugin="$plugin" --annotate=examplenpu; }
+# The programs are so small that the host is faster; the last --cost-model counts.
+npu() { bycc --cost-model=none "$@" --plugin="$plugin" --annotate=examplenpu; }
 # same STEM: the compiled model gives what the host gives; its trace is in trace.txt.
 same() {
   BYCC_PLUGIN_PATH=$work/npu bycc-run "$1.json" --random=3 --expected expected 2> trace.txt > run.txt ||
@@ -31,7 +32,7 @@ grep -q 'conv1.*examplenpu.conv2d_bias_relu' explain.txt || fail "$(cat explain.
 same onnx
 traced 'onnx_examplenpu_0: 36480 bytes of weights resident'
 traced 'onnx_examplenpu_0: 1 copies in, 1 copies out'
-BYCC_PLUGIN_PATH=$work/npu bycc "$model" --annotate=examplenpu -q -o onnx2.o --module-name=onnx
+BYCC_PLUGIN_PATH=$work/npu bycc "$model" --annotate=examplenpu --cost-model=none -q -o onnx2.o --module-name=onnx
 cmp onnx.o onnx2.o || fail "--plugin and BYCC_PLUGIN_PATH give different code"
 
 # An operator that it refuses stands between two regions: copies on both sides.
@@ -78,26 +79,33 @@ host "$model"
 same pools
 crossing pools
 
-# Transfers would eat all that is won if values in between were not resident: no
-# region goes home.
+# Transfers that take long, and costs that are compared: no region goes home, and the
+# estimate has the two that the trace has.
 mkdir weights
 PYTHONPATH=$here python3 - <<'END'
 import npy
-npy.write("weights/w.npy", "f4", "128x128x3x3", [(i * 7 % 13 - 6) / 4096 for i in range(128 * 128 * 9)])
+npy.write("weights/w.npy", "f4", "64x64x3x3", [(i * 7 % 13 - 6) / 4096 for i in range(64 * 64 * 9)])
 lines = ["  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]);", "  %1 = nn.relu(%0);"]
 for i in range(2, 8, 2):
     lines += [f"  %{i} = nn.conv2d(%{i - 1}, %w, padding=[1, 1, 1, 1]);", f"  %{i + 1} = nn.relu(%{i});"]
 open("dear.relay", "w").write("""#[version = "0.0.5"]
-def @main(%x: Tensor[(1, 128, 8, 8), float32], %w: Tensor[(128, 128, 3, 3), float32]) {
-""" + "\n".join(lines) + "\n  reshape(%7, newshape=[-1])\n}\n")
+def @main(%x: Tensor[(1, 64, 8, 8), float32], %w: Tensor[(64, 64, 3, 3), float32]) {
+""" + "\n".join(lines) + "\n  exp(%7)\n}\n")
 END
-echo '{"vendor": "examplenpu", "cost": {"rows": [{"op": "*", "us": 1}], "trust": 1,
-  "transfer_us": 200, "transfer_gb_per_s": 0.2}}' > dear.json
-bycc dear.relay --params=weights -q -o host.o && rm -rf expected && bycc-run host.json --random=3 --outputs expected > /dev/null
-npu dear.relay --params=weights --patterns=dear.json --expect-regions=4 -q -o dear.o --dump-offloads=dear.report.json
+echo '{"vendor": "examplenpu", "cost": {"trust": 0.01, "transfer_us": 200, "transfer_gb_per_s": 0.2}}' > transfers.json
+bycc dear.relay --params=weights -q -o host.o
+rm -rf expected
+bycc-run host.json --random=3 --outputs expected > /dev/null
+npu dear.relay --cost-model=static --params=weights --patterns=transfers.json --expect-regions=4 -q -o dear.o \
+  --dump-offloads=dear.report.json
 same dear
 crossing dear
 expect "$(grep -c '0 copies in, 0 copies out' trace.txt)" 2
+python3 - <<'END' || fail "$(cat dear.report.json)"
+import json
+npu = json.load(open("dear.report.json"))["totals"]["estimate"]["parts"][1]
+assert npu["name"] == "examplenpu" and abs(npu["transfers_us"] - 2 * (200 + 64 * 8 * 8 * 4 / 200)) < 1e-3, npu
+END
 
 # Across the branches of an if: released whichever of them ran.
 cat > branch.relay <<'END'
@@ -207,7 +215,7 @@ EXAMPLENPU_FAIL=abort failing
 grep -q 'warning: ' err.txt || fail "$(cat err.txt)"
 EXAMPLENPU_HEAP=4096 failing
 grep -qE 'it needs [0-9]+ bytes of device memory, the device has 4096' err.txt || fail "$(cat err.txt)"
-EXAMPLENPU_FAIL=compile refuse 3 'EXAMPLENPU_FAIL says so' bycc chain.relay --plugin="$plugin" --annotate=examplenpu --strict -o strict.o
+EXAMPLENPU_FAIL=compile refuse 3 'EXAMPLENPU_FAIL says so' npu chain.relay --strict -o strict.o
 [ ! -e strict.o ] || fail "a refused build wrote files"
 
 # A model that needs more of the device than there is does not load, and says so;
