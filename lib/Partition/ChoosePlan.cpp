@@ -76,30 +76,25 @@ private:
   // --- solving
 
   void solve() {
-    std::vector<std::vector<PlanAnswer>> known(parts_.size());
-    if (costs_.numVendors() > 1 && numItems_ <= manyItems)
+    std::vector<std::optional<double>> alone(costs_.numVendors() + 1, 0.0);
+    for (Part &part : parts_) {
+      const PlanProblem &problem = part.plan.problem;
+      if (problem.size() > manyItems) {
+        part.solution = solvePlan(problem, effortFor(problem));
+        alone.assign(alone.size(), std::nullopt);
+        continue;
+      }
+      PlanChoice choice = choosePlans(problem, effortFor(problem));
       for (uint32_t number = 1; number <= costs_.numVendors(); ++number)
-        solveAlone(number, known);
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const PlanProblem &problem = parts_[i].plan.problem;
-      parts_[i].solution = solvePlan(problem, parts_[i].effort, known[i]);
+        if (alone[number] && choice.alone[number])
+          *alone[number] += timeOf(problem, choice.alone[number]->plan, true).total();
+        else
+          alone[number].reset();
+      part.solution = std::move(choice.best);
     }
-  }
-
-  // With one vendor. Plans for all vendors start from these, so that none is worse.
-  void solveAlone(uint32_t number, std::vector<std::vector<PlanAnswer>> &known) {
-    std::vector<uint8_t> mayUse(costs_.numVendors() + 1, 0);
-    mayUse[host] = mayUse[number] = 1;
-    double raw = 0;
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      RestrictedProblem alone = restrictTo(parts_[i].plan.problem, mayUse);
-      if (!isCoverable(alone.problem))
-        return; // something is pinned to another vendor
-      PlanSolution solution = solvePlan(alone.problem, effortFor(alone.problem));
-      raw += timeOf(alone.problem, solution.plan, true).total();
-      known[i].push_back(alone.toOriginal(std::move(solution.plan)));
-    }
-    bestSingle_ = bestSingle_ ? std::min(*bestSingle_, raw) : raw;
+    for (uint32_t number = 1; number <= costs_.numVendors(); ++number)
+      if (alone[number] && (!bestSingle_ || *alone[number] < *bestSingle_))
+        bestSingle_ = alone[number];
   }
 
   // Of plans of exactly the same time: whole regions to the vendor that was named first.

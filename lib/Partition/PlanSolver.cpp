@@ -64,11 +64,20 @@ private:
   }
 
   bool offerTiles(std::vector<uint32_t> tile, GroupingEffort effort) {
-    if (tile.empty())
+    if (!isCover(tile))
       return false;
     spend(4 * problem_.size());
     std::optional<PlanAnswer> plan = groupWithinLimits(problem_, std::move(tile), effort);
     return plan && offer(*plan);
+  }
+
+  // Has every item a tile, and every composite all of its items?
+  bool isCover(const std::vector<uint32_t> &tile) const {
+    for (uint32_t item = 0; item < tile.size(); ++item)
+      for (uint32_t member : problem_.membersOf(tile[item]))
+        if (tile[member] != tile[item])
+          return false;
+    return tile.size() == problem_.size();
   }
 
   bool spend(uint64_t steps) {
@@ -271,6 +280,28 @@ double leastOfEach(const PlanProblem &problem, bool raw) {
     bound += least;
   }
   return bound;
+}
+
+PlanChoice choosePlans(const PlanProblem &problem, const PlanEffort &effort) {
+  uint32_t numVendors = static_cast<uint32_t>(problem.vendors.size());
+  PlanChoice choice;
+  choice.alone.resize(numVendors);
+  std::vector<PlanAnswer> known;
+  for (uint32_t vendor = 1; vendor < numVendors && numVendors > 2; ++vendor) {
+    std::vector<uint8_t> mayUse(numVendors, 0);
+    mayUse[host] = mayUse[vendor] = 1;
+    RestrictedProblem alone = restrictTo(problem, mayUse);
+    if (!isCoverable(alone.problem))
+      continue;
+    PlanSolution solution = solvePlan(alone.problem, effort);
+    solution.plan = alone.toOriginal(std::move(solution.plan));
+    known.push_back(solution.plan);
+    choice.alone[vendor] = std::move(solution);
+  }
+  choice.best = solvePlan(problem, effort, known);
+  if (numVendors == 2)
+    choice.alone[1] = choice.best;
+  return choice;
 }
 
 PlanAnswer RestrictedProblem::toOriginal(PlanAnswer plan) const {

@@ -11,6 +11,7 @@
 
 #include "PlanProblem.h"
 
+#include <optional>
 #include <vector>
 
 namespace bycc {
@@ -37,6 +38,15 @@ PlanSolution solvePlan(const PlanProblem &problem, const PlanEffort &effort,
 // Of every item the least that a tile takes: no plan is below it. `raw`: as the
 // vendors' numbers say, without trust.
 double leastOfEach(const PlanProblem &problem, bool raw = false);
+
+// The best plan of all vendors, and those of each vendor with the host alone, by
+// number; none for [0], and where something can go to another vendor only. The first
+// is never above any of the others, at this effort.
+struct PlanChoice {
+  PlanSolution best;
+  std::vector<std::optional<PlanSolution>> alone;
+};
+PlanChoice choosePlans(const PlanProblem &problem, const PlanEffort &effort);
 
 // The problem with the host and the vendors `mayUse` (by number) alone. Items and
 // tensors keep their numbers; tiles get new ones, `tileOf` says which they were.

@@ -324,7 +324,9 @@ void PlanSweep::passBack(const std::vector<uint8_t> &mayUse) {
         best = each;
       }
     }
-    tile[item] = best == none ? problem_.tilesOf[item][0] : best;
+    tile[item] = best != none ? best : bestAlone(item, host);
+    if (tile[item] == none) // in composites only
+      tile[item] = problem_.tilesOf[item][0];
     vendor[item] = problem_.tiles[tile[item]].vendor;
   }
   tile_ = std::move(tile);
