@@ -38,7 +38,6 @@ private:
   void passForward(const std::vector<uint8_t> &mayUse);
   void passBack(const std::vector<uint8_t> &mayUse);
   void takeComposites(const std::vector<uint8_t> &mayUse);
-  uint32_t vendorOf(uint32_t item) const { return problem_.tiles[tile_[item]].vendor; }
   uint32_t bestAlone(uint32_t item, uint32_t vendor) const;
   bool startsRegion(uint32_t item) const;
   double timeOfItem(uint32_t item) const;
@@ -53,6 +52,7 @@ private:
   uint32_t numVendors_;
   PlanProblem::Lists reads_, makes_; // tensors, by item
   std::vector<uint32_t> tile_;
+  std::vector<uint32_t> vendor_;     // of each item's tile: asked for so often that it stands apart
   std::vector<uint32_t> counts_;     // users, by tensor and vendor
   std::vector<double> until_;        // by item and vendor: what the way here costs
   std::vector<uint32_t> chosen_;     // composite that was taken for an item, or none

@@ -20,7 +20,6 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
-constexpr size_t manyItems = 20000; // of a larger block nobody asks which regions are apart
 constexpr size_t maxGroups = 64;    // those of most nodes; each takes as long as the plan did
 
 uint32_t countRegions(const PlanAnswer &plan) {
