@@ -58,8 +58,9 @@ void estimatePlan(Module &module, PassContext &context) {
     PlanAnswer answer = planOfAnnotations(module, plan, costs);
     addToEstimate(estimate, plan, answer, costs);
     trusted += timeOf(plan.problem, answer).total();
-    double least = plan.hasChoice() ? solvePlan(plan.problem, {boundSteps}).bound
-                                    : timeOf(plan.problem, answer).total();
+    double least = !plan.hasChoice()                 ? timeOf(plan.problem, answer).total()
+                   : plan.problem.size() > manyItems ? leastOfEach(plan.problem)
+                                                     : solvePlan(plan.problem, {boundSteps}).bound;
     bound += least;
   }
   estimate.time = microseconds(trusted);

@@ -98,7 +98,7 @@ private:
     offerTiles(std::move(tile), effort);
     std::vector<uint8_t> only(numVendors, 0);
     only[host] = 1;
-    offerTiles(sweep_.choose(only), effort);
+    offerTiles(hostTiles(), effort);
     for (uint32_t vendor = 1; vendor < numVendors && !isLarge && numVendors > 2; ++vendor) {
       only[vendor] = 1;
       tile = sweep_.choose(only);
@@ -106,6 +106,16 @@ private:
       offerTiles(std::move(tile), effort);
       only[vendor] = 0;
     }
+  }
+
+  // On the host whatever can be there.
+  std::vector<uint32_t> hostTiles() const {
+    std::vector<uint32_t> tile(problem_.size());
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      uint32_t single = singleOf(item, host);
+      tile[item] = single == none ? problem_.tilesOf[item][0] : single;
+    }
+    return tile;
   }
 
   // Whole regions to the host, or to another vendor, while that pays.

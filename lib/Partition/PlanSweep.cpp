@@ -61,28 +61,30 @@ uint32_t PlanSweep::bestAlone(uint32_t item, uint32_t vendor) const {
 
 void PlanSweep::start(std::vector<uint32_t> tile) {
   tile_ = std::move(tile);
+  vendor_.resize(tile_.size());
+  for (uint32_t item = 0; item < tile_.size(); ++item)
+    vendor_[item] = problem_.tiles[tile_[item]].vendor;
   counts_.assign(problem_.tensors.size() * numVendors_, 0);
   for (uint32_t t = 0; t < problem_.tensors.size(); ++t)
     for (uint32_t user : problem_.users[t])
-      ++count(t, vendorOf(user));
+      ++count(t, vendor_[user]);
 }
 
 bool PlanSweep::startsRegion(uint32_t item) const {
-  uint32_t vendor = vendorOf(item);
+  uint32_t vendor = vendor_[item];
   if (!problem_.vendors[vendor].merges)
     return problem_.membersOf(tile_[item]).back() == item;
-  for (uint32_t t : reads_[item]) {
-    uint32_t maker = problem_.tensors[t].maker;
-    if (maker != none && vendorOf(maker) == vendor)
+  for (uint32_t t : reads_[item])
+    if (uint32_t maker = problem_.tensors[t].maker; maker != none && vendor_[maker] == vendor)
       return false;
+  for (uint32_t t : reads_[item])
     if (count(t, vendor) > 1 && problem_.users[t].size() <= manyUsers)
       for (uint32_t user : problem_.users[t]) {
         if (user >= item)
           break;
-        if (vendorOf(user) == vendor)
+        if (vendor_[user] == vendor)
           return false;
       }
-  }
   return problem_.membersOf(tile_[item])[0] == item;
 }
 
@@ -96,7 +98,7 @@ double PlanSweep::timeOfItem(uint32_t item) const {
 
 double PlanSweep::timeOfTensor(uint32_t tensor) const {
   const PlanProblem::Tensor &t = problem_.tensors[tensor];
-  uint32_t owner = t.maker == none ? host : vendorOf(t.maker);
+  uint32_t owner = t.maker == none ? host : vendor_[t.maker];
   double time = 0;
   bool leaves = t.isUsedOutside || count(tensor, owner) < problem_.users[tensor].size();
   if (owner != host && leaves)
@@ -108,13 +110,14 @@ double PlanSweep::timeOfTensor(uint32_t tensor) const {
 }
 
 void PlanSweep::set(uint32_t item, uint32_t tile) {
-  uint32_t before = vendorOf(item), after = problem_.tiles[tile].vendor;
+  uint32_t before = vendor_[item], after = problem_.tiles[tile].vendor;
   if (before != after)
     for (uint32_t t : reads_[item]) {
       --count(t, before);
       ++count(t, after);
     }
   tile_[item] = tile;
+  vendor_[item] = after;
 }
 
 // What changes of `changes_` can touch.

@@ -38,7 +38,6 @@ private:
   void passForward(const std::vector<uint8_t> &mayUse);
   void passBack(const std::vector<uint8_t> &mayUse);
   void takeComposites(const std::vector<uint8_t> &mayUse);
-  uint32_t vendorOf(uint32_t item) const { return problem_.tiles[tile_[item]].vendor; }
   uint32_t bestAlone(uint32_t item, uint32_t vendor) const;
   bool startsRegion(uint32_t item) const;
   double timeOfItem(uint32_t item) const;
@@ -46,20 +45,17 @@ private:
   void set(uint32_t item, uint32_t tile);
   void collectTouched();
   double touchedTime() const;
-  uint32_t &count(uint32_t tensor, uint32_t vendor) {
-    return counts_[tensor * numVendors_ + vendor];
-  }
-  uint32_t count(uint32_t tensor, uint32_t vendor) const {
-    return counts_[tensor * numVendors_ + vendor];
-  }
+  uint32_t &count(uint32_t tensor, uint32_t vendor) { return counts_[tensor * numVendors_ + vendor]; }
+  uint32_t count(uint32_t tensor, uint32_t vendor) const { return counts_[tensor * numVendors_ + vendor]; }
 
   const PlanProblem &problem_;
   uint32_t numVendors_;
   PlanProblem::Lists reads_, makes_; // tensors, by item
   std::vector<uint32_t> tile_;
-  std::vector<uint32_t> counts_; // users, by tensor and vendor
-  std::vector<double> until_;    // by item and vendor: what the way here costs
-  std::vector<uint32_t> chosen_; // composite that was taken for an item, or none
+  std::vector<uint32_t> vendor_;     // of each item's tile: asked for so often that it stands apart
+  std::vector<uint32_t> counts_;     // users, by tensor and vendor
+  std::vector<double> until_;        // by item and vendor: what the way here costs
+  std::vector<uint32_t> chosen_;     // composite that was taken for an item, or none
   std::vector<uint32_t> items_, tensors_, itemMark_, tensorMark_;
   std::vector<std::pair<uint32_t, uint32_t>> changes_; // item and its tile before
   uint32_t stamp_ = 0;
