@@ -7,7 +7,7 @@
 // plan. Sweeps over the items, forward and backward, move costs so that it grows: an
 // item takes back what its factors could do without, and gives its own anew to those
 // with items still to come (SRMP, Kolmogorov 2015). On chains and trees without
-// limits one sweep finds the least time; elsewhere a gap may stay.
+// limits a few sweeps find the least time; elsewhere a gap may stay.
 #pragma once
 
 #include "RelaxationGraph.h"
