@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
-constexpr uint32_t manyTogether = 64; // fewer are searched through at once
+constexpr uint32_t manyTogether = 160;// fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
 constexpr uint32_t windowItems = 10;
 constexpr uint64_t windowSteps = 20000, windowCost = 200; // of solving and making one
@@ -29,8 +29,9 @@ class Solver {
 public:
   // `steps` are counted down: one is an item looked at in a factor of the relaxation, or
   // one that is grouped, somewhat below a microsecond each.
-  Solver(const PlanProblem &problem, uint64_t &steps)
-      : problem_(problem), steps_(steps), sweep_(problem) {}
+  // `leastSearch`: that a small problem may take to look through all plans, whatever `steps`.
+  Solver(const PlanProblem &problem, uint64_t &steps, uint64_t leastSearch)
+      : problem_(problem), steps_(steps), leastSearch_(leastSearch), sweep_(problem) {}
 
   PlanSolution run(const std::vector<PlanAnswer> &known) {
     for (const PlanAnswer &plan : known)
@@ -163,7 +164,7 @@ private:
   // True when all plans were looked at.
   bool searchAll() {
     bool isComplete = true;
-    uint64_t share = std::max(steps_ / 2, smallSteps), left = share;
+    uint64_t share = std::max(2 * steps_, leastSearch_), left = share;
     if (std::optional<PlanAnswer> plan = searchPlans(problem_, bestTime_, left, isComplete))
       offer(*plan);
     spend((share - left) / 4); // these are short
@@ -172,7 +173,7 @@ private:
 
   double relaxAndSearch() {
     PlanRelaxation relaxation(problem_);
-    uint64_t share = std::max<uint64_t>(steps_ / 3, 4 * uint64_t{problem_.size()}), left = share;
+    uint64_t share = std::max<uint64_t>(steps_ / 4 * 3, 4 * uint64_t{problem_.size()}), left = share;
     double bound = relaxation.run(rootSweeps, bestTime_, left);
     spend(share - left);
     if (bound >= bestTime_)
@@ -252,7 +253,7 @@ private:
           continue;
         spend(windowCost);
         uint64_t share = std::min(steps_, windowSteps), left = share;
-        PlanSolution part = Solver(window->problem, left).run({window->current});
+        PlanSolution part = Solver(window->problem, left, 0).run({window->current});
         spend(share - left);
         if (part.time >= window->time)
           continue;
@@ -263,6 +264,7 @@ private:
 
   const PlanProblem &problem_;
   uint64_t &steps_;
+  uint64_t leastSearch_;
   PlanSweep sweep_;
   PlanAnswer best_;
   double bestTime_ = 0;
@@ -275,7 +277,7 @@ private:
 PlanSolution solvePlan(const PlanProblem &problem, const PlanEffort &effort,
                        const std::vector<PlanAnswer> &known) {
   uint64_t steps = effort.steps;
-  return Solver(problem, steps).run(known);
+  return Solver(problem, steps, smallSteps).run(known);
 }
 
 double leastOfEach(const PlanProblem &problem, bool raw) {
