@@ -87,8 +87,8 @@ Expected<CostModel> hostCosts(const Options &options) {
   return *host.cost;
 }
 
-// Measured on random graphs of 2,000 operators: some 0.1 s and some 5 s.
-uint64_t defaultSearch(int level) { return level >= 3 ? 10000000 : level == 2 ? 1000000 : 100000; }
+// Measured on random graphs of 2,000 operators: some 0.5 s and some 5 s.
+uint64_t defaultSearch(int level) { return level >= 3 ? 4000000 : level == 2 ? 1000000 : 100000; }
 
 namespace {
 

@@ -421,10 +421,9 @@ PlanAnswer planOfAnnotations(const Module &module, const BlockPlan &plan, const 
         chosen = tile;
     answer.tile.push_back(chosen);
     bool isHost = problem.tiles[chosen].vendor == PlanProblem::host;
-    answer.region.push_back(isHost ? none
-                            : annotation->region >= 0
-                                ? static_cast<uint32_t>(annotation->region)
-                                : alone++);
+    answer.region.push_back(isHost                    ? none
+                            : annotation->region >= 0 ? static_cast<uint32_t>(annotation->region)
+                                                      : alone++);
   }
   std::unordered_map<uint32_t, uint32_t> numbers;
   for (uint32_t &region : answer.region)

@@ -35,7 +35,7 @@ namespace {
 
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
-constexpr uint64_t fewSteps = 2000;   // that any block gets
+constexpr uint64_t fewSteps = 2000; // that any block gets
 
 double microseconds(double picoseconds) { return picoseconds / 1e6; }
 
@@ -69,8 +69,8 @@ private:
 
   PlanEffort effortFor(const PlanProblem &problem) const {
     double share = numItems_ == 0 ? 0 : static_cast<double>(problem.size()) / numItems_;
-    return {std::max(fewSteps, static_cast<uint64_t>(
-                                   static_cast<double>(context_.searchSteps) * share))};
+    return {std::max(fewSteps,
+                     static_cast<uint64_t>(static_cast<double>(context_.searchSteps) * share))};
   }
 
   // --- solving
@@ -215,10 +215,11 @@ private:
         }
         std::string dear;
         if (more > 1000)
-          dear = placeText(has) + " has it, moving it would cost " + timeText(microseconds(more)) + " more (estimated)";
+          dear = placeText(has) + " has it, moving it would cost " + timeText(microseconds(more)) +
+                 " more (estimated)";
         forEachOperator(module_, part.plan.items[item], [&](NodeId call) {
           context_.refusals->passOver(call, module_.string(costs_.nameOf(vendor)),
-                                       dear.empty() ? whyChosen[has] : dear);
+                                      dear.empty() ? whyChosen[has] : dear);
         });
       }
   }
@@ -238,8 +239,9 @@ private:
       const PlanEstimate &estimate = *context_.estimate;
       std::string where = estimate.us < estimate.hostUs ? "elsewhere" : "on the host";
       context_.refusals->setIdle(std::string(module_.string(costs_.nameOf(number))),
-                                 "all faster " + where + ": " + timeText(estimate.us) + " against " +
-                                     timeText(microseconds(alone)) + "; --cost-model=none offloads");
+                                 "all faster " + where + ": " + timeText(estimate.us) +
+                                     " against " + timeText(microseconds(alone)) +
+                                     "; --cost-model=none offloads");
     }
   }
 
@@ -270,12 +272,12 @@ private:
     }
     for (uint32_t each = 0; each < problem.tiles.size(); ++each)
       if (problem.tiles[each].vendor == number && problem.isComposite(each) &&
-          std::ranges::none_of(problem.membersOf(each), [&](uint32_t member) {
-            return problem.isComposite(tile[member]);
-          }))
+          std::ranges::none_of(problem.membersOf(each),
+                               [&](uint32_t member) { return problem.isComposite(tile[member]); }))
         for (uint32_t member : problem.membersOf(each))
           tile[member] = each;
-    return timeOf(problem, groupTiles(problem, std::move(tile), GroupingEffort::Quick), true).total();
+    return timeOf(problem, groupTiles(problem, std::move(tile), GroupingEffort::Quick), true)
+        .total();
   }
 
   // --- making it real

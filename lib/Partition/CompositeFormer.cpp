@@ -35,8 +35,7 @@ namespace bycc {
 // What is needed to judge and form groups, for the whole module.
 class CompositeFormer::Impl {
 public:
-  Impl(Module &module, PassContext &context)
-      : module_(module), context_(context), users_(module) {
+  Impl(Module &module, PassContext &context) : module_(module), context_(context), users_(module) {
     owner_.resize(module.numNodes());
     for (BlockId block : hostBlocks(module))
       addBlock(block);
@@ -105,9 +104,9 @@ private:
   static constexpr uint32_t none = UINT32_MAX;
 
   struct Owner {
-    uint32_t block = none;    // index of blocks_; none: not a node of host code
-    uint32_t position = 0;    // in the block
-    NodeId into;              // the composite's call that it has moved into
+    uint32_t block = none; // index of blocks_; none: not a node of host code
+    uint32_t position = 0; // in the block
+    NodeId into;           // the composite's call that it has moved into
   };
 
   void addBlock(BlockId block) {
@@ -122,9 +121,7 @@ private:
     blocks_.push_back(block);
   }
 
-  bool isMoved(NodeId node) const {
-    return node.index < owner_.size() && owner_[node.index].into;
-  }
+  bool isMoved(NodeId node) const { return node.index < owner_.size() && owner_[node.index].into; }
 
   // A composite that the program came with can be moved when nobody else calls it.
   bool isMovable(NodeId node) const {
@@ -155,9 +152,8 @@ private:
   }
 
   static bool isNested(const Pattern &pattern) {
-    return std::ranges::any_of(pattern.nodes, [](const PatternNode &node) {
-      return node.kind == PatternKind::Composite;
-    });
+    return std::ranges::any_of(
+        pattern.nodes, [](const PatternNode &node) { return node.kind == PatternKind::Composite; });
   }
 
   void warnAboutMany(const Vendor &vendor, NodeId root) {
@@ -215,8 +211,7 @@ private:
   }
 
   // Tries the pattern on all roots; `take` gets what the vendor accepts.
-  template <typename Take>
-  void matchAll(const Pattern &pattern, VendorAsker &asker, Take &&take) {
+  template <typename Take> void matchAll(const Pattern &pattern, VendorAsker &asker, Take &&take) {
     uint32_t block = none;
     Match accepted;
     std::string refusal;
@@ -399,10 +394,14 @@ private:
   std::string partName(NodeId node) const {
     const Node &n = module_.node(node);
     switch (n.kind) {
-    case NodeKind::CallOp: return std::string(opInfo(n.op).name);
-    case NodeKind::Tuple: return "Tuple";
-    case NodeKind::Project: return "TupleGetItem" + std::to_string(n.payload);
-    default: return "Call";
+    case NodeKind::CallOp:
+      return std::string(opInfo(n.op).name);
+    case NodeKind::Tuple:
+      return "Tuple";
+    case NodeKind::Project:
+      return "TupleGetItem" + std::to_string(n.payload);
+    default:
+      return "Call";
     }
   }
 
@@ -429,11 +428,11 @@ private:
   std::optional<std::vector<CompositeCandidate::Step>> log_; // of what is formed, if asked for
   bool hasWarned_ = false;
   Users users_;
-  std::vector<Owner> owner_;   // by node, of the program as it was
+  std::vector<Owner> owner_; // by node, of the program as it was
   std::vector<BlockId> blocks_;
   std::unordered_map<uint32_t, std::vector<NodeId>> byOp_;
   std::unordered_map<std::string, std::vector<NodeId>> byComposite_; // calls
-  std::unordered_map<NodeId, NodeId> functionOfCall_; // call -> its Function node
+  std::unordered_map<NodeId, NodeId> functionOfCall_;                // call -> its Function node
 };
 
 CompositeFormer::CompositeFormer(Module &module, PassContext &context)

@@ -3,12 +3,14 @@
 // not there and for one that is. An arc's count is what that adds to the parts; the
 // sum on a path is their number. A node stands for all choices so far that leave the
 // same to be known, so that there are few of them and the least sum of counts and
-// other costs of items is found quickly. The items a - b, b - c, c - a:
+// other costs of items is found quickly. The items a - b - c:
 //
-//        a      b        c
-//     o -0-> o -0-> o ---+1--> o     nobody yet: c is the first part
-//      \       \.1-> o -0---/ /      a or b there: c joins it
-//      +1---> o -0,1-'------'
+//     node         not there      there
+//     start        0 -> no a      1 -> a
+//     no a         0 -> no b      1 -> b     the first part, or another
+//     a            0 -> no b      0 -> b     b joins a
+//     no b         0 -> end       1 -> end
+//     b            0 -> end       0 -> end
 #pragma once
 
 #include <array>
@@ -22,7 +24,7 @@ namespace bycc {
 
 struct PartsDiagram {
   struct Node {
-    uint32_t to[2];   // of the next layer, from its first
+    uint32_t to[2]; // of the next layer, from its first
     int32_t count[2];
   };
   std::vector<uint32_t> layers; // their first nodes; the last layer is one node, without arcs

@@ -54,7 +54,8 @@ double picoseconds(double microseconds) {
 }
 
 PlanCosts::PlanCosts(Module &module, const PassContext &context)
-    : module_(module), context_(context), hostCost_(context.hostCost ? *context.hostCost : *context.hostPrices) {
+    : module_(module), context_(context),
+      hostCost_(context.hostCost ? *context.hostCost : *context.hostPrices) {
   hostCost_.threads = std::max(1, context.target->threads);
   for (size_t i = 0; context.vendors && i < context.vendors->size(); ++i) {
     const Vendor &vendor = (*context.vendors)[i];
@@ -121,8 +122,8 @@ TilePrice PlanCosts::of(uint32_t number, NodeId unit) {
 
 TilePrice PlanCosts::of(uint32_t number, const CompositeCandidate &candidate) const {
   const Row &row = vendors_[number - 1];
-  bool heavy = std::ranges::any_of(candidate.operators,
-                                   [&](NodeId call) { return isHeavy(module_, call); });
+  bool heavy =
+      std::ranges::any_of(candidate.operators, [&](NodeId call) { return isHeavy(module_, call); });
   double time = candidate.offered
                     ? *candidate.offered
                     : groupMicroseconds(module_, candidate.operators, candidate.name(),

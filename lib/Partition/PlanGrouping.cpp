@@ -46,9 +46,8 @@ public:
     plan.tile = tile_;
     plan.region.resize(problem_.size());
     for (uint32_t item = 0; item < problem_.size(); ++item)
-      plan.region[item] = regions_.vendor[unitOf_[item]] == RegionProblem::host
-                              ? none
-                              : groups[unitOf_[item]];
+      plan.region[item] =
+          regions_.vendor[unitOf_[item]] == RegionProblem::host ? none : groups[unitOf_[item]];
     renumber(plan);
     return plan;
   }
@@ -246,8 +245,9 @@ private:
           put(unit, group);
     needs_[groups_.size()] = 0;
     groups_.push_back({0, vendor});
-    double launch =
-        vendor == RegionProblem::host ? 0 : problem_.vendors[problem_.tiles[units_.tileOf(unit)].vendor].launch;
+    double launch = vendor == RegionProblem::host
+                        ? 0
+                        : problem_.vendors[problem_.tiles[units_.tileOf(unit)].vendor].launch;
     time_ += launch;
     put(unit, static_cast<uint32_t>(groups_.size() - 1));
     time_ -= launch;

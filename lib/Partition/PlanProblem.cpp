@@ -264,9 +264,10 @@ bool isLegal(const PlanProblem &problem, const PlanAnswer &plan) {
   if (!isCovered(problem, plan))
     return false;
   std::vector<Content> contents = contentsOf(problem, plan);
-  return std::ranges::all_of(contents, [&](const Content &content) {
-           return content.vendor == none || isWithinLimits(problem, content);
-         }) &&
+  return std::ranges::all_of(contents,
+                             [&](const Content &content) {
+                               return content.vendor == none || isWithinLimits(problem, content);
+                             }) &&
          isLinked(problem, plan, contents) && isApart(problem, plan) && isAcyclic(problem, plan);
 }
 

@@ -35,23 +35,23 @@ struct PlanProblem {
   static constexpr uint32_t host = 0; // vendors are numbers from 1 up
 
   struct Vendor {
-    double launch = 0;       // of a region
-    double transfer = 0;     // per tensor that crosses the border of its memory
-    double perByte = 0;      // and per byte of it
-    double trust = 1;        // these three, divided by it, are raw time
+    double launch = 0;   // of a region
+    double transfer = 0; // per tensor that crosses the border of its memory
+    double perByte = 0;  // and per byte of it
+    double trust = 1;    // these three, divided by it, are raw time
     bool ownMemory = false;
     bool merges = true;
-    int64_t minOps = 0;      // of a region
+    int64_t minOps = 0; // of a region
     double minFlops = 0;
   };
   struct Tile {
     uint32_t vendor = host;
-    double time = 0;         // as far as the vendor is trusted
-    double raw = 0;          // as its numbers say
+    double time = 0;                           // as far as the vendor is trusted
+    double raw = 0;                            // as its numbers say
     uint32_t membersBegin = 0, membersEnd = 0; // in tileMembers; one item for most
   };
   struct Tensor {
-    uint32_t maker = none;   // item; none: made elsewhere, by the host
+    uint32_t maker = none; // item; none: made elsewhere, by the host
     double bytes = 0;
     bool isUsedOutside = false; // beyond the items, by the host
   };
@@ -66,18 +66,18 @@ struct PlanProblem {
     void close() { begin.push_back(static_cast<uint32_t>(flat.size())); }
   };
 
-  std::vector<Vendor> vendors{1};      // [0] is the host
+  std::vector<Vendor> vendors{1}; // [0] is the host
   std::vector<Tile> tiles;
-  std::vector<uint32_t> tileMembers;   // items, ascending in each tile
-  Lists tilesOf;                       // by item; every item has at least one
-  std::vector<uint32_t> label;         // by item; empty: all 0
-  std::vector<uint32_t> ops;           // by item, for limits
-  std::vector<double> flops;           // by item, for limits
-  std::vector<uint8_t> isExempt;       // by item; empty: none
-  Lists needs;                         // by item: items that come before it
+  std::vector<uint32_t> tileMembers; // items, ascending in each tile
+  Lists tilesOf;                     // by item; every item has at least one
+  std::vector<uint32_t> label;       // by item; empty: all 0
+  std::vector<uint32_t> ops;         // by item, for limits
+  std::vector<double> flops;         // by item, for limits
+  std::vector<uint8_t> isExempt;     // by item; empty: none
+  Lists needs;                       // by item: items that come before it
   std::vector<Tensor> tensors;
-  Lists users;                         // by tensor: items, ascending
-  Lists links;                         // sets of items that touch one value
+  Lists users; // by tensor: items, ascending
+  Lists links; // sets of items that touch one value
   // Pairs (tile, tile), both ways round, sorted, that may not share a region.
   std::vector<std::pair<uint32_t, uint32_t>> apart;
 

@@ -7,7 +7,7 @@
 // plan. Sweeps over the items, forward and backward, move costs so that it grows: an
 // item takes back what its factors could do without, and gives its own anew to those
 // with items still to come (SRMP, Kolmogorov 2015). On chains and trees without
-// limits one sweep finds the least time; elsewhere a gap may stay.
+// limits a few sweeps find the least time; elsewhere a gap may stay.
 #pragma once
 
 #include "RelaxationGraph.h"
@@ -22,7 +22,7 @@ public:
 
   // The tile may not be used from here on, nor what is then left without a choice.
   void exclude(uint32_t tile);
-  void fix(uint32_t item, uint32_t tile); // excludes the item's others
+  void fix(uint32_t item, uint32_t tile);             // excludes the item's others
   bool isInfeasible() const { return isInfeasible_; } // some item has no tile left
   bool isUsable(uint32_t tile) const { return isUsable_[tile]; }
   uint32_t numOpen(uint32_t item) const { return numOpen_[item]; } // its usable tiles
@@ -56,8 +56,7 @@ private:
   bool isSlotUsable(uint32_t slot) const { return isUsable_[problem_->tilesOf.flat[slot]]; }
   std::span<const Seat> seatsOf(uint32_t item) const {
     return std::span(graph_->seats)
-        .subspan(graph_->seatsBegin[item],
-                 graph_->seatsBegin[item + 1] - graph_->seatsBegin[item]);
+        .subspan(graph_->seatsBegin[item], graph_->seatsBegin[item + 1] - graph_->seatsBegin[item]);
   }
   const Factor &factorOf(const Seat &seat) const { return graph_->factors[seat.factor]; }
 
@@ -70,21 +69,23 @@ private:
   double gather(uint32_t item, double *slots, double *margins) const;
   void assign(const Seat &seat, const double *given, uint32_t usable);
   void sumMakers(const Factor &factor);
-  void visit(uint32_t item, Direction direction);
+  void visit(uint32_t item, Direction direction, uint32_t kind);
   void drop(uint32_t tile);
+  bool isExact() const;
 
   const PlanProblem *problem_;
   std::shared_ptr<const RelaxationGraph> graph_;
-  double constant_ = 0;              // the bound, in units; everything else is >= 0
+  double constant_ = 0; // the bound, in units; everything else is >= 0
   bool isInfeasible_ = false;
-  std::vector<uint8_t> isUsable_;    // by tile
-  std::vector<uint32_t> numOpen_;    // by item
-  std::vector<double> own_;          // by slot: what an item has kept
-  std::vector<double> given_;        // by seat and class
-  std::vector<uint32_t> usable_;     // by seat: its classes with a usable tile
-  mutable std::vector<double> sums_; // by factor
-  mutable std::vector<Known> known_; // by factor
-  std::vector<uint32_t> toDrop_;     // tiles
+  uint32_t numSweeps_ = 0;
+  std::vector<uint8_t> isUsable_;       // by tile
+  std::vector<uint32_t> numOpen_;       // by item
+  std::vector<double> own_;             // by slot: what an item has kept
+  std::vector<double> given_;           // by seat and class
+  std::vector<uint32_t> usable_;        // by seat: its classes with a usable tile
+  mutable std::vector<double> sums_;    // by factor
+  mutable std::vector<Known> known_;    // by factor
+  std::vector<uint32_t> toDrop_;        // tiles
   std::vector<double> slots_, margins_; // of the item at hand
 };
 

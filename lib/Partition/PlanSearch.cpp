@@ -209,7 +209,7 @@ private:
   const PlanProblem &problem_;
   uint64_t &steps_;
   double bestTime_, time_ = 0;
-  double rest_ = 0;             // the least that items without a tile add
+  double rest_ = 0; // the least that items without a tile add
   uint32_t size_;
   bool isCut_ = false;
   std::optional<PlanAnswer> best_;

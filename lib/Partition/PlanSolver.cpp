@@ -18,12 +18,12 @@ namespace {
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
-constexpr uint32_t manyTogether = 64;      // fewer are searched through at once
+constexpr uint32_t manyTogether = 64; // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
 constexpr uint32_t windowItems = 10;
 constexpr uint64_t windowSteps = 20000, windowCost = 200; // of solving and making one
-constexpr uint64_t smallSteps = 400000;    // at least, to look through all plans of few items
-constexpr uint64_t groupingSteps = 20000;  // of one leaf
+constexpr uint64_t smallSteps = 400000;   // at least, to look through all plans of few items
+constexpr uint64_t groupingSteps = 20000; // of one leaf
 
 class Solver {
 public:

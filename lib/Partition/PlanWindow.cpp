@@ -11,8 +11,7 @@ namespace {
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 
-template <typename ForEach>
-PlanProblem::Lists inverted(uint32_t size, ForEach &&forEachPair) {
+template <typename ForEach> PlanProblem::Lists inverted(uint32_t size, ForEach &&forEachPair) {
   PlanProblem::Lists lists;
   lists.begin.assign(size + 1, 0);
   forEachPair([&](uint32_t item, uint32_t) { ++lists.begin[item + 1]; });
@@ -175,8 +174,7 @@ std::optional<PlanWindow> PlanWindows::around(uint32_t centre, uint32_t size,
     uint32_t item = window.item[i];
     p.label.push_back(problem_.labelOf(item));
     // What is held of a region is taken for enough of it.
-    p.isExempt.push_back(!mayChange[i] ||
-                         (!problem_.isExempt.empty() && problem_.isExempt[item]));
+    p.isExempt.push_back(!mayChange[i] || (!problem_.isExempt.empty() && problem_.isExempt[item]));
     p.ops.push_back(problem_.ops[item]);
     p.flops.push_back(problem_.flops[item]);
     for (uint32_t need : problem_.needs[item])

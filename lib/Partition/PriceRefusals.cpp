@@ -20,6 +20,7 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
+constexpr size_t longBlock = 20000; // of a larger block nobody asks which regions are apart
 constexpr size_t maxGroups = 64;    // those of most nodes; each takes as long as the plan did
 
 uint32_t countRegions(const PlanAnswer &plan) {
@@ -145,7 +146,7 @@ void RefusalPricer::lift(std::span<const PlannedBlock> blocks, Group &group) {
                   timeOf(block.plan.problem, block.solution.plan, true).total();
     group.regions +=
         static_cast<int64_t>(countRegions(solution.plan)) - countRegions(block.solution.plan);
-    if (plan.items.size() <= manyItems)
+    if (plan.items.size() <= longBlock)
       group.regionOf[at] = std::move(solution.plan.region);
   }
 }

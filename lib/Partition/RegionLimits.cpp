@@ -60,7 +60,8 @@ std::string RegionLimits::whyTooSmall(const RegionContent &region) const {
   if (vendor && region.ops < vendor->regionRules.minOps)
     return "below the " + counted(vendor->regionRules.minOps, "op") + " that " + name + " wants";
   if (vendor && region.flops < vendor->regionRules.minFlops)
-    return "below the " + flopCount(vendor->regionRules.minFlops) + " FLOPs that " + name + " wants";
+    return "below the " + flopCount(vendor->regionRules.minFlops) + " FLOPs that " + name +
+           " wants";
   return {};
 }
 

@@ -18,6 +18,7 @@ using Kind = RelaxationGraph::Kind;
 
 // Sums of fewer units than this stay exact whatever is added up on the way.
 constexpr double maxUnits = double(uint64_t(1) << 44);
+constexpr double farWeight = 64;
 constexpr uint32_t maxPartners = 16; // of a tile within limits
 
 // No plan takes more.
@@ -74,7 +75,7 @@ private:
   struct Draft {
     RelaxationGraph::Factor factor;
     std::vector<uint32_t> items;
-    std::vector<uint8_t> numClasses;       // by item
+    std::vector<uint8_t> numClasses;           // by item
     std::vector<std::vector<uint8_t>> classOf; // by item, by its tiles
   };
 
@@ -89,8 +90,8 @@ private:
   std::span<const uint32_t> tilesOf(uint32_t item) const { return problem_.tilesOf[item]; }
   double &costOf(uint32_t item, uint32_t tile) {
     auto tiles = tilesOf(item);
-    return graph_.cost[problem_.tilesOf.begin[item] +
-                       (std::ranges::find(tiles, tile) - tiles.begin())];
+    return graph_
+        .cost[problem_.tilesOf.begin[item] + (std::ranges::find(tiles, tile) - tiles.begin())];
   }
   bool canHave(uint32_t item, uint32_t vendor) const { return isAble_[vendor][item]; }
   void addToVendor(uint32_t item, uint32_t vendor, double cost) {
@@ -217,11 +218,10 @@ private:
       uint32_t able = value.maker != none && canHave(value.maker, vendor);
       for (uint32_t user : value.users)
         able += canHave(user, vendor);
-      bool isLinked = value.link != none && isCounted(vendor) &&
-                      vendorLinks_[vendor].isAlone[value.link];
-      bool crosses = std::ranges::any_of(value.tensors, [&](uint32_t tensor) {
-        return crossing(vendor, tensor) > 0;
-      });
+      bool isLinked =
+          value.link != none && isCounted(vendor) && vendorLinks_[vendor].isAlone[value.link];
+      bool crosses = std::ranges::any_of(
+          value.tensors, [&](uint32_t tensor) { return crossing(vendor, tensor) > 0; });
       if (able && (isLinked || crosses))
         costs.vendors.push_back(vendor);
       if (isLinked)
@@ -304,9 +304,9 @@ private:
       uint32_t item = hasMaker ? value.maker : value.users[0];
       for (uint32_t tile : tilesOf(item))
         if (graph_.isPossible[tile])
-          costOf(item, tile) +=
-              hasMaker ? costOfSet(costs, makers[makerClass(tile)], classes, 0)
-                       : costOfSet(costs, host, classes, 1u << userClass(item, tile));
+          costOf(item, tile) += hasMaker
+                                    ? costOfSet(costs, makers[makerClass(tile)], classes, 0)
+                                    : costOfSet(costs, host, classes, 1u << userClass(item, tile));
       return;
     }
     Draft draft;
@@ -402,7 +402,6 @@ private:
     for (uint32_t item = 0; item < size; ++item)
       graph_.seatsBegin[item + 1] += graph_.seatsBegin[item];
     std::vector<uint32_t> next(graph_.seatsBegin.begin(), graph_.seatsBegin.end() - 1);
-    std::vector<uint32_t> after(size, 0), before(size, 0);
     graph_.seats.resize(graph_.seatsBegin[size]);
     for (Draft &draft : drafts_) {
       RelaxationGraph::Factor &factor = draft.factor;
@@ -419,8 +418,7 @@ private:
         seat.given = graph_.numGiven;
         seat.numClasses = draft.numClasses[i];
         seat.isMaker = factor.hasMaker && i == 0;
-        seat.share[0] = item != last, seat.share[1] = item != first;
-        after[item] += item != last, before[item] += item != first;
+        seat.isPassedOn[0] = item != last, seat.isPassedOn[1] = item != first;
         graph_.numGiven += seat.numClasses;
         graph_.classOf.insert(graph_.classOf.end(), draft.classOf[i].begin(),
                               draft.classOf[i].end());
@@ -429,10 +427,32 @@ private:
       factor.seatsEnd = static_cast<uint32_t>(graph_.seatsOf.size());
       graph_.factors.push_back(factor);
     }
+    uint32_t most = 1; // summed up at once
+    for (const RelaxationGraph::Factor &factor : graph_.factors)
+      most = std::max(most, factor.seatsEnd - factor.seatsBegin);
     for (uint32_t item = 0; item < size; ++item)
-      for (uint32_t i = graph_.seatsBegin[item]; i < graph_.seatsBegin[item + 1]; ++i)
-        for (double &share : graph_.seats[i].share)
-          share /= std::max({after[item], before[item], 1u});
+      most = std::max(most, graph_.seatsBegin[item + 1] - graph_.seatsBegin[item]);
+    graph_.mostGiven = double(uint64_t(1) << 51) / most;
+    for (uint32_t item = 0; item < size; ++item)
+      share(std::span(graph_.seats)
+                .subspan(graph_.seatsBegin[item],
+                         graph_.seatsBegin[item + 1] - graph_.seatsBegin[item]));
+  }
+
+  // All factors alike, or mostly to those that reach far.
+  void share(std::span<RelaxationGraph::Seat> seats) {
+    for (uint32_t i : {0, 1}) {
+      auto weight = [&](const RelaxationGraph::Seat &seat) {
+        return i == 1 && graph_.factors[seat.factor].kind == Kind::Parts ? farWeight : 1;
+      };
+      double forward = 0, backward = 0;
+      for (const RelaxationGraph::Seat &seat : seats) {
+        forward += weight(seat) * seat.isPassedOn[0];
+        backward += weight(seat) * seat.isPassedOn[1];
+      }
+      for (RelaxationGraph::Seat &seat : seats)
+        seat.share[i] = weight(seat) / std::max({forward, backward, 1.0});
+    }
   }
 
   const PlanProblem &problem_;

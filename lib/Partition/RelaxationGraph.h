@@ -6,20 +6,22 @@
 //            vendors that read it: transfers, and the launches of regions
 //   Parts    a launch for each part of a few linked items that have one vendor
 //   Whole    all members of a composite have it, or none
-//   All      a launch when all items of a cycle have one vendor
+//   All      a tile too small for its vendor's limits has a partner
 //
-// Transfers are those of regions that would never be cut in two. A vendor has at
-// least as many regions as its items have linked parts, which are counted as in a
-// forest: one for each item, less one for each item beyond the first in each set
-// of links, plus one for each independent cycle, of which the links have many:
+// Transfers are those of regions that are cut only where items in between, which
+// cannot have the vendor, force it. Regions of a vendor are counted as the linked
+// parts of its items, and more where an item that another has lies in between. They
+// are counted as in a forest: one for each item, less one for each item beyond the
+// first in each set of links; groups of sets that form cycles are counted as a whole
+// (VendorLinks.h):
 //
-//     a - b        4 items, 4 sets, 8 places in sets, 1 cycle: 4 + 4 - 8 + 1 = 1
-//     |   |        part; b, c and d alone: 3 items, 4 sets, 6 places: 1 part
-//     c - d
+//     a - b        four items and four sets of two: 4 - 4 = 0 parts, so that these
+//     |   |        sets are one group, of which all choices of items are known;
+//     c - d        without a: 3 - 2 = 1 part
 //
-// Left out: limits of regions, and that regions may not need each other; they only
-// make plans dearer. Tiles that no region within the limits could hold are not
-// used. All costs are whole numbers of `unit` picoseconds, rounded down: sums in
+// Left out: that regions may not need each other in other ways, limits beyond a
+// partner, and tiles apart but for those of a maker and a user. They only make plans
+// dearer. All costs are whole numbers of `unit` picoseconds, rounded down: sums in
 // doubles are exact.
 #pragma once
 
@@ -34,31 +36,33 @@ struct RelaxationGraph {
 
   struct Factor {
     Kind kind = Kind::Vendors;
-    bool hasMaker = false;        // Vendors: its first seat
-    uint32_t numSets = 0;         // Vendors: of classes of users
-    uint32_t diagram = 0;         // Parts
+    bool hasMaker = false;                 // Vendors: its first seat
+    uint32_t numSets = 0;                  // Vendors: of classes of users
+    uint32_t diagram = 0;                  // Parts
     uint32_t seatsBegin = 0, seatsEnd = 0; // in seatsOf
-    uint32_t costs = 0;           // in `costs`: for each class of the maker, each set
-                                  // of users' classes; otherwise one, a launch
-    uint32_t sums = 0;            // where a PlanRelaxation keeps its sums
+    uint32_t costs = 0;                    // in `costs`: for each class of the maker, each set
+                                           // of users' classes; otherwise one, a launch
+    uint32_t sums = 0;                     // where a PlanRelaxation keeps its sums
   };
   // An item's place in a factor.
   struct Seat {
     uint32_t factor = 0, place = 0; // in its seats
-    uint32_t classes = 0;         // in classOf: of each tile of the item
-    uint32_t given = 0;           // where a PlanRelaxation keeps what it gave, by class
+    uint32_t classes = 0;           // in classOf: of each tile of the item
+    uint32_t given = 0;             // where a PlanRelaxation keeps what it gave, by class
     uint8_t numClasses = 0;
     bool isMaker = false;
-    double share[2] = {0, 0};     // of the item's costs, for this factor: forward, backward
+    bool isPassedOn[2] = {false, false}; // has later items; earlier ones
+    double share[2] = {0, 0};            // of the item's costs, in sweeps of two kinds
   };
 
   double unit = 1;
+  double mostGiven = 0;            // by an item to a factor, for sums to be exact
   std::vector<uint8_t> isPossible; // by tile
   std::vector<double> cost;        // by slot: place in tilesOf.flat
   std::vector<Factor> factors;
-  std::vector<Seat> seats;         // by item
+  std::vector<Seat> seats;          // by item
   std::vector<uint32_t> seatsBegin; // by item, in seats
-  std::vector<uint32_t> seatsOf;   // by factor
+  std::vector<uint32_t> seatsOf;    // by factor
   std::vector<uint8_t> classOf;
   std::vector<double> costs;
   std::vector<PartsDiagram> diagrams;

@@ -156,9 +156,8 @@ public:
     }
     std::ranges::sort(partners);
     partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
-    std::erase_if(partners, [&](uint32_t other) {
-      return std::ranges::binary_search(members, other);
-    });
+    std::erase_if(partners,
+                  [&](uint32_t other) { return std::ranges::binary_search(members, other); });
     return partners;
   }
 

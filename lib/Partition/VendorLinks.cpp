@@ -11,14 +11,15 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t maxSmall = 8;     // items of a group of any kind
-constexpr uint32_t maxOpen = 5;      // of other groups, sets on both sides of any point
+constexpr uint32_t maxGroup = 40;    // items of a group
+constexpr uint32_t maxSmall = 8;     // of a group whatever its sets
+constexpr uint32_t maxOpen = 5;      // sets of other groups around any point
 constexpr uint32_t maxCycle = 64;    // items of a cycle
 constexpr uint32_t maxSearch = 4000; // places in sets looked at to find one
 
 // Takes items in order, each with its places in sets one by one. A place that ties
 // together what was tied already closes a cycle: the shortest through what is there.
-// As no earlier cycle goes through it, they are independent. Long ones are left out.
+// So all cycles are sums of these. Long ones are left out.
 class CycleFinder {
 public:
   explicit CycleFinder(const LinkSets &links)
@@ -78,7 +79,7 @@ private:
   }
 
   const LinkSets &links_;
-  UnionFind parts_; // items, then sets
+  UnionFind parts_;        // items, then sets
   std::vector<Step> from_; // by set
   std::vector<uint32_t> queue_;
   uint64_t search_ = 0;
@@ -94,8 +95,8 @@ std::vector<uint32_t> united(const std::vector<uint32_t> &a, std::span<const uin
 class LinkGrouper {
 public:
   LinkGrouper(const PlanProblem &problem, const LinkSets &links,
-              const std::vector<std::vector<uint32_t>> &cycles,
-              const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams)
+              const std::vector<std::vector<uint32_t>> &cycles, const std::vector<uint8_t> &isAble,
+              PartsDiagrams &diagrams)
       : cycles_(cycles), between_(problem, isAble), diagrams_(diagrams),
         groupOf_(links.sets.size()) {
     for (uint32_t set = 0; set < links.sets.size(); ++set) { // of what is able
@@ -131,7 +132,8 @@ private:
         items = united(items, itemsOf_[groupOf_.find(set)]);
         sets = united(sets, setsOf_[groupOf_.find(set)]);
       }
-      if (those.empty() || (items.size() > maxSmall && linkedItems(items, sets).mostOpen() > maxOpen))
+      if (those.empty() || items.size() > maxGroup ||
+          (items.size() > maxSmall && linkedItems(items, sets).mostOpen() > maxOpen))
         continue;
       for (uint32_t set : those)
         groupOf_.join(set, those[0]);

@@ -8,18 +8,20 @@ namespace bycc {
 
 // The sets of links are cut into groups. With n_g of the n items of a vendor in
 // group g, in p_g parts there, a plan has at least n - sum (n_g - p_g) regions of
-// it. Each cycle from group to group that is all there is one too few; most cycles
-// are within a group.
+// it. A cycle from group to group that is all there makes that one too few; groups
+// are made so that most cycles are within one, but stay small: in large ones too
+// much would have to be known of what is cut apart.
 struct VendorLinks {
   static constexpr uint32_t none = UINT32_MAX;
-  struct Group { // of sets that close cycles, or that others cut in two
+  struct Group { // of sets around cycles, or one whose items others cut apart
     std::vector<uint32_t> items;
     uint32_t diagram = none;
   };
   std::vector<uint8_t> isAlone; // by set: a group by itself, of one part
   std::vector<Group> groups;    // the others
 };
-// Cycles from set to set through items, short ones first.
+
+// Cycles, as the sets that they go through, short ones first.
 std::vector<std::vector<uint32_t>> linkCycles(const LinkSets &links);
 
 VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,

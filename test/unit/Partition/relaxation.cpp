@@ -2,10 +2,12 @@
 // trying all. More seeds: BYCC_SEEDS=20000 unit-Partition "[relaxation]".
 
 #include "../../../lib/Partition/PlanRelaxation.h"
+#include "../../../lib/Partition/UnionFind.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -284,6 +286,88 @@ TEST_CASE("the bound is exact on chains and trees", "[relaxation]") {
       gaps.print(shape == Shape::Chain ? (hasComposites ? "chains with composites" : "chains")
                                        : (hasComposites ? "trees with composites" : "trees"));
     }
+}
+
+namespace {
+
+// Blocks one after another, each with a way around it. All items are cheap with the
+// only vendor.
+PlanProblem residualBlocks(uint32_t numBlocks, uint32_t perBlock, double launch) {
+  PlanProblem problem;
+  problem.vendors.push_back({.launch = launch, .transfer = 3});
+  uint32_t size = numBlocks * perBlock;
+  std::vector<std::vector<uint32_t>> users(size);
+  for (uint32_t item = 0; item < size; ++item) {
+    if (item > 0)
+      users[item - 1].push_back(item), problem.needs.add(item - 1);
+    if (item > perBlock && item % perBlock == 0)
+      users[item - perBlock].push_back(item), problem.needs.add(item - perBlock);
+    problem.needs.close();
+    problem.addTile(host, 10, 0, std::array{item});
+    problem.addTile(1, 1, 0, std::array{item});
+    problem.ops.push_back(1);
+    problem.flops.push_back(1);
+  }
+  for (uint32_t item = 0; item < size; ++item) {
+    problem.tensors.push_back({item, 1, item + 1 == size});
+    problem.links.add(item);
+    for (uint32_t user : users[item])
+      problem.users.add(user), problem.links.add(user);
+    problem.users.close();
+    problem.links.close();
+  }
+  problem.indexTiles(size);
+  return problem;
+}
+
+} // namespace
+
+TEST_CASE("launches of residual networks are counted", "[relaxation]") {
+  for (uint32_t perBlock : {2u, 5u, 12u})
+    for (double launch : {5.0, 300.0, 2000.0}) {
+      PlanProblem problem = residualBlocks(12, perBlock, launch);
+      PlanRelaxation relaxation(problem);
+      double all = problem.size() + launch + 3, none = 10.0 * problem.size();
+      CHECK(run(relaxation) == std::min(all, none));
+    }
+}
+
+TEST_CASE("a diagram counts the parts", "[relaxation]") {
+  for (uint32_t seed = 0; seed < numSeeds(300); ++seed) {
+    Random random(seed);
+    LinkedItems items{.size = 2 + random.below(7), .sets = {}, .neededBy = {}, .isCutFrom = {}};
+    items.neededBy.assign(items.size, 0);
+    items.isCutFrom.assign(items.size, 0);
+    for (uint32_t i = 0; i < items.size; ++i) {
+      std::vector<uint32_t> set;
+      for (uint32_t item = 0; item < items.size; ++item)
+        if (random.chance(30))
+          set.push_back(item);
+      if (!set.empty())
+        items.sets.push_back(set);
+    }
+    PartsDiagrams diagrams;
+    uint32_t number = diagrams.of(items);
+    CHECK(diagrams.of(items) == number);
+    PartsDiagram diagram = diagrams.take()[number];
+    for (uint32_t there = 0; there < 1u << items.size; ++there) {
+      UnionFind parts(items.size);
+      for (const std::vector<uint32_t> &set : items.sets)
+        for (uint32_t a : set)
+          for (uint32_t b : set)
+            if (there >> a & there >> b & 1)
+              parts.join(a, b);
+      int32_t expected = 0, count = 0;
+      uint32_t node = 0;
+      for (uint32_t item = 0; item < items.size; ++item) {
+        expected += (there >> item & 1) && parts.find(item) == item;
+        const PartsDiagram::Node &at = diagram.nodes[diagram.layers[item] + node];
+        count += at.count[there >> item & 1];
+        node = at.to[there >> item & 1];
+      }
+      CHECK(count == expected);
+    }
+  }
 }
 
 TEST_CASE("excluding dear tiles keeps the best plans", "[relaxation]") {
