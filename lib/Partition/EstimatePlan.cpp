@@ -42,8 +42,11 @@ void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAns
   estimate.us += total;
   if (estimate.us > 0)
     estimate.measuredShare = (estimate.measuredShare * before + measured) / estimate.us;
-  for (NodeId node : block.items)
-    estimate.hostUs += microseconds(costs.onHost(node));
+  for (uint32_t item = 0; item < block.items.size(); ++item) {
+    // The host's tile, if there is one, comes first.
+    const PlanProblem::Tile &first = block.problem.tiles[block.problem.tilesOf[item][0]];
+    estimate.hostUs += microseconds(first.vendor == PlanProblem::host ? first.raw : costs.onHost(block.items[item]));
+  }
 }
 
 void estimatePlan(Module &module, PassContext &context) {

@@ -88,14 +88,6 @@ bool PlanSweep::startsRegion(uint32_t item) const {
   return problem_.membersOf(tile_[item])[0] == item;
 }
 
-double PlanSweep::timeOfItem(uint32_t item) const {
-  const PlanProblem::Tile &tile = problem_.tiles[tile_[item]];
-  double time = problem_.tileMembers[tile.membersBegin] == item ? tile.time : 0;
-  if (tile.vendor != host && startsRegion(item))
-    time += problem_.vendors[tile.vendor].launch;
-  return time;
-}
-
 double PlanSweep::timeOfTensor(uint32_t tensor) const {
   const PlanProblem::Tensor &t = problem_.tensors[tensor];
   uint32_t owner = t.maker == none ? host : vendor_[t.maker];
@@ -151,10 +143,16 @@ void PlanSweep::collectTouched() {
   }
 }
 
+// Of what `changes_` can touch. Times are whole numbers: leaving out tiles that stay
+// does not change a difference.
 double PlanSweep::touchedTime() const {
   double time = 0;
   for (uint32_t item : items_)
-    time += timeOfItem(item);
+    if (vendor_[item] != host && startsRegion(item))
+      time += problem_.vendors[vendor_[item]].launch;
+  for (auto [item, before] : changes_)
+    if (problem_.membersOf(tile_[item])[0] == item)
+      time += problem_.tiles[tile_[item]].time;
   for (uint32_t t : tensors_)
     time += timeOfTensor(t);
   return time;
