@@ -174,7 +174,7 @@ private:
   double relaxAndSearch() {
     PlanRelaxation relaxation(problem_);
     uint64_t share = std::max<uint64_t>(steps_ / 4 * 3, 4 * uint64_t{problem_.size()}), left = share;
-    double bound = std::max(relaxation.run(rootSweeps, bestTime_, left), leastOfEach());
+    double bound = std::max(relaxation.run(rootSweeps, bestTime_, left), leastOfEach(problem_, false));
     spend(share - left);
     if (bound >= bestTime_)
       return bound;
