@@ -116,24 +116,19 @@ bool PlanRelaxation::isExact() const {
 double PlanRelaxation::run(uint32_t maxSweeps, double upper, uint64_t &steps) {
   uint64_t perSweep = 2 * graph_->seats.size();
   double before = constant_;
-  uint32_t first = 0; // of the sweeps that gains are looked at
   for (uint32_t sweep = 0; sweep < maxSweeps && !isInfeasible_ && steps >= perSweep; ++sweep) {
     if (bound() >= upper || !isExact())
       break;
-    if (sweep > first && (sweep - first) % window == 0) {
-      if (constant_ - before <= leastGain * std::abs(constant_)) {
-        if (reachesFar_)
-          break;
-        reachesFar_ = true; // plain sweeps have done what they can
-        first = sweep;
-      }
+    if (sweep && sweep % window == 0) {
+      if (constant_ - before <= leastGain * std::abs(constant_))
+        break;
       before = constant_;
     }
     steps -= perSweep;
     for (uint32_t item = 0; item < problem_->size(); ++item)
-      visit(item, Forward, reachesFar_ && numSweeps_ % 2);
+      visit(item, Forward, numSweeps_ % 2);
     for (uint32_t item = problem_->size(); item-- > 0;)
-      visit(item, Backward, reachesFar_ && numSweeps_ % 2);
+      visit(item, Backward, numSweeps_ % 2);
     ++numSweeps_;
   }
   return bound();

@@ -11,7 +11,7 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t maxGroup = 160;   // items of a group
+constexpr uint32_t maxGroup = 80;   // items of a group
 constexpr uint32_t maxSmall = 8;     // of a group whatever its sets
 constexpr uint32_t maxOpen = 5;      // sets of other groups around any point
 constexpr uint32_t maxCycle = 64;    // items of a cycle
