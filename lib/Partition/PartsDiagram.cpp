@@ -196,8 +196,13 @@ uint32_t LinkedItems::mostOpen() const {
 uint32_t PartsDiagrams::of(const LinkedItems &items) {
   auto [it, isNew] = known_.try_emplace(items, static_cast<uint32_t>(diagrams_.size()));
   if (isNew)
-    diagrams_.push_back(DiagramMaker(items).run());
+    add(DiagramMaker(items).run());
   return it->second;
+}
+
+uint32_t PartsDiagrams::add(PartsDiagram diagram) {
+  diagrams_.push_back(std::move(diagram));
+  return static_cast<uint32_t>(diagrams_.size() - 1);
 }
 
 } // namespace bycc

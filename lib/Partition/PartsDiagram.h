@@ -52,6 +52,7 @@ struct LinkedItems {
 class PartsDiagrams {
 public:
   uint32_t of(const LinkedItems &items);
+  uint32_t add(PartsDiagram diagram);
   std::vector<PartsDiagram> take() { return std::move(diagrams_); }
 
 private:

@@ -149,13 +149,6 @@ std::vector<uint32_t> itemsBelowLimits(const PlanProblem &problem, const PlanAns
   return items;
 }
 
-uint32_t hostTileOf(const PlanProblem &problem, uint32_t item) {
-  for (uint32_t tile : problem.tilesOf[item])
-    if (problem.tiles[tile].vendor == host)
-      return tile;
-  return none;
-}
-
 } // namespace
 
 PlanAnswer groupTiles(const PlanProblem &problem, std::vector<uint32_t> tile,
@@ -193,7 +186,7 @@ std::optional<PlanAnswer> groupWithinLimits(const PlanProblem &problem, std::vec
       return plan;
     tile = std::move(plan.tile);
     for (uint32_t item : items) {
-      tile[item] = hostTileOf(problem, item);
+      tile[item] = problem.singleOf(item, host);
       if (tile[item] == none)
         return std::nullopt;
     }

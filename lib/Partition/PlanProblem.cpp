@@ -34,6 +34,13 @@ uint32_t PlanProblem::addTile(uint32_t vendor, double time, double raw,
   return static_cast<uint32_t>(tiles.size() - 1);
 }
 
+uint32_t PlanProblem::singleOf(uint32_t item, uint32_t vendor) const {
+  for (uint32_t tile : tilesOf[item])
+    if (tiles[tile].vendor == vendor && !isComposite(tile))
+      return tile;
+  return none;
+}
+
 void PlanProblem::indexTiles(uint32_t numItems) {
   tilesOf.begin.assign(numItems + 1, 0);
   for (uint32_t member : tileMembers)
@@ -45,6 +52,33 @@ void PlanProblem::indexTiles(uint32_t numItems) {
   for (uint32_t tile = 0; tile < tiles.size(); ++tile)
     for (uint32_t member : membersOf(tile))
       tilesOf.flat[next[member]++] = tile;
+}
+
+PlanProblem::Lists transposed(const PlanProblem::Lists &sets, uint32_t numItems) {
+  PlanProblem::Lists setsOf;
+  setsOf.begin.assign(numItems + 1, 0);
+  for (uint32_t item : sets.flat)
+    ++setsOf.begin[item + 1];
+  for (uint32_t item = 0; item < numItems; ++item)
+    setsOf.begin[item + 1] += setsOf.begin[item];
+  setsOf.flat.resize(sets.flat.size());
+  std::vector<uint32_t> next(setsOf.begin.begin(), setsOf.begin.end() - 1);
+  for (uint32_t set = 0; set < sets.size(); ++set)
+    for (uint32_t item : sets[set])
+      setsOf.flat[next[item]++] = set;
+  return setsOf;
+}
+
+PlanProblem::Lists tensorsByItem(const PlanProblem &problem) {
+  PlanProblem::Lists touching;
+  for (uint32_t t = 0; t < problem.tensors.size(); ++t) {
+    if (uint32_t maker = problem.tensors[t].maker; maker != none)
+      touching.add(maker);
+    for (uint32_t user : problem.users[t])
+      touching.add(user);
+    touching.close();
+  }
+  return transposed(touching, problem.size());
 }
 
 void renumber(PlanAnswer &plan) {
@@ -84,6 +118,32 @@ std::vector<uint32_t> ownersOf(const PlanProblem &problem, const PlanAnswer &pla
 
 namespace {
 
+// Calls its last argument with each vendor whose border the tensor crosses. `seen`: by
+// vendor, the last tensor that it took in.
+template <typename Visit>
+void forEachCrossing(const PlanProblem &problem, const PlanAnswer &plan, uint32_t t,
+                     std::vector<uint32_t> &seen, Visit &&visit) {
+  const PlanProblem::Tensor &tensor = problem.tensors[t];
+  uint32_t home = tensor.maker == none ? none : plan.region[tensor.maker];
+  uint32_t owner = home == none ? host : problem.tiles[plan.tile[tensor.maker]].vendor;
+  bool leaves = tensor.isUsedOutside;
+  for (uint32_t user : problem.users[t]) {
+    uint32_t region = plan.region[user];
+    if (region == home)
+      continue;
+    uint32_t vendor = region == none ? host : problem.tiles[plan.tile[user]].vendor;
+    if (vendor == owner && problem.vendors[vendor].ownMemory)
+      continue; // it stays where it is
+    leaves = true;
+    if (vendor == host || seen[vendor] == t)
+      continue;
+    seen[vendor] = t;
+    visit(vendor);
+  }
+  if (owner != host && leaves)
+    visit(owner);
+}
+
 // Calls its argument with a vendor, the term it belongs to and a time, for each part.
 template <typename Visit>
 void forEachTerm(const PlanProblem &problem, const PlanAnswer &plan, bool raw, Visit &&visit) {
@@ -98,28 +158,11 @@ void forEachTerm(const PlanProblem &problem, const PlanAnswer &plan, bool raw, V
   for (uint32_t vendor : ownersOf(problem, plan))
     if (vendor != none)
       visit(vendor, &PlanTime::launches, scaled(vendor, problem.vendors[vendor].launch));
-  std::vector<uint32_t> seen(problem.vendors.size(), none); // the last tensor a vendor took in
-  for (uint32_t t = 0; t < problem.tensors.size(); ++t) {
-    const PlanProblem::Tensor &tensor = problem.tensors[t];
-    uint32_t home = tensor.maker == none ? none : plan.region[tensor.maker];
-    uint32_t owner = home == none ? host : problem.tiles[plan.tile[tensor.maker]].vendor;
-    bool leaves = tensor.isUsedOutside;
-    for (uint32_t user : problem.users[t]) {
-      uint32_t region = plan.region[user];
-      if (region == home)
-        continue;
-      uint32_t vendor = region == none ? host : problem.tiles[plan.tile[user]].vendor;
-      if (vendor == owner && problem.vendors[vendor].ownMemory)
-        continue; // it stays where it is
-      leaves = true;
-      if (vendor == host || seen[vendor] == t)
-        continue;
-      seen[vendor] = t;
+  std::vector<uint32_t> seen(problem.vendors.size(), none);
+  for (uint32_t t = 0; t < problem.tensors.size(); ++t)
+    forEachCrossing(problem, plan, t, seen, [&](uint32_t vendor) {
       visit(vendor, &PlanTime::transfers, scaled(vendor, problem.crossing(vendor, t)));
-    }
-    if (owner != host && leaves)
-      visit(owner, &PlanTime::transfers, scaled(owner, problem.crossing(owner, t)));
-  }
+    });
 }
 
 } // namespace
@@ -128,6 +171,14 @@ PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
   PlanTime time;
   forEachTerm(problem, plan, raw,
               [&](uint32_t, double PlanTime::*term, double value) { time.*term += value; });
+  return time;
+}
+
+double timeOfTensor(const PlanProblem &problem, const PlanAnswer &plan, uint32_t tensor) {
+  std::vector<uint32_t> seen(problem.vendors.size(), none);
+  double time = 0;
+  forEachCrossing(problem, plan, tensor, seen,
+                  [&](uint32_t vendor) { time += problem.crossing(vendor, tensor); });
   return time;
 }
 

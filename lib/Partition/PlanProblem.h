@@ -91,6 +91,7 @@ struct PlanProblem {
   }
   uint32_t labelOf(uint32_t item) const { return label.empty() ? 0 : label[item]; }
   double crossing(uint32_t vendor, uint32_t tensor) const; // of one border
+  uint32_t singleOf(uint32_t item, uint32_t vendor) const; // its tile alone, or none
   bool areApart(uint32_t tile, uint32_t other) const;
 
   // Adds a tile; all members' `tilesOf` are made afterwards by indexTiles().
@@ -103,12 +104,17 @@ struct PlanAnswer {
   std::vector<uint32_t> region; // by item, none on the host; numbered by first item
 };
 
+// By item, the lists that it is in; tensors that it makes or reads.
+PlanProblem::Lists transposed(const PlanProblem::Lists &sets, uint32_t numItems);
+PlanProblem::Lists tensorsByItem(const PlanProblem &problem);
+
 // What a plan costs, apart. `raw`: as the vendors' numbers say, without trust.
 struct PlanTime {
   double tiles = 0, launches = 0, transfers = 0;
   double total() const { return tiles + launches + transfers; }
 };
 PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw = false);
+double timeOfTensor(const PlanProblem &problem, const PlanAnswer &plan, uint32_t tensor);
 // The same for each vendor by number, [0] the host.
 std::vector<PlanTime> timesOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw);
 

@@ -24,8 +24,9 @@ double part(double value, double share) {
 
 } // namespace
 
-PlanRelaxation::PlanRelaxation(const PlanProblem &problem)
-    : problem_(&problem), graph_(std::make_shared<const RelaxationGraph>(relaxationOf(problem))),
+PlanRelaxation::PlanRelaxation(const PlanProblem &problem, std::span<const double> chainShare)
+    : problem_(&problem),
+      graph_(std::make_shared<const RelaxationGraph>(relaxationOf(problem, chainShare))),
       isUsable_(problem.tiles.size(), true), numOpen_(problem.size()), own_(graph_->cost),
       given_(graph_->numGiven, 0), usable_(graph_->seats.size(), 0), sums_(graph_->numSums, 0) {
   size_t most = 0, mostSlots = 0;
@@ -114,7 +115,7 @@ bool PlanRelaxation::isExact() const {
 }
 
 double PlanRelaxation::run(uint32_t maxSweeps, double upper, uint64_t &steps) {
-  uint64_t perSweep = 2 * graph_->seats.size();
+  uint64_t perSweep = 1 + graph_->work / 8; // both ways
   double before = constant_;
   for (uint32_t sweep = 0; sweep < maxSweeps && !isInfeasible_ && steps >= perSweep; ++sweep) {
     if (bound() >= upper || !isExact())

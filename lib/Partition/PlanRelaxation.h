@@ -18,7 +18,8 @@ namespace bycc {
 
 class PlanRelaxation {
 public:
-  explicit PlanRelaxation(const PlanProblem &problem); // which must outlive it
+  // Of a problem that must outlive it.
+  explicit PlanRelaxation(const PlanProblem &problem, std::span<const double> chainShare = {});
 
   // The tile may not be used from here on, nor what is then left without a choice.
   void exclude(uint32_t tile);
@@ -65,7 +66,7 @@ private:
   void marginsOfUser(const Seat &seat, double *out) const;
   void findPaths(const Factor &factor, uint32_t layer) const;
   void marginsOfParts(const Seat &seat, double *out) const;
-  void marginsOfAll(const Seat &seat, double *out) const;
+  void marginsOfCompany(const Seat &seat, double *out) const;
   double gather(uint32_t item, double *slots, double *margins) const;
   void assign(const Seat &seat, const double *given, uint32_t usable);
   void sumMakers(const Factor &factor);

@@ -5,6 +5,7 @@
 #include "PlanSearch.h"
 #include "PlanSweep.h"
 #include "PlanWindow.h"
+#include "RegionMoves.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,9 +20,14 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 160;// fewer are searched through at once
-constexpr uint32_t rootSweeps = 400, nodeSweeps = 24;
-constexpr uint32_t windowItems = 10;
-constexpr uint64_t windowSteps = 20000, windowCost = 200; // of solving and making one
+constexpr uint32_t rootSweeps = 400, chainSweeps = 48, nodeSweeps = 24;
+constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, counted by chains
+constexpr uint32_t windowSizes[] = {10, 18, 30};             // items
+constexpr uint64_t leastPerItem = 1500, mostPerItem = 37500; // steps for a window
+constexpr uint64_t windowCost = 500;                         // of making one
+constexpr double almost = 0.005;          // what may be left for branch and bound of large problems
+constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
+constexpr uint64_t moveCost = 4;          // of moving regions, per item
 constexpr uint64_t smallSteps = 400000;   // at least, to look through all plans of few items
 constexpr uint64_t groupingSteps = 20000; // of one leaf
 
@@ -37,7 +43,7 @@ public:
     for (const PlanAnswer &plan : known)
       offer(plan);
     startFromSweeps();
-    dropRegions();
+    moveRegions();
     PlanSolution solution;
     if (problem_.size() <= maxSearchedItems && searchAll()) {
       solution.bound = bestTime_;
@@ -113,50 +119,20 @@ private:
   std::vector<uint32_t> hostTiles() const {
     std::vector<uint32_t> tile(problem_.size());
     for (uint32_t item = 0; item < problem_.size(); ++item) {
-      uint32_t single = singleOf(item, host);
+      uint32_t single = problem_.singleOf(item, host);
       tile[item] = single == none ? problem_.tilesOf[item][0] : single;
     }
     return tile;
   }
 
   // Whole regions to the host, or to another vendor, while that pays.
-  void dropRegions() {
-    if (problem_.size() > manyItems)
-      return;
-    for (bool changed = true; changed && steps_ > 0;) {
-      changed = false;
-      uint32_t count = 0;
-      for (uint32_t region : best_.region)
-        count = region == none ? count : std::max(count, region + 1);
-      for (uint32_t region = 0; region < count && !changed && steps_ > 0; ++region)
-        for (uint32_t vendor = 0; vendor < problem_.vendors.size() && !changed; ++vendor)
-          changed = offerRegionTo(region, vendor);
+  void moveRegions() {
+    RegionMoves moves(problem_);
+    while (problem_.size() <= manyItems && spend(moveCost * problem_.size())) {
+      std::vector<uint32_t> tile = moves.improve(best_);
+      if (tile.empty() || !offerTiles(std::move(tile), GroupingEffort::Quick))
+        break;
     }
-  }
-
-  bool offerRegionTo(uint32_t region, uint32_t vendor) {
-    std::vector<uint32_t> tile = best_.tile;
-    bool isOther = false;
-    for (uint32_t item = 0; item < problem_.size(); ++item) {
-      if (best_.region[item] != region)
-        continue;
-      if (uint32_t next = singleOf(item, vendor); next != none) {
-        isOther |= next != tile[item];
-        tile[item] = next;
-      } else {
-        tile[item] = singleOf(item, host);
-        if (tile[item] == none)
-          return false;
-      }
-    }
-    return isOther && offerTiles(std::move(tile), GroupingEffort::Quick);
-  }
-
-  uint32_t singleOf(uint32_t item, uint32_t vendor) const {
-    for (uint32_t tile : problem_.tilesOf[item])
-      if (problem_.tiles[tile].vendor == vendor && !problem_.isComposite(tile))
-        return tile;
-    return none;
   }
 
   // --- bounds
@@ -173,20 +149,61 @@ private:
 
   double relaxAndSearch() {
     PlanRelaxation relaxation(problem_);
-    uint64_t share = std::max<uint64_t>(steps_ / 4 * 3, 4 * uint64_t{problem_.size()}), left = share;
-    double bound = std::max(relaxation.run(rootSweeps, bestTime_, left), leastOfEach(problem_, false));
-    spend(share - left);
+    double bound = std::max(relax(relaxation, rootSweeps, 3), leastOfEach(problem_));
     if (bound >= bestTime_)
       return bound;
     offerTiles(relaxation.rounded(), GroupingEffort::Careful);
     if (problem_.size() > manyTogether)
-      improveByWindows();
+      improveByWindows(bound);
+    if (bound < bestTime_)
+      bound = std::max(bound, relaxChains(relaxation));
     if (bound >= bestTime_)
       return bound;
+    if (problem_.size() > manyTogether && bestTime_ - bound > almost * bound)
+      return bound; // it would not end
     open_ = 0;
     hasOpen_ = false;
     branch(std::move(relaxation), 0);
     return hasOpen_ ? std::max(bound, std::min(open_, bestTime_)) : bestTime_;
+  }
+
+  // With a part of the steps that are left.
+  double relax(PlanRelaxation &relaxation, uint32_t sweeps, uint32_t part) {
+    uint64_t share = std::max<uint64_t>(steps_ / part, 4 * uint64_t{problem_.size()});
+    uint64_t left = share;
+    double bound = relaxation.run(sweeps, bestTime_, left);
+    spend(share - left);
+    return bound;
+  }
+
+  // Launches counted by chains, too: a part of all vendors' that says more than none,
+  // then of each by itself. `best` becomes the relaxation with the highest bound.
+  double relaxChains(PlanRelaxation &best) {
+    double highest = best.bound();
+    std::vector<double> shares(problem_.vendors.size(), 0);
+    auto consider = [&](std::vector<double> those) {
+      if (those == shares || highest >= bestTime_ || steps_ == 0)
+        return;
+      PlanRelaxation relaxation(problem_, those);
+      if (double bound = relax(relaxation, chainSweeps, 8); bound > highest) {
+        best = std::move(relaxation);
+        highest = bound;
+        shares = std::move(those);
+      }
+    };
+    if (std::ranges::none_of(problem_.vendors, [](const PlanProblem::Vendor &vendor) {
+          return vendor.merges && vendor.launch > 0;
+        }))
+      return highest;
+    for (double share : chainShares)
+      consider(std::vector<double>(shares.size(), share));
+    for (uint32_t vendor = 1; vendor < shares.size() && shares.size() > 2; ++vendor)
+      for (double share : {0.0, chainShares[0], chainShares[1]}) {
+        std::vector<double> those = shares;
+        those[vendor] = share;
+        consider(std::move(those));
+      }
+    return std::max(highest, relax(best, rootSweeps, 2));
   }
 
   // --- branch and bound: depth first, best tile first
@@ -242,24 +259,36 @@ private:
 
   // --- neighbourhoods
 
-  // Around every item in turn, until a whole round finds nothing.
-  void improveByWindows() {
+  // Around every item in turn, until a whole round finds little; then larger ones, and
+  // all again with more steps for each.
+  void improveByWindows(double bound) {
     PlanWindows windows(problem_);
-    for (bool changed = true; changed && steps_ > 0;) {
-      changed = false;
-      for (uint32_t item = 0; item < problem_.size() && steps_ > 0; item += windowItems / 3) {
-        std::optional<PlanWindow> window = windows.around(item, windowItems, best_);
-        if (!window)
-          continue;
-        spend(windowCost);
-        uint64_t share = std::min(steps_, windowSteps), left = share;
-        PlanSolution part = Solver(window->problem, left, 0).run({window->current});
-        spend(share - left);
-        if (part.time >= window->time)
-          continue;
-        changed |= offerTiles(window->apply(best_.tile, part.plan), GroupingEffort::Quick);
-      }
-    }
+    windows.look(best_);
+    uint64_t least = steps_ / 4; // is left for bounds
+    for (uint64_t perItem = leastPerItem; perItem <= mostPerItem; perItem *= 5)
+      for (uint32_t size : windowSizes)
+        for (bool changed = true; changed && steps_ > least && bound < bestTime_;) {
+          double before = bestTime_;
+          for (uint32_t item = 0; item < problem_.size() && steps_ > least; item += size / 3)
+            if (std::optional<PlanWindow> window = windows.around(item, size))
+              if (improve(*window, size * perItem))
+                windows.look(best_);
+          changed = bestTime_ < before - leastGain * (bestTime_ - bound);
+        }
+  }
+
+  bool improve(const PlanWindow &window, uint64_t steps) {
+    spend(windowCost);
+    uint64_t share = std::min(steps_, steps), left = share;
+    PlanSolution part = Solver(window.problem, left, 0).run({window.current});
+    spend(share - left);
+    if (part.time >= window.time)
+      return false;
+    spend(4 * problem_.size());
+    std::optional<PlanAnswer> plan = window.applyRegions(best_, part.plan);
+    if (plan && isLegal(problem_, *plan) && offer(*plan))
+      return true;
+    return offerTiles(window.apply(best_.tile, part.plan), GroupingEffort::Quick);
   }
 
   const PlanProblem &problem_;

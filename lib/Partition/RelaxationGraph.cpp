@@ -2,6 +2,7 @@
 
 #include "RelaxationGraph.h"
 
+#include "LaunchChain.h"
 #include "VendorLinks.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ using Kind = RelaxationGraph::Kind;
 // Sums of fewer units than this stay exact whatever is added up on the way.
 constexpr double maxUnits = double(uint64_t(1) << 44);
 constexpr double farWeight = 64;
-constexpr uint32_t maxPartners = 16; // of a tile within limits
+constexpr uint32_t maxCompany = 120; // items
 
 // No plan takes more.
 double mostTime(const PlanProblem &problem) {
@@ -50,7 +51,8 @@ struct UserClass {
 
 class Builder {
 public:
-  explicit Builder(const PlanProblem &problem) : problem_(problem) {}
+  Builder(const PlanProblem &problem, std::span<const double> chainShare)
+      : problem_(problem), chainShare_(chainShare) {}
 
   RelaxationGraph run() {
     double most = mostTime(problem_);
@@ -66,6 +68,7 @@ public:
       addValue(value);
     addWholes();
     addParts();
+    addChains();
     addLimits();
     finish();
     return std::move(graph_);
@@ -80,7 +83,15 @@ private:
   };
 
   double units(double time) const { return std::floor(time / graph_.unit); }
-  double launchOf(uint32_t vendor) const { return units(problem_.vendors[vendor].launch); }
+  // The part of a launch that is counted by links, and that by a chain.
+  double launchOf(uint32_t vendor) const {
+    return units(problem_.vendors[vendor].launch) - chainLaunchOf(vendor);
+  }
+  double chainLaunchOf(uint32_t vendor) const {
+    if (chainShare_.empty() || !problem_.vendors[vendor].merges)
+      return 0;
+    return std::floor(units(problem_.vendors[vendor].launch) * chainShare_[vendor]);
+  }
   double crossing(uint32_t vendor, uint32_t tensor) const {
     return vendor == host ? 0 : units(problem_.crossing(vendor, tensor));
   }
@@ -344,36 +355,71 @@ private:
   }
 
   void addParts() {
-    for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor) {
-      for (const VendorLinks::Group &group : vendorLinks_[vendor].groups) {
-        Draft draft;
-        draft.factor.kind = Kind::Parts;
-        draft.factor.diagram = group.diagram;
-        draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
-        graph_.costs.push_back(launchOf(vendor));
-        for (uint32_t item : group.items)
-          addItem(draft, item, 2,
-                  [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
-        drafts_.push_back(std::move(draft));
-      }
+    for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor)
+      for (const VendorLinks::Group &group : vendorLinks_[vendor].groups)
+        addDiagram(vendor, group.items, group.diagram, launchOf(vendor));
+  }
+
+  void addChains() {
+    for (uint32_t vendor = 1; vendor < problem_.vendors.size(); ++vendor) {
+      double launch = chainLaunchOf(vendor);
+      if (launch <= 0)
+        continue;
+      LaunchChain chain =
+          launchChain(problem_, isAble_[vendor], gainOf(vendor), launch * graph_.unit);
+      if (!chain.items.empty())
+        addDiagram(vendor, chain.items, diagrams_.add(diagramOf(chain)), launch);
     }
   }
 
-  // A tile too small by itself and no partner of its vendor: more than any plan takes.
+  void addDiagram(uint32_t vendor, std::span<const uint32_t> items, uint32_t diagram,
+                  double launch) {
+    Draft draft;
+    draft.factor.kind = Kind::Parts;
+    draft.factor.diagram = diagram;
+    draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
+    graph_.costs.push_back(launch);
+    for (uint32_t item : items)
+      addItem(draft, item, 2, [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
+    drafts_.push_back(std::move(draft));
+  }
+
+  // By item, what the vendor saves; all that there is where nobody else can take it.
+  std::vector<double> gainOf(uint32_t vendor) const {
+    std::vector<double> gain(problem_.size(), 0);
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      double own = mostUnits_ * graph_.unit, other = own;
+      for (uint32_t tile : tilesOf(item)) {
+        const PlanProblem::Tile &t = problem_.tiles[tile];
+        double &least = t.vendor == vendor ? own : other;
+        if (graph_.isPossible[tile])
+          least = std::min(least, t.time / static_cast<double>(problem_.membersOf(tile).size()));
+      }
+      gain[item] = std::max(other - own, 0.0);
+    }
+    return gain;
+  }
+
+  // Without company: more than any plan takes.
   void addLimits() {
-    for (const SmallTile &small : smallTiles(problem_, links_, graph_.isPossible)) {
-      if (small.partners.size() > maxPartners)
+    for (const Company &company : neededCompany(problem_, links_, graph_.isPossible)) {
+      if (company.others.size() >= maxCompany)
         continue;
-      uint32_t vendor = problem_.tiles[small.tile].vendor;
       Draft draft;
-      draft.factor.kind = Kind::All;
+      draft.factor.kind = Kind::Company;
       draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
       graph_.costs.push_back(mostUnits_);
-      addItem(draft, problem_.membersOf(small.tile)[0], 2,
-              [&](uint32_t tile) { return tile == small.tile; });
-      for (uint32_t partner : small.partners)
-        addItem(draft, partner, 2,
-                [&](uint32_t tile) { return problem_.tiles[tile].vendor != vendor; });
+      draft.factor.setsBegin = graph_.companySets.size();
+      for (const std::vector<uint8_t> &set : company.sets) {
+        for (uint8_t place : set)
+          graph_.companySets.add(place + 1);
+        graph_.companySets.close();
+      }
+      draft.factor.setsEnd = graph_.companySets.size();
+      auto hasVendor = [&](uint32_t tile) { return problem_.tiles[tile].vendor == company.vendor; };
+      addItem(draft, company.item, 2, hasVendor);
+      for (uint32_t other : company.others)
+        addItem(draft, other, 2, hasVendor);
       drafts_.push_back(std::move(draft));
     }
   }
@@ -385,10 +431,29 @@ private:
     case Kind::Parts:
       return 2 * static_cast<uint32_t>(graph_.diagrams[factor.diagram].nodes.size());
     case Kind::Whole:
-    case Kind::All:
+    case Kind::Company:
       break;
     }
     return 2;
+  }
+
+  // Of asking for all its margins once, about.
+  uint64_t workOf(const RelaxationGraph::Factor &factor) const {
+    uint64_t seats = factor.seatsEnd - factor.seatsBegin;
+    switch (factor.kind) {
+    case Kind::Vendors:
+      return seats * (2 + factor.numSets / 2);
+    case Kind::Parts:
+      return seats + graph_.diagrams[factor.diagram].nodes.size();
+    case Kind::Whole:
+      break;
+    case Kind::Company: {
+      uint64_t places =
+          graph_.companySets.begin[factor.setsEnd] - graph_.companySets.begin[factor.setsBegin];
+      return seats * (2 + (seats + places) / 4);
+    }
+    }
+    return seats;
   }
 
   // Seats by item; what is handed on to factors that have later items still to come.
@@ -427,6 +492,8 @@ private:
       factor.seatsEnd = static_cast<uint32_t>(graph_.seatsOf.size());
       graph_.factors.push_back(factor);
     }
+    for (const RelaxationGraph::Factor &factor : graph_.factors)
+      graph_.work += workOf(factor);
     uint32_t most = 1; // summed up at once
     for (const RelaxationGraph::Factor &factor : graph_.factors)
       most = std::max(most, factor.seatsEnd - factor.seatsBegin);
@@ -456,6 +523,7 @@ private:
   }
 
   const PlanProblem &problem_;
+  std::span<const double> chainShare_; // by vendor
   RelaxationGraph graph_;
   double mostUnits_ = 0;
   LinkSets links_;
@@ -467,6 +535,8 @@ private:
 
 } // namespace
 
-RelaxationGraph relaxationOf(const PlanProblem &problem) { return Builder(problem).run(); }
+RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare) {
+  return Builder(problem, chainShare).run();
+}
 
 } // namespace bycc

@@ -4,9 +4,10 @@
 //
 //   Vendors  what a value costs given the vendor of its maker and the set of
 //            vendors that read it: transfers, and the launches of regions
-//   Parts    a launch for each part of a few linked items that have one vendor
+//   Parts    a launch for each part of a few linked items that have one vendor; or for
+//            each stretch of it on a path
 //   Whole    all members of a composite have it, or none
-//   All      a tile too small for its vendor's limits has a partner
+//   Company  an item too small for its vendor's limits has others with it
 //
 // Transfers are those of regions that are cut only where items in between, which
 // cannot have the vendor, force it. Regions of a vendor are counted as the linked
@@ -20,7 +21,7 @@
 //     c - d        without a: 3 - 2 = 1 part
 //
 // Left out: that regions may not need each other in other ways, limits beyond a
-// partner, and tiles apart but for those of a maker and a user. They only make plans
+// few items, and tiles apart but for those of a maker and a user. They only make plans
 // dearer. All costs are whole numbers of `unit` picoseconds, rounded down: sums in
 // doubles are exact.
 #pragma once
@@ -31,7 +32,7 @@
 namespace bycc {
 
 struct RelaxationGraph {
-  enum class Kind : uint8_t { Vendors, Parts, Whole, All };
+  enum class Kind : uint8_t { Vendors, Parts, Whole, Company };
   static constexpr uint32_t maxBits = 5; // classes of users that one factor tells apart
 
   struct Factor {
@@ -39,6 +40,7 @@ struct RelaxationGraph {
     bool hasMaker = false;                 // Vendors: its first seat
     uint32_t numSets = 0;                  // Vendors: of classes of users
     uint32_t diagram = 0;                  // Parts
+    uint32_t setsBegin = 0, setsEnd = 0;   // Company: in companySets
     uint32_t seatsBegin = 0, seatsEnd = 0; // in seatsOf
     uint32_t costs = 0;                    // in `costs`: for each class of the maker, each set
                                            // of users' classes; otherwise one, a launch
@@ -66,9 +68,13 @@ struct RelaxationGraph {
   std::vector<uint8_t> classOf;
   std::vector<double> costs;
   std::vector<PartsDiagram> diagrams;
+  PlanProblem::Lists companySets; // of places
   uint32_t numGiven = 0, numSums = 0;
+  uint64_t work = 0; // of a sweep in one direction: numbers looked at, about
 };
 
-RelaxationGraph relaxationOf(const PlanProblem &problem);
+// `chainShare`: by vendor, how much of a launch is counted by a chain, the rest by
+// links: none if empty.
+RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare = {});
 
 } // namespace bycc

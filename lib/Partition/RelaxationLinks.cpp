@@ -5,6 +5,7 @@
 #include "UnionFind.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace bycc {
 
@@ -14,21 +15,6 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 
 } // namespace
-
-PlanProblem::Lists transposed(const PlanProblem::Lists &sets, uint32_t numItems) {
-  PlanProblem::Lists setsOf;
-  setsOf.begin.assign(numItems + 1, 0);
-  for (uint32_t item : sets.flat)
-    ++setsOf.begin[item + 1];
-  for (uint32_t item = 0; item < numItems; ++item)
-    setsOf.begin[item + 1] += setsOf.begin[item];
-  setsOf.flat.resize(sets.flat.size());
-  std::vector<uint32_t> next(setsOf.begin.begin(), setsOf.begin.end() - 1);
-  for (uint32_t set = 0; set < sets.size(); ++set)
-    for (uint32_t item : sets[set])
-      setsOf.flat[next[item]++] = set;
-  return setsOf;
-}
 
 namespace {
 
@@ -145,20 +131,18 @@ public:
           if (isAble_[item])
             parts.join(item, links_.sets[set][0]);
   }
-  // Empty if there are too many to tell.
-  std::vector<uint32_t> of(std::span<const uint32_t> members) const {
-    std::vector<uint32_t> partners;
-    for (uint32_t member : members) {
-      if (std::ranges::any_of(links_.setsOf[member],
-                              [&](uint32_t set) { return links_.sets[set].size() > maxSet; }))
-        return {};
-      partners.insert(partners.end(), partners_[member].begin(), partners_[member].end());
-    }
-    std::ranges::sort(partners);
-    partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
-    std::erase_if(partners,
-                  [&](uint32_t other) { return std::ranges::binary_search(members, other); });
-    return partners;
+  // Are there too many to tell?
+  bool isKnown(uint32_t item) const {
+    return std::ranges::none_of(links_.setsOf[item],
+                                [&](uint32_t set) { return links_.sets[set].size() > maxSet; });
+  }
+  std::span<const uint32_t> of(uint32_t item) const { return partners_[item]; }
+  // Members of one tile are, too.
+  void addTile(std::span<const uint32_t> members) {
+    for (uint32_t item : members)
+      for (uint32_t other : members)
+        if (other != item && std::ranges::count(partners_[item], other) == 0)
+          partners_[item].push_back(other);
   }
 
 private:
@@ -259,25 +243,125 @@ std::vector<uint8_t> possibleTiles(const PlanProblem &problem, const LinkSets &l
   return isPossible;
 }
 
-std::vector<SmallTile> smallTiles(const PlanProblem &problem, const LinkSets &links,
-                                  const std::vector<uint8_t> &isPossible) {
-  std::vector<SmallTile> small;
+namespace {
+
+// Linked sets with an item, each once: grown from it, never by what was left out
+// before (Wernicke 2006). Those that are enough are not grown further.
+class CompanyFinder {
+public:
+  CompanyFinder(const PlanProblem &problem, const PlanProblem::Vendor &limits,
+                const Partners &partners)
+      : problem_(problem), limits_(limits), partners_(partners), isSeen_(problem.size(), false) {}
+
+  // Larger sets say more, until they are too many. None: they would say nothing.
+  std::optional<std::vector<std::vector<uint32_t>>> of(uint32_t item) {
+    std::optional<std::vector<std::vector<uint32_t>>> best;
+    for (size_ = 2; size_ <= maxSize && isKnown_; ++size_) {
+      sets_.clear();
+      isCut_ = isTooMany_ = false;
+      looked_ = 0;
+      members_.assign(1, item);
+      Part sum;
+      sum.add(problem_, item);
+      std::vector<uint32_t> next;
+      isSeen_[item] = true;
+      see(item, next);
+      grow(sum, next);
+      for (uint32_t other : next)
+        isSeen_[other] = false;
+      isSeen_[item] = false;
+      if (isTooMany_ || !isKnown_)
+        break;
+      best = sets_;
+      if (!isCut_)
+        break;
+    }
+    isKnown_ = true;
+    return best;
+  }
+
+private:
+  static constexpr uint32_t maxSize = 6, maxSets = 400, maxLooked = 20000;
+
+  void see(uint32_t item, std::vector<uint32_t> &next) {
+    isKnown_ = isKnown_ && partners_.isKnown(item);
+    for (uint32_t other : partners_.of(item))
+      if (!isSeen_[other]) {
+        isSeen_[other] = true;
+        next.push_back(other);
+      }
+  }
+
+  void grow(const Part &sum, std::span<const uint32_t> next) {
+    isTooMany_ = isTooMany_ || ++looked_ > maxLooked;
+    if (isTooMany_ || !isKnown_)
+      return;
+    if (bool isEnough = sum.isEnough(limits_); isEnough || members_.size() == size_) {
+      isCut_ |= !isEnough;
+      sets_.push_back(members_);
+      isTooMany_ = sets_.size() > maxSets;
+      return;
+    }
+    for (size_t i = 0; i < next.size(); ++i) {
+      Part more = sum;
+      more.add(problem_, next[i]);
+      members_.push_back(next[i]);
+      std::vector<uint32_t> rest(next.begin() + i + 1, next.end());
+      size_t known = rest.size();
+      if (!more.isEnough(limits_) && members_.size() < size_)
+        see(next[i], rest);
+      grow(more, rest);
+      for (uint32_t other : std::span(rest).subspan(known))
+        isSeen_[other] = false;
+      members_.pop_back();
+    }
+  }
+
+  const PlanProblem &problem_;
+  const PlanProblem::Vendor &limits_;
+  const Partners &partners_;
+  size_t size_ = 0;
+  bool isCut_ = false, isTooMany_ = false, isKnown_ = true;
+  uint32_t looked_ = 0;
+  std::vector<uint8_t> isSeen_;
+  std::vector<uint32_t> members_;
+  std::vector<std::vector<uint32_t>> sets_;
+};
+
+} // namespace
+
+std::vector<Company> neededCompany(const PlanProblem &problem, const LinkSets &links,
+                                   const std::vector<uint8_t> &isPossible) {
+  std::vector<Company> needed;
   for (uint32_t vendor = host + 1; vendor < problem.vendors.size(); ++vendor) {
     const PlanProblem::Vendor &limits = problem.vendors[vendor];
     if (!limits.merges || Part().isEnough(limits))
       continue;
     std::vector<uint8_t> isAble = ableItems(problem, isPossible, vendor);
     Partners partners(problem, links, isAble);
-    for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile) {
-      auto members = problem.membersOf(tile);
-      if (!isPossible[tile] || problem.tiles[tile].vendor != vendor ||
-          sumOf(problem, members).isEnough(limits))
+    for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile)
+      if (isPossible[tile] && problem.tiles[tile].vendor == vendor && problem.isComposite(tile))
+        partners.addTile(problem.membersOf(tile));
+    CompanyFinder finder(problem, limits, partners);
+    for (uint32_t item = 0; item < problem.size(); ++item) {
+      if (!isAble[item] || sumOf(problem, {&item, 1}).isEnough(limits))
         continue;
-      if (std::vector<uint32_t> those = partners.of(members); !those.empty())
-        small.push_back({tile, std::move(those)});
+      std::optional<std::vector<std::vector<uint32_t>>> sets = finder.of(item);
+      if (!sets)
+        continue;
+      Company &company = needed.emplace_back(Company{item, vendor, {}, {}});
+      for (const std::vector<uint32_t> &set : *sets) {
+        std::vector<uint8_t> &places = company.sets.emplace_back();
+        for (uint32_t other : std::span(set).subspan(1)) {
+          auto found = std::ranges::find(company.others, other);
+          places.push_back(static_cast<uint8_t>(found - company.others.begin()));
+          if (found == company.others.end())
+            company.others.push_back(other);
+        }
+      }
     }
   }
-  return small;
+  return needed;
 }
 
 } // namespace bycc

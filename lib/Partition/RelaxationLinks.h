@@ -10,7 +10,6 @@ struct LinkSets {
   PlanProblem::Lists sets;   // items, ascending
   PlanProblem::Lists setsOf; // by item
 };
-PlanProblem::Lists transposed(const PlanProblem::Lists &sets, uint32_t numItems);
 LinkSets linkSets(const PlanProblem &problem);
 
 // Parts of a few items that hang together through the sets.
@@ -48,13 +47,15 @@ std::vector<uint8_t> ableItems(const PlanProblem &problem, const std::vector<uin
 // and from what lies between their items.
 std::vector<uint8_t> possibleTiles(const PlanProblem &problem, const LinkSets &links);
 
-// A tile too small for its vendor's limits, and all linked items of which one may be
-// in its region.
-struct SmallTile {
-  uint32_t tile;
-  std::vector<uint32_t> partners;
+// An item that does not meet its vendor's limits alone, and sets of items of which it
+// has one at least with it in its region, if that is legal: sets that meet the limits,
+// and some that do not yet, cut short so that there are few.
+struct Company {
+  uint32_t item, vendor;
+  std::vector<uint32_t> others;           // that are in sets
+  std::vector<std::vector<uint8_t>> sets; // places in others
 };
-std::vector<SmallTile> smallTiles(const PlanProblem &problem, const LinkSets &links,
-                                  const std::vector<uint8_t> &isPossible);
+std::vector<Company> neededCompany(const PlanProblem &problem, const LinkSets &links,
+                                   const std::vector<uint8_t> &isPossible);
 
 } // namespace bycc

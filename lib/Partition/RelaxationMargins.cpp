@@ -13,6 +13,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 using Kind = RelaxationGraph::Kind;
 
+constexpr uint32_t maxSeats = 120; // of a company
 constexpr uint32_t maxSets = 1u << RelaxationGraph::maxBits;
 
 double finite(double value) { return value == infinity ? 0 : value; }
@@ -136,29 +137,50 @@ void PlanRelaxation::marginsOfParts(const Seat &seat, double *out) const {
     out[i] += given_[seat.given + i];
 }
 
-// A launch less what the others would lose by leaving it.
-void PlanRelaxation::marginsOfAll(const Seat &seat, double *out) const {
+// What the others of a company take at least, and more if all of some set have the
+// vendor; or their first does without.
+void PlanRelaxation::marginsOfCompany(const Seat &seat, double *out) const {
   const Factor &factor = factorOf(seat);
-  uint32_t self = static_cast<uint32_t>(&seat - graph_->seats.data());
-  double cost = graph_->costs[factor.costs], least = 0;
-  for (uint32_t i = factor.seatsBegin; i < factor.seatsEnd && cost > 0; ++i) {
+  double more[maxSeats]; // to have the vendor
+  for (uint32_t i = factor.seatsBegin; i < factor.seatsEnd; ++i) {
     uint32_t number = graph_->seatsOf[i];
-    if (number == self)
-      continue;
     const double *given = given_.data() + graph_->seats[number].given;
-    if (!(usable_[number] & 2))
-      cost = 0;
-    else if (usable_[number] & 1)
-      cost = std::clamp(given[0] - given[1], 0.0, cost);
+    more[i - factor.seatsBegin] = usable_[number] == 3   ? std::max(given[1] - given[0], 0.0)
+                                  : usable_[number] == 1 ? infinity
+                                                         : 0;
   }
+  uint32_t place = seat.place;
   const double *given = given_.data() + seat.given;
-  if (usable_[self] == 3)
-    least = std::min(given[0], given[1]);
-  else
-    least = given[usable_[self] >> 1];
-  double rest = sums_[factor.sums] - least;
-  out[0] = given[0] + rest;
-  out[1] = given[1] + rest + cost;
+  auto leastOf = [&](const double *given, uint32_t usable) {
+    return usable == 3 ? std::min(given[0], given[1]) : given[usable >> 1];
+  };
+  double rest = sums_[factor.sums] - leastOf(given, usable_[&seat - graph_->seats.data()]);
+  // The least that a set takes with the seat's item in the vendor, and without.
+  double with = graph_->costs[factor.costs], without = with;
+  for (uint32_t set = factor.setsBegin; set < factor.setsEnd; ++set) {
+    double sum = 0;
+    bool isIn = false;
+    for (uint32_t other : graph_->companySets[set]) {
+      isIn |= other == place;
+      sum += other == place ? 0 : more[other];
+    }
+    with = std::min(with, sum);
+    if (!isIn)
+      without = std::min(without, sum);
+  }
+  if (place == 0) {
+    out[0] = given[0] + rest;
+    out[1] = given[1] + rest + with;
+    return;
+  }
+  uint32_t first = graph_->seatsOf[factor.seatsBegin], usable = usable_[first];
+  const double *theirs = given_.data() + graph_->seats[first].given;
+  rest -= leastOf(theirs, usable);
+  auto least = [&](double company) {
+    return std::min(usable & 1 ? theirs[0] : infinity, usable & 2 ? theirs[1] + company : infinity);
+  };
+  out[0] = given[0] + rest + least(without);
+  out[1] = given[1] + rest + least(with);
 }
 
 void PlanRelaxation::margins(const Seat &seat, double *out) const {
@@ -167,8 +189,8 @@ void PlanRelaxation::margins(const Seat &seat, double *out) const {
     marginsOfUser(seat, out);
   else if (factor.kind == Kind::Parts)
     marginsOfParts(seat, out);
-  else if (factor.kind == Kind::All)
-    marginsOfAll(seat, out);
+  else if (factor.kind == Kind::Company)
+    marginsOfCompany(seat, out);
   else
     std::copy_n(sums_.data() + factor.sums, 2, out);
 }
@@ -189,7 +211,7 @@ void PlanRelaxation::assign(const Seat &seat, const double *given, uint32_t usab
     }
   } else if (factor.kind == Kind::Whole) {
     sums[0] += given[0] - old[0], sums[1] += given[1] - old[1];
-  } else if (factor.kind == Kind::All) {
+  } else if (factor.kind == Kind::Company) {
     auto least = [](const double *given, uint32_t usable) {
       return usable == 3 ? std::min(given[0], given[1]) : given[usable >> 1];
     };

@@ -356,6 +356,10 @@ PlanProblem shuffle(const PlanProblem &problem, uint32_t seed) {
   return withTiles(problem, tiles, vendors);
 }
 
+PlanProblem renumberVendors(const PlanProblem &problem, const std::vector<uint32_t> &vendors) {
+  return withTiles(problem, upTo(problem.tiles.size()), vendors);
+}
+
 PlanProblem restrictTo(const PlanProblem &problem, uint32_t vendor) {
   std::vector<uint32_t> tiles = upTo(problem.tiles.size());
   std::erase_if(tiles, [&](uint32_t tile) {

@@ -17,6 +17,8 @@ PlanProblem randomPlanProblem(uint32_t seed, const PlanShape &shape);
 
 // The same problem with vendors and tiles in another order.
 PlanProblem shuffle(const PlanProblem &problem, uint32_t seed);
+// `vendors`: the new number of each; [0] is 0.
+PlanProblem renumberVendors(const PlanProblem &problem, const std::vector<uint32_t> &vendors);
 
 // The problem with the tiles of the host and one vendor (or of the host) alone.
 PlanProblem restrictTo(const PlanProblem &problem, uint32_t vendor);

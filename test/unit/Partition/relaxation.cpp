@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <numeric>
 #include <random>
 
 using namespace bycc;
@@ -263,6 +264,10 @@ TEST_CASE("no plan takes less than the bound", "[relaxation]") {
       }
       REQUIRE(run(relaxation) <= search.time());
       gaps.add(search.time(), relaxation.bound());
+      for (double share : {0.3, 1.0}) { // of launches, by chains
+        PlanRelaxation chained(problem, std::vector<double>(problem.vendors.size(), share));
+        REQUIRE(run(chained) <= search.time());
+      }
     }
     gaps.print(hasLimits ? "problems with limits" : "problems");
   }
@@ -330,6 +335,29 @@ TEST_CASE("launches of residual networks are counted", "[relaxation]") {
       double all = problem.size() + launch + 3, none = 10.0 * problem.size();
       CHECK(run(relaxation) == std::min(all, none));
     }
+}
+
+TEST_CASE("a path out of a vendor and back takes another launch", "[relaxation]") {
+  // Items of the vendor and of the host by turns, and a value that all of them read.
+  PlanProblem problem;
+  problem.vendors.push_back({.launch = 1000});
+  constexpr uint32_t size = 9;
+  std::vector<uint32_t> all(size);
+  std::iota(all.begin(), all.end(), 0u);
+  for (uint32_t item = 0; item < size; ++item) {
+    problem.addTile(item % 2, 10, 10, std::array{item});
+    problem.ops.push_back(1);
+    problem.flops.push_back(1);
+    if (item > 0)
+      problem.needs.add(item - 1);
+    problem.needs.close();
+  }
+  problem.indexTiles(size);
+  for (uint32_t item : all)
+    problem.links.add(item);
+  problem.links.close();
+  PlanRelaxation chained(problem, std::vector<double>{0, 1});
+  CHECK(run(chained) == size * 10 + size / 2 * 1000.0);
 }
 
 TEST_CASE("a diagram counts the parts", "[relaxation]") {

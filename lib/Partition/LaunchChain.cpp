@@ -1,0 +1,73 @@
+#include "LaunchChain.h"
+
+#include <algorithm>
+
+namespace bycc {
+
+namespace {
+
+constexpr uint32_t none = PlanProblem::none;
+
+// Of the best path to an item.
+struct End {
+  double value = 0; // of all its stretches, none above a launch
+  double gain = 0;  // of the last
+  uint32_t before = none;
+};
+
+} // namespace
+
+LaunchChain launchChain(const PlanProblem &problem, const std::vector<uint8_t> &isAble,
+                        const std::vector<double> &gain, double launch) {
+  auto isCut = [&](uint32_t item, uint32_t next) {
+    return !isAble[item] || problem.labelOf(item) != problem.labelOf(next);
+  };
+  auto extended = [&](End end, uint32_t before, uint32_t item) {
+    end.before = before;
+    if (before != none && (!isAble[item] || isCut(before, item)))
+      end.gain = 0;
+    if (isAble[item]) {
+      double more = std::min(end.gain + gain[item], launch);
+      end.value += more - end.gain;
+      end.gain = more;
+    }
+    return end;
+  };
+  std::vector<End> ends(problem.size());
+  uint32_t last = none;
+  for (uint32_t item = 0; item < problem.size(); ++item) {
+    ends[item] = extended({}, none, item);
+    for (uint32_t need : problem.needs[item])
+      if (End end = extended(ends[need], need, item); end.value > ends[item].value)
+        ends[item] = end;
+    if (ends[item].value > (last == none ? 0 : ends[last].value))
+      last = item;
+  }
+  LaunchChain chain;
+  for (uint32_t item = last; item != none; item = ends[item].before)
+    if (isAble[item]) {
+      uint32_t before = ends[item].before;
+      chain.items.push_back(item);
+      chain.isCut.push_back(before != none && isCut(before, item));
+    }
+  std::ranges::reverse(chain.items);
+  std::ranges::reverse(chain.isCut);
+  return chain;
+}
+
+PartsDiagram diagramOf(const LaunchChain &chain) {
+  PartsDiagram diagram;
+  uint32_t size = static_cast<uint32_t>(chain.items.size());
+  for (uint32_t i = 0; i < size; ++i) {
+    diagram.layers.push_back(static_cast<uint32_t>(diagram.nodes.size()));
+    bool goesOn = i + 1 < size && !chain.isCut[i + 1];
+    diagram.nodes.push_back({{0, goesOn}, {0, 1}});
+    if (i > 0 && !chain.isCut[i])
+      diagram.nodes.push_back({{0, goesOn}, {0, 0}});
+  }
+  diagram.layers.push_back(static_cast<uint32_t>(diagram.nodes.size()));
+  diagram.nodes.emplace_back();
+  return diagram;
+}
+
+} // namespace bycc

@@ -1,0 +1,27 @@
+// A path on which regions of a vendor must change: one cannot leave it and come back.
+// So there are at least as many regions as the path has stretches of the vendor. Says
+// much where launches are dear and nearly everything is linked, and counting by links
+// (VendorLinks.h) says little.
+#pragma once
+
+#include "PartsDiagram.h"
+#include "PlanProblem.h"
+
+#include <vector>
+
+namespace bycc {
+
+struct LaunchChain {
+  std::vector<uint32_t> items; // that could have the vendor, each needed by the next
+  std::vector<uint8_t> isCut;  // by item: nothing before it is in its region
+};
+
+// The path with the stretches that it would take most to give up. `gain`: by item,
+// what it saves to have the vendor. Empty if nothing is saved.
+LaunchChain launchChain(const PlanProblem &problem, const std::vector<uint8_t> &isAble,
+                        const std::vector<double> &gain, double launch);
+
+// Of the stretches that a choice of the items makes.
+PartsDiagram diagramOf(const LaunchChain &chain);
+
+} // namespace bycc
