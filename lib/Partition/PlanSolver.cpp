@@ -127,8 +127,10 @@ private:
 
   // Whole regions to the host, or to another vendor, while that pays.
   void moveRegions() {
+    if (problem_.size() > manyItems)
+      return;
     RegionMoves moves(problem_);
-    while (problem_.size() <= manyItems && spend(moveCost * problem_.size())) {
+    while (spend(moveCost * problem_.size())) {
       std::vector<uint32_t> tile = moves.improve(best_);
       if (tile.empty() || !offerTiles(std::move(tile), GroupingEffort::Quick))
         break;

@@ -40,6 +40,7 @@ private:
   void takeComposites(const std::vector<uint8_t> &mayUse);
   uint32_t bestAlone(uint32_t item, uint32_t vendor) const;
   bool startsRegion(uint32_t item) const;
+  bool isInside(uint32_t item) const;
   double timeOfTensor(uint32_t tensor) const;
   void set(uint32_t item, uint32_t tile);
   void collectTouched();
