@@ -2,6 +2,7 @@
 #include "EmitEntry.h"
 
 #include "Emit.h"
+#include "Object.h"
 #include "bycc/abi.h"
 
 namespace bycc::te {
@@ -70,11 +71,6 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     const CodeGenOptions &options, const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
                     llvm::Function *entry) {
   DescriptorEmitter d(module, options.moduleName);
-  // Host code has no tiles, and vendors fall back without them: no machine must have AMX.
-  std::string features;
-  for (const std::string &feature : target.features)
-    if (!feature.starts_with("amx-"))
-      features += (features.empty() ? "" : ",") + feature;
   std::vector<llvm::Constant *> regions, nodes;
   for (const RegionCode &region : program.regions) {
     // Shapes come with each call; counts are those of the first.
@@ -97,7 +93,7 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
   auto count = [&](size_t n) { return d.i32(static_cast<uint32_t>(n)); };
   llvm::Constant *descriptor = d.record({
       d.i32(BYCC_MODULE_MAGIC), d.i32(BYCC_ABI_VERSION), d.text(options.moduleName), d.text(options.compilerVersion),
-      d.text(target.triple), d.text(target.cpu), d.text(features), setId, d.i64(artifacts.paramsBytes),
+      d.text(target.triple), d.text(target.cpu), d.text(codeFeatures(target)), setId, d.i64(artifacts.paramsBytes),
       embedded.empty() ? d.null() : d.bytes(embedded, "params", 64), d.i64(program.arenaBytes), d.i64(scratchBytes),
       d.i32(static_cast<uint32_t>(options.defaultThreads)), count(options.inputs.size()), count(options.outputs.size()),
       count(program.regions.size()), count(program.nodes.size()), tensorTable(d, ir, options.inputs, "inputs"),

@@ -2,6 +2,8 @@
 // runs, loops and branches.
 #include "Emit.h"
 
+#include "Object.h"
+
 #include <llvm/IR/MDBuilder.h>
 
 namespace bycc::te {
@@ -13,11 +15,9 @@ constexpr double grainCost = 16000;
 } // namespace
 
 void EmitContext::setFunctionAttrs(llvm::Function &function) const {
-  function.addFnAttr("target-cpu", target.cpu);
-  std::string features;
-  for (const std::string &feature : target.features)
-    features += (features.empty() ? "+" : ",+") + feature;
-  if (!features.empty())
+  function.addFnAttr("target-cpu", baselineCpu);
+  function.addFnAttr("tune-cpu", target.cpu);
+  if (std::string features = codeFeatures(target, "+"); !features.empty())
     function.addFnAttr("target-features", features);
   std::string bits = std::to_string(target.vectorBits);
   function.addFnAttr("prefer-vector-width", bits);

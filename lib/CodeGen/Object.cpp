@@ -16,6 +16,14 @@
 
 namespace bycc::te {
 
+std::string codeFeatures(const TargetInfo &target, const std::string &sign) {
+  std::string features;
+  for (const std::string &feature : target.features)
+    if (!feature.starts_with("amx-"))
+      features += (features.empty() ? "" : ",") + sign + feature;
+  return features;
+}
+
 Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInfo &target, int optLevel) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -28,14 +36,12 @@ Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInf
   const llvm::Target *found = llvm::TargetRegistry::lookupTarget(target.triple, message);
   if (!found)
     return error(Status::Unsup) << "no code generator for target '" << target.triple << "'";
-  std::string features;
-  for (const std::string &feature : target.features)
-    features += (features.empty() ? "+" : ",+") + feature;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   auto level = optLevel <= 0 ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      target.triple, target.cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(target.triple, baselineCpu, codeFeatures(target, "+"), options,
+                                 llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
   if (!machine)
     return error(Status::Unsup) << "no code generator for target '" << target.triple << "'";
   return machine;

@@ -10,6 +10,12 @@
 
 namespace bycc::te {
 
+// What LLVM may choose instructions from: this CPU and the features that the object
+// records, which a machine is asked for before the code runs ("avx2,fma", or "+avx2,+fma" with a sign). Host code
+// has no tiles, and vendors fall back without them: AMX is left out. The CPU that was
+// asked for only tunes.
+inline constexpr const char *baselineCpu = "x86-64";
+std::string codeFeatures(const TargetInfo &target, const std::string &sign = "");
 Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInfo &target, int optLevel);
 // Sets triple and data layout.
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine);
