@@ -33,6 +33,11 @@ int32_t bycc_model_load(const char *graph_json, const bycc_load_options *options
 int32_t bycc_model_load_linked(const bycc_module *module,
                                const bycc_load_options *options,
                                bycc_model **model);
+/* The params file is mapped. When it gets shorter while a run reads it, the system sends
+ * SIGBUS, which ends a program; between runs that is noticed and BYCC_LOAD. A program that
+ * calls this, once, lets the library handle SIGBUS in its mappings: such a run gives
+ * BYCC_LOAD, too. Other SIGBUS goes to the handler that was there. */
+void bycc_guard_files(void);
 /* Contexts keep their model alive: order of destruction does not matter. */
 void bycc_model_destroy(bycc_model *model);
 

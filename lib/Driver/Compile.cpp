@@ -20,6 +20,7 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
@@ -398,6 +399,7 @@ private:
       depfile_ = dependencyFile(target, session_.filesRead(), options_.output.phonyTargets);
       BYCC_TRY(files.add(dependencyPath(), depfile_));
     }
+    BYCC_TRY(checkMappedFiles()); // constants were read until here
     BYCC_TRY(files.commit());
     // Params of an earlier build with weights would be taken for ours.
     if (wants("obj") && artifacts_->paramsPieces.empty()) {

@@ -19,6 +19,7 @@
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
@@ -239,6 +240,12 @@ Expected<> Session::readPrecision() {
 }
 
 Expected<> Session::load() {
+  Expected<> loaded = loadAndBind();
+  BYCC_TRY(checkMappedFiles()); // else a fault may be found that is in no file
+  return loaded;
+}
+
+Expected<> Session::loadAndBind() {
   auto begin = TimeTrace::Clock::now();
   bool isFirst = filesRead_.empty();
   filesRead_ = {options_.input.model};

@@ -79,6 +79,7 @@ private:
   bool isMixed() const { return options_.target.precision == "bf16"; }
   Expected<> readPrecision();
   Expected<> checkPrecision(const Pipeline &list) const;
+  Expected<> loadAndBind();
   Expected<> loadModel();
   Expected<Module> parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse);
   Expected<> reload();

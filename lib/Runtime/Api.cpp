@@ -5,6 +5,8 @@
 #include "Model.h"
 #include "StatusCode.h"
 
+#include "bycc/Support/MappedFiles.h"
+
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -144,6 +146,8 @@ int32_t bycc_model_load_linked(const bycc_module *module, const bycc_load_option
     return {};
   });
 }
+
+void bycc_guard_files(void) { guardMappedFiles(); }
 
 void bycc_model_destroy(bycc_model *model) { models().remove(model); }
 

@@ -343,8 +343,12 @@ Expected<> Context::prepareRun() {
   for (Output &output : outputs_)
     if (!output.isStatic)
       output.data = nullptr;
+  return checkWeights();
+}
+
+Expected<> Context::checkWeights() const {
   if (!model_->hasWholeWeights())
-    return error(Status::Load) << "the params file became shorter after it was loaded";
+    return error(Status::Load) << "the params file became shorter after it was loaded, or cannot be read";
   return {};
 }
 
@@ -367,6 +371,7 @@ Expected<> Context::execute() {
   }
   cache_.endRun();
   releaseVendorMemory();
+  BYCC_TRY(checkWeights()); // they may have gone while it ran
   return finishRun(entryResult_);
 }
 

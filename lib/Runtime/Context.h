@@ -62,6 +62,7 @@ private:
   void dropStates();
   Expected<> prepareRun();
   Expected<> checkInputs() const;
+  Expected<> checkWeights() const;
   Expected<> checkSymbols() const;
   Expected<> checkOverlap() const;
   Expected<> prepareOutput(uint32_t index);

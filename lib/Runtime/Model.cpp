@@ -19,6 +19,7 @@ namespace bycc::runtime {
 namespace {
 
 constexpr int32_t maxRank = 32;
+constexpr uint64_t maxObjectBytes = uint64_t{1} << 31; // more does not reach
 
 Expected<> checkTensor(const bycc_tensor_info &tensor) {
   auto refuse = [&](const char *what) {
@@ -75,11 +76,10 @@ std::string folderOf(const std::string &path) {
 }
 
 // A file of the set that cannot be opened is a model that cannot be loaded.
-Expected<std::shared_ptr<const Storage>> mapPart(const std::string &path) {
-  auto storage = mapFile(path, true);
-  if (storage)
-    return storage;
-  Error failure = storage.takeError();
+template <typename T> Expected<T> asPart(Expected<T> part) {
+  if (part)
+    return part;
+  Error failure = part.takeError();
   failure.diagnostics().front().status = Status::Load;
   return failure;
 }
@@ -95,22 +95,40 @@ template <typename T> Expected<T> inFile(Expected<T> result, const std::string &
   return failure;
 }
 
-// Looks at plain fields of the descriptor only: what it points to can be trusted
-// when the hash has been found right.
-Expected<> checkObject(const GraphFile &graph, const Storage &bytes, const bycc_module &module,
-                       const std::string &path) {
+Expected<> checkBuild(const GraphFile &graph, const bycc_module &module, const std::string &path) {
   BYCC_TRY(checkVersion(module, path));
-  const GraphFileInfo &info = graph.set.object;
   if (setIdOf(module) != graph.set.setId)
     return error(Status::Load, {path})
            << "object and graph JSON are of different builds: set id " << hexText(setIdOf(module))
            << " in the object, " << hexText(graph.set.setId) << " in " << graph.path;
+  return {};
+}
+
+// Whether a file with the wrong hash is of another build: the descriptor is found by its
+// first word, nothing else of the object is looked at.
+Expected<> checkBuild(const GraphFile &graph, std::string_view bytes, const std::string &path) {
+  constexpr uint32_t magic = BYCC_MODULE_MAGIC;
+  std::string_view wanted(reinterpret_cast<const char *>(&magic), sizeof magic);
+  for (size_t at = bytes.find(wanted); at != bytes.npos; at = bytes.find(wanted, at + 1)) {
+    bycc_module module;
+    if (at % alignof(bycc_module) != 0 || bytes.size() - at < sizeof module)
+      continue;
+    std::memcpy(&module, bytes.data() + at, sizeof module);
+    BYCC_TRY(checkBuild(graph, module, path));
+  }
+  return {};
+}
+
+// Before anything in it is believed.
+Expected<> checkObject(const GraphFile &graph, std::string_view bytes, const std::string &path) {
+  const GraphFileInfo &info = graph.set.object;
+  if (bytes.size() == info.bytes && hashBytes(bytes.data(), bytes.size()) == info.hash)
+    return {};
+  BYCC_TRY(checkBuild(graph, bytes, path));
   if (bytes.size() != info.bytes)
     return error(Status::Load, {path})
            << "object has " << bytes.size() << " bytes, the graph JSON says " << info.bytes;
-  if (hashBytes(bytes.data(), bytes.size()) != info.hash)
-    return error(Status::Load, {path}) << "object is damaged: its hash is not the recorded one";
-  return {};
+  return error(Status::Load, {path}) << "object is damaged: its hash is not the recorded one";
 }
 
 std::string typeText(const ParamsEntry &entry) {
@@ -211,7 +229,7 @@ Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
     if (reinterpret_cast<uintptr_t>(weights_) % paramsAlignment != 0)
       return error(Status::Load, {file}) << "embedded weights are not aligned";
   } else {
-    params_ = BYCC_TRY(mapPart(file));
+    params_ = BYCC_TRY(asPart(mapFile(file, true)));
     weights_ = params_->data();
     weightsBytes_ = params_->size();
   }
@@ -272,10 +290,12 @@ Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
   BYCC_TRY(checkGraph(graph));
   auto model = std::make_shared<Model>();
   std::string folder = folderOf(graphJson), objectPath = folder + graph.set.object.name;
-  std::shared_ptr<const Storage> bytes = BYCC_TRY(mapPart(objectPath));
-  model->object_ = BYCC_TRY(loadObject(bytes->data(), bytes->size(), objectPath));
+  std::string bytes = BYCC_TRY(asPart(readFile(objectPath, maxObjectBytes)));
+  BYCC_TRY(checkObject(graph, bytes, objectPath));
+  model->object_ = BYCC_TRY(
+      loadObject(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(), objectPath));
   const bycc_module &module = *model->object_.module();
-  BYCC_TRY(checkObject(graph, *bytes, module, objectPath));
+  BYCC_TRY(checkBuild(graph, module, objectPath));
   BYCC_TRY(inFile(model->setModule(&module, options), objectPath));
   BYCC_TRY(checkInterface(graph, module));
   BYCC_TRY(inFile(checkCpu(module), objectPath));

@@ -1,7 +1,7 @@
 // Reading files that may be hostile: nothing but regular files is opened for
 // reading, sizes come from the opened descriptor, contained files are reached
 // step by step without following a link.
-#include "bycc/Support/File.h"
+#include "MappedFile.h"
 
 #include "bycc/Support/Text.h"
 
@@ -15,48 +15,9 @@
 namespace bycc {
 namespace {
 
-class Descriptor {
-public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor &operator=(Descriptor &&other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ > 0)
-      ::close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
-private:
-  int fd_;
-};
-
 Error ioError(const std::string &path, const char *what, int code = errno) {
   return error(Status::Io, {path}) << what << ": " << std::strerror(code);
 }
-
-class MappedFile : public Storage {
-public:
-  MappedFile(void *memory, uint64_t size, Descriptor watched) : watched_(std::move(watched)) {
-    data_ = static_cast<const uint8_t *>(memory);
-    size_ = size;
-  }
-  ~MappedFile() override {
-    if (size_ > 0)
-      ::munmap(const_cast<uint8_t *>(data_), size_);
-  }
-  bool isWhole() const override {
-    struct stat info;
-    return !watched_ ||
-           (::fstat(watched_.get(), &info) == 0 && static_cast<uint64_t>(info.st_size) >= size_);
-  }
-
-private:
-  Descriptor watched_;
-};
 
 template <typename Container> class HeapBytes : public Storage {
 public:
@@ -89,19 +50,19 @@ Expected<Descriptor> openForReading(const std::string &path) {
   return fd;
 }
 
-Expected<std::shared_ptr<const Storage>> mapDescriptor(Descriptor fd, uint64_t size,
+Expected<std::shared_ptr<const Storage>> mapDescriptor(Descriptor fd, const struct stat &info,
                                                        const std::string &path, bool watch) {
   static const uint8_t nothing[1] = {};
-  if (size == 0)
-    return std::shared_ptr<const Storage>(
-        std::make_shared<MappedFile>(const_cast<uint8_t *>(nothing), 0, Descriptor()));
+  uint64_t size = info.st_size;
+  void *memory = const_cast<uint8_t *>(nothing);
   if (size > SIZE_MAX)
     return error(Status::Limit, {path}) << "the file is too large to map";
-  void *memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (size > 0)
+    memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (memory == MAP_FAILED)
     return ioError(path, "cannot map the file");
   return std::shared_ptr<const Storage>(
-      std::make_shared<MappedFile>(memory, size, watch ? std::move(fd) : Descriptor()));
+      std::make_shared<MappedFile>(memory, size, path, info, watch ? std::move(fd) : Descriptor()));
 }
 
 // Appends up to `limit` + 1 bytes, so that the caller sees when there are more.
@@ -155,7 +116,7 @@ std::shared_ptr<const Storage> Storage::own(std::string bytes) {
 Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool watch) {
   Descriptor fd = BYCC_TRY(openForReading(path));
   struct stat info = BYCC_TRY(regularFile(fd.get(), path));
-  return mapDescriptor(std::move(fd), info.st_size, path, watch);
+  return mapDescriptor(std::move(fd), info, path, watch);
 }
 
 Expected<std::string> readFile(const std::string &path, uint64_t limit) {
@@ -169,8 +130,18 @@ Expected<std::string> readFile(const std::string &path, uint64_t limit) {
   uint64_t size = info.st_size;
   if (size > limit)
     return error(Status::Limit, {path}) << size << " bytes, at most " << limit << " are read";
-  text.reserve(size);
-  BYCC_TRY(readAll(fd.get(), path, limit, text));
+  text.resize(size);
+  uint64_t done = 0;
+  while (done < size) {
+    ssize_t count = ::read(fd.get(), text.data() + done, size - done);
+    if (count < 0 && errno != EINTR)
+      return ioError(path, "cannot read");
+    if (count == 0)
+      break;
+    done += count > 0 ? count : 0;
+  }
+  text.resize(done);
+  BYCC_TRY(readAll(fd.get(), path, limit, text)); // what was added meanwhile
   if (text.size() < size)
     return error(Status::Io, {path}) << "the file got shorter while it was read";
   return text;
@@ -208,7 +179,7 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
   struct stat info = BYCC_TRY(regularFile(at.get(), path));
   if (info.st_nlink != 1)
     return error(Status::Input, {path}) << "external file has " << info.st_nlink << " hard links";
-  return mapDescriptor(std::move(at), info.st_size, path, false);
+  return mapDescriptor(std::move(at), info, path, false);
 }
 
 bool isSameFile(const std::string &a, const std::string &b) {

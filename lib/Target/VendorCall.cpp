@@ -3,6 +3,7 @@
 #include "bycc/Target/VendorCall.h"
 
 #include "bycc/Support/Error.h"
+#include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -82,6 +83,7 @@ void watchVendorCalls(double timeoutSeconds) {
   action.sa_flags = SA_ONSTACK;
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM})
     ::sigaction(signal, &action, nullptr);
+  guardMappedFiles(); // looks first, and hands on what is no fault of a file
   limitSeconds = timeoutSeconds;
 }
 

@@ -2,10 +2,11 @@
 
 #include "../cli/CommandLine.h"
 #include "bycc/Driver/Driver.h"
+#include "bycc/Support/Program.h"
 
 using namespace bycc;
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   cli::Parsed parsed = cli::parseByccOpt({argv + 1, argv + argc});
   for (int i = 0; i < argc; ++i)
     parsed.options.commandLine += (i ? " " : "") + std::string(argv[i]);
@@ -17,4 +18,8 @@ int main(int argc, char **argv) {
   case cli::Action::Exit: return parsed.exitCode;
   default: return optCommand(parsed.options);
   }
+}
+
+int main(int argc, char **argv) {
+  return runProgram([&] { return run(argc, argv); });
 }

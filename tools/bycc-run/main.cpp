@@ -6,11 +6,10 @@
 #include "Tensors.h"
 
 #include "bycc/Support/OutputSync.h"
+#include "bycc/Support/Program.h"
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <new>
 
 using namespace bycc;
 using namespace bycc::run;
@@ -18,12 +17,6 @@ using namespace bycc::run;
 namespace {
 
 void printLog(void *, int32_t, const char *text) { std::fprintf(stderr, "%s\n", text); }
-
-Expected<> flushed() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return error(Status::Io, {"<stdout>"}) << "cannot write: " << std::strerror(errno);
-  return {};
-}
 
 Expected<> useOutputs(Session &session, const Options &options) {
   std::vector<OutputView> outputs = BYCC_TRY(session.outputs());
@@ -55,7 +48,18 @@ Expected<> execute(const Options &options) {
     BYCC_TRY(bench(session, options, loadMs));
   if (options.profile)
     BYCC_TRY(profile(session, options));
-  return flushed();
+  return {};
+}
+
+int runModel(int argc, char **argv) {
+  Parsed parsed = parseCommandLine({argv + 1, argv + argc});
+  if (parsed.exitCode)
+    return *parsed.exitCode;
+  Expected<> result = execute(parsed.options);
+  if (result)
+    return 0;
+  std::fputs(result.error().str().c_str(), stderr);
+  return exitCode(result.error().status());
 }
 
 } // namespace
@@ -63,16 +67,6 @@ Expected<> execute(const Options &options) {
 int main(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN); // a closed stdout is an error of ours to report
   setOutputsSynced(false);
-  try {
-    Parsed parsed = parseCommandLine({argv + 1, argv + argc});
-    Expected<> result = parsed.exitCode ? flushed() : execute(parsed.options);
-    if (!result) {
-      std::fputs(result.error().str().c_str(), stderr);
-      return exitCode(result.error().status());
-    }
-    return parsed.exitCode.value_or(0);
-  } catch (const std::bad_alloc &) {
-    std::fputs("error[LIMIT]: no memory\n", stderr);
-    return exitCode(Status::Limit);
-  }
+  bycc_guard_files();
+  return runProgram([&] { return runModel(argc, argv); });
 }

@@ -7,6 +7,7 @@
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Program.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 #include "bycc/Vendors/Builtin.h"
@@ -145,7 +146,7 @@ int listChecks() {
 
 } // namespace
 
-int main(int argc, char **argv) {
+static int testVendor(int argc, char **argv) {
   Options options;
   CLI::App app("Asks a vendor for all that bycc/vendor.h promises.", "bycc-vendor-test");
   app.set_version_flag("--version", "bycc-vendor-test " BYCC_VERSION);
@@ -176,4 +177,8 @@ int main(int argc, char **argv) {
     return *code;
   std::fputs(code.error().str().c_str(), stderr);
   return exitCode(code.error().status());
+}
+
+int main(int argc, char **argv) {
+  return runProgram([&] { return testVendor(argc, argv); });
 }

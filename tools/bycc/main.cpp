@@ -2,10 +2,11 @@
 
 #include "../cli/CommandLine.h"
 #include "bycc/Driver/Driver.h"
+#include "bycc/Support/Program.h"
 
 using namespace bycc;
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   cli::Parsed parsed = cli::parseBycc({argv + 1, argv + argc});
   for (int i = 0; i < argc; ++i)
     parsed.options.commandLine += (i ? " " : "") + std::string(argv[i]);
@@ -22,4 +23,8 @@ int main(int argc, char **argv) {
   case cli::Action::Exit: break;
   }
   return parsed.exitCode;
+}
+
+int main(int argc, char **argv) {
+  return runProgram([&] { return run(argc, argv); });
 }

@@ -20,7 +20,7 @@ public:
   const uint8_t *data() const { return data_; }
   uint64_t size() const { return size_; }
   // False when the file behind a watched mapping has become shorter, so that
-  // reading its end would fault.
+  // reading its end would fault, or when it has (see MappedFiles.h).
   virtual bool isWhole() const { return true; }
   static std::shared_ptr<const Storage> copyOf(const void *data, uint64_t size);
   static std::shared_ptr<const Storage> own(std::vector<uint8_t> bytes);

@@ -4,7 +4,10 @@
 #include "bycc/Support/ParamsFile.h"
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static bool has(const std::string &text, const std::string &part) {
   return text.find("error[LOAD]") != std::string::npos && text.find(part) != std::string::npos;
@@ -130,6 +133,60 @@ TEST_CASE("I7 params cut after the load: LOAD at the next run, no SIGBUS") {
   REQUIRE(bycc_run(loaded.context) == BYCC_OK);
   std::filesystem::resize_file(test.params(), 0);
   CHECK(bycc_run(loaded.context) == BYCC_LOAD);
+}
+
+// What a child gets from a run in which the params are cut and then read, and from the
+// run after it; 64 + signal when it is killed.
+static std::pair<int, int> runOnCutParams(float first, bool vendorReads) {
+  TestModel test(BYCC_TEST_OBJECT_REGION);
+  ::setenv("BYCC_PLUGIN_PATH", BYCC_TEST_PLUGINS, 1);
+  pid_t child = ::fork();
+  if (child == 0) {
+    bycc_guard_files();
+    Loaded loaded(test);
+    Inputs inputs(3, first);
+    ::setenv("FAKE_CUTS", test.params().c_str(), 1);
+    if (vendorReads)
+      ::setenv("FAKE_READS", "1", 1);
+    bool isRight = inputs.bind(loaded.context) == BYCC_OK;
+    int one = bycc_run(loaded.context), two = bycc_run(loaded.context);
+    ::_exit(isRight ? one * 8 + two : 63);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFSIGNALED(status))
+    return {64 + WTERMSIG(status), 0};
+  return {WEXITSTATUS(status) / 8, WEXITSTATUS(status) % 8};
+}
+
+TEST_CASE("I7 params cut while host code or a vendor reads them: LOAD, no SIGBUS") {
+  using Codes = std::pair<int, int>;
+  CHECK(runOnCutParams(-3000, false) == Codes(BYCC_LOAD, BYCC_LOAD));
+  CHECK(runOnCutParams(1, true) == Codes(BYCC_LOAD, BYCC_LOAD));
+  CHECK(runOnCutParams(1, false) == Codes(BYCC_LOAD, BYCC_LOAD)); // what was read may have been zeros
+}
+
+TEST_CASE("I7 SIGBUS elsewhere goes to the handler that was there") {
+  pid_t child = ::fork();
+  if (child == 0) {
+    struct sigaction own = {};
+    own.sa_handler = [](int) { ::_exit(7); };
+    ::sigaction(SIGBUS, &own, nullptr);
+    bycc_guard_files();
+    ::raise(SIGBUS);
+    ::_exit(8);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WEXITSTATUS(status) == 7);
+}
+
+TEST_CASE("I7 the object is believed after its hash") {
+  TestModel test;
+  std::string object = readText(test.object());
+  object[40] ^= 1; // e_shoff: the loader would say so
+  writeText(test.object(), object);
+  CHECK(has(test.loadError(), "object is damaged: its hash is not the recorded one"));
 }
 
 TEST_CASE("I8 ABI versions newer and absent") {

@@ -4,7 +4,8 @@
  *   sums[4]       = exp of the column sums of a
  *   positive[?]   = the elements of a above 0
  *
- * a[0][0] selects faults: -1000 fails with ARG, -2000 allocates -1 bytes. With
+ * a[0][0] selects faults: -1000 fails with ARG, -2000 allocates -1 bytes, -3000 reads
+ * w once more at the end. With
  * the region variants, sums go through region 0 of the vendor "fake", which
  * doubles them. OWN_WEIGHTS: where the region's own weights lie. */
 #include "bycc/abi.h"
@@ -69,6 +70,8 @@ static int32_t run(bycc_exec *exec) {
   memcpy(exec->outputs[1], sums, 16);
 #endif
 
+  if (n > 0 && a[0] == -3000)
+    memcpy(exec->outputs[1], s.w, 16);
   for (int64_t i = 0; i < 4 * n; ++i)
     count += a[i] > 0;
   float *positive = exec->api->output(exec, 2, &count);

@@ -1,4 +1,5 @@
 #include "bycc/Support/File.h"
+#include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/OutputSync.h"
 
 #include <catch2/catch.hpp>
@@ -88,6 +89,54 @@ TEST_CASE("I7 a watched mapping knows when its file got shorter") {
   CHECK(storage->isWhole());
   fs::resize_file(folder / "f", 100);
   CHECK_FALSE(storage->isWhole());
+}
+
+// In a child: what `body` returns.
+template <typename Body> static int inChild(Body body) {
+  pid_t child = ::fork();
+  if (child == 0)
+    ::_exit(body());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_CASE("A9 I7 a mapping whose file is cut reads as zeros from there on, and says so") {
+  Folder folder;
+  int code = inChild([&] {
+    guardMappedFiles();
+    folder.write("f", std::string(100000, 'x'));
+    folder.write("g", std::string(5000, 'y'));
+    auto other = *mapFile(folder / "g");
+    {
+      auto storage = *mapFile(folder / "f");
+      if (!checkMappedFiles())
+        return 1;
+      fs::resize_file(folder / "f", 10);
+      // From several places: the start of what is gone moves forward.
+      if (storage->data()[99999] != 0 || storage->data()[50000] != 0 || storage->data()[4096] != 0)
+        return 2;
+      if (storage->data()[0] != 'x' || storage->isWhole())
+        return 3;
+    }
+    auto changed = checkMappedFiles(); // though it is unmapped
+    if (changed || changed.error().status() != Status::Io || changed.error().str().find("/f") == std::string::npos)
+      return 4;
+    return other->isWhole() && other->data()[4999] == 'y' ? 0 : 5;
+  });
+  CHECK(code == 0);
+}
+
+TEST_CASE("A9 a file that is written to while it is mapped is noticed, one that is replaced is not touched") {
+  Folder folder;
+  folder.write("f", std::string(100, 'x'));
+  auto storage = *mapFile(folder / "f");
+  folder.write("new", "other");
+  fs::rename(folder / "new", folder / "f");
+  CHECK(checkMappedFiles());
+  auto second = *mapFile(folder / "f");
+  fs::last_write_time(folder / "f", fs::file_time_type::clock::now() + std::chrono::seconds(2));
+  CHECK(statusOf(checkMappedFiles()) == Status::Io);
 }
 
 TEST_CASE("H1 outputs appear together or not at all") {

@@ -1,0 +1,57 @@
+// A read-only mapping of a file, known to the guard of MappedFiles.h.
+#pragma once
+
+#include "bycc/Support/File.h"
+
+#include <atomic>
+#include <sys/stat.h>
+#include <utility>
+
+#include <unistd.h>
+
+namespace bycc {
+
+class Descriptor {
+public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor &operator=(Descriptor &&other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0)
+      ::close(fd_);
+  }
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+private:
+  int fd_;
+};
+
+// What the signal handler looks at. Ranges are linked for good and used again.
+struct GuardedRange {
+  std::atomic<uintptr_t> begin{0}, end{0}; // 0: free
+  std::atomic<bool> isDamaged{false};
+  GuardedRange *next = nullptr;
+};
+
+class MappedFile : public Storage {
+public:
+  // `info`: of the file when it was mapped. `watched`: kept open for isWhole().
+  MappedFile(void *memory, uint64_t size, std::string path, const struct stat &info, Descriptor watched);
+  ~MappedFile() override;
+  bool isWhole() const override;
+  // Looks at what has the file's name now; one that was replaced is still there behind the mapping.
+  bool hasChanged() const;
+  const std::string &path() const { return path_; }
+
+private:
+  std::string path_;
+  struct stat info_;
+  Descriptor watched_;
+  GuardedRange *range_ = nullptr;
+};
+
+} // namespace bycc
