@@ -112,8 +112,10 @@ private:
 
   Expected<> checkSection(uint64_t index) {
     const Elf64_Shdr &section = sections_[index];
-    if (section.sh_type == SHT_NULL)
+    if (section.sh_type == SHT_NULL) {
+      sections_[index].sh_flags = 0; // no section: nothing of it is placed or copied
       return {};
+    }
     if (section.sh_type != SHT_NOBITS && !isInside(section.sh_offset, section.sh_size))
       return refuse() << "object is cut: section " << index << " is not inside";
     if (!(section.sh_flags & SHF_ALLOC))

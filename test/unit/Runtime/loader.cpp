@@ -35,6 +35,21 @@ TEST_CASE("I7 a flipped bit never crashes the loader") {
   }
 }
 
+TEST_CASE("I7 a section that is none is not copied, wherever it claims to lie") {
+  std::string object = readText(BYCC_TEST_OBJECT_HOST);
+  Elf64_Ehdr header;
+  std::memcpy(&header, object.data(), sizeof header);
+  for (uint64_t offset : {uint64_t{1} << 20, ~uint64_t{0} - 8, uint64_t{1} << 47}) {
+    std::string damaged = object;
+    Elf64_Shdr section = {};
+    section.sh_flags = SHF_ALLOC;
+    section.sh_offset = offset;
+    section.sh_size = 1 << 16;
+    std::memcpy(damaged.data() + header.e_shoff, &section, sizeof section); // the first is SHT_NULL
+    CHECK(load(damaged));
+  }
+}
+
 TEST_CASE("I7 not ELF, another machine, a symbol missing") {
   std::string object = readText(BYCC_TEST_OBJECT_HOST);
   CHECK(load("text").error().message() == "not an ELF object");
