@@ -55,7 +55,7 @@ Expected<> checkElf(const std::string &path) {
   unsigned char head[20] = {};
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    return refuse(path) << "cannot read the plugin: " << std::strerror(errno);
+    return error(Status::Usage, inFile(path)) << "cannot read the plugin: " << std::strerror(errno);
   file.read(reinterpret_cast<char *>(head), sizeof head);
   if (file.gcount() != sizeof head || std::memcmp(head, ELFMAG, SELFMAG) != 0)
     return refuse(path) << "not an ELF file: a plugin is a shared object";

@@ -70,7 +70,7 @@ cp probe.so second.so
 refuse 1 "a vendor 'probe' is there already (probe.so)" bycc net.relay --plugin=probe.so --plugin=second.so
 bycc net.relay -q --plugin=probe.so --plugin=probe.so -o twice.o
 
-refuse 1 "nowhere.so: error[LOAD]: cannot read the plugin" load nowhere.so
+refuse 2 "nowhere.so: error[USAGE]: cannot read the plugin" load nowhere.so # G1
 echo "not a library" > text.so
 refuse 1 "text.so: error[LOAD]: not an ELF file" load text.so
 cp probe.so foreign.so
