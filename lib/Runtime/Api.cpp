@@ -52,12 +52,19 @@ Registry<Context> &contexts() {
 }
 
 thread_local std::string lastError;
+thread_local const char *fixedError = nullptr; // instead, where there may be no memory
 
 int32_t failed(const Error &problem) {
   lastError = problem.str();
   while (lastError.ends_with('\n'))
     lastError.pop_back();
+  fixedError = nullptr;
   return codeOf(problem.status());
+}
+
+int32_t failed(int32_t status, const char *text) {
+  fixedError = text;
+  return status;
 }
 
 // Runs a body that returns Expected<> and turns everything into a code.
@@ -66,11 +73,9 @@ template <typename Body> int32_t guarded(Body body) noexcept {
     Expected<> result = body();
     return result ? BYCC_OK : failed(result.error());
   } catch (const std::bad_alloc &) {
-    lastError = "error[LIMIT]: no memory";
-    return BYCC_LIMIT;
-  } catch (const std::exception &exception) {
-    lastError = std::string("error[INTERNAL]: ") + exception.what();
-    return BYCC_INTERNAL;
+    return failed(BYCC_LIMIT, "error[LIMIT]: no memory");
+  } catch (...) {
+    return failed(BYCC_INTERNAL, "error[INTERNAL]: an exception was thrown");
   }
 }
 
@@ -232,7 +237,7 @@ int32_t bycc_get_threads(const bycc_context *context) {
   return found ? found->threads() : 0;
 }
 
-const char *bycc_last_error(void) { return lastError.c_str(); }
+const char *bycc_last_error(void) { return fixedError ? fixedError : lastError.c_str(); }
 
 const char *bycc_status_name(int32_t status) {
   static constexpr const char *names[] = {"OK", "LOAD", "ARG", "LIMIT", "IO", "INTERNAL"};

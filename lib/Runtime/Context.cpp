@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <new>
 #include <thread>
+#include <type_traits>
 
 namespace bycc::runtime {
 namespace {
@@ -81,22 +83,49 @@ private:
 
 } // namespace
 
+// A service as compiled code calls it. Nothing may be thrown through that: it cannot be
+// unwound. A service that throws fails: null, or a status.
+template <auto service> struct Guarded;
+template <typename Result, typename... Args, Result (*service)(bycc_exec *, Args...)>
+struct Guarded<service> {
+  static Result call(bycc_exec *exec, Args... args) noexcept {
+    int32_t status = BYCC_LIMIT;
+    try {
+      try {
+        return service(exec, args...);
+      } catch (const std::bad_alloc &) {
+        Context::of(exec).lacksMemory_ = true;
+      } catch (const std::exception &exception) {
+        status = Context::of(exec).record(error(Status::Internal) << exception.what());
+      } catch (...) {
+        status = Context::of(exec).record(error(Status::Internal) << "an unknown exception");
+      }
+    } catch (const std::bad_alloc &) {
+      Context::of(exec).lacksMemory_ = true;
+    }
+    if constexpr (std::is_same_v<Result, int32_t>)
+      return status;
+    else if constexpr (!std::is_void_v<Result>)
+      return Result();
+  }
+};
+
 const bycc_exec_api Context::api = {sizeof(bycc_exec_api),
                                     parallelForCall,
-                                    alloc,
-                                    release,
-                                    callRegion,
-                                    fail,
-                                    makeOutput,
-                                    nodeBegin,
-                                    nodeEnd,
-                                    regionAlloc,
-                                    regionRelease,
-                                    callLibrary,
-                                    mark,
-                                    releaseTo,
-                                    grow,
-                                    failWith};
+                                    Guarded<alloc>::call,
+                                    Guarded<release>::call,
+                                    Guarded<callRegion>::call,
+                                    Guarded<fail>::call,
+                                    Guarded<makeOutput>::call,
+                                    Guarded<nodeBegin>::call,
+                                    Guarded<nodeEnd>::call,
+                                    Guarded<regionAlloc>::call,
+                                    Guarded<regionRelease>::call,
+                                    Guarded<callLibrary>::call,
+                                    Guarded<mark>::call,
+                                    Guarded<releaseTo>::call,
+                                    Guarded<grow>::call,
+                                    Guarded<failWith>::call};
 
 Context::Context(std::shared_ptr<const Model> model)
     : model_(std::move(model)), module_(model_->module()), threads_(model_->threads()),
@@ -359,6 +388,7 @@ void Context::enter() {
 
 Expected<> Context::execute() {
   failure_.reset();
+  lacksMemory_ = false;
   exec_.threads = usableThreads(threads_);
   exec_.profile = isProfiling_ ? &profile_ : nullptr;
   if (exec_.threads != threads_ && !states_.empty()) {
@@ -378,6 +408,8 @@ Expected<> Context::execute() {
 Expected<> Context::finishRun(int32_t result) {
   if (failure_)
     return std::move(*failure_);
+  if (lacksMemory_)
+    return error(Status::Limit) << "no memory for what the run needs";
   if (result != BYCC_OK)
     return error(statusOf(result)) << "the compiled model failed without a reason";
   for (uint32_t i = 0; i < module_.num_outputs; ++i) {
@@ -534,7 +566,6 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
                         << (text[0] ? text : "the vendor failed without a reason"));
 }
 
-// Nothing may be thrown through compiled code.
 int32_t Context::callLibrary(bycc_exec *exec, const bycc_library_call *call) {
   Context &context = of(exec);
   auto allocate = [exec](const bycc_operand &result, int64_t bytes) {
@@ -544,15 +575,9 @@ int32_t Context::callLibrary(bycc_exec *exec, const bycc_library_call *call) {
   auto parallel = [exec](bycc_task_fn task, void *closure, int64_t count, int64_t grain) {
     parallelFor(exec->threads, task, closure, count, grain);
   };
-  try {
-    LibraryCall seen(*call, allocate, parallel);
-    Expected<> done = runLibraryKernel(seen, call->kernel);
-    return done ? BYCC_OK : context.record(done.takeError());
-  } catch (const std::bad_alloc &) {
-    return context.record(error(Status::Limit) << "no memory for the work of a library kernel");
-  } catch (const std::exception &exception) {
-    return context.record(error(Status::Internal) << exception.what());
-  }
+  LibraryCall seen(*call, allocate, parallel);
+  Expected<> done = runLibraryKernel(seen, call->kernel);
+  return done ? BYCC_OK : context.record(done.takeError());
 }
 
 int32_t Context::fail(bycc_exec *exec, int32_t status, const char *message) {

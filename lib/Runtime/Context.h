@@ -14,6 +14,8 @@
 
 namespace bycc::runtime {
 
+template <auto service> struct Guarded;
+
 class Context {
 public:
   static Expected<std::shared_ptr<Context>> create(std::shared_ptr<const Model> model);
@@ -71,7 +73,8 @@ private:
   void releaseVendorMemory();
   Expected<> finishRun(int32_t result);
 
-  // Services for compiled code.
+  // Services for compiled code; `api` calls them guarded.
+  template <auto service> friend struct Guarded;
   static const bycc_exec_api api;
   static Context &of(bycc_exec *exec) { return *static_cast<Context *>(exec->owner); }
   static void parallelForCall(bycc_exec *exec, bycc_task_fn task, void *closure, int64_t count,
@@ -114,6 +117,7 @@ private:
   std::atomic<bool> isBusy_{false};
   std::mutex failureMutex_;
   std::optional<Error> failure_; // the first one of a run
+  std::atomic<bool> lacksMemory_{false}; // what it was cannot be kept
   Profile profile_;
   bool isProfiling_ = false;
 };

@@ -9,7 +9,7 @@
 //   HOSTILE=random         another blob each time
 //   HOSTILE=supports-MODE  abort segv hang throw, when it is asked about operators
 //   HOSTILE_WEIGHTS=1      stores constants as weights of its own
-//   HOSTILE_RUN=load|run|abi|null   the run half
+//   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it throws in a run)
 #include <bycc/vendor.h>
 
 #include <cmath>
@@ -269,6 +269,12 @@ int32_t run(void *handle, void *, const bycc_array *inputs, const bycc_array *ou
     std::snprintf(error, errorSize, "hostile has stopped");
     return BYCC_INTERNAL;
   }
+  if (environment("HOSTILE_RUN") == "memory")
+    throw std::bad_alloc();
+  if (environment("HOSTILE_RUN") == "throw")
+    throw std::runtime_error("thrown by hostile");
+  if (environment("HOSTILE_RUN") == "number")
+    throw 7;
   const Region &region = *static_cast<Region *>(handle);
   std::vector<std::vector<float>> made(region.values.size() / 2);
   std::vector<const float *> data(made.size());

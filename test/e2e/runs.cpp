@@ -3,6 +3,9 @@
 //   runs allocations MODEL.json THREADS     memory asked for in a run, after the first ones:
 //                                           "NUMBER calls, largest BYTES"
 //   runs concurrent MODEL.json THREADS N    contexts on N threads give the bits of one alone
+//   runs failing MODEL.json THREADS         each allocation of a run fails in turn: LIMIT, and
+//                                           the next run is right: "NUMBER failed, WRONG wrong"
+//   runs limited MODEL.json THREADS         a first run without memory is LIMIT, the next is right
 //   runs threads MODEL.json THREADS         threads of the process after runs
 //   runs time MODEL.json THREADS            microseconds of the fastest run
 //
@@ -11,15 +14,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
@@ -27,6 +33,9 @@
 
 static std::atomic<bool> isCounting{false};
 static std::atomic<size_t> numCalls{0}, largest{0};
+static std::atomic<int64_t> untilFailure{-1}; // < 0: none
+
+static bool fails() { return untilFailure >= 0 && untilFailure-- == 0; }
 
 static void count(size_t bytes) {
   if (!isCounting)
@@ -42,16 +51,20 @@ void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
-void *malloc(size_t bytes) { return count(bytes), __libc_malloc(bytes); }
-void *calloc(size_t n, size_t bytes) { return count(n * bytes), __libc_calloc(n, bytes); }
-void *realloc(void *memory, size_t bytes) { return count(bytes), __libc_realloc(memory, bytes); }
-void *memalign(size_t alignment, size_t bytes) { return count(bytes), __libc_memalign(alignment, bytes); }
-void *aligned_alloc(size_t alignment, size_t bytes) { return count(bytes), __libc_memalign(alignment, bytes); }
+void *malloc(size_t bytes) { return count(bytes), fails() ? nullptr : __libc_malloc(bytes); }
+void *calloc(size_t n, size_t bytes) { return count(n * bytes), fails() ? nullptr : __libc_calloc(n, bytes); }
+void *realloc(void *memory, size_t bytes) { return count(bytes), fails() ? nullptr : __libc_realloc(memory, bytes); }
+void *memalign(size_t alignment, size_t bytes) {
+  return count(bytes), fails() ? nullptr : __libc_memalign(alignment, bytes);
+}
+void *aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
 int posix_memalign(void **memory, size_t alignment, size_t bytes) {
-  return (*memory = (count(bytes), __libc_memalign(alignment, bytes))) ? 0 : 12;
+  return (*memory = memalign(alignment, bytes)) ? 0 : 12;
 }
 void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
   count(bytes);
+  if (fails())
+    return errno = ENOMEM, MAP_FAILED;
   return reinterpret_cast<void *>(::syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 }
@@ -85,6 +98,7 @@ public:
   ~Runner() { bycc_context_destroy(context_); }
 
   void run() { check(bycc_run(context_)); }
+  int32_t tryRun() { return bycc_run(context_); }
   std::string outputs() const {
     std::string all;
     for (uint32_t i = 0; i < module_->num_outputs; ++i) {
@@ -138,6 +152,46 @@ static void concurrent(bycc_model *model, uint32_t count) {
   std::printf("%u of %u runs differ\n", numWrong.load(), count * numRuns);
 }
 
+// With a fresh context for each: the first run of one asks for the most.
+static void failing(bycc_model *model) {
+  Runner right(model, 1);
+  right.run();
+  int64_t numFailed = 0, numWrong = 0;
+  for (int64_t skipped = 0; skipped >= 0; ++skipped) {
+    Runner runner(model, 1);
+    untilFailure = skipped;
+    int32_t status = runner.tryRun();
+    bool isReached = untilFailure < 0;
+    untilFailure = -1;
+    if (!isReached)
+      break;
+    bool isTold = status == BYCC_OK || (status == BYCC_LIMIT && std::strstr(bycc_last_error(), "no memory"));
+    runner.run();
+    numWrong += !isTold || runner.outputs() != right.outputs();
+    ++numFailed;
+  }
+  std::printf("%lld failed, %lld wrong\n", static_cast<long long>(numFailed), static_cast<long long>(numWrong));
+}
+
+static void limited(bycc_model *model) {
+  Runner right(model, 1), runner(model, 2);
+  rlimit before, tight;
+  ::getrlimit(RLIMIT_AS, &before);
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  tight = {pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + (4 << 20), before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &tight);
+  int32_t status = runner.tryRun();
+  ::setrlimit(RLIMIT_AS, &before);
+  std::printf("%s\n", status == BYCC_LIMIT ? bycc_last_error() : "it went on");
+  runner.run();
+  right.run();
+  Runner again(model, 2);
+  again.run();
+  if (runner.outputs() != again.outputs())
+    std::printf("the next run is wrong\n");
+}
+
 static void threads(bycc_model *model) {
   Runner runner(model, 1);
   for (int i = 0; i < 3; ++i)
@@ -169,6 +223,10 @@ int main(int argc, char **argv) {
     allocations(model);
   else if (mode == "concurrent" && argc == 5)
     concurrent(model, static_cast<uint32_t>(std::atoi(argv[4])));
+  else if (mode == "failing")
+    failing(model);
+  else if (mode == "limited")
+    limited(model);
   else if (mode == "threads")
     threads(model);
   else if (mode == "time")

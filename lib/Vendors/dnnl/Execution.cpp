@@ -33,9 +33,10 @@ Execution::Execution(const Instance &instance, uint8_t *arena)
   begins_.push_back(static_cast<uint32_t>(args_.size()));
 }
 
-bool Execution::run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
-  if (!bind(inputs_, inputs) || !bind(outputs_, outputs))
-    return false;
+dnnl_status_t Execution::run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
+  for (auto [bindings, arrays] : {std::pair(&inputs_, inputs), {&outputs_, outputs}})
+    if (dnnl_status_t status = bind(*bindings, arrays); status != dnnl_success)
+      return status;
   using Clock = std::chrono::steady_clock;
   int32_t threads = omp_get_max_threads();
   ThreadScope given(threads); // put back, whatever happens
@@ -43,15 +44,16 @@ bool Execution::run(const bycc_array *inputs, const bycc_array *outputs, uint64_
     Clock::time_point begin = ns ? Clock::now() : Clock::time_point();
     if (instance_.calls[c].threads != threads)
       omp_set_num_threads(threads = instance_.calls[c].threads);
-    if (dnnl_primitive_execute(instance_.calls[c].primitive.get(), stream_.get(),
-                               static_cast<int>(begins_[c + 1] - begins_[c]),
-                               args_.data() + begins_[c]) != dnnl_success)
-      return false;
+    dnnl_status_t status = dnnl_primitive_execute(
+        instance_.calls[c].primitive.get(), stream_.get(),
+        static_cast<int>(begins_[c + 1] - begins_[c]), args_.data() + begins_[c]);
+    if (status != dnnl_success)
+      return status;
     if (ns)
       ns[c] += static_cast<uint64_t>(
           std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
   }
-  return dnnl_stream_wait(stream_.get()) == dnnl_success;
+  return dnnl_stream_wait(stream_.get());
 }
 
 void *Execution::addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const {
@@ -65,16 +67,16 @@ void *Execution::addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset
   }
 }
 
-bool Execution::bind(std::vector<Binding> &bindings, const bycc_array *arrays) {
+dnnl_status_t Execution::bind(std::vector<Binding> &bindings, const bycc_array *arrays) {
   for (Binding &binding : bindings) {
     void *data = arrays[binding.index].data;
     if (data == binding.bound)
       continue;
     if (!pointTo(memories_[binding.slot].get(), data, stream_.get()))
-      return false;
+      return dnnl_runtime_error;
     binding.bound = data;
   }
-  return true;
+  return dnnl_success;
 }
 
 } // namespace bycc::onednn

@@ -18,7 +18,7 @@ public:
 
   // One at a time. False when the library fails. `ns`: the time of each call is added
   // there; null: not measured. The calling thread's OpenMP thread count is put back.
-  bool run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns);
+  dnnl_status_t run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns);
 
 private:
   struct Binding {
@@ -26,7 +26,7 @@ private:
     void *bound;
   };
   void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const;
-  bool bind(std::vector<Binding> &bindings, const bycc_array *arrays);
+  dnnl_status_t bind(std::vector<Binding> &bindings, const bycc_array *arrays);
 
   const Instance &instance_;
   dnnl::stream stream_;

@@ -26,6 +26,7 @@
 #include <list>
 #include <mutex>
 #include <new>
+#include <sys/mman.h>
 
 #include <omp.h>
 
@@ -46,7 +47,7 @@ int32_t runtimeStatus(Status status) {
   }
 }
 
-void report(char *error, size_t size, const std::string &text) {
+void report(char *error, size_t size, std::string_view text) {
   if (!error || size == 0)
     return;
   size_t length = std::min(size - 1, text.size());
@@ -57,6 +58,17 @@ void report(char *error, size_t size, const std::string &text) {
 // The first use of extents costs a plan and kernels (milliseconds), keeping them the
 // instance alone: packed weights are shared.
 constexpr size_t maxInstances = 32;
+
+// oneDNN does not look whether there is memory for the objects that it makes: none must
+// be made when there is next to none.
+Expected<> checkMemory() {
+  constexpr size_t enough = 8 << 20;
+  void *memory = ::mmap(nullptr, enough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return error(Status::Limit) << "no memory for the kernels of new extents";
+  ::munmap(memory, enough);
+  return {};
+}
 
 // True when all results are empty, which takes no work. oneDNN has no extent of 0.
 bool makesNothing(const bycc_region &region) {
@@ -106,6 +118,7 @@ public:
       instances_.splice(instances_.begin(), instances_, found);
       return instances_.front().second;
     }
+    BYCC_TRY(checkMemory());
     std::shared_ptr<const Instance> made = BYCC_TRY(make(threads, symbols));
     if (infos_.empty())
       show(made);
@@ -249,6 +262,19 @@ Expected<Execution *> executionFor(Region &region, State &state, const bycc_arra
 
 // ---- the C ABI ----
 
+// What oneDNN throws through its C functions, and our own code, ends here.
+template <typename Body> int32_t atBoundary(char *error, size_t size, Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    report(error, size, "no memory");
+    return BYCC_LIMIT;
+  } catch (const std::exception &fault) {
+    report(error, size, fault.what());
+    return BYCC_INTERNAL;
+  }
+}
+
 int32_t usable(int32_t threads) { return threads > 0 ? threads : omp_get_max_threads(); }
 
 Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weights,
@@ -273,13 +299,15 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
 
 int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes,
              int32_t threads, void **region, char *error, size_t errorSize) {
-  Expected<Region *> loaded = loadRegion(*info, weights, weightsBytes, usable(threads));
-  if (!loaded) {
-    report(error, errorSize, loaded.error().message());
-    return runtimeStatus(loaded.error().status());
-  }
-  *region = *loaded;
-  return BYCC_OK;
+  return atBoundary(error, errorSize, [&] {
+    Expected<Region *> loaded = loadRegion(*info, weights, weightsBytes, usable(threads));
+    if (!loaded) {
+      report(error, errorSize, loaded.error().message());
+      return runtimeStatus(loaded.error().status());
+    }
+    *region = *loaded;
+    return static_cast<int32_t>(BYCC_OK);
+  });
 }
 
 void unload(void *region) { delete static_cast<Region *>(region); }
@@ -294,11 +322,13 @@ int32_t initState(void *region, void *memory, int32_t) {
   const Instance *primary = static_cast<Region *>(region)->primary();
   if (!primary)
     return BYCC_OK;
-  Expected<Execution *> made = makeExecution(*primary, static_cast<uint8_t *>(memory) + stateHead);
-  if (!made)
-    return runtimeStatus(made.error().status());
-  state->lent = *made;
-  return BYCC_OK;
+  return atBoundary(nullptr, 0, [&] {
+    auto made = makeExecution(*primary, static_cast<uint8_t *>(memory) + stateHead);
+    if (!made)
+      return runtimeStatus(made.error().status());
+    state->lent = *made;
+    return static_cast<int32_t>(BYCC_OK);
+  });
 }
 
 void dropState(void *, void *memory) {
@@ -311,19 +341,22 @@ void dropState(void *, void *memory) {
 int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
                     const bycc_array *outputs, int32_t threads, uint64_t *ns, char *error,
                     size_t errorSize) {
-  Region &owner = *static_cast<Region *>(region);
-  Expected<Execution *> execution =
-      executionFor(owner, *static_cast<State *>(memory), inputs, usable(threads));
-  if (!execution) {
-    report(error, errorSize, execution.error().message());
-    return runtimeStatus(execution.error().status());
-  }
-  if (ns && !owner.hasSteps((*execution)->instance()))
-    ns = nullptr;
-  if ((*execution)->run(inputs, outputs, ns))
-    return BYCC_OK;
-  report(error, errorSize, "oneDNN failed to run a primitive");
-  return BYCC_INTERNAL;
+  return atBoundary(error, errorSize, [&] {
+    Region &owner = *static_cast<Region *>(region);
+    auto execution = executionFor(owner, *static_cast<State *>(memory), inputs, usable(threads));
+    if (!execution) {
+      report(error, errorSize, execution.error().message());
+      return runtimeStatus(execution.error().status());
+    }
+    bool isTimed = ns && owner.hasSteps((*execution)->instance());
+    dnnl_status_t status = (*execution)->run(inputs, outputs, isTimed ? ns : nullptr);
+    if (status != dnnl_success)
+      report(error, errorSize,
+             status == dnnl_out_of_memory ? "no memory" : "oneDNN failed to run a primitive");
+    return static_cast<int32_t>(status == dnnl_success         ? BYCC_OK
+                                : status == dnnl_out_of_memory ? BYCC_LIMIT
+                                                               : BYCC_INTERNAL);
+  });
 }
 
 int32_t run(void *region, void *memory, const bycc_array *inputs, const bycc_array *outputs,
