@@ -22,8 +22,11 @@ typedef struct bycc_context bycc_context;
 typedef struct bycc_load_options {
   uint32_t size;         /* sizeof(bycc_load_options) */
   int32_t threads;       /* 0: the recorded default, else the CPUs allowed */
-  int32_t verify;        /* 1: re-hash object and params */
+  int32_t verify;        /* 1: hash all weights again. 0: those of a file of up to 32 MiB,
+                          * once for each time that it was written */
   const char *params;    /* path of the params file; null: beside the model */
+  const char *set_id;    /* STEM_SET_ID of STEM.h: the model must be of the build that the
+                          * header is of; null: of any */
 } bycc_load_options;
 
 /* Loads STEM.json with STEM.o and STEM.params beside it. `options` may be null. */

@@ -49,11 +49,14 @@ void describe(std::string &out, const std::string &prefix, const char *kind,
 
 } // namespace
 
-std::string cHeader(const std::string &moduleName, const ModelInterface &interface) {
+std::string cHeader(const std::string &moduleName, const ModelInterface &interface, const std::string &setId) {
   std::string prefix = upper(moduleName), out;
   out += "/* Inputs, outputs and entry of the compiled model '" + moduleName + "'. Written by bycc.\n"
          " * Load it with bycc_model_load_linked(&" + moduleName + "_bycc_module, ...), see bycc/runtime.h. */\n";
   out += "#ifndef " + prefix + "_BYCC_H\n#define " + prefix + "_BYCC_H\n\n#include \"bycc/abi.h\"\n\n";
+  if (!setId.empty())
+    out += "/* The build that this header is of. Given as bycc_load_options::set_id, another build is refused. */\n#define " +
+           prefix + "_SET_ID \"" + setId + "\"\n\n";
   describe(out, prefix, "INPUT", interface.inputs);
   describe(out, prefix, "OUTPUT", interface.outputs);
   out += "#ifdef __cplusplus\nextern \"C\" {\n#endif\nextern const bycc_module " + moduleName +

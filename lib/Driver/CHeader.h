@@ -7,6 +7,7 @@
 
 namespace bycc {
 
-std::string cHeader(const std::string &moduleName, const ModelInterface &interface);
+// `setId`: of the build, in hexadecimal; "": there is none.
+std::string cHeader(const std::string &moduleName, const ModelInterface &interface, const std::string &setId);
 
 } // namespace bycc

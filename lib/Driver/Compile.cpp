@@ -345,6 +345,9 @@ private:
     return report;
   }
 
+  // "" when no code is made, which gives the build its id.
+  std::string setId() const { return codeForms().empty() ? "" : hexText(artifacts_->setId); }
+
   Expected<> addText(OutputSet &files, const EmitForm &form, const std::string &text) {
     if (isToStdout(form))
       return writeStdout(text);
@@ -354,7 +357,7 @@ private:
 
   Expected<> addObjectFiles(OutputSet &files) {
     json_ = graphJson(session_.module(), artifacts_->code, graphReport());
-    header_ = cHeader(session_.context().moduleName, artifacts_->interface);
+    header_ = cHeader(session_.context().moduleName, artifacts_->interface, setId());
     BYCC_TRY(files.add(objectPath(), artifacts_->code.object));
     BYCC_TRY(files.add(stem_ + ".json", json_));
     BYCC_TRY(files.add(stem_ + ".h", header_));
@@ -364,7 +367,7 @@ private:
   }
 
   Expected<> write() {
-    OutputSet files;
+    OutputSet files(wants("obj") ? setId() : "");
     for (const EmitForm *form : forms_) {
       std::string_view name = form->name;
       if (name == "obj")
@@ -380,7 +383,7 @@ private:
       else if (name == "dot")
         BYCC_TRY(addText(files, *form, dotGraph(session_.module())));
       else if (name == "header" && !wants("obj"))
-        BYCC_TRY(addText(files, *form, cHeader(session_.context().moduleName, artifacts_->interface)));
+        BYCC_TRY(addText(files, *form, cHeader(session_.context().moduleName, artifacts_->interface, setId())));
     }
     if (const std::string &file = options_.passes.timeTrace; !file.empty()) {
       trace_ = session_.trace().json();
@@ -400,7 +403,7 @@ private:
       BYCC_TRY(files.add(dependencyPath(), depfile_));
     }
     BYCC_TRY(checkMappedFiles()); // constants were read until here
-    BYCC_TRY(files.commit());
+    BYCC_TRY(files.commit(stem_ + ".json")); // it says which object and params are valid
     // Params of an earlier build with weights would be taken for ours.
     if (wants("obj") && artifacts_->paramsPieces.empty()) {
       std::error_code ignored;

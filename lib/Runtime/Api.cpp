@@ -7,6 +7,8 @@
 
 #include "bycc/Support/MappedFiles.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -106,12 +108,15 @@ Expected<LoadOptions> loadOptions(const bycc_load_options *given) {
   LoadOptions options;
   if (!given)
     return options;
-  if (given->size < sizeof *given)
+  if (given->size < offsetof(bycc_load_options, set_id)) // what the first header had
     return error(Status::Arg) << "bycc_load_options::size is " << given->size << ", wanted "
                               << sizeof *given;
-  options.threads = given->threads;
-  options.verify = given->verify != 0;
-  options.params = given->params ? given->params : "";
+  bycc_load_options known = {};
+  std::memcpy(&known, given, std::min<size_t>(given->size, sizeof known));
+  options.threads = known.threads;
+  options.verify = known.verify != 0;
+  options.params = known.params ? known.params : "";
+  options.setId = known.set_id ? known.set_id : "";
   return options;
 }
 

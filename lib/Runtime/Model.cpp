@@ -14,6 +14,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <sys/stat.h>
+#include <tuple>
+#include <unistd.h>
 
 namespace bycc::runtime {
 namespace {
@@ -82,6 +87,34 @@ template <typename T> Expected<T> asPart(Expected<T> part) {
   Error failure = part.takeError();
   failure.diagnostics().front().status = Status::Load;
   return failure;
+}
+
+// Weights of so many bytes are hashed even when nobody asks for it: 10 ms at most.
+constexpr uint64_t cheapBytes = 32 << 20;
+
+// Hashes the weights of a file that has not been found whole before, as it is now:
+// loading a model again costs no hash.
+Expected<> verifyOnce(const ParamsFile &params, const uint8_t *data, const std::string &path) {
+  using Version = std::tuple<dev_t, ino_t, off_t, time_t, long>;
+  static std::mutex mutex;
+  static std::set<Version> whole;
+  struct stat info = {};
+  ::stat(path.c_str(), &info);
+  Version version(info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  std::lock_guard lock(mutex);
+  if (whole.count(version))
+    return {};
+  BYCC_TRY(verifyPayloads(params, data, path));
+  if (whole.size() > 1000)
+    whole.clear();
+  whole.insert(version);
+  return {};
+}
+
+// Where a part is: a build that was killed may not have renamed it to its name.
+std::string partPath(const std::string &folder, const GraphFileInfo &part, const GraphFile &graph) {
+  std::string path = folder + part.name, staged = OutputSet::stagedPath(path, hexText(graph.set.setId));
+  return ::access(staged.c_str(), F_OK) == 0 ? staged : path;
 }
 
 // Places errors that know no file of their own.
@@ -208,6 +241,15 @@ Expected<> Model::setModule(const bycc_module *module, const LoadOptions &option
   return {};
 }
 
+// A program has the indices, shapes and types of the header that it was compiled with.
+static Expected<> checkHeader(const bycc_module &module, const LoadOptions &options) {
+  std::string id = hexText(setIdOf(module));
+  if (options.setId.empty() || options.setId == id)
+    return {};
+  return error(Status::Load) << "the program was compiled with the header of another build: set id "
+                             << escaped(options.setId, 64) << ", the model has " << id;
+}
+
 static Expected<> checkCpu(const bycc_module &module) {
   std::vector<std::string> missing = missingCpuFeatures(module.features);
   if (missing.empty())
@@ -236,8 +278,8 @@ Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
   ParamsFile params = BYCC_TRY(readParams(weights_, weightsBytes_, file));
   BYCC_TRY(checkParams(*module_, graph, params, weightsBytes_, file));
   if (options.verify)
-    BYCC_TRY(verifyPayloads(params, weights_, file));
-  return {};
+    return verifyPayloads(params, weights_, file);
+  return params_ && weightsBytes_ <= cheapBytes ? verifyOnce(params, weights_, file) : Expected<>();
 }
 
 // The weights that a region may read: all, or those that its vendor made.
@@ -289,13 +331,14 @@ Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
   GraphFile graph = BYCC_TRY(readGraphFile(graphJson));
   BYCC_TRY(checkGraph(graph));
   auto model = std::make_shared<Model>();
-  std::string folder = folderOf(graphJson), objectPath = folder + graph.set.object.name;
+  std::string folder = folderOf(graphJson), objectPath = partPath(folder, graph.set.object, graph);
   std::string bytes = BYCC_TRY(asPart(readFile(objectPath, maxObjectBytes)));
   BYCC_TRY(checkObject(graph, bytes, objectPath));
   model->object_ = BYCC_TRY(
       loadObject(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(), objectPath));
   const bycc_module &module = *model->object_.module();
   BYCC_TRY(checkBuild(graph, module, objectPath));
+  BYCC_TRY(inFile(checkHeader(module, options), objectPath));
   BYCC_TRY(inFile(model->setModule(&module, options), objectPath));
   BYCC_TRY(checkInterface(graph, module));
   BYCC_TRY(inFile(checkCpu(module), objectPath));
@@ -304,7 +347,7 @@ Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
   if (isSeparate != graph.set.params.has_value())
     return error(Status::Load, {graphJson})
            << "graph JSON and object differ: only one of them has a params file";
-  std::string params = isSeparate ? folder + graph.set.params->name : objectPath;
+  std::string params = isSeparate ? partPath(folder, *graph.set.params, graph) : objectPath;
   if (isSeparate && !options.params.empty())
     params = options.params;
   BYCC_TRY(model->useParams(options, params, &graph));
@@ -318,6 +361,7 @@ Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *modu
                                                          const LoadOptions &options) {
   auto model = std::make_shared<Model>();
   BYCC_TRY(checkVersion(*module, "linked module"));
+  BYCC_TRY(inFile(checkHeader(*module, options), "linked module"));
   BYCC_TRY(model->setModule(module, options));
   BYCC_TRY(inFile(checkCpu(*module), module->name));
   std::string params = options.params;

@@ -26,6 +26,7 @@ struct LoadOptions {
   int32_t threads = 0; // 0: recorded default or the CPUs allowed
   bool verify = false;
   std::string params; // empty: beside the model
+  std::string setId;  // in hexadecimal; empty: any
 };
 
 class Model {

@@ -1,34 +1,14 @@
 // A read-only mapping of a file, known to the guard of MappedFiles.h.
 #pragma once
 
+#include "Descriptor.h"
+
 #include "bycc/Support/File.h"
 
 #include <atomic>
 #include <sys/stat.h>
-#include <utility>
-
-#include <unistd.h>
 
 namespace bycc {
-
-class Descriptor {
-public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor &operator=(Descriptor &&other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0)
-      ::close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
-private:
-  int fd_;
-};
 
 // What the signal handler looks at. Ranges are linked for good and used again.
 struct GuardedRange {

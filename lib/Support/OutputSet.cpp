@@ -1,19 +1,35 @@
-// Outputs that appear together. Each file is written to a temporary beside its
-// target; commit() syncs them all, keeps a second link to every file that is
-// going to be replaced, renames, and puts the old files back if a rename fails.
-// A lock on the target folder keeps two builds from mixing their sets.
+// Outputs that appear together.
 //
-// While there are temporaries, SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXFSZ (if
-// they had their default action) first unlink them. The handler may only touch
-// the fixed table of slots below.
+//   1  add      each file is written, without a name where the file system can do that
+//               (a process that is killed leaves nothing), and synced
+//   2  stage    under a lock on the folder, which keeps two builds from mixing their
+//               sets: each gets a name beside its target, .bycc-NAME-ID
+//   3  commit   the first rename, of the file that says which set is valid (the graph
+//               JSON): up to here the old set is whole, from here on the new one is, as
+//               readers look for the staged name of what that file asks for
+//   4  rename   the others
+//
+// A second link to every file that is replaced puts the old set back when a rename
+// fails. POSIX has no rename of several files: a process that is killed in 4 leaves staged
+// names, and C programs see the old object until the next build. It removes what it
+// finds staged.
+//
+// While there are names to remove, SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGXFSZ (if they
+// had their default action) first do that, and wait for 3 and 4 to end. The handler may
+// only touch the fixed table of slots below.
+#include "Descriptor.h"
+
 #include "bycc/Support/File.h"
+#include "bycc/Support/Hash.h"
 #include "bycc/Support/OutputSync.h"
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
+#include <map>
 #include <mutex>
 #include <set>
 #include <sys/file.h>
@@ -30,7 +46,12 @@ std::atomic<bool> isSynced{true};
 
 constexpr int cleanupSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 
+std::atomic<bool> isRenaming{false};
+std::atomic<int> waitingSignal{0};
+
 void cleanUpAndDie(int signal) {
+  if (isRenaming)
+    return waitingSignal.store(signal);
   for (auto &slot : slots)
     if (const char *path = slot.load())
       ::unlink(path);
@@ -152,17 +173,40 @@ Expected<> synced(int fd, const std::string &path) {
   return {};
 }
 
+Expected<> writePieces(int fd, const std::vector<std::string_view> &pieces, const std::string &path) {
+  for (std::string_view piece : pieces)
+    BYCC_TRY(writeAll(fd, piece, path));
+  return isSynced ? synced(fd, path) : Expected<>();
+}
+
 // Writes and closes; `fd` is closed in any case.
 Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
                          const std::string &path) {
-  Expected<> result;
-  for (size_t i = 0; i < pieces.size() && result; ++i)
-    result = writeAll(fd, pieces[i], path);
-  if (result && isSynced)
-    result = synced(fd, path);
+  Expected<> result = writePieces(fd, pieces, path);
   if (::close(fd) != 0 && errno != EINTR && result)
     result = ioError(path, "cannot close");
   return result;
+}
+
+// What all staged names of a file begin with.
+std::string stagedPrefix(const std::string &name) {
+  return ".bycc-" + (name.size() <= 200 ? name : std::to_string(hashText(name))) + "-";
+}
+
+std::string nameOf(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+// What builds that were killed left of these files. Nobody else may be building them.
+void removeStaged(const std::set<std::string> &targets) {
+  std::map<std::string, std::vector<std::string>> prefixes; // by folder
+  for (const std::string &target : targets)
+    prefixes[folderOf(target)].push_back(stagedPrefix(nameOf(target)));
+  for (const auto &[folder, wanted] : prefixes) {
+    std::unique_ptr<DIR, int (*)(DIR *)> listing(::opendir(folder.c_str()), ::closedir);
+    while (dirent *entry = listing ? ::readdir(listing.get()) : nullptr)
+      for (const std::string &prefix : wanted)
+        if (std::string_view(entry->d_name).starts_with(prefix))
+          ::unlinkat(::dirfd(listing.get()), entry->d_name, 0);
+  }
 }
 
 // Locks folders (each under one name: a second lock would wait for the first)
@@ -173,13 +217,16 @@ public:
   explicit FolderLocks(const std::set<std::string> &folders) {
     for (const std::string &folder : folders) {
       int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      if (fd < 0)
+      if (fd < 0) {
+        isHeld_ = false;
         continue;
+      }
       for (int attempt = 0; attempt < 1000 && ::flock(fd, LOCK_EX | LOCK_NB) != 0; ++attempt) {
         if (errno != EWOULDBLOCK && errno != EINTR)
           break;
         ::usleep(10000);
       }
+      isHeld_ = isHeld_ && ::flock(fd, LOCK_EX | LOCK_NB) == 0; // as before, when it is ours
       folders_.push_back(fd);
     }
   }
@@ -188,6 +235,7 @@ public:
     for (int fd : folders_)
       ::close(fd);
   }
+  bool isHeld() const { return isHeld_; }
   void sync() {
     for (int fd : folders_)
       ::fsync(fd); // some file systems refuse; the files themselves are synced
@@ -195,6 +243,7 @@ public:
 
 private:
   std::vector<int> folders_;
+  bool isHeld_ = true;
 };
 
 } // namespace
@@ -204,24 +253,40 @@ void setOutputsSynced(bool on) { isSynced = on; }
 struct OutputSet::Impl {
   struct Output {
     std::string target;
-    TemporaryName temporary;
+    Descriptor nameless;
+    std::optional<TemporaryName> temporary;
   };
   struct Direct { // devices and pipes are written through
     std::string target;
     std::string bytes;
   };
   SignalGuard guard;
+  std::string id;
   std::vector<Output> outputs;
   std::vector<Direct> direct;
 
-  Expected<> renameAll();
+  Expected<> stage(Output &output);
+  Expected<> stageAll(bool isLocked);
+  Expected<> renameAll(const std::string &first);
 };
 
-OutputSet::OutputSet() : impl_(std::make_unique<Impl>()) {}
+OutputSet::OutputSet(std::string id) : impl_(std::make_unique<Impl>()) { impl_->id = std::move(id); }
 OutputSet::~OutputSet() = default;
+
+std::string OutputSet::stagedPath(const std::string &path, const std::string &id) {
+  return path.substr(0, path.rfind('/') + 1) + stagedPrefix(nameOf(path)) + id;
+}
 
 Expected<> OutputSet::add(const std::string &path, std::string_view bytes) {
   return add(path, std::vector<std::string_view>{bytes});
+}
+
+// A file without a name, if there may be one: each keeps a descriptor.
+static Descriptor openNameless(const std::string &target, size_t numBefore) {
+  constexpr size_t most = 32;
+  if (numBefore >= most || ::access("/proc/self/fd", X_OK) != 0)
+    return Descriptor();
+  return Descriptor(::open(folderOf(target).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
 }
 
 Expected<> OutputSet::add(const std::string &path, const std::vector<std::string_view> &pieces) {
@@ -241,6 +306,11 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
     // Through symbolic links: it is the file that is replaced, not the link.
     target = resolved(path);
   }
+  if (Descriptor nameless = openNameless(target, impl_->outputs.size())) {
+    int fd = nameless.get();
+    impl_->outputs.push_back({target, std::move(nameless), std::nullopt});
+    return writePieces(fd, pieces, path);
+  }
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = temporaryPath(target);
     int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -248,43 +318,93 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
       continue;
     if (fd < 0)
       return ioError(path, "cannot write beside it");
-    impl_->outputs.push_back({target, TemporaryName(temporary)});
+    impl_->outputs.push_back({target, Descriptor(), std::optional<TemporaryName>(temporary)});
     return writeAndClose(fd, pieces, path);
   }
   return error(Status::Io, {path}) << "no free name for a temporary file";
 }
 
-Expected<> OutputSet::Impl::renameAll() {
-  std::vector<std::optional<TemporaryName>> backups(outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    std::string backup = temporaryPath(outputs[i].target);
-    if (::link(outputs[i].target.c_str(), backup.c_str()) == 0)
+Expected<> OutputSet::Impl::stage(Output &output) {
+  std::string name = id.empty() ? temporaryPath(output.target) : stagedPath(output.target, id);
+  TemporaryName staged(name);
+  int result;
+  if (output.nameless) {
+    ::unlink(name.c_str()); // of a build of the same that was killed
+    std::string open = "/proc/self/fd/" + std::to_string(output.nameless.get());
+    result = ::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
+  } else {
+    result = ::rename(output.temporary->path().c_str(), name.c_str());
+    output.temporary->forget();
+  }
+  if (result != 0)
+    return ioError(output.target, "cannot make a temporary file beside it");
+  output.nameless = Descriptor();
+  output.temporary.reset();
+  output.temporary.emplace(std::move(staged));
+  return {};
+}
+
+Expected<> OutputSet::Impl::stageAll(bool isLocked) {
+  std::set<std::string> targets;
+  for (const Output &output : outputs)
+    targets.insert(output.target);
+  if (isLocked)
+    removeStaged(targets);
+  for (Output &output : outputs)
+    BYCC_TRY(stage(output));
+  return {};
+}
+
+Expected<> OutputSet::Impl::renameAll(const std::string &first) {
+  std::vector<Output *> order;
+  for (Output &output : outputs)
+    order.insert(output.target == first ? order.begin() : order.end(), &output);
+  std::vector<std::optional<TemporaryName>> backups(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    std::string backup = stagedPath(order[i]->target, "old." + std::to_string(::getpid()));
+    if (::link(order[i]->target.c_str(), backup.c_str()) == 0)
       backups[i].emplace(backup);
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (::rename(outputs[i].temporary.path().c_str(), outputs[i].target.c_str()) == 0)
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (::rename(order[i]->temporary->path().c_str(), order[i]->target.c_str()) == 0)
       continue;
-    Error failure = ioError(outputs[i].target, "cannot rename a temporary file to it");
+    Error failure = ioError(order[i]->target, "cannot rename a temporary file to it");
     for (size_t k = 0; k < i; ++k)
       if (!backups[k])
-        ::unlink(outputs[k].target.c_str());
-      else if (::rename(backups[k]->path().c_str(), outputs[k].target.c_str()) == 0)
+        ::unlink(order[k]->target.c_str());
+      else if (::rename(backups[k]->path().c_str(), order[k]->target.c_str()) == 0)
         backups[k]->forget();
     return failure;
   }
   for (Output &output : outputs)
-    output.temporary.forget();
+    output.temporary->forget();
   outputs.clear();
   return {};
 }
 
-Expected<> OutputSet::commit() {
+// While it lives, signals that would end the program wait.
+class RenamingMark {
+public:
+  RenamingMark() { isRenaming = true; }
+  RenamingMark(const RenamingMark &) = delete;
+  ~RenamingMark() {
+    isRenaming = false;
+    if (int signal = waitingSignal.exchange(0))
+      ::raise(signal);
+  }
+};
+
+Expected<> OutputSet::commit(const std::string &first) {
   std::set<std::string> folders;
   for (const Impl::Output &output : impl_->outputs)
     folders.insert(resolved(folderOf(output.target)));
   {
     FolderLocks locks(folders);
-    BYCC_TRY(impl_->renameAll());
+    BYCC_TRY(impl_->stageAll(locks.isHeld()));
+    {
+      RenamingMark mark;
+      BYCC_TRY(impl_->renameAll(resolved(first)));
+    }
     if (isSynced)
       locks.sync();
   }

@@ -40,7 +40,7 @@ constexpr Option table[] = {
     {"profile", Value::Optional, "table of time per node and region; =FILE for a Chrome trace too"},
     {"threads", Value::Needed, "size of the thread pool, default the CPUs allowed"},
     {"params", Value::Needed, "params file, default the recorded one beside the model"},
-    {"verify", Value::None, "re-hash object and params"},
+    {"verify", Value::None, "hash all weights; without it, those of files up to 32 MiB"},
     {"verbose", Value::None, "messages of the runtime; also -v"},
     {"quiet", Value::None, "no progress on stderr; also -q"},
     {"version", Value::None, "print the version"},

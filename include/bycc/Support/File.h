@@ -44,16 +44,21 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
 // A set of files that replace their targets together: each is written to a
 // temporary beside its target, then all are synced and renamed. Dropped without
 // commit(), or killed by SIGINT/SIGTERM, it leaves nothing.
+//
+// A set with an id has a point at which it becomes valid: the rename of the file `first`,
+// which holds the id. A reader of that file takes stagedPath() for a file of the set
+// where there is one: the process that was to rename it may have been killed.
 class OutputSet {
 public:
-  OutputSet();
+  explicit OutputSet(std::string id = "");
   OutputSet(const OutputSet &) = delete;
   OutputSet &operator=(const OutputSet &) = delete;
   ~OutputSet();
   Expected<> add(const std::string &path, std::string_view bytes);
   // For large files: several pieces in order.
   Expected<> add(const std::string &path, const std::vector<std::string_view> &pieces);
-  Expected<> commit();
+  Expected<> commit(const std::string &first = "");
+  static std::string stagedPath(const std::string &path, const std::string &id);
 
 private:
   struct Impl;

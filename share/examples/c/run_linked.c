@@ -17,7 +17,8 @@ static int failed(const char *what) {
 int main(int argc, char **argv) {
   static EXAMPLE_INPUT_0_type input[EXAMPLE_INPUT_0_COUNT];
   static EXAMPLE_OUTPUT_0_type output[EXAMPLE_OUTPUT_0_COUNT];
-  bycc_load_options options = {sizeof options, 1, 0, argc > 1 ? argv[1] : "example.params"};
+  bycc_load_options options = {sizeof options, 1, 0, argc > 1 ? argv[1] : "example.params",
+                               EXAMPLE_SET_ID};
   bycc_model *model = 0;
   bycc_context *context = 0;
   size_t i, best = 0;
