@@ -3,7 +3,7 @@
 //   1  add      each file is written, without a name where the file system can do that
 //               (a process that is killed leaves nothing), and synced
 //   2  stage    under a lock on the folder, which keeps two builds from mixing their
-//               sets: each gets a name beside its target, .bycc-NAME-ID
+//               sets: each gets a name beside its target, .bycc-ID-NAME
 //   3  commit   the first rename, of the file that says which set is valid (the graph
 //               JSON): up to here the old set is whole, from here on the new one is, as
 //               readers look for the staged name of what that file asks for
@@ -188,24 +188,31 @@ Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
   return result;
 }
 
-// What all staged names of a file begin with.
-std::string stagedPrefix(const std::string &name) {
-  return ".bycc-" + (name.size() <= 200 ? name : std::to_string(hashText(name))) + "-";
+std::string nameOf(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+// .bycc-ID-NAME, where NAME is not too long for it. No ID has a '-'.
+constexpr std::string_view stagedBegin = ".bycc-";
+std::string stagedEnd(const std::string &name) {
+  return "-" + (name.size() <= 200 ? name : std::to_string(hashText(name)));
 }
 
-std::string nameOf(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+bool isStagedOf(std::string_view entry, const std::set<std::string> &ends) {
+  if (!entry.starts_with(stagedBegin))
+    return false;
+  size_t end = entry.find('-', stagedBegin.size());
+  return end != entry.npos && ends.count(std::string(entry.substr(end)));
+}
 
 // What builds that were killed left of these files. Nobody else may be building them.
 void removeStaged(const std::set<std::string> &targets) {
-  std::map<std::string, std::vector<std::string>> prefixes; // by folder
+  std::map<std::string, std::set<std::string>> ends; // by folder
   for (const std::string &target : targets)
-    prefixes[folderOf(target)].push_back(stagedPrefix(nameOf(target)));
-  for (const auto &[folder, wanted] : prefixes) {
+    ends[folderOf(target)].insert(stagedEnd(nameOf(target)));
+  for (const auto &[folder, wanted] : ends) {
     std::unique_ptr<DIR, int (*)(DIR *)> listing(::opendir(folder.c_str()), ::closedir);
     while (dirent *entry = listing ? ::readdir(listing.get()) : nullptr)
-      for (const std::string &prefix : wanted)
-        if (std::string_view(entry->d_name).starts_with(prefix))
-          ::unlinkat(::dirfd(listing.get()), entry->d_name, 0);
+      if (isStagedOf(entry->d_name, wanted))
+        ::unlinkat(::dirfd(listing.get()), entry->d_name, 0);
   }
 }
 
@@ -274,7 +281,7 @@ OutputSet::OutputSet(std::string id) : impl_(std::make_unique<Impl>()) { impl_->
 OutputSet::~OutputSet() = default;
 
 std::string OutputSet::stagedPath(const std::string &path, const std::string &id) {
-  return path.substr(0, path.rfind('/') + 1) + stagedPrefix(nameOf(path)) + id;
+  return path.substr(0, path.rfind('/') + 1) + std::string(stagedBegin) + id + stagedEnd(nameOf(path));
 }
 
 Expected<> OutputSet::add(const std::string &path, std::string_view bytes) {

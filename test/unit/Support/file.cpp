@@ -162,6 +162,25 @@ TEST_CASE("H1 outputs appear together or not at all") {
   setOutputsSynced(true);
 }
 
+TEST_CASE("H3 what a killed build left of a file goes, that of others stays") {
+  Folder folder;
+  folder.write(".bycc-00ff-a", "staged");
+  folder.write(".bycc-old.7-a", "backup");
+  folder.write(".bycc-00ff-b-a", "of another file");
+  folder.write(".bycc-00ff-a.o", "of another file");
+  OutputSet outputs("00aa");
+  REQUIRE(outputs.add(folder / "a", "new"));
+  CHECK(OutputSet::stagedPath(folder / "a", "00aa") == folder / ".bycc-00aa-a");
+  REQUIRE(outputs.commit(folder / "a"));
+  CHECK(*readFile(folder / "a") == "new");
+  CHECK(folder.numFiles() == 3);
+  std::string longName(250, 'x');
+  OutputSet longer("00aa");
+  REQUIRE(longer.add(folder / longName, "new"));
+  REQUIRE(longer.commit());
+  CHECK(*readFile(folder / longName) == "new");
+}
+
 TEST_CASE("H1 a failed rename puts the old files back") {
   Folder folder;
   folder.write("a", "old");
