@@ -131,9 +131,9 @@ TEST_CASE("choice of vendors") {
   CHECK_FALSE(registry.resolve(request));
 }
 
-TEST_CASE("plugins that are none") {
+TEST_CASE("G1 a plugin that is not there is a command-line error") {
   VendorRegistry registry({});
   Expected<> loaded = registry.loadPlugin("/nowhere/x.so");
   REQUIRE_FALSE(loaded);
-  CHECK(loaded.error().status() == Status::Load);
+  CHECK(loaded.error().status() == Status::Usage);
 }
