@@ -8,6 +8,7 @@
 
 #include "Artifacts.h"
 #include "CHeader.h"
+#include "CommandProcess.h"
 #include "Depfile.h"
 #include "Interface.h"
 #include "Placement.h"
@@ -109,6 +110,7 @@ private:
     BYCC_TRY(runPasses());
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
+    enterStage(Stage::HostCode);
     auto begin = TimeTrace::Clock::now();
     BYCC_TRY(buildArtifacts(session_, *artifacts_, codeForms()));
     session_.trace().addSince("host code", begin);
@@ -363,6 +365,7 @@ private:
   }
 
   Expected<> write() {
+    enterStage(Stage::Write);
     OutputSet files;
     for (const EmitForm *form : forms_) {
       std::string_view name = form->name;

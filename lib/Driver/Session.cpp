@@ -2,6 +2,7 @@
 
 #include "AskedPasses.h"
 #include "BindParams.h"
+#include "CommandProcess.h"
 #include "Pipeline.h"
 #include "Placement.h"
 #include "Plugins.h"
@@ -239,6 +240,7 @@ Expected<> Session::readPrecision() {
 }
 
 Expected<> Session::load() {
+  enterStage(Stage::Load);
   auto begin = TimeTrace::Clock::now();
   bool isFirst = filesRead_.empty();
   filesRead_ = {options_.input.model};
@@ -478,6 +480,7 @@ Expected<> Session::reload() {
 
 Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegions,
                               const std::function<void()> &beforeLegalize) {
+  enterStage(Stage::Passes);
   StdoutGuard guard;
   const PassListOptions &o = options_.passes;
   for (const auto *names : {&o.printing.before, &o.printing.after})

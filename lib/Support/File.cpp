@@ -3,11 +3,16 @@
 // step by step without following a link.
 #include "bycc/Support/File.h"
 
+#include "bycc/Support/SharedFiles.h"
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,13 +43,52 @@ Error ioError(const std::string &path, const char *what, int code = errno) {
   return error(Status::Io, {path}) << what << ": " << std::strerror(code);
 }
 
+// Mappings whose files are open, by their first byte.
+class OpenFiles {
+public:
+  std::atomic<bool> isWanted{false};
+
+  void add(const uint8_t *data, uint64_t size, int descriptor) {
+    std::lock_guard lock(mutex_);
+    files_[data] = {size, descriptor};
+  }
+  void remove(const uint8_t *data) {
+    std::lock_guard lock(mutex_);
+    files_.erase(data);
+  }
+  std::optional<FilePlace> find(const uint8_t *data, uint64_t bytes) {
+    std::lock_guard lock(mutex_);
+    auto after = files_.upper_bound(data);
+    if (after == files_.begin())
+      return std::nullopt;
+    auto [begin, file] = *std::prev(after);
+    auto offset = static_cast<uint64_t>(data - begin);
+    if (offset > file.size || bytes > file.size - offset)
+      return std::nullopt;
+    return FilePlace{file.descriptor, offset};
+  }
+
+private:
+  struct File {
+    uint64_t size;
+    int descriptor;
+  };
+  std::mutex mutex_;
+  std::map<const uint8_t *, File> files_;
+};
+OpenFiles openFiles;
+
 class MappedFile : public Storage {
 public:
   MappedFile(void *memory, uint64_t size, Descriptor watched) : watched_(std::move(watched)) {
     data_ = static_cast<const uint8_t *>(memory);
     size_ = size;
+    if (watched_)
+      openFiles.add(data_, size_, watched_.get());
   }
   ~MappedFile() override {
+    if (watched_)
+      openFiles.remove(data_);
     if (size_ > 0)
       ::munmap(const_cast<uint8_t *>(data_), size_);
   }
@@ -101,7 +145,7 @@ Expected<std::shared_ptr<const Storage>> mapDescriptor(Descriptor fd, uint64_t s
   if (memory == MAP_FAILED)
     return ioError(path, "cannot map the file");
   return std::shared_ptr<const Storage>(
-      std::make_shared<MappedFile>(memory, size, watch ? std::move(fd) : Descriptor()));
+      std::make_shared<MappedFile>(memory, size, watch || openFiles.isWanted ? std::move(fd) : Descriptor()));
 }
 
 // Appends up to `limit` + 1 bytes, so that the caller sees when there are more.
@@ -158,10 +202,17 @@ Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool w
   return mapDescriptor(std::move(fd), info.st_size, path, watch);
 }
 
+// A device need not end (/dev/zero); somebody types at a terminal.
+static bool isEndless(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode) && !::isatty(fd);
+}
+
 Expected<std::string> readFile(const std::string &path, uint64_t limit) {
+  constexpr uint64_t maxDeviceBytes = uint64_t{32} << 20;
   std::string text;
   if (path == "-") {
-    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>", limit, text));
+    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>", isEndless(STDIN_FILENO) ? std::min(limit, maxDeviceBytes) : limit, text));
     return text;
   }
   Descriptor fd = BYCC_TRY(openForReading(path));
@@ -209,6 +260,12 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
   if (info.st_nlink != 1)
     return error(Status::Input, {path}) << "external file has " << info.st_nlink << " hard links";
   return mapDescriptor(std::move(at), info.st_size, path, false);
+}
+
+void keepMappedFilesOpen() { openFiles.isWanted = true; }
+
+std::optional<FilePlace> placeInFile(const void *data, uint64_t bytes) {
+  return openFiles.find(static_cast<const uint8_t *>(data), bytes);
 }
 
 bool isSameFile(const std::string &a, const std::string &b) {

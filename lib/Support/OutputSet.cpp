@@ -7,6 +7,7 @@
 // they had their default action) first unlink them. The handler may only touch
 // the fixed table of slots below.
 #include "bycc/Support/File.h"
+#include "bycc/Support/OutputCommitter.h"
 #include "bycc/Support/OutputSync.h"
 
 #include <atomic>
@@ -27,6 +28,7 @@ constexpr int numSlots = 256;
 std::atomic<const char *> slots[numSlots];
 
 std::atomic<bool> isSynced{true};
+std::atomic<OutputCommitter *> committer{nullptr};
 
 constexpr int cleanupSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 
@@ -200,6 +202,7 @@ private:
 } // namespace
 
 void setOutputsSynced(bool on) { isSynced = on; }
+void setOutputCommitter(OutputCommitter *other) { committer = other; }
 
 struct OutputSet::Impl {
   struct Output {
@@ -215,6 +218,8 @@ struct OutputSet::Impl {
   std::vector<Direct> direct;
 
   Expected<> renameAll();
+  Expected<> commitFiles();
+  Expected<> commitElsewhere(OutputCommitter &other);
 };
 
 OutputSet::OutputSet() : impl_(std::make_unique<Impl>()) {}
@@ -243,6 +248,8 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
   }
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = temporaryPath(target);
+    if (OutputCommitter *other = committer)
+      other->announce(temporary);
     int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0 && errno == EEXIST)
       continue;
@@ -278,16 +285,38 @@ Expected<> OutputSet::Impl::renameAll() {
   return {};
 }
 
-Expected<> OutputSet::commit() {
+Expected<> OutputSet::Impl::commitFiles() {
   std::set<std::string> folders;
-  for (const Impl::Output &output : impl_->outputs)
+  for (const Output &output : outputs)
     folders.insert(resolved(folderOf(output.target)));
-  {
-    FolderLocks locks(folders);
-    BYCC_TRY(impl_->renameAll());
-    if (isSynced)
-      locks.sync();
-  }
+  FolderLocks locks(folders);
+  BYCC_TRY(renameAll());
+  if (isSynced)
+    locks.sync();
+  return {};
+}
+
+Expected<> OutputSet::Impl::commitElsewhere(OutputCommitter &other) {
+  std::vector<WrittenOutput> written;
+  for (const Output &output : outputs)
+    written.push_back({output.temporary.path(), output.target});
+  BYCC_TRY(other.commit(written));
+  for (Output &output : outputs)
+    output.temporary.forget();
+  outputs.clear();
+  return {};
+}
+
+Expected<> commitOutputs(const std::vector<WrittenOutput> &written) {
+  OutputSet::Impl set;
+  for (const WrittenOutput &output : written)
+    set.outputs.push_back({output.target, TemporaryName(output.temporary)});
+  return set.commitFiles();
+}
+
+Expected<> OutputSet::commit() {
+  OutputCommitter *other = committer;
+  BYCC_TRY(other ? impl_->commitElsewhere(*other) : impl_->commitFiles());
   for (const Impl::Direct &direct : impl_->direct) {
     int fd = ::open(direct.target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)

@@ -18,14 +18,16 @@ namespace {
 
 double limitSeconds = 0; // 0: no watch
 volatile sig_atomic_t isCalling = 0;
+struct sigaction before[NSIG]; // what was there to handle a signal
 char whose[256]; // "vendor 'v', asked about nn.relu, "
 
 void put(const char *text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
 
-void onSignal(int signal) {
-  if (!isCalling) {
-    std::signal(signal, SIG_DFL);
-    ::raise(signal);
+void onSignal(int signal, siginfo_t *info, void *) {
+  if (!isCalling) { // is for whoever was there before; a fault happens again by itself
+    ::sigaction(signal, &before[signal], nullptr);
+    if (info->si_code <= 0)
+      ::raise(signal);
     return;
   }
   put("error[INTERNAL]: ");
@@ -78,10 +80,10 @@ void watchVendorCalls(double timeoutSeconds) {
   alternative.ss_size = sizeof stack;
   ::sigaltstack(&alternative, nullptr);
   struct sigaction action {};
-  action.sa_handler = onSignal;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_sigaction = onSignal;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM})
-    ::sigaction(signal, &action, nullptr);
+    ::sigaction(signal, &action, &before[signal]);
   limitSeconds = timeoutSeconds;
 }
 
