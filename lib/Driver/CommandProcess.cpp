@@ -25,7 +25,6 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
-#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -187,11 +186,6 @@ public:
   if (::getppid() != parent)
     ::_exit(1);
   channel = socket;
-  ::pthread_atfork(nullptr, nullptr, [] { // what vendors run in has nothing to tell
-    ::close(channel);
-    channel = -1;
-    std::set_new_handler(nullptr);
-  });
   noMemory = noMemoryText(options);
   howToReproduce = "this is a fault of bycc; reproduce it with: " + options.commandLine;
   std::set_new_handler(endWithoutMemory);

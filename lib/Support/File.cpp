@@ -48,9 +48,10 @@ class OpenFiles {
 public:
   std::atomic<bool> isWanted{false};
 
-  void add(const uint8_t *data, uint64_t size, int descriptor) {
+  // `offset`: of the first byte in the file.
+  void add(const uint8_t *data, uint64_t size, int descriptor, uint64_t offset = 0) {
     std::lock_guard lock(mutex_);
-    files_[data] = {size, descriptor};
+    files_[data] = {size, descriptor, offset};
   }
   void remove(const uint8_t *data) {
     std::lock_guard lock(mutex_);
@@ -65,13 +66,14 @@ public:
     auto offset = static_cast<uint64_t>(data - begin);
     if (offset > file.size || bytes > file.size - offset)
       return std::nullopt;
-    return FilePlace{file.descriptor, offset};
+    return FilePlace{file.descriptor, file.offset + offset};
   }
 
 private:
   struct File {
     uint64_t size;
     int descriptor;
+    uint64_t offset;
   };
   std::mutex mutex_;
   std::map<const uint8_t *, File> files_;
@@ -100,6 +102,74 @@ public:
 
 private:
   Descriptor watched_;
+};
+
+// A file without a name that copies are written to, for others to map; what is given back
+// becomes a hole.
+class CopyFile {
+public:
+  // None: the system has no memory for it.
+  std::optional<uint64_t> write(const void *data, uint64_t size) {
+    constexpr uint64_t page = 4096;
+    std::lock_guard lock(mutex_);
+    if (descriptor_ < 0)
+      descriptor_ = ::memfd_create("bycc copies", MFD_CLOEXEC);
+    if (descriptor_ < 0)
+      return std::nullopt;
+    uint64_t offset = end_;
+    end_ += (size + page - 1) / page * page;
+    for (uint64_t at = 0; at < size;) {
+      ssize_t count = ::pwrite(descriptor_, static_cast<const char *>(data) + at, size - at, static_cast<off_t>(offset + at));
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count <= 0) {
+        giveBack(offset, size);
+        return std::nullopt;
+      }
+      at += static_cast<uint64_t>(count);
+    }
+    return offset;
+  }
+  void giveBack(uint64_t offset, uint64_t size) {
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size));
+  }
+  int descriptor() const { return descriptor_; }
+
+private:
+  std::mutex mutex_;
+  int descriptor_ = -1;
+  uint64_t end_ = 0;
+};
+CopyFile copyFile;
+
+class SharedCopy : public Storage {
+public:
+  SharedCopy(const void *data, uint64_t size, uint64_t offset) : offset_(offset) {
+    data_ = static_cast<const uint8_t *>(data);
+    size_ = size;
+    openFiles.add(data_, size_, copyFile.descriptor(), offset);
+  }
+  SharedCopy(const SharedCopy &) = delete;
+  ~SharedCopy() override {
+    openFiles.remove(data_);
+    ::munmap(const_cast<uint8_t *>(data_), size_);
+    copyFile.giveBack(offset_, size_);
+  }
+
+  // Null where there is no memory of this kind.
+  static std::shared_ptr<const Storage> make(const void *data, uint64_t size) {
+    std::optional<uint64_t> offset = copyFile.write(data, size);
+    if (!offset)
+      return nullptr;
+    void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, copyFile.descriptor(), static_cast<off_t>(*offset));
+    if (mapped != MAP_FAILED)
+      return std::make_shared<SharedCopy>(mapped, size, *offset);
+    copyFile.giveBack(*offset, size);
+    return nullptr;
+  }
+
+private:
+  uint64_t offset_;
 };
 
 template <typename Container> class HeapBytes : public Storage {
@@ -184,6 +254,10 @@ Expected<> checkContainedName(const std::string &folder, const std::string &rela
 } // namespace
 
 std::shared_ptr<const Storage> Storage::copyOf(const void *data, uint64_t size) {
+  constexpr uint64_t largeBytes = 64 << 10;
+  if (openFiles.isWanted && size >= largeBytes)
+    if (std::shared_ptr<const Storage> shared = SharedCopy::make(data, size))
+      return shared;
   auto *bytes = static_cast<const uint8_t *>(data);
   return own(std::vector<uint8_t>(bytes, bytes + size));
 }

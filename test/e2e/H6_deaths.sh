@@ -53,7 +53,8 @@ rm -f other.* limit.out
 (ulimit -s 64; refuse 1 "error[LIMIT]: the stack of 64 KiB (ulimit -s) is too small" bycc net.relay -o m.o)
 kept
 # H7: descriptors
-(ulimit -n 4; refuse 1 "error[LIMIT]: cannot start a process for the command: Too many open files" bycc net.relay -o m.o)
+refuse 1 "error[LIMIT]: cannot start a process for the command: Too many open files" \
+  bash -c 'ulimit -n 4 && exec bycc net.relay -o m.o'
 kept
 # H4: SIGXFSZ
 (ulimit -f 100; refuse 1 "cannot write: File too large" bycc large.relay -o m.o)

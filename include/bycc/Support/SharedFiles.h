@@ -1,5 +1,5 @@
-// Files that this process has mapped, for another process that is to see the same bytes
-// without a copy.
+// Files that this process has mapped, and large copies that it made, for another process
+// that is to see the same bytes without one more copy.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace bycc {
 
-// Keeps the files open that are mapped from now on, for the whole process. Off by default:
-// each takes a descriptor.
+// Keeps the files open that are mapped from now on, and large copies in a file, for the
+// whole process. Off by default: each file takes a descriptor.
 void keepMappedFilesOpen();
 
 struct FilePlace {
