@@ -25,12 +25,12 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
+#include <optional>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <system_error>
-#include <ucontext.h>
 #include <unistd.h>
 
 namespace bycc {
@@ -74,28 +74,32 @@ bool receiveAll(int socket, void *data, size_t size) {
 // The limit of a resource in KiB, or "" when there is none.
 std::string limitText(int resource) {
   rlimit limit{};
-  if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+  if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY)
     return "";
   return std::to_string(limit.rlim_cur >> 10) + " KiB";
 }
 
 std::string noMemoryText(const Options &options) {
   std::string space = limitText(RLIMIT_AS), data = limitText(RLIMIT_DATA);
-  std::string note = !space.empty() ? "note: the address space is limited to " + space + " (ulimit -v)\n"
-                     : !data.empty() ? "note: memory is limited to " + data + " (ulimit -d)\n" : "";
+  std::string note = !space.empty()
+                         ? "note: the address space is limited to " + space + " (ulimit -v)\n"
+                     : !data.empty() ? "note: memory is limited to " + data + " (ulimit -d)\n"
+                                     : "";
   return escaped(options.input.model) + (options.input.model.empty() ? "" : ": ") +
          "error[LIMIT]: there is not enough memory\n" + note;
 }
 
 // --- the child
 
-int channel = -1;        // to the parent; -1 in all other processes
-std::string noMemory;    // the message, made while there is memory
+int channel = -1;     // to the parent; -1 in all other processes
+std::string noMemory; // the message, made while there is memory
 std::string howToReproduce;
 
 bool tell(Kind kind, uint32_t value, std::string_view text = {}) {
   Head head{kind, value, text.size()};
-  return channel >= 0 && sendAll(channel, &head, sizeof head) && sendAll(channel, text.data(), text.size());
+  return channel >= 0 && sendAll(channel, &head, sizeof head) &&
+         sendAll(channel, text.data(), text.size());
 }
 
 [[noreturn]] void end(int code) {
@@ -118,33 +122,45 @@ bool tell(Kind kind, uint32_t value, std::string_view text = {}) {
   } catch (const std::bad_alloc &) {
     endWithoutMemory();
   } catch (const std::system_error &thrown) { // threads that cannot be started
-    endWithout(Error(error(Status::Limit) << "the system refuses what is needed: " << thrown.what()).str(), Status::Limit);
+    endWithout(
+        Error(error(Status::Limit) << "the system refuses what is needed: " << thrown.what()).str(),
+        Status::Limit);
   } catch (const std::exception &thrown) {
-    endWithout(Error(error(Status::Internal).note(howToReproduce) << "exception: " << thrown.what()).str(), Status::Internal);
+    endWithout(
+        Error(error(Status::Internal).note(howToReproduce) << "exception: " << thrown.what()).str(),
+        Status::Internal);
   } catch (...) {
   }
-  endWithout(Error(error(Status::Internal).note(howToReproduce) << "an exception that nobody catches").str(), Status::Internal);
+  endWithout(
+      Error(error(Status::Internal).note(howToReproduce) << "an exception that nobody catches")
+          .str(),
+      Status::Internal);
 }
 
 [[noreturn]] void endOfLlvm(const char *reason) {
   if (!reason)
     endWithoutMemory();
-  endWithout(Error(error(Status::CodeGen) << "LLVM cannot make this code: " << reason).str(), Status::CodeGen);
+  endWithout(Error(error(Status::CodeGen) << "LLVM cannot make this code: " << reason).str(),
+             Status::CodeGen);
 }
+
+uintptr_t stackEnd = 0; // about where the stack may not grow any further; 0: not known
 
 // The parent reports every other death by a signal; that it was the end of the stack
 // can be seen here only.
-void onFault(int signal, siginfo_t *info, void *context) {
-  auto stack = static_cast<uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RSP]);
+void onFault(int signal, siginfo_t *info, void *) {
+  constexpr uintptr_t around = 2 << 20; // the guard below it, arguments and environment above
   auto address = reinterpret_cast<uintptr_t>(info->si_addr);
-  constexpr uintptr_t largestFrame = 1 << 20;
-  if (signal == SIGSEGV && address + largestFrame > stack && address < stack + largestFrame)
+  if (signal == SIGSEGV && stackEnd && address + around > stackEnd && address < stackEnd + around)
     tell(Kind::StackOverflow, 0);
   std::signal(signal, SIG_DFL);
   ::raise(signal);
 }
 
 void watchFaults() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    stackEnd = reinterpret_cast<uintptr_t>(&limit) - limit.rlim_cur;
   static char spare[1 << 16]; // a stack that has overflowed is of no use
   stack_t alternative{};
   alternative.ss_sp = spare;
@@ -167,13 +183,15 @@ public:
     for (const WrittenOutput &output : outputs)
       text += output.temporary + '\0' + output.target + '\0';
     uint64_t bytes = 0;
-    if (!tell(Kind::Commit, static_cast<uint32_t>(outputs.size()), text) || !receiveAll(channel, &bytes, sizeof bytes))
+    if (!tell(Kind::Commit, static_cast<uint32_t>(outputs.size()), text) ||
+        !receiveAll(channel, &bytes, sizeof bytes))
       return error(Status::Io) << "the process that would name the files is gone";
     std::string place(bytes, '\0');
     uint64_t messageBytes = 0;
     if (bytes == 0)
       return {};
-    if (!receiveAll(channel, place.data(), bytes) || !receiveAll(channel, &messageBytes, sizeof messageBytes))
+    if (!receiveAll(channel, place.data(), bytes) ||
+        !receiveAll(channel, &messageBytes, sizeof messageBytes))
       return error(Status::Io) << "the process that would name the files is gone";
     std::string message(messageBytes, '\0');
     receiveAll(channel, message.data(), messageBytes);
@@ -181,7 +199,8 @@ public:
   }
 };
 
-[[noreturn]] void runChild(const Options &options, int (*command)(const Options &), int socket, pid_t parent) {
+[[noreturn]] void runChild(const Options &options, int (*command)(const Options &), int socket,
+                           pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent)
     ::_exit(1);
@@ -223,9 +242,11 @@ void forward(int signal) {
     ::kill(static_cast<pid_t>(childPid), signal);
 }
 
-constexpr std::pair<Stage, const char *> stageNames[] = {
-    {Stage::Start, "starting"},        {Stage::Load, "reading the model"}, {Stage::Passes, "running passes"},
-    {Stage::HostCode, "making host code"}, {Stage::Write, "writing files"}};
+constexpr std::pair<Stage, const char *> stageNames[] = {{Stage::Start, "starting"},
+                                                         {Stage::Load, "reading the model"},
+                                                         {Stage::Passes, "running passes"},
+                                                         {Stage::HostCode, "making host code"},
+                                                         {Stage::Write, "writing files"}};
 
 class CommandProcess {
 public:
@@ -245,6 +266,8 @@ public:
       ::unlink(temporary.c_str());
     if (WIFEXITED(status) && result_ == WEXITSTATUS(status) && !forwarded)
       return *result_;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == exitCode(Status::Internal) && !forwarded)
+      return WEXITSTATUS(status); // internalError() has said why
     return reportDeath(status);
   }
 
@@ -265,7 +288,8 @@ private:
     ::close(ends[1]);
     socket_ = ends[0];
     if (pid_ < 0)
-      return error(Status::Limit) << "cannot start a process for the command: " << std::strerror(failure);
+      return error(Status::Limit) << "cannot start a process for the command: "
+                                  << std::strerror(failure);
     childPid = pid_;
     for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
       struct sigaction old;
@@ -284,11 +308,21 @@ private:
     if (!receiveAll(socket_, text.data(), text.size()))
       return false;
     switch (head.kind) {
-    case Kind::Stage: stage_ = static_cast<Stage>(head.value); break;
-    case Kind::Temporary: temporaries_.emplace_back(text.c_str()); break;
-    case Kind::Commit: commit(text); break;
-    case Kind::StackOverflow: hasOverflown_ = true; break;
-    case Kind::Result: result_ = static_cast<int>(head.value); break;
+    case Kind::Stage:
+      stage_ = static_cast<Stage>(head.value);
+      break;
+    case Kind::Temporary:
+      temporaries_.emplace_back(text.c_str());
+      break;
+    case Kind::Commit:
+      commit(text);
+      break;
+    case Kind::StackOverflow:
+      hasOverflown_ = true;
+      break;
+    case Kind::Result:
+      result_ = static_cast<int>(head.value);
+      break;
     }
     return true;
   }
@@ -334,7 +368,8 @@ private:
   }
 
   Error describeDeath(int status, int signal) const {
-    std::string doing = std::ranges::find(stageNames, stage_, &std::pair<Stage, const char *>::first)->second;
+    std::string doing =
+        std::ranges::find(stageNames, stage_, &std::pair<Stage, const char *>::first)->second;
     bool isCodeGen = stage_ == Stage::HostCode;
     std::string who = isCodeGen ? "the code generator" : "bycc";
     SourceLocation model;
@@ -343,19 +378,25 @@ private:
       return (error(Status::Limit, model) << "the process was killed while " << doing)
           .note("by the system when memory is short, by a limit (ulimit -t), or by hand");
     if (signal == SIGXCPU)
-      return error(Status::Limit, model) << "the limit of processor time (ulimit -t) was reached while " << doing;
+      return error(Status::Limit, model)
+             << "the limit of processor time (ulimit -t) was reached while " << doing;
     if (hasOverflown_)
-      return error(Status::Limit, model) << "the stack of " << limitText(RLIMIT_STACK) << " (ulimit -s) is too small for " << doing;
+      return error(Status::Limit, model) << "the stack of " << limitText(RLIMIT_STACK)
+                                         << " (ulimit -s) is too small for " << doing;
     std::ostringstream how;
     if (signal)
-      how << who << " crashed while " << doing << ": signal " << signal << " (" << ::strsignal(signal) << ")";
+      how << who << " crashed while " << doing << ": signal " << signal << " ("
+          << ::strsignal(signal) << ")";
     else
-      how << who << " ended the process while " << doing << ", with exit code " << WEXITSTATUS(status);
+      how << who << " ended the process while " << doing << ", with exit code "
+          << WEXITSTATUS(status);
     Diagnostic diagnostic;
     diagnostic.location = model;
     diagnostic.message = how.str();
     std::string space = limitText(RLIMIT_AS);
-    diagnostic.status = !space.empty() ? Status::Limit : isCodeGen ? Status::CodeGen : Status::Internal;
+    diagnostic.status = !space.empty() ? Status::Limit
+                        : isCodeGen    ? Status::CodeGen
+                                       : Status::Internal;
     if (!space.empty())
       diagnostic.notes.push_back({{}, "the address space is limited to " + space + " (ulimit -v)"});
     diagnostic.notes.push_back({{}, "reproduce it with: " + options_.commandLine});

@@ -14,8 +14,8 @@
 #include "bycc/IR/Visitor.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Parser/Relay.h"
-#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Partition/AskedVendors.h"
+#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
@@ -248,7 +248,8 @@ Expected<> Session::hearVendorFaults() {
     std::string text = "vendor '" + fault.vendor + "', " + fault.question + ", " + fault.what;
     if (options_.vendors.strict)
       return error(Status::Policy) << "--strict: " << text;
-    context_.warn({}, text + (fault.isLast ? "; it is not asked any more" : "; it does not get it"));
+    context_.warn({},
+                  text + (fault.isLast ? "; it is not asked any more" : "; it does not get it"));
   }
   return {};
 }

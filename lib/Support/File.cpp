@@ -119,7 +119,8 @@ public:
     uint64_t offset = end_;
     end_ += (size + page - 1) / page * page;
     for (uint64_t at = 0; at < size;) {
-      ssize_t count = ::pwrite(descriptor_, static_cast<const char *>(data) + at, size - at, static_cast<off_t>(offset + at));
+      ssize_t count = ::pwrite(descriptor_, static_cast<const char *>(data) + at, size - at,
+                               static_cast<off_t>(offset + at));
       if (count < 0 && errno == EINTR)
         continue;
       if (count <= 0) {
@@ -131,7 +132,8 @@ public:
     return offset;
   }
   void giveBack(uint64_t offset, uint64_t size) {
-    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size));
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(size));
   }
   int descriptor() const { return descriptor_; }
 
@@ -161,7 +163,8 @@ public:
     std::optional<uint64_t> offset = copyFile.write(data, size);
     if (!offset)
       return nullptr;
-    void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, copyFile.descriptor(), static_cast<off_t>(*offset));
+    void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, copyFile.descriptor(),
+                          static_cast<off_t>(*offset));
     if (mapped != MAP_FAILED)
       return std::make_shared<SharedCopy>(mapped, size, *offset);
     copyFile.giveBack(*offset, size);
@@ -214,8 +217,8 @@ Expected<std::shared_ptr<const Storage>> mapDescriptor(Descriptor fd, uint64_t s
   void *memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (memory == MAP_FAILED)
     return ioError(path, "cannot map the file");
-  return std::shared_ptr<const Storage>(
-      std::make_shared<MappedFile>(memory, size, watch || openFiles.isWanted ? std::move(fd) : Descriptor()));
+  return std::shared_ptr<const Storage>(std::make_shared<MappedFile>(
+      memory, size, watch || openFiles.isWanted ? std::move(fd) : Descriptor()));
 }
 
 // Appends up to `limit` + 1 bytes, so that the caller sees when there are more.
@@ -286,7 +289,8 @@ Expected<std::string> readFile(const std::string &path, uint64_t limit) {
   constexpr uint64_t maxDeviceBytes = uint64_t{32} << 20;
   std::string text;
   if (path == "-") {
-    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>", isEndless(STDIN_FILENO) ? std::min(limit, maxDeviceBytes) : limit, text));
+    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>",
+                     isEndless(STDIN_FILENO) ? std::min(limit, maxDeviceBytes) : limit, text));
     return text;
   }
   Descriptor fd = BYCC_TRY(openForReading(path));

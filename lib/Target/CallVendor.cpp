@@ -6,8 +6,9 @@
 
 namespace bycc {
 
-WorkerAnswer callVendor(const bycc_vendor_compiler &vendor, Question question, const bycc_target &target,
-                        const bycc_region &region, uint64_t maxBlobBytes, WeightsMemory *weights) {
+WorkerAnswer callVendor(const bycc_vendor_compiler &vendor, Question question,
+                        const bycc_target &target, const bycc_region &region, uint64_t maxBlobBytes,
+                        WeightsMemory *weights) {
   VendorReply reply;
   reply.maxBlobBytes = maxBlobBytes;
   if (weights && question == Question::Compile && vendor.flags & BYCC_VENDOR_OWN_WEIGHTS)

@@ -6,10 +6,10 @@
 #include "bycc/Support/Text.h"
 
 #include <cstddef>
-#include <exception>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <exception>
 #include <fstream>
 
 namespace bycc {

@@ -40,7 +40,8 @@ RegionOutcome crashed(std::string reason) { return failed(RegionOutcome::Kind::C
 std::string endOf(int status) {
   if (WIFSIGNALED(status)) {
     int signal = WTERMSIG(status);
-    return "its compile half crashed: signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+    return "its compile half crashed: signal " + std::to_string(signal) + " (" +
+           ::strsignal(signal) + ")";
   }
   return "its compile half ended the process with exit code " + std::to_string(WEXITSTATUS(status));
 }
@@ -73,7 +74,8 @@ struct Boundary {
   std::string features;
   bycc_target target;
   explicit Boundary(const TargetInfo &info)
-      : features(join(info.features, ",")), target{info.triple.c_str(), info.cpu.c_str(), features.c_str(), info.threads} {}
+      : features(join(info.features, ",")), target{info.triple.c_str(), info.cpu.c_str(),
+                                                   features.c_str(), info.threads} {}
 };
 
 // A process and the jobs it has yet to answer.
@@ -88,7 +90,8 @@ struct Worker {
 
 class RegionCompiler {
 public:
-  RegionCompiler(std::span<const RegionJob> jobs, const TargetInfo &target, const RegionCompilerOptions &options)
+  RegionCompiler(std::span<const RegionJob> jobs, const TargetInfo &target,
+                 const RegionCompilerOptions &options)
       : jobs_(jobs), target_(target), options_(options), outcomes_(jobs.size()) {}
 
   std::vector<RegionOutcome> run() {
@@ -105,9 +108,13 @@ public:
       if (i == 0 && process)
         workers_[i].connection = &process->connection();
       else
-        workers_[i].connection = (workers_[i].own = std::make_unique<WorkerConnection>(*constants_)).get();
+        workers_[i].connection =
+            (workers_[i].own = std::make_unique<WorkerConnection>(*constants_)).get();
     for (size_t job = jobs_.size(); job-- > 0;)
       workers_[job % count].jobs.push_back(static_cast<uint32_t>(job));
+    for (Worker &worker : workers_) // side by side; ask() tells of what fails
+      if (!worker.connection->isRunning() && !worker.connection->start())
+        continue;
     for (Worker &worker : workers_)
       ask(worker);
     while (std::ranges::any_of(workers_, &Worker::isAsked))
@@ -131,12 +138,17 @@ private:
           conclude(worker, refused(started.error().message()));
           continue;
         }
+      if (!worker.connection->waitReady()) {
+        conclude(worker, crashed(endOf(worker.connection->kill())));
+        continue;
+      }
       RegionView view = job.view();
       worker.numNodes = view.region().num_nodes;
-      std::string region = encodeRegion(
-          view.region(), [&](const void *data, uint64_t bytes) { return constants_->place(data, bytes); });
-      worker.connection->ask(*job.vendor, job.isTuning ? Question::Tune : Question::Compile, target_.target, region,
-                             !options_.showOutput);
+      std::string region = encodeRegion(view.region(), [&](const void *data, uint64_t bytes) {
+        return constants_->place(data, bytes);
+      });
+      worker.connection->ask(*job.vendor, job.isTuning ? Question::Tune : Question::Compile,
+                             target_.target, region, !options_.showOutput);
       worker.connection->flush();
       worker.isAsked = true;
       worker.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -179,13 +191,16 @@ private:
         receive(*asked[i]);
       else if (Clock::now() >= asked[i]->deadline)
         hang(*asked[i]);
+    for (Worker *worker : asked)
+      ask(*worker);
   }
 
   void hang(Worker &worker) {
     ++hangs_[jobs_[worker.jobs.back()].vendor];
     worker.connection->kill();
-    conclude(worker, failed(RegionOutcome::Kind::Hung, "its compile half did not answer within " +
-                                                           formatDouble(options_.timeoutSeconds) + " s"));
+    conclude(worker,
+             failed(RegionOutcome::Kind::Hung, "its compile half did not answer within " +
+                                                   formatDouble(options_.timeoutSeconds) + " s"));
   }
 
   void receive(Worker &worker) {
@@ -203,7 +218,8 @@ private:
     WeightsPlace place = answer->weights;
     RegionOutcome outcome = outcomeOf(std::move(*answer), options_.maxBlobBytes);
     checkBlame(outcome, worker.numNodes);
-    if (outcome.kind == RegionOutcome::Kind::Done && place.bytes && !(outcome.weights = connection.weightsAt(place))) {
+    if (outcome.kind == RegionOutcome::Kind::Done && place.bytes &&
+        !(outcome.weights = connection.weightsAt(place))) {
       connection.kill();
       outcome = crashed("its process sent weights that are not there");
     }
@@ -217,7 +233,6 @@ private:
     outcomes_[worker.jobs.back()] = std::move(outcome);
     worker.jobs.pop_back();
     worker.isAsked = false;
-    ask(worker);
   }
 
   std::span<const RegionJob> jobs_;
@@ -240,12 +255,14 @@ RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, cons
   BYCC_ASSERT(!vendor.isEmulated(), "only a vendor with a compile half compiles regions");
   WeightsMemory memory = ownsWeights(vendor) ? WeightsMemory::make() : WeightsMemory();
   Boundary boundary(target);
-  WorkerAnswer answer = callVendor(*vendor.compiler(), isTuning ? Question::Tune : Question::Compile, boundary.target,
-                                   view.region(), maxBlobBytes, &memory);
+  WorkerAnswer answer =
+      callVendor(*vendor.compiler(), isTuning ? Question::Tune : Question::Compile, boundary.target,
+                 view.region(), maxBlobBytes, &memory);
   WeightsPlace place = answer.weights;
   RegionOutcome outcome = outcomeOf(std::move(answer), maxBlobBytes);
   checkBlame(outcome, view.region().num_nodes);
-  if (outcome.kind == RegionOutcome::Kind::Done && place.bytes && !(outcome.weights = memory.map(place)))
+  if (outcome.kind == RegionOutcome::Kind::Done && place.bytes &&
+      !(outcome.weights = memory.map(place)))
     return refused("there is no memory for its weights");
   return outcome;
 }

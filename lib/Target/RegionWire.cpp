@@ -131,7 +131,8 @@ private:
 
 class Decoder {
 public:
-  Decoder(const char *bytes, const DecodedRegion::ConstantAt &constantAt, std::pmr::memory_resource &memory)
+  Decoder(const char *bytes, const DecodedRegion::ConstantAt &constantAt,
+          std::pmr::memory_resource &memory)
       : begin_(bytes), constantAt_(constantAt), memory_(memory) {}
 
   const bycc_region *top() {
@@ -302,8 +303,9 @@ private:
 
 } // namespace
 
-std::string encodeRegion(const bycc_region &region,
-                         const std::function<std::optional<ConstantPlace>(const void *, uint64_t)> &placeOf) {
+std::string
+encodeRegion(const bycc_region &region,
+             const std::function<std::optional<ConstantPlace>(const void *, uint64_t)> &placeOf) {
   Encoder encoder(placeOf);
   encoder.region(region);
   encoder.tables(region);

@@ -18,8 +18,9 @@ struct ConstantPlace {
 };
 
 // `placeOf` tells where a constant lies; none: its bytes go with the region.
-std::string encodeRegion(const bycc_region &region,
-                         const std::function<std::optional<ConstantPlace>(const void *data, uint64_t bytes)> &placeOf);
+std::string encodeRegion(
+    const bycc_region &region,
+    const std::function<std::optional<ConstantPlace>(const void *data, uint64_t bytes)> &placeOf);
 
 // The region again. Points into `bytes`, which is at a multiple of 16 and stays there.
 class DecodedRegion {

@@ -88,7 +88,8 @@ std::optional<ConstantPlace> SharedConstants::copy(const void *data, uint64_t by
 }
 
 bool SharedConstants::holds(uint64_t offset, const void *data, uint64_t bytes) const {
-  void *mine = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, files_[*copies_], static_cast<off_t>(offset));
+  void *mine =
+      ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, files_[*copies_], static_cast<off_t>(offset));
   if (mine == MAP_FAILED)
     return false;
   bool isSame = std::memcmp(mine, data, bytes) == 0;

@@ -24,10 +24,10 @@ private:
   std::optional<ConstantPlace> copy(const void *data, uint64_t bytes);
   bool holds(uint64_t offset, const void *data, uint64_t bytes) const;
 
-  std::vector<int> files_; // duplicates of ours
-  std::map<std::pair<uint64_t, uint64_t>, uint32_t> numbers_; // by device, inode
-  std::optional<uint32_t> copies_; // the file that has them
-  uint64_t end_ = 0;               // of it
+  std::vector<int> files_;                                         // duplicates of ours
+  std::map<std::pair<uint64_t, uint64_t>, uint32_t> numbers_;      // by device, inode
+  std::optional<uint32_t> copies_;                                 // the file that has them
+  uint64_t end_ = 0;                                               // of it
   std::multimap<std::pair<uint64_t, uint64_t>, uint64_t> offsets_; // by hash, bytes
 };
 

@@ -195,13 +195,16 @@ private:
   std::string &key_;
 };
 
-void put(const Vendor &vendor, Question question, const bycc_target &target, const RegionView &view) {
-  std::string about = question == Question::Annotate ? "asked to annotate"
-                                                     : "asked about " + std::string(view.region().nodes[0].op);
+void put(const Vendor &vendor, Question question, const bycc_target &target,
+         const RegionView &view) {
+  std::string about = question == Question::Annotate
+                          ? "asked to annotate"
+                          : "asked about " + std::string(view.region().nodes[0].op);
   vendor.process->put(vendor, question, std::move(about), target, view);
 }
 
-WorkerAnswer ask(const Vendor &vendor, Question question, const bycc_target &target, const RegionView &view) {
+WorkerAnswer ask(const Vendor &vendor, Question question, const bycc_target &target,
+                 const RegionView &view) {
   if (!vendor.process)
     return callVendor(*vendor.compiler(), question, target, view.region());
   put(vendor, question, target, view);

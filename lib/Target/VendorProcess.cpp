@@ -23,7 +23,8 @@ namespace {
 
 std::string endOf(int status) {
   if (WIFSIGNALED(status))
-    return "crashed: signal " + std::to_string(WTERMSIG(status)) + " (" + ::strsignal(WTERMSIG(status)) + ")";
+    return "crashed: signal " + std::to_string(WTERMSIG(status)) + " (" +
+           ::strsignal(WTERMSIG(status)) + ")";
   return "ended its process with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
@@ -41,13 +42,14 @@ struct VendorProcess::Impl {
     Question question;
     std::string about;
     const bycc_target *target;
-    std::string region; // encoded
+    std::string region;       // encoded
     std::string refusal = {}; // it has ended the program before
     bool isSent = false;
   };
   using Key = std::pair<std::string, std::array<uint8_t, 16>>; // vendor; question and region
   static Key keyOf(const Put &put) {
-    return {put.vendor->name(), hash128(put.region.data(), put.region.size(), static_cast<uint64_t>(put.question))};
+    return {put.vendor->name(),
+            hash128(put.region.data(), put.region.size(), static_cast<uint64_t>(put.question))};
   }
 
   // Less than a socket holds: neither side waits for the other one to read.
@@ -57,17 +59,18 @@ struct VendorProcess::Impl {
   SharedConstants constants;
   WorkerConnection worker{constants};
   std::deque<Put> underWay;
-  size_t bytesUnderWay = 0; // of those that are sent
-  std::deque<WorkerAnswer> answers; // of questions before those under way
-  Clock::time_point deadline;       // for the first under way
-  std::map<std::string, int> faults; // by vendor
+  size_t bytesUnderWay = 0;            // of those that are sent
+  std::deque<WorkerAnswer> answers;    // of questions before those under way
+  Clock::time_point deadline;          // for the first under way
+  std::map<std::string, int> faults;   // by vendor
   std::map<Key, std::string> refusals; // of questions that ended the program
   std::vector<VendorFault> told;
 
   bool isGivenUp(const Vendor *vendor) { return faults[vendor->name()] >= maxFaults; }
 
   void restartClock() {
-    deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeoutSeconds));
+    deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(timeoutSeconds));
   }
 
   void send() {
@@ -92,12 +95,18 @@ struct VendorProcess::Impl {
       if (!first.refusal.empty())
         return finish(refused(first.refusal));
       if (isGivenUp(first.vendor))
-        return finish(refused("it crashed or hung " + std::to_string(maxFaults) + " times before, it is not asked any more"));
+        return finish(refused("it crashed or hung " + std::to_string(maxFaults) +
+                              " times before, it is not asked any more"));
       if (!worker.isRunning())
         if (Expected<> started = restart(); !started)
           return finish(refused(started.error().message()));
       send();
       worker.flush();
+      if (!worker.isReady()) {
+        if (!worker.waitReady())
+          return fail(worker.kill(), "");
+        restartClock();
+      }
       bool isBroken = false;
       if (std::optional<WorkerAnswer> answer = worker.next(isBroken)) {
         restartClock();
@@ -150,12 +159,14 @@ Expected<> VendorProcess::start() { return impl_->worker.start(); }
 SharedConstants &VendorProcess::constants() { return impl_->constants; }
 WorkerConnection &VendorProcess::connection() { return impl_->worker; }
 
-void VendorProcess::put(const Vendor &vendor, Question question, std::string about, const bycc_target &target,
-                        const RegionView &view) {
+void VendorProcess::put(const Vendor &vendor, Question question, std::string about,
+                        const bycc_target &target, const RegionView &view) {
   Impl &impl = *impl_;
-  std::string region = encodeRegion(
-      view.region(), [&](const void *data, uint64_t bytes) { return impl.constants.place(data, bytes); });
-  Impl::Put &put = impl.underWay.emplace_back(Impl::Put{&vendor, question, std::move(about), &target, std::move(region)});
+  std::string region = encodeRegion(view.region(), [&](const void *data, uint64_t bytes) {
+    return impl.constants.place(data, bytes);
+  });
+  Impl::Put &put = impl.underWay.emplace_back(
+      Impl::Put{&vendor, question, std::move(about), &target, std::move(region)});
   if (!impl.refusals.empty())
     if (auto known = impl.refusals.find(Impl::keyOf(put)); known != impl.refusals.end())
       put.refusal = known->second;

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <deque>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fstream>
 #include <map>
@@ -66,7 +67,8 @@ private:
     if (got <= 0)
       return false;
     for (cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-      for (size_t at = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(int)) <= c->cmsg_len; at += sizeof(int)) {
+      for (size_t at = 0; c->cmsg_type == SCM_RIGHTS && CMSG_LEN(at + sizeof(int)) <= c->cmsg_len;
+           at += sizeof(int)) {
         int file = -1;
         std::memcpy(&file, CMSG_DATA(c) + at, sizeof file);
         files_.push_back(file);
@@ -90,7 +92,8 @@ public:
     uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)), begin = offset / page * page;
     Mapping &mapping = mappings_[offset];
     if (mapping.bytes < bytes) {
-      void *data = ::mmap(nullptr, bytes + (offset - begin), PROT_READ, MAP_SHARED, file_, static_cast<off_t>(begin));
+      void *data = ::mmap(nullptr, bytes + (offset - begin), PROT_READ, MAP_SHARED, file_,
+                          static_cast<off_t>(begin));
       if (data == MAP_FAILED)
         return nullptr;
       mapping = {static_cast<const char *>(data) + (offset - begin), bytes};
@@ -138,6 +141,7 @@ public:
   explicit Worker(const std::vector<const bycc_vendor_compiler *> &builtin) : builtin_(builtin) {}
 
   int run() {
+    send({}); // it is there
     WorkerHead head;
     while (input_.read(&head, sizeof head)) {
       auto bytes = std::make_unique_for_overwrite<char[]>(head.bytes + 1);
@@ -145,9 +149,15 @@ public:
         return 0;
       bytes[head.bytes] = 0;
       switch (head.kind) {
-      case ToWorker::File: files_.emplace_back(input_.takeFile()); break;
-      case ToWorker::Vendor: addVendor(bytes.get()); break;
-      case ToWorker::Target: setTarget(bytes.get()); break;
+      case ToWorker::File:
+        files_.emplace_back(input_.takeFile());
+        break;
+      case ToWorker::Vendor:
+        addVendor(bytes.get());
+        break;
+      case ToWorker::Target:
+        setTarget(bytes.get());
+        break;
       case ToWorker::Ask:
         if (!send(answer(head, bytes.get())))
           return 0;
@@ -186,7 +196,8 @@ private:
       text = texts;
       texts += text.size() + 1;
     }
-    target_ = {targetTexts_[0].c_str(), targetTexts_[1].c_str(), targetTexts_[2].c_str(), std::atoi(targetTexts_[3].c_str())};
+    target_ = {targetTexts_[0].c_str(), targetTexts_[1].c_str(), targetTexts_[2].c_str(),
+               std::atoi(targetTexts_[3].c_str())};
   }
 
   WorkerAnswer answer(const WorkerHead &head, const char *bytes) {
@@ -209,7 +220,8 @@ private:
     std::optional<Silence> silence;
     if (head.isQuiet)
       silence.emplace();
-    return callVendor(known.table, head.question, target_, region.region(), maxBlobBytes, &weights_);
+    return callVendor(known.table, head.question, target_, region.region(), maxBlobBytes,
+                      &weights_);
   }
 
   static bool send(const WorkerAnswer &answer) {
@@ -253,6 +265,12 @@ void limitMemory() {
   std::ofstream("/proc/self/oom_score_adj") << 1000;
 }
 
+// Several of these may run side by side.
+void useOneThread() {
+  if (auto set = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads")))
+    set(1);
+}
+
 } // namespace
 
 int serveVendors(const std::vector<const bycc_vendor_compiler *> &builtin, int parent) {
@@ -262,6 +280,7 @@ int serveVendors(const std::vector<const bycc_vendor_compiler *> &builtin, int p
   rlimit noCore{0, 0};
   ::setrlimit(RLIMIT_CORE, &noCore);
   limitMemory();
+  useOneThread();
   for (int descriptor : {workerSocket, workerWeights}) // not for what vendors start
     ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return std::make_unique<Worker>(builtin)->run();

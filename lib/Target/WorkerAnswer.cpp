@@ -9,7 +9,9 @@ namespace {
 class Writer {
 public:
   std::string bytes;
-  template <typename T> void number(T value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); }
+  template <typename T> void number(T value) {
+    bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
+  }
   void text(std::string_view value) {
     number<uint64_t>(value.size());
     bytes += value;

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -33,7 +34,13 @@ std::string workerProgram() {
   }
   if (folder.find('/') == std::string::npos || ::access(folder.c_str(), F_OK) != 0)
     folder = programFolder() + "/bycc"; // started by a bare name
-  return folder.substr(0, folder.rfind('/')) + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
+  folder.resize(folder.rfind('/'));
+  std::string program = folder + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
+  if (std::string other =
+          folder + "/../../" BYCC_LIBEXECDIR "/bycc/bycc-worker"; // from lib/x86_64-linux-gnu
+      ::access(program.c_str(), X_OK) != 0 && ::access(other.c_str(), X_OK) == 0)
+    return other;
+  return program;
 }
 
 int highDescriptor(int low) {
@@ -62,7 +69,8 @@ public:
     ::posix_spawnattr_setsigdefault(&attributes, &all);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setpgroup(&attributes, 0); // so that what a vendor starts ends with it
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                                POSIX_SPAWN_SETSIGMASK);
   }
   SpawnActions(const SpawnActions &) = delete;
   ~SpawnActions() {
@@ -88,6 +96,7 @@ Expected<> WorkerConnection::start() {
   socket_ = highDescriptor(ends[0]);
   int theirs = highDescriptor(ends[1]);
   weights_ = WeightsMemory::make();
+  isReady_ = false;
   filesSent_ = 0;
   vendors_.clear();
   for (std::string *text : {&target_, &out_, &in_})
@@ -96,9 +105,9 @@ Expected<> WorkerConnection::start() {
   SpawnActions spawn(theirs, weights_.descriptor());
   std::string parent = std::to_string(::getpid()), name = "bycc-worker";
   char *arguments[] = {name.data(), parent.data(), nullptr};
-  int failure = socket_ < 0 || theirs < 0
-                    ? EMFILE
-                    : ::posix_spawn(&pid_, program.c_str(), &spawn.actions, &spawn.attributes, arguments, environ);
+  int failure = socket_ < 0 || theirs < 0 ? EMFILE
+                                          : ::posix_spawn(&pid_, program.c_str(), &spawn.actions,
+                                                          &spawn.attributes, arguments, environ);
   ::close(theirs);
   if (failure == 0)
     return {};
@@ -106,7 +115,8 @@ Expected<> WorkerConnection::start() {
   ::close(socket_);
   bool isMissing = failure == ENOENT || failure == EACCES;
   return error(isMissing ? Status::Load : Status::Limit)
-         << "cannot start the program that runs vendors' code, " << escaped(program, 512) << ": " << std::strerror(failure);
+         << "cannot start the program that runs vendors' code, " << escaped(program, 512) << ": "
+         << std::strerror(failure);
 }
 
 void WorkerConnection::append(const WorkerHead &head, const std::string &bytes) {
@@ -124,9 +134,10 @@ uint32_t WorkerConnection::numberOf(const Vendor &vendor) {
   auto [found, isNew] = vendors_.try_emplace(vendor.name(), vendors_.size());
   if (isNew) {
     bool isFile = !vendor.origin.empty();
-    sendText(ToWorker::Vendor, isFile && vendor.origin.find('/') == std::string::npos ? "./" + vendor.origin
-                               : isFile                                               ? vendor.origin
-                                                                                      : vendor.name());
+    sendText(ToWorker::Vendor, isFile && vendor.origin.find('/') == std::string::npos
+                                   ? "./" + vendor.origin
+                               : isFile ? vendor.origin
+                                        : vendor.name());
   }
   return found->second;
 }
@@ -153,12 +164,12 @@ void WorkerConnection::sendFiles() {
   }
 }
 
-void WorkerConnection::ask(const Vendor &vendor, Question question, const bycc_target &target, const std::string &region,
-                           bool isQuiet) {
+void WorkerConnection::ask(const Vendor &vendor, Question question, const bycc_target &target,
+                           const std::string &region, bool isQuiet) {
   sendFiles();
   std::string texts;
-  for (const std::string &text : {std::string(target.triple), std::string(target.cpu), std::string(target.features),
-                                  std::to_string(target.threads)})
+  for (const std::string &text : {std::string(target.triple), std::string(target.cpu),
+                                  std::string(target.features), std::to_string(target.threads)})
     texts += text + '\0';
   if (texts != target_)
     sendText(ToWorker::Target, target_ = texts);
@@ -214,7 +225,28 @@ std::optional<WorkerAnswer> WorkerConnection::next(bool &isBroken) {
     in_.clear();
     inBegin_ = 0;
   }
+  if (!isReady_ && answer) {
+    isReady_ = true;
+    return std::nullopt;
+  }
   return answer;
+}
+
+bool WorkerConnection::waitReady() {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!isReady_) {
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now())
+            .count();
+    pollfd poll{socket_, POLLIN, 0};
+    if (left <= 0 || (::poll(&poll, 1, static_cast<int>(left)) > 0 && !receive()))
+      return false;
+    bool isBroken = false;
+    next(isBroken);
+    if (isBroken)
+      return false;
+  }
+  return true;
 }
 
 int WorkerConnection::kill() { return waitUntil({}); }

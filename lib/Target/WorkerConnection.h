@@ -24,16 +24,22 @@ public:
   Expected<> start();
   bool isRunning() const { return pid_ > 0; }
   int descriptor() const { return socket_; }
+  bool isReady() const { return isReady_; }
+  // Waits until it can answer; false when it ends or takes longer than a minute.
+  bool waitReady();
 
   // An encoded region; it is sent when enough has come together, or by flush().
   // `isQuiet`: what the vendor prints goes nowhere, else to stderr.
-  void ask(const Vendor &vendor, Question question, const bycc_target &target, const std::string &region, bool isQuiet);
+  void ask(const Vendor &vendor, Question question, const bycc_target &target,
+           const std::string &region, bool isQuiet);
   void flush();
   // Reads what has come; false when no more will.
   bool receive();
   // The next answer that is there in full. `isBroken`: what came is none.
   std::optional<WorkerAnswer> next(bool &isBroken);
-  std::shared_ptr<const Storage> weightsAt(const WeightsPlace &place) const { return weights_.map(place); }
+  std::shared_ptr<const Storage> weightsAt(const WeightsPlace &place) const {
+    return weights_.map(place);
+  }
 
   // Ends it, with all that it started, and returns its status. One that is on its way out
   // has until `deadline`.
@@ -48,6 +54,7 @@ private:
 
   SharedConstants &constants_;
   pid_t pid_ = -1;
+  bool isReady_ = false;
   int socket_ = -1;
   WeightsMemory weights_;
   size_t filesSent_ = 0;

@@ -2,10 +2,11 @@
 // each other, over one socket. Both are of one build and on one machine.
 //
 //   to the worker:   File* Vendor Target Ask Ask Ask ..
-//   from it:                             Answer Answer ..
+//   from it:         Answer              Answer Answer ..
 //
-// A File comes with a descriptor (SCM_RIGHTS) and gets the next number. A Vendor gets the
-// next number, too: the name of one that is built in, or the file of a plugin.
+// The first Answer says that it is there; time limits do not count what came before. A File comes
+// with a descriptor (SCM_RIGHTS) and gets the next number. A Vendor gets the next number, too: the
+// name of one that is built in, or the file of a plugin.
 #pragma once
 
 #include "WeightsMemory.h"

@@ -2,6 +2,7 @@
 # H4, H6, H7: whatever ends the compilation - a fatal error of LLVM, no memory, a limit
 # of the system, a signal - there is a message, a code that is not 0, and the old files.
 . "$(dirname "$0")/lib.sh"
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- # of whoever runs this: some cases count them
 cat > net.relay <<'END'
 #[version = "0.0.5"]
 def @main(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
@@ -56,6 +57,9 @@ kept
 refuse 1 "error[LIMIT]: cannot start a process for the command: Too many open files" \
   bash -c 'ulimit -n 4 && exec bycc net.relay -o m.o'
 kept
+refuse 1 "error[LIMIT]: cannot start the program that runs vendors' code" \
+  bash -c 'ulimit -n 8 && exec bycc net.relay --annotate=ccompiler -o m.o'
+kept
 # H4: SIGXFSZ
 (ulimit -f 100; refuse 1 "cannot write: File too large" bycc large.relay -o m.o)
 kept
@@ -79,6 +83,10 @@ ends() {
   wait $parent || got=$?
   exec 9>&-
   expect "$got" "$1"
+  for i in $(seq 200); do
+    kill -0 "$child" 2> /dev/null || break
+    sleep 0.02
+  done
   ! kill -0 "$child" 2> /dev/null || fail "the child is still there"
   kept
 }
@@ -86,12 +94,12 @@ ends() {
 waits
 kill -KILL "$child"
 ends 1
-grep -q 'error\[LIMIT\]: the process was killed while reading the model' refuse.out || fail "$(cat refuse.out)"
+grep -qE 'error\[LIMIT\]: the process was killed while (starting|reading the model)' refuse.out || fail "$(cat refuse.out)"
 # a crash of bycc's own
 waits
 kill -SEGV "$child"
 ends 70
-grep -q 'error\[INTERNAL\]: bycc crashed while reading the model: signal 11' refuse.out || fail "$(cat refuse.out)"
+grep -qE 'error\[INTERNAL\]: bycc crashed while (starting|reading the model): signal 11' refuse.out || fail "$(cat refuse.out)"
 grep -q 'note: reproduce it with: bycc - -o m.o' refuse.out || fail "$(cat refuse.out)"
 # H4: signals of the user's
 for signal in TERM HUP; do

@@ -7,9 +7,9 @@
 //   HOSTILE=together:A+B   refuses regions that have both
 //   HOSTILE=loud           writes to standard output wherever it is called
 //   HOSTILE=random         another blob each time
-//   HOSTILE=supports-MODE[:OP]  abort segv exit hang throw fds, when it is asked about operator OP (any)
-//   HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports() does
-//   HOSTILE_WEIGHTS=1      stores constants as weights of its own
+//   HOSTILE=supports-MODE[:OP]  abort segv exit hang throw fds, when it is asked about operator OP
+//   (any) HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports()
+//   does HOSTILE_WEIGHTS=1      stores constants as weights of its own
 //   HOSTILE_RUN=load|run|abi|null   the run half
 #include <bycc/vendor.h>
 
@@ -308,8 +308,17 @@ constexpr const char *patterns = R"J({"schema": 1, "vendor": "hostile", "pattern
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_entry() {
   speak();
   static const bycc_vendor_compiler compiler = {
-      BYCC_VENDOR_ABI_VERSION, sizeof compiler, "hostile", "1.0", environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
-      nullptr, supports, compile, nullptr, environment("HOSTILE").starts_with("annotate-") ? annotate : nullptr, nullptr,
+      BYCC_VENDOR_ABI_VERSION,
+      sizeof compiler,
+      "hostile",
+      "1.0",
+      environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
+      nullptr,
+      supports,
+      compile,
+      nullptr,
+      environment("HOSTILE").starts_with("annotate-") ? annotate : nullptr,
+      nullptr,
       (environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY) |
           (environment("HOSTILE_WEIGHTS").empty() ? 0 : BYCC_VENDOR_OWN_WEIGHTS)};
   return &compiler;

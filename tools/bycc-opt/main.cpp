@@ -15,6 +15,7 @@ int main(int argc, char **argv) {
   case cli::Action::ListOnnxOps: return listOnnxOps(parsed.options);
   case cli::Action::ListVendors: return listVendors(parsed.options);
   case cli::Action::Exit: return parsed.exitCode;
-  default: return runApart(parsed.options, optCommand);
+  default:
+    return runApart(parsed.options, optCommand);
   }
 }

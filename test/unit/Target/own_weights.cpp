@@ -119,7 +119,8 @@ TEST_CASE("a region that is refused keeps no weights") {
   TargetInfo target;
   auto vendor = vendorWith(BYCC_VENDOR_OWN_WEIGHTS);
   Module module = asking(refuses);
-  RegionOutcome outcome = compileRegion(*vendor, target, RegionView::ofFunction(module, module.main()));
+  RegionOutcome outcome =
+      compileRegion(*vendor, target, RegionView::ofFunction(module, module.main()));
   CHECK(outcome.kind == RegionOutcome::Kind::Refused);
   CHECK(!outcome.weights);
 }
