@@ -2,12 +2,15 @@
 // inliner heuristics, about a third of the compile time.
 #include "Object.h"
 
+#include "bycc/CodeGen/CodeGen.h"
+
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
@@ -95,3 +98,14 @@ Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachin
 }
 
 } // namespace bycc::te
+
+namespace bycc {
+
+void setLlvmFatalHandler(void (*die)(const char *reason)) {
+  static void (*ours)(const char *);
+  ours = die;
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) { ours(reason); });
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { ours(nullptr); });
+}
+
+} // namespace bycc

@@ -8,11 +8,12 @@
 
 #include "Artifacts.h"
 #include "CHeader.h"
+#include "CommandProcess.h"
 #include "Depfile.h"
+#include "DotGraph.h"
 #include "Interface.h"
 #include "Placement.h"
 #include "Summary.h"
-#include "DotGraph.h"
 #include "VendorRegions.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
@@ -110,6 +111,7 @@ private:
     BYCC_TRY(runPasses());
     BYCC_TRY(showPlacement());
     BYCC_TRY(checkPolicy());
+    enterStage(Stage::HostCode);
     auto begin = TimeTrace::Clock::now();
     BYCC_TRY(buildArtifacts(session_, *artifacts_, codeForms()));
     session_.trace().addSince("host code", begin);
@@ -367,6 +369,7 @@ private:
   }
 
   Expected<> write() {
+    enterStage(Stage::Write);
     OutputSet files(wants("obj") ? setId() : "");
     for (const EmitForm *form : forms_) {
       std::string_view name = form->name;

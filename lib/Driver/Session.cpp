@@ -2,6 +2,7 @@
 
 #include "AskedPasses.h"
 #include "BindParams.h"
+#include "CommandProcess.h"
 #include "Pipeline.h"
 #include "Placement.h"
 #include "Plugins.h"
@@ -13,8 +14,8 @@
 #include "bycc/IR/Visitor.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Parser/Relay.h"
-#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Partition/AskedVendors.h"
+#include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
@@ -23,7 +24,6 @@
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
-#include "bycc/Target/VendorCall.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -190,7 +190,6 @@ bool hasRegions(const Module &module) {
 Session::Session(const Options &options) : options_(options) { registerAllPasses(registry_); }
 
 Expected<> Session::prepare() {
-  watchVendorCalls(options_.vendors.timeoutSeconds);
   const TargetOptions &t = options_.target;
   const PassListOptions &p = options_.passes;
   for (auto [isAsked, name] : {std::pair(p.stats, "--stats"), {!p.crashReproducer.empty(), "--crash-reproducer"}})
@@ -210,6 +209,7 @@ Expected<> Session::prepare() {
   request_.ruleFiles = options_.vendors.rules;
   request_.patternFiles = options_.vendors.patterns;
   vendors_ = BYCC_TRY(known_->resolve(request_));
+  BYCC_TRY(giveVendorsProcess());
 
   context_.target = &target_;
   context_.vendors = &vendors_;
@@ -224,6 +224,34 @@ Expected<> Session::prepare() {
   context_.trustsHand = options_.vendors.trustsHand;
   context_.minRegionOps = options_.vendors.minRegionOps;
   context_.minRegionFlops = options_.vendors.minRegionFlops;
+  return {};
+}
+
+// Vendors are asked in a program of their own, which starts while the model is read.
+Expected<> Session::giveVendorsProcess() {
+  for (size_t i = 0; i < vendors_.size(); ++i) {
+    if (vendors_[i].isEmulated())
+      continue;
+    if (!vendorProcess_) {
+      vendorProcess_ = std::make_unique<VendorProcess>(options_.vendors.timeoutSeconds);
+      BYCC_TRY(vendorProcess_->start());
+    }
+    vendors_[i].process = vendorProcess_.get();
+  }
+  return {};
+}
+
+// What it was asked is refused; the user hears of it.
+Expected<> Session::hearVendorFaults() {
+  if (!vendorProcess_)
+    return {};
+  for (const VendorFault &fault : vendorProcess_->takeFaults()) {
+    std::string text = "vendor '" + fault.vendor + "', " + fault.question + ", " + fault.what;
+    if (options_.vendors.strict)
+      return error(Status::Policy) << "--strict: " << text;
+    context_.warn({},
+                  text + (fault.isLast ? "; it is not asked any more" : "; it does not get it"));
+  }
   return {};
 }
 
@@ -246,6 +274,7 @@ Expected<> Session::load() {
 }
 
 Expected<> Session::loadAndBind() {
+  enterStage(Stage::Load);
   auto begin = TimeTrace::Clock::now();
   bool isFirst = filesRead_.empty();
   filesRead_ = {options_.input.model};
@@ -298,6 +327,7 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
     auto resolved = known_->resolve(request_);
     if (resolved) {
       vendors_ = resolved.takeValue();
+      BYCC_TRY(giveVendorsProcess());
       continue;
     }
     request_.asked.pop_back();
@@ -485,6 +515,7 @@ Expected<> Session::reload() {
 
 Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegions,
                               const std::function<void()> &beforeLegalize) {
+  enterStage(Stage::Passes);
   StdoutGuard guard;
   const PassListOptions &o = options_.passes;
   for (const auto *names : {&o.printing.before, &o.printing.after})
@@ -501,12 +532,16 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     for (bool isFirst = true;; isFirst = false) {
       placement_ = orders_;
       passes.restart();
-      BYCC_TRY(passes.run(module_, context_, partition));
+      auto ran = passes.run(module_, context_, partition);
       if (!isFirst) { // said before
         context_.warnings.clear();
         context_.remarks.clear();
       }
-      if (!atRegions || !BYCC_TRY(atRegions(!partition.empty())))
+      BYCC_TRY(hearVendorFaults());
+      BYCC_TRY(std::move(ran));
+      bool again = atRegions && BYCC_TRY(atRegions(!partition.empty()));
+      BYCC_TRY(hearVendorFaults());
+      if (!again)
         break;
       flushMessages();
       BYCC_TRY(reload());

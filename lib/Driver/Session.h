@@ -12,6 +12,7 @@
 #include "bycc/Target/PassContext.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
+#include "bycc/Target/VendorProcess.h"
 #include "bycc/Target/VendorRegistry.h"
 #include "bycc/Transforms/PassManager.h"
 #include "bycc/Transforms/PrecisionRules.h"
@@ -76,6 +77,8 @@ public:
 
 private:
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
+  Expected<> giveVendorsProcess();
+  Expected<> hearVendorFaults();
   bool isMixed() const { return options_.target.precision == "bf16"; }
   Expected<> readPrecision();
   Expected<> checkPrecision(const Pipeline &list) const;
@@ -93,6 +96,7 @@ private:
   TargetInfo target_;
   std::optional<VendorRegistry> known_; // after prepare()
   VendorRequest request_;
+  std::unique_ptr<VendorProcess> vendorProcess_; // where vendors are asked; null: none has code
   VendorSet vendors_;
   RefusalLog refusals_;
   PlacementRules orders_, placement_; // the latter: of this round, passes add to it

@@ -141,12 +141,10 @@ void VendorRegions::compileNew() {
     outcomes_[region.key] = {};
     keys.push_back(region.key);
     names.push_back(symbolOf(region));
-    jobs.push_back({region.vendor, [this, region] {
-                      RegionView seen = chosenView(region);
-                      if (const TuningRecords::Record *record = tuningOf(region))
-                        seen.setTuning(*record);
-                      return seen;
-                    }});
+    auto seen = std::make_shared<RegionView>(chosenView(region));
+    if (const TuningRecords::Record *record = tuningOf(region))
+      seen->setTuning(*record);
+    jobs.push_back({region.vendor, [seen] { return std::move(*seen); }});
   }
   std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -183,7 +181,8 @@ void VendorRegions::tune() {
     if (region.vendor->compiler()->tune && !tuningOf(region) &&
         tuned_.insert({region.vendor->name(), region.tuningKey}).second) {
       asked.push_back(region);
-      jobs.push_back({region.vendor, [this, region] { return chosenView(region); }, true});
+      auto seen = std::make_shared<RegionView>(chosenView(region));
+      jobs.push_back({region.vendor, [seen] { return std::move(*seen); }, true});
     }
   std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
   for (size_t i = 0; i < jobs.size(); ++i)

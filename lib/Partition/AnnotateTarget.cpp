@@ -41,9 +41,18 @@ public:
 
   // Vendors with an annotator of their own look at a block as a whole first.
   void open(BlockId block, PassContext &context) {
-    for (auto &asker : askers_)
+    for (auto &asker : askers_) {
       if (auto why = asker->annotateBlock(block))
         context.warn({}, asker->vendor().name() + " takes nothing: its annotator fails: " + *why);
+      std::vector<NodeId> asked;
+      for (NodeId node : module_.block(block).nodes) {
+        NodeKind kind = module_.node(node).kind;
+        if ((kind == NodeKind::CallOp || kind == NodeKind::Call) &&
+            whyNotAsked(module_, placement_, asker->vendor(), node).empty())
+          asked.push_back(node);
+      }
+      asker->askAhead(asked);
+    }
   }
 
   void annotate(NodeId node) {

@@ -36,13 +36,18 @@ std::string whyKept(const Module &module, const PlacementRules *placement, const
   return vendor.onlyAsked && !isGiven ? "the program does not give it to " + vendor.name() : "";
 }
 
-std::string whyNotTaken(const Module &module, const PlacementRules *placement, VendorAsker &asker,
+std::string whyNotAsked(const Module &module, const PlacementRules *placement, const Vendor &vendor,
                         NodeId call) {
   if (module.operands(call).empty())
     return "has no inputs, the host makes it";
-  if (std::string why = whyKept(module, placement, asker.vendor(), call); !why.empty())
+  if (std::string why = whyKept(module, placement, vendor, call); !why.empty())
     return why;
-  if (std::string why = untoldExtent(module, asker.vendor(), call); !why.empty())
+  return untoldExtent(module, vendor, call);
+}
+
+std::string whyNotTaken(const Module &module, const PlacementRules *placement, VendorAsker &asker,
+                        NodeId call) {
+  if (std::string why = whyNotAsked(module, placement, asker.vendor(), call); !why.empty())
     return why;
   const Answer &answer = asker.supports(call);
   return answer ? "" : answer.reason.empty() ? "no reason given" : answer.reason;

@@ -15,6 +15,10 @@ namespace bycc {
 std::string whyKept(const Module &module, const PlacementRules *placement, const Vendor &vendor,
                     NodeId node);
 
+// Why the vendor is not even asked about the call; "" when it is.
+std::string whyNotAsked(const Module &module, const PlacementRules *placement, const Vendor &vendor,
+                        NodeId call);
+
 // Why the vendor does not take the call as it is; "" when it does.
 std::string whyNotTaken(const Module &module, const PlacementRules *placement, VendorAsker &asker,
                         NodeId call);

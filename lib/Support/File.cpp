@@ -2,12 +2,18 @@
 // reading, sizes come from the opened descriptor, contained files are reached
 // step by step without following a link.
 #include "MappedFile.h"
+#include "OpenFiles.h"
 
+#include "bycc/Support/SharedFiles.h"
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +24,77 @@ namespace {
 Error ioError(const std::string &path, const char *what, int code = errno) {
   return error(Status::Io, {path}) << what << ": " << std::strerror(code);
 }
+
+// A file without a name that copies are written to, for others to map; what is given back
+// becomes a hole.
+class CopyFile {
+public:
+  // None: the system has no memory for it.
+  std::optional<uint64_t> write(const void *data, uint64_t size) {
+    constexpr uint64_t page = 4096;
+    std::lock_guard lock(mutex_);
+    if (descriptor_ < 0)
+      descriptor_ = ::memfd_create("bycc copies", MFD_CLOEXEC);
+    if (descriptor_ < 0)
+      return std::nullopt;
+    uint64_t offset = end_;
+    end_ += (size + page - 1) / page * page;
+    for (uint64_t at = 0; at < size;) {
+      ssize_t count = ::pwrite(descriptor_, static_cast<const char *>(data) + at, size - at,
+                               static_cast<off_t>(offset + at));
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count <= 0) {
+        giveBack(offset, size);
+        return std::nullopt;
+      }
+      at += static_cast<uint64_t>(count);
+    }
+    return offset;
+  }
+  void giveBack(uint64_t offset, uint64_t size) {
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(size));
+  }
+  int descriptor() const { return descriptor_; }
+
+private:
+  std::mutex mutex_;
+  int descriptor_ = -1;
+  uint64_t end_ = 0;
+};
+CopyFile copyFile;
+
+class SharedCopy : public Storage {
+public:
+  SharedCopy(const void *data, uint64_t size, uint64_t offset) : offset_(offset) {
+    data_ = static_cast<const uint8_t *>(data);
+    size_ = size;
+    OpenFiles::instance().add(data_, size_, copyFile.descriptor(), offset);
+  }
+  SharedCopy(const SharedCopy &) = delete;
+  ~SharedCopy() override {
+    OpenFiles::instance().remove(data_);
+    ::munmap(const_cast<uint8_t *>(data_), size_);
+    copyFile.giveBack(offset_, size_);
+  }
+
+  // Null where there is no memory of this kind.
+  static std::shared_ptr<const Storage> make(const void *data, uint64_t size) {
+    std::optional<uint64_t> offset = copyFile.write(data, size);
+    if (!offset)
+      return nullptr;
+    void *mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, copyFile.descriptor(),
+                          static_cast<off_t>(*offset));
+    if (mapped != MAP_FAILED)
+      return std::make_shared<SharedCopy>(mapped, size, *offset);
+    copyFile.giveBack(*offset, size);
+    return nullptr;
+  }
+
+private:
+  uint64_t offset_;
+};
 
 template <typename Container> class HeapBytes : public Storage {
 public:
@@ -61,8 +138,9 @@ Expected<std::shared_ptr<const Storage>> mapDescriptor(Descriptor fd, const stru
     memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (memory == MAP_FAILED)
     return ioError(path, "cannot map the file");
-  return std::shared_ptr<const Storage>(
-      std::make_shared<MappedFile>(memory, size, path, info, watch ? std::move(fd) : Descriptor()));
+  bool isKept = watch || OpenFiles::instance().isWanted;
+  return std::shared_ptr<const Storage>(std::make_shared<MappedFile>(
+      memory, size, path, info, isKept ? std::move(fd) : Descriptor()));
 }
 
 // Appends up to `limit` + 1 bytes, so that the caller sees when there are more.
@@ -101,6 +179,10 @@ Expected<> checkContainedName(const std::string &folder, const std::string &rela
 } // namespace
 
 std::shared_ptr<const Storage> Storage::copyOf(const void *data, uint64_t size) {
+  constexpr uint64_t largeBytes = 64 << 10;
+  if (OpenFiles::instance().isWanted && size >= largeBytes)
+    if (std::shared_ptr<const Storage> shared = SharedCopy::make(data, size))
+      return shared;
   auto *bytes = static_cast<const uint8_t *>(data);
   return own(std::vector<uint8_t>(bytes, bytes + size));
 }
@@ -119,10 +201,18 @@ Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool w
   return mapDescriptor(std::move(fd), info, path, watch);
 }
 
+// A device need not end (/dev/zero); somebody types at a terminal.
+static bool isEndless(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode) && !::isatty(fd);
+}
+
 Expected<std::string> readFile(const std::string &path, uint64_t limit) {
+  constexpr uint64_t maxDeviceBytes = uint64_t{32} << 20;
   std::string text;
   if (path == "-") {
-    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>", limit, text));
+    BYCC_TRY(readAll(STDIN_FILENO, "<stdin>",
+                     isEndless(STDIN_FILENO) ? std::min(limit, maxDeviceBytes) : limit, text));
     return text;
   }
   Descriptor fd = BYCC_TRY(openForReading(path));
@@ -180,6 +270,12 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
   if (info.st_nlink != 1)
     return error(Status::Input, {path}) << "external file has " << info.st_nlink << " hard links";
   return mapDescriptor(std::move(at), info, path, false);
+}
+
+void keepMappedFilesOpen() { OpenFiles::instance().isWanted = true; }
+
+std::optional<FilePlace> placeInFile(const void *data, uint64_t bytes) {
+  return OpenFiles::instance().find(static_cast<const uint8_t *>(data), bytes);
 }
 
 bool isSameFile(const std::string &a, const std::string &b) {

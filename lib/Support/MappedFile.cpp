@@ -1,6 +1,8 @@
 // See MappedFile.h and bycc/Support/MappedFiles.h.
 #include "MappedFile.h"
 
+#include "OpenFiles.h"
+
 #include "bycc/Support/MappedFiles.h"
 
 #include <cerrno>
@@ -77,11 +79,15 @@ MappedFile::MappedFile(void *memory, uint64_t size, std::string path, const stru
   std::lock_guard lock(registry().mutex);
   range_ = guardedRange(begin, begin + size);
   registry().files.insert(this);
+  if (watched_)
+    OpenFiles::instance().add(data_, size_, watched_.get());
 }
 
 MappedFile::~MappedFile() {
   if (size_ == 0)
     return;
+  if (watched_)
+    OpenFiles::instance().remove(data_);
   std::lock_guard lock(registry().mutex);
   registry().files.erase(this);
   if (range_->isDamaged.load() && registry().lost.empty())

@@ -21,8 +21,10 @@
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/OutputCommitter.h"
 #include "bycc/Support/OutputSync.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -43,6 +45,7 @@ constexpr int numSlots = 256;
 std::atomic<const char *> slots[numSlots];
 
 std::atomic<bool> isSynced{true};
+std::atomic<OutputCommitter *> committer{nullptr};
 
 constexpr int cleanupSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ};
 
@@ -256,6 +259,7 @@ private:
 } // namespace
 
 void setOutputsSynced(bool on) { isSynced = on; }
+void setOutputCommitter(OutputCommitter *other) { committer = other; }
 
 struct OutputSet::Impl {
   struct Output {
@@ -274,7 +278,8 @@ struct OutputSet::Impl {
 
   Expected<> stage(Output &output);
   Expected<> stageAll(bool isLocked);
-  Expected<> renameAll(const std::string &first);
+  Expected<> renameAll();
+  Expected<> renameElsewhere(OutputCommitter &other);
 };
 
 OutputSet::OutputSet(std::string id) : impl_(std::make_unique<Impl>()) { impl_->id = std::move(id); }
@@ -320,6 +325,8 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
   }
   for (int attempt = 0; attempt < 100; ++attempt) {
     std::string temporary = temporaryPath(target);
+    if (OutputCommitter *other = committer)
+      other->announce(temporary);
     int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0 && errno == EEXIST)
       continue;
@@ -333,6 +340,8 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
 
 Expected<> OutputSet::Impl::stage(Output &output) {
   std::string name = id.empty() ? temporaryPath(output.target) : stagedPath(output.target, id);
+  if (OutputCommitter *other = committer)
+    other->announce(name);
   TemporaryName staged(name);
   int result;
   if (output.nameless) {
@@ -362,24 +371,22 @@ Expected<> OutputSet::Impl::stageAll(bool isLocked) {
   return {};
 }
 
-Expected<> OutputSet::Impl::renameAll(const std::string &first) {
-  std::vector<Output *> order;
-  for (Output &output : outputs)
-    order.insert(output.target == first ? order.begin() : order.end(), &output);
-  std::vector<std::optional<TemporaryName>> backups(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    std::string backup = stagedPath(order[i]->target, "old." + std::to_string(::getpid()));
-    if (::link(order[i]->target.c_str(), backup.c_str()) == 0)
+// The first one says which set is valid.
+Expected<> OutputSet::Impl::renameAll() {
+  std::vector<std::optional<TemporaryName>> backups(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string backup = stagedPath(outputs[i].target, "old." + std::to_string(::getpid()));
+    if (::link(outputs[i].target.c_str(), backup.c_str()) == 0)
       backups[i].emplace(backup);
   }
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (::rename(order[i]->temporary->path().c_str(), order[i]->target.c_str()) == 0)
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (::rename(outputs[i].temporary->path().c_str(), outputs[i].target.c_str()) == 0)
       continue;
-    Error failure = ioError(order[i]->target, "cannot rename a temporary file to it");
+    Error failure = ioError(outputs[i].target, "cannot rename a temporary file to it");
     for (size_t k = 0; k < i; ++k)
       if (!backups[k])
-        ::unlink(order[k]->target.c_str());
-      else if (::rename(backups[k]->path().c_str(), order[k]->target.c_str()) == 0)
+        ::unlink(outputs[k].target.c_str());
+      else if (::rename(backups[k]->path().c_str(), outputs[k].target.c_str()) == 0)
         backups[k]->forget();
     return failure;
   }
@@ -401,16 +408,46 @@ public:
   }
 };
 
+// The files are staged here, under this process's lock.
+Expected<> OutputSet::Impl::renameElsewhere(OutputCommitter &other) {
+  std::vector<WrittenOutput> written;
+  for (const Output &output : outputs)
+    written.push_back({output.temporary->path(), output.target});
+  BYCC_TRY(other.commit(written));
+  for (Output &output : outputs)
+    output.temporary->forget();
+  outputs.clear();
+  return {};
+}
+
+Expected<> commitOutputs(const std::vector<WrittenOutput> &written) {
+  OutputSet::Impl set;
+  for (const WrittenOutput &output : written)
+    set.outputs.push_back(
+        {output.target, Descriptor(), std::optional<TemporaryName>(output.temporary)});
+  RenamingMark mark;
+  return set.renameAll();
+}
+
 Expected<> OutputSet::commit(const std::string &first) {
+  OutputCommitter *other = committer;
+  std::vector<Impl::Output> outputs;
+  for (bool isFirst : {true, false})
+    for (Impl::Output &output : impl_->outputs)
+      if ((output.target == resolved(first)) == isFirst)
+        outputs.push_back(std::move(output));
+  impl_->outputs = std::move(outputs);
   std::set<std::string> folders;
   for (const Impl::Output &output : impl_->outputs)
     folders.insert(resolved(folderOf(output.target)));
   {
     FolderLocks locks(folders);
     BYCC_TRY(impl_->stageAll(locks.isHeld()));
-    {
+    if (other) {
+      BYCC_TRY(impl_->renameElsewhere(*other));
+    } else {
       RenamingMark mark;
-      BYCC_TRY(impl_->renameAll(resolved(first)));
+      BYCC_TRY(impl_->renameAll());
     }
     if (isSynced)
       locks.sync();

@@ -21,7 +21,9 @@ void openStandardStreams() {
       return; // no /dev/null: as it was
 }
 
-int finish(int code) {
+} // namespace
+
+int finishOutput(int code) {
   errno = 0;
   bool isLost = std::fflush(stdout) != 0 || std::ferror(stdout);
   if (!isLost || code != 0)
@@ -31,13 +33,11 @@ int finish(int code) {
   return exitCode(lost.status());
 }
 
-} // namespace
-
 int runProgram(const std::function<int()> &work) {
   openStandardStreams();
   guardMappedFiles();
   try {
-    return finish(work());
+    return finishOutput(work());
   } catch (const std::bad_alloc &) {
     std::fputs("error[LIMIT]: no memory\n", stderr);
     return exitCode(Status::Limit);

@@ -4,12 +4,12 @@
 #include "Plugin.h"
 
 #include "bycc/Support/Text.h"
-#include "bycc/Target/VendorCall.h"
 
 #include <cstddef>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
+#include <exception>
 #include <fstream>
 
 namespace bycc {
@@ -89,10 +89,13 @@ Expected<const bycc_vendor_compiler *> loadPluginFile(const std::string &path) {
   if (!entry)
     return refuse(path) << "no " << entryName << " in it: not the compile half of a vendor";
   const bycc_vendor_compiler *table = nullptr;
-  std::string thrown;
-  callVendor(path, "asked for its table", 0, thrown, [&] { return table = entry(), 0; });
-  if (!thrown.empty())
-    return refuse(path) << entryName << ": " << thrown;
+  try {
+    table = entry();
+  } catch (const std::exception &thrown) {
+    return refuse(path) << entryName << ": it threw an exception: " << escaped(thrown.what(), 512);
+  } catch (...) {
+    return refuse(path) << entryName << ": it threw an exception";
+  }
   if (!table)
     return refuse(path) << entryName << " returns nothing";
   return table;

@@ -478,6 +478,10 @@ RegionView RegionView::ofGroup(const Module &module, const std::string &name, co
 void chooseImplementations(RegionView &view, const Vendor &vendor, const Module &module,
                            const TargetInfo &target) {
   VendorAsker asker(vendor, module, target);
+  std::vector<NodeId> nodes;
+  for (uint32_t i = 0; i < view.region().num_nodes; ++i)
+    nodes.push_back(view.node(i));
+  asker.askAhead(nodes);
   for (uint32_t i = 0; i < view.region().num_nodes; ++i)
     if (const Implementation *chosen = asker.supports(view.node(i)).chosen())
       view.setImplementation(i, chosen->name);

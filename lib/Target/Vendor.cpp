@@ -6,13 +6,14 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
-#include "bycc/Target/VendorCall.h"
+#include "bycc/Target/VendorProcess.h"
 #include "bycc/Target/VendorRegistry.h"
 
-#include "VendorReply.h"
+#include "CallVendor.h"
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 
 namespace bycc {
 
@@ -100,6 +101,8 @@ std::string_view vendorOfComposite(std::string_view composite) {
 }
 
 namespace {
+
+constexpr size_t maxUnderWay = 256; // questions at a time
 
 // Question -> key text: what the answer may depend on.
 class KeyWriter {
@@ -192,16 +195,32 @@ private:
   std::string &key_;
 };
 
-Answer askCompiler(const bycc_vendor_compiler &compiler, const bycc_target &target,
-                   const RegionView &view) {
-  VendorReply reply;
-  std::string doing = "asked about " + std::string(view.region().nodes[0].op);
-  auto ask = [&] { return compiler.supports(compiler.self, &target, &view.region(), &reply.answer); };
-  if (callVendor(compiler.name, doing, 0, reply.reason, ask) != 1)
-    return Answer::no(reply.why());
+void put(const Vendor &vendor, Question question, const bycc_target &target,
+         const RegionView &view) {
+  std::string about = question == Question::Annotate
+                          ? "asked to annotate"
+                          : "asked about " + std::string(view.region().nodes[0].op);
+  vendor.process->put(vendor, question, std::move(about), target, view);
+}
+
+WorkerAnswer ask(const Vendor &vendor, Question question, const bycc_target &target,
+                 const RegionView &view) {
+  if (!vendor.process)
+    return callVendor(*vendor.compiler(), question, target, view.region());
+  put(vendor, question, target, view);
+  return vendor.process->next();
+}
+
+Answer answerOf(WorkerAnswer said) {
+  if (!said.isYes)
+    return Answer::no(std::move(said.reason));
   Answer answer = Answer::yes();
-  answer.implementations = std::move(reply.offers);
+  answer.implementations = std::move(said.offers);
   return answer;
+}
+
+Answer askSupports(const Vendor &vendor, const bycc_target &target, const RegionView &view) {
+  return answerOf(ask(vendor, Question::Supports, target, view));
 }
 
 } // namespace
@@ -233,23 +252,20 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
   if (vendor_.isEmulated() || !vendor_.compiler()->annotate)
     return std::nullopt;
   RegionView view = RegionView::ofBlock(module_, block);
-  const bycc_vendor_compiler &compiler = *vendor_.compiler();
-  VendorReply reply;
+  WorkerAnswer reply = ask(vendor_, Question::Annotate, impl_->target, view);
   std::optional<std::string> failure;
-  auto ask = [&] {
-    return compiler.annotate(compiler.self, &impl_->target, &view.region(), &reply.answer);
-  };
-  if (callVendor(compiler.name, "asked to annotate", 1, reply.reason, ask) != 0)
-    failure = reply.why();
+  if (!reply.isYes)
+    failure = reply.reason;
+  std::map<uint32_t, Answer> byNode(reply.byNode.begin(), reply.byNode.end());
   for (uint32_t i = 0; i < view.region().num_nodes; ++i) {
     Answer &answer = impl_->annotated[view.node(i)];
-    auto said = reply.byNode.find(i);
+    auto said = byNode.find(i);
     if (isCompositeOfAnother(view.node(i)))
       answer = Answer::no("composite of another vendor");
     else if (failure)
       answer = Answer::no("its annotator fails: " + *failure);
     else
-      answer = said == reply.byNode.end() ? Answer::no("its annotator does not take it") : said->second;
+      answer = said == byNode.end() ? Answer::no("its annotator does not take it") : said->second;
     if (answer)
       if (Answer allowed = askFile(view.node(i)); !allowed)
         answer = std::move(allowed);
@@ -308,17 +324,51 @@ std::optional<double> VendorAsker::costOf(NodeId node) {
   return chosen ? chosen->microseconds : std::nullopt;
 }
 
+// The key of the question about a call.
+void VendorAsker::writeKey(NodeId node) {
+  KeyWriter(module_, impl_->key).call(node, vendor_.looksAtMakers());
+  std::optional<FunctionId> composite = compositeOf(module_, node);
+  if (!composite)
+    return;
+  std::string call = impl_->key;
+  KeyWriter(module_, impl_->key).function(*composite);
+  impl_->key += call;
+}
+
+void VendorAsker::askAhead(std::span<const NodeId> nodes) {
+  if (vendor_.isEmulated() || !vendor_.process)
+    return;
+  // Answers of these come in this order. Nodes of the map stay where they are.
+  std::deque<Answer *> open;
+  auto takeDownTo = [&](size_t count) {
+    for (; open.size() > count; open.pop_front())
+      *open.front() = answerOf(vendor_.process->next());
+  };
+  for (NodeId node : nodes) {
+    bool isComposite = compositeOf(module_, node).has_value();
+    if (!isComposite && module_.node(node).kind != NodeKind::CallOp)
+      continue;
+    if (impl_->annotated.contains(node) || isCompositeOfAnother(node))
+      continue;
+    writeKey(node);
+    if (impl_->answers.contains(impl_->key))
+      continue;
+    Answer answer = isComposite ? Answer::yes() : askFile(node);
+    Answer &kept = impl_->answers.emplace(impl_->key, std::move(answer)).first->second;
+    if (!kept)
+      continue;
+    put(vendor_, Question::Supports, impl_->target, RegionView::ofNode(module_, node));
+    open.push_back(&kept);
+    takeDownTo(maxUnderWay);
+  }
+  takeDownTo(0);
+}
+
 const Answer &VendorAsker::supports(NodeId node) {
   if (auto found = impl_->annotated.find(node); found != impl_->annotated.end())
     return found->second;
-  KeyWriter writer(module_, impl_->key);
   std::optional<FunctionId> composite = compositeOf(module_, node);
-  writer.call(node, vendor_.looksAtMakers());
-  if (composite) {
-    std::string call = impl_->key;
-    KeyWriter(module_, impl_->key).function(*composite);
-    impl_->key += call;
-  }
+  writeKey(node);
   auto [found, isNew] = impl_->answers.try_emplace(impl_->key);
   if (!isNew)
     return found->second;
@@ -328,14 +378,13 @@ const Answer &VendorAsker::supports(NodeId node) {
       return answer = Answer::no("composite of another vendor");
     return answer = vendor_.isEmulated()
                         ? Answer::yes()
-                        : askCompiler(*vendor_.compiler(), impl_->target,
-                                      RegionView::ofNode(module_, node));
+                        : askSupports(vendor_, impl_->target, RegionView::ofNode(module_, node));
   }
   if (module_.node(node).kind != NodeKind::CallOp)
     return answer = Answer::no("not an operator");
   answer = askFile(node);
   if (answer && !vendor_.isEmulated())
-    answer = askCompiler(*vendor_.compiler(), impl_->target, RegionView::ofNode(module_, node));
+    answer = askSupports(vendor_, impl_->target, RegionView::ofNode(module_, node));
   return answer;
 }
 
@@ -352,8 +401,7 @@ const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &m
   KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes, rolesOf(module_, match));
   auto [found, isNew] = impl_->answers.try_emplace(impl_->key);
   if (isNew)
-    found->second = askCompiler(*vendor_.compiler(), impl_->target,
-                                RegionView::ofGroup(module_, name, match));
+    found->second = askSupports(vendor_, impl_->target, RegionView::ofGroup(module_, name, match));
   return found->second;
 }
 

@@ -33,7 +33,11 @@ const VendorRegistry::Entry *VendorRegistry::find(std::string_view name) const {
 }
 
 Expected<std::unique_ptr<Vendor>> VendorRegistry::Entry::make() const {
-  return compiler ? Vendor::fromCompiler(compiler) : readVendorFile(text, file);
+  if (!compiler)
+    return readVendorFile(text, file);
+  std::unique_ptr<Vendor> vendor = BYCC_TRY(Vendor::fromCompiler(compiler));
+  vendor->origin = origin;
+  return vendor;
 }
 
 Expected<> VendorRegistry::addDescribed(std::string_view text, const std::string &file) {

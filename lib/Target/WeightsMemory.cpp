@@ -38,6 +38,12 @@ WeightsMemory WeightsMemory::make() {
   return memory;
 }
 
+WeightsMemory WeightsMemory::ofDescriptor(int file) {
+  WeightsMemory memory;
+  memory.file_ = file;
+  return memory;
+}
+
 WeightsMemory::WeightsMemory(WeightsMemory &&other) noexcept { *this = std::move(other); }
 
 WeightsMemory &WeightsMemory::operator=(WeightsMemory &&other) noexcept {

@@ -18,6 +18,9 @@ class WeightsMemory {
 public:
   WeightsMemory() = default; // none at all
   static WeightsMemory make(); // none when the system has none to give
+  // The memory of another process that this one has the descriptor of, which it takes.
+  static WeightsMemory ofDescriptor(int file);
+  int descriptor() const { return file_; } // -1: none
   WeightsMemory(WeightsMemory &&other) noexcept;
   WeightsMemory &operator=(WeightsMemory &&other) noexcept;
   ~WeightsMemory();

@@ -7,11 +7,14 @@
 //   HOSTILE=together:A+B   refuses regions that have both
 //   HOSTILE=loud           writes to standard output wherever it is called
 //   HOSTILE=random         another blob each time
-//   HOSTILE=supports-MODE  abort segv hang throw, when it is asked about operators
+//   HOSTILE=supports-MODE[:OP]  abort segv exit hang throw fds, when it is asked about operator OP
+//   (any)
+//   HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports() does
 //   HOSTILE_WEIGHTS=1      stores constants as weights of its own
 //   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it throws in a run)
 #include <bycc/vendor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -70,9 +73,10 @@ void speak() {
 int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   speak();
   std::string mode = environment("HOSTILE");
-  if (mode.starts_with("supports-"))
-    misbehave(mode.substr(9));
   const bycc_node &node = region->nodes[0];
+  size_t colon = std::min(mode.find(':'), mode.size());
+  if (mode.starts_with("supports-") && (colon == mode.size() || mode.substr(colon + 1) == node.op))
+    misbehave(mode.substr(9, colon - 9));
   if (node.body)
     return 1;
   const bycc_value &out = region->values[node.outputs[0]];
@@ -84,6 +88,14 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
   if (!fits)
     answer->reason(answer, "not elementwise float32");
   return fits;
+}
+
+int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_answer *answer) {
+  misbehave(environment("HOSTILE").substr(9));
+  for (uint32_t i = 0; i < block->num_nodes; ++i)
+    if (indexOf(block->nodes[i].op) >= 0)
+      answer->take(answer, i);
+  return 0;
 }
 
 bool has(const bycc_region &region, const std::string &op) {
@@ -303,8 +315,17 @@ constexpr const char *patterns = R"J({"schema": 1, "vendor": "hostile", "pattern
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_entry() {
   speak();
   static const bycc_vendor_compiler compiler = {
-      BYCC_VENDOR_ABI_VERSION, sizeof compiler, "hostile", "1.0", environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
-      nullptr, supports, compile, nullptr, nullptr, nullptr,
+      BYCC_VENDOR_ABI_VERSION,
+      sizeof compiler,
+      "hostile",
+      "1.0",
+      environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
+      nullptr,
+      supports,
+      compile,
+      nullptr,
+      environment("HOSTILE").starts_with("annotate-") ? annotate : nullptr,
+      nullptr,
       (environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY) |
           (environment("HOSTILE_WEIGHTS").empty() ? 0 : BYCC_VENDOR_OWN_WEIGHTS)};
   return &compiler;

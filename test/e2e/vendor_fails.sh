@@ -126,19 +126,6 @@ refuse 3 "--strict: region s_hostile_0: hostile cannot compile it: cannot do mul
   bycc net.relay --annotate=hostile --strict -o s.o
 [ ! -e s.o ] && [ ! -e s.json ] || fail "a refused build wrote files"
 
-# Questions are asked in bycc's own process: a crash there names the vendor. An
-# exception is a no.
-export HOSTILE=supports-segv
-refuse 70 "error[INTERNAL]: vendor 'hostile', asked about add, crashed: signal 11" \
-  bycc net.relay --annotate=hostile -o s.o
-HOSTILE=supports-abort refuse 70 "vendor 'hostile', asked about add, crashed: signal 6" \
-  bycc net.relay --annotate=hostile -o s.o
-HOSTILE=supports-hang refuse 70 "vendor 'hostile', asked about add, does not answer" \
-  bycc net.relay --annotate=hostile --vendor-timeout=0.2 -o s.o
-HOSTILE=supports-throw bycc net.relay --annotate=hostile --dump-offloads=report.json -q -o m.o
-expect "$(reason %0)" "host it threw an exception: thrown by hostile"
-[ ! -e s.o ] || fail "a build that ended wrote files"
-
 # What a vendor prints is not what was asked for.
 export HOSTILE=loud
 expect "$(bycc net.relay --annotate=hostile -O0 --emit=relay -o - 2> /dev/null | head -1)" '#[version = "0.0.5"]'

@@ -16,7 +16,8 @@ static int run(int argc, char **argv) {
   case cli::Action::ListOnnxOps: return listOnnxOps(parsed.options);
   case cli::Action::ListVendors: return listVendors(parsed.options);
   case cli::Action::Exit: return parsed.exitCode;
-  default: return optCommand(parsed.options);
+  default:
+    return runApart(parsed.options, optCommand);
   }
 }
 

@@ -11,10 +11,14 @@ static int run(int argc, char **argv) {
   for (int i = 0; i < argc; ++i)
     parsed.options.commandLine += (i ? " " : "") + std::string(argv[i]);
   switch (parsed.action) {
-  case cli::Action::Compile: return compileCommand(parsed.options);
-  case cli::Action::Check: return checkCommand(parsed.options);
-  case cli::Action::Inspect: return inspectCommand(parsed.options);
-  case cli::Action::Extract: return extractCommand(parsed.options);
+  case cli::Action::Compile:
+    return runApart(parsed.options, compileCommand);
+  case cli::Action::Check:
+    return runApart(parsed.options, checkCommand);
+  case cli::Action::Inspect:
+    return runApart(parsed.options, inspectCommand);
+  case cli::Action::Extract:
+    return runApart(parsed.options, extractCommand);
   case cli::Action::PlanDiff: return planDiffCommand(parsed.options);
   case cli::Action::ListPasses: return listPasses(parsed.options);
   case cli::Action::ListOps: return listOps(parsed.options);

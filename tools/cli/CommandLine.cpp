@@ -337,7 +337,8 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
   line.text("annotate", "V1[,V2...]", "vendors allowed, in order of priority; 'help' lists them", vendors.annotate, true);
   line.list("patterns", "FILE", "more composite patterns", vendors.patterns);
   line.list("rules", "FILE", "partition rules; vendors described by them alone are emulated", vendors.rules, true);
-  line.value("vendor-timeout", "SECONDS", "how long a vendor may take to compile a region (default 60)", false,
+  line.value("vendor-timeout", "SECONDS",
+             "how long a vendor may take to compile a region or to answer (default 60)", false,
              [&vendors](const std::string &v) {
                auto number = parseDouble(v);
                if (!number || !(*number > 0 && *number <= 1e6))

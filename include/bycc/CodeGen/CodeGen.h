@@ -98,4 +98,9 @@ Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOption
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target,
                                        const CodeGenOptions &options);
 
+// Has LLVM call `die` where it would end the process by itself: with its reason, or with
+// null when there is no memory left. It must not return. For programs; for all of the
+// process.
+void setLlvmFatalHandler(void (*die)(const char *reason));
+
 } // namespace bycc

@@ -14,6 +14,11 @@ int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBO
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
 int optCommand(const Options &options);     // bycc-opt FILE; passes in options.passes.passes
 
+// Runs a command in a child of this process, which must have no threads yet, and gives
+// the files that it writes their names. A command that dies (signal, no memory, fatal
+// error of LLVM, exit) leaves a message and no files. For programs.
+int runApart(const Options &options, int (*command)(const Options &));
+
 int listPasses(const Options &options);  // --list-passes
 int listOps(const Options &options);     // --list-ops
 int listOnnxOps(const Options &options); // --list-onnx-ops

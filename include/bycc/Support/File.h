@@ -41,6 +41,8 @@ Expected<std::string> readFile(const std::string &path, uint64_t limit = uint64_
 Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
                                                       const std::string &relative);
 
+struct WrittenOutput; // OutputCommitter.h
+
 // A set of files that replace their targets together: each is written to a
 // temporary beside its target, then all are synced and renamed. Dropped without
 // commit(), or killed by SIGINT/SIGTERM, it leaves nothing.
@@ -62,6 +64,7 @@ public:
 
 private:
   struct Impl;
+  friend Expected<> commitOutputs(const std::vector<WrittenOutput> &outputs);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -10,4 +10,7 @@ namespace bycc {
 // exit code 1; no memory is error[LIMIT].
 int runProgram(const std::function<int()> &work);
 
+// `code`, or 1 with a message when some of the standard output was lost.
+int finishOutput(int code);
+
 } // namespace bycc

@@ -1,10 +1,8 @@
-// Has vendors turn regions into blobs, in child processes: a vendor that aborts,
-// hangs, throws, exits or fills the memory takes its child with it and counts as
-// failing; bycc goes on. A child compiles one region after the other, so that many
-// regions cost few forks; after a failure that ended it the next child takes over.
-//
-// The calling process must not have started threads that hold locks. What a vendor
-// prints goes nowhere, or to stderr when asked for.
+// Has vendors turn regions into blobs, in processes of their own (VendorProcess.h): a
+// vendor that aborts, hangs, throws, exits or fills the memory takes its process with it
+// and counts as failing; bycc goes on. A process compiles one region after the other;
+// after a failure that ended it the next one takes over. What a vendor prints goes
+// nowhere, or to stderr when asked for.
 #pragma once
 
 #include "bycc/Target/RegionView.h"
@@ -30,7 +28,7 @@ struct RegionOutcome {
   std::string reason;           // unless done
   uint32_t blamed = UINT32_MAX; // index of the region's node; none: UINT32_MAX
   std::chrono::steady_clock::time_point begin = {}, end = {};
-  int child = 0; // that it was compiled in, from 0
+  int child = 0; // number of the process that it was compiled in, from 0
 };
 
 struct RegionJob {
@@ -41,7 +39,7 @@ struct RegionJob {
 
 struct RegionCompilerOptions {
   double timeoutSeconds = 60; // for one region
-  int jobs = 1;               // children at a time
+  int jobs = 1;               // processes at a time
   int maxHangs = 3;           // of a vendor; its regions after that count as hung
   uint64_t maxBlobBytes = uint64_t{512} << 20;
   bool showOutput = false; // what vendors print goes to stderr

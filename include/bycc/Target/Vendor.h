@@ -21,6 +21,8 @@
 
 namespace bycc {
 
+class VendorProcess;
+
 // A way in which a vendor can run a node, and what it says a call costs.
 struct Implementation {
   std::string name;
@@ -97,6 +99,9 @@ public:
   // Can anything be said about its times? A file says them, or its code may.
   bool hasTimes() const { return cost || compiler_; }
 
+  std::string origin;               // file of its compile half; "": built in, or it has none
+  VendorProcess *process = nullptr; // where its code is asked; null: in this process
+
   RegionRules regionRules;
   std::optional<CostModel> cost; // none: its launch and transfers are free
   bool ownMemory = false; // emulated, as a file says: for estimates, host code has no such memory
@@ -142,6 +147,9 @@ public:
   // An operator call, or a call of a composite function. The reference is valid
   // until the next question.
   const Answer &supports(NodeId node);
+  // Asks in one go what supports() would ask about each of the calls, where that is
+  // cheaper: in another process. Others of `nodes` are passed over.
+  void askAhead(std::span<const NodeId> nodes);
   // What the chosen implementation of the node costs; none when that is not known
   // or the vendor does not take the node.
   std::optional<double> costOf(NodeId node);
@@ -154,6 +162,7 @@ public:
 
 private:
   struct Impl;
+  void writeKey(NodeId node);
   bool isCompositeOfAnother(NodeId node) const;
   Answer askFile(NodeId node) const;
   std::string whyNotPlaced(NodeId call, const Condition *rule) const;

@@ -131,7 +131,7 @@ Expected<Packed> packPlan(const Plan &plan, int32_t threads) {
   omp_set_num_threads(threads);
   StoredBytes source = storedOf(plan);
   Program program = BYCC_TRY(lower(plan, source.stored));
-  omp_set_num_threads(1); // reorders run in child processes, where a team would hang
+  omp_set_num_threads(1); // reorders: processes of vendors run side by side
   ConstantPool pool;
   std::vector<ConstantBytes> bytes = BYCC_TRY(pool.bytesFor(plan, program, source));
   Packed packed = Storing(plan, program, source, bytes).run();

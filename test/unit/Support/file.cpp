@@ -1,6 +1,8 @@
 #include "bycc/Support/File.h"
 #include "bycc/Support/MappedFiles.h"
+#include "bycc/Support/OutputCommitter.h"
 #include "bycc/Support/OutputSync.h"
+#include "bycc/Support/SharedFiles.h"
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -234,4 +236,68 @@ TEST_CASE("H4 signals remove temporaries") {
     CHECK(WIFSIGNALED(status));
     CHECK(folder.numFiles() == 0);
   }
+}
+
+TEST_CASE("somebody else names the files, or does not") {
+  struct Other : OutputCommitter {
+    std::vector<std::string> announced;
+    bool isWilling = true;
+    void announce(const std::string &temporary) override {
+      CHECK_FALSE(fs::exists(temporary));
+      announced.push_back(temporary);
+    }
+    Expected<> commit(const std::vector<WrittenOutput> &outputs) override {
+      if (!isWilling)
+        return error(Status::Io) << "no";
+      return commitOutputs(outputs);
+    }
+  } other;
+  Folder folder;
+  setOutputCommitter(&other);
+  {
+    OutputSet outputs;
+    REQUIRE(outputs.add(folder / "a", "new"));
+    REQUIRE(outputs.add(folder / "b", "b"));
+    CHECK(other.announced.size() == 2);
+    REQUIRE(outputs.commit());
+  }
+  CHECK(folder.numFiles() == 2);
+  CHECK(*readFile(folder / "a") == "new");
+  other.isWilling = false;
+  {
+    OutputSet outputs;
+    REQUIRE(outputs.add(folder / "a", "newer"));
+    CHECK_FALSE(outputs.commit());
+  }
+  setOutputCommitter(nullptr);
+  CHECK(folder.numFiles() == 2);
+  CHECK(*readFile(folder / "a") == "new");
+}
+
+TEST_CASE("what another process can map is found in its file") {
+  keepMappedFilesOpen();
+  Folder folder;
+  folder.write("f", std::string(10000, 'x') + std::string(10000, 'y'));
+  auto at = [](const FilePlace &place) {
+    char byte = 0;
+    CHECK(::pread(place.descriptor, &byte, 1, static_cast<off_t>(place.offset)) == 1);
+    return byte;
+  };
+  auto mapped = *mapFile(folder / "f");
+  auto place = placeInFile(mapped->data() + 15000, 5000);
+  REQUIRE(place);
+  CHECK(at(*place) == 'y');
+  CHECK_FALSE(placeInFile(mapped->data() + 15000, 5001));
+  const void *gone = mapped->data();
+  mapped.reset();
+  CHECK_FALSE(placeInFile(gone, 1));
+
+  std::string large(100000, 'l'), more(200000, 'm');
+  auto copy = Storage::copyOf(large.data(), large.size()),
+       another = Storage::copyOf(more.data(), more.size());
+  REQUIRE(placeInFile(another->data() + 1, 100));
+  CHECK(at(*placeInFile(another->data() + 1, 100)) == 'm');
+  CHECK(std::string(reinterpret_cast<const char *>(copy->data()), copy->size()) == large);
+  auto small = Storage::copyOf("s", 1);
+  CHECK_FALSE(placeInFile(small->data(), 1));
 }

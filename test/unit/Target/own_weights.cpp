@@ -1,5 +1,5 @@
-// Weights that a vendor's compile half makes: from its child process, from this one, and
-// when it gets none.
+// Weights that a vendor's compile half makes, and when it gets none. From another process:
+// test/e2e/vendor_weights.sh.
 
 #include "bycc/Parser/Relay.h"
 #include "bycc/Target/RegionCompiler.h"
@@ -14,8 +14,8 @@ using namespace bycc;
 namespace {
 
 // Asks for as many bytes as the constant says, fills them, and gives a blob.
-// Negative: dies or refuses once they are filled.
-constexpr double dies = -1, refuses = -2;
+// Negative: refuses once they are filled.
+constexpr double refuses = -1;
 
 double wantedBytes(const bycc_region &region) {
   for (uint32_t i = 0; i < region.num_values; ++i)
@@ -37,8 +37,6 @@ int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_ans
     isZero &= memory[i] == 0;
     memory[i] = static_cast<uint8_t>(i * 7 + bytes);
   }
-  if (wanted == dies)
-    std::abort();
   bool isAligned = reinterpret_cast<uintptr_t>(memory) % 64 == 0;
   bool isGivenTwice = answer->weights(answer, 64) != nullptr && memory;
   std::string blob = std::string(memory ? "some" : "null") + (isZero ? " zero" : "") + (isAligned ? " aligned" : "") +
@@ -117,29 +115,12 @@ TEST_CASE("without the flag, for no bytes and for too many there are no weights"
   CHECK(VendorAsker(*vendor, some, target).supports(some.block(some.function(some.main()).body).result));
 }
 
-TEST_CASE("weights of children: those of regions that fail do not disturb the others") {
+TEST_CASE("a region that is refused keeps no weights") {
   TargetInfo target;
   auto vendor = vendorWith(BYCC_VENDOR_OWN_WEIGHTS);
-  std::vector<Module> modules;
-  std::vector<double> wanted = {70000, refuses, 1e15, 100, dies, 5e6, 64, 0};
-  for (double bytes : wanted)
-    modules.push_back(asking(bytes));
-  std::vector<RegionJob> jobs;
-  for (const Module &module : modules)
-    jobs.push_back({vendor.get(), [&module] { return RegionView::ofFunction(module, module.main()); }});
-  for (int children : {1, 3}) {
-    RegionCompilerOptions options;
-    options.jobs = children;
-    std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, target, options);
-    for (size_t i = 0; i < outcomes.size(); ++i)
-      if (wanted[i] == dies || wanted[i] == refuses) {
-        CHECK(outcomes[i].kind != RegionOutcome::Kind::Done);
-        CHECK(!outcomes[i].weights);
-      } else if (wanted[i] == 0 || wanted[i] == 1e15) {
-        CHECK(!outcomes[i].weights);
-        CHECK(outcomes[i].kind == RegionOutcome::Kind::Done);
-      } else {
-        checkFilled(outcomes[i], static_cast<uint64_t>(wanted[i]));
-      }
-  }
+  Module module = asking(refuses);
+  RegionOutcome outcome =
+      compileRegion(*vendor, target, RegionView::ofFunction(module, module.main()));
+  CHECK(outcome.kind == RegionOutcome::Kind::Refused);
+  CHECK(!outcome.weights);
 }

@@ -1,0 +1,15 @@
+// A command in a process of its own: whatever becomes of it, there is a message and an
+// exit code, and no file is written in part. Nothing in here does anything in a
+// process that runApart() has not made: users of the library stay one process.
+#pragma once
+
+#include "bycc/Driver/Options.h"
+
+namespace bycc {
+
+// What the process is at, for the message about how it ended: "reading the model".
+// A crash while host code is made is the code generator's.
+enum class Stage : uint8_t { Start, Load, Passes, HostCode, Write };
+void enterStage(Stage stage);
+
+} // namespace bycc

@@ -1,0 +1,188 @@
+// Questions that are under way stand in a queue. When the program ends, the first of them
+// is to blame: it is refused, now and when it is put again (programs are partitioned more
+// than once), and the others are put to the next program.
+
+#include "bycc/Target/VendorProcess.h"
+
+#include "VendorReply.h"
+#include "WorkerConnection.h"
+#include "bycc/Support/Hash.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <deque>
+#include <poll.h>
+#include <sys/wait.h>
+
+namespace bycc {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::string endOf(int status) {
+  if (WIFSIGNALED(status))
+    return "crashed: signal " + std::to_string(WTERMSIG(status)) + " (" +
+           ::strsignal(WTERMSIG(status)) + ")";
+  return "ended its process with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+WorkerAnswer refused(std::string reason) {
+  WorkerAnswer answer;
+  answer.reason = std::move(reason);
+  return answer;
+}
+
+} // namespace
+
+struct VendorProcess::Impl {
+  struct Put {
+    const Vendor *vendor;
+    Question question;
+    std::string about;
+    const bycc_target *target;
+    std::string region;       // encoded
+    std::string refusal = {}; // it has ended the program before
+    bool isSent = false;
+  };
+  using Key = std::pair<std::string, std::array<uint8_t, 16>>; // vendor; question and region
+  static Key keyOf(const Put &put) {
+    return {put.vendor->name(),
+            hash128(put.region.data(), put.region.size(), static_cast<uint64_t>(put.question))};
+  }
+
+  // Less than a socket holds: neither side waits for the other one to read.
+  static constexpr size_t maxBytesUnderWay = 64 << 10;
+
+  double timeoutSeconds;
+  SharedConstants constants;
+  WorkerConnection worker{constants};
+  std::deque<Put> underWay;
+  size_t bytesUnderWay = 0;            // of those that are sent
+  std::deque<WorkerAnswer> answers;    // of questions before those under way
+  Clock::time_point deadline;          // for the first under way
+  std::map<std::string, int> faults;   // by vendor
+  std::map<Key, std::string> refusals; // of questions that ended the program
+  std::vector<VendorFault> told;
+
+  bool isGivenUp(const Vendor *vendor) { return faults[vendor->name()] >= maxFaults; }
+
+  void restartClock() {
+    deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                  std::chrono::duration<double>(timeoutSeconds));
+  }
+
+  void send() {
+    for (Put &put : underWay)
+      if (!put.isSent && put.refusal.empty() && !isGivenUp(put.vendor)) {
+        if (bytesUnderWay > 0 && bytesUnderWay + put.region.size() > maxBytesUnderWay)
+          break;
+        if (bytesUnderWay == 0)
+          restartClock();
+        worker.ask(*put.vendor, put.question, *put.target, put.region, false);
+        put.isSent = true;
+        bytesUnderWay += cost(put);
+      }
+  }
+  // A message takes more in a socket than its bytes.
+  static size_t cost(const Put &put) { return put.region.size() + 512; }
+
+  // Answers the first question under way.
+  void answerFirst() {
+    while (true) {
+      Put &first = underWay.front();
+      if (!first.refusal.empty())
+        return finish(refused(first.refusal));
+      if (isGivenUp(first.vendor))
+        return finish(refused("it crashed or hung " + std::to_string(maxFaults) +
+                              " times before, it is not asked any more"));
+      if (!worker.isRunning())
+        if (Expected<> started = restart(); !started)
+          return finish(refused(started.error().message()));
+      send();
+      worker.flush();
+      if (!worker.isReady()) {
+        if (!worker.waitReady())
+          return fail(worker.kill(), "");
+        restartClock();
+      }
+      bool isBroken = false;
+      if (std::optional<WorkerAnswer> answer = worker.next(isBroken)) {
+        restartClock();
+        return finish(std::move(*answer));
+      }
+      if (isBroken)
+        return fail(worker.kill(), "sent bytes that are no answer");
+      auto wait = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      pollfd poll{worker.descriptor(), POLLIN, 0};
+      ::poll(&poll, 1, static_cast<int>(std::clamp<int64_t>(wait, 0, 60000)));
+      if (poll.revents && !worker.receive())
+        return fail(worker.waitUntil(deadline), "");
+      if (!poll.revents && Clock::now() >= deadline)
+        return fail(worker.kill(), "did not answer within " + formatDouble(timeoutSeconds) + " s");
+    }
+  }
+
+  Expected<> restart() {
+    for (Put &put : underWay)
+      put.isSent = false;
+    bytesUnderWay = 0;
+    return worker.start();
+  }
+
+  void finish(WorkerAnswer answer) {
+    if (underWay.front().isSent)
+      bytesUnderWay -= cost(underWay.front());
+    underWay.pop_front();
+    answers.push_back(std::move(answer));
+  }
+
+  void fail(int status, std::string what) {
+    if (what.empty())
+      what = endOf(status);
+    const Put &first = underWay.front();
+    int count = ++faults[first.vendor->name()];
+    told.push_back({first.vendor->name(), first.about, what, count == maxFaults});
+    std::string reason = "when it was " + first.about + ", it " + what;
+    refusals[keyOf(first)] = reason;
+    finish(refused(reason));
+  }
+};
+
+VendorProcess::VendorProcess(double timeoutSeconds) : impl_(std::make_unique<Impl>()) {
+  impl_->timeoutSeconds = timeoutSeconds;
+}
+VendorProcess::~VendorProcess() = default;
+
+Expected<> VendorProcess::start() { return impl_->worker.start(); }
+SharedConstants &VendorProcess::constants() { return impl_->constants; }
+WorkerConnection &VendorProcess::connection() { return impl_->worker; }
+
+void VendorProcess::put(const Vendor &vendor, Question question, std::string about,
+                        const bycc_target &target, const RegionView &view) {
+  Impl &impl = *impl_;
+  std::string region = encodeRegion(view.region(), [&](const void *data, uint64_t bytes) {
+    return impl.constants.place(data, bytes);
+  });
+  Impl::Put &put = impl.underWay.emplace_back(
+      Impl::Put{&vendor, question, std::move(about), &target, std::move(region)});
+  if (!impl.refusals.empty())
+    if (auto known = impl.refusals.find(Impl::keyOf(put)); known != impl.refusals.end())
+      put.refusal = known->second;
+  if (impl.worker.isRunning())
+    impl.send();
+}
+
+size_t VendorProcess::numUnderWay() const { return impl_->underWay.size(); }
+
+WorkerAnswer VendorProcess::next() {
+  impl_->answerFirst();
+  WorkerAnswer answer = std::move(impl_->answers.front());
+  impl_->answers.pop_front();
+  return answer;
+}
+
+std::vector<VendorFault> VendorProcess::takeFaults() { return std::exchange(impl_->told, {}); }
+
+} // namespace bycc

@@ -1,0 +1,271 @@
+// The program is looked for from the file that this code is in, bycc itself or libbycc.
+
+#include "WorkerConnection.h"
+
+#include "bycc/Support/Text.h"
+
+#include <cerrno>
+#include <csignal>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace bycc {
+namespace {
+
+constexpr size_t wholeSend = 16 << 10;
+constexpr int firstFree = 10; // above the worker's fixed descriptors
+
+std::string workerProgram() {
+  Dl_info info{};
+  std::string folder = ".";
+  if (::dladdr(reinterpret_cast<void *>(&workerProgram), &info) && info.dli_fname)
+    folder = info.dli_fname;
+  if (char *real = ::realpath(folder.c_str(), nullptr)) {
+    folder = real;
+    ::free(real);
+  }
+  if (folder.find('/') == std::string::npos || ::access(folder.c_str(), F_OK) != 0)
+    folder = programFolder() + "/bycc"; // started by a bare name
+  folder.resize(folder.rfind('/'));
+  std::string program = folder + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
+  if (std::string other =
+          folder + "/../../" BYCC_LIBEXECDIR "/bycc/bycc-worker"; // from lib/x86_64-linux-gnu
+      ::access(program.c_str(), X_OK) != 0 && ::access(other.c_str(), X_OK) == 0)
+    return other;
+  return program;
+}
+
+int highDescriptor(int low) {
+  int high = ::fcntl(low, F_DUPFD_CLOEXEC, firstFree);
+  int failure = errno;
+  ::close(low);
+  errno = failure;
+  return high;
+}
+
+// Standard streams, and the fixed descriptors; all others are closed by exec.
+class SpawnActions {
+public:
+  SpawnActions(int socket, int weights) {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (::fcntl(STDERR_FILENO, F_GETFD) >= 0) // what vendors print was not asked for
+      ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, socket, workerSocket);
+    if (weights >= 0)
+      ::posix_spawn_file_actions_adddup2(&actions, weights, workerWeights);
+    ::posix_spawnattr_init(&attributes);
+    sigset_t all, none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setpgroup(&attributes, 0); // so that what a vendor starts ends with it
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                                POSIX_SPAWN_SETSIGMASK);
+  }
+  SpawnActions(const SpawnActions &) = delete;
+  ~SpawnActions() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+};
+
+} // namespace
+
+WorkerConnection::~WorkerConnection() {
+  if (isRunning())
+    kill();
+}
+
+Expected<> WorkerConnection::start() {
+  std::string program = workerProgram();
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return error(Status::Limit) << "cannot start a process for vendors: " << std::strerror(errno);
+  socket_ = highDescriptor(ends[0]);
+  int theirs = highDescriptor(ends[1]);
+  weights_ = WeightsMemory::make();
+  isReady_ = false;
+  filesSent_ = 0;
+  vendors_.clear();
+  for (std::string *text : {&target_, &out_, &in_})
+    text->clear();
+  inBegin_ = 0;
+  SpawnActions spawn(theirs, weights_.descriptor());
+  std::string parent = std::to_string(::getpid()), name = "bycc-worker";
+  char *arguments[] = {name.data(), parent.data(), nullptr};
+  int failure = socket_ < 0 || theirs < 0 ? EMFILE
+                                          : ::posix_spawn(&pid_, program.c_str(), &spawn.actions,
+                                                          &spawn.attributes, arguments, environ);
+  ::close(theirs);
+  if (failure == 0)
+    return {};
+  pid_ = -1;
+  ::close(socket_);
+  bool isMissing = failure == ENOENT || failure == EACCES;
+  return error(isMissing ? Status::Load : Status::Limit)
+         << "cannot start the program that runs vendors' code, " << escaped(program, 512) << ": "
+         << std::strerror(failure);
+}
+
+void WorkerConnection::append(const WorkerHead &head, const std::string &bytes) {
+  out_.append(reinterpret_cast<const char *>(&head), sizeof head);
+  out_ += bytes;
+}
+
+void WorkerConnection::sendText(ToWorker kind, std::string text) {
+  WorkerHead head{kind};
+  head.bytes = text.size();
+  append(head, text);
+}
+
+uint32_t WorkerConnection::numberOf(const Vendor &vendor) {
+  auto [found, isNew] = vendors_.try_emplace(vendor.name(), vendors_.size());
+  if (isNew) {
+    bool isFile = !vendor.origin.empty();
+    sendText(ToWorker::Vendor, isFile && vendor.origin.find('/') == std::string::npos
+                                   ? "./" + vendor.origin
+                               : isFile ? vendor.origin
+                                        : vendor.name());
+  }
+  return found->second;
+}
+
+// A descriptor comes with the bytes that it is sent with, so these are sent alone.
+void WorkerConnection::sendFiles() {
+  for (; filesSent_ < constants_.files().size(); ++filesSent_) {
+    flush();
+    WorkerHead head{ToWorker::File};
+    iovec part{&head, sizeof head};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &constants_.files()[filesSent_], sizeof(int));
+    while (::sendmsg(socket_, &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void WorkerConnection::ask(const Vendor &vendor, Question question, const bycc_target &target,
+                           const std::string &region, bool isQuiet) {
+  sendFiles();
+  std::string texts;
+  for (const std::string &text : {std::string(target.triple), std::string(target.cpu),
+                                  std::string(target.features), std::to_string(target.threads)})
+    texts += text + '\0';
+  if (texts != target_)
+    sendText(ToWorker::Target, target_ = texts);
+  WorkerHead head{ToWorker::Ask, numberOf(vendor), question, isQuiet};
+  head.bytes = region.size();
+  append(head, region);
+  if (out_.size() >= wholeSend)
+    flush();
+}
+
+// A worker that is gone is noticed by receive().
+void WorkerConnection::flush() {
+  for (size_t at = 0; at < out_.size();) {
+    ssize_t sent = ::send(socket_, out_.data() + at, out_.size() - at, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR)
+      continue;
+    if (sent <= 0)
+      break;
+    at += static_cast<size_t>(sent);
+  }
+  out_.clear();
+}
+
+bool WorkerConnection::receive() {
+  char bytes[1 << 16];
+  ssize_t got = ::recv(socket_, bytes, sizeof bytes, 0);
+  if (got < 0 && errno == EINTR)
+    return true;
+  if (got <= 0)
+    return false;
+  in_.append(bytes, static_cast<size_t>(got));
+  return true;
+}
+
+std::optional<WorkerAnswer> WorkerConnection::next(bool &isBroken) {
+  constexpr uint64_t maxAnswerBytes = uint64_t{1} << 30;
+  isBroken = false;
+  AnswerHead head;
+  std::string_view rest = std::string_view(in_).substr(inBegin_);
+  if (rest.size() < sizeof head)
+    return std::nullopt;
+  std::memcpy(&head, rest.data(), sizeof head);
+  if (head.magic != AnswerHead::expectedMagic || head.bytes > maxAnswerBytes) {
+    isBroken = true;
+    return std::nullopt;
+  }
+  if (rest.size() - sizeof head < head.bytes)
+    return std::nullopt;
+  std::optional<WorkerAnswer> answer = WorkerAnswer::decode(rest.substr(sizeof head, head.bytes));
+  isBroken = !answer;
+  inBegin_ += sizeof head + head.bytes;
+  if (inBegin_ == in_.size()) {
+    in_.clear();
+    inBegin_ = 0;
+  }
+  if (!isReady_ && answer) {
+    isReady_ = true;
+    return std::nullopt;
+  }
+  return answer;
+}
+
+bool WorkerConnection::waitReady() {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!isReady_) {
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now())
+            .count();
+    pollfd poll{socket_, POLLIN, 0};
+    if (left <= 0 || (::poll(&poll, 1, static_cast<int>(left)) > 0 && !receive()))
+      return false;
+    bool isBroken = false;
+    next(isBroken);
+    if (isBroken)
+      return false;
+  }
+  return true;
+}
+
+int WorkerConnection::kill() { return waitUntil({}); }
+
+int WorkerConnection::waitUntil(std::chrono::steady_clock::time_point deadline) {
+  int status = 0;
+  bool isGone = false;
+  while (!isGone && std::chrono::steady_clock::now() < deadline)
+    if (isGone = ::waitpid(pid_, &status, WNOHANG) != 0; !isGone)
+      ::usleep(500);
+  ::kill(-pid_, SIGKILL); // with all that the vendor started
+  if (!isGone) {
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  ::close(socket_);
+  pid_ = socket_ = -1;
+  return status;
+}
+
+} // namespace bycc

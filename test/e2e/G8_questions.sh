@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# G8: a vendor that crashes, hangs, exits, throws or answers with garbage when it is asked
+# a question: what it was asked is refused with a reason, bycc warns with the vendor and
+# the question, and goes on; --strict is exit 3. One that does so three times is given up.
+. "$(dirname "$0")/lib.sh"
+c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
+export BYCC_PLUGIN_PATH=$work
+cat > net.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
+  %0 = add(%x, %y);
+  %1 = nn.relu(%0);
+  %2 = subtract(%1, %y);
+  %3 = multiply(%2, %x);
+  %4 = negative(%3);
+  abs(%4)
+}
+END
+bycc net.relay -q -o host.o
+bycc-run host.json --random=1 --outputs ref > /dev/null
+
+# build MODE REGIONS OPTIONS...: compiles and runs; m.err and report.json stay.
+build() {
+  local mode=$1 regions=$2
+  shift 2
+  HOSTILE=$mode bycc net.relay --annotate=hostile --vendor-timeout=30 --expect-regions="$regions" \
+    --dump-offloads=report.json -o m.o "$@" 2> m.err || fail "$mode: $(cat m.err)"
+  bycc-run m.json --random=1 --expected ref --rtol 1e-6 2> run.err || fail "$mode: wrong results"
+}
+says() { grep -qF -- "$1" m.err || fail "no '$1' in: $(cat m.err)"; }
+warnings() { grep -c warning m.err || true; }
+# reason NODE: where it is, and why hostile does not have it
+reason() { python3 -c '
+import json, sys
+for node in json.load(open("report.json"))["nodes"]:
+    if node["name"] == sys.argv[1]:
+        print(node["placed"], node["refused"].get("hostile", ""))' "$1"; }
+
+build "" 1
+expect "$(warnings)" 0
+for mode in abort segv exit fds; do
+  build supports-$mode:multiply 2
+  case $mode in
+    abort) what="crashed: signal 6 (Aborted)" ;;
+    segv) what="crashed: signal 11 (Segmentation fault)" ;;
+    exit) what="ended its process with exit code 0" ;;
+    fds) what="sent bytes that are no answer" ;;
+  esac
+  says "warning: vendor 'hostile', asked about multiply, $what; it does not get it"
+  expect "$(warnings)" 1
+  expect "$(reason %3)" "host when it was asked about multiply, it $what"
+done
+build supports-hang:multiply 2 --vendor-timeout=0.5
+says "warning: vendor 'hostile', asked about multiply, did not answer within 0.5 s; it does not get it"
+
+# An exception is a no.
+build supports-throw:multiply 2
+expect "$(warnings)" 0
+expect "$(reason %3)" "host it threw an exception: thrown by hostile"
+
+# Asked about anything it crashes: after the third time nobody asks it.
+build supports-segv 0
+says "asked about add, crashed: signal 11 (Segmentation fault); it does not get it"
+says "asked about subtract, crashed: signal 11 (Segmentation fault); it is not asked any more"
+expect "$(warnings)" 3
+expect "$(reason %3)" "host it crashed or hung 3 times before, it is not asked any more"
+
+# Its annotator, about the whole program.
+build annotate-exit 0
+says "warning: vendor 'hostile', asked to annotate, ended its process with exit code 0; it does not get it"
+
+# It is the same for any number of processes, and when regions fail as well.
+for jobs in 1 3; do
+  HOSTILE=supports-abort:multiply,abort:negative bycc net.relay --annotate=hostile -q -j $jobs -o j.o
+  cat j.o j.json > j$jobs
+done
+cmp j1 j3
+
+# Other commands ask as well.
+HOSTILE=supports-abort:multiply bycc check net.relay --annotate=hostile > /dev/null 2> m.err
+says "warning: vendor 'hostile', asked about multiply, crashed: signal 6"
+HOSTILE=supports-abort:multiply bycc-opt net.relay -O0 --annotate=hostile > /dev/null 2> m.err
+says "warning: vendor 'hostile', asked about multiply, crashed: signal 6"
+
+# --strict: exit 3, nothing written.
+HOSTILE=supports-abort:multiply refuse 3 \
+  "error[POLICY]: --strict: vendor 'hostile', asked about multiply, crashed: signal 6 (Aborted)" \
+  bycc net.relay --annotate=hostile --strict -o s.o
+[ ! -e s.o ] && [ ! -e s.json ] || fail "a refused build wrote files"
+
+# Without the program that runs vendors' code: it is needed for vendors with code only.
+mkdir -p alone/bin
+cp "$bin/bycc" alone/bin
+refuse 1 "error[LOAD]: cannot start the program that runs vendors' code" alone/bin/bycc net.relay --annotate=hostile -o s.o
+alone/bin/bycc net.relay --annotate=arm_compute_lib -q -o s.o
