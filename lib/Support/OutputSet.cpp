@@ -431,11 +431,14 @@ Expected<> commitOutputs(const std::vector<WrittenOutput> &written) {
 
 Expected<> OutputSet::commit(const std::string &first) {
   OutputCommitter *other = committer;
+  std::vector<uint8_t> isFirst;
+  for (const Impl::Output &output : impl_->outputs)
+    isFirst.push_back(output.target == resolved(first));
   std::vector<Impl::Output> outputs;
-  for (bool isFirst : {true, false})
-    for (Impl::Output &output : impl_->outputs)
-      if ((output.target == resolved(first)) == isFirst)
-        outputs.push_back(std::move(output));
+  for (uint8_t wanted : {true, false})
+    for (size_t i = 0; i < isFirst.size(); ++i)
+      if (isFirst[i] == wanted)
+        outputs.push_back(std::move(impl_->outputs[i]));
   impl_->outputs = std::move(outputs);
   std::set<std::string> folders;
   for (const Impl::Output &output : impl_->outputs)

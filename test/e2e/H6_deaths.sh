@@ -31,10 +31,6 @@ kept() {
   expect "$(cat m.o m.json m.h m.params | tr '\n' ' ')" "old old old old "
 }
 
-# H6: a fatal error of LLVM
-refuse 1 "error[CODEGEN]: LLVM cannot make this code: 64-bit code requested" bycc net.relay -mcpu=i386 -o m.o
-kept
-
 # H6: from hardly any address space to enough; LLVM may die in between
 died=
 for mib in $(seq 120 20 400); do

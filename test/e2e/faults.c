@@ -1,4 +1,5 @@
-/* Preloaded: a fault at the N-th call that changes files, FAULT=MODE:N.
+/* Preloaded: a fault at the N-th call that changes files, FAULT=MODE:N, counted over the
+ * process and those it forks.
  *
  *   kill        SIGKILL after it            fail    ENOSPC of a write, EIO of others
  *   interrupt   EINTR of a write or fsync   short   a write of one byte
@@ -14,15 +15,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-static long calls;
+static long *calls;
+
+__attribute__((constructor)) static void begin(void) {
+  calls = mmap(0, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
 
 static int is(const char *mode) {
   const char *fault = getenv("FAULT");
   size_t length = strlen(mode);
   return fault && strncmp(fault, mode, length) == 0 && fault[length] == ':' &&
-         calls == atol(fault + length + 1);
+         *calls == atol(fault + length + 1);
 }
 
 static void after(void) {
@@ -34,7 +40,7 @@ __attribute__((destructor)) static void end(void) {
   const char *path = getenv("FAULT_COUNT");
   FILE *file = path ? fopen(path, "w") : 0;
   if (file) {
-    fprintf(file, "%ld\n", calls);
+    fprintf(file, "%ld\n", *calls);
     fclose(file);
   }
 }
@@ -42,7 +48,7 @@ __attribute__((destructor)) static void end(void) {
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define WRAP(name, parameters, arguments)                                                          \
   int name parameters {                                                                            \
-    ++calls;                                                                                       \
+    ++*calls;                                                                                       \
     if (is("fail"))                                                                                \
       return errno = EIO, -1;                                                                      \
     int result = NEXT(name) arguments, code = errno;                                               \
@@ -57,7 +63,7 @@ WRAP(unlink, (const char *path), (path))
 WRAP(unlinkat, (int folder, const char *path, int flags), (folder, path, flags))
 
 int fsync(int fd) {
-  ++calls;
+  ++*calls;
   if (is("interrupt"))
     return errno = EINTR, -1;
   if (is("fail"))
@@ -70,7 +76,7 @@ int fsync(int fd) {
 ssize_t write(int fd, const void *bytes, size_t size) {
   if (fd <= 2)
     return NEXT(write)(fd, bytes, size);
-  ++calls;
+  ++*calls;
   if (is("interrupt"))
     return errno = EINTR, -1;
   if (is("fail"))

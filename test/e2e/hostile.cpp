@@ -11,7 +11,8 @@
 //   (any)
 //   HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports() does
 //   HOSTILE_WEIGHTS=1      stores constants as weights of its own
-//   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it throws in a run)
+//   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it
+//   throws in a run)
 #include <bycc/vendor.h>
 
 #include <algorithm>
