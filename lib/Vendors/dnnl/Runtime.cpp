@@ -17,7 +17,9 @@
 #include "Lower.h"
 #include "Needs.h"
 #include "PlanRegion.h"
+#include "PoolThreads.h"
 #include "RegionCopy.h"
+#include "Threads.h"
 
 #include "bycc/vendor.h"
 
@@ -26,8 +28,6 @@
 #include <list>
 #include <mutex>
 #include <new>
-
-#include <omp.h>
 
 namespace bycc::onednn {
 
@@ -174,7 +174,7 @@ private:
 
   Expected<std::shared_ptr<const Instance>> lowered(const Plan &plan, const StoredBytes &stored,
                                                     int32_t threads) {
-    omp_set_num_threads(threads);
+    setLibraryThreads(threads);
     bool takesPacked = !copy_ && blob_.madeWith.library == libraryVersion();
     Program program = BYCC_TRY(lower(plan, stored.stored, takesPacked));
     return std::shared_ptr<const Instance>(
@@ -233,7 +233,6 @@ Expected<Execution *> addOther(State &state, std::shared_ptr<const Instance> ins
 
 Expected<Execution *> executionFor(Region &region, State &state, const bycc_array *inputs,
                                    int32_t threads) {
-  omp_set_num_threads(threads);
   if (threads == region.threads() && state.lent)
     return state.lent;
   Dims symbols = BYCC_TRY(region.symbols(inputs));
@@ -249,7 +248,7 @@ Expected<Execution *> executionFor(Region &region, State &state, const bycc_arra
 
 // ---- the C ABI ----
 
-int32_t usable(int32_t threads) { return threads > 0 ? threads : omp_get_max_threads(); }
+int32_t usable(int32_t threads) { return threads > 0 ? threads : libraryThreads(); }
 
 Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weights,
                               uint64_t weightsBytes, int32_t threads) {
@@ -273,6 +272,7 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
 
 int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes,
              int32_t threads, void **region, char *error, size_t errorSize) {
+  ThreadScope scope(usable(threads));
   Expected<Region *> loaded = loadRegion(*info, weights, weightsBytes, usable(threads));
   if (!loaded) {
     report(error, errorSize, loaded.error().message());
@@ -312,6 +312,7 @@ int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
                     const bycc_array *outputs, int32_t threads, uint64_t *ns, char *error,
                     size_t errorSize) {
   Region &owner = *static_cast<Region *>(region);
+  ThreadScope scope(usable(threads));
   Expected<Execution *> execution =
       executionFor(owner, *static_cast<State *>(memory), inputs, usable(threads));
   if (!execution) {
@@ -365,6 +366,7 @@ bycc_vendor_runtime_entry(void) {
                                               runProfiled,
                                               nullptr,
                                               nullptr,
-                                              stepFlops};
+                                              stepFlops,
+                                              useThreads};
   return &runtime;
 }
