@@ -12,6 +12,8 @@
 // processes: a run of 3 ms then takes 30 to 1,000. So threads turn for as long as
 // one of them computes alone between two steps (tens of microseconds), then sleep.
 //
+// A thread that finds itself on the CPU of the one it waits for sleeps at once.
+//
 // A caller that is done with its own task takes over tasks that no worker has begun:
 // beside other processes workers come late by milliseconds. That never blocks: had
 // the task waited for others (teamBarrier), the caller's could not have ended before
@@ -33,6 +35,7 @@
 #include <linux/futex.h>
 #include <mutex>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
@@ -60,12 +63,17 @@ void wake(Word &word, int most) {
             nullptr, 0);
 }
 
-template <typename Condition> bool spinUntil(Condition isMet) {
+// False: it is time to sleep. `rivalCpu`: whoever is awaited was last seen there; on
+// the same CPU it cannot go on before this thread sleeps.
+template <typename Condition>
+bool spinUntil(const std::atomic<int32_t> &rivalCpu, Condition isMet) {
   bool isCrowded =
       busyThreads.load(std::memory_order_relaxed) > knownCpus.load(std::memory_order_relaxed);
   for (int turn = isCrowded ? crowdedTurns : spinTurns; turn > 0; --turn) {
     if (isMet())
       return true;
+    if (turn % 8 == 0 && rivalCpu.load(std::memory_order_relaxed) == ::sched_getcpu())
+      return false;
     _mm_pause();
   }
   return isMet();
@@ -78,18 +86,7 @@ struct alignas(64) Worker {
   Crew *crew;
   uint32_t index;
 
-  void await() {
-    auto isCalled = [this] { return call.load(std::memory_order_acquire) == Called; };
-    while (!spinUntil(isCalled)) {
-      uint32_t seen = Idle;
-      if (call.compare_exchange_strong(seen, Asleep, std::memory_order_acq_rel))
-        seen = Asleep;
-      while (seen == Asleep) {
-        sleepWhile(call, Asleep);
-        seen = call.load(std::memory_order_acquire);
-      }
-    }
-  }
+  void await();
   // False: another thread has, or there is nothing to do.
   bool claim() {
     uint32_t seen = Called;
@@ -113,11 +110,13 @@ public:
   bool has(uint32_t threads) const { return workers_.size() + 1 >= threads; }
   void run(uint32_t count, TeamTask task, void *closure);
   void barrier();
+  const std::atomic<int32_t> &callerCpu() const { return callerCpu_; }
 
 private:
   static void *work(void *worker);
   int addWorker();
   void runTask(uint32_t index) noexcept; // the others still run
+  void runClaimed(uint32_t index);
   void finish();
   void awaitOthers();
 
@@ -128,6 +127,9 @@ private:
   TeamTask task_ = nullptr;
   void *closure_ = nullptr;
   uint32_t count_ = 1;
+  std::atomic<int32_t> callerCpu_{-1}; // when the team started
+  // Where a worker runs its task, if that is where the caller was; else -1.
+  alignas(64) std::atomic<int32_t> sharedCpu_{-1};
   alignas(64) Word remaining_{0}; // tasks other than the caller's
   alignas(64) Word arrived_{0};   // at the barrier
   Word round_{0};                 // of the barrier, in steps of two
@@ -188,6 +190,19 @@ private:
 
 } // namespace
 
+void Worker::await() {
+  auto isCalled = [this] { return call.load(std::memory_order_acquire) == Called; };
+  while (!spinUntil(crew->callerCpu(), isCalled)) {
+    uint32_t seen = Idle;
+    if (call.compare_exchange_strong(seen, Asleep, std::memory_order_acq_rel))
+      seen = Asleep;
+    while (seen == Asleep) {
+      sleepWhile(call, Asleep);
+      seen = call.load(std::memory_order_acquire);
+    }
+  }
+}
+
 int Crew::grow(uint32_t threads) {
   int problem = 0;
   while (!has(threads) && !problem)
@@ -221,10 +236,8 @@ void *Crew::work(void *argument) {
   FloatModes{}.set();
   for (;;) {
     worker.await();
-    if (!worker.claim())
-      continue;
-    worker.crew->runTask(worker.index);
-    worker.crew->finish();
+    if (worker.claim())
+      worker.crew->runClaimed(worker.index);
   }
   return nullptr;
 }
@@ -236,6 +249,17 @@ void Crew::runTask(uint32_t index) noexcept {
   place = before;
 }
 
+void Crew::runClaimed(uint32_t index) {
+  int32_t cpu = ::sched_getcpu();
+  bool isShared = cpu == callerCpu_.load(std::memory_order_relaxed);
+  if (isShared)
+    sharedCpu_.store(cpu, std::memory_order_relaxed);
+  runTask(index);
+  if (isShared)
+    sharedCpu_.store(-1, std::memory_order_relaxed);
+  finish();
+}
+
 void Crew::finish() {
   if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == (callerSleeps | 1))
     wake(remaining_, 1);
@@ -245,6 +269,7 @@ void Crew::run(uint32_t count, TeamTask task, void *closure) {
   task_ = task;
   closure_ = closure;
   count_ = count;
+  callerCpu_.store(::sched_getcpu(), std::memory_order_relaxed);
   remaining_.store(count - 1, std::memory_order_relaxed);
   for (uint32_t i = 1; i < count; ++i)
     workers_[i - 1]->summon();
@@ -261,7 +286,7 @@ void Crew::awaitOthers() {
   auto isDone = [this] {
     return (remaining_.load(std::memory_order_acquire) & ~callerSleeps) == 0;
   };
-  if (spinUntil(isDone))
+  if (spinUntil(sharedCpu_, isDone))
     return;
   uint32_t seen = remaining_.fetch_or(callerSleeps, std::memory_order_acq_rel) | callerSleeps;
   while (seen != callerSleeps) {
@@ -279,7 +304,7 @@ void Crew::barrier() {
     return;
   }
   auto isOver = [&] { return (round_.load(std::memory_order_acquire) & ~othersSleep) != round; };
-  if (spinUntil(isOver))
+  if (spinUntil(sharedCpu_, isOver))
     return;
   for (uint32_t seen = round; !isOver();)
     if (round_.compare_exchange_strong(seen, round | othersSleep) ||
