@@ -49,3 +49,42 @@ done
 used() { "$@" --random --bench --runs 3 --json - | sed -n 's/.*"threads": *\([0-9]*\).*/\1/p'; }
 expect "$(used taskset -c "$(taskset -cp $$ | sed 's/.*[ ,-]//')" bycc-run net.json)" 1
 [ "$(used bycc-run net.json)" -le "$(env -u OMP_NUM_THREADS nproc)" ] || fail "more threads than CPUs"
+
+# A program that loads the library by hand, runs on two threads at once and in a child, and
+# unloads it.
+cat > unload.py <<'END'
+import ctypes, os, signal, sys, threading, time, _ctypes
+library = ctypes.CDLL(sys.argv[1])
+class Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_uint32), ("threads", ctypes.c_int32), ("verify", ctypes.c_int32),
+                ("params", ctypes.c_char_p)]
+options = Options(ctypes.sizeof(Options), 2, 0, None)
+model = ctypes.c_void_p()
+assert library.bycc_model_load(b"net.json", ctypes.byref(options), ctypes.byref(model)) == 0
+data = (ctypes.c_float * (2 * 16 * 48 * 48))(1.5)
+def run():
+    context = ctypes.c_void_p()
+    assert library.bycc_context_create(model, ctypes.byref(context)) == 0
+    assert library.bycc_bind_input(context, 0, data, ctypes.c_size_t(ctypes.sizeof(data)), None) == 0
+    for _ in range(20):
+        assert library.bycc_run(context) == 0
+    library.bycc_context_destroy(context)
+both = [threading.Thread(target=run) for _ in range(2)]
+for thread in both: thread.start()
+for thread in both: thread.join()
+run()
+child = os.fork()
+if child == 0: # which has none of the threads
+    signal.alarm(20)
+    run()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+library.bycc_model_destroy(model)
+names = sorted(open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task"))
+_ctypes.dlclose(library._handle)
+used = time.process_time()
+time.sleep(0.3)
+assert time.process_time() - used < 0.02
+print({name for name in names if name.startswith("bycc")}, len(names) <= 3)
+END
+expect "$(BYCC_PLUGIN_PATH=$(dirname "$bin")/lib/bycc python3 unload.py "$(dirname "$bin")/lib/libbycc_runtime.so")" "{'bycc-1'} True"
