@@ -21,7 +21,8 @@ typedef struct bycc_context bycc_context;
 
 typedef struct bycc_load_options {
   uint32_t size;         /* sizeof(bycc_load_options) */
-  int32_t threads;       /* 0: the recorded default, else the CPUs allowed */
+  int32_t threads;       /* 0: the recorded default, else the CPUs allowed:
+                            affinity and whole CPUs of the quota */
   int32_t verify;        /* 1: hash all weights again. 0: those of a file of up to 32 MiB,
                           * once for each time that it was written */
   const char *params;    /* path of the params file; null: beside the model */

@@ -232,6 +232,23 @@ typedef struct bycc_step_info {
   const char *source;
 } bycc_step_info;
 
+/* The threads that a model runs on, for a vendor's library that can be told where to run.
+ * Between runs they sleep. */
+typedef struct bycc_thread_pool {
+  uint32_t size; /* sizeof(bycc_thread_pool) */
+  /* Calls `task` `count` times at once, each time in a thread of its own, once in the
+   * caller's; returns when all have returned. Asked for inside of a task: one call. The
+   * threads are there for `count` up to the `threads` of run(), load() or init_state(),
+   * while these last. */
+  void (*run)(uint32_t count, void (*task)(void *closure), void *closure);
+  /* In a task: its number, below team_size. Else 0 of 1. */
+  uint32_t (*index)(void);
+  uint32_t (*team_size)(void);
+  int32_t (*is_inside)(void); /* of a task */
+  /* In a task: returns when all tasks of the team have come here. */
+  void (*barrier)(void);
+} bycc_thread_pool;
+
 typedef struct bycc_vendor_runtime {
   uint32_t abi_version;
   uint32_t size; /* sizeof(bycc_vendor_runtime); what a shorter one lacks is null */
@@ -270,6 +287,9 @@ typedef struct bycc_vendor_runtime {
   /* Arithmetic operations of a step in one run, for --profile; 0: not known, or it only
    * moves data. May be null. */
   double (*step_flops)(void *region, uint32_t index);
+  /* Called once, before anything else; the table lives as long as the process. May be
+   * null. */
+  void (*use_threads)(const bycc_thread_pool *pool);
 } bycc_vendor_runtime;
 
 /* Entry points of a plugin .so: `bycc_vendor_compiler_entry` in the compile

@@ -163,7 +163,10 @@ Expected<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Model> 
 }
 
 Expected<> Context::initStates() {
+  if (states_.empty())
+    return {};
   RunEnvironment environment(threads_);
+  BYCC_TRY(environment.check());
   for (size_t i = 0; i < states_.size(); ++i) {
     const Region &region = model_->regions()[i];
     uint64_t bytes = region.vendor->state_bytes(region.handle);
@@ -383,7 +386,10 @@ Expected<> Context::checkWeights() const {
 
 void Context::enter() {
   RunEnvironment environment(exec_.threads);
-  entryResult_ = module_.entry(&exec_);
+  if (Expected<> hasThreads = environment.check())
+    entryResult_ = module_.entry(&exec_);
+  else
+    entryResult_ = record(hasThreads.takeError());
 }
 
 Expected<> Context::execute() {
@@ -392,8 +398,8 @@ Expected<> Context::execute() {
   exec_.threads = usableThreads(threads_);
   exec_.profile = isProfiling_ ? &profile_ : nullptr;
   if (exec_.threads != threads_ && !states_.empty()) {
-    // A child of fork(): this thread's pool is gone, but the vendors have planned
-    // for its threads. A fresh thread gets a fresh pool.
+    // A child of fork(): OpenMP's pool of this thread is gone, but the vendors have
+    // planned for its threads. A fresh thread gets a fresh pool.
     exec_.threads = threads_;
     std::thread([this] { enter(); }).join();
   } else {

@@ -299,6 +299,7 @@ Expected<> Model::loadRegions() {
     return {};
   // Vendors reorder weights here, on the pool.
   RunEnvironment environment(threads_);
+  BYCC_TRY(environment.check());
   for (uint32_t i = 0; i < module_->num_regions; ++i) {
     const bycc_region_info &info = module_->regions[i];
     Region region;

@@ -1,22 +1,18 @@
-// Loops over OpenMP. Slices are fixed before the team starts, so OpenMP's own
-// settings (thread limits, dynamic teams, nesting) change who computes a slice,
-// never what is computed. A team always has the full thread count: libgomp ends
-// the surplus threads of a smaller team and starts them anew for the next.
+// Slices are fixed before a team starts, so settings of OpenMP (thread limits, dynamic
+// teams, nesting) change who computes a slice, never what is computed. A team of OpenMP
+// always has the full thread count: libgomp ends the surplus threads of a smaller one
+// and starts them anew for the next.
 #include "ThreadPool.h"
+
+#include "OpenMp.h"
 
 #include <algorithm>
 #include <atomic>
-#include <immintrin.h>
 #include <mutex>
-#include <omp.h>
 #include <pthread.h>
-#include <sched.h>
 
 namespace bycc::runtime {
 namespace {
-
-constexpr uint32_t defaultSse = 0x1f80; // all exceptions masked, to nearest, denormals kept
-constexpr uint16_t defaultX87 = 0x37f;
 
 std::atomic<bool> isForkedChild{false};
 // The slice that the current thread computes; -1 outside of loops.
@@ -37,24 +33,64 @@ struct Loop {
   int64_t begin(int32_t slice) const {
     return count / slices * slice + std::min<int64_t>(slice, count % slices);
   }
-  void run(int32_t slice) const { task(closure, begin(slice), begin(slice + 1), slice); }
+  void run(int32_t slice) const {
+    currentSlice = slice;
+    task(closure, begin(slice), begin(slice + 1), slice);
+    currentSlice = -1;
+  }
 };
+
+void setSse(void *sse) { _mm_setcsr(*static_cast<const uint32_t *>(sse)); }
+
+// Vendors run their own OpenMP loops: threads that the program started under other
+// modes must follow.
+void setWorkers(int32_t threads, uint32_t sse) {
+  openMpOfProgram()->parallel(setSse, &sse, static_cast<unsigned>(threads), 0);
+}
+
+uint32_t size() {
+  const OpenMp *openMp = openMpOfProgram();
+  return openMp ? static_cast<uint32_t>(openMp->numThreads()) : teamSize();
+}
+uint32_t index() {
+  const OpenMp *openMp = openMpOfProgram();
+  return openMp ? static_cast<uint32_t>(openMp->threadNumber()) : teamIndex();
+}
+int32_t isInside() {
+  const OpenMp *openMp = openMpOfProgram();
+  return openMp ? openMp->isInParallel() : isInTeam();
+}
+void barrier() {
+  const OpenMp *openMp = openMpOfProgram();
+  openMp ? openMp->barrier() : teamBarrier();
+}
+void run(uint32_t count, void (*task)(void *closure), void *closure) {
+  const OpenMp *openMp = openMpOfProgram();
+  openMp ? openMp->parallel(task, closure, std::max(count, 1u), 0) : runTeam(count, task, closure);
+}
+
+// In a team of whatever size; OpenMP's threads have the modes of whoever started them.
+void runSlices(void *closure) {
+  const Loop &loop = *static_cast<const Loop *>(closure);
+  uint32_t sse = _mm_getcsr();
+  _mm_setcsr(defaultSse);
+  auto step = static_cast<int32_t>(size());
+  for (auto slice = static_cast<int32_t>(index()); slice < loop.slices; slice += step)
+    loop.run(slice);
+  _mm_setcsr(sse);
+}
 
 } // namespace
 
-int32_t allowedCpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0)
-    return std::clamp(omp_get_num_procs(), 1, maxThreads);
-  return std::clamp(CPU_COUNT(&set), 1, maxThreads);
-}
+const bycc_thread_pool vendorThreads = {
+    sizeof(bycc_thread_pool), run, index, size, isInside, barrier};
 
 int32_t usableThreads(int32_t wanted) {
+  if (wanted <= 1 || !openMpOfProgram())
+    return wanted;
   if (isForkedChild.load(std::memory_order_relaxed))
     return 1;
-  if (wanted > 1)
-    watchForks();
+  watchForks();
   return wanted;
 }
 
@@ -65,58 +101,35 @@ void parallelFor(int32_t threads, bycc_task_fn task, void *closure, int64_t coun
   if (currentSlice >= 0)
     return task(closure, 0, count, currentSlice);
   int64_t slices = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, threads);
-  if (slices == 1) {
-    currentSlice = 0;
-    task(closure, 0, count, 0);
-    currentSlice = -1;
-    return;
-  }
   Loop loop{task, closure, count, static_cast<int32_t>(slices)};
-#pragma omp parallel num_threads(threads)
-  {
-    uint32_t sse = _mm_getcsr();
-    _mm_setcsr(defaultSse);
-    int32_t step = omp_get_num_threads();
-    for (int32_t slice = omp_get_thread_num(); slice < loop.slices; slice += step) {
-      currentSlice = slice;
-      loop.run(slice);
-    }
-    currentSlice = -1;
-    _mm_setcsr(sse);
-  }
-}
-
-// Vendors run their own OpenMP loops: a pool that the caller started under other
-// modes must follow.
-static void setWorkerModes(int32_t threads, uint32_t sse) {
-#pragma omp parallel num_threads(threads)
-  _mm_setcsr(sse);
+  if (slices == 1)
+    loop.run(0);
+  else
+    run(static_cast<uint32_t>(openMpOfProgram() ? threads : slices), runSlices, &loop);
 }
 
 RunEnvironment::RunEnvironment(int32_t threads)
-    : sse_(_mm_getcsr()), threads_(threads), threadsBefore_(omp_get_max_threads()) {
-  __asm__ volatile("fnstcw %0" : "=m"(x87_));
-  _mm_setcsr(defaultSse);
-  if (hasOtherModes())
-    setWorkerModes(threads, defaultSse);
-  if (x87_ != defaultX87)
-    __asm__ volatile("fldcw %0" ::"m"(defaultX87));
-  if (threadsBefore_ != threads)
-    omp_set_num_threads(threads);
+    : threads_(threads), modes_(FloatModes::ofThread()), crew_(openMpOfProgram() ? 1 : threads) {
+  FloatModes{}.set();
+  if (mustSetWorkers())
+    setWorkers(threads, defaultSse);
+  if (const OpenMp *openMp = openMpOfProgram()) {
+    openMpThreads_ = openMp->maxThreads();
+    if (openMpThreads_ != threads)
+      openMp->setThreads(threads);
+  }
 }
 
-// The low six bits are flags, not modes.
-bool RunEnvironment::hasOtherModes() const {
-  return threads_ > 1 && (sse_ | 0x3f) != (defaultSse | 0x3f);
+bool RunEnvironment::mustSetWorkers() const {
+  return threads_ > 1 && !modes_.isSseDefault() && openMpOfProgram();
 }
 
 RunEnvironment::~RunEnvironment() {
-  if (hasOtherModes())
-    setWorkerModes(threads_, sse_);
-  omp_set_num_threads(threadsBefore_);
-  if (x87_ != defaultX87)
-    __asm__ volatile("fldcw %0" ::"m"(x87_));
-  _mm_setcsr(sse_);
+  if (mustSetWorkers())
+    setWorkers(threads_, modes_.sse);
+  if (const OpenMp *openMp = openMpOfProgram())
+    openMp->setThreads(openMpThreads_);
+  modes_.set();
 }
 
 } // namespace bycc::runtime

@@ -1,37 +1,39 @@
-// The one thread pool: OpenMP's, because Debian's oneDNN runs on it too.
+// The one thread pool, of host code and vendors: crews of the runtime's own, or the
+// program's OpenMP when it has one.
 #pragma once
 
-#include "bycc/abi.h"
+#include "CpuLimits.h"
+#include "Crew.h"
+#include "FloatModes.h"
 
-#include <cstdint>
+#include "bycc/vendor.h"
 
 namespace bycc::runtime {
 
-inline constexpr int32_t maxThreads = 1024;
-
-// CPUs this process may run on.
-int32_t allowedCpus();
-// `wanted`, or 1 in a child of fork(), in which the pool's threads do not exist.
+// `wanted`, or 1 in a child of fork() whose OpenMP has lost its threads.
 int32_t usableThreads(int32_t wanted);
 
 // bycc_exec_api::parallel_for on `threads` threads.
 void parallelFor(int32_t threads, bycc_task_fn task, void *closure, int64_t count, int64_t grain);
 
-// While it lives, the calling thread computes with IEEE defaults (to nearest,
-// denormals kept, no traps) and vendors that ask OpenMP find `threads`; the
-// caller's modes come back afterwards.
+// The pool as vendors get it.
+extern const bycc_thread_pool vendorThreads;
+
+// While it lives, the calling thread has the threads, computes with IEEE defaults, and
+// vendors that ask the program's OpenMP find `threads`; afterwards all is as it was.
 class RunEnvironment {
 public:
   explicit RunEnvironment(int32_t threads);
   RunEnvironment(const RunEnvironment &) = delete;
   ~RunEnvironment();
+  Expected<> check() const { return crew_.check(); }
 
 private:
-  bool hasOtherModes() const;
-  uint32_t sse_;
-  uint16_t x87_;
+  bool mustSetWorkers() const;
   int32_t threads_;
-  int threadsBefore_;
+  FloatModes modes_;
+  int openMpThreads_ = 0; // before
+  CrewScope crew_;
 };
 
 } // namespace bycc::runtime

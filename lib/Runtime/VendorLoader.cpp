@@ -1,9 +1,10 @@
 // libbycc_vendor_<name>.so is looked for in the folders of $BYCC_PLUGIN_PATH,
 // then in ../lib/bycc beside the program, then in bycc/ beside this library.
-// What was loaded stays: unloading a library with OpenMP threads is not safe.
+// What was loaded stays: unloading a library that may have threads is not safe.
 #include "VendorLoader.h"
 
 #include "Log.h"
+#include "ThreadPool.h"
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/Text.h"
@@ -69,6 +70,8 @@ Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::stri
   if (!table.name || !table.load || !table.unload || !table.state_bytes || !table.init_state ||
       !table.drop_state || !table.run)
     return error(Status::Load, {path}) << "vendor '" << vendor << "': the run half is incomplete";
+  if (table.use_threads)
+    table.use_threads(&vendorThreads);
   return table;
 }
 

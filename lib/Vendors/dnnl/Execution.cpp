@@ -5,8 +5,6 @@
 
 #include <chrono>
 
-#include <omp.h>
-
 namespace bycc::onednn {
 
 Execution::Execution(const Instance &instance, uint8_t *arena)
@@ -38,12 +36,12 @@ dnnl_status_t Execution::run(const bycc_array *inputs, const bycc_array *outputs
     if (dnnl_status_t status = bind(*bindings, arrays); status != dnnl_success)
       return status;
   using Clock = std::chrono::steady_clock;
-  int32_t threads = omp_get_max_threads();
+  int32_t threads = libraryThreads();
   ThreadScope given(threads); // put back, whatever happens
   for (size_t c = 0; c < instance_.calls.size(); ++c) {
     Clock::time_point begin = ns ? Clock::now() : Clock::time_point();
     if (instance_.calls[c].threads != threads)
-      omp_set_num_threads(threads = instance_.calls[c].threads);
+      setLibraryThreads(threads = instance_.calls[c].threads);
     dnnl_status_t status = dnnl_primitive_execute(
         instance_.calls[c].primitive.get(), stream_.get(),
         static_cast<int>(begins_[c + 1] - begins_[c]), args_.data() + begins_[c]);

@@ -17,7 +17,7 @@ public:
   const Instance &instance() const { return instance_; }
 
   // One at a time. False when the library fails. `ns`: the time of each call is added
-  // there; null: not measured. The calling thread's OpenMP thread count is put back.
+  // there; null: not measured. The calling thread's thread count is put back.
   dnnl_status_t run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns);
 
 private:

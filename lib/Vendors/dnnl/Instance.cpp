@@ -12,8 +12,6 @@
 #include <system_error>
 #include <thread>
 
-#include <omp.h>
-
 namespace bycc::onednn {
 
 namespace {
@@ -51,7 +49,7 @@ public:
 
 private:
   void work() {
-    omp_set_num_threads(threads_);
+    setLibraryThreads(threads_);
     for (size_t i = next_++; i < distinct_.size(); i = next_++) {
       uint32_t action = distinct_[i];
       ThreadScope scope(threadsOf(plan_, program_.slots, program_.actions[action], threads_));
@@ -295,7 +293,7 @@ private:
 Expected<std::unique_ptr<Instance>> instantiate(const Plan &plan, Program program,
                                                 const StoredBytes &stored, ConstantPool &pool,
                                                 int32_t threads, bool takesSlow) {
-  omp_set_num_threads(threads);
+  setLibraryThreads(threads);
   return Instantiation(plan, std::move(program)).run(stored, pool, threads, takesSlow);
 }
 

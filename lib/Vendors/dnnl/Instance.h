@@ -25,7 +25,7 @@ struct Instance {
 };
 
 // Primitives are made for `threads` threads or for one (Threads.h), by `threads`; equal
-// ones once. Sets the calling thread's OpenMP thread count. Weights in a layout that the
+// ones once. Sets the calling thread's thread count. Weights in a layout that the
 // library refuses, or has only a worse kernel for than the program says, are packed anew;
 // other layouts that do not suit it are Status::Unsup: then the plan must be lowered anew.
 // So are reference loops where the program says otherwise, unless it `takesSlow` ones.

@@ -42,7 +42,7 @@ struct Primitive : Descriptor {
 };
 
 // `sumPostOp`: index of the post-op whose operand is already in the destination,
-// -1 for none. Both depend on the calling thread's OpenMP thread count; only `make`
+// -1 for none. Both depend on the calling thread's thread count; only `make`
 // generates code (the costly part).
 Expected<Descriptor> describe(const Step &step, const Layouts &layouts,
                               const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);

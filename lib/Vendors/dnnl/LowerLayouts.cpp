@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include <omp.h>
-
 namespace bycc::onednn {
 
 std::vector<Layout> LayoutChooser::postOpLayouts(const Step &step) const {
@@ -161,7 +159,7 @@ std::optional<Layout> LayoutChooser::wantedLayout(ValueId id) const {
 }
 
 Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
-  ThreadScope scope(threadsFor(plan_, step, omp_get_max_threads()));
+  ThreadScope scope(threadsFor(plan_, step, libraryThreads()));
   std::vector<Layout> postOps = postOpLayouts(step);
   std::optional<Descriptor> slow;
   for (const Layouts &candidate : candidates(step, sum)) {

@@ -5,11 +5,10 @@
 #include "Pack.h"
 
 #include "Lower.h"
+#include "Threads.h"
 
 #include <algorithm>
 #include <cstring>
-
-#include <omp.h>
 
 namespace bycc::onednn {
 
@@ -128,10 +127,10 @@ void Packed::writeWeights(uint8_t *weights) const {
 }
 
 Expected<Packed> packPlan(const Plan &plan, int32_t threads) {
-  omp_set_num_threads(threads);
+  setLibraryThreads(threads);
   StoredBytes source = storedOf(plan);
   Program program = BYCC_TRY(lower(plan, source.stored));
-  omp_set_num_threads(1); // reorders: processes of vendors run side by side
+  setLibraryThreads(1); // reorders: processes of vendors run side by side
   ConstantPool pool;
   std::vector<ConstantBytes> bytes = BYCC_TRY(pool.bytesFor(plan, program, source));
   Packed packed = Storing(plan, program, source, bytes).run();

@@ -18,7 +18,7 @@ struct Packed {
 };
 
 // Lowers for `threads` threads and packs for the instruction set that the library is
-// limited to. Sets the calling thread's OpenMP thread count.
+// limited to. Sets the calling thread's thread count.
 Expected<Packed> packPlan(const Plan &plan, int32_t threads);
 // The constants as they are: the region is lowered and they are packed when it is loaded.
 Packed storePlain(const Plan &plan);

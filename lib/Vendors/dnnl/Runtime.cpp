@@ -17,7 +17,9 @@
 #include "Lower.h"
 #include "Needs.h"
 #include "PlanRegion.h"
+#include "PoolThreads.h"
 #include "RegionCopy.h"
+#include "Threads.h"
 
 #include "bycc/vendor.h"
 
@@ -27,8 +29,6 @@
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
-
-#include <omp.h>
 
 namespace bycc::onednn {
 
@@ -187,7 +187,7 @@ private:
 
   Expected<std::shared_ptr<const Instance>> lowered(const Plan &plan, const StoredBytes &stored,
                                                     int32_t threads) {
-    omp_set_num_threads(threads);
+    setLibraryThreads(threads);
     bool takesPacked = !copy_ && blob_.madeWith.library == libraryVersion();
     Program program = BYCC_TRY(lower(plan, stored.stored, takesPacked));
     return std::shared_ptr<const Instance>(
@@ -246,7 +246,6 @@ Expected<Execution *> addOther(State &state, std::shared_ptr<const Instance> ins
 
 Expected<Execution *> executionFor(Region &region, State &state, const bycc_array *inputs,
                                    int32_t threads) {
-  omp_set_num_threads(threads);
   if (threads == region.threads() && state.lent)
     return state.lent;
   Dims symbols = BYCC_TRY(region.symbols(inputs));
@@ -275,7 +274,7 @@ template <typename Body> int32_t atBoundary(char *error, size_t size, Body body)
   }
 }
 
-int32_t usable(int32_t threads) { return threads > 0 ? threads : omp_get_max_threads(); }
+int32_t usable(int32_t threads) { return threads > 0 ? threads : libraryThreads(); }
 
 Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weights,
                               uint64_t weightsBytes, int32_t threads) {
@@ -300,6 +299,7 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
 int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes,
              int32_t threads, void **region, char *error, size_t errorSize) {
   return atBoundary(error, errorSize, [&] {
+    ThreadScope scope(usable(threads));
     Expected<Region *> loaded = loadRegion(*info, weights, weightsBytes, usable(threads));
     if (!loaded) {
       report(error, errorSize, loaded.error().message());
@@ -342,6 +342,7 @@ int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
                     const bycc_array *outputs, int32_t threads, uint64_t *ns, char *error,
                     size_t errorSize) {
   return atBoundary(error, errorSize, [&] {
+    ThreadScope scope(usable(threads));
     Region &owner = *static_cast<Region *>(region);
     auto execution = executionFor(owner, *static_cast<State *>(memory), inputs, usable(threads));
     if (!execution) {
@@ -398,6 +399,7 @@ bycc_vendor_runtime_entry(void) {
                                               runProfiled,
                                               nullptr,
                                               nullptr,
-                                              stepFlops};
+                                              stepFlops,
+                                              useThreads};
   return &runtime;
 }

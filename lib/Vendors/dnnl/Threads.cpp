@@ -7,8 +7,6 @@
 
 #include <algorithm>
 
-#include <omp.h>
-
 namespace bycc::onednn {
 
 namespace {
@@ -45,10 +43,10 @@ int32_t threadsForBytes(uint64_t bytes, int32_t threads) {
   return static_cast<double>(bytes) / bytesPerUs < limitUs ? 1 : threads;
 }
 
-ThreadScope::ThreadScope(int32_t threads) : before_(omp_get_max_threads()) {
-  omp_set_num_threads(threads);
+ThreadScope::ThreadScope(int32_t threads) : before_(libraryThreads()) {
+  setLibraryThreads(threads);
 }
 
-ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
+ThreadScope::~ThreadScope() { setLibraryThreads(before_); }
 
 } // namespace bycc::onednn

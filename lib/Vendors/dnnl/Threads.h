@@ -11,8 +11,12 @@ int32_t threadsFor(const Plan &plan, const Step &step, int32_t threads);
 // Of a copy that reads and writes so many bytes.
 int32_t threadsForBytes(uint64_t bytes, int32_t threads);
 
-// Sets the calling thread's OpenMP thread count, for which the library makes kernels,
-// and puts it back.
+// Threads for which the library makes kernels and on which it runs them, when the calling
+// thread asks it to. The compile half has OpenMP's count, the run half see PoolThreads.h.
+int32_t libraryThreads();
+void setLibraryThreads(int32_t threads);
+
+// Sets that count and puts it back.
 class ThreadScope {
 public:
   explicit ThreadScope(int32_t threads);

@@ -1,4 +1,5 @@
 // Runs through the C API.
+#include "OpenMp.h"
 #include "TestModel.h"
 
 #include <catch2/catch.hpp>
@@ -7,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <immintrin.h>
-#include <omp.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -236,16 +236,23 @@ TEST_CASE("J5 OpenMP's settings and odd thread counts do not matter") {
   Loaded loaded(test, 4);
   Inputs inputs(999);
   REQUIRE(inputs.bind(loaded.context) == BYCC_OK);
-  omp_set_dynamic(1);
-  omp_set_num_threads(3);
-#pragma omp parallel num_threads(2)
-  {
-#pragma omp single
-    CHECK(bycc_run(loaded.context) == BYCC_OK); // inside of the caller's own team
+  if (const auto *openMp = bycc::runtime::openMpOfProgram()) { // as unit-Runtime-OpenMP has it
+    openMp->setThreads(3);
+    int32_t status = -1;
+    struct Call {
+      bycc_context *context;
+      int32_t &status;
+    } call{loaded.context, status};
+    auto runAsFirst = [](void *closure) {
+      auto &call = *static_cast<Call *>(closure);
+      if (bycc::runtime::openMpOfProgram()->threadNumber() == 0)
+        call.status = bycc_run(call.context);
+    };
+    openMp->parallel(runAsFirst, &call, 2, 0); // inside of the caller's own team
+    CHECK(status == BYCC_OK);
+    CHECK(outputOf(loaded.context, 0) == wantedScaled(inputs));
+    CHECK(openMp->maxThreads() == 3);
   }
-  CHECK(outputOf(loaded.context, 0) == wantedScaled(inputs));
-  CHECK(omp_get_max_threads() == 3);
-  omp_set_dynamic(0);
   CHECK(bycc_set_threads(loaded.context, 0) == BYCC_ARG);
   CHECK(bycc_set_threads(loaded.context, 1000000) == BYCC_ARG);
   CHECK(bycc_set_threads(loaded.context, 7) == BYCC_OK);

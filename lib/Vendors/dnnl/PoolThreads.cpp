@@ -1,0 +1,94 @@
+// See PoolThreads.h. The library asks six functions of OpenMP, which this shared object
+// defines: what the dynamic linker finds for a library is the program's own first, then
+// what this object has, which was opened alone, and only then what the library itself is
+// linked with. In a program that has OpenMP the library stays with that one; then the
+// runtime does as well. The two never meet: a team is run by who is asked for it, and who
+// am I in it by the same.
+//
+// The thread count is told to OpenMP as well, since nobody can ask the library whom it asks.
+#include "PoolThreads.h"
+
+#include "Threads.h"
+
+#include <dlfcn.h>
+
+namespace bycc::onednn {
+
+namespace {
+
+// What the library would use without us; null where it is not linked with OpenMP.
+struct OpenMp {
+  void (*setThreads)(int);
+  void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
+  void (*barrier)();
+  int (*maxThreads)();
+  int (*numThreads)();
+  int (*threadNumber)();
+  int (*isInParallel)();
+
+  OpenMp() {
+    find(setThreads, "omp_set_num_threads", RTLD_DEFAULT); // not one of ours
+    find(parallel, "GOMP_parallel");
+    find(barrier, "GOMP_barrier");
+    find(maxThreads, "omp_get_max_threads");
+    find(numThreads, "omp_get_num_threads");
+    find(threadNumber, "omp_get_thread_num");
+    find(isInParallel, "omp_in_parallel");
+  }
+  template <typename Function>
+  static void find(Function *&function, const char *name, void *where = RTLD_NEXT) {
+    function = reinterpret_cast<Function *>(::dlsym(where, name));
+  }
+};
+
+const OpenMp &openMp() {
+  static const OpenMp found;
+  return found;
+}
+
+const bycc_thread_pool *pool = nullptr;
+constinit thread_local int32_t wanted = 0; // 0: nobody has said
+
+} // namespace
+
+void useThreads(const bycc_thread_pool *given) { pool = given; }
+
+int32_t libraryThreads() {
+  if (wanted > 0)
+    return wanted;
+  return openMp().maxThreads ? openMp().maxThreads() : 1;
+}
+
+void setLibraryThreads(int32_t threads) {
+  wanted = threads;
+  if (openMp().setThreads)
+    openMp().setThreads(threads);
+}
+
+} // namespace bycc::onednn
+
+#ifdef BYCC_DNNL_ON_POOL
+#define BYCC_EXPORT extern "C" __attribute__((visibility("default")))
+using namespace bycc::onednn;
+
+BYCC_EXPORT void GOMP_parallel(void (*task)(void *), void *closure, unsigned threads,
+                               unsigned flags) {
+  if (!pool)
+    return openMp().parallel(task, closure, threads, flags);
+  pool->run(threads ? threads : static_cast<unsigned>(libraryThreads()), task, closure);
+}
+
+BYCC_EXPORT void GOMP_barrier() { pool ? pool->barrier() : openMp().barrier(); }
+
+BYCC_EXPORT int omp_get_max_threads() { return libraryThreads(); }
+
+BYCC_EXPORT int omp_get_num_threads() {
+  return pool ? static_cast<int>(pool->team_size()) : openMp().numThreads();
+}
+
+BYCC_EXPORT int omp_get_thread_num() {
+  return pool ? static_cast<int>(pool->index()) : openMp().threadNumber();
+}
+
+BYCC_EXPORT int omp_in_parallel() { return pool ? pool->is_inside() : openMp().isInParallel(); }
+#endif
