@@ -243,6 +243,7 @@ Expected<> Session::load() {
   bool isFirst = filesRead_.empty();
   filesRead_ = {options_.input.model};
   BYCC_TRY(loadModel());
+  BYCC_TRY(checkCalls(module_));
   if (isFirst)
     warnAboutDevices(module_, context_);
   for (const std::string &path : options_.input.params)
