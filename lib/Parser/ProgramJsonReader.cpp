@@ -385,6 +385,24 @@ private:
 
 } // namespace
 
+// Names end where C code reads them at a NUL.
+static Expected<> refuseNul(const JsonValue &value, const std::string &file) {
+  auto check = [&](const std::string &text, const JsonValue &at) -> Expected<> {
+    if (text.find('\0') == std::string::npos)
+      return {};
+    return error(Status::Input, location(at, file))
+           << "a NUL character in '" << escaped(text) << "'";
+  };
+  BYCC_TRY(check(value.string, value));
+  for (const JsonValue &item : value.items)
+    BYCC_TRY(refuseNul(item, file));
+  for (const auto &[key, member] : value.members) {
+    BYCC_TRY(check(key, member));
+    BYCC_TRY(refuseNul(member, file));
+  }
+  return {};
+}
+
 Expected<Module> parseProgramJson(std::string_view text, const std::string &file,
                                   const ParseOptions &options) {
   if (text.empty())
@@ -393,6 +411,7 @@ Expected<Module> parseProgramJson(std::string_view text, const std::string &file
   if (root.find("node_row_ptr"))
     return error(Status::Input, {file, 0, 0, {}, {}})
            << "this is the graph JSON of a compiled model, not a program; run it with bycc-run";
+  BYCC_TRY(refuseNul(root, file));
   return Reader(root, file, options).read();
 }
 
