@@ -152,12 +152,12 @@ TEST_CASE("E6: constant indices and weights of a wrong rank") {
     OneNode gather("Gather", {"x", "i"});
     gather.maker.constant(longs("i", {1}, {index}));
     gather.node.integer("axis", 1);
-    CHECK_PROBLEM(gather, "is out of range for 4 elements");
+    CHECK_PROBLEM(gather, "is out of range for an axis of 4 elements");
   }
   OneNode scatter("ScatterElements", {"x", "i", "u"});
   scatter.maker.constant(longs("i", {1, 1, 1, 1}, {9}));
   scatter.maker.constant(floats("u", {1, 1, 1, 1}));
-  CHECK_PROBLEM(scatter, "is out of range for 1 elements");
+  CHECK_PROBLEM(scatter, "is out of range for an axis of 1 elements");
   OneNode rank("Conv", {"x", "v"});
   rank.maker.constant(floats("v", {8, 4, 3}));
   CHECK_PROBLEM(rank, "weight of rank 3, the input has rank 4");
