@@ -26,6 +26,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <unistd.h>
@@ -63,15 +64,42 @@ Expected<std::vector<int64_t>> parseShape(const std::string &name, const std::st
 
 Expected<OnnxImportOptions> importOptions(const InputOptions &input) {
   OnnxImportOptions import;
-  for (const auto &[name, text] : input.shapes)
-    import.shapes[name] = BYCC_TRY(parseShape(name, text));
+  for (const auto &[name, text] : input.shapes) {
+    auto [it, isNew] = import.shapes.try_emplace(name, BYCC_TRY(parseShape(name, text)));
+    if (!isNew && it->second != BYCC_TRY(parseShape(name, text)))
+      return error(Status::Usage) << "--shape gives " << escaped(name) << " twice, as different shapes";
+  }
   for (const auto &[name, text] : input.dims) {
     auto value = parseInt(text);
     if (!value || *value < 0)
       return error(Status::Usage) << "--dim " << escaped(name) << "=" << escaped(text) << ": not an extent";
-    import.dims[name] = *value;
+    auto [it, isNew] = import.dims.try_emplace(name, *value);
+    if (!isNew && it->second != *value)
+      return error(Status::Usage) << "--dim gives " << escaped(name) << " twice, as " << it->second << " and as " << *value;
   }
   return import;
+}
+
+// No tensor is larger than 16 GiB; results are checked where they are inferred.
+Expected<> checkInputSizes(const Module &module) {
+  if (!module.main())
+    return {};
+  for (NodeId param : module.function(module.main()).params)
+    for (TypeId type : module.types.flatten(module.type(param)))
+      if (module.types.isStatic(type) && module.types.sizeBytes(type).value_or(INT64_MAX) > int64_t{1} << 34)
+        return error(Status::Limit, module.source(param)) << "an input of type " << module.types.str(type) << " is larger than 16 GiB";
+  return {};
+}
+
+// Text has no NUL, and what reads it refuses the first: of a large file that has one,
+// such as a sparse one, the rest is not read.
+Expected<std::string> readText(const std::string &path) {
+  constexpr uint64_t large = uint64_t{64} << 20;
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
+  if (bytes->size() > large)
+    if (const void *nul = std::memchr(bytes->data(), 0, bytes->size()))
+      return std::string(reinterpret_cast<const char *>(bytes->data()), static_cast<const char *>(nul) + 1);
+  return readFile(path);
 }
 
 InputFormat formatOf(const InputOptions &input) {
@@ -244,6 +272,7 @@ Expected<> Session::load() {
   filesRead_ = {options_.input.model};
   BYCC_TRY(loadModel());
   BYCC_TRY(checkCalls(module_));
+  BYCC_TRY(checkInputSizes(module_));
   if (isFirst)
     warnAboutDevices(module_, context_);
   for (const std::string &path : options_.input.params)
@@ -312,16 +341,18 @@ Expected<> Session::loadModel() {
   InputFormat format = formatOf(options_.input);
   if (format == InputFormat::Onnx && path != "-") {
     std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
-    inputsHash_ = hashBytes(bytes->data(), bytes->size());
     std::vector<std::string> external;
     bindings.externalFiles = &external;
     module_ = BYCC_TRY(importOnnx(path, bindings));
+    inputsHash_ = hashBytes(bytes->data(), bytes->size()); // of a model only: it reads every page
     filesRead_.insert(filesRead_.end(), external.begin(), external.end());
     return {};
   }
   if (path == "-" && !standardInput_)
     standardInput_ = BYCC_TRY(readFile(path));
-  std::string text = path == "-" ? *standardInput_ : BYCC_TRY(readFile(path));
+  std::string text = path == "-"                     ? *standardInput_
+                     : format == InputFormat::Onnx ? BYCC_TRY(readFile(path))
+                                                   : BYCC_TRY(readText(path));
   inputsHash_ = hashText(text);
   std::string name = path == "-" ? "<stdin>" : path;
   if (format == InputFormat::Onnx) {

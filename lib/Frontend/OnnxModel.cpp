@@ -363,6 +363,8 @@ Expected<> decodeFunction(Reader reader, Function &function) {
 
 } // namespace
 
+static constexpr int64_t newestIrVersion = 13;
+
 Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
   Model model;
   Reader reader(bytes, "ModelProto", file, bytes.data(), 1);
@@ -399,6 +401,8 @@ Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
     return error(Status::Input, {file}) << "no ONNX model: there is no graph in it";
   if (model.irVersion <= 0)
     return error(Status::Input, {file}) << "ir_version " << model.irVersion << " is not legal";
+  if (model.irVersion > newestIrVersion)
+    return error(Status::Unsup, {file}) << "ir_version " << model.irVersion << ", known are versions up to " << newestIrVersion;
   return model;
 }
 

@@ -124,6 +124,18 @@ Expected<> wrapPad(OpContext &op, NodeId x) {
   return {};
 }
 
+// No axis is left with less than nothing.
+Expected<> checkWidths(OpContext &op, NodeId x, const std::vector<int64_t> &widths) {
+  std::vector<Dim> shape = op.shape(x);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    __int128 extent = shape[i].isConst() ? shape[i].value() : 0;
+    if (shape[i].isConst() && extent + widths[2 * i] + widths[2 * i + 1] < 0)
+      return op.error() << "pads of " << widths[2 * i] << " and " << widths[2 * i + 1] << " leave less than nothing of axis " << i
+                        << ", which has " << shape[i].value() << " elements";
+  }
+  return {};
+}
+
 // A negative width takes elements away.
 Expected<NodeId> cropped(OpContext &op, NodeId x, std::vector<int64_t> &widths) {
   std::vector<int64_t> axes, begin, end;
@@ -170,6 +182,7 @@ Expected<> convertPad(OpContext &op) {
     return {};
   }
   std::vector<int64_t> widths = BYCC_TRY(padWidths(op, rank));
+  BYCC_TRY(checkWidths(op, x, widths));
   x = BYCC_TRY(cropped(op, x, widths));
   std::vector<Dim> shape = op.shape(x);
   AttrValue::List pairs;
