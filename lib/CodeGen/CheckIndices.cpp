@@ -34,7 +34,7 @@ std::pair<int64_t, int64_t> leastAndMost(const Constant &indices, DType type, in
     int64_t index = integerAt(type, indices.data(), begin + i);
     bool isUnsigned = !isSignedInt(type) && index < 0; // beyond what an int64 holds
     found = {std::min(found.first, isUnsigned ? 0 : index),
-             std::max(found.second, isUnsigned ? INT64_MAX - 1 : index)};
+             std::max(found.second, isUnsigned ? INT64_MAX : index)};
   }
   return found;
 }
@@ -108,7 +108,8 @@ Expected<> ProgramBuilder::checkConstantIndices(NodeId call, const Constant &ind
     auto [least, most] = leastAndMost(indices, type, static_cast<int64_t>(row) * perRow, perRow);
     // As many elements as the farthest index needs: -n is the first of n.
     bool isLow = least < 0 && -(least + 1) > most;
-    int64_t needed = isLow ? -(least + 1) + 1 : most + 1, farthest = isLow ? least : most;
+    int64_t farthest = isLow ? least : most;
+    int64_t needed = isLow ? -std::max(least, -INT64_MAX) : std::min(most, INT64_MAX - 1) + 1;
     auto known = p_.exprs.constant(extents[row]);
     if (known && *known < needed)
       return error(Status::Input, m_.source(call))

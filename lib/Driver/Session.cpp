@@ -153,6 +153,30 @@ bool looksLikeGraphJson(std::string_view text) {
   return text.find("\"arg_nodes\"") != text.npos && text.find("\"node_row_ptr\"") != text.npos;
 }
 
+// Symbols of the input's type become what `shape` says of them; the rest must agree.
+Expected<> bindShape(const Module &module, NodeId param, const std::vector<int64_t> &shape,
+                     std::map<std::string, int64_t> &dims) {
+  const TypeTable &types = module.types;
+  TypeId type = module.type(param);
+  auto refuse = [&] {
+    return error(Status::Arg, module.source(param)) << "--shape " << escaped(module.string(module.node(param).name)) << ": the input is "
+                                                    << types.str(type);
+  };
+  if (!types.isTensor(type) || types.shape(type).size() != shape.size())
+    return refuse();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    Dim dim = types.shape(type)[i];
+    if (dim.isConst() && dim != Dim(shape[i]))
+      return refuse();
+    if (dim.isConst() || types.expr(dim).op != DimOp::Symbol)
+      continue;
+    auto [known, isNew] = dims.try_emplace(std::string(types.expr(dim).symbol), shape[i]);
+    if (!isNew && known->second != shape[i])
+      return refuse() << ", and " << escaped(known->first) << " is " << known->second << ", not " << shape[i];
+  }
+  return {};
+}
+
 // Dims that are symbols of the program and bound by --dim, types given by --shape.
 Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
   if (bindings.shapes.empty() && bindings.dims.empty())
@@ -166,25 +190,22 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
       return error(Status::Arg) << "--shape: the model has no input '" << escaped(name) << "'"
                                 << didYouMean(name, names);
     }
+  for (NodeId param : module.function(module.main()).params)
+    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name))); it != bindings.shapes.end())
+      BYCC_TRY(bindShape(module, param, it->second, dims));
   for (NodeId param : module.function(module.main()).params) {
     TypeId type = module.type(param);
     if (!module.types.isTensor(type))
       continue;
     std::vector<Dim> shape(module.types.shape(type).begin(), module.types.shape(type).end());
-    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name))); it != bindings.shapes.end()) {
-      std::vector<Dim> given(it->second.begin(), it->second.end());
-      TypeId bound = module.types.tensor(module.types.dtype(type), given);
-      if (!isAssignable(module, bound, type))
-        return error(Status::Arg, module.source(param)) << "--shape " << it->first << ": the input is "
-                                                        << module.types.str(type);
-      shape = given;
-    }
     for (Dim &dim : shape)
       if (!dim.isConst() && module.types.expr(dim).op == DimOp::Symbol)
         if (auto it = dims.find(module.types.expr(dim).symbol); it != dims.end()) {
           unused.erase(it->first);
           dim = Dim(it->second);
         }
+    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name))); it != bindings.shapes.end())
+      shape.assign(it->second.begin(), it->second.end());
     module.node(param).type = module.types.tensor(module.types.dtype(type), shape,
                                                   module.types.layout(type), module.types.device(type));
   }

@@ -361,9 +361,9 @@ Expected<> decodeFunction(Reader reader, Function &function) {
   return {};
 }
 
-} // namespace
+constexpr int64_t newestIrVersion = 14;
 
-static constexpr int64_t newestIrVersion = 13;
+} // namespace
 
 Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
   Model model;

@@ -20,11 +20,13 @@ public:
       : root_(root), file_(file), options_(options), builder_(module_, BlockId()) {}
 
   Expected<Module> read() {
+    // First, since another version may have other members.
+    if (const JsonValue *version = root_.find("bycc_program");
+        version && version->kind == JsonValue::Kind::Int && version->integer != 1)
+      return error(Status::Unsup, place(*version)) << "program version " << version->integer
+                                                   << " is not supported, this reader knows 1";
     BYCC_TRY(checkKeys(root_, {"bycc_program", "functions", "blocks", "constants"}));
-    const JsonValue &version = BYCC_TRY(member(root_, "bycc_program", JsonValue::Kind::Int)).get();
-    if (version.integer != 1)
-      return error(Status::Unsup, place(version)) << "program version " << version.integer
-                                                  << " is not supported, this reader knows 1";
+    BYCC_TRY(member(root_, "bycc_program", JsonValue::Kind::Int));
     functions_ = &BYCC_TRY(member(root_, "functions", JsonValue::Kind::Array)).get();
     blocks_ = &BYCC_TRY(member(root_, "blocks", JsonValue::Kind::Array)).get();
     if (const JsonValue *constants = root_.find("constants"))
@@ -383,10 +385,8 @@ private:
   uint32_t depth_ = 0;
 };
 
-} // namespace
-
 // Names end where C code reads them at a NUL.
-static Expected<> refuseNul(const JsonValue &value, const std::string &file) {
+Expected<> refuseNul(const JsonValue &value, const std::string &file) {
   auto check = [&](const std::string &text, const JsonValue &at) -> Expected<> {
     if (text.find('\0') == std::string::npos)
       return {};
@@ -402,6 +402,8 @@ static Expected<> refuseNul(const JsonValue &value, const std::string &file) {
   }
   return {};
 }
+
+} // namespace
 
 Expected<Module> parseProgramJson(std::string_view text, const std::string &file,
                                   const ParseOptions &options) {

@@ -62,6 +62,15 @@ TEST_CASE("E2: windows and pads") {
   OneNode padded("MaxPool");
   padded.node.ints("kernel_shape", {2, 2}).ints("pads", {2, 0, 0, 0});
   CHECK_PROBLEM(padded, "padding 2 is not smaller than the window");
+  for (const char *mode : {"constant", "edge", "reflect", "wrap"}) {
+    for (const Ints &widths : {Ints{-3, -4}, Ints{-9, 20}, Ints{9, -12}}) {
+      OneNode cut("Pad", {"x", "widths"});
+      cut.maker.opset(19);
+      cut.node.text("mode", mode);
+      cut.maker.constant(longs("widths", {8}, {0, 0, widths[0], 0, 0, 0, widths[1], 0}));
+      CHECK_PROBLEM(cut, "take more than the 6 elements of axis 2");
+    }
+  }
 }
 
 TEST_CASE("E3: axes, permutations and splits") {

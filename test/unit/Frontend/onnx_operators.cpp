@@ -117,7 +117,7 @@ TEST_CASE("MatMul of any rank") {
   CHECK(summary(make("MatMul", {"a", "b"}, {{"a", {3}}, {"b", {3}}})) ==
         "expand_dims expand_dims nn.matmul squeeze : float32");
   CHECK(has(summary(make("MatMul", {"a", "b"}, {{"a", {2, 3}}, {"b", {4, 5}}})),
-            "inner dims 3 and 4 differ"));
+            "inner dims 3 and 4 differ, of Tensor["));
 }
 
 TEST_CASE("quantised products") {
