@@ -11,7 +11,7 @@ import sys
 ROWS = {"A": 9, "B": 6, "C": 9, "D": 9, "E": 6, "F": 9, "G": 9, "H": 9, "I": 9, "J": 9}
 IDS = [f"{group}{i}" for group, count in ROWS.items() for i in range(1, count + 1)]
 assert len(IDS) == 84
-PENDING = set()  # ids without a test yet
+PENDING = {"G8", "H3", "H5", "H6", "H7", "H8"}  # without a test yet
 
 NAMES = [r'TEST_CASE\("([^"]*)"', r'^case="([^"]*)"']
 

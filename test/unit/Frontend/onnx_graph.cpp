@@ -203,6 +203,8 @@ TEST_CASE("C7: inputs are counted") {
     gap.node(op, {"x", "", "x"}, {"y"});
     gap.output("y");
     CHECK(has(problemOf(gap), "input 1 is missing"));
+    gap.graph.mutable_node(0)->mutable_input()->RemoveLast();
+    CHECK(has(problemOf(gap), "input 1 is missing"));
   }
 }
 
