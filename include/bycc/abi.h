@@ -131,7 +131,7 @@ typedef struct bycc_exec {
   const uint8_t *weights;         /* base of the mapped params file */
   void *const *inputs;            /* one pointer per module input */
   const int64_t *const *input_shapes;
-  void *const *outputs;           /* null entry: ask api->output */
+  void *const *outputs; /* null entry, of an output of unknown dims: ask api->output */
   int32_t threads;
   void *profile;
   void *owner;                    /* the runtime's own */

@@ -8,6 +8,8 @@ namespace bycc::te {
 namespace {
 
 constexpr int maxDepth = 64; // of calls and ifs
+// Copies of functions; of those that are handed over as values nobody has counted the calls.
+constexpr uint32_t maxRepeatedCalls = 1 << 17;
 
 } // namespace
 
@@ -126,8 +128,13 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
   if (!isExternal && isTrue(function, "Primitive"))
     return addPrimitive(id, function, operands, env);
   if (std::find(open_.begin(), open_.end(), function) != open_.end())
-    return error(Status::Unsup, m_.source(id)).note("a call that is the last step of its function becomes a loop")
-           << "the recursive call of " << calledName(id) << " has no host code: it is not the last step of the function";
+    return error(Status::Input, m_.source(id))
+               .note("a call that is the last step of its function becomes a loop")
+           << "the recursive call of " << calledName(id)
+           << " has no host code: it is not the last step of the function";
+  if (++numCalls_ > maxRepeatedCalls + m_.numNodes())
+    return error(Status::Limit, m_.source(id))
+           << "calls repeat functions more than " << maxRepeatedCalls << " times";
   // Symbols in the function's types mean something else at the next call.
   auto symbols = symbols_;
   if (callsItself(function)) {

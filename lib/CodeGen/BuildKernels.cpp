@@ -1,6 +1,7 @@
 // Operators as kernels: equal ones share code, chains of reshapes are views.
 #include "BuildExtents.h"
 
+#include "bycc/IR/Indices.h"
 #include "bycc/Support/Element.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -43,14 +44,29 @@ Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const 
   bool isView = !sources.empty() && body.nodes.size() == sources.size();
   for (size_t i = 0; i < sources.size() && isView; ++i)
     isView = isReshapeOp(m_.node(sources[i]).op) && (i == 0 || m_.operands(sources[i])[0] == sources[i - 1]);
-  if (std::any_of(sources.begin(), sources.end(), [&](NodeId node) { return isLibraryCall(m_, node); })) {
-    // A group written by hand: its operators run one by one.
+  auto isInside = [&](NodeId value) {
+    return std::ranges::find(body.nodes, value) != body.nodes.end();
+  };
+  auto needsOther = [&](NodeId node) {
+    if (isLibraryCall(m_, node))
+      return true;
+    auto operands = m_.operands(node);
+    return checksIndices(m_, node) &&
+           (isInside(operands[1]) ||
+            (isInside(operands[0]) && !m_.types.isStatic(m_.type(operands[0]))));
+  };
+  if (std::any_of(sources.begin(), sources.end(), needsOther)) {
+    // A group written by hand, or extents that the group itself gives: its operators run one by
+    // one.
     BYCC_TRY(addBlock(m_.function(function).body, inner, 1));
     env.values[call.index] = BYCC_TRY(valuesOf(body.result, inner));
     return {};
   }
   isView = isView && body.result == sources.back();
   ValueId base = isView ? BYCC_TRY(valuesOf(m_.operands(sources[0])[0], inner))[0] : none;
+  for (NodeId node : sources)
+    if (checksIndices(m_, node))
+      BYCC_TRY(addIndexCheck(node, inner));
   Outside outside(*this, inner);
   Group group = BYCC_TRY(lowerFunction(m_, function, outside));
   return addGroup(call, std::move(group), sources, base, env, inner);
@@ -62,6 +78,8 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
     return {};
   if (isLibraryCall(m_, id))
     return addLibrary(id, env);
+  if (checksIndices(m_, id))
+    BYCC_TRY(addIndexCheck(id, env));
   ValueId base = isReshapeOp(op) ? BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0] : none;
   Outside outside(*this, env);
   Group group = BYCC_TRY(lowerCall(m_, id, outside));
@@ -91,9 +109,13 @@ ValueId ProgramBuilder::addView(NodeId node, ValueId base, const std::vector<Nod
   value.isBound = value.isUpdate = false;
   value.memory = value.spare = none;
   value.output = none;
-  auto from = entryOf(base);
-  value.entry = {addGraphNode({CodeGraphNode::Kind::Alias, nodeName(m_, sources.back()), "", sources, {from}, {type}, {}}), 0};
-  return addValue(value);
+  value.entry = {none, 0};
+  ValueId made = addValue(value);
+  unreadViews_.emplace(
+      made,
+      CodeGraphNode{
+          CodeGraphNode::Kind::Alias, nodeName(m_, sources.back()), "", sources, {}, {type}, {}});
+  return made;
 }
 
 const Constant *ProgramBuilder::constantIn(NodeId node, const Env &env) {
@@ -123,7 +145,10 @@ uint32_t ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &so
   return it->second;
 }
 
-Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env) {
+Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
+                                                         const std::vector<NodeId> &sources,
+                                                         TypeId resultType, const Env &env,
+                                                         const char *suffix) {
   std::unordered_map<uint32_t, ValueId> ofBuffer;
   Instr instr;
   for (const GroupInput &input : group.inputs)
@@ -149,6 +174,7 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group, const std:
   p_.nodes.push_back(std::move(profiled));
   if (sources.size() > 1)
     report.name = nodeName(m_, sources.back());
+  report.name += suffix;
   uint32_t graphNode = addGraphNode(std::move(report));
 
   std::vector<ValueId> results;

@@ -61,7 +61,8 @@ Expected<> ProgramBuilder::addLoop(NodeId call, FunctionId function, const Env *
   BYCC_TRY(addTail(m_.function(function).body, inner, loop, depth + 1));
   open_.pop_back();
   if (!loop.isLeft)
-    return error(Status::Unsup, m_.source(call)) << "the recursive function " << calledName(call) << " never ends";
+    return error(Status::Input, m_.source(call))
+           << "the recursive function " << calledName(call) << " never ends";
   Instr end{Instr::Kind::EndLoop, 0, {}, {}, {}, {}, {}, none};
   for (ValueId value : loop.carried)
     end.temps.insert(end.temps.end(), {p_.values[value].memory, p_.values[value].spare});

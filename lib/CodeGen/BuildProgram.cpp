@@ -85,6 +85,13 @@ ValueId ProgramBuilder::constantValue(NodeId node) {
 }
 
 std::pair<uint32_t, uint32_t> ProgramBuilder::entryOf(ValueId value) {
+  if (auto view = unreadViews_.find(value); view != unreadViews_.end()) {
+    CodeGraphNode node = std::move(view->second);
+    unreadViews_.erase(view);
+    node.inputs = {entryOf(p_.values[value].alias)};
+    uint32_t made = addGraphNode(std::move(node));
+    p_.values[value].entry = {made, 0};
+  }
   Value &v = p_.values[value];
   if (v.entry.first == none && v.kind == Value::Kind::Constant) {
     std::string name = m_.constants[v.index].name;
@@ -123,6 +130,7 @@ void ProgramBuilder::addOutput(ValueId value) {
   bool isKnown = p_.isStatic(v) && p_.isStatic(p_.values[value]);
   bool isPlain = v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (isKnown || root == value);
   if (isPlain) {
+    entryOf(value);
     v.output = index;
     p_.outputs.push_back(value);
     return;
@@ -142,6 +150,7 @@ void ProgramBuilder::addOutput(ValueId value) {
 
 Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
   BYCC_TRY(checkTypes(module, options));
+  BYCC_TRY(splitWide(module, options));
   return ProgramBuilder(module, target, options).run();
 }
 

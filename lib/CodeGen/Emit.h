@@ -81,6 +81,7 @@ private:
   Value *columnsLeft(const Contraction &c); // from the current one on
   void emitTile(const Contraction &c, Value *columnTile, const Tile &tile);
   // ... their stores (EmitEpilogue.cpp)
+  bool isLong(const Contraction &c, int64_t copies) const;
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);

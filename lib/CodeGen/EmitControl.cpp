@@ -6,7 +6,8 @@ namespace bycc::te {
 void EntryEmitter::beginIf(const Instr &instr) {
   LValue *condition = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
   auto *then = llvm::BasicBlock::Create(llvm_, "then", function_);
-  OpenIf open{llvm::BasicBlock::Create(llvm_, "else", function_), llvm::BasicBlock::Create(llvm_, "join", function_), {pointers_, dims_}};
+  OpenIf open{llvm::BasicBlock::Create(llvm_, "else", function_),
+              llvm::BasicBlock::Create(llvm_, "join", function_), mark()};
   b_.CreateCondBr(condition, then, open.otherwise);
   b_.SetInsertPoint(then);
   ifs_.push_back(std::move(open));
@@ -26,22 +27,30 @@ void EntryEmitter::endIf() {
 }
 
 void EntryEmitter::restore(const Known &known) {
-  pointers_ = known.pointers;
-  dims_ = known.dims;
+  pointers_.restore(known.pointers);
+  dims_.restore(known.dims);
 }
 
-llvm::AllocaInst *EntryEmitter::pointerSlot(ValueId id) {
-  llvm::AllocaInst *&slot = pointerSlots_[id];
-  if (!slot)
-    slot = newAlloca(b_.getPtrTy());
-  return slot;
+// Of 8 bytes. The places of a large entry are elements of one array: LLVM looks at every
+// pair of separate ones.
+EntryEmitter::Slot EntryEmitter::newSlot(llvm::Type *type) {
+  return isLarge_ ? Slot{nullptr, numSlots_++} : Slot{newAlloca(type), 0};
 }
 
-llvm::AllocaInst *EntryEmitter::dimSlot(uint32_t dim) {
-  llvm::AllocaInst *&slot = dimSlots_[dim];
-  if (!slot)
-    slot = newAlloca(b_.getInt64Ty());
-  return slot;
+EntryEmitter::LValue *EntryEmitter::placeOf(const Slot &slot) {
+  return slot.own ? slot.own : b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots_, slot.number);
+}
+
+EntryEmitter::LValue *EntryEmitter::pointerSlot(ValueId id) {
+  if (!pointerSlots_.count(id))
+    pointerSlots_[id] = newSlot(b_.getPtrTy());
+  return placeOf(pointerSlots_[id]);
+}
+
+EntryEmitter::LValue *EntryEmitter::dimSlot(uint32_t dim) {
+  if (!dimSlots_.count(dim))
+    dimSlots_[dim] = newSlot(b_.getInt64Ty());
+  return placeOf(dimSlots_[dim]);
 }
 
 // Sources are read before the first is written: they may be each other's.

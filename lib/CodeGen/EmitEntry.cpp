@@ -2,23 +2,42 @@
 #include "EntryEmitter.h"
 
 namespace bycc::te {
+namespace {
+
+// Instructions, inputs and outputs of an entry that LLVM optimises: some of its passes
+// take time quadratic in the size of a function or in the length of a value's life. In
+// a larger one nothing lives in a register from one instruction to the next. What takes
+// time when a model runs is in the kernels.
+constexpr size_t mostOptimized = 1000;
+
+} // namespace
 
 llvm::Function *EntryEmitter::run() {
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy()}, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, options_.moduleName + "_entry", module_);
   EmitContext context{module_, target_, nullptr};
   context.setFunctionAttrs(*function_);
+  isLarge_ = p_.instrs.size() + options_.inputs.size() + p_.outputs.size() > mostOptimized;
+  if (isLarge_) {
+    function_->addFnAttr(llvm::Attribute::OptimizeNone);
+    function_->addFnAttr(llvm::Attribute::NoInline);
+  }
   exec_ = function_->getArg(0);
   makeMarks(context);
+  makeOutputFunction(context);
   b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", function_));
   allocas_ = b_.GetInsertBlock();
   b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "start", function_));
   llvm::BasicBlock *start = b_.GetInsertBlock();
   fail_ = llvm::BasicBlock::Create(llvm_, "fail", function_);
-  arena_ = field(exec_, abi::execArena);
-  weights_ = field(exec_, abi::execWeights);
-  api_ = field(exec_, abi::execApi);
-  loadInterface();
+  if (isLarge_) {
+    execSlot_ = newAlloca(b_.getPtrTy());
+    b_.CreateStore(exec_, execSlot_);
+    slots_ = llvm::IRBuilder<>(allocas_).CreateAlloca(b_.getInt64Ty(),
+                                                      i64(0)); // as many as are asked for
+  }
+  loadFrame();
+  loadDims();
   for (const Instr &instr : p_.instrs) {
     emitInstr(instr);
     for (ValueId value : instr.released)
@@ -27,9 +46,19 @@ llvm::Function *EntryEmitter::run() {
   b_.CreateRet(b_.getInt32(BYCC_OK));
   b_.SetInsertPoint(fail_);
   b_.CreateRet(b_.getInt32(BYCC_LIMIT));
+  if (isLarge_)
+    slots_->setOperand(0, i64(static_cast<int64_t>(numSlots_)));
   b_.SetInsertPoint(allocas_);
   b_.CreateBr(start);
   return function_;
+}
+
+void EntryEmitter::loadFrame() {
+  if (isLarge_)
+    exec_ = b_.CreateLoad(b_.getPtrTy(), execSlot_);
+  arena_ = field(exec_, abi::execArena);
+  weights_ = field(exec_, abi::execWeights);
+  api_ = field(exec_, abi::execApi);
 }
 
 llvm::AllocaInst *EntryEmitter::newAlloca(llvm::Type *type) {
@@ -65,6 +94,8 @@ void EntryEmitter::failIfNull(LValue *pointer) {
 
 void EntryEmitter::emitInstr(const Instr &instr) {
   evaluated_.clear();
+  if (isLarge_)
+    loadFrame();
   switch (instr.kind) {
   case Instr::Kind::If: return beginIf(instr);
   case Instr::Kind::Else: return beginElse();

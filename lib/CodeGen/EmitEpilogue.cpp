@@ -5,30 +5,64 @@
 
 namespace bycc::te {
 
+// Whether an epilogue is emitted in a loop over the sums, which are kept in memory for
+// it, instead of once for each: one of many functions would be code without end.
+bool KernelEmitter::isLong(const Contraction &c, int64_t copies) const {
+  constexpr int64_t costlyWeight = 30, most = 4000; // about as many instructions
+  int64_t weight = 0;
+  x_.visit(c.epilogue.body, [&](Ref ref) {
+    weight += isCostly(x_[ref].op) ? costlyWeight : 1;
+    return ref != c.result;
+  });
+  return weight * copies > most;
+}
+
 void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   Value *columnBegin = axes_.at(c.column);
   Value *outerBegin = c.outerRow == noAxis ? nullptr : axes_.at(c.outerRow);
   Value *innerBegin = c.innerRow == noAxis ? nullptr : axes_.at(c.innerRow);
-  for (int64_t r = 0; r < tile.rows * tile.outerRows; ++r) {
+  auto storeVector = [&](int64_t v, Value *sum) {
+    Scope scope(*this);
+    axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
+    Lanes now{c.column, lanes, nullptr};
+    setLanes(now);
+    if (tile.hasColumnTail && v + 1 == tile.vectors)
+      now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
+    if (auto known = extentOf(c.column); now.mask && known)
+      now.used = *known % lanes;
+    setLanes(now);
+    overrides_.clear();
+    setOverride(c.result, sum);
+    emitStore(c.epilogue.buffer, c.epilogue.store, emitToStore(c.epilogue.buffer, c.epilogue.body));
+  };
+  int64_t numRows = tile.rows * tile.outerRows;
+  auto sumAt = [&](int64_t r, int64_t v) {
+    return sums[static_cast<size_t>(r * tile.vectors + v)];
+  };
+  if (isLong(c, numRows * tile.vectors)) {
+    llvm::Type *type = sums[0]->getType();
+    Value *kept = entryAlloca(llvm::ArrayType::get(type, sums.size()));
+    for (size_t s = 0; s < sums.size(); ++s)
+      b_.CreateStore(sums[s], b_.CreateConstInBoundsGEP1_64(type, kept, s));
+    forLoop(i64(0), i64(numRows), 1, [&](Value *row) {
+      if (outerBegin)
+        axes_[c.outerRow] = b_.CreateAdd(outerBegin, b_.CreateUDiv(row, i64(tile.rows)));
+      if (innerBegin)
+        axes_[c.innerRow] = b_.CreateAdd(innerBegin, b_.CreateURem(row, i64(tile.rows)));
+      Value *first = b_.CreateMul(row, i64(tile.vectors));
+      for (int64_t v = 0; v < tile.vectors; ++v)
+        storeVector(v, b_.CreateLoad(type, b_.CreateGEP(type, kept, b_.CreateAdd(first, i64(v)))));
+      setLanes({});
+    });
+  }
+  for (int64_t r = 0; r < numRows && !isLong(c, numRows * tile.vectors); ++r) {
     if (outerBegin)
       axes_[c.outerRow] = b_.CreateAdd(outerBegin, i64(r / tile.rows));
     if (innerBegin)
       axes_[c.innerRow] = b_.CreateAdd(innerBegin, i64(r % tile.rows));
-    for (int64_t v = 0; v < tile.vectors; ++v) {
-      Scope scope(*this);
-      axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
-      Lanes now{c.column, lanes, nullptr};
-      setLanes(now);
-      if (tile.hasColumnTail && v + 1 == tile.vectors)
-        now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
-      if (auto known = extentOf(c.column); now.mask && known)
-        now.used = *known % lanes;
-      setLanes(now);
-      overrides_.clear();
-      setOverride(c.result, sums[static_cast<size_t>(r * tile.vectors + v)]);
-      emitStore(c.epilogue.buffer, c.epilogue.store, emitToStore(c.epilogue.buffer, c.epilogue.body));
-    }
+    for (int64_t v = 0; v < tile.vectors; ++v)
+      storeVector(v, sumAt(r, v));
   }
   if (outerBegin)
     axes_[c.outerRow] = outerBegin;
@@ -76,22 +110,35 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
       block = transposeTile(std::move(block));
       axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
       Value *used = tile.hasColumnTail && v + 1 == tile.vectors ? columnsLeft(c) : i64(lanes);
-      for (int64_t column = 0; column < static_cast<int64_t>(lanes); ++column)
-        ifThen(b_.CreateICmpSLT(i64(column), used), [&] {
-          axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes + column));
-          Lanes now{c.innerRow, lanes, nullptr};
-          setLanes(now);
-          if (count < static_cast<int64_t>(lanes)) {
-            now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
-            now.used = count;
-          }
-          setLanes(now);
-          overrides_.clear();
-          setOverride(c.result, block[static_cast<size_t>(column)]);
-          emitStore(c.epilogue.buffer, c.epilogue.store, emitToStore(c.epilogue.buffer, c.epilogue.body));
-          overrides_.clear();
-          setLanes({});
+      auto storeColumn = [&](Value *column, Value *values) {
+        axes_[c.column] = b_.CreateAdd(b_.CreateAdd(columnBegin, i64(v * lanes)), column);
+        Lanes now{c.innerRow, lanes, nullptr};
+        setLanes(now);
+        if (count < static_cast<int64_t>(lanes)) {
+          now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
+          now.used = count;
+        }
+        setLanes(now);
+        overrides_.clear();
+        setOverride(c.result, values);
+        emitStore(c.epilogue.buffer, c.epilogue.store,
+                  emitToStore(c.epilogue.buffer, c.epilogue.body));
+        overrides_.clear();
+        setLanes({});
+      };
+      if (isLong(c, numRows * tile.vectors)) {
+        Value *kept = entryAlloca(llvm::ArrayType::get(vectorType, lanes));
+        for (unsigned column = 0; column < lanes; ++column)
+          b_.CreateStore(block[column], b_.CreateConstInBoundsGEP1_64(vectorType, kept, column));
+        forLoop(i64(0), used, 1, [&](Value *column) {
+          Scope scope(*this);
+          storeColumn(column, b_.CreateLoad(vectorType, b_.CreateGEP(vectorType, kept, column)));
         });
+        continue;
+      }
+      for (int64_t column = 0; column < static_cast<int64_t>(lanes); ++column)
+        ifThen(b_.CreateICmpSLT(i64(column), used),
+               [&] { storeColumn(i64(column), block[static_cast<size_t>(column)]); });
     }
   }
   axes_[c.innerRow] = innerBegin;

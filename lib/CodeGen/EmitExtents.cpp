@@ -48,7 +48,7 @@ EntryEmitter::LValue *EntryEmitter::evaluateUncached(Ref ref) {
                                                  : i64(e.i);
   case Op::Dim:
     if (auto slot = dimSlots_.find(static_cast<uint32_t>(e.i)); slot != dimSlots_.end())
-      return b_.CreateLoad(b_.getInt64Ty(), slot->second);
+      return b_.CreateLoad(b_.getInt64Ty(), placeOf(slot->second));
     return dims_.at(static_cast<uint32_t>(e.i));
   case Op::Load: return loadElement(e);
   case Op::Cast: return evaluateCast(p_.exprs.type(e.a), e.type, evaluate(e.a));
@@ -111,6 +111,20 @@ EntryEmitter::LValue *EntryEmitter::bytesOf(const Value &value) {
 }
 
 EntryEmitter::LValue *EntryEmitter::shapeOf(const Value &value) {
+  if (p_.isStatic(value)) {
+    std::vector<uint64_t> extents;
+    for (Ref dim : value.dims)
+      extents.push_back(static_cast<uint64_t>(*p_.exprs.constant(dim)));
+    extents.resize(std::max<size_t>(extents.size(), 1));
+    llvm::Constant *&known = shapes_[extents];
+    if (!known) {
+      llvm::Constant *data = llvm::ConstantDataArray::get(llvm_, extents);
+      known = new llvm::GlobalVariable(module_, data->getType(), true,
+                                       llvm::GlobalValue::PrivateLinkage, data,
+                                       options_.moduleName + "_shape");
+    }
+    return known;
+  }
   LValue *shape = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(value.dims.size(), 1)));
   for (size_t d = 0; d < value.dims.size(); ++d)
     b_.CreateStore(evaluate(value.dims[d]), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d));
@@ -120,7 +134,7 @@ EntryEmitter::LValue *EntryEmitter::shapeOf(const Value &value) {
 void EntryEmitter::setDim(const Instr &instr) {
   overflow_ = b_.getFalse();
   LValue *value = evaluate(instr.dims[0]);
-  dims_[instr.callee] = value;
+  dims_.set(instr.callee, value);
   if (instr.message.empty())
     return;
   LValue *isFine = b_.CreateAnd(b_.CreateICmpULE(value, i64(maxExtent)), b_.CreateNot(overflow_));

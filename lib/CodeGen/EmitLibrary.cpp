@@ -49,13 +49,15 @@ void EntryEmitter::callLibrary(const Instr &instr) {
 }
 
 void EntryEmitter::takeTold(ValueId id, LValue *operand) {
-  pointers_[id] = field(operand, offsetof(bycc_operand, data));
+  setPointer(id, field(operand, offsetof(bycc_operand, data)));
   LValue *shape = field(operand, offsetof(bycc_operand, shape));
   const Value &value = p_.values[id];
   for (size_t d = 0; d < value.dims.size(); ++d) {
     const Expr &dim = p_.exprs[value.dims[d]];
-    if (dim.op == Op::Dim && !dims_.count(static_cast<uint32_t>(dim.i)))
-      dims_[static_cast<uint32_t>(dim.i)] = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d));
+    if (dim.op == Op::Dim && !dims_.find(static_cast<uint32_t>(dim.i)))
+      dims_.set(
+          static_cast<uint32_t>(dim.i),
+          b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d)));
   }
 }
 

@@ -37,7 +37,7 @@ void EntryEmitter::beginLoop(const Instr &instr) {
   OpenLoop open{llvm::BasicBlock::Create(llvm_, "turn", function_), llvm::BasicBlock::Create(llvm_, "done", function_), nullptr, {}};
   if (allocates(instr))
     open.mark = b_.CreateCall(llvm::FunctionType::get(b_.getInt64Ty(), {b_.getPtrTy()}, false), field(api_, abi::apiMark), {exec_});
-  open.outer = {pointers_, dims_};
+  open.outer = mark();
   b_.CreateBr(open.head);
   b_.SetInsertPoint(open.head);
   loops_.push_back(std::move(open));
@@ -59,7 +59,7 @@ void EntryEmitter::nextTurn(const Instr &instr) {
   }
   bindDims(instr.inputs, instr.outputs);
   for (ValueId carried : moved) {
-    llvm::AllocaInst *here = pointerSlot(carried), *spare = pointerSlot(p_.values[carried].spare);
+    LValue *here = pointerSlot(carried), *spare = pointerSlot(p_.values[carried].spare);
     LValue *before = b_.CreateLoad(b_.getPtrTy(), here);
     b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), spare), here);
     b_.CreateStore(before, spare);
@@ -84,7 +84,7 @@ void EntryEmitter::endLoop() {
 }
 
 EntryEmitter::LValue *EntryEmitter::spareMemory(ValueId carried, LValue *bytes) {
-  llvm::AllocaInst *spare = pointerSlot(p_.values[carried].spare);
+  LValue *spare = pointerSlot(p_.values[carried].spare);
   LValue *memory = b_.CreateLoad(b_.getPtrTy(), spare);
   if (p_.values[carried].isStatic)
     return memory;

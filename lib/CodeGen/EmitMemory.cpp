@@ -3,74 +3,83 @@
 
 namespace bycc::te {
 
-void EntryEmitter::loadInterface() {
-  LValue *inputs = field(exec_, abi::execInputs), *shapes = field(exec_, abi::execInputShapes);
+// Extents of inputs that are open.
+void EntryEmitter::loadDims() {
+  LValue *shapes = field(exec_, abi::execInputShapes);
   for (uint32_t d = 0; d < p_.dims.size(); ++d) {
     if (p_.dims[d].input == none)
       continue;
     LValue *shape = slot(shapes, p_.dims[d].input);
-    dims_[d] = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, p_.dims[d].axis));
+    dims_.set(d, b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(
+                                                    b_.getInt64Ty(), shape, p_.dims[d].axis)));
   }
-  for (ValueId id = 0; id < p_.values.size(); ++id) {
-    const Value &value = p_.values[id];
-    if (value.alias != none)
-      continue;
-    if (value.kind == Value::Kind::Input)
-      pointers_[id] = slot(inputs, value.index);
-    else if (value.kind == Value::Kind::Buffer && value.output != none && value.isStatic)
-      pointers_[id] = outputPointer(value);
-  }
+}
+
+// ptr output(exec, index, shape): the caller's memory, else the runtime's, of an output
+// whose extents are open.
+void EntryEmitter::makeOutputFunction(const EmitContext &context) {
+  llvm::Type *ptr = b_.getPtrTy(), *i32 = b_.getInt32Ty();
+  auto *type = llvm::FunctionType::get(ptr, {ptr, i32, ptr}, false);
+  output_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                                   options_.moduleName + "_output", module_);
+  context.setFunctionAttrs(*output_);
+  output_->addFnAttr(llvm::Attribute::NoInline);
+  auto *check = llvm::BasicBlock::Create(llvm_, "", output_),
+       *ask = llvm::BasicBlock::Create(llvm_, "ask", output_),
+       *have = llvm::BasicBlock::Create(llvm_, "have", output_);
+  LValue *exec = output_->getArg(0), *index = output_->getArg(1);
+  b_.SetInsertPoint(check);
+  LValue *given = b_.CreateLoad(
+      ptr, b_.CreateGEP(ptr, field(exec, abi::execOutputs), b_.CreateZExt(index, b_.getInt64Ty())));
+  b_.CreateCondBr(b_.CreateIsNull(given), ask, have);
+  b_.SetInsertPoint(have);
+  b_.CreateRet(given);
+  b_.SetInsertPoint(ask);
+  b_.CreateRet(b_.CreateCall(type, field(field(exec, abi::execApi), abi::apiOutput),
+                             {exec, index, output_->getArg(2)}));
 }
 
 EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
-  LValue *given = slot(field(exec_, abi::execOutputs), value.output);
-  LValue *shape = shapeOf(value);
-  auto *from = b_.GetInsertBlock();
-  auto *ask = llvm::BasicBlock::Create(llvm_, "ask", function_), *have = llvm::BasicBlock::Create(llvm_, "have", function_);
-  b_.CreateCondBr(b_.CreateIsNull(given), ask, have);
-  b_.SetInsertPoint(ask);
-  LValue *asked = askOutput(value, shape);
-  auto *askEnd = b_.GetInsertBlock();
-  b_.CreateBr(have);
-  b_.SetInsertPoint(have);
-  llvm::PHINode *phi = b_.CreatePHI(b_.getPtrTy(), 2);
-  phi->addIncoming(given, from);
-  phi->addIncoming(asked, askEnd);
-  return phi;
-}
-
-EntryEmitter::LValue *EntryEmitter::askOutput(const Value &value, LValue *shape) {
-  auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy()}, false);
-  LValue *memory = b_.CreateCall(type, field(api_, abi::apiOutput), {exec_, b_.getInt32(value.output), shape});
+  LValue *memory = b_.CreateCall(output_, {exec_, b_.getInt32(value.output), shapeOf(value)});
   failIfNull(memory);
   return memory;
 }
 
 void EntryEmitter::define(ValueId id) {
   const Value &value = p_.values[id];
-  if (pointers_.count(id) || value.alias != none)
+  bool isGiven = value.output != none && value.isStatic; // the runtime has made it
+  if (pointers_.find(id) || value.alias != none || isGiven)
     return;
+  LValue *memory = nullptr;
   if (value.spareOf != none) {
-    pointers_[id] = spareMemory(value.spareOf, bytesOf(value));
+    memory = spareMemory(value.spareOf, bytesOf(value));
   } else if (value.resident != none) {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty()}, false);
-    pointers_[id] = b_.CreateCall(type, field(api_, abi::apiRegionAlloc), {exec_, b_.getInt32(value.resident), bytesOf(value)});
-    failIfNull(pointers_[id]);
+    memory = b_.CreateCall(type, field(api_, abi::apiRegionAlloc),
+                           {exec_, b_.getInt32(value.resident), bytesOf(value)});
+    failIfNull(memory);
   } else if (value.offset >= 0) {
-    pointers_[id] = at(arena_, value.offset);
+    return; // pointer() knows
   } else if (value.output != none) {
-    pointers_[id] = outputPointer(value);
+    memory = outputPointer(value);
   } else {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false);
-    pointers_[id] = b_.CreateCall(type, field(api_, abi::apiAlloc), {exec_, bytesOf(value)});
-    failIfNull(pointers_[id]);
+    memory = b_.CreateCall(type, field(api_, abi::apiAlloc), {exec_, bytesOf(value)});
+    failIfNull(memory);
   }
+  setPointer(id, memory);
+}
+
+void EntryEmitter::setPointer(ValueId id, LValue *memory) {
+  pointers_.set(id, memory);
+  if (isLarge_)
+    b_.CreateStore(memory, pointerSlot(id));
 }
 
 void EntryEmitter::releaseValue(ValueId id) {
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
   int64_t service = p_.values[id].resident != none ? abi::apiRegionRelease : abi::apiRelease;
-  b_.CreateCall(type, field(api_, service), {exec_, pointers_.at(id)});
+  b_.CreateCall(type, field(api_, service), {exec_, pointer(id)});
 }
 
 EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
@@ -80,9 +89,12 @@ EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
     return at(weights_, static_cast<int64_t>(offsets_.at(id)));
   if (value.offset >= 0)
     return at(arena_, value.offset);
-  if (value.isBound)
-    return b_.CreateLoad(b_.getPtrTy(), pointerSlots_.at(id));
-  return pointers_.at(id);
+  if (value.kind == Value::Kind::Input)
+    return slot(field(exec_, abi::execInputs), value.index);
+  if (value.output != none && value.isStatic)
+    return slot(field(exec_, abi::execOutputs), value.output);
+  return value.isBound || isLarge_ ? b_.CreateLoad(b_.getPtrTy(), pointerSlot(id))
+                                   : pointers_.at(id);
 }
 
 } // namespace bycc::te

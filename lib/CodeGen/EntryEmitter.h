@@ -7,7 +7,38 @@
 #include "EmitEntry.h"
 #include "bycc/abi.h"
 
+#include <map>
+
 namespace bycc::te {
+
+// What is known at a place of the entry. Leaving a branch takes back what was learnt
+// in it: that costs as much as learning it did, however much is known around it.
+template <typename K> class KnownValues {
+public:
+  llvm::Value *find(K key) const {
+    auto it = values_.find(key);
+    return it == values_.end() ? nullptr : it->second;
+  }
+  llvm::Value *at(K key) const { return values_.at(key); }
+  void set(K key, llvm::Value *value) {
+    changes_.emplace_back(key, find(key));
+    values_[key] = value;
+  }
+  size_t mark() const { return changes_.size(); }
+  void restore(size_t mark) {
+    for (; changes_.size() > mark; changes_.pop_back()) {
+      auto [key, before] = changes_.back();
+      if (before)
+        values_[key] = before;
+      else
+        values_.erase(key);
+    }
+  }
+
+private:
+  std::unordered_map<K, llvm::Value *> values_;
+  std::vector<std::pair<K, llvm::Value *>> changes_; // null: it was not known
+};
 
 class EntryEmitter {
 public:
@@ -28,6 +59,7 @@ private:
   llvm::AllocaInst *newAlloca(llvm::Type *type);
   // void mark(exec, node): calls node_begin / node_end while profiling.
   void makeMarks(const EmitContext &context);
+  void loadFrame();
   void failIfNull(LValue *pointer);
   void emitInstr(const Instr &instr);
   void callKernel(const Instr &instr);
@@ -49,19 +81,19 @@ private:
   void failUnless(LValue *condition, int32_t status, const std::string &message, const std::vector<LValue *> &values);
 
   // --- memory (EmitMemory.cpp)
-  void loadInterface();
+  void loadDims();
   // The caller's memory, else the runtime's.
   LValue *outputPointer(const Value &value);
-  LValue *askOutput(const Value &value, LValue *shape);
+  void makeOutputFunction(const EmitContext &context);
   // Memory of a value that is about to be written.
   void define(ValueId id);
+  void setPointer(ValueId id, LValue *memory);
   void releaseValue(ValueId id);
   LValue *pointer(ValueId id);
 
   // --- ifs and bound values (EmitControl.cpp)
-  struct Known { // at a place of the entry
-    std::unordered_map<ValueId, LValue *> pointers;
-    std::unordered_map<uint32_t, LValue *> dims;
+  struct Known {
+    size_t pointers, dims; // marks
   };
   struct OpenIf {
     llvm::BasicBlock *otherwise, *join;
@@ -70,10 +102,17 @@ private:
   void beginIf(const Instr &instr);
   void beginElse();
   void endIf();
+  Known mark() const { return {pointers_.mark(), dims_.mark()}; }
   void restore(const Known &known);
   // Where pointers and extents stand that change as the program runs.
-  llvm::AllocaInst *pointerSlot(ValueId id);
-  llvm::AllocaInst *dimSlot(uint32_t dim);
+  struct Slot {
+    LValue *own = nullptr; // null: element `number` of slots_
+    uint64_t number = 0;
+  };
+  Slot newSlot(llvm::Type *type);
+  LValue *placeOf(const Slot &slot);
+  LValue *pointerSlot(ValueId id);
+  LValue *dimSlot(uint32_t dim);
   void bindDims(const std::vector<ValueId> &from, const std::vector<ValueId> &to);
   void bind(const Instr &instr);
 
@@ -109,13 +148,17 @@ private:
   const Offsets &offsets_;
   llvm::LLVMContext &llvm_;
   llvm::IRBuilder<> b_;
-  llvm::Function *function_ = nullptr, *marks_[2] = {};
+  llvm::Function *function_ = nullptr, *marks_[2] = {}, *output_ = nullptr;
+  bool isLarge_ = false; // values stand in memory between instructions
+  llvm::AllocaInst *execSlot_ = nullptr, *slots_ = nullptr;
+  uint64_t numSlots_ = 0;
   llvm::BasicBlock *allocas_ = nullptr, *fail_ = nullptr;
   LValue *exec_ = nullptr, *arena_ = nullptr, *weights_ = nullptr, *api_ = nullptr;
-  std::unordered_map<ValueId, LValue *> pointers_;
-  std::unordered_map<uint32_t, LValue *> dims_;
-  std::unordered_map<ValueId, llvm::AllocaInst *> pointerSlots_;
-  std::unordered_map<uint32_t, llvm::AllocaInst *> dimSlots_;
+  KnownValues<ValueId> pointers_;
+  KnownValues<uint32_t> dims_;
+  std::map<std::vector<uint64_t>, llvm::Constant *> shapes_; // those without open extents
+  std::unordered_map<ValueId, Slot> pointerSlots_;
+  std::unordered_map<uint32_t, Slot> dimSlots_;
   std::unordered_map<Ref, LValue *> evaluated_; // of the current instruction
   LValue *overflow_ = nullptr;
   std::vector<OpenIf> ifs_;

@@ -1,5 +1,7 @@
 // Inlines elementwise stages into their consumers: a load of the stage's buffer
-// becomes its body, with the axes recovered from the flat index of the load.
+// becomes its body, with the axes recovered from the flat index of the load. A body is
+// repeated for each index that it is read at, and emitted again for each part of a
+// tile: how large one may get, and how many costly functions it may have, is bounded.
 #include "Schedule.h"
 
 #include <algorithm>
@@ -8,14 +10,20 @@
 namespace bycc::te {
 namespace {
 
-bool isCostly(const Exprs &exprs, Ref body) {
-  bool costly = false;
+constexpr size_t mostNodes = 1000, mostCostly = 16; // of a body that others were inlined into
+
+struct BodySize {
+  size_t nodes = 0, costly = 0;
+};
+
+BodySize sizeOf(const Exprs &exprs, Ref body) {
+  BodySize size;
   exprs.visit(body, [&](Ref ref) {
-    Op op = exprs[ref].op;
-    costly = costly || (op >= Op::Exp && op <= Op::Sigmoid && op != Op::Sqrt) || op == Op::Libm1 || op == Op::Libm2;
-    return !costly;
+    ++size.nodes;
+    size.costly += isCostly(exprs[ref].op);
+    return true;
   });
-  return costly;
+  return size;
 }
 
 bool isProduct(const Exprs &exprs, const Stage &stage) {
@@ -81,7 +89,8 @@ private:
     const Stage &stage = kernel_.stages[index];
     if (stage.reduce != Reduce::None || stage.keep || kernel_.buffers[stage.buffer].role != Role::Temp)
       return false;
-    bool costly = isCostly(exprs_, stage.body);
+    BodySize size = sizeOf(exprs_, stage.body);
+    bool costly = size.costly > 0;
     bool isPlainLoad = exprs_[stage.body].op == Op::Load;
     size_t users = 0;
     bool hasReduction = false;
@@ -93,7 +102,8 @@ private:
       hasReduction = hasReduction || user.reduce != Reduce::None;
       if ((isProduct(exprs_, user) && !isPlainLoad) || isProductOfPairs(exprs_, user))
         return false;
-      if (costly && volume(user) > volume(stage))
+      if (costly && (volume(user) > volume(stage) ||
+                     size.costly + sizeOf(exprs_, user.body).costly > mostCostly))
         return false;
     }
     return !(costly && users > 1 && hasReduction);
@@ -114,8 +124,10 @@ private:
       return exprs_.substitute(stage.body, *values);
     };
     for (size_t s = index + 1; s < kernel_.stages.size() && ok; ++s)
-      if (loadsFrom(exprs_, kernel_.stages[s], stage.buffer))
+      if (loadsFrom(exprs_, kernel_.stages[s], stage.buffer)) {
         changed.push_back({s, exprs_.rewrite(kernel_.stages[s].body, expand)});
+        ok = ok && sizeOf(exprs_, changed.back().second).nodes <= mostNodes;
+      }
     if (!ok)
       return false;
     for (auto [s, body] : changed)
@@ -128,6 +140,11 @@ private:
 };
 
 } // namespace
+
+bool isCostly(Op op) {
+  return (op >= Op::Exp && op <= Op::Sigmoid && op != Op::Sqrt) || op == Op::Libm1 ||
+         op == Op::Libm2;
+}
 
 std::optional<std::vector<std::pair<uint32_t, Ref>>> byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store) {
   std::vector<std::pair<uint32_t, Ref>> strides;

@@ -38,10 +38,15 @@ Ref nest(OpLowering &op, const std::vector<Tensor> &parts, const std::vector<Ref
       at[axis] = op.x.sub(position, starts[p]);
     return op.atGuarded(parts[p], at);
   };
-  Ref value = load(parts.size() - 1);
-  for (size_t p = parts.size() - 1; p-- > 0;)
-    value = op.x.guard(op.op2(Op::Lt, position, starts[p + 1]), load(p), value);
-  return value;
+  // Halves, so that neither this nor what walks the expression goes deep.
+  std::function<Ref(size_t, size_t)> choose = [&](size_t begin, size_t end) {
+    if (end - begin == 1)
+      return load(begin);
+    size_t middle = begin + (end - begin) / 2;
+    return op.x.guard(op.op2(Op::Lt, position, starts[middle]), choose(begin, middle),
+                      choose(middle, end));
+  };
+  return choose(0, parts.size());
 }
 
 // One stage per part would need stores into one buffer; a part is chosen by position.
@@ -90,13 +95,27 @@ Expected<> lowerSplit(OpLowering &op) {
   return {};
 }
 
+Ref clamped(OpLowering &op, Ref index, Ref extent) {
+  return op.op2(Op::Min, op.op2(Op::Max, index, op.x.integer(0)), op.x.plus(extent, -1));
+}
+
+// Negative indices count from the end; then clamped, so that no load leaves the tensor.
+Ref wrapNegative(OpLowering &op, Ref index, Ref extent) {
+  index = op.x.cast(index, DType::Int64);
+  return clamped(
+      op, op.x.select(op.op2(Op::Lt, index, op.x.integer(0)), op.x.add(index, extent), index),
+      extent);
+}
+
 Ref clampIndex(OpLowering &op, Ref index, Ref extent, const std::string &mode) {
   index = op.x.cast(index, DType::Int64);
+  if (mode == "error") // within -n and n - 1, as was found before (CheckIndices.cpp)
+    return wrapNegative(op, index, extent);
   if (mode == "wrap")
     return op.op2(Op::FloorMod, index, extent);
   if (mode == "fast")
     return index;
-  return op.op2(Op::Min, op.op2(Op::Max, index, op.x.integer(0)), op.x.plus(extent, -1));
+  return clamped(op, index, extent);
 }
 
 // Clamping needs an element: indices into an axis of none end the run.
@@ -106,13 +125,6 @@ void requireElements(OpLowering &op, const Tensor &indices, Ref extent) {
     count = op.x.mul(count, dim);
   Ref inside = op.x.mul(count, op.op2(Op::Min, extent, op.x.integer(1)));
   op.require(op.op2(Op::Le, count, inside), "{} indices into an axis without elements", {count});
-}
-
-// Negative indices count from the end; then clamped, so that no load leaves the tensor.
-Ref wrapNegative(OpLowering &op, Ref index, Ref extent) {
-  index = op.x.cast(index, DType::Int64);
-  Ref wrapped = op.x.select(op.op2(Op::Lt, index, op.x.integer(0)), op.x.add(index, extent), index);
-  return clampIndex(op, wrapped, extent, "clip");
 }
 
 Expected<> lowerTake(OpLowering &op) {

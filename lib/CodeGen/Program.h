@@ -139,6 +139,9 @@ struct Program {
 // UNSUP errors for values of host code in a layout or on a device.
 Expected<> checkTypes(const Module &module, const CodeGenOptions &options);
 
+// Rewrites operators with very many operands or results.
+Expected<> splitWide(Module &module, const CodeGenOptions &options);
+
 Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options);
 // Finds what stays in vendors' own memory, before memory is planned.
 void findResidentValues(Program &program);

@@ -28,7 +28,8 @@ private:
   uint32_t addGraphNode(CodeGraphNode node);
   std::vector<Ref> staticDims(TypeId type);
   ValueId constantValue(NodeId node);
-  // A constant is in the report once something reads it as it is.
+  // A constant is in the report once something reads it as it is, a view once anything
+  // reads it: before that nothing keeps what it shows.
   std::pair<uint32_t, uint32_t> entryOf(ValueId value);
   Expected<std::vector<ValueId>> valuesOf(NodeId node, const Env &env);
   std::vector<ValueId> newBuffers(TypeId type, uint32_t graphNode);
@@ -93,11 +94,25 @@ private:
   const Constant *constantIn(NodeId node, const Env &env);
   std::string kernelName(const std::vector<NodeId> &sources);
   uint32_t findKernel(Kernel kernel, const std::vector<NodeId> &sources);
-  Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources, TypeId resultType, const Env &env);
+  // In the report it is called as its last source, with `suffix` behind that.
+  Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources,
+                                           TypeId resultType, const Env &env,
+                                           const char *suffix = "");
   // A buffer of the kernel alone, or panels made of a constant.
   ValueId addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
   // Whole rows, copied: false when the call is not that simple.
   Expected<bool> addSetRows(NodeId id, Env &env);
+
+  // --- indices that must be in range (CheckIndices.cpp)
+  // Of a call that checksIndices(): the run ends before it when one is not.
+  Expected<> addIndexCheck(NodeId call, const Env &env);
+  Expected<> checkConstantIndices(NodeId call, const Constant &indices,
+                                  const std::vector<Ref> &extents);
+  Expected<> checkIndicesAtRun(NodeId call, NodeId indices, const std::vector<Ref> &extents,
+                               const Env &env);
+  Expected<std::vector<Ref>> indexedExtents(NodeId call, const Env &env);
+  Expected<size_t> coordinatesOf(NodeId call);
+  void requireIndex(NodeId call, Ref condition, Ref index, Ref extent);
 
   // --- library kernels (BuildLibrary.cpp)
   Expected<> addLibrary(NodeId id, Env &env);
@@ -115,13 +130,14 @@ private:
   const TargetInfo &target_;
   const CodeGenOptions &options_;
   Program p_;
-  uint32_t numInputs_ = 0;
+  uint32_t numInputs_ = 0, numCalls_ = 0;
   std::vector<FunctionId> open_; // being inlined
   std::unordered_map<int64_t, Ref> symbols_;  // by Dim::raw
   std::unordered_map<Ref, Ref> definedDims_;  // expression -> dim, since the last mark
   size_t numSeenInstrs_ = 0;                  // of those that forgetDims() has looked at
   std::unordered_map<std::string, int> graphNames_;
   std::unordered_map<uint32_t, ValueId> constants_;
+  std::unordered_map<ValueId, CodeGraphNode> unreadViews_;
   std::unordered_map<std::string, uint32_t> kernelIds_, packedIds_;
   std::unordered_map<uint32_t, uint32_t> regionIds_;
 };

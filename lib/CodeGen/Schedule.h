@@ -110,6 +110,9 @@ struct Schedule {
 
 Schedule schedule(Kernel kernel, const TargetInfo &target);
 
+// A function of many instructions.
+bool isCostly(Op op);
+
 // Steps, for schedule() and tests.
 void inlineStages(Kernel &kernel);
 // The axes with their strides in a row-major store, outer first; nullopt when it is none.

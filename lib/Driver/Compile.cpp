@@ -19,6 +19,7 @@
 #include "bycc/IR/Printer.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Partition/OffloadReport.h"
+#include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/MappedFiles.h"
@@ -360,6 +361,10 @@ private:
   Expected<> addObjectFiles(OutputSet &files) {
     json_ = graphJson(session_.module(), artifacts_->code, graphReport());
     header_ = cHeader(session_.context().moduleName, artifacts_->interface, setId());
+    if (auto checked = runtime::checkGraphText(json_, stem_ + ".json"); !checked)
+      return error(Status::Internal)
+             << "the runtime would refuse what was compiled, nothing is written: "
+             << checked.error().str();
     BYCC_TRY(files.add(objectPath(), artifacts_->code.object));
     BYCC_TRY(files.add(stem_ + ".json", json_));
     BYCC_TRY(files.add(stem_ + ".h", header_));

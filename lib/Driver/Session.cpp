@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <unistd.h>
@@ -64,15 +65,47 @@ Expected<std::vector<int64_t>> parseShape(const std::string &name, const std::st
 
 Expected<OnnxImportOptions> importOptions(const InputOptions &input) {
   OnnxImportOptions import;
-  for (const auto &[name, text] : input.shapes)
-    import.shapes[name] = BYCC_TRY(parseShape(name, text));
+  for (const auto &[name, text] : input.shapes) {
+    auto [it, isNew] = import.shapes.try_emplace(name, BYCC_TRY(parseShape(name, text)));
+    if (!isNew && it->second != BYCC_TRY(parseShape(name, text)))
+      return error(Status::Usage) << "--shape gives " << escaped(name)
+                                  << " twice, as different shapes";
+  }
   for (const auto &[name, text] : input.dims) {
     auto value = parseInt(text);
     if (!value || *value < 0)
       return error(Status::Usage) << "--dim " << escaped(name) << "=" << escaped(text) << ": not an extent";
-    import.dims[name] = *value;
+    auto [it, isNew] = import.dims.try_emplace(name, *value);
+    if (!isNew && it->second != *value)
+      return error(Status::Usage) << "--dim gives " << escaped(name) << " twice, as " << it->second
+                                  << " and as " << *value;
   }
   return import;
+}
+
+// No tensor is larger than 16 GiB; results are checked where they are inferred.
+Expected<> checkInputSizes(const Module &module) {
+  if (!module.main())
+    return {};
+  for (NodeId param : module.function(module.main()).params)
+    for (TypeId type : module.types.flatten(module.type(param)))
+      if (module.types.isStatic(type) &&
+          module.types.sizeBytes(type).value_or(INT64_MAX) > int64_t{1} << 34)
+        return error(Status::Limit, module.source(param))
+               << "an input of type " << module.types.str(type) << " is larger than 16 GiB";
+  return {};
+}
+
+// Text has no NUL, and what reads it refuses the first: of a large file that has one,
+// such as a sparse one, the rest is not read.
+Expected<std::string> readText(const std::string &path) {
+  constexpr uint64_t large = uint64_t{64} << 20;
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
+  if (bytes->size() > large)
+    if (const void *nul = std::memchr(bytes->data(), 0, bytes->size()))
+      return std::string(reinterpret_cast<const char *>(bytes->data()),
+                         static_cast<const char *>(nul) + 1);
+  return readFile(path);
 }
 
 InputFormat formatOf(const InputOptions &input) {
@@ -126,6 +159,32 @@ bool looksLikeGraphJson(std::string_view text) {
   return text.find("\"arg_nodes\"") != text.npos && text.find("\"node_row_ptr\"") != text.npos;
 }
 
+// Symbols of the input's type become what `shape` says of them; the rest must agree.
+Expected<> bindShape(const Module &module, NodeId param, const std::vector<int64_t> &shape,
+                     std::map<std::string, int64_t> &dims) {
+  const TypeTable &types = module.types;
+  TypeId type = module.type(param);
+  auto refuse = [&] {
+    return error(Status::Arg, module.source(param))
+           << "--shape " << escaped(module.string(module.node(param).name)) << ": the input is "
+           << types.str(type);
+  };
+  if (!types.isTensor(type) || types.shape(type).size() != shape.size())
+    return refuse();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    Dim dim = types.shape(type)[i];
+    if (dim.isConst() && dim != Dim(shape[i]))
+      return refuse();
+    if (dim.isConst() || types.expr(dim).op != DimOp::Symbol)
+      continue;
+    auto [known, isNew] = dims.try_emplace(std::string(types.expr(dim).symbol), shape[i]);
+    if (!isNew && known->second != shape[i])
+      return refuse() << ", and " << escaped(known->first) << " is " << known->second << ", not "
+                      << shape[i];
+  }
+  return {};
+}
+
 // Dims that are symbols of the program and bound by --dim, types given by --shape.
 Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
   if (bindings.shapes.empty() && bindings.dims.empty())
@@ -139,25 +198,24 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
       return error(Status::Arg) << "--shape: the model has no input '" << escaped(name) << "'"
                                 << didYouMean(name, names);
     }
+  for (NodeId param : module.function(module.main()).params)
+    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name)));
+        it != bindings.shapes.end())
+      BYCC_TRY(bindShape(module, param, it->second, dims));
   for (NodeId param : module.function(module.main()).params) {
     TypeId type = module.type(param);
     if (!module.types.isTensor(type))
       continue;
     std::vector<Dim> shape(module.types.shape(type).begin(), module.types.shape(type).end());
-    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name))); it != bindings.shapes.end()) {
-      std::vector<Dim> given(it->second.begin(), it->second.end());
-      TypeId bound = module.types.tensor(module.types.dtype(type), given);
-      if (!isAssignable(module, bound, type))
-        return error(Status::Arg, module.source(param)) << "--shape " << it->first << ": the input is "
-                                                        << module.types.str(type);
-      shape = given;
-    }
     for (Dim &dim : shape)
       if (!dim.isConst() && module.types.expr(dim).op == DimOp::Symbol)
         if (auto it = dims.find(module.types.expr(dim).symbol); it != dims.end()) {
           unused.erase(it->first);
           dim = Dim(it->second);
         }
+    if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name)));
+        it != bindings.shapes.end())
+      shape.assign(it->second.begin(), it->second.end());
     module.node(param).type = module.types.tensor(module.types.dtype(type), shape,
                                                   module.types.layout(type), module.types.device(type));
   }
@@ -279,6 +337,8 @@ Expected<> Session::loadAndBind() {
   bool isFirst = filesRead_.empty();
   filesRead_ = {options_.input.model};
   BYCC_TRY(loadModel());
+  BYCC_TRY(checkCalls(module_));
+  BYCC_TRY(checkInputSizes(module_));
   if (isFirst)
     warnAboutDevices(module_, context_);
   for (const std::string &path : options_.input.params)
@@ -348,16 +408,18 @@ Expected<> Session::loadModel() {
   InputFormat format = formatOf(options_.input);
   if (format == InputFormat::Onnx && path != "-") {
     std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
-    inputsHash_ = hashBytes(bytes->data(), bytes->size());
     std::vector<std::string> external;
     bindings.externalFiles = &external;
     module_ = BYCC_TRY(importOnnx(path, bindings));
+    inputsHash_ = hashBytes(bytes->data(), bytes->size()); // of a model only: it reads every page
     filesRead_.insert(filesRead_.end(), external.begin(), external.end());
     return {};
   }
   if (path == "-" && !standardInput_)
     standardInput_ = BYCC_TRY(readFile(path));
-  std::string text = path == "-" ? *standardInput_ : BYCC_TRY(readFile(path));
+  std::string text = path == "-"                   ? *standardInput_
+                     : format == InputFormat::Onnx ? BYCC_TRY(readFile(path))
+                                                   : BYCC_TRY(readText(path));
   inputsHash_ = hashText(text);
   std::string name = path == "-" ? "<stdin>" : path;
   if (format == InputFormat::Onnx) {

@@ -40,7 +40,7 @@ Expected<> applyTakeMode(const KernelContext &context, Ints &indices, int64_t ex
   std::string_view mode = context.text("mode");
   if (extent == 0 && !indices.empty())
     return context.error() << "an element is taken from an empty axis";
-  if (mode == "fast")
+  if (mode == "fast" || mode == "error")
     return checkIndices(context, indices, extent);
   for (int64_t &index : indices)
     index = mode == "clip" ? std::clamp<int64_t>(index, 0, extent - 1)

@@ -6,6 +6,8 @@
 
 #include "OnnxConverters.h"
 
+#include "bycc/Support/FileKind.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -58,8 +60,8 @@ Expected<Module> importBytes(std::shared_ptr<const Storage> storage, bool isMapp
            << "the file has " << bytes.size() << " bytes, the limit is " << options.maxFileBytes;
   if (bytes.empty())
     return error(Status::Input, {name}) << "the file is empty";
-  if (std::string look = lookOfForeignBytes(bytes); !look.empty())
-    return error(Status::Input, {name}) << "is no ONNX model, it looks like " << look;
+  if (std::string_view kind = kindOfBytes(bytes); !kind.empty() && kind != "an ONNX model")
+    return error(Status::Input, {name}) << "is no ONNX model, it looks like " << kind;
   Model model = BYCC_TRY(decodeModel(bytes, name));
   TensorReader tensors(storage, isMapped, folder);
   Module module = BYCC_TRY(Importer(model, name, tensors, options).run());
@@ -106,31 +108,6 @@ std::vector<OnnxOperator> onnxOperators() {
   for (const onnx::OpRow &row : onnx::rows)
     all.push_back({row.name, row.allVersions(), row.convert ? "" : row.relayName, onnx::madeOf(row)});
   return all;
-}
-
-std::string lookOfForeignBytes(std::string_view bytes) {
-  struct Look {
-    size_t offset;
-    std::string_view magic;
-    const char *what;
-  };
-  using namespace std::string_view_literals;
-  static constexpr Look looks[] = {
-      {0, "\x1f\x8b"sv, "a gzip file"},      {0, "\x7f" "ELF"sv, "an ELF file"},
-      {0, "PK\x03\x04"sv, "a zip file"},     {4, "TFL3"sv, "a TFLite model"},
-      {0, "\xff\xfe"sv, "UTF-16 text"},      {0, "\xfe\xff"sv, "UTF-16 text"},
-      {0, "\xef\xbb\xbf"sv, "text"},         {0, "\x89HDF"sv, "an HDF5 file"},
-      {0, "\x93NUMPY"sv, "a .npy file"},     {0, "%PDF"sv, "a PDF file"},
-      {0, "{"sv, "JSON text"},               {0, "#[version"sv, "Relay text"},
-      {0, "def @"sv, "Relay text"},          {0, "ORTM"sv, "an ORT model"},
-      {4, "ORTM"sv, "an ORT model"},         {0, "BZh"sv, "a bzip2 file"},
-      {0, "\xfd" "7zXZ"sv, "an xz file"},    {0, "\x28\xb5\x2f\xfd"sv, "a zstd file"},
-  };
-  for (const Look &look : looks)
-    if (bytes.size() >= look.offset + look.magic.size() &&
-        bytes.substr(look.offset, look.magic.size()) == look.magic)
-      return look.what;
-  return "";
 }
 
 Expected<Module> importOnnx(std::shared_ptr<const Storage> bytes, const std::string &name,

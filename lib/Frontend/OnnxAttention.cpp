@@ -249,7 +249,7 @@ Expected<> convertRotaryEmbedding(OpContext &op) {
   auto table = [&](size_t index) { // [batch, 1, length, rotated / 2]
     NodeId cache = op.input(index);
     if (op.has(3))
-      cache = c.call("take", {cache, op.input(3)}, {{"axis", int64_t{0}}});
+      cache = c.call("take", {cache, op.input(3)}, {{"axis", int64_t{0}}, {"mode", "error"}});
     return c.expand(cache, 1);
   };
   NodeId cosine = table(1), sine = table(2);

@@ -239,6 +239,10 @@ Expected<> convertDft(OpContext &op) {
 // Frames of the signal times the window, transformed.
 Expected<> convertStft(OpContext &op) {
   NodeId x = op.input(0);
+  if (op.rank(x) != 2 && op.rank(x) != 3)
+    return op.error() << "a signal of rank " << op.rank(x) << ", wanted 2 or 3";
+  if (op.has(2) && op.rank(op.input(2)) != 1)
+    return op.error() << "a window of rank " << op.rank(op.input(2)) << ", wanted 1";
   if (!op.isKnown(1) || (op.has(3) && !op.isKnown(3))) {
     op.setOutput(0, BYCC_TRY(stftAtRunTime(op, x)));
     return {};

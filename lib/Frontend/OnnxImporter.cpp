@@ -410,7 +410,9 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
     --given;
   if (row.maxInputs >= 0 && given > static_cast<size_t>(row.maxInputs))
     return op.error() << "has " << given << " inputs, at most " << row.maxInputs << " are legal";
-  for (int i = 0; i < row.minInputs; ++i)
+  bool isList = row.maxInputs < 0 && row.minInputs > 0; // of equals, none is optional
+  for (size_t i = 0;
+       i < std::max(isList ? node.inputs.size() : 0, static_cast<size_t>(row.minInputs)); ++i)
     if (!op.has(i))
       return op.error() << "input " << i << " is missing";
   if (node.outputs.empty())

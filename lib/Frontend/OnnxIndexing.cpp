@@ -1,5 +1,6 @@
-// Gathering, scattering and sorting. ONNX counts negative indices from the end;
-// known indices are checked and made positive here, others wrap at run time.
+// Gathering, scattering and sorting. ONNX counts negative indices from the end; one
+// out of range is an error: of known ones here, of others when the model runs, which
+// mode="error" and library kernels see to.
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
@@ -16,24 +17,46 @@ Expected<NodeId> wrapped(OpContext &op, NodeId indices, NodeId count) {
   return op.call("where", {isNegative, sum, indices});
 }
 
+Expected<> checkInteger(OpContext &op, NodeId indices) {
+  if (isInt(op.dtype(indices)))
+    return {};
+  return op.error() << "indices of " << name(op.dtype(indices)) << ", wanted integers";
+}
+
+Expected<> checkRange(OpContext &op, std::span<const double> indices, int64_t size) {
+  for (double index : indices)
+    if (index < -static_cast<double>(size) || index >= static_cast<double>(size))
+      return op.error() << "index " << index << " is out of range for an axis of " << size
+                        << " elements";
+  return {};
+}
+
+bool hasNegative(std::span<const double> indices) {
+  return std::ranges::any_of(indices, [](double index) { return index < 0; });
+}
+
+// How a reader takes its indices: the known ones are checked here and need no check
+// later. "clip" reads in range as it is, and gather counts negative ones from the end.
+Expected<const char *> checkedMode(OpContext &op, NodeId indices, Dim size) {
+  BYCC_TRY(checkInteger(op, indices));
+  std::optional<std::vector<double>> known = op.numbersOf(indices);
+  if (!known || !size.isConst())
+    return "error";
+  BYCC_TRY(checkRange(op, *known, size.value()));
+  return hasNegative(*known) ? "error" : "clip";
+}
+
 // Indices into an axis of x, none negative.
 Expected<NodeId> positiveIndices(OpContext &op, NodeId indices, NodeId x, int64_t axis) {
+  BYCC_TRY(checkInteger(op, indices));
   DType dtype = op.dtype(indices);
-  if (!isInt(dtype))
-    return op.error() << "indices of " << name(dtype) << ", wanted integers";
   if (isUnsignedInt(dtype))
     return indices;
   Dim size = op.shape(x)[axis];
   std::optional<std::vector<double>> known = op.numbersOf(indices);
   if (known && size.isConst()) {
-    bool hasNegative = false;
-    for (double index : *known) {
-      if (index < -static_cast<double>(size.value()) || index >= static_cast<double>(size.value()))
-        return op.error() << "index " << index << " is out of range for " << size.value()
-                          << " elements";
-      hasNegative = hasNegative || index < 0;
-    }
-    if (!hasNegative)
+    BYCC_TRY(checkRange(op, *known, size.value()));
+    if (!hasNegative(*known))
       return indices;
   }
   return wrapped(op, indices, BYCC_TRY(op.cast(BYCC_TRY(extentOf(op, x, axis)), dtype)));
@@ -41,64 +64,63 @@ Expected<NodeId> positiveIndices(OpContext &op, NodeId indices, NodeId x, int64_
 
 } // namespace
 
-// mode="wrap" is exact for every legal index, negative ones included.
 Expected<> convertGather(OpContext &op) {
   NodeId x = op.input(0), indices = op.input(1);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
-  if (!isInt(op.dtype(indices)))
-    return op.error() << "indices of " << name(op.dtype(indices)) << ", wanted integers";
-  const char *mode = "wrap";
-  if (std::optional<std::vector<double>> known = op.numbersOf(indices)) {
-    Dim size = op.shape(x)[axis];
-    bool isPlain = true;
-    for (double index : *known) {
-      double count = static_cast<double>(size.value());
-      if (size.isConst() && (index < -count || index >= count))
-        return op.error() << "index " << index << " is out of range for " << op.types().str(size)
-                          << " elements";
-      isPlain = isPlain && index >= 0;
-    }
-    mode = isPlain ? "clip" : "wrap";
-  }
+  const char *mode = BYCC_TRY(checkedMode(op, indices, op.shape(x)[axis]));
   op.setOutput(0, BYCC_TRY(op.call("take", {x, indices}, {{"axis", axis}, {"mode", mode}})));
   return {};
 }
 
 Expected<> convertGatherElements(OpContext &op) {
-  NodeId x = op.input(0);
+  NodeId x = op.input(0), indices = op.input(1);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
-  NodeId indices = BYCC_TRY(positiveIndices(op, op.input(1), x, axis));
-  op.setOutput(0, BYCC_TRY(op.call("gather", {x, indices}, {{"axis", axis}})));
+  const char *mode = BYCC_TRY(checkedMode(op, indices, op.shape(x)[axis]));
+  op.setOutput(0, BYCC_TRY(op.call("gather", {x, indices}, {{"axis", axis}, {"mode", mode}})));
   return {};
 }
 
 namespace {
 
-// ONNX has the coordinates on the last axis, Relay on the first. Negative ones
-// get the size of their axis added.
-Expected<NodeId> coordinates(OpContext &op, NodeId x, NodeId indices, int64_t firstAxis) {
+// ONNX has the coordinates on the last axis, Relay on the first. Known ones are checked.
+Expected<int64_t> countCoordinates(OpContext &op, NodeId x, NodeId indices, int64_t firstAxis) {
+  BYCC_TRY(checkInteger(op, indices));
   std::vector<Dim> shape = op.shape(indices);
-  int64_t rank = static_cast<int64_t>(shape.size());
-  if (rank >= 1 && !shape.back().isConst())
+  if (!shape.empty() && !shape.back().isConst())
     return op.error(Status::Unsup) << "how many coordinates indices of type "
                                    << op.types().str(op.module().type(indices))
                                    << " have must be known when the model is read";
-  if (rank < 1 || shape.back().value() < 1 || shape.back().value() > op.rank(x) - firstAxis)
+  if (shape.empty() || shape.back().value() < 1 || shape.back().value() > op.rank(x) - firstAxis)
     return op.error() << "indices of type " << op.types().str(op.module().type(indices))
                       << " into rank " << op.rank(x);
+  size_t count = static_cast<size_t>(shape.back().value());
+  std::optional<std::vector<double>> known = op.numbersOf(indices);
+  for (size_t i = 0; known && i < known->size(); ++i)
+    if (Dim size = op.shape(x)[firstAxis + static_cast<int64_t>(i % count)]; size.isConst())
+      BYCC_TRY(checkRange(op, std::span(&(*known)[i], 1), size.value()));
+  return static_cast<int64_t>(count);
+}
+
+Expected<NodeId> coordinatesFirst(OpContext &op, NodeId indices) {
+  std::vector<int64_t> axes{op.rank(indices) - 1};
+  for (int64_t i = 0; i + 1 < op.rank(indices); ++i)
+    axes.push_back(i);
+  return axes.size() == 1 ? Expected<NodeId>(indices) : op.transpose(indices, axes);
+}
+
+// Negative ones get the size of their axis added.
+Expected<NodeId> positiveCoordinates(OpContext &op, NodeId x, NodeId indices) {
   std::vector<int64_t> indexed;
-  for (int64_t i = 0; i < shape.back().value(); ++i)
-    indexed.push_back(firstAxis + i);
+  int64_t count = BYCC_TRY(countCoordinates(op, x, indices, 0));
+  for (int64_t i = 0; i < count; ++i)
+    indexed.push_back(i);
   NodeId counts = BYCC_TRY(pick(op, BYCC_TRY(extentsOf(op, x)), indexed));
   if (op.isStatic(x)) {
     std::vector<int64_t> sizes = BYCC_TRY(op.staticShape(x));
-    counts = op.ints(std::span(sizes).subspan(firstAxis, indexed.size()));
+    counts = op.ints(std::span(sizes).first(indexed.size()));
   }
   indices = BYCC_TRY(wrapped(op, indices, BYCC_TRY(op.cast(counts, op.dtype(indices)))));
-  std::vector<int64_t> axes{rank - 1};
-  for (int64_t i = 0; i + 1 < rank; ++i)
-    axes.push_back(i);
-  return rank == 1 ? Expected<NodeId>(indices) : op.transpose(indices, axes);
+  return coordinatesFirst(op, indices);
 }
 
 Expected<std::string> reduction(OpContext &op, int since) {
@@ -116,10 +138,11 @@ Expected<> convertGatherND(OpContext &op) {
   if (batchDims < 0 || batchDims >= std::min(op.rank(x), op.rank(op.input(1))))
     return op.error() << "batch_dims is " << batchDims << " for ranks " << op.rank(x) << " and "
                       << op.rank(op.input(1));
-  NodeId indices = BYCC_TRY(coordinates(op, x, op.input(1), batchDims));
-  AttrDict attrs;
+  BYCC_TRY(countCoordinates(op, x, op.input(1), batchDims));
+  NodeId indices = BYCC_TRY(coordinatesFirst(op, op.input(1)));
+  AttrDict attrs{{"mode", "error"}};
   if (batchDims != 0)
-    attrs = {{"batch_dims", batchDims}};
+    attrs.push_back({"batch_dims", batchDims});
   op.setOutput(0, BYCC_TRY(op.call("gather_nd", {x, indices}, std::move(attrs))));
   return {};
 }
@@ -137,7 +160,7 @@ Expected<> convertScatterElements(OpContext &op) {
 Expected<> convertScatterND(OpContext &op) {
   NodeId x = op.input(0);
   std::string kind = BYCC_TRY(reduction(op, 16));
-  NodeId indices = BYCC_TRY(coordinates(op, x, op.input(1), 0));
+  NodeId indices = BYCC_TRY(positiveCoordinates(op, x, op.input(1)));
   op.setOutput(0, BYCC_TRY(op.call("scatter_nd", {x, indices, op.input(2)}, {{"mode", kind}})));
   return {};
 }

@@ -188,7 +188,9 @@ Expected<NodeId> matmulOf(OpContext &op, NodeId a, NodeId b) {
     b = BYCC_TRY(op.call("expand_dims", {b}, {{"axis", 1}}));
   Dim inner = op.shape(a).back(), other = op.shape(b)[op.rank(b) - 2];
   if (inner.isConst() && other.isConst() && inner != other)
-    return op.error() << "inner dims " << inner.value() << " and " << other.value() << " differ";
+    return op.error() << "inner dims " << inner.value() << " and " << other.value()
+                      << " differ, of " << op.types().str(op.module().type(a)) << " and "
+                      << op.types().str(op.module().type(b));
   NodeId result;
   if (op.rank(b) == 2) {
     result = BYCC_TRY(rowsProduct(op, a, b));

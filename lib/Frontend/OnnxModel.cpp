@@ -361,6 +361,8 @@ Expected<> decodeFunction(Reader reader, Function &function) {
   return {};
 }
 
+constexpr int64_t newestIrVersion = 14;
+
 } // namespace
 
 Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
@@ -399,6 +401,9 @@ Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
     return error(Status::Input, {file}) << "no ONNX model: there is no graph in it";
   if (model.irVersion <= 0)
     return error(Status::Input, {file}) << "ir_version " << model.irVersion << " is not legal";
+  if (model.irVersion > newestIrVersion)
+    return error(Status::Unsup, {file})
+           << "ir_version " << model.irVersion << ", known are versions up to " << newestIrVersion;
   return model;
 }
 

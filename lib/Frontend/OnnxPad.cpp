@@ -82,6 +82,19 @@ Expected<NodeId> padWidthsAtRunTime(OpContext &op, int64_t rank) {
   return op.call("stack", {op.tuple(sides)}, {{"axis", 1}});
 }
 
+// Negative widths take no more than an axis has.
+Expected<> checkWidths(OpContext &op, NodeId x, const std::vector<int64_t> &widths) {
+  std::vector<Dim> shape = op.shape(x);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    int64_t before = widths[2 * i], after = widths[2 * i + 1];
+    if (shape[i].isConst() &&
+        shape[i].value() + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) < 0)
+      return op.error() << "pads of " << before << " and " << after << " take more than the "
+                        << shape[i].value() << " elements of axis " << i;
+  }
+  return {};
+}
+
 // ONNX's wrap: a padded axis is read again from its other end.
 Expected<NodeId> wrapAxis(OpContext &op, NodeId x, int64_t axis, NodeId before, NodeId after) {
   NodeId begin = BYCC_TRY(op.call("negative", {before}));
@@ -106,6 +119,7 @@ Expected<> wrapPad(OpContext &op, NodeId x) {
   int64_t rank = op.rank(x);
   if (op.opset() < 11 || op.isKnown(1)) {
     std::vector<int64_t> widths = BYCC_TRY(padWidths(op, rank));
+    BYCC_TRY(checkWidths(op, x, widths));
     for (int64_t i = 0; i < rank; ++i)
       if (widths[2 * i] != 0 || widths[2 * i + 1] != 0)
         x = BYCC_TRY(wrapKnown(op, x, i, widths[2 * i], widths[2 * i + 1]));
@@ -170,6 +184,7 @@ Expected<> convertPad(OpContext &op) {
     return {};
   }
   std::vector<int64_t> widths = BYCC_TRY(padWidths(op, rank));
+  BYCC_TRY(checkWidths(op, x, widths));
   x = BYCC_TRY(cropped(op, x, widths));
   std::vector<Dim> shape = op.shape(x);
   AttrValue::List pairs;

@@ -53,7 +53,28 @@ Expected<NodeId> spread(OpContext &op, NodeId node, const std::vector<int64_t> &
   return cut;
 }
 
-Expected<Params> paramsOf(OpContext &op, NodeId x) {
+// The zero point is of the quantised tensor's dtype and has the scale's shape.
+Expected<> checkZero(OpContext &op, DType quantised) {
+  if (!op.has(2))
+    return {};
+  if (op.dtype(op.input(2)) != quantised)
+    return op.error() << "the zero point is " << name(op.dtype(op.input(2))) << ", the tensor "
+                      << name(quantised);
+  std::vector<Dim> scale = op.shape(op.input(1)), zero = op.shape(op.input(2));
+  auto isOne = [](const std::vector<Dim> &shape) {
+    return shape.empty() || (shape.size() == 1 && shape[0] == Dim(1));
+  };
+  bool isSame = scale.size() == zero.size();
+  for (size_t i = 0; i < scale.size() && isSame; ++i)
+    isSame = !scale[i].isConst() || !zero[i].isConst() || scale[i] == zero[i];
+  if (!isSame && !(isOne(scale) && isOne(zero)))
+    return op.error() << "the scale is " << op.types().str(op.module().type(op.input(1)))
+                      << ", the zero point " << op.types().str(op.module().type(op.input(2)));
+  return {};
+}
+
+Expected<Params> paramsOf(OpContext &op, NodeId x, DType quantised) {
+  BYCC_TRY(checkZero(op, quantised));
   Params params{BYCC_TRY(scaleAt(op, 1)), BYCC_TRY(zeroAt(op, 2))};
   int64_t axis = BYCC_TRY(op.intAttr("axis", 1)), block = BYCC_TRY(op.intAttr("block_size", 0));
   if (block < 0)
@@ -112,7 +133,7 @@ Expected<> convertQuantize(OpContext &op) {
   if (precision && *precision != DType::Float32)
     return op.error(Status::Unsup) << "precision " << name(*precision) << ", it is computed in float32";
   op.ignoreAttr("saturate"); // of 8-bit floats
-  Params params = BYCC_TRY(paramsOf(op, x));
+  Params params = BYCC_TRY(paramsOf(op, x, out));
   if (params.isBlocked)
     op.setOutput(0, BYCC_TRY(plainQuantize(op, x, params.scale, params.zero, out)));
   else
@@ -126,7 +147,7 @@ Expected<> convertDequantize(OpContext &op) {
   if (!isQuantised(op.dtype(x)) && op.dtype(x) != DType::Int32)
     return op.error(Status::Unsup) << "an input of " << name(op.dtype(x));
   DType out = BYCC_TRY(dtypeAttr(op, "output_dtype")).value_or(op.dtype(op.input(1)));
-  Params params = BYCC_TRY(paramsOf(op, x));
+  Params params = BYCC_TRY(paramsOf(op, x, op.dtype(x)));
   NodeId y;
   if (params.isBlocked) {
     y = BYCC_TRY(op.call("subtract", {BYCC_TRY(op.cast(x, DType::Int32)), params.zero}));

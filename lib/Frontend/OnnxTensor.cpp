@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -78,7 +79,8 @@ void releasePages(const uint8_t *data, uint64_t size) {
 Expected<uint64_t> externalNumber(std::string_view key, std::string_view text,
                                   const SourceLocation &location) {
   std::optional<int64_t> value = parseInt(text);
-  if (!value || *value < 0)
+  bool isPlain = text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!value || !isPlain)
     return error(Status::Input, location)
            << "external data " << key << " '" << escaped(text) << "' is not a size";
   return static_cast<uint64_t>(*value);
@@ -137,7 +139,11 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
                                                     const SourceLocation &location) {
   std::string path, checksum;
   uint64_t offset = 0, length = wantedBytes;
+  std::set<std::string_view> keys;
   for (auto [key, value] : tensor.externalData) {
+    if (!keys.insert(key).second)
+      return error(Status::Input, location)
+             << label(tensor) << ": external data key '" << escaped(key) << "' twice";
     if (key == "location")
       path = value;
     else if (key == "offset")

@@ -361,68 +361,25 @@ constexpr size_t maxErrors = 20;
 constexpr uint32_t maxBlockDepth = 64;
 constexpr uint32_t maxCallDepth = 100;
 constexpr size_t maxFunctions = 10000;
-constexpr double maxExpandedCalls = 1 << 24;
+constexpr double maxRepeatedCalls = 1 << 16; // calls in functions that are called more than once
 
-class ModuleInference {
+// Functions that others call before those, local ones among them. Compiled code has a
+// copy of a function for each call, so how many there would be is limited.
+class CallOrder {
 public:
-  explicit ModuleInference(Module &module) : module_(module) {}
-
-  Expected<> run() {
-    if (module_.globals().size() > maxFunctions)
-      return error(Status::Limit) << "the program has " << module_.globals().size()
-                                  << " functions, the limit is " << maxFunctions;
-    std::vector<FunctionId> order = BYCC_TRY(calleesFirst());
-    for (FunctionId function : order)
-      inferFunction(function, 0);
-    if (!found_.empty())
-      return Error(std::move(found_));
-    return {};
-  }
-
-private:
-  void report(Error problem) {
-    for (Diagnostic &diagnostic : problem.diagnostics())
-      if (found_.size() < maxErrors)
-        found_.push_back(std::move(diagnostic));
-  }
-
-  // Global functions that a body names, through inner blocks too.
-  Expected<> collectCallees(BlockId block, uint32_t depth, std::vector<FunctionId> &callees) {
-    if (depth > maxBlockDepth)
-      return error(Status::Limit) << "blocks nest deeper than " << maxBlockDepth;
-    for (NodeId node : module_.block(block).nodes) {
-      for (NodeId operand : module_.operands(node))
-        if (module_.node(operand).kind == NodeKind::Global)
-          callees.push_back(module_.functionOf(operand));
-      switch (module_.node(node).kind) {
-      case NodeKind::If:
-        BYCC_TRY(collectCallees(module_.thenBlock(node), depth + 1, callees));
-        BYCC_TRY(collectCallees(module_.elseBlock(node), depth + 1, callees));
-        break;
-      case NodeKind::Function:
-        BYCC_TRY(collectCallees(module_.function(module_.functionOf(node)).body, depth + 1,
-                                callees));
-        break;
-      default: break;
-      }
-    }
-    return {};
-  }
+  explicit CallOrder(const Module &module) : module_(module) {}
 
   // Depth-first over the calls with an explicit stack; a call back into a
   // function that is still open is recursion and adds no order.
-  Expected<std::vector<FunctionId>> calleesFirst() {
-    struct Open {
-      FunctionId function;
-      std::vector<FunctionId> callees;
-      size_t next = 0;
-      uint32_t depth = 1;
-      double calls = 1; // of the tree below, every call counted
-    };
+  Expected<std::vector<FunctionId>> run() {
+    if (module_.globals().size() > maxFunctions)
+      return error(Status::Limit) << "the program has " << module_.globals().size()
+                                  << " functions, the limit is " << maxFunctions;
     enum State : uint8_t { New, Active, Done };
     std::vector<uint8_t> state(module_.numFunctions(), New);
     std::vector<uint32_t> depths(module_.numFunctions(), 0);
     std::vector<double> calls(module_.numFunctions(), 0);
+    double mostCalls = maxRepeatedCalls + static_cast<double>(module_.numNodes());
     std::vector<FunctionId> order;
     std::vector<Open> stack;
     auto open = [&](FunctionId function) -> Expected<> {
@@ -439,25 +396,23 @@ private:
       while (!stack.empty()) {
         Open &top = stack.back();
         if (top.next < top.callees.size()) {
-          FunctionId callee = top.callees[top.next];
+          auto [callee, isCalled] = top.callees[top.next];
           if (state[callee.index] == New) {
             BYCC_TRY(open(callee)); // invalidates top
             continue;
           }
           ++top.next;
-          if (state[callee.index] == Done) {
+          if (state[callee.index] == Done && isCalled) {
             top.depth = std::max(top.depth, depths[callee.index] + 1);
             top.calls += calls[callee.index];
           }
           continue;
         }
-        if (top.depth > maxCallDepth || top.calls > maxExpandedCalls)
+        if (top.depth > maxCallDepth || top.calls > mostCalls)
           return error(Status::Limit, module_.source(module_.function(top.function).source))
-                 << "@" << module_.string(module_.function(top.function).name)
-                 << " makes calls " << (top.depth > maxCallDepth ? "nested " : "")
-                 << "beyond the limit of "
-                 << (top.depth > maxCallDepth ? maxCallDepth
-                                              : static_cast<uint32_t>(maxExpandedCalls));
+                 << "@" << module_.string(module_.function(top.function).name) << " makes calls "
+                 << (top.depth > maxCallDepth ? "nested " : "") << "beyond the limit of "
+                 << (top.depth > maxCallDepth ? maxCallDepth : static_cast<uint32_t>(mostCalls));
         state[top.function.index] = Done;
         depths[top.function.index] = top.depth;
         calls[top.function.index] = top.calls;
@@ -466,6 +421,69 @@ private:
       }
     }
     return order;
+  }
+
+private:
+  struct Callee {
+    FunctionId function;
+    bool isCalled; // else it is only written down here
+  };
+  struct Open {
+    FunctionId function;
+    std::vector<Callee> callees;
+    size_t next = 0;
+    uint32_t depth = 1;
+    double calls = 1; // of the tree below, every call counted
+  };
+
+  // Functions that a body names, through inner blocks too.
+  Expected<> collectCallees(BlockId block, uint32_t depth, std::vector<Callee> &callees) {
+    if (depth > maxBlockDepth)
+      return error(Status::Limit) << "blocks nest deeper than " << maxBlockDepth;
+    for (NodeId node : module_.block(block).nodes) {
+      for (NodeId operand : module_.operands(node))
+        if (NodeKind kind = module_.node(operand).kind;
+            kind == NodeKind::Global || kind == NodeKind::Function)
+          callees.push_back({module_.functionOf(operand), true});
+      switch (module_.node(node).kind) {
+      case NodeKind::If:
+        BYCC_TRY(collectCallees(module_.thenBlock(node), depth + 1, callees));
+        BYCC_TRY(collectCallees(module_.elseBlock(node), depth + 1, callees));
+        break;
+      case NodeKind::Function:
+        callees.push_back({module_.functionOf(node), false});
+        break;
+      default:
+        break;
+      }
+    }
+    return {};
+  }
+
+  const Module &module_;
+};
+
+class ModuleInference {
+public:
+  explicit ModuleInference(Module &module) : module_(module) {}
+
+  Expected<> run() {
+    std::vector<bool> isGlobal(module_.numFunctions());
+    for (FunctionId function : module_.globals())
+      isGlobal[function.index] = true;
+    for (FunctionId function : BYCC_TRY(CallOrder(module_).run()))
+      if (isGlobal[function.index])
+        inferFunction(function, 0);
+    if (!found_.empty())
+      return Error(std::move(found_));
+    return {};
+  }
+
+private:
+  void report(Error problem) {
+    for (Diagnostic &diagnostic : problem.diagnostics())
+      if (found_.size() < maxErrors)
+        found_.push_back(std::move(diagnostic));
   }
 
   void checkParams(FunctionId id) {
@@ -558,6 +576,11 @@ private:
 };
 
 } // namespace
+
+Expected<> checkCalls(const Module &module) {
+  BYCC_TRY(CallOrder(module).run());
+  return {};
+}
 
 Expected<> inferTypes(Module &module) { return ModuleInference(module).run(); }
 

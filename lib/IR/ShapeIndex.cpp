@@ -194,7 +194,7 @@ Expected<TypeId> takeOf(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   TensorInput indices = BYCC_TRY(tensorInput(context, 1));
   BYCC_TRY(checkInt(context, indices.dtype, "indices"));
-  BYCC_TRY(checkOneOf(context, "mode", {"clip", "wrap", "fast"}));
+  BYCC_TRY(checkOneOf(context, "mode", {"clip", "error", "fast", "wrap"}));
   if (context.isNone("axis"))
     return tensorType(context, x.dtype, indices.shape);
   size_t axis = BYCC_TRY(checkAxis(context, context.integer("axis"), x.rank()));
@@ -215,6 +215,7 @@ Expected<TypeId> gatherAxis(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   TensorInput indices = BYCC_TRY(tensorInput(context, 1));
   BYCC_TRY(checkInt(context, indices.dtype, "indices"));
+  BYCC_TRY(checkOneOf(context, "mode", {"clip", "error"}));
   BYCC_TRY(checkRank(context, indices, x.rank(), "indices"));
   size_t axis = BYCC_TRY(checkAxis(context, context.integer("axis"), x.rank()));
   for (size_t i = 0; i < x.rank(); ++i)
@@ -229,6 +230,7 @@ Expected<TypeId> gatherNd(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   TensorInput indices = BYCC_TRY(tensorInput(context, 1));
   BYCC_TRY(checkInt(context, indices.dtype, "indices"));
+  BYCC_TRY(checkOneOf(context, "mode", {"clip", "error"}));
   if (indices.rank() < 1)
     return context.error() << "indices have rank 1 or more, got a scalar";
   Dim count = indices.shape[0];

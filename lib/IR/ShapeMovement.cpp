@@ -51,7 +51,9 @@ Expected<TypeId> concatenateOf(InferContext &context) {
       auto dim = unify(shape[i], input.shape[i]);
       if (!dim)
         return context.error() << "axis " << i << " is " << types.str(shape[i]) << " in one input, "
-                               << types.str(input.shape[i]) << " in another";
+                               << types.str(input.shape[i])
+                               << " in another: " << types.str(first.type) << " and "
+                               << types.str(input.type);
       shape[i] = *dim;
     }
     if (!input.shape[axis].isConst())

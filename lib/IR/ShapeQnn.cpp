@@ -5,9 +5,11 @@
 #include "Shape.h"
 
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 
 namespace bycc::shape {
@@ -57,10 +59,32 @@ Expected<> checkParameter(InferContext &context, const TensorInput &input, const
   return {};
 }
 
+// What of a constant operand is not allowed; nothing is known of others.
+template <typename Test>
+std::optional<double> findValue(InferContext &context, size_t index, const Test &isWrong) {
+  Module &module = context.module();
+  NodeId node = context.inputNode(index);
+  if (!module.isConstant(node))
+    return std::nullopt;
+  const Constant &constant = module.constant(node);
+  DType dtype = module.types.dtype(constant.type);
+  int64_t count = module.types.numElements(constant.type).value_or(0);
+  for (int64_t i = 0; i < count; ++i)
+    if (double value = elementAsDouble(dtype, constant.data(), i); isWrong(value))
+      return value;
+  return std::nullopt;
+}
+
 Expected<> checkScale(InferContext &context, size_t index, const Along &along = {}) {
   TensorInput input = BYCC_TRY(tensorInput(context, index));
-  return checkParameter(context, input, inputName(context, index), DType::Float32, along);
+  BYCC_TRY(checkParameter(context, input, inputName(context, index), DType::Float32, along));
+  auto isWrong = [](double scale) { return !(scale > 0 && std::isfinite(scale)); };
+  if (auto wrong = findValue(context, index, isWrong))
+    return context.error() << inputName(context, index) << " is " << formatDouble(*wrong)
+                           << ", a scale is positive and finite";
+  return {};
 }
+
 Expected<> checkZeroPoint(InferContext &context, size_t index, const Along &along = {}) {
   TensorInput input = BYCC_TRY(tensorInput(context, index));
   return checkParameter(context, input, inputName(context, index), DType::Int32, along);

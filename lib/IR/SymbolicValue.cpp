@@ -247,7 +247,8 @@ Result Analysis::take(NodeId node) {
   if (!x || !indices || !isFirstAxis(node, rankOf(data)) || intAttr(node, "batch_dims", 0) != 0)
     return std::nullopt;
   const AttrValue *mode = module_.attr(node, "mode");
-  bool wraps = mode && mode->isString() && mode->asString() == "wrap";
+  bool wraps =
+      mode && mode->isString() && (mode->asString() == "wrap" || mode->asString() == "error");
   int64_t size = static_cast<int64_t>(x->size());
   Items items;
   for (const Item &index : *indices) {

@@ -211,7 +211,9 @@ NodeId RelayParser::parseNamed() {
   bool isConstructor = word[0] >= 'A' && word[0] <= 'Z' && name == word;
   auto near = nearest(name, opNames_);
   std::string note = near ? "did you mean " + *near + "?" : "";
-  if (isConstructor && !near)
+  if (name == "NaN" || name == "Infinity")
+    report(token, Status::Input, name + " is no number of Relay text, nan and inf are");
+  else if (isConstructor && !near)
     report(token, Status::Unsup, "constructor " + name + ": algebraic data types are not supported");
   else if (std::string_view reason = whyRefused(name); !reason.empty())
     report(token, Status::Unsup, "operator " + escaped(name) + ": " + std::string(reason));

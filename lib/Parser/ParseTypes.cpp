@@ -40,7 +40,7 @@ std::optional<Dim> RelayParser::parseDimAtom() {
   if (at(TokenKind::Integer)) {
     advance();
     if (token.number > INT64_MAX) {
-      syntax(token, "a dim does not fit 63 bits", Status::Limit);
+      syntax(token, "a dim does not fit 63 bits");
       return std::nullopt;
     }
     return Dim(static_cast<int64_t>(token.number));

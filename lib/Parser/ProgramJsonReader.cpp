@@ -20,11 +20,13 @@ public:
       : root_(root), file_(file), options_(options), builder_(module_, BlockId()) {}
 
   Expected<Module> read() {
+    // First, since another version may have other members.
+    if (const JsonValue *version = root_.find("bycc_program");
+        version && version->kind == JsonValue::Kind::Int && version->integer != 1)
+      return error(Status::Unsup, place(*version))
+             << "program version " << version->integer << " is not supported, this reader knows 1";
     BYCC_TRY(checkKeys(root_, {"bycc_program", "functions", "blocks", "constants"}));
-    const JsonValue &version = BYCC_TRY(member(root_, "bycc_program", JsonValue::Kind::Int)).get();
-    if (version.integer != 1)
-      return error(Status::Unsup, place(version)) << "program version " << version.integer
-                                                  << " is not supported, this reader knows 1";
+    BYCC_TRY(member(root_, "bycc_program", JsonValue::Kind::Int));
     functions_ = &BYCC_TRY(member(root_, "functions", JsonValue::Kind::Array)).get();
     blocks_ = &BYCC_TRY(member(root_, "blocks", JsonValue::Kind::Array)).get();
     if (const JsonValue *constants = root_.find("constants"))
@@ -383,6 +385,24 @@ private:
   uint32_t depth_ = 0;
 };
 
+// Names end where C code reads them at a NUL.
+Expected<> refuseNul(const JsonValue &value, const std::string &file) {
+  auto check = [&](const std::string &text, const JsonValue &at) -> Expected<> {
+    if (text.find('\0') == std::string::npos)
+      return {};
+    return error(Status::Input, location(at, file))
+           << "a NUL character in '" << escaped(text) << "'";
+  };
+  BYCC_TRY(check(value.string, value));
+  for (const JsonValue &item : value.items)
+    BYCC_TRY(refuseNul(item, file));
+  for (const auto &[key, member] : value.members) {
+    BYCC_TRY(check(key, member));
+    BYCC_TRY(refuseNul(member, file));
+  }
+  return {};
+}
+
 } // namespace
 
 Expected<Module> parseProgramJson(std::string_view text, const std::string &file,
@@ -393,6 +413,7 @@ Expected<Module> parseProgramJson(std::string_view text, const std::string &file
   if (root.find("node_row_ptr"))
     return error(Status::Input, {file, 0, 0, {}, {}})
            << "this is the graph JSON of a compiled model, not a program; run it with bycc-run";
+  BYCC_TRY(refuseNul(root, file));
   return Reader(root, file, options).read();
 }
 

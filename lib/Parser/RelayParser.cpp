@@ -4,6 +4,7 @@
 // what it calls.
 #include "RelayParser.h"
 
+#include "bycc/Support/FileKind.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -280,30 +281,19 @@ bool RelayParser::checkBytes() {
     errors_.push_back(std::move(diagnostic));
     return false;
   };
-  struct Magic {
-    std::string_view bytes;
-    size_t offset;
-    const char *what;
-  };
-  using namespace std::string_view_literals;
-  static constexpr Magic magics[] = {
-      {"\x1f\x8b"sv, 0, "gzip data"},      {"\x7f""ELF"sv, 0, "an ELF file"},
-      {"PK\x03\x04"sv, 0, "a zip archive"}, {"\xff\xfe"sv, 0, "UTF-16 text"},
-      {"\xfe\xff"sv, 0, "UTF-16 text"},     {"TFL3"sv, 4, "a TFLite model"},
-      {"\xef\xbb\xbf"sv, 0, "text with a byte order mark"},
-  };
   if (text_.empty())
     return fail(Status::Input, "the file is empty");
   if (text_.size() > (uint64_t{2} << 30))
     return fail(Status::Limit, "the file is larger than 2 GiB");
-  for (const Magic &magic : magics)
-    if (text_.size() > magic.offset && text_.substr(magic.offset, magic.bytes.size()) == magic.bytes)
-      return fail(Status::Input, std::string("this is ") + magic.what + ", not Relay text");
+  if (std::string_view kind = kindOfBytes(text_); !kind.empty() && kind != "Relay text")
+    return fail(Status::Input, "is no Relay text, it looks like " + std::string(kind));
   size_t bad = text_.find('\0');
   if (bad != std::string_view::npos)
     return fail(Status::Input, "a NUL byte at offset " + std::to_string(bad));
   if (!isValidUtf8(text_, &bad))
     return fail(Status::Input, "bad UTF-8 at offset " + std::to_string(bad));
+  if (text_.size() == 1)
+    return fail(Status::Input, "one byte is no program");
   return true;
 }
 

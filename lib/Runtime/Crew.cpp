@@ -216,6 +216,8 @@ int Crew::addWorker() {
   workers_.push_back(worker);
   sigset_t all, before;
   sigfillset(&all);
+  for (int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) // are for the thread itself
+    sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int problem = ::pthread_create(&thread, nullptr, work, worker);

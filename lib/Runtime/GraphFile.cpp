@@ -13,6 +13,7 @@
 //   - the checksum over the whole text.
 #include "GraphFile.h"
 
+#include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -236,9 +237,12 @@ private:
 } // namespace
 
 Expected<GraphFile> readGraphFile(const std::string &path) {
+  return parseGraphFile(BYCC_TRY(readFile(path)), path);
+}
+
+Expected<GraphFile> parseGraphFile(std::string_view text, const std::string &path) {
   GraphFile graph;
   graph.path = path;
-  std::string text = BYCC_TRY(readFile(path));
   auto root = parseJson(text, path);
   if (!root) {
     Error failure = root.takeError();
@@ -252,6 +256,10 @@ Expected<GraphFile> readGraphFile(const std::string &path) {
   graph.set = BYCC_TRY(readGraphSet(*bycc, path));
   graph.isSealed = isSealed(text);
   return graph;
+}
+
+Expected<> checkGraphText(std::string_view text, const std::string &path) {
+  return checkGraph(BYCC_TRY(parseGraphFile(text, path)));
 }
 
 Expected<> checkGraph(const GraphFile &graph) {

@@ -20,6 +20,7 @@ struct GraphFile {
 
 // Reads the file and what ties it to the others.
 Expected<GraphFile> readGraphFile(const std::string &path);
+Expected<GraphFile> parseGraphFile(std::string_view text, const std::string &path);
 // The graph by itself: rows, arguments, heads, storage; then the checksum.
 Expected<> checkGraph(const GraphFile &graph);
 // Inputs and outputs of the report against those of the object.

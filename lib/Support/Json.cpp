@@ -5,6 +5,7 @@
 // of the text, exactly and without a locale.
 #include "bycc/Support/Json.h"
 
+#include "bycc/Support/FileKind.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -93,7 +94,8 @@ public:
       what.remove_prefix(begin + 2);
     const char *last = text_.data() + text_.size();
     const char *place = seen_ > text_.data() && seen_ < last ? seen_ - 1 : seen_;
-    return fail(Status::Input, at(place, JsonValue::Kind::Null), escaped(what, 512));
+    return fail(Status::Input, at(place, JsonValue::Kind::Null),
+                escaped(what, 512) + ", at offset " + std::to_string(place - text_.data()));
   }
 
 private:
@@ -237,10 +239,13 @@ const JsonValue *JsonValue::find(std::string_view key) const {
 }
 
 Expected<JsonValue> parseJson(std::string_view text, const std::string &file) {
-  if (text.starts_with("\xEF\xBB\xBF"))
-    return error(Status::Input, {file, 1, 1}) << "byte order mark at the start";
-  if (size_t nul = text.find('\0'); nul != text.npos)
-    return error(Status::Input, {file}) << "NUL character at offset " << nul;
+  if (std::string_view kind = kindOfBytes(text); !kind.empty() && kind != "JSON text")
+    return error(Status::Input, {file}) << "is no JSON text, it looks like " << kind;
+  size_t bad = text.find('\0');
+  if (bad != text.npos)
+    return error(Status::Input, {file}) << "NUL character at offset " << bad;
+  if (!isValidUtf8(text, &bad))
+    return error(Status::Input, {file}) << "bad UTF-8 at offset " << bad;
   TreeBuilder builder(text, file);
   bool good = nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder);
   if (builder.failure())

@@ -117,7 +117,7 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) 
     notes.push_back({{}, "what no vendor has is on the host, without --annotate"});
   else if (auto close = nearest(name, names))
     notes.push_back({{}, "did you mean '" + *close + "'?"});
-  else
+  if (name != "host")
     notes.push_back({{}, names.empty() ? "there is none" : "there are " + join(names, ", ")});
   for (const std::string &skipped : skipped_)
     notes.push_back({{}, "left out " + escaped(skipped, 512)});

@@ -24,7 +24,8 @@
 //     so that anchors choose first)
 // Two things are left out on purpose: costly functions are not moved to where
 // they would be computed more often (exp before a broadcast), and a reshape at a
-// group's edge leaves it, since by itself it is free.
+// group's edge leaves it, since by itself it is free. Indices that are checked before
+// they are read by (mode="error") are made before: they end their group.
 //
 // Every value is looked at a bounded number of times (`max-nodes` a group), so
 // the pass is linear.
@@ -33,6 +34,7 @@
 #include "Scopes.h"
 #include "SimplifyRules.h"
 #include "bycc/Analysis/PostDominators.h"
+#include "bycc/IR/Indices.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -90,14 +92,19 @@ class Grouping {
 public:
   Grouping(const Module &module, const BlockGraph &graph, uint32_t maxNodes)
       : module_(module), graph_(graph), dominators_(graph), maxNodes_(maxNodes),
-        parent_(graph.size()), size_(graph.size(), 1), isCostly_(graph.size()),
-        own_(graph.size()), seen_(graph.size(), 0) {
+        parent_(graph.size()), size_(graph.size(), 1), isCostly_(graph.size()), own_(graph.size()),
+        seen_(graph.size(), 0), isIndices_(graph.size()) {
     std::iota(parent_.begin(), parent_.end(), 0u);
     for (uint32_t i = 0; i < graph.size(); ++i) {
       own_[i] = kindOf(module, graph.node(i));
       isCostly_[i] = own_[i] != GroupKind::Barrier && bycc::isCostly(module.node(graph.node(i)).op);
     }
     group_ = own_;
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      if (checksIndices(module, graph.node(i)))
+        for (uint32_t operand : graph.operands(i))
+          isIndices_[operand] =
+              isIndices_[operand] || graph.node(operand) == module.operands(graph.node(i))[1];
   }
 
   void run() {
@@ -118,7 +125,7 @@ private:
     uint32_t to = dominators_.of(from);
     GroupKind kind = groupKind(from);
     if (to == PostDominators::none || kind == GroupKind::Barrier ||
-        own_[to] == GroupKind::Barrier || find(from) == find(to))
+        own_[to] == GroupKind::Barrier || isIndices_[from] || find(from) == find(to))
       return;
     bool isAnchored = kind == GroupKind::Reduction || kind == GroupKind::Anchor;
     bool isInjective = kind == GroupKind::Injective;
@@ -182,6 +189,8 @@ private:
   }
 
   bool mayBeBetween(uint32_t from, uint32_t at, bool isAnchored) {
+    if (isIndices_[at])
+      return false;
     if (find(at) == find(from))
       return true;
     if (isAnchored)
@@ -210,6 +219,7 @@ private:
   std::vector<GroupKind> own_, group_;    // of the operator; by group
   std::vector<uint32_t> seen_, path_;     // nodes of grow() number stamp_
   uint32_t stamp_ = 0;
+  std::vector<bool> isIndices_; // read as such, and checked
 };
 
 // Members of each group in order, without the views at its edges; empty for

@@ -33,7 +33,7 @@ kept() {
 
 # H6: from hardly any address space to enough; LLVM may die in between
 died=
-for mib in $(seq 120 20 400); do
+for mib in $(seq 200 4 400); do
   got=0
   (ulimit -v $((mib * 1024)); bycc large.relay -o other.o > limit.out 2>&1) || got=$?
   [ $got = 0 ] && break

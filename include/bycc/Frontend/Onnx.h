@@ -57,7 +57,4 @@ struct OnnxOperator {
 // All operators that ONNX has up to opset 28, sorted by name.
 std::vector<OnnxOperator> onnxOperators();
 
-// "a gzip file", "an ELF file", ... for bytes that are surely no ONNX model; empty otherwise.
-std::string lookOfForeignBytes(std::string_view bytes);
-
 } // namespace bycc

@@ -15,6 +15,10 @@ Expected<> inferNode(Module &module, NodeId node);
 // result type). Collects several errors.
 Expected<> inferTypes(Module &module);
 
+// LIMIT when there are too many functions, or calls nest or repeat beyond measure
+// (inferTypes() checks this, too).
+Expected<> checkCalls(const Module &module);
+
 // Checks an operator call's attributes against its OpInfo: unknown key (with
 // the nearest), missing required one, wrong kind; fills nothing in. Returns the
 // dictionary to store: kinds normalised, defaults dropped.

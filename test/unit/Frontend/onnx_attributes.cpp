@@ -62,6 +62,15 @@ TEST_CASE("E2: windows and pads") {
   OneNode padded("MaxPool");
   padded.node.ints("kernel_shape", {2, 2}).ints("pads", {2, 0, 0, 0});
   CHECK_PROBLEM(padded, "padding 2 is not smaller than the window");
+  for (const char *mode : {"constant", "edge", "reflect", "wrap"}) {
+    for (const Ints &widths : {Ints{-3, -4}, Ints{-9, 20}, Ints{9, -12}}) {
+      OneNode cut("Pad", {"x", "widths"});
+      cut.maker.opset(19);
+      cut.node.text("mode", mode);
+      cut.maker.constant(longs("widths", {8}, {0, 0, widths[0], 0, 0, 0, widths[1], 0}));
+      CHECK_PROBLEM(cut, "take more than the 6 elements of axis 2");
+    }
+  }
 }
 
 TEST_CASE("E3: axes, permutations and splits") {
@@ -152,12 +161,12 @@ TEST_CASE("E6: constant indices and weights of a wrong rank") {
     OneNode gather("Gather", {"x", "i"});
     gather.maker.constant(longs("i", {1}, {index}));
     gather.node.integer("axis", 1);
-    CHECK_PROBLEM(gather, "is out of range for 4 elements");
+    CHECK_PROBLEM(gather, "is out of range for an axis of 4 elements");
   }
   OneNode scatter("ScatterElements", {"x", "i", "u"});
   scatter.maker.constant(longs("i", {1, 1, 1, 1}, {9}));
   scatter.maker.constant(floats("u", {1, 1, 1, 1}));
-  CHECK_PROBLEM(scatter, "is out of range for 1 elements");
+  CHECK_PROBLEM(scatter, "is out of range for an axis of 1 elements");
   OneNode rank("Conv", {"x", "v"});
   rank.maker.constant(floats("v", {8, 4, 3}));
   CHECK_PROBLEM(rank, "weight of rank 3, the input has rank 4");

@@ -81,6 +81,11 @@ TEST_CASE("A4: a file of another kind is named") {
   CHECK(has(problemOf(importText("\x7f" "ELF more")), "looks like an ELF file"));
   CHECK(has(problemOf(importText(std::string("\x1c\0\0\0TFL3....", 12))), "looks like a TFLite model"));
   CHECK(has(problemOf(importText(std::string("\xff\xfe" "d\0e\0", 6))), "looks like UTF-16 text"));
+  CHECK(has(problemOf(importText(std::string("d\0e\0f\0", 6))), "looks like UTF-16 text"));
+  CHECK(has(problemOf(importText("\x89HDF\r\n")), "looks like an HDF5 file"));
+  CHECK(has(problemOf(importText("PK\x03\x04")), "looks like a zip file, as .pt,"));
+  CHECK(has(problemOf(importText(std::string("\x10\0\0\0\0\0\0\0{\"w\"", 12))),
+            "looks like a safetensors file"));
   CHECK(has(problemOf(importText("#[version = \"0.0.5\"]\n")), "looks like Relay text"));
   CHECK(has(problemOf(importText("hello, world")), "error[INPUT]"));
 }

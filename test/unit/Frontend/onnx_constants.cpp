@@ -222,10 +222,21 @@ TEST_CASE("F5: external ranges outside the file are refused") {
   Folder folder;
   folder.write("w.bin", std::string(8, '\0'));
   using Range = std::pair<const char *, const char *>;
-  for (auto [offset, length] : {Range{"-8", "8"}, {"4", "8"}, {"18446744073709551612", "8"},
-                                {"9223372036854775800", "8"}, {"0", "-8"}, {"0", "4"},
-                                {"0", "9007199254740992"}, {"1.5", "8"}})
+  for (auto [offset, length] : {Range{"-8", "8"},
+                                {"4", "8"},
+                                {"18446744073709551612", "8"},
+                                {"9223372036854775800", "8"},
+                                {"0", "-8"},
+                                {"0", "4"},
+                                {"0", "9007199254740992"},
+                                {"1.5", "8"},
+                                {"+0", "8"},
+                                {"0", "0x8"},
+                                {" 0", "8"}})
     CHECK(has(importExternal(folder, external({2}, "w.bin", offset, length)), "error[INPUT]"));
+  ::onnx::TensorProto twice = external({2}, "w.bin", "0", "8");
+  *twice.add_external_data() = twice.external_data(0);
+  CHECK(has(importExternal(folder, twice), "external data key 'location' twice"));
 }
 
 TEST_CASE("F6: external data is checked the same way wherever it stands") {

@@ -197,6 +197,15 @@ TEST_CASE("C7: inputs are counted") {
   maker.constant(floats("six", {}, {6}));
   maker.graph.mutable_node(0)->add_input("six");
   CHECK(summary(maker) == "minimum : Tensor[(2, 3), float32]");
+  for (const char *op : {"Sum", "Mean", "Max", "Concat"}) {
+    ModelMaker gap;
+    gap.input("x", {2, 3});
+    gap.node(op, {"x", "", "x"}, {"y"});
+    gap.output("y");
+    CHECK(has(problemOf(gap), "input 1 is missing"));
+    gap.graph.mutable_node(0)->mutable_input()->RemoveLast();
+    CHECK(has(problemOf(gap), "input 1 is missing"));
+  }
 }
 
 TEST_CASE("C8: opsets are checked") {
@@ -214,6 +223,9 @@ TEST_CASE("C8: opsets are checked") {
   CHECK(has(problemOf(maker), "error[INPUT]: no opset"));
   maker = unary("Gelu");
   CHECK(has(problemOf(maker), "operator Gelu of opset 17"));
+  maker = unary();
+  maker.model.set_ir_version(15);
+  CHECK(has(problemOf(maker), "error[UNSUP]: ir_version 15, known are versions up to 14"));
 }
 
 TEST_CASE("C9: wide nodes and much used values are read in linear time") {
@@ -273,7 +285,13 @@ TEST_CASE("D6: declared types must be the inferred ones") {
   add.input("b", {4});
   add.node("Add", {"a", "b"}, {"y"});
   add.output("y");
-  CHECK(has(problemOf(add), "error[INPUT]"));
+  CHECK(has(problemOf(add), "Tensor[(2, 3), float32] and Tensor[(4), float32] do not broadcast"));
+  ModelMaker join;
+  join.input("a", {2, 3});
+  join.input("b", {4, 5});
+  join.node("Concat", {"a", "b"}, {"y"}).integer("axis", 0);
+  join.output("y");
+  CHECK(has(problemOf(join), "Tensor[(2, 3), float32] and Tensor[(4, 5), float32]"));
 }
 
 TEST_CASE("D8: mixed dtypes are refused") {

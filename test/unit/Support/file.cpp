@@ -258,8 +258,8 @@ TEST_CASE("somebody else names the files, or does not") {
     OutputSet outputs;
     REQUIRE(outputs.add(folder / "a", "new"));
     REQUIRE(outputs.add(folder / "b", "b"));
-    CHECK(other.announced.size() == 2);
     REQUIRE(outputs.commit());
+    CHECK(other.announced.size() >= 2); // with or without names before
   }
   CHECK(folder.numFiles() == 2);
   CHECK(*readFile(folder / "a") == "new");
