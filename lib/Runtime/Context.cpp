@@ -7,6 +7,7 @@
 #include "ThreadPool.h"
 
 #include "bycc/Library/Call.h"
+#include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -375,6 +376,8 @@ Expected<> Context::prepareRun() {
   for (Output &output : outputs_)
     if (!output.isStatic)
       output.data = nullptr;
+  if (areMappedFilesGuarded())
+    return {}; // it is enough to look afterwards
   return checkWeights();
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 std::atomic<GuardedRange *> ranges{nullptr};
 struct sigaction before;
+std::atomic<bool> isGuarded{false};
 uintptr_t pageBytes = 4096;
 
 // Never destroyed: mappings may outlive static objects.
@@ -109,8 +110,11 @@ bool MappedFile::hasChanged() const {
                                    now.st_mtim.tv_nsec != info_.st_mtim.tv_nsec));
 }
 
+bool areMappedFilesGuarded() { return isGuarded.load(std::memory_order_relaxed); }
+
 void guardMappedFiles() {
   std::lock_guard lock(registry().mutex);
+  isGuarded = true;
   pageBytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   struct sigaction ours = {}, now;
   ours.sa_sigaction = onBusError;

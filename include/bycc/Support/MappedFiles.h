@@ -12,6 +12,7 @@ namespace bycc {
 // thread or under the locks of a vendor's library. SIGBUS elsewhere goes to the
 // handler that was there. Called again, it goes before handlers that came meanwhile.
 void guardMappedFiles();
+bool areMappedFilesGuarded();
 
 // Status::Io when a file that is mapped, or was until it failed, has changed since: what
 // was made of it is not to be used.
