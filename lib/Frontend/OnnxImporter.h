@@ -73,9 +73,14 @@ public:
   bool wantsOutput(size_t index) const {
     return index < numOutputs() && !proto_.outputs[index].empty();
   }
-  void setOutput(size_t index, NodeId node) { outputs_[index].node = node; }
+  // What the node does not ask for is dropped.
+  void setOutput(size_t index, NodeId node) {
+    if (index < outputs_.size())
+      outputs_[index].node = node;
+  }
   void setOutputInts(size_t index, IntTensor ints) {
-    outputs_[index].ints = std::make_shared<IntTensor>(std::move(ints));
+    if (index < outputs_.size())
+      outputs_[index].ints = std::make_shared<IntTensor>(std::move(ints));
   }
   std::vector<Value> &outputs() { return outputs_; }
 
