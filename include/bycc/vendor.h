@@ -139,12 +139,20 @@ typedef struct bycc_region {
   const int64_t *likely;
 } bycc_region;
 
+/* What --nan says. */
+enum bycc_nan {
+  BYCC_NAN_KEEP = 0, /* NaN in a region's inputs and constants reaches its results as the
+                      * operators define */
+  BYCC_NAN_FAST = 1  /* it may get lost */
+};
+
 /* What the code is for; never the build machine unless the user said so. */
 typedef struct bycc_target {
   const char *triple;
   const char *cpu;
   const char *features; /* "avx512f,fma,...", sorted */
   int32_t threads;      /* recorded default, 0 = not recorded */
+  int32_t nan;          /* bycc_nan */
 } bycc_target;
 
 /* Where a vendor puts its answer; texts and bytes are copied at once. Which of
@@ -224,6 +232,9 @@ typedef struct bycc_vendor_compiler {
  * stored for it, and load() gets these bytes alone as `weights`, wherever they lie:
  * 64-byte aligned; null when compile() wrote none. */
 #define BYCC_VENDOR_OWN_WEIGHTS 2u
+/* NaN that is born inside of a region may get lost there, and with BYCC_NAN_FAST any: for
+ * --explain. */
+#define BYCC_VENDOR_LOSES_NAN 4u
 
 /* Profiling: one step inside a region. */
 typedef struct bycc_step_info {

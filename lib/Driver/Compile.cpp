@@ -307,6 +307,8 @@ private:
       flags.push_back("--precision=" + options_.target.precision);
     if (!options_.target.precisionRules.empty())
       flags.push_back("--precision-rules=" + fileNameOf(options_.target.precisionRules));
+    if (options_.target.nan != "keep")
+      flags.push_back("--nan=" + options_.target.nan);
     if (options_.vendors.annotate)
       flags.push_back("--annotate=" + *options_.vendors.annotate);
     for (const std::string &rules : options_.vendors.rules)

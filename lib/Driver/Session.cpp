@@ -258,6 +258,7 @@ Expected<> Session::prepare() {
   std::string cpu = t.cpu.value_or(t.triple ? "" : "native");
   target_ = BYCC_TRY(resolveTarget(t.triple.value_or(""), cpu, t.attributes.value_or("")));
   target_.threads = options_.output.threads;
+  target_.keepsNan = t.nan == "keep";
 
   known_ = BYCC_TRY(knownVendors(options_.vendors));
   if (options_.vendors.annotate)
@@ -368,7 +369,10 @@ OffloadReport Session::offloadReport() const {
     report.vendors.push_back(vendors_[i].name());
     if (vendors_[i].isEmulated())
       report.emulated.push_back(vendors_[i].name());
+    else if (vendors_[i].compiler()->flags & BYCC_VENDOR_LOSES_NAN)
+      report.losesNan.push_back(vendors_[i].name());
   }
+  report.keepsNan = target_.keepsNan;
   std::string notAsked = options_.passes.passes ? "it was not asked: annotate-target did not run"
                                                 : "it was not asked: the program is partitioned already";
   for (OffloadNode &node : report.nodes)

@@ -158,6 +158,17 @@ void writeWide(std::ostringstream &out, const OffloadReport &report) {
     out << table.line(i);
 }
 
+void writeNan(std::ostringstream &out, const OffloadReport &report) {
+  for (const std::string &vendor : report.losesNan) {
+    if (!report.byVendor.contains(vendor))
+      continue;
+    out << "\nNaN: " << vendor
+        << (report.keepsNan ? " keeps it when it comes into a region; one that is born inside may "
+                              "get lost there\n"
+                            : " may lose it, as --nan=fast says\n");
+  }
+}
+
 // Host nodes of one operator with the same reasons, once with their number.
 void writeHost(std::ostringstream &out, const OffloadReport &report) {
   struct Kind {
@@ -261,6 +272,7 @@ std::string OffloadReport::text() const {
     writeEstimate(out, *estimate);
   writeRegions(out, *this);
   writeApart(out, *this);
+  writeNan(out, *this);
   writeHost(out, *this);
   writeWide(out, *this);
   if (!nodes.empty())

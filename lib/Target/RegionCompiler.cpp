@@ -69,15 +69,6 @@ void checkBlame(RegionOutcome &outcome, uint32_t numNodes) {
     outcome.blamed = UINT32_MAX;
 }
 
-// `target` as vendors see it.
-struct Boundary {
-  std::string features;
-  bycc_target target;
-  explicit Boundary(const TargetInfo &info)
-      : features(join(info.features, ",")), target{info.triple.c_str(), info.cpu.c_str(),
-                                                   features.c_str(), info.threads} {}
-};
-
 // A process and the jobs it has yet to answer.
 struct Worker {
   std::vector<uint32_t> jobs; // the next one last
@@ -148,7 +139,7 @@ private:
         return constants_->place(data, bytes);
       });
       worker.connection->ask(*job.vendor, job.isTuning ? Question::Tune : Question::Compile,
-                             target_.target, region, !options_.showOutput);
+                             target_, region, !options_.showOutput);
       worker.connection->flush();
       worker.isAsked = true;
       worker.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -236,7 +227,7 @@ private:
   }
 
   std::span<const RegionJob> jobs_;
-  Boundary target_;
+  VendorTarget target_;
   const RegionCompilerOptions &options_;
   SharedConstants *constants_ = nullptr;
   std::vector<RegionOutcome> outcomes_;
@@ -254,9 +245,9 @@ RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, cons
                             uint64_t maxBlobBytes, bool isTuning) {
   BYCC_ASSERT(!vendor.isEmulated(), "only a vendor with a compile half compiles regions");
   WeightsMemory memory = ownsWeights(vendor) ? WeightsMemory::make() : WeightsMemory();
-  Boundary boundary(target);
+  VendorTarget boundary(target);
   WorkerAnswer answer =
-      callVendor(*vendor.compiler(), isTuning ? Question::Tune : Question::Compile, boundary.target,
+      callVendor(*vendor.compiler(), isTuning ? Question::Tune : Question::Compile, boundary,
                  view.region(), maxBlobBytes, &memory);
   WeightsPlace place = answer.weights;
   RegionOutcome outcome = outcomeOf(std::move(answer), maxBlobBytes);

@@ -225,20 +225,22 @@ Answer askSupports(const Vendor &vendor, const bycc_target &target, const Region
 
 } // namespace
 
+VendorTarget::VendorTarget(const TargetInfo &info)
+    : features_(join(info.features, ",")), target_{info.triple.c_str(), info.cpu.c_str(),
+                                                   features_.c_str(), info.threads,
+                                                   info.keepsNan ? BYCC_NAN_KEEP : BYCC_NAN_FAST} {}
+
 struct VendorAsker::Impl {
+  explicit Impl(const TargetInfo &info) : target(info) {}
+
   std::string key;
   std::unordered_map<std::string, Answer> answers;
   std::unordered_map<NodeId, Answer> annotated; // by the vendor's own annotator
-  std::string features;
-  bycc_target target;
+  VendorTarget target;
 };
 
 VendorAsker::VendorAsker(const Vendor &vendor, const Module &module, const TargetInfo &target)
-    : vendor_(vendor), module_(module), impl_(std::make_unique<Impl>()) {
-  impl_->features = join(target.features, ",");
-  impl_->target = {target.triple.c_str(), target.cpu.c_str(), impl_->features.c_str(),
-                   target.threads};
-}
+    : vendor_(vendor), module_(module), impl_(std::make_unique<Impl>(target)) {}
 
 VendorAsker::~VendorAsker() = default;
 

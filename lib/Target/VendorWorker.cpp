@@ -190,14 +190,14 @@ private:
     std::memcpy(&known.table, table, std::min<size_t>(table->size, sizeof known.table));
   }
 
-  // triple, CPU, features, threads
+  // triple, CPU, features, threads, NaN
   void setTarget(const char *texts) {
     for (std::string &text : targetTexts_) {
       text = texts;
       texts += text.size() + 1;
     }
     target_ = {targetTexts_[0].c_str(), targetTexts_[1].c_str(), targetTexts_[2].c_str(),
-               std::atoi(targetTexts_[3].c_str())};
+               std::atoi(targetTexts_[3].c_str()), std::atoi(targetTexts_[4].c_str())};
   }
 
   WorkerAnswer answer(const WorkerHead &head, const char *bytes) {
@@ -245,7 +245,7 @@ private:
   Input input_;
   std::deque<ConstantFile> files_;
   std::deque<Known> vendors_;
-  std::string targetTexts_[4];
+  std::string targetTexts_[5];
   bycc_target target_{};
   WeightsMemory weights_ = WeightsMemory::ofDescriptor(workerWeights);
 };

@@ -168,8 +168,9 @@ void WorkerConnection::ask(const Vendor &vendor, Question question, const bycc_t
                            const std::string &region, bool isQuiet) {
   sendFiles();
   std::string texts;
-  for (const std::string &text : {std::string(target.triple), std::string(target.cpu),
-                                  std::string(target.features), std::to_string(target.threads)})
+  for (const std::string &text :
+       {std::string(target.triple), std::string(target.cpu), std::string(target.features),
+        std::to_string(target.threads), std::to_string(target.nan)})
     texts += text + '\0';
   if (texts != target_)
     sendText(ToWorker::Target, target_ = texts);

@@ -412,6 +412,12 @@ void addTargetOptions(CommandLine &line, TargetOptions &target) {
                return v == "f32" || v == "bf16" || v == "int8";
              });
   line.text("precision-rules", "FILE", "what --precision may convert, and at what cost", target.precisionRules);
+  line.value("nan", "keep|fast",
+             "NaN in the inputs of a vendor's region: keep (default), or do not look for it", true,
+             [&target](const std::string &v) {
+               target.nan = v;
+               return v == "keep" || v == "fast";
+             });
 }
 
 void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {

@@ -61,6 +61,7 @@ struct TargetOptions {
   std::optional<std::string> triple, cpu, attributes; // --target, -mcpu, -mattr
   std::string precision = "f32";
   std::string precisionRules; // --precision-rules=FILE, "": those of bycc
+  std::string nan = "keep";   // "fast": vendors' kernels may lose NaN
 };
 
 // The input and what is bound in it.

@@ -82,6 +82,8 @@ struct OffloadReport {
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
   std::vector<std::string> vendors;  // in use, by priority; set by who knows them
   std::vector<std::string> emulated; // of these, those whose regions are host code
+  std::vector<std::string> losesNan; // and those that may lose NaN (BYCC_VENDOR_LOSES_NAN)
+  bool keepsNan = true;              // --nan
 
   // What each vendor has: those in use by priority, with nothing, too; then others.
   std::vector<std::pair<std::string, OffloadTotals>> vendorParts() const;

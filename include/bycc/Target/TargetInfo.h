@@ -17,6 +17,7 @@ struct TargetInfo {
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;
   int32_t threads = 0; // recorded default, 0 = not recorded
+  bool keepsNan = true; // --nan: regions of vendors must not lose NaN that comes in
 
   bool has(const std::string &feature) const {
     for (const std::string &f : features)

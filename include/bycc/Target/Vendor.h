@@ -59,6 +59,19 @@ struct RegionRules {
   EdgeRules edges;
 };
 
+// A target as vendors see it; `info` must outlive it.
+class VendorTarget {
+public:
+  explicit VendorTarget(const TargetInfo &info);
+  VendorTarget(const VendorTarget &) = delete;
+  VendorTarget &operator=(const VendorTarget &) = delete;
+  operator const bycc_target &() const { return target_; }
+
+private:
+  std::string features_;
+  bycc_target target_;
+};
+
 class Vendor {
 public:
   // Built in or plugin; compiler->patterns is a vendor file (VendorRegistry.h). The

@@ -13,7 +13,7 @@ namespace bycc::onednn {
 namespace {
 
 constexpr uint32_t magic = 0x31424e44; // "DNB1"
-constexpr uint32_t blobVersion = 1;
+constexpr uint32_t blobVersion = 2;
 
 template <typename A> void fields(A &archive, LayoutForm &form) {
   archive.enumeration(form.dtype, numDTypes);
@@ -113,6 +113,7 @@ template <typename A> void fields(A &archive, LayoutTable &table, Program &progr
 }
 
 template <typename A> void head(A &archive, Blob &blob) {
+  archive.enumeration(blob.nan, numNanModes);
   archive.text(blob.madeWith.library);
   archive.text(blob.madeWith.instructionSet);
   archive.list(blob.stored, [&](Stored &stored) { fields(archive, stored); });

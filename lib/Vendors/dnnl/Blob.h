@@ -4,7 +4,7 @@
 // its buffer.
 #pragma once
 
-#include "Program.h"
+#include "NanSafe.h"
 
 #include <optional>
 #include <span>
@@ -20,6 +20,7 @@ Circumstances circumstancesHere();
 
 struct Blob {
   Plan plan;
+  NanMode nan = NanMode::Keep;
   std::vector<Stored> stored;
   Circumstances madeWith;
   std::optional<Program> program;

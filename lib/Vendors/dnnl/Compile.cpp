@@ -81,17 +81,20 @@ std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Ref
 }
 
 // What the run half needs: a plan, lowered and with packed constants, ...
-Expected<std::vector<uint8_t>> writePlanned(const Plan &plan, bool isLimited, int32_t threads,
-                                            bycc_answer *answer) {
+Expected<std::vector<uint8_t>> writePlanned(const Plan &plan, const bycc_target &target,
+                                            bool isLimited, int32_t threads, bycc_answer *answer) {
   Packed packed = isLimited ? BYCC_TRY(packPlan(plan, threads)) : storePlain(plan);
+  packed.blob.nan = nanModeOf(target, plan);
   if (packed.weightsBytes)
     packed.writeWeights(BYCC_TRY(weightsFor(answer, packed.weightsBytes)));
   return writeBlob(packed.blob);
 }
 
 // ... or the region itself where extents are missing, with its constants as they are.
-Expected<std::vector<uint8_t>> writeUnplanned(const bycc_region &region, bycc_answer *answer) {
+Expected<std::vector<uint8_t>> writeUnplanned(const bycc_region &region, const bycc_target &target,
+                                              bycc_answer *answer) {
   RegionCopy copy = BYCC_TRY(copyRegion(region));
+  copy.nan = nanModeOf(target, region);
   BYCC_TRY(checkSymbols(copy));
   if (uint64_t bytes = placeConstants(copy))
     copyConstants(copy, BYCC_TRY(weightsFor(answer, bytes)));
@@ -189,8 +192,8 @@ int32_t compile(void *self, const bycc_target *target, const bycc_region *region
       return false;
     Expected<std::vector<uint8_t>> blob =
         hasRunTimeExtents(*region)
-            ? writeUnplanned(*region, answer)
-            : writePlanned(*plan, onTarget.isLimited, onTarget.threads, answer);
+            ? writeUnplanned(*region, *target, answer)
+            : writePlanned(*plan, *target, onTarget.isLimited, onTarget.threads, answer);
     if (!blob) {
       refusal = {Refusal::unknown, blob.error().message()};
       return false;
@@ -218,7 +221,7 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
                                                 nullptr,
                                                 nullptr,
                                                 nullptr,
-                                                BYCC_VENDOR_OWN_WEIGHTS,
+                                                BYCC_VENDOR_OWN_WEIGHTS | BYCC_VENDOR_LOSES_NAN,
                                                 names.c_str()};
   return &compiler;
 }

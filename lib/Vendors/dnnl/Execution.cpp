@@ -42,9 +42,12 @@ dnnl_status_t Execution::run(const bycc_array *inputs, const bycc_array *outputs
     Clock::time_point begin = ns ? Clock::now() : Clock::time_point();
     if (instance_.calls[c].threads != threads)
       setLibraryThreads(threads = instance_.calls[c].threads);
-    dnnl_status_t status = dnnl_primitive_execute(
-        instance_.calls[c].primitive.get(), stream_.get(),
-        static_cast<int>(begins_[c + 1] - begins_[c]), args_.data() + begins_[c]);
+    std::span<const dnnl_exec_arg_t> args(args_.data() + begins_[c], args_.data() + begins_[c + 1]);
+    dnnl_status_t status =
+        instance_.calls[c].loop
+            ? runLoop(instance_.calls[c], args)
+            : dnnl_primitive_execute(instance_.calls[c].primitive.get(), stream_.get(),
+                                     static_cast<int>(args.size()), args.data());
     if (status != dnnl_success)
       return status;
     if (ns)
@@ -52,6 +55,27 @@ dnnl_status_t Execution::run(const bycc_array *inputs, const bycc_array *outputs
           std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
   }
   return dnnl_stream_wait(stream_.get());
+}
+
+dnnl_status_t Execution::runLoop(const PrimitiveCall &call,
+                                 std::span<const dnnl_exec_arg_t> args) const {
+  std::vector<float *> data;
+  for (const dnnl_exec_arg_t &arg : args) {
+    void *memory = nullptr;
+    if (dnnl_status_t status = dnnl_memory_get_data_handle(arg.memory, &memory);
+        status != dnnl_success)
+      return status;
+    data.push_back(static_cast<float *>(memory));
+  }
+  const Loop &loop = *call.loop;
+  std::vector<const float *> inputs(
+      data.begin(), data.begin() + static_cast<std::ptrdiff_t>(loop.inputDims.size()));
+  std::vector<const float *> postOperands;
+  size_t next = inputs.size();
+  for (const PostOp &postOp : loop.step.postOps)
+    postOperands.push_back(postOp.operand == noValue ? nullptr : data[next++]);
+  loop.run(inputs, postOperands, data.back(), call.threads);
+  return dnnl_success;
 }
 
 void *Execution::addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const {

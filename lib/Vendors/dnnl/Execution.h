@@ -6,6 +6,8 @@
 
 #include "bycc/vendor.h"
 
+#include <span>
+
 namespace bycc::onednn {
 
 class Execution {
@@ -25,6 +27,7 @@ private:
     uint32_t slot, index;
     void *bound;
   };
+  dnnl_status_t runLoop(const PrimitiveCall &call, std::span<const dnnl_exec_arg_t> args) const;
   void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const;
   dnnl_status_t bind(std::vector<Binding> &bindings, const bycc_array *arrays);
 

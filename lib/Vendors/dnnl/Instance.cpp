@@ -18,7 +18,7 @@ namespace {
 
 int32_t threadsOf(const Plan &plan, const std::vector<Slot> &slots, const Action &action,
                   int32_t threads) {
-  if (action.kind == Action::Kind::Step)
+  if (action.kind == Action::Kind::Step || action.kind == Action::Kind::Loop)
     return threadsFor(plan, plan.steps[action.step], threads);
   const Layout &from = slots[action.inputs[0]].layout, &to = slots[action.output].layout;
   return threadsForBytes(bytesOf(from) + bytesOf(to), threads);
@@ -60,6 +60,8 @@ private:
   const Layout &layoutOf(uint32_t slot) const { return program_.slots[slot].layout; }
 
   Expected<Primitive> makeOne(const Action &action) const {
+    if (action.kind == Action::Kind::Loop)
+      return Primitive();
     if (action.kind != Action::Kind::Step)
       return makeReorder(layoutOf(action.inputs[0]), layoutOf(action.output));
     const Step &step = plan_.steps[action.step];
@@ -120,6 +122,8 @@ private:
   }
 
   std::string keyOf(const Action &action) const {
+    if (action.kind == Action::Kind::Loop)
+      return "loop";
     std::string key(1, static_cast<char>(action.kind != Action::Kind::Step));
     for (const auto *slots : {&action.inputs, &action.postOperands})
       for (uint32_t slot : *slots)
@@ -219,12 +223,30 @@ private:
 
   void addCall(const Action &action, const Primitive &made, int32_t threads) {
     PrimitiveCall call;
-    call.primitive = made.primitive;
-    call.fixed = made.fixed;
     call.name = nameOf(action);
-    call.detail = detailOf(action, made);
     call.source = action.step == none ? "result" : plan_.steps[action.step].source;
     call.threads = threadsOf(plan_, instance_->slots, action, threads);
+    if (action.kind == Action::Kind::Loop)
+      addLoop(call, action);
+    else
+      addPrimitive(call, action, made);
+    instance_->calls.push_back(std::move(call));
+  }
+
+  void addLoop(PrimitiveCall &call, const Action &action) const {
+    call.loop = std::make_shared<const Loop>(plan_, plan_.steps[action.step]);
+    call.detail = "loop";
+    for (const auto *slots : {&action.inputs, &action.postOperands})
+      for (uint32_t slot : *slots)
+        if (slot != none)
+          call.args.push_back({0, slot});
+    call.args.push_back({0, action.output});
+  }
+
+  void addPrimitive(PrimitiveCall &call, const Action &action, const Primitive &made) {
+    call.primitive = made.primitive;
+    call.fixed = made.fixed;
+    call.detail = detailOf(action, made);
     if (action.kind == Action::Kind::Step)
       call.flops = arithmeticOf(plan_, plan_.steps[action.step]);
     for (size_t i = 0; i < action.inputs.size(); ++i)
@@ -235,12 +257,12 @@ private:
     call.args.push_back({DNNL_ARG_DST, action.output});
     if (bytesOf(made.scratchpad))
       call.args.push_back({DNNL_ARG_SCRATCHPAD, scratchSlot(made.scratchpad)});
-    instance_->calls.push_back(std::move(call));
   }
 
   std::string nameOf(const Action &action) const {
     switch (action.kind) {
     case Action::Kind::Step:
+    case Action::Kind::Loop:
       return name(plan_.steps[action.step].kind);
     case Action::Kind::Reorder:
       return "reorder";

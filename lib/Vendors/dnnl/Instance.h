@@ -4,12 +4,16 @@
 
 #include "Constants.h"
 #include "Library.h"
+#include "Loops.h"
+#include "NanSafe.h"
 
 namespace bycc::onednn {
 
 struct PrimitiveCall {
   dnnl::primitive primitive;
-  std::vector<std::pair<int, uint32_t>> args; // argument number, slot
+  std::shared_ptr<const Loop> loop; // instead of the primitive
+  // Argument number, slot. Of a loop: inputs, operands of post-ops that have one, result.
+  std::vector<std::pair<int, uint32_t>> args;
   FixedOperands fixed;
   std::string name, detail, source;
   int32_t threads = 1; // that the primitive was made for
@@ -22,6 +26,7 @@ struct Instance {
   std::vector<PrimitiveCall> calls;
   std::vector<ConstantBytes> constants;
   uint64_t arenaBytes = 0;
+  std::vector<InputToCheck> inputsToCheck; // then another instance runs (NanSafe.h)
 };
 
 // Primitives are made for `threads` threads or for one (Threads.h), by `threads`; equal

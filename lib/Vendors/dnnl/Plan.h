@@ -36,7 +36,7 @@ inline constexpr ValueId noValue = ~0u;
 inline constexpr size_t maxRank = 12; // the library's
 inline constexpr uint64_t alignment = 64; // of constants in the weights, of memory
 constexpr uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-inline constexpr uint32_t planVersion = 2;
+inline constexpr uint32_t planVersion = 3;
 
 enum class ValueKind : uint8_t { Input, Constant, Temp };
 inline constexpr uint8_t numValueKinds = 3;

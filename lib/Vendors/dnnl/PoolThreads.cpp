@@ -53,6 +53,16 @@ constinit thread_local int32_t wanted = 0; // 0: nobody has said
 
 void useThreads(const bycc_thread_pool *given) { pool = given; }
 
+void runOnPool(uint32_t count, const std::function<void(uint32_t, uint32_t)> &body) {
+  if (count <= 1 || !pool)
+    return body(0, 1);
+  using Body = std::function<void(uint32_t, uint32_t)>;
+  auto task = [](void *closure) {
+    (*static_cast<Body *>(closure))(pool->index(), pool->team_size());
+  };
+  pool->run(count, task, const_cast<Body *>(&body));
+}
+
 int32_t libraryThreads() {
   if (wanted > 0)
     return wanted;

@@ -30,8 +30,13 @@ struct Slot {
 };
 
 struct Action {
-  enum class Kind : uint8_t { Step, Reorder, Copy };
-  static constexpr uint8_t numKinds = 3;
+  enum class Kind : uint8_t {
+    Step,
+    Reorder,
+    Copy,
+    Loop, // a step by a loop of our own: in memory only (NanSafe.h)
+  };
+  static constexpr uint8_t numKinds = 3; // that are written
   Kind kind = Kind::Step;
   uint32_t step = none;               // of the plan; Reorder and Copy: whose operand it is
   int32_t sum = -1;                   // post-op whose operand waits in the result

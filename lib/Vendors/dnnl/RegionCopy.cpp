@@ -119,6 +119,7 @@ template <typename A> void fields(A &archive, RegionCopy &copy, int depth) {
     archive.integer(symbol.input);
     archive.integer(symbol.axis);
   });
+  archive.enumeration(copy.nan, numNanModes);
 }
 
 bool areBelow(const std::vector<uint32_t> &ids, size_t count) {

@@ -4,7 +4,7 @@
 // with known extents is taken with unknown ones.
 #pragma once
 
-#include "Plan.h"
+#include "NanSafe.h"
 
 #include "bycc/vendor.h"
 
@@ -43,6 +43,7 @@ struct RegionCopy {
   // Of the outermost one:
   std::vector<bycc_extent> extents;
   std::vector<bycc_symbol> symbols; // without names
+  NanMode nan = NanMode::Keep;
 };
 
 // True when some extent is known at run time only.

@@ -9,7 +9,7 @@
 // scratchpads by it; hence one instance per count, never one run with
 // another count. A region with run-time extents is kept as it is and planned when
 // extents are met for the first time: one instance per extents and count, of which
-// the last ones used are kept.
+// the last ones used are kept. Another one yet is made when NaN is met first (NanSafe.h).
 #include "Blob.h"
 #include "Execution.h"
 #include "Instance.h"
@@ -24,6 +24,7 @@
 #include "bycc/vendor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -89,7 +90,7 @@ public:
   Expected<> prepare() {
     if (copy_)
       return {};
-    auto made = instanceFor(threads_, {});
+    auto made = instanceFor(threads_, {}, nan() == NanMode::Always);
     if (!made && blob_.madeWith.instructionSet != instructionSet())
       return error(made.error().status())
              << made.error().message() << "; it was compiled for " << blob_.madeWith.instructionSet
@@ -108,9 +109,10 @@ public:
     return symbolsFor(*copy_, shapes);
   }
 
-  // Makes it when count or extents are new.
-  Expected<std::shared_ptr<const Instance>> instanceFor(int32_t threads, const Dims &symbols) {
-    Key key(threads, symbols);
+  // Makes it when it is the first of its kind.
+  Expected<std::shared_ptr<const Instance>> instanceFor(int32_t threads, const Dims &symbols,
+                                                        bool isSafe) {
+    Key key(threads, symbols, isSafe);
     std::lock_guard<std::mutex> lock(mutex_);
     auto found = std::find_if(instances_.begin(), instances_.end(),
                               [&](const auto &entry) { return entry.first == key; });
@@ -119,7 +121,7 @@ public:
       return instances_.front().second;
     }
     BYCC_TRY(checkMemory());
-    std::shared_ptr<const Instance> made = BYCC_TRY(make(threads, symbols));
+    std::shared_ptr<const Instance> made = BYCC_TRY(make(threads, symbols, isSafe));
     if (infos_.empty())
       show(made);
     instances_.emplace_front(std::move(key), made);
@@ -130,6 +132,7 @@ public:
 
   const Instance *primary() const { return primary_.get(); }
   int32_t threads() const { return threads_; }
+  NanMode nan() const { return copy_ ? copy_->nan : blob_.nan; }
 
   // Steps for --profile: none before there is an instance, which run-time extents have
   // after the first run only; then they stay. Another instance of the same steps counts.
@@ -149,7 +152,7 @@ public:
   size_t numOutputs() const { return copy_ ? copy_->outputs.size() : blob_.plan.outputs.size(); }
 
 private:
-  using Key = std::pair<int32_t, Dims>;
+  using Key = std::tuple<int32_t, Dims, bool>; // threads, symbols, safe form
 
   void show(std::shared_ptr<const Instance> instance) {
     shown_ = std::move(instance);
@@ -157,9 +160,10 @@ private:
       infos_.push_back({call.name.c_str(), call.detail.c_str(), call.source.c_str()});
   }
 
-  Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols) {
+  Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols,
+                                                 bool isSafe) {
     if (!copy_)
-      return loaded(threads);
+      return loaded(threads, isSafe);
     auto region = BYCC_TRY(RegionInstance::make(*copy_, symbols, weights_));
     if (makesNothing(region->region()))
       return std::make_shared<const Instance>();
@@ -169,29 +173,40 @@ private:
     if (!plan)
       return error(Status::Usage) << "extents that oneDNN does not take: " << refusal.reason;
     BYCC_TRY(checkMachine(*plan));
-    return lowered(*plan, storedOf(*plan), threads);
+    return lowered(*plan, storedOf(*plan), threads, isSafe);
   }
 
   // The program as it was compiled; anew where that does not suit library or machine.
-  Expected<std::shared_ptr<const Instance>> loaded(int32_t threads) {
+  Expected<std::shared_ptr<const Instance>> loaded(int32_t threads, bool isSafe) {
     BYCC_TRY(checkMachine(blob_.plan));
     if (blob_.program) {
-      auto made = instantiate(blob_.plan, *blob_.program, stored_, pool_, threads, false);
-      if (made)
-        return std::shared_ptr<const Instance>(std::move(*made));
-      if (made.error().status() != Status::Unsup)
-        return made.error();
+      auto made = instanceOf(blob_.plan, *blob_.program, stored_, threads, isSafe, false);
+      if (made || made.error().status() != Status::Unsup)
+        return made;
     }
-    return lowered(blob_.plan, stored_, threads);
+    return lowered(blob_.plan, stored_, threads, isSafe);
   }
 
   Expected<std::shared_ptr<const Instance>> lowered(const Plan &plan, const StoredBytes &stored,
-                                                    int32_t threads) {
+                                                    int32_t threads, bool isSafe) {
     setLibraryThreads(threads);
     bool takesPacked = !copy_ && blob_.madeWith.library == libraryVersion();
     Program program = BYCC_TRY(lower(plan, stored.stored, takesPacked));
-    return std::shared_ptr<const Instance>(
-        BYCC_TRY(instantiate(plan, std::move(program), stored, pool_, threads, true)));
+    return instanceOf(plan, program, stored, threads, isSafe, true);
+  }
+
+  Expected<std::shared_ptr<const Instance>> instanceOf(const Plan &plan, const Program &program,
+                                                       const StoredBytes &stored, int32_t threads,
+                                                       bool isSafe, bool takesSlow) {
+    if (isSafe) {
+      SafeForm safe = safeFormOf(plan, program);
+      return std::shared_ptr<const Instance>(
+          BYCC_TRY(instantiate(safe.plan, std::move(safe.program), stored, pool_, threads, true)));
+    }
+    auto made = BYCC_TRY(instantiate(plan, program, stored, pool_, threads, takesSlow));
+    if (nan() == NanMode::Keep)
+      made->inputsToCheck = onednn::inputsToCheck(plan);
+    return std::shared_ptr<const Instance>(std::move(made));
   }
 
   Blob blob_;
@@ -244,12 +259,30 @@ Expected<Execution *> addOther(State &state, std::shared_ptr<const Instance> ins
   return state.others->front().execution.get();
 }
 
-Expected<Execution *> executionFor(Region &region, State &state, const bycc_array *inputs,
-                                   int32_t threads) {
-  if (threads == region.threads() && state.lent)
-    return state.lent;
+bool holdsNonFinite(const void *elements, const InputToCheck &input, int32_t threads) {
+  const char *bytes = static_cast<const char *>(elements);
+  auto size = static_cast<int64_t>(sizeInBytes(input.dtype));
+  std::atomic<bool> found = false;
+  int32_t parts = threadsForBytes(static_cast<uint64_t>(input.count * size), threads);
+  runOnPool(static_cast<uint32_t>(parts), [&](uint32_t part, uint32_t all) {
+    int64_t begin = input.count * part / all, end = input.count * (part + 1) / all;
+    if (hasNonFinite(bytes + begin * size, end - begin, input.dtype))
+      found = true;
+  });
+  return found;
+}
+
+bool needsSafeForm(const Instance &instance, const bycc_array *inputs, int32_t threads) {
+  return std::any_of(instance.inputsToCheck.begin(), instance.inputsToCheck.end(),
+                     [&](const InputToCheck &input) {
+                       return holdsNonFinite(inputs[input.input].data, input, threads);
+                     });
+}
+
+Expected<Execution *> executionOf(Region &region, State &state, const bycc_array *inputs,
+                                  int32_t threads, bool isSafe) {
   Dims symbols = BYCC_TRY(region.symbols(inputs));
-  std::shared_ptr<const Instance> instance = BYCC_TRY(region.instanceFor(threads, symbols));
+  std::shared_ptr<const Instance> instance = BYCC_TRY(region.instanceFor(threads, symbols, isSafe));
   if (state.others)
     for (auto other = state.others->begin(); other != state.others->end(); ++other)
       if (other->instance == instance) {
@@ -257,6 +290,17 @@ Expected<Execution *> executionFor(Region &region, State &state, const bycc_arra
         return state.others->front().execution.get();
       }
   return addOther(state, std::move(instance));
+}
+
+Expected<Execution *> executionFor(Region &region, State &state, const bycc_array *inputs,
+                                   int32_t threads) {
+  bool isAlwaysSafe = region.nan() == NanMode::Always;
+  Execution *execution = threads == region.threads() ? state.lent : nullptr;
+  if (!execution)
+    execution = BYCC_TRY(executionOf(region, state, inputs, threads, isAlwaysSafe));
+  if (needsSafeForm(execution->instance(), inputs, threads))
+    return executionOf(region, state, inputs, threads, true);
+  return execution;
 }
 
 // ---- the C ABI ----

@@ -160,3 +160,19 @@ TEST_CASE("dnnl casts between float32 and bfloat16 only") {
   CHECK_FALSE(answer.yes);
   CHECK_THAT(answer.reason, Catch::Contains("cast from float32 to int32"));
 }
+
+TEST_CASE("dnnl keeps NaN in bfloat16") {
+  if (!canRun())
+    return;
+  RegionBuilder region(BYCC_BFLOAT16);
+  Dims dims{1, 20, 6, 6};
+  uint32_t c =
+      region.op("nn.conv2d", {region.input({1, 16, 6, 6}), weights(region, {20, 16, 1, 1})}, dims);
+  uint32_t r =
+      region.op("nn.relu", {region.op("add", {c, weights(region, {20, 1, 1})}, dims)}, dims);
+  region.output(
+      region.op("nn.max_pool2d", {r}, dims, {{"pool_size", Dims{3, 3}}, {"padding", Dims{1, 1}}}));
+  Tensor input = roundNoise({1, 16, 6, 6}, 4);
+  input[100] = NAN;
+  checkWith(region, {input}, avx512, 0x1p-7);
+}

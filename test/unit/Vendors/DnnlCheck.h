@@ -10,14 +10,20 @@
 
 namespace bycc::test {
 
+// NaN agrees with NaN alone, infinities with themselves.
+inline bool agree(float got, float want, double tolerance) {
+  if (!std::isfinite(got) || !std::isfinite(want))
+    return std::isnan(got) ? std::isnan(want) : got == want;
+  return std::fabs(double{got} - want) <= tolerance * (1 + std::fabs(want));
+}
+
 inline void requireClose(const std::vector<Tensor> &got, const std::vector<Tensor> &want,
                          double tolerance = 1e-4) {
   REQUIRE(got.size() == want.size());
   for (size_t o = 0; o < got.size(); ++o) {
     REQUIRE(got[o].size() == want[o].size());
     for (size_t i = 0; i < got[o].size(); ++i) {
-      double limit = tolerance * (1 + std::fabs(want[o][i]));
-      if (!(std::fabs(double{got[o][i]} - want[o][i]) <= limit)) {
+      if (!agree(got[o][i], want[o][i], tolerance)) {
         CAPTURE(o, i, got[o][i], want[o][i]);
         FAIL("results differ");
       }

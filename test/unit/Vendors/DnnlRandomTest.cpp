@@ -31,7 +31,7 @@ private:
 
   void grow() {
     uint32_t x = any();
-    switch (random_() % 9) {
+    switch (random_() % 11) {
     case 0:
     case 1:
       return conv(x);
@@ -50,6 +50,10 @@ private:
       return add(region.op("nn.softmax", {x}, region.dims(x), {{"axis", pick({1, 3})}}));
     case 8:
       return matmul(x);
+    case 9:
+      return add(region.op("clip", {x}, region.dims(x), {{"a_min", -0.5}, {"a_max", 0.75}}));
+    case 10:
+      return pool(x);
     }
   }
 
@@ -69,9 +73,14 @@ private:
 
   void binary(uint32_t x) {
     uint32_t y = any();
+    const char *ops[] = {"add", "add", "multiply", "subtract", "maximum", "minimum"};
     if (region.dims(y) == region.dims(x))
-      add(region.op(std::vector<const char *>{"add", "add", "multiply", "subtract"}[random_() % 4],
-                    {x, y}, region.dims(x)));
+      add(region.op(ops[random_() % 6], {x, y}, region.dims(x)));
+  }
+
+  void pool(uint32_t x) {
+    add(region.op(random_() % 2 ? "nn.max_pool2d" : "nn.avg_pool2d", {x}, region.dims(x),
+                  {{"pool_size", Dims{3, 3}}, {"padding", Dims{1, 1}}}));
   }
 
   void bias(uint32_t x) {
@@ -121,5 +130,20 @@ TEST_CASE("dnnl random regions agree with plain loops") {
     CAPTURE(seed);
     RandomRegion random(seed);
     check(random.region);
+  }
+}
+
+// Whatever is fused and shared: what is not finite goes where the operators say.
+TEST_CASE("dnnl random regions keep NaN and infinities") {
+  for (uint32_t seed = 100; seed < 160; ++seed) {
+    CAPTURE(seed);
+    RandomRegion random(seed);
+    std::vector<Tensor> inputs = inputsFor(random.region);
+    const float odd[] = {NAN, INFINITY, -INFINITY};
+    for (uint32_t i = 0; i < 3; ++i)
+      if (seed >> i & 1)
+        inputs[(seed + i) % inputs.size()][seed * 7 % 90 + i] = odd[i];
+    inputs[seed % inputs.size()][seed % 100] = odd[seed % 3];
+    checkWith(random.region, inputs);
   }
 }

@@ -126,3 +126,19 @@ TEST_CASE("dnnl refuses damaged bytes of a region with run-time extents") {
     CHECK((status == BYCC_OK || status == BYCC_LOAD));
   }
 }
+
+TEST_CASE("dnnl keeps NaN in regions of run-time extents") {
+  Answer region = compiled(addNetwork);
+  RegionBuilder model;
+  addNetwork(model, unknown);
+  Loaded loaded(model, region);
+  for (int64_t extent : {2, 5, 2}) {
+    RegionBuilder sized;
+    addNetwork(sized, extent);
+    std::vector<Tensor> inputs = inputsFor(sized);
+    for (size_t i = 0; i < 2; ++i) {
+      inputs[1][70] = i ? 0 : NAN;
+      requireClose(loaded.runWith(sized, inputs, 1), evaluate(sized.region(), inputs));
+    }
+  }
+}

@@ -281,8 +281,9 @@ bycc_answer collectorFor(Answer &answer) {
           }};
 }
 
-bycc_target targetWith(const char *features) {
-  return {"x86_64-unknown-linux-gnu", "x86-64", features ? features : hostFeatures().c_str(), 0};
+bycc_target targetWith(const char *features, int32_t nan = BYCC_NAN_KEEP) {
+  return {"x86_64-unknown-linux-gnu", "x86-64", features ? features : hostFeatures().c_str(), 0,
+          nan};
 }
 
 } // namespace
@@ -296,9 +297,9 @@ Answer supports(RegionBuilder &builder, const char *features) {
   return answer;
 }
 
-Answer compile(RegionBuilder &builder, const char *features) {
+Answer compile(RegionBuilder &builder, const char *features, int32_t nan) {
   Answer answer;
-  bycc_target target = targetWith(features);
+  bycc_target target = targetWith(features, nan);
   bycc_answer collector = collectorFor(answer);
   const bycc_vendor_compiler &half = compilerHalf();
   builder.weights();

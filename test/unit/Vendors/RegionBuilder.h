@@ -122,7 +122,7 @@ struct Answer {
 };
 // `features` of the target, as vendors get them; null: this machine's.
 Answer supports(RegionBuilder &region, const char *features = nullptr);
-Answer compile(RegionBuilder &region, const char *features = nullptr);
+Answer compile(RegionBuilder &region, const char *features = nullptr, int32_t nan = BYCC_NAN_KEEP);
 
 // A context of its own on a loaded region.
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,

@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 
 namespace bycc::test {
 
 namespace {
+
+// A NaN in either one is the result.
+double larger(double x, double y) { return x > y || std::isnan(x) ? x : y; }
+double smaller(double x, double y) { return x < y || std::isnan(x) ? x : y; }
 
 struct Nd {
   Dims dims;
@@ -171,7 +176,7 @@ Nd pool(const Nd &data, const Dims &outDims, const Dims &kernel, const Dims &str
       if (!ok)
         continue;
       ++inside;
-      best = std::max(best, data.data[offset(d, data.dims)]);
+      best = static_cast<float>(larger(best, data.data[offset(d, data.dims)]));
       sum += data.data[offset(d, data.dims)];
     } while (advance(k, kernel));
     out.data[offset(at, outDims)] =
@@ -234,7 +239,7 @@ const std::map<std::string, Unary> unaries = {
     {"exp", [](double x) { return std::exp(x); }},
     {"log", [](double x) { return std::log(x); }},
     {"negative", [](double x) { return -x; }},
-    {"nn.relu", [](double x) { return x > 0 ? x : 0; }},
+    {"nn.relu", [](double x) { return larger(x, 0); }},
     {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
     {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
     {"sqrt", [](double x) { return std::sqrt(x); }},
@@ -244,8 +249,8 @@ using Binary = std::function<double(double, double)>;
 const std::map<std::string, Binary> binaries = {
     {"add", [](double x, double y) { return x + y; }},
     {"divide", [](double x, double y) { return x / y; }},
-    {"maximum", [](double x, double y) { return std::max(x, y); }},
-    {"minimum", [](double x, double y) { return std::min(x, y); }},
+    {"maximum", larger},
+    {"minimum", smaller},
     {"multiply", [](double x, double y) { return x * y; }},
     {"power", [](double x, double y) { return std::pow(x, y); }},
     {"subtract", [](double x, double y) { return x - y; }},
@@ -280,7 +285,7 @@ Nd alongAxis(const Nd &x, size_t axis, const std::function<void(std::vector<doub
 Nd softmax(const Nd &x, int64_t axis, bool isLog) {
   size_t along = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.dims.size()) : axis);
   return alongAxis(x, along, [&](std::vector<double> &line) {
-    double top = *std::max_element(line.begin(), line.end()), sum = 0;
+    double top = std::accumulate(line.begin(), line.end(), -INFINITY, larger), sum = 0;
     for (double v : line)
       sum += std::exp(v - top);
     for (double &v : line)
@@ -391,7 +396,7 @@ Nd evaluateNode(const bycc_node &node, const std::vector<Nd> &in, const Dims &de
   }
   if (op == "clip") {
     double low = attrs.number("a_min", 0), high = attrs.number("a_max", 0);
-    return mapped(in[0], [=](double x) { return std::min(std::max(x, low), high); });
+    return mapped(in[0], [=](double x) { return smaller(larger(x, low), high); });
   }
   if (op == "nn.leaky_relu") {
     double alpha = attrs.number("alpha", 0.25);
