@@ -40,7 +40,8 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
   auto sumAt = [&](int64_t r, int64_t v) {
     return sums[static_cast<size_t>(r * tile.vectors + v)];
   };
-  if (isLong(c, numRows * tile.vectors)) {
+  bool isLooped = isLong(c, numRows * tile.vectors);
+  if (isLooped) {
     llvm::Type *type = sums[0]->getType();
     Value *kept = entryAlloca(llvm::ArrayType::get(type, sums.size()));
     for (size_t s = 0; s < sums.size(); ++s)
@@ -56,7 +57,7 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
       setLanes({});
     });
   }
-  for (int64_t r = 0; r < numRows && !isLong(c, numRows * tile.vectors); ++r) {
+  for (int64_t r = 0; !isLooped && r < numRows; ++r) {
     if (outerBegin)
       axes_[c.outerRow] = b_.CreateAdd(outerBegin, i64(r / tile.rows));
     if (innerBegin)

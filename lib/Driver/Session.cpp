@@ -66,8 +66,9 @@ Expected<std::vector<int64_t>> parseShape(const std::string &name, const std::st
 Expected<OnnxImportOptions> importOptions(const InputOptions &input) {
   OnnxImportOptions import;
   for (const auto &[name, text] : input.shapes) {
-    auto [it, isNew] = import.shapes.try_emplace(name, BYCC_TRY(parseShape(name, text)));
-    if (!isNew && it->second != BYCC_TRY(parseShape(name, text)))
+    std::vector<int64_t> shape = BYCC_TRY(parseShape(name, text));
+    auto [it, isNew] = import.shapes.try_emplace(name, shape);
+    if (!isNew && it->second != shape)
       return error(Status::Usage) << "--shape gives " << escaped(name)
                                   << " twice, as different shapes";
   }

@@ -29,7 +29,7 @@ public:
   uint32_t numOpen(uint32_t item) const { return numOpen_[item]; } // its usable tiles
 
   // Sweeps until the bound reaches `upper`, hardly grows, or the counts are used up;
-  // `steps` loses one for each item in each factor. Returns bound().
+  // `steps` loses a part of the graph's work for each sweep. Returns bound().
   double run(uint32_t maxSweeps, double upper, uint64_t &steps);
 
   // No plan of usable tiles takes less; infinity if there is none.

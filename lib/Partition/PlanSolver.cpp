@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
-constexpr uint32_t manyTogether = 160;// fewer are searched through at once
+constexpr uint32_t manyTogether = 160; // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, chainSweeps = 48, nodeSweeps = 24;
 constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, counted by chains
 constexpr uint32_t windowSizes[] = {10, 18, 30};             // items

@@ -16,27 +16,15 @@ constexpr size_t manyUsers = 16; // more are not seen as siblings
 
 PlanSweep::PlanSweep(const PlanProblem &problem)
     : problem_(problem), numVendors_(static_cast<uint32_t>(problem.vendors.size())) {
-  uint32_t size = problem.size();
-  auto invert = [size](PlanProblem::Lists &lists, auto &&forEachPair) {
-    lists.begin.assign(size + 1, 0);
-    forEachPair([&](uint32_t item, uint32_t) { ++lists.begin[item + 1]; });
-    for (uint32_t item = 0; item < size; ++item)
-      lists.begin[item + 1] += lists.begin[item];
-    lists.flat.resize(lists.begin[size]);
-    std::vector<uint32_t> next(lists.begin.begin(), lists.begin.end() - 1);
-    forEachPair([&](uint32_t item, uint32_t tensor) { lists.flat[next[item]++] = tensor; });
-  };
-  invert(reads_, [&](auto &&visit) {
-    for (uint32_t t = 0; t < problem.tensors.size(); ++t)
-      for (uint32_t user : problem.users[t])
-        visit(user, t);
-  });
-  invert(makes_, [&](auto &&visit) {
-    for (uint32_t t = 0; t < problem.tensors.size(); ++t)
-      if (problem.tensors[t].maker != none)
-        visit(problem.tensors[t].maker, t);
-  });
-  itemMark_.assign(size, 0);
+  reads_ = transposed(problem.users, problem.size());
+  PlanProblem::Lists makers;
+  for (const PlanProblem::Tensor &tensor : problem.tensors) {
+    if (tensor.maker != none)
+      makers.add(tensor.maker);
+    makers.close();
+  }
+  makes_ = transposed(makers, problem.size());
+  itemMark_.assign(problem.size(), 0);
   tensorMark_.assign(problem.tensors.size(), 0);
 }
 

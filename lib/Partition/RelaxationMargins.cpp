@@ -18,6 +18,11 @@ constexpr uint32_t maxSets = 1u << RelaxationGraph::maxBits;
 
 double finite(double value) { return value == infinity ? 0 : value; }
 
+// Of an item that has two classes at most, `usable` not none.
+double leastOf(const double *given, uint32_t usable) {
+  return usable == 3 ? std::min(given[0], given[1]) : given[usable >> 1];
+}
+
 } // namespace
 
 // For each set of classes, the least that the item gave one in it.
@@ -151,9 +156,6 @@ void PlanRelaxation::marginsOfCompany(const Seat &seat, double *out) const {
   }
   uint32_t place = seat.place;
   const double *given = given_.data() + seat.given;
-  auto leastOf = [&](const double *given, uint32_t usable) {
-    return usable == 3 ? std::min(given[0], given[1]) : given[usable >> 1];
-  };
   double rest = sums_[factor.sums] - leastOf(given, usable_[&seat - graph_->seats.data()]);
   // The least that a set takes with the seat's item in the vendor, and without.
   double with = graph_->costs[factor.costs], without = with;
@@ -212,10 +214,7 @@ void PlanRelaxation::assign(const Seat &seat, const double *given, uint32_t usab
   } else if (factor.kind == Kind::Whole) {
     sums[0] += given[0] - old[0], sums[1] += given[1] - old[1];
   } else if (factor.kind == Kind::Company) {
-    auto least = [](const double *given, uint32_t usable) {
-      return usable == 3 ? std::min(given[0], given[1]) : given[usable >> 1];
-    };
-    sums[0] += least(given, usable) - least(old, usable_[number]);
+    sums[0] += leastOf(given, usable) - leastOf(old, usable_[number]);
   }
   if (factor.kind == Kind::Parts) {
     Known &known = known_[seat.factor];
