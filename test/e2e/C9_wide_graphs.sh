@@ -32,6 +32,7 @@ compiles 20 fan 10000
 compiles 30 concat 10000
 compiles 30 split 10000
 compiles 40 outputs 10000
+(ulimit -t 40; bycc net.relay --annotate=dnnl -q -o net.o) || fail "10000 outputs of a region"
 compiles 20 same 10000
 compiles 30 ifs 10000
 compiles 20 functions 9999
