@@ -47,14 +47,13 @@ Expected<> ProgramBuilder::addNode(NodeId id, Env &env, int depth) {
 
 Expected<> ProgramBuilder::addProject(NodeId id, Env &env) {
   NodeId tuple = m_.operands(id)[0];
-  std::vector<ValueId> fields = BYCC_TRY(valuesOf(tuple, env));
-  auto types = m_.types.fields(m_.type(tuple));
-  size_t first = 0;
-  for (uint32_t f = 0; f < m_.node(id).payload; ++f)
-    first += m_.types.flatten(types[f]).size();
-  size_t count = m_.types.flatten(types[m_.node(id).payload]).size();
-  auto begin = fields.begin() + static_cast<ptrdiff_t>(first);
-  env.values[id.index] = {begin, begin + static_cast<ptrdiff_t>(count)};
+  auto [first, count] = m_.types.leavesOf(m_.type(tuple), m_.node(id).payload);
+  const std::vector<ValueId> *fields = env.find(tuple);
+  if (!fields)
+    return valuesOf(tuple, env).takeError();
+  auto begin = fields->begin() + static_cast<ptrdiff_t>(first);
+  std::vector<ValueId> field(begin, begin + static_cast<ptrdiff_t>(count));
+  env.values[id.index] = std::move(field);
   return {};
 }
 

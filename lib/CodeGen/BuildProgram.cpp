@@ -20,6 +20,13 @@ Expected<Program> ProgramBuilder::run() {
   return std::move(p_);
 }
 
+const std::vector<ValueId> *Env::find(NodeId node) const {
+  for (const Env *at = this; at; at = at->parent)
+    if (auto it = at->values.find(node.index); it != at->values.end())
+      return &it->second;
+  return nullptr;
+}
+
 ValueId ProgramBuilder::addValue(Value value) {
   p_.values.push_back(std::move(value));
   return static_cast<ValueId>(p_.values.size() - 1);
@@ -103,9 +110,8 @@ std::pair<uint32_t, uint32_t> ProgramBuilder::entryOf(ValueId value) {
 Expected<std::vector<ValueId>> ProgramBuilder::valuesOf(NodeId node, const Env &env) {
   if (m_.isConstant(node))
     return std::vector<ValueId>{constantValue(node)};
-  for (const Env *at = &env; at; at = at->parent)
-    if (auto it = at->values.find(node.index); it != at->values.end())
-      return it->second;
+  if (const std::vector<ValueId> *values = env.find(node))
+    return *values;
   return error(Status::Unsup, m_.source(node)) << "a function as a value has no host code";
 }
 

@@ -5,9 +5,9 @@ namespace bycc::te {
 
 void EntryEmitter::beginIf(const Instr &instr) {
   LValue *condition = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
-  auto *then = llvm::BasicBlock::Create(llvm_, "then", function_);
-  OpenIf open{llvm::BasicBlock::Create(llvm_, "else", function_),
-              llvm::BasicBlock::Create(llvm_, "join", function_), mark()};
+  auto *then = llvm::BasicBlock::Create(llvm_, "then", frame_.function);
+  OpenIf open{llvm::BasicBlock::Create(llvm_, "else", frame_.function),
+              llvm::BasicBlock::Create(llvm_, "join", frame_.function), mark()};
   b_.CreateCondBr(condition, then, open.otherwise);
   b_.SetInsertPoint(then);
   ifs_.push_back(std::move(open));
@@ -38,7 +38,8 @@ EntryEmitter::Slot EntryEmitter::newSlot(llvm::Type *type) {
 }
 
 EntryEmitter::LValue *EntryEmitter::placeOf(const Slot &slot) {
-  return slot.own ? slot.own : b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots_, slot.number);
+  return slot.own ? slot.own
+                  : b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), frame_.slots, slot.number);
 }
 
 EntryEmitter::LValue *EntryEmitter::pointerSlot(ValueId id) {

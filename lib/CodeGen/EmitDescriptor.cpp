@@ -72,12 +72,14 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     llvm::Function *entry) {
   DescriptorEmitter d(module, options.moduleName);
   std::vector<llvm::Constant *> regions, nodes;
+  // Shapes come with each call; counts are the same in all.
+  std::vector<std::pair<uint32_t, uint32_t>> counts(program.regions.size());
+  for (const Instr &instr : program.instrs)
+    if (instr.kind == Instr::Kind::Region)
+      counts[instr.callee] = {static_cast<uint32_t>(instr.inputs.size()),
+                              static_cast<uint32_t>(instr.outputs.size())};
   for (const RegionCode &region : program.regions) {
-    // Shapes come with each call; counts are those of the first.
-    uint32_t inputs = 0, outputs = 0;
-    for (const Instr &instr : program.instrs)
-      if (instr.kind == Instr::Kind::Region && &program.regions[instr.callee] == &region)
-        inputs = static_cast<uint32_t>(instr.inputs.size()), outputs = static_cast<uint32_t>(instr.outputs.size());
+    auto [inputs, outputs] = counts[static_cast<size_t>(&region - program.regions.data())];
     const CodeRegion &code = region.code;
     llvm::StringRef blob(reinterpret_cast<const char *>(code.blob.data()), code.blob.size());
     regions.push_back(d.record({d.text(region.symbol), d.text(region.vendor), blob.empty() ? d.null() : d.bytes(blob, "blob", 16),

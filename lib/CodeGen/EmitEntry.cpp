@@ -5,64 +5,77 @@ namespace bycc::te {
 namespace {
 
 // Instructions, inputs and outputs of an entry that LLVM optimises: some of its passes
-// take time quadratic in the size of a function or in the length of a value's life. In
-// a larger one nothing lives in a register from one instruction to the next. What takes
-// time when a model runs is in the kernels.
+// take time quadratic in the size of a function or in the length of a value's life. A
+// larger one is emitted in parts, and nothing lives in a register from one instruction
+// to the next. What takes time when a model runs is in the kernels.
 constexpr size_t mostOptimized = 1000;
 
 } // namespace
 
 llvm::Function *EntryEmitter::run() {
-  auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy()}, false);
-  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, options_.moduleName + "_entry", module_);
   EmitContext context{module_, target_, nullptr};
-  context.setFunctionAttrs(*function_);
   isLarge_ = p_.instrs.size() + options_.inputs.size() + p_.outputs.size() > mostOptimized;
-  if (isLarge_) {
-    function_->addFnAttr(llvm::Attribute::OptimizeNone);
-    function_->addFnAttr(llvm::Attribute::NoInline);
-  }
-  exec_ = function_->getArg(0);
+  auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy()}, false);
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                                       options_.moduleName + "_entry", module_);
   makeMarks(context);
   makeOutputFunction(context);
-  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", function_));
-  allocas_ = b_.GetInsertBlock();
-  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "start", function_));
-  llvm::BasicBlock *start = b_.GetInsertBlock();
-  fail_ = llvm::BasicBlock::Create(llvm_, "fail", function_);
+  beginFunction(entry);
   if (isLarge_) {
-    execSlot_ = newAlloca(b_.getPtrTy());
-    b_.CreateStore(exec_, execSlot_);
-    slots_ = llvm::IRBuilder<>(allocas_).CreateAlloca(b_.getInt64Ty(),
-                                                      i64(0)); // as many as are asked for
+    emitInParts();
+  } else {
+    loadDims();
+    emitAll(0, static_cast<uint32_t>(p_.instrs.size()));
+  }
+  endFunction();
+  return entry;
+}
+
+void EntryEmitter::beginFunction(llvm::Function *function) {
+  EmitContext{module_, target_, nullptr}.setFunctionAttrs(*function);
+  if (isLarge_) {
+    function->addFnAttr(llvm::Attribute::OptimizeNone);
+    function->addFnAttr(llvm::Attribute::NoInline);
+  }
+  frame_.function = function;
+  frame_.allocas = llvm::BasicBlock::Create(llvm_, "entry", function);
+  frame_.start = llvm::BasicBlock::Create(llvm_, "start", function);
+  frame_.fail = llvm::BasicBlock::Create(llvm_, "fail", function);
+  frame_.exec = function->getArg(0);
+  b_.SetInsertPoint(frame_.start);
+  if (isLarge_) {
+    frame_.execSlot = newAlloca(b_.getPtrTy());
+    b_.CreateStore(frame_.exec, frame_.execSlot);
   }
   loadFrame();
-  loadDims();
-  for (const Instr &instr : p_.instrs) {
-    emitInstr(instr);
-    for (ValueId value : instr.released)
+}
+
+void EntryEmitter::endFunction() {
+  b_.CreateRet(b_.getInt32(BYCC_OK));
+  b_.SetInsertPoint(frame_.fail);
+  b_.CreateRet(b_.getInt32(BYCC_LIMIT));
+  b_.SetInsertPoint(frame_.allocas);
+  b_.CreateBr(frame_.start);
+}
+
+void EntryEmitter::emitAll(uint32_t begin, uint32_t end) {
+  for (uint32_t i = begin; i < end; ++i) {
+    emitInstr(p_.instrs[i]);
+    for (ValueId value : p_.instrs[i].released)
       releaseValue(value);
   }
-  b_.CreateRet(b_.getInt32(BYCC_OK));
-  b_.SetInsertPoint(fail_);
-  b_.CreateRet(b_.getInt32(BYCC_LIMIT));
-  if (isLarge_)
-    slots_->setOperand(0, i64(static_cast<int64_t>(numSlots_)));
-  b_.SetInsertPoint(allocas_);
-  b_.CreateBr(start);
-  return function_;
 }
 
 void EntryEmitter::loadFrame() {
   if (isLarge_)
-    exec_ = b_.CreateLoad(b_.getPtrTy(), execSlot_);
-  arena_ = field(exec_, abi::execArena);
-  weights_ = field(exec_, abi::execWeights);
-  api_ = field(exec_, abi::execApi);
+    frame_.exec = b_.CreateLoad(b_.getPtrTy(), frame_.execSlot);
+  frame_.arena = field(frame_.exec, abi::execArena);
+  frame_.weights = field(frame_.exec, abi::execWeights);
+  frame_.api = field(frame_.exec, abi::execApi);
 }
 
 llvm::AllocaInst *EntryEmitter::newAlloca(llvm::Type *type) {
-  llvm::IRBuilder<> top(allocas_, allocas_->begin());
+  llvm::IRBuilder<> top(frame_.allocas, frame_.allocas->begin());
   return top.CreateAlloca(type);
 }
 
@@ -87,8 +100,8 @@ void EntryEmitter::makeMarks(const EmitContext &context) {
 }
 
 void EntryEmitter::failIfNull(LValue *pointer) {
-  auto *next = llvm::BasicBlock::Create(llvm_, "", function_);
-  b_.CreateCondBr(b_.CreateIsNull(pointer), fail_, next);
+  auto *next = llvm::BasicBlock::Create(llvm_, "", frame_.function);
+  b_.CreateCondBr(b_.CreateIsNull(pointer), frame_.fail, next);
   b_.SetInsertPoint(next);
 }
 
@@ -116,16 +129,16 @@ void EntryEmitter::emitInstr(const Instr &instr) {
     define(value);
   for (ValueId value : instr.temps)
     define(value);
-  b_.CreateCall(marks_[0], {exec_, b_.getInt32(instr.node)});
+  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
   if (instr.kind == Instr::Kind::Kernel)
     callKernel(instr);
   else
     callRegion(instr);
-  b_.CreateCall(marks_[1], {exec_, b_.getInt32(instr.node)});
+  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
 }
 
 void EntryEmitter::callKernel(const Instr &instr) {
-  std::vector<LValue *> arguments{exec_};
+  std::vector<LValue *> arguments{frame_.exec};
   for (ValueId value : instr.arguments)
     arguments.push_back(pointer(value));
   for (Ref dim : instr.dims)
@@ -143,13 +156,15 @@ void EntryEmitter::callRegion(const Instr &instr) {
     return list;
   };
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy()}, false);
-  LValue *status = b_.CreateCall(type, field(api_, abi::apiCallRegion),
-                                 {exec_, b_.getInt32(instr.callee), arrays(instr.inputs), arrays(instr.outputs)});
+  LValue *status = b_.CreateCall(
+      type, field(frame_.api, abi::apiCallRegion),
+      {frame_.exec, b_.getInt32(instr.callee), arrays(instr.inputs), arrays(instr.outputs)});
   returnIfFailed(status);
 }
 
 void EntryEmitter::returnIfFailed(LValue *status) {
-  auto *failed = llvm::BasicBlock::Create(llvm_, "failed", function_), *next = llvm::BasicBlock::Create(llvm_, "", function_);
+  auto *failed = llvm::BasicBlock::Create(llvm_, "failed", frame_.function),
+       *next = llvm::BasicBlock::Create(llvm_, "", frame_.function);
   b_.CreateCondBr(b_.CreateICmpNE(status, b_.getInt32(0)), failed, next);
   b_.SetInsertPoint(failed);
   b_.CreateRet(status);

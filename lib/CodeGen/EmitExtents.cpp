@@ -49,6 +49,8 @@ EntryEmitter::LValue *EntryEmitter::evaluateUncached(Ref ref) {
   case Op::Dim:
     if (auto slot = dimSlots_.find(static_cast<uint32_t>(e.i)); slot != dimSlots_.end())
       return b_.CreateLoad(b_.getInt64Ty(), placeOf(slot->second));
+    if (isLarge_ && p_.dims[static_cast<size_t>(e.i)].input != none)
+      return loadInputDim(static_cast<uint32_t>(e.i));
     return dims_.at(static_cast<uint32_t>(e.i));
   case Op::Load: return loadElement(e);
   case Op::Cast: return evaluateCast(p_.exprs.type(e.a), e.type, evaluate(e.a));
@@ -131,10 +133,16 @@ EntryEmitter::LValue *EntryEmitter::shapeOf(const Value &value) {
   return shape;
 }
 
+void EntryEmitter::setDimValue(uint32_t dim, LValue *value) {
+  dims_.set(dim, value);
+  if (isLarge_)
+    b_.CreateStore(value, dimSlot(dim));
+}
+
 void EntryEmitter::setDim(const Instr &instr) {
   overflow_ = b_.getFalse();
   LValue *value = evaluate(instr.dims[0]);
-  dims_.set(instr.callee, value);
+  setDimValue(instr.callee, value);
   if (instr.message.empty())
     return;
   LValue *isFine = b_.CreateAnd(b_.CreateICmpULE(value, i64(maxExtent)), b_.CreateNot(overflow_));
@@ -150,15 +158,17 @@ void EntryEmitter::emitRequire(const Instr &instr) {
 
 void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::string &message, const std::vector<LValue *> &values) {
   LValue *list = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(values.size(), 1)));
-  auto *failed = llvm::BasicBlock::Create(llvm_, "failed", function_), *next = llvm::BasicBlock::Create(llvm_, "", function_);
+  auto *failed = llvm::BasicBlock::Create(llvm_, "failed", frame_.function),
+       *next = llvm::BasicBlock::Create(llvm_, "", frame_.function);
   b_.CreateCondBr(condition, next, failed);
   b_.SetInsertPoint(failed);
   for (size_t i = 0; i < values.size(); ++i)
     b_.CreateStore(values[i], b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), list, i));
   llvm::Type *ptr = b_.getPtrTy(), *i32 = b_.getInt32Ty();
   auto *type = llvm::FunctionType::get(i32, {ptr, i32, ptr, ptr, i32}, false);
-  b_.CreateRet(b_.CreateCall(type, field(api_, abi::apiFailWith),
-                             {exec_, b_.getInt32(static_cast<uint32_t>(status)), b_.CreateGlobalString(message), list,
+  b_.CreateRet(b_.CreateCall(type, field(frame_.api, abi::apiFailWith),
+                             {frame_.exec, b_.getInt32(static_cast<uint32_t>(status)),
+                              b_.CreateGlobalString(message), list,
                               b_.getInt32(static_cast<uint32_t>(values.size()))}));
   b_.SetInsertPoint(next);
 }

@@ -38,10 +38,10 @@ void EntryEmitter::callLibrary(const Instr &instr) {
   b_.CreateStore(attributes, at(call, offsetof(bycc_library_call, attributes)));
   b_.CreateStore(operands(instr.inputs, {}), at(call, offsetof(bycc_library_call, inputs)));
   b_.CreateStore(results, at(call, offsetof(bycc_library_call, results)));
-  b_.CreateCall(marks_[0], {exec_, b_.getInt32(instr.node)});
+  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy()}, false);
-  LValue *status = b_.CreateCall(type, field(api_, abi::apiCallLibrary), {exec_, call});
-  b_.CreateCall(marks_[1], {exec_, b_.getInt32(instr.node)});
+  LValue *status = b_.CreateCall(type, field(frame_.api, abi::apiCallLibrary), {frame_.exec, call});
+  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
   returnIfFailed(status);
   for (size_t i = 0; i < instr.outputs.size(); ++i)
     if (code.isTold[i])
@@ -55,7 +55,7 @@ void EntryEmitter::takeTold(ValueId id, LValue *operand) {
   for (size_t d = 0; d < value.dims.size(); ++d) {
     const Expr &dim = p_.exprs[value.dims[d]];
     if (dim.op == Op::Dim && !dims_.find(static_cast<uint32_t>(dim.i)))
-      dims_.set(
+      setDimValue(
           static_cast<uint32_t>(dim.i),
           b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d)));
   }

@@ -5,7 +5,7 @@ namespace bycc::te {
 
 void EntryEmitter::jumpTo(llvm::BasicBlock *block) {
   b_.CreateBr(block);
-  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "", function_)); // nothing leads here
+  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "", frame_.function)); // nothing leads here
 }
 
 // Does a turn of the loop ask the runtime for memory?
@@ -34,9 +34,13 @@ void EntryEmitter::beginLoop(const Instr &instr) {
     b_.CreateStore(pointer(carried.memory), pointerSlot(instr.outputs[i]));
     b_.CreateStore(pointer(carried.spare), pointerSlot(carried.spare));
   }
-  OpenLoop open{llvm::BasicBlock::Create(llvm_, "turn", function_), llvm::BasicBlock::Create(llvm_, "done", function_), nullptr, {}};
+  OpenLoop open{llvm::BasicBlock::Create(llvm_, "turn", frame_.function),
+                llvm::BasicBlock::Create(llvm_, "done", frame_.function),
+                nullptr,
+                {}};
   if (allocates(instr))
-    open.mark = b_.CreateCall(llvm::FunctionType::get(b_.getInt64Ty(), {b_.getPtrTy()}, false), field(api_, abi::apiMark), {exec_});
+    open.mark = b_.CreateCall(llvm::FunctionType::get(b_.getInt64Ty(), {b_.getPtrTy()}, false),
+                              field(frame_.api, abi::apiMark), {frame_.exec});
   open.outer = mark();
   b_.CreateBr(open.head);
   b_.SetInsertPoint(open.head);
@@ -66,8 +70,8 @@ void EntryEmitter::nextTurn(const Instr &instr) {
   }
   const OpenLoop &loop = loops_.back();
   if (loop.mark)
-    b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false), field(api_, abi::apiReleaseTo),
-                  {exec_, loop.mark});
+    b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false),
+                  field(frame_.api, abi::apiReleaseTo), {frame_.exec, loop.mark});
   jumpTo(loop.head);
 }
 
@@ -89,7 +93,7 @@ EntryEmitter::LValue *EntryEmitter::spareMemory(ValueId carried, LValue *bytes) 
   if (p_.values[carried].isStatic)
     return memory;
   auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty()}, false);
-  memory = b_.CreateCall(type, field(api_, abi::apiGrow), {exec_, memory, bytes});
+  memory = b_.CreateCall(type, field(frame_.api, abi::apiGrow), {frame_.exec, memory, bytes});
   failIfNull(memory);
   b_.CreateStore(memory, spare);
   return memory;
@@ -103,7 +107,7 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   const Value &x = p_.values[instr.inputs[0]], &v = p_.values[instr.inputs[1]], &begin = p_.values[instr.inputs[2]];
   bool isInPlace = p_.values[instr.outputs[0]].alias != none;
   define(instr.outputs[0]);
-  b_.CreateCall(marks_[0], {exec_, b_.getInt32(instr.node)});
+  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
   LValue *to = pointer(instr.outputs[0]);
   if (!isInPlace)
     copyBytes(to, pointer(instr.inputs[0]), bytesOf(x));
@@ -118,7 +122,7 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   for (size_t d = 1; d < x.dims.size(); ++d)
     row = b_.CreateMul(row, evaluate(x.dims[d]));
   copyBytes(b_.CreateGEP(b_.getInt8Ty(), to, b_.CreateMul(first, row)), pointer(instr.inputs[1]), bytesOf(v));
-  b_.CreateCall(marks_[1], {exec_, b_.getInt32(instr.node)});
+  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
 }
 
 } // namespace bycc::te

@@ -5,14 +5,15 @@ namespace bycc::te {
 
 // Extents of inputs that are open.
 void EntryEmitter::loadDims() {
-  LValue *shapes = field(exec_, abi::execInputShapes);
-  for (uint32_t d = 0; d < p_.dims.size(); ++d) {
-    if (p_.dims[d].input == none)
-      continue;
-    LValue *shape = slot(shapes, p_.dims[d].input);
-    dims_.set(d, b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(
-                                                    b_.getInt64Ty(), shape, p_.dims[d].axis)));
-  }
+  for (uint32_t d = 0; d < p_.dims.size(); ++d)
+    if (p_.dims[d].input != none)
+      dims_.set(d, loadInputDim(d));
+}
+
+EntryEmitter::LValue *EntryEmitter::loadInputDim(uint32_t dim) {
+  LValue *shape = slot(field(frame_.exec, abi::execInputShapes), p_.dims[dim].input);
+  return b_.CreateLoad(b_.getInt64Ty(),
+                       b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, p_.dims[dim].axis));
 }
 
 // ptr output(exec, index, shape): the caller's memory, else the runtime's, of an output
@@ -40,7 +41,7 @@ void EntryEmitter::makeOutputFunction(const EmitContext &context) {
 }
 
 EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
-  LValue *memory = b_.CreateCall(output_, {exec_, b_.getInt32(value.output), shapeOf(value)});
+  LValue *memory = b_.CreateCall(output_, {frame_.exec, b_.getInt32(value.output), shapeOf(value)});
   failIfNull(memory);
   return memory;
 }
@@ -55,8 +56,8 @@ void EntryEmitter::define(ValueId id) {
     memory = spareMemory(value.spareOf, bytesOf(value));
   } else if (value.resident != none) {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty()}, false);
-    memory = b_.CreateCall(type, field(api_, abi::apiRegionAlloc),
-                           {exec_, b_.getInt32(value.resident), bytesOf(value)});
+    memory = b_.CreateCall(type, field(frame_.api, abi::apiRegionAlloc),
+                           {frame_.exec, b_.getInt32(value.resident), bytesOf(value)});
     failIfNull(memory);
   } else if (value.offset >= 0) {
     return; // pointer() knows
@@ -64,7 +65,7 @@ void EntryEmitter::define(ValueId id) {
     memory = outputPointer(value);
   } else {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false);
-    memory = b_.CreateCall(type, field(api_, abi::apiAlloc), {exec_, bytesOf(value)});
+    memory = b_.CreateCall(type, field(frame_.api, abi::apiAlloc), {frame_.exec, bytesOf(value)});
     failIfNull(memory);
   }
   setPointer(id, memory);
@@ -79,20 +80,20 @@ void EntryEmitter::setPointer(ValueId id, LValue *memory) {
 void EntryEmitter::releaseValue(ValueId id) {
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
   int64_t service = p_.values[id].resident != none ? abi::apiRegionRelease : abi::apiRelease;
-  b_.CreateCall(type, field(api_, service), {exec_, pointer(id)});
+  b_.CreateCall(type, field(frame_.api, service), {frame_.exec, pointer(id)});
 }
 
 EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
   id = p_.root(id);
   const Value &value = p_.values[id];
   if (value.kind == Value::Kind::Constant || value.kind == Value::Kind::Packed)
-    return at(weights_, static_cast<int64_t>(offsets_.at(id)));
+    return at(frame_.weights, static_cast<int64_t>(offsets_.at(id)));
   if (value.offset >= 0)
-    return at(arena_, value.offset);
+    return at(frame_.arena, value.offset);
   if (value.kind == Value::Kind::Input)
-    return slot(field(exec_, abi::execInputs), value.index);
+    return slot(field(frame_.exec, abi::execInputs), value.index);
   if (value.output != none && value.isStatic)
-    return slot(field(exec_, abi::execOutputs), value.output);
+    return slot(field(frame_.exec, abi::execOutputs), value.output);
   return value.isBound || isLarge_ ? b_.CreateLoad(b_.getPtrTy(), pointerSlot(id))
                                    : pointers_.at(id);
 }

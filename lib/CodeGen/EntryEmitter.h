@@ -56,6 +56,9 @@ private:
   LValue *slot(LValue *array, uint64_t index) { return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), array, index)); }
 
   // --- instructions (EmitEntry.cpp)
+  void beginFunction(llvm::Function *function);
+  void endFunction();
+  void emitAll(uint32_t begin, uint32_t end); // instructions
   llvm::AllocaInst *newAlloca(llvm::Type *type);
   // void mark(exec, node): calls node_begin / node_end while profiling.
   void makeMarks(const EmitContext &context);
@@ -65,6 +68,20 @@ private:
   void callKernel(const Instr &instr);
   void callRegion(const Instr &instr);
   void emitCopy(const Instr &instr);
+
+  // --- a large entry (EntryParts.cpp)
+  struct Span {
+    uint32_t end = 0;       // instruction after it
+    uint32_t otherwise = 0; // Else of an If; 0: there is none
+    size_t weight = 0;
+    bool jumpsOut = false; // to a loop around it
+  };
+  void findSpans();
+  static void addTo(Span &outer, const Span &inner);
+  void emitInParts();
+  void emitInParts(uint32_t begin, uint32_t end);
+  void emitLarge(uint32_t index);
+  void emitPart(uint32_t begin, uint32_t end);
 
   // --- extents (EmitExtents.cpp)
   // Sums and products set `overflow_` where they leave 64 bits.
@@ -82,6 +99,8 @@ private:
 
   // --- memory (EmitMemory.cpp)
   void loadDims();
+  LValue *loadInputDim(uint32_t dim);
+  void setDimValue(uint32_t dim, LValue *value);
   // The caller's memory, else the runtime's.
   LValue *outputPointer(const Value &value);
   void makeOutputFunction(const EmitContext &context);
@@ -106,7 +125,7 @@ private:
   void restore(const Known &known);
   // Where pointers and extents stand that change as the program runs.
   struct Slot {
-    LValue *own = nullptr; // null: element `number` of slots_
+    LValue *own = nullptr; // null: element `number` of the slots
     uint64_t number = 0;
   };
   Slot newSlot(llvm::Type *type);
@@ -148,12 +167,16 @@ private:
   const Offsets &offsets_;
   llvm::LLVMContext &llvm_;
   llvm::IRBuilder<> b_;
-  llvm::Function *function_ = nullptr, *marks_[2] = {}, *output_ = nullptr;
+  llvm::Function *marks_[2] = {}, *output_ = nullptr;
   bool isLarge_ = false; // values stand in memory between instructions
-  llvm::AllocaInst *execSlot_ = nullptr, *slots_ = nullptr;
   uint64_t numSlots_ = 0;
-  llvm::BasicBlock *allocas_ = nullptr, *fail_ = nullptr;
-  LValue *exec_ = nullptr, *arena_ = nullptr, *weights_ = nullptr, *api_ = nullptr;
+  struct Frame { // of the function that is being made
+    llvm::Function *function = nullptr;
+    llvm::BasicBlock *allocas = nullptr, *start = nullptr, *fail = nullptr;
+    LValue *execSlot = nullptr, *slots = nullptr;
+    LValue *exec = nullptr, *arena = nullptr, *weights = nullptr, *api = nullptr;
+  } frame_;
+  std::vector<Span> spans_; // per instruction
   KnownValues<ValueId> pointers_;
   KnownValues<uint32_t> dims_;
   std::map<std::vector<uint64_t>, llvm::Constant *> shapes_; // those without open extents

@@ -92,7 +92,9 @@ ErrorBuilder OpLowering::unsupported() const { return error(Status::Unsup, modul
 
 // --- shapes and stages
 
-TypeId OpLowering::resultType(size_t index) const { return module.types.flatten(module.type(call))[index]; }
+TypeId OpLowering::resultType(size_t index) const {
+  return module.types.leaf(module.type(call), index);
+}
 
 Expected<std::vector<Ref>> OpLowering::resultShape(const std::vector<Ref> &likely, size_t index) {
   std::vector<Ref> shape;
@@ -237,11 +239,7 @@ public:
     }
     case NodeKind::Project: {
       std::vector<Tensor> fields = BYCC_TRY(valueOf(operands[0]));
-      size_t first = 0;
-      auto types = module_.types.fields(module_.type(operands[0]));
-      for (uint32_t f = 0; f < node.payload; ++f)
-        first += module_.types.flatten(types[f]).size();
-      size_t count = module_.types.flatten(types[node.payload]).size();
+      auto [first, count] = module_.types.leavesOf(module_.type(operands[0]), node.payload);
       values_[id.index] = {fields.begin() + static_cast<ptrdiff_t>(first), fields.begin() + static_cast<ptrdiff_t>(first + count)};
       return {};
     }

@@ -73,7 +73,7 @@ Expected<> lowerSplit(OpLowering &op) {
   const Tensor &a = op.input(0);
   size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
   const AttrValue *parts = op.module.attr(op.call, "indices_or_sections");
-  size_t count = op.module.types.flatten(op.module.type(op.call)).size();
+  size_t count = op.module.types.numLeaves(op.module.type(op.call));
   Ref start = op.x.integer(0);
   for (size_t p = 0; p < count; ++p) {
     if (parts->isList() && p > 0)

@@ -12,6 +12,9 @@ struct Env {
   std::unordered_map<uint32_t, std::vector<ValueId>> values;
   std::unordered_map<uint32_t, std::pair<FunctionId, const Env *>> functions;
   const Env *parent = nullptr;
+
+  // Null when nothing around has it.
+  const std::vector<ValueId> *find(NodeId node) const;
 };
 
 class ProgramBuilder {

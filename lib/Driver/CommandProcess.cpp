@@ -388,8 +388,7 @@ private:
                                          << " (ulimit -s) is too small for " << doing;
     std::ostringstream how;
     if (signal)
-      how << who << " crashed while " << doing << ": signal " << signal << " ("
-          << ::strsignal(signal) << ")";
+      how << who << " crashed while " << doing << ": " << signalText(signal);
     else
       how << who << " ended the process while " << doing << ", with exit code "
           << WEXITSTATUS(status);

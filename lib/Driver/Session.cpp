@@ -301,6 +301,11 @@ Expected<> Session::giveVendorsProcess() {
   return {};
 }
 
+void Session::dismissVendors() {
+  if (vendorProcess_)
+    vendorProcess_->dismiss();
+}
+
 // What it was asked is refused; the user hears of it.
 Expected<> Session::hearVendorFaults() {
   if (!vendorProcess_)

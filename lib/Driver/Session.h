@@ -71,6 +71,8 @@ public:
   // every round of runPasses().
   PlacementRules &orders() { return orders_; }
   const PassRegistry &registry() const { return registry_; }
+  // Nothing more is asked of vendors, as far as can be known.
+  void dismissVendors();
   // Every file read so far, MODEL first, for -MD.
   const std::vector<std::string> &filesRead() const { return filesRead_; }
   uint64_t inputsHash() const { return inputsHash_; }

@@ -73,6 +73,7 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
       returnToHost(region);
     else
       artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights};
+  session_.dismissVendors();
   if (artifacts_.regions.empty())
     artifacts_.params = {}; // no vendor reads weights: the host places its own
   return false;

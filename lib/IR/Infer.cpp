@@ -9,6 +9,7 @@
 #include "bycc/IR/Infer.h"
 
 #include "Shape.h"
+#include "bycc/IR/Functions.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -360,7 +361,6 @@ namespace {
 constexpr size_t maxErrors = 20;
 constexpr uint32_t maxBlockDepth = 64;
 constexpr uint32_t maxCallDepth = 100;
-constexpr size_t maxFunctions = 10000;
 constexpr double maxRepeatedCalls = 1 << 16; // calls in functions that are called more than once
 
 // Functions that others call before those, local ones among them. Compiled code has a

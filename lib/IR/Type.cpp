@@ -53,6 +53,7 @@ struct Record {
   const void *list = nullptr;
   const std::string *layout = nullptr; // null: row-major
   TypeId result;           // Function
+  const uint32_t *leafEnds = nullptr; // Tuple: tensors in the fields up to each, that included
 };
 
 } // namespace
@@ -106,6 +107,22 @@ struct TypeTable::Impl {
     return TypeId(index);
   }
 
+  void countLeaves(Record &tuple) {
+    if (tuple.leafEnds || !tuple.count)
+      return;
+    std::vector<uint32_t> ends;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < tuple.count; ++i) {
+      const Record &field = records[static_cast<const TypeId *>(tuple.list)[i].index];
+      if (field.kind != TypeKind::Tuple)
+        ++count;
+      else if (field.count)
+        count += field.leafEnds[field.count - 1];
+      ends.push_back(count);
+    }
+    tuple.leafEnds = arena.copy(std::span<const uint32_t>(ends));
+  }
+
   const Record &tensor(TypeId type) const {
     const Record &record = records[type.index];
     BYCC_ASSERT(record.kind == TypeKind::Tensor, "a tensor type is asked for");
@@ -138,7 +155,9 @@ TypeId TypeTable::tuple(std::span<const TypeId> fields) {
   record.kind = TypeKind::Tuple;
   record.count = static_cast<uint32_t>(fields.size());
   record.list = fields.data();
-  return impl_->intern(record, sizeof(TypeId));
+  TypeId made = impl_->intern(record, sizeof(TypeId));
+  impl_->countLeaves(impl_->records[made.index]);
+  return made;
 }
 
 TypeId TypeTable::function(std::span<const TypeId> params, TypeId result) {
@@ -239,6 +258,35 @@ std::vector<TypeId> TypeTable::flatten(TypeId type) const {
     for (TypeId leaf : flatten(field))
       flat.push_back(leaf);
   return flat;
+}
+
+size_t TypeTable::numLeaves(TypeId type) const {
+  const Record &record = impl_->records[type.index];
+  return record.kind != TypeKind::Tuple ? 1 : record.count ? record.leafEnds[record.count - 1] : 0;
+}
+
+TypeId TypeTable::leaf(TypeId type, size_t index) const {
+  while (kind(type) == TypeKind::Tuple) {
+    uint32_t field = fieldOfLeaf(type, index);
+    index -= leavesOf(type, field).first;
+    type = fields(type)[field];
+  }
+  return type;
+}
+
+uint32_t TypeTable::fieldOfLeaf(TypeId tuple, size_t index) const {
+  BYCC_ASSERT(index < numLeaves(tuple), "a tensor in a tuple is asked for");
+  const Record &record = impl_->records[tuple.index];
+  const uint32_t *end = record.leafEnds + record.count;
+  return static_cast<uint32_t>(std::upper_bound(record.leafEnds, end, index) - record.leafEnds);
+}
+
+std::pair<size_t, size_t> TypeTable::leavesOf(TypeId tuple, uint32_t field) const {
+  const Record &record = impl_->records[tuple.index];
+  BYCC_ASSERT(record.kind == TypeKind::Tuple && field < record.count,
+              "a field of a tuple is asked for");
+  size_t first = field ? record.leafEnds[field - 1] : 0;
+  return {first, record.leafEnds[field] - first};
 }
 
 Dim TypeTable::symbol(std::string_view name) { return impl_->dims.symbol(name); }

@@ -4,6 +4,7 @@
 // what it calls.
 #include "RelayParser.h"
 
+#include "bycc/IR/Functions.h"
 #include "bycc/Support/FileKind.h"
 #include "bycc/Support/Text.h"
 
@@ -201,8 +202,9 @@ bool RelayParser::parseParam(FunctionId function, Signature &signature) {
            "parameter %" + std::string(name.text) + " needs a complete type");
     signature.isOk = false;
   }
-  for (const auto &[other, ignored] : signature.params)
-    if (other == name.text && signature.params.size() <= 1000) {
+  // Of many it is said once, below.
+  for (size_t i = 0; i < signature.params.size() && signature.params.size() <= 1000; ++i)
+    if (signature.params[i].first == name.text) {
       report(name, Status::Input, "parameter %" + std::string(name.text) + " is defined twice");
       signature.isOk = false;
     }
@@ -323,6 +325,12 @@ void RelayParser::scanDefinition() {
   Token name = token_;
   if (!expect(TokenKind::Global, "after 'def'"))
     return skipToDefinition();
+  if (module_.globals().size() == maxFunctions) {
+    report(name, Status::Limit,
+           "the program has " + std::to_string(maxFunctions + 1) +
+               " or more functions, the limit is " + std::to_string(maxFunctions));
+    return stop();
+  }
   bool isNew = !definitionOf_.contains(name.text);
   if (!isNew)
     report(name, Status::Input, "@" + std::string(name.text) + " is defined twice");

@@ -16,24 +16,6 @@
 
 namespace bycc {
 
-namespace {
-
-// Tensors [begin, begin + count) of a projection's field among those of its
-// operand's type.
-std::pair<uint32_t, uint32_t> fieldRange(const Module &module, TypeId tuple, uint32_t field) {
-  std::span<const TypeId> fields = module.types.fields(tuple);
-  auto count = [&](TypeId type) {
-    return module.types.isTensor(type) ? uint32_t{1}
-                                       : static_cast<uint32_t>(module.types.flatten(type).size());
-  };
-  uint32_t begin = 0;
-  for (uint32_t i = 0; i < field; ++i)
-    begin += count(fields[i]);
-  return {begin, count(fields[field])};
-}
-
-} // namespace
-
 // Recursion is as deep as tuple types nest: chains of projections are a loop.
 void resolveTensors(const Module &module, NodeId node, std::vector<TensorRef> &out) {
   uint32_t begin = 0, count = UINT32_MAX; // wanted part of the node's tensors
@@ -44,9 +26,9 @@ void resolveTensors(const Module &module, NodeId node, std::vector<TensorRef> &o
       node = module.operands(tuple)[field];
       continue;
     }
-    auto [first, size] = fieldRange(module, module.type(tuple), field);
-    count = std::min(count, size);
-    begin += first;
+    auto [first, size] = module.types.leavesOf(module.type(tuple), field);
+    count = std::min(count, static_cast<uint32_t>(size));
+    begin += static_cast<uint32_t>(first);
     node = tuple;
   }
   const Node &n = module.node(node);
@@ -67,7 +49,7 @@ void resolveTensors(const Module &module, NodeId node, std::vector<TensorRef> &o
   if (!module.types.isTuple(n.type))
     return; // a function
   if (count == UINT32_MAX)
-    count = static_cast<uint32_t>(module.types.flatten(n.type).size());
+    count = static_cast<uint32_t>(module.types.numLeaves(n.type));
   for (uint32_t i = 0; i < count; ++i)
     out.push_back({node, begin + i});
 }

@@ -259,9 +259,7 @@ private:
   }
 
   double bytesOf(NodeId base, uint32_t index) {
-    TypeId type = module_.type(base);
-    if (!module_.types.isTensor(type))
-      type = module_.types.flatten(type)[index];
+    TypeId type = module_.types.leaf(module_.type(base), index);
     auto [found, isNew] = bytesOfType_.try_emplace(type.index, 0.0);
     if (isNew)
       found->second = bycc::bytesOf(module_, type);

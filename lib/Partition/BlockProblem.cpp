@@ -249,9 +249,7 @@ private:
   }
 
   uint64_t bytesOf(NodeId base, uint32_t index) {
-    TypeId type = module_.type(base);
-    if (!module_.types.isTensor(type))
-      type = module_.types.flatten(type)[index];
+    TypeId type = module_.types.leaf(module_.type(base), index);
     auto [found, isNew] = bytesOfType_.try_emplace(type.index, 0);
     if (isNew)
       found->second = static_cast<uint64_t>(std::min(bycc::bytesOf(module_, type), 1e18));

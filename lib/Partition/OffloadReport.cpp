@@ -189,9 +189,7 @@ private:
     for (const TensorRef &tensor : tensors) {
       if (resident_.isResident(tensor))
         continue;
-      TypeId type = module_.type(tensor.base);
-      if (!module_.types.isTensor(type))
-        type = module_.types.flatten(type)[tensor.index];
+      TypeId type = module_.types.leaf(module_.type(tensor.base), tensor.index);
       auto bytes = module_.types.sizeBytes(type);
       ++function.boundaryTensors;
       function.boundaryBytes += bytes.value_or(0);

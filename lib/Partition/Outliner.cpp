@@ -110,7 +110,7 @@ NodeId Outliner::innerTensor(TensorRef tensor) {
 }
 
 NodeId Outliner::addParam(const TensorRef &tensor) {
-  TypeId type = module_.types.flatten(module_.type(tensor.base))[tensor.index];
+  TypeId type = module_.types.leaf(module_.type(tensor.base), tensor.index);
   NodeId param = module_.addParam("i" + std::to_string(params_.size()), type,
                                   module_.node(tensor.base).source);
   params_.push_back(param);

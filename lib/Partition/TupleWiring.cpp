@@ -15,14 +15,8 @@ NodeId projectField(Module &module, NodeId value, uint32_t field, std::vector<No
 
 NodeId projectTo(Module &module, NodeId value, uint32_t index, std::vector<NodeId> &list) {
   while (module.types.isTuple(module.type(value))) {
-    std::span<const TypeId> fields = module.types.fields(module.type(value));
-    uint32_t field = 0;
-    for (; field < fields.size(); ++field) {
-      uint32_t count = static_cast<uint32_t>(module.types.flatten(fields[field]).size());
-      if (index < count)
-        break;
-      index -= count;
-    }
+    uint32_t field = module.types.fieldOfLeaf(module.type(value), index);
+    index -= static_cast<uint32_t>(module.types.leavesOf(module.type(value), field).first);
     value = projectField(module, value, field, list);
   }
   return value;

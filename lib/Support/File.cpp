@@ -181,7 +181,7 @@ Expected<> checkContainedName(const std::string &folder, const std::string &rela
 std::shared_ptr<const Storage> Storage::copyOf(const void *data, uint64_t size) {
   constexpr uint64_t largeBytes = 64 << 10;
   if (OpenFiles::instance().isWanted && size >= largeBytes)
-    if (std::shared_ptr<const Storage> shared = SharedCopy::make(data, size))
+    if (std::shared_ptr<const Storage> shared = sharedCopyOf(data, size))
       return shared;
   auto *bytes = static_cast<const uint8_t *>(data);
   return own(std::vector<uint8_t>(bytes, bytes + size));
@@ -273,6 +273,10 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
 }
 
 void keepMappedFilesOpen() { OpenFiles::instance().isWanted = true; }
+
+std::shared_ptr<const Storage> sharedCopyOf(const void *data, uint64_t size) {
+  return SharedCopy::make(data, size);
+}
 
 std::optional<FilePlace> placeInFile(const void *data, uint64_t bytes) {
   return OpenFiles::instance().find(static_cast<const uint8_t *>(data), bytes);

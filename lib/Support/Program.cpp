@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <new>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace bycc {
@@ -31,6 +32,16 @@ int finishOutput(int code) {
   Error lost = error(Status::Io, {"<stdout>"}) << "cannot write: " << std::strerror(errno ? errno : EIO);
   std::fputs(lost.str().c_str(), stderr);
   return exitCode(lost.status());
+}
+
+std::string signalText(int signal) {
+  return "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+}
+
+std::string endText(int status, const std::string &whose) {
+  if (WIFSIGNALED(status))
+    return "crashed: " + signalText(WTERMSIG(status));
+  return "ended " + whose + " process with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
 int runProgram(const std::function<int()> &work) {

@@ -12,6 +12,7 @@
 
 #include "CallVendor.h"
 #include "WorkerConnection.h"
+#include "bycc/Support/Program.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorProcess.h"
 
@@ -20,7 +21,6 @@
 #include <cstring>
 #include <map>
 #include <poll.h>
-#include <sys/wait.h>
 
 namespace bycc {
 namespace {
@@ -37,14 +37,7 @@ RegionOutcome failed(RegionOutcome::Kind kind, std::string reason) {
 RegionOutcome refused(std::string reason) { return failed(RegionOutcome::Kind::Refused, std::move(reason)); }
 RegionOutcome crashed(std::string reason) { return failed(RegionOutcome::Kind::Crashed, std::move(reason)); }
 
-std::string endOf(int status) {
-  if (WIFSIGNALED(status)) {
-    int signal = WTERMSIG(status);
-    return "its compile half crashed: signal " + std::to_string(signal) + " (" +
-           ::strsignal(signal) + ")";
-  }
-  return "its compile half ended the process with exit code " + std::to_string(WEXITSTATUS(status));
-}
+RegionOutcome ended(int status) { return crashed("its compile half " + endText(status)); }
 
 // What an answer comes to, but for its weights.
 RegionOutcome outcomeOf(WorkerAnswer answer, uint64_t maxBlobBytes) {
@@ -130,7 +123,7 @@ private:
           continue;
         }
       if (!worker.connection->waitReady()) {
-        conclude(worker, crashed(endOf(worker.connection->kill())));
+        conclude(worker, ended(worker.connection->kill()));
         continue;
       }
       RegionView view = job.view();
@@ -142,8 +135,7 @@ private:
                              target_, region, !options_.showOutput);
       worker.connection->flush();
       worker.isAsked = true;
-      worker.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(options_.timeoutSeconds));
+      worker.deadline = deadlineAfter(options_.timeoutSeconds);
     }
   }
 
@@ -197,7 +189,7 @@ private:
   void receive(Worker &worker) {
     WorkerConnection &connection = *worker.connection;
     if (!connection.receive())
-      return conclude(worker, crashed(endOf(connection.waitUntil(worker.deadline))));
+      return conclude(worker, ended(connection.waitUntil(worker.deadline)));
     bool isBroken = false;
     std::optional<WorkerAnswer> answer = connection.next(isBroken);
     if (isBroken) {

@@ -162,12 +162,7 @@ struct RegionView::Impl {
   std::vector<uint32_t> fieldOf(Level &level, NodeId project) {
     NodeId tuple = module.operands(project)[0];
     std::vector<uint32_t> all = operand(level, tuple);
-    size_t begin = 0;
-    std::span<const TypeId> fields = module.types.fields(module.type(tuple));
-    uint32_t index = module.node(project).payload;
-    for (uint32_t i = 0; i < index; ++i)
-      begin += module.types.flatten(fields[i]).size();
-    size_t count = module.types.flatten(fields[index]).size();
+    auto [begin, count] = module.types.leavesOf(module.type(tuple), module.node(project).payload);
     return {all.begin() + static_cast<long>(begin), all.begin() + static_cast<long>(begin + count)};
   }
 

@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  size_t numTensors(NodeId node) const { return module_.types.flatten(module_.type(node)).size(); }
+  size_t numTensors(NodeId node) const { return module_.types.numLeaves(module_.type(node)); }
 
   template <typename Nodes> size_t firstTensor(const Nodes &nodes, ptrdiff_t index) const {
     size_t first = 0;
@@ -75,10 +75,8 @@ private:
     auto call = std::ranges::find(calls_, tuple);
     if (call == calls_.end() || !module_.types.isTensor(module_.type(role.node)))
       return std::nullopt;
-    std::span<const TypeId> fields = module_.types.fields(module_.type(tuple));
-    size_t first = 0;
-    for (uint32_t i = 0; i < module_.node(role.node).payload; ++i)
-      first += module_.types.flatten(fields[i]).size();
+    size_t first =
+        module_.types.leavesOf(module_.type(tuple), module_.node(role.node).payload).first;
     return "%" + role.name + "=" + std::to_string(call - calls_.begin()) + "." +
            std::to_string(first);
   }

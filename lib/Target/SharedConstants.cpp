@@ -1,14 +1,11 @@
-// Copies lie in a file without a name, at multiples of a page.
-
 #include "SharedConstants.h"
 
+#include "bycc/Support/File.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/SharedFiles.h"
 
-#include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,21 +13,6 @@ namespace bycc {
 
 namespace {
 constexpr uint64_t maxSmallBytes = 16 << 10;
-constexpr uint64_t copyAlignment = 4096;
-
-bool writeAt(int file, uint64_t offset, const char *data, uint64_t bytes) {
-  while (bytes > 0) {
-    ssize_t wrote = ::pwrite(file, data, bytes, static_cast<off_t>(offset));
-    if (wrote < 0 && errno == EINTR)
-      continue;
-    if (wrote <= 0)
-      return false;
-    data += wrote;
-    offset += static_cast<uint64_t>(wrote);
-    bytes -= static_cast<uint64_t>(wrote);
-  }
-  return true;
-}
 } // namespace
 
 SharedConstants::SharedConstants() { keepMappedFilesOpen(); }
@@ -43,10 +25,17 @@ SharedConstants::~SharedConstants() {
 std::optional<ConstantPlace> SharedConstants::place(const void *data, uint64_t bytes) {
   if (bytes <= maxSmallBytes)
     return std::nullopt;
+  if (std::optional<ConstantPlace> found = placeOf(data, bytes))
+    return found;
+  const Storage *copy = copyOf(data, bytes);
+  return copy ? placeOf(copy->data(), bytes) : std::nullopt;
+}
+
+std::optional<ConstantPlace> SharedConstants::placeOf(const void *data, uint64_t bytes) {
   if (std::optional<FilePlace> found = placeInFile(data, bytes))
     if (std::optional<uint32_t> number = numberOf(found->descriptor))
       return ConstantPlace{*number, found->offset};
-  return copy(data, bytes);
+  return std::nullopt;
 }
 
 // The same file once: a program is loaded again when regions fail.
@@ -66,35 +55,15 @@ std::optional<uint32_t> SharedConstants::numberOf(int file) {
   return found->second;
 }
 
-std::optional<ConstantPlace> SharedConstants::copy(const void *data, uint64_t bytes) {
-  if (!copies_) {
-    int file = ::memfd_create("bycc constants", MFD_CLOEXEC);
-    if (file < 0)
-      return std::nullopt;
-    copies_ = static_cast<uint32_t>(files_.size());
-    files_.push_back(file);
-  }
+// One for all that are the same; null when there is no memory for it.
+const Storage *SharedConstants::copyOf(const void *data, uint64_t bytes) {
   std::pair<uint64_t, uint64_t> key{hashBytes(data, bytes), bytes};
-  auto [first, last] = offsets_.equal_range(key);
+  auto [first, last] = copies_.equal_range(key);
   for (auto it = first; it != last; ++it)
-    if (holds(it->second, data, bytes))
-      return ConstantPlace{*copies_, it->second};
-  if (!writeAt(files_[*copies_], end_, static_cast<const char *>(data), bytes))
-    return std::nullopt;
-  uint64_t offset = end_;
-  end_ += (bytes + copyAlignment - 1) / copyAlignment * copyAlignment;
-  offsets_.emplace(key, offset);
-  return ConstantPlace{*copies_, offset};
-}
-
-bool SharedConstants::holds(uint64_t offset, const void *data, uint64_t bytes) const {
-  void *mine =
-      ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, files_[*copies_], static_cast<off_t>(offset));
-  if (mine == MAP_FAILED)
-    return false;
-  bool isSame = std::memcmp(mine, data, bytes) == 0;
-  ::munmap(mine, bytes);
-  return isSame;
+    if (std::memcmp(it->second->data(), data, bytes) == 0)
+      return it->second.get();
+  std::shared_ptr<const Storage> copy = sharedCopyOf(data, bytes);
+  return copy ? copies_.emplace(key, std::move(copy))->second.get() : nullptr;
 }
 
 } // namespace bycc

@@ -5,9 +5,12 @@
 #include "RegionWire.h"
 
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace bycc {
+
+class Storage;
 
 class SharedConstants {
 public:
@@ -21,14 +24,13 @@ public:
 
 private:
   std::optional<uint32_t> numberOf(int file);
-  std::optional<ConstantPlace> copy(const void *data, uint64_t bytes);
-  bool holds(uint64_t offset, const void *data, uint64_t bytes) const;
+  std::optional<ConstantPlace> placeOf(const void *data, uint64_t bytes);
+  const Storage *copyOf(const void *data, uint64_t bytes);
 
-  std::vector<int> files_;                                         // duplicates of ours
-  std::map<std::pair<uint64_t, uint64_t>, uint32_t> numbers_;      // by device, inode
-  std::optional<uint32_t> copies_;                                 // the file that has them
-  uint64_t end_ = 0;                                               // of it
-  std::multimap<std::pair<uint64_t, uint64_t>, uint64_t> offsets_; // by hash, bytes
+  std::vector<int> files_;                                    // duplicates of ours
+  std::map<std::pair<uint64_t, uint64_t>, uint32_t> numbers_; // by device, inode
+  std::multimap<std::pair<uint64_t, uint64_t>, std::shared_ptr<const Storage>>
+      copies_; // by hash, bytes
 };
 
 } // namespace bycc

@@ -7,26 +7,17 @@
 #include "VendorReply.h"
 #include "WorkerConnection.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Program.h"
 
 #include <algorithm>
-#include <csignal>
-#include <cstring>
 #include <deque>
 #include <poll.h>
-#include <sys/wait.h>
 
 namespace bycc {
 
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-std::string endOf(int status) {
-  if (WIFSIGNALED(status))
-    return "crashed: signal " + std::to_string(WTERMSIG(status)) + " (" +
-           ::strsignal(WTERMSIG(status)) + ")";
-  return "ended its process with exit code " + std::to_string(WEXITSTATUS(status));
-}
 
 WorkerAnswer refused(std::string reason) {
   WorkerAnswer answer;
@@ -60,7 +51,6 @@ struct VendorProcess::Impl {
   WorkerConnection worker{constants};
   std::deque<Put> underWay;
   size_t bytesUnderWay = 0;            // of those that are sent
-  std::deque<WorkerAnswer> answers;    // of questions before those under way
   Clock::time_point deadline;          // for the first under way
   std::map<std::string, int> faults;   // by vendor
   std::map<Key, std::string> refusals; // of questions that ended the program
@@ -68,10 +58,7 @@ struct VendorProcess::Impl {
 
   bool isGivenUp(const Vendor *vendor) { return faults[vendor->name()] >= maxFaults; }
 
-  void restartClock() {
-    deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                  std::chrono::duration<double>(timeoutSeconds));
-  }
+  void restartClock() { deadline = deadlineAfter(timeoutSeconds); }
 
   void send() {
     for (Put &put : underWay)
@@ -88,8 +75,8 @@ struct VendorProcess::Impl {
   // A message takes more in a socket than its bytes.
   static size_t cost(const Put &put) { return put.region.size() + 512; }
 
-  // Answers the first question under way.
-  void answerFirst() {
+  // The answer to the first question under way.
+  WorkerAnswer answerFirst() {
     while (true) {
       Put &first = underWay.front();
       if (!first.refusal.empty())
@@ -131,22 +118,22 @@ struct VendorProcess::Impl {
     return worker.start();
   }
 
-  void finish(WorkerAnswer answer) {
+  WorkerAnswer finish(WorkerAnswer answer) {
     if (underWay.front().isSent)
       bytesUnderWay -= cost(underWay.front());
     underWay.pop_front();
-    answers.push_back(std::move(answer));
+    return answer;
   }
 
-  void fail(int status, std::string what) {
+  WorkerAnswer fail(int status, std::string what) {
     if (what.empty())
-      what = endOf(status);
+      what = endText(status, "its");
     const Put &first = underWay.front();
     int count = ++faults[first.vendor->name()];
     told.push_back({first.vendor->name(), first.about, what, count == maxFaults});
     std::string reason = "when it was " + first.about + ", it " + what;
     refusals[keyOf(first)] = reason;
-    finish(refused(reason));
+    return finish(refused(reason));
   }
 };
 
@@ -157,6 +144,7 @@ VendorProcess::~VendorProcess() = default;
 
 Expected<> VendorProcess::start() { return impl_->worker.start(); }
 SharedConstants &VendorProcess::constants() { return impl_->constants; }
+void VendorProcess::dismiss() { impl_->worker.dismiss(); }
 WorkerConnection &VendorProcess::connection() { return impl_->worker; }
 
 void VendorProcess::put(const Vendor &vendor, Question question, std::string about,
@@ -174,14 +162,7 @@ void VendorProcess::put(const Vendor &vendor, Question question, std::string abo
     impl.send();
 }
 
-size_t VendorProcess::numUnderWay() const { return impl_->underWay.size(); }
-
-WorkerAnswer VendorProcess::next() {
-  impl_->answerFirst();
-  WorkerAnswer answer = std::move(impl_->answers.front());
-  impl_->answers.pop_front();
-  return answer;
-}
+WorkerAnswer VendorProcess::next() { return impl_->answerFirst(); }
 
 std::vector<VendorFault> VendorProcess::takeFaults() { return std::exchange(impl_->told, {}); }
 

@@ -6,6 +6,7 @@
 
 #include "FreeMemory.h"
 
+#include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -61,15 +62,31 @@ WeightsMemory::~WeightsMemory() {
     ::close(file_);
 }
 
+// All pages at once, since a fault for each takes as long as filling it.
+bool WeightsMemory::reserve(void *memory, off_t offset, off_t size) {
+  if (::madvise(memory, static_cast<size_t>(size), MADV_POPULATE_WRITE) == 0)
+    return true;
+  return errno == EINVAL && ::posix_fallocate(file_, offset, size) == 0; // before Linux 5.14
+}
+
+void WeightsMemory::giveBack(off_t offset, off_t size) {
+  ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, size);
+}
+
 void *WeightsMemory::take(uint64_t bytes) {
   if (file_ < 0 || std::exchange(isAsked_, true) || bytes == 0 || bytes > freeMemory() / 2)
     return nullptr;
   auto offset = static_cast<off_t>(end_), size = static_cast<off_t>(wholePages(bytes));
-  if (::posix_fallocate(file_, offset, size) != 0)
+  if (::ftruncate(file_, offset + size) != 0)
     return nullptr;
   void *memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, offset);
   if (memory == MAP_FAILED)
     return nullptr;
+  if (!reserve(memory, offset, size)) {
+    ::munmap(memory, bytes);
+    giveBack(offset, size);
+    return nullptr;
+  }
   place_ = {end_, bytes};
   end_ += wholePages(bytes);
   return open_ = memory;
@@ -83,8 +100,7 @@ WeightsPlace WeightsMemory::finish(bool isKept) {
   open_ = nullptr;
   if (isKept)
     return std::exchange(place_, {});
-  ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(place_.offset),
-              static_cast<off_t>(wholePages(place_.bytes)));
+  giveBack(static_cast<off_t>(place_.offset), static_cast<off_t>(wholePages(place_.bytes)));
   place_ = {};
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <sys/types.h>
 
 namespace bycc {
 
@@ -34,6 +35,9 @@ public:
   std::shared_ptr<const Storage> map(const WeightsPlace &place) const;
 
 private:
+  bool reserve(void *memory, off_t offset, off_t size);
+  void giveBack(off_t offset, off_t size);
+
   int file_ = -1;
   uint64_t end_ = 0; // of what was given; multiples of a page
   bool isAsked_ = false;

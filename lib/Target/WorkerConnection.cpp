@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 extern char **environ;
 
@@ -84,11 +85,14 @@ public:
 } // namespace
 
 WorkerConnection::~WorkerConnection() {
-  if (isRunning())
-    kill();
+  dismiss();
+  if (dismissed_ > 0)
+    waitFor(dismissed_);
 }
 
 Expected<> WorkerConnection::start() {
+  if (dismissed_ > 0)
+    waitFor(std::exchange(dismissed_, -1));
   std::string program = workerProgram();
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
@@ -250,6 +254,23 @@ bool WorkerConnection::waitReady() {
   return true;
 }
 
+int WorkerConnection::waitFor(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void WorkerConnection::dismiss() {
+  if (!isRunning())
+    return;
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+  ::close(socket_);
+  dismissed_ = std::exchange(pid_, -1);
+  socket_ = -1;
+}
+
 int WorkerConnection::kill() { return waitUntil({}); }
 
 int WorkerConnection::waitUntil(std::chrono::steady_clock::time_point deadline) {
@@ -261,8 +282,7 @@ int WorkerConnection::waitUntil(std::chrono::steady_clock::time_point deadline) 
   ::kill(-pid_, SIGKILL); // with all that the vendor started
   if (!isGone) {
     ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
+    status = waitFor(pid_);
   }
   ::close(socket_);
   pid_ = socket_ = -1;

@@ -13,6 +13,12 @@
 
 namespace bycc {
 
+inline std::chrono::steady_clock::time_point deadlineAfter(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 class WorkerConnection {
 public:
   // `constants` are shared by all connections of a compilation.
@@ -45,8 +51,11 @@ public:
   // has until `deadline`.
   int kill();
   int waitUntil(std::chrono::steady_clock::time_point deadline);
+  // Ends it without waiting: taking its memory down takes a while.
+  void dismiss();
 
 private:
+  static int waitFor(pid_t pid);
   void sendFiles();
   void sendText(ToWorker kind, std::string text);
   uint32_t numberOf(const Vendor &vendor);
@@ -54,6 +63,7 @@ private:
 
   SharedConstants &constants_;
   pid_t pid_ = -1;
+  pid_t dismissed_ = -1; // to be waited for
   bool isReady_ = false;
   int socket_ = -1;
   WeightsMemory weights_;

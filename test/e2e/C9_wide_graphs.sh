@@ -30,10 +30,11 @@ done
 compiles 20 chain 10000
 compiles 20 fan 10000
 compiles 30 concat 10000
-compiles 30 split 3000
-compiles 30 outputs 2000
-compiles 30 same 3000
-compiles 30 ifs 2500
+compiles 30 split 10000
+compiles 40 outputs 10000
+(ulimit -t 40; bycc net.relay --annotate=dnnl -q -o net.o) || fail "10000 outputs of a region"
+compiles 20 same 10000
+compiles 30 ifs 10000
 compiles 20 functions 9999
 
 # an entry of many instructions keeps its values elsewhere and gives the same
@@ -49,8 +50,8 @@ done
 # C5: LIMIT within a second
 wide doubling 40 > net.relay
 (ulimit -t 1; refuse 1 "error[LIMIT]" bycc net.relay -o no.o)
-wide functions 10001 > net.relay
-refuse 1 "functions, the limit is 10000" bycc net.relay -o no.o
+wide functions 100000 > net.relay
+(ulimit -t 1; refuse 1 "functions, the limit is 10000" bycc net.relay -o no.o)
 { echo '#[version = "0.0.5"]'
   for i in $(seq 0 100); do echo "def @f$i(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { @f$((i + 1))(%x) }"; done
   echo "def @f101(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { exp(%x) }"

@@ -10,6 +10,8 @@
 
 namespace bycc {
 
+inline constexpr size_t maxFunctions = 10000; // of a program
+
 // Is one of the attributes there, and not None, False or 0?
 bool hasAnyAttr(const Module &module, FunctionId function,
                 std::initializer_list<std::string_view> keys);

@@ -91,6 +91,13 @@ public:
   bool allOnHost() const;
   // Tensors in a (nested) tuple, in order; a tensor alone gives itself.
   std::vector<TypeId> flatten(TypeId type) const;
+  // The same without a list: how many there are, and flatten(type)[index].
+  size_t numLeaves(TypeId type) const;
+  TypeId leaf(TypeId type, size_t index) const;
+  // Of flatten(tuple): the first one that is of the field, and how many are; the field
+  // that one is of.
+  std::pair<size_t, size_t> leavesOf(TypeId tuple, uint32_t field) const;
+  uint32_t fieldOfLeaf(TypeId tuple, size_t index) const;
 
   // Dim arithmetic; equal sums and products are equal dims; unknown absorbs, and
   // is the result where no extent can be meant (3 - 5).

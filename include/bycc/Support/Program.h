@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace bycc {
 
@@ -12,5 +13,11 @@ int runProgram(const std::function<int()> &work);
 
 // `code`, or 1 with a message when some of the standard output was lost.
 int finishOutput(int code);
+
+// "signal 11 (Segmentation fault)"
+std::string signalText(int signal);
+// How a process ended, from its wait status: "crashed: signal 11 (Segmentation fault)",
+// "ended the process with exit code 0".
+std::string endText(int status, const std::string &whose = "the");
 
 } // namespace bycc

@@ -39,11 +39,14 @@ public:
 
   void put(const Vendor &vendor, Question question, std::string about, const bycc_target &target,
            const RegionView &view);
-  size_t numUnderWay() const;
   // The answer to the oldest question under way.
   WorkerAnswer next();
   // Those since the last call.
   std::vector<VendorFault> takeFaults();
+
+  // No question is under way, and none is expected: the program ends while this process
+  // goes on. Another question would start it again.
+  void dismiss();
 
   // The running program, for regions to be compiled in while no question is under way,
   // and what it knows of constants.

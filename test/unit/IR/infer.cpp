@@ -1,5 +1,6 @@
 // Inference of whole modules: order, recursion, branches, limits, messages.
 #include "bycc/IR/Builder.h"
+#include "bycc/IR/Functions.h"
 #include "bycc/IR/Infer.h"
 
 #include <catch2/catch.hpp>
@@ -45,6 +46,15 @@ struct Raw {
 std::string messages(const Expected<> &result) { return result ? "" : result.error().str(); }
 
 } // namespace
+
+TEST_CASE("C5: a program has a limited number of functions") {
+  Raw raw;
+  for (size_t i = 0; i <= maxFunctions; ++i)
+    raw.function(("f" + std::to_string(i)).c_str());
+  auto result = inferTypes(raw.module);
+  CHECK(result.error().status() == Status::Limit);
+  CHECK(result.error().message() == "the program has 10001 functions, the limit is 10000");
+}
 
 TEST_CASE("callees are inferred before callers, whatever their order") {
   Raw raw;

@@ -19,6 +19,28 @@ TEST_CASE("equal types share an id, different ones do not") {
   CHECK(types.flatten(types.tuple(fields)).size() == 2);
 }
 
+TEST_CASE("tensors of a nested tuple are found by number") {
+  TypeTable types;
+  TypeId a = types.tensor(DType::Float32, {Dim(2)}), b = types.tensor(DType::Float32, {Dim(3)});
+  TypeId none = types.tuple(std::vector<TypeId>());
+  TypeId pair = types.tuple(std::vector<TypeId>{a, b});
+  TypeId all = types.tuple(std::vector<TypeId>{none, b, pair, none, pair, a});
+  std::vector<TypeId> flat = types.flatten(all);
+  CHECK(flat == std::vector<TypeId>{b, a, b, a, b, a});
+  CHECK(types.numLeaves(all) == flat.size());
+  CHECK(types.numLeaves(none) == 0);
+  CHECK(types.numLeaves(a) == 1);
+  CHECK(types.leaf(a, 0) == a);
+  for (size_t i = 0; i < flat.size(); ++i)
+    CHECK(types.leaf(all, i) == flat[i]);
+  CHECK(types.leavesOf(all, 0) == std::pair<size_t, size_t>(0, 0));
+  CHECK(types.leavesOf(all, 2) == std::pair<size_t, size_t>(1, 2));
+  CHECK(types.leavesOf(all, 4) == std::pair<size_t, size_t>(3, 2));
+  CHECK(types.fieldOfLeaf(all, 0) == 1);
+  CHECK(types.fieldOfLeaf(all, 2) == 2);
+  CHECK(types.fieldOfLeaf(all, 3) == 4);
+}
+
 TEST_CASE("types print as Relay text") {
   TypeTable types;
   CHECK(types.str(types.tensor(DType::Bool, {})) == "bool");
