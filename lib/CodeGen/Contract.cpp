@@ -102,7 +102,7 @@ bool epilogueUsesAxes(const Exprs &exprs, Ref body) {
 // Collapses over contraction operands and the epilogue together.
 class Collapser {
 public:
-  Collapser(Kernel &kernel, Contraction &c) : kernel_(kernel), exprs_(kernel.exprs), c_(c) {
+  Collapser(Kernel &kernel, Contraction &c) : exprs_(kernel.exprs), c_(c) {
     isFree_ = !epilogueUsesAxes(exprs_, c.epilogue.body);
     exprs_.visit(c.epilogue.body, [&](Ref ref) {
       if (exprs_[ref].op == Op::Load)
@@ -145,7 +145,6 @@ private:
       return exprs_[ref].op != Op::Load;
     });
   }
-  Kernel &kernel_;
   Exprs &exprs_;
   Contraction &c_;
   bool isFree_ = false;

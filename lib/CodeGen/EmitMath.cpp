@@ -82,7 +82,7 @@ llvm::Value *KernelEmitter::copySign(Value *magnitude, Value *sign) {
 // x = n ln2 + r; e^x = e^r 2^n, with 2^n as two factors so that results may be denormal.
 llvm::Value *KernelEmitter::emitExp(Value *x) {
   llvm::Type *type = x->getType();
-  llvm::Type *intType = type->getWithNewBitWidth(32);
+  llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
   auto clampTo = [&](llvm::CmpInst::Predicate predicate, double bound) {
     x = b_.CreateSelect(b_.CreateFCmp(predicate, x, real(bound, type)), real(bound, type), x);
   };
@@ -105,7 +105,7 @@ llvm::Value *KernelEmitter::emitExp(Value *x) {
 // x = 2^k m with m in [sqrt(1/2), sqrt 2); log m by the series in s = f / (2 + f), f = m - 1.
 llvm::Value *KernelEmitter::emitLog(Value *x) {
   llvm::Type *type = x->getType();
-  llvm::Type *intType = type->getWithNewBitWidth(32);
+  llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
   auto integer = [&](uint64_t value) { return llvm::ConstantInt::get(intType, value); };
   Value *isTiny = b_.CreateFCmpOLT(x, real(1.1754943508222875e-38, type));
   Value *scaled = b_.CreateSelect(isTiny, b_.CreateFMul(x, real(8388608.0, type)), x);

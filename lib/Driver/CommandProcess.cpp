@@ -34,6 +34,9 @@
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
+#ifdef BYCC_ADDRESS_SANITIZER
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace bycc {
 namespace {
@@ -218,6 +221,9 @@ public:
   setOutputCommitter(&committer);
   int code = finishOutput(command(options));
   std::fflush(nullptr);
+#ifdef BYCC_ADDRESS_SANITIZER
+  __lsan_do_leak_check(); // _exit() does not
+#endif
   end(code);
 }
 

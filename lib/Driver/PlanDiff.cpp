@@ -165,7 +165,7 @@ private:
     line("regions", std::to_string(regionsOf(before_)), std::to_string(regionsOf(after_)));
     if (before_.totals || after_.totals)
       line("crosses the boundary", bytesOf(before_), bytesOf(after_));
-    const PlanTotals::Estimate *a = estimateOf(before_), *b = estimateOf(after_);
+    const SavedEstimate *a = estimateOf(before_), *b = estimateOf(after_);
     if (a || b)
       line("estimated", a ? timeText(a->us) : "not known", b ? timeText(b->us) : "not known", a && b ? change(a->us, b->us) : "");
     return text;
@@ -176,7 +176,7 @@ private:
   static std::string bytesOf(const PartitionPlan &plan) {
     return plan.totals ? sizeText(static_cast<double>(plan.totals->boundaryBytes)) : "not known";
   }
-  static const PlanTotals::Estimate *estimateOf(const PartitionPlan &plan) {
+  static const SavedEstimate *estimateOf(const PartitionPlan &plan) {
     return plan.totals && plan.totals->estimate ? &*plan.totals->estimate : nullptr;
   }
   // Of a plan that was edited, nodes know better than what was saved with it.
@@ -220,7 +220,7 @@ private:
     json.endArray().key("regions").value(regionsOf(plan));
     if (plan.totals)
       json.key("boundary_bytes").value(plan.totals->boundaryBytes);
-    if (const PlanTotals::Estimate *estimate = estimateOf(plan))
+    if (const SavedEstimate *estimate = estimateOf(plan))
       writeEstimate(json.key("estimate"), *estimate);
     json.endObject();
   }

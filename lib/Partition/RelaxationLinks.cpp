@@ -11,7 +11,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 
 } // namespace

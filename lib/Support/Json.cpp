@@ -199,7 +199,7 @@ private:
     else if (open_.back().isArray())
       open_.back().items.push_back(std::move(value));
     else
-      open_.back().members.emplace_back(std::move(key_), std::move(value));
+      open_.back().members.push_back({std::move(key_), std::move(value)});
     return true;
   }
 

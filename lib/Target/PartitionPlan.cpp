@@ -18,14 +18,14 @@ constexpr int64_t version = 1;
 
 struct EstimateMember {
   const char *key;
-  double PlanTotals::Estimate::*value;
+  double SavedEstimate::*value;
 };
 constexpr EstimateMember estimateMembers[] = {
-    {"us", &PlanTotals::Estimate::us},
-    {"host_us", &PlanTotals::Estimate::hostUs},
-    {"best_single_us", &PlanTotals::Estimate::bestSingleUs},
-    {"bound_us", &PlanTotals::Estimate::boundUs},
-    {"measured_share", &PlanTotals::Estimate::measuredShare},
+    {"us", &SavedEstimate::us},
+    {"host_us", &SavedEstimate::hostUs},
+    {"best_single_us", &SavedEstimate::bestSingleUs},
+    {"bound_us", &SavedEstimate::boundUs},
+    {"measured_share", &SavedEstimate::measuredShare},
 };
 
 class PlanReader {
@@ -184,7 +184,7 @@ std::string planText(const PartitionPlan &plan) {
   return json.take();
 }
 
-void writeEstimate(JsonWriter &json, const PlanTotals::Estimate &estimate) {
+void writeEstimate(JsonWriter &json, const SavedEstimate &estimate) {
   json.beginObject();
   for (const EstimateMember &member : estimateMembers)
     json.key(member.key).value(estimate.*member.value);

@@ -253,7 +253,7 @@ private:
 // Vendors may take half of the memory that is free, then their allocations fail; should
 // the system run short all the same, it ends this process and not its parent.
 void limitMemory() {
-#ifndef __SANITIZE_ADDRESS__ // whose shadow counts as well
+#ifndef BYCC_ADDRESS_SANITIZER // whose shadow counts as well
   uint64_t used = procValue("/proc/self/status", "VmData:");
   uint64_t free = freeMemory();
   rlimit limit{};

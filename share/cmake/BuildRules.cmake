@@ -4,6 +4,14 @@ set(BYCC_LAYERS_FILE ${CMAKE_BINARY_DIR}/layers.txt)
 file(WRITE ${BYCC_LAYERS_FILE} "")
 set_property(GLOBAL PROPERTY BYCC_COMPILER_LIBRARIES "")
 
+# bycc_calls_loaded_code(target): it calls code that ObjectLoader or a JIT has loaded. clang's
+# check of their types reads what stands before their code, where nothing may be mapped.
+function(bycc_calls_loaded_code target)
+  if(BYCC_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
+  endif()
+endfunction()
+
 # bycc_add_library(Name SOURCES a.cpp... [DEPS Lib...] [PRIVATE_LIBS lib...] [RUNTIME])
 # makes the static library byccName. RUNTIME: not part of libbycc.
 function(bycc_add_library name)
@@ -30,13 +38,38 @@ function(bycc_add_unit_test lib)
   target_link_libraries(unit-${lib} PRIVATE byccTestMain bycc${lib} ${arg_LIBS})
   target_precompile_headers(unit-${lib} REUSE_FROM byccTestHeader)
   # g++ 12 warns in <string>; tests need no more than -O1.
-  target_compile_options(unit-${lib} PRIVATE -Wno-stringop-overflow -Wno-array-bounds
+  target_compile_options(unit-${lib} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow -Wno-array-bounds>
                          $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(unit-${lib} PRIVATE
     BYCC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BYCC_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set_target_properties(unit-${lib} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
-  add_test(NAME unit-${lib} COMMAND unit-${lib})
+  if(BYCC_SANITIZE) # without those that compute for many seconds as it is, and the hidden ones
+    add_test(NAME unit-${lib} COMMAND unit-${lib} "~[long]~[.]")
+    bycc_sanitized_tests(TESTS unit-${lib})
+    add_dependencies(sanitized-tests unit-${lib})
+  else()
+    add_test(NAME unit-${lib} COMMAND unit-${lib})
+  endif()
+endfunction()
+
+# bycc_sanitized_tests(TESTS name... [OPTIONS option=value...]): tests that a build with
+# sanitizers is for, `ctest -L sanitize`. OPTIONS: more of ASAN_OPTIONS.
+set(BYCC_SANITIZER_REPORTS ${CMAKE_BINARY_DIR}/test/sanitizer-reports)
+function(bycc_sanitized_tests)
+  cmake_parse_arguments(arg "" "" "OPTIONS;TESTS" ${ARGN})
+  if(NOT BYCC_SANITIZE)
+    return()
+  endif()
+  foreach(test IN LISTS arg_TESTS)
+    # 99 is no exit code of ours; a handler of ours for SIGSEGV would hide the report.
+    string(JOIN ":" options log_path=${BYCC_SANITIZER_REPORTS}/${test} exitcode=99 handle_segv=2
+           detect_stack_use_after_return=1 strict_string_checks=1 ${arg_OPTIONS})
+    set_property(TEST ${test} APPEND PROPERTY LABELS sanitize)
+    set_property(TEST ${test} APPEND PROPERTY FIXTURES_REQUIRED sanitizer-reports)
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=${options}"
+                 "UBSAN_OPTIONS=print_stacktrace=1")
+  endforeach()
 endfunction()
 
 # bycc_embed_text(target file variable): compiles `file` into `target` as

@@ -7,7 +7,7 @@ program() { printf '#[version = "0.0.5"]\ndef @main(%%x: Tensor[(%s), float32]) 
 case="A8 sparse files of 1 TiB are refused without being read"
 for format in onnx relay json; do
   truncate -s 1T huge.$format || skip "no sparse file can be written"
-  (ulimit -t 5; ulimit -v 4000000000; refuse 1 "error[" bycc huge.$format -o no.o)
+  (ulimit -t 5; limit_space 4000000000; refuse 1 "error[" bycc huge.$format -o no.o)
   grep -qE "error\[(LIMIT|INPUT)\]" refuse.out || fail "$case: another status"
 done
 
@@ -24,9 +24,9 @@ END
 }
 for extent in $((1 << 40)) $(((1 << 32) + 1)); do
   program $extent
-  (ulimit -v 4000000; refuse 1 "is larger than 16 GiB" bycc net.relay -o no.o)
+  (limit_space 4000000; refuse 1 "is larger than 16 GiB" bycc net.relay -o no.o)
   model $extent
-  (ulimit -v 4000000; refuse 1 "node 'x' (input): error[LIMIT]: an input of type Tensor[($extent), float32] is larger than 16 GiB" bycc net.onnx -o no.o)
+  (limit_space 4000000; refuse 1 "node 'x' (input): error[LIMIT]: an input of type Tensor[($extent), float32] is larger than 16 GiB" bycc net.onnx -o no.o)
 done
 
 case="D6 a symbol bound twice, or not there"

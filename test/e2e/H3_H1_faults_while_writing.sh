@@ -3,7 +3,7 @@
 # one, and nothing that the next build minds; one whose N-th such call fails leaves the old
 # set; interrupted calls and short writes are nothing to notice.
 . "$(dirname "$0")/lib.sh"
-ldd "$bin/bycc" | grep -q 'lib[a-z]*san' && skip "sanitizers want to be loaded first"
+sanitized && skip "sanitizers want to be loaded first"
 cc -shared -fPIC -O1 "$here/faults.c" -o faults.so -ldl
 for value in 1 2; do
   mkdir params$value

@@ -2,7 +2,7 @@
 # H6: allocations that fail, and a small address space: a build says LIMIT, or dies inside
 # of LLVM or a vendor; it never writes a part of its outputs. A load says LIMIT.
 . "$(dirname "$0")/lib.sh"
-ldd "$bin/bycc" | grep -q 'lib[a-z]*san' && skip "sanitizers have a malloc of their own"
+sanitized && skip "sanitizers have a malloc of their own"
 cc -shared -fPIC -O1 "$here/allocations.c" -o allocations.so
 cat > net.relay <<'END'
 #[version = "0.0.5"]

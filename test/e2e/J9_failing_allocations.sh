@@ -2,7 +2,7 @@
 # Each allocation of a run fails in turn, in the runtime, in library kernels and inside of
 # a vendor's library: the run gives LIMIT, the next one is right.
 . "$(dirname "$0")/lib.sh"
-ldd "$bin/bycc-run" | grep -q 'lib[a-z]*san' && skip "sanitizers have a malloc of their own"
+sanitized && skip "sanitizers have a malloc of their own"
 lib=$(dirname "$bin")/lib
 c++ -std=c++20 -O1 -I"$root/include" "$here/runs.cpp" -o runs -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib" -pthread
 export BYCC_PLUGIN_PATH=$lib/bycc

@@ -2,7 +2,7 @@
 # Contexts of one model on several threads give the bits of one alone, --threads 1 is one
 # thread, and runs ask for no memory: host code, two regions of dnnl, two of ccompiler.
 . "$(dirname "$0")/lib.sh"
-ldd "$bin/bycc-run" | grep -q 'lib[a-z]*san' && skip "sanitizers have a malloc of their own"
+sanitized && skip "sanitizers have a malloc of their own"
 lib=$(dirname "$bin")/lib
 c++ -std=c++20 -O1 -I"$root/include" "$here/runs.cpp" -o runs -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib" -pthread
 export BYCC_PLUGIN_PATH=$lib/bycc

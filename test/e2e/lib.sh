@@ -1,5 +1,5 @@
 # Sourced by every test here: a fresh folder, the programs under test on PATH,
-# and three helpers. To run one by hand: BYCC_BIN=build/bin test/e2e/NAME.sh
+# and helpers. To run one by hand: BYCC_BIN=build/bin test/e2e/NAME.sh
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -28,3 +28,9 @@ refuse() {
 
 # skip REASON: counts as skipped in ctest.
 skip() { echo "skipped: $*"; exit 77; }
+
+# The programs are built with sanitizers: `sanitized && skip REASON` where these stand in the way.
+sanitized() { grep -q __asan_init "$bin/bycc"; }
+
+# limit_space KIB: of addresses. Sanitizers take terabytes of them, for nothing that counts.
+limit_space() { sanitized || ulimit -v "$1"; }

@@ -3,7 +3,7 @@
 # OpenMP all are OpenMP's. Results are the same bits. OMP_NUM_THREADS does not matter, the
 # CPUs allowed do.
 . "$(dirname "$0")/lib.sh"
-ldd "$bin/bycc-run" | grep -q 'lib[a-z]*san' && skip "sanitizers want to be loaded first"
+sanitized && skip "sanitizers want to be loaded first"
 bycc --list-vendors | grep -q "^dnnl .*built in" || skip "no dnnl"
 cat > net.relay <<'END'
 #[version = "0.0.5"]

@@ -14,3 +14,6 @@ config.test_exec_root = os.environ.get("BYCC_GOLDEN_OUT", "/tmp/bycc-golden")
 folders = [os.environ["BYCC_BIN"], os.environ.get("LLVM_TOOLS", "/usr/lib/llvm-19/bin")]
 config.environment["PATH"] = os.pathsep.join([os.path.abspath(f) for f in folders] + ["/usr/bin", "/bin"])
 config.environment["OMP_NUM_THREADS"] = "1"
+for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]

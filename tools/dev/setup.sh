@@ -5,11 +5,13 @@ set -euo pipefail
 
 packages=(
   catch2
+  clang-19
   cmake
   g++
   gcc
   git
   libc6-dev
+  libclang-rt-19-dev
   libcli11-dev
   libdnnl-dev
   libonnx-dev

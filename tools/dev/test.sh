@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test. Extra arguments go to ctest.
+# Sets up, builds and runs every test, then those that are run with sanitizers once more.
+# Extra arguments go to ctest; with any, the sanitizers are left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -8,4 +9,9 @@ cmake --preset release >/dev/null
 cmake --build --preset release
 # Two OpenMP programs at once slow each other down; the tests use one thread each.
 export OMP_NUM_THREADS=1
-ctest --preset release -j "$(nproc)" "$@"
+status=0
+ctest --preset release -j "$(nproc)" "$@" || status=$?
+if [ $# = 0 ]; then
+  tools/dev/sanitize.sh || status=$?
+fi
+exit "$status"

@@ -9,7 +9,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,7 +17,7 @@ namespace bycc {
 class JsonValue {
 public:
   enum class Kind : uint8_t { Null, Bool, Int, UInt, Float, String, Array, Object };
-  using Member = std::pair<std::string, JsonValue>;
+  struct Member;
 
   Kind kind = Kind::Null;
   bool boolean = false;
@@ -38,6 +37,12 @@ public:
   bool isBool() const { return kind == Kind::Bool; }
   // Member of an object, null when absent or not an object.
   const JsonValue *find(std::string_view key) const;
+};
+
+// No std::pair: that one asks about its types before JsonValue is complete.
+struct JsonValue::Member {
+  std::string first;
+  JsonValue second;
 };
 
 // `file` is for messages. Nesting deeper than 64 is Status::Limit; a float that

@@ -24,14 +24,15 @@ struct PlanNode {
   std::vector<std::pair<std::string, std::string>> why;
 };
 
+struct SavedEstimate { // microseconds
+  double us = 0, hostUs = 0, bestSingleUs = 0, boundUs = 0, measuredShare = 0;
+};
+
 // What the plan came to when it was saved. For people and plan-diff; a replay that takes
 // the same time takes over what was proven of it.
 struct PlanTotals {
-  struct Estimate { // microseconds
-    double us = 0, hostUs = 0, bestSingleUs = 0, boundUs = 0, measuredShare = 0;
-  };
   int64_t regions = 0, boundaryBytes = 0;
-  std::optional<Estimate> estimate;
+  std::optional<SavedEstimate> estimate;
 };
 
 struct PartitionPlan {
@@ -48,6 +49,6 @@ std::string planText(const PartitionPlan &plan);
 
 // {"us": .., "host_us": .., ..}
 class JsonWriter;
-void writeEstimate(JsonWriter &json, const PlanTotals::Estimate &estimate);
+void writeEstimate(JsonWriter &json, const SavedEstimate &estimate);
 
 } // namespace bycc

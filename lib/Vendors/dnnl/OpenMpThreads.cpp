@@ -1,7 +1,11 @@
 // The compile half runs on OpenMP itself.
 #include "Threads.h"
 
-#include <omp.h>
+// Of libgomp, whose header belongs to one compiler.
+extern "C" {
+int omp_get_max_threads(void);
+void omp_set_num_threads(int threads);
+}
 
 namespace bycc::onednn {
 

@@ -6,11 +6,15 @@
 
 #include "Forms.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+
+// Of libgomp, whose header belongs to one compiler.
+extern "C" {
+void omp_set_dynamic(int dynamic);
+void omp_set_num_threads(int threads);
+}
 
 using namespace floor_bench;
 

@@ -115,7 +115,7 @@ TEST_CASE("no order of vendors or tiles changes the time of a plan", "[chooser]"
   }
 }
 
-TEST_CASE("a solved plan stays the same", "[chooser]") {
+TEST_CASE("a solved plan stays the same", "[chooser][long]") {
   for (uint32_t seed = 0; seed < 40; ++seed) {
     INFO("seed " << seed);
     PlanProblem problem = problemOf(seed, 10 + 10 * (seed % 20));
@@ -129,7 +129,7 @@ TEST_CASE("a solved plan stays the same", "[chooser]") {
   }
 }
 
-TEST_CASE("more vendors never take more time", "[chooser]") {
+TEST_CASE("more vendors never take more time", "[chooser][long]") {
   for (uint32_t seed = 0; seed < numSeeds(500); ++seed) {
     INFO("seed " << seed);
     checkNeedsAllVendors(smallProblem(seed, false));
@@ -165,7 +165,7 @@ TEST_CASE("regions get no more as launches get dearer", "[chooser]") {
   CHECK(fewer > 0);
 }
 
-TEST_CASE("no region is worth a launch that never ends", "[chooser]") {
+TEST_CASE("no region is worth a launch that never ends", "[chooser][long]") {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     PlanProblem problem = problemOf(seed, 4 + seed % 60, false);

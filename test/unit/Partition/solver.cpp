@@ -37,7 +37,7 @@ RegionScore countAlone(const RegionAssignment &regions) { return {countRegions(r
 
 } // namespace
 
-TEST_CASE("fewest regions of small random graphs") {
+TEST_CASE("fewest regions of small random graphs", "[long]") {
   uint32_t seeds = numSeeds(2000);
   for (uint32_t vendors : {1u, 2u, 4u})
     for (bool hasApart : {false, true}) {

@@ -221,7 +221,7 @@ TEST_CASE("J5 a child of fork has teams of its own") {
   CHECK(hasTeam());
 }
 
-#ifndef __SANITIZE_ADDRESS__
+#ifndef BYCC_ADDRESS_SANITIZER
 TEST_CASE("a system without more threads is an error, and the next run is right") {
   if (openMpOfProgram())
     return; // which ends the process
