@@ -188,19 +188,27 @@ public:
     for (const WrittenOutput &output : outputs)
       text += output.temporary + '\0' + output.target + '\0';
     uint64_t bytes = 0;
-    if (!tell(Kind::Commit, static_cast<uint32_t>(outputs.size()), text) ||
-        !receiveAll(channel, &bytes, sizeof bytes))
-      return error(Status::Io) << "the process that would name the files is gone";
+    if (!tell(Kind::Commit, static_cast<uint32_t>(outputs.size()), text))
+      endAlone();
+    receive(&bytes, sizeof bytes);
     std::string place(bytes, '\0');
     uint64_t messageBytes = 0;
     if (bytes == 0)
       return {};
-    if (!receiveAll(channel, place.data(), bytes) ||
-        !receiveAll(channel, &messageBytes, sizeof messageBytes))
-      return error(Status::Io) << "the process that would name the files is gone";
+    receive(place.data(), bytes);
+    receive(&messageBytes, sizeof messageBytes);
     std::string message(messageBytes, '\0');
-    receiveAll(channel, message.data(), messageBytes);
+    receive(message.data(), messageBytes);
     return error(Status::Io, {place}) << message;
+  }
+
+private:
+  // The parent was killed, maybe between two of its renames: what is staged must stay, and
+  // the signal that follows comes after the end of the channel.
+  [[noreturn]] static void endAlone() { ::_exit(1); }
+  static void receive(void *bytes, size_t size) {
+    if (!receiveAll(channel, bytes, size))
+      endAlone();
   }
 };
 
