@@ -108,17 +108,11 @@ bool lookBaseline(const void *elements, int64_t count, bool isWide) {
 [[gnu::target("avx2")]] bool lookAvx2(const void *elements, int64_t count, bool isWide) {
   return looksNonFinite(elements, count, isWide);
 }
-[[gnu::target("avx512f,avx512bw,prefer-vector-width=512")]] bool
-lookAvx512(const void *elements, int64_t count, bool isWide) {
-  return looksNonFinite(elements, count, isWide);
-}
 #endif
 
 using Look = bool (*)(const void *, int64_t, bool);
 Look lookHere() {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512bw"))
-    return lookAvx512;
   if (__builtin_cpu_supports("avx2"))
     return lookAvx2;
 #endif
