@@ -3,6 +3,7 @@
 #include "OnnxModel.h"
 
 #include "OnnxWire.h"
+#include "bycc/IR/Functions.h"
 
 #include <bit>
 
@@ -11,7 +12,6 @@ namespace {
 
 constexpr size_t maxRank = 32;
 constexpr size_t maxNodes = 16'000'000;
-constexpr size_t maxFunctions = 10'000;
 
 // Appends `values` to a tensor's typed data as bytes.
 template <typename T> void appendBytes(std::vector<uint8_t> &out, const std::vector<T> &values) {

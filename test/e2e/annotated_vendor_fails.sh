@@ -2,8 +2,7 @@
 # A region or function written by hand that its vendor cannot compile: the node it
 # fails at goes to the host, the rest stays, the results are right.
 . "$(dirname "$0")/lib.sh"
-c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
-export BYCC_PLUGIN_PATH=$work
+. "$here/hostile.bash"
 type="Tensor[(2, 3), float32]"
 cat > host.relay <<END2
 #[version = "0.0.5"]

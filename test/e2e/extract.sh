@@ -2,8 +2,8 @@
 # bycc extract: a region as a program of its own that parses again and compiles
 # into the same one region; with recorded inputs it gives the recorded outputs.
 . "$(dirname "$0")/lib.sh"
-c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
-export BYCC_PLUGIN_PATH=$work HOSTILE_PATTERNS=1
+. "$here/hostile.bash"
+export HOSTILE_PATTERNS=1
 weights=$(python3 -c 'import base64, struct; print(base64.b64encode(struct.pack("<20f", *range(20))).decode())')
 cat > net.relay <<END2
 #[version = "0.0.5"]

@@ -3,8 +3,7 @@
 # memory or answers with garbage: the rest of the region stays with it, the node
 # it fails at goes elsewhere, bycc warns, and the results are right.
 . "$(dirname "$0")/lib.sh"
-c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
-export BYCC_PLUGIN_PATH=$work
+. "$here/hostile.bash"
 cat > net.relay <<'END2'
 #[version = "0.0.5"]
 def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] {
@@ -22,21 +21,6 @@ END2
 bycc net.relay -q -o host.o
 bycc-run host.json --random=1 --outputs ref > /dev/null
 
-# build MODE REGIONS OPTIONS...: compiles and runs; m.err and report.json stay.
-build() {
-  local mode=$1 regions=$2
-  shift 2
-  HOSTILE=$mode bycc net.relay --annotate=hostile --vendor-timeout=30 --expect-regions="$regions" \
-    --dump-offloads=report.json -o m.o "$@" 2> m.err || fail "$mode: $(cat m.err)"
-  bycc-run m.json --random=1 --expected ref --rtol 1e-6 2> run.err || fail "$mode: wrong results"
-}
-says() { grep -qF -- "$1" m.err || fail "no '$1' in: $(cat m.err)"; }
-# reason NODE: where it is, and why hostile does not have it
-reason() { python3 -c '
-import json, sys
-for node in json.load(open("report.json"))["nodes"]:
-    if node["name"] == sys.argv[1]:
-        print(node["placed"], node["refused"].get("hostile", ""))' "$1"; }
 
 build "" 2
 [ "$(grep -c warning m.err)" = 0 ] || fail "$(cat m.err)"

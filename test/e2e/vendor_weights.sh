@@ -2,8 +2,7 @@
 # A vendor that stores weights of its own: the params file holds them once, and the
 # constants only that someone else reads; they arrive aligned and intact.
 . "$(dirname "$0")/lib.sh"
-c++ -std=c++20 -O0 -shared -fPIC -I"$root/include" "$here/hostile.cpp" -o libbycc_vendor_hostile.so
-export BYCC_PLUGIN_PATH=$work
+. "$here/hostile.bash"
 mkdir params
 npy write params/w.npy f4 24 $(seq 24)
 npy write params/v.npy f4 24 $(seq 2 25)

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 namespace bycc::onednn {
@@ -133,8 +132,8 @@ private:
 };
 
 // Calls `body` for parts of 0 to `count`, each worth a thread's while.
-void inParts(int64_t count, int64_t elementsEach, int32_t threads,
-             const std::function<void(int64_t, int64_t)> &body) {
+template <typename Body>
+void inParts(int64_t count, int64_t elementsEach, int32_t threads, const Body &body) {
   constexpr int64_t worthWhile = 8 << 10; // elements
   int64_t parts = std::clamp<int64_t>(count * elementsEach / worthWhile, 1, std::max(threads, 1));
   runOnPool(static_cast<uint32_t>(std::min(parts, count)), [&](uint32_t part, uint32_t all) {

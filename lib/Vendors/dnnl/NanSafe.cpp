@@ -81,12 +81,11 @@ private:
 
 // Adding one to the exponent carries into the sign bit when all of its bits are set.
 template <typename Word, Word sign, Word unit>
-[[gnu::always_inline]] inline Word exponentCarries(const Word *words, int64_t count) {
+[[gnu::always_inline]] inline Word exponentCarries(const char *words, int64_t count) {
   Word carries = 0;
   for (int64_t i = 0; i < count; ++i) {
     Word word;
-    std::memcpy(&word, reinterpret_cast<const char *>(words) + i * int64_t{sizeof(Word)},
-                sizeof word);
+    std::memcpy(&word, words + i * int64_t{sizeof(Word)}, sizeof word);
     carries |= static_cast<Word>((word & static_cast<Word>(~sign)) + unit);
   }
   return carries & sign;
@@ -94,10 +93,9 @@ template <typename Word, Word sign, Word unit>
 
 [[gnu::always_inline]] inline bool looksNonFinite(const void *elements, int64_t count,
                                                   bool isWide) {
-  return isWide ? exponentCarries<uint32_t, 0x80000000u, 0x00800000u>(
-                      static_cast<const uint32_t *>(elements), count) != 0
-                : exponentCarries<uint16_t, 0x8000u, 0x0080u>(
-                      static_cast<const uint16_t *>(elements), count) != 0;
+  const char *words = static_cast<const char *>(elements);
+  return isWide ? exponentCarries<uint32_t, 0x80000000u, 0x00800000u>(words, count) != 0
+                : exponentCarries<uint16_t, 0x8000u, 0x0080u>(words, count) != 0;
 }
 
 bool lookBaseline(const void *elements, int64_t count, bool isWide) {

@@ -53,14 +53,14 @@ constinit thread_local int32_t wanted = 0; // 0: nobody has said
 
 void useThreads(const bycc_thread_pool *given) { pool = given; }
 
-void runOnPool(uint32_t count, const std::function<void(uint32_t, uint32_t)> &body) {
+void runOnPool(uint32_t count, PoolTask task) {
   if (count <= 1 || !pool)
-    return body(0, 1);
-  using Body = std::function<void(uint32_t, uint32_t)>;
-  auto task = [](void *closure) {
-    (*static_cast<Body *>(closure))(pool->index(), pool->team_size());
+    return task.call(task.closure, 0, 1);
+  auto run = [](void *closure) {
+    const PoolTask &task = *static_cast<const PoolTask *>(closure);
+    task.call(task.closure, pool->index(), pool->team_size());
   };
-  pool->run(count, task, const_cast<Body *>(&body));
+  pool->run(count, run, &task);
 }
 
 int32_t libraryThreads() {

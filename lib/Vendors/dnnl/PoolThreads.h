@@ -4,15 +4,24 @@
 #include "bycc/vendor.h"
 
 #include <cstdint>
-#include <functional>
 
 namespace bycc::onednn {
 
 // bycc_vendor_runtime::use_threads. Without it the library runs on OpenMP.
 void useThreads(const bycc_thread_pool *pool);
 
-// Calls `body` with 0 to n-1 and n, the number of calls: `count` at once, or one where
-// there is no pool.
-void runOnPool(uint32_t count, const std::function<void(uint32_t, uint32_t)> &body);
+// Calls `task` with 0 to n-1 and n, the number of calls: `count` at once, or one where
+// there is no pool. Allocates nothing.
+struct PoolTask {
+  void (*call)(const void *closure, uint32_t part, uint32_t all);
+  const void *closure;
+};
+void runOnPool(uint32_t count, PoolTask task);
+template <typename Body> void runOnPool(uint32_t count, const Body &body) {
+  auto call = [](const void *closure, uint32_t part, uint32_t all) {
+    (*static_cast<const Body *>(closure))(part, all);
+  };
+  runOnPool(count, PoolTask{call, &body});
+}
 
 } // namespace bycc::onednn

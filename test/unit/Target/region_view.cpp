@@ -1,7 +1,8 @@
 // What a vendor sees of a program: flat values, attributes with defaults,
 // composites with bodies.
 
-#include "bycc/Parser/Relay.h"
+#include "ParseProgram.h"
+
 #include "bycc/Target/RegionCompiler.h"
 #include "bycc/Target/RegionView.h"
 
@@ -11,13 +12,6 @@
 using namespace bycc;
 
 namespace {
-
-Module parse(const std::string &text) {
-  Expected<Module> module = parseRelay("#[version = \"0.0.5\"]\n" + text, "t.relay");
-  if (!module)
-    FAIL(module.error().str());
-  return module.takeValue();
-}
 
 const bycc_attr *find(const bycc_node &node, const char *name) {
   for (uint32_t i = 0; i < node.num_attrs; ++i)

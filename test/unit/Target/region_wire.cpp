@@ -1,8 +1,8 @@
 // A region as bytes and back is the same region.
 
+#include "ParseProgram.h"
 #include "RegionWire.h"
 #include "WorkerProtocol.h"
-#include "bycc/Parser/Relay.h"
 #include "bycc/Target/RegionCompiler.h"
 #include "bycc/Target/RegionView.h"
 
@@ -12,13 +12,6 @@
 using namespace bycc;
 
 namespace {
-
-Module parse(const std::string &text) {
-  Expected<Module> module = parseRelay("#[version = \"0.0.5\"]\n" + text, "t.relay");
-  if (!module)
-    FAIL(module.error().str());
-  return module.takeValue();
-}
 
 // Constants of more than `inlineBytes` stay where they are.
 void checkRoundTrip(const RegionView &view, uint64_t inlineBytes) {

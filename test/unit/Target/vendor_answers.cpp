@@ -1,8 +1,9 @@
 // The C boundary: offers and their choice, how often a vendor is asked, its own
 // annotator over blocks, tables of older headers.
 
+#include "ParseProgram.h"
+
 #include "bycc/IR/Visitor.h"
-#include "bycc/Parser/Relay.h"
 #include "bycc/Target/RegionCompiler.h"
 #include "bycc/Target/RegionView.h"
 
@@ -15,13 +16,6 @@
 using namespace bycc;
 
 namespace {
-
-Module parse(const std::string &text) {
-  Expected<Module> module = parseRelay("#[version = \"0.0.5\"]\n" + text, "t.relay");
-  if (!module)
-    FAIL(module.error().str());
-  return module.takeValue();
-}
 
 std::vector<NodeId> callsOf(const Module &module, BlockId block) {
   std::vector<NodeId> calls;
