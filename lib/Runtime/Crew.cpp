@@ -137,13 +137,14 @@ private:
 
 namespace {
 
-// What the calling thread is doing.
+// What the calling thread is doing. Asked for several times in each call of a region: few
+// bytes, so they may lie where no function call is needed to find them.
 struct Place {
   Crew *crew = nullptr;
   uint32_t index = 0, count = 1;
   bool isInTask = false;
 };
-constinit thread_local Place place;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Place place;
 
 // Crews that nobody has taken. The last one given back is the next to be taken: its
 // threads may still be awake.

@@ -16,7 +16,7 @@ namespace {
 
 std::atomic<bool> isForkedChild{false};
 // The slice that the current thread computes; -1 outside of loops.
-thread_local int32_t currentSlice = -1;
+[[gnu::tls_model("initial-exec")]] constinit thread_local int32_t currentSlice = -1;
 
 void watchForks() {
   static std::once_flag once;

@@ -8,7 +8,8 @@ Compiles DIR/MODEL.onnx with each build. With --before there are three systems: 
 other build with OpenMP told to turn 2,000 times before it sleeps (GOMP_SPINCOUNT), and this one. They take
 turns, in each round or window in another order.
 
-  idle  minimum over the rounds of each model with 1 and 2 threads; needs a machine with nothing else to do
+  idle  minimum over the rounds of each model with 1 and 2 threads, as the builds are; needs a machine with
+        nothing else to do
   busy  beside --burners processes that only count: median and 99th percentile of each window
   two   two processes at once: runs per second of both together, and of one alone
 """
@@ -69,6 +70,7 @@ def table(head, rows):
 
 
 def idle(options, systems):
+    systems = [s for s in systems if not s.settings]
     rows = []
     for model in options.names:
         for threads in (1, 2):

@@ -47,7 +47,8 @@ const OpenMp &openMp() {
 }
 
 const bycc_thread_pool *pool = nullptr;
-constinit thread_local int32_t wanted = 0; // 0: nobody has said
+// 0: nobody has said. Each primitive asks; found without a function call.
+[[gnu::tls_model("initial-exec")]] constinit thread_local int32_t wanted = 0;
 
 } // namespace
 
