@@ -204,10 +204,11 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for flag, value in (("--models", None), ("--shared", None), ("--work", None), ("--bin", "build/bin")):
         parser.add_argument(flag, default=value, required=value is None)
+    parser.add_argument("--before", help="programs of another build of this project, to compare with")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=lambda t: [int(n) for n in t.split(",")], default=[1, 2])
     parser.add_argument("--systems", default="",
-                        help="only those whose names begin so: bycc,ort,floor,openvino,host; the default is all but host")
+                        help="only those whose names begin so: bycc,before,ort,floor,openvino,host; the default is all but host")
     parser.add_argument("--budget", type=float, default=100, help="ms of runs per system and round")
     parser.add_argument("--drift", type=float, default=0.08, help="how much slower the control may become")
     parser.add_argument("--cold", type=int, default=5, help="processes per cold start; 0: none")
@@ -221,6 +222,7 @@ def main():
     options = parse()
     for folder in ("models", "shared", "work", "bin"):
         setattr(options, folder, os.path.abspath(getattr(options, folder)))
+    options.before = options.before and os.path.abspath(options.before)
     start = time.monotonic()
     bench = Bench(options)
     try:

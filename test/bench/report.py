@@ -152,6 +152,22 @@ def process_table(res):
                   "holds"], rows)
 
 
+def before_table(res):
+    """The other build's times over those of this one: below 1 is slower than before."""
+    rows = []
+    for model in res.r["models"]:
+        for kind in ("f32", "bf16", "int8"):
+            now, before = "bycc " + kind, "before " + kind
+            ratios = [res.ratio(model, t, before, now) for t in res.threads()]
+            cold = res.r["cold"].get(model, {})
+            starts = [cold[system]["ms"] if system in cold else None for system in (before, now)]
+            if any(ratios):
+                rows.append([model, kind] + [number(r, 3) for r in ratios]
+                            + [number(s, 1) for s in starts] + [number(starts[0] / starts[1] if all(starts) else None)])
+    heads = [f"{t} thread{'s' if t != '1' else ''}" for t in res.threads()]
+    return table(["model", "as"] + heads + ["start: before ms", "now ms", "before / now"], rows)
+
+
 def peak_of(res, model, system, cold):
     """Of all processes of a system: the most that any took."""
     peaks = [res.time(model, t, system, "peak") for t in res.threads()] + [cold["peak"] if cold else None]
@@ -192,12 +208,14 @@ def markdown(results):
                   "this CPU (those for bf16 and int8 were set on one with AMX).", speed_limits(res)]
     if res.r["cold"]:
         parts += ["### Process start to first output, peak memory", process_table(res)]
+    if any(res.has("before " + kind) for kind in ("f32", "bf16", "int8")):
+        parts += ["### Against the other build", "Its time over this one's, minima.", before_table(res)]
     for quantised, kinds, title in ((False, ["f32", "bf16"], "Float models"), (True, ["int8"], "Quantised models")):
         if not res.models(quantised):
             continue
         names = [f"{s} {k}" for s in ("bycc", "floor") for k in kinds] + ["ORT " + kinds[0]]
         names += ["OpenVINO int8"] if quantised else ["OpenVINO default", "OpenVINO f32"]
-        names = [n for n in names + ["host " + kinds[0]] if res.has(n)]
+        names = [n for n in names + ["before " + k for k in kinds] + ["host " + kinds[0]] if res.has(n)]
         ours = ["bycc " + k for k in kinds]
         pairs = [(o, o.replace("bycc", "floor")) for o in ours] + [("ORT " + kinds[0], o) for o in ours]
         pairs += [("OpenVINO int8", "bycc int8")] if quantised else \

@@ -72,6 +72,7 @@ class Setup:
 
     def __init__(self, options):
         self.models, self.shared, self.work, self.bin = options.models, options.shared, options.work, options.bin
+        self.before = options.before
         self.prefix = options.prefix
 
     def model(self, name):
@@ -109,16 +110,16 @@ class System:
 
 
 class Bycc(System):
-    """bycc at -O3, with its dnnl vendor or on the host alone."""
+    """bycc at -O3, with its dnnl vendor or on the host alone; `bin` holds its programs."""
 
-    def __init__(self, setup, name, flags=("--annotate=dnnl",)):
+    def __init__(self, setup, name, flags=("--annotate=dnnl",), bin=None):
         super().__init__(setup, name)
-        self.flags = list(flags)
+        self.flags, self.bin = list(flags), bin or setup.bin
 
     def prepare(self, model, threads):
         if model in self.note:
             return
-        args = [os.path.join(self.setup.bin, "bycc"), self.setup.model(model), "-O3"]
+        args = [os.path.join(self.bin, "bycc"), self.setup.model(model), "-O3"]
         done = run(args + self.flags + ["-o", self.setup.path(model, self.name, model + ".o")])
         lines = done.errors.strip().splitlines()
         offload = lines[-1].split(" | ")[0] if lines else ""
@@ -129,7 +130,7 @@ class Bycc(System):
         return args + ["--bench", "--runs", str(runs), "--warmup", str(1 + warmup), "--json", "-"]
 
     def cold(self, model, threads, outputs=None):
-        args = [os.path.join(self.setup.bin, "bycc-run"), self.setup.path(model, self.name, model + ".json"),
+        args = [os.path.join(self.bin, "bycc-run"), self.setup.path(model, self.name, model + ".json"),
                 "--inputs", self.setup.inputs(model), "--threads", str(threads)]
         return args + (["--outputs", outputs] if outputs else [])
 
@@ -218,9 +219,13 @@ def control(setup, threads):
 def systems(setup):
     """By name. Names say which models they take: those ending in int8 the quantised ones. Host code alone is
     measured only when it is asked for."""
-    every = [Bycc(setup, "bycc f32"), Bycc(setup, "bycc bf16", ["--annotate=dnnl", "--precision=bf16"]), OnnxRuntime(setup, "ORT f32"),
+    bf16 = ["--annotate=dnnl", "--precision=bf16"]
+    every = [Bycc(setup, "bycc f32"), Bycc(setup, "bycc bf16", bf16), OnnxRuntime(setup, "ORT f32"),
              OpenVino(setup, "OpenVINO default"), OpenVino(setup, "OpenVINO f32", "f32"), Floor(setup, "floor f32"),
              Floor(setup, "floor bf16", "bf16"), Bycc(setup, "bycc int8"), OnnxRuntime(setup, "ORT int8"),
              OpenVino(setup, "OpenVINO int8"), Floor(setup, "floor int8"), Bycc(setup, "host f32", []),
              Bycc(setup, "host int8", [])]
+    if setup.before:
+        every += [Bycc(setup, "before f32", bin=setup.before), Bycc(setup, "before bf16", bf16, setup.before),
+                  Bycc(setup, "before int8", bin=setup.before)]
     return {system.name: system for system in every}
