@@ -6,8 +6,10 @@
 
 #include "bycc/Support/Text.h"
 
+#include <array>
 #include <cpuid.h>
 #include <cstdint>
+#include <optional>
 
 namespace bycc::runtime {
 namespace {
@@ -134,46 +136,77 @@ constexpr Feature features[] = {
     {"wbnoinvd", extended | 8, 0, Ebx, 9},
 };
 
-uint64_t readXcr0() {
-  uint32_t low, high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  return uint64_t{high} << 32 | low;
-}
+// What this CPU says of itself. The instruction is a trip to the host of a virtual machine,
+// of many microseconds, so each leaf is asked for once.
+class Cpu {
+public:
+  bool has(const Feature &feature) {
+    return (leaf(feature.leaf, feature.subleaf)[feature.reg] & 1u << feature.bit) &&
+           systemSaves(feature.state);
+  }
 
-bool systemSaves(State state) {
-  constexpr uint64_t masks[] = {0, 0x6, 0xe6, 0x60000};
-  if (state == NoState)
-    return true;
-  uint32_t eax, ebx, ecx, edx;
-  if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 27))
-    return false;
-  return (readXcr0() & masks[state]) == masks[state];
-}
+private:
+  using Registers = std::array<uint32_t, 4>;
+  struct Leaf {
+    uint32_t number, sub;
+    Registers registers;
+  };
 
-bool isPresent(const Feature &feature) {
-  uint32_t regs[4];
-  return __get_cpuid_count(feature.leaf, feature.subleaf, &regs[Eax], &regs[Ebx], &regs[Ecx],
-                           &regs[Edx]) &&
-         (regs[feature.reg] & 1u << feature.bit) && systemSaves(feature.state);
-}
+  const Registers &leaf(uint32_t number, uint32_t sub) {
+    for (const Leaf &known : leaves_)
+      if (known.number == number && known.sub == sub)
+        return known.registers;
+    Registers r = {};
+    if (number <= most(number & extended))
+      __cpuid_count(number, sub, r[Eax], r[Ebx], r[Ecx], r[Edx]);
+    return leaves_.emplace_back(Leaf{number, sub, r}).registers;
+  }
 
-bool hasFeature(std::string_view name) {
+  uint32_t most(uint32_t range) {
+    uint32_t &most = most_[range != 0];
+    if (most == 0)
+      most = __get_cpuid_max(range, nullptr);
+    return most;
+  }
+
+  bool systemSaves(State state) {
+    constexpr uint64_t masks[] = {0, 0x6, 0xe6, 0x60000};
+    if (state == NoState)
+      return true;
+    if (!saved_)
+      saved_ = leaf(1, 0)[Ecx] & 1u << 27 ? readXcr0() : 0;
+    return (*saved_ & masks[state]) == masks[state];
+  }
+
+  static uint64_t readXcr0() {
+    uint32_t low, high;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return uint64_t{high} << 32 | low;
+  }
+
+  std::vector<Leaf> leaves_;
+  uint32_t most_[2] = {0, 0}; // leaves: plain and extended; 0: not known yet
+  std::optional<uint64_t> saved_;
+};
+
+bool hasFeature(Cpu &cpu, std::string_view name) {
   for (const Feature &feature : features)
     if (feature.name == name)
-      return isPresent(feature);
+      return cpu.has(feature);
   return false;
 }
 
 } // namespace
 
 std::vector<std::string> missingCpuFeatures(std::string_view list) {
+  Cpu cpu;
   std::vector<std::string> missing;
   for (std::string &name : split(list, ',')) {
     if (name.empty() || name[0] == '-')
       continue;
     if (name[0] == '+')
       name.erase(0, 1);
-    if (!hasFeature(name))
+    if (!hasFeature(cpu, name))
       missing.push_back(name);
   }
   return missing;

@@ -26,7 +26,9 @@ uint64_t mixed(uint64_t x) {
   return x ^ x >> 32;
 }
 
-void absorbBlock(Lanes &lanes, const uint8_t *bytes) {
+// Unrolled, so that the lanes stay in registers.
+[[gnu::always_inline]] inline void absorbBlock(Lanes &lanes, const uint8_t *bytes) {
+#pragma GCC unroll 8
   for (int i = 0; i < 8; ++i) {
     uint64_t word;
     std::memcpy(&word, bytes + 8 * i, 8);
@@ -41,8 +43,13 @@ Lanes absorb(const void *data, size_t size, uint64_t seed) {
     lanes.lane[i] = mixed(seed + primes[i]);
   auto *bytes = static_cast<const uint8_t *>(data);
   size_t left = size;
-  for (; left >= 64; left -= 64, bytes += 64)
+  // Far ahead: with the words of a block in flight a core does not see far enough to keep
+  // memory busy. Past the end this is no access.
+  constexpr size_t ahead = 2048;
+  for (; left >= 64; left -= 64, bytes += 64) {
+    __builtin_prefetch(bytes + ahead);
     absorbBlock(lanes, bytes);
+  }
   if (left > 0) {
     uint8_t last[64] = {};
     std::memcpy(last, bytes, left);

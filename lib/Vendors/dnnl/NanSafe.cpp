@@ -111,7 +111,8 @@ bool lookBaseline(const void *elements, int64_t count, bool isWide) {
 using Look = bool (*)(const void *, int64_t, bool);
 Look lookHere() {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2"))
+  // The library has asked the CPU, which a virtual machine makes slow.
+  if ((dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2)
     return lookAvx2;
 #endif
   return lookBaseline;
