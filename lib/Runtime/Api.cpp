@@ -44,13 +44,19 @@ private:
 };
 
 // Never destroyed: other static objects may still use the library while the program ends.
+// Made without memory of its own: a call that only looks into it must not fail.
+template <typename T> union Lasting {
+  Registry<T> registry;
+  Lasting() : registry() {}
+  ~Lasting() {}
+};
 Registry<const Model> &models() {
-  static auto *registry = new Registry<const Model>;
-  return *registry;
+  static Lasting<const Model> models;
+  return models.registry;
 }
 Registry<Context> &contexts() {
-  static auto *registry = new Registry<Context>;
-  return *registry;
+  static Lasting<Context> contexts;
+  return contexts.registry;
 }
 
 thread_local std::string lastError;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Each allocation of a run fails in turn, in the runtime, in library kernels and inside of
+# Each allocation of a run, and of loading, fails in turn, in the runtime, in library kernels and inside of
 # a vendor's library: the run gives LIMIT, the next one is right.
 . "$(dirname "$0")/lib.sh"
 sanitized && skip "sanitizers have a malloc of their own"
@@ -35,6 +35,9 @@ for vendor in host dnnl ccompiler; do
       continue
     fi
     for threads in 1 2; do
+      got=$(./runs loading $vendor.json $threads 2> loading.err)
+      [[ $got =~ ^[1-9][0-9]*\ failed,\ 0\ aborted,\ 0\ untold$ ]] ||
+        fail "J9 loading $vendor, $model, $threads threads: $got $(cat loading.err)"
       got=$(./runs failing $vendor.json $threads) || fail "J9 $vendor, $model, $threads threads: exit $?"
       [[ $got =~ ^([0-9]+)\ failed,\ 0\ wrong$ ]] && [ "${BASH_REMATCH[1]}" -gt 0 ] ||
         fail "J9 $vendor, $model, $threads threads: $got"

@@ -5,6 +5,10 @@
 //   runs concurrent MODEL.json THREADS N    contexts on N threads give the bits of one alone
 //   runs failing MODEL.json THREADS         each allocation of a run fails in turn: LIMIT, and
 //                                           the next run is right: "NUMBER failed, WRONG wrong"
+//   runs loading MODEL.json THREADS         each allocation of loading fails in turn, in a process
+//   of
+//                                           its own: "NUMBER failed, ABORTED aborted, UNTOLD
+//                                           untold"
 //   runs limited MODEL.json THREADS         a first run without memory is LIMIT, the next is right
 //   runs threads MODEL.json THREADS         threads of the process after runs
 //   runs time MODEL.json THREADS            microseconds of the fastest run
@@ -16,6 +20,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +32,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -173,6 +179,36 @@ static void failing(bycc_model *model) {
   std::printf("%lld failed, %lld wrong\n", static_cast<long long>(numFailed), static_cast<long long>(numWrong));
 }
 
+// Signals other than SIGABRT are not counted: a library of a vendor may touch what it did not get.
+// Libraries are there before: what runs while one is opened has nobody to tell.
+static void loading(const char *path, const bycc_load_options &options) {
+  bycc_model *first = nullptr;
+  check(bycc_model_load(path, &options, &first));
+  int64_t numFailed = 0, numAborted = 0, numUntold = 0;
+  for (bool isReached = true; isReached; ++numFailed) {
+    std::fflush(nullptr);
+    pid_t child = ::fork();
+    if (child == 0) {
+      bycc_model *model = nullptr;
+      untilFailure = numFailed;
+      int32_t status = bycc_model_load(path, &options, &model);
+      isReached = untilFailure < 0;
+      untilFailure = -1;
+      bycc_model_destroy(model);
+      bool isTold = status == BYCC_OK || !isReached || std::strstr(bycc_last_error(), "emory");
+      ::_exit(!isReached ? 3 : isTold ? 0 : 4);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    numAborted += WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    numUntold += WIFEXITED(status) && WEXITSTATUS(status) == 4;
+    isReached = !WIFEXITED(status) || WEXITSTATUS(status) != 3;
+  }
+  bycc_model_destroy(first);
+  std::printf("%lld failed, %lld aborted, %lld untold\n", static_cast<long long>(numFailed - 1),
+              static_cast<long long>(numAborted), static_cast<long long>(numUntold));
+}
+
 static void limited(bycc_model *model) {
   Runner right(model, 1), runner(model, 2);
   rlimit before, tight;
@@ -217,6 +253,8 @@ int main(int argc, char **argv) {
     return 2;
   std::string mode = argv[1];
   bycc_load_options options = {sizeof options, std::atoi(argv[3]), 0, nullptr};
+  if (mode == "loading")
+    return loading(argv[2], options), 0;
   bycc_model *model = nullptr;
   check(bycc_model_load(argv[2], &options, &model));
   if (mode == "allocations")

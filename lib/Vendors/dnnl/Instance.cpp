@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 namespace bycc::onednn {
@@ -33,21 +33,36 @@ public:
   Expected<std::vector<Primitive>> make() {
     findEqual();
     results_.resize(program_.actions.size());
-    std::vector<std::thread> helpers;
-    size_t wanted = std::min<size_t>(static_cast<size_t>(threads_), distinct_.size());
-    try {
-      for (size_t i = 1; i < wanted; ++i)
-        helpers.emplace_back([this] { work(); });
-    } catch (const std::system_error &) {
-      // No more threads to be had: those that are there do it.
-    }
-    work();
-    for (std::thread &helper : helpers)
-      helper.join();
+    startAndWork();
+    if (failure_)
+      std::rethrow_exception(failure_);
     return collect();
   }
 
 private:
+  void startAndWork() {
+    std::vector<std::jthread> helpers; // joined however this ends
+    size_t wanted = std::min<size_t>(static_cast<size_t>(threads_), distinct_.size());
+    try {
+      for (size_t i = 1; i < wanted; ++i)
+        helpers.emplace_back([this] { workUnlessFailed(); });
+    } catch (const std::exception &) {
+      // No more threads to be had, or no memory for one: those that are there do it.
+    }
+    workUnlessFailed();
+  }
+
+  // The first exception, of whatever thread, is the caller's.
+  void workUnlessFailed() noexcept {
+    try {
+      work();
+    } catch (...) {
+      next_ = distinct_.size();
+      if (!hasFailed_.exchange(true))
+        failure_ = std::current_exception();
+    }
+  }
+
   void work() {
     setLibraryThreads(threads_);
     for (size_t i = next_++; i < distinct_.size(); i = next_++) {
@@ -162,6 +177,8 @@ private:
   std::vector<uint32_t> same_, distinct_; // per action: the first equal one; those first ones
   std::vector<std::optional<Expected<Primitive>>> results_;
   std::atomic<size_t> next_ = 0;
+  std::atomic<bool> hasFailed_ = false;
+  std::exception_ptr failure_;
 };
 
 class Instantiation {
