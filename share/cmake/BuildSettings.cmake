@@ -14,6 +14,8 @@ if(BYCC_SANITIZE)
   add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${sanitizers})
   if("address" IN_LIST BYCC_SANITIZE)
+    # What it would find, addresses show; it is a fifth of the time that files take.
+    add_compile_options(-fno-sanitize=object-size)
     add_compile_definitions(BYCC_ADDRESS_SANITIZER) # each compiler has a way of its own to say so
   endif()
 endif()
