@@ -219,7 +219,7 @@ void Between::lookFrom(uint32_t item, uint32_t last) {
     for (uint32_t need : problem_.needs[item + i])
       if (need >= item && state_[need - item]) {
         state_[i] |= state_[need - item];
-        if (need != item && !isAble_[need])
+        if (need != item && (!isAble_[need] || problem_.labelOf(need) != problem_.labelOf(item)))
           state_[i] |= Cut;
       }
 }
@@ -243,6 +243,64 @@ std::vector<uint8_t> possibleTiles(const PlanProblem &problem, const LinkSets &l
 }
 
 namespace {
+
+// What lies on paths between items: a region that holds these holds that, too.
+class Closure {
+public:
+  Closure(const PlanProblem &problem, const std::vector<uint8_t> &isAble)
+      : problem_(problem), isAble_(isAble) {}
+
+  // Adds it to a set; false if no region can hold all. Sets that reach far stay as they are.
+  bool close(std::vector<uint32_t> &set) {
+    auto [first, last] = std::ranges::minmax(set);
+    if (last - first > maxSpan)
+      return true;
+    state_.assign(last - first + 1, 0);
+    for (uint32_t item : set)
+      state_[item - first] = Member | Before | After;
+    for (uint32_t item = first; item <= last; ++item)
+      for (uint32_t need : problem_.needs[item])
+        if (need >= first && state_[need - first] & After)
+          state_[item - first] |= After;
+    for (uint32_t item = last + 1; item-- > first;)
+      if (state_[item - first] & Before)
+        for (uint32_t need : problem_.needs[item])
+          if (need >= first)
+            state_[need - first] |= Before;
+    uint32_t label = problem_.labelOf(set[0]);
+    for (uint32_t item = first; item <= last; ++item) {
+      if (state_[item - first] != (Before | After))
+        continue;
+      if (!isAble_[item] || problem_.labelOf(item) != label)
+        return false;
+      set.push_back(item);
+    }
+    return true;
+  }
+
+private:
+  static constexpr uint32_t maxSpan = 64;
+  enum : uint8_t { Member = 1, Before = 2, After = 4 }; // one of the set; before, after one
+
+  const PlanProblem &problem_;
+  const std::vector<uint8_t> &isAble_;
+  std::vector<uint8_t> state_; // by item, from the set's first
+};
+
+// Without sets that hold another: they say no more.
+void dropLarger(std::vector<std::vector<uint32_t>> &sets) {
+  for (std::vector<uint32_t> &set : sets)
+    std::ranges::sort(set);
+  std::ranges::sort(sets, [](const auto &a, const auto &b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  std::vector<std::vector<uint32_t>> least;
+  for (std::vector<uint32_t> &set : sets)
+    if (std::ranges::none_of(least,
+                             [&](const auto &other) { return std::ranges::includes(set, other); }))
+      least.push_back(std::move(set));
+  sets = std::move(least);
+}
 
 // Linked sets with an item, each once: grown from it, never by what was left out
 // before (Wernicke 2006). Those that are enough are not grown further.
@@ -342,16 +400,21 @@ std::vector<Company> neededCompany(const PlanProblem &problem, const LinkSets &l
       if (isPossible[tile] && problem.tiles[tile].vendor == vendor && problem.isComposite(tile))
         partners.addTile(problem.membersOf(tile));
     CompanyFinder finder(problem, limits, partners);
+    Closure closure(problem, isAble);
     for (uint32_t item = 0; item < problem.size(); ++item) {
       if (!isAble[item] || sumOf(problem, {&item, 1}).isEnough(limits))
         continue;
       std::optional<std::vector<std::vector<uint32_t>>> sets = finder.of(item);
       if (!sets)
         continue;
+      std::erase_if(*sets, [&](auto &set) { return !closure.close(set); });
+      dropLarger(*sets);
       Company &company = needed.emplace_back(Company{item, vendor, {}, {}});
       for (const std::vector<uint32_t> &set : *sets) {
         std::vector<uint8_t> &places = company.sets.emplace_back();
-        for (uint32_t other : std::span(set).subspan(1)) {
+        for (uint32_t other : set) {
+          if (other == item)
+            continue;
           auto found = std::ranges::find(company.others, other);
           places.push_back(static_cast<uint8_t>(found - company.others.begin()));
           if (found == company.others.end())

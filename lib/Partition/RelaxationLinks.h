@@ -15,8 +15,8 @@ LinkSets linkSets(const PlanProblem &problem);
 // Parts of a few items that hang together through the sets.
 uint32_t numParts(const LinkSets &links, std::span<const uint32_t> items);
 
-// Which items need an item, and which of these do so through one that is not able:
-// no region of able items holds both. Far ones are taken for neither.
+// Which items need an item, and which of these do so through one that is not able, or
+// has another label: no region of able items holds both. Far ones are taken for neither.
 class Between {
 public:
   Between(const PlanProblem &problem, const std::vector<uint8_t> &isAble)
@@ -49,7 +49,8 @@ std::vector<uint8_t> possibleTiles(const PlanProblem &problem, const LinkSets &l
 
 // An item that does not meet its vendor's limits alone, and sets of items of which it
 // has one at least with it in its region, if that is legal: sets that meet the limits,
-// and some that do not yet, cut short so that there are few.
+// and some that do not yet, cut short so that there are few; each with what lies on
+// paths between its items.
 struct Company {
   uint32_t item, vendor;
   std::vector<uint32_t> others;           // that are in sets

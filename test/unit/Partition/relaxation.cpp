@@ -360,6 +360,45 @@ TEST_CASE("a path out of a vendor and back takes another launch", "[relaxation]"
   CHECK(run(chained) == size * 10 + size / 2 * 1000.0);
 }
 
+namespace {
+
+// The first and the last item share a value, are good for a vendor that wants two of
+// them, and have one in between that is not good for it.
+PlanProblem twoAroundOne() {
+  PlanProblem problem;
+  problem.vendors.push_back({.minOps = 2});
+  for (uint32_t item = 0; item < 3; ++item) {
+    problem.addTile(host, 10, 10, std::array{item});
+    problem.addTile(1, item == 1 ? 30 : 1, 1, std::array{item});
+    problem.ops.push_back(1);
+    problem.flops.push_back(1);
+    if (item > 0)
+      problem.needs.add(item - 1);
+    problem.needs.close();
+    problem.links.add(item);
+  }
+  problem.links.close();
+  problem.indexTiles(3);
+  return problem;
+}
+
+} // namespace
+
+TEST_CASE("company has with it what lies in between", "[relaxation]") {
+  PlanProblem problem = twoAroundOne();
+  PlanRelaxation relaxation(problem);
+  CHECK(run(relaxation) == 30);
+}
+
+TEST_CASE("what has another label is no company, and cuts items apart", "[relaxation]") {
+  PlanProblem problem = twoAroundOne();
+  problem.label = {0, 1, 0};
+  problem.ops[1] = 2; // it may go there alone
+  PlanRelaxation relaxation(problem);
+  CHECK(run(relaxation) == 30);
+  CHECK_FALSE(relaxation.isUsable(problem.singleOf(0, 1)));
+}
+
 TEST_CASE("a diagram counts the parts", "[relaxation]") {
   for (uint32_t seed = 0; seed < numSeeds(300); ++seed) {
     Random random(seed);
