@@ -24,9 +24,8 @@ double part(double value, double share) {
 
 } // namespace
 
-PlanRelaxation::PlanRelaxation(const PlanProblem &problem, std::span<const double> chainShare)
-    : problem_(&problem),
-      graph_(std::make_shared<const RelaxationGraph>(relaxationOf(problem, chainShare))),
+PlanRelaxation::PlanRelaxation(const PlanProblem &problem, RelaxationGraph graph)
+    : problem_(&problem), graph_(std::make_shared<const RelaxationGraph>(std::move(graph))),
       isUsable_(problem.tiles.size(), true), numOpen_(problem.size()), own_(graph_->cost),
       given_(graph_->numGiven, 0), usable_(graph_->seats.size(), 0), sums_(graph_->numSums, 0) {
   size_t most = 0, mostSlots = 0;
@@ -58,7 +57,7 @@ PlanRelaxation::PlanRelaxation(const PlanProblem &problem, std::span<const doubl
     sumMakers(factor);
   }
   for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile)
-    if (!graph_->isPossible[tile])
+    if (!graph_->basis->isPossible[tile])
       exclude(tile);
 }
 

@@ -19,7 +19,12 @@ namespace bycc {
 class PlanRelaxation {
 public:
   // Of a problem that must outlive it.
-  explicit PlanRelaxation(const PlanProblem &problem, std::span<const double> chainShare = {});
+  explicit PlanRelaxation(const PlanProblem &problem, std::span<const double> chainShare = {})
+      : PlanRelaxation(problem, relaxationOf(problem, chainShare)) {}
+  // Of the same, from its start, with launches counted in another way.
+  PlanRelaxation(const PlanRelaxation &other, std::span<const double> chainShare)
+      : PlanRelaxation(*other.problem_,
+                       relaxationOf(*other.problem_, chainShare, other.graph_->basis)) {}
 
   // The tile may not be used from here on, nor what is then left without a choice.
   void exclude(uint32_t tile);
@@ -46,6 +51,7 @@ public:
   std::vector<uint32_t> rounded() const;
 
 private:
+  PlanRelaxation(const PlanProblem &problem, RelaxationGraph graph);
   using Factor = RelaxationGraph::Factor;
   using Seat = RelaxationGraph::Seat;
   enum Direction { Forward, Backward };

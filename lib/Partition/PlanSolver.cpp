@@ -186,7 +186,7 @@ private:
     auto consider = [&](std::vector<double> those) {
       if (those == shares || highest >= bestTime_ || steps_ == 0)
         return;
-      PlanRelaxation relaxation(problem_, those);
+      PlanRelaxation relaxation(best, those);
       if (double bound = relax(relaxation, chainSweeps, 8); bound > highest) {
         best = std::move(relaxation);
         highest = bound;

@@ -51,16 +51,17 @@ struct UserClass {
 
 class Builder {
 public:
-  Builder(const PlanProblem &problem, std::span<const double> chainShare)
-      : problem_(problem), chainShare_(chainShare) {}
+  Builder(const PlanProblem &problem, std::span<const double> chainShare,
+          std::shared_ptr<const RelaxationBasis> basis)
+      : problem_(problem), chainShare_(chainShare), basis_(basis ? std::move(basis) : findBasis()),
+        links_(basis_->links), isPossible_(basis_->isPossible) {}
 
   RelaxationGraph run() {
     double most = mostTime(problem_);
     while (most / graph_.unit > maxUnits)
       graph_.unit *= 2;
     mostUnits_ = std::ceil(most / graph_.unit);
-    links_ = linkSets(problem_);
-    graph_.isPossible = possibleTiles(problem_, links_);
+    graph_.basis = basis_;
     addTiles();
     findLinks();
     addLaunches();
@@ -81,6 +82,15 @@ private:
     std::vector<uint8_t> numClasses;           // by item
     std::vector<std::vector<uint8_t>> classOf; // by item, by its tiles
   };
+
+  std::shared_ptr<const RelaxationBasis> findBasis() const {
+    RelaxationBasis basis;
+    basis.links = linkSets(problem_);
+    basis.cycles = linkCycles(basis.links);
+    basis.isPossible = possibleTiles(problem_, basis.links);
+    basis.needed = neededCompany(problem_, basis.links, basis.isPossible);
+    return std::make_shared<const RelaxationBasis>(std::move(basis));
+  }
 
   double units(double time) const { return std::floor(time / graph_.unit); }
   // The part of a launch that is counted by links, and that by a chain.
@@ -126,13 +136,13 @@ private:
   }
 
   void findLinks() {
-    std::vector<std::vector<uint32_t>> cycles = linkCycles(links_);
     for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
-      isAble_.push_back(ableItems(problem_, graph_.isPossible, vendor));
+      isAble_.push_back(ableItems(problem_, isPossible_, vendor));
       vendorLinks_.emplace_back();
       if (!isCounted(vendor))
         continue;
-      vendorLinks_.back() = vendorLinks(problem_, links_, cycles, isAble_[vendor], diagrams_);
+      vendorLinks_.back() =
+          vendorLinks(problem_, links_, basis_->cycles, isAble_[vendor], diagrams_);
     }
   }
 
@@ -262,7 +272,7 @@ private:
     for (uint32_t user : costs.value->users)
       for (uint32_t tile : tilesOf(user)) {
         UserClass found = classOf(costs, user, tile);
-        if (graph_.isPossible[tile] && std::ranges::count(classes, found) == 0)
+        if (isPossible_[tile] && std::ranges::count(classes, found) == 0)
           classes.push_back(found);
       }
     return classes;
@@ -314,7 +324,7 @@ private:
     if (hasMaker + value.users.size() == 1) { // a cost of its tiles
       uint32_t item = hasMaker ? value.maker : value.users[0];
       for (uint32_t tile : tilesOf(item))
-        if (graph_.isPossible[tile])
+        if (isPossible_[tile])
           costOf(item, tile) += hasMaker
                                     ? costOfSet(costs, makers[makerClass(tile)], classes, 0)
                                     : costOfSet(costs, host, classes, 1u << userClass(item, tile));
@@ -344,7 +354,7 @@ private:
 
   void addWholes() {
     for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile) {
-      if (!problem_.isComposite(tile) || !graph_.isPossible[tile])
+      if (!problem_.isComposite(tile) || !isPossible_[tile])
         continue;
       Draft draft;
       draft.factor.kind = Kind::Whole;
@@ -392,7 +402,7 @@ private:
       for (uint32_t tile : tilesOf(item)) {
         const PlanProblem::Tile &t = problem_.tiles[tile];
         double &least = t.vendor == vendor ? own : other;
-        if (graph_.isPossible[tile])
+        if (isPossible_[tile])
           least = std::min(least, t.time / static_cast<double>(problem_.membersOf(tile).size()));
       }
       gain[item] = std::max(other - own, 0.0);
@@ -402,7 +412,7 @@ private:
 
   // Without company: more than any plan takes.
   void addLimits() {
-    for (const Company &company : neededCompany(problem_, links_, graph_.isPossible)) {
+    for (const Company &company : basis_->needed) {
       if (company.others.size() >= maxCompany)
         continue;
       Draft draft;
@@ -526,7 +536,9 @@ private:
   std::span<const double> chainShare_; // by vendor
   RelaxationGraph graph_;
   double mostUnits_ = 0;
-  LinkSets links_;
+  std::shared_ptr<const RelaxationBasis> basis_;
+  const LinkSets &links_;
+  const std::vector<uint8_t> &isPossible_;   // by tile
   std::vector<std::vector<uint8_t>> isAble_; // by vendor, by item
   std::vector<VendorLinks> vendorLinks_;
   PartsDiagrams diagrams_;
@@ -535,8 +547,9 @@ private:
 
 } // namespace
 
-RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare) {
-  return Builder(problem, chainShare).run();
+RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare,
+                             std::shared_ptr<const RelaxationBasis> basis) {
+  return Builder(problem, chainShare, std::move(basis)).run();
 }
 
 } // namespace bycc

@@ -28,8 +28,19 @@
 
 #include "PartsDiagram.h"
 #include "PlanProblem.h"
+#include "RelaxationLinks.h"
+
+#include <memory>
 
 namespace bycc {
+
+// What does not depend on how launches are counted, and takes long to find.
+struct RelaxationBasis {
+  LinkSets links;
+  std::vector<std::vector<uint32_t>> cycles; // of links
+  std::vector<uint8_t> isPossible;           // by tile
+  std::vector<Company> needed;
+};
 
 struct RelaxationGraph {
   enum class Kind : uint8_t { Vendors, Parts, Whole, Company };
@@ -57,9 +68,9 @@ struct RelaxationGraph {
     double share[2] = {0, 0};            // of the item's costs, in sweeps of two kinds
   };
 
+  std::shared_ptr<const RelaxationBasis> basis;
   double unit = 1;
   double mostGiven = 0;            // by an item to a factor, for sums to be exact
-  std::vector<uint8_t> isPossible; // by tile
   std::vector<double> cost;        // by slot: place in tilesOf.flat
   std::vector<Factor> factors;
   std::vector<Seat> seats;          // by item
@@ -74,7 +85,8 @@ struct RelaxationGraph {
 };
 
 // `chainShare`: by vendor, how much of a launch is counted by a chain, the rest by
-// links: none if empty.
-RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare = {});
+// links: none if empty. `basis`: of another graph of the problem, if there is one.
+RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare = {},
+                             std::shared_ptr<const RelaxationBasis> basis = nullptr);
 
 } // namespace bycc
