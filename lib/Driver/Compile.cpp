@@ -363,7 +363,8 @@ private:
   Expected<> addObjectFiles(OutputSet &files) {
     json_ = graphJson(session_.module(), artifacts_->code, graphReport());
     header_ = cHeader(session_.context().moduleName, artifacts_->interface, setId());
-    if (auto checked = runtime::checkGraphText(json_, stem_ + ".json"); !checked)
+    runtime::SetContents set{json_, artifacts_->code.object, artifacts_->paramsPieces};
+    if (auto checked = runtime::checkSet(set, stem_); !checked)
       return error(Status::Internal)
              << "the runtime would refuse what was compiled, nothing is written: "
              << checked.error().str();

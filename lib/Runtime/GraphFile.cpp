@@ -13,7 +13,6 @@
 //   - the checksum over the whole text.
 #include "GraphFile.h"
 
-#include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -259,10 +258,6 @@ Expected<GraphFile> parseGraphFile(std::string_view text, const std::string &pat
   graph.set = BYCC_TRY(readGraphSet(*bycc, path));
   graph.isSealed = isSealed(text);
   return graph;
-}
-
-Expected<> checkGraphText(std::string_view text, const std::string &path) {
-  return checkGraph(BYCC_TRY(parseGraphFile(text, path)));
 }
 
 Expected<> checkGraph(const GraphFile &graph) {

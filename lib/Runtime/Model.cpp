@@ -9,6 +9,7 @@
 #include "ThreadPool.h"
 #include "VendorLoader.h"
 
+#include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
 
@@ -282,15 +283,23 @@ Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
   return params_ && weightsBytes_ <= cheapBytes ? verifyOnce(params, weights_, file) : Expected<>();
 }
 
+static Expected<> checkWeights(const bycc_region_info &info, uint64_t bytes) {
+  if (!info.owns_weights || info.weights_bytes == 0)
+    return {};
+  if (info.weights_offset > bytes || info.weights_bytes > bytes - info.weights_offset ||
+      info.weights_offset % paramsAlignment != 0)
+    return error(Status::Load) << "region " << escaped(info.symbol)
+                               << ": its weights lie outside the params";
+  return {};
+}
+
 // The weights that a region may read: all, or those that its vendor made.
 Expected<std::span<const uint8_t>> Model::weightsOf(const bycc_region_info &info) const {
   if (!info.owns_weights)
     return std::span(weights_, weightsBytes_);
   if (info.weights_bytes == 0)
     return std::span<const uint8_t>();
-  if (info.weights_offset > weightsBytes_ || info.weights_bytes > weightsBytes_ - info.weights_offset ||
-      info.weights_offset % paramsAlignment != 0)
-    return error(Status::Load) << "region " << escaped(info.symbol) << ": its weights lie outside the params";
+  BYCC_TRY(checkWeights(info, weightsBytes_));
   return std::span(weights_ + info.weights_offset, info.weights_bytes);
 }
 
@@ -327,6 +336,14 @@ Model::~Model() {
     region.vendor->unload(region.handle);
 }
 
+static Expected<> checkHasParams(const GraphFile &graph, const bycc_module &module) {
+  bool isSeparate = module.params_bytes > 0 && !module.params;
+  if (isSeparate == graph.set.params.has_value())
+    return {};
+  return error(Status::Load, {graph.path})
+         << "graph JSON and object differ: only one of them has a params file";
+}
+
 Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
                                                    const LoadOptions &options) {
   GraphFile graph = BYCC_TRY(readGraphFile(graphJson));
@@ -344,10 +361,8 @@ Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
   BYCC_TRY(checkInterface(graph, module));
   BYCC_TRY(inFile(checkCpu(module), objectPath));
 
-  bool isSeparate = module.params_bytes > 0 && !module.params;
-  if (isSeparate != graph.set.params.has_value())
-    return error(Status::Load, {graphJson})
-           << "graph JSON and object differ: only one of them has a params file";
+  BYCC_TRY(checkHasParams(graph, module));
+  bool isSeparate = graph.set.params.has_value();
   std::string params = isSeparate ? partPath(folder, *graph.set.params, graph) : objectPath;
   if (isSeparate && !options.params.empty())
     params = options.params;
@@ -371,6 +386,33 @@ Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *modu
   BYCC_TRY(model->useParams(options, params, nullptr));
   BYCC_TRY(inFile(model->loadRegions(), module->name));
   return std::shared_ptr<const Model>(std::move(model));
+}
+
+Expected<> checkSet(const SetContents &set, const std::string &stem) {
+  std::string graphPath = stem + ".json", objectPath = stem + ".o", paramsPath = stem + ".params";
+  GraphFile graph = BYCC_TRY(parseGraphFile(set.graph, graphPath));
+  BYCC_TRY(checkGraph(graph));
+  BYCC_TRY(checkObject(graph, set.object, objectPath));
+  LoadedObject object = BYCC_TRY(loadObject(reinterpret_cast<const uint8_t *>(set.object.data()),
+                                            set.object.size(), objectPath));
+  const bycc_module &module = *object.module();
+  BYCC_TRY(checkBuild(graph, module, objectPath));
+  BYCC_TRY(inFile(checkModule(module), objectPath));
+  BYCC_TRY(checkInterface(graph, module));
+  BYCC_TRY(checkHasParams(graph, module));
+  if (module.params) {
+    ParamsFile params = BYCC_TRY(readParams(module.params, module.params_bytes, objectPath));
+    BYCC_TRY(checkParams(module, &graph, params, module.params_bytes, objectPath));
+  } else if (module.params_bytes > 0) {
+    ParamsFile params = BYCC_TRY(readParams(set.params, paramsPath));
+    uint64_t bytes = 0;
+    for (std::string_view piece : set.params)
+      bytes += piece.size();
+    BYCC_TRY(checkParams(module, &graph, params, bytes, paramsPath));
+  }
+  for (uint32_t i = 0; i < module.num_regions; ++i)
+    BYCC_TRY(inFile(checkWeights(module.regions[i], module.params_bytes), objectPath));
+  return {};
 }
 
 } // namespace bycc::runtime

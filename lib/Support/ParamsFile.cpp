@@ -151,8 +151,6 @@ Expected<ParamsHeader> readHeader(const uint8_t *data, uint64_t size, const std:
   if (header.tableOffset < sizeof header || header.tableOffset > size ||
       header.tableBytes != size - header.tableOffset)
     return refuse(file) << "table of the params file lies outside it";
-  if (header.tableHash != hashBytes(data + header.tableOffset, header.tableBytes))
-    return refuse(file) << "table of the params file is damaged";
   return header;
 }
 
@@ -190,12 +188,14 @@ Expected<ParamsEntry> readEntry(TableReader &reader, const ParamsHeader &header,
 
 } // namespace
 
-Expected<ParamsFile> readParams(const uint8_t *data, uint64_t size, const std::string &file) {
-  ParamsHeader header = BYCC_TRY(readHeader(data, size, file));
+static Expected<ParamsFile> readTable(const ParamsHeader &header, const uint8_t *table,
+                                      const std::string &file) {
+  if (header.tableHash != hashBytes(table, header.tableBytes))
+    return refuse(file) << "table of the params file is damaged";
   ParamsFile params;
   std::memcpy(params.setId.data(), header.setId, sizeof header.setId);
   params.tableHash = header.tableHash;
-  TableReader reader(data + header.tableOffset, header.tableBytes);
+  TableReader reader(table, header.tableBytes);
   std::set<std::string> names;
   for (uint64_t i = 0; i < header.numEntries; ++i) {
     params.entries.push_back(BYCC_TRY(readEntry(reader, header, file)));
@@ -207,6 +207,26 @@ Expected<ParamsFile> readParams(const uint8_t *data, uint64_t size, const std::s
     return refuse(file) << "table of the params file has more than its " << header.numEntries
                         << " entries";
   return params;
+}
+
+Expected<ParamsFile> readParams(const uint8_t *data, uint64_t size, const std::string &file) {
+  ParamsHeader header = BYCC_TRY(readHeader(data, size, file));
+  return readTable(header, data + header.tableOffset, file);
+}
+
+Expected<ParamsFile> readParams(std::span<const std::string_view> pieces, const std::string &file) {
+  auto bytes = [](std::string_view piece) {
+    return reinterpret_cast<const uint8_t *>(piece.data());
+  };
+  uint64_t size = 0;
+  for (std::string_view piece : pieces)
+    size += piece.size();
+  if (pieces.empty() || pieces.front().size() < sizeof(ParamsHeader))
+    return refuse(file) << "params file begins without its header";
+  ParamsHeader header = BYCC_TRY(readHeader(bytes(pieces.front()), size, file));
+  if (pieces.back().size() != header.tableBytes)
+    return refuse(file) << "params file does not end in its table";
+  return readTable(header, bytes(pieces.back()), file);
 }
 
 Expected<> verifyPayloads(const ParamsFile &params, const uint8_t *data, const std::string &file) {

@@ -4,12 +4,19 @@
 
 #include "bycc/Support/Error.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace bycc::runtime {
 
-// A graph JSON with its checksum; LOAD errors name the rule that is broken.
-Expected<> checkGraphText(std::string_view text, const std::string &path);
+struct SetContents {
+  std::string_view graph, object;
+  std::span<const std::string_view> params; // its pieces; empty when there is no such file
+};
+
+// Everything that the loader looks at before it asks for CPU, memory and vendors; no code
+// of the object runs. LOAD errors name the rule that is broken, and the file by `stem`.
+Expected<> checkSet(const SetContents &set, const std::string &stem);
 
 } // namespace bycc::runtime

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -92,6 +93,9 @@ struct ParamsFile {
 // Checks header and table (sizes, bounds, hashes of both); Status::Load with
 // `file` in the message. Payloads are not read.
 Expected<ParamsFile> readParams(const uint8_t *data, uint64_t size, const std::string &file);
+// The same for a file in pieces, as a ParamsWriter gives them: the first has the header,
+// the last is the table.
+Expected<ParamsFile> readParams(std::span<const std::string_view> pieces, const std::string &file);
 // Re-hashes every payload; Status::Load names the first that differs.
 Expected<> verifyPayloads(const ParamsFile &params, const uint8_t *data, const std::string &file);
 

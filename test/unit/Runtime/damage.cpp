@@ -1,11 +1,13 @@
 // Damaged and mismatched sets of files: LOAD, with what is wrong.
 #include "TestModel.h"
 
+#include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/ParamsFile.h"
 
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,11 +16,27 @@ static bool has(const std::string &text, const std::string &part) {
   return text.find("error[LOAD]") != std::string::npos && text.find(part) != std::string::npos;
 }
 
-// The error after `from` -> `to` in the graph JSON, sealed again.
+// What the compiler would say of the same files before it writes them; "" if nothing.
+static std::string setError(const TestModel &test) {
+  std::string graph = readText(test.json()), object = readText(test.object()),
+              params = readText(test.params());
+  bycc::ParamsHeader header;
+  REQUIRE(params.size() > sizeof header);
+  std::memcpy(&header, params.data(), sizeof header);
+  std::string_view pieces[] = {std::string_view(params).substr(0, header.tableOffset),
+                               std::string_view(params).substr(header.tableOffset)};
+  auto checked = bycc::runtime::checkSet({graph, object, pieces}, test.folder / "net");
+  std::string text = checked ? "" : checked.error().str();
+  return text.substr(0, text.find_last_not_of('\n') + 1);
+}
+
+// The error after `from` -> `to` in the graph JSON, sealed again. The compiler has it, too.
 static std::string edited(const std::string &from, const std::string &to) {
   TestModel test;
   test.writeGraph(from, to);
-  return test.loadError();
+  std::string error = test.loadError();
+  CHECK(setError(test) == error);
+  return error;
 }
 
 TEST_CASE("I1 a graph JSON cut or flipped anywhere is LOAD") {
@@ -35,6 +53,16 @@ TEST_CASE("I1 a graph JSON cut or flipped anywhere is LOAD") {
     REQUIRE(has(test.loadError(), ""));
     text[bit / 8] ^= 1 << bit % 8;
   }
+}
+
+TEST_CASE("a set that loads is one that the compiler takes") {
+  TestModel test;
+  CHECK(setError(test) == "");
+  std::string object = readText(test.object());
+  writeText(test.object(), object.substr(0, object.size() / 2));
+  test.writeGraph(); // the hash is that of the half
+  CHECK(has(test.loadError(), "object"));
+  CHECK(setError(test) == test.loadError());
 }
 
 TEST_CASE("I1 node ids and rows") {
@@ -94,6 +122,7 @@ TEST_CASE("I6 files of different builds") {
     other += piece;
   writeText(test.params(), other);
   CHECK(has(test.loadError(), "params and object are of different builds"));
+  CHECK(setError(test) == test.loadError());
 }
 
 TEST_CASE("I6 a changed weight shows, once for a file of a time stamp, always with verify") {
