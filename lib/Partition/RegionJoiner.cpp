@@ -23,7 +23,8 @@ public:
   Joiner(const RegionProblem &problem, const std::vector<uint32_t> &parts, JoinOrder order)
       : problem_(problem), groups_(problem.size()), after_(problem.size()),
         before_(problem.size()), apart_(problem.apart.empty() ? 0 : problem.size()),
-        mark_(problem.size(), 0), budget_(uint64_t{40} * problem.size() + 100000) {
+        mark_(problem.size(), 0), budget_(uint64_t{40} * problem.size() + 100000),
+        patience_(uint64_t{4} * problem.size() + 100000), hopes_(patience_) {
     for (uint32_t item = 0; item < problem.size(); ++item)
       groups_.join(item, parts[item]);
     connect();
@@ -116,7 +117,7 @@ private:
   }
 
   bool tryJoin(uint32_t a, uint32_t b) {
-    if (a == b || problem_.vendor[a] != problem_.vendor[b] || budget_ == 0)
+    if (a == b || problem_.vendor[a] != problem_.vendor[b] || budget_ == 0 || hopes_ == 0)
       return false;
     if (position_[a] > position_[b])
       std::swap(a, b);
@@ -126,6 +127,7 @@ private:
       return false;
     reorder(a, b);
     absorb(a, b);
+    hopes_ = patience_;
     return true;
   }
 
@@ -196,6 +198,7 @@ private:
 
   bool spend(bool answer) {
     budget_ -= std::min(budget_, visits_);
+    hopes_ -= std::min(hopes_, visits_);
     return answer;
   }
 
@@ -256,6 +259,7 @@ private:
   std::vector<uint32_t> mark_;
   uint32_t stamp_ = 0;
   uint64_t visits_ = 0, budget_;
+  uint64_t patience_, hopes_; // visits without a join before nothing more is tried; those left
 };
 
 } // namespace
