@@ -5,8 +5,9 @@
 // one primitive: the partitioner then falls back to its parts. What was asked
 // once of the library is remembered, as models repeat their layers.
 //
-// The answers do not depend on the machine: for float32 the library has at least
-// a portable kernel for everything that is let through to it.
+// What the library has a reference loop for is refused: code of the host is 10 to 300 times
+// faster. The library answers for the target's instruction set as far as this machine has it:
+// two machines that both have it give the same answers.
 #include "InstructionSet.h"
 #include "Library.h"
 #include "Needs.h"

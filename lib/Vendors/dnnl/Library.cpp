@@ -371,21 +371,31 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
   auto plain = [&](ValueId id) {
     return plainLayout(plan.values[id].dims, plan.values[id].dtype);
   };
+  auto any = [&](ValueId id) { return anyLayout(plan.values[id].dims, plan.values[id].dtype); };
   bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
-  return guarded(Status::Unsup, [&] {
-    Layouts layouts;
-    for (ValueId id : step.inputs)
-      layouts.inputs.push_back(isConv && layouts.inputs.size() < 2
-                                   ? anyLayout(plan.values[id].dims, plan.values[id].dtype)
-                                   : plain(id));
-    layouts.output = plain(step.output);
-    if (isProduct(step.kind) && step.hasBias)
-      layouts.inputs[2] = biasLayout(plan, step);
-    std::vector<Layout> postOps;
-    for (const PostOp &postOp : step.postOps)
-      postOps.push_back(postOp.operand == noValue ? Layout() : plain(postOp.operand));
-    Maker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
-  });
+  Primitive made;
+  auto probe = [&](const Layout &output) {
+    return guarded(Status::Unsup, [&] {
+      Layouts layouts;
+      for (ValueId id : step.inputs)
+        layouts.inputs.push_back(isConv && layouts.inputs.size() < 2 ? any(id) : plain(id));
+      layouts.output = output;
+      if (isProduct(step.kind) && step.hasBias)
+        layouts.inputs[2] = biasLayout(plan, step);
+      std::vector<Layout> postOps;
+      for (const PostOp &postOp : step.postOps)
+        postOps.push_back(postOp.operand == noValue ? Layout() : plain(postOp.operand));
+      made = Maker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
+    });
+  };
+  BYCC_TRY(probe(plain(step.output)));
+  // Layouts are chosen later, and convolutions choose theirs.
+  if (made.isSlow() && isConv)
+    BYCC_TRY(probe(any(step.output)));
+  if (made.isSlow())
+    return error(Status::Unsup) << "oneDNN has only a reference loop for this ("
+                                << made.implementation << ")";
+  return {};
 }
 
 namespace {

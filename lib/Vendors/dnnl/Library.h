@@ -32,7 +32,8 @@ struct Descriptor {
   // Argument number of each input and each post-op with an operand.
   std::vector<int> inputArgs, postOpArgs;
 
-  bool isSlow() const; // a reference loop, not a tuned kernel
+  // A reference loop, no tuned kernel: 10 to 300 times slower than code of the host.
+  bool isSlow() const;
 };
 // Operands with values of their own, scales and zero points, by argument number.
 using FixedOperands = std::vector<std::pair<int, dnnl::memory>>;
@@ -48,7 +49,7 @@ Expected<Descriptor> describe(const Step &step, const Layouts &layouts,
                               const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);
 Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
                                   const std::vector<Layout> &postOpLayouts, int sumPostOp = -1);
-// Whether the library has a primitive for the step at all; makes no code.
+// Whether the library has a primitive for the step that is worth it; makes no code.
 Expected<> probePrimitive(const Plan &plan, const Step &step);
 // The post-op whose operand can wait in the destination (the first addition of a whole
 // operand with elements of the result's size), -1: none.
