@@ -23,7 +23,7 @@ constexpr uint32_t manyTogether = 160; // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, chainSweeps = 48, nodeSweeps = 24;
 constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, counted by chains
 constexpr uint32_t windowSizes[] = {10, 18, 30};             // items
-constexpr uint64_t leastPerItem = 1500, mostPerItem = 37500; // steps for a window
+constexpr uint64_t leastPerItem = 300, mostPerItem = 37500;  // steps for a window
 constexpr uint64_t windowCost = 500;                         // of making one
 constexpr double almost = 0.005;          // what may be left for branch and bound of large problems
 constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
@@ -262,35 +262,60 @@ private:
   // --- neighbourhoods
 
   // Around every item in turn, until a whole round finds little; then larger ones, and
-  // all again with more steps for each.
+  // all again with more steps for each. None is searched twice as it is.
   void improveByWindows(double bound) {
     PlanWindows windows(problem_);
     windows.look(best_);
-    uint64_t least = steps_ / 4; // is left for bounds
+    changes_ = 0;
+    lastChange_.assign(problem_.size(), 0);
+    std::vector<Look> looks[std::size(windowSizes)]; // by item
+    uint64_t least = steps_ / 4;                     // is left for bounds
     for (uint64_t perItem = leastPerItem; perItem <= mostPerItem; perItem *= 5)
-      for (uint32_t size : windowSizes)
+      for (uint32_t i = 0; i < std::size(windowSizes); ++i)
         for (bool changed = true; changed && steps_ > least && bound < bestTime_;) {
+          uint32_t size = windowSizes[i];
           double before = bestTime_;
+          looks[i].resize(problem_.size());
           for (uint32_t item = 0; item < problem_.size() && steps_ > least; item += size / 3)
-            if (std::optional<PlanWindow> window = windows.around(item, size))
-              if (improve(*window, size * perItem))
-                windows.look(best_);
+            if (isNew(looks[i][item], size * perItem))
+              if (std::optional<PlanWindow> window = windows.around(item, size))
+                if (improve(*window, size * perItem, looks[i][item]))
+                  windows.look(best_);
           changed = bestTime_ < before - leastGain * (bestTime_ - bound);
         }
   }
 
-  bool improve(const PlanWindow &window, uint64_t steps) {
+  // What a window was searched with.
+  struct Look {
+    std::vector<uint32_t> items;
+    uint32_t changes = 0;
+    uint64_t steps = 0;
+  };
+
+  bool isNew(const Look &look, uint64_t steps) const {
+    return look.steps < steps || std::ranges::any_of(look.items, [&](uint32_t item) {
+             return item != none && lastChange_[item] > look.changes;
+           });
+  }
+
+  bool improve(const PlanWindow &window, uint64_t steps, Look &look) {
     spend(windowCost);
     uint64_t share = std::min(steps_, steps), left = share;
     PlanSolution part = Solver(window.problem, left, 0).run({window.current});
     spend(share - left);
+    look = {window.item, changes_, part.isProven() ? UINT64_MAX : steps};
     if (part.time >= window.time)
       return false;
     spend(4 * problem_.size());
     std::optional<PlanAnswer> plan = window.applyRegions(best_, part.plan);
-    if (plan && isLegal(problem_, *plan) && offer(*plan))
-      return true;
-    return offerTiles(window.apply(best_.tile, part.plan), GroupingEffort::Quick);
+    if (!(plan && isLegal(problem_, *plan) && offer(*plan)) &&
+        !offerTiles(window.apply(best_.tile, part.plan), GroupingEffort::Quick))
+      return false;
+    ++changes_;
+    for (uint32_t item : window.item)
+      if (item != none)
+        lastChange_[item] = changes_;
+    return true;
   }
 
   const PlanProblem &problem_;
@@ -299,6 +324,8 @@ private:
   PlanSweep sweep_;
   PlanAnswer best_;
   double bestTime_ = 0;
+  std::vector<uint32_t> lastChange_; // by item, of its windows
+  uint32_t changes_ = 0;
   double open_ = 0; // the least bound of what was left unsearched
   bool hasOpen_ = false;
 };
