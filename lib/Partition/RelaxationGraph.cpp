@@ -426,10 +426,13 @@ private:
         graph_.companySets.close();
       }
       draft.factor.setsEnd = graph_.companySets.size();
-      auto hasVendor = [&](uint32_t tile) { return problem_.tiles[tile].vendor == company.vendor; };
-      addItem(draft, company.item, 2, hasVendor);
+      addItem(draft, company.item, 2,
+              [&](uint32_t tile) { return std::ranges::count(company.tiles, tile) > 0; });
       for (uint32_t other : company.others)
-        addItem(draft, other, 2, hasVendor);
+        addItem(draft, other, 2, [&](uint32_t tile) {
+          return problem_.tiles[tile].vendor == company.vendor &&
+                 (company.tiles.size() > 1 || canShareRegion(problem_, company.tiles[0], tile));
+        });
       drafts_.push_back(std::move(draft));
     }
   }

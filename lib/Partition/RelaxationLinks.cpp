@@ -310,23 +310,26 @@ public:
                 const Partners &partners)
       : problem_(problem), limits_(limits), partners_(partners), isSeen_(problem.size(), false) {}
 
-  // Larger sets say more, until they are too many. None: they would say nothing.
-  std::optional<std::vector<std::vector<uint32_t>>> of(uint32_t item) {
+  // Sets with all these items, and none of those that are left out. Larger sets say more,
+  // until they are too many. None: they would say nothing.
+  std::optional<std::vector<std::vector<uint32_t>>> of(std::span<const uint32_t> items,
+                                                       std::span<const uint32_t> leftOut) {
     std::optional<std::vector<std::vector<uint32_t>>> best;
-    for (size_ = 2; size_ <= maxSize && isKnown_; ++size_) {
+    for (size_ = items.size() + 1; size_ <= maxSize && isKnown_; ++size_) {
       sets_.clear();
       isCut_ = isTooMany_ = false;
       looked_ = 0;
-      members_.assign(1, item);
-      Part sum;
-      sum.add(problem_, item);
+      members_.assign(items.begin(), items.end());
       std::vector<uint32_t> next;
-      isSeen_[item] = true;
-      see(item, next);
-      grow(sum, next);
-      for (uint32_t other : next)
-        isSeen_[other] = false;
-      isSeen_[item] = false;
+      for (std::span<const uint32_t> those : {items, leftOut})
+        for (uint32_t item : those)
+          isSeen_[item] = true;
+      for (uint32_t item : items)
+        see(item, next);
+      grow(sumOf(problem_, items), next);
+      for (std::span<const uint32_t> those : {items, leftOut, std::span<const uint32_t>(next)})
+        for (uint32_t item : those)
+          isSeen_[item] = false;
       if (isTooMany_ || !isKnown_)
         break;
       best = sets_;
@@ -387,42 +390,106 @@ private:
 
 } // namespace
 
+bool canShareRegion(const PlanProblem &problem, uint32_t tile, uint32_t other) {
+  return tile == other || (!problem.areApart(tile, other) &&
+                           std::ranges::none_of(problem.membersOf(tile), [&](uint32_t item) {
+                             return std::ranges::binary_search(problem.membersOf(other), item);
+                           }));
+}
+
+namespace {
+
+class CompaniesOfVendor {
+public:
+  CompaniesOfVendor(const PlanProblem &problem, const LinkSets &links,
+                    const std::vector<uint8_t> &isPossible, uint32_t vendor)
+      : problem_(problem), isPossible_(isPossible), vendor_(vendor),
+        isAble_(ableItems(problem, isPossible, vendor)), partners_(problem, links, isAble_),
+        finder_(problem, problem.vendors[vendor], partners_), closure_(problem, isAble_) {
+    for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile)
+      if (isOfVendor(tile) && problem.isComposite(tile))
+        partners_.addTile(problem.membersOf(tile));
+  }
+
+  // Tiles that are apart from others each by itself: it says who is no company.
+  void addTo(std::vector<Company> &needed) {
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      std::vector<uint32_t> tiles;
+      for (uint32_t tile : problem_.tilesOf[item])
+        if (isOfVendor(tile)) {
+          std::vector<uint32_t> leftOut = apartFrom(tile);
+          if (leftOut.empty())
+            tiles.push_back(tile);
+          else if (problem_.membersOf(tile)[0] == item)
+            add({item, vendor_, {tile}, {}, {}}, problem_.membersOf(tile), leftOut, needed);
+        }
+      if (!tiles.empty())
+        add({item, vendor_, std::move(tiles), {}, {}}, {&item, 1}, {}, needed);
+    }
+  }
+
+private:
+  bool isOfVendor(uint32_t tile) const {
+    return isPossible_[tile] && problem_.tiles[tile].vendor == vendor_;
+  }
+
+  // Items that cannot be in a region with the tile.
+  std::vector<uint32_t> apartFrom(uint32_t tile) const {
+    std::vector<uint32_t> items;
+    auto first = std::ranges::lower_bound(problem_.apart, std::pair(tile, 0u));
+    for (; first != problem_.apart.end() && first->first == tile; ++first)
+      for (uint32_t item : problem_.membersOf(first->second))
+        if (std::ranges::none_of(problem_.tilesOf[item], [&](uint32_t other) {
+              return isOfVendor(other) && canShareRegion(problem_, tile, other);
+            }))
+          items.push_back(item);
+    return items;
+  }
+
+  void add(Company company, std::span<const uint32_t> members, std::span<const uint32_t> leftOut,
+           std::vector<Company> &needed) {
+    if (sumOf(problem_, members).isEnough(problem_.vendors[vendor_]))
+      return;
+    std::optional<std::vector<std::vector<uint32_t>>> sets = finder_.of(members, leftOut);
+    if (!sets)
+      return;
+    std::erase_if(*sets, [&](auto &set) {
+      return !closure_.close(set) || std::ranges::any_of(leftOut, [&](uint32_t item) {
+        return std::ranges::count(set, item) > 0;
+      });
+    });
+    dropLarger(*sets);
+    for (const std::vector<uint32_t> &set : *sets) {
+      std::vector<uint8_t> &places = company.sets.emplace_back();
+      for (uint32_t other : set) {
+        if (std::ranges::count(members, other))
+          continue;
+        auto found = std::ranges::find(company.others, other);
+        places.push_back(static_cast<uint8_t>(found - company.others.begin()));
+        if (found == company.others.end())
+          company.others.push_back(other);
+      }
+    }
+    needed.push_back(std::move(company));
+  }
+
+  const PlanProblem &problem_;
+  const std::vector<uint8_t> &isPossible_; // by tile
+  uint32_t vendor_;
+  std::vector<uint8_t> isAble_; // by item
+  Partners partners_;
+  CompanyFinder finder_;
+  Closure closure_;
+};
+
+} // namespace
+
 std::vector<Company> neededCompany(const PlanProblem &problem, const LinkSets &links,
                                    const std::vector<uint8_t> &isPossible) {
   std::vector<Company> needed;
-  for (uint32_t vendor = host + 1; vendor < problem.vendors.size(); ++vendor) {
-    const PlanProblem::Vendor &limits = problem.vendors[vendor];
-    if (!limits.merges || Part().isEnough(limits))
-      continue;
-    std::vector<uint8_t> isAble = ableItems(problem, isPossible, vendor);
-    Partners partners(problem, links, isAble);
-    for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile)
-      if (isPossible[tile] && problem.tiles[tile].vendor == vendor && problem.isComposite(tile))
-        partners.addTile(problem.membersOf(tile));
-    CompanyFinder finder(problem, limits, partners);
-    Closure closure(problem, isAble);
-    for (uint32_t item = 0; item < problem.size(); ++item) {
-      if (!isAble[item] || sumOf(problem, {&item, 1}).isEnough(limits))
-        continue;
-      std::optional<std::vector<std::vector<uint32_t>>> sets = finder.of(item);
-      if (!sets)
-        continue;
-      std::erase_if(*sets, [&](auto &set) { return !closure.close(set); });
-      dropLarger(*sets);
-      Company &company = needed.emplace_back(Company{item, vendor, {}, {}});
-      for (const std::vector<uint32_t> &set : *sets) {
-        std::vector<uint8_t> &places = company.sets.emplace_back();
-        for (uint32_t other : set) {
-          if (other == item)
-            continue;
-          auto found = std::ranges::find(company.others, other);
-          places.push_back(static_cast<uint8_t>(found - company.others.begin()));
-          if (found == company.others.end())
-            company.others.push_back(other);
-        }
-      }
-    }
-  }
+  for (uint32_t vendor = host + 1; vendor < problem.vendors.size(); ++vendor)
+    if (problem.vendors[vendor].merges && !Part().isEnough(problem.vendors[vendor]))
+      CompaniesOfVendor(problem, links, isPossible, vendor).addTo(needed);
   return needed;
 }
 

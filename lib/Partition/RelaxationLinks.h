@@ -47,15 +47,18 @@ std::vector<uint8_t> ableItems(const PlanProblem &problem, const std::vector<uin
 // and from what lies between their items.
 std::vector<uint8_t> possibleTiles(const PlanProblem &problem, const LinkSets &links);
 
-// An item that does not meet its vendor's limits alone, and sets of items of which it
-// has one at least with it in its region, if that is legal: sets that meet the limits,
-// and some that do not yet, cut short so that there are few; each with what lies on
-// paths between its items.
+// An item that does not meet its vendor's limits alone, with some of its tiles there,
+// and sets of items of which it has one at least with it in its region, if that is
+// legal: sets that meet the limits, and some that do not yet, cut short so that there
+// are few; each with what lies on paths between its items.
 struct Company {
   uint32_t item, vendor;
+  std::vector<uint32_t> tiles;            // all that are apart from none, or just one
   std::vector<uint32_t> others;           // that are in sets
   std::vector<std::vector<uint8_t>> sets; // places in others
 };
+// Could these two of one vendor be in one region?
+bool canShareRegion(const PlanProblem &problem, uint32_t tile, uint32_t other);
 std::vector<Company> neededCompany(const PlanProblem &problem, const LinkSets &links,
                                    const std::vector<uint8_t> &isPossible);
 

@@ -399,6 +399,20 @@ TEST_CASE("what has another label is no company, and cuts items apart", "[relaxa
   CHECK_FALSE(relaxation.isUsable(problem.singleOf(0, 1)));
 }
 
+TEST_CASE("what must be apart is no company", "[relaxation]") {
+  PlanProblem problem = twoAroundOne();
+  for (uint32_t item = 0; item < 3; ++item)
+    problem.tiles[problem.singleOf(item, 1)].time = 1;
+  PlanRelaxation together(problem);
+  CHECK(run(together) == 3);
+  for (uint32_t item = 0; item < 3; ++item)
+    for (uint32_t other = 0; other < 3; ++other)
+      if (other != item)
+        problem.apart.emplace_back(problem.singleOf(item, 1), problem.singleOf(other, 1));
+  PlanRelaxation apart(problem);
+  CHECK(run(apart) == 30);
+}
+
 TEST_CASE("a diagram counts the parts", "[relaxation]") {
   for (uint32_t seed = 0; seed < numSeeds(300); ++seed) {
     Random random(seed);
