@@ -20,7 +20,7 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 160; // fewer are searched through at once
-constexpr uint32_t rootSweeps = 400, chainSweeps = 48, nodeSweeps = 24;
+constexpr uint32_t rootSweeps = 400, chainSweeps = 32, nodeSweeps = 24;
 constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, counted by chains
 constexpr uint32_t windowSizes[] = {10, 18, 30};             // items
 constexpr uint64_t leastPerItem = 300, mostPerItem = 37500;  // steps for a window
@@ -150,18 +150,25 @@ private:
   }
 
   double relaxAndSearch() {
+    bool isLarge = problem_.size() > manyTogether;
     PlanRelaxation relaxation(problem_);
-    double bound = std::max(relax(relaxation, rootSweeps, 3), leastOfEach(problem_));
+    double least = leastOfEach(problem_);
+    double bound = std::max(relax(relaxation, rootSweeps, isLarge ? 8 : 3), least);
     if (bound >= bestTime_)
       return bound;
     offerTiles(relaxation.rounded(), GroupingEffort::Careful);
-    if (problem_.size() > manyTogether)
-      improveByWindows(bound);
     if (bound < bestTime_)
       bound = std::max(bound, relaxChains(relaxation));
+    if (bound < bestTime_)
+      bound = std::max(bound, relax(relaxation, rootSweeps, 3));
+    if (isLarge && bound < bestTime_) {
+      offerTiles(relaxation.rounded(), GroupingEffort::Careful);
+      improveByWindows(bound);
+      bound = std::max(bound, relax(relaxation, 2 * rootSweeps, 1));
+    }
     if (bound >= bestTime_)
       return bound;
-    if (problem_.size() > manyTogether && bestTime_ - bound > almost * bound)
+    if (isLarge && bestTime_ - bound > almost * bound)
       return bound; // it would not end
     open_ = 0;
     hasOpen_ = false;
@@ -175,11 +182,13 @@ private:
     uint64_t left = share;
     double bound = relaxation.run(sweeps, bestTime_, left);
     spend(share - left);
+    isSettled_ = left > share / 4;
     return bound;
   }
 
   // Launches counted by chains, too: a part of all vendors' that says more than none,
-  // then of each by itself. `best` becomes the relaxation with the highest bound.
+  // then of each by itself; a few sweeps tell. `best` becomes the relaxation with the
+  // highest bound.
   double relaxChains(PlanRelaxation &best) {
     double highest = best.bound();
     std::vector<double> shares(problem_.vendors.size(), 0);
@@ -187,7 +196,7 @@ private:
       if (those == shares || highest >= bestTime_ || steps_ == 0)
         return;
       PlanRelaxation relaxation(best, those);
-      if (double bound = relax(relaxation, chainSweeps, 8); bound > highest) {
+      if (double bound = relax(relaxation, chainSweeps, 16); bound > highest) {
         best = std::move(relaxation);
         highest = bound;
         shares = std::move(those);
@@ -205,7 +214,7 @@ private:
         those[vendor] = share;
         consider(std::move(those));
       }
-    return std::max(highest, relax(best, rootSweeps, 2));
+    return highest;
   }
 
   // --- branch and bound: depth first, best tile first
@@ -269,7 +278,7 @@ private:
     changes_ = 0;
     lastChange_.assign(problem_.size(), 0);
     std::vector<Look> looks[std::size(windowSizes)]; // by item
-    uint64_t least = steps_ / 4;                     // is left for bounds
+    uint64_t least = steps_ / (isSettled_ ? 16 : 4); // is left for bounds
     for (uint64_t perItem = leastPerItem; perItem <= mostPerItem; perItem *= 5)
       for (uint32_t i = 0; i < std::size(windowSizes); ++i)
         for (bool changed = true; changed && steps_ > least && bound < bestTime_;) {
@@ -324,6 +333,7 @@ private:
   PlanSweep sweep_;
   PlanAnswer best_;
   double bestTime_ = 0;
+  bool isSettled_ = false;           // more sweeps would not raise the bound much
   std::vector<uint32_t> lastChange_; // by item, of its windows
   uint32_t changes_ = 0;
   double open_ = 0; // the least bound of what was left unsearched

@@ -341,7 +341,7 @@ public:
   }
 
 private:
-  static constexpr uint32_t maxSize = 6, maxSets = 400, maxLooked = 20000;
+  static constexpr uint32_t maxSize = 6, maxSets = 100, maxLooked = 5000;
 
   void see(uint32_t item, std::vector<uint32_t> &next) {
     isKnown_ = isKnown_ && partners_.isKnown(item);
