@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Reads and writes .npy without NumPy.
 
-npy.py write FILE DTYPE SHAPE VALUE...   DTYPE f4 f8 i2 i4 i8 u1 b1, SHAPE 2x3 or "" (rank 0)
+npy.py write FILE DTYPE SHAPE VALUE...   DTYPE f4 f8 i1 i2 i4 i8 u1 u2 b1, SHAPE 2x3 or "" (rank 0)
 npy.py show FILE                         prints "SHAPE VALUE..."
 """
 import ast
 import struct
 import sys
 
-CODES = {"f4": ("<f4", "f"), "i2": ("<i2", "h"), "i4": ("<i4", "i"), "i8": ("<i8", "q"),
-         "u1": ("|u1", "B"), "b1": ("|b1", "?"), "f8": ("<f8", "d")}
+CODES = {"f4": ("<f4", "f"), "i1": ("|i1", "b"), "i2": ("<i2", "h"), "i4": ("<i4", "i"),
+         "i8": ("<i8", "q"), "u1": ("|u1", "B"), "u2": ("<u2", "H"), "b1": ("|b1", "?"), "f8": ("<f8", "d")}
 
 
 def write(path, dtype, shape, values):
@@ -31,7 +31,7 @@ def show(path):
     code = next(c for d, c in CODES.values() if d == head["descr"])
     body = data[10 + size:]
     values = struct.unpack(f"<{len(body) // struct.calcsize(code)}{code}", body)
-    print("x".join(map(str, head["shape"])) or "scalar", *[f"{v:.6g}" for v in values])
+    print("x".join(map(str, head["shape"])) or "scalar", *[f"{v:.6g}" if isinstance(v, float) else int(v) for v in values])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include "Pack.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
+#include "Sums.h"
 #include "Threads.h"
 #include "Usage.h"
 
@@ -54,9 +55,11 @@ Dims otherThan(const Dims &likely) {
 }
 
 // A region with run-time extents must work for some before it is promised for all:
-// for those that it will likely see, and for others.
+// for those that it will likely see, and for others. Of int32 sums whose bounds differ
+// between the two nothing is known for a third.
 std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, ProbeCache &cache, Refusal &refusal) {
   std::optional<Plan> plan;
+  std::optional<std::vector<double>> sums;
   for (const Dims &symbols : {likely, otherThan(likely)}) {
     auto instance = RegionInstance::make(copy, symbols, {});
     plan.reset();
@@ -66,6 +69,13 @@ std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, P
       refusal = {Refusal::unknown, instance.error().message()};
     if (!plan)
       break;
+    if (sums && *sums != sumsThatLeave(*plan)) {
+      refusal = {Refusal::unknown,
+                 "int32: how many products are added is known at run time only, and "
+                 "oneDNN's sums pass through float32, which is exact up to 2^24"};
+      return std::nullopt;
+    }
+    sums = sumsThatLeave(*plan);
   }
   return plan;
 }
@@ -147,6 +157,8 @@ std::optional<Plan> planOn(const bycc_target &target, const bycc_region &region,
     plan = anyPlanFor(region, cache, refusal);
   if (plan)
     suits = checkInt8(target, *plan);
+  if (plan && suits)
+    suits = checkSums(*plan);
   if (suits)
     return plan;
   refusal = {Refusal::unknown, suits.error().message()};
