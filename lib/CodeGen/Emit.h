@@ -8,6 +8,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <unordered_set>
+
 namespace bycc::te {
 
 // Field offsets of the C structs of bycc/abi.h that code touches.
@@ -57,7 +59,7 @@ private:
   void emitStage(const NestStage &inner);
   void emitMap(const NestStage &inner);
   void emitReduce(const NestStage &inner);
-  void finishStage(const NestStage &inner, Value *value);
+  void finishStage(const NestStage &inner, Value *value, bool isExact);
   void loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body);
   void loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body);
   Value *identityOf(const Stage &stage);
@@ -117,16 +119,19 @@ private:
   Value *emitGuard(const Expr &expr);
   Value *emitUnary(const Expr &expr, Value *a);
   Value *emitBinary(const Expr &expr, Value *a, Value *b);
-  Value *emitCast(Value *value, DType from, DType to);
+  Value *emitCast(Value *value, DType from, DType to, bool isExact);
   Value *emitIntDivision(Op op, DType type, Value *a, Value *b);
   Value *emitMinMax(bool isMax, DType type, Value *a, Value *b);
   Value *emitLibm(LibmFn function, DType type, std::vector<Value *> arguments);
   Value *unpack(DType type, Value *memory); // what is in memory -> what we compute with
-  Value *pack(DType type, Value *value);
+  Value *pack(DType type, Value *value, bool isExact = false);
   Value *halfToFloat(Value *bits);
   Value *floatToHalf(Value *value);
-  Value *emitToStore(uint32_t buffer, Ref body); // the store rounds to the buffer's dtype
-  void emitStore(uint32_t buffer, Ref index, Value *value);
+  // Whether the value is a bfloat16 as it is: loaded, or chosen among such and their
+  // negatives. It is then stored by its bits: instructions that round take denormals for 0.
+  bool isExact(Ref ref);
+  void emitToStore(uint32_t buffer, Ref index, Ref body); // the store rounds to the buffer's dtype
+  void emitStore(uint32_t buffer, Ref index, Value *value, bool isExact);
   Value *pointerTo(uint32_t buffer, Value *index, bool isLocal);
   void tag(llvm::Instruction *instruction, uint32_t buffer);
   bool isLocal(uint32_t buffer) const { return locals_.count(buffer) != 0; }
@@ -175,6 +180,7 @@ private:
   Lanes lanes_;
   std::unordered_map<uint32_t, Value *> axes_; // scalar values of bound axes
   std::unordered_map<Ref, Value *> overrides_;
+  std::unordered_set<Ref> exactOverrides_; // of those, what isExact() is true for
   std::unordered_map<Ref, bool> varying_;
   std::vector<std::unordered_map<uint64_t, Value *>> scopes_;
   std::unordered_map<uint32_t, const NestStage *> locals_;

@@ -175,7 +175,7 @@ void KernelEmitter::emitPanels(const Contraction &c) {
   emitTask(emitAt(rows), static_cast<double>(tileLanes), false, [&](Value *begin, Value *end) {
     forLoop(begin, end, 1, [&](Value *at) {
       axes_[rowAxis] = at;
-      loopLanes(lane, true, [&] { emitStore(c.packed, store, emit(body)); });
+      loopLanes(lane, true, [&] { emitStore(c.packed, store, emit(body), isExact(body)); });
     });
   });
 }

@@ -5,6 +5,8 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <cstring>
+
 namespace bycc::te {
 
 // The scalar, or as many of it as `type` has lanes.
@@ -42,12 +44,16 @@ llvm::Value *KernelEmitter::unpack(DType type, Value *memory) {
   }
 }
 
-llvm::Value *KernelEmitter::pack(DType type, Value *value) {
+llvm::Value *KernelEmitter::pack(DType type, Value *value, bool isExact) {
   llvm::Type *t = value->getType();
   auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   switch (type) {
   case DType::Bool: return b_.CreateZExt(value, like(b_.getInt8Ty()));
   case DType::BFloat16: { // round to nearest even; NaN stays a quiet NaN
+    if (isExact) {
+      Value *bits = b_.CreateBitCast(value, like(b_.getInt32Ty()));
+      return b_.CreateTrunc(b_.CreateLShr(bits, uint64_t{16}), like(b_.getInt16Ty()));
+    }
     if (auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(t); lanes && lanes->getNumElements() == 16 && multipliesBFloat16(context_.target))
       return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {value}), like(b_.getInt16Ty()));
     llvm::Type *i32 = like(b_.getInt32Ty());
@@ -102,8 +108,51 @@ llvm::Value *KernelEmitter::floatToHalf(Value *value) {
   return b_.CreateTrunc(b_.CreateOr(result, sign), like(b_.getInt16Ty()));
 }
 
+bool KernelEmitter::isExact(Ref root) {
+  bool holds = true;
+  x_.visit(root, [&](Ref ref) {
+    const Expr &e = x_[ref];
+    if (!holds || e.type == DType::Bool) // conditions do not count
+      return false;
+    if (overrides_.count(ref)) {
+      holds = exactOverrides_.count(ref) != 0;
+      return false;
+    }
+    switch (e.op) {
+    case Op::Const: {
+      float value = static_cast<float>(e.f);
+      uint32_t bits = 0;
+      std::memcpy(&bits, &value, sizeof bits);
+      holds = isFloat(e.type) && (bits & 0xffff) == 0;
+      return false;
+    }
+    case Op::Load:
+    case Op::Reinterpret:
+      holds = e.type == DType::BFloat16;
+      return false;
+    case Op::Cast:
+      if (e.type == DType::BFloat16)
+        return false; // rounded there
+      holds = x_.type(e.a) == DType::BFloat16 && e.type == DType::Float32;
+      return holds;
+    case Op::Narrow:
+    case Op::Neg:
+    case Op::Abs:
+    case Op::Min:
+    case Op::Max:
+    case Op::Select:
+    case Op::Guard:
+      return true;
+    default:
+      holds = false;
+      return false;
+    }
+  });
+  return holds;
+}
+
 // Float to int truncates; out of range gives the nearest bound, NaN 0.
-llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to) {
+llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to, bool isExact) {
   llvm::Type *scalar = valueType(to);
   llvm::Type *t = value->getType();
   llvm::Type *type = shapedAs(t, scalar);
@@ -111,7 +160,8 @@ llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to) {
     if (isFloat(to)) {
       // Rounding to a narrow type happens where the value is made.
       if (to == DType::Float16 || to == DType::BFloat16)
-        return unpack(to, pack(to, from == DType::Float64 ? b_.CreateFPTrunc(value, type) : value));
+        return unpack(
+            to, pack(to, from == DType::Float64 ? b_.CreateFPTrunc(value, type) : value, isExact));
       return b_.CreateFPCast(value, type);
     }
     if (to == DType::Bool)

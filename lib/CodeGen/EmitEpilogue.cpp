@@ -34,7 +34,7 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
     setLanes(now);
     overrides_.clear();
     setOverride(c.result, sum);
-    emitStore(c.epilogue.buffer, c.epilogue.store, emitToStore(c.epilogue.buffer, c.epilogue.body));
+    emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
   };
   int64_t numRows = tile.rows * tile.outerRows;
   auto sumAt = [&](int64_t r, int64_t v) {
@@ -122,8 +122,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
         setLanes(now);
         overrides_.clear();
         setOverride(c.result, values);
-        emitStore(c.epilogue.buffer, c.epilogue.store,
-                  emitToStore(c.epilogue.buffer, c.epilogue.body));
+        emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
         overrides_.clear();
         setLanes({});
       };

@@ -119,12 +119,13 @@ llvm::Value *KernelEmitter::emitUncached(Ref ref) {
       a = splat(a), b = splat(b);
     return b_.CreateSelect(condition, a, b);
   }
-  case Op::Cast: return emitCast(emit(e.a), x_.type(e.a), e.type);
+  case Op::Cast:
+    return emitCast(emit(e.a), x_.type(e.a), e.type, e.type == DType::BFloat16 && isExact(e.a));
   case Op::Narrow: return emit(e.a);
   case Op::Reinterpret: {
     if (x_[e.a].op == Op::Load && !overrides_.count(e.a) && sizeInBytes(x_.type(e.a)) == sizeInBytes(e.type))
       return emitLoad(e.a, e.type);
-    Value *bits = pack(x_.type(e.a), emit(e.a));
+    Value *bits = pack(x_.type(e.a), emit(e.a), x_.type(e.a) == DType::BFloat16 && isExact(e.a));
     llvm::Type *to = memoryType(e.type);
     return unpack(e.type, b_.CreateBitCast(bits, bits->getType()->isVectorTy() ? vectorOf(to) : to));
   }

@@ -136,28 +136,34 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   return finish(b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
 }
 
-llvm::Value *KernelEmitter::emitToStore(uint32_t buffer, Ref body) {
+void KernelEmitter::emitToStore(uint32_t buffer, Ref index, Ref body) {
   const Expr e = x_[body];
   bool isRounding = e.op == Op::Cast && e.type == schedule_.kernel.buffers[buffer].type && isFloat(e.type) &&
                     sizeInBytes(e.type) == 2 && x_.type(e.a) == DType::Float32;
-  return emit(isRounding && !overrides_.count(body) ? e.a : body);
+  Ref value = isRounding && !overrides_.count(body) ? e.a : body;
+  bool isNarrow = schedule_.kernel.buffers[buffer].type == DType::BFloat16;
+  emitStore(buffer, index, emit(value), isNarrow && isExact(value));
 }
 
-void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value) {
+void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isExact) {
   DType type = schedule_.kernel.buffers[buffer].type;
   bool local = isLocal(buffer);
   auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(type)));
   llvm::Type *element = memoryType(type);
   if (local && isAcross_) {
     Value *at = b_.CreateMul(emitAt(index), i64(vectorLanes()));
-    tag(b_.CreateAlignedStore(pack(type, splat(value)), pointerTo(buffer, at, true), align), buffer);
+    tag(b_.CreateAlignedStore(pack(type, splat(value), isExact), pointerTo(buffer, at, true),
+                              align),
+        buffer);
     return;
   }
   if (lanes_.count == 1 || !isVarying(index)) {
-    tag(b_.CreateAlignedStore(pack(type, value), pointerTo(buffer, emitAt(index), local), align), buffer);
+    tag(b_.CreateAlignedStore(pack(type, value, isExact), pointerTo(buffer, emitAt(index), local),
+                              align),
+        buffer);
     return;
   }
-  value = pack(type, splat(value));
+  value = pack(type, splat(value), isExact);
   auto step = laneStep(index);
   if (step == 1) {
     Value *pointer = pointerTo(buffer, emitAt(index), local);

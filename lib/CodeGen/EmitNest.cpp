@@ -157,18 +157,26 @@ void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function
   ifThen(b_.CreateICmpSLT(full, extent), [&] { run(full, true); });
 }
 
-void KernelEmitter::finishStage(const NestStage &inner, Value *value) {
+void KernelEmitter::finishStage(const NestStage &inner, Value *value, bool isExact) {
   const Stage &stage = inner.stage;
   if (!inner.isRegister)
-    return emitStore(stage.buffer, stage.store, value);
+    return emitStore(stage.buffer, stage.store, value, isExact);
   // Every load of it in this nest is at this row.
   DType type = schedule_.kernel.buffers[stage.buffer].type;
-  setOverride(x_.load(stage.buffer, type, stage.store), value);
+  Ref load = x_.load(stage.buffer, type, stage.store);
+  setOverride(load, value);
+  if (isExact)
+    exactOverrides_.insert(load);
 }
 
 void KernelEmitter::emitMap(const NestStage &inner) {
   const Stage &stage = inner.stage;
-  auto body = [&] { finishStage(inner, inner.isRegister ? emit(stage.body) : emitToStore(stage.buffer, stage.body)); };
+  auto body = [&] {
+    if (inner.isRegister)
+      finishStage(inner, emit(stage.body), isExact(stage.body));
+    else
+      emitToStore(stage.buffer, stage.store, stage.body);
+  };
   if (inner.vectorAxis == noAxis)
     return loopAxes(stage.axes, 0, stage.axes.size(), body);
   loopAxes(stage.axes, 0, stage.axes.size() - 1, [&] { loopLanes(inner.vectorAxis, true, body); });
@@ -275,7 +283,8 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       result = b_.CreateLoad(identity->getType(), acc);
     if (within)
       result = horizontal(stage, result);
-    finishStage(inner, result);
+    bool isChoice = stage.reduce == Reduce::Max || stage.reduce == Reduce::Min;
+    finishStage(inner, result, isChoice && isExact(stage.body));
   });
 }
 

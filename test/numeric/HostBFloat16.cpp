@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <cstring>
 
 using namespace bycc;
 using namespace bycc::numeric;
@@ -155,7 +156,113 @@ std::pair<Module, Case> moduleOf(const Product &product, bool hasNan) {
   return {std::move(module), std::move(each)};
 }
 
+// Denormals, among other numbers whose bits are to stay; `from`: zeros of two operands do
+// not meet, as the greater of 0 and -0 may be either.
+Tensor denormals(std::vector<int64_t> shape, int64_t from) {
+  constexpr uint16_t other[] = {0x0000, 0x8000, 0x3f80, 0xc000, 0x0080, 0x7f80, 0xff80, 0x7fc0};
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  uint8_t *data = nullptr;
+  Tensor tensor = *Tensor::make(DType::BFloat16, std::move(shape), data);
+  for (int64_t at = 0; at < count; ++at) {
+    int64_t i = at + from;
+    auto bits =
+        static_cast<uint16_t>(i % 4 == 3 ? other[i / 4 % 8] : (i % 2 << 15) | (i % 127 + 1));
+    std::memcpy(data + at * int64_t{sizeof bits}, &bits, sizeof bits);
+  }
+  return tensor;
+}
+
+// "" when all bits are equal, but for those of a NaN.
+std::string sameBits(const Tensor &actual, const Tensor &expected) {
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    auto bitsOf = [&](const Tensor &tensor) {
+      uint16_t bits = 0;
+      std::memcpy(&bits, tensor.bytes.get() + i * int64_t{sizeof bits}, sizeof bits);
+      return (bits & 0x7fff) > 0x7f80 ? 0x7fc0 : bits;
+    };
+    if (bitsOf(actual) != bitsOf(expected))
+      return "element " + std::to_string(i) + " has bits " + std::to_string(bitsOf(actual)) +
+             ", wanted " + std::to_string(bitsOf(expected));
+  }
+  return "";
+}
+
+// An operator that moves or chooses numbers, of `count` operands.
+struct Move {
+  OpId op;
+  AttrDict attrs = {};
+  size_t count = 1;
+  bool takesTuple = false;
+};
+
+const Move moves[] = {
+    {ops::reshape, {{"newshape", ints({37, 2, 32})}}},
+    {ops::transpose, {{"axes", ints({2, 1, 0})}}},
+    {ops::concatenate, {{"axis", AttrValue(int64_t{1})}}, 2, true},
+    {ops::nn_relu},
+    {ops::maximum, {}, 2},
+    {ops::minimum, {}, 2},
+    {ops::negative},
+    {ops::abs},
+    {ops::clip, {{"a_min", AttrValue(-1.0)}, {"a_max", AttrValue(6.0)}}},
+    {ops::max, {{"axis", ints({0})}}},
+    {ops::max, {{"axis", ints({2})}}},
+    {ops::nn_max_pool1d,
+     {{"pool_size", ints({3})}, {"strides", ints({1})}, {"padding", ints({1, 1})}}},
+};
+
+// `isFused`: between operators that are made in one loop with it.
+std::pair<Module, Case> moduleOf(const Move &move, bool isFused) {
+  Case each;
+  each.op = move.op;
+  for (size_t i = 0; i < move.count; ++i)
+    each.inputs.push_back(denormals({2, 32, 37}, static_cast<int64_t>(i)));
+  Module module;
+  FunctionId main = module.addFunction("main");
+  Builder builder(module, module.function(main).body);
+  std::vector<NodeId> operands;
+  for (const Tensor &input : parameters(each, false)) {
+    std::vector<Dim> dims(input.shape.begin(), input.shape.end());
+    operands.push_back(module.addParam("x" + std::to_string(operands.size()),
+                                       module.types.tensor(input.dtype, dims)));
+    module.function(main).params.push_back(operands.back());
+  }
+  if (isFused)
+    operands.back() = *builder.call(ops::negative, {operands.back()}, {});
+  if (move.takesTuple)
+    operands = {builder.tuple(operands)};
+  auto call = builder.call(move.op, operands, move.attrs);
+  INFO((call ? "" : call.error().str()));
+  REQUIRE(call);
+  module.block(module.function(main).body).result =
+      isFused ? *builder.call(ops::nn_relu, {*call}, {}) : *call;
+  auto outputs = evaluate(module, main, parameters(each, false));
+  REQUIRE(outputs);
+  each.outputs = *outputs;
+  return {std::move(module), std::move(each)};
+}
+
 } // namespace
+
+TEST_CASE("F2 J8: denormals in bfloat16 stay where host code moves and chooses") {
+  struct Cpu {
+    const char *name, *features;
+  };
+  for (Cpu cpu :
+       {Cpu{"native", ""}, Cpu{"native", "-avx512bf16"}, Cpu{"x86-64-v3", ""}, Cpu{"x86-64", ""}}) {
+    TargetInfo target = *resolveTarget("", cpu.name, cpu.features);
+    for (size_t i = 0; i < std::size(moves); ++i)
+      for (bool isFused : {false, true}) {
+        INFO("move " << i << " for " << cpu.name << cpu.features << (isFused ? ", fused" : ""));
+        auto [module, each] = moduleOf(moves[i], isFused);
+        auto built = build(module, target);
+        REQUIRE(built);
+        run(each, *built, false, sameBits);
+      }
+  }
+}
 
 TEST_CASE("host code of operators in bfloat16 agrees with Eval") {
   for (const char *cpu : cpus)
