@@ -76,10 +76,10 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
   OpId op = m_.node(id).op;
   if (op == ops::strided_set && BYCC_TRY(addSetRows(id, env)))
     return {};
-  if (isLibraryCall(m_, id))
-    return addLibrary(id, env);
   if (checksIndices(m_, id))
     BYCC_TRY(addIndexCheck(id, env));
+  if (isLibraryCall(m_, id))
+    return addLibrary(id, env);
   ValueId base = isReshapeOp(op) ? BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0] : none;
   Outside outside(*this, env);
   Group group = BYCC_TRY(lowerCall(m_, id, outside));

@@ -1,5 +1,5 @@
-// take, gather and gather_nd with mode="error": indices are looked at before anything
-// is read by them. A kernel of one pass finds the index that is farthest out,
+// take, gather and gather_nd with mode="error", and scatters: indices are looked at before
+// anything is read or written by them. A kernel of one pass finds the index that is farthest out,
 //
 //   farthest = max over i of unsigned(indices[i] + n)       n elements along the axis
 //
@@ -39,10 +39,14 @@ std::pair<int64_t, int64_t> leastAndMost(const Constant &indices, DType type, in
   return found;
 }
 
+bool hasRows(const Module &module, NodeId call) {
+  return module.isOp(call, ops::gather_nd) || module.isOp(call, ops::scatter_nd);
+}
+
 } // namespace
 
-// What the rows of the indices count along: all of them one axis, in gather_nd each
-// row an axis of its own.
+// What the rows of the indices count along: all of them one axis, in gather_nd and
+// scatter_nd each row an axis of its own.
 Expected<std::vector<Ref>> ProgramBuilder::indexedExtents(NodeId call, const Env &env) {
   NodeId x = m_.operands(call)[0];
   auto shape = m_.types.shape(m_.type(x));
@@ -55,8 +59,9 @@ Expected<std::vector<Ref>> ProgramBuilder::indexedExtents(NodeId call, const Env
     return std::vector<Ref>{BYCC_TRY(extent(static_cast<size_t>(
         attr->asInt() < 0 ? attr->asInt() + static_cast<int64_t>(shape.size()) : attr->asInt())))};
   std::vector<Ref> extents;
-  if (m_.isOp(call, ops::gather_nd)) {
-    size_t batch = static_cast<size_t>(m_.attr(call, "batch_dims")->asInt()),
+  if (hasRows(m_, call)) {
+    const AttrValue *batchDims = m_.attr(call, "batch_dims"); // of gather_nd
+    size_t batch = batchDims ? static_cast<size_t>(batchDims->asInt()) : 0,
            rows = BYCC_TRY(coordinatesOf(call));
     for (size_t row = 0; row < rows; ++row)
       extents.push_back(BYCC_TRY(extent(batch + row)));
@@ -72,7 +77,7 @@ Expected<size_t> ProgramBuilder::coordinatesOf(NodeId call) {
   Dim rows = m_.types.shape(m_.type(m_.operands(call)[1]))[0];
   if (!rows.isConst())
     return error(Status::Unsup, m_.source(call))
-           << "gather_nd: the number of coordinates must be known";
+           << opInfo(m_.node(call).op).name << ": the number of coordinates must be known";
   return static_cast<size_t>(rows.value());
 }
 
@@ -135,11 +140,10 @@ Expected<> ProgramBuilder::checkIndicesAtRun(NodeId call, NodeId indices,
     shape.push_back(dims.fromProgram(extent));
   uint32_t buffer = k.addBuffer(type, shape, Role::Input);
   group.inputs.push_back({indices, 0, buffer});
-  bool hasRows = m_.isOp(call, ops::gather_nd);
   Ref count = x.integer(1);
-  for (size_t d = hasRows ? 1 : 0; d < shape.size(); ++d)
+  for (size_t d = hasRows(m_, call) ? 1 : 0; d < shape.size(); ++d)
     count = x.mul(count, shape[d]);
-  if (x.constant(count) == 0)
+  if (x.constant(count) == 0 || extents.empty())
     return {};
   // Narrow indices are compared as they are where their type holds 2 n.
   auto isNarrow = [&](Ref extent) {

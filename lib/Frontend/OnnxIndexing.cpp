@@ -1,6 +1,6 @@
 // Gathering, scattering and sorting. ONNX counts negative indices from the end; one
 // out of range is an error: of known ones here, of others when the model runs, which
-// mode="error" and library kernels see to.
+// mode="error" and library kernels see to: they get the indices as the model has them.
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
@@ -44,22 +44,6 @@ Expected<const char *> checkedMode(OpContext &op, NodeId indices, Dim size) {
     return "error";
   BYCC_TRY(checkRange(op, *known, size.value()));
   return hasNegative(*known) ? "error" : "clip";
-}
-
-// Indices into an axis of x, none negative.
-Expected<NodeId> positiveIndices(OpContext &op, NodeId indices, NodeId x, int64_t axis) {
-  BYCC_TRY(checkInteger(op, indices));
-  DType dtype = op.dtype(indices);
-  if (isUnsignedInt(dtype))
-    return indices;
-  Dim size = op.shape(x)[axis];
-  std::optional<std::vector<double>> known = op.numbersOf(indices);
-  if (known && size.isConst()) {
-    BYCC_TRY(checkRange(op, *known, size.value()));
-    if (!hasNegative(*known))
-      return indices;
-  }
-  return wrapped(op, indices, BYCC_TRY(op.cast(BYCC_TRY(extentOf(op, x, axis)), dtype)));
 }
 
 } // namespace
@@ -108,21 +92,6 @@ Expected<NodeId> coordinatesFirst(OpContext &op, NodeId indices) {
   return axes.size() == 1 ? Expected<NodeId>(indices) : op.transpose(indices, axes);
 }
 
-// Negative ones get the size of their axis added.
-Expected<NodeId> positiveCoordinates(OpContext &op, NodeId x, NodeId indices) {
-  std::vector<int64_t> indexed;
-  int64_t count = BYCC_TRY(countCoordinates(op, x, indices, 0));
-  for (int64_t i = 0; i < count; ++i)
-    indexed.push_back(i);
-  NodeId counts = BYCC_TRY(pick(op, BYCC_TRY(extentsOf(op, x)), indexed));
-  if (op.isStatic(x)) {
-    std::vector<int64_t> sizes = BYCC_TRY(op.staticShape(x));
-    counts = op.ints(std::span(sizes).first(indexed.size()));
-  }
-  indices = BYCC_TRY(wrapped(op, indices, BYCC_TRY(op.cast(counts, op.dtype(indices)))));
-  return coordinatesFirst(op, indices);
-}
-
 Expected<std::string> reduction(OpContext &op, int since) {
   std::string kind = op.opset() < since ? "none" : BYCC_TRY(op.textAttr("reduction", "none"));
   if (kind != "none" && kind != "add" && kind != "mul" && kind != "min" && kind != "max")
@@ -151,8 +120,8 @@ Expected<> convertScatterElements(OpContext &op) {
   NodeId x = op.input(0);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
   std::string kind = BYCC_TRY(reduction(op, 16));
-  NodeId indices = BYCC_TRY(positiveIndices(op, op.input(1), x, axis));
-  op.setOutput(0, BYCC_TRY(op.call("scatter_elements", {x, indices, op.input(2)},
+  BYCC_TRY(checkedMode(op, op.input(1), op.shape(x)[axis]));
+  op.setOutput(0, BYCC_TRY(op.call("scatter_elements", {x, op.input(1), op.input(2)},
                                    {{"axis", axis}, {"reduction", kind}})));
   return {};
 }
@@ -160,7 +129,8 @@ Expected<> convertScatterElements(OpContext &op) {
 Expected<> convertScatterND(OpContext &op) {
   NodeId x = op.input(0);
   std::string kind = BYCC_TRY(reduction(op, 16));
-  NodeId indices = BYCC_TRY(positiveCoordinates(op, x, op.input(1)));
+  BYCC_TRY(countCoordinates(op, x, op.input(1), 0));
+  NodeId indices = BYCC_TRY(coordinatesFirst(op, op.input(1)));
   op.setOutput(0, BYCC_TRY(op.call("scatter_nd", {x, indices, op.input(2)}, {{"mode", kind}})));
   return {};
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # J8: an index out of range ends the run with ARG where mode="error" says so, which the
-# ONNX frontend sets; negative ones count from the end. E6: constant ones are INPUT.
+# ONNX frontend sets, and in scatters; negative ones count from the end. E6: constant ones are INPUT.
 . "$(dirname "$0")/lib.sh"
 
 npy write x.npy f4 3x4 0 1 2 3 4 5 6 7 8 9 10 11
@@ -65,6 +65,21 @@ gives "3x3 1 1 1 5 5 5 9 9 9" i8 3 -7 77 1
 program int64 '3, 1' 'gather(%x, %i, axis=1)'
 gives "3x1 3 4 9" i8 3x1 99 -4 1
 
+# scatters of Relay
+for LEVEL in -O0 -O2; do
+  program int64 '2, 4' 'scatter_elements(%x, %i, cast(%i, dtype="float32"), axis=0)'
+  gives "3x4 0 -3 2 3 4 5 1 -2 -1 9 10 2" i8 2x4 0 -3 1 -2 -1 -3 1 2
+  ends -4 3 i8 2x4 0 -4 1 -2 -1 -3 1 2
+  ends 3 3 i8 2x4 0 0 1 -2 -1 3 1 2
+  program int64 '2, 3' 'scatter_nd(%x, %i, Tensor[(3), float32][50f, 60f, 70f])'
+  gives "3x4 0 1 2 50 60 5 6 7 8 9 70 11" i8 2x3 0 -2 -1 -1 -4 2
+  ends -4 3 i8 2x3 0 -4 -1 -1 -4 2
+  ends 4 4 i8 2x3 0 -2 -1 -1 4 2
+done
+# no coordinates: the whole of it
+program int64 '0, 1' 'scatter_nd(%x, %i, Tensor[(1, 3, 4), float32][1f, 1f, 1f, 1f, 1f, 1f, 1f, 1f, 1f, 1f, 1f, 1f])'
+gives "3x4 1 1 1 1 1 1 1 1 1 1 1 1" i8 0x1
+
 # E6: known while compiling
 cat > net.relay <<'END'
 #[version = "0.0.5"]
@@ -74,6 +89,7 @@ refuse 1 "error[INPUT]: take: index -4 is out of range for an axis of 3 elements
 
 # ONNX
 PYTHONPATH=$root/tools/dev python3 - <<'END'
+import struct
 from make_example import field, node, value_info
 def value(name, dtype, shape):
     dims = b"".join(field(1, field(1, d)) for d in shape)
@@ -90,6 +106,27 @@ def model(name, op, shape, result, constant=None):
 model("Gather", "Gather", [2], [2, 4])
 model("GatherElements", "GatherElements", [2, 4], [2, 4])
 model("GatherND", "GatherND", [2, 1], [2, 4])
+def scatter(name, op, shape, updates, dtype=7, constant=None):
+    code = {6: 4, 7: 8}[dtype]
+    graph = field(1, node("writer", op, ["x", "i", "u"], "y")) + field(2, "g") + field(11, value("x", 1, [3, 4]))
+    count = 1
+    for extent in updates:
+        count *= extent
+    if constant is None:
+        graph += field(11, value("i", dtype, shape))
+    else:
+        graph += field(5, b"".join(field(1, d) for d in shape) + field(2, dtype) + field(8, "i") +
+                       field(9, b"".join(c.to_bytes(code, "little", signed=True) for c in constant)))
+    graph += field(5, b"".join(field(1, d) for d in updates) + field(2, 1) + field(8, "u") +
+                   field(9, struct.pack("<%df" % count, *range(50, 50 + count))))
+    graph += field(12, value("y", 1, [3, 4]))
+    open(name + ".onnx", "wb").write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17)))
+scatter("ScatterElements", "ScatterElements", [1, 2], [1, 2])
+scatter("ScatterElements32", "ScatterElements", [1, 2], [1, 2], 6)
+scatter("ScatterND", "ScatterND", [2, 1], [2, 4])
+scatter("ScatterND32", "ScatterND", [2, 1], [2, 4], 6)
+scatter("E6_ScatterElements", "ScatterElements", [1, 2], [1, 2], 7, [0, -4])
+scatter("E6_ScatterND", "ScatterND", [2, 1], [2, 4], 7, [0, -4])
 model("E6_Gather", "Gather", [2], [2, 4], [0, 77])
 model("E6_GatherElements", "GatherElements", [1, 2], [1, 2], [0, 77])
 model("E6_GatherND", "GatherND", [2, 1], [2, 4], [0, 77])
@@ -102,4 +139,21 @@ for op in Gather GatherND GatherElements; do
   ends 77 3 i8 $shape 0 77 $fill
   refuse 1 "node 'reader'" bycc-run net.json --input x=x.npy --input i=i.npy
   refuse 1 "error[INPUT]: index 77 is out of range for an axis of 3 elements" bycc E6_$op.onnx -o no.o
+done
+# what is written by index: -n is the first, and -n - 1 none
+for op in ScatterElements ScatterND; do
+  shape=$([ $op = ScatterND ] && echo 2x1 || echo 1x2)
+  for width in "" 32; do
+    dtype=$([ "$width" ] && echo i4 || echo i8)
+    bycc $op$width.onnx -q -o net.o
+    case $op in
+    ScatterND) OUT=y gives "3x4 50 51 52 53 4 5 6 7 54 55 56 57" $dtype $shape -3 -1 ;;
+    *) OUT=y gives "3x4 50 1 2 3 4 5 6 7 8 51 10 11" $dtype $shape -3 -1 ;;
+    esac
+    for index in -4 -5 -6 -7 3; do
+      ends $index 3 $dtype $shape 0 $index
+      refuse 1 "node 'writer'" bycc-run net.json --input x=x.npy --input i=i.npy
+    done
+  done
+  refuse 1 "error[INPUT]: index -4 is out of range for an axis of 3 elements" bycc E6_$op.onnx -o no.o
 done

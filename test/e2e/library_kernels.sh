@@ -31,5 +31,5 @@ npy write u.npy f4 2 10 20
 bycc scatter.relay -q -o scatter.o
 bycc-run scatter.json --input x=x.npy --input i=i.npy --input u=u.npy --outputs out
 expect "$(npy show out/output_0.npy)" "4 1 2 3 34"
-refuse 1 "error[ARG]: scatterElements: index 4 is out of range for an axis of 4 elements" \
+refuse 1 "(scatter_elements): index 4 is out of range for an axis of 4 elements" \
   bycc-run scatter.json --input x=x.npy --input i=bad.npy --input u=u.npy
