@@ -22,7 +22,21 @@ Expected<NodeId> oneOrMany(OpContext &op, NodeId node) {
   return node;
 }
 
-Expected<NodeId> scaleAt(OpContext &op, size_t index) {
+// Scales are float32; floats of 16 bits came with the opset `since`, and int32, which is
+// for quantising integers, with 19.
+Expected<> checkScale(OpContext &op, size_t index, int64_t since, bool takesInt32) {
+  DType dtype = op.dtype(op.input(index));
+  bool isNarrow = dtype == DType::Float16 || dtype == DType::BFloat16;
+  if (dtype == DType::Float32 || (isNarrow && op.opset() >= since) ||
+      (dtype == DType::Int32 && takesInt32 && op.opset() >= 19))
+    return {};
+  return op.error() << "the scale is " << name(dtype) << ", in opset " << op.opset()
+                    << " it is float32" << (op.opset() >= since ? ", float16 or bfloat16" : "");
+}
+
+constexpr int64_t never = INT64_MAX;
+Expected<NodeId> scaleAt(OpContext &op, size_t index, int64_t since, bool takesInt32 = false) {
+  BYCC_TRY(checkScale(op, index, since, takesInt32));
   return oneOrMany(op, BYCC_TRY(op.cast(op.input(index), DType::Float32)));
 }
 
@@ -73,9 +87,9 @@ Expected<> checkZero(OpContext &op, DType quantised) {
   return {};
 }
 
-Expected<Params> paramsOf(OpContext &op, NodeId x, DType quantised) {
+Expected<Params> paramsOf(OpContext &op, NodeId x, DType quantised, bool takesInt32 = false) {
   BYCC_TRY(checkZero(op, quantised));
-  Params params{BYCC_TRY(scaleAt(op, 1)), BYCC_TRY(zeroAt(op, 2))};
+  Params params{BYCC_TRY(scaleAt(op, 1, 19, takesInt32)), BYCC_TRY(zeroAt(op, 2))};
   int64_t axis = BYCC_TRY(op.intAttr("axis", 1)), block = BYCC_TRY(op.intAttr("block_size", 0));
   if (block < 0)
     return op.error() << "block_size " << block << " is negative";
@@ -122,6 +136,8 @@ Expected<NodeId> plainQuantize(OpContext &op, NodeId x, NodeId scale, NodeId zer
 } // namespace
 
 Expected<> convertQuantize(OpContext &op) {
+  // From opset 23 on the scale's dtype is its own, before it is that of x.
+  bool takesInt32 = op.dtype(op.input(0)) == DType::Int32 || op.opset() >= 23;
   NodeId x = BYCC_TRY(op.cast(op.input(0), DType::Float32));
   auto named = BYCC_TRY(dtypeAttr(op, "output_dtype"));
   DType out = op.has(2) ? op.dtype(op.input(2)) : named.value_or(DType::UInt8);
@@ -133,7 +149,7 @@ Expected<> convertQuantize(OpContext &op) {
   if (precision && *precision != DType::Float32)
     return op.error(Status::Unsup) << "precision " << name(*precision) << ", it is computed in float32";
   op.ignoreAttr("saturate"); // of 8-bit floats
-  Params params = BYCC_TRY(paramsOf(op, x, out));
+  Params params = BYCC_TRY(paramsOf(op, x, out, takesInt32));
   if (params.isBlocked)
     op.setOutput(0, BYCC_TRY(plainQuantize(op, x, params.scale, params.zero, out)));
   else
@@ -185,8 +201,10 @@ struct Quantized {
   NodeId data, zero, scale;
 };
 
-Expected<Quantized> quantizedAt(OpContext &op, size_t index) {
-  return Quantized{op.input(index), BYCC_TRY(zeroAt(op, index + 2)), BYCC_TRY(scaleAt(op, index + 1))};
+// `since`: as of checkScale().
+Expected<Quantized> quantizedAt(OpContext &op, size_t index, int64_t since) {
+  return Quantized{op.input(index), BYCC_TRY(zeroAt(op, index + 2)),
+                   BYCC_TRY(scaleAt(op, index + 1, since))};
 }
 
 // Operands of ConvInteger and MatMulInteger: scales of 1.
@@ -246,8 +264,9 @@ Expected<NodeId> quantizedProduct(OpContext &op, const Quantized &a, const Quant
 
 // int32 sums to the scale and zero point at `index` and behind. Scales run along
 // `axis`, of which `after` axes stand behind; those per row have a form of their own.
-Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const Quantized &b, size_t index, int64_t axis) {
-  NodeId scale = BYCC_TRY(scaleAt(op, index)), zero = BYCC_TRY(zeroAt(op, index + 1));
+Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const Quantized &b,
+                          size_t index, int64_t axis, int64_t since) {
+  NodeId scale = BYCC_TRY(scaleAt(op, index, since)), zero = BYCC_TRY(zeroAt(op, index + 1));
   DType out = op.dtype(op.input(index + 1));
   bool isPlain = op.rank(a.scale) > 0 || op.rank(b.scale) > 1 || op.rank(scale) > 0 || op.rank(zero) > 0;
   if (!isPlain) {
@@ -271,18 +290,18 @@ Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const 
 } // namespace
 
 Expected<> convertQLinearConv(OpContext &op) {
-  Quantized x = BYCC_TRY(quantizedAt(op, 0)), weight = BYCC_TRY(quantizedAt(op, 3));
+  Quantized x = BYCC_TRY(quantizedAt(op, 0, never)), weight = BYCC_TRY(quantizedAt(op, 3, never));
   NodeId sums = BYCC_TRY(quantizedConv(op, x, weight));
   if (op.has(8))
     sums = BYCC_TRY(op.call("nn.bias_add", {sums, op.input(8)}));
-  op.setOutput(0, BYCC_TRY(toResult(op, sums, x, weight, 6, 1)));
+  op.setOutput(0, BYCC_TRY(toResult(op, sums, x, weight, 6, 1, never)));
   return {};
 }
 
 Expected<> convertQLinearMatMul(OpContext &op) {
-  Quantized a = BYCC_TRY(quantizedAt(op, 0)), b = BYCC_TRY(quantizedAt(op, 3));
+  Quantized a = BYCC_TRY(quantizedAt(op, 0, 21)), b = BYCC_TRY(quantizedAt(op, 3, 21));
   NodeId sums = BYCC_TRY(quantizedProduct(op, a, b));
-  op.setOutput(0, BYCC_TRY(toResult(op, sums, a, b, 6, -1)));
+  op.setOutput(0, BYCC_TRY(toResult(op, sums, a, b, 6, -1, 21)));
   return {};
 }
 

@@ -268,6 +268,9 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
 Expected<Constant> TensorReader::readSparse(const SparseTensor &tensor, TypeTable &types,
                                             const SourceLocation &location) {
   std::string what = "sparse " + label(tensor.values);
+  if (tensor.dims.empty())
+    return error(Status::Input, location)
+           << what << " has no dims, which say the shape it has when dense";
   Constant values = BYCC_TRY(read(tensor.values, types, location));
   Constant indices = BYCC_TRY(read(tensor.indices, types, location));
   std::vector<Dim> shape(tensor.dims.begin(), tensor.dims.end());

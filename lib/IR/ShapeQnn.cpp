@@ -59,11 +59,9 @@ Expected<> checkParameter(InferContext &context, const TensorInput &input, const
   return {};
 }
 
-// What of a constant operand is not allowed; nothing is known of others.
+// What of a constant is not allowed; nothing is known of other nodes.
 template <typename Test>
-std::optional<double> findValue(InferContext &context, size_t index, const Test &isWrong) {
-  Module &module = context.module();
-  NodeId node = context.inputNode(index);
+std::optional<double> findValue(Module &module, NodeId node, const Test &isWrong) {
   if (!module.isConstant(node))
     return std::nullopt;
   const Constant &constant = module.constant(node);
@@ -79,21 +77,39 @@ Expected<> checkScale(InferContext &context, size_t index, const Along &along = 
   TensorInput input = BYCC_TRY(tensorInput(context, index));
   BYCC_TRY(checkParameter(context, input, inputName(context, index), DType::Float32, along));
   auto isWrong = [](double scale) { return !(scale > 0 && std::isfinite(scale)); };
-  if (auto wrong = findValue(context, index, isWrong))
+  if (auto wrong = findValue(context.module(), context.inputNode(index), isWrong))
     return context.error() << inputName(context, index) << " is " << formatDouble(*wrong)
                            << ", a scale is positive and finite";
   return {};
 }
 
-Expected<> checkZeroPoint(InferContext &context, size_t index, const Along &along = {}) {
-  TensorInput input = BYCC_TRY(tensorInput(context, index));
-  return checkParameter(context, input, inputName(context, index), DType::Int32, along);
+// A zero point is a value of the tensor's dtype.
+Expected<> checkRange(InferContext &context, NodeId zero, DType dtype, const std::string &what) {
+  if (sizeInBytes(dtype) >= sizeInBytes(i32))
+    return {};
+  int64_t count = int64_t{1} << 8 * sizeInBytes(dtype);
+  int64_t low = isSignedInt(dtype) ? -count / 2 : 0, high = low + count - 1;
+  auto isOutside = [&](double value) {
+    return value < static_cast<double>(low) || value > static_cast<double>(high);
+  };
+  if (auto wrong = findValue(context.module(), zero, isOutside))
+    return context.error() << what << " is " << static_cast<int64_t>(*wrong) << ", " << name(dtype)
+                           << " holds " << low << " to " << high;
+  return {};
 }
 
-// A scale at `index` and its zero point behind it.
-Expected<> checkPair(InferContext &context, size_t index, const Along &along = {}) {
+Expected<> checkZeroPoint(InferContext &context, size_t index, DType dtype,
+                          const Along &along = {}) {
+  TensorInput input = BYCC_TRY(tensorInput(context, index));
+  std::string what = inputName(context, index);
+  BYCC_TRY(checkParameter(context, input, what, DType::Int32, along));
+  return checkRange(context, context.inputNode(index), dtype, what);
+}
+
+// A scale at `index` and its zero point behind it, of a tensor of `dtype`.
+Expected<> checkPair(InferContext &context, size_t index, DType dtype, const Along &along = {}) {
   BYCC_TRY(checkScale(context, index, along));
-  return checkZeroPoint(context, index + 1, along);
+  return checkZeroPoint(context, index + 1, dtype, along);
 }
 
 // The axis an attribute names. It must exist only when somebody runs along it.
@@ -141,13 +157,23 @@ Expected<DType> resultDType(InferContext &context, DType input, DTypes wanted) {
   return out;
 }
 
+// Scale and zero point of one input, then of the result.
+Expected<TensorInput> unaryInput(InferContext &context) {
+  return quantizedInput(context, 0, {i8, u8, i16, i32});
+}
+
+Expected<> checkUnary(InferContext &context, DType in, DType out) {
+  BYCC_TRY(checkPair(context, 1, in));
+  return checkPair(context, 3, out);
+}
+
 // Zero points of both operands at 2 and 3, their scales at 4 and 5; the second
 // operand's may run along `along`.
 Expected<> checkProduct(InferContext &context, const Along &along) {
-  BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16}));
-  BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16}));
-  BYCC_TRY(checkZeroPoint(context, 2));
-  BYCC_TRY(checkZeroPoint(context, 3, along));
+  TensorInput a = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16}));
+  TensorInput b = BYCC_TRY(quantizedInput(context, 1, {i8, u8, i16}));
+  BYCC_TRY(checkZeroPoint(context, 2, a.dtype));
+  BYCC_TRY(checkZeroPoint(context, 3, b.dtype, along));
   BYCC_TRY(checkScale(context, 4));
   return checkScale(context, 5, along);
 }
@@ -178,7 +204,7 @@ Expected<TypeId> qnnQuantize(InferContext &context) {
   BYCC_TRY(checkAmong(context, out, {i8, u8, i16, u16, i32}, "out_dtype"));
   BYCC_TRY(checkRounding(context));
   Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
-  BYCC_TRY(checkPair(context, 1, along));
+  BYCC_TRY(checkPair(context, 1, out, along));
   return tensorType(context, out, x.shape);
 }
 
@@ -187,7 +213,7 @@ Expected<TypeId> qnnDequantize(InferContext &context) {
   DType out = dtypeAttr(context, "out_dtype", DType::Float32);
   BYCC_TRY(checkAmong(context, out, {DType::Float16, DType::Float32}, "out_dtype"));
   Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
-  BYCC_TRY(checkPair(context, 1, along));
+  BYCC_TRY(checkPair(context, 1, x.dtype, along));
   return tensorType(context, out, x.shape);
 }
 
@@ -197,8 +223,8 @@ Expected<TypeId> qnnRequantize(InferContext &context) {
   BYCC_TRY(checkAmong(context, out, {i8, u8, i16, i32}, "out_dtype"));
   BYCC_TRY(checkCompute(context, {"None", "int64", "float32", "float64"}));
   Along along = BYCC_TRY(alongAxis(context, 0, "axis", {1, 2}));
-  BYCC_TRY(checkPair(context, 1, along));
-  BYCC_TRY(checkPair(context, 3));
+  BYCC_TRY(checkPair(context, 1, x.dtype, along));
+  BYCC_TRY(checkPair(context, 3, out));
   return tensorType(context, out, x.shape);
 }
 
@@ -240,9 +266,9 @@ Expected<TypeId> qnnBinary(InferContext &context) {
   DType out = BYCC_TRY(resultDType(context, a.dtype, dtypes));
   Along lhs = BYCC_TRY(alongAxis(context, 0, "lhs_axis", {2, 3}));
   Along rhs = BYCC_TRY(alongAxis(context, 1, "rhs_axis", {4, 5}));
-  BYCC_TRY(checkPair(context, 2, lhs));
-  BYCC_TRY(checkPair(context, 4, rhs));
-  BYCC_TRY(checkPair(context, 6));
+  BYCC_TRY(checkPair(context, 2, a.dtype, lhs));
+  BYCC_TRY(checkPair(context, 4, b.dtype, rhs));
+  BYCC_TRY(checkPair(context, 6, out));
   TensorInput leftScale = BYCC_TRY(tensorInput(context, 2));
   TensorInput rightScale = BYCC_TRY(tensorInput(context, 4));
   auto fromEnd = [&](std::string_view key, size_t rank) {
@@ -272,38 +298,40 @@ Expected<TypeId> qnnConcatenate(InferContext &context) {
       BYCC_TRY(checkParameter(context, value, "a field of " + what,
                               index == 1 ? DType::Float32 : DType::Int32, {}));
   }
-  BYCC_TRY(checkPair(context, 3));
+  NodeId zeros = context.inputNode(2);
+  for (size_t i = 0; i < inputs.size() && context.module().node(zeros).kind == NodeKind::Tuple; ++i)
+    BYCC_TRY(checkRange(context, context.module().operands(zeros)[i], inputs[i].dtype,
+                        inputName(context, 2)));
+  BYCC_TRY(checkPair(context, 3, inputs.front().dtype));
   return concatenateOf(context);
 }
 
-// One input; scale and zero point of it, then of the result.
 Expected<TypeId> qnnUnary(InferContext &context) {
-  TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8, u8, i16, i32}));
-  BYCC_TRY(checkPair(context, 1));
-  BYCC_TRY(checkPair(context, 3));
+  TensorInput x = BYCC_TRY(unaryInput(context));
+  BYCC_TRY(checkUnary(context, x.dtype, x.dtype));
   return x.type;
 }
 
 // The same, where the result may have another dtype.
 Expected<TypeId> qnnFunction(InferContext &context) {
-  TypeTable &types = context.module().types;
-  TypeId same = BYCC_TRY(qnnUnary(context));
+  TensorInput x = BYCC_TRY(unaryInput(context));
   BYCC_TRY(checkRounding(context));
-  DType out = BYCC_TRY(resultDType(context, types.dtype(same), {i8, u8, i16, i32}));
-  return tensorType(context, out, types.shape(same));
+  DType out = BYCC_TRY(resultDType(context, x.dtype, {i8, u8, i16, i32}));
+  BYCC_TRY(checkUnary(context, x.dtype, out));
+  return tensorType(context, out, x.shape);
 }
 
 Expected<TypeId> qnnPool(InferContext &context) {
-  TypeTable &types = context.module().types;
-  TypeId same = BYCC_TRY(qnnUnary(context));
+  TensorInput x = BYCC_TRY(unaryInput(context));
   BYCC_TRY(checkCompute(context, {"None", "int64", "float32"}));
-  DType out = BYCC_TRY(resultDType(context, types.dtype(same), {i8, u8, i16, i32}));
-  return tensorType(context, out, types.shape(BYCC_TRY(pool(context))));
+  DType out = BYCC_TRY(resultDType(context, x.dtype, {i8, u8, i16, i32}));
+  BYCC_TRY(checkUnary(context, x.dtype, out));
+  return tensorType(context, out, context.module().types.shape(BYCC_TRY(pool(context))));
 }
 
 Expected<TypeId> qnnSoftmax(InferContext &context) {
   TensorInput x = BYCC_TRY(quantizedInput(context, 0, {i8}));
-  BYCC_TRY(qnnUnary(context));
+  BYCC_TRY(checkUnary(context, i8, i8));
   BYCC_TRY(checkAxis(context, context.integer("axis"), x.rank()));
   return x.type;
 }
@@ -311,9 +339,9 @@ Expected<TypeId> qnnSoftmax(InferContext &context) {
 Expected<TypeId> qnnSimulated(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   BYCC_TRY(checkDType(context, x.dtype, DType::Float32, "x"));
-  BYCC_TRY(checkZeroPoint(context, 1)); // the code of the dtype, an int32 as well
+  BYCC_TRY(checkZeroPoint(context, 1, i32)); // the code of the dtype, an int32 as well
   Along along = BYCC_TRY(alongAxis(context, 0, "axis", {2, 3}));
-  BYCC_TRY(checkPair(context, 2, along));
+  BYCC_TRY(checkPair(context, 2, i32, along)); // of a dtype that is not known here
   return x.type;
 }
 

@@ -347,6 +347,8 @@ TEST_CASE("F8: sparse tensors with wrong indices are refused") {
   CHECK(has(problemOf(withSparse({2, 3}, {2, 2}, {0, 1, 2, 0}, {5, 7})), "index 2 of value 1 is out of range 2"));
   CHECK(has(problemOf(withSparse({2}, {3}, {0, 1, 2}, {5, 6, 7})), "error[INPUT]"));
   CHECK(has(problemOf(withSparse({2, 3}, {1}, {1}, {5, 7})), "error[INPUT]"));
+  CHECK(
+      has(problemOf(withSparse({}, {1}, {0}, {5})), "error[INPUT]: sparse tensor 's' has no dims"));
   CHECK(has(problemOf(withSparse({-2}, {1}, {0}, {5})), "error[INPUT]"));
   CHECK(has(problemOf(withSparse({1 << 20, 1 << 20}, {1}, {0}, {5})), "error[LIMIT]"));
 }

@@ -86,10 +86,14 @@ private:
     for (int64_t i = 0; i < count; ++i)
       values.push_back(kind == 0 ? 0 : isSignedInt(of) ? static_cast<double>(next(256)) - 128
                                                        : static_cast<double>(next(256)));
-    if (kind == 3 && next(4) == 0)
+    bool isFar = kind == 3 && next(4) == 0; // outside of the dtype: not as a constant
+    if (isFar)
       values[0] = oneOf({2147483647.0, -2147483648.0, 70000.0});
+    bool isConstant = isKnown() && (!isFar || of == DType::Int32);
     bool isScalar = count == 1 && next(2);
-    return value(tensorOf(DType::Int32, isScalar ? std::vector<int64_t>{} : std::vector<int64_t>{count}, values), isKnown());
+    return value(tensorOf(DType::Int32,
+                          isScalar ? std::vector<int64_t>{} : std::vector<int64_t>{count}, values),
+                 isConstant);
   }
   int64_t along(int64_t extent) { return next(3) == 0 ? extent : 1; }
 
