@@ -246,6 +246,7 @@ private:
     row.name = nodeName(module_, node);
     row.op = info.name;
     SourceLocation source = module_.source(node);
+    source.file.erase(0, source.file.rfind('/') + 1); // a report is the same in any folder
     row.source = source.str();
     row.flops = info.flops ? info.flops(module_, node) : 0;
     if (refusals_)

@@ -17,3 +17,26 @@ for options in "-O2" "-O3 --annotate=dnnl"; do
     cmp "one/$file" "two/deeper/$file" || fail "$file differs ($options)"
   done
 done
+
+# H8: from other folders than the model's, Relay text as well, which has lines and columns
+cat > one/net.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) {
+  abs(sigmoid(%x))
+}
+END
+cp one/net.relay two/deeper/
+for model in example.onnx net.relay; do
+  for options in "-O2" "-O2 --annotate=dnnl"; do
+    # shellcheck disable=SC2086
+    {
+      (cd one && bycc $model $options -q --dump-offloads=d.json -o m.o)
+      (cd two && bycc "$PWD/deeper/$model" $options -q --dump-offloads=d.json -o m.o)
+      bycc one/$model $options -q --dump-offloads=d.json -o m.o
+    }
+    for file in m.o m.json m.h d.json; do
+      cmp one/$file two/$file || fail "$file differs with an absolute path ($model $options)"
+      cmp one/$file $file || fail "$file differs with a folder in the path ($model $options)"
+    done
+  done
+done
