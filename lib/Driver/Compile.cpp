@@ -190,11 +190,33 @@ private:
       for (const std::string &input : inputs)
         if (output == input || isSameFile(output, input))
           return error(Status::Usage) << "the output " << escaped(output) << " is an input";
+      BYCC_TRY(checkIsFileName(output));
       bool isNew = distinct.insert(std::filesystem::path(output).lexically_normal()).second;
       if (std::error_code ignored; !isNew && !std::filesystem::is_other(output, ignored)) // such as /dev/null
         return error(Status::Usage) << "two outputs would be " << escaped(output);
     }
+    for (const std::string &file : setPaths())
+      if (std::error_code ignored; std::filesystem::is_other(file, ignored))
+        return (error(Status::Io, {file}) << "is not a regular file")
+            .note("an object and what goes with it are put in place together; text forms can go to "
+                  "devices");
     return {};
+  }
+
+  static Expected<> checkIsFileName(const std::string &output) {
+    std::string name = fileNameOf(output);
+    std::error_code ignored;
+    if (name.empty() || name == "." || name == ".." ||
+        std::filesystem::is_directory(output, ignored))
+      return error(Status::Io, {output}) << "is a directory";
+    return {};
+  }
+
+  // The files that carry the set id.
+  std::vector<std::string> setPaths() const {
+    if (!wants("obj"))
+      return {};
+    return {objectPath(), stem_ + ".json", stem_ + ".h", stem_ + ".params"};
   }
 
   // All files that may be written, but for tuning records, which are read as well.

@@ -269,6 +269,7 @@ struct OutputSet::Impl {
   };
   struct Direct { // devices and pipes are written through
     std::string target;
+    Descriptor open;
     std::string bytes;
   };
   SignalGuard guard;
@@ -301,6 +302,17 @@ static Descriptor openNameless(const std::string &target, size_t numBefore) {
   return Descriptor(::open(folderOf(target).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666));
 }
 
+// Opening a pipe must not wait for somebody who reads it; writing to it may.
+static Expected<Descriptor> openDirect(const std::string &path) {
+  Descriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd && errno == ENXIO)
+    return error(Status::Io, {path})
+           << "is a pipe that nobody reads, or no file that can be written";
+  if (!fd || ::fcntl(fd.get(), F_SETFL, O_WRONLY) != 0)
+    return ioError(path, "cannot open");
+  return fd;
+}
+
 Expected<> OutputSet::add(const std::string &path, const std::vector<std::string_view> &pieces) {
   if (path.empty() || path.find('\0') != std::string::npos)
     return error(Status::Io, {path}) << "not a file name";
@@ -310,7 +322,7 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
     if (S_ISDIR(info.st_mode))
       return error(Status::Io, {path}) << "is a directory";
     if (!S_ISREG(info.st_mode)) {
-      impl_->direct.push_back({path, {}});
+      impl_->direct.push_back({path, BYCC_TRY(openDirect(path)), {}});
       for (std::string_view piece : pieces)
         impl_->direct.back().bytes += piece;
       return {};
@@ -430,6 +442,10 @@ Expected<> commitOutputs(const std::vector<WrittenOutput> &written) {
 }
 
 Expected<> OutputSet::commit(const std::string &first) {
+  // What cannot be taken back is written first: a full device fails and changes nothing.
+  for (const Impl::Direct &direct : impl_->direct)
+    BYCC_TRY(writePieces(direct.open.get(), {direct.bytes}, direct.target));
+  impl_->direct.clear();
   OutputCommitter *other = committer;
   std::vector<uint8_t> isFirst;
   for (const Impl::Output &output : impl_->outputs)
@@ -455,13 +471,6 @@ Expected<> OutputSet::commit(const std::string &first) {
     if (isSynced)
       locks.sync();
   }
-  for (const Impl::Direct &direct : impl_->direct) {
-    int fd = ::open(direct.target.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-      return ioError(direct.target, "cannot open");
-    BYCC_TRY(writeAndClose(fd, {direct.bytes}, direct.target));
-  }
-  impl_->direct.clear();
   return {};
 }
 
