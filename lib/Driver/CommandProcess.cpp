@@ -14,6 +14,7 @@
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Support/FaultHandler.h"
 #include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/OutputCommitter.h"
 #include "bycc/Support/Program.h"
@@ -119,6 +120,12 @@ bool tell(Kind kind, uint32_t value, std::string_view text = {}) {
 
 [[noreturn]] void endWithoutMemory() { endWithout(noMemory, Status::Limit); }
 
+// What is read from a file that changes meanwhile may break any rule of the program's own.
+void endIfFilesChanged() {
+  if (Expected<> checked = checkMappedFiles(); !checked)
+    endWithout(checked.error().str(), checked.error().status());
+}
+
 // Of an exception that nobody catches.
 [[noreturn]] void endOfException() {
   try {
@@ -131,6 +138,7 @@ bool tell(Kind kind, uint32_t value, std::string_view text = {}) {
         Error(error(Status::Limit) << "the system refuses what is needed: " << thrown.what()).str(),
         Status::Limit);
   } catch (const std::exception &thrown) {
+    endIfFilesChanged();
     endWithout(
         Error(error(Status::Internal).note(howToReproduce) << "exception: " << thrown.what()).str(),
         Status::Internal);
@@ -223,6 +231,7 @@ private:
   std::set_new_handler(endWithoutMemory);
   std::set_terminate(endOfException);
   setLlvmFatalHandler(endOfLlvm);
+  setFaultHandler(endIfFilesChanged);
   watchFaults();
   guardMappedFiles();
   static ParentCommits committer;

@@ -655,7 +655,9 @@ void Session::flushMessages() {
   context_.remarks.clear();
 }
 
-int Session::fail(const Error &error) const {
+int Session::fail(const Error &failure) const {
+  Expected<> checked = checkMappedFiles(); // a file that changed meanwhile fails anywhere
+  const Error &error = checked ? failure : checked.error();
   std::string text = error.str();
   bool colour = options_.color == "always" || (options_.color == "auto" && isatty(STDERR_FILENO));
   if (colour)

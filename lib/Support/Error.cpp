@@ -3,8 +3,10 @@
 // cannot drive a terminal.
 #include "bycc/Support/Error.h"
 
+#include "bycc/Support/FaultHandler.h"
 #include "bycc/Support/Text.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -98,7 +100,13 @@ std::string Error::str() const {
   return out;
 }
 
+static std::atomic<void (*)()> faultHandler{nullptr};
+
+void setFaultHandler(void (*handler)()) { faultHandler = handler; }
+
 void internalError(const char *file, int line, const char *condition, const std::string &text) {
+  if (auto *handler = faultHandler.load())
+    handler();
   std::fprintf(stderr,
                "error[INTERNAL]: %s (%s:%d: %s)\n"
                "note: this is a fault of bycc; please report it with the command line, the input "

@@ -23,7 +23,7 @@ uintptr_t pageBytes = 4096;
 struct Registry {
   std::mutex mutex;
   std::set<const MappedFile *> files;
-  std::string lost; // the first one that was unmapped damaged
+  std::string lost; // the first one that had changed when it was unmapped
 };
 Registry &registry() {
   static auto *made = new Registry;
@@ -89,9 +89,10 @@ MappedFile::~MappedFile() {
     return;
   if (watched_)
     OpenFiles::instance().remove(data_);
+  bool isLost = hasChanged();
   std::lock_guard lock(registry().mutex);
   registry().files.erase(this);
-  if (range_->isDamaged.load() && registry().lost.empty())
+  if (isLost && registry().lost.empty())
     registry().lost = path_;
   range_->begin.store(0);
   ::munmap(const_cast<uint8_t *>(data_), size_);

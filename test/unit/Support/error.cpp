@@ -1,6 +1,9 @@
 #include "bycc/Support/Error.h"
+#include "bycc/Support/FaultHandler.h"
 
 #include <catch2/catch.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace bycc;
 
@@ -41,4 +44,16 @@ TEST_CASE("exit codes") {
   CHECK(exitCode(Status::Policy) == 3);
   CHECK(exitCode(Status::Differs) == 4);
   CHECK(exitCode(Status::Internal) == 70);
+}
+
+TEST_CASE("A9 somebody who knows the cause of a fault is asked first") {
+  pid_t child = ::fork();
+  if (child == 0) {
+    setFaultHandler([] { ::_exit(1); });
+    BYCC_ASSERT(false, "it is as it was when it was read");
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
 }
