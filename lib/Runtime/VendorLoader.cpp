@@ -7,6 +7,7 @@
 #include "ThreadPool.h"
 
 #include "bycc/Support/File.h"
+#include "bycc/Support/SharedObject.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -77,6 +78,7 @@ Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::stri
 
 Expected<bycc_vendor_runtime> openVendor(const std::string &vendor,
                                                  const std::string &path) {
+  BYCC_TRY(checkSharedObject(path));
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return error(Status::Load, {path})

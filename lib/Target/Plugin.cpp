@@ -1,16 +1,16 @@
-// The dynamic linker says little about a file that is not for it, so the header of
-// the file is looked at before.
+// Plugins are files of others: looked at before they are loaded, and believed then.
 
 #include "Plugin.h"
 
+#include "bycc/Support/SharedObject.h"
 #include "bycc/Support/Text.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <dlfcn.h>
-#include <elf.h>
 #include <exception>
-#include <fstream>
+#include <unistd.h>
 
 namespace bycc {
 
@@ -26,53 +26,10 @@ SourceLocation inFile(const std::string &file) {
 
 ErrorBuilder refuse(const std::string &file) { return error(Status::Load, inFile(file)); }
 
-// e_machine of what this bycc is built for.
-#if defined(__x86_64__)
-constexpr unsigned ownMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr unsigned ownMachine = EM_AARCH64;
-#elif defined(__riscv)
-constexpr unsigned ownMachine = EM_RISCV;
-#else
-#error "name the ELF machine of this architecture"
-#endif
-
-std::string machineName(unsigned machine) {
-  switch (machine) {
-  case EM_386: return "i386";
-  case EM_ARM: return "arm";
-  case EM_X86_64: return "x86_64";
-  case EM_AARCH64: return "aarch64";
-  case EM_RISCV: return "riscv";
-  case EM_PPC64: return "powerpc64";
-  case EM_S390: return "s390";
-  default: return "machine " + std::to_string(machine);
-  }
-}
-
-// The fields looked at have the same place in both classes.
-Expected<> checkElf(const std::string &path) {
-  unsigned char head[20] = {};
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return error(Status::Usage, inFile(path)) << "cannot read the plugin: " << std::strerror(errno);
-  file.read(reinterpret_cast<char *>(head), sizeof head);
-  if (file.gcount() != sizeof head || std::memcmp(head, ELFMAG, SELFMAG) != 0)
-    return refuse(path) << "not an ELF file: a plugin is a shared object";
-  bool isBig = head[EI_DATA] == ELFDATA2MSB;
-  auto half = [&](size_t at) { return isBig ? head[at] << 8 | head[at + 1] : head[at + 1] << 8 | head[at]; };
-  unsigned type = static_cast<unsigned>(half(16)), machine = static_cast<unsigned>(half(18));
-  if (machine != ownMachine || head[EI_CLASS] != ELFCLASS64)
-    return refuse(path) << "the plugin is built for " << machineName(machine)
-                        << (head[EI_CLASS] == ELFCLASS32 ? " (32 bit)" : "")
-                        << ", this bycc runs on " << machineName(ownMachine);
-  if (type != ET_DYN)
-    return refuse(path) << "not a shared object: link the plugin with -shared";
-  return {};
-}
-
 Expected<void *> openFile(const std::string &path, int mode) {
-  BYCC_TRY(checkElf(path));
+  if (::access(path.c_str(), R_OK) != 0)
+    return error(Status::Usage, inFile(path)) << "cannot read the plugin: " << std::strerror(errno);
+  BYCC_TRY(checkSharedObject(path));
   // A name without a slash would be looked up in the system's library folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void *handle = dlopen(file.c_str(), mode | RTLD_LOCAL);

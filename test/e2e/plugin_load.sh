@@ -83,6 +83,16 @@ refuse 1 "no bycc_vendor_compiler_entry in it" load empty.so
 echo 'void f(void); void bycc_vendor_compiler_entry(void) { f(); }' | cc -shared -fPIC -xc - -o loose.so
 refuse 1 "cannot load the plugin: " load loose.so
 
+# G1: cut, or no file at all
+mkfifo pipe.so
+refuse 1 "pipe.so: error[LOAD]: is not a regular file" timeout 20 bycc net.relay --plugin=pipe.so --annotate=probe -o net.o
+refuse 2 "missing.so: error[USAGE]: cannot read the plugin: No such file" load missing.so
+for bytes in 0 10 40 63 100 500 4096 8192; do
+  head -c $bytes probe.so > cut.so
+  refuse 1 "cut.so: error[LOAD]: " load cut.so
+done
+grep -q "the file has 8192 bytes, a segment of [0-9]* would be at [0-9]*: it was cut" refuse.out || fail "$(cat refuse.out)"
+
 # Folders: plugins are found, run halves and the like are passed over.
 mkdir plugins
 cp probe.so empty.so plugins
@@ -98,8 +108,9 @@ vendors = {v["name"]: v for v in json.load(open("list.json"))}
 assert vendors["probe"]["kind"] == "plugin" and vendors["probe"]["origin"].endswith("plugins/probe.so"), vendors
 assert vendors["dnnl"]["kind"] == "built in" and vendors["dnnl"]["patterns"] > 50, vendors
 END
-cp text.so plugins
+cp text.so cut.so plugins
 refuse 2 "left out $work/plugins/text.so: not an ELF file" bycc net.relay --annotate=prob
+refuse 2 "left out $work/plugins/cut.so: the file has 8192 bytes" bycc net.relay --annotate=prob
 refuse 2 "left out $work/missing: No such file" bycc net.relay --annotate=prob
 FLAW=version refuse 1 "plugins/probe.so: error[LOAD]: the plugin speaks version 7" bycc net.relay --annotate=dnnl
 unset BYCC_PLUGIN_PATH

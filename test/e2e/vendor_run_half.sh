@@ -29,3 +29,21 @@ HOSTILE_MEMORY=1 bycc net.relay -q --rules=rules.json --expect-regions=2 -o n.o
 for mode in older none; do
   HOSTILE_RUN=$mode refuse 1 "region n_hostile_0: vendor hostile has no memory of its own" bycc-run n.json --random
 done
+
+# I7, I9: a run half that is cut, no file or no shared object: said before it is loaded
+mkdir broken
+export BYCC_PLUGIN_PATH=$work/broken
+half=broken/libbycc_vendor_hostile.so
+size=$(stat -c %s libbycc_vendor_hostile.so)
+for bytes in 0 10 40 63 100 500 4096 8192 $((size / 2)); do
+  head -c $bytes libbycc_vendor_hostile.so > $half
+  refuse 1 "$half: error[LOAD]: " bycc-run m.json --random
+done
+grep -q "the file has $((size / 2)) bytes, a segment of [0-9]* would be at [0-9]*: it was cut" refuse.out || fail "$(cat refuse.out)"
+rm $half
+mkfifo $half
+refuse 1 "$half: error[LOAD]: is not a regular file" timeout 20 bycc-run m.json --random
+rm $half
+cp libbycc_vendor_hostile.so $half
+printf '\xb7' | dd of=$half bs=1 seek=18 conv=notrunc status=none
+refuse 1 "$half: error[LOAD]: the plugin is built for aarch64" bycc-run m.json --random
