@@ -59,6 +59,16 @@ kept
 # H4: SIGXFSZ
 (ulimit -f 100; refuse 1 "cannot write: File too large" bycc large.relay -o m.o)
 kept
+bycc net.relay -q -o run.o
+for outputs in "--outputs run-out" "--outputs run-out --expected run-out" "--bench --runs 1 --json run-bench.json" \
+               "--profile=run-trace.json"; do
+  # shellcheck disable=SC2086
+  refuse 1 "cannot write: File too large" bash -c '(ulimit -f 0; exec "$@" 2>&1) | cat; exit "${PIPESTATUS[0]}"' - \
+    bycc-run run.json --random $outputs
+  [ -z "$(ls run-out 2> /dev/null)" ] && [ ! -e run-bench.json ] && [ ! -e run-trace.json ] || fail "H4: files of a failed run"
+done
+rm -r run.* run-out
+kept
 
 # One that waits for its model, and the process in it that does the work.
 mkfifo in

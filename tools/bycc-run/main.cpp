@@ -66,6 +66,7 @@ int runModel(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   std::signal(SIGPIPE, SIG_IGN); // a closed stdout is an error of ours to report
+  std::signal(SIGXFSZ, SIG_IGN); // so is a file that may not grow
   setOutputsSynced(false);
   bycc_guard_files();
   return runProgram([&] { return runModel(argc, argv); });
