@@ -195,11 +195,16 @@ private:
       if (std::error_code ignored; !isNew && !std::filesystem::is_other(output, ignored)) // such as /dev/null
         return error(Status::Usage) << "two outputs would be " << escaped(output);
     }
-    for (const std::string &file : setPaths())
+    for (const std::string &file : setPaths()) {
+      if (!isValidUtf8(fileNameOf(file)))
+        return (error(Status::Usage) << "the output " << escaped(file)
+                                     << " is not UTF-8 text, the graph JSON could not name it")
+            .note("-o gives it another name");
       if (std::error_code ignored; std::filesystem::is_other(file, ignored))
         return (error(Status::Io, {file}) << "is not a regular file")
             .note("an object and what goes with it are put in place together; text forms can go to "
                   "devices");
+    }
     return {};
   }
 

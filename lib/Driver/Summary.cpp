@@ -2,6 +2,7 @@
 
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
+#include "bycc/Support/Text.h"
 
 #include <cstdio>
 
@@ -35,7 +36,7 @@ std::string summaryLine(const SummaryFacts &facts) {
   if (std::string open = facts.offload->open.text(); !open.empty())
     line += " | " + open;
   if (!facts.object.empty())
-    line += " | " + facts.object + " " + sizeText(facts.objectBytes);
+    line += " | " + escaped(facts.object) + " " + sizeText(facts.objectBytes);
   if (facts.arenaBytes)
     line += ", arena " + sizeText(*facts.arenaBytes);
   line += ", " + secondsText(facts.seconds);

@@ -67,6 +67,26 @@ cmp net.relay keep.relay || fail "the model is another"
 bycc net.relay -q -o f.o -MF /dev/null --dump-offloads=/dev/null
 bycc net.relay -q --emit=obj,header,obj -o f.o
 
+# B6: names of files that are no text for a terminal, or none for the graph JSON, which names them
+for name in $'an\e[31mother' $'two\nlines' 'sp ace'; do
+  cp net.relay "$name.relay"
+  bycc "$name.relay" 2> err.txt
+  expect "$(wc -l < err.txt)" 1
+  if grep -q $'\e' err.txt; then fail "B6: a control character is printed"; fi
+  bycc-run "$name.json" --random
+done
+bad=$'bad\xff'
+cp net.relay "$bad.relay"
+for command in "bycc $bad.relay" "bycc net.relay -o $bad.o" "bycc net.relay -o $bad.x"; do
+  refuse 2 'is not UTF-8 text, the graph JSON could not name it' $command
+  expect "$(ls | grep -c bad)" 1
+done
+bycc "$bad.relay" -q -o good.o
+bycc "$bad.relay" -q --emit=relay
+mkdir "$bad"
+bycc net.relay -q -o "$bad/net.o"
+bycc-run "$bad/net.json" --random
+
 bycc check net.relay
 bycc inspect net.relay --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["ops"]["abs"] == 1'
 for list in passes ops vendors; do
