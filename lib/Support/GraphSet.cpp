@@ -6,6 +6,7 @@
 #include "bycc/abi.h"
 
 #include <charconv>
+#include <unordered_set>
 
 namespace bycc {
 namespace {
@@ -112,12 +113,16 @@ private:
     if (!list || !list->isArray())
       return bad(params, "entries");
     std::vector<ParamsEntry> entries;
+    std::unordered_set<std::string_view> names;
     for (const JsonValue &item : list->items) {
       const JsonValue *name = item.find("name"), *dtype = item.find("dtype"),
                       *shape = item.find("shape");
       if (!name || !name->isString() || !dtype || !parseDType(dtype->string) || !shape ||
           !shape->isArray())
         return bad(item, "entries");
+      if (!names.insert(name->string).second)
+        return error(Status::Load, location(*name, file_))
+               << "graph JSON: parameter '" << escaped(name->string) << "' is there twice";
       ParamsEntry entry{name->string, *parseDType(dtype->string), {}};
       for (const JsonValue &dim : shape->items) {
         if (!dim.isInt())

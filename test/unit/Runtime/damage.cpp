@@ -96,11 +96,12 @@ TEST_CASE("I3 references, arities and tables") {
   CHECK(has(edited("[4], [\"?\"], [4]]", "[4], [\"?\"]]"), "'shape' has 5 items"));
 }
 
-TEST_CASE("I4 I5 parameters: missing, extra, other type or shape") {
+TEST_CASE("I4 I5 parameters: missing, extra, twice, other type or shape") {
   std::string entry = "{\n            \"name\": \"w\",\n            \"dtype\": \"float32\",\n      "
                       "      \"shape\": [4]\n          }";
   CHECK(has(edited(entry, entry + ", {\"name\": \"v\", \"dtype\": \"int8\", \"shape\": []}"),
             "parameter 'v' is missing"));
+  CHECK(has(edited(entry, entry + ", " + entry), "graph JSON: parameter 'w' is there twice"));
   CHECK(has(edited(entry, ""), "parameter 'w' is not one of the model"));
   CHECK(has(edited("\"shape\": [4]\n", "\"shape\": [2, 2]\n"),
             "is float32[4], the model needs float32[2, 2]"));
