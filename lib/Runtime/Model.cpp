@@ -118,6 +118,12 @@ std::string partPath(const std::string &folder, const GraphFileInfo &part, const
   return ::access(staged.c_str(), F_OK) == 0 ? staged : path;
 }
 
+SetPaths pathsOf(const GraphFile &graph) {
+  std::string folder = folderOf(graph.path);
+  return {partPath(folder, graph.set.object, graph),
+          graph.set.params ? partPath(folder, *graph.set.params, graph) : ""};
+}
+
 // Places errors that know no file of their own.
 template <typename T> Expected<T> inFile(Expected<T> result, const std::string &file) {
   if (result)
@@ -344,12 +350,11 @@ static Expected<> checkHasParams(const GraphFile &graph, const bycc_module &modu
          << "graph JSON and object differ: only one of them has a params file";
 }
 
-Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
-                                                   const LoadOptions &options) {
-  GraphFile graph = BYCC_TRY(readGraphFile(graphJson));
+Expected<std::shared_ptr<const Model>>
+Model::loadParts(const GraphFile &graph, const SetPaths &paths, const LoadOptions &options) {
   BYCC_TRY(checkGraph(graph));
   auto model = std::make_shared<Model>();
-  std::string folder = folderOf(graphJson), objectPath = partPath(folder, graph.set.object, graph);
+  const std::string &objectPath = paths.object;
   std::string bytes = BYCC_TRY(asPart(readFile(objectPath, maxObjectBytes)));
   BYCC_TRY(checkObject(graph, bytes, objectPath));
   model->object_ = BYCC_TRY(
@@ -362,15 +367,31 @@ Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
   BYCC_TRY(inFile(checkCpu(module), objectPath));
 
   BYCC_TRY(checkHasParams(graph, module));
-  bool isSeparate = graph.set.params.has_value();
-  std::string params = isSeparate ? partPath(folder, *graph.set.params, graph) : objectPath;
-  if (isSeparate && !options.params.empty())
+  std::string params = paths.params.empty() ? objectPath : paths.params;
+  if (!paths.params.empty() && !options.params.empty())
     params = options.params;
   BYCC_TRY(model->useParams(options, params, &graph));
   BYCC_TRY(inFile(model->loadRegions(), objectPath));
-  logMessage(LogLevel::Info, graphJson + ": loaded, " + std::to_string(model->threads()) +
+  logMessage(LogLevel::Info, graph.path + ": loaded, " + std::to_string(model->threads()) +
                                  " threads, " + std::to_string(module.num_regions) + " regions");
   return std::shared_ptr<const Model>(std::move(model));
+}
+
+Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
+                                                   const LoadOptions &options) {
+  GraphFile graph = BYCC_TRY(readGraphFile(graphJson));
+  // A build may replace the files between the reading of one and the next; then the new
+  // ones are read. Builds that follow each other that fast are an error in the end.
+  for (int triesLeft = 4;; --triesLeft) {
+    SetPaths paths = pathsOf(graph);
+    auto loaded = loadParts(graph, paths, options);
+    if (loaded || loaded.error().status() != Status::Load || triesLeft == 0)
+      return loaded;
+    auto now = readGraphFile(graphJson);
+    if (!now || (now->set.setId == graph.set.setId && pathsOf(*now) == paths))
+      return loaded;
+    graph = now.takeValue();
+  }
 }
 
 Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *module,

@@ -29,6 +29,12 @@ struct LoadOptions {
   std::string setId;  // in hexadecimal; empty: any
 };
 
+// Where the parts of a set lie.
+struct SetPaths {
+  std::string object, params; // empty: no params file
+  bool operator==(const SetPaths &) const = default;
+};
+
 class Model {
 public:
   static Expected<std::shared_ptr<const Model>> load(const std::string &graphJson,
@@ -47,6 +53,8 @@ public:
   bool hasWholeWeights() const { return !params_ || params_->isWhole(); }
 
 private:
+  static Expected<std::shared_ptr<const Model>>
+  loadParts(const struct GraphFile &graph, const SetPaths &paths, const LoadOptions &options);
   Expected<> setModule(const bycc_module *module, const LoadOptions &options);
   Expected<> useParams(const LoadOptions &options, const std::string &path,
                        const struct GraphFile *graph);
