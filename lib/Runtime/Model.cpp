@@ -81,9 +81,10 @@ std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// A file of the set that cannot be opened is a model that cannot be loaded.
+// A file of the set that cannot be opened is a model that cannot be loaded, unless memory is
+// all that lacks.
 template <typename T> Expected<T> asPart(Expected<T> part) {
-  if (part)
+  if (part || part.error().status() == Status::Limit)
     return part;
   Error failure = part.takeError();
   failure.diagnostics().front().status = Status::Load;

@@ -80,9 +80,11 @@ Expected<bycc_vendor_runtime> openVendor(const std::string &vendor,
                                                  const std::string &path) {
   BYCC_TRY(checkSharedObject(path));
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return error(Status::Load, {path})
-           << "cannot load the run half of vendor '" << vendor << "': " << ::dlerror();
+  if (!library) {
+    std::string text = ::dlerror();
+    return error(statusOfLinker(text), {path})
+           << "cannot load the run half of vendor '" << vendor << "': " << escaped(text, 512);
+  }
   auto entry =
       reinterpret_cast<bycc_vendor_runtime_fn>(::dlsym(library, "bycc_vendor_runtime_entry"));
   if (!entry)

@@ -22,7 +22,8 @@ namespace bycc {
 namespace {
 
 Error ioError(const std::string &path, const char *what, int code = errno) {
-  return error(Status::Io, {path}) << what << ": " << std::strerror(code);
+  return error(code == ENOMEM ? Status::Limit : Status::Io, {path})
+         << what << ": " << std::strerror(code);
 }
 
 // A file without a name that copies are written to, for others to map; what is given back

@@ -1,20 +1,22 @@
-// The dynamic linker maps what the program headers say; a page behind the end of the file is
-// SIGBUS in it. So headers are compared with the size of the file before.
+// See bycc/Support/SharedObject.h. Sections are not looked at: the dynamic linker goes by
+// segments, and a stripped file has all of these.
 #include "bycc/Support/SharedObject.h"
 
 #include "Descriptor.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <vector>
 
 namespace bycc {
 namespace {
 
-// e_machine of what this program is built for.
+// e_machine of what this bycc is built for.
 #if defined(__x86_64__)
 constexpr unsigned ownMachine = EM_X86_64;
 #elif defined(__aarch64__)
@@ -27,89 +29,125 @@ constexpr unsigned ownMachine = EM_RISCV;
 
 std::string machineName(unsigned machine) {
   switch (machine) {
-  case EM_386: return "i386";
-  case EM_ARM: return "arm";
-  case EM_X86_64: return "x86_64";
-  case EM_AARCH64: return "aarch64";
-  case EM_RISCV: return "riscv";
-  case EM_PPC64: return "powerpc64";
-  case EM_S390: return "s390";
-  default: return "machine " + std::to_string(machine);
+  case EM_386:
+    return "i386";
+  case EM_ARM:
+    return "arm";
+  case EM_X86_64:
+    return "x86_64";
+  case EM_AARCH64:
+    return "aarch64";
+  case EM_RISCV:
+    return "riscv";
+  case EM_PPC64:
+    return "powerpc64";
+  case EM_S390:
+    return "s390";
+  default:
+    return "machine " + std::to_string(machine);
   }
 }
 
-class SharedObjectCheck {
+class SharedObject {
 public:
-  SharedObjectCheck(const std::string &path, int file, uint64_t size)
-      : path_(path), file_(file), size_(size) {}
+  explicit SharedObject(const std::string &path) : path_(path) {}
 
-  Expected<> run() {
-    BYCC_TRY(checkIdentity());
-    Elf64_Ehdr header;
-    if (!read(0, &header, sizeof header))
-      return refuseLength(sizeof header);
-    if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
-      return refuse() << "not a shared object: it has no program headers";
-    uint64_t bytes = header.e_phnum * sizeof(Elf64_Phdr);
-    std::vector<Elf64_Phdr> segments(header.e_phnum);
-    if (!isInside(header.e_phoff, bytes) || !read(header.e_phoff, segments.data(), bytes))
-      return refuse() << "the file has " << size_ << " bytes, its program headers would be at "
-                      << header.e_phoff;
-    for (const Elf64_Phdr &segment : segments)
-      if (segment.p_type == PT_LOAD && !isInside(segment.p_offset, segment.p_filesz))
-        return refuse() << "the file has " << size_ << " bytes, a segment of " << segment.p_filesz
-                        << " would be at " << segment.p_offset << ": it was cut";
-    return {};
+  Expected<> check() {
+    BYCC_TRY(open());
+    BYCC_TRY(checkHeader());
+    return checkSegments();
   }
 
 private:
-  // The fields looked at have the same place in both classes.
-  Expected<> checkIdentity() {
-    unsigned char head[20] = {};
-    if (!read(0, head, sizeof head) || std::memcmp(head, ELFMAG, SELFMAG) != 0)
-      return refuse() << "not an ELF file: a plugin is a shared object";
-    bool isBig = head[EI_DATA] == ELFDATA2MSB;
-    auto half = [&](size_t at) {
-      return isBig ? head[at] << 8 | head[at + 1] : head[at + 1] << 8 | head[at];
-    };
-    unsigned type = static_cast<unsigned>(half(16)), machine = static_cast<unsigned>(half(18));
-    if (machine != ownMachine || isBig || head[EI_CLASS] != ELFCLASS64)
-      return refuse() << "the plugin is built for " << machineName(machine)
-                      << (head[EI_CLASS] == ELFCLASS32 ? " (32 bit)" : "")
-                      << (isBig ? " (big endian)" : "") << ", this bycc runs on "
-                      << machineName(ownMachine);
-    if (type != ET_DYN)
-      return refuse() << "not a shared object: link the plugin with -shared";
+  ErrorBuilder refuse() const { return error(Status::Load, {path_}); }
+
+  // O_NONBLOCK: opening a FIFO must not wait for a writer.
+  Expected<> open() {
+    fd_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat info;
+    if (!fd_ || ::fstat(fd_.get(), &info) != 0)
+      return refuse() << "cannot read the plugin: " << std::strerror(errno);
+    if (!S_ISREG(info.st_mode))
+      return refuse() << (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file")
+                      << ": a plugin is a shared object";
+    size_ = info.st_size;
     return {};
   }
 
-  ErrorBuilder refuse() const { return error(Status::Load, {path_}); }
-  Error refuseLength(uint64_t wanted) const {
-    return refuse() << "the file has " << size_ << " bytes, its header alone has " << wanted;
+  bool read(void *to, uint64_t bytes, uint64_t offset) const {
+    return ::pread(fd_.get(), to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
   }
+
   bool isInside(uint64_t offset, uint64_t bytes) const {
     return offset <= size_ && bytes <= size_ - offset;
   }
-  bool read(uint64_t offset, void *to, uint64_t bytes) const {
-    return ::pread(file_, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+
+  // The fields up to e_machine have the same place in both classes.
+  Expected<> checkHeader() {
+    constexpr size_t commonBytes = offsetof(Elf64_Ehdr, e_version);
+    if (!read(&header_, commonBytes, 0) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0)
+      return refuse() << "not an ELF file: a plugin is a shared object";
+    constexpr unsigned char ownData =
+        __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+    bool isForeign = header_.e_ident[EI_DATA] != ownData,
+         is32 = header_.e_ident[EI_CLASS] == ELFCLASS32;
+    unsigned machine = isForeign ? __builtin_bswap16(header_.e_machine) : header_.e_machine;
+    unsigned type = isForeign ? __builtin_bswap16(header_.e_type) : header_.e_type;
+    if (machine != ownMachine || isForeign || header_.e_ident[EI_CLASS] != ELFCLASS64)
+      return refuse() << "the plugin is built for " << machineName(machine)
+                      << (is32        ? " (32 bit)"
+                          : isForeign ? " (other byte order)"
+                                      : "")
+                      << ", this bycc runs on " << machineName(ownMachine);
+    if (type != ET_DYN)
+      return refuse() << "not a shared object: link the plugin with -shared";
+    if (!read(&header_, sizeof header_, 0))
+      return refuse() << "the plugin is cut: " << size_ << " bytes hold no ELF header";
+    return {};
+  }
+
+  Expected<> checkSegments() const {
+    uint64_t bytes = uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr);
+    if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_phnum == 0 ||
+        header_.e_phnum == PN_XNUM)
+      return refuse() << "the plugin is damaged: its ELF header names no segments";
+    std::vector<Elf64_Phdr> segments(header_.e_phnum);
+    if (!isInside(header_.e_phoff, bytes) || !read(segments.data(), bytes, header_.e_phoff))
+      return refuse() << "the plugin is cut: its table of segments has " << bytes
+                      << " bytes at byte " << header_.e_phoff << ", the file has " << size_;
+    for (const Elf64_Phdr &segment : segments) {
+      if (segment.p_type == PT_NULL || segment.p_filesz == 0)
+        continue;
+      if (!isInside(segment.p_offset, segment.p_filesz))
+        return refuse() << "the plugin is cut: a segment has " << segment.p_filesz
+                        << " bytes at byte " << segment.p_offset << ", the file has " << size_;
+      if (segment.p_type == PT_LOAD && segment.p_filesz > segment.p_memsz)
+        return refuse() << "the plugin is damaged: a segment has " << segment.p_filesz
+                        << " bytes in the file, " << segment.p_memsz << " in memory";
+    }
+    return {};
   }
 
   const std::string &path_;
-  int file_;
-  uint64_t size_;
+  Descriptor fd_;
+  uint64_t size_ = 0;
+  Elf64_Ehdr header_ = {};
 };
 
 } // namespace
 
-Expected<> checkSharedObject(const std::string &path) {
-  // O_NONBLOCK: opening a pipe must not wait for a writer.
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat info;
-  if (!file || ::fstat(file.get(), &info) != 0)
-    return error(Status::Load, {path}) << "cannot read the plugin: " << std::strerror(errno);
-  if (!S_ISREG(info.st_mode))
-    return error(Status::Load, {path}) << "is not a regular file: a plugin is a shared object";
-  return SharedObjectCheck(path, file.get(), static_cast<uint64_t>(info.st_size)).run();
+Expected<> checkSharedObject(const std::string &path) { return SharedObject(path).check(); }
+
+// There is no code beside the text. Segments cannot be mapped on a file system without
+// execution either, so that text counts where addresses are limited.
+Status statusOfLinker(std::string_view text) {
+  auto says = [&](std::string_view part) { return text.find(part) != text.npos; };
+  struct rlimit space = {};
+  bool isLimited = ::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+  bool lacksMemory =
+      text.ends_with(std::strerror(ENOMEM)) ||
+      (isLimited && (says("failed to map segment") || says("cannot map zero-fill pages")));
+  return lacksMemory ? Status::Limit : Status::Load;
 }
 
 } // namespace bycc

@@ -1,4 +1,5 @@
-// Plugins are files of others: looked at before they are loaded, and believed then.
+// A plugin is code of somebody else, maybe for another machine or another bycc: its file is
+// looked at before the dynamic linker gets it, what it returns before anything is called.
 
 #include "Plugin.h"
 
@@ -33,9 +34,11 @@ Expected<void *> openFile(const std::string &path, int mode) {
   // A name without a slash would be looked up in the system's library folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void *handle = dlopen(file.c_str(), mode | RTLD_LOCAL);
-  if (!handle)
-    return refuse(path) << "cannot load the plugin: " << escaped(dlerror(), 512);
-  return handle;
+  if (handle)
+    return handle;
+  std::string text = dlerror();
+  return error(statusOfLinker(text), inFile(path))
+         << "cannot load the plugin: " << escaped(text, 512);
 }
 
 } // namespace

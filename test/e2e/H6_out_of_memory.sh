@@ -56,3 +56,29 @@ for ((at = $(cat before); at < calls; at += 1 + calls / 200)); do
   [ $got = 0 ] || [ $got = 127 ] || { [ $got = 1 ] && grep -q 'error\[LIMIT\]\|no memory\|Out of memory' check.txt; } ||
     fail "H6 load, allocation $at: exit $got: $(cat check.txt)"
 done
+
+# H6: a load and a run in little address space say LIMIT whatever it is that finds none: a file
+# of the set, a vendor's library, a tensor. oneDNN may die inside of its own code.
+cat > large.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 2000), float32], %w: Tensor[(1500, 2000), float32]) { nn.dense(%x, %w, units=1500) }
+END
+npy write params/w.npy f4 1500x2000
+head -c 12000000 /dev/zero >> params/w.npy
+bycc large.relay --params=params -q -o host.o
+bycc large.relay --params=params -q -o dnnl.o --annotate=dnnl --cost-model=none --expect-regions=1
+for net in host dnnl; do
+  said=
+  for ((kib = 4000; kib < 200000; kib += kib < 30000 ? 700 : 7000)); do
+    got=0
+    (ulimit -v $kib && exec bycc-run $net.json --random -q --threads=1) > check.txt 2>&1 || got=$?
+    case $net$got in
+      *127 | *0 | dnnl139) ;;
+      *1) grep -q 'error\[LIMIT\]' check.txt || fail "H6 $net in $kib KiB: $(cat check.txt)"; said+=$(cat check.txt) ;;
+      *) fail "H6 $net in $kib KiB: exit $got: $(cat check.txt)" ;;
+    esac
+  done
+  [[ $said = *"$net.params: error[LIMIT]: cannot map the file"* ]] || fail "H6 $net: the weights had room: $said"
+done
+[[ $said = *"libbycc_vendor_dnnl.so: error[LIMIT]: cannot load the run half of vendor 'dnnl'"* ]] ||
+  fail "H6: oneDNN had room: $said"

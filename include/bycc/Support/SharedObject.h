@@ -1,13 +1,19 @@
-// Shared objects that are to be loaded: vendors' halves.
+// What is looked at in a file before the dynamic linker gets it.
 #pragma once
 
 #include "bycc/Support/Error.h"
 
+#include <string>
+#include <string_view>
+
 namespace bycc {
 
-// Status::Load when the dynamic linker would wait for the file, crash over it or say little
-// about it: no regular file, no shared object for this machine, or shorter than its
-// segments. What stands in the segments is believed.
+// Whether the file of a plugin may be given to dlopen, which waits for a FIFO, dies of
+// SIGBUS on a file that is cut, and says little about one that is not for it. LOAD unless
+// it is a regular file, a shared object for this machine, and holds all of its segments.
 Expected<> checkSharedObject(const std::string &path);
+
+// What dlopen has failed for by what dlerror says: LIMIT for memory, else LOAD.
+Status statusOfLinker(std::string_view text);
 
 } // namespace bycc

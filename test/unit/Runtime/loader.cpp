@@ -3,9 +3,14 @@
 #include "ObjectLoader.h"
 #include "TestModel.h"
 
+#include "bycc/Support/SharedObject.h"
+
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <dlfcn.h>
 #include <elf.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 using namespace bycc;
 using namespace bycc::runtime;
@@ -70,4 +75,88 @@ TEST_CASE("I9 CPU features that are missing or unknown are listed") {
   CHECK(missingCpuFeatures("sse2,+cmov,-avx512f").empty());
   CHECK(missingCpuFeatures("").empty());
   CHECK(missingCpuFeatures("sse2,xop,warp-drive").back() == "warp-drive");
+}
+
+TEST_CASE("I7 I9 a vendor's library that is cut anywhere is LOAD, or has all that is mapped") {
+  TestModel test;
+  std::string whole = readText(BYCC_TEST_PLUGINS "/libbycc_vendor_fake.so"),
+              path = test.folder / "cut.so";
+  size_t refused = 0;
+  for (size_t size = 0; size <= whole.size(); size += 13) {
+    std::filesystem::remove(path); // a new file each time
+    writeText(path, whole.substr(0, size));
+    auto checked = checkSharedObject(path);
+    if (!checked) {
+      REQUIRE(checked.error().str().starts_with(path + ": error[LOAD]: "));
+      refused = size;
+      continue;
+    }
+    void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // SIGBUS if too little is there
+    REQUIRE(library);
+    ::dlclose(library);
+  }
+  CHECK(refused > whole.size() / 2);
+}
+
+TEST_CASE("I7 I9 a vendor's library whose headers lie, or that is no file") {
+  TestModel test;
+  std::string whole = readText(BYCC_TEST_PLUGINS "/libbycc_vendor_fake.so"),
+              path = test.folder / "odd.so";
+  auto refusal = [](const std::string &file) {
+    auto checked = checkSharedObject(file);
+    return checked ? std::string() : checked.error().message();
+  };
+  auto changed = [&](auto change) {
+    std::string text = whole;
+    Elf64_Ehdr header;
+    std::memcpy(&header, text.data(), sizeof header);
+    uint64_t table = header.e_phoff;
+    Elf64_Phdr first;
+    std::memcpy(&first, text.data() + table, sizeof first);
+    change(header, first);
+    std::memcpy(text.data(), &header, sizeof header);
+    std::memcpy(text.data() + table, &first, sizeof first);
+    writeText(path, text);
+    return refusal(path);
+  };
+  using Header = Elf64_Ehdr;
+  using Segment = Elf64_Phdr;
+  constexpr uint64_t far = ~uint64_t{0} - 8;
+  std::string cut = "the plugin is cut: ", damaged = "the plugin is damaged: ";
+  CHECK(changed([](Header &, Segment &) {}) == "");
+  CHECK(changed([](Header &h, Segment &) {
+          h.e_phoff = far;
+        }).starts_with(cut + "its table of segments"));
+  CHECK(changed([](Header &h, Segment &) {
+          h.e_phentsize = 1;
+        }).starts_with(damaged + "its ELF header"));
+  CHECK(
+      changed([](Header &h, Segment &) { h.e_phnum = 0; }).starts_with(damaged + "its ELF header"));
+  CHECK(changed([](Header &, Segment &s) { s.p_offset = far; }).starts_with(cut + "a segment"));
+  CHECK(changed([](Header &, Segment &s) { s.p_filesz = far; }).starts_with(cut + "a segment"));
+  CHECK(changed([](Header &, Segment &s) { s.p_memsz = 1; }).starts_with(damaged + "a segment"));
+  CHECK(changed([](Header &h, Segment &) {
+          h.e_ident[EI_DATA] = ELFDATA2MSB;
+        }).find("other byte order") != std::string::npos);
+  std::string fifo = test.folder / "fifo.so";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(refusal(fifo) == "is not a regular file: a plugin is a shared object");
+  CHECK(refusal(test.folder) == "is a directory: a plugin is a shared object");
+  CHECK(refusal(test.folder / "none.so").starts_with("cannot read the plugin: "));
+}
+
+TEST_CASE("H6 I9 what the dynamic linker says of memory is LIMIT, other things are LOAD") {
+  CHECK(statusOfLinker("libx.so: cannot create shared object descriptor: Cannot allocate memory") ==
+        Status::Limit);
+  CHECK(statusOfLinker("libx.so: cannot allocate memory in static TLS block") == Status::Load);
+  CHECK(statusOfLinker("libx.so: cannot open shared object file: No such file or directory") ==
+        Status::Load);
+  struct rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  if (before.rlim_cur == RLIM_INFINITY) // a file system without execution, then
+    CHECK(statusOfLinker("libx.so: failed to map segment from shared object") == Status::Load);
+  struct rlimit limited = {rlim_t{1} << 46, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_AS, &limited) == 0);
+  CHECK(statusOfLinker("libx.so: failed to map segment from shared object") == Status::Limit);
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
 }
