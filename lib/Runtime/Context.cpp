@@ -5,6 +5,7 @@
 
 #include "StatusCode.h"
 #include "ThreadPool.h"
+#include "VendorCall.h"
 
 #include "bycc/Library/Call.h"
 #include "bycc/Support/MappedFiles.h"
@@ -179,10 +180,14 @@ Expected<> Context::initStates() {
                                   << module_.regions[i].symbol << ": " << bytes << " bytes";
     if (!isNew)
       std::memset(states_[i].memory.data(), 0, bytes);
-    int32_t status = region.vendor->init_state(region.handle, states_[i].memory.data(), threads_);
+    char text[512] = "no reason given";
+    auto initState = [&] {
+      return region.vendor->init_state(region.handle, states_[i].memory.data(), threads_);
+    };
+    int32_t status = callVendor(initState, BYCC_INTERNAL, text);
     if (status != BYCC_OK)
       return error(statusOf(status))
-             << "region " << module_.regions[i].symbol << ": its state cannot be set up";
+             << "region " << module_.regions[i].symbol << ": its state cannot be set up: " << text;
     states_[i].isReady = true;
   }
   return {};
@@ -555,18 +560,19 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
   void *state = context.states_[index].memory.data();
   char text[512];
   text[0] = 0;
-  int32_t status;
   uint32_t steps = exec->profile ? context.profile_.numSteps(index) : 0;
-  if (steps == 0) {
-    status =
-        region.vendor->run(region.handle, state, inputs, outputs, exec->threads, text, sizeof text);
-  } else {
+  auto run = [&] {
+    if (steps == 0)
+      return region.vendor->run(region.handle, state, inputs, outputs, exec->threads, text,
+                                sizeof text);
     std::vector<uint64_t> ns(steps);
     uint64_t begin = context.profile_.now();
-    status = region.vendor->run_profiled(region.handle, state, inputs, outputs, exec->threads,
-                                         ns.data(), text, sizeof text);
+    int32_t status = region.vendor->run_profiled(region.handle, state, inputs, outputs,
+                                                 exec->threads, ns.data(), text, sizeof text);
     context.profile_.addSteps(index, begin, ns.data());
-  }
+    return status;
+  };
+  int32_t status = callVendor(run, BYCC_INTERNAL, text);
   if (status == BYCC_OK)
     return BYCC_OK;
   text[sizeof text - 1] = 0;

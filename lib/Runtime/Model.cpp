@@ -7,6 +7,7 @@
 #include "GraphFile.h"
 #include "Log.h"
 #include "ThreadPool.h"
+#include "VendorCall.h"
 #include "VendorLoader.h"
 
 #include "bycc/Runtime/CheckSet.h"
@@ -326,8 +327,11 @@ Expected<> Model::loadRegions() {
                                  << escaped(info.vendor) << " has no memory of its own";
     std::span<const uint8_t> weights = BYCC_TRY(weightsOf(info));
     char text[512] = "";
-    int32_t status = region.vendor->load(&info, weights.data(), weights.size(), threads_, &region.handle,
-                                         text, sizeof text);
+    auto load = [&] {
+      return region.vendor->load(&info, weights.data(), weights.size(), threads_, &region.handle,
+                                 text, sizeof text);
+    };
+    int32_t status = callVendor(load, BYCC_LOAD, text);
     text[sizeof text - 1] = 0;
     if (status != BYCC_OK)
       return error(status == BYCC_LIMIT ? Status::Limit : Status::Load)

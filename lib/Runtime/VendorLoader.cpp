@@ -5,6 +5,7 @@
 
 #include "Log.h"
 #include "ThreadPool.h"
+#include "VendorCall.h"
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/SharedObject.h"
@@ -91,7 +92,15 @@ Expected<bycc_vendor_runtime> openVendor(const std::string &vendor,
     return error(Status::Load, {path})
            << "no symbol bycc_vendor_runtime_entry: not the run half of a vendor";
   logMessage(LogLevel::Info, "vendor '" + vendor + "' loaded from " + path);
-  return checked(vendor, path, entry());
+  const bycc_vendor_runtime *given = nullptr;
+  char text[512] = "";
+  auto ask = [&] {
+    given = entry();
+    return BYCC_OK;
+  };
+  if (callVendor(ask, BYCC_LOAD, text) != BYCC_OK)
+    return error(Status::Load, {path}) << "bycc_vendor_runtime_entry: " << escaped(text, 512);
+  return checked(vendor, path, given);
 }
 
 Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {

@@ -12,7 +12,7 @@
 //   HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports() does
 //   HOSTILE_WEIGHTS=1      stores constants as weights of its own
 //   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it
-//   throws in a run)
+//   throws in a run); throw-entry|throw-load|throw-state   what it throws before
 #include <bycc/vendor.h>
 
 #include <algorithm>
@@ -243,6 +243,8 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
   if (!environment("HOSTILE_TRACE").empty())
     std::fprintf(stderr, "%s: %d bytes of weights, %s\n", info->symbol, static_cast<int>(weightsBytes),
                  !weights ? "null" : reinterpret_cast<uintptr_t>(weights) % 64 ? "not aligned" : "aligned");
+  if (environment("HOSTILE_RUN") == "throw-load")
+    throw std::runtime_error("thrown by hostile");
   if (environment("HOSTILE_RUN") == "load") {
     std::snprintf(error, errorSize, "hostile does not want to");
     return BYCC_LOAD;
@@ -262,7 +264,11 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
 
 void unload(void *region) { delete static_cast<Region *>(region); }
 uint64_t stateBytes(void *) { return 8; }
-int32_t initState(void *, void *, int32_t) { return BYCC_OK; }
+int32_t initState(void *, void *, int32_t) {
+  if (environment("HOSTILE_RUN") == "throw-state")
+    throw std::runtime_error("thrown by hostile");
+  return BYCC_OK;
+}
 void dropState(void *, void *) {}
 
 float apply(int64_t op, float a, float b) {
@@ -336,6 +342,8 @@ extern "C" const bycc_vendor_runtime *bycc_vendor_runtime_entry() {
   std::string mode = environment("HOSTILE_RUN");
   if (mode == "null")
     return nullptr;
+  if (mode == "throw-entry")
+    throw std::runtime_error("thrown by hostile");
   static bycc_vendor_runtime runtime = {};
   runtime.abi_version = mode == "abi" ? 999 : BYCC_VENDOR_ABI_VERSION;
   runtime.size = sizeof runtime;
