@@ -104,6 +104,9 @@ public:
   std::string text(std::string_view key) const;
   bool isNone(std::string_view key) const;
   std::vector<int64_t> integers(std::string_view key) const;
+  std::vector<int64_t> perAxis(std::string_view key, size_t rank) const {
+    return attrs::perAxis(module, call, key, rank);
+  }
   std::vector<std::vector<int64_t>> pairs(std::string_view key) const; // [[a, b], ..]
   int64_t axis(std::string_view key, size_t rank) const;               // negative counts from the end
 

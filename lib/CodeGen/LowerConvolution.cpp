@@ -130,7 +130,7 @@ Expected<> lowerConv(OpLowering &op) {
   ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
   const Tensor &a = op.input(0), &w = op.input(1);
   size_t n = spatialRank(op);
-  std::vector<int64_t> strides = op.integers("strides"), dilation = op.integers("dilation");
+  std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n);
   int64_t groups = op.integer("groups");
   auto out = op.extent(w, layouts.kernel.batch), in = op.extent(w, layouts.kernel.channel);
   auto channels = op.extent(a, layouts.data.channel);
@@ -165,7 +165,8 @@ Expected<> lowerConvTranspose(OpLowering &op) {
   ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
   const Tensor &a = op.input(0), &w = op.input(1);
   size_t n = spatialRank(op);
-  std::vector<int64_t> strides = op.integers("strides"), dilation = op.integers("dilation"), extra = op.integers("output_padding");
+  std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n),
+                       extra = op.integers("output_padding");
   auto pads = parsePadding(op.integers("padding"), n);
   int64_t groups = op.integer("groups");
   auto out = op.extent(w, layouts.kernel.batch), in = op.extent(a, layouts.data.channel);

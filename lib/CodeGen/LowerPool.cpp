@@ -51,9 +51,8 @@ Expected<> lowerPool(OpLowering &op) {
   const Tensor &a = op.input(0);
   size_t n = pool.numSpatial;
   bool isMax = op.isOp(ops::nn_max_pool1d) || op.isOp(ops::nn_max_pool2d) || op.isOp(ops::nn_max_pool3d);
-  std::vector<int64_t> size = op.integers("pool_size"), strides = op.integers("strides"), dilation = op.integers("dilation");
-  for (std::vector<int64_t> *list : {&size, &strides, &dilation})
-    list->resize(n, list->empty() ? 1 : list->back());
+  std::vector<int64_t> size = op.perAxis("pool_size", n), strides = op.perAxis("strides", n),
+                       dilation = op.perAxis("dilation", n);
   auto pads = parsePadding(op.integers("padding"), n);
   std::vector<Ref> likely = a.shape, taps;
   for (size_t s = 0; s < n; ++s) {

@@ -193,9 +193,9 @@ Expected<LibraryUse> deformableConv(const Module &m, NodeId id) {
   for (std::string_view layout : {call.text("data_layout"), call.text("kernel_layout"), std::string_view(out)})
     if (layout.size() != 4)
       return call.unsupported() << "the layout \"" << layout << "\" has no kernel";
-  LibraryUse use{LibraryKernel::deformableConv2d, attrs::integers(m, id, "strides")};
+  LibraryUse use{LibraryKernel::deformableConv2d, attrs::perAxis(m, id, "strides", 2)};
   append(use.attributes, {padding[0], padding[1]});
-  append(use.attributes, attrs::integers(m, id, "dilation"));
+  append(use.attributes, attrs::perAxis(m, id, "dilation", 2));
   append(use.attributes, {call.integer("groups"), call.integer("deformable_groups")});
   append(use.attributes, axesOf(call, "data_layout", "NCHW"));
   append(use.attributes, axesOf(call, "kernel_layout", "OIHW"));

@@ -193,6 +193,13 @@ std::vector<int64_t> integers(const Module &module, NodeId call, std::string_vie
   return result;
 }
 
+std::vector<int64_t> perAxis(const Module &module, NodeId call, std::string_view key, size_t rank) {
+  std::vector<int64_t> values = integers(module, call, key);
+  if (values.size() < 2)
+    values.resize(rank, values.empty() ? 1 : values[0]);
+  return values;
+}
+
 } // namespace attrs
 
 size_t InferContext::numInputs() const { return module_.operands(call_).size(); }

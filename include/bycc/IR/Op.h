@@ -74,6 +74,8 @@ double number(const Module &module, NodeId call, std::string_view key);
 std::string_view text(const Module &module, NodeId call, std::string_view key);
 // One int counts as a list of one.
 std::vector<int64_t> integers(const Module &module, NodeId call, std::string_view key);
+// One for each of `rank` axes: a single one is that of all, none are ones.
+std::vector<int64_t> perAxis(const Module &module, NodeId call, std::string_view key, size_t rank);
 } // namespace attrs
 
 // What a type rule sees: the call's operand types and attributes (defaults
