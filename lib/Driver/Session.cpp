@@ -134,9 +134,13 @@ std::vector<std::string> vendorsOfPasses(const std::string &passes, const PassRe
 // The order of --annotate is that of priority: a vendor has one place in it.
 Expected<std::vector<std::string>> namedOnce(std::vector<std::string> vendors) {
   std::set<std::string> names;
-  for (const std::string &vendor : vendors)
+  for (const std::string &vendor : vendors) {
+    if (vendor.empty())
+      return error(Status::Usage) << "--annotate=" << escaped(join(vendors, ","))
+                                  << ": an empty name in the list";
     if (!names.insert(vendor).second)
       return error(Status::Usage) << "--annotate names vendor '" << escaped(vendor) << "' twice";
+  }
   return vendors;
 }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <set>
+#include <map>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -77,12 +77,12 @@ void releasePages(const uint8_t *data, uint64_t size) {
 
 // Parses an external_data number: no sign, below 2^63.
 Expected<uint64_t> externalNumber(std::string_view key, std::string_view text,
-                                  const SourceLocation &location) {
+                                  const std::string &what, const SourceLocation &location) {
   std::optional<int64_t> value = parseInt(text);
   bool isPlain = text.find_first_not_of("0123456789") == std::string_view::npos;
   if (!value || !isPlain)
     return error(Status::Input, location)
-           << "external data " << key << " '" << escaped(text) << "' is not a size";
+           << what << ": " << key << " '" << escaped(text) << "' is not a size";
   return static_cast<uint64_t>(*value);
 }
 
@@ -115,15 +115,15 @@ Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location) {
 }
 
 // The checksum of a file is the same for all its tensors: computed once.
-Expected<> TensorReader::checkSum(const std::string &path, const Storage &file, const std::string &wanted,
-                                  const SourceLocation &location) {
+Expected<> TensorReader::checkSum(const std::string &path, const Storage &file,
+                                  std::string_view wanted, const SourceLocation &location) {
   std::string &found = checksums_[path];
   if (found.empty())
     found = sha1(file.data(), file.size());
   if (std::ranges::equal(found, wanted, {}, {}, [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; }))
     return {};
-  return error(Status::Input, location) << "external file '" << escaped(path) << "' has SHA-1 " << found
-                                        << ", the model says " << escaped(wanted);
+  return error(Status::Input, location) << "external file '" << escaped(path) << "' has SHA-1 "
+                                        << found << ", the model says '" << escaped(wanted) << "'";
 }
 
 std::vector<std::string> TensorReader::externalFiles() const {
@@ -137,29 +137,24 @@ std::vector<std::string> TensorReader::externalFiles() const {
 
 Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64_t wantedBytes,
                                                     const SourceLocation &location) {
-  std::string path, checksum;
-  uint64_t offset = 0, length = wantedBytes;
-  std::set<std::string_view> keys;
+  std::map<std::string_view, std::string_view> values;
   for (auto [key, value] : tensor.externalData) {
-    if (!keys.insert(key).second)
+    if (!values.try_emplace(key, value).second)
       return error(Status::Input, location)
              << label(tensor) << ": external data key '" << escaped(key) << "' twice";
-    if (key == "location")
-      path = value;
-    else if (key == "offset")
-      offset = BYCC_TRY(externalNumber(key, value, location));
-    else if (key == "length")
-      length = BYCC_TRY(externalNumber(key, value, location));
-    else if (key == "checksum")
-      checksum = value;
-    else
+    if (key != "location" && key != "offset" && key != "length" && key != "checksum")
       return error(Status::Input, location)
              << label(tensor) << ": unknown external data key '" << escaped(key) << "'";
   }
+  std::string path(values["location"]);
+  std::string what = label(tensor) + ": external data in '" + escaped(path) + "'";
+  uint64_t offset = 0, length = wantedBytes;
+  for (auto [key, number] : {std::pair("offset", &offset), {"length", &length}})
+    if (auto given = values.find(key); given != values.end())
+      *number = BYCC_TRY(externalNumber(key, given->second, what, location));
   if (length != wantedBytes)
     return error(Status::Input, location)
-           << label(tensor) << ": external data of " << length << " bytes, its type needs "
-           << wantedBytes;
+           << what << " of " << length << " bytes, its type needs " << wantedBytes;
   std::shared_ptr<const Storage> &file = externalFiles_[path];
   if (!file) {
     Expected<std::shared_ptr<const Storage>> mapped = mapContained(folder_, path);
@@ -174,8 +169,8 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
     }
     file = std::move(*mapped);
   }
-  if (!checksum.empty())
-    BYCC_TRY(checkSum(path, *file, checksum, location));
+  if (auto checksum = values.find("checksum"); checksum != values.end())
+    BYCC_TRY(checkSum(path, *file, checksum->second, location));
   if (offset > file->size() || length > file->size() - offset)
     return error(Status::Input, location)
            << label(tensor) << ": external data at " << offset << " of " << length

@@ -39,7 +39,7 @@ private:
   Expected<View> typed(const Tensor &tensor, DType dtype, uint64_t count,
                        const SourceLocation &location);
 
-  Expected<> checkSum(const std::string &path, const Storage &file, const std::string &wanted,
+  Expected<> checkSum(const std::string &path, const Storage &file, std::string_view wanted,
                       const SourceLocation &location);
 
   std::shared_ptr<const Storage> file_;

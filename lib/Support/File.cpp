@@ -174,6 +174,8 @@ Expected<> checkContainedName(const std::string &folder, const std::string &rela
   for (const std::string &part : split(relative, '/'))
     if (part == "..")
       return refuse("has '..' in it");
+  if (std::string last = split(relative, '/').back(); last.empty() || last == ".")
+    return refuse("names a folder");
   return {};
 }
 
@@ -249,8 +251,6 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
   for (std::string &step : split(relative, '/'))
     if (!step.empty() && step != ".")
       steps.push_back(std::move(step));
-  if (steps.empty())
-    return error(Status::Input, {path}) << "external file is not a regular file";
   for (size_t i = 0; i < steps.size(); ++i) {
     bool isLast = i + 1 == steps.size();
     struct stat info;

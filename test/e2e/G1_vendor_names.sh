@@ -9,6 +9,9 @@ for name in nosuch dnll; do
   grep -q "there are .*ccompiler.*dnnl" refuse.out || fail "the known vendors are not listed"
 done
 refuse 2 "names vendor 'dnnl' twice" bycc net.relay --annotate=dnnl,dnnl -o net.o
+for list in dnnl, ,dnnl , dnnl,,ccompiler; do
+  refuse 2 "error[USAGE]: --annotate=$list: an empty name in the list" bycc net.relay --annotate=$list -o net.o
+done
 refuse 2 "unknown vendor 'nosuch'" bycc net.relay --annotate=dnnl,nosuch -o net.o
 refuse 2 "vendor 'nosuch' is not in use" bycc net.relay --annotate=dnnl --pin '%0=nosuch' -o net.o
 [ ! -e net.o ] || fail "something is written"

@@ -204,8 +204,9 @@ TEST_CASE("external data is read beside the model") {
 TEST_CASE("F3: external paths that leave the folder are refused") {
   Folder folder;
   folder.write("w.bin", std::string(8, '\0'));
-  for (std::string path : {std::string("../w.bin"), std::string("a/../../w.bin"), folder.path + "/w.bin",
-                           std::string(""), std::string("w.bin\0x", 7)})
+  for (std::string path :
+       {std::string("../w.bin"), std::string("a/../../w.bin"), folder.path + "/w.bin",
+        std::string(""), std::string("w.bin\0x", 7), std::string("w.bin/"), std::string("w.bin/.")})
     CHECK(has(importExternal(folder, external({2}, path, "0", "8")), "error[INPUT]"));
 }
 
@@ -234,6 +235,10 @@ TEST_CASE("F5: external ranges outside the file are refused") {
                                 {"0", "0x8"},
                                 {" 0", "8"}})
     CHECK(has(importExternal(folder, external({2}, "w.bin", offset, length)), "error[INPUT]"));
+  CHECK(has(importExternal(folder, external({2}, "w.bin", "0", "4")),
+            "external data in 'w.bin' of 4 bytes, its type needs 8"));
+  CHECK(has(importExternal(folder, external({2}, "w.bin", "1.5", "8")),
+            "external data in 'w.bin': offset '1.5' is not a size"));
   ::onnx::TensorProto twice = external({2}, "w.bin", "0", "8");
   *twice.add_external_data() = twice.external_data(0);
   CHECK(has(importExternal(folder, twice), "external data key 'location' twice"));
@@ -339,6 +344,8 @@ TEST_CASE("F7: the checksum of an external file is checked") {
   CHECK(has(importExternal(folder, tensor), "error[INPUT]: external file 'w.bin' has SHA-1"));
   tensor.mutable_external_data(3)->set_value("E0378E12D7AC5F9AF37052D8763BE4F3E8D13041");
   CHECK(importExternal(folder, tensor) == "");
+  tensor.mutable_external_data(3)->set_value("");
+  CHECK(has(importExternal(folder, tensor), "the model says ''"));
 }
 
 TEST_CASE("F8: sparse tensors with wrong indices are refused") {

@@ -79,7 +79,8 @@ TEST_CASE("F3 F4 contained files never lead out") {
   for (std::string name :
        {std::string("../out"), std::string("sub/../../out"), folder / "out", std::string(""),
         std::string("w\0x", 3), std::string("link"), std::string("up/out"), std::string("h"),
-        std::string("sub"), std::string("."), std::string("w/x")})
+        std::string("sub"), std::string("."), std::string("w/x"), std::string("w/"),
+        std::string("w/."), std::string("./"), std::string("sub/x//")})
     CHECK(statusOf(mapContained(in, name)) == Status::Input);
   CHECK(statusOf(mapContained(in, "missing")) == Status::Io);
 }
