@@ -7,20 +7,22 @@
 namespace bycc::te {
 namespace {
 
-constexpr int maxDepth = 64; // of calls and ifs
+// Of calls (100, as type inference lets through) with ifs in them, of which 64 may nest.
+constexpr int maxDepth = 256;
 // Copies of functions; of those that are handed over as values nobody has counted the calls.
 constexpr uint32_t maxRepeatedCalls = 1 << 17;
 
 } // namespace
 
-Expected<> ProgramBuilder::checkDepth(int depth) {
+Expected<> ProgramBuilder::checkDepth(BlockId block, int depth) {
   if (depth > maxDepth)
-    return error(Status::Limit) << "functions and ifs nest deeper than " << maxDepth;
+    return error(Status::Limit, m_.source(m_.block(block).result))
+           << "functions and ifs nest deeper than " << maxDepth;
   return {};
 }
 
 Expected<> ProgramBuilder::addBlock(BlockId block, Env &env, int depth) {
-  BYCC_TRY(checkDepth(depth));
+  BYCC_TRY(checkDepth(block, depth));
   for (NodeId node : std::vector<NodeId>(m_.block(block).nodes))
     BYCC_TRY(addNode(node, env, depth));
   return {};
@@ -94,6 +96,8 @@ std::vector<ValueId> ProgramBuilder::newBound(TypeId type) {
 
 void ProgramBuilder::reportBound(const std::string &name, const char *what, const std::vector<ValueId> &inputs,
                                  const std::vector<ValueId> &bound) {
+  if (bound.empty())
+    return; // a loop that changes nothing
   CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_" + what, {}, {}, {}, {}};
   for (ValueId value : inputs)
     report.inputs.push_back(entryOf(value));

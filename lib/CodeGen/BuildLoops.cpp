@@ -105,7 +105,7 @@ Expected<> ProgramBuilder::addCarried(NodeId call, OpenLoop &loop, Env &inner, c
 }
 
 Expected<> ProgramBuilder::addTail(BlockId block, Env &env, OpenLoop &loop, int depth) {
-  BYCC_TRY(checkDepth(depth));
+  BYCC_TRY(checkDepth(block, depth));
   NodeId result = m_.block(block).result;
   for (NodeId node : std::vector<NodeId>(m_.block(block).nodes))
     if (node != result)

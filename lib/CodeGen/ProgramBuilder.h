@@ -53,7 +53,7 @@ private:
   void forgetDims();
 
   // --- blocks and nodes (BuildBlocks.cpp)
-  Expected<> checkDepth(int depth);
+  Expected<> checkDepth(BlockId block, int depth);
   Expected<> addBlock(BlockId block, Env &env, int depth);
   Expected<> addNode(NodeId id, Env &env, int depth);
   Expected<> addProject(NodeId id, Env &env);

@@ -261,6 +261,31 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
          << what << " is not bound";
 }
 
+// An initializer is the default of the input of its name, whose type it has.
+Expected<> Importer::checkDefault(const ValueInfo &info, const Value &value) {
+  if (!info.isTensor || value.isPoisoned)
+    return {};
+  SourceLocation location{.file = file_, .node = std::string(info.name), .nodeOp = "input"};
+  DType dtype = BYCC_TRY(dtypeOf(info.elemType, location));
+  TypeId type = module_.type(value.node);
+  std::span<const Dim> dims = module_.types.shape(type);
+  bool fits =
+      dtype == module_.types.dtype(type) && (!info.hasShape || info.dims.size() == dims.size());
+  std::vector<std::string> declared;
+  for (size_t d = 0; info.hasShape && d < info.dims.size(); ++d) {
+    const DimSpec &spec = info.dims[d];
+    declared.push_back(spec.value           ? std::to_string(*spec.value)
+                       : spec.param.empty() ? "?"
+                                            : escaped(spec.param));
+    fits &= d >= dims.size() || !spec.value || dims[d] == Dim(*spec.value);
+  }
+  if (fits)
+    return {};
+  return error(Status::Input, location)
+         << "declared as " << name(dtype) << "[" << join(declared, ", ") << "], its initializer is "
+         << module_.types.str(type);
+}
+
 void Importer::addInput(const ValueInfo &info, FunctionId main) {
   SourceLocation location{.file = file_, .node = std::string(info.name), .nodeOp = "input"};
   auto add = [&]() -> Expected<> {
@@ -630,8 +655,12 @@ Expected<Module> Importer::run() {
       report(error(Status::Input, {file_}) << "two inputs are called '" << escaped(info.name) << "'");
       continue;
     }
-    if (scopes_.back().count(info.name)) // also an initializer: a constant
+    if (auto found = scopes_.back().find(info.name); found != scopes_.back().end()) {
+      // Also an initializer: a constant.
+      if (Expected<> checked = checkDefault(info, found->second); !checked)
+        report(checked.takeError());
       continue;
+    }
     addInput(info, main);
     inputNames.push_back(info.name);
   }

@@ -191,6 +191,7 @@ private:
   using Scope = std::unordered_map<std::string_view, Value>;
   Expected<int64_t> opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where);
   NodeId addConstant(Constant constant, const SourceLocation &location);
+  Expected<> checkDefault(const ValueInfo &info, const Value &value);
   void addInput(const ValueInfo &info, FunctionId main);
   Dim symbolOf(const std::string &param);
   Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,

@@ -42,6 +42,17 @@ NodeId Builder::tuple(std::span<const NodeId> fields) {
   return *result;
 }
 
+Expected<NodeId> Builder::limitedTuple(std::span<const NodeId> fields) {
+  constexpr size_t maxTensors = 1 << 17; // beside what the fields are themselves
+  size_t count = 0;
+  for (NodeId field : fields)
+    count += module_.types.numLeaves(module_.type(field));
+  if (count > maxTensors && count > 2 * fields.size())
+    return error(Status::Limit, module_.source(source_))
+           << "a tuple of tuples with " << count << " tensors, the limit is " << maxTensors;
+  return tuple(fields);
+}
+
 Expected<NodeId> Builder::project(NodeId tuple, uint32_t index) {
   Node node;
   node.kind = NodeKind::Project;

@@ -249,7 +249,7 @@ NodeId RelayParser::parseParenthesised() {
   if (!isTuple)
     return fields.front();
   builder_.setSource(sourceOf(open));
-  return builder_.tuple(fields);
+  return take(builder_.limitedTuple(fields));
 }
 
 // if (c) { .. } else { .. }

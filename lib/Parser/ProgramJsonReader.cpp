@@ -269,6 +269,7 @@ private:
   Expected<> readNode(const JsonValue &value) {
     BYCC_TRY(checkKeys(value, {"id", "op", "call", "tuple", "project", "then", "else", "function",
                                "args", "attrs", "let", "name", "annotation", "asked"}));
+    BYCC_TRY(checkKind(value));
     SourceId at = source(value);
     builder_.setSource(at);
     NodeId node;
@@ -277,6 +278,27 @@ private:
     node = BYCC_TRY(readPlainNode(value, at));
     BYCC_TRY(bind(value, node));
     return readHints(value, node);
+  }
+
+  // A node is of one kind; of its other members, those that it has.
+  Expected<> checkKind(const JsonValue &value) const {
+    const char *found = nullptr;
+    for (const char *kind : {"op", "call", "tuple", "project", "then", "function"})
+      if (const JsonValue *member = value.find(kind)) {
+        if (found)
+          return fail(*member) << "a node is of one kind, this one has '" << found << "' and '"
+                               << kind << "'";
+        found = kind;
+      }
+    if (const JsonValue *member = value.find("else"); member && !value.find("then"))
+      return fail(*member) << "'else' without 'then'";
+    if (const JsonValue *tuple = value.find("tuple"); tuple && !(tuple->isBool() && tuple->boolean))
+      return fail(*tuple) << "'tuple' is true or absent";
+    if (const JsonValue *let = value.find("let"); let && !let->isBool())
+      return fail(*let) << "'let' is true or false";
+    if (const JsonValue *name = value.find("name"); name && !name->isString())
+      return fail(*name) << "'name' is a string";
+    return {};
   }
 
   Expected<NodeId> readPlainNode(const JsonValue &value, SourceId at) {
@@ -297,7 +319,7 @@ private:
       return builder_.callFunction(callee, args);
     }
     if (const JsonValue *isTuple = value.find("tuple"); isTuple && isTuple->isBool() && isTuple->boolean)
-      return builder_.tuple(args);
+      return builder_.limitedTuple(args);
     if (args.size() != 1)
       return fail(value) << "a node of this kind has one argument, found " << args.size();
     if (const JsonValue *index = value.find("project")) {

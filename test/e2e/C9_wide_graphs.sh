@@ -57,6 +57,27 @@ wide functions 100000 > net.relay
   echo "def @f101(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { exp(%x) }"
   echo "def @main(%x: Tensor[(2, 3), float32]) { @f0(%x) }"; } > net.relay
 refuse 1 "error[LIMIT]" bycc net.relay -o no.o
+sed -i '/def @f[0-5](/d; s/@f0(%x)/@f6(%x)/' net.relay
+bycc net.relay -q -o net.o
+for last in '%39' '%x'; do
+  { echo '#[version = "0.0.5"]'
+    echo 'def @main(%x: float32) {'
+    echo '  %0 = (%x, %x);'
+    for i in $(seq 1 39); do echo "  %$i = (%$((i - 1)), %$((i - 1)));"; done
+    echo "  $last }"; } > net.relay
+  (ulimit -t 1; refuse 1 "net.relay:20:9: error[LIMIT]: a tuple of tuples with 262144 tensors" bycc net.relay -o no.o)
+done
+# a loop in which nothing is done
+cat > net.relay <<'END'
+#[version = "0.0.5"]
+def @f(%x: float32, %c: bool) -> float32 { if (%c) { @f(%x, %c) } else { %x } }
+def @main(%x: float32, %c: bool) -> float32 { @f(%x, %c) }
+END
+npy write x.npy f4 "" 2.5
+npy write c.npy b1 "" 0
+bycc net.relay -q -o net.o
+bycc-run net.json --input x=x.npy --input c=c.npy --outputs got > /dev/null
+expect "$(npy show got/output_0.npy)" "scalar 2.5"
 cat > net.relay <<'END'
 #[version = "0.0.5"]
 def @f(%x: Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32] { exp(@g(%x)) }

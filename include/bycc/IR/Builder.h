@@ -29,6 +29,9 @@ public:
   Expected<NodeId> callWithAttrs(OpId op, std::span<const NodeId> operands, AttrsId attrs);
   Expected<NodeId> callFunction(NodeId callee, std::span<const NodeId> arguments);
   NodeId tuple(std::span<const NodeId> fields);
+  // The same for fields that a file gives: LIMIT when tuples of tuples hold more tensors than
+  // anybody writes down. A chain of tuples that each hold the last one twice has 2^n.
+  Expected<NodeId> limitedTuple(std::span<const NodeId> fields);
   Expected<NodeId> project(NodeId tuple, uint32_t index);
   // Blocks must be complete and inferred.
   Expected<NodeId> ifNode(NodeId condition, BlockId thenBlock);

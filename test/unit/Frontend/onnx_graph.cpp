@@ -294,6 +294,23 @@ TEST_CASE("D6: declared types must be the inferred ones") {
   CHECK(has(problemOf(join), "Tensor[(2, 3), float32] and Tensor[(4, 5), float32]"));
 }
 
+TEST_CASE("C1 D6: an input with an initializer has its type") {
+  auto problem = [](const Ints &dims, int type) {
+    ModelMaker maker;
+    maker.input("x", {3});
+    maker.input("w", dims, type);
+    maker.constant(floats("w", {3}, {1, 2, 3}));
+    maker.node("Add", {"x", "w"}, {"y"});
+    maker.output("y");
+    return problemOf(maker);
+  };
+  CHECK(problem({3}, f32) == "");
+  CHECK(has(problem({2}, f32),
+            "error[INPUT]: declared as float32[2], its initializer is Tensor[(3), float32]"));
+  CHECK(has(problem({3, 1}, f32), "declared as float32[3, 1], its"));
+  CHECK(has(problem({3}, i64), "declared as int64[3], its"));
+}
+
 TEST_CASE("D8: mixed dtypes are refused") {
   ModelMaker maker;
   maker.input("a", {2}, i64);

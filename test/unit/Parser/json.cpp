@@ -37,5 +37,24 @@ TEST_CASE("faults of JSON programs") {
   has(jsonErrors(R"({"nodes": [{"id": 1, "function": 0}], "result": 1})", mainFunction), "local function 0 has two owners");
   has(jsonErrors(R"({"nodes": [{"id": 1, "project": 4294967296, "args": [0]}], "result": 1})", mainFunction), "no such field");
   has(jsonErrors(R"({"nodes": [], "result": 0})", R"({"params": [], "body": 0})"), "no named function");
+  // B4: a node is of one kind
+  for (const char *other : {R"("call": "@nope")", R"("tuple": true)", R"("project": 0)",
+                            R"("then": 1, "else": 2)", R"("function": 0)"})
+    has(jsonErrors(std::string(R"({"nodes": [{"id": 1, "op": "abs", "args": [0], )") + other +
+                       R"(}], "result": 1})",
+                   mainFunction),
+        "a node is of one kind, this one has 'op' and '");
+  has(jsonErrors(R"({"nodes": [{"id": 1, "tuple": false, "args": [0]}], "result": 1})",
+                 mainFunction),
+      "'tuple' is true or absent");
+  has(jsonErrors(R"({"nodes": [{"id": 1, "op": "abs", "else": 1, "args": [0]}], "result": 1})",
+                 mainFunction),
+      "'else' without 'then'");
+  has(jsonErrors(R"({"nodes": [{"id": 1, "op": "abs", "args": [0], "let": 1}], "result": 1})",
+                 mainFunction),
+      "'let' is true or false");
+  has(jsonErrors(R"({"nodes": [{"id": 1, "op": "abs", "args": [0], "name": 5}], "result": 1})",
+                 mainFunction),
+      "'name' is a string");
   has(jsonErrors("", mainFunction), "there is no such block");
 }
