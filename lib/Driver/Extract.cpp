@@ -198,11 +198,15 @@ private:
   void summarise(const std::string &path, const std::string &stem) const {
     if (options_.quiet)
       return;
-    std::fprintf(stderr, "%s: region %s of vendor %s", path.c_str(), symbol_.c_str(), vendor_.c_str());
+    std::string files = escaped(stem);
+    std::fprintf(stderr, "%s: region %s of vendor %s", escaped(path).c_str(), symbol_.c_str(),
+                 vendor_.c_str());
     if (recording_)
       std::fprintf(stderr, " | %s in %s.inputs, %s in %s.expected",
-                   counted(static_cast<int64_t>(recording_->inputs.size()), "input").c_str(), stem.c_str(),
-                   counted(static_cast<int64_t>(recording_->outputs.size()), "output").c_str(), stem.c_str());
+                   counted(static_cast<int64_t>(recording_->inputs.size()), "input").c_str(),
+                   files.c_str(),
+                   counted(static_cast<int64_t>(recording_->outputs.size()), "output").c_str(),
+                   files.c_str());
     if (std::optional<DType> half = recording_ ? halfFloat() : std::nullopt)
       std::fprintf(stderr, " | %s: compare with --rtol=0.05 --atol=0.05", std::string(name(*half)).c_str());
     std::fputc('\n', stderr);

@@ -184,7 +184,7 @@ Expected<> Context::initStates() {
     auto initState = [&] {
       return region.vendor->init_state(region.handle, states_[i].memory.data(), threads_);
     };
-    int32_t status = callVendor(initState, BYCC_INTERNAL, text);
+    int32_t status = callVendor(initState, text);
     if (status != BYCC_OK)
       return error(statusOf(status))
              << "region " << module_.regions[i].symbol << ": its state cannot be set up: " << text;
@@ -572,7 +572,7 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
     context.profile_.addSteps(index, begin, ns.data());
     return status;
   };
-  int32_t status = callVendor(run, BYCC_INTERNAL, text);
+  int32_t status = callVendor(run, text);
   if (status == BYCC_OK)
     return BYCC_OK;
   text[sizeof text - 1] = 0;

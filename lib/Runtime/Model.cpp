@@ -331,7 +331,7 @@ Expected<> Model::loadRegions() {
       return region.vendor->load(&info, weights.data(), weights.size(), threads_, &region.handle,
                                  text, sizeof text);
     };
-    int32_t status = callVendor(load, BYCC_LOAD, text);
+    int32_t status = callVendor(load, text);
     text[sizeof text - 1] = 0;
     if (status != BYCC_OK)
       return error(status == BYCC_LIMIT ? Status::Limit : Status::Load)

@@ -1,6 +1,8 @@
 // Calls of run halves: their interface is C, but what they are written in can throw.
 #pragma once
 
+#include "bycc/runtime.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -9,9 +11,9 @@
 
 namespace bycc::runtime {
 
-// The status that `call` returns; `thrown`, and what it is in `text`, when it throws. A lack
-// of memory goes on to who asked.
-template <typename Call> int32_t callVendor(Call call, int32_t thrown, std::span<char> text) {
+// The status that `call` returns; BYCC_LOAD, and what it is in `text`, when it throws, as the
+// vendor is none that can be used. A lack of memory goes on to who asked.
+template <typename Call> int32_t callVendor(Call call, std::span<char> text) {
   try {
     return call();
   } catch (const std::bad_alloc &) {
@@ -21,7 +23,7 @@ template <typename Call> int32_t callVendor(Call call, int32_t thrown, std::span
   } catch (...) {
     std::snprintf(text.data(), text.size(), "the vendor threw an exception");
   }
-  return thrown;
+  return BYCC_LOAD;
 }
 
 } // namespace bycc::runtime

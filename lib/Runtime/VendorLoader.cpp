@@ -98,7 +98,7 @@ Expected<bycc_vendor_runtime> openVendor(const std::string &vendor,
     given = entry();
     return BYCC_OK;
   };
-  if (callVendor(ask, BYCC_LOAD, text) != BYCC_OK)
+  if (callVendor(ask, text) != BYCC_OK)
     return error(Status::Load, {path}) << "bycc_vendor_runtime_entry: " << escaped(text, 512);
   return checked(vendor, path, given);
 }

@@ -62,3 +62,7 @@ refuse 1 "region net_hostile_2 is not reached with these inputs" \
   bycc extract net.relay --annotate=hostile --region=hostile_2 --inputs in --random
 refuse 1 "no data for input 'x'" bycc extract net.relay --annotate=hostile --region=hostile_0 --inputs in
 refuse 2 "is an input" bycc extract net.relay --annotate=hostile --region=hostile_0 -o net.relay
+
+# A name goes to the terminal escaped.
+bycc extract net.relay --annotate=hostile --region=hostile_0 -o $'a\e[31m.relay' 2> told.txt
+grep -qF 'a\x1B[31m.relay: region' told.txt || fail "$(cat -v told.txt)"

@@ -17,11 +17,11 @@ HOSTILE_RUN=null refuse 1 "error[LOAD]: vendor 'hostile' gave no run half" bycc-
 HOSTILE_RUN=load refuse 1 "region m_hostile_0: vendor hostile cannot load it: hostile does not want to" bycc-run m.json --random
 HOSTILE_RUN=run refuse 70 "region m_hostile_0: hostile has stopped" bycc-run m.json --random
 HOSTILE_RUN=memory refuse 1 "error[LIMIT]: no memory for what the run needs" bycc-run m.json --random # J9
-# J9: an exception names the region; before a run it is a vendor that cannot be loaded
+# J9: an exception is the vendor's fault, not one of the runtime: LOAD, with the region
 threw="the vendor threw an exception"
-HOSTILE_RUN=throw refuse 70 "error[INTERNAL]: region m_hostile_0: $threw: thrown by hostile" bycc-run m.json --random
-HOSTILE_RUN=number refuse 70 "error[INTERNAL]: region m_hostile_0: $threw" bycc-run m.json --random
-HOSTILE_RUN=throw-state refuse 70 "region m_hostile_0: its state cannot be set up: $threw: thrown by hostile" \
+HOSTILE_RUN=throw refuse 1 "error[LOAD]: region m_hostile_0: $threw: thrown by hostile" bycc-run m.json --random
+HOSTILE_RUN=number refuse 1 "error[LOAD]: region m_hostile_0: $threw" bycc-run m.json --random
+HOSTILE_RUN=throw-state refuse 1 "region m_hostile_0: its state cannot be set up: $threw: thrown by hostile" \
   bycc-run m.json --random
 HOSTILE_RUN=throw-load refuse 1 "error[LOAD]: region m_hostile_0: vendor hostile cannot load it: $threw: thrown by hostile" \
   bycc-run m.json --random
