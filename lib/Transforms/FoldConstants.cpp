@@ -7,8 +7,11 @@
 //
 // A fold must not blow the program up or take long: a result more than
 // `max-bytes` (16 MiB) larger than its inputs stays an operator, and so does a
-// call of more than 2 * 10^8 FLOPs. Weights are copied only where a fold computes
-// new ones.
+// call of more than 2 * 10^8 FLOPs. Small steps do not add up either: in a chain
+// of `concat(t, t)` each result is no larger than its inputs, but the last is of
+// any size. So all folds of a module together, however often the pass runs, make
+// at most twice `max-bytes` and four times the constants that the module came
+// with. Weights are copied only where a fold computes new ones.
 
 #include "ConstantView.h"
 #include "Scopes.h"
@@ -18,6 +21,7 @@
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 namespace bycc {
@@ -25,10 +29,19 @@ namespace {
 
 constexpr int64_t defaultMaxBytes = int64_t{16} << 20;
 constexpr double maxFlops = 2e8;
+constexpr int64_t maxCopies = 4; // of what the module came with
 
 class Folder {
 public:
-  Folder(Module &module, int64_t maxBytes) : module_(module), maxBytes_(maxBytes) {}
+  Folder(Module &module, int64_t maxBytes) : module_(module), maxBytes_(maxBytes) {
+    // Views of the same bytes count once.
+    int64_t bytes = 0;
+    std::set<const uint8_t *> seen;
+    for (const Constant &constant : module.constants)
+      if (seen.insert(constant.data()).second)
+        bytes += static_cast<int64_t>(constant.bytes);
+    maxFolded_ = 2 * maxBytes + maxCopies * std::max(bytes - module.foldedBytes, int64_t{0});
+  }
 
   Expected<NodeId> visit(NodeId node, Builder &builder) {
     switch (module_.node(node).kind) {
@@ -109,26 +122,35 @@ private:
     if (info.name.starts_with("annotation.") || !hasDefinition(module_.node(call).op) ||
         !module_.types.isStatic(module_.type(call)))
       return false;
-    int64_t inputBytes = 0;
+    std::vector<Constant> inputs;
     for (NodeId operand : module_.operands(call)) {
       if (!isConstantValue(operand) || !module_.types.placeText(module_.type(operand)).empty())
         return false;
-      inputBytes += std::min(totalBytes(operand), int64_t{1} << 50);
+      appendConstants(operand, inputs);
     }
+    int64_t inputBytes = 0;
+    std::set<const uint8_t *> seen; // an input that is used twice is there once
+    for (const Constant &input : inputs)
+      if (seen.insert(input.data()).second)
+        inputBytes += static_cast<int64_t>(input.bytes);
     int64_t outputBytes = totalBytes(call);
-    return outputBytes <= maxBytes_ + inputBytes && info.flops(module_, call) <= maxFlops;
+    return outputBytes <= maxBytes_ + inputBytes && outputBytes <= maxFolded_ - module_.foldedBytes &&
+           info.flops(module_, call) <= maxFlops;
   }
 
   NodeId replace(NodeId call, std::vector<Constant> results, Builder &builder) {
     SourceId source = module_.node(call).source;
     std::vector<NodeId> nodes;
-    for (Constant &result : results)
+    for (Constant &result : results) {
+      module_.foldedBytes += static_cast<int64_t>(result.bytes);
       nodes.push_back(module_.addConstant(std::move(result), source));
+    }
     return module_.types.isTuple(module_.type(call)) ? builder.tuple(nodes) : nodes.at(0);
   }
 
   Module &module_;
   int64_t maxBytes_;
+  int64_t maxFolded_ = 0; // of module_.foldedBytes
 };
 
 // Puts the taken branch of every decided `if` in place of the `if`.

@@ -98,6 +98,7 @@ public:
   TypeTable types;
   AttrTable attributes;
   std::vector<Constant> constants;
+  int64_t foldedBytes = 0; // of constants, those that fold-constants has computed
   AttrDict moduleAttrs; // e.g. mod_name
 
   StringId intern(std::string_view text) { return StringId(strings_.intern(text)); }

@@ -24,6 +24,27 @@ TEST_CASE("a result that would grow too much stays an operator") {
   CHECK(g.module.isConstant(g.module.operands(g.result())[0]));
 }
 
+TEST_CASE("D4 constants that double in every call are folded up to a bound") {
+  // One call grows by what it is made of, and what it is made of is counted once;
+  // or two calls take turns, and the second is as large as its two inputs.
+  bool negates = GENERATE(false, true);
+  TestGraph g;
+  NodeId t = g.floats({Dim(1)}, {1});
+  for (int i = 0; i < 30; ++i) {
+    NodeId other = negates ? g.call(ops::negative, {t}) : t;
+    NodeId pair = g.builder.tuple(std::vector<NodeId>{t, other});
+    t = g.call(ops::concatenate, {pair}, {{"axis", AttrValue(int64_t{0})}});
+  }
+  g.finish(g.call(ops::sum, {t}));
+  CHECK(g.run(foldConstants, {{"max-bytes", "4096"}}));
+  CHECK(g.count(ops::concatenate) > 15);
+  CHECK(g.module.foldedBytes <= 2 * 4096 + 4 * 4);
+  uint64_t bytes = 0;
+  for (const Constant &constant : g.module.constants)
+    bytes += constant.bytes;
+  CHECK(bytes <= 3 * 4096);
+}
+
 TEST_CASE("a decided if is replaced by its branch") {
   TestGraph g;
   NodeId x = g.param("x", {Dim(4)});
