@@ -15,6 +15,8 @@ struct Mark {
   std::string_view kind;
 };
 
+constexpr std::string_view pickle = "a Python pickle, as .pkl and old .pt files are";
+
 constexpr Mark marks[] = {
     {0, "\x1f\x8b"sv, "a gzip file"},
     {0,
@@ -39,6 +41,12 @@ constexpr Mark marks[] = {
      "7zXZ"sv,
      "an xz file"},
     {0, "\x28\xb5\x2f\xfd"sv, "a zstd file"},
+    {257, "ustar"sv, "a tar archive"},
+    {0, "\x80\x02"sv, pickle},
+    {0, "\x80\x03"sv, pickle},
+    {0, "\x80\x04"sv, pickle},
+    {0, "\x80\x05"sv, pickle},
+    {0, "BYCCPRM1"sv, "a params file of bycc, not a model"},
     {0, "version https://git-lfs"sv, "a Git LFS pointer, not the file that it stands for"},
     {0, "<!DOCTYPE html"sv, "an HTML page"},
     {0, "{"sv, "JSON text"},

@@ -87,6 +87,10 @@ TEST_CASE("A4: a file of another kind is named") {
   CHECK(has(problemOf(importText(std::string("\x10\0\0\0\0\0\0\0{\"w\"", 12))),
             "looks like a safetensors file"));
   CHECK(has(problemOf(importText("#[version = \"0.0.5\"]\n")), "looks like Relay text"));
+  CHECK(has(problemOf(importText("net.onnx" + std::string(249, '\0') + "ustar")), "looks like a tar archive"));
+  for (char protocol : {2, 3, 4, 5})
+    CHECK(has(problemOf(importText("\x80" + std::string(1, protocol) + "}q")), "looks like a Python pickle"));
+  CHECK(has(problemOf(importText("BYCCPRM1")), "looks like a params file of bycc"));
   CHECK(has(problemOf(importText("hello, world")), "error[INPUT]"));
 }
 
