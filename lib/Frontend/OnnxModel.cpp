@@ -252,6 +252,19 @@ Expected<> decodeTensorType(Reader reader, ValueInfo &info) {
   return {};
 }
 
+Expected<> decodeType(Reader reader, ValueInfo &info);
+
+// A sequence, a map or an optional: none of them is a tensor, but types nest in
+// them, and how deep is held to the limit. `number` is the field with the type.
+Expected<> checkInnerType(Reader reader, uint32_t number) {
+  Field field;
+  ValueInfo ignored;
+  while (BYCC_TRY(reader.next(field)))
+    if (field.number == number)
+      BYCC_TRY(decodeType(BYCC_TRY(reader.message(field, "TypeProto")), ignored));
+  return {};
+}
+
 Expected<> decodeType(Reader reader, ValueInfo &info) {
   Field field;
   info.hasType = true;
@@ -261,7 +274,10 @@ Expected<> decodeType(Reader reader, ValueInfo &info) {
       info.isTensor = true;
       BYCC_TRY(decodeTensorType(BYCC_TRY(reader.messageOnce(field, "TypeProto.Tensor")), info));
       break;
-    case 4: case 5: case 8: case 9: break; // sequence, map, sparse, optional: no tensor
+    case 4: BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Sequence")), 1)); break;
+    case 5: BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Map")), 2)); break;
+    case 8: break; // a sparse tensor
+    case 9: BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Optional")), 1)); break;
     case 6: BYCC_TRY(reader.bytes(field)); break;
     default: return reader.unknown(field);
     }

@@ -122,6 +122,22 @@ TEST_CASE("A7: messages nested too deep are a limit") {
   }
 }
 
+TEST_CASE("A7: types nested too deep are a limit") {
+  // TypeProto -> Sequence, Map or Optional -> TypeProto
+  struct Row { int kind, type; };
+  for (Row row : {Row{4, 1}, Row{5, 2}, Row{9, 1}})
+    for (int depth : {10, 65, 1000, 20000}) {
+      std::string type;
+      for (int i = 0; i < depth / 2; ++i)
+        type = field(row.kind, field(row.type, type));
+      ModelMaker maker = seed();
+      std::string graph = maker.graph.SerializeAsString() + field(11, field(1, "nested") + field(2, type));
+      maker.model.clear_graph();
+      INFO("field " << row.kind << ", depth " << depth);
+      CHECK(has(problemOf(importText(maker.model.SerializeAsString() + field(7, graph))), depth == 10 ? "error[UNSUP]: only" : "error[LIMIT]: byte"));
+    }
+}
+
 TEST_CASE("A8: the file's size is limited") {
   OnnxImportOptions options;
   options.maxFileBytes = 10;
