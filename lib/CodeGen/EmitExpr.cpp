@@ -3,6 +3,7 @@
 #include "Emit.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/PatternMatch.h>
 
 namespace bycc::te {
 
@@ -296,7 +297,7 @@ llvm::Value *KernelEmitter::emitMinMax(bool isMax, DType type, Value *a, Value *
       std::swap(a, b);
     // select(b <op> a, b, a) keeps a NaN in a; b needs its own test.
     Value *better = isMax ? b_.CreateFCmpOGT(b, a) : b_.CreateFCmpOLT(b, a);
-    if (!llvm::isa<llvm::Constant>(b))
+    if (!llvm::isa<llvm::Constant>(b) || llvm::PatternMatch::match(b, llvm::PatternMatch::m_NaN()))
       better = b_.CreateOr(better, b_.CreateFCmpUNO(b, b));
     return b_.CreateSelect(better, b, a);
   }

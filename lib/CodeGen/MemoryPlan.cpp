@@ -154,15 +154,17 @@ void releaseAllocated(Program &program, const std::vector<Life> &lives) {
 }
 
 Expected<> measure(Program &program, Value &value) {
+  std::vector<int64_t> shape;
+  for (Ref dim : value.dims)
+    if (auto extent = program.exprs.constant(dim))
+      shape.push_back(*extent);
+  value.isStatic = shape.size() == value.dims.size();
+  if (!value.isStatic)
+    return {};
+  std::sort(shape.begin(), shape.end()); // an empty axis first
   __int128 bytes = sizeInBytes(value.dtype);
-  value.isStatic = true;
-  for (Ref dim : value.dims) {
-    auto extent = program.exprs.constant(dim);
-    if (!extent) {
-      value.isStatic = false;
-      return {};
-    }
-    bytes *= *extent;
+  for (int64_t extent : shape) {
+    bytes *= extent;
     if (bytes > (__int128(1) << 46))
       return error(Status::Limit) << "a tensor of more than 64 TiB";
   }

@@ -156,6 +156,11 @@ Expected<Bound> clipBound(OpContext &op, size_t index, const char *name, double 
     if (!op.has(index))
       return Bound{};
     NodeId node = op.input(index);
+    auto isOne = [](Dim dim) { return !dim.isConst() || dim == Dim(1); };
+    if (std::span<const Dim> shape = op.module().types.shape(op.module().type(node));
+        !std::all_of(shape.begin(), shape.end(), isOne))
+      return op.error() << name << " is one number, its type is "
+                        << op.module().types.str(op.module().type(node));
     Bound bound{true, node, std::nullopt};
     std::optional<std::vector<double>> numbers = op.numbersOf(node);
     if (numbers && numbers->size() == 1)

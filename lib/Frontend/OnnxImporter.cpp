@@ -263,9 +263,12 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
 
 // An initializer is the default of the input of its name, whose type it has.
 Expected<> Importer::checkDefault(const ValueInfo &info, const Value &value) {
-  if (!info.isTensor || value.isPoisoned)
+  if (!info.hasType || value.isPoisoned)
     return {};
   SourceLocation location{.file = file_, .node = std::string(info.name), .nodeOp = "input"};
+  if (!info.isTensor)
+    return error(Status::Input, location)
+           << "declared as something else than a tensor, its initializer is one";
   DType dtype = BYCC_TRY(dtypeOf(info.elemType, location));
   TypeId type = module_.type(value.node);
   std::span<const Dim> dims = module_.types.shape(type);
@@ -278,6 +281,14 @@ Expected<> Importer::checkDefault(const ValueInfo &info, const Value &value) {
                        : spec.param.empty() ? "?"
                                             : escaped(spec.param));
     fits &= d >= dims.size() || !spec.value || dims[d] == Dim(*spec.value);
+    if (spec.value || spec.param.empty() || d >= dims.size())
+      continue;
+    auto [bound, isNew] = extentsOfDefaults_.try_emplace(std::string(spec.param), dims[d].value());
+    if (bound->second != dims[d].value())
+      return error(Status::Input, location)
+             << "its initializer is " << module_.types.str(type) << " with " << escaped(spec.param)
+             << " = " << dims[d].value() << ", that of another input has " << escaped(spec.param)
+             << " = " << bound->second;
   }
   if (fits)
     return {};

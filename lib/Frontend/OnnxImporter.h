@@ -255,6 +255,7 @@ private:
   NodeNames nodeNames_;
   uint32_t numLoopBodies_ = 0;
   std::unordered_map<std::string, int64_t> dimValues_;
+  std::map<std::string, int64_t> extentsOfDefaults_; // of inputs with an initializer, by dimension
   std::map<std::string, std::string> symbols_; // of dimensions, by their names
   std::set<std::string> symbolNames_;
   // Constants by type, size and first bytes, to share equal ones.

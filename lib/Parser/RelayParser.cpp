@@ -9,6 +9,7 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace bycc {
 
@@ -91,12 +92,29 @@ void RelayParser::stop() {
   lexer_.setStrings(&strings_);
 }
 
+// Whether the program ends in a word (with dots), which may then be half of one.
+bool RelayParser::isCut(const Token &token) const {
+  if (!isProgram_ || token.kind != TokenKind::Identifier)
+    return false;
+  auto goesOn = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+  };
+  size_t end = static_cast<size_t>(token.text.data() - text_.data());
+  while (end < text_.size() && goesOn(text_[end]))
+    ++end;
+  return text_.find_first_not_of(" \t\r\n", end) == std::string_view::npos;
+}
+
 NodeId RelayParser::report(const Token &token, Status status, std::string message,
                            std::string note) {
   Diagnostic diagnostic;
   diagnostic.status = status;
   diagnostic.location = place(token);
   diagnostic.message = std::move(message);
+  if (status == Status::Unsup && isCut(token)) {
+    diagnostic.status = Status::Input;
+    diagnostic.message += "; the file ends here";
+  }
   if (!note.empty())
     diagnostic.notes.push_back({{}, std::move(note)});
   report(std::move(diagnostic));
@@ -552,6 +570,7 @@ Expected<TypeId> RelayParser::parseTypeIn(Module &module, std::string_view text,
                                           const SourceLocation &location) {
   ParseOptions options;
   RelayParser parser(text, location.file, options);
+  parser.isProgram_ = false;
   std::swap(parser.module_, module);
   parser.advance();
   auto type = parser.parseType();

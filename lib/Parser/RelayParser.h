@@ -51,6 +51,7 @@ private:
   void report(Diagnostic diagnostic);
   void report(Error error, uint32_t addLines = 0);
   NodeId report(const Token &token, Status status, std::string message, std::string note = {});
+  bool isCut(const Token &token) const;
   NodeId syntax(const Token &token, std::string message, Status status = Status::Input);
   NodeId take(Expected<NodeId> node);
   bool enter(const Token &token); // one level deeper, until leave(); false: too deep
@@ -187,6 +188,7 @@ private:
   std::optional<DType> parseDTypeName();
 
   std::string_view text_;
+  bool isProgram_ = true; // else a type alone
   std::string file_;
   const ParseOptions &options_;
   Lexer lexer_;

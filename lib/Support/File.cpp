@@ -119,6 +119,8 @@ Expected<struct stat> regularFile(int fd, const std::string &path) {
 }
 
 Expected<Descriptor> openForReading(const std::string &path) {
+  if (path.empty())
+    return error(Status::Io) << "the name of a file is empty";
   if (path.find('\0') != std::string::npos)
     return error(Status::Io, {path}) << "file name with a NUL character";
   // O_NONBLOCK: opening a FIFO must not wait for a writer.

@@ -110,7 +110,7 @@ bool isConstantInput(const Case &each, size_t index) {
   if (value.isTuple() || value.tensor().shape.size() > 1)
     return false;
   const std::vector<std::string> &names = opInfo(each.op).inputs;
-  return isInt(value.tensor().dtype) ||
+  return isInt(value.tensor().dtype) || value.tensor().shape.empty() ||
          (index < names.size() && names[index].ends_with("_scale"));
 }
 

@@ -30,7 +30,7 @@ std::vector<Case> loadCases(const std::string &folder);
 enum class Extents { Known, Symbolic, Unknown };
 
 // def @main(inputs) { op(inputs, attrs) } with the inputs' types as parameters;
-// integer inputs of rank 0 and 1 and scales of quantised operators are constants when
+// numbers, integer inputs of rank 1 and scales of quantised operators are constants when
 // `constants` is set, every dim is `?` when `isDynamic` is.
 Expected<Module> makeModule(const Case &each, bool constants, Extents extents);
 

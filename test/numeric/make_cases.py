@@ -180,6 +180,7 @@ for name, fn in binary.items():
 for name in ('maximum', 'minimum'):
     case(name, [np.array([nan, 1, 2], f32), np.array([1, nan, 3], f32)],
          binary[name](np.array([nan, 1, 2], f32), np.array([1, nan, 3], f32)))
+    case(name, [np.array([1, -2], f32), np.array(nan, f32)], np.array([nan, nan], f32))
 case('add', [np.array([120, -120], i8), np.array([10, -10], i8)], np.array([-126, 126], i8))
 case('add', [np.zeros((0, 3), f32), rand(3)], np.zeros((0, 3), f32))
 case('multiply', [np.array([2**40], i64), np.array([2**40], i64)], np.array([0], i64))
@@ -791,7 +792,7 @@ y = np.array([[3, 1, 2], [0, 5, 4]], f32)
 case('dyn.topk', [y, np.array(0, i64)], y[:, :0], ret_type='values')
 case('dyn.topk', [y, np.array(1, i64)], np.array([[1], [0]], i32), ret_type='indices', is_ascend=True)
 fails('dyn.topk', [y, np.array(4, i64)], 'k is 4, axis 1 has 3 elements')
-fails('dyn.topk', [y, np.array(-1, i64)], 'at least 0')
+fails('dyn.topk', [y, np.array(-1, i64)], 'k is at least 0, got -1')
 x = x[:, None]
 case('dyn.nn.upsampling', [x, np.array(2, f32), np.array(3, f32)], x.repeat(2, 2).repeat(3, 3))
 case('dyn.nn.upsampling', [x, np.array(2, f32), np.array(1.5, f32)],

@@ -114,6 +114,12 @@ public:
   void input(const std::string &name, const Ints &dims, int type = f32) {
     value(*graph.add_input(), name, dims, type);
   }
+  void symbolicInput(const std::string &name, const Names &dims, int type = f32) {
+    ::onnx::ValueInfoProto &info = *graph.add_input();
+    value(info, name, {}, type);
+    for (const std::string &dim : dims)
+      info.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(dim);
+  }
   void output(const std::string &name) { graph.add_output()->set_name(name); }
   void output(const std::string &name, const Ints &dims, int type = f32) {
     value(*graph.add_output(), name, dims, type);

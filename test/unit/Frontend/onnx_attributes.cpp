@@ -123,6 +123,15 @@ TEST_CASE("E4: Clip with min above max gives max") {
   CHECK(clip.problem() == ""); // min(max(x, 3), 1)
 }
 
+TEST_CASE("E4: a bound of Clip is one number") {
+  OneNode clip("Clip", {"x", "low"});
+  clip.maker.constant(floats("low", {3}, {1, 2, 3}));
+  CHECK_PROBLEM(clip, "min is one number, its type is Tensor[(3), float32]");
+  OneNode list("Clip", {"x", "low"});
+  list.maker.constant(floats("low", {1}, {1}));
+  CHECK(list.problem() == "");
+}
+
 TEST_CASE("E5: shapes and ranges") {
   auto reshape = [](const Ints &shape) {
     OneNode one("Reshape", {"x", "shape"});

@@ -39,14 +39,6 @@ std::string end(const ModelMaker &maker) {
   return all.substr(blank == std::string::npos ? 0 : blank + 1);
 }
 
-// Another input with symbolic dims.
-void symbolicInput(ModelMaker &maker, const std::string &name, const Names &dims, int type = f32) {
-  ::onnx::ValueInfoProto &info = *maker.graph.add_input();
-  ModelMaker::value(info, name, {}, type);
-  for (const std::string &dim : dims)
-    info.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(dim);
-}
-
 } // namespace
 
 TEST_CASE("shapes as operands") {
@@ -63,7 +55,7 @@ TEST_CASE("shapes as operands") {
 TEST_CASE("a shape operand of unknown length takes the declared rank") {
   ModelMaker maker;
   maker.input("x", {2, 3});
-  symbolicInput(maker, "s", {"K"}, i64);
+  maker.symbolicInput("s", {"K"}, i64);
   maker.node("Reshape", {"x", "s"}, {"y"});
   maker.output("y");
   CHECK(has(end(maker), "how many values shape has must be known when the model is read"));
@@ -81,7 +73,7 @@ TEST_CASE("slices with bounds as operands") {
 
 TEST_CASE("known bounds over an axis of unknown size stay attributes") {
   ModelMaker maker;
-  symbolicInput(maker, "x", {"N"});
+  maker.symbolicInput("x", {"N"});
   maker.constant(longs("from", {1}, {1}));
   maker.constant(longs("to", {1}, {1 << 30}));
   maker.node("Slice", {"x", "from", "to"}, {"y"});
@@ -96,7 +88,7 @@ TEST_CASE("split by lengths and of an axis of unknown size") {
   CHECK(end(maker) == "dyn.strided_slice : Tensor[(?, 5), float32]");
   maker = ModelMaker();
   maker.opset(18);
-  symbolicInput(maker, "x", {"N"});
+  maker.symbolicInput("x", {"N"});
   maker.node("Split", {"x"}, {"y", "z"}).integer("num_outputs", 2);
   maker.output("z");
   CHECK(has(end(maker), "dyn.strided_slice : "));
@@ -164,7 +156,7 @@ TEST_CASE("Compress takes what the condition keeps") {
 
 TEST_CASE("names of dimensions become identifiers") {
   ModelMaker maker;
-  symbolicInput(maker, "x", {"past + 1", "past_+_1", "3d", "min"});
+  maker.symbolicInput("x", {"past + 1", "past_+_1", "3d", "min"});
   maker.node("Abs", {"x"}, {"y"});
   maker.output("y");
   CHECK(end(maker) == "abs : Tensor[(past___1, past___1_, _3d, _min), float32]");
@@ -172,8 +164,8 @@ TEST_CASE("names of dimensions become identifiers") {
 
 TEST_CASE("stacks of matrices with symbolic extents") {
   ModelMaker maker;
-  symbolicInput(maker, "a", {"N", "H", "S", "D"});
-  symbolicInput(maker, "b", {"N", "H", "D", "S"});
+  maker.symbolicInput("a", {"N", "H", "S", "D"});
+  maker.symbolicInput("b", {"N", "H", "D", "S"});
   maker.node("MatMul", {"a", "b"}, {"y"});
   maker.output("y");
   CHECK(end(maker) == "reshape_like : Tensor[(N, H, S, S), float32]");

@@ -311,6 +311,23 @@ TEST_CASE("C1 D6: an input with an initializer has its type") {
   CHECK(has(problem({3}, i64), "declared as int64[3], its"));
 }
 
+TEST_CASE("D6: a dimension of two inputs with initializers has one extent") {
+  auto problem = [](int64_t other) {
+    ModelMaker maker;
+    maker.input("x", {3});
+    for (auto [name, extent] : {std::pair("v", int64_t{3}), {"w", other}}) {
+      maker.symbolicInput(name, {"n"});
+      maker.constant(floats(name, {extent}));
+    }
+    maker.node("Concat", {"v", "w", "x"}, {"y"}).integer("axis", 0);
+    maker.output("y");
+    return problemOf(maker);
+  };
+  CHECK(problem(3) == "");
+  CHECK(has(problem(4),
+            "its initializer is Tensor[(4), float32] with n = 4, that of another input has n = 3"));
+}
+
 TEST_CASE("D8: mixed dtypes are refused") {
   ModelMaker maker;
   maker.input("a", {2}, i64);

@@ -32,8 +32,11 @@ TEST_CASE("A1 an empty file and one byte") {
 
 TEST_CASE("A2 a program cut after every byte") {
   REQUIRE(errorsOf(seedText) == "");
-  for (size_t i = 0; i < seedText.size(); ++i)
-    errorsOf(seedText.substr(0, i));
+  for (size_t i = 0; i < seedText.size(); ++i) {
+    std::string errors = errorsOf(seedText.substr(0, i));
+    CAPTURE(errors);
+    CHECK((errors.empty() || has(errors.substr(0, errors.find('\n')), "error[INPUT]")));
+  }
   std::string json = printProgramJson(parsed(seedText));
   for (size_t i = 0; i + 2 < json.size(); ++i)
     CHECK_FALSE(parseProgramJson(json.substr(0, i), "t.json"));
