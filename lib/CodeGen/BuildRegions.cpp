@@ -3,12 +3,6 @@
 #include "bycc/Target/RegionView.h"
 
 namespace bycc::te {
-namespace {
-
-constexpr int maxDepth = 64; // of calls and ifs
-
-} // namespace
-
 Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env) {
   auto [it, isNew] = regionIds_.try_emplace(function.index, static_cast<uint32_t>(p_.regions.size()));
   if (isNew) {
@@ -30,7 +24,7 @@ Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function, const std
       report.inputs.push_back(entryOf(value));
     }
   ProfiledNode profiled{region.symbol, "", 0};
-  collectRegion(function, profiled, report.sources, 0);
+  collectRegion(function, profiled, report.sources);
   addRegionChecks(function, instr);
   instr.node = static_cast<uint32_t>(p_.nodes.size());
   p_.nodes.push_back(std::move(profiled));
@@ -81,15 +75,16 @@ void ProgramBuilder::addRegionChecks(FunctionId function, const Instr &region) {
     }
 }
 
-void ProgramBuilder::collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources, int depth) {
+void ProgramBuilder::collectRegion(FunctionId function, ProfiledNode &profiled,
+                                   std::vector<NodeId> &sources) {
   for (NodeId node : m_.block(m_.function(function).body).nodes) {
     if (m_.node(node).kind == NodeKind::CallOp) {
       sources.push_back(node);
       profiled.addSource(nodeName(m_, node));
       if (auto flops = opInfo(m_.node(node).op).flops)
         profiled.flops += flops(m_, node);
-    } else if (m_.node(node).kind == NodeKind::Function && depth < maxDepth) {
-      collectRegion(m_.functionOf(node), profiled, sources, depth + 1);
+    } else if (m_.node(node).kind == NodeKind::Function) {
+      collectRegion(m_.functionOf(node), profiled, sources);
     }
   }
 }

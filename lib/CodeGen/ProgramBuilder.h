@@ -127,7 +127,7 @@ private:
   Expected<> addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
   Expected<> setResultDims(NodeId call, const std::string &region, ValueId id);
   void addRegionChecks(FunctionId function, const Instr &region);
-  void collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources, int depth);
+  void collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources);
 
   Module &m_;
   const TargetInfo &target_;

@@ -20,12 +20,6 @@ Triple leading(std::span<const int64_t> values, int64_t fill) {
   return result;
 }
 
-Ints perAxis(Ints values, size_t rank) {
-  if (values.size() == 1)
-    values.resize(rank, values[0]);
-  return values;
-}
-
 // What all convolutions have, spatial axes as three.
 struct ConvShape {
   size_t rank;
@@ -61,8 +55,8 @@ Expected<ConvOperands> convOperands(const KernelContext &context, size_t weightI
   s.in = leading(std::span(x.shape).subspan(2), 1);
   s.out = leading(std::span(out).subspan(2), 1);
   s.kernel = leading(std::span(weight.shape).subspan(2), 1);
-  s.stride = leading(perAxis(context.integers("strides"), s.rank), 1);
-  s.dilation = leading(perAxis(context.integers("dilation"), s.rank), 1);
+  s.stride = leading(attrs::perAxis(context.integers("strides"), s.rank), 1);
+  s.dilation = leading(attrs::perAxis(context.integers("dilation"), s.rank), 1);
   Ints padding = *expandPadding(context.integers("padding"), s.rank);
   s.pad = leading(std::span(padding).first(s.rank), 0);
   return ConvOperands{std::move(x), std::move(weight), std::move(out), std::move(s)};

@@ -9,12 +9,6 @@
 namespace bycc::eval {
 namespace {
 
-Ints perAxis(Ints values, size_t rank) {
-  if (values.size() == 1)
-    values.resize(rank, values[0]);
-  return values;
-}
-
 // Positions along one axis that an output element covers: first, step, number;
 // those outside of the data are skipped.
 struct Span {
@@ -118,9 +112,9 @@ Expected<Value> pool(const KernelContext &context) {
   PoolLayouts layouts = poolLayouts(context);
   size_t rank = layouts.letters.size() - 2;
   Tensor x = BYCC_TRY(toPlain(context.input(0), layouts.in, layouts.letters));
-  Ints kernel = perAxis(context.integers("pool_size"), rank);
-  Ints strides = perAxis(context.integers("strides"), rank);
-  Ints dilation = perAxis(context.integers("dilation"), rank);
+  Ints kernel = attrs::perAxis(context.integers("pool_size"), rank);
+  Ints strides = attrs::perAxis(context.integers("strides"), rank);
+  Ints dilation = attrs::perAxis(context.integers("dilation"), rank);
   Ints padding = *expandPadding(context.integers("padding"), rank);
   Ints out = logicalShape(layouts.out, layouts.letters, context.result().shape);
   std::vector<std::vector<Span>> spans(rank);

@@ -193,11 +193,15 @@ std::vector<int64_t> integers(const Module &module, NodeId call, std::string_vie
   return result;
 }
 
+std::vector<int64_t> perAxis(std::vector<int64_t> values, size_t rank) {
+  if (values.size() == 1)
+    values.resize(rank, values[0]);
+  return values;
+}
+
 std::vector<int64_t> perAxis(const Module &module, NodeId call, std::string_view key, size_t rank) {
   std::vector<int64_t> values = integers(module, call, key);
-  if (values.size() < 2)
-    values.resize(rank, values.empty() ? 1 : values[0]);
-  return values;
+  return values.empty() ? std::vector<int64_t>(rank, 1) : perAxis(std::move(values), rank);
 }
 
 } // namespace attrs

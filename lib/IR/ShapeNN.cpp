@@ -26,12 +26,6 @@ size_t spatialRank(InferContext &context) {
   return 2;
 }
 
-Ints perAxis(Ints values, size_t rank) {
-  if (values.size() == 1)
-    values.resize(rank, values[0]);
-  return values;
-}
-
 // Attributes of a window that slides over `rank` axes.
 struct WindowAttrs {
   Ints strides, dilation, padding; // padding: begins, then ends
@@ -39,8 +33,8 @@ struct WindowAttrs {
   static Expected<WindowAttrs> read(InferContext &context, size_t rank,
                                     std::string_view dilationKey = "dilation") {
     WindowAttrs attrs;
-    attrs.strides = perAxis(context.integers("strides"), rank);
-    attrs.dilation = perAxis(context.integers(dilationKey), rank);
+    attrs.strides = attrs::perAxis(context.integers("strides"), rank);
+    attrs.dilation = attrs::perAxis(context.integers(dilationKey), rank);
     BYCC_TRY(checkCount(context, attrs.strides, rank, "strides"));
     BYCC_TRY(checkCount(context, attrs.dilation, rank, dilationKey));
     BYCC_TRY(checkPositive(context, attrs.strides, "strides"));
@@ -100,7 +94,7 @@ Expected<Dim> kernelExtent(InferContext &context, const ConvInputs &c, const Lay
   Dim dim = BYCC_TRY(logicalExtent(context, c.weight, layout, c.letters[2 + i]));
   if (context.isNone("kernel_size"))
     return dim;
-  Ints given = perAxis(context.integers("kernel_size"), c.rank);
+  Ints given = attrs::perAxis(context.integers("kernel_size"), c.rank);
   BYCC_TRY(checkCount(context, given, c.rank, "kernel_size"));
   BYCC_TRY(checkPositive(context, given, "kernel_size"));
   if (!unify(dim, Dim(given[i])))
@@ -234,7 +228,7 @@ Expected<TypeId> convTranspose(InferContext &context) {
                            << " input channels, data has " << types.str(c.channels);
   Dim outChannels = BYCC_TRY(product(context, Shape{c.weightOut, Dim(c.groups)}));
   BYCC_TRY(checkChannels(context, outChannels));
-  Ints extra = perAxis(context.integers("output_padding"), c.rank);
+  Ints extra = attrs::perAxis(context.integers("output_padding"), c.rank);
   BYCC_TRY(checkCount(context, extra, c.rank, "output_padding"));
   Shape extents;
   for (size_t i = 0; i < c.rank; ++i) {
@@ -505,7 +499,7 @@ Expected<TypeId> poolResult(InferContext &context, const PoolInput &p, Fn extent
 
 Expected<TypeId> pool(InferContext &context) {
   PoolInput p = BYCC_TRY(poolInput(context));
-  Ints kernel = perAxis(context.integers("pool_size"), p.rank);
+  Ints kernel = attrs::perAxis(context.integers("pool_size"), p.rank);
   BYCC_TRY(checkCount(context, kernel, p.rank, "pool_size"));
   BYCC_TRY(checkPositive(context, kernel, "pool_size"));
   WindowAttrs attrs = BYCC_TRY(WindowAttrs::read(context, p.rank));
@@ -529,7 +523,7 @@ Expected<TypeId> adaptivePool(InferContext &context) {
   PoolInput p = BYCC_TRY(poolInput(context));
   Ints size = context.integers("output_size");
   if (!size.empty()) {
-    size = perAxis(size, p.rank);
+    size = attrs::perAxis(size, p.rank);
     BYCC_TRY(checkCount(context, size, p.rank, "output_size"));
     BYCC_TRY(checkPositive(context, size, "output_size"));
   }

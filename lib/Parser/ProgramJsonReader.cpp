@@ -318,7 +318,7 @@ private:
         return fail(*call) << "a value of type " << module_.types.str(module_.type(callee)) << " is called";
       return builder_.callFunction(callee, args);
     }
-    if (const JsonValue *isTuple = value.find("tuple"); isTuple && isTuple->isBool() && isTuple->boolean)
+    if (value.find("tuple"))
       return builder_.limitedTuple(args);
     if (args.size() != 1)
       return fail(value) << "a node of this kind has one argument, found " << args.size();
@@ -366,9 +366,9 @@ private:
   }
 
   Expected<> readHints(const JsonValue &value, NodeId node) {
-    if (const JsonValue *let = value.find("let"); let && let->isBool())
+    if (const JsonValue *let = value.find("let"))
       module_.node(node).isLet = let->boolean;
-    if (const JsonValue *name = value.find("name"); name && name->isString())
+    if (const JsonValue *name = value.find("name"))
       module_.node(node).name = module_.intern(name->string);
     if (const JsonValue *asked = value.find("asked")) {
       if (!asked->isString())

@@ -206,14 +206,14 @@ Expected<> checkEntries(const GraphFile &graph, const ParamsFile &params, const 
 }
 
 Expected<> checkParams(const bycc_module &module, const GraphFile *graph, const ParamsFile &params,
-                       uint64_t bytes, const std::string &path) {
+                       const std::string &path) {
   if (params.setId != setIdOf(module))
     return error(Status::Load, {path})
            << "params and object are of different builds: set id " << hexText(params.setId)
            << " in the params, " << hexText(setIdOf(module)) << " in the object";
-  if (bytes != module.params_bytes)
-    return error(Status::Load, {path})
-           << "params file has " << bytes << " bytes, the object says " << module.params_bytes;
+  if (params.bytes != module.params_bytes)
+    return error(Status::Load, {path}) << "params file has " << params.bytes
+                                       << " bytes, the object says " << module.params_bytes;
   if (!graph || !graph->set.params)
     return {};
   BYCC_TRY(checkEntries(*graph, params, path));
@@ -238,7 +238,6 @@ Expected<uint64_t> tensorBytes(DType dtype, const int64_t *shape, int32_t rank) 
 }
 
 Expected<> Model::setModule(const bycc_module *module, const LoadOptions &options) {
-  BYCC_TRY(checkModule(*module));
   module_ = module;
   if (options.threads < 0 || options.threads > maxThreads)
     return error(Status::Arg) << "threads: wanted 1 to " << maxThreads << ", given "
@@ -285,30 +284,25 @@ Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
     weightsBytes_ = params_->size();
   }
   ParamsFile params = BYCC_TRY(readParams(weights_, weightsBytes_, file));
-  BYCC_TRY(checkParams(*module_, graph, params, weightsBytes_, file));
+  BYCC_TRY(checkParams(*module_, graph, params, file));
   if (options.verify)
     return verifyPayloads(params, weights_, file);
   return params_ && weightsBytes_ <= cheapBytes ? verifyOnce(params, weights_, file) : Expected<>();
 }
 
-static Expected<> checkWeights(const bycc_region_info &info, uint64_t bytes) {
-  if (!info.owns_weights || info.weights_bytes == 0)
-    return {};
+// Offset and length of the weights that a region may read, of params of so many bytes: all,
+// or those that its vendor made.
+static Expected<std::pair<uint64_t, uint64_t>> weightsOf(const bycc_region_info &info,
+                                                         uint64_t bytes) {
+  if (!info.owns_weights)
+    return std::pair(uint64_t{0}, bytes);
+  if (info.weights_bytes == 0)
+    return std::pair(uint64_t{0}, uint64_t{0});
   if (info.weights_offset > bytes || info.weights_bytes > bytes - info.weights_offset ||
       info.weights_offset % paramsAlignment != 0)
     return error(Status::Load) << "region " << escaped(info.symbol)
                                << ": its weights lie outside the params";
-  return {};
-}
-
-// The weights that a region may read: all, or those that its vendor made.
-Expected<std::span<const uint8_t>> Model::weightsOf(const bycc_region_info &info) const {
-  if (!info.owns_weights)
-    return std::span(weights_, weightsBytes_);
-  if (info.weights_bytes == 0)
-    return std::span<const uint8_t>();
-  BYCC_TRY(checkWeights(info, weightsBytes_));
-  return std::span(weights_ + info.weights_offset, info.weights_bytes);
+  return std::pair(info.weights_offset, info.weights_bytes);
 }
 
 Expected<> Model::loadRegions() {
@@ -325,11 +319,12 @@ Expected<> Model::loadRegions() {
     if (isResident && !(region.vendor->alloc && region.vendor->release))
       return error(Status::Load) << "region " << escaped(info.symbol) << ": vendor "
                                  << escaped(info.vendor) << " has no memory of its own";
-    std::span<const uint8_t> weights = BYCC_TRY(weightsOf(info));
+    auto [offset, bytes] = BYCC_TRY(weightsOf(info, weightsBytes_));
+    const uint8_t *weights = bytes ? weights_ + offset : nullptr;
     char text[512] = "";
     auto load = [&] {
-      return region.vendor->load(&info, weights.data(), weights.size(), threads_, &region.handle,
-                                 text, sizeof text);
+      return region.vendor->load(&info, weights, bytes, threads_, &region.handle, text,
+                                 sizeof text);
     };
     int32_t status = callVendor(load, text);
     text[sizeof text - 1] = 0;
@@ -355,23 +350,32 @@ static Expected<> checkHasParams(const GraphFile &graph, const bycc_module &modu
          << "graph JSON and object differ: only one of them has a params file";
 }
 
+// The object of a graph JSON, with a descriptor that fits it.
+static Expected<LoadedObject> openObject(const GraphFile &graph, std::string_view bytes,
+                                         const std::string &path) {
+  BYCC_TRY(checkObject(graph, bytes, path));
+  LoadedObject object =
+      BYCC_TRY(loadObject(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(), path));
+  const bycc_module &module = *object.module();
+  BYCC_TRY(checkBuild(graph, module, path));
+  BYCC_TRY(inFile(checkModule(module), path));
+  BYCC_TRY(checkInterface(graph, module));
+  BYCC_TRY(checkHasParams(graph, module));
+  return object;
+}
+
 Expected<std::shared_ptr<const Model>>
 Model::loadParts(const GraphFile &graph, const SetPaths &paths, const LoadOptions &options) {
   BYCC_TRY(checkGraph(graph));
   auto model = std::make_shared<Model>();
   const std::string &objectPath = paths.object;
   std::string bytes = BYCC_TRY(asPart(readFile(objectPath, maxObjectBytes)));
-  BYCC_TRY(checkObject(graph, bytes, objectPath));
-  model->object_ = BYCC_TRY(
-      loadObject(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(), objectPath));
+  model->object_ = BYCC_TRY(openObject(graph, bytes, objectPath));
   const bycc_module &module = *model->object_.module();
-  BYCC_TRY(checkBuild(graph, module, objectPath));
   BYCC_TRY(inFile(checkHeader(module, options), objectPath));
   BYCC_TRY(inFile(model->setModule(&module, options), objectPath));
-  BYCC_TRY(checkInterface(graph, module));
   BYCC_TRY(inFile(checkCpu(module), objectPath));
 
-  BYCC_TRY(checkHasParams(graph, module));
   std::string params = paths.params.empty() ? objectPath : paths.params;
   if (!paths.params.empty() && !options.params.empty())
     params = options.params;
@@ -404,6 +408,7 @@ Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *modu
   auto model = std::make_shared<Model>();
   BYCC_TRY(checkVersion(*module, "linked module"));
   BYCC_TRY(inFile(checkHeader(*module, options), "linked module"));
+  BYCC_TRY(checkModule(*module));
   BYCC_TRY(model->setModule(module, options));
   BYCC_TRY(inFile(checkCpu(*module), module->name));
   std::string params = options.params;
@@ -418,26 +423,17 @@ Expected<> checkSet(const SetContents &set, const std::string &stem) {
   std::string graphPath = stem + ".json", objectPath = stem + ".o", paramsPath = stem + ".params";
   GraphFile graph = BYCC_TRY(parseGraphFile(set.graph, graphPath));
   BYCC_TRY(checkGraph(graph));
-  BYCC_TRY(checkObject(graph, set.object, objectPath));
-  LoadedObject object = BYCC_TRY(loadObject(reinterpret_cast<const uint8_t *>(set.object.data()),
-                                            set.object.size(), objectPath));
+  LoadedObject object = BYCC_TRY(openObject(graph, set.object, objectPath));
   const bycc_module &module = *object.module();
-  BYCC_TRY(checkBuild(graph, module, objectPath));
-  BYCC_TRY(inFile(checkModule(module), objectPath));
-  BYCC_TRY(checkInterface(graph, module));
-  BYCC_TRY(checkHasParams(graph, module));
   if (module.params) {
     ParamsFile params = BYCC_TRY(readParams(module.params, module.params_bytes, objectPath));
-    BYCC_TRY(checkParams(module, &graph, params, module.params_bytes, objectPath));
+    BYCC_TRY(checkParams(module, &graph, params, objectPath));
   } else if (module.params_bytes > 0) {
     ParamsFile params = BYCC_TRY(readParams(set.params, paramsPath));
-    uint64_t bytes = 0;
-    for (std::string_view piece : set.params)
-      bytes += piece.size();
-    BYCC_TRY(checkParams(module, &graph, params, bytes, paramsPath));
+    BYCC_TRY(checkParams(module, &graph, params, paramsPath));
   }
   for (uint32_t i = 0; i < module.num_regions; ++i)
-    BYCC_TRY(inFile(checkWeights(module.regions[i], module.params_bytes), objectPath));
+    BYCC_TRY(inFile(weightsOf(module.regions[i], module.params_bytes), objectPath));
   return {};
 }
 

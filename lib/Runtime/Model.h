@@ -58,7 +58,6 @@ private:
   Expected<> setModule(const bycc_module *module, const LoadOptions &options);
   Expected<> useParams(const LoadOptions &options, const std::string &path,
                        const struct GraphFile *graph);
-  Expected<std::span<const uint8_t>> weightsOf(const bycc_region_info &info) const;
   Expected<> loadRegions();
 
   LoadedObject object_;

@@ -194,6 +194,7 @@ static Expected<ParamsFile> readTable(const ParamsHeader &header, const uint8_t 
     return refuse(file) << "table of the params file is damaged";
   ParamsFile params;
   std::memcpy(params.setId.data(), header.setId, sizeof header.setId);
+  params.bytes = header.fileBytes;
   params.tableHash = header.tableHash;
   TableReader reader(table, header.tableBytes);
   std::set<std::string> names;

@@ -60,11 +60,10 @@ const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
 END
 cc -shared -fPIC -I"$root/include" cutter.c -o cutter.so
 export CUT=cut.safetensors
-for LENGTH in 100 5000000 8388000; do # the last one in the last page: it reads as zeros
-  export LENGTH
+for length in 100 5000000 8388000; do # the last one in the last page: it reads as zeros
   cp weights.safetensors cut.safetensors
   refuse 1 "cut.safetensors: error[IO]: the file was changed while it was read" \
-    bycc net.relay --params=cut.safetensors --plugin=cutter.so --annotate=cutter -o cut.o
+    env LENGTH=$length bycc net.relay --params=cut.safetensors --plugin=cutter.so --annotate=cutter -o cut.o
   [ ! -e cut.o ] && [ ! -e cut.params ] || fail "A9: a failed build wrote files"
 done
 
@@ -86,8 +85,8 @@ static void rewrite(const char *name) {
   if (length && ftruncate(file, atol(length)) != 0)
     abort();
   char bytes[4096];
-  memset(bytes, *text, sizeof bytes);
-  for (int at = 0; !length && at < 16; ++at)
+  memset(bytes, text ? *text : 0, sizeof bytes);
+  for (int at = 0; text && at < 16; ++at)
     if (write(file, bytes, sizeof bytes) < 0)
       abort();
   close(file);
@@ -119,18 +118,10 @@ cp model.onnx changed.onnx
 bycc changed.onnx -q -o changed.o
 rm changed.o changed.json
 export CHANGE=changed.onnx
-for TEXT in a v '\'; do
-  export TEXT
+for change in TEXT=a TEXT=v 'TEXT=\' LENGTH=0 LENGTH=100 LENGTH=5000; do
   cp model.onnx changed.onnx
   refuse 1 "changed.onnx: error[IO]: the file was changed while it was read" \
-    env LD_PRELOAD="$work/rewriter.so" bycc changed.onnx -o changed.o
-  [ ! -e changed.o ] || fail "A9: a failed build wrote files"
-done
-for LENGTH in 0 100 5000; do
-  export LENGTH
-  cp model.onnx changed.onnx
-  refuse 1 "changed.onnx: error[IO]: the file was changed while it was read" \
-    env LD_PRELOAD="$work/rewriter.so" bycc changed.onnx -o changed.o
+    env "$change" LD_PRELOAD="$work/rewriter.so" bycc changed.onnx -o changed.o
   [ ! -e changed.o ] || fail "A9: a failed build wrote files"
 done
 CHANGE=w.bin LENGTH=4 refuse 1 "w.bin" env LD_PRELOAD="$work/rewriter.so" bycc model.onnx -o changed.o

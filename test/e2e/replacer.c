@@ -51,18 +51,13 @@ static int opened(const char *name, const char *file, int flags, mode_t mode) {
   return real(file, flags, mode);
 }
 
-int open(const char *file, int flags, ...) {
-  va_list list;
-  va_start(list, flags);
-  mode_t mode = va_arg(list, mode_t);
-  va_end(list);
-  return opened("open", file, flags, mode);
-}
-
-int open64(const char *file, int flags, ...) {
-  va_list list;
-  va_start(list, flags);
-  mode_t mode = va_arg(list, mode_t);
-  va_end(list);
-  return opened("open64", file, flags, mode);
-}
+#define OPEN(name)                                                                                 \
+  int name(const char *file, int flags, ...) {                                                     \
+    va_list list;                                                                                  \
+    va_start(list, flags);                                                                         \
+    mode_t mode = va_arg(list, mode_t);                                                            \
+    va_end(list);                                                                                  \
+    return opened(#name, file, flags, mode);                                                       \
+  }
+OPEN(open)
+OPEN(open64)

@@ -117,6 +117,17 @@ const Product products[] = {
 };
 
 // The product as a case whose only inputs are parameters.
+std::vector<NodeId> addParams(Module &module, FunctionId function, const Case &each) {
+  std::vector<NodeId> params;
+  for (const Tensor &input : parameters(each, false)) {
+    std::vector<Dim> dims(input.shape.begin(), input.shape.end());
+    params.push_back(module.addParam("x" + std::to_string(params.size()),
+                                     module.types.tensor(input.dtype, dims)));
+    module.function(function).params.push_back(params.back());
+  }
+  return params;
+}
+
 std::pair<Module, Case> moduleOf(const Product &product, bool hasNan) {
   Case each;
   each.op = product.op;
@@ -133,12 +144,7 @@ std::pair<Module, Case> moduleOf(const Product &product, bool hasNan) {
   Module module;
   FunctionId main = module.addFunction("main");
   Builder builder(module, module.function(main).body);
-  std::vector<NodeId> operands;
-  for (const Tensor &input : parameters(each, false)) {
-    std::vector<Dim> dims(input.shape.begin(), input.shape.end());
-    operands.push_back(module.addParam("x" + std::to_string(operands.size()), module.types.tensor(input.dtype, dims)));
-    module.function(main).params.push_back(operands.back());
-  }
+  std::vector<NodeId> operands = addParams(module, main, each);
   if (product.isConstant) {
     std::vector<Dim> dims(right.shape.begin(), right.shape.end());
     operands.push_back(module.addConstant(right.dtype, dims, right.bytes.get(), static_cast<uint64_t>(right.sizeBytes())));
@@ -222,13 +228,7 @@ std::pair<Module, Case> moduleOf(const Move &move, bool isFused) {
   Module module;
   FunctionId main = module.addFunction("main");
   Builder builder(module, module.function(main).body);
-  std::vector<NodeId> operands;
-  for (const Tensor &input : parameters(each, false)) {
-    std::vector<Dim> dims(input.shape.begin(), input.shape.end());
-    operands.push_back(module.addParam("x" + std::to_string(operands.size()),
-                                       module.types.tensor(input.dtype, dims)));
-    module.function(main).params.push_back(operands.back());
-  }
+  std::vector<NodeId> operands = addParams(module, main, each);
   if (isFused)
     operands.back() = *builder.call(ops::negative, {operands.back()}, {});
   if (move.takesTuple)

@@ -169,7 +169,8 @@ def add_float(case, fails):
     for dtype in (i8, u8, i16, np.uint16, i32):
         q = rand(2, 4, dtype=dtype)
         case('qnn.dequantize', [q, scale(0.5), zero(3)], dequantize(q, f32(0.5), 3))
-        case('qnn.dequantize', [q, s, z], dequantize(q, s, z), axis=1, out_dtype='float32')
+        inside = z if np.iinfo(dtype).min else z + 4
+        case('qnn.dequantize', [q, s, inside], dequantize(q, s, inside), axis=1, out_dtype='float32')
     q = np.array([-100, 0, 127], i8)
     case('qnn.dequantize', [q, scale(1000.0), zero(0)], np.array([-65504, 0, 65504], np.float16),
          out_dtype='float16')
@@ -343,8 +344,8 @@ def add_other(case, fails, Tuple):
         positive = name in ('sqrt', 'rsqrt', 'log')
         for dtype in (i8, u8):
             x = (table - (128 if dtype == i8 else 0)).astype(dtype)
-            zi = np.iinfo(dtype).min - 1 if positive else x[140]
-            so, zo = (0.02, 3) if name != 'exp' else (0.5, -10)
+            x, zi = (x[1:], x[0]) if positive else (x, x[140])
+            so, zo = (0.02, 3) if name != 'exp' else (0.5, -10 if dtype == i8 else 10)
             real = dequantize(x, f32(0.03), i32(zi))
             out = quantize(fn(real.astype(np.float64)).astype(f32), f32(so), zo, dtype)
             case('qnn.' + name, [x, scale(0.03), zero(zi), scale(so), zero(zo)], out)

@@ -74,7 +74,8 @@ double number(const Module &module, NodeId call, std::string_view key);
 std::string_view text(const Module &module, NodeId call, std::string_view key);
 // One int counts as a list of one.
 std::vector<int64_t> integers(const Module &module, NodeId call, std::string_view key);
-// One for each of `rank` axes: a single one is that of all, none are ones.
+// A single value is that of all `rank` axes; of an attribute, none are ones.
+std::vector<int64_t> perAxis(std::vector<int64_t> values, size_t rank);
 std::vector<int64_t> perAxis(const Module &module, NodeId call, std::string_view key, size_t rank);
 } // namespace attrs
 

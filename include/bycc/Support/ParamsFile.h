@@ -86,6 +86,7 @@ private:
 // A checked view of a params file or of its embedded copy.
 struct ParamsFile {
   SetId setId = {};
+  uint64_t bytes = 0; // of the file
   uint64_t tableHash = 0;
   std::vector<ParamsEntry> entries;
 };

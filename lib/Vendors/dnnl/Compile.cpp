@@ -69,13 +69,14 @@ std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, P
       refusal = {Refusal::unknown, instance.error().message()};
     if (!plan)
       break;
-    if (sums && *sums != sumsThatLeave(*plan)) {
+    std::vector<double> found = sumsThatLeave(*plan);
+    if (sums && *sums != found) {
       refusal = {Refusal::unknown,
                  "int32: how many products are added is known at run time only, and "
                  "oneDNN's sums pass through float32, which is exact up to 2^24"};
       return std::nullopt;
     }
-    sums = sumsThatLeave(*plan);
+    sums = std::move(found);
   }
   return plan;
 }

@@ -81,6 +81,14 @@ inline void requireOp(RegionBuilder &region, const std::string &op,
   REQUIRE(answer.yes);
 }
 
+// One operator, for tests that are tables.
+struct OperatorCase {
+  const char *op;
+  std::vector<Dims> inputs;
+  Dims result;
+  std::vector<Attr> attrs;
+};
+
 // One operator alone is supported and right.
 inline void checkOp(const std::string &op, const std::vector<Dims> &inputs,
                     const std::vector<Dims> &constants, Dims result,

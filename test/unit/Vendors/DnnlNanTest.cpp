@@ -45,13 +45,7 @@ Answer compiledWith(RegionBuilder &region, int32_t nan) {
 } // namespace
 
 TEST_CASE("dnnl operators keep NaN and infinities") {
-  struct Case {
-    const char *op;
-    std::vector<Dims> inputs;
-    Dims result;
-    std::vector<Attr> attrs;
-  };
-  const Case cases[] = {
+  const OperatorCase cases[] = {
       {"nn.relu", {image}, image, {}},
       {"nn.leaky_relu", {image}, image, {{"alpha", 0.25}}},
       {"clip", {image}, image, {{"a_min", -0.5}, {"a_max", 0.5}}},
@@ -83,7 +77,7 @@ TEST_CASE("dnnl operators keep NaN and infinities") {
       {"nn.global_avg_pool2d", {image}, {1, 16, 1, 1}, {}},
       {"mean", {image}, {1, 16, 1, 1}, {{"axis", Dims{2, 3}}, {"keepdims", 1}}},
   };
-  for (const Case &c : cases)
+  for (const OperatorCase &c : cases)
     for (float odd : {NAN, INFINITY, -INFINITY}) {
       CAPTURE(c.op, odd);
       RegionBuilder region;

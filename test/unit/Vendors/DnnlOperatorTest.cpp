@@ -159,19 +159,13 @@ TEST_CASE("dnnl reductions") {
 }
 
 TEST_CASE("dnnl refuses what the library has reference loops for") {
-  struct Case {
-    const char *op;
-    std::vector<Dims> inputs;
-    Dims result;
-    std::vector<Attr> attrs;
-  };
-  const Case cases[] = {
+  const OperatorCase cases[] = {
       {"mean", {{1, 16, 9, 9}}, {1, 1, 9, 9}, {{"axis", Dims{1}}, {"keepdims", 1}}},
       {"sum", {{16, 12, 20}}, {12, 20}, {{"axis", Dims{0}}}},
       {"nn.softmax", {{2, 16, 9, 9}}, {2, 16, 9, 9}, {{"axis", 1}}},
       {"add", {{16, 12, 20}, {16, 1, 1}}, {16, 12, 20}, {}},
   };
-  for (const Case &c : cases) {
+  for (const OperatorCase &c : cases) {
     CAPTURE(c.op);
     RegionBuilder region;
     std::vector<uint32_t> operands;
