@@ -150,7 +150,9 @@ private:
       estimate.bound += microseconds(part.solution.bound);
       estimate.boundUs += microseconds(rawBound(part));
     }
-    estimate.bestSingleUs = bestSingle_ ? microseconds(*bestSingle_) : estimate.us;
+    estimate.boundUs = wholePicoseconds(estimate.boundUs);
+    estimate.bestSingleUs =
+        bestSingle_ ? wholePicoseconds(microseconds(*bestSingle_)) : estimate.us;
     context_.estimate = std::move(estimate);
   }
 

@@ -73,7 +73,8 @@ double timeOfGroup(const Module &module, const Group &group, const CostModel &mo
       rates = *own;
       arithmetic = arithmeticTime(flops, rates);
     }
-  return std::max(arithmetic, trafficTime(module, group.operands, group.result, rates));
+  return rates.callMicroseconds +
+         std::max(arithmetic, trafficTime(module, group.operands, group.result, rates));
 }
 
 } // namespace
@@ -81,7 +82,8 @@ double timeOfGroup(const Module &module, const Group &group, const CostModel &mo
 double unitMicroseconds(const Module &module, NodeId unit, const CostModel &model) {
   if (module.node(unit).kind == NodeKind::CallOp) {
     CostRates rates = model.ratesOf(module, unit);
-    return std::max(arithmeticTime(flopsOf(module, unit), rates),
+    return rates.callMicroseconds +
+           std::max(arithmeticTime(flopsOf(module, unit), rates),
                     trafficTime(module, module.operands(unit), module.type(unit), rates));
   }
   std::vector<NodeId> calls;

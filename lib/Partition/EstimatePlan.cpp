@@ -7,6 +7,7 @@
 #include "Scopes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace bycc {
@@ -18,6 +19,8 @@ constexpr uint64_t boundSteps = 2000; // a bound of plans that are made without 
 double microseconds(double picoseconds) { return picoseconds / 1e6; }
 
 } // namespace
+
+double wholePicoseconds(double microseconds) { return std::round(microseconds * 1e6) / 1e6; }
 
 void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAnswer &plan,
                    const PlanCosts &costs) {
@@ -39,14 +42,16 @@ void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAns
   double before = estimate.us, total = 0;
   for (const PlanTime &time : times)
     total += microseconds(time.total());
-  estimate.us += total;
+  estimate.us = wholePicoseconds(before + total);
   if (estimate.us > 0)
     estimate.measuredShare = (estimate.measuredShare * before + measured) / estimate.us;
+  double host = 0;
   for (uint32_t item = 0; item < block.items.size(); ++item) {
     // The host's tile, if there is one, comes first.
     const PlanProblem::Tile &first = block.problem.tiles[block.problem.tilesOf[item][0]];
-    estimate.hostUs += microseconds(first.vendor == PlanProblem::host ? first.raw : costs.onHost(block.items[item]));
+    host += first.vendor == PlanProblem::host ? first.raw : costs.onHost(block.items[item]);
   }
+  estimate.hostUs = wholePicoseconds(estimate.hostUs + microseconds(host));
 }
 
 void estimatePlan(Module &module, PassContext &context) {
@@ -68,7 +73,7 @@ void estimatePlan(Module &module, PassContext &context) {
   }
   estimate.time = microseconds(trusted);
   estimate.bound = microseconds(std::min(bound, trusted));
-  estimate.boundUs = std::min(estimate.bound, estimate.us);
+  estimate.boundUs = std::min(wholePicoseconds(estimate.bound), estimate.us);
   estimate.bestSingleUs = estimate.us;
   context.estimate = std::move(estimate);
 }

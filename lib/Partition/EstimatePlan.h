@@ -7,6 +7,9 @@
 
 namespace bycc {
 
+// Rounded, so that sums of the same times are equal in whatever order they were made.
+double wholePicoseconds(double microseconds);
+
 // Adds a block with its plan; `time`, `bound` and `boundUs` are the caller's to add.
 void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAnswer &plan,
                    const PlanCosts &costs);

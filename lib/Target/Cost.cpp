@@ -40,10 +40,12 @@ const CostRow *CostModel::best(const Rows &rows, const Module &module, NodeId ca
 }
 
 CostRates CostModel::filled(const CostRow &row) const {
-  if (row.microseconds)
+  if (row.microseconds && !row.flopsPerMicrosecond && !row.bytesPerMicrosecond)
     return {0, 0, row.microseconds};
   return {row.flopsPerMicrosecond.value_or(rates.flopsPerMicrosecond),
-          row.bytesPerMicrosecond.value_or(rates.bytesPerMicrosecond)};
+          row.bytesPerMicrosecond.value_or(rates.bytesPerMicrosecond),
+          {},
+          row.microseconds.value_or(0)};
 }
 
 CostRates CostModel::ratesOf(const Module &module, NodeId call) const {

@@ -97,7 +97,7 @@ private:
       std::string at = pointerTo(pointer, op);
       CostRow row;
       row.op = BYCC_TRY(readOpName(op, value, at, file_));
-      BYCC_TRY(checkKeys(value, {"gflops", "gb_per_s", "comment"}, at, file_));
+      BYCC_TRY(checkKeys(value, {"gflops", "gb_per_s", "us", "comment"}, at, file_));
       BYCC_TRY(readTimes(value, at, row));
       cost_.add(std::move(row));
     }
@@ -126,12 +126,8 @@ private:
     if (const JsonValue *threads = object.find("threads"))
       row.threads = BYCC_TRY(readThreads(*threads, pointer + "/threads"));
     BYCC_TRY(readTimes(object, pointer, row));
-    bool hasRates = row.flopsPerMicrosecond || row.bytesPerMicrosecond;
-    if (!hasRates && !row.microseconds)
+    if (!row.flopsPerMicrosecond && !row.bytesPerMicrosecond && !row.microseconds)
       return jsonError(object, pointer, file_) << "expected 'gflops', 'gb_per_s' or 'us'";
-    if (hasRates && row.microseconds)
-      return jsonError(*object.find("us"), pointer + "/us", file_)
-             << "'us' is the whole time of a call, it stands without 'gflops' and 'gb_per_s'";
     cost_.add(std::move(row));
     return {};
   }

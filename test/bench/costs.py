@@ -3,77 +3,82 @@
 
 costs.py [--bin build/bin] [--vendor dnnl]
 
-Without --vendor it measures host code, one operator at a time (as -O0 compiles them): the cost of
-patterns/host.json. With --vendor every operator is a region of its own: the cost of
-patterns/<vendor>.json. Minimum of many runs; some ten seconds. The launch comes from a chain of
-small operators with all threads at hand. Rates are those of one thread, from larger operators with
-the time of a small one taken off.
+Without --vendor it measures host code: the cost of patterns/host.json. With --vendor everything is
+a region of that vendor: the cost of patterns/<vendor>.json. Weights are constants and programs are
+compiled with -O3, as those of users are. Minimum of many runs, one thread, a minute or two; compare
+two runs before a figure is believed. Rates are of larger operators with the time of a small one
+taken off, where it fits of one more operator in a chain, so that no border of a region is in them.
+`us` is the time of one more small operator.
 A rate is arithmetic (gflops) for convolutions and products, memory traffic (gb_per_s) for others.
 Rows give it for classes of calls that are much faster or slower than the operator in general.
 """
 import argparse
+import array
 import json
 import os
+import random
 import re
 import subprocess
 import tempfile
 
-SMALL = "Tensor[(8), float32]"
+# Extents that are known, the batch aside: host code for others is general, and slower.
+CLASSES = {"fixed": {"args": {"0": {"shape": [None, ">=1", ">=1", "..."]}}}}
+LONG = 4  # operators that a chain has more than a short one
 
 
-def tensor(*shape):
+def tensor(shape):
     return "Tensor[(%s), float32]" % ", ".join(map(str, shape))
 
 
-def size(*shape):
-    count = 4
+def size(shape):
+    count = 1
     for extent in shape:
         count *= extent
     return count
 
 
-def arithmetic_cases():
-    image, kernel = (1, 64, 28, 28), (64, 64, 3, 3)
-    yield ("nn.conv2d", [image], [kernel], "nn.conv2d(%a, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3])",
-           2 * 64 * 28 * 28 * 64 * 9)
-    yield ("nn.conv2d_transpose", [image], [kernel],
-           "nn.conv2d_transpose(%a, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3])", 2 * 64 * 28 * 28 * 64 * 9)
-    yield ("nn.conv1d", [(1, 64, 512)], [(64, 64, 3)],
-           "nn.conv1d(%a, %w, padding=[1, 1], channels=64, kernel_size=[3])", 2 * 64 * 512 * 64 * 3)
-    yield ("nn.dense", [(64, 512)], [(512, 512)], "nn.dense(%a, %w, units=512)", 2 * 64 * 512 * 512)
-    yield ("nn.batch_matmul", [(8, 64, 128), (8, 128, 64)], [], "nn.batch_matmul(%a, %b)", 2 * 8 * 64 * 64 * 128)
+def convolution(op, channels, length, kernel, groups=1):
+    """Row of a convolution that keeps its shape: op, shape, weights, call, GFLOPs."""
+    rank = 1 if "1d" in op else 2
+    image, taps = (1, channels) + (length,) * rank, (kernel,) * rank
+    call = "%s(%%x, %%w, padding=%s, groups=%d, channels=%d, kernel_size=%s)" % (
+        op, [kernel // 2] * 2 * rank, groups, channels, list(taps))
+    return op, image, (channels, channels // groups) + taps, call, 2e-9 * size(image) * (channels // groups) * size(taps)
 
 
-def traffic_cases():
+def products():
+    """Class, fixed extents, and what `convolution` gives."""
+    for op, length in (("nn.conv2d", 28), ("nn.conv2d_transpose", 28), ("nn.conv1d", 512), ("nn.conv1d_transpose", 512)):
+        yield "", convolution(op, 64, length, 3)
+        yield "channels<32", convolution(op, 16, length * 2, 3)
+        yield "channels<8", convolution(op, 4, length * 4, 3)
+    yield "pointwise", convolution("nn.conv2d", 64, 28, 1)
+    yield "depthwise", convolution("nn.conv2d", 64, 28, 3, 64)
+    yield "", ("nn.dense", (64, 512), (512, 512), "nn.dense(%x, %w, units=512)", 2e-9 * 64 * 512 * 512)
+    yield "rows<8", ("nn.dense", (1, 512), (512, 512), "nn.dense(%x, %w, units=512)", 2e-9 * 512 * 512)
+    yield "", ("nn.batch_matmul", (8, 64, 64), (8, 64, 64), "nn.batch_matmul(%x, %w)", 2e-9 * 8 * 64 ** 3)
+
+
+def traffic():
+    """Operator, class, shape, shapes of weights, call, bytes, does the result have the shape of its input?"""
     flat, image = (1024, 256), (1, 64, 64, 64)
+    count = 4 * size(flat)
     for op in ("nn.relu", "abs", "exp", "tanh", "sigmoid", "erf", "sqrt", "log", "round"):
-        yield op, [flat], op + "(%a)", 2 * size(*flat)
-    yield "clip", [flat], "clip(%a, a_min=0f, a_max=6f)", 2 * size(*flat)
+        yield op, "", flat, [], op + "(%x)", 2 * count, False
+    yield "clip", "", flat, [], "clip(%x, a_min=0f, a_max=6f)", 2 * count, False
     for op in ("add", "multiply", "subtract", "divide", "maximum"):
-        yield op, [flat, flat], op + "(%a, %b)", 3 * size(*flat)
-    yield "nn.softmax", [flat], "nn.softmax(%a)", 2 * size(*flat)
-    yield "nn.layer_norm", [flat, (256,), (256,)], "nn.layer_norm(%a, %b, %c)", 2 * size(*flat)
-    yield "mean", [flat], "mean(%a, axis=[1])", size(*flat)
-    yield "transpose", [flat], "transpose(%a, axes=[1, 0])", 2 * size(*flat)
-    yield "concatenate", [flat, flat], "concatenate((%a, %b), axis=1)", 4 * size(*flat)
+        yield op, "", flat, [flat], op + "(%x, %w0)", 3 * count, False
+    yield "nn.softmax", "", flat, [], "nn.softmax(%x)", 2 * count, True
+    yield "nn.softmax", "axis!=-1", flat, [], "nn.softmax(%x, axis=0)", 2 * count, True
+    yield "nn.layer_norm", "", flat, [(256,), (256,)], "nn.layer_norm(%x, %w0, %w1)", 2 * count, True
+    yield "mean", "", flat, [], "mean(%x, axis=[1])", count, False
+    yield "mean", "axis!=-1", flat, [], "mean(%x, axis=[0])", count, False
+    yield "transpose", "", flat, [], "transpose(%x, axes=[1, 0])", 2 * count, False
+    yield "concatenate", "", flat, [flat], "concatenate((%x, %w0), axis=1)", 4 * count, False
     pool = "pool_size=[2, 2], strides=[2, 2])"
-    yield "nn.max_pool2d", [image], "nn.max_pool2d(%a, " + pool, size(*image) * 5 // 4
-    yield "nn.avg_pool2d", [image], "nn.avg_pool2d(%a, " + pool, size(*image) * 5 // 4
-    yield "nn.global_avg_pool2d", [image], "nn.global_avg_pool2d(%a)", size(*image)
-
-
-def row_cases():
-    """Operator, class, unit of the rate, shapes, weights, call, FLOPs or bytes."""
-    image, data = (1, 64, 28, 28), (1024, 256)
-    depthwise = "nn.conv2d(%a, %w, padding=[1, 1, 1, 1], groups=64, channels=64, kernel_size=[3, 3])"
-    yield "nn.conv2d", "depthwise", "gflops", [image], [(64, 1, 3, 3)], depthwise, 2 * 64 * 28 * 28 * 9
-    yield ("nn.conv2d", "pointwise", "gflops", [image], [(64, 64, 1, 1)],
-           "nn.conv2d(%a, %w, channels=64, kernel_size=[1, 1])", 2 * 64 * 28 * 28 * 64)
-    yield ("nn.conv2d", "channels<8", "gflops", [(1, 3, 112, 112)], [(64, 3, 3, 3)],
-           "nn.conv2d(%a, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3])", 2 * 64 * 112 * 112 * 27)
-    yield ("nn.dense", "rows<8", "gflops", [(1, 512)], [(512, 512)], "nn.dense(%a, %w, units=512)", 2 * 512 * 512)
-    yield "nn.softmax", "axis!=-1", "gb_per_s", [data], [], "nn.softmax(%a, axis=0)", 2 * size(*data)
-    yield "mean", "axis!=-1", "gb_per_s", [data], [], "mean(%a, axis=[0])", size(*data)
+    yield "nn.max_pool2d", "", image, [], "nn.max_pool2d(%x, " + pool, 5 * size(image), False
+    yield "nn.avg_pool2d", "", image, [], "nn.avg_pool2d(%x, " + pool, 5 * size(image), False
+    yield "nn.global_avg_pool2d", "", image, [], "nn.global_avg_pool2d(%x)", 4 * size(image), False
 
 
 class Bench:
@@ -81,67 +86,99 @@ class Bench:
         self.o, self.work = options, work
         self.env = dict(os.environ, OMP_NUM_THREADS="1")
 
-    def write(self, name, text):
-        path = os.path.join(self.work, name)
-        with open(path, "w") as file:
-            file.write(text)
-        return path
+    def path(self, name):
+        return os.path.join(self.work, name)
 
-    def compile(self, program):
-        """Path of the compiled model, or None when the vendor does not take every operator."""
-        relay = self.write("net.relay", '#[version = "0.0.5"]\n' + program)
-        command = [os.path.join(self.o.bin, "bycc"), relay, "-O0", "-q", "-o", os.path.join(self.work, "net.o")]
+    def weight(self, name, shape):
+        """Writes params/NAME.npy."""
+        os.makedirs(self.path("params"), exist_ok=True)
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }" % ", ".join(map(str, shape))
+        header = header.ljust(117) + "\n"
+        with open(self.path("params/%s.npy" % name), "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+            array.array("f", [random.uniform(-0.1, 0.1) for _ in range(size(shape))]).tofile(file)
+
+    def microseconds(self, shape, weights, calls, extents=None):
+        """Of a chain of calls of %x, each with weights of its own; None when the vendor does not take all.
+        `extents` are those of the input as text: ? for one that is open."""
+        for file in os.listdir(self.path("params")) if os.path.isdir(self.path("params")) else []:
+            os.remove(self.path("params/" + file))
+        parameters, lines = [], []
+        for number, call in enumerate(calls):
+            text = call
+            for w, extent in enumerate(weights):
+                name = "p%d_%d" % (number, w)
+                self.weight(name, extent)
+                parameters.append("%%%s: %s" % (name, tensor(extent)))
+                text = re.sub(r"%%w%s\b" % (w if len(weights) > 1 or "%w0" in call else ""), "%" + name, text)
+            lines.append("%%%d = %s;" % (number, text.replace("%x", "%" + str(number - 1) if number else "%x")))
+        with open(self.path("net.relay"), "w") as file:
+            file.write('#[version = "0.0.5"]\ndef @main(%s) { %s %%%d }\n' % (
+                ", ".join(["%x: " + tensor(extents or shape)] + parameters), " ".join(lines), len(calls) - 1))
+        command = [os.path.join(self.o.bin, "bycc"), self.path("net.relay"), "-O3", "-q", "-o", self.path("net.o")]
+        if parameters:
+            command.append("--params=" + self.path("params"))
         if self.o.vendor:
-            rules = self.write("rules.json", json.dumps(
-                {"vendors": [{"name": self.o.vendor, "builtin": True}], "merge_regions": False}))
-            command += ["--rules=" + rules, "--strict", "--min-offload=100%ops"]
+            command += ["--annotate=" + self.o.vendor, "--cost-model=none", "--strict", "--min-offload=100%ops"]
         done = subprocess.run(command, env=self.env, stderr=subprocess.PIPE)
         if done.returncode == 3:
             return None
         if done.returncode:
             raise SystemExit(done.stderr.decode())
-        return os.path.join(self.work, "net.json")
-
-    def microseconds(self, program, threads=1):
-        model = self.compile(program)
-        if not model:
-            return None
-        text = subprocess.run([os.path.join(self.o.bin, "bycc-run"), model, "--random", "--bench", "-q", "--threads", str(threads), "--warmup", "20",
-                               "--seconds", "0.15", "--json", "-"], env=self.env, check=True,
-                              stdout=subprocess.PIPE).stdout
+        text = subprocess.run(
+            [os.path.join(self.o.bin, "bycc-run"), self.path("net.json"), "--shape=x=" + "x".join(map(str, shape)),
+             "--random", "--bench", "-q", "--threads", "1", "--warmup", "20", "--seconds", "0.15", "--json", "-"],
+            env=self.env, check=True, stdout=subprocess.PIPE).stdout
         return 1000 * json.loads(text)["min_ms"]
 
-    def call(self, shapes, weights, call):
-        names = ["%" + chr(ord("a") + i) for i in range(len(shapes))] + ["%w"] * len(weights)
-        params = ", ".join(n + ": " + tensor(*s) for n, s in zip(names, shapes + weights))
-        return self.microseconds("def @main(%s) { %s }\n" % (params, call))
-
-    def chain(self, operators, threads):
-        lines = ["%0 = nn.relu(%a);"]
-        for i in range(operators - 1):
-            lines.append("%%%d = %s(%%%d);" % (i + 1, ("abs", "nn.relu")[i % 2], i))
-        return self.microseconds("def @main(%%a: %s) { %s %%%d }\n" % (SMALL, " ".join(lines), operators - 1),
-                                 threads)
+    def oneMore(self, shape, weights, call, extents=None):
+        """Time of one operator more."""
+        short = self.microseconds(shape, weights, [call], extents)
+        return short and max(0.01, (self.microseconds(shape, weights, [call] * (1 + LONG), extents) - short) / LONG)
 
     def cost(self):
-        empty, all = self.chain(1, 1), len(os.sched_getaffinity(0))
-        launch = max(0.01, (self.chain(33, all) - self.chain(1, all)) / 32)
-        ops = {}
-        for op, shapes, weights, call, flops in arithmetic_cases():
-            time = self.call(shapes, weights, call)
+        relu = (8,), [], ["nn.relu(%x)"]
+        small = self.microseconds(*relu)
+        ops, rows = {}, []
+
+        def put(op, kind, unit, rate, us):
+            entry = {unit: float("%.3g" % rate)}
+            if us:
+                entry["us"] = us
+            if kind:
+                rows.append({"op": op, "class": kind, **entry})
+            else:
+                ops[op] = entry
+
+        launch = self.oneMore((8, 16), [(16, 16)], "nn.dense(%x, %w, units=16)")
+        each = 0
+        if self.o.vendor:
+            each = round(launch, 2)
+            vendor, self.o.vendor = self.o.vendor, ""
+            launch = small - self.microseconds(*relu) - each
+            self.o.vendor = vendor
+        for kind, (op, shape, weight, call, gflop) in products():
+            time = self.oneMore(shape, [weight], call)
+            if not time:
+                continue
+            hasClass = "conv" in op and not self.o.vendor
+            put(op, ", ".join(filter(None, ["fixed" if hasClass else "", kind])), "gflops",
+                1e6 * gflop / max(time - each, 0.1), each)
+            if hasClass:
+                open = list(shape[:2]) + ["?"] * (len(shape) - 2)
+                put(op, kind, "gflops", 1e6 * gflop / self.oneMore(shape, [weight], call, open), 0)
+        for op, kind, shape, weights, call, moved, chains in traffic():
+            if chains:
+                time = self.oneMore(shape, weights, call)
+                time = time and time - each
+            else:
+                time = self.microseconds(shape, weights, [call])
+                time = time and time - small
             if time:
-                ops[op] = {"gflops": round(flops / 1000 / max(time - empty, 0.1), 1)}
-        for op, shapes, call, moved in traffic_cases():
-            time = self.call(shapes, [], call)
-            if time:
-                ops[op] = {"gb_per_s": round(moved / 1000 / max(time - empty, 0.1), 2)}
-        rows = []
-        for op, kind, unit, shapes, weights, call, amount in row_cases():
-            time = self.call(shapes, weights, call)
-            if time:
-                rows.append({"op": op, "class": kind, unit: round(amount / 1000 / max(time - empty, 0.1), 1)})
-        return {"launch_us": round(launch, 2), "gflops": ops["nn.conv2d"]["gflops"], "gb_per_s": ops["add"]["gb_per_s"],
-                "ops": dict(sorted(ops.items())), "rows": rows}
+                put(op, kind, "gb_per_s", moved / 1000 / max(time, 0.1), each)
+        return {"launch_us": round(max(0.01, launch), 2), "gflops": ops["nn.dense"]["gflops"],
+                "gb_per_s": ops["add"]["gb_per_s"], "ops": dict(sorted(ops.items())),
+                **({} if self.o.vendor else {"classes": CLASSES}), "rows": rows}
 
 
 def main():

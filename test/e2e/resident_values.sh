@@ -20,7 +20,7 @@ PYTHONPATH=$here python3 -c 'import npy; npy.write("params/w.npy", "f4", "64x64x
 rules() {
   cat > rules.json <<JSON
 {"vendors": [{"name": "v", "ops": {"nn.conv2d": {}}, "merge_regions": false, "own_memory": $1,
-  "cost": {"trust": 1, "transfer_us": 200, "transfer_gb_per_s": 0.2, "rows": [{"op": "nn.conv2d", "us": 10}]}}]}
+  "cost": {"trust": 1, "transfer_us": 200, "transfer_gb_per_s": 0.4, "rows": [{"op": "nn.conv2d", "us": 10}]}}]}
 JSON
 }
 build() { bycc net.relay --params=params --rules=rules.json -o net.o --dump-offloads=r.json "$@" 2> line.txt || fail "$(cat line.txt)"; }

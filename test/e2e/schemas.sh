@@ -60,7 +60,7 @@ done <<'MEMBERS'
 "cost": {"rows": [{"us": 1}]}
 "cost": {"rows": [{"op": "abs"}]}
 "cost": {"rows": [{"op": "abs", "composite": "v.p", "us": 1}]}
-"cost": {"rows": [{"op": "abs", "us": 1, "gflops": 1}]}
+"cost": {"rows": [{"op": "abs", "us": -1, "gflops": 1}]}
 "cost": {"rows": [{"op": "abs", "class": "", "us": 1}]}
 "cost": {"rows": [{"op": "abs", "dtype": "float33", "us": 1}]}
 "cost": {"rows": [{"op": "abs", "threads": 0, "us": 1}]}

@@ -1,6 +1,7 @@
 // What running something costs, in microseconds, as files say it. A region costs
 // its launch, its operators, and the tensors that cross its border; an operator
-// the larger of its arithmetic and its memory traffic, or what is said of one call.
+// the larger of its arithmetic and its memory traffic, besides what every call takes
+// (a primitive that is entered, a loop that starts), or what is said of one call.
 //
 // Rows say it for some calls only, and the most special one that fits counts: one of
 // the operator or composite before one of all operators ("*"), then the one with more
@@ -23,6 +24,7 @@ struct CostRates {
   double flopsPerMicrosecond = 0; // 0: arithmetic is free
   double bytesPerMicrosecond = 0; // 0: traffic is free
   std::optional<double> microseconds = {}; // of one call, instead of the rates
+  double callMicroseconds = 0;             // of every call, besides the rates
 };
 
 struct CostRow {
@@ -34,7 +36,7 @@ struct CostRow {
   int32_t threads = 0;        // that code is compiled for; 0: any number
   // What is left out is as for all others.
   std::optional<double> flopsPerMicrosecond, bytesPerMicrosecond;
-  std::optional<double> microseconds; // stands alone
+  std::optional<double> microseconds; // with a rate besides it, else the whole call
 
   size_t numConstraints() const { return callClass.size() + (dtype ? 1 : 0) + (threads ? 1 : 0); }
 };

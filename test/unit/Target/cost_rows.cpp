@@ -192,7 +192,7 @@ TEST_CASE("the most special row counts") {
   // `ops` are rows without constraints; what a row leaves out is as for all others.
   CostModel model = costs(R"("gflops": 1, "gb_per_s": 9, "ops": {"nn.dense": {"gflops": 2}},
     "rows": [{"op": "nn.dense", "class": "rows=3", "gflops": 3}, {"op": "nn.batch_matmul", "gb_per_s": 4},
-             {"op": "abs", "us": 7}])");
+             {"op": "abs", "us": 7}, {"op": "exp", "us": 3, "gb_per_s": 5}])");
   CHECK(gflops(model, program, 1) == 2);
   CHECK(model.ratesOf(program.module, program.calls[1]).bytesPerMicrosecond == 9000);
   CHECK(gflops(model, program, 0) == 1);
@@ -200,6 +200,12 @@ TEST_CASE("the most special row counts") {
   CHECK_FALSE(model.ratesOf(program.module, program.calls[0]).microseconds);
   Program other1("(%x: Tensor[(4), float32]) { abs(%x) }");
   CHECK(model.ratesOf(other1.module, other1.calls[0]).microseconds == 7);
+  // Beside a rate it is what every call takes besides.
+  Program other2("(%x: Tensor[(4), float32]) { exp(%x) }");
+  CostRates exp = model.ratesOf(other2.module, other2.calls[0]);
+  CHECK_FALSE(exp.microseconds);
+  CHECK(exp.callMicroseconds == 3);
+  CHECK(exp.bytesPerMicrosecond == 5000);
 }
 
 TEST_CASE("rows for a number of threads") {
