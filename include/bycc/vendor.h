@@ -88,7 +88,9 @@ typedef struct bycc_node {
 } bycc_node;
 
 /* An extent that is known at run time only, where it is known what it will be: an
- * expression over symbols. Operands come before their users in the table. */
+ * expression over symbols. Operands come before their users in the table. A region whose
+ * inputs do not give a symbol gets one more where the program can tell it: a tensor of
+ * any dtype without elements, which no node reads. */
 enum bycc_extent_op {
   BYCC_EXTENT_CONST = 0,  /* lhs */
   BYCC_EXTENT_SYMBOL = 1, /* symbol number lhs */

@@ -5,6 +5,7 @@
 #include "TupleWiring.h"
 #include "UnitOrder.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/Vendor.h"
 
 #include <algorithm>
 
@@ -37,8 +38,12 @@ Partitioner::Partitioner(Module &module, PassContext &context, const RegionTable
 }
 
 Expected<> Partitioner::run() {
-  for (FunctionId function : optimizableFunctions(module_))
+  for (FunctionId function : optimizableFunctions(module_)) {
+    carriers_ = {};
+    for (NodeId param : module_.function(function).params)
+      carriers_.add(module_, param);
     BYCC_TRY(emitBlock(module_.function(function).body));
+  }
   return {};
 }
 
@@ -60,7 +65,7 @@ Expected<> Partitioner::emitBlock(BlockId block) {
     if (unit.region == none)
       BYCC_TRY(emitNode(unit.node, scope));
     else
-      emitRegion(unit.region, scope);
+      BYCC_TRY(emitRegion(unit.region, scope));
   module_.block(block).result = hostValue(module_.block(block).result, scope);
   module_.block(block).nodes = std::move(scope.list);
   return {};
@@ -74,13 +79,17 @@ Expected<> Partitioner::emitNode(NodeId node, Scope &scope) {
     }
     return {}; // else it is made anew where it is used
   }
-  for (BlockId inner : openBlocks(module_, node))
+  for (BlockId inner : openBlocks(module_, node)) {
+    ExtentCarriers outer = carriers_;
     BYCC_TRY(emitBlock(inner));
+    carriers_ = std::move(outer);
+  }
   std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
   for (NodeId &operand : operands)
     operand = hostValue(operand, scope);
   module_.setOperands(node, operands);
   scope.list.push_back(node);
+  carriers_.add(module_, node);
   return {};
 }
 
@@ -107,10 +116,10 @@ NodeId Partitioner::hostTensor(const TensorRef &tensor, Scope &scope) {
   return *found;
 }
 
-void Partitioner::emitRegion(uint32_t index, Scope &scope) {
+Expected<> Partitioner::emitRegion(uint32_t index, Scope &scope) {
   const Region &region = regions_[index];
   if (region.outputs.empty())
-    return; // nobody needs it
+    return {}; // nobody needs it
   SourceId source = module_.node(region.nodes[0]).source;
   std::string symbol = makeSymbol(region.vendor);
   FunctionId function = module_.addFunction(symbol);
@@ -124,6 +133,14 @@ void Partitioner::emitRegion(uint32_t index, Scope &scope) {
   std::vector<NodeId> operands{module_.globalRef(function)};
   for (const TensorRef &tensor : needs)
     operands.push_back(hostTensor(tensor, scope));
+  if (const Vendor *vendor = context_.vendors->find(module_.string(region.vendor));
+      vendor && !vendor->isEmulated())
+    for (NodeId slice : BYCC_TRY(carriers_.argumentsFor(module_, function, scope.list))) {
+      std::string name = "i" + std::to_string(module_.function(function).params.size());
+      NodeId param = module_.addParam(name, module_.type(slice), source);
+      module_.function(function).params.push_back(param);
+      operands.push_back(slice);
+    }
   TypeId resultType = module_.type(module_.block(module_.function(function).body).result);
   module_.function(function).resultType = resultType;
   module_.node(operands[0]).type = module_.functionType(function);
@@ -136,6 +153,9 @@ void Partitioner::emitRegion(uint32_t index, Scope &scope) {
   for (uint32_t i = 0; i < region.outputs.size(); ++i)
     results_[resultsBegin_[index] + i] =
         region.outputs.size() == 1 ? callId : projectField(module_, callId, i, scope.list);
+  for (uint32_t i = 0; i < region.outputs.size(); ++i)
+    carriers_.add(module_, results_[resultsBegin_[index] + i]);
+  return {};
 }
 
 std::string Partitioner::makeSymbol(StringId vendor) {

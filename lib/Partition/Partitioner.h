@@ -5,6 +5,7 @@
 #include "bycc/Support/FlatMap.h"
 #include "bycc/Target/PassContext.h"
 
+#include "ExtentCarriers.h"
 #include "RegionTable.h"
 
 #include <map>
@@ -34,7 +35,7 @@ private:
   bool staysValid(NodeId wire) const;
   NodeId hostValue(NodeId node, Scope &scope);
   NodeId hostTensor(const TensorRef &tensor, Scope &scope);
-  void emitRegion(uint32_t index, Scope &scope);
+  Expected<> emitRegion(uint32_t index, Scope &scope);
   std::string makeSymbol(StringId vendor);
 
   Module &module_;
@@ -47,6 +48,7 @@ private:
   std::vector<uint32_t> resultsBegin_;
   std::vector<NodeId> results_;
   std::map<std::string, uint32_t> nextNumber_; // by vendor
+  ExtentCarriers carriers_;                    // of the block at hand
 };
 
 } // namespace bycc

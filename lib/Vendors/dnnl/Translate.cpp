@@ -172,8 +172,13 @@ private:
 Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
   PlanBuilder builder;
   RegionTranslator translator(builder, region, 0);
+  std::vector<uint32_t> uses = RegionUses(region).uses;
   for (uint32_t i = 0; i < region.num_inputs; ++i) {
     const bycc_value &input = region.values[region.inputs[i]];
+    if (!uses[region.inputs[i]]) { // it is there for its extents
+      builder.addInput({1}, DType::Float32);
+      continue;
+    }
     BYCC_TRY(checkValue(input));
     translator.bind(region.inputs[i], builder.addInput(dimsOf(input), dtypeOf(input)));
   }
