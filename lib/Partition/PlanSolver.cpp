@@ -25,7 +25,10 @@ constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, cou
 constexpr uint32_t windowSizes[] = {10, 18, 30};             // items
 constexpr uint64_t leastPerItem = 300, mostPerItem = 37500;  // steps for a window
 constexpr uint64_t windowCost = 500;                         // of making one
-constexpr double almost = 0.005;          // what may be left for branch and bound of large problems
+// What is left to gain in large problems, as a part of the bound: from where on windows are
+// searched quickly only, what may be left for branch and bound, and what is enough.
+constexpr double near = 0.005, almost = 0.005, enough = 0.0005;
+constexpr uint64_t branchPart = 8;        // of the steps of large problems, at most
 constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
 constexpr uint64_t moveCost = 4;          // of moving regions, per item
 constexpr uint64_t smallSteps = 400000;   // at least, to look through all plans of few items
@@ -151,6 +154,7 @@ private:
 
   double relaxAndSearch() {
     bool isLarge = problem_.size() > manyTogether;
+    uint64_t steps = steps_;
     PlanRelaxation relaxation(problem_);
     double least = leastOfEach(problem_);
     double bound = std::max(relax(relaxation, rootSweeps, isLarge ? 8 : 3), least);
@@ -161,20 +165,24 @@ private:
       bound = std::max(bound, relaxChains(relaxation));
     if (bound < bestTime_)
       bound = std::max(bound, relax(relaxation, rootSweeps, 3));
-    if (isLarge && bound < bestTime_) {
+    if (isLarge && gap(bound) > enough) {
       offerTiles(relaxation.rounded(), GroupingEffort::Careful);
       improveByWindows(bound);
       bound = std::max(bound, relax(relaxation, 2 * rootSweeps, 1));
     }
     if (bound >= bestTime_)
       return bound;
-    if (isLarge && bestTime_ - bound > almost * bound)
-      return bound; // it would not end
+    if (isLarge && (gap(bound) > almost || gap(bound) <= enough))
+      return bound; // it would not end, or need not begin
+    if (isLarge)
+      steps_ = std::min(steps_, steps / branchPart);
     open_ = 0;
     hasOpen_ = false;
     branch(std::move(relaxation), 0);
     return hasOpen_ ? std::max(bound, std::min(open_, bestTime_)) : bestTime_;
   }
+
+  double gap(double bound) const { return (bestTime_ - bound) / bound; }
 
   // With a part of the steps that are left.
   double relax(PlanRelaxation &relaxation, uint32_t sweeps, uint32_t part) {
@@ -281,11 +289,13 @@ private:
     uint64_t least = steps_ / (isSettled_ ? 16 : 4); // is left for bounds
     for (uint64_t perItem = leastPerItem; perItem <= mostPerItem; perItem *= 5)
       for (uint32_t i = 0; i < std::size(windowSizes); ++i)
-        for (bool changed = true; changed && steps_ > least && bound < bestTime_;) {
+        for (bool changed = true;
+             changed && steps_ > least && gap(bound) > (perItem == leastPerItem ? enough : near);) {
           uint32_t size = windowSizes[i];
           double before = bestTime_;
           looks[i].resize(problem_.size());
-          for (uint32_t item = 0; item < problem_.size() && steps_ > least; item += size / 3)
+          for (uint32_t item = 0; item < problem_.size() && steps_ > least && gap(bound) > enough;
+               item += size / 3)
             if (isNew(looks[i][item], size * perItem))
               if (std::optional<PlanWindow> window = windows.around(item, size))
                 if (improve(*window, size * perItem, looks[i][item]))
