@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <queue>
 
 namespace bycc::onnx {
@@ -157,13 +159,15 @@ Expected<int64_t> Importer::opsetOf(const std::vector<OpsetImport> &opsets, cons
   auto problem = [&](Status status) {
     return error(status, {file_}) << where << (where.empty() ? "" : ": ");
   };
-  std::vector<std::string_view> seen;
+  std::map<std::string_view, int64_t> seen; // some exporters name a domain twice
   int64_t version = 0;
   for (const OpsetImport &opset : opsets) {
     std::string_view domain = plainDomain(opset.domain);
-    if (std::find(seen.begin(), seen.end(), domain) != seen.end())
-      return problem(Status::Input) << "domain '" << escaped(domain) << "' is imported twice";
-    seen.push_back(domain);
+    if (auto [first, isNew] = seen.try_emplace(domain, opset.version);
+        !isNew && first->second != opset.version)
+      return problem(Status::Input)
+             << "domain '" << escaped(domain) << "' is imported twice, as versions "
+             << first->second << " and " << opset.version;
     if (opset.version <= 0)
       return problem(Status::Input) << "opset version " << opset.version << " is not legal";
     if (!domain.empty())
@@ -471,16 +475,16 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
 
 namespace {
 
-// "" when there is a converter for the node's operator at this opset.
-std::string whyNotRead(const Node &node, const OpRow *row, int64_t opset) {
-  OpVersion version = row ? row->versionAt(opset) : OpVersion();
+// "" when there is a converter for the node's operator at this opset of its domain.
+std::string whyNotRead(const Node &node, const OpRow *row, std::optional<int64_t> opset) {
+  OpVersion version = row ? row->versionAt(opset.value_or(0)) : OpVersion();
   if (row && version.opset > 0 && version.isRead)
     return "";
   std::string domain = isDefaultDomain(node.domain) ? "" : escaped(node.domain) + ".";
-  std::string what = "operator " + domain + escaped(node.opType) + " of opset " +
-                     std::to_string(opset) + " is not supported";
+  std::string what = "operator " + domain + escaped(node.opType) +
+                     (opset ? " of opset " + std::to_string(*opset) : "") + " is not supported";
   if (!row)
-    return what;
+    return opset ? what : what + ", nor is its domain imported";
   if (version.opset == 0)
     return what + ": it came with opset " +
            std::string(row->versions.substr(0, row->versions.find(' ')));
@@ -507,6 +511,16 @@ NodeId Importer::standIn(std::string_view name) {
   return module_.addParam(name, module_.types.tensor(*dtype, dims));
 }
 
+// Of a domain, as the model imports it.
+std::optional<int64_t> Importer::versionOf(std::string_view domain) const {
+  if (isDefaultDomain(domain))
+    return opset_;
+  for (const OpsetImport &opset : model_.opsets)
+    if (opset.domain == domain)
+      return opset.version;
+  return std::nullopt;
+}
+
 void Importer::convertNode(const Node &node) {
   SourceLocation location = locateUnique(node);
   bool isPoisoned = false;
@@ -519,7 +533,7 @@ void Importer::convertNode(const Node &node) {
   builder_.setSource(source);
   OpContext op(*this, node, opset_, row ? row->relayName : "", source);
   Expected<> done;
-  if (std::string why = whyNotRead(node, row, opset_); !why.empty()) {
+  if (std::string why = whyNotRead(node, row, versionOf(node.domain)); !why.empty()) {
     done = op.error(Status::Unsup) << why;
   } else if (!isPoisoned) {
     done = convertWithRow(op, *row);

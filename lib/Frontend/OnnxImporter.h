@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <unordered_map>
@@ -190,6 +191,7 @@ public:
 private:
   using Scope = std::unordered_map<std::string_view, Value>;
   Expected<int64_t> opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where);
+  std::optional<int64_t> versionOf(std::string_view domain) const;
   NodeId addConstant(Constant constant, const SourceLocation &location);
   Expected<> checkDefault(const ValueInfo &info, const Value &value);
   void addInput(const ValueInfo &info, FunctionId main);

@@ -39,3 +39,35 @@ for options in "-O0" "-O2"; do
   bycc-run part.json --input x=x.npy --outputs out
   expect "$(npy show out/output_0.npy)" "2x4 0.015625 0.015625 0.015625 0.015625 0.015625 0.015625 0.015625 0.015625"
 done
+
+# A cache that is empty at first adds nothing, in a region as well.
+cat > cache.relay <<'END'
+#[version = "0.0.5"]
+def @main(%past: Tensor[(2, p), float32], %x: Tensor[(2, 2), float32], %more: Tensor[(2, q), float32]) {
+  %0 = concatenate((nn.relu(%past), %x, %more), axis=1);
+  nn.relu(%0)
+}
+END
+npy write past.npy f4 2x1 7 -8
+npy write none.npy f4 2x0
+npy write x.npy f4 2x2 1 -2 3 -4
+for options in "-O2" "-O2 --annotate=dnnl --cost-model=none --expect-regions=1"; do
+  bycc cache.relay $options -q -o cache.o
+  for _ in 1 2; do
+    bycc-run cache.json --input past=none.npy --input x=x.npy --input more=none.npy --outputs out
+    expect "$(npy show out/output_0.npy)" "2x2 1 0 3 0"
+    bycc-run cache.json --input past=past.npy --input x=x.npy --input more=none.npy --outputs out
+    expect "$(npy show out/output_0.npy)" "2x3 7 1 0 0 3 0"
+  done
+done
+
+# A mean of nothing is NaN; oneDNN has no such kernel, and the run says so.
+cat > mean.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, n), float32]) { mean(%x, axis=[1]) }
+END
+bycc mean.relay -q -o mean.o
+bycc-run mean.json --input x=none.npy --outputs out
+expect "$(npy show out/output_0.npy | tr -d -)" "2 nan nan"
+bycc mean.relay --annotate=dnnl --cost-model=none -q -o mean.o
+refuse 1 "extents that oneDNN does not take: extent 0 of (2, 0)" bycc-run mean.json --input x=none.npy

@@ -381,14 +381,23 @@ Expected<bycc_region *> RegionInstance::addLevel(const RegionCopy &copy) {
   Level &level = levels_.emplace_back();
   for (const RegionCopy::Value &value : copy.values)
     level.values.push_back(BYCC_TRY(valueOf(value)));
+  auto isEmpty = [&](uint32_t value) {
+    Dims dims = dimsOf(level.values[value]);
+    return std::ranges::find(dims, 0) != dims.end();
+  };
   for (const RegionCopy::Node &node : copy.nodes) {
+    if (std::ranges::all_of(node.outputs, isEmpty))
+      continue;
     bycc_node made{};
     made.op = node.op.c_str();
     made.source = node.source.c_str();
     made.attrs = attrsOf(node.attrs);
     made.num_attrs = static_cast<uint32_t>(node.attrs.size());
-    made.inputs = node.inputs.data();
-    made.num_inputs = static_cast<uint32_t>(node.inputs.size());
+    std::vector<uint32_t> inputs = node.inputs;
+    if (node.op == "concatenate")
+      std::erase_if(inputs, isEmpty);
+    made.num_inputs = static_cast<uint32_t>(inputs.size());
+    made.inputs = inputs_.emplace_back(std::move(inputs)).data();
     made.outputs = node.outputs.data();
     made.num_outputs = static_cast<uint32_t>(node.outputs.size());
     if (!node.body.empty())

@@ -66,7 +66,9 @@ Expected<RegionCopy> readRegion(std::span<const uint8_t> bytes);
 // The symbols' values for these shapes, which must fit the inputs.
 Expected<Dims> symbolsFor(const RegionCopy &copy, const std::vector<const int64_t *> &shapes);
 
-// The region with values for its symbols. Lives as long as this and the copy.
+// The region with values for its symbols, without nodes that make nothing and without
+// what adds nothing to a concatenation: oneDNN has no extent of 0. Lives as long as this
+// and the copy.
 class RegionInstance {
 public:
   // Without weights constants have the bytes that the copy was made of.
@@ -88,6 +90,7 @@ private:
   std::span<const uint8_t> weights_;
   std::deque<Level> levels_;
   std::deque<Dims> dims_;
+  std::deque<std::vector<uint32_t>> inputs_; // of nodes
   std::deque<std::vector<bycc_attr>> attrs_;
 };
 

@@ -218,7 +218,19 @@ TEST_CASE("C8: opsets are checked") {
   CHECK(has(problemOf(maker), "error[UNSUP]: opset 999 of ai.onnx is not supported, 1 to 28 are"));
   maker.opset(17);
   maker.opset(16, "ai.onnx");
-  CHECK(has(problemOf(maker), "is imported twice"));
+  CHECK(has(problemOf(maker), "error[INPUT]: domain '' is imported twice, as versions 17 and 16"));
+  maker = unary();
+  maker.opset(17);
+  maker.opset(17, "ai.onnx");
+  CHECK(problemOf(maker) == ""); // some exporters do
+  maker.model.mutable_graph()->mutable_node(0)->set_domain("ai.onnx.ml");
+  CHECK(has(problemOf(maker),
+            "error[UNSUP]: operator ai.onnx.ml.Relu is not supported, nor is its domain imported"));
+  maker.model.mutable_graph()->mutable_node(0)->set_domain("com.microsoft");
+  maker.opset(1, "com.microsoft");
+  CHECK(has(problemOf(maker),
+            "error[UNSUP]: operator com.microsoft.Relu of opset 1 is not supported"));
+  maker = unary();
   maker.model.clear_opset_import();
   CHECK(has(problemOf(maker), "error[INPUT]: no opset"));
   maker = unary("Gelu");
