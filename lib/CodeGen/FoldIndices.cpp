@@ -79,6 +79,8 @@ std::optional<Range> Exprs::range(Ref ref) const {
   }
   case Op::Min:
   case Op::Max: {
+    if (auto extent = range(e.b); extent && isIndex(ref))
+      return Range{0, std::max<int64_t>(extent->high, 0)};
     auto x = range(e.a), y = range(e.b);
     if (!x || !y)
       return std::nullopt;
@@ -172,9 +174,28 @@ bool Exprs::holdsLoad(Ref ref) const {
   bool found = false;
   visit(ref, [&](Ref at) {
     found = found || nodes_[at].op == Op::Load;
-    return !found;
+    return !found && !isIndex(at);
   });
   return found;
+}
+
+Ref Exprs::index(Ref value, Ref extent) {
+  return binary(Op::Min, binary(Op::Max, value, integer(0)), plus(extent, -1), 1);
+}
+
+Ref Exprs::last(Ref factor) {
+  const Expr e = nodes_[factor];
+  if (e.op == Op::Axis)
+    return plus(extents_[static_cast<size_t>(e.i)], -1);
+  if (isIndex(factor))
+    return e.b;
+  if (e.op == Op::FloorMod)
+    return isNotNegative(e.b) ? plus(e.b, -1) : noRef;
+  if (auto divisor = e.op == Op::FloorDiv ? constant(e.b) : std::nullopt; divisor && *divisor > 0) {
+    Ref most = last(e.a);
+    return most == noRef ? noRef : binary(Op::FloorDiv, most, e.b);
+  }
+  return noRef;
 }
 
 // Sums are multiplied out, so that strides of run-time extents stay sums of
@@ -205,6 +226,8 @@ Ref Exprs::multiply(Ref a, Ref b) {
 
 bool Exprs::isNotNegative(Ref ref) const {
   const Expr &e = nodes_[ref];
+  if (isIndex(ref))
+    return true;
   switch (e.op) {
   case Op::Const: return e.i >= 0;
   case Op::Axis: return true;
@@ -220,8 +243,8 @@ bool Exprs::isNotNegative(Ref ref) const {
   }
 }
 
-// Axes in terms that add are put at their last value, then all that is left must
-// not be positive.
+// Axes, and what else counts from 0, are put at their last value in terms that add, then
+// all that is left must not be positive.
 bool Exprs::isAtMost(Affine form, int64_t limit) {
   for (int step = 0; step < 32; ++step) {
     Affine next;
@@ -232,8 +255,10 @@ bool Exprs::isAtMost(Affine form, int64_t limit) {
       for (Ref factor : all)
         if (!isNotNegative(factor))
           return false;
-      auto axis = std::find_if(all.begin(), all.end(), [&](Ref factor) { return nodes_[factor].op == Op::Axis; });
-      if (axis == all.end()) {
+      Ref most = noRef;
+      auto counter = std::find_if(all.begin(), all.end(),
+                                  [&](Ref factor) { return (most = last(factor)) != noRef; });
+      if (counter == all.end()) {
         Affine term;
         term.terms.push_back({atom, coefficient});
         addScaled(next, term, 1);
@@ -242,10 +267,9 @@ bool Exprs::isAtMost(Affine form, int64_t limit) {
       isChanged = true;
       if (coefficient < 0)
         continue; // at most 0
-      Ref last = plus(extents_[static_cast<size_t>(nodes_[*axis].i)], -1);
-      all.erase(axis);
-      Ref most = all.empty() ? last : binary(Op::Mul, product(all), last);
-      addScaled(next, affine(most), coefficient);
+      all.erase(counter);
+      addScaled(next, affine(all.empty() ? most : binary(Op::Mul, product(all), most)),
+                coefficient);
     }
     form = std::move(next);
     if (isChanged)

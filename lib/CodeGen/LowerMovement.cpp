@@ -95,16 +95,11 @@ Expected<> lowerSplit(OpLowering &op) {
   return {};
 }
 
-Ref clamped(OpLowering &op, Ref index, Ref extent) {
-  return op.op2(Op::Min, op.op2(Op::Max, index, op.x.integer(0)), op.x.plus(extent, -1));
-}
-
 // Negative indices count from the end; then clamped, so that no load leaves the tensor.
 Ref wrapNegative(OpLowering &op, Ref index, Ref extent) {
   index = op.x.cast(index, DType::Int64);
-  return clamped(
-      op, op.x.select(op.op2(Op::Lt, index, op.x.integer(0)), op.x.add(index, extent), index),
-      extent);
+  return op.x.index(
+      op.x.select(op.op2(Op::Lt, index, op.x.integer(0)), op.x.add(index, extent), index), extent);
 }
 
 Ref clampIndex(OpLowering &op, Ref index, Ref extent, const std::string &mode) {
@@ -115,7 +110,7 @@ Ref clampIndex(OpLowering &op, Ref index, Ref extent, const std::string &mode) {
     return op.op2(Op::FloorMod, index, extent);
   if (mode == "fast")
     return index;
-  return clamped(op, index, extent);
+  return op.x.index(index, extent);
 }
 
 // Clamping needs an element: indices into an axis of none end the run.

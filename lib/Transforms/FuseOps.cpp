@@ -23,9 +23,10 @@
 //   - injective operators join each other and a reduction they feed (second round,
 //     so that anchors choose first)
 // Two things are left out on purpose: costly functions are not moved to where
-// they would be computed more often (exp before a broadcast), and a reshape at a
-// group's edge leaves it, since by itself it is free. Indices that are checked before
-// they are read by (mode="error") are made before: they end their group.
+// they would be computed more often (exp before a broadcast, any `longChain` operators
+// on values that are much fewer), and a reshape at a group's edge leaves it, since by
+// itself it is free. Indices are made before they are read by, once each: they end their
+// group where they are checked (mode="error") and where they are fewer than what is read.
 //
 // Every value is looked at a bounded number of times (`max-nodes` a group), so
 // the pass is linear.
@@ -46,6 +47,9 @@ namespace bycc {
 namespace {
 
 constexpr int64_t defaultMaxNodes = 64;
+// So many operators are not computed again for each of `manyTimes` as many elements.
+constexpr uint32_t longChain = 3;
+constexpr double manyTimes = 8;
 
 // Kinds for grouping: Elementwise .. Injective as in the operator table; an
 // anchor computes its result in a way of its own; a barrier is never grouped.
@@ -101,7 +105,7 @@ public:
     }
     group_ = own_;
     for (uint32_t i = 0; i < graph.size(); ++i)
-      if (checksIndices(module, graph.node(i)))
+      if (checksIndices(module, graph.node(i)) || readsByFewer(graph.node(i)))
         for (uint32_t operand : graph.operands(i))
           isIndices_[operand] =
               isIndices_[operand] || graph.node(operand) == module.operands(graph.node(i))[1];
@@ -134,8 +138,26 @@ private:
     bool grows = isAnchored    ? canFollowAnchor(from, to)
                  : isInjective ? canFollowInjective(to)
                                : canFollowMap(to);
-    if (grows && !(isCostly_[find(from)] && !isAnchored && repeats(from, to)))
+    bool isWork = isCostly_[find(from)] ? repeats(from, to)
+                                        : size_[find(from)] >= longChain && repeatsOften(from, to);
+    if (grows && (isAnchored || !isWork))
       grow(from, to, isAnchored);
+  }
+
+  // A `take` of rows: each index is read by for many elements.
+  bool readsByFewer(NodeId id) const {
+    return module_.node(id).kind == NodeKind::CallOp && module_.node(id).op == ops::take &&
+           likelyElements(module_.operands(id)[1]) < likelyElements(id);
+  }
+  double likelyElements(NodeId id) const {
+    double product = 1;
+    for (Dim dim : module_.types.shape(module_.type(id)))
+      product *= static_cast<double>(module_.types.likely(dim));
+    return product;
+  }
+  bool repeatsOften(uint32_t from, uint32_t to) const {
+    return own_[to] != GroupKind::Reduction &&
+           likelyElements(graph_.node(to)) >= manyTimes * likelyElements(graph_.node(from));
   }
 
   // `to` is a map over exactly the values `from` makes.

@@ -33,19 +33,58 @@ enum class Op : uint8_t {
   // One operand. Cast converts, Reinterpret keeps the bits. Narrow makes a 16-bit float
   // of a Float32 that is rounded when it is stored, not before, as all results of
   // that type are.
-  Cast, Reinterpret, Narrow, Neg, Abs, Not, Sign, Exp, Log, Sqrt, Tanh, Erf, Sigmoid,
-  Floor, Ceil, Trunc, Round, RoundEven, IsNan, IsInf, IsFinite,
+  Cast,
+  Reinterpret,
+  Narrow,
+  Neg,
+  Abs,
+  Not,
+  Sign,
+  Exp,
+  Log,
+  Sqrt,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Floor,
+  Ceil,
+  Trunc,
+  Round,
+  RoundEven,
+  IsNan,
+  IsInf,
+  IsFinite,
   Libm1, // i = LibmFn
-  // Two operands of one type. Comparisons give Bool; Shr is arithmetic for
-  // signed types; Div of ints truncates, division by zero gives 0. Pair puts two
-  // int32 of 16 bits into one, the first below; DotPairs multiplies two such pairs
+  // Two operands of one type. Min with i = 1 is an index (Exprs::index). Comparisons
+  // give Bool; Shr is arithmetic for signed types; Div of ints truncates, division by zero gives 0.
+  // Pair puts two int32 of 16 bits into one, the first below; DotPairs multiplies two such pairs
   // and adds the products, DotBFloat16 takes the bits for bfloat16 and gives a Float32.
-  Add, Sub, Mul, Div, FloorDiv, FloorMod, TruncMod, Min, Max, And, Or, Xor,
-  Shl, Shr, Pair, DotPairs, DotBFloat16, Eq, Ne, Lt, Le,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  FloorDiv,
+  FloorMod,
+  TruncMod,
+  Min,
+  Max,
+  And,
+  Or,
+  Xor,
+  Shl,
+  Shr,
+  Pair,
+  DotPairs,
+  DotBFloat16,
+  Eq,
+  Ne,
+  Lt,
+  Le,
   Libm2, // i = LibmFn
   // Three operands (a: Bool condition). Guard evaluates b only where a holds,
   // so loads in b may be out of bounds elsewhere.
-  Select, Guard,
+  Select,
+  Guard,
 };
 
 // Functions called by name; index into libmName().
@@ -104,6 +143,10 @@ public:
   Ref times(Ref a, int64_t b) { return mul(a, integer(b)); }
   Ref both(Ref a, Ref b) { return a == noRef ? b : b == noRef ? a : binary(Op::And, a, b); }
 
+  // `value` as an index into `extent` elements: clamped to what is within. Where there
+  // are none nothing may be loaded by it. Divisions fold over it as over an axis.
+  Ref index(Ref value, Ref extent);
+
   // A new axis; extent is an Int64 expression of Consts and Dims.
   uint32_t newAxis(Ref extent);
   Ref extent(uint32_t axisId) const { return extents_[axisId]; }
@@ -144,7 +187,9 @@ private:
   Ref product(std::vector<Ref> factors);
   Ref multiply(Ref a, Ref b);
   Ref divideByDims(Op op, Ref a, Ref divisor);
-  bool holdsLoad(Ref ref) const;
+  bool isIndex(Ref ref) const { return nodes_[ref].op == Op::Min && nodes_[ref].i == 1; }
+  bool holdsLoad(Ref ref) const; // other than inside an index
+  Ref last(Ref factor);          // the greatest value of what counts from 0; noRef: does not
   bool isNotNegative(Ref ref) const;
   bool isAtMost(Affine form, int64_t limit);
   bool isAtLeast(const Affine &form, int64_t limit);

@@ -30,6 +30,39 @@ TEST_CASE("equal structures have equal fingerprints") {
   CHECK(k.fingerprint() != other.fingerprint()); // another schedule
 }
 
+TEST_CASE("indices that are loaded fold like axes") {
+  Exprs x;
+  Ref n = x.dim(0), width = x.dim(1);
+  Ref column = x.axis(x.newAxis(width)), row = x.index(x.load(0, DType::Int64, x.integer(0)), n);
+  Ref flat = x.add(x.mul(row, width), column);
+  CHECK(x.binary(Op::FloorDiv, flat, width) == row);
+  CHECK(x.binary(Op::FloorMod, flat, width) == column);
+  CHECK(x.binary(Op::FloorMod, flat, x.mul(n, width)) == flat);
+  CHECK(x.binary(Op::FloorDiv, row, n) == x.integer(0));
+  CHECK(x.index(x.axis(x.newAxis(n)), n) != row);
+  // What is loaded and bounded by nobody stays as it is.
+  Ref any = x.load(0, DType::Int64, x.integer(0));
+  CHECK(x[x.binary(Op::FloorMod, x.add(x.mul(any, width), column), width)].op == Op::FloorMod);
+  // A known extent.
+  Ref small = x.index(any, x.integer(8));
+  CHECK(x.range(small)->low == 0);
+  CHECK(x.range(small)->high == 7);
+}
+
+TEST_CASE("halves and remainders of axes fold like axes") {
+  Exprs x;
+  Ref n = x.dim(0), width = x.dim(1);
+  Ref at = x.axis(x.newAxis(x.times(n, 2))), column = x.axis(x.newAxis(width));
+  Ref half = x.binary(Op::FloorDiv, at, x.integer(2)),
+      odd = x.binary(Op::FloorMod, at, x.integer(2));
+  Ref flat = x.add(x.mul(half, width), column);
+  CHECK(x.binary(Op::FloorDiv, flat, width) == half);
+  CHECK(x.binary(Op::FloorMod, x.add(x.mul(odd, width), column), x.times(width, 2)) ==
+        x.add(x.mul(odd, width), column));
+  CHECK(x.binary(Op::FloorDiv, half, n) == x.integer(0));
+  CHECK(x.binary(Op::FloorDiv, x.plus(half, 1), n) != x.integer(0));
+}
+
 TEST_CASE("what an expression of dims likely is") {
   Exprs x;
   const int64_t dims[] = {10, 3};
