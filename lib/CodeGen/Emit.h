@@ -127,6 +127,7 @@ private:
   Value *pack(DType type, Value *value, bool isExact = false);
   Value *halfToFloat(Value *bits);
   Value *floatToHalf(Value *value);
+  Value *floatToInt(Value *value, DType to);
   // Whether the value is a bfloat16 as it is: loaded, or chosen among such and their
   // negatives. It is then stored by its bits: instructions that round take denormals for 0.
   bool isExact(Ref ref);

@@ -5,6 +5,8 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace bycc::te {
@@ -151,7 +153,32 @@ bool KernelEmitter::isExact(Ref root) {
   return holds;
 }
 
-// Float to int truncates; out of range gives the nearest bound, NaN 0.
+// Truncates; out of range gives the nearest bound, NaN 0. Written out, as LLVM's saturating
+// conversions take vectors apart.
+llvm::Value *KernelEmitter::floatToInt(Value *value, DType to) {
+  llvm::Type *t = value->getType();
+  bool isSigned = isSignedInt(to);
+  int bits = static_cast<int>(8 * sizeInBytes(to)), magnitude = isSigned ? bits - 1 : bits;
+  // Both are floats exactly: the least, and one beyond the greatest.
+  double least = isSigned ? -std::ldexp(1.0, magnitude) : 0, end = std::ldexp(1.0, magnitude);
+  auto number = [&](double v) { return llvm::ConstantFP::get(t, v); };
+  llvm::Type *type = shapedAs(t, valueType(to)),
+             *wide = shapedAs(t, b_.getIntNTy(static_cast<unsigned>(std::max(bits, 32))));
+  Value *isNan = b_.CreateFCmpUNO(value, value);
+  Value *bounded = b_.CreateSelect(b_.CreateFCmpOGT(value, number(least)), value, number(least));
+  if (bits <= 16) {
+    bounded = b_.CreateSelect(b_.CreateFCmpOLT(bounded, number(end - 1)), bounded, number(end - 1));
+    bounded = b_.CreateSelect(isNan, number(0), bounded);
+    return b_.CreateTrunc(b_.CreateFPToSI(bounded, wide), type);
+  }
+  Value *isBeyond = b_.CreateFCmpOGE(value, number(end));
+  bounded = b_.CreateSelect(b_.CreateOr(isBeyond, isNan), number(0), bounded);
+  Value *converted = isSigned ? b_.CreateFPToSI(bounded, wide) : b_.CreateFPToUI(bounded, wide);
+  llvm::APInt greatest = isSigned ? llvm::APInt::getSignedMaxValue(static_cast<unsigned>(bits))
+                                  : llvm::APInt::getMaxValue(static_cast<unsigned>(bits));
+  return b_.CreateSelect(isBeyond, llvm::ConstantInt::get(wide, greatest), converted);
+}
+
 llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to, bool isExact) {
   llvm::Type *scalar = valueType(to);
   llvm::Type *t = value->getType();
@@ -166,8 +193,7 @@ llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to, bool is
     }
     if (to == DType::Bool)
       return b_.CreateFCmpUNE(value, llvm::Constant::getNullValue(t));
-    auto id = isSignedInt(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return b_.CreateIntrinsic(id, {type, t}, {value});
+    return floatToInt(value, to);
   }
   if (to == DType::Bool)
     return b_.CreateICmpNE(value, llvm::Constant::getNullValue(t));

@@ -125,6 +125,17 @@ case('clip', [np.array([-5, 1, 9], i32)], np.array([0, 1, 6], i32), a_min=0, a_m
 fails('clip', [x], 'attribute a_max must be given', a_min=0.0)
 fails('clip', [x], 'attribute a_min is a number', a_min='x', a_max=1.0)
 case('cast', [np.array([1.9, -1.9, nan, 300, -300], f32)], np.array([1, -1, 0, 127, -128], i8), dtype='int8')
+# Truncated; out of range the nearest bound, NaN 0. In rows that vectors and their rest take.
+for to in ('int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'uint64'):
+    low, high = (int(bound) for bound in (np.iinfo(to).min, np.iinfo(to).max))
+    for made in (f32, f64):
+        edges = [made(v) for v in (nan, inf, -inf, -0.0, 0.75, -0.75, 1.5, -1.5, 100.25, -100.25, 1e30, -1e30)]
+        if made is f32:
+            edges += [np.nextafter(made(e), made(to)) for e in (low, 2.0 * (high // 2 + 1)) for to in (-inf, inf)]
+        edges += [made(low), made(2.0 * (high // 2 + 1))]
+        row = (edges * 3)[:2 * len(edges) + 5]
+        wanted = [0 if math.isnan(v) else high if v >= high else low if v <= low else int(v) for v in row]
+        case('cast', [np.array(row, made)], np.array(wanted, to), dtype=to)
 case('cast', [np.array([300, -1], i32)], np.array([44, 255], u8), dtype='uint8')
 case('cast', [np.array([-1, 0, 2], i32)], np.array([True, False, True]), dtype='bool')
 case('cast', [np.array([1, 70000], i32)], np.array([1, inf], np.float16), dtype='float16')

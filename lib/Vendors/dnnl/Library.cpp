@@ -374,11 +374,11 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
   auto any = [&](ValueId id) { return anyLayout(plan.values[id].dims, plan.values[id].dtype); };
   bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
   Primitive made;
-  auto probe = [&](const Layout &output) {
+  auto probe = [&](const auto &layoutOf, const Layout &output) {
     return guarded(Status::Unsup, [&] {
       Layouts layouts;
       for (ValueId id : step.inputs)
-        layouts.inputs.push_back(isConv && layouts.inputs.size() < 2 ? any(id) : plain(id));
+        layouts.inputs.push_back(isConv && layouts.inputs.size() < 2 ? any(id) : layoutOf(id));
       layouts.output = output;
       if (isProduct(step.kind) && step.hasBias)
         layouts.inputs[2] = biasLayout(plan, step);
@@ -388,10 +388,17 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
       made = Maker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
     });
   };
-  BYCC_TRY(probe(plain(step.output)));
-  // Layouts are chosen later, and convolutions choose theirs.
+  BYCC_TRY(probe(plain, plain(step.output)));
+  // Layouts are chosen later (LowerLayouts.h): convolutions choose theirs, integers are
+  // pooled with channels last.
   if (made.isSlow() && isConv)
-    BYCC_TRY(probe(any(step.output)));
+    BYCC_TRY(probe(plain, any(step.output)));
+  if (made.isSlow() && step.kind == StepKind::Pool) {
+    auto last = [&](ValueId id) {
+      return channelsLastLayout(plan.values[id].dims, plan.values[id].dtype);
+    };
+    BYCC_TRY(probe(last, last(step.output)));
+  }
   if (made.isSlow())
     return error(Status::Unsup) << "oneDNN has only a reference loop for this ("
                                 << made.implementation << ")";

@@ -29,6 +29,8 @@ std::vector<Layouts> LayoutChooser::candidates(const Step &step, int sum) const 
   case StepKind::Concat:
     return {concatLayouts(step), flowingLayouts(step, any(step.output)), plainLayouts(step)};
   case StepKind::Pool:
+    // The library pools integers in this layout alone.
+    return {flowingLayouts(step, any(step.output)), plainLayouts(step), channelsLast(step)};
   case StepKind::Reduce:
     return {flowingLayouts(step, any(step.output)), plainLayouts(step)};
   default:
@@ -78,8 +80,10 @@ Layouts LayoutChooser::concatLayouts(const Step &step) const {
   bool hasLast = rank >= 3 && rank <= 5 &&
                  std::any_of(step.inputs.begin(), step.inputs.end(),
                              [&](ValueId id) { return !isPlain(layoutOf(id)); });
-  if (!hasLast)
-    return plainLayouts(step);
+  return hasLast ? channelsLast(step) : plainLayouts(step);
+}
+
+Layouts LayoutChooser::channelsLast(const Step &step) const {
   Layouts out;
   for (ValueId id : step.inputs)
     out.inputs.push_back(channelsLastLayout(value(id).dims, value(id).dtype));

@@ -3,7 +3,7 @@
 // 1. Convolutions and constant weights are asked for with the layout `any`; what
 //    they answer flows on. Everything else takes its operands as they come, and
 //    only when the library then falls back to a reference loop are they brought
-//    to row-major.
+//    to row-major, and those of pools to channels last.
 // 2. A matmul whose result goes through a permute writes in the permuted order at
 //    once:
 //        matmul -> (12,128,64) -> reshape, permute -> (1,128,12,64): no copy
@@ -16,9 +16,10 @@
 //
 // A search over the layouts of all steps at once was measured to bring nothing: with the layout
 // that each convolution likes best (channels last or blocks; float32, 1 and 2 threads) and reorders
-// for free, squeezenet would gain 0.3 % over channels last throughout and resnet50 1.7 %, less than the
-// reorders take; mobilenet_v2 3.7 %, nearly all in depthwise convolutions, for which Prefer.h has a
-// kernel that is as fast channels last. For the same reason tuning by measurement is not offered.
+// for free, squeezenet would gain 0.3 % over channels last throughout and resnet50 1.7 %, less than
+// the reorders take; mobilenet_v2 3.7 %, nearly all in depthwise convolutions, for which Prefer.h
+// has a kernel that is as fast channels last. For the same reason tuning by measurement is not
+// offered.
 #pragma once
 
 #include "Library.h"
@@ -46,6 +47,7 @@ private:
   Layouts flowingLayouts(const Step &step, const Layout &output) const;
   std::vector<Layouts> convLayouts(const Step &step) const;
   Layouts concatLayouts(const Step &step) const;
+  Layouts channelsLast(const Step &step) const;
   double windowFlops(const Step &conv) const;
   Layouts binaryLayouts(const Step &step) const;
   std::vector<Layouts> matmulLayouts(const Step &step, int sum) const;

@@ -179,6 +179,15 @@ TEST_CASE("dnnl refuses what the library has reference loops for") {
   }
 }
 
+TEST_CASE("dnnl pools integers, for which the library has a kernel in one layout alone") {
+  for (int32_t dtype : {BYCC_UINT8, BYCC_INT8}) {
+    RegionBuilder region(dtype);
+    region.output(region.op("nn.max_pool2d", {region.input({1, 64, 12, 12})}, {1, 64, 6, 6},
+                            {{"pool_size", Dims{2, 2}}, {"strides", Dims{2, 2}}}));
+    CHECK(supports(region, nullptr).reason == "");
+  }
+}
+
 TEST_CASE("dnnl moves data") {
   checkOp("transpose", {{2, 3, 4}}, {}, {4, 2, 3}, {{"axes", Dims{2, 0, 1}}});
   checkOp("reshape", {{2, 3, 4}}, {}, {6, 4});
