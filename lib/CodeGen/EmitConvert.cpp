@@ -75,8 +75,11 @@ llvm::Value *KernelEmitter::pack(DType type, Value *value, bool isExact) {
 llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
   llvm::Type *t = bits->getType();
   auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
+  // The fence keeps LLVM from comparing the halves themselves, one by one.
   if (context_.target.has("f16c"))
-    return b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), like(b_.getFloatTy()));
+    return b_.CreateArithmeticFence(
+        b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), like(b_.getFloatTy())),
+        like(b_.getFloatTy()));
   // Exponent and mantissa moved up, scaled by 2^112; infinities and NaN by hand.
   llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
   auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
