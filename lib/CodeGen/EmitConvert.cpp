@@ -75,13 +75,12 @@ llvm::Value *KernelEmitter::pack(DType type, Value *value, bool isExact) {
 llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
   llvm::Type *t = bits->getType();
   auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
+  llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
   // The fence keeps LLVM from comparing the halves themselves, one by one.
   if (context_.target.has("f16c"))
     return b_.CreateArithmeticFence(
-        b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), like(b_.getFloatTy())),
-        like(b_.getFloatTy()));
+        b_.CreateFPExt(b_.CreateBitCast(bits, like(b_.getHalfTy())), f32), f32);
   // Exponent and mantissa moved up, scaled by 2^112; infinities and NaN by hand.
-  llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
   auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
   Value *wide = b_.CreateZExt(bits, i32);
   Value *body = b_.CreateShl(b_.CreateAnd(wide, constant(0x7fff)), constant(13));

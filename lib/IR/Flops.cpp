@@ -5,6 +5,7 @@
 #include "Shape.h"
 
 #include "bycc/IR/Einsum.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Module.h"
 
 #include <algorithm>
@@ -17,10 +18,7 @@ double count(const TypeTable &types, TypeId type) {
     return types.fields(type).empty() ? 0 : count(types, types.fields(type)[0]);
   if (!types.isTensor(type))
     return 0;
-  double product = 1;
-  for (Dim dim : types.shape(type))
-    product *= static_cast<double>(types.likely(dim));
-  return product;
+  return likelyElements(types, type);
 }
 
 double results(const Module &module, NodeId call) { return count(module.types, module.type(call)); }

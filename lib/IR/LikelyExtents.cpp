@@ -133,6 +133,13 @@ Expected<> setLikelyExtents(Module &module, const std::map<std::string, int64_t>
   return {};
 }
 
+double likelyElements(const TypeTable &types, TypeId tensor) {
+  double product = 1;
+  for (Dim dim : types.shape(tensor))
+    product *= static_cast<double>(types.likely(dim));
+  return product;
+}
+
 bool hasUnknownExtents(const Module &module, NodeId call) {
   auto isGuess = [&](NodeId node) {
     return std::ranges::any_of(module.types.flatten(module.type(node)), [&](TypeId type) {

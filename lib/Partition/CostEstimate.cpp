@@ -1,5 +1,6 @@
 #include "CostEstimate.h"
 
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Op.h"
 
 #include "Composites.h"
@@ -12,7 +13,7 @@ namespace bycc {
 double bytesOf(const Module &module, TypeId type) {
   double bytes = 0;
   if (module.types.isTensor(type))
-    bytes = countedElements(module, type) *
+    bytes = likelyElements(module.types, type) *
             static_cast<double>(sizeInBytes(module.types.dtype(type)));
   else if (module.types.isTuple(type))
     for (TypeId field : module.types.fields(type))

@@ -3,6 +3,7 @@
 #include "bycc/Target/CostClass.h"
 
 #include "bycc/IR/Layout.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Module.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
@@ -12,13 +13,6 @@
 #include <cmath>
 
 namespace bycc {
-
-double countedElements(const Module &module, TypeId tensor) {
-  double elements = 1;
-  for (Dim dim : module.types.shape(tensor))
-    elements *= static_cast<double>(module.types.likely(dim));
-  return elements;
-}
 
 TypeId firstTensor(const Module &module, TypeId type) {
   while (module.types.isTuple(type) && !module.types.fields(type).empty())
@@ -51,7 +45,7 @@ std::optional<double> extentOf(const Module &module, char letter, const Layout &
 
 std::optional<double> elements(const Module &module, NodeId call) {
   TypeId tensor = firstTensor(module, module.type(call));
-  return tensor ? std::optional(countedElements(module, tensor)) : std::nullopt;
+  return tensor ? std::optional(likelyElements(module.types, tensor)) : std::nullopt;
 }
 
 std::optional<double> rows(const Module &module, NodeId call) {

@@ -36,6 +36,7 @@
 #include "SimplifyRules.h"
 #include "bycc/Analysis/PostDominators.h"
 #include "bycc/IR/Indices.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -150,10 +151,7 @@ private:
            likelyElements(module_.operands(id)[1]) < likelyElements(id);
   }
   double likelyElements(NodeId id) const {
-    double product = 1;
-    for (Dim dim : module_.types.shape(module_.type(id)))
-      product *= static_cast<double>(module_.types.likely(dim));
-    return product;
+    return bycc::likelyElements(module_.types, module_.type(id));
   }
   bool repeatsOften(uint32_t from, uint32_t to) const {
     return own_[to] != GroupKind::Reduction &&

@@ -4,6 +4,7 @@
 #include "PrecisionChoice.h"
 #include "SimplifyRules.h"
 #include "bycc/IR/Functions.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Element.h"
 
 #include <algorithm>
@@ -38,12 +39,8 @@ bool PrecisionChoice::isFloat32(NodeId node) const {
 
 double PrecisionChoice::elements(TypeId type) const {
   double all = 0;
-  for (TypeId tensor : module_.types.flatten(type)) {
-    double count = 1;
-    for (Dim dim : module_.types.shape(tensor))
-      count *= static_cast<double>(module_.types.likely(dim));
-    all += count;
-  }
+  for (TypeId tensor : module_.types.flatten(type))
+    all += likelyElements(module_.types, tensor);
   return all;
 }
 

@@ -25,6 +25,7 @@ namespace bycc::te {
 using Ref = uint32_t;
 inline constexpr Ref noRef = UINT32_MAX;
 
+// clang-format off
 enum class Op : uint8_t {
   Const, // i (bool, ints) or f (floats)
   Axis,  // i = axis id; Int64
@@ -33,59 +34,22 @@ enum class Op : uint8_t {
   // One operand. Cast converts, Reinterpret keeps the bits. Narrow makes a 16-bit float
   // of a Float32 that is rounded when it is stored, not before, as all results of
   // that type are.
-  Cast,
-  Reinterpret,
-  Narrow,
-  Neg,
-  Abs,
-  Not,
-  Sign,
-  Exp,
-  Log,
-  Sqrt,
-  Tanh,
-  Erf,
-  Sigmoid,
-  Floor,
-  Ceil,
-  Trunc,
-  Round,
-  RoundEven,
-  IsNan,
-  IsInf,
-  IsFinite,
+  Cast, Reinterpret, Narrow, Neg, Abs, Not, Sign, Exp, Log, Sqrt, Tanh, Erf, Sigmoid,
+  Floor, Ceil, Trunc, Round, RoundEven, IsNan, IsInf, IsFinite,
   Libm1, // i = LibmFn
   // Two operands of one type. Min with i = 1 is an index (Exprs::index). Comparisons
-  // give Bool; Shr is arithmetic for signed types; Div of ints truncates, division by zero gives 0.
-  // Pair puts two int32 of 16 bits into one, the first below; DotPairs multiplies two such pairs
-  // and adds the products, DotBFloat16 takes the bits for bfloat16 and gives a Float32.
-  Add,
-  Sub,
-  Mul,
-  Div,
-  FloorDiv,
-  FloorMod,
-  TruncMod,
-  Min,
-  Max,
-  And,
-  Or,
-  Xor,
-  Shl,
-  Shr,
-  Pair,
-  DotPairs,
-  DotBFloat16,
-  Eq,
-  Ne,
-  Lt,
-  Le,
+  // give Bool; Shr is arithmetic for signed types; Div of ints truncates, division by
+  // zero gives 0. Pair puts two int32 of 16 bits into one, the first below; DotPairs
+  // multiplies two such pairs and adds the products, DotBFloat16 takes the bits for
+  // bfloat16 and gives a Float32.
+  Add, Sub, Mul, Div, FloorDiv, FloorMod, TruncMod, Min, Max, And, Or, Xor,
+  Shl, Shr, Pair, DotPairs, DotBFloat16, Eq, Ne, Lt, Le,
   Libm2, // i = LibmFn
   // Three operands (a: Bool condition). Guard evaluates b only where a holds,
   // so loads in b may be out of bounds elsewhere.
-  Select,
-  Guard,
+  Select, Guard,
 };
+// clang-format on
 
 // Functions called by name; index into libmName().
 enum class LibmFn : uint8_t {

@@ -29,6 +29,9 @@ inline constexpr int64_t likelyUnknown = 64;
 // By the name of a symbol alone.
 int64_t usualExtent(std::string_view symbol);
 
+// Of a tensor type; 1 for rank 0.
+double likelyElements(const TypeTable &types, TypeId tensor);
+
 // Symbols that are the first dim of every input of main (of rank 1 and more) count 1
 // from here on.
 void findBatchExtents(Module &module);

@@ -44,8 +44,6 @@ private:
   std::vector<Part> parts_; // none: every call
 };
 
-// Elements of a tensor as costs count them: an unknown extent is 1.
-double countedElements(const Module &module, TypeId tensor);
 // The first tensor of a type, of a tuple's fields; invalid when there is none.
 TypeId firstTensor(const Module &module, TypeId type);
 

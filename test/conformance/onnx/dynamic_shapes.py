@@ -23,6 +23,8 @@ except ImportError:
     print('skipped: no NumPy')
     sys.exit(77)
 
+from onnx_wire import encode_varint
+
 WAYS = {
     'O0': ['-O0'],
     'O2': ['-O2'],
@@ -35,22 +37,13 @@ CHANNELS = 8
 
 # ONNX on the wire.
 
-def varint(value):
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
 def field(number, value):
     if isinstance(value, int):
-        return varint(number << 3) + varint(value)
+        return encode_varint(number << 3) + encode_varint(value & (1 << 64) - 1)
     if isinstance(value, float):
-        return varint(number << 3 | 5) + struct.pack('<f', value)
+        return encode_varint(number << 3 | 5) + struct.pack('<f', value)
     value = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(value)) + value
+    return encode_varint(number << 3 | 2) + encode_varint(len(value)) + value
 
 
 ELEMENTS = {np.dtype(np.float32): 1, np.dtype(np.int64): 7, np.dtype(bool): 9}
@@ -362,8 +355,7 @@ def step_if(g, x, _):
     names = [g.name('b') for _ in range(2)]
     branches = [field(1, field(1, x.name) + field(2, name) + field(4, kind)) + field(2, name) + field(12, value_info(name, np.float32))
                 for name, kind in zip(names, ('Relu', 'Tanh'))]
-    meaning = lambda c: None
-    value = g.op('If', [many], meaning, then_branch=branches[0], else_branch=branches[1])
+    value = g.op('If', [many], lambda c: None, then_branch=branches[0], else_branch=branches[1])
     value.arrays = [np.maximum(a, 0) if c else np.tanh(a) for a, c in zip(x.arrays, many.arrays)]
     return value
 
