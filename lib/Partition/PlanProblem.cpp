@@ -16,11 +16,6 @@ constexpr uint32_t host = PlanProblem::host;
 
 } // namespace
 
-double PlanProblem::crossing(uint32_t vendor, uint32_t tensor) const {
-  const Vendor &v = vendors[vendor];
-  return v.transfer + std::round(v.perByte * tensors[tensor].bytes);
-}
-
 bool PlanProblem::areApart(uint32_t tile, uint32_t other) const {
   return !apart.empty() && std::ranges::binary_search(apart, std::pair(tile, other));
 }

@@ -90,9 +90,19 @@ struct PlanProblem {
     return tiles[tile].membersEnd - tiles[tile].membersBegin > 1;
   }
   uint32_t labelOf(uint32_t item) const { return label.empty() ? 0 : label[item]; }
-  double crossing(uint32_t vendor, uint32_t tensor) const; // of one border
+  // Of one border; a whole number.
+  double crossing(uint32_t vendor, uint32_t tensor) const {
+    const Vendor &v = vendors[vendor];
+    return v.transfer + rounded(v.perByte * tensors[tensor].bytes);
+  }
   uint32_t singleOf(uint32_t item, uint32_t vendor) const; // its tile alone, or none
   bool areApart(uint32_t tile, uint32_t other) const;
+
+  // std::round of what is not negative, without a call.
+  static double rounded(double time) {
+    constexpr double allWhole = 0x1p52; // from here on
+    return time < allWhole ? static_cast<double>(static_cast<int64_t>(time + 0.5)) : time;
+  }
 
   // Adds a tile; all members' `tilesOf` are made afterwards by indexTiles().
   uint32_t addTile(uint32_t vendor, double time, double raw, std::span<const uint32_t> members);

@@ -18,7 +18,9 @@ PlanSweep::PlanSweep(const PlanProblem &problem)
     : problem_(problem), numVendors_(static_cast<uint32_t>(problem.vendors.size())) {
   reads_ = transposed(problem.users, problem.size());
   PlanProblem::Lists makers;
+  maker_.reserve(problem.tensors.size());
   for (const PlanProblem::Tensor &tensor : problem.tensors) {
+    maker_.push_back(tensor.maker);
     if (tensor.maker != none)
       makers.add(tensor.maker);
     makers.close();
@@ -63,7 +65,7 @@ bool PlanSweep::startsRegion(uint32_t item) const {
   if (!problem_.vendors[vendor].merges)
     return problem_.membersOf(tile_[item]).back() == item;
   for (uint32_t t : reads_[item])
-    if (uint32_t maker = problem_.tensors[t].maker; maker != none && vendor_[maker] == vendor)
+    if (uint32_t maker = maker_[t]; maker != none && vendor_[maker] == vendor)
       return false;
   for (uint32_t t : reads_[item])
     if (count(t, vendor) > 1 && problem_.users[t].size() <= manyUsers)
@@ -183,13 +185,42 @@ bool PlanSweep::isInside(uint32_t item) const {
   return !problem_.isComposite(tile_[item]) && problem_.vendors[vendor].merges &&
          std::ranges::all_of(reads_[item],
                              [&](uint32_t t) {
-                               uint32_t maker = problem_.tensors[t].maker;
+                               uint32_t maker = maker_[t];
                                return isAllOf(t, maker == none ? host : vendor_[maker]);
                              }) &&
          (vendor == host || !reads_[item].empty()) &&
          std::ranges::all_of(makes_[item], [&](uint32_t t) {
            return isAllOf(t, problem_.tensors[t].isUsedOutside ? host : vendor);
          });
+}
+
+// The best tile for one item that stays alone: what each would change is
+// seen on the same neighbours.
+bool PlanSweep::improveAlone(uint32_t item, const std::vector<uint8_t> &mayUse) {
+  double dear = isInside(item) ? problem_.tiles[tile_[item]].time : never;
+  bool isKnown = false, changed = false;
+  double nearby = 0;
+  for (uint32_t next : problem_.tilesOf[item]) {
+    const PlanProblem::Tile &tile = problem_.tiles[next];
+    if (next == tile_[item] || !mayUse[tile.vendor] || problem_.isComposite(next) ||
+        tile.time >= dear)
+      continue;
+    if (!isKnown) {
+      changes_.assign(1, {item, tile_[item]});
+      collectTouched();
+      nearby = touchedTime();
+      isKnown = true;
+    }
+    uint32_t before = tile_[item];
+    set(item, next);
+    if (double time = touchedTime(); time < nearby) {
+      nearby = time;
+      changed = true;
+    } else {
+      set(item, before);
+    }
+  }
+  return changed;
 }
 
 void PlanSweep::improve(std::vector<uint32_t> &tile, const std::vector<uint8_t> &mayUse,
@@ -200,11 +231,12 @@ void PlanSweep::improve(std::vector<uint32_t> &tile, const std::vector<uint8_t> 
     for (uint32_t item = 0; item < problem_.size(); ++item) {
       if (problem_.tilesOf[item].size() == 1)
         continue;
-      double dear = isInside(item) ? problem_.tiles[tile_[item]].time : never;
+      if (!problem_.isComposite(tile_[item]))
+        changed |= improveAlone(item, mayUse);
       for (uint32_t next : problem_.tilesOf[item]) {
         if (next == tile_[item] || !mayUse[problem_.tiles[next].vendor] ||
             problem_.membersOf(next).back() != item ||
-            (problem_.tiles[next].time >= dear && !problem_.isComposite(next)))
+            !(problem_.isComposite(next) || problem_.isComposite(tile_[item])))
           continue;
         if (move(next) < 0)
           changed = true;

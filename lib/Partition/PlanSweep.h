@@ -41,6 +41,7 @@ private:
   uint32_t bestAlone(uint32_t item, uint32_t vendor) const;
   bool startsRegion(uint32_t item) const;
   bool isInside(uint32_t item) const;
+  bool improveAlone(uint32_t item, const std::vector<uint8_t> &mayUse);
   double timeOfTensor(uint32_t tensor) const;
   void set(uint32_t item, uint32_t tile);
   void collectTouched();
@@ -51,6 +52,7 @@ private:
   const PlanProblem &problem_;
   uint32_t numVendors_;
   PlanProblem::Lists reads_, makes_; // tensors, by item
+  std::vector<uint32_t> maker_;      // by tensor: the problem's, closer together
   std::vector<uint32_t> tile_;
   std::vector<uint32_t> vendor_;     // of each item's tile: asked for so often that it stands apart
   std::vector<uint32_t> counts_;     // users, by tensor and vendor
