@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory_resource>
 #include <numeric>
 
 namespace bycc {
@@ -19,11 +20,13 @@ constexpr int32_t host = RegionProblem::host;
 
 // Groups of items with a topological order of the groups.
 class Joiner {
+  using List = std::pmr::vector<uint32_t>;
+
 public:
   Joiner(const RegionProblem &problem, const std::vector<uint32_t> &parts, JoinOrder order)
-      : problem_(problem), groups_(problem.size()), after_(problem.size()),
-        before_(problem.size()), apart_(problem.apart.empty() ? 0 : problem.size()),
-        mark_(problem.size(), 0), budget_(uint64_t{40} * problem.size() + 100000),
+      : problem_(problem), groups_(problem.size()), after_(problem.size(), &memory_),
+        before_(problem.size(), &memory_),
+        apart_(problem.apart.empty() ? 0 : problem.size(), &memory_), mark_(problem.size(), 0), budget_(uint64_t{40} * problem.size() + 100000),
         patience_(uint64_t{4} * problem.size() + 100000), hopes_(patience_) {
     for (uint32_t item = 0; item < problem.size(); ++item)
       groups_.join(item, parts[item]);
@@ -61,11 +64,11 @@ private:
         }
       }
     for (auto *edges : {&after_, &before_})
-      for (std::vector<uint32_t> &list : *edges)
+      for (List &list : *edges)
         makeUnique(list);
     for (uint32_t item = 0; item < apart_.size(); ++item) {
       std::span<const uint32_t> others = problem_.apartFrom(item);
-      std::vector<uint32_t> &list = apart_[groups_.find(item)];
+      List &list = apart_[groups_.find(item)];
       list.insert(list.end(), others.begin(), others.end());
     }
   }
@@ -78,7 +81,7 @@ private:
                                [&](uint32_t share) { return problem_.shareBytes[share]; });
   }
 
-  static void makeUnique(std::vector<uint32_t> &list) {
+  static void makeUnique(auto &list) {
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
@@ -232,15 +235,15 @@ private:
       append(apart_[kept], apart_[gone]);
   }
 
-  static void append(std::vector<uint32_t> &into, std::vector<uint32_t> &from) {
+  static void append(List &into, List &from) {
     if (into.size() < from.size())
       into.swap(from);
     into.insert(into.end(), from.begin(), from.end());
-    std::vector<uint32_t>().swap(from);
+    from.clear();
   }
 
   // Small lists are kept without repeats; large ones cost too much to sort often.
-  void tidy(std::vector<uint32_t> &list, uint32_t self) {
+  void tidy(List &list, uint32_t self) {
     if (list.size() > 64)
       return;
     for (uint32_t &edge : list)
@@ -251,8 +254,10 @@ private:
 
   const RegionProblem &problem_;
   UnionFind groups_;
-  std::vector<std::vector<uint32_t>> after_, before_; // edges between groups, by name
-  std::vector<std::vector<uint32_t>> apart_; // items a group may not have; empty: no such rules
+  // Many short lists that go together: taken one after another, given back at once.
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::vector<List> after_, before_; // edges between groups, by name
+  std::pmr::vector<List> apart_; // items a group may not have; empty: no such rules
   std::vector<uint32_t> shareOrder_;
   std::vector<uint32_t> position_;
   std::vector<uint32_t> later_, earlier_;
