@@ -42,6 +42,7 @@ public:
     for (uint32_t number = 1; number <= costs_.numVendors(); ++number)
       problem_.vendors.push_back(costs_.row(number));
     collectItems();
+    reserve();
     for (uint32_t item = 0; item < items().size(); ++item)
       addItem(item);
     for (const CompositeCandidate *candidate : candidates)
@@ -74,6 +75,21 @@ private:
     }
   }
 
+  // What grows by the item, so that large blocks are not copied over and over: for
+  // most operators two operands, one result.
+  void reserve() {
+    size_t count = items().size();
+    problem_.tiles.reserve(2 * count);
+    problem_.tileMembers.reserve(2 * count);
+    problem_.needs.begin.reserve(count + 1);
+    problem_.needs.flat.reserve(2 * count);
+    problem_.tensors.reserve(count);
+    problem_.users.begin.reserve(count + 1);
+    problem_.users.flat.reserve(2 * count);
+    touches_.reserve(2 * count);
+    bases_.reserve(count);
+  }
+
   uint32_t itemOf(NodeId node) const {
     return node.index < places_.block.size() && places_.block[node.index] == block_
                ? itemAt_[places_.position[node.index]]
@@ -102,16 +118,18 @@ private:
     bool isPinned = !pin.empty() && pin != "host";
     problem_.isExempt.push_back(isPinned);
     const Annotation *annotation = module_.annotation(node);
-    std::vector<StringId> vendors = annotation ? annotation->vendors : std::vector<StringId>();
+    takers_.clear();
+    if (annotation)
+      takers_ = annotation->vendors;
     if (lifted_)
       if (auto more = lifted_->find(node); more != lifted_->end())
-        vendors.insert(vendors.end(), more->second.begin(), more->second.end());
-    if (!isPinned || vendors.empty()) {
+        takers_.insert(takers_.end(), more->second.begin(), more->second.end());
+    if (!isPinned || takers_.empty()) {
       double time = costs_.onHost(node);
       addTile(PlanProblem::host, {time, time}, {&item, 1}, nullptr);
     }
     for (uint32_t number = 1; number <= costs_.numVendors(); ++number)
-      if (std::ranges::find(vendors, costs_.nameOf(number)) != vendors.end())
+      if (std::ranges::find(takers_, costs_.nameOf(number)) != takers_.end())
         addTile(number, costs_.of(number, node), {&item, 1}, nullptr);
   }
 
@@ -387,7 +405,8 @@ private:
   std::unordered_map<NodeId, uint32_t> outerValues_;
   std::unordered_map<uint32_t, double> bytesOfType_;
   std::vector<Touch> touches_;
-  std::vector<TensorRef> tensors_; // scratch
+  std::vector<TensorRef> tensors_; // scratch, as is the next
+  std::vector<StringId> takers_;   // of an item
 };
 
 BlockPlanner::BlockPlanner(Module &module, PassContext &context, PlanCosts &costs)
