@@ -49,6 +49,7 @@ public:
 
   void record(const Vendor &vendor, CompositeTable &table) {
     VendorAsker asker(vendor, module_, *context_.target);
+    askAhead(vendor, asker);
     std::unordered_map<NodeId, uint32_t> counts; // by root
     bool hasNested = false;
     for (const Pattern &pattern : vendor.patterns()) {
@@ -183,6 +184,7 @@ private:
       steps.push_back(std::move(step));
       stepsOf[root] = std::move(steps);
     }
+    VendorAsker asker(vendor, module_, *context_.target);
     std::vector<NodeId> calls;
     for (auto &[call, steps] : stepsOf) {
       if (isInner[call])
@@ -194,7 +196,6 @@ private:
       candidate.vendor = &vendor;
       candidate.operators = operatorsApart(module_, call);
       candidate.steps = steps;
-      VendorAsker asker(vendor, module_, *context_.target);
       candidate.offered = asker.costOf(call);
       table.candidates.push_back(std::move(candidate));
     }
@@ -210,24 +211,32 @@ private:
     std::ranges::sort(table.candidates, {}, [](const CompositeCandidate &c) { return c.root(); });
   }
 
-  // Tries the pattern on all roots; `take` gets what the vendor accepts.
-  template <typename Take> void matchAll(const Pattern &pattern, VendorAsker &asker, Take &&take) {
+  // Tries the pattern on all roots.
+  template <typename Visit>
+  void matchRoots(const Pattern &pattern, const Matcher::Accept &accept, Visit &&visit) {
     uint32_t block = none;
-    Match accepted;
-    std::string refusal;
     Matcher::MayContain mayContain = [&](NodeId node) {
       return node.index < owner_.size() && owner_[node.index].block == block && !isMoved(node) &&
              isMovable(node);
-    };
-    Matcher::Accept accept = [&](const Match &match) {
-      accepted = match;
-      return isAcceptable(pattern, accepted, asker, refusal);
     };
     Matcher matcher(module_, pattern, mayContain, accept);
     for (NodeId root : candidates(pattern)) {
       if (isMoved(root))
         continue;
       block = owner_[root.index].block;
+      visit(root, matcher);
+    }
+  }
+
+  // `take` gets what the vendor accepts.
+  template <typename Take> void matchAll(const Pattern &pattern, VendorAsker &asker, Take &&take) {
+    Match accepted;
+    std::string refusal;
+    Matcher::Accept accept = [&](const Match &match) {
+      accepted = match;
+      return isAcceptable(pattern, accepted, asker, refusal);
+    };
+    matchRoots(pattern, accept, [&](NodeId root, Matcher &matcher) {
       refusal.clear();
       MatchOutcome outcome = matcher.match(root);
       if (refusal.empty())
@@ -239,18 +248,43 @@ private:
                                    nodeName(module_, root) + ": too many ways to match");
       else if (!refusal.empty() && context_.refusals)
         context_.refusals->addPattern(root, asker.vendor().name(), pattern.name + ": " + refusal);
-    }
+    });
   }
 
-  bool isAcceptable(const Pattern &pattern, Match &match, VendorAsker &asker,
-                    std::string &refusal) {
+  // What matchAll() will ask first about each root, in one go.
+  void askAhead(const Vendor &vendor, VendorAsker &asker) {
+    if (!asker.asksAhead())
+      return;
+    std::string refusal;
+    for (const Pattern &pattern : vendor.patterns()) {
+      if (isNested(pattern))
+        continue;
+      Matcher::Accept accept = [&](const Match &match) {
+        Match mine = match;
+        if (!isFree(mine, vendor, refusal))
+          return false;
+        asker.askAheadGroup(pattern.name, mine);
+        return true;
+      };
+      matchRoots(pattern, accept, [](NodeId root, Matcher &matcher) { matcher.match(root); });
+    }
+    asker.finishAhead();
+  }
+
+  // Can the match become a composite, as far as we are concerned?
+  bool isFree(Match &match, const Vendor &vendor, std::string &refusal) const {
     std::ranges::sort(match.nodes, {}, [&](NodeId node) { return owner_[node.index].position; });
     for (NodeId node : match.nodes)
       if (node != match.root && isUsedOutside(node, match)) {
         refusal = "an inner value (" + nodeName(module_, node) + ") is used elsewhere";
         return false;
       }
-    if (isForbidden(match, asker.vendor(), refusal))
+    return !isForbidden(match, vendor, refusal);
+  }
+
+  bool isAcceptable(const Pattern &pattern, Match &match, VendorAsker &asker,
+                    std::string &refusal) {
+    if (!isFree(match, asker.vendor(), refusal))
       return false;
     const Answer &answer = asker.supportsGroup(pattern.name, match);
     if (!answer)

@@ -161,6 +161,8 @@ private:
     if (bound >= bestTime_)
       return bound;
     offerTiles(relaxation.rounded(), GroupingEffort::Careful);
+    if (isLarge && gap(bound) <= enough)
+      return bound;
     if (bound < bestTime_)
       bound = std::max(bound, relaxChains(relaxation));
     if (bound < bestTime_)

@@ -236,6 +236,9 @@ struct VendorAsker::Impl {
   std::string key;
   std::unordered_map<std::string, Answer> answers;
   std::unordered_map<NodeId, Answer> annotated; // by the vendor's own annotator
+  // Of questions under way, which are answered in this order. Nodes of the map stay
+  // where they are.
+  std::deque<Answer *> ahead;
   VendorTarget target;
 };
 
@@ -337,15 +340,24 @@ void VendorAsker::writeKey(NodeId node) {
   impl_->key += call;
 }
 
+bool VendorAsker::asksAhead() const { return !vendor_.isEmulated() && vendor_.process; }
+
+void VendorAsker::putAhead(Answer &kept, const RegionView &view) {
+  put(vendor_, Question::Supports, impl_->target, view);
+  impl_->ahead.push_back(&kept);
+  takeAhead(maxUnderWay);
+}
+
+void VendorAsker::takeAhead(size_t left) {
+  for (std::deque<Answer *> &ahead = impl_->ahead; ahead.size() > left; ahead.pop_front())
+    *ahead.front() = answerOf(vendor_.process->next());
+}
+
+void VendorAsker::finishAhead() { takeAhead(0); }
+
 void VendorAsker::askAhead(std::span<const NodeId> nodes) {
-  if (vendor_.isEmulated() || !vendor_.process)
+  if (!asksAhead())
     return;
-  // Answers of these come in this order. Nodes of the map stay where they are.
-  std::deque<Answer *> open;
-  auto takeDownTo = [&](size_t count) {
-    for (; open.size() > count; open.pop_front())
-      *open.front() = answerOf(vendor_.process->next());
-  };
   for (NodeId node : nodes) {
     bool isComposite = compositeOf(module_, node).has_value();
     if (!isComposite && module_.node(node).kind != NodeKind::CallOp)
@@ -357,13 +369,10 @@ void VendorAsker::askAhead(std::span<const NodeId> nodes) {
       continue;
     Answer answer = isComposite ? Answer::yes() : askFile(node);
     Answer &kept = impl_->answers.emplace(impl_->key, std::move(answer)).first->second;
-    if (!kept)
-      continue;
-    put(vendor_, Question::Supports, impl_->target, RegionView::ofNode(module_, node));
-    open.push_back(&kept);
-    takeDownTo(maxUnderWay);
+    if (kept)
+      putAhead(kept, RegionView::ofNode(module_, node));
   }
-  takeDownTo(0);
+  finishAhead();
 }
 
 const Answer &VendorAsker::supports(NodeId node) {
@@ -390,14 +399,19 @@ const Answer &VendorAsker::supports(NodeId node) {
   return answer;
 }
 
-const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &match) {
-  static const Answer yes = Answer::yes();
+std::optional<std::string> VendorAsker::whyNotAsked(const std::string &name,
+                                                    const Match &match) const {
   for (NodeId node : match.nodes)
     if (module_.node(node).kind == NodeKind::CallOp)
       if (auto why = vendor_.whyListed(opInfo(module_.node(node).op).name))
-        return impl_->answers["listed:" + *why] = Answer::no(*why);
-  if (auto why = whyNotPlaced(name, match))
-    return impl_->answers["placed:" + *why] = Answer::no(*why);
+        return why;
+  return whyNotPlaced(name, match);
+}
+
+const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &match) {
+  static const Answer yes = Answer::yes();
+  if (auto why = whyNotAsked(name, match))
+    return impl_->answers["not asked:" + *why] = Answer::no(*why);
   if (vendor_.isEmulated())
     return yes;
   KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes, rolesOf(module_, match));
@@ -405,6 +419,15 @@ const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &m
   if (isNew)
     found->second = askSupports(vendor_, impl_->target, RegionView::ofGroup(module_, name, match));
   return found->second;
+}
+
+void VendorAsker::askAheadGroup(const std::string &name, const Match &match) {
+  if (!asksAhead() || whyNotAsked(name, match))
+    return;
+  KeyWriter(module_, impl_->key).group(name, match.leaves, match.nodes, rolesOf(module_, match));
+  auto [found, isNew] = impl_->answers.try_emplace(impl_->key);
+  if (isNew)
+    putAhead(found->second, RegionView::ofGroup(module_, name, match));
 }
 
 } // namespace bycc

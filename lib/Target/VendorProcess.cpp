@@ -1,6 +1,7 @@
 // Questions that are under way stand in a queue. When the program ends, the first of them
 // is to blame: it is refused, now and when it is put again (programs are partitioned more
-// than once), and the others are put to the next program.
+// than once), and the others are put to the next program. What supports() said is kept
+// likewise: passes ask about the same nodes, and an answer is the wait for two processes.
 
 #include "bycc/Target/VendorProcess.h"
 
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <deque>
 #include <poll.h>
+#include <tuple>
 
 namespace bycc {
 
@@ -33,14 +35,18 @@ struct VendorProcess::Impl {
     Question question;
     std::string about;
     const bycc_target *target;
-    std::string region;       // encoded
-    std::string refusal = {}; // it has ended the program before
+    std::string region; // encoded
     bool isSent = false;
+    std::optional<WorkerAnswer> known = {}; // from the last time
   };
-  using Key = std::pair<std::string, std::array<uint8_t, 16>>; // vendor; question and region
+  // Vendor; question and region; target.
+  using Hash = std::array<uint8_t, 16>;
+  using Key = std::tuple<std::string, Hash, Hash>;
   static Key keyOf(const Put &put) {
+    std::string target = textOf(*put.target);
     return {put.vendor->name(),
-            hash128(put.region.data(), put.region.size(), static_cast<uint64_t>(put.question))};
+            hash128(put.region.data(), put.region.size(), static_cast<uint64_t>(put.question)),
+            hash128(target.data(), target.size())};
   }
 
   // Less than a socket holds: neither side waits for the other one to read.
@@ -53,7 +59,7 @@ struct VendorProcess::Impl {
   size_t bytesUnderWay = 0;            // of those that are sent
   Clock::time_point deadline;          // for the first under way
   std::map<std::string, int> faults;   // by vendor
-  std::map<Key, std::string> refusals; // of questions that ended the program
+  std::map<Key, WorkerAnswer> known;   // of supports(), and of questions that ended the program
   std::vector<VendorFault> told;
 
   bool isGivenUp(const Vendor *vendor) { return faults[vendor->name()] >= maxFaults; }
@@ -62,7 +68,7 @@ struct VendorProcess::Impl {
 
   void send() {
     for (Put &put : underWay)
-      if (!put.isSent && put.refusal.empty() && !isGivenUp(put.vendor)) {
+      if (!put.isSent && !put.known && !isGivenUp(put.vendor)) {
         if (bytesUnderWay > 0 && bytesUnderWay + put.region.size() > maxBytesUnderWay)
           break;
         if (bytesUnderWay == 0)
@@ -79,8 +85,8 @@ struct VendorProcess::Impl {
   WorkerAnswer answerFirst() {
     while (true) {
       Put &first = underWay.front();
-      if (!first.refusal.empty())
-        return finish(refused(first.refusal));
+      if (first.known && !(first.known->isYes && isGivenUp(first.vendor)))
+        return finish(std::move(*first.known));
       if (isGivenUp(first.vendor))
         return finish(refused("it crashed or hung " + std::to_string(maxFaults) +
                               " times before, it is not asked any more"));
@@ -97,6 +103,8 @@ struct VendorProcess::Impl {
       bool isBroken = false;
       if (std::optional<WorkerAnswer> answer = worker.next(isBroken)) {
         restartClock();
+        if (first.question == Question::Supports)
+          known.emplace(keyOf(first), *answer);
         return finish(std::move(*answer));
       }
       if (isBroken)
@@ -132,7 +140,7 @@ struct VendorProcess::Impl {
     int count = ++faults[first.vendor->name()];
     told.push_back({first.vendor->name(), first.about, what, count == maxFaults});
     std::string reason = "when it was " + first.about + ", it " + what;
-    refusals[keyOf(first)] = reason;
+    known[keyOf(first)] = refused(reason);
     return finish(refused(reason));
   }
 };
@@ -155,9 +163,8 @@ void VendorProcess::put(const Vendor &vendor, Question question, std::string abo
   });
   Impl::Put &put = impl.underWay.emplace_back(
       Impl::Put{&vendor, question, std::move(about), &target, std::move(region)});
-  if (!impl.refusals.empty())
-    if (auto known = impl.refusals.find(Impl::keyOf(put)); known != impl.refusals.end())
-      put.refusal = known->second;
+  if (auto known = impl.known.find(Impl::keyOf(put)); known != impl.known.end())
+    put.known = known->second;
   if (impl.worker.isRunning())
     impl.send();
 }

@@ -84,6 +84,15 @@ public:
 
 } // namespace
 
+std::string textOf(const bycc_target &target) {
+  std::string texts;
+  for (const std::string &text :
+       {std::string(target.triple), std::string(target.cpu), std::string(target.features),
+        std::to_string(target.threads), std::to_string(target.nan)})
+    texts += text + '\0';
+  return texts;
+}
+
 WorkerConnection::~WorkerConnection() {
   dismiss();
   if (dismissed_ > 0)
@@ -171,12 +180,7 @@ void WorkerConnection::sendFiles() {
 void WorkerConnection::ask(const Vendor &vendor, Question question, const bycc_target &target,
                            const std::string &region, bool isQuiet) {
   sendFiles();
-  std::string texts;
-  for (const std::string &text :
-       {std::string(target.triple), std::string(target.cpu), std::string(target.features),
-        std::to_string(target.threads), std::to_string(target.nan)})
-    texts += text + '\0';
-  if (texts != target_)
+  if (std::string texts = textOf(target); texts != target_)
     sendText(ToWorker::Target, target_ = texts);
   WorkerHead head{ToWorker::Ask, numberOf(vendor), question, isQuiet};
   head.bytes = region.size();

@@ -19,6 +19,9 @@ inline std::chrono::steady_clock::time_point deadlineAfter(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+// All that a vendor is told of a target, as one text with zeros in it.
+std::string textOf(const bycc_target &target);
+
 class WorkerConnection {
 public:
   // `constants` are shared by all connections of a compilation.

@@ -21,6 +21,7 @@
 
 namespace bycc {
 
+class RegionView;
 class VendorProcess;
 
 // A way in which a vendor can run a node, and what it says a call costs.
@@ -160,8 +161,10 @@ public:
   // An operator call, or a call of a composite function. The reference is valid
   // until the next question.
   const Answer &supports(NodeId node);
-  // Asks in one go what supports() would ask about each of the calls, where that is
-  // cheaper: in another process. Others of `nodes` are passed over.
+  // Is it cheaper to ask many questions in one go? It is in another process.
+  bool asksAhead() const;
+  // Asks in one go what supports() would ask about each of the calls. Others of `nodes`
+  // are passed over. Does nothing where asksAhead() is false.
   void askAhead(std::span<const NodeId> nodes);
   // What the chosen implementation of the node costs; none when that is not known
   // or the vendor does not take the node.
@@ -172,9 +175,15 @@ public:
   std::optional<std::string> annotateBlock(BlockId block);
   // Would it take the group as its composite `name`?
   const Answer &supportsGroup(const std::string &name, const Match &match);
+  // The same, ahead: one call for each group, then finishAhead() before anything else.
+  void askAheadGroup(const std::string &name, const Match &match);
+  void finishAhead();
 
 private:
   struct Impl;
+  void putAhead(Answer &kept, const RegionView &view);
+  void takeAhead(size_t left);
+  std::optional<std::string> whyNotAsked(const std::string &name, const Match &match) const;
   void writeKey(NodeId node);
   bool isCompositeOfAnother(NodeId node) const;
   Answer askFile(NodeId node) const;
