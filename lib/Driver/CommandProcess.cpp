@@ -317,7 +317,7 @@ private:
       return error(Status::Limit) << "cannot start a process for the command: "
                                   << std::strerror(failure);
     childPid = pid_;
-    for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
       struct sigaction old;
       if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_DFL)
         std::signal(signal, forward);

@@ -1,6 +1,7 @@
 // An open file, closed with its owner.
 #pragma once
 
+#include <cerrno>
 #include <unistd.h>
 #include <utility>
 
@@ -19,6 +20,8 @@ public:
       ::close(fd_);
   }
   int get() const { return fd_; }
+  // Sooner than by its owner, who cannot say that it failed: 0 or an error number.
+  int close() { return ::close(std::exchange(fd_, -1)) != 0 && errno != EINTR ? errno : 0; }
   explicit operator bool() const { return fd_ >= 0; }
 
 private:

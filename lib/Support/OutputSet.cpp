@@ -237,22 +237,26 @@ public:
         ::usleep(10000);
       }
       isHeld_ = isHeld_ && ::flock(fd, LOCK_EX | LOCK_NB) == 0; // as before, when it is ours
-      folders_.push_back(fd);
+      folders_.emplace_back(fd, folder);
     }
   }
   FolderLocks(const FolderLocks &) = delete;
   ~FolderLocks() {
-    for (int fd : folders_)
+    for (const auto &[fd, folder] : folders_)
       ::close(fd);
   }
   bool isHeld() const { return isHeld_; }
-  void sync() {
-    for (int fd : folders_)
-      ::fsync(fd); // some file systems refuse; the files themselves are synced
+  // After the commit. Some file systems refuse to sync folders.
+  Expected<> sync() {
+    for (const auto &[fd, folder] : folders_)
+      if (::fsync(fd) != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
+        return ioError(folder, "the new files are in place, but may be lost when power is: "
+                               "cannot sync the folder");
+    return {};
   }
 
 private:
-  std::vector<int> folders_;
+  std::vector<std::pair<int, std::string>> folders_;
   bool isHeld_ = true;
 };
 
@@ -366,7 +370,8 @@ Expected<> OutputSet::Impl::stage(Output &output) {
   }
   if (result != 0)
     return ioError(output.target, "cannot make a temporary file beside it");
-  output.nameless = Descriptor();
+  if (int failure = output.nameless ? output.nameless.close() : 0)
+    return ioError(output.target, "cannot close", failure);
   output.temporary.reset();
   output.temporary.emplace(std::move(staged));
   return {};
@@ -469,7 +474,7 @@ Expected<> OutputSet::commit(const std::string &first) {
       BYCC_TRY(impl_->renameAll());
     }
     if (isSynced)
-      locks.sync();
+      BYCC_TRY(locks.sync());
   }
   return {};
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A build that is killed after any call that changes files leaves the old set or the new
 # one, and nothing that the next build minds; one whose N-th such call fails leaves the old
-# set; interrupted calls and short writes are nothing to notice.
+# set; a signal leaves no temporaries; interrupted calls and short writes are nothing to notice.
 . "$(dirname "$0")/lib.sh"
 sanitized && skip "sanitizers want to be loaded first"
 cc -shared -fPIC -O1 "$here/faults.c" -o faults.so -ldl
@@ -17,7 +17,7 @@ def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(3), float32]) -> Tensor[(2, 3
 END
 build() { bycc ../net.relay --params=../params$1 -q -o net.o; }
 answer() { (cd "$1" && bycc-run net.json --random=1 --print 2>&1) || true; }
-faulty() { LD_PRELOAD=$work/faults.so FAULT=$1 "${@:2}"; }
+faulty() { LD_PRELOAD=$work/faults.so FAULT_NAME=$work/name FAULT=$1 "${@:2}"; }
 
 mkdir old new
 (cd old && build 1)
@@ -32,7 +32,8 @@ calls=$(cat count)
 try() {
   rm -rf try && cp -r old try
   code=0
-  (cd try && faulty "$1" build 2) > try.txt 2>&1 || code=$?
+  : > try.txt # read and written: a file that is only written is one of the outputs
+  (cd try && faulty "$1" build 2) 1<> try.txt 2>&1 || code=$?
   now=$(answer try)
 }
 
@@ -47,13 +48,28 @@ for tmpfile in "" 1; do
     expect "$(answer try)" "$new"
     [ "$tmpfile" ] || expect "$(cd try && ls -A | tr '\n' ' ')" "net.h net.json net.o net.params "
   done
+  # H4: a signal for one of both processes
+  for ((i = 1; i <= calls; ++i)); do
+    try pipe:$i
+    [ $code = 141 ] || [ $code = 0 ] || fail "H4 pipe $i: exit $code: $(cat try.txt)"
+    [ "$now" = "$old" ] || [ "$now" = "$new" ] || fail "H4 pipe $i: neither old nor new: $now"
+    expect "$(cd try && ls -A | tr '\n' ' ')" "net.h net.json net.o net.params "
+  done
   for ((i = 1; i <= calls; ++i)); do
     try fail:$i
     case $code in
-      0) expect "$now" "$new" ;; # a link for what might have failed, a folder that cannot be synced
-      1) expect "$now" "$old"
-         grep -q 'error\[IO\]' try.txt || fail "H1 fail $i: $(cat try.txt)"
-         cmp old/net.h try/net.h ;;
+      0) expect "$now" "$new"
+         case $(cat name) in
+           link | unlink | unlinkat) ;; # for what might have failed, of what others left
+           *) fail "H1 fail $i: $(cat name) fails, and nobody says so" ;;
+         esac ;;
+      1) grep -q 'error\[IO\]' try.txt || fail "H1 fail $i: $(cat try.txt)"
+         if grep -q 'new files are in place' try.txt; then # the folder cannot be synced
+           expect "$now" "$new"
+         else
+           expect "$now" "$old"
+           cmp old/net.h try/net.h
+         fi ;;
       *) fail "H1 fail $i: exit $code: $(cat try.txt)" ;;
     esac
     for mode in interrupt short; do

@@ -108,7 +108,7 @@ ends 70
 grep -qE 'error\[INTERNAL\]: bycc crashed while (starting|reading the model): signal 11' refuse.out || fail "$(cat refuse.out)"
 grep -q 'note: reproduce it with: bycc - -o m.o' refuse.out || fail "$(cat refuse.out)"
 # H4: signals of the user's
-for signal in TERM HUP; do
+for signal in TERM HUP PIPE; do
   waits
   kill -$signal $parent
   ends $((128 + $(kill -l $signal)))

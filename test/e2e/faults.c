@@ -1,8 +1,9 @@
 /* Preloaded: a fault at the N-th call that changes files, FAULT=MODE:N, counted over the
- * process and those it forks.
+ * process and those it forks. One that is to fail puts its name into the file $FAULT_NAME.
  *
  *   kill        SIGKILL after it            fail    ENOSPC of a write, EIO of others
  *   interrupt   EINTR of a write or fsync   short   a write of one byte
+ *   pipe        SIGPIPE for the first process after it
  *
  * FAULT_NO_TMPFILE=1: no file without a name. At the end the number of calls goes to
  * the file $FAULT_COUNT. */
@@ -16,11 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static long *calls;
+static pid_t first;
 
 __attribute__((constructor)) static void begin(void) {
+  first = getpid();
   calls = mmap(0, sizeof *calls, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -31,9 +35,25 @@ static int is(const char *mode) {
          *calls == atol(fault + length + 1);
 }
 
+static int fails(const char *name) {
+  if (!is("fail"))
+    return 0;
+  const char *path = getenv("FAULT_NAME");
+  FILE *file = path ? fopen(path, "w") : 0;
+  if (file) {
+    fprintf(file, "%s\n", name);
+    fclose(file);
+  }
+  return 1;
+}
+
 static void after(void) {
   if (is("kill"))
     kill(getpid(), SIGKILL);
+  if (is("pipe")) {
+    kill(first, SIGPIPE);
+    usleep(100000);
+  }
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -48,8 +68,8 @@ __attribute__((destructor)) static void end(void) {
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define WRAP(name, parameters, arguments)                                                          \
   int name parameters {                                                                            \
-    ++*calls;                                                                                       \
-    if (is("fail"))                                                                                \
+    ++*calls;                                                                                      \
+    if (fails(#name))                                                                              \
       return errno = EIO, -1;                                                                      \
     int result = NEXT(name) arguments, code = errno;                                               \
     after();                                                                                       \
@@ -66,11 +86,27 @@ int fsync(int fd) {
   ++*calls;
   if (is("interrupt"))
     return errno = EINTR, -1;
-  if (is("fail"))
+  if (fails("fsync"))
     return errno = EIO, -1;
   int result = NEXT(fsync)(fd);
   after();
   return result;
+}
+
+/* Of files that were opened to be written. */
+int close(int fd) {
+  struct stat info;
+  if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY || fstat(fd, &info) != 0 ||
+      !S_ISREG(info.st_mode))
+    return NEXT(close)(fd);
+  ++*calls;
+  int result = NEXT(close)(fd), code = errno;
+  if (is("interrupt"))
+    return errno = EINTR, -1;
+  if (fails("close"))
+    return errno = EIO, -1;
+  after();
+  return errno = code, result;
 }
 
 ssize_t write(int fd, const void *bytes, size_t size) {
@@ -79,7 +115,7 @@ ssize_t write(int fd, const void *bytes, size_t size) {
   ++*calls;
   if (is("interrupt"))
     return errno = EINTR, -1;
-  if (is("fail"))
+  if (fails("write"))
     return errno = ENOSPC, -1;
   ssize_t result = NEXT(write)(fd, bytes, is("short") && size > 1 ? 1 : size);
   after();
