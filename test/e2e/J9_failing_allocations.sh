@@ -44,3 +44,20 @@ for vendor in host dnnl ccompiler; do
     done
   done
 done
+
+# Where oneDNN allocates in its parallel regions, an exception would end the process.
+if bycc --list-vendors | grep -q "^dnnl .*built in"; then
+  cat > wide.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 64, 28, 28), float32], %v: Tensor[(64, 64, 3, 3), float32], %w: Tensor[(32, 64, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %v, padding=[1, 1, 1, 1], kernel_size=[3, 3], channels=64);
+  nn.conv2d(nn.relu(%0), %w, kernel_size=[1, 1], channels=32)
+}
+END
+  bycc wide.relay --annotate=dnnl --cost-model=none -q -o wide.o
+  for threads in 1 2; do
+    got=$(./runs failing wide.json $threads) || fail "J9 wide, $threads threads: exit $?"
+    [[ $got =~ ^([0-9]+)\ failed,\ 0\ wrong$ ]] && [ "${BASH_REMATCH[1]}" -gt 0 ] ||
+      fail "J9 wide, $threads threads: $got"
+  done
+fi

@@ -1,6 +1,7 @@
 // See Execution.h.
 #include "Execution.h"
 
+#include "MemoryReserve.h"
 #include "Threads.h"
 
 #include <chrono>
@@ -38,6 +39,7 @@ dnnl_status_t Execution::run(const bycc_array *inputs, const bycc_array *outputs
   using Clock = std::chrono::steady_clock;
   int32_t threads = libraryThreads();
   ThreadScope given(threads); // put back, whatever happens
+  MemoryReserve reserve;
   for (size_t c = 0; c < instance_.calls.size(); ++c) {
     Clock::time_point begin = ns ? Clock::now() : Clock::time_point();
     if (instance_.calls[c].threads != threads)
