@@ -7,6 +7,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/ValueMap.h>
 
 #include <unordered_set>
 
@@ -126,6 +127,7 @@ private:
   Value *unpack(DType type, Value *memory); // what is in memory -> what we compute with
   Value *pack(DType type, Value *value, bool isExact = false);
   Value *halfToFloat(Value *bits);
+  Value *widenHalf(Value *bits);
   Value *floatToHalf(Value *value);
   Value *floatToInt(Value *value, DType to);
   // Whether the value is a bfloat16 as it is: loaded, or chosen among such and their
@@ -182,6 +184,9 @@ private:
   std::unordered_map<uint32_t, Value *> axes_; // scalar values of bound axes
   std::unordered_map<Ref, Value *> overrides_;
   std::unordered_set<Ref> exactOverrides_; // of those, what isExact() is true for
+  // Bits that floats were made of: what is only moved is not converted back, NaN stay as
+  // they are.
+  llvm::ValueMap<Value *, llvm::WeakTrackingVH> halves_;
   std::unordered_map<Ref, bool> varying_;
   std::vector<std::unordered_map<uint64_t, Value *>> scopes_;
   std::unordered_map<uint32_t, const NestStage *> locals_;

@@ -73,6 +73,13 @@ llvm::Value *KernelEmitter::pack(DType type, Value *value, bool isExact) {
 }
 
 llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
+  Value *wide = widenHalf(bits);
+  if (!llvm::isa<llvm::Constant>(wide))
+    halves_[wide] = bits;
+  return wide;
+}
+
+llvm::Value *KernelEmitter::widenHalf(Value *bits) {
   llvm::Type *t = bits->getType();
   auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   llvm::Type *i32 = like(b_.getInt32Ty()), *f32 = like(b_.getFloatTy());
@@ -92,6 +99,8 @@ llvm::Value *KernelEmitter::halfToFloat(Value *bits) {
 }
 
 llvm::Value *KernelEmitter::floatToHalf(Value *value) {
+  if (auto moved = halves_.find(value); moved != halves_.end() && moved->second)
+    return moved->second;
   llvm::Type *t = value->getType();
   auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   if (context_.target.has("f16c"))

@@ -187,8 +187,9 @@ int32_t bycc_context_create(bycc_model *model, bycc_context **context) {
     BYCC_TRY(wanted(context, "context"));
     *context = nullptr;
     auto created = BYCC_TRY(Context::create(BYCC_TRY(modelOf(model))));
-    *context = reinterpret_cast<bycc_context *>(created.get());
+    auto *handle = reinterpret_cast<bycc_context *>(created.get());
     contexts().add(std::move(created));
+    *context = handle; // only when all is done: add() may find no memory
     return {};
   });
 }

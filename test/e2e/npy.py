@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Reads and writes .npy without NumPy.
 
-npy.py write FILE DTYPE SHAPE VALUE...   DTYPE f4 f8 i1 i2 i4 i8 u1 u2 b1, SHAPE 2x3 or "" (rank 0)
+npy.py write FILE DTYPE SHAPE VALUE...   DTYPE f2 f4 f8 i1 i2 i4 i8 u1 u2 b1, SHAPE 2x3 or "" (rank 0)
 npy.py show FILE                         prints "SHAPE VALUE..."
 """
 import ast
 import struct
 import sys
 
-CODES = {"f4": ("<f4", "f"), "i1": ("|i1", "b"), "i2": ("<i2", "h"), "i4": ("<i4", "i"),
+CODES = {"f2": ("<f2", "e"), "f4": ("<f4", "f"), "i1": ("|i1", "b"), "i2": ("<i2", "h"), "i4": ("<i4", "i"),
          "i8": ("<i8", "q"), "u1": ("|u1", "B"), "u2": ("<u2", "H"), "b1": ("|b1", "?"), "f8": ("<f8", "d")}
 
 
