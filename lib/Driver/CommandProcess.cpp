@@ -29,6 +29,7 @@
 #include <fcntl.h>
 #include <new>
 #include <optional>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -269,6 +270,7 @@ void forward(int signal) {
 }
 
 constexpr std::pair<Stage, const char *> stageNames[] = {{Stage::Start, "starting"},
+                                                         {Stage::Plugins, "being loaded"},
                                                          {Stage::Load, "reading the model"},
                                                          {Stage::Passes, "running passes"},
                                                          {Stage::HostCode, "making host code"},
@@ -328,6 +330,11 @@ private:
   // Deals with one frame; false when no more will come.
   bool serve() {
     Head head;
+    if (stage_ == Stage::Plugins && !waitForPlugin()) {
+      isLate_ = true;
+      ::kill(pid_, SIGKILL);
+      return false;
+    }
     if (!receiveAll(socket_, &head, sizeof head))
       return false;
     std::string text(head.bytes, '\0');
@@ -336,6 +343,7 @@ private:
     switch (head.kind) {
     case Kind::Stage:
       stage_ = static_cast<Stage>(head.value);
+      stageFile_ = text;
       break;
     case Kind::Temporary:
       temporaries_.emplace_back(text.c_str());
@@ -351,6 +359,12 @@ private:
       break;
     }
     return true;
+  }
+
+  bool waitForPlugin() const {
+    double left = std::min(options_.vendors.timeoutSeconds * 1000, 1e9);
+    pollfd poll{socket_, POLLIN, 0};
+    return ::poll(&poll, 1, static_cast<int>(left)) != 0;
   }
 
   // The reply is the place and the message of the error; nothing is success.
@@ -396,10 +410,13 @@ private:
   Error describeDeath(int status, int signal) const {
     std::string doing =
         std::ranges::find(stageNames, stage_, &std::pair<Stage, const char *>::first)->second;
-    bool isCodeGen = stage_ == Stage::HostCode;
-    std::string who = isCodeGen ? "the code generator" : "bycc";
+    bool isCodeGen = stage_ == Stage::HostCode, isPlugin = stage_ == Stage::Plugins;
+    std::string who = isCodeGen ? "the code generator" : isPlugin ? "the plugin" : "bycc";
     SourceLocation model;
-    model.file = options_.input.model;
+    model.file = isPlugin ? stageFile_ : options_.input.model;
+    if (isLate_)
+      return error(Status::Load, model) << "the plugin was not loaded within "
+                                        << formatDouble(options_.vendors.timeoutSeconds) << " s";
     if (signal == SIGKILL)
       return (error(Status::Limit, model) << "the process was killed while " << doing)
           .note("by the system when memory is short, by a limit (ulimit -t), or by hand");
@@ -421,6 +438,7 @@ private:
     std::string space = limitText(RLIMIT_AS);
     diagnostic.status = !space.empty() ? Status::Limit
                         : isCodeGen    ? Status::CodeGen
+                        : isPlugin     ? Status::Load
                                        : Status::Internal;
     if (!space.empty())
       diagnostic.notes.push_back({{}, "the address space is limited to " + space + " (ulimit -v)"});
@@ -437,6 +455,8 @@ private:
   pid_t pid_ = -1;
   int socket_ = -1;
   Stage stage_ = Stage::Start;
+  std::string stageFile_;
+  bool isLate_ = false;
   std::vector<std::string> temporaries_;
   std::optional<int> result_; // as announced
   bool hasOverflown_ = false;
@@ -444,7 +464,9 @@ private:
 
 } // namespace
 
-void enterStage(Stage stage) { tell(Kind::Stage, static_cast<uint32_t>(stage)); }
+void enterStage(Stage stage, const std::string &file) {
+  tell(Kind::Stage, static_cast<uint32_t>(stage), file);
+}
 
 int runApart(const Options &options, int (*command)(const Options &)) {
   return CommandProcess(options).run(command);

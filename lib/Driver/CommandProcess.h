@@ -8,8 +8,9 @@
 namespace bycc {
 
 // What the process is at, for the message about how it ended: "reading the model".
-// A crash while host code is made is the code generator's.
-enum class Stage : uint8_t { Start, Load, Passes, HostCode, Write };
-void enterStage(Stage stage);
+// A crash while host code is made is the code generator's, one in Plugins that of the
+// plugin, or the folder of plugins, `file`; so is a stop of longer than --vendor-timeout.
+enum class Stage : uint8_t { Start, Plugins, Load, Passes, HostCode, Write };
+void enterStage(Stage stage, const std::string &file = {});
 
 } // namespace bycc

@@ -5,6 +5,7 @@ cat > probe.c <<'END'
 #include <bycc/vendor.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 static int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
                         bycc_answer *answer) {
   answer->reason(answer, "nothing is supported");
@@ -13,6 +14,12 @@ static int32_t supports(void *self, const bycc_target *target, const bycc_region
 static int32_t compile(void *self, const bycc_target *target, const bycc_region *region,
                        bycc_answer *answer) {
   return 1;
+}
+__attribute__((constructor)) static void begin(void) {
+  const char *flaw = getenv("FLAW") ? getenv("FLAW") : "";
+  if (!strcmp(flaw, "abort")) abort();
+  if (!strcmp(flaw, "exit")) exit(0);
+  if (!strcmp(flaw, "hang")) for (;;) sleep(1);
 }
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
   static bycc_vendor_compiler v = {BYCC_VENDOR_ABI_VERSION, sizeof v, "probe", "1.0", 0, 0,
@@ -65,6 +72,16 @@ flaw supports "vendor 'probe' has no function 'supports'"
 flaw compile "vendor 'probe' has no function 'compile'"
 FLAW=patterns refuse 1 "error[LOAD]: /patterns" load probe.so
 FLAW=other refuse 1 "patterns of vendor 'else' in vendor 'probe'" load probe.so
+
+# G8: code that runs before the table is read; a sanitizer's report of abort() is no matter here
+rm -f net.*o net.json
+if ! sanitized; then
+  flaw abort "the plugin crashed while being loaded: signal 6 (Aborted)"
+  flaw exit "the plugin ended the process while being loaded, with exit code 0"
+  FLAW=hang refuse 1 "probe.so: error[LOAD]: the plugin was not loaded within 0.5 s" \
+    timeout 20 bycc net.relay --plugin=probe.so --annotate=probe --vendor-timeout=0.5 -o net.o
+  [ ! -e net.o ] && [ ! -e net.json ] || fail "files of a build whose plugin fails"
+fi
 
 cp probe.so second.so
 refuse 1 "a vendor 'probe' is there already (probe.so)" bycc net.relay --plugin=probe.so --plugin=second.so
