@@ -81,6 +81,7 @@ if ! sanitized; then
   FLAW=hang refuse 1 "probe.so: error[LOAD]: the plugin was not loaded within 0.5 s" \
     timeout 20 bycc net.relay --plugin=probe.so --annotate=probe --vendor-timeout=0.5 -o net.o
   [ ! -e net.o ] && [ ! -e net.json ] || fail "files of a build whose plugin fails"
+  FLAW=abort refuse 1 "probe.so: error[LOAD]: the plugin crashed" bycc --list-vendors --plugin=probe.so
 fi
 
 cp probe.so second.so

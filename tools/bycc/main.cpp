@@ -21,9 +21,9 @@ static int run(int argc, char **argv) {
     return runApart(parsed.options, extractCommand);
   case cli::Action::PlanDiff: return planDiffCommand(parsed.options);
   case cli::Action::ListPasses: return listPasses(parsed.options);
-  case cli::Action::ListOps: return listOps(parsed.options);
+  case cli::Action::ListOps: return runApart(parsed.options, listOps); // vendors' code, too
   case cli::Action::ListOnnxOps: return listOnnxOps(parsed.options);
-  case cli::Action::ListVendors: return listVendors(parsed.options);
+  case cli::Action::ListVendors: return runApart(parsed.options, listVendors);
   case cli::Action::Exit: break;
   }
   return parsed.exitCode;
