@@ -18,9 +18,7 @@ PlanSweep::PlanSweep(const PlanProblem &problem)
     : problem_(problem), numVendors_(static_cast<uint32_t>(problem.vendors.size())) {
   reads_ = transposed(problem.users, problem.size());
   PlanProblem::Lists makers;
-  maker_.reserve(problem.tensors.size());
   for (const PlanProblem::Tensor &tensor : problem.tensors) {
-    maker_.push_back(tensor.maker);
     if (tensor.maker != none)
       makers.add(tensor.maker);
     makers.close();
@@ -54,21 +52,28 @@ void PlanSweep::start(std::vector<uint32_t> tile) {
   vendor_.resize(tile_.size());
   for (uint32_t item = 0; item < tile_.size(); ++item)
     vendor_[item] = problem_.tiles[tile_[item]].vendor;
-  counts_.assign(problem_.tensors.size() * numVendors_, 0);
-  for (uint32_t t = 0; t < problem_.tensors.size(); ++t)
+  state_.assign(problem_.tensors.size() * (Counts + numVendors_), 0);
+  for (uint32_t t = 0; t < problem_.tensors.size(); ++t) {
+    const PlanProblem::Tensor &tensor = problem_.tensors[t];
+    uint32_t *state = stateOf(t);
+    state[Owner] = tensor.maker == none ? host : vendor_[tensor.maker];
+    state[NumUsers] = static_cast<uint32_t>(problem_.users[t].size());
+    state[IsUsedOutside] = tensor.isUsedOutside;
     for (uint32_t user : problem_.users[t])
-      ++count(t, vendor_[user]);
+      ++state[Counts + vendor_[user]];
+  }
 }
 
+// Of an item with a vendor.
 bool PlanSweep::startsRegion(uint32_t item) const {
   uint32_t vendor = vendor_[item];
   if (!problem_.vendors[vendor].merges)
     return problem_.membersOf(tile_[item]).back() == item;
   for (uint32_t t : reads_[item])
-    if (uint32_t maker = maker_[t]; maker != none && vendor_[maker] == vendor)
+    if (stateOf(t)[Owner] == vendor)
       return false;
   for (uint32_t t : reads_[item])
-    if (count(t, vendor) > 1 && problem_.users[t].size() <= manyUsers)
+    if (stateOf(t)[Counts + vendor] > 1 && stateOf(t)[NumUsers] <= manyUsers)
       for (uint32_t user : problem_.users[t]) {
         if (user >= item)
           break;
@@ -79,25 +84,28 @@ bool PlanSweep::startsRegion(uint32_t item) const {
 }
 
 double PlanSweep::timeOfTensor(uint32_t tensor) const {
-  const PlanProblem::Tensor &t = problem_.tensors[tensor];
-  uint32_t owner = t.maker == none ? host : vendor_[t.maker];
+  const uint32_t *state = stateOf(tensor);
+  uint32_t owner = state[Owner];
   double time = 0;
-  bool leaves = t.isUsedOutside || count(tensor, owner) < problem_.users[tensor].size();
+  bool leaves = state[IsUsedOutside] || state[Counts + owner] < state[NumUsers];
   if (owner != host && leaves)
     time += problem_.crossing(owner, tensor);
   for (uint32_t vendor = 1; vendor < numVendors_; ++vendor)
-    if (vendor != owner && count(tensor, vendor) > 0)
+    if (vendor != owner && state[Counts + vendor] > 0)
       time += problem_.crossing(vendor, tensor);
   return time;
 }
 
 void PlanSweep::set(uint32_t item, uint32_t tile) {
   uint32_t before = vendor_[item], after = problem_.tiles[tile].vendor;
-  if (before != after)
+  if (before != after) {
     for (uint32_t t : reads_[item]) {
-      --count(t, before);
-      ++count(t, after);
+      --stateOf(t)[Counts + before];
+      ++stateOf(t)[Counts + after];
     }
+    for (uint32_t t : makes_[item])
+      stateOf(t)[Owner] = after;
+  }
   tile_[item] = tile;
   vendor_[item] = after;
 }
@@ -118,7 +126,7 @@ void PlanSweep::collectTouched() {
       return;
     tensorMark_[t] = stamp_;
     tensors_.push_back(t);
-    if (problem_.users[t].size() <= manyUsers)
+    if (stateOf(t)[NumUsers] <= manyUsers)
       for (uint32_t user : problem_.users[t])
         touchItem(user);
   };
@@ -179,18 +187,14 @@ void PlanSweep::undo() {
 // takes no less with it. Sooner known than what a move changes.
 bool PlanSweep::isInside(uint32_t item) const {
   uint32_t vendor = vendor_[item];
-  auto isAllOf = [&](uint32_t t, uint32_t owner) {
-    return owner == vendor && count(t, vendor) == problem_.users[t].size();
+  auto isAllOf = [&](uint32_t t) {
+    const uint32_t *state = stateOf(t);
+    return state[Owner] == vendor && state[Counts + vendor] == state[NumUsers];
   };
   return !problem_.isComposite(tile_[item]) && problem_.vendors[vendor].merges &&
-         std::ranges::all_of(reads_[item],
-                             [&](uint32_t t) {
-                               uint32_t maker = maker_[t];
-                               return isAllOf(t, maker == none ? host : vendor_[maker]);
-                             }) &&
-         (vendor == host || !reads_[item].empty()) &&
+         std::ranges::all_of(reads_[item], isAllOf) && (vendor == host || !reads_[item].empty()) &&
          std::ranges::all_of(makes_[item], [&](uint32_t t) {
-           return isAllOf(t, problem_.tensors[t].isUsedOutside ? host : vendor);
+           return isAllOf(t) && (vendor == host || stateOf(t)[IsUsedOutside] == 0);
          });
 }
 

@@ -46,16 +46,21 @@ private:
   void set(uint32_t item, uint32_t tile);
   void collectTouched();
   double touchedTime() const;
-  uint32_t &count(uint32_t tensor, uint32_t vendor) { return counts_[tensor * numVendors_ + vendor]; }
-  uint32_t count(uint32_t tensor, uint32_t vendor) const { return counts_[tensor * numVendors_ + vendor]; }
+  // What is asked of a tensor all the time stands together: one after the other of them
+  // may be anywhere in memory.
+  enum { Owner, NumUsers, IsUsedOutside, Counts };
+  uint32_t *stateOf(uint32_t tensor) { return &state_[size_t{tensor} * (Counts + numVendors_)]; }
+  const uint32_t *stateOf(uint32_t tensor) const {
+    return &state_[size_t{tensor} * (Counts + numVendors_)];
+  }
 
   const PlanProblem &problem_;
   uint32_t numVendors_;
   PlanProblem::Lists reads_, makes_; // tensors, by item
-  std::vector<uint32_t> maker_;      // by tensor: the problem's, closer together
   std::vector<uint32_t> tile_;
   std::vector<uint32_t> vendor_;     // of each item's tile: asked for so often that it stands apart
-  std::vector<uint32_t> counts_;     // users, by tensor and vendor
+  std::vector<uint32_t> state_;      // by tensor: its maker's vendor (the host of those made
+                                     // elsewhere), its users, are there others, users by vendor
   std::vector<double> until_;        // by item and vendor: what the way here costs
   std::vector<uint32_t> chosen_;     // composite that was taken for an item, or none
   std::vector<uint32_t> items_, tensors_, itemMark_, tensorMark_;
