@@ -188,6 +188,23 @@ bool isClamped(const TypeTable &types, Dim part, Dim whole) {
   return e.lhs == whole && e.rhs.isConst() && e.rhs.value() > 0;
 }
 
+// A whole number times two or more, as a value has that was halved and doubled again?
+bool isNeverOne(const TypeTable &types, Dim dim) {
+  if (dim.isConst())
+    return dim.value() > 1;
+  const DimExpr &e = types.expr(dim);
+  return e.op == DimOp::Mul && (isNeverOne(types, e.lhs) || isNeverOne(types, e.rhs));
+}
+
+// What both have where they broadcast, of two extents not known to be the same.
+Dim broadcastSymbols(const TypeTable &types, Dim a, Dim b) {
+  if (isClamped(types, b, a) || isNeverOne(types, a))
+    return a;
+  if (isClamped(types, a, b) || isNeverOne(types, b))
+    return b;
+  return Dim::unknown();
+}
+
 } // namespace
 
 Expected<Shape> broadcastShapes(InferContext &context, std::span<const Dim> a,
@@ -208,10 +225,8 @@ Expected<Shape> broadcastShapes(InferContext &context, std::span<const Dim> a,
                              << " against " << types.str(b[i]);
     }
     result[shift + i] = *dim;
-    if (dim->isUnknown() && isClamped(context.module().types, b[i], a[shift + i]))
-      result[shift + i] = a[shift + i];
-    else if (dim->isUnknown() && isClamped(context.module().types, a[shift + i], b[i]))
-      result[shift + i] = b[i];
+    if (dim->isUnknown())
+      result[shift + i] = broadcastSymbols(context.module().types, a[shift + i], b[i]);
   }
   return result;
 }

@@ -150,6 +150,19 @@ TEST_CASE("the mask that is cut to the sequence broadcasts to it") {
   CHECK(p.type(p.call(ops::add, {p.x, cut})) == "Tensor[(N, S, 768), float32]");
 }
 
+TEST_CASE("what was halved and doubled again broadcasts to what it was") {
+  Program p;
+  TypeTable &types = p.module.types;
+  Dim even = types.mul(types.dim(DimOp::FloorDiv, p.s, Dim(2)), 2);
+  auto param = [&](const char *name, Dim dim) {
+    return p.module.addParam(name, types.tensor(DType::Float32, {Dim(3), dim}));
+  };
+  NodeId a = param("a", even), b = param("b", p.s), c = param("c", p.n);
+  CHECK(p.type(p.call(ops::add, {a, b})) == "Tensor[(3, ((S / 2) * 2)), float32]");
+  CHECK(p.type(p.call(ops::add, {b, a})) == "Tensor[(3, ((S / 2) * 2)), float32]");
+  CHECK(p.type(p.call(ops::add, {b, c})) == "Tensor[(3, ?), float32]"); // either may be 1
+}
+
 TEST_CASE("slices of symbolic extents") {
   Program p;
   auto slice = [&](int64_t begin, int64_t end, int64_t stride) {
