@@ -372,9 +372,13 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
     return plainLayout(plan.values[id].dims, plan.values[id].dtype);
   };
   auto any = [&](ValueId id) { return anyLayout(plan.values[id].dims, plan.values[id].dtype); };
+  auto last = [&](ValueId id) {
+    return channelsLastLayout(plan.values[id].dims, plan.values[id].dtype);
+  };
   bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
   Primitive made;
-  auto probe = [&](const auto &layoutOf, const Layout &output) {
+  // `wholeOf`: for operands of post-ops with the result's extents.
+  auto probe = [&](const auto &layoutOf, const auto &wholeOf, const Layout &output) {
     return guarded(Status::Unsup, [&] {
       Layouts layouts;
       for (ValueId id : step.inputs)
@@ -383,22 +387,31 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
       if (isProduct(step.kind) && step.hasBias)
         layouts.inputs[2] = biasLayout(plan, step);
       std::vector<Layout> postOps;
-      for (const PostOp &postOp : step.postOps)
-        postOps.push_back(postOp.operand == noValue ? Layout() : plain(postOp.operand));
+      for (const PostOp &postOp : step.postOps) {
+        if (postOp.operand == noValue)
+          postOps.emplace_back();
+        else if (plan.values[postOp.operand].dims == plan.values[step.output].dims)
+          postOps.push_back(wholeOf(postOp.operand));
+        else
+          postOps.push_back(plain(postOp.operand));
+      }
       made = Maker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
     });
   };
-  BYCC_TRY(probe(plain, plain(step.output)));
+  BYCC_TRY(probe(plain, plain, plain(step.output)));
   // Layouts are chosen later (LowerLayouts.h): convolutions choose theirs, integers are
   // pooled with channels last.
   if (made.isSlow() && isConv)
-    BYCC_TRY(probe(plain, any(step.output)));
-  if (made.isSlow() && step.kind == StepKind::Pool) {
-    auto last = [&](ValueId id) {
-      return channelsLastLayout(plan.values[id].dims, plan.values[id].dtype);
-    };
-    BYCC_TRY(probe(last, last(step.output)));
-  }
+    BYCC_TRY(probe(plain, plain, any(step.output)));
+  if (made.isSlow() && step.kind == StepKind::Pool)
+    BYCC_TRY(probe(last, last, last(step.output)));
+  // What another convolution made will have its channels last.
+  bool readsWhole = std::ranges::any_of(step.postOps, [&](const PostOp &postOp) {
+    return postOp.operand != noValue &&
+           plan.values[postOp.operand].dims == plan.values[step.output].dims;
+  });
+  if (!made.isSlow() && isConv && readsWhole)
+    BYCC_TRY(probe(plain, last, last(step.output)));
   if (made.isSlow())
     return error(Status::Unsup) << "oneDNN has only a reference loop for this ("
                                 << made.implementation << ")";

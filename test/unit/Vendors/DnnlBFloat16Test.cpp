@@ -136,6 +136,29 @@ TEST_CASE("dnnl narrows the result of a wide softmax in it") {
   CHECK(checkNarrow(region).size() <= 1);
 }
 
+TEST_CASE("dnnl adds a wide value with channels last to a narrow result in no slow loop") {
+  if (!canRun())
+    return;
+  RegionBuilder region(BYCC_BFLOAT16);
+  Dims dims = {1, 96, 14, 14};
+  auto conv = [&](uint32_t data, uint32_t seed) {
+    Tensor weights = noise({96, 96, 1, 1}, seed);
+    for (auto &weight : weights)
+      weight /= 16; // sums as large as what they are of
+    return region.op("nn.conv2d", {data, region.constant({96, 96, 1, 1}, weights)}, dims);
+  };
+  uint32_t x = region.input(dims);
+  uint32_t wide =
+      region.op("add", {region.cast(conv(x, 3), BYCC_FLOAT32), region.cast(x, BYCC_FLOAT32)}, dims);
+  uint32_t next = region.cast(conv(region.cast(wide, BYCC_BFLOAT16), 4), BYCC_FLOAT32);
+  uint32_t sum = region.op("add", {wide, next}, dims);
+  region.output(conv(region.cast(sum, BYCC_BFLOAT16), 5));
+  checkNarrow(region, 0x1p-5);
+  Loaded loaded(region, compile(region, avx512));
+  for (const std::string &kernel : loaded.details())
+    CHECK(kernel.find("ref") == std::string::npos);
+}
+
 TEST_CASE("dnnl keeps a wide value that others read") {
   RegionBuilder region(BYCC_BFLOAT16);
   uint32_t soft = region.op("nn.softmax", {region.cast(region.input({4, 16}), BYCC_FLOAT32)}, {4, 16});
