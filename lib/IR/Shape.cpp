@@ -180,27 +180,11 @@ std::optional<Dim> broadcastDim(Dim a, Dim b) {
 
 namespace {
 
-// Is `part` min(whole, n) of a number n > 0? Then it is `whole` wherever both broadcast.
-bool isClamped(const TypeTable &types, Dim part, Dim whole) {
-  if (part.isConst() || types.expr(part).op != DimOp::Min)
-    return false;
-  const DimExpr &e = types.expr(part);
-  return e.lhs == whole && e.rhs.isConst() && e.rhs.value() > 0;
-}
-
-// A whole number times two or more, as a value has that was halved and doubled again?
-bool isNeverOne(const TypeTable &types, Dim dim) {
-  if (dim.isConst())
-    return dim.value() > 1;
-  const DimExpr &e = types.expr(dim);
-  return e.op == DimOp::Mul && (isNeverOne(types, e.lhs) || isNeverOne(types, e.rhs));
-}
-
 // What both have where they broadcast, of two extents not known to be the same.
 Dim broadcastSymbols(const TypeTable &types, Dim a, Dim b) {
-  if (isClamped(types, b, a) || isNeverOne(types, a))
+  if (isOneWith(types, b, a) || isNeverOne(types, a))
     return a;
-  if (isClamped(types, a, b) || isNeverOne(types, b))
+  if (isOneWith(types, a, b) || isNeverOne(types, b))
     return b;
   return Dim::unknown();
 }

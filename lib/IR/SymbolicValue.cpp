@@ -209,6 +209,10 @@ private:
   }
   bool isMore(const Item &a, const Item &b) { return isAtLeast(a, add(b, Item(int64_t{1}))) && add(b, Item(int64_t{1})).isKnown(); }
   Item compare(OpId op, const Item &a, const Item &b);
+  Result comparedWithOne(NodeId node);
+  bool isOneIfOther(const Item &x, const Item &y) const {
+    return x.number ? *x.number == 1 : isOneWith(types_, x.dim, y.dim);
+  }
   Item arithmetic(OpId op, const Item &a, const Item &b);
 
   Module &module_;
@@ -369,8 +373,19 @@ Result Analysis::cumsum(NodeId node) {
   return x;
 }
 
+// Of a call that asks which elements are 1: these. where(y == 1, x, y) is y if x is 1
+// wherever y is: ONNX's Expand asks so for the larger of two extents.
+Result Analysis::comparedWithOne(NodeId node) {
+  if (!module_.isOp(node, ops::equal))
+    return std::nullopt;
+  Result one = operandValue(node, 1);
+  bool isOne = one && std::ranges::all_of(*one, [](const Item &item) { return item.number == 1; });
+  return isOne ? operandValue(node, 0) : std::nullopt;
+}
+
 Result Analysis::where(NodeId node) {
   Result condition = operandValue(node, 0), a = operandValue(node, 1), b = operandValue(node, 2);
+  Result ones = comparedWithOne(operand(node, 0));
   std::optional<size_t> count = countOf(module_.type(node));
   if (!condition || !a || !b || !count || rankOf(node) > 1)
     return std::nullopt;
@@ -378,7 +393,10 @@ Result Analysis::where(NodeId node) {
   for (size_t i = 0; i < *count; ++i) {
     auto at = [&](const Items &list) { return list[list.size() == 1 ? 0 : i]; };
     Item which = at(*condition), x = at(*a), y = at(*b);
-    items.push_back(which.number ? (*which.number ? x : y) : x == y ? x : Item());
+    if (which.number)
+      items.push_back(*which.number ? x : y);
+    else
+      items.push_back(x == y || (ones && at(*ones) == y && isOneIfOther(x, y)) ? y : Item());
   }
   return items;
 }
@@ -565,6 +583,20 @@ Result Analysis::call(NodeId node) {
 }
 
 } // namespace
+
+bool isOneWith(const TypeTable &types, Dim part, Dim whole) {
+  if (part.isConst() || types.expr(part).op != DimOp::Min)
+    return false;
+  const DimExpr &e = types.expr(part);
+  return e.lhs == whole && e.rhs.isConst() && e.rhs.value() > 0;
+}
+
+bool isNeverOne(const TypeTable &types, Dim dim) {
+  if (dim.isConst())
+    return dim.value() > 1;
+  const DimExpr &e = types.expr(dim);
+  return e.op == DimOp::Mul && (isNeverOne(types, e.lhs) || isNeverOne(types, e.rhs));
+}
 
 std::optional<std::vector<SymbolicInt>> symbolicValue(Module &module, NodeId node) {
   return Analysis(module).valueOf(node);

@@ -33,6 +33,12 @@ struct SymbolicInt {
   Dim extent() const { return !number ? dim : *number >= 0 ? Dim(*number) : Dim::unknown(); }
 };
 
+// Is `part` 1 wherever `whole` is 1? min(whole, n) of a number n > 0 is, as a mask has that
+// is cut to a sequence: where both broadcast, it is `whole`.
+bool isOneWith(const TypeTable &types, Dim part, Dim whole);
+// Is it a whole number times two or more, as what was halved and doubled again?
+bool isNeverOne(const TypeTable &types, Dim dim);
+
 constexpr size_t maxSymbolicElements = 128;
 
 // Elements of an integer or bool tensor, row-major. nullopt where not even their

@@ -405,13 +405,22 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
     BYCC_TRY(probe(plain, plain, any(step.output)));
   if (made.isSlow() && step.kind == StepKind::Pool)
     BYCC_TRY(probe(last, last, last(step.output)));
-  // What another convolution made will have its channels last.
+  // Where alone it has its channels last, what it adds has so, too.
   bool readsWhole = std::ranges::any_of(step.postOps, [&](const PostOp &postOp) {
     return postOp.operand != noValue &&
            plan.values[postOp.operand].dims == plan.values[step.output].dims;
   });
-  if (!made.isSlow() && isConv && readsWhole)
-    BYCC_TRY(probe(plain, last, last(step.output)));
+  if (!made.isSlow() && isConv && readsWhole) {
+    Layouts layouts = made.layouts;
+    for (size_t i = 0; i < 2; ++i)
+      layouts.inputs[i] = any(step.inputs[i]);
+    layouts.output = any(step.output);
+    Step alone = step;
+    alone.postOps.clear();
+    if (Expected<Descriptor> free = describe(alone, layouts, {}, -1);
+        free && free->layouts.output == last(step.output))
+      BYCC_TRY(probe(plain, last, last(step.output)));
+  }
   if (made.isSlow())
     return error(Status::Unsup) << "oneDNN has only a reference loop for this ("
                                 << made.implementation << ")";

@@ -150,6 +150,21 @@ TEST_CASE("the mask that is cut to the sequence broadcasts to it") {
   CHECK(p.type(p.call(ops::add, {p.x, cut})) == "Tensor[(N, S, 768), float32]");
 }
 
+TEST_CASE("the larger of two extents of which one is 1 or cut to the other") {
+  Program p;
+  NodeId shape = p.shape(),
+         cut = p.join(
+             {p.ints({1}), p.call(ops::minimum, {p.extent(1), p.number(64)}), p.ints({768})});
+  auto larger = [&](NodeId target, NodeId other) {
+    return p.call(ops::where, {p.call(ops::equal, {target, p.number(1)}), other, target});
+  };
+  CHECK(p.value(larger(shape, cut)) == "N S 768"); // if S is 1, so is min(S, 64)
+  CHECK(p.value(larger(shape, shape)) == "N S 768");
+  CHECK(p.value(larger(p.extent(0), p.extent(1))) == "?");
+  CHECK(p.value(p.call(ops::where, {p.call(ops::equal, {shape, p.number(2)}), cut, shape})) ==
+        "? ? 768");
+}
+
 TEST_CASE("what was halved and doubled again broadcasts to what it was") {
   Program p;
   TypeTable &types = p.module.types;
