@@ -12,6 +12,7 @@ constexpr int64_t farOut = int64_t{1} << 40;
 // Elements first, first + step, ... of an axis, `count` of them.
 struct Steps {
   Ref first, step, count;
+  bool isFound = false; // where it begins is found at run time
 };
 
 class Slicer {
@@ -31,7 +32,7 @@ public:
     Ref count = op2(Op::Max, op2(Op::FloorDiv, x_.plus(x_.add(span, size), -1), size), number(0));
     if (x_.constant(begin) == 0 && toEnd && x_.constant(step) == 1)
       return Steps{number(0), number(1), extent};
-    return Steps{op_.dims.define(first), step, count};
+    return Steps{op_.dims.define(first), step, count, !x_.constant(begin)};
   }
 
 private:
@@ -87,6 +88,11 @@ Expected<> lowerStridedSlice(OpLowering &op) {
   std::vector<Ref> shape;
   for (const Steps &slice : slices)
     shape.push_back(slice.count);
+  // Types say min(n, extent) of the last n elements, which are all if n is 0.
+  std::vector<Ref> said = BYCC_TRY(op.resultShape(shape));
+  for (size_t d = 0; d < slices.size(); ++d)
+    if (slices[d].isFound && said[d] != slices[d].count)
+      op.requireEqual(slices[d].count, said[d], "axis " + std::to_string(d) + " of the result");
   return op.mapResult(
       [&](const Indices &i) {
         Indices at;

@@ -22,6 +22,8 @@ Dim sliceExtent(int64_t extent, int64_t begin, int64_t end, int64_t stride) {
 
 // Where a bound lies on an axis, after counting from the end and clamping.
 Dim boundAt(TypeTable &types, Dim extent, const SymbolicInt &bound) {
+  if (bound.isNegated)
+    return types.sub(extent, types.dim(DimOp::Min, extent, bound.dim));
   if (!bound.number)
     return types.dim(DimOp::Min, extent, bound.dim);
   if (*bound.number >= INT32_MAX) // the usual "to the end"
@@ -36,7 +38,8 @@ Dim boundAt(TypeTable &types, Dim extent, const SymbolicInt &bound) {
 // Length of a slice where some of its numbers are not known.
 Dim symbolicSlice(TypeTable &types, Dim extent, const SymbolicInt &begin, const SymbolicInt &end,
                   const SymbolicInt &stride) {
-  bool isKnown = !extent.isUnknown() && begin.isKnown() && end.isKnown() && stride.number;
+  auto isBound = [](const SymbolicInt &bound) { return bound.number || !bound.dim.isUnknown(); };
+  bool isKnown = !extent.isUnknown() && isBound(begin) && isBound(end) && stride.number;
   if (!isKnown || *stride.number == INT64_MIN)
     return Dim::unknown();
   if (begin.number && end.number && extent.isConst())
@@ -46,6 +49,8 @@ Dim symbolicSlice(TypeTable &types, Dim extent, const SymbolicInt &begin, const 
     return isAll ? types.dim(DimOp::CeilDiv, extent, Dim(-*stride.number)) : Dim::unknown();
   }
   Dim from = boundAt(types, extent, begin), to = boundAt(types, extent, end);
+  if (begin.isNegated && to == extent) // the last ones
+    return types.dim(DimOp::CeilDiv, types.dim(DimOp::Min, extent, begin.dim), Dim(*stride.number));
   Dim length = types.sub(types.dim(DimOp::Max, to, from), from);
   return types.dim(DimOp::CeilDiv, length, Dim(*stride.number));
 }
@@ -56,8 +61,8 @@ SymbolicInt endOfSize(TypeTable &types, Dim extent, const SymbolicInt &begin,
   constexpr int64_t all = INT64_MAX;
   if (size.number && *size.number < 0)
     return all;
-  if (begin.number && *begin.number < 0) { // counted from the end
-    if (!extent.isConst() || !size.number)
+  if (begin.isNegated || (begin.number && *begin.number < 0)) { // counted from the end
+    if (begin.isNegated || !extent.isConst() || !size.number)
       return {};
     int64_t from = std::max<int64_t>(*begin.number + extent.value(), 0), last = 0;
     return __builtin_add_overflow(from, *size.number, &last) ? all : last;

@@ -46,7 +46,7 @@ public:
       result = unknown;
     DType dtype = types_.dtype(module_.type(node));
     for (Item &item : *result)
-      if (item.number && !fits(dtype, *item.number))
+      if (item.number ? !fits(dtype, *item.number) : item.isNegated && isUnsignedInt(dtype))
         item = Item();
     known_[node.index] = *result;
     return result;
@@ -140,10 +140,18 @@ private:
   Item expression(DimOp op, const Item &a, const Item &b) {
     return Item(types_.dim(op, dimOf(a), dimOf(b)));
   }
+  Item negated(Item item) {
+    if (item.number)
+      return subtract(Item(int64_t{0}), item);
+    item.isNegated = !item.isNegated && !item.dim.isUnknown();
+    return item;
+  }
   Item add(const Item &a, const Item &b) {
     int64_t value = 0;
     if (a.number && b.number)
       return __builtin_add_overflow(*a.number, *b.number, &value) ? Item() : Item(value);
+    if (a.isNegated || b.isNegated)
+      return a.isNegated ? subtract(b, negated(a)) : subtract(a, negated(b));
     if (b.number && *b.number < 0 && *b.number != INT64_MIN)
       return subtract(a, Item(-*b.number));
     if (a.number && *a.number < 0)
@@ -156,6 +164,8 @@ private:
       return __builtin_sub_overflow(*a.number, *b.number, &value) ? Item() : Item(value);
     if (a == b && a.isKnown())
       return Item(int64_t{0});
+    if (b.isNegated)
+      return add(a, negated(b));
     if (b.number && *b.number < 0 && *b.number != INT64_MIN)
       return add(a, Item(-*b.number));
     return isAtLeast(a, b) ? expression(DimOp::Sub, a, b) : Item();
@@ -166,6 +176,9 @@ private:
       return __builtin_mul_overflow(*a.number, *b.number, &value) ? Item() : Item(value);
     if ((a.number && *a.number == 0) || (b.number && *b.number == 0))
       return Item(int64_t{0});
+    for (auto [item, other] : {std::pair{a, b}, std::pair{b, a}})
+      if (item.number == -1)
+        return negated(other);
     return expression(DimOp::Mul, a, b);
   }
   // Of an expression both roundings agree: it is not negative.
@@ -211,7 +224,7 @@ private:
   Item compare(OpId op, const Item &a, const Item &b);
   Result comparedWithOne(NodeId node);
   bool isOneIfOther(const Item &x, const Item &y) const {
-    return x.number ? *x.number == 1 : isOneWith(types_, x.dim, y.dim);
+    return x.number ? *x.number == 1 : isOneWith(types_, x.extent(), y.extent());
   }
   Item arithmetic(OpId op, const Item &a, const Item &b);
 
@@ -431,9 +444,9 @@ Result Analysis::unary(NodeId node) {
   for (Item &item : *x) {
     Item zero(int64_t{0});
     if (op == ops::negative)
-      item = item.number ? subtract(zero, item) : Item();
+      item = negated(item);
     else if (op == ops::abs)
-      item = item.number && *item.number < 0 ? subtract(zero, item) : item;
+      item = item.isNegated || (item.number && *item.number < 0) ? negated(item) : item;
     else if (op == ops::logical_not)
       item = compare(ops::equal, item, zero);
     else if (to == DType::Bool && from != DType::Bool) // cast
@@ -588,7 +601,8 @@ bool isOneWith(const TypeTable &types, Dim part, Dim whole) {
   if (part.isConst() || types.expr(part).op != DimOp::Min)
     return false;
   const DimExpr &e = types.expr(part);
-  return e.lhs == whole && e.rhs.isConst() && e.rhs.value() > 0;
+  Dim other = e.lhs == whole ? e.rhs : e.lhs;
+  return (e.lhs == whole || e.rhs == whole) && other != Dim(0);
 }
 
 bool isNeverOne(const TypeTable &types, Dim dim) {

@@ -17,24 +17,29 @@
 
 namespace bycc {
 
-// A number (of any sign), a dim expression, or nothing (`?`).
+// A number (of any sign), a dim expression, the negative of one (an index that counts from
+// the end: known to those who ask for it), or nothing (`?`).
 struct SymbolicInt {
   SymbolicInt() = default;
   SymbolicInt(int64_t value) : number(value) {}
   SymbolicInt(Dim value)
       : number(value.isConst() ? std::optional(value.value()) : std::nullopt),
         dim(value.isConst() ? Dim::unknown() : value) {}
-  bool isKnown() const { return number || !dim.isUnknown(); }
+  bool isKnown() const { return number || (!dim.isUnknown() && !isNegated); }
   bool operator==(const SymbolicInt &) const = default;
 
   std::optional<int64_t> number;
   Dim dim = Dim::unknown(); // means nothing beside a number
+  bool isNegated = false;   // of a dim
   // As an extent: `?` where it is not known or negative.
-  Dim extent() const { return !number ? dim : *number >= 0 ? Dim(*number) : Dim::unknown(); }
+  Dim extent() const {
+    return isNegated ? Dim::unknown() : !number ? dim : *number >= 0 ? Dim(*number) : Dim::unknown();
+  }
 };
 
-// Is `part` 1 wherever `whole` is 1? min(whole, n) of a number n > 0 is, as a mask has that
-// is cut to a sequence: where both broadcast, it is `whole`.
+// Is `part` 1 wherever `whole` is 1? min(whole, n) is, as a mask has that is cut to a
+// sequence: where both broadcast, it is `whole`. Not where n is 0 at run time, which is
+// found out then.
 bool isOneWith(const TypeTable &types, Dim part, Dim whole);
 // Is it a whole number times two or more, as what was halved and doubled again?
 bool isNeverOne(const TypeTable &types, Dim dim);

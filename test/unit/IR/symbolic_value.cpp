@@ -94,7 +94,7 @@ TEST_CASE("a difference that may be negative is unknown") {
   CHECK(p.value(p.call(ops::subtract, {p.extent(0), p.number(1)})) == "?");
   NodeId sum = p.call(ops::add, {p.extent(0), p.extent(1)});
   CHECK(p.value(p.call(ops::subtract, {sum, p.extent(1)})) == "N");
-  CHECK(p.value(p.call(ops::negative, {p.extent(0)})) == "?");
+  CHECK(p.value(p.call(ops::subtract, {p.number(0), p.extent(0)})) == "?");
 }
 
 TEST_CASE("an answer looks at a bounded number of nodes") {
@@ -148,6 +148,21 @@ TEST_CASE("the mask that is cut to the sequence broadcasts to it") {
                       {{"axes", AttrValue::List{0}}});
   CHECK(p.type(cut) == "Tensor[(min(S, 64), 1), float32]");
   CHECK(p.type(p.call(ops::add, {p.x, cut})) == "Tensor[(N, S, 768), float32]");
+}
+
+TEST_CASE("a slice from the end") {
+  Program p;
+  auto last = [&](NodeId begin) {
+    return p.type(p.call(ops::dyn_strided_slice, {p.x, begin, p.ints({INT64_MAX}), p.ints({1})},
+                         {{"axes", AttrValue::List{1}}}));
+  };
+  NodeId minus = p.call(ops::negative, {p.extent(0)});
+  CHECK(last(minus) == "Tensor[(N, min(N, S), 768), float32]");
+  CHECK(last(p.call(ops::multiply, {p.extent(0), p.number(-1)})) == "Tensor[(N, min(N, S), 768), float32]");
+  CHECK(last(p.call(ops::negative, {minus})) == "Tensor[(N, (S - min(N, S)), 768), float32]");
+  CHECK(last(p.call(ops::abs, {minus})) == "Tensor[(N, (S - min(N, S)), 768), float32]");
+  CHECK(p.value(p.call(ops::add, {p.extent(1), p.call(ops::negative, {p.extent(1)})})) == "0");
+  CHECK(p.value(p.call(ops::maximum, {minus, p.number(-3)})) == "?");
 }
 
 TEST_CASE("the larger of two extents of which one is 1 or cut to the other") {
