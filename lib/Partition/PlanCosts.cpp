@@ -21,6 +21,18 @@ bool isHeavy(const Module &module, NodeId call) {
   return opInfo(module.node(call).op).kind == OpKind::OutFusable;
 }
 
+// May an extent be much smaller at run time than it counts as?
+bool isOpen(const Module &module, NodeId call) {
+  auto hasOpen = [&](NodeId value) {
+    TypeId type = module.type(value);
+    return module.types.isTensor(type) &&
+           std::ranges::any_of(module.types.shape(type), [&](Dim dim) {
+             return !dim.isConst() && module.types.likely(dim) > 1;
+           });
+  };
+  return hasOpen(call) || std::ranges::any_of(module.operands(call), hasOpen);
+}
+
 // Does a vendor without costs in its file say what some node takes?
 bool offersTimes(const Module &module, const Vendor &vendor, const TargetInfo &target) {
   if (vendor.isEmulated())
@@ -106,30 +118,35 @@ double PlanCosts::onHost(NodeId unit) const {
   return time;
 }
 
-TilePrice PlanCosts::trusted(const Vendor &vendor, double microseconds, bool isHeavy) const {
-  double raw = picoseconds(microseconds);
-  std::optional<double> given = vendor.cost ? vendor.cost->givenTrust() : std::nullopt;
-  double trust = given ? *given : isHeavy && vendor.cost ? coarseTrust : 1;
+TilePrice PlanCosts::trusted(const Vendor &vendor, double microseconds,
+                             std::span<const NodeId> calls) const {
+  double raw = picoseconds(microseconds), trust = 1;
+  if (vendor.cost) {
+    std::optional<double> given = vendor.cost->givenTrust(), open = vendor.cost->openTrust;
+    bool heavy = std::ranges::any_of(calls, [&](NodeId call) { return isHeavy(module_, call); });
+    trust = given.value_or(heavy ? coarseTrust : 1);
+    if (open && heavy &&
+        std::ranges::any_of(calls, [&](NodeId call) { return isOpen(module_, call); }))
+      trust = *open;
+  }
   return {std::round(raw * trust), raw};
 }
 
 TilePrice PlanCosts::of(uint32_t number, NodeId unit) {
   const Row &row = vendors_[number - 1];
-  bool heavy = false;
-  forEachOperator(module_, unit, [&](NodeId call) { heavy |= isHeavy(module_, call); });
-  return trusted(*row.vendor, row.times->of(unit), heavy);
+  calls_.clear();
+  forEachOperator(module_, unit, [&](NodeId call) { calls_.push_back(call); });
+  return trusted(*row.vendor, row.times->of(unit), calls_);
 }
 
 TilePrice PlanCosts::of(uint32_t number, const CompositeCandidate &candidate) const {
   const Row &row = vendors_[number - 1];
-  bool heavy =
-      std::ranges::any_of(candidate.operators, [&](NodeId call) { return isHeavy(module_, call); });
   double time = candidate.offered
                     ? *candidate.offered
                     : groupMicroseconds(module_, candidate.operators, candidate.name(),
                                         candidate.steps.back().match.leaves,
                                         module_.type(candidate.root()), row.model);
-  return trusted(*row.vendor, time, heavy);
+  return trusted(*row.vendor, time, candidate.operators);
 }
 
 } // namespace bycc

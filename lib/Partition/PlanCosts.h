@@ -53,12 +53,13 @@ private:
     std::unique_ptr<VendorTimes> times;
     CostModel model;
   };
-  TilePrice trusted(const Vendor &vendor, double microseconds, bool isHeavy) const;
+  TilePrice trusted(const Vendor &vendor, double microseconds, std::span<const NodeId> calls) const;
 
   const Module &module_;
   const PassContext &context_;
   CostModel hostCost_;
   std::vector<Row> vendors_;
+  std::vector<NodeId> calls_; // of the unit at hand
 };
 
 } // namespace bycc

@@ -37,7 +37,7 @@ public:
   Expected<CostModel> read(const JsonValue &object, const std::string &pointer) {
     BYCC_TRY(checkKeys(object,
                        {"launch_us", "transfer_us", "transfer_gb_per_s", "gflops", "gb_per_s",
-                        "ops", "rows", "classes", "trust", "measured", "comment"},
+                        "ops", "rows", "classes", "trust", "open_trust", "measured", "comment"},
                        pointer, file_));
     for (auto [key, unit, number] :
          {std::tuple("launch_us", 1, &cost_.launchMicroseconds),
@@ -48,7 +48,9 @@ public:
       if (const JsonValue *value = object.find(key))
         *number = BYCC_TRY(readAmount(*value, pointerTo(pointer, key), file_)) * unit;
     if (const JsonValue *trust = object.find("trust"))
-      BYCC_TRY(readTrust(*trust, pointer + "/trust"));
+      cost_.trust = BYCC_TRY(readTrust(*trust, pointer + "/trust"));
+    if (const JsonValue *trust = object.find("open_trust"))
+      cost_.openTrust = BYCC_TRY(readTrust(*trust, pointer + "/open_trust"));
     if (const JsonValue *measured = object.find("measured"))
       BYCC_TRY(readMeasured(*measured, pointer + "/measured"));
     // Rows may name the classes.
@@ -62,11 +64,10 @@ public:
   }
 
 private:
-  Expected<> readTrust(const JsonValue &value, const std::string &pointer) {
+  Expected<double> readTrust(const JsonValue &value, const std::string &pointer) const {
     if (!value.isNumber() || value.number <= 0)
       return jsonError(value, pointer, file_) << "expected a number greater than 0";
-    cost_.trust = value.number;
-    return {};
+    return value.number;
   }
 
   Expected<> readMeasured(const JsonValue &value, const std::string &pointer) {

@@ -47,6 +47,9 @@ struct CostModel {
   double transferBytesPerMicrosecond = 0;  // 0: size does not matter
   CostRates rates;                         // where no row fits
   std::optional<double> trust; // factor on these times where plans are compared; none: not said
+  // The same for products with extents that are known at run time only, and may be much
+  // smaller than the likely ones: what enters a kernel counts for more there. None: `trust`.
+  std::optional<double> openTrust;
   bool isMeasured = false;     // on the machine at hand
   int32_t threads = 1;         // that code is compiled for
   FileClasses classes;         // for rows of later files, too

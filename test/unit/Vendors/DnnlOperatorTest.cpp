@@ -8,7 +8,7 @@ TEST_CASE("dnnl convolution in all ranks, layouts and groupings") {
   checkOp("nn.conv2d", {{2, 32, 7, 7}}, {{20, 32, 1, 1}}, {2, 20, 4, 4}, {{"strides", Dims{2, 2}}});
   checkOp("nn.conv2d", {{1, 8, 9, 9}}, {{8, 1, 3, 3}}, {1, 8, 9, 9},
           {{"groups", 8}, {"padding", Dims{1, 1, 1, 1}}});
-  checkOp("nn.conv2d", {{1, 8, 9, 9}}, {{12, 2, 3, 3}}, {1, 12, 5, 5},
+  checkOp("nn.conv2d", {{1, 64, 9, 9}}, {{96, 16, 3, 3}}, {1, 96, 5, 5},
           {{"groups", 4}, {"dilation", Dims{2, 2}}});
   checkOp("nn.conv2d", {{1, 9, 8, 3}}, {{3, 3, 3, 16}}, {1, 7, 6, 16},
           {{"data_layout", "NHWC"}, {"kernel_layout", "HWIO"}});
@@ -177,6 +177,15 @@ TEST_CASE("dnnl refuses what the library has reference loops for") {
     CHECK(answer.reason.find("oneDNN has only a reference loop for this (ref:") !=
           std::string::npos);
   }
+}
+
+TEST_CASE("dnnl refuses groups of few channels, of which the library copies windows") {
+  RegionBuilder region;
+  uint32_t x = region.input({1, 8, 9, 9}), w = weights(region, {12, 2, 3, 3});
+  region.output(region.op("nn.conv2d", {x, w}, {1, 12, 7, 7}, {{"groups", 4}}));
+  Answer answer = supports(region, nullptr);
+  CHECK_FALSE(answer.yes);
+  CHECK_THAT(answer.reason, Catch::Contains("oneDNN only copies windows and multiplies them"));
 }
 
 TEST_CASE("dnnl pools integers, for which the library has a kernel in one layout alone") {
