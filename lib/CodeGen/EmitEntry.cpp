@@ -4,8 +4,8 @@
 namespace bycc::te {
 namespace {
 
-// Instructions, inputs and outputs of an entry that LLVM optimises: some of its passes
-// take time quadratic in the size of a function or in the length of a value's life. A
+// Instructions by their weight, inputs and outputs of an entry that LLVM optimises: some
+// of its passes take time quadratic in the size of a function or in the length of a value's life. A
 // larger one is emitted in parts, and nothing lives in a register from one instruction
 // to the next. What takes time when a model runs is in the kernels.
 constexpr size_t mostOptimized = 1000;
@@ -14,7 +14,10 @@ constexpr size_t mostOptimized = 1000;
 
 llvm::Function *EntryEmitter::run() {
   EmitContext context{module_, target_, nullptr};
-  isLarge_ = p_.instrs.size() + options_.inputs.size() + p_.outputs.size() > mostOptimized;
+  size_t weight = options_.inputs.size() + p_.outputs.size();
+  for (const Instr &instr : p_.instrs)
+    weight += weightOf(instr);
+  isLarge_ = weight > mostOptimized;
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy()}, false);
   auto *entry = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
                                        options_.moduleName + "_entry", module_);

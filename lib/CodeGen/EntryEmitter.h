@@ -76,6 +76,7 @@ private:
     size_t weight = 0;
     bool jumpsOut = false; // to a loop around it
   };
+  static size_t weightOf(const Instr &instr); // 1 for one of few values
   void findSpans();
   static void addTo(Span &outer, const Span &inner);
   void emitInParts();

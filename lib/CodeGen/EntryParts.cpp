@@ -16,12 +16,12 @@ namespace {
 constexpr size_t mostInPart = 256;
 constexpr uint64_t mostOnStack = 4096; // slots
 
-size_t weightOf(const Instr &instr) {
+} // namespace
+
+size_t EntryEmitter::weightOf(const Instr &instr) {
   size_t values = instr.inputs.size() + instr.outputs.size() + instr.temps.size() + instr.released.size();
   return 1 + values / 8;
 }
-
-} // namespace
 
 // Where each instruction ends that opens something, what it weighs with all that is in
 // it, and whether it jumps to a loop around it.

@@ -375,6 +375,8 @@ SourceLocation Importer::locate(const Node &node) {
     for (std::string_view output : node.outputs)
       if (name.empty())
         name = output;
+  if (name.empty())
+    name = "number " + std::to_string(node.index);
   if (!frames_.empty())
     name = frames_.back().prefix + name;
   return {.file = file_, .node = std::move(name), .nodeOp = std::string(node.opType)};

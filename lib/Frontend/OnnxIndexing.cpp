@@ -150,6 +150,9 @@ Expected<> convertOneHot(OpContext &op) {
   NodeId indices = BYCC_TRY(op.cast(op.input(0), DType::Int64));
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(indices) + 1));
   NodeId values = op.input(2);
+  if (op.rank(values) != 1 || (op.shape(values)[0].isConst() && op.shape(values)[0].value() != 2))
+    return op.error() << "values are " << op.types().str(op.module().type(values))
+                      << ", two are needed: off and on";
   auto pickValue = [&](int64_t index) {
     return op.call("take", {values, op.scalar(DType::Int64, static_cast<double>(index))},
                    {{"axis", 0}});

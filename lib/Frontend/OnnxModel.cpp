@@ -310,7 +310,7 @@ Expected<> decodeGraph(Reader reader, Graph &graph) {
     case 1:
       if (graph.nodes.size() == maxNodes)
         return reader.fault(Status::Limit, field.start) << "more than " << maxNodes << " nodes";
-      graph.nodes.emplace_back();
+      graph.nodes.emplace_back().index = graph.nodes.size();
       BYCC_TRY(decodeNode(BYCC_TRY(reader.message(field, "NodeProto")), graph.nodes.back()));
       break;
     case 2: graph.name = BYCC_TRY(reader.name(field)); break;
@@ -355,7 +355,7 @@ Expected<> decodeFunction(Reader reader, Function &function) {
     case 7:
       if (function.body.nodes.size() == maxNodes)
         return reader.fault(Status::Limit, field.start) << "more than " << maxNodes << " nodes";
-      function.body.nodes.emplace_back();
+      function.body.nodes.emplace_back().index = function.body.nodes.size();
       BYCC_TRY(decodeNode(BYCC_TRY(reader.message(field, "NodeProto")), function.body.nodes.back()));
       break;
     case 8: BYCC_TRY(reader.bytes(field)); break;

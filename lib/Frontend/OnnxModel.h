@@ -74,6 +74,7 @@ struct Attribute {
 };
 
 struct Node {
+  size_t index = 0; // in its graph
   std::string_view name, opType, domain, overload;
   std::vector<std::string_view> inputs, outputs;
   std::vector<Attribute> attributes;

@@ -37,9 +37,11 @@ Expected<std::vector<int64_t>> resolveShape(OpContext &op, NodeId x, std::vector
   }
   int64_t count = *op.types().numElements(op.module().type(x));
   if (inferred >= 0) {
-    if (known == 0 ? count != 0 : count % known != 0)
+    if (known == 0)
+      return op.error() << "shape has -1 beside an extent of 0, which leaves it open";
+    if (count % known != 0)
       return op.error() << count << " elements do not divide by " << known;
-    wanted[inferred] = known == 0 ? 0 : count / known;
+    wanted[inferred] = count / known;
   } else if (known != count) {
     return op.error() << "shape " << AttrValue::ints(wanted).str() << " of " << known
                       << " elements for " << op.types().str(op.module().type(x));

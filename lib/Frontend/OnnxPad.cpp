@@ -95,12 +95,40 @@ Expected<> checkWidths(OpContext &op, NodeId x, const std::vector<int64_t> &widt
   return {};
 }
 
-// ONNX's wrap: a padded axis is read again from its other end.
+// A negative width takes elements away.
+Expected<NodeId> cropped(OpContext &op, NodeId x, std::vector<int64_t> &widths) {
+  std::vector<int64_t> axes, begin, end;
+  for (int64_t i = 0; i < op.rank(x); ++i) {
+    int64_t &before = widths[2 * i], &after = widths[2 * i + 1];
+    if (before >= 0 && after >= 0)
+      continue;
+    axes.push_back(i);
+    begin.push_back(std::max<int64_t>(-before, 0));
+    end.push_back(after < 0 ? after : std::numeric_limits<int64_t>::max());
+    before = std::max<int64_t>(before, 0);
+    after = std::max<int64_t>(after, 0);
+  }
+  if (axes.empty())
+    return x;
+  return op.call("strided_slice", {x},
+                 {{"begin", AttrValue::ints(begin)},
+                  {"end", AttrValue::ints(end)},
+                  {"strides", AttrValue::List{1}},
+                  {"axes", AttrValue::ints(axes)}});
+}
+
+// ONNX's wrap: a padded axis is read again from its other end, which a negative width
+// has moved.
 Expected<NodeId> wrapAxis(OpContext &op, NodeId x, int64_t axis, NodeId before, NodeId after) {
-  NodeId begin = BYCC_TRY(op.call("negative", {before}));
-  NodeId end = BYCC_TRY(op.call("add", {BYCC_TRY(extentOf(op, x, axis)), after}));
-  NodeId indices = BYCC_TRY(op.call("arange", {begin, end, op.scalar(DType::Int64, 1)}, {{"dtype", "int64"}}));
-  return op.call("take", {x, indices}, {{"axis", axis}, {"mode", "wrap"}});
+  Compose c(op);
+  NodeId zero = c.scalar(DType::Int64, 0);
+  NodeId cut = c.call("minimum", {before, zero}), cutAfter = c.call("minimum", {after, zero});
+  NodeId length = c.add(c.add(BYCC_TRY(extentOf(op, x, axis)), cut), cutAfter);
+  NodeId begin = c.call("negative", {c.call("maximum", {before, zero})});
+  NodeId end = c.add(length, c.call("maximum", {after, zero}));
+  NodeId places = c.call("arange", {begin, end, c.scalar(DType::Int64, 1)}, {{"dtype", "int64"}});
+  NodeId indices = c.sub(c.call("floor_mod", {places, length}), cut);
+  return c.done(c.call("take", {x, indices}, {{"axis", axis}, {"mode", "wrap"}}));
 }
 
 Expected<NodeId> wrapKnown(OpContext &op, NodeId x, int64_t axis, int64_t before, int64_t after) {
@@ -120,6 +148,7 @@ Expected<> wrapPad(OpContext &op, NodeId x) {
   if (op.opset() < 11 || op.isKnown(1)) {
     std::vector<int64_t> widths = BYCC_TRY(padWidths(op, rank));
     BYCC_TRY(checkWidths(op, x, widths));
+    x = BYCC_TRY(cropped(op, x, widths));
     for (int64_t i = 0; i < rank; ++i)
       if (widths[2 * i] != 0 || widths[2 * i + 1] != 0)
         x = BYCC_TRY(wrapKnown(op, x, i, widths[2 * i], widths[2 * i + 1]));
@@ -136,27 +165,6 @@ Expected<> wrapPad(OpContext &op, NodeId x) {
   }
   op.setOutput(0, x);
   return {};
-}
-
-// A negative width takes elements away.
-Expected<NodeId> cropped(OpContext &op, NodeId x, std::vector<int64_t> &widths) {
-  std::vector<int64_t> axes, begin, end;
-  for (int64_t i = 0; i < op.rank(x); ++i) {
-    int64_t &before = widths[2 * i], &after = widths[2 * i + 1];
-    if (before >= 0 && after >= 0)
-      continue;
-    axes.push_back(i);
-    begin.push_back(std::max<int64_t>(-before, 0));
-    end.push_back(after < 0 ? after : std::numeric_limits<int64_t>::max());
-    before = std::max<int64_t>(before, 0);
-    after = std::max<int64_t>(after, 0);
-  }
-  if (axes.empty())
-    return x;
-  return op.call("strided_slice", {x}, {{"begin", AttrValue::ints(begin)},
-                                        {"end", AttrValue::ints(end)},
-                                        {"strides", AttrValue::List{1}},
-                                        {"axes", AttrValue::ints(axes)}});
 }
 
 } // namespace

@@ -22,6 +22,8 @@ Expected<std::optional<std::vector<int64_t>>> splitLengths(OpContext &op, Dim di
   if ((op.opset() >= 13 || op.opset() < 2) && op.has(1))
     lengths = BYCC_TRY(op.constInts(1, "split"));
   int64_t parts = BYCC_TRY(op.intAttr("num_outputs", count));
+  if (op.opset() >= 18 && op.has(1) && BYCC_TRY(op.attr("num_outputs", AttrKind::Int)))
+    return op.error() << "has both num_outputs and lengths of its parts";
   if (parts != count)
     return op.error() << "num_outputs is " << parts << ", the node has " << count;
   if (lengths || !dim.isConst() || dim.value() % count == 0)

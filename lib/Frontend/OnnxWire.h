@@ -93,8 +93,8 @@ public:
   Expected<std::string_view> nameItem(const Field &field) const {
     BYCC_TRY(expect(field, Bytes));
     if (field.bytes.size() > maxNameBytes)
-      return fault(Status::Limit, field.start)
-             << "a name of " << field.bytes.size() << " bytes, the limit is " << maxNameBytes;
+      return fault(field) << "a name of " << field.bytes.size() << " bytes, the limit is "
+                          << maxNameBytes;
     if (!isValidUtf8(field.bytes) || field.bytes.find('\0') != std::string_view::npos)
       return fault(field) << "a name that is not UTF-8 text";
     return field.bytes;

@@ -144,6 +144,7 @@ private:
       if (module_.types.kind(type) == TypeKind::Incomplete)
         return fail(text) << "a parameter needs a complete type";
       const JsonValue &name = BYCC_TRY(member(param, "name", JsonValue::Kind::String)).get();
+      BYCC_TRY(checkLength(name));
       NodeId node = module_.addParam(name.string, type, source(param));
       for (NodeId other : module_.function(f).params)
         if (!name.string.empty() && module_.node(other).name == module_.node(node).name)
@@ -157,11 +158,18 @@ private:
     return {};
   }
 
+  Expected<> checkLength(const JsonValue &name) const {
+    if (name.string.size() > 4096)
+      return fail(name) << "a name is longer than 4096 bytes";
+    return {};
+  }
+
   Expected<FunctionId> readGlobal(const JsonValue &value) {
     BYCC_TRY(checkKeys(value, {"name", "params", "result_type", "attrs", "body"}));
     const JsonValue &name = BYCC_TRY(member(value, "name", JsonValue::Kind::String)).get();
-    if (name.string.empty() || name.string.size() > 4096)
-      return fail(name) << "a function's name has 1 to 4096 bytes";
+    BYCC_TRY(checkLength(name));
+    if (name.string.empty())
+      return fail(name) << "a function has no name";
     if (module_.findGlobal(name.string))
       return fail(name) << "function '" << escaped(name.string) << "' is defined twice";
     FunctionId f = module_.addFunction(name.string);
@@ -296,8 +304,11 @@ private:
       return fail(*tuple) << "'tuple' is true or absent";
     if (const JsonValue *let = value.find("let"); let && !let->isBool())
       return fail(*let) << "'let' is true or false";
-    if (const JsonValue *name = value.find("name"); name && !name->isString())
-      return fail(*name) << "'name' is a string";
+    if (const JsonValue *name = value.find("name")) {
+      if (!name->isString())
+        return fail(*name) << "'name' is a string";
+      return checkLength(*name);
+    }
     return {};
   }
 

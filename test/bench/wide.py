@@ -11,7 +11,7 @@ concat     COUNT inputs into one             stack      the same along an axis o
 split      one into COUNT outputs            outputs    COUNT results of as many operators
 same       one value returned COUNT times    ifs        one after the other
 functions  COUNT, called once each           doubling   each calls the next twice (LIMIT)
-conv_erf   a convolution plus erf(..erf(x)), COUNT deep
+rejoined   one into COUNT parts and back     conv_erf   a convolution plus erf(..erf(x)), COUNT deep
 """
 import math
 import os
@@ -53,6 +53,10 @@ def split(n):
                 f"%x: Tensor[({n}, 3), float32]")
 
 
+def rejoined(n):
+    return main([f"%0 = split(%x, indices_or_sections={n});", "concatenate(%0, axis=0)"], f"%x: Tensor[({n}, 3), float32]")
+
+
 def outputs(n):
     return main([f"%{i} = multiply(%x, {i}f);" for i in range(n)] + [f"({names('', n)})"])
 
@@ -85,7 +89,7 @@ def conv_erf(n):
     return main(lines + [f"add(%0, %{n})"], "%x: Tensor[(1, 64, 64, 64), float32], %w: Tensor[(64, 64, 3, 3), float32]")
 
 
-SHAPES = {f.__name__: f for f in (chain, fan, concat, stack, split, outputs, same, ifs, functions, doubling, conv_erf)}
+SHAPES = {f.__name__: f for f in (chain, fan, concat, stack, split, rejoined, outputs, same, ifs, functions, doubling, conv_erf)}
 
 
 def program(shape, count):

@@ -26,11 +26,19 @@ for i in 0 63 64 127 128 199; do
   expect "$(npy show parts/output_$i.npy)" "1x3 $((3 * i)) $((3 * i + 1)) $((3 * i + 2))"
 done
 
+# an entry with few instructions of many values each
+wide rejoined 3000 > net.relay
+bycc net.relay -q -o net.o
+npy write x.npy f4 3000x3 $(seq 0 8999)
+bycc-run net.json --input x=x.npy --outputs got > /dev/null
+expect "$(npy show got/output_0.npy)" "3000x3 $(seq -s ' ' 0 8999)"
+
 # C9: many inputs, many readers, many results
 compiles 20 chain 10000
 compiles 20 fan 10000
 compiles 30 concat 10000
 compiles 30 split 10000
+compiles 10 rejoined 20000
 compiles 40 outputs 10000
 (ulimit -t 40; bycc net.relay --annotate=dnnl -q -o net.o) || fail "10000 outputs of a region"
 compiles 20 same 10000

@@ -93,6 +93,21 @@ TEST_CASE("E3: axes, permutations and splits") {
   OneNode negative("Split", {"x", "lengths"});
   negative.maker.constant(longs("lengths", {1}, {INT64_MIN}));
   CHECK_PROBLEM(negative, "does not sum");
+  OneNode both("Split", {"x", "lengths"});
+  both.maker.opset(18);
+  both.maker.constant(longs("lengths", {1}, {1}));
+  both.node.integer("num_outputs", 1);
+  CHECK_PROBLEM(both, "has both num_outputs and lengths");
+}
+
+TEST_CASE("E6: OneHot takes two values") {
+  for (int64_t count : {1, 3}) {
+    OneNode one("OneHot", {"x", "depth", "values"});
+    one.maker.constant(longs("depth", {}, {3}));
+    one.maker.constant(
+        floats("values", {count}, std::vector<float>(static_cast<size_t>(count), 1)));
+    CHECK_PROBLEM(one, "two are needed: off and on");
+  }
 }
 
 TEST_CASE("E4: missing, mistyped and repeated attributes") {
@@ -148,6 +163,10 @@ TEST_CASE("E5: shapes and ranges") {
   zero.maker.constant(longs("shape", {2}, {0, -1}));
   zero.node.integer("allowzero", 1);
   CHECK_PROBLEM(zero, "both 0 and -1");
+
+  OneNode open("Reshape", {"x", "shape"}, {0, 3});
+  open.maker.constant(longs("shape", {2}, {0, -1}));
+  CHECK_PROBLEM(open, "-1 beside an extent of 0");
 
   auto range = [](int64_t start, int64_t limit, int64_t delta) {
     ModelMaker maker;

@@ -104,6 +104,23 @@ TEST_CASE("C1: one name for two values is refused, node names are made unique") 
   CHECK(module->source(result).node == "the node.1");
 }
 
+TEST_CASE("C1: a node with neither name nor output is found by its number") {
+  ModelMaker maker;
+  maker.input("x", {1});
+  maker.node("Relu", {"x"}, {"y"});
+  maker.node("Relu", {"x"}, {});
+  maker.output("y");
+  CHECK(has(problemOf(maker), "node 'number 1' (Relu): error[INPUT]: the node has no output"));
+}
+
+TEST_CASE("B6: a name of a mebibyte is refused") {
+  ModelMaker maker;
+  maker.input(std::string(1 << 20, 'a'), {1});
+  std::string problem = problemOf(maker);
+  CHECK(has(problem, "error[INPUT]"));
+  CHECK(has(problem, "a name of 1048576 bytes"));
+}
+
 TEST_CASE("C2: values that nobody makes are named") {
   ModelMaker maker = unary();
   maker.graph.mutable_node(0)->set_input(0, "ghost");

@@ -151,6 +151,14 @@ TEST_CASE("B5 numbers are exact or refused, whatever the locale") {
 TEST_CASE("B6 strange names") {
   CHECK(has(errorsOf(mainOf("%\"\"")), "a name has 1 to 4096 bytes"));
   CHECK(has(errorsOf(mainOf("%" + std::string(1 << 20, 'a'))), "longer than 4096"));
+  std::string program = printProgramJson(parsed(mainOf("%x")));
+  for (const char *name : {"\"x\"", "\"main\""}) {
+    std::string longer = program;
+    longer.replace(longer.find(name) + 1, 1, std::string(1 << 20, 'a'));
+    auto module = parseProgramJson(longer, "t.json");
+    REQUIRE_FALSE(module);
+    CHECK(has(module.error().str(), "error[INPUT]: a name is longer than 4096 bytes"));
+  }
   std::string error = errorsOf(mainOf("%\"\\x1b[31m\""));
   CHECK(has(error, "\\x1B[31m"));
   CHECK_FALSE(has(error, "\x1b"));
