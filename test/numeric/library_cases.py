@@ -77,6 +77,18 @@ def scatters(case, fails, rand):
         for i, j in itertools.product(range(2), range(3)):
             want[idx[i, j] % 4, j] = join(want[idx[i, j] % 4, j], float(upd[i, j]))
         case('scatter_elements', [x, idx, upd], want.astype(f32), axis=0, reduction=how)
+    # every dtype's loop, axes that fall together and that do not, an index twice
+    for dtype, how in itertools.product((f64, f32, f16, np.int64, i32, np.int8, np.uint8), ops):
+        to = (rand(2, 5, 1, 3) * 9).astype(dtype)
+        for axis, shape in ((1, (2, 7, 1, 3)), (0, (4, 5, 1, 3)), (3, (2, 5, 1, 6)), (2, (2, 5, 2, 3)), (1, (1, 4, 1, 2))):
+            put = (rand(*shape) * 9).astype(dtype)
+            at = (np.arange(put.size).reshape(shape) * 7 % to.shape[axis]).astype(i64)
+            want = to.copy()
+            for place in itertools.product(*map(range, shape)):
+                goal = list(place)
+                goal[axis] = at[place]
+                want[tuple(goal)] = ops[how](want[tuple(goal)], put[place])
+            case('scatter_elements', [to, at, put], want, axis=axis, reduction=how)
     a = np.array([1, 2, 3], i32)
     case('scatter_elements', [a, np.array([1, 1, 1], i64), np.array([5, 6, 9], i32)], np.array([1, 5, 3], i32), reduction='mean')
     case('scatter_elements', [a, np.zeros(0, i64), np.zeros(0, i32)], a)
