@@ -106,31 +106,44 @@ private:
     std::vector<Dim> shape = op_.shape(row.value);
     DType dtype = op_.dtype(row.value);
     bool isExact = !spec_.condition && !turn_.condition;
-    Stack stack{{}, {}, isExact && op_.isStatic(row.value)};
+    NodeId like = isExact ? stateLike(row.value) : NodeId();
+    Stack stack{{}, {}, isExact && (op_.isStatic(row.value) || like)};
     builder_.setBlock(outer);
-    std::vector<int64_t> zeros;
+    std::vector<int64_t> extents;
     for (Dim dim : shape)
-      zeros.push_back(dim.isConst() ? dim.value() : 0);
-    Dim count = 0;
-    if (stack.isWritten && spec_.numTurns) {
+      extents.push_back(dim.isConst() ? dim.value() : 0);
+    Dim count = Dim::unknown();
+    if (!stack.isWritten) {
+      stack.made = BYCC_TRY(filled(dtype, 0, extents));
+    } else if (spec_.numTurns && !like) {
       count = Dim(std::max<int64_t>(*spec_.numTurns, 0));
-      stack.made = BYCC_TRY(filled(dtype, count.value(), zeros));
-    } else if (stack.isWritten) {
-      NodeId none = op_.scalar(DType::Int64, 0);
-      NodeId rows = BYCC_TRY(op_.call("maximum", {spec_.trip, none}));
-      std::vector<NodeId> extents{BYCC_TRY(op_.call("expand_dims", {rows}, {{"axis", 0}}))};
-      if (!zeros.empty())
-        extents.push_back(op_.ints(zeros));
-      stack.made = BYCC_TRY(op_.call("dyn.full", {op_.scalar(dtype, 0), BYCC_TRY(onnx::join(op_, extents))},
-                                     {{"dtype", name(dtype)}}));
-      count = Dim::unknown();
+      stack.made = BYCC_TRY(filled(dtype, count.value(), extents));
     } else {
-      stack.made = BYCC_TRY(filled(dtype, 0, zeros));
-      count = Dim::unknown();
+      NodeId rows = BYCC_TRY(op_.call("maximum", {spec_.trip, op_.scalar(DType::Int64, 0)}));
+      std::vector<NodeId> parts{BYCC_TRY(op_.call("expand_dims", {rows}, {{"axis", 0}}))};
+      if (like)
+        parts.push_back(BYCC_TRY(op_.call("shape_of", {like}, {{"dtype", "int64"}})));
+      else if (!extents.empty())
+        parts.push_back(op_.ints(extents));
+      stack.made =
+          BYCC_TRY(op_.call("dyn.full", {op_.scalar(dtype, 0), BYCC_TRY(onnx::join(op_, parts))},
+                            {{"dtype", name(dtype)}}));
+      count = op_.shape(stack.made)[0];
     }
     shape.insert(shape.begin(), count);
     stack.param = addParam("rows", module_.types.tensor(dtype, shape));
     return stack;
+  }
+
+  // A state that has in every turn the extents of this row; none where all are known.
+  NodeId stateLike(NodeId row) const {
+    std::vector<Dim> shape = op_.shape(row);
+    if (op_.isStatic(row) || std::ranges::any_of(shape, &Dim::isUnknown))
+      return {};
+    for (size_t i = 0; i < types_.size(); ++i)
+      if (std::ranges::equal(module_.types.shape(types_[i]), shape))
+        return spec_.states[i];
+    return {};
   }
 
   Expected<NodeId> filled(DType dtype, int64_t count, std::vector<int64_t> shape) {

@@ -40,6 +40,7 @@ public:
   }
   Shape shape;
   std::optional<size_t> inferred; // position of the -1
+  std::vector<std::pair<size_t, size_t>> copied; // axes of the input, and here
   size_t open = 0, lastOpen = 0;  // elements of which nothing is known
 
 private:
@@ -60,6 +61,8 @@ private:
   Expected<> readOne(const Symbolic &codes, size_t &i) {
     switch (int64_t code = *codes[i].number) {
     case 0:
+      if (!allowZero_)
+        copied.emplace_back(next_, shape.size());
       shape.push_back(allowZero_ ? Dim(0) : BYCC_TRY(take(0)));
       next_ += allowZero_;
       return {};
@@ -116,12 +119,18 @@ private:
   size_t next_ = 0;
 };
 
-// Checks that both shapes have the same number of elements; fills the -1.
+// Checks that both shapes have the same number of elements; fills the -1. Extents that
+// are copied and not known cancel out.
 Expected<Shape> finishReshape(InferContext &context, const TensorInput &x, Shape shape,
-                              std::optional<size_t> inferred) {
+                              std::optional<size_t> inferred,
+                              const std::vector<std::pair<size_t, size_t>> &copied = {}) {
   TypeTable &types = context.module().types;
-  Dim from = BYCC_TRY(product(context, x.shape));
-  Dim to = BYCC_TRY(product(context, shape));
+  Shape rest = shape, given(x.shape.begin(), x.shape.end());
+  for (auto [axis, at] : copied)
+    if (inferred && shape[at].isUnknown())
+      given[axis] = rest[at] = Dim(1);
+  Dim from = BYCC_TRY(product(context, given));
+  Dim to = BYCC_TRY(product(context, rest));
   if (inferred) {
     if (from.isConst() && to.isConst()) {
       if (to.value() == 0 || from.value() % to.value() != 0)
@@ -145,7 +154,7 @@ Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, const Sy
                            bool allowZero) {
   ReshapeCodes codes(context, x.shape, allowZero);
   BYCC_TRY(codes.read(to));
-  Shape shape = BYCC_TRY(finishReshape(context, x, codes.shape, codes.inferred));
+  Shape shape = BYCC_TRY(finishReshape(context, x, codes.shape, codes.inferred, codes.copied));
   return tensorType(context, x.dtype, shape);
 }
 
@@ -176,7 +185,9 @@ Expected<TypeId> reverseReshape(InferContext &context) {
   std::ranges::reverse(codes);
   ReshapeCodes reader(context, input, context.integer("allowzero") != 0);
   BYCC_TRY(reader.read(symbolic(codes)));
-  Shape shape = BYCC_TRY(finishReshape(context, x, reader.shape, reader.inferred));
+  for (auto &[axis, at] : reader.copied)
+    axis = input.size() - 1 - axis;
+  Shape shape = BYCC_TRY(finishReshape(context, x, reader.shape, reader.inferred, reader.copied));
   std::ranges::reverse(shape);
   return tensorType(context, x.dtype, shape);
 }

@@ -44,6 +44,88 @@ struct Corners {
   }
 };
 
+// Where sample i of n in a bin lies on an axis.
+double sampleAt(double first, double bin, int64_t index, int64_t i, int64_t n) {
+  return first + bin * (static_cast<double>(index) +
+                        (static_cast<double>(i) + 0.5) / static_cast<double>(n));
+}
+
+double largestPart(const Operand &x, int64_t base, const std::vector<Corners> &points) {
+  double best = points.empty() ? 0 : -std::numeric_limits<double>::infinity();
+  for (const Corners &point : points)
+    for (size_t k = 0; k < 4; ++k)
+      best = std::max(best, point.isInside ? point.weight[k] * x.real(base + point.at[k]) : 0);
+  return best;
+}
+
+// The samples of a bin along one axis as elements and weights. The weight of an element
+// of the map is the product of those on its two axes.
+struct AxisTaps {
+  std::vector<int64_t> at;
+  std::vector<double> weight;
+
+  void add(double first, double bin, int64_t index, int64_t samples, int64_t extent) {
+    for (int64_t i = 0; i < samples; ++i) {
+      double p = sampleAt(first, bin, index, i, samples), last = static_cast<double>(extent) - 1;
+      if (!(p >= -1 && p <= last + 1) || extent <= 0)
+        continue;
+      p = std::clamp(p, 0.0, last);
+      int64_t low = static_cast<int64_t>(p);
+      double t = p - static_cast<double>(low);
+      at.insert(at.end(), {low, std::min(low + 1, extent - 1)});
+      weight.insert(weight.end(), {1 - t, t});
+    }
+  }
+};
+
+// Averages of one row of bins: rows of the map are added up first, each element once.
+class BinRow {
+public:
+  BinRow(const Plane &map, const AxisTaps &rows, const std::vector<AxisTaps> &columns, double count)
+      : map_(map), rows_(rows), columns_(columns), count_(count), begin_(map.columns) {
+    for (const AxisTaps &taps : columns)
+      for (int64_t at : taps.at) {
+        begin_ = std::min(begin_, at);
+        end_ = std::max(end_, at + 1);
+      }
+  }
+
+  // load(i): element i of the image; store(channel, column, average)
+  template <typename T> void average(auto load, auto store) const {
+    std::vector<T> sums(static_cast<size_t>(std::max<int64_t>(end_ - begin_, 0)));
+    for (int64_t c = 0; c < map_.channels; ++c) {
+      std::ranges::fill(sums, T(0));
+      for (size_t k = 0; k < rows_.at.size(); ++k)
+        addRow<T>(load, c * map_.channel + rows_.at[k] * map_.row + begin_ * map_.column,
+                  static_cast<T>(rows_.weight[k]), sums);
+      for (size_t column = 0; column < columns_.size(); ++column) {
+        const AxisTaps &taps = columns_[column];
+        T sum = 0;
+        for (size_t k = 0; k < taps.at.size(); ++k)
+          sum += static_cast<T>(taps.weight[k]) * sums[static_cast<size_t>(taps.at[k] - begin_)];
+        store(c, static_cast<int64_t>(column), sum / static_cast<T>(count_));
+      }
+    }
+  }
+
+private:
+  template <typename T>
+  void addRow(auto load, int64_t first, T weight, std::vector<T> &sums) const {
+    if (map_.column == 1)
+      for (size_t i = 0; i < sums.size(); ++i)
+        sums[i] += weight * load(first + static_cast<int64_t>(i));
+    else
+      for (size_t i = 0; i < sums.size(); ++i)
+        sums[i] += weight * load(first + static_cast<int64_t>(i) * map_.column);
+  }
+
+  const Plane &map_;
+  const AxisTaps &rows_;
+  const std::vector<AxisTaps> &columns_;
+  double count_;
+  int64_t begin_, end_ = 0;
+};
+
 Expected<int64_t> roiBatch(const Operand &rois, int64_t r, int64_t batches) {
   double batch = rois.real(5 * r);
   if (!(batch >= 0 && batch < static_cast<double>(batches)))
@@ -84,25 +166,41 @@ Expected<> roiAlign(LibraryCall &call) {
       double binHigh = high / static_cast<double>(to.rows), binWide = wide / static_cast<double>(to.columns);
       auto samples = [&](double bin) { return call.attribute(5) > 0 ? call.attribute(5) : static_cast<int64_t>(std::clamp(std::ceil(bin), 0.0, 4096.0)); };
       int64_t down = samples(binHigh), across = samples(binWide);
-      for (int64_t column = 0; column < to.columns; ++column) {
-        std::vector<Corners> points;
-        for (int64_t i = 0; i < down * across; ++i) {
-          double y = top + binHigh * (static_cast<double>(row) + (static_cast<double>(i / across) + 0.5) / static_cast<double>(down));
-          double at = left + binWide * (static_cast<double>(column) + (static_cast<double>(i % across) + 0.5) / static_cast<double>(across));
-          points.emplace_back(y, at, from);
+      int64_t first = batches[static_cast<size_t>(r)] * from.batch,
+              at = r * to.batch + row * to.row;
+      if (isMax) {
+        for (int64_t column = 0; column < to.columns; ++column) {
+          std::vector<Corners> points;
+          for (int64_t i = 0; i < down * across; ++i)
+            points.emplace_back(sampleAt(top, binHigh, row, i / across, down),
+                                sampleAt(left, binWide, column, i % across, across), from);
+          for (int64_t c = 0; c < from.channels; ++c)
+            result.setReal(at + c * to.channel + column * to.column,
+                           largestPart(x, first + c * from.channel, points));
         }
-        for (int64_t c = 0; c < from.channels; ++c) {
-          int64_t base = batches[static_cast<size_t>(r)] * from.batch + c * from.channel;
-          double sum = 0, best = -std::numeric_limits<double>::infinity();
-          for (const Corners &point : points)
-            for (size_t k = 0; k < 4; ++k) {
-              double part = point.isInside ? point.weight[k] * x.real(base + point.at[k]) : 0;
-              sum += part;
-              best = std::max(best, part);
-            }
-          double count = static_cast<double>(std::max<int64_t>(down * across, 1));
-          result.setReal(r * to.batch + c * to.channel + row * to.row + column * to.column, !isMax ? sum / count : points.empty() ? 0 : best);
-        }
+        continue;
+      }
+      std::vector<AxisTaps> columns(static_cast<size_t>(to.columns));
+      for (int64_t column = 0; column < to.columns; ++column)
+        columns[static_cast<size_t>(column)].add(left, binWide, column, across, from.columns);
+      AxisTaps rows;
+      rows.add(top, binHigh, row, down, from.rows);
+      double count = static_cast<double>(std::max<int64_t>(down * across, 1));
+      BinRow bins(from, rows, columns, count);
+      switch (x.dtype) {
+      case DType::Float32:
+        bins.average<float>(
+            [p = reinterpret_cast<const float *>(x.data) + first](int64_t i) { return p[i]; },
+            [&](int64_t c, int64_t column, float value) {
+              reinterpret_cast<float *>(result.data)[at + c * to.channel + column * to.column] =
+                  value;
+            });
+        break;
+      default:
+        bins.average<double>([&](int64_t i) { return x.real(first + i); },
+                             [&](int64_t c, int64_t column, double value) {
+                               result.setReal(at + c * to.channel + column * to.column, value);
+                             });
       }
     }
   });

@@ -181,7 +181,7 @@ private:
       return false;
     auto made = module_.types.numElements(module_.type(graph_.node(from)));
     auto used = module_.types.numElements(module_.type(graph_.node(to)));
-    return !made || !used || *used > *made;
+    return made && used ? *used > *made : !hasShapeOf(to, from);
   }
 
   // Joins everything between the two when all of it may be.

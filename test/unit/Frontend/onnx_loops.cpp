@@ -110,6 +110,15 @@ TEST_CASE("recurrent operators: one product of the inputs, a loop over time") {
     CHECK(has(text, "strided_set"));
     CHECK(has(text, ": (Tensor[(6, 1, 2, 4), float32], Tensor[(1, 2, 4), float32])"));
     CHECK_FALSE(has(summary(recurrent(op, gates, 2)), "strided_set")); // unrolled
+    // steps and batch known at run time only: rows are written into a tensor all the same
+    ModelMaker open = recurrent(op, gates);
+    auto *shape =
+        open.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    shape->mutable_dim(0)->set_dim_param("seq");
+    shape->mutable_dim(1)->set_dim_param("batch");
+    text = summary(open, {.allowSymbolicDims = true});
+    CHECK(has(text, "strided_set"));
+    CHECK(has(text, ": (Tensor[(seq, 1, batch, 4), float32], Tensor[(1, batch, 4), float32])"));
   }
 }
 

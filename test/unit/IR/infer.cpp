@@ -203,6 +203,18 @@ TEST_CASE("symbolic dims go through the rules") {
                           {{"newshape", AttrValue(AttrValue::List{-1, 6, 64})}})) ==
         "Tensor[(N, 6, 64), float32]");
   CHECK(text(builder.call(ops::argwhere, {y})) == "Tensor[(?, 4), int32]");
+  // An extent that nobody knows and that is copied says nothing about the others.
+  NodeId z = module.addParam("z", types.tensor(DType::Float32, {Dim::unknown(), n, 4, 8}));
+  module.function(main).params.push_back(z);
+  CHECK(
+      text(builder.call(ops::reshape, {z}, {{"newshape", AttrValue(AttrValue::List{0, 0, -1})}})) ==
+      "Tensor[(?, N, 32), float32]");
+  CHECK(text(builder.call(ops::reshape, {z},
+                          {{"newshape", AttrValue(AttrValue::List{-1, 0, 32})}})) ==
+        "Tensor[(?, N, 32), float32]");
+  CHECK(text(builder.call(ops::contrib_reverse_reshape, {z},
+                          {{"newshape", AttrValue(AttrValue::List{-1, 4, 0})}})) ==
+        "Tensor[(?, 4, 8), float32]");
 }
 
 TEST_CASE("attributes are checked, normalised and defaults dropped (E4)") {
