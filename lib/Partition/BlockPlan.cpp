@@ -11,6 +11,7 @@
 
 #include "Composites.h"
 #include "EdgeRuleCheck.h"
+#include "LaidOutTensors.h"
 #include "Scopes.h"
 
 #include <algorithm>
@@ -50,6 +51,9 @@ public:
     problem_.indexTiles(static_cast<uint32_t>(items().size()));
     addNeeds();
     addTensors();
+    auto differs = [](const PlanProblem::Vendor &v) { return v.perLaidOutByte != v.perByte; };
+    if (std::ranges::any_of(problem_.vendors, differs))
+      markLaidOut(module_, items(), types_, problem_);
     addApart();
     return std::move(result_);
   }
@@ -263,7 +267,9 @@ private:
     const Touch &first = touches_[at];
     PlanProblem::Tensor tensor;
     tensor.maker = first.value < items().size() ? first.value : none;
-    tensor.bytes = bytesOf(bases_[first.value], first.index);
+    TypeId type = module_.types.leaf(module_.type(bases_[first.value]), first.index);
+    tensor.bytes = bytesOf(type);
+    types_.push_back(type);
     for (; at < touches_.size() && touches_[at].value == first.value &&
            touches_[at].index == first.index;
          ++at)
@@ -276,8 +282,7 @@ private:
     return at;
   }
 
-  double bytesOf(NodeId base, uint32_t index) {
-    TypeId type = module_.types.leaf(module_.type(base), index);
+  double bytesOf(TypeId type) {
     auto [found, isNew] = bytesOfType_.try_emplace(type.index, 0.0);
     if (isNew)
       found->second = bycc::bytesOf(module_, type);
@@ -403,6 +408,7 @@ private:
   std::vector<uint32_t> itemAt_; // by position in the block
   std::vector<NodeId> bases_;    // by value number
   std::unordered_map<NodeId, uint32_t> outerValues_;
+  std::vector<TypeId> types_; // by tensor
   std::unordered_map<uint32_t, double> bytesOfType_;
   std::vector<Touch> touches_;
   std::vector<TensorRef> tensors_; // scratch, as is the next

@@ -171,6 +171,7 @@ private:
       vendor.launch = std::round(vendor.launch / vendor.trust);
       vendor.transfer = std::round(vendor.transfer / vendor.trust);
       vendor.perByte /= vendor.trust;
+      vendor.perLaidOutByte /= vendor.trust;
       vendor.trust = 1;
     }
     if (!differs)

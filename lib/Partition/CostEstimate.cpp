@@ -123,11 +123,6 @@ double VendorTimes::of(NodeId unit) {
   return launch + unitMicroseconds(module_, unit, model_);
 }
 
-double transferMicroseconds(double bytes, const CostModel &model) {
-  double rate = model.transferBytesPerMicrosecond;
-  return model.transferMicroseconds + (rate > 0 ? bytes / rate : 0);
-}
-
 std::string timeText(double microseconds) {
   char text[48];
   if (microseconds < 1000)

@@ -39,9 +39,6 @@ private:
   CostModel model_;
 };
 
-// Microseconds that one tensor takes across a region's border.
-double transferMicroseconds(double bytes, const CostModel &model);
-
 // "12.3 us", "4.56 ms".
 std::string timeText(double microseconds);
 

@@ -107,6 +107,8 @@ PlanProblem::Vendor PlanCosts::row(uint32_t number) const {
   row.transfer = std::round(picoseconds(v.cost->transferMicroseconds) * row.trust);
   if (double rate = v.cost->transferBytesPerMicrosecond; rate > 0)
     row.perByte = 1e6 / rate * row.trust;
+  double layoutRate = v.cost->layoutBytesPerMicrosecond;
+  row.perLaidOutByte = layoutRate > 0 ? 1e6 / layoutRate * row.trust : row.perByte;
   return row;
 }
 

@@ -38,7 +38,8 @@ struct PlanProblem {
     double launch = 0;   // of a region
     double transfer = 0; // per tensor that crosses the border of its memory
     double perByte = 0;  // and per byte of it
-    double trust = 1;    // these three, divided by it, are raw time
+    double perLaidOutByte = 0; // the same where Tensor::isLaidOut
+    double trust = 1;          // these, divided by it, are raw time
     bool ownMemory = false;
     bool merges = true;
     int64_t minOps = 0; // of a region
@@ -54,6 +55,7 @@ struct PlanProblem {
     uint32_t maker = none; // item; none: made elsewhere, by the host
     double bytes = 0;
     bool isUsedOutside = false; // beyond the items, by the host
+    bool isLaidOut = false;     // in a layout of the library's own while that works on it
   };
   // Lists of lists, as one.
   struct Lists {
@@ -93,7 +95,8 @@ struct PlanProblem {
   // Of one border; a whole number.
   double crossing(uint32_t vendor, uint32_t tensor) const {
     const Vendor &v = vendors[vendor];
-    return v.transfer + rounded(v.perByte * tensors[tensor].bytes);
+    const Tensor &t = tensors[tensor];
+    return v.transfer + rounded((t.isLaidOut ? v.perLaidOutByte : v.perByte) * t.bytes);
   }
   uint32_t singleOf(uint32_t item, uint32_t vendor) const; // its tile alone, or none
   bool areApart(uint32_t tile, uint32_t other) const;

@@ -36,13 +36,15 @@ public:
 
   Expected<CostModel> read(const JsonValue &object, const std::string &pointer) {
     BYCC_TRY(checkKeys(object,
-                       {"launch_us", "transfer_us", "transfer_gb_per_s", "gflops", "gb_per_s",
-                        "ops", "rows", "classes", "trust", "open_trust", "measured", "comment"},
+                       {"launch_us", "transfer_us", "transfer_gb_per_s", "layout_gb_per_s",
+                        "gflops", "gb_per_s", "ops", "rows", "classes", "trust", "open_trust",
+                        "measured", "comment"},
                        pointer, file_));
     for (auto [key, unit, number] :
          {std::tuple("launch_us", 1, &cost_.launchMicroseconds),
           {"transfer_us", 1, &cost_.transferMicroseconds},
           {"transfer_gb_per_s", 1000, &cost_.transferBytesPerMicrosecond},
+          {"layout_gb_per_s", 1000, &cost_.layoutBytesPerMicrosecond},
           {"gflops", 1000, &cost_.rates.flopsPerMicrosecond},
           {"gb_per_s", 1000, &cost_.rates.bytesPerMicrosecond}})
       if (const JsonValue *value = object.find(key))

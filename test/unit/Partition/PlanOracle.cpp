@@ -135,8 +135,9 @@ std::map<uint32_t, std::set<uint32_t>> regionsOf(const PlanAnswer &plan) {
   return regions;
 }
 
-double crossing(const PlanProblem::Vendor &vendor, double bytes) {
-  return vendor.transfer + std::round(vendor.perByte * bytes);
+double crossing(const PlanProblem::Vendor &vendor, const PlanProblem::Tensor &tensor) {
+  double rate = tensor.isLaidOut ? vendor.perLaidOutByte : vendor.perByte;
+  return vendor.transfer + std::round(rate * tensor.bytes);
 }
 
 bool isMadeBy(const PlanProblem &problem, const PlanAnswer &plan, uint32_t t, uint32_t vendor) {
@@ -192,7 +193,7 @@ double priceOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
   }
   for (uint32_t vendor = 1; vendor < problem.vendors.size(); ++vendor)
     for (uint32_t t = 0; t < problem.tensors.size(); ++t) {
-      double once = told(vendor, crossing(problem.vendors[vendor], problem.tensors[t].bytes));
+      double once = told(vendor, crossing(problem.vendors[vendor], problem.tensors[t]));
       price += leaves(problem, plan, t, vendor) ? once : 0;
       price += enters(problem, plan, t, vendor) ? once : 0;
     }
@@ -344,7 +345,7 @@ private:
         makes_[maker].push_back(t);
       std::vector<double> crossings;
       for (const PlanProblem::Vendor &vendor : problem_.vendors)
-        crossings.push_back(crossing(vendor, problem_.tensors[t].bytes));
+        crossings.push_back(crossing(vendor, problem_.tensors[t]));
       crossings_.push_back(crossings);
     }
   }

@@ -71,6 +71,7 @@ private:
     PlanProblem::Tensor tensor;
     tensor.maker = maker;
     tensor.bytes = std::round(dice_.log(64, 65536));
+    tensor.isLaidOut = dice_.oneIn(3);
     problem_.tensors.push_back(tensor);
     readers_.emplace_back();
   }
@@ -191,6 +192,8 @@ private:
     if (!dice_.oneIn(5)) {
       vendor.transfer = whole(dice_.log(1e3, 1e6));
       vendor.perByte = grain_ > 1 ? 0 : dice_.log(5, 500);
+      vendor.perLaidOutByte =
+          dice_.oneIn(2) ? vendor.perByte * (1 + dice_.pick(4)) : vendor.perByte;
     }
     vendor.ownMemory = dice_.oneIn(2);
     vendor.merges = !dice_.oneIn(8);

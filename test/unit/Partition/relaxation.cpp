@@ -54,7 +54,7 @@ void addVendors(PlanProblem &problem, Random &random, const Options &options) {
       vendor.launch = random.time(30, 1.5);
     if (random.chance(70)) {
       vendor.transfer = random.time(10, 1);
-      vendor.perByte = random.below(3);
+      vendor.perByte = vendor.perLaidOutByte = random.below(3);
     }
     vendor.ownMemory = random.chance(40);
     vendor.merges = random.chance(85);
