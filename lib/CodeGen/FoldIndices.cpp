@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace bycc::te {
 namespace {
@@ -324,6 +325,37 @@ Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
   addScaled(beyond, by, -1);
   bool isWithin = isAtLeast(rest, 0) && isAtMost(beyond, -1);
   bool isMoved = !quotient.terms.empty() || quotient.constant != 0;
+  // (u * g * D + r) / (c * g * D) = u / c where r lies in [0, g * D).
+  if (!isWithin && by.terms.size() == 1 && by.constant == 0 && scale > 1) {
+    Affine upper, lower;
+    lower.constant = rest.constant;
+    int64_t common = scale;
+    for (auto [atom, coefficient] : rest.terms) {
+      std::vector<Ref> all = factors(atom), left;
+      bool isUpper = std::includes(all.begin(), all.end(), wanted.begin(), wanted.end());
+      std::set_difference(all.begin(), all.end(), wanted.begin(), wanted.end(),
+                          std::back_inserter(left));
+      if (isUpper && !left.empty()) {
+        common = std::gcd(common, coefficient);
+        upper.terms.push_back({product(std::move(left)), coefficient});
+      } else {
+        lower.terms.push_back({atom, coefficient});
+      }
+    }
+    for (auto &[atom, coefficient] : upper.terms)
+      coefficient /= common;
+    Affine above = lower, period;
+    period.terms.push_back({leading, common});
+    addScaled(above, period, -1);
+    if (common < scale && !upper.terms.empty() && isAtLeast(lower, 0) && isAtMost(above, -1)) {
+      Affine sorted; // equal factors may have met
+      addScaled(sorted, upper, 1);
+      Ref part = binary(op, fromAffine(sorted), integer(scale / common));
+      if (op == Op::FloorDiv)
+        return add(fromAffine(quotient), part);
+      return add(binary(Op::Mul, part, fromAffine(period)), fromAffine(lower));
+    }
+  }
   if (!isWithin && !isMoved)
     return noRef;
   Ref remainder = fromAffine(rest);

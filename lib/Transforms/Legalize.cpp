@@ -116,7 +116,7 @@ namespace {
 
 std::vector<LegalizeFn> makeTable() {
   std::vector<LegalizeFn> table(numOps(), nullptr);
-  for (auto dialect : {layoutRules, qnnRules, qnnArithmeticRules})
+  for (auto dialect : {layoutRules, qnnRules, qnnArithmeticRules, transposedRules})
     for (const LegalizeRule &rule : dialect())
       table[rule.op.index] = rule.rewrite;
   return table;

@@ -71,5 +71,6 @@ struct LegalizeRule {
 std::span<const LegalizeRule> layoutRules();
 std::span<const LegalizeRule> qnnRules();
 std::span<const LegalizeRule> qnnArithmeticRules();
+std::span<const LegalizeRule> transposedRules();
 
 } // namespace bycc
