@@ -63,6 +63,23 @@ TEST_CASE("halves and remainders of axes fold like axes") {
   CHECK(x.binary(Op::FloorDiv, x.plus(half, 1), n) != x.integer(0));
 }
 
+TEST_CASE("a product of an extent divides what only its extent divides") {
+  Exprs x;
+  Ref s = x.dim(0), b = x.dim(1);
+  Ref head = x.axis(x.newAxis(x.times(b, 4))), row = x.axis(x.newAxis(s)),
+      column = x.axis(x.newAxis(x.integer(16)));
+  Ref flat = x.add(x.times(x.mul(head, s), 16), x.add(x.times(row, 16), column));
+  Ref rest = x.add(x.times(row, 16), column);
+  CHECK(x.binary(Op::FloorDiv, flat, x.times(s, 64)) == x.binary(Op::FloorDiv, head, x.integer(4)));
+  CHECK(x.binary(Op::FloorMod, flat, x.times(s, 64)) ==
+        x.add(x.times(x.mul(x.binary(Op::FloorMod, head, x.integer(4)), s), 16), rest));
+  // Of 48, 16 are common as well; of 24 and 16 only 8, and 8 * s is less than the rest.
+  CHECK(x.binary(Op::FloorDiv, flat, x.times(s, 48)) == x.binary(Op::FloorDiv, head, x.integer(3)));
+  Ref odd = x.binary(Op::FloorDiv, flat, x.times(s, 24));
+  CHECK(x[odd].op == Op::FloorDiv);
+  CHECK(x[odd].b == x.times(s, 24));
+}
+
 TEST_CASE("what an expression of dims likely is") {
   Exprs x;
   const int64_t dims[] = {10, 3};

@@ -39,7 +39,7 @@ private:
 
 class Writer {
 public:
-  Writer(uint32_t seed, const PlanShape &shape) : shape_(shape), dice_(seed) {
+  Writer(uint32_t seed, const PlanShape &shape) : shape_(shape), dice_(seed), layoutDice_(~seed) {
     problem_.vendors.resize(1 + (shape.vendors ? shape.vendors : 1 + dice_.pick(3)));
   }
 
@@ -71,7 +71,7 @@ private:
     PlanProblem::Tensor tensor;
     tensor.maker = maker;
     tensor.bytes = std::round(dice_.log(64, 65536));
-    tensor.isLaidOut = dice_.oneIn(3);
+    tensor.isLaidOut = layoutDice_.oneIn(3);
     problem_.tensors.push_back(tensor);
     readers_.emplace_back();
   }
@@ -192,8 +192,7 @@ private:
     if (!dice_.oneIn(5)) {
       vendor.transfer = whole(dice_.log(1e3, 1e6));
       vendor.perByte = grain_ > 1 ? 0 : dice_.log(5, 500);
-      vendor.perLaidOutByte =
-          dice_.oneIn(2) ? vendor.perByte * (1 + dice_.pick(4)) : vendor.perByte;
+      vendor.perLaidOutByte = vendor.perByte * (layoutDice_.oneIn(2) ? 1 + layoutDice_.pick(4) : 1);
     }
     vendor.ownMemory = dice_.oneIn(2);
     vendor.merges = !dice_.oneIn(8);
@@ -304,6 +303,7 @@ private:
 
   PlanShape shape_;
   Dice dice_;
+  Dice layoutDice_; // its own: with and without it graphs are the same
   double grain_ = 1;
   std::vector<std::vector<uint32_t>> made_;  // tensors, by item
   std::vector<Items> readers_;               // items, by tensor

@@ -107,6 +107,7 @@ const BadFile files[] = {
     {R"j("cost": {"ops": {"abs": {"launch_us": 1}}})j", "/cost/ops/abs/launch_us",
      "unknown member 'launch_us'"},
     {R"j("cost": {"trust": 0})j", "/cost/trust", "expected a number greater than 0"},
+    {R"j("cost": {"layout_gb_per_s": -1})j", "/cost/layout_gb_per_s", "not negative"},
     {R"j("cost": {"open_trust": 0})j", "/cost/open_trust", "expected a number greater than 0"},
     {R"j("cost": {"trust": "1"})j", "/cost/trust", "expected a number greater than 0"},
     {R"j("cost": {"measured": 1})j", "/cost/measured", "expected true or false"},

@@ -19,7 +19,8 @@ const char *everything = R"j({"schema": 1, "vendor": "v",
   "patterns": [{"name": "v.a", "root": "nn.relu(abs(*))"}],
   "edges": {"deny": [["nn.relu", "nn.conv2d"], ["v.a", "*"]], "allow": [["*", "abs"]]},
   "min_ops": 3, "min_flops": 2.5e6,
-  "cost": {"launch_us": 5, "transfer_us": 0.5, "transfer_gb_per_s": 8, "gflops": 100,
+  "cost": {"launch_us": 5, "transfer_us": 0.5, "transfer_gb_per_s": 8,
+           "layout_gb_per_s": 4, "gflops": 100,
            "gb_per_s": 20, "ops": {"abs": {"gflops": 2}}},
   "passes": ["canonicalize-ops", "fold-constants"],
   "allow_ops": ["nn.*", "abs"], "deny_ops": ["nn.dense"]})j";
@@ -44,6 +45,7 @@ TEST_CASE("a vendor file with everything") {
   CHECK(v.cost->launchMicroseconds == 5);
   CHECK(v.cost->transferMicroseconds == 0.5);
   CHECK(v.cost->transferBytesPerMicrosecond == 8000);
+  CHECK(v.cost->layoutBytesPerMicrosecond == 4000);
   CHECK(v.cost->rates.flopsPerMicrosecond == 100000);
   CHECK(v.cost->rates.bytesPerMicrosecond == 20000);
   CHECK(v.passes == "canonicalize-ops,fold-constants");
