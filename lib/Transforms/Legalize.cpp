@@ -169,6 +169,7 @@ Expected<bool> legalize(Module &module, PassContext &context) {
     if (!isHostCode(module, function, context.vendors))
       continue;
     KnownParams params = knownParams(module, function);
+    bool mayHaveMade = false; // also by a rule that gave up
     bool here = BYCC_TRY(
         rewriteFunction(module, function, [&](NodeId node, Builder &builder) -> Expected<NodeId> {
           LegalizeFn rule = module.node(node).kind == NodeKind::CallOp
@@ -176,10 +177,11 @@ Expected<bool> legalize(Module &module, PassContext &context) {
                                 : nullptr;
           if (!rule)
             return node;
+          mayHaveMade = true;
           Legalizer legalizer(module, builder, node, params);
           return rule(legalizer);
         }));
-    if (here)
+    if (mayHaveMade)
       removeDeadNodes(module, function, false);
     changed |= here;
   }
