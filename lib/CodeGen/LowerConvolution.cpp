@@ -35,10 +35,12 @@ Source padded(OpLowering &op, const AxisOrder &order, const std::vector<std::pai
     return {leftFactor(op, a, order.channel, depth, form), extents};
   bool areCopied = form == ProductForm::Paired && !holdsPairs(op, a, order.channel, depth);
   DType type = areCopied ? DType::Int32 : form == ProductForm::Widened ? DType::Float32 : a.type;
-  Factor element = [&](const Indices &at) { return op.x.cast(op.at(a, at), type); };
+  Tensor guarded = a; // is read where the guard says, however far the loops go
+  guarded.shape = shape;
+  Factor element = [&](const Indices &at) { return op.x.cast(op.at(guarded, at), type); };
   if (areCopied) {
     shape[order.channel] = op.x.integer(stepsOf(form, depth));
-    element = rightFactor(op, a, order.channel, depth, form);
+    element = rightFactor(op, guarded, order.channel, depth, form);
   }
   Tensor copy = op.map(type, shape, [&](const Indices &i) {
     Indices at = i;

@@ -135,3 +135,16 @@ refuse 1 "(take): 3 indices into an axis without elements" bycc-run take.json --
 npy write i.npy i8 0
 bycc-run take.json --input x=x.npy --input i=i.npy --outputs out
 expect "$(npy show out/output_0.npy)" "0x2"
+
+# padding at the end alone, of extents that only a run tells
+cat > pads.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(n, 1, h, w), float32], %k: Tensor[(1, 1, 2, 2), float32]) {
+  nn.conv2d(%x, %k, padding=[0, 0, 1, 1], channels=1, kernel_size=[2, 2])
+}
+END
+npy write x.npy f4 1x1x2x2 1 2 3 4
+npy write k.npy f4 1x1x2x2 1 10 100 1000
+bycc pads.relay -q -o pads.o
+bycc-run pads.json --input x=x.npy --input k=k.npy --outputs out > /dev/null
+expect "$(npy show out/output_0.npy)" "1x1x2x2 4321 402 43 4"
