@@ -5,9 +5,9 @@ namespace bycc::te {
 namespace {
 
 // Instructions by their weight, inputs and outputs of an entry that LLVM optimises: some
-// of its passes take time quadratic in the size of a function or in the length of a value's life. A
-// larger one is emitted in parts, and nothing lives in a register from one instruction
-// to the next. What takes time when a model runs is in the kernels.
+// of its passes take time quadratic in the size of a function or in the length of a
+// value's life. A larger one is emitted in parts, and nothing lives in a register from one
+// instruction to the next. What takes time when a model runs is in the kernels.
 constexpr size_t mostOptimized = 1000;
 
 } // namespace

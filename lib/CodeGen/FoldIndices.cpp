@@ -289,6 +289,43 @@ bool Exprs::isAtLeast(const Affine &form, int64_t limit) {
   return isAtMost(std::move(negated), -limit);
 }
 
+// (u * g * D + r) / (c * g * D) = u / c where r lies in [0, g * D), for a divisor of one
+// term with the factors D; the remainder is u mod c of g * D, and r.
+Ref Exprs::divideByUpper(Op op, const Affine &a, const Affine &divisor,
+                         const std::vector<Ref> &dims) {
+  if (divisor.terms.size() != 1 || divisor.constant != 0 || divisor.terms[0].second <= 1)
+    return noRef;
+  auto [leading, scale] = divisor.terms[0];
+  Affine upper, lower;
+  lower.constant = a.constant;
+  int64_t common = scale;
+  for (auto [atom, coefficient] : a.terms) {
+    std::vector<Ref> all = factors(atom), left;
+    bool isUpper = std::includes(all.begin(), all.end(), dims.begin(), dims.end());
+    std::set_difference(all.begin(), all.end(), dims.begin(), dims.end(), std::back_inserter(left));
+    Affine term;
+    if (isUpper && !left.empty()) {
+      common = std::gcd(common, coefficient);
+      term.terms.push_back({product(std::move(left)), coefficient});
+      addScaled(upper, term, 1);
+    } else {
+      term.terms.push_back({atom, coefficient});
+      addScaled(lower, term, 1);
+    }
+  }
+  for (auto &[atom, coefficient] : upper.terms)
+    coefficient /= common;
+  Affine above = lower, period;
+  period.terms.push_back({leading, common});
+  addScaled(above, period, -1);
+  if (common >= scale || upper.terms.empty() || !isAtLeast(lower, 0) || !isAtMost(above, -1))
+    return noRef;
+  Ref part = binary(op, fromAffine(upper), integer(scale / common));
+  if (op == Op::FloorDiv)
+    return part;
+  return add(binary(Op::Mul, part, fromAffine(period)), fromAffine(lower));
+}
+
 // Division of polynomials: multiples of the divisor leave; what remains folds
 // when it lies within one period.
 Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
@@ -325,37 +362,9 @@ Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
   addScaled(beyond, by, -1);
   bool isWithin = isAtLeast(rest, 0) && isAtMost(beyond, -1);
   bool isMoved = !quotient.terms.empty() || quotient.constant != 0;
-  // (u * g * D + r) / (c * g * D) = u / c where r lies in [0, g * D).
-  if (!isWithin && by.terms.size() == 1 && by.constant == 0 && scale > 1) {
-    Affine upper, lower;
-    lower.constant = rest.constant;
-    int64_t common = scale;
-    for (auto [atom, coefficient] : rest.terms) {
-      std::vector<Ref> all = factors(atom), left;
-      bool isUpper = std::includes(all.begin(), all.end(), wanted.begin(), wanted.end());
-      std::set_difference(all.begin(), all.end(), wanted.begin(), wanted.end(),
-                          std::back_inserter(left));
-      if (isUpper && !left.empty()) {
-        common = std::gcd(common, coefficient);
-        upper.terms.push_back({product(std::move(left)), coefficient});
-      } else {
-        lower.terms.push_back({atom, coefficient});
-      }
-    }
-    for (auto &[atom, coefficient] : upper.terms)
-      coefficient /= common;
-    Affine above = lower, period;
-    period.terms.push_back({leading, common});
-    addScaled(above, period, -1);
-    if (common < scale && !upper.terms.empty() && isAtLeast(lower, 0) && isAtMost(above, -1)) {
-      Affine sorted; // equal factors may have met
-      addScaled(sorted, upper, 1);
-      Ref part = binary(op, fromAffine(sorted), integer(scale / common));
-      if (op == Op::FloorDiv)
-        return add(fromAffine(quotient), part);
-      return add(binary(Op::Mul, part, fromAffine(period)), fromAffine(lower));
-    }
-  }
+  if (!isWithin)
+    if (Ref split = divideByUpper(op, rest, by, wanted); split != noRef)
+      return op == Op::FloorDiv ? add(fromAffine(quotient), split) : split;
   if (!isWithin && !isMoved)
     return noRef;
   Ref remainder = fromAffine(rest);

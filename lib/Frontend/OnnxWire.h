@@ -14,7 +14,6 @@
 namespace bycc::onnx {
 
 inline constexpr uint32_t maxDepth = 64;
-inline constexpr size_t maxNameBytes = 4096;
 
 enum Wire : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
@@ -89,7 +88,7 @@ public:
     BYCC_TRY(once(field));
     return field.bytes;
   }
-  // A name: UTF-8 of at most 4096 bytes; may be repeated.
+  // A name: UTF-8 of at most maxNameBytes; may be repeated.
   Expected<std::string_view> nameItem(const Field &field) const {
     BYCC_TRY(expect(field, Bytes));
     if (field.bytes.size() > maxNameBytes)

@@ -22,25 +22,41 @@ struct Plane {
   }
 };
 
-// Weights of the four neighbours of a point, clamped into the map; no neighbours
-// when it lies more than one element outside.
+// A place on an axis: the two elements around it, clamped into the axis, and the weight
+// of the second; outside when it lies more than one element beyond.
+struct AxisSample {
+  int64_t low = 0, high = 0;
+  double t = 0;
+  bool isInside = false;
+
+  AxisSample(double at, int64_t extent) {
+    double last = static_cast<double>(extent) - 1;
+    isInside = at >= -1 && at <= last + 1 && extent > 0;
+    if (!isInside)
+      return;
+    at = std::clamp(at, 0.0, last);
+    low = static_cast<int64_t>(at);
+    high = std::min(low + 1, extent - 1);
+    t = at - static_cast<double>(low);
+  }
+};
+
+// Weights of the four neighbours of a point; no neighbours when it lies outside.
 struct Corners {
   std::array<int64_t, 4> at = {};
   std::array<double, 4> weight = {};
   bool isInside = false;
 
   Corners(double y, double x, const Plane &map) {
-    double high = static_cast<double>(map.rows), wide = static_cast<double>(map.columns);
-    isInside = y >= -1 && y <= high && x >= -1 && x <= wide && map.rows > 0 && map.columns > 0;
+    AxisSample row(y, map.rows), column(x, map.columns);
+    isInside = row.isInside && column.isInside;
     if (!isInside)
       return;
-    y = std::clamp(y, 0.0, high - 1);
-    x = std::clamp(x, 0.0, wide - 1);
-    int64_t top = static_cast<int64_t>(y), left = static_cast<int64_t>(x);
-    int64_t bottom = std::min(top + 1, map.rows - 1), right = std::min(left + 1, map.columns - 1);
-    double ty = y - static_cast<double>(top), tx = x - static_cast<double>(left);
-    at = {top * map.row + left * map.column, top * map.row + right * map.column, bottom * map.row + left * map.column, bottom * map.row + right * map.column};
-    weight = {(1 - ty) * (1 - tx), (1 - ty) * tx, ty * (1 - tx), ty * tx};
+    int64_t top = row.low * map.row, bottom = row.high * map.row;
+    int64_t left = column.low * map.column, right = column.high * map.column;
+    at = {top + left, top + right, bottom + left, bottom + right};
+    weight = {(1 - row.t) * (1 - column.t), (1 - row.t) * column.t, row.t * (1 - column.t),
+              row.t * column.t};
   }
 };
 
@@ -66,14 +82,11 @@ struct AxisTaps {
 
   void add(double first, double bin, int64_t index, int64_t samples, int64_t extent) {
     for (int64_t i = 0; i < samples; ++i) {
-      double p = sampleAt(first, bin, index, i, samples), last = static_cast<double>(extent) - 1;
-      if (!(p >= -1 && p <= last + 1) || extent <= 0)
+      AxisSample sample(sampleAt(first, bin, index, i, samples), extent);
+      if (!sample.isInside)
         continue;
-      p = std::clamp(p, 0.0, last);
-      int64_t low = static_cast<int64_t>(p);
-      double t = p - static_cast<double>(low);
-      at.insert(at.end(), {low, std::min(low + 1, extent - 1)});
-      weight.insert(weight.end(), {1 - t, t});
+      at.insert(at.end(), {sample.low, sample.high});
+      weight.insert(weight.end(), {1 - sample.t, sample.t});
     }
   }
 };

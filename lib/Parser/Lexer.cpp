@@ -1,10 +1,16 @@
 // The scanner of Relay text. Every branch consumes at least one byte or ends.
 #include "bycc/Parser/Lexer.h"
 
+#include "bycc/Support/Text.h"
+
 #include <charconv>
 #include <utility>
 
 namespace bycc {
+
+static const std::string nameLimit = std::to_string(maxNameBytes) + " bytes";
+static const std::string tooLongName = "a name is longer than " + nameLimit;
+static const std::string badNameLength = "a name has 1 to " + nameLimit;
 
 namespace {
 
@@ -290,8 +296,8 @@ Token Lexer::sigil(size_t begin, TokenKind kind) {
     return make(TokenKind::Percent, begin);
   Token token = make(kind, begin);
   token.text.remove_prefix(1);
-  if (token.text.size() > 4096)
-    return bad(begin, "a name is longer than 4096 bytes");
+  if (token.text.size() > maxNameBytes)
+    return bad(begin, tooLongName);
   return token;
 }
 
@@ -340,8 +346,8 @@ Token Lexer::quoted(size_t begin, TokenKind kind) {
     strings_->push_back(std::move(resolved));
     token.text = strings_->back();
   }
-  if (kind != TokenKind::String && (token.text.empty() || token.text.size() > 4096))
-    return bad(begin, "a name has 1 to 4096 bytes");
+  if (kind != TokenKind::String && (token.text.empty() || token.text.size() > maxNameBytes))
+    return bad(begin, badNameLength);
   return token;
 }
 

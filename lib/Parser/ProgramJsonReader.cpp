@@ -159,8 +159,8 @@ private:
   }
 
   Expected<> checkLength(const JsonValue &name) const {
-    if (name.string.size() > 4096)
-      return fail(name) << "a name is longer than 4096 bytes";
+    if (name.string.size() > maxNameBytes)
+      return fail(name) << "a name is longer than " << maxNameBytes << " bytes";
     return {};
   }
 

@@ -13,7 +13,7 @@ namespace bycc {
 
 static constexpr char paramsMagic[] = "BYCCPRM1";
 static constexpr char zeros[64] = {};
-static constexpr uint32_t maxRank = 32, maxNameBytes = 4096;
+static constexpr uint32_t maxRank = 32;
 
 static uint64_t padded(uint64_t size, uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;

@@ -10,6 +10,8 @@
 
 #include "LegalizeRules.h"
 
+#include "bycc/IR/Layout.h"
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -22,6 +24,13 @@ constexpr int64_t fromChannelOn = 2; // axes before the spatial ones
 struct Axis {
   int64_t stride, kernel, taps, before, tail; // tail: elements too many at the end
 };
+
+int64_t numPhases(const std::vector<Axis> &axes) {
+  int64_t product = 1;
+  for (const Axis &axis : axes)
+    product *= axis.stride;
+  return product;
+}
 
 // Nothing where the plain form is as good, or this one does not fit.
 std::optional<std::vector<Axis>> phases(const Legalizer &l) {
@@ -38,19 +47,18 @@ std::optional<std::vector<Axis>> phases(const Legalizer &l) {
   std::vector<int64_t> dilation = attrs::perAxis(module, l.call(), "dilation", n);
   std::vector<int64_t> extra = attrs::integers(module, l.call(), "output_padding");
   extra = extra.empty() ? std::vector<int64_t>(n, 0) : attrs::perAxis(extra, n);
-  std::vector<int64_t> pads = attrs::integers(module, l.call(), "padding");
-  if (pads.size() != 2 * n) { // the same at both ends
-    pads = pads.empty() ? std::vector<int64_t>(n, 0) : attrs::perAxis(pads, n);
-    pads.insert(pads.end(), pads.begin(), pads.begin() + static_cast<ptrdiff_t>(n));
-  }
-  if (std::ranges::all_of(strides, [](int64_t s) { return s == 1; }))
+  std::vector<int64_t> padding = attrs::integers(module, l.call(), "padding");
+  if (padding.empty())
+    padding = {0};
+  std::optional<std::vector<int64_t>> pads = expandPadding(padding, n);
+  if (!pads || std::ranges::all_of(strides, [](int64_t s) { return s == 1; }))
     return std::nullopt;
   std::vector<Axis> axes;
   for (size_t d = 0; d < n; ++d) {
     int64_t kernel = l.shape(weight)[fromChannelOn + d].value();
     int64_t taps = (kernel + strides[d] - 1) / strides[d];
-    Axis axis{strides[d], kernel, taps, pads[d],
-              taps * strides[d] - kernel + pads[n + d] - extra[d]};
+    Axis axis{strides[d], kernel, taps, (*pads)[d],
+              taps * strides[d] - kernel + (*pads)[n + d] - extra[d]};
     if (dilation[d] != 1 || axis.tail < 0 || axis.before < 0)
       return std::nullopt;
     axes.push_back(axis);
@@ -62,7 +70,7 @@ std::optional<std::vector<Axis>> phases(const Legalizer &l) {
 Expected<NodeId> phaseWeights(Legalizer &l, const std::vector<Axis> &axes, int64_t groups) {
   NodeId w = l.input(1);
   size_t n = axes.size();
-  int64_t in = l.shape(w)[0].value(), out = l.shape(w)[1].value(), numPhases = 1;
+  int64_t in = l.shape(w)[0].value(), out = l.shape(w)[1].value();
   AttrValue::List widths{AttrValue::List{0, 0}, AttrValue::List{0, 0}};
   std::vector<int64_t> split{groups, in / groups, out}, order{0, 2}, joined;
   for (size_t d = 0; d < n; ++d) {
@@ -70,13 +78,12 @@ Expected<NodeId> phaseWeights(Legalizer &l, const std::vector<Axis> &axes, int64
     widths.push_back(AttrValue::List{0, axis.taps * axis.stride - axis.kernel});
     split.insert(split.end(), {axis.taps, axis.stride});
     order.push_back(static_cast<int64_t>(4 + 2 * d));
-    numPhases *= axis.stride;
     joined.push_back(axis.taps);
   }
   order.push_back(1);
   for (size_t d = 0; d < n; ++d)
     order.push_back(static_cast<int64_t>(3 + 2 * d));
-  joined.insert(joined.begin(), {groups * out * numPhases, in / groups});
+  joined.insert(joined.begin(), {groups * out * numPhases(axes), in / groups});
   w = BYCC_TRY(l.make(ops::nn_pad, {w, l.real(0)}, {{"pad_width", std::move(widths)}}));
   w = BYCC_TRY(l.make(ops::reshape, {w}, {{"newshape", AttrValue::ints(split)}}));
   w = BYCC_TRY(l.make(ops::transpose, {w}, {{"axes", AttrValue::ints(order)}}));
@@ -89,20 +96,20 @@ Expected<NodeId> phaseWeights(Legalizer &l, const std::vector<Axis> &axes, int64
 // (n, o * phases, m..) to (n, o, m * stride..)
 Expected<NodeId> interleaved(Legalizer &l, NodeId y, const std::vector<Axis> &axes,
                              int64_t channels) {
-  int64_t n = static_cast<int64_t>(axes.size()), numPhases = 1;
-  for (const Axis &axis : axes)
-    numPhases *= axis.stride;
+  int64_t n = static_cast<int64_t>(axes.size()), inner = numPhases(axes);
   y = BYCC_TRY(
-      l.make(ops::reshape, {y}, {{"newshape", AttrValue::List{0, -4, channels, numPhases, -2}}}));
+      l.make(ops::reshape, {y}, {{"newshape", AttrValue::List{0, -4, channels, inner, -2}}}));
   std::vector<int64_t> order{0, 1}, merged{0, 0}, codes{0, 0};
   for (int64_t d = 0; d < n; ++d) {
     order.insert(order.end(), {fromChannelOn + n + d, fromChannelOn + d});
     merged.push_back(-3);
-    numPhases /= axes[static_cast<size_t>(d)].stride;
-    std::vector<int64_t> split = codes;
-    split.insert(split.end(), {-4, axes[static_cast<size_t>(d)].stride, numPhases, -2});
-    if (d + 1 < n)
+    int64_t stride = axes[static_cast<size_t>(d)].stride;
+    inner /= stride;
+    if (d + 1 < n) { // the last axis needs no split
+      std::vector<int64_t> split = codes;
+      split.insert(split.end(), {-4, stride, inner, -2});
       y = BYCC_TRY(l.make(ops::reshape, {y}, {{"newshape", AttrValue::ints(split)}}));
+    }
     codes.push_back(0);
   }
   y = BYCC_TRY(l.make(ops::transpose, {y}, {{"axes", AttrValue::ints(order)}}));
@@ -115,6 +122,8 @@ Expected<NodeId> transposedConvolution(Legalizer &l) {
     return l.call();
   int64_t groups = attrs::integer(l.module, l.call(), "groups");
   NodeId weight = BYCC_TRY(phaseWeights(l, *axes, groups));
+  if (!l.module.isConstant(weight)) // too large to fold: it would be made at every run
+    return l.call();
   std::vector<int64_t> pads, begin, end, spatial, kernel;
   for (size_t d = 0; d < axes->size(); ++d) {
     const Axis &axis = (*axes)[d];
@@ -128,15 +137,13 @@ Expected<NodeId> transposedConvolution(Legalizer &l) {
   OpId conv = axes->size() == 1   ? ops::nn_conv1d
               : axes->size() == 2 ? ops::nn_conv2d
                                   : ops::nn_conv3d;
-  int64_t channels = l.shape(weight)[0].value(), numPhases = 1;
-  for (const Axis &axis : *axes)
-    numPhases *= axis.stride;
+  int64_t channels = l.shape(weight)[0].value();
   NodeId y = BYCC_TRY(l.make(conv, {l.input(0), weight},
                              {{"padding", AttrValue::ints(pads)},
                               {"groups", groups},
                               {"channels", channels},
                               {"kernel_size", AttrValue::ints(kernel)}}));
-  y = BYCC_TRY(interleaved(l, y, *axes, channels / numPhases));
+  y = BYCC_TRY(interleaved(l, y, *axes, channels / numPhases(*axes)));
   if (std::ranges::any_of(*axes, [](const Axis &axis) { return axis.before > 0 || axis.tail > 0; }))
     y = BYCC_TRY(l.make(ops::strided_slice, {y},
                         {{"begin", AttrValue::ints(begin)},

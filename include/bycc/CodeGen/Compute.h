@@ -151,6 +151,7 @@ private:
   Ref product(std::vector<Ref> factors);
   Ref multiply(Ref a, Ref b);
   Ref divideByDims(Op op, Ref a, Ref divisor);
+  Ref divideByUpper(Op op, const Affine &a, const Affine &divisor, const std::vector<Ref> &dims);
   bool isIndex(Ref ref) const { return nodes_[ref].op == Op::Min && nodes_[ref].i == 1; }
   bool holdsLoad(Ref ref) const; // other than inside an index
   Ref last(Ref factor);          // the greatest value of what counts from 0; noRef: does not

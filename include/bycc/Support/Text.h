@@ -2,6 +2,7 @@
 // the nearest name for a misspelt one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,9 @@
 #include <vector>
 
 namespace bycc {
+
+// Of a name in a program, a model or a file of weights.
+inline constexpr size_t maxNameBytes = 4096;
 
 // Shortest text that reads back as the same value, always with a '.', an 'e' or
 // "inf"/"nan" in it ("1.0", "1e-05").

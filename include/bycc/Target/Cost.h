@@ -45,8 +45,8 @@ struct CostModel {
   double launchMicroseconds = 0;           // per region call; on the host per operator
   double transferMicroseconds = 0;         // per tensor across a region's border
   double transferBytesPerMicrosecond = 0;  // 0: size does not matter
-  double layoutBytesPerMicrosecond =
-      0; // the same where convolutions and pools touch it; 0: as above
+  // The same where convolutions and pools touch the tensor; 0: as above.
+  double layoutBytesPerMicrosecond = 0;
   CostRates rates;                         // where no row fits
   std::optional<double> trust; // factor on these times where plans are compared; none: not said
   // The same for products with extents that are known at run time only, and may be much
