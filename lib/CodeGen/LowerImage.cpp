@@ -1,5 +1,10 @@
 // Resizing: each output position is a weighted sum of a few input positions per
-// axis, computed in double. Grids of sampling points and grey-scale dilation.
+// axis. Grids of sampling points and grey-scale dilation.
+//
+// An image of floats that grows is resized along its last axis first, all rows that there
+// are, and then along the others, where whole vectors are read: reading single elements,
+// which the last axis takes, is what costs most. Its positions and weights are tables,
+// made once. Else all axes are one sum, computed in double.
 #include "Layout.h"
 #include "Lower.h"
 #include "bycc/IR/Layout.h"
@@ -29,6 +34,10 @@ public:
     for (size_t d : order_.spatial)
       if (!op_.x.constant(a.shape[d]))
         op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]), "an image with {} elements along axis " + std::to_string(d) + " has no values", {a.shape[d]});
+    if (goesByAxis(shape)) {
+      byAxis(shape);
+      return {};
+    }
     op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
       std::vector<std::vector<Tap>> axes;
       Ref inside = noRef;
@@ -36,7 +45,7 @@ public:
         size_t d = order_.spatial[s];
         axes.push_back(tapsOf(i[d], a.shape[d], shape[d], s, inside));
       }
-      Ref sum = combine(axes, 0, i, noRef);
+      Ref sum = combine(a, order_.spatial, axes, 0, i, noRef);
       if (isFloat(op_.x.type(sum)) && !isFloat(op_.resultDType())) // rounded, not truncated
         sum = op_.x.unary(Op::Round, sum);
       Ref value = op_.x.cast(sum, op_.resultDType());
@@ -49,6 +58,61 @@ private:
   struct Tap {
     Ref at, weight; // noRef: one
   };
+
+  bool goesByAxis(const std::vector<Ref> &shape) const {
+    const Tensor &a = op_.input(0);
+    bool isSingle = a.type == DType::Float32 || a.type == DType::Float16 || a.type == DType::BFloat16;
+    bool grows = false;
+    for (size_t s = 0; s + 1 < order_.spatial.size(); ++s) {
+      auto in = op_.x.constant(a.shape[order_.spatial[s]]), out = op_.x.constant(shape[order_.spatial[s]]);
+      if (!in || !out || *out < *in)
+        return false;
+      grows = grows || *out > *in;
+    }
+    size_t last = order_.spatial.back();
+    bool isInner = last + 1 == a.rank() && op_.x.constant(a.shape[last]) && op_.x.constant(shape[last]);
+    return grows && isSingle && isInner && op_.resultDType() == a.type && r_.coordinates != "tf_crop_and_resize";
+  }
+
+  void byAxis(const std::vector<Ref> &shape) {
+    const Tensor &a = op_.input(0);
+    size_t last = order_.spatial.size() - 1, d = order_.spatial[last];
+    std::vector<Ref> rows = a.shape;
+    rows[d] = shape[d];
+    std::vector<std::pair<Tensor, std::optional<Tensor>>> tables; // positions and weights
+    for (size_t t = 0, count = numTaps(); t < count; ++t) {
+      auto tap = [&](const Indices &i) {
+        Ref inside = noRef;
+        return tapsOf(i[0], a.shape[d], shape[d], last, inside)[t];
+      };
+      Tensor at = op_.map(DType::Int32, {shape[d]}, [&](const Indices &i) { return op_.x.cast(tap(i).at, DType::Int32); }, true);
+      std::optional<Tensor> weight;
+      if (r_.method != "nearest_neighbor")
+        weight = op_.map(DType::Float32, {shape[d]}, [&](const Indices &i) { return op_.x.cast(tap(i).weight, DType::Float32); }, true);
+      tables.emplace_back(at, weight);
+    }
+    DType type = tables[0].second ? DType::Float32 : a.type;
+    Tensor wide = op_.map(type, rows, [&](const Indices &i) {
+      std::vector<Tap> taps;
+      for (auto &[at, weight] : tables)
+        taps.push_back({op_.x.cast(op_.at(at, {i[d]}), DType::Int64), weight ? op_.at(*weight, {i[d]}) : noRef});
+      return combine(a, {d}, {taps}, 0, i, noRef);
+    }, true);
+    std::vector<size_t> others(order_.spatial.begin(), order_.spatial.end() - 1);
+    op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
+      std::vector<std::vector<Tap>> axes;
+      Ref inside = noRef;
+      for (size_t s = 0; s < others.size(); ++s) {
+        axes.push_back(tapsOf(i[others[s]], a.shape[others[s]], shape[others[s]], s, inside));
+        for (Tap &tap : axes.back())
+          if (tap.weight != noRef)
+            tap.weight = op_.x.cast(tap.weight, type);
+      }
+      return op_.x.cast(combine(wide, others, axes, 0, i, noRef), op_.resultDType());
+    }));
+  }
+
+  size_t numTaps() const { return r_.method == "nearest_neighbor" ? 1 : r_.method == "linear" ? 2 : 4; }
 
   Ref real(double value) { return op_.real(value, DType::Float64); }
   Ref plus(Ref a, double b) { return op_.x.add(a, real(b)); }
@@ -145,18 +209,18 @@ private:
     return taps;
   }
 
-  Ref combine(const std::vector<std::vector<Tap>> &axes, size_t s, const Indices &i, Ref weight) {
-    const Tensor &a = op_.input(0);
+  // The sum over the taps of these axes of a tensor, in the type of the weights.
+  Ref combine(const Tensor &a, const std::vector<size_t> &dims, const std::vector<std::vector<Tap>> &axes, size_t s, const Indices &i, Ref weight) {
     if (s == axes.size()) {
       Ref value = op_.at(a, i);
-      return weight == noRef ? value : op_.op2(Op::Mul, weight, op_.x.cast(value, DType::Float64));
+      return weight == noRef ? value : op_.op2(Op::Mul, weight, op_.x.cast(value, op_.x.type(weight)));
     }
     Ref sum = noRef;
     for (const Tap &tap : axes[s]) {
       Indices at = i;
-      at[order_.spatial[s]] = tap.at;
+      at[dims[s]] = tap.at;
       Ref w = tap.weight == noRef ? weight : weight == noRef ? tap.weight : op_.op2(Op::Mul, weight, tap.weight);
-      Ref part = combine(axes, s + 1, at, w);
+      Ref part = combine(a, dims, axes, s + 1, at, w);
       sum = sum == noRef ? part : op_.x.add(sum, part);
     }
     return sum;
