@@ -96,6 +96,12 @@ llvm::Value *KernelEmitter::emitExp(Value *x) {
   Value *p = polynomial(r, {0.00139411, 0.00836318, 0.04166638, 0.16666577, 0.5});
   p = fma(b_.CreateFMul(r, r), p, r);
   p = b_.CreateFAdd(p, real(1.0, type));
+  // One instruction for what follows.
+  auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (lanes && lanes->getNumElements() == 16 && context_.target.vectorBits == 512) {
+    Value *all = llvm::Constant::getAllOnesValue(b_.getInt16Ty());
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {}, {p, n, p, all, b_.getInt32(4)});
+  }
   Value *exponent = b_.CreateSub(b_.CreateBitCast(shifted, intType), b_.CreateBitCast(magic, intType));
   Value *half = b_.CreateAShr(exponent, llvm::ConstantInt::get(intType, 1));
   p = b_.CreateFMul(p, power2(half, type));

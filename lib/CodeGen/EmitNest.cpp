@@ -129,13 +129,18 @@ void KernelEmitter::loopAxes(const std::vector<uint32_t> &axes, size_t from, siz
   });
 }
 
-// Full vectors, then one that repeats some elements where that is allowed, else a masked one.
 void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body) {
+  loopLanes(axis, mayRepeat, 1, [&](unsigned) { body(); });
+}
+
+// Full vectors, `ways` of them at a time while there are as many, then one that repeats some
+// elements where that is allowed, else a masked one.
+void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, unsigned ways, const std::function<void(unsigned way)> &body) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   auto known = extentOf(axis);
   Value *extent = extentValue(axis);
   Value *full = known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-static_cast<int64_t>(lanes)));
-  auto run = [&](Value *index, bool masked) {
+  auto run = [&](Value *index, bool masked, unsigned way = 0) {
     axes_[axis] = index;
     Lanes now{axis, lanes, nullptr};
     setLanes(now);
@@ -144,10 +149,22 @@ void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function
     if (masked && known)
       now.used = *known % lanes;
     setLanes(now);
-    body();
+    body(way);
     setLanes({});
   };
-  forLoop(i64(0), full, lanes, [&](Value *index) { run(index, false); });
+  Value *begin = i64(0);
+  if (ways > 1) {
+    int64_t many = static_cast<int64_t>(lanes) * ways;
+    Value *end = known ? i64(*known / many * many) : b_.CreateAnd(extent, i64(-many));
+    forLoop(begin, end, many, [&](Value *index) {
+      for (unsigned way = 0; way < ways; ++way) {
+        Scope scope(*this);
+        run(b_.CreateAdd(index, i64(static_cast<int64_t>(way) * lanes)), false, way);
+      }
+    });
+    begin = end;
+  }
+  forLoop(begin, full, lanes, [&](Value *index) { run(index, false); });
   if (known && *known % lanes == 0)
     return;
   if (known && *known > lanes && mayRepeat) {
@@ -212,7 +229,10 @@ llvm::Value *KernelEmitter::combine(const Stage &stage, Value *acc, Value *value
   switch (stage.reduce) {
   case Reduce::Sum: return isReal ? b_.CreateFAdd(acc, value) : b_.CreateAdd(acc, value);
   case Reduce::Prod: return isReal ? b_.CreateFMul(acc, value) : b_.CreateMul(acc, value);
-  case Reduce::Max: return emitMinMax(true, type, acc, value);
+  case Reduce::Max:
+    if (stage.ignoresNan && isReal)
+      return b_.CreateSelect(b_.CreateFCmpOGT(acc, value), acc, value);
+    return emitMinMax(true, type, acc, value);
   case Reduce::Min: return emitMinMax(false, type, acc, value);
   case Reduce::All: return b_.CreateAnd(acc, value);
   default: return b_.CreateOr(acc, value);
@@ -233,26 +253,48 @@ llvm::Value *KernelEmitter::horizontal(const Stage &stage, Value *acc) {
   return b_.CreateExtractElement(acc, uint64_t{0});
 }
 
+// Sums of their own that a reduction along the lanes is made of: one alone waits for itself,
+// some four cycles a vector. What takes longer than that to compute has no need of them.
+unsigned KernelEmitter::reductionWays(const Stage &stage, uint32_t axis) const {
+  constexpr unsigned most = 4;
+  constexpr size_t smallBody = 24; // expressions
+  auto known = extentOf(axis);
+  if (known && *known < static_cast<int64_t>(most * vectorLanes()))
+    return 1;
+  size_t size = 0;
+  x_.visit(stage.body, [&](Ref ref) {
+    ++size;
+    return x_[ref].op != Op::Load;
+  });
+  return size <= smallBody ? most : 1;
+}
+
 void KernelEmitter::emitReduce(const NestStage &inner) {
   const Stage &stage = inner.stage;
   bool isArg = stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   bool within = inner.vectorAxis != noAxis;
   loopAxes(stage.axes, 0, stage.axes.size(), [&] {
+    unsigned ways = within && !isArg ? reductionWays(stage, inner.vectorAxis) : 1;
     Value *identity = identityOf(stage);
     if (isAcross_)
       identity = splat(identity);
     else if (within)
       identity = b_.CreateVectorSplat(lanes, identity);
-    Value *acc = entryAlloca(identity->getType());
-    b_.CreateStore(identity, acc);
+    std::vector<Value *> accumulators;
+    for (unsigned way = 0; way < ways; ++way) {
+      accumulators.push_back(entryAlloca(identity->getType()));
+      b_.CreateStore(identity, accumulators.back());
+    }
+    Value *acc = accumulators[0];
     Value *best = nullptr;
     llvm::Type *indexType = isAcross_ ? vectorOf(b_.getInt64Ty()) : static_cast<llvm::Type *>(b_.getInt64Ty());
     if (isArg) {
       best = entryAlloca(indexType);
       b_.CreateStore(llvm::ConstantInt::getSigned(indexType, -1), best);
     }
-    auto step = [&] {
+    auto step = [&](unsigned way) {
+      acc = accumulators[way];
       Value *value = lanes_.count > 1 ? emitVector(stage.body) : emit(stage.body);
       Value *old = b_.CreateLoad(value->getType(), acc);
       if (isArg) {
@@ -272,9 +314,16 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       b_.CreateStore(now, acc);
     };
     if (within)
-      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1, [&] { loopLanes(inner.vectorAxis, false, step); });
+      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1, [&] { loopLanes(inner.vectorAxis, false, ways, step); });
     else
-      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size(), step);
+      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size(), [&] { step(0); });
+    for (; ways > 1; ways /= 2)
+      for (unsigned way = 0; way < ways / 2; ++way) {
+        Value *one = b_.CreateLoad(identity->getType(), accumulators[way]);
+        Value *other = b_.CreateLoad(identity->getType(), accumulators[way + ways / 2]);
+        b_.CreateStore(combine(stage, one, other), accumulators[way]);
+      }
+    acc = accumulators[0];
     Value *result;
     if (isArg)
       result = b_.CreateIntCast(b_.CreateLoad(indexType, best),

@@ -137,6 +137,7 @@ Expected<> lowerSoftmax(OpLowering &op) {
   auto row = [&](const Tensor &tensor, const Indices &i) { return op.at(tensor, rowIndices(op, i, reduced)); };
   auto value = [&](const Indices &i) { return op.x.cast(op.at(a, i), type); };
   Tensor top = op.reduce(Reduce::Max, type, a.shape, reduced, value);
+  op.k.stages.back().ignoresNan = true; // the sum has it
   Tensor shifted = op.map(type, a.shape, [&](const Indices &i) { return op.x.unary(Op::Exp, op.x.sub(value(i), row(top, i))); }, true);
   Tensor total = op.reduce(Reduce::Sum, type, a.shape, reduced, [&](const Indices &i) { return op.at(shifted, i); });
   bool isLog = op.isOp(ops::nn_log_softmax);

@@ -185,6 +185,7 @@ struct Stage {
   bool selectLast = false; // ... on ties
   Ref store = noRef;       // flat index into the buffer
   bool keep = false;       // do not inline into consumers
+  bool ignoresNan = false; // Max: NaN may be passed over
 };
 
 struct Kernel {
