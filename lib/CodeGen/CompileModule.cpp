@@ -23,6 +23,8 @@ public:
     program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
     findResidentValues(program_);
     updateInPlace(program_);
+    if (options_.level > 0)
+      runInStrips(program_, target_);
     BYCC_TRY(planMemory(program_));
     placeConstants();
     CodeGenOptions::Artifacts artifacts;
@@ -74,14 +76,18 @@ private:
     uint64_t scratch = 0;
     for (const KernelCode &kernel : program_.kernels)
       scratch = std::max(scratch, static_cast<uint64_t>(kernel.schedule.scratchBytes));
+    if (program_.stripBytes > 0) {
+      program_.stripBegin = (scratch + 63) / 64 * 64;
+      scratch = program_.stripBegin + program_.stripBytes;
+    }
     EmitContext emit{module, target_, nullptr};
     llvm::Type *i64 = llvm::Type::getInt64Ty(context);
     emit.scratchBytes = new llvm::GlobalVariable(module, i64, true, llvm::GlobalValue::InternalLinkage,
                                                  llvm::ConstantInt::get(i64, scratch), options_.moduleName + "_scratch_bytes");
     std::vector<llvm::Function *> kernels;
     for (const KernelCode &kernel : program_.kernels)
-      kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run());
-    llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_);
+      kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run(kernel.isOfStrips));
+    llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_, scratch);
     emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
     BYCC_TRY(verify(module));
     optimize(module, *machine_, options_.level);

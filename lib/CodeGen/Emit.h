@@ -41,8 +41,9 @@ class KernelEmitter {
 public:
   using Value = llvm::Value;
   KernelEmitter(EmitContext &context, const Schedule &schedule, std::string name);
-  // void name(exec, one pointer per schedule.arguments, one i64 per dim)
-  llvm::Function *run();
+  // void name(exec, one pointer per schedule.arguments, one i64 per dim); of strips:
+  // and an i32, the thread that runs all of it.
+  llvm::Function *run(bool isOfStrips = false);
 
 private:
   // --- frame (EmitFrame.cpp) and nests (EmitNest.cpp)
@@ -51,9 +52,11 @@ private:
     std::unordered_map<uint32_t, Value *> pointers; // of buffers
     std::vector<Value *> dims;
     Value *scratch = nullptr; // of the current thread
+    Value *thread = nullptr;  // of strips
   };
   using TaskBody = std::function<void(Value *begin, Value *end)>;
   void emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body);
+  Value *scratchOf(Value *thread);
   void emitNest(const Nest &nest);
   void emitRow(const Nest &nest);
   void emitAcross(const Nest &nest);

@@ -122,6 +122,8 @@ void EntryEmitter::emitInstr(const Instr &instr) {
   case Instr::Kind::Next: return nextTurn(instr);
   case Instr::Kind::Leave: return leaveLoop(instr);
   case Instr::Kind::EndLoop: return endLoop();
+  case Instr::Kind::Strips: return beginStrips(instr);
+  case Instr::Kind::EndStrips: return endStrips();
   case Instr::Kind::SetRows: return emitSetRows(instr);
   case Instr::Kind::Copy: return emitCopy(instr);
   case Instr::Kind::SetDim: return setDim(instr);
@@ -132,6 +134,8 @@ void EntryEmitter::emitInstr(const Instr &instr) {
     define(value);
   for (ValueId value : instr.temps)
     define(value);
+  if (strips_)
+    return callKernel(instr); // profiled as a whole
   b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
   if (instr.kind == Instr::Kind::Kernel)
     callKernel(instr);
@@ -142,10 +146,12 @@ void EntryEmitter::emitInstr(const Instr &instr) {
 
 void EntryEmitter::callKernel(const Instr &instr) {
   std::vector<LValue *> arguments{frame_.exec};
-  for (ValueId value : instr.arguments)
-    arguments.push_back(pointer(value));
+  for (size_t a = 0; a < instr.arguments.size(); ++a)
+    arguments.push_back(stripOf(pointer(instr.arguments[a]), instr, a));
   for (Ref dim : instr.dims)
     arguments.push_back(evaluate(dim));
+  if (strips_)
+    arguments.push_back(strips_->thread);
   b_.CreateCall(kernels_[instr.callee], arguments);
 }
 
@@ -180,8 +186,8 @@ void EntryEmitter::emitCopy(const Instr &instr) {
 }
 
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
-                          const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels, const Offsets &offsets) {
-  return EntryEmitter(module, target, program, options, kernels, offsets).run();
+                          const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels, const Offsets &offsets, uint64_t scratchBytes) {
+  return EntryEmitter(module, target, program, options, kernels, offsets, scratchBytes).run();
 }
 
 } // namespace bycc::te

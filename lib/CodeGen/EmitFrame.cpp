@@ -48,10 +48,12 @@ KernelEmitter::KernelEmitter(EmitContext &context, const Schedule &schedule, std
   }
 }
 
-llvm::Function *KernelEmitter::run() {
+llvm::Function *KernelEmitter::run(bool isOfStrips) {
   llvm::Type *ptr = b_.getPtrTy();
   std::vector<llvm::Type *> params(1 + schedule_.arguments.size(), ptr);
   params.insert(params.end(), schedule_.kernel.numDims, b_.getInt64Ty());
+  if (isOfStrips)
+    params.push_back(b_.getInt32Ty());
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), params, false);
   auto *kernel = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name_, context_.module);
   context_.setFunctionAttrs(*kernel);
@@ -63,6 +65,8 @@ llvm::Function *KernelEmitter::run() {
     frame_.pointers[schedule_.arguments[a]] = kernel->getArg(static_cast<unsigned>(a + 1));
   for (uint32_t d = 0; d < schedule_.kernel.numDims; ++d)
     frame_.dims.push_back(kernel->getArg(static_cast<unsigned>(1 + schedule_.arguments.size() + d)));
+  if (isOfStrips)
+    frame_.thread = kernel->getArg(static_cast<unsigned>(params.size() - 1));
   Scope scope(*this);
   for (const Nest &nest : schedule_.nests) {
     Scope inner(*this);
@@ -140,12 +144,25 @@ void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then, 
   b_.SetInsertPoint(join);
 }
 
+llvm::Value *KernelEmitter::scratchOf(Value *thread) {
+  Value *all = loadField(frame_.exec, abi::execScratch, b_.getPtrTy());
+  Value *size = b_.CreateLoad(b_.getInt64Ty(), context_.scratchBytes);
+  return b_.CreateGEP(b_.getInt8Ty(), all, b_.CreateMul(b_.CreateZExt(thread, b_.getInt64Ty()), size));
+}
+
 // Runs body(begin, end) over [0, count): as a task of the pool when there is
-// enough work, else in place. The task finds everything in a closure of 8-byte slots.
+// enough work, else in place, as in strips. The task finds everything in a closure of 8-byte slots.
 void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body) {
   auto *constantCount = llvm::dyn_cast<llvm::ConstantInt>(count);
   int64_t known = constantCount ? constantCount->getSExtValue() : 0;
   // An open count may be any: the pool splits it by the grain when it is known.
+  if (frame_.thread) {
+    if (needsScratch)
+      frame_.scratch = scratchOf(frame_.thread);
+    Scope scope(*this);
+    body(i64(0), count);
+    return;
+  }
   bool isParallel = !constantCount || (known > 1 && static_cast<double>(known) * itemCost > parallelCost);
   if (!isParallel && !needsScratch) {
     Scope scope(*this);
@@ -193,12 +210,8 @@ void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, c
     frame_.pointers[buffer] = take(ptr);
   for (Value *&dim : frame_.dims)
     dim = take(slot);
-  if (needsScratch) {
-    Value *all = loadField(frame_.exec, abi::execScratch, ptr);
-    Value *size = b_.CreateLoad(slot, context_.scratchBytes);
-    Value *mine = b_.CreateMul(b_.CreateZExt(task->getArg(3), slot), size);
-    frame_.scratch = b_.CreateGEP(b_.getInt8Ty(), all, mine);
-  }
+  if (needsScratch)
+    frame_.scratch = scratchOf(task->getArg(3));
   {
     Scope scope(*this);
     body(task->getArg(1), task->getArg(2));

@@ -59,7 +59,7 @@ void EntryEmitter::define(ValueId id) {
     memory = b_.CreateCall(type, field(frame_.api, abi::apiRegionAlloc),
                            {frame_.exec, b_.getInt32(value.resident), bytesOf(value)});
     failIfNull(memory);
-  } else if (value.offset >= 0) {
+  } else if (value.offset >= 0 || value.stripOffset >= 0) {
     return; // pointer() knows
   } else if (value.output != none) {
     memory = outputPointer(value);
@@ -90,6 +90,8 @@ EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
     return at(frame_.weights, static_cast<int64_t>(offsets_.at(id)));
   if (value.offset >= 0)
     return at(frame_.arena, value.offset);
+  if (value.stripOffset >= 0)
+    return at(strips_->memory, value.stripOffset);
   if (value.kind == Value::Kind::Input)
     return slot(field(frame_.exec, abi::execInputs), value.index);
   if (value.output != none && value.isStatic)

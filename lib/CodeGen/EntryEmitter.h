@@ -44,12 +44,19 @@ class EntryEmitter {
 public:
   using LValue = llvm::Value;
   EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program, const CodeGenOptions &options,
-               const std::vector<llvm::Function *> &kernels, const Offsets &offsets)
-      : module_(module), target_(target), p_(program), options_(options), kernels_(kernels), offsets_(offsets),
+               const std::vector<llvm::Function *> &kernels, const Offsets &offsets, uint64_t scratchBytes)
+      : module_(module), target_(target), p_(program), options_(options), kernels_(kernels), offsets_(offsets), scratchBytes_(scratchBytes),
         llvm_(module.getContext()), b_(llvm_) {}
   llvm::Function *run();
 
 private:
+  struct Frame { // of the function that is being made
+    llvm::Function *function = nullptr;
+    llvm::BasicBlock *allocas = nullptr, *start = nullptr, *fail = nullptr;
+    LValue *execSlot = nullptr, *slots = nullptr;
+    LValue *exec = nullptr, *arena = nullptr, *weights = nullptr, *api = nullptr;
+  };
+
   LValue *i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   LValue *at(LValue *base, int64_t bytes) { return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(bytes)); }
   LValue *field(LValue *base, int64_t offset) { return b_.CreateLoad(b_.getPtrTy(), at(base, offset)); }
@@ -152,6 +159,21 @@ private:
   void copyBytes(LValue *to, LValue *from, LValue *bytes);
   void emitSetRows(const Instr &instr);
 
+  // --- strips (EmitStrips.cpp): void task(exec, begin, end, thread)
+  struct OpenStrips {
+    Frame caller;
+    llvm::IRBuilderBase::InsertPoint place;
+    llvm::BasicBlock *head;
+    llvm::PHINode *turn;
+    LValue *thread, *memory;     // of strips on this thread
+    std::vector<LValue *> parts; // which part of each cut
+    uint32_t node;
+  };
+  void beginStrips(const Instr &instr);
+  void endStrips();
+  // Where an argument of a kernel begins in this turn.
+  LValue *stripOf(LValue *whole, const Instr &instr, size_t argument);
+
   // --- library kernels (EmitLibrary.cpp)
   // Operands as an array of bycc_operand.
   LValue *operands(const std::vector<ValueId> &values, const std::vector<bool> &isTold);
@@ -166,17 +188,13 @@ private:
   const CodeGenOptions &options_;
   const std::vector<llvm::Function *> &kernels_;
   const Offsets &offsets_;
+  const uint64_t scratchBytes_; // of each thread
   llvm::LLVMContext &llvm_;
   llvm::IRBuilder<> b_;
   llvm::Function *marks_[2] = {}, *output_ = nullptr;
   bool isLarge_ = false; // values stand in memory between instructions
   uint64_t numSlots_ = 0;
-  struct Frame { // of the function that is being made
-    llvm::Function *function = nullptr;
-    llvm::BasicBlock *allocas = nullptr, *start = nullptr, *fail = nullptr;
-    LValue *execSlot = nullptr, *slots = nullptr;
-    LValue *exec = nullptr, *arena = nullptr, *weights = nullptr, *api = nullptr;
-  } frame_;
+  Frame frame_;
   std::vector<Span> spans_; // per instruction
   KnownValues<ValueId> pointers_;
   KnownValues<uint32_t> dims_;
@@ -187,6 +205,7 @@ private:
   LValue *overflow_ = nullptr;
   std::vector<OpenIf> ifs_;
   std::vector<OpenLoop> loops_;
+  std::optional<OpenStrips> strips_;
 };
 
 } // namespace bycc::te

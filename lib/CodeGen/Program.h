@@ -15,6 +15,9 @@
 //       Leave r <- c
 //     EndIf
 //   EndLoop                  r is visible from here on
+//
+// What stands between Strips and EndStrips runs on the next part of its operands in each
+// turn (RunInStrips.cpp); the turns are tasks of the thread pool.
 #pragma once
 
 #include "Lower.h"
@@ -50,13 +53,14 @@ struct Value {
   // Memory plan:
   bool isStatic = true;
   int64_t bytes = 0, offset = -1; // in the arena
+  int64_t stripOffset = -1;       // in the memory that each thread has for strips
   int32_t storage = -1;
 };
 
 struct Instr {
   // SetRows: inputs are x, v and the first row; the output is x with the rows of v.
   // Bind, Loop, Next, Leave: outputs[i] becomes inputs[i].
-  enum class Kind : uint8_t { Kernel, Region, Copy, Library, SetRows, SetDim, Require, /* from here on marks */ If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop } kind = Kind::Kernel;
+  enum class Kind : uint8_t { Kernel, Region, Copy, Library, SetRows, SetDim, Require, /* from here on marks */ If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop, Strips, EndStrips } kind = Kind::Kernel;
   uint32_t callee = 0;             // kernel, region or library call; SetDim: the dim
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
@@ -67,11 +71,17 @@ struct Instr {
   std::vector<ValueId> released = {}; // resident and allocated values that end here
   // Require; SetDim of an extent, which must not be negative. Each {} is a value.
   std::string message = {};
+  // Strips: how often each cut divides the operands, the first one first. Kernels in them:
+  // for each cut the bytes from part to part of each argument.
+  std::vector<int64_t> counts = {};
+  std::vector<std::vector<int64_t>> steps = {};
 };
 
 struct KernelCode {
   std::string name;
   Schedule schedule;
+  std::optional<Kernel> source = {}; // before it was scheduled, where strips may be made of it
+  bool isOfStrips = false;           // runs on one thread, whose number is its last argument
 };
 
 struct RegionCode {
@@ -116,6 +126,7 @@ struct Program {
   std::vector<CodeGraphNode> graph;
   std::vector<ValueId> outputs;
   uint64_t arenaBytes = 0;
+  uint64_t stripBytes = 0, stripBegin = 0; // in the scratch of each thread, behind that of kernels
 
   bool isStatic(const Value &value) const {
     for (Ref dim : value.dims)
@@ -148,6 +159,8 @@ void findResidentValues(Program &program);
 // SetRows writes into its first input where that is not needed any more, and what
 // a loop carries on is made in the carried value's spare memory.
 void updateInPlace(Program &program);
+// Lets chains of kernels with large values between them work on a part at a time.
+void runInStrips(Program &program, const TargetInfo &target);
 // Gives buffers their place in the arena; ids of storages.
 Expected<> planMemory(Program &program);
 
