@@ -63,8 +63,12 @@ void EntryEmitter::endFunction() {
 
 void EntryEmitter::emitAll(uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; ++i) {
-    emitInstr(p_.instrs[i]);
-    for (ValueId value : p_.instrs[i].released)
+    const Instr &instr = p_.instrs[i];
+    emitInstr(instr);
+    bool isElsewhere = instr.kind == Instr::Kind::Else || instr.kind == Instr::Kind::EndIf || instr.kind == Instr::Kind::EndLoop;
+    if (isLarge_ && isElsewhere && !instr.released.empty())
+      loadFrame(); // what was loaded stands in the block that has ended
+    for (ValueId value : instr.released)
       releaseValue(value);
   }
 }

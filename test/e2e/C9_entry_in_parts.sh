@@ -25,6 +25,7 @@ d, vd = ifs("d", "%branch", after)
 print(f"""#[version = "0.0.5"]
 def @main(%x: {T}, %c: bool, %n: int64) {{
   let %found = argwhere(greater(%x, 0f));
+  let %kept = argwhere(less(%x, 0f));
 {a}
   let %loop = fn (%i: int64, %s: {T}) -> {T} {{
     if (less(%i, %n)) {{
@@ -37,7 +38,7 @@ def @main(%x: {T}, %c: bool, %n: int64) {{
   let %looped = %loop(0i64, {va});
   let %branch = if (less(0i64, %n)) {{
 {b}
-    {vb}
+    add({vb}, cast(sum(%kept), dtype="float32"))
   }} else {{
     negative(%looped)
   }};
@@ -53,6 +54,8 @@ npy write c1.npy b1 "" 1
 npy write n0.npy i8 "" 0
 npy write n3.npy i8 "" 3
 
+# %kept has a size of its own and is released at the else of the if that reads it: in a block
+# in which nothing is loaded yet.
 # agrees BEFORE TURN NESTED AFTER OPTION...
 agrees() {
   python3 program.py "${@:1:4}" > net.relay
