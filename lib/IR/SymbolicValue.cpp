@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <unordered_map>
 
 namespace bycc {
@@ -77,6 +78,38 @@ private:
     return rank == 1 && (axis == 0 || axis == -1);
   }
 
+  // Of a tensor whose elements can be counted.
+  std::vector<int64_t> extentsOf(NodeId node) const {
+    std::vector<int64_t> extents;
+    for (Dim dim : types_.shape(module_.type(node)))
+      extents.push_back(dim.value());
+    return extents;
+  }
+  static std::optional<std::vector<int64_t>> numbersOf(const Result &items) {
+    std::vector<int64_t> numbers;
+    for (size_t i = 0; items && i < items->size(); ++i) {
+      if (!(*items)[i].number)
+        return std::nullopt;
+      numbers.push_back(*(*items)[i].number);
+    }
+    return items ? std::optional(numbers) : std::nullopt;
+  }
+  static std::optional<std::vector<int64_t>> listOf(const AttrValue *value) {
+    std::vector<int64_t> numbers;
+    if (value && value->isList())
+      for (const AttrValue &item : value->asList())
+        numbers.push_back(item.asInt());
+    return numbers;
+  }
+  // Row-major: the elements at all these positions of each axis.
+  static void pick(const Items &x, const std::vector<int64_t> &extents, const std::vector<std::vector<int64_t>> &kept,
+                   Items &items, size_t axis = 0, int64_t base = 0) {
+    if (axis == extents.size())
+      return items.push_back(x[static_cast<size_t>(base)]);
+    for (int64_t at : kept[axis])
+      pick(x, extents, kept, items, axis + 1, base * extents[axis] + at);
+  }
+
   Result compute(NodeId node) {
     switch (module_.node(node).kind) {
     case NodeKind::Constant: return constant(node);
@@ -125,6 +158,7 @@ private:
   Result repeated(NodeId node, size_t from);
   Result take(NodeId node);
   Result slice(NodeId node);
+  Result transpose(NodeId node);
   Result concatenate(NodeId node);
   Result stack(NodeId node);
   Result arange(NodeId node);
@@ -278,39 +312,82 @@ Result Analysis::take(NodeId node) {
   return items;
 }
 
-// Of a vector, with bounds that are numbers.
+// With bounds that are numbers.
 Result Analysis::slice(NodeId node) {
   NodeId data = operand(node, 0);
   Result x = valueOf(data);
   const AttrValue *mode = module_.attr(node, "slice_mode");
-  if (!x || rankOf(data) != 1 || !mode->isString() || mode->asString() != "end")
+  if (!x || !mode->isString() || mode->asString() != "end")
     return std::nullopt;
-  int64_t size = static_cast<int64_t>(x->size()), bounds[3] = {0, size, 1};
+  std::vector<int64_t> extents = extentsOf(data);
+  std::vector<int64_t> axes(extents.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  if (const AttrValue *given = module_.attr(node, "axes"); given && given->isList()) {
+    axes.clear();
+    for (const AttrValue &axis : given->asList())
+      axes.push_back(axis.asInt() < 0 ? axis.asInt() + static_cast<int64_t>(extents.size()) : axis.asInt());
+  }
+  std::vector<std::vector<int64_t>> bounds;
   static constexpr std::string_view keys[] = {"begin", "end", "strides"};
   for (size_t i = 0; i < 3; ++i) {
-    if (module_.operands(node).size() > 1) {
-      Result value = operandValue(node, 1 + i);
-      if (!value || value->size() != 1 || !value->front().number)
-        return std::nullopt;
-      bounds[i] = *value->front().number;
-      continue;
-    }
-    const AttrValue *value = module_.attr(node, keys[i]);
-    if (!value->isList() || value->asList().size() > 1)
+    auto list = module_.operands(node).size() > 1 ? numbersOf(operandValue(node, 1 + i)) : listOf(module_.attr(node, keys[i]));
+    if (!list || list->size() > axes.size())
       return std::nullopt;
-    if (!value->asList().empty())
-      bounds[i] = value->asList()[0].asInt();
+    bounds.push_back(std::move(*list));
   }
-  auto [begin, end, stride] = bounds;
-  if (stride == 0)
-    return std::nullopt;
-  int64_t low = stride < 0 ? -1 : 0, high = stride < 0 ? size - 1 : size;
-  int64_t from = std::clamp(begin < 0 ? begin + size : begin, low, high);
-  int64_t to = std::clamp(end < 0 ? end + size : end, low, high);
-  stride = std::clamp<int64_t>(stride, -size - 1, size + 1);
+  std::vector<std::vector<int64_t>> kept; // positions of each axis
+  for (int64_t size : extents) {
+    kept.emplace_back(static_cast<size_t>(size));
+    std::iota(kept.back().begin(), kept.back().end(), 0);
+  }
+  for (size_t k = 0; k < axes.size(); ++k) {
+    if (axes[k] < 0 || axes[k] >= static_cast<int64_t>(extents.size()))
+      return std::nullopt;
+    int64_t size = extents[static_cast<size_t>(axes[k])];
+    auto bound = [&](size_t which, int64_t ifNone) { return k < bounds[which].size() ? bounds[which][k] : ifNone; };
+    int64_t begin = bound(0, 0), end = bound(1, size), stride = bound(2, 1);
+    if (stride == 0)
+      return std::nullopt;
+    int64_t low = stride < 0 ? -1 : 0, high = stride < 0 ? size - 1 : size;
+    int64_t from = std::clamp(begin < 0 ? begin + size : begin, low, high);
+    int64_t to = std::clamp(end < 0 ? end + size : end, low, high);
+    stride = std::clamp<int64_t>(stride, -size - 1, size + 1);
+    std::vector<int64_t> &positions = kept[static_cast<size_t>(axes[k])];
+    positions.clear();
+    for (int64_t i = from; stride > 0 ? i < to : i > to; i += stride)
+      positions.push_back(i);
+  }
   Items items;
-  for (int64_t i = from; stride > 0 ? i < to : i > to; i += stride)
-    items.push_back((*x)[static_cast<size_t>(i)]);
+  pick(*x, extents, kept, items);
+  return items;
+}
+
+Result Analysis::transpose(NodeId node) {
+  NodeId data = operand(node, 0);
+  Result x = operandValue(node, 0);
+  if (!x)
+    return std::nullopt;
+  std::vector<int64_t> from = extentsOf(data), steps(from.size(), 1), to, by;
+  for (size_t d = from.size(); d-- > 1;)
+    steps[d - 1] = steps[d] * from[d];
+  std::optional<std::vector<int64_t>> axes = listOf(module_.attr(node, "axes"));
+  if (!axes || axes->empty()) {
+    axes.emplace(from.size());
+    std::iota(axes->rbegin(), axes->rend(), 0);
+  }
+  for (int64_t axis : *axes) {
+    size_t at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(from.size()) : axis);
+    if (at >= from.size())
+      return std::nullopt;
+    to.push_back(from[at]), by.push_back(steps[at]);
+  }
+  Items items;
+  for (size_t i = 0; i < x->size(); ++i) {
+    int64_t left = static_cast<int64_t>(i), source = 0;
+    for (size_t d = to.size(); d-- > 0; left /= to[d])
+      source += left % to[d] * by[d];
+    items.push_back((*x)[static_cast<size_t>(source)]);
+  }
   return items;
 }
 
@@ -578,6 +655,7 @@ Result Analysis::call(NodeId node) {
       {ops::subtract, &Analysis::binary},
       {ops::sum, &Analysis::reduce},
       {ops::take, &Analysis::take},
+      {ops::transpose, &Analysis::transpose},
       {ops::trunc_divide, &Analysis::binary},
       {ops::trunc_mod, &Analysis::binary},
       {ops::where, &Analysis::where},
