@@ -9,6 +9,10 @@
 namespace bycc::onnx {
 
 Expected<> convertIdentity(OpContext &op) {
+  if (const Value &given = *op.importer().find(op.proto().inputs[0]); given.sequence) {
+    op.outputs()[0].sequence = given.sequence;
+    return {};
+  }
   op.setOutput(0, op.input(0));
   return {};
 }

@@ -173,6 +173,16 @@ Expected<> convertIf(OpContext &op);
 Expected<> convertLoop(OpContext &op);
 Expected<> convertScan(OpContext &op);
 
+// OnnxSequence.cpp
+Expected<> convertSequenceEmpty(OpContext &op);
+Expected<> convertSequenceConstruct(OpContext &op);
+Expected<> convertSequenceInsert(OpContext &op);
+Expected<> convertSequenceErase(OpContext &op);
+Expected<> convertSequenceAt(OpContext &op);
+Expected<> convertSequenceLength(OpContext &op);
+Expected<> convertConcatFromSequence(OpContext &op);
+Expected<> convertSplitToSequence(OpContext &op);
+
 // OnnxRecurrent.cpp
 Expected<> convertRnn(OpContext &op);
 Expected<> convertGru(OpContext &op);

@@ -459,6 +459,11 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
       return op.error() << "input " << i << " is missing";
   if (node.outputs.empty())
     return op.error() << "the node has no output";
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (bool isSequence = op.has(i) && find(node.inputs[i])->sequence; isSequence && !takesSequence(node.opType, i))
+      return op.error(Status::Unsup) << "input " << i << " is a sequence";
+    else if (!isSequence && needsSequence(node.opType, i))
+      return op.error() << "input " << i << " is not a sequence";
   std::optional<IntTensor> folded = foldInts(op);
   if (folded && folded->isComplete()) {
     op.setOutputInts(0, std::move(*folded));
@@ -470,7 +475,7 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
   if (folded)
     op.setOutputInts(0, std::move(*folded));
   for (size_t i = 0; i < op.numOutputs(); ++i)
-    if (op.wantsOutput(i) && !op.outputs()[i].node && !op.outputs()[i].ints)
+    if (op.wantsOutput(i) && !op.outputs()[i].node && !op.outputs()[i].ints && !op.outputs()[i].sequence)
       return op.error(Status::Unsup) << "output " << i << " is not supported";
   return op.checkAllAttrsUsed();
 }
@@ -601,7 +606,7 @@ Expected<std::vector<Value>> Importer::graphOutputs(const Graph &graph,
     if (!value)
       return error(Status::Input, location)
              << "graph output '" << escaped(info.name) << "' is made by no node";
-    if (!value->isPoisoned)
+    if (!value->isPoisoned && !value->sequence)
       materialise(info.name);
     outputs.push_back(*find(info.name));
     checkDeclared(info, "output");
@@ -619,15 +624,28 @@ Expected<> Importer::convertBranch(const Graph &graph, BlockId block,
   builder_.setBlock(block);
   Expected<std::vector<Value>> outputs = convertInline(graph, location);
   if (outputs) {
-    std::vector<NodeId> nodes;
-    for (const Value &value : *outputs)
-      nodes.push_back(value.node);
-    module_.block(block).result = nodes.size() == 1 ? nodes[0] : builder_.tuple(nodes);
+    Expected<std::vector<NodeId>> nodes = tensorsOf(*outputs, location);
+    if (nodes)
+      module_.block(block).result = nodes->size() == 1 ? (*nodes)[0] : builder_.tuple(*nodes);
+    else
+      outputs = nodes.takeError();
   }
   builder_.setBlock(outer);
   if (!outputs)
     return outputs.takeError();
   return {};
+}
+
+Expected<std::vector<NodeId>> Importer::tensorsOf(std::span<const Value> values, const SourceLocation &location) {
+  std::vector<NodeId> nodes;
+  for (const Value &value : values) {
+    if (value.sequence)
+      return error(Status::Unsup, location) << "gives a sequence as a result";
+    if (value.isPoisoned) // by a node outside, which has been reported
+      return Error(std::vector<Diagnostic>{});
+    nodes.push_back(value.node);
+  }
+  return nodes;
 }
 
 Expected<> Importer::countLoopBody(const OpContext &op) {
@@ -638,7 +656,7 @@ Expected<> Importer::countLoopBody(const OpContext &op) {
 
 Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
                                                      const SourceLocation &location,
-                                                     std::span<const NodeId> inputs) {
+                                                     std::span<const Value> inputs) {
   if (scopes_.size() - scopeBase() >= maxGraphDepth)
     return error(Status::Limit, location) << "graphs nest deeper than " << maxGraphDepth;
   if (graph.inputs.size() != inputs.size())
@@ -646,7 +664,7 @@ Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
                                           << " inputs, wanted " << inputs.size();
   scopes_.emplace_back();
   for (size_t i = 0; i < inputs.size(); ++i)
-    scopes_.back()[graph.inputs[i].name] = {inputs[i], nullptr, false};
+    scopes_.back()[graph.inputs[i].name] = inputs[i];
   size_t problemsBefore = problems_.size();
   addDeclared(graph);
   addInitializers(graph);
@@ -697,9 +715,7 @@ Expected<Module> Importer::run() {
   if (!outputs)
     report(outputs.takeError());
   BYCC_TRY(failIfReported());
-  std::vector<NodeId> results;
-  for (const Value &value : *outputs)
-    results.push_back(value.node);
+  std::vector<NodeId> results = BYCC_TRY(tensorsOf(*outputs, {file_}));
   for (const ValueInfo &info : graph.outputs)
     outputNames.push_back(info.name);
   builder_.setSource(module_.addSource({.file = file_}));

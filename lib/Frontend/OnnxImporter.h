@@ -19,6 +19,18 @@
 
 namespace bycc::onnx {
 
+// A sequence of tensors: its elements, or tensors whose rows along the first axis are
+// elements each.
+struct Sequence {
+  struct Part {
+    NodeId node;
+    bool isStack = false;
+  };
+  std::vector<Part> parts;
+  // In the body of a loop: behind elements that earlier turns appended, nobody knows which.
+  bool isCarried = false;
+};
+
 // What a name stands for. `ints` is the value of a small integer tensor that is
 // known, at least in part, while importing; then `node` is made when somebody
 // needs it. A poisoned value comes from a node with an error already reported.
@@ -26,6 +38,7 @@ struct Value {
   NodeId node;
   std::shared_ptr<const IntTensor> ints;
   bool isPoisoned = false;
+  std::shared_ptr<const Sequence> sequence; // then no node
 };
 
 class Importer;
@@ -33,6 +46,10 @@ class Importer;
 inline std::string_view plainDomain(std::string_view domain) {
   return domain == "ai.onnx" ? std::string_view() : domain;
 }
+
+// An operator's input may be, or has to be, a sequence (OnnxSequence.cpp).
+bool takesSequence(std::string_view opType, size_t input);
+bool needsSequence(std::string_view opType, size_t input);
 
 // One node during its conversion: inputs, attributes, and ways to make IR.
 class OpContext {
@@ -171,7 +188,9 @@ public:
   // The graph in place: a branch whose condition is known, or the body of a loop,
   // whose inputs are these nodes.
   Expected<std::vector<Value>> convertInline(const Graph &graph, const SourceLocation &location,
-                                             std::span<const NodeId> inputs = {});
+                                             std::span<const Value> inputs = {});
+  // What leaves a graph as tensors; a sequence is UNSUP.
+  Expected<std::vector<NodeId>> tensorsOf(std::span<const Value> values, const SourceLocation &location);
   // The body of a loop is converted until the types of its values are settled, loops
   // in it each time: counted, and LIMIT when that gets out of hand.
   Expected<> countLoopBody(const OpContext &op);

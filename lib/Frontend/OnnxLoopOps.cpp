@@ -47,9 +47,14 @@ public:
                          << std::max(numStates_, op_.numOutputs()) + 1 << " or more";
     BYCC_TRY(readBounds());
     LoopResult result = BYCC_TRY(buildLoop(op_, spec_));
-    result.states.insert(result.states.end(), result.rows.begin(), result.rows.end());
+    auto state = result.states.begin(), row = result.rows.begin();
     for (size_t i = 0; i < op_.numOutputs(); ++i)
-      op_.setOutput(i, result.states[i]);
+      if (i >= numStates_)
+        op_.setOutput(i, *row++);
+      else if (!sequences_[i])
+        op_.setOutput(i, *state++);
+      else
+        op_.outputs()[i].sequence = isAppended_[i] ? withRows(*sequences_[i], *row++) : sequences_[i];
     return {};
   }
 
@@ -70,8 +75,11 @@ private:
     for (size_t i = 0; i < numStates_; ++i) {
       if (!op_.has(i + 2))
         return op_.error() << "input " << i + 2 << " is missing";
-      spec_.states.push_back(op_.input(i + 2));
+      sequences_.push_back(op_.importer().find(op_.proto().inputs[i + 2])->sequence);
+      if (!sequences_.back())
+        spec_.states.push_back(op_.input(i + 2));
     }
+    isAppended_.assign(numStates_, false);
     // A condition that is true before and after each turn is none. That the body hands
     // it on shows when it has been converted with a condition that varies.
     spec_.condition = start_;
@@ -102,9 +110,11 @@ private:
   Expected<std::vector<Value>> convert(NodeId index, NodeId go, std::span<const NodeId> states) {
     if (body_->inputs.size() != numStates_ + 2)
       return op_.error() << "body has " << body_->inputs.size() << " inputs, wanted " << numStates_ + 2;
-    std::vector<NodeId> inputs{BYCC_TRY(asDeclared(op_, index, body_->inputs[0])),
-                               BYCC_TRY(asDeclared(op_, go, body_->inputs[1]))};
-    inputs.insert(inputs.end(), states.begin(), states.end());
+    std::vector<Value> inputs{{BYCC_TRY(asDeclared(op_, index, body_->inputs[0]))},
+                              {BYCC_TRY(asDeclared(op_, go, body_->inputs[1]))}};
+    auto state = states.begin();
+    for (const auto &sequence : sequences_)
+      inputs.push_back(sequence ? Value{.sequence = std::make_shared<Sequence>(Sequence{{}, true})} : Value{*state++});
     return op_.importer().convertInline(*body_, location_, inputs);
   }
 
@@ -115,18 +125,43 @@ private:
     op_.importer().builder().setSource(op_.sourceId());
     if (spec_.condition)
       turn.condition = BYCC_TRY(scalarOf(op_, outputs[0].node, DType::Bool, "the condition of the body"));
-    for (size_t i = 1; i < outputs.size(); ++i)
-      if (i <= numStates_)
-        turn.states.push_back(outputs[i].node);
+    for (size_t i = 0; i < numStates_; ++i)
+      if (sequences_[i])
+        BYCC_TRY(addElement(i, outputs[i + 1], turn));
       else
-        turn.rows.push_back({outputs[i].node, false});
+        turn.states.push_back(BYCC_TRY(tensorOf(outputs[i + 1])));
+    for (size_t i = numStates_ + 1; i < outputs.size(); ++i)
+      turn.rows.push_back({BYCC_TRY(tensorOf(outputs[i])), false});
     return turn;
+  }
+
+  Expected<NodeId> tensorOf(const Value &value) {
+    return BYCC_TRY(op_.importer().tensorsOf({&value, 1}, location_))[0];
+  }
+
+  // What a turn appends to a sequence is a row; these stand in front of the others.
+  Expected<> addElement(size_t state, const Value &after, LoopTurn &turn) {
+    const Sequence *sequence = after.sequence.get();
+    if (!sequence || !sequence->isCarried || sequence->parts.size() > 1 ||
+        (!sequence->parts.empty() && sequence->parts[0].isStack))
+      return op_.error(Status::Unsup) << "a turn does more to sequence " << state << " than to append one element";
+    isAppended_[state] = !sequence->parts.empty();
+    if (isAppended_[state])
+      turn.rows.push_back({sequence->parts[0].node, false});
+    return {};
+  }
+
+  static std::shared_ptr<const Sequence> withRows(Sequence sequence, NodeId rows) {
+    sequence.parts.push_back({rows, true});
+    return std::make_shared<Sequence>(std::move(sequence));
   }
 
   OpContext &op_;
   SourceLocation location_;
   const Graph *body_ = nullptr;
   size_t numStates_ = 0;
+  std::vector<std::shared_ptr<const Sequence>> sequences_; // of the states; null: a tensor
+  std::vector<bool> isAppended_;
   NodeId start_;
   bool startsTrue_ = true;
   LoopSpec spec_;
@@ -235,12 +270,16 @@ private:
         values.push_back(c_.call("take", {inputs[numStates_ + i], at}, {{"axis", inputAxes_[i]}}));
       }
       BYCC_TRY(c_.done(NodeId()));
-      std::vector<Value> outputs = BYCC_TRY(op_.importer().convertInline(*body_, location_, values));
+      std::vector<Value> given;
+      for (NodeId value : values)
+        given.push_back({value});
+      std::vector<NodeId> outputs =
+          BYCC_TRY(op_.importer().tensorsOf(BYCC_TRY(op_.importer().convertInline(*body_, location_, given)), location_));
       op_.importer().builder().setSource(op_.sourceId());
       LoopTurn turn;
       NodeId isInside = length ? c_.call("less", {index, length}) : NodeId();
       for (size_t i = 0; i < outputs.size(); ++i) {
-        NodeId value = outputs[i].node;
+        NodeId value = outputs[i];
         if (length)
           value = c_.where(isInside, value, i < numStates_ ? states[i] : c_.call("zeros_like", {value}));
         if (i < numStates_)

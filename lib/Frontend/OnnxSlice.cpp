@@ -5,6 +5,7 @@
 #include "OnnxDynamic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace bycc::onnx {
@@ -151,6 +152,30 @@ Expected<SliceRange> sliceRange(OpContext &op, int64_t rank) {
   return range;
 }
 
+// base + a known number
+std::pair<NodeId, int64_t> sumOf(OpContext &op, NodeId node) {
+  int64_t sum = 0;
+  while (op.module().isOp(node, ops::add)) {
+    std::optional<std::vector<double>> number = op.numbersOf(op.module().operands(node)[1]);
+    if (!number || number->size() != 1 || std::abs((*number)[0]) > maxExtent)
+      break;
+    sum += static_cast<int64_t>((*number)[0]);
+    node = op.module().operands(node)[0];
+  }
+  return {node, sum};
+}
+
+// v[i : i + 1], which a loop reads: one element, or none past the end. Where as many values
+// are needed as there are axes it has to be one, and the run fails where it is not.
+bool isOneElement(OpContext &op, size_t input) {
+  NodeId node = op.input(input);
+  if (!op.module().isOp(node, ops::dyn_strided_slice))
+    return false;
+  auto [begin, first] = sumOf(op, op.module().operands(node)[1]);
+  auto [end, last] = sumOf(op, op.module().operands(node)[2]);
+  return begin == end && last == first + 1;
+}
+
 // Bounds as operands. Relay's clamping is ONNX's, but for a step backwards that
 // begins in front of the axis: ONNX begins at the first element.
 Expected<> sliceAtRunTime(OpContext &op, NodeId x) {
@@ -159,6 +184,8 @@ Expected<> sliceAtRunTime(OpContext &op, NodeId x) {
   for (size_t index : {1, 2, 3, 4})
     if (op.has(index) && op.rank(op.input(index)) == 1 && op.shape(op.input(index))[0].isConst())
       count = op.shape(op.input(index))[0].value();
+  if (!count && (isOneElement(op, 1) || isOneElement(op, 2)))
+    count = 1;
   NodeId begin = BYCC_TRY(runTimeInts(op, 1, "starts", count));
   NodeId end = BYCC_TRY(runTimeInts(op, 2, "ends", count));
   count = lengthOf(op, begin);

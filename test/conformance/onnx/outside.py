@@ -2,7 +2,7 @@
 
 bycc compiles inference on tensors of numbers. A case is outside when it needs
 
-- strings, sequences, optionals, maps or sparse tensors as values;
+- strings, sequences, optionals, maps or sparse tensors as inputs or outputs;
 - dtypes that bycc has no arithmetic of: float8, float4, 4-bit and 2-bit integers, complex numbers;
 - training: operators of ai.onnx.preview.training, Dropout with an input that switches training on,
   BatchNormalization with training_mode;
@@ -26,7 +26,7 @@ def kind_of_op(domain, op):
         return 'random'
     if op == 'ImageDecoder':
         return 'images'
-    if op.startswith('Sequence') or op in ('SplitToSequence', 'ConcatFromSequence'):
+    if op == 'SequenceMap':  # other operators on sequences leave none in the program
         return 'sequences'
     if op.startswith('Optional'):
         return 'optionals'
