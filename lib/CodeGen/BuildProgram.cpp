@@ -133,11 +133,14 @@ void ProgramBuilder::addOutput(ValueId value) {
   ValueId root = p_.root(value);
   Value &v = p_.values[root];
   // For run-time extents the runtime is asked with the shape of what is written.
-  bool isKnown = p_.isStatic(v) && p_.isStatic(p_.values[value]);
+  // So it is where they turned out to be numbers that the type does not tell.
+  bool isOpen = !m_.types.isStatic(p_.values[value].type);
+  bool isKnown = p_.isStatic(v) && p_.isStatic(p_.values[value]) && !isOpen;
   bool isPlain = v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (isKnown || root == value);
   if (isPlain) {
     entryOf(value);
     v.output = index;
+    v.isAsked = isOpen;
     p_.outputs.push_back(value);
     return;
   }
@@ -147,6 +150,7 @@ void ProgramBuilder::addOutput(ValueId value) {
   copy.isBound = false;
   copy.memory = copy.spare = none;
   copy.output = index;
+  copy.isAsked = isOpen;
   entryOf(value);
   copy.entry = p_.values[value].entry;
   ValueId made = addValue(copy);

@@ -48,7 +48,7 @@ EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
 
 void EntryEmitter::define(ValueId id) {
   const Value &value = p_.values[id];
-  bool isGiven = value.output != none && value.isStatic; // the runtime has made it
+  bool isGiven = value.output != none && value.isStatic && !value.isAsked; // the runtime has made it
   if (pointers_.find(id) || value.alias != none || isGiven)
     return;
   LValue *memory = nullptr;
@@ -94,7 +94,7 @@ EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
     return at(strips_->memory, value.stripOffset);
   if (value.kind == Value::Kind::Input)
     return slot(field(frame_.exec, abi::execInputs), value.index);
-  if (value.output != none && value.isStatic)
+  if (value.output != none && value.isStatic && !value.isAsked)
     return slot(field(frame_.exec, abi::execOutputs), value.output);
   return value.isBound || isLarge_ ? b_.CreateLoad(b_.getPtrTy(), pointerSlot(id))
                                    : pointers_.at(id);

@@ -23,3 +23,16 @@ done
 
 npy write bad.npy f4 2x4 1 2 3 4 5 6 7 8
 refuse 1 "ARG" bycc-run batch.json --input x=bad.npy --input w=w.npy --outputs out
+
+# A part of an axis without elements has none, which the type of an open output does not tell.
+cat > part.relay <<'PROGRAM'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(0), float32], %n: Tensor[(1), int64]) -> Tensor[(?), float32] {
+  dyn.strided_slice(%x, Tensor[(1), int64][0], %n, Tensor[(1), int64][1], slice_mode="size", axes=[0])
+}
+PROGRAM
+npy write none.npy f4 0
+npy write zero.npy i8 1 0
+bycc part.relay -q -o part.o
+bycc-run part.json --input x=none.npy --input n=zero.npy --outputs out
+expect "$(npy show out/output_0.npy)" "0"
