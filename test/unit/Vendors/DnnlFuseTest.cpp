@@ -46,6 +46,20 @@ TEST_CASE("dnnl fuses bias, summand and activation into a convolution") {
   }
 }
 
+TEST_CASE("dnnl adds what follows a deconvolution on its own") {
+  // As parts of it a bias and a function take the library up to 100 ns for each element.
+  RegionBuilder region;
+  uint32_t x = region.input({1, 32, 8, 8}), w = weights(region, {32, 16, 4, 4}, 1);
+  Dims dims{1, 16, 16, 16};
+  uint32_t c = region.op("nn.conv2d_transpose", {x, w}, dims, {{"strides", Dims{2, 2}}, {"padding", Dims{1, 1}}});
+  uint32_t bias = region.op("nn.bias_add", {c, weights(region, {16})}, dims);
+  region.output(region.op("nn.relu", {bias}, dims));
+  Names steps = check(region);
+  CHECK(countOf(steps, "deconvolution") == 1);
+  CHECK(countOf(steps, "binary") == 1); // with the function in it
+  CHECK(countOf(steps, "eltwise") == 0);
+}
+
 TEST_CASE("dnnl takes one function with two sets of constants as two steps") {
   RegionBuilder region;
   Dims dims{1, 16, 8, 8};
