@@ -46,6 +46,21 @@ TEST_CASE("dnnl fuses bias, summand and activation into a convolution") {
   }
 }
 
+TEST_CASE("dnnl multiplies for a third power and calls no function for each element") {
+  // pow(x, 3) of the tanh form of gelu
+  RegionBuilder region;
+  Dims dims{4, 64};
+  uint32_t c = region.op("nn.dense", {region.input({4, 32}), weights(region, {64, 32})}, dims);
+  region.output(region.op("power", {c, region.scalar(3)}, dims));
+  Names steps = check(region);
+  CHECK(countOf(steps, "eltwise") == 0);
+  RegionBuilder other;
+  other.output(other.op("power", {other.input(dims), other.scalar(1.5f)}, dims));
+  Answer answer = supports(other);
+  CHECK_FALSE(answer.yes);
+  CHECK_THAT(answer.reason, Catch::Contains("power by 1.5"));
+}
+
 TEST_CASE("dnnl adds what follows a deconvolution on its own") {
   // As parts of it a bias and a function take the library up to 100 ns for each element.
   RegionBuilder region;
