@@ -1,5 +1,7 @@
 #include "LaunchChain.h"
 
+#include "RelaxationLinks.h"
+
 #include <algorithm>
 
 namespace bycc {
@@ -15,12 +17,26 @@ struct End {
   uint32_t before = none;
 };
 
+// Whatever tiles of the vendor two items have.
+bool areAlwaysApart(const PlanProblem &problem, uint32_t vendor, uint32_t item, uint32_t next) {
+  if (problem.apart.empty())
+    return false;
+  for (uint32_t tile : problem.tilesOf[item])
+    if (problem.tiles[tile].vendor == vendor)
+      for (uint32_t other : problem.tilesOf[next])
+        if (problem.tiles[other].vendor == vendor && canShareRegion(problem, tile, other))
+          return false;
+  return true;
+}
+
 } // namespace
 
-LaunchChain launchChain(const PlanProblem &problem, const std::vector<uint8_t> &isAble,
-                        const std::vector<double> &gain, double launch) {
+LaunchChain launchChain(const PlanProblem &problem, uint32_t vendor,
+                        const std::vector<uint8_t> &isAble, const std::vector<double> &gain,
+                        double launch) {
   auto isCut = [&](uint32_t item, uint32_t next) {
-    return !isAble[item] || problem.labelOf(item) != problem.labelOf(next);
+    return !isAble[item] || problem.labelOf(item) != problem.labelOf(next) ||
+           (isAble[next] && areAlwaysApart(problem, vendor, item, next));
   };
   auto extended = [&](End end, uint32_t before, uint32_t item) {
     end.before = before;

@@ -13,13 +13,15 @@ namespace bycc {
 
 struct LaunchChain {
   std::vector<uint32_t> items; // that could have the vendor, each needed by the next
-  std::vector<uint8_t> isCut;  // by item: nothing before it is in its region
+  std::vector<uint8_t> isCut;  // by item: nothing before it is in its region (what lies
+                               // between cannot, or its tiles are apart from those before)
 };
 
 // The path with the stretches that it would take most to give up. `gain`: by item,
 // what it saves to have the vendor. Empty if nothing is saved.
-LaunchChain launchChain(const PlanProblem &problem, const std::vector<uint8_t> &isAble,
-                        const std::vector<double> &gain, double launch);
+LaunchChain launchChain(const PlanProblem &problem, uint32_t vendor,
+                        const std::vector<uint8_t> &isAble, const std::vector<double> &gain,
+                        double launch);
 
 // Of the stretches that a choice of the items makes.
 PartsDiagram diagramOf(const LaunchChain &chain);

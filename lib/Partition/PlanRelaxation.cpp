@@ -14,8 +14,7 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 using Kind = RelaxationGraph::Kind;
 
-constexpr uint32_t window = 8;     // sweeps that must together
-constexpr double leastGain = 1e-4; // gain so much of the bound
+constexpr uint32_t window = 8; // sweeps that must together gain something
 
 // Of what is not negative, in whole units.
 double part(double value, double share) {
@@ -67,6 +66,11 @@ double PlanRelaxation::gather(uint32_t item, double *slots, double *out) const {
   uint32_t first = firstSlot(item), size = firstSlot(item + 1) - first;
   std::copy_n(own_.data() + first, size, slots);
   for (const Seat &seat : seatsOf(item)) {
+    if (isLeftOut(seat)) {
+      std::fill_n(out, seat.numClasses, 0);
+      out += seat.numClasses;
+      continue;
+    }
     margins(seat, out);
     const uint8_t *classOf = graph_->classOf.data() + seat.classes;
     for (uint32_t i = 0; i < size; ++i)
@@ -90,7 +94,11 @@ void PlanRelaxation::visit(uint32_t item, Direction direction, uint32_t kind) {
   for (const Seat &seat : seatsOf(item)) {
     uint32_t usable = usable_[&seat - graph_->seats.data()];
     const uint8_t *classOf = graph_->classOf.data() + seat.classes;
-    double share = seat.isPassedOn[direction] ? seat.share[kind] : 0;
+    if (isLeftOut(seat)) {
+      margin += seat.numClasses;
+      continue;
+    }
+    double share = seat.isPassedOn[direction] ? seat.share[withCompany_][kind] : 0;
     double give[32], given[32];
     std::fill_n(give, seat.numClasses, infinity);
     for (uint32_t i = 0; i < size; ++i)
@@ -113,17 +121,23 @@ bool PlanRelaxation::isExact() const {
                              [&](double given) { return std::abs(given) <= graph_->mostGiven; });
 }
 
-double PlanRelaxation::run(uint32_t maxSweeps, double upper, uint64_t &steps) {
-  uint64_t perSweep = 1 + graph_->work / 8; // both ways
+double PlanRelaxation::run(uint32_t maxSweeps, double upper, uint64_t &steps, double leastGain) {
   double before = constant_;
-  for (uint32_t sweep = 0; sweep < maxSweeps && !isInfeasible_ && steps >= perSweep; ++sweep) {
+  for (uint32_t sweep = 0, since = 0; sweep < maxSweeps && !isInfeasible_; ++sweep, ++since) {
     if (bound() >= upper || !isExact())
       break;
-    if (sweep && sweep % window == 0) {
-      if (constant_ - before <= leastGain * std::abs(constant_))
-        break;
+    if (since == window) {
+      if (constant_ - before <= leastGain * std::abs(constant_)) {
+        if (withCompany_ || graph_->work[0] == graph_->work[1])
+          break;
+        withCompany_ = true;
+      }
       before = constant_;
+      since = 0;
     }
+    uint64_t perSweep = 1 + graph_->work[withCompany_] / 8; // both ways
+    if (steps < perSweep)
+      break;
     steps -= perSweep;
     for (uint32_t item = 0; item < problem_->size(); ++item)
       visit(item, Forward, numSweeps_ % 2);

@@ -33,9 +33,10 @@ public:
   bool isUsable(uint32_t tile) const { return isUsable_[tile]; }
   uint32_t numOpen(uint32_t item) const { return numOpen_[item]; } // its usable tiles
 
-  // Sweeps until the bound reaches `upper`, hardly grows, or the counts are used up;
-  // `steps` loses a part of the graph's work for each sweep. Returns bound().
-  double run(uint32_t maxSweeps, double upper, uint64_t &steps);
+  // Sweeps until the bound reaches `upper`, a few of them raise it by less than
+  // `leastGain`, a part of it, or the counts are used up; `steps` loses a part of the
+  // graph's work for each sweep. Returns bound().
+  double run(uint32_t maxSweeps, double upper, uint64_t &steps, double leastGain = 1e-4);
 
   // No plan of usable tiles takes less; infinity if there is none.
   double bound() const;
@@ -66,6 +67,9 @@ private:
         .subspan(graph_->seatsBegin[item], graph_->seatsBegin[item + 1] - graph_->seatsBegin[item]);
   }
   const Factor &factorOf(const Seat &seat) const { return graph_->factors[seat.factor]; }
+  bool isLeftOut(const Seat &seat) const {
+    return !withCompany_ && factorOf(seat).kind == RelaxationGraph::Kind::Company;
+  }
 
   void leastBySet(const Seat &seat, const double *given, uint32_t usable, double *least) const;
   void margins(const Seat &seat, double *out) const;
@@ -85,6 +89,7 @@ private:
   double constant_ = 0; // the bound, in units; everything else is >= 0
   bool isInfeasible_ = false;
   uint32_t numSweeps_ = 0;
+  bool withCompany_ = false; // not before sweeps without, which are quick, have settled
   std::vector<uint8_t> isUsable_;       // by tile
   std::vector<uint32_t> numOpen_;       // by item
   std::vector<double> own_;             // by slot: what an item has kept

@@ -20,7 +20,8 @@ constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 160; // fewer are searched through at once
-constexpr uint32_t rootSweeps = 400, chainSweeps = 32, nodeSweeps = 24;
+constexpr uint32_t rootSweeps = 400, chainSweeps = 32, nodeSweeps = 24, lastSweeps = 4000;
+constexpr double usualGain = 1e-4, lastGain = 2e-6;          // of the bound, by a few sweeps
 constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, counted by chains
 constexpr uint32_t windowSizes[] = {10, 18, 30};             // items
 constexpr uint64_t leastPerItem = 300, mostPerItem = 37500;  // steps for a window
@@ -170,7 +171,7 @@ private:
     if (isLarge && gap(bound) > enough) {
       offerTiles(relaxation.rounded(), GroupingEffort::Careful);
       improveByWindows(bound);
-      bound = std::max(bound, relax(relaxation, 2 * rootSweeps, 1));
+      bound = std::max(bound, relax(relaxation, lastSweeps, 1, lastGain));
     }
     if (bound >= bestTime_)
       return bound;
@@ -187,10 +188,11 @@ private:
   double gap(double bound) const { return (bestTime_ - bound) / bound; }
 
   // With a part of the steps that are left.
-  double relax(PlanRelaxation &relaxation, uint32_t sweeps, uint32_t part) {
+  double relax(PlanRelaxation &relaxation, uint32_t sweeps, uint32_t part,
+               double leastGain = usualGain) {
     uint64_t share = std::max<uint64_t>(steps_ / part, 4 * uint64_t{problem_.size()});
     uint64_t left = share;
-    double bound = relaxation.run(sweeps, bestTime_, left);
+    double bound = relaxation.run(sweeps, bestTime_, left, leastGain);
     spend(share - left);
     isSettled_ = left > share / 4;
     return bound;
@@ -219,7 +221,7 @@ private:
     for (double share : chainShares)
       consider(std::vector<double>(shares.size(), share));
     for (uint32_t vendor = 1; vendor < shares.size() && shares.size() > 2; ++vendor)
-      for (double share : {0.0, chainShares[0], chainShares[1]}) {
+      for (double share : {0.0, 0.5, 0.8, 1.0}) {
         std::vector<double> those = shares;
         those[vendor] = share;
         consider(std::move(those));

@@ -3,7 +3,6 @@
 #include "RelaxationGraph.h"
 
 #include "LaunchChain.h"
-#include "VendorLinks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +20,7 @@ using Kind = RelaxationGraph::Kind;
 constexpr double maxUnits = double(uint64_t(1) << 44);
 constexpr double farWeight = 64;
 constexpr uint32_t maxCompany = 120; // items
+constexpr uint32_t numChains = 4;    // that share a vendor's launch
 
 // No plan takes more.
 double mostTime(const PlanProblem &problem) {
@@ -54,7 +54,11 @@ public:
   Builder(const PlanProblem &problem, std::span<const double> chainShare,
           std::shared_ptr<const RelaxationBasis> basis)
       : problem_(problem), chainShare_(chainShare), basis_(basis ? std::move(basis) : findBasis()),
-        links_(basis_->links), isPossible_(basis_->isPossible) {}
+        links_(basis_->links), isPossible_(basis_->isPossible),
+        vendorLinks_(basis_->vendorLinks) {
+    for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor)
+      isAble_.push_back(ableItems(problem_, isPossible_, vendor));
+  }
 
   RelaxationGraph run() {
     double most = mostTime(problem_);
@@ -62,8 +66,8 @@ public:
       graph_.unit *= 2;
     mostUnits_ = std::ceil(most / graph_.unit);
     graph_.basis = basis_;
+    graph_.diagrams = basis_->diagrams;
     addTiles();
-    findLinks();
     addLaunches();
     for (const Value &value : values())
       addValue(value);
@@ -89,6 +93,16 @@ private:
     basis.cycles = linkCycles(basis.links);
     basis.isPossible = possibleTiles(problem_, basis.links);
     basis.needed = neededCompany(problem_, basis.links, basis.isPossible);
+    PartsDiagrams diagrams;
+    for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
+      basis.vendorLinks.emplace_back();
+      if (vendor != host && problem_.vendors[vendor].merges && problem_.vendors[vendor].launch > 0)
+        basis.vendorLinks.back() =
+            vendorLinks(problem_, basis.links, basis.cycles,
+                        ableItems(problem_, basis.isPossible, vendor), diagrams);
+    }
+    for (PartsDiagram &diagram : diagrams.take())
+      basis.diagrams.push_back(std::make_shared<const PartsDiagram>(std::move(diagram)));
     return std::make_shared<const RelaxationBasis>(std::move(basis));
   }
 
@@ -135,17 +149,6 @@ private:
       addToTile(tile, units(problem_.tiles[tile].time));
   }
 
-  void findLinks() {
-    for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor) {
-      isAble_.push_back(ableItems(problem_, isPossible_, vendor));
-      vendorLinks_.emplace_back();
-      if (!isCounted(vendor))
-        continue;
-      vendorLinks_.back() =
-          vendorLinks(problem_, links_, basis_->cycles, isAble_[vendor], diagrams_);
-    }
-  }
-
   // What counting parts says of items and tiles alone.
   void addLaunches() {
     for (uint32_t tile = 0; tile < problem_.tiles.size(); ++tile) {
@@ -163,6 +166,8 @@ private:
         addToTile(tile, -launchOf(vendor) * (numParts(links_, members) - 1.0));
     }
     for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor) {
+      if (!isCounted(vendor))
+        continue;
       const VendorLinks &links = vendorLinks_[vendor];
       for (uint32_t set = 0; set < links.isAlone.size(); ++set)
         if (links.isAlone[set])
@@ -299,10 +304,13 @@ private:
         sum += crossing(maker, tensor);
     }
     for (uint32_t vendor : costs.linked) {
-      bool isPresent = vendor == maker;
+      bool isPresent = vendor == maker, isParted = false;
       for (uint32_t i = 0; i < classes.size(); ++i)
-        isPresent |= (set >> i & 1) && classes[i].vendor == vendor;
-      sum += isPresent * launchOf(vendor);
+        if ((set >> i & 1) && classes[i].vendor == vendor) {
+          isPresent = true;
+          isParted |= vendor == maker && classes[i].isApart;
+        }
+      sum += (isPresent + isParted) * launchOf(vendor);
     }
     return sum;
   }
@@ -366,8 +374,9 @@ private:
 
   void addParts() {
     for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor)
-      for (const VendorLinks::Group &group : vendorLinks_[vendor].groups)
-        addDiagram(vendor, group.items, group.diagram, launchOf(vendor));
+      if (isCounted(vendor))
+        for (const VendorLinks::Group &group : vendorLinks_[vendor].groups)
+          addDiagram(vendor, group.items, group.diagram, launchOf(vendor));
   }
 
   void addChains() {
@@ -375,10 +384,20 @@ private:
       double launch = chainLaunchOf(vendor);
       if (launch <= 0)
         continue;
-      LaunchChain chain =
-          launchChain(problem_, isAble_[vendor], gainOf(vendor), launch * graph_.unit);
-      if (!chain.items.empty())
-        addDiagram(vendor, chain.items, diagrams_.add(diagramOf(chain)), launch);
+      // Several paths, mostly of other items each: of one alone, a few items can be left
+      // to others so that it stays whole.
+      launch = std::floor(launch / numChains);
+      std::vector<double> gain = gainOf(vendor);
+      for (uint32_t i = 0; i < numChains && launch > 0; ++i) {
+        LaunchChain chain =
+            launchChain(problem_, vendor, isAble_[vendor], gain, launch * graph_.unit);
+        if (chain.items.empty())
+          break;
+        graph_.diagrams.push_back(std::make_shared<const PartsDiagram>(diagramOf(chain)));
+        addDiagram(vendor, chain.items, static_cast<uint32_t>(graph_.diagrams.size() - 1), launch);
+        for (uint32_t item : chain.items)
+          gain[item] /= 2;
+      }
     }
   }
 
@@ -442,7 +461,7 @@ private:
     case Kind::Vendors:
       return 3 * factor.numSets;
     case Kind::Parts:
-      return 2 * static_cast<uint32_t>(graph_.diagrams[factor.diagram].nodes.size());
+      return 2 * static_cast<uint32_t>(graph_.diagrams[factor.diagram]->nodes.size());
     case Kind::Whole:
     case Kind::Company:
       break;
@@ -457,7 +476,7 @@ private:
     case Kind::Vendors:
       return seats * (2 + factor.numSets / 2);
     case Kind::Parts:
-      return seats + graph_.diagrams[factor.diagram].nodes.size();
+      return seats + graph_.diagrams[factor.diagram]->nodes.size();
     case Kind::Whole:
       break;
     case Kind::Company: {
@@ -471,7 +490,6 @@ private:
 
   // Seats by item; what is handed on to factors that have later items still to come.
   void finish() {
-    graph_.diagrams = diagrams_.take();
     uint32_t size = problem_.size();
     graph_.seatsBegin.assign(size + 1, 0);
     for (const Draft &draft : drafts_)
@@ -506,7 +524,9 @@ private:
       graph_.factors.push_back(factor);
     }
     for (const RelaxationGraph::Factor &factor : graph_.factors)
-      graph_.work += workOf(factor);
+      for (uint32_t withCompany : {0, 1})
+        if (withCompany || factor.kind != Kind::Company)
+          graph_.work[withCompany] += workOf(factor);
     uint32_t most = 1; // summed up at once
     for (const RelaxationGraph::Factor &factor : graph_.factors)
       most = std::max(most, factor.seatsEnd - factor.seatsBegin);
@@ -521,18 +541,22 @@ private:
 
   // All factors alike, or mostly to those that reach far.
   void share(std::span<RelaxationGraph::Seat> seats) {
-    for (uint32_t i : {0, 1}) {
-      auto weight = [&](const RelaxationGraph::Seat &seat) {
-        return i == 1 && graph_.factors[seat.factor].kind == Kind::Parts ? farWeight : 1;
-      };
-      double forward = 0, backward = 0;
-      for (const RelaxationGraph::Seat &seat : seats) {
-        forward += weight(seat) * seat.isPassedOn[0];
-        backward += weight(seat) * seat.isPassedOn[1];
+    for (uint32_t withCompany : {0, 1})
+      for (uint32_t i : {0, 1}) {
+        auto weight = [&](const RelaxationGraph::Seat &seat) {
+          Kind kind = graph_.factors[seat.factor].kind;
+          if (kind == Kind::Company && !withCompany)
+            return 0.0;
+          return i == 1 && kind == Kind::Parts ? farWeight : 1;
+        };
+        double forward = 0, backward = 0;
+        for (const RelaxationGraph::Seat &seat : seats) {
+          forward += weight(seat) * seat.isPassedOn[0];
+          backward += weight(seat) * seat.isPassedOn[1];
+        }
+        for (RelaxationGraph::Seat &seat : seats)
+          seat.share[withCompany][i] = weight(seat) / std::max({forward, backward, 1.0});
       }
-      for (RelaxationGraph::Seat &seat : seats)
-        seat.share[i] = weight(seat) / std::max({forward, backward, 1.0});
-    }
   }
 
   const PlanProblem &problem_;
@@ -542,9 +566,8 @@ private:
   std::shared_ptr<const RelaxationBasis> basis_;
   const LinkSets &links_;
   const std::vector<uint8_t> &isPossible_;   // by tile
+  const std::vector<VendorLinks> &vendorLinks_;
   std::vector<std::vector<uint8_t>> isAble_; // by vendor, by item
-  std::vector<VendorLinks> vendorLinks_;
-  PartsDiagrams diagrams_;
   std::vector<Draft> drafts_;
 };
 

@@ -29,6 +29,7 @@
 #include "PartsDiagram.h"
 #include "PlanProblem.h"
 #include "RelaxationLinks.h"
+#include "VendorLinks.h"
 
 #include <memory>
 
@@ -40,6 +41,8 @@ struct RelaxationBasis {
   std::vector<std::vector<uint32_t>> cycles; // of links
   std::vector<uint8_t> isPossible;           // by tile
   std::vector<Company> needed;
+  std::vector<VendorLinks> vendorLinks; // by vendor, of those that launch regions
+  std::vector<std::shared_ptr<const PartsDiagram>> diagrams; // of their groups
 };
 
 struct RelaxationGraph {
@@ -65,7 +68,8 @@ struct RelaxationGraph {
     uint8_t numClasses = 0;
     bool isMaker = false;
     bool isPassedOn[2] = {false, false}; // has later items; earlier ones
-    double share[2] = {0, 0};            // of the item's costs, in sweeps of two kinds
+    // Of the item's costs, in sweeps of two kinds; without companies, and with them.
+    double share[2][2] = {{0, 0}, {0, 0}};
   };
 
   std::shared_ptr<const RelaxationBasis> basis;
@@ -78,10 +82,11 @@ struct RelaxationGraph {
   std::vector<uint32_t> seatsOf;    // by factor
   std::vector<uint8_t> classOf;
   std::vector<double> costs;
-  std::vector<PartsDiagram> diagrams;
+  std::vector<std::shared_ptr<const PartsDiagram>> diagrams; // the basis', then chains'
   PlanProblem::Lists companySets; // of places
   uint32_t numGiven = 0, numSums = 0;
-  uint64_t work = 0; // of a sweep in one direction: numbers looked at, about
+  // Of a sweep in one direction, without companies and with them: numbers looked at, about.
+  uint64_t work[2] = {0, 0};
 };
 
 // `chainShare`: by vendor, how much of a launch is counted by a chain, the rest by

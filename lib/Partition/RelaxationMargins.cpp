@@ -93,7 +93,7 @@ void PlanRelaxation::marginsOfUser(const Seat &seat, double *out) const {
 // to its end, are kept for the layers that they have been found for since costs
 // changed: a sweep goes through a diagram once.
 void PlanRelaxation::findPaths(const Factor &factor, uint32_t layer) const {
-  const PartsDiagram &diagram = graph_->diagrams[factor.diagram];
+  const PartsDiagram &diagram = *graph_->diagrams[factor.diagram];
   double *before = sums_.data() + factor.sums, *after = before + diagram.nodes.size();
   double cost = graph_->costs[factor.costs];
   Known &known = known_[&factor - graph_->factors.data()];
@@ -129,7 +129,7 @@ void PlanRelaxation::findPaths(const Factor &factor, uint32_t layer) const {
 void PlanRelaxation::marginsOfParts(const Seat &seat, double *out) const {
   const Factor &factor = factorOf(seat);
   findPaths(factor, seat.place);
-  const PartsDiagram &diagram = graph_->diagrams[factor.diagram];
+  const PartsDiagram &diagram = *graph_->diagrams[factor.diagram];
   const double *before = sums_.data() + factor.sums, *after = before + diagram.nodes.size();
   double cost = graph_->costs[factor.costs];
   uint32_t begin = diagram.layers[seat.place], end = diagram.layers[seat.place + 1];
