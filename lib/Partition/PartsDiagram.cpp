@@ -19,14 +19,89 @@ struct Part {
   // Of the items to come next, the first in the lowest bit: those that need one that
   // ends a chain this long or longer, and those that are cut from it.
   std::array<uint64_t, maxChain> needs{}, cut{};
-  auto operator<=>(const Part &) const = default;
 };
 
 // The parts that open sets have items of, numbered from 1 in order; 0 for none.
 struct State {
   std::vector<uint32_t> partOf;
   std::vector<Part> parts;
-  auto operator<=>(const State &) const = default;
+};
+
+// Different states, numbered as they come, in one piece of memory: there are thousands.
+class States {
+public:
+  uint32_t size() const { return static_cast<uint32_t>(begin_.size() - 1); }
+
+  void get(uint32_t number, State &state) const {
+    const uint64_t *at = words_.data() + begin_[number];
+    state.partOf.resize(*at++);
+    for (uint32_t &part : state.partOf)
+      part = static_cast<uint32_t>(*at++);
+    state.parts.resize(*at++);
+    for (Part &part : state.parts) {
+      part.chain = static_cast<uint32_t>(*at++);
+      for (std::array<uint64_t, maxChain> *masks : {&part.needs, &part.cut})
+        for (uint64_t &mask : *masks)
+          mask = *at++;
+    }
+  }
+
+  // Its number, which is new if the state is.
+  uint32_t add(const State &state) {
+    uint32_t number = size();
+    write(state);
+    if (2 * size() > places_.size())
+      rehash();
+    uint32_t &place = placeOf(number);
+    if (place == number)
+      return number;
+    begin_.pop_back();
+    words_.resize(begin_.back());
+    return place;
+  }
+
+private:
+  void write(const State &state) {
+    words_.push_back(state.partOf.size());
+    words_.insert(words_.end(), state.partOf.begin(), state.partOf.end());
+    words_.push_back(state.parts.size());
+    for (const Part &part : state.parts) {
+      words_.push_back(part.chain);
+      words_.insert(words_.end(), part.needs.begin(), part.needs.end());
+      words_.insert(words_.end(), part.cut.begin(), part.cut.end());
+    }
+    begin_.push_back(words_.size());
+  }
+
+  std::span<const uint64_t> wordsOf(uint32_t number) const {
+    return std::span(words_).subspan(begin_[number], begin_[number + 1] - begin_[number]);
+  }
+
+  // Where the state or an equal one stands; becomes its place if there is none.
+  uint32_t &placeOf(uint32_t number) {
+    std::span<const uint64_t> words = wordsOf(number);
+    uint64_t hash = 0;
+    for (uint64_t word : words)
+      hash = (hash ^ word) * 0x9e3779b97f4a7c15 ^ hash >> 29;
+    for (size_t i = hash >> 32;; ++i) {
+      uint32_t &place = places_[i & (places_.size() - 1)];
+      if (place == none)
+        place = number;
+      if (place == number || std::ranges::equal(wordsOf(place), words))
+        return place;
+    }
+  }
+
+  void rehash() {
+    places_.assign(std::max<size_t>(2 * places_.size(), 16), none);
+    for (uint32_t number = 0; number + 1 < size(); ++number)
+      placeOf(number);
+  }
+
+  static constexpr uint32_t none = UINT32_MAX;
+  std::vector<uint64_t> words_;
+  std::vector<size_t> begin_{0};
+  std::vector<uint32_t> places_; // a power of two
 };
 
 // The sets around an item: those open before it, then those it opens.
@@ -64,27 +139,25 @@ public:
   explicit DiagramMaker(const LinkedItems &items) : items_(items), openings_(openingsOf(items)) {}
 
   PartsDiagram run() {
-    std::vector<State> states(1);
+    States states;
+    State state;
+    states.add(state);
     for (uint32_t item = 0; item < items_.size; ++item) {
       diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
-      std::map<State, uint32_t> next;
-      std::vector<State> after;
-      for (const State &state : states) {
+      States next;
+      for (uint32_t number = 0; number < states.size(); ++number) {
         PartsDiagram::Node node;
         for (uint32_t isThere : {0u, 1u}) {
-          State changed = state;
-          node.count[isThere] = isThere ? put(item, changed) : leaveOut(item, changed);
-          close(item, changed);
-          auto [it, isNew] = next.try_emplace(changed, static_cast<uint32_t>(after.size()));
-          if (isNew)
-            after.push_back(std::move(changed));
-          node.to[isThere] = it->second;
+          states.get(number, state);
+          node.count[isThere] = isThere ? put(item, state) : leaveOut(item, state);
+          close(item, state);
+          node.to[isThere] = next.add(state);
         }
         diagram_.nodes.push_back(node);
       }
-      if (after.size() > maxWidth)
-        forgetCuts(after);
-      states = std::move(after);
+      if (next.size() > maxWidth)
+        forgetCuts(next);
+      states = std::move(next);
     }
     diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
     diagram_.nodes.emplace_back();
@@ -136,17 +209,15 @@ private:
   }
 
   // Of a layer too wide; then there are fewer states, and parts count for less.
-  void forgetCuts(std::vector<State> &states) {
-    std::map<State, uint32_t> next;
-    std::vector<State> after;
+  void forgetCuts(States &states) {
+    States after;
+    State state;
     std::vector<uint32_t> to;
-    for (State &state : states) {
+    for (uint32_t number = 0; number < states.size(); ++number) {
+      states.get(number, state);
       for (Part &part : state.parts)
         part.needs = part.cut = {};
-      auto [it, isNew] = next.try_emplace(state, static_cast<uint32_t>(after.size()));
-      if (isNew)
-        after.push_back(std::move(state));
-      to.push_back(it->second);
+      to.push_back(after.add(state));
     }
     for (uint32_t node = diagram_.layers.back(); node < diagram_.nodes.size(); ++node)
       for (uint32_t &next : diagram_.nodes[node].to)
@@ -155,30 +226,33 @@ private:
   }
 
   // Forgets what is over after the item.
-  void close(uint32_t item, State &state) const {
+  void close(uint32_t item, State &state) {
     const std::vector<Opening::Set> &sets = openings_[item].sets;
-    State after;
-    std::vector<uint32_t> names(state.parts.size() + 1, 0);
+    after_.partOf.clear();
+    after_.parts.clear();
+    names_.assign(state.parts.size() + 1, 0);
     for (uint32_t i = 0; i < sets.size(); ++i) {
       if (!sets[i].staysOpen)
         continue;
       uint32_t part = state.partOf[i];
-      if (part != 0 && names[part] == 0) {
-        after.parts.push_back(state.parts[part - 1]);
-        names[part] = static_cast<uint32_t>(after.parts.size());
+      if (part != 0 && names_[part] == 0) {
+        after_.parts.push_back(state.parts[part - 1]);
+        names_[part] = static_cast<uint32_t>(after_.parts.size());
         for (uint32_t length = 0; length < maxChain; ++length) {
-          after.parts.back().needs[length] >>= 1;
-          after.parts.back().cut[length] >>= 1;
+          after_.parts.back().needs[length] >>= 1;
+          after_.parts.back().cut[length] >>= 1;
         }
       }
-      after.partOf.push_back(names[part]);
+      after_.partOf.push_back(names_[part]);
     }
-    state = std::move(after);
+    std::swap(state, after_);
   }
 
   const LinkedItems &items_;
   std::vector<Opening> openings_;
   PartsDiagram diagram_;
+  State after_;
+  std::vector<uint32_t> names_; // by part, its number in after_
 };
 
 } // namespace
