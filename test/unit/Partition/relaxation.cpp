@@ -360,6 +360,35 @@ TEST_CASE("a path out of a vendor and back takes another launch", "[relaxation]"
   CHECK(run(chained) == size * 10 + size / 2 * 1000.0);
 }
 
+TEST_CASE("a path of items that must be apart takes a launch for each", "[relaxation]") {
+  // Only the vendor takes them; all touch one value.
+  PlanProblem problem;
+  problem.vendors.push_back({.launch = 1000});
+  constexpr uint32_t size = 6;
+  for (uint32_t item = 0; item < size; ++item) {
+    problem.addTile(1, 10, 10, std::array{item});
+    problem.ops.push_back(1);
+    problem.flops.push_back(1);
+    if (item > 0) {
+      problem.needs.add(item - 1);
+      problem.apart.emplace_back(item - 1, item);
+      problem.apart.emplace_back(item, item - 1);
+    }
+    problem.needs.close();
+    problem.links.add(item);
+  }
+  problem.links.close();
+  problem.indexTiles(size);
+  std::ranges::sort(problem.apart);
+  PlanRelaxation chained(problem, std::vector<double>{0, 1});
+  CHECK(run(chained) == size * 10 + size * 1000.0);
+  // With another tile, the third may be in one region with those beside it.
+  problem.addTile(1, 10, 10, std::array{2u});
+  problem.indexTiles(size);
+  PlanRelaxation fewer(problem, std::vector<double>{0, 1});
+  CHECK(run(fewer) == size * 10 + (size - 2) * 1000.0);
+}
+
 namespace {
 
 // The first and the last item share a value, are good for a vendor that wants two of
