@@ -144,7 +144,8 @@ bool ProgramBuilder::mayRunInStrips(const Kernel &kernel) const {
     double bytes = sizeInBytes(buffer.type);
     for (Ref extent : buffer.shape)
       bytes *= static_cast<double>(kernel.exprs.constant(extent).value_or(1));
-    return buffer.role != Role::Temp && !buffer.isConstant && bytes > static_cast<double>(target_.l2Bytes);
+    return buffer.role != Role::Temp && !buffer.isConstant &&
+           bytes > static_cast<double>(target_.l2Bytes);
   });
 }
 

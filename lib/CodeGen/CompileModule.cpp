@@ -87,7 +87,8 @@ private:
     std::vector<llvm::Function *> kernels;
     for (const KernelCode &kernel : program_.kernels)
       kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run(kernel.isOfStrips));
-    llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_, scratch);
+    llvm::Function *entry =
+        emitEntry(module, target_, program_, options_, kernels, offsets_, scratch);
     emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
     BYCC_TRY(verify(module));
     optimize(module, *machine_, options_.level);

@@ -67,7 +67,8 @@ private:
   void finishStage(const NestStage &inner, Value *value, bool isExact);
   void loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body);
   void loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body);
-  void loopLanes(uint32_t axis, bool mayRepeat, unsigned ways, const std::function<void(unsigned way)> &body);
+  void loopLanes(uint32_t axis, bool mayRepeat, unsigned ways,
+                 const std::function<void(unsigned way)> &body);
   Value *identityOf(const Stage &stage);
   Value *combine(const Stage &stage, Value *acc, Value *value);
   Value *horizontal(const Stage &stage, Value *acc);

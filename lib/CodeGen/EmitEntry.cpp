@@ -65,7 +65,8 @@ void EntryEmitter::emitAll(uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; ++i) {
     const Instr &instr = p_.instrs[i];
     emitInstr(instr);
-    bool isElsewhere = instr.kind == Instr::Kind::Else || instr.kind == Instr::Kind::EndIf || instr.kind == Instr::Kind::EndLoop;
+    bool isElsewhere = instr.kind == Instr::Kind::Else || instr.kind == Instr::Kind::EndIf ||
+                       instr.kind == Instr::Kind::EndLoop;
     if (isLarge_ && isElsewhere && !instr.released.empty())
       loadFrame(); // what was loaded stands in the block that has ended
     for (ValueId value : instr.released)
@@ -126,8 +127,10 @@ void EntryEmitter::emitInstr(const Instr &instr) {
   case Instr::Kind::Next: return nextTurn(instr);
   case Instr::Kind::Leave: return leaveLoop(instr);
   case Instr::Kind::EndLoop: return endLoop();
-  case Instr::Kind::Strips: return beginStrips(instr);
-  case Instr::Kind::EndStrips: return endStrips();
+  case Instr::Kind::Strips:
+    return beginStrips(instr);
+  case Instr::Kind::EndStrips:
+    return endStrips();
   case Instr::Kind::SetRows: return emitSetRows(instr);
   case Instr::Kind::Copy: return emitCopy(instr);
   case Instr::Kind::SetDim: return setDim(instr);
@@ -190,7 +193,9 @@ void EntryEmitter::emitCopy(const Instr &instr) {
 }
 
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
-                          const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels, const Offsets &offsets, uint64_t scratchBytes) {
+                          const CodeGenOptions &options,
+                          const std::vector<llvm::Function *> &kernels, const Offsets &offsets,
+                          uint64_t scratchBytes) {
   return EntryEmitter(module, target, program, options, kernels, offsets, scratchBytes).run();
 }
 

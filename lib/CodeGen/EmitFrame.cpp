@@ -147,7 +147,8 @@ void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then, 
 llvm::Value *KernelEmitter::scratchOf(Value *thread) {
   Value *all = loadField(frame_.exec, abi::execScratch, b_.getPtrTy());
   Value *size = b_.CreateLoad(b_.getInt64Ty(), context_.scratchBytes);
-  return b_.CreateGEP(b_.getInt8Ty(), all, b_.CreateMul(b_.CreateZExt(thread, b_.getInt64Ty()), size));
+  return b_.CreateGEP(b_.getInt8Ty(), all,
+                      b_.CreateMul(b_.CreateZExt(thread, b_.getInt64Ty()), size));
 }
 
 // Runs body(begin, end) over [0, count): as a task of the pool when there is

@@ -100,7 +100,8 @@ llvm::Value *KernelEmitter::emitExp(Value *x) {
   auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
   if (lanes && lanes->getNumElements() == 16 && context_.target.vectorBits == 512) {
     Value *all = llvm::Constant::getAllOnesValue(b_.getInt16Ty());
-    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {}, {p, n, p, all, b_.getInt32(4)});
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                              {p, n, p, all, b_.getInt32(4)});
   }
   Value *exponent = b_.CreateSub(b_.CreateBitCast(shifted, intType), b_.CreateBitCast(magic, intType));
   Value *half = b_.CreateAShr(exponent, llvm::ConstantInt::get(intType, 1));

@@ -48,7 +48,8 @@ EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
 
 void EntryEmitter::define(ValueId id) {
   const Value &value = p_.values[id];
-  bool isGiven = value.output != none && value.isStatic && !value.isAsked; // the runtime has made it
+  bool isGiven =
+      value.output != none && value.isStatic && !value.isAsked; // the runtime has made it
   if (pointers_.find(id) || value.alias != none || isGiven)
     return;
   LValue *memory = nullptr;

@@ -135,7 +135,8 @@ void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function
 
 // Full vectors, `ways` of them at a time while there are as many, then one that repeats some
 // elements where that is allowed, else a masked one.
-void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, unsigned ways, const std::function<void(unsigned way)> &body) {
+void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, unsigned ways,
+                              const std::function<void(unsigned way)> &body) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   auto known = extentOf(axis);
   Value *extent = extentValue(axis);
@@ -314,7 +315,8 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       b_.CreateStore(now, acc);
     };
     if (within)
-      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1, [&] { loopLanes(inner.vectorAxis, false, ways, step); });
+      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1,
+               [&] { loopLanes(inner.vectorAxis, false, ways, step); });
     else
       loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size(), [&] { step(0); });
     for (; ways > 1; ways /= 2)

@@ -43,10 +43,11 @@ private:
 class EntryEmitter {
 public:
   using LValue = llvm::Value;
-  EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program, const CodeGenOptions &options,
-               const std::vector<llvm::Function *> &kernels, const Offsets &offsets, uint64_t scratchBytes)
-      : module_(module), target_(target), p_(program), options_(options), kernels_(kernels), offsets_(offsets), scratchBytes_(scratchBytes),
-        llvm_(module.getContext()), b_(llvm_) {}
+  EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program,
+               const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels,
+               const Offsets &offsets, uint64_t scratchBytes)
+      : module_(module), target_(target), p_(program), options_(options), kernels_(kernels),
+        offsets_(offsets), scratchBytes_(scratchBytes), llvm_(module.getContext()), b_(llvm_) {}
   llvm::Function *run();
 
 private:

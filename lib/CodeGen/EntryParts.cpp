@@ -32,8 +32,10 @@ void EntryEmitter::findSpans() {
     const Instr &instr = p_.instrs[i];
     Span &own = spans_[i];
     own = {i + 1, 0, weightOf(instr), instr.kind == Instr::Kind::Next || instr.kind == Instr::Kind::Leave};
-    bool isOpening = instr.kind == Instr::Kind::If || instr.kind == Instr::Kind::Loop || instr.kind == Instr::Kind::Strips;
-    bool isEnd = instr.kind == Instr::Kind::EndIf || instr.kind == Instr::Kind::EndLoop || instr.kind == Instr::Kind::EndStrips;
+    bool isOpening = instr.kind == Instr::Kind::If || instr.kind == Instr::Kind::Loop ||
+                     instr.kind == Instr::Kind::Strips;
+    bool isEnd = instr.kind == Instr::Kind::EndIf || instr.kind == Instr::Kind::EndLoop ||
+                 instr.kind == Instr::Kind::EndStrips;
     if (instr.kind == Instr::Kind::Else)
       spans_[open.back()].otherwise = i;
     if (isOpening)

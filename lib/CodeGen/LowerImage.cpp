@@ -61,17 +61,21 @@ private:
 
   bool goesByAxis(const std::vector<Ref> &shape) const {
     const Tensor &a = op_.input(0);
-    bool isSingle = a.type == DType::Float32 || a.type == DType::Float16 || a.type == DType::BFloat16;
+    bool isSingle =
+        a.type == DType::Float32 || a.type == DType::Float16 || a.type == DType::BFloat16;
     bool grows = false;
     for (size_t s = 0; s + 1 < order_.spatial.size(); ++s) {
-      auto in = op_.x.constant(a.shape[order_.spatial[s]]), out = op_.x.constant(shape[order_.spatial[s]]);
+      auto in = op_.x.constant(a.shape[order_.spatial[s]]),
+           out = op_.x.constant(shape[order_.spatial[s]]);
       if (!in || !out || *out < *in)
         return false;
       grows = grows || *out > *in;
     }
     size_t last = order_.spatial.back();
-    bool isInner = last + 1 == a.rank() && op_.x.constant(a.shape[last]) && op_.x.constant(shape[last]);
-    return grows && isSingle && isInner && op_.resultDType() == a.type && r_.coordinates != "tf_crop_and_resize";
+    bool isInner =
+        last + 1 == a.rank() && op_.x.constant(a.shape[last]) && op_.x.constant(shape[last]);
+    return grows && isSingle && isInner && op_.resultDType() == a.type &&
+           r_.coordinates != "tf_crop_and_resize";
   }
 
   void byAxis(const std::vector<Ref> &shape) {
@@ -85,19 +89,27 @@ private:
         Ref inside = noRef;
         return tapsOf(i[0], a.shape[d], shape[d], last, inside)[t];
       };
-      Tensor at = op_.map(DType::Int32, {shape[d]}, [&](const Indices &i) { return op_.x.cast(tap(i).at, DType::Int32); }, true);
+      Tensor at = op_.map(
+          DType::Int32, {shape[d]},
+          [&](const Indices &i) { return op_.x.cast(tap(i).at, DType::Int32); }, true);
       std::optional<Tensor> weight;
       if (r_.method != "nearest_neighbor")
-        weight = op_.map(DType::Float32, {shape[d]}, [&](const Indices &i) { return op_.x.cast(tap(i).weight, DType::Float32); }, true);
+        weight = op_.map(
+            DType::Float32, {shape[d]},
+            [&](const Indices &i) { return op_.x.cast(tap(i).weight, DType::Float32); }, true);
       tables.emplace_back(at, weight);
     }
     DType type = tables[0].second ? DType::Float32 : a.type;
-    Tensor wide = op_.map(type, rows, [&](const Indices &i) {
-      std::vector<Tap> taps;
-      for (auto &[at, weight] : tables)
-        taps.push_back({op_.x.cast(op_.at(at, {i[d]}), DType::Int64), weight ? op_.at(*weight, {i[d]}) : noRef});
-      return combine(a, {d}, {taps}, 0, i, noRef);
-    }, true);
+    Tensor wide = op_.map(
+        type, rows,
+        [&](const Indices &i) {
+          std::vector<Tap> taps;
+          for (auto &[at, weight] : tables)
+            taps.push_back({op_.x.cast(op_.at(at, {i[d]}), DType::Int64),
+                            weight ? op_.at(*weight, {i[d]}) : noRef});
+          return combine(a, {d}, {taps}, 0, i, noRef);
+        },
+        true);
     std::vector<size_t> others(order_.spatial.begin(), order_.spatial.end() - 1);
     op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
       std::vector<std::vector<Tap>> axes;
@@ -112,7 +124,9 @@ private:
     }));
   }
 
-  size_t numTaps() const { return r_.method == "nearest_neighbor" ? 1 : r_.method == "linear" ? 2 : 4; }
+  size_t numTaps() const {
+    return r_.method == "nearest_neighbor" ? 1 : r_.method == "linear" ? 2 : 4;
+  }
 
   Ref real(double value) { return op_.real(value, DType::Float64); }
   Ref plus(Ref a, double b) { return op_.x.add(a, real(b)); }
@@ -210,10 +224,12 @@ private:
   }
 
   // The sum over the taps of these axes of a tensor, in the type of the weights.
-  Ref combine(const Tensor &a, const std::vector<size_t> &dims, const std::vector<std::vector<Tap>> &axes, size_t s, const Indices &i, Ref weight) {
+  Ref combine(const Tensor &a, const std::vector<size_t> &dims,
+              const std::vector<std::vector<Tap>> &axes, size_t s, const Indices &i, Ref weight) {
     if (s == axes.size()) {
       Ref value = op_.at(a, i);
-      return weight == noRef ? value : op_.op2(Op::Mul, weight, op_.x.cast(value, op_.x.type(weight)));
+      return weight == noRef ? value
+                             : op_.op2(Op::Mul, weight, op_.x.cast(value, op_.x.type(weight)));
     }
     Ref sum = noRef;
     for (const Tap &tap : axes[s]) {

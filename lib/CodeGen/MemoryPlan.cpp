@@ -180,8 +180,9 @@ Expected<> planMemory(Program &program) {
   std::vector<Life> lives = findLives(program);
   auto isPlanned = [&](ValueId id) {
     const Value &value = program.values[id];
-    return value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.resident == none && value.isStatic &&
-           !value.isBound && value.spareOf == none && value.stripOffset < 0 && lives[id].first != SIZE_MAX;
+    return value.kind == Value::Kind::Buffer && value.alias == none && value.output == none &&
+           value.resident == none && value.isStatic && !value.isBound && value.spareOf == none &&
+           value.stripOffset < 0 && lives[id].first != SIZE_MAX;
   };
   std::vector<std::vector<ValueId>> begins(program.instrs.size()), ends(program.instrs.size());
   for (ValueId id = 0; id < program.values.size(); ++id) {

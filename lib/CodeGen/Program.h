@@ -61,7 +61,25 @@ struct Value {
 struct Instr {
   // SetRows: inputs are x, v and the first row; the output is x with the rows of v.
   // Bind, Loop, Next, Leave: outputs[i] becomes inputs[i].
-  enum class Kind : uint8_t { Kernel, Region, Copy, Library, SetRows, SetDim, Require, /* from here on marks */ If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop, Strips, EndStrips } kind = Kind::Kernel;
+  enum class Kind : uint8_t {
+    Kernel,
+    Region,
+    Copy,
+    Library,
+    SetRows,
+    SetDim,
+    Require,
+    /* from here on marks */ If,
+    Else,
+    EndIf,
+    Bind,
+    Loop,
+    Next,
+    Leave,
+    EndLoop,
+    Strips,
+    EndStrips
+  } kind = Kind::Kernel;
   uint32_t callee = 0;             // kernel, region or library call; SetDim: the dim
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments

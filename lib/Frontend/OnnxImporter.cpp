@@ -460,7 +460,8 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
   if (node.outputs.empty())
     return op.error() << "the node has no output";
   for (size_t i = 0; i < node.inputs.size(); ++i)
-    if (bool isSequence = op.has(i) && find(node.inputs[i])->sequence; isSequence && !takesSequence(node.opType, i))
+    if (bool isSequence = op.has(i) && find(node.inputs[i])->sequence;
+        isSequence && !takesSequence(node.opType, i))
       return op.error(Status::Unsup) << "input " << i << " is a sequence";
     else if (!isSequence && needsSequence(node.opType, i))
       return op.error() << "input " << i << " is not a sequence";
@@ -475,7 +476,8 @@ Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
   if (folded)
     op.setOutputInts(0, std::move(*folded));
   for (size_t i = 0; i < op.numOutputs(); ++i)
-    if (op.wantsOutput(i) && !op.outputs()[i].node && !op.outputs()[i].ints && !op.outputs()[i].sequence)
+    if (op.wantsOutput(i) && !op.outputs()[i].node && !op.outputs()[i].ints &&
+        !op.outputs()[i].sequence)
       return op.error(Status::Unsup) << "output " << i << " is not supported";
   return op.checkAllAttrsUsed();
 }
@@ -636,7 +638,8 @@ Expected<> Importer::convertBranch(const Graph &graph, BlockId block,
   return {};
 }
 
-Expected<std::vector<NodeId>> Importer::tensorsOf(std::span<const Value> values, const SourceLocation &location) {
+Expected<std::vector<NodeId>> Importer::tensorsOf(std::span<const Value> values,
+                                                  const SourceLocation &location) {
   std::vector<NodeId> nodes;
   for (const Value &value : values) {
     if (value.sequence)

@@ -190,7 +190,8 @@ public:
   Expected<std::vector<Value>> convertInline(const Graph &graph, const SourceLocation &location,
                                              std::span<const Value> inputs = {});
   // What leaves a graph as tensors; a sequence is UNSUP.
-  Expected<std::vector<NodeId>> tensorsOf(std::span<const Value> values, const SourceLocation &location);
+  Expected<std::vector<NodeId>> tensorsOf(std::span<const Value> values,
+                                          const SourceLocation &location);
   // The body of a loop is converted until the types of its values are settled, loops
   // in it each time: counted, and LIMIT when that gets out of hand.
   Expected<> countLoopBody(const OpContext &op);

@@ -54,7 +54,8 @@ public:
       else if (!sequences_[i])
         op_.setOutput(i, *state++);
       else
-        op_.outputs()[i].sequence = isAppended_[i] ? withRows(*sequences_[i], *row++) : sequences_[i];
+        op_.outputs()[i].sequence =
+            isAppended_[i] ? withRows(*sequences_[i], *row++) : sequences_[i];
     return {};
   }
 
@@ -114,7 +115,8 @@ private:
                               {BYCC_TRY(asDeclared(op_, go, body_->inputs[1]))}};
     auto state = states.begin();
     for (const auto &sequence : sequences_)
-      inputs.push_back(sequence ? Value{.sequence = std::make_shared<Sequence>(Sequence{{}, true})} : Value{*state++});
+      inputs.push_back(sequence ? Value{.sequence = std::make_shared<Sequence>(Sequence{{}, true})}
+                                : Value{*state++});
     return op_.importer().convertInline(*body_, location_, inputs);
   }
 
@@ -144,7 +146,8 @@ private:
     const Sequence *sequence = after.sequence.get();
     if (!sequence || !sequence->isCarried || sequence->parts.size() > 1 ||
         (!sequence->parts.empty() && sequence->parts[0].isStack))
-      return op_.error(Status::Unsup) << "a turn does more to sequence " << state << " than to append one element";
+      return op_.error(Status::Unsup)
+             << "a turn does more to sequence " << state << " than to append one element";
     isAppended_[state] = !sequence->parts.empty();
     if (isAppended_[state])
       turn.rows.push_back({sequence->parts[0].node, false});
@@ -273,8 +276,8 @@ private:
       std::vector<Value> given;
       for (NodeId value : values)
         given.push_back({value});
-      std::vector<NodeId> outputs =
-          BYCC_TRY(op_.importer().tensorsOf(BYCC_TRY(op_.importer().convertInline(*body_, location_, given)), location_));
+      std::vector<NodeId> outputs = BYCC_TRY(op_.importer().tensorsOf(
+          BYCC_TRY(op_.importer().convertInline(*body_, location_, given)), location_));
       op_.importer().builder().setSource(op_.sourceId());
       LoopTurn turn;
       NodeId isInside = length ? c_.call("less", {index, length}) : NodeId();

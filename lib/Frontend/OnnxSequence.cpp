@@ -12,9 +12,13 @@ namespace {
 
 using Part = Sequence::Part;
 
-const Sequence &sequenceOf(OpContext &op) { return *op.importer().find(op.proto().inputs[0])->sequence; }
+const Sequence &sequenceOf(OpContext &op) {
+  return *op.importer().find(op.proto().inputs[0])->sequence;
+}
 
-bool hasStack(const Sequence &sequence) { return std::ranges::any_of(sequence.parts, &Part::isStack); }
+bool hasStack(const Sequence &sequence) {
+  return std::ranges::any_of(sequence.parts, &Part::isStack);
+}
 
 Expected<> checkReadable(OpContext &op, const Sequence &sequence) {
   if (sequence.isCarried)
@@ -71,7 +75,8 @@ Expected<NodeId> moveToFront(OpContext &op, NodeId x, int64_t axis) {
 // Rows [n, ..] one after the other along `axis` of a row.
 Expected<NodeId> joinRows(OpContext &op, NodeId rows, int64_t axis) {
   NodeId moved = BYCC_TRY(moveFirstAxis(op, rows, axis));
-  std::vector<int64_t> codes(static_cast<size_t>(axis), 0); // 0: as it is; -3: two in one; -2: the others
+  std::vector<int64_t> codes(static_cast<size_t>(axis),
+                             0); // 0: as it is; -3: two in one; -2: the others
   codes.push_back(-3);
   if (op.rank(moved) > axis + 2)
     codes.push_back(-2);
@@ -143,8 +148,9 @@ private:
 bool takesSequence(std::string_view opType, size_t input) {
   if (opType == "Loop")
     return input >= 2;
-  static constexpr std::string_view readers[] = {"ConcatFromSequence", "Identity", "SequenceAt", "SequenceErase", "SequenceInsert",
-                                                 "SequenceLength"};
+  static constexpr std::string_view readers[] = {"ConcatFromSequence", "Identity",
+                                                 "SequenceAt",         "SequenceErase",
+                                                 "SequenceInsert",     "SequenceLength"};
   return input == 0 && std::ranges::find(readers, opType) != std::end(readers);
 }
 
@@ -206,7 +212,8 @@ Expected<> convertSequenceAt(OpContext &op) {
   if (!parts[0].isStack || parts.size() > 1) {
     for (const Part &part : parts)
       if (part.isStack || op.module().type(part.node) != op.module().type(rows))
-        return op.error(Status::Unsup) << "reads at a place known at run time only from elements of several types";
+        return op.error(Status::Unsup)
+               << "reads at a place known at run time only from elements of several types";
     rows = BYCC_TRY(op.call("stack", {op.tuple(nodesOf(parts))}, {{"axis", 0}}));
   }
   NodeId at = BYCC_TRY(runTimeInt(op, 1, "the position"));
@@ -217,7 +224,8 @@ Expected<> convertSequenceAt(OpContext &op) {
 Expected<> convertSequenceLength(OpContext &op) {
   const Sequence &sequence = sequenceOf(op);
   BYCC_TRY(checkReadable(op, sequence));
-  int64_t known = std::ranges::count_if(sequence.parts, [](const Part &part) { return !part.isStack; });
+  int64_t known =
+      std::ranges::count_if(sequence.parts, [](const Part &part) { return !part.isStack; });
   if (!hasStack(sequence)) {
     op.setOutputInts(0, {DType::Int64, true, {known}});
     return {};
@@ -242,11 +250,14 @@ Expected<> convertConcatFromSequence(OpContext &op) {
   std::vector<NodeId> joined;
   for (const Part &part : parts)
     if (!part.isStack)
-      joined.push_back(isNew ? BYCC_TRY(op.call("expand_dims", {part.node}, {{"axis", axis}})) : part.node);
+      joined.push_back(isNew ? BYCC_TRY(op.call("expand_dims", {part.node}, {{"axis", axis}}))
+                             : part.node);
     else
-      joined.push_back(BYCC_TRY(isNew ? moveFirstAxis(op, part.node, axis) : joinRows(op, part.node, axis)));
-  op.setOutput(0, joined.size() == 1 ? joined[0]
-                                     : BYCC_TRY(op.call("concatenate", {op.tuple(joined)}, {{"axis", axis}})));
+      joined.push_back(
+          BYCC_TRY(isNew ? moveFirstAxis(op, part.node, axis) : joinRows(op, part.node, axis)));
+  op.setOutput(0, joined.size() == 1
+                      ? joined[0]
+                      : BYCC_TRY(op.call("concatenate", {op.tuple(joined)}, {{"axis", axis}})));
   return {};
 }
 

@@ -102,8 +102,9 @@ private:
     return numbers;
   }
   // Row-major: the elements at all these positions of each axis.
-  static void pick(const Items &x, const std::vector<int64_t> &extents, const std::vector<std::vector<int64_t>> &kept,
-                   Items &items, size_t axis = 0, int64_t base = 0) {
+  static void pick(const Items &x, const std::vector<int64_t> &extents,
+                   const std::vector<std::vector<int64_t>> &kept, Items &items, size_t axis = 0,
+                   int64_t base = 0) {
     if (axis == extents.size())
       return items.push_back(x[static_cast<size_t>(base)]);
     for (int64_t at : kept[axis])
@@ -325,12 +326,14 @@ Result Analysis::slice(NodeId node) {
   if (const AttrValue *given = module_.attr(node, "axes"); given && given->isList()) {
     axes.clear();
     for (const AttrValue &axis : given->asList())
-      axes.push_back(axis.asInt() < 0 ? axis.asInt() + static_cast<int64_t>(extents.size()) : axis.asInt());
+      axes.push_back(axis.asInt() < 0 ? axis.asInt() + static_cast<int64_t>(extents.size())
+                                      : axis.asInt());
   }
   std::vector<std::vector<int64_t>> bounds;
   static constexpr std::string_view keys[] = {"begin", "end", "strides"};
   for (size_t i = 0; i < 3; ++i) {
-    auto list = module_.operands(node).size() > 1 ? numbersOf(operandValue(node, 1 + i)) : listOf(module_.attr(node, keys[i]));
+    auto list = module_.operands(node).size() > 1 ? numbersOf(operandValue(node, 1 + i))
+                                                  : listOf(module_.attr(node, keys[i]));
     if (!list || list->size() > axes.size())
       return std::nullopt;
     bounds.push_back(std::move(*list));
@@ -344,7 +347,9 @@ Result Analysis::slice(NodeId node) {
     if (axes[k] < 0 || axes[k] >= static_cast<int64_t>(extents.size()))
       return std::nullopt;
     int64_t size = extents[static_cast<size_t>(axes[k])];
-    auto bound = [&](size_t which, int64_t ifNone) { return k < bounds[which].size() ? bounds[which][k] : ifNone; };
+    auto bound = [&](size_t which, int64_t ifNone) {
+      return k < bounds[which].size() ? bounds[which][k] : ifNone;
+    };
     int64_t begin = bound(0, 0), end = bound(1, size), stride = bound(2, 1);
     if (stride == 0)
       return std::nullopt;

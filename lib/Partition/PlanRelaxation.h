@@ -89,7 +89,7 @@ private:
   double constant_ = 0; // the bound, in units; everything else is >= 0
   bool isInfeasible_ = false;
   uint32_t numSweeps_ = 0;
-  bool withCompany_ = false; // not before sweeps without, which are quick, have settled
+  bool withCompany_ = false;            // not before sweeps without, which are quick, have settled
   std::vector<uint8_t> isUsable_;       // by tile
   std::vector<uint32_t> numOpen_;       // by item
   std::vector<double> own_;             // by slot: what an item has kept

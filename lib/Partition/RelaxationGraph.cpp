@@ -54,8 +54,7 @@ public:
   Builder(const PlanProblem &problem, std::span<const double> chainShare,
           std::shared_ptr<const RelaxationBasis> basis)
       : problem_(problem), chainShare_(chainShare), basis_(basis ? std::move(basis) : findBasis()),
-        links_(basis_->links), isPossible_(basis_->isPossible),
-        vendorLinks_(basis_->vendorLinks) {
+        links_(basis_->links), isPossible_(basis_->isPossible), vendorLinks_(basis_->vendorLinks) {
     for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor)
       isAble_.push_back(ableItems(problem_, isPossible_, vendor));
   }

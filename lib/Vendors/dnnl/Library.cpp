@@ -434,10 +434,12 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
                                 << made.implementation << ")";
   // It is the backward pass of a convolution there, which has neither: loops without vectors
   // follow, 3 ns for each element with a bias, 30 to 100 ns with a function.
-  if (step.kind == StepKind::Deconv && (step.hasBias || !step.postOps.empty()) && isReal(plan.values[step.inputs[0]].dtype) &&
+  if (step.kind == StepKind::Deconv && (step.hasBias || !step.postOps.empty()) &&
+      isReal(plan.values[step.inputs[0]].dtype) &&
       made.implementation.find("brg") == std::string::npos)
-    return error(Status::Unsup) << "oneDNN adds a bias and functions to this one element after the other ("
-                                << made.implementation << ")";
+    return error(Status::Unsup)
+           << "oneDNN adds a bias and functions to this one element after the other ("
+           << made.implementation << ")";
   return {};
 }
 

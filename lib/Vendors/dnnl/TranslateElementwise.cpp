@@ -79,7 +79,8 @@ Expected<ValueId> power(PlanBuilder &plan, const Call &call) {
   }
   static constexpr double vectors[] = {-1, 0, 0.5, 1, 2};
   if (std::ranges::find(vectors, *exponent) == std::end(vectors))
-    return error(Status::Unsup) << "power by " << *exponent << ": oneDNN computes each element alone";
+    return error(Status::Unsup) << "power by " << *exponent
+                                << ": oneDNN computes each element alone";
   return eltwise(plan, x, Math::Pow, 1, *exponent);
 }
 

@@ -62,8 +62,11 @@ TEST_CASE("what a loop appends to a sequence is stacked") {
 }
 
 TEST_CASE("a loop that does more to a sequence is refused by name") {
-  CHECK(has(problemOf(loop(appending("q2"), 0, 1)), "node 'the loop' (Loop): error[UNSUP]: a turn does more to sequence 0 than to append one element"));
-  CHECK(has(problemOf(loop(appending("length"), 0, 1)), "reads a sequence that the loop around it makes"));
+  CHECK(has(problemOf(loop(appending("q2"), 0, 1)),
+            "node 'the loop' (Loop): error[UNSUP]: a turn does more to sequence 0 than to append "
+            "one element"));
+  CHECK(has(problemOf(loop(appending("length"), 0, 1)),
+            "reads a sequence that the loop around it makes"));
 }
 
 TEST_CASE("elements of a sequence of known length") {
@@ -74,12 +77,14 @@ TEST_CASE("elements of a sequence of known length") {
   CHECK(has(text, "take"));
   CHECK(has(summary(split("SequenceLength", true)), ": int64"));
   CHECK(has(problemOf(split("SequenceErase", true)), "gives a sequence as a result"));
-  CHECK(has(problemOf(split("Neg", true)), "node 'the reader' (Neg): error[UNSUP]: input 0 is a sequence"));
+  CHECK(has(problemOf(split("Neg", true)),
+            "node 'the reader' (Neg): error[UNSUP]: input 0 is a sequence"));
 }
 
 TEST_CASE("a sequence of unknown length is a stack") {
   ModelMaker maker = split("SequenceLength", false);
-  auto *shape = maker.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  auto *shape =
+      maker.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
   shape->mutable_dim(1)->set_dim_param("count");
   CHECK(has(summary(maker, {.allowSymbolicDims = true}), ": int64"));
 }
@@ -89,7 +94,8 @@ TEST_CASE("a sequence where a tensor is, and the other way round") {
   maker.input("x", {3, 4});
   maker.node("ConcatFromSequence", {"x"}, {"y"}).integer("axis", 0).called("join");
   maker.output("y");
-  CHECK(has(problemOf(maker), "node 'join' (ConcatFromSequence): error[INPUT]: input 0 is not a sequence"));
+  CHECK(has(problemOf(maker),
+            "node 'join' (ConcatFromSequence): error[INPUT]: input 0 is not a sequence"));
 }
 
 TEST_CASE("a slice at the place of a turn has one value") {
@@ -121,7 +127,9 @@ TEST_CASE("a branch that gives what could not be made outside is one problem") {
   maker.input("x", {2});
   maker.input("c", {}, ::onnx::TensorProto::BOOL);
   maker.node("SequenceMap", {"x"}, {"bad"}).called("the cause");
-  maker.node("If", {"c"}, {"y"}).graph("then_branch", first.graph).graph("else_branch", second.graph);
+  maker.node("If", {"c"}, {"y"})
+      .graph("then_branch", first.graph)
+      .graph("else_branch", second.graph);
   maker.output("y");
   CHECK(has(problemOf(maker), "node 'the cause' (SequenceMap): error[UNSUP]"));
 }

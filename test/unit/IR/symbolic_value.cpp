@@ -212,14 +212,21 @@ TEST_CASE("slices of symbolic extents") {
 TEST_CASE("the widths of a pad as torch's exporter without dynamo writes them") {
   Program p;
   // [left, right, top, bottom, 0, 0, ..] in pairs, from the last axis on: turned round
-  NodeId pairs = p.call(ops::reshape, {p.join({p.extent(0), p.ints({2, 3, 4, 0, 0})})}, {{"newshape", AttrValue::List{3, 2}}});
+  NodeId pairs = p.call(ops::reshape, {p.join({p.extent(0), p.ints({2, 3, 4, 0, 0})})},
+                        {{"newshape", AttrValue::List{3, 2}}});
   NodeId turned = p.call(ops::strided_slice, {pairs},
-                         {{"begin", AttrValue::List{-1}}, {"end", AttrValue::List{INT64_MIN}}, {"strides", AttrValue::List{-1}}, {"axes", AttrValue::List{0}}});
+                         {{"begin", AttrValue::List{-1}},
+                          {"end", AttrValue::List{INT64_MIN}},
+                          {"strides", AttrValue::List{-1}},
+                          {"axes", AttrValue::List{0}}});
   CHECK(p.value(turned) == "0 0 3 4 N 2");
   NodeId columns = p.call(ops::transpose, {turned}, {{"axes", AttrValue::List{1, 0}}});
   CHECK(p.value(columns) == "0 3 N 0 4 2");
   NodeId right = p.call(ops::strided_slice, {turned},
-                        {{"begin", AttrValue::List{1, 1}}, {"end", AttrValue::List{3, 2}}, {"strides", AttrValue::List{1, 1}}, {"axes", AttrValue()}});
+                        {{"begin", AttrValue::List{1, 1}},
+                         {"end", AttrValue::List{3, 2}},
+                         {"strides", AttrValue::List{1, 1}},
+                         {"axes", AttrValue()}});
   CHECK(p.value(right) == "4 2");
   CHECK(p.value(p.call(ops::reverse, {p.ints({1, 2})}, {{"axis", 0}})) == "2 1");
 }

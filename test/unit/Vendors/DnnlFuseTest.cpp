@@ -66,7 +66,8 @@ TEST_CASE("dnnl adds what follows a deconvolution on its own") {
   RegionBuilder region;
   uint32_t x = region.input({1, 32, 8, 8}), w = weights(region, {32, 16, 4, 4}, 1);
   Dims dims{1, 16, 16, 16};
-  uint32_t c = region.op("nn.conv2d_transpose", {x, w}, dims, {{"strides", Dims{2, 2}}, {"padding", Dims{1, 1}}});
+  uint32_t c = region.op("nn.conv2d_transpose", {x, w}, dims,
+                         {{"strides", Dims{2, 2}}, {"padding", Dims{1, 1}}});
   uint32_t bias = region.op("nn.bias_add", {c, weights(region, {16})}, dims);
   region.output(region.op("nn.relu", {bias}, dims));
   Names steps = check(region);
