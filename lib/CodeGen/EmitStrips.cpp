@@ -27,7 +27,7 @@ void EntryEmitter::beginStrips(const Instr &instr) {
                 {frame_.exec, task, frame_.exec, i64(turns), i64(1)});
   b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
 
-  strips_.emplace();
+  strips_ = std::make_unique<OpenStrips>();
   strips_->caller = frame_;
   strips_->place = b_.saveIP();
   beginFunction(task);

@@ -8,6 +8,7 @@
 #include "bycc/abi.h"
 
 #include <map>
+#include <memory>
 
 namespace bycc::te {
 
@@ -206,7 +207,7 @@ private:
   LValue *overflow_ = nullptr;
   std::vector<OpenIf> ifs_;
   std::vector<OpenLoop> loops_;
-  std::optional<OpenStrips> strips_;
+  std::unique_ptr<OpenStrips> strips_; // null: not in any
 };
 
 } // namespace bycc::te

@@ -28,7 +28,7 @@ constexpr uint64_t leastPerItem = 300, mostPerItem = 37500;  // steps for a wind
 constexpr uint64_t windowCost = 500;                         // of making one
 // What is left to gain in large problems, as a part of the bound: from where on windows are
 // searched quickly only, what may be left for branch and bound, and what is enough.
-constexpr double near = 0.005, almost = 0.005, enough = 0.0005;
+constexpr double near = 0.01, almost = 0.005, enough = 0.0005;
 constexpr uint64_t branchPart = 8;        // of the steps of large problems, at most
 constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
 constexpr uint64_t moveCost = 4;          // of moving regions, per item
