@@ -187,7 +187,7 @@ struct Outcome {
 Outcome solveLarge(uint32_t seed, uint32_t items) {
   PlanProblem problem = problemOf(seed, items);
   auto start = std::chrono::steady_clock::now();
-  PlanSolution solution = solvePlan(problem, {24000000});
+  PlanSolution solution = solvePlan(problem, {15000000});
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   CHECK(isLegal(problem, solution.plan));
   CHECK(solution.time == timeOf(problem, solution.plan).total());
