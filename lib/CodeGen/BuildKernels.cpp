@@ -136,24 +136,11 @@ std::string ProgramBuilder::kernelName(const std::vector<NodeId> &sources) {
   return name + "_" + std::to_string(p_.kernels.size());
 }
 
-// Reads or makes a value that the second cache does not hold; all extents are known.
-bool ProgramBuilder::mayRunInStrips(const Kernel &kernel) const {
-  if (kernel.numDims > 0)
-    return false;
-  return std::ranges::any_of(kernel.buffers, [&](const Buffer &buffer) {
-    double bytes = sizeInBytes(buffer.type);
-    for (Ref extent : buffer.shape)
-      bytes *= static_cast<double>(kernel.exprs.constant(extent).value_or(1));
-    return buffer.role != Role::Temp && !buffer.isConstant &&
-           bytes > static_cast<double>(target_.l2Bytes);
-  });
-}
-
 uint32_t ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &sources) {
   auto [it, isNew] = kernelIds_.try_emplace(kernel.fingerprint(), static_cast<uint32_t>(p_.kernels.size()));
   if (isNew) {
     KernelCode code{kernelName(sources), {}, {}};
-    if (mayRunInStrips(kernel))
+    if (mayRunInStrips(kernel, target_))
       code.source = kernel;
     code.schedule = schedule(std::move(kernel), target_);
     p_.kernels.push_back(std::move(code));

@@ -76,10 +76,9 @@ private:
     uint64_t scratch = 0;
     for (const KernelCode &kernel : program_.kernels)
       scratch = std::max(scratch, static_cast<uint64_t>(kernel.schedule.scratchBytes));
-    if (program_.stripBytes > 0) {
-      program_.stripBegin = (scratch + 63) / 64 * 64;
-      scratch = program_.stripBegin + program_.stripBytes;
-    }
+    if (program_.stripBytes > 0)
+      scratch = (scratch + 63) / 64 * 64 + program_.stripBytes;
+    program_.scratchBytes = scratch;
     EmitContext emit{module, target_, nullptr};
     llvm::Type *i64 = llvm::Type::getInt64Ty(context);
     emit.scratchBytes = new llvm::GlobalVariable(module, i64, true, llvm::GlobalValue::InternalLinkage,
@@ -87,8 +86,7 @@ private:
     std::vector<llvm::Function *> kernels;
     for (const KernelCode &kernel : program_.kernels)
       kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run(kernel.isOfStrips));
-    llvm::Function *entry =
-        emitEntry(module, target_, program_, options_, kernels, offsets_, scratch);
+    llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_);
     emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
     BYCC_TRY(verify(module));
     optimize(module, *machine_, options_.level);

@@ -65,10 +65,8 @@ void EntryEmitter::emitAll(uint32_t begin, uint32_t end) {
   for (uint32_t i = begin; i < end; ++i) {
     const Instr &instr = p_.instrs[i];
     emitInstr(instr);
-    bool isElsewhere = instr.kind == Instr::Kind::Else || instr.kind == Instr::Kind::EndIf ||
-                       instr.kind == Instr::Kind::EndLoop;
-    if (isLarge_ && isElsewhere && !instr.released.empty())
-      loadFrame(); // what was loaded stands in the block that has ended
+    if (isLarge_ && !instr.released.empty())
+      loadFrame(); // what was loaded may stand in a block that has ended
     for (ValueId value : instr.released)
       releaseValue(value);
   }
@@ -194,9 +192,8 @@ void EntryEmitter::emitCopy(const Instr &instr) {
 
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
                           const CodeGenOptions &options,
-                          const std::vector<llvm::Function *> &kernels, const Offsets &offsets,
-                          uint64_t scratchBytes) {
-  return EntryEmitter(module, target, program, options, kernels, offsets, scratchBytes).run();
+                          const std::vector<llvm::Function *> &kernels, const Offsets &offsets) {
+  return EntryEmitter(module, target, program, options, kernels, offsets).run();
 }
 
 } // namespace bycc::te

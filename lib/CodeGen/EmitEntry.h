@@ -11,11 +11,9 @@ namespace bycc::te {
 using Offsets = std::unordered_map<ValueId, uint64_t>;
 
 // int32_t <module>_entry(bycc_exec *): runs the program. `kernels` by index.
-// scratchBytes: of each thread.
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,
                           const CodeGenOptions &options,
-                          const std::vector<llvm::Function *> &kernels, const Offsets &offsets,
-                          uint64_t scratchBytes);
+                          const std::vector<llvm::Function *> &kernels, const Offsets &offsets);
 
 // The bycc_module named <module>_bycc_module.
 void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Program &program, const Module &ir,

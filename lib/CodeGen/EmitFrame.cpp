@@ -154,9 +154,6 @@ llvm::Value *KernelEmitter::scratchOf(Value *thread) {
 // Runs body(begin, end) over [0, count): as a task of the pool when there is
 // enough work, else in place, as in strips. The task finds everything in a closure of 8-byte slots.
 void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body) {
-  auto *constantCount = llvm::dyn_cast<llvm::ConstantInt>(count);
-  int64_t known = constantCount ? constantCount->getSExtValue() : 0;
-  // An open count may be any: the pool splits it by the grain when it is known.
   if (frame_.thread) {
     if (needsScratch)
       frame_.scratch = scratchOf(frame_.thread);
@@ -164,6 +161,9 @@ void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, c
     body(i64(0), count);
     return;
   }
+  auto *constantCount = llvm::dyn_cast<llvm::ConstantInt>(count);
+  int64_t known = constantCount ? constantCount->getSExtValue() : 0;
+  // An open count may be any: the pool splits it by the grain when it is known.
   bool isParallel = !constantCount || (known > 1 && static_cast<double>(known) * itemCost > parallelCost);
   if (!isParallel && !needsScratch) {
     Scope scope(*this);

@@ -287,7 +287,6 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       accumulators.push_back(entryAlloca(identity->getType()));
       b_.CreateStore(identity, accumulators.back());
     }
-    Value *acc = accumulators[0];
     Value *best = nullptr;
     llvm::Type *indexType = isAcross_ ? vectorOf(b_.getInt64Ty()) : static_cast<llvm::Type *>(b_.getInt64Ty());
     if (isArg) {
@@ -295,7 +294,7 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       b_.CreateStore(llvm::ConstantInt::getSigned(indexType, -1), best);
     }
     auto step = [&](unsigned way) {
-      acc = accumulators[way];
+      Value *acc = accumulators[way];
       Value *value = lanes_.count > 1 ? emitVector(stage.body) : emit(stage.body);
       Value *old = b_.CreateLoad(value->getType(), acc);
       if (isArg) {
@@ -325,13 +324,12 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
         Value *other = b_.CreateLoad(identity->getType(), accumulators[way + ways / 2]);
         b_.CreateStore(combine(stage, one, other), accumulators[way]);
       }
-    acc = accumulators[0];
     Value *result;
     if (isArg)
       result = b_.CreateIntCast(b_.CreateLoad(indexType, best),
                                 indexType->getWithNewType(valueType(schedule_.kernel.buffers[stage.buffer].type)), true);
     else
-      result = b_.CreateLoad(identity->getType(), acc);
+      result = b_.CreateLoad(identity->getType(), accumulators[0]);
     if (within)
       result = horizontal(stage, result);
     bool isChoice = stage.reduce == Reduce::Max || stage.reduce == Reduce::Min;

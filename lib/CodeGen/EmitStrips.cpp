@@ -33,8 +33,9 @@ void EntryEmitter::beginStrips(const Instr &instr) {
   beginFunction(task);
   strips_->thread = task->getArg(3);
   LValue *number = b_.CreateZExt(strips_->thread, slot);
-  LValue *own = b_.CreateAdd(b_.CreateMul(number, i64(static_cast<int64_t>(scratchBytes_))),
-                             i64(static_cast<int64_t>(p_.stripBegin)));
+  auto perThread = static_cast<int64_t>(p_.scratchBytes);
+  LValue *own = b_.CreateAdd(b_.CreateMul(number, i64(perThread)),
+                             i64(perThread - static_cast<int64_t>(p_.stripBytes)));
   strips_->memory = b_.CreateGEP(b_.getInt8Ty(), field(frame_.exec, abi::execScratch), own);
   auto *before = b_.GetInsertBlock();
   strips_->head = llvm::BasicBlock::Create(llvm_, "turn", task);

@@ -46,9 +46,9 @@ public:
   using LValue = llvm::Value;
   EntryEmitter(llvm::Module &module, const TargetInfo &target, Program &program,
                const CodeGenOptions &options, const std::vector<llvm::Function *> &kernels,
-               const Offsets &offsets, uint64_t scratchBytes)
+               const Offsets &offsets)
       : module_(module), target_(target), p_(program), options_(options), kernels_(kernels),
-        offsets_(offsets), scratchBytes_(scratchBytes), llvm_(module.getContext()), b_(llvm_) {}
+        offsets_(offsets), llvm_(module.getContext()), b_(llvm_) {}
   llvm::Function *run();
 
 private:
@@ -169,7 +169,6 @@ private:
     llvm::PHINode *turn;
     LValue *thread, *memory;     // of strips on this thread
     std::vector<LValue *> parts; // which part of each cut
-    uint32_t node;
   };
   void beginStrips(const Instr &instr);
   void endStrips();
@@ -190,7 +189,6 @@ private:
   const CodeGenOptions &options_;
   const std::vector<llvm::Function *> &kernels_;
   const Offsets &offsets_;
-  const uint64_t scratchBytes_; // of each thread
   llvm::LLVMContext &llvm_;
   llvm::IRBuilder<> b_;
   llvm::Function *marks_[2] = {}, *output_ = nullptr;

@@ -61,25 +61,12 @@ struct Value {
 struct Instr {
   // SetRows: inputs are x, v and the first row; the output is x with the rows of v.
   // Bind, Loop, Next, Leave: outputs[i] becomes inputs[i].
+  // clang-format off
   enum class Kind : uint8_t {
-    Kernel,
-    Region,
-    Copy,
-    Library,
-    SetRows,
-    SetDim,
-    Require,
-    /* from here on marks */ If,
-    Else,
-    EndIf,
-    Bind,
-    Loop,
-    Next,
-    Leave,
-    EndLoop,
-    Strips,
-    EndStrips
+    Kernel, Region, Copy, Library, SetRows, SetDim, Require,
+    If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop, Strips, EndStrips, // marks
   } kind = Kind::Kernel;
+  // clang-format on
   uint32_t callee = 0;             // kernel, region or library call; SetDim: the dim
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
@@ -145,7 +132,8 @@ struct Program {
   std::vector<CodeGraphNode> graph;
   std::vector<ValueId> outputs;
   uint64_t arenaBytes = 0;
-  uint64_t stripBytes = 0, stripBegin = 0; // in the scratch of each thread, behind that of kernels
+  uint64_t stripBytes = 0;   // at the end of each thread's scratch
+  uint64_t scratchBytes = 0; // of each thread
 
   bool isStatic(const Value &value) const {
     for (Ref dim : value.dims)
@@ -178,7 +166,9 @@ void findResidentValues(Program &program);
 // SetRows writes into its first input where that is not needed any more, and what
 // a loop carries on is made in the carried value's spare memory.
 void updateInPlace(Program &program);
-// Lets chains of kernels with large values between them work on a part at a time.
+// Lets chains of kernels with large values between them work on a part at a time; the
+// kernels that may be in one are those that had to keep their source.
+bool mayRunInStrips(const Kernel &kernel, const TargetInfo &target);
 void runInStrips(Program &program, const TargetInfo &target);
 // Gives buffers their place in the arena; ids of storages.
 Expected<> planMemory(Program &program);

@@ -96,7 +96,6 @@ private:
   ValueId addView(NodeId node, ValueId base, const std::vector<NodeId> &sources, std::vector<Ref> dims);
   const Constant *constantIn(NodeId node, const Env &env);
   std::string kernelName(const std::vector<NodeId> &sources);
-  bool mayRunInStrips(const Kernel &kernel) const;
   uint32_t findKernel(Kernel kernel, const std::vector<NodeId> &sources);
   // In the report it is called as its last source, with `suffix` behind that.
   Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources,

@@ -29,11 +29,15 @@ namespace {
 
 using Buffers = std::vector<uint32_t>;
 
-int64_t elementsOf(const Kernel &kernel, uint32_t buffer) {
-  int64_t product = 1;
-  for (Ref extent : kernel.buffers[buffer].shape)
-    product *= kernel.exprs.constant(extent).value_or(0);
+// As a double, which does not overflow and is exact for what fits in memory.
+double elementsOf(const Exprs &exprs, const std::vector<Ref> &shape) {
+  double product = 1;
+  for (Ref extent : shape)
+    product *= static_cast<double>(exprs.constant(extent).value_or(0));
   return product;
+}
+double elementsOf(const Kernel &kernel, uint32_t buffer) {
+  return elementsOf(kernel.exprs, kernel.buffers[buffer].shape);
 }
 
 // A kernel of a chain while its rows become fewer. `passed` are the buffers that lie
@@ -95,7 +99,8 @@ public:
       Buffer &buffer = kernel.buffers[b];
       bool isOwn = buffer.role == Role::Temp || std::ranges::find(passed_, b) != passed_.end();
       if (isOwn && isKnown[b]) {
-        buffer.shape = {kernel.exprs.integer(elementsOf(kernel, b) / count)};
+        int64_t all = static_cast<int64_t>(elementsOf(kernel, b));
+        buffer.shape = {kernel.exprs.integer(all / count)};
         steps[b] = 0;
       }
       // What is packed while compiling would be the first strip's.
@@ -132,11 +137,12 @@ private:
     return indices;
   }
 
-  uint32_t outermost(const Stage &stage, Ref index, int64_t elements) const {
+  uint32_t outermost(const Stage &stage, Ref index, double elements) const {
     for (uint32_t axis : stage.axes) {
       auto extent = kernel.exprs.constantExtent(axis);
       auto step = kernel.exprs.coefficient(index, axis);
-      if (extent && step && *extent > 1 && *step > 0 && *step * *extent == elements)
+      if (extent && step && *extent > 1 && *step > 0 &&
+          static_cast<double>(*step) * static_cast<double>(*extent) == elements)
         return axis;
     }
     return noAxis;
@@ -170,17 +176,18 @@ private:
       if (axes_[s] == noAxis)
         return false;
     // Both ends of each value that stays inside.
-    for (const Stage &maker : kernel.stages)
-      if (kernel.buffers[maker.buffer].role == Role::Temp)
-        for (size_t c = 0; c < kernel.stages.size(); ++c)
-          for (Ref index : loadsOf(kernel.stages[c], maker.buffer))
-            if (outermost(kernel.stages[c], index, elementsOf(kernel, maker.buffer)) != axes_[c])
-              return false;
-    for (size_t s = 0; s < kernel.stages.size(); ++s)
-      if (kernel.buffers[kernel.stages[s].buffer].role == Role::Temp &&
-          outermost(kernel.stages[s], kernel.stages[s].store,
-                    elementsOf(kernel, kernel.stages[s].buffer)) != axes_[s])
+    for (size_t m = 0; m < kernel.stages.size(); ++m) {
+      const Stage &maker = kernel.stages[m];
+      if (kernel.buffers[maker.buffer].role != Role::Temp)
+        continue;
+      double elements = elementsOf(kernel, maker.buffer);
+      if (outermost(maker, maker.store, elements) != axes_[m])
         return false;
+      for (size_t c = 0; c < kernel.stages.size(); ++c)
+        for (Ref index : loadsOf(kernel.stages[c], maker.buffer))
+          if (outermost(kernel.stages[c], index, elements) != axes_[c])
+            return false;
+    }
     return true;
   }
 
@@ -243,7 +250,7 @@ public:
 
 private:
   // Of a strip: what is passed should stay in the second cache beside the operands.
-  int64_t budget() const { return target_.l2Bytes / 2; }
+  double budget() const { return static_cast<double>(target_.l2Bytes) / 2; }
 
   void findReaders() {
     readers_.resize(p_.values.size());
@@ -273,7 +280,7 @@ private:
   bool isPlain(ValueId id) const {
     const Value &value = p_.values[id];
     return value.kind == Value::Kind::Buffer && value.alias == none && value.resident == none &&
-           !value.isBound && value.spareOf == none && p_.isStatic(value);
+           !value.isBound && value.spareOf == none && !value.isAsked && p_.isStatic(value);
   }
 
   // Found from the run alone, whatever ran before.
@@ -282,18 +289,15 @@ private:
     return root.kind != Value::Kind::Buffer || isPlain(p_.root(id));
   }
 
-  int64_t bytesOf(ValueId id) const {
-    int64_t bytes = sizeInBytes(p_.values[id].dtype);
-    for (Ref dim : p_.values[id].dims)
-      bytes *= *p_.exprs.constant(dim);
-    return bytes;
+  double bytesOf(ValueId id) const {
+    return sizeInBytes(p_.values[id].dtype) * elementsOf(p_.exprs, p_.values[id].dims);
   }
 
   // The instruction that alone reads the result, when that is large and only kernels
   // stand between; else 0.
   size_t nextOf(size_t instr) const {
     ValueId made = p_.instrs[instr].outputs[0];
-    if (!isPlain(made) || p_.values[made].output != none || bytesOf(made) <= target_.l2Bytes ||
+    if (!isPlain(made) || p_.values[made].output != none || bytesOf(made) <= static_cast<double>(target_.l2Bytes) ||
         readers_[made].size() != 1)
       return 0;
     size_t next = readers_[made][0];
@@ -329,7 +333,7 @@ private:
   }
 
   // How many parts the next cut makes; 0: none can be made.
-  static int64_t nextCount(std::vector<Strip> &strips, int64_t bytes, int64_t budget) {
+  static int64_t nextCount(std::vector<Strip> &strips, double bytes, double budget) {
     std::vector<int64_t> extents;
     for (Strip &strip : strips) {
       std::vector<int64_t> own = strip.outerExtents();
@@ -341,14 +345,14 @@ private:
     if (std::ranges::any_of(extents, [&](int64_t extent) { return extent % all != 0; }))
       return 0;
     for (int64_t count = 2; count < all; ++count)
-      if (all % count == 0 && bytes / count <= budget)
+      if (all % count == 0 && bytes / static_cast<double>(count) <= budget)
         return count;
     return all;
   }
 
   std::vector<Instr> stripsOf(const std::vector<size_t> &chain) {
     std::vector<ValueId> passed;
-    int64_t bytes = 0;
+    double bytes = 0;
     for (size_t at : chain)
       if (at != chain.back()) {
         passed.push_back(p_.instrs[at].outputs[0]);
@@ -367,9 +371,9 @@ private:
         break;
       }
       counts.push_back(count);
-      bytes /= count;
+      bytes /= static_cast<double>(count);
     }
-    if (counts.empty() || bytes > 2 * target_.l2Bytes)
+    if (counts.empty() || bytes > 4 * budget())
       return {};
     return instrsOf(chain, passed, strips, counts);
   }
@@ -380,7 +384,9 @@ private:
     std::vector<Instr> kernels;
     Instr begin, end;
     int64_t stripBytes = 0;
-    auto addOwn = [&](DType type, int64_t elements) {
+    auto addOwn = [&](const Kernel &kernel, uint32_t buffer) {
+      auto elements = static_cast<int64_t>(elementsOf(kernel, buffer));
+      DType type = kernel.buffers[buffer].type;
       ValueId made = addBuffer(type, elements, stripBytes);
       stripBytes += (elements * sizeInBytes(type) + 63) / 64 * 64;
       return made;
@@ -405,7 +411,7 @@ private:
         const Buffer &own = schedule.kernel.buffers[buffer];
         ValueId value = none;
         if (own.role == Role::Temp) {
-          value = addOwn(own.type, elementsOf(schedule.kernel, buffer));
+          value = addOwn(schedule.kernel, buffer);
           part.temps.push_back(value);
         } else if (auto it = ofBuffer.find(buffer); it != ofBuffer.end()) {
           value = it->second;
@@ -413,7 +419,7 @@ private:
           if (isPassed) {
             auto [place, isNew] = small.try_emplace(p_.root(value), none);
             if (isNew)
-              place->second = addOwn(own.type, elementsOf(schedule.kernel, buffer));
+              place->second = addOwn(schedule.kernel, buffer);
             value = place->second;
           }
           (own.role == Role::Input ? part.inputs : part.outputs).push_back(value);
@@ -489,6 +495,17 @@ private:
 };
 
 } // namespace
+
+// Reads or makes a value that the second cache does not hold; all extents are known.
+bool mayRunInStrips(const Kernel &kernel, const TargetInfo &target) {
+  if (kernel.numDims > 0)
+    return false;
+  return std::ranges::any_of(kernel.buffers, [&](const Buffer &buffer) {
+    double bytes = sizeInBytes(buffer.type) * elementsOf(kernel.exprs, buffer.shape);
+    return buffer.role != Role::Temp && !buffer.isConstant &&
+           bytes > static_cast<double>(target.l2Bytes);
+  });
+}
 
 void runInStrips(Program &program, const TargetInfo &target) { StripMaker(program, target).run(); }
 

@@ -225,6 +225,17 @@ Expected<NodeId> OpContext::transpose(NodeId node, std::span<const int64_t> axes
   return call("transpose", {node}, {{"axes", AttrValue::ints(axes)}});
 }
 
+Expected<NodeId> OpContext::moveAxis(NodeId node, int64_t from, int64_t to) {
+  if (from == to)
+    return node;
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d < rank(node); ++d)
+    if (d != from)
+      order.push_back(d);
+  order.insert(order.begin() + to, from);
+  return transpose(node, order);
+}
+
 Expected<NodeId> OpContext::cast(NodeId node, DType wanted) {
   if (dtype(node) == wanted)
     return node;

@@ -136,6 +136,8 @@ public:
   NodeId ints(std::span<const int64_t> values); // int64 vector
   Expected<NodeId> reshape(NodeId node, std::span<const int64_t> shape);
   Expected<NodeId> transpose(NodeId node, std::span<const int64_t> axes);
+  // One axis to another place; the others keep their order.
+  Expected<NodeId> moveAxis(NodeId node, int64_t from, int64_t to);
   Expected<NodeId> cast(NodeId node, DType dtype);
 
 private:

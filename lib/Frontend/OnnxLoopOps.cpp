@@ -220,8 +220,11 @@ private:
     LoopResult result = BYCC_TRY(scan(inputs_, NodeId()));
     for (size_t i = 0; i < numStates_; ++i)
       op_.setOutput(i, result.states[i]);
-    for (size_t i = 0; i < numRows_; ++i)
-      op_.setOutput(numStates_ + i, BYCC_TRY(moveFirstAxis(result.rows[i], outputAxes[i])));
+    for (size_t i = 0; i < numRows_; ++i) {
+      NodeId rows = result.rows[i];
+      int64_t axis = BYCC_TRY(op_.normalAxis(outputAxes[i], op_.rank(rows)));
+      op_.setOutput(numStates_ + i, BYCC_TRY(op_.moveAxis(rows, 0, axis)));
+    }
     return {};
   }
 
@@ -294,18 +297,6 @@ private:
       return turn;
     };
     return buildLoop(op_, spec);
-  }
-
-  Expected<NodeId> moveFirstAxis(NodeId x, int64_t axis) {
-    int64_t rank = op_.rank(x);
-    axis = BYCC_TRY(op_.normalAxis(axis, rank));
-    if (axis == 0)
-      return x;
-    std::vector<int64_t> order;
-    for (int64_t d = 1; d < rank; ++d)
-      order.push_back(d);
-    order.insert(order.begin() + axis, 0);
-    return op_.transpose(x, order);
   }
 
   OpContext &op_;

@@ -16,14 +16,23 @@ const Sequence &sequenceOf(OpContext &op) {
   return *op.importer().find(op.proto().inputs[0])->sequence;
 }
 
-bool hasStack(const Sequence &sequence) {
-  return std::ranges::any_of(sequence.parts, &Part::isStack);
+bool hasStack(std::span<const Part> parts) {
+  return std::ranges::any_of(parts, &Part::isStack);
 }
 
 Expected<> checkReadable(OpContext &op, const Sequence &sequence) {
   if (sequence.isCarried)
     return op.error(Status::Unsup) << "reads a sequence that the loop around it makes";
   return {};
+}
+
+// Of a sequence that has some, which is read.
+Expected<std::span<const Part>> elementsOf(OpContext &op) {
+  const Sequence &sequence = sequenceOf(op);
+  BYCC_TRY(checkReadable(op, sequence));
+  if (sequence.parts.empty())
+    return op.error() << "the sequence has no element";
+  return std::span<const Part>(sequence.parts);
 }
 
 void setSequence(OpContext &op, std::vector<Part> parts, bool isCarried = false) {
@@ -42,7 +51,7 @@ Expected<size_t> positionOf(OpContext &op, size_t input, size_t most) {
 
 Expected<> checkPlaces(OpContext &op, const Sequence &sequence) {
   BYCC_TRY(checkReadable(op, sequence));
-  if (hasStack(sequence))
+  if (hasStack(sequence.parts))
     return op.error(Status::Unsup) << "changes a sequence whose length is known at run time only";
   return {};
 }
@@ -54,29 +63,11 @@ std::vector<NodeId> nodesOf(std::span<const Part> parts) {
   return nodes;
 }
 
-Expected<NodeId> moveFirstAxis(OpContext &op, NodeId x, int64_t to) {
-  if (to == 0)
-    return x;
-  std::vector<int64_t> order;
-  for (int64_t d = 1; d < op.rank(x); ++d)
-    order.push_back(d);
-  order.insert(order.begin() + to, 0);
-  return op.transpose(x, order);
-}
-
-Expected<NodeId> moveToFront(OpContext &op, NodeId x, int64_t axis) {
-  std::vector<int64_t> order{axis};
-  for (int64_t d = 0; d < op.rank(x); ++d)
-    if (d != axis)
-      order.push_back(d);
-  return axis == 0 ? Expected<NodeId>(x) : op.transpose(x, order);
-}
-
 // Rows [n, ..] one after the other along `axis` of a row.
 Expected<NodeId> joinRows(OpContext &op, NodeId rows, int64_t axis) {
-  NodeId moved = BYCC_TRY(moveFirstAxis(op, rows, axis));
-  std::vector<int64_t> codes(static_cast<size_t>(axis),
-                             0); // 0: as it is; -3: two in one; -2: the others
+  NodeId moved = BYCC_TRY(op.moveAxis(rows, 0, axis));
+  // 0: as it is; -3: two in one; -2: the others
+  std::vector<int64_t> codes(static_cast<size_t>(axis), 0);
   codes.push_back(-3);
   if (op.rank(moved) > axis + 2)
     codes.push_back(-2);
@@ -114,7 +105,7 @@ public:
 
 private:
   Expected<> splitOpen(bool keepDims) {
-    NodeId rows = BYCC_TRY(moveToFront(op_, x_, axis_));
+    NodeId rows = BYCC_TRY(op_.moveAxis(x_, axis_, 0));
     if (keepDims)
       rows = BYCC_TRY(op_.call("expand_dims", {rows}, {{"axis", axis_ + 1}}));
     setSequence(op_, {{rows, true}});
@@ -199,12 +190,8 @@ Expected<> convertSequenceErase(OpContext &op) {
 
 // At a place that is known at run time only: of elements of one type, which are stacked.
 Expected<> convertSequenceAt(OpContext &op) {
-  const Sequence &sequence = sequenceOf(op);
-  BYCC_TRY(checkReadable(op, sequence));
-  const std::vector<Part> &parts = sequence.parts;
-  if (parts.empty())
-    return op.error() << "the sequence has no element";
-  if (!hasStack(sequence) && op.isKnown(1)) {
+  std::span<const Part> parts = BYCC_TRY(elementsOf(op));
+  if (!hasStack(parts) && op.isKnown(1)) {
     op.setOutput(0, parts[BYCC_TRY(positionOf(op, 1, parts.size() - 1))].node);
     return {};
   }
@@ -226,7 +213,7 @@ Expected<> convertSequenceLength(OpContext &op) {
   BYCC_TRY(checkReadable(op, sequence));
   int64_t known =
       std::ranges::count_if(sequence.parts, [](const Part &part) { return !part.isStack; });
-  if (!hasStack(sequence)) {
+  if (!hasStack(sequence.parts)) {
     op.setOutputInts(0, {DType::Int64, true, {known}});
     return {};
   }
@@ -239,11 +226,7 @@ Expected<> convertSequenceLength(OpContext &op) {
 }
 
 Expected<> convertConcatFromSequence(OpContext &op) {
-  const Sequence &sequence = sequenceOf(op);
-  BYCC_TRY(checkReadable(op, sequence));
-  const std::vector<Part> &parts = sequence.parts;
-  if (parts.empty())
-    return op.error() << "the sequence has no element";
+  std::span<const Part> parts = BYCC_TRY(elementsOf(op));
   bool isNew = BYCC_TRY(op.intAttr("new_axis", 0)) != 0;
   int64_t rank = op.rank(parts[0].node) - (parts[0].isStack ? 1 : 0) + (isNew ? 1 : 0);
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.requiredInt("axis")), rank));
@@ -254,7 +237,7 @@ Expected<> convertConcatFromSequence(OpContext &op) {
                              : part.node);
     else
       joined.push_back(
-          BYCC_TRY(isNew ? moveFirstAxis(op, part.node, axis) : joinRows(op, part.node, axis)));
+          BYCC_TRY(isNew ? op.moveAxis(part.node, 0, axis) : joinRows(op, part.node, axis)));
   op.setOutput(0, joined.size() == 1
                       ? joined[0]
                       : BYCC_TRY(op.call("concatenate", {op.tuple(joined)}, {{"axis", axis}})));

@@ -94,7 +94,8 @@ private:
     }
     return items ? std::optional(numbers) : std::nullopt;
   }
-  static std::optional<std::vector<int64_t>> listOf(const AttrValue *value) {
+  // Empty where there is none.
+  static std::vector<int64_t> listOf(const AttrValue *value) {
     std::vector<int64_t> numbers;
     if (value && value->isList())
       for (const AttrValue &item : value->asList())
@@ -332,8 +333,9 @@ Result Analysis::slice(NodeId node) {
   std::vector<std::vector<int64_t>> bounds;
   static constexpr std::string_view keys[] = {"begin", "end", "strides"};
   for (size_t i = 0; i < 3; ++i) {
-    auto list = module_.operands(node).size() > 1 ? numbersOf(operandValue(node, 1 + i))
-                                                  : listOf(module_.attr(node, keys[i]));
+    auto list = module_.operands(node).size() > 1
+                    ? numbersOf(operandValue(node, 1 + i))
+                    : std::optional(listOf(module_.attr(node, keys[i])));
     if (!list || list->size() > axes.size())
       return std::nullopt;
     bounds.push_back(std::move(*list));
@@ -375,12 +377,12 @@ Result Analysis::transpose(NodeId node) {
   std::vector<int64_t> from = extentsOf(data), steps(from.size(), 1), to, by;
   for (size_t d = from.size(); d-- > 1;)
     steps[d - 1] = steps[d] * from[d];
-  std::optional<std::vector<int64_t>> axes = listOf(module_.attr(node, "axes"));
-  if (!axes || axes->empty()) {
-    axes.emplace(from.size());
-    std::iota(axes->rbegin(), axes->rend(), 0);
+  std::vector<int64_t> axes = listOf(module_.attr(node, "axes"));
+  if (axes.empty()) {
+    axes.resize(from.size());
+    std::iota(axes.rbegin(), axes.rend(), 0);
   }
-  for (int64_t axis : *axes) {
+  for (int64_t axis : axes) {
     size_t at = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(from.size()) : axis);
     if (at >= from.size())
       return std::nullopt;
