@@ -297,8 +297,8 @@ private:
   // stand between; else 0.
   size_t nextOf(size_t instr) const {
     ValueId made = p_.instrs[instr].outputs[0];
-    if (!isPlain(made) || p_.values[made].output != none || bytesOf(made) <= static_cast<double>(target_.l2Bytes) ||
-        readers_[made].size() != 1)
+    if (!isPlain(made) || p_.values[made].output != none ||
+        bytesOf(made) <= static_cast<double>(target_.l2Bytes) || readers_[made].size() != 1)
       return 0;
     size_t next = readers_[made][0];
     for (size_t at = instr + 1; at <= next; ++at)

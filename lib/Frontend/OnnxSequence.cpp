@@ -16,9 +16,7 @@ const Sequence &sequenceOf(OpContext &op) {
   return *op.importer().find(op.proto().inputs[0])->sequence;
 }
 
-bool hasStack(std::span<const Part> parts) {
-  return std::ranges::any_of(parts, &Part::isStack);
-}
+bool hasStack(std::span<const Part> parts) { return std::ranges::any_of(parts, &Part::isStack); }
 
 Expected<> checkReadable(OpContext &op, const Sequence &sequence) {
   if (sequence.isCarried)
