@@ -245,7 +245,7 @@ public:
       i = chain.back() + 1;
     }
     p_.instrs = std::move(instrs);
-    dropUnusedKernels();
+    dropUnused();
   }
 
 private:
@@ -401,7 +401,6 @@ private:
       std::vector<std::vector<int64_t>> steps = strips[k].steps();
       size_t numBuffers = strips[k].kernel.buffers.size();
       Instr part;
-      part.node = whole.node;
       part.callee = findKernel(std::move(strips[k].kernel), code.name);
       const Schedule &schedule = p_.kernels[part.callee].schedule;
       if (!schedule.packs.empty())
@@ -472,20 +471,32 @@ private:
     return it->second;
   }
 
-  void dropUnusedKernels() {
-    std::vector<uint32_t> numbers(p_.kernels.size(), none);
-    std::vector<KernelCode> kept;
+  // Whole kernels that strips stand for, and their rows of a profile.
+  void dropUnused() {
+    std::vector<uint32_t> kernels(p_.kernels.size(), none), nodes(p_.nodes.size(), none);
+    std::vector<KernelCode> usedKernels;
+    std::vector<ProfiledNode> usedNodes;
     for (Instr &instr : p_.instrs) {
-      if (instr.kind != Instr::Kind::Kernel)
-        continue;
-      if (numbers[instr.callee] == none) {
-        numbers[instr.callee] = static_cast<uint32_t>(kept.size());
-        kept.push_back(std::move(p_.kernels[instr.callee]));
-        kept.back().source.reset();
-      }
-      instr.callee = numbers[instr.callee];
+      if (instr.kind == Instr::Kind::Kernel)
+        keep(instr.callee, kernels, p_.kernels, usedKernels);
+      if (instr.node != none)
+        keep(instr.node, nodes, p_.nodes, usedNodes);
     }
-    p_.kernels = std::move(kept);
+    for (KernelCode &code : usedKernels)
+      code.source.reset();
+    p_.kernels = std::move(usedKernels);
+    p_.nodes = std::move(usedNodes);
+  }
+
+  // What is at `index`, once, and where it is now.
+  template <typename T>
+  static void keep(uint32_t &index, std::vector<uint32_t> &numbers, std::vector<T> &all,
+                   std::vector<T> &used) {
+    if (numbers[index] == none) {
+      numbers[index] = static_cast<uint32_t>(used.size());
+      used.push_back(std::move(all[index]));
+    }
+    index = numbers[index];
   }
 
   Program &p_;

@@ -25,6 +25,7 @@ EOF
   bycc-run "$name.json" --random --profile --threads 1 >"$name.profile"
   local found=no
   if grep -q "_strips " "$name.profile"; then found=yes; fi
+  ! grep -q "^ *0 " "$name.profile" || fail "$name: a row of what never runs: $(cat "$name.profile")"
   [ $found = "$strips" ] || fail "$name: in strips: $found, wanted: $strips"
 }
 
