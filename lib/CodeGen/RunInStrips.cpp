@@ -255,14 +255,10 @@ private:
   void findReaders() {
     readers_.resize(p_.values.size());
     for (size_t i = 0; i < p_.instrs.size(); ++i)
-      for (const auto *list : {&p_.instrs[i].inputs, &p_.instrs[i].arguments})
-        for (ValueId value : *list) {
-          std::vector<size_t> &readers = readers_[p_.root(value)];
-          bool isMade =
-              std::ranges::find(p_.instrs[i].outputs, value) != p_.instrs[i].outputs.end();
-          if (!isMade && (readers.empty() || readers.back() != i))
-            readers.push_back(i);
-        }
+      for (ValueId value : p_.instrs[i].inputs)
+        if (std::vector<size_t> &readers = readers_[p_.root(value)];
+            readers.empty() || readers.back() != i)
+          readers.push_back(i);
   }
 
   const KernelCode *codeOf(size_t instr) const {
