@@ -225,8 +225,7 @@ private:
       return node;
     int64_t count = module_.types.shape(module_.type(source))[*axis].value();
     int64_t at = static_cast<int64_t>(elementAt(module_, module_.constant(index), 0));
-    at += at < 0 ? count : 0;
-    if (at < 0 || at >= count)
+    if (at < 0 || at >= count) // what that means says the mode
       return node;
     NodeId part = BYCC_TRY(partOfHeads(source, *axis, count, at, builder));
     return part ? makeReshape(builder, part, module_.types.shape(module_.type(node)))

@@ -74,6 +74,7 @@ def traffic():
     yield "mean", "", flat, [], "mean(%x, axis=[1])", count, False
     yield "mean", "axis!=-1", flat, [], "mean(%x, axis=[0])", count, False
     yield "transpose", "", flat, [], "transpose(%x, axes=[1, 0])", 2 * count, False
+    yield "nn.pad", "", image, [], "nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [0, 1], [0, 1]])", 8 * size(image), False
     yield "concatenate", "", flat, [flat], "concatenate((%x, %w0), axis=1)", 4 * count, False
     pool = "pool_size=[2, 2], strides=[2, 2])"
     yield "nn.max_pool2d", "", image, [], "nn.max_pool2d(%x, " + pool, 5 * size(image), False

@@ -274,13 +274,17 @@ private:
 
   Expected<> checkSlice() const {
     BYCC_TRY(operands(1, 1));
-    const Dims &from = in(0), &to = out(), &begin = step_.padBegin;
-    if (begin.size() != from.size() || to.size() != from.size())
+    const Dims &from = in(0), &to = out(), &begin = step_.padBegin, &strides = step_.strides;
+    if (begin.size() != from.size() || to.size() != from.size() ||
+        (!strides.empty() && strides.size() != from.size()))
       return bad("slice of wrong rank");
-    for (size_t i = 0; i < from.size(); ++i)
-      if (begin[i] < 0 || begin[i] > from[i] || to[i] > from[i] - begin[i])
-        return bad("elements " + std::to_string(begin[i]) + " to " +
-                   std::to_string(begin[i] + to[i]) + " of " + std::to_string(from[i]));
+    for (size_t i = 0; i < from.size(); ++i) {
+      int64_t stride = strides.empty() ? 1 : strides[i];
+      if (stride < 1 || begin[i] < 0 || begin[i] >= from[i] ||
+          to[i] - 1 > (from[i] - 1 - begin[i]) / stride)
+        return bad(std::to_string(to[i]) + " elements from " + std::to_string(begin[i]) +
+                   " on, each " + std::to_string(stride) + "th, of " + std::to_string(from[i]));
+    }
     return {};
   }
 

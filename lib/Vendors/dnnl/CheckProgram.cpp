@@ -113,6 +113,12 @@ private:
     return false;
   }
 
+  // Up to the last element: of a slice the library counts the gap behind that, too.
+  static uint64_t bytesUsed(const Layout &layout) {
+    return hasGaps(layout) ? static_cast<uint64_t>(numPlaces(*formOf(layout)) * sizeInBytes(dtypeOf(layout)))
+                           : bytesOf(layout);
+  }
+
   bool isSlot(const Slot &slot) const {
     if (slot.buffer >= program_.buffers.size() || !isLayout(slot.layout))
       return false;
@@ -121,7 +127,7 @@ private:
     if (!isWhole(slot.layout) || isLeftOpen(program_.buffers[slot.buffer]))
       return false;
     uint64_t bytes = program_.buffers[slot.buffer].bytes;
-    return slot.offset <= bytes && bytesOf(slot.layout) <= bytes - slot.offset;
+    return slot.offset <= bytes && bytesUsed(slot.layout) <= bytes - slot.offset;
   }
 
   bool isLeftOpen(const Buffer &buffer) const {

@@ -18,9 +18,9 @@ Execution::Execution(const Instance &instance, uint8_t *arena)
     else
       memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
     if (buffer.place == Buffer::Place::Input)
-      inputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
+      inputs_.push_back({s, static_cast<uint32_t>(buffer.index), slot.offset, nullptr});
     if (buffer.place == Buffer::Place::Output)
-      outputs_.push_back({s, static_cast<uint32_t>(buffer.index), nullptr});
+      outputs_.push_back({s, static_cast<uint32_t>(buffer.index), slot.offset, nullptr});
   }
   for (const PrimitiveCall &call : instance.calls) {
     begins_.push_back(static_cast<uint32_t>(args_.size()));
@@ -85,7 +85,7 @@ void *Execution::addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset
   case Buffer::Place::Arena:
     return arena + buffer.index + offset;
   case Buffer::Place::Constant:
-    return const_cast<uint8_t *>(instance_.constants[buffer.index].get());
+    return const_cast<uint8_t *>(instance_.constants[buffer.index].get()) + offset;
   default:
     return nullptr; // the caller's, per run
   }
@@ -96,7 +96,7 @@ dnnl_status_t Execution::bind(std::vector<Binding> &bindings, const bycc_array *
     void *data = arrays[binding.index].data;
     if (data == binding.bound)
       continue;
-    if (!pointTo(memories_[binding.slot].get(), data, stream_.get()))
+    if (!pointTo(memories_[binding.slot].get(), static_cast<uint8_t *>(data) + binding.offset, stream_.get()))
       return dnnl_runtime_error;
     binding.bound = data;
   }

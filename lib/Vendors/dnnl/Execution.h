@@ -25,6 +25,7 @@ public:
 private:
   struct Binding {
     uint32_t slot, index;
+    uint64_t offset; // in bytes
     void *bound;
   };
   dnnl_status_t runLoop(const PrimitiveCall &call, std::span<const dnnl_exec_arg_t> args) const;

@@ -123,6 +123,11 @@ bool isPlain(const Layout &layout) {
   return true;
 }
 
+bool hasGaps(const Layout &layout) {
+  return stridesOf(layout) &&
+         bytesOf(layout) > static_cast<uint64_t>(numElements(dimsOf(layout)) * sizeInBytes(dtypeOf(layout)));
+}
+
 bool isFilledUp(const Layout &layout) {
   std::optional<LayoutForm> form = formOf(layout);
   return !form || form->padded != form->dims;
@@ -142,13 +147,23 @@ std::optional<int64_t> paddedElements(const Layout &layout) {
 
 } // namespace
 
+std::optional<Layout> withStart(const Layout &layout, int64_t start) {
+  if (start == startOf(layout))
+    return layout;
+  std::optional<LayoutForm> form = formOf(layout);
+  if (!form)
+    return std::nullopt;
+  form->start = start;
+  return layoutOf(*form);
+}
+
 // The library drops axes of extent 1 although they are filled up to a block.
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims) {
   if (std::optional<Dims> strides = stridesOf(layout)) {
     std::optional<Dims> fresh = reshapedStrides(dimsOf(layout), *strides, dims);
     if (!fresh)
       return std::nullopt;
-    return stridedLayout(dims, *fresh, dtypeOf(layout));
+    return withStart(stridedLayout(dims, *fresh, dtypeOf(layout)), startOf(layout));
   }
   Layout view = layout.reshape(dims, true);
   std::optional<int64_t> before = paddedElements(layout);
@@ -166,7 +181,17 @@ std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
   return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }
 
-std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &dims) {
+std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &steps, const Dims &dims) {
+  if (std::optional<Dims> strides = stridesOf(layout)) {
+    int64_t start = startOf(layout);
+    for (size_t i = 0; i < strides->size(); ++i) {
+      start += begin[i] * (*strides)[i];
+      (*strides)[i] *= steps.empty() ? 1 : steps[i];
+    }
+    return withStart(stridedLayout(dims, *strides, dtypeOf(layout)), start);
+  }
+  if (!steps.empty())
+    return std::nullopt;
   Layout view = layout.submemory_desc(dims, begin, true);
   return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }

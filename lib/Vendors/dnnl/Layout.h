@@ -32,6 +32,7 @@ Layout channelsLastLayout(const Dims &dims, DType dtype);
 std::optional<Dims> stridesOf(const Layout &layout);
 int64_t startOf(const Layout &layout); // elements before the first one: slices
 bool isPlain(const Layout &layout);
+bool hasGaps(const Layout &layout); // between its elements, as slices have
 bool isAny(const Layout &layout);
 bool isFilledUp(const Layout &layout); // to whole blocks; true where that is not known
 uint64_t bytesOf(const Layout &layout);
@@ -45,6 +46,8 @@ std::string keyOfLayout(const Layout &layout);
 // does not allow it.
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims);
 std::optional<Layout> permuted(const Layout &layout, const Dims &permutation);
-std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &dims);
+// `steps` is empty or says which elements: every second one, say.
+std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &steps, const Dims &dims);
+std::optional<Layout> withStart(const Layout &layout, int64_t start);
 
 } // namespace bycc::onednn

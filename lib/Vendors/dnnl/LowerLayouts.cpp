@@ -34,7 +34,7 @@ std::vector<Layouts> LayoutChooser::candidates(const Step &step, int sum) const 
   case StepKind::Reduce:
     return {flowingLayouts(step, any(step.output)), plainLayouts(step)};
   default:
-    return {flowingLayouts(step, withDType(layoutOf(step.inputs[0]), value(step.output).dtype)),
+    return {flowingLayouts(step, withDType(flowing(step.inputs[0]), value(step.output).dtype)),
             plainLayouts(step)};
   }
 }
@@ -54,7 +54,7 @@ Layouts LayoutChooser::plainLayouts(const Step &step) const {
 Layouts LayoutChooser::flowingLayouts(const Step &step, const Layout &output) const {
   Layouts out;
   for (ValueId id : step.inputs)
-    out.inputs.push_back(layoutOf(id));
+    out.inputs.push_back(flowing(id));
   out.output = output;
   return out;
 }
@@ -79,7 +79,7 @@ Layouts LayoutChooser::concatLayouts(const Step &step) const {
   size_t rank = value(step.output).dims.size();
   bool hasLast = rank >= 3 && rank <= 5 &&
                  std::any_of(step.inputs.begin(), step.inputs.end(),
-                             [&](ValueId id) { return !isPlain(layoutOf(id)); });
+                             [&](ValueId id) { return !isPlain(flowing(id)); });
   return hasLast ? channelsLast(step) : plainLayouts(step);
 }
 
@@ -92,7 +92,7 @@ Layouts LayoutChooser::channelsLast(const Step &step) const {
 }
 
 Layouts LayoutChooser::binaryLayouts(const Step &step) const {
-  Layouts out = flowingLayouts(step, withDType(layoutOf(step.inputs[0]), value(step.output).dtype));
+  Layouts out = flowingLayouts(step, withDType(flowing(step.inputs[0]), value(step.output).dtype));
   if (value(step.inputs[0]).dims != value(step.inputs[1]).dims)
     return out;
   // Bring the row-major operand to the other's layout.
@@ -105,7 +105,7 @@ Layouts LayoutChooser::binaryLayouts(const Step &step) const {
 // In place, as it were: a reorder of the narrower elements afterwards is faster than one
 // that does both (1x3x224x224 float32 to int8 channels last: 46 us instead of 79).
 Layout LayoutChooser::convertedLayout(const Step &step) const {
-  return withDType(layoutOf(step.inputs[0]), value(step.output).dtype);
+  return withDType(flowing(step.inputs[0]), value(step.output).dtype);
 }
 
 Layout LayoutChooser::weightsLayout(const Step &step) const {

@@ -57,6 +57,8 @@ private:
   std::vector<Layout> postOpLayouts(const Step &step) const;
 
   const Layout &layoutOf(ValueId id) const { return layouts_[id]; }
+  // What steps take over that leave layouts as they are: of slices a copy.
+  Layout flowing(ValueId id) const { return hasGaps(layoutOf(id)) ? plain(id) : layoutOf(id); }
   const Value &value(ValueId id) const { return plan_.values[id]; }
   Layout plain(ValueId id) const { return plainLayout(value(id).dims, value(id).dtype); }
   Layout any(ValueId id) const { return anyLayout(value(id).dims, value(id).dtype); }

@@ -63,7 +63,7 @@ enum class StepKind : uint8_t {
   Pad,     // padBegin and padEnd per axis, with zeroOut: must become part of a convolution
   Reshape,
   Permute,
-  Slice, // from padBegin per axis on, of constants
+  Slice, // from padBegin per axis on, with strides if there are any
 };
 inline constexpr uint8_t numStepKinds = static_cast<uint8_t>(StepKind::Slice) + 1;
 

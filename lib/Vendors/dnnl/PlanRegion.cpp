@@ -4,6 +4,7 @@
 #include "Fuse.h"
 #include "Library.h"
 #include "Narrow.h"
+#include "SpellPads.h"
 #include "SplitConcat.h"
 #include "Usage.h"
 
@@ -99,6 +100,7 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
   narrowSteps(fused, accepts);
   fuseSteps(fused, accepts);
   splitConcats(fused, accepts);
+  spellPads(fused);
   if (objectionTo(fused, cache).empty())
     return fused;
   refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, objectionTo(*plain, cache)};

@@ -107,6 +107,8 @@ std::optional<std::vector<int64_t>> integersOf(const bycc_value &value) {
   std::vector<int64_t> out;
   if (value.data && value.dtype == BYCC_INT32)
     append<int32_t>(value, out);
+  else if (value.data && value.dtype == BYCC_INT64)
+    append<int64_t>(value, out);
   else if (value.data && value.dtype == BYCC_INT8)
     append<int8_t>(value, out);
   else if (value.data && value.dtype == BYCC_UINT8)

@@ -50,6 +50,8 @@ public:
   Expected<ValueId> idOf(uint32_t value) {
     if (ids_[value] == noValue) {
       const bycc_value &source = region_.values[value];
+      if (!source.data && !checkValue(source)) // an input of the region
+        return checkValue(source).error();
       if (!source.data)
         return error(Status::Internal) << "value used before its definition";
       BYCC_TRY(checkValue(source));
@@ -92,24 +94,29 @@ private:
     return finish(plan_.addStep(std::move(step), dims), root);
   }
 
-  Expected<> finish(ValueId id, const bycc_node &node) {
-    const bycc_value &declared = region_.values[node.outputs[0]];
+  Expected<> finish(ValueId id, const bycc_node &node, uint32_t part = 0) {
+    const bycc_value &declared = region_.values[node.outputs[part]];
     if (plan_.dims(id) != dimsOf(declared))
       return error(Status::Unsup) << node.op << ": result has shape " << text(plan_.dims(id))
                                   << ", the graph says " << text(dimsOf(declared));
-    ids_[node.outputs[0]] = id;
+    ids_[node.outputs[part]] = id;
     return {};
   }
 
-  Expected<> checkOperands(const bycc_node &node) const {
-    for (uint32_t i = 0; i < node.num_inputs; ++i)
+  static uint32_t numTensors(const bycc_node &node, const Operator &op) {
+    return std::min(node.num_inputs, op.maxTensors);
+  }
+
+  Expected<> checkOperands(const bycc_node &node, uint32_t numTensors) const {
+    for (uint32_t i = 0; i < numTensors; ++i)
       BYCC_TRY(checkValue(region_.values[node.inputs[i]]));
     for (uint32_t i = 0; i < node.num_outputs; ++i)
       BYCC_TRY(checkValue(region_.values[node.outputs[i]]));
     return {};
   }
 
-  Expected<> checkDTypes(const bycc_node &node, Takes takes) const {
+  Expected<> checkDTypes(const bycc_node &node, const Operator &op) const {
+    Takes takes = op.takes;
     if (takes == Takes::Mixed)
       return {};
     DType wanted = dtypeOf(region_.values[node.outputs[0]]);
@@ -118,7 +125,7 @@ private:
                    (takes == Takes::FloatOr32Bit && wanted == DType::Int32);
     if (!isTaken)
       return error(Status::Unsup) << "dtype " << name(wanted) << " is not supported";
-    for (uint32_t i = 0; i < node.num_inputs; ++i)
+    for (uint32_t i = 0; i < numTensors(node, op); ++i)
       if (DType found = dtypeOf(region_.values[node.inputs[i]]); found != wanted)
         return error(Status::Unsup) << "operand of " << name(found) << " for a result of "
                                     << name(wanted);
@@ -132,15 +139,21 @@ private:
     if (found == operators().end())
       return error(Status::Unsup) << "oneDNN has no primitive for " << escaped(node.op);
     const Operator &op = found->second;
-    if (node.num_inputs < op.minInputs || node.num_inputs > op.maxInputs || node.num_outputs != 1)
+    if (node.num_inputs < op.minInputs || node.num_inputs > op.maxInputs)
       return error(Status::Unsup) << node.op << " with " << node.num_inputs << " operands";
-    BYCC_TRY(checkOperands(node));
-    BYCC_TRY(checkDTypes(node, op.takes));
-    const bycc_value &result = region_.values[node.outputs[0]];
-    Call call{NodeReader(node), region_, {}, dimsOf(result), dtypeOf(result)};
-    for (uint32_t i = 0; i < node.num_inputs; ++i)
-      call.inputs.push_back(BYCC_TRY(idOf(node.inputs[i])));
-    return finish(BYCC_TRY(op.translate(plan_, call)), node);
+    if (node.num_outputs != 1 && !op.hasParts)
+      return error(Status::Unsup) << node.op << " with " << node.num_outputs << " results";
+    BYCC_TRY(checkOperands(node, numTensors(node, op)));
+    BYCC_TRY(checkDTypes(node, op));
+    std::vector<ValueId> inputs;
+    for (uint32_t i = 0; i < numTensors(node, op); ++i)
+      inputs.push_back(BYCC_TRY(idOf(node.inputs[i])));
+    for (uint32_t part = 0; part < node.num_outputs; ++part) {
+      const bycc_value &result = region_.values[node.outputs[part]];
+      Call call{NodeReader(node), region_, inputs, dimsOf(result), dtypeOf(result), part};
+      BYCC_TRY(finish(BYCC_TRY(op.translate(plan_, call)), node, part));
+    }
+    return {};
   }
 
   Expected<> translateBody(const bycc_node &node) {
@@ -149,7 +162,7 @@ private:
       return error(Status::Unsup) << "a composite inside a composite";
     if (body.num_inputs != node.num_inputs || body.num_outputs != node.num_outputs)
       return error(Status::Internal) << "composite and body differ in their operands";
-    BYCC_TRY(checkOperands(node));
+    BYCC_TRY(checkOperands(node, node.num_inputs));
     RegionTranslator inner(plan_, body, depth_ + 1);
     for (uint32_t i = 0; i < node.num_inputs; ++i)
       inner.bind(body.inputs[i], BYCC_TRY(idOf(node.inputs[i])));
@@ -175,11 +188,11 @@ Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
   std::vector<uint32_t> uses = RegionUses(region).uses;
   for (uint32_t i = 0; i < region.num_inputs; ++i) {
     const bycc_value &input = region.values[region.inputs[i]];
-    if (!uses[region.inputs[i]]) { // it is there for its extents
+    // Not used: it is there for its extents. No tensor of ours: who uses it says so.
+    if (!uses[region.inputs[i]] || !checkValue(input)) {
       builder.addInput({1}, DType::Float32);
       continue;
     }
-    BYCC_TRY(checkValue(input));
     translator.bind(region.inputs[i], builder.addInput(dimsOf(input), dtypeOf(input)));
   }
   BYCC_TRY(translator.translate(current));
@@ -239,6 +252,17 @@ ValueId PlanBuilder::permute(ValueId id, const Dims &permutation) {
   step.inputs = {id};
   step.permutation = permutation;
   return addStep(std::move(step), result);
+}
+
+ValueId PlanBuilder::slice(ValueId id, const Dims &begin, const Dims &steps, const Dims &wanted) {
+  if (dims(id) == wanted)
+    return id;
+  Step step;
+  step.kind = StepKind::Slice;
+  step.inputs = {id};
+  step.padBegin = begin;
+  step.strides = steps;
+  return addStep(std::move(step), wanted);
 }
 
 ValueId PlanBuilder::padRank(ValueId id, size_t rank) {

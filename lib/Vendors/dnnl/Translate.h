@@ -24,6 +24,8 @@ public:
   // Views; the value itself when nothing changes.
   ValueId reshape(ValueId id, const Dims &dims);
   ValueId permute(ValueId id, const Dims &permutation);
+  // The part of these extents from `begin` on; `steps` empty: of neighbours.
+  ValueId slice(ValueId id, const Dims &begin, const Dims &steps, const Dims &dims);
   // Leading ones up to `rank`.
   ValueId padRank(ValueId id, size_t rank);
   const Dims &dims(ValueId id) const { return plan.values[id].dims; }
@@ -37,9 +39,10 @@ public:
 struct Call {
   NodeReader node;
   const bycc_region &region;
-  std::vector<ValueId> inputs;
-  Dims result; // declared extents of its first result
+  std::vector<ValueId> inputs; // of its tensors
+  Dims result; // declared extents of its result
   DType resultDType;
+  uint32_t part; // which of its results
 
   const bycc_value &value(size_t input) const {
     return region.values[node.node().inputs[input]];
@@ -62,6 +65,8 @@ struct Operator {
   uint32_t minInputs, maxInputs; // ~0u: any number
   Translate translate;
   Takes takes = Takes::Float;
+  uint32_t maxTensors = ~0u; // further operands are numbers that `translate` looks at
+  bool hasParts = false; // several results, whose steps `translate` adds one by one
 };
 
 // The families' tables.

@@ -2,6 +2,7 @@
 // copies where the run half finds that layouts force it, and concatenation.
 #include "Translate.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace bycc::onednn {
@@ -33,6 +34,59 @@ Expected<ValueId> transpose(PlanBuilder &plan, const Call &call) {
   return plan.permute(call.inputs[0], permutation);
 }
 
+// ---- parts ----
+
+// One of the pieces of equal length, or those between cuts.
+Expected<ValueId> split(PlanBuilder &plan, const Call &call) {
+  Dims from = plan.dims(call.inputs[0]), begin(from.size(), 0);
+  uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), from.size()));
+  std::optional<Dims> cuts = call.node.integers("indices_or_sections");
+  const bycc_attr *attr = call.node.find("indices_or_sections");
+  if (!cuts || !attr)
+    return error(Status::Unsup) << "split without sections";
+  if (call.part > 0)
+    begin[axis] = attr->kind == BYCC_ATTR_INT ? call.part * call.result[axis] : (*cuts)[call.part - 1];
+  return plan.slice(call.inputs[0], begin, {}, call.result);
+}
+
+Expected<ValueId> stridedSlice(PlanBuilder &plan, const Call &call) {
+  Dims from = plan.dims(call.inputs[0]), begin(from.size(), 0), steps(from.size(), 1);
+  Dims wanted = call.node.integers("begin").value_or(Dims());
+  std::optional<Dims> axes = call.node.integers("axes"), strides = call.node.integers("strides");
+  size_t count = std::min(wanted.size(), from.size());
+  for (size_t i = 0; i < count; ++i) {
+    size_t axis = axes && i < axes->size() ? BYCC_TRY(axisOf((*axes)[i], from.size())) : i;
+    if (strides && !strides->empty())
+      steps[axis] = (*strides)[std::min(i, strides->size() - 1)];
+    if (steps[axis] < 1)
+      return error(Status::Unsup) << "strided_slice from the end to the front";
+    int64_t first = wanted[i] < 0 ? wanted[i] + from[axis] : wanted[i];
+    begin[axis] = std::clamp<int64_t>(first, 0, from[axis]);
+  }
+  if (std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; }))
+    steps.clear();
+  return plan.slice(call.inputs[0], begin, steps, call.result);
+}
+
+// Of one element or of neighbours: those are a slice.
+Expected<ValueId> take(PlanBuilder &plan, const Call &call) {
+  Dims from = plan.dims(call.inputs[0]), begin(from.size(), 0), part = from;
+  std::optional<std::vector<int64_t>> indices = integersOf(call.value(1));
+  if (!call.node.find("axis") || call.node.integer("batch_dims", 0) != 0 || !indices || indices->empty())
+    return error(Status::Unsup) << "oneDNN has no primitive for take but of constant places on one axis";
+  uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), from.size()));
+  int64_t first = (*indices)[0];
+  for (size_t i = 0; i < indices->size(); ++i)
+    if ((*indices)[i] != first + static_cast<int64_t>(i))
+      return error(Status::Unsup) << "take of elements that do not lie side by side";
+  auto count = static_cast<int64_t>(indices->size());
+  if (first < 0 || first + count > from[axis])
+    return error(Status::Unsup) << "take of elements outside of the tensor";
+  begin[axis] = first;
+  part[axis] = count;
+  return plan.reshape(plan.slice(call.inputs[0], begin, {}, part), call.result);
+}
+
 Expected<ValueId> concatenate(PlanBuilder &plan, const Call &call) {
   Step step;
   step.kind = StepKind::Concat;
@@ -57,7 +111,7 @@ Expected<ValueId> cast(PlanBuilder &plan, const Call &call) {
   return plan.addStep(std::move(step), call.result, to);
 }
 
-// Only as part of the convolution that follows (Fuse.h).
+// Part of the convolution that follows (Fuse.h), or a concatenation (SpellPads.h).
 Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
   if (call.node.string("pad_mode", "constant") != "constant")
     return error(Status::Unsup) << "nn.pad in a mode other than constant";
@@ -87,7 +141,10 @@ std::vector<Operator> shapeOperators() {
       {"nn.batch_flatten", 1, 1, asReshape, Takes::Any},
       {"nn.pad", 2, 2, pad, Takes::Mixed},
       {"reshape", 1, 1, asReshape, Takes::Any},
+      {"split", 1, 1, split, Takes::Any, ~0u, true},
       {"squeeze", 1, 1, asReshape, Takes::Any},
+      {"strided_slice", 1, 1, stridedSlice, Takes::Any},
+      {"take", 2, 2, take, Takes::Any, 1},
       {"transpose", 1, 1, transpose, Takes::Any},
   };
 }

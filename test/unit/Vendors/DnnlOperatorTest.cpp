@@ -205,6 +205,10 @@ TEST_CASE("dnnl moves data") {
   checkOp("expand_dims", {{2, 4}}, {}, {2, 1, 4});
   checkOp("concatenate", {{2, 3, 4}, {2, 5, 4}}, {}, {2, 8, 4}, {{"axis", 1}});
   checkOp("concatenate", {{2, 3}, {1, 3}, {4, 3}}, {}, {7, 3}, {{"axis", 0}});
+  checkOp("strided_slice", {{2, 6, 4}}, {}, {2, 3, 4},
+          {{"begin", Dims{0, 2, 0}}, {"strides", Dims{1, 1, 1}}});
+  checkOp("strided_slice", {{5, 6, 4}}, {}, {2, 6, 2},
+          {{"begin", Dims{1, 0, 1}}, {"strides", Dims{2, 1, 2}}});
 }
 
 TEST_CASE("dnnl takes the classic kernel for depthwise convolutions of few channels") {

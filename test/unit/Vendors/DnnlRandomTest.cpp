@@ -31,7 +31,7 @@ private:
 
   void grow() {
     uint32_t x = any();
-    switch (random_() % 11) {
+    switch (random_() % 12) {
     case 0:
     case 1:
       return conv(x);
@@ -54,6 +54,8 @@ private:
       return add(region.op("clip", {x}, region.dims(x), {{"a_min", -0.5}, {"a_max", 0.75}}));
     case 10:
       return pool(x);
+    case 11:
+      return slice(x);
     }
   }
 
@@ -95,6 +97,21 @@ private:
       return;
     dims[1] += other[1];
     add(region.op("concatenate", {x, y}, dims, {{"axis", 1}}));
+  }
+
+  // A part of the channels, maybe with rows left out.
+  void slice(uint32_t x) {
+    Dims dims = region.dims(x), begin(4, 0), strides(4, 1);
+    if (dims[1] < 2)
+      return;
+    begin[1] = pick({0, dims[1] / 2});
+    dims[1] -= dims[1] / 2;
+    if (random_() % 4 == 0 && dims[2] > 3) {
+      strides[2] = 2;
+      begin[2] = 1;
+      dims[2] /= 2;
+    }
+    add(region.op("strided_slice", {x}, dims, {{"begin", begin}, {"strides", strides}}));
   }
 
   // Through another shape and order, and back to rank 4.

@@ -323,6 +323,18 @@ Nd reduce(const Nd &x, const std::string &op, const Dims &axes, const Dims &outD
   return {outDims, Tensor(sums.begin(), sums.end())};
 }
 
+Nd slice(const Nd &x, const Dims &begin, const Dims &strides, const Dims &outDims) {
+  Nd out{outDims, Tensor(static_cast<size_t>(count(outDims)))};
+  Dims at(outDims.size(), 0);
+  do {
+    Dims from = at;
+    for (size_t i = 0; i < begin.size(); ++i)
+      from[i] = begin[i] + at[i] * strides[i];
+    out.data[offset(at, outDims)] = x.data[offset(from, x.dims)];
+  } while (advance(at, outDims));
+  return out;
+}
+
 Nd concat(const std::vector<Nd> &parts, int64_t axis, const Dims &outDims) {
   Nd out{outDims, Tensor(static_cast<size_t>(count(outDims)))};
   size_t along = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(outDims.size()) : axis);
@@ -412,6 +424,8 @@ Nd evaluateNode(const bycc_node &node, const std::vector<Nd> &in, const Dims &de
     return permute(in[0], attrs.list("axes", {}));
   if (op == "cast" || op == "reshape" || op == "nn.batch_flatten" || op == "squeeze" || op == "expand_dims")
     return {declared, in[0].data};
+  if (op == "strided_slice")
+    return slice(in[0], attrs.list("begin", {}), attrs.list("strides", {}), declared);
   if (op == "concatenate")
     return concat(in, attrs.integer("axis", 0), declared);
   if (op == "nn.dense") {
