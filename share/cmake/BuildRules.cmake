@@ -13,8 +13,14 @@ function(bycc_calls_loaded_code target)
 endfunction()
 
 # The headers of the standard library are half of what a file takes to compile with
-# sanitizers: compiled once there. Other builds go without, and show what nobody included.
-if(BYCC_SANITIZE)
+# sanitizers, a sixth without: compiled once. A compiler cache does without, and builds with
+# warnings as errors do, to show what nobody included.
+set(precompiled OFF)
+if(BYCC_SANITIZE OR NOT (BYCC_WERROR OR BYCC_CCACHE))
+  set(precompiled ON)
+endif()
+set(BYCC_PRECOMPILED_HEADERS ${precompiled} CACHE BOOL "Compile the headers of the standard library once")
+if(BYCC_PRECOMPILED_HEADERS)
   file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/standard_headers.cpp CONTENT "")
   add_library(byccStandardHeaders OBJECT ${CMAKE_BINARY_DIR}/standard_headers.cpp)
   target_precompile_headers(byccStandardHeaders PRIVATE <algorithm> <array> <charconv> <cmath> <cstdint> <cstring>
@@ -32,7 +38,7 @@ function(bycc_add_library name)
   foreach(dep IN LISTS arg_DEPS)
     target_link_libraries(bycc${name} PUBLIC bycc${dep})
   endforeach()
-  if(BYCC_SANITIZE)
+  if(BYCC_PRECOMPILED_HEADERS)
     target_precompile_headers(bycc${name} REUSE_FROM byccStandardHeaders)
   endif()
   if(NOT arg_RUNTIME)
