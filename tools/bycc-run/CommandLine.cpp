@@ -28,6 +28,10 @@ constexpr Option table[] = {
     {"shape", Value::Needed,
      "NAME=5x3x4, shape of a random input; extents that the model leaves open are 1 without it"},
     {"outputs", Value::Needed, "write NAME.npy per output into this folder"},
+    {"batch", Value::Needed,
+     "a run for each .npy (of one input) or .npz (of several) of this folder, with a result of the\n"
+     "                     same name in --outputs; what has one is passed over, bad files are reported,\n"
+     "                     and several processes can share the work"},
     {"print", Value::Optional, "print values of each output; =N of them, default 10"},
     {"expected", Value::Needed, "compare with the NAME.npy files of this folder"},
     {"rtol", Value::Needed, "relative tolerance of --expected, default 1e-3"},
@@ -168,6 +172,20 @@ private:
   std::string problem_;
 };
 
+std::optional<int> checkBatch(const Options &options) {
+  if (options.outputsFolder.empty())
+    return usage("--batch needs --outputs DIR");
+  for (auto [isGiven, name] : {std::pair(!options.inputsFolder.empty(), "--inputs"),
+                               {options.randomSeed.has_value(), "--random"},
+                               {!options.expectedFolder.empty(), "--expected"},
+                               {options.printCount.has_value(), "--print"},
+                               {options.bench, "--bench"},
+                               {options.profile, "--profile"}})
+    if (isGiven)
+      return usage(std::string("--batch does not go with ") + name);
+  return std::nullopt;
+}
+
 } // namespace
 
 Parsed parseCommandLine(const std::vector<std::string> &arguments) {
@@ -202,6 +220,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   app.add_flag_function("--random-plain", [&](int64_t) { options.randomSeed = 0; });
   app.add_option("--shape", options.shapes)->allow_extra_args(false);
   text("outputs", options.outputsFolder);
+  text("batch", options.batchFolder);
   number("print",
          [&](const std::string &v) { options.printCount = numbers.whole("print", v, 0, many); });
   app.add_flag_function("--print-plain", [&](int64_t) { options.printCount = 10; });
@@ -249,6 +268,8 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     parsed.exitCode = usage("no model: bycc-run MODEL.json [options]; --help lists them");
   } else if (!options.json.empty() && !options.bench) {
     parsed.exitCode = usage("--json goes with --bench");
+  } else if (!options.batchFolder.empty()) {
+    parsed.exitCode = checkBatch(options);
   }
   return parsed;
 }

@@ -16,6 +16,7 @@ struct Options {
   std::optional<uint64_t> randomSeed;
   std::vector<std::string> shapes; // NAME=5x3x4, of random inputs
   std::string outputsFolder;
+  std::string batchFolder;
   std::optional<int64_t> printCount;
   std::string expectedFolder;
   double rtol = 1e-3, atol = 1e-5;

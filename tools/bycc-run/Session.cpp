@@ -59,6 +59,17 @@ splitInput(const bycc_module &module, const std::string &text, const char *wante
                                      : "; its inputs: " + escaped(join(names, ", "), 1024));
 }
 
+// Of --input.
+using Files = std::map<const bycc_tensor_info *, std::string>;
+Expected<Files> namedFiles(const bycc_module &module, const Options &options) {
+  Files files;
+  for (const std::string &text : options.inputs) {
+    auto [info, file] = BYCC_TRY(splitInput(module, text, "--input: wanted NAME=FILE.npy"));
+    files[info] = file;
+  }
+  return files;
+}
+
 using Shapes = std::map<const bycc_tensor_info *, std::vector<int64_t>>;
 
 // Of --shape: NAME=5x3x4.
@@ -128,15 +139,24 @@ Expected<> Session::bind(uint32_t index, NpyArray array, const std::string &file
   return {};
 }
 
+Expected<std::vector<uint32_t>> Session::bindNamed(const Options &options) {
+  bound_.clear();
+  bound_.resize(module().num_inputs);
+  Files files = BYCC_TRY(namedFiles(module(), options));
+  std::vector<uint32_t> left;
+  for (uint32_t i = 0; i < module().num_inputs; ++i)
+    if (auto given = files.find(&module().inputs[i]); given != files.end())
+      BYCC_TRY(bind(i, BYCC_TRY(readNpy(given->second)), given->second));
+    else
+      left.push_back(i);
+  return left;
+}
+
 Expected<> Session::bindInputs(const Options &options) {
   const bycc_module &module = this->module();
   bound_.clear();
   bound_.resize(module.num_inputs);
-  std::map<const bycc_tensor_info *, std::string> files;
-  for (const std::string &text : options.inputs) {
-    auto [info, file] = BYCC_TRY(splitInput(module, text, "--input: wanted NAME=FILE.npy"));
-    files[info] = file;
-  }
+  Files files = BYCC_TRY(namedFiles(module, options));
   auto shapes = BYCC_TRY(randomShapes(module, options));
   if (!options.inputsFolder.empty() && !exists(options.inputsFolder))
     return error(Status::Io, {options.inputsFolder}) << "no such folder";

@@ -29,6 +29,10 @@ public:
   Expected<> load(const Options &options);
   // From --input, --inputs and --random, in this order; Status::Arg lists what is missing.
   Expected<> bindInputs(const Options &options);
+  // Those of --input; returns which inputs are left.
+  Expected<std::vector<uint32_t>> bindNamed(const Options &options);
+  // `file`: for messages.
+  Expected<> bind(uint32_t index, NpyArray array, const std::string &file);
   Expected<> run();
   Expected<std::vector<OutputView>> outputs();
   Expected<> setProfile(bool on);
@@ -37,8 +41,6 @@ public:
   int32_t threads() const { return bycc_get_threads(context_); }
 
 private:
-  Expected<> bind(uint32_t index, NpyArray array, const std::string &file);
-
   bycc_model *model_ = nullptr;
   bycc_context *context_ = nullptr;
   std::vector<NpyArray> bound_; // per input; keeps the data alive

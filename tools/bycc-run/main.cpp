@@ -1,5 +1,6 @@
 // bycc-run: load a compiled model and run, compare, time or profile it. Links the
 // runtime only: no compiler, no LLVM.
+#include "Batch.h"
 #include "Bench.h"
 #include "CommandLine.h"
 #include "Session.h"
@@ -42,6 +43,8 @@ Expected<> execute(const Options &options) {
   double begin = millisecondsNow();
   BYCC_TRY(session.load(options));
   double loadMs = millisecondsNow() - begin;
+  if (!options.batchFolder.empty())
+    return runBatch(session, options);
   BYCC_TRY(session.bindInputs(options));
   BYCC_TRY(session.run());
   BYCC_TRY(useOutputs(session, options));

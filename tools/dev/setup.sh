@@ -14,6 +14,7 @@ packages=(
   libclang-rt-19-dev
   libcli11-dev
   libdnnl-dev
+  libminizip-dev
   libonnx-dev
   libonnx-testdata
   libprotobuf-dev
