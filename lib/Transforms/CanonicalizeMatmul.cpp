@@ -9,13 +9,16 @@
 //   nn.batch_matmul(a, reshape(transpose(b, [0, 2, 3, 1]), [h, d, s]))
 //     => nn.batch_matmul(a, reshape(transpose(b, [0, 2, 1, 3]), [h, s, d]), transpose_b=True)
 //
+//   an operand transpose(reshape(x, [s, h, d]), [1, 0, 2])
+//     => reshape(transpose(reshape(x, [1, s, h, d]), [0, 2, 1, 3]), [h, s, d])
+//
 //   nn.dense(x of rank > 2, w)  => reshape(nn.dense(reshape(x), w)) of rank 2
 //   split(reshape(x))[i]        => reshape(split(x)[i])
 //     when the reshape keeps the last axis, which is split
 //   take or split of transpose(reshape(x, [b, s, 3, h, d]), p) over the axis of 3
 //     => transpose(reshape(split(x, 3)[i], [b, s, h, d]), p without that axis)
 //
-// The fifth: heads of attention, whose matrices keep the order of the axes that
+// The fifth and sixth: heads of attention, whose matrices keep the order of the axes that
 // the value had before its heads were made a batch; which way round they are is the
 // flag's business. The two after it: simplify-expr moves reshapes below what computes, to
 // the lower rank, and so leaves one form of products of any rank.
@@ -100,7 +103,8 @@ Expected<NodeId> simplerDense(Module &module, NodeId call, Builder &builder) {
     if (NodeId once = module.operands(weight)[0]; swapsLastTwo(transposeAxes(module, once)))
       inner = module.operands(once)[0];
   std::span<const Dim> shape = module.types.shape(module.type(x));
-  bool isFlat = shape.size() <= 2 || !module.types.isStatic(module.type(call)) || shape.back() == Dim(0);
+  bool isFlat =
+      shape.size() <= 2 || !module.types.isStatic(module.type(call)) || shape.back() == Dim(0);
   if (inner == weight && isFlat)
     return call;
   if (!isFlat) {
@@ -109,7 +113,8 @@ Expected<NodeId> simplerDense(Module &module, NodeId call, Builder &builder) {
     x = BYCC_TRY(makeReshape(builder, x, flat));
   }
   NodeId operands[] = {x, inner};
-  NodeId product = BYCC_TRY(builder.callWithAttrs(ops::nn_dense, operands, module.node(call).attrs));
+  NodeId product =
+      BYCC_TRY(builder.callWithAttrs(ops::nn_dense, operands, module.node(call).attrs));
   return isFlat ? Expected<NodeId>(product)
                 : makeReshape(builder, product, module.types.shape(module.type(call)));
 }
@@ -130,17 +135,37 @@ Expected<std::optional<NodeId>> inSourceOrder(Module &module, NodeId node, Build
   std::span<const Dim> from = module.types.shape(module.type(moved)),
                        to = module.types.shape(module.type(node));
   size_t rank = axes.size();
-  if (rank < 3 || to.size() != 3 || axes[rank - 2] < axes[rank - 1] ||
-      from[rank - 2] != to[1] || from[rank - 1] != to[2])
+  if (rank < 3 || to.size() != 3 || axes[rank - 2] < axes[rank - 1] || from[rank - 2] != to[1] ||
+      from[rank - 1] != to[2])
     return std::optional<NodeId>();
   std::vector<Dim> shape{to[0], to[2], to[1]};
   NodeId source = module.operands(moved)[0];
   std::swap(axes[rank - 2], axes[rank - 1]);
   NodeId straight = source;
   if (!std::ranges::is_sorted(axes))
-    straight = BYCC_TRY(
-        builder.call(ops::transpose, {source}, {{"axes", AttrValue::ints(axes)}}));
+    straight = BYCC_TRY(builder.call(ops::transpose, {source}, {{"axes", AttrValue::ints(axes)}}));
   return std::optional(BYCC_TRY(makeReshape(builder, straight, shape)));
+}
+
+// Heads of a batch of one, written without that axis: with it, and as matrices in the order
+// of what they were; none when it is not so.
+Expected<NodeId> ofOneBatch(Module &module, NodeId node, Builder &builder) {
+  std::vector<int64_t> axes = transposeAxes(module, node);
+  bool isTurned = axes == std::vector<int64_t>{1, 2, 0}; // h, d, s
+  if (!isTurned && axes != std::vector<int64_t>{1, 0, 2})
+    return NodeId();
+  NodeId view = module.operands(node)[0];
+  if (!module.isOp(view, ops::reshape) || !isView(module, view) ||
+      !module.types.isStatic(module.type(view)))
+    return NodeId();
+  std::span<const Dim> shape = module.types.shape(module.type(view));
+  Dim s = shape[0], h = shape[1], d = shape[2], one(1);
+  Dim whole[] = {one, s, h, d};
+  NodeId heads = BYCC_TRY(makeReshape(builder, module.operands(view)[0], whole));
+  std::vector<int64_t> front =
+      isTurned ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3};
+  heads = BYCC_TRY(builder.call(ops::transpose, {heads}, {{"axes", AttrValue::ints(front)}}));
+  return makeReshape(builder, heads, module.types.shape(module.type(node)));
 }
 
 Expected<Operand> straighten(Module &module, Operand operand, Builder &builder) {
@@ -148,6 +173,10 @@ Expected<Operand> straighten(Module &module, Operand operand, Builder &builder) 
     std::vector<int64_t> axes = transposeAxes(module, operand.node);
     if (swapsLastTwo(axes)) {
       operand = {module.operands(operand.node)[0], !operand.isTransposed};
+      continue;
+    }
+    if (NodeId whole = BYCC_TRY(ofOneBatch(module, operand.node, builder))) {
+      operand.node = whole;
       continue;
     }
     auto straight = BYCC_TRY(inSourceOrder(module, operand.node, builder));
@@ -206,8 +235,8 @@ private:
     const AttrValue *sections = module_.attr(split, "indices_or_sections");
     auto axis = normalizedAxis(intAttr(module_, split, "axis", 0), rank);
     if (axis && sections->isInt())
-      if (NodeId part = BYCC_TRY(
-              partOfHeads(source, *axis, sections->asInt(), module_.node(project).payload, builder)))
+      if (NodeId part = BYCC_TRY(partOfHeads(source, *axis, sections->asInt(),
+                                             module_.node(project).payload, builder)))
         return makeReshape(builder, part, module_.types.shape(module_.type(project)));
     return partOfView(project, builder);
   }
@@ -264,8 +293,8 @@ private:
   Expected<NodeId> splitOf(NodeId source, const AttrValue &sections, Builder &builder) {
     NodeId &split = splits_[{source, builder.block(), sections.str()}];
     if (!split)
-      split = BYCC_TRY(builder.call(
-          ops::split, {source}, {{"indices_or_sections", sections}, {"axis", AttrValue(-1)}}));
+      split = BYCC_TRY(builder.call(ops::split, {source},
+                                    {{"indices_or_sections", sections}, {"axis", AttrValue(-1)}}));
     return split;
   }
 
@@ -280,8 +309,7 @@ private:
     if (from.empty() || from.size() >= to.size() || from.back() != to.back() ||
         normalizedAxis(intAttr(module_, split, "axis", 0), to.size()) != to.size() - 1)
       return project;
-    NodeId moved =
-        BYCC_TRY(splitOf(source, *module_.attr(split, "indices_or_sections"), builder));
+    NodeId moved = BYCC_TRY(splitOf(source, *module_.attr(split, "indices_or_sections"), builder));
     NodeId part = BYCC_TRY(builder.project(moved, module_.node(project).payload));
     return makeReshape(builder, part, module_.types.shape(module_.type(project)));
   }
@@ -294,9 +322,8 @@ private:
 
 Expected<bool> canonicalizeMatmul(Module &module, PassContext &) {
   Canonicalizer canonicalizer(module);
-  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return canonicalizer.rewrite(node, builder);
-  });
+  return rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return canonicalizer.rewrite(node, builder); });
 }
 
 } // namespace bycc

@@ -8,6 +8,7 @@
 //   nn.matmul(x, w, transpose_b=True) => nn.dense(x, w)
 //   batch_flatten, squeeze, expand_dims, codes of newshape => reshape to numbers
 //   transpose without axes => with axes
+//   split at places that make equal parts => split into so many
 //
 // The bias form is nn.bias_add because it names the operand that a vendor wants
 // as bias; turning it into add, as others do, makes each vendor find that out
@@ -48,6 +49,25 @@ Expected<NodeId> biasAxis(Module &module, NodeId call, Builder &builder) {
   if (axis >= 0 || !normal)
     return call;
   return builder.call(ops::nn_bias_add, module.operands(call), axisAttr(*normal));
+}
+
+Expected<NodeId> equalParts(Module &module, NodeId call, Builder &builder) {
+  const AttrValue *cuts = module.attr(call, "indices_or_sections");
+  std::span<const Dim> shape = module.types.shape(module.type(module.operands(call)[0]));
+  auto axis = normalizedAxis(intAttr(module, call, "axis", 0), shape.size());
+  if (!cuts || !cuts->isList() || !axis || !shape[*axis].isConst())
+    return call;
+  std::vector<int64_t> places = intsAttr(module, call, "indices_or_sections");
+  auto parts = static_cast<int64_t>(places.size()) + 1;
+  int64_t extent = shape[*axis].value() / parts;
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i] != static_cast<int64_t>(i + 1) * extent)
+      return call;
+  if (extent * parts != shape[*axis].value())
+    return call;
+  const AttrValue *along = module.attr(call, "axis");
+  return builder.call(ops::split, {module.operands(call)[0]},
+                      {{"indices_or_sections", AttrValue(parts)}, {"axis", *along}});
 }
 
 Expected<NodeId> reluFromMaximum(Module &module, NodeId call, Builder &builder) {
@@ -98,9 +118,8 @@ Expected<NodeId> plainReshape(Module &module, NodeId call, Builder &builder) {
   if (module.isOp(call, ops::reshape)) {
     std::vector<int64_t> codes = intsAttr(module, call, "newshape");
     bool hasZero = std::ranges::find(shape, Dim(0)) != shape.end();
-    if (hasZero || std::ranges::equal(codes, shape, [](int64_t code, Dim dim) {
-          return code == dim.value();
-        }))
+    if (hasZero ||
+        std::ranges::equal(codes, shape, [](int64_t code, Dim dim) { return code == dim.value(); }))
       return call;
   }
   return makeReshape(builder, module.operands(call)[0], shape);
@@ -120,6 +139,8 @@ Expected<NodeId> canonicalize(Module &module, NodeId call, Builder &builder) {
     return denseFromMatmul(module, call, builder);
   if (op == ops::transpose)
     return explicitAxes(module, call, builder);
+  if (op == ops::split)
+    return equalParts(module, call, builder);
   if (isView(module, call))
     return plainReshape(module, call, builder);
   return call;
@@ -128,9 +149,8 @@ Expected<NodeId> canonicalize(Module &module, NodeId call, Builder &builder) {
 } // namespace
 
 Expected<bool> canonicalizeOps(Module &module, PassContext &) {
-  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return canonicalize(module, node, builder);
-  });
+  return rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return canonicalize(module, node, builder); });
 }
 
 } // namespace bycc

@@ -5,6 +5,8 @@
 // 1. softmax taken apart (exp(x - max) over its sum) => nn.softmax
 // 2. between scores and softmax, divide by a constant => multiply by its inverse
 // 3. between scores and softmax, add(mask, scores)    => add(scores, mask)
+// 4. factors of queries and keys => one of the scores: products have them for nothing. Not
+//    in float16, where a product of unscaled rows may be beyond the largest number
 //
 // Scores are a product of matrices, possibly reshaped. Masks that choose
 // (`where`) stay: with every position masked they mean another result than a
@@ -68,6 +70,33 @@ bool comesFromScores(const Module &module, NodeId node) {
   return false;
 }
 
+// Queries or keys without the factor that they were multiplied with, which goes into
+// `factor`; the node itself when there is none.
+Expected<NodeId> withoutFactor(Module &module, NodeId node, Builder &builder, double &factor) {
+  auto isSame = [&](NodeId inner) { return module.type(inner) == module.type(node); };
+  if (auto scaled = asWithConstant(module, node, ops::multiply)) {
+    if (scaled->value == 0 || !std::isfinite(scaled->value) || !isSame(scaled->node))
+      return node;
+    factor *= scaled->value;
+    return withoutFactor(module, scaled->node, builder, factor);
+  }
+  if (auto quotient = asBinary(module, node, ops::divide)) {
+    std::optional<double> value = uniformValue(module, quotient->second);
+    if (!value || *value == 0 || !std::isfinite(*value) || !isSame(quotient->first))
+      return node;
+    factor /= *value;
+    return withoutFactor(module, quotient->first, builder, factor);
+  }
+  if (!module.isOp(node, ops::transpose) &&
+      !(module.isOp(node, ops::reshape) && isView(module, node)))
+    return node;
+  NodeId inner = module.operands(node)[0],
+         simple = BYCC_TRY(withoutFactor(module, inner, builder, factor));
+  return simple == inner
+             ? node
+             : builder.callWithAttrs(module.node(node).op, {&simple, 1}, module.node(node).attrs);
+}
+
 // Rewrites what stands between scores and a softmax, from the softmax down.
 class Scores {
 public:
@@ -77,13 +106,13 @@ public:
   Expected<NodeId> canonical(NodeId node) {
     std::optional<Operands2> sum = asBinary(module_, node, ops::add);
     if (!sum)
-      return scaled(node);
+      return scaled(BYCC_TRY(scaledOnce(node)));
     bool isFirst = comesFromScores(module_, sum->first);
     bool isSecond = !isFirst && comesFromScores(module_, sum->second);
     if (!isFirst && !isSecond)
       return node;
     NodeId scores = isFirst ? sum->first : sum->second, mask = isFirst ? sum->second : sum->first;
-    NodeId simple = BYCC_TRY(scaled(scores));
+    NodeId simple = BYCC_TRY(scaled(BYCC_TRY(scaledOnce(scores))));
     if (simple == scores && isFirst)
       return node;
     builder_.setSource(module_.node(node).source);
@@ -91,6 +120,41 @@ public:
   }
 
 private:
+  // Scores, through views, of rows that were multiplied before => scores * c
+  Expected<NodeId> scaledOnce(NodeId node) {
+    if (isView(module_, node)) {
+      NodeId inner = module_.operands(node)[0], simple = BYCC_TRY(scaledOnce(inner));
+      if (simple == inner)
+        return node;
+      builder_.setSource(module_.node(node).source);
+      return builder_.callWithAttrs(module_.node(node).op, {&simple, 1}, module_.node(node).attrs);
+    }
+    if (auto times = asWithConstant(module_, node, ops::multiply);
+        times && module_.type(times->node) == module_.type(node)) {
+      auto inner = asWithConstant(module_, BYCC_TRY(scaledOnce(times->node)), ops::multiply);
+      if (!inner || inner->node == times->node || module_.type(inner->node) != module_.type(node))
+        return node;
+      builder_.setSource(module_.node(node).source);
+      NodeId factor =
+          module_.addScalar(module_.types.dtype(module_.type(node)), inner->value * times->value);
+      return builder_.call(ops::multiply, {inner->node, factor});
+    }
+    bool isProduct = module_.isOp(node, ops::nn_batch_matmul) || module_.isOp(node, ops::nn_matmul);
+    DType dtype = module_.types.dtype(module_.type(node));
+    if (!isProduct || dtype == DType::Float16)
+      return node;
+    NodeId left = module_.operands(node)[0], right = module_.operands(node)[1];
+    double factor = 1;
+    NodeId operands[] = {BYCC_TRY(withoutFactor(module_, left, builder_, factor)),
+                         BYCC_TRY(withoutFactor(module_, right, builder_, factor))};
+    if (factor == 1 || !std::isfinite(factor))
+      return node;
+    builder_.setSource(module_.node(node).source);
+    NodeId product =
+        BYCC_TRY(builder_.callWithAttrs(module_.node(node).op, operands, module_.node(node).attrs));
+    return builder_.call(ops::multiply, {product, module_.addScalar(dtype, factor)});
+  }
+
   // scores / c => scores * (1 / c)
   Expected<NodeId> scaled(NodeId node) {
     std::optional<Operands2> quotient = asBinary(module_, node, ops::divide);
@@ -127,9 +191,8 @@ Expected<NodeId> recognize(Module &module, NodeId node, Builder &builder) {
 } // namespace
 
 Expected<bool> recognizeAttention(Module &module, PassContext &) {
-  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return recognize(module, node, builder);
-  });
+  return rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return recognize(module, node, builder); });
 }
 
 } // namespace bycc

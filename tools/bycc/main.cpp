@@ -19,6 +19,7 @@ static int run(int argc, char **argv) {
     return runApart(parsed.options, inspectCommand);
   case cli::Action::Extract:
     return runApart(parsed.options, extractCommand);
+  case cli::Action::Pattern: return runApart(parsed.options, patternCommand);
   case cli::Action::PlanDiff: return planDiffCommand(parsed.options);
   case cli::Action::ListPasses: return listPasses(parsed.options);
   case cli::Action::ListOps: return runApart(parsed.options, listOps); // vendors' code, too

@@ -458,6 +458,11 @@ void addOutputOptions(CommandLine &line, Options &options) {
                        options.check.pricesFile = v;
                        return true;
                      });
+  line.section("pattern");
+  line.commaList("nodes", "LIST", "nodes by name, with * and ?; A..B: what is made of what A reads, up to B", options.pattern.nodes, true);
+  line.text("vendor", "V", "whose pattern it is to be", options.pattern.vendor);
+  line.text("name", "NAME", "what follows 'V.' in its name; made of the operators without it", options.pattern.name);
+  line.flag("check", "list all matches in the model", options.pattern.check);
   line.section("extract");
   line.text("region", "SYMBOL", "the region to take out", options.extract.region);
   line.text("inputs", "DIR", "record what the region gets from these inputs", options.extract.inputsFolder);
@@ -510,7 +515,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   Parsed parsed;
   Options &options = parsed.options;
   Requests requests;
-  CommandLine line("bycc", "bycc [check|inspect|extract] MODEL [-o OUT.o] [options]\n       bycc plan-diff A.json B.json [--json]",
+  CommandLine line("bycc", "bycc [check|inspect|extract|pattern] MODEL [-o OUT.o] [options]\n       bycc plan-diff A.json B.json [--json]",
                    "bycc compiles a neural network: model in, object file and graph JSON out.\n"
                    "MODEL is .onnx, .relay, .json or - for standard input.\n"
                    "  bycc check MODEL     list every operator that is not supported; --annotate=V --prices\n"
@@ -518,6 +523,8 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
                    "  bycc inspect MODEL   inputs, outputs, operators, parameters, FLOPs\n"
                    "  bycc extract MODEL --region=SYMBOL -o r.relay   one region as a program; --inputs\n"
                    "                       or --random records its inputs in r.inputs, r.expected\n"
+                   "  bycc pattern MODEL --nodes=A,B..C --vendor=V   a pattern for V's file from nodes of a\n"
+                   "                       model; --check lists where else it matches\n"
                    "  bycc plan-diff A.json B.json   what moved between two saved plans");
   addOutputOptions(line, options);
   addInputOptions(line, options.input);
@@ -529,7 +536,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   addHelp(line, requests);
 
   static const std::map<std::string, Action> commands = {
-      {"check", Action::Check}, {"inspect", Action::Inspect}, {"extract", Action::Extract}, {"plan-diff", Action::PlanDiff}};
+      {"check", Action::Check}, {"inspect", Action::Inspect}, {"extract", Action::Extract}, {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}};
   std::vector<std::string> rest = arguments, positional;
   Action command = Action::Compile;
   if (!rest.empty())
@@ -552,6 +559,10 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
     line.complain("--prices goes with bycc check MODEL");
     return finish(parsed, 2);
   }
+  if (command == Action::Pattern && (options.pattern.nodes.empty() || options.pattern.vendor.empty())) {
+    line.complain("pattern needs --nodes and --vendor: bycc pattern MODEL --nodes=A,B..C --vendor=V");
+    return finish(parsed, 2);
+  }
   if (command == Action::PlanDiff) {
     if (positional.size() != 2) {
       line.complain("plan-diff takes two plans: bycc plan-diff A.json B.json");
@@ -564,7 +575,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
     std::string text = "no MODEL given; see bycc --help";
     if (!positional.empty()) {
       text = "more than one MODEL given: '" + escaped(positional[1]) + "'";
-      if (auto near = nearest(positional[0], std::vector<std::string>{"check", "inspect", "extract", "plan-diff"}))
+      if (auto near = nearest(positional[0], std::vector<std::string>{"check", "inspect", "extract", "pattern", "plan-diff"}))
         text += ", did you mean bycc " + *near + "?";
     }
     line.complain(text);

@@ -11,7 +11,7 @@
 
 namespace bycc::cli {
 
-enum class Action : uint8_t { Compile, Check, Inspect, Extract, PlanDiff, ListPasses, ListOps, ListOnnxOps, ListVendors, Exit };
+enum class Action : uint8_t { Compile, Check, Inspect, Extract, Pattern, PlanDiff, ListPasses, ListOps, ListOnnxOps, ListVendors, Exit };
 
 struct Parsed {
   Action action = Action::Compile;

@@ -11,6 +11,7 @@ int compileCommand(const Options &options); // bycc MODEL
 int checkCommand(const Options &options);   // bycc check MODEL
 int inspectCommand(const Options &options); // bycc inspect MODEL
 int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBOL
+int patternCommand(const Options &options); // bycc pattern MODEL --nodes=A,B --vendor=V
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
 int optCommand(const Options &options);     // bycc-opt FILE; passes in options.passes.passes
 

@@ -100,6 +100,13 @@ struct CheckOptions {
   std::string pricesFile; // "" = stdout
 };
 
+// bycc pattern.
+struct PatternOptions {
+  std::vector<std::string> nodes; // --nodes: names, with * and ?, and ranges A..B
+  std::string vendor, name;       // --vendor, --name
+  bool check = false;             // --check: where else it matches
+};
+
 // bycc plan-diff: two files of --save-partition-plan.
 struct PlanDiffOptions {
   std::string before, after;
@@ -116,6 +123,7 @@ struct Options {
   std::string color = "auto";
   ExtractOptions extract;
   CheckOptions check;
+  PatternOptions pattern;
   PlanDiffOptions planDiff;
   std::string commandLine; // for messages on how to reproduce a fault
 };
