@@ -1,5 +1,6 @@
 #include "PlanSolver.h"
 
+#include "PlanAnnealing.h"
 #include "PlanGrouping.h"
 #include "PlanRelaxation.h"
 #include "PlanSearch.h"
@@ -21,17 +22,18 @@ constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 160; // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, chainSweeps = 32, nodeSweeps = 24, lastSweeps = 4000;
-constexpr double usualGain = 1e-4, lastGain = 2e-6;          // of the bound, by a few sweeps
-constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};         // of launches, counted by chains
-constexpr uint32_t windowSizes[] = {10, 18, 30};             // items
-constexpr uint64_t leastPerItem = 300, mostPerItem = 37500;  // steps for a window
-constexpr uint64_t windowCost = 500;                         // of making one
+constexpr double usualGain = 1e-4, lastGain = 2e-6;         // of the bound, by a few sweeps
+constexpr double chainShares[] = {0.5, 1, 0.2, 0.8};        // of launches, counted by chains
+constexpr uint32_t windowSizes[] = {10, 18, 30};            // items
+constexpr uint64_t leastPerItem = 300, mostPerItem = 37500; // steps for a window
+constexpr uint64_t windowCost = 500;                        // of making one
 // What is left to gain in large problems, as a part of the bound: from where on windows are
 // searched quickly only, what may be left for branch and bound, and what is enough.
 constexpr double near = 0.01, almost = 0.005, enough = 0.0005;
-constexpr uint64_t branchPart = 8;        // of the steps of large problems, at most
-constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
-constexpr uint64_t moveCost = 4;          // of moving regions, per item
+constexpr uint64_t branchPart = 8; // of the steps of large problems, at most
+constexpr double leastGain = 0.01; // of a round of windows, of what is left to gain
+constexpr uint64_t annealPart = 2, annealSmallPart = 8; // of the steps that are left
+constexpr uint64_t moveCost = 4;                        // of moving regions, per item
 constexpr uint64_t smallSteps = 400000;   // at least, to look through all plans of few items
 constexpr uint64_t groupingSteps = 20000; // of one leaf
 
@@ -170,11 +172,14 @@ private:
       bound = std::max(bound, relax(relaxation, rootSweeps, 3));
     if (isLarge && gap(bound) > enough) {
       offerTiles(relaxation.rounded(), GroupingEffort::Careful);
+      anneal(annealPart);
       improveByWindows(bound);
       bound = std::max(bound, relax(relaxation, lastSweeps, 1, lastGain));
     }
     if (bound >= bestTime_)
       return bound;
+    if (!isLarge)
+      anneal(annealSmallPart);
     if (isLarge && (gap(bound) > almost || gap(bound) <= enough))
       return bound; // it would not end, or need not begin
     if (isLarge)
@@ -282,6 +287,15 @@ private:
 
   // --- neighbourhoods
 
+  // With a part of the steps that are left.
+  void anneal(uint64_t part) {
+    uint64_t share = steps_ / part, left = share;
+    std::optional<PlanAnswer> plan = PlanAnnealing(problem_).improve(best_, left);
+    spend(share - left);
+    if (plan && isLegal(problem_, *plan))
+      offer(*plan);
+  }
+
   // Around every item in turn, until a whole round finds little; then larger ones, and
   // all again with more steps for each. None is searched twice as it is.
   void improveByWindows(double bound) {
@@ -316,9 +330,10 @@ private:
   };
 
   bool isNew(const Look &look, uint64_t steps) const {
-    return look.steps < steps || std::ranges::any_of(look.items, [&](uint32_t item) {
-             return item != none && lastChange_[item] > look.changes;
-           });
+    return look.steps < steps ||
+           std::ranges::any_of(
+               look.items,
+               [&](uint32_t item) { return item != none && lastChange_[item] > look.changes; });
   }
 
   bool improve(const PlanWindow &window, uint64_t steps, Look &look) {
