@@ -19,6 +19,8 @@ struct Part {
   // Of the items to come next, the first in the lowest bit: those that need one that
   // ends a chain this long or longer, and those that are cut from it.
   std::array<uint64_t, maxChain> needs{}, cut{};
+  // Numbers of ways to be there that are cut from it.
+  std::array<uint64_t, maxChain> apart{};
 };
 
 // The parts that open sets have items of, numbered from 1 in order; 0 for none.
@@ -40,7 +42,7 @@ public:
     state.parts.resize(*at++);
     for (Part &part : state.parts) {
       part.chain = static_cast<uint32_t>(*at++);
-      for (std::array<uint64_t, maxChain> *masks : {&part.needs, &part.cut})
+      for (std::array<uint64_t, maxChain> *masks : {&part.needs, &part.cut, &part.apart})
         for (uint64_t &mask : *masks)
           mask = *at++;
     }
@@ -69,6 +71,7 @@ private:
       words_.push_back(part.chain);
       words_.insert(words_.end(), part.needs.begin(), part.needs.end());
       words_.insert(words_.end(), part.cut.begin(), part.cut.end());
+      words_.insert(words_.end(), part.apart.begin(), part.apart.end());
     }
     begin_.push_back(words_.size());
   }
@@ -136,7 +139,15 @@ std::vector<Opening> openingsOf(const LinkedItems &items) {
 
 class DiagramMaker {
 public:
-  explicit DiagramMaker(const LinkedItems &items) : items_(items), openings_(openingsOf(items)) {}
+  explicit DiagramMaker(const LinkedItems &items) : items_(items), openings_(openingsOf(items)) {
+    uint64_t later = 0; // numbers
+    toCome_.assign(items.size, 0);
+    for (uint32_t item = items.size; item-- > 0 && !items.number.empty();) {
+      toCome_[item] = later;
+      for (uint64_t number : items.number[item])
+        later |= number;
+    }
+  }
 
   PartsDiagram run() {
     States states;
@@ -146,27 +157,37 @@ public:
       diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
       States next;
       for (uint32_t number = 0; number < states.size(); ++number) {
-        PartsDiagram::Node node;
-        for (uint32_t isThere : {0u, 1u}) {
+        PartsDiagram::Node node, more{};
+        for (uint32_t way = 0; way <= numWays(item); ++way) {
           states.get(number, state);
-          node.count[isThere] = isThere ? put(item, state) : leaveOut(item, state);
+          PartsDiagram::Node &arcs = way < 2 ? node : more;
+          arcs.count[way & 1] = way ? put(item, way - 1, state) : leaveOut(item, state);
           close(item, state);
-          node.to[isThere] = next.add(state);
+          arcs.to[way & 1] = next.add(state);
         }
         diagram_.nodes.push_back(node);
+        if (!items_.number.empty())
+          diagram_.more.push_back(more);
       }
+      if (next.size() > maxWidth && !items_.number.empty())
+        forget(next, false);
       if (next.size() > maxWidth)
-        forgetCuts(next);
+        forget(next, true);
       states = std::move(next);
     }
     diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
     diagram_.nodes.emplace_back();
+    if (!items_.number.empty())
+      diagram_.more.emplace_back();
     return std::move(diagram_);
   }
 
 private:
+  // Of being there; three where there are several.
+  uint32_t numWays(uint32_t) const { return items_.number.empty() ? 1 : PartsDiagram::maxWays; }
+
   // Joins the parts that the item is linked to.
-  int32_t put(uint32_t item, State &state) const {
+  int32_t put(uint32_t item, uint32_t way, State &state) const {
     const std::vector<Opening::Set> &sets = openings_[item].sets;
     uint32_t number = static_cast<uint32_t>(state.parts.size()) + 1;
     state.partOf.resize(sets.size(), 0);
@@ -182,18 +203,22 @@ private:
         for (uint32_t length = 0; length < maxChain; ++length) {
           joined.needs[length] |= other.needs[length];
           joined.cut[length] |= other.cut[length];
+          joined.apart[length] |= other.apart[length];
         }
         std::ranges::replace(state.partOf, part, number);
       }
       state.partOf[i] = number;
     }
     uint32_t chain = 0; // before the item
-    while (chain < maxChain && joined.cut[chain] & 1)
+    uint64_t own = items_.number.empty() ? 0 : items_.number[item][way];
+    while (chain < maxChain && (joined.cut[chain] & 1 || joined.apart[chain] & own))
       ++chain;
     joined.chain = std::max(joined.chain, chain + 1);
     for (uint32_t length = 0; length <= chain && length < maxChain; ++length) {
       joined.needs[length] |= items_.neededBy[item] << 1;
       joined.cut[length] |= items_.isCutFrom[item] << 1;
+      if (!items_.number.empty())
+        joined.apart[length] |= items_.isApartFrom[item][way];
     }
     state.parts.push_back(joined);
     return count + static_cast<int32_t>(joined.chain);
@@ -208,20 +233,25 @@ private:
     return 0;
   }
 
-  // Of a layer too wide; then there are fewer states, and parts count for less.
-  void forgetCuts(States &states) {
+  // Of a layer too wide, what is apart, or all that is cut; then there are fewer states, and
+  // parts count for less.
+  void forget(States &states, bool allCuts) {
     States after;
     State state;
     std::vector<uint32_t> to;
     for (uint32_t number = 0; number < states.size(); ++number) {
       states.get(number, state);
-      for (Part &part : state.parts)
-        part.needs = part.cut = {};
+      for (Part &part : state.parts) {
+        part.apart = {};
+        if (allCuts)
+          part.needs = part.cut = {};
+      }
       to.push_back(after.add(state));
     }
-    for (uint32_t node = diagram_.layers.back(); node < diagram_.nodes.size(); ++node)
-      for (uint32_t &next : diagram_.nodes[node].to)
-        next = to[next];
+    for (std::vector<PartsDiagram::Node> *nodes : {&diagram_.nodes, &diagram_.more})
+      for (uint32_t node = diagram_.layers.back(); node < nodes->size(); ++node)
+        for (uint32_t &next : (*nodes)[node].to)
+          next = to[next];
     states = std::move(after);
   }
 
@@ -241,6 +271,7 @@ private:
         for (uint32_t length = 0; length < maxChain; ++length) {
           after_.parts.back().needs[length] >>= 1;
           after_.parts.back().cut[length] >>= 1;
+          after_.parts.back().apart[length] &= toCome_[item];
         }
       }
       after_.partOf.push_back(names_[part]);
@@ -250,6 +281,7 @@ private:
 
   const LinkedItems &items_;
   std::vector<Opening> openings_;
+  std::vector<uint64_t> toCome_; // by item, the numbers of later ones
   PartsDiagram diagram_;
   State after_;
   std::vector<uint32_t> names_; // by part, its number in after_

@@ -29,6 +29,11 @@ struct PartsDiagram {
   };
   std::vector<uint32_t> layers; // their first nodes; the last layer is one node, without arcs
   std::vector<Node> nodes;
+  // Where items can be there in several ways (LinkedItems): arcs for the second and the third.
+  std::vector<Node> more;
+
+  static constexpr uint32_t maxWays = 3;
+  const Node &arcsOf(uint32_t node, uint32_t way) const { return way < 2 ? nodes[node] : more[node]; }
 
   uint32_t numItems() const { return static_cast<uint32_t>(layers.size()) - 1; }
 };
@@ -43,6 +48,12 @@ struct LinkedItems {
   // which do so through something that is never there. What is not there cuts what it
   // needs from what needs it: they cannot be in one part.
   std::vector<uint64_t> neededBy, isCutFrom;
+  // Ways to be there that cannot be in one part with some of items that need it. By item
+  // and way, a number among these, or none; and the numbers that are cut from it. Empty
+  // where there is one way only.
+  static constexpr uint32_t maxNumbers = 64;
+  using Ways = std::array<uint64_t, PartsDiagram::maxWays>;
+  std::vector<Ways> number, isApartFrom;
 
   uint32_t mostOpen() const; // sets with items before and after any point
   auto operator<=>(const LinkedItems &) const = default;

@@ -5,6 +5,7 @@
 #include "LaunchChain.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -97,8 +98,7 @@ private:
       basis.vendorLinks.emplace_back();
       if (vendor != host && problem_.vendors[vendor].merges && problem_.vendors[vendor].launch > 0)
         basis.vendorLinks.back() =
-            vendorLinks(problem_, basis.links, basis.cycles,
-                        ableItems(problem_, basis.isPossible, vendor), diagrams);
+            vendorLinks(problem_, vendor, basis.links, basis.cycles, basis.isPossible, diagrams);
     }
     for (PartsDiagram &diagram : diagrams.take())
       basis.diagrams.push_back(std::make_shared<const PartsDiagram>(std::move(diagram)));
@@ -375,7 +375,7 @@ private:
     for (uint32_t vendor = 1; vendor < vendorLinks_.size(); ++vendor)
       if (isCounted(vendor))
         for (const VendorLinks::Group &group : vendorLinks_[vendor].groups)
-          addDiagram(vendor, group.items, group.diagram, launchOf(vendor));
+          addDiagram(vendor, group.items, group.diagram, launchOf(vendor), group.tiles);
   }
 
   void addChains() {
@@ -400,15 +400,24 @@ private:
     }
   }
 
-  void addDiagram(uint32_t vendor, std::span<const uint32_t> items, uint32_t diagram,
-                  double launch) {
+  // `ways`: by item, tiles with which it is there in a way of its own.
+  void addDiagram(uint32_t vendor, std::span<const uint32_t> items, uint32_t diagram, double launch,
+                  std::span<const std::array<uint32_t, PartsDiagram::maxWays>> ways = {}) {
     Draft draft;
     draft.factor.kind = Kind::Parts;
     draft.factor.diagram = diagram;
     draft.factor.costs = static_cast<uint32_t>(graph_.costs.size());
     graph_.costs.push_back(launch);
-    for (uint32_t item : items)
-      addItem(draft, item, 2, [&](uint32_t tile) { return problem_.tiles[tile].vendor == vendor; });
+    for (size_t i = 0; i < items.size(); ++i)
+      addItem(draft, items[i], ways.empty() ? 2 : 1 + PartsDiagram::maxWays,
+              [&](uint32_t tile) -> uint8_t {
+                if (problem_.tiles[tile].vendor != vendor)
+                  return 0;
+                for (uint8_t way = 0; !ways.empty() && way < PartsDiagram::maxWays; ++way)
+                  if (ways[i][way] == tile)
+                    return 1 + way;
+                return 1;
+              });
     drafts_.push_back(std::move(draft));
   }
 

@@ -97,11 +97,14 @@ void PlanRelaxation::findPaths(const Factor &factor, uint32_t layer) const {
   double *before = sums_.data() + factor.sums, *after = before + diagram.nodes.size();
   double cost = graph_->costs[factor.costs];
   Known &known = known_[&factor - graph_->factors.data()];
+  auto classesOf = [&](uint32_t layer) {
+    return graph_->seats[graph_->seatsOf[factor.seatsBegin + layer]].numClasses;
+  };
   auto arc = [&](uint32_t layer, const PartsDiagram::Node &node, uint32_t i) {
     uint32_t number = graph_->seatsOf[factor.seatsBegin + layer];
     if (!(usable_[number] >> i & 1))
       return infinity;
-    return given_[graph_->seats[number].given + i] + node.count[i] * cost;
+    return given_[graph_->seats[number].given + i] + node.count[i & 1] * cost;
   };
   for (; known.before < layer; ++known.before) {
     uint32_t begin = diagram.layers[known.before], end = diagram.layers[known.before + 1];
@@ -110,18 +113,21 @@ void PlanRelaxation::findPaths(const Factor &factor, uint32_t layer) const {
                         : static_cast<uint32_t>(diagram.nodes.size());
     std::fill(before + end, before + last, infinity);
     for (uint32_t node = begin; node < end; ++node)
-      for (uint32_t i : {0, 1}) {
-        double &least = before[end + diagram.nodes[node].to[i]];
-        least = std::min(least, before[node] + arc(known.before, diagram.nodes[node], i));
+      for (uint32_t i = 0; i < classesOf(known.before); ++i) {
+        const PartsDiagram::Node &arcs = diagram.arcsOf(node, i);
+        double &least = before[end + arcs.to[i & 1]];
+        least = std::min(least, before[node] + arc(known.before, arcs, i));
       }
   }
   for (; known.after > layer + 1; --known.after) {
     uint32_t begin = diagram.layers[known.after - 1], end = diagram.layers[known.after];
     for (uint32_t node = begin; node < end; ++node) {
       after[node] = infinity;
-      for (uint32_t i : {0, 1})
-        after[node] = std::min(after[node], arc(known.after - 1, diagram.nodes[node], i) +
-                                                after[end + diagram.nodes[node].to[i]]);
+      for (uint32_t i = 0; i < classesOf(known.after - 1); ++i) {
+        const PartsDiagram::Node &arcs = diagram.arcsOf(node, i);
+        after[node] =
+            std::min(after[node], arc(known.after - 1, arcs, i) + after[end + arcs.to[i & 1]]);
+      }
     }
   }
 }
@@ -133,12 +139,14 @@ void PlanRelaxation::marginsOfParts(const Seat &seat, double *out) const {
   const double *before = sums_.data() + factor.sums, *after = before + diagram.nodes.size();
   double cost = graph_->costs[factor.costs];
   uint32_t begin = diagram.layers[seat.place], end = diagram.layers[seat.place + 1];
-  out[0] = out[1] = infinity;
+  std::fill_n(out, seat.numClasses, infinity);
   for (uint32_t node = begin; node < end; ++node)
-    for (uint32_t i : {0, 1})
-      out[i] = std::min(out[i], before[node] + diagram.nodes[node].count[i] * cost +
-                                    after[end + diagram.nodes[node].to[i]]);
-  for (uint32_t i : {0, 1})
+    for (uint32_t i = 0; i < seat.numClasses; ++i) {
+      const PartsDiagram::Node &arcs = diagram.arcsOf(node, i);
+      out[i] = std::min(out[i],
+                        before[node] + arcs.count[i & 1] * cost + after[end + arcs.to[i & 1]]);
+    }
+  for (uint32_t i = 0; i < seat.numClasses; ++i)
     out[i] += given_[seat.given + i];
 }
 

@@ -94,10 +94,12 @@ std::vector<uint32_t> united(const std::vector<uint32_t> &a, std::span<const uin
 
 class LinkGrouper {
 public:
-  LinkGrouper(const PlanProblem &problem, const LinkSets &links,
-              const std::vector<std::vector<uint32_t>> &cycles, const std::vector<uint8_t> &isAble,
+  LinkGrouper(const PlanProblem &problem, uint32_t vendor, const LinkSets &links,
+              const std::vector<std::vector<uint32_t>> &cycles,
+              const std::vector<uint8_t> &isPossible, const std::vector<uint8_t> &isAble,
               PartsDiagrams &diagrams)
-      : cycles_(cycles), between_(problem, isAble), diagrams_(diagrams),
+      : problem_(problem), vendor_(vendor), isPossible_(isPossible), cycles_(cycles),
+        between_(problem, isAble), diagrams_(diagrams),
         groupOf_(links.sets.size()) {
     for (uint32_t set = 0; set < links.sets.size(); ++set) { // of what is able
       for (uint32_t item : links.sets[set])
@@ -159,10 +161,14 @@ private:
   void addGroup(uint32_t group) {
     const std::vector<uint32_t> &items = itemsOf_[group];
     LinkedItems linked = linkedItems(items, setsOf_[group]);
-    if (!findCuts(items, linked) && setsOf_[group].size() == 1)
+    bool isCut = findCuts(items, linked);
+    VendorLinks::Group result{items, none, waysOf(items, linked)};
+    if (!isCut && result.tiles.empty() && setsOf_[group].size() == 1) {
       result_.isAlone[group] = true;
-    else
-      result_.groups.push_back({items, diagrams_.of(linked)});
+      return;
+    }
+    result.diagram = diagrams_.of(linked);
+    result_.groups.push_back(std::move(result));
   }
 
   // Whether items are cut apart whatever is there.
@@ -182,6 +188,76 @@ private:
     return isCut;
   }
 
+  using Tiles = std::array<uint32_t, PartsDiagram::maxWays>;
+
+  // Tiles that are apart from tiles of others here, the cheapest where there are more
+  // than ways; the first way is that of all others, if there are any.
+  std::vector<Tiles> waysOf(const std::vector<uint32_t> &items, LinkedItems &linked) const {
+    if (problem_.apart.empty())
+      return {};
+    struct Pair {
+      uint32_t item, tile, later, laterTile;
+    };
+    std::vector<Pair> pairs;
+    for (uint32_t i = 0; i < items.size(); ++i)
+      for (uint32_t tile : problem_.tilesOf[items[i]]) {
+        if (!isOfVendor(tile))
+          continue;
+        auto first = std::ranges::lower_bound(problem_.apart, std::pair(tile, 0u));
+        for (; first != problem_.apart.end() && first->first == tile; ++first)
+          for (uint32_t member : problem_.membersOf(first->second)) {
+            auto found = std::ranges::lower_bound(items, member);
+            auto j = static_cast<uint32_t>(found - items.begin());
+            if (isOfVendor(first->second) && found != items.end() && *found == member && j > i &&
+                j - i <= LinkedItems::reach && linked.neededBy[i] >> (j - i - 1) & 1)
+              pairs.push_back({i, tile, j, first->second});
+          }
+      }
+    if (pairs.empty())
+      return {};
+    std::vector<std::vector<uint32_t>> apart(items.size()); // tiles, by item
+    for (const Pair &pair : pairs) {
+      apart[pair.item].push_back(pair.tile);
+      apart[pair.later].push_back(pair.laterTile);
+    }
+    std::vector<Tiles> ways(items.size());
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      ways[i].fill(none);
+      std::ranges::sort(apart[i], {}, [&](uint32_t tile) {
+        return std::pair(problem_.tiles[tile].time /
+                             static_cast<double>(problem_.membersOf(tile).size()),
+                         tile);
+      });
+      apart[i].erase(std::unique(apart[i].begin(), apart[i].end()), apart[i].end());
+      size_t count = std::ranges::count_if(problem_.tilesOf[items[i]],
+                                           [&](uint32_t tile) { return isOfVendor(tile); });
+      bool areAll = count == apart[i].size() && count <= ways[i].size();
+      for (size_t way = 0; way < apart[i].size() && way + !areAll < ways[i].size(); ++way)
+        ways[i][way + !areAll] = apart[i][way];
+    }
+    linked.number.assign(items.size(), {});
+    linked.isApartFrom.assign(items.size(), {});
+    uint32_t numbers = 0;
+    for (const Pair &pair : pairs) {
+      auto way = std::ranges::find(ways[pair.item], pair.tile) - ways[pair.item].begin();
+      auto later = std::ranges::find(ways[pair.later], pair.laterTile) - ways[pair.later].begin();
+      if (way == PartsDiagram::maxWays || later == PartsDiagram::maxWays)
+        continue;
+      uint64_t &number = linked.number[pair.later][later];
+      if (number == 0 && numbers < LinkedItems::maxNumbers)
+        number = uint64_t{1} << numbers++;
+      linked.isApartFrom[pair.item][way] |= number;
+    }
+    return ways;
+  }
+
+  bool isOfVendor(uint32_t tile) const {
+    return isPossible_[tile] && problem_.tiles[tile].vendor == vendor_;
+  }
+
+  const PlanProblem &problem_;
+  uint32_t vendor_;
+  const std::vector<uint8_t> &isPossible_; // by tile
   const std::vector<std::vector<uint32_t>> &cycles_;
   Between between_;
   PartsDiagrams &diagrams_;
@@ -200,10 +276,11 @@ std::vector<std::vector<uint32_t>> linkCycles(const LinkSets &links) {
   return cycles;
 }
 
-VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,
+VendorLinks vendorLinks(const PlanProblem &problem, uint32_t vendor, const LinkSets &links,
                         const std::vector<std::vector<uint32_t>> &cycles,
-                        const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams) {
-  return LinkGrouper(problem, links, cycles, isAble, diagrams).run();
+                        const std::vector<uint8_t> &isPossible, PartsDiagrams &diagrams) {
+  std::vector<uint8_t> isAble = ableItems(problem, isPossible, vendor);
+  return LinkGrouper(problem, vendor, links, cycles, isPossible, isAble, diagrams).run();
 }
 
 } // namespace bycc

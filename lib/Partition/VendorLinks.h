@@ -16,6 +16,9 @@ struct VendorLinks {
   struct Group { // of sets around cycles, or one whose items others cut apart
     std::vector<uint32_t> items;
     uint32_t diagram = none;
+    // By item, the tiles for which it is there in a way of its own; the others are in the
+    // first. Empty where all are.
+    std::vector<std::array<uint32_t, PartsDiagram::maxWays>> tiles;
   };
   std::vector<uint8_t> isAlone; // by set: a group by itself, of one part
   std::vector<Group> groups;    // the others
@@ -24,8 +27,8 @@ struct VendorLinks {
 // Cycles, as the sets that they go through, short ones first.
 std::vector<std::vector<uint32_t>> linkCycles(const LinkSets &links);
 
-VendorLinks vendorLinks(const PlanProblem &problem, const LinkSets &links,
+VendorLinks vendorLinks(const PlanProblem &problem, uint32_t vendor, const LinkSets &links,
                         const std::vector<std::vector<uint32_t>> &cycles,
-                        const std::vector<uint8_t> &isAble, PartsDiagrams &diagrams);
+                        const std::vector<uint8_t> &isPossible, PartsDiagrams &diagrams);
 
 } // namespace bycc
