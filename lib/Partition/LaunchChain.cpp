@@ -71,18 +71,41 @@ LaunchChain launchChain(const PlanProblem &problem, uint32_t vendor,
   return chain;
 }
 
-PartsDiagram diagramOf(const LaunchChain &chain) {
+ApartWays waysOf(const PlanProblem &problem, uint32_t vendor,
+                 const std::vector<uint8_t> &isPossible, const LaunchChain &chain) {
+  std::vector<uint64_t> neededBy;
+  for (size_t i = 0; i < chain.items.size(); ++i)
+    neededBy.push_back(i + 1 < chain.items.size() && !chain.isCut[i + 1]);
+  return apartWays(problem, vendor, isPossible, chain.items, neededBy);
+}
+
+// A layer's nodes stand for how the item before is there: not, or in which way.
+PartsDiagram diagramOf(const LaunchChain &chain, const ApartWays &ways) {
   PartsDiagram diagram;
   uint32_t size = static_cast<uint32_t>(chain.items.size());
+  uint32_t numWays = ways.tiles.empty() ? 1 : PartsDiagram::maxWays;
+  size_t pair = 0; // they ascend
   for (uint32_t i = 0; i < size; ++i) {
     diagram.layers.push_back(static_cast<uint32_t>(diagram.nodes.size()));
     bool goesOn = i + 1 < size && !chain.isCut[i + 1];
-    diagram.nodes.push_back({{0, goesOn}, {0, 1}});
-    if (i > 0 && !chain.isCut[i])
-      diagram.nodes.push_back({{0, goesOn}, {0, 0}});
+    bool isLinked = i > 0 && !chain.isCut[i];
+    uint32_t first = diagram.layers.back();
+    for (uint32_t before = 0; before <= (isLinked ? numWays : 0); ++before) {
+      int32_t count = before == 0;
+      diagram.nodes.push_back({{0, goesOn ? 1u : 0u}, {0, count}});
+      if (numWays > 1)
+        diagram.more.push_back({{goesOn ? 2u : 0u, goesOn ? 3u : 0u}, {count, count}});
+    }
+    for (; pair < ways.pairs.size() && ways.pairs[pair].later <= i; ++pair) {
+      const ApartWays::Pair &apart = ways.pairs[pair];
+      uint32_t node = first + 1 + apart.way, way = 1 + apart.laterWay;
+      (way < 2 ? diagram.nodes : diagram.more)[node].count[way & 1] = 1;
+    }
   }
   diagram.layers.push_back(static_cast<uint32_t>(diagram.nodes.size()));
   diagram.nodes.emplace_back();
+  if (numWays > 1)
+    diagram.more.emplace_back();
   return diagram;
 }
 

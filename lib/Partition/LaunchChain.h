@@ -4,6 +4,7 @@
 // (VendorLinks.h) says little.
 #pragma once
 
+#include "ApartWays.h"
 #include "PartsDiagram.h"
 #include "PlanProblem.h"
 
@@ -23,7 +24,11 @@ LaunchChain launchChain(const PlanProblem &problem, uint32_t vendor,
                         const std::vector<uint8_t> &isAble, const std::vector<double> &gain,
                         double launch);
 
-// Of the stretches that a choice of the items makes.
-PartsDiagram diagramOf(const LaunchChain &chain);
+// Of the stretches that a choice of the items makes; of those that are told apart by ways,
+// one next to another starts anew where the two are apart.
+PartsDiagram diagramOf(const LaunchChain &chain, const ApartWays &ways = {});
+// Of the tiles of each two next to each other.
+ApartWays waysOf(const PlanProblem &problem, uint32_t vendor,
+                 const std::vector<uint8_t> &isPossible, const LaunchChain &chain);
 
 } // namespace bycc

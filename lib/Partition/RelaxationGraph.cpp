@@ -392,8 +392,10 @@ private:
             launchChain(problem_, vendor, isAble_[vendor], gain, launch * graph_.unit);
         if (chain.items.empty())
           break;
-        graph_.diagrams.push_back(std::make_shared<const PartsDiagram>(diagramOf(chain)));
-        addDiagram(vendor, chain.items, static_cast<uint32_t>(graph_.diagrams.size() - 1), launch);
+        ApartWays ways = waysOf(problem_, vendor, isPossible_, chain);
+        graph_.diagrams.push_back(std::make_shared<const PartsDiagram>(diagramOf(chain, ways)));
+        addDiagram(vendor, chain.items, static_cast<uint32_t>(graph_.diagrams.size() - 1), launch,
+                   ways.tiles);
         for (uint32_t item : chain.items)
           gain[item] /= 2;
       }
@@ -402,7 +404,7 @@ private:
 
   // `ways`: by item, tiles with which it is there in a way of its own.
   void addDiagram(uint32_t vendor, std::span<const uint32_t> items, uint32_t diagram, double launch,
-                  std::span<const std::array<uint32_t, PartsDiagram::maxWays>> ways = {}) {
+                  std::span<const ApartWays::Tiles> ways) {
     Draft draft;
     draft.factor.kind = Kind::Parts;
     draft.factor.diagram = diagram;

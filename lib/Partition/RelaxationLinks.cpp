@@ -213,7 +213,7 @@ bool dropHopeless(const PlanProblem &problem, const LinkSets &links, uint32_t ve
 
 void Between::lookFrom(uint32_t item, uint32_t last) {
   first_ = item;
-  state_.assign(std::min(last - item, maxSpan) + 1, 0);
+  state_.assign(std::min(last - item, maxSpan_) + 1, 0);
   state_[0] = Reached;
   for (uint32_t i = 1; i < state_.size(); ++i)
     for (uint32_t need : problem_.needs[item + i])

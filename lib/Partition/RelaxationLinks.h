@@ -19,15 +19,14 @@ uint32_t numParts(const LinkSets &links, std::span<const uint32_t> items);
 // has another label: no region of able items holds both. Far ones are taken for neither.
 class Between {
 public:
-  Between(const PlanProblem &problem, const std::vector<uint8_t> &isAble)
-      : problem_(problem), isAble_(isAble) {}
+  Between(const PlanProblem &problem, const std::vector<uint8_t> &isAble, uint32_t maxSpan = 256)
+      : problem_(problem), isAble_(isAble), maxSpan_(maxSpan) {}
 
   void lookFrom(uint32_t item, uint32_t last); // at those up to the last
   bool isReached(uint32_t item) const { return at(item) & Reached; }
   bool isCut(uint32_t item) const { return at(item) & Cut; }
 
 private:
-  static constexpr uint32_t maxSpan = 256;
   enum : uint8_t { Reached = 1, Cut = 2 };
   uint8_t at(uint32_t item) const {
     return item - first_ < state_.size() ? state_[item - first_] : 0;
@@ -35,6 +34,7 @@ private:
 
   const PlanProblem &problem_;
   const std::vector<uint8_t> &isAble_;
+  uint32_t maxSpan_; // of items looked at
   uint32_t first_ = 0;
   std::vector<uint8_t> state_; // by item, from the first
 };

@@ -15,6 +15,8 @@ constexpr uint32_t maxGroup = 80;   // items of a group
 constexpr uint32_t maxSmall = 8;     // of a group whatever its sets
 constexpr uint32_t maxOpen = 5;      // sets of other groups around any point
 constexpr uint32_t maxCycle = 64;    // items of a cycle
+constexpr uint32_t farSpan = 1024; // of items looked at between two of a set
+constexpr uint32_t manySplit = 64; // items of a set that stays whole
 constexpr uint32_t maxSearch = 4000; // places in sets looked at to find one
 
 // Takes items in order, each with its places in sets one by one. A place that ties
@@ -99,20 +101,18 @@ public:
               const std::vector<uint8_t> &isPossible, const std::vector<uint8_t> &isAble,
               PartsDiagrams &diagrams)
       : problem_(problem), vendor_(vendor), isPossible_(isPossible), cycles_(cycles),
-        between_(problem, isAble), diagrams_(diagrams),
-        groupOf_(links.sets.size()) {
-    for (uint32_t set = 0; set < links.sets.size(); ++set) { // of what is able
-      for (uint32_t item : links.sets[set])
-        if (isAble[item])
-          links_.sets.add(item);
-      links_.sets.close();
-    }
+        between_(problem, isAble), diagrams_(diagrams), groupOf_(0) {
+    result_.isAlone.assign(links.sets.size(), false);
+    split(links, isAble);
     links_.setsOf = transposed(links_.sets, problem.size());
+    groupOf_ = UnionFind(links_.sets.size());
   }
 
   VendorLinks run() {
-    groupCycles();
-    result_.isAlone.assign(links_.sets.size(), false);
+    if (isSplit_)
+      groupCycles(linkCycles(links_));
+    else
+      groupCycles(cycles_);
     for (uint32_t set = 0; set < links_.sets.size(); ++set)
       if (groupOf_.find(set) == set && itemsOf_[set].size() > 1)
         addGroup(set);
@@ -120,13 +120,63 @@ public:
   }
 
 private:
-  // Of what is able. Round a cycle with others, too, they may be cut apart.
-  void groupCycles() {
+  // Sets of what is able, without what is cut apart there: two items between which lies one
+  // that is not able are in no region together, so that their set links neither to the
+  // other, and closes no cycle. Of far items, and in large sets, it is not known.
+  void split(const LinkSets &links, const std::vector<uint8_t> &isAble) {
+    Between between(problem_, isAble, farSpan);
+    PlanProblem::Lists able;
+    for (uint32_t set = 0; set < links.sets.size(); ++set) {
+      for (uint32_t item : links.sets[set])
+        if (isAble[item])
+          able.add(item);
+      able.close();
+    }
+    PlanProblem::Lists setsOf = transposed(able, problem_.size());
+    UnionFind parts(static_cast<uint32_t>(able.flat.size())); // of places in sets
+    for (uint32_t item = 0; item < problem_.size(); ++item) {
+      uint32_t last = item;
+      for (uint32_t set : setsOf[item])
+        last = std::max(last, able[set].back());
+      if (last == item)
+        continue;
+      between.lookFrom(item, last);
+      for (uint32_t set : setsOf[item]) {
+        auto items = able[set];
+        auto own = static_cast<uint32_t>(std::ranges::lower_bound(items, item) - items.begin());
+        for (uint32_t i = own + 1; i < items.size(); ++i)
+          if (items.size() > manySplit || !between.isCut(items[i]))
+            parts.join(able.begin[set] + own, able.begin[set] + i);
+      }
+    }
+    for (uint32_t set = 0; set < able.size(); ++set) {
+      uint32_t begin = able.begin[set], end = able.begin[set + 1];
+      for (uint32_t first = begin; first < end; ++first) {
+        if (parts.find(first) != first)
+          continue;
+        uint32_t before = links_.sets.flat.size();
+        for (uint32_t i = first; i < end; ++i)
+          if (parts.find(i) == first)
+            links_.sets.add(able.flat[i]);
+        bool isWhole = links_.sets.flat.size() - before == end - begin;
+        isSplit_ |= !isWhole;
+        links_.sets.close();
+        wholeOf_.push_back(isWhole ? set : none);
+      }
+      if (begin == end) { // sets have the numbers of before if none is split
+        links_.sets.close();
+        wholeOf_.push_back(none);
+      }
+    }
+  }
+
+  // Round a cycle with others, too, they may be cut apart.
+  void groupCycles(const std::vector<std::vector<uint32_t>> &cycles) {
     for (uint32_t set = 0; set < links_.sets.size(); ++set) {
       itemsOf_.emplace_back(links_.sets[set].begin(), links_.sets[set].end());
       setsOf_.push_back({set});
     }
-    for (const std::vector<uint32_t> &cycle : cycles_) {
+    for (const std::vector<uint32_t> &cycle : cycles) {
       std::vector<uint32_t> items, sets, those;
       std::ranges::copy_if(cycle, std::back_inserter(those),
                            [&](uint32_t set) { return links_.sets[set].size() > 1; });
@@ -163,8 +213,8 @@ private:
     LinkedItems linked = linkedItems(items, setsOf_[group]);
     bool isCut = findCuts(items, linked);
     VendorLinks::Group result{items, none, waysOf(items, linked)};
-    if (!isCut && result.tiles.empty() && setsOf_[group].size() == 1) {
-      result_.isAlone[group] = true;
+    if (!isCut && result.tiles.empty() && setsOf_[group].size() == 1 && wholeOf_[group] != none) {
+      result_.isAlone[wholeOf_[group]] = true;
       return;
     }
     result.diagram = diagrams_.of(linked);
@@ -188,71 +238,22 @@ private:
     return isCut;
   }
 
-  using Tiles = std::array<uint32_t, PartsDiagram::maxWays>;
-
-  // Tiles that are apart from tiles of others here, the cheapest where there are more
-  // than ways; the first way is that of all others, if there are any.
-  std::vector<Tiles> waysOf(const std::vector<uint32_t> &items, LinkedItems &linked) const {
-    if (problem_.apart.empty())
+  // Tiles that are apart from tiles of others here.
+  std::vector<ApartWays::Tiles> waysOf(const std::vector<uint32_t> &items,
+                                       LinkedItems &linked) const {
+    ApartWays ways = apartWays(problem_, vendor_, isPossible_, items, linked.neededBy);
+    if (ways.tiles.empty())
       return {};
-    struct Pair {
-      uint32_t item, tile, later, laterTile;
-    };
-    std::vector<Pair> pairs;
-    for (uint32_t i = 0; i < items.size(); ++i)
-      for (uint32_t tile : problem_.tilesOf[items[i]]) {
-        if (!isOfVendor(tile))
-          continue;
-        auto first = std::ranges::lower_bound(problem_.apart, std::pair(tile, 0u));
-        for (; first != problem_.apart.end() && first->first == tile; ++first)
-          for (uint32_t member : problem_.membersOf(first->second)) {
-            auto found = std::ranges::lower_bound(items, member);
-            auto j = static_cast<uint32_t>(found - items.begin());
-            if (isOfVendor(first->second) && found != items.end() && *found == member && j > i &&
-                j - i <= LinkedItems::reach && linked.neededBy[i] >> (j - i - 1) & 1)
-              pairs.push_back({i, tile, j, first->second});
-          }
-      }
-    if (pairs.empty())
-      return {};
-    std::vector<std::vector<uint32_t>> apart(items.size()); // tiles, by item
-    for (const Pair &pair : pairs) {
-      apart[pair.item].push_back(pair.tile);
-      apart[pair.later].push_back(pair.laterTile);
-    }
-    std::vector<Tiles> ways(items.size());
-    for (uint32_t i = 0; i < items.size(); ++i) {
-      ways[i].fill(none);
-      std::ranges::sort(apart[i], {}, [&](uint32_t tile) {
-        return std::pair(problem_.tiles[tile].time /
-                             static_cast<double>(problem_.membersOf(tile).size()),
-                         tile);
-      });
-      apart[i].erase(std::unique(apart[i].begin(), apart[i].end()), apart[i].end());
-      size_t count = std::ranges::count_if(problem_.tilesOf[items[i]],
-                                           [&](uint32_t tile) { return isOfVendor(tile); });
-      bool areAll = count == apart[i].size() && count <= ways[i].size();
-      for (size_t way = 0; way < apart[i].size() && way + !areAll < ways[i].size(); ++way)
-        ways[i][way + !areAll] = apart[i][way];
-    }
     linked.number.assign(items.size(), {});
     linked.isApartFrom.assign(items.size(), {});
     uint32_t numbers = 0;
-    for (const Pair &pair : pairs) {
-      auto way = std::ranges::find(ways[pair.item], pair.tile) - ways[pair.item].begin();
-      auto later = std::ranges::find(ways[pair.later], pair.laterTile) - ways[pair.later].begin();
-      if (way == PartsDiagram::maxWays || later == PartsDiagram::maxWays)
-        continue;
-      uint64_t &number = linked.number[pair.later][later];
+    for (const ApartWays::Pair &pair : ways.pairs) {
+      uint64_t &number = linked.number[pair.later][pair.laterWay];
       if (number == 0 && numbers < LinkedItems::maxNumbers)
         number = uint64_t{1} << numbers++;
-      linked.isApartFrom[pair.item][way] |= number;
+      linked.isApartFrom[pair.item][pair.way] |= number;
     }
-    return ways;
-  }
-
-  bool isOfVendor(uint32_t tile) const {
-    return isPossible_[tile] && problem_.tiles[tile].vendor == vendor_;
+    return std::move(ways.tiles);
   }
 
   const PlanProblem &problem_;
@@ -262,6 +263,8 @@ private:
   Between between_;
   PartsDiagrams &diagrams_;
   LinkSets links_;
+  bool isSplit_ = false;
+  std::vector<uint32_t> wholeOf_;              // by set: that of before, if it is the same
   UnionFind groupOf_;                          // by set: the first of its group
   std::vector<std::vector<uint32_t>> itemsOf_; // by group
   std::vector<std::vector<uint32_t>> setsOf_;  // by group

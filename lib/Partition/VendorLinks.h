@@ -1,6 +1,7 @@
 // How links hold regions of one vendor together.
 #pragma once
 
+#include "ApartWays.h"
 #include "PartsDiagram.h"
 #include "RelaxationLinks.h"
 
@@ -18,7 +19,7 @@ struct VendorLinks {
     uint32_t diagram = none;
     // By item, the tiles for which it is there in a way of its own; the others are in the
     // first. Empty where all are.
-    std::vector<std::array<uint32_t, PartsDiagram::maxWays>> tiles;
+    std::vector<ApartWays::Tiles> tiles;
   };
   std::vector<uint8_t> isAlone; // by set: a group by itself, of one part
   std::vector<Group> groups;    // the others
