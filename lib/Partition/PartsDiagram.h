@@ -33,7 +33,9 @@ struct PartsDiagram {
   std::vector<Node> more;
 
   static constexpr uint32_t maxWays = 3;
-  const Node &arcsOf(uint32_t node, uint32_t way) const { return way < 2 ? nodes[node] : more[node]; }
+  const Node &arcsOf(uint32_t node, uint32_t way) const {
+    return way < 2 ? nodes[node] : more[node];
+  }
 
   uint32_t numItems() const { return static_cast<uint32_t>(layers.size()) - 1; }
 };

@@ -575,7 +575,7 @@ private:
   double mostUnits_ = 0;
   std::shared_ptr<const RelaxationBasis> basis_;
   const LinkSets &links_;
-  const std::vector<uint8_t> &isPossible_;   // by tile
+  const std::vector<uint8_t> &isPossible_; // by tile
   const std::vector<VendorLinks> &vendorLinks_;
   std::vector<std::vector<uint8_t>> isAble_; // by vendor, by item
   std::vector<Draft> drafts_;

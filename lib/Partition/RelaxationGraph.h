@@ -74,8 +74,8 @@ struct RelaxationGraph {
 
   std::shared_ptr<const RelaxationBasis> basis;
   double unit = 1;
-  double mostGiven = 0;            // by an item to a factor, for sums to be exact
-  std::vector<double> cost;        // by slot: place in tilesOf.flat
+  double mostGiven = 0;     // by an item to a factor, for sums to be exact
+  std::vector<double> cost; // by slot: place in tilesOf.flat
   std::vector<Factor> factors;
   std::vector<Seat> seats;          // by item
   std::vector<uint32_t> seatsBegin; // by item, in seats
@@ -83,7 +83,7 @@ struct RelaxationGraph {
   std::vector<uint8_t> classOf;
   std::vector<double> costs;
   std::vector<std::shared_ptr<const PartsDiagram>> diagrams; // the basis', then chains'
-  PlanProblem::Lists companySets; // of places
+  PlanProblem::Lists companySets;                            // of places
   uint32_t numGiven = 0, numSums = 0;
   // Of a sweep in one direction, without companies and with them: numbers looked at, about.
   uint64_t work[2] = {0, 0};

@@ -143,8 +143,8 @@ void PlanRelaxation::marginsOfParts(const Seat &seat, double *out) const {
   for (uint32_t node = begin; node < end; ++node)
     for (uint32_t i = 0; i < seat.numClasses; ++i) {
       const PartsDiagram::Node &arcs = diagram.arcsOf(node, i);
-      out[i] = std::min(out[i],
-                        before[node] + arcs.count[i & 1] * cost + after[end + arcs.to[i & 1]]);
+      out[i] =
+          std::min(out[i], before[node] + arcs.count[i & 1] * cost + after[end + arcs.to[i & 1]]);
     }
   for (uint32_t i = 0; i < seat.numClasses; ++i)
     out[i] += given_[seat.given + i];

@@ -11,12 +11,12 @@ namespace bycc {
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t maxGroup = 80;   // items of a group
+constexpr uint32_t maxGroup = 80;    // items of a group
 constexpr uint32_t maxSmall = 8;     // of a group whatever its sets
 constexpr uint32_t maxOpen = 5;      // sets of other groups around any point
 constexpr uint32_t maxCycle = 64;    // items of a cycle
-constexpr uint32_t farSpan = 1024; // of items looked at between two of a set
-constexpr uint32_t manySplit = 64; // items of a set that stays whole
+constexpr uint32_t farSpan = 1024;   // of items looked at between two of a set
+constexpr uint32_t manySplit = 64;   // items of a set that stays whole
 constexpr uint32_t maxSearch = 4000; // places in sets looked at to find one
 
 // Takes items in order, each with its places in sets one by one. A place that ties
