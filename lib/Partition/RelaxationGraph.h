@@ -21,8 +21,8 @@
 //     c - d        without a: 3 - 2 = 1 part
 //
 // Left out: that regions may not need each other in other ways, limits beyond a
-// few items, and tiles apart but for those of a maker and a user and those of company. They only
-// make plans dearer. All costs are whole numbers of `unit` picoseconds, rounded down: sums in
+// few items, and tiles apart but for those of a maker and a user, of company, and of groups and
+// paths, as far as these tell tiles apart (ApartWays.h). They only make plans dearer. All costs are whole numbers of `unit` picoseconds, rounded down: sums in
 // doubles are exact.
 #pragma once
 
