@@ -7,6 +7,7 @@
 #include "PlanOracle.h"
 #include "RandomPlanProblem.h"
 
+#include "../../../lib/Partition/PlanRelaxation.h"
 #include "../../../lib/Partition/PlanSolver.h"
 
 #include <catch2/catch.hpp>
@@ -99,6 +100,21 @@ TEST_CASE("a bound of little effort is a bound", "[chooser]") {
       PlanSolution solution = solve(problem, {steps});
       REQUIRE(solution.bound <= least);
       REQUIRE(solution.time >= least);
+    }
+  }
+}
+
+// Whatever part of launches is counted by chains. Problems are solved without these bounds.
+TEST_CASE("relaxations of small problems stay below the least time", "[chooser]") {
+  for (uint32_t seed = 0; seed < numSeeds(1000); ++seed) {
+    PlanProblem problem = problemOf(seed, 6 + seed % 8);
+    double least = bruteForce(problem);
+    PlanRelaxation byLinks(problem);
+    uint64_t steps = 1000000;
+    for (double share : {0.0, 0.5, 1.0}) {
+      INFO("seed " << seed << ", share " << share);
+      PlanRelaxation relaxation(byLinks, std::vector<double>(problem.vendors.size(), share));
+      REQUIRE(relaxation.run(200, least + 1, steps) <= least);
     }
   }
 }
