@@ -177,7 +177,9 @@ private:
     if (!differs)
       return part.solution.bound;
     PlanEffort effort = effortFor(raw);
-    effort.steps /= 8; // no plan depends on it
+    constexpr uint32_t few = 160; // that one search goes through
+    if (raw.size() > few)
+      effort.steps /= 8; // no plan depends on it
     return solvePlan(raw, effort, {part.solution.plan}).bound;
   }
 
