@@ -85,7 +85,7 @@ TEST_CASE("the least time of small plan problems", "[chooser]") {
   for (uint32_t seed = 0; seed < numSeeds(2000); ++seed) {
     INFO("seed " << seed);
     PlanProblem problem = smallProblem(seed);
-    PlanSolution solution = solve(problem, {300000}); // what -O2 has
+    PlanSolution solution = solve(problem, {400000}); // what -O2 has
     REQUIRE(solution.time == bruteForce(problem));
     REQUIRE(solution.isProven());
   }
