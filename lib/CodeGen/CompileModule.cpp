@@ -84,11 +84,14 @@ private:
     emit.scratchBytes = new llvm::GlobalVariable(module, i64, true, llvm::GlobalValue::InternalLinkage,
                                                  llvm::ConstantInt::get(i64, scratch), options_.moduleName + "_scratch_bytes");
     std::vector<llvm::Function *> kernels;
-    for (const KernelCode &kernel : program_.kernels)
+    for (const KernelCode &kernel : program_.kernels) {
+      BYCC_TRY(proceed(kernel.name));
       kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run(kernel.isOfStrips));
+    }
     llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_);
     emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
     BYCC_TRY(verify(module));
+    BYCC_TRY(proceed(""));
     optimize(module, *machine_, options_.level);
     result_.scratchBytes = scratch;
     for (CodeForm form : options_.forms) {
@@ -101,10 +104,20 @@ private:
       if (form == CodeForm::LlvmText)
         continue;
       bool isText = form == CodeForm::Assembly;
+      BYCC_TRY(proceed(""));
       std::vector<uint8_t> bytes = BYCC_TRY(emitCode(module, *machine_, isText));
       (isText ? result_.assembly : result_.object).assign(bytes.begin(), bytes.end());
     }
     return {};
+  }
+
+  Expected<> proceed(const std::string &kernel) {
+    size_t count = program_.kernels.size();
+    if (!options_.proceed || options_.proceed(kernel, std::min(numKernels_, count), count)) {
+      ++numKernels_;
+      return {};
+    }
+    return cancelledError();
   }
 
   void report() {
@@ -126,6 +139,7 @@ private:
   Offsets offsets_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   CompiledModule result_;
+  size_t numKernels_ = 0; // proceed() was asked about
 };
 
 } // namespace

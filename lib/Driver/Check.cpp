@@ -2,10 +2,10 @@
 // every node would go. The passes are those of the compilation, so that both say
 // the same; what vendors make of their regions is not tried.
 
-#include "Interface.h"
-#include "Placement.h"
-#include "Session.h"
+#include "Terminal.h"
 #include "bycc/CodeGen/CodeGen.h"
+#include "bycc/Compiler/Interface.h"
+#include "bycc/Compiler/Placement.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Partition/OffloadReport.h"
@@ -21,14 +21,14 @@ namespace bycc {
 namespace {
 
 // Without vendors: what stays after simplification is what must be compiled.
-std::string hostPasses(const Options &options) {
+std::string hostPasses(const CompileOptions &options) {
   std::string lower = options.target.precision == "bf16" ? "to-mixed-precision," : "";
   return "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code," + lower + "legalize";
 }
 
 // What --prices needs before anything runs.
 Expected<> checkPriced(const Session &session) {
-  const Options &options = session.options();
+  const CompileOptions &options = session.options();
   if (session.vendors().size() == 0)
     return error(Status::Usage) << "--prices needs vendors that refuse something: --annotate or --rules";
   if (!comparesCosts(options))
@@ -50,9 +50,10 @@ Expected<> checkKnown(Session &session, const RefusalPrices &prices) {
   return error(Status::Usage) << "--prices needs costs, and no vendor in use has any";
 }
 
-Expected<> prepareModel(Session &session, RefusalPrices &prices) {
-  if (!session.options().vendors.savePlan.empty())
+Expected<> prepareModel(Session &session, const Options &options, RefusalPrices &prices) {
+  if (!options.placement.savePlan.empty())
     return error(Status::Usage) << "--save-partition-plan goes with a compilation: bycc MODEL";
+  BYCC_TRY(checkSupported(options));
   BYCC_TRY(session.prepare());
   BYCC_TRY(session.load());
   if (!session.module().main()) {
@@ -62,13 +63,13 @@ Expected<> prepareModel(Session &session, RefusalPrices &prices) {
   }
   BYCC_TRY(checkInterface(session.module()));
   BYCC_TRY(session.enableAskedVendors(true));
-  if (session.options().check.prices) {
+  if (options.check.prices) {
     BYCC_TRY(checkPriced(session));
     session.context().prices = &prices;
   }
   if (session.vendors().size() > 0) {
     BYCC_TRY(session.runPasses(BYCC_TRY(session.pipeline())));
-    return session.options().check.prices ? checkKnown(session, prices) : Expected<>();
+    return options.check.prices ? checkKnown(session, prices) : Expected<>();
   }
   Pipeline list = BYCC_TRY(parsePipeline(hostPasses(session.options()), session.registry(), {}));
   return session.runPasses(session.withoutDone(list));
@@ -168,14 +169,14 @@ std::string checkJson(Session &session, const std::vector<Problem> &problems, co
 }
 
 // A model that cannot be read: every reason, as JSON too.
-int failUnread(Session &session, const Error &error) {
+int failUnread(CommandSession &command, const Options &options, const Error &error) {
   bool isModel = error.status() == Status::Unsup || error.status() == Status::Input;
-  if (!session.options().json || !isModel)
-    return session.fail(error);
+  if (!options.json || !isModel)
+    return command.terminal.fail(error);
   std::vector<Problem> problems;
   for (const Diagnostic &diagnostic : error.diagnostics())
     problems.push_back(problemOf(diagnostic));
-  std::fputs(checkJson(session, problems, nullptr).c_str(), stdout);
+  std::fputs(checkJson(command.session, problems, nullptr).c_str(), stdout);
   return exitCode(error.status());
 }
 
@@ -184,8 +185,8 @@ int failUnread(Session &session, const Error &error) {
 namespace {
 
 // --prices=F: the prices alone; the rest is said as without it.
-Expected<> writePriceFile(const Session &session, const RefusalPrices &prices) {
-  const std::string &file = session.options().check.pricesFile;
+Expected<> writePriceFile(const Session &session, const std::string &file,
+                          const RefusalPrices &prices) {
   for (const std::string &input : session.filesRead())
     if (file == input || isSameFile(file, input))
       return error(Status::Usage) << "the output " << escaped(file) << " is an input";
@@ -198,11 +199,12 @@ Expected<> writePriceFile(const Session &session, const RefusalPrices &prices) {
 } // namespace
 
 int checkCommand(const Options &options) {
-  Session session(options);
+  CommandSession command(options);
+  Session &session = command.session;
   RefusalPrices prices;
-  session.setMaxErrors(1000); // a list of all, not the first page
-  if (auto prepared = prepareModel(session, prices); !prepared)
-    return failUnread(session, prepared.error());
+  command.request.input.maxErrors = 1000; // a list of all, not the first page
+  if (auto prepared = prepareModel(session, options, prices); !prepared)
+    return failUnread(command, options, prepared.error());
   std::vector<Problem> problems = unsupportedCalls(session, session.module());
   OffloadReport report = session.offloadReport();
   if (problems.empty())
@@ -211,8 +213,8 @@ int checkCommand(const Options &options) {
   if (options.check.prices)
     prices.nameRegions(report);
   if (options.check.prices && !hasPrices)
-    if (auto written = writePriceFile(session, prices); !written)
-      return session.fail(written.error());
+    if (auto written = writePriceFile(session, options.check.pricesFile, prices); !written)
+      return command.terminal.fail(written.error());
   std::string text;
   if (options.json)
     text = checkJson(session, problems, &report, hasPrices ? &prices : nullptr);
@@ -225,7 +227,8 @@ int checkCommand(const Options &options) {
   std::fputs(text.c_str(), stdout);
   if (problems.empty())
     return 0;
-  return options.json ? exitCode(problems.front().diagnostic.status) : session.fail(errorOf(problems));
+  return options.json ? exitCode(problems.front().diagnostic.status)
+                      : command.terminal.fail(errorOf(problems));
 }
 
 } // namespace bycc

@@ -1,27 +1,18 @@
-// bycc MODEL: everything from options to files.
+// bycc MODEL: the compiler (bycc/Compiler.h) between options and files.
 //
-//   1  load      MODEL, --params, --shape, --dim
-//   2  passes    the list that the options ask for; vendors compile their regions
-//   3  report    where everything went (--explain, --dump-offloads), then policy
-//   4  build     host code, weights
-//   5  write     all files at once, then the one-line summary
+//   1  check     forms and names of outputs
+//   2  compile   what is made of it comes as values; in between, when everything has its
+//                place, that is shown (--explain, --dump-offloads) and policy is checked
+//   3  write     all files at once, then the one-line summary
 
-#include "Artifacts.h"
-#include "CHeader.h"
 #include "CommandProcess.h"
 #include "Depfile.h"
-#include "DotGraph.h"
-#include "Interface.h"
-#include "Placement.h"
 #include "Summary.h"
-#include "VendorRegions.h"
+#include "Terminal.h"
+#include "bycc/Compiler.h"
 #include "bycc/Driver/Driver.h"
-#include "bycc/IR/Printer.h"
-#include "bycc/Parser/ProgramJson.h"
 #include "bycc/Partition/OffloadReport.h"
-#include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/File.h"
-#include "bycc/Support/Hash.h"
 #include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
@@ -30,7 +21,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <set>
 
 namespace bycc {
@@ -40,11 +30,17 @@ namespace {
 struct EmitForm {
   const char *name, *suffix;
   bool isText;
+  OutputForm form;
+  std::string CompiledModel::*text; // null: it is several files
 };
 constexpr EmitForm emitForms[] = {
-    {"obj", ".o", false},         {"asm", ".s", true},          {"llvm", ".ll", true},
-    {"relay", ".opt.relay", true}, {"json", ".opt.json", true}, {"header", ".h", true},
-    {"dot", ".dot", true},
+    {"obj", ".o", false, OutputForm::Object, nullptr},
+    {"asm", ".s", true, OutputForm::Assembly, &CompiledModel::assembly},
+    {"llvm", ".ll", true, OutputForm::LlvmText, &CompiledModel::llvmText},
+    {"relay", ".opt.relay", true, OutputForm::Relay, &CompiledModel::relay},
+    {"json", ".opt.json", true, OutputForm::Json, &CompiledModel::json},
+    {"header", ".h", true, OutputForm::Header, &CompiledModel::header},
+    {"dot", ".dot", true, OutputForm::Dot, &CompiledModel::dot},
 };
 constexpr const char *plannedForms[] = {"c", "html", "shared"};
 
@@ -79,86 +75,39 @@ Expected<> writeStdout(std::string_view text) {
 
 std::string fileNameOf(const std::string &path) { return std::filesystem::path(path).filename().string(); }
 
-class Compilation {
+class CompileCommand {
 public:
-  explicit Compilation(const Options &options)
-      : options_(options), session_(options), begin_(std::chrono::steady_clock::now()) {}
+  explicit CompileCommand(const Options &options)
+      : options_(options), terminal_(options), begin_(std::chrono::steady_clock::now()) {}
 
   int run() {
     auto result = compile();
-    if (result)
-      return 0;
-    session_.flushMessages();
-    return session_.fail(result.error());
+    return result ? 0 : terminal_.fail(result.error());
   }
 
 private:
   Expected<> compile() {
     forms_ = BYCC_TRY(wantedForms(options_));
-    BYCC_TRY(session_.prepare());
-    if (options_.passes.printPipeline)
-      return printPipelineOnly();
+    BYCC_TRY(checkSupported(options_));
+    CompileRequest request = terminal_.request();
+    if (options_.watch.printPipeline)
+      return writeStdout("'" + BYCC_TRY(compiler_.pipelineText(request)) + "'\n");
     stem_ = outputStem(options_);
-    BYCC_TRY(session_.load());
-    BYCC_TRY(checkOutputs());
-    if (!session_.module().main())
-      return error(Status::Input, inModel()) << "the program has no @main";
-    if (!codeForms().empty())
-      BYCC_TRY(checkInterface(session_.module()));
-    BYCC_TRY(session_.enableAskedVendors(true));
-    artifacts_ = std::make_unique<Artifacts>();
-    if (!options_.vendors.tune.empty())
-      artifacts_->tuning = BYCC_TRY(TuningRecords::read(options_.vendors.tune));
-    BYCC_TRY(runPasses());
-    BYCC_TRY(showPlacement());
-    BYCC_TRY(checkPolicy());
-    enterStage(Stage::HostCode);
-    auto begin = TimeTrace::Clock::now();
-    BYCC_TRY(buildArtifacts(session_, *artifacts_, codeForms()));
-    session_.trace().addSince("host code", begin);
-    session_.flushMessages();
+    request.code.objectFile = fileNameOf(objectPath());
+    request.forms.clear();
+    for (const EmitForm *form : forms_)
+      request.forms.push_back(form->form);
+    request.callbacks.loaded = [this](const std::vector<std::string> &filesRead) {
+      return checkOutputs(filesRead);
+    };
+    request.callbacks.placed = [this](const OffloadReport &report) -> Expected<> {
+      BYCC_TRY(showPlacement(report));
+      return checkPolicy(report);
+    };
+    model_ = BYCC_TRY(compiler_.compile(request));
     BYCC_TRY(write());
     summarise();
     return {};
-  }
-
-  // With code to be made, vendors compile their regions in the course of it. The
-  // report is of operators as the program names them.
-  Expected<> runPasses() {
-    Pipeline pipeline = BYCC_TRY(session_.pipeline());
-    auto report = [this] {
-      report_ = session_.offloadReport();
-      if (showsPartitioned())
-        partitioned_ = {wants("relay") ? printModule(session_.module(), {.keepNames = true}) : "",
-                        wants("json") ? printProgramJson(session_.module()) : ""};
-      if (!options_.vendors.savePlan.empty())
-        plan_ = partitionPlanText(session_, report_);
-    };
-    if (codeForms().empty())
-      return session_.runPasses(pipeline, {}, report);
-    VendorRegions regions(session_, *artifacts_);
-    auto compile = [&](bool canPartitionAgain) { return regions.compile(canPartitionAgain); };
-    return session_.runPasses(pipeline, compile, report);
-  }
-
-  // The text of -O0 is of the program partitioned and nothing else; of other lists
-  // it is what code is made from.
-  bool showsPartitioned() const {
-    return options_.passes.level == 0 && !options_.passes.passes && (wants("relay") || wants("json"));
-  }
-  std::string relayText() {
-    return showsPartitioned() ? partitioned_.relay : printModule(session_.module(), {.keepNames = true});
-  }
-  std::string jsonText() { return showsPartitioned() ? partitioned_.json : printProgramJson(session_.module()); }
-
-  SourceLocation inModel() const {
-    SourceLocation location;
-    location.file = options_.input.model;
-    return location;
-  }
-
-  Expected<> printPipelineOnly() {
-    return writeStdout("'" + printPipeline(BYCC_TRY(session_.pipeline())) + "'\n");
   }
 
   bool wants(const char *name) const {
@@ -179,10 +128,10 @@ private:
 
   bool isToStdout(const EmitForm &form) const { return form.isText && forms_.size() == 1 && options_.output.output == "-"; }
 
-  Expected<> checkOutputs() const {
+  Expected<> checkOutputs(const std::vector<std::string> &filesRead) const {
     if (options_.output.output == "-" && !(forms_.size() == 1 && forms_[0]->isText))
       return error(Status::Usage) << "-o - needs exactly one --emit form that is text";
-    std::vector<std::string> inputs = session_.filesRead();
+    std::vector<std::string> inputs = filesRead;
     if (!options_.vendors.tune.empty())
       inputs.push_back(options_.vendors.tune);
     std::set<std::filesystem::path> distinct;
@@ -230,7 +179,8 @@ private:
     for (const EmitForm *form : forms_)
       if (!isToStdout(*form) && !(wants("obj") && std::string_view(form->name) == "header"))
         outputs.push_back(pathOf(*form));
-    for (const std::string &file : {options_.passes.timeTrace, options_.vendors.dumpOffloadsFile, options_.vendors.savePlan})
+    for (const std::string &file : {options_.watch.timeTrace, options_.placement.dumpOffloadsFile,
+                                    options_.placement.savePlan})
       if (!file.empty())
         outputs.push_back(file);
     if (wants("obj"))
@@ -243,47 +193,37 @@ private:
   bool writesDependencies() const { return options_.output.dependencies || options_.output.dependencyFile; }
   std::string dependencyPath() const { return options_.output.dependencyFile.value_or(stem_ + ".d"); }
 
-  std::vector<CodeForm> codeForms() const {
-    std::vector<CodeForm> code;
-    if (wants("obj"))
-      code.push_back(CodeForm::Object);
-    if (wants("asm"))
-      code.push_back(CodeForm::Assembly);
-    if (wants("llvm"))
-      code.push_back(CodeForm::LlvmText);
-    return code;
-  }
-
-  Expected<> showPlacement() {
-    const VendorOptions &v = options_.vendors;
-    if (v.explain)
-      BYCC_TRY(writeStdout(report_.text()));
-    if (!v.dumpOffloads)
+  Expected<> showPlacement(const OffloadReport &report) {
+    const PlacementOutput &p = options_.placement;
+    if (p.explain)
+      BYCC_TRY(writeStdout(report.text()));
+    if (!p.dumpOffloads)
       return {};
-    if (v.dumpOffloadsFile.empty())
-      return writeStdout(report_.text());
-    dump_ = v.dumpOffloadsFile.ends_with(".json") ? report_.json() : report_.text();
+    if (p.dumpOffloadsFile.empty())
+      return writeStdout(report.text());
+    dump_ = p.dumpOffloadsFile.ends_with(".json") ? report.json() : report.text();
     return {};
   }
 
   // --strict, --min-offload, --expect-regions: exit 3, nothing written.
-  Expected<> checkPolicy() const {
-    const VendorOptions &v = options_.vendors;
-    const OffloadTotals &totals = report_.totals;
-    if (v.expectRegions && *v.expectRegions != totals.regions)
-      return error(Status::Policy) << "--expect-regions=" << *v.expectRegions 
-                                   << (totals.regions == 1 ? ": there is " : ": there are ") << totals.regions;
-    if (v.minOffload)
-      BYCC_TRY(checkMinOffload(*v.minOffload, totals));
-    if (v.strict)
-      BYCC_TRY(checkStrict());
+  Expected<> checkPolicy(const OffloadReport &report) const {
+    const PlacementOutput &p = options_.placement;
+    const OffloadTotals &totals = report.totals;
+    if (p.expectRegions && *p.expectRegions != totals.regions)
+      return error(Status::Policy)
+             << "--expect-regions=" << *p.expectRegions
+             << (totals.regions == 1 ? ": there is " : ": there are ") << totals.regions;
+    if (p.minOffload)
+      BYCC_TRY(checkMinOffload(*p.minOffload, totals));
+    if (options_.vendors.strict)
+      BYCC_TRY(checkStrict(report));
     return {};
   }
 
   // A host node that some vendor would take.
-  Expected<> checkStrict() const {
+  static Expected<> checkStrict(const OffloadReport &report) {
     std::vector<Diagnostic> found;
-    for (const OffloadNode &node : report_.nodes) {
+    for (const OffloadNode &node : report.nodes) {
       if (node.placed != "host" || node.why.empty() || found.size() >= 20)
         continue;
       const auto &[vendor, why] = node.why.front();
@@ -317,133 +257,50 @@ private:
     return {};
   }
 
-  // Options that change the result, in one spelling and without paths.
-  std::vector<std::string> resultFlags() const {
-    std::vector<std::string> flags = {"-O" + std::to_string(options_.passes.level)};
-    if (options_.passes.passes)
-      flags.push_back("--passes=" + *options_.passes.passes);
-    for (const std::string &pass : options_.passes.disabled)
-      flags.push_back("--disable-pass=" + pass);
-    for (const std::string &pass : options_.passes.required)
-      flags.push_back("--require-pass=" + pass);
-    for (const auto &[pass, added] : options_.passes.runBefore)
-      flags.push_back("--run-before=" + pass + ":" + added);
-    for (const auto &[pass, added] : options_.passes.runAfter)
-      flags.push_back("--run-after=" + pass + ":" + added);
-    if (options_.target.precision != "f32")
-      flags.push_back("--precision=" + options_.target.precision);
-    if (!options_.target.precisionRules.empty())
-      flags.push_back("--precision-rules=" + fileNameOf(options_.target.precisionRules));
-    if (options_.target.nan != "keep")
-      flags.push_back("--nan=" + options_.target.nan);
-    if (options_.vendors.annotate)
-      flags.push_back("--annotate=" + *options_.vendors.annotate);
-    for (const std::string &rules : options_.vendors.rules)
-      flags.push_back("--rules=" + fileNameOf(rules));
-    for (const std::string &patterns : options_.vendors.patterns)
-      flags.push_back("--patterns=" + fileNameOf(patterns));
-    if (!options_.vendors.tune.empty())
-      flags.push_back("--tune");
-    for (std::string &flag : placementFlags(options_.vendors))
-      flags.push_back(std::move(flag));
-    for (const auto &[name, shape] : options_.input.shapes)
-      flags.push_back("--shape=" + name + "=" + shape);
-    for (const auto &[name, dim] : options_.input.dims)
-      flags.push_back("--dim=" + name + "=" + dim);
-    for (const auto &[name, extent] : options_.input.likely)
-      flags.push_back("--likely=" + name + "=" + std::to_string(extent));
-    if (options_.output.embedWeights)
-      flags.push_back("--embed-weights");
-    if (options_.output.threads)
-      flags.push_back("--threads=" + std::to_string(options_.output.threads));
-    return flags;
-  }
-
-  GraphReport graphReport() const {
-    GraphReport report;
-    report.version = versionText();
-    report.target = &session_.target();
-    report.flags = resultFlags();
-    report.inputsHash = session_.inputsHash();
-    report.interface = artifacts_->interface;
-    report.offload = &report_;
-    report.set.setId = artifacts_->setId;
-    const std::string &object = artifacts_->code.object;
-    report.set.object = {fileNameOf(objectPath()), object.size(), hashBytes(object.data(), object.size())};
-    if (!artifacts_->paramsPieces.empty()) {
-      report.set.params = GraphFileInfo{fileNameOf(stem_ + ".params"), artifacts_->params.fileBytes(), artifacts_->params.tableHash()};
-      report.set.paramsEntries = artifacts_->params.entries();
-    }
-    return report;
-  }
-
-  // "" when no code is made, which gives the build its id.
-  std::string setId() const { return codeForms().empty() ? "" : hexText(artifacts_->setId); }
-
-  Expected<> addText(OutputSet &files, const EmitForm &form, const std::string &text) {
+  Expected<> addForm(OutputSet &files, const EmitForm &form) {
+    if (!form.text)
+      return addObjectFiles(files);
+    const std::string &text = model_.*form.text;
     if (isToStdout(form))
       return writeStdout(text);
-    texts_.push_back(std::make_unique<std::string>(text));
-    return files.add(pathOf(form), *texts_.back());
+    return files.add(pathOf(form), text);
   }
 
   Expected<> addObjectFiles(OutputSet &files) {
-    json_ = graphJson(session_.module(), artifacts_->code, graphReport());
-    header_ = cHeader(session_.context().moduleName, artifacts_->interface, setId());
-    runtime::SetContents set{json_, artifacts_->code.object, artifacts_->paramsPieces};
-    if (auto checked = runtime::checkSet(set, stem_); !checked)
-      return error(Status::Internal)
-             << "the runtime would refuse what was compiled, nothing is written: "
-             << checked.error().str();
-    BYCC_TRY(files.add(objectPath(), artifacts_->code.object));
-    BYCC_TRY(files.add(stem_ + ".json", json_));
-    BYCC_TRY(files.add(stem_ + ".h", header_));
-    if (!artifacts_->paramsPieces.empty())
-      BYCC_TRY(files.add(stem_ + ".params", artifacts_->paramsPieces));
+    BYCC_TRY(files.add(objectPath(), model_.object));
+    BYCC_TRY(files.add(stem_ + ".json", model_.graphJson));
+    BYCC_TRY(files.add(stem_ + ".h", model_.header));
+    if (!model_.params.empty())
+      BYCC_TRY(files.add(stem_ + ".params", model_.params.pieces()));
     return {};
   }
 
   Expected<> write() {
     enterStage(Stage::Write);
-    OutputSet files(wants("obj") ? setId() : "");
-    for (const EmitForm *form : forms_) {
-      std::string_view name = form->name;
-      if (name == "obj")
-        BYCC_TRY(addObjectFiles(files));
-      else if (name == "asm")
-        BYCC_TRY(addText(files, *form, artifacts_->code.assembly));
-      else if (name == "llvm")
-        BYCC_TRY(addText(files, *form, artifacts_->code.llvmText));
-      else if (name == "relay")
-        BYCC_TRY(addText(files, *form, relayText()));
-      else if (name == "json")
-        BYCC_TRY(addText(files, *form, jsonText()));
-      else if (name == "dot")
-        BYCC_TRY(addText(files, *form, dotGraph(session_.module())));
-      else if (name == "header" && !wants("obj"))
-        BYCC_TRY(addText(files, *form, cHeader(session_.context().moduleName, artifacts_->interface, setId())));
-    }
-    if (const std::string &file = options_.passes.timeTrace; !file.empty()) {
-      trace_ = session_.trace().json();
-      BYCC_TRY(files.add(file, trace_));
+    OutputSet files(wants("obj") ? model_.setId : "");
+    for (const EmitForm *form : forms_)
+      if (form->form != OutputForm::Header || !wants("obj"))
+        BYCC_TRY(addForm(files, *form));
+    std::string trace, depfile;
+    if (const std::string &file = options_.watch.timeTrace; !file.empty()) {
+      trace = model_.trace.json();
+      BYCC_TRY(files.add(file, trace));
     }
     if (!dump_.empty())
-      BYCC_TRY(files.add(options_.vendors.dumpOffloadsFile, dump_));
-    if (artifacts_->tuning && artifacts_->tuning->isChanged()) {
-      tuning_ = artifacts_->tuning->text();
-      BYCC_TRY(files.add(options_.vendors.tune, tuning_));
-    }
-    if (!plan_.empty())
-      BYCC_TRY(files.add(options_.vendors.savePlan, plan_));
+      BYCC_TRY(files.add(options_.placement.dumpOffloadsFile, dump_));
+    if (!model_.tuningRecords.empty())
+      BYCC_TRY(files.add(options_.vendors.tune, model_.tuningRecords));
+    if (!model_.partitionPlan.empty())
+      BYCC_TRY(files.add(options_.placement.savePlan, model_.partitionPlan));
     if (writesDependencies()) {
       std::string target = options_.output.dependencyTarget.value_or(pathOf(*forms_[0]));
-      depfile_ = dependencyFile(target, session_.filesRead(), options_.output.phonyTargets);
-      BYCC_TRY(files.add(dependencyPath(), depfile_));
+      depfile = dependencyFile(target, model_.filesRead, options_.output.phonyTargets);
+      BYCC_TRY(files.add(dependencyPath(), depfile));
     }
     BYCC_TRY(checkMappedFiles()); // constants were read until here
     BYCC_TRY(files.commit(stem_ + ".json")); // it says which object and params are valid
     // Params of an earlier build with weights would be taken for ours.
-    if (wants("obj") && artifacts_->paramsPieces.empty()) {
+    if (wants("obj") && model_.params.empty()) {
       std::error_code ignored;
       std::filesystem::remove(stem_ + ".params", ignored);
     }
@@ -454,33 +311,28 @@ private:
     if (options_.quiet)
       return;
     SummaryFacts facts;
-    facts.offload = &report_;
+    facts.offload = &model_.report;
     if (wants("obj")) {
       facts.object = fileNameOf(objectPath());
-      facts.objectBytes = static_cast<double>(artifacts_->code.object.size());
+      facts.objectBytes = static_cast<double>(model_.object.size());
     }
-    if (!codeForms().empty())
-      facts.arenaBytes = static_cast<double>(artifacts_->code.arenaBytes);
+    if (model_.arenaBytes)
+      facts.arenaBytes = static_cast<double>(*model_.arenaBytes);
     facts.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     std::fprintf(stderr, "%s\n", summaryLine(facts).c_str());
   }
 
   const Options &options_;
-  Session session_;
+  Terminal terminal_;
+  Compiler compiler_;
   std::chrono::steady_clock::time_point begin_;
   std::vector<const EmitForm *> forms_;
-  std::string stem_;
-  OffloadReport report_;
-  struct {
-    std::string relay, json;
-  } partitioned_;
-  std::unique_ptr<Artifacts> artifacts_;
-  std::string json_, header_, tuning_, dump_, plan_, trace_, depfile_;
-  std::vector<std::unique_ptr<std::string>> texts_;
+  std::string stem_, dump_;
+  CompiledModel model_;
 };
 
 } // namespace
 
-int compileCommand(const Options &options) { return Compilation(options).run(); }
+int compileCommand(const Options &options) { return CompileCommand(options).run(); }
 
 } // namespace bycc

@@ -7,8 +7,8 @@
 //   3  cut         the region's function becomes @main of a module without the rest
 //   4  write       r.relay, r.inputs/NAME.npy, r.expected/NAME.npy
 
-#include "Interface.h"
-#include "Session.h"
+#include "Terminal.h"
+#include "bycc/Compiler/Interface.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Eval/Eval.h"
 #include "bycc/IR/Printer.h"
@@ -49,6 +49,7 @@ public:
     const ExtractOptions &o = options_.extract;
     if (o.region.empty())
       return error(Status::Usage) << "extract: --region=SYMBOL is missing";
+    BYCC_TRY(checkSupported(options_));
     BYCC_TRY(session_.prepare());
     BYCC_TRY(session_.load());
     if (!module_.main())
@@ -225,10 +226,10 @@ int extractCommand(const Options &options) {
   // Symbols are those of a build of MODEL: -o here names another file.
   Options build = options;
   build.output.output.reset();
-  Session session(build);
-  auto result = Extraction(session, options).run();
-  session.flushMessages();
-  return result ? 0 : session.fail(result.error());
+  CommandSession command(build);
+  auto result = Extraction(command.session, options).run();
+  command.session.flushMessages();
+  return result ? 0 : command.terminal.fail(result.error());
 }
 
 } // namespace bycc

@@ -1,8 +1,8 @@
 // bycc inspect: looks at a model without compiling it.
 
-#include "Interface.h"
-#include "Session.h"
+#include "Terminal.h"
 #include "bycc/CodeGen/CodeGen.h"
+#include "bycc/Compiler/Interface.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Visitor.h"
@@ -106,11 +106,12 @@ Expected<> needMain(Session &session) {
 } // namespace
 
 int inspectCommand(const Options &options) {
-  Session session(options);
+  CommandSession command(options);
+  Session &session = command.session;
   if (auto loaded = session.load(); !loaded)
-    return session.fail(loaded.error());
+    return command.terminal.fail(loaded.error());
   if (auto hasMain = needMain(session); !hasMain)
-    return session.fail(hasMain.error());
+    return command.terminal.fail(hasMain.error());
   Summary summary = summarise(session.module());
   if (options.json)
     printJson(session.module(), summary);

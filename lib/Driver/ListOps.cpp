@@ -1,7 +1,7 @@
 // --list-ops and --list-onnx-ops: per operator who makes it and who can run it, as
 // the tables of frontends, evaluator, host and vendors say.
 
-#include "Plugins.h"
+#include "Terminal.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Eval/Eval.h"
@@ -85,8 +85,8 @@ void writeOp(JsonWriter &json, OpId op, const Makers &makers, const std::vector<
 }
 
 Expected<std::vector<std::unique_ptr<Vendor>>> allVendors(const Options &options) {
-  VendorRegistry registry = BYCC_TRY(knownVendors(options.vendors));
-  return registry.all();
+  Terminal terminal(options);
+  return BYCC_TRY(terminal.knownVendors()).all();
 }
 
 int printJson(JsonWriter &json) {

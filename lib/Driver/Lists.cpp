@@ -1,7 +1,7 @@
 // --list-passes, --list-vendors; operators are in ListOps.cpp.
 
-#include "Pipeline.h"
-#include "Plugins.h"
+#include "Terminal.h"
+#include "bycc/Compiler/Pipeline.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Target/VendorRegistry.h"
@@ -56,8 +56,10 @@ int listPasses(const Options &options) {
 namespace {
 
 Expected<std::vector<VendorDescription>> describeVendors(const Options &options) {
-  VendorRegistry registry = BYCC_TRY(knownVendors(options.vendors));
-  return registry.describe(options.vendors.rules);
+  Terminal terminal(options);
+  VendorRequest request;
+  request.ruleFiles = options.vendors.rules;
+  return BYCC_TRY(terminal.knownVendors()).describe(request);
 }
 
 void printVendor(const VendorDescription &vendor) {
@@ -90,7 +92,5 @@ int listVendors(const Options &options) {
     printText(json.take());
   return 0;
 }
-
-const char *versionText() { return BYCC_VERSION; }
 
 } // namespace bycc

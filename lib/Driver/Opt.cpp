@@ -1,6 +1,6 @@
 // bycc-opt: passes only.
 
-#include "Session.h"
+#include "Terminal.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/Parser/ProgramJson.h"
@@ -23,10 +23,10 @@ Expected<> writeResult(const Options &options, const std::string &text) {
   return {};
 }
 
-Expected<> optimize(Session &session) {
-  const Options &options = session.options();
-  if (!options.vendors.savePlan.empty())
+Expected<> optimize(Session &session, const Options &options) {
+  if (!options.placement.savePlan.empty())
     return error(Status::Usage) << "--save-partition-plan goes with a compilation: bycc MODEL";
+  BYCC_TRY(checkSupported(options));
   BYCC_TRY(session.prepare());
   BYCC_TRY(session.load());
   BYCC_TRY(session.enableAskedVendors(false));
@@ -35,13 +35,13 @@ Expected<> optimize(Session &session) {
   const PassListOptions &o = options.passes;
   if (!o.passes && o.level == 0 && std::ranges::find(o.required, "legalize") == o.required.end())
     std::erase_if(pipeline, [](const PipelineEntry &entry) { return entry.pass == "legalize"; });
-  if (options.passes.printPipeline)
+  if (options.watch.printPipeline)
     return writeResult(options, "'" + printPipeline(pipeline) + "'\n");
   BYCC_TRY(session.runPasses(pipeline));
-  if (!o.timeTrace.empty()) {
+  if (const std::string &file = options.watch.timeTrace; !file.empty()) {
     std::string trace = session.trace().json();
     OutputSet files;
-    BYCC_TRY(files.add(o.timeTrace, trace));
+    BYCC_TRY(files.add(file, trace));
     BYCC_TRY(files.commit());
   }
   PrintOptions print;
@@ -59,9 +59,9 @@ int optCommand(const Options &options) {
     std::fprintf(stderr, "bycc-opt: the output is the input\n");
     return 2;
   }
-  Session session(options);
-  auto result = optimize(session);
-  return result ? 0 : session.fail(result.error());
+  CommandSession command(options);
+  auto result = optimize(command.session, options);
+  return result ? 0 : command.terminal.fail(result.error());
 }
 
 } // namespace bycc

@@ -6,7 +6,7 @@
 //   3  derive    see Pattern/DerivePattern.h; the pattern has to match these very nodes
 //   4  check     with --check: all other places that it matches
 
-#include "Session.h"
+#include "Terminal.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/DerivePattern.h"
@@ -204,14 +204,15 @@ private:
 };
 
 // A vendor that nobody knows yet has no passes of its own.
-Expected<> prepare(std::unique_ptr<Session> &session, Options &options) {
-  session = std::make_unique<Session>(options);
-  Expected<> prepared = session->prepare();
+Expected<> prepare(std::unique_ptr<CommandSession> &command, Options &options) {
+  command = std::make_unique<CommandSession>(options);
+  BYCC_TRY(checkSupported(options));
+  Expected<> prepared = command->session.prepare();
   if (prepared || prepared.error().status() != Status::Usage)
     return prepared;
   options.vendors.annotate.reset();
-  session = std::make_unique<Session>(options);
-  return session->prepare();
+  command = std::make_unique<CommandSession>(options);
+  return command->session.prepare();
 }
 
 } // namespace
@@ -219,12 +220,12 @@ Expected<> prepare(std::unique_ptr<Session> &session, Options &options) {
 int patternCommand(const Options &given) {
   Options options = given;
   options.vendors.annotate = options.pattern.vendor;
-  std::unique_ptr<Session> session;
-  Expected<> done = prepare(session, options);
+  std::unique_ptr<CommandSession> command;
+  Expected<> done = prepare(command, options);
   if (done)
-    done = PatternCommand(*session, options.pattern).run();
-  session->flushMessages();
-  return done ? 0 : session->fail(done.error());
+    done = PatternCommand(command->session, options.pattern).run();
+  command->session.flushMessages();
+  return done ? 0 : command->terminal.fail(done.error());
 }
 
 } // namespace bycc

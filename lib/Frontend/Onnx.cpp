@@ -51,9 +51,8 @@ std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Expected<Module> importBytes(std::shared_ptr<const Storage> storage, bool isMapped,
-                             const std::string &name, const std::string &folder,
-                             const OnnxImportOptions &options) {
+Expected<Module> importBytes(std::shared_ptr<const Storage> storage, const std::string &name,
+                             const std::string &folder, const OnnxImportOptions &options) {
   std::string_view bytes(reinterpret_cast<const char *>(storage->data()), storage->size());
   if (bytes.size() > options.maxFileBytes)
     return error(Status::Limit, {name})
@@ -63,7 +62,7 @@ Expected<Module> importBytes(std::shared_ptr<const Storage> storage, bool isMapp
   if (std::string_view kind = kindOfBytes(bytes); !kind.empty() && kind != "an ONNX model")
     return error(Status::Input, {name}) << "is no ONNX model, it looks like " << kind;
   Model model = BYCC_TRY(decodeModel(bytes, name));
-  TensorReader tensors(storage, isMapped, folder);
+  TensorReader tensors(storage, folder, options.openExternal);
   Module module = BYCC_TRY(Importer(model, name, tensors, options).run());
   if (options.externalFiles)
     *options.externalFiles = tensors.externalFiles();
@@ -112,12 +111,12 @@ std::vector<OnnxOperator> onnxOperators() {
 
 Expected<Module> importOnnx(std::shared_ptr<const Storage> bytes, const std::string &name,
                             const std::string &folder, const OnnxImportOptions &options) {
-  return onnx::importBytes(std::move(bytes), false, name, folder, options);
+  return onnx::importBytes(std::move(bytes), name, folder, options);
 }
 
 Expected<Module> importOnnx(const std::string &path, const OnnxImportOptions &options) {
   std::shared_ptr<const Storage> file = BYCC_TRY(mapFile(path));
-  return onnx::importBytes(std::move(file), true, path, onnx::folderOf(path), options);
+  return onnx::importBytes(std::move(file), path, onnx::folderOf(path), options);
 }
 
 } // namespace bycc

@@ -157,7 +157,8 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
            << what << " of " << length << " bytes, its type needs " << wantedBytes;
   std::shared_ptr<const Storage> &file = externalFiles_[path];
   if (!file) {
-    Expected<std::shared_ptr<const Storage>> mapped = mapContained(folder_, path);
+    Expected<std::shared_ptr<const Storage>> mapped =
+        openExternal_ ? openExternal_(folder_, path) : mapContained(folder_, path);
     if (!mapped) {
       Error problem = mapped.takeError();
       for (Diagnostic &diagnostic : problem.diagnostics()) {
@@ -250,7 +251,7 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
                << label(tensor) << " of bool has the byte " << static_cast<int>(data[i]);
   if (reinterpret_cast<uintptr_t>(data) % sizeInBytes(dtype) != 0) {
     std::shared_ptr<const Storage> copy = Storage::copyOf(data, wanted);
-    if (isMapped_ || tensor.isExternal)
+    if (view.storage->isMapped())
       releasePages(data, wanted);
     view = {std::move(copy), 0, wanted};
   }

@@ -18,9 +18,11 @@ Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location);
 // Makes constants of one model; keeps external files mapped while it lives.
 class TensorReader {
 public:
-  // `isMapped`: `file` is a mapping, whose pages may be dropped and read again.
-  TensorReader(std::shared_ptr<const Storage> file, bool isMapped, std::string folder)
-      : file_(std::move(file)), isMapped_(isMapped), folder_(std::move(folder)) {}
+  // `openExternal` empty: mapContained().
+  TensorReader(std::shared_ptr<const Storage> file, std::string folder,
+               OpenContainedFn openExternal)
+      : file_(std::move(file)), folder_(std::move(folder)), openExternal_(std::move(openExternal)) {
+  }
 
   Expected<Constant> read(const Tensor &tensor, TypeTable &types, const SourceLocation &location);
   // Made dense; LIMIT when that is out of proportion to the file.
@@ -43,8 +45,8 @@ private:
                       const SourceLocation &location);
 
   std::shared_ptr<const Storage> file_;
-  bool isMapped_;
   std::string folder_;
+  OpenContainedFn openExternal_;
   std::unordered_map<std::string, std::shared_ptr<const Storage>> externalFiles_;
   std::unordered_map<std::string, std::string> checksums_;
 };

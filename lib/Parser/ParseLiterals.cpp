@@ -212,7 +212,7 @@ std::optional<Expected<Constant>> RelayParser::metaConstant(uint64_t index) {
     return options_.extraConstants[index - own];
   if (objects_)
     return objects_->constant(module_, *objects_->tables().at("relay.Constant")[index]);
-  return readTensor(module_, constants_->items[index], file_, options_.dataFolder);
+  return readTensor(module_, constants_->items[index], file_, options_);
 }
 
 // meta[relay.Constant][i]

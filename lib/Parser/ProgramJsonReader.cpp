@@ -87,7 +87,7 @@ private:
     if (!list.isArray())
       return fail(list) << "member 'constants' has the wrong kind";
     for (const JsonValue &value : list.items) {
-      Constant constant = BYCC_TRY(readTensor(module_, value, file_, options_.dataFolder));
+      Constant constant = BYCC_TRY(readTensor(module_, value, file_, options_));
       constants_.push_back(module_.addConstant(std::move(constant), source(value)));
     }
     for (const Constant &constant : options_.extraConstants)

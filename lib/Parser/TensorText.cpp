@@ -74,12 +74,15 @@ struct Reader {
     return constant;
   }
 
-  Expected<Constant> fromFile(const JsonValue &name, TypeId type, const std::string &folder) const {
+  Expected<Constant> fromFile(const JsonValue &name, TypeId type,
+                              const ParseOptions &options) const {
     if (!name.isString())
       return fail(name) << "a tensor's file is not a string";
+    const std::string &folder = options.dataFolder;
     if (folder.empty())
       return fail(name) << "a tensor's data is in a file, which needs a program in a folder";
-    auto mapped = mapContained(folder, name.string);
+    auto mapped = options.openData ? options.openData(folder, name.string)
+                                   : mapContained(folder, name.string);
     if (!mapped) {
       Error problem = mapped.takeError();
       problem.diagnostics().front().location = location(name, file);
@@ -104,15 +107,15 @@ struct Reader {
 } // namespace
 
 Expected<Constant> readTensor(Module &module, const JsonValue &value, const std::string &file,
-                              const std::string &folder) {
+                              const ParseOptions &options) {
   Reader reader{module, value, file};
   BYCC_TRY(reader.checkKeys());
   TypeId type = BYCC_TRY(reader.type());
   const JsonValue *data = value.find("data"), *name = value.find("file");
   if ((data != nullptr) == (name != nullptr))
     return reader.fail(value) << "a tensor has one of the members 'data' and 'file'";
-  Constant constant =
-      data ? BYCC_TRY(reader.fromData(*data, type)) : BYCC_TRY(reader.fromFile(*name, type, folder));
+  Constant constant = data ? BYCC_TRY(reader.fromData(*data, type))
+                           : BYCC_TRY(reader.fromFile(*name, type, options));
   uint64_t wanted = static_cast<uint64_t>(*module.types.sizeBytes(type));
   if (constant.bytes != wanted)
     return reader.fail(value) << "a tensor of type " << module.types.str(type) << " has "

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bycc/IR/Module.h"
+#include "bycc/Parser/Relay.h"
 #include "bycc/Support/Json.h"
 
 namespace bycc {
@@ -11,10 +12,10 @@ namespace bycc {
 inline constexpr int64_t maxTensorBytes = int64_t{16} << 30;
 inline constexpr size_t maxRank = 32;
 
-// Checks everything against the size before it allocates. `folder` is where
-// files may lie; empty: none may.
+// Checks everything against the size before it allocates. Files of data are those of the
+// options.
 Expected<Constant> readTensor(Module &module, const JsonValue &value, const std::string &file,
-                              const std::string &folder);
+                              const ParseOptions &options);
 
 // Number of rows, columns, ... as one LIMIT or INPUT error when a static tensor
 // type is too large for this machine's address arithmetic.

@@ -34,6 +34,8 @@ std::string_view name(Status status) {
     return "POLICY";
   case Status::Differs:
     return "DIFFERS";
+  case Status::Cancelled:
+    return "CANCELLED";
   case Status::Internal:
     return "INTERNAL";
   }
@@ -101,17 +103,24 @@ std::string Error::str() const {
 }
 
 static std::atomic<void (*)()> faultHandler{nullptr};
+static thread_local bool throwsFaults = false;
 
 void setFaultHandler(void (*handler)()) { faultHandler = handler; }
+
+ThrowFaults::ThrowFaults() : before_(std::exchange(throwsFaults, true)) {}
+ThrowFaults::~ThrowFaults() { throwsFaults = before_; }
+
+const char *const faultNote =
+    "this is a fault of bycc; please report it with the command line, the input "
+    "and the output of --version";
 
 void internalError(const char *file, int line, const char *condition, const std::string &text) {
   if (auto *handler = faultHandler.load())
     handler();
-  std::fprintf(stderr,
-               "error[INTERNAL]: %s (%s:%d: %s)\n"
-               "note: this is a fault of bycc; please report it with the command line, the input "
-               "and the output of --version\n",
-               text.c_str(), file, line, condition);
+  std::string whole = text + " (" + file + ":" + std::to_string(line) + ": " + condition + ")";
+  if (throwsFaults)
+    throw Fault{std::move(whole)};
+  std::fprintf(stderr, "error[INTERNAL]: %s\nnote: %s\n", whole.c_str(), faultNote);
   std::fflush(stderr);
   std::_Exit(exitCode(Status::Internal));
 }

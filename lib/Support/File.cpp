@@ -97,6 +97,18 @@ private:
   uint64_t offset_;
 };
 
+class ForeignBytes : public Storage {
+public:
+  ForeignBytes(const void *data, uint64_t size, std::shared_ptr<const void> owner)
+      : owner_(std::move(owner)) {
+    data_ = static_cast<const uint8_t *>(data);
+    size_ = size;
+  }
+
+private:
+  std::shared_ptr<const void> owner_;
+};
+
 template <typename Container> class HeapBytes : public Storage {
 public:
   explicit HeapBytes(Container bytes) : bytes_(std::move(bytes)) {
@@ -198,6 +210,11 @@ std::shared_ptr<const Storage> Storage::own(std::vector<uint8_t> bytes) {
 
 std::shared_ptr<const Storage> Storage::own(std::string bytes) {
   return std::make_shared<HeapBytes<std::string>>(std::move(bytes));
+}
+
+std::shared_ptr<const Storage> Storage::viewOf(const void *data, uint64_t size,
+                                               std::shared_ptr<const void> owner) {
+  return std::make_shared<ForeignBytes>(data, size, std::move(owner));
 }
 
 Expected<std::shared_ptr<const Storage>> mapFile(const std::string &path, bool watch) {

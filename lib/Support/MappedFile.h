@@ -23,8 +23,9 @@ public:
   MappedFile(void *memory, uint64_t size, std::string path, const struct stat &info, Descriptor watched);
   ~MappedFile() override;
   bool isWhole() const override;
+  bool isMapped() const override { return true; }
   // Looks at what has the file's name now; one that was replaced is still there behind the mapping.
-  bool hasChanged() const;
+  bool hasChanged() const override;
   const std::string &path() const { return path_; }
 
 private:

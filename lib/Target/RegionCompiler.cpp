@@ -92,8 +92,9 @@ public:
       if (i == 0 && process)
         workers_[i].connection = &process->connection();
       else
-        workers_[i].connection =
-            (workers_[i].own = std::make_unique<WorkerConnection>(*constants_)).get();
+        workers_[i].connection = (workers_[i].own = std::make_unique<WorkerConnection>(
+                                      *constants_, process && process->isSilent()))
+                                     .get();
     for (size_t job = jobs_.size(); job-- > 0;)
       workers_[job % count].jobs.push_back(static_cast<uint32_t>(job));
     for (Worker &worker : workers_) // side by side; ask() tells of what fails
@@ -101,13 +102,26 @@ public:
         continue;
     for (Worker &worker : workers_)
       ask(worker);
-    while (std::ranges::any_of(workers_, &Worker::isAsked))
+    while (std::ranges::any_of(workers_, &Worker::isAsked)) {
+      if (options_.proceed && !options_.proceed(numDone_))
+        return stop();
       serve();
+    }
     dropAfterHangs();
     return std::move(outcomes_);
   }
 
 private:
+  std::vector<RegionOutcome> stop() {
+    for (Worker &worker : workers_) {
+      if (worker.isAsked)
+        worker.connection->kill();
+      for (uint32_t job : worker.jobs)
+        outcomes_[job] = refused("the compilation was stopped");
+    }
+    return std::move(outcomes_);
+  }
+
   // About its next job.
   void ask(Worker &worker) {
     while (!worker.jobs.empty() && !worker.isAsked) {
@@ -168,7 +182,8 @@ private:
         next = std::min(next, worker.deadline);
       }
     auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
-    ::poll(polls.data(), polls.size(), static_cast<int>(std::clamp<int64_t>(wait, 0, 60000)));
+    int64_t most = options_.proceed ? 100 : 60000; // milliseconds
+    ::poll(polls.data(), polls.size(), static_cast<int>(std::clamp<int64_t>(wait, 0, most)));
     for (size_t i = 0; i < polls.size(); ++i)
       if (polls[i].revents)
         receive(*asked[i]);
@@ -216,6 +231,7 @@ private:
     outcomes_[worker.jobs.back()] = std::move(outcome);
     worker.jobs.pop_back();
     worker.isAsked = false;
+    ++numDone_;
   }
 
   std::span<const RegionJob> jobs_;
@@ -224,6 +240,7 @@ private:
   SharedConstants *constants_ = nullptr;
   std::vector<RegionOutcome> outcomes_;
   std::vector<Worker> workers_;
+  size_t numDone_ = 0;
   std::map<const Vendor *, int> hangs_;
 };
 
@@ -252,7 +269,32 @@ RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, cons
 
 std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs, const TargetInfo &target,
                                                const RegionCompilerOptions &options) {
-  return RegionCompiler(jobs, target, options).run();
+  std::vector<RegionOutcome> outcomes(jobs.size());
+  std::vector<RegionJob> apart;
+  std::vector<size_t> places; // of those in `jobs`
+  RegionCompilerOptions how = options;
+  size_t numDone = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (!jobs[i].vendor->runsHere) {
+      apart.push_back(jobs[i]);
+      places.push_back(i);
+    } else if (!options.proceed || options.proceed(numDone)) {
+      Clock::time_point begin = Clock::now();
+      outcomes[i] = compileRegion(*jobs[i].vendor, target, jobs[i].view(), options.maxBlobBytes,
+                                  jobs[i].isTuning);
+      outcomes[i].begin = begin;
+      outcomes[i].end = Clock::now();
+      ++numDone;
+    } else {
+      outcomes[i] = refused("the compilation was stopped");
+    }
+  }
+  if (options.proceed)
+    how.proceed = [&](size_t done) { return options.proceed(numDone + done); };
+  std::vector<RegionOutcome> theirs = RegionCompiler(apart, target, how).run();
+  for (size_t i = 0; i < theirs.size(); ++i)
+    outcomes[places[i]] = std::move(theirs[i]);
+  return outcomes;
 }
 
 } // namespace bycc

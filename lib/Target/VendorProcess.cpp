@@ -52,9 +52,13 @@ struct VendorProcess::Impl {
   // Less than a socket holds: neither side waits for the other one to read.
   static constexpr size_t maxBytesUnderWay = 64 << 10;
 
+  Impl(double timeoutSeconds, bool isSilent)
+      : timeoutSeconds(timeoutSeconds), isSilent(isSilent), worker(constants, isSilent) {}
+
   double timeoutSeconds;
+  bool isSilent;
   SharedConstants constants;
-  WorkerConnection worker{constants};
+  WorkerConnection worker;
   std::deque<Put> underWay;
   size_t bytesUnderWay = 0;            // of those that are sent
   Clock::time_point deadline;          // for the first under way
@@ -145,12 +149,12 @@ struct VendorProcess::Impl {
   }
 };
 
-VendorProcess::VendorProcess(double timeoutSeconds) : impl_(std::make_unique<Impl>()) {
-  impl_->timeoutSeconds = timeoutSeconds;
-}
+VendorProcess::VendorProcess(double timeoutSeconds, bool isSilent)
+    : impl_(std::make_unique<Impl>(timeoutSeconds, isSilent)) {}
 VendorProcess::~VendorProcess() = default;
 
 Expected<> VendorProcess::start() { return impl_->worker.start(); }
+bool VendorProcess::isSilent() const { return impl_->isSilent; }
 SharedConstants &VendorProcess::constants() { return impl_->constants; }
 void VendorProcess::dismiss() { impl_->worker.dismiss(); }
 WorkerConnection &VendorProcess::connection() { return impl_->worker; }

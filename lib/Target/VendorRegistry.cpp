@@ -37,13 +37,14 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::Entry::make() const {
     return readVendorFile(text, file);
   std::unique_ptr<Vendor> vendor = BYCC_TRY(Vendor::fromCompiler(compiler));
   vendor->origin = origin;
+  vendor->runsHere = runsHere;
   return vendor;
 }
 
 Expected<> VendorRegistry::addDescribed(std::string_view text, const std::string &file) {
   VendorFile described = BYCC_TRY(VendorFile::parse(text, file));
   if (!find(described.vendor))
-    entries_.push_back({nullptr, "", described.vendor, text, file});
+    entries_.push_back({nullptr, "", described.vendor, std::string(text), file});
   return {};
 }
 
@@ -65,6 +66,14 @@ Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::
   }
   std::erase_if(entries_, [&](const Entry &entry) { return entry.name == compiler->name; });
   entries_.push_back({compiler, origin, compiler->name});
+  return {};
+}
+
+Expected<> VendorRegistry::addTable(const bycc_vendor_compiler *compiler,
+                                    const std::string &origin) {
+  BYCC_TRY(add(compiler, origin));
+  auto entry = std::ranges::find(entries_, std::string_view(compiler->name), &Entry::name);
+  entry->runsHere = true;
   return {};
 }
 
@@ -126,13 +135,18 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) 
 
 namespace {
 
+Expected<std::string> readText(const VendorRequest &request, const std::string &path) {
+  constexpr uint64_t limit = uint64_t{256} << 20;
+  return request.read ? request.read(path, limit) : readFile(path, limit);
+}
+
 // Vendors of all rules files, in their order; a later file replaces a vendor of
 // the same name.
 struct AllRules {
   std::vector<RuleSet::Entry> vendors;
 
-  Expected<> read(const std::string &path, VendorSet &set) {
-    std::string text = BYCC_TRY(readFile(path, uint64_t{256} << 20));
+  Expected<> read(const VendorRequest &request, const std::string &path, VendorSet &set) {
+    std::string text = BYCC_TRY(readText(request, path));
     RuleSet rules = BYCC_TRY(readRules(text, path));
     if (rules.mergeRegions)
       set.mergeRegions = *rules.mergeRegions;
@@ -155,8 +169,7 @@ struct AllRules {
   }
 };
 
-Expected<> addVendorFile(VendorSet &set, const std::string &path) {
-  std::string text = BYCC_TRY(readFile(path, uint64_t{256} << 20));
+Expected<> addVendorFile(VendorSet &set, const std::string &text, const std::string &path) {
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
   if (!vendor)
@@ -172,7 +185,7 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
   VendorSet set;
   AllRules rules;
   for (const std::string &path : request.ruleFiles)
-    BYCC_TRY(rules.read(path, set));
+    BYCC_TRY(rules.read(request, path, set));
   std::vector<std::string> names;
   if (request.annotate)
     names = *request.annotate;
@@ -197,7 +210,10 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
   for (const std::string &name : request.asked)
     BYCC_TRY(use(name, true));
   for (const std::string &path : request.patternFiles)
-    BYCC_TRY(addVendorFile(set, path));
+    BYCC_TRY(addVendorFile(set, BYCC_TRY(readText(request, path)), path));
+  for (const auto &[text, name] : request.patternTexts)
+    if (set.find(BYCC_TRY(VendorFile::parse(text, name)).vendor))
+      BYCC_TRY(addVendorFile(set, text, name));
   return set;
 }
 
@@ -210,7 +226,7 @@ Expected<std::vector<std::unique_ptr<Vendor>>> VendorRegistry::all() const {
 }
 
 Expected<std::vector<VendorDescription>>
-VendorRegistry::describe(const std::vector<std::string> &ruleFiles) const {
+VendorRegistry::describe(const VendorRequest &request) const {
   std::vector<VendorDescription> result;
   for (const Entry &entry : entries_) {
     auto vendor = BYCC_TRY(entry.make());
@@ -220,9 +236,9 @@ VendorRegistry::describe(const std::vector<std::string> &ruleFiles) const {
                       entry.origin, vendor->patterns().size()});
   }
   VendorSet ignored;
-  for (const std::string &file : ruleFiles) {
+  for (const std::string &file : request.ruleFiles) {
     AllRules rules;
-    BYCC_TRY(rules.read(file, ignored));
+    BYCC_TRY(rules.read(request, file, ignored));
     for (const RuleSet::Entry &entry : rules.vendors)
       if (entry.emulated)
         result.push_back({entry.name, "", "emulated", file, entry.emulated->patterns().size()});

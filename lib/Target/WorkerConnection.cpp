@@ -55,10 +55,13 @@ int highDescriptor(int low) {
 // Standard streams, and the fixed descriptors; all others are closed by exec.
 class SpawnActions {
 public:
-  SpawnActions(int socket, int weights) {
+  SpawnActions(int socket, int weights, bool isSilent) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (::fcntl(STDERR_FILENO, F_GETFD) >= 0) // what vendors print was not asked for
+    if (isSilent)
+      for (int stream : {STDOUT_FILENO, STDERR_FILENO})
+        ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_WRONLY, 0);
+    else if (::fcntl(STDERR_FILENO, F_GETFD) >= 0) // what vendors print was not asked for
       ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, socket, workerSocket);
     if (weights >= 0)
@@ -115,7 +118,7 @@ Expected<> WorkerConnection::start() {
   for (std::string *text : {&target_, &out_, &in_})
     text->clear();
   inBegin_ = 0;
-  SpawnActions spawn(theirs, weights_.descriptor());
+  SpawnActions spawn(theirs, weights_.descriptor(), isSilent_);
   std::string parent = std::to_string(::getpid()), name = "bycc-worker";
   char *arguments[] = {name.data(), parent.data(), nullptr};
   int failure = socket_ < 0 || theirs < 0 ? EMFILE

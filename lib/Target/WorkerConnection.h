@@ -24,8 +24,10 @@ std::string textOf(const bycc_target &target);
 
 class WorkerConnection {
 public:
-  // `constants` are shared by all connections of a compilation.
-  explicit WorkerConnection(SharedConstants &constants) : constants_(constants) {}
+  // `constants` are shared by all connections of a compilation. `isSilent`: nothing that
+  // the program writes goes to this process's standard error.
+  explicit WorkerConnection(SharedConstants &constants, bool isSilent = false)
+      : constants_(constants), isSilent_(isSilent) {}
   WorkerConnection(const WorkerConnection &) = delete;
   ~WorkerConnection();
 
@@ -65,6 +67,7 @@ private:
   void append(const WorkerHead &head, const std::string &bytes);
 
   SharedConstants &constants_;
+  bool isSilent_;
   pid_t pid_ = -1;
   pid_t dismissed_ = -1; // to be waited for
   bool isReady_ = false;

@@ -44,8 +44,11 @@ Error blame(Error error, const PassInfo &pass) {
 Expected<bool> PassManager::run(Module &module, PassContext &context, const Pipeline &pipeline) {
   BYCC_TRY(checkPipeline(pipeline, registry_, factsOf(module)));
   bool changed = false;
-  for (const PipelineEntry &entry : pipeline)
-    changed |= BYCC_TRY(runPass(module, context, entry));
+  for (size_t i = 0; i < pipeline.size(); ++i) {
+    if (options_.proceed && !options_.proceed(pipeline[i].pass, i, pipeline.size()))
+      return cancelledError();
+    changed |= BYCC_TRY(runPass(module, context, pipeline[i]));
+  }
   return changed;
 }
 

@@ -1,6 +1,6 @@
-# Holds every `#include "bycc/<Lib>/..."` in lib/ and include/bycc/ to the DEPS
-# written to layers.txt: a library may include itself and what it depends on,
-# directly or through others.
+# Holds every `#include "bycc/<Lib>/..."` and `"bycc/<Lib>.h"` in lib/ and include/bycc/
+# to the DEPS written to layers.txt: a library may include itself and what it depends
+# on, directly or through others.
 cmake_minimum_required(VERSION 3.20) # IN_LIST
 file(STRINGS ${LAYERS} rows)
 foreach(row IN LISTS rows)
@@ -24,11 +24,11 @@ set(bad 0)
 set(seen 0)
 foreach(lib IN LISTS libs)
   file(GLOB files ${SOURCE}/${folder_${lib}}/*.cpp ${SOURCE}/${folder_${lib}}/*.h
-                  ${SOURCE}/include/bycc/${lib}/*.h)
+                  ${SOURCE}/include/bycc/${lib}/*.h ${SOURCE}/include/bycc/${lib}.h)
   foreach(file IN LISTS files)
-    file(STRINGS ${file} includes REGEX "^#include \"bycc/[A-Za-z]+/")
+    file(STRINGS ${file} includes REGEX "^#include \"bycc/[A-Z][A-Za-z]*(/|\\.h)")
     foreach(line IN LISTS includes)
-      string(REGEX MATCH "bycc/([A-Za-z]+)/" _ "${line}")
+      string(REGEX MATCH "bycc/([A-Za-z]+)[/.]" _ "${line}")
       math(EXPR seen "${seen} + 1")
       if(NOT CMAKE_MATCH_1 IN_LIST all_${lib})
         message("${file}: ${lib} must not include ${CMAKE_MATCH_1}")

@@ -97,7 +97,7 @@ bool check(const Case &each, const Folder &folder, int64_t units) {
   Options options;
   options.input.model = folder.file("m.relay");
   options.output.output = folder.file("m.o");
-  options.output.jobs = 1;
+  options.code.jobs = 1;
   options.quiet = true;
   options.vendors.annotate = "dnnl";
   options.vendors.costModel = "none"; // else small cases go to the host

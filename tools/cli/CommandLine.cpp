@@ -280,13 +280,8 @@ void addInputOptions(CommandLine &line, InputOptions &input) {
   line.section("model");
   line.value("x", "onnx|relay|json", "read the model as this, whatever its name", true,
              [&input](const std::string &v) {
-               static const std::map<std::string, InputFormat> formats = {
-                   {"onnx", InputFormat::Onnx}, {"relay", InputFormat::Relay}, {"json", InputFormat::Json}};
-               auto it = formats.find(v);
-               if (it == formats.end())
-                 return false;
-               input.format = it->second;
-               return true;
+               input.format = v;
+               return v == "onnx" || v == "relay" || v == "json";
              });
   line.list("params", "PATH", "bind parameters of @main: a folder of .npy, a .params or .safetensors file", input.params, true);
   line.pairs("shape", '=', "NAME=1x3x224x224", "bind the shape of an input", input.shapes);
@@ -296,7 +291,9 @@ void addInputOptions(CommandLine &line, InputOptions &input) {
   line.wants("NAME=N[,NAME=N], N from 1 to " + std::to_string(mostLikely));
 }
 
-void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) {
+void addPassOptions(CommandLine &line, Options &options, bool &hasLevel) {
+  PassListOptions &passes = options.passes;
+  WatchOptions &watch = options.watch;
   line.section("passes");
   line.value("O", "0|1|2|3", "pass list by level (default 2)", true, [&](const std::string &v) {
     auto number = parseInt(v);
@@ -310,7 +307,8 @@ void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) 
   line.list("require-pass", "P", "run pass P whatever the level", passes.required);
   line.pairs("run-before", ':', "P:NEW", "run NEW before each P", passes.runBefore);
   line.pairs("run-after", ':', "P:NEW", "run NEW after each P", passes.runAfter);
-  line.flag("print-pipeline-passes", "print the pass list, quoted for a shell", passes.printPipeline);
+  line.flag("print-pipeline-passes", "print the pass list, quoted for a shell",
+            watch.printPipeline);
   line.section("looking into the compiler");
   line.list("print-before", "P", "print the program before pass P", passes.printing.before);
   line.list("print-after", "P", "print the program after pass P", passes.printing.after, true);
@@ -325,14 +323,18 @@ void addPassOptions(CommandLine &line, PassListOptions &passes, bool &hasLevel) 
   line.text("ir-dump-directory", "DIR", "write what is printed into files of DIR", passes.printing.directory);
   line.integer("elide-constants", "N", "print constants of more than N elements without data", passes.printing.elideConstants, 0, INT64_MAX);
   line.flag("time-passes", "print the time of each pass", passes.timePasses);
-  line.flag("stats", "counts of what passes did (not supported yet)", passes.stats);
+  line.flag("stats", "counts of what passes did (not supported yet)", watch.stats);
   line.flag("verify-each", "check the program after every pass", passes.verifyEach);
   line.integer("opt-bisect-limit", "N", "run the first N passes that may be left out", passes.bisectLimit, -1, INT64_MAX);
-  line.text("ftime-trace", "F", "write a Chrome trace of the compilation", passes.timeTrace);
-  line.text("crash-reproducer", "F", "the program and pass list of an internal error (not supported yet)", passes.crashReproducer);
+  line.text("ftime-trace", "F", "write a Chrome trace of the compilation", watch.timeTrace);
+  line.text("crash-reproducer", "F",
+            "the program and pass list of an internal error (not supported yet)",
+            watch.crashReproducer);
 }
 
-void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
+void addVendorOptions(CommandLine &line, Options &options) {
+  VendorOptions &vendors = options.vendors;
+  PlacementOutput &placement = options.placement;
   line.section("vendors");
   line.text("annotate", "V1[,V2...]", "vendors allowed, in order of priority; 'help' lists them", vendors.annotate, true);
   line.list("patterns", "FILE", "more composite patterns", vendors.patterns);
@@ -380,23 +382,24 @@ void addVendorOptions(CommandLine &line, VendorOptions &vendors) {
     return true;
   });
   line.wants("a number from 0");
-  line.text("save-partition-plan", "F", "write the placement", vendors.savePlan);
+  line.text("save-partition-plan", "F", "write the placement", placement.savePlan);
   line.text("partition-plan", "F", "replay a placement", vendors.plan);
   line.text("tune", "F", "let vendors tune their regions; F keeps what they find", vendors.tune);
   line.section("where everything went");
-  line.flag("explain", "say for each node where it is and why", vendors.explain, true);
+  line.flag("explain", "say for each node where it is and why", placement.explain, true);
   line.optionalValue("dump-offloads", "F", "the same as data (.json) or text", true,
-                     [&vendors](const std::string &v) {
-                       vendors.dumpOffloads = true;
-                       vendors.dumpOffloadsFile = v;
+                     [&placement](const std::string &v) {
+                       placement.dumpOffloads = true;
+                       placement.dumpOffloadsFile = v;
                        return true;
                      });
   line.flag("strict", "fail (exit 3) when a vendor's accepted node ends elsewhere", vendors.strict);
-  line.text("min-offload", "P%[ops]", "fail (exit 3) when less of the FLOPs (or nodes) is offloaded", vendors.minOffload);
+  line.text("min-offload", "P%[ops]",
+            "fail (exit 3) when less of the FLOPs (or nodes) is offloaded", placement.minOffload);
   line.value("expect-regions", "N", "fail (exit 3) when the number of regions differs", false,
-             [&vendors](const std::string &v) {
-               vendors.expectRegions = parseInt(v);
-               return vendors.expectRegions && *vendors.expectRegions >= 0;
+             [&placement](const std::string &v) {
+               placement.expectRegions = parseInt(v);
+               return placement.expectRegions && *placement.expectRegions >= 0;
              });
   line.wants("a number from 0");
 }
@@ -422,7 +425,7 @@ void addTargetOptions(CommandLine &line, TargetOptions &target) {
 
 void addCommonOptions(CommandLine &line, Options &options, Parsed &parsed) {
   line.section("other");
-  line.text("module-name", "N", "prefix of all symbols", options.output.moduleName);
+  line.text("module-name", "N", "prefix of all symbols", options.code.moduleName);
   line.flag("v", "say more", options.verbose);
   line.flag("q", "say nothing when all is well", options.quiet, true);
   line.value("color", "auto|always|never", "colour messages", false, [&options](const std::string &v) {
@@ -444,9 +447,10 @@ void addOutputOptions(CommandLine &line, Options &options) {
   line.commaList("emit", "LIST", "obj, asm, llvm, relay, json, dot, header", output.emit, true);
   line.action("S", "same as --emit=asm", false, [&output] { output.emit = {"asm"}; });
   line.action("emit-llvm", "same as --emit=llvm", false, [&output] { output.emit = {"llvm"}; });
-  line.flag("embed-weights", "put the weights into the object file", output.embedWeights);
-  line.integer("threads", "N", "default thread count of the compiled model", output.threads, 1, 1024);
-  line.integer("j", "N", "threads of the compiler", output.jobs, 1, 1024);
+  line.flag("embed-weights", "put the weights into the object file", options.code.embedWeights);
+  line.integer("threads", "N", "default thread count of the compiled model", options.code.threads,
+               1, 1024);
+  line.integer("j", "N", "threads of the compiler", options.code.jobs, 1, 1024);
   line.flag("MD", "write a dependency file", output.dependencies);
   line.text("MF", "F", "name of the dependency file", output.dependencyFile);
   line.text("MT", "T", "target in the dependency file", output.dependencyTarget);
@@ -529,8 +533,8 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   addOutputOptions(line, options);
   addInputOptions(line, options.input);
   bool hasLevel = false;
-  addPassOptions(line, options.passes, hasLevel);
-  addVendorOptions(line, options.vendors);
+  addPassOptions(line, options, hasLevel);
+  addVendorOptions(line, options);
   addTargetOptions(line, options.target);
   addCommonOptions(line, options, parsed);
   addHelp(line, requests);
@@ -553,7 +557,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   if (isList(parsed.action))
     return parsed;
   parsed.action = command;
-  if (options.passes.printPipeline && positional.empty())
+  if (options.watch.printPipeline && positional.empty())
     return parsed;
   if (options.check.prices && command != Action::Check) {
     line.complain("--prices goes with bycc check MODEL");
@@ -595,7 +599,7 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
                    "and prints. With -ON the default list of that level runs.");
   bool hasLevel = false;
   std::string order;
-  addPassOptions(line, options.passes, hasLevel);
+  addPassOptions(line, options, hasLevel);
   line.section("single passes, as --list-passes describes them");
   for (const std::string &pass : passNames())
     line.optionalValue(pass, "OPTIONS", "run this pass", false, [&order, pass](const std::string &v) {
@@ -605,7 +609,7 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   line.section("output");
   line.text("o", "FILE", "output (default stdout)", options.output.output, true);
   addInputOptions(line, options.input);
-  addVendorOptions(line, options.vendors);
+  addVendorOptions(line, options);
   addTargetOptions(line, options.target);
   addCommonOptions(line, options, parsed);
   addHelp(line, requests);

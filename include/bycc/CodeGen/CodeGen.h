@@ -67,6 +67,9 @@ struct CodeGenOptions {
     std::string_view embeddedParams; // non-empty: goes into the object
   };
   std::function<Artifacts()> finishArtifacts;
+  // Asked before each kernel, and before what LLVM does to all of them ("" as its name);
+  // false: the compilation ends with Status::Cancelled.
+  std::function<bool(const std::string &kernel, size_t index, size_t count)> proceed;
 };
 
 // The report behind the graph JSON. Entries are (node, output) pairs.

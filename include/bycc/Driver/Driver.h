@@ -3,6 +3,7 @@
 // code of cli.md.
 #pragma once
 
+#include "bycc/Compiler.h"
 #include "bycc/Driver/Options.h"
 
 namespace bycc {
@@ -27,7 +28,5 @@ int listVendors(const Options &options); // --list-vendors, --annotate=help
 
 // Names of all passes, for bycc-opt's flags and for suggestions.
 std::vector<std::string> passNames();
-
-const char *versionText(); // "0.1.0"
 
 } // namespace bycc

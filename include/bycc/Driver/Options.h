@@ -1,87 +1,38 @@
-// What a command line asks for, as plain data. tools/cli fills it; the Driver
+// What a command line asks for, as plain data: what the compiler is asked for
+// (Compiler/CompileRequest.h), and what commands do beside it. tools/cli fills it; the Driver
 // acts on it. Names and meanings are those of the options.
 #pragma once
 
+#include "bycc/Compiler/CompileRequest.h"
+
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace bycc {
 
-enum class InputFormat : uint8_t { Auto, Onnx, Relay, Json };
-
-// --print-*: what is shown between passes.
-struct PrintingOptions {
-  std::vector<std::string> before, after; // pass names
-  bool beforeAll = false, afterAll = false;
-  bool changed = false, changedAsDiff = false;
-  std::string directory;            // --ir-dump-directory
-  int64_t elideConstants = -1;      // --elide-constants=N
-};
-
-// Which passes run, and how they are watched.
-struct PassListOptions {
-  int level = 2;                    // -O0 .. -O3
-  std::optional<std::string> passes; // --passes=LIST
-  std::vector<std::string> disabled, required;
-  std::vector<std::pair<std::string, std::string>> runBefore, runAfter; // pass, new pass
-  bool printPipeline = false, timePasses = false, stats = false, verifyEach = false;
-  int64_t bisectLimit = -1;
+// What is shown of the compiler at work.
+struct WatchOptions {
+  bool printPipeline = false, stats = false;
   std::string timeTrace;       // -ftime-trace=F
   std::string crashReproducer; // --crash-reproducer=F
-  PrintingOptions printing;
 };
 
-// Which vendors take what.
-struct VendorOptions {
-  std::optional<std::string> annotate; // --annotate=V1,V2
-  std::vector<std::string> patterns, rules, plugins;
-  std::vector<std::string> annotateOps, annotateSkipOps; // globs
-  std::vector<std::pair<std::string, std::string>> pins; // node glob, vendor or "host"
-  bool trustsHand = false; // --hand-annotations=trust
-  int64_t minRegionOps = 0;
-  double minRegionFlops = 0;
-  std::string costModel; // "", none, static, measured
-  std::optional<uint64_t> search; // --search=N: steps of the search for a plan
-  std::string savePlan, plan;
-  std::string tune; // --tune=FILE; "": no tuning
-  double timeoutSeconds = 60; // --vendor-timeout: for one region
+// Where everything went, and what is made of it.
+struct PlacementOutput {
   bool explain = false;
   bool dumpOffloads = false;
   std::string dumpOffloadsFile; // "" = stdout
-  bool strict = false;
+  std::string savePlan;         // --save-partition-plan=F
   std::optional<std::string> minOffload; // "90%" or "90%ops"
   std::optional<int64_t> expectRegions;
-};
-
-struct TargetOptions {
-  std::optional<std::string> triple, cpu, attributes; // --target, -mcpu, -mattr
-  std::string precision = "f32";
-  std::string precisionRules; // --precision-rules=FILE, "": those of bycc
-  std::string nan = "keep";   // "fast": vendors' kernels may lose NaN
-};
-
-// The input and what is bound in it.
-struct InputOptions {
-  std::string model; // "-": standard input
-  InputFormat format = InputFormat::Auto;
-  std::vector<std::string> params;                           // --params=PATH
-  std::vector<std::pair<std::string, std::string>> shapes;   // NAME, 1x3x224
-  std::vector<std::pair<std::string, std::string>> dims;     // NAME, N
-  std::map<std::string, int64_t> likely;                     // --likely, N >= 1
 };
 
 struct OutputOptions {
   std::optional<std::string> output; // -o
   std::vector<std::string> emit;     // empty: obj
-  std::optional<std::string> moduleName;
-  bool embedWeights = false;
-  int threads = 0; // recorded default, 0 = none
-  int jobs = 0;    // 0 = the CPUs allowed
-  bool dependencies = false; // -MD
+  bool dependencies = false;         // -MD
   std::optional<std::string> dependencyFile, dependencyTarget; // -MF, -MT
   bool phonyTargets = false;                                  // -MP
 };
@@ -112,11 +63,9 @@ struct PlanDiffOptions {
   std::string before, after;
 };
 
-struct Options {
-  InputOptions input;
-  PassListOptions passes;
-  VendorOptions vendors;
-  TargetOptions target;
+struct Options : CompileOptions {
+  WatchOptions watch;
+  PlacementOutput placement;
   OutputOptions output;
   bool verbose = false, quiet = false;
   bool json = false; // inspect, --list-*

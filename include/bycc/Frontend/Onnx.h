@@ -30,6 +30,8 @@ struct OnnxImportOptions {
   uint64_t maxFileBytes = uint64_t{2} << 30;
   // Gets the paths of the files with external data, if not null.
   std::vector<std::string> *externalFiles = nullptr;
+  // Opens external data, `relative` to the folder; empty: mapContained().
+  OpenContainedFn openExternal;
 };
 
 // All unknown operators, dtypes and unbound dims come in one error, each with

@@ -5,6 +5,7 @@
 
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Support/File.h"
 
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@ namespace bycc {
 struct ParseOptions {
   // Folder in which metadata entries with a "file" member find their data; empty: refused.
   std::string dataFolder;
+  // Opens such files; empty: mapContained().
+  OpenContainedFn openData;
   // Constants that metadata of the text may refer to and that are given apart;
   // their entries follow those of the text.
   std::vector<Constant> extraConstants;

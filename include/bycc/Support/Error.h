@@ -21,8 +21,8 @@
 namespace bycc {
 
 // Statuses of cli.md. All but Usage (2), Policy (3), Differs (4) and Internal
-// (70) exit with 1.
-enum class Status : uint8_t { Input, Unsup, Limit, Io, CodeGen, Load, Arg, Usage, Policy, Differs, Internal };
+// (70) exit with 1. Cancelled: the caller of the library said stop.
+enum class Status : uint8_t { Input, Unsup, Limit, Io, CodeGen, Load, Arg, Usage, Policy, Differs, Cancelled, Internal };
 std::string_view name(Status status); // "INPUT", "UNSUP", ...
 int exitCode(Status status);
 
@@ -127,6 +127,9 @@ private:
 inline ErrorBuilder error(Status status, SourceLocation location = {}) {
   return ErrorBuilder(status, std::move(location));
 }
+
+// What work ends with whose caller said stop.
+inline Error cancelledError() { return error(Status::Cancelled) << "stopped by the caller"; }
 
 // Unwraps an Expected or returns its error from the enclosing function.
 #define BYCC_TRY(expression)                                                                       \

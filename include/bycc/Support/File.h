@@ -5,6 +5,7 @@
 #include "bycc/Support/Error.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +23,15 @@ public:
   // False when the file behind a watched mapping has become shorter, so that
   // reading its end would fault, or when it has (see MappedFiles.h).
   virtual bool isWhole() const { return true; }
+  // Pages of a mapped file may be given back and read again.
+  virtual bool isMapped() const { return false; }
+  // The file of the mapping has another content now than when it was mapped.
+  virtual bool hasChanged() const { return false; }
   static std::shared_ptr<const Storage> copyOf(const void *data, uint64_t size);
   static std::shared_ptr<const Storage> own(std::vector<uint8_t> bytes);
   static std::shared_ptr<const Storage> own(std::string bytes);
+  // Bytes of somebody else's that `owner` keeps alive; null: they outlive the storage.
+  static std::shared_ptr<const Storage> viewOf(const void *data, uint64_t size, std::shared_ptr<const void> owner = nullptr);
 
 protected:
   const uint8_t *data_ = nullptr;
@@ -42,6 +49,10 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
                                                       const std::string &relative);
 
 struct WrittenOutput; // OutputCommitter.h
+
+// What stands in for mapContained() where files need not be on the disk.
+using OpenContainedFn =
+    std::function<Expected<std::shared_ptr<const Storage>>(const std::string &folder, const std::string &relative)>;
 
 // A set of files that replace their targets together: each is written to a
 // temporary beside its target, then all are synced and renamed. Dropped without

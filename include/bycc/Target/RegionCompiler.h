@@ -43,6 +43,9 @@ struct RegionCompilerOptions {
   int maxHangs = 3;           // of a vendor; its regions after that count as hung
   uint64_t maxBlobBytes = uint64_t{512} << 20;
   bool showOutput = false; // what vendors print goes to stderr
+  // Called in between, and after each region with how many are done; false: stop, regions
+  // that are not done count as refused.
+  std::function<bool(size_t numDone)> proceed;
 };
 
 // BYCC_VENDOR_OWN_WEIGHTS: its run half reads what it wrote to RegionOutcome::weights,
@@ -53,7 +56,8 @@ bool ownsWeights(const Vendor &vendor);
 RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, const RegionView &view,
                             uint64_t maxBlobBytes = UINT64_MAX, bool isTuning = false);
 
-// One outcome per job, in their order.
+// One outcome per job, in their order. Regions of vendors with `runsHere` are compiled in
+// this process, one after the other.
 std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
                                                const TargetInfo &target,
                                                const RegionCompilerOptions &options);

@@ -115,6 +115,7 @@ public:
 
   std::string origin;               // file of its compile half; "": built in, or it has none
   VendorProcess *process = nullptr; // where its code is asked; null: in this process
+  bool runsHere = false;            // its code is this program's own: no process has it
 
   RegionRules regionRules;
   std::optional<CostModel> cost; // none: its launch and transfers are free

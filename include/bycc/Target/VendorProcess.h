@@ -32,7 +32,9 @@ class VendorProcess {
 public:
   static constexpr int maxFaults = 3; // of a vendor
 
-  explicit VendorProcess(double timeoutSeconds); // for one question
+  // The time is for one question. `isSilent`: what vendors print goes nowhere, else
+  // to this process's standard error.
+  explicit VendorProcess(double timeoutSeconds, bool isSilent = false);
   ~VendorProcess();
   // Starts the program, so that it is ready when the first question comes.
   Expected<> start();
@@ -47,6 +49,8 @@ public:
   // No question is under way, and none is expected: the program ends while this process
   // goes on. Another question would start it again.
   void dismiss();
+
+  bool isSilent() const;
 
   // The running program, for regions to be compiled in while no question is under way,
   // and what it knows of constants.

@@ -4,6 +4,7 @@
 
 #include "bycc/Target/Vendor.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,11 @@ struct VendorRequest {
   std::vector<std::string> asked;                   // by the program; for what it gives them
   std::vector<std::string> ruleFiles;               // --rules
   std::vector<std::string> patternFiles;            // --patterns
+  // Text of more patterns of vendors that are in use, with the name of each text for
+  // messages; those of other vendors are left out.
+  std::vector<std::pair<std::string, std::string>> patternTexts;
+  // How the files are read; empty: from the file system.
+  std::function<Expected<std::string>(const std::string &path, uint64_t limit)> read;
 };
 
 struct VendorDescription {
@@ -35,6 +41,10 @@ public:
   // its name takes its place.
   Expected<> addDescribed(std::string_view text, const std::string &file);
 
+  // The table of a vendor whose code is a part of this program: it is asked and compiles
+  // in this process (Vendor::runsHere). Errors as for plugins, `origin` is for them.
+  Expected<> addTable(const bycc_vendor_compiler *compiler, const std::string &origin);
+
   // Loads the compile half of a plugin. LOAD errors say what is wrong with the
   // file, its table of functions or its patterns, or that the name is taken.
   Expected<> loadPlugin(const std::string &path);
@@ -47,8 +57,8 @@ public:
   // unknown vendor is a usage error with the nearest.
   Expected<VendorSet> resolve(const VendorRequest &request) const;
 
-  // All of them and those that rules files describe, sorted by name.
-  Expected<std::vector<VendorDescription>> describe(const std::vector<std::string> &ruleFiles) const;
+  // All of them and those that the request's rules files describe, sorted by name.
+  Expected<std::vector<VendorDescription>> describe(const VendorRequest &request) const;
 
   // All that are known without rules files, sorted by name.
   Expected<std::vector<std::unique_ptr<Vendor>>> all() const;
@@ -58,8 +68,9 @@ private:
     const bycc_vendor_compiler *compiler; // null: described by `text` alone
     std::string origin;                   // "": built in
     std::string name;
-    std::string_view text = {};
+    std::string text = {};
     std::string file = {}; // of `text`
+    bool runsHere = false;
     bool isBuiltin() const { return origin.empty(); }
     Expected<std::unique_ptr<Vendor>> make() const;
   };

@@ -23,6 +23,9 @@ struct PassManagerOptions {
   bool verifyEach = false;
   int64_t optBisectLimit = -1; // run only so many passes; < 0: all
   std::function<void(std::string_view)> write; // where printing goes; empty: stderr
+  // Asked before each pass that runs, with its place in the list of run(); false: the run
+  // ends with Status::Cancelled.
+  std::function<bool(const std::string &pass, size_t index, size_t count)> proceed;
 };
 
 // Sees every pass. A veto (`shouldRun` false) skips the pass.
@@ -55,7 +58,9 @@ public:
   void restart() { numRun_ = 0; }
 
   const std::vector<PassTime> &times() const { return times_; } // in run order
-  std::string timeReport() const; // table of --time-passes: per pass name, and total
+
+  // The table of --time-passes: per pass name, and total.
+  std::string timeReport() const;
 
 private:
   Expected<bool> runPass(Module &module, PassContext &context, const PipelineEntry &entry);

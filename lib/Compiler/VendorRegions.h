@@ -3,7 +3,7 @@
 #pragma once
 
 #include "Artifacts.h"
-#include "Session.h"
+#include "bycc/Compiler/Session.h"
 #include "bycc/Target/RegionCompiler.h"
 
 #include <array>
@@ -33,9 +33,10 @@ private:
   };
   void shareConstants();
   void collect();
-  void compileNew();
-  RegionCompilerOptions howToCompile() const;
-  void tune();
+  Expected<> compileNew();
+  Expected<std::vector<RegionOutcome>> compileAll(const std::vector<RegionJob> &jobs,
+                                                  const std::vector<std::string> &names);
+  Expected<> tune();
   const TuningRecords::Record *tuningOf(const Region &region) const;
   RegionView chosenView(const Region &region);
   std::string symbolOf(const Region &region) const;

@@ -1,7 +1,7 @@
 // STEM.h: what a C program needs to call a compiled model.
 #pragma once
 
-#include "Interface.h"
+#include "bycc/Compiler/Interface.h"
 
 #include <string>
 

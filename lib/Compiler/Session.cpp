@@ -1,16 +1,14 @@
-#include "Session.h"
+#include "bycc/Compiler/Session.h"
 
 #include "AskedPasses.h"
 #include "BindParams.h"
-#include "CommandProcess.h"
-#include "Pipeline.h"
-#include "Placement.h"
-#include "Plugins.h"
-#include "StdoutGuard.h"
 #include "bycc/CodeGen/HostTarget.h"
+#include "bycc/Compiler/KnownVendors.h"
+#include "bycc/Compiler/Placement.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
 #include "bycc/IR/LikelyExtents.h"
+#include "bycc/IR/Verifier.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Parser/Relay.h"
@@ -20,17 +18,14 @@
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
-#include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <set>
-#include <unistd.h>
 
 namespace bycc {
 namespace {
@@ -99,22 +94,29 @@ Expected<> checkInputSizes(const Module &module) {
 
 // Text has no NUL, and what reads it refuses the first: of a large file that has one,
 // such as a sparse one, the rest is not read.
-Expected<std::string> readText(const std::string &path) {
+Expected<std::string> readText(InputFiles &files, const std::string &path) {
   constexpr uint64_t large = uint64_t{64} << 20;
-  std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(files.map(path));
   if (bytes->size() > large)
     if (const void *nul = std::memchr(bytes->data(), 0, bytes->size()))
       return std::string(reinterpret_cast<const char *>(bytes->data()),
                          static_cast<const char *>(nul) + 1);
-  return readFile(path);
+  return files.read(path);
 }
 
-InputFormat formatOf(const InputOptions &input) {
-  if (input.format != InputFormat::Auto)
+std::string folderOf(const std::string &path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+constexpr const char *ownFormats[] = {"onnx", "relay", "json"};
+
+std::string formatOf(const InputOptions &input) {
+  if (!input.format.empty())
     return input.format;
   if (input.model.ends_with(".onnx"))
-    return InputFormat::Onnx;
-  return input.model.ends_with(".json") ? InputFormat::Json : InputFormat::Relay;
+    return "onnx";
+  return input.model.ends_with(".json") ? "json" : "relay";
 }
 
 // Vendors that a pass list names, annotate-target{vendors=dnnl}, in its order.
@@ -231,11 +233,16 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
 
 } // namespace
 
-std::string outputStem(const Options &options) {
-  if (options.output.output && *options.output.output != "-") {
-    const std::string &out = *options.output.output;
-    return out.ends_with(".o") && out.size() > 2 ? out.substr(0, out.size() - 2) : out;
-  }
+std::string Message::str() const {
+  if (isRemark)
+    return "remark: " + text + "\n";
+  std::string place = location.str();
+  return place + (place.empty() ? "" : ": ") + "warning: " + text + "\n";
+}
+
+std::string stemOf(const CompileOptions &options) {
+  if (!options.code.stem.empty())
+    return options.code.stem;
   return options.input.model == "-" ? "a" : withoutSuffix(fileName(options.input.model));
 }
 
@@ -250,36 +257,57 @@ bool hasRegions(const Module &module) {
 
 } // namespace
 
-Session::Session(const Options &options) : options_(options) { registerAllPasses(registry_); }
+const Extensions &Session::noExtensions() {
+  static const Extensions none;
+  return none;
+}
+
+Session::Session(const CompileRequest &request, const Extensions &extensions)
+    : options_(request), extensions_(extensions), files_(request.files) {
+  registerAllPasses(registry_);
+  for (const Extensions::Pass &pass : extensions.passes)
+    registry_.add(pass.info);
+}
+
+Expected<> Session::enter(Phase phase, const std::string &item, size_t index, size_t count) const {
+  const auto &progress = options_.callbacks.progress;
+  if (progress && !progress({phase, item, index, count}))
+    return cancelledError();
+  return {};
+}
 
 Expected<> Session::prepare() {
   const TargetOptions &t = options_.target;
   const PassListOptions &p = options_.passes;
-  for (auto [isAsked, name] : {std::pair(p.stats, "--stats"), {!p.crashReproducer.empty(), "--crash-reproducer"}})
-    if (isAsked)
-      return error(Status::Unsup) << name << " is not supported yet";
   BYCC_TRY(readPrecision());
   // -mcpu defaults to this machine's, with --target to that triple's baseline.
   std::string cpu = t.cpu.value_or(t.triple ? "" : "native");
   target_ = BYCC_TRY(resolveTarget(t.triple.value_or(""), cpu, t.attributes.value_or("")));
-  target_.threads = options_.output.threads;
+  target_.threads = options_.code.threads;
   target_.keepsNan = t.nan == "keep";
 
-  known_ = BYCC_TRY(knownVendors(options_.vendors));
+  known_ = BYCC_TRY(knownVendors(options_.vendors, extensions_, [this](const std::string &file) {
+    return enter(file.empty() ? Phase::Start : Phase::Vendors, file);
+  }));
   if (options_.vendors.annotate)
-    request_.annotate = BYCC_TRY(namedOnce(split(*options_.vendors.annotate, ',')));
+    vendorRequest_.annotate = BYCC_TRY(namedOnce(split(*options_.vendors.annotate, ',')));
   else if (p.passes && options_.vendors.rules.empty())
-    request_.annotate = vendorsOfPasses(*p.passes, registry_);
-  request_.ruleFiles = options_.vendors.rules;
-  request_.patternFiles = options_.vendors.patterns;
-  vendors_ = BYCC_TRY(known_->resolve(request_));
+    vendorRequest_.annotate = vendorsOfPasses(*p.passes, registry_);
+  vendorRequest_.ruleFiles = options_.vendors.rules;
+  vendorRequest_.patternFiles = options_.vendors.patterns;
+  for (const Extensions::VendorText &patterns : extensions_.patterns)
+    vendorRequest_.patternTexts.emplace_back(patterns.text, patterns.name);
+  vendorRequest_.read = [this](const std::string &path, uint64_t limit) {
+    return files_.read(path, limit);
+  };
+  vendors_ = BYCC_TRY(known_->resolve(vendorRequest_));
   BYCC_TRY(giveVendorsProcess());
 
   context_.target = &target_;
   context_.vendors = &vendors_;
   context_.refusals = &refusals_;
   context_.placement = &placement_;
-  orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_));
+  orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_, files_));
   hostCost_ = BYCC_TRY(hostCosts(options_));
   context_.hostCost = comparesCosts(options_) ? &hostCost_ : nullptr;
   context_.hostPrices = &hostCost_;
@@ -294,10 +322,11 @@ Expected<> Session::prepare() {
 // Vendors are asked in a program of their own, which starts while the model is read.
 Expected<> Session::giveVendorsProcess() {
   for (size_t i = 0; i < vendors_.size(); ++i) {
-    if (vendors_[i].isEmulated())
+    if (vendors_[i].isEmulated() || vendors_[i].runsHere)
       continue;
     if (!vendorProcess_) {
-      vendorProcess_ = std::make_unique<VendorProcess>(options_.vendors.timeoutSeconds);
+      vendorProcess_ = std::make_unique<VendorProcess>(
+          options_.vendors.timeoutSeconds, options_.vendors.output == VendorOutput::Hidden);
       BYCC_TRY(vendorProcess_->start());
     }
     vendors_[i].process = vendorProcess_.get();
@@ -331,38 +360,39 @@ Expected<> Session::readPrecision() {
         .note("quantise the model first (ONNX QuantizeLinear, DequantizeLinear); its products then run in int8");
   if (t.precisionRules.empty())
     return {};
-  std::string text = BYCC_TRY(readFile(t.precisionRules));
+  std::string text = BYCC_TRY(files_.read(t.precisionRules));
   precision_ = BYCC_TRY(readPrecisionRules(text, t.precisionRules));
   return {};
 }
 
 Expected<> Session::load() {
   Expected<> loaded = loadAndBind();
-  BYCC_TRY(checkMappedFiles()); // else a fault may be found that is in no file
+  BYCC_TRY(files_.checkUnchanged()); // else a fault may be found that is in no file
   return loaded;
 }
 
 Expected<> Session::loadAndBind() {
-  enterStage(Stage::Load);
+  BYCC_TRY(enter(Phase::Load));
   auto begin = TimeTrace::Clock::now();
-  bool isFirst = filesRead_.empty();
-  filesRead_ = {options_.input.model};
+  bool isFirst = !std::exchange(hasBegun_, true);
+  files_.restart();
+  files_.record(options_.input.model);
   BYCC_TRY(loadModel());
   BYCC_TRY(checkCalls(module_));
   BYCC_TRY(checkInputSizes(module_));
   if (isFirst)
     warnAboutDevices(module_, context_);
   for (const std::string &path : options_.input.params)
-    BYCC_TRY(bindParams(module_, path, filesRead_));
+    BYCC_TRY(bindParams(module_, path, files_));
   findBatchExtents(module_);
   BYCC_TRY(setLikelyExtents(module_, options_.input.likely));
-  filesRead_.insert(filesRead_.end(), options_.vendors.plugins.begin(), options_.vendors.plugins.end());
-  filesRead_.insert(filesRead_.end(), options_.vendors.rules.begin(), options_.vendors.rules.end());
-  filesRead_.insert(filesRead_.end(), options_.vendors.patterns.begin(), options_.vendors.patterns.end());
+  files_.record(options_.vendors.plugins);
+  files_.record(options_.vendors.rules);
+  files_.record(options_.vendors.patterns);
   if (!options_.target.precisionRules.empty())
-    filesRead_.push_back(options_.target.precisionRules);
+    files_.record(options_.target.precisionRules);
   if (const auto &plan = orders_.orders.plan) {
-    filesRead_.push_back(plan->file);
+    files_.record(plan->file);
     if (plan->modelHash != hexText(inputsHash_))
       context_.warn({}, "--partition-plan: " + plan->file + " was saved for another model file; its nodes are compared");
   }
@@ -397,65 +427,137 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
   for (const AskedVendor &asked : askedVendors(module_)) {
     if (vendors_.find(asked.name))
       continue;
-    request_.asked.push_back(asked.name);
-    auto resolved = known_->resolve(request_);
+    vendorRequest_.asked.push_back(asked.name);
+    auto resolved = known_->resolve(vendorRequest_);
     if (resolved) {
       vendors_ = resolved.takeValue();
       BYCC_TRY(giveVendorsProcess());
       continue;
     }
-    request_.asked.pop_back();
+    vendorRequest_.asked.pop_back();
     if (!mustBeKnown)
       continue;
     std::vector<std::string> names;
-    for (const VendorDescription &vendor : BYCC_TRY(known_->describe(request_.ruleFiles)))
+    for (const VendorDescription &vendor : BYCC_TRY(known_->describe(vendorRequest_)))
       names.push_back(vendor.name);
     return unknownVendor(asked.name, asked.place, names);
   }
   return {};
 }
 
-Expected<> Session::loadModel() {
+Expected<std::string> Session::modelText() {
   const std::string &path = options_.input.model;
+  if (path != "-" || files_.isGiven(path))
+    return readText(files_, path);
+  if (!standardInput_) {
+    if (!options_.callbacks.standardInput)
+      return error(Status::Io, {"<stdin>"}) << "there is no standard input to read";
+    standardInput_ = BYCC_TRY(options_.callbacks.standardInput());
+  }
+  return *standardInput_;
+}
+
+Expected<std::shared_ptr<const Storage>> Session::modelBytes() {
+  const std::string &path = options_.input.model;
+  if (path != "-" || files_.isGiven(path))
+    return files_.map(path);
+  std::string text = BYCC_TRY(modelText());
+  return Storage::copyOf(text.data(), text.size());
+}
+
+// Null: the format is one of bycc's.
+Expected<const Frontend *> Session::ownFrontend() {
+  const InputOptions &input = options_.input;
+  if (!input.format.empty()) {
+    if (const Frontend *frontend = extensions_.findFrontend(input.format))
+      return frontend;
+    std::vector<std::string> names(std::begin(ownFormats), std::end(ownFormats));
+    if (std::ranges::find(names, input.format) != names.end())
+      return nullptr;
+    for (const Frontend &frontend : extensions_.frontends)
+      names.push_back(frontend.name);
+    return error(Status::Usage) << "unknown format '" << escaped(input.format) << "'"
+                                << didYouMean(input.format, names);
+  }
+  if (extensions_.frontends.empty())
+    return nullptr;
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(modelBytes());
+  return extensions_.frontendFor(input.model,
+                                 {reinterpret_cast<const char *>(bytes->data()), bytes->size()});
+}
+
+Expected<> Session::loadModel() {
+  if (const Frontend *frontend = BYCC_TRY(ownFrontend()))
+    return loadOwn(*frontend);
   OnnxImportOptions bindings = BYCC_TRY(importOptions(options_.input));
   bindings.allowSymbolicDims = true;
-  InputFormat format = formatOf(options_.input);
-  if (format == InputFormat::Onnx && path != "-") {
-    std::shared_ptr<const Storage> bytes = BYCC_TRY(mapFile(path));
-    std::vector<std::string> external;
-    bindings.externalFiles = &external;
-    module_ = BYCC_TRY(importOnnx(path, bindings));
-    inputsHash_ = hashBytes(bytes->data(), bytes->size()); // of a model only: it reads every page
-    filesRead_.insert(filesRead_.end(), external.begin(), external.end());
-    return {};
-  }
-  if (path == "-" && !standardInput_)
-    standardInput_ = BYCC_TRY(readFile(path));
-  std::string text = path == "-"                   ? *standardInput_
-                     : format == InputFormat::Onnx ? BYCC_TRY(readFile(path))
-                                                   : BYCC_TRY(readText(path));
-  inputsHash_ = hashText(text);
-  std::string name = path == "-" ? "<stdin>" : path;
-  if (format == InputFormat::Onnx) {
-    module_ = BYCC_TRY(importOnnx(Storage::copyOf(text.data(), text.size()), name, "", bindings));
-    return {};
-  }
-  ParseOptions parse;
-  parse.maxErrors = maxErrors_;
-  parse.dataFolder = path == "-" ? "" : std::filesystem::path(path).parent_path().string();
-  if (path != "-" && parse.dataFolder.empty())
-    parse.dataFolder = ".";
-  SourceLocation whole;
-  whole.file = name;
-  if (format == InputFormat::Json && looksLikeGraphJson(text))
-    return (error(Status::Input, whole) << "this is the graph JSON of a compiled model, not a program")
-        .note("run it with bycc-run");
-  if (format == InputFormat::Json)
-    module_ = BYCC_TRY(parseProgramJson(text, name, parse));
-  else
-    module_ = BYCC_TRY(parseRelayText(text, name, parse));
+  std::string format = formatOf(options_.input);
+  if (format == "onnx")
+    return loadOnnx(bindings);
+  BYCC_TRY(loadText(format == "json"));
   if (!module_.main())
     return {}; // bycc-opt takes such programs; compiling one is refused later
+  return bindDims(module_, bindings);
+}
+
+Expected<> Session::loadOnnx(OnnxImportOptions &bindings) {
+  const std::string &path = options_.input.model;
+  bool isPath = path != "-";
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(modelBytes());
+  std::vector<std::string> external;
+  bindings.externalFiles = &external;
+  bindings.openExternal = [this](const std::string &folder, const std::string &relative) {
+    return files_.mapContained(folder, relative);
+  };
+  module_ = BYCC_TRY(
+      importOnnx(bytes, isPath ? path : "<stdin>", isPath ? folderOf(path) : "", bindings));
+  inputsHash_ = hashBytes(bytes->data(), bytes->size()); // of a model only: it reads every page
+  if (isPath)
+    files_.record(external);
+  return {};
+}
+
+Expected<> Session::loadText(bool isJson) {
+  const std::string &path = options_.input.model;
+  std::string text = BYCC_TRY(modelText()), name = path == "-" ? "<stdin>" : path;
+  inputsHash_ = hashText(text);
+  ParseOptions parse;
+  parse.maxErrors = options_.input.maxErrors;
+  parse.dataFolder = path == "-" ? "" : folderOf(path);
+  parse.openData = [this](const std::string &folder, const std::string &relative) {
+    return files_.mapContained(folder, relative);
+  };
+  if (isJson && looksLikeGraphJson(text))
+    return (error(Status::Input, {name})
+            << "this is the graph JSON of a compiled model, not a program")
+        .note("run it with bycc-run");
+  module_ = isJson ? BYCC_TRY(parseProgramJson(text, name, parse))
+                   : BYCC_TRY(parseRelayText(text, name, parse));
+  return {};
+}
+
+// What somebody else's frontend makes is checked like what passes leave.
+Expected<> Session::loadOwn(const Frontend &frontend) {
+  const std::string &path = options_.input.model;
+  std::string folder = path == "-" ? "" : folderOf(path);
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(modelBytes());
+  FrontendInput input{
+      bytes, path == "-" ? "<stdin>" : path, [this, folder](const std::string &relative) {
+        files_.record(folder.empty() || folder == "." ? relative : folder + "/" + relative);
+        return files_.mapContained(folder, relative);
+      }};
+  OnnxImportOptions bindings = BYCC_TRY(importOptions(options_.input));
+  module_ = BYCC_TRY(frontend.read(input));
+  inputsHash_ = hashBytes(bytes->data(), bytes->size());
+  if (Expected<> verified = verify(module_); !verified) {
+    Error failure = verified.takeError();
+    for (Diagnostic &diagnostic : failure.diagnostics())
+      diagnostic.message =
+          "frontend '" + frontend.name + "' made a malformed program: " + diagnostic.message;
+    return failure;
+  }
+  if (!module_.main())
+    return {};
   return bindDims(module_, bindings);
 }
 
@@ -472,12 +574,12 @@ Expected<Module> Session::parseRelayText(const std::string &text, const std::str
 }
 
 void Session::chooseModuleName() {
-  if (options_.output.moduleName)
-    context_.moduleName = asIdentifier(*options_.output.moduleName);
+  if (options_.code.moduleName)
+    context_.moduleName = asIdentifier(*options_.code.moduleName);
   else if (vendors_.moduleName)
     context_.moduleName = asIdentifier(*vendors_.moduleName);
   else
-    context_.moduleName = asIdentifier(fileName(outputStem(options_)));
+    context_.moduleName = asIdentifier(stemOf(options_));
 }
 
 Expected<Pipeline> Session::pipeline() const {
@@ -490,6 +592,7 @@ Expected<Pipeline> Session::pipeline() const {
   wishes.isAnnotated = holds("annotations") || hasBrackets(module_);
   wishes.hasPlan = orders_.orders.plan != nullptr;
   wishes.isMixed = isMixed();
+  wishes.own = &extensions_.passes;
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
@@ -542,6 +645,18 @@ Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
                                  "which cannot run on this program or is not in the pass list";
 }
 
+// Passes of the library's user whose place a default list does not have.
+void Session::warnAboutOwnPasses(const Pipeline &pipeline) {
+  const PassListOptions &o = options_.passes;
+  for (const Extensions::Pass &pass : extensions_.passes)
+    if (!o.passes && pass.info.level <= o.level && !contains(pipeline, pass.info.name) &&
+        std::ranges::find(o.disabled, pass.info.name) == o.disabled.end())
+      context_.warn({options_.input.model},
+                    "pass '" + pass.info.name + "' does not run: its place, " +
+                        (pass.place.side == PassPlace::Side::Before ? "before '" : "after '") +
+                        pass.place.pass + "', is not in this list");
+}
+
 // A list of the user's is taken as it is, even when it lacks what the program needs.
 void Session::warnAboutMissing(const Pipeline &pipeline) {
   if (isMixed() && !contains(pipeline, mixedPrecision))
@@ -572,6 +687,11 @@ PassManagerOptions Session::managerOptions() const {
   manager.print.elideAbove = o.printing.elideConstants;
   manager.verifyEach = o.verifyEach;
   manager.optBisectLimit = o.bisectLimit;
+  manager.write = options_.callbacks.print ? options_.callbacks.print : [](std::string_view) {};
+  if (options_.callbacks.progress)
+    manager.proceed = [this](const std::string &pass, size_t index, size_t count) {
+      return options_.callbacks.progress({Phase::Passes, pass, index, count});
+    };
   return manager;
 }
 
@@ -591,8 +711,7 @@ Expected<> Session::reload() {
 
 Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegions,
                               const std::function<void()> &beforeLegalize) {
-  enterStage(Stage::Passes);
-  StdoutGuard guard;
+  BYCC_TRY(enter(Phase::Passes));
   const PassListOptions &o = options_.passes;
   for (const auto *names : {&o.printing.before, &o.printing.after})
     for (const std::string &pass : *names)
@@ -602,6 +721,7 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
   auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph", &PipelineEntry::pass);
   Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
   warnAboutMissing(pipeline);
+  warnAboutOwnPasses(pipeline);
   context_.choosesPlan = choosesPlan(pipeline);
   PassManager passes(registry_, managerOptions());
   auto runAll = [&]() -> Expected<> {
@@ -632,11 +752,12 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     return {};
   };
   auto result = runAll();
-  for (const PassTime &time : passes.times())
+  passTimes_ = passes.times();
+  for (const PassTime &time : passTimes_)
     trace_.add(time.pass, "pass", time.begin,
                time.begin + std::chrono::duration_cast<TimeTrace::Clock::duration>(std::chrono::duration<double>(time.seconds)));
-  if (o.timePasses)
-    std::fputs(passes.timeReport().c_str(), stderr);
+  if (o.timePasses && options_.callbacks.print)
+    options_.callbacks.print(passes.timeReport());
   flushMessages();
   return result;
 }
@@ -647,33 +768,16 @@ const Vendor *Session::vendorOf(FunctionId function) const {
 }
 
 void Session::flushMessages() {
-  if (!options_.quiet)
-    for (const Diagnostic &warning : context_.warnings) {
-      std::string place = warning.location.str();
-      std::fprintf(stderr, "%s%swarning: %s\n", place.c_str(), place.empty() ? "" : ": ", warning.message.c_str());
-    }
-  if (options_.verbose)
-    for (const std::string &remark : context_.remarks)
-      std::fprintf(stderr, "remark: %s\n", remark.c_str());
+  size_t first = messages_.size();
+  for (Diagnostic &warning : context_.warnings)
+    messages_.push_back({false, std::move(warning.location), std::move(warning.message)});
+  for (std::string &remark : context_.remarks)
+    messages_.push_back({true, {}, std::move(remark)});
   context_.warnings.clear();
   context_.remarks.clear();
-}
-
-int Session::fail(const Error &failure) const {
-  Expected<> checked = checkMappedFiles(); // a file that changed meanwhile fails anywhere
-  const Error &error = checked ? failure : checked.error();
-  std::string text = error.str();
-  bool colour = options_.color == "always" || (options_.color == "auto" && isatty(STDERR_FILENO));
-  if (colour)
-    for (size_t at = 0; (at = text.find("error[", at)) != std::string::npos; at += 20) {
-      text.insert(at, "\x1b[1;31m");
-      size_t end = text.find(']', at);
-      text.insert(end == std::string::npos ? text.size() : end + 1, "\x1b[0m");
-    }
-  std::fputs(text.c_str(), stderr);
-  if (!text.ends_with('\n'))
-    std::fputc('\n', stderr);
-  return exitCode(error.status());
+  if (options_.callbacks.message)
+    for (size_t i = first; i < messages_.size(); ++i)
+      options_.callbacks.message(messages_[i]);
 }
 
 } // namespace bycc

@@ -34,27 +34,31 @@ SourceLocation inFile(const std::string &file) {
   return location;
 }
 
-Expected<Tensors> readFolder(const std::string &folder, std::vector<std::string> &filesRead) {
-  std::vector<std::filesystem::path> files;
+Expected<std::vector<std::filesystem::path>> arraysIn(const std::string &folder) {
+  std::vector<std::filesystem::path> paths;
   std::error_code failed;
   for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
     if (it->path().extension() == ".npy")
-      files.push_back(it->path());
+      paths.push_back(it->path());
   if (failed)
     return error(Status::Io, inFile(folder)) << "cannot be listed: " << failed.message();
-  std::ranges::sort(files);
+  std::ranges::sort(paths);
+  return paths;
+}
+
+Expected<Tensors> readArrays(const std::vector<std::filesystem::path> &paths, InputFiles &files) {
   Tensors tensors;
-  for (const std::filesystem::path &path : files) {
-    NpyArray array = BYCC_TRY(readNpy(path.string()));
+  for (const std::filesystem::path &path : paths) {
+    NpyArray array = BYCC_TRY(parseNpy(BYCC_TRY(files.map(path.string())), path.string()));
     tensors.push_back({path.stem().string(), array.dtype, array.shape, array.storage, array.offset,
                        array.bytes, path.string()});
-    filesRead.push_back(path.string());
+    files.record(path.string());
   }
   return tensors;
 }
 
-Expected<Tensors> readParamsFile(const std::string &path) {
-  std::shared_ptr<const Storage> storage = BYCC_TRY(mapFile(path));
+Expected<Tensors> readParamsFile(const std::string &path, InputFiles &files) {
+  std::shared_ptr<const Storage> storage = BYCC_TRY(files.map(path));
   ParamsFile params = BYCC_TRY(readParams(storage->data(), storage->size(), path));
   Tensors tensors;
   for (const ParamsEntry &entry : params.entries) {
@@ -91,8 +95,8 @@ std::optional<uint64_t> tensorBytes(DType dtype, const std::vector<int64_t> &sha
 }
 
 // A safetensors file: u64 header bytes, a JSON header, the data.
-Expected<Tensors> readSafetensors(const std::string &path) {
-  std::shared_ptr<const Storage> storage = BYCC_TRY(mapFile(path));
+Expected<Tensors> readSafetensors(const std::string &path, InputFiles &files) {
+  std::shared_ptr<const Storage> storage = BYCC_TRY(files.map(path));
   uint64_t headerBytes = 0;
   if (storage->size() < 8)
     return error(Status::Input, inFile(path)) << "has no safetensors header";
@@ -130,18 +134,20 @@ Expected<Tensors> readSafetensors(const std::string &path) {
   return tensors;
 }
 
-Expected<Tensors> readTensors(const std::string &path, std::vector<std::string> &filesRead) {
+Expected<Tensors> readTensors(const std::string &path, InputFiles &files) {
   std::error_code failed;
-  if (std::filesystem::is_directory(path, failed))
-    return readFolder(path, filesRead);
-  filesRead.push_back(path);
+  if (std::vector<std::string> given = files.givenIn(path, ".npy"); !given.empty())
+    return readArrays({given.begin(), given.end()}, files);
+  if (!files.isGiven(path) && std::filesystem::is_directory(path, failed))
+    return readArrays(BYCC_TRY(arraysIn(path)), files);
+  files.record(path);
   if (path.ends_with(".safetensors"))
-    return readSafetensors(path);
+    return readSafetensors(path, files);
   if (path.ends_with(".params"))
-    return readParamsFile(path);
+    return readParamsFile(path, files);
   if (path.ends_with(".npy"))
     return error(Status::Arg, inFile(path)) << "--params takes a folder of .npy files, a .params or a .safetensors file";
-  if (!std::filesystem::exists(path, failed))
+  if (!files.exists(path))
     return error(Status::Io, inFile(path)) << "no such file or folder";
   return error(Status::Arg, inFile(path)) << "--params takes a folder of .npy files, a .params or a .safetensors file";
 }
@@ -168,8 +174,8 @@ Expected<TypeId> boundType(Module &module, NodeId param, const NamedTensor &tens
 
 } // namespace
 
-Expected<> bindParams(Module &module, const std::string &path, std::vector<std::string> &filesRead) {
-  Tensors tensors = BYCC_TRY(readTensors(path, filesRead));
+Expected<> bindParams(Module &module, const std::string &path, InputFiles &files) {
+  Tensors tensors = BYCC_TRY(readTensors(path, files));
   FunctionId main = module.main();
   if (!main)
     return error(Status::Input, inFile(path)) << "the program has no @main to bind parameters of";

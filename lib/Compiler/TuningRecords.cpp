@@ -2,12 +2,9 @@
 
 #include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Base64.h"
-#include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
-
-#include <filesystem>
 
 namespace bycc {
 
@@ -25,12 +22,11 @@ Expected<std::string> readMember(const JsonValue &entry, const char *key, const 
 
 } // namespace
 
-Expected<TuningRecords> TuningRecords::read(const std::string &file) {
+Expected<TuningRecords> TuningRecords::read(const std::string &file, InputFiles &files) {
   TuningRecords result;
-  std::error_code failed;
-  if (!std::filesystem::exists(file, failed))
+  if (!files.exists(file))
     return result;
-  JsonValue root = BYCC_TRY(parseJson(BYCC_TRY(readFile(file, uint64_t{256} << 20)), file));
+  JsonValue root = BYCC_TRY(parseJson(BYCC_TRY(files.read(file, uint64_t{256} << 20)), file));
   BYCC_TRY(checkKeys(root, {"schema", "records"}, "", file));
   const JsonValue *schema = root.find("schema"), *records = root.find("records");
   if (!schema || !schema->isInt() || schema->integer != 1)

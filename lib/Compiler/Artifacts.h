@@ -2,8 +2,8 @@
 #pragma once
 
 #include "GraphJson.h"
-#include "Session.h"
 #include "TuningRecords.h"
+#include "bycc/Compiler/Session.h"
 #include "bycc/Support/ParamsFile.h"
 
 #include <unordered_map>
@@ -19,7 +19,8 @@ struct RegionParts {
 // Everything that a compilation can write, not yet written.
 struct Artifacts {
   CompiledModule code;
-  ParamsWriter params;
+  // Shared with what is handed out: pieces are views of it and of what it holds.
+  std::shared_ptr<ParamsWriter> params = std::make_shared<ParamsWriter>();
   std::vector<std::string_view> paramsPieces; // empty: no params file
   std::string embeddedParams; // --embed-weights
   SetId setId = {};

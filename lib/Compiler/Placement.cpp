@@ -1,9 +1,8 @@
-#include "Placement.h"
+#include "bycc/Compiler/Placement.h"
 
-#include "Session.h"
+#include "bycc/Compiler/Session.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Partition/RecordPlan.h"
-#include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Phrases.h"
@@ -39,11 +38,12 @@ Expected<> checkOps(const char *option, const std::vector<std::string> &globs) {
 }
 
 // A plan says where every node goes: there is nothing left to order.
-Expected<std::shared_ptr<const PartitionPlan>> readPlanFor(const VendorOptions &options, const VendorSet &vendors) {
+Expected<std::shared_ptr<const PartitionPlan>>
+readPlanFor(const VendorOptions &options, const VendorSet &vendors, InputFiles &files) {
   if (!options.pins.empty() || !options.annotateOps.empty() || !options.annotateSkipOps.empty())
     return error(Status::Usage) << "--partition-plan says where every node goes: --pin, --annotate-ops and "
                                    "--annotate-skip-ops cannot stand beside it";
-  std::string text = BYCC_TRY(readFile(options.plan));
+  std::string text = BYCC_TRY(files.read(options.plan));
   auto plan = std::make_shared<PartitionPlan>(BYCC_TRY(readPlan(text, options.plan)));
   for (const PlanNode &node : plan->nodes)
     if (node.place != "host" && !vendors.find(node.place))
@@ -55,7 +55,8 @@ Expected<std::shared_ptr<const PartitionPlan>> readPlanFor(const VendorOptions &
 
 } // namespace
 
-Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors) {
+Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors,
+                                          InputFiles &files) {
   PlacementOrders orders;
   for (const auto &[nodes, vendor] : options.pins) {
     BYCC_TRY(checkVendor(vendor, vendors));
@@ -65,18 +66,18 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
   BYCC_TRY(checkOps("--annotate-skip-ops", options.annotateSkipOps));
   orders.onlyOps = options.annotateOps;
   orders.skipOps = options.annotateSkipOps;
-  orders.keepProgram = !options.savePlan.empty();
+  orders.keepProgram = options.savesPlan;
   if (!options.plan.empty())
-    orders.plan = BYCC_TRY(readPlanFor(options, vendors));
+    orders.plan = BYCC_TRY(readPlanFor(options, vendors, files));
   return orders;
 }
 
-bool comparesCosts(const Options &options) {
+bool comparesCosts(const CompileOptions &options) {
   const std::string &model = options.vendors.costModel;
   return model.empty() ? options.passes.level > 0 : model == "static";
 }
 
-Expected<CostModel> hostCosts(const Options &options) {
+Expected<CostModel> hostCosts(const CompileOptions &options) {
   if (options.vendors.costModel == "measured")
     return error(Status::Unsup) << "--cost-model=measured is not supported yet: nothing is timed while "
                                    "compiling; static takes costs from files";

@@ -1,7 +1,7 @@
 // The default pipeline, as one list to read. A pass runs when its level in the
 // registry is at most the level asked for.
 
-#include "Pipeline.h"
+#include "bycc/Compiler/Pipeline.h"
 
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Error.h"
@@ -25,6 +25,36 @@ bool choosesPlan(const Pipeline &pipeline) {
            entry.pass == "prune-regions";
   });
 }
+
+namespace {
+
+// Puts passes of the library's user beside the first place of the pass that they name,
+// which itself may be left out at this level, or be one of theirs.
+class OwnPasses {
+public:
+  OwnPasses(const std::vector<Extensions::Pass> &passes, int level)
+      : passes_(passes), level_(level), isPlaced_(passes.size()) {}
+
+  void add(Pipeline &pipeline, PassPlace::Side side, const std::string &name) {
+    for (size_t i = 0; i < passes_.size(); ++i) {
+      const Extensions::Pass &pass = passes_[i];
+      if (isPlaced_[i] || pass.place.side != side || pass.place.pass != name)
+        continue;
+      isPlaced_[i] = true;
+      add(pipeline, PassPlace::Side::Before, pass.info.name);
+      if (pass.info.level <= level_)
+        pipeline.push_back({pass.info.name, {}});
+      add(pipeline, PassPlace::Side::After, pass.info.name);
+    }
+  }
+
+private:
+  const std::vector<Extensions::Pass> &passes_;
+  int level_;
+  std::vector<bool> isPlaced_;
+};
+
+} // namespace
 
 Pipeline defaultPipeline(const PassRegistry &registry, int level, const PipelineWishes &wishes) {
   // clang-format off
@@ -62,12 +92,20 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     "fuse-ops",
   };
   // clang-format on
+  static const std::vector<Extensions::Pass> none;
+  OwnPasses own(wishes.own ? *wishes.own : none, level);
   Pipeline pipeline;
+  auto addAtAnyLevel = [&](PipelineEntry entry, bool runs = true) {
+    std::string name = entry.pass;
+    own.add(pipeline, PassPlace::Side::Before, name);
+    if (runs)
+      pipeline.push_back(std::move(entry));
+    own.add(pipeline, PassPlace::Side::After, name);
+  };
   auto add = [&](std::string_view name) {
     const PassInfo *pass = registry.find(name);
     BYCC_ASSERT(pass, "the default list names registered passes: " + std::string(name));
-    if (pass->level <= level)
-      pipeline.push_back({pass->name, {}});
+    addAtAnyLevel({pass->name, {}}, pass->level <= level);
   };
   auto addSimplify = [&] {
     for (std::string_view name : simplify)
@@ -75,7 +113,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     // Behind the passes that look for forms: none of them need look through casts.
     // In front of vendors, and asked for at every level.
     if (wishes.isMixed)
-      pipeline.push_back({"to-mixed-precision", {{"dtype", "bfloat16"}}});
+      addAtAnyLevel({"to-mixed-precision", {{"dtype", "bfloat16"}}});
   };
   if (wishes.isWrittenByHand)
     add("read-annotations");

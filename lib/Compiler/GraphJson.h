@@ -1,8 +1,8 @@
 // STEM.json: the report on a compiled model.
 #pragma once
 
-#include "Interface.h"
 #include "bycc/CodeGen/CodeGen.h"
+#include "bycc/Compiler/Interface.h"
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Target/TargetInfo.h"

@@ -37,8 +37,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
     shareConstants();
   collect();
   if (artifacts_.tuning)
-    tune();
-  compileNew();
+    BYCC_TRY(tune());
+  BYCC_TRY(compileNew());
   std::vector<Region> failing;
   std::ranges::copy_if(regions_, std::back_inserter(failing), [&](const Region &r) { return hasFailed(r); });
   if (!failing.empty() && session_.options().vendors.strict)
@@ -75,7 +75,7 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
       artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights};
   session_.dismissVendors();
   if (artifacts_.regions.empty())
-    artifacts_.params = {}; // no vendor reads weights: the host places its own
+    *artifacts_.params = {}; // no vendor reads weights: the host places its own
   return false;
 }
 
@@ -104,8 +104,9 @@ RegionView VendorRegions::view(const Region &region) {
     for (Dim dim : module.types.shape(constant.type))
       dims.push_back(dim.value());
     placed_.try_emplace({constant.hash, constant.bytes}, constant);
-    return artifacts_.params.add(constant.name.empty() ? "const" : constant.name, module.types.dtype(constant.type),
-                                 dims, constant.storage, constant.offset, constant.bytes);
+    return artifacts_.params->add(constant.name.empty() ? "const" : constant.name,
+                                  module.types.dtype(constant.type), dims, constant.storage,
+                                  constant.offset, constant.bytes);
   });
 }
 
@@ -132,7 +133,7 @@ RegionView VendorRegions::chosenView(const Region &region) {
   return seen;
 }
 
-void VendorRegions::compileNew() {
+Expected<> VendorRegions::compileNew() {
   std::vector<RegionJob> jobs;
   std::vector<Key> keys;
   std::vector<std::string> names;
@@ -147,21 +148,39 @@ void VendorRegions::compileNew() {
       seen->setTuning(*record);
     jobs.push_back({region.vendor, [seen] { return std::move(*seen); }});
   }
-  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
+  std::vector<RegionOutcome> outcomes = BYCC_TRY(compileAll(jobs, names));
   for (size_t i = 0; i < keys.size(); ++i) {
     const RegionOutcome &o = outcomes[i];
     session_.trace().add(names[i], "region", o.begin, o.end, 1 + o.child);
     outcomes_[keys[i]] = std::move(outcomes[i]);
   }
+  return {};
 }
 
-RegionCompilerOptions VendorRegions::howToCompile() const {
-  const Options &options = session_.options();
+Expected<std::vector<RegionOutcome>>
+VendorRegions::compileAll(const std::vector<RegionJob> &jobs,
+                          const std::vector<std::string> &names) {
+  const CompileRequest &options = session_.options();
   RegionCompilerOptions how;
   how.timeoutSeconds = options.vendors.timeoutSeconds;
-  how.jobs = options.output.jobs > 0 ? options.output.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  how.showOutput = options.verbose;
-  return how;
+  how.jobs = options.code.jobs > 0
+                 ? options.code.jobs
+                 : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  how.showOutput = options.vendors.output == VendorOutput::All;
+  bool isStopped = false;
+  auto proceed = [&](size_t numDone) {
+    isStopped |= !session_.enter(Phase::Regions, numDone < names.size() ? names[numDone] : "",
+                                 numDone, names.size());
+    return !isStopped;
+  };
+  if (options.callbacks.progress)
+    how.proceed = proceed;
+  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), how);
+  if (!jobs.empty() && !isStopped)
+    proceed(jobs.size());
+  if (isStopped)
+    return cancelledError();
+  return outcomes;
 }
 
 // --- tuning
@@ -175,23 +194,26 @@ const TuningRecords::Record *VendorRegions::tuningOf(const Region &region) const
 
 // Has vendors tune the regions that there is no record of. One that cannot is
 // compiled as it would be without --tune.
-void VendorRegions::tune() {
+Expected<> VendorRegions::tune() {
   std::vector<RegionJob> jobs;
   std::vector<Region> asked;
+  std::vector<std::string> names;
   for (const Region &region : regions_)
     if (region.vendor->compiler()->tune && !tuningOf(region) &&
         tuned_.insert({region.vendor->name(), region.tuningKey}).second) {
       asked.push_back(region);
+      names.push_back(symbolOf(region));
       auto seen = std::make_shared<RegionView>(chosenView(region));
       jobs.push_back({region.vendor, [seen] { return std::move(*seen); }, true});
     }
-  std::vector<RegionOutcome> outcomes = compileRegionsApart(jobs, session_.target(), howToCompile());
+  std::vector<RegionOutcome> outcomes = BYCC_TRY(compileAll(jobs, names));
   for (size_t i = 0; i < jobs.size(); ++i)
     if (outcomes[i].kind == RegionOutcome::Kind::Done)
       artifacts_.tuning->add(*asked[i].vendor, session_.target(), asked[i].tuningKey, std::move(outcomes[i].blob));
     else
       session_.context().warn({}, "region " + symbolOf(asked[i]) + ": " + asked[i].vendor->name() +
                                       " cannot tune it: " + outcomes[i].reason);
+  return {};
 }
 
 bool VendorRegions::hasFailed(const Region &region) const {

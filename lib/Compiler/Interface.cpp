@@ -1,4 +1,4 @@
-#include "Interface.h"
+#include "bycc/Compiler/Interface.h"
 
 #include "bycc/Support/Json.h"
 #include "bycc/Target/RegionView.h"

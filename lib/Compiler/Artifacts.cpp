@@ -4,7 +4,7 @@
 
 #include "Artifacts.h"
 
-#include "bycc/Driver/Driver.h"
+#include "bycc/Compiler.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Text.h"
@@ -23,7 +23,7 @@ public:
   Build(Session &session, Artifacts &out) : session_(session), module_(session.module()), out_(out) {}
 
   Expected<> run(std::vector<CodeForm> wanted) {
-    const OutputOptions &o = session_.options().output;
+    const CodeOptions &o = session_.options().code;
     CodeGenOptions code;
     code.moduleName = session_.context().moduleName;
     code.compilerVersion = versionText();
@@ -44,6 +44,10 @@ public:
       return vendor && !vendor->isEmulated() && vendor->hasOwnMemory();
     };
     code.finishArtifacts = [this] { return finishParams(); };
+    if (session_.options().callbacks.progress)
+      code.proceed = [this](const std::string &kernel, size_t index, size_t count) {
+        return bool(session_.enter(Phase::HostCode, kernel, index, count));
+      };
     out_.code = BYCC_TRY(compileModule(module_, session_.target(), code));
     if (!limit_.empty())
       return error(Status::Limit) << limit_;
@@ -58,14 +62,16 @@ private:
     if (parts.weights) {
       const AttrValue *symbol = module_.functionAttr(function, "global_symbol");
       code.weightsBytes = parts.weights->size();
-      code.weightsOffset = out_.params.addPacked(symbol->asString() + ".weights", std::move(parts.weights));
+      code.weightsOffset =
+          out_.params->addPacked(symbol->asString() + ".weights", std::move(parts.weights));
     }
     return code;
   }
 
   uint64_t place(const CodeConstant &constant) {
     std::string name = constant.name.empty() ? "const" : constant.name;
-    return out_.params.add(name, constant.dtype, constant.dims, constant.storage, constant.begin, constant.bytes);
+    return out_.params->add(name, constant.dtype, constant.dims, constant.storage, constant.begin,
+                            constant.bytes);
   }
 
   // Everything that decides the output: the program and weights as they stand,
@@ -80,7 +86,7 @@ private:
       if (const bycc_vendor_compiler *compiler = session_.vendors()[i].compiler())
         text += "|" + session_.vendors()[i].name() + " " + compiler->version;
     text += blobHashes_; // they also depend on tuning and on the vendor's environment
-    for (const ParamsEntry &entry : out_.params.entries())
+    for (const ParamsEntry &entry : out_.params->entries())
       text += "|" + std::to_string(entry.hash) + "@" + std::to_string(entry.offset);
     return hash128(text.data(), text.size());
   }
@@ -89,11 +95,11 @@ private:
     out_.setId = deriveSetId();
     CodeGenOptions::Artifacts artifacts;
     artifacts.setId = out_.setId;
-    if (out_.params.empty())
+    if (out_.params->empty())
       return artifacts;
-    out_.paramsPieces = out_.params.finish(out_.setId);
-    artifacts.paramsBytes = out_.params.fileBytes();
-    if (!session_.options().output.embedWeights)
+    out_.paramsPieces = out_.params->finish(out_.setId);
+    artifacts.paramsBytes = out_.params->fileBytes();
+    if (!session_.options().code.embedWeights)
       return artifacts;
     if (artifacts.paramsBytes > maxEmbeddedBytes) {
       limit_ = "--embed-weights: the weights take " + std::to_string(artifacts.paramsBytes) + " bytes, at most 1 GiB fit";

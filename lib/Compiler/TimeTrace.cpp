@@ -1,4 +1,4 @@
-#include "TimeTrace.h"
+#include "bycc/Compiler/TimeTrace.h"
 
 #include "bycc/Support/Json.h"
 

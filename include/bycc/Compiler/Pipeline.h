@@ -1,6 +1,7 @@
 // The passes that exist and the lists that run by default.
 #pragma once
 
+#include "bycc/Compiler/Extensions.h"
 #include "bycc/Transforms/Pipeline.h"
 
 namespace bycc {
@@ -16,6 +17,7 @@ struct PipelineWishes {
   bool isAnnotated = false;     // and about nodes, not whole functions only
   bool hasPlan = false;     // that says where all of them go
   bool isMixed = false;     // products in bfloat16
+  const std::vector<Extensions::Pass> *own = nullptr; // of the library's user
 };
 
 // Does a pass of the list choose a plan? Then composites wait for it.

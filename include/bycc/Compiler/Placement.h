@@ -1,7 +1,8 @@
 // The options that steer single nodes and regions, made ready for the passes.
 #pragma once
 
-#include "bycc/Driver/Options.h"
+#include "bycc/Compiler/CompileRequest.h"
+#include "bycc/Compiler/InputFiles.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/Cost.h"
 #include "bycc/Target/Placement.h"
@@ -19,11 +20,12 @@ struct OffloadReport;
 // --pin, --annotate-ops, --annotate-skip-ops, --partition-plan (the file is read
 // here), --save-partition-plan. Usage errors: a vendor that is not in use, an
 // operator that does not exist, orders beside a plan.
-Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors);
+Expected<PlacementOrders> placementOrders(const VendorOptions &options, const VendorSet &vendors,
+                                          InputFiles &files);
 // What host code costs, as the shipped file says.
-Expected<CostModel> hostCosts(const Options &options);
+Expected<CostModel> hostCosts(const CompileOptions &options);
 // Do costs decide what goes where (--cost-model; by default from -O1 up)?
-bool comparesCosts(const Options &options);
+bool comparesCosts(const CompileOptions &options);
 // Steps of the search for a plan at an optimisation level.
 uint64_t defaultSearch(int level);
 

@@ -2,6 +2,7 @@
 // of the file is share/schema/tuning.schema.json.
 #pragma once
 
+#include "bycc/Compiler/InputFiles.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/TargetInfo.h"
 #include "bycc/Target/Vendor.h"
@@ -21,7 +22,7 @@ public:
   using RegionHash = std::array<uint8_t, 16>;
 
   // A file that is not there holds no records. INPUT errors for one that is wrong.
-  static Expected<TuningRecords> read(const std::string &file);
+  static Expected<TuningRecords> read(const std::string &file, InputFiles &files);
 
   // Null when there is none for this region, version of the vendor and target.
   const Record *find(const Vendor &vendor, const TargetInfo &target, const RegionHash &region) const;

@@ -1,9 +1,13 @@
-// One compilation: the program, the target, the vendors, the passes. Commands
-// open a session, load, run passes, and look at the module.
+// One compilation: the program, the target, the vendors, the passes. Compiler::compile()
+// and commands open a session, load, run passes, and look at the module. It prints
+// nothing: what there is to say goes to the callbacks of the request.
 #pragma once
 
-#include "TimeTrace.h"
-#include "bycc/Driver/Options.h"
+#include "bycc/Compiler/CompileRequest.h"
+#include "bycc/Compiler/Extensions.h"
+#include "bycc/Compiler/InputFiles.h"
+#include "bycc/Compiler/Pipeline.h"
+#include "bycc/Compiler/TimeTrace.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Parser/Relay.h"
 #include "bycc/Partition/OffloadReport.h"
@@ -25,14 +29,17 @@
 
 namespace bycc {
 
+struct OnnxImportOptions;
+
 class Session {
 public:
-  explicit Session(const Options &options);
+  // Both must outlive the session.
+  explicit Session(const CompileRequest &request, const Extensions &extensions = noExtensions());
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
 
   // Target, vendors and rules. Usage errors for unknown vendors.
   Expected<> prepare();
-  // Errors in the text of MODEL that are told at once.
-  void setMaxErrors(size_t count) { maxErrors_ = count; }
   // Reads MODEL, binds --params, --shape and --dim, hears --likely.
   Expected<> load();
   // Enables vendors that the loaded program asks for, for what it gives them. A name
@@ -52,12 +59,17 @@ public:
   Expected<> runPasses(const Pipeline &pipeline, const RegionStop &atRegions = {},
                        const std::function<void()> &beforeLegalize = {});
 
-  // Prints warnings (and remarks with -v) that passes left, and forgets them.
+  // Tells what is going on; CANCELLED when the callback says stop.
+  Expected<> enter(Phase phase, const std::string &item = {}, size_t index = 0,
+                   size_t count = 0) const;
+  // Hands over warnings and remarks that passes left.
   void flushMessages();
-  // Prints an error; returns the exit code.
-  int fail(const Error &error) const;
+  // All that were handed over.
+  std::vector<Message> takeMessages() { return std::move(messages_); }
 
-  const Options &options() const { return options_; }
+  const CompileRequest &options() const { return options_; }
+  const Extensions &extensions() const { return extensions_; }
+  InputFiles &files() { return files_; }
   TimeTrace &trace() { return trace_; }
   Module &module() { return module_; }
   PassContext &context() { return context_; }
@@ -74,10 +86,12 @@ public:
   // Nothing more is asked of vendors, as far as can be known.
   void dismissVendors();
   // Every file read so far, MODEL first, for -MD.
-  const std::vector<std::string> &filesRead() const { return filesRead_; }
+  const std::vector<std::string> &filesRead() const { return files_.recorded(); }
   uint64_t inputsHash() const { return inputsHash_; }
+  const std::vector<PassTime> &passTimes() const { return passTimes_; }
 
 private:
+  static const Extensions &noExtensions();
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
   Expected<> giveVendorsProcess();
   Expected<> hearVendorFaults();
@@ -85,19 +99,28 @@ private:
   Expected<> readPrecision();
   Expected<> checkPrecision(const Pipeline &list) const;
   Expected<> loadAndBind();
+  Expected<const Frontend *> ownFrontend();
+  Expected<std::shared_ptr<const Storage>> modelBytes();
+  Expected<std::string> modelText();
   Expected<> loadModel();
+  Expected<> loadOnnx(OnnxImportOptions &bindings);
+  Expected<> loadText(bool isJson);
+  Expected<> loadOwn(const Frontend &frontend);
   Expected<Module> parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse);
   Expected<> reload();
   void warnAboutMissing(const Pipeline &pipeline);
+  void warnAboutOwnPasses(const Pipeline &pipeline);
   PassManagerOptions managerOptions() const;
   void chooseModuleName();
 
-  const Options &options_;
+  const CompileRequest &options_;
+  const Extensions &extensions_;
+  InputFiles files_;
   TimeTrace trace_;
   Module module_;
   TargetInfo target_;
   std::optional<VendorRegistry> known_; // after prepare()
-  VendorRequest request_;
+  VendorRequest vendorRequest_;
   std::unique_ptr<VendorProcess> vendorProcess_; // where vendors are asked; null: none has code
   VendorSet vendors_;
   RefusalLog refusals_;
@@ -106,14 +129,15 @@ private:
   std::optional<PrecisionRules> precision_; // of the user's
   PassContext context_;
   PassRegistry registry_;
-  std::vector<std::string> filesRead_;
+  std::vector<Message> messages_;
+  std::vector<PassTime> passTimes_;
   std::optional<std::string> standardInput_;
   uint64_t inputsHash_ = 0;
-  bool hasLoaded_ = false;
-  size_t maxErrors_ = 20;
+  bool hasBegun_ = false, hasLoaded_ = false; // load(), a text
 };
 
-// STEM of the outputs: OUT without ".o", else MODEL's name without its suffix.
-std::string outputStem(const Options &options);
+// STEM of the names of files, without a folder: that of the options, else MODEL's name
+// without its suffix.
+std::string stemOf(const CompileOptions &options);
 
 } // namespace bycc

@@ -1,0 +1,64 @@
+#include "ResultFlags.h"
+
+#include "bycc/Compiler/Placement.h"
+
+#include <filesystem>
+
+namespace bycc {
+namespace {
+
+std::string fileNameOf(const std::string &path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+} // namespace
+
+std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions) {
+  std::vector<std::string> flags = {"-O" + std::to_string(options.passes.level)};
+  if (options.passes.passes)
+    flags.push_back("--passes=" + *options.passes.passes);
+  for (const std::string &pass : options.passes.disabled)
+    flags.push_back("--disable-pass=" + pass);
+  for (const std::string &pass : options.passes.required)
+    flags.push_back("--require-pass=" + pass);
+  for (const auto &[pass, added] : options.passes.runBefore)
+    flags.push_back("--run-before=" + pass + ":" + added);
+  for (const auto &[pass, added] : options.passes.runAfter)
+    flags.push_back("--run-after=" + pass + ":" + added);
+  for (const Extensions::Pass &pass : extensions.passes)
+    if (!options.passes.passes && pass.info.level <= options.passes.level)
+      flags.push_back(
+          (pass.place.side == PassPlace::Side::Before ? "--run-before=" : "--run-after=") +
+          pass.place.pass + ":" + pass.info.name);
+  if (options.target.precision != "f32")
+    flags.push_back("--precision=" + options.target.precision);
+  if (!options.target.precisionRules.empty())
+    flags.push_back("--precision-rules=" + fileNameOf(options.target.precisionRules));
+  if (options.target.nan != "keep")
+    flags.push_back("--nan=" + options.target.nan);
+  if (options.vendors.annotate)
+    flags.push_back("--annotate=" + *options.vendors.annotate);
+  for (const std::string &rules : options.vendors.rules)
+    flags.push_back("--rules=" + fileNameOf(rules));
+  for (const std::string &patterns : options.vendors.patterns)
+    flags.push_back("--patterns=" + fileNameOf(patterns));
+  for (const Extensions::VendorText &patterns : extensions.patterns)
+    flags.push_back("--patterns=" + fileNameOf(patterns.name));
+  if (!options.vendors.tune.empty())
+    flags.push_back("--tune");
+  for (std::string &flag : placementFlags(options.vendors))
+    flags.push_back(std::move(flag));
+  for (const auto &[name, shape] : options.input.shapes)
+    flags.push_back("--shape=" + name + "=" + shape);
+  for (const auto &[name, dim] : options.input.dims)
+    flags.push_back("--dim=" + name + "=" + dim);
+  for (const auto &[name, extent] : options.input.likely)
+    flags.push_back("--likely=" + name + "=" + std::to_string(extent));
+  if (options.code.embedWeights)
+    flags.push_back("--embed-weights");
+  if (options.code.threads)
+    flags.push_back("--threads=" + std::to_string(options.code.threads));
+  return flags;
+}
+
+} // namespace bycc

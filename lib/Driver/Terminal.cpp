@@ -1,0 +1,129 @@
+#include "Terminal.h"
+
+#include "CommandProcess.h"
+#include "bycc/Compiler/KnownVendors.h"
+#include "bycc/Support/File.h"
+#include "bycc/Support/MappedFiles.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
+
+namespace bycc {
+namespace {
+
+std::string fileNameOf(const std::string &path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+Stage stageOf(Phase phase) {
+  switch (phase) {
+  case Phase::Start:
+    return Stage::Start;
+  case Phase::Vendors:
+    return Stage::Plugins;
+  case Phase::Load:
+    return Stage::Load;
+  case Phase::Passes:
+  case Phase::Regions:
+    return Stage::Passes;
+  case Phase::HostCode:
+    return Stage::HostCode;
+  case Phase::Finish:
+    return Stage::Write;
+  }
+  return Stage::Start;
+}
+
+} // namespace
+
+std::vector<std::string> pluginFolders() {
+  std::vector<std::string> folders;
+  if (const char *path = std::getenv("BYCC_PLUGIN_PATH"))
+    folders.push_back(path);
+  for (const char *folder : {"lib", BYCC_LIBDIR}) {
+    std::error_code missing;
+    auto installed =
+        std::filesystem::canonical(programFolder() + "/../" + folder + "/bycc", missing);
+    if (!missing)
+      folders.push_back(installed.string());
+  }
+  return folders;
+}
+
+std::string outputStem(const Options &options) {
+  if (options.output.output && *options.output.output != "-") {
+    const std::string &out = *options.output.output;
+    return out.ends_with(".o") && out.size() > 2 ? out.substr(0, out.size() - 2) : out;
+  }
+  return stemOf(options);
+}
+
+Expected<> checkSupported(const Options &options) {
+  const WatchOptions &w = options.watch;
+  for (auto [isAsked, name] :
+       {std::pair(w.stats, "--stats"), {!w.crashReproducer.empty(), "--crash-reproducer"}})
+    if (isAsked)
+      return error(Status::Unsup) << name << " is not supported yet";
+  return {};
+}
+
+CompileRequest Terminal::request() {
+  CompileRequest request;
+  static_cast<CompileOptions &>(request) = options_;
+  request.vendors.pluginFolders = pluginFolders();
+  request.vendors.savesPlan = !options_.placement.savePlan.empty();
+  request.vendors.output = options_.verbose ? VendorOutput::All : VendorOutput::OfQuestions;
+  request.code.stem = fileNameOf(outputStem(options_));
+  request.callbacks.message = [this](const Message &message) {
+    if (message.isRemark ? options_.verbose : !options_.quiet)
+      std::fputs(message.str().c_str(), stderr);
+  };
+  request.callbacks.print = [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  };
+  request.callbacks.progress = [this](const Progress &progress) { return hear(progress); };
+  request.callbacks.standardInput = [] { return readFile("-"); };
+  return request;
+}
+
+Expected<VendorRegistry> Terminal::knownVendors() {
+  return bycc::knownVendors(request().vendors, {}, [this](const std::string &file) -> Expected<> {
+    hear({file.empty() ? Phase::Start : Phase::Vendors, file});
+    return {};
+  });
+}
+
+bool Terminal::hear(const Progress &progress) {
+  std::pair<int, std::string> stage{static_cast<int>(progress.phase),
+                                    progress.phase == Phase::Vendors ? progress.item : ""};
+  if (stage_ == stage)
+    return true;
+  stage_ = stage;
+  enterStage(stageOf(progress.phase), stage.second);
+  if (progress.phase != Phase::Vendors)
+    guard_.reset();
+  else if (!guard_)
+    guard_.emplace();
+  return true;
+}
+
+int Terminal::fail(const Error &failure) const {
+  Expected<> checked = checkMappedFiles(); // a file that changed meanwhile fails anywhere
+  const Error &error = checked ? failure : checked.error();
+  std::string text = error.str();
+  bool colour = options_.color == "always" || (options_.color == "auto" && isatty(STDERR_FILENO));
+  if (colour)
+    for (size_t at = 0; (at = text.find("error[", at)) != std::string::npos; at += 20) {
+      text.insert(at, "\x1b[1;31m");
+      size_t end = text.find(']', at);
+      text.insert(end == std::string::npos ? text.size() : end + 1, "\x1b[0m");
+    }
+  std::fputs(text.c_str(), stderr);
+  if (!text.ends_with('\n'))
+    std::fputc('\n', stderr);
+  return exitCode(error.status());
+}
+
+} // namespace bycc
