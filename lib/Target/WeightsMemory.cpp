@@ -5,6 +5,7 @@
 #include "WeightsMemory.h"
 
 #include "FreeMemory.h"
+#include "HighDescriptor.h"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -33,7 +34,8 @@ public:
 
 WeightsMemory WeightsMemory::make() {
   WeightsMemory memory;
-  memory.file_ = ::memfd_create("bycc weights", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (int low = ::memfd_create("bycc weights", MFD_CLOEXEC | MFD_ALLOW_SEALING); low >= 0)
+    memory.file_ = highDescriptor(low);
   if (memory.file_ >= 0)
     ::fcntl(memory.file_, F_ADD_SEALS, F_SEAL_SHRINK);
   return memory;

@@ -2,6 +2,7 @@
 
 #include "WorkerConnection.h"
 
+#include "HighDescriptor.h"
 #include "bycc/Support/Text.h"
 
 #include <cerrno>
@@ -22,7 +23,6 @@ namespace bycc {
 namespace {
 
 constexpr size_t wholeSend = 16 << 10;
-constexpr int firstFree = 10; // above the worker's fixed descriptors
 
 std::string workerProgram() {
   Dl_info info{};
@@ -42,14 +42,6 @@ std::string workerProgram() {
       ::access(program.c_str(), X_OK) != 0 && ::access(other.c_str(), X_OK) == 0)
     return other;
   return program;
-}
-
-int highDescriptor(int low) {
-  int high = ::fcntl(low, F_DUPFD_CLOEXEC, firstFree);
-  int failure = errno;
-  ::close(low);
-  errno = failure;
-  return high;
 }
 
 // Standard streams, and the fixed descriptors; all others are closed by exec.

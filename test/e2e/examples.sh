@@ -19,3 +19,9 @@ def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] {
 END
 LD_LIBRARY_PATH=$lib ./drop_clips clips.relay > clips.txt
 expect "$(grep -c 'clip(' clips.txt)" 1
+
+c++ -std=c++20 -I"$root/include" "$root/share/examples/library/own_parts.cpp" -L"$lib" -lbycc -o own_parts
+LD_LIBRARY_PATH=$lib ./own_parts > own_parts.txt 2> own_parts.err
+expect "$(cat own_parts.err)" ""
+grep -q '^3 ops: 2 in 1 region of tiny, 1 on the host' own_parts.txt || fail "$(cat own_parts.txt)"
+grep -q 'nn.relu  net_tiny_0  tiny.abs_relu' own_parts.txt || fail "$(cat own_parts.txt)"
