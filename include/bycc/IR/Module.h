@@ -18,7 +18,12 @@
 //   }
 //
 // Nodes are never deleted, only left out of lists; `compact()` drops them.
-// Not thread-safe while anybody writes.
+// Threads: const functions only read, also those of `types`, `attributes` and the other
+// tables: any number of threads may call them at once. Making a type, a dim, an attribute
+// dictionary or a string is a write, though it may find one that is there (interning), and
+// so is whatever takes a `Module &`, such as inference: one thread, and nobody reads
+// meanwhile. Spans and references into tables last until the next write. Different modules
+// share nothing.
 #pragma once
 
 #include "bycc/IR/Attributes.h"
