@@ -5,6 +5,7 @@
 #include "Usage.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <unordered_map>
 
@@ -112,8 +113,13 @@ private:
     if (!bytes)
       return error(Status::Limit) << "no memory for " << bytesOf(constant.layout)
                                   << " bytes of weights";
-    if (const LayoutForm *form = formToUnpack(constant)) {
-      unpack(*form, from, bytes.get());
+    // Reorders leave some of what fills up blocks, and of the sums behind the elements, as it
+    // was: blobs would not be the same twice, and would show what was in memory before.
+    std::optional<LayoutForm> form = formOf(constant.layout);
+    if (!form || form->extraFlags || isFilledUp(constant.layout))
+      std::memset(bytes.get(), 0, bytesOf(constant.layout));
+    if (const LayoutForm *packed = formToUnpack(constant)) {
+      unpack(*packed, from, bytes.get());
       return ConstantBytes(std::move(bytes));
     }
     if (isBias(constant)) {
