@@ -1,11 +1,10 @@
 #include "bycc/Compiler.h"
 
 #include "Compilation.h"
+#include "bycc/Compiler/KnownVendors.h"
 #include "bycc/Support/FaultHandler.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
-#include "bycc/Target/VendorRegistry.h"
-#include "bycc/Vendors/Builtin.h"
 
 #include <algorithm>
 #include <exception>
@@ -49,22 +48,12 @@ std::vector<std::string> placesOf(const std::vector<Extensions::Pass> &own) {
   return places;
 }
 
-bool isTaken(const std::string &vendor, const Extensions &extensions) {
-  for (const bycc_vendor_compiler *table : builtinVendorCompilers())
-    if (vendor == table->name)
-      return true;
-  for (const bycc_vendor_compiler *table : extensions.vendors)
-    if (vendor == table->name)
-      return true;
-  for (const Extensions::VendorText &described : extensions.described)
-    if (auto parsed = VendorFile::parse(described.text, described.name);
-        parsed && parsed->vendor == vendor)
-      return true;
-  for (const DescribedVendor &described : describedVendors())
-    if (auto parsed = VendorFile::parse(described.text, described.file);
-        parsed && parsed->vendor == vendor)
-      return true;
-  return false;
+Expected<> checkIsNew(const std::string &vendor, const Extensions &extensions) {
+  auto known =
+      BYCC_TRY(knownVendors({}, extensions, [](const std::string &) { return Expected<>(); }));
+  if (known.has(vendor))
+    return error(Status::Usage) << "there is a vendor '" << escaped(vendor) << "' already";
+  return {};
 }
 
 } // namespace
@@ -114,16 +103,14 @@ Expected<> Compiler::addPass(PassInfo pass, PassPlace place) {
 Expected<> Compiler::addVendor(const bycc_vendor_compiler &vendor) {
   VendorRegistry registry({});
   BYCC_TRY(registry.addTable(&vendor, "the program"));
-  if (isTaken(vendor.name, extensions_))
-    return error(Status::Usage) << "there is a vendor '" << vendor.name << "' already";
+  BYCC_TRY(checkIsNew(vendor.name, extensions_));
   extensions_.vendors.push_back(&vendor);
   return {};
 }
 
 Expected<> Compiler::addVendor(std::string text, std::string name) {
   std::unique_ptr<Vendor> vendor = BYCC_TRY(readVendorFile(text, name));
-  if (isTaken(vendor->name(), extensions_))
-    return error(Status::Usage) << "there is a vendor '" << escaped(vendor->name()) << "' already";
+  BYCC_TRY(checkIsNew(vendor->name(), extensions_));
   extensions_.described.push_back({std::move(text), std::move(name)});
   return {};
 }

@@ -1,17 +1,9 @@
 #include "ResultFlags.h"
 
 #include "bycc/Compiler/Placement.h"
-
-#include <filesystem>
+#include "bycc/Support/File.h"
 
 namespace bycc {
-namespace {
-
-std::string fileNameOf(const std::string &path) {
-  return std::filesystem::path(path).filename().string();
-}
-
-} // namespace
 
 std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions) {
   std::vector<std::string> flags = {"-O" + std::to_string(options.passes.level)};

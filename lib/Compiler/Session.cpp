@@ -36,7 +36,6 @@ bool contains(const Pipeline &pipeline, std::string_view pass) {
   return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
 }
 
-std::string fileName(const std::string &path) { return std::filesystem::path(path).filename().string(); }
 
 std::string withoutSuffix(const std::string &name) {
   for (const char *suffix : {".onnx", ".relay", ".json"})
@@ -243,7 +242,7 @@ std::string Message::str() const {
 std::string stemOf(const CompileOptions &options) {
   if (!options.code.stem.empty())
     return options.code.stem;
-  return options.input.model == "-" ? "a" : withoutSuffix(fileName(options.input.model));
+  return options.input.model == "-" ? "a" : withoutSuffix(fileNameOf(options.input.model));
 }
 
 namespace {

@@ -73,8 +73,6 @@ Expected<> writeStdout(std::string_view text) {
   return {};
 }
 
-std::string fileNameOf(const std::string &path) { return std::filesystem::path(path).filename().string(); }
-
 class CompileCommand {
 public:
   explicit CompileCommand(const Options &options)

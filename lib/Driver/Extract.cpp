@@ -19,11 +19,8 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <optional>
-#include <sys/stat.h>
 
 namespace bycc {
 namespace {
@@ -102,8 +99,7 @@ private:
       shape.push_back(dim.isConst() ? dim.value() : -1);
     const ExtractOptions &o = options_.extract;
     std::string file = o.inputsFolder + "/" + wanted.file + ".npy";
-    struct stat info;
-    bool isGiven = !o.inputsFolder.empty() && ::stat(file.c_str(), &info) == 0;
+    bool isGiven = !o.inputsFolder.empty() && pathExists(file);
     if (!isGiven && !o.randomSeed)
       return error(Status::Arg) << "no data for input '" << escaped(wanted.name) << "'; give "
                                 << escaped(file) << " or --random";
@@ -175,8 +171,7 @@ private:
 
   static Expected<> addTensors(OutputSet &files, const std::string &folder, const std::vector<ModelTensor> &names,
                                const std::vector<Tensor> &tensors) {
-    if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-      return error(Status::Io, {folder}) << "cannot make the folder: " << std::strerror(errno);
+    BYCC_TRY(makeFolder(folder));
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor &tensor = tensors[i];
       std::string header = npyHeader(tensor.dtype, tensor.shape);

@@ -13,10 +13,6 @@
 namespace bycc {
 namespace {
 
-std::string fileNameOf(const std::string &path) {
-  return std::filesystem::path(path).filename().string();
-}
-
 Stage stageOf(Phase phase) {
   switch (phase) {
   case Phase::Start:

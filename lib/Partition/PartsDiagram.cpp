@@ -142,7 +142,7 @@ public:
   explicit DiagramMaker(const LinkedItems &items) : items_(items), openings_(openingsOf(items)) {
     uint64_t later = 0; // numbers
     toCome_.assign(items.size, 0);
-    for (uint32_t item = items.size; item-- > 0 && !items.number.empty();) {
+    for (uint32_t item = items.size; item-- > 0 && hasWays();) {
       toCome_[item] = later;
       for (uint64_t number : items.number[item])
         later |= number;
@@ -158,7 +158,7 @@ public:
       States next;
       for (uint32_t number = 0; number < states.size(); ++number) {
         PartsDiagram::Node node, more{};
-        for (uint32_t way = 0; way <= numWays(item); ++way) {
+        for (uint32_t way = 0; way <= numWays(); ++way) {
           states.get(number, state);
           PartsDiagram::Node &arcs = way < 2 ? node : more;
           arcs.count[way & 1] = way ? put(item, way - 1, state) : leaveOut(item, state);
@@ -166,10 +166,10 @@ public:
           arcs.to[way & 1] = next.add(state);
         }
         diagram_.nodes.push_back(node);
-        if (!items_.number.empty())
+        if (hasWays())
           diagram_.more.push_back(more);
       }
-      if (next.size() > maxWidth && !items_.number.empty())
+      if (next.size() > maxWidth && hasWays())
         forget(next, false);
       if (next.size() > maxWidth)
         forget(next, true);
@@ -177,14 +177,15 @@ public:
     }
     diagram_.layers.push_back(static_cast<uint32_t>(diagram_.nodes.size()));
     diagram_.nodes.emplace_back();
-    if (!items_.number.empty())
+    if (hasWays())
       diagram_.more.emplace_back();
     return std::move(diagram_);
   }
 
 private:
-  // Of being there; three where there are several.
-  uint32_t numWays(uint32_t) const { return items_.number.empty() ? 1 : PartsDiagram::maxWays; }
+  bool hasWays() const { return !items_.number.empty(); } // several
+  // Of being there.
+  uint32_t numWays() const { return hasWays() ? PartsDiagram::maxWays : 1; }
 
   // Joins the parts that the item is linked to.
   int32_t put(uint32_t item, uint32_t way, State &state) const {
@@ -210,14 +211,14 @@ private:
       state.partOf[i] = number;
     }
     uint32_t chain = 0; // before the item
-    uint64_t own = items_.number.empty() ? 0 : items_.number[item][way];
+    uint64_t own = hasWays() ? items_.number[item][way] : 0;
     while (chain < maxChain && (joined.cut[chain] & 1 || joined.apart[chain] & own))
       ++chain;
     joined.chain = std::max(joined.chain, chain + 1);
     for (uint32_t length = 0; length <= chain && length < maxChain; ++length) {
       joined.needs[length] |= items_.neededBy[item] << 1;
       joined.cut[length] |= items_.isCutFrom[item] << 1;
-      if (!items_.number.empty())
+      if (hasWays())
         joined.apart[length] |= items_.isApartFrom[item][way];
     }
     state.parts.push_back(joined);

@@ -10,7 +10,9 @@ namespace bycc {
 
 class UnionFind {
 public:
-  explicit UnionFind(uint32_t size) : parent_(size) {
+  explicit UnionFind(uint32_t size) { restart(size); }
+  void restart(uint32_t size) { // each item alone
+    parent_.resize(size);
     std::iota(parent_.begin(), parent_.end(), 0u);
   }
   uint32_t find(uint32_t item) {

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -41,23 +40,8 @@ constexpr std::string_view telling[] = {"a_max",
                                         "transpose_a",
                                         "transpose_b"};
 
-std::string identifier(std::string_view text) {
-  std::string out;
-  for (char c : text)
-    out += std::isalnum(static_cast<unsigned char>(c))
-               ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
-               : '_';
-  return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "x" + out : out;
-}
-
 // "nn.conv2d" -> "conv2d"
 std::string_view shortName(std::string_view op) { return op.substr(op.rfind('.') + 1); }
-
-std::string numberText(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.7g", value);
-  return text;
-}
 
 class Derivation {
 public:
@@ -71,7 +55,7 @@ public:
     result_.rootNode = BYCC_TRY(findRoot());
     countUses();
     result_.nodes.assign(inside_.begin(), inside_.end());
-    result_.root = BYCC_TRY(written(result_.rootNode));
+    result_.root = BYCC_TRY(expression(result_.rootNode));
     result_.name = std::string(vendor_) + "." + (name.empty() ? madeName() : std::string(name));
     collectDTypes();
     return std::move(result_);
@@ -85,26 +69,21 @@ private:
   }
   std::string_view opName(NodeId call) const { return opInfo(node(call).op).name; }
 
-  // A tuple whose reader is inside and one of whose fields is; a field of one inside.
+  // A field of a call inside that is read in the group; a tuple that is, of which a field is
+  // inside.
   void addStructure() {
     inside_ = {calls_.begin(), calls_.end()};
     std::span<const NodeId> nodes = module_.block(block_).nodes;
+    std::set<NodeId> read; // by calls inside, by tuples and by what takes fields
     for (NodeId id : nodes)
-      if (node(id).kind == NodeKind::Project && isInside(module_.operands(id)[0]) &&
-          isRead(nodes, id))
-        inside_.insert(id);
-    for (NodeId id : nodes)
-      if (node(id).kind == NodeKind::Tuple &&
-          std::ranges::any_of(module_.operands(id),
-                              [&](NodeId field) { return isInside(field); }) &&
-          isRead(nodes, id))
-        inside_.insert(id);
-  }
-  bool isRead(std::span<const NodeId> nodes, NodeId id) const {
-    return std::ranges::any_of(nodes, [&](NodeId reader) {
-      return (isInside(reader) || isStructure(node(reader).kind)) &&
-             std::ranges::find(module_.operands(reader), id) != module_.operands(reader).end();
-    });
+      if (isInside(id) || isStructure(node(id).kind))
+        read.insert(module_.operands(id).begin(), module_.operands(id).end());
+    auto isOfInside = [&](NodeId operand) { return isInside(operand); };
+    for (NodeKind kind : {NodeKind::Project, NodeKind::Tuple})
+      for (NodeId id : nodes)
+        if (node(id).kind == kind && read.contains(id) &&
+            std::ranges::any_of(module_.operands(id), isOfInside))
+          inside_.insert(id);
   }
 
   Expected<> checkIsConvex() const {
@@ -151,13 +130,14 @@ private:
   }
 
   // ---- text ----
-  Expected<std::string> written(NodeId id) {
+  // `role`: how an operand of the group is called.
+  Expected<std::string> written(NodeId id, std::string_view role) {
     if (auto known = names_.find(id); known != names_.end())
       return "@" + known->second;
     if (!isInside(id))
-      return leaf(id, "x");
+      return leaf(id, role);
     std::string text = BYCC_TRY(expression(id));
-    if (uses_[id] < 2 || id == result_.rootNode)
+    if (uses_[id] < 2)
       return text;
     std::string name = freshName(node(id).kind == NodeKind::CallOp ? shortName(opName(id)) : "t");
     result_.let.emplace_back(name, text);
@@ -170,7 +150,7 @@ private:
     case NodeKind::Tuple:
       return tuple(id);
     case NodeKind::Project: {
-      std::string of = BYCC_TRY(written(module_.operands(id)[0]));
+      std::string of = BYCC_TRY(written(module_.operands(id)[0], "x"));
       return "(" + of + ")[" + std::to_string(node(id).payload) + "]";
     }
     case NodeKind::CallOp:
@@ -183,7 +163,7 @@ private:
   Expected<std::string> tuple(NodeId id) {
     std::vector<std::string> fields;
     for (NodeId field : module_.operands(id))
-      fields.push_back(isInside(field) ? BYCC_TRY(written(field)) : leaf(field, "x"));
+      fields.push_back(BYCC_TRY(written(field, "x")));
     return "(" + join(fields, ", ") + (fields.size() == 1 ? ",)" : ")");
   }
 
@@ -191,11 +171,10 @@ private:
     const OpInfo &info = opInfo(node(id).op);
     std::vector<std::string> operands;
     for (size_t i = 0; i < module_.operands(id).size(); ++i) {
-      NodeId operand = module_.operands(id)[i];
-      std::string_view role =
-          info.inputs.empty() ? "x"
-                              : std::string_view(info.inputs[std::min(i, info.inputs.size() - 1)]);
-      operands.push_back(isInside(operand) ? BYCC_TRY(written(operand)) : leaf(operand, role));
+      std::string_view role = "x";
+      if (!info.inputs.empty())
+        role = info.inputs[std::min(i, info.inputs.size() - 1)];
+      operands.push_back(BYCC_TRY(written(module_.operands(id)[i], role)));
     }
     return std::string(info.name) + attributes(id, info) + "(" + join(operands, ", ") + ")";
   }
@@ -244,12 +223,13 @@ private:
     DType dtype = module_.types.dtype(module_.type(id));
     double value = elementAsDouble(dtype, constant.data(), 0);
     if (!isFloat(dtype) || value == std::floor(value) || !std::isfinite(value))
-      return "#(" + numberText(value) + ")";
-    return "#(" + numberText(value) + " ~ " + numberText(std::fabs(value) * 1e-4) + ")";
+      return "#(" + formatDouble(value) + ")";
+    return "#(" + formatFloat(static_cast<float>(value)) + " ~ " +
+           formatFloat(static_cast<float>(std::fabs(value) * 1e-4)) + ")";
   }
 
   std::string freshName(std::string_view base) {
-    std::string name = identifier(base);
+    std::string name = asIdentifier(base);
     int &count = used_[name];
     return ++count == 1 ? name : name + std::to_string(count);
   }
@@ -259,11 +239,11 @@ private:
     std::vector<std::string> parts;
     for (NodeId id : result_.nodes)
       if (node(id).kind == NodeKind::CallOp && opInfo(node(id).op).kind != OpKind::Injective)
-        if (std::string part = identifier(shortName(opName(id)));
+        if (std::string part = asIdentifier(shortName(opName(id)));
             std::ranges::find(parts, part) == parts.end())
           parts.push_back(part);
     if (parts.empty())
-      parts.push_back(identifier(shortName(opName(result_.rootNode))));
+      parts.push_back(asIdentifier(shortName(opName(result_.rootNode))));
     if (parts.size() > 4)
       parts = {parts.front(), "to", parts.back()};
     return join(parts, "_");

@@ -302,6 +302,19 @@ std::optional<FilePlace> placeInFile(const void *data, uint64_t bytes) {
   return OpenFiles::instance().find(static_cast<const uint8_t *>(data), bytes);
 }
 
+std::string fileNameOf(const std::string &path) { return path.substr(path.rfind('/') + 1); }
+
+Expected<> makeFolder(const std::string &path) {
+  if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST)
+    return {};
+  return error(Status::Io, {path}) << "cannot make the folder: " << std::strerror(errno);
+}
+
+bool pathExists(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
 bool isSameFile(const std::string &a, const std::string &b) {
   struct stat x, y;
   return ::stat(a.c_str(), &x) == 0 && ::stat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev &&

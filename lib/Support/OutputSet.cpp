@@ -155,6 +155,8 @@ std::string temporaryPath(const std::string &target) {
          std::to_string(counter++) + ".tmp";
 }
 
+} // namespace
+
 Expected<> writeAll(int fd, std::string_view bytes, const std::string &path) {
   while (!bytes.empty()) {
     ssize_t count = ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
@@ -166,6 +168,8 @@ Expected<> writeAll(int fd, std::string_view bytes, const std::string &path) {
   }
   return {};
 }
+
+namespace {
 
 Expected<> synced(int fd, const std::string &path) {
   while (::fsync(fd) != 0)
@@ -191,7 +195,6 @@ Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
   return result;
 }
 
-std::string nameOf(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
 // .bycc-ID-NAME, where NAME is not too long for it. No ID has a '-'.
 constexpr std::string_view stagedBegin = ".bycc-";
@@ -210,7 +213,7 @@ bool isStagedOf(std::string_view entry, const std::set<std::string> &ends) {
 void removeStaged(const std::set<std::string> &targets) {
   std::map<std::string, std::set<std::string>> ends; // by folder
   for (const std::string &target : targets)
-    ends[folderOf(target)].insert(stagedEnd(nameOf(target)));
+    ends[folderOf(target)].insert(stagedEnd(fileNameOf(target)));
   for (const auto &[folder, wanted] : ends) {
     std::unique_ptr<DIR, int (*)(DIR *)> listing(::opendir(folder.c_str()), ::closedir);
     while (dirent *entry = listing ? ::readdir(listing.get()) : nullptr)
@@ -291,7 +294,7 @@ OutputSet::OutputSet(std::string id) : impl_(std::make_unique<Impl>()) { impl_->
 OutputSet::~OutputSet() = default;
 
 std::string OutputSet::stagedPath(const std::string &path, const std::string &id) {
-  return path.substr(0, path.rfind('/') + 1) + std::string(stagedBegin) + id + stagedEnd(nameOf(path));
+  return path.substr(0, path.rfind('/') + 1) + std::string(stagedBegin) + id + stagedEnd(fileNameOf(path));
 }
 
 Expected<> OutputSet::add(const std::string &path, std::string_view bytes) {

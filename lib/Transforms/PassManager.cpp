@@ -7,10 +7,8 @@
 #include "bycc/Support/File.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <sys/stat.h>
 
 namespace bycc {
 namespace {
@@ -125,8 +123,7 @@ Expected<> PassManager::emit(const std::string &title, const std::string &fileNa
     write("// " + title + "\n" + text);
     return {};
   }
-  if (::mkdir(options_.irDumpDirectory.c_str(), 0777) != 0 && errno != EEXIST)
-    return error(Status::Io) << "cannot make folder '" << options_.irDumpDirectory << "'";
+  BYCC_TRY(makeFolder(options_.irDumpDirectory));
   char number[16];
   std::snprintf(number, sizeof number, "%03lld-", static_cast<long long>(numRun_));
   OutputSet output;

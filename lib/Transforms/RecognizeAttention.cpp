@@ -48,6 +48,22 @@ Expected<NodeId> composeSoftmax(Module &module, NodeId call, Builder &builder) {
   return builder.call(ops::nn_softmax, {x}, {{"axis", isLast ? -1 : static_cast<int64_t>(*axis)}});
 }
 
+// value * c or value / c: the value, and what it is multiplied with.
+std::optional<WithConstant> asScaled(const Module &module, NodeId node) {
+  if (auto quotient = asBinary(module, node, ops::divide))
+    if (auto divisor = uniformValue(module, quotient->second))
+      return WithConstant{quotient->first, 1 / *divisor};
+  return asWithConstant(module, node, ops::multiply);
+}
+
+// The same where the factor can be one of something else.
+std::optional<WithConstant> asFactor(const Module &module, NodeId node) {
+  std::optional<WithConstant> scaled = asScaled(module, node);
+  bool isFactor = scaled && scaled->value != 0 && std::isfinite(scaled->value) &&
+                  module.type(scaled->node) == module.type(node);
+  return isFactor ? scaled : std::nullopt;
+}
+
 // True when the value is a product of matrices, through views and steps of the
 // canonical form.
 bool comesFromScores(const Module &module, NodeId node) {
@@ -56,45 +72,36 @@ bool comesFromScores(const Module &module, NodeId node) {
     if (module.isOp(node, ops::nn_batch_matmul) || module.isOp(node, ops::nn_matmul) ||
         module.isOp(node, ops::nn_dense))
       return true;
-    if (isView(module, node)) {
+    if (isView(module, node))
       node = module.operands(node)[0];
-    } else if (auto scaled = asWithConstant(module, node, ops::multiply)) {
+    else if (auto scaled = asScaled(module, node))
       node = scaled->node;
-    } else if (auto quotient = asBinary(module, node, ops::divide);
-               quotient && uniformValue(module, quotient->second)) {
-      node = quotient->first;
-    } else {
+    else
       return false;
-    }
   }
   return false;
+}
+
+// The same operator, of another operand.
+Expected<NodeId> withOperand(Module &module, NodeId node, NodeId operand, Builder &builder) {
+  if (operand == module.operands(node)[0])
+    return node;
+  builder.setSource(module.node(node).source);
+  return builder.callWithAttrs(module.node(node).op, {&operand, 1}, module.node(node).attrs);
 }
 
 // Queries or keys without the factor that they were multiplied with, which goes into
 // `factor`; the node itself when there is none.
 Expected<NodeId> withoutFactor(Module &module, NodeId node, Builder &builder, double &factor) {
-  auto isSame = [&](NodeId inner) { return module.type(inner) == module.type(node); };
-  if (auto scaled = asWithConstant(module, node, ops::multiply)) {
-    if (scaled->value == 0 || !std::isfinite(scaled->value) || !isSame(scaled->node))
-      return node;
+  if (auto scaled = asFactor(module, node)) {
     factor *= scaled->value;
     return withoutFactor(module, scaled->node, builder, factor);
-  }
-  if (auto quotient = asBinary(module, node, ops::divide)) {
-    std::optional<double> value = uniformValue(module, quotient->second);
-    if (!value || *value == 0 || !std::isfinite(*value) || !isSame(quotient->first))
-      return node;
-    factor /= *value;
-    return withoutFactor(module, quotient->first, builder, factor);
   }
   if (!module.isOp(node, ops::transpose) &&
       !(module.isOp(node, ops::reshape) && isView(module, node)))
     return node;
-  NodeId inner = module.operands(node)[0],
-         simple = BYCC_TRY(withoutFactor(module, inner, builder, factor));
-  return simple == inner
-             ? node
-             : builder.callWithAttrs(module.node(node).op, {&simple, 1}, module.node(node).attrs);
+  NodeId simple = BYCC_TRY(withoutFactor(module, module.operands(node)[0], builder, factor));
+  return withOperand(module, node, simple, builder);
 }
 
 // Rewrites what stands between scores and a softmax, from the softmax down.
@@ -122,51 +129,43 @@ public:
 private:
   // Scores, through views, of rows that were multiplied before => scores * c
   Expected<NodeId> scaledOnce(NodeId node) {
-    if (isView(module_, node)) {
-      NodeId inner = module_.operands(node)[0], simple = BYCC_TRY(scaledOnce(inner));
-      if (simple == inner)
+    if (isView(module_, node))
+      return withOperand(module_, node, BYCC_TRY(scaledOnce(module_.operands(node)[0])), builder_);
+    if (auto outer = asWithConstant(module_, node, ops::multiply);
+        outer && module_.type(outer->node) == module_.type(node)) {
+      auto inner = asWithConstant(module_, BYCC_TRY(scaledOnce(outer->node)), ops::multiply);
+      if (!inner || inner->node == outer->node || module_.type(inner->node) != module_.type(node))
         return node;
-      builder_.setSource(module_.node(node).source);
-      return builder_.callWithAttrs(module_.node(node).op, {&simple, 1}, module_.node(node).attrs);
-    }
-    if (auto times = asWithConstant(module_, node, ops::multiply);
-        times && module_.type(times->node) == module_.type(node)) {
-      auto inner = asWithConstant(module_, BYCC_TRY(scaledOnce(times->node)), ops::multiply);
-      if (!inner || inner->node == times->node || module_.type(inner->node) != module_.type(node))
-        return node;
-      builder_.setSource(module_.node(node).source);
-      NodeId factor =
-          module_.addScalar(module_.types.dtype(module_.type(node)), inner->value * times->value);
-      return builder_.call(ops::multiply, {inner->node, factor});
+      return multiplied(node, inner->node, inner->value * outer->value);
     }
     bool isProduct = module_.isOp(node, ops::nn_batch_matmul) || module_.isOp(node, ops::nn_matmul);
-    DType dtype = module_.types.dtype(module_.type(node));
-    if (!isProduct || dtype == DType::Float16)
+    if (!isProduct || module_.types.dtype(module_.type(node)) == DType::Float16)
       return node;
-    NodeId left = module_.operands(node)[0], right = module_.operands(node)[1];
     double factor = 1;
-    NodeId operands[] = {BYCC_TRY(withoutFactor(module_, left, builder_, factor)),
-                         BYCC_TRY(withoutFactor(module_, right, builder_, factor))};
+    NodeId operands[] = {
+        BYCC_TRY(withoutFactor(module_, module_.operands(node)[0], builder_, factor)),
+        BYCC_TRY(withoutFactor(module_, module_.operands(node)[1], builder_, factor))};
     if (factor == 1 || !std::isfinite(factor))
       return node;
     builder_.setSource(module_.node(node).source);
     NodeId product =
         BYCC_TRY(builder_.callWithAttrs(module_.node(node).op, operands, module_.node(node).attrs));
-    return builder_.call(ops::multiply, {product, module_.addScalar(dtype, factor)});
+    return multiplied(node, product, factor);
   }
 
   // scores / c => scores * (1 / c)
   Expected<NodeId> scaled(NodeId node) {
-    std::optional<Operands2> quotient = asBinary(module_, node, ops::divide);
-    if (!quotient || !comesFromScores(module_, quotient->first) ||
-        module_.type(quotient->first) != module_.type(node))
+    auto quotient = asFactor(module_, node);
+    if (!quotient || !module_.isOp(node, ops::divide) || !comesFromScores(module_, quotient->node))
       return node;
-    std::optional<double> divisor = uniformValue(module_, quotient->second);
-    if (!divisor || *divisor == 0 || !std::isfinite(*divisor))
-      return node;
+    return multiplied(node, quotient->node, quotient->value);
+  }
+
+  // In the place of `node`.
+  Expected<NodeId> multiplied(NodeId node, NodeId value, double factor) {
     builder_.setSource(module_.node(node).source);
-    NodeId factor = module_.addScalar(module_.types.dtype(module_.type(node)), 1 / *divisor);
-    return builder_.call(ops::multiply, {quotient->first, factor});
+    NodeId constant = module_.addScalar(module_.types.dtype(module_.type(node)), factor);
+    return builder_.call(ops::multiply, {value, constant});
   }
 
   Module &module_;

@@ -26,11 +26,6 @@ struct Item {
   std::string part;          // where the result is written
 };
 
-bool exists(const std::string &path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
-}
-
 Expected<std::vector<std::string>> filesOf(const std::string &folder) {
   std::unique_ptr<DIR, int (*)(DIR *)> open(::opendir(folder.c_str()), ::closedir);
   if (!open)
@@ -48,11 +43,8 @@ Expected<std::vector<std::string>> filesOf(const std::string &folder) {
 Expected<std::vector<Item>> itemsOf(const Options &options, uint32_t numOutputs) {
   const std::string &in = options.batchFolder, &out = options.outputsFolder;
   std::vector<std::string> names = BYCC_TRY(filesOf(in));
-  if (::mkdir(out.c_str(), 0777) != 0 && errno != EEXIST)
-    return error(Status::Io, {out}) << "cannot make the folder: " << std::strerror(errno);
-  struct stat from, to;
-  if (::stat(in.c_str(), &from) == 0 && ::stat(out.c_str(), &to) == 0 && from.st_ino == to.st_ino &&
-      from.st_dev == to.st_dev)
+  BYCC_TRY(makeFolder(out));
+  if (isSameFile(in, out))
     return error(Status::Usage) << "--batch and --outputs are one folder";
   std::vector<Item> items;
   std::set<std::string> results;
@@ -81,7 +73,7 @@ public:
 
   // False: the result is there, or another process is at it; with `wait`, the former.
   Expected<bool> take(bool wait) {
-    while (!exists(item_.result)) {
+    while (!pathExists(item_.result)) {
       int file = ::open(item_.part.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
       if (file < 0)
         return failed("cannot be made");
@@ -92,7 +84,7 @@ public:
         return isBusy ? Expected<bool>(false) : problem;
       }
       // Who had it before may have given it its name, or removed it, in between.
-      if (isStillThere(file) && !exists(item_.result)) {
+      if (isStillThere(file) && !pathExists(item_.result)) {
         file_ = file;
         return true;
       }
@@ -127,21 +119,9 @@ private:
 
   Expected<> writeNpy(const OutputView &output) {
     std::string header = npyHeader(static_cast<DType>(output.info->dtype), output.shape);
-    BYCC_TRY(writeAll(reinterpret_cast<const uint8_t *>(header.data()), header.size()));
-    return writeAll(output.data, output.bytes);
-  }
-
-  Expected<> writeAll(const uint8_t *data, size_t bytes) {
-    while (bytes > 0) {
-      ssize_t written = ::write(file_, data, bytes);
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written <= 0)
-        return failed("cannot be written").error();
-      data += written;
-      bytes -= static_cast<size_t>(written);
-    }
-    return {};
+    BYCC_TRY(writeAll(file_, header, item_.part));
+    std::string_view data(reinterpret_cast<const char *>(output.data), output.bytes);
+    return writeAll(file_, data, item_.part);
   }
 
   const Item &item_;
@@ -159,7 +139,7 @@ public:
   Expected<> run(const std::vector<Item> &items) {
     std::vector<const Item *> elsewhere;
     for (const Item &item : items)
-      if (exists(item.result))
+      if (pathExists(item.result))
         ++before_;
       else if (!BYCC_TRY(work(item, false)))
         elsewhere.push_back(&item);
@@ -179,7 +159,8 @@ public:
       text += ", " + counted(bad_, "file") + " without one";
     return text;
   }
-  const std::optional<Error> &firstProblem() const { return first_; }
+  // Of the first file that could not be used.
+  std::optional<Status> problem() const { return problem_; }
 
 private:
   // False: it is not this process that makes the result.
@@ -191,8 +172,8 @@ private:
     if (!computed) {
       ++bad_;
       std::fputs(computed.error().str().c_str(), stderr);
-      if (!first_)
-        first_ = computed.error();
+      if (!problem_)
+        problem_ = computed.error().status();
       return true;
     }
     BYCC_TRY(claim.write(BYCC_TRY(session_.outputs())));
@@ -239,7 +220,7 @@ private:
   std::vector<uint32_t> free_;     // inputs that each file is to hold
   std::vector<std::string> names_; // as members are called
   size_t done_ = 0, before_ = 0, others_ = 0, bad_ = 0;
-  std::optional<Error> first_;
+  std::optional<Status> problem_;
 };
 
 } // namespace
@@ -250,8 +231,8 @@ Expected<> runBatch(Session &session, const Options &options) {
   BYCC_TRY(batch.run(items));
   if (!options.quiet)
     std::fprintf(stderr, "%s\n", batch.summary().c_str());
-  if (batch.firstProblem())
-    return error(batch.firstProblem()->status())
+  if (batch.problem())
+    return error(*batch.problem())
            << "not all files of " << escaped(options.batchFolder) << " could be used";
   return {};
 }

@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <map>
-#include <sys/stat.h>
 
 namespace bycc::run {
 namespace {
@@ -34,11 +33,6 @@ const bycc_tensor_info *findInput(const bycc_module &module, std::string_view na
     if (name == module.inputs[i].name)
       return &module.inputs[i];
   return nullptr;
-}
-
-bool exists(const std::string &path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
 }
 
 // NAME=VALUE, where NAME may hold '=' itself: the first split that names an input.
@@ -158,7 +152,7 @@ Expected<> Session::bindInputs(const Options &options) {
   bound_.resize(module.num_inputs);
   Files files = BYCC_TRY(namedFiles(module, options));
   auto shapes = BYCC_TRY(randomShapes(module, options));
-  if (!options.inputsFolder.empty() && !exists(options.inputsFolder))
+  if (!options.inputsFolder.empty() && !pathExists(options.inputsFolder))
     return error(Status::Io, {options.inputsFolder}) << "no such folder";
   std::vector<std::string> missing;
   for (uint32_t i = 0; i < module.num_inputs; ++i) {
@@ -167,7 +161,7 @@ Expected<> Session::bindInputs(const Options &options) {
     std::string file = given != files.end() ? given->second : "";
     if (file.empty() && !options.inputsFolder.empty())
       file = options.inputsFolder + "/" + info.file + ".npy";
-    bool hasFile = !file.empty() && (given != files.end() || exists(file));
+    bool hasFile = !file.empty() && (given != files.end() || pathExists(file));
     if (hasFile && shapes.contains(&info))
       return error(Status::Usage, {file}) << "--shape is for random data, input '"
                                           << escaped(info.name) << "' is read from this file";

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <sys/stat.h>
 
 namespace bycc::run {
 namespace {
@@ -106,8 +105,7 @@ std::string printed(const OutputView &output, int64_t count) {
 }
 
 Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::string &folder) {
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return error(Status::Io, {folder}) << "cannot make the folder: " << std::strerror(errno);
+  BYCC_TRY(makeFolder(folder));
   OutputSet files;
   for (const OutputView &output : outputs) {
     std::string header = npyHeader(dtypeOf(output), output.shape);

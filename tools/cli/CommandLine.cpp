@@ -463,7 +463,7 @@ void addOutputOptions(CommandLine &line, Options &options) {
                        return true;
                      });
   line.section("pattern");
-  line.commaList("nodes", "LIST", "nodes by name, with * and ?; A..B: what is made of what A reads, up to B", options.pattern.nodes, true);
+  line.commaList("nodes", "LIST", "nodes by name, with * and ?; A..B: what is made of what A reads, up to B", options.pattern.nodes);
   line.text("vendor", "V", "whose pattern it is to be", options.pattern.vendor);
   line.text("name", "NAME", "what follows 'V.' in its name; made of the operators without it", options.pattern.name);
   line.flag("check", "list all matches in the model", options.pattern.check);

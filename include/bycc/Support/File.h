@@ -79,6 +79,14 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
+// What follows the last '/'; "" for a folder written with one.
+std::string fileNameOf(const std::string &path);
+// A folder that is there is as good as one that is made.
+Expected<> makeFolder(const std::string &path);
+bool pathExists(const std::string &path);
+// All of the bytes, however often it takes. `path`: for messages.
+Expected<> writeAll(int fd, std::string_view bytes, const std::string &path);
+
 // True when both name the same existing file.
 bool isSameFile(const std::string &a, const std::string &b);
 // Folder of the running program, without a trailing slash.

@@ -53,6 +53,8 @@ public:
   // a vendor that is then not found is told with what was left out.
   Expected<> loadPluginPath(const std::string &path);
 
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
   // The vendors to use, in order. A file or name that is wrong is an error; an
   // unknown vendor is a usage error with the nearest.
   Expected<VendorSet> resolve(const VendorRequest &request) const;

@@ -119,7 +119,7 @@ private:
         std::reverse(chain.views.begin(), chain.views.end());
         return chain;
       }
-      if (!isView(step->kind) || step->kind == StepKind::Slice)
+      if (!isWholeView(step->kind))
         return std::nullopt;
       chain.views.push_back(step);
       id = step->inputs[0];

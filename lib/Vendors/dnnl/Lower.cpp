@@ -238,7 +238,7 @@ private:
     Location target{newBuffer(bytesOf(layout)), layout};
     Dims begin(value(step.output).dims.size(), 0);
     for (ValueId part : step.inputs) {
-      std::optional<Location> place = placeOfSlice(target, begin, {}, value(part).dims);
+      std::optional<Location> place = partOf(target, begin, value(part).dims);
       if (!place)
         return error(Status::Internal) << "no slice of a strided tensor";
       BYCC_TRY(copy(at(part), *place, Action::Kind::Copy));
@@ -249,9 +249,8 @@ private:
   }
 
   // Where a tensor begins is its slot's business, not its layout's.
-  static std::optional<Location> placeOfSlice(const Location &whole, const Dims &begin, const Dims &steps,
-                                              const Dims &dims) {
-    std::optional<Layout> view = sliced(whole.layout, begin, steps, dims);
+  static std::optional<Location> partOf(const Location &whole, const Dims &begin, const Dims &dims) {
+    std::optional<Layout> view = sliced(whole.layout, begin, {}, dims);
     return view ? withoutStart({whole.buffer, *view, whole.offset}) : std::nullopt;
   }
   static std::optional<Location> withoutStart(const Location &location) {

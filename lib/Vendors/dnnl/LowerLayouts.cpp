@@ -139,8 +139,7 @@ std::optional<Layout> LayoutChooser::wantedLayout(ValueId id) const {
   bool hasPermute = false;
   ValueId end = id;
   while (usage_.userCount[end] == 1 && usage_.onlyUser[end] != Usage::never &&
-         isView(plan_.steps[usage_.onlyUser[end]].kind) &&
-         plan_.steps[usage_.onlyUser[end]].kind != StepKind::Slice) {
+         isWholeView(plan_.steps[usage_.onlyUser[end]].kind)) {
     chain.push_back(&plan_.steps[usage_.onlyUser[end]]);
     hasPermute |= chain.back()->kind == StepKind::Permute;
     end = chain.back()->output;

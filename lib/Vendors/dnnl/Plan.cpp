@@ -60,6 +60,7 @@ template <typename A> void fields(A &archive, Plan &plan) {
 bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Saturate; }
 bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
 bool isView(StepKind kind) { return kind >= StepKind::Reshape; }
+bool isWholeView(StepKind kind) { return isView(kind) && kind != StepKind::Slice; }
 bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }
 size_t channelAxis(StepKind kind, size_t rank) { return kind == StepKind::MatMul ? rank - 1 : 1; }
 bool isQuantized(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }

@@ -156,6 +156,7 @@ Expected<Plan> readPlan(std::span<const uint8_t> bytes);
 Expected<> checkPlan(const Plan &plan);
 
 bool isView(StepKind kind);
+bool isWholeView(StepKind kind); // of all elements
 bool isProduct(StepKind kind); // convolutions and matmul
 // The axis of the result that scales of a product go along.
 size_t channelAxis(StepKind kind, size_t rank);

@@ -27,11 +27,6 @@ private:
     size_t left = 0;
     for (size_t axis = 0; axis < pad.padBegin.size(); ++axis)
       left += isPadded(pad, axis);
-    if (left == 0) { // a view that changes nothing
-      Step same;
-      same.kind = StepKind::Reshape;
-      add(std::move(same), pad, {value}, pad.output);
-    }
     for (size_t axis = 0; left > 0; ++axis)
       if (isPadded(pad, axis))
         value = padAxis(pad, axis, value, --left == 0);
@@ -60,15 +55,11 @@ private:
     Step concat;
     concat.kind = StepKind::Concat;
     concat.axis = static_cast<uint32_t>(axis);
-    add(std::move(concat), pad, std::move(parts), output);
+    concat.source = pad.source;
+    concat.inputs = std::move(parts);
+    concat.output = output;
+    plan_.steps.push_back(std::move(concat));
     return output;
-  }
-
-  void add(Step step, const Step &pad, std::vector<ValueId> inputs, ValueId output) {
-    step.source = pad.source;
-    step.inputs = std::move(inputs);
-    step.output = output;
-    plan_.steps.push_back(std::move(step));
   }
 
   ValueId border(const Step &pad, size_t axis, int64_t extent, ValueId value) {

@@ -50,11 +50,9 @@ public:
   Expected<ValueId> idOf(uint32_t value) {
     if (ids_[value] == noValue) {
       const bycc_value &source = region_.values[value];
-      if (!source.data && !checkValue(source)) // an input of the region
-        return checkValue(source).error();
+      BYCC_TRY(checkValue(source)); // of inputs of the region, too, that are no tensors of ours
       if (!source.data)
         return error(Status::Internal) << "value used before its definition";
-      BYCC_TRY(checkValue(source));
       auto wanted = static_cast<uint64_t>(numElements(dimsOf(source)) *
                                           sizeInBytes(dtypeOf(source)));
       if (source.bytes < wanted)

@@ -127,6 +127,9 @@ Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
   else
     return error(Status::Unsup) << "nn.pad with a value that is no whole constant";
   BYCC_TRY(call.node.pairs("pad_width", data.size(), step.padBegin, step.padEnd));
+  auto isZero = [](int64_t pad) { return pad == 0; };
+  if (std::ranges::all_of(step.padBegin, isZero) && std::ranges::all_of(step.padEnd, isZero))
+    return call.inputs[0];
   step.inputs = {call.inputs[0]};
   return plan.addStep(std::move(step), call.result);
 }

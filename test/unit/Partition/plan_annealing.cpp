@@ -4,23 +4,17 @@
 
 #include "PlanOracle.h"
 #include "RandomPlanProblem.h"
+#include "Seeds.h"
 
 #include "../../../lib/Partition/PlanAnnealing.h"
 #include "../../../lib/Partition/PlanGrouping.h"
 
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
-
 using namespace bycc;
 using namespace bycc::cases;
 
 namespace {
-
-uint32_t numSeeds(uint32_t fallback) {
-  const char *text = std::getenv("BYCC_SEEDS");
-  return text ? static_cast<uint32_t>(std::atoi(text)) : fallback;
-}
 
 PlanProblem problemOf(uint32_t seed, uint32_t items) {
   PlanShape shape{items};

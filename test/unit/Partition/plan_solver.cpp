@@ -6,6 +6,7 @@
 
 #include "PlanOracle.h"
 #include "RandomPlanProblem.h"
+#include "Seeds.h"
 
 #include "../../../lib/Partition/PlanRelaxation.h"
 #include "../../../lib/Partition/PlanSolver.h"
@@ -27,11 +28,6 @@ namespace {
 
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
-
-uint32_t numSeeds(uint32_t fallback) {
-  const char *text = std::getenv("BYCC_SEEDS");
-  return text ? static_cast<uint32_t>(std::atoi(text)) : fallback;
-}
 
 PlanProblem problemOf(uint32_t seed, uint32_t items, bool mayBePinned = true) {
   PlanShape shape{items};

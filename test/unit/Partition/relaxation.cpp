@@ -1,6 +1,8 @@
 // The lower bound of plans against the best plan of small random problems, found by
 // trying all. More seeds: BYCC_SEEDS=20000 unit-Partition "[relaxation]".
 
+#include "Seeds.h"
+
 #include "../../../lib/Partition/PlanRelaxation.h"
 #include "../../../lib/Partition/UnionFind.h"
 
@@ -9,22 +11,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <numeric>
 #include <random>
 
 using namespace bycc;
+using bycc::cases::numSeeds;
 
 namespace {
 
 constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t host = PlanProblem::host;
-
-uint32_t numSeeds(uint32_t fallback) {
-  const char *text = std::getenv("BYCC_SEEDS");
-  return text ? static_cast<uint32_t>(std::atoi(text)) : fallback;
-}
 
 enum class Shape { Chain, Tree, Graph };
 

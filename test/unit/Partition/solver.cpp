@@ -3,23 +3,18 @@
 // BYCC_SEEDS=20000 unit-Partition.
 
 #include "RandomProblem.h"
+#include "Seeds.h"
 
 #include "../../../lib/Partition/RegionSolver.h"
 
 #include <catch2/catch.hpp>
 
-#include <cstdlib>
 #include <iostream>
 
 using namespace bycc;
 using namespace bycc::cases;
 
 namespace {
-
-uint32_t numSeeds(uint32_t fallback) {
-  const char *text = std::getenv("BYCC_SEEDS");
-  return text ? static_cast<uint32_t>(std::atoi(text)) : fallback;
-}
 
 RegionAssignment solve(const RegionProblem &problem, uint64_t steps) {
   return solveRegions(problem, steps);
