@@ -80,7 +80,9 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
   if (place == pipeline.size())
     return {};
   std::vector<std::string> facts = factsOf(module);
+  bool hasRewrites = false;
   for (size_t i = 0; i < vendors.size(); ++i) {
+    hasRewrites |= !vendors[i].rewrites.empty();
     if (vendors[i].passes.empty())
       continue;
     std::string who = "vendor '" + vendors[i].name() + "' asks for passes '" + escaped(vendors[i].passes) + "'";
@@ -93,6 +95,9 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
     pipeline = std::move(longer);
     place += asked->size();
   }
+  Pipeline longer = with(pipeline, place, {{"apply-rewrites", {}}});
+  if (hasRewrites && !contains(pipeline, "apply-rewrites") && checkPipeline(longer, registry, facts))
+    pipeline = std::move(longer);
   return {};
 }
 

@@ -145,7 +145,7 @@ Expected<> Compilation::finishObject() {
   GraphReport report;
   report.version = versionText();
   report.target = &session_.target();
-  report.flags = resultFlags(request_, session_.extensions());
+  report.flags = resultFlags(request_, session_.extensions(), session_.ownPasses());
   report.inputsHash = session_.inputsHash();
   report.interface = artifacts_.interface;
   report.offload = &model_.report;

@@ -3,6 +3,7 @@
 
 #include "bycc/Compiler/Pipeline.h"
 
+#include "bycc/Compiler/TextPass.h"
 #include "bycc/Partition/Passes.h"
 #include "bycc/Support/Error.h"
 
@@ -17,6 +18,8 @@ void registerAllPasses(PassRegistry &registry) {
   registry.add(name, level, needs, makes, options, description, function);
 #include "bycc/Partition/Passes.def"
 #undef BYCC_PASS
+  registry.add("pipe", 4, "!annotations", "", "<program> args timeout form constants",
+               "send the program's text through a program of the user's", pipeThroughProgram);
 }
 
 bool choosesPlan(const Pipeline &pipeline) {

@@ -4,20 +4,39 @@
 #include "bycc/Support/File.h"
 
 namespace bycc {
+namespace {
 
-std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions) {
+// Programs of pipe{} by their names: what a build in another folder writes is the same.
+std::string withoutFolders(std::string passes) {
+  constexpr std::string_view begin = "pipe{", key = "program=";
+  for (size_t at = 0; (at = passes.find(begin, at)) != std::string::npos;) {
+    at += begin.size();
+    if (passes.compare(at, key.size(), key) == 0)
+      at += key.size();
+    size_t end = passes.find_first_of(",;}", at);
+    if (end == std::string::npos)
+      break;
+    passes.replace(at, end - at, fileNameOf(passes.substr(at, end - at)));
+  }
+  return passes;
+}
+
+} // namespace
+
+std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions,
+                                     const std::vector<Extensions::Pass> &ownPasses) {
   std::vector<std::string> flags = {"-O" + std::to_string(options.passes.level)};
   if (options.passes.passes)
-    flags.push_back("--passes=" + *options.passes.passes);
+    flags.push_back("--passes=" + withoutFolders(*options.passes.passes));
   for (const std::string &pass : options.passes.disabled)
     flags.push_back("--disable-pass=" + pass);
   for (const std::string &pass : options.passes.required)
-    flags.push_back("--require-pass=" + pass);
+    flags.push_back("--require-pass=" + withoutFolders(pass));
   for (const auto &[pass, added] : options.passes.runBefore)
-    flags.push_back("--run-before=" + pass + ":" + added);
+    flags.push_back("--run-before=" + pass + ":" + withoutFolders(added));
   for (const auto &[pass, added] : options.passes.runAfter)
-    flags.push_back("--run-after=" + pass + ":" + added);
-  for (const Extensions::Pass &pass : extensions.passes)
+    flags.push_back("--run-after=" + pass + ":" + withoutFolders(added));
+  for (const Extensions::Pass &pass : ownPasses)
     if (!options.passes.passes && pass.info.level <= options.passes.level)
       flags.push_back(
           (pass.place.side == PassPlace::Side::Before ? "--run-before=" : "--run-after=") +

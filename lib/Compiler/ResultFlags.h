@@ -9,7 +9,9 @@
 
 namespace bycc {
 
-// Those that change the result, in one spelling and without paths.
-std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions);
+// Those that change the result, in one spelling and without paths. `ownPasses`: those that
+// bycc does not have.
+std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions,
+                                     const std::vector<Extensions::Pass> &ownPasses);
 
 } // namespace bycc

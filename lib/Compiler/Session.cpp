@@ -5,6 +5,7 @@
 #include "bycc/CodeGen/HostTarget.h"
 #include "bycc/Compiler/KnownVendors.h"
 #include "bycc/Compiler/Placement.h"
+#include "bycc/Compiler/TextPass.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Infer.h"
 #include "bycc/IR/LikelyExtents.h"
@@ -262,7 +263,7 @@ const Extensions &Session::noExtensions() {
 }
 
 Session::Session(const CompileRequest &request, const Extensions &extensions)
-    : options_(request), extensions_(extensions), files_(request.files) {
+    : options_(request), extensions_(extensions), ownPasses_(extensions.passes), files_(request.files) {
   registerAllPasses(registry_);
   for (const Extensions::Pass &pass : extensions.passes)
     registry_.add(pass.info);
@@ -288,6 +289,10 @@ Expected<> Session::prepare() {
   known_ = BYCC_TRY(knownVendors(options_.vendors, extensions_, [this](const std::string &file) {
     return enter(file.empty() ? Phase::Start : Phase::Vendors, file);
   }));
+  for (Extensions::Pass &pass : BYCC_TRY(passesOfPlugins(options_.vendors.plugins, registry_))) {
+    registry_.add(pass.info);
+    ownPasses_.push_back(std::move(pass));
+  }
   if (options_.vendors.annotate)
     vendorRequest_.annotate = BYCC_TRY(namedOnce(split(*options_.vendors.annotate, ',')));
   else if (p.passes && options_.vendors.rules.empty())
@@ -302,6 +307,8 @@ Expected<> Session::prepare() {
   vendors_ = BYCC_TRY(known_->resolve(vendorRequest_));
   BYCC_TRY(giveVendorsProcess());
 
+  if (const auto &progress = options_.callbacks.progress)
+    context_.proceed = [&progress] { return progress({Phase::Passes, "pipe", 0, 0}); };
   context_.target = &target_;
   context_.vendors = &vendors_;
   context_.refusals = &refusals_;
@@ -591,7 +598,7 @@ Expected<Pipeline> Session::pipeline() const {
   wishes.isAnnotated = holds("annotations") || hasBrackets(module_);
   wishes.hasPlan = orders_.orders.plan != nullptr;
   wishes.isMixed = isMixed();
-  wishes.own = &extensions_.passes;
+  wishes.own = &ownPasses_;
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
   Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
@@ -647,7 +654,7 @@ Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
 // Passes of the library's user whose place a default list does not have.
 void Session::warnAboutOwnPasses(const Pipeline &pipeline) {
   const PassListOptions &o = options_.passes;
-  for (const Extensions::Pass &pass : extensions_.passes)
+  for (const Extensions::Pass &pass : ownPasses_)
     if (!o.passes && pass.info.level <= o.level && !contains(pipeline, pass.info.name) &&
         std::ranges::find(o.disabled, pass.info.name) == o.disabled.end())
       context_.warn({options_.input.model},
@@ -719,6 +726,9 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
   BYCC_TRY(checkPipeline(pipeline, registry_, factsOf(module_)));
   auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph", &PipelineEntry::pass);
   Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
+  for (const PipelineEntry &entry : pipeline)
+    if (auto program = entry.options.find("program"); entry.pass == "pipe" && program != entry.options.end())
+      files_.record(program->second);
   warnAboutMissing(pipeline);
   warnAboutOwnPasses(pipeline);
   context_.choosesPlan = choosesPlan(pipeline);

@@ -2,6 +2,7 @@
 
 #include "Terminal.h"
 #include "bycc/Compiler/Pipeline.h"
+#include "bycc/Compiler/TextPass.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Target/VendorRegistry.h"
@@ -30,6 +31,13 @@ std::vector<std::string> passNames() {
 int listPasses(const Options &options) {
   PassRegistry registry;
   registerAllPasses(registry);
+  auto own = passesOfPlugins(options.vendors.plugins, registry);
+  if (!own) {
+    std::fprintf(stderr, "%s\n", own.error().str().c_str());
+    return exitCode(own.error().status());
+  }
+  for (Extensions::Pass &pass : *own)
+    registry.add(std::move(pass.info));
   JsonWriter json;
   json.beginArray();
   for (const PassInfo *pass : registry.all()) {

@@ -184,6 +184,11 @@ bool Module::removeGlobalsExcept(const std::vector<uint8_t> &isKept) {
   return removeGlobalsIf(isGone);
 }
 
+void Module::setGlobalOrder(std::vector<FunctionId> order) {
+  BYCC_ASSERT(std::ranges::is_permutation(order, globals_), "an order has each global function once");
+  globals_ = std::move(order);
+}
+
 NodeId Module::globalRef(FunctionId id) {
   if (globalRefs_.size() <= id.index)
     globalRefs_.resize(id.index + 1);

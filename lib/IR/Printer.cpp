@@ -259,7 +259,7 @@ private:
     const Constant &constant = module_.constants[id.index];
     DType dtype = module_.types.dtype(constant.type);
     int64_t count = *module_.types.numElements(constant.type);
-    bool isNamed = options_.keepNames && !constant.name.empty();
+    bool isNamed = keepsName(constant);
     bool isScalar = !isNamed && module_.types.shape(constant.type).empty() &&
                     typeText(constant.type) == name(dtype);
     if (isScalar)
@@ -282,6 +282,10 @@ private:
     if (isElided(id))
       text += " /* " + typeText(constant.type) + ", data elided */";
     return text;
+  }
+
+  bool keepsName(const Constant &constant) const {
+    return (options_.keepNames || options_.origins) && !constant.name.empty();
   }
 
   bool isElided(ConstantId id) const {
@@ -348,6 +352,10 @@ private:
       printAnnotation(*annotation);
     if (StringId vendor = module_.askedVendor(id); vendor != StringId(0))
       out_ += ", annotation.asked=" + quoted(module_.string(vendor));
+    if (options_.origins) {
+      out_ += ", annotation.origin=";
+      number(id.index);
+    }
     if (isEmpty && out_.size() > attrsAt)
       out_.erase(attrsAt, 2); // ", " before the first attribute
     out_ += ')';
@@ -516,8 +524,12 @@ private:
         isFirst = false;
       }
       out_ += "], ";
-      if (options_.keepNames && !constant.name.empty())
+      if (keepsName(constant))
         out_ += "\"name\": " + jsonText(constant.name) + ", ";
+      if (options_.givenConstants) {
+        out_ += "\"given\": " + std::to_string(metadata_[i].index) + '}';
+        continue;
+      }
       out_ += "\"data\": \"";
       if (!isElided(metadata_[i]))
         out_ += encodeBase64(constant.data(), constant.bytes);

@@ -366,6 +366,12 @@ bool RelayParser::parseAttribute(Arguments &arguments, std::string key, const To
     arguments.asked = module_.intern(value->asString());
     return true;
   }
+  if (key == "annotation.origin") {
+    if (!value->isInt() || value->asInt() < 0 || value->asInt() >= UINT32_MAX)
+      return wrong("the number of a node");
+    arguments.origin = static_cast<uint32_t>(value->asInt());
+    return true;
+  }
   for (const Attr &attr : arguments.attrs)
     if (attr.key == key) {
       report(token, Status::Input, "attribute " + escaped(key) + " is given twice");
@@ -437,6 +443,8 @@ void RelayParser::annotate(NodeId node, Arguments &arguments) {
     module_.setAnnotation(node, std::move(arguments.annotation));
   if (arguments.asked != StringId(0))
     module_.node(node).source = module_.addAskedSource(module_.node(node).source, arguments.asked);
+  if (arguments.origin && options_.origins)
+    options_.origins->emplace_back(node, *arguments.origin);
 }
 
 NodeId RelayParser::callValue(NodeId callee, const Token &open) {

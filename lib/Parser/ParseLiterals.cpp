@@ -215,6 +215,12 @@ std::optional<Expected<Constant>> RelayParser::metaConstant(uint64_t index) {
   return readTensor(module_, constants_->items[index], file_, options_);
 }
 
+Expected<std::optional<ConstantId>> RelayParser::givenConstant(uint64_t index) {
+  if (!constants_ || index >= constants_->items.size())
+    return std::optional<ConstantId>();
+  return readGiven(module_, constants_->items[index], file_, numGiven_);
+}
+
 // meta[relay.Constant][i]
 NodeId RelayParser::parseMetaReference(const Token &token) {
   auto meta = parseMetaKey();
@@ -225,6 +231,13 @@ NodeId RelayParser::parseMetaReference(const Token &token) {
   if (auto it = metaNodes_.find(meta->index.number); it != metaNodes_.end())
     return it->second;
   NodeId &node = metaNodes_[meta->index.number];
+  auto given = givenConstant(meta->index.number);
+  if (!given) {
+    report(given.takeError(), metadataLine_ - 1);
+    return {};
+  }
+  if (*given)
+    return node = module_.addConstantNode(**given, sourceOf(token));
   auto constant = metaConstant(meta->index.number);
   if (!constant)
     return report(meta->index, Status::Input,

@@ -17,7 +17,11 @@ namespace {
 class Reader {
 public:
   Reader(const JsonValue &root, const std::string &file, const ParseOptions &options)
-      : root_(root), file_(file), options_(options), builder_(module_, BlockId()) {}
+      : root_(root), file_(file), options_(options), builder_(module_, BlockId()) {
+    if (options.base)
+      module_ = std::move(*options.base);
+    numGiven_ = module_.constants.size();
+  }
 
   Expected<Module> read() {
     // First, since another version may have other members.
@@ -87,6 +91,10 @@ private:
     if (!list.isArray())
       return fail(list) << "member 'constants' has the wrong kind";
     for (const JsonValue &value : list.items) {
+      if (auto given = BYCC_TRY(readGiven(module_, value, file_, numGiven_))) {
+        constants_.push_back(module_.addConstantNode(*given, source(value)));
+        continue;
+      }
       Constant constant = BYCC_TRY(readTensor(module_, value, file_, options_));
       constants_.push_back(module_.addConstant(std::move(constant), source(value)));
     }
@@ -276,7 +284,8 @@ private:
 
   Expected<> readNode(const JsonValue &value) {
     BYCC_TRY(checkKeys(value, {"id", "op", "call", "tuple", "project", "then", "else", "function",
-                               "args", "attrs", "let", "name", "annotation", "asked"}));
+                               "args", "attrs", "let", "name", "annotation", "asked", "origin",
+                               "type", "source"})); // the last two are for readers: types are inferred
     BYCC_TRY(checkKind(value));
     SourceId at = source(value);
     builder_.setSource(at);
@@ -386,6 +395,12 @@ private:
         return fail(*asked) << "a vendor's name is a string";
       module_.node(node).source = module_.addAskedSource(module_.node(node).source, module_.intern(asked->string));
     }
+    if (const JsonValue *origin = value.find("origin")) {
+      if (!origin->isInt() || origin->integer < 0 || origin->integer >= UINT32_MAX)
+        return fail(*origin) << "'origin' is the number of a node";
+      if (options_.origins)
+        options_.origins->emplace_back(node, static_cast<uint32_t>(origin->integer));
+    }
     const JsonValue *note = value.find("annotation");
     if (!note)
       return {};
@@ -408,6 +423,7 @@ private:
   const std::string &file_;
   const ParseOptions &options_;
   Module module_;
+  size_t numGiven_ = 0; // constants of the base
   Builder builder_;
   const JsonValue *functions_ = nullptr, *blocks_ = nullptr;
   std::vector<bool> usedBlocks_, usedFunctions_;

@@ -34,8 +34,8 @@ void writeAttr(JsonWriter &json, const AttrValue &value) {
 
 class Writer {
 public:
-  explicit Writer(const Module &module)
-      : module_(module), ids_(module.numNodes(), UINT32_MAX), constants_(module.constants.size(), UINT32_MAX) {}
+  Writer(const Module &module, const ProgramJsonOptions &options)
+      : module_(module), options_(options), ids_(module.numNodes(), UINT32_MAX), constants_(module.constants.size(), UINT32_MAX) {}
 
   std::string write() {
     // Functions first, in the order of globals; writing bodies appends local ones.
@@ -45,7 +45,7 @@ public:
     writeFunctionsAndBlocks();
     json_.key("constants").beginArray();
     for (ConstantId id : usedConstants_)
-      writeConstant(module_.constants[id.index]);
+      writeConstant(id);
     json_.endArray().endObject();
     return json_.take();
   }
@@ -186,21 +186,32 @@ private:
     if (StringId vendor = module_.askedVendor(id);
         vendor != StringId(0) && (node.kind == NodeKind::CallOp || node.kind == NodeKind::Call))
       json_.key("asked").value(module_.string(vendor));
+    if (options_.origins) {
+      json_.key("origin").value(id.index).key("type").value(module_.types.str(node.type));
+      if (std::string source = module_.source(id).str(); !source.empty())
+        json_.key("source").value(source);
+    }
     json_.endObject();
   }
 
-  void writeConstant(const Constant &constant) {
+  void writeConstant(ConstantId id) {
+    const Constant &constant = module_.constants[id.index];
     json_.beginObject().key("dtype").value(name(module_.types.dtype(constant.type)));
     json_.key("shape").beginArray();
     for (Dim dim : module_.types.shape(constant.type))
       json_.value(dim.value());
-    json_.endArray().key("data").value(encodeBase64(constant.data(), constant.bytes));
+    json_.endArray();
+    if (options_.givenConstants)
+      json_.key("given").value(id.index);
+    else
+      json_.key("data").value(encodeBase64(constant.data(), constant.bytes));
     if (!constant.name.empty())
       json_.key("name").value(constant.name);
     json_.endObject();
   }
 
   const Module &module_;
+  const ProgramJsonOptions &options_;
   JsonWriter json_;
   std::vector<uint32_t> ids_, constants_;
   std::vector<FunctionId> functions_;
@@ -212,6 +223,8 @@ private:
 
 } // namespace
 
-std::string printProgramJson(const Module &module) { return Writer(module).write(); }
+std::string printProgramJson(const Module &module, const ProgramJsonOptions &options) {
+  return Writer(module, options).write();
+}
 
 } // namespace bycc

@@ -17,6 +17,9 @@ RelayParser::RelayParser(std::string_view text, const std::string &file,
                          const ParseOptions &options)
     : text_(text), file_(file), options_(options), lexer_(text), builder_(module_, BlockId()) {
   lexer_.setStrings(&strings_);
+  if (options.base)
+    module_ = std::move(*options.base);
+  numGiven_ = module_.constants.size();
 }
 
 // --- tokens and diagnostics

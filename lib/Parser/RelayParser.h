@@ -144,6 +144,7 @@ private:
     Annotation annotation;
     bool isAnnotated = false;
     StringId asked{0};
+    std::optional<uint32_t> origin;
     bool isOk = true;
   };
   Arguments parseArguments();
@@ -168,6 +169,7 @@ private:
   std::optional<MetaKey> parseMetaKey(); // meta[key][i]
   NodeId parseMetaReference(const Token &token);
   std::optional<Expected<Constant>> metaConstant(uint64_t index); // nullopt: there is none
+  Expected<std::optional<ConstantId>> givenConstant(uint64_t index);
   size_t numMetaConstants() const;
   std::optional<Dim> parseMetaDim();
   NodeId scalar(DType dtype, uint64_t bits);
@@ -195,6 +197,7 @@ private:
   Token token_;
   std::deque<std::string> strings_; // resolved escapes
   Module module_;
+  size_t numGiven_ = 0; // constants of the base
   Builder builder_;
   std::vector<Diagnostic> errors_;
   bool panic_ = false; // a grammar error; the statement loop resumes

@@ -39,7 +39,7 @@ struct Reader {
       return fail(value) << "a tensor is not an object";
     for (const auto &[key, ignored] : value.members)
       if (key != "dtype" && key != "shape" && key != "data" && key != "file" && key != "offset" &&
-          key != "name")
+          key != "name" && key != "given")
         return fail(value) << "a tensor has an unknown member '" << key << "'";
     return {};
   }
@@ -105,6 +105,26 @@ struct Reader {
 };
 
 } // namespace
+
+Expected<std::optional<ConstantId>> readGiven(Module &module, const JsonValue &value,
+                                              const std::string &file, size_t count) {
+  Reader reader{module, value, file};
+  BYCC_TRY(reader.checkKeys());
+  const JsonValue *given = value.find("given");
+  if (!given)
+    return std::optional<ConstantId>();
+  for (const char *other : {"data", "file", "offset"})
+    if (const JsonValue *member = value.find(other))
+      return reader.fail(*member) << "a tensor has '" << other << "' and 'given'";
+  if (!given->isInt() || given->integer < 0 || static_cast<uint64_t>(given->integer) >= count)
+    return reader.fail(*given) << "a tensor is given by a number that nobody gave to this program";
+  ConstantId id(static_cast<uint32_t>(given->integer));
+  TypeId type = BYCC_TRY(reader.type()), actual = module.constants[id.index].type;
+  if (type != actual)
+    return reader.fail(value) << "constant " << given->integer << " has type " << module.types.str(actual)
+                              << ", not " << module.types.str(type);
+  return std::optional(id);
+}
 
 Expected<Constant> readTensor(Module &module, const JsonValue &value, const std::string &file,
                               const ParseOptions &options) {

@@ -1,8 +1,7 @@
 // Patterns in JSON: the `patterns` of vendor files and rules files. Every error says
 // where: FILE:LINE:COL and JSON pointer.
 
-#include "bycc/Pattern/Pattern.h"
-
+#include "PatternFileRead.h"
 #include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
 
@@ -18,29 +17,6 @@ bool mayHold(const Pattern &pattern, OpId op) {
     return node.kind == PatternKind::Composite || (node.kind == PatternKind::Path && node.ops.empty()) ||
            std::ranges::find(node.ops, op) != node.ops.end();
   });
-}
-
-Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array, const Pattern &pattern,
-                                                  const std::string &pointer,
-                                                  const std::string &file) {
-  if (!array.isArray())
-    return jsonError(array, pointer, file) << "expected an array";
-  std::vector<PatternCondition> conditions;
-  for (size_t i = 0; i < array.items.size(); ++i) {
-    const JsonValue &item = array.items[i];
-    std::string at = pointer + "/" + std::to_string(i);
-    const JsonValue *op = item.find("op");
-    if (!op || !op->isString())
-      return jsonError(item, at, file) << "'op' must be the name of an operator";
-    PatternCondition condition;
-    condition.op = BYCC_TRY(readOpName(op->string, *op, at + "/op", file));
-    if (!mayHold(pattern, condition.op))
-      return jsonError(*op, at + "/op", file)
-             << "the pattern has no " << escaped(op->string) << ", so this would never be asked";
-    condition.condition = BYCC_TRY(readCondition(item, condition.op, at, file, {"op"}));
-    conditions.push_back(std::move(condition));
-  }
-  return conditions;
 }
 
 Expected<PatternText> readText(const JsonValue &item, const std::string &pointer,
@@ -170,6 +146,29 @@ Expected<Pattern> readPattern(const JsonValue &item, std::string_view vendor,
 }
 
 } // namespace
+
+Expected<std::vector<PatternCondition>> readWhere(const JsonValue &array, const Pattern &pattern,
+                                                  const std::string &pointer,
+                                                  const std::string &file) {
+  if (!array.isArray())
+    return jsonError(array, pointer, file) << "expected an array";
+  std::vector<PatternCondition> conditions;
+  for (size_t i = 0; i < array.items.size(); ++i) {
+    const JsonValue &item = array.items[i];
+    std::string at = pointer + "/" + std::to_string(i);
+    const JsonValue *op = item.find("op");
+    if (!op || !op->isString())
+      return jsonError(item, at, file) << "'op' must be the name of an operator";
+    PatternCondition condition;
+    condition.op = BYCC_TRY(readOpName(op->string, *op, at + "/op", file));
+    if (!mayHold(pattern, condition.op))
+      return jsonError(*op, at + "/op", file)
+             << "the pattern has no " << escaped(op->string) << ", so this would never be asked";
+    condition.condition = BYCC_TRY(readCondition(item, condition.op, at, file, {"op"}));
+    conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
 
 Expected<std::vector<Pattern>> readPatterns(const JsonValue &array, std::string_view vendor,
                                             const std::string &pointer, const std::string &file,

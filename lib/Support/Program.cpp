@@ -4,6 +4,7 @@
 #include "bycc/Support/MappedFiles.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
@@ -29,6 +30,10 @@ int finishOutput(int code) {
   bool isLost = std::fflush(stdout) != 0 || std::ferror(stdout);
   if (!isLost || code != 0)
     return code;
+  if (errno == EPIPE) { // whoever read it has enough, such as head: no fault of anybody
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
   Error lost = error(Status::Io, {"<stdout>"}) << "cannot write: " << std::strerror(errno ? errno : EIO);
   std::fputs(lost.str().c_str(), stderr);
   return exitCode(lost.status());

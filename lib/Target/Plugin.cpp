@@ -43,22 +43,25 @@ Expected<void *> openFile(const std::string &path, int mode) {
 
 } // namespace
 
-Expected<const bycc_vendor_compiler *> loadPluginFile(const std::string &path) {
+Expected<PluginEntries> loadPluginFile(const std::string &path) {
   void *handle = BYCC_TRY(openFile(path, RTLD_NOW));
   auto entry = reinterpret_cast<bycc_vendor_compiler_fn>(dlsym(handle, entryName));
+  PluginEntries entries;
+  entries.passes = reinterpret_cast<bycc_pass_fn>(dlsym(handle, "bycc_pass_entry"));
+  if (!entry && entries.passes)
+    return entries;
   if (!entry)
-    return refuse(path) << "no " << entryName << " in it: not the compile half of a vendor";
-  const bycc_vendor_compiler *table = nullptr;
+    return refuse(path) << "no " << entryName << " in it: not the compile half of a vendor (nor passes, which have bycc_pass_entry)";
   try {
-    table = entry();
+    entries.vendor = entry();
   } catch (const std::exception &thrown) {
     return refuse(path) << entryName << ": it threw an exception: " << escaped(thrown.what(), 512);
   } catch (...) {
     return refuse(path) << entryName << ": it threw an exception";
   }
-  if (!table)
+  if (!entries.vendor)
     return refuse(path) << entryName << " returns nothing";
-  return table;
+  return entries;
 }
 
 Expected<bool> hasCompileHalf(const std::string &path) {

@@ -2,16 +2,22 @@
 #pragma once
 
 #include "bycc/Support/Error.h"
+#include "bycc/pass.h"
 #include "bycc/vendor.h"
 
 #include <string>
 
 namespace bycc {
 
-// Loads the compile half of a plugin, for good: vendors made from it outlive whoever
-// asked. LOAD errors for a file that is no shared object, is built for another
-// machine, cannot be linked, or has no compile half.
-Expected<const bycc_vendor_compiler *> loadPluginFile(const std::string &path);
+struct PluginEntries {
+  const bycc_vendor_compiler *vendor = nullptr; // null: it has passes only
+  bycc_pass_fn passes = nullptr;                // null: it has none
+};
+
+// Loads a plugin, for good: what is made from it outlives whoever asked. LOAD errors for a
+// file that is no shared object, is built for another machine, cannot be linked, or has
+// neither the compile half of a vendor nor passes.
+Expected<PluginEntries> loadPluginFile(const std::string &path);
 
 // Whether the file is a shared object of this machine with a compile half; LOAD
 // errors when that cannot be found out.

@@ -9,12 +9,13 @@
 #include "CostReader.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace bycc {
 
 std::vector<std::string> vendorMembers() {
   return {"allow_ops", "cost",    "deny_ops", "edges",      "min_flops", "merge_regions",
-          "min_ops",   "ops",     "own_memory", "passes", "patterns"};
+          "min_ops",   "ops",     "own_memory", "passes", "patterns", "rewrites"};
 }
 
 namespace {
@@ -26,7 +27,9 @@ public:
   Expected<> read(const JsonValue &object, const std::string &pointer) {
     for (const auto &[key, value] : object.members)
       BYCC_TRY(readMember(key, value, pointerTo(pointer, key)));
-    // Edges and costs may name the patterns: last.
+    // Rewrites, edges and costs may name the patterns: last.
+    if (const JsonValue *rewrites = object.find("rewrites"))
+      BYCC_TRY(readVendorRewrites(*rewrites, pointerTo(pointer, "rewrites")));
     if (const JsonValue *edges = object.find("edges"))
       BYCC_TRY(readEdges(*edges, pointerTo(pointer, "edges")));
     if (const JsonValue *cost = object.find("cost"))
@@ -59,6 +62,16 @@ private:
       return readOwnMemory(value, pointer);
     if (key == "passes")
       return readPasses(value, pointer);
+    return {};
+  }
+
+  Expected<> readVendorRewrites(const JsonValue &array, const std::string &pointer) {
+    std::vector<Pattern> patterns = vendor_.patterns();
+    size_t known = patterns.size();
+    std::vector<Rewrite> rewrites = BYCC_TRY(readRewrites(array, vendor_.name(), pointer, file_, patterns));
+    vendor_.addPatterns({std::make_move_iterator(patterns.begin() + static_cast<long>(known)),
+                         std::make_move_iterator(patterns.end())});
+    std::ranges::move(rewrites, std::back_inserter(vendor_.rewrites));
     return {};
   }
 

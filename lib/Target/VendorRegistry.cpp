@@ -78,12 +78,13 @@ Expected<> VendorRegistry::addTable(const bycc_vendor_compiler *compiler,
 }
 
 Expected<> VendorRegistry::loadPlugin(const std::string &path) {
-  return add(BYCC_TRY(loadPluginFile(path)), path);
+  PluginEntries entries = BYCC_TRY(loadPluginFile(path));
+  return entries.vendor ? add(entries.vendor, path) : Expected<>();
 }
 
 // As in any search path, what was found before hides what comes later.
 Expected<> VendorRegistry::loadFound(const std::string &path) {
-  const bycc_vendor_compiler *compiler = BYCC_TRY(loadPluginFile(path));
+  const bycc_vendor_compiler *compiler = BYCC_TRY(loadPluginFile(path)).vendor;
   BYCC_TRY(checkVendorTable(compiler, path));
   const Entry *old = find(compiler->name);
   if (old && !old->isBuiltin())

@@ -180,12 +180,12 @@ private:
       if (name == each->name)
         table = each;
     if (!table) {
-      Expected<const bycc_vendor_compiler *> loaded = loadPluginFile(name);
-      if (!loaded) {
-        known.problem = loaded.error().message();
+      Expected<PluginEntries> loaded = loadPluginFile(name);
+      if (!loaded || !loaded->vendor) {
+        known.problem = loaded ? "there is no vendor in it any more" : loaded.error().message();
         return;
       }
-      table = *loaded;
+      table = loaded->vendor;
     }
     std::memcpy(&known.table, table, std::min<size_t>(table->size, sizeof known.table));
   }

@@ -4,6 +4,7 @@
 
 #include "HighDescriptor.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Target/PluginPass.h"
 
 #include <cerrno>
 #include <csignal>
@@ -23,26 +24,6 @@ namespace bycc {
 namespace {
 
 constexpr size_t wholeSend = 16 << 10;
-
-std::string workerProgram() {
-  Dl_info info{};
-  std::string folder = ".";
-  if (::dladdr(reinterpret_cast<void *>(&workerProgram), &info) && info.dli_fname)
-    folder = info.dli_fname;
-  if (char *real = ::realpath(folder.c_str(), nullptr)) {
-    folder = real;
-    ::free(real);
-  }
-  if (folder.find('/') == std::string::npos || ::access(folder.c_str(), F_OK) != 0)
-    folder = programFolder() + "/bycc"; // started by a bare name
-  folder.resize(folder.rfind('/'));
-  std::string program = folder + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
-  if (std::string other =
-          folder + "/../../" BYCC_LIBEXECDIR "/bycc/bycc-worker"; // from lib/x86_64-linux-gnu
-      ::access(program.c_str(), X_OK) != 0 && ::access(other.c_str(), X_OK) == 0)
-    return other;
-  return program;
-}
 
 // Standard streams, and the fixed descriptors; all others are closed by exec.
 class SpawnActions {
@@ -78,6 +59,27 @@ public:
 };
 
 } // namespace
+
+std::string workerProgram() {
+  static const char anchor = 0; // of this file alone, whatever else has this function's name
+  Dl_info info{};
+  std::string folder = ".";
+  if (::dladdr(&anchor, &info) && info.dli_fname)
+    folder = info.dli_fname;
+  if (char *real = ::realpath(folder.c_str(), nullptr)) {
+    folder = real;
+    ::free(real);
+  }
+  if (folder.find('/') == std::string::npos || ::access(folder.c_str(), F_OK) != 0)
+    folder = programFolder() + "/bycc"; // started by a bare name
+  folder.resize(folder.rfind('/'));
+  std::string program = folder + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
+  if (std::string other =
+          folder + "/../../" BYCC_LIBEXECDIR "/bycc/bycc-worker"; // from lib/x86_64-linux-gnu
+      ::access(program.c_str(), X_OK) != 0 && ::access(other.c_str(), X_OK) == 0)
+    return other;
+  return program;
+}
 
 std::string textOf(const bycc_target &target) {
   std::string texts;

@@ -36,6 +36,9 @@ void PassRegistry::add(std::string_view name, int level, std::string_view needs,
   info.needs = words(needs);
   info.makes = words(makes);
   info.options = words(options);
+  for (std::string &option : info.options)
+    if (option.starts_with('<'))
+      info.operand = option = option.substr(1, option.size() - 2);
   info.description = description;
   info.run = std::move(run);
   add(std::move(info));

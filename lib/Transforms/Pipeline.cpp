@@ -4,7 +4,8 @@
 //   element := 'default<O' digit '>' | NAME [ '{' piece ((','|';') piece)* '}' ]
 //   piece   := KEY '=' VALUE | VALUE
 //
-// A piece without '=' continues the value of the piece before it.
+// A piece without '=' continues the value of the piece before it; the first one is a
+// switch, or the value of the pass's operand: pipe{./mypass.py}.
 
 #include "bycc/Transforms/Pipeline.h"
 
@@ -85,6 +86,9 @@ Expected<> parseOptions(PipelineEntry &entry, const PassInfo &pass, std::string_
       BYCC_TRY(setOption(entry, pass, last, trimmed(piece.substr(equals + 1))));
     } else if (!last.empty()) {
       (entry.options[last] += ',') += piece;
+    } else if (!pass.operand.empty()) {
+      last = pass.operand;
+      BYCC_TRY(setOption(entry, pass, last, piece));
     } else {
       last = piece;
       BYCC_TRY(setOption(entry, pass, piece, ""));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 
 namespace bycc::run {
@@ -61,28 +62,71 @@ struct Tolerance {
   }
 };
 
-Expected<> compareOutput(const OutputView &output, const std::string &file, Tolerance tolerance) {
+double realAt(const uint8_t *data, DType dtype, int64_t i) {
+  return isFloat(dtype) ? elementAsDouble(dtype, data, i) : static_cast<double>(integerAt(data, dtype, i));
+}
+
+// Sums and extremes of got and expected values.
+class Measure {
+public:
+  void add(double got, double wanted) {
+    if (!std::isfinite(got) || !std::isfinite(wanted))
+      return;
+    double distance = std::fabs(got - wanted);
+    distance_ = std::max(distance_, distance);
+    if (wanted != 0)
+      relative_ = std::max(relative_, distance / std::fabs(wanted));
+    both_ += got * wanted;
+    got_ += got * got;
+    wanted_ += wanted * wanted;
+  }
+  void writeTo(Comparison &comparison) const {
+    comparison.distance = distance_;
+    comparison.relative = relative_;
+    if (got_ > 0 || wanted_ > 0)
+      comparison.cosine = got_ > 0 && wanted_ > 0 ? both_ / (std::sqrt(got_) * std::sqrt(wanted_)) : 0;
+  }
+
+private:
+  double distance_ = 0, relative_ = 0, both_ = 0, got_ = 0, wanted_ = 0;
+};
+
+Expected<Comparison> compareOutput(const OutputView &output, const std::string &file, Tolerance tolerance) {
   NpyArray wanted = BYCC_TRY(readNpy(file));
   DType dtype = dtypeOf(output);
-  std::string label = "output '" + escaped(output.info->name) + "'";
+  Comparison result;
+  result.name = escaped(output.info->name);
+  result.file = file;
+  std::string label = "output '" + result.name + "'";
   if (!wanted.holds(dtype) || wanted.shape != output.shape)
     return error(Status::Arg, {file})
            << label << " is " << name(dtype) << " " << shapeText(output.shape) << ", expected "
            << name(wanted.dtype) << " " << shapeText(wanted.shape);
-  int64_t first = -1, differing = 0;
-  for (int64_t i = 0; i < output.count(); ++i)
+  static const uint8_t zero[8] = {};
+  bool isZero = true;
+  int64_t first = -1;
+  Measure measure;
+  result.wouldZerosAgree = true;
+  for (int64_t i = 0; i < output.count(); ++i) {
     if (!tolerance.accepts(output.data, wanted.data(), dtype, i)) {
       first = first < 0 ? i : first;
-      ++differing;
+      ++result.differing;
     }
-  if (differing == 0)
-    return {};
-  return error(Status::Differs, {file})
-         << label << " differs at " << indexText(first, output.shape) << ": got "
-         << valueText(output.data, dtype, first) << ", expected "
-         << valueText(wanted.data(), dtype, first) << "; " << differing << " of " << output.count()
-         << " elements differ by more than " << formatDouble(tolerance.absolute) << " + "
-         << formatDouble(tolerance.relative) << " * |expected|";
+    double value = realAt(wanted.data(), dtype, i);
+    measure.add(realAt(output.data, dtype, i), value);
+    isZero &= value == 0;
+    result.wouldZerosAgree &= tolerance.accepts(zero, wanted.data() + i * sizeInBytes(dtype), dtype, 0);
+  }
+  measure.writeTo(result);
+  result.wouldZerosAgree &= !isZero;
+  if (first >= 0)
+    result.difference = label + " differs at " + indexText(first, output.shape) + ": got " +
+                        valueText(output.data, dtype, first) + ", expected " +
+                        valueText(wanted.data(), dtype, first) + "; " + std::to_string(result.differing) +
+                        " of " + std::to_string(output.count()) + " elements differ by more than " +
+                        formatDouble(tolerance.absolute) + " + " + formatDouble(tolerance.relative) +
+                        " * |expected|";
+  return result;
 }
 
 } // namespace
@@ -115,11 +159,18 @@ Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::strin
   return files.commit();
 }
 
-Expected<> compareOutputs(const std::vector<OutputView> &outputs, const std::string &folder,
-                          double rtol, double atol) {
+std::string Comparison::text() const {
+  char figures[120];
+  std::snprintf(figures, sizeof figures, "max |d| %.3g, relative %.3g, cosine %.9g", distance, relative, cosine);
+  return "output '" + name + "': " + figures;
+}
+
+Expected<std::vector<Comparison>> compareOutputs(const std::vector<OutputView> &outputs,
+                                                 const std::string &folder, double rtol, double atol) {
+  std::vector<Comparison> comparisons;
   for (const OutputView &output : outputs)
-    BYCC_TRY(compareOutput(output, folder + "/" + output.info->file + ".npy", {rtol, atol}));
-  return {};
+    comparisons.push_back(BYCC_TRY(compareOutput(output, folder + "/" + output.info->file + ".npy", {rtol, atol})));
+  return comparisons;
 }
 
 } // namespace bycc::run

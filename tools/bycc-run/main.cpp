@@ -19,6 +19,28 @@ namespace {
 
 void printLog(void *, int32_t, const char *text) { std::fprintf(stderr, "%s\n", text); }
 
+// All outputs are measured before the first one that differs fails the run.
+Expected<> compare(const std::vector<OutputView> &outputs, const Options &options) {
+  std::vector<Comparison> comparisons =
+      BYCC_TRY(compareOutputs(outputs, options.expectedFolder, options.rtol, options.atol));
+  const Comparison *different = nullptr;
+  for (const Comparison &comparison : comparisons) {
+    if (!options.quiet)
+      std::fprintf(stderr, "%s\n", comparison.text().c_str());
+    if (comparison.wouldZerosAgree)
+      std::fprintf(stderr, "warning: output '%s': zeros would agree as well: what is expected is smaller than the tolerance; give a smaller --atol\n",
+                   comparison.name.c_str());
+    if (!different && comparison.differing > 0)
+      different = &comparison;
+  }
+  if (different)
+    return error(Status::Differs, {different->file}) << different->difference;
+  if (!options.quiet)
+    std::fprintf(stderr, "%zu output%s with %s\n", outputs.size(), outputs.size() == 1 ? " agrees" : "s agree",
+                 options.expectedFolder.c_str());
+  return {};
+}
+
 Expected<> useOutputs(Session &session, const Options &options) {
   std::vector<OutputView> outputs = BYCC_TRY(session.outputs());
   if (options.printCount)
@@ -28,11 +50,7 @@ Expected<> useOutputs(Session &session, const Options &options) {
     BYCC_TRY(writeOutputs(outputs, options.outputsFolder));
   if (options.expectedFolder.empty())
     return {};
-  BYCC_TRY(compareOutputs(outputs, options.expectedFolder, options.rtol, options.atol));
-  if (!options.quiet)
-    std::fprintf(stderr, "%zu output%s with %s\n", outputs.size(), outputs.size() == 1 ? " agrees" : "s agree",
-                 options.expectedFolder.c_str());
-  return {};
+  return compare(outputs, options);
 }
 
 Expected<> execute(const Options &options) {

@@ -69,6 +69,8 @@ public:
 
   const CompileRequest &options() const { return options_; }
   const Extensions &extensions() const { return extensions_; }
+  // Passes that bycc does not have: those of the extensions and of plugins.
+  const std::vector<Extensions::Pass> &ownPasses() const { return ownPasses_; }
   InputFiles &files() { return files_; }
   TimeTrace &trace() { return trace_; }
   Module &module() { return module_; }
@@ -115,6 +117,7 @@ private:
 
   const CompileRequest &options_;
   const Extensions &extensions_;
+  std::vector<Extensions::Pass> ownPasses_;
   InputFiles files_;
   TimeTrace trace_;
   Module module_;

@@ -181,6 +181,7 @@ public:
   // By FunctionId. True when some went.
   bool removeGlobalsIf(const std::vector<uint8_t> &isGone);
   bool removeGlobalsExcept(const std::vector<uint8_t> &isKept);
+  void setGlobalOrder(std::vector<FunctionId> order); // the same ones
   NodeId globalRef(FunctionId id); // one Global leaf per function
 
   // --- annotations of the partitioner: none for most nodes

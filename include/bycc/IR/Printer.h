@@ -19,6 +19,10 @@ struct PrintOptions {
   // Names of nodes and constants in #[metadata] as well, so that reports on the
   // program that is read back call them as before.
   bool keepNames = false;
+  // For text that comes back (Parser/Relay.h, ParseOptions::base): calls carry
+  // annotation.origin=NODE, constants keep their names, and with `givenConstants` they stand
+  // in #[metadata] by number instead of with their data.
+  bool origins = false, givenConstants = false;
   bool showTypes = false;   // /* ty=... */ comments
   bool showSources = false; // /* span=... */ comments
 };

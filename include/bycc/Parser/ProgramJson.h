@@ -8,6 +8,11 @@ namespace bycc {
 
 Expected<Module> parseProgramJson(std::string_view text, const std::string &file,
                                   const ParseOptions &options = {});
-std::string printProgramJson(const Module &module);
+
+struct ProgramJsonOptions {
+  // As in PrintOptions (IR/Printer.h): "origin" of nodes, constants by number.
+  bool origins = false, givenConstants = false;
+};
+std::string printProgramJson(const Module &module, const ProgramJsonOptions &options = {});
 
 } // namespace bycc

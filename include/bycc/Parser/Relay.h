@@ -9,6 +9,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace bycc {
 
@@ -24,6 +26,13 @@ struct ParseOptions {
   // annotations of other tools, unused definitions. At most 20, if not null.
   std::vector<Diagnostic> *warnings = nullptr;
   size_t maxErrors = 20;
+  // The program comes from somebody who was given that of this module, without global
+  // functions by now: its nodes are added there, its constants may be those of the module
+  // by number ({"given": i} in the metadata). Moved from; null: a new module.
+  Module *base = nullptr;
+  // Gets each node that says from which node of `base` it comes, by annotation.origin
+  // (in JSON: "origin"); the numbers are not checked. Null: it is passed over.
+  std::vector<std::pair<NodeId, uint32_t>> *origins = nullptr;
 };
 
 // A module, or a lone expression whose free variables become the parameters of

@@ -11,7 +11,8 @@ namespace bycc {
 // exit code 1; no memory is error[LIMIT].
 int runProgram(const std::function<int()> &work);
 
-// `code`, or 1 with a message when some of the standard output was lost.
+// `code`, or 1 with a message when some of the standard output was lost; where its reader
+// has gone, the process ends by SIGPIPE, as programs do.
 int finishOutput(int code);
 
 // "signal 11 (Segmentation fault)"

@@ -8,6 +8,7 @@
 #include "bycc/Target/TargetInfo.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,6 +74,7 @@ struct PassContext {
   int64_t minRegionOps = 0;            // smaller regions return to the host
   double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols
+  std::function<bool()> proceed; // asked now and then by passes that wait; false: stop. May be empty
   std::vector<Diagnostic> warnings;   // shown with `warning:`, in order
   std::vector<std::string> remarks;   // shown with -v
   std::vector<WideProduct> wideProducts; // for the report of what went where

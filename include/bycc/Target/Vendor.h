@@ -7,6 +7,7 @@
 #include "bycc/IR/Module.h"
 #include "bycc/Pattern/Matcher.h"
 #include "bycc/Pattern/Pattern.h"
+#include "bycc/Pattern/Rewrite.h"
 #include "bycc/Target/Cost.h"
 #include "bycc/Target/TargetInfo.h"
 #include "bycc/vendor.h"
@@ -123,6 +124,7 @@ public:
   bool onlyAsked = false; // takes nothing but what the program gives it by name
   std::string passes; // that run before composites are formed, as --passes= takes them
   SourceLocation passesPlace; // where a file says so
+  std::vector<Rewrite> rewrites; // that pass apply-rewrites makes, in this order
   std::vector<std::string> allowedOps, deniedOps; // globs; nothing allowed: all are
 
 private:

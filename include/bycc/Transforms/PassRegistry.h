@@ -27,6 +27,7 @@ struct PassInfo {
   std::vector<std::string> needs;
   std::vector<std::string> makes;
   std::vector<std::string> options; // keys it understands in {braces}
+  std::string operand;              // the key of a first value without one; "": there is none
   PassFn run;
 };
 
@@ -34,7 +35,7 @@ class PassRegistry {
 public:
   // A name that is taken is replaced, so that a plugin may override a pass.
   void add(PassInfo info);
-  // A row as Passes.def writes it: words separated by spaces.
+  // A row as Passes.def writes it: words separated by spaces, an operand as <key>.
   void add(std::string_view name, int level, std::string_view needs, std::string_view makes,
            std::string_view options, std::string_view description, PassFn run);
   const PassInfo *find(std::string_view name) const;

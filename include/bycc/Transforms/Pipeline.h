@@ -3,7 +3,8 @@
 //   fold-constants,merge-composite{vendor=dnnl},annotate-target{vendors=a,b},default<O2>
 //
 // Inside braces `key=value` pairs are separated by ',' or ';'; a piece without
-// '=' continues the value before it (vendors=a,b), or is a switch when it is first.
+// '=' continues the value before it (vendors=a,b), or is a switch when it is first, or the
+// operand of a pass that has one (pipe{./mypass.py}).
 #pragma once
 
 #include "bycc/Transforms/PassRegistry.h"

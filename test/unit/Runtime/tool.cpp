@@ -59,12 +59,17 @@ TEST_CASE("bycc-run: inputs, outputs, print, expected") {
   auto wanted = wantedScaled(inputs);
   CHECK(std::memcmp(scaled->data(), wanted.data(), scaled->bytes) == 0);
 
-  CHECK(call(test, "net.json --inputs in --expected out").code == 0);
+  run = call(test, "net.json --inputs in --expected out");
+  CHECK(run.code == 0);
+  CHECK(has(run.err, "output 'scaled': max |d| 0, relative 0, cosine 1\n"));
+  CHECK(!has(run.err, "warning"));
+  CHECK(has(call(test, "net.json --inputs in --expected out --atol 1e9").err, "warning: output 'scaled': zeros would agree as well"));
   wanted[6] += 1;
   writeNpy(test.folder / "out/scaled.npy", {3, 4}, wanted);
   run = call(test, "net.json --inputs in --expected out");
   CHECK(run.code == 4);
   CHECK(has(run.err, "'scaled' differs at [1, 2]"));
+  CHECK(has(run.err, "output 'scaled': max |d| 1, relative"));
   CHECK(call(test, "net.json --inputs in --expected out --rtol 10").code == 0);
   writeNpy(test.folder / "out/scaled.npy", {4, 3}, wanted);
   CHECK(call(test, "net.json --inputs in --expected out").code == 1);

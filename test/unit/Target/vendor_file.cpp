@@ -89,3 +89,37 @@ TEST_CASE("bad vendor files") {
   CHECK(problem(R"({"vendor": "v", "cost": {"gflops": -1}})")
             .find("/cost/gflops: expected a number that is not negative") != std::string::npos);
 }
+
+TEST_CASE("rewrites: what is read, and what nothing can be made of") {
+  auto fileOf = [](const std::string &rewrites) {
+    return R"j({"vendor": "v", "patterns": [{"name": "v.two", "root": "add($a, nn.relu($b))"},
+  {"name": "v.any", "root": "(abs|tanh)($a)"}], "rewrites": [)j" + rewrites + "]}";
+  };
+  auto read = readVendorFile(fileOf(R"j({"from": "multiply($x, sigmoid($x))", "to": "v.swish($x)"},
+    {"from": "exp(abs($x))", "to": "v.two($x, $x)", "comment": "of no use"})j"), "v.json");
+  REQUIRE(read);
+  CHECK((*read)->rewrites.size() == 1); // the other one is a pattern
+  REQUIRE((*read)->patterns().size() == 3);
+  CHECK((*read)->patterns()[2].name == "v.swish");
+  CHECK((*read)->patterns()[2].params == std::vector<std::string>{"x"});
+
+  auto why = [&](const std::string &to) { return problem(fileOf(R"j({"from": "exp($x)", "to": ")j" + to + "\"}")); };
+  CHECK_THAT(why("abs($y)"), Catch::Contains("/rewrites/0/to: unknown operand 'y', did you mean 'x'?"));
+  CHECK_THAT(why("abs(*)"), Catch::Contains("* names nothing"));
+  CHECK_THAT(why("abs($x) | tanh($x)"), Catch::Contains("alternatives"));
+  CHECK_THAT(why("nn.relu?(tanh($x))"), Catch::Contains("optional operators are a choice"));
+  CHECK_THAT(why("(abs|tanh)($x)"), Catch::Contains("an operator is one"));
+  CHECK_THAT(why("add($x, #)"), Catch::Contains("a constant is one number"));
+  CHECK_THAT(why("clip{a_min>0}($x)"), Catch::Contains("clip has a choice"));
+  CHECK_THAT(why("abs(path{tanh}($x))"), Catch::Contains("a path is a choice"));
+  CHECK_THAT(why("v.two($x)"), Catch::Contains("v.two has 2 operands"));
+  CHECK_THAT(why("v.any($x)"), Catch::Contains("v.any: an operator is one"));
+  CHECK_THAT(why("abs(v.new($x))"), Catch::Contains("v.new"));
+  CHECK_THAT(why("w.new($x)"), Catch::Contains("w.new"));
+  CHECK_THAT(why("v.new(abs($x))"), Catch::Contains("v.new is no pattern before this"));
+  CHECK_THAT(why("v.new($x, $x)"), Catch::Contains("'x' comes twice"));
+  CHECK_THAT(why("abs($x"), Catch::Contains("/rewrites/0/to:"));
+  CHECK_THAT(problem(fileOf(R"j({"from": "exp($x)"})j")), Catch::Contains("'to' must be the text of a pattern"));
+  CHECK_THAT(problem(fileOf(R"j({"from": "exp($x)", "to": "abs($x)", "when": 1})j")), Catch::Contains("when"));
+  CHECK_THAT(problem(R"j({"vendor": "v", "rewrites": {}})j"), Catch::Contains("expected an array of rewrites"));
+}
