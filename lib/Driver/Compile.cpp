@@ -10,6 +10,8 @@
 #include "Summary.h"
 #include "Terminal.h"
 #include "bycc/Compiler.h"
+#include "bycc/Compiler/OutputForms.h"
+#include "bycc/Compiler/WriteModel.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/File.h"
@@ -26,40 +28,23 @@
 namespace bycc {
 namespace {
 
-// One form of output: its suffix, and whether it is text that -o may name alone.
-struct EmitForm {
-  const char *name, *suffix;
-  bool isText;
-  OutputForm form;
-  std::string CompiledModel::*text; // null: it is several files
-};
-constexpr EmitForm emitForms[] = {
-    {"obj", ".o", false, OutputForm::Object, nullptr},
-    {"asm", ".s", true, OutputForm::Assembly, &CompiledModel::assembly},
-    {"llvm", ".ll", true, OutputForm::LlvmText, &CompiledModel::llvmText},
-    {"relay", ".opt.relay", true, OutputForm::Relay, &CompiledModel::relay},
-    {"json", ".opt.json", true, OutputForm::Json, &CompiledModel::json},
-    {"header", ".h", true, OutputForm::Header, &CompiledModel::header},
-    {"dot", ".dot", true, OutputForm::Dot, &CompiledModel::dot},
-};
 constexpr const char *plannedForms[] = {"c", "html", "shared"};
 
-Expected<std::vector<const EmitForm *>> wantedForms(const Options &options) {
-  std::vector<const EmitForm *> wanted;
+Expected<std::vector<const OutputFormInfo *>> wantedForms(const Options &options) {
+  std::vector<const OutputFormInfo *> wanted;
   std::vector<std::string> asked = options.output.emit;
   if (asked.empty())
     asked = {"obj"};
   for (const std::string &name : asked) {
-    auto it = std::ranges::find_if(emitForms, [&](const EmitForm &form) { return form.name == name; });
-    if (it != std::end(emitForms)) {
-      if (std::ranges::find(wanted, &*it) == wanted.end())
-        wanted.push_back(&*it);
+    if (const OutputFormInfo *form = findOutputForm(name)) {
+      if (std::ranges::find(wanted, form) == wanted.end())
+        wanted.push_back(form);
       continue;
     }
     if (std::ranges::find_if(plannedForms, [&](const char *form) { return form == name; }) != std::end(plannedForms))
       return error(Status::Unsup) << "--emit=" << name << " is not supported yet";
     std::vector<std::string> names;
-    for (const EmitForm &form : emitForms)
+    for (const OutputFormInfo &form : outputForms())
       names.emplace_back(form.name);
     return error(Status::Usage) << "--emit: unknown form '" << escaped(name) << "'"
                                 << didYouMean(name, names);
@@ -93,7 +78,7 @@ private:
     stem_ = outputStem(options_);
     request.code.objectFile = fileNameOf(objectPath());
     request.forms.clear();
-    for (const EmitForm *form : forms_)
+    for (const OutputFormInfo *form : forms_)
       request.forms.push_back(form->form);
     request.callbacks.loaded = [this](const std::vector<std::string> &filesRead) {
       return checkOutputs(filesRead);
@@ -109,12 +94,12 @@ private:
   }
 
   bool wants(const char *name) const {
-    return std::ranges::any_of(forms_, [&](const EmitForm *form) { return std::string_view(form->name) == name; });
+    return std::ranges::any_of(forms_, [&](const OutputFormInfo *form) { return std::string_view(form->name) == name; });
   }
 
   // The file of a text form: -o names it when it is the only form. The object is
   // -o itself, whatever its suffix.
-  std::string pathOf(const EmitForm &form) const {
+  std::string pathOf(const OutputFormInfo &form) const {
     if (std::string_view(form.name) == "obj" && options_.output.output)
       return *options_.output.output;
     if (forms_.size() == 1 && form.isText && options_.output.output)
@@ -122,9 +107,9 @@ private:
     return stem_ + form.suffix;
   }
 
-  std::string objectPath() const { return pathOf(emitForms[0]); }
+  std::string objectPath() const { return pathOf(outputForms()[0]); }
 
-  bool isToStdout(const EmitForm &form) const { return form.isText && forms_.size() == 1 && options_.output.output == "-"; }
+  bool isToStdout(const OutputFormInfo &form) const { return form.isText && forms_.size() == 1 && options_.output.output == "-"; }
 
   Expected<> checkOutputs(const std::vector<std::string> &filesRead) const {
     if (options_.output.output == "-" && !(forms_.size() == 1 && forms_[0]->isText))
@@ -174,7 +159,7 @@ private:
   // All files that may be written, but for tuning records, which are read as well.
   std::vector<std::string> outputPaths() const {
     std::vector<std::string> outputs;
-    for (const EmitForm *form : forms_)
+    for (const OutputFormInfo *form : forms_)
       if (!isToStdout(*form) && !(wants("obj") && std::string_view(form->name) == "header"))
         outputs.push_back(pathOf(*form));
     for (const std::string &file : {options_.watch.timeTrace, options_.placement.dumpOffloadsFile,
@@ -255,28 +240,19 @@ private:
     return {};
   }
 
-  Expected<> addForm(OutputSet &files, const EmitForm &form) {
+  Expected<> addForm(OutputSet &files, const OutputFormInfo &form) {
     if (!form.text)
-      return addObjectFiles(files);
+      return addObjectFiles(files, model_, objectPath(), stem_);
     const std::string &text = model_.*form.text;
     if (isToStdout(form))
       return writeStdout(text);
     return files.add(pathOf(form), text);
   }
 
-  Expected<> addObjectFiles(OutputSet &files) {
-    BYCC_TRY(files.add(objectPath(), model_.object));
-    BYCC_TRY(files.add(stem_ + ".json", model_.graphJson));
-    BYCC_TRY(files.add(stem_ + ".h", model_.header));
-    if (!model_.params.empty())
-      BYCC_TRY(files.add(stem_ + ".params", model_.params.pieces()));
-    return {};
-  }
-
   Expected<> write() {
     enterStage(Stage::Write);
     OutputSet files(wants("obj") ? model_.setId : "");
-    for (const EmitForm *form : forms_)
+    for (const OutputFormInfo *form : forms_)
       if (form->form != OutputForm::Header || !wants("obj"))
         BYCC_TRY(addForm(files, *form));
     std::string trace, depfile;
@@ -297,11 +273,8 @@ private:
     }
     BYCC_TRY(checkMappedFiles()); // constants were read until here
     BYCC_TRY(files.commit(stem_ + ".json")); // it says which object and params are valid
-    // Params of an earlier build with weights would be taken for ours.
-    if (wants("obj") && model_.params.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove(stem_ + ".params", ignored);
-    }
+    if (wants("obj"))
+      removeStaleParams(model_, stem_);
     return {};
   }
 
@@ -324,7 +297,7 @@ private:
   Terminal terminal_;
   Compiler compiler_;
   std::chrono::steady_clock::time_point begin_;
-  std::vector<const EmitForm *> forms_;
+  std::vector<const OutputFormInfo *> forms_;
   std::string stem_, dump_;
   CompiledModel model_;
 };

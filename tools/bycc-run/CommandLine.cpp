@@ -3,6 +3,7 @@
 // for --random, --print and --profile, which take one only after '='.
 #include "CommandLine.h"
 
+#include "../cli/OptionTexts.h"
 #include "bycc/Support/Text.h"
 #include "bycc/runtime.h"
 
@@ -13,49 +14,65 @@
 namespace bycc::run {
 namespace {
 
-enum class Value { None, Needed, Optional };
+using enum OptionForm;
+using namespace option_traits;
 
-struct Option {
-  const char *name;
-  Value value;
-  const char *help;
+// clang-format off
+constexpr OptionInfo table[] = {
+    {"inputs", Value, "DIR", "folder", Common, "folder of NAME.npy files, one per input", "inputs"},
+    {"input", Value, "NAME=FILE.npy", "", Common | Repeats, "one input", "inputs"},
+    {"random", Optional, "SEED", "", Common, "random data for inputs that are not given; seed 0 without a value", "inputs"},
+    {"shape", Value, "NAME=5x3x4", "", Common | Repeats, "shape of a random input; extents that the model leaves open are 1 without it", "inputs"},
+    {"batch", Value, "DIR", "folder", Common, "a run for each .npy (of one input) or .npz (of several) of this folder, with a result of the same name in --outputs; what has one is passed over, bad files are reported, and several processes can share the work", "inputs"},
+    {"outputs", Value, "DIR", "folder", Common, "write NAME.npy per output into this folder", "outputs"},
+    {"print", Optional, "N", "", Common, "print N values of each output, 10 without a value", "outputs"},
+    {"expected", Value, "DIR", "folder", Common, "compare with the NAME.npy files of this folder", "outputs"},
+    {"rtol", Value, "R", "", Common, "relative tolerance of --expected, default 1e-3", "outputs"},
+    {"atol", Value, "A", "", Common, "absolute tolerance of --expected, default 1e-5", "outputs"},
+    {"bench", Flag, "", "", Common, "measure the time of a run", "time"},
+    {"runs", Value, "N", "", Common, "runs of --bench and --profile, default 50 and 10", "time"},
+    {"warmup", Value, "N", "", Common, "runs before them, default 5", "time"},
+    {"seconds", Value, "S", "", Common, "run for this long instead of a number of runs", "time"},
+    {"json", Value, "FILE", "file", Common, "write the result of --bench as JSON; - is stdout", "time"},
+    {"profile", Optional, "FILE", "file", Common, "table of time per node and region; with FILE a Chrome trace too", "time"},
+    {"threads", Value, "N", "", Common, "size of the thread pool, default the CPUs allowed", "other"},
+    {"params", Value, "FILE", "file", Common, "params file, default the recorded one beside the model", "other"},
+    {"verify", Flag, "", "", Common, "hash all weights; without it, those of files up to 32 MiB", "other"},
+    {"verbose|v", Flag, "", "", Common, "messages of the runtime", "other"},
+    {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
+    {"version", Flag, "", "", Common, "print the version", "other"},
+    {"help|h", Flag, "", "", Common, "print this help", "other"},
+    {"print-text", Value, "man|bash|zsh|fish", "", Hidden, "print the manual page or the completions for a shell", "other"},
 };
+// clang-format on
 
-constexpr Option table[] = {
-    {"inputs", Value::Needed, "folder of NAME.npy files, one per input"},
-    {"input", Value::Needed, "NAME=FILE.npy, one input; repeatable"},
-    {"random", Value::Optional, "random data for inputs that are not given; =SEED, default 0"},
-    {"shape", Value::Needed,
-     "NAME=5x3x4, shape of a random input; extents that the model leaves open are 1 without it"},
-    {"outputs", Value::Needed, "write NAME.npy per output into this folder"},
-    {"batch", Value::Needed,
-     "a run for each .npy (of one input) or .npz (of several) of this folder, with a result of the\n"
-     "                     same name in --outputs; what has one is passed over, bad files are reported,\n"
-     "                     and several processes can share the work"},
-    {"print", Value::Optional, "print values of each output; =N of them, default 10"},
-    {"expected", Value::Needed, "compare with the NAME.npy files of this folder"},
-    {"rtol", Value::Needed, "relative tolerance of --expected, default 1e-3"},
-    {"atol", Value::Needed, "absolute tolerance of --expected, default 1e-5"},
-    {"bench", Value::None, "measure the time of a run"},
-    {"runs", Value::Needed, "runs of --bench and --profile, default 50 and 10"},
-    {"warmup", Value::Needed, "runs before them, default 5"},
-    {"seconds", Value::Needed, "run for this long instead of a number of runs"},
-    {"json", Value::Needed, "write the result of --bench as JSON; - is stdout"},
-    {"profile", Value::Optional, "table of time per node and region; =FILE for a Chrome trace too"},
-    {"threads", Value::Needed, "size of the thread pool, default the CPUs allowed"},
-    {"params", Value::Needed, "params file, default the recorded one beside the model"},
-    {"verify", Value::None, "hash all weights; without it, those of files up to 32 MiB"},
-    {"verbose", Value::None, "messages of the runtime; also -v"},
-    {"quiet", Value::None, "no progress on stderr; also -q"},
-    {"version", Value::None, "print the version"},
-    {"help", Value::None, "print this help; also -h"},
-};
-
-const Option *findOption(const std::string &name) {
-  for (const Option &option : table)
-    if (name == option.name)
+const OptionInfo *findOption(const std::string &name) {
+  for (const OptionInfo &option : table)
+    if (option.isCalled(name))
       return &option;
   return nullptr;
+}
+
+const cli::ProgramTexts &texts() {
+  static const cli::ProgramTexts program = {
+      "bycc-run",
+      "run a model that bycc compiled",
+      {"bycc-run MODEL.json [options]"},
+      {
+          {"bycc-run net.json --inputs in/ --outputs out/", "in/NAME.npy -> out/NAME.npy"},
+          {"bycc-run net.json --random --print", "random inputs; some values of each output"},
+          {"bycc-run net.json --inputs in/ --expected want/", "compare; exit code 4 where they differ"},
+          {"bycc-run net.json --random --bench", "the time of a run"},
+          {"bycc-run net.json --random --profile=trace.json", "where the time goes"},
+      },
+      {"bycc-run runs a model that bycc compiled. MODEL.json is its graph JSON; the object and the params are beside it."},
+      {},
+      {{"0", "done"}, {"1", "failed"}, {"2", "bad command line"}, {"4", "results differ"}, {"70", "internal error"}},
+      {{"BYCC_PLUGIN_PATH", "folders, separated by ':', in which run halves of vendors are looked for, before ../lib/bycc beside the program"}},
+      {"bycc(1)", "bycc-opt(1)"},
+      "",
+  };
+  return program;
 }
 
 int usage(const std::string &message) {
@@ -65,24 +82,12 @@ int usage(const std::string &message) {
 
 int unknownOption(const std::string &argument, const std::string &name) {
   std::vector<std::string> names;
-  for (const Option &option : table)
-    names.push_back(option.name);
+  for (const OptionInfo &option : table)
+    if (!option.has(Hidden))
+      names.push_back(option.name());
   auto near = nearest(name, names);
   return usage("unknown option '" + escaped(argument) + "'" +
                (near ? ", did you mean '--" + *near + "'?" : ""));
-}
-
-void printHelp() {
-  std::printf("Usage: bycc-run MODEL.json [options]\n\nRuns a model that bycc compiled.\n\n");
-  for (const Option &option : table) {
-    std::string name = std::string("--") + option.name;
-    name += option.value == Value::Needed     ? " VALUE"
-            : option.value == Value::Optional ? "[=V]"
-                                              : "";
-    std::printf("  %-18s %s\n", name.c_str(), option.help);
-  }
-  std::printf("\nExit codes: 0 done, 1 failed, 2 bad command line, 4 results differ, 70 internal "
-              "error\n");
 }
 
 // One argument after the other as --name=value; positional ones stay.
@@ -113,27 +118,26 @@ private:
     std::string text = argument.substr(argument[1] == '-' ? 2 : 1);
     size_t equals = text.find('=');
     std::string name = text.substr(0, equals);
-    name = name == "h" ? "help" : name == "v" ? "verbose" : name == "q" ? "quiet" : name;
-    const Option *option = findOption(name);
+    const OptionInfo *option = findOption(name);
     if (!option)
       return unknownOption(argument, name);
     return addOption(
         *option, equals == text.npos ? std::nullopt : std::optional(text.substr(equals + 1)), out);
   }
 
-  std::optional<int> addOption(const Option &option, std::optional<std::string> value,
+  std::optional<int> addOption(const OptionInfo &option, std::optional<std::string> value,
                                std::vector<std::string> &out) {
-    std::string name = std::string("--") + option.name;
-    if (option.value == Value::None && value)
+    std::string name = "--" + option.name();
+    if (option.form == Flag && value)
       return usage(name + " takes no value");
-    if (option.value == Value::Needed && !value) {
+    if (option.form == Value && !value) {
       if (at_ + 1 >= arguments_.size())
         return usage(name + " needs a value");
       value = arguments_[++at_];
     }
     if (value && value->empty())
       return usage(name + ": the value is empty");
-    if (option.value == Value::Optional && !value)
+    if (option.form == Optional && !value)
       name += "-plain";
     out.push_back(value ? name + "=" + *value : name);
     return std::nullopt;
@@ -247,6 +251,8 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   flag("quiet", options.quiet);
   flag("version", wantsVersion);
   flag("help", wantsHelp);
+  std::string wantedText;
+  text("print-text", wantedText);
   try {
     std::reverse(normal.begin(), normal.end()); // CLI11 takes the last one first
     app.parse(normal);
@@ -256,7 +262,10 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   }
 
   if (wantsHelp) {
-    printHelp();
+    std::fputs(cli::helpText(texts(), table, true).c_str(), stdout);
+    parsed.exitCode = 0;
+  } else if (!wantedText.empty()) {
+    std::fputs(cli::textFor(wantedText, texts(), table, BYCC_VERSION).c_str(), stdout);
     parsed.exitCode = 0;
   } else if (wantsVersion) {
     std::printf("bycc-run %s (runtime %s, ABI %u)\n", BYCC_VERSION, bycc_runtime_version(),

@@ -1,7 +1,5 @@
-// Command lines as clang and opt users expect them: long options take one dash
-// or two, `--x=v` or `--x v`, the last one wins; a misspelt option is answered
-// with the nearest. CLI11 does the parsing; argv is normalised for it first,
-// since it reads `-mcpu=native` as `-m cpu=native`.
+// The command lines of bycc and bycc-opt: Compiler/Options.def says which options there are,
+// Support/OptionArguments how they are written.
 #pragma once
 
 #include "bycc/Driver/Options.h"

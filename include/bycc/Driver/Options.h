@@ -1,6 +1,6 @@
 // What a command line asks for, as plain data: what the compiler is asked for
-// (Compiler/CompileRequest.h), and what commands do beside it. tools/cli fills it; the Driver
-// acts on it. Names and meanings are those of the options.
+// (Compiler/CompileRequest.h), and what commands do beside it. tools/cli fills it, as
+// Compiler/Options.def says; the Driver acts on it. Names and meanings are those of the options.
 #pragma once
 
 #include "bycc/Compiler/CompileRequest.h"
@@ -63,6 +63,9 @@ struct PlanDiffOptions {
   std::string before, after;
 };
 
+// A list that is printed instead.
+enum class Listing : uint8_t { None, Passes, Ops, OnnxOps, Vendors };
+
 struct Options : CompileOptions {
   WatchOptions watch;
   PlacementOutput placement;
@@ -70,6 +73,9 @@ struct Options : CompileOptions {
   bool verbose = false, quiet = false;
   bool json = false; // inspect, --list-*
   std::string color = "auto";
+  Listing listing = Listing::None;
+  bool help = false, helpAll = false, version = false;
+  std::string text; // --print-text: "man", or a shell
   ExtractOptions extract;
   CheckOptions check;
   PatternOptions pattern;

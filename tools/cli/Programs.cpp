@@ -1,0 +1,82 @@
+#include "Programs.h"
+
+namespace bycc::cli {
+namespace {
+
+const std::vector<Described> exitCodes = {
+    {"0", "done"},
+    {"1", "refused or failed, with the status in the message"},
+    {"2", "bad command line"},
+    {"3", "policy not met (--strict, --min-offload, --expect-regions)"},
+    {"70", "internal error"},
+};
+
+const std::vector<Described> environment = {
+    {"BYCC_PLUGIN_PATH", "folders, separated by ':', in which vendor plugins are looked for, "
+                         "before ../lib/bycc beside the program"},
+};
+
+} // namespace
+
+const ProgramTexts &byccTexts() {
+  static const ProgramTexts texts = {
+      "bycc",
+      "compile a neural network, parts of it for vendors' libraries",
+      {"bycc [check|inspect|extract|pattern] MODEL [-o OUT.o] [options]",
+       "bycc plan-diff A.json B.json [--json]"},
+      {
+          {"bycc net.onnx --annotate=dnnl -o net.o",
+           "compile; net.json, net.h, net.params go with it"},
+          {"bycc-run net.json --random --bench", "run what was compiled"},
+          {"bycc inspect net.onnx", "inputs, outputs, operators, FLOPs"},
+          {"bycc net.onnx --annotate=dnnl --explain", "where each operator went, and why"},
+          {"bycc net.onnx --dim batch=8 --emit=relay -o -",
+           "the program as it is compiled, on stdout"},
+      },
+      {"bycc compiles a neural network: model in, object file and graph JSON out.",
+       "MODEL is .onnx, .relay, .json or - for standard input."},
+      {
+          {"check MODEL", "list every operator that is not supported; --annotate=V --prices lists "
+                          "what each refusal of the vendors costs"},
+          {"inspect MODEL", "inputs, outputs, operators, parameters, FLOPs"},
+          {"extract MODEL --region=SYMBOL -o r.relay",
+           "one region as a program; --inputs or --random records its inputs in r.inputs, "
+           "r.expected"},
+          {"pattern MODEL --nodes=A,B..C --vendor=V",
+           "a pattern for V's file from nodes of a model; --check lists where else it matches"},
+          {"plan-diff A.json B.json", "what moved between two saved plans"},
+      },
+      exitCodes,
+      environment,
+      {"bycc-opt(1)", "bycc-run(1)"},
+      "",
+  };
+  return texts;
+}
+
+const ProgramTexts &byccOptTexts() {
+  static const ProgramTexts texts = {
+      "bycc-opt",
+      "run passes of bycc on Relay text",
+      {"bycc-opt FILE [-o OUT] [passes and options]"},
+      {
+          {"bycc-opt net.relay", "parse, check and print"},
+          {"bycc-opt net.relay --fold-constants --fuse-ops", "two passes, in this order"},
+          {"bycc-opt net.relay -O2 -o out.relay", "the default list of a level"},
+          {"bycc-opt net.relay -O0 --annotate=dnnl", "partition, and nothing else"},
+          {"bycc-opt net.relay -O2 --print-changed=diff", "what each pass changes"},
+      },
+      {"bycc-opt reads Relay text, runs passes and prints Relay text. Each pass is also a flag "
+       "(--fold-constants), run "
+       "in the order given; without any it parses, checks and prints. With -ON the default list of "
+       "that level runs."},
+      {},
+      exitCodes,
+      environment,
+      {"bycc(1)", "bycc-run(1)"},
+      "list-passes",
+  };
+  return texts;
+}
+
+} // namespace bycc::cli

@@ -1,0 +1,11 @@
+// What texts say of bycc and bycc-opt beside their options.
+#pragma once
+
+#include "OptionTexts.h"
+
+namespace bycc::cli {
+
+const ProgramTexts &byccTexts();
+const ProgramTexts &byccOptTexts();
+
+} // namespace bycc::cli
