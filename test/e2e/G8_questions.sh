@@ -73,7 +73,8 @@ HOSTILE=supports-abort:multiply refuse 3 \
 [ ! -e s.o ] && [ ! -e s.json ] || fail "a refused build wrote files"
 
 # Without the program that runs vendors' code: it is needed for vendors with code only.
-mkdir -p alone/bin
+mkdir -p alone/bin alone/lib
 cp "$bin/bycc" alone/bin
+cp "$bin"/../lib/libbycc.so.* alone/lib
 refuse 1 "error[LOAD]: cannot start the program that runs vendors' code" alone/bin/bycc net.relay --annotate=hostile -o s.o
 alone/bin/bycc net.relay --annotate=arm_compute_lib -q -o s.o

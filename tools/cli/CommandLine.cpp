@@ -17,7 +17,8 @@ namespace {
 // One program's line: its rows of the table, and bycc-opt's passes, which are flags.
 class CommandLine {
 public:
-  CommandLine(const ProgramTexts &program, uint8_t bit, Options &options) : program_(program), options_(options) {
+  CommandLine(const ProgramTexts &program, uint8_t bit, Options &options)
+      : program_(program), options_(options) {
     for (const Option<Options> &row : commandOptions())
       if (row.programs & bit) {
         rows_.push_back(&row);
@@ -29,7 +30,8 @@ public:
   const std::string &passOrder() const { return passOrder_; }
   void addPassFlags(const std::vector<std::string> &passes) {
     for (const std::string &pass : passes)
-      passFlags_.push_back({pass, OptionForm::Optional, "OPTIONS", "", option_traits::None, "run this pass"});
+      passFlags_.push_back(
+          {pass, OptionForm::Optional, "OPTIONS", "", option_traits::None, "run this pass"});
   }
 
   // False when the line was wrong, which was said.
@@ -43,12 +45,14 @@ public:
     if (!line)
       return complain(line.error().message());
     line_ = line.takeValue();
-    return std::ranges::all_of(line_.options, [this](const GivenOption &given) { return store(given); });
+    return std::ranges::all_of(line_.options,
+                               [this](const GivenOption &given) { return store(given); });
   }
 
   const std::vector<std::string> &positional() const { return line_.positional; }
   bool has(std::string_view name) const {
-    return std::ranges::any_of(line_.options, [&](const GivenOption &given) { return given.option->isCalled(name); });
+    return std::ranges::any_of(
+        line_.options, [&](const GivenOption &given) { return given.option->isCalled(name); });
   }
 
   // True when a text was printed that was asked for.
@@ -71,9 +75,11 @@ public:
 
 private:
   bool store(const GivenOption &given) {
-    auto row = std::ranges::find_if(rows_, [&](const Option<Options> *each) { return &each->info == given.option; });
+    auto row = std::ranges::find_if(
+        rows_, [&](const Option<Options> *each) { return &each->info == given.option; });
     if (row == rows_.end()) {
-      passOrder_ += (passOrder_.empty() ? "" : ",") + given.option->name() + (given.value.empty() ? "" : "{" + given.value + "}");
+      passOrder_ += (passOrder_.empty() ? "" : ",") + given.option->name() +
+                    (given.value.empty() ? "" : "{" + given.value + "}");
       return true;
     }
     Stored stored = (*row)->store(options_, given.value);
@@ -107,7 +113,8 @@ constexpr Command commands[] = {
 };
 
 const Command *findCommand(std::string_view name) {
-  auto found = std::ranges::find_if(commands, [&](const Command &command) { return command.name == name; });
+  auto found =
+      std::ranges::find_if(commands, [&](const Command &command) { return command.name == name; });
   return found == std::end(commands) ? nullptr : found;
 }
 
@@ -119,11 +126,16 @@ Parsed finish(Parsed parsed, int exitCode) {
 
 std::optional<Action> listingAction(Listing listing) {
   switch (listing) {
-  case Listing::None: return std::nullopt;
-  case Listing::Passes: return Action::ListPasses;
-  case Listing::Ops: return Action::ListOps;
-  case Listing::OnnxOps: return Action::ListOnnxOps;
-  case Listing::Vendors: return Action::ListVendors;
+  case Listing::None:
+    return std::nullopt;
+  case Listing::Passes:
+    return Action::ListPasses;
+  case Listing::Ops:
+    return Action::ListOps;
+  case Listing::OnnxOps:
+    return Action::ListOnnxOps;
+  case Listing::Vendors:
+    return Action::ListVendors;
   }
   return std::nullopt;
 }
@@ -138,14 +150,17 @@ std::string modelProblem(const std::vector<std::string> &positional) {
   for (const Command &command : commands)
     names.emplace_back(command.name);
   auto near = nearest(positional[0], names);
-  return "more than one MODEL given: '" + escaped(positional[1]) + "'" + (near ? ", did you mean bycc " + *near + "?" : "");
+  return "more than one MODEL given: '" + escaped(positional[1]) + "'" +
+         (near ? ", did you mean bycc " + *near + "?" : "");
 }
 
 // What a command lacks, or gets that is not its own; "" when all is well.
-std::string commandProblem(Action command, const Options &options, const std::vector<std::string> &positional) {
+std::string commandProblem(Action command, const Options &options,
+                           const std::vector<std::string> &positional) {
   if (options.check.prices && command != Action::Check)
     return "--prices goes with bycc check MODEL";
-  if (command == Action::Pattern && (options.pattern.nodes.empty() || options.pattern.vendor.empty()))
+  if (command == Action::Pattern &&
+      (options.pattern.nodes.empty() || options.pattern.vendor.empty()))
     return "pattern needs --nodes and --vendor: bycc pattern MODEL --nodes=A,B..C --vendor=V";
   if (command == Action::PlanDiff)
     return positional.size() == 2 ? "" : "plan-diff takes two plans: bycc plan-diff A.json B.json";
@@ -189,6 +204,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
 
 Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   Parsed parsed;
+  parsed.action = Action::Optimise;
   Options &options = parsed.options;
   std::vector<std::string> passes = passNames();
   CommandLine line(byccOptTexts(), option_programs::OptOnly, options);
@@ -203,7 +219,8 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   }
   const std::vector<std::string> &positional = line.positional();
   if (positional.size() != 1) {
-    line.complain(positional.empty() ? "no FILE given; see bycc-opt --help" : "more than one FILE given");
+    line.complain(positional.empty() ? "no FILE given; see bycc-opt --help"
+                                     : "more than one FILE given");
     return finish(parsed, 2);
   }
   options.input.model = positional[0];

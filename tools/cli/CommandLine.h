@@ -9,7 +9,20 @@
 
 namespace bycc::cli {
 
-enum class Action : uint8_t { Compile, Check, Inspect, Extract, Pattern, PlanDiff, ListPasses, ListOps, ListOnnxOps, ListVendors, Exit };
+enum class Action : uint8_t {
+  Compile,
+  Optimise,
+  Check,
+  Inspect,
+  Extract,
+  Pattern,
+  PlanDiff,
+  ListPasses,
+  ListOps,
+  ListOnnxOps,
+  ListVendors,
+  Exit
+};
 
 struct Parsed {
   Action action = Action::Compile;
