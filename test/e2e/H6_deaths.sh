@@ -38,6 +38,8 @@ for mib in $(seq 200 4 400); do
   (ulimit -v $((mib * 1024)); bycc large.relay -o other.o > limit.out 2>&1) || got=$?
   [ $got = 0 ] && break
   [ $got = 127 ] && continue # the program itself cannot be loaded
+  # nor can LLVM and z3 be made ready, which end the process before main()
+  [ $got = 134 ] && [ -z "$died" ] && grep -q '^terminate called' limit.out && continue
   grep -qE 'error\[(LIMIT|IO)\]' limit.out || fail "ulimit -v ${mib} MiB: exit $got: $(cat limit.out)"
   [ $got = 1 ] || fail "ulimit -v ${mib} MiB: exit $got: $(cat limit.out)"
   grep -q 'LIMIT' limit.out && died=1
