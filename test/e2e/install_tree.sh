@@ -9,6 +9,9 @@ for part in bin/bycc bin/bycc-opt bin/bycc-run libexec/bycc/bycc-worker lib/libb
             share/bycc/cmake/byccConfig.cmake lib/pkgconfig/bycc.pc; do
   [ -e "$PREFIX/$part" ] || fail "$part is not installed"
 done
+if grep -rlF -e "$BYCC_BUILD" -e "$root/" "$PREFIX"; then
+  fail "these name the build or the source folder"
+fi
 mv "$PREFIX" "$work/moved prefix" # nothing may remember where it was
 PREFIX="$work/moved prefix"
 

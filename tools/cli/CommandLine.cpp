@@ -187,7 +187,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
     parsed.action = *action;
     return parsed;
   }
-  parsed.action = command ? command->action : Action::Compile;
+  parsed.action = options.libs ? Action::Libs : command ? command->action : Action::Compile;
   const std::vector<std::string> &positional = line.positional();
   if (options.watch.printPipeline && positional.empty())
     return parsed;

@@ -74,6 +74,7 @@ struct Options : CompileOptions {
   bool json = false; // inspect, --list-*
   std::string color = "auto";
   Listing listing = Listing::None;
+  bool libs = false, libsAreStatic = false; // --libs[=static]
   bool help = false, helpAll = false, version = false;
   std::string text; // --print-text: "man", or a shell
   ExtractOptions extract;

@@ -1,0 +1,78 @@
+// bycc --libs: what a C program is linked with to have a compiled model in it.
+//
+//   cc main.c $(bycc --libs net.json) -o main
+//
+// The object stands beside the graph JSON; the runtime where bycc is installed (or built).
+
+#include "bycc/Driver/Driver.h"
+#include "bycc/Support/File.h"
+#include "bycc/Support/GraphSet.h"
+#include "bycc/Support/Text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace bycc {
+namespace {
+
+// As a shell reads it.
+std::string quoted(const std::string &text) {
+  bool isPlain = std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+,=@%:").find(c) != std::string_view::npos;
+  });
+  if (isPlain)
+    return text;
+  std::string result = "'";
+  for (char c : text)
+    result += c == '\'' ? "'\\''" : std::string(1, c);
+  return result + "'";
+}
+
+// ../lib from the program, or as that folder is called, with the library in it.
+Expected<std::string> libraryFolder(const std::string &library) {
+  for (const char *folder : {"lib", BYCC_LIBDIR}) {
+    std::error_code missing;
+    auto path = std::filesystem::canonical(programFolder() + "/../" + folder, missing);
+    if (!missing && pathExists(path.string() + "/" + library))
+      return path.string();
+  }
+  return error(Status::Io) << "there is no " << library << " in ../" BYCC_LIBDIR " beside bycc";
+}
+
+Expected<std::string> objectOf(const std::string &graph) {
+  std::string text = BYCC_TRY(readFile(graph));
+  JsonValue root = BYCC_TRY(parseJson(text, graph));
+  const JsonValue *bycc = root.find("bycc");
+  if (!bycc)
+    return error(Status::Input, {graph}) << "this is not the graph JSON of a compiled model";
+  size_t slash = graph.rfind('/');
+  std::string folder = slash == std::string::npos ? "" : graph.substr(0, slash + 1);
+  return folder + BYCC_TRY(readGraphSet(*bycc, graph)).object.name;
+}
+
+Expected<std::string> linkLine(const Options &options) {
+  std::string object = quoted(BYCC_TRY(objectOf(options.input.model)));
+  if (options.libsAreStatic) {
+    std::string folder = BYCC_TRY(libraryFolder("libbycc_runtime.a"));
+    return object + " " + quoted(folder + "/libbycc_runtime.a") + " -lstdc++ -lm -ldl -lpthread\n";
+  }
+  std::string folder = BYCC_TRY(libraryFolder("libbycc_runtime.so"));
+  return object + " " + quoted("-L" + folder) + " " + quoted("-Wl,-rpath," + folder) +
+         " -lbycc_runtime -lm\n";
+}
+
+} // namespace
+
+int libsCommand(const Options &options) {
+  Expected<std::string> line = linkLine(options);
+  if (!line) {
+    std::fputs(line.error().str().c_str(), stderr);
+    return exitCode(line.error().status());
+  }
+  std::fputs(line->c_str(), stdout);
+  return 0;
+}
+
+} // namespace bycc
