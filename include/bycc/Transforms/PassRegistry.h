@@ -27,8 +27,8 @@ struct PassInfo {
   std::vector<std::string> needs;
   std::vector<std::string> makes;
   std::vector<std::string> options; // keys it understands in {braces}
-  std::string operand;              // the key of a first value without one; "": there is none
   PassFn run;
+  std::string operand; // the key of a first value without one; "": there is none
 };
 
 class PassRegistry {
