@@ -85,6 +85,8 @@ bool Compilation::showsPartitioned() const {
 
 void Compilation::report() {
   model_.report = session_.offloadReport();
+  if (wants(OutputForm::Relay) || wants(OutputForm::Json))
+    keepNamesOfOutputs(session_.module());
   if (showsPartitioned() && wants(OutputForm::Relay))
     model_.relay = printModule(session_.module(), {.keepNames = true});
   if (showsPartitioned() && wants(OutputForm::Json))

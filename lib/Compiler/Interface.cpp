@@ -10,12 +10,16 @@ namespace bycc {
 namespace {
 
 std::vector<std::string> recordedNames(const Module &module, std::string_view key) {
+  auto isIt = [&](const Attr &attr) { return attr.key == key; };
+  auto recorded = std::ranges::find_if(module.moduleAttrs, isIt);
+  const AttrValue *list = recorded != module.moduleAttrs.end()
+                              ? &recorded->value
+                              : module.functionAttr(module.main(), key);
   std::vector<std::string> names;
-  for (const Attr &attr : module.moduleAttrs)
-    if (attr.key == key && attr.value.isList())
-      for (const AttrValue &item : attr.value.asList())
-        if (item.isString())
-          names.push_back(item.asString());
+  if (list && list->isList())
+    for (const AttrValue &item : list->asList())
+      if (item.isString())
+        names.push_back(item.asString());
   return names;
 }
 
@@ -62,6 +66,12 @@ void writeTensors(JsonWriter &json, const Module &module, const std::vector<Mode
   json.endArray();
 }
 
+void keepNamesOfOutputs(Module &module) {
+  for (const Attr &attr : module.moduleAttrs)
+    if (attr.key == "output_names")
+      module.setFunctionAttr(module.main(), "output_names", attr.value);
+}
+
 ModelInterface modelInterface(const Module &module) {
   ModelInterface interface;
   const Function &main = module.function(module.main());
@@ -104,7 +114,8 @@ Expected<> checkInterface(const Module &module) {
     Diagnostic diagnostic;
     diagnostic.status = Status::Unsup;
     diagnostic.location = module.source(value);
-    diagnostic.message = nodeName(module, value) + " has " + place + ": a model is given and gives row-major tensors on device 0";
+    diagnostic.message = nodeName(module, value) + " has " + place +
+                         ": a model is given and gives row-major tensors on device 0";
     found.push_back(std::move(diagnostic));
   };
   for (NodeId param : main.params)

@@ -1,6 +1,7 @@
 #include "bycc/Compiler/Placement.h"
 
 #include "bycc/Compiler/Session.h"
+#include "bycc/IR/OnnxNames.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Partition/RecordPlan.h"
 #include "bycc/Support/GraphSet.h"
@@ -28,27 +29,38 @@ Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
       .note("--annotate says which vendors are");
 }
 
-Expected<> checkOps(const char *option, const std::vector<std::string> &globs) {
-  std::vector<std::string> known = allOpNames();
-  for (const std::string &glob : globs)
-    if (std::ranges::none_of(known, [&](const std::string &op) { return matchesGlob(glob, op); }))
+// Globs of operators; ONNX's names stand for the operators that they become.
+Expected<std::vector<std::string>> operatorGlobs(const char *option,
+                                                 const std::vector<std::string> &globs) {
+  std::vector<std::string> known = allOpNames(), result;
+  for (const std::string &glob : globs) {
+    if (std::ranges::any_of(known, [&](const std::string &op) { return matchesGlob(glob, op); })) {
+      result.push_back(glob);
+      continue;
+    }
+    std::vector<std::string> operators = operatorsOfOnnx(glob);
+    if (operators.empty())
       return error(Status::Usage) << option << ": no operator is called '" << escaped(glob) << "'"
                                   << didYouMean(glob, known);
-  return {};
+    result.insert(result.end(), operators.begin(), operators.end());
+  }
+  return result;
 }
 
 // A plan says where every node goes: there is nothing left to order.
 Expected<std::shared_ptr<const PartitionPlan>>
 readPlanFor(const VendorOptions &options, const VendorSet &vendors, InputFiles &files) {
   if (!options.pins.empty() || !options.annotateOps.empty() || !options.annotateSkipOps.empty())
-    return error(Status::Usage) << "--partition-plan says where every node goes: --pin, --annotate-ops and "
-                                   "--annotate-skip-ops cannot stand beside it";
+    return error(Status::Usage)
+           << "--partition-plan says where every node goes: --pin, --annotate-ops and "
+              "--annotate-skip-ops cannot stand beside it";
   std::string text = BYCC_TRY(files.read(options.plan));
   auto plan = std::make_shared<PartitionPlan>(BYCC_TRY(readPlan(text, options.plan)));
   for (const PlanNode &node : plan->nodes)
     if (node.place != "host" && !vendors.find(node.place))
-      return (error(Status::Arg) << "--partition-plan: '" << escaped(node.name) << "' is to go to vendor '"
-                                 << escaped(node.place) << "', which is not in use")
+      return (error(Status::Arg) << "--partition-plan: '" << escaped(node.name)
+                                 << "' is to go to vendor '" << escaped(node.place)
+                                 << "', which is not in use")
           .note("--annotate says which vendors are");
   return std::shared_ptr<const PartitionPlan>(std::move(plan));
 }
@@ -59,13 +71,13 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
                                           InputFiles &files) {
   PlacementOrders orders;
   for (const auto &[nodes, vendor] : options.pins) {
-    BYCC_TRY(checkVendor(vendor, vendors));
-    orders.pins.push_back({nodes, vendor});
+    std::string name = vendorCalled(
+        vendor, [&](const std::string &each) { return vendors.find(each) != nullptr; });
+    BYCC_TRY(checkVendor(name, vendors));
+    orders.pins.push_back({nodes, name});
   }
-  BYCC_TRY(checkOps("--annotate-ops", options.annotateOps));
-  BYCC_TRY(checkOps("--annotate-skip-ops", options.annotateSkipOps));
-  orders.onlyOps = options.annotateOps;
-  orders.skipOps = options.annotateSkipOps;
+  orders.onlyOps = BYCC_TRY(operatorGlobs("--annotate-ops", options.annotateOps));
+  orders.skipOps = BYCC_TRY(operatorGlobs("--annotate-skip-ops", options.annotateSkipOps));
   orders.keepProgram = options.savesPlan;
   if (!options.plan.empty())
     orders.plan = BYCC_TRY(readPlanFor(options, vendors, files));
@@ -79,8 +91,9 @@ bool comparesCosts(const CompileOptions &options) {
 
 Expected<CostModel> hostCosts(const CompileOptions &options) {
   if (options.vendors.costModel == "measured")
-    return error(Status::Unsup) << "--cost-model=measured is not supported yet: nothing is timed while "
-                                   "compiling; static takes costs from files";
+    return error(Status::Unsup)
+           << "--cost-model=measured is not supported yet: nothing is timed while "
+              "compiling; static takes costs from files";
   const std::string file = "patterns/host.json";
   JsonValue root = BYCC_TRY(parseJson(host_costs, file));
   Vendor host("host");
@@ -107,7 +120,8 @@ std::string partitionPlanText(Session &session, const OffloadReport &report) {
   plan.modelHash = hexText(session.inputsHash());
   for (size_t i = 0; i < session.vendors().size(); ++i)
     plan.vendors.push_back(session.vendors()[i].name());
-  plan.nodes = recordPlan(session.module(), *session.context().placement, session.context().refusals);
+  plan.nodes =
+      recordPlan(session.module(), *session.context().placement, session.context().refusals);
   plan.totals = totalsOf(report);
   return planText(plan);
 }

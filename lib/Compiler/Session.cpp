@@ -16,6 +16,7 @@
 #include "bycc/Partition/AskedVendors.h"
 #include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/FileKind.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Json.h"
@@ -36,7 +37,6 @@ constexpr const char *mixedPrecision = "to-mixed-precision";
 bool contains(const Pipeline &pipeline, std::string_view pass) {
   return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
 }
-
 
 std::string withoutSuffix(const std::string &name) {
   for (const char *suffix : {".onnx", ".relay", ".json"})
@@ -70,7 +70,8 @@ Expected<OnnxImportOptions> importOptions(const InputOptions &input) {
   for (const auto &[name, text] : input.dims) {
     auto value = parseInt(text);
     if (!value || *value < 0)
-      return error(Status::Usage) << "--dim " << escaped(name) << "=" << escaped(text) << ": not an extent";
+      return error(Status::Usage) << "--dim " << escaped(name) << "=" << escaped(text)
+                                  << ": not an extent";
     auto [it, isNew] = import.dims.try_emplace(name, *value);
     if (!isNew && it->second != *value)
       return error(Status::Usage) << "--dim gives " << escaped(name) << " twice, as " << it->second
@@ -111,12 +112,14 @@ std::string folderOf(const std::string &path) {
 
 constexpr const char *ownFormats[] = {"onnx", "relay", "json"};
 
-std::string formatOf(const InputOptions &input) {
+// By what is asked for, the suffix, or, without a known one, the first bytes.
+std::string formatOf(const InputOptions &input, std::string_view bytes) {
   if (!input.format.empty())
     return input.format;
-  if (input.model.ends_with(".onnx"))
-    return "onnx";
-  return input.model.ends_with(".json") ? "json" : "relay";
+  for (const char *format : ownFormats)
+    if (input.model.ends_with("." + std::string(format)))
+      return format;
+  return kindOfBytes(bytes.substr(0, 4096)) == "an ONNX model" ? "onnx" : "relay";
 }
 
 // Vendors that a pass list names, annotate-target{vendors=dnnl}, in its order.
@@ -131,6 +134,13 @@ std::vector<std::string> vendorsOfPasses(const std::string &passes, const PassRe
         for (std::string &name : split(names->second, ','))
           vendors.push_back(std::move(name));
   return vendors;
+}
+
+std::vector<std::string> namesOfVendors(const std::string &list, const VendorRegistry &known) {
+  std::vector<std::string> names = split(list, ',');
+  for (std::string &name : names)
+    name = vendorCalled(name, [&](const std::string &each) { return known.has(each); });
+  return names;
 }
 
 // The order of --annotate is that of priority: a vendor has one place in it.
@@ -156,8 +166,10 @@ void warnAboutDevices(const Module &module, PassContext &context) {
           first = node;
       });
     if (first)
-      context.warn(module.source(first), std::string(opInfo(op).name) + " has no effect: --annotate and --pin, or "
-                                         "annotation.compiler_begin in the program, say what goes to which vendor");
+      context.warn(module.source(first),
+                   std::string(opInfo(op).name) +
+                       " has no effect: --annotate and --pin, or "
+                       "annotation.compiler_begin in the program, say what goes to which vendor");
   }
 }
 
@@ -192,6 +204,27 @@ Expected<> bindShape(const Module &module, NodeId param, const std::vector<int64
   return {};
 }
 
+// Symbols of the inputs' shapes.
+std::vector<std::string> dimsOfInputs(const Module &module) {
+  std::set<std::string> names;
+  for (NodeId param : module.function(module.main()).params)
+    for (TypeId type : module.types.flatten(module.type(param)))
+      for (Dim dim : module.types.shape(type))
+        if (!dim.isConst() && module.types.expr(dim).op == DimOp::Symbol)
+          names.insert(std::string(module.types.expr(dim).symbol));
+  return {names.begin(), names.end()};
+}
+
+Error noDimension(const Module &module, const std::string &name) {
+  std::vector<std::string> names = dimsOfInputs(module);
+  std::string near = didYouMean(name, names);
+  if (near.empty())
+    near = names.empty() ? ": every extent of its inputs is known"
+                         : "; its open dimensions: " + escaped(join(names, ", "), 1024);
+  return error(Status::Arg) << "--dim: the model has no dimension '" << escaped(name) << "'"
+                            << near;
+}
+
 // Dims that are symbols of the program and bound by --dim, types given by --shape.
 Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
   if (bindings.shapes.empty() && bindings.dims.empty())
@@ -223,11 +256,11 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
     if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name)));
         it != bindings.shapes.end())
       shape.assign(it->second.begin(), it->second.end());
-    module.node(param).type = module.types.tensor(module.types.dtype(type), shape,
-                                                  module.types.layout(type), module.types.device(type));
+    module.node(param).type = module.types.tensor(
+        module.types.dtype(type), shape, module.types.layout(type), module.types.device(type));
   }
   if (!unused.empty())
-    return error(Status::Arg) << "--dim: the model has no dimension '" << escaped(unused.begin()->first) << "'";
+    return noDimension(module, unused.begin()->first);
   return inferTypes(module);
 }
 
@@ -263,7 +296,8 @@ const Extensions &Session::noExtensions() {
 }
 
 Session::Session(const CompileRequest &request, const Extensions &extensions)
-    : options_(request), extensions_(extensions), ownPasses_(extensions.passes), files_(request.files) {
+    : options_(request), extensions_(extensions), ownPasses_(extensions.passes),
+      files_(request.files) {
   registerAllPasses(registry_);
   for (const Extensions::Pass &pass : extensions.passes)
     registry_.add(pass.info);
@@ -294,7 +328,8 @@ Expected<> Session::prepare() {
     ownPasses_.push_back(std::move(pass));
   }
   if (options_.vendors.annotate)
-    vendorRequest_.annotate = BYCC_TRY(namedOnce(split(*options_.vendors.annotate, ',')));
+    vendorRequest_.annotate =
+        BYCC_TRY(namedOnce(namesOfVendors(*options_.vendors.annotate, *known_)));
   else if (p.passes && options_.vendors.rules.empty())
     vendorRequest_.annotate = vendorsOfPasses(*p.passes, registry_);
   vendorRequest_.ruleFiles = options_.vendors.rules;
@@ -362,8 +397,11 @@ Expected<> Session::hearVendorFaults() {
 Expected<> Session::readPrecision() {
   const TargetOptions &t = options_.target;
   if (t.precision == "int8")
-    return (error(Status::Unsup) << "--precision=int8 is not supported: it needs scales measured on data")
-        .note("quantise the model first (ONNX QuantizeLinear, DequantizeLinear); its products then run in int8");
+    return (
+               error(Status::Unsup)
+               << "--precision=int8 is not supported: it needs scales measured on data")
+        .note("quantise the model first (ONNX QuantizeLinear, DequantizeLinear); its products then "
+              "run in int8");
   if (t.precisionRules.empty())
     return {};
   std::string text = BYCC_TRY(files_.read(t.precisionRules));
@@ -400,7 +438,8 @@ Expected<> Session::loadAndBind() {
   if (const auto &plan = orders_.orders.plan) {
     files_.record(plan->file);
     if (plan->modelHash != hexText(inputsHash_))
-      context_.warn({}, "--partition-plan: " + plan->file + " was saved for another model file; its nodes are compared");
+      context_.warn({}, "--partition-plan: " + plan->file +
+                            " was saved for another model file; its nodes are compared");
   }
   chooseModuleName();
   trace_.addSince("load", begin);
@@ -419,12 +458,15 @@ OffloadReport Session::offloadReport() const {
       report.losesNan.push_back(vendors_[i].name());
   }
   report.keepsNan = target_.keepsNan;
-  std::string notAsked = options_.passes.passes ? "it was not asked: annotate-target did not run"
-                                                : "it was not asked: the program is partitioned already";
+  std::string notAsked = options_.passes.passes
+                             ? "it was not asked: annotate-target did not run"
+                             : "it was not asked: the program is partitioned already";
   for (OffloadNode &node : report.nodes)
     for (const std::string &vendor : report.vendors)
-      if (node.placed == "host" && std::ranges::find(node.accepted, vendor) == node.accepted.end() &&
-          std::ranges::find(node.refused, vendor, &std::pair<std::string, std::string>::first) == node.refused.end())
+      if (node.placed == "host" &&
+          std::ranges::find(node.accepted, vendor) == node.accepted.end() &&
+          std::ranges::find(node.refused, vendor, &std::pair<std::string, std::string>::first) ==
+              node.refused.end())
         node.refused.emplace_back(vendor, notAsked);
   return report;
 }
@@ -497,7 +539,9 @@ Expected<> Session::loadModel() {
     return loadOwn(*frontend);
   OnnxImportOptions bindings = BYCC_TRY(importOptions(options_.input));
   bindings.allowSymbolicDims = true;
-  std::string format = formatOf(options_.input);
+  std::shared_ptr<const Storage> bytes = BYCC_TRY(modelBytes());
+  std::string format =
+      formatOf(options_.input, {reinterpret_cast<const char *>(bytes->data()), bytes->size()});
   if (format == "onnx")
     return loadOnnx(bindings);
   BYCC_TRY(loadText(format == "json"));
@@ -568,7 +612,8 @@ Expected<> Session::loadOwn(const Frontend &frontend) {
 }
 
 // What is passed over in the text is said once, however often it is loaded.
-Expected<Module> Session::parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse) {
+Expected<Module> Session::parseRelayText(const std::string &text, const std::string &name,
+                                         ParseOptions &parse) {
   std::vector<Diagnostic> warnings;
   parse.warnings = &warnings;
   Expected<Module> module = parseRelay(text, name, parse);
@@ -601,7 +646,8 @@ Expected<Pipeline> Session::pipeline() const {
   wishes.own = &ownPasses_;
   auto defaults = [&](int level) { return defaultPipeline(registry_, level, wishes); };
   const PassListOptions &o = options_.passes;
-  Pipeline list = o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
+  Pipeline list =
+      o.passes ? BYCC_TRY(parsePipeline(*o.passes, registry_, defaults)) : defaults(o.level);
   PipelineEdits edits{o.disabled, o.required, o.runBefore, o.runAfter};
   list = BYCC_TRY(editPipeline(std::move(list), edits, defaults(3), registry_));
   BYCC_TRY(checkPrecision(list));
@@ -620,9 +666,11 @@ Expected<> Session::checkPrecision(const Pipeline &list) const {
     return {};
   const auto &disabled = options_.passes.disabled;
   if (isMixed() && std::ranges::find(disabled, mixedPrecision) != disabled.end())
-    return error(Status::Usage) << "--disable-pass=" << mixedPrecision << ": --precision=bf16 asks for this pass";
+    return error(Status::Usage) << "--disable-pass=" << mixedPrecision
+                                << ": --precision=bf16 asks for this pass";
   if (!isMixed() && !options_.target.precisionRules.empty())
-    return error(Status::Usage) << "--precision-rules goes with --precision=bf16 or pass '" << mixedPrecision << "'";
+    return error(Status::Usage) << "--precision-rules goes with --precision=bf16 or pass '"
+                                << mixedPrecision << "'";
   return {};
 }
 
@@ -647,7 +695,8 @@ Expected<> Session::checkOrdersAreObeyed(const Pipeline &pipeline) const {
   if (orders_.orders.empty() ||
       std::ranges::find(pipeline, "place-nodes", &PipelineEntry::pass) != pipeline.end())
     return {};
-  return error(Status::Usage) << "--pin, --annotate-ops, --annotate-skip-ops and partition plans need pass 'place-nodes', "
+  return error(Status::Usage) << "--pin, --annotate-ops, --annotate-skip-ops and partition plans "
+                                 "need pass 'place-nodes', "
                                  "which cannot run on this program or is not in the pass list";
 }
 
@@ -666,18 +715,23 @@ void Session::warnAboutOwnPasses(const Pipeline &pipeline) {
 // A list of the user's is taken as it is, even when it lacks what the program needs.
 void Session::warnAboutMissing(const Pipeline &pipeline) {
   if (isMixed() && !contains(pipeline, mixedPrecision))
-    context_.warn({options_.input.model}, "--precision=bf16 changes nothing: pass '" + std::string(mixedPrecision) + "' " +
-                                              (options_.passes.passes ? "is not in the list of --passes"
-                                                                      : "cannot run on a program that was partitioned or fused before"));
+    context_.warn({options_.input.model},
+                  "--precision=bf16 changes nothing: pass '" + std::string(mixedPrecision) + "' " +
+                      (options_.passes.passes
+                           ? "is not in the list of --passes"
+                           : "cannot run on a program that was partitioned or fused before"));
   if (!options_.passes.passes || pipeline.empty())
     return;
   bool asks = contains(pipeline, "annotate-target") || !contains(pipeline, "partition-graph");
   if (!context_.trustsHand && !asks && hasVendorFunctions(module_))
-    context_.warn({options_.input.model}, "nobody is asked about functions with Compiler: pass 'annotate-target' is not in the list");
+    context_.warn(
+        {options_.input.model},
+        "nobody is asked about functions with Compiler: pass 'annotate-target' is not in the list");
   for (const std::string &text : passesAskedByProgram(module_))
     if (std::string pass = text.substr(0, text.find('{'));
         std::ranges::find(pipeline, pass, &PipelineEntry::pass) == pipeline.end())
-      context_.warn({options_.input.model}, "the program asks for pass '" + escaped(pass) + "', which --passes does not have");
+      context_.warn({options_.input.model}, "the program asks for pass '" + escaped(pass) +
+                                                "', which --passes does not have");
 }
 
 PassManagerOptions Session::managerOptions() const {
@@ -711,7 +765,8 @@ Expected<> Session::reload() {
   context_.estimate.reset();
   BYCC_TRY(load());
   if (inputsHash_ != before)
-    return error(Status::Io, {options_.input.model}) << "the file has changed while it was compiled";
+    return error(Status::Io, {options_.input.model})
+           << "the file has changed while it was compiled";
   return {};
 }
 
@@ -724,10 +779,12 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
       BYCC_TRY(registry_.get(pass));
   BYCC_TRY(checkOrdersAreObeyed(pipeline));
   BYCC_TRY(checkPipeline(pipeline, registry_, factsOf(module_)));
-  auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph", &PipelineEntry::pass);
+  auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph",
+                                &PipelineEntry::pass);
   Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
   for (const PipelineEntry &entry : pipeline)
-    if (auto program = entry.options.find("program"); entry.pass == "pipe" && program != entry.options.end())
+    if (auto program = entry.options.find("program");
+        entry.pass == "pipe" && program != entry.options.end())
       files_.record(program->second);
   warnAboutMissing(pipeline);
   warnAboutOwnPasses(pipeline);
@@ -764,7 +821,8 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
   passTimes_ = passes.times();
   for (const PassTime &time : passTimes_)
     trace_.add(time.pass, "pass", time.begin,
-               time.begin + std::chrono::duration_cast<TimeTrace::Clock::duration>(std::chrono::duration<double>(time.seconds)));
+               time.begin + std::chrono::duration_cast<TimeTrace::Clock::duration>(
+                                std::chrono::duration<double>(time.seconds)));
   if (o.timePasses && options_.callbacks.print)
     options_.callbacks.print(passes.timeReport());
   flushMessages();

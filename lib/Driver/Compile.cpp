@@ -28,7 +28,7 @@
 namespace bycc {
 namespace {
 
-constexpr const char *plannedForms[] = {"c", "html", "shared"};
+constexpr const char *plannedForms[] = {"c", "html", "loops", "shared"};
 
 Expected<std::vector<const OutputFormInfo *>> wantedForms(const Options &options) {
   std::vector<const OutputFormInfo *> wanted;
@@ -41,7 +41,8 @@ Expected<std::vector<const OutputFormInfo *>> wantedForms(const Options &options
         wanted.push_back(form);
       continue;
     }
-    if (std::ranges::find_if(plannedForms, [&](const char *form) { return form == name; }) != std::end(plannedForms))
+    if (std::ranges::find_if(plannedForms, [&](const char *form) { return form == name; }) !=
+        std::end(plannedForms))
       return error(Status::Unsup) << "--emit=" << name << " is not supported yet";
     std::vector<std::string> names;
     for (const OutputFormInfo &form : outputForms())
@@ -72,6 +73,7 @@ private:
   Expected<> compile() {
     forms_ = BYCC_TRY(wantedForms(options_));
     BYCC_TRY(checkSupported(options_));
+    BYCC_TRY(checkObjectName());
     CompileRequest request = terminal_.request();
     if (options_.watch.printPipeline)
       return writeStdout("'" + BYCC_TRY(compiler_.pipelineText(request)) + "'\n");
@@ -94,7 +96,8 @@ private:
   }
 
   bool wants(const char *name) const {
-    return std::ranges::any_of(forms_, [&](const OutputFormInfo *form) { return std::string_view(form->name) == name; });
+    return std::ranges::any_of(
+        forms_, [&](const OutputFormInfo *form) { return std::string_view(form->name) == name; });
   }
 
   // The file of a text form: -o names it when it is the only form. The object is
@@ -107,9 +110,30 @@ private:
     return stem_ + form.suffix;
   }
 
+  // A name that promises another kind of file is a slip.
+  Expected<> checkObjectName() const {
+    if (!wants("obj") || !options_.output.output)
+      return {};
+    for (auto [suffix, what] : {std::pair(".json", "a graph JSON"),
+                                {".so", "a shared library"},
+                                {".a", "a static library"},
+                                {".params", "weights"},
+                                {".h", "a header"},
+                                {".onnx", "a model"},
+                                {".relay", "Relay text"}})
+      if (options_.output.output->ends_with(suffix))
+        return (error(Status::Usage) << "-o " << escaped(*options_.output.output)
+                                     << ": the object file would be called like " << what)
+            .note("-o NAME.o writes NAME.json, NAME.h and NAME.params beside it; --emit says what "
+                  "else is written");
+    return {};
+  }
+
   std::string objectPath() const { return pathOf(outputForms()[0]); }
 
-  bool isToStdout(const OutputFormInfo &form) const { return form.isText && forms_.size() == 1 && options_.output.output == "-"; }
+  bool isToStdout(const OutputFormInfo &form) const {
+    return form.isText && forms_.size() == 1 && options_.output.output == "-";
+  }
 
   Expected<> checkOutputs(const std::vector<std::string> &filesRead) const {
     if (options_.output.output == "-" && !(forms_.size() == 1 && forms_[0]->isText))
@@ -124,7 +148,8 @@ private:
           return error(Status::Usage) << "the output " << escaped(output) << " is an input";
       BYCC_TRY(checkIsFileName(output));
       bool isNew = distinct.insert(std::filesystem::path(output).lexically_normal()).second;
-      if (std::error_code ignored; !isNew && !std::filesystem::is_other(output, ignored)) // such as /dev/null
+      if (std::error_code ignored;
+          !isNew && !std::filesystem::is_other(output, ignored)) // such as /dev/null
         return error(Status::Usage) << "two outputs would be " << escaped(output);
     }
     for (const std::string &file : setPaths()) {
@@ -173,8 +198,12 @@ private:
     return outputs;
   }
 
-  bool writesDependencies() const { return options_.output.dependencies || options_.output.dependencyFile; }
-  std::string dependencyPath() const { return options_.output.dependencyFile.value_or(stem_ + ".d"); }
+  bool writesDependencies() const {
+    return options_.output.dependencies || options_.output.dependencyFile;
+  }
+  std::string dependencyPath() const {
+    return options_.output.dependencyFile.value_or(stem_ + ".d");
+  }
 
   Expected<> showPlacement(const OffloadReport &report) {
     const PlacementOutput &p = options_.placement;
@@ -198,6 +227,9 @@ private:
              << (totals.regions == 1 ? ": there is " : ": there are ") << totals.regions;
     if (p.minOffload)
       BYCC_TRY(checkMinOffload(*p.minOffload, totals));
+    if (options_.vendors.strict && report.vendors.empty())
+      return (error(Status::Usage) << "--strict: no vendor is asked for")
+          .note("--annotate=V or --rules=F asks for some");
     if (options_.vendors.strict)
       BYCC_TRY(checkStrict(report));
     return {};
@@ -212,7 +244,8 @@ private:
       const auto &[vendor, why] = node.why.front();
       Diagnostic diagnostic;
       diagnostic.status = Status::Policy;
-      diagnostic.message = "--strict: " + node.name + " (" + node.op + ") is accepted by " + vendor + " and is on the host: " + why;
+      diagnostic.message = "--strict: " + node.name + " (" + node.op + ") is accepted by " +
+                           vendor + " and is on the host: " + why;
       found.push_back(std::move(diagnostic));
     }
     if (found.empty())
@@ -224,19 +257,22 @@ private:
     bool byOps = text.ends_with("%ops");
     std::string number = text.substr(0, text.find('%'));
     auto wanted = parseDouble(number);
-    if (!wanted || (!byOps && !text.ends_with("%")))
-      return error(Status::Usage) << "--min-offload: '" << escaped(text) << "' is not such as 90% or 90%ops";
+    if (!wanted || !(*wanted >= 0 && *wanted <= 100) || (!byOps && !text.ends_with("%")))
+      return error(Status::Usage) << "--min-offload: '" << escaped(text)
+                                  << "' is not such as 90% or 90%ops, of 0 to 100";
     // Of one in ten operators nobody can say what it costs.
     if (!byOps && 10 * totals.guessedOps > totals.ops)
-      return (error(Status::Policy) << "--min-offload=" << text << ": FLOPs cannot be judged: nothing is known about extents of "
-                                    << totals.guessedOps << " of " << counted(totals.ops, "op"))
+      return (error(Status::Policy)
+              << "--min-offload=" << text
+              << ": FLOPs cannot be judged: nothing is known about extents of " << totals.guessedOps
+              << " of " << counted(totals.ops, "op"))
           .note("--shape binds those of inputs; --min-offload=" + number + "%ops counts operators");
     double all = byOps ? static_cast<double>(totals.ops) : totals.flops;
     double part = byOps ? static_cast<double>(totals.offloadedOps) : totals.offloadedFlops;
     double got = all > 0 ? 100 * part / all : 0;
     if (got < *wanted)
-      return error(Status::Policy) << "--min-offload=" << text << ": " << got << " % of " << (byOps ? "ops" : "FLOPs")
-                                   << " are offloaded";
+      return error(Status::Policy) << "--min-offload=" << text << ": " << got << " % of "
+                                   << (byOps ? "ops" : "FLOPs") << " are offloaded";
     return {};
   }
 
@@ -271,7 +307,7 @@ private:
       depfile = dependencyFile(target, model_.filesRead, options_.output.phonyTargets);
       BYCC_TRY(files.add(dependencyPath(), depfile));
     }
-    BYCC_TRY(checkMappedFiles()); // constants were read until here
+    BYCC_TRY(checkMappedFiles());            // constants were read until here
     BYCC_TRY(files.commit(stem_ + ".json")); // it says which object and params are valid
     if (wants("obj"))
       removeStaleParams(model_, stem_);
@@ -279,7 +315,7 @@ private:
   }
 
   void summarise() const {
-    if (options_.quiet)
+    if (options_.quiet || options_.diagnosticsFormat != "text")
       return;
     SummaryFacts facts;
     facts.offload = &model_.report;
@@ -289,7 +325,8 @@ private:
     }
     if (model_.arenaBytes)
       facts.arenaBytes = static_cast<double>(*model_.arenaBytes);
-    facts.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    facts.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
     std::fprintf(stderr, "%s\n", summaryLine(facts).c_str());
   }
 

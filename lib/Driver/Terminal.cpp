@@ -13,6 +13,15 @@
 namespace bycc {
 namespace {
 
+// As no-color.org says, and for terminals that cannot.
+bool hasColour(const Options &options) {
+  if (options.color != "auto")
+    return options.color == "always";
+  const char *noColor = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
+  bool isPlain = (noColor && *noColor) || (terminal && std::string_view(terminal) == "dumb");
+  return !isPlain && isatty(STDERR_FILENO);
+}
+
 Stage stageOf(Phase phase) {
   switch (phase) {
   case Phase::Start:
@@ -57,6 +66,8 @@ std::string outputStem(const Options &options) {
 }
 
 Expected<> checkSupported(const Options &options) {
+  if (!options.planned.empty())
+    return error(Status::Unsup) << options.planned;
   const WatchOptions &w = options.watch;
   for (auto [isAsked, name] :
        {std::pair(w.stats, "--stats"), {!w.crashReproducer.empty(), "--crash-reproducer"}})
@@ -72,16 +83,29 @@ CompileRequest Terminal::request() {
   request.vendors.savesPlan = !options_.placement.savePlan.empty();
   request.vendors.output = options_.verbose ? VendorOutput::All : VendorOutput::OfQuestions;
   request.code.stem = fileNameOf(outputStem(options_));
-  request.callbacks.message = [this](const Message &message) {
-    if (message.isRemark ? options_.verbose : !options_.quiet)
-      std::fputs(message.str().c_str(), stderr);
-  };
+  request.callbacks.message = [this](const Message &message) { show(message); };
   request.callbacks.print = [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
   request.callbacks.progress = [this](const Progress &progress) { return hear(progress); };
   request.callbacks.standardInput = [] { return readFile("-"); };
   return request;
+}
+
+void Terminal::show(const Message &message) {
+  if (message.isRemark ? !options_.verbose : options_.quiet)
+    return;
+  if (isText())
+    std::fputs(message.str().c_str(), stderr);
+  else
+    document_.add(message);
+}
+
+Terminal::~Terminal() {
+  if (isText())
+    return;
+  std::string text = options_.diagnosticsFormat == "json" ? document_.json() : document_.sarif();
+  std::fputs((text + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr);
 }
 
 Expected<VendorRegistry> Terminal::knownVendors() {
@@ -108,9 +132,12 @@ bool Terminal::hear(const Progress &progress) {
 int Terminal::fail(const Error &failure) const {
   Expected<> checked = checkMappedFiles(); // a file that changed meanwhile fails anywhere
   const Error &error = checked ? failure : checked.error();
+  if (!isText()) {
+    document_.add(error);
+    return exitCode(error.status());
+  }
   std::string text = error.str();
-  bool colour = options_.color == "always" || (options_.color == "auto" && isatty(STDERR_FILENO));
-  if (colour)
+  if (hasColour(options_))
     for (size_t at = 0; (at = text.find("error[", at)) != std::string::npos; at += 20) {
       text.insert(at, "\x1b[1;31m");
       size_t end = text.find(']', at);

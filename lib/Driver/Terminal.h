@@ -3,6 +3,7 @@
 // (CommandProcess.h), and what plugins write to standard output goes to standard error.
 #pragma once
 
+#include "DiagnosticsDocument.h"
 #include "StdoutGuard.h"
 #include "bycc/Compiler/Session.h"
 #include "bycc/Driver/Options.h"
@@ -16,6 +17,7 @@ namespace bycc {
 class Terminal {
 public:
   explicit Terminal(const Options &options) : options_(options) {}
+  ~Terminal(); // prints what was collected for -fdiagnostics-format
   Terminal(const Terminal &) = delete;
   Terminal &operator=(const Terminal &) = delete;
 
@@ -28,8 +30,11 @@ public:
 
 private:
   bool hear(const Progress &progress);
+  void show(const Message &message);
+  bool isText() const { return options_.diagnosticsFormat == "text"; }
 
   const Options &options_;
+  mutable DiagnosticsDocument document_;             // unless messages are text
   std::optional<StdoutGuard> guard_;                 // while code of plugins runs
   std::optional<std::pair<int, std::string>> stage_; // that the parent was told
 };

@@ -15,7 +15,7 @@ namespace bycc::onnx {
 namespace {
 
 constexpr OpRow rows[] = {
-#define ONNX_OP(name, versions, minInputs, maxInputs, convert, relayName)                           \
+#define ONNX_OP(name, versions, minInputs, maxInputs, convert, relayName)                          \
   {#name, versions, minInputs, maxInputs, convert, relayName},
 #define ONNX_REFUSED(name, versions, why) {#name, versions, 0, -1, nullptr, why},
 #include "OnnxOps.def"
@@ -37,7 +37,8 @@ std::vector<std::string_view> madeOf(const OpRow &row) {
   if (row.convert && findOp(row.relayName))
     ops.push_back(row.relayName);
   for (const auto &[name, names] : makes)
-    for (size_t begin = 0, end; name == row.name && row.convert && begin < names.size(); begin = end + 1) {
+    for (size_t begin = 0, end; name == row.name && row.convert && begin < names.size();
+         begin = end + 1) {
       end = std::min(names.find(' ', begin), names.size());
       ops.push_back(names.substr(begin, end - begin));
     }
@@ -60,7 +61,8 @@ Expected<Module> importBytes(std::shared_ptr<const Storage> storage, const std::
   if (bytes.empty())
     return error(Status::Input, {name}) << "the file is empty";
   if (std::string_view kind = kindOfBytes(bytes); !kind.empty() && kind != "an ONNX model")
-    return error(Status::Input, {name}) << "is no ONNX model, it looks like " << kind;
+    return withAdvice(error(Status::Input, {name}) << "is no ONNX model, it looks like " << kind,
+                      bytes, name);
   Model model = BYCC_TRY(decodeModel(bytes, name));
   TensorReader tensors(storage, folder, options.openExternal);
   Module module = BYCC_TRY(Importer(model, name, tensors, options).run());
@@ -105,7 +107,8 @@ namespace bycc {
 std::vector<OnnxOperator> onnxOperators() {
   std::vector<OnnxOperator> all;
   for (const onnx::OpRow &row : onnx::rows)
-    all.push_back({row.name, row.allVersions(), row.convert ? "" : row.relayName, onnx::madeOf(row)});
+    all.push_back(
+        {row.name, row.allVersions(), row.convert ? "" : row.relayName, onnx::madeOf(row)});
   return all;
 }
 

@@ -16,11 +16,11 @@ struct BinaryRow {
   std::string_view op;
 };
 constexpr BinaryRow binaryRows[] = {
-    {TokenKind::Star, 3, "multiply"},       {TokenKind::Slash, 3, "divide"},
-    {TokenKind::Plus, 2, "add"},            {TokenKind::Minus, 2, "subtract"},
-    {TokenKind::Less, 1, "less"},           {TokenKind::LessEqual, 1, "less_equal"},
-    {TokenKind::Greater, 1, "greater"},     {TokenKind::GreaterEqual, 1, "greater_equal"},
-    {TokenKind::EqualEqual, 0, "equal"},    {TokenKind::NotEqual, 0, "not_equal"},
+    {TokenKind::Star, 3, "multiply"},    {TokenKind::Slash, 3, "divide"},
+    {TokenKind::Plus, 2, "add"},         {TokenKind::Minus, 2, "subtract"},
+    {TokenKind::Less, 1, "less"},        {TokenKind::LessEqual, 1, "less_equal"},
+    {TokenKind::Greater, 1, "greater"},  {TokenKind::GreaterEqual, 1, "greater_equal"},
+    {TokenKind::EqualEqual, 0, "equal"}, {TokenKind::NotEqual, 0, "not_equal"},
 };
 
 const BinaryRow *findBinary(TokenKind kind) {
@@ -38,11 +38,14 @@ NodeId RelayParser::notSupported(const Token &token, std::string what) {
   return syntax(token, what + " is not supported", Status::Unsup);
 }
 
-NodeId RelayParser::parseExpression() { return isAtBinding() ? parseScopedItems() : parseBinary(0); }
+NodeId RelayParser::parseExpression() {
+  return isAtBinding() ? parseScopedItems() : parseBinary(0);
+}
 
 NodeId RelayParser::parseBinary(int level) {
   NodeId left = parseUnary();
-  for (const BinaryRow *row; !panic_ && (row = findBinary(token_.kind)) && row->precedence >= level;) {
+  for (const BinaryRow *row;
+       !panic_ && (row = findBinary(token_.kind)) && row->precedence >= level;) {
     Token token = token_;
     advance();
     NodeId right = parseBinary(row->precedence + 1);
@@ -52,8 +55,9 @@ NodeId RelayParser::parseBinary(int level) {
     }
     OpId op = findOp(row->op);
     builder_.setSource(sourceOf(token));
-    left = op ? take(builder_.call(op, {left, right}))
-              : report(token, Status::Unsup, "operator " + std::string(row->op) + " is not supported");
+    left =
+        op ? take(builder_.call(op, {left, right}))
+           : report(token, Status::Unsup, "operator " + std::string(row->op) + " is not supported");
   }
   return left;
 }
@@ -113,8 +117,7 @@ NodeId RelayParser::localNamed(const Token &token) {
     if (names.size() < 1000)
       names.emplace_back(name);
   auto near = nearest(token.text, names);
-  return report(token, Status::Input,
-                "%" + escaped(token.text) + " is not defined",
+  return report(token, Status::Input, "%" + escaped(token.text) + " is not defined",
                 near ? "did you mean %" + escaped(*near) + "?" : "");
 }
 
@@ -214,7 +217,8 @@ NodeId RelayParser::parseNamed() {
   if (name == "NaN" || name == "Infinity")
     report(token, Status::Input, name + " is no number of Relay text, nan and inf are");
   else if (isConstructor && !near)
-    report(token, Status::Unsup, "constructor " + name + ": algebraic data types are not supported");
+    report(token, Status::Unsup,
+           "constructor " + name + ": algebraic data types are not supported");
   else if (std::string_view reason = whyRefused(name); !reason.empty())
     report(token, Status::Unsup, "operator " + escaped(name) + ": " + std::string(reason));
   else
@@ -415,13 +419,16 @@ RelayParser::Arguments RelayParser::parseArguments() {
 
 NodeId RelayParser::callOperator(OpId op, const Token &token) {
   if (!at(TokenKind::LeftParen))
-    return syntax(token, "operator " + std::string(opInfo(op).name) + " as a value is not supported",
+    return syntax(token,
+                  "operator " + std::string(opInfo(op).name) + " as a value is not supported",
                   Status::Unsup);
   advance();
   Arguments arguments = parseArguments();
   if (panic_)
     return {};
   SourceId source = sourceOf(token);
+  if (op == ops::nn_pad)
+    completePad(arguments);
   dropForeignAttrs(op, arguments, token);
   auto attrs = checkAttrs(op, std::move(arguments.attrs), module_.source(source));
   if (!attrs)
@@ -429,8 +436,8 @@ NodeId RelayParser::callOperator(OpId op, const Token &token) {
   if (!arguments.isOk)
     return {};
   builder_.setSource(source);
-  NodeId node = take(builder_.callWithAttrs(op, arguments.values,
-                                            module_.attributes.intern(std::move(*attrs))));
+  NodeId node = take(
+      builder_.callWithAttrs(op, arguments.values, module_.attributes.intern(std::move(*attrs))));
   annotate(node, arguments);
   return node;
 }

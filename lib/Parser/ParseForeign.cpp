@@ -8,6 +8,7 @@
 #include "bycc/Support/Phrases.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace bycc {
 namespace {
@@ -16,15 +17,19 @@ constexpr size_t maxWarnings = 20;
 
 // Function attributes that have a meaning here or in Relay.
 constexpr std::string_view functionAttrs[] = {
-    "Closure",  "Compiler",  "Composite", "Extern",  "Inline", "PartitionedFromPattern", "Primitive", "Roles",
-    "SkipOptimization", "global_symbol", "hash", "mod_name", "required_passes"};
+    "Closure",       "Compiler",     "Composite",
+    "Extern",        "Inline",       "PartitionedFromPattern",
+    "Primitive",     "Roles",        "SkipOptimization",
+    "global_symbol", "hash",         "input_names",
+    "mod_name",      "output_names", "required_passes"};
 
 // Words in the name of an attribute that describes the call instead of changing it.
 constexpr std::string_view describingWords[] = {
-    "annotation", "comment", "custom", "debug",   "desc",     "description", "doc",    "hint",   "hints",
-    "id",         "info",    "label",  "location", "meta",    "metadata",    "note",   "notes",  "origin",
-    "original",   "profile", "provenance", "schedule", "scheduler", "source", "span",  "tag",    "tags",
-    "tool",       "tuning",  "user"};
+    "annotation", "comment", "custom",     "debug",    "desc",      "description",
+    "doc",        "hint",    "hints",      "id",       "info",      "label",
+    "location",   "meta",    "metadata",   "note",     "notes",     "origin",
+    "original",   "profile", "provenance", "schedule", "scheduler", "source",
+    "span",       "tag",     "tags",       "tool",     "tuning",    "user"};
 
 bool describes(std::string_view key) {
   std::string words(key);
@@ -42,7 +47,8 @@ bool isUnset(const AttrValue &value) {
 }
 
 bool isAllUnsup(const std::vector<Diagnostic> &problems) {
-  return std::ranges::all_of(problems, [](const Diagnostic &d) { return d.status == Status::Unsup; });
+  return std::ranges::all_of(problems,
+                             [](const Diagnostic &d) { return d.status == Status::Unsup; });
 }
 
 } // namespace
@@ -72,7 +78,8 @@ std::optional<std::string> RelayParser::skipObject() {
     size_t depth = 0;
     do {
       depth += at(TokenKind::LeftParen) || at(TokenKind::LeftBracket) || at(TokenKind::LeftBrace);
-      depth -= at(TokenKind::RightParen) || at(TokenKind::RightBracket) || at(TokenKind::RightBrace);
+      depth -=
+          at(TokenKind::RightParen) || at(TokenKind::RightBracket) || at(TokenKind::RightBrace);
       next();
     } while (depth > 0 && !at(TokenKind::End) && !at(TokenKind::Metadata));
     return depth == 0;
@@ -110,9 +117,11 @@ bool RelayParser::skipVariableAttrs() {
   return !panic_ && expect(TokenKind::RightBrace, "after the attributes of a variable");
 }
 
-void RelayParser::addFunctionAttr(AttrDict &attrs, std::string key, AttrValue value, const Token &token) {
+void RelayParser::addFunctionAttr(AttrDict &attrs, std::string key, AttrValue value,
+                                  const Token &token) {
   if (object_) {
-    warn(token, "function attribute " + escaped(key) + " is an object, " + escaped(*object_) + ", and is left out");
+    warn(token, "function attribute " + escaped(key) + " is an object, " + escaped(*object_) +
+                    ", and is left out");
     return;
   }
   bool isKnown = key.find('.') != std::string::npos || key.starts_with("__") ||
@@ -123,15 +132,44 @@ void RelayParser::addFunctionAttr(AttrDict &attrs, std::string key, AttrValue va
   attrs.push_back({std::move(key), std::move(value)});
 }
 
+// nn.pad as other versions of Relay print it: the value is an attribute, an int32 whatever the
+// data is, or left out, which means 0.
+void RelayParser::completePad(Arguments &arguments) {
+  std::vector<NodeId> &values = arguments.values;
+  if (values.empty() || values.size() > 2 || !values[0] ||
+      !module_.types.isTensor(module_.type(values[0])))
+    return;
+  DType dtype = module_.types.dtype(module_.type(values[0]));
+  double value = 0;
+  if (values.size() == 1) {
+    auto attr = std::ranges::find(arguments.attrs, "pad_value", &Attr::key);
+    if (attr != arguments.attrs.end() && (attr->value.isInt() || attr->value.isFloat())) {
+      value =
+          attr->value.isInt() ? static_cast<double>(attr->value.asInt()) : attr->value.asFloat();
+      arguments.attrs.erase(attr);
+    }
+    values.push_back(module_.addScalar(dtype, value));
+  } else if (values[1] && module_.isConstant(values[1]) && dtype != DType::Int32 &&
+             module_.types.str(module_.type(values[1])) == name(DType::Int32)) {
+    int32_t number = 0;
+    std::memcpy(&number, module_.constant(values[1]).data(), sizeof number);
+    values[1] = module_.addScalar(dtype, number);
+  }
+}
+
 // A vendor named where nobody looks for it is no remark that could be left out.
-void RelayParser::reportMisplacedVendor(Arguments &arguments, const std::string &callee, const Token &token) {
-  arguments.isOk &= std::erase_if(arguments.attrs, [&](const Attr &attr) {
-    if (attr.key != "compiler" && attr.key != "Compiler")
-      return false;
-    report(token, Status::Input, callee + ": attribute " + attr.key + " gives it to nobody: a function has "
-                                 "Compiler=\"VENDOR\", annotation.compiler_begin has compiler=\"VENDOR\"");
-    return true;
-  }) == 0;
+void RelayParser::reportMisplacedVendor(Arguments &arguments, const std::string &callee,
+                                        const Token &token) {
+  arguments.isOk &=
+      std::erase_if(arguments.attrs, [&](const Attr &attr) {
+        if (attr.key != "compiler" && attr.key != "Compiler")
+          return false;
+        report(token, Status::Input,
+               callee + ": attribute " + attr.key +
+                   " gives it to nobody: a function has "
+                   "Compiler=\"VENDOR\", annotation.compiler_begin has compiler=\"VENDOR\"");
+        return true;
+      }) == 0;
 }
 
 // Takes out what the operator does not have and what cannot matter.
@@ -146,8 +184,9 @@ void RelayParser::dropForeignAttrs(OpId op, Arguments &arguments, const Token &t
     bool isObject = std::ranges::count(arguments.objects, attr.key) > 0;
     if (info.findAttr(attr.key)) {
       if (isObject) {
-        report(token, Status::Unsup, std::string(info.name) + ": attribute " + attr.key +
-                                         " is an object of the metadata, which is not supported");
+        report(token, Status::Unsup,
+               std::string(info.name) + ": attribute " + attr.key +
+                   " is an object of the metadata, which is not supported");
         arguments.isOk = false;
       }
       return isObject;
@@ -155,7 +194,8 @@ void RelayParser::dropForeignAttrs(OpId op, Arguments &arguments, const Token &t
     bool isHarmless = isObject ? describes(attr.key) : isUnset(attr.value) || describes(attr.key);
     if (!isHarmless || nearest(attr.key, names))
       return false;
-    warn(token, std::string(info.name) + ": attribute " + escaped(attr.key) + " is not known and has no effect");
+    warn(token, std::string(info.name) + ": attribute " + escaped(attr.key) +
+                    " is not known and has no effect");
     return true;
   };
   std::erase_if(arguments.attrs, isForeign);
@@ -181,15 +221,18 @@ void RelayParser::skipTypeDefinition() {
     do {
       bool isConstructor = depth == 1 && open == TokenKind::LeftBrace && at(TokenKind::Identifier);
       if (isConstructor && !typeNames_.insert(token_.text).second)
-        report(token_, Status::Input, "constructor " + std::string(token_.text) + " is defined twice");
+        report(token_, Status::Input,
+               "constructor " + std::string(token_.text) + " is defined twice");
       depth += at(TokenKind::LeftBracket) || at(TokenKind::LeftBrace) || at(TokenKind::LeftParen);
-      depth -= at(TokenKind::RightBracket) || at(TokenKind::RightBrace) || at(TokenKind::RightParen);
+      depth -=
+          at(TokenKind::RightBracket) || at(TokenKind::RightBrace) || at(TokenKind::RightParen);
       advance();
     } while (depth > 0 && !at(TokenKind::End) && !at(TokenKind::Metadata));
     if (depth > 0)
       syntax(name, "the definition of type " + std::string(name.text) + " does not end");
   }
-  warn(word, "type " + std::string(name.text) + " is left out: algebraic data types are not supported");
+  warn(word,
+       "type " + std::string(name.text) + " is left out: algebraic data types are not supported");
   panic_ = fatal_;
 }
 
@@ -206,7 +249,8 @@ void RelayParser::markReached() {
     size_t index = stack.back();
     stack.pop_back();
     for (std::string_view callee : definitions_[index].callees)
-      if (auto found = definitionOf_.find(callee); found != definitionOf_.end() && !definitions_[found->second].isReached) {
+      if (auto found = definitionOf_.find(callee);
+          found != definitionOf_.end() && !definitions_[found->second].isReached) {
         definitions_[found->second].isReached = true;
         stack.push_back(found->second);
       }
@@ -222,7 +266,8 @@ void RelayParser::judge(Definition &definition, std::vector<Diagnostic> problems
     return;
   if (!definition.isReached && isAllUnsup(problems)) {
     definition.isLeftOut = true;
-    warn(definition.nameToken, "@" + escaped(definition.nameToken.text) + " is left out: nobody calls it, and " +
+    warn(definition.nameToken, "@" + escaped(definition.nameToken.text) +
+                                   " is left out: nobody calls it, and " +
                                    problems.front().message);
     return;
   }

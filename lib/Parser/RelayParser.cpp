@@ -284,7 +284,8 @@ bool RelayParser::finishFunction(FunctionId function, const Token &token) {
     return false;
   TypeId actual = module_.type(result);
   if (f.resultType && !isAssignable(module_, actual, f.resultType)) {
-    std::string name = f.name == StringId(0) ? "the function" : "@" + std::string(module_.string(f.name));
+    std::string name =
+        f.name == StringId(0) ? "the function" : "@" + std::string(module_.string(f.name));
     report(token, Status::Input,
            name + " is declared to return " + module_.types.str(f.resultType) + " and returns " +
                module_.types.str(actual));
@@ -365,7 +366,8 @@ void RelayParser::scanDefinition() {
     definition.params = std::move(signature.params);
     definition.isOk &= signature.isOk;
   });
-  while (panic_ && !at(TokenKind::LeftBrace) && !at(TokenKind::End) && !at(TokenKind::Metadata) && !atKeyword("def"))
+  while (panic_ && !at(TokenKind::LeftBrace) && !at(TokenKind::End) && !at(TokenKind::Metadata) &&
+         !atKeyword("def"))
     advance();
   panic_ = fatal_;
   if (!at(TokenKind::LeftBrace)) {
@@ -543,9 +545,12 @@ void RelayParser::parseBody(Definition &definition) {
         module_.functionType(definition.function);
 }
 
+// A file of another kind gets told how it becomes one that can be read.
+Error RelayParser::takeErrors() { return withAdvice(Error(std::move(errors_)), text_, file_); }
+
 Expected<Module> RelayParser::run() {
   if (!checkBytes())
-    return Error(std::move(errors_));
+    return takeErrors();
   advance();
   scanModule();
   markReached();
@@ -566,7 +571,7 @@ Expected<Module> RelayParser::run() {
   std::ranges::stable_sort(errors_, {}, [](const Diagnostic &d) {
     return std::pair(d.location.line, d.location.column);
   });
-  return Error(std::move(errors_));
+  return takeErrors();
 }
 
 Expected<TypeId> RelayParser::parseTypeIn(Module &module, std::string_view text,

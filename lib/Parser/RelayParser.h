@@ -77,6 +77,7 @@ private:
     bool isOk = true;
   };
   bool checkBytes();
+  Error takeErrors(); // there are some
   void scanModule();
   void scanDefinition();
   void skipBody(Definition &definition);
@@ -150,6 +151,7 @@ private:
   Arguments parseArguments();
   bool parseAttribute(Arguments &arguments, std::string key, const Token &token);
   void reportMisplacedVendor(Arguments &arguments, const std::string &callee, const Token &token);
+  void completePad(Arguments &arguments);
   void dropForeignAttrs(OpId op, Arguments &arguments, const Token &token);
   NodeId callOperator(OpId op, const Token &token);
   NodeId callValue(NodeId callee, const Token &token);
@@ -200,8 +202,8 @@ private:
   size_t numGiven_ = 0; // constants of the base
   Builder builder_;
   std::vector<Diagnostic> errors_;
-  bool panic_ = false; // a grammar error; the statement loop resumes
-  bool fatal_ = false; // no more errors are wanted, everything unwinds
+  bool panic_ = false;               // a grammar error; the statement loop resumes
+  bool fatal_ = false;               // no more errors are wanted, everything unwinds
   std::vector<uint32_t> lineStarts_; // filled by the first error
   uint32_t nesting_ = 0;
 

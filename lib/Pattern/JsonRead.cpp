@@ -1,5 +1,6 @@
 #include "bycc/Pattern/JsonRead.h"
 
+#include "bycc/IR/OnnxNames.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
@@ -40,7 +41,8 @@ Expected<OpId> readOpName(std::string_view name, const JsonValue &at, const std:
                           const std::string &file) {
   if (OpId op = findOp(name))
     return op;
-  return jsonError(at, pointer, file) << unknownName("operator", name, allOpNames());
+  return jsonError(at, pointer, file)
+         << "unknown operator '" << escaped(name) << "'" << didYouMeanOperator(name, allOpNames());
 }
 
 std::vector<std::string> attrNames(OpId op) {
@@ -73,8 +75,7 @@ Expected<std::vector<DType>> readDTypes(const JsonValue &array, const std::strin
     return jsonError(array, pointer, file) << "expected an array of dtypes";
   std::vector<DType> dtypes;
   for (size_t i = 0; i < array.items.size(); ++i)
-    dtypes.push_back(
-        BYCC_TRY(readDType(array.items[i], pointer + "/" + std::to_string(i), file)));
+    dtypes.push_back(BYCC_TRY(readDType(array.items[i], pointer + "/" + std::to_string(i), file)));
   return dtypes;
 }
 

@@ -156,7 +156,8 @@ private:
     std::string_view name = BYCC_TRY(parseName(false));
     if (auto found = shared_.done.find(name); found != shared_.done.end())
       return found->second;
-    auto let = std::ranges::find(shared_.text.let, name, [](const auto &entry) { return entry.first; });
+    auto let =
+        std::ranges::find(shared_.text.let, name, [](const auto &entry) { return entry.first; });
     if (let == shared_.text.let.end()) {
       at_ = start;
       return fail() << "no '" << name << "' under let";
@@ -241,7 +242,8 @@ private:
       OpId op = findOp(name);
       if (!op) {
         at_ = start;
-        return fail() << unknownName("operator", name, allOpNames());
+        return fail() << "unknown operator '" << escaped(name) << "'"
+                      << didYouMeanOperator(name, allOpNames());
       }
       ops.push_back(op);
     } while (eat('|'));
@@ -320,8 +322,8 @@ private:
   Expected<size_t> checkArity(const PatternNode &node, OpId op, size_t start) {
     const OpInfo &info = opInfo(op);
     size_t count = node.children.size();
-    bool fits = node.anyArgs || (count >= info.minInputs &&
-                                 (info.isVariadic || count <= info.inputs.size()));
+    bool fits = node.anyArgs ||
+                (count >= info.minInputs && (info.isVariadic || count <= info.inputs.size()));
     size_t end = at_;
     if (!fits) {
       at_ = start;
@@ -354,7 +356,9 @@ bool collectRoots(Pattern &pattern, uint32_t at, std::vector<bool> &seen) {
     for (OpId op : node.ops)
       addOnce(pattern.rootOps, op);
     return true;
-  case PatternKind::Composite: addOnce(pattern.rootComposites, node.composite); return true;
+  case PatternKind::Composite:
+    addOnce(pattern.rootComposites, node.composite);
+    return true;
   case PatternKind::Path:
     for (OpId op : node.ops)
       addOnce(pattern.rootOps, op);
@@ -365,16 +369,20 @@ bool collectRoots(Pattern &pattern, uint32_t at, std::vector<bool> &seen) {
     return !node.children.empty() && std::ranges::all_of(node.children, [&](uint32_t child) {
       return collectRoots(pattern, child, seen);
     });
-  default: return false;
+  default:
+    return false;
   }
 }
 
 } // namespace
 
 bool Pattern::namesLayouts() const {
-  return std::ranges::any_of(nodes, [](const PatternNode &node) { return node.type && !node.type->layouts.empty(); }) ||
+  return std::ranges::any_of(
+             nodes,
+             [](const PatternNode &node) { return node.type && !node.type->layouts.empty(); }) ||
          std::ranges::any_of(where, [](const PatternCondition &c) {
-           return std::ranges::any_of(c.condition.args, [](const auto &arg) { return !arg.second.type.layouts.empty(); });
+           return std::ranges::any_of(
+               c.condition.args, [](const auto &arg) { return !arg.second.type.layouts.empty(); });
          });
 }
 

@@ -76,6 +76,73 @@ bool looksLikeOnnx(std::string_view b) {
 
 } // namespace
 
+namespace {
+
+constexpr std::string_view torchAdvice =
+    "weights or a model of PyTorch: export it, torch.onnx.export(model, inputs, 'net.onnx', "
+    "dynamo=True)";
+constexpr std::string_view kerasAdvice =
+    "a Keras model: python -m tf2onnx.convert --keras net.keras --output net.onnx";
+constexpr std::string_view tensorflowAdvice =
+    "a TensorFlow model: python -m tf2onnx.convert --saved-model FOLDER --output net.onnx";
+constexpr std::string_view tfliteAdvice =
+    "a TFLite model: python -m tf2onnx.convert --tflite net.tflite --output net.onnx";
+
+struct Advice {
+  std::string_view mark, text; // beginning of a kind, or a suffix
+};
+
+constexpr Advice byKind[] = {
+    {"a zip file", torchAdvice},
+    {"a Python pickle", torchAdvice},
+    {"a TFLite model", tfliteAdvice},
+    {"an HDF5 file", kerasAdvice},
+    {"a safetensors file",
+     "these are weights alone: --params=FILE binds them to parameters of a program"},
+    {"a GGUF model",
+     "these are weights of a language model: export the model that they belong to as ONNX"},
+    {"an ORT model", "an optimised ONNX model: compile the .onnx that it was made of"},
+    {"a gzip file", "gunzip it first"},
+    {"a params file", "--params=FILE binds it to parameters of a program"},
+    {"a .npy file", "this is one tensor: bycc-run takes it as --input NAME=FILE"},
+    {"an ONNX model", "-x onnx reads it as that"},
+    {"JSON text", "-x json reads it as a program in JSON"},
+    {"a Git LFS pointer", "git lfs pull gets the file"},
+};
+
+constexpr Advice bySuffix[] = {
+    {".pt", torchAdvice},
+    {".pth", torchAdvice},
+    {".pt2", torchAdvice},
+    {".h5", kerasAdvice},
+    {".keras", kerasAdvice},
+    {".pb", tensorflowAdvice},
+    {".tflite", tfliteAdvice},
+    {".mlir", "MLIR is not read; ONNX and Relay text are"},
+    {".py", "a Python program is not read: have it write ONNX, torch.onnx.export(...), or Relay "
+            "text, mod.astext()"},
+    {".caffemodel", "a Caffe model: convert it to ONNX first"},
+};
+
+} // namespace
+
+std::string_view adviceFor(std::string_view bytes, std::string_view file) {
+  std::string_view kind = kindOfBytes(bytes);
+  for (const Advice &advice : bySuffix)
+    if (file.ends_with(advice.mark) && kind != "an ONNX model")
+      return advice.text;
+  for (const Advice &advice : byKind)
+    if (!kind.empty() && kind.starts_with(advice.mark))
+      return advice.text;
+  return "";
+}
+
+Error withAdvice(Error error, std::string_view bytes, std::string_view file) {
+  if (std::string_view advice = adviceFor(bytes, file); !advice.empty())
+    error.diagnostics().front().notes.push_back({{}, std::string(advice)});
+  return error;
+}
+
 std::string_view kindOfBytes(std::string_view bytes) {
   for (const Mark &mark : marks)
     if (bytes.size() > mark.offset && bytes.substr(mark.offset).starts_with(mark.bytes))

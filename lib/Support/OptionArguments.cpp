@@ -34,6 +34,14 @@ public:
   }
 
 private:
+  // Spelt like an option that there is: hardly a value.
+  bool isOption(std::string_view argument) const {
+    if (argument.size() < 2 || argument[0] != '-')
+      return false;
+    std::string_view body = argument.substr(argument.starts_with("--") ? 2 : 1);
+    return findOption(table_, body.substr(0, body.find('='))) != nullptr;
+  }
+
   Expected<> readOption(const std::string &argument) {
     std::string body = argument.substr(argument.starts_with("--") ? 2 : 1);
     size_t equals = body.find('=');
@@ -52,6 +60,10 @@ private:
     if (option->form != OptionForm::Value || hasValue) {
       given_.push_back({option, hasValue ? body.substr(equals + 1) : ""});
     } else if (at_ + 1 < arguments_.size()) {
+      if (isOption(arguments_[at_ + 1]))
+        return error(Status::Usage) << option->spelt() << " needs a value, found '"
+                                    << escaped(arguments_[at_ + 1]) << "'; " << option->spelt()
+                                    << "=" << escaped(arguments_[at_ + 1]) << " gives it this one";
       given_.push_back({option, arguments_[++at_]});
     } else {
       given_.push_back({option, ""});

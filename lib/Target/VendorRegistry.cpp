@@ -114,6 +114,16 @@ Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
   return {};
 }
 
+std::string vendorCalled(const std::string &name,
+                         const std::function<bool(const std::string &)> &isKnown) {
+  if (isKnown(name))
+    return name;
+  for (auto [other, vendor] : {std::pair("onednn", "dnnl"), {"oneDNN", "dnnl"}, {"mkldnn", "dnnl"}})
+    if (name == other && isKnown(vendor))
+      return vendor;
+  return name;
+}
+
 Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) const {
   if (const Entry *entry = find(name))
     return entry->make();
@@ -174,8 +184,8 @@ Expected<> addVendorFile(VendorSet &set, const std::string &text, const std::str
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
   if (!vendor)
-    return (error(Status::Arg, inFile(path)) << "patterns for vendor '" << escaped(file.vendor)
-                                             << "', which is not in use")
+    return (error(Status::Arg, inFile(path))
+            << "patterns for vendor '" << escaped(file.vendor) << "', which is not in use")
         .note("--annotate says which vendors are");
   return file.applyTo(*vendor);
 }
@@ -198,8 +208,7 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
       return {};
     RuleSet::Entry *entry = rules.find(name);
     bool isEmulated = entry && entry->emulated;
-    std::unique_ptr<Vendor> vendor =
-        isEmulated ? std::move(entry->emulated) : BYCC_TRY(make(name));
+    std::unique_ptr<Vendor> vendor = isEmulated ? std::move(entry->emulated) : BYCC_TRY(make(name));
     if (entry && !isEmulated)
       BYCC_TRY(entry->more.applyTo(*vendor));
     vendor->onlyAsked = onlyAsked;
@@ -233,8 +242,8 @@ VendorRegistry::describe(const VendorRequest &request) const {
     auto vendor = BYCC_TRY(entry.make());
     const char *version = entry.compiler ? entry.compiler->version : nullptr;
     const char *kind = !entry.compiler ? "emulated" : entry.isBuiltin() ? "built in" : "plugin";
-    result.push_back({vendor->name(), version ? version : "", kind,
-                      entry.origin, vendor->patterns().size()});
+    result.push_back(
+        {vendor->name(), version ? version : "", kind, entry.origin, vendor->patterns().size()});
   }
   VendorSet ignored;
   for (const std::string &file : request.ruleFiles) {

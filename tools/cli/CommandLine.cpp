@@ -5,6 +5,7 @@
 
 #include "bycc/Driver/CommandOptions.h"
 #include "bycc/Driver/Driver.h"
+#include "bycc/Support/File.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -118,6 +119,21 @@ const Command *findCommand(std::string_view name) {
   return found == std::end(commands) ? nullptr : found;
 }
 
+// Of the contract of the command line, and not there yet: what there is instead.
+struct PlannedCommand {
+  const char *name, *instead;
+};
+constexpr PlannedCommand plannedCommands[] = {
+    {"measure", "a vendor's file can hold costs that were measured, with \"measured\": true"},
+    {"costs", "a vendor's file can hold costs that were measured, with \"measured\": true"},
+    {"explore", "--annotate, --precision and -O can be tried one by one, with bycc-run --bench"},
+    {"tune",
+     "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
+    {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
+    {"verify", "bycc-run --expected compares the outputs of two builds"},
+    {"reduce", "bycc extract takes one region out as a program of its own"},
+};
+
 Parsed finish(Parsed parsed, int exitCode) {
   parsed.action = Action::Exit;
   parsed.exitCode = exitCode;
@@ -177,6 +193,14 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   const Command *command = rest.empty() ? nullptr : findCommand(rest[0]);
   if (command)
     rest.erase(rest.begin());
+  else if (rest.size() > 1)
+    for (const PlannedCommand &planned : plannedCommands)
+      if (rest[0] == planned.name && !pathExists(rest[0])) {
+        Error unsupported = error(Status::Unsup) << "bycc " << planned.name
+                                                 << " is not supported yet: " << planned.instead;
+        std::fprintf(stderr, "%s\n", unsupported.str().c_str());
+        return finish(parsed, 1);
+      }
   if (!line.parse(rest))
     return finish(parsed, 2);
   if (line.answer())

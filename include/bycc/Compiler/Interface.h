@@ -20,8 +20,12 @@ struct ModelInterface {
   std::vector<ModelTensor> inputs, outputs;
 };
 
-// Parameters and flattened results of @main; names from the module's attributes
-// "input_names" and "output_names", else the parameters and output_0, ...
+// Writes the names of outputs that a foreign format gave them to @main, as the attribute
+// output_names, so that a program that is printed and read again has them.
+void keepNamesOfOutputs(Module &module);
+
+// Parameters and flattened results of @main; names from the attributes "input_names" and
+// "output_names" of the module, else of @main, else the parameters and output_0, ...
 ModelInterface modelInterface(const Module &module);
 // UNSUP errors for those in a layout or on a device.
 Expected<> checkInterface(const Module &module);

@@ -55,6 +55,12 @@ template <typename T> Stored assign(T &target, T value) {
   return {};
 }
 
+// An option whose work does not exist yet: `sentence` says so.
+inline Stored plan(std::string &planned, std::string_view sentence) {
+  planned = sentence;
+  return {};
+}
+
 inline Stored append(std::vector<std::string> &list, const std::string &value) {
   list.push_back(value);
   return {};

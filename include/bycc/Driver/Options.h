@@ -23,18 +23,18 @@ struct WatchOptions {
 struct PlacementOutput {
   bool explain = false;
   bool dumpOffloads = false;
-  std::string dumpOffloadsFile; // "" = stdout
-  std::string savePlan;         // --save-partition-plan=F
+  std::string dumpOffloadsFile;          // "" = stdout
+  std::string savePlan;                  // --save-partition-plan=F
   std::optional<std::string> minOffload; // "90%" or "90%ops"
   std::optional<int64_t> expectRegions;
 };
 
 struct OutputOptions {
-  std::optional<std::string> output; // -o
-  std::vector<std::string> emit;     // empty: obj
-  bool dependencies = false;         // -MD
+  std::optional<std::string> output;                           // -o
+  std::vector<std::string> emit;                               // empty: obj
+  bool dependencies = false;                                   // -MD
   std::optional<std::string> dependencyFile, dependencyTarget; // -MF, -MT
-  bool phonyTargets = false;                                  // -MP
+  bool phonyTargets = false;                                   // -MP
 };
 
 // bycc extract: the region to take out, and what the program is run with to record
@@ -73,10 +73,12 @@ struct Options : CompileOptions {
   bool verbose = false, quiet = false;
   bool json = false; // inspect, --list-*
   std::string color = "auto";
+  std::string diagnosticsFormat = "text"; // json, sarif
   Listing listing = Listing::None;
   bool libs = false, libsAreStatic = false; // --libs[=static]
   bool help = false, helpAll = false, version = false;
-  std::string text; // --print-text: "man", or a shell
+  std::string planned; // what was asked for and does not exist yet, and what there is instead
+  std::string text;    // --print-text: "man", or a shell
   ExtractOptions extract;
   CheckOptions check;
   PatternOptions pattern;

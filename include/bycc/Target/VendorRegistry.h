@@ -123,4 +123,8 @@ Expected<> readVendorMembers(const JsonValue &object, const std::string &pointer
 Expected<std::string> readVendorName(const JsonValue *name, const JsonValue &object,
                                      const std::string &pointer, const std::string &file);
 
+// A library's other names: "onednn" and "mkldnn" are dnnl, unless a vendor is called so.
+std::string vendorCalled(const std::string &name,
+                         const std::function<bool(const std::string &)> &isKnown);
+
 } // namespace bycc
