@@ -20,6 +20,7 @@
 
 #include "bycc/Pattern/Pattern.h"
 
+#include "bycc/IR/OnnxNames.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"

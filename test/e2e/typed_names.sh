@@ -19,8 +19,9 @@ import json
 d = json.load(open("d.json"))
 assert d["host_ops"] == ["nn.max_pool2d"], d["host_ops"]'
 bycc net.relay --annotate=mkldnn --pin '*=onednn' -q -o net.o
+echo '{"vendors": [{"name": "v", "ops": {"Conv": {}}}]}' > conv.json
 refuse 1 "unknown operator 'Conv'; ONNX's Conv is nn.conv1d, nn.conv2d, nn.conv3d here" \
-  bycc net.relay --rules=<(echo '{"vendors": [{"name": "v", "ops": {"Conv": {}}}]}') -o x.o
+  bycc net.relay --rules=conv.json -o x.o
 refuse 2 "no operator is called 'MaxPol'" bycc net.relay --annotate-skip-ops=MaxPol -o x.o
 
 # An ONNX model is one, whatever it is called.
@@ -51,7 +52,7 @@ refuse 2 "-o net.json: the object file would be called like a graph JSON" bycc n
 refuse 2 "-o net.so: the object file would be called like a shared library" bycc net.relay -o net.so
 refuse 2 "--strict: no vendor is asked for" bycc net.relay --strict -o x.o
 refuse 2 "'200%' is not such as 90% or 90%ops, of 0 to 100" bycc net.relay --annotate=dnnl --min-offload=200% -o x.o
-refuse 1 "the model has no dimension 'batchsize', did you mean 'batch'?" bycc net.relay --dim batchsize=1 -o x.o
+refuse 1 "the model has no dimension 'batsch', did you mean 'batch'?" bycc net.relay --dim batsch=1 -o x.o
 refuse 1 "the model has no dimension 'sequence'; its open dimensions: batch" bycc net.relay --dim sequence=1 -o x.o
 
 # What the contract names and is not there yet says so.
@@ -88,7 +89,7 @@ refuse 1 "error[UNSUP]" bycc bad.relay --color=never -o x.o
 pad() {
   cat > pad.relay <<END
 #[version = "0.0.5"]
-def @main(%x: Tensor[(1, 2), float32]) -> Tensor[(1, 4), float32] { nn.pad($1, pad_width=[[0, 0], [1, 1]]$2) }
+def @main(%x: Tensor[(1, 2), float32]) -> Tensor[(1, 4), float32] { nn.pad($1, pad_width=[[0, 0], [1, 1]]${2-}) }
 END
   bycc pad.relay -q -o pad.o && bycc-run pad.json --random --print=1
 }
