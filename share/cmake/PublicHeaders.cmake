@@ -1,5 +1,5 @@
 # The headers that are installed: what programs use that compile (Compiler.h, compiler.h) and run
-# (runtime.h) models, vendors (vendor.h), and those who write passes and frontends. All others
+# (runtime.h) models, vendors (vendor.h), plugins with passes (pass.h), and those who write passes and frontends. All others
 # in include/bycc are for bycc alone. A new function in one of these is shown by a line in
 # lib/bycc.map; the tests library-exports and e2e-public_headers hold the three together.
 set(BYCC_PUBLIC_HEADERS
@@ -9,6 +9,7 @@ set(BYCC_PUBLIC_HEADERS
   bycc/Compiler/Extensions.h
   bycc/Compiler/OutputForms.h
   bycc/Compiler/RequestOptions.h
+  bycc/Compiler/TextPass.h
   bycc/Compiler/TimeTrace.h
   bycc/Compiler/WriteModel.h
   bycc/IR/Attributes.h
@@ -43,6 +44,7 @@ set(BYCC_PUBLIC_HEADERS
   bycc/Transforms/Pipeline.h
   bycc/abi.h
   bycc/compiler.h
+  bycc/pass.h
   bycc/runtime.h
   bycc/vendor.h
 )

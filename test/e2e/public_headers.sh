@@ -8,7 +8,7 @@ sed -n 's/^  \(bycc\/.*\)$/\1/p' "$root/share/cmake/PublicHeaders.cmake" | sort 
 cmp wanted.txt installed.txt || fail "$(diff wanted.txt installed.txt)"
 [ "$(wc -l < wanted.txt)" -gt 30 ] || fail "few headers are listed"
 
-for header in abi vendor runtime compiler; do
+for header in abi vendor pass runtime compiler; do
   echo "#include \"bycc/$header.h\"" > "$header.c"
   cc -std=c11 -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only $header.c || fail "bycc/$header.h is no C11"
 done

@@ -83,7 +83,8 @@ for kind, symbol in symbols(compiler, "--demangle"):
     if kind not in "tTwW" or symbol in cpp_shown or "[clone" in symbol or "{lambda" in symbol or not symbol.startswith("bycc::"):
         continue
     name, isclass = owner(symbol)
-    if "::_" in symbol or "(anonymous" in symbol or "<" in symbol.split("(")[0]:
+    scope = symbol.split("(")[0]
+    if "::_" in scope or "(anonymous" in symbol or "<" in scope:
         continue
     if name in (classes if isclass else functions):
         failures.append(f"a public header declares what is not shown (lib/bycc.map): {symbol}")
