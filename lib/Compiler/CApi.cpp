@@ -78,7 +78,7 @@ template <typename Work> int32_t guarded(Work work) noexcept {
 }
 
 template <typename... Pointers> Expected<> checkGiven(Pointers... pointers) {
-  if (((pointers == nullptr) || ...))
+  if ((... || !pointers))
     return error(Status::Arg) << "a null pointer where none may be";
   return {};
 }

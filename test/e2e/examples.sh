@@ -9,6 +9,12 @@ cc -Wall -Werror -I"$root/include" -I. "$root/share/examples/c/run_linked.c" exa
 LD_LIBRARY_PATH=$lib ./run_linked example.params > linked.txt
 grep -q '^largest of' linked.txt || fail "$(cat linked.txt)"
 
+cc -std=c11 -Wall -Wextra -pedantic -Werror -I"$root/include" "$root/share/examples/c/compile_and_run.c" \
+  -L"$lib" -lbycc -lbycc_runtime -o compile_and_run
+LD_LIBRARY_PATH=$lib ./compile_and_run "$root/share/models/example.onnx" --annotate dnnl -O2 > compiled.txt
+grep -q dnnl compiled.txt && grep -q "^output '.*': [0-9]* bytes" compiled.txt || fail "$(cat compiled.txt)"
+LD_LIBRARY_PATH=$lib refuse 1 "did you mean '--annotate'?" ./compile_and_run "$root/share/models/example.onnx" anotate=dnnl
+
 c++ -std=c++20 -I"$root/include" "$root/share/examples/pass/drop_clips.cpp" -L"$lib" -lbycc -o drop_clips
 cat > clips.relay <<'END'
 #[version = "0.0.5"]

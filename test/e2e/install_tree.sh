@@ -6,7 +6,7 @@
 for part in bin/bycc bin/bycc-opt bin/bycc-run libexec/bycc/bycc-worker lib/libbycc_runtime.so lib/bycc/libbycc_vendor_dnnl.so \
             include/bycc/vendor.h include/bycc/abi.h include/bycc/runtime.h share/bycc/patterns/dnnl.json \
             share/bycc/schema/params.md share/bycc/doc/vendor-tutorial.md share/bycc/examples/vendor/CMakeLists.txt \
-            share/bycc/cmake/byccConfig.cmake lib/pkgconfig/bycc.pc; do
+            share/bycc/cmake/byccConfig.cmake lib/pkgconfig/bycc.pc lib/pkgconfig/bycc-compiler.pc; do
   [ -e "$PREFIX/$part" ] || fail "$part is not installed"
 done
 if grep -rlF -e "$BYCC_BUILD" -e "$root/" "$PREFIX"; then
@@ -43,3 +43,8 @@ flags=$(PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig pkg-config --cflags --libs bycc)
 # shellcheck disable=SC2086
 cc -I. run_linked.c example.o $flags -lm -o by_pkg_config
 clean env LD_LIBRARY_PATH="$PREFIX/lib" ./by_pkg_config example.params | grep -q '^largest of' || fail "no result"
+flags=$(PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig pkg-config --cflags --libs bycc-compiler)
+# shellcheck disable=SC2086
+cc "$PREFIX/share/bycc/examples/c/compile_and_run.c" $flags -o compile_and_run
+clean env LD_LIBRARY_PATH="$PREFIX/lib" ./compile_and_run "$PREFIX/share/bycc/models/example.onnx" annotate=dnnl |
+  grep -q "^output '" || fail "what is compiled from C does not run"

@@ -61,14 +61,21 @@ const cli::ProgramTexts &texts() {
       {
           {"bycc-run net.json --inputs in/ --outputs out/", "in/NAME.npy -> out/NAME.npy"},
           {"bycc-run net.json --random --print", "random inputs; some values of each output"},
-          {"bycc-run net.json --inputs in/ --expected want/", "compare; exit code 4 where they differ"},
+          {"bycc-run net.json --inputs in/ --expected want/",
+           "compare; exit code 4 where they differ"},
           {"bycc-run net.json --random --bench", "the time of a run"},
           {"bycc-run net.json --random --profile=trace.json", "where the time goes"},
       },
-      {"bycc-run runs a model that bycc compiled. MODEL.json is its graph JSON; the object and the params are beside it."},
+      {"bycc-run runs a model that bycc compiled. MODEL.json is its graph JSON; the object and the "
+       "params are beside it."},
       {},
-      {{"0", "done"}, {"1", "failed"}, {"2", "bad command line"}, {"4", "results differ"}, {"70", "internal error"}},
-      {{"BYCC_PLUGIN_PATH", "folders, separated by ':', in which run halves of vendors are looked for, before ../lib/bycc beside the program"}},
+      {{"0", "done"},
+       {"1", "failed"},
+       {"2", "bad command line"},
+       {"4", "results differ"},
+       {"70", "internal error"}},
+      {{"BYCC_PLUGIN_PATH", "folders, separated by ':', in which run halves of vendors are looked "
+                            "for, before ../lib/bycc beside the program"}},
       {"bycc(1)", "bycc-opt(1)"},
       "",
   };
