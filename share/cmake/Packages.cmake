@@ -1,6 +1,6 @@
 # `cpack` in a build folder in which everything is built makes three Debian packages of what is installed:
-#   bycc             the programs and libbycc, patterns, manual pages, documents
-#   libbycc-runtime  what runs compiled models: the library, vendors' run halves
+#   bycc             the compiler: programs, libbycc, patterns, manual pages, documents
+#   libbycc-runtime  what runs compiled models: the library, vendors' run halves, bycc-run
 #   libbycc-dev      headers, the static runtime, CMake and pkg-config files, examples, the kit for vendors
 # A rule of install() says with COMPONENT which one it is for; `bycc` without it.
 set(components bycc libbycc-runtime libbycc-dev)

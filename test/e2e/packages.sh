@@ -15,10 +15,12 @@ for package in bycc libbycc-runtime libbycc-dev; do
 done
 expect "$(sort bycc.files libbycc-runtime.files libbycc-dev.files | uniq -d)" ""
 has() { grep -qE "^./usr/$2\$" "$1.files" || fail "$2 is not in $1"; }
-for file in bin/bycc bin/bycc-opt bin/bycc-run 'lib.*/libbycc.so.0.1' libexec/bycc/bycc-worker share/man/man1/bycc.1 \
+for file in bin/bycc bin/bycc-opt 'lib.*/libbycc.so.0.1' libexec/bycc/bycc-worker share/man/man1/bycc.1 \
             share/bash-completion/completions/bycc share/bycc/patterns/dnnl.json share/doc/bycc/copyright; do
   has bycc "$file"
 done
+has libbycc-runtime bin/bycc-run
+has libbycc-runtime share/man/man1/bycc-run.1
 has libbycc-runtime 'lib.*/libbycc_runtime.so.0'
 has libbycc-runtime 'lib.*/bycc/libbycc_vendor_dnnl.so'
 for file in include/bycc/compiler.h include/bycc/Compiler.h 'lib.*/libbycc.so' 'lib.*/libbycc_runtime.a' \
