@@ -33,6 +33,25 @@ typedef struct bycc_load_options {
 /* Loads STEM.json with STEM.o and STEM.params beside it. `options` may be null. */
 int32_t bycc_model_load(const char *graph_json, const bycc_load_options *options,
                         bycc_model **model);
+/* What the three files hold, for a model that is in memory. */
+typedef struct bycc_model_bytes {
+  uint32_t size;    /* sizeof(bycc_model_bytes) */
+  const char *name; /* for messages; null: "model" */
+  const void *graph_json;
+  uint64_t graph_json_bytes;
+  const void *object;
+  uint64_t object_bytes;
+  const void *params; /* null: the model has none. At a multiple of 64 */
+  uint64_t params_bytes;
+  /* The params are used where they lie. This is called, once, when nothing reads them any
+   * more, also where loading fails; null: they outlive the model and its contexts. */
+  void (*release)(void *user);
+  void *user;
+} bycc_model_bytes;
+/* The same from memory. Graph JSON and object are not needed afterwards; weights are hashed
+ * only when `verify` says so. */
+int32_t bycc_model_load_bytes(const bycc_model_bytes *bytes, const bycc_load_options *options,
+                              bycc_model **model);
 /* The same for a module that is linked into the program (STEM.h declares it). */
 int32_t bycc_model_load_linked(const bycc_module *module,
                                const bycc_load_options *options,

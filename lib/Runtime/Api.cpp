@@ -126,6 +126,22 @@ Expected<LoadOptions> loadOptions(const bycc_load_options *given) {
   return options;
 }
 
+// Releases the params as it says when they are gone, whatever happens until then.
+Expected<SetBytes> setBytes(const bycc_model_bytes &given) {
+  std::shared_ptr<const void> owner;
+  if (given.release)
+    owner = std::shared_ptr<const void>(given.params, [release = given.release, user = given.user](
+                                                          const void *) { release(user); });
+  BYCC_TRY(wanted(given.graph_json, "graph_json"));
+  BYCC_TRY(wanted(given.object, "object"));
+  SetBytes bytes;
+  bytes.graph = {static_cast<const char *>(given.graph_json), given.graph_json_bytes};
+  bytes.object = {static_cast<const char *>(given.object), given.object_bytes};
+  if (given.params)
+    bytes.params = Storage::viewOf(given.params, given.params_bytes, std::move(owner));
+  return bytes;
+}
+
 int32_t indexOf(const bycc_tensor_info *infos, uint32_t count, const char *name) {
   for (uint32_t i = 0; name && i < count; ++i)
     if (std::strcmp(infos[i].name, name) == 0)
@@ -144,6 +160,24 @@ int32_t bycc_model_load(const char *graph_json, const bycc_load_options *options
     *model = nullptr;
     BYCC_TRY(wanted(graph_json, "graph_json"));
     auto loaded = BYCC_TRY(Model::load(graph_json, BYCC_TRY(loadOptions(options))));
+    models().add(loaded);
+    *model = reinterpret_cast<bycc_model *>(const_cast<Model *>(loaded.get()));
+    return {};
+  });
+}
+
+int32_t bycc_model_load_bytes(const bycc_model_bytes *bytes, const bycc_load_options *options,
+                              bycc_model **model) {
+  return guarded([&]() -> Expected<> {
+    BYCC_TRY(wanted(bytes, "bytes"));
+    if (bytes->size < sizeof *bytes)
+      return error(Status::Arg) << "bycc_model_bytes::size is " << bytes->size << ", wanted "
+                                << sizeof *bytes;
+    SetBytes set = BYCC_TRY(setBytes(*bytes));
+    BYCC_TRY(wanted(model, "model"));
+    *model = nullptr;
+    auto loaded = BYCC_TRY(
+        Model::loadBytes(set, bytes->name ? bytes->name : "model", BYCC_TRY(loadOptions(options))));
     models().add(loaded);
     *model = reinterpret_cast<bycc_model *>(const_cast<Model *>(loaded.get()));
     return {};

@@ -272,22 +272,25 @@ Expected<> Model::useParams(const LoadOptions &options, const std::string &path,
   if (module_->params_bytes == 0)
     return {};
   std::string file = path;
+  bool isFile = !module_->params && !params_;
   if (module_->params) {
     weights_ = module_->params;
     weightsBytes_ = module_->params_bytes;
     file += " (embedded weights)";
-    if (reinterpret_cast<uintptr_t>(weights_) % paramsAlignment != 0)
-      return error(Status::Load, {file}) << "embedded weights are not aligned";
   } else {
-    params_ = BYCC_TRY(asPart(mapFile(file, true)));
+    if (isFile)
+      params_ = BYCC_TRY(asPart(mapFile(file, true)));
     weights_ = params_->data();
     weightsBytes_ = params_->size();
   }
+  if (reinterpret_cast<uintptr_t>(weights_) % paramsAlignment != 0)
+    return error(Status::Load, {file})
+           << "the weights do not lie at a multiple of " << paramsAlignment;
   ParamsFile params = BYCC_TRY(readParams(weights_, weightsBytes_, file));
   BYCC_TRY(checkParams(*module_, graph, params, file));
   if (options.verify)
     return verifyPayloads(params, weights_, file);
-  return params_ && weightsBytes_ <= cheapBytes ? verifyOnce(params, weights_, file) : Expected<>();
+  return isFile && weightsBytes_ <= cheapBytes ? verifyOnce(params, weights_, file) : Expected<>();
 }
 
 // Offset and length of the weights that a region may read, of params of so many bytes: all,
@@ -367,10 +370,17 @@ static Expected<LoadedObject> openObject(const GraphFile &graph, std::string_vie
 Expected<std::shared_ptr<const Model>>
 Model::loadParts(const GraphFile &graph, const SetPaths &paths, const LoadOptions &options) {
   BYCC_TRY(checkGraph(graph));
+  std::string object = BYCC_TRY(asPart(readFile(paths.object, maxObjectBytes)));
+  return loadObjectOf(graph, object, paths, nullptr, options);
+}
+
+// `given`: the params in memory, null for those of a file.
+Expected<std::shared_ptr<const Model>>
+Model::loadObjectOf(const GraphFile &graph, std::string_view object, const SetPaths &paths,
+                    std::shared_ptr<const Storage> given, const LoadOptions &options) {
   auto model = std::make_shared<Model>();
   const std::string &objectPath = paths.object;
-  std::string bytes = BYCC_TRY(asPart(readFile(objectPath, maxObjectBytes)));
-  model->object_ = BYCC_TRY(openObject(graph, bytes, objectPath));
+  model->object_ = BYCC_TRY(openObject(graph, object, objectPath));
   const bycc_module &module = *model->object_.module();
   BYCC_TRY(inFile(checkHeader(module, options), objectPath));
   BYCC_TRY(inFile(model->setModule(&module, options), objectPath));
@@ -379,6 +389,8 @@ Model::loadParts(const GraphFile &graph, const SetPaths &paths, const LoadOption
   std::string params = paths.params.empty() ? objectPath : paths.params;
   if (!paths.params.empty() && !options.params.empty())
     params = options.params;
+  else
+    model->params_ = std::move(given);
   BYCC_TRY(model->useParams(options, params, &graph));
   BYCC_TRY(inFile(model->loadRegions(), objectPath));
   logMessage(LogLevel::Info, graph.path + ": loaded, " + std::to_string(model->threads()) +
@@ -401,6 +413,16 @@ Expected<std::shared_ptr<const Model>> Model::load(const std::string &graphJson,
       return loaded;
     graph = now.takeValue();
   }
+}
+
+Expected<std::shared_ptr<const Model>>
+Model::loadBytes(const SetBytes &bytes, const std::string &name, const LoadOptions &options) {
+  GraphFile graph = BYCC_TRY(parseGraphFile(bytes.graph, name + ".json"));
+  BYCC_TRY(checkGraph(graph));
+  SetPaths paths = {name + ".o", graph.set.params ? name + ".params" : ""};
+  if (graph.set.params && !bytes.params && options.params.empty())
+    return error(Status::Load, {paths.params}) << "the model has weights, none are given";
+  return loadObjectOf(graph, bytes.object, paths, bytes.params, options);
 }
 
 Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *module,

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bycc::runtime {
@@ -35,10 +36,19 @@ struct SetPaths {
   bool operator==(const SetPaths &) const = default;
 };
 
+// The parts themselves, of a set in memory.
+struct SetBytes {
+  std::string_view graph, object;        // not kept
+  std::shared_ptr<const Storage> params; // null: none
+};
+
 class Model {
 public:
   static Expected<std::shared_ptr<const Model>> load(const std::string &graphJson,
                                                      const LoadOptions &options);
+  // `name` is for messages.
+  static Expected<std::shared_ptr<const Model>>
+  loadBytes(const SetBytes &bytes, const std::string &name, const LoadOptions &options);
   static Expected<std::shared_ptr<const Model>> loadLinked(const bycc_module *module,
                                                            const LoadOptions &options);
   Model() = default;
@@ -55,6 +65,9 @@ public:
 private:
   static Expected<std::shared_ptr<const Model>>
   loadParts(const struct GraphFile &graph, const SetPaths &paths, const LoadOptions &options);
+  static Expected<std::shared_ptr<const Model>>
+  loadObjectOf(const struct GraphFile &graph, std::string_view object, const SetPaths &paths,
+               std::shared_ptr<const Storage> params, const LoadOptions &options);
   Expected<> setModule(const bycc_module *module, const LoadOptions &options);
   Expected<> useParams(const LoadOptions &options, const std::string &path,
                        const struct GraphFile *graph);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <immintrin.h>
+#include <memory>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -39,6 +40,84 @@ TEST_CASE("runs: unknown extents, weights, libm, several threads") {
       CHECK(outputOf(loaded.context, 1)[0] == Approx(std::exp(sum)));
     }
   }
+}
+
+namespace {
+
+// The files of a model in memory, with the params where they must lie.
+struct InMemory {
+  explicit InMemory(const TestModel &test)
+      : graph(readText(test.json())), object(readText(test.object())),
+        params(readText(test.params())) {
+    storage.resize(params.size() + 64);
+    aligned = storage.data() + 64 - reinterpret_cast<uintptr_t>(storage.data()) % 64;
+    std::memcpy(aligned, params.data(), params.size());
+    bytes = {sizeof bytes, "here",        graph.data(),
+             graph.size(), object.data(), object.size(),
+             aligned,      params.size(), [](void *user) { ++*static_cast<int *>(user); },
+             &released};
+  }
+  std::string loadError(const bycc_load_options *options = nullptr) const {
+    bycc_model *model = nullptr;
+    if (bycc_model_load_bytes(&bytes, options, &model) != BYCC_OK)
+      return lastError();
+    bycc_model_destroy(model);
+    return "";
+  }
+  std::string graph, object, params;
+  std::vector<char> storage;
+  char *aligned = nullptr;
+  int released = 0;
+  bycc_model_bytes bytes = {};
+};
+
+} // namespace
+
+TEST_CASE("a model in memory runs without files, and says when it no longer needs its params") {
+  auto test = std::make_unique<TestModel>();
+  InMemory memory(*test);
+  test.reset(); // the files are gone
+  bycc_model *model = nullptr;
+  bycc_context *context = nullptr;
+  int32_t status = bycc_model_load_bytes(&memory.bytes, nullptr, &model);
+  INFO(lastError());
+  REQUIRE(status == BYCC_OK);
+  memory.graph.assign(memory.graph.size(), 'x');
+  memory.object.assign(memory.object.size(), 'x');
+  REQUIRE(bycc_context_create(model, &context) == BYCC_OK);
+  bycc_model_destroy(model);
+  CHECK(memory.released == 0); // the context runs on
+  Inputs inputs(7);
+  REQUIRE(inputs.bind(context) == BYCC_OK);
+  REQUIRE(bycc_run(context) == BYCC_OK);
+  CHECK(outputOf(context, 0) == wantedScaled(inputs));
+  bycc_context_destroy(context);
+  CHECK(memory.released == 1);
+}
+
+TEST_CASE("I7 a model in memory that is damaged is LOAD, and its params are released") {
+  TestModel test;
+  InMemory memory(test);
+  REQUIRE(memory.loadError() == "");
+  memory.aligned[130] ^= 7;
+  bycc_load_options options = {sizeof options, 0, 1, nullptr};
+  CHECK(has(memory.loadError(&options), "here.params: error[LOAD]: parameter 'w' is damaged"));
+  memory.object[200] ^= 1;
+  CHECK(has(memory.loadError(), "here.o: error[LOAD]: object is damaged"));
+  memory.object[200] ^= 1;
+  CHECK(memory.released == 3);
+  memory.bytes.params = memory.aligned + 1;
+  CHECK(has(memory.loadError(),
+            "here.params: error[LOAD]: the weights do not lie at a multiple of 64"));
+  memory.bytes.params = nullptr;
+  CHECK(has(memory.loadError(), "here.params: error[LOAD]: the model has weights, none are given"));
+  memory.graph[0] = '?';
+  CHECK(has(memory.loadError(), "here.json:1:1: error[LOAD]"));
+  CHECK(memory.released == 6);
+  memory.bytes.object = nullptr;
+  CHECK(has(memory.loadError(), "error[ARG]: object is a null pointer"));
+  memory.bytes.size = 8;
+  CHECK(has(memory.loadError(), "error[ARG]: bycc_model_bytes::size is 8"));
 }
 
 TEST_CASE("the module can be asked for") {
