@@ -181,6 +181,32 @@ std::string sealed(std::string json) {
   return json.replace(digits, checksumDigits, hexText(checksumOf(json, digits)));
 }
 
+// Puts `name` where the first member "name" behind `from` has its string; npos: there is none.
+static size_t replaceName(std::string &json, size_t from, const std::string &name) {
+  constexpr std::string_view key = "\"name\": \"";
+  size_t begin = from == json.npos ? from : json.find(key, from);
+  if (begin == json.npos)
+    return begin;
+  begin += key.size();
+  size_t end = begin;
+  while (end < json.size() && json[end] != '"')
+    end += json[end] == '\\' ? 2 : 1;
+  JsonWriter writer; // knows what is to be escaped
+  std::string text = writer.beginObject().key("name").value(name).endObject().take();
+  size_t first = text.find(key) + key.size(), last = text.rfind('"');
+  json.replace(begin, end - begin, text, first, last - first);
+  return begin + (last - first);
+}
+
+// No string holds what is looked for: its quotes would be escaped.
+std::string withFileNames(std::string json, const std::string &object, const std::string &params) {
+  size_t end = replaceName(json, json.rfind("\"files\": {"), object);
+  BYCC_ASSERT(end != json.npos, "the graph JSON names its object");
+  if (size_t at = json.find("\"params\": {", end); at < json.rfind(checksumKey))
+    replaceName(json, at, params);
+  return sealed(std::move(json));
+}
+
 bool isSealed(std::string_view json) {
   size_t digits = findChecksum(json);
   return digits != json.npos &&

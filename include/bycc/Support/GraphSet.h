@@ -40,6 +40,9 @@ std::string hexText(const SetId &id);
 void writeGraphSet(JsonWriter &writer, const GraphSet &set);
 // Fills in the checksum of a text with members by writeGraphSet.
 std::string sealed(std::string json);
+// The graph JSON of the same set whose files have other names, without a folder; `params` is
+// not looked at where there is no such file. For a text that readGraphSet() takes.
+std::string withFileNames(std::string json, const std::string &object, const std::string &params);
 // True when the text is as sealed() left it.
 bool isSealed(std::string_view json);
 // Reads the members back; Status::Load with what is missing or wrong. The ABI

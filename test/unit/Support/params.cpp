@@ -113,6 +113,29 @@ TEST_CASE("I1 I6 graph set: members read back, any change breaks the seal") {
   }
 }
 
+TEST_CASE("graph set: its files can get other names") {
+  auto textOf = [](const std::string &object, const std::string &params) {
+    GraphSet set;
+    set.setId = id;
+    set.object = {object, 1234, 5};
+    if (!params.empty())
+      set.params = GraphFileInfo{params, 99, 1};
+    set.paramsEntries = {{"\"name\": \"", DType::Float32, {5, 5}}};
+    JsonWriter writer;
+    writer.beginObject().key("name").value("\"files\": {").key("bycc").beginObject();
+    writeGraphSet(writer, set);
+    writer.endObject().endObject();
+    return sealed(writer.take());
+  };
+  for (const char *params : {"net.params", ""}) {
+    std::string odd = R"(a "b" \.o)";
+    std::string renamed = withFileNames(textOf("net.o", params), odd, *params ? "b.params" : "");
+    CHECK(renamed == textOf(odd, *params ? "b.params" : ""));
+    CHECK(withFileNames(renamed, "net.o", params) == textOf("net.o", params));
+    CHECK(isSealed(renamed));
+  }
+}
+
 TEST_CASE("I8 graph set: ABI version newer or absent") {
   auto newer = parseJson("{\"abi\": 4}", "f"), absent = parseJson("{}", "f");
   CHECK(readGraphSet(*newer, "f").error().message() ==
