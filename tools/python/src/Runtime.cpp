@@ -1,0 +1,57 @@
+// bycc._runtime: the C API of the runtime for Python. No LLVM.
+#include "Model.h"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace bycc::python;
+
+namespace {
+
+int blockBuffer(PyObject *self, Py_buffer *view, int flags) {
+  const Block &block = *nb::inst_ptr<Block>(self);
+  return PyBuffer_FillInfo(view, self, block.data(), static_cast<Py_ssize_t>(block.size()), 0,
+                           flags);
+}
+
+PyType_Slot blockSlots[] = {{Py_bf_getbuffer, reinterpret_cast<void *>(blockBuffer)}, {0, nullptr}};
+
+} // namespace
+
+NB_MODULE(_runtime, module) {
+  nb::set_leak_warnings(false); // models may live in globals when Python ends
+  module.doc() = "The runtime of bycc: loads and runs compiled models.";
+  module.def("version", &bycc_runtime_version, "The version of the runtime.");
+
+  nb::class_<Block>(module, "Block", nb::type_slots(blockSlots),
+                    "Memory for the weights of a model, a buffer that can be written to.")
+      .def(nb::init<size_t>(), "bytes"_a)
+      .def("__len__", &Block::size);
+
+  nb::class_<Model>(module, "Model", nb::is_weak_referenceable(), "A loaded model.")
+      .def(nb::init<const std::string &, int32_t, bool, const std::string &>(), "path"_a,
+           "threads"_a = 0, "verify"_a = false, "set_id"_a = "")
+      .def(nb::init<const std::string &, nb::bytes, nb::bytes, const Block *, int32_t>(), "name"_a,
+           "graph_json"_a, "object"_a, "params"_a.none(), "threads"_a = 0)
+      .def("__call__", &Model::call,
+           "Runs the model: inputs by position or by name, as arrays. Gives the output, or a tuple "
+           "of several: NumPy arrays, or torch tensors where an input is one.")
+      .def("run", &Model::run, "inputs"_a, "out"_a = nb::none(),
+           "Runs the model with inputs by name; gives outputs by name. `out` has arrays, by name, "
+           "that results are written to.")
+      .def("_profile", &Model::profile, "inputs"_a, "runs"_a = 1)
+      .def("_inputs", &Model::inputs)
+      .def("_outputs", &Model::outputs)
+      .def_prop_ro("set_id", &Model::setId, "The id of the build, in hexadecimal.")
+      .def_prop_ro("threads", &Model::threads, "Threads that a run uses.")
+      .def_prop_ro(
+          "name", [](const Model &model) { return model.module().name; },
+          "The name of the compiled module.")
+      .def_prop_ro(
+          "cpu", [](const Model &model) { return model.module().cpu; },
+          "The CPU that the model is compiled for.")
+      .def_prop_ro(
+          "arena_bytes", [](const Model &model) { return model.module().arena_bytes; },
+          "Memory of one run.");
+}
