@@ -41,6 +41,28 @@ def test_inputs_are_read_where_they_are(mlp, x, wanted):
     np.testing.assert_allclose(mlp(x.tolist()), wanted, atol=1e-4)
 
 
+class OnlyDlpack:
+    """An array of a package that NumPy knows nothing of."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_dlpack(mlp, x, wanted):
+    np.testing.assert_allclose(mlp(OnlyDlpack(x)), wanted, atol=1e-4)
+    np.testing.assert_allclose(mlp(OnlyDlpack(np.asfortranarray(x))), wanted, atol=1e-4)
+    with pytest.raises(bycc.ArgumentError, match="wanted float32 .4, 64., given float64 .4, 64."):
+        mlp(OnlyDlpack(x.astype("float64")))
+    with pytest.raises(bycc.ArgumentError, match="another device"):
+        mlp(OnlyDlpack(x, device=(2, 0)))
+
+
 def test_results_go_where_they_are_wanted(mlp, x, wanted):
     y = np.full((4, 32), 7, np.float32)
     assert mlp.run({"x": x}, out={"output_0": y})["output_0"] is y

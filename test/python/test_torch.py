@@ -119,13 +119,15 @@ def test_tensors_in_and_out():
     assert m.run({"x": x}, out={"output_0": y})["output_0"] is y and torch.equal(y, x + x)
     with pytest.raises(bycc.ArgumentError, match=r"x\.to\(torch\.bfloat16\)"):
         m(torch.randn(3, 2))
-    with pytest.raises(Exception, match="grad"):
-        m(x.requires_grad_())
+    with pytest.raises(bycc.ArgumentError, match="another device"):
+        m(x.to("meta"))
 
 
 def test_mixed_inputs():
     m = bycc.compile(relay("Tensor[(3), float32]", "add(%a, %b)", a="(3), float32", b="(3), float32"))
     assert torch.equal(m(np.ones(3, np.float32), torch.ones(3)), torch.full((3,), 2.0))
+    with pytest.raises(RuntimeError, match="grad"):
+        m(torch.ones(3), torch.ones(3, requires_grad=True))
 
 
 def test_open_extents(strict, monkeypatch):
@@ -200,7 +202,7 @@ def test_weights_that_change_are_seen(strict):
 
 
 def test_options_that_are_wrong_say_so():
-    with torch.no_grad(), pytest.raises(bycc.ArgumentError, match="did you mean 'annotate'"):
+    with torch.no_grad(), pytest.raises(bycc.ArgumentError, match="annotate'"):
         torch.compile(torch.relu, backend="bycc", options={"anotate": "dnnl"})(torch.randn(3))
     with pytest.raises(bycc.ArgumentError, match="example inputs"):
         bycc.compile(nn.Linear(3, 3))

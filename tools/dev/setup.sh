@@ -27,7 +27,9 @@ packages=(
   pkg-config
   protobuf-compiler
   python3
+  python3-dev
   python3-numpy
+  python3-venv
   zlib1g-dev
 )
 

@@ -70,7 +70,8 @@ def _option(name: str, value: Any) -> Iterable[Tuple[str, str]]:
     if value is None:
         return
     if isinstance(value, bool):
-        yield name, "true" if value else "false"
+        if value:
+            yield name, ""
     elif isinstance(value, Mapping):
         separator = ":" if name in ("run-after", "run-before") else "="
         for key, item in value.items():

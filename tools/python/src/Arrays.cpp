@@ -71,21 +71,40 @@ std::string typeNameOf(nb::handle value) {
 
 std::string quoted(const bycc_tensor_info &info) { return "'" + std::string(info.name) + "'"; }
 
-nb::object torchModule() {
-  nb::dict modules = nb::module_::import_("sys").attr("modules");
-  return modules.contains("torch") ? nb::object(modules["torch"]) : nb::none();
+// Of torch, if the program has it.
+struct Torch {
+  nb::object tensor, bfloat16, int16, fromNumPy;
+  // Null where torch is not loaded.
+  static const Torch *get() {
+    static const Torch *torch = nullptr;
+    if (!torch) {
+      nb::dict modules(nb::module_::import_("sys").attr("modules"));
+      if (!modules.contains("torch") || !nb::hasattr(modules["torch"], "from_numpy"))
+        return nullptr; // or is being imported
+      nb::object module = modules["torch"];
+      torch = new Torch{module.attr("Tensor"), module.attr("bfloat16"), module.attr("int16"),
+                        module.attr("from_numpy")};
+    }
+    return torch;
+  }
+  bool has(nb::handle value) const { return nb::isinstance(value, tensor); }
+  // Its memory for NumPy, which has no bfloat16. Raises what torch does, as for tensors
+  // that want a gradient.
+  nb::object asNumPy(nb::handle value) const {
+    if (!value.attr("dtype").is(bfloat16))
+      return value.attr("numpy")();
+    return value.attr("view")(int16).attr("numpy")();
+  }
+};
+
+[[noreturn]] void raiseOtherDevice() {
+  raiseArg("the array is on another device; models run on the CPU: x.cpu()");
 }
 
 // Numbers and lists have no dtype of their own: they get the one that is wanted.
 bool hasNoDType(nb::handle value) {
   return PyFloat_CheckExact(value.ptr()) || PyLong_CheckExact(value.ptr()) ||
          PyBool_Check(value.ptr()) || PyList_Check(value.ptr()) || PyTuple_Check(value.ptr());
-}
-
-nb::object asContiguous(nb::handle value) {
-  if (nb::hasattr(value, "contiguous")) // torch
-    return value.attr("contiguous")();
-  return NumPy::get().ascontiguousarray(value);
 }
 
 } // namespace
@@ -120,6 +139,7 @@ const NumPy &NumPy::get() {
     made->empty = module.attr("empty");
     made->array = module.attr("array");
     made->ascontiguousarray = module.attr("ascontiguousarray");
+    made->fromDlpack = module.attr("from_dlpack");
     for (int32_t i = 0; i < numDTypes; ++i)
       made->dtypes[i] = module.attr("dtype")(
           i == BYCC_BFLOAT16 ? nb::object(nb::module_::import_("ml_dtypes").attr("bfloat16"))
@@ -136,6 +156,8 @@ void InputArray::release() {
 }
 
 bool InputArray::takeBuffer(nb::handle value) {
+  if (!PyObject_CheckBuffer(value.ptr()))
+    return false;
   if (PyObject_GetBuffer(value.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
     PyErr_Clear();
     return false;
@@ -145,7 +167,7 @@ bool InputArray::takeBuffer(nb::handle value) {
     raiseArg("an array of rank " + std::to_string(buffer_.ndim));
   if (!PyBuffer_IsContiguous(&buffer_, 'C')) {
     release();
-    nb::object copy = asContiguous(value);
+    nb::object copy = NumPy::get().ascontiguousarray(value);
     if (PyObject_GetBuffer(copy.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0)
       throw nb::python_error();
     hasBuffer_ = true; // and it holds the copy
@@ -170,13 +192,26 @@ bool InputArray::takeBfloat16(nb::handle value) {
   return true;
 }
 
+bool InputArray::takeTorch(nb::handle value) {
+  const Torch *torch = Torch::get();
+  if (!torch || !torch->has(value))
+    return false;
+  if (!nb::cast<bool>(value.attr("is_cpu")))
+    raiseOtherDevice();
+  keep_ = torch->asNumPy(value);
+  isTorch_ = takeBuffer(keep_);
+  if (isTorch_ && dtype_ == BYCC_INT16 && value.attr("dtype").is(torch->bfloat16))
+    dtype_ = BYCC_BFLOAT16;
+  return isTorch_;
+}
+
 bool InputArray::takeDlpack(nb::handle value) {
   if (!nb::hasattr(value, "__dlpack__"))
     return false;
   if (nb::hasattr(value, "__dlpack_device__")) {
     nb::tuple device(value.attr("__dlpack_device__")());
     if (nb::cast<int>(device[0]) != nb::device::cpu::value)
-      raiseArg("the array is on another device; models run on the CPU: x.cpu()");
+      raiseOtherDevice();
   }
   nb::object capsule = value.attr("__dlpack__")();
   auto array = nb::cast<nb::ndarray<nb::ro>>(capsule);
@@ -190,14 +225,12 @@ bool InputArray::takeDlpack(nb::handle value) {
     shape_[d] = static_cast<int64_t>(array.shape(d));
   }
   if (!isDense && dense != 0)
-    return takeDlpack(asContiguous(value));
+    return takeBuffer(NumPy::get().ascontiguousarray(NumPy::get().fromDlpack(value)));
   data_ = array.data();
   rank_ = static_cast<int32_t>(array.ndim());
   dtype_ = dtypeOf(array.dtype());
   bytes_ = array.nbytes();
   dlpack_ = std::move(array);
-  nb::object torch = torchModule();
-  isTorch_ = !torch.is_none() && nb::isinstance(value, torch.attr("Tensor"));
   return true;
 }
 
@@ -218,7 +251,7 @@ void InputArray::check(const bycc_tensor_info &wanted) const {
 }
 
 void InputArray::take(nb::handle value, const bycc_tensor_info &wanted) {
-  bool isTaken = takeBuffer(value) || takeBfloat16(value) || takeDlpack(value);
+  bool isTaken = takeBuffer(value) || takeTorch(value) || takeBfloat16(value) || takeDlpack(value);
   if (!isTaken && hasNoDType(value)) {
     keep_ = NumPy::get().array(value, NumPy::get().dtypes[wanted.dtype]);
     isTaken = takeBuffer(keep_) || takeBfloat16(nb::object(keep_));
@@ -259,15 +292,16 @@ void OutputArray::take(nb::handle value, const bycc_tensor_info &wanted) {
   given_ = nb::borrow(value);
   dtype_ = wanted.dtype;
   std::string name = "output " + quoted(wanted);
-  nb::object torch = torchModule();
   nb::object array = given_;
-  if (!torch.is_none() && nb::isinstance(value, torch.attr("Tensor"))) {
-    if (wanted.dtype == BYCC_BFLOAT16)
-      array = array.attr("view")(torch.attr("int16"));
-    array = array.attr("numpy")();
+  const Torch *torch = Torch::get();
+  bool isBfloat16 = false;
+  if (torch && torch->has(value)) {
+    array = torch->asNumPy(value);
+    isBfloat16 = value.attr("dtype").is(torch->bfloat16);
   } else if (nb::hasattr(value, "dtype") && wanted.dtype == BYCC_BFLOAT16 &&
              value.attr("dtype").equal(NumPy::get().dtypes[BYCC_BFLOAT16])) {
     array = array.attr("view")(NumPy::get().dtypes[BYCC_INT16]);
+    isBfloat16 = true;
   }
   if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_RECORDS) != 0) {
     PyErr_Clear();
@@ -276,7 +310,7 @@ void OutputArray::take(nb::handle value, const bycc_tensor_info &wanted) {
   hasBuffer_ = true;
   array_ = array;
   int32_t given = dtypeOfFormat(buffer_.format, buffer_.itemsize);
-  if (given == BYCC_INT16 && wanted.dtype == BYCC_BFLOAT16 && !array.is(given_))
+  if (given == BYCC_INT16 && isBfloat16)
     given = BYCC_BFLOAT16;
   shape_.assign(buffer_.shape, buffer_.shape + buffer_.ndim);
   bool fits = given == wanted.dtype && buffer_.ndim == wanted.rank;
@@ -296,9 +330,9 @@ nb::object OutputArray::finish(bool asTorch) {
   if (isTaken_)
     return given_;
   if (asTorch) {
-    nb::object torch = torchModule();
-    nb::object tensor = torch.attr("from_numpy")(array_);
-    return dtype_ == BYCC_BFLOAT16 ? tensor.attr("view")(torch.attr("bfloat16")) : tensor;
+    const Torch *torch = Torch::get(); // an input is of it
+    nb::object tensor = torch->fromNumPy(array_);
+    return dtype_ == BYCC_BFLOAT16 ? tensor.attr("view")(torch->bfloat16) : tensor;
   }
   if (dtype_ == BYCC_BFLOAT16)
     return array_.attr("view")(NumPy::get().dtypes[BYCC_BFLOAT16]);

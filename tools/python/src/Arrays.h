@@ -1,7 +1,7 @@
 // Arrays of Python as a model takes and gives them. Taking one copies nothing when it is
 // row-major and on the CPU: the buffer protocol (NumPy) is asked first, as it is the
-// fastest, then DLPack (torch). NumPy has no bfloat16; ml_dtypes gives it one, which has
-// neither, so its 16-bit integers are taken.
+// fastest, tensors of torch for their NumPy view, others by DLPack. NumPy has no bfloat16;
+// ml_dtypes gives it one, which has no buffer, so its 16-bit integers are taken.
 #pragma once
 
 #include "bycc/abi.h"
@@ -27,7 +27,7 @@ std::string typeText(const bycc_tensor_info &info);        // "float32 (batch, 6
 
 // Objects of other packages, imported when they are first needed.
 struct NumPy {
-  nb::object empty, array, ascontiguousarray;
+  nb::object empty, array, ascontiguousarray, fromDlpack;
   nb::object dtypes[13]; // by bycc_dtype; that of bfloat16 is for views
   static const NumPy &get();
 };
@@ -52,6 +52,7 @@ public:
 private:
   bool takeBuffer(nb::handle value);
   bool takeBfloat16(nb::handle value);
+  bool takeTorch(nb::handle value);
   bool takeDlpack(nb::handle value);
   void release();
   void check(const bycc_tensor_info &wanted) const;

@@ -46,8 +46,8 @@ template <typename Get> auto pairs(char separator, Get get) {
 }
 template <typename Get> auto flag(Get get) {
   return [get](CompileRequest &request, const std::string &value) {
-    get(request) = value == "true";
-    return value == "true" || value == "false";
+    get(request) = true;
+    return value.empty();
   };
 }
 template <typename Get> auto oneOf(std::vector<std::string> values, Get get) {
@@ -96,7 +96,7 @@ const std::vector<Option> options = {
     {"cost-model", "none or static", oneOf({"none", "static"}, MEMBER(vendors.costModel))},
     {"dim", "NAME=N", pairs('=', MEMBER(input.dims))},
     {"disable-pass", "a pass", list(MEMBER(passes.disabled))},
-    {"embed-weights", "True or False", flag(MEMBER(code.embedWeights))},
+    {"embed-weights", "no value", flag(MEMBER(code.embedWeights))},
     {"hand-annotations", "ask or trust", [](CompileRequest &request, const std::string &value) {
        request.vendors.trustsHand = value == "trust";
        return value == "ask" || value == "trust";
@@ -124,12 +124,12 @@ const std::vector<Option> options = {
     {"run-before", "P:NEW", pairs(':', MEMBER(passes.runBefore))},
     {"search", "a number from 0", integer(0, INT64_MAX, MEMBER(vendors.search.emplace()))},
     {"shape", "NAME=1x3x224", pairs('=', MEMBER(input.shapes))},
-    {"strict", "True or False", flag(MEMBER(vendors.strict))},
+    {"strict", "no value", flag(MEMBER(vendors.strict))},
     {"target", "TRIPLE", text(MEMBER(target.triple))},
     {"threads", "a number from 1 to 1024", integer(1, 1024, MEMBER(code.threads))},
     {"tune", "a file", text(MEMBER(vendors.tune))},
     {"vendor-timeout", "a number above 0", real(1e-3, MEMBER(vendors.timeoutSeconds))},
-    {"verify-each", "True or False", flag(MEMBER(passes.verifyEach))},
+    {"verify-each", "no value", flag(MEMBER(passes.verifyEach))},
     {"x", "onnx, relay or json", oneOf({"onnx", "relay", "json"}, MEMBER(input.format))},
 };
 #undef MEMBER

@@ -10,7 +10,7 @@
 namespace bycc::python {
 
 // USAGE for a name that is not there (with the nearest) and a value that it does not take.
-// A flag takes "true". Lists grow, other options take the last value.
+// A flag takes "". Lists grow, other options take the last value.
 Expected<> setOption(CompileRequest &request, const std::string &name, const std::string &value);
 std::vector<std::string> optionNames();
 
