@@ -123,7 +123,8 @@ def test_types_and_docs():
     import inspect
     import pathlib
 
-    assert (pathlib.Path(bycc.__file__).parent / "py.typed").exists()
+    for name in ("py.typed", "_runtime.pyi", "_compiler.pyi"):
+        assert (pathlib.Path(bycc.__file__).parent / name).exists(), name
     for name in bycc.__all__:
         assert inspect.getdoc(getattr(bycc, name)), name
     assert "annotate" in inspect.signature(bycc.compile).parameters

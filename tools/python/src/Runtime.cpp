@@ -35,14 +35,21 @@ NB_MODULE(_runtime, module) {
       .def(nb::init<const std::string &, nb::bytes, nb::bytes, const Block *, int32_t>(), "name"_a,
            "graph_json"_a, "object"_a, "params"_a.none(), "threads"_a = 0)
       .def("__call__", &Model::call,
+           nb::sig("def __call__(self, *inputs: typing.Any, **named: typing.Any) -> typing.Any"),
            "Runs the model: inputs by position or by name, as arrays. Gives the output, or a tuple "
            "of several: NumPy arrays, or torch tensors where an input is one.")
       .def("run", &Model::run, "inputs"_a, "out"_a = nb::none(),
+           nb::sig("def run(self, inputs: typing.Mapping[str, typing.Any], out: "
+                   "typing.Mapping[str, typing.Any] | None = None) -> dict[str, typing.Any]"),
            "Runs the model with inputs by name; gives outputs by name. `out` has arrays, by name, "
            "that results are written to.")
-      .def("_profile", &Model::profile, "inputs"_a, "runs"_a = 1)
-      .def("_inputs", &Model::inputs)
-      .def("_outputs", &Model::outputs)
+      .def("_profile", &Model::profile, "inputs"_a, "runs"_a = 1,
+           nb::sig("def _profile(self, inputs: dict[str, typing.Any], runs: int = 1) -> "
+                   "list[tuple[typing.Any, ...]]"))
+      .def("_inputs", &Model::inputs,
+           nb::sig("def _inputs(self) -> list[tuple[str, str, tuple[int | str, ...]]]"))
+      .def("_outputs", &Model::outputs,
+           nb::sig("def _outputs(self) -> list[tuple[str, str, tuple[int | str, ...]]]"))
       .def_prop_ro("set_id", &Model::setId, "The id of the build, in hexadecimal.")
       .def_prop_ro("threads", &Model::threads, "Threads that a run uses.")
       .def_prop_ro(
