@@ -128,3 +128,21 @@ def test_types_and_docs():
     for name in bycc.__all__:
         assert inspect.getdoc(getattr(bycc, name)), name
     assert "annotate" in inspect.signature(bycc.compile).parameters
+
+
+def test_files_that_are_cut(mlp, x, tmp_path):
+    path = mlp.save(tmp_path / "net")
+    np.save(tmp_path / "x.npy", x)
+    code = f"""
+import bycc, numpy, os
+bycc.guard_files()
+m, x = bycc.load({path!r}), numpy.load({str(tmp_path / "x.npy")!r})
+m(x)
+os.truncate({str(tmp_path / "net.params")!r}, 0)
+try:
+    m(x)
+except bycc.Error as error:
+    print(error.status)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "LOAD\n"), run.stderr

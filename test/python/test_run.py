@@ -147,7 +147,7 @@ def test_wrong_inputs_say_what_is_wanted(mlp, x):
     assert text(image=x) == "error[ARG]: the model has no input 'image'; it has 'x'"
     assert text(x.astype("float64")) == (
         "error[ARG]: input 'x': wanted float32 (4, 64), given float64 (4, 64)\n"
-        '  note: x.astype("float32") converts it'
+        'note: x.astype("float32") converts it'
     )
     assert text(x[:2]) == "error[ARG]: input 'x': wanted float32 (4, 64), given float32 (2, 64)"
     assert text(x[0]) == "error[ARG]: input 'x': wanted float32 (4, 64), given float32 (64,)"

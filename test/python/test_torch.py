@@ -144,6 +144,16 @@ def test_open_extents(strict, monkeypatch):
     assert len(calls) == 1
 
 
+def test_a_module_with_open_extents():
+    module = MODELS["mlp"][0]().eval()
+    batch = torch.export.Dim("batch")
+    m = bycc.compile(module, inputs=(torch.randn(2, 64),), dynamic_shapes=({0: batch},))
+    assert m.inputs[0].shape == ("batch", 64)
+    x = torch.randn(5, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(m(x), module(x), rtol=1e-3, atol=1e-5)
+
+
 def test_graph_breaks_fall_back(strict):
     lines = []
 

@@ -16,6 +16,7 @@ from ._compile import Pass, compile, relay_pass
 from ._errors import ArgumentError, Diagnostic, Error, Warning
 from ._model import Model, load
 from ._report import Explanation, Placement, Profile, ProfileEntry, Region, TensorSpec
+from ._runtime import guard_files
 
 __version__: str = _runtime.version()
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "TensorSpec",
     "Warning",
     "compile",
+    "guard_files",
     "load",
     "relay_pass",
 ]

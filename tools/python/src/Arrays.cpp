@@ -243,10 +243,9 @@ void InputArray::check(const bycc_tensor_info &wanted) const {
   std::string text = "input " + quoted(wanted) + ": wanted " + typeText(wanted) + ", given " +
                      dtypeName(dtype_) + " " + shapeText(shape_, rank_);
   if (dtype_ != wanted.dtype)
-    text +=
-        isTorch_
-            ? "\n  note: x.to(torch." + std::string(dtypeName(wanted.dtype)) + ") converts it"
-            : "\n  note: x.astype(\"" + std::string(dtypeName(wanted.dtype)) + "\") converts it";
+    text += isTorch_
+                ? "\nnote: x.to(torch." + std::string(dtypeName(wanted.dtype)) + ") converts it"
+                : "\nnote: x.astype(\"" + std::string(dtypeName(wanted.dtype)) + "\") converts it";
   raiseArg(text);
 }
 

@@ -24,6 +24,11 @@ NB_MODULE(_runtime, module) {
   module.doc() = "The runtime of bycc: loads and runs compiled models.";
   module.def("version", &bycc_runtime_version, "The version of the runtime.");
 
+  module.def("guard_files", &bycc_guard_files,
+             "From now on a file of weights that gets shorter while a run reads it is an error of "
+             "the run; else the system ends the program with SIGBUS. Takes that signal, once for "
+             "the program; other SIGBUS goes where it went before.");
+
   nb::class_<Block>(module, "Block", nb::type_slots(blockSlots),
                     "Memory for the weights of a model, a buffer that can be written to.")
       .def(nb::init<size_t>(), "bytes"_a)
