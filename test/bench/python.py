@@ -75,16 +75,14 @@ def main():
     m = bycc.load(path, threads=1)
     rng = np.random.default_rng(0)
     arrays = [rng.random([n if isinstance(n, int) else 1 for n in s.shape]).astype(s.dtype) for s in m.inputs]
-    once = best(lambda: m(*arrays))
-    count = max(1, int(0.02 / once))
-
-    def calls():
-        for _ in range(count):
-            m(*arrays)
-
-    bench = program("bycc-run", path, "--random", "--bench", "--threads", "1", "--runs", str(20 * count), "--json", "-")
-    alone = float(re.search(r'"min_ms": ([0-9.]+)', bench)[1])
-    print(f"call        {1e6 * best(calls, 20) / count:8.2f} us, the C API {1e3 * alone:.2f} us")
+    count = max(20, int(1 / best(lambda: m(*arrays))))
+    times = sorted(best(lambda: m(*arrays), 1) for _ in range(count))
+    bench = program("bycc-run", path, "--random", "--bench", "--threads", "1", "--runs", str(count), "--json", "-")
+    least, median = (1e3 * float(re.search(rf'"{name}": ([0-9.]+)', bench)[1]) for name in ("min_ms", "median_ms"))
+    print(
+        f"call        {1e6 * times[0]:8.2f} us at least, {1e6 * times[count // 2]:.2f} us median; "
+        f"the C API {least:.2f} us, {median:.2f} us"
+    )
     if options.runs:
         print(f"runs        {growth(lambda: m(*arrays), options.runs):8d} KiB more after {options.runs}")
     if options.loads:

@@ -30,5 +30,5 @@ if [ -n "${BYCC_TEST_SITE_PACKAGES:-}" ]; then
   echo "$BYCC_TEST_SITE_PACKAGES" > "$site/bycc-test.pth"
 fi
 "$python" -m pip install -q --no-deps --no-build-isolation "$repository/tools/python" \
-  -C build-dir="$build/test/python-build" -C cmake.define.BYCC_ROOT="$build"
+  --config-settings=build-dir="$build/test/python-build" --config-settings=cmake.define.BYCC_ROOT="$build"
 exec "$python" -m pytest -q -p no:cacheprovider "$here" "$@"

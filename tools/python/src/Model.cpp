@@ -256,7 +256,7 @@ void Model::execute(bycc_context *context, const Inputs &inputs, Outputs &output
     finishOutput(context, i, outputs[i]);
 }
 
-static bool anyIsTorch(const std::deque<InputArray> &inputs) {
+static bool anyIsTorch(const std::vector<InputArray> &inputs) {
   return std::ranges::any_of(inputs, &InputArray::isTorch);
 }
 

@@ -8,7 +8,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,8 +61,8 @@ private:
     nb::object shape; // a tuple, if all are known when the model is loaded
   };
   class Lease;
-  using Inputs = std::deque<InputArray>; // neither moves
-  using Outputs = std::deque<OutputArray>;
+  using Inputs = std::vector<InputArray>; // of a size that does not change
+  using Outputs = std::vector<OutputArray>;
 
   void finishLoad();
   Output planOutput(const bycc_tensor_info &info) const;
