@@ -1,6 +1,7 @@
 #include "bycc/Compiler/WriteModel.h"
 
 #include "bycc/Compiler/OutputForms.h"
+#include "bycc/Support/GraphSet.h"
 
 #include <filesystem>
 
@@ -16,10 +17,14 @@ Expected<> addObjectFiles(OutputSet &files, const CompiledModel &model,
   return {};
 }
 
-void removeStaleParams(const CompiledModel &model, const std::string &stem) {
+static void removeParams(const std::string &stem) {
   std::error_code ignored;
+  std::filesystem::remove(stem + ".params", ignored);
+}
+
+void removeStaleParams(const CompiledModel &model, const std::string &stem) {
   if (model.params.empty())
-    std::filesystem::remove(stem + ".params", ignored);
+    removeParams(stem);
 }
 
 Expected<> writeModel(const CompiledModel &model, const std::string &stem) {
@@ -33,6 +38,34 @@ Expected<> writeModel(const CompiledModel &model, const std::string &stem) {
   BYCC_TRY(files.commit(hasObject ? stem + ".json" : ""));
   if (hasObject)
     removeStaleParams(model, stem);
+  return {};
+}
+
+static Expected<GraphSet> setOf(std::string_view graphJson, const std::string &file) {
+  JsonValue root = BYCC_TRY(parseJson(graphJson, file));
+  const JsonValue *bycc = root.find("bycc");
+  if (!bycc || !isSealed(graphJson))
+    return error(Status::Load, {file}) << "is no graph JSON of bycc, or was edited";
+  return readGraphSet(*bycc, file);
+}
+
+Expected<> writeModel(const ModelBytes &model, const std::string &stem) {
+  std::string name = fileNameOf(stem), graphPath = stem + ".json";
+  if (name.empty() || name == "." || name == "..")
+    return error(Status::Io, {stem}) << "is no name for files";
+  GraphSet set = BYCC_TRY(setOf(model.graphJson, graphPath));
+  std::string graph =
+      withFileNames(std::string(model.graphJson), name + ".o", name + ".params");
+  OutputSet files(hexText(set.setId));
+  BYCC_TRY(files.add(stem + ".o", model.object));
+  BYCC_TRY(files.add(graphPath, graph));
+  if (!model.header.empty())
+    BYCC_TRY(files.add(stem + ".h", model.header));
+  if (!model.params.empty())
+    BYCC_TRY(files.add(stem + ".params", model.params));
+  BYCC_TRY(files.commit(graphPath));
+  if (model.params.empty())
+    removeParams(stem);
   return {};
 }
 

@@ -112,7 +112,7 @@ def test_a_pass_of_ones_own(weights, x):
     assert tanh_for_relu.name == "tanh-for-relu"
     m = bycc.compile(MLP, params={"w": weights}, own_passes=[tanh_for_relu])
     np.testing.assert_allclose(m(x), np.tanh(x @ weights.T), atol=1e-4)
-    assert len(seen) == 1 and '"file": ' in seen[0] and len(seen[0]) < 2000  # no data of weights
+    assert len(seen) == 1 and '"given": ' in seen[0] and len(seen[0]) < 2000  # no data of weights
     same = bycc.relay_pass(after="fold-constants", name="same")(lambda text: None)
     np.testing.assert_allclose(
         bycc.compile(MLP, params={"w": weights}, own_passes=[same])(x), np.maximum(x @ weights.T, 0), atol=1e-4
@@ -132,7 +132,7 @@ def test_a_pass_that_is_wrong(weights):
         compiled(lambda text: 7)
     with pytest.raises(bycc.Error) as raised:
         compiled(lambda text: text.replace("nn.relu", "nn.rule"))
-    assert raised.value.place.startswith("<mine>:") and raised.value.status == "UNSUP"
+    assert raised.value.place.startswith("<what pass 'mine' sends back>:") and raised.value.status == "UNSUP"
     with pytest.raises(bycc.Error, match="no default list has the pass 'fold-constant', did you mean"):
         compiled(lambda text: None, after="fold-constant")
     with pytest.raises(bycc.Error, match="mine"):

@@ -40,9 +40,10 @@ def relay_pass(*, after: str = "", before: str = "", name: str = "") -> Callable
 
         m = bycc.compile("net.onnx", own_passes=[tanh_for_gelu])
 
-    It stands beside a pass of the default list that comes before vendors are asked
-    (`bycc --list-passes`); without one, behind them all. Constants of more than 16 elements stand in #[metadata] without
-    their data: entries that are kept, keep it.
+    It stands beside a pass of the default list (`bycc --list-passes`) that comes before
+    vendors are asked; without a place, behind those that simplify. Large constants stand in
+    #[metadata] by number: entries that are kept, keep their data. Calls carry the number of
+    their node, so that reports go on calling it by its name (share/doc/passes.md).
     """
     if after and before:
         raise argument_error("a pass stands after one pass or before one, not both")

@@ -127,7 +127,7 @@ class Model(_runtime.Model):
 
         stem = _stem(os.fspath(path))
         parts = self._parts or self._read_parts()
-        compiler().save(stem, self.set_id, parts.graph_json, parts.object, parts.header, parts.params)
+        compiler().save(stem, parts.graph_json, parts.object, parts.header, parts.params)
         self.path = os.path.abspath(stem + ".json")
         return stem + ".json"
 

@@ -1,10 +1,10 @@
 // bycc._compiler: the compiler for Python, and files of a model. Needs libbycc, and so LLVM.
 #include "Errors.h"
-#include "Options.h"
 
 #include "bycc/Compiler.h"
+#include "bycc/Compiler/RequestOptions.h"
 #include "bycc/Compiler/TextPass.h"
-#include "bycc/Support/GraphSet.h"
+#include "bycc/Compiler/WriteModel.h"
 #include "bycc/Support/MappedFiles.h"
 
 #include <nanobind/stl/optional.h>
@@ -104,7 +104,8 @@ public:
       PassPlace place{nb::cast<std::string>(pass[1]) == "before" ? PassPlace::Side::Before
                                                                  : PassPlace::Side::After,
                       nb::cast<std::string>(pass[2])};
-      orRaise(compiler_.addPass(textPass(nb::cast<std::string>(pass[0]), textFunction(pass[3])),
+      orRaise(compiler_.addPass(textPass(nb::cast<std::string>(pass[0]), 0, "a function of Python",
+                                         {}, textFunction(pass[3])),
                                 place));
     }
   }
@@ -125,12 +126,10 @@ private:
   TextPassFn textFunction(nb::object function) {
     // The compiler copies passes without the GIL: what is copied is no reference of Python's.
     auto shared = std::make_shared<nb::object>(std::move(function));
-    return [this, shared](const std::string &text) -> Expected<std::optional<std::string>> {
-      auto edited = calls_.call([&]() -> std::optional<std::string> {
+    return [this, shared](const std::string &text, PassContext &) -> Expected<std::string> {
+      auto edited = calls_.call([&] {
         nb::object result = (*shared)(text);
-        if (result.is_none())
-          return std::nullopt;
-        return nb::cast<std::string>(result);
+        return result.is_none() ? text : nb::cast<std::string>(result);
       });
       if (!edited)
         return cancelledError();
@@ -211,41 +210,20 @@ nb::dict compile(const std::string &model, const std::string &stem, const Pairs 
   return compilation.compile();
 }
 
-struct Parts {
-  std::string_view graph, object, header, params;
-};
-
-// STEM.o, STEM.json, STEM.h and STEM.params, all at once or not at all.
-Expected<> writeSet(const std::string &stem, const std::string &setId, const Parts &parts) {
-  std::string name = fileNameOf(stem);
-  if (name.empty() || name == "." || name == "..")
-    return error(Status::Io, {stem}) << "is no name for files";
-  std::string graph = withFileNames(std::string(parts.graph), name + ".o", name + ".params");
-  OutputSet files(setId);
-  BYCC_TRY(files.add(stem + ".o", parts.object));
-  BYCC_TRY(files.add(stem + ".json", graph));
-  if (!parts.header.empty())
-    BYCC_TRY(files.add(stem + ".h", parts.header));
-  if (!parts.params.empty())
-    BYCC_TRY(files.add(stem + ".params", parts.params));
-  BYCC_TRY(files.commit(stem + ".json"));
-  std::error_code ignored;
-  if (parts.params.empty()) // those of an earlier set
-    std::filesystem::remove(stem + ".params", ignored);
-  return {};
-}
-
-void save(const std::string &stem, const std::string &setId, nb::bytes graphJson, nb::bytes object,
+void save(const std::string &stem, nb::bytes graphJson, nb::bytes object,
           const std::string &header, nb::object params) {
-  Parts parts{{graphJson.c_str(), graphJson.size()}, {object.c_str(), object.size()}, header, {}};
+  ModelBytes model;
+  model.object = {object.c_str(), object.size()};
+  model.graphJson = {graphJson.c_str(), graphJson.size()};
+  model.header = header;
   Py_buffer view = {};
   if (!params.is_none() && PyObject_GetBuffer(params.ptr(), &view, PyBUF_SIMPLE) != 0)
     throw nb::python_error();
-  parts.params = {static_cast<const char *>(view.buf), static_cast<size_t>(view.len)};
+  model.params = {static_cast<const char *>(view.buf), static_cast<size_t>(view.len)};
   std::optional<Expected<>> done;
   {
     nb::gil_scoped_release release;
-    done.emplace(writeSet(stem, setId, parts));
+    done.emplace(writeModel(model, stem));
   }
   if (view.obj)
     PyBuffer_Release(&view);
@@ -259,10 +237,9 @@ NB_MODULE(_compiler, module) {
   nb::set_leak_warnings(false);
   module.doc() = "The compiler of bycc.";
   module.def("version", &versionText, "The version of the compiler.");
-  module.def("option_names", &python::optionNames, "Options, as the command line names them.");
   module.def("compile", &python::compile, "model"_a, "stem"_a, "options"_a, "files"_a, "passes"_a,
              "plugin_folders"_a, "progress"_a.none(),
              "Compiles a model; gives its parts. bycc.compile() is made of it.");
-  module.def("save", &python::save, "stem"_a, "set_id"_a, "graph_json"_a, "object"_a, "header"_a,
+  module.def("save", &python::save, "stem"_a, "graph_json"_a, "object"_a, "header"_a,
              "params"_a.none(), "Writes the files of a model.");
 }
