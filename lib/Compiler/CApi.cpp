@@ -14,7 +14,9 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <new>
 
 using namespace bycc;
 
@@ -53,12 +55,22 @@ int32_t codeOf(Status status) {
 }
 
 constexpr size_t maxErrorBytes = 16384;
-thread_local char lastError[maxErrorBytes]; // no memory is needed to say that there is none
+// Not an array: with thread-locals of more than a kilobyte, a program that runs already could
+// not open the library.
+thread_local std::unique_ptr<char[]> errorMemory;
+thread_local const char *lastError = "";
 
 int32_t failed(int32_t code, std::string_view text) noexcept {
+  if (!errorMemory)
+    errorMemory.reset(new (std::nothrow) char[maxErrorBytes]);
+  if (!errorMemory) {
+    lastError = "error[LIMIT]: there is not enough memory\n";
+    return code;
+  }
   size_t size = std::min(text.size(), maxErrorBytes - 1);
-  std::memcpy(lastError, text.data(), size);
-  lastError[size] = 0;
+  std::memcpy(errorMemory.get(), text.data(), size);
+  errorMemory[size] = 0;
+  lastError = errorMemory.get();
   return code;
 }
 

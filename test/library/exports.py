@@ -5,12 +5,18 @@ library, which libbycc has, cannot meet what the program has.
 
 exports.py SOURCE LIBBYCC LIBBYCC_RUNTIME
 """
+import ctypes
 import re
 import subprocess
 import sys
 
 source, compiler, runtime = sys.argv[1:]
 failures = []
+for library in (compiler, runtime):
+    try:
+        ctypes.CDLL(library)  # by a program that runs: there is room for few thread-locals
+    except OSError as problem:
+        failures.append(f"cannot be opened: {problem}")
 
 
 def symbols(library, *options):
