@@ -60,6 +60,11 @@ bycc-run net.json --batch in --outputs parts --threads 1 2>/dev/null &
 bycc-run net.json --batch in --outputs parts --threads 1 2>/dev/null
 wait $!
 diff -r out parts || fail "other results after a kill"
+# What a process left that died right beside a result.
+done=$(ls parts | head -1)
+: > "parts/.$done.part"
+bycc-run net.json --batch in --outputs parts --threads 1 2>/dev/null
+[ ! -e "parts/.$done.part" ] || fail "half a file stays beside its result"
 
 # Files that cannot be used are told apart from the rest.
 mkdir odd

@@ -84,13 +84,26 @@ public:
         return isBusy ? Expected<bool>(false) : problem;
       }
       // Who had it before may have given it its name, or removed it, in between.
-      if (isStillThere(file) && !pathExists(item_.result)) {
+      bool isOurs = isStillThere(file);
+      if (isOurs && !pathExists(item_.result)) {
         file_ = file;
         return true;
       }
+      if (isOurs) // made just now, beside a result
+        ::unlink(item_.part.c_str());
       ::close(file);
     }
     return false;
+  }
+
+  // A result is there: what a process left beside it that died in between goes.
+  void clean() {
+    int file = ::open(item_.part.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0)
+      return;
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0 && isStillThere(file) && pathExists(item_.result))
+      ::unlink(item_.part.c_str());
+    ::close(file);
   }
 
   Expected<> write(const std::vector<OutputView> &outputs) {
@@ -139,9 +152,10 @@ public:
   Expected<> run(const std::vector<Item> &items) {
     std::vector<const Item *> elsewhere;
     for (const Item &item : items)
-      if (pathExists(item.result))
+      if (pathExists(item.result)) {
+        Claim(item).clean();
         ++before_;
-      else if (!BYCC_TRY(work(item, false)))
+      } else if (!BYCC_TRY(work(item, false)))
         elsewhere.push_back(&item);
     for (const Item *item : elsewhere) // until they are done there, or their process has died
       if (!BYCC_TRY(work(*item, true)))
