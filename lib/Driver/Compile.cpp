@@ -118,9 +118,7 @@ private:
                                 {".so", "a shared library"},
                                 {".a", "a static library"},
                                 {".params", "weights"},
-                                {".h", "a header"},
-                                {".onnx", "a model"},
-                                {".relay", "Relay text"}})
+                                {".h", "a header"}})
       if (options_.output.output->ends_with(suffix))
         return (error(Status::Usage) << "-o " << escaped(*options_.output.output)
                                      << ": the object file would be called like " << what)

@@ -4,6 +4,7 @@
 #include "CommandLine.h"
 
 #include "../cli/OptionTexts.h"
+#include "bycc/Support/Error.h"
 #include "bycc/Support/Text.h"
 #include "bycc/runtime.h"
 
@@ -42,6 +43,7 @@ constexpr OptionInfo table[] = {
     {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
     {"version", Flag, "", "", Common, "print the version", "other"},
     {"help|h", Flag, "", "", Common, "print this help", "other"},
+    {"check-nan", Flag, "", "", Hidden, "the first node or region that makes a NaN or infinity: not supported yet", "other"},
     {"print-text", Value, "man|bash|zsh|fish", "", Hidden, "print the manual page or the completions for a shell", "other"},
 };
 // clang-format on
@@ -258,6 +260,8 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   flag("quiet", options.quiet);
   flag("version", wantsVersion);
   flag("help", wantsHelp);
+  bool wantsNanCheck = false;
+  flag("check-nan", wantsNanCheck);
   std::string wantedText;
   text("print-text", wantedText);
   try {
@@ -280,6 +284,11 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     parsed.exitCode = 0;
   } else if (!numbers.problem().empty()) {
     parsed.exitCode = usage(numbers.problem());
+  } else if (wantsNanCheck) {
+    Error planned = error(Status::Unsup)
+                    << "--check-nan is not supported yet: --print shows the values of outputs";
+    std::fputs(planned.str().c_str(), stderr);
+    parsed.exitCode = exitCode(planned.status());
   } else if (options.graph.empty()) {
     parsed.exitCode = usage("no model: bycc-run MODEL.json [options]; --help lists them");
   } else if (!options.json.empty() && !options.bench) {
