@@ -146,6 +146,8 @@ private:
     PlanEstimate estimate;
     for (const Part &part : parts_) {
       addToEstimate(estimate, part.plan, part.solution.plan, costs_);
+      if (context_.refusals)
+        recordTimes(module_, part.plan, part.solution.plan, *context_.refusals);
       estimate.time += microseconds(part.solution.time);
       estimate.bound += microseconds(part.solution.bound);
       estimate.boundUs += microseconds(rawBound(part));

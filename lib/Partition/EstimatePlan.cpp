@@ -3,6 +3,7 @@
 #include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Target/Vendor.h"
 
+#include "Composites.h"
 #include "PlanSolver.h"
 #include "Scopes.h"
 
@@ -54,6 +55,17 @@ void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAns
   estimate.hostUs = wholePicoseconds(estimate.hostUs + microseconds(host));
 }
 
+void recordTimes(const Module &module, const BlockPlan &block, const PlanAnswer &plan,
+                 RefusalLog &refusals) {
+  for (uint32_t item = 0; item < block.items.size(); ++item) {
+    NodeId node = block.items[item];
+    if (module.node(node).kind != NodeKind::CallOp && !compositeOf(module, node))
+      continue; // what a branch takes is not told apart
+    double us = microseconds(block.problem.tiles[plan.tile[item]].raw);
+    forEachOperator(module, node, [&](NodeId call) { refusals.setTime(call, us); });
+  }
+}
+
 void estimatePlan(Module &module, PassContext &context) {
   if (context.estimate || !(context.hostCost || context.hostPrices))
     return;
@@ -65,6 +77,8 @@ void estimatePlan(Module &module, PassContext &context) {
     BlockPlan plan = planner.plan(block);
     PlanAnswer answer = planOfAnnotations(module, plan, costs);
     addToEstimate(estimate, plan, answer, costs);
+    if (context.refusals)
+      recordTimes(module, plan, answer, *context.refusals);
     trusted += timeOf(plan.problem, answer).total();
     double least = !plan.hasChoice()                 ? timeOf(plan.problem, answer).total()
                    : plan.problem.size() > manyItems ? leastOfEach(plan.problem)

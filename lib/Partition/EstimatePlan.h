@@ -14,4 +14,8 @@ double wholePicoseconds(double microseconds);
 void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAnswer &plan,
                    const PlanCosts &costs);
 
+// What each operator of the block takes in the plan, or the composite that it is of.
+void recordTimes(const Module &module, const BlockPlan &block, const PlanAnswer &plan,
+                 RefusalLog &refusals);
+
 } // namespace bycc

@@ -57,6 +57,9 @@ void writeNode(JsonWriter &json, const OffloadNode &node) {
   writeReasons(json, "refused", node.refused);
   writeStrings(json, "candidates", node.accepted);
   writeReasons(json, "why", node.why);
+  json.key("flops").value(node.flops);
+  if (node.estimateUs)
+    json.key("estimate_us").value(*node.estimateUs);
   json.endObject();
 }
 

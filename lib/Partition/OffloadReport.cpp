@@ -108,16 +108,18 @@ private:
   }
 
   void walkExternal(BlockId block, size_t index, const std::string &composite) {
+    uint32_t unit = numUnits_;
     for (NodeId node : module_.block(block).nodes) {
       if (auto wanted = regionOf_.find(node); wanted != regionOf_.end())
         wanted->second = index;
       for (NodeId operand : module_.operands(node))
         noteConstant(operand);
       if (module_.node(node).kind == NodeKind::CallOp)
-        addOffloaded(node, index, composite);
+        addOffloaded(node, index, composite).unit = composite.empty() ? ++numUnits_ : unit;
       if (std::optional<FunctionId> inner = compositeOf(module_, node)) {
         std::string name = stringAttr(module_, *inner, "Composite");
         report_.functions[index].composites.push_back(name);
+        numUnits_ += composite.empty();
         walkExternal(module_.function(*inner).body, index, composite.empty() ? name : composite);
       }
     }
@@ -129,7 +131,7 @@ private:
       constants_.insert(distinct_->unique(node));
   }
 
-  void addOffloaded(NodeId node, size_t index, const std::string &composite) {
+  OffloadNode &addOffloaded(NodeId node, size_t index, const std::string &composite) {
     OffloadFunction &function = report_.functions[index];
     OffloadNode &row = addNode(node, function.compiler);
     row.region = function.symbol;
@@ -142,16 +144,19 @@ private:
     vendor.offloadedFlops += row.flops;
     ++report_.totals.offloadedOps;
     report_.totals.offloadedFlops += row.flops;
+    return row;
   }
 
   // --- host
 
   void walkHost(BlockId block, const std::string &parent, const std::string &composite = {}) {
+    uint32_t unit = ++numUnits_;
     for (NodeId node : module_.block(block).nodes) {
       const Node &n = module_.node(node);
       if (n.kind == NodeKind::CallOp) {
         OffloadNode &row = addNode(node, "host");
         row.composite = composite;
+        row.unit = composite.empty() ? ++numUnits_ : unit;
         report_.hostOps.push_back(row.op);
       } else if (n.kind == NodeKind::Call) {
         noteCall(node, parent);
@@ -249,6 +254,7 @@ private:
     source.file.erase(0, source.file.rfind('/') + 1); // a report is the same in any folder
     row.source = source.str();
     row.flops = info.flops ? info.flops(module_, node) : 0;
+    row.id = node;
     if (refusals_)
       addReasons(node, row);
     ++report_.totals.ops;
@@ -260,6 +266,7 @@ private:
 
   void addReasons(NodeId node, OffloadNode &row) const {
     row.refused = refusals_->of(node);
+    row.estimateUs = refusals_->timeOf(node);
     std::erase_if(row.refused, [&](const auto &refusal) { return refusal.first == row.placed; });
     for (auto &[vendor, why] : refusals_->candidates(node)) {
       row.accepted.push_back(vendor);
@@ -290,6 +297,7 @@ private:
   std::map<FunctionId, size_t> external_; // -> report_.functions
   std::optional<ConstantPool> distinct_;  // of the function at hand
   std::unordered_set<NodeId> constants_;  // its distinct ones
+  uint32_t numUnits_ = 0;
 };
 
 } // namespace

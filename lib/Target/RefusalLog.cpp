@@ -76,7 +76,23 @@ void RefusalLog::passOver(NodeId node, std::string_view vendor, std::string_view
   found.reason = id;
 }
 
+void RefusalLog::setTime(NodeId node, double microseconds) {
+  if (times_.size() <= node.index)
+    times_.resize(node.index + size_t{1} + times_.size() / 2, -1);
+  times_[node.index] = microseconds;
+}
+
+std::optional<double> RefusalLog::timeOf(NodeId node) const {
+  if (node.index >= times_.size() || times_[node.index] < 0)
+    return std::nullopt;
+  return times_[node.index];
+}
+
 void RefusalLog::move(NodeId from, NodeId to) {
+  if (std::optional<double> time = timeOf(from)) {
+    setTime(to, *time);
+    times_[from.index] = -1;
+  }
   if (from.index >= first_.size() || first_[from.index] == none)
     return;
   if (first_.size() <= to.index)
@@ -88,6 +104,7 @@ void RefusalLog::move(NodeId from, NodeId to) {
 void RefusalLog::clear() {
   rows_.clear();
   first_.clear();
+  times_.clear();
   returned_.clear();
   apart_.clear();
   idle_.clear();

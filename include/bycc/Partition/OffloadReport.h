@@ -46,6 +46,10 @@ struct OffloadNode {
   std::vector<std::string> accepted; // vendors that would take it, best first
   RefusalLog::Reasons why;           // of these, why they do not have it
   double flops = 0;
+  // What the unit takes that it is of, without launches and transfers; none without costs.
+  std::optional<double> estimateUs;
+  uint32_t unit = 0; // operators of one composite have one number
+  NodeId id;         // in the module that the report was made from
 };
 
 // Why two regions of one vendor, one after the other, are not one.

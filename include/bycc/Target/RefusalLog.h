@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,6 +48,9 @@ public:
   void passOver(NodeId node, std::string_view vendor, std::string_view reason);
   // The node's rows moved to another id (its operator now lives there).
   void move(NodeId from, NodeId to);
+  // What the plan's estimate has the node take, or the composite that it is of.
+  void setTime(NodeId node, double microseconds);
+  std::optional<double> timeOf(NodeId node) const;
   void addReturned(ReturnedRegion region) { returned_.push_back(std::move(region)); }
   void setApart(std::vector<ApartRegions> apart) { apart_ = std::move(apart); }
   // Why a vendor that could have some nodes has none at all.
@@ -78,6 +82,7 @@ private:
 
   std::vector<Row> rows_;
   std::vector<uint32_t> first_; // by node
+  std::vector<double> times_;   // by node, below 0 where there is none
   std::vector<std::string> vendors_;
   std::vector<const std::string *> texts_;
   struct TextHash { // of any kind of text: a known one is looked up without a copy
