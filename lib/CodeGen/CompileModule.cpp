@@ -10,6 +10,8 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+
 namespace bycc {
 namespace te {
 namespace {
@@ -20,12 +22,7 @@ public:
       : ir_(module), target_(target), options_(options) {}
 
   Expected<CompiledModule> run() {
-    program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
-    findResidentValues(program_);
-    updateInPlace(program_);
-    if (options_.level > 0)
-      runInStrips(program_, target_);
-    BYCC_TRY(planMemory(program_));
+    BYCC_TRY(plan());
     placeConstants();
     CodeGenOptions::Artifacts artifacts;
     if (options_.finishArtifacts)
@@ -36,7 +33,22 @@ public:
     return std::move(result_);
   }
 
+  Expected<CompiledModule> runPlan() {
+    BYCC_TRY(plan());
+    report();
+    return std::move(result_);
+  }
+
 private:
+  Expected<> plan() {
+    program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
+    findResidentValues(program_);
+    updateInPlace(program_);
+    if (options_.level > 0)
+      runInStrips(program_, target_);
+    return planMemory(program_);
+  }
+
   // Constants that code reads, in program order.
   void placeConstants() {
     for (const Instr &instr : program_.instrs)
@@ -130,6 +142,42 @@ private:
         result_.graph[value.entry.first].storageIds[value.entry.second] = value.storage;
     for (ValueId output : program_.outputs)
       result_.heads.push_back(program_.values[output].entry);
+    reportArena();
+  }
+
+  // Marks of branches, loops and strips are no steps; what they are the first or last use
+  // of is there from the next step, or to the one before.
+  void reportArena() {
+    std::vector<uint32_t> stepOf; // the number of steps before each instruction
+    for (const Instr &instr : program_.instrs) {
+      stepOf.push_back(static_cast<uint32_t>(result_.arena.steps.size()));
+      if (isStep(instr))
+        result_.arena.steps.push_back(nodeOf(instr));
+    }
+    for (const Value &value : program_.values) {
+      if (value.offset < 0 || result_.arena.steps.empty())
+        continue;
+      uint32_t last = static_cast<uint32_t>(result_.arena.steps.size() - 1);
+      uint32_t first = std::min(stepOf[value.firstUse], last);
+      uint32_t end = stepOf[value.lastUse] -
+                     (isStep(program_.instrs[value.lastUse]) || stepOf[value.lastUse] == 0 ? 0 : 1);
+      result_.arena.buffers.push_back({value.entry.first, value.offset, value.bytes, first,
+                                       std::max(first, std::min(end, last))});
+    }
+    std::ranges::stable_sort(result_.arena.buffers, {}, &CodeArena::Buffer::first);
+  }
+
+  static bool isStep(const Instr &instr) {
+    using Kind = Instr::Kind;
+    return instr.kind == Kind::Kernel || instr.kind == Kind::Region || instr.kind == Kind::Copy ||
+           instr.kind == Kind::Library || instr.kind == Kind::SetRows;
+  }
+
+  uint32_t nodeOf(const Instr &instr) const {
+    for (ValueId output : instr.outputs)
+      if (program_.values[output].entry.first != none)
+        return program_.values[output].entry.first;
+    return UINT32_MAX;
   }
 
   Module &ir_;
@@ -149,6 +197,12 @@ Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOption
   options.compileRegion = [](FunctionId) { return Expected<CodeRegion>(CodeRegion()); };
   BYCC_TRY(te::buildProgram(module, target, options));
   return {};
+}
+
+Expected<CompiledModule> planModule(Module &module, const TargetInfo &target,
+                                    CodeGenOptions options) {
+  options.compileRegion = [](FunctionId) { return Expected<CodeRegion>(CodeRegion()); };
+  return te::ModuleCompiler(module, target, options).runPlan();
 }
 
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target, const CodeGenOptions &options) {

@@ -190,6 +190,8 @@ Expected<> planMemory(Program &program) {
       continue;
     begins[lives[id].first].push_back(id);
     ends[lives[id].last].push_back(id);
+    program.values[id].firstUse = static_cast<uint32_t>(lives[id].first);
+    program.values[id].lastUse = static_cast<uint32_t>(lives[id].last);
   }
   releaseAllocated(program, lives);
   FreeList places;

@@ -54,6 +54,7 @@ struct Value {
   // Memory plan:
   bool isStatic = true;
   int64_t bytes = 0, offset = -1; // in the arena
+  uint32_t firstUse = 0, lastUse = 0; // instructions, if it is there
   int64_t stripOffset = -1;       // in the memory that each thread has for strips
   int32_t storage = -1;
 };

@@ -83,11 +83,24 @@ struct CodeGraphNode {
   std::vector<int32_t> storageIds; // one per output
 };
 
+// What lies where in the arena and when: a buffer is there from the first to the last of its
+// steps.
+struct CodeArena {
+  struct Buffer {
+    uint32_t node = UINT32_MAX; // of the graph whose value it is; none: a kernel's own
+    int64_t offset = 0, bytes = 0;
+    uint32_t first = 0, last = 0;
+  };
+  std::vector<uint32_t> steps; // the node of the graph that runs, or UINT32_MAX
+  std::vector<Buffer> buffers; // by first step
+};
+
 struct CompiledModule {
   std::string object, assembly, llvmText; // as asked for
   std::vector<CodeGraphNode> graph;       // in program order; branches after one another
   std::vector<std::pair<uint32_t, uint32_t>> heads;
   uint64_t arenaBytes = 0, scratchBytes = 0;
+  CodeArena arena;
 };
 
 // Whether host code for the operator exists at all.
@@ -96,6 +109,11 @@ bool hasHostCode(OpId op);
 // The first reason why there cannot be host code for the program, or none. Makes no
 // code and asks for no regions; `options` as for compileModule().
 Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOptions options);
+
+// What would be compiled, without code: graph, heads and arena, with regions of vendors
+// as they are compiled or not. May rewrite operators.
+Expected<CompiledModule> planModule(Module &module, const TargetInfo &target,
+                                    CodeGenOptions options);
 
 // UNSUP errors name the node that has no host code.
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target,
