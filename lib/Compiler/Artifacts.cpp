@@ -23,25 +23,11 @@ public:
   Build(Session &session, Artifacts &out) : session_(session), module_(session.module()), out_(out) {}
 
   Expected<> run(std::vector<CodeForm> wanted) {
-    const CodeOptions &o = session_.options().code;
-    CodeGenOptions code;
-    code.moduleName = session_.context().moduleName;
-    code.compilerVersion = versionText();
-    code.level = session_.options().passes.level;
-    code.jobs = o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    code.defaultThreads = o.threads;
+    CodeGenOptions code = options();
     code.forms = std::move(wanted);
-    code.inputs = codeTensors(module_, out_.interface.inputs);
-    code.outputs = codeTensors(module_, out_.interface.outputs);
     code.placeConstant = [this](const CodeConstant &constant) { return place(constant); };
-    code.compileRegion = [this](FunctionId function) -> Expected<CodeRegion> { return region(function); };
-    code.isEmulated = [this](FunctionId function) {
-      const Vendor *vendor = session_.vendorOf(function);
-      return !vendor || vendor->isEmulated();
-    };
-    code.ownsMemory = [this](FunctionId function) {
-      const Vendor *vendor = session_.vendorOf(function);
-      return vendor && !vendor->isEmulated() && vendor->hasOwnMemory();
+    code.compileRegion = [this](FunctionId function) -> Expected<CodeRegion> {
+      return region(function);
     };
     code.finishArtifacts = [this] { return finishParams(); };
     if (session_.options().callbacks.progress)
@@ -54,7 +40,30 @@ public:
     return {};
   }
 
+  Expected<CompiledModule> plan() { return planModule(module_, session_.target(), options()); }
+
 private:
+  CodeGenOptions options() {
+    const CodeOptions &o = session_.options().code;
+    CodeGenOptions code;
+    code.moduleName = session_.context().moduleName;
+    code.compilerVersion = versionText();
+    code.level = session_.options().passes.level;
+    code.jobs = o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    code.defaultThreads = o.threads;
+    code.inputs = codeTensors(module_, out_.interface.inputs);
+    code.outputs = codeTensors(module_, out_.interface.outputs);
+    code.isEmulated = [this](FunctionId function) {
+      const Vendor *vendor = session_.vendorOf(function);
+      return !vendor || vendor->isEmulated();
+    };
+    code.ownsMemory = [this](FunctionId function) {
+      const Vendor *vendor = session_.vendorOf(function);
+      return vendor && !vendor->isEmulated() && vendor->hasOwnMemory();
+    };
+    return code;
+  }
+
   CodeRegion region(FunctionId function) {
     RegionParts parts = std::move(out_.regions.at(function.index));
     blobHashes_ += "|" + std::to_string(hashBytes(parts.blob.data(), parts.blob.size()));
@@ -119,6 +128,11 @@ private:
 };
 
 } // namespace
+
+Expected<CompiledModule> planArtifacts(Session &session, Artifacts &artifacts) {
+  artifacts.interface = modelInterface(session.module());
+  return Build(session, artifacts).plan();
+}
 
 Expected<> buildArtifacts(Session &session, Artifacts &artifacts, std::vector<CodeForm> wanted) {
   artifacts.interface = modelInterface(session.module());

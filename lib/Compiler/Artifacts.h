@@ -33,4 +33,8 @@ struct Artifacts {
 // of code asked for; none: only the interface is filled in.
 Expected<> buildArtifacts(Session &session, Artifacts &artifacts, std::vector<CodeForm> wanted);
 
+// What would be built, as far as that needs no code: graph and arena. Fills in the
+// interface.
+Expected<CompiledModule> planArtifacts(Session &session, Artifacts &artifacts);
+
 } // namespace bycc

@@ -1,9 +1,9 @@
 #include "Compilation.h"
 
 #include "CHeader.h"
-#include "DotGraph.h"
 #include "ResultFlags.h"
 #include "VendorRegions.h"
+#include "ViewOfModel.h"
 #include "bycc/Compiler/Placement.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/Parser/ProgramJson.h"
@@ -69,6 +69,7 @@ Expected<> Compilation::compile() {
 // operators as the program names them.
 Expected<> Compilation::runPasses() {
   Pipeline pipeline = BYCC_TRY(session_.pipeline());
+  askForPrices();
   auto atEnd = [this] { report(); };
   if (codeForms().empty())
     return session_.runPasses(pipeline, {}, atEnd);
@@ -87,6 +88,8 @@ void Compilation::report() {
   model_.report = session_.offloadReport();
   if (wants(OutputForm::Relay) || wants(OutputForm::Json))
     keepNamesOfOutputs(session_.module());
+  if (wants(OutputForm::Object) || wants(OutputForm::Html) || wants(OutputForm::Dot))
+    graph_ = makeOperatorGraph(session_.module(), model_.report);
   if (showsPartitioned() && wants(OutputForm::Relay))
     model_.relay = printModule(session_.module(), {.keepNames = true});
   if (showsPartitioned() && wants(OutputForm::Json))
@@ -126,6 +129,7 @@ Expected<> Compilation::finish() {
     model_.arenaBytes = artifacts_.code.arenaBytes;
   if (wants(OutputForm::Object) || wants(OutputForm::Header))
     model_.header = cHeader(model_.moduleName, artifacts_.interface, model_.setId);
+  nameSymbols(module, artifacts_.code, model_.report, graph_);
   if (wants(OutputForm::Object))
     BYCC_TRY(finishObject());
   model_.assembly = std::move(artifacts_.code.assembly);
@@ -134,11 +138,48 @@ Expected<> Compilation::finish() {
     model_.relay = printModule(module, {.keepNames = true});
   if (wants(OutputForm::Json) && !showsPartitioned())
     model_.json = printProgramJson(module);
-  if (wants(OutputForm::Dot))
-    model_.dot = dotGraph(module);
+  if (wants(OutputForm::Dot) || wants(OutputForm::Html))
+    BYCC_TRY(finishViews());
   if (artifacts_.tuning && artifacts_.tuning->isChanged())
     model_.tuningRecords = artifacts_.tuning->text();
   return session_.files().checkUnchanged(); // constants were read until here
+}
+
+// What the page tells about refusals beside the reasons. They are searched for with the plan.
+void Compilation::askForPrices() {
+  if (wants(OutputForm::Html) && whyNoPrices(session_).empty())
+    session_.context().prices = &prices_;
+}
+
+// Without code the arena is planned for them. That rewrites operators, so it comes last.
+Expected<> Compilation::finishViews() {
+  ViewDocument document = documentOf(session_, model_, std::move(graph_));
+  if (codeForms().empty()) {
+    if (Expected<CompiledModule> planned = planArtifacts(session_, artifacts_)) {
+      artifacts_.code = std::move(*planned);
+      nameSymbols(session_.module(), artifacts_.code, document.report, document.graph);
+    } else {
+      document.noArena = planned.error().str();
+    }
+  }
+  if (document.noArena.empty())
+    document.arena = arenaOf(artifacts_.code);
+  if (wants(OutputForm::Dot))
+    model_.dot = dotGraph(document);
+  if (!wants(OutputForm::Html))
+    return {};
+  document.noPrices = whyNoPrices(session_);
+  if (document.noPrices.empty() && !prices_.isKnown)
+    document.noPrices =
+        "nobody compared costs: the pass choose-plan did not run, or no vendor has costs";
+  if (document.noPrices.empty()) {
+    prices_.nameRegions(model_.report);
+    document.prices = std::move(prices_);
+  }
+  if (const std::string &file = request_.page.profileData; !file.empty())
+    BYCC_TRY(addProfile(document, BYCC_TRY(session_.files().read(file)), file));
+  model_.html = viewPage(document);
+  return {};
 }
 
 Expected<> Compilation::finishObject() {
@@ -151,6 +192,7 @@ Expected<> Compilation::finishObject() {
   report.inputsHash = session_.inputsHash();
   report.interface = artifacts_.interface;
   report.offload = &model_.report;
+  report.operators = &graph_;
   report.set.setId = artifacts_.setId;
   report.set.object = {request_.code.objectFile.empty() ? stem + ".o" : request_.code.objectFile,
                        object.size(), hashBytes(object.data(), object.size())};

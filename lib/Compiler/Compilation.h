@@ -10,6 +10,7 @@
 #include "Artifacts.h"
 #include "bycc/Compiler.h"
 #include "bycc/Compiler/Session.h"
+#include "bycc/View/ViewDocument.h"
 
 namespace bycc {
 
@@ -29,12 +30,16 @@ private:
   Expected<> finishObject();
   std::string setId() const;
   std::vector<CodeForm> codeForms() const;
+  Expected<> finishViews();
+  void askForPrices();
   bool wants(OutputForm form) const;
   bool showsPartitioned() const;
 
   const CompileRequest &request_;
   Session session_;
   Artifacts artifacts_;
+  OperatorGraph graph_; // of model_.report
+  RefusalPrices prices_;
   CompiledModel model_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Text.h"
+#include "bycc/View/ViewDocument.h"
 #include "bycc/abi.h"
 
 namespace bycc {
@@ -92,7 +93,27 @@ void writeRegions(JsonWriter &json, const std::vector<OffloadFunction> &regions)
     json.beginObject().key("id").value(region.symbol).key("vendor").value(region.compiler);
     writeStrings(json, "nodes", region.nodes);
     writeStrings(json, "composites", region.composites);
-    json.key("flops").value(region.flops).key("boundary_bytes").value(region.boundaryBytes).endObject();
+    json.key("flops").value(region.flops).key("boundary_bytes").value(region.boundaryBytes);
+    json.key("boundary_tensors")
+        .value(region.boundaryTensors)
+        .key("calls")
+        .value(region.calls)
+        .endObject();
+  }
+  json.endArray();
+}
+
+int64_t nodeOrNone(uint32_t node) { return node == UINT32_MAX ? -1 : int64_t{node}; }
+
+// Steps by their nodes; buffers as fives: node, offset, bytes, first and last step.
+void writeArena(JsonWriter &json, const CodeArena &arena) {
+  json.key("steps").beginArray();
+  for (uint32_t step : arena.steps)
+    json.value(nodeOrNone(step));
+  json.endArray().key("buffers").beginArray();
+  for (const CodeArena::Buffer &buffer : arena.buffers) {
+    json.value(nodeOrNone(buffer.node)).value(buffer.offset).value(buffer.bytes);
+    json.value(buffer.first).value(buffer.last);
   }
   json.endArray();
 }
@@ -116,6 +137,8 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   writeRegions(json, report.offload->functions);
   json.key("placement");
   writeNodes(json, *report.offload);
+  json.key("operators");
+  writeOperators(json, *report.operators, *report.offload);
   if (!report.offload->open.empty()) {
     json.key("likely");
     writeLikely(json, report.offload->open);
@@ -130,7 +153,9 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   }
   json.endObject();
   json.key("memory").beginObject().key("arena_bytes").value(code.arenaBytes);
-  json.key("scratch_bytes_per_thread").value(code.scratchBytes).endObject();
+  json.key("scratch_bytes_per_thread").value(code.scratchBytes);
+  writeArena(json, code.arena);
+  json.endObject();
   json.endObject().endObject();
   return sealed(json.take());
 }

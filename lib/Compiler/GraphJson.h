@@ -6,6 +6,7 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Target/TargetInfo.h"
+#include "bycc/View/OperatorGraph.h"
 
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct GraphReport {
   uint64_t inputsHash = 0;
   ModelInterface interface;
   const OffloadReport *offload = nullptr;
+  const OperatorGraph *operators = nullptr;
   GraphSet set;
 };
 

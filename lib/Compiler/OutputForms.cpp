@@ -11,6 +11,7 @@ constexpr OutputFormInfo forms[] = {
     {"json", ".opt.json", true, OutputForm::Json, &CompiledModel::json},
     {"header", ".h", true, OutputForm::Header, &CompiledModel::header},
     {"dot", ".dot", true, OutputForm::Dot, &CompiledModel::dot},
+    {"html", ".html", true, OutputForm::Html, &CompiledModel::html},
 };
 
 } // namespace

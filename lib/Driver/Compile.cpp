@@ -28,7 +28,7 @@
 namespace bycc {
 namespace {
 
-constexpr const char *plannedForms[] = {"c", "html", "loops", "shared"};
+constexpr const char *plannedForms[] = {"c", "loops", "shared"};
 
 Expected<std::vector<const OutputFormInfo *>> wantedForms(const Options &options) {
   std::vector<const OutputFormInfo *> wanted;
@@ -74,6 +74,9 @@ private:
     forms_ = BYCC_TRY(wantedForms(options_));
     BYCC_TRY(checkSupported(options_));
     BYCC_TRY(checkObjectName());
+    if (!options_.page.profileData.empty() && !wants("html"))
+      return error(Status::Usage)
+             << "--profile-data goes with --emit=html, or with bycc view net.json";
     CompileRequest request = terminal_.request();
     if (options_.watch.printPipeline)
       return writeStdout("'" + BYCC_TRY(compiler_.pipelineText(request)) + "'\n");

@@ -60,6 +60,12 @@ std::vector<std::string> pluginFolders() {
 std::string outputStem(const Options &options) {
   if (options.output.output && *options.output.output != "-") {
     const std::string &out = *options.output.output;
+    // A view alone tells of the object that is to stand beside it: net.html of net.o.
+    for (const char *view : {"html", "dot"})
+      if (std::string suffix = std::string(".") + view;
+          options.output.emit == std::vector<std::string>{view} && out.ends_with(suffix) &&
+          out.size() > suffix.size())
+        return out.substr(0, out.size() - suffix.size());
     return out.ends_with(".o") && out.size() > 2 ? out.substr(0, out.size() - 2) : out;
   }
   return stemOf(options);

@@ -13,7 +13,7 @@ before=$(echo *)
 
 refuse 2 "did you mean '--emit'" bycc net.relay --emti=relay
 refuse 2 "did you mean 'relay'" bycc net.relay --emit=rely
-refuse 1 "error[UNSUP]" bycc net.relay --emit=html
+refuse 1 "error[UNSUP]" bycc net.relay --emit=c
 refuse 2 "MODEL" bycc
 refuse 1 "nosuch.relay: error[IO]" bycc nosuch.relay
 refuse 2 "is an input" bycc net.relay -o net.relay

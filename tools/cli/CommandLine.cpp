@@ -110,7 +110,7 @@ struct Command {
 };
 constexpr Command commands[] = {
     {"check", Action::Check},     {"inspect", Action::Inspect},    {"extract", Action::Extract},
-    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff},
+    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"view", Action::View},
 };
 
 const Command *findCommand(std::string_view name) {

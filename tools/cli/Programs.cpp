@@ -23,7 +23,7 @@ const ProgramTexts &byccTexts() {
       "bycc",
       "compile a neural network, parts of it for vendors' libraries",
       {"bycc [check|inspect|extract|pattern] MODEL [-o OUT.o] [options]",
-       "bycc plan-diff A.json B.json [--json]"},
+       "bycc view net.json [-o net.html]", "bycc plan-diff A.json B.json [--json]"},
       {
           {"bycc net.onnx --annotate=dnnl -o net.o",
            "compile; net.json, net.h, net.params go with it"},
@@ -44,6 +44,8 @@ const ProgramTexts &byccTexts() {
            "r.expected"},
           {"pattern MODEL --nodes=A,B..C --vendor=V",
            "a pattern for V's file from nodes of a model; --check lists where else it matches"},
+          {"view net.json",
+           "one offline page of a compiled model; --profile-data=F adds what a run took"},
           {"plan-diff A.json B.json", "what moved between two saved plans"},
       },
       exitCodes,

@@ -101,16 +101,22 @@ struct CodeOptions {
   int jobs = 0;    // vendors' processes at a time; 0 = the CPUs
 };
 
+// The page of the compiled model (OutputForm::Html).
+struct PageOptions {
+  std::string profileData; // --profile-data=F: what a run took, shown beside the estimates
+};
+
 struct CompileOptions {
   InputOptions input;
   PassListOptions passes;
   VendorOptions vendors;
   TargetOptions target;
   CodeOptions code;
+  PageOptions page;
 };
 
 // What is made. Object brings the graph JSON, the params and the header along.
-enum class OutputForm : uint8_t { Object, Assembly, LlvmText, Relay, Json, Dot, Header };
+enum class OutputForm : uint8_t { Object, Assembly, LlvmText, Relay, Json, Dot, Html, Header };
 
 // A warning or, of less weight, a remark.
 struct Message {

@@ -52,7 +52,7 @@ struct CompiledModel {
   std::string object, graphJson, header; // Object (the header: Header as well)
   ModelParams params;                    // Object
   std::string assembly, llvmText;        // Assembly, LlvmText
-  std::string relay, json, dot;          // Relay, Json, Dot
+  std::string relay, json, dot, html;    // Relay, Json, Dot, Html
 
   OffloadReport report; // text() and json() are what --explain and --dump-offloads show
   std::optional<uint64_t> arenaBytes; // memory of a run; none: no code was made
