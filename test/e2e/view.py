@@ -43,7 +43,7 @@ try:
     says("nn.max_pool2d", "pool_size=[2, 2]", "va refuses")
 
     # A region opens and closes on a click.
-    symbol = page.run("data.regions[ops.region[text_row('add')]].symbol".replace("text_row('add')", "ops.op.findIndex(i => text(i) === 'add')"))
+    symbol = page.run("data.regions[ops.region[ops.op.findIndex(op => text(op) === 'add')]].symbol")
     page.press("c")
     assert not page.run("groups.some(group => group.number > 0 && group.isOpen)")
     assert page.run("whereIs('%6')") is None

@@ -54,9 +54,8 @@ TEST_CASE("wrong options of a request change nothing and are said") {
   CHECK(problem({"-o", "x.o"}) == "option 'o' is one of bycc's command line, not of the compiler");
   CHECK(problem({"annotate"}) == "--annotate needs a value");
   CHECK(problem({"strict=yes"}) == "--strict takes no value");
-  CHECK(
-      problem({"emit=obj,objj"}) ==
-      "--emit: bad value 'obj,objj', it takes a list of obj, asm, llvm, relay, json, header, dot");
+  CHECK(problem({"emit=obj,objj"}) == "--emit: bad value 'obj,objj', it takes a list of obj, asm, "
+                                      "llvm, relay, json, header, dot, html");
   CHECK(problem({""}) == "'' is no option");
 }
 
