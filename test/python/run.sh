@@ -12,7 +12,7 @@ repository=$here/../..
 skip() { echo "skipped: $*"; exit 77; }
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1 OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-venv=$build/test/python-venv
+venv=$build/python/venv
 python=$venv/bin/python
 config='import sysconfig, pathlib; print(pathlib.Path(sysconfig.get_paths()["include"], "Python.h"))'
 header=$(python3 -c "$config") || skip "there is no python3"
@@ -30,5 +30,5 @@ if [ -n "${BYCC_TEST_SITE_PACKAGES:-}" ]; then
   echo "$BYCC_TEST_SITE_PACKAGES" > "$site/bycc-test.pth"
 fi
 "$python" -m pip install -q --no-deps --no-build-isolation "$repository/tools/python" \
-  --config-settings=build-dir="$build/test/python-build" --config-settings=cmake.define.BYCC_ROOT="$build"
+  --config-settings=build-dir="$build/python/package" --config-settings=cmake.define.BYCC_ROOT="$build"
 exec "$python" -m pytest -q -p no:cacheprovider "$here" "$@"
