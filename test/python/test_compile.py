@@ -1,6 +1,7 @@
 """Compiling: what a model may be, options, passes, messages, errors."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -151,6 +152,19 @@ def test_progress_and_stopping():
 
     with pytest.raises(KeyboardInterrupt):
         bycc.compile(EXAMPLE, progress=stop)
+
+
+def test_control_c_stops_a_compilation():
+    phases = []
+
+    def interrupt(phase, item, index, count):
+        phases.append(phase)
+        if phase == "passes":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        bycc.compile(EXAMPLE, progress=interrupt)
+    assert "host-code" not in phases
 
 
 def test_compilations_in_threads_leave_the_interpreter_free():
