@@ -51,7 +51,7 @@ touch net.onnx net.relay
 mkdir nets
 expect "$(complete_words bycc --nan = ke)" "keep "
 expect "$(complete_words bycc -nan = '')" "fast keep "
-expect "$(complete_words bycc net.onnx --color a)" "always auto "
+expect "$(complete_words bycc net.onnx --color = a)" "always auto "
 expect "$(complete_words bycc net.onnx --list-v)" "--list-vendors "
 expect "$(complete_words bycc --emit = obj,re)" "obj,relay "
 expect "$(complete_words bycc --disable-pass = fold-c)" "fold-constants "
