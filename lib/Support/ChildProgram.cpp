@@ -2,6 +2,7 @@
 
 #include "Descriptor.h"
 #include "bycc/Support/Program.h"
+#include "bycc/Support/SpawnSettings.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,7 +28,7 @@ constexpr int64_t maxMessages = 4096;
 constexpr int askEveryMs = 100;
 
 int64_t sizeOf(int fd) {
-  struct stat info {};
+  struct stat info{};
   return ::fstat(fd, &info) == 0 ? info.st_size : 0;
 }
 
@@ -38,7 +38,8 @@ std::string endOf(int fd, int64_t limit) {
   std::string text(static_cast<size_t>(size - at), '\0');
   size_t got = 0;
   while (got < text.size()) {
-    ssize_t part = ::pread(fd, text.data() + got, text.size() - got, at + static_cast<int64_t>(got));
+    ssize_t part =
+        ::pread(fd, text.data() + got, text.size() - got, at + static_cast<int64_t>(got));
     if (part <= 0)
       break;
     got += static_cast<size_t>(part);
@@ -58,32 +59,6 @@ bool writeWhole(int fd, std::string_view text) {
   }
   return ::lseek(fd, 0, SEEK_SET) == 0;
 }
-
-// Its three streams; signals as a new program expects them, whatever this one does.
-class Spawn {
-public:
-  explicit Spawn(const int (&streams)[3]) {
-    ::posix_spawn_file_actions_init(&actions);
-    for (int i = 0; i < 3; ++i)
-      ::posix_spawn_file_actions_adddup2(&actions, streams[i], i);
-    ::posix_spawnattr_init(&attributes);
-    sigset_t all, none;
-    ::sigfillset(&all);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-                                                POSIX_SPAWN_SETSIGMASK);
-  }
-  Spawn(const Spawn &) = delete;
-  ~Spawn() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
 
 // A memory file above the standard streams, so that dup2() to one of them cannot be to itself.
 Descriptor memoryFile(const char *name) {
@@ -142,7 +117,7 @@ std::string seconds(double value) {
 Expected<ChildOutput> runChildProgram(const ChildProgram &child, std::string_view input) {
   SourceLocation place;
   place.file = child.program;
-  struct stat info {};
+  struct stat info{};
   if (::stat(child.program.c_str(), &info) != 0)
     return error(Status::Arg, place) << "cannot run it: " << std::strerror(errno);
   if (S_ISDIR(info.st_mode))
@@ -150,22 +125,29 @@ Expected<ChildOutput> runChildProgram(const ChildProgram &child, std::string_vie
   if (::access(child.program.c_str(), X_OK) != 0)
     return (error(Status::Arg, place) << "cannot run it: " << std::strerror(errno))
         .note("chmod +x " + child.program);
-  Descriptor in = memoryFile("input"), out = memoryFile("output"), messages = memoryFile("messages");
+  Descriptor in = memoryFile("input"), out = memoryFile("output"),
+             messages = memoryFile("messages");
   if (!in || !out || !messages || !writeWhole(in.get(), input))
     return error(Status::Limit, place) << "no memory for what it gets: " << std::strerror(errno);
 
-  std::string program = child.program.find('/') == std::string::npos ? "./" + child.program : child.program;
+  std::string program =
+      child.program.find('/') == std::string::npos ? "./" + child.program : child.program;
   std::vector<char *> arguments = {program.data()};
   std::vector<std::string> words = child.arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  Spawn spawn({in.get(), out.get(), messages.get()});
+  SpawnSettings spawn;
+  int stream = 0;
+  for (const Descriptor *file : {&in, &out, &messages})
+    ::posix_spawn_file_actions_adddup2(&spawn.actions, file->get(), stream++);
   pid_t pid = -1;
-  if (int failure = ::posix_spawn(&pid, program.c_str(), &spawn.actions, &spawn.attributes, arguments.data(), environ))
+  if (int failure = ::posix_spawn(&pid, program.c_str(), &spawn.actions, &spawn.attributes,
+                                  arguments.data(), environ))
     return (error(Status::Arg, place) << "cannot run it: " << std::strerror(failure))
-        .note(failure == ENOEXEC ? "a script starts with a line such as #!/usr/bin/env python3"
-                                 : "a script names its interpreter in its first line, which must exist");
+        .note(failure == ENOEXEC
+                  ? "a script starts with a line such as #!/usr/bin/env python3"
+                  : "a script names its interpreter in its first line, which must exist");
   int status = 0;
   End end = await(pid, child, out.get(), status);
   if (end == End::Stopped)

@@ -3,6 +3,7 @@
 #include "WorkerConnection.h"
 
 #include "HighDescriptor.h"
+#include "bycc/Support/SpawnSettings.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PluginPass.h"
 
@@ -11,7 +12,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -26,37 +26,17 @@ namespace {
 constexpr size_t wholeSend = 16 << 10;
 
 // Standard streams, and the fixed descriptors; all others are closed by exec.
-class SpawnActions {
-public:
-  SpawnActions(int socket, int weights, bool isSilent) {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (isSilent)
-      for (int stream : {STDOUT_FILENO, STDERR_FILENO})
-        ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_WRONLY, 0);
-    else if (::fcntl(STDERR_FILENO, F_GETFD) >= 0) // what vendors print was not asked for
-      ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, socket, workerSocket);
-    if (weights >= 0)
-      ::posix_spawn_file_actions_adddup2(&actions, weights, workerWeights);
-    ::posix_spawnattr_init(&attributes);
-    sigset_t all, none;
-    ::sigfillset(&all);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&attributes, &all);
-    ::posix_spawnattr_setsigmask(&attributes, &none);
-    ::posix_spawnattr_setpgroup(&attributes, 0); // so that what a vendor starts ends with it
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-                                                POSIX_SPAWN_SETSIGMASK);
-  }
-  SpawnActions(const SpawnActions &) = delete;
-  ~SpawnActions() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-};
+void giveStreams(posix_spawn_file_actions_t &actions, int socket, int weights, bool isSilent) {
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  if (isSilent)
+    for (int stream : {STDOUT_FILENO, STDERR_FILENO})
+      ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_WRONLY, 0);
+  else if (::fcntl(STDERR_FILENO, F_GETFD) >= 0) // what vendors print was not asked for
+    ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, socket, workerSocket);
+  if (weights >= 0)
+    ::posix_spawn_file_actions_adddup2(&actions, weights, workerWeights);
+}
 
 } // namespace
 
@@ -112,7 +92,8 @@ Expected<> WorkerConnection::start() {
   for (std::string *text : {&target_, &out_, &in_})
     text->clear();
   inBegin_ = 0;
-  SpawnActions spawn(theirs, weights_.descriptor(), isSilent_);
+  SpawnSettings spawn;
+  giveStreams(spawn.actions, theirs, weights_.descriptor(), isSilent_);
   std::string parent = std::to_string(::getpid()), name = "bycc-worker";
   char *arguments[] = {name.data(), parent.data(), nullptr};
   int failure = socket_ < 0 || theirs < 0 ? EMFILE
