@@ -23,20 +23,23 @@ namespace {
 // Without vendors: what stays after simplification is what must be compiled.
 std::string hostPasses(const CompileOptions &options) {
   std::string lower = options.target.precision == "bf16" ? "to-mixed-precision," : "";
-  return "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code," + lower + "legalize";
+  return "simplify-inference,fold-constants,simplify-expr,eliminate-dead-code," + lower +
+         "legalize";
 }
 
 // What --prices needs before anything runs.
 Expected<> checkPriced(const Session &session) {
   const CompileOptions &options = session.options();
   if (session.vendors().size() == 0)
-    return error(Status::Usage) << "--prices needs vendors that refuse something: --annotate or --rules";
+    return error(Status::Usage)
+           << "--prices needs vendors that refuse something: --annotate or --rules";
   if (!comparesCosts(options))
     return error(Status::Usage) << "--prices needs costs, which "
                                 << (options.vendors.costModel.empty() ? "-O0" : "--cost-model=none")
                                 << " does not compare; --cost-model=static does";
   if (!options.vendors.plan.empty())
-    return error(Status::Usage) << "--prices: --partition-plan says where every node goes, nothing is left to gain";
+    return error(Status::Usage)
+           << "--prices: --partition-plan says where every node goes, nothing is left to gain";
   return {};
 }
 
@@ -45,8 +48,9 @@ Expected<> checkKnown(Session &session, const RefusalPrices &prices) {
   if (prices.isKnown)
     return {};
   if (!session.context().choosesPlan)
-    return error(Status::Usage) << "--prices needs pass 'choose-plan', which cannot run on this program or is not "
-                                   "in the pass list";
+    return error(Status::Usage)
+           << "--prices needs pass 'choose-plan', which cannot run on this program or is not "
+              "in the pass list";
   return error(Status::Usage) << "--prices needs costs, and no vendor in use has any";
 }
 
@@ -97,7 +101,10 @@ std::vector<Problem> unsupportedCalls(const Session &session, const Module &modu
   auto look = [&](NodeId node) {
     if (module.node(node).kind != NodeKind::CallOp || hasHostCode(module.node(node).op))
       return;
-    Problem problem{nodeName(module, node), opName(module, node), "operator " + opName(module, node) + " has no host code", {}};
+    Problem problem{nodeName(module, node),
+                    opName(module, node),
+                    "operator " + opName(module, node) + " has no host code",
+                    {}};
     problem.diagnostic.status = Status::Unsup;
     problem.diagnostic.location = module.source(node);
     problem.diagnostic.message = problem.name + ": " + problem.reason;
@@ -144,15 +151,18 @@ void writeProblems(JsonWriter &json, const Session &session, const std::vector<P
   json.key("supported").value(problems.empty()).key("unsupported").beginArray();
   for (const Problem &problem : problems) {
     json.beginObject().key("name").value(problem.name).key("op").value(problem.op);
-    json.key("source").value(problem.diagnostic.location.str()).key("status").value(name(problem.diagnostic.status));
+    json.key("source")
+        .value(problem.diagnostic.location.str())
+        .key("status")
+        .value(name(problem.diagnostic.status));
     json.key("reason").value(problem.reason).endObject();
   }
   json.endArray();
 }
 
 // `prices`: null when they are not wanted here.
-std::string checkJson(Session &session, const std::vector<Problem> &problems, const OffloadReport *report,
-                      const RefusalPrices *prices = nullptr) {
+std::string checkJson(Session &session, const std::vector<Problem> &problems,
+                      const OffloadReport *report, const RefusalPrices *prices = nullptr) {
   JsonWriter json;
   json.beginObject();
   writeProblems(json, session, problems);

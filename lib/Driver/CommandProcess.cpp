@@ -180,7 +180,7 @@ void watchFaults() {
   alternative.ss_sp = spare;
   alternative.ss_size = sizeof spare;
   ::sigaltstack(&alternative, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = onFault;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (int signal : {SIGSEGV, SIGBUS})
@@ -447,6 +447,8 @@ private:
   }
 
   static int report(const Error &error) {
+    if (::isatty(STDERR_FILENO)) // a line of progress may stand there
+      std::fputs("\r\x1b[K", stderr);
     std::fputs(error.str().c_str(), stderr);
     return exitCode(error.status());
   }

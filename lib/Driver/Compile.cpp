@@ -89,10 +89,12 @@ private:
       return checkOutputs(filesRead);
     };
     request.callbacks.placed = [this](const OffloadReport &report) -> Expected<> {
+      terminal_.clearProgress();
       BYCC_TRY(showPlacement(report));
       return checkPolicy(report);
     };
     model_ = BYCC_TRY(compiler_.compile(request));
+    terminal_.clearProgress();
     BYCC_TRY(write());
     summarise();
     return {};

@@ -17,7 +17,8 @@ std::string escapedForMake(const std::string &name) {
 
 } // namespace
 
-std::string dependencyFile(const std::string &target, std::span<const std::string> files, bool phony) {
+std::string dependencyFile(const std::string &target, std::span<const std::string> files,
+                           bool phony) {
   std::string text = escapedForMake(target) + ":";
   for (const std::string &file : files)
     text += " \\\n  " + escapedForMake(file);

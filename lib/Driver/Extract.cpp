@@ -40,7 +40,8 @@ Pipeline untilPartitioned(Pipeline pipeline) {
 
 class Extraction {
 public:
-  Extraction(Session &session, const Options &options) : session_(session), module_(session.module()), options_(options) {}
+  Extraction(Session &session, const Options &options)
+      : session_(session), module_(session.module()), options_(options) {}
 
   Expected<> run() {
     const ExtractOptions &o = options_.extract;
@@ -72,7 +73,8 @@ private:
       if (!module_.functionAttr(function, "Compiler"))
         continue;
       names.emplace_back(module_.string(module_.function(function).name));
-      std::string end = names.back().substr(std::min(names.back().size(), session_.context().moduleName.size()));
+      std::string end =
+          names.back().substr(std::min(names.back().size(), session_.context().moduleName.size()));
       if (names.back() == symbol)
         return function;
       if (end == "_" + symbol || (end.starts_with('_') && symbol.ends_with(end)))
@@ -88,7 +90,8 @@ private:
       return std::move(problem).note("the program has no regions: --annotate names vendors");
     std::string more = names.size() > shown ? ", ..." : "";
     names.resize(std::min(names.size(), shown));
-    return std::move(problem).note((names.size() == 1 ? "there is " : "there are ") + join(names, ", ") + more);
+    return std::move(problem).note((names.size() == 1 ? "there is " : "there are ") +
+                                   join(names, ", ") + more);
   }
 
   // --- recording
@@ -103,11 +106,13 @@ private:
     if (!isGiven && !o.randomSeed)
       return error(Status::Arg) << "no data for input '" << escaped(wanted.name) << "'; give "
                                 << escaped(file) << " or --random";
-    NpyArray array = isGiven ? BYCC_TRY(readNpy(file))
-                             : BYCC_TRY(randomArray(wanted.name, wanted.dtype, shape, *o.randomSeed + index));
+    NpyArray array =
+        isGiven ? BYCC_TRY(readNpy(file))
+                : BYCC_TRY(randomArray(wanted.name, wanted.dtype, shape, *o.randomSeed + index));
     if (!array.holds(wanted.dtype))
-      return error(Status::Arg, {file}) << "input '" << escaped(wanted.name) << "' is " << name(wanted.dtype)
-                                        << ", the file holds " << name(array.dtype);
+      return error(Status::Arg, {file})
+             << "input '" << escaped(wanted.name) << "' is " << name(wanted.dtype)
+             << ", the file holds " << name(array.dtype);
     return Tensor::fromBytes(wanted.dtype, array.shape, array.data());
   }
 
@@ -116,15 +121,16 @@ private:
     for (const ModelTensor &input : modelInterface(module_).inputs)
       inputs.push_back(BYCC_TRY(inputOf(input, inputs.size())));
     std::optional<Recording> found;
-    BYCC_TRY(evaluate(module_, module_.main(), inputs,
-                      [&](FunctionId function, std::span<const Value> arguments, const Value &result) {
-                        if (function != region || found)
-                          return;
-                        found.emplace();
-                        for (const Value &argument : arguments)
-                          std::ranges::move(argument.flatten(), std::back_inserter(found->inputs));
-                        found->outputs = result.flatten();
-                      }));
+    BYCC_TRY(
+        evaluate(module_, module_.main(), inputs,
+                 [&](FunctionId function, std::span<const Value> arguments, const Value &result) {
+                   if (function != region || found)
+                     return;
+                   found.emplace();
+                   for (const Value &argument : arguments)
+                     std::ranges::move(argument.flatten(), std::back_inserter(found->inputs));
+                   found->outputs = result.flatten();
+                 }));
     if (!found)
       return error(Status::Arg) << "region " << symbol_ << " is not reached with these inputs";
     return *found;
@@ -149,8 +155,10 @@ private:
     std::string path = options_.output.output.value_or(symbol_ + ".relay");
     if (path == "-") {
       if (recording_)
-        return error(Status::Usage) << "extract: -o - has no place for the inputs that --inputs and --random record";
-      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        return error(Status::Usage)
+               << "extract: -o - has no place for the inputs that --inputs and --random record";
+      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+          std::fflush(stdout) != 0)
         return error(Status::Io) << "standard output cannot be written";
       return {};
     }
@@ -169,13 +177,15 @@ private:
     return {};
   }
 
-  static Expected<> addTensors(OutputSet &files, const std::string &folder, const std::vector<ModelTensor> &names,
+  static Expected<> addTensors(OutputSet &files, const std::string &folder,
+                               const std::vector<ModelTensor> &names,
                                const std::vector<Tensor> &tensors) {
     BYCC_TRY(makeFolder(folder));
     for (size_t i = 0; i < tensors.size(); ++i) {
       const Tensor &tensor = tensors[i];
       std::string header = npyHeader(tensor.dtype, tensor.shape);
-      std::string_view data(reinterpret_cast<const char *>(tensor.bytes.get()), static_cast<size_t>(tensor.sizeBytes()));
+      std::string_view data(reinterpret_cast<const char *>(tensor.bytes.get()),
+                            static_cast<size_t>(tensor.sizeBytes()));
       BYCC_TRY(files.add(folder + "/" + names[i].file + ".npy", {header, data}));
     }
     return {};
@@ -186,7 +196,8 @@ private:
     for (NodeId node : module_.block(module_.function(module_.main()).body).nodes)
       if (module_.node(node).kind == NodeKind::CallOp || module_.node(node).kind == NodeKind::Call)
         for (TypeId type : module_.types.flatten(module_.type(node)))
-          if (DType dtype = module_.types.dtype(type); dtype == DType::BFloat16 || dtype == DType::Float16)
+          if (DType dtype = module_.types.dtype(type);
+              dtype == DType::BFloat16 || dtype == DType::Float16)
             return dtype;
     return std::nullopt;
   }
@@ -204,7 +215,8 @@ private:
                    counted(static_cast<int64_t>(recording_->outputs.size()), "output").c_str(),
                    files.c_str());
     if (std::optional<DType> half = recording_ ? halfFloat() : std::nullopt)
-      std::fprintf(stderr, " | %s: compare with --rtol=0.05 --atol=0.05", std::string(name(*half)).c_str());
+      std::fprintf(stderr, " | %s: compare with --rtol=0.05 --atol=0.05",
+                   std::string(name(*half)).c_str());
     std::fputc('\n', stderr);
   }
 

@@ -48,7 +48,8 @@ Summary summarise(const Module &module) {
     const Constant &constant = module.constants[index];
     ++summary.numConstants;
     summary.constantBytes += constant.bytes;
-    summary.numParameters += constant.bytes / static_cast<uint64_t>(sizeInBytes(module.types.dtype(constant.type)));
+    summary.numParameters +=
+        constant.bytes / static_cast<uint64_t>(sizeInBytes(module.types.dtype(constant.type)));
   }
   return summary;
 }
@@ -70,7 +71,11 @@ void printJson(const Module &module, const Summary &summary) {
   json.key("ops").beginObject();
   for (const auto &[op, count] : summary.ops)
     json.key(op).value(count);
-  json.endObject().key("constants").value(summary.numConstants).key("constant_bytes").value(summary.constantBytes);
+  json.endObject()
+      .key("constants")
+      .value(summary.numConstants)
+      .key("constant_bytes")
+      .value(summary.constantBytes);
   json.key("parameters").value(summary.numParameters).key("flops").value(summary.flops);
   if (!summary.open.empty()) {
     json.key("likely");
@@ -86,11 +91,13 @@ void printText(const Module &module, const Summary &summary) {
     std::printf("input   %s: %s\n", escaped(tensor.name).c_str(), typeText(module, tensor).c_str());
   for (const ModelTensor &tensor : summary.interface.outputs)
     std::printf("output  %s: %s\n", escaped(tensor.name).c_str(), typeText(module, tensor).c_str());
-  std::printf("weights %s, %s, %s\n", counted(static_cast<int64_t>(summary.numConstants), "tensor").c_str(),
+  std::printf("weights %s, %s, %s\n",
+              counted(static_cast<int64_t>(summary.numConstants), "tensor").c_str(),
               counted(static_cast<int64_t>(summary.numParameters), "value").c_str(),
               sizeText(static_cast<double>(summary.constantBytes), 0.05).c_str());
   std::string open = summary.open.text();
-  std::printf("compute %s%s\n", flopsText(summary.flops).c_str(), open.empty() ? "" : (" " + open).c_str());
+  std::printf("compute %s%s\n", flopsText(summary.flops).c_str(),
+              open.empty() ? "" : (" " + open).c_str());
   for (const auto &[op, count] : summary.ops)
     std::printf("%7llu %s\n", static_cast<unsigned long long>(count), op.c_str());
 }

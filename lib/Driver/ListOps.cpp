@@ -19,12 +19,18 @@ namespace {
 
 const char *text(OpKind kind) {
   switch (kind) {
-  case OpKind::Elementwise: return "elementwise";
-  case OpKind::Broadcast: return "broadcast";
-  case OpKind::Injective: return "injective";
-  case OpKind::Reduction: return "reduction";
-  case OpKind::OutFusable: return "out-fusable";
-  case OpKind::Opaque: return "opaque";
+  case OpKind::Elementwise:
+    return "elementwise";
+  case OpKind::Broadcast:
+    return "broadcast";
+  case OpKind::Injective:
+    return "injective";
+  case OpKind::Reduction:
+    return "reduction";
+  case OpKind::OutFusable:
+    return "out-fusable";
+  case OpKind::Opaque:
+    return "opaque";
   }
   return "";
 }
@@ -61,7 +67,8 @@ Makers makersOf(const std::vector<OnnxOperator> &onnx) {
   return makers;
 }
 
-void writeOp(JsonWriter &json, OpId op, const Makers &makers, const std::vector<std::unique_ptr<Vendor>> &vendors) {
+void writeOp(JsonWriter &json, OpId op, const Makers &makers,
+             const std::vector<std::unique_ptr<Vendor>> &vendors) {
   const OpInfo &info = opInfo(op);
   json.beginObject().key("name").value(info.name).key("kind").value(text(info.kind));
   writeList(json, "inputs", info.inputs);

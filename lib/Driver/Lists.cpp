@@ -42,12 +42,14 @@ int listPasses(const Options &options) {
   json.beginArray();
   for (const PassInfo *pass : registry.all()) {
     if (!options.json) {
-      std::printf("%-28s %s  %s\n", pass->name.c_str(), levelText(pass->level).c_str(), pass->description.c_str());
+      std::printf("%-28s %s  %s\n", pass->name.c_str(), levelText(pass->level).c_str(),
+                  pass->description.c_str());
       continue;
     }
     json.beginObject().key("name").value(pass->name).key("level").value(pass->level);
     json.key("description").value(pass->description);
-    for (auto [key, list] : {std::pair("needs", &pass->needs), {"makes", &pass->makes}, {"options", &pass->options}}) {
+    for (auto [key, list] :
+         {std::pair("needs", &pass->needs), {"makes", &pass->makes}, {"options", &pass->options}}) {
       json.key(key).beginArray();
       for (const std::string &item : *list)
         json.value(item);
@@ -72,8 +74,9 @@ Expected<std::vector<VendorDescription>> describeVendors(const Options &options)
 
 void printVendor(const VendorDescription &vendor) {
   std::string version = vendor.version.empty() ? "-" : vendor.version;
-  std::printf("%-16s %-14s %-9s %3zu patterns%s%s\n", vendor.name.c_str(), version.c_str(), vendor.kind.c_str(),
-              vendor.numPatterns, vendor.origin.empty() ? "" : "  ", vendor.origin.c_str());
+  std::printf("%-16s %-14s %-9s %3zu patterns%s%s\n", vendor.name.c_str(), version.c_str(),
+              vendor.kind.c_str(), vendor.numPatterns, vendor.origin.empty() ? "" : "  ",
+              vendor.origin.c_str());
 }
 
 } // namespace

@@ -7,13 +7,13 @@
 //   crosses the boundary: 0.6 MiB -> 1.1 MiB
 //   estimated: 3.92 ms -> 4.20 ms (+7.1 %)
 
+#include "bycc/Target/PlanDiff.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
 #include "bycc/Support/Text.h"
-#include "bycc/Target/PlanDiff.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -29,8 +29,11 @@ std::string nameOf(const PlanNode &node) {
 }
 
 std::string listed(const std::vector<std::string> &names) {
-  std::vector<std::string> shown(names.begin(), names.begin() + static_cast<long>(std::min(names.size(), maxNamed)));
-  return join(shown, ", ") + (names.size() > maxNamed ? ", ... and " + std::to_string(names.size() - maxNamed) + " more" : "");
+  std::vector<std::string> shown(
+      names.begin(), names.begin() + static_cast<long>(std::min(names.size(), maxNamed)));
+  return join(shown, ", ") + (names.size() > maxNamed
+                                  ? ", ... and " + std::to_string(names.size() - maxNamed) + " more"
+                                  : "");
 }
 
 std::vector<std::string> namesOf(const std::vector<const PlanNode *> &nodes) {
@@ -50,7 +53,8 @@ public:
     kinds_[found->second].second.push_back(std::move(what));
   }
   std::string text() {
-    std::ranges::stable_sort(kinds_, std::ranges::greater(), [](const auto &kind) { return kind.second.size(); });
+    std::ranges::stable_sort(kinds_, std::ranges::greater(),
+                             [](const auto &kind) { return kind.second.size(); });
     std::string text;
     for (const auto &[kind, all] : kinds_)
       text += std::to_string(all.size()) + " " + kind + ": " + listed(all) + "\n";
@@ -87,11 +91,21 @@ public:
 
   std::string json() const {
     JsonWriter json;
-    json.beginObject().key("same").value(diff_.isSame()).key("same_program").value(diff_.isOneProgram());
+    json.beginObject()
+        .key("same")
+        .value(diff_.isSame())
+        .key("same_program")
+        .value(diff_.isOneProgram());
     json.key("moved").beginArray();
     for (const auto &[from, to] : diff_.moves) {
       json.beginObject().key("name").value(from->name).key("index").value(from->index);
-      json.key("op").value(from->op).key("from").value(from->place).key("to").value(to->place).endObject();
+      json.key("op")
+          .value(from->op)
+          .key("from")
+          .value(from->place)
+          .key("to")
+          .value(to->place)
+          .endObject();
     }
     json.endArray().key("composites").beginObject();
     writeComposites(json.key("apart"), diff_.apart);
@@ -118,7 +132,8 @@ private:
   std::string moves() const {
     Kinds kinds;
     for (const auto &[from, to] : diff_.moves)
-      kinds.add(escaped(from->op) + ": " + escaped(from->place) + " -> " + escaped(to->place), nameOf(*from));
+      kinds.add(escaped(from->op) + ": " + escaped(from->place) + " -> " + escaped(to->place),
+                nameOf(*from));
     return kinds.text();
   }
 
@@ -136,8 +151,10 @@ private:
   std::string regions() const {
     std::string text;
     for (const PlanDiff::Regrouped &row : diff_.regrouped)
-      text += escaped(row.vendor) + ": " + counted(static_cast<int64_t>(row.before.size()), "region") + " became " +
-              std::to_string(row.after.size()) + ": " + groups(row.before) + " -> " + groups(row.after) + "\n";
+      text += escaped(row.vendor) + ": " +
+              counted(static_cast<int64_t>(row.before.size()), "region") + " became " +
+              std::to_string(row.after.size()) + ": " + groups(row.before) + " -> " +
+              groups(row.after) + "\n";
     return text;
   }
   static std::string groups(const std::vector<std::vector<const PlanNode *>> &regions) {
@@ -157,7 +174,8 @@ private:
   // What is as before is told only beside changes.
   std::string totals() const {
     std::string text;
-    auto line = [&](const char *what, const std::string &a, const std::string &b, const std::string &more = "") {
+    auto line = [&](const char *what, const std::string &a, const std::string &b,
+                    const std::string &more = "") {
       if (a != b || !diff_.isSame())
         text += what + (": " + a) + " -> " + b + more + "\n";
     };
@@ -167,7 +185,8 @@ private:
       line("crosses the boundary", bytesOf(before_), bytesOf(after_));
     const SavedEstimate *a = estimateOf(before_), *b = estimateOf(after_);
     if (a || b)
-      line("estimated", a ? timeText(a->us) : "not known", b ? timeText(b->us) : "not known", a && b ? change(a->us, b->us) : "");
+      line("estimated", a ? timeText(a->us) : "not known", b ? timeText(b->us) : "not known",
+           a && b ? change(a->us, b->us) : "");
     return text;
   }
   static std::string named(const PartitionPlan &plan) {
@@ -194,8 +213,16 @@ private:
   static void writeNodes(JsonWriter &json, const std::vector<const PlanNode *> &nodes) {
     json.beginArray();
     for (const PlanNode *node : nodes)
-      json.beginObject().key("name").value(node->name).key("index").value(node->index).key("op").value(node->op)
-          .key("place").value(node->place).endObject();
+      json.beginObject()
+          .key("name")
+          .value(node->name)
+          .key("index")
+          .value(node->index)
+          .key("op")
+          .value(node->op)
+          .key("place")
+          .value(node->place)
+          .endObject();
     json.endArray();
   }
   static void writeComposites(JsonWriter &json, const std::vector<PlanDiff::Composite> &all) {
@@ -207,7 +234,8 @@ private:
     }
     json.endArray();
   }
-  static void writeRegions(JsonWriter &json, const std::vector<std::vector<const PlanNode *>> &regions) {
+  static void writeRegions(JsonWriter &json,
+                           const std::vector<std::vector<const PlanNode *>> &regions) {
     json.beginArray();
     for (const auto &nodes : regions)
       writeNodes(json, nodes);

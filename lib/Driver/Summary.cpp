@@ -9,7 +9,8 @@
 namespace bycc {
 namespace {
 
-std::string vendorText(const std::string &vendor, const OffloadTotals &part, const OffloadReport &report) {
+std::string vendorText(const std::string &vendor, const OffloadTotals &part,
+                       const OffloadReport &report) {
   if (auto idle = report.idle.find(vendor); idle != report.idle.end() && part.regions == 0)
     return "0 regions (" + idle->second + ")";
   const OffloadTotals &totals = report.totals;
@@ -29,7 +30,8 @@ std::string summaryLine(const SummaryFacts &facts) {
   const OffloadTotals &totals = facts.offload->totals;
   std::string line;
   for (const auto &[vendor, part] : facts.offload->vendorParts())
-    line += vendor + ": " + vendorText(vendor, part, *facts.offload) + (facts.offload->isEmulated(vendor) ? ", emulated | " : " | ");
+    line += vendor + ": " + vendorText(vendor, part, *facts.offload) +
+            (facts.offload->isEmulated(vendor) ? ", emulated | " : " | ");
   line += "host: " + counted(totals.ops - totals.offloadedOps, "op");
   if (std::string returned = describeReturned(*facts.offload); !returned.empty())
     line += " (" + returned + ")";

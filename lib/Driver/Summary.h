@@ -10,9 +10,9 @@ namespace bycc {
 
 struct SummaryFacts {
   const OffloadReport *offload = nullptr;
-  std::string object;                 // file name; "": none was written
+  std::string object; // file name; "": none was written
   double objectBytes = 0;
-  std::optional<double> arenaBytes;   // when code was generated
+  std::optional<double> arenaBytes; // when code was generated
   double seconds = 0;
 };
 

@@ -13,13 +13,18 @@
 namespace bycc {
 namespace {
 
-// As no-color.org says, and for terminals that cannot.
+// Standard error is a terminal that knows escape sequences.
+bool isCapable() {
+  const char *terminal = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) != 0 && !(terminal && std::string_view(terminal) == "dumb");
+}
+
+// As no-color.org says.
 bool hasColour(const Options &options) {
   if (options.color != "auto")
     return options.color == "always";
-  const char *noColor = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
-  bool isPlain = (noColor && *noColor) || (terminal && std::string_view(terminal) == "dumb");
-  return !isPlain && isatty(STDERR_FILENO);
+  const char *noColor = std::getenv("NO_COLOR");
+  return isCapable() && !(noColor && *noColor);
 }
 
 Stage stageOf(Phase phase) {
@@ -90,7 +95,8 @@ CompileRequest Terminal::request() {
   request.vendors.output = options_.verbose ? VendorOutput::All : VendorOutput::OfQuestions;
   request.code.stem = fileNameOf(outputStem(options_));
   request.callbacks.message = [this](const Message &message) { show(message); };
-  request.callbacks.print = [](std::string_view text) {
+  request.callbacks.print = [this](std::string_view text) {
+    progress_.clear();
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
   request.callbacks.progress = [this](const Progress &progress) { return hear(progress); };
@@ -101,13 +107,21 @@ CompileRequest Terminal::request() {
 void Terminal::show(const Message &message) {
   if (message.isRemark ? !options_.verbose : options_.quiet)
     return;
+  progress_.clear();
   if (isText())
     std::fputs(message.str().c_str(), stderr);
   else
     document_.add(message);
 }
 
+Terminal::Terminal(const Options &options)
+    : options_(options),
+      progress_(!options.quiet && isCapable() && options.diagnosticsFormat == "text") {}
+
 Terminal::~Terminal() {
+  progress_.clear();
+  if (isText() && options_.verbose)
+    std::fprintf(stderr, "remark: times: %s\n", progress_.times().c_str());
   if (isText())
     return;
   std::string text = options_.diagnosticsFormat == "json" ? document_.json() : document_.sarif();
@@ -122,6 +136,7 @@ Expected<VendorRegistry> Terminal::knownVendors() {
 }
 
 bool Terminal::hear(const Progress &progress) {
+  progress_.hear(progress);
   std::pair<int, std::string> stage{static_cast<int>(progress.phase),
                                     progress.phase == Phase::Vendors ? progress.item : ""};
   if (stage_ == stage)
@@ -136,6 +151,7 @@ bool Terminal::hear(const Progress &progress) {
 }
 
 int Terminal::fail(const Error &failure) const {
+  progress_.clear();
   Expected<> checked = checkMappedFiles(); // a file that changed meanwhile fails anywhere
   const Error &error = checked ? failure : checked.error();
   if (!isText()) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "DiagnosticsDocument.h"
+#include "ProgressLine.h"
 #include "StdoutGuard.h"
 #include "bycc/Compiler/Session.h"
 #include "bycc/Driver/Options.h"
@@ -16,8 +17,8 @@ namespace bycc {
 
 class Terminal {
 public:
-  explicit Terminal(const Options &options) : options_(options) {}
-  ~Terminal(); // prints what was collected for -fdiagnostics-format
+  explicit Terminal(const Options &options);
+  ~Terminal(); // prints what was collected for -fdiagnostics-format, and with -v the times
   Terminal(const Terminal &) = delete;
   Terminal &operator=(const Terminal &) = delete;
 
@@ -27,6 +28,8 @@ public:
   Expected<VendorRegistry> knownVendors();
   // Prints an error; returns the exit code.
   int fail(const Error &error) const;
+  // Before anything else is printed: no line of progress stands in its way.
+  void clearProgress() const { progress_.clear(); }
 
 private:
   bool hear(const Progress &progress);
@@ -34,7 +37,8 @@ private:
   bool isText() const { return options_.diagnosticsFormat == "text"; }
 
   const Options &options_;
-  mutable DiagnosticsDocument document_;             // unless messages are text
+  mutable DiagnosticsDocument document_; // unless messages are text
+  mutable ProgressLine progress_;
   std::optional<StdoutGuard> guard_;                 // while code of plugins runs
   std::optional<std::pair<int, std::string>> stage_; // that the parent was told
 };
