@@ -20,7 +20,8 @@ constexpr uint64_t maxEmbeddedBytes = uint64_t{1} << 30;
 
 class Build {
 public:
-  Build(Session &session, Artifacts &out) : session_(session), module_(session.module()), out_(out) {}
+  Build(Session &session, Artifacts &out)
+      : session_(session), module_(session.module()), out_(out) {}
 
   Expected<> run(std::vector<CodeForm> wanted) {
     CodeGenOptions code = options();
@@ -49,7 +50,8 @@ private:
     code.moduleName = session_.context().moduleName;
     code.compilerVersion = versionText();
     code.level = session_.options().passes.level;
-    code.jobs = o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    code.jobs =
+        o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     code.defaultThreads = o.threads;
     code.inputs = codeTensors(module_, out_.interface.inputs);
     code.outputs = codeTensors(module_, out_.interface.outputs);
@@ -89,7 +91,8 @@ private:
     PrintOptions print;
     print.elideAbove = 16;
     std::string text = printModule(module_, print);
-    text += session_.target().triple + "|" + session_.target().cpu + "|" + join(session_.target().features, ",");
+    text += session_.target().triple + "|" + session_.target().cpu + "|" +
+            join(session_.target().features, ",");
     text += "|" + std::string(versionText()) + "|" + session_.context().moduleName;
     for (size_t i = 0; i < session_.vendors().size(); ++i)
       if (const bycc_vendor_compiler *compiler = session_.vendors()[i].compiler())
@@ -111,7 +114,8 @@ private:
     if (!session_.options().code.embedWeights)
       return artifacts;
     if (artifacts.paramsBytes > maxEmbeddedBytes) {
-      limit_ = "--embed-weights: the weights take " + std::to_string(artifacts.paramsBytes) + " bytes, at most 1 GiB fit";
+      limit_ = "--embed-weights: the weights take " + std::to_string(artifacts.paramsBytes) +
+               " bytes, at most 1 GiB fit";
       return artifacts;
     }
     for (std::string_view piece : out_.paramsPieces)

@@ -59,12 +59,14 @@ Expected<> addProgramPasses(Pipeline &pipeline, const Module &module, const Pass
       return blame(asked.takeError(), "the program asks for a pass");
     for (const PipelineEntry &entry : *asked) {
       if (std::ranges::find(disabled, entry.pass) != disabled.end())
-        return error(Status::Usage) << "--disable-pass=" << entry.pass << ": the program asks for this pass";
+        return error(Status::Usage)
+               << "--disable-pass=" << entry.pass << ": the program asks for this pass";
       if (contains(pipeline, entry.pass))
         continue;
       size_t place = 0;
       Expected<> legal;
-      while (!(legal = checkPipeline(with(pipeline, place, {entry}), registry, facts)) && place < pipeline.size())
+      while (!(legal = checkPipeline(with(pipeline, place, {entry}), registry, facts)) &&
+             place < pipeline.size())
         ++place;
       if (!legal)
         return blame(legal.takeError(), "the program asks for pass '" + entry.pass + "'");
@@ -85,7 +87,8 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
     hasRewrites |= !vendors[i].rewrites.empty();
     if (vendors[i].passes.empty())
       continue;
-    std::string who = "vendor '" + vendors[i].name() + "' asks for passes '" + escaped(vendors[i].passes) + "'";
+    std::string who =
+        "vendor '" + vendors[i].name() + "' asks for passes '" + escaped(vendors[i].passes) + "'";
     auto asked = parsePipeline(vendors[i].passes, registry, {});
     if (!asked)
       return blame(asked.takeError(), who, vendors[i].passesPlace);
@@ -96,7 +99,8 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
     place += asked->size();
   }
   Pipeline longer = with(pipeline, place, {{"apply-rewrites", {}}});
-  if (hasRewrites && !contains(pipeline, "apply-rewrites") && checkPipeline(longer, registry, facts))
+  if (hasRewrites && !contains(pipeline, "apply-rewrites") &&
+      checkPipeline(longer, registry, facts))
     pipeline = std::move(longer);
   return {};
 }

@@ -37,7 +37,8 @@ SourceLocation inFile(const std::string &file) {
 Expected<std::vector<std::filesystem::path>> arraysIn(const std::string &folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code failed;
-  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
+  for (std::filesystem::directory_iterator it(folder, failed), end; !failed && it != end;
+       it.increment(failed))
     if (it->path().extension() == ".npy")
       paths.push_back(it->path());
   if (failed)
@@ -63,10 +64,12 @@ Expected<Tensors> readParamsFile(const std::string &path, InputFiles &files) {
   Tensors tensors;
   for (const ParamsEntry &entry : params.entries) {
     if (entry.isPacked)
-      return (error(Status::Arg, inFile(path))
-              << "'" << escaped(entry.name) << "' holds weights as a vendor has packed them, so the file lacks parameters of the model")
+      return (error(Status::Arg, inFile(path)) << "'" << escaped(entry.name)
+                                               << "' holds weights as a vendor has packed them, so "
+                                                  "the file lacks parameters of the model")
           .note("--params takes the tensors that the model was compiled with");
-    tensors.push_back({entry.name, entry.dtype, entry.dims, storage, entry.offset, entry.bytes, path});
+    tensors.push_back(
+        {entry.name, entry.dtype, entry.dims, storage, entry.offset, entry.bytes, path});
   }
   return tensors;
 }
@@ -74,10 +77,10 @@ Expected<Tensors> readParamsFile(const std::string &path, InputFiles &files) {
 // dtype spellings of the safetensors header.
 std::optional<DType> safetensorsDType(std::string_view text) {
   static constexpr std::pair<std::string_view, DType> names[] = {
-      {"BOOL", DType::Bool},     {"I8", DType::Int8},      {"I16", DType::Int16},
-      {"I32", DType::Int32},     {"I64", DType::Int64},    {"U8", DType::UInt8},
-      {"U16", DType::UInt16},    {"U32", DType::UInt32},   {"U64", DType::UInt64},
-      {"F16", DType::Float16},   {"BF16", DType::BFloat16}, {"F32", DType::Float32},
+      {"BOOL", DType::Bool},   {"I8", DType::Int8},       {"I16", DType::Int16},
+      {"I32", DType::Int32},   {"I64", DType::Int64},     {"U8", DType::UInt8},
+      {"U16", DType::UInt16},  {"U32", DType::UInt32},    {"U64", DType::UInt64},
+      {"F16", DType::Float16}, {"BF16", DType::BFloat16}, {"F32", DType::Float32},
       {"F64", DType::Float64}};
   for (auto [spelling, dtype] : names)
     if (spelling == text)
@@ -102,7 +105,8 @@ Expected<Tensors> readSafetensors(const std::string &path, InputFiles &files) {
     return error(Status::Input, inFile(path)) << "has no safetensors header";
   std::memcpy(&headerBytes, storage->data(), 8);
   if (headerBytes > storage->size() - 8 || headerBytes > (uint64_t{100} << 20))
-    return error(Status::Input, inFile(path)) << "header of " << headerBytes << " bytes in a file of " << storage->size();
+    return error(Status::Input, inFile(path))
+           << "header of " << headerBytes << " bytes in a file of " << storage->size();
   std::string_view text(reinterpret_cast<const char *>(storage->data()) + 8, headerBytes);
   JsonValue header = BYCC_TRY(parseJson(text, path));
   uint64_t base = 8 + headerBytes, available = storage->size() - base;
@@ -110,14 +114,17 @@ Expected<Tensors> readSafetensors(const std::string &path, InputFiles &files) {
   for (const auto &[name, value] : header.members) {
     if (name == "__metadata__")
       continue;
-    const JsonValue *dtype = value.find("dtype"), *shape = value.find("shape"), *offsets = value.find("data_offsets");
+    const JsonValue *dtype = value.find("dtype"), *shape = value.find("shape"),
+                    *offsets = value.find("data_offsets");
     bool whole = dtype && dtype->isString() && shape && shape->isArray() && offsets &&
                  offsets->isArray() && offsets->items.size() == 2;
     auto parsed = whole ? safetensorsDType(dtype->string) : std::nullopt;
     if (!whole || (!parsed && dtype->string.empty()))
-      return error(Status::Input, inFile(path)) << "tensor '" << escaped(name) << "': dtype, shape or data_offsets is missing";
+      return error(Status::Input, inFile(path))
+             << "tensor '" << escaped(name) << "': dtype, shape or data_offsets is missing";
     if (!parsed)
-      return error(Status::Unsup, inFile(path)) << "tensor '" << escaped(name) << "': dtype " << escaped(dtype->string) << " is not supported";
+      return error(Status::Unsup, inFile(path)) << "tensor '" << escaped(name) << "': dtype "
+                                                << escaped(dtype->string) << " is not supported";
     NamedTensor tensor{name, *parsed, {}, storage, 0, 0, path};
     for (const JsonValue &dim : shape->items)
       tensor.shape.push_back(dim.isInt() ? dim.integer : -1);
@@ -126,7 +133,8 @@ Expected<Tensors> readSafetensors(const std::string &path, InputFiles &files) {
     int64_t end = offsets->items[1].isInt() ? offsets->items[1].integer : -1;
     if (!bytes || begin < 0 || end < begin || static_cast<uint64_t>(end) > available ||
         static_cast<uint64_t>(end - begin) != *bytes)
-      return error(Status::Input, inFile(path)) << "tensor '" << escaped(name) << "': data_offsets do not fit its shape or the file";
+      return error(Status::Input, inFile(path))
+             << "tensor '" << escaped(name) << "': data_offsets do not fit its shape or the file";
     tensor.offset = base + static_cast<uint64_t>(begin);
     tensor.bytes = *bytes;
     tensors.push_back(std::move(tensor));
@@ -146,10 +154,12 @@ Expected<Tensors> readTensors(const std::string &path, InputFiles &files) {
   if (path.ends_with(".params"))
     return readParamsFile(path, files);
   if (path.ends_with(".npy"))
-    return error(Status::Arg, inFile(path)) << "--params takes a folder of .npy files, a .params or a .safetensors file";
+    return error(Status::Arg, inFile(path))
+           << "--params takes a folder of .npy files, a .params or a .safetensors file";
   if (!files.exists(path))
     return error(Status::Io, inFile(path)) << "no such file or folder";
-  return error(Status::Arg, inFile(path)) << "--params takes a folder of .npy files, a .params or a .safetensors file";
+  return error(Status::Arg, inFile(path))
+         << "--params takes a folder of .npy files, a .params or a .safetensors file";
 }
 
 std::string typeText(Module &module, const NamedTensor &tensor) {
@@ -161,14 +171,16 @@ std::string typeText(Module &module, const NamedTensor &tensor) {
 Expected<TypeId> boundType(Module &module, NodeId param, const NamedTensor &tensor) {
   TypeId wanted = module.type(param);
   if (!module.types.isTensor(wanted))
-    return error(Status::Arg, inFile(tensor.file)) << "parameter '" << tensor.name << "' is no tensor";
+    return error(Status::Arg, inFile(tensor.file))
+           << "parameter '" << tensor.name << "' is no tensor";
   bool sameType = tensor.dtype == module.types.dtype(wanted) ||
                   (module.types.dtype(wanted) == DType::BFloat16 && tensor.dtype == DType::UInt16);
   std::vector<Dim> dims(tensor.shape.begin(), tensor.shape.end());
   TypeId actual = module.types.tensor(module.types.dtype(wanted), dims);
   if (!sameType || !isAssignable(module, actual, wanted))
-    return error(Status::Arg, inFile(tensor.file)) << "parameter '" << tensor.name << "' is " << module.types.str(wanted)
-                                 << ", the file holds " << typeText(module, tensor);
+    return error(Status::Arg, inFile(tensor.file))
+           << "parameter '" << tensor.name << "' is " << module.types.str(wanted)
+           << ", the file holds " << typeText(module, tensor);
   return actual;
 }
 
@@ -181,13 +193,15 @@ Expected<> bindParams(Module &module, const std::string &path, InputFiles &files
     return error(Status::Input, inFile(path)) << "the program has no @main to bind parameters of";
   for (const NamedTensor &tensor : tensors) {
     std::vector<NodeId> &params = module.function(main).params;
-    auto it = std::ranges::find_if(params, [&](NodeId p) { return module.string(module.node(p).name) == tensor.name; });
+    auto it = std::ranges::find_if(
+        params, [&](NodeId p) { return module.string(module.node(p).name) == tensor.name; });
     if (it == params.end()) {
       std::vector<std::string> names;
       for (NodeId param : params)
         names.emplace_back(module.string(module.node(param).name));
-      return error(Status::Arg, inFile(tensor.file)) << "@main has no parameter '" << escaped(tensor.name) << "'"
-                                   << didYouMean(tensor.name, names);
+      return error(Status::Arg, inFile(tensor.file))
+             << "@main has no parameter '" << escaped(tensor.name) << "'"
+             << didYouMean(tensor.name, names);
     }
     NodeId param = *it;
     Constant constant;

@@ -15,7 +15,7 @@ std::string upper(std::string text) {
 
 const char *cType(DType dtype) {
   static constexpr const char *types[numDTypes] = {
-      "uint8_t", "int8_t",   "int16_t",  "int32_t",  "int64_t", "uint8_t", "uint16_t",
+      "uint8_t",  "int8_t",   "int16_t",  "int32_t",  "int64_t", "uint8_t", "uint16_t",
       "uint32_t", "uint64_t", "uint16_t", "uint16_t", "float",   "double"};
   return types[static_cast<int>(dtype)];
 }
@@ -33,7 +33,8 @@ void describe(std::string &out, const std::string &prefix, const char *kind,
       dims += (dims.empty() ? "" : ", ") + std::to_string(dim.isConst() ? dim.value() : -1);
       count = dim.isConst() && count >= 0 ? count * dim.value() : -1;
     }
-    out += "\n/* " + std::string(kind == std::string("INPUT") ? "input " : "output ") + std::to_string(i) + ": \"";
+    out += "\n/* " + std::string(kind == std::string("INPUT") ? "input " : "output ") +
+           std::to_string(i) + ": \"";
     for (char c : escaped(tensor.name))
       out += c == '*' || c == '/' ? '.' : c; // cannot end the comment
     out += "\", " + std::string(bycc::name(tensor.dtype)) + " (" + dims + ")" +
@@ -49,13 +50,18 @@ void describe(std::string &out, const std::string &prefix, const char *kind,
 
 } // namespace
 
-std::string cHeader(const std::string &moduleName, const ModelInterface &interface, const std::string &setId) {
+std::string cHeader(const std::string &moduleName, const ModelInterface &interface,
+                    const std::string &setId) {
   std::string prefix = upper(moduleName), out;
-  out += "/* Inputs, outputs and entry of the compiled model '" + moduleName + "'. Written by bycc.\n"
-         " * Load it with bycc_model_load_linked(&" + moduleName + "_bycc_module, ...), see bycc/runtime.h. */\n";
-  out += "#ifndef " + prefix + "_BYCC_H\n#define " + prefix + "_BYCC_H\n\n#include \"bycc/abi.h\"\n\n";
+  out += "/* Inputs, outputs and entry of the compiled model '" + moduleName +
+         "'. Written by bycc.\n"
+         " * Load it with bycc_model_load_linked(&" +
+         moduleName + "_bycc_module, ...), see bycc/runtime.h. */\n";
+  out +=
+      "#ifndef " + prefix + "_BYCC_H\n#define " + prefix + "_BYCC_H\n\n#include \"bycc/abi.h\"\n\n";
   if (!setId.empty())
-    out += "/* The build that this header is of. Given as bycc_load_options::set_id, another build is refused. */\n#define " +
+    out += "/* The build that this header is of. Given as bycc_load_options::set_id, another build "
+           "is refused. */\n#define " +
            prefix + "_SET_ID \"" + setId + "\"\n\n";
   describe(out, prefix, "INPUT", interface.inputs);
   describe(out, prefix, "OUTPUT", interface.outputs);

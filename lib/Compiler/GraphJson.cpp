@@ -13,14 +13,20 @@ namespace {
 
 using Kind = CodeGraphNode::Kind;
 
-bool isArgument(const CodeGraphNode &node) { return node.kind == Kind::Argument || node.kind == Kind::Constant; }
+bool isArgument(const CodeGraphNode &node) {
+  return node.kind == Kind::Argument || node.kind == Kind::Constant;
+}
 
 void writeReference(JsonWriter &json, std::pair<uint32_t, uint32_t> entry) {
   json.beginArray().value(entry.first).value(entry.second).value(0).endArray();
 }
 
 void writeNode(JsonWriter &json, const CodeGraphNode &node) {
-  json.beginObject().key("op").value(isArgument(node) ? "null" : "tvm_op").key("name").value(node.name);
+  json.beginObject()
+      .key("op")
+      .value(isArgument(node) ? "null" : "tvm_op")
+      .key("name")
+      .value(node.name);
   if (!isArgument(node)) {
     json.key("attrs").beginObject();
     json.key("func_name").value(node.kind == Kind::Alias ? "__nop" : node.symbol);
@@ -36,7 +42,8 @@ void writeNode(JsonWriter &json, const CodeGraphNode &node) {
 
 // attrs: one item per entry, entries in node order.
 template <typename WriteItem>
-void writeTable(JsonWriter &json, const CompiledModule &code, const char *name, const char *type, WriteItem write) {
+void writeTable(JsonWriter &json, const CompiledModule &code, const char *name, const char *type,
+                WriteItem write) {
   json.key(name).beginArray().value(type).beginArray();
   for (const CodeGraphNode &node : code.graph)
     for (size_t i = 0; i < node.outputs.size(); ++i)
@@ -76,7 +83,8 @@ void writeGraph(JsonWriter &json, const Module &module, const CompiledModule &co
   });
   writeTable(json, code, "storage_id", "list_int",
              [&](const CodeGraphNode &node, size_t i) { json.value(node.storageIds[i]); });
-  writeTable(json, code, "device_index", "list_int", [&](const CodeGraphNode &, size_t) { json.value(1); });
+  writeTable(json, code, "device_index", "list_int",
+             [&](const CodeGraphNode &, size_t) { json.value(1); });
   json.endObject();
 }
 
@@ -126,7 +134,12 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
   writeGraph(json, module, code);
   json.key("bycc").beginObject().key("version").value(report.version);
   writeGraphSet(json, report.set);
-  json.key("target").beginObject().key("triple").value(report.target->triple).key("cpu").value(report.target->cpu);
+  json.key("target")
+      .beginObject()
+      .key("triple")
+      .value(report.target->triple)
+      .key("cpu")
+      .value(report.target->cpu);
   json.key("features").value(join(report.target->features, ",")).endObject();
   writeStrings(json, "flags", report.flags);
   json.key("inputs_hash").value(hexText(report.inputsHash));
@@ -144,8 +157,16 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
     writeLikely(json, report.offload->open);
   }
   const OffloadTotals &totals = report.offload->totals;
-  json.key("offload").beginObject().key("regions").value(totals.regions).key("ops").value(totals.offloadedOps);
-  json.key("host_ops").value(totals.ops - totals.offloadedOps).key("offloaded_flops").value(totals.offloadedFlops);
+  json.key("offload")
+      .beginObject()
+      .key("regions")
+      .value(totals.regions)
+      .key("ops")
+      .value(totals.offloadedOps);
+  json.key("host_ops")
+      .value(totals.ops - totals.offloadedOps)
+      .key("offloaded_flops")
+      .value(totals.offloadedFlops);
   json.key("flops").value(totals.flops).key("boundary_bytes").value(totals.boundaryBytes);
   if (const auto &estimate = report.offload->estimate) {
     json.key("estimate");

@@ -14,7 +14,7 @@ namespace bycc {
 
 void registerAllPasses(PassRegistry &registry) {
   registerTransforms(registry);
-#define BYCC_PASS(function, name, level, needs, makes, options, description)                      \
+#define BYCC_PASS(function, name, level, needs, makes, options, description)                       \
   registry.add(name, level, needs, makes, options, description, function);
 #include "bycc/Partition/Passes.def"
 #undef BYCC_PASS

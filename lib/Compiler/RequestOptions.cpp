@@ -74,8 +74,9 @@ std::vector<const OptionInfo *> pointersTo(const std::vector<OptionInfo> &infos)
 Expected<> checkIsOfCompiler(std::string_view name) {
   for (std::string_view names : namesOfCommands)
     if (OptionInfo{names}.isCalled(name))
-      return error(Status::Usage) << "option '" << escaped(name)
-                                  << "' is one of bycc's command line, not of the compiler";
+      return (error(Status::Usage) << "option '" << escaped(name)
+                                   << "' is one of bycc's command line, not of the compiler")
+          .note("what the commands print is in the result: its report, messages and times");
   return {};
 }
 

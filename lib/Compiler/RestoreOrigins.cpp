@@ -147,7 +147,7 @@ void RestoreOrigins::replace(Module &module) {
     if (!old)
       continue;
     Node node = module.node(NodeId(i));
-    if (node.kind == NodeKind::Constant)
+    if (node.kind == NodeKind::Constant || node.kind == NodeKind::Global)
       continue; // the same one
     const Node &was = module.node(old);
     node.source = was.source;
@@ -227,13 +227,27 @@ void RestoreOrigins::renameOthers(Module &module) {
   }
 }
 
-// Functions of the same names where they were, others behind them.
+// Functions of the same names are the same functions: what is kept by them, such as compiled
+// regions, goes on.
+void RestoreOrigins::claimGlobals(Module &module) {
+  for (FunctionId old : globals_) {
+    FunctionId function = module.findGlobal(module.string(module.function(old).name));
+    if (!function)
+      continue;
+    NodeId fresh = module.globalRef(function), reference = module.globalRef(old);
+    module.node(reference).type = module.node(fresh).type;
+    oldOf_.resize(module.numNodes() - firstNode_);
+    oldOf_[fresh.index - firstNode_] = reference;
+  }
+}
+
+// They stand where they stood, others behind them.
 void RestoreOrigins::orderGlobals(Module &module) {
   std::vector<FunctionId> order;
   for (FunctionId old : globals_)
     if (FunctionId function = module.findGlobal(module.string(module.function(old).name))) {
-      order.push_back(function);
-      module.function(function).source = module.function(old).source;
+      module.continueGlobal(old, function);
+      order.push_back(old);
     }
   for (FunctionId function : module.globals())
     if (std::ranges::find(order, function) == order.end())
@@ -248,6 +262,8 @@ void RestoreOrigins::run(Module &module) {
     for (NodeId node : module.block(BlockId(i)).nodes)
       if (isNew(node))
         blockOf_[node.index - firstNode_] = BlockId(i);
+  claimGlobals(module);
+  blockOf_.resize(oldOf_.size());
   claimCalls(module);
   claimParams(module);
   claimShapes(module);

@@ -41,6 +41,7 @@ private:
   void replace(Module &module);
   void renameOthers(Module &module);
   void restoreOrder(Module &module, BlockId block) const;
+  void claimGlobals(Module &module);
   void orderGlobals(Module &module);
 
   std::vector<std::pair<NodeId, uint32_t>> origins_;

@@ -51,6 +51,15 @@ std::vector<std::string> namesOfVendors(const std::string &list, const VendorReg
   return names;
 }
 
+// Orders are about the program that vendors see: also where passes were put in front of
+// merge-composite.
+void placeNodesLate(Pipeline &list) {
+  auto place = std::ranges::find(list, "place-nodes", &PipelineEntry::pass);
+  auto merge = std::ranges::find(list, "merge-composite", &PipelineEntry::pass);
+  if (place < merge && merge != list.end())
+    std::rotate(place, place + 1, merge);
+}
+
 // The order of --annotate is that of priority: a vendor has one place in it.
 Expected<std::vector<std::string>> namedOnce(std::vector<std::string> vendors) {
   std::set<std::string> names;
@@ -285,6 +294,7 @@ Expected<Pipeline> Session::pipeline() const {
   BYCC_TRY(checkPrecision(list));
   if (o.passes)
     return list;
+  placeNodesLate(list);
   list = withoutDone(list);
   if (o.level > 0) // -O0 promises to do nothing else
     BYCC_TRY(addVendorPasses(list, module_, registry_, vendors_));

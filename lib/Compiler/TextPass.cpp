@@ -12,6 +12,7 @@
 #include "bycc/Transforms/Pipeline.h"
 
 #include <algorithm>
+#include <map>
 
 namespace bycc {
 namespace {
@@ -46,7 +47,8 @@ std::string textOf(const Module &module, const Interface &interface) {
   std::vector<std::string> params;
   for (const auto &[name, type] : interface.params)
     params.push_back("%" + name + ": " + module.types.str(type));
-  return "(" + join(params, ", ") + ") -> " + (interface.result ? module.types.str(interface.result) : "?");
+  return "(" + join(params, ", ") + ") -> " +
+         (interface.result ? module.types.str(interface.result) : "?");
 }
 
 Expected<> checkInterface(const Module &module, const Interface &before, const std::string &who) {
@@ -60,10 +62,34 @@ Expected<> checkInterface(const Module &module, const Interface &before, const s
 }
 
 // Facts are what later passes make; a program that comes back has no new ones.
-Expected<> checkFacts(const Module &module, const std::vector<std::string> &before, const std::string &who) {
+Expected<> checkFacts(const Module &module, const std::vector<std::string> &before,
+                      const std::string &who) {
   for (const std::string &fact : factsOf(module))
     if (std::ranges::find(before, fact) == before.end())
-      return error(Status::Input) << who << ": the program comes back with " << fact << ", which bycc's own passes make";
+      return error(Status::Input) << who << ": the program comes back with " << fact
+                                  << ", which bycc's own passes make";
+  return {};
+}
+
+// Regions that vendors have: they may be compiled already, so what is inside is theirs.
+std::map<std::string, std::string> regionsOf(const Module &module) {
+  PrintOptions print;
+  print.origins = print.givenConstants = true;
+  std::map<std::string, std::string> regions;
+  for (FunctionId function : module.globals())
+    if (module.functionAttr(function, "Compiler") && module.functionAttr(function, "global_symbol"))
+      regions[std::string(module.string(module.function(function).name))] =
+          printFunction(module, function, print);
+  return regions;
+}
+
+Expected<> checkRegions(const Module &module, const std::map<std::string, std::string> &before,
+                        const std::string &who) {
+  for (const auto &[name, text] : regionsOf(module))
+    if (auto found = before.find(name); found == before.end() || found->second != text)
+      return (error(Status::Input)
+              << who << ": @" << name << " comes back changed, a region that its vendor has")
+          .note("a pass that changes regions stands before merge-composite");
   return {};
 }
 
@@ -72,14 +98,16 @@ Expected<> checkFacts(const Module &module, const std::vector<std::string> &befo
 Expected<bool> runTextPass(Module &module, PassContext &context, const TextForm &form,
                            const std::string &who, const TextPassFn &pass) {
   if (context.composites && !context.isPlanChosen)
-    return error(Status::Usage) << who << " cannot run between merge-composite and choose-plan: "
-                                          "composites that could be formed stand beside the nodes";
+    return error(Status::Usage) << who
+                                << " cannot run between merge-composite and choose-plan: "
+                                   "composites that could be formed stand beside the nodes";
   std::string sent = textOf(module, form);
   std::string text = BYCC_TRY(pass(sent, context));
   if (text == sent)
     return false;
   std::vector<std::string> facts = factsOf(module);
   Interface interface = interfaceOf(module);
+  std::map<std::string, std::string> regions = regionsOf(module);
   RestoreOrigins restore(module);
   module.removeGlobalsIf(std::vector<uint8_t>(module.numFunctions(), 1));
   ParseOptions parse;
@@ -87,15 +115,21 @@ Expected<bool> runTextPass(Module &module, PassContext &context, const TextForm 
   parse.origins = &restore.origins();
   parse.warnings = &context.warnings;
   std::string name = "<what " + who + " sends back>";
-  Expected<Module> parsed = form.isJson ? parseProgramJson(text, name, parse) : parseRelay(text, name, parse);
+  Expected<Module> parsed =
+      form.isJson ? parseProgramJson(text, name, parse) : parseRelay(text, name, parse);
   if (!parsed) {
     module = Module();
-    return parsed.takeError();
+    Error failure = parsed.takeError();
+    failure.diagnostics().front().notes.push_back({{},
+                                                   "all that is sent back is read as the program: "
+                                                   "what is to be printed goes to standard error"});
+    return failure;
   }
   module = parsed.takeValue();
   restore.run(module);
   BYCC_TRY(checkInterface(module, interface, who));
   BYCC_TRY(checkFacts(module, facts, who));
+  BYCC_TRY(checkRegions(module, regions, who));
   return true;
 }
 
@@ -106,7 +140,8 @@ PassInfo textPass(std::string name, int level, std::string description, TextForm
   info.description = std::move(description);
   info.level = level;
   info.needs = {"!annotations"};
-  info.run = [who = "pass '" + name + "'", form, pass = std::move(pass)](Module &module, PassContext &context) {
+  info.run = [who = "pass '" + name + "'", form, pass = std::move(pass)](Module &module,
+                                                                         PassContext &context) {
     return runTextPass(module, context, form, who, pass);
   };
   return info;
@@ -115,8 +150,8 @@ PassInfo textPass(std::string name, int level, std::string description, TextForm
 namespace {
 
 // What it says on its standard error is for -v.
-Expected<std::string> runFilter(const ChildProgram &child, const std::string &who, const std::string &text,
-                                PassContext &context) {
+Expected<std::string> runFilter(const ChildProgram &child, const std::string &who,
+                                const std::string &text, PassContext &context) {
   ChildOutput output = BYCC_TRY(runChildProgram(child, text));
   for (const std::string &line : split(output.messages, '\n'))
     if (!line.empty())
@@ -130,13 +165,17 @@ Expected<Extensions::Pass> passOfPlugin(const bycc_pass &pass, const std::string
   SourceLocation file;
   file.file = plugin;
   PassPlace place{pass.before ? PassPlace::Side::Before : PassPlace::Side::After,
-                  pass.before ? pass.before : pass.after ? pass.after : ""};
+                  pass.before  ? pass.before
+                  : pass.after ? pass.after
+                               : ""};
   if (registry.find(pass.name))
     return error(Status::Load, file) << "there is a pass '" << pass.name << "' already";
   if (!place.pass.empty() && !registry.find(place.pass))
-    return error(Status::Load, file) << "pass '" << pass.name << "' stands beside '" << escaped(place.pass) << "', which is no pass";
+    return error(Status::Load, file) << "pass '" << pass.name << "' stands beside '"
+                                     << escaped(place.pass) << "', which is no pass";
   std::string who = "pass '" + std::string(pass.name) + "'";
-  auto run = [plugin, who, name = std::string(pass.name)](const std::string &text, PassContext &context) -> Expected<std::string> {
+  auto run = [plugin, who, name = std::string(pass.name)](
+                 const std::string &text, PassContext &context) -> Expected<std::string> {
     ChildProgram child;
     child.program = workerProgram();
     child.arguments = {"pass", plugin, name};
@@ -161,11 +200,12 @@ struct PipeOptions {
   TextForm form;
 };
 
-Expected<bool> oneOf(const PassContext &context, const char *key, const char *usual, const char *other) {
+Expected<bool> oneOf(const PassContext &context, const char *key, const char *usual,
+                     const char *other) {
   std::string value = context.option(key, usual);
   if (value != usual && value != other)
-    return error(Status::Usage) << "pass 'pipe': " << key << " is " << usual << " or " << other << ", not '"
-                                << escaped(value) << "'";
+    return error(Status::Usage) << "pass 'pipe': " << key << " is " << usual << " or " << other
+                                << ", not '" << escaped(value) << "'";
   return value == other;
 }
 
@@ -174,13 +214,24 @@ Expected<PipeOptions> pipeOptions(const PassContext &context) {
   options.child.program = context.option("program");
   if (options.child.program.empty())
     return error(Status::Usage) << "pass 'pipe' needs a program: pipe{./mypass.py}";
+  if (size_t blank = options.child.program.find(' ');
+      blank != std::string::npos && !pathExists(options.child.program))
+    return (error(Status::Usage) << "pass 'pipe': there is no program '"
+                                 << escaped(options.child.program) << "'")
+        .note("arguments and options follow a comma: "
+              "pipe{/usr/bin/python3,args=./mypass.py,timeout=5}");
+  if (options.child.program.find('/') == std::string::npos && !pathExists(options.child.program))
+    return (error(Status::Arg) << "pass 'pipe': there is no file '"
+                               << escaped(options.child.program) << "'")
+        .note("a program is a path, which is not looked up in $PATH");
   for (const std::string &word : split(context.option("args"), ' '))
     if (!word.empty())
       options.child.arguments.push_back(word);
   std::string timeout = context.option("timeout", "60");
   auto seconds = parseDouble(timeout);
   if (!seconds || !(*seconds > 0))
-    return error(Status::Usage) << "pass 'pipe': timeout is a number of seconds, not '" << escaped(timeout) << "'";
+    return error(Status::Usage) << "pass 'pipe': timeout is a number of seconds, not '"
+                                << escaped(timeout) << "'";
   options.child.timeoutSeconds = *seconds;
   options.child.proceed = context.proceed;
   options.form.isJson = BYCC_TRY(oneOf(context, "form", "relay", "json"));
@@ -193,7 +244,9 @@ Expected<PipeOptions> pipeOptions(const PassContext &context) {
 Expected<bool> pipeThroughProgram(Module &module, PassContext &context) {
   PipeOptions options = BYCC_TRY(pipeOptions(context));
   std::string who = "pipe{" + fileNameOf(options.child.program) + "}";
-  auto run = [&](const std::string &text, PassContext &own) { return runFilter(options.child, who, text, own); };
+  auto run = [&](const std::string &text, PassContext &own) {
+    return runFilter(options.child, who, text, own);
+  };
   return runTextPass(module, context, options.form, who, run);
 }
 

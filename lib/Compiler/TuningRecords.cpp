@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char *members[] = {"vendor", "version", "target", "region", "record"};
 
-Expected<std::string> readMember(const JsonValue &entry, const char *key, const std::string &pointer,
-                                 const std::string &file) {
+Expected<std::string> readMember(const JsonValue &entry, const char *key,
+                                 const std::string &pointer, const std::string &file) {
   const JsonValue *value = entry.find(key);
   if (!value || !value->isString())
     return jsonError(value ? *value : entry, pointer + "/" + key, file) << "expected text";
@@ -46,9 +46,10 @@ Expected<TuningRecords> TuningRecords::read(const std::string &file, InputFiles 
   return result;
 }
 
-TuningRecords::Key TuningRecords::keyOf(const Vendor &vendor, const TargetInfo &target, const RegionHash &region) {
-  std::string machine = target.triple + " " + target.cpu + " " + join(target.features, ",") + " threads " +
-                        std::to_string(target.threads);
+TuningRecords::Key TuningRecords::keyOf(const Vendor &vendor, const TargetInfo &target,
+                                        const RegionHash &region) {
+  std::string machine = target.triple + " " + target.cpu + " " + join(target.features, ",") +
+                        " threads " + std::to_string(target.threads);
   return {vendor.name(), escaped(vendor.compiler()->version), machine, hexText(region)};
 }
 
@@ -58,7 +59,8 @@ const TuningRecords::Record *TuningRecords::find(const Vendor &vendor, const Tar
   return found == records_.end() ? nullptr : &found->second;
 }
 
-void TuningRecords::add(const Vendor &vendor, const TargetInfo &target, const RegionHash &region, Record record) {
+void TuningRecords::add(const Vendor &vendor, const TargetInfo &target, const RegionHash &region,
+                        Record record) {
   records_[keyOf(vendor, target, region)] = std::move(record);
   isChanged_ = true;
 }

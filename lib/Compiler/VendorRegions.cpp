@@ -40,7 +40,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
     BYCC_TRY(tune());
   BYCC_TRY(compileNew());
   std::vector<Region> failing;
-  std::ranges::copy_if(regions_, std::back_inserter(failing), [&](const Region &r) { return hasFailed(r); });
+  std::ranges::copy_if(regions_, std::back_inserter(failing),
+                       [&](const Region &r) { return hasFailed(r); });
   if (!failing.empty() && session_.options().vendors.strict)
     return strictError(failing[0]);
   if (rejoin_ == Rejoin::Trying) {
@@ -86,7 +87,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
 void VendorRegions::shareConstants() {
   for (Constant &constant : session_.module().constants) {
     auto found = placed_.find({constant.hash, constant.bytes});
-    if (found == placed_.end() || std::memcmp(found->second.data(), constant.data(), constant.bytes) != 0)
+    if (found == placed_.end() ||
+        std::memcmp(found->second.data(), constant.data(), constant.bytes) != 0)
       continue;
     constant.storage = found->second.storage;
     constant.offset = found->second.offset;
@@ -116,7 +118,8 @@ void VendorRegions::collect() {
     if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated()) {
       Region region{function, vendor, {}, {}};
       RegionView seen = view(region);
-      region.key = ownsWeights(*vendor) ? contentHash(viewByContent(function).region()) : contentHash(seen.region());
+      region.key = ownsWeights(*vendor) ? contentHash(viewByContent(function).region())
+                                        : contentHash(seen.region());
       region.tuningKey = tuningHash(seen.region());
       regions_.push_back(region);
     }
@@ -124,7 +127,8 @@ void VendorRegions::collect() {
 
 // For the hash of a region whose constants have no place: theirs stands there instead.
 RegionView VendorRegions::viewByContent(FunctionId function) const {
-  return RegionView::ofFunction(session_.module(), function, [](const Constant &constant) { return constant.hash; });
+  return RegionView::ofFunction(session_.module(), function,
+                                [](const Constant &constant) { return constant.hash; });
 }
 
 RegionView VendorRegions::chosenView(const Region &region) {
@@ -209,7 +213,8 @@ Expected<> VendorRegions::tune() {
   std::vector<RegionOutcome> outcomes = BYCC_TRY(compileAll(jobs, names));
   for (size_t i = 0; i < jobs.size(); ++i)
     if (outcomes[i].kind == RegionOutcome::Kind::Done)
-      artifacts_.tuning->add(*asked[i].vendor, session_.target(), asked[i].tuningKey, std::move(outcomes[i].blob));
+      artifacts_.tuning->add(*asked[i].vendor, session_.target(), asked[i].tuningKey,
+                             std::move(outcomes[i].blob));
     else
       session_.context().warn({}, "region " + symbolOf(asked[i]) + ": " + asked[i].vendor->name() +
                                       " cannot tune it: " + outcomes[i].reason);
@@ -227,7 +232,8 @@ std::string VendorRegions::symbolOf(const Region &region) const {
 
 Error VendorRegions::strictError(const Region &region) const {
   return error(Status::Policy) << "--strict: region " << symbolOf(region) << ": "
-                               << region.vendor->name() << " cannot compile it: " << outcome(region).reason;
+                               << region.vendor->name()
+                               << " cannot compile it: " << outcome(region).reason;
 }
 
 // --- learning from failures
@@ -328,8 +334,8 @@ void VendorRegions::giveOrders() {
 // --- what the user hears
 
 void VendorRegions::say(const Region &region, const std::string &consequence, bool isDetail) {
-  std::string text = "region " + symbolOf(region) + ": " +
-                     region.vendor->name() + " cannot compile it: " + outcome(region).reason + "; " + consequence;
+  std::string text = "region " + symbolOf(region) + ": " + region.vendor->name() +
+                     " cannot compile it: " + outcome(region).reason + "; " + consequence;
   if (isDetail)
     session_.context().remarks.push_back(std::move(text));
   else
@@ -343,7 +349,8 @@ void VendorRegions::returnToHost(const Region &region) {
   say(region, "it goes back to the host");
   if (RefusalLog *refusals = session_.context().refusals)
     forEachNode(module, function.body, [&](NodeId node) {
-      refusals->add(node, region.vendor->name(), region.vendor->name() + " failed: " + outcome(region).reason);
+      refusals->add(node, region.vendor->name(),
+                    region.vendor->name() + " failed: " + outcome(region).reason);
     });
   for (const char *key : {"Compiler", "Primitive", "Inline", "global_symbol"})
     function.attrs = module.attributes.without(function.attrs, key);

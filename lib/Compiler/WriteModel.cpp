@@ -54,8 +54,7 @@ Expected<> writeModel(const ModelBytes &model, const std::string &stem) {
   if (name.empty() || name == "." || name == "..")
     return error(Status::Io, {stem}) << "is no name for files";
   GraphSet set = BYCC_TRY(setOf(model.graphJson, graphPath));
-  std::string graph =
-      withFileNames(std::string(model.graphJson), name + ".o", name + ".params");
+  std::string graph = withFileNames(std::string(model.graphJson), name + ".o", name + ".params");
   OutputSet files(hexText(set.setId));
   BYCC_TRY(files.add(stem + ".o", model.object));
   BYCC_TRY(files.add(graphPath, graph));

@@ -123,6 +123,10 @@ private:
                                 {".so", "a shared library"},
                                 {".a", "a static library"},
                                 {".params", "weights"},
+                                {".html", "a page"},
+                                {".dot", "a drawing"},
+                                {".ll", "LLVM's text"},
+                                {".s", "assembly"},
                                 {".h", "a header"}})
       if (options_.output.output->ends_with(suffix))
         return (error(Status::Usage) << "-o " << escaped(*options_.output.output)

@@ -38,7 +38,9 @@ Expected<std::string> libraryFolder(const std::string &library) {
     if (!missing && pathExists(path.string() + "/" + library))
       return path.string();
   }
-  return error(Status::Io) << "there is no " << library << " in ../" BYCC_LIBDIR " beside bycc";
+  return (error(Status::Io) << "there is no " << library << " in ../" BYCC_LIBDIR " beside bycc")
+      .note("a bycc that came with the Python package has no libraries for C: cmake --install and "
+            "the Debian packages have them");
 }
 
 Expected<std::string> objectOf(const std::string &graph) {

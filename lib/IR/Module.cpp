@@ -16,8 +16,8 @@ SourceId Module::addSource(const SourceLocation &location) {
   StringId file = sources_.back().file; // mostly the same
   if (string(file) != location.file)
     file = intern(location.file);
-  sources_.push_back({file, intern(location.node), intern(location.nodeOp), location.line,
-                      location.column});
+  sources_.push_back(
+      {file, intern(location.node), intern(location.nodeOp), location.line, location.column});
   return SourceId(static_cast<uint32_t>(sources_.size() - 1));
 }
 
@@ -111,19 +111,32 @@ template <typename T> NodeId addTyped(Module &module, DType dtype, T value) {
 
 NodeId Module::addScalar(DType dtype, double value) {
   switch (dtype) {
-  case DType::Bool: return addTyped<uint8_t>(*this, dtype, value != 0);
-  case DType::Int8: return addTyped(*this, dtype, static_cast<int8_t>(value));
-  case DType::Int16: return addTyped(*this, dtype, static_cast<int16_t>(value));
-  case DType::Int32: return addTyped(*this, dtype, static_cast<int32_t>(value));
-  case DType::Int64: return addTyped(*this, dtype, static_cast<int64_t>(value));
-  case DType::UInt8: return addTyped(*this, dtype, static_cast<uint8_t>(value));
-  case DType::UInt16: return addTyped(*this, dtype, static_cast<uint16_t>(value));
-  case DType::UInt32: return addTyped(*this, dtype, static_cast<uint32_t>(value));
-  case DType::UInt64: return addTyped(*this, dtype, static_cast<uint64_t>(value));
-  case DType::Float16: return addTyped(*this, dtype, floatToHalf(static_cast<float>(value)));
-  case DType::BFloat16: return addTyped(*this, dtype, floatToBFloat16(static_cast<float>(value)));
-  case DType::Float32: return addTyped(*this, dtype, static_cast<float>(value));
-  case DType::Float64: return addTyped(*this, dtype, value);
+  case DType::Bool:
+    return addTyped<uint8_t>(*this, dtype, value != 0);
+  case DType::Int8:
+    return addTyped(*this, dtype, static_cast<int8_t>(value));
+  case DType::Int16:
+    return addTyped(*this, dtype, static_cast<int16_t>(value));
+  case DType::Int32:
+    return addTyped(*this, dtype, static_cast<int32_t>(value));
+  case DType::Int64:
+    return addTyped(*this, dtype, static_cast<int64_t>(value));
+  case DType::UInt8:
+    return addTyped(*this, dtype, static_cast<uint8_t>(value));
+  case DType::UInt16:
+    return addTyped(*this, dtype, static_cast<uint16_t>(value));
+  case DType::UInt32:
+    return addTyped(*this, dtype, static_cast<uint32_t>(value));
+  case DType::UInt64:
+    return addTyped(*this, dtype, static_cast<uint64_t>(value));
+  case DType::Float16:
+    return addTyped(*this, dtype, floatToHalf(static_cast<float>(value)));
+  case DType::BFloat16:
+    return addTyped(*this, dtype, floatToBFloat16(static_cast<float>(value)));
+  case DType::Float32:
+    return addTyped(*this, dtype, static_cast<float>(value));
+  case DType::Float64:
+    return addTyped(*this, dtype, value);
   }
   BYCC_ASSERT(false, "a known dtype");
 }
@@ -185,8 +198,17 @@ bool Module::removeGlobalsExcept(const std::vector<uint8_t> &isKept) {
 }
 
 void Module::setGlobalOrder(std::vector<FunctionId> order) {
-  BYCC_ASSERT(std::ranges::is_permutation(order, globals_), "an order has each global function once");
+  BYCC_ASSERT(std::ranges::is_permutation(order, globals_),
+              "an order has each global function once");
   globals_ = std::move(order);
+}
+
+void Module::continueGlobal(FunctionId old, FunctionId fresh) {
+  SourceId source = function(old).source;
+  function(old) = function(fresh);
+  function(old).source = source;
+  globalOfName_[function(old).name.index] = old;
+  std::ranges::replace(globals_, fresh, old);
 }
 
 NodeId Module::globalRef(FunctionId id) {

@@ -412,8 +412,9 @@ private:
   }
 
   static std::string safeComment(std::string text) {
-    for (size_t at; (at = text.find_first_of("*/")) != std::string::npos;)
-      text[at] = '|';
+    for (std::string_view mark : {"*/", "/*"})
+      for (size_t at; (at = text.find(mark)) != std::string::npos;)
+        text[at] = text[at + 1] = '|';
     return text;
   }
 

@@ -77,8 +77,7 @@ Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::stri
   return table;
 }
 
-Expected<bycc_vendor_runtime> openVendor(const std::string &vendor,
-                                                 const std::string &path) {
+Expected<bycc_vendor_runtime> openVendor(const std::string &vendor, const std::string &path) {
   BYCC_TRY(checkSharedObject(path));
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -113,7 +112,8 @@ Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {
       return openVendor(vendor, path);
   }
   return error(Status::Load) << "the model needs vendor '" << vendor << "', but libbycc_vendor_"
-                             << vendor << ".so is in none of: " << join(folders, ", ");
+                             << vendor << ".so is in none of: " << join(folders, ", ")
+                             << "; BYCC_PLUGIN_PATH names more folders";
 }
 
 } // namespace

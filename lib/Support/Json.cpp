@@ -240,8 +240,7 @@ const JsonValue *JsonValue::find(std::string_view key) const {
 
 Expected<JsonValue> parseJson(std::string_view text, const std::string &file) {
   if (std::string_view kind = kindOfBytes(text); !kind.empty() && kind != "JSON text")
-    return withAdvice(error(Status::Input, {file}) << "is no JSON text, it looks like " << kind,
-                      text, file);
+    return error(Status::Input, {file}) << "is no JSON text, it looks like " << kind;
   size_t bad = text.find('\0');
   if (bad != text.npos)
     return error(Status::Input, {file}) << "NUL character at offset " << bad;

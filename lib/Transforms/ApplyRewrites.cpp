@@ -5,6 +5,7 @@
 // (CheckRewrite.h): one that computes something else is dropped with a warning.
 #include "CheckRewrite.h"
 #include "Scopes.h"
+#include "bycc/Support/Phrases.h"
 #include "bycc/Target/Vendor.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -34,7 +35,8 @@ public:
         ++count_;
         return made;
       }
-      warn(node, "it makes " + module_.types.str(module_.type(made)) + " of " + module_.types.str(type));
+      warn(node,
+           "it makes " + module_.types.str(module_.type(made)) + " of " + module_.types.str(type));
       isWrong_ = true;
       return node;
     });
@@ -45,7 +47,8 @@ public:
 private:
   bool mayBeRoot(NodeId node) const {
     return node.index < numNodes_ && module_.node(node).kind == NodeKind::CallOp &&
-           std::ranges::find(rewrite_.from.rootOps, module_.node(node).op) != rewrite_.from.rootOps.end();
+           std::ranges::find(rewrite_.from.rootOps, module_.node(node).op) !=
+               rewrite_.from.rootOps.end();
   }
 
   bool accepts(const Match &match) {
@@ -83,8 +86,9 @@ private:
       numbers.emplace(node, numbers.size());
     for (NodeId node : match.nodes) {
       const Node &record = module_.node(node);
-      text += std::to_string(static_cast<int>(record.kind)) + ':' + std::to_string(record.op.index) + ':' +
-              std::to_string(record.attrs.index) + (record.kind == NodeKind::Project ? "." + std::to_string(record.payload) : "") + '(';
+      text += std::to_string(static_cast<int>(record.kind)) + ':' +
+              std::to_string(record.op.index) + ':' + std::to_string(record.attrs.index) +
+              (record.kind == NodeKind::Project ? "." + std::to_string(record.payload) : "") + '(';
       for (NodeId operand : module_.operands(node)) {
         auto inside = numbers.find(operand);
         if (inside == numbers.end())
@@ -103,8 +107,8 @@ private:
     Diagnostic diagnostic;
     diagnostic.status = Status::Input;
     diagnostic.location = rewrite_.place;
-    diagnostic.message = "vendor '" + vendor_.name() + "': rewrite " + rewrite_.text + " is not used: " + why +
-                         " (at " + module_.source(node).str() + ")";
+    diagnostic.message = "vendor '" + vendor_.name() + "': rewrite " + rewrite_.text +
+                         " is not used: " + why + " (at " + module_.source(node).str() + ")";
     context_.warnings.push_back(std::move(diagnostic));
   }
 
@@ -129,8 +133,11 @@ Expected<bool> applyRewrites(Module &module, PassContext &context) {
     for (const Rewrite &rewrite : vendor.rewrites) {
       Rewriter rewriter(module, context, vendor, rewrite);
       changed |= BYCC_TRY(rewriter.run());
-      if (rewriter.count() > 0)
-        context.remarks.push_back("vendor '" + vendor.name() + "': rewrite " + rewrite.text + ": " + std::to_string(rewriter.count()) + " times");
+      context.remarks.push_back(
+          "vendor '" + vendor.name() + "': rewrite " + rewrite.text + ": " +
+          (rewriter.count() > 0
+               ? counted(static_cast<int64_t>(rewriter.count()), "time")
+               : "nothing like it is left where it is tried, behind passes that simplify"));
     }
   }
   return changed;

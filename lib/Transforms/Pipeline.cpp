@@ -104,6 +104,8 @@ Expected<PipelineEntry> parseEntry(std::string_view text, const PassRegistry &re
   const PassInfo *pass = BYCC_TRY(registry.get(entry.pass));
   if (brace == std::string_view::npos)
     return entry;
+  if (text.find('}') == std::string_view::npos)
+    return error(Status::Usage) << "pass list: '{' of '" << entry.pass << "' is not closed";
   if (text.back() != '}')
     return error(Status::Usage) << "pass list: text after '}' of '" << entry.pass << "'";
   BYCC_TRY(parseOptions(entry, *pass, text.substr(brace + 1, text.size() - brace - 2)));

@@ -428,7 +428,7 @@ std::string reasonKind(const std::string &reason) {
            (isDigit(reason[i + 1]) ||
             (reason[i + 1] == '.' && i + 2 < reason.size() && isDigit(reason[i + 2]))))
       ++i;
-    kind += 'N';
+    kind += "\u2026"; // three dots
   }
   return kind;
 }

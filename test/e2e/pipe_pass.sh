@@ -77,6 +77,20 @@ expect "$(bycc-opt net.relay --passes='pipe{./half.py}' | grep -c relu)" 1
 bycc-opt net.relay --passes='pipe{program=./half.py,timeout=5},eliminate-dead-code' > /dev/null
 expect "$(bycc-opt net.relay --passes='pipe{./half.py}' --print-pipeline-passes)" "'pipe{program=./half.py}'"
 
+# Behind planning: host code may change, what vendors have may not. Orders find what a pass made.
+program tail.sh <<< $'#!/bin/sh\nexec sed "s/= add(\\(.*\\), 1f,/= subtract(\\1, 1f,/; s/  add(\\(.*\\), 1f,/  subtract(\\1, 1f,/"'
+program region.sh <<< $'#!/bin/sh\nexec sed s/padding=.1,\ 1./padding=[1,\ 1],\ dilation=[1,\ 1]/'
+bycc net.relay --annotate=dnnl --cost-model=none -q --run-before='fuse-ops:pipe{./tail.sh}' --pin '*=dnnl' -o late.o
+bycc-run late.json --random 2> /dev/null
+bycc net.relay --annotate=dnnl -q --cost-model=none --run-before='merge-composite:pipe{./half.py}' --save-partition-plan=plan.json -o saved.o
+bycc net.relay --annotate=dnnl -q --cost-model=none --run-before='merge-composite:pipe{./half.py}' --partition-plan=plan.json -o replayed.o --module-name=saved
+cmp saved.o replayed.o || fail "a plan with a pass in front of it is not replayed"
+bycc net.relay --annotate=dnnl -q --cost-model=none --run-before='merge-composite:pipe{./half.py}' --pin '%2=host' --dump-offloads=d.json -o pinned.o
+python3 -c '
+import json
+n = {n["name"]: n["placed"] for n in json.load(open("d.json"))["nodes"]}
+assert n["%2"] == "host", n'
+
 # What goes wrong.
 pass() { bycc-opt net.relay --passes="$1"; }
 program stop.py <<< $'#!/usr/bin/env python3\nraise KeyError("conv9")'
@@ -96,6 +110,11 @@ refuse 1 "./missing.py: error[ARG]: cannot run it" pass 'pipe{./missing.py}'
 refuse 1 "./nowhere.py: error[ARG]: cannot run it: No such file" pass 'pipe{./nowhere.py}'
 refuse 1 "note: chmod +x data.txt" pass 'pipe{data.txt}'
 refuse 1 "cannot run it: it is a folder" pass 'pipe{.}'
+refuse 1 "note: a program is a path, which is not looked up in" pass 'pipe{python3}'
+refuse 2 "note: arguments and options follow a comma" pass 'pipe{python3 ./half.py}'
+refuse 2 "'{' of 'pipe' is not closed" bycc net.relay --run-before='fuse-ops:pipe{./half.py' -o x.o
+program print.py <<< $'#!/usr/bin/env python3\nprint("debug")\nimport sys\nprint(sys.stdin.read())'
+refuse 1 "note: all that is sent back is read as the program: what is to be printed goes to standard error" pass 'pipe{./print.py}'
 refuse 2 "pass 'pipe' needs a program" pass pipe
 refuse 2 "form is relay or json, not 'xml'" pass 'pipe{./same.sh,form=xml}'
 refuse 2 "timeout is a number of seconds, not '-1'" pass 'pipe{./same.sh,timeout=-1}'

@@ -76,3 +76,13 @@ for flaw in "crash|tanhless.so: error[INPUT]: pass 'drop-tanh': it crashed: sign
   FLAW=${flaw%%|*} refuse 1 "${flaw#*|}" bycc net.relay --plugin=tanhless.so -o x.o
 done
 [ ! -e x.o ] || fail "a build that failed wrote something"
+
+# The one of the docs.
+sed -n '/^    #include <bycc\/pass.h>/,/^    cc /p' "$root/share/doc/passes.md" | sed '$d;s/^    //' > note_dropout.c
+cc -shared -fPIC -Wall -Werror -I "$root/include" note_dropout.c -o note_dropout.so
+cat > drop.relay <<'END2'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 8), float32]) -> Tensor[(4, 8), float32] { %0 = nn.dropout(%x); tanh(%0.0) }
+END2
+bycc drop.relay --plugin=note_dropout.so -v -o drop.o 2> log.txt
+grep -qF "remark: pass 'note-dropout': there is a dropout" log.txt || fail "$(cat log.txt)"

@@ -165,6 +165,10 @@ std::string modelProblem(const std::vector<std::string> &positional) {
   std::vector<std::string> names;
   for (const Command &command : commands)
     names.emplace_back(command.name);
+  if (positional[0] == "run")
+    return "there is no command 'run': bycc-run MODEL.json runs what was compiled";
+  if (positional[0] == "compile" || positional[0] == "build")
+    return "there is no command '" + positional[0] + "': bycc MODEL compiles";
   auto near = nearest(positional[0], names);
   return "more than one MODEL given: '" + escaped(positional[1]) + "'" +
          (near ? ", did you mean bycc " + *near + "?" : "");
@@ -193,7 +197,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   const Command *command = rest.empty() ? nullptr : findCommand(rest[0]);
   if (command)
     rest.erase(rest.begin());
-  else if (rest.size() > 1)
+  else if (!rest.empty())
     for (const PlannedCommand &planned : plannedCommands)
       if (rest[0] == planned.name && !pathExists(rest[0])) {
         Error unsupported = error(Status::Unsup) << "bycc " << planned.name

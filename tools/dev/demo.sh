@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Sets up, builds, compiles the example model with oneDNN, runs it and shows
-# what was offloaded.
+# Sets up, builds the programs (not the tests), compiles the example model with oneDNN, runs
+# it and shows what was offloaded.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 tools/dev/setup.sh
 cmake --preset release >/dev/null
-cmake --build --preset release
+cmake --build --preset release --target programs
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -182,6 +182,9 @@ public:
   bool removeGlobalsIf(const std::vector<uint8_t> &isGone);
   bool removeGlobalsExcept(const std::vector<uint8_t> &isKept);
   void setGlobalOrder(std::vector<FunctionId> order); // the same ones
+  // `old`, which is no global function any more, is one again, with the name, parameters, body
+  // and attributes of `fresh`, which is none from then on. References are the caller's.
+  void continueGlobal(FunctionId old, FunctionId fresh);
   NodeId globalRef(FunctionId id); // one Global leaf per function
 
   // --- annotations of the partitioner: none for most nodes

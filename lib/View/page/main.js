@@ -291,7 +291,8 @@ function fillHead() {
     estimate ? fact(timeText(estimate.us), estimate.us < estimate.host_us ? `estimated, host ${timeText(estimate.host_us)}` : 'estimated') : null,
     hasTimings ? fact(timeText(measuredTotal), 'measured') : null,
     fact(totals.regions.toLocaleString('en'), totals.regions === 1 ? 'region' : 'regions'),
-    fact(bytesText(totals.bytes), 'crosses the boundary'),
+    fact(!totals.hasRunTimeSizes ? bytesText(totals.bytes) : totals.bytes > 0 ? '≥ ' + bytesText(totals.bytes) : 'open sizes',
+         'crosses the boundary'),
   ].filter(part => part));
 }
 function fillColours() {

@@ -1,8 +1,7 @@
 /* Compiles a model and runs it, from C:
  *
- *   cc -Iinclude share/examples/c/compile_and_run.c -Lbuild/lib -lbycc -lbycc_runtime -o
- * compile_and_run LD_LIBRARY_PATH=build/lib ./compile_and_run share/models/example.onnx
- * annotate=dnnl
+ *   cc -Iinclude share/examples/c/compile_and_run.c -Lbuild/lib -lbycc -lbycc_runtime -o run
+ *   LD_LIBRARY_PATH=build/lib ./run share/models/example.onnx annotate=dnnl
  */
 #include "bycc/compiler.h"
 #include "bycc/runtime.h"

@@ -30,13 +30,13 @@ class Pass(NamedTuple):
         return self.function(text)
 
 
-def relay_pass(*, after: str = "", before: str = "", name: str = "") -> Callable[[Callable[[str], Optional[str]]], Pass]:
+def relay_pass(function: Any = None, *, after: str = "", before: str = "", name: str = "") -> Any:
     """Makes a pass of a function that gets the program as Relay text and gives the new one, or
     None when nothing is to change.
 
         @bycc.relay_pass(after="simplify-inference")
         def tanh_for_gelu(text):
-            return text.replace("gelu(", "tanh(")
+            return text.replace("gelu(", "tanh(")   # or @bycc.relay_pass alone
 
         m = bycc.compile("net.onnx", own_passes=[tanh_for_gelu])
 
@@ -54,7 +54,15 @@ def relay_pass(*, after: str = "", before: str = "", name: str = "") -> Callable
             raise argument_error("a pass needs a name: relay_pass(name=...)")
         return Pass(own, "before" if before else "after", before or after or "eliminate-dead-code", function)
 
-    return make
+    return make(function) if callable(function) else make
+
+
+def _passes(own_passes: Any) -> Sequence[Pass]:
+    listed = [own_passes] if isinstance(own_passes, Pass) or callable(own_passes) else list(own_passes)
+    for item in listed:
+        if not isinstance(item, Pass):
+            raise argument_error(f"own_passes: {item!r} is no pass; @bycc.relay_pass makes one of a function")
+    return listed
 
 
 _ALIASES = {"shapes": "shape", "dims": "dim", "opt_level": "O"}
@@ -200,7 +208,9 @@ def compile(
         pairs.extend(_option(key, value))
     stem = name or _stem_of(source)
     extension = compiler()
-    passes = [tuple(item) for item in own_passes]
+    if "emit" in options:
+        raise argument_error("emit: bycc.compile makes what runs; bycc MODEL --emit=... writes other forms")
+    passes = [tuple(item) for item in _passes(own_passes)]
     made = extension.compile(source, stem, pairs, files, passes, plugin_folders(), progress)
     for is_remark, place, text in made["messages"]:
         if not is_remark:
