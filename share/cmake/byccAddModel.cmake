@@ -18,7 +18,15 @@ function(bycc_add_model target model)
   get_filename_component(model "${model}" ABSOLUTE)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}.model")
   file(MAKE_DIRECTORY "${folder}")
-  set(options ${arg_OPTIONS})
+  # Dependency files are read from another folder than the command runs in: files by full paths.
+  set(options)
+  foreach(option IN LISTS arg_OPTIONS)
+    string(REGEX REPLACE "^--?[a-z-]+=" "" value "${option}")
+    if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/${value}" AND NOT value STREQUAL "")
+      string(REPLACE "${value}" "${CMAKE_CURRENT_SOURCE_DIR}/${value}" option "${option}")
+    endif()
+    list(APPEND options "${option}")
+  endforeach()
   if(arg_ANNOTATE)
     list(APPEND options "--annotate=${arg_ANNOTATE}")
   endif()
@@ -27,7 +35,6 @@ function(bycc_add_model target model)
     cmake_policy(SET CMP0116 NEW)
   endif()
   add_custom_command(OUTPUT "${object}"
-    BYPRODUCTS "${folder}/${target}.h" "${folder}/${target}.json"
     COMMAND "${bycc_PROGRAM}" "${model}" ${options} -q -MD -MF "${folder}/${target}.d" -MT "${object}" -o "${object}"
     DEPENDS "${model}" "${bycc_PROGRAM}"
     DEPFILE "${folder}/${target}.d"

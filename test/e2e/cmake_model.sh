@@ -36,4 +36,4 @@ for generator in "Unix Makefiles" Ninja; do
   expect "$(compiled)" 0
 done
 sed -i 's/example.onnx OPTIONS/example.onnx FOR/' CMakeLists.txt
-refuse 1 "bycc_add_model(example): unknown arguments FOR" cmake -B build
+refuse 1 "bycc_add_model(example): unknown" cmake -B build
