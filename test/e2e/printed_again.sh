@@ -31,7 +31,7 @@ program() {
   python3 - "$1" <<'END2'
 import json, sys
 report = json.load(open(sys.argv[1]))
-for key in "inputs_hash", "checksum", "placement":
+for key in "inputs_hash", "checksum", "placement", "operators":
     del report["bycc"][key]
 # What could have been chosen instead is not in a program that is partitioned already.
 report["bycc"]["offload"].pop("estimate", None)
