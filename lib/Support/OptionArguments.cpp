@@ -2,6 +2,8 @@
 
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
+
 namespace bycc {
 namespace {
 
@@ -34,6 +36,12 @@ public:
   }
 
 private:
+  // --color never: a word of the few that an option takes is its value.
+  static bool isOneOfWords(const OptionInfo &option, std::string_view argument) {
+    std::vector<std::string> words = split(option.value, '|');
+    return words.size() > 1 && std::ranges::find(words, argument) != words.end();
+  }
+
   // Spelt like an option that there is: hardly a value.
   bool isOption(std::string_view argument) const {
     if (argument.size() < 2 || argument[0] != '-')
@@ -57,7 +65,10 @@ private:
     }
     if (option->form == OptionForm::Flag && hasValue)
       return error(Status::Usage) << "--" << name << " takes no value";
-    if (option->form != OptionForm::Value || hasValue) {
+    if (option->form == OptionForm::Optional && !hasValue && at_ + 1 < arguments_.size() &&
+        isOneOfWords(*option, arguments_[at_ + 1])) {
+      given_.push_back({option, arguments_[++at_]});
+    } else if (option->form != OptionForm::Value || hasValue) {
       given_.push_back({option, hasValue ? body.substr(equals + 1) : ""});
     } else if (at_ + 1 < arguments_.size()) {
       if (isOption(arguments_[at_ + 1]))

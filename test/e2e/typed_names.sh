@@ -85,6 +85,7 @@ assert r["level"] == "error" and r["locations"][0]["physicalLocation"]["region"]
 END
 refuse 1 $'\e[1;31merror' bycc bad.relay --color -o x.o
 refuse 1 "error[UNSUP]" bycc bad.relay --color=never -o x.o
+refuse 1 "error[UNSUP]" bycc bad.relay --color never -o x.o
 
 # nn.pad in other spellings.
 pad() {
