@@ -6,6 +6,8 @@ add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 # clang warns about the code of libstdc++ 12: its stable_sort calls what C++17 deprecates.
 add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-deprecated-declarations>)
+# What is installed names no folder of the machine that it was built on.
+add_compile_options(-ffile-prefix-map=${CMAKE_BINARY_DIR}/= -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(BYCC_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -7,6 +7,7 @@ packages=(
   catch2
   clang-19
   cmake
+  dpkg-dev
   g++
   gcc
   git
@@ -21,6 +22,7 @@ packages=(
   libzstd-dev
   llvm-19-dev
   llvm-19-tools
+  make
   ninja-build
   nlohmann-json3-dev
   patch
