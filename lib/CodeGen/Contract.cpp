@@ -205,8 +205,6 @@ std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
   return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first) : std::nullopt;
 }
 
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Cycles of a tile per step of the reduction: two multiply-adds and two loads a
 // cycle, and at least the latency of one chain.
 double tileCycles(int64_t rows, int64_t vectors) {

@@ -12,12 +12,6 @@
 #include <llvm/IR/Intrinsics.h>
 
 namespace bycc::te {
-namespace {
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-} // namespace
-
 llvm::Value *KernelEmitter::depthOf(const Contraction &c) {
   Value *depth = i64(1);
   for (uint32_t axis : c.reduction)

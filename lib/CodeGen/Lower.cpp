@@ -6,6 +6,7 @@
 #include "bycc/IR/LibraryUse.h"
 
 #include <cstring>
+#include <limits>
 
 namespace bycc::te {
 
@@ -125,6 +126,14 @@ Tensor OpLowering::temp(DType type, std::vector<Ref> shape) {
   tensor.shape = shape;
   tensor.buffer = k.addBuffer(type, std::move(shape), Role::Temp);
   return tensor;
+}
+
+Ref OpLowering::lowest(DType type) {
+  if (isFloat(type))
+    return real(-std::numeric_limits<double>::infinity(), type);
+  if (!isSignedInt(type))
+    return x.integer(0, type);
+  return x.integer(int64_t(~uint64_t{0} << (sizeInBytes(type) * 8 - 1)), type);
 }
 
 Ref OpLowering::at(const Tensor &tensor, const Indices &indices) {

@@ -147,6 +147,7 @@ public:
                 const Kernel::BodyFn &body);
 
   Ref real(double value, DType type) { return x.number(value, type); }
+  Ref lowest(DType type); // no value is below it
   Ref op2(Op op, Ref a, Ref b) { return x.binary(op, a, b); }
   ErrorBuilder unsupported() const; // "NAME: " is put in front
 

@@ -10,7 +10,6 @@
 #include "bycc/IR/Layout.h"
 
 #include <cmath>
-#include <limits>
 
 namespace bycc::te {
 namespace {
@@ -338,13 +337,6 @@ Expected<> lowerUpsampling(OpLowering &op) {
   return resizeWith(op, std::move(resize), [&](size_t s, Ref extent) { return scaledExtent(op, extent, keys[first + s], 1 + s); });
 }
 
-Ref lowest(OpLowering &op, DType type) {
-  if (isFloat(type))
-    return op.real(-std::numeric_limits<double>::infinity(), type);
-  int64_t bits = sizeInBytes(type) * 8;
-  return op.x.integer(isSignedInt(type) ? (bits == 64 ? INT64_MIN : -(int64_t{1} << (bits - 1))) : 0, type);
-}
-
 // theta (N, n, n + 1) times the coordinates (x, .., 1) of each point.
 Expected<> lowerAffineGrid(OpLowering &op) {
   const Tensor &theta = op.input(0);
@@ -393,7 +385,7 @@ Expected<> lowerDilation(OpLowering &op) {
         inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
     }
     Ref value = op.x.add(inside == noRef ? op.at(a, at) : op.atGuarded(a, at), op.at(w, tap));
-    return inside == noRef ? value : op.x.guard(inside, value, lowest(op, a.type));
+    return inside == noRef ? value : op.x.guard(inside, value, op.lowest(a.type));
   });
   op.results.push_back(op.map(op.resultDType(), shape, [&](const Indices &i) {
     Indices at = i;

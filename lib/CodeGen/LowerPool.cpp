@@ -2,8 +2,6 @@
 #include "Layout.h"
 #include "Lower.h"
 
-#include <limits>
-
 namespace bycc::te {
 namespace {
 
@@ -36,14 +34,6 @@ Tensor windowReduce(OpLowering &op, Reduce kind, DType type, const std::vector<R
   result.shape = shape;
   op.k.buffers[result.buffer].shape = shape;
   return result;
-}
-
-Ref lowest(OpLowering &op, DType type) {
-  if (isFloat(type))
-    return op.real(-std::numeric_limits<double>::infinity(), type);
-  if (!isSignedInt(type))
-    return op.x.integer(0, type);
-  return op.x.integer(int64_t(~uint64_t{0} << (sizeInBytes(type) * 8 - 1)), type);
 }
 
 Expected<> lowerPool(OpLowering &op) {
@@ -82,7 +72,7 @@ Expected<> lowerPool(OpLowering &op) {
   if (isMax) {
     op.results.push_back(windowReduce(op, Reduce::Max, a.type, shape, taps, [&](const Indices &i, const Indices &tap) {
       Indices at = positions(i, tap);
-      return op.x.guard(within(at, 0), op.at(a, at), lowest(op, a.type));
+      return op.x.guard(within(at, 0), op.at(a, at), op.lowest(a.type));
     }));
     return {};
   }
@@ -170,7 +160,8 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
       at[d] = op.x.add(begin(s, i[d]), tap[s]);
       inside = op.x.both(inside, op.op2(Op::Lt, at[d], end(s, i[d])));
     }
-    return op.x.guard(inside, op.x.cast(op.atGuarded(a, at), type), isMax ? lowest(op, type) : op.real(0, type));
+    return op.x.guard(inside, op.x.cast(op.atGuarded(a, at), type),
+                      isMax ? op.lowest(type) : op.real(0, type));
   });
   if (!isMax) {
     Tensor sum = result;

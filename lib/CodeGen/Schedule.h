@@ -15,6 +15,8 @@ namespace bycc::te {
 
 inline constexpr uint32_t noAxis = UINT32_MAX;
 
+constexpr int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 struct NestStage {
   Stage stage;             // `axes` are the inner ones
   bool isLocal = false;    // buffer lives for one row only

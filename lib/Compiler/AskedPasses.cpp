@@ -17,10 +17,6 @@ Error blame(Error error, const std::string &who, const SourceLocation &place = {
   return error;
 }
 
-bool contains(const Pipeline &pipeline, const std::string &pass) {
-  return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
-}
-
 Pipeline with(const Pipeline &pipeline, size_t place, const Pipeline &added) {
   Pipeline result = pipeline;
   result.insert(result.begin() + static_cast<long>(place), added.begin(), added.end());
@@ -37,6 +33,10 @@ size_t beginOfPartition(const Pipeline &pipeline) {
 }
 
 } // namespace
+
+bool contains(const Pipeline &pipeline, std::string_view pass) {
+  return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
+}
 
 std::vector<std::string> passesAskedByProgram(const Module &module) {
   std::vector<std::string> passes;

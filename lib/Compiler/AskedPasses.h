@@ -10,6 +10,8 @@
 
 namespace bycc {
 
+bool contains(const Pipeline &pipeline, std::string_view pass);
+
 // What the program asks for, as --passes= takes it: attribute required_passes (a
 // list of strings) of @main. A frontend sets it when it writes something that
 // needs a pass; texts may have it as well.

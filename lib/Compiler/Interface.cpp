@@ -23,7 +23,7 @@ std::vector<std::string> recordedNames(const Module &module, std::string_view ke
   return names;
 }
 
-std::string fileNameOf(const std::string &name) {
+std::string asFileName(const std::string &name) {
   std::string file = name;
   std::ranges::replace(file, '/', '_');
   std::ranges::replace(file, '\0', '_');
@@ -33,7 +33,7 @@ std::string fileNameOf(const std::string &name) {
 void giveFileNames(std::vector<ModelTensor> &tensors) {
   std::set<std::string> taken;
   for (ModelTensor &tensor : tensors) {
-    std::string base = fileNameOf(tensor.name), file = base;
+    std::string base = asFileName(tensor.name), file = base;
     for (int i = 1; !taken.insert(file).second; ++i)
       file = base + "." + std::to_string(i);
     tensor.file = file;

@@ -19,10 +19,6 @@ namespace {
 
 constexpr const char *mixedPrecision = "to-mixed-precision";
 
-bool contains(const Pipeline &pipeline, std::string_view pass) {
-  return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();
-}
-
 std::string withoutSuffix(const std::string &name) {
   for (const char *suffix : {".onnx", ".relay", ".json"})
     if (name.ends_with(suffix) && name.size() > std::string_view(suffix).size())

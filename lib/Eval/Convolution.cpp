@@ -198,7 +198,7 @@ Expected<Value> dilation2d(const KernelContext &context) {
   return Value(BYCC_TRY(fromPlain(plain.tensor(), *data, "NCHW", context.result().shape)));
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry convolutionRows[] = {
     {ops::image_dilation2d, dilation2d},
     {ops::nn_contrib_conv2d_NCHWc, conv},
     {ops::nn_contrib_depthwise_conv2d_NCHWc, conv},
@@ -212,6 +212,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> convolutionKernels() { return kernels; }
+std::span<const KernelEntry> convolutionKernels() { return convolutionRows; }
 
 } // namespace bycc::eval

@@ -390,7 +390,7 @@ Expected<Value> prelu(const KernelContext &context) {
   return store(context.result(), values);
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry elementwiseRows[] = {
     {ops::abs, unary<call<std::fabs>, absInt>},
     {ops::acos, unary<call<std::acos>, sameInt>},
     {ops::acosh, unary<call<std::acosh>, sameInt>},
@@ -491,6 +491,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> elementwiseKernels() { return kernels; }
+std::span<const KernelEntry> elementwiseKernels() { return elementwiseRows; }
 
 } // namespace bycc::eval

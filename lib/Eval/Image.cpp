@@ -30,10 +30,10 @@ Expected<Value> affineGrid(const KernelContext &context) {
   return store(context.result(), out);
 }
 
-const KernelEntry kernels[] = {{ops::image_affine_grid, affineGrid}};
+const KernelEntry imageRows[] = {{ops::image_affine_grid, affineGrid}};
 
 } // namespace
 
-std::span<const KernelEntry> imageKernels() { return kernels; }
+std::span<const KernelEntry> imageKernels() { return imageRows; }
 
 } // namespace bycc::eval

@@ -9,13 +9,6 @@
 namespace bycc::eval {
 namespace {
 
-int64_t dot(const Ints &index, const Ints &strides) {
-  int64_t offset = 0;
-  for (size_t i = 0; i < index.size(); ++i)
-    offset += index[i] * strides[i];
-  return offset;
-}
-
 // An index that may count from the end; INPUT outside of the axis.
 Expected<int64_t> checkIndex(const KernelContext &context, int64_t index, int64_t extent) {
   if (index < -extent || index >= extent)
@@ -28,10 +21,6 @@ Expected<> checkIndices(const KernelContext &context, Ints &indices, int64_t ext
   for (int64_t &index : indices)
     index = BYCC_TRY(checkIndex(context, index, extent));
   return {};
-}
-
-template <typename Map> Expected<Value> moved(const KernelContext &context, Map map) {
-  return Value(BYCC_TRY(moveElements(context.input(0), context.result().shape, map)));
 }
 
 // --- reading
@@ -358,7 +347,7 @@ Expected<Value> invertPermutation(const KernelContext &context) {
   return store(context.result(), inverse);
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry indexRows[] = {
     {ops::adv_index, advIndex},
     {ops::arange, arange},
     {ops::dyn_one_hot, oneHot},
@@ -379,6 +368,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> indexKernels() { return kernels; }
+std::span<const KernelEntry> indexKernels() { return indexRows; }
 
 } // namespace bycc::eval

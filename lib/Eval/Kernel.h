@@ -5,6 +5,7 @@
 #include "bycc/Eval/Eval.h"
 #include "bycc/IR/Layout.h"
 
+#include <numeric>
 #include <string_view>
 
 namespace bycc::eval {
@@ -150,6 +151,13 @@ private:
 template <typename Map>
 Expected<Tensor> moveElements(const Tensor &from, Ints shape, Map map,
                               const uint8_t *fill = nullptr);
+// The same for input 0 of a kernel, into the shape that inference gave.
+template <typename Map> Expected<Value> moved(const KernelContext &context, Map map) {
+  return Value(BYCC_TRY(moveElements(context.input(0), context.result().shape, map)));
+}
+inline int64_t dot(const Ints &index, const Ints &strides) {
+  return std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0});
+}
 // The same bytes under another shape.
 Tensor withShape(const Tensor &tensor, Ints shape);
 

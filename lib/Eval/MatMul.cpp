@@ -147,7 +147,7 @@ Expected<Value> einsum(const KernelContext &context) {
   });
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry matMulRows[] = {
     {ops::einsum, einsum},
     {ops::nn_batch_matmul, batchMatmul},
     {ops::nn_contrib_dense_pack, densePack},
@@ -157,6 +157,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> matMulKernels() { return kernels; }
+std::span<const KernelEntry> matMulKernels() { return matMulRows; }
 
 } // namespace bycc::eval

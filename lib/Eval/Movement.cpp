@@ -9,18 +9,6 @@
 namespace bycc::eval {
 namespace {
 
-int64_t dot(const Ints &index, const Ints &strides) {
-  int64_t offset = 0;
-  for (size_t i = 0; i < index.size(); ++i)
-    offset += index[i] * strides[i];
-  return offset;
-}
-
-// Moves into the shape that inference gave.
-template <typename Map> Expected<Value> moved(const KernelContext &context, Map map) {
-  return Value(BYCC_TRY(moveElements(context.input(0), context.result().shape, map)));
-}
-
 size_t wrapAxis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
@@ -452,7 +440,7 @@ Expected<Value> fifoBuffer(const KernelContext &context) {
   return Value(std::move(result));
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry movementRows[] = {
     {ops::concatenate, concatenate},
     {ops::contrib_reverse_reshape, reshape},
     {ops::dyn_expand_dims, reshape},
@@ -491,6 +479,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> movementKernels() { return kernels; }
+std::span<const KernelEntry> movementKernels() { return movementRows; }
 
 } // namespace bycc::eval

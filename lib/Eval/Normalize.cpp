@@ -215,7 +215,7 @@ Expected<Value> crossEntropyWithLogits(const KernelContext &context) {
   return crossEntropyOf(context, true);
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry normalizeRows[] = {
     {ops::nn_batch_norm, batchNorm},
     {ops::nn_cross_entropy, crossEntropy},
     {ops::nn_cross_entropy_with_logits, crossEntropyWithLogits},
@@ -232,6 +232,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> normalizeKernels() { return kernels; }
+std::span<const KernelEntry> normalizeKernels() { return normalizeRows; }
 
 } // namespace bycc::eval

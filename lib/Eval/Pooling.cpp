@@ -144,7 +144,7 @@ Expected<Value> adaptivePool(const KernelContext &context) {
   return poolWith(context, spans, x, layouts.out, layouts.letters, 0);
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry poolingRows[] = {
     {ops::nn_adaptive_avg_pool1d, adaptivePool},
     {ops::nn_adaptive_avg_pool2d, adaptivePool},
     {ops::nn_adaptive_avg_pool3d, adaptivePool},
@@ -163,6 +163,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> poolingKernels() { return kernels; }
+std::span<const KernelEntry> poolingKernels() { return poolingRows; }
 
 } // namespace bycc::eval

@@ -139,22 +139,24 @@ Expected<Value> product(const KernelContext &context, OpId plain, size_t weightA
   return kernelOf(plain)(context.with(operands, context.results()));
 }
 
-Expected<Value> conv(const KernelContext &context) {
+Expected<Value> qnnConv(const KernelContext &context) {
   size_t axis = *Layout::parse(context.text("kernel_layout"))->find('O');
   bool isTransposed = context.op() == ops::qnn_conv2d_transpose;
   return product(context, isTransposed ? ops::nn_conv2d_transpose : ops::nn_conv2d, axis);
 }
 
-Expected<Value> dense(const KernelContext &context) { return product(context, ops::nn_dense, 0); }
-Expected<Value> batchMatmul(const KernelContext &context) {
+Expected<Value> qnnDense(const KernelContext &context) {
+  return product(context, ops::nn_dense, 0);
+}
+Expected<Value> qnnBatchMatmul(const KernelContext &context) {
   return product(context, ops::nn_batch_matmul, 0);
 }
 
 // --- functions of one input: dequantize, apply, quantize, all in float32
 
 float hardswish(float x) { return x * (std::clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double rsqrt(double x) { return 1 / std::sqrt(x); }
+double plainSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double plainRsqrt(double x) { return 1 / std::sqrt(x); }
 
 template <double (*fn)(double)> float inDouble(float x) {
   return static_cast<float>(fn(static_cast<double>(x)));
@@ -172,12 +174,12 @@ template <float (*fn)(float)> Expected<Value> unary(const KernelContext &context
   return store(context.result(), values);
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry qnnRows[] = {
     {ops::qnn_abs, unary<inDouble<std::fabs>>},
-    {ops::qnn_batch_matmul, batchMatmul},
-    {ops::qnn_conv2d, conv},
-    {ops::qnn_conv2d_transpose, conv},
-    {ops::qnn_dense, dense},
+    {ops::qnn_batch_matmul, qnnBatchMatmul},
+    {ops::qnn_conv2d, qnnConv},
+    {ops::qnn_conv2d_transpose, qnnConv},
+    {ops::qnn_dense, qnnDense},
     {ops::qnn_dequantize, dequantize},
     {ops::qnn_erf, unary<inDouble<std::erf>>},
     {ops::qnn_exp, unary<inDouble<std::exp>>},
@@ -185,8 +187,8 @@ const KernelEntry kernels[] = {
     {ops::qnn_log, unary<inDouble<std::log>>},
     {ops::qnn_quantize, quantize},
     {ops::qnn_requantize, requantize},
-    {ops::qnn_rsqrt, unary<inDouble<rsqrt>>},
-    {ops::qnn_sigmoid, unary<inDouble<sigmoid>>},
+    {ops::qnn_rsqrt, unary<inDouble<plainRsqrt>>},
+    {ops::qnn_sigmoid, unary<inDouble<plainSigmoid>>},
     {ops::qnn_simulated_dequantize, simulated},
     {ops::qnn_simulated_quantize, simulated},
     {ops::qnn_sqrt, unary<inDouble<std::sqrt>>},
@@ -195,6 +197,6 @@ const KernelEntry kernels[] = {
 
 } // namespace
 
-std::span<const KernelEntry> qnnKernels() { return kernels; }
+std::span<const KernelEntry> qnnKernels() { return qnnRows; }
 
 } // namespace bycc::eval

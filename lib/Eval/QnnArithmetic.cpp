@@ -1,4 +1,4 @@
-// Quantised arithmetic, concatenation, pooling, leaky ReLU and softmax: operands
+// Quantised arithmetic, concatenation, pooling, leaky ReLU and qnnSoftmax: operands
 // are brought to the result's scale as int32, computed with, and saturated.
 
 #include "Requantize.h"
@@ -93,7 +93,7 @@ Expected<Value> multiply(const KernelContext &context) {
   });
 }
 
-Expected<Value> concatenate(const KernelContext &context) {
+Expected<Value> qnnConcatenate(const KernelContext &context) {
   std::vector<Tensor> inputs = context.tuple(0), scales = context.tuple(1), zeros = context.tuple(2);
   QuantParams out(context.input(3), context.input(4), {}, 0);
   Value::Tuple fields;
@@ -142,7 +142,7 @@ Expected<Value> avgPool(const KernelContext &context) {
 }
 
 // Below the zero point: alpha * x' + (1 - alpha) * z, each product in fixed point.
-Expected<Value> leakyRelu(const KernelContext &context) {
+Expected<Value> qnnLeakyRelu(const KernelContext &context) {
   const Tensor &x = context.input(0);
   double alpha = context.number("alpha");
   Wide zeroIn = load<Wide>(context.input(2))[0], zeroOut = load<Wide>(context.input(4))[0];
@@ -158,7 +158,7 @@ Expected<Value> leakyRelu(const KernelContext &context) {
   return store(context.result(), values);
 }
 
-// Integer softmax after Li and Gu, "I-ViT: Integer-only Quantization for Efficient
+// Integer qnnSoftmax after Li and Gu, "I-ViT: Integer-only Quantization for Efficient
 // Vision Transformer Inference" (2022), algorithm 1: with x <= 0 relative to the
 // row's maximum and x0 = round(1 / scale),
 //   2^(x log2(e)) ~ 2^-q * (1 + r / 2),  x (1 + 1/2 - 1/16) = -q x0 + r, -x0 < r <= 0
@@ -187,7 +187,7 @@ std::vector<Wide> softmaxRow(const std::vector<Wide> &x, const Row &row, Wide x0
   return result;
 }
 
-Expected<Value> softmax(const KernelContext &context) {
+Expected<Value> qnnSoftmax(const KernelContext &context) {
   const Tensor &x = context.input(0);
   float scale = static_cast<float>(context.input(1).real(0));
   if (!(scale > 0 && scale <= 1))
@@ -212,18 +212,18 @@ Expected<Value> softmax(const KernelContext &context) {
   return store(context.result(), out);
 }
 
-const KernelEntry kernels[] = {
+const KernelEntry qnnArithmeticRows[] = {
     {ops::qnn_add, addOrSubtract},
     {ops::qnn_avg_pool2d, avgPool},
-    {ops::qnn_concatenate, concatenate},
-    {ops::qnn_leaky_relu, leakyRelu},
+    {ops::qnn_concatenate, qnnConcatenate},
+    {ops::qnn_leaky_relu, qnnLeakyRelu},
     {ops::qnn_mul, multiply},
-    {ops::qnn_softmax, softmax},
+    {ops::qnn_softmax, qnnSoftmax},
     {ops::qnn_subtract, addOrSubtract},
 };
 
 } // namespace
 
-std::span<const KernelEntry> qnnArithmeticKernels() { return kernels; }
+std::span<const KernelEntry> qnnArithmeticKernels() { return qnnArithmeticRows; }
 
 } // namespace bycc::eval

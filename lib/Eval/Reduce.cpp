@@ -224,15 +224,15 @@ Expected<Value> cumprod(const KernelContext &context) {
                                          : running<uint64_t>(context, 1, multiply);
 }
 
-const KernelEntry kernels[] = {
-    {ops::all, all},         {ops::any, any},         {ops::argmax, argmax},
-    {ops::argmin, argmin},   {ops::cumprod, cumprod}, {ops::cumsum, cumsum},
-    {ops::max, max},         {ops::mean, mean},       {ops::min, min},
-    {ops::prod, prod},       {ops::sum, sum},         {ops::variance, variance},
+const KernelEntry reduceRows[] = {
+    {ops::all, all},       {ops::any, any},         {ops::argmax, argmax},
+    {ops::argmin, argmin}, {ops::cumprod, cumprod}, {ops::cumsum, cumsum},
+    {ops::max, max},       {ops::mean, mean},       {ops::min, min},
+    {ops::prod, prod},     {ops::sum, sum},         {ops::variance, variance},
 };
 
 } // namespace
 
-std::span<const KernelEntry> reduceKernels() { return kernels; }
+std::span<const KernelEntry> reduceKernels() { return reduceRows; }
 
 } // namespace bycc::eval

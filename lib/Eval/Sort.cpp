@@ -142,13 +142,13 @@ Expected<Value> argwhere(const KernelContext &context) {
   return store(DType::Int32, {found, static_cast<int64_t>(x.shape.size())}, coordinates);
 }
 
-const KernelEntry kernels[] = {
-    {ops::argsort, argsort}, {ops::argwhere, argwhere}, {ops::dyn_topk, topk},
-    {ops::searchsorted, searchSorted}, {ops::sort, sort}, {ops::topk, topk},
+const KernelEntry sortRows[] = {
+    {ops::argsort, argsort},           {ops::argwhere, argwhere}, {ops::dyn_topk, topk},
+    {ops::searchsorted, searchSorted}, {ops::sort, sort},         {ops::topk, topk},
 };
 
 } // namespace
 
-std::span<const KernelEntry> sortKernels() { return kernels; }
+std::span<const KernelEntry> sortKernels() { return sortRows; }
 
 } // namespace bycc::eval

@@ -297,8 +297,8 @@ Expected<> Importer::checkDefault(const ValueInfo &info, const Value &value) {
   if (fits)
     return {};
   return error(Status::Input, location)
-         << "declared as " << name(dtype) << "[" << join(declared, ", ") << "], its initializer is "
-         << module_.types.str(type);
+         << "declared as " << name(dtype) << "[" << bycc::join(declared, ", ")
+         << "], its initializer is " << module_.types.str(type);
 }
 
 void Importer::addInput(const ValueInfo &info, FunctionId main) {

@@ -21,7 +21,7 @@ namespace bycc::onnx {
 namespace {
 
 constexpr const char *dataLayouts[] = {"NCW", "NCHW", "NCDHW"};
-constexpr DType real = DType::Float64; // of places and weights
+constexpr DType placeType = DType::Float64; // of places and weights
 
 struct ResizeForm {
   std::string mode;        // nearest, linear or cubic
@@ -84,12 +84,13 @@ Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAx
 // Where the elements of an axis lie in the input.
 Expected<NodeId> placesOf(OpContext &op, const ResizeAxis &axis, const ResizeForm &form) {
   Compose c(op);
-  NodeId one = c.scalar(real, 1), last = c.sub(axis.input, one);
+  NodeId one = c.scalar(placeType, 1), last = c.sub(axis.input, one);
   NodeId o = axis.knownSize
-                 ? c.iota(*axis.knownSize, real)
-                 : c.cast(c.call("arange", {c.scalar(DType::Int64, 0), axis.size, c.scalar(DType::Int64, 1)},
+                 ? c.iota(*axis.knownSize, placeType)
+                 : c.cast(c.call("arange",
+                                 {c.scalar(DType::Int64, 0), axis.size, c.scalar(DType::Int64, 1)},
                                  {{"dtype", "int64"}}),
-                          real);
+                          placeType);
   NodeId half = c.sub(c.div(c.add(o, 0.5), axis.scale), 0.5);
   NodeId width = c.mul(axis.input, axis.scale); // not rounded
   NodeId isSingle = c.call("equal", width, 1);
@@ -99,13 +100,13 @@ Expected<NodeId> placesOf(OpContext &op, const ResizeAxis &axis, const ResizeFor
   if (form.coordinates == "asymmetric")
     return c.done(c.div(o, axis.scale));
   if (form.coordinates == "pytorch_half_pixel")
-    return c.done(c.where(c.call("greater", width, 1), half, c.scalar(real, 0)));
+    return c.done(c.where(c.call("greater", width, 1), half, c.scalar(placeType, 0)));
   if (form.coordinates == "tf_half_pixel_for_nn")
     return c.done(c.div(c.add(o, 0.5), axis.scale));
   if (form.coordinates == "align_corners")
-    return c.done(c.where(isSingle, c.scalar(real, 0), c.div(c.mul(o, last), span)));
+    return c.done(c.where(isSingle, c.scalar(placeType, 0), c.div(c.mul(o, last), span)));
   if (form.coordinates == "half_pixel_symmetric") {
-    NodeId adjustment = c.div(c.cast(axis.size, real), width);
+    NodeId adjustment = c.div(c.cast(axis.size, placeType), width);
     return c.done(c.add(half, c.mul(c.sub(one, adjustment), c.div(axis.input, 2))));
   }
   if (form.coordinates != "tf_crop_and_resize")
@@ -132,7 +133,7 @@ NodeId kernel(Compose &c, NodeId t, const ResizeForm &form) {
   if (form.mode == "linear")
     return c.call("maximum", c.add(c.call("negative", {t}), 1), 0);
   double a = form.cubicAlpha;
-  NodeId t2 = c.mul(t, t), t3 = c.mul(t2, t), zero = c.scalar(real, 0);
+  NodeId t2 = c.mul(t, t), t3 = c.mul(t2, t), zero = c.scalar(placeType, 0);
   NodeId near = c.add(c.sub(c.mul(t3, a + 2), c.mul(t2, a + 3)), 1);
   NodeId far = c.sub(c.add(c.sub(c.mul(t3, a), c.mul(t2, 5 * a)), c.mul(t, 8 * a)), 4 * a);
   return c.where(c.call("less_equal", t, 1), near, c.where(c.call("less", t, 2), far, zero));
@@ -148,13 +149,14 @@ Expected<NodeId> tapsOf(OpContext &op, const ResizeAxis &axis, const ResizeForm 
     double first = std::floor(-reach / scale) + 1;
     if (first < -1e6)
       return op.error(Status::Limit) << "scale " << scale << " with antialias";
-    NodeId taps = c.add(c.iota(2 - 2 * static_cast<int64_t>(first), real), first);
+    NodeId taps = c.add(c.iota(2 - 2 * static_cast<int64_t>(first), placeType), first);
     return c.done(c.expand(taps, 1));
   }
   NodeId scale = c.call("minimum", axis.scale, 1);
-  NodeId first = c.add(c.call("floor", {c.div(c.scalar(real, -reach), scale)}), 1);
+  NodeId first = c.add(c.call("floor", {c.div(c.scalar(placeType, -reach), scale)}), 1);
   NodeId end = c.add(c.call("negative", {first}), 2);
-  NodeId taps = c.call("arange", {first, end, c.scalar(real, 1)}, {{"dtype", name(real)}});
+  NodeId taps =
+      c.call("arange", {first, end, c.scalar(placeType, 1)}, {{"dtype", name(placeType)}});
   return c.done(c.expand(taps, 1));
 }
 
@@ -163,7 +165,7 @@ Expected<NodeId> resizeAxis(OpContext &op, NodeId x, const ResizeAxis &axis, con
                             NodeId &inside) {
   NodeId place = BYCC_TRY(placesOf(op, axis, form));
   Compose c(op);
-  NodeId zero = c.scalar(real, 0), last = c.sub(axis.input, 1);
+  NodeId zero = c.scalar(placeType, 0), last = c.sub(axis.input, 1);
   auto within = [&](NodeId at) {
     return c.call("logical_and", {c.call("greater_equal", {at, zero}), c.call("less_equal", {at, last})});
   };
@@ -233,7 +235,7 @@ Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::v
   for (size_t i = 0; i < axes.size(); ++i) {
     ResizeAxis axis{.axis = axes[i]};
     Dim dim = op.shape(x)[axis.axis];
-    axis.input = c.cast(BYCC_TRY(extentOf(op, x, axis.axis)), real);
+    axis.input = c.cast(BYCC_TRY(extentOf(op, x, axis.axis)), placeType);
     if (known && dim.isConst()) {
       double value = (*known)[i], input = static_cast<double>(dim.value());
       double size = areSizes ? value : std::floor(input * value + 1e-6);
@@ -242,11 +244,12 @@ Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::v
       axis.knownSize = static_cast<int64_t>(size);
       axis.knownScale = areSizes ? size / input : value;
       axis.size = c.scalar(DType::Int64, size);
-      axis.scale = c.scalar(real, *axis.knownScale);
+      axis.scale = c.scalar(placeType, *axis.knownScale);
     } else {
-      NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))), areSizes ? DType::Int64 : real);
+      NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))),
+                            areSizes ? DType::Int64 : placeType);
       axis.size = areSizes ? value : c.cast(c.call("floor", {c.add(c.mul(axis.input, value), 1e-6)}), DType::Int64);
-      axis.scale = areSizes ? c.div(c.cast(value, real), axis.input) : value;
+      axis.scale = areSizes ? c.div(c.cast(value, placeType), axis.input) : value;
     }
     BYCC_TRY(c.done(axis.scale));
     result.push_back(axis);
@@ -272,7 +275,7 @@ Expected<> keepAspectRatio(OpContext &op, NodeId x, std::vector<ResizeAxis> &axe
       known = isLeast ? std::min(*known, *axis.knownScale) : std::max(*known, *axis.knownScale);
   }
   for (ResizeAxis &axis : axes) {
-    axis.scale = known ? c.scalar(real, *known) : scale;
+    axis.scale = known ? c.scalar(placeType, *known) : scale;
     axis.knownScale = known;
     axis.size = c.cast(c.call("floor", {c.add(c.mul(axis.input, axis.scale), 0.5)}), DType::Int64);
     axis.knownSize.reset();
@@ -296,8 +299,10 @@ Expected<> addRoi(OpContext &op, std::vector<ResizeAxis> &axes) {
     return op.error() << "roi of type " << op.types().str(op.module().type(roi)) << " for " << axes.size()
                       << " axes";
   for (size_t i = 0; i < axes.size(); ++i) {
-    axes[i].begin = BYCC_TRY(op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i))), real));
-    axes[i].end = BYCC_TRY(op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i + axes.size()))), real));
+    axes[i].begin =
+        BYCC_TRY(op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i))), placeType));
+    axes[i].end = BYCC_TRY(
+        op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i + axes.size()))), placeType));
   }
   return {};
 }
@@ -384,7 +389,8 @@ Expected<> convertUpsample(OpContext &op) {
     else if (const Attribute *given = BYCC_TRY(op.attr("scales", AttrKind::Floats)))
       scales.assign(given->floats.begin(), given->floats.end());
     Dim count(static_cast<int64_t>(scales.size()));
-    values = op.module().addConstant(real, {&count, 1}, scales.data(), scales.size() * sizeof(double));
+    values = op.module().addConstant(placeType, {&count, 1}, scales.data(),
+                                     scales.size() * sizeof(double));
   }
   return resize(op, BYCC_TRY(axesWith(op, op.input(0), BYCC_TRY(resizedAxes(op)), values, false)), form);
 }

@@ -26,11 +26,11 @@ Expected<NodeId> rangeOf(OpContext &op, NodeId count, DType dtype) {
 }
 
 // Coefficients of a sum of cosines: a0 - a1 cos(2 pi i / N) + a2 cos(4 pi i / N).
-struct Window {
+struct WindowForm {
   std::string_view name;
   double a0, a1, a2;
 };
-constexpr Window windows[] = {
+constexpr WindowForm windowForms[] = {
     {"BlackmanWindow", 0.42, 0.5, 0.08},
     {"HammingWindow", 25.0 / 46, 21.0 / 46, 0},
     {"HannWindow", 0.5, 0.5, 0},
@@ -40,7 +40,7 @@ constexpr Window windows[] = {
 
 // N is the size of a periodic window, one less for a symmetric one.
 Expected<> convertWindow(OpContext &op) {
-  const Window *window = windows;
+  const WindowForm *window = windowForms;
   while (window->name != op.proto().opType)
     ++window;
   bool isPeriodic = BYCC_TRY(op.intAttr("periodic", 1)) != 0;

@@ -358,7 +358,6 @@ Expected<> inferNode(Module &module, NodeId node) {
 
 namespace {
 
-constexpr size_t maxErrors = 20;
 constexpr uint32_t maxBlockDepth = 64;
 constexpr uint32_t maxCallDepth = 100;
 constexpr double maxRepeatedCalls = 1 << 16; // calls in functions that are called more than once
@@ -482,7 +481,7 @@ public:
 private:
   void report(Error problem) {
     for (Diagnostic &diagnostic : problem.diagnostics())
-      if (found_.size() < maxErrors)
+      if (found_.size() < maxDiagnostics)
         found_.push_back(std::move(diagnostic));
   }
 

@@ -303,13 +303,13 @@ bool isHardResize(const Module &m, NodeId id) {
   return !isKnown || (opInfo(m.node(id).op).findAttr("antialias") && attrs::boolean(m, id, "antialias"));
 }
 
-struct Row {
+struct LibraryRow {
   OpId op;
   Expected<LibraryUse> (*use)(const Module &, NodeId);
   bool (*isUsed)(const Module &, NodeId) = nullptr; // null: always
 };
 
-constexpr Row rows[] = {
+constexpr LibraryRow libraryRows[] = {
     {ops::argsort, argsort},
     {ops::argwhere, argwhere},
     {ops::cumprod, cumulate},
@@ -352,10 +352,10 @@ constexpr Row rows[] = {
     {ops::vision_yolo_reorg, yoloReorg},
 };
 
-const Row *findRow(OpId op) {
-  static const std::vector<const Row *> table = [] {
-    std::vector<const Row *> made(numOps(), nullptr);
-    for (const Row &row : rows)
+const LibraryRow *findRow(OpId op) {
+  static const std::vector<const LibraryRow *> table = [] {
+    std::vector<const LibraryRow *> made(numOps(), nullptr);
+    for (const LibraryRow &row : libraryRows)
       made[row.op.index] = &row;
     return made;
   }();
@@ -368,7 +368,7 @@ bool hasLibraryUse(OpId op) { return findRow(op) != nullptr; }
 
 bool isLibraryCall(const Module &module, NodeId call) {
   const Node &node = module.node(call);
-  const Row *row = node.kind == NodeKind::CallOp ? findRow(node.op) : nullptr;
+  const LibraryRow *row = node.kind == NodeKind::CallOp ? findRow(node.op) : nullptr;
   return row && (!row->isUsed || row->isUsed(module, call));
 }
 

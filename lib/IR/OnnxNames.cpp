@@ -9,13 +9,13 @@
 namespace bycc {
 namespace {
 
-struct Row {
+struct NameRow {
   std::string_view onnx, operators; // separated by blanks
 };
 
 // Sorted by name. What Frontend/OnnxOps.def makes of an operator where that is one operator,
 // of whatever rank.
-constexpr Row rows[] = {
+constexpr NameRow nameRows[] = {
     {"add", "add"},
     {"and", "logical_and"},
     {"averagepool", "nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d"},
@@ -85,8 +85,8 @@ constexpr Row rows[] = {
 std::vector<std::string> operatorsOfOnnx(std::string_view name) {
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  auto row = std::ranges::lower_bound(rows, std::string_view(lower), {}, &Row::onnx);
-  if (row == std::end(rows) || row->onnx != lower)
+  auto row = std::ranges::lower_bound(nameRows, std::string_view(lower), {}, &NameRow::onnx);
+  if (row == std::end(nameRows) || row->onnx != lower)
     return {};
   return split(row->operators, ' ');
 }

@@ -10,8 +10,6 @@
 namespace bycc {
 namespace {
 
-constexpr size_t maxErrors = 20;
-
 class Verifier {
 public:
   explicit Verifier(Module &module) : module_(module), visible_(module.numNodes(), false) {}
@@ -28,7 +26,7 @@ public:
 
 private:
   void report(NodeId node, const std::string &text) {
-    if (found_.size() >= maxErrors)
+    if (found_.size() >= maxDiagnostics)
       return;
     Diagnostic diagnostic;
     diagnostic.status = Status::Input;
@@ -101,7 +99,7 @@ private:
     TypeId before = module_.type(node);
     if (auto inferred = inferNode(module_, node); !inferred) {
       for (const Diagnostic &diagnostic : inferred.error().diagnostics())
-        if (found_.size() < maxErrors)
+        if (found_.size() < maxDiagnostics)
           found_.push_back(diagnostic);
     } else if (before != module_.type(node) && before != module_.types.incomplete()) {
       report(node, "has type " + module_.types.str(before) + ", inference says " +

@@ -21,7 +21,7 @@ Expected<> checkTensorType(const Module &module, TypeId type, const SourceLocati
 
 namespace {
 
-struct Reader {
+struct TensorReader {
   Module &module;
   const JsonValue &value;
   const std::string &file;
@@ -108,7 +108,7 @@ struct Reader {
 
 Expected<std::optional<ConstantId>> readGiven(Module &module, const JsonValue &value,
                                               const std::string &file, size_t count) {
-  Reader reader{module, value, file};
+  TensorReader reader{module, value, file};
   BYCC_TRY(reader.checkKeys());
   const JsonValue *given = value.find("given");
   if (!given)
@@ -128,7 +128,7 @@ Expected<std::optional<ConstantId>> readGiven(Module &module, const JsonValue &v
 
 Expected<Constant> readTensor(Module &module, const JsonValue &value, const std::string &file,
                               const ParseOptions &options) {
-  Reader reader{module, value, file};
+  TensorReader reader{module, value, file};
   BYCC_TRY(reader.checkKeys());
   TypeId type = BYCC_TRY(reader.type());
   const JsonValue *data = value.find("data"), *name = value.find("file");

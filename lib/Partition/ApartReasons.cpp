@@ -12,7 +12,6 @@ namespace bycc {
 namespace {
 
 constexpr size_t maxPairs = 24;
-constexpr size_t longBlock = 20000;
 
 } // namespace
 

@@ -5,6 +5,8 @@
 
 namespace bycc {
 
+inline constexpr size_t longBlock = 20000; // of a larger block nobody asks which regions are apart
+
 // Asks for the regions that annotations have chosen, each and the next one of its
 // vendor; some tens of pairs in all and none in very long blocks, since each costs
 // a look at the whole block.

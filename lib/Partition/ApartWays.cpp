@@ -6,8 +6,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-
 struct TilePair {
   uint32_t item, tile, later, laterTile; // items by place
 };

@@ -15,8 +15,6 @@ namespace bycc {
 
 namespace {
 
-constexpr size_t maxDiagnostics = 20;
-
 class GivenNodes {
 public:
   GivenNodes(Module &module, PassContext &context) : module_(module), context_(context) {}

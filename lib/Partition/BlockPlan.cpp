@@ -18,16 +18,9 @@
 
 namespace bycc {
 
-namespace {
-
-constexpr uint32_t none = PlanProblem::none;
-
-} // namespace
-
 bool BlockPlan::hasChoice() const {
-  return std::ranges::any_of(problem.tiles, [](const PlanProblem::Tile &tile) {
-    return tile.vendor != PlanProblem::host;
-  });
+  return std::ranges::any_of(problem.tiles,
+                             [](const PlanProblem::Tile &tile) { return tile.vendor != host; });
 }
 
 class BlockPlanner::Builder {
@@ -130,7 +123,7 @@ private:
         takers_.insert(takers_.end(), more->second.begin(), more->second.end());
     if (!isPinned || takers_.empty()) {
       double time = costs_.onHost(node);
-      addTile(PlanProblem::host, {time, time}, {&item, 1}, nullptr);
+      addTile(host, {time, time}, {&item, 1}, nullptr);
     }
     for (uint32_t number = 1; number <= costs_.numVendors(); ++number)
       if (std::ranges::find(takers_, costs_.nameOf(number)) != takers_.end())
@@ -290,9 +283,8 @@ private:
   }
 
   bool mayLeaveHost(uint32_t item) const {
-    return std::ranges::any_of(problem_.tilesOf[item], [&](uint32_t tile) {
-      return problem_.tiles[tile].vendor != PlanProblem::host;
-    });
+    return std::ranges::any_of(problem_.tilesOf[item],
+                               [&](uint32_t tile) { return problem_.tiles[tile].vendor != host; });
   }
 
   void addLink(uint32_t value, size_t begin, size_t end) {
@@ -435,7 +427,7 @@ PlanAnswer planOfAnnotations(const Module &module, const BlockPlan &plan, const 
   uint32_t alone = 1u << 31; // regions of nodes without a number
   for (uint32_t item = 0; item < plan.items.size(); ++item) {
     const Annotation *annotation = module.annotation(plan.items[item]);
-    uint32_t vendor = PlanProblem::host;
+    uint32_t vendor = host;
     if (annotation && !annotation->vendors.empty())
       vendor = costs.numberOf(annotation->vendors[0]);
     uint32_t chosen = problem.tilesOf[item][0];
@@ -443,7 +435,7 @@ PlanAnswer planOfAnnotations(const Module &module, const BlockPlan &plan, const 
       if (problem.tiles[tile].vendor == vendor && !problem.isComposite(tile))
         chosen = tile;
     answer.tile.push_back(chosen);
-    bool isHost = problem.tiles[chosen].vendor == PlanProblem::host;
+    bool isHost = problem.tiles[chosen].vendor == host;
     answer.region.push_back(isHost                    ? none
                             : annotation->region >= 0 ? static_cast<uint32_t>(annotation->region)
                                                       : alone++);

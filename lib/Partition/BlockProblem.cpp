@@ -25,9 +25,6 @@ namespace bycc {
 
 namespace {
 
-constexpr int32_t host = RegionProblem::host;
-constexpr uint32_t none = RegionProblem::none;
-
 class ProblemBuilder {
 public:
   ProblemBuilder(const Module &module, const NodePlaces &places, BlockId block,
@@ -95,7 +92,7 @@ private:
       problem_.isWire.push_back(wire);
       problem_.vendor.push_back(wire      ? carriedVendor(item)
                                 : isTaken ? vendorNumber(annotation->vendors[0], nodes_[item])
-                                          : host);
+                                          : RegionProblem::host);
     }
     dropIdleTuples();
   }
@@ -123,13 +120,13 @@ private:
   // The one vendor whose values a tuple or projection holds; host when none or
   // several.
   int32_t carriedVendor(uint32_t item) const {
-    int32_t vendor = host;
+    int32_t vendor = RegionProblem::host;
     for (uint32_t need : problem_.needsOf(item)) {
       int32_t other = problem_.vendor[need];
-      if (other == host)
+      if (other == RegionProblem::host)
         continue;
-      if (vendor != host && other != vendor)
-        return host;
+      if (vendor != RegionProblem::host && other != vendor)
+        return RegionProblem::host;
       vendor = other;
     }
     return vendor;
@@ -140,7 +137,7 @@ private:
     std::vector<uint8_t> isUsed(nodes_.size(), 0);
     for (uint32_t item = problem_.size(); item-- > 0;) {
       if (isTuple(item) && !isUsed[item])
-        problem_.vendor[item] = host;
+        problem_.vendor[item] = RegionProblem::host;
       for (uint32_t need : problem_.needsOf(item))
         if (problem_.vendor[need] == problem_.vendor[item])
           isUsed[need] = 1;
@@ -164,7 +161,7 @@ private:
   void collectTouches() {
     bases_.assign(nodes_.begin(), nodes_.end());
     for (uint32_t item = 0; item < nodes_.size(); ++item)
-      if (!isTuple(item) || problem_.vendor[item] != host)
+      if (!isTuple(item) || problem_.vendor[item] != RegionProblem::host)
         touchOperands(nodes_[item], item);
     touch(module_.block(block_).result, none);
   }
@@ -259,7 +256,7 @@ private:
   void addShare(uint32_t value, std::span<const Touch> touches, uint64_t bytes) {
     size_t begin = problem_.shares.size();
     auto add = [&](uint32_t item) {
-      if (item != none && problem_.vendor[item] != host)
+      if (item != none && problem_.vendor[item] != RegionProblem::host)
         problem_.shares.push_back(item);
     };
     if (value < nodes_.size())
@@ -289,7 +286,8 @@ private:
       resolveTensors(module_, nodes_[item], tensors_);
       size_t begin = problem_.shares.size();
       for (const TensorRef &tensor : tensors_)
-        if (uint32_t maker = itemOf(tensor.base); maker != none && problem_.vendor[maker] != host)
+        if (uint32_t maker = itemOf(tensor.base);
+            maker != none && problem_.vendor[maker] != RegionProblem::host)
           problem_.shares.push_back(maker);
       closeShare(begin, 0);
     }

@@ -33,11 +33,7 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 constexpr uint64_t fewSteps = 2000; // that any block gets
-
-double microseconds(double picoseconds) { return picoseconds / 1e6; }
 
 class PlanChooser {
 public:

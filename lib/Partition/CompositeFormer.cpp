@@ -16,6 +16,7 @@
 // node that has moved is, from then on, the call it moved into.
 
 #include "CompositeFormer.h"
+#include "Numbers.h"
 
 #include "bycc/IR/Builder.h"
 #include "bycc/IR/Op.h"
@@ -102,8 +103,6 @@ public:
   }
 
 private:
-  static constexpr uint32_t none = UINT32_MAX;
-
   struct Owner {
     uint32_t block = none; // index of blocks_; none: not a node of host code
     uint32_t position = 0; // in the block

@@ -17,8 +17,6 @@ namespace {
 
 constexpr uint64_t boundSteps = 2000; // a bound of plans that are made without costs is rough
 
-double microseconds(double picoseconds) { return picoseconds / 1e6; }
-
 } // namespace
 
 double wholePicoseconds(double microseconds) { return std::round(microseconds * 1e6) / 1e6; }
@@ -50,7 +48,7 @@ void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAns
   for (uint32_t item = 0; item < block.items.size(); ++item) {
     // The host's tile, if there is one, comes first.
     const PlanProblem::Tile &first = block.problem.tiles[block.problem.tilesOf[item][0]];
-    host += first.vendor == PlanProblem::host ? first.raw : costs.onHost(block.items[item]);
+    host += first.vendor == host ? first.raw : costs.onHost(block.items[item]);
   }
   estimate.hostUs = wholePicoseconds(estimate.hostUs + microseconds(host));
 }

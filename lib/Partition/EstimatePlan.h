@@ -7,6 +7,8 @@
 
 namespace bycc {
 
+inline double microseconds(double picoseconds) { return picoseconds / 1e6; }
+
 // Rounded, so that sums of the same times are equal in whatever order they were made.
 double wholePicoseconds(double microseconds);
 

@@ -10,8 +10,6 @@
 namespace bycc {
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-
 bool hasLayout(const OpInfo &info) {
   return std::ranges::any_of(info.attrs, [](const AttrSpec &attr) {
     return attr.name == "data_layout" || attr.name == "layout";

@@ -8,8 +8,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-
 // Of the best path to an item.
 struct End {
   double value = 0; // of all its stretches, none above a launch

@@ -13,8 +13,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = RegionTable::none;
-
 bool isWire(const Module &module, NodeId node) {
   NodeKind kind = module.node(node).kind;
   return kind == NodeKind::Tuple || kind == NodeKind::Project;

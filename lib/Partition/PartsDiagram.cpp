@@ -2,6 +2,7 @@
 // both sides of a point.
 
 #include "PartsDiagram.h"
+#include "Numbers.h"
 
 #include <algorithm>
 
@@ -14,7 +15,7 @@ constexpr uint32_t maxChain = 2;   // items before the last of a chain
 
 // Linked items, as far as others may still join them. A part counts for as many as
 // it has items in its longest chain, of which each is cut from the one before.
-struct Part {
+struct DiagramPart {
   uint32_t chain = 0;
   // Of the items to come next, the first in the lowest bit: those that need one that
   // ends a chain this long or longer, and those that are cut from it.
@@ -26,7 +27,7 @@ struct Part {
 // The parts that open sets have items of, numbered from 1 in order; 0 for none.
 struct State {
   std::vector<uint32_t> partOf;
-  std::vector<Part> parts;
+  std::vector<DiagramPart> parts;
 };
 
 // Different states, numbered as they come, in one piece of memory: there are thousands.
@@ -40,7 +41,7 @@ public:
     for (uint32_t &part : state.partOf)
       part = static_cast<uint32_t>(*at++);
     state.parts.resize(*at++);
-    for (Part &part : state.parts) {
+    for (DiagramPart &part : state.parts) {
       part.chain = static_cast<uint32_t>(*at++);
       for (std::array<uint64_t, maxChain> *masks : {&part.needs, &part.cut, &part.apart})
         for (uint64_t &mask : *masks)
@@ -67,7 +68,7 @@ private:
     words_.push_back(state.partOf.size());
     words_.insert(words_.end(), state.partOf.begin(), state.partOf.end());
     words_.push_back(state.parts.size());
-    for (const Part &part : state.parts) {
+    for (const DiagramPart &part : state.parts) {
       words_.push_back(part.chain);
       words_.insert(words_.end(), part.needs.begin(), part.needs.end());
       words_.insert(words_.end(), part.cut.begin(), part.cut.end());
@@ -101,7 +102,6 @@ private:
       placeOf(number);
   }
 
-  static constexpr uint32_t none = UINT32_MAX;
   std::vector<uint64_t> words_;
   std::vector<size_t> begin_{0};
   std::vector<uint32_t> places_; // a power of two
@@ -192,13 +192,13 @@ private:
     const std::vector<Opening::Set> &sets = openings_[item].sets;
     uint32_t number = static_cast<uint32_t>(state.parts.size()) + 1;
     state.partOf.resize(sets.size(), 0);
-    Part joined;
+    DiagramPart joined;
     int32_t count = 0;
     for (uint32_t i = 0; i < sets.size(); ++i) {
       if (!sets[i].hasItem)
         continue;
       if (uint32_t part = state.partOf[i]; part != 0 && part != number) {
-        const Part &other = state.parts[part - 1];
+        const DiagramPart &other = state.parts[part - 1];
         count -= static_cast<int32_t>(other.chain);
         joined.chain = std::max(joined.chain, other.chain);
         for (uint32_t length = 0; length < maxChain; ++length) {
@@ -227,7 +227,7 @@ private:
 
   int32_t leaveOut(uint32_t item, State &state) const {
     state.partOf.resize(openings_[item].sets.size(), 0);
-    for (Part &part : state.parts)
+    for (DiagramPart &part : state.parts)
       for (uint32_t length = 0; length < maxChain; ++length)
         if (part.needs[length] & 1)
           part.cut[length] |= items_.neededBy[item] << 1;
@@ -242,7 +242,7 @@ private:
     std::vector<uint32_t> to;
     for (uint32_t number = 0; number < states.size(); ++number) {
       states.get(number, state);
-      for (Part &part : state.parts) {
+      for (DiagramPart &part : state.parts) {
         part.apart = {};
         if (allCuts)
           part.needs = part.cut = {};

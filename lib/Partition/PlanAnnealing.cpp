@@ -9,8 +9,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t manyTouch = 32;    // of items linked by one value, those looked at
 constexpr uint32_t largeRegion = 200; // is not given away as a whole
 constexpr uint32_t numLevels = 64;    // of the temperature, each the next times `cooling`

@@ -84,8 +84,7 @@ PlanCosts::~PlanCosts() = default;
 
 uint32_t PlanCosts::numberOf(StringId name) const {
   auto found = std::ranges::find(vendors_, name, &Row::name);
-  return found == vendors_.end() ? PlanProblem::none
-                                 : static_cast<uint32_t>(found - vendors_.begin()) + 1;
+  return found == vendors_.end() ? none : static_cast<uint32_t>(found - vendors_.begin()) + 1;
 }
 
 bool PlanCosts::isMeasured(uint32_t number) const {

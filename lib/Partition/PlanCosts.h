@@ -36,7 +36,7 @@ public:
   uint32_t numVendors() const { return static_cast<uint32_t>(vendors_.size()); }
   const Vendor &vendor(uint32_t number) const { return *vendors_[number - 1].vendor; }
   StringId nameOf(uint32_t number) const { return vendors_[number - 1].name; }
-  uint32_t numberOf(StringId name) const; // PlanProblem::none: not in use
+  uint32_t numberOf(StringId name) const; // none: not in use
   PlanProblem::Vendor row(uint32_t number) const;
   bool isMeasured(uint32_t number) const;
   bool isHostMeasured() const { return hostCost_.isMeasured; }

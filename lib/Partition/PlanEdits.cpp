@@ -4,13 +4,6 @@
 
 namespace bycc {
 
-namespace {
-
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
-
-} // namespace
-
 PlanEdits::PlanEdits(const PlanProblem &problem)
     : problem_(problem), linksOf_(transposed(problem.links, problem.size())),
       usersOf_(transposed(problem.needs, problem.size())) {

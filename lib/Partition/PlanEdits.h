@@ -4,6 +4,7 @@
 // so that regions that need each other are seen without a walk through the whole.
 #pragma once
 
+#include "Numbers.h"
 #include "PlanProblem.h"
 #include "UnionFind.h"
 
@@ -15,7 +16,7 @@ namespace bycc {
 class PlanEdits {
 protected:
   struct Region { // its items stand together in sequence_
-    uint32_t vendor = PlanProblem::host, label = 0;
+    uint32_t vendor = host, label = 0;
     uint32_t begin = 0, size = 0; // none: not in use
     int64_t ops = 0;
     double flops = 0;
@@ -72,7 +73,7 @@ private:
     return problem_.tileMembers[problem_.tiles[tile_[item]].membersBegin] == item;
   }
   uint32_t groupOf(uint32_t item) const { // regions, then items of the host
-    return region_[item] == PlanProblem::none ? numNames() + item : region_[item];
+    return region_[item] == none ? numNames() + item : region_[item];
   }
   bool breakUp(uint32_t tile);
   bool takeOut(uint32_t number);

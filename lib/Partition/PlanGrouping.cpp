@@ -16,9 +16,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
-
 // The units of a choice of tiles as a grouping problem.
 class Units {
 public:

@@ -15,8 +15,6 @@ namespace bycc {
 
 namespace {
 
-constexpr size_t maxDiagnostics = 20;
-
 // Pins to vendors that refuse.
 class PinCheck {
 public:

@@ -9,13 +9,6 @@
 
 namespace bycc {
 
-namespace {
-
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
-
-} // namespace
-
 bool PlanProblem::areApart(uint32_t tile, uint32_t other) const {
   return !apart.empty() && std::ranges::binary_search(apart, std::pair(tile, other));
 }
@@ -90,8 +83,6 @@ void renumber(PlanAnswer &plan) {
   }
 }
 
-namespace {
-
 uint32_t countRegions(const PlanAnswer &plan) {
   uint32_t count = 0;
   for (uint32_t region : plan.region)
@@ -99,6 +90,8 @@ uint32_t countRegions(const PlanAnswer &plan) {
       count = std::max(count, region + 1);
   return count;
 }
+
+namespace {
 
 // Vendor of each region; `none` where a region is empty.
 std::vector<uint32_t> ownersOf(const PlanProblem &problem, const PlanAnswer &plan) {

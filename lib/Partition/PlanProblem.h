@@ -24,6 +24,8 @@
 // their order, and nothing overflows.
 #pragma once
 
+#include "Numbers.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,8 +33,6 @@
 namespace bycc {
 
 struct PlanProblem {
-  static constexpr uint32_t none = UINT32_MAX;
-  static constexpr uint32_t host = 0; // vendors are numbers from 1 up
 
   struct Vendor {
     double launch = 0;   // of a region
@@ -116,6 +116,8 @@ struct PlanAnswer {
   std::vector<uint32_t> tile;   // by item
   std::vector<uint32_t> region; // by item, none on the host; numbered by first item
 };
+
+uint32_t countRegions(const PlanAnswer &plan);
 
 // By item, the lists that it is in; tensors that it makes or reads.
 PlanProblem::Lists transposed(const PlanProblem::Lists &sets, uint32_t numItems);

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr double infinity = std::numeric_limits<double>::infinity();
 using Kind = RelaxationGraph::Kind;
 
 constexpr uint32_t window = 8; // sweeps that must together gain something

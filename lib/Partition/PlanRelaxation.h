@@ -12,9 +12,12 @@
 
 #include "RelaxationGraph.h"
 
+#include <limits>
 #include <memory>
 
 namespace bycc {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 class PlanRelaxation {
 public:
@@ -45,7 +48,7 @@ public:
   // Excludes the tiles that only plans dearer than this have; returns how many.
   uint32_t excludeAbove(double upper);
 
-  // The undecided item to branch on; PlanProblem::none when all are decided.
+  // The undecided item to branch on; none when all are decided.
   uint32_t mostOpenItem() const;
   // A tile for each item, composites whole: the cheapest in order, given those before.
   // Empty if this leads nowhere.

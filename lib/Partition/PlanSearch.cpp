@@ -20,9 +20,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
-
 class Search {
 public:
   Search(const PlanProblem &problem, double upper, uint64_t &steps)

@@ -17,8 +17,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 constexpr uint32_t sweepPasses = 8;
 constexpr uint32_t manyTogether = 160; // fewer are searched through at once
 constexpr uint32_t rootSweeps = 400, chainSweeps = 32, nodeSweeps = 24, lastSweeps = 4000;

@@ -7,8 +7,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 constexpr double never = std::numeric_limits<double>::infinity();
 constexpr size_t manyUsers = 16; // more are not seen as siblings
 

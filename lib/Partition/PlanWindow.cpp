@@ -6,13 +6,6 @@
 
 namespace bycc {
 
-namespace {
-
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
-
-} // namespace
-
 std::vector<uint32_t> PlanWindow::apply(std::vector<uint32_t> whole, const PlanAnswer &plan) const {
   for (uint32_t i = 0; i < item.size(); ++i)
     if (tile[plan.tile[i]] != none)

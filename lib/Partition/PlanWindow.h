@@ -3,6 +3,7 @@
 // seen: a better plan of the part is a proposal for the whole.
 #pragma once
 
+#include "Numbers.h"
 #include "PlanProblem.h"
 
 #include <optional>
@@ -40,7 +41,7 @@ private:
     int64_t ops = 0; // of those that do not change
     double flops = 0;
     uint32_t numExempt = 0;
-    uint32_t firstHeld = PlanProblem::none, lastHeld = PlanProblem::none; // items
+    uint32_t firstHeld = none, lastHeld = none; // items
   };
   struct Reached {
     std::vector<uint32_t> directly, byPath; // items of the window

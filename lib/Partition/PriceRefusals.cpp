@@ -8,6 +8,7 @@
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
+#include "ApartReasons.h"
 #include "AskVendor.h"
 
 #include <algorithm>
@@ -19,16 +20,7 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr size_t longBlock = 20000; // of a larger block nobody asks which regions are apart
 constexpr size_t maxGroups = 64;    // those of most nodes; each takes as long as the plan did
-
-uint32_t countRegions(const PlanAnswer &plan) {
-  uint32_t count = 0;
-  for (uint32_t region : plan.region)
-    count = region == none ? count : std::max(count, region + 1);
-  return count;
-}
 
 // The same plan of a problem that has more tiles.
 PlanAnswer withTilesOf(const BlockPlan &other, const PlannedBlock &block) {

@@ -82,8 +82,6 @@ public:
   }
 
 private:
-  static constexpr uint32_t none = UINT32_MAX;
-
   struct Region {
     std::string vendor;
     NodeId begin;

@@ -19,9 +19,6 @@ namespace bycc {
 
 namespace {
 
-constexpr int32_t host = RegionProblem::host;
-constexpr uint32_t none = RegionProblem::none;
-
 // Edges in one direction.
 struct Graph {
   std::vector<uint32_t> begin, to;
@@ -74,7 +71,7 @@ public:
     for (uint32_t batch = 0;; ++batch) {
       drainHost();
       int32_t vendor = pick();
-      if (vendor == host)
+      if (vendor == RegionProblem::host)
         return std::move(batch_);
       drain(vendor, batch);
     }
@@ -94,7 +91,7 @@ private:
 
   void makeReady(uint32_t item) {
     int32_t vendor = problem_.vendor[item];
-    if (vendor == host)
+    if (vendor == RegionProblem::host)
       return readyHost_.push_back(item);
     size_t index = static_cast<size_t>(vendor);
     ready_[index].push_back(item);
@@ -114,9 +111,8 @@ private:
   }
   int32_t pick() const {
     auto best = std::ranges::max_element(furthest_);
-    return best == furthest_.end() || *best == 0
-               ? host
-               : static_cast<int32_t>(best - furthest_.begin());
+    return best == furthest_.end() || *best == 0 ? RegionProblem::host
+                                                 : static_cast<int32_t>(best - furthest_.begin());
   }
   void drain(int32_t vendor, uint32_t batch) {
     std::vector<uint32_t> &ready = ready_[static_cast<size_t>(vendor)];

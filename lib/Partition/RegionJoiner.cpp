@@ -16,8 +16,6 @@ namespace bycc {
 
 namespace {
 
-constexpr int32_t host = RegionProblem::host;
-
 // Groups of items with a topological order of the groups.
 class Joiner {
   using List = std::pmr::vector<uint32_t>;
@@ -110,7 +108,7 @@ private:
     bool joined = false;
     std::vector<uint32_t> groups;
     for (uint32_t item : items)
-      if (problem_.vendor[item] != host)
+      if (problem_.vendor[item] != RegionProblem::host)
         groups.push_back(groups_.find(item));
     makeUnique(groups);
     for (size_t i = 0; i < groups.size(); ++i)

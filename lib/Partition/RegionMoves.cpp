@@ -4,13 +4,6 @@
 
 namespace bycc {
 
-namespace {
-
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
-
-} // namespace
-
 RegionMoves::RegionMoves(const PlanProblem &problem)
     : problem_(problem), tensorsOf_(tensorsByItem(problem)), mark_(problem.tensors.size(), 0) {}
 

@@ -8,13 +8,6 @@
 
 namespace bycc {
 
-namespace {
-
-constexpr int32_t host = RegionProblem::host;
-constexpr uint32_t none = RegionProblem::none;
-
-} // namespace
-
 uint32_t countRegions(const RegionAssignment &regions) {
   int32_t most = -1;
   for (int32_t region : regions)
@@ -46,12 +39,12 @@ RegionScore scoreOf(const RegionProblem &problem, const RegionAssignment &region
 namespace {
 
 bool isOneVendorEach(const RegionProblem &problem, const RegionAssignment &regions) {
-  std::vector<int32_t> owner(countRegions(regions), host);
+  std::vector<int32_t> owner(countRegions(regions), RegionProblem::host);
   for (uint32_t item = 0; item < problem.size(); ++item) {
     if (regions[item] < 0)
       continue;
     int32_t &mine = owner[static_cast<size_t>(regions[item])];
-    if (mine != host && mine != problem.vendor[item])
+    if (mine != RegionProblem::host && mine != problem.vendor[item])
       return false;
     mine = problem.vendor[item];
   }
@@ -131,7 +124,7 @@ RegionAssignment toAssignment(const RegionProblem &problem, const std::vector<ui
   int32_t next = 0;
   for (uint32_t item = 0; item < problem.size(); ++item) {
     uint32_t group = groups[item];
-    if (problem.vendor[item] == host || !hasCall[group])
+    if (problem.vendor[item] == RegionProblem::host || !hasCall[group])
       continue;
     if (number[group] < 0)
       number[group] = next++;
@@ -147,7 +140,7 @@ std::vector<uint32_t> linkedParts(const RegionProblem &problem,
   for (uint32_t share = 0; share < problem.numShares(); ++share) {
     members.clear();
     for (uint32_t item : problem.share(share))
-      if (problem.vendor[item] != host)
+      if (problem.vendor[item] != RegionProblem::host)
         members.emplace_back(classes[item], item);
     std::ranges::sort(members);
     for (size_t i = 1; i < members.size(); ++i)

@@ -4,6 +4,8 @@
 // What is wanted is the smallest RegionScore.
 #pragma once
 
+#include "Numbers.h"
+
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -13,7 +15,6 @@ namespace bycc {
 
 struct RegionProblem {
   static constexpr int32_t host = -1;
-  static constexpr uint32_t none = UINT32_MAX;
   // By item. Items come in dependency order.
   std::vector<int32_t> vendor;  // host, or a vendor's number
   std::vector<uint8_t> isWire;  // tuples and projections: join regions, but make none

@@ -17,15 +17,13 @@ namespace bycc {
 
 namespace {
 
-constexpr int32_t host = RegionProblem::host;
-constexpr uint32_t none = RegionProblem::none;
 constexpr uint32_t maxItems = 64;
 constexpr uint32_t maxVendorItems = 20;
 constexpr uint64_t stepsForBytes = 5000;
 
-class Search {
+class RegionSearch {
 public:
-  Search(const RegionProblem &problem, RegionAssignment best, uint64_t &steps)
+  RegionSearch(const RegionProblem &problem, RegionAssignment best, uint64_t &steps)
       : problem_(problem), steps_(steps), best_(std::move(best)), current_(problem.size(), none),
         uses_(problem.size()), made_(problem.size()), isOut_(problem.numTensors(), 0) {
     for (uint32_t item = 0; item < problem.size(); ++item) {
@@ -57,7 +55,7 @@ public:
 private:
   struct Group {
     uint64_t members = 0;
-    int32_t vendor = host;
+    int32_t vendor = RegionProblem::host;
     uint32_t numCalls = 0;
   };
 
@@ -76,7 +74,7 @@ private:
     --steps_;
     if (item == problem_.size())
       return finish();
-    if (problem_.vendor[item] != host)
+    if (problem_.vendor[item] != RegionProblem::host)
       for (uint32_t group = 0; group < groups_.size(); ++group)
         if (groups_[group].vendor == problem_.vendor[item] &&
             !(groups_[group].members & apartMask_[item]))
@@ -133,7 +131,7 @@ private:
       bool isInside = maker != none && current_[maker] == current_[item];
       if (isInside)
         continue;
-      if (group.vendor != host && !(userMask_[tensor] & group.members))
+      if (group.vendor != RegionProblem::host && !(userMask_[tensor] & group.members))
         score_ += scoreOfCrossing(problem_, tensor);
       if (maker != none)
         addOutput(maker, tensor);
@@ -144,7 +142,7 @@ private:
   }
 
   void addOutput(uint32_t maker, uint32_t tensor) {
-    if (problem_.vendor[maker] == host || isOut_[tensor])
+    if (problem_.vendor[maker] == RegionProblem::host || isOut_[tensor])
       return;
     isOut_[tensor] = 1;
     out_.push_back(tensor);
@@ -182,7 +180,7 @@ uint32_t mostEntries(const RegionProblem &problem, const std::vector<uint32_t> &
   uint32_t most = 0;
   std::vector<uint32_t> entries(problem.size(), 0);
   for (uint32_t item = which; item < problem.size(); ++item) {
-    bool isMember = part[item] == which && problem.vendor[item] != host;
+    bool isMember = part[item] == which && problem.vendor[item] != RegionProblem::host;
     entries[item] = isMember;
     for (uint32_t need : problem.needsOf(item)) {
       bool enters = isMember && part[need] != which;
@@ -207,7 +205,7 @@ uint32_t fewestPossible(const RegionProblem &problem) {
   std::vector<uint32_t> part = linkedParts(problem, vendorOf);
   uint32_t sum = 0;
   for (uint32_t item = 0; item < problem.size(); ++item)
-    if (part[item] == item && problem.vendor[item] != host)
+    if (part[item] == item && problem.vendor[item] != RegionProblem::host)
       sum += mostEntries(problem, part, item);
   return sum;
 }
@@ -215,7 +213,7 @@ uint32_t fewestPossible(const RegionProblem &problem) {
 } // namespace
 
 bool isSmall(const RegionProblem &problem) {
-  auto isVendor = [](int32_t vendor) { return vendor != host; };
+  auto isVendor = [](int32_t vendor) { return vendor != RegionProblem::host; };
   return problem.size() <= maxItems &&
          std::ranges::count_if(problem.vendor, isVendor) <= maxVendorItems;
 }
@@ -224,12 +222,12 @@ RegionAssignment searchRegions(const RegionProblem &problem, RegionAssignment be
                                uint64_t &steps) {
   BYCC_ASSERT(isSmall(problem), "what is searched exhaustively is small");
   if (uint32_t fewest = fewestPossible(problem); countRegions(best) > fewest) {
-    Search search(problem, std::move(best), steps);
+    RegionSearch search(problem, std::move(best), steps);
     search.run(false, fewest);
     best = search.takeBest();
   }
   uint64_t share = std::min(steps, stepsForBytes), left = share;
-  Search search(problem, std::move(best), left);
+  RegionSearch search(problem, std::move(best), left);
   search.run(true, 0);
   steps -= share - left;
   return search.takeBest();

@@ -2,6 +2,8 @@
 // leaves each: every tensor that somebody else uses, once.
 #pragma once
 
+#include "Numbers.h"
+
 #include "bycc/Partition/AnnotatedRegions.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/Vendor.h"
@@ -20,7 +22,6 @@ struct Region {
 
 class RegionTable {
 public:
-  static constexpr uint32_t none = UINT32_MAX;
   // Regions numbered from `first` up. Negative: all, and with no region chosen
   // anywhere, each annotated call is one.
   RegionTable(const Module &module, const VendorSet &vendors, int32_t first = -1)

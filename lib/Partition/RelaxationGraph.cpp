@@ -13,8 +13,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 using Kind = RelaxationGraph::Kind;
 
 // Sums of fewer units than this stay exact whatever is added up on the way.
@@ -50,10 +48,10 @@ struct UserClass {
   bool operator==(const UserClass &) const = default;
 };
 
-class Builder {
+class GraphBuilder {
 public:
-  Builder(const PlanProblem &problem, std::span<const double> chainShare,
-          std::shared_ptr<const RelaxationBasis> basis)
+  GraphBuilder(const PlanProblem &problem, std::span<const double> chainShare,
+               std::shared_ptr<const RelaxationBasis> basis)
       : problem_(problem), chainShare_(chainShare), basis_(basis ? std::move(basis) : findBasis()),
         links_(basis_->links), isPossible_(basis_->isPossible), vendorLinks_(basis_->vendorLinks) {
     for (uint32_t vendor = 0; vendor < problem_.vendors.size(); ++vendor)
@@ -585,7 +583,7 @@ private:
 
 RelaxationGraph relaxationOf(const PlanProblem &problem, std::span<const double> chainShare,
                              std::shared_ptr<const RelaxationBasis> basis) {
-  return Builder(problem, chainShare, std::move(basis)).run();
+  return GraphBuilder(problem, chainShare, std::move(basis)).run();
 }
 
 } // namespace bycc

@@ -11,12 +11,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t host = PlanProblem::host;
-
-} // namespace
-
-namespace {
-
 // Two or more items each, larger sets first.
 std::vector<std::vector<uint32_t>> setsByLabel(const PlanProblem &problem) {
   std::vector<std::vector<uint32_t>> sets;
@@ -81,7 +75,7 @@ uint32_t numParts(const LinkSets &links, std::span<const uint32_t> items) {
 namespace {
 
 // What a part of the items that could have a vendor has for its limits.
-struct Part {
+struct LinkPart {
   int64_t ops = 0;
   double flops = 0;
   bool isExempt = false;
@@ -151,8 +145,8 @@ private:
   std::vector<std::vector<uint32_t>> partners_; // by item
 };
 
-Part sumOf(const PlanProblem &problem, std::span<const uint32_t> items) {
-  Part sum;
+LinkPart sumOf(const PlanProblem &problem, std::span<const uint32_t> items) {
+  LinkPart sum;
   for (uint32_t item : items)
     sum.add(problem, item);
   return sum;
@@ -178,9 +172,9 @@ bool dropHopeless(const PlanProblem &problem, const LinkSets &links, uint32_t ve
                   std::vector<uint8_t> &isPossible) {
   const PlanProblem::Vendor &limits = problem.vendors[vendor];
   std::vector<uint8_t> isAble = ableItems(problem, isPossible, vendor);
-  std::vector<Part> sums;
+  std::vector<LinkPart> sums;
   UnionFind parts(problem.size());
-  if (limits.merges && !Part().isEnough(limits)) {
+  if (limits.merges && !LinkPart().isEnough(limits)) {
     Partners(problem, links, isAble).joinInto(parts);
     for (uint32_t tile = 0; tile < problem.tiles.size(); ++tile)
       if (isPossible[tile] && problem.tiles[tile].vendor == vendor)
@@ -199,7 +193,7 @@ bool dropHopeless(const PlanProblem &problem, const LinkSets &links, uint32_t ve
     auto members = problem.membersOf(tile);
     for (uint32_t member : members)
       isMember[member] = true;
-    Part most = sums.empty() ? sumOf(problem, members) : sums[parts.find(members[0])];
+    LinkPart most = sums.empty() ? sumOf(problem, members) : sums[parts.find(members[0])];
     bool isEnough = most.isEnough(limits) || (limits.merges && sums.empty());
     if (!isEnough || !isWhole(problem, members, limits.merges ? isAble : isMember))
       isPossible[tile] = false, hasDropped = true;
@@ -352,7 +346,7 @@ private:
       }
   }
 
-  void grow(const Part &sum, std::span<const uint32_t> next) {
+  void grow(const LinkPart &sum, std::span<const uint32_t> next) {
     isTooMany_ = isTooMany_ || ++looked_ > maxLooked;
     if (isTooMany_ || !isKnown_)
       return;
@@ -363,7 +357,7 @@ private:
       return;
     }
     for (size_t i = 0; i < next.size(); ++i) {
-      Part more = sum;
+      LinkPart more = sum;
       more.add(problem_, next[i]);
       members_.push_back(next[i]);
       std::vector<uint32_t> rest(next.begin() + i + 1, next.end());
@@ -488,7 +482,7 @@ std::vector<Company> neededCompany(const PlanProblem &problem, const LinkSets &l
                                    const std::vector<uint8_t> &isPossible) {
   std::vector<Company> needed;
   for (uint32_t vendor = host + 1; vendor < problem.vendors.size(); ++vendor)
-    if (problem.vendors[vendor].merges && !Part().isEnough(problem.vendors[vendor]))
+    if (problem.vendors[vendor].merges && !LinkPart().isEnough(problem.vendors[vendor]))
       CompaniesOfVendor(problem, links, isPossible, vendor).addTo(needed);
   return needed;
 }

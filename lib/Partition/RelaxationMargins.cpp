@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 namespace bycc {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 using Kind = RelaxationGraph::Kind;
 
 constexpr uint32_t maxSeats = 120; // of a company

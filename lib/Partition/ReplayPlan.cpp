@@ -30,8 +30,6 @@ namespace bycc {
 
 namespace {
 
-constexpr size_t maxDiagnostics = 20;
-
 class Replayer {
 public:
   Replayer(Module &module, PassContext &context)

@@ -56,7 +56,7 @@ private:
     std::vector<UnitOrder::Unit> ring = order.cycle();
     std::optional<uint32_t> region;
     for (const UnitOrder::Unit &unit : ring) {
-      if (unit.region == RegionTable::none || regions[unit.region].nodes.size() == 1)
+      if (unit.region == none || regions[unit.region].nodes.size() == 1)
         continue;
       if (region && *region != unit.region)
         return false;
@@ -73,7 +73,7 @@ private:
     NodeId between;
     for (const UnitOrder::Unit &unit : ring)
       if (unit.region != region)
-        between = unit.region == RegionTable::none ? unit.node : regions[unit.region].nodes[0];
+        between = unit.region == none ? unit.node : regions[unit.region].nodes[0];
     context_.warn(module_.source(between),
                   "--partition-plan: the region of " + nodeName(module_, regions[region].nodes[0]) +
                       " is split: " + nodeName(module_, between) +

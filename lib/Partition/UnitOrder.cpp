@@ -10,9 +10,7 @@
 
 namespace bycc {
 
-namespace {
-constexpr uint32_t none = RegionTable::none;
-}
+namespace {}
 
 std::vector<UnitOrder::Unit> UnitOrder::sort() {
   makeUnits();

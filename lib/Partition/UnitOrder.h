@@ -2,6 +2,7 @@
 // or a host node) by what they need, ties by old position.
 #pragma once
 
+#include "Numbers.h"
 #include "RegionTable.h"
 
 #include <utility>
@@ -12,7 +13,7 @@ namespace bycc {
 class UnitOrder {
 public:
   struct Unit {
-    uint32_t region = RegionTable::none;
+    uint32_t region = none;
     NodeId node; // of the host
   };
 

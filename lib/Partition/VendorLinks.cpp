@@ -10,7 +10,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
 constexpr uint32_t maxGroup = 80;    // items of a group
 constexpr uint32_t maxSmall = 8;     // of a group whatever its sets
 constexpr uint32_t maxOpen = 5;      // sets of other groups around any point

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ApartWays.h"
+#include "Numbers.h"
 #include "PartsDiagram.h"
 #include "RelaxationLinks.h"
 
@@ -13,7 +14,6 @@ namespace bycc {
 // are made so that most cycles are within one, but stay small: in large ones too
 // much would have to be known of what is cut apart.
 struct VendorLinks {
-  static constexpr uint32_t none = UINT32_MAX;
   struct Group { // of sets around cycles, or one whose items others cut apart
     std::vector<uint32_t> items;
     uint32_t diagram = none;

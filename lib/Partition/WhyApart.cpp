@@ -9,8 +9,6 @@ namespace bycc {
 
 namespace {
 
-constexpr uint32_t none = RegionProblem::none;
-
 class Finder {
 public:
   Finder(const RegionProblem &problem, const RegionAssignment &regions)

@@ -1,6 +1,7 @@
 // Why two regions are not one.
 #pragma once
 
+#include "Numbers.h"
 #include "RegionProblem.h"
 
 namespace bycc {
@@ -14,7 +15,7 @@ struct WhyApart {
     Choice,  // nothing forbids it
   };
   Kind kind = Kind::Choice;
-  uint32_t first = RegionProblem::none, second = RegionProblem::none; // items
+  uint32_t first = none, second = none; // items
 };
 
 // Of two regions of a legal assignment. Cost: the whole problem.

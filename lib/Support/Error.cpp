@@ -95,9 +95,41 @@ std::string Diagnostic::str() const {
   return out;
 }
 
+Error::Error(Diagnostic first) : list_(new std::vector<Diagnostic>) {
+  list_->push_back(std::move(first));
+}
+Error::Error(std::vector<Diagnostic> all) : list_(new std::vector<Diagnostic>(std::move(all))) {}
+Error::Error(const Error &other) : list_(new std::vector<Diagnostic>(*other.list_)) {}
+void Error::destroy() { delete list_; }
+
+ErrorBuilder::ErrorBuilder(Status status) : ErrorBuilder(status, {}) {}
+ErrorBuilder::ErrorBuilder(Status status, SourceLocation location)
+    : error_(Diagnostic{status, std::move(location), {}, {}, {}}) {}
+ErrorBuilder &&ErrorBuilder::note(std::string text) && {
+  error_.list_->front().notes.push_back({{}, std::move(text)});
+  return std::move(*this);
+}
+void ErrorBuilder::append(std::string_view text) { error_.list_->front().message += text; }
+void ErrorBuilder::append(double value) {
+  char text[32];
+  append(
+      std::string_view(text, static_cast<size_t>(std::snprintf(text, sizeof text, "%g", value))));
+}
+void ErrorBuilder::append(uint64_t value) { append(std::string_view(std::to_string(value))); }
+void ErrorBuilder::append(int64_t value) { append(std::string_view(std::to_string(value))); }
+
+ErrorBuilder error(Status status, SourceLocation location) {
+  return ErrorBuilder(status, std::move(location));
+}
+Error cancelledError() { return error(Status::Cancelled) << "stopped by the caller"; }
+void wrongHalfOfExpected() {
+  BYCC_ASSERT(false, "an Expected is asked for what it does not hold");
+  std::abort();
+}
+
 std::string Error::str() const {
   std::string out;
-  for (const Diagnostic &diagnostic : list_)
+  for (const Diagnostic &diagnostic : *list_)
     out += diagnostic.str();
   return out;
 }

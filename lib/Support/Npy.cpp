@@ -11,7 +11,7 @@ namespace bycc {
 namespace {
 
 constexpr std::string_view npyMagic = "\x93NUMPY";
-constexpr size_t maxRank = 32;
+constexpr size_t maxArrayRank = 32;
 
 struct Spelling {
   std::string_view text;
@@ -137,8 +137,8 @@ private:
       at_ = end - text_.data();
       takeWord("L"); // written by Python 2
       header_.shape.push_back(dim);
-      if (header_.shape.size() > maxRank)
-        return error(Status::Limit, {file_}) << "rank above " << maxRank;
+      if (header_.shape.size() > maxArrayRank)
+        return error(Status::Limit, {file_}) << "rank above " << maxArrayRank;
       if (!take(',')) {
         BYCC_TRY(expect(')'));
         break;

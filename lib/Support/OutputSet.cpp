@@ -130,7 +130,7 @@ private:
   int slot_ = -1;
 };
 
-Error ioError(const std::string &path, const char *what, int code = errno) {
+Error outputError(const std::string &path, const char *what, int code = errno) {
   return error(Status::Io, {path}) << what << ": " << std::strerror(code);
 }
 
@@ -163,7 +163,7 @@ Expected<> writeAll(int fd, std::string_view bytes, const std::string &path) {
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
-      return ioError(path, "cannot write");
+      return outputError(path, "cannot write");
     bytes.remove_prefix(count);
   }
   return {};
@@ -176,7 +176,7 @@ Expected<> synced(int fd, const std::string &path) {
     if (errno == EINVAL || errno == EROFS) // a device or pipe has nothing to sync
       return {};
     else if (errno != EINTR)
-      return ioError(path, "cannot sync");
+      return outputError(path, "cannot sync");
   return {};
 }
 
@@ -191,7 +191,7 @@ Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
                          const std::string &path) {
   Expected<> result = writePieces(fd, pieces, path);
   if (::close(fd) != 0 && errno != EINTR && result)
-    result = ioError(path, "cannot close");
+    result = outputError(path, "cannot close");
   return result;
 }
 
@@ -253,8 +253,8 @@ public:
   Expected<> sync() {
     for (const auto &[fd, folder] : folders_)
       if (::fsync(fd) != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
-        return ioError(folder, "the new files are in place, but may be lost when power is: "
-                               "cannot sync the folder");
+        return outputError(folder, "the new files are in place, but may be lost when power is: "
+                                   "cannot sync the folder");
     return {};
   }
 
@@ -316,7 +316,7 @@ static Expected<Descriptor> openDirect(const std::string &path) {
     return error(Status::Io, {path})
            << "is a pipe that nobody reads, or no file that can be written";
   if (!fd || ::fcntl(fd.get(), F_SETFL, O_WRONLY) != 0)
-    return ioError(path, "cannot open");
+    return outputError(path, "cannot open");
   return fd;
 }
 
@@ -350,7 +350,7 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
     if (fd < 0 && errno == EEXIST)
       continue;
     if (fd < 0)
-      return ioError(path, "cannot write beside it");
+      return outputError(path, "cannot write beside it");
     impl_->outputs.push_back({target, Descriptor(), std::optional<TemporaryName>(temporary)});
     return writeAndClose(fd, pieces, path);
   }
@@ -372,9 +372,9 @@ Expected<> OutputSet::Impl::stage(Output &output) {
     output.temporary->forget();
   }
   if (result != 0)
-    return ioError(output.target, "cannot make a temporary file beside it");
+    return outputError(output.target, "cannot make a temporary file beside it");
   if (int failure = output.nameless ? output.nameless.close() : 0)
-    return ioError(output.target, "cannot close", failure);
+    return outputError(output.target, "cannot close", failure);
   output.temporary.reset();
   output.temporary.emplace(std::move(staged));
   return {};
@@ -402,7 +402,7 @@ Expected<> OutputSet::Impl::renameAll() {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (::rename(outputs[i].temporary->path().c_str(), outputs[i].target.c_str()) == 0)
       continue;
-    Error failure = ioError(outputs[i].target, "cannot rename a temporary file to it");
+    Error failure = outputError(outputs[i].target, "cannot rename a temporary file to it");
     for (size_t k = 0; k < i; ++k)
       if (!backups[k])
         ::unlink(outputs[k].target.c_str());

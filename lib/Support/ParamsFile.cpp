@@ -13,7 +13,7 @@ namespace bycc {
 
 static constexpr char paramsMagic[] = "BYCCPRM1";
 static constexpr char zeros[64] = {};
-static constexpr uint32_t maxRank = 32;
+static constexpr uint32_t maxParamRank = 32;
 
 static uint64_t padded(uint64_t size, uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
@@ -23,7 +23,7 @@ uint64_t ParamsWriter::add(const std::string &name, DType dtype, const std::vect
                            std::shared_ptr<const Storage> storage, uint64_t begin, uint64_t bytes) {
   BYCC_ASSERT(begin <= storage->size() && bytes <= storage->size() - begin,
               "a constant lies inside its storage");
-  BYCC_ASSERT(dims.size() <= maxRank, "the rank of a constant is within the limit");
+  BYCC_ASSERT(dims.size() <= maxParamRank, "the rank of a constant is within the limit");
   const uint8_t *data = storage->data() + begin;
   auto [known, isNew] = offsets_.try_emplace({data, bytes, dtype, dims}, end_);
   if (!isNew)
@@ -161,7 +161,7 @@ Expected<ParamsEntry> readEntry(TableReader &reader, const ParamsHeader &header,
   auto cut = [&] { return refuse(file) << "table of the params file is cut"; };
   if (!reader.read(nameBytes) || !reader.read(rank) || !reader.read(dtype) || !reader.read(packed))
     return cut();
-  if (nameBytes > maxNameBytes || rank > maxRank || dtype >= numDTypes || packed > 1)
+  if (nameBytes > maxNameBytes || rank > maxParamRank || dtype >= numDTypes || packed > 1)
     return refuse(file) << "bad entry in the table of the params file";
   entry.dtype = static_cast<DType>(dtype);
   entry.isPacked = packed == 1;

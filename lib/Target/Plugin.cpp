@@ -19,17 +19,9 @@ namespace {
 
 constexpr const char *entryName = "bycc_vendor_compiler_entry";
 
-SourceLocation inFile(const std::string &file) {
-  SourceLocation location;
-  location.file = file;
-  return location;
-}
-
-ErrorBuilder refuse(const std::string &file) { return error(Status::Load, inFile(file)); }
-
 Expected<void *> openFile(const std::string &path, int mode) {
   if (::access(path.c_str(), R_OK) != 0)
-    return error(Status::Usage, inFile(path)) << "cannot read the plugin: " << std::strerror(errno);
+    return error(Status::Usage, {path}) << "cannot read the plugin: " << std::strerror(errno);
   BYCC_TRY(checkSharedObject(path));
   // A name without a slash would be looked up in the system's library folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
@@ -37,8 +29,7 @@ Expected<void *> openFile(const std::string &path, int mode) {
   if (handle)
     return handle;
   std::string text = dlerror();
-  return error(statusOfLinker(text), inFile(path))
-         << "cannot load the plugin: " << escaped(text, 512);
+  return error(statusOfLinker(text), {path}) << "cannot load the plugin: " << escaped(text, 512);
 }
 
 } // namespace
@@ -51,16 +42,19 @@ Expected<PluginEntries> loadPluginFile(const std::string &path) {
   if (!entry && entries.passes)
     return entries;
   if (!entry)
-    return refuse(path) << "no " << entryName << " in it: not the compile half of a vendor (nor passes, which have bycc_pass_entry)";
+    return error(Status::Load, {path})
+           << "no " << entryName
+           << " in it: not the compile half of a vendor (nor passes, which have bycc_pass_entry)";
   try {
     entries.vendor = entry();
   } catch (const std::exception &thrown) {
-    return refuse(path) << entryName << ": it threw an exception: " << escaped(thrown.what(), 512);
+    return error(Status::Load, {path})
+           << entryName << ": it threw an exception: " << escaped(thrown.what(), 512);
   } catch (...) {
-    return refuse(path) << entryName << ": it threw an exception";
+    return error(Status::Load, {path}) << entryName << ": it threw an exception";
   }
   if (!entries.vendor)
-    return refuse(path) << entryName << " returns nothing";
+    return error(Status::Load, {path}) << entryName << " returns nothing";
   return entries;
 }
 
@@ -74,23 +68,24 @@ Expected<bool> hasCompileHalf(const std::string &path) {
 
 Expected<> checkVendorTable(const bycc_vendor_compiler *table, const std::string &origin) {
   if (table->abi_version != BYCC_VENDOR_ABI_VERSION)
-    return refuse(origin) << "the plugin speaks version " << table->abi_version
-                          << " of the vendor interface, this bycc speaks "
-                          << BYCC_VENDOR_ABI_VERSION;
+    return error(Status::Load, {origin})
+           << "the plugin speaks version " << table->abi_version
+           << " of the vendor interface, this bycc speaks " << BYCC_VENDOR_ABI_VERSION;
   // What the first header of this version had; later fields may be missing.
   constexpr size_t shortest = offsetof(bycc_vendor_compiler, passes);
   if (table->size < shortest)
-    return refuse(origin) << "the plugin's bycc_vendor_compiler has size " << table->size
-                          << ", at least " << shortest << " is needed: set it to sizeof";
+    return error(Status::Load, {origin})
+           << "the plugin's bycc_vendor_compiler has size " << table->size << ", at least "
+           << shortest << " is needed: set it to sizeof";
   if (!table->name || !*table->name)
-    return refuse(origin) << "the plugin's vendor has no name";
+    return error(Status::Load, {origin}) << "the plugin's vendor has no name";
   std::string name = table->name;
   if (name.size() > 64 || asIdentifier("_" + name) != "_" + name || name == "host")
-    return refuse(origin) << "'" << escaped(name)
-                          << "' cannot be a vendor's name: wanted letters, digits and _";
+    return error(Status::Load, {origin})
+           << "'" << escaped(name) << "' cannot be a vendor's name: wanted letters, digits and _";
   if (!table->supports || !table->compile)
-    return refuse(origin) << "vendor '" << name << "' has no function '"
-                          << (table->supports ? "compile" : "supports") << "'";
+    return error(Status::Load, {origin}) << "vendor '" << name << "' has no function '"
+                                         << (table->supports ? "compile" : "supports") << "'";
   return {};
 }
 

@@ -12,12 +12,6 @@
 namespace bycc {
 namespace {
 
-ErrorBuilder refuse(const std::string &file) {
-  SourceLocation place;
-  place.file = file;
-  return error(Status::Load, place);
-}
-
 bool isPassName(std::string_view name) {
   return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -26,20 +20,25 @@ bool isPassName(std::string_view name) {
 
 Expected<> check(const bycc_pass &pass, const std::string &file) {
   if (pass.abi_version != BYCC_PASS_ABI_VERSION)
-    return refuse(file) << "a pass speaks version " << pass.abi_version << " of the pass interface, this bycc speaks "
-                        << BYCC_PASS_ABI_VERSION;
+    return error(Status::Load, {file})
+           << "a pass speaks version " << pass.abi_version
+           << " of the pass interface, this bycc speaks " << BYCC_PASS_ABI_VERSION;
   if (pass.size < sizeof(bycc_pass))
-    return refuse(file) << "a bycc_pass has size " << pass.size << ", at least " << sizeof(bycc_pass)
-                        << " is needed: set it to sizeof";
+    return error(Status::Load, {file}) << "a bycc_pass has size " << pass.size << ", at least "
+                                       << sizeof(bycc_pass) << " is needed: set it to sizeof";
   if (!pass.name || !isPassName(pass.name))
-    return refuse(file) << "'" << escaped(pass.name ? pass.name : "") << "' cannot be a pass's name: wanted small letters, digits and -";
+    return error(Status::Load, {file})
+           << "'" << escaped(pass.name ? pass.name : "")
+           << "' cannot be a pass's name: wanted small letters, digits and -";
   if (!pass.run)
-    return refuse(file) << "pass '" << pass.name << "' has no function 'run'";
+    return error(Status::Load, {file}) << "pass '" << pass.name << "' has no function 'run'";
   if (pass.before && pass.after)
-    return refuse(file) << "pass '" << pass.name << "' stands before '" << escaped(pass.before) << "' and after '"
-                        << escaped(pass.after) << "': one place is needed";
+    return error(Status::Load, {file})
+           << "pass '" << pass.name << "' stands before '" << escaped(pass.before)
+           << "' and after '" << escaped(pass.after) << "': one place is needed";
   if (pass.form > (BYCC_PASS_JSON | BYCC_PASS_DATA))
-    return refuse(file) << "pass '" << pass.name << "' asks for form " << pass.form << ", which this bycc does not know";
+    return error(Status::Load, {file}) << "pass '" << pass.name << "' asks for form " << pass.form
+                                       << ", which this bycc does not know";
   return {};
 }
 

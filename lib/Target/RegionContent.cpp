@@ -8,9 +8,9 @@
 namespace bycc {
 namespace {
 
-class Writer {
+class ContentWriter {
 public:
-  explicit Writer(bool hasNames) : hasNames_(hasNames) {}
+  explicit ContentWriter(bool hasNames) : hasNames_(hasNames) {}
   std::string text;
 
   void region(const bycc_region &region) {
@@ -93,7 +93,7 @@ private:
 namespace {
 
 std::array<uint8_t, 16> hashOf(const bycc_region &region, bool hasNames) {
-  Writer writer(hasNames);
+  ContentWriter writer(hasNames);
   writer.region(region);
   return hash128(writer.text.data(), writer.text.size());
 }

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-WorkerAnswer refused(std::string reason) {
+WorkerAnswer refusal(std::string reason) {
   WorkerAnswer answer;
   answer.reason = std::move(reason);
   return answer;
@@ -92,11 +92,11 @@ struct VendorProcess::Impl {
       if (first.known && !(first.known->isYes && isGivenUp(first.vendor)))
         return finish(std::move(*first.known));
       if (isGivenUp(first.vendor))
-        return finish(refused("it crashed or hung " + std::to_string(maxFaults) +
+        return finish(refusal("it crashed or hung " + std::to_string(maxFaults) +
                               " times before, it is not asked any more"));
       if (!worker.isRunning())
         if (Expected<> started = restart(); !started)
-          return finish(refused(started.error().message()));
+          return finish(refusal(started.error().message()));
       send();
       worker.flush();
       if (!worker.isReady()) {
@@ -144,8 +144,8 @@ struct VendorProcess::Impl {
     int count = ++faults[first.vendor->name()];
     told.push_back({first.vendor->name(), first.about, what, count == maxFaults});
     std::string reason = "when it was " + first.about + ", it " + what;
-    known[keyOf(first)] = refused(reason);
-    return finish(refused(reason));
+    known[keyOf(first)] = refusal(reason);
+    return finish(refusal(reason));
   }
 };
 

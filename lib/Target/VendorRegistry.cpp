@@ -12,16 +12,6 @@
 
 namespace bycc {
 
-namespace {
-
-SourceLocation inFile(const std::string &file) {
-  SourceLocation location;
-  location.file = file;
-  return location;
-}
-
-} // namespace
-
 VendorRegistry::VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin) {
   for (const bycc_vendor_compiler *compiler : builtin)
     entries_.push_back({compiler, "", compiler->name});
@@ -53,9 +43,8 @@ Expected<> VendorRegistry::add(const bycc_vendor_compiler *compiler, const std::
   if (const Entry *old = find(compiler->name); old && old->compiler) {
     if (old->compiler == compiler)
       return {}; // the same file again
-    return error(Status::Load, inFile(origin))
-           << "a vendor '" << compiler->name << "' is there already ("
-           << (old->isBuiltin() ? "built in" : old->origin) << ")";
+    return error(Status::Load, {origin}) << "a vendor '" << compiler->name << "' is there already ("
+                                         << (old->isBuiltin() ? "built in" : old->origin) << ")";
   }
   // Its patterns must read, whether it will be used or not.
   if (auto vendor = Vendor::fromCompiler(compiler); !vendor) {
@@ -184,7 +173,7 @@ Expected<> addVendorFile(VendorSet &set, const std::string &text, const std::str
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
   if (!vendor)
-    return (error(Status::Arg, inFile(path))
+    return (error(Status::Arg, {path})
             << "patterns for vendor '" << escaped(file.vendor) << "', which is not in use")
         .note("--annotate says which vendors are");
   return file.applyTo(*vendor);

@@ -136,9 +136,10 @@ private:
   int saved_[2] = {STDOUT_FILENO, STDERR_FILENO};
 };
 
-class Worker {
+class RunningWorker {
 public:
-  explicit Worker(const std::vector<const bycc_vendor_compiler *> &builtin) : builtin_(builtin) {}
+  explicit RunningWorker(const std::vector<const bycc_vendor_compiler *> &builtin)
+      : builtin_(builtin) {}
 
   int run() {
     send({}); // it is there
@@ -283,7 +284,7 @@ int serveVendors(const std::vector<const bycc_vendor_compiler *> &builtin, int p
   useOneThread();
   for (int descriptor : {workerSocket, workerWeights}) // not for what vendors start
     ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  return std::make_unique<Worker>(builtin)->run();
+  return std::make_unique<RunningWorker>(builtin)->run();
 }
 
 } // namespace bycc

@@ -6,7 +6,7 @@
 namespace bycc {
 namespace {
 
-class Writer {
+class AnswerWriter {
 public:
   std::string bytes;
   template <typename T> void number(T value) {
@@ -18,9 +18,9 @@ public:
   }
 };
 
-class Reader {
+class AnswerReader {
 public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit AnswerReader(std::string_view bytes) : rest_(bytes) {}
   bool isWrong = false;
   bool isAtEnd() const { return rest_.empty(); }
 
@@ -52,7 +52,7 @@ private:
 } // namespace
 
 std::string WorkerAnswer::encode() const {
-  Writer out;
+  AnswerWriter out;
   out.number<uint8_t>(isYes);
   out.text(reason);
   out.number(blamed);
@@ -75,7 +75,7 @@ std::string WorkerAnswer::encode() const {
 }
 
 std::optional<WorkerAnswer> WorkerAnswer::decode(std::string_view bytes) {
-  Reader in(bytes);
+  AnswerReader in(bytes);
   WorkerAnswer answer;
   answer.isYes = in.number<uint8_t>();
   answer.reason = in.text();

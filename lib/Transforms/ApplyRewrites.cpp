@@ -15,9 +15,9 @@
 namespace bycc {
 namespace {
 
-class Rewriter {
+class RuleRewriter {
 public:
-  Rewriter(Module &module, PassContext &context, const Vendor &vendor, const Rewrite &rewrite)
+  RuleRewriter(Module &module, PassContext &context, const Vendor &vendor, const Rewrite &rewrite)
       : module_(module), context_(context), vendor_(vendor), rewrite_(rewrite), users_(module),
         numNodes_(module.numNodes()) {}
 
@@ -131,7 +131,7 @@ Expected<bool> applyRewrites(Module &module, PassContext &context) {
   for (size_t i = 0; context.vendors && i < context.vendors->size(); ++i) {
     const Vendor &vendor = (*context.vendors)[i];
     for (const Rewrite &rewrite : vendor.rewrites) {
-      Rewriter rewriter(module, context, vendor, rewrite);
+      RuleRewriter rewriter(module, context, vendor, rewrite);
       changed |= BYCC_TRY(rewriter.run());
       context.remarks.push_back(
           "vendor '" + vendor.name() + "': rewrite " + rewrite.text + ": " +

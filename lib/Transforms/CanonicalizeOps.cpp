@@ -80,7 +80,7 @@ Expected<NodeId> reluFromMaximum(Module &module, NodeId call, Builder &builder) 
   return call;
 }
 
-Expected<NodeId> denseFromMatmul(Module &module, NodeId call, Builder &builder) {
+Expected<NodeId> denseOfConstant(Module &module, NodeId call, Builder &builder) {
   auto isOn = [&](std::string_view key) {
     const AttrValue *value = module.attr(call, key);
     return value && value->equalsLoosely(AttrValue(true));
@@ -136,7 +136,7 @@ Expected<NodeId> canonicalize(Module &module, NodeId call, Builder &builder) {
   if (op == ops::maximum)
     return reluFromMaximum(module, call, builder);
   if (op == ops::nn_matmul)
-    return denseFromMatmul(module, call, builder);
+    return denseOfConstant(module, call, builder);
   if (op == ops::transpose)
     return explicitAxes(module, call, builder);
   if (op == ops::split)

@@ -22,32 +22,32 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-class Rewriter {
+class StaticRewriter {
 public:
-  Rewriter(Module &module, NodeId call, Builder &builder)
+  StaticRewriter(Module &module, NodeId call, Builder &builder)
       : module_(module), call_(call), builder_(builder),
         attrs_(module.attributes.dict(module.node(call).attrs)) {}
 
   Expected<NodeId> run() {
     struct Row {
       OpId op;
-      Expected<NodeId> (Rewriter::*rewrite)();
+      Expected<NodeId> (StaticRewriter::*rewrite)();
     };
     static const Row rows[] = {
-        {ops::dyn_broadcast_to, &Rewriter::broadcastTo},
-        {ops::dyn_expand_dims, &Rewriter::expandDims},
-        {ops::dyn_full, &Rewriter::full},
-        {ops::dyn_image_resize2d, &Rewriter::resize},
-        {ops::dyn_nn_pad, &Rewriter::pad},
-        {ops::dyn_nn_upsampling, &Rewriter::upsampling},
-        {ops::dyn_one_hot, &Rewriter::oneHot},
-        {ops::dyn_ones, &Rewriter::ones},
-        {ops::dyn_reshape, &Rewriter::reshape},
-        {ops::dyn_squeeze, &Rewriter::squeeze},
-        {ops::dyn_strided_slice, &Rewriter::slice},
-        {ops::dyn_tile, &Rewriter::tile},
-        {ops::dyn_topk, &Rewriter::topk},
-        {ops::dyn_zeros, &Rewriter::zeros},
+        {ops::dyn_broadcast_to, &StaticRewriter::broadcastTo},
+        {ops::dyn_expand_dims, &StaticRewriter::expandDims},
+        {ops::dyn_full, &StaticRewriter::full},
+        {ops::dyn_image_resize2d, &StaticRewriter::resize},
+        {ops::dyn_nn_pad, &StaticRewriter::pad},
+        {ops::dyn_nn_upsampling, &StaticRewriter::upsampling},
+        {ops::dyn_one_hot, &StaticRewriter::oneHot},
+        {ops::dyn_ones, &StaticRewriter::ones},
+        {ops::dyn_reshape, &StaticRewriter::reshape},
+        {ops::dyn_squeeze, &StaticRewriter::squeeze},
+        {ops::dyn_strided_slice, &StaticRewriter::slice},
+        {ops::dyn_tile, &StaticRewriter::tile},
+        {ops::dyn_topk, &StaticRewriter::topk},
+        {ops::dyn_zeros, &StaticRewriter::zeros},
     };
     for (const Row &row : rows)
       if (module_.isOp(call_, row.op))
@@ -216,7 +216,8 @@ Expected<NodeId> rewriteNode(Module &module, NodeId node, Builder &builder) {
   bool isTyped = kind == NodeKind::CallOp || kind == NodeKind::Tuple || kind == NodeKind::Project;
   if (isTyped && !module.types.isStatic(module.type(node)))
     BYCC_TRY(inferNode(module, node));
-  return kind == NodeKind::CallOp ? Rewriter(module, node, builder).run() : Expected<NodeId>(node);
+  return kind == NodeKind::CallOp ? StaticRewriter(module, node, builder).run()
+                                  : Expected<NodeId>(node);
 }
 
 } // namespace

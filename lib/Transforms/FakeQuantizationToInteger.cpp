@@ -34,7 +34,7 @@
 namespace bycc {
 namespace {
 
-using Ints = std::optional<NodeId>;
+using MaybeNode = std::optional<NodeId>;
 
 class Island {
 public:
@@ -43,7 +43,7 @@ public:
         dtype_(module.types.dtype(module.type(quantize))) {}
 
   // What stands in place of the quantize; nullopt when the island stays float.
-  Expected<Ints> close() {
+  Expected<MaybeNode> close() {
     scale_ = BYCC_TRY(form_.folded(module_.operands(quantize_)[1]));
     zero_ = BYCC_TRY(form_.folded(module_.operands(quantize_)[2]));
     for (NodeId *each : {&scale_, &zero_}) {
@@ -52,12 +52,12 @@ public:
         *each = module_.addScalar(form_.dtype(*each), *value);
       else if (!form_.shape(*each).empty()) {
         form_.refuse(quantize_, "scales per axis of the result");
-        return Ints();
+        return MaybeNode();
       }
     }
     if (dtype_ != DType::Int8 && dtype_ != DType::UInt8) {
       form_.refuse(quantize_, "a result of " + std::string(name(dtype_)));
-      return Ints();
+      return MaybeNode();
     }
     return lower(module_.operands(quantize_)[0]);
   }
@@ -76,20 +76,20 @@ private:
     return rounding(std::move(attrs));
   }
 
-  Expected<Ints> lower(NodeId value) {
+  Expected<MaybeNode> lower(NodeId value) {
     if (auto found = lowered_.find(value); found != lowered_.end())
       return found->second;
     if (depth_ > 200)
-      return Ints();
+      return MaybeNode();
     ++depth_;
-    Expected<Ints> result = lowerNew(value);
+    Expected<MaybeNode> result = lowerNew(value);
     --depth_;
     if (result)
       lowered_[value] = *result;
     return result;
   }
 
-  Expected<Ints> lowerNew(NodeId value) {
+  Expected<MaybeNode> lowerNew(NodeId value) {
     if (module_.isOp(value, ops::nn_relu) || module_.isOp(value, ops::clip))
       return bounded(value);
     auto form = BYCC_TRY(form_.of(value));
@@ -98,13 +98,13 @@ private:
     if (IntegerForm::isMovement(module_, value) && module_.node(value).kind == NodeKind::CallOp)
       return moved(value);
     if (module_.node(value).kind != NodeKind::CallOp)
-      return Ints();
+      return MaybeNode();
     OpId op = module_.node(value).op;
     if (op == ops::add || op == ops::subtract || op == ops::multiply)
-      if (Ints ints = BYCC_TRY(arithmetic(value)))
+      if (MaybeNode ints = BYCC_TRY(arithmetic(value)))
         return ints;
     if (op == ops::maximum || op == ops::minimum)
-      if (Ints ints = BYCC_TRY(larger(value)))
+      if (MaybeNode ints = BYCC_TRY(larger(value)))
         return ints;
     if (op == ops::nn_avg_pool2d || op == ops::nn_global_avg_pool2d)
       return average(value);
@@ -115,18 +115,19 @@ private:
     return function(value);
   }
 
-  Expected<Ints> requantized(const Quantized &form) {
+  Expected<MaybeNode> requantized(const Quantized &form) {
     bool isThere = form_.dtype(form.ints) == dtype_ && form.axis < 0 &&
                    form_.isSame(form.scale, scale_) && form_.isSame(form.zero, zero_);
     if (isThere)
-      return Ints(form.ints);
+      return MaybeNode(form.ints);
     if (form_.dtype(form.ints) == DType::UInt16) {
       form_.refuse(quantize_, "values of uint16");
-      return Ints();
+      return MaybeNode();
     }
     int64_t axis = form.axis >= 0 ? form.axis : -1;
-    return Ints(BYCC_TRY(form_.make(ops::qnn_requantize, {form.ints, form.scale, form.zero, scale_, zero_},
-                                    asReal({{"axis", AttrValue(axis)}}))));
+    return MaybeNode(
+        BYCC_TRY(form_.make(ops::qnn_requantize, {form.ints, form.scale, form.zero, scale_, zero_},
+                            asReal({{"axis", AttrValue(axis)}}))));
   }
 
   // The integer that quantize makes of a number.
@@ -136,28 +137,29 @@ private:
                       std::move(attrs));
   }
 
-  Expected<Ints> bounded(NodeId value) {
-    Ints inner = BYCC_TRY(lower(operand(value)));
+  Expected<MaybeNode> bounded(NodeId value) {
+    MaybeNode inner = BYCC_TRY(lower(operand(value)));
     if (!inner)
-      return Ints();
+      return MaybeNode();
     bool isRelu = module_.isOp(value, ops::nn_relu);
     NodeId low = BYCC_TRY(bound(isRelu ? 0 : attrs::number(module_, value, "a_min")));
     NodeId high = BYCC_TRY(bound(isRelu ? INFINITY : attrs::number(module_, value, "a_max")));
     double least = dtype_ == DType::Int8 ? -128 : 0, most = least + 255;
     if (!module_.isConstant(low) || !module_.isConstant(high)) {
       NodeId above = BYCC_TRY(form_.make(ops::maximum, {*inner, low}));
-      return Ints(BYCC_TRY(form_.make(ops::minimum, {above, high})));
+      return MaybeNode(BYCC_TRY(form_.make(ops::minimum, {above, high})));
     }
     double from = uniformValue(module_, low).value_or(least), to = uniformValue(module_, high).value_or(most);
     if (from <= least && to >= most)
       return inner;
-    return Ints(BYCC_TRY(form_.make(ops::clip, {*inner}, {{"a_min", AttrValue(from)}, {"a_max", AttrValue(to)}})));
+    return MaybeNode(BYCC_TRY(
+        form_.make(ops::clip, {*inner}, {{"a_min", AttrValue(from)}, {"a_max", AttrValue(to)}})));
   }
 
-  Expected<Ints> moved(NodeId value) {
-    Ints inner = BYCC_TRY(lower(operand(value)));
+  Expected<MaybeNode> moved(NodeId value) {
+    MaybeNode inner = BYCC_TRY(lower(operand(value)));
     if (!inner)
-      return Ints();
+      return MaybeNode();
     return form_.moved(value, *inner, zero_);
   }
 
@@ -171,33 +173,33 @@ private:
     return form;
   }
 
-  Expected<Ints> arithmetic(NodeId value) {
+  Expected<MaybeNode> arithmetic(NodeId value) {
     auto a = BYCC_TRY(bytesOf(operand(value, 0), value));
     if (!a)
-      return Ints();
+      return MaybeNode();
     auto b = BYCC_TRY(bytesOf(operand(value, 1), value));
     if (!b)
-      return Ints();
+      return MaybeNode();
     OpId op = module_.node(value).op;
     OpId twin = op == ops::add ? ops::qnn_add : op == ops::subtract ? ops::qnn_subtract : ops::qnn_mul;
-    return Ints(BYCC_TRY(form_.make(twin, {a->ints, b->ints, a->scale, a->zero, b->scale, b->zero, scale_, zero_},
-                                    asReal())));
+    return MaybeNode(BYCC_TRY(form_.make(
+        twin, {a->ints, b->ints, a->scale, a->zero, b->scale, b->zero, scale_, zero_}, asReal())));
   }
 
-  Expected<Ints> larger(NodeId value) {
-    Ints a = BYCC_TRY(lower(operand(value, 0)));
+  Expected<MaybeNode> larger(NodeId value) {
+    MaybeNode a = BYCC_TRY(lower(operand(value, 0)));
     if (!a)
-      return Ints();
-    Ints b = BYCC_TRY(lower(operand(value, 1)));
+      return MaybeNode();
+    MaybeNode b = BYCC_TRY(lower(operand(value, 1)));
     if (!b)
-      return Ints();
-    return Ints(BYCC_TRY(form_.make(module_.node(value).op, {*a, *b})));
+      return MaybeNode();
+    return MaybeNode(BYCC_TRY(form_.make(module_.node(value).op, {*a, *b})));
   }
 
-  Expected<Ints> average(NodeId value) {
+  Expected<MaybeNode> average(NodeId value) {
     auto x = BYCC_TRY(bytesOf(operand(value), value));
     if (!x)
-      return Ints();
+      return MaybeNode();
     AttrDict attrs = module_.attributes.dict(module_.node(value).attrs);
     if (module_.isOp(value, ops::nn_global_avg_pool2d)) {
       std::string_view layout = attrs::text(module_, value, "layout");
@@ -206,24 +208,25 @@ private:
       if (layout.size() != dims.size() || h >= dims.size() || w >= dims.size() || !dims[h].isConst() ||
           !dims[w].isConst()) {
         form_.refuse(value, "a window that is not known");
-        return Ints();
+        return MaybeNode();
       }
       std::array<int64_t, 2> window{dims[h].value(), dims[w].value()};
       attrs.push_back({"pool_size", AttrValue::ints(window)});
     }
-    return Ints(BYCC_TRY(form_.make(ops::qnn_avg_pool2d, {x->ints, x->scale, x->zero, scale_, zero_},
-                                    asReal(std::move(attrs)))));
+    return MaybeNode(
+        BYCC_TRY(form_.make(ops::qnn_avg_pool2d, {x->ints, x->scale, x->zero, scale_, zero_},
+                            asReal(std::move(attrs)))));
   }
 
   // sum(q) at the scale s / n, with the zero point n * z.
-  Expected<Ints> mean(NodeId value) {
+  Expected<MaybeNode> mean(NodeId value) {
     auto x = BYCC_TRY(bytesOf(operand(value), value));
     if (!x)
-      return Ints();
+      return MaybeNode();
     auto all = module_.types.numElements(module_.type(x->ints)), left = module_.types.numElements(module_.type(value));
     if (!all || !left || *left == 0 || *all / *left > (1 << 23)) {
       form_.refuse(value, "a number of elements that is not known or too large");
-      return Ints();
+      return MaybeNode();
     }
     int64_t count = *all / *left;
     NodeId wide = BYCC_TRY(form_.cast(x->ints, DType::Int32));
@@ -234,40 +237,41 @@ private:
     return requantized(sums);
   }
 
-  Expected<Ints> concatenated(NodeId value) {
+  Expected<MaybeNode> concatenated(NodeId value) {
     NodeId tuple = operand(value);
     if (module_.node(tuple).kind != NodeKind::Tuple)
-      return Ints();
+      return MaybeNode();
     std::vector<NodeId> fields, values(module_.operands(tuple).begin(), module_.operands(tuple).end());
     for (NodeId each : values) {
-      Ints ints = BYCC_TRY(lower(each));
+      MaybeNode ints = BYCC_TRY(lower(each));
       if (!ints)
-        return Ints();
+        return MaybeNode();
       fields.push_back(*ints);
     }
     NodeId ints = form_.builder().tuple(fields);
-    return Ints(BYCC_TRY(form_.builder().callWithAttrs(ops::concatenate, {&ints, 1}, module_.node(value).attrs)));
+    return MaybeNode(BYCC_TRY(
+        form_.builder().callWithAttrs(ops::concatenate, {&ints, 1}, module_.node(value).attrs)));
   }
 
   // --- functions of one byte
 
-  Expected<Ints> function(NodeId value) {
+  Expected<MaybeNode> function(NodeId value) {
     std::vector<NodeId> body; // in dependency order
     std::optional<NodeId> source;
     std::set<NodeId> seen;
     if (!BYCC_TRY(collect(value, module_.type(value), body, source, seen)) || !source) {
-      return Ints();
+      return MaybeNode();
     }
     auto x = BYCC_TRY(bytesOf(*source, value));
     if (!x)
-      return Ints();
+      return MaybeNode();
     for (NodeId each : {x->scale, x->zero, scale_, zero_})
       if (!module_.isConstant(each)) {
         form_.refuse(value, "scales that are known at run time only");
-        return Ints();
+        return MaybeNode();
       }
     if (body.size() == 1)
-      if (Ints twin = BYCC_TRY(oneFunction(value, *x)))
+      if (MaybeNode twin = BYCC_TRY(oneFunction(value, *x)))
         return twin;
     return lookUp(*x, *source, body);
   }
@@ -308,20 +312,20 @@ private:
     return true;
   }
 
-  Expected<Ints> oneFunction(NodeId value, const Quantized &x) {
+  Expected<MaybeNode> oneFunction(NodeId value, const Quantized &x) {
     static constexpr std::pair<OpId, OpId> twins[] = {
         {ops::abs, ops::qnn_abs},         {ops::erf, ops::qnn_erf},   {ops::exp, ops::qnn_exp},
         {ops::log, ops::qnn_log},         {ops::rsqrt, ops::qnn_rsqrt}, {ops::sigmoid, ops::qnn_sigmoid},
         {ops::sqrt, ops::qnn_sqrt},       {ops::tanh, ops::qnn_tanh}};
     for (auto [op, twin] : twins)
       if (module_.isOp(value, op))
-        return Ints(BYCC_TRY(form_.make(twin, {x.ints, x.scale, x.zero, scale_, zero_},
-                                        rounding({{"out_dtype", AttrValue(name(dtype_))}}))));
-    return Ints();
+        return MaybeNode(BYCC_TRY(form_.make(twin, {x.ints, x.scale, x.zero, scale_, zero_},
+                                             rounding({{"out_dtype", AttrValue(name(dtype_))}}))));
+    return MaybeNode();
   }
 
   // take(f(all 256 bytes), x - lowest)
-  Expected<Ints> lookUp(const Quantized &x, NodeId source, const std::vector<NodeId> &body) {
+  Expected<MaybeNode> lookUp(const Quantized &x, NodeId source, const std::vector<NodeId> &body) {
     DType in = form_.dtype(x.ints);
     int first = in == DType::Int8 ? -128 : 0;
     std::array<uint8_t, 256> bytes;
@@ -348,7 +352,7 @@ private:
     NodeId index = BYCC_TRY(form_.cast(x.ints, DType::Int32));
     if (first != 0)
       index = BYCC_TRY(form_.make(ops::subtract, {index, module_.addScalar(DType::Int32, first)}));
-    return Ints(BYCC_TRY(form_.make(ops::take, {table, index})));
+    return MaybeNode(BYCC_TRY(form_.make(ops::take, {table, index})));
   }
 
   Module &module_;
@@ -356,7 +360,7 @@ private:
   NodeId quantize_;
   DType dtype_;
   NodeId scale_, zero_;
-  std::map<NodeId, Ints> lowered_;
+  std::map<NodeId, MaybeNode> lowered_;
   int depth_ = 0;
 };
 
@@ -402,7 +406,7 @@ private:
     // Quantised where a float value of the program begins: no island ends here.
     Island island(module_, form_, node);
     form_.refuse(node, "");
-    Ints ints = BYCC_TRY(island.close());
+    MaybeNode ints = BYCC_TRY(island.close());
     bool isIsland = ints || comesFromIntegers(module_.operands(node)[0]);
     islands_ += isIsland;
     if (ints)

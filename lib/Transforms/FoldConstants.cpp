@@ -31,9 +31,9 @@ constexpr int64_t defaultMaxBytes = int64_t{16} << 20;
 constexpr double maxFlops = 2e8;
 constexpr int64_t maxCopies = 4; // of what the module came with
 
-class Folder {
+class ConstantFolder {
 public:
-  Folder(Module &module, int64_t maxBytes) : module_(module), maxBytes_(maxBytes) {
+  ConstantFolder(Module &module, int64_t maxBytes) : module_(module), maxBytes_(maxBytes) {
     // Views of the same bytes count once.
     int64_t bytes = 0;
     std::set<const uint8_t *> seen;
@@ -216,7 +216,7 @@ Expected<bool> foldConstants(Module &module, PassContext &context) {
   if (!maxBytes || *maxBytes < 0 || *maxBytes > int64_t{1} << 50)
     return error(Status::Usage) << "pass 'fold-constants': max-bytes is '" << escaped(text)
                                 << "', not a number of bytes";
-  Folder folder(module, *maxBytes);
+  ConstantFolder folder(module, *maxBytes);
   bool changed = BYCC_TRY(rewriteOpenBlocks(
       module, [&](NodeId node, Builder &builder) { return folder.visit(node, builder); }));
   for (FunctionId function : optimizableFunctions(module))

@@ -28,9 +28,9 @@ struct Anchor {
   size_t axis = 0;   // channel axis of the result
 };
 
-class Folder {
+class ScaleFolder {
 public:
-  Folder(Module &module, const Users &users)
+  ScaleFolder(Module &module, const Users &users)
       : module_(module), users_(users), numOldNodes_(module.numNodes()) {}
 
   Expected<NodeId> visit(NodeId node, Builder &builder) {
@@ -183,7 +183,7 @@ private:
 
 Expected<bool> foldScaleAxis(Module &module, PassContext &) {
   Users users(module);
-  Folder folder(module, users);
+  ScaleFolder folder(module, users);
   return rewriteOpenBlocks(
       module, [&](NodeId node, Builder &builder) { return folder.visit(node, builder); });
 }

@@ -26,7 +26,7 @@ Expected<NodeId> packedDense(Legalizer &l) {
   return l.make(ops::nn_dense, {l.input(0), weight}, std::move(attrs));
 }
 
-const LegalizeRule rules[] = {
+const LegalizeRule layoutRows[] = {
     {ops::nn_contrib_conv2d_NCHWc, blockedConv},
     {ops::nn_contrib_dense_pack, packedDense},
     {ops::nn_contrib_depthwise_conv2d_NCHWc, blockedConv},
@@ -34,6 +34,6 @@ const LegalizeRule rules[] = {
 
 } // namespace
 
-std::span<const LegalizeRule> layoutRules() { return rules; }
+std::span<const LegalizeRule> layoutRules() { return layoutRows; }
 
 } // namespace bycc

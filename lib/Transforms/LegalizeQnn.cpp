@@ -168,7 +168,7 @@ template <Expected<NodeId> (*function)(Legalizer &, NodeId)> Expected<NodeId> un
   return quantized(l, y, to, l.resultDType(), roundingOf(l, Rounding::ToNearest));
 }
 
-const LegalizeRule rules[] = {
+const LegalizeRule qnnRows[] = {
     {ops::qnn_abs, unary<apply<ops::abs>>},
     {ops::qnn_batch_matmul, batchMatmul},
     {ops::qnn_conv2d, conv},
@@ -191,6 +191,6 @@ const LegalizeRule rules[] = {
 
 } // namespace
 
-std::span<const LegalizeRule> qnnRules() { return rules; }
+std::span<const LegalizeRule> qnnRules() { return qnnRows; }
 
 } // namespace bycc

@@ -157,14 +157,18 @@ Expected<NodeId> softmax(Legalizer &l) {
   return saturated(l, BYCC_TRY(withZero(l, value, to.zero)), l.resultDType());
 }
 
-const LegalizeRule rules[] = {
-    {ops::qnn_add, addOrSubtract},   {ops::qnn_avg_pool2d, avgPool}, {ops::qnn_concatenate, concatenate},
-    {ops::qnn_leaky_relu, leakyRelu}, {ops::qnn_mul, multiply},      {ops::qnn_softmax, softmax},
+const LegalizeRule qnnArithmeticRows[] = {
+    {ops::qnn_add, addOrSubtract},
+    {ops::qnn_avg_pool2d, avgPool},
+    {ops::qnn_concatenate, concatenate},
+    {ops::qnn_leaky_relu, leakyRelu},
+    {ops::qnn_mul, multiply},
+    {ops::qnn_softmax, softmax},
     {ops::qnn_subtract, addOrSubtract},
 };
 
 } // namespace
 
-std::span<const LegalizeRule> qnnArithmeticRules() { return rules; }
+std::span<const LegalizeRule> qnnArithmeticRules() { return qnnArithmeticRows; }
 
 } // namespace bycc

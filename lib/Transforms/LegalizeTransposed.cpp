@@ -154,7 +154,7 @@ Expected<NodeId> transposedConvolution(Legalizer &l) {
   return l.module.type(y) == l.module.type(l.call()) ? y : l.call();
 }
 
-const LegalizeRule rules[] = {
+const LegalizeRule transposedRows[] = {
     {ops::nn_conv1d_transpose, transposedConvolution},
     {ops::nn_conv2d_transpose, transposedConvolution},
     {ops::nn_conv3d_transpose, transposedConvolution},
@@ -162,6 +162,6 @@ const LegalizeRule rules[] = {
 
 } // namespace
 
-std::span<const LegalizeRule> transposedRules() { return rules; }
+std::span<const LegalizeRule> transposedRules() { return transposedRows; }
 
 } // namespace bycc

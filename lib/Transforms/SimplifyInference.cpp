@@ -78,7 +78,7 @@ private:
   NodeId call_;
 };
 
-Expected<NodeId> simplify(Module &module, NodeId node, Builder &builder) {
+Expected<NodeId> simplified(Module &module, NodeId node, Builder &builder) {
   if (module.node(node).kind != NodeKind::Project)
     return node;
   NodeId call = module.operands(node)[0];
@@ -99,9 +99,8 @@ Expected<NodeId> simplify(Module &module, NodeId node, Builder &builder) {
 } // namespace
 
 Expected<bool> simplifyInference(Module &module, PassContext &) {
-  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return simplify(module, node, builder);
-  });
+  return rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return simplified(module, node, builder); });
 }
 
 } // namespace bycc

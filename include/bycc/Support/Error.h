@@ -10,12 +10,13 @@
 
 #include "bycc/Support/SourceLocation.h"
 
-#include <memory>
+#include <cstdint>
+#include <new>
 #include <optional>
-#include <sstream>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace bycc {
@@ -25,6 +26,8 @@ namespace bycc {
 enum class Status : uint8_t { Input, Unsup, Limit, Io, CodeGen, Load, Arg, Usage, Policy, Differs, Cancelled, Internal };
 std::string_view name(Status status); // "INPUT", "UNSUP", ...
 int exitCode(Status status);
+
+inline constexpr size_t maxDiagnostics = 20; // of one kind that are said together
 
 struct Note {
   SourceLocation location;
@@ -45,40 +48,87 @@ struct Diagnostic {
   std::string str() const;
 };
 
+// What went wrong; one word to move, so that functions that can fail stay small.
 class [[nodiscard]] Error {
 public:
-  explicit Error(Diagnostic first) { list_.push_back(std::move(first)); }
-  explicit Error(std::vector<Diagnostic> all) : list_(std::move(all)) {}
-  const std::vector<Diagnostic> &diagnostics() const { return list_; }
-  std::vector<Diagnostic> &diagnostics() { return list_; }
-  Status status() const { return list_.front().status; }
-  const std::string &message() const { return list_.front().message; }
+  explicit Error(Diagnostic first);
+  explicit Error(std::vector<Diagnostic> all); // not empty
+  Error(Error &&other) noexcept : list_(std::exchange(other.list_, nullptr)) {}
+  Error(const Error &other);
+  Error &operator=(Error other) noexcept {
+    std::swap(list_, other.list_);
+    return *this;
+  }
+  ~Error() {
+    if (list_) [[unlikely]]
+      destroy();
+  }
+  // Not of an Error that was moved away.
+  const std::vector<Diagnostic> &diagnostics() const { return *list_; }
+  std::vector<Diagnostic> &diagnostics() { return *list_; }
+  Status status() const { return list_->front().status; }
+  const std::string &message() const { return list_->front().message; }
   // All diagnostics, one after the other.
   std::string str() const;
 
 private:
-  std::vector<Diagnostic> list_; // never empty
+  friend class ErrorBuilder;
+  void destroy();
+  std::vector<Diagnostic> *list_; // never empty; null: moved away
 };
 
 // Success or an Error.
 template <typename T = void> class [[nodiscard]] Expected;
 
+[[noreturn]] void wrongHalfOfExpected(); // BYCC_ASSERT, out of line
+
 template <typename T> class [[nodiscard]] Expected {
 public:
-  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Expected(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
-  explicit operator bool() const { return state_.index() == 0; }
-  T &operator*() & { return std::get<0>(state_); }
-  const T &operator*() const & { return std::get<0>(state_); }
-  T &&operator*() && { return std::get<0>(std::move(state_)); }
-  T *operator->() { return &std::get<0>(state_); }
-  const T *operator->() const { return &std::get<0>(state_); }
-  const Error &error() const { return std::get<1>(state_); }
-  Error takeError() { return std::get<1>(std::move(state_)); }
-  T takeValue() { return std::get<0>(std::move(state_)); }
+  Expected(T value) : hasValue_(true) { new (&value_) T(std::move(value)); }
+  Expected(Error error) : hasValue_(false) { new (&error_) Error(std::move(error)); }
+  Expected(Expected &&other) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : hasValue_(other.hasValue_) {
+    if (hasValue_)
+      new (&value_) T(std::move(other.value_));
+    else
+      new (&error_) Error(std::move(other.error_));
+  }
+  Expected(const Expected &other) : hasValue_(other.hasValue_) {
+    if (hasValue_)
+      new (&value_) T(other.value_);
+    else
+      new (&error_) Error(other.error_);
+  }
+  Expected &operator=(Expected other) {
+    this->~Expected();
+    return *new (this) Expected(std::move(other));
+  }
+  ~Expected() {
+    if (hasValue_)
+      value_.~T();
+    else
+      error_.~Error();
+  }
+  explicit operator bool() const { return hasValue_; }
+  T &operator*() & { return checked().value_; }
+  const T &operator*() const & { return checked().value_; }
+  T &&operator*() && { return std::move(checked().value_); }
+  T *operator->() { return &checked().value_; }
+  const T *operator->() const { return &checked().value_; }
+  const Error &error() const { return wrong().error_; }
+  Error takeError() { return std::move(wrong().error_); }
+  T takeValue() { return std::move(checked().value_); }
 
 private:
-  std::variant<T, Error> state_;
+  Expected &checked() { return hasValue_ ? *this : (wrongHalfOfExpected(), *this); }
+  const Expected &checked() const { return hasValue_ ? *this : (wrongHalfOfExpected(), *this); }
+  Expected &wrong() { return hasValue_ ? (wrongHalfOfExpected(), *this) : *this; }
+  const Expected &wrong() const { return hasValue_ ? (wrongHalfOfExpected(), *this) : *this; }
+  union {
+    T value_;
+    Error error_;
+  };
+  bool hasValue_;
 };
 
 template <> class [[nodiscard]] Expected<void> {
@@ -94,42 +144,43 @@ private:
   std::optional<Error> error_;
 };
 
-// Builds an Error with <<; converts to any Expected.
+// Builds an Error with <<: texts, characters, whole numbers and real ones (six digits);
+// converts to any Expected.
 class ErrorBuilder {
 public:
-  ErrorBuilder(Status status, SourceLocation location) {
-    diagnostic_.status = status;
-    diagnostic_.location = std::move(location);
-  }
+  explicit ErrorBuilder(Status status);
+  ErrorBuilder(Status status, SourceLocation location);
   template <typename T> ErrorBuilder &&operator<<(const T &value) && {
-    stream_ << value;
+    if constexpr (std::is_convertible_v<const T &, std::string_view>)
+      append(std::string_view(value));
+    else if constexpr (std::is_same_v<T, char>)
+      append(std::string_view(&value, 1));
+    else if constexpr (std::is_floating_point_v<T>)
+      append(static_cast<double>(value));
+    else if constexpr (std::is_unsigned_v<T>)
+      append(static_cast<uint64_t>(value));
+    else
+      append(static_cast<int64_t>(value));
     return std::move(*this);
   }
   // `note: text` under the message: what to try.
-  ErrorBuilder &&note(std::string text) && {
-    diagnostic_.notes.push_back({{}, std::move(text)});
-    return std::move(*this);
-  }
-  operator Error() && {
-    diagnostic_.message = std::move(stream_).str();
-    return Error(std::move(diagnostic_));
-  }
-  template <typename T> operator Expected<T>() && {
-    diagnostic_.message = std::move(stream_).str();
-    return Expected<T>(Error(std::move(diagnostic_)));
-  }
+  ErrorBuilder &&note(std::string text) &&;
+  operator Error() && { return std::move(error_); }
+  template <typename T> operator Expected<T>() && { return std::move(error_); }
 
 private:
-  Diagnostic diagnostic_;
-  std::ostringstream stream_;
+  void append(std::string_view text);
+  void append(double value);
+  void append(uint64_t value);
+  void append(int64_t value);
+  Error error_;
 };
 
-inline ErrorBuilder error(Status status, SourceLocation location = {}) {
-  return ErrorBuilder(status, std::move(location));
-}
+inline ErrorBuilder error(Status status) { return ErrorBuilder(status); }
+ErrorBuilder error(Status status, SourceLocation location);
 
 // What work ends with whose caller said stop.
-inline Error cancelledError() { return error(Status::Cancelled) << "stopped by the caller"; }
+Error cancelledError();
 
 // Unwraps an Expected or returns its error from the enclosing function.
 #define BYCC_TRY(expression)                                                                       \

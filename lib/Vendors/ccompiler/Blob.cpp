@@ -14,7 +14,7 @@ constexpr uint64_t magic = 0x31434f4343; // "CCOC1"
 constexpr size_t sumBytes = 16;
 constexpr uint64_t maxArena = uint64_t{1} << 46;
 
-class Writer {
+class BlobWriter {
 public:
   void number(uint64_t value) {
     for (int i = 0; i < 8; ++i)
@@ -29,9 +29,9 @@ public:
 };
 
 // Reads past the end give nothing and are remembered.
-class Reader {
+class BlobReader {
 public:
-  explicit Reader(std::span<const uint8_t> bytes) : left_(bytes) {}
+  explicit BlobReader(std::span<const uint8_t> bytes) : left_(bytes) {}
   uint64_t number() {
     std::span<const uint8_t> from = take(8);
     uint64_t value = 0;
@@ -63,7 +63,7 @@ private:
 } // namespace
 
 std::vector<uint8_t> writeBlob(const Blob &blob) {
-  Writer writer;
+  BlobWriter writer;
   for (uint64_t field : {magic, uint64_t{blob.numInputs}, uint64_t{blob.numOutputs},
                          blob.arenaBytes, blob.weightsEnd, uint64_t{blob.steps.size()}})
     writer.number(field);
@@ -83,7 +83,7 @@ Expected<Blob> readBlob(std::span<const uint8_t> bytes) {
     return damaged();
   std::span<const uint8_t> rest = bytes.subspan(sumBytes);
   auto sum = hash128(rest.data(), rest.size());
-  Reader reader(rest);
+  BlobReader reader(rest);
   if (std::memcmp(sum.data(), bytes.data(), sumBytes) != 0 || reader.number() != magic)
     return damaged();
   Blob blob;

@@ -18,7 +18,7 @@ namespace {
 
 // A C compiler's time grows faster than its input.
 constexpr size_t maxSteps = 2048;
-constexpr uint64_t maxArena = uint64_t{1} << 40;
+constexpr uint64_t maxRegionArena = uint64_t{1} << 40;
 
 void refuse(bycc_answer *answer, const std::string &reason, std::optional<uint32_t> blamed) {
   if (answer->reason)
@@ -35,7 +35,7 @@ Expected<Program> planned(const bycc_region &region, std::optional<uint32_t> &bl
   if (program.steps.size() > maxSteps)
     return error(Status::Unsup) << program.steps.size() << " loop nests, at most " << maxSteps
                                 << " go into one C file";
-  if (program.arenaBytes > maxArena)
+  if (program.arenaBytes > maxRegionArena)
     return error(Status::Limit) << "needs " << program.arenaBytes << " bytes between its steps";
   return program;
 }

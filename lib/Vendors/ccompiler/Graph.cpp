@@ -46,9 +46,9 @@ Expected<Value> readValue(const bycc_value &from) {
   return value;
 }
 
-class Reader {
+class GraphReader {
 public:
-  Reader(Graph &graph, std::optional<uint32_t> &blamed) : graph_(graph), blamed_(blamed) {}
+  GraphReader(Graph &graph, std::optional<uint32_t> &blamed) : graph_(graph), blamed_(blamed) {}
 
   Expected<> read(const bycc_region &region) {
     graph_.symbol = region.symbol ? region.symbol : "";
@@ -160,7 +160,7 @@ std::string text(const Dims &dims) {
 
 Expected<Graph> readGraph(const bycc_region &region, std::optional<uint32_t> &blamed) {
   Graph graph;
-  BYCC_TRY(Reader(graph, blamed).read(region));
+  BYCC_TRY(GraphReader(graph, blamed).read(region));
   return graph;
 }
 

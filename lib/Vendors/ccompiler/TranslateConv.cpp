@@ -11,7 +11,7 @@ namespace bycc::ccompiler {
 
 namespace {
 
-constexpr int64_t tile = 64;        // results held at a time along an axis
+constexpr int64_t convTile = 64;    // results held at a time along an axis
 constexpr int64_t channelBlock = 8; // channels at a time in the row form
 constexpr int64_t maxTaps = 8;      // written out rather than looped over
 constexpr int64_t maxRow = 1 << 14; // elements of x copied for a tile; on the stack
@@ -124,7 +124,7 @@ private:
     const Slide &row = c_.slides[2];
     int64_t perGroup = c_.channels / c_.groups,
             block = std::min(channelBlock, std::max<int64_t>(perGroup, 1));
-    int64_t numTiles = std::max<int64_t>((row.out + tile - 1) / tile, 1);
+    int64_t numTiles = std::max<int64_t>((row.out + convTile - 1) / convTile, 1);
     int64_t reach = (row.window - 1) * row.dilation;
     int64_t width = std::min((row.out + numTiles - 1) / numTiles, (maxRow - reach) / row.stride);
     width = std::max<int64_t>(width, 1);
@@ -200,7 +200,7 @@ private:
     outerLoops(out);
     out.loop("w", c_.slides[2].out);
     out.loop("g", c_.groups);
-    int64_t width = std::min(tile, std::max<int64_t>(outPerGroup, 1));
+    int64_t width = std::min(convTile, std::max<int64_t>(outPerGroup, 1));
     out.loop("o0", std::to_string(outPerGroup), std::to_string(width));
     limit(out, "size", "o0", outPerGroup, width);
     out.line(sum() + " sums[" + std::to_string(width) + "] = {0};");

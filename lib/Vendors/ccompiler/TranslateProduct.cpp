@@ -13,8 +13,8 @@ namespace bycc::ccompiler {
 
 namespace {
 
-constexpr int64_t tile = 64;  // results held at a time, along n
-constexpr int64_t lanes = 16; // sums held at a time, along k
+constexpr int64_t productTile = 64;  // results held at a time, along n
+constexpr int64_t productLanes = 16; // sums held at a time, along k
 
 struct Product {
   Dims out; // extents of the result; the last axis is n
@@ -62,7 +62,7 @@ private:
   void alongN(CWriter &out, const std::string &a, const std::string &b,
               std::vector<std::string> index, const Tail &tail) const {
     const std::string sum = sumType(p_.outType);
-    int64_t width = std::min(tile, std::max<int64_t>(p_.out.back(), 1));
+    int64_t width = std::min(productTile, std::max<int64_t>(p_.out.back(), 1));
     std::string size = std::to_string(width);
     out.loop("n0", std::to_string(p_.out.back()), size);
     if (p_.out.back() % width) {
@@ -87,18 +87,18 @@ private:
   void alongK(CWriter &out, const std::string &a, const std::string &b,
               std::vector<std::string> index, const Tail &tail) const {
     const std::string sum = sumType(p_.outType);
-    int64_t whole = p_.k / lanes * lanes;
+    int64_t whole = p_.k / productLanes * productLanes;
     out.loop("n", p_.out.back());
     out.line(sum + " sum = 0;");
     if (whole > 0) {
-      out.line(sum + " lane[" + std::to_string(lanes) + "] = {0};");
-      out.loop("k", std::to_string(whole), std::to_string(lanes));
-      out.loop("l", lanes);
+      out.line(sum + " lane[" + std::to_string(productLanes) + "] = {0};");
+      out.loop("k", std::to_string(whole), std::to_string(productLanes));
+      out.loop("l", productLanes);
       out.line("lane[l] += " + element(true, a, 1, index, "0", "k + l") + " * " +
                element(false, b, 1, index, "n", "k + l") + ";");
       out.close();
       out.close();
-      out.loop("l", lanes);
+      out.loop("l", productLanes);
       out.line("sum += lane[l];");
       out.close();
     }

@@ -12,8 +12,8 @@ namespace bycc::ccompiler {
 
 namespace {
 
-constexpr int64_t tile = 64;
-constexpr int64_t lanes = 8;
+constexpr int64_t reduceTile = 64;
+constexpr int64_t reduceLanes = 8;
 
 // How elements become one. $a: what was joined so far, $x: the next element,
 // $n: their number.
@@ -115,7 +115,7 @@ private:
   }
   void tileForm(CWriter &out, const PointerOf &pointer, const Tail &tail) const {
     size_t rank = s_.in.size();
-    int64_t extent = s_.in.back(), width = std::min(tile, extent);
+    int64_t extent = s_.in.back(), width = std::min(reduceTile, extent);
     std::string size = std::to_string(width), left = std::to_string(extent) + " - t0";
     out.loop("t0", std::to_string(extent), size);
     out.line("const int64_t size = " +
@@ -138,15 +138,15 @@ private:
   void laneForm(CWriter &out, const PointerOf &pointer, const Tail &tail) const {
     size_t rank = s_.in.size();
     bool isReduced = rank > 0 && s_.isReduced[rank - 1];
-    int64_t extent = isReduced ? s_.in.back() : 1, whole = extent / lanes * lanes;
+    int64_t extent = isReduced ? s_.in.back() : 1, whole = extent / reduceLanes * reduceLanes;
     out.line(r_.type + " whole = " + r_.initial + ";");
     if (whole > 0)
-      out.line(r_.type + " lane[" + std::to_string(lanes) + "] = {" + repeated() + "};");
+      out.line(r_.type + " lane[" + std::to_string(reduceLanes) + "] = {" + repeated() + "};");
     size_t depth = out.depth();
     s_.open(out, true, rank ? rank - 1 : 0);
     if (whole > 0) {
-      out.loop("k", std::to_string(whole), std::to_string(lanes));
-      out.loop("l", lanes);
+      out.loop("k", std::to_string(whole), std::to_string(reduceLanes));
+      out.loop("l", reduceLanes);
       out.line("const " + r_.type + " x = " + element(pointer, "k + l") + ";");
       out.line(joined("lane[l]", "x"));
       out.close();
@@ -165,7 +165,7 @@ private:
     }
     out.closeTo(depth);
     if (whole > 0) {
-      out.loop("l", lanes);
+      out.loop("l", reduceLanes);
       out.line(joined("whole", "lane[l]"));
       out.close();
     }
@@ -174,7 +174,7 @@ private:
 
   std::string repeated() const {
     std::string list;
-    for (int64_t i = 0; i < lanes; ++i)
+    for (int64_t i = 0; i < reduceLanes; ++i)
       list += (i ? ", " : "") + r_.initial;
     return list;
   }

@@ -12,7 +12,7 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr uint32_t magic = 0x31424e44; // "DNB1"
+constexpr uint32_t blobMagic = 0x31424e44; // "DNB1"
 constexpr uint32_t blobVersion = 2;
 
 template <typename A> void fields(A &archive, LayoutForm &form) {
@@ -161,7 +161,7 @@ Circumstances circumstancesHere() { return {libraryVersion(), instructionSet()};
 std::vector<uint8_t> writeBlob(const Blob &blob) {
   Writer writer;
   Blob copy = blob; // one function for both directions wants a mutable blob
-  writeHead(writer, magic, blobVersion);
+  writeHead(writer, blobMagic, blobVersion);
   std::vector<uint8_t> plan = writePlan(blob.plan);
   integers(writer, plan);
   head(writer, copy);
@@ -179,7 +179,7 @@ std::vector<uint8_t> writeBlob(const Blob &blob) {
 
 Expected<Blob> readBlob(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
-  BYCC_TRY(readHead(reader, magic, blobVersion, "dnnl region"));
+  BYCC_TRY(readHead(reader, blobMagic, blobVersion, "dnnl region"));
   Blob blob;
   std::vector<uint8_t> plan;
   integers(reader, plan);

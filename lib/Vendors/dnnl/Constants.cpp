@@ -13,12 +13,12 @@ namespace bycc::onednn {
 
 namespace {
 
-using Packed = std::map<std::string, std::weak_ptr<const uint8_t>>;
+using PackedByKey = std::map<std::string, std::weak_ptr<const uint8_t>>;
 
 // Walks from the constants that are read back to the stored ones.
 class Packer {
 public:
-  Packer(const Plan &plan, const Program &program, const StoredBytes &stored, Packed &packed)
+  Packer(const Plan &plan, const Program &program, const StoredBytes &stored, PackedByKey &packed)
       : plan_(plan), program_(program), stored_(stored), packed_(packed),
         made_(program.constants.size()) {}
 
@@ -146,7 +146,7 @@ private:
   const Plan &plan_;
   const Program &program_;
   const StoredBytes &stored_;
-  Packed &packed_;
+  PackedByKey &packed_;
   std::vector<ConstantBytes> made_;
 };
 

@@ -98,10 +98,10 @@ memory::dims lessOne(const Dims &dims) {
 
 // Builds one primitive; what it has in common for all kinds is here, each kind
 // only fills the operation descriptor.
-class Maker {
+class PrimitiveMaker {
 public:
-  Maker(const Step &step, const Layouts &layouts, const std::vector<Layout> &postOps, int sum,
-        bool isProbe)
+  PrimitiveMaker(const Step &step, const Layouts &layouts, const std::vector<Layout> &postOps,
+                 int sum, bool isProbe)
       : step_(step), in_(layouts.inputs), out_(layouts.output), isProbe_(isProbe) {
     attributes_.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (!step.postOps.empty())
@@ -353,7 +353,7 @@ Expected<Descriptor> describe(const Step &step, const Layouts &layouts,
                               const std::vector<Layout> &postOpLayouts, int sumPostOp) {
   Descriptor result;
   BYCC_TRY(guarded(Status::Unsup, [&] {
-    result = Maker(step, layouts, postOpLayouts, sumPostOp, true).make();
+    result = PrimitiveMaker(step, layouts, postOpLayouts, sumPostOp, true).make();
   }));
   return result;
 }
@@ -362,7 +362,7 @@ Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
                                   const std::vector<Layout> &postOpLayouts, int sumPostOp) {
   Primitive result;
   BYCC_TRY(guarded(Status::Unsup, [&] {
-    result = Maker(step, layouts, postOpLayouts, sumPostOp, false).make();
+    result = PrimitiveMaker(step, layouts, postOpLayouts, sumPostOp, false).make();
   }));
   return result;
 }
@@ -395,7 +395,7 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
         else
           postOps.push_back(plain(postOp.operand));
       }
-      made = Maker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
+      made = PrimitiveMaker(step, layouts, postOps, sumPostOpOf(plan, step), true).make();
     });
   };
   // Copies windows and multiplies: 2 to 3 times slower than code of the host where the library

@@ -9,7 +9,7 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr uint32_t magic = 0x314e5044; // "DPN1"
+constexpr uint32_t planMagic = 0x314e5044; // "DPN1"
 
 template <typename A> void fields(A &archive, Value &value) {
   archive.enumeration(value.dtype, numDTypes);
@@ -103,7 +103,7 @@ std::string keyOfStep(const Step &step) {
 
 std::vector<uint8_t> writePlan(const Plan &plan) {
   Writer writer;
-  writeHead(writer, magic, planVersion);
+  writeHead(writer, planMagic, planVersion);
   Plan copy = plan; // one `fields` for both directions wants a mutable plan
   fields(writer, copy);
   return std::move(writer.bytes);
@@ -111,7 +111,7 @@ std::vector<uint8_t> writePlan(const Plan &plan) {
 
 Expected<Plan> readPlan(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
-  BYCC_TRY(readHead(reader, magic, planVersion, "dnnl region plan"));
+  BYCC_TRY(readHead(reader, planMagic, planVersion, "dnnl region plan"));
   Plan plan;
   fields(reader, plan);
   if (!reader.ok() || !reader.atEnd())

@@ -46,22 +46,22 @@ const OpenMp &openMp() {
   return found;
 }
 
-const bycc_thread_pool *pool = nullptr;
+const bycc_thread_pool *sharedPool = nullptr;
 // 0: nobody has said. Each primitive asks; found without a function call.
 [[gnu::tls_model("initial-exec")]] constinit thread_local int32_t wanted = 0;
 
 } // namespace
 
-void useThreads(const bycc_thread_pool *given) { pool = given; }
+void useThreads(const bycc_thread_pool *given) { sharedPool = given; }
 
 void runOnPool(uint32_t count, PoolTask task) {
-  if (count <= 1 || !pool)
+  if (count <= 1 || !sharedPool)
     return task.call(task.closure, 0, 1);
   auto run = [](void *closure) {
     const PoolTask &task = *static_cast<const PoolTask *>(closure);
-    task.call(task.closure, pool->index(), pool->team_size());
+    task.call(task.closure, sharedPool->index(), sharedPool->team_size());
   };
-  pool->run(count, run, &task);
+  sharedPool->run(count, run, &task);
 }
 
 int32_t libraryThreads() {
@@ -84,22 +84,24 @@ using namespace bycc::onednn;
 
 BYCC_EXPORT void GOMP_parallel(void (*task)(void *), void *closure, unsigned threads,
                                unsigned flags) {
-  if (!pool)
+  if (!sharedPool)
     return openMp().parallel(task, closure, threads, flags);
-  pool->run(threads ? threads : static_cast<unsigned>(libraryThreads()), task, closure);
+  sharedPool->run(threads ? threads : static_cast<unsigned>(libraryThreads()), task, closure);
 }
 
-BYCC_EXPORT void GOMP_barrier() { pool ? pool->barrier() : openMp().barrier(); }
+BYCC_EXPORT void GOMP_barrier() { sharedPool ? sharedPool->barrier() : openMp().barrier(); }
 
 BYCC_EXPORT int omp_get_max_threads() { return libraryThreads(); }
 
 BYCC_EXPORT int omp_get_num_threads() {
-  return pool ? static_cast<int>(pool->team_size()) : openMp().numThreads();
+  return sharedPool ? static_cast<int>(sharedPool->team_size()) : openMp().numThreads();
 }
 
 BYCC_EXPORT int omp_get_thread_num() {
-  return pool ? static_cast<int>(pool->index()) : openMp().threadNumber();
+  return sharedPool ? static_cast<int>(sharedPool->index()) : openMp().threadNumber();
 }
 
-BYCC_EXPORT int omp_in_parallel() { return pool ? pool->is_inside() : openMp().isInParallel(); }
+BYCC_EXPORT int omp_in_parallel() {
+  return sharedPool ? sharedPool->is_inside() : openMp().isInParallel();
+}
 #endif

@@ -13,7 +13,7 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr uint32_t magic = 0x314e5244; // "DRN1"
+constexpr uint32_t copyMagic = 0x314e5244; // "DRN1"
 constexpr int maxDepth = 8;            // of bodies, and of lists in attributes
 
 // ---- making a copy
@@ -288,7 +288,7 @@ void copyConstants(const RegionCopy &placed, uint8_t *weights) {
 
 std::vector<uint8_t> writeRegion(const RegionCopy &copy) {
   Writer writer;
-  writeHead(writer, magic, planVersion);
+  writeHead(writer, copyMagic, planVersion);
   RegionCopy written = copy; // one `fields` for both directions wants it mutable
   fields(writer, written, 0);
   return std::move(writer.bytes);
@@ -297,7 +297,7 @@ std::vector<uint8_t> writeRegion(const RegionCopy &copy) {
 bool isWrittenRegion(std::span<const uint8_t> bytes) {
   uint32_t head = 0;
   Reader(bytes).integer(head);
-  return head == magic;
+  return head == copyMagic;
 }
 
 Expected<RegionCopy> readRegion(std::span<const uint8_t> bytes) {
@@ -305,7 +305,7 @@ Expected<RegionCopy> readRegion(std::span<const uint8_t> bytes) {
   uint32_t head = 0, version = 0;
   reader.integer(head);
   reader.integer(version);
-  if (!reader.ok() || head != magic || version != planVersion)
+  if (!reader.ok() || head != copyMagic || version != planVersion)
     return error(Status::Load) << "not a dnnl region of this version: compile the model again";
   RegionCopy copy;
   fields(reader, copy, 0);

@@ -235,7 +235,7 @@ Expected<ValueId> subtract(PlanBuilder &plan, const Call &call) {
 
 // --- through float32
 
-Expected<ValueId> concatenate(PlanBuilder &plan, const Call &call) {
+Expected<ValueId> quantizedConcatenate(PlanBuilder &plan, const Call &call) {
   size_t count = (call.inputs.size() - 2) / 3;
   if (count == 0 || call.inputs.size() != 3 * count + 2)
     return error(Status::Unsup) << "qnn.concatenate with " << call.inputs.size() << " operands";
@@ -301,7 +301,7 @@ std::vector<Operator> quantizedOperators() {
       {"qnn.add", 8, 8, add, Takes::Mixed},
       {"qnn.avg_pool2d", 5, 5, averagePool, Takes::Mixed},
       {"qnn.batch_matmul", 6, 6, batchMatmul, Takes::Mixed},
-      {"qnn.concatenate", 5, 1024, concatenate, Takes::Mixed},
+      {"qnn.concatenate", 5, 1024, quantizedConcatenate, Takes::Mixed},
       {"qnn.conv2d", 6, 6, conv2d<false>, Takes::Mixed},
       {"qnn.conv2d_transpose", 6, 6, conv2d<true>, Takes::Mixed},
       {"qnn.dense", 6, 6, quantizedDense, Takes::Mixed},
