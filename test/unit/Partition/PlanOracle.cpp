@@ -17,8 +17,6 @@ namespace bycc::cases {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 bool contains(std::span<const uint32_t> list, uint32_t value) {

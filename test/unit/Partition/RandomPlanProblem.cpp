@@ -13,8 +13,6 @@ namespace bycc::cases {
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 
 using Items = std::set<uint32_t>;
 

@@ -50,7 +50,7 @@ private:
 
   void addValue(uint32_t value) {
     RegionProblem::Tensor tensor;
-    tensor.maker = value < size_ ? value : RegionProblem::none;
+    tensor.maker = value < size_ ? value : none;
     tensor.isUsedOutside = touches_[value].empty() || pick(8) == 0;
     tensor.bytes = shape_.hasSizes ? uint64_t{1} << (pick(4) ? pick(4) : 10) : 0;
     problem_.tensors.push_back(tensor);

@@ -25,7 +25,7 @@ PlanProblem problemOf(uint32_t seed, uint32_t items) {
 PlanAnswer onHost(const PlanProblem &problem) {
   std::vector<uint32_t> tiles;
   for (uint32_t item = 0; item < problem.size(); ++item)
-    tiles.push_back(problem.singleOf(item, PlanProblem::host));
+    tiles.push_back(problem.singleOf(item, host));
   return groupTiles(problem, std::move(tiles), GroupingEffort::Quick);
 }
 

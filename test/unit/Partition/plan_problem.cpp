@@ -17,8 +17,6 @@ using namespace bycc::cases;
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 
 PlanShape smallShape(uint32_t seed, uint32_t items) {
   PlanShape shape{items};

@@ -26,8 +26,6 @@ using namespace bycc::cases;
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 
 PlanProblem problemOf(uint32_t seed, uint32_t items, bool mayBePinned = true) {
   PlanShape shape{items};

@@ -20,8 +20,6 @@ using bycc::cases::numSeeds;
 
 namespace {
 
-constexpr uint32_t none = PlanProblem::none;
-constexpr uint32_t host = PlanProblem::host;
 
 enum class Shape { Chain, Tree, Graph };
 
