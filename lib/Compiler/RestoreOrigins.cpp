@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace bycc {
@@ -100,11 +101,14 @@ void RestoreOrigins::claimParams(const Module &module) {
     FunctionId function = module.findGlobal(module.string(module.function(old).name));
     if (!function)
       continue;
-    for (NodeId param : module.function(function).params)
-      for (NodeId was : module.function(old).params)
-        if (module.node(param).name == module.node(was).name &&
-            module.type(param) == module.type(was))
-          claim(param, was);
+    std::unordered_map<StringId, NodeId> named;
+    for (NodeId was : module.function(old).params)
+      named.emplace(module.node(was).name, was);
+    for (NodeId param : module.function(function).params) {
+      auto was = named.find(module.node(param).name);
+      if (was != named.end() && module.type(param) == module.type(was->second))
+        claim(param, was->second);
+    }
   }
 }
 
@@ -249,8 +253,9 @@ void RestoreOrigins::orderGlobals(Module &module) {
       module.continueGlobal(old, function);
       order.push_back(old);
     }
+  std::unordered_set<FunctionId> placed(order.begin(), order.end());
   for (FunctionId function : module.globals())
-    if (std::ranges::find(order, function) == order.end())
+    if (!placed.contains(function))
       order.push_back(function);
   module.setGlobalOrder(std::move(order));
 }

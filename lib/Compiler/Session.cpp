@@ -420,10 +420,6 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
   auto last = std::ranges::find(pipeline.rbegin(), pipeline.rend(), "partition-graph",
                                 &PipelineEntry::pass);
   Pipeline partition(pipeline.begin(), last.base()), rest(last.base(), pipeline.end());
-  for (const PipelineEntry &entry : pipeline)
-    if (auto program = entry.options.find("program");
-        entry.pass == "pipe" && program != entry.options.end())
-      files_.record(program->second);
   warnAboutMissing(pipeline);
   warnAboutOwnPasses(pipeline);
   context_.choosesPlan = choosesPlan(pipeline);
@@ -432,6 +428,10 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     for (bool isFirst = true;; isFirst = false) {
       placement_ = orders_;
       passes.restart();
+      for (const PipelineEntry &entry : pipeline) // a program that is read again forgets them
+        if (auto program = entry.options.find("program");
+            entry.pass == "pipe" && program != entry.options.end())
+          files_.record(program->second);
       auto ran = passes.run(module_, context_, partition);
       if (!isFirst) { // said before
         context_.warnings.clear();
