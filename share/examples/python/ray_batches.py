@@ -43,6 +43,9 @@ class Predictor:
 def main(path: str, source: str, target: str, workers: int = 2) -> None:
     import ray
 
+    ray.init(ignore_reinit_error=True)
+    # Workers leave a processor to the tasks that read and write, which would wait forever.
+    spare = ray.cluster_resources()["CPU"] - 1
     extent = bycc.load(path).inputs[0].shape[0]
     data = ray.data.read_parquet(source)
     result = data.map_batches(
@@ -50,7 +53,7 @@ def main(path: str, source: str, target: str, workers: int = 2) -> None:
         fn_constructor_args=(path,),
         batch_size=extent if isinstance(extent, int) else 32,
         compute=ray.data.ActorPoolStrategy(size=workers),
-        num_cpus=1,
+        num_cpus=min(1, spare / workers),
     )
     result.write_parquet(target)
 
