@@ -44,7 +44,7 @@ public:
     for (uint32_t row = 0; row < nodes_.size(); ++row)
       for (const OperatorInput &input : doc_.graph.rows[row].inputs)
         addEdge(input, unitName(row));
-    for (size_t i = 0; i < doc_.graph.outputs.size(); ++i)
+    for (uint32_t i : drawnOutputs_)
       for (const OperatorInput &source : doc_.graph.outputs[i])
         addEdge(source, "out" + std::to_string(i));
     for (const auto &[ends, tensors] : edges_)
@@ -106,6 +106,7 @@ private:
           quotedText(doc_.inputs[child.index].first + "\n" + doc_.inputs[child.index].second) +
           ", shape=ellipse];");
     case Child::Kind::Output:
+      drawnOutputs_.insert(child.index);
       return line(
           "out" + std::to_string(child.index) + " [label=" +
           quotedText(doc_.outputs[child.index].first + "\n" + doc_.outputs[child.index].second) +
@@ -142,7 +143,7 @@ private:
   void addEdge(const OperatorInput &input, const std::string &to) {
     bool isInput = input.kind == OperatorInput::Kind::Input;
     if (isInput && !drawnInputs_.contains(input.index))
-      return; // of hundreds: weights that are parameters
+      return;
     if (!isInput && input.kind != OperatorInput::Kind::Operator)
       return;
     std::string from = isInput ? "in" + std::to_string(input.index) : unitName(input.index);
@@ -167,7 +168,7 @@ private:
   ViewTree tree_;
   std::string out_;
   int indent_ = 1;
-  std::set<uint32_t> drawnInputs_;
+  std::set<uint32_t> drawnInputs_, drawnOutputs_; // of hundreds, some
   std::map<uint32_t, uint32_t> unitOf_;   // by row that is drawn
   std::map<std::string, size_t> colours_; // by vendor, in order of appearance
   std::map<std::pair<std::string, std::string>, std::set<uint32_t>> edges_;

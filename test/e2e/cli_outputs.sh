@@ -32,6 +32,14 @@ cmp one.relay three.relay || fail "JSON is another program"
 bycc net.relay -q --emit=dot -o net.dot
 grep -q '^digraph' net.dot || fail "no graph"
 expect "$(grep -c -- '->' net.dot)" "$(sort -u net.dot | grep -c -- '->')" # no edge twice
+# Of very many outputs some are drawn, and no edge leads to another.
+python3 - > many.relay <<'EOF'
+print('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) {')
+print("  (" + ", ".join(f"add(%x, {i}f)" for i in range(20)) + ")\n}")
+EOF
+bycc many.relay -q --emit=dot -o many.dot
+expect "$(grep -o -- '-> out[0-9]*' many.dot | sed 's/-> //' | sort -u)" "$(grep -o '^ *out[0-9]* \[' many.dot | tr -d ' [' | sort -u)"
+[ "$(grep -c -- '-> out' many.dot)" -gt 9 ] || fail "$(cat many.dot)"
 bycc net.relay -q -S -o net.s
 bycc net.relay -q -emit-llvm -o - > net.ll
 grep -q 'target triple' net.ll || fail "no LLVM text"

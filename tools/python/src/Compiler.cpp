@@ -180,7 +180,6 @@ private:
     dict["header"] = model.header;
     dict["params"] = params;
     dict["explain"] = model.report.text();
-    dict["offloads"] = model.report.json();
     dict["messages"] = messages;
     return dict;
   }
@@ -236,7 +235,6 @@ void save(const std::string &stem, nb::bytes graphJson, nb::bytes object,
 NB_MODULE(_compiler, module) {
   nb::set_leak_warnings(false);
   module.doc() = "The compiler of bycc.";
-  module.def("version", &versionText, "The version of the compiler.");
   module.def("compile", &python::compile, "model"_a, "stem"_a, "options"_a, "files"_a, "passes"_a,
              "plugin_folders"_a, "progress"_a.none(),
              "Compiles a model; gives its parts. bycc.compile() is made of it.");
