@@ -67,6 +67,53 @@ Makers makersOf(const std::vector<OnnxOperator> &onnx) {
   return makers;
 }
 
+std::string_view kindOf(AttrType type) {
+  switch (type) {
+  case AttrType::Bool: return "bool";
+  case AttrType::Int: return "int";
+  case AttrType::Float: return "float";
+  case AttrType::String: return "string";
+  case AttrType::Ints: return "ints";
+  case AttrType::Floats: return "floats";
+  case AttrType::DTypeName: return "dtype";
+  case AttrType::Any: return "any";
+  }
+  return "";
+}
+
+void writeValue(JsonWriter &json, const AttrValue &value) {
+  if (value.isNone())
+    json.null();
+  else if (value.isBool())
+    json.value(value.asBool());
+  else if (value.isInt())
+    json.value(value.asInt());
+  else if (value.isFloat())
+    json.value(value.asFloat());
+  else if (value.isString())
+    json.value(value.asString());
+  else {
+    json.beginArray();
+    for (const AttrValue &item : value.asList())
+      writeValue(json, item);
+    json.endArray();
+  }
+}
+
+void writeAttributes(JsonWriter &json, const OpInfo &info) {
+  json.key("attribute_kinds").beginArray();
+  for (const AttrSpec &attr : info.attrs) {
+    json.beginObject().key("name").value(attr.name).key("kind").value(kindOf(attr.type));
+    json.key("required").value(attr.isRequired).key("nullable").value(attr.isNullable);
+    if (!attr.isRequired) {
+      json.key("default");
+      writeValue(json, attr.defaultValue);
+    }
+    json.endObject();
+  }
+  json.endArray();
+}
+
 void writeOp(JsonWriter &json, OpId op, const Makers &makers,
              const std::vector<std::unique_ptr<Vendor>> &vendors) {
   const OpInfo &info = opInfo(op);
@@ -75,7 +122,9 @@ void writeOp(JsonWriter &json, OpId op, const Makers &makers,
   json.key("attributes").beginArray();
   for (const AttrSpec &attr : info.attrs)
     json.value(attr.name);
-  json.endArray().key("frontends").beginObject().key("relay").value(true).key("onnx").beginArray();
+  json.endArray();
+  writeAttributes(json, info);
+  json.key("frontends").beginObject().key("relay").value(true).key("onnx").beginArray();
   if (auto found = makers.find(info.name); found != makers.end())
     for (const OnnxOperator *maker : found->second) {
       json.beginObject().key("operator").value(maker->name);

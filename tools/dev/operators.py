@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes share/doc/operators.md from what `bycc --list-ops` and `--list-onnx-ops` say.
+"""Writes share/doc/operators.md and operator-reference.md from what `bycc --list-ops` and
+`--list-onnx-ops` say, and from test/numeric.
 
 usage: operators.py [--bycc=build/bin/bycc] [--check]
 
-With --check nothing is written; exit 1 when the file is not what would be written."""
+With --check nothing is written; exit 1 when a file is not what would be written."""
 
 import argparse, json, os, pathlib, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOC = ROOT / 'share' / 'doc' / 'operators.md'
+DOC = ROOT / 'share' / 'doc'
 
 HEAD = """# Operators
 
@@ -27,6 +28,15 @@ ONNX = """
 
 Domain `ai.onnx`. *Versions*: the opsets that gave the operator a version which is read.
 
+"""
+
+REFERENCE = """# Operator reference
+
+Written by `tools/dev/operators.py` from `bycc --list-ops --json` and the cases of `test/numeric`, which hold Eval and
+host code to what is written here. `x?` may be left out, `xs...` repeats. *Dtypes* and *ranks* are those that the
+cases have, of the first input that is a tensor; other ones may be read, too: `bycc check MODEL` says so. Results are
+computed as [nan.md](nan.md) and [precision.md](precision.md) tell; vendors and ONNX operators are listed in
+[operators.md](operators.md).
 """
 
 
@@ -59,16 +69,89 @@ def document(bycc):
     return text + ONNX + table(['operator', 'versions', 'becomes'], onnx_rows(onnx))
 
 
+def relay(value):
+    """A value of an attribute as Relay text has it."""
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, list):
+        return '[%s]' % ', '.join(map(relay, value))
+    return '"%s"' % value if isinstance(value, str) else '%g' % value if isinstance(value, float) else str(value)
+
+
+def tensor_text(value):
+    if 'tuple' in value:
+        return '(%s)' % ', '.join(map(tensor_text, value['tuple']))
+    return '%s (%s)' % (value['dtype'], ', '.join(map(str, value['shape'])))
+
+
+def tensors_of(value):
+    return [t for field in value['tuple'] for t in tensors_of(field)] if 'tuple' in value else [value]
+
+
+def size_of(case):
+    """Small ones first, those behind them without elements or axes."""
+    tensors = [t for value in case['inputs'] for t in tensors_of(value)]
+    return (not any(t['shape'] for t in tensors) or any(0 in t['shape'] for t in tensors), sum(len(t.get('data', [])) for t in tensors))
+
+
+def attribute_text(spec):
+    text = '`%s`: %s' % (spec['name'], spec['kind'])
+    if spec['nullable'] and (spec['required'] or spec['default'] is not None):
+        text += ' or None'
+    if spec['required']:
+        return text + ', must be written'
+    default = spec['default']
+    if spec['kind'] == 'dtype' and default == '':
+        return text + ', by default the one that the example has'
+    return text + ', by default `%s`' % relay(default)
+
+
+def example_text(op, case):
+    operands = ['%s: %s' % (name, tensor_text(value)) for name, value in zip(names_of(op, case), case['inputs'])]
+    attributes = ['%s=%s' % (key, relay(value)) for key, value in case['attrs'].items()]
+    results = [tensor_text(value) for value in case['outputs']]
+    result = results[0] if len(results) == 1 else '(%s)' % ', '.join(results)
+    return '`%s(%s)` gives `%s`' % (op['name'], ', '.join(operands + attributes), result)
+
+
+def names_of(op, case):
+    names = [name.rstrip('?.') for name in op['inputs']]
+    return names + names[-1:] * (len(case['inputs']) - len(names))
+
+
+def section(op):
+    lines = ['', '## %s' % op['name'], '', 'Inputs: %s.' % (', '.join('`%s`' % name for name in op['inputs']) or 'none')]
+    lines += [''] if op['attribute_kinds'] else []
+    for spec in op['attribute_kinds']:
+        lines.append('- ' + attribute_text(spec))
+    path = ROOT / 'test' / 'numeric' / (op['name'] + '.json')
+    if path.exists():
+        cases = [case for case in json.loads(path.read_text())['cases'] if 'outputs' in case]
+        first = [tensors_of(case['inputs'][0])[0] for case in cases if case['inputs'] and tensors_of(case['inputs'][0])]
+        if first:
+            dtypes = ', '.join(sorted({t['dtype'] for t in first}))
+            lines += ['', 'Dtypes: %s. Ranks: %s.' % (dtypes, ', '.join(map(str, sorted({len(t['shape']) for t in first}))))]
+        if cases:
+            lines += ['', example_text(op, min(cases, key=size_of))]
+    else:
+        lines += ['', 'An annotation: its result is its input.' if op['name'].startswith(('annotation.', 'on_device', 'device_copy')) else 'No case of its own.']
+    return lines
+
+
+def reference(bycc):
+    return REFERENCE + '\n'.join(line for op in ask(bycc, '--list-ops') for line in section(op)) + '\n'
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--bycc', default=ROOT / 'build' / 'bin' / 'bycc')
     parser.add_argument('--check', action='store_true')
     options = parser.parse_args()
-    text = document(options.bycc)
-    if not options.check:
-        DOC.write_text(text)
-    elif not DOC.exists() or DOC.read_text() != text:
-        sys.exit('share/doc/operators.md is not current: run tools/dev/operators.py')
+    for name, text in (('operators.md', document(options.bycc)), ('operator-reference.md', reference(options.bycc))):
+        if not options.check:
+            (DOC / name).write_text(text)
+        elif not (DOC / name).exists() or (DOC / name).read_text() != text:
+            sys.exit('share/doc/%s is not current: run tools/dev/operators.py' % name)
 
 
 main()
