@@ -110,7 +110,8 @@ struct Command {
 };
 constexpr Command commands[] = {
     {"check", Action::Check},     {"inspect", Action::Inspect},    {"extract", Action::Extract},
-    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"view", Action::View},
+    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"reduce", Action::Reduce},
+    {"view", Action::View},
 };
 
 const Command *findCommand(std::string_view name) {
@@ -131,7 +132,6 @@ constexpr PlannedCommand plannedCommands[] = {
      "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
     {"verify", "bycc-run --expected compares the outputs of two builds"},
-    {"reduce", "bycc extract takes one region out as a program of its own"},
 };
 
 Parsed finish(Parsed parsed, int exitCode) {
@@ -182,6 +182,10 @@ std::string commandProblem(Action command, const Options &options,
   if (command == Action::Pattern &&
       (options.pattern.nodes.empty() || options.pattern.vendor.empty()))
     return "pattern needs --nodes and --vendor: bycc pattern MODEL --nodes=A,B..C --vendor=V";
+  if (command == Action::Reduce && options.reduce.script.empty())
+    return "reduce needs --script: bycc reduce MODEL --script=./fails.sh";
+  if (command != Action::Reduce && (!options.reduce.script.empty() || options.reduce.maxRuns))
+    return "--script and --max-runs go with bycc reduce MODEL";
   if (command == Action::PlanDiff)
     return positional.size() == 2 ? "" : "plan-diff takes two plans: bycc plan-diff A.json B.json";
   return modelProblem(positional);

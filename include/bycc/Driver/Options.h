@@ -58,6 +58,12 @@ struct PatternOptions {
   bool check = false;             // --check: where else it matches
 };
 
+// bycc reduce.
+struct ReduceOptions {
+  std::string script;             // --script=FILE
+  std::optional<int64_t> maxRuns; // --max-runs=N
+};
+
 // bycc plan-diff: two files of --save-partition-plan.
 struct PlanDiffOptions {
   std::string before, after;
@@ -82,6 +88,7 @@ struct Options : CompileOptions {
   ExtractOptions extract;
   CheckOptions check;
   PatternOptions pattern;
+  ReduceOptions reduce;
   PlanDiffOptions planDiff;
   std::string commandLine; // for messages on how to reproduce a fault
 };
