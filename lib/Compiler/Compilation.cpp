@@ -58,6 +58,7 @@ Expected<> Compilation::compile() {
   if (request_.callbacks.placed)
     BYCC_TRY(request_.callbacks.placed(model_.report));
   BYCC_TRY(session_.enter(Phase::HostCode));
+  session_.checkpoint({}, false);
   auto begin = TimeTrace::Clock::now();
   BYCC_TRY(buildArtifacts(session_, artifacts_, codeForms()));
   session_.trace().addSince("host code", begin);

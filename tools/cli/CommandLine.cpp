@@ -50,6 +50,22 @@ public:
                                [this](const GivenOption &given) { return store(given); });
   }
 
+  // As it was written, but for passes that are flags: they are in passOrder().
+  GivenLine given(const std::string &command) const {
+    GivenLine line{program_.name + (command.empty() ? "" : " " + command), {}};
+    for (const GivenOption &given : line_.options) {
+      const OptionInfo &option = *given.option;
+      bool isPass = std::ranges::any_of(
+          passFlags_, [&](const OptionInfo &pass) { return &pass == given.option; });
+      std::string spelt = option.spelt();
+      if (!given.value.empty())
+        spelt += (option.name().size() == 1 ? "" : "=") + given.value;
+      if (!isPass)
+        line.options.emplace_back(option.name(), spelt);
+    }
+    return line;
+  }
+
   const std::vector<std::string> &positional() const { return line_.positional; }
   bool has(std::string_view name) const {
     return std::ranges::any_of(
@@ -211,6 +227,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
       }
   if (!line.parse(rest))
     return finish(parsed, 2);
+  options.given = line.given(command ? command->name : "");
   if (line.answer())
     return finish(parsed, 0);
   if (options.vendors.annotate == "help")
@@ -243,6 +260,7 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   line.addPassFlags(passes);
   if (!line.parse(arguments))
     return finish(parsed, 2);
+  options.given = line.given("");
   if (line.answer())
     return finish(parsed, 0);
   if (auto action = listingAction(options.listing)) {

@@ -136,6 +136,16 @@ struct Progress {
   size_t index = 0, count = 0; // of the items of the phase; count 0: not known
 };
 
+// What compiles in place of the model from here on: the program as it stands, and the passes
+// that are left. What is bound in the model is bound, orders about nodes that are carried out
+// hold no more.
+struct Checkpoint {
+  std::string next;      // the pass that comes; "": host code
+  std::string program;   // Relay text
+  std::string passes;    // as PassListOptions::passes takes them
+  bool hasOrders = true; // --pin and the like are still to be carried out
+};
+
 // Called on the thread of compile(), and must not throw. Empty ones are
 // not called.
 struct CompileCallbacks {
@@ -144,6 +154,10 @@ struct CompileCallbacks {
   // False: compile() ends with Status::Cancelled. Asked at each item of each phase, and ten
   // times a second while vendors compile; one pass, and LLVM's work, are one step.
   std::function<bool(const Progress &)> progress;
+  // Before each pass, and before host code is made, where a program can be read back; not
+  // between the choice of composites and the regions made of it. Costs a text of the program
+  // for each pass that changes it.
+  std::function<void(const Checkpoint &)> checkpoint;
   std::function<Expected<std::string>()> standardInput; // the model "-"
   // Policy: an error ends the compilation. `loaded` is called when all files of the model
   // are read, `placed` when everything has its place, before host code is made.

@@ -59,6 +59,9 @@ public:
   Expected<> runPasses(const Pipeline &pipeline, const RegionStop &atRegions = {},
                        const std::function<void()> &beforeLegalize = {});
 
+  // Calls CompileCallbacks::checkpoint. `isSame`: nothing has changed since the last time.
+  void checkpoint(const Pipeline &left, bool hasOrders, bool isSame = false);
+
   // Tells what is going on; CANCELLED when the callback says stop.
   Expected<> enter(Phase phase, const std::string &item = {}, size_t index = 0,
                    size_t count = 0) const;
@@ -136,6 +139,7 @@ private:
   std::vector<PassTime> passTimes_;
   std::optional<std::string> standardInput_;
   uint64_t inputsHash_ = 0;
+  Checkpoint checkpoint_;                     // the last one
   bool hasBegun_ = false, hasLoaded_ = false; // load(), a text
 };
 

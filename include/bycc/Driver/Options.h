@@ -72,6 +72,12 @@ struct PlanDiffOptions {
 // A list that is printed instead.
 enum class Listing : uint8_t { None, Passes, Ops, OnnxOps, Vendors };
 
+// The command line as it was given, word by word.
+struct GivenLine {
+  std::string program; // with the command: "bycc", "bycc extract"
+  std::vector<std::pair<std::string, std::string>> options; // name, as it is written
+};
+
 struct Options : CompileOptions {
   WatchOptions watch;
   PlacementOutput placement;
@@ -90,6 +96,7 @@ struct Options : CompileOptions {
   PatternOptions pattern;
   ReduceOptions reduce;
   PlanDiffOptions planDiff;
+  GivenLine given;
   std::string commandLine; // for messages on how to reproduce a fault
 };
 
