@@ -495,11 +495,17 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     };
   PassManager passes(registry_, std::move(manager));
   times = &passes.times();
+  PassStatistics passStatistics(statistics_);
+  if (o.stats) {
+    passes.addInstrument(&passStatistics);
+    statistics_.addModel(module_);
+  }
   auto runAll = [&]() -> Expected<> {
     for (bool isFirst = true;; isFirst = false) {
       placement_ = orders_;
       passes.restart();
       first = 0;
+      statistics_.clear(Statistics::Phase::Passes);
       auto ran = passes.run(module_, context_, partition);
       if (!isFirst) { // said before
         context_.warnings.clear();
@@ -535,6 +541,11 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     options_.callbacks.print(passes.timeReport());
   flushMessages();
   return result;
+}
+
+void Session::printStatistics() const {
+  if (options_.passes.stats && options_.callbacks.print)
+    options_.callbacks.print(statistics_.text());
 }
 
 const Vendor *Session::vendorOf(FunctionId function) const {

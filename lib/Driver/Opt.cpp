@@ -38,6 +38,7 @@ Expected<> optimize(Session &session, const Options &options) {
   if (options.watch.printPipeline)
     return writeResult(options, "'" + printPipeline(pipeline) + "'\n");
   BYCC_TRY(session.runPasses(pipeline));
+  session.printStatistics();
   if (const std::string &file = options.watch.timeTrace; !file.empty()) {
     std::string trace = session.trace().json();
     OutputSet files;

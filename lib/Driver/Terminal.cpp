@@ -80,14 +80,13 @@ std::string outputStem(const Options &options) {
 Expected<> checkSupported(const Options &options) {
   if (!options.planned.empty())
     return error(Status::Unsup) << options.planned;
-  if (options.watch.stats)
-    return error(Status::Unsup) << "--stats is not supported yet";
   return {};
 }
 
 CompileRequest Terminal::request() {
   CompileRequest request;
   static_cast<CompileOptions &>(request) = options_;
+  request.passes.stats &= isText(); // no part of a document
   request.vendors.pluginFolders = pluginFolders();
   request.vendors.savesPlan = !options_.placement.savePlan.empty();
   request.vendors.output = options_.verbose ? VendorOutput::All : VendorOutput::OfQuestions;

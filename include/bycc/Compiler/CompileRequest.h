@@ -42,7 +42,7 @@ struct PassListOptions {
   std::vector<std::string> disabled, required;
   std::vector<std::pair<std::string, std::string>> runBefore, runAfter; // pass, new pass
   bool verifyEach = false;
-  bool timePasses = false; // their table goes to CompileCallbacks::print
+  bool timePasses = false, stats = false; // their tables go to CompileCallbacks::print
   int64_t bisectLimit = -1;
   PrintingOptions printing;
 };
@@ -150,7 +150,7 @@ struct Checkpoint {
 // not called.
 struct CompileCallbacks {
   std::function<void(const Message &)> message; // as they come; also in CompiledModel::messages
-  std::function<void(std::string_view)> print;  // what `printing` and `timePasses` ask for
+  std::function<void(std::string_view)> print;  // what `printing`, `timePasses`, `stats` ask for
   // False: compile() ends with Status::Cancelled. Asked at each item of each phase, and ten
   // times a second while vendors compile; one pass, and LLVM's work, are one step.
   std::function<bool(const Progress &)> progress;

@@ -7,6 +7,7 @@
 #include "bycc/Compiler/Extensions.h"
 #include "bycc/Compiler/InputFiles.h"
 #include "bycc/Compiler/Pipeline.h"
+#include "bycc/Compiler/Statistics.h"
 #include "bycc/Compiler/TimeTrace.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Parser/Relay.h"
@@ -76,6 +77,8 @@ public:
   const std::vector<Extensions::Pass> &ownPasses() const { return ownPasses_; }
   InputFiles &files() { return files_; }
   TimeTrace &trace() { return trace_; }
+  Statistics &statistics() { return statistics_; }
+  void printStatistics() const; // if they are asked for
   Module &module() { return module_; }
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
@@ -123,6 +126,7 @@ private:
   std::vector<Extensions::Pass> ownPasses_;
   InputFiles files_;
   TimeTrace trace_;
+  Statistics statistics_; // of passes only if asked for
   Module module_;
   TargetInfo target_;
   std::optional<VendorRegistry> known_; // after prepare()

@@ -14,7 +14,7 @@ namespace bycc {
 
 // What is shown of the compiler at work.
 struct WatchOptions {
-  bool printPipeline = false, stats = false;
+  bool printPipeline = false;
   std::string timeTrace;       // -ftime-trace=F
   std::string crashReproducer; // --crash-reproducer=F
 };
