@@ -2,7 +2,8 @@
 // in the way of llvm-reduce.
 //
 //   1  ask       the script about MODEL as Relay text: exit code 0 says "still interesting"
-//   2  clean     away with what no result needs, if that is not what fails
+//   2  clean     away with large constants, and with what no result needs, if that is not what
+//                fails
 //   3  move      each kind of edit (ReduceMoves.h) on all of its places, then on halves,
 //                quarters, .., single ones; what is still interesting is the program from
 //                then on, and the output file
@@ -84,6 +85,7 @@ public:
     terminal_.clearProgress();
     enterStage(Stage::Passes);
     BYCC_TRY(begin());
+    apply(reduceMoves().front()); // data is most of a text, which is read for each candidate
     clean();
     while (improveOnce()) {
     }
@@ -224,8 +226,9 @@ private:
     auto tryOne = [&](bool &drops, const char *what, void (*drop)(Module &)) {
       Expected<Module> module = parse(text_);
       BYCC_ASSERT(module, "a program that was printed parses");
+      ProgramSize before = sizeOf(*module);
       drop(*module);
-      bool isClean = sizeOf(*module) == sizeOf(*parse(text_));
+      bool isClean = sizeOf(*module) == before;
       drops = isClean || attempt(what, [&](Module &each) {
                 drop(each);
                 return true;
