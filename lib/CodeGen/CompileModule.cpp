@@ -81,6 +81,19 @@ private:
     offsets_[id] = options_.placeConstant ? options_.placeConstant(constant) : 0;
   }
 
+  CodeCounts counts() const {
+    using Kind = Instr::Kind;
+    auto count = [&](Kind kind) -> int64_t {
+      return std::ranges::count(program_.instrs, kind, &Instr::kind);
+    };
+    return {static_cast<int64_t>(program_.kernels.size()),
+            count(Kind::Kernel),
+            count(Kind::Library),
+            count(Kind::Region),
+            count(Kind::Copy),
+            count(Kind::Strips)};
+  }
+
   Expected<> emitModule(const CodeGenOptions::Artifacts &artifacts) {
     llvm::LLVMContext context;
     llvm::Module module(options_.moduleName, context);
@@ -106,6 +119,7 @@ private:
     BYCC_TRY(proceed(""));
     optimize(module, *machine_, options_.level);
     result_.scratchBytes = scratch;
+    result_.counts = counts();
     for (CodeForm form : options_.forms) {
       if (form == CodeForm::LlvmText) {
         llvm::raw_string_ostream stream(result_.llvmText);

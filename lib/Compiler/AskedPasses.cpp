@@ -23,7 +23,8 @@ Pipeline with(const Pipeline &pipeline, size_t place, const Pipeline &added) {
   return result;
 }
 
-// The first pass that deals with vendors; the end when there is none.
+} // namespace
+
 size_t beginOfPartition(const Pipeline &pipeline) {
   constexpr std::string_view names[] = {"place-nodes", "merge-composite", "annotate-target"};
   auto found = std::ranges::find_if(pipeline, [&](const PipelineEntry &entry) {
@@ -31,8 +32,6 @@ size_t beginOfPartition(const Pipeline &pipeline) {
   });
   return static_cast<size_t>(found - pipeline.begin());
 }
-
-} // namespace
 
 bool contains(const Pipeline &pipeline, std::string_view pass) {
   return std::ranges::find(pipeline, pass, &PipelineEntry::pass) != pipeline.end();

@@ -10,6 +10,9 @@
 
 namespace bycc {
 
+// The place of the first pass that deals with vendors; the end when there is none.
+size_t beginOfPartition(const Pipeline &pipeline);
+
 bool contains(const Pipeline &pipeline, std::string_view pass);
 
 // What the program asks for, as --passes= takes it: attribute required_passes (a

@@ -35,6 +35,7 @@ Expected<CompiledModel> Compilation::run() {
   Expected<> done = compile();
   session_.flushMessages();
   BYCC_TRY(std::move(done));
+  session_.printStatistics();
   model_.messages = session_.takeMessages();
   model_.filesRead = session_.filesRead();
   model_.passTimes = session_.passTimes();
@@ -58,6 +59,7 @@ Expected<> Compilation::compile() {
   if (request_.callbacks.placed)
     BYCC_TRY(request_.callbacks.placed(model_.report));
   BYCC_TRY(session_.enter(Phase::HostCode));
+  session_.checkpoint({}, false);
   auto begin = TimeTrace::Clock::now();
   BYCC_TRY(buildArtifacts(session_, artifacts_, codeForms()));
   session_.trace().addSince("host code", begin);
@@ -120,6 +122,7 @@ std::string Compilation::setId() const {
 
 Expected<> Compilation::finish() {
   BYCC_TRY(session_.enter(Phase::Finish));
+  countAll();
   const Module &module = session_.module();
   model_.moduleName = session_.context().moduleName;
   model_.setId = setId();
@@ -143,6 +146,29 @@ Expected<> Compilation::finish() {
   if (artifacts_.tuning && artifacts_.tuning->isChanged())
     model_.tuningRecords = artifacts_.tuning->text();
   return session_.files().checkUnchanged(); // constants were read until here
+}
+
+// Before what was made is handed out.
+void Compilation::countAll() {
+  if (!request_.passes.stats)
+    return;
+  using Of = Statistics::Phase;
+  Statistics &statistics = session_.statistics();
+  statistics.addPartition(model_.report);
+  if (codeForms().empty())
+    return;
+  const CompiledModule &code = artifacts_.code;
+  statistics.addCode(session_.module(), code.counts);
+  if (wants(OutputForm::Object))
+    statistics.add(Of::Output, static_cast<int64_t>(code.object.size()), "bytes of object code");
+  int64_t numWeights = static_cast<int64_t>(artifacts_.params->entries().size());
+  statistics.add(Of::Output, numWeights, "weights");
+  if (numWeights > 0)
+    statistics.add(Of::Output, static_cast<int64_t>(artifacts_.params->fileBytes()),
+                   "bytes of weights and their table");
+  statistics.add(Of::Output, static_cast<int64_t>(code.arenaBytes), "bytes of arena");
+  statistics.add(Of::Output, static_cast<int64_t>(code.scratchBytes),
+                 "bytes of scratch per thread");
 }
 
 // What the page tells about refusals beside the reasons. They are searched for with the plan.

@@ -32,6 +32,7 @@ private:
   std::vector<CodeForm> codeForms() const;
   Expected<> finishViews();
   void askForPrices();
+  void countAll();
   bool wants(OutputForm form) const;
   bool showsPartitioned() const;
 

@@ -5,6 +5,7 @@
 #include "bycc/Compiler/KnownVendors.h"
 #include "bycc/Compiler/Placement.h"
 #include "bycc/Compiler/TextPass.h"
+#include "bycc/IR/Printer.h"
 #include "bycc/Partition/AskedVendors.h"
 #include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Support/File.h"
@@ -393,6 +394,54 @@ PassManagerOptions Session::managerOptions() const {
   return manager;
 }
 
+void Session::checkpoint(const Pipeline &left, bool hasOrders, bool isSame) {
+  if (!options_.callbacks.checkpoint)
+    return;
+  checkpoint_.next = left.empty() ? "" : left.front().pass;
+  checkpoint_.passes = printPipeline(left);
+  checkpoint_.hasOrders = hasOrders;
+  if (!isSame)
+    checkpoint_.program = printModule(module_, {.keepNames = true});
+  options_.callbacks.checkpoint(checkpoint_);
+}
+
+namespace {
+
+// Which places of a pass list a program can be taken out at, as text.
+class CheckpointPlaces {
+public:
+  CheckpointPlaces(const Pipeline &pipeline, int64_t bisectLimit) : pipeline_(pipeline) {
+    end_ = pipeline.size();
+    if (bisectLimit >= 0)
+      end_ = std::min(end_, static_cast<size_t>(bisectLimit));
+    orders_ = position("place-nodes");
+    partition_ = std::min(beginOfPartition(pipeline), pipeline.size());
+    while (lastPartition_ > 0 && pipeline[lastPartition_ - 1].pass != "partition-graph")
+      --lastPartition_;
+  }
+  // Orders, annotations and composites that could be formed stand beside the program until
+  // there are regions.
+  bool isOne(size_t position) const {
+    return position < end_ && (position <= partition_ || position >= lastPartition_);
+  }
+  bool hasOrders(size_t position) const { return position <= orders_; }
+  Pipeline left(size_t position) const {
+    return {pipeline_.begin() + static_cast<long>(position),
+            pipeline_.begin() + static_cast<long>(end_)};
+  }
+
+private:
+  size_t position(std::string_view pass) const {
+    return static_cast<size_t>(std::ranges::find(pipeline_, pass, &PipelineEntry::pass) -
+                               pipeline_.begin());
+  }
+
+  const Pipeline &pipeline_;
+  size_t end_, orders_, partition_, lastPartition_ = pipeline_.size();
+};
+
+} // namespace
+
 // The same program once more; orders stay.
 Expected<> Session::reload() {
   uint64_t before = inputsHash_;
@@ -423,7 +472,30 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
   warnAboutMissing(pipeline);
   warnAboutOwnPasses(pipeline);
   context_.choosesPlan = choosesPlan(pipeline);
-  PassManager passes(registry_, managerOptions());
+  CheckpointPlaces places(pipeline, o.bisectLimit);
+  size_t first = 0, numSeen = 0; // of the list that runs, and passes that the last one has
+  const std::vector<PassTime> *times = nullptr;
+  PassManagerOptions manager = managerOptions();
+  if (options_.callbacks.checkpoint)
+    manager.proceed = [&, proceed = manager.proceed](const std::string &pass, size_t index,
+                                                     size_t count) {
+      bool isBeside = context_.composites && !context_.isPlanChosen;
+      if (places.isOne(first + index) && !isBeside) {
+        bool isSame = index > 0 && numSeen > 0 &&
+                      std::none_of(times->begin() + static_cast<long>(numSeen), times->end(),
+                                   [](const PassTime &time) { return time.changed; });
+        numSeen = times->size();
+        checkpoint(places.left(first + index), places.hasOrders(first + index), isSame);
+      }
+      return !proceed || proceed(pass, index, count);
+    };
+  PassManager passes(registry_, std::move(manager));
+  times = &passes.times();
+  PassStatistics passStatistics(statistics_);
+  if (o.stats) {
+    passes.addInstrument(&passStatistics);
+    statistics_.addModel(module_);
+  }
   auto runAll = [&]() -> Expected<> {
     for (bool isFirst = true;; isFirst = false) {
       placement_ = orders_;
@@ -432,6 +504,8 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
         if (auto program = entry.options.find("program");
             entry.pass == "pipe" && program != entry.options.end())
           files_.record(program->second);
+      first = 0;
+      statistics_.clear(Statistics::Phase::Passes);
       auto ran = passes.run(module_, context_, partition);
       if (!isFirst) { // said before
         context_.warnings.clear();
@@ -447,11 +521,13 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
       BYCC_TRY(reload());
     }
     auto legalize = std::ranges::find(rest, "legalize", &PipelineEntry::pass);
+    first = partition.size();
     BYCC_TRY(passes.run(module_, context_, Pipeline(rest.begin(), legalize)));
     if (vendors_.size() == 0 && !hasRegions(module_))
       estimatePlan(module_, context_);
     if (beforeLegalize)
       beforeLegalize();
+    first = partition.size() + static_cast<size_t>(legalize - rest.begin());
     BYCC_TRY(passes.run(module_, context_, Pipeline(legalize, rest.end())));
     return {};
   };
@@ -465,6 +541,11 @@ Expected<> Session::runPasses(const Pipeline &pipeline, const RegionStop &atRegi
     options_.callbacks.print(passes.timeReport());
   flushMessages();
   return result;
+}
+
+void Session::printStatistics() const {
+  if (options_.passes.stats && options_.callbacks.print)
+    options_.callbacks.print(statistics_.text());
 }
 
 const Vendor *Session::vendorOf(FunctionId function) const {

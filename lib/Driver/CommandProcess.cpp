@@ -15,6 +15,7 @@
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Support/FaultHandler.h"
+#include "bycc/Support/File.h"
 #include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/OutputCommitter.h"
 #include "bycc/Support/Program.h"
@@ -43,7 +44,7 @@
 namespace bycc {
 namespace {
 
-enum class Kind : uint32_t { Stage, Temporary, Commit, StackOverflow, Result };
+enum class Kind : uint32_t { Stage, Temporary, Commit, StackOverflow, Fatal, Checkpoint, Result };
 struct Head {
   Kind kind;
   uint32_t value; // stage, exit code, number of files
@@ -154,6 +155,7 @@ void endIfFilesChanged() {
 [[noreturn]] void endOfLlvm(const char *reason) {
   if (!reason)
     endWithoutMemory();
+  tell(Kind::Fatal, 0);
   endWithout(Error(error(Status::CodeGen) << "LLVM cannot make this code: " << reason).str(),
              Status::CodeGen);
 }
@@ -292,6 +294,8 @@ public:
     childPid = 0;
     for (const std::string &temporary : temporaries_)
       ::unlink(temporary.c_str());
+    if (isFault(status))
+      writeReproducer();
     if (WIFEXITED(status) && result_ == WEXITSTATUS(status) && !forwarded)
       return *result_;
     if (WIFEXITED(status) && WEXITSTATUS(status) == exitCode(Status::Internal) && !forwarded)
@@ -300,6 +304,39 @@ public:
   }
 
 private:
+  static bool isFromOutside(int signal) {
+    constexpr int outside[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
+    return std::ranges::find(outside, signal) != std::end(outside);
+  }
+
+  // The compiler's own end, not one that somebody else wants.
+  bool isFault(int status) const {
+    if (forwarded || isLate_ || (WIFSIGNALED(status) && isFromOutside(WTERMSIG(status))))
+      return false;
+    bool isAnnounced = WIFEXITED(status) && result_ == WEXITSTATUS(status);
+    return !isAnnounced || isFatal_ || *result_ == exitCode(Status::Internal);
+  }
+
+  void writeReproducer() const {
+    const std::string &file = options_.watch.crashReproducer;
+    if (file.empty())
+      return;
+    Expected<> written;
+    OutputSet output;
+    if (!checkpoint_.empty() && (written = output.add(file, checkpoint_)))
+      written = output.commit();
+    if (!written)
+      std::fputs(written.error().str().c_str(), stderr);
+    else if (options_.diagnosticsFormat == "text" && checkpoint_.empty())
+      std::fputs("note: --crash-reproducer: nothing is written: no pass had begun, so the "
+                 "model itself shows the fault\n",
+                 stderr);
+    else if (options_.diagnosticsFormat == "text")
+      std::fprintf(stderr,
+                   "note: %s holds the program before the fault, and the command that shows it\n",
+                   escaped(file).c_str());
+  }
+
   Expected<> start(int (*command)(const Options &)) {
     int ends[2];
     if (!makeChannel(ends))
@@ -354,6 +391,12 @@ private:
     case Kind::StackOverflow:
       hasOverflown_ = true;
       break;
+    case Kind::Fatal:
+      isFatal_ = true;
+      break;
+    case Kind::Checkpoint:
+      checkpoint_ = std::move(text);
+      break;
     case Kind::Result:
       result_ = static_cast<int>(head.value);
       break;
@@ -399,11 +442,10 @@ private:
     // Ended from outside: so does this process.
     if (forwarded)
       signal = forwarded;
-    for (int outside : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT})
-      if (signal == outside) {
-        std::signal(signal, SIG_DFL);
-        ::raise(signal);
-      }
+    if (isFromOutside(signal)) {
+      std::signal(signal, SIG_DFL);
+      ::raise(signal);
+    }
     return report(describeDeath(status, signal));
   }
 
@@ -461,7 +503,8 @@ private:
   bool isLate_ = false;
   std::vector<std::string> temporaries_;
   std::optional<int> result_; // as announced
-  bool hasOverflown_ = false;
+  bool hasOverflown_ = false, isFatal_ = false;
+  std::string checkpoint_; // for --crash-reproducer
 };
 
 } // namespace
@@ -469,6 +512,8 @@ private:
 void enterStage(Stage stage, const std::string &file) {
   tell(Kind::Stage, static_cast<uint32_t>(stage), file);
 }
+
+void keepForCrash(const std::string &text) { tell(Kind::Checkpoint, 0, text); }
 
 int runApart(const Options &options, int (*command)(const Options &)) {
   return CommandProcess(options).run(command);

@@ -13,4 +13,7 @@ namespace bycc {
 enum class Stage : uint8_t { Start, Plugins, Load, Passes, HostCode, Write };
 void enterStage(Stage stage, const std::string &file = {});
 
+// What becomes the file of --crash-reproducer should this process end by a fault from now on.
+void keepForCrash(const std::string &text);
+
 } // namespace bycc

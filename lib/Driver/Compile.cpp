@@ -194,8 +194,9 @@ private:
     for (const OutputFormInfo *form : forms_)
       if (!isToStdout(*form) && !(wants("obj") && std::string_view(form->name) == "header"))
         outputs.push_back(pathOf(*form));
-    for (const std::string &file : {options_.watch.timeTrace, options_.placement.dumpOffloadsFile,
-                                    options_.placement.savePlan})
+    for (const std::string &file :
+         {options_.watch.timeTrace, options_.watch.crashReproducer,
+          options_.placement.dumpOffloadsFile, options_.placement.savePlan})
       if (!file.empty())
         outputs.push_back(file);
     if (wants("obj"))

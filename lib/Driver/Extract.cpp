@@ -7,6 +7,7 @@
 //   3  cut         the region's function becomes @main of a module without the rest
 //   4  write       r.relay, r.inputs/NAME.npy, r.expected/NAME.npy
 
+#include "ReduceMoves.h"
 #include "Terminal.h"
 #include "bycc/Compiler/Interface.h"
 #include "bycc/Driver/Driver.h"
@@ -59,7 +60,7 @@ public:
     vendor_ = module_.functionAttr(region, "Compiler")->asString();
     if (!o.inputsFolder.empty() || o.randomSeed)
       recording_ = BYCC_TRY(record(region));
-    cut(region);
+    makeMain(module_, region);
     return write();
   }
 
@@ -137,18 +138,6 @@ private:
   }
 
   // --- writing
-
-  void cut(FunctionId region) {
-    module_.removeGlobalsExcept(std::vector<uint8_t>(module_.numFunctions(), 0));
-    module_.moduleAttrs.clear();
-    FunctionId main = module_.addFunction("main");
-    const Function &from = module_.function(region);
-    Function &to = module_.function(main);
-    to.params = from.params;
-    to.body = from.body;
-    to.resultType = from.resultType;
-    to.source = from.source;
-  }
 
   Expected<> write() {
     std::string text = printModule(module_);

@@ -38,6 +38,7 @@ Expected<> optimize(Session &session, const Options &options) {
   if (options.watch.printPipeline)
     return writeResult(options, "'" + printPipeline(pipeline) + "'\n");
   BYCC_TRY(session.runPasses(pipeline));
+  session.printStatistics();
   if (const std::string &file = options.watch.timeTrace; !file.empty()) {
     std::string trace = session.trace().json();
     OutputSet files;
@@ -55,10 +56,12 @@ Expected<> optimize(Session &session, const Options &options) {
 } // namespace
 
 int optCommand(const Options &options) {
-  if (options.output.output && isSameFile(*options.output.output, options.input.model)) {
-    std::fprintf(stderr, "bycc-opt: the output is the input\n");
-    return 2;
-  }
+  for (const std::string &file :
+       {options.output.output.value_or(""), options.watch.crashReproducer})
+    if (!file.empty() && isSameFile(file, options.input.model)) {
+      std::fprintf(stderr, "bycc-opt: the output is the input\n");
+      return 2;
+    }
   CommandSession command(options);
   auto result = optimize(command.session, options);
   return result ? 0 : command.terminal.fail(result.error());

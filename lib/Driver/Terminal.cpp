@@ -1,6 +1,7 @@
 #include "Terminal.h"
 
 #include "CommandProcess.h"
+#include "CrashReproducer.h"
 #include "bycc/Compiler/KnownVendors.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/MappedFiles.h"
@@ -79,17 +80,13 @@ std::string outputStem(const Options &options) {
 Expected<> checkSupported(const Options &options) {
   if (!options.planned.empty())
     return error(Status::Unsup) << options.planned;
-  const WatchOptions &w = options.watch;
-  for (auto [isAsked, name] :
-       {std::pair(w.stats, "--stats"), {!w.crashReproducer.empty(), "--crash-reproducer"}})
-    if (isAsked)
-      return error(Status::Unsup) << name << " is not supported yet";
   return {};
 }
 
 CompileRequest Terminal::request() {
   CompileRequest request;
   static_cast<CompileOptions &>(request) = options_;
+  request.passes.stats &= isText(); // no part of a document
   request.vendors.pluginFolders = pluginFolders();
   request.vendors.savesPlan = !options_.placement.savePlan.empty();
   request.vendors.output = options_.verbose ? VendorOutput::All : VendorOutput::OfQuestions;
@@ -100,6 +97,10 @@ CompileRequest Terminal::request() {
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
   request.callbacks.progress = [this](const Progress &progress) { return hear(progress); };
+  if (!options_.watch.crashReproducer.empty())
+    request.callbacks.checkpoint = [this](const Checkpoint &checkpoint) {
+      keepForCrash(reproducerText(options_, checkpoint));
+    };
   request.callbacks.standardInput = [] { return readFile("-"); };
   return request;
 }

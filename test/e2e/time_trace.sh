@@ -21,7 +21,3 @@ for wanted in [("phase", "load"), ("pass", "partition-graph"), ("region", "m_hos
 assert ("pass", "fold-constants") in names("opt.json")
 END2
 refuse 2 "the output ./net.relay is an input" bycc net.relay -ftime-trace=./net.relay -o m.o
-for option in --stats --crash-reproducer=x; do
-  refuse 1 "error[UNSUP]: ${option%=x} is not supported yet" bycc net.relay $option -o m.o
-  refuse 1 "error[UNSUP]: ${option%=x} is not supported yet" bycc-opt net.relay $option
-done

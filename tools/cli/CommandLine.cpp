@@ -50,6 +50,22 @@ public:
                                [this](const GivenOption &given) { return store(given); });
   }
 
+  // As it was written, but for passes that are flags: they are in passOrder().
+  GivenLine given(const std::string &command) const {
+    GivenLine line{program_.name + (command.empty() ? "" : " " + command), {}};
+    for (const GivenOption &given : line_.options) {
+      const OptionInfo &option = *given.option;
+      bool isPass = std::ranges::any_of(
+          passFlags_, [&](const OptionInfo &pass) { return &pass == given.option; });
+      std::string spelt = option.spelt();
+      if (!given.value.empty())
+        spelt += (option.name().size() == 1 ? "" : "=") + given.value;
+      if (!isPass)
+        line.options.emplace_back(option.name(), spelt);
+    }
+    return line;
+  }
+
   const std::vector<std::string> &positional() const { return line_.positional; }
   bool has(std::string_view name) const {
     return std::ranges::any_of(
@@ -110,7 +126,8 @@ struct Command {
 };
 constexpr Command commands[] = {
     {"check", Action::Check},     {"inspect", Action::Inspect},    {"extract", Action::Extract},
-    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"view", Action::View},
+    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"reduce", Action::Reduce},
+    {"view", Action::View},
 };
 
 const Command *findCommand(std::string_view name) {
@@ -131,7 +148,6 @@ constexpr PlannedCommand plannedCommands[] = {
      "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
     {"verify", "bycc-run --expected compares the outputs of two builds"},
-    {"reduce", "bycc extract takes one region out as a program of its own"},
 };
 
 Parsed finish(Parsed parsed, int exitCode) {
@@ -182,6 +198,10 @@ std::string commandProblem(Action command, const Options &options,
   if (command == Action::Pattern &&
       (options.pattern.nodes.empty() || options.pattern.vendor.empty()))
     return "pattern needs --nodes and --vendor: bycc pattern MODEL --nodes=A,B..C --vendor=V";
+  if (command == Action::Reduce && options.reduce.script.empty())
+    return "reduce needs --script: bycc reduce MODEL --script=./fails.sh";
+  if (command != Action::Reduce && (!options.reduce.script.empty() || options.reduce.maxRuns))
+    return "--script and --max-runs go with bycc reduce MODEL";
   if (command == Action::PlanDiff)
     return positional.size() == 2 ? "" : "plan-diff takes two plans: bycc plan-diff A.json B.json";
   return modelProblem(positional);
@@ -207,6 +227,7 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
       }
   if (!line.parse(rest))
     return finish(parsed, 2);
+  options.given = line.given(command ? command->name : "");
   if (line.answer())
     return finish(parsed, 0);
   if (options.vendors.annotate == "help")
@@ -239,6 +260,7 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   line.addPassFlags(passes);
   if (!line.parse(arguments))
     return finish(parsed, 2);
+  options.given = line.given("");
   if (line.answer())
     return finish(parsed, 0);
   if (auto action = listingAction(options.listing)) {

@@ -16,6 +16,7 @@ enum class Action : uint8_t {
   Inspect,
   Extract,
   Pattern,
+  Reduce,
   PlanDiff,
   View,
   Libs,

@@ -28,6 +28,8 @@ int run(const cli::Parsed &parsed) {
     return runApart(options, extractCommand);
   case cli::Action::Pattern:
     return runApart(options, patternCommand);
+  case cli::Action::Reduce:
+    return runApart(options, reduceCommand);
   case cli::Action::PlanDiff:
     return planDiffCommand(options);
   case cli::Action::View:

@@ -22,7 +22,7 @@ const ProgramTexts &byccTexts() {
   static const ProgramTexts texts = {
       "bycc",
       "compile a neural network, parts of it for vendors' libraries",
-      {"bycc [check|inspect|extract|pattern] MODEL [-o OUT.o] [options]",
+      {"bycc [check|inspect|extract|pattern|reduce] MODEL [-o OUT.o] [options]",
        "bycc view net.json [-o net.html]", "bycc plan-diff A.json B.json [--json]"},
       {
           {"bycc net.onnx --annotate=dnnl -o net.o",
@@ -44,6 +44,9 @@ const ProgramTexts &byccTexts() {
            "r.expected"},
           {"pattern MODEL --nodes=A,B..C --vendor=V",
            "a pattern for V's file from nodes of a model; --check lists where else it matches"},
+          {"reduce MODEL --script=./fails.sh -o small.relay",
+           "the smallest program that still fails: the script is run with the path of a candidate "
+           "and ends with 0 when that one fails, too"},
           {"view net.json",
            "one offline page of a compiled model; --profile-data=F adds what a run took"},
           {"plan-diff A.json B.json", "what moved between two saved plans"},

@@ -95,12 +95,20 @@ struct CodeArena {
   std::vector<Buffer> buffers; // by first step
 };
 
+// For --stats.
+struct CodeCounts {
+  int64_t kernels = 0;                                                    // equal ones are one
+  int64_t kernelCalls = 0, libraryCalls = 0, regionCalls = 0, copies = 0; // that the entry has
+  int64_t strips = 0; // chains of kernels that run a part at a time
+};
+
 struct CompiledModule {
   std::string object, assembly, llvmText; // as asked for
   std::vector<CodeGraphNode> graph;       // in program order; branches after one another
   std::vector<std::pair<uint32_t, uint32_t>> heads;
   uint64_t arenaBytes = 0, scratchBytes = 0;
   CodeArena arena;
+  CodeCounts counts;
 };
 
 // Whether host code for the operator exists at all.

@@ -42,7 +42,7 @@ struct PassListOptions {
   std::vector<std::string> disabled, required;
   std::vector<std::pair<std::string, std::string>> runBefore, runAfter; // pass, new pass
   bool verifyEach = false;
-  bool timePasses = false; // their table goes to CompileCallbacks::print
+  bool timePasses = false, stats = false; // their tables go to CompileCallbacks::print
   int64_t bisectLimit = -1;
   PrintingOptions printing;
 };
@@ -136,14 +136,28 @@ struct Progress {
   size_t index = 0, count = 0; // of the items of the phase; count 0: not known
 };
 
+// What compiles in place of the model from here on: the program as it stands, and the passes
+// that are left. What is bound in the model is bound, orders about nodes that are carried out
+// hold no more.
+struct Checkpoint {
+  std::string next;      // the pass that comes; "": host code
+  std::string program;   // Relay text
+  std::string passes;    // as PassListOptions::passes takes them
+  bool hasOrders = true; // --pin and the like are still to be carried out
+};
+
 // Called on the thread of compile(), and must not throw. Empty ones are
 // not called.
 struct CompileCallbacks {
   std::function<void(const Message &)> message; // as they come; also in CompiledModel::messages
-  std::function<void(std::string_view)> print;  // what `printing` and `timePasses` ask for
+  std::function<void(std::string_view)> print;  // what `printing`, `timePasses`, `stats` ask for
   // False: compile() ends with Status::Cancelled. Asked at each item of each phase, and ten
   // times a second while vendors compile; one pass, and LLVM's work, are one step.
   std::function<bool(const Progress &)> progress;
+  // Before each pass, and before host code is made, where a program can be read back; not
+  // between the choice of composites and the regions made of it. Costs a text of the program
+  // for each pass that changes it.
+  std::function<void(const Checkpoint &)> checkpoint;
   std::function<Expected<std::string>()> standardInput; // the model "-"
   // Policy: an error ends the compilation. `loaded` is called when all files of the model
   // are read, `placed` when everything has its place, before host code is made.

@@ -7,6 +7,7 @@
 #include "bycc/Compiler/Extensions.h"
 #include "bycc/Compiler/InputFiles.h"
 #include "bycc/Compiler/Pipeline.h"
+#include "bycc/Compiler/Statistics.h"
 #include "bycc/Compiler/TimeTrace.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Parser/Relay.h"
@@ -59,6 +60,9 @@ public:
   Expected<> runPasses(const Pipeline &pipeline, const RegionStop &atRegions = {},
                        const std::function<void()> &beforeLegalize = {});
 
+  // Calls CompileCallbacks::checkpoint. `isSame`: nothing has changed since the last time.
+  void checkpoint(const Pipeline &left, bool hasOrders, bool isSame = false);
+
   // Tells what is going on; CANCELLED when the callback says stop.
   Expected<> enter(Phase phase, const std::string &item = {}, size_t index = 0,
                    size_t count = 0) const;
@@ -73,6 +77,8 @@ public:
   const std::vector<Extensions::Pass> &ownPasses() const { return ownPasses_; }
   InputFiles &files() { return files_; }
   TimeTrace &trace() { return trace_; }
+  Statistics &statistics() { return statistics_; }
+  void printStatistics() const; // if they are asked for
   Module &module() { return module_; }
   PassContext &context() { return context_; }
   const TargetInfo &target() const { return target_; }
@@ -120,6 +126,7 @@ private:
   std::vector<Extensions::Pass> ownPasses_;
   InputFiles files_;
   TimeTrace trace_;
+  Statistics statistics_; // of passes only if asked for
   Module module_;
   TargetInfo target_;
   std::optional<VendorRegistry> known_; // after prepare()
@@ -136,6 +143,7 @@ private:
   std::vector<PassTime> passTimes_;
   std::optional<std::string> standardInput_;
   uint64_t inputsHash_ = 0;
+  Checkpoint checkpoint_;                     // the last one
   bool hasBegun_ = false, hasLoaded_ = false; // load(), a text
 };
 

@@ -13,6 +13,7 @@ int checkCommand(const Options &options);   // bycc check MODEL
 int inspectCommand(const Options &options); // bycc inspect MODEL
 int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBOL
 int patternCommand(const Options &options); // bycc pattern MODEL --nodes=A,B --vendor=V
+int reduceCommand(const Options &options);  // bycc reduce MODEL --script=FILE
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
 int libsCommand(const Options &options);     // bycc --libs net.json
 int viewCommand(const Options &options);     // bycc view net.json

@@ -14,7 +14,7 @@ namespace bycc {
 
 // What is shown of the compiler at work.
 struct WatchOptions {
-  bool printPipeline = false, stats = false;
+  bool printPipeline = false;
   std::string timeTrace;       // -ftime-trace=F
   std::string crashReproducer; // --crash-reproducer=F
 };
@@ -58,6 +58,12 @@ struct PatternOptions {
   bool check = false;             // --check: where else it matches
 };
 
+// bycc reduce.
+struct ReduceOptions {
+  std::string script;             // --script=FILE
+  std::optional<int64_t> maxRuns; // --max-runs=N
+};
+
 // bycc plan-diff: two files of --save-partition-plan.
 struct PlanDiffOptions {
   std::string before, after;
@@ -65,6 +71,12 @@ struct PlanDiffOptions {
 
 // A list that is printed instead.
 enum class Listing : uint8_t { None, Passes, Ops, OnnxOps, Vendors };
+
+// The command line as it was given, word by word.
+struct GivenLine {
+  std::string program; // with the command: "bycc", "bycc extract"
+  std::vector<std::pair<std::string, std::string>> options; // name, as it is written
+};
 
 struct Options : CompileOptions {
   WatchOptions watch;
@@ -82,7 +94,9 @@ struct Options : CompileOptions {
   ExtractOptions extract;
   CheckOptions check;
   PatternOptions pattern;
+  ReduceOptions reduce;
   PlanDiffOptions planDiff;
+  GivenLine given;
   std::string commandLine; // for messages on how to reproduce a fault
 };
 

@@ -194,6 +194,39 @@ TEST_CASE("a region that a vendor of the program refuses goes to the host") {
         "region net_tiny_0: tiny cannot compile it: not this one; %bad is kept from tiny");
 }
 
+// Whatever the place, it compiles to what the whole compilation gives.
+TEST_CASE("checkpoints are programs that compile in place of the model") {
+  std::string text = program("%0 = nn.relu(tanh(%x)); add(%0, multiply(%x, 2f))");
+  for (bool hasVendor : {false, true}) {
+    Compiler compiler;
+    REQUIRE(compiler.addVendor(emulatedText, "npu.json"));
+    CompileRequest request = requestOf(text);
+    if (hasVendor)
+      request.vendors.annotate = "npu";
+    std::vector<Checkpoint> checkpoints;
+    request.callbacks.checkpoint = [&](const Checkpoint &each) { checkpoints.push_back(each); };
+    auto whole = compiler.compile(request);
+    REQUIRE(whole);
+    REQUIRE(checkpoints.size() > 3);
+    CHECK(checkpoints.front().passes == *compiler.pipelineText(request));
+    CHECK(checkpoints.back().next.empty());
+    CHECK(checkpoints.back().passes.empty());
+    for (const Checkpoint &checkpoint : checkpoints) {
+      INFO(checkpoint.passes);
+      CHECK(checkpoint.next != "annotate-target");
+      CHECK(checkpoint.passes.starts_with(checkpoint.next));
+      CompileRequest rest = requestOf(checkpoint.program);
+      rest.vendors.annotate = request.vendors.annotate;
+      rest.passes.passes = checkpoint.passes;
+      auto again = compiler.compile(rest);
+      if (!again)
+        FAIL(again.error().str());
+      CHECK(again->report.totals.regions == whole->report.totals.regions);
+      CHECK(again->arenaBytes == whole->arenaBytes);
+    }
+  }
+}
+
 TEST_CASE("a vendor that a text describes") {
   Compiler compiler;
   REQUIRE(compiler.addVendor(emulatedText, "npu.json"));
