@@ -110,7 +110,8 @@ struct Command {
 };
 constexpr Command commands[] = {
     {"check", Action::Check},     {"inspect", Action::Inspect},    {"extract", Action::Extract},
-    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"view", Action::View},
+    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"verify", Action::Verify},
+    {"view", Action::View},
 };
 
 const Command *findCommand(std::string_view name) {
@@ -130,7 +131,6 @@ constexpr PlannedCommand plannedCommands[] = {
     {"tune",
      "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
-    {"verify", "bycc-run --expected compares the outputs of two builds"},
     {"reduce", "bycc extract takes one region out as a program of its own"},
 };
 

@@ -17,6 +17,7 @@ enum class Action : uint8_t {
   Extract,
   Pattern,
   PlanDiff,
+  Verify,
   View,
   Libs,
   ListPasses,

@@ -15,6 +15,7 @@ int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBO
 int patternCommand(const Options &options); // bycc pattern MODEL --nodes=A,B --vendor=V
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
 int libsCommand(const Options &options);     // bycc --libs net.json
+int verifyCommand(const Options &options);   // bycc verify MODEL
 int viewCommand(const Options &options);     // bycc view net.json
 int optCommand(const Options &options);     // bycc-opt FILE; passes in options.passes.passes
 
