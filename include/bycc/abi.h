@@ -121,6 +121,11 @@ typedef struct bycc_exec_api {
   /* As fail, with the values in place of each {} of the message. */
   int32_t (*fail_with)(struct bycc_exec *exec, int32_t status, const char *message,
                        const int64_t *values, uint32_t count);
+  /* What a node has read and made, its tensors of floating types only: called after it,
+   * only while exec->profile is non-null, and not by code for a runtime without it (see
+   * `size`). Null data: the tensor is in a vendor's own memory. */
+  void (*node_values)(struct bycc_exec *exec, uint32_t node, const bycc_operand *inputs,
+                      uint32_t num_inputs, const bycc_operand *outputs, uint32_t num_outputs);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */

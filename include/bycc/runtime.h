@@ -104,6 +104,15 @@ int32_t bycc_profile_enable(bycc_context *context, int32_t on);
 int32_t bycc_profile_entries(bycc_context *context,
                              const bycc_profile_entry **entries, size_t *count);
 
+/* While a function is set, every run calls it after each node (bycc_module::nodes) with what
+ * the node read and made: its tensors of floating types; null data: in a vendor's own memory.
+ * It lasts until the function returns. Null: none is called. Code that an older bycc made
+ * does not call it. */
+typedef void (*bycc_values_fn)(void *user, uint32_t node, const bycc_operand *inputs,
+                               uint32_t num_inputs, const bycc_operand *outputs,
+                               uint32_t num_outputs);
+int32_t bycc_watch_values(bycc_context *context, bycc_values_fn watch, void *user);
+
 int32_t bycc_set_threads(bycc_context *context, int32_t threads);
 /* Threads that runs of the context use; 0 when it is no context. */
 int32_t bycc_get_threads(const bycc_context *context);

@@ -21,7 +21,8 @@ llvm::Function *EntryEmitter::run() {
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy()}, false);
   auto *entry = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
                                        options_.moduleName + "_entry", module_);
-  makeMarks(context);
+  makeBeginMark(context);
+  makeEndMark(context);
   makeOutputFunction(context);
   beginFunction(entry);
   if (isLarge_) {
@@ -85,26 +86,6 @@ llvm::AllocaInst *EntryEmitter::newAlloca(llvm::Type *type) {
   return top.CreateAlloca(type);
 }
 
-void EntryEmitter::makeMarks(const EmitContext &context) {
-  const int64_t offsets[] = {abi::apiNodeBegin, abi::apiNodeEnd};
-  for (int m = 0; m < 2; ++m) {
-    auto *type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt32Ty()}, false);
-    auto *mark = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, options_.moduleName + (m ? "_node_end" : "_node_begin"), module_);
-    context.setFunctionAttrs(*mark);
-    mark->addFnAttr(llvm::Attribute::NoInline);
-    auto *check = llvm::BasicBlock::Create(llvm_, "", mark), *on = llvm::BasicBlock::Create(llvm_, "", mark), *off = llvm::BasicBlock::Create(llvm_, "", mark);
-    b_.SetInsertPoint(check);
-    b_.CreateCondBr(b_.CreateIsNull(field(mark->getArg(0), abi::execProfile)), off, on);
-    b_.SetInsertPoint(on);
-    LValue *callee = field(field(mark->getArg(0), abi::execApi), offsets[m]);
-    b_.CreateCall(type, callee, {mark->getArg(0), mark->getArg(1)});
-    b_.CreateBr(off);
-    b_.SetInsertPoint(off);
-    b_.CreateRetVoid();
-    marks_[m] = mark;
-  }
-}
-
 void EntryEmitter::failIfNull(LValue *pointer) {
   auto *next = llvm::BasicBlock::Create(llvm_, "", frame_.function);
   b_.CreateCondBr(b_.CreateIsNull(pointer), frame_.fail, next);
@@ -141,12 +122,18 @@ void EntryEmitter::emitInstr(const Instr &instr) {
     define(value);
   if (strips_)
     return callKernel(instr); // profiled as a whole
-  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
-  if (instr.kind == Instr::Kind::Kernel)
-    callKernel(instr);
-  else
+  beginNode(instr);
+  if (instr.kind == Instr::Kind::Region) {
     callRegion(instr);
-  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
+    return endNode(instr);
+  }
+  callKernel(instr);
+  // Others only give extents, and may have no memory.
+  std::vector<ValueId> read;
+  std::ranges::copy_if(instr.inputs, std::back_inserter(read), [&](ValueId value) {
+    return std::ranges::find(instr.arguments, value) != instr.arguments.end();
+  });
+  endNode(instr, read);
 }
 
 void EntryEmitter::callKernel(const Instr &instr) {

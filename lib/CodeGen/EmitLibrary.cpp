@@ -38,14 +38,14 @@ void EntryEmitter::callLibrary(const Instr &instr) {
   b_.CreateStore(attributes, at(call, offsetof(bycc_library_call, attributes)));
   b_.CreateStore(operands(instr.inputs, {}), at(call, offsetof(bycc_library_call, inputs)));
   b_.CreateStore(results, at(call, offsetof(bycc_library_call, results)));
-  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
+  beginNode(instr);
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy()}, false);
   LValue *status = b_.CreateCall(type, field(frame_.api, abi::apiCallLibrary), {frame_.exec, call});
-  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
   returnIfFailed(status);
   for (size_t i = 0; i < instr.outputs.size(); ++i)
     if (code.isTold[i])
       takeTold(instr.outputs[i], at(results, static_cast<int64_t>(i * sizeof(bycc_operand))));
+  endNode(instr);
 }
 
 void EntryEmitter::takeTold(ValueId id, LValue *operand) {

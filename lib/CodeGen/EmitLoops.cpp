@@ -107,7 +107,7 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   const Value &x = p_.values[instr.inputs[0]], &v = p_.values[instr.inputs[1]], &begin = p_.values[instr.inputs[2]];
   bool isInPlace = p_.values[instr.outputs[0]].alias != none;
   define(instr.outputs[0]);
-  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
+  beginNode(instr);
   LValue *to = pointer(instr.outputs[0]);
   if (!isInPlace)
     copyBytes(to, pointer(instr.inputs[0]), bytesOf(x));
@@ -122,7 +122,7 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   for (size_t d = 1; d < x.dims.size(); ++d)
     row = b_.CreateMul(row, evaluate(x.dims[d]));
   copyBytes(b_.CreateGEP(b_.getInt8Ty(), to, b_.CreateMul(first, row)), pointer(instr.inputs[1]), bytesOf(v));
-  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
+  endNode(instr);
 }
 
 } // namespace bycc::te

@@ -21,11 +21,11 @@ void EntryEmitter::beginStrips(const Instr &instr) {
   int64_t turns = 1;
   for (int64_t count : instr.counts)
     turns *= count;
-  b_.CreateCall(marks_[0], {frame_.exec, b_.getInt32(instr.node)});
+  beginNode(instr);
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, slot, slot}, false);
   b_.CreateCall(type, field(frame_.api, abi::apiParallelFor),
                 {frame_.exec, task, frame_.exec, i64(turns), i64(1)});
-  b_.CreateCall(marks_[1], {frame_.exec, b_.getInt32(instr.node)});
+  endNode(instr);
 
   strips_ = std::make_unique<OpenStrips>();
   strips_->caller = frame_;

@@ -56,6 +56,8 @@ private:
     llvm::Function *function = nullptr;
     llvm::BasicBlock *allocas = nullptr, *start = nullptr, *fail = nullptr;
     LValue *execSlot = nullptr, *slots = nullptr;
+    llvm::AllocaInst *watched = nullptr; // operands and extents for node_values
+    uint64_t watchedWords = 0;
     LValue *exec = nullptr, *arena = nullptr, *weights = nullptr, *api = nullptr;
   };
 
@@ -69,8 +71,17 @@ private:
   void endFunction();
   void emitAll(uint32_t begin, uint32_t end); // instructions
   llvm::AllocaInst *newAlloca(llvm::Type *type);
-  // void mark(exec, node): calls node_begin / node_end while profiling.
-  void makeMarks(const EmitContext &context);
+
+  // --- what is profiled (EmitProfile.cpp)
+  // void node_begin(exec, node): calls the runtime's while profiling.
+  void makeBeginMark(const EmitContext &context);
+  // void node_end(exec, node, operands, number of inputs, of outputs): calls the runtime's, and
+  // its node_values if it has that.
+  void makeEndMark(const EmitContext &context);
+  void beginNode(const Instr &instr);
+  void endNode(const Instr &instr, const std::vector<ValueId> &inputs);
+  void endNode(const Instr &instr) { endNode(instr, instr.inputs); }
+  LValue *watchedOperands(const std::vector<ValueId> &values);
   void loadFrame();
   void failIfNull(LValue *pointer);
   void emitInstr(const Instr &instr);
@@ -191,7 +202,7 @@ private:
   const Offsets &offsets_;
   llvm::LLVMContext &llvm_;
   llvm::IRBuilder<> b_;
-  llvm::Function *marks_[2] = {}, *output_ = nullptr;
+  llvm::Function *beginMark_ = nullptr, *endMark_ = nullptr, *output_ = nullptr;
   bool isLarge_ = false; // values stand in memory between instructions
   uint64_t numSlots_ = 0;
   Frame frame_;

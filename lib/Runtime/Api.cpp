@@ -274,6 +274,10 @@ int32_t bycc_profile_entries(bycc_context *context, const bycc_profile_entry **e
   });
 }
 
+int32_t bycc_watch_values(bycc_context *context, bycc_values_fn watch, void *user) {
+  return withContext(context, [&](Context &found) { return found.watchValues(watch, user); });
+}
+
 int32_t bycc_set_threads(bycc_context *context, int32_t threads) {
   return withContext(context, [&](Context &found) { return found.setThreads(threads); });
 }

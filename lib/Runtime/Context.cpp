@@ -112,22 +112,15 @@ struct Guarded<service> {
   }
 };
 
-const bycc_exec_api Context::api = {sizeof(bycc_exec_api),
-                                    parallelForCall,
-                                    Guarded<alloc>::call,
-                                    Guarded<release>::call,
-                                    Guarded<callRegion>::call,
-                                    Guarded<fail>::call,
-                                    Guarded<makeOutput>::call,
-                                    Guarded<nodeBegin>::call,
-                                    Guarded<nodeEnd>::call,
-                                    Guarded<regionAlloc>::call,
-                                    Guarded<regionRelease>::call,
-                                    Guarded<callLibrary>::call,
-                                    Guarded<mark>::call,
-                                    Guarded<releaseTo>::call,
-                                    Guarded<grow>::call,
-                                    Guarded<failWith>::call};
+const bycc_exec_api Context::api = {sizeof(bycc_exec_api),        parallelForCall,
+                                    Guarded<alloc>::call,         Guarded<release>::call,
+                                    Guarded<callRegion>::call,    Guarded<fail>::call,
+                                    Guarded<makeOutput>::call,    Guarded<nodeBegin>::call,
+                                    Guarded<nodeEnd>::call,       Guarded<regionAlloc>::call,
+                                    Guarded<regionRelease>::call, Guarded<callLibrary>::call,
+                                    Guarded<mark>::call,          Guarded<releaseTo>::call,
+                                    Guarded<grow>::call,          Guarded<failWith>::call,
+                                    Guarded<nodeValues>::call};
 
 Context::Context(std::shared_ptr<const Model> model)
     : model_(std::move(model)), module_(model_->module()), threads_(model_->threads()),
@@ -404,7 +397,7 @@ Expected<> Context::execute() {
   failure_.reset();
   lacksMemory_ = false;
   exec_.threads = usableThreads(threads_);
-  exec_.profile = isProfiling_ ? &profile_ : nullptr;
+  exec_.profile = isProfiling_ || watch_ ? &profile_ : nullptr;
   if (exec_.threads != threads_ && !states_.empty()) {
     // A child of fork(): OpenMP's pool of this thread is gone, but the vendors have
     // planned for its threads. A fresh thread gets a fresh pool.
@@ -466,6 +459,14 @@ Expected<> Context::enableProfile(bool on) {
   isProfiling_ = on;
   if (on)
     profile_.restart(*model_);
+  return {};
+}
+
+Expected<> Context::watchValues(bycc_values_fn watch, void *user) {
+  BusyMark busy(isBusy_);
+  BYCC_TRY(busy.check());
+  watch_ = watch;
+  watchUser_ = user;
   return {};
 }
 
@@ -560,7 +561,7 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
   void *state = context.states_[index].memory.data();
   char text[512];
   text[0] = 0;
-  uint32_t steps = exec->profile ? context.profile_.numSteps(index) : 0;
+  uint32_t steps = context.isProfiling_ ? context.profile_.numSteps(index) : 0;
   auto run = [&] {
     if (steps == 0)
       return region.vendor->run(region.handle, state, inputs, outputs, exec->threads, text,
@@ -650,7 +651,20 @@ void *Context::makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape)
   return nullptr;
 }
 
-void Context::nodeBegin(bycc_exec *exec, uint32_t node) { of(exec).profile_.begin(node); }
-void Context::nodeEnd(bycc_exec *exec, uint32_t node) { of(exec).profile_.end(node); }
+void Context::nodeBegin(bycc_exec *exec, uint32_t node) {
+  if (of(exec).isProfiling_)
+    of(exec).profile_.begin(node);
+}
+void Context::nodeEnd(bycc_exec *exec, uint32_t node) {
+  if (of(exec).isProfiling_)
+    of(exec).profile_.end(node);
+}
+
+void Context::nodeValues(bycc_exec *exec, uint32_t node, const bycc_operand *inputs,
+                         uint32_t numInputs, const bycc_operand *outputs, uint32_t numOutputs) {
+  Context &context = of(exec);
+  if (context.watch_)
+    context.watch_(context.watchUser_, node, inputs, numInputs, outputs, numOutputs);
+}
 
 } // namespace bycc::runtime

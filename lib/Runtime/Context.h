@@ -35,6 +35,7 @@ public:
   int32_t threads() const { return threads_; }
   Expected<> enableProfile(bool on);
   std::span<const bycc_profile_entry> profileEntries();
+  Expected<> watchValues(bycc_values_fn watch, void *user);
 
 private:
   explicit Context(std::shared_ptr<const Model> model);
@@ -95,6 +96,8 @@ private:
   static void *makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape);
   static void nodeBegin(bycc_exec *exec, uint32_t node);
   static void nodeEnd(bycc_exec *exec, uint32_t node);
+  static void nodeValues(bycc_exec *exec, uint32_t node, const bycc_operand *inputs,
+                         uint32_t numInputs, const bycc_operand *outputs, uint32_t numOutputs);
   int32_t record(Error problem);
   Expected<void *> memoryForOutput(uint32_t index, const int64_t *shape);
 
@@ -120,6 +123,8 @@ private:
   std::atomic<bool> lacksMemory_{false}; // what it was cannot be kept
   Profile profile_;
   bool isProfiling_ = false;
+  bycc_values_fn watch_ = nullptr;
+  void *watchUser_ = nullptr;
 };
 
 } // namespace bycc::runtime

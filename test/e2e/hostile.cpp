@@ -12,7 +12,8 @@
 //   HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports() does
 //   HOSTILE_WEIGHTS=1      stores constants as weights of its own
 //   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it
-//   throws in a run); throw-entry|throw-load|throw-state   what it throws before
+//   throws in a run); throw-entry|throw-load|throw-state   what it throws before;
+//   wrong  computes nn.relu with 1 too much
 #include <bycc/vendor.h>
 
 #include <algorithm>
@@ -305,8 +306,11 @@ int32_t run(void *handle, void *, const bycc_array *inputs, const bycc_array *ou
   for (size_t s = 0; s < region.steps.size(); s += 4) {
     const int64_t *step = &region.steps[s];
     std::vector<float> &out = made[step[3]];
+    float tooMuch =
+        environment("HOSTILE_RUN") == "wrong" && !std::strcmp(operators[step[0]], "nn.relu") ? 1
+                                                                                             : 0;
     for (int64_t i = 0; i < region.values[2 * step[3]]; ++i)
-      out.push_back(apply(step[0], data[step[1]][i], data[step[2]][i]));
+      out.push_back(apply(step[0], data[step[1]][i], data[step[2]][i]) + tooMuch);
     data[step[3]] = out.data();
   }
   for (size_t i = 0; i < region.outs.size(); ++i)

@@ -61,10 +61,9 @@ for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-i
   refuse 1 "error[UNSUP]: ${option%%=*}" bycc net.relay "$option" -o x.o
 done
 bycc net.relay --minimize=time -q -o net.o
-for command in measure costs explore tune probe verify; do
+for command in measure costs explore tune probe; do
   refuse 1 "error[UNSUP]: bycc $command is not supported yet: " bycc $command net.relay
 done
-refuse 1 "error[UNSUP]: --check-nan" bycc-run net.json --check-nan
 
 # Messages for programs, and colour.
 bycc net.relay --annotate=dnnl -fdiagnostics-format=json -o net.o 2> d.json

@@ -30,6 +30,7 @@ constexpr OptionInfo table[] = {
     {"expected", Value, "DIR", "folder", Common, "compare with the NAME.npy files of this folder", "outputs"},
     {"rtol", Value, "R", "", Common, "relative tolerance of --expected, default 1e-3", "outputs"},
     {"atol", Value, "A", "", Common, "absolute tolerance of --expected, default 1e-5", "outputs"},
+    {"check-nan", Flag, "", "", Common, "run once and name the first node or region that makes a NaN or infinity of finite inputs; exit code 4 when there is one", "outputs"},
     {"bench", Flag, "", "", Common, "measure the time of a run", "time"},
     {"runs", Value, "N", "", Common, "runs of --bench and --profile, default 50 and 10", "time"},
     {"warmup", Value, "N", "", Common, "runs before them, default 5", "time"},
@@ -43,7 +44,6 @@ constexpr OptionInfo table[] = {
     {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
     {"version", Flag, "", "", Common, "print the version", "other"},
     {"help|h", Flag, "", "", Common, "print this help", "other"},
-    {"check-nan", Flag, "", "", Hidden, "the first node or region that makes a NaN or infinity: not supported yet", "other"},
     {"print-text", Value, "man|bash|zsh|fish", "", Hidden, "print the manual page or the completions for a shell", "other"},
 };
 // clang-format on
@@ -65,6 +65,7 @@ const cli::ProgramTexts &texts() {
           {"bycc-run net.json --random --print", "random inputs; some values of each output"},
           {"bycc-run net.json --inputs in/ --expected want/",
            "compare; exit code 4 where they differ"},
+          {"bycc-run net.json --inputs in/ --check-nan", "who makes the first NaN or infinity"},
           {"bycc-run net.json --random --bench", "the time of a run"},
           {"bycc-run net.json --random --profile=trace.json", "where the time goes"},
       },
@@ -74,7 +75,7 @@ const cli::ProgramTexts &texts() {
       {{"0", "done"},
        {"1", "failed"},
        {"2", "bad command line"},
-       {"4", "results differ"},
+       {"4", "results differ, or a NaN is made"},
        {"70", "internal error"}},
       {{"BYCC_PLUGIN_PATH", "folders, separated by ':', in which run halves of vendors are looked "
                             "for, before ../lib/bycc beside the program"}},
@@ -193,7 +194,8 @@ std::optional<int> checkBatch(const Options &options) {
                                {!options.expectedFolder.empty(), "--expected"},
                                {options.printCount.has_value(), "--print"},
                                {options.bench, "--bench"},
-                               {options.profile, "--profile"}})
+                               {options.profile, "--profile"},
+                               {options.checkNan, "--check-nan"}})
     if (isGiven)
       return usage(std::string("--batch does not go with ") + name);
   return std::nullopt;
@@ -260,8 +262,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   flag("quiet", options.quiet);
   flag("version", wantsVersion);
   flag("help", wantsHelp);
-  bool wantsNanCheck = false;
-  flag("check-nan", wantsNanCheck);
+  flag("check-nan", options.checkNan);
   std::string wantedText;
   text("print-text", wantedText);
   try {
@@ -284,11 +285,6 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     parsed.exitCode = 0;
   } else if (!numbers.problem().empty()) {
     parsed.exitCode = usage(numbers.problem());
-  } else if (wantsNanCheck) {
-    Error planned = error(Status::Unsup)
-                    << "--check-nan is not supported yet: --print shows the values of outputs";
-    std::fputs(planned.str().c_str(), stderr);
-    parsed.exitCode = exitCode(planned.status());
   } else if (options.graph.empty()) {
     parsed.exitCode = usage("no model: bycc-run MODEL.json [options]; --help lists them");
   } else if (!options.json.empty() && !options.bench) {

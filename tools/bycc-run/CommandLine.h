@@ -26,6 +26,7 @@ struct Options {
   double seconds = 0; // 0: no time limit
   std::string json;   // of the bench; "-": stdout
   bool profile = false;
+  bool checkNan = false;
   std::string traceFile;
   int32_t threads = 0;
   bool verify = false, verbose = false, quiet = false;

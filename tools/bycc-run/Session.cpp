@@ -198,6 +198,10 @@ Expected<std::vector<OutputView>> Session::outputs() {
 
 Expected<> Session::setProfile(bool on) { return checked(bycc_profile_enable(context_, on)); }
 
+Expected<> Session::watchValues(bycc_values_fn watch, void *user) {
+  return checked(bycc_watch_values(context_, watch, user));
+}
+
 Expected<std::span<const bycc_profile_entry>> Session::profile() {
   const bycc_profile_entry *entries = nullptr;
   size_t count = 0;

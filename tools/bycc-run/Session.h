@@ -37,6 +37,9 @@ public:
   Expected<std::vector<OutputView>> outputs();
   Expected<> setProfile(bool on);
   Expected<std::span<const bycc_profile_entry>> profile();
+  // The function is called with what each node of a run read and made; null: none is.
+  Expected<> watchValues(bycc_values_fn watch, void *user);
+  const NpyArray &input(uint32_t index) const { return bound_[index]; }
   const bycc_module &module() const { return *bycc_model_module(model_); }
   int32_t threads() const { return bycc_get_threads(context_); }
 

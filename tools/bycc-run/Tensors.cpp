@@ -35,15 +35,6 @@ std::string valueText(const uint8_t *data, DType dtype, int64_t i) {
                    : std::to_string(static_cast<uint64_t>(value));
 }
 
-std::string indexText(int64_t flat, const std::vector<int64_t> &shape) {
-  std::vector<std::string> index(shape.size());
-  for (size_t d = shape.size(); d-- > 0;) {
-    index[d] = std::to_string(flat % shape[d]);
-    flat /= shape[d];
-  }
-  return "[" + join(index, ", ") + "]";
-}
-
 struct Tolerance {
   double relative, absolute;
 
@@ -130,6 +121,15 @@ Expected<Comparison> compareOutput(const OutputView &output, const std::string &
 }
 
 } // namespace
+
+std::string indexText(int64_t flat, const std::vector<int64_t> &shape) {
+  std::vector<std::string> index(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    index[d] = std::to_string(flat % shape[d]);
+    flat /= shape[d];
+  }
+  return "[" + join(index, ", ") + "]";
+}
 
 Expected<NpyArray> randomTensor(const bycc_tensor_info &info, std::vector<int64_t> shape,
                                 uint64_t seed) {

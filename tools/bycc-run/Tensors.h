@@ -11,6 +11,8 @@ Expected<NpyArray> randomTensor(const bycc_tensor_info &info, std::vector<int64_
 
 // "NAME dtype (shape): v v v ..." with at most `count` values.
 std::string printed(const OutputView &output, int64_t count);
+// "[0, 3]" of the element at `flat`.
+std::string indexText(int64_t flat, const std::vector<int64_t> &shape);
 // NAME.npy per output, all or none.
 Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::string &folder);
 

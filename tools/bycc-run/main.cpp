@@ -2,6 +2,7 @@
 // runtime only: no compiler, no LLVM.
 #include "Batch.h"
 #include "Bench.h"
+#include "CheckNan.h"
 #include "CommandLine.h"
 #include "Session.h"
 #include "Tensors.h"
@@ -64,7 +65,7 @@ Expected<> execute(const Options &options) {
   if (!options.batchFolder.empty())
     return runBatch(session, options);
   BYCC_TRY(session.bindInputs(options));
-  BYCC_TRY(session.run());
+  BYCC_TRY(options.checkNan ? checkNan(session) : session.run());
   BYCC_TRY(useOutputs(session, options));
   if (options.bench)
     BYCC_TRY(bench(session, options, loadMs));

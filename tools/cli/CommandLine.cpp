@@ -127,6 +127,7 @@ struct Command {
 constexpr Command commands[] = {
     {"check", Action::Check},     {"inspect", Action::Inspect},    {"extract", Action::Extract},
     {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"reduce", Action::Reduce},
+    {"verify", Action::Verify},
     {"view", Action::View},
 };
 
@@ -147,7 +148,6 @@ constexpr PlannedCommand plannedCommands[] = {
     {"tune",
      "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
-    {"verify", "bycc-run --expected compares the outputs of two builds"},
 };
 
 Parsed finish(Parsed parsed, int exitCode) {

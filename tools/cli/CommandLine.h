@@ -18,6 +18,7 @@ enum class Action : uint8_t {
   Pattern,
   Reduce,
   PlanDiff,
+  Verify,
   View,
   Libs,
   ListPasses,

@@ -32,6 +32,8 @@ int run(const cli::Parsed &parsed) {
     return runApart(options, reduceCommand);
   case cli::Action::PlanDiff:
     return planDiffCommand(options);
+  case cli::Action::Verify:
+    return runApart(options, verifyCommand);
   case cli::Action::View:
     return runApart(options, viewCommand);
   case cli::Action::Libs:

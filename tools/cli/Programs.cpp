@@ -10,6 +10,10 @@ const std::vector<Described> exitCodes = {
     {"3", "policy not met (--strict, --min-offload, --expect-regions)"},
     {"70", "internal error"},
 };
+const std::vector<Described> byccExitCodes = {
+    exitCodes[0], exitCodes[1], exitCodes[2], exitCodes[3], {"4", "results differ (verify)"},
+    exitCodes[4],
+};
 
 const std::vector<Described> environment = {
     {"BYCC_PLUGIN_PATH", "folders, separated by ':', in which vendor plugins are looked for, "
@@ -22,7 +26,7 @@ const ProgramTexts &byccTexts() {
   static const ProgramTexts texts = {
       "bycc",
       "compile a neural network, parts of it for vendors' libraries",
-      {"bycc [check|inspect|extract|pattern|reduce] MODEL [-o OUT.o] [options]",
+      {"bycc [check|inspect|extract|pattern|reduce|verify] MODEL [-o OUT.o] [options]",
        "bycc view net.json [-o net.html]", "bycc plan-diff A.json B.json [--json]"},
       {
           {"bycc net.onnx --annotate=dnnl -o net.o",
@@ -30,6 +34,8 @@ const ProgramTexts &byccTexts() {
           {"bycc-run net.json --random --bench", "run what was compiled"},
           {"bycc inspect net.onnx", "inputs, outputs, operators, FLOPs"},
           {"bycc net.onnx --annotate=dnnl --explain", "where each operator went, and why"},
+          {"bycc verify net.onnx --annotate=dnnl",
+           "is it still the same program? Else who is at fault"},
           {"bycc net.onnx --dim batch=8 --emit=relay -o -",
            "the program as it is compiled, on stdout"},
       },
@@ -47,11 +53,14 @@ const ProgramTexts &byccTexts() {
           {"reduce MODEL --script=./fails.sh -o small.relay",
            "the smallest program that still fails: the script is run with the path of a candidate "
            "and ends with 0 when that one fails, too"},
+          {"verify MODEL --annotate=V [--inputs=DIR|--random=SEED]",
+           "whether the outputs are those of the program at -O0 without vendors, and which region, "
+           "node or pass makes the difference"},
           {"view net.json",
            "one offline page of a compiled model; --profile-data=F adds what a run took"},
           {"plan-diff A.json B.json", "what moved between two saved plans"},
       },
-      exitCodes,
+      byccExitCodes,
       environment,
       {"bycc-opt(1)", "bycc-run(1)"},
       "",

@@ -16,6 +16,7 @@ int patternCommand(const Options &options); // bycc pattern MODEL --nodes=A,B --
 int reduceCommand(const Options &options);  // bycc reduce MODEL --script=FILE
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
 int libsCommand(const Options &options);     // bycc --libs net.json
+int verifyCommand(const Options &options);   // bycc verify MODEL
 int viewCommand(const Options &options);     // bycc view net.json
 int optCommand(const Options &options);     // bycc-opt FILE; passes in options.passes.passes
 

@@ -38,11 +38,17 @@ struct OutputOptions {
 };
 
 // bycc extract: the region to take out, and what the program is run with to record
-// its inputs.
+// its inputs. bycc verify runs with these inputs, too.
 struct ExtractOptions {
   std::string region;                 // --region=SYMBOL
   std::string inputsFolder;           // --inputs=DIR
   std::optional<uint64_t> randomSeed; // --random[=SEED]
+};
+
+// bycc verify.
+struct VerifyOptions {
+  std::string against = "-O0"; // "host", or a folder of expected outputs
+  double rtol = 1e-3, atol = 1e-5;
 };
 
 // bycc check.
@@ -92,6 +98,7 @@ struct Options : CompileOptions {
   std::string planned; // what was asked for and does not exist yet, and what there is instead
   std::string text;    // --print-text: "man", or a shell
   ExtractOptions extract;
+  VerifyOptions verify;
   CheckOptions check;
   PatternOptions pattern;
   ReduceOptions reduce;
