@@ -119,6 +119,8 @@ public:
     auto built = BYCC_TRY(compiler_.compile(tested));
     Verdict verdict = BYCC_TRY(compare(built));
     terminal_.clearProgress();
+    if (verdict.agrees && options_.quiet)
+      return 0;
     std::fputs(verdict.text.c_str(), stderr);
     if (verdict.agrees) {
       std::printf("%s agrees with %s\n", modelName().c_str(), referenceName().c_str());
