@@ -75,6 +75,23 @@ typedef struct bycc_library_call {
   bycc_operand *results;
 } bycc_library_call;
 
+/* Where a tensor stands that a node has read or made; `rank` extents follow. */
+enum bycc_base {
+  BYCC_AT_ADDRESS = 0, /* `offset` is its address */
+  BYCC_AT_ARENA = 1,
+  BYCC_AT_WEIGHTS = 2,
+  BYCC_AT_INPUT = 3, /* `offset` is the index of the input, or output, of the module */
+  BYCC_AT_OUTPUT = 4,
+  BYCC_AT_VENDOR = 5 /* in a vendor's own memory */
+};
+typedef struct bycc_place {
+  int32_t dtype; /* bycc_dtype */
+  int32_t rank;
+  int32_t base;   /* bycc_base */
+  int32_t output; /* index of the module output that it is, or -1 */
+  int64_t offset;
+} bycc_place;
+
 struct bycc_exec;
 
 /* One slice [begin, end) of a parallel loop. `thread` < exec->threads indexes
@@ -121,11 +138,11 @@ typedef struct bycc_exec_api {
   /* As fail, with the values in place of each {} of the message. */
   int32_t (*fail_with)(struct bycc_exec *exec, int32_t status, const char *message,
                        const int64_t *values, uint32_t count);
-  /* What a node has read and made, its tensors of floating types only: called after it,
-   * only while exec->profile is non-null, and not by code for a runtime without it (see
-   * `size`). Null data: the tensor is in a vendor's own memory. */
-  void (*node_values)(struct bycc_exec *exec, uint32_t node, const bycc_operand *inputs,
-                      uint32_t num_inputs, const bycc_operand *outputs, uint32_t num_outputs);
+  /* What a node has read and made, its tensors of floating types only: called after it, only
+   * while exec->profile is non-null, and only where `size` says that it is there. `values` are
+   * a bycc_place and its extents for each input, then for each output. */
+  void (*node_values)(struct bycc_exec *exec, uint32_t node, const int64_t *values,
+                      uint32_t num_inputs, uint32_t num_outputs);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */

@@ -56,7 +56,7 @@ private:
     llvm::Function *function = nullptr;
     llvm::BasicBlock *allocas = nullptr, *start = nullptr, *fail = nullptr;
     LValue *execSlot = nullptr, *slots = nullptr;
-    llvm::AllocaInst *watched = nullptr; // operands and extents for node_values
+    llvm::AllocaInst *watched = nullptr; // for values without a fixed place
     uint64_t watchedWords = 0;
     LValue *exec = nullptr, *arena = nullptr, *weights = nullptr, *api = nullptr;
   };
@@ -75,13 +75,16 @@ private:
   // --- what is profiled (EmitProfile.cpp)
   // void node_begin(exec, node): calls the runtime's while profiling.
   void makeBeginMark(const EmitContext &context);
-  // void node_end(exec, node, operands, number of inputs, of outputs): calls the runtime's, and
-  // its node_values if it has that.
+  // void node_end(exec, node, values, number of inputs, of outputs): calls the runtime's while
+  // profiling, and its node_values if it has that.
   void makeEndMark(const EmitContext &context);
   void beginNode(const Instr &instr);
   void endNode(const Instr &instr, const std::vector<ValueId> &inputs);
   void endNode(const Instr &instr) { endNode(instr, instr.inputs); }
-  LValue *watchedOperands(const std::vector<ValueId> &values);
+  // The bycc_place of a value that stands where it stood when this was compiled, and its
+  // extents; empty: it has no such place.
+  std::vector<uint64_t> fixedPlace(ValueId id) const;
+  LValue *watchedValues(const std::vector<ValueId> &values);
   void loadFrame();
   void failIfNull(LValue *pointer);
   void emitInstr(const Instr &instr);

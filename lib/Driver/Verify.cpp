@@ -1,7 +1,8 @@
 // bycc verify MODEL: is what the compiler made of a program still that program?
 //
-//   1  reference   the program compiled in a plain way and run, or a folder of outputs
-//   2  compare     MODEL compiled as the options say, on the same inputs
+//   1  build       MODEL compiled as the options say
+//   2  compare     with the program compiled in a plain way and run on the same inputs, or with a
+//                  folder of outputs
 //   3  place       where they differ: builds between the two, each run and compared
 //
 //   vendors    the plan of the build is replayed with the first k regions, the rest on the host.
@@ -113,12 +114,14 @@ public:
   Expected<int> run() {
     BYCC_TRY(checkSupported(options_));
     BYCC_TRY(prepare());
-    BYCC_TRY(makeReference());
     CompileRequest tested = request_;
     tested.vendors.savesPlan = true;
     auto built = BYCC_TRY(compiler_.compile(tested));
+    BYCC_TRY(makeReference());
     Verdict verdict = BYCC_TRY(compare(built));
     terminal_.clearProgress();
+    if (verdict.agrees && options_.quiet)
+      return 0;
     std::fputs(verdict.text.c_str(), stderr);
     if (verdict.agrees) {
       std::printf("%s agrees with %s\n", modelName().c_str(), referenceName().c_str());

@@ -660,11 +660,43 @@ void Context::nodeEnd(bycc_exec *exec, uint32_t node) {
     of(exec).profile_.end(node);
 }
 
-void Context::nodeValues(bycc_exec *exec, uint32_t node, const bycc_operand *inputs,
-                         uint32_t numInputs, const bycc_operand *outputs, uint32_t numOutputs) {
+namespace {
+
+void *addressOf(const bycc_exec &exec, const bycc_place &value) {
+  switch (value.base) {
+  case BYCC_AT_ADDRESS:
+    return reinterpret_cast<void *>(value.offset);
+  case BYCC_AT_ARENA:
+    return exec.arena + value.offset;
+  case BYCC_AT_WEIGHTS:
+    return const_cast<uint8_t *>(exec.weights) + value.offset;
+  case BYCC_AT_INPUT:
+    return exec.inputs[value.offset];
+  case BYCC_AT_OUTPUT:
+    return exec.outputs[value.offset];
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace
+
+void Context::nodeValues(bycc_exec *exec, uint32_t node, const int64_t *values, uint32_t numInputs,
+                         uint32_t numOutputs) {
   Context &context = of(exec);
-  if (context.watch_)
-    context.watch_(context.watchUser_, node, inputs, numInputs, outputs, numOutputs);
+  if (!context.watch_)
+    return;
+  std::vector<bycc_operand> operands;
+  for (uint32_t i = 0; i < numInputs + numOutputs; ++i) {
+    bycc_place value;
+    std::memcpy(&value, values, sizeof value);
+    values += sizeof value / sizeof *values;
+    operands.push_back({addressOf(*exec, value), const_cast<int64_t *>(values), value.dtype,
+                        value.rank, value.output, 0});
+    values += value.rank;
+  }
+  context.watch_(context.watchUser_, node, operands.data(), numInputs, operands.data() + numInputs,
+                 numOutputs);
 }
 
 } // namespace bycc::runtime

@@ -96,8 +96,8 @@ private:
   static void *makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape);
   static void nodeBegin(bycc_exec *exec, uint32_t node);
   static void nodeEnd(bycc_exec *exec, uint32_t node);
-  static void nodeValues(bycc_exec *exec, uint32_t node, const bycc_operand *inputs,
-                         uint32_t numInputs, const bycc_operand *outputs, uint32_t numOutputs);
+  static void nodeValues(bycc_exec *exec, uint32_t node, const int64_t *values, uint32_t numInputs,
+                         uint32_t numOutputs);
   int32_t record(Error problem);
   Expected<void *> memoryForOutput(uint32_t index, const int64_t *shape);
 

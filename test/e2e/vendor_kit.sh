@@ -59,6 +59,11 @@ same chain
 traced 'chain_examplenpu_0: 1 copies in, 0 copies out' # only the second region reads it
 traced 'chain_examplenpu_1: 0 copies in, 1 copies out' # the host reads it as well
 traced 'chain_examplenpu_2: 1 copies in, 1 copies out'
+# What stays there is not seen: the first region makes infinities, the second shows them.
+npy write large.npy f4 1x2x6x6 $(printf '3e38 %.0s' $(seq 72))
+BYCC_PLUGIN_PATH=$work/npu refuse 4 "a NaN or infinity is made" bycc-run chain.json --input x=large.npy --threads 1 --check-nan
+grep -q "^region chain_examplenpu_1 of vendor examplenpu (.*its inputs that can be seen are finite" refuse.out || fail "$(cat refuse.out)"
+grep -q "note: 1 input is in the vendor's own memory: a region before it may have made it" refuse.out || fail "$(cat refuse.out)"
 
 # crossing STEM: the report counts what the trace copies, and nothing else.
 crossing() {

@@ -65,7 +65,6 @@ const cli::ProgramTexts &texts() {
           {"bycc-run net.json --random --print", "random inputs; some values of each output"},
           {"bycc-run net.json --inputs in/ --expected want/",
            "compare; exit code 4 where they differ"},
-          {"bycc-run net.json --inputs in/ --check-nan", "who makes the first NaN or infinity"},
           {"bycc-run net.json --random --bench", "the time of a run"},
           {"bycc-run net.json --random --profile=trace.json", "where the time goes"},
       },

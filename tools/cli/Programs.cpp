@@ -36,8 +36,6 @@ const ProgramTexts &byccTexts() {
           {"bycc net.onnx --annotate=dnnl --explain", "where each operator went, and why"},
           {"bycc verify net.onnx --annotate=dnnl",
            "is it still the same program? Else who is at fault"},
-          {"bycc net.onnx --dim batch=8 --emit=relay -o -",
-           "the program as it is compiled, on stdout"},
       },
       {"bycc compiles a neural network: model in, object file and graph JSON out.",
        "MODEL is .onnx, .relay, .json or - for standard input."},
