@@ -34,6 +34,7 @@ NOT_RUN = {
     "cmake -B build -DCMAKE_PREFIX_PATH=PREFIX": "e2e-install_tree builds the example vendor",
     "/layer.0/query/MatMul": "needs an encoder; e2e-derived_pattern has one",
     "libbycc_vendor_npu.so": "e2e-vendor_tutorial makes such a vendor",
+    "bycc verify net.onnx --annotate=npu": "e2e-verify, with a vendor that computes wrongly",
     "--region=npu_0": "e2e-extract, with a vendor that is there",
     "libbycc_vendor_examplenpu.so": "e2e-vendor_test_installed runs it",
     "BYCC_PLUGIN_PATH=build": "e2e-vendor_test_installed runs it",
@@ -51,6 +52,8 @@ BEFORE = {
     "plan-diff before.json": "bycc net.onnx --annotate=dnnl --save-partition-plan=before.json -o a.o\n"
     "bycc net.onnx --annotate=dnnl --pin 'relu1=host' --save-partition-plan=after.json -o b.o",
     "bycc-run f32.json": "bycc net.onnx -o f32.o",
+    "reduce ": "bycc net.onnx --dim batch=1 --dim seq=16 --emit=relay -q -o net.relay\n"
+    "printf '#!/bin/sh\\nbycc \"$1\" -q --emit=relay -o - | grep -q softmax' > fails.sh; chmod +x fails.sh",
     "mine.json": "cp patterns/mixed-precision.json mine.json",
 }
 
@@ -98,6 +101,8 @@ def blocks_of(text):
 def commands_of(block):
     whole = "\n".join(block).replace("\\\n", " ").split("\n")
     for line in whole:
+        if line.startswith("#!"):
+            return  # the text of a script
         command = re.sub(r"\s{2,}#.*|\s#\s.*", "", line.removeprefix("$ ")).strip()
         words = [w for w in command.split() if not re.fullmatch(r"[A-Z_]+=\S*", w)]
         program = words[0].removeprefix("build/bin/") if words else ""

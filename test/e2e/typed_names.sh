@@ -61,7 +61,7 @@ for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-i
   refuse 1 "error[UNSUP]: ${option%%=*}" bycc net.relay "$option" -o x.o
 done
 bycc net.relay --minimize=time -q -o net.o
-for command in measure costs explore tune probe; do
+for command in measure costs explore tune probe explain; do
   refuse 1 "error[UNSUP]: bycc $command is not supported yet: " bycc $command net.relay
 done
 

@@ -148,6 +148,7 @@ constexpr PlannedCommand plannedCommands[] = {
     {"tune",
      "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
+    {"explain", "messages have no numbers, their notes say what to do"},
 };
 
 Parsed finish(Parsed parsed, int exitCode) {
