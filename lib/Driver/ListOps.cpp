@@ -7,6 +7,7 @@
 #include "bycc/Eval/Eval.h"
 #include "bycc/Frontend/Onnx.h"
 #include "bycc/IR/Op.h"
+#include "bycc/Parser/ProgramJson.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -81,25 +82,6 @@ std::string_view kindOf(AttrType type) {
   return "";
 }
 
-void writeValue(JsonWriter &json, const AttrValue &value) {
-  if (value.isNone())
-    json.null();
-  else if (value.isBool())
-    json.value(value.asBool());
-  else if (value.isInt())
-    json.value(value.asInt());
-  else if (value.isFloat())
-    json.value(value.asFloat());
-  else if (value.isString())
-    json.value(value.asString());
-  else {
-    json.beginArray();
-    for (const AttrValue &item : value.asList())
-      writeValue(json, item);
-    json.endArray();
-  }
-}
-
 void writeAttributes(JsonWriter &json, const OpInfo &info) {
   json.key("attribute_kinds").beginArray();
   for (const AttrSpec &attr : info.attrs) {
@@ -107,7 +89,7 @@ void writeAttributes(JsonWriter &json, const OpInfo &info) {
     json.key("required").value(attr.isRequired).key("nullable").value(attr.isNullable);
     if (!attr.isRequired) {
       json.key("default");
-      writeValue(json, attr.defaultValue);
+      writeJson(json, attr.defaultValue);
     }
     json.endObject();
   }

@@ -9,9 +9,7 @@
 
 namespace bycc {
 
-namespace {
-
-void writeAttr(JsonWriter &json, const AttrValue &value) {
+void writeJson(JsonWriter &json, const AttrValue &value) {
   if (value.isNone())
     json.null();
   else if (value.isBool())
@@ -27,10 +25,12 @@ void writeAttr(JsonWriter &json, const AttrValue &value) {
   else {
     json.beginArray();
     for (const AttrValue &item : value.asList())
-      writeAttr(json, item);
+      writeJson(json, item);
     json.endArray();
   }
 }
+
+namespace {
 
 class Writer {
 public:
@@ -92,7 +92,7 @@ private:
     json_.key("attrs").beginObject();
     for (const Attr &attr : module_.attributes.dict(id)) {
       json_.key(attr.key);
-      writeAttr(json_, attr.value);
+      writeJson(json_, attr.value);
     }
     json_.endObject();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bycc/Parser/Relay.h"
+#include "bycc/Support/Json.h"
 
 namespace bycc {
 
@@ -13,6 +14,8 @@ struct ProgramJsonOptions {
   // As in PrintOptions (IR/Printer.h): "origin" of nodes, constants by number.
   bool origins = false, givenConstants = false;
 };
+// A value as programs in JSON have it: what is no finite number is {"float": "inf"}.
+void writeJson(JsonWriter &json, const AttrValue &value);
 std::string printProgramJson(const Module &module, const ProgramJsonOptions &options = {});
 
 } // namespace bycc
