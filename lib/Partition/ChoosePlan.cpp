@@ -100,9 +100,7 @@ private:
     for (Part &part : parts_)
       for (size_t typed = 0; typed < context_.vendors->size(); ++typed) {
         uint32_t number = costs_.numberOf(module_.intern((*context_.vendors)[typed].name()));
-        uint32_t count = 0;
-        for (uint32_t region : part.solution.plan.region)
-          count = region == none ? count : std::max(count, region + 1);
+        uint32_t count = countRegions(part.solution.plan); // a move may change it
         for (uint32_t region = 0; region < count; ++region)
           moveIfEqual(part, region, number, typed);
       }

@@ -123,8 +123,7 @@ ErrorBuilder error(Status status, SourceLocation location) {
 }
 Error cancelledError() { return error(Status::Cancelled) << "stopped by the caller"; }
 void wrongHalfOfExpected() {
-  BYCC_ASSERT(false, "an Expected is asked for what it does not hold");
-  std::abort();
+  internalError(__FILE__, __LINE__, "hasValue_", "an Expected is asked for what it does not hold");
 }
 
 std::string Error::str() const {
