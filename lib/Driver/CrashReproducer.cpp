@@ -1,24 +1,13 @@
 #include "CrashReproducer.h"
 
 #include "bycc/Compiler.h"
+#include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
 
 namespace bycc {
 namespace {
-
-// A word of a command line as a shell takes it, on one line.
-std::string inShell(const std::string &word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                     "0123456789_./=,:+-@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
-    return word;
-  std::string text = "'";
-  for (char c : word)
-    text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
 
 // Is in the program or in the list of passes by now, or is of this run alone.
 bool isDone(const std::string &option, const Checkpoint &checkpoint) {
@@ -35,13 +24,13 @@ bool isDone(const std::string &option, const Checkpoint &checkpoint) {
 
 std::string reproducerText(const Options &options, const Checkpoint &checkpoint) {
   const std::string &file = options.watch.crashReproducer;
-  std::string command = options.given.program + " " + inShell(file);
+  std::string command = options.given.program + " " + shellWord(file);
   if (!file.ends_with(".relay"))
     command += " -x relay";
-  command += " --passes=" + (checkpoint.passes.empty() ? "''" : inShell(checkpoint.passes));
+  command += " --passes=" + (checkpoint.passes.empty() ? "''" : shellWord(checkpoint.passes));
   for (const auto &[option, spelt] : options.given.options)
     if (!isDone(option, checkpoint))
-      command += " " + inShell(spelt);
+      command += " " + shellWord(spelt);
   return "// The program before " +
          (checkpoint.next.empty() ? "host code was made" : "pass '" + checkpoint.next + "'") +
          ", after which bycc " + versionText() + " ended by a fault. To see it:\n" +

@@ -7,6 +7,7 @@
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
+#include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -15,20 +16,6 @@
 
 namespace bycc {
 namespace {
-
-// As a shell reads it.
-std::string quoted(const std::string &text) {
-  bool isPlain = std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("/._-+,=@%:").find(c) != std::string_view::npos;
-  });
-  if (isPlain)
-    return text;
-  std::string result = "'";
-  for (char c : text)
-    result += c == '\'' ? "'\\''" : std::string(1, c);
-  return result + "'";
-}
 
 // ../lib from the program, or as that folder is called, with the library in it.
 Expected<std::string> libraryFolder(const std::string &library) {
@@ -55,13 +42,14 @@ Expected<std::string> objectOf(const std::string &graph) {
 }
 
 Expected<std::string> linkLine(const Options &options) {
-  std::string object = quoted(BYCC_TRY(objectOf(options.input.model)));
+  std::string object = shellWord(BYCC_TRY(objectOf(options.input.model)));
   if (options.libsAreStatic) {
     std::string folder = BYCC_TRY(libraryFolder("libbycc_runtime.a"));
-    return object + " " + quoted(folder + "/libbycc_runtime.a") + " -lstdc++ -lm -ldl -lpthread\n";
+    return object + " " + shellWord(folder + "/libbycc_runtime.a") +
+           " -lstdc++ -lm -ldl -lpthread\n";
   }
   std::string folder = BYCC_TRY(libraryFolder("libbycc_runtime.so"));
-  return object + " " + quoted("-L" + folder) + " " + quoted("-Wl,-rpath," + folder) +
+  return object + " " + shellWord("-L" + folder) + " " + shellWord("-Wl,-rpath," + folder) +
          " -lbycc_runtime -lm\n";
 }
 

@@ -22,6 +22,7 @@
 #include "bycc/Support/ChildProgram.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Phrases.h"
+#include "bycc/Support/TemporaryFolder.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <optional>
 #include <unordered_set>
 
 namespace bycc {
@@ -38,38 +39,6 @@ namespace {
 
 volatile std::sig_atomic_t reduceIsStopped = 0;
 void stopReducing(int) { reduceIsStopped = 1; }
-
-// A folder of this process, and the candidate in it.
-class CandidateFile {
-public:
-  CandidateFile() = default;
-  CandidateFile(const CandidateFile &) = delete;
-  ~CandidateFile() {
-    std::error_code ignored;
-    if (!folder_.empty())
-      std::filesystem::remove_all(folder_, ignored);
-  }
-  Expected<> make() {
-    std::error_code failure;
-    std::filesystem::path temporary = std::filesystem::temp_directory_path(failure);
-    std::string name = (failure ? "/tmp" : temporary.string()) + "/bycc-reduce-XXXXXX";
-    if (!::mkdtemp(name.data()))
-      return error(Status::Io, {name}) << "cannot be made: " << std::strerror(errno);
-    folder_ = name;
-    return {};
-  }
-  std::string path() const { return folder_ + "/candidate.relay"; }
-  Expected<> write(const std::string &text) const {
-    std::FILE *file = std::fopen(path().c_str(), "wb");
-    bool isWritten = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (!file || std::fclose(file) != 0 || !isWritten)
-      return error(Status::Io, {path()}) << "cannot be written: " << std::strerror(errno);
-    return {};
-  }
-
-private:
-  std::string folder_;
-};
 
 class Reduction {
 public:
@@ -118,13 +87,23 @@ private:
 
   // --- asking
 
+  std::string candidate() const { return folder_->file("candidate.relay"); }
+
+  Expected<> writeCandidate(const std::string &text) const {
+    std::FILE *file = std::fopen(candidate().c_str(), "wb");
+    bool isWritten = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (!file || std::fclose(file) != 0 || !isWritten)
+      return error(Status::Io, {candidate()}) << "cannot be written: " << std::strerror(errno);
+    return {};
+  }
+
   // Exit code 0; what else the script's end may mean is the script's matter.
   Expected<bool> isInteresting(const std::string &text) {
     ++numRuns_;
-    BYCC_TRY(file_.write(text));
+    BYCC_TRY(writeCandidate(text));
     ChildProgram child;
     child.program = options_.reduce.script;
-    child.arguments = {file_.path()};
+    child.arguments = {candidate()};
     child.timeoutSeconds = 1e9; // the script knows what is long: timeout(1)
     child.proceed = [] { return reduceIsStopped == 0; };
     Expected<ChildOutput> ran = runChildProgram(child, "");
@@ -149,7 +128,7 @@ private:
     size_ = sizeOf(module);
     size_.textBytes = text_.size();
     numOperators_ = size_.operators;
-    BYCC_TRY(file_.make());
+    folder_.emplace(BYCC_TRY(TemporaryFolder::make("reduce")));
     if (BYCC_TRY(isInteresting(text_)))
       return {};
     if (reduceIsStopped)
@@ -288,7 +267,7 @@ private:
   const Terminal &terminal_;
   Session &session_;
   const Options &options_;
-  CandidateFile file_;
+  std::optional<TemporaryFolder> folder_;
   std::string text_; // the smallest one so far
   ProgramSize size_;
   size_t numOperators_ = 0; // of the original

@@ -22,6 +22,7 @@
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Phrases.h"
+#include "bycc/Support/TemporaryFolder.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
 
@@ -34,6 +35,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,29 +45,6 @@ namespace bycc {
 namespace {
 
 constexpr const char *planFile = "the plan of bycc verify"; // in memory
-
-class VerifyFolder {
-public:
-  Expected<> make() {
-    const char *base = std::getenv("TMPDIR");
-    std::string name = std::string(base && *base ? base : "/tmp") + "/bycc-verify-XXXXXX";
-    if (!::mkdtemp(name.data()))
-      return error(Status::Io, {name}) << "cannot make the folder: " << std::strerror(errno);
-    path_ = name;
-    return {};
-  }
-  VerifyFolder() = default;
-  VerifyFolder(const VerifyFolder &) = delete;
-  ~VerifyFolder() {
-    std::error_code ignored;
-    if (!path_.empty())
-      std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const std::string &name) const { return path_ + "/" + name; }
-
-private:
-  std::string path_;
-};
 
 struct RunEnd {
   int code = 0;     // of bycc-run
@@ -145,7 +124,7 @@ public:
 private:
   // --- builds
 
-  std::string stem() const { return folder_.file(request_.code.stem); }
+  std::string stem() const { return folder_->file(request_.code.stem); }
   std::string modelName() const { return escaped(options_.input.model); }
 
   std::string referenceName() const {
@@ -195,7 +174,8 @@ private:
       request_.callbacks.standardInput = [text]() -> Expected<std::string> { return text; };
     }
     showRunHalves();
-    return folder_.make();
+    folder_.emplace(BYCC_TRY(TemporaryFolder::make("verify")));
+    return {};
   }
 
   // Run halves stand beside the plugins that were named.
@@ -242,7 +222,7 @@ private:
   Expected<> makeReference() {
     wanted_ = options_.verify.against;
     if (!isAgainstFolder()) {
-      wanted_ = folder_.file("wanted");
+      wanted_ = folder_->file("wanted");
       Expected<CompiledModel> reference = compiler_.compile(referenceRequest());
       if (!reference) {
         Error problem = reference.takeError();
@@ -271,7 +251,7 @@ private:
     for (std::string &word : words)
       arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    std::string messages = folder_.file("messages");
+    std::string messages = folder_->file("messages");
     posix_spawn_file_actions_t actions;
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -301,7 +281,7 @@ private:
 
   // Messages name no files that are gone soon.
   std::string withoutFolder(std::string text) const {
-    std::string folder = folder_.file("");
+    std::string folder = folder_->file("");
     for (size_t at = text.find(folder); at != text.npos; at = text.find(folder))
       text.erase(at, folder.size());
     return text;
@@ -561,7 +541,7 @@ private:
   Terminal &terminal_;
   Compiler compiler_;
   CompileRequest request_;
-  VerifyFolder folder_;
+  std::optional<TemporaryFolder> folder_;
   std::string runner_, wanted_; // bycc-run; the folder of expected outputs
 };
 

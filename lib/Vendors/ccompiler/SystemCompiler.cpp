@@ -4,6 +4,7 @@
 #include "SystemCompiler.h"
 
 #include "bycc/Support/File.h"
+#include "bycc/Support/TemporaryFolder.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <fstream>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -22,30 +22,6 @@ extern char **environ;
 namespace bycc::ccompiler {
 
 namespace {
-
-class TemporaryFolder {
-public:
-  static Expected<TemporaryFolder> make() {
-    const char *base = std::getenv("TMPDIR");
-    std::string name = std::string(base && *base ? base : "/tmp") + "/bycc-ccompiler-XXXXXX";
-    if (!::mkdtemp(name.data()))
-      return error(Status::Io) << "cannot make the folder " << name << ": " << std::strerror(errno);
-    TemporaryFolder folder;
-    folder.path_ = name;
-    return folder;
-  }
-  TemporaryFolder(TemporaryFolder &&other) noexcept : path_(std::exchange(other.path_, "")) {}
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty())
-      std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file(const char *name) const { return path_ + "/" + name; }
-
-private:
-  TemporaryFolder() = default;
-  std::string path_;
-};
 
 std::vector<std::string> compilerWords() {
   const char *given = std::getenv("CC");
@@ -138,7 +114,7 @@ Expected<std::vector<uint8_t>> compileC(const std::string &text, const std::stri
                                         const bycc_target &target) {
   if (const char *keep = std::getenv("BYCC_CCOMPILER_KEEP"); keep && *keep)
     BYCC_TRY(writeText(std::string(keep) + "/" + asIdentifier(name) + ".c", text));
-  TemporaryFolder folder = BYCC_TRY(TemporaryFolder::make());
+  TemporaryFolder folder = BYCC_TRY(TemporaryFolder::make("ccompiler"));
   std::string source = folder.file("region.c"), object = folder.file("region.o"),
               errors = folder.file("errors");
   BYCC_TRY(writeText(source, text));
