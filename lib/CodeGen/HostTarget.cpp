@@ -2,6 +2,7 @@
 #include "bycc/CodeGen/HostTarget.h"
 
 #include "Object.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -68,7 +69,8 @@ bool isKnown(const std::string &feature) {
 }
 
 Error unknownFeature(const std::string &feature) {
-  auto failure = error(Status::Usage) << "unknown feature '" << escaped(feature) << "'";
+  auto failure = error(Status::Usage).as(MessageId::UnknownCpu)
+                 << "unknown feature '" << escaped(feature) << "'";
   if (auto near = nearest(feature, listOf(knownFeatures)))
     return std::move(failure).note("did you mean '" + *near + "'?");
   return std::move(failure).note("features: " + join(listOf(knownFeatures), ", "));
@@ -114,7 +116,8 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
     return error(Status::Arg) << "-mcpu=native is not for target '" << target.triple << "'";
   target.cpu = isNative ? std::string(llvm::sys::getHostCPUName()) : cpu.empty() ? "x86-64" : cpu;
   if (llvm::Triple(target.triple).getArch() != llvm::Triple::x86_64)
-    return error(Status::Unsup) << "no code generator for target '" << target.triple << "'";
+    return error(Status::Unsup).as(MessageId::UnknownCpu)
+           << "no code generator for target '" << target.triple << "'";
   TargetInfo baseline = target; // LLVM prints a line of its own about an unknown CPU
   baseline.cpu = "x86-64";
   auto machine = BYCC_TRY(te::makeTargetMachine(baseline, 2)); // registers the target
@@ -124,7 +127,8 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
     for (const auto &known : base.getAllProcessorDescriptions())
       names.push_back(known.Key);
     auto near = nearest(target.cpu, names);
-    auto failure = error(Status::Usage) << "unknown CPU '" << escaped(target.cpu) << "'";
+    auto failure = error(Status::Usage).as(MessageId::UnknownCpu)
+                   << "unknown CPU '" << escaped(target.cpu) << "'";
     if (near)
       return std::move(failure).note("did you mean '" + *near + "'?");
     return failure;

@@ -5,6 +5,7 @@
 
 #include "bycc/IR/Infer.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Npy.h"
 #include "bycc/Support/ParamsFile.h"
 #include "bycc/Support/Phrases.h"
@@ -157,7 +158,7 @@ Expected<Tensors> readTensors(const std::string &path, InputFiles &files) {
     return error(Status::Arg, inFile(path))
            << "--params takes a folder of .npy files, a .params or a .safetensors file";
   if (!files.exists(path))
-    return error(Status::Io, inFile(path)) << "no such file or folder";
+    return error(Status::Io, inFile(path)).as(MessageId::CannotRead) << "no such file or folder";
   return error(Status::Arg, inFile(path))
          << "--params takes a folder of .npy files, a .params or a .safetensors file";
 }
@@ -199,7 +200,7 @@ Expected<> bindParams(Module &module, const std::string &path, InputFiles &files
       std::vector<std::string> names;
       for (NodeId param : params)
         names.emplace_back(module.string(module.node(param).name));
-      return error(Status::Arg, inFile(tensor.file))
+      return error(Status::Arg, inFile(tensor.file)).as(MessageId::NoSuchParameter)
              << "@main has no parameter '" << escaped(tensor.name) << "'"
              << didYouMean(tensor.name, names);
     }

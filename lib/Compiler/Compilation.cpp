@@ -10,6 +10,7 @@
 #include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Messages.h"
 
 #include <algorithm>
 
@@ -49,7 +50,8 @@ Expected<> Compilation::compile() {
   if (request_.callbacks.loaded)
     BYCC_TRY(request_.callbacks.loaded(session_.filesRead()));
   if (!session_.module().main())
-    return error(Status::Input, {request_.input.model}) << "the program has no @main";
+    return error(Status::Input, {request_.input.model}).as(MessageId::NoMain)
+           << "the program has no @main";
   if (!codeForms().empty())
     BYCC_TRY(checkInterface(session_.module()));
   BYCC_TRY(session_.enableAskedVendors(true));

@@ -6,6 +6,7 @@
 #include "bycc/Partition/RecordPlan.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
@@ -24,8 +25,8 @@ Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
     known.push_back(vendors[i].name());
   if (std::ranges::find(known, vendor) != known.end())
     return {};
-  return (error(Status::Usage) << "--pin: vendor '" << escaped(vendor) << "' is not in use"
-                               << didYouMean(vendor, known))
+  return (error(Status::Usage).as(MessageId::UnknownVendor)
+          << "--pin: vendor '" << escaped(vendor) << "' is not in use" << didYouMean(vendor, known))
       .note("--annotate says which vendors are");
 }
 
@@ -40,8 +41,9 @@ Expected<std::vector<std::string>> operatorGlobs(const char *option,
     }
     std::vector<std::string> operators = operatorsOfOnnx(glob);
     if (operators.empty())
-      return error(Status::Usage) << option << ": no operator is called '" << escaped(glob) << "'"
-                                  << didYouMean(glob, known);
+      return error(Status::Usage).as(MessageId::NoOperatorNamed)
+             << option << ": no operator is called '" << escaped(glob) << "'"
+             << didYouMean(glob, known);
     result.insert(result.end(), operators.begin(), operators.end());
   }
   return result;

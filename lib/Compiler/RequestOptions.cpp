@@ -2,6 +2,7 @@
 
 #include "bycc/Compiler/OptionStore.h"
 #include "bycc/Compiler/OutputForms.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/OptionArguments.h"
 
 #include <algorithm>
@@ -85,7 +86,7 @@ Expected<> store(CompileRequest &request, const OptionInfo &info, const std::str
     if (row.info.names != info.names)
       continue;
     if (Stored stored = row.store(request, value); !stored.isTaken)
-      return error(Status::Usage) << badOptionValue(row.info, value, stored.wanted);
+      return badOptionValue(row.info, value, stored.wanted);
   }
   return {};
 }
@@ -115,9 +116,9 @@ Expected<> setOption(CompileRequest &request, std::string_view name, std::string
     return error(Status::Usage) << unknownOption(table, name, name);
   }
   if (option->form == OptionForm::Flag && !value.empty())
-    return error(Status::Usage) << option->spelt() << " takes no value";
+    return error(Status::Usage).as(MessageId::OptionValue) << option->spelt() << " takes no value";
   if (option->form == OptionForm::Value && value.empty())
-    return error(Status::Usage) << option->spelt() << " needs a value";
+    return error(Status::Usage).as(MessageId::OptionValue) << option->spelt() << " needs a value";
   return store(request, *option, std::string(value));
 }
 

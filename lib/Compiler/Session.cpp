@@ -9,6 +9,7 @@
 #include "bycc/Partition/AskedVendors.h"
 #include "bycc/Partition/EstimatePlan.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
@@ -193,7 +194,7 @@ Expected<> Session::hearVendorFaults() {
   for (const VendorFault &fault : vendorProcess_->takeFaults()) {
     std::string text = "vendor '" + fault.vendor + "', " + fault.question + ", " + fault.what;
     if (options_.vendors.strict)
-      return error(Status::Policy) << "--strict: " << text;
+      return error(Status::Policy).as(MessageId::Strict) << "--strict: " << text;
     context_.warn({},
                   text + (fault.isLast ? "; it is not asked any more" : "; it does not get it"));
   }

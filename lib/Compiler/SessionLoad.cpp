@@ -14,6 +14,7 @@
 #include "bycc/Support/FileKind.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
@@ -32,8 +33,9 @@ Expected<std::vector<int64_t>> parseShape(const std::string &name, const std::st
   for (const std::string &part : split(text, 'x')) {
     auto dim = parseInt(part);
     if (!dim || *dim < 0)
-      return error(Status::Usage) << "--shape " << escaped(name) << "=" << escaped(text)
-                                  << ": not a shape such as 1x3x224x224";
+      return error(Status::Usage).as(MessageId::BadValue)
+             << "--shape " << escaped(name) << "=" << escaped(text)
+             << ": not a shape such as 1x3x224x224";
     shape.push_back(*dim);
   }
   return shape;
@@ -51,8 +53,8 @@ Expected<OnnxImportOptions> importOptions(const InputOptions &input) {
   for (const auto &[name, text] : input.dims) {
     auto value = parseInt(text);
     if (!value || *value < 0)
-      return error(Status::Usage) << "--dim " << escaped(name) << "=" << escaped(text)
-                                  << ": not an extent";
+      return error(Status::Usage).as(MessageId::BadValue)
+             << "--dim " << escaped(name) << "=" << escaped(text) << ": not an extent";
     auto [it, isNew] = import.dims.try_emplace(name, *value);
     if (!isNew && it->second != *value)
       return error(Status::Usage) << "--dim gives " << escaped(name) << " twice, as " << it->second
@@ -168,8 +170,8 @@ Error noDimension(const Module &module, const std::string &name) {
   if (near.empty())
     near = names.empty() ? ": every extent of its inputs is known"
                          : "; its open dimensions: " + escaped(join(names, ", "), 1024);
-  return error(Status::Arg) << "--dim: the model has no dimension '" << escaped(name) << "'"
-                            << near;
+  return error(Status::Arg).as(MessageId::NoSuchParameter)
+         << "--dim: the model has no dimension '" << escaped(name) << "'" << near;
 }
 
 // Dims that are symbols of the program and bound by --dim, types given by --shape.
@@ -182,8 +184,9 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
     names.emplace_back(module.string(module.node(param).name));
   for (const auto &[name, shape] : bindings.shapes)
     if (std::ranges::find(names, name) == names.end()) {
-      return error(Status::Arg) << "--shape: the model has no input '" << escaped(name) << "'"
-                                << didYouMean(name, names);
+      return error(Status::Arg).as(MessageId::NoSuchParameter)
+             << "--shape: the model has no input '" << escaped(name) << "'"
+             << didYouMean(name, names);
     }
   for (NodeId param : module.function(module.main()).params)
     if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name)));
@@ -281,8 +284,8 @@ Expected<const Frontend *> Session::ownFrontend() {
       return nullptr;
     for (const Frontend &frontend : extensions_.frontends)
       names.push_back(frontend.name);
-    return error(Status::Usage) << "unknown format '" << escaped(input.format) << "'"
-                                << didYouMean(input.format, names);
+    return error(Status::Usage).as(MessageId::BadValue)
+           << "unknown format '" << escaped(input.format) << "'" << didYouMean(input.format, names);
   }
   if (extensions_.frontends.empty())
     return nullptr;
@@ -335,7 +338,7 @@ Expected<> Session::loadText(bool isJson) {
     return files_.mapContained(folder, relative);
   };
   if (isJson && looksLikeGraphJson(text))
-    return (error(Status::Input, {name})
+    return (error(Status::Input, {name}).as(MessageId::IsCompiled)
             << "this is the graph JSON of a compiled model, not a program")
         .note("run it with bycc-run");
   module_ = isJson ? BYCC_TRY(parseProgramJson(text, name, parse))

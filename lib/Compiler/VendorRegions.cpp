@@ -20,6 +20,7 @@
 #include "VendorRegions.h"
 
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -231,9 +232,9 @@ std::string VendorRegions::symbolOf(const Region &region) const {
 }
 
 Error VendorRegions::strictError(const Region &region) const {
-  return error(Status::Policy) << "--strict: region " << symbolOf(region) << ": "
-                               << region.vendor->name()
-                               << " cannot compile it: " << outcome(region).reason;
+  return error(Status::Policy).as(MessageId::Strict)
+         << "--strict: region " << symbolOf(region) << ": " << region.vendor->name()
+         << " cannot compile it: " << outcome(region).reason;
 }
 
 // --- learning from failures

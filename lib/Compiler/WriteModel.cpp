@@ -2,6 +2,7 @@
 
 #include "bycc/Compiler/OutputForms.h"
 #include "bycc/Support/GraphSet.h"
+#include "bycc/Support/Messages.h"
 
 #include <filesystem>
 
@@ -45,7 +46,8 @@ static Expected<GraphSet> setOf(std::string_view graphJson, const std::string &f
   JsonValue root = BYCC_TRY(parseJson(graphJson, file));
   const JsonValue *bycc = root.find("bycc");
   if (!bycc || !isSealed(graphJson))
-    return error(Status::Load, {file}) << "is no graph JSON of bycc, or was edited";
+    return error(Status::Load, {file}).as(MessageId::NotOurGraph)
+           << "is no graph JSON of bycc, or was edited";
   return readGraphSet(*bycc, file);
 }
 

@@ -12,6 +12,7 @@
 #include "bycc/Partition/RefusalPrices.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 
@@ -63,7 +64,7 @@ Expected<> prepareModel(Session &session, const Options &options, RefusalPrices 
   if (!session.module().main()) {
     SourceLocation location;
     location.file = session.options().input.model;
-    return error(Status::Input, location) << "the program has no @main";
+    return error(Status::Input, location).as(MessageId::NoMain) << "the program has no @main";
   }
   BYCC_TRY(checkInterface(session.module()));
   BYCC_TRY(session.enableAskedVendors(true));
@@ -199,7 +200,8 @@ Expected<> writePriceFile(const Session &session, const std::string &file,
                           const RefusalPrices &prices) {
   for (const std::string &input : session.filesRead())
     if (file == input || isSameFile(file, input))
-      return error(Status::Usage) << "the output " << escaped(file) << " is an input";
+      return error(Status::Usage).as(MessageId::OutputIsInput)
+             << "the output " << escaped(file) << " is an input";
   std::string text = file.ends_with(".json") ? prices.json() : prices.text();
   OutputSet files;
   BYCC_TRY(files.add(file, text));

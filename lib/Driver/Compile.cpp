@@ -16,6 +16,7 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/MappedFiles.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
@@ -43,12 +44,13 @@ Expected<std::vector<const OutputFormInfo *>> wantedForms(const Options &options
     }
     if (std::ranges::find_if(plannedForms, [&](const char *form) { return form == name; }) !=
         std::end(plannedForms))
-      return error(Status::Unsup) << "--emit=" << name << " is not supported yet";
+      return error(Status::Unsup).as(MessageId::NotBuilt)
+             << "--emit=" << name << " is not supported yet";
     std::vector<std::string> names;
     for (const OutputFormInfo &form : outputForms())
       names.emplace_back(form.name);
-    return error(Status::Usage) << "--emit: unknown form '" << escaped(name) << "'"
-                                << didYouMean(name, names);
+    return error(Status::Usage).as(MessageId::BadValue)
+           << "--emit: unknown form '" << escaped(name) << "'" << didYouMean(name, names);
   }
   return wanted;
 }
@@ -129,8 +131,9 @@ private:
                                 {".s", "assembly"},
                                 {".h", "a header"}})
       if (options_.output.output->ends_with(suffix))
-        return (error(Status::Usage) << "-o " << escaped(*options_.output.output)
-                                     << ": the object file would be called like " << what)
+        return (error(Status::Usage).as(MessageId::OutputName)
+                << "-o " << escaped(*options_.output.output)
+                << ": the object file would be called like " << what)
             .note("-o NAME.o writes NAME.json, NAME.h and NAME.params beside it; --emit says what "
                   "else is written");
     return {};
@@ -152,7 +155,8 @@ private:
     for (const std::string &output : outputPaths()) {
       for (const std::string &input : inputs)
         if (output == input || isSameFile(output, input))
-          return error(Status::Usage) << "the output " << escaped(output) << " is an input";
+          return error(Status::Usage).as(MessageId::OutputIsInput)
+                 << "the output " << escaped(output) << " is an input";
       BYCC_TRY(checkIsFileName(output));
       bool isNew = distinct.insert(std::filesystem::path(output).lexically_normal()).second;
       if (std::error_code ignored;
@@ -230,7 +234,7 @@ private:
     const PlacementOutput &p = options_.placement;
     const OffloadTotals &totals = report.totals;
     if (p.expectRegions && *p.expectRegions != totals.regions)
-      return error(Status::Policy)
+      return error(Status::Policy).as(MessageId::ExpectRegions)
              << "--expect-regions=" << *p.expectRegions
              << (totals.regions == 1 ? ": there is " : ": there are ") << totals.regions;
     if (p.minOffload)
@@ -252,6 +256,7 @@ private:
       const auto &[vendor, why] = node.why.front();
       Diagnostic diagnostic;
       diagnostic.status = Status::Policy;
+      diagnostic.id = MessageId::Strict;
       diagnostic.message = "--strict: " + node.name + " (" + node.op + ") is accepted by " +
                            vendor + " and is on the host: " + why;
       found.push_back(std::move(diagnostic));
@@ -266,11 +271,12 @@ private:
     std::string number = text.substr(0, text.find('%'));
     auto wanted = parseDouble(number);
     if (!wanted || !(*wanted >= 0 && *wanted <= 100) || (!byOps && !text.ends_with("%")))
-      return error(Status::Usage) << "--min-offload: '" << escaped(text)
-                                  << "' is not such as 90% or 90%ops, of 0 to 100";
+      return error(Status::Usage).as(MessageId::BadValue)
+             << "--min-offload: '" << escaped(text)
+             << "' is not such as 90% or 90%ops, of 0 to 100";
     // Of one in ten operators nobody can say what it costs.
     if (!byOps && 10 * totals.guessedOps > totals.ops)
-      return (error(Status::Policy)
+      return (error(Status::Policy).as(MessageId::MinOffload)
               << "--min-offload=" << text
               << ": FLOPs cannot be judged: nothing is known about extents of " << totals.guessedOps
               << " of " << counted(totals.ops, "op"))
@@ -279,8 +285,9 @@ private:
     double part = byOps ? static_cast<double>(totals.offloadedOps) : totals.offloadedFlops;
     double got = all > 0 ? 100 * part / all : 0;
     if (got < *wanted)
-      return error(Status::Policy) << "--min-offload=" << text << ": " << got << " % of "
-                                   << (byOps ? "ops" : "FLOPs") << " are offloaded";
+      return error(Status::Policy).as(MessageId::MinOffload)
+             << "--min-offload=" << text << ": " << got << " % of " << (byOps ? "ops" : "FLOPs")
+             << " are offloaded";
     return {};
   }
 

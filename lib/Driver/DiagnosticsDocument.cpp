@@ -1,6 +1,7 @@
 #include "DiagnosticsDocument.h"
 
 #include "bycc/Compiler.h"
+#include "bycc/Driver/Driver.h"
 #include "bycc/Support/Json.h"
 
 namespace bycc {
@@ -67,6 +68,8 @@ std::string DiagnosticsDocument::json() const {
     json.beginObject().key("severity").value(entry.severity);
     if (entry.severity == std::string_view("error"))
       json.key("status").value(name(diagnostic.status));
+    if (std::string number = text(diagnostic.id); !number.empty())
+      json.key("id").value(number);
     json.key("message").value(diagnostic.message);
     writePlace(json, diagnostic.location);
     if (!diagnostic.excerpt.empty())
@@ -95,16 +98,16 @@ std::string DiagnosticsDocument::sarif() const {
   for (const Entry &entry : entries_) {
     const Diagnostic &diagnostic = entry.diagnostic;
     bool isError = entry.severity == std::string_view("error");
-    std::string text = diagnostic.message;
+    std::string whole = diagnostic.message, number = text(diagnostic.id);
     for (const Note &note : diagnostic.notes)
-      text += "\n" + note.text;
+      whole += "\n" + note.text;
     json.beginObject().key("level").value(isError ? "error"
                                           : entry.severity == std::string_view("warning")
                                               ? "warning"
                                               : "note");
     if (isError)
-      json.key("ruleId").value(name(diagnostic.status));
-    json.key("message").beginObject().key("text").value(text).endObject();
+      json.key("ruleId").value(number.empty() ? name(diagnostic.status) : std::string_view(number));
+    json.key("message").beginObject().key("text").value(whole).endObject();
     if (isKnown(diagnostic.location)) {
       json.key("locations").beginArray();
       writeSarifPlace(json, diagnostic.location);
@@ -113,6 +116,26 @@ std::string DiagnosticsDocument::sarif() const {
     json.endObject();
   }
   return json.endArray().endObject().endArray().endObject().take();
+}
+
+int refuseLine(const std::string &program, const Error &error, std::string_view format) {
+  if (format == "json" || format == "sarif") {
+    DiagnosticsDocument document;
+    document.add(error);
+    std::string text = format == "json" ? document.json() : document.sarif();
+    std::fputs((text + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr);
+    return exitCode(error.status());
+  }
+  std::string number = text(error.diagnostics().front().id);
+  bool isLine = error.status() == Status::Usage; // its status is the name of the program
+  std::string said =
+      isLine ? program + ": " + error.message() + (number.empty() ? "" : " [" + number + "]") + "\n"
+             : error.str();
+  if (isLine)
+    for (const Note &note : error.diagnostics().front().notes)
+      said += "note: " + note.text + "\n";
+  std::fputs(said.c_str(), stderr);
+  return exitCode(error.status());
 }
 
 } // namespace bycc

@@ -14,6 +14,7 @@
 #include "bycc/Eval/Eval.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Npy.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/RandomArray.h"
@@ -52,7 +53,8 @@ public:
     BYCC_TRY(session_.prepare());
     BYCC_TRY(session_.load());
     if (!module_.main())
-      return error(Status::Input, {options_.input.model}) << "the program has no @main";
+      return error(Status::Input, {options_.input.model}).as(MessageId::NoMain)
+             << "the program has no @main";
     BYCC_TRY(session_.enableAskedVendors(true));
     BYCC_TRY(session_.runPasses(untilPartitioned(BYCC_TRY(session_.pipeline()))));
     FunctionId region = BYCC_TRY(findRegion(o.region));
@@ -152,7 +154,8 @@ private:
       return {};
     }
     if (isSameFile(path, options_.input.model))
-      return error(Status::Usage) << "the output " << escaped(path) << " is an input";
+      return error(Status::Usage).as(MessageId::OutputIsInput)
+             << "the output " << escaped(path) << " is an input";
     OutputSet files;
     BYCC_TRY(files.add(path, text));
     std::string stem = path.ends_with(".relay") ? path.substr(0, path.size() - 6) : path;

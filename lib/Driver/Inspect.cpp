@@ -8,6 +8,7 @@
 #include "bycc/IR/Visitor.h"
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Quantity.h"
 #include "bycc/Support/Text.h"
@@ -107,7 +108,7 @@ Expected<> needMain(Session &session) {
     return {};
   SourceLocation location;
   location.file = session.options().input.model;
-  return error(Status::Input, location) << "the program has no @main";
+  return error(Status::Input, location).as(MessageId::NoMain) << "the program has no @main";
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
 
@@ -35,7 +36,8 @@ Expected<std::string> objectOf(const std::string &graph) {
   JsonValue root = BYCC_TRY(parseJson(text, graph));
   const JsonValue *bycc = root.find("bycc");
   if (!bycc)
-    return error(Status::Input, {graph}) << "this is not the graph JSON of a compiled model";
+    return error(Status::Input, {graph}).as(MessageId::NotOurGraph)
+           << "this is not the graph JSON of a compiled model";
   size_t slash = graph.rfind('/');
   std::string folder = slash == std::string::npos ? "" : graph.substr(0, slash + 1);
   return folder + BYCC_TRY(readGraphSet(*bycc, graph)).object.name;

@@ -11,6 +11,7 @@
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/DerivePattern.h"
 #include "bycc/Pattern/Matcher.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -127,8 +128,8 @@ private:
         nodes.push_back(node);
     }
     if (nodes.empty())
-      return (error(Status::Arg) << "--nodes: no node is called '" << escaped(name) << "'"
-                                 << didYouMean(name, names))
+      return (error(Status::Arg).as(MessageId::NoNode)
+              << "--nodes: no node is called '" << escaped(name) << "'" << didYouMean(name, names))
           .note("names are those after simplification: bycc MODEL --explain shows them");
     return nodes;
   }
@@ -165,7 +166,8 @@ public:
   Expected<> run() {
     BYCC_TRY(session_.load());
     if (!module_.main())
-      return error(Status::Input, {session_.options().input.model}) << "the program has no @main";
+      return error(Status::Input, {session_.options().input.model}).as(MessageId::NoMain)
+             << "the program has no @main";
     BYCC_TRY(session_.runPasses(untilComposites(BYCC_TRY(session_.pipeline()))));
     BlockId block = module_.function(module_.main()).body;
     std::vector<NodeId> nodes = BYCC_TRY(Picker(module_, block).pick(options_.nodes));

@@ -21,6 +21,7 @@
 #include "bycc/Parser/Relay.h"
 #include "bycc/Support/ChildProgram.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/TemporaryFolder.h"
 #include "bycc/Support/Text.h"
@@ -50,7 +51,8 @@ public:
     BYCC_TRY(checkOutput());
     BYCC_TRY(session_.load());
     if (!session_.module().main())
-      return error(Status::Input, {options_.input.model}) << "the program has no @main";
+      return error(Status::Input, {options_.input.model}).as(MessageId::NoMain)
+             << "the program has no @main";
     terminal_.clearProgress();
     enterStage(Stage::Passes);
     BYCC_TRY(begin());
@@ -70,7 +72,8 @@ private:
 
   Expected<> checkOutput() const {
     if (isSameFile(path(), options_.input.model))
-      return error(Status::Usage) << "the output " << escaped(path()) << " is an input";
+      return error(Status::Usage).as(MessageId::OutputIsInput)
+             << "the output " << escaped(path()) << " is an input";
     if (path() == "-")
       return error(Status::Usage) << "reduce: -o names a file: it always holds the smallest "
                                      "program so far";

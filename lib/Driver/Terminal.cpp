@@ -5,6 +5,7 @@
 #include "bycc/Compiler/KnownVendors.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/MappedFiles.h"
+#include "bycc/Support/Messages.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -79,7 +80,7 @@ std::string outputStem(const Options &options) {
 
 Expected<> checkSupported(const Options &options) {
   if (!options.planned.empty())
-    return error(Status::Unsup) << options.planned;
+    return error(Status::Unsup).as(MessageId::NotBuilt) << options.planned;
   return {};
 }
 

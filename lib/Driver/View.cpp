@@ -3,6 +3,7 @@
 #include "Terminal.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/View/ViewDocument.h"
 
@@ -25,7 +26,8 @@ Expected<> writePage(const Options &options) {
   }
   for (const std::string &input : {graph, profile})
     if (path == input || isSameFile(path, input))
-      return error(Status::Usage) << "the output " << escaped(path) << " is an input";
+      return error(Status::Usage).as(MessageId::OutputIsInput)
+             << "the output " << escaped(path) << " is an input";
   OutputSet files;
   BYCC_TRY(files.add(path, page));
   return files.commit();

@@ -7,6 +7,7 @@
 #include "OnnxConverters.h"
 
 #include "bycc/Support/FileKind.h"
+#include "bycc/Support/Messages.h"
 
 #include <algorithm>
 #include <cstring>
@@ -59,9 +60,10 @@ Expected<Module> importBytes(std::shared_ptr<const Storage> storage, const std::
     return error(Status::Limit, {name})
            << "the file has " << bytes.size() << " bytes, the limit is " << options.maxFileBytes;
   if (bytes.empty())
-    return error(Status::Input, {name}) << "the file is empty";
+    return error(Status::Input, {name}).as(MessageId::EmptyFile) << "the file is empty";
   if (std::string_view kind = kindOfBytes(bytes); !kind.empty() && kind != "an ONNX model")
-    return withAdvice(error(Status::Input, {name}) << "is no ONNX model, it looks like " << kind,
+    return withAdvice(error(Status::Input, {name}).as(MessageId::OtherFormat)
+                          << "is no ONNX model, it looks like " << kind,
                       bytes, name);
   Model model = BYCC_TRY(decodeModel(bytes, name));
   TensorReader tensors(storage, folder, options.openExternal);

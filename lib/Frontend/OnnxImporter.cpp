@@ -7,6 +7,7 @@
 #include "bycc/IR/ConstantPool.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -150,7 +151,8 @@ NodeId Importer::addConstant(Constant constant, const SourceLocation &location) 
 
 Expected<> Importer::define(std::string_view name, Value value, const SourceLocation &location) {
   if (!scopes_.back().emplace(name, std::move(value)).second)
-    return error(Status::Input, location) << "value '" << escaped(name) << "' is made twice";
+    return error(Status::Input, location).as(MessageId::DefinedTwice)
+           << "value '" << escaped(name) << "' is made twice";
   return {};
 }
 
@@ -174,8 +176,9 @@ Expected<int64_t> Importer::opsetOf(const std::vector<OpsetImport> &opsets, cons
       continue;
     version = opset.version;
     if (version < minOpset || version > maxOpset)
-      return problem(Status::Unsup) << "opset " << version << " of ai.onnx is not supported, " << minOpset << " to "
-                                    << maxOpset << " are";
+      return problem(Status::Unsup).as(MessageId::Opset)
+             << "opset " << version << " of ai.onnx is not supported, " << minOpset << " to "
+             << maxOpset << " are";
   }
   return version;
 }
@@ -195,7 +198,7 @@ Expected<> Importer::checkBindings(const Graph &graph) {
       if (known.count(name))
         continue;
       std::vector<std::string> keys = keysOf(known);
-      ErrorBuilder problem = error(Status::Arg, {file_})
+      ErrorBuilder problem = error(Status::Arg, {file_}).as(MessageId::NoSuchParameter)
                              << "there is no " << what << " '" << escaped(name) << "'";
       if (std::optional<std::string> near = nearest(name, keys))
         return std::move(problem).note("did you mean '" + escaped(*near) + "'?");
@@ -331,7 +334,8 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
       return Error(std::move(unbound));
     TypeId type = module_.types.tensor(dtype, dims);
     if (module_.types.isStatic(type) && !module_.types.sizeBytes(type))
-      return error(Status::Limit, location) << "type " << module_.types.str(type) << " is too large";
+      return error(Status::Limit, location).as(MessageId::TooLarge)
+             << "type " << module_.types.str(type) << " is too large";
     NodeId node = module_.addParam(info.name, type, module_.addSource(location));
     module_.function(main).params.push_back(node);
     return define(info.name, {node, nullptr, false}, location);
@@ -396,7 +400,7 @@ Expected<std::vector<uint32_t>> Importer::orderNodes(const Graph &graph) {
   for (uint32_t i = 0; i < count; ++i)
     for (std::string_view output : graph.nodes[i].outputs)
       if (!output.empty() && (scopes_.back().count(output) || !maker.emplace(output, i).second))
-        return error(Status::Input, locate(graph.nodes[i]))
+        return error(Status::Input, locate(graph.nodes[i])).as(MessageId::DefinedTwice)
                << "value '" << escaped(output) << "' is made twice";
   // Kahn's algorithm; among ready nodes the first in the file goes first, so that
   // a sorted file keeps its order.
@@ -411,7 +415,7 @@ Expected<std::vector<uint32_t>> Importer::orderNodes(const Graph &graph) {
         users[found->second].push_back(i);
         ++missing[i];
       } else if (!find(input)) {
-        return error(Status::Input, locate(graph.nodes[i]))
+        return error(Status::Input, locate(graph.nodes[i])).as(MessageId::GraphOrder)
                << "input '" << escaped(input) << "' is made by no node";
       }
     }
@@ -442,7 +446,8 @@ Expected<std::vector<uint32_t>> Importer::orderNodes(const Graph &graph) {
         break;
       }
     }
-  return error(Status::Input, locate(graph.nodes[at])) << "the node is on a cycle";
+  return error(Status::Input, locate(graph.nodes[at])).as(MessageId::GraphOrder)
+         << "the node is on a cycle";
 }
 
 Expected<> Importer::convertWithRow(OpContext &op, const OpRow &row) {
@@ -543,7 +548,7 @@ void Importer::convertNode(const Node &node) {
   OpContext op(*this, node, opset_, row ? row->relayName : "", source);
   Expected<> done;
   if (std::string why = whyNotRead(node, row, versionOf(node.domain)); !why.empty()) {
-    done = op.error(Status::Unsup) << why;
+    done = op.error(Status::Unsup).as(MessageId::OnnxOperator) << why;
   } else if (!isPoisoned) {
     done = convertWithRow(op, *row);
   }
@@ -606,7 +611,7 @@ Expected<std::vector<Value>> Importer::graphOutputs(const Graph &graph,
   for (const ValueInfo &info : graph.outputs) {
     const Value *value = find(info.name);
     if (!value)
-      return error(Status::Input, location)
+      return error(Status::Input, location).as(MessageId::GraphOrder)
              << "graph output '" << escaped(info.name) << "' is made by no node";
     if (!value->isPoisoned && !value->sequence)
       materialise(info.name);
@@ -700,7 +705,8 @@ Expected<Module> Importer::run() {
   AttrValue::List inputNames, outputNames;
   for (const ValueInfo &info : graph.inputs) {
     if (!seen.insert(info.name).second) {
-      report(error(Status::Input, {file_}) << "two inputs are called '" << escaped(info.name) << "'");
+      report(error(Status::Input, {file_}).as(MessageId::DefinedTwice)
+             << "two inputs are called '" << escaped(info.name) << "'");
       continue;
     }
     if (auto found = scopes_.back().find(info.name); found != scopes_.back().end()) {

@@ -4,6 +4,7 @@
 
 #include "OnnxWire.h"
 #include "bycc/IR/Functions.h"
+#include "bycc/Support/Messages.h"
 
 #include <bit>
 
@@ -414,7 +415,8 @@ Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
                                  << " is not one of a model: damaged, or bytes after the model";
     }
   if (!hasGraph)
-    return error(Status::Input, {file}) << "no ONNX model: there is no graph in it";
+    return error(Status::Input, {file}).as(MessageId::BrokenOnnx)
+           << "no ONNX model: there is no graph in it";
   if (model.irVersion <= 0)
     return error(Status::Input, {file}) << "ir_version " << model.irVersion << " is not legal";
   if (model.irVersion > newestIrVersion)

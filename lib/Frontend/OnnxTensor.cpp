@@ -2,6 +2,7 @@
 // address suits the type), a typed list, or another file. Exactly one of them.
 #include "OnnxTensor.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Sha1.h"
 #include "bycc/Support/Text.h"
 
@@ -153,7 +154,7 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
     if (auto given = values.find(key); given != values.end())
       *number = BYCC_TRY(externalNumber(key, given->second, what, location));
   if (length != wantedBytes)
-    return error(Status::Input, location)
+    return error(Status::Input, location).as(MessageId::TensorData)
            << what << " of " << length << " bytes, its type needs " << wantedBytes;
   std::shared_ptr<const Storage> &file = externalFiles_[path];
   if (!file) {
@@ -173,7 +174,7 @@ Expected<TensorReader::View> TensorReader::external(const Tensor &tensor, uint64
   if (auto checksum = values.find("checksum"); checksum != values.end())
     BYCC_TRY(checkSum(path, *file, checksum->second, location));
   if (offset > file->size() || length > file->size() - offset)
-    return error(Status::Input, location)
+    return error(Status::Input, location).as(MessageId::TensorData)
            << label(tensor) << ": external data at " << offset << " of " << length
            << " bytes passes the end of '" << escaped(path) << "' (" << file->size() << " bytes)";
   return View{file, offset, length};
@@ -187,9 +188,9 @@ Expected<TensorReader::View> TensorReader::typed(const Tensor &tensor, DType dty
            << tensor.typedField << ", wanted " << typedFieldOf(dtype);
   uint64_t itemSize = dtype == DType::Float32 ? 4 : 8;
   if (tensor.typed.size() / itemSize != count)
-    return error(Status::Input, location)
-           << label(tensor) << " has " << tensor.typed.size() / itemSize << " values, its shape needs "
-           << count;
+    return error(Status::Input, location).as(MessageId::TensorData)
+           << label(tensor) << " has " << tensor.typed.size() / itemSize
+           << " values, its shape needs " << count;
   if (dtype == DType::Float32 || dtype == DType::Float64)
     return View{Storage::copyOf(tensor.typed.data(), tensor.typed.size()), 0, tensor.typed.size()};
   std::vector<int64_t> values(count);
@@ -209,7 +210,8 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
   std::vector<Dim> shape;
   for (int64_t dim : tensor.dims) {
     if (dim < 0)
-      return error(Status::Input, location) << label(tensor) << " has dimension " << dim;
+      return error(Status::Input, location).as(MessageId::TensorData)
+             << label(tensor) << " has dimension " << dim;
     shape.push_back(dim);
   }
   Constant constant;
@@ -222,7 +224,8 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
   uint64_t wanted = static_cast<uint64_t>(*bytes);
   int sources = (tensor.raw ? 1 : 0) + (tensor.typedField != 0) + tensor.isExternal;
   if (sources > 1)
-    return error(Status::Input, location) << label(tensor) << " has its data in two places";
+    return error(Status::Input, location).as(MessageId::TensorData)
+           << label(tensor) << " has its data in two places";
   if (!tensor.isExternal && !tensor.externalData.empty())
     return error(Status::Input, location)
            << label(tensor) << " names external data but is not marked so";
@@ -237,10 +240,11 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
   } else if (wanted == 0) {
     view = {Storage::copyOf("", 0), 0, 0};
   } else {
-    return error(Status::Input, location) << label(tensor) << " has no data";
+    return error(Status::Input, location).as(MessageId::TensorData)
+           << label(tensor) << " has no data";
   }
   if (view.bytes != wanted)
-    return error(Status::Input, location)
+    return error(Status::Input, location).as(MessageId::TensorData)
            << label(tensor) << " has " << view.bytes << " bytes of data, "
            << types.str(constant.type) << " needs " << wanted;
   const uint8_t *data = view.storage->data() + view.offset;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bycc/Support/Error.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <cstdint>
@@ -34,7 +35,8 @@ public:
         base_(base), depth_(depth) {}
 
   ErrorBuilder fault(Status status, const char *at) const {
-    return error(status, {file_}) << "byte " << (at - base_) << ": " << message_ << ": ";
+    return error(status, {file_}).as(MessageId::BrokenOnnx)
+           << "byte " << (at - base_) << ": " << message_ << ": ";
   }
   ErrorBuilder fault(const Field &field) const { return fault(Status::Input, field.start); }
 

@@ -10,6 +10,7 @@
 
 #include "Shape.h"
 #include "bycc/IR/Functions.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ Expected<AttrValue> checkValue(const OpInfo &info, const AttrSpec &spec, const A
     if (spec.type != AttrType::DTypeName || isUnset || parseDType(value.asString()))
       return *normal;
   }
-  return error(Status::Input, location)
+  return error(Status::Input, location).as(MessageId::AttributeKind)
          << info.name << ": attribute " << spec.name << " is " << kindName(spec.type) << ", got "
          << escaped(value.str(), 80);
 }
@@ -95,7 +96,7 @@ Error unknownAttr(const OpInfo &info, const std::string &key, const SourceLocati
   std::vector<std::string> names;
   for (const AttrSpec &spec : info.attrs)
     names.push_back(spec.name);
-  auto message = error(Status::Input, location)
+  auto message = error(Status::Input, location).as(MessageId::UnknownAttribute)
                  << info.name << ": unknown attribute " << escaped(key);
   if (auto close = nearest(key, names))
     return std::move(message) << ", did you mean " << *close;
@@ -134,7 +135,7 @@ Expected<AttrDict> checkAttrs(OpId op, AttrDict attrs, const SourceLocation &loc
   }
   for (const AttrSpec &spec : info.attrs)
     if (spec.isRequired && std::ranges::find(attrs, spec.name, &Attr::key) == attrs.end())
-      report(error(Status::Input, location)
+      report(error(Status::Input, location).as(MessageId::MissingAttribute)
              << info.name << ": attribute " << spec.name << " must be given");
   if (!found.empty())
     return Error(std::move(found));
@@ -240,9 +241,9 @@ Expected<TypeId> inferCallOp(Module &module, NodeId call) {
   size_t count = module.operands(call).size();
   if (count < info.minInputs || (count > info.inputs.size() && !info.isVariadic)) {
     size_t wanted = count < info.minInputs ? info.minInputs : info.inputs.size();
-    return error(Status::Input, module.source(call))
-           << info.name << ": takes " << wanted << (wanted == 1 ? " input" : " inputs")
-           << ", got " << count;
+    return error(Status::Input, module.source(call)).as(MessageId::InputCount)
+           << info.name << ": takes " << wanted << (wanted == 1 ? " input" : " inputs") << ", got "
+           << count;
   }
   InferContext context(module, call);
   return info.inferType(context);
@@ -490,7 +491,7 @@ private:
       TypeId type = module_.type(param);
       const SourceLocation &location = module_.source(param);
       if (!isComplete(module_.types, type)) {
-        report(error(Status::Input, location)
+        report(error(Status::Input, location).as(MessageId::NoType)
                << "parameter %" << escaped(module_.string(module_.node(param).name))
                << " needs a type");
         continue;
@@ -522,6 +523,7 @@ private:
       return;
     if (!mayMatch(module_, module_.type(result), declared))
       report(error(Status::Input, module_.source(module_.function(id).source))
+                 .as(MessageId::DeclaredType)
              << "the function declares the result " << module_.types.str(declared)
              << ", the body has " << module_.types.str(module_.type(result)));
   }

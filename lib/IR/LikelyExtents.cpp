@@ -1,6 +1,7 @@
 #include "bycc/IR/LikelyExtents.h"
 
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
@@ -125,8 +126,9 @@ Expected<> setLikelyExtents(Module &module, const std::map<std::string, int64_t>
       module.types.setLikely(module.types.symbol(name), extent);
       continue;
     }
-    auto problem = error(Status::Arg) << "--likely: the model has no open dimension '"
-                                      << escaped(name) << "'" << didYouMean(name, names);
+    auto problem = error(Status::Arg).as(MessageId::NoSuchParameter)
+                   << "--likely: the model has no open dimension '" << escaped(name) << "'"
+                   << didYouMean(name, names);
     return std::move(problem).note(names.empty() ? "none of its dimensions has a name and is open"
                                                  : "open are " + join(names, ", "));
   }

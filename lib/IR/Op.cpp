@@ -7,6 +7,7 @@
 #include "Shape.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/DType.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -232,7 +233,11 @@ bool InferContext::isNone(std::string_view key) const {
 ErrorBuilder InferContext::error() const { return error(Status::Input); }
 
 ErrorBuilder InferContext::error(Status status) const {
-  return bycc::error(status, module_.source(call_)) << opInfo(module_.node(call_).op).name << ": ";
+  return bycc::error(status, module_.source(call_))
+             .as(status == Status::Limit   ? MessageId::TooLarge
+                 : status == Status::Input ? MessageId::DoesNotFit
+                                           : MessageId{})
+         << opInfo(module_.node(call_).op).name << ": ";
 }
 
 } // namespace bycc

@@ -3,6 +3,7 @@
 #include "Shape.h"
 
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -52,7 +53,7 @@ Expected<> checkLimits(const TypeTable &types, TypeId type, const SourceLocation
       isOver |= __builtin_mul_overflow(bytes, dim.value(), &bytes) || bytes > maxTensorBytes;
   }
   if (isOver)
-    return error(Status::Limit, location)
+    return error(Status::Limit, location).as(MessageId::TooLarge)
            << what << " of type " << types.str(type) << " is larger than 16 GiB";
   return {};
 }
@@ -72,7 +73,7 @@ Expected<TypeId> tensorType(InferContext &context, DType dtype, std::span<const 
       isOver |= __builtin_mul_overflow(bytes, dim.value(), &bytes) || bytes > maxTensorBytes;
   }
   if (isOver)
-    return context.error(Status::Limit)
+    return context.error(Status::Limit).as(MessageId::TooLarge)
            << "the result " << types.str(type) << " is larger than 16 GiB";
   return type;
 }
@@ -81,7 +82,8 @@ Expected<size_t> checkAxis(InferContext &context, int64_t axis, size_t rank,
                            std::string_view key) {
   int64_t signedRank = static_cast<int64_t>(rank);
   if (axis < -signedRank || axis >= signedRank)
-    return context.error() << key << " " << axis << " is out of range for rank " << rank;
+    return context.error().as(MessageId::AxisRange)
+           << key << " " << axis << " is out of range for rank " << rank;
   return static_cast<size_t>(axis < 0 ? axis + signedRank : axis);
 }
 
@@ -205,8 +207,9 @@ Expected<Shape> broadcastShapes(InferContext &context, std::span<const Dim> a,
       std::string inputs;
       for (size_t k = 0; k < context.numInputs(); ++k)
         inputs += (k ? " and " : "") + text(k);
-      return context.error() << inputs << " do not broadcast: " << types.str(a[shift + i])
-                             << " against " << types.str(b[i]);
+      return context.error().as(MessageId::Broadcast)
+             << inputs << " do not broadcast: " << types.str(a[shift + i]) << " against "
+             << types.str(b[i]);
     }
     result[shift + i] = *dim;
     if (dim->isUnknown())

@@ -3,6 +3,7 @@
 #include "Shape.h"
 
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Messages.h"
 
 namespace bycc::shape {
 namespace {
@@ -50,8 +51,9 @@ Expected<> checkBroadcastsTo(InferContext &context, const TensorInput &x,
     fits = from == Dim(1) || unify(from, target).has_value();
   }
   if (!fits)
-    return context.error() << types.str(x.type) << " does not broadcast to "
-                           << types.str(types.tensor(x.dtype, to));
+    return context.error().as(MessageId::Broadcast)
+           << types.str(x.type) << " does not broadcast to "
+           << types.str(types.tensor(x.dtype, to));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "RefusedOperators.h"
 #include "RelayParser.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -118,7 +119,7 @@ NodeId RelayParser::localNamed(const Token &token) {
       names.emplace_back(name);
   auto near = nearest(token.text, names);
   return report(token, Status::Input, "%" + escaped(token.text) + " is not defined",
-                near ? "did you mean %" + escaped(*near) + "?" : "");
+                near ? "did you mean %" + escaped(*near) + "?" : "", MessageId::NotDefined);
 }
 
 NodeId RelayParser::parseGlobal() {
@@ -134,7 +135,7 @@ NodeId RelayParser::parseGlobal() {
     names.emplace_back(name);
   auto near = nearest(token.text, names);
   return report(token, Status::Input, "@" + escaped(token.text) + " is not defined",
-                near ? "did you mean @" + escaped(*near) + "?" : "");
+                near ? "did you mean @" + escaped(*near) + "?" : "", MessageId::NotDefined);
 }
 
 NodeId RelayParser::parseAtom() {
@@ -151,7 +152,8 @@ NodeId RelayParser::parseAtom() {
     if (auto node = findGraph(token.number))
       return *node;
     return report(token, Status::Input,
-                  "%" + std::to_string(token.number) + " is used before it is defined");
+                  "%" + std::to_string(token.number) + " is used before it is defined", {},
+                  MessageId::NotDefined);
   case TokenKind::Global:
     return parseGlobal();
   case TokenKind::LeftParen:
@@ -222,7 +224,8 @@ NodeId RelayParser::parseNamed() {
   else if (std::string_view reason = whyRefused(name); !reason.empty())
     report(token, Status::Unsup, "operator " + escaped(name) + ": " + std::string(reason));
   else
-    report(token, Status::Unsup, "operator " + escaped(name) + " is not known", note);
+    report(token, Status::Unsup, "operator " + escaped(name) + " is not known", note,
+           MessageId::UnknownOperator);
   if (at(TokenKind::LeftParen)) {
     advance();
     parseArguments();
@@ -343,7 +346,8 @@ bool RelayParser::parseAttribute(Arguments &arguments, std::string key, const To
   if (object_)
     arguments.objects.push_back(key);
   auto wrong = [&](const char *what) {
-    report(token, Status::Input, "attribute " + key + " is not " + what);
+    report(token, Status::Input, "attribute " + key + " is not " + what, {},
+           MessageId::AttributeKind);
     return arguments.isOk = false;
   };
   if (key == "annotation.region") {

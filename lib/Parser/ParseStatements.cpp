@@ -1,6 +1,7 @@
 // Sequences: `%n = e;`, `let %x = e;`, `e;` and the expression that ends them. A
 // loop, however long; only braces and parentheses nest.
 #include "RelayParser.h"
+#include "bycc/Support/Messages.h"
 
 namespace bycc {
 
@@ -131,7 +132,8 @@ void RelayParser::parseFreeVar() {
   }
   Signature signature;
   if (locals_.contains(token_.text))
-    report(token_, Status::Input, "%" + std::string(token_.text) + " is defined twice");
+    report(token_, Status::Input, "%" + std::string(token_.text) + " is defined twice", {},
+           MessageId::DefinedTwice);
   Token name = token_;
   parseParam(lone_, signature);
   bind(name.text, signature.params.empty() ? NodeId() : signature.params.front().second);

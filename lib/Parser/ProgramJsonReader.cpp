@@ -6,6 +6,7 @@
 
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Support/Json.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ public:
         globals.emplace_back(&value, f);
       }
     if (globals.empty())
-      return fail(root_) << "the program has no named function";
+      return fail(root_).as(MessageId::NoMain) << "the program has no named function";
     for (auto [value, f] : globals)
       BYCC_TRY(readBody(*value, f));
     return std::move(module_);
@@ -55,7 +56,9 @@ private:
   using Ref = std::reference_wrapper<const JsonValue>;
 
   SourceLocation place(const JsonValue &value) const { return location(value, file_); }
-  ErrorBuilder fail(const JsonValue &value) const { return error(Status::Input, place(value)); }
+  ErrorBuilder fail(const JsonValue &value) const {
+    return error(Status::Input, place(value)).as(MessageId::JsonForm);
+  }
 
   Expected<> checkKeys(const JsonValue &value, std::initializer_list<const char *> known) const {
     if (!value.isObject())
@@ -457,10 +460,11 @@ Expected<> refuseNul(const JsonValue &value, const std::string &file) {
 Expected<Module> parseProgramJson(std::string_view text, const std::string &file,
                                   const ParseOptions &options) {
   if (text.empty())
-    return error(Status::Input, {file, 0, 0, {}, {}}) << "the file is empty";
+    return error(Status::Input, {file, 0, 0, {}, {}}).as(MessageId::EmptyFile)
+           << "the file is empty";
   JsonValue root = BYCC_TRY(parseJson(text, file));
   if (root.find("node_row_ptr"))
-    return error(Status::Input, {file, 0, 0, {}, {}})
+    return error(Status::Input, {file, 0, 0, {}, {}}).as(MessageId::IsCompiled)
            << "this is the graph JSON of a compiled model, not a program; run it with bycc-run";
   BYCC_TRY(refuseNul(root, file));
   return Reader(root, file, options).read();

@@ -6,6 +6,7 @@
 
 #include "bycc/IR/Functions.h"
 #include "bycc/Support/FileKind.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -108,9 +109,10 @@ bool RelayParser::isCut(const Token &token) const {
   return text_.find_first_not_of(" \t\r\n", end) == std::string_view::npos;
 }
 
-NodeId RelayParser::report(const Token &token, Status status, std::string message,
-                           std::string note) {
+NodeId RelayParser::report(const Token &token, Status status, std::string message, std::string note,
+                           MessageId id) {
   Diagnostic diagnostic;
+  diagnostic.id = id;
   diagnostic.status = status;
   diagnostic.location = place(token);
   diagnostic.message = std::move(message);
@@ -128,7 +130,8 @@ NodeId RelayParser::syntax(const Token &token, std::string message, Status statu
   if (token.kind == TokenKind::Bad)
     message = std::string(token.text);
   if (!panic_)
-    report(token, status, std::move(message));
+    report(token, status, std::move(message), {},
+           status == Status::Input ? MessageId::Syntax : MessageId{});
   panic_ = true;
   return {};
 }
@@ -209,7 +212,7 @@ bool RelayParser::parseParam(FunctionId function, Signature &signature) {
     return signature.isOk = false;
   if (!at(TokenKind::Colon)) {
     report(name, Status::Input, "parameter %" + std::string(name.text) + " has no type",
-           "write %" + std::string(name.text) + ": Tensor[(2, 3), float32]");
+           "write %" + std::string(name.text) + ": Tensor[(2, 3), float32]", MessageId::NoType);
     signature.isOk = false;
     return true;
   }
@@ -220,13 +223,15 @@ bool RelayParser::parseParam(FunctionId function, Signature &signature) {
     return signature.isOk = false;
   if (module_.types.kind(*type) == TypeKind::Incomplete) {
     report(typeToken, Status::Input,
-           "parameter %" + std::string(name.text) + " needs a complete type");
+           "parameter %" + std::string(name.text) + " needs a complete type", {},
+           MessageId::NoType);
     signature.isOk = false;
   }
   // Of many it is said once, below.
   for (size_t i = 0; i < signature.params.size() && signature.params.size() <= 1000; ++i)
     if (signature.params[i].first == name.text) {
-      report(name, Status::Input, "parameter %" + std::string(name.text) + " is defined twice");
+      report(name, Status::Input, "parameter %" + std::string(name.text) + " is defined twice", {},
+             MessageId::DefinedTwice);
       signature.isOk = false;
     }
   NodeId param = module_.addParam(name.text, *type, sourceOf(name));
@@ -269,7 +274,8 @@ RelayParser::Signature RelayParser::parseSignature(FunctionId function) {
   auto repeated = std::ranges::adjacent_find(signature.params, {}, [](auto &p) { return p.first; });
   if (signature.isOk && repeated != signature.params.end()) {
     report(token_, Status::Input,
-           "parameter %" + std::string(repeated->first) + " is defined twice");
+           "parameter %" + std::string(repeated->first) + " is defined twice", {},
+           MessageId::DefinedTwice);
     signature.isOk = false;
   }
   module_.function(function).attrs = module_.attributes.intern(std::move(attrs));
@@ -288,7 +294,8 @@ bool RelayParser::finishFunction(FunctionId function, const Token &token) {
         f.name == StringId(0) ? "the function" : "@" + std::string(module_.string(f.name));
     report(token, Status::Input,
            name + " is declared to return " + module_.types.str(f.resultType) + " and returns " +
-               module_.types.str(actual));
+               module_.types.str(actual),
+           {}, MessageId::DeclaredType);
     return false;
   }
   return true;
@@ -297,8 +304,9 @@ bool RelayParser::finishFunction(FunctionId function, const Token &token) {
 // --- first pass: signatures and metadata
 
 bool RelayParser::checkBytes() {
-  auto fail = [&](Status status, const std::string &message) {
+  auto fail = [&](Status status, const std::string &message, MessageId id = {}) {
     Diagnostic diagnostic;
+    diagnostic.id = id;
     diagnostic.status = status;
     diagnostic.location.file = file_;
     diagnostic.message = message;
@@ -306,16 +314,17 @@ bool RelayParser::checkBytes() {
     return false;
   };
   if (text_.empty())
-    return fail(Status::Input, "the file is empty");
+    return fail(Status::Input, "the file is empty", MessageId::EmptyFile);
   if (text_.size() > (uint64_t{2} << 30))
     return fail(Status::Limit, "the file is larger than 2 GiB");
   if (std::string_view kind = kindOfBytes(text_); !kind.empty() && kind != "Relay text")
-    return fail(Status::Input, "is no Relay text, it looks like " + std::string(kind));
+    return fail(Status::Input, "is no Relay text, it looks like " + std::string(kind),
+                MessageId::OtherFormat);
   size_t bad = text_.find('\0');
   if (bad != std::string_view::npos)
-    return fail(Status::Input, "a NUL byte at offset " + std::to_string(bad));
+    return fail(Status::Input, "a NUL byte at offset " + std::to_string(bad), MessageId::NotText);
   if (!isValidUtf8(text_, &bad))
-    return fail(Status::Input, "bad UTF-8 at offset " + std::to_string(bad));
+    return fail(Status::Input, "bad UTF-8 at offset " + std::to_string(bad), MessageId::NotText);
   if (text_.size() == 1)
     return fail(Status::Input, "one byte is no program");
   return true;
@@ -355,7 +364,8 @@ void RelayParser::scanDefinition() {
   }
   bool isNew = !definitionOf_.contains(name.text);
   if (!isNew)
-    report(name, Status::Input, "@" + std::string(name.text) + " is defined twice");
+    report(name, Status::Input, "@" + std::string(name.text) + " is defined twice", {},
+           MessageId::DefinedTwice);
   Definition definition{};
   definition.function = module_.addFunction(isNew ? name.text : std::string_view{});
   definition.nameToken = name;
@@ -439,7 +449,8 @@ void RelayParser::scanModule() {
   while (!at(TokenKind::End) && !fatal_) {
     if (atKeyword("def")) {
       if (!hasVersion)
-        report(token_, Status::Input, "a module starts with #[version = \"0.0.5\"]");
+        report(token_, Status::Input, "a module starts with #[version = \"0.0.5\"]", {},
+               MessageId::NoVersionLine);
       hasVersion = true;
       scanDefinition();
     } else if (at(TokenKind::Metadata)) {

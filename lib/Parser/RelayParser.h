@@ -50,7 +50,8 @@ private:
   std::string excerpt(const SourceLocation &location) const;
   void report(Diagnostic diagnostic);
   void report(Error error, uint32_t addLines = 0);
-  NodeId report(const Token &token, Status status, std::string message, std::string note = {});
+  NodeId report(const Token &token, Status status, std::string message, std::string note = {},
+                MessageId id = {});
   bool isCut(const Token &token) const;
   NodeId syntax(const Token &token, std::string message, Status status = Status::Input);
   NodeId take(Expected<NodeId> node);

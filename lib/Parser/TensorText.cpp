@@ -2,6 +2,7 @@
 #include "TensorText.h"
 
 #include "bycc/Support/Base64.h"
+#include "bycc/Support/Messages.h"
 
 namespace bycc {
 
@@ -14,7 +15,7 @@ Expected<> checkTensorType(const Module &module, TypeId type, const SourceLocati
     return {};
   auto bytes = module.types.sizeBytes(type);
   if (!bytes || *bytes > maxTensorBytes)
-    return error(Status::Limit, location)
+    return error(Status::Limit, location).as(MessageId::TooLarge)
            << "a tensor of type " << module.types.str(type) << " is larger than 16 GiB";
   return {};
 }

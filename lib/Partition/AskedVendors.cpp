@@ -1,6 +1,7 @@
 #include "bycc/Partition/AskedVendors.h"
 
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 
 #include <set>
@@ -82,7 +83,8 @@ bool hasVendorFunctions(const Module &module) {
 Error unknownVendor(std::string_view name, const SourceLocation &place, const std::vector<std::string> &known) {
   if (name.empty())
     return error(Status::Input, place) << "the name of the vendor is empty";
-  return (error(Status::Input, place) << "vendor '" << escaped(name) << "' is not known" << didYouMean(name, known))
+  return (error(Status::Input, place).as(MessageId::UnknownVendor)
+          << "vendor '" << escaped(name) << "' is not known" << didYouMean(name, known))
       .note("--rules or --plugin brings a vendor");
 }
 

@@ -5,6 +5,7 @@
 
 #include "bycc/IR/Op.h"
 #include "bycc/Partition/Passes.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
@@ -84,8 +85,9 @@ private:
   }
 
   static Error noSuchNode(const PlacementOrders::Pin &pin, const std::vector<std::string> &names) {
-    return (error(Status::Arg) << "--pin: no node is called '" << escaped(pin.nodes) << "'"
-                               << didYouMean(pin.nodes, names))
+    return (error(Status::Arg).as(MessageId::NoNode)
+            << "--pin: no node is called '" << escaped(pin.nodes) << "'"
+            << didYouMean(pin.nodes, names))
         .note("names are those after simplification: --explain shows them");
   }
 

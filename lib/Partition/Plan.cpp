@@ -4,6 +4,7 @@
 #include "Plan.h"
 
 #include "bycc/IR/Op.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/PartitionPlan.h"
 #include "bycc/Target/RegionView.h"
@@ -82,6 +83,7 @@ private:
       return {};
     Diagnostic diagnostic;
     diagnostic.status = Status::Arg;
+    diagnostic.id = MessageId::StalePlan;
     diagnostic.message = "--partition-plan: " + plan_.file + " is not for this program: " +
                          std::to_string(numStale_) + (numStale_ == 1 ? " node differs" : " nodes differ");
     for (std::string &note : notes_)

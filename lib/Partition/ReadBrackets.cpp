@@ -19,9 +19,10 @@
 #include "RegionTable.h"
 #include "Scopes.h"
 #include "UnitOrder.h"
-#include "bycc/Partition/AnnotatedRegions.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/IR/Visitor.h"
+#include "bycc/Partition/AnnotatedRegions.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -147,7 +148,7 @@ private:
     NodeId operand = module_.operands(node)[0];
     uint32_t region = openRegion(operand);
     if (region == none)
-      return error(Status::Input, module_.source(node))
+      return error(Status::Input, module_.source(node)).as(MessageId::HandAnnotation)
              << "annotation.compiler_end: no annotation.compiler_begin of '" << escaped(vendor)
              << "' leads here";
     if (regions_[region].vendor != vendor)
@@ -175,7 +176,7 @@ private:
     size_t index = 0;
     for (NodeId operand : module_.operands(node)) {
       if (openRegion(operand) == none && !mayStandBeside(operand))
-        return withNote(error(Status::Input, module_.source(node))
+        return withNote(error(Status::Input, module_.source(node)).as(MessageId::HandAnnotation)
                             << describe(module_, node) << ": operand " << index
                             << " is outside of the region of '" << escaped(regions_[mine].vendor)
                             << "' that the others are in",
@@ -199,15 +200,16 @@ private:
   ErrorBuilder notClosed(uint32_t region, NodeId where, const std::string &how) const {
     const SourceLocation &place = module_.source(where);
     return error(Status::Input, module_.source(regions_[region].begin))
+               .as(MessageId::HandAnnotation)
            << "annotation.compiler_begin: the region of '" << escaped(regions_[region].vendor)
            << "' is not closed: " << how << " at " << place.str();
   }
 
   ErrorBuilder twoVendors(NodeId node, const std::string &what, const std::string &first,
                           const std::string &second, uint32_t region) const {
-    return withNote(error(Status::Input, module_.source(node))
-                        << what << ": one region has two vendors, '" << escaped(first)
-                        << "' and '" << escaped(second) << "'",
+    return withNote(error(Status::Input, module_.source(node)).as(MessageId::HandAnnotation)
+                        << what << ": one region has two vendors, '" << escaped(first) << "' and '"
+                        << escaped(second) << "'",
                     region);
   }
 

@@ -21,6 +21,7 @@
 #include "bycc/IR/ConstantPool.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
@@ -140,7 +141,7 @@ private:
   Expected<> checkBody(FunctionId function, const std::string &vendor) const {
     for (NodeId node : module_.block(module_.function(function).body).nodes)
       if (std::string what = whyNotInside(node, vendor); !what.empty())
-        return error(Status::Input, module_.source(node))
+        return error(Status::Input, module_.source(node)).as(MessageId::HandAnnotation)
                << what << " inside a function for vendor '" << escaped(vendor)
                << "': it takes operators and composites only";
     return {};

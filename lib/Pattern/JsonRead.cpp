@@ -2,6 +2,7 @@
 
 #include "bycc/IR/OnnxNames.h"
 #include "bycc/IR/Op.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 
@@ -18,7 +19,7 @@ std::string pointerTo(const std::string &pointer, std::string_view key) {
 
 ErrorBuilder jsonError(const JsonValue &value, const std::string &pointer,
                        const std::string &file) {
-  return error(Status::Input, location(value, file))
+  return error(Status::Input, location(value, file)).as(MessageId::RulesFile)
          << (pointer.empty() ? "/" : escaped(pointer, 512)) << ": ";
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bycc/Pattern/Pattern.h"
+#include "bycc/Support/Messages.h"
 
 namespace bycc {
 
@@ -11,7 +12,8 @@ protected:
   PatternScanner(std::string_view text, std::string_view where) : text_(text), where_(where) {}
 
   ErrorBuilder fail() const {
-    return error(Status::Input) << where_ << "column " << at_ + 1 << ": ";
+    return error(Status::Input).as(MessageId::PatternText)
+           << where_ << "column " << at_ + 1 << ": ";
   }
   void skipSpace() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' ||

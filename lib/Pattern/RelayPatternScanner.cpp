@@ -3,6 +3,7 @@
 #include "RelayPatternScanner.h"
 
 #include "bycc/Pattern/JsonRead.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <cmath>
@@ -10,7 +11,7 @@
 namespace bycc {
 
 ErrorBuilder RelayPatternScanner::fail(const Token &token) {
-  ErrorBuilder builder = error(Status::Input);
+  ErrorBuilder builder = error(Status::Input).as(MessageId::PatternText);
   auto &&located = std::move(builder)
                    << "line " << token.line << ", column " << token.column << ": ";
   if (token.kind == TokenKind::Bad)

@@ -9,6 +9,7 @@
 
 #include "bycc/Library/Call.h"
 #include "bycc/Support/MappedFiles.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -227,8 +228,9 @@ Expected<> Context::bindInput(uint32_t index, const void *data, uint64_t bytes,
   std::vector<int64_t> given =
       shape ? std::vector<int64_t>(shape, shape + info.rank) : staticShape(info);
   if (!fits(info, given))
-    return error(Status::Arg) << "input " << quotedName(info) << ": wanted shape "
-                              << shapeText(info) << ", given " << shapeText(given);
+    return error(Status::Arg).as(MessageId::InputType)
+           << "input " << quotedName(info) << ": wanted shape " << shapeText(info) << ", given "
+           << shapeText(given);
   uint64_t needed = BYCC_TRY(tensorBytes(dtypeOf(info), given.data(), info.rank));
   if (bytes < needed)
     return error(Status::Arg) << "input " << quotedName(info) << ": wanted " << needed
@@ -269,8 +271,8 @@ Expected<> Context::checkInputs() const {
       missing.push_back(quotedName(module_.inputs[i]));
   if (missing.empty())
     return {};
-  return error(Status::Arg) << "no data for input" << (missing.size() > 1 ? "s " : " ")
-                            << join(missing, ", ");
+  return error(Status::Arg).as(MessageId::NoData)
+         << "no data for input" << (missing.size() > 1 ? "s " : " ") << join(missing, ", ");
 }
 
 // One symbol stands for one extent everywhere; "?" stands for any.

@@ -13,6 +13,7 @@
 //   - the checksum over the whole text.
 #include "GraphFile.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -254,7 +255,8 @@ Expected<GraphFile> parseGraphFile(std::string_view text, const std::string &pat
   graph.root = root.takeValue();
   const JsonValue *bycc = graph.root.find("bycc");
   if (!bycc || !bycc->isObject())
-    return error(Status::Load, {path}) << "not a graph JSON of bycc: no object 'bycc' in it";
+    return error(Status::Load, {path}).as(MessageId::NotOurGraph)
+           << "not a graph JSON of bycc: no object 'bycc' in it";
   graph.set = BYCC_TRY(readGraphSet(*bycc, path));
   graph.isSealed = isSealed(text);
   return graph;
@@ -263,7 +265,7 @@ Expected<GraphFile> parseGraphFile(std::string_view text, const std::string &pat
 Expected<> checkGraph(const GraphFile &graph) {
   BYCC_TRY(GraphChecker(graph).check());
   if (!graph.isSealed)
-    return error(Status::Load, {graph.path})
+    return error(Status::Load, {graph.path}).as(MessageId::NotOurGraph)
            << "graph JSON is damaged or was edited: its checksum does not fit";
   return {};
 }
@@ -274,15 +276,17 @@ static Expected<> checkTensors(const GraphFile &graph, const char *what,
   const JsonValue *list = bycc.find(what);
   SourceLocation place = location(list ? *list : bycc, graph.path);
   if (!list || !list->isArray() || list->items.size() != count)
-    return error(Status::Load, place) << "graph JSON and object differ in the number of " << what;
+    return error(Status::Load, place).as(MessageId::BuildsDiffer)
+           << "graph JSON and object differ in the number of " << what;
   for (uint32_t i = 0; i < count; ++i) {
     const JsonValue *name = list->items[i].find("name"), *dtype = list->items[i].find("dtype");
     bool isSame = name && name->string == infos[i].name && dtype && infos[i].dtype >= 0 &&
                   infos[i].dtype < numDTypes &&
                   dtype->string == bycc::name(static_cast<DType>(infos[i].dtype));
     if (!isSame)
-      return error(Status::Load, place) << "graph JSON and object differ in name or dtype of '"
-                                        << escaped(infos[i].name) << "' in " << what;
+      return error(Status::Load, place).as(MessageId::BuildsDiffer)
+             << "graph JSON and object differ in name or dtype of '" << escaped(infos[i].name)
+             << "' in " << what;
   }
   return {};
 }

@@ -12,6 +12,7 @@
 
 #include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -140,7 +141,7 @@ template <typename T> Expected<T> inFile(Expected<T> result, const std::string &
 Expected<> checkBuild(const GraphFile &graph, const bycc_module &module, const std::string &path) {
   BYCC_TRY(checkVersion(module, path));
   if (setIdOf(module) != graph.set.setId)
-    return error(Status::Load, {path})
+    return error(Status::Load, {path}).as(MessageId::BuildsDiffer)
            << "object and graph JSON are of different builds: set id " << hexText(setIdOf(module))
            << " in the object, " << hexText(graph.set.setId) << " in " << graph.path;
   return {};
@@ -168,9 +169,10 @@ Expected<> checkObject(const GraphFile &graph, std::string_view bytes, const std
     return {};
   BYCC_TRY(checkBuild(graph, bytes, path));
   if (bytes.size() != info.bytes)
-    return error(Status::Load, {path})
+    return error(Status::Load, {path}).as(MessageId::BuildsDiffer)
            << "object has " << bytes.size() << " bytes, the graph JSON says " << info.bytes;
-  return error(Status::Load, {path}) << "object is damaged: its hash is not the recorded one";
+  return error(Status::Load, {path}).as(MessageId::BuildsDiffer)
+         << "object is damaged: its hash is not the recorded one";
 }
 
 std::string typeText(const ParamsEntry &entry) {
@@ -208,7 +210,7 @@ Expected<> checkEntries(const GraphFile &graph, const ParamsFile &params, const 
 Expected<> checkParams(const bycc_module &module, const GraphFile *graph, const ParamsFile &params,
                        const std::string &path) {
   if (params.setId != setIdOf(module))
-    return error(Status::Load, {path})
+    return error(Status::Load, {path}).as(MessageId::BuildsDiffer)
            << "params and object are of different builds: set id " << hexText(params.setId)
            << " in the params, " << hexText(setIdOf(module)) << " in the object";
   if (params.bytes != module.params_bytes)
@@ -254,17 +256,18 @@ static Expected<> checkHeader(const bycc_module &module, const LoadOptions &opti
   std::string id = hexText(setIdOf(module));
   if (options.setId.empty() || options.setId == id)
     return {};
-  return error(Status::Load) << "the program was compiled with the header of another build: set id "
-                             << escaped(options.setId, 64) << ", the model has " << id;
+  return error(Status::Load).as(MessageId::BuildsDiffer)
+         << "the program was compiled with the header of another build: set id "
+         << escaped(options.setId, 64) << ", the model has " << id;
 }
 
 static Expected<> checkCpu(const bycc_module &module) {
   std::vector<std::string> missing = missingCpuFeatures(module.features);
   if (missing.empty())
     return {};
-  return error(Status::Load) << "the model was compiled for CPU '"
-                             << escaped(module.cpu ? module.cpu : "") << "'; this machine lacks "
-                             << join(missing, ", ");
+  return error(Status::Load).as(MessageId::WrongMachine)
+         << "the model was compiled for CPU '" << escaped(module.cpu ? module.cpu : "")
+         << "'; this machine lacks " << join(missing, ", ");
 }
 
 Expected<> Model::useParams(const LoadOptions &options, const std::string &path,

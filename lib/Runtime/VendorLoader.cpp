@@ -8,6 +8,7 @@
 #include "VendorCall.h"
 
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/SharedObject.h"
 #include "bycc/Support/Text.h"
 
@@ -111,9 +112,9 @@ Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {
     if (::access(path.c_str(), F_OK) == 0)
       return openVendor(vendor, path);
   }
-  return error(Status::Load) << "the model needs vendor '" << vendor << "', but libbycc_vendor_"
-                             << vendor << ".so is in none of: " << join(folders, ", ")
-                             << "; BYCC_PLUGIN_PATH names more folders";
+  return error(Status::Load).as(MessageId::NoVendorLibrary)
+         << "the model needs vendor '" << vendor << "', but libbycc_vendor_" << vendor
+         << ".so is in none of: " << join(folders, ", ") << "; BYCC_PLUGIN_PATH names more folders";
 }
 
 } // namespace

@@ -57,6 +57,13 @@ int exitCode(Status status) {
   }
 }
 
+std::string text(MessageId id) {
+  char number[16] = "";
+  if (id != MessageId{})
+    std::snprintf(number, sizeof number, "BY%04u", static_cast<unsigned>(id));
+  return number;
+}
+
 // `text` line by line through escaped(): line ends and tabs stay.
 static std::string safeText(std::string_view text, size_t maxBytes) {
   std::string out;
@@ -78,7 +85,10 @@ std::string Diagnostic::str() const {
   std::string out = location.str();
   if (!out.empty())
     out += ": ";
-  out += "error[" + std::string(name(status)) + "]: " + safeText(message, maxMessage) + "\n";
+  out += "error[" + std::string(name(status)) + "]: " + safeText(message, maxMessage);
+  if (std::string number = text(id); !number.empty())
+    out += " [" + number + "]";
+  out += '\n';
   auto append = [&](const std::string &text) {
     if (out.size() + text.size() + 1 > maxBytes)
       return;
@@ -104,7 +114,11 @@ void Error::destroy() { delete list_; }
 
 ErrorBuilder::ErrorBuilder(Status status) : ErrorBuilder(status, {}) {}
 ErrorBuilder::ErrorBuilder(Status status, SourceLocation location)
-    : error_(Diagnostic{status, std::move(location), {}, {}, {}}) {}
+    : error_(Diagnostic{status, std::move(location), {}, {}, {}, {}}) {}
+ErrorBuilder &&ErrorBuilder::as(MessageId id) && {
+  error_.list_->front().id = id;
+  return std::move(*this);
+}
 ErrorBuilder &&ErrorBuilder::note(std::string text) && {
   error_.list_->front().notes.push_back({{}, std::move(text)});
   return std::move(*this);

@@ -4,6 +4,7 @@
 #include "MappedFile.h"
 #include "OpenFiles.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/SharedFiles.h"
 #include "bycc/Support/Text.h"
 
@@ -22,7 +23,7 @@ namespace bycc {
 namespace {
 
 Error ioError(const std::string &path, const char *what, int code = errno) {
-  return error(code == ENOMEM ? Status::Limit : Status::Io, {path})
+  return error(code == ENOMEM ? Status::Limit : Status::Io, {path}).as(MessageId::CannotRead)
          << what << ": " << std::strerror(code);
 }
 
@@ -125,7 +126,7 @@ Expected<struct stat> regularFile(int fd, const std::string &path) {
   if (::fstat(fd, &info) != 0)
     return ioError(path, "cannot look at the file");
   if (!S_ISREG(info.st_mode))
-    return error(Status::Io, {path})
+    return error(Status::Io, {path}).as(MessageId::CannotRead)
            << (S_ISDIR(info.st_mode) ? "is a directory" : "is not a regular file");
   return info;
 }

@@ -6,6 +6,7 @@
 #include "bycc/Support/Json.h"
 
 #include "bycc/Support/FileKind.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -240,12 +241,13 @@ const JsonValue *JsonValue::find(std::string_view key) const {
 
 Expected<JsonValue> parseJson(std::string_view text, const std::string &file) {
   if (std::string_view kind = kindOfBytes(text); !kind.empty() && kind != "JSON text")
-    return error(Status::Input, {file}) << "is no JSON text, it looks like " << kind;
+    return error(Status::Input, {file}).as(MessageId::OtherFormat)
+           << "is no JSON text, it looks like " << kind;
   size_t bad = text.find('\0');
   if (bad != text.npos)
-    return error(Status::Input, {file}) << "NUL character at offset " << bad;
+    return error(Status::Input, {file}).as(MessageId::NotText) << "NUL character at offset " << bad;
   if (!isValidUtf8(text, &bad))
-    return error(Status::Input, {file}) << "bad UTF-8 at offset " << bad;
+    return error(Status::Input, {file}).as(MessageId::NotText) << "bad UTF-8 at offset " << bad;
   TreeBuilder builder(text, file);
   bool good = nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder);
   if (builder.failure())

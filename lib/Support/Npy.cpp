@@ -2,6 +2,7 @@
 // dict literal of three members), the elements. Files are untrusted.
 #include "bycc/Support/Npy.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <charconv>
@@ -67,7 +68,8 @@ public:
 
 private:
   ErrorBuilder bad() {
-    return error(Status::Input, {file_}) << "malformed .npy header at byte " << at_ << " of it";
+    return error(Status::Input, {file_}).as(MessageId::BadNpy)
+           << "malformed .npy header at byte " << at_ << " of it";
   }
   void skipSpace() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n'))
@@ -117,7 +119,7 @@ private:
         header_.dtype = entry.dtype;
         return {};
       }
-    return error(Status::Input, {file_})
+    return error(Status::Input, {file_}).as(MessageId::BadNpy)
            << "element type '" << escaped(text, 40) << "' of the .npy file is not supported";
   }
   Expected<> order() {
@@ -183,17 +185,17 @@ std::vector<uint8_t> toRowMajor(const uint8_t *data, const std::vector<int64_t> 
 Expected<NpyArray> parseNpy(std::shared_ptr<const Storage> storage, const std::string &file) {
   std::string_view text(reinterpret_cast<const char *>(storage->data()), storage->size());
   if (!text.starts_with(npyMagic) || text.size() < 10)
-    return error(Status::Input, {file}) << "not a .npy file";
+    return error(Status::Input, {file}).as(MessageId::BadNpy) << "not a .npy file";
   uint8_t major = text[6], minor = text[7];
   if (major < 1 || major > 3 || minor != 0)
-    return error(Status::Input, {file})
+    return error(Status::Input, {file}).as(MessageId::BadNpy)
            << ".npy version " << int{major} << "." << int{minor} << " is not known";
   size_t lengthBytes = major == 1 ? 2 : 4, begin = 8 + lengthBytes;
   uint32_t length = 0;
   if (text.size() >= begin)
     std::memcpy(&length, text.data() + 8, lengthBytes);
   if (text.size() < begin || length > text.size() - begin)
-    return error(Status::Input, {file}) << ".npy header is cut";
+    return error(Status::Input, {file}).as(MessageId::BadNpy) << ".npy header is cut";
   Header header = BYCC_TRY(HeaderParser(text.substr(begin, length), file).parse());
 
   uint64_t bytes = sizeInBytes(header.dtype), left = text.size() - begin - length;
@@ -207,7 +209,7 @@ Expected<NpyArray> parseNpy(std::shared_ptr<const Storage> storage, const std::s
   else if (overflows)
     return error(Status::Limit, {file}) << "shape of the .npy file overflows";
   if (bytes != left)
-    return error(Status::Input, {file})
+    return error(Status::Input, {file}).as(MessageId::BadNpy)
            << "shape and dtype of the .npy file need " << bytes << " bytes, it has " << left;
   const uint8_t *elements = storage->data() + begin + length;
   if (header.dtype == DType::Bool)

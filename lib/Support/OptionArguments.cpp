@@ -1,5 +1,6 @@
 #include "bycc/Support/OptionArguments.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -59,12 +60,13 @@ private:
     if (!option) {
       option = findJoined(table_, argument);
       if (!option)
-        return error(Status::Usage) << unknownOption(table_, argument, name);
+        return error(Status::Usage).as(MessageId::UnknownOption)
+               << unknownOption(table_, argument, name);
       given_.push_back({option, body.substr(1)});
       return {};
     }
     if (option->form == OptionForm::Flag && hasValue)
-      return error(Status::Usage) << "--" << name << " takes no value";
+      return error(Status::Usage).as(MessageId::OptionValue) << "--" << name << " takes no value";
     if (option->form == OptionForm::Optional && !hasValue && at_ + 1 < arguments_.size() &&
         isOneOfWords(*option, arguments_[at_ + 1])) {
       given_.push_back({option, arguments_[++at_]});
@@ -72,15 +74,16 @@ private:
       given_.push_back({option, hasValue ? body.substr(equals + 1) : ""});
     } else if (at_ + 1 < arguments_.size()) {
       if (isOption(arguments_[at_ + 1]))
-        return error(Status::Usage) << option->spelt() << " needs a value, found '"
-                                    << escaped(arguments_[at_ + 1]) << "'; " << option->spelt()
-                                    << "=" << escaped(arguments_[at_ + 1]) << " gives it this one";
+        return error(Status::Usage).as(MessageId::OptionValue)
+               << option->spelt() << " needs a value, found '" << escaped(arguments_[at_ + 1])
+               << "'; " << option->spelt() << "=" << escaped(arguments_[at_ + 1])
+               << " gives it this one";
       given_.push_back({option, arguments_[++at_]});
     } else {
       given_.push_back({option, ""});
     }
     if (option->form == OptionForm::Value && given_.back().value.empty())
-      return error(Status::Usage) << option->spelt() << " needs a value";
+      return error(Status::Usage).as(MessageId::OptionValue) << option->spelt() << " needs a value";
     return {};
   }
 
@@ -112,10 +115,10 @@ std::string unknownOption(std::span<const OptionInfo *const> table, std::string_
   return text;
 }
 
-std::string badOptionValue(const OptionInfo &option, std::string_view value,
-                           std::string_view wanted) {
-  return option.spelt() + ": bad value '" + escaped(value) + "', it takes " +
-         std::string(wanted.empty() ? option.value : wanted);
+Error badOptionValue(const OptionInfo &option, std::string_view value, std::string_view wanted) {
+  return error(Status::Usage).as(MessageId::BadValue)
+         << option.spelt() << ": bad value '" << escaped(value) << "', it takes "
+         << (wanted.empty() ? std::string_view(option.value) : wanted);
 }
 
 Expected<std::vector<GivenOption>> readOptionArguments(std::span<const OptionInfo *const> table,

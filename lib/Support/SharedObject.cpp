@@ -1,6 +1,7 @@
 // See bycc/Support/SharedObject.h. Sections are not looked at: the dynamic linker goes by
 // segments, and a stripped file has all of these.
 #include "bycc/Support/SharedObject.h"
+#include "bycc/Support/Messages.h"
 
 #include "Descriptor.h"
 
@@ -86,7 +87,7 @@ private:
   Expected<> checkHeader() {
     constexpr size_t commonBytes = offsetof(Elf64_Ehdr, e_version);
     if (!read(&header_, commonBytes, 0) || std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0)
-      return refuse() << "not an ELF file: a plugin is a shared object";
+      return refuse().as(MessageId::BadPlugin) << "not an ELF file: a plugin is a shared object";
     constexpr unsigned char ownData =
         __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
     bool isForeign = header_.e_ident[EI_DATA] != ownData,

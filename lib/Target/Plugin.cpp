@@ -3,6 +3,7 @@
 
 #include "Plugin.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/SharedObject.h"
 #include "bycc/Support/Text.h"
 
@@ -21,7 +22,8 @@ constexpr const char *entryName = "bycc_vendor_compiler_entry";
 
 Expected<void *> openFile(const std::string &path, int mode) {
   if (::access(path.c_str(), R_OK) != 0)
-    return error(Status::Usage, {path}) << "cannot read the plugin: " << std::strerror(errno);
+    return error(Status::Usage, {path}).as(MessageId::BadPlugin)
+           << "cannot read the plugin: " << std::strerror(errno);
   BYCC_TRY(checkSharedObject(path));
   // A name without a slash would be looked up in the system's library folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
@@ -42,7 +44,7 @@ Expected<PluginEntries> loadPluginFile(const std::string &path) {
   if (!entry && entries.passes)
     return entries;
   if (!entry)
-    return error(Status::Load, {path})
+    return error(Status::Load, {path}).as(MessageId::BadPlugin)
            << "no " << entryName
            << " in it: not the compile half of a vendor (nor passes, which have bycc_pass_entry)";
   try {
@@ -54,7 +56,7 @@ Expected<PluginEntries> loadPluginFile(const std::string &path) {
     return error(Status::Load, {path}) << entryName << ": it threw an exception";
   }
   if (!entries.vendor)
-    return error(Status::Load, {path}) << entryName << " returns nothing";
+    return error(Status::Load, {path}).as(MessageId::BadPlugin) << entryName << " returns nothing";
   return entries;
 }
 
@@ -68,7 +70,7 @@ Expected<bool> hasCompileHalf(const std::string &path) {
 
 Expected<> checkVendorTable(const bycc_vendor_compiler *table, const std::string &origin) {
   if (table->abi_version != BYCC_VENDOR_ABI_VERSION)
-    return error(Status::Load, {origin})
+    return error(Status::Load, {origin}).as(MessageId::BadPlugin)
            << "the plugin speaks version " << table->abi_version
            << " of the vendor interface, this bycc speaks " << BYCC_VENDOR_ABI_VERSION;
   // What the first header of this version had; later fields may be missing.

@@ -3,6 +3,7 @@
 #include "bycc/Target/VendorRegistry.h"
 
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include "Plugin.h"
@@ -120,7 +121,8 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::make(const std::string &name) 
   for (const Entry &entry : entries_)
     names.push_back(entry.name);
   std::ranges::sort(names);
-  Error problem = error(Status::Usage) << "unknown vendor '" << escaped(name) << "'";
+  Error problem = error(Status::Usage).as(MessageId::UnknownVendor)
+                  << "unknown vendor '" << escaped(name) << "'";
   std::vector<Note> &notes = problem.diagnostics().front().notes;
   if (name == "host")
     notes.push_back({{}, "what no vendor has is on the host, without --annotate"});
@@ -173,7 +175,7 @@ Expected<> addVendorFile(VendorSet &set, const std::string &text, const std::str
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
   if (!vendor)
-    return (error(Status::Arg, {path})
+    return (error(Status::Arg, {path}).as(MessageId::UnknownVendor)
             << "patterns for vendor '" << escaped(file.vendor) << "', which is not in use")
         .note("--annotate says which vendors are");
   return file.applyTo(*vendor);

@@ -17,6 +17,7 @@
 #include "Scopes.h"
 #include "SimplifyRules.h"
 #include "bycc/Eval/Eval.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -214,8 +215,9 @@ Expected<bool> foldConstants(Module &module, PassContext &context) {
   std::string text = context.option("max-bytes", std::to_string(defaultMaxBytes));
   auto maxBytes = parseInt(text);
   if (!maxBytes || *maxBytes < 0 || *maxBytes > int64_t{1} << 50)
-    return error(Status::Usage) << "pass 'fold-constants': max-bytes is '" << escaped(text)
-                                << "', not a number of bytes";
+    return error(Status::Usage).as(MessageId::PassOption)
+           << "pass 'fold-constants': max-bytes is '" << escaped(text)
+           << "', not a number of bytes";
   ConstantFolder folder(module, *maxBytes);
   bool changed = BYCC_TRY(rewriteOpenBlocks(
       module, [&](NodeId node, Builder &builder) { return folder.visit(node, builder); }));

@@ -37,6 +37,7 @@
 #include "bycc/Analysis/PostDominators.h"
 #include "bycc/IR/Indices.h"
 #include "bycc/IR/LikelyExtents.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -404,8 +405,9 @@ Expected<bool> fuseOps(Module &module, PassContext &context) {
   std::string text = context.option("max-nodes", std::to_string(defaultMaxNodes));
   auto maxNodes = parseInt(text);
   if (!maxNodes || *maxNodes < 1 || *maxNodes > 4096)
-    return error(Status::Usage) << "pass 'fuse-ops': max-nodes is '" << escaped(text)
-                                << "', not a number from 1 to 4096";
+    return error(Status::Usage).as(MessageId::PassOption)
+           << "pass 'fuse-ops': max-nodes is '" << escaped(text)
+           << "', not a number from 1 to 4096";
   Fuser fuser(module, static_cast<uint32_t>(*maxNodes));
   for (FunctionId function : optimizableFunctions(module))
     if (!isClosedFunction(module, function))

@@ -2,6 +2,7 @@
 
 #include "bycc/Transforms/PassRegistry.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
@@ -56,7 +57,8 @@ Expected<const PassInfo *> PassRegistry::get(std::string_view name) const {
   for (const PassInfo *info : all())
     names.push_back(info->name);
   auto close = nearest(name, names);
-  auto builder = error(Status::Usage) << "no pass '" << escaped(name) << "'";
+  auto builder = error(Status::Usage).as(MessageId::UnknownPass)
+                 << "no pass '" << escaped(name) << "'";
   if (close)
     return std::move(builder).note("did you mean '" + *close + "'?");
   return std::move(builder).note("--list-passes lists them");

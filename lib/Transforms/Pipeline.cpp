@@ -10,6 +10,7 @@
 #include "bycc/Transforms/Pipeline.h"
 
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -37,18 +38,19 @@ Expected<std::vector<std::string_view>> splitElements(std::string_view text) {
   for (size_t i = 0; i <= text.size(); ++i) {
     char c = i < text.size() ? text[i] : ',';
     if (c == '{' && inBraces)
-      return error(Status::Usage) << "pass list: '{' inside braces";
+      return error(Status::Usage).as(MessageId::PassList) << "pass list: '{' inside braces";
     if (c == '}' && !inBraces)
-      return error(Status::Usage) << "pass list: '}' without '{'";
+      return error(Status::Usage).as(MessageId::PassList) << "pass list: '}' without '{'";
     if (i == text.size() && inBraces)
-      return error(Status::Usage) << "pass list: '{' is not closed";
+      return error(Status::Usage).as(MessageId::PassList) << "pass list: '{' is not closed";
     if (c == '{' || c == '}')
       inBraces = c == '{';
     if (c != ',' || inBraces)
       continue;
     std::string_view element = trimmed(text.substr(begin, i - begin));
     if (element.empty())
-      return error(Status::Usage) << "pass list: a pass name is missing between commas";
+      return error(Status::Usage).as(MessageId::PassList)
+             << "pass list: a pass name is missing between commas";
     elements.push_back(element);
     begin = i + 1;
   }
@@ -58,7 +60,7 @@ Expected<std::vector<std::string_view>> splitElements(std::string_view text) {
 Expected<> setOption(PipelineEntry &entry, const PassInfo &pass, std::string_view key,
                      std::string_view value) {
   if (std::ranges::find(pass.options, key) == pass.options.end()) {
-    auto builder = error(Status::Usage)
+    auto builder = error(Status::Usage).as(MessageId::PassOption)
                    << "pass '" << pass.name << "' has no option '" << escaped(key) << "'";
     if (auto close = nearest(key, pass.options))
       return std::move(builder).note("did you mean '" + *close + "'?");
@@ -105,9 +107,11 @@ Expected<PipelineEntry> parseEntry(std::string_view text, const PassRegistry &re
   if (brace == std::string_view::npos)
     return entry;
   if (text.find('}') == std::string_view::npos)
-    return error(Status::Usage) << "pass list: '{' of '" << entry.pass << "' is not closed";
+    return error(Status::Usage).as(MessageId::PassList)
+           << "pass list: '{' of '" << entry.pass << "' is not closed";
   if (text.back() != '}')
-    return error(Status::Usage) << "pass list: text after '}' of '" << entry.pass << "'";
+    return error(Status::Usage).as(MessageId::PassList)
+           << "pass list: text after '}' of '" << entry.pass << "'";
   BYCC_TRY(parseOptions(entry, *pass, text.substr(brace + 1, text.size() - brace - 2)));
   return entry;
 }
@@ -183,8 +187,8 @@ Expected<Pipeline> parsePipeline(std::string_view text, const PassRegistry &regi
       Pipeline list = defaults(*level);
       pipeline.insert(pipeline.end(), list.begin(), list.end());
     } else if (element.starts_with("default<")) {
-      return error(Status::Usage) << "pass list: '" << escaped(element)
-                                  << "' is not one of default<O0> .. default<O3>";
+      return error(Status::Usage).as(MessageId::PassList)
+             << "pass list: '" << escaped(element) << "' is not one of default<O0> .. default<O3>";
     } else {
       pipeline.push_back(BYCC_TRY(parseEntry(element, registry)));
     }
@@ -249,10 +253,12 @@ Expected<> checkPipeline(const Pipeline &pipeline, const PassRegistry &registry,
       if (auto ran = makers.find(fact); ran != makers.end())
         makerName = ran->second;
       if (mustNot)
-        return error(Status::Usage) << "pass '" << pass->name << "' cannot run after '" << makerName
-                                    << "', which makes " << fact;
-      return (error(Status::Usage) << "pass '" << pass->name << "' needs " << fact
-                                   << ", which '" << makerName << "' makes")
+        return error(Status::Usage).as(MessageId::PassOrder)
+               << "pass '" << pass->name << "' cannot run after '" << makerName << "', which makes "
+               << fact;
+      return (error(Status::Usage).as(MessageId::PassOrder)
+              << "pass '" << pass->name << "' needs " << fact << ", which '" << makerName
+              << "' makes")
           .note("put '" + makerName + "' before it");
     }
     for (const std::string &fact : pass->makes)

@@ -63,3 +63,4 @@ grep -qw xop /proc/cpuinfo && exit 0
 check -mcpu=bdver4
 refuse 1 "error[LOAD]: the model was compiled for CPU 'bdver4'; this machine lacks" \
   bycc-run net.json --random
+grep -qF "[BY0709]" refuse.out || fail "the message has no number"

@@ -43,6 +43,7 @@ NOT_RUN = {
 # Documents with a test of their own, or without commands for users.
 OTHERS = {
     "share/doc/vendor-tutorial.md": "e2e-vendor_tutorial",
+    "share/doc/message-reference.md": "e2e-messages",
     "share/doc/python.md": "test/python/test_docs.py",
 }
 

@@ -3,3 +3,4 @@
 . "$(dirname "$0")/lib.sh"
 python3 "$root/tools/dev/operators.py" --bycc="$bin/bycc" --check
 python3 "$root/tools/dev/passes.py" --bycc="$bin/bycc" --check
+python3 "$root/tools/dev/messages.py" --bycc="$bin/bycc" --check

@@ -10,6 +10,7 @@ bycc net.relay -q --plugin=libbycc_vendor_hostile.so --annotate=hostile -o m.o
 
 refuse 1 "error[LOAD]: the model needs vendor 'hostile', but libbycc_vendor_hostile.so is in none of: " \
   bycc-run m.json --random
+grep -qF "[BY0706]" refuse.out || fail "the message has no number"
 export BYCC_PLUGIN_PATH=$work
 bycc-run m.json --random > /dev/null
 HOSTILE_RUN=abi refuse 1 "error[LOAD]: vendor 'hostile' has ABI version 999" bycc-run m.json --random

@@ -66,6 +66,7 @@ def test_errors_have_a_place_and_a_status():
         bycc.compile(relay("Tensor[(3), float32]", "  abs(%y)", x="(3), float32"))
     error = raised.value
     assert (error.status, error.place) == ("INPUT", "model.relay:3:7")
+    assert error.id == "BY0107"
     assert error.diagnostics[0].line == 3 and "%y" in error.message
     assert str(error).startswith("model.relay:3:7: error[INPUT]: ")
     node = onnx.helper.make_node("NoSuchOp", ["x"], ["y"], name="odd")

@@ -30,9 +30,9 @@ def test_snippets(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_models(tmp_path)
     names = {"x": np.ones((4, 64), np.float32)}
-    assert len(SNIPPETS) == 8
+    assert len(SNIPPETS) == 9
     for snippet in SNIPPETS:
-        if "import torch" in snippet:
+        if "torch." in snippet:
             continue
         exec(compile(snippet, "python.md", "exec"), names)
     shown = capsys.readouterr().out
@@ -48,7 +48,10 @@ def test_snippets_of_torch():
 
     module = torch.nn.Linear(8, 4)
     names = {"bycc": bycc, "module": module, "tensor": torch.ones(2, 8)}
-    (snippet,) = [s for s in SNIPPETS if "import torch" in s]
-    exec(compile(snippet, "python.md", "exec"), names)
+    names["numpy"] = np
+    for snippet in SNIPPETS:
+        if "torch." in snippet:
+            exec(compile(snippet, "python.md", "exec"), names)
+    assert names["m"].inputs[0].shape[0] == "rows"
     with torch.no_grad():
         torch.testing.assert_close(names["y"], module(names["tensor"]))

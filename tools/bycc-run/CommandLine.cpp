@@ -5,6 +5,7 @@
 
 #include "../cli/OptionTexts.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/runtime.h"
 
@@ -84,8 +85,10 @@ const cli::ProgramTexts &texts() {
   return program;
 }
 
-int usage(const std::string &message) {
-  std::fprintf(stderr, "bycc-run: error[USAGE]: %s\n", message.c_str());
+int usage(const std::string &message, MessageId id = {}) {
+  std::string number = text(id);
+  std::fprintf(stderr, "bycc-run: error[USAGE]: %s%s\n", message.c_str(),
+               number.empty() ? "" : (" [" + number + "]").c_str());
   return 2;
 }
 
@@ -96,7 +99,8 @@ int unknownOption(const std::string &argument, const std::string &name) {
       names.push_back(option.name());
   auto near = nearest(name, names);
   return usage("unknown option '" + escaped(argument) + "'" +
-               (near ? ", did you mean '--" + *near + "'?" : ""));
+                   (near ? ", did you mean '--" + *near + "'?" : ""),
+               MessageId::UnknownOption);
 }
 
 // One argument after the other as --name=value; positional ones stay.
@@ -196,7 +200,7 @@ std::optional<int> checkBatch(const Options &options) {
                                {options.profile, "--profile"},
                                {options.checkNan, "--check-nan"}})
     if (isGiven)
-      return usage(std::string("--batch does not go with ") + name);
+      return usage(std::string("--batch does not go with ") + name, MessageId::NotTogether);
   return std::nullopt;
 }
 
@@ -283,11 +287,12 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
                 BYCC_ABI_VERSION);
     parsed.exitCode = 0;
   } else if (!numbers.problem().empty()) {
-    parsed.exitCode = usage(numbers.problem());
+    parsed.exitCode = usage(numbers.problem(), MessageId::BadValue);
   } else if (options.graph.empty()) {
-    parsed.exitCode = usage("no model: bycc-run MODEL.json [options]; --help lists them");
+    parsed.exitCode =
+        usage("no model: bycc-run MODEL.json [options]; --help lists them", MessageId::NoModel);
   } else if (!options.json.empty() && !options.bench) {
-    parsed.exitCode = usage("--json goes with --bench");
+    parsed.exitCode = usage("--json goes with --bench", MessageId::NotTogether);
   } else if (!options.batchFolder.empty()) {
     parsed.exitCode = checkBatch(options);
   }

@@ -2,6 +2,7 @@
 
 #include "Tensors.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <cstdio>
@@ -48,9 +49,10 @@ splitInput(const bycc_module &module, const std::string &text, const char *wante
     names.push_back(module.inputs[i].name);
   std::string name = text.substr(0, text.find('='));
   auto near = nearest(name, names);
-  return error(Status::Arg) << "the model has no input '" << escaped(name) << "'"
-                            << (near ? ", did you mean '" + escaped(*near) + "'?"
-                                     : "; its inputs: " + escaped(join(names, ", "), 1024));
+  return error(Status::Arg).as(MessageId::NoSuchInput)
+         << "the model has no input '" << escaped(name) << "'"
+         << (near ? ", did you mean '" + escaped(*near) + "'?"
+                  : "; its inputs: " + escaped(join(names, ", "), 1024));
 }
 
 // Of --input.
@@ -107,7 +109,8 @@ Expected<> Session::load(const Options &options) {
     if (options.graph.ends_with(suffix)) {
       SourceLocation whole;
       whole.file = options.graph;
-      return (error(Status::Load, whole) << "this is not the graph JSON of a compiled model")
+      return (error(Status::Load, whole).as(MessageId::NotOurGraph)
+              << "this is not the graph JSON of a compiled model")
           .note("bycc MODEL -o net.o writes net.json, which bycc-run takes");
     }
   bycc_load_options load = {sizeof load, options.threads, options.verify,
@@ -120,7 +123,8 @@ Expected<> Session::bind(uint32_t index, NpyArray array, const std::string &file
   const bycc_tensor_info &info = module().inputs[index];
   DType wanted = static_cast<DType>(info.dtype);
   auto refuse = [&] {
-    return error(Status::Arg, {file}) << "input '" << escaped(info.name) << "': wanted ";
+    return error(Status::Arg, {file}).as(MessageId::InputType)
+           << "input '" << escaped(info.name) << "': wanted ";
   };
   if (!array.holds(wanted))
     return refuse() << name(wanted) << ", given " << name(array.dtype);
@@ -173,9 +177,9 @@ Expected<> Session::bindInputs(const Options &options) {
       missing.push_back("'" + escaped(info.name) + "'");
   }
   if (!missing.empty())
-    return error(Status::Arg) << "no data for input" << (missing.size() > 1 ? "s " : " ")
-                              << join(missing, ", ")
-                              << "; give --inputs DIR, --input NAME=FILE.npy or --random";
+    return error(Status::Arg).as(MessageId::NoData)
+           << "no data for input" << (missing.size() > 1 ? "s " : " ") << join(missing, ", ")
+           << "; give --inputs DIR, --input NAME=FILE.npy or --random";
   return {};
 }
 

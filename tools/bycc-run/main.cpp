@@ -7,6 +7,7 @@
 #include "Session.h"
 #include "Tensors.h"
 
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/OutputSync.h"
 #include "bycc/Support/Program.h"
 
@@ -35,7 +36,8 @@ Expected<> compare(const std::vector<OutputView> &outputs, const Options &option
       different = &comparison;
   }
   if (different)
-    return error(Status::Differs, {different->file}) << different->difference;
+    return error(Status::Differs, {different->file}).as(MessageId::ResultsDiffer)
+           << different->difference;
   if (!options.quiet)
     std::fprintf(stderr, "%zu output%s with %s\n", outputs.size(), outputs.size() == 1 ? " agrees" : "s agree",
                  options.expectedFolder.c_str());

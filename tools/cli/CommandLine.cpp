@@ -6,6 +6,7 @@
 #include "bycc/Driver/CommandOptions.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -14,6 +15,21 @@
 
 namespace bycc::cli {
 namespace {
+
+// How a fault of the line itself is to be said: looked for before the line is read.
+std::string diagnosticsFormat(const std::vector<std::string> &arguments) {
+  constexpr std::string_view option = "fdiagnostics-format";
+  std::string format = "text";
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view word = arguments[i];
+    word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+    if (word == option && i + 1 < arguments.size())
+      format = arguments[i + 1];
+    else if (word.starts_with(option) && word.substr(option.size()).starts_with('='))
+      format = word.substr(option.size() + 1);
+  }
+  return format;
+}
 
 // One program's line: its rows of the table, and bycc-opt's passes, which are flags.
 class CommandLine {
@@ -42,9 +58,10 @@ public:
       table.push_back(&row->info);
     for (const OptionInfo &pass : passFlags_)
       table.push_back(&pass);
+    format_ = diagnosticsFormat(arguments);
     Expected<ReadLine> line = readLine(program_.name, table, arguments);
     if (!line)
-      return complain(line.error().message());
+      return complain(line.error());
     line_ = line.takeValue();
     return std::ranges::all_of(line_.options,
                                [this](const GivenOption &given) { return store(given); });
@@ -85,8 +102,8 @@ public:
     return true;
   }
 
-  bool complain(const std::string &text) const {
-    std::fprintf(stderr, "%s: %s\n", program_.name.c_str(), text.c_str());
+  bool complain(const Error &problem) const {
+    refuseLine(program_.name, problem, format_);
     return false;
   }
 
@@ -118,6 +135,7 @@ private:
   std::vector<OptionInfo> infos_, passFlags_;
   std::string passOrder_;
   ReadLine line_;
+  std::string format_;
 };
 
 struct Command {
@@ -125,10 +143,9 @@ struct Command {
   Action action;
 };
 constexpr Command commands[] = {
-    {"check", Action::Check},     {"inspect", Action::Inspect},    {"extract", Action::Extract},
-    {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff}, {"reduce", Action::Reduce},
-    {"verify", Action::Verify},
-    {"view", Action::View},
+    {"check", Action::Check},     {"explain", Action::Explain}, {"extract", Action::Extract},
+    {"inspect", Action::Inspect}, {"pattern", Action::Pattern}, {"plan-diff", Action::PlanDiff},
+    {"reduce", Action::Reduce},   {"verify", Action::Verify},   {"view", Action::View},
 };
 
 const Command *findCommand(std::string_view name) {
@@ -148,7 +165,6 @@ constexpr PlannedCommand plannedCommands[] = {
     {"tune",
      "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
-    {"explain", "messages have no numbers, their notes say what to do"},
 };
 
 Parsed finish(Parsed parsed, int exitCode) {
@@ -173,39 +189,47 @@ std::optional<Action> listingAction(Listing listing) {
   return std::nullopt;
 }
 
-// What is wrong with the models that were given; "" when it is one.
-std::string modelProblem(const std::vector<std::string> &positional) {
+// Whether one model was given.
+Expected<> checkModel(const std::vector<std::string> &positional) {
   if (positional.empty())
-    return "no MODEL given; see bycc --help";
+    return error(Status::Usage).as(MessageId::NoModel) << "no MODEL given; see bycc --help";
   if (positional.size() == 1)
-    return "";
+    return {};
   std::vector<std::string> names;
   for (const Command &command : commands)
     names.emplace_back(command.name);
   if (positional[0] == "run")
-    return "there is no command 'run': bycc-run MODEL.json runs what was compiled";
+    return error(Status::Usage).as(MessageId::NoModel)
+           << "there is no command 'run': bycc-run MODEL.json runs what was compiled";
   if (positional[0] == "compile" || positional[0] == "build")
-    return "there is no command '" + positional[0] + "': bycc MODEL compiles";
+    return error(Status::Usage).as(MessageId::NoModel)
+           << "there is no command '" << positional[0] << "': bycc MODEL compiles";
   auto near = nearest(positional[0], names);
-  return "more than one MODEL given: '" + escaped(positional[1]) + "'" +
-         (near ? ", did you mean bycc " + *near + "?" : "");
+  return error(Status::Usage).as(MessageId::NoModel)
+         << "more than one MODEL given: '" << escaped(positional[1]) << "'"
+         << (near ? ", did you mean bycc " + *near + "?" : "");
 }
 
-// What a command lacks, or gets that is not its own; "" when all is well.
-std::string commandProblem(Action command, const Options &options,
-                           const std::vector<std::string> &positional) {
+// Whether a command has what it needs, and nothing that is not its own.
+Expected<> checkCommand(Action command, const Options &options,
+                        const std::vector<std::string> &positional) {
+  auto apart = [] { return error(Status::Usage).as(MessageId::NotTogether); };
   if (options.check.prices && command != Action::Check)
-    return "--prices goes with bycc check MODEL";
+    return apart() << "--prices goes with bycc check MODEL";
   if (command == Action::Pattern &&
       (options.pattern.nodes.empty() || options.pattern.vendor.empty()))
-    return "pattern needs --nodes and --vendor: bycc pattern MODEL --nodes=A,B..C --vendor=V";
+    return apart()
+           << "pattern needs --nodes and --vendor: bycc pattern MODEL --nodes=A,B..C --vendor=V";
   if (command == Action::Reduce && options.reduce.script.empty())
-    return "reduce needs --script: bycc reduce MODEL --script=./fails.sh";
+    return apart() << "reduce needs --script: bycc reduce MODEL --script=./fails.sh";
   if (command != Action::Reduce && (!options.reduce.script.empty() || options.reduce.maxRuns))
-    return "--script and --max-runs go with bycc reduce MODEL";
+    return apart() << "--script and --max-runs go with bycc reduce MODEL";
   if (command == Action::PlanDiff)
-    return positional.size() == 2 ? "" : "plan-diff takes two plans: bycc plan-diff A.json B.json";
-  return modelProblem(positional);
+    return positional.size() == 2
+               ? Expected<>()
+               : error(Status::Usage).as(MessageId::NoModel)
+                     << "plan-diff takes two plans: bycc plan-diff A.json B.json";
+  return checkModel(positional);
 }
 
 } // namespace
@@ -213,6 +237,7 @@ std::string commandProblem(Action command, const Options &options,
 Parsed parseBycc(const std::vector<std::string> &arguments) {
   Parsed parsed;
   Options &options = parsed.options;
+  const std::string &program = byccTexts().name;
   CommandLine line(byccTexts(), option_programs::ByccOnly, options);
   std::vector<std::string> rest = arguments;
   const Command *command = rest.empty() ? nullptr : findCommand(rest[0]);
@@ -221,10 +246,10 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   else if (!rest.empty())
     for (const PlannedCommand &planned : plannedCommands)
       if (rest[0] == planned.name && !pathExists(rest[0])) {
-        Error unsupported = error(Status::Unsup) << "bycc " << planned.name
-                                                 << " is not supported yet: " << planned.instead;
-        std::fprintf(stderr, "%s\n", unsupported.str().c_str());
-        return finish(parsed, 1);
+        Error unsupported = error(Status::Unsup).as(MessageId::NotBuilt)
+                            << "bycc " << planned.name
+                            << " is not supported yet: " << planned.instead;
+        return finish(parsed, refuseLine(program, unsupported, diagnosticsFormat(arguments)));
       }
   if (!line.parse(rest))
     return finish(parsed, 2);
@@ -241,8 +266,12 @@ Parsed parseBycc(const std::vector<std::string> &arguments) {
   const std::vector<std::string> &positional = line.positional();
   if (options.watch.printPipeline && positional.empty())
     return parsed;
-  if (std::string problem = commandProblem(parsed.action, options, positional); !problem.empty()) {
-    line.complain(problem);
+  if (parsed.action == Action::Explain) {
+    options.explained = positional;
+    return parsed;
+  }
+  if (Expected<> checked = checkCommand(parsed.action, options, positional); !checked) {
+    line.complain(checked.error());
     return finish(parsed, 2);
   }
   if (parsed.action == Action::PlanDiff)
@@ -270,8 +299,9 @@ Parsed parseByccOpt(const std::vector<std::string> &arguments) {
   }
   const std::vector<std::string> &positional = line.positional();
   if (positional.size() != 1) {
-    line.complain(positional.empty() ? "no FILE given; see bycc-opt --help"
-                                     : "more than one FILE given");
+    line.complain(error(Status::Usage).as(MessageId::NoModel)
+                  << (positional.empty() ? "no FILE given; see bycc-opt --help"
+                                         : "more than one FILE given"));
     return finish(parsed, 2);
   }
   options.input.model = positional[0];

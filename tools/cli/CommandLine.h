@@ -20,6 +20,7 @@ enum class Action : uint8_t {
   PlanDiff,
   Verify,
   View,
+  Explain,
   Libs,
   ListPasses,
   ListOps,

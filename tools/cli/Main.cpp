@@ -36,6 +36,8 @@ int run(const cli::Parsed &parsed) {
     return runApart(options, verifyCommand);
   case cli::Action::View:
     return runApart(options, viewCommand);
+  case cli::Action::Explain:
+    return explainCommand(options);
   case cli::Action::Libs:
     return libsCommand(options);
   case cli::Action::ListPasses:

@@ -27,7 +27,8 @@ const ProgramTexts &byccTexts() {
       "bycc",
       "compile a neural network, parts of it for vendors' libraries",
       {"bycc [check|inspect|extract|pattern|reduce|verify] MODEL [-o OUT.o] [options]",
-       "bycc view net.json [-o net.html]", "bycc plan-diff A.json B.json [--json]"},
+       "bycc view net.json [-o net.html]", "bycc plan-diff A.json B.json [--json]",
+       "bycc explain [BY0123]"},
       {
           {"bycc net.onnx --annotate=dnnl -o net.o",
            "compile; net.json, net.h, net.params go with it"},
@@ -57,6 +58,7 @@ const ProgramTexts &byccTexts() {
           {"view net.json",
            "one offline page of a compiled model; --profile-data=F adds what a run took"},
           {"plan-diff A.json B.json", "what moved between two saved plans"},
+          {"explain BY0123", "one message: why, an example, what to do; without a number, all"},
       },
       byccExitCodes,
       environment,

@@ -15,6 +15,7 @@ int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBO
 int patternCommand(const Options &options); // bycc pattern MODEL --nodes=A,B --vendor=V
 int reduceCommand(const Options &options);  // bycc reduce MODEL --script=FILE
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
+int explainCommand(const Options &options);  // bycc explain [BY0123|INPUT|all]
 int libsCommand(const Options &options);     // bycc --libs net.json
 int verifyCommand(const Options &options);   // bycc verify MODEL
 int viewCommand(const Options &options);     // bycc view net.json
@@ -29,6 +30,10 @@ int listPasses(const Options &options);  // --list-passes
 int listOps(const Options &options);     // --list-ops
 int listOnnxOps(const Options &options); // --list-onnx-ops
 int listVendors(const Options &options); // --list-vendors, --annotate=help
+
+// Says what is wrong with a command line, as text or in the form of -fdiagnostics-format;
+// returns the exit code.
+int refuseLine(const std::string &program, const Error &error, std::string_view format);
 
 // Names of all passes, for bycc-opt's flags and for suggestions.
 std::vector<std::string> passNames();

@@ -103,6 +103,7 @@ struct Options : CompileOptions {
   PatternOptions pattern;
   ReduceOptions reduce;
   PlanDiffOptions planDiff;
+  std::vector<std::string> explained; // numbers of messages, or statuses
   GivenLine given;
   std::string commandLine; // for messages on how to reproduce a fault
 };

@@ -27,6 +27,11 @@ enum class Status : uint8_t { Input, Unsup, Limit, Io, CodeGen, Load, Arg, Usage
 std::string_view name(Status status); // "INPUT", "UNSUP", ...
 int exitCode(Status status);
 
+// A message that `bycc explain BY0123` explains; bycc/Support/Messages.h has the values. Opaque
+// here, so that a new message does not compile everything again. 0: one without a number.
+enum class MessageId : uint16_t;
+std::string text(MessageId id); // "BY0123", or ""
+
 inline constexpr size_t maxDiagnostics = 20; // of one kind that are said together
 
 struct Note {
@@ -42,8 +47,9 @@ struct Diagnostic {
   std::string message;
   std::string excerpt; // source line and caret, or empty
   std::vector<Note> notes;
+  MessageId id{};
 
-  // "FILE:L:C: error[INPUT]: message\n" + excerpt + notes, at most 4 KiB, control
+  // "FILE:L:C: error[INPUT]: message [BY0123]\n" + excerpt + notes, at most 4 KiB, control
   // characters of untrusted text escaped.
   std::string str() const;
 };
@@ -163,6 +169,7 @@ public:
       append(static_cast<int64_t>(value));
     return std::move(*this);
   }
+  ErrorBuilder &&as(MessageId id) &&;
   // `note: text` under the message: what to try.
   ErrorBuilder &&note(std::string text) &&;
   operator Error() && { return std::move(error_); }

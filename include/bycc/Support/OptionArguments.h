@@ -28,7 +28,6 @@ const OptionInfo *findOption(std::span<const OptionInfo *const> table, std::stri
 std::string unknownOption(std::span<const OptionInfo *const> table, std::string_view argument,
                           std::string_view name);
 // "--nan: bad value 'x', it takes keep|fast"; `wanted`: "", or what it takes.
-std::string badOptionValue(const OptionInfo &option, std::string_view value,
-                           std::string_view wanted);
+Error badOptionValue(const OptionInfo &option, std::string_view value, std::string_view wanted);
 
 } // namespace bycc

@@ -123,15 +123,18 @@ TEST_CASE("extents of the user's count; names that are no symbol are refused") {
   CHECK(openExtents(p.module).text() == "with batch=8, seq=128 (likely)");
   auto wrong = setLikelyExtents(p.module, {{"sek", 1}});
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().str() == "error[ARG]: --likely: the model has no open dimension 'sek', did you mean 'seq'?\n"
-                               "note: open are batch, seq\n");
+  CHECK(
+      wrong.error().str() ==
+      "error[ARG]: --likely: the model has no open dimension 'sek', did you mean 'seq'? [BY0508]\n"
+      "note: open are batch, seq\n");
   Program closed;
   closed.input({2});
   CHECK(setLikelyExtents(closed.module, {}));
   auto none = setLikelyExtents(closed.module, {{"seq", 1}});
   REQUIRE_FALSE(none);
-  CHECK(none.error().str() == "error[ARG]: --likely: the model has no open dimension 'seq'\n"
-                              "note: none of its dimensions has a name and is open\n");
+  CHECK(none.error().str() ==
+        "error[ARG]: --likely: the model has no open dimension 'seq' [BY0508]\n"
+        "note: none of its dimensions has a name and is open\n");
 }
 
 TEST_CASE("FLOPs are counted with likely extents") {

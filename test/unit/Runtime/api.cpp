@@ -140,7 +140,7 @@ TEST_CASE("J1 wrong count, rank, shape: ARG with name, wanted and given") {
     return bycc_bind_input(loaded.context, index, inputs.a.data(), bytes, shape);
   };
   CHECK(bind(0, 1000, wrong) == BYCC_ARG);
-  CHECK(lastError() == "error[ARG]: input 'in/a': wanted shape (N, 4), given (3, 5)");
+  CHECK(lastError() == "error[ARG]: input 'in/a': wanted shape (N, 4), given (3, 5) [BY0703]");
   CHECK(bind(0, 1000, negative) == BYCC_ARG);
   CHECK(bind(0, 1000, nullptr) == BYCC_ARG);
   CHECK(bind(7, 48, inputs.shapeA) == BYCC_ARG);
@@ -198,7 +198,7 @@ TEST_CASE("J3 runs before inputs are set, and after destruction, are ARG") {
   REQUIRE(bycc_model_load(test.json().c_str(), nullptr, &model) == BYCC_OK);
   REQUIRE(bycc_context_create(model, &context) == BYCC_OK);
   CHECK(bycc_run(context) == BYCC_ARG);
-  CHECK(lastError() == "error[ARG]: no data for inputs 'in/a', 'b'");
+  CHECK(lastError() == "error[ARG]: no data for inputs 'in/a', 'b' [BY0702]");
   CHECK(bycc_get_output(context, 0, nullptr, nullptr, nullptr) == BYCC_ARG);
   bycc_model_destroy(model);
   bycc_model_destroy(model);

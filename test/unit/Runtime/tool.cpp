@@ -103,7 +103,7 @@ TEST_CASE("J1 bycc-run: missing, wrong dtype, shape, rank") {
   writeNpy(test.folder / "ints.npy", {2, 4}, inputs.a, DType::Int32);
   run = call(test, "net.json --inputs in --input in/a=ints.npy");
   CHECK(run.code == 1);
-  CHECK(run.err == "ints.npy: error[ARG]: input 'in/a': wanted float32, given int32\n");
+  CHECK(run.err == "ints.npy: error[ARG]: input 'in/a': wanted float32, given int32 [BY0703]\n");
   writeNpy(test.folder / "flat.npy", {8}, inputs.a);
   CHECK(has(call(test, "net.json --inputs in --input in/a=flat.npy").err, "wanted rank 2"));
   writeNpy(test.folder / "turned.npy", {4, 2}, inputs.a);

@@ -42,7 +42,7 @@ TEST_CASE("options: what is wrong is said") {
   CHECK(read({"--strict=1"}) == "--strict takes no value");
   CHECK(read({"-o"}) == "-o needs a value");
   CHECK(read({"--mcpu="}) == "-mcpu needs a value");
-  CHECK(badOptionValue(level, "4", "") == "-O: bad value '4', it takes 0|1|2|3");
+  CHECK(badOptionValue(level, "4", "").message() == "-O: bad value '4', it takes 0|1|2|3");
 }
 
 TEST_CASE("options: how texts show them") {

@@ -186,6 +186,7 @@ def compile(
 
     model: the path of an .onnx, .relay or .json file; an onnx.ModelProto; bytes of ONNX; Relay
         text; what torch.onnx.export() gives; or a torch module, with example `inputs`.
+    dynamic_shapes: of a torch module: axes that stay open, as torch.export takes them.
     annotate: vendors, "dnnl" or ["dnnl", "ccompiler"].
     precision: "f32" or "bf16".
     shapes, dims: what open shapes and extents are: {"x": (1, 3, 224, 224)}, {"batch": 8}.

@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence
 
 __all__ = ["ArgumentError", "Diagnostic", "Error", "Warning"]
 
-_LINE = re.compile(r"^(?:(?P<place>.*?): )?error\[(?P<status>[A-Z]+)\]: (?P<message>.*)$")
+_LINE = re.compile(r"^(?:(?P<place>.*?): )?error\[(?P<status>[A-Z]+)\]: (?P<message>.*?)(?: \[(?P<id>BY\d{4})\])?$")
 _PLACE = re.compile(r"^(?P<file>.*?)(?::(?P<line>\d+):(?P<column>\d+))?$")
 
 
@@ -24,6 +24,7 @@ class Diagnostic(NamedTuple):
     op: str = ""
     notes: Sequence[str] = ()
     text: str = ""  #: all of it, as bycc prints it
+    id: str = ""  #: "BY0201", which `bycc explain` explains; "": a message without a number
 
     @property
     def place(self) -> str:
@@ -55,6 +56,11 @@ class Error(Exception):
     def message(self) -> str:
         """The first problem, without its place."""
         return self.diagnostics[0].message
+
+    @property
+    def id(self) -> str:
+        """Number of the first problem's message, "BY0201", or ""; `bycc explain BY0201` explains it."""
+        return self.diagnostics[0].id
 
     @property
     def place(self) -> str:
@@ -102,6 +108,7 @@ def from_text(text: str) -> Error:
                 column=int(place["column"] or 0),
                 notes=tuple(notes),
                 text=text,
+                id=found["id"] or "",
             )
         ]
     )

@@ -39,6 +39,7 @@ nb::dict dictOf(const Diagnostic &diagnostic) {
   dict["op"] = diagnostic.location.nodeOp;
   dict["notes"] = notes;
   dict["text"] = diagnostic.str();
+  dict["id"] = text(diagnostic.id);
   return dict;
 }
 
