@@ -81,9 +81,10 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
   if (place == pipeline.size())
     return {};
   std::vector<std::string> facts = factsOf(module);
-  bool hasRewrites = false;
+  bool hasRewrites = false, hasLayouts = false;
   for (size_t i = 0; i < vendors.size(); ++i) {
     hasRewrites |= !vendors[i].rewrites.empty();
+    hasLayouts |= !vendors[i].layouts.empty();
     if (vendors[i].passes.empty())
       continue;
     std::string who =
@@ -97,6 +98,9 @@ Expected<> addVendorPasses(Pipeline &pipeline, const Module &module, const PassR
     pipeline = std::move(longer);
     place += asked->size();
   }
+  if (Pipeline longer = with(pipeline, place, {{"convert-layout", {}}});
+      hasLayouts && !contains(pipeline, "convert-layout") && checkPipeline(longer, registry, facts))
+    pipeline = std::move(longer), ++place;
   Pipeline longer = with(pipeline, place, {{"apply-rewrites", {}}});
   if (hasRewrites && !contains(pipeline, "apply-rewrites") &&
       checkPipeline(longer, registry, facts))

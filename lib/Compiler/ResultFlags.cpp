@@ -28,6 +28,8 @@ std::vector<std::string> resultFlags(const CompileOptions &options, const Extens
   std::vector<std::string> flags = {"-O" + std::to_string(options.passes.level)};
   if (options.passes.passes)
     flags.push_back("--passes=" + withoutFolders(*options.passes.passes));
+  if (!options.passes.desiredLayout.empty())
+    flags.push_back("--desired-layout=" + options.passes.desiredLayout);
   for (const std::string &pass : options.passes.disabled)
     flags.push_back("--disable-pass=" + pass);
   for (const std::string &pass : options.passes.required)

@@ -58,6 +58,16 @@ void placeNodesLate(Pipeline &list) {
     std::rotate(place, place + 1, merge);
 }
 
+// Behind what simplifies, in front of who takes what.
+void addLayout(Pipeline &list, const std::string &layout) {
+  size_t place =
+      std::min(beginOfPartition(list),
+               static_cast<size_t>(std::ranges::find(list, "legalize", &PipelineEntry::pass) -
+                                   list.begin()));
+  if (!layout.empty())
+    list.insert(list.begin() + static_cast<long>(place), {"convert-layout", {{"layout", layout}}});
+}
+
 // The order of --annotate is that of priority: a vendor has one place in it.
 Expected<std::vector<std::string>> namedOnce(std::vector<std::string> vendors) {
   std::set<std::string> names;
@@ -293,6 +303,7 @@ Expected<Pipeline> Session::pipeline() const {
   if (o.passes)
     return list;
   placeNodesLate(list);
+  addLayout(list, o.desiredLayout);
   list = withoutDone(list);
   if (o.level > 0) // -O0 promises to do nothing else
     BYCC_TRY(addVendorPasses(list, module_, registry_, vendors_));

@@ -1,6 +1,7 @@
 // What files say about a vendor. An entry of a rules file and patterns/<vendor>.json
 // have the same members; this is their one reader.
 
+#include "bycc/IR/Layout.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"
@@ -14,8 +15,8 @@
 namespace bycc {
 
 std::vector<std::string> vendorMembers() {
-  return {"allow_ops", "cost",    "deny_ops", "edges",      "min_flops", "merge_regions",
-          "min_ops",   "ops",     "own_memory", "passes", "patterns", "rewrites"};
+  return {"allow_ops", "cost", "deny_ops",   "edges",  "layouts",  "min_flops", "merge_regions",
+          "min_ops",   "ops",  "own_memory", "passes", "patterns", "rewrites"};
 }
 
 namespace {
@@ -58,6 +59,8 @@ private:
       vendor_.regionRules.minFlops = BYCC_TRY(readAmount(value, pointer, file_));
       return {};
     }
+    if (key == "layouts")
+      return readLayouts(value, pointer);
     if (key == "own_memory")
       return readOwnMemory(value, pointer);
     if (key == "passes")
@@ -129,6 +132,29 @@ private:
       return jsonError(value, pointer, file_)
              << vendor_.name() << " has " << (value.boolean ? "no " : "") << "memory of its own";
     vendor_.ownMemory = value.boolean;
+    return {};
+  }
+
+  // {"nn.conv2d": ["NHWC", "OHWI"], "nn.max_pool2d": ["NHWC"]}
+  Expected<> readLayouts(const JsonValue &object, const std::string &pointer) {
+    if (!object.isObject())
+      return jsonError(object, pointer, file_) << "expected an object";
+    for (const auto &[name, value] : object.members) {
+      std::string at = pointerTo(pointer, name);
+      OpId op = BYCC_TRY(readOpName(name, value, at, file_));
+      bool hasKernel = opInfo(op).findAttr("kernel_layout");
+      if (!hasKernel && !opInfo(op).findAttr("layout"))
+        return jsonError(value, at, file_) << name << " has no layout";
+      size_t most = hasKernel ? 2 : 1;
+      if (!value.isArray() || value.items.empty() || value.items.size() > most)
+        return jsonError(value, at, file_)
+               << "expected an array of " << (hasKernel ? "one layout or two" : "one layout");
+      for (const JsonValue &item : value.items)
+        if (!item.isString() || !Layout::parse(item.string))
+          return jsonError(item, at, file_) << "expected a layout such as NHWC";
+      vendor_.layouts[op.index] = {value.items[0].string,
+                                   value.items.size() > 1 ? value.items[1].string : ""};
+    }
     return {};
   }
 

@@ -37,6 +37,7 @@ void PassRegistry::add(std::string_view name, int level, std::string_view needs,
   info.needs = words(needs);
   info.makes = words(makes);
   info.options = words(options);
+  info.takesOperators = std::ranges::find(info.options, "[operator]") != info.options.end();
   for (std::string &option : info.options)
     if (option.starts_with('<'))
       info.operand = option = option.substr(1, option.size() - 2);

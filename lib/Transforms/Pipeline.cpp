@@ -59,7 +59,7 @@ Expected<std::vector<std::string_view>> splitElements(std::string_view text) {
 
 Expected<> setOption(PipelineEntry &entry, const PassInfo &pass, std::string_view key,
                      std::string_view value) {
-  if (std::ranges::find(pass.options, key) == pass.options.end()) {
+  if (!pass.takesOperators && std::ranges::find(pass.options, key) == pass.options.end()) {
     auto builder = error(Status::Usage).as(MessageId::PassOption)
                    << "pass '" << pass.name << "' has no option '" << escaped(key) << "'";
     if (auto close = nearest(key, pass.options))

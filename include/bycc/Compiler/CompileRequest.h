@@ -39,6 +39,7 @@ struct PrintingOptions {
 struct PassListOptions {
   int level = 2;                     // -O0 .. -O3
   std::optional<std::string> passes; // --passes=LIST
+  std::string desiredLayout;         // of convolutions, "NHWC" or "NHWC:OHWI"; "": as they are
   std::vector<std::string> disabled, required;
   std::vector<std::pair<std::string, std::string>> runBefore, runAfter; // pass, new pass
   bool verifyEach = false;

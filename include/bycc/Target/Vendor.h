@@ -53,6 +53,12 @@ struct EdgeRules {
   bool empty() const { return denied.empty() && allowed.empty(); }
 };
 
+// The layouts that an operator is to have for a vendor; `kernel` of convolutions, "" for
+// whatever the weight has.
+struct LayoutWish {
+  std::string data, kernel;
+};
+
 // What a vendor's region must be like.
 struct RegionRules {
   bool merge = true;  // false: every operator or composite is a region
@@ -124,6 +130,7 @@ public:
   bool onlyAsked = false; // takes nothing but what the program gives it by name
   std::string passes; // that run before composites are formed, as --passes= takes them
   SourceLocation passesPlace; // where a file says so
+  std::unordered_map<uint32_t, LayoutWish> layouts; // by OpId index: where it takes them so
   std::vector<Rewrite> rewrites; // that pass apply-rewrites makes, in this order
   std::vector<std::string> allowedOps, deniedOps; // globs; nothing allowed: all are
 

@@ -28,6 +28,7 @@ struct PassInfo {
   std::vector<std::string> makes;
   std::vector<std::string> options; // keys it understands in {braces}
   PassFn run;
+  bool takesOperators = false; // names of operators are keys, too; it checks them itself
   std::string operand; // the key of a first value without one; "": there is none
 };
 
@@ -35,7 +36,8 @@ class PassRegistry {
 public:
   // A name that is taken is replaced, so that a plugin may override a pass.
   void add(PassInfo info);
-  // A row as Passes.def writes it: words separated by spaces, an operand as <key>.
+  // A row as Passes.def writes it: words separated by spaces, an operand as <key>,
+  // [operator] where keys are names of operators.
   void add(std::string_view name, int level, std::string_view needs, std::string_view makes,
            std::string_view options, std::string_view description, PassFn run);
   const PassInfo *find(std::string_view name) const;

@@ -16,4 +16,7 @@ namespace bycc {
 // True when legalize writes the operator in others.
 bool isLegalized(OpId op);
 
+// True when convert-layout can give the operator another layout.
+bool hasLayoutToConvert(OpId op);
+
 } // namespace bycc

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Layouts: asked for with --desired-layout and convert-layout, and by a vendor that takes one only.
+. "$(dirname "$0")/lib.sh"
+model=$root/share/models/example.onnx
+bycc "$model" -q -o plain.o
+bycc-run plain.json --random --outputs expected
+
+same() { bycc-run "$1.json" --random --expected expected > /dev/null 2> "$1.txt" || fail "$(cat "$1.txt")"; }
+
+# Of a chain two changes remain, and values stay.
+bycc "$model" -q --desired-layout=NHWC:OHWI --emit=obj,relay -o nhwc.o
+expect "$(grep -c 'nn.conv2d.*data_layout="NHWC", kernel_layout="OHWI"' nhwc.opt.relay)" 2
+expect "$(grep -c 'layout_transform(' nhwc.opt.relay)" 2
+same nhwc
+grep -q -- '--desired-layout=NHWC:OHWI' nhwc.json || fail "the graph JSON tells the layout"
+bycc "$model" -q -O0 --desired-layout=NHWC -o slow.o
+same slow
+bycc-opt "$model" '--passes=convert-layout{nn.conv2d=NHWC:HWIO}' > hwio.relay
+grep -q 'kernel_layout="HWIO"' hwio.relay || fail "the pass by its name"
+
+# A library whose kernels take NHWC alone gets an ONNX model.
+bycc "$model" -q --annotate=arm_compute_lib --cost-model=none --min-offload=95% --dump-offloads=acl.dump.json -o acl.o
+same acl
+python3 - acl.dump.json <<'PY'
+import json, sys
+nodes = json.load(open(sys.argv[1]))["nodes"]
+changes = [n for n in nodes if n["op"] == "layout_transform"]
+assert len(changes) == 2, changes
+assert all(n["placed"] == "arm_compute_lib" for n in nodes if n["op"] in ("nn.conv2d", "nn.max_pool2d", "nn.relu")), nodes
+PY
+
+# A vendor that takes the operator as it is keeps it so, whatever the order of names.
+cat > rules.json <<'JSON'
+{"vendors": [
+  {"name": "last", "ops": {"nn.conv2d": {"attr": {"data_layout": "NHWC", "kernel_layout": "OHWI"}}},
+   "layouts": {"nn.conv2d": ["NHWC", "OHWI"]}},
+  {"name": "first", "ops": {"nn.conv2d": {"attr": {"data_layout": "NCHW"}}}}]}
+JSON
+bycc "$model" -q --rules=rules.json --cost-model=none --annotate=last,first --dump-offloads=both.dump.json -o both.o
+grep -q layout_transform both.dump.json && fail "a taken convolution was given another layout"
+bycc "$model" -q --rules=rules.json --cost-model=none --annotate=last --dump-offloads=one.dump.json -o one.o
+python3 -c 'import json; assert sum(n["placed"] == "last" for n in json.load(open("one.dump.json"))["nodes"]) == 2'
+same one
+# One that would refuse it in that layout, too, changes nothing.
+sed -i 's/"kernel_layout": "OHWI"/"kernel_layout": "HWOI"/' rules.json
+bycc "$model" -q --rules=rules.json --cost-model=none --annotate=last --dump-offloads=none.dump.json -o none.o
+grep -q layout_transform none.dump.json && fail "a refused convolution was given another layout"
+
+sed -i 's/\["NHWC", "OHWI"\]/["NHWC", "OHWI", "x"]/' rules.json
+refuse 1 '/vendors/0/layouts/nn.conv2d: expected an array of one layout or two' bycc "$model" --rules=rules.json -o x.o
+refuse 2 "is not a layout such as NHWC" bycc "$model" --desired-layout=NHxC -o x.o
