@@ -141,25 +141,45 @@ RegionView VendorRegions::chosenView(const Region &region) {
 Expected<> VendorRegions::compileNew() {
   std::vector<RegionJob> jobs;
   std::vector<Key> keys;
-  std::vector<std::string> names;
+  std::vector<std::string> names, files; // in the cache
   for (const Region &region : regions_) {
     if (outcomes_.contains(region.key))
       continue;
-    outcomes_[region.key] = {};
-    keys.push_back(region.key);
-    names.push_back(symbolOf(region));
     auto seen = std::make_shared<RegionView>(chosenView(region));
     if (const TuningRecords::Record *record = tuningOf(region))
       seen->setTuning(*record);
+    std::string file;
+    if (cache_.keeps(*region.vendor)) {
+      file =
+          cache_.nameOf(*region.vendor, session_.target(), *seen, viewByContent(region.function));
+      if (auto kept = cache_.find(file)) {
+        session_.context().remarks.push_back("region " + symbolOf(region) + ": from the cache");
+        outcomes_[region.key] = std::move(*kept);
+        continue;
+      }
+    }
+    outcomes_[region.key] = {};
+    keys.push_back(region.key);
+    names.push_back(symbolOf(region));
+    files.push_back(file);
     jobs.push_back({region.vendor, [seen] { return std::move(*seen); }});
   }
   std::vector<RegionOutcome> outcomes = BYCC_TRY(compileAll(jobs, names));
   for (size_t i = 0; i < keys.size(); ++i) {
     const RegionOutcome &o = outcomes[i];
     session_.trace().add(names[i], "region", o.begin, o.end, 1 + o.child);
+    if (!files[i].empty() && o.kind == RegionOutcome::Kind::Done)
+      keep(files[i], names[i], o);
     outcomes_[keys[i]] = std::move(outcomes[i]);
   }
   return {};
+}
+
+// A build goes on without its cache.
+void VendorRegions::keep(const std::string &file, const std::string &symbol,
+                         const RegionOutcome &outcome) {
+  if (auto kept = cache_.add(file, outcome); !kept)
+    session_.context().warn({}, "region " + symbol + " is not kept: " + kept.error().message());
 }
 
 Expected<std::vector<RegionOutcome>>

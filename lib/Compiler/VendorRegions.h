@@ -3,6 +3,7 @@
 #pragma once
 
 #include "Artifacts.h"
+#include "RegionCache.h"
 #include "bycc/Compiler/Session.h"
 #include "bycc/Target/RegionCompiler.h"
 
@@ -16,7 +17,8 @@ namespace bycc {
 
 class VendorRegions {
 public:
-  VendorRegions(Session &session, Artifacts &artifacts) : session_(session), artifacts_(artifacts) {}
+  VendorRegions(Session &session, Artifacts &artifacts)
+      : session_(session), artifacts_(artifacts), cache_(session.options().vendors.cacheDir) {}
 
   // Compiles the regions of the session's module as it stands. True: some failed,
   // the session has new orders, and the program is to be partitioned again. False:
@@ -36,6 +38,7 @@ private:
   Expected<> compileNew();
   Expected<std::vector<RegionOutcome>> compileAll(const std::vector<RegionJob> &jobs,
                                                   const std::vector<std::string> &names);
+  void keep(const std::string &file, const std::string &symbol, const RegionOutcome &outcome);
   Expected<> tune();
   const TuningRecords::Record *tuningOf(const Region &region) const;
   RegionView chosenView(const Region &region);
@@ -59,6 +62,7 @@ private:
 
   Session &session_;
   Artifacts &artifacts_;
+  RegionCache cache_;
   std::vector<Region> regions_;
   std::map<Key, RegionOutcome> outcomes_;
   std::set<std::pair<std::string, Key>> tuned_; // tune() was asked: vendor, tuningKey

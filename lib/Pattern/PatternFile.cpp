@@ -46,11 +46,12 @@ Error atText(const Error &problem, const JsonValue &item, const std::string &poi
   if (const JsonValue *let = item.find("let"); let && message.starts_with("let '"))
     for (const auto &[name, value] : let->members)
       if (std::string mark = "let '" + escaped(name) + "': "; message.starts_with(mark))
-        return error(problem.status(), location(value, file))
+        return error(problem.status(), location(value, file)).as(problem.diagnostics().front().id)
                << escaped(pointerTo(pointer + "/let", name), 512) << ": "
                << message.substr(mark.size());
   const char *key = item.find("relay") ? "relay" : "root";
   return error(problem.status(), location(*item.find(key), file))
+             .as(problem.diagnostics().front().id)
          << escaped(pointerTo(pointer, key), 512) << ": " << message;
 }
 

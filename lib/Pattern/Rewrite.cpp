@@ -207,6 +207,7 @@ private:
     Expected<Pattern> pattern = parsePattern("", {text->string, {}}, composites);
     if (!pattern)
       return error(pattern.error().status(), location(*text, file_))
+                 .as(pattern.error().diagnostics().front().id)
              << escaped(pointerTo(pointer_, key), 512) << ": " << pattern.error().message();
     return pattern;
   }

@@ -57,7 +57,7 @@ refuse 1 "the model has no dimension 'sequence'; its open dimensions: batch" byc
 
 # What the contract names and is not there yet says so.
 for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-info --vendor-option=a.b=c \
-              --cache-dir=d --host-fallback --cc=gcc --emit=loops --cost-model=measured; do
+              --host-fallback --cc=gcc --emit=loops --cost-model=measured; do
   refuse 1 "error[UNSUP]: ${option%%=*}" bycc net.relay "$option" -o x.o
 done
 bycc net.relay --minimize=time -q -o net.o

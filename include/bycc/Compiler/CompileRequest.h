@@ -66,6 +66,7 @@ struct VendorOptions {
   std::optional<uint64_t> search; // --search=N: steps of the search for a plan
   std::string plan;               // --partition-plan: its file
   bool savesPlan = false;         // fills CompiledModel::partitionPlan
+  std::string cacheDir;           // folder that keeps what vendors made of regions; "": none
   std::string tune; // the file of records of --tune, which need not be there; "": no tuning
   double timeoutSeconds = 60; // --vendor-timeout: for one region
   bool strict = false;        // a vendor that fails is a POLICY error
