@@ -2,14 +2,15 @@
 # --cache-dir: regions that vendors have compiled are there for other builds.
 . "$(dirname "$0")/lib.sh"
 model=$root/share/models/example.onnx
+mkdir plain first second fast third fourth fifth
 build() { bycc "$model" --annotate=dnnl --cost-model=none -v "$@" 2> log.txt; }
 from_cache() { grep -c 'from the cache' log.txt || true; }
 
-build -q -o plain.o
-build --cache-dir=kept -o first.o
+build -q -o plain/net.o
+build --cache-dir=kept -o first/net.o
 expect "$(from_cache)" 0
 expect "$(ls kept | wc -l)" 1
-build --cache-dir=kept -o second.o
+build --cache-dir=kept -o second/net.o
 expect "$(from_cache)" 1
 # The same files, whoever made them; names of the model stand in them.
 mkdir a b
@@ -18,26 +19,26 @@ bycc "$model" -q --annotate=dnnl --cost-model=none --cache-dir=other -o b/net.o
 rm -r b; mkdir b
 bycc "$model" -q --annotate=dnnl --cost-model=none --cache-dir=other -o b/net.o
 diff -r a b || fail "a build from the cache has other bytes"
-bycc-run second.json --random --outputs out
-bycc-run plain.json --random --expected out 2> compare.txt || fail "$(cat compare.txt)"
+bycc-run second/net.json --random --outputs out
+bycc-run plain/net.json --random --expected out 2> compare.txt || fail "$(cat compare.txt)"
 
 # What a region depends on counts: other weights, another way with NaN.
-build --cache-dir=kept --nan=fast -o fast.o
+build --cache-dir=kept --nan=fast -o fast/net.o
 expect "$(from_cache)" 0
 bycc "$model" -q --emit=relay -o other.relay
 sed -i '0,/channels=8/s//channels=8/; 0,/\[-0.09913663/s//[-0.19913663/' other.relay
-bycc other.relay -v --annotate=dnnl --cost-model=none --cache-dir=kept -o other.o 2> log.txt
+bycc other.relay -v --annotate=dnnl --cost-model=none --cache-dir=kept --module-name=net -o other.o 2> log.txt
 expect "$(from_cache)" 0
 
 # A damaged file is made again; a folder that cannot be written is no reason to fail.
 for file in kept/*; do printf 'x' | dd of="$file" bs=1 seek=100 conv=notrunc status=none; done
-build --cache-dir=kept -o third.o
+build --cache-dir=kept -o third/net.o
 expect "$(from_cache)" 0
-build --cache-dir=kept -o fourth.o
+build --cache-dir=kept -o fourth/net.o
 expect "$(from_cache)" 1
 : > file
-build --cache-dir=file/below -o fifth.o
-grep -q 'warning: region fifth_dnnl_0 is not kept' log.txt || fail "$(cat log.txt)"
+build --cache-dir=file/below -o fifth/net.o
+grep -q 'warning: region net_dnnl_0 is not kept' log.txt || fail "$(cat log.txt)"
 
 # Builds at once share a folder; none leaves a part of a file.
 for i in 1 2 3 4 5 6; do bycc "$model" -q --annotate=dnnl --cost-model=none --cache-dir=shared -o "at_once$i.o" & done
