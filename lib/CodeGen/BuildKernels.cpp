@@ -43,7 +43,8 @@ Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const 
   // A chain of reshapes is a view.
   bool isView = !sources.empty() && body.nodes.size() == sources.size();
   for (size_t i = 0; i < sources.size() && isView; ++i)
-    isView = isReshapeOp(m_.node(sources[i]).op) && (i == 0 || m_.operands(sources[i])[0] == sources[i - 1]);
+    isView = isCallWith(m_, sources[i], OpTrait::View) &&
+             (i == 0 || m_.operands(sources[i])[0] == sources[i - 1]);
   auto isInside = [&](NodeId value) {
     return std::ranges::find(body.nodes, value) != body.nodes.end();
   };
@@ -80,7 +81,8 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
     BYCC_TRY(addIndexCheck(id, env));
   if (isLibraryCall(m_, id))
     return addLibrary(id, env);
-  ValueId base = isReshapeOp(op) ? BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0] : none;
+  ValueId base =
+      opInfo(op).has(OpTrait::View) ? BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0] : none;
   Outside outside(*this, env);
   Group group = BYCC_TRY(lowerCall(m_, id, outside));
   return addGroup(id, std::move(group), {id}, base, env, env);

@@ -12,14 +12,6 @@ namespace bycc::te {
 
 DType accumulator(DType type) { return type == DType::Float16 || type == DType::BFloat16 ? DType::Float32 : type; }
 
-bool isReshapeOp(OpId op) {
-  for (OpId other : {ops::reshape, ops::reshape_like, ops::contrib_reverse_reshape, ops::expand_dims, ops::squeeze, ops::nn_batch_flatten,
-                     ops::dyn_reshape, ops::dyn_expand_dims, ops::dyn_squeeze})
-    if (op == other)
-      return true;
-  return false;
-}
-
 LowerFn findLowering(OpId op) {
   static const LowerTable table = [] {
     LowerTable made(numOps(), nullptr);

@@ -159,9 +159,6 @@ private:
 // What sums of a type are kept in: float32 for narrower floats.
 DType accumulator(DType type);
 
-// Operators that only change the shape: their result may share its input's memory.
-bool isReshapeOp(OpId op);
-
 using LowerFn = Expected<> (*)(OpLowering &);
 // Null when the operator has no lowering.
 LowerFn findLowering(OpId op);

@@ -208,9 +208,9 @@ Expected<> lowerReshape(OpLowering &op) {
 } // namespace
 
 void addReshapeLowerings(LowerTable &table) {
-  for (OpId op : {ops::reshape, ops::reshape_like, ops::contrib_reverse_reshape, ops::expand_dims, ops::squeeze, ops::nn_batch_flatten,
-                  ops::dyn_reshape, ops::dyn_expand_dims, ops::dyn_squeeze})
-    table[op.index] = lowerReshape;
+  for (uint32_t i = 0; i < numOps(); ++i)
+    if (opInfo(OpId(i)).has(OpTrait::View))
+      table[i] = lowerReshape;
 }
 
 } // namespace bycc::te

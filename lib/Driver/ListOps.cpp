@@ -100,6 +100,11 @@ void writeOp(JsonWriter &json, OpId op, const Makers &makers,
              const std::vector<std::unique_ptr<Vendor>> &vendors) {
   const OpInfo &info = opInfo(op);
   json.beginObject().key("name").value(info.name).key("kind").value(text(info.kind));
+  json.key("traits").beginArray();
+  for (size_t trait = 0; trait < numOpTraits; ++trait)
+    if (info.traits[trait])
+      json.value(name(static_cast<OpTrait>(trait)));
+  json.endArray();
   writeList(json, "inputs", info.inputs);
   json.key("attributes").beginArray();
   for (const AttrSpec &attr : info.attrs)

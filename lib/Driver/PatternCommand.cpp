@@ -108,9 +108,7 @@ private:
   void dropViewsInFront(std::vector<NodeId> &nodes) const {
     std::set<NodeId> left(nodes.begin(), nodes.end());
     std::erase_if(nodes, [&](NodeId node) { // in order: chains of them go, too
-      OpId op = module_.node(node).op;
-      bool isView = op == ops::reshape || op == ops::expand_dims || op == ops::squeeze;
-      if (!isView)
+      if (!isCallWith(module_, node, OpTrait::View))
         return false;
       NodeId source = module_.operands(node)[0];
       if (module_.node(source).kind == NodeKind::Project)

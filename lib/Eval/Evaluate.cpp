@@ -104,7 +104,7 @@ NodeId scratchOperand(Module &scratch, const Value &value) {
 // for is checked in any case: its type may follow from the data alone.
 Expected<std::vector<ResultType>> concreteTypes(const Module &module, NodeId call,
                                                 std::span<const Value> operands) {
-  bool isAsked = opInfo(module.node(call).op).name.starts_with("dyn.");
+  bool isAsked = isCallWith(module, call, OpTrait::Dynamic);
   if (module.types.isStatic(module.type(call)) && !isAsked)
     return resultTypes(module.types, module.type(call));
   Module scratch;

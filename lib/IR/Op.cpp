@@ -11,6 +11,7 @@
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 namespace bycc {
@@ -90,9 +91,24 @@ void parseInputs(OpInfo &info, std::string_view text) {
   }
 }
 
+constexpr std::array<std::string_view, numOpTraits> traitNames = {
+    "annotation", "arithmetic", "bracket",  "commutative", "costly",     "device", "dynamic",
+    "idempotent", "involution", "movement", "norm",        "saturating", "view"};
+
+std::bitset<numOpTraits> parseTraits(std::string_view text) {
+  std::bitset<numOpTraits> traits;
+  if (!text.empty())
+    for (const std::string &word : split(text, ' ')) {
+      auto found = std::ranges::find(traitNames, word);
+      BYCC_ASSERT(found != traitNames.end(), "Ops.def: unknown trait " + word);
+      traits.set(static_cast<size_t>(found - traitNames.begin()));
+    }
+  return traits;
+}
+
 OpInfo makeInfo(std::string_view name, std::string_view inputs, std::string_view attrs,
                 Expected<TypeId> (*rule)(InferContext &), OpKind kind,
-                double (*flops)(const Module &, NodeId)) {
+                double (*flops)(const Module &, NodeId), std::string_view traits = {}) {
   OpInfo info;
   info.name = name;
   parseInputs(info, inputs);
@@ -102,6 +118,7 @@ OpInfo makeInfo(std::string_view name, std::string_view inputs, std::string_view
   info.inferType = rule;
   info.kind = kind;
   info.flops = flops;
+  info.traits = parseTraits(traits);
   return info;
 }
 
@@ -110,8 +127,9 @@ struct Table {
   std::unordered_map<std::string_view, uint32_t> byName;
 
   Table() {
-#define BYCC_OP(id, name, inputs, attrs, rule, kind, count)                                        \
-  rows.push_back(makeInfo(name, inputs, attrs, shape::rule, OpKind::kind, flops::count));
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, count, ...)                                   \
+  rows.push_back(makeInfo(name, inputs, attrs, shape::rule, OpKind::kind,                          \
+                          flops::count __VA_OPT__(, ) __VA_ARGS__));
 #include "bycc/IR/Ops.def"
 #undef BYCC_OP
     for (uint32_t i = 0; i < rows.size(); ++i)
@@ -140,6 +158,12 @@ OpId findOp(std::string_view name) {
   auto it = t.byName.find(name);
   return it == t.byName.end() ? OpId() : OpId(it->second);
 }
+
+bool isCallWith(const Module &module, NodeId node, OpTrait trait) {
+  return module.node(node).kind == NodeKind::CallOp && opInfo(module.node(node).op).has(trait);
+}
+
+std::string_view name(OpTrait trait) { return traitNames[static_cast<size_t>(trait)]; }
 
 uint32_t numOps() { return static_cast<uint32_t>(table().rows.size()); }
 

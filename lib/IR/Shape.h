@@ -16,7 +16,7 @@
 namespace bycc {
 
 namespace flops {
-#define BYCC_OP(id, name, inputs, attrs, rule, kind, count)                                        \
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, count, ...)                                   \
   double count(const Module &module, NodeId call);
 #include "bycc/IR/Ops.def"
 #undef BYCC_OP
@@ -24,7 +24,7 @@ namespace flops {
 
 namespace shape {
 
-#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops)                                        \
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops, ...)                                   \
   Expected<TypeId> rule(InferContext &context);
 #include "bycc/IR/Ops.def"
 #undef BYCC_OP

@@ -175,7 +175,7 @@ void RelayParser::reportMisplacedVendor(Arguments &arguments, const std::string 
 // Takes out what the operator does not have and what cannot matter.
 void RelayParser::dropForeignAttrs(OpId op, Arguments &arguments, const Token &token) {
   const OpInfo &info = opInfo(op);
-  if (op != ops::annotation_compiler_begin && op != ops::annotation_compiler_end)
+  if (!info.has(OpTrait::Bracket))
     reportMisplacedVendor(arguments, std::string(info.name), token);
   std::vector<std::string> names;
   for (const AttrSpec &spec : info.attrs)

@@ -33,8 +33,7 @@ private:
     const Node &n = module_.node(node);
     if (n.kind == NodeKind::Function)
       addFunction(module_.functionOf(node));
-    if (module_.isOp(node, ops::annotation_compiler_begin) ||
-        module_.isOp(node, ops::annotation_compiler_end))
+    if (isCallWith(module_, node, OpTrait::Bracket))
       add(module_.attr(node, "compiler")->asString(), n.source);
     if (StringId asked = module_.askedVendor(node); asked != StringId(0))
       add(module_.string(asked), n.source);
@@ -58,10 +57,8 @@ private:
 bool hasBrackets(const Module &module) {
   bool found = false;
   for (FunctionId function : module.globals())
-    forEachNode(module, module.function(function).body, [&](NodeId node) {
-      found |= module.isOp(node, ops::annotation_compiler_begin) ||
-               module.isOp(node, ops::annotation_compiler_end);
-    });
+    forEachNode(module, module.function(function).body,
+                [&](NodeId node) { found |= isCallWith(module, node, OpTrait::Bracket); });
   return found;
 }
 

@@ -16,10 +16,6 @@ bool hasLayout(const OpInfo &info) {
   });
 }
 
-bool isMap(const OpInfo &info) {
-  return info.kind == OpKind::Elementwise || info.kind == OpKind::Broadcast;
-}
-
 } // namespace
 
 void markLaidOut(const Module &module, std::span<const NodeId> items, std::span<const TypeId> types,
@@ -30,7 +26,7 @@ void markLaidOut(const Module &module, std::span<const NodeId> items, std::span<
     bool allMaps = true, anyLayout = false;
     forEachOperator(module, items[i], [&](NodeId call) {
       const OpInfo &info = opInfo(module.node(call).op);
-      allMaps &= isMap(info);
+      allMaps &= info.isMap();
       anyLayout |= hasLayout(info);
     });
     kinds[i] = anyLayout ? Kind::Layout : allMaps ? Kind::Map : Kind::Other;

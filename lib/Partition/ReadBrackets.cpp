@@ -35,16 +35,11 @@ namespace {
 
 constexpr std::string_view hostName = "default";
 
-bool isBracket(const Module &module, NodeId node) {
-  return module.isOp(node, ops::annotation_compiler_begin) ||
-         module.isOp(node, ops::annotation_compiler_end);
-}
-
 std::vector<NodeId> bracketsOf(const Module &module) {
   std::vector<NodeId> found;
   for (FunctionId function : module.globals())
     forEachNode(module, module.function(function).body, [&](NodeId node) {
-      if (isBracket(module, node))
+      if (isCallWith(module, node, OpTrait::Bracket))
         found.push_back(node);
     });
   return found;
@@ -72,7 +67,8 @@ public:
           regions_[at].isLost |= mayNotHave(context_, node, regions_[at].vendor);
     for (BlockId block : blocks) {
       std::vector<NodeId> &nodes = module_.block(block).nodes;
-      std::erase_if(nodes, [&](NodeId node) { return isBracket(module_, node); });
+      std::erase_if(nodes,
+                    [&](NodeId node) { return isCallWith(module_, node, OpTrait::Bracket); });
       for (NodeId node : nodes) {
         for (NodeId &operand : module_.mutableOperands(node))
           operand = unwrapped(operand);

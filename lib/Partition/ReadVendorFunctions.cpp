@@ -154,10 +154,7 @@ private:
     case NodeKind::Function:
       return whyNotComposite(module_.functionOf(node), vendor);
     case NodeKind::CallOp:
-      return module_.isOp(node, ops::annotation_compiler_begin) ||
-                     module_.isOp(node, ops::annotation_compiler_end)
-                 ? describe(module_, node)
-                 : "";
+      return isCallWith(module_, node, OpTrait::Bracket) ? describe(module_, node) : "";
     default: return "";
     }
   }

@@ -142,13 +142,8 @@ private:
   }
 
   bool isCommutative(OpId op) const {
-    if (op == ops::add || op == ops::multiply)
-      return true;
-    static constexpr OpId others[] = {ops::maximum,     ops::minimum,    ops::equal,
-                                      ops::not_equal,   ops::logical_and, ops::logical_or,
-                                      ops::logical_xor, ops::bitwise_and, ops::bitwise_or,
-                                      ops::bitwise_xor};
-    return pattern_.anyOrder && std::ranges::find(others, op) != std::end(others);
+    return op == ops::add || op == ops::multiply ||
+           (pattern_.anyOrder && opInfo(op).has(OpTrait::Commutative));
   }
 
   bool matchComposite(const PatternNode &part, NodeId node, Then then) {

@@ -94,11 +94,8 @@ private:
     for (int step = 0; step < maxSteps; ++step) {
       if (module_.isLeaf(node))
         return true;
-      if (module_.node(node).kind != NodeKind::CallOp)
-        return false;
-      OpId op = module_.node(node).op;
-      if (op != ops::transpose && op != ops::reshape && op != ops::squeeze &&
-          op != ops::expand_dims && op != ops::cast)
+      bool isView = isCallWith(module_, node, OpTrait::View) && module_.operands(node).size() == 1;
+      if (!isView && !module_.isOp(node, ops::transpose) && !module_.isOp(node, ops::cast))
         return false;
       node = module_.operands(node)[0];
     }

@@ -278,10 +278,9 @@ private:
 
   // One element of the result needs one of each operand, whatever the shapes.
   static bool isElementwise(OpId op) {
-    constexpr std::array binaries = {ops::add,     ops::subtract, ops::multiply, ops::divide,
-                                     ops::maximum, ops::minimum,  ops::power};
-    return op != ops::qnn_dequantize && op != ops::copy &&
-           (opInfo(op).kind == OpKind::Elementwise || std::ranges::find(binaries, op) != binaries.end());
+    const OpInfo &info = opInfo(op);
+    return op != ops::qnn_dequantize && !info.has(OpTrait::Movement) &&
+           (info.kind == OpKind::Elementwise || info.has(OpTrait::Arithmetic));
   }
 
   // True when the value is made of elementwise calls from one value and numbers.

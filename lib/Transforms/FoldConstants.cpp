@@ -120,7 +120,7 @@ private:
 
   bool isWorthFolding(NodeId call) const {
     const OpInfo &info = opInfo(module_.node(call).op);
-    if (info.name.starts_with("annotation.") || !hasDefinition(module_.node(call).op) ||
+    if (info.has(OpTrait::Annotation) || !hasDefinition(module_.node(call).op) ||
         !module_.types.isStatic(module_.type(call)))
       return false;
     std::vector<Constant> inputs;

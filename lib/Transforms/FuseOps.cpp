@@ -57,27 +57,10 @@ constexpr double manyTimes = 8;
 // anchor computes its result in a way of its own; a barrier is never grouped.
 enum class GroupKind : uint8_t { Elementwise, Broadcast, Injective, Reduction, Anchor, Barrier };
 
-// Norms are opaque in the operator table (they take no part in a loop nest of
-// others) but write each result once, so a map can follow.
-bool isNorm(OpId op) {
-  return op == ops::nn_layer_norm || op == ops::nn_instance_norm || op == ops::nn_group_norm ||
-         op == ops::nn_l2_normalize;
-}
-
-bool isCostly(OpId op) {
-  for (OpId costly : {ops::exp, ops::log, ops::log2, ops::log10, ops::sigmoid, ops::tanh, ops::erf,
-                      ops::sin, ops::cos, ops::tan, ops::asin, ops::acos, ops::atan, ops::sinh,
-                      ops::cosh, ops::asinh, ops::acosh, ops::atanh, ops::power, ops::divide,
-                      ops::sqrt, ops::rsqrt})
-    if (op == costly)
-      return true;
-  return false;
-}
-
 GroupKind kindOf(const Module &module, NodeId id) {
   const Node &node = module.node(id);
   if (node.kind != NodeKind::CallOp || !module.types.isTensor(node.type) ||
-      opInfo(node.op).name.starts_with("dyn.") || node.op == ops::strided_set) // writes in place
+      opInfo(node.op).has(OpTrait::Dynamic) || node.op == ops::strided_set) // writes in place
     return GroupKind::Barrier;
   for (NodeId operand : module.operands(id))
     if (!module.types.isTensor(module.type(operand)))
@@ -88,7 +71,9 @@ GroupKind kindOf(const Module &module, NodeId id) {
   case OpKind::Injective: return GroupKind::Injective;
   case OpKind::Reduction: return GroupKind::Reduction;
   case OpKind::OutFusable: return GroupKind::Anchor;
-  case OpKind::Opaque: return isNorm(node.op) ? GroupKind::Anchor : GroupKind::Barrier;
+  // Norms take no part in a loop nest of others, but a map can follow.
+  case OpKind::Opaque:
+    return opInfo(node.op).has(OpTrait::Norm) ? GroupKind::Anchor : GroupKind::Barrier;
   }
   return GroupKind::Barrier;
 }
@@ -103,7 +88,8 @@ public:
     std::iota(parent_.begin(), parent_.end(), 0u);
     for (uint32_t i = 0; i < graph.size(); ++i) {
       own_[i] = kindOf(module, graph.node(i));
-      isCostly_[i] = own_[i] != GroupKind::Barrier && bycc::isCostly(module.node(graph.node(i)).op);
+      isCostly_[i] =
+          own_[i] != GroupKind::Barrier && isCallWith(module, graph.node(i), OpTrait::Costly);
     }
     group_ = own_;
     for (uint32_t i = 0; i < graph.size(); ++i)

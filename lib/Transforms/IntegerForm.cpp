@@ -29,18 +29,6 @@ namespace {
 // A path of more operators than this is no island.
 constexpr int maxDepth = 200;
 
-// Movements: operand 0 is what moves.
-constexpr std::array movements = {
-    ops::copy,           ops::expand_dims,      ops::gather,
-    ops::gather_nd,      ops::layout_transform, ops::max,
-    ops::min,            ops::nn_adaptive_max_pool1d, ops::nn_adaptive_max_pool2d,
-    ops::nn_adaptive_max_pool3d, ops::nn_batch_flatten, ops::nn_depth_to_space,
-    ops::nn_global_max_pool2d, ops::nn_max_pool1d, ops::nn_max_pool2d,
-    ops::nn_max_pool3d,  ops::nn_mirror_pad,    ops::nn_space_to_depth,
-    ops::repeat,         ops::reshape,          ops::reverse,
-    ops::slice_like,     ops::squeeze,          ops::strided_slice,
-    ops::take,           ops::tile,             ops::transpose};
-
 bool isNearest(const Module &module, NodeId node) {
   return textAttr(module, node, "method") == "nearest_neighbor";
 }
@@ -77,7 +65,7 @@ bool IntegerForm::isMovement(const Module &module, NodeId node) {
   if (op == ops::image_resize2d)
     return isNearest(module, node) && textAttr(module, node, "out_dtype").empty() &&
            textAttr(module, node, "coordinate_transformation_mode") != "tf_crop_and_resize";
-  return std::ranges::find(movements, op) != movements.end();
+  return opInfo(op).has(OpTrait::Movement);
 }
 
 void IntegerForm::refuse(NodeId node, std::string_view why) {

@@ -288,8 +288,7 @@ std::vector<std::string> factsOf(const Module &module) {
     forEachNode(module, module.function(function).body, [&](NodeId node) {
       if (module.node(node).kind == NodeKind::Function)
         note(module.functionOf(node));
-      if (module.isOp(node, ops::annotation_compiler_begin) ||
-          module.isOp(node, ops::annotation_compiler_end))
+      if (isCallWith(module, node, OpTrait::Bracket))
         facts.insert("hand-annotations");
       if (const Annotation *annotation = module.annotation(node)) {
         facts.insert("annotations");

@@ -193,8 +193,8 @@ void PrecisionChoice::markBeyondRange(NodeId node) {
   bool passes = n.kind == NodeKind::Tuple || n.kind == NodeKind::Project;
   if (n.kind == NodeKind::CallOp && (isFloat32(node) || isSplit(node))) {
     OpKind kind = opInfo(n.op).kind;
-    bool isBounded = n.op == ops::exp || n.op == ops::sigmoid || n.op == ops::tanh || n.op == ops::erf;
-    passes = kind != OpKind::OutFusable && kind != OpKind::Opaque && !isBounded;
+    passes = kind != OpKind::OutFusable && kind != OpKind::Opaque &&
+             !opInfo(n.op).has(OpTrait::Saturating);
   }
   bool isBeyond = passes && std::ranges::any_of(module_.operands(node), [&](NodeId operand) {
                     return isBeyondRange(operand);

@@ -40,11 +40,9 @@ private:
   Expected<NodeId> unary() {
     NodeId x = operand(0);
     bool isTwice = module_.isOp(x, op_);
-    if ((op_ == ops::negative || op_ == ops::logical_not || op_ == ops::bitwise_not) && isTwice)
+    if (isTwice && opInfo(op_).has(OpTrait::Involution))
       return operandOf(x);
-    bool isIdempotent = op_ == ops::nn_relu || op_ == ops::abs || op_ == ops::floor ||
-                        op_ == ops::ceil || op_ == ops::rint || op_ == ops::round || op_ == ops::trunc;
-    if (isIdempotent && isTwice)
+    if (isTwice && opInfo(op_).has(OpTrait::Idempotent))
       return x;
     if (op_ == ops::nn_relu && module_.isOp(x, ops::clip) && bound(x, "a_min") >= 0)
       return x;
@@ -91,8 +89,7 @@ private:
         return builder_.call(ops::multiply, {a, a});
     }
     if (auto value = uniformValue(module_, a)) {
-      bool commutes = op_ == ops::add || op_ == ops::multiply;
-      if (commutes && isRightIdentity(*value) && hasType(b))
+      if (opInfo(op_).has(OpTrait::Commutative) && isRightIdentity(*value) && hasType(b))
         return b;
       if (op_ == ops::divide && *value == 1 && module_.isOp(b, ops::sqrt) && hasType(b))
         return builder_.call(ops::rsqrt, {operandOf(b)});

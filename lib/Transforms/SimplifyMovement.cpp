@@ -21,11 +21,6 @@ bool isStaticTensor(const Module &module, NodeId node) {
          module.types.numElements(type).has_value();
 }
 
-bool isViewOp(OpId op) {
-  return op == ops::reshape || op == ops::expand_dims || op == ops::squeeze ||
-         op == ops::nn_batch_flatten || op == ops::reshape_like || op == ops::contrib_reverse_reshape;
-}
-
 // The permutation of a transpose, axes normalised; empty when it has none.
 std::vector<size_t> permutation(const Module &module, NodeId call) {
   size_t rank = module.types.shape(module.type(call)).size();
@@ -105,7 +100,7 @@ bool isWholeCopy(const Module &module, NodeId call) {
 } // namespace
 
 bool isView(const Module &module, NodeId node) {
-  return module.node(node).kind == NodeKind::CallOp && isViewOp(module.node(node).op) &&
+  return isCallWith(module, node, OpTrait::View) && !isCallWith(module, node, OpTrait::Dynamic) &&
          isStaticTensor(module, node) && isStaticTensor(module, module.operands(node)[0]);
 }
 

@@ -33,9 +33,10 @@ Domain `ai.onnx`. *Versions*: the opsets that gave the operator a version which 
 REFERENCE = """# Operator reference
 
 Written by `tools/dev/operators.py` from `bycc --list-ops --json` and the cases of `test/numeric`, which hold Eval and
-host code to what is written here. `x?` may be left out, `xs...` repeats. *Dtypes* and *ranks* are those that the
-cases have, of the first input that is a tensor; other ones may be read, too: `bycc check MODEL` says so. Results are
-computed as [nan.md](nan.md) and [precision.md](precision.md) tell; vendors and ONNX operators are listed in
+host code to what is written here. `x?` may be left out, `xs...` repeats. *Kind* is how it fuses, with the traits that
+passes ask for (`OpTrait` in `include/bycc/IR/Op.h`). *Dtypes* and *ranks* are those that the cases have, of the first
+input that is a tensor; other ones may be read, too: `bycc check MODEL` says so. Results are computed as
+[nan.md](nan.md) and [precision.md](precision.md) tell; vendors and ONNX operators are listed in
 [operators.md](operators.md).
 """
 
@@ -121,6 +122,7 @@ def names_of(op, case):
 
 def section(op):
     lines = ['', '## %s' % op['name'], '', 'Inputs: %s.' % (', '.join('`%s`' % name for name in op['inputs']) or 'none')]
+    lines[-1] += ' Kind: %s.' % ', '.join([op['kind']] + op['traits'])
     lines += [''] if op['attribute_kinds'] else []
     for spec in op['attribute_kinds']:
         lines.append('- ' + attribute_text(spec))
@@ -134,7 +136,7 @@ def section(op):
         if cases:
             lines += ['', example_text(op, min(cases, key=size_of))]
     else:
-        lines += ['', 'An annotation: its result is its input.' if op['name'].startswith(('annotation.', 'on_device', 'device_copy')) else 'No case of its own.']
+        lines += ['', 'An annotation: its result is its input.' if {'annotation', 'device'} & set(op['traits']) else 'No case of its own.']
     return lines
 
 

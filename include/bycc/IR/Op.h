@@ -7,6 +7,7 @@
 #include "bycc/IR/Ids.h"
 #include "bycc/Support/Error.h"
 
+#include <bitset>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,24 @@ class InferContext;
 
 // Fusion kinds of relay-ops.md, in this order.
 enum class OpKind : uint8_t { Elementwise, Broadcast, Injective, Reduction, OutFusable, Opaque };
+
+// Properties of operators, as Ops.def spells them: "commutative".
+enum class OpTrait : uint8_t {
+  Annotation,  // an order or a hint: the result is the operand, and it stays where it stands
+  Arithmetic,  // one number of two of the same type
+  Bracket,     // begins or ends a region that was written by hand
+  Commutative, // the operands may change places
+  Costly,      // some ten instructions an element: not to be computed more often than needed
+  Device,      // says where a value is to be; there is one host, so the result is the operand
+  Dynamic,     // an operand says what is an attribute of its static twin
+  Idempotent,  // twice is once
+  Involution,  // twice is not at all
+  Movement,    // each element of the result is one of operand 0: moved, or chosen as by max
+  Norm,        // scales what it reads by sums over it, and writes each result once
+  Saturating,  // of a huge negative number it makes an ordinary one
+  View,        // the elements of operand 0 in their order, under another shape
+};
+inline constexpr size_t numOpTraits = size_t{1} + static_cast<size_t>(OpTrait::View);
 
 enum class AttrType : uint8_t { Bool, Int, Float, String, Ints, Floats, DTypeName, Any };
 
@@ -42,7 +61,11 @@ struct OpInfo {
   // FLOPs of a call: 2 per multiply-add, 1 per other arithmetic result, 0 for
   // data movement.
   double (*flops)(const Module &module, NodeId call) = nullptr;
+  std::bitset<numOpTraits> traits;
 
+  bool has(OpTrait trait) const { return traits[static_cast<size_t>(trait)]; }
+  // A loop over the result that reads each operand at the same place, broadcast.
+  bool isMap() const { return kind <= OpKind::Broadcast; }
   const AttrSpec *findAttr(std::string_view name) const;
 };
 
@@ -50,16 +73,20 @@ const OpInfo &opInfo(OpId op);
 // Invalid when there is no such operator.
 OpId findOp(std::string_view name);
 uint32_t numOps();
+// Is the node a call of an operator with the trait?
+bool isCallWith(const Module &module, NodeId node, OpTrait trait);
+std::string_view name(OpTrait trait);
 std::vector<std::string> allOpNames(); // sorted
 
 namespace ops {
 // One constant per operator: ops::nn_conv2d, ops::add, ...
-#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops) id##_index,
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops, ...) id##_index,
 enum Index : uint32_t {
 #include "bycc/IR/Ops.def"
 };
 #undef BYCC_OP
-#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops) inline constexpr OpId id{id##_index};
+#define BYCC_OP(id, name, inputs, attrs, rule, kind, flops, ...)                                   \
+  inline constexpr OpId id{id##_index};
 #include "bycc/IR/Ops.def"
 #undef BYCC_OP
 } // namespace ops
