@@ -13,17 +13,6 @@
 
 namespace bycc::te {
 
-// Field offsets of the C structs of bycc/abi.h that code touches.
-namespace abi {
-inline constexpr int64_t execApi = 0, execArena = 8, execScratch = 16, execWeights = 24, execInputs = 32,
-                         execInputShapes = 40, execOutputs = 48, execThreads = 56, execProfile = 64;
-inline constexpr int64_t apiParallelFor = 8, apiAlloc = 16, apiRelease = 24, apiCallRegion = 32,
-                         apiFail = 40, apiOutput = 48, apiNodeBegin = 56, apiNodeEnd = 64,
-                         apiRegionAlloc = 72, apiRegionRelease = 80, apiCallLibrary = 88,
-                         apiMark = 96, apiReleaseTo = 104, apiGrow = 112, apiFailWith = 120,
-                         apiNodeValues = 128;
-} // namespace abi
-
 struct Lanes {
   uint32_t axis = noAxis;
   unsigned count = 1;

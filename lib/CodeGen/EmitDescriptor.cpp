@@ -1,4 +1,5 @@
-// Constant data of the descriptor, in the layout of the C structs.
+// Constant data of the descriptor, in the layout of the C structs: the offset of each field
+// is that which the C compiler gave it.
 #include "EmitEntry.h"
 
 #include "Emit.h"
@@ -29,7 +30,23 @@ public:
     variable->setAlignment(llvm::Align(align));
     return variable;
   }
-  llvm::Constant *record(std::vector<llvm::Constant *> fields) { return llvm::ConstantStruct::getAnon(module_.getContext(), fields); }
+  struct Field {
+    size_t offset;
+    llvm::Constant *value;
+  };
+  llvm::Constant *record(size_t bytes, const std::vector<Field> &fields) {
+    std::vector<llvm::Constant *> values;
+    for (const Field &field : fields)
+      values.push_back(field.value);
+    llvm::Constant *made = llvm::ConstantStruct::getAnon(module_.getContext(), values);
+    auto *layout =
+        module_.getDataLayout().getStructLayout(llvm::cast<llvm::StructType>(made->getType()));
+    BYCC_ASSERT(layout->getSizeInBytes() == bytes, "a struct of abi.h has all its fields");
+    for (unsigned i = 0; i < fields.size(); ++i)
+      BYCC_ASSERT(layout->getElementOffset(i) == fields[i].offset,
+                  "fields stand where abi.h has them");
+    return made;
+  }
   llvm::Constant *table(const std::vector<llvm::Constant *> &rows, const char *name) {
     if (rows.empty())
       return null();
@@ -52,9 +69,19 @@ llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir, const std::v
   for (const CodeTensor &tensor : tensors) {
     std::vector<llvm::Constant *> dims;
     for (Dim dim : ir.types.shape(tensor.type))
-      dims.push_back(d.record({d.i64(static_cast<uint64_t>(dim.isConst() ? dim.value() : -1)), dim.isConst() ? d.null() : d.text(ir.types.str(dim))}));
-    rows.push_back(d.record({d.text(tensor.name), d.text(tensor.file), d.i32(static_cast<uint32_t>(ir.types.dtype(tensor.type))),
-                             d.i32(static_cast<uint32_t>(dims.size())), d.table(dims, "dims")}));
+      dims.push_back(d.record(
+          sizeof(bycc_dim),
+          {{offsetof(bycc_dim, value),
+            d.i64(static_cast<uint64_t>(dim.isConst() ? dim.value() : -1))},
+           {offsetof(bycc_dim, text), dim.isConst() ? d.null() : d.text(ir.types.str(dim))}}));
+    rows.push_back(
+        d.record(sizeof(bycc_tensor_info),
+                 {{offsetof(bycc_tensor_info, name), d.text(tensor.name)},
+                  {offsetof(bycc_tensor_info, file), d.text(tensor.file)},
+                  {offsetof(bycc_tensor_info, dtype),
+                   d.i32(static_cast<uint32_t>(ir.types.dtype(tensor.type)))},
+                  {offsetof(bycc_tensor_info, rank), d.i32(static_cast<uint32_t>(dims.size()))},
+                  {offsetof(bycc_tensor_info, dims), d.table(dims, "dims")}}));
   }
   return d.table(rows, name);
 }
@@ -82,24 +109,55 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
     auto [inputs, outputs] = counts[static_cast<size_t>(&region - program.regions.data())];
     const CodeRegion &code = region.code;
     llvm::StringRef blob(reinterpret_cast<const char *>(code.blob.data()), code.blob.size());
-    regions.push_back(d.record({d.text(region.symbol), d.text(region.vendor), blob.empty() ? d.null() : d.bytes(blob, "blob", 16),
-                                d.i64(blob.size()), d.i32(inputs), d.i32(outputs), residentFlags(d, region.residentInputs),
-                                residentFlags(d, region.residentOutputs), d.i32(code.ownsWeights), d.i64(code.weightsOffset),
-                                d.i64(code.weightsBytes)}));
+    regions.push_back(d.record(
+        sizeof(bycc_region_info),
+        {{offsetof(bycc_region_info, symbol), d.text(region.symbol)},
+         {offsetof(bycc_region_info, vendor), d.text(region.vendor)},
+         {offsetof(bycc_region_info, blob), blob.empty() ? d.null() : d.bytes(blob, "blob", 16)},
+         {offsetof(bycc_region_info, blob_bytes), d.i64(blob.size())},
+         {offsetof(bycc_region_info, num_inputs), d.i32(inputs)},
+         {offsetof(bycc_region_info, num_outputs), d.i32(outputs)},
+         {offsetof(bycc_region_info, resident_inputs), residentFlags(d, region.residentInputs)},
+         {offsetof(bycc_region_info, resident_outputs), residentFlags(d, region.residentOutputs)},
+         {offsetof(bycc_region_info, owns_weights), d.i32(code.ownsWeights)},
+         {offsetof(bycc_region_info, weights_offset), d.i64(code.weightsOffset)},
+         {offsetof(bycc_region_info, weights_bytes), d.i64(code.weightsBytes)}}));
   }
   for (const ProfiledNode &node : program.nodes)
-    nodes.push_back(d.record({d.text(node.name), d.text(node.source), d.real(node.flops)}));
+    nodes.push_back(
+        d.record(sizeof(bycc_node_info), {{offsetof(bycc_node_info, name), d.text(node.name)},
+                                          {offsetof(bycc_node_info, source), d.text(node.source)},
+                                          {offsetof(bycc_node_info, flops), d.real(node.flops)}}));
   llvm::IRBuilder<> b(module.getContext());
   llvm::Constant *setId = llvm::ConstantDataArray::get(module.getContext(), llvm::ArrayRef<uint8_t>(artifacts.setId.data(), artifacts.setId.size()));
   llvm::StringRef embedded(artifacts.embeddedParams.data(), artifacts.embeddedParams.size());
   auto count = [&](size_t n) { return d.i32(static_cast<uint32_t>(n)); };
-  llvm::Constant *descriptor = d.record({
-      d.i32(BYCC_MODULE_MAGIC), d.i32(BYCC_ABI_VERSION), d.text(options.moduleName), d.text(options.compilerVersion),
-      d.text(target.triple), d.text(target.cpu), d.text(codeFeatures(target)), setId, d.i64(artifacts.paramsBytes),
-      embedded.empty() ? d.null() : d.bytes(embedded, "params", 64), d.i64(program.arenaBytes), d.i64(scratchBytes),
-      d.i32(static_cast<uint32_t>(options.defaultThreads)), count(options.inputs.size()), count(options.outputs.size()),
-      count(program.regions.size()), count(program.nodes.size()), tensorTable(d, ir, options.inputs, "inputs"),
-      tensorTable(d, ir, options.outputs, "outputs"), d.table(regions, "regions"), d.table(nodes, "nodes"), entry});
+  llvm::Constant *descriptor =
+      d.record(sizeof(bycc_module),
+               {{offsetof(bycc_module, magic), d.i32(BYCC_MODULE_MAGIC)},
+                {offsetof(bycc_module, abi_version), d.i32(BYCC_ABI_VERSION)},
+                {offsetof(bycc_module, name), d.text(options.moduleName)},
+                {offsetof(bycc_module, compiler_version), d.text(options.compilerVersion)},
+                {offsetof(bycc_module, triple), d.text(target.triple)},
+                {offsetof(bycc_module, cpu), d.text(target.cpu)},
+                {offsetof(bycc_module, features), d.text(codeFeatures(target))},
+                {offsetof(bycc_module, set_id), setId},
+                {offsetof(bycc_module, params_bytes), d.i64(artifacts.paramsBytes)},
+                {offsetof(bycc_module, params),
+                 embedded.empty() ? d.null() : d.bytes(embedded, "params", 64)},
+                {offsetof(bycc_module, arena_bytes), d.i64(program.arenaBytes)},
+                {offsetof(bycc_module, scratch_bytes), d.i64(scratchBytes)},
+                {offsetof(bycc_module, default_threads),
+                 d.i32(static_cast<uint32_t>(options.defaultThreads))},
+                {offsetof(bycc_module, num_inputs), count(options.inputs.size())},
+                {offsetof(bycc_module, num_outputs), count(options.outputs.size())},
+                {offsetof(bycc_module, num_regions), count(program.regions.size())},
+                {offsetof(bycc_module, num_nodes), count(program.nodes.size())},
+                {offsetof(bycc_module, inputs), tensorTable(d, ir, options.inputs, "inputs")},
+                {offsetof(bycc_module, outputs), tensorTable(d, ir, options.outputs, "outputs")},
+                {offsetof(bycc_module, regions), d.table(regions, "regions")},
+                {offsetof(bycc_module, nodes), d.table(nodes, "nodes")},
+                {offsetof(bycc_module, entry), entry}});
   new llvm::GlobalVariable(module, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage, descriptor,
                            options.moduleName + "_bycc_module");
 }

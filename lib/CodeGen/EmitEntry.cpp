@@ -76,9 +76,9 @@ void EntryEmitter::emitAll(uint32_t begin, uint32_t end) {
 void EntryEmitter::loadFrame() {
   if (isLarge_)
     frame_.exec = b_.CreateLoad(b_.getPtrTy(), frame_.execSlot);
-  frame_.arena = field(frame_.exec, abi::execArena);
-  frame_.weights = field(frame_.exec, abi::execWeights);
-  frame_.api = field(frame_.exec, abi::execApi);
+  frame_.arena = field(frame_.exec, offsetof(bycc_exec, arena));
+  frame_.weights = field(frame_.exec, offsetof(bycc_exec, weights));
+  frame_.api = field(frame_.exec, offsetof(bycc_exec, api));
 }
 
 llvm::AllocaInst *EntryEmitter::newAlloca(llvm::Type *type) {
@@ -158,7 +158,7 @@ void EntryEmitter::callRegion(const Instr &instr) {
   };
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy()}, false);
   LValue *status = b_.CreateCall(
-      type, field(frame_.api, abi::apiCallRegion),
+      type, field(frame_.api, offsetof(bycc_exec_api, call_region)),
       {frame_.exec, b_.getInt32(instr.callee), arrays(instr.inputs), arrays(instr.outputs)});
   returnIfFailed(status);
 }

@@ -166,7 +166,7 @@ void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::stri
     b_.CreateStore(values[i], b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), list, i));
   llvm::Type *ptr = b_.getPtrTy(), *i32 = b_.getInt32Ty();
   auto *type = llvm::FunctionType::get(i32, {ptr, i32, ptr, ptr, i32}, false);
-  b_.CreateRet(b_.CreateCall(type, field(frame_.api, abi::apiFailWith),
+  b_.CreateRet(b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, fail_with)),
                              {frame_.exec, b_.getInt32(static_cast<uint32_t>(status)),
                               b_.CreateGlobalString(message), list,
                               b_.getInt32(static_cast<uint32_t>(values.size()))}));

@@ -3,6 +3,7 @@
 #include "Emit.h"
 
 #include "Object.h"
+#include "bycc/abi.h"
 
 #include <llvm/IR/MDBuilder.h>
 
@@ -145,7 +146,7 @@ void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then, 
 }
 
 llvm::Value *KernelEmitter::scratchOf(Value *thread) {
-  Value *all = loadField(frame_.exec, abi::execScratch, b_.getPtrTy());
+  Value *all = loadField(frame_.exec, offsetof(bycc_exec, scratch), b_.getPtrTy());
   Value *size = b_.CreateLoad(b_.getInt64Ty(), context_.scratchBytes);
   return b_.CreateGEP(b_.getInt8Ty(), all,
                       b_.CreateMul(b_.CreateZExt(thread, b_.getInt64Ty()), size));
@@ -184,8 +185,8 @@ void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, c
                                       name_ + ".task" + std::to_string(numTasks_++), context_.module);
   context_.setFunctionAttrs(*task);
   if (isParallel) {
-    Value *api = loadField(frame_.exec, abi::execApi, ptr);
-    Value *parallelFor = loadField(api, abi::apiParallelFor, ptr);
+    Value *api = loadField(frame_.exec, offsetof(bycc_exec, api), ptr);
+    Value *parallelFor = loadField(api, offsetof(bycc_exec_api, parallel_for), ptr);
     auto *type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, slot, slot}, false);
     int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(grainCost / std::max(itemCost, 1.0)));
     b_.CreateCall(type, parallelFor, {frame_.exec, task, closure, count, i64(grain)});

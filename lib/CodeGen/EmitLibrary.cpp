@@ -40,7 +40,8 @@ void EntryEmitter::callLibrary(const Instr &instr) {
   b_.CreateStore(results, at(call, offsetof(bycc_library_call, results)));
   beginNode(instr);
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy()}, false);
-  LValue *status = b_.CreateCall(type, field(frame_.api, abi::apiCallLibrary), {frame_.exec, call});
+  LValue *status = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, call_library)),
+                                 {frame_.exec, call});
   returnIfFailed(status);
   for (size_t i = 0; i < instr.outputs.size(); ++i)
     if (code.isTold[i])

@@ -40,7 +40,7 @@ void EntryEmitter::beginLoop(const Instr &instr) {
                 {}};
   if (allocates(instr))
     open.mark = b_.CreateCall(llvm::FunctionType::get(b_.getInt64Ty(), {b_.getPtrTy()}, false),
-                              field(frame_.api, abi::apiMark), {frame_.exec});
+                              field(frame_.api, offsetof(bycc_exec_api, mark)), {frame_.exec});
   open.outer = mark();
   b_.CreateBr(open.head);
   b_.SetInsertPoint(open.head);
@@ -71,7 +71,7 @@ void EntryEmitter::nextTurn(const Instr &instr) {
   const OpenLoop &loop = loops_.back();
   if (loop.mark)
     b_.CreateCall(llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false),
-                  field(frame_.api, abi::apiReleaseTo), {frame_.exec, loop.mark});
+                  field(frame_.api, offsetof(bycc_exec_api, release_to)), {frame_.exec, loop.mark});
   jumpTo(loop.head);
 }
 
@@ -93,7 +93,8 @@ EntryEmitter::LValue *EntryEmitter::spareMemory(ValueId carried, LValue *bytes) 
   if (p_.values[carried].isStatic)
     return memory;
   auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty()}, false);
-  memory = b_.CreateCall(type, field(frame_.api, abi::apiGrow), {frame_.exec, memory, bytes});
+  memory = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, grow)),
+                         {frame_.exec, memory, bytes});
   failIfNull(memory);
   b_.CreateStore(memory, spare);
   return memory;

@@ -11,7 +11,7 @@ void EntryEmitter::loadDims() {
 }
 
 EntryEmitter::LValue *EntryEmitter::loadInputDim(uint32_t dim) {
-  LValue *shape = slot(field(frame_.exec, abi::execInputShapes), p_.dims[dim].input);
+  LValue *shape = slot(field(frame_.exec, offsetof(bycc_exec, input_shapes)), p_.dims[dim].input);
   return b_.CreateLoad(b_.getInt64Ty(),
                        b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, p_.dims[dim].axis));
 }
@@ -30,14 +30,15 @@ void EntryEmitter::makeOutputFunction(const EmitContext &context) {
        *have = llvm::BasicBlock::Create(llvm_, "have", output_);
   LValue *exec = output_->getArg(0), *index = output_->getArg(1);
   b_.SetInsertPoint(check);
-  LValue *given = b_.CreateLoad(
-      ptr, b_.CreateGEP(ptr, field(exec, abi::execOutputs), b_.CreateZExt(index, b_.getInt64Ty())));
+  LValue *given = b_.CreateLoad(ptr, b_.CreateGEP(ptr, field(exec, offsetof(bycc_exec, outputs)),
+                                                  b_.CreateZExt(index, b_.getInt64Ty())));
   b_.CreateCondBr(b_.CreateIsNull(given), ask, have);
   b_.SetInsertPoint(have);
   b_.CreateRet(given);
   b_.SetInsertPoint(ask);
-  b_.CreateRet(b_.CreateCall(type, field(field(exec, abi::execApi), abi::apiOutput),
-                             {exec, index, output_->getArg(2)}));
+  b_.CreateRet(b_.CreateCall(
+      type, field(field(exec, offsetof(bycc_exec, api)), offsetof(bycc_exec_api, output)),
+      {exec, index, output_->getArg(2)}));
 }
 
 EntryEmitter::LValue *EntryEmitter::outputPointer(const Value &value) {
@@ -57,7 +58,7 @@ void EntryEmitter::define(ValueId id) {
     memory = spareMemory(value.spareOf, bytesOf(value));
   } else if (value.resident != none) {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty()}, false);
-    memory = b_.CreateCall(type, field(frame_.api, abi::apiRegionAlloc),
+    memory = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, region_alloc)),
                            {frame_.exec, b_.getInt32(value.resident), bytesOf(value)});
     failIfNull(memory);
   } else if (value.offset >= 0 || value.stripOffset >= 0) {
@@ -66,7 +67,8 @@ void EntryEmitter::define(ValueId id) {
     memory = outputPointer(value);
   } else {
     auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false);
-    memory = b_.CreateCall(type, field(frame_.api, abi::apiAlloc), {frame_.exec, bytesOf(value)});
+    memory = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, alloc)),
+                           {frame_.exec, bytesOf(value)});
     failIfNull(memory);
   }
   setPointer(id, memory);
@@ -80,8 +82,10 @@ void EntryEmitter::setPointer(ValueId id, LValue *memory) {
 
 void EntryEmitter::releaseValue(ValueId id) {
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy()}, false);
-  int64_t service = p_.values[id].resident != none ? abi::apiRegionRelease : abi::apiRelease;
-  b_.CreateCall(type, field(frame_.api, service), {frame_.exec, pointer(id)});
+  bool isResident = p_.values[id].resident != none;
+  auto service =
+      isResident ? offsetof(bycc_exec_api, region_release) : offsetof(bycc_exec_api, release);
+  b_.CreateCall(type, field(frame_.api, static_cast<int64_t>(service)), {frame_.exec, pointer(id)});
 }
 
 EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
@@ -94,9 +98,9 @@ EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
   if (value.stripOffset >= 0)
     return at(strips_->memory, value.stripOffset);
   if (value.kind == Value::Kind::Input)
-    return slot(field(frame_.exec, abi::execInputs), value.index);
+    return slot(field(frame_.exec, offsetof(bycc_exec, inputs)), value.index);
   if (value.output != none && value.isStatic && !value.isAsked)
-    return slot(field(frame_.exec, abi::execOutputs), value.output);
+    return slot(field(frame_.exec, offsetof(bycc_exec, outputs)), value.output);
   return value.isBound || isLarge_ ? b_.CreateLoad(b_.getPtrTy(), pointerSlot(id))
                                    : pointers_.at(id);
 }

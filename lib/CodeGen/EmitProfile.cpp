@@ -27,9 +27,10 @@ void EntryEmitter::makeBeginMark(const EmitContext &context) {
        *off = llvm::BasicBlock::Create(llvm_, "", beginMark_);
   LValue *exec = beginMark_->getArg(0);
   b_.SetInsertPoint(check);
-  b_.CreateCondBr(b_.CreateIsNull(field(exec, abi::execProfile)), off, on);
+  b_.CreateCondBr(b_.CreateIsNull(field(exec, offsetof(bycc_exec, profile))), off, on);
   b_.SetInsertPoint(on);
-  b_.CreateCall(type, field(field(exec, abi::execApi), abi::apiNodeBegin),
+  b_.CreateCall(type,
+                field(field(exec, offsetof(bycc_exec, api)), offsetof(bycc_exec_api, node_begin)),
                 {exec, beginMark_->getArg(1)});
   b_.CreateBr(off);
   b_.SetInsertPoint(off);
@@ -49,15 +50,16 @@ void EntryEmitter::makeEndMark(const EmitContext &context) {
        *off = llvm::BasicBlock::Create(llvm_, "", endMark_);
   LValue *exec = endMark_->getArg(0), *node = endMark_->getArg(1);
   b_.SetInsertPoint(check);
-  b_.CreateCondBr(b_.CreateIsNull(field(exec, abi::execProfile)), off, on);
+  b_.CreateCondBr(b_.CreateIsNull(field(exec, offsetof(bycc_exec, profile))), off, on);
   b_.SetInsertPoint(on);
-  LValue *api = field(exec, abi::execApi);
+  LValue *api = field(exec, offsetof(bycc_exec, api));
   auto *endType = llvm::FunctionType::get(b_.getVoidTy(), {ptr, i32}, false);
-  b_.CreateCall(endType, field(api, abi::apiNodeEnd), {exec, node});
+  b_.CreateCall(endType, field(api, offsetof(bycc_exec_api, node_end)), {exec, node});
   LValue *size = b_.CreateLoad(i32, api);
-  b_.CreateCondBr(b_.CreateICmpUGT(size, b_.getInt32(abi::apiNodeValues)), values, off);
+  b_.CreateCondBr(b_.CreateICmpUGT(size, b_.getInt32(offsetof(bycc_exec_api, node_values))), values,
+                  off);
   b_.SetInsertPoint(values);
-  b_.CreateCall(type, field(api, abi::apiNodeValues),
+  b_.CreateCall(type, field(api, offsetof(bycc_exec_api, node_values)),
                 {exec, node, endMark_->getArg(2), endMark_->getArg(3), endMark_->getArg(4)});
   b_.CreateBr(off);
   b_.SetInsertPoint(off);
@@ -85,7 +87,7 @@ void EntryEmitter::endNode(const Instr &instr, const std::vector<ValueId> &input
     if (own.empty()) {
       auto *on = llvm::BasicBlock::Create(llvm_, "profile", frame_.function),
            *next = llvm::BasicBlock::Create(llvm_, "", frame_.function);
-      b_.CreateCondBr(b_.CreateIsNull(field(frame_.exec, abi::execProfile)), next, on);
+      b_.CreateCondBr(b_.CreateIsNull(field(frame_.exec, offsetof(bycc_exec, profile))), next, on);
       b_.SetInsertPoint(on);
       call(watchedValues(values));
       b_.CreateBr(next);

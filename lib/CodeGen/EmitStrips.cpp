@@ -23,7 +23,7 @@ void EntryEmitter::beginStrips(const Instr &instr) {
     turns *= count;
   beginNode(instr);
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, slot, slot}, false);
-  b_.CreateCall(type, field(frame_.api, abi::apiParallelFor),
+  b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, parallel_for)),
                 {frame_.exec, task, frame_.exec, i64(turns), i64(1)});
   endNode(instr);
 
@@ -36,7 +36,8 @@ void EntryEmitter::beginStrips(const Instr &instr) {
   auto perThread = static_cast<int64_t>(p_.scratchBytes);
   LValue *own = b_.CreateAdd(b_.CreateMul(number, i64(perThread)),
                              i64(perThread - static_cast<int64_t>(p_.stripBytes)));
-  strips_->memory = b_.CreateGEP(b_.getInt8Ty(), field(frame_.exec, abi::execScratch), own);
+  strips_->memory =
+      b_.CreateGEP(b_.getInt8Ty(), field(frame_.exec, offsetof(bycc_exec, scratch)), own);
   auto *before = b_.GetInsertBlock();
   strips_->head = llvm::BasicBlock::Create(llvm_, "turn", task);
   b_.CreateBr(strips_->head);

@@ -70,9 +70,11 @@ void EntryEmitter::emitInParts() {
     return;
   auto place = b_.saveIP();
   b_.SetInsertPoint(frame_.allocas);
-  LValue *api = field(frame_.function->getArg(0), abi::execApi);
+  LValue *api = field(frame_.function->getArg(0), offsetof(bycc_exec, api));
   auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt64Ty()}, false);
-  LValue *memory = b_.CreateCall(type, field(api, abi::apiAlloc), {frame_.function->getArg(0), i64(static_cast<int64_t>(8 * numSlots_))});
+  LValue *memory =
+      b_.CreateCall(type, field(api, offsetof(bycc_exec_api, alloc)),
+                    {frame_.function->getArg(0), i64(static_cast<int64_t>(8 * numSlots_))});
   failIfNull(memory);
   frame_.allocas = b_.GetInsertBlock();
   slots->replaceAllUsesWith(memory);
