@@ -33,52 +33,13 @@ LowerFn findLowering(OpId op) {
 
 // --- attributes
 
-bool OpLowering::isNone(std::string_view key) const {
-  const AttrValue *value = module.attr(call, key);
-  return !value || value->isNone();
-}
-
-int64_t OpLowering::integer(std::string_view key) const {
-  const AttrValue *value = module.attr(call, key);
-  if (value->isBool())
-    return value->asBool();
-  return value->isFloat() ? static_cast<int64_t>(value->asFloat()) : value->asInt();
-}
-
-double OpLowering::number(std::string_view key) const {
-  const AttrValue *value = module.attr(call, key);
-  return value->isFloat() ? value->asFloat() : static_cast<double>(integer(key));
-}
-
-bool OpLowering::boolean(std::string_view key) const { return integer(key) != 0; }
-std::string OpLowering::text(std::string_view key) const { return module.attr(call, key)->asString(); }
-
-std::vector<int64_t> OpLowering::integers(std::string_view key) const {
-  const AttrValue *value = module.attr(call, key);
-  std::vector<int64_t> numbers;
-  if (!value || value->isNone())
-    return numbers;
-  if (!value->isList())
-    return {integer(key)};
-  for (const AttrValue &item : value->asList())
-    numbers.push_back(item.isFloat() ? static_cast<int64_t>(item.asFloat()) : item.asInt());
-  return numbers;
-}
-
-std::vector<std::vector<int64_t>> OpLowering::pairs(std::string_view key) const {
-  std::vector<std::vector<int64_t>> result;
-  for (const AttrValue &item : module.attr(call, key)->asList()) {
-    std::vector<int64_t> pair;
-    for (const AttrValue &number : item.asList())
-      pair.push_back(number.asInt());
-    result.push_back(pair);
-  }
-  return result;
-}
-
-int64_t OpLowering::axis(std::string_view key, size_t rank) const {
-  int64_t value = integer(key);
-  return value < 0 ? value + static_cast<int64_t>(rank) : value;
+Expected<AxisOrder> OpLowering::axisOrder(std::string_view key, std::string_view layout,
+                                          std::string_view leading, size_t numSpatial) const {
+  auto parsed = Layout::parse(layout);
+  auto axes = parsed ? parsed->axesOf(layoutLetters(leading, numSpatial)) : std::nullopt;
+  if (!axes)
+    return unsupported() << key << " '" << layout << "'";
+  return AxisOrder{(*axes)[0], (*axes)[1], {axes->begin() + 2, axes->end()}};
 }
 
 ErrorBuilder OpLowering::unsupported() const { return error(Status::Unsup, module.source(call)) << info().name << ": "; }

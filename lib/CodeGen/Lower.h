@@ -5,6 +5,7 @@
 #include "bycc/CodeGen/Compute.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Error.h"
+#include "bycc/Support/Layout.h"
 #include "bycc/Target/TargetInfo.h"
 
 #include <map>
@@ -80,6 +81,12 @@ private:
 // The expression of a kernel with `dims` for its dims, in another arena.
 Ref translate(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims, Exprs &into);
 
+// Where the axes of a tensor stand.
+struct AxisOrder {
+  size_t batch = 0, channel = 0; // kernels: output (O), input (I)
+  std::vector<size_t> spatial;   // D, H, W in this order
+};
+
 // One operator call being lowered.
 class OpLowering {
 public:
@@ -98,17 +105,29 @@ public:
   const OpInfo &info() const { return opInfo(module.node(call).op); }
   bool isOp(OpId op) const { return module.node(call).op == op; }
 
-  int64_t integer(std::string_view key) const;
-  double number(std::string_view key) const;
-  bool boolean(std::string_view key) const;
-  std::string text(std::string_view key) const;
-  bool isNone(std::string_view key) const;
-  std::vector<int64_t> integers(std::string_view key) const;
+  int64_t integer(std::string_view key) const { return attrs::integer(module, call, key); }
+  double number(std::string_view key) const { return attrs::number(module, call, key); }
+  bool boolean(std::string_view key) const { return attrs::boolean(module, call, key); }
+  std::string text(std::string_view key) const {
+    return std::string(attrs::text(module, call, key));
+  }
+  bool isNone(std::string_view key) const { return attrs::isNone(module, call, key); }
+  std::vector<int64_t> integers(std::string_view key) const {
+    return attrs::integers(module, call, key);
+  }
   std::vector<int64_t> perAxis(std::string_view key, size_t rank) const {
     return attrs::perAxis(module, call, key, rank);
   }
-  std::vector<std::vector<int64_t>> pairs(std::string_view key) const; // [[a, b], ..]
-  int64_t axis(std::string_view key, size_t rank) const;               // negative counts from the end
+  std::vector<std::pair<int64_t, int64_t>> pairs(std::string_view key) const {
+    return attrs::pairs(module, call, key);
+  }
+  size_t axis(std::string_view key, size_t rank) const {
+    return attrs::axis(module, call, key, rank);
+  }
+  Padding padding(size_t rank) const { return attrs::padding(module, call, rank); }
+  // Of a layout attribute with the two axes `leading` and spatial ones; UNSUP for one with blocks.
+  Expected<AxisOrder> axisOrder(std::string_view key, std::string_view layout,
+                                std::string_view leading, size_t numSpatial) const;
 
   // What operand `input` holds, as an expression of the program, or (integers) as a
   // dim of the kernel; extents are checked not to be negative. UNSUP when the operand

@@ -1,6 +1,5 @@
 // Convolutions as sums of products. One reads a padded copy of its input, so that its
 // own indices need no bounds.
-#include "Layout.h"
 #include "LowerProducts.h"
 
 namespace bycc::te {
@@ -17,16 +16,17 @@ struct Source {
 // A copy of x, `low` and `high` more elements around each spatial axis, and
 // `spread` - 1 zeros between elements; x itself where there is nothing to add. It is
 // made in the form of the product.
-Source padded(OpLowering &op, const AxisOrder &order, const std::vector<std::pair<int64_t, int64_t>> &pads,
+Source padded(OpLowering &op, const AxisOrder &order, const Padding &pads,
               const std::vector<int64_t> &spread, ProductForm form) {
   const Tensor &a = op.input(0);
   int64_t depth = op.extent(a, order.channel).value_or(0);
   bool isPlain = true;
   std::vector<Ref> shape = a.shape;
-  for (size_t s = 0; s < pads.size(); ++s) {
-    isPlain = isPlain && pads[s].first == 0 && pads[s].second == 0 && spread[s] == 1;
+  for (size_t s = 0; s < spread.size(); ++s) {
+    isPlain = isPlain && pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1;
     Ref &extent = shape[order.spatial[s]];
-    extent = op.x.plus(op.x.times(op.x.plus(extent, -1), spread[s]), 1 + pads[s].first + pads[s].second);
+    extent =
+        op.x.plus(op.x.times(op.x.plus(extent, -1), spread[s]), 1 + pads.before[s] + pads.after[s]);
   }
   std::vector<Ref> extents;
   for (size_t d : order.spatial)
@@ -45,11 +45,11 @@ Source padded(OpLowering &op, const AxisOrder &order, const std::vector<std::pai
   Tensor copy = op.map(type, shape, [&](const Indices &i) {
     Indices at = i;
     Ref inside = noRef;
-    for (size_t s = 0; s < pads.size(); ++s) {
+    for (size_t s = 0; s < spread.size(); ++s) {
       size_t d = order.spatial[s];
-      if (pads[s].first == 0 && pads[s].second == 0 && spread[s] == 1)
+      if (pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1)
         continue;
-      Ref p = op.x.plus(i[d], -pads[s].first), step = op.x.integer(spread[s]);
+      Ref p = op.x.plus(i[d], -pads.before[s]), step = op.x.integer(spread[s]);
       at[d] = op.op2(Op::FloorDiv, p, step);
       inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
       if (spread[s] > 1)
@@ -66,16 +66,11 @@ struct ConvLayouts {
 };
 
 Expected<ConvLayouts> layoutsOf(OpLowering &op) {
-  ConvLayouts layouts;
   size_t n = spatialRank(op);
-  std::string data = op.text("data_layout"), kernel = op.text("kernel_layout"), out = op.text("out_layout");
-  if (!parseLayout(data, 'N', 'C', n, layouts.data))
-    return op.unsupported() << "data_layout '" << data << "'";
-  if (!parseLayout(kernel, 'O', 'I', n, layouts.kernel))
-    return op.unsupported() << "kernel_layout '" << kernel << "'";
-  if (!parseLayout(out.empty() ? data : out, 'N', 'C', n, layouts.out))
-    return op.unsupported() << "out_layout '" << out << "'";
-  return layouts;
+  std::string data = op.text("data_layout"), out = op.text("out_layout");
+  return ConvLayouts{BYCC_TRY(op.axisOrder("data_layout", data, "NC", n)),
+                     BYCC_TRY(op.axisOrder("kernel_layout", op.text("kernel_layout"), "OI", n)),
+                     BYCC_TRY(op.axisOrder("out_layout", out.empty() ? data : out, "NC", n))};
 }
 
 // Groups of an odd number of channels are not paired.
@@ -148,7 +143,7 @@ Expected<> lowerConv(OpLowering &op) {
     perGroup = 1;
   }
   ProductForm form = formOf(op, groups, perGroup);
-  Source source = padded(op, layouts.data, parsePadding(op.integers("padding"), n), std::vector<int64_t>(n, 1), form);
+  Source source = padded(op, layouts.data, op.padding(n), std::vector<int64_t>(n, 1), form);
   return addConvolution(op, source, layouts, form, groups, strides, dilation, total / groups, perGroup,
                         [&](Ref group, Ref o, Ref i, const Indices &taps) {
                           Indices at(w.rank());
@@ -169,12 +164,11 @@ Expected<> lowerConvTranspose(OpLowering &op) {
   size_t n = spatialRank(op);
   std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n),
                        extra = op.integers("output_padding");
-  auto pads = parsePadding(op.integers("padding"), n);
+  Padding pads = op.padding(n), around;
   int64_t groups = op.integer("groups");
   auto out = op.extent(w, layouts.kernel.batch), in = op.extent(a, layouts.data.channel);
   if (!out || !in)
     return op.unsupported() << "the number of channels must be known";
-  std::vector<std::pair<int64_t, int64_t>> around;
   std::vector<int64_t> taps;
   for (size_t s = 0; s < n; ++s) {
     auto size = op.extent(w, layouts.kernel.spatial[s]);
@@ -183,9 +177,10 @@ Expected<> lowerConvTranspose(OpLowering &op) {
     taps.push_back(*size);
     int64_t reach = (*size - 1) * dilation[s];
     int64_t more = extra.empty() ? 0 : extra[std::min(s, extra.size() - 1)];
-    if (reach < pads[s].first || reach + more < pads[s].second)
+    if (reach < pads.before[s] || reach + more < pads.after[s])
       return op.unsupported() << "padding larger than the kernel";
-    around.push_back({reach - pads[s].first, reach - pads[s].second + more});
+    around.before.push_back(reach - pads.before[s]);
+    around.after.push_back(reach - pads.after[s] + more);
   }
   int64_t perGroup = *in / groups;
   ProductForm form = formOf(op, groups, perGroup);

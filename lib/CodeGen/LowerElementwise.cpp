@@ -178,7 +178,7 @@ Expected<> lowerWhere(OpLowering &op) {
 
 Expected<> lowerChannelBinary(OpLowering &op) {
   const Tensor &a = op.input(0), &b = op.input(1);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   bool isPrelu = op.isOp(ops::nn_prelu);
   return op.mapResult(
       [&](const Indices &i) {

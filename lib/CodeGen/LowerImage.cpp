@@ -5,9 +5,7 @@
 // are, and then along the others, where whole vectors are read: reading single elements,
 // which the last axis takes, is what costs most. Its positions and weights are tables,
 // made once. Else all axes are one sum, computed in double.
-#include "Layout.h"
 #include "Lower.h"
-#include "bycc/IR/Layout.h"
 
 #include <cmath>
 
@@ -251,10 +249,7 @@ using Scaling = std::function<Expected<Ref>(size_t, Ref)>;
 
 Expected<> resizeWith(OpLowering &op, Resize resize, const Scaling &scaled) {
   const Tensor &a = op.input(0);
-  AxisOrder order;
-  std::string layout = op.text("layout");
-  if (!parseLayout(layout, 'N', 'C', a.rank() - 2, order))
-    return op.unsupported() << "layout '" << layout << "'";
+  AxisOrder order = BYCC_TRY(op.axisOrder("layout", op.text("layout"), "NC", a.rank() - 2));
   std::vector<Ref> likely = a.shape;
   for (size_t s = 0; s < order.spatial.size(); ++s)
     likely[order.spatial[s]] = BYCC_TRY(scaled(s, a.shape[order.spatial[s]]));
@@ -368,7 +363,7 @@ Expected<> lowerDilation(OpLowering &op) {
   const Tensor &a = op.input(0), &w = op.input(1);
   Layout data = *Layout::parse(op.text("data_layout")), kernel = *Layout::parse(op.text("kernel_layout"));
   std::vector<int64_t> strides = op.integers("strides"), dilations = op.integers("dilations");
-  auto pads = parsePadding(op.integers("padding"), 2);
+  Padding pads = op.padding(2);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape()), all = shape;
   const char letters[] = {'H', 'W'};
   for (char letter : letters)
@@ -380,8 +375,9 @@ Expected<> lowerDilation(OpLowering &op) {
     for (size_t s = 0; s < 2; ++s) {
       size_t d = *data.find(letters[s]);
       tap[*kernel.find(letters[s])] = i[4 + s];
-      at[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(i[4 + s], dilations[s])), -pads[s].first);
-      if (pads[s].first != 0 || pads[s].second != 0)
+      at[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(i[4 + s], dilations[s])),
+                        -pads.before[s]);
+      if (pads.before[s] != 0 || pads.after[s] != 0)
         inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
     }
     Ref value = op.x.add(inside == noRef ? op.at(a, at) : op.atGuarded(a, at), op.at(w, tap));

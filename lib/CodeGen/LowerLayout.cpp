@@ -1,7 +1,6 @@
 // Other orders of the same elements: layouts with inner blocks, blocks of space as
 // batches, matrices with other diagonals, a buffer that moves on.
 #include "Lower.h"
-#include "bycc/IR/Layout.h"
 
 namespace bycc::te {
 namespace {
@@ -73,9 +72,11 @@ Expected<> lowerSpaceToBatch(OpLowering &op) {
     Ref position = op.op2(Op::FloorDiv, i[0], a.shape[0]), inside = noRef;
     for (size_t s = blocks.size(); s-- > 0;) {
       Ref block = op.x.integer(blocks[s]);
-      at[s + 1] = op.x.plus(op.x.add(op.x.times(i[s + 1], blocks[s]), op.op2(Op::FloorMod, position, block)), -pads[s][0]);
+      at[s + 1] = op.x.plus(
+          op.x.add(op.x.times(i[s + 1], blocks[s]), op.op2(Op::FloorMod, position, block)),
+          -pads[s].first);
       position = op.op2(Op::FloorDiv, position, block);
-      if (pads[s][0] != 0 || pads[s][1] != 0)
+      if (pads[s].first != 0 || pads[s].second != 0)
         inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[s + 1]), op.op2(Op::Lt, at[s + 1], a.shape[s + 1])));
     }
     return inside == noRef ? op.at(a, at) : op.x.guard(inside, op.atGuarded(a, at), fill);
@@ -91,7 +92,7 @@ Expected<> lowerBatchToSpace(OpLowering &op) {
     Indices at = i;
     Ref position = op.x.integer(0);
     for (size_t s = 0; s < blocks.size(); ++s) {
-      Ref whole = op.x.plus(i[s + 1], crops[s][0]), block = op.x.integer(blocks[s]);
+      Ref whole = op.x.plus(i[s + 1], crops[s].first), block = op.x.integer(blocks[s]);
       at[s + 1] = op.op2(Op::FloorDiv, whole, block);
       position = op.x.add(op.x.times(position, blocks[s]), op.op2(Op::FloorMod, whole, block));
     }
@@ -127,7 +128,7 @@ Expected<> lowerMatrixSetDiag(OpLowering &op) {
 // The buffer moves towards its begin, x comes in at its end.
 Expected<> lowerFifoBuffer(OpLowering &op) {
   const Tensor &a = op.input(0), &buffer = op.input(1);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   return op.mapResult(
       [&](const Indices &i) {
         Ref kept = op.x.sub(buffer.shape[axis], a.shape[axis]);

@@ -53,7 +53,7 @@ Ref nest(OpLowering &op, const std::vector<Tensor> &parts, const std::vector<Ref
 Expected<> lowerConcatenate(OpLowering &op) {
   const std::vector<Tensor> &parts = op.fields(0);
   bool isStack = op.isOp(ops::stack);
-  size_t axis = static_cast<size_t>(op.axis("axis", parts[0].rank() + (isStack ? 1 : 0)));
+  size_t axis = op.axis("axis", parts[0].rank() + (isStack ? 1 : 0));
   std::vector<Ref> starts{op.x.integer(0)};
   for (const Tensor &part : parts)
     starts.push_back(op.x.add(starts.back(), isStack ? op.x.integer(1) : part.shape[axis]));
@@ -71,7 +71,7 @@ Expected<> lowerConcatenate(OpLowering &op) {
 
 Expected<> lowerSplit(OpLowering &op) {
   const Tensor &a = op.input(0);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   const AttrValue *parts = op.module.attr(op.call, "indices_or_sections");
   size_t count = op.module.types.numLeaves(op.module.type(op.call));
   Ref start = op.x.integer(0);
@@ -136,7 +136,7 @@ Expected<> lowerTake(OpLowering &op) {
     requireElements(op, indices, total);
     return op.mapResult([&](const Indices &i) { return op.atFlat(a, clampIndex(op, op.at(indices, i), total, mode)); }, indices.shape);
   }
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   requireElements(op, indices, a.shape[axis]);
   size_t own = indices.rank() - static_cast<size_t>(batch);
   std::vector<Ref> likely(a.shape.begin(), a.shape.begin() + static_cast<ptrdiff_t>(axis));
@@ -155,7 +155,7 @@ Expected<> lowerTake(OpLowering &op) {
 
 Expected<> lowerGather(OpLowering &op) {
   const Tensor &a = op.input(0), &indices = op.input(1);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   requireElements(op, indices, a.shape[axis]);
   return op.mapResult(
       [&](const Indices &i) {
@@ -253,7 +253,7 @@ Expected<> lowerRepeat(OpLowering &op) {
       total = op.x.mul(total, extent);
     return op.mapResult([&](const Indices &i) { return op.atFlat(a, op.op2(Op::FloorDiv, i[0], repeats)); }, {total});
   }
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   std::vector<Ref> likely = a.shape;
   likely[axis] = op.x.mul(likely[axis], repeats);
   return op.mapResult(
@@ -267,7 +267,7 @@ Expected<> lowerRepeat(OpLowering &op) {
 
 Expected<> lowerReverse(OpLowering &op) {
   const Tensor &a = op.input(0);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   return op.mapResult(
       [&](const Indices &i) {
         Indices at = i;
@@ -279,7 +279,7 @@ Expected<> lowerReverse(OpLowering &op) {
 
 Expected<> lowerReverseSequence(OpLowering &op) {
   const Tensor &a = op.input(0);
-  size_t axis = static_cast<size_t>(op.axis("seq_axis", a.rank())), batch = static_cast<size_t>(op.axis("batch_axis", a.rank()));
+  size_t axis = op.axis("seq_axis", a.rank()), batch = op.axis("batch_axis", a.rank());
   return op.mapResult(
       [&](const Indices &i) {
         Ref length = op.x.cast(op.at(op.input(1), {i[batch]}), DType::Int64);
@@ -293,7 +293,7 @@ Expected<> lowerReverseSequence(OpLowering &op) {
 
 Expected<> lowerSequenceMask(OpLowering &op) {
   const Tensor &a = op.input(0);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank())), batch = axis == 0 ? 1 : 0;
+  size_t axis = op.axis("axis", a.rank()), batch = axis == 0 ? 1 : 0;
   return op.mapResult(
       [&](const Indices &i) {
         Ref length = op.x.cast(op.at(op.input(1), {i[batch]}), DType::Int64);
@@ -353,8 +353,8 @@ Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::
 
 std::vector<Width> widthsOf(OpLowering &op) {
   std::vector<Width> widths;
-  for (const std::vector<int64_t> &pair : op.pairs("pad_width"))
-    widths.push_back({op.x.integer(pair[0]), op.x.integer(pair[1])});
+  for (auto [before, after] : op.pairs("pad_width"))
+    widths.push_back({op.x.integer(before), op.x.integer(after)});
   return widths;
 }
 
@@ -419,7 +419,7 @@ Expected<> lowerDepthSpace(OpLowering &op) {
 
 Expected<> lowerOneHot(OpLowering &op) {
   const Tensor &indices = op.input(0);
-  size_t axis = static_cast<size_t>(op.axis("axis", indices.rank() + 1));
+  size_t axis = op.axis("axis", indices.rank() + 1);
   DType type = op.resultDType();
   auto value = [&](size_t input) { return op.x.cast(op.atFlat(op.input(input), op.x.integer(0)), type); };
   std::vector<Ref> likely = indices.shape;

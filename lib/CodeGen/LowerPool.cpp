@@ -1,22 +1,14 @@
 // Pooling, as reductions over windows: taps outside the data are guarded out.
-#include "Layout.h"
 #include "Lower.h"
 
 namespace bycc::te {
 namespace {
 
-struct PoolShape {
-  AxisOrder order;
-  size_t numSpatial = 0;
-};
-
-Expected<PoolShape> poolShape(OpLowering &op) {
-  PoolShape shape;
-  shape.numSpatial = op.input(0).rank() - 2;
+Expected<AxisOrder> poolOrder(OpLowering &op) {
   std::string layout = op.text("layout"), out = op.text("out_layout");
-  if (!parseLayout(layout, 'N', 'C', shape.numSpatial, shape.order) || (!out.empty() && out != layout))
+  if (!out.empty() && out != layout)
     return op.unsupported() << "layout '" << layout << "'";
-  return shape;
+  return op.axisOrder("layout", layout, "NC", op.input(0).rank() - 2);
 }
 
 // result[n, c, o..] = finish(reduce over taps of x[n, c, position(o, tap)..], indices)
@@ -37,25 +29,27 @@ Tensor windowReduce(OpLowering &op, Reduce kind, DType type, const std::vector<R
 }
 
 Expected<> lowerPool(OpLowering &op) {
-  PoolShape pool = BYCC_TRY(poolShape(op));
+  AxisOrder order = BYCC_TRY(poolOrder(op));
   const Tensor &a = op.input(0);
-  size_t n = pool.numSpatial;
+  size_t n = order.spatial.size();
   bool isMax = op.isOp(ops::nn_max_pool1d) || op.isOp(ops::nn_max_pool2d) || op.isOp(ops::nn_max_pool3d);
   std::vector<int64_t> size = op.perAxis("pool_size", n), strides = op.perAxis("strides", n),
                        dilation = op.perAxis("dilation", n);
-  auto pads = parsePadding(op.integers("padding"), n);
+  Padding pads = op.padding(n);
   std::vector<Ref> likely = a.shape, taps;
   for (size_t s = 0; s < n; ++s) {
-    size_t d = pool.order.spatial[s];
-    int64_t extra = pads[s].first + pads[s].second - (size[s] - 1) * dilation[s] - 1 + (op.boolean("ceil_mode") ? strides[s] - 1 : 0);
+    size_t d = order.spatial[s];
+    int64_t extra = pads.before[s] + pads.after[s] - (size[s] - 1) * dilation[s] - 1 +
+                    (op.boolean("ceil_mode") ? strides[s] - 1 : 0);
     likely[d] = op.x.plus(op.op2(Op::FloorDiv, op.x.plus(a.shape[d], extra), op.x.integer(strides[s])), 1);
     taps.push_back(op.x.integer(size[s]));
   }
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
   auto positions = [&](Indices i, const Indices &tap) {
     for (size_t s = 0; s < n; ++s) {
-      size_t d = pool.order.spatial[s];
-      i[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(tap[s], dilation[s])), -pads[s].first);
+      size_t d = order.spatial[s];
+      i[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(tap[s], dilation[s])),
+                       -pads.before[s]);
     }
     return i;
   };
@@ -63,9 +57,11 @@ Expected<> lowerPool(OpLowering &op) {
   auto within = [&](const Indices &at, int64_t margin) {
     Ref inside = noRef;
     for (size_t s = 0; s < n; ++s) {
-      size_t d = pool.order.spatial[s];
-      inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(margin ? -pads[s].first : 0), at[d]),
-                                           op.op2(Op::Lt, at[d], margin ? op.x.plus(a.shape[d], pads[s].second) : a.shape[d])));
+      size_t d = order.spatial[s];
+      inside = op.x.both(
+          inside, op.x.both(op.op2(Op::Le, op.x.integer(margin ? -pads.before[s] : 0), at[d]),
+                            op.op2(Op::Lt, at[d],
+                                   margin ? op.x.plus(a.shape[d], pads.after[s]) : a.shape[d])));
     }
     return inside;
   };
@@ -86,9 +82,10 @@ Expected<> lowerPool(OpLowering &op) {
   op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
     Ref count = op.x.integer(1);
     for (size_t s = 0; s < n; ++s) {
-      size_t d = pool.order.spatial[s];
-      Ref first = op.x.plus(op.x.times(i[d], strides[s]), -pads[s].first);
-      Ref low = op.x.integer(margin ? -pads[s].first : 0), high = margin ? op.x.plus(a.shape[d], pads[s].second) : a.shape[d];
+      size_t d = order.spatial[s];
+      Ref first = op.x.plus(op.x.times(i[d], strides[s]), -pads.before[s]);
+      Ref low = op.x.integer(margin ? -pads.before[s] : 0),
+          high = margin ? op.x.plus(a.shape[d], pads.after[s]) : a.shape[d];
       Ref step = op.x.integer(dilation[s]);
       // Taps t with low <= first + t * step < high.
       Ref skip = op.op2(Op::FloorDiv, op.x.plus(op.op2(Op::Max, op.x.sub(low, first), op.x.integer(0)), dilation[s] - 1), step);
@@ -105,13 +102,13 @@ Expected<> lowerPool(OpLowering &op) {
 }
 
 Expected<> lowerGlobalPool(OpLowering &op) {
-  PoolShape pool = BYCC_TRY(poolShape(op));
+  AxisOrder order = BYCC_TRY(poolOrder(op));
   const Tensor &a = op.input(0);
   bool isMax = op.isOp(ops::nn_global_max_pool2d);
   DType type = isMax ? a.type : accumulator(a.type);
   std::vector<bool> reduced(a.rank(), false);
   Ref count = op.x.integer(1);
-  for (size_t d : pool.order.spatial) {
+  for (size_t d : order.spatial) {
     reduced[d] = true;
     count = op.x.mul(count, a.shape[d]);
   }
@@ -129,18 +126,18 @@ Expected<> lowerGlobalPool(OpLowering &op) {
 
 // Window [floor(i d / o), ceil((i + 1) d / o)): taps up to the largest window, guarded.
 Expected<> lowerAdaptivePool(OpLowering &op) {
-  PoolShape pool = BYCC_TRY(poolShape(op));
+  AxisOrder order = BYCC_TRY(poolOrder(op));
   const Tensor &a = op.input(0);
-  size_t n = pool.numSpatial;
+  size_t n = order.spatial.size();
   bool isMax = op.isOp(ops::nn_adaptive_max_pool1d) || op.isOp(ops::nn_adaptive_max_pool2d) || op.isOp(ops::nn_adaptive_max_pool3d);
   DType type = isMax ? a.type : accumulator(a.type);
   std::vector<Ref> likely = a.shape, taps;
-  for (size_t d : pool.order.spatial)
+  for (size_t d : order.spatial)
     likely[d] = noRef; // the type says it
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
   std::vector<std::pair<Ref, Ref>> sizes; // data, result
   for (size_t s = 0; s < n; ++s) {
-    Ref d = a.shape[pool.order.spatial[s]], o = shape[pool.order.spatial[s]];
+    Ref d = a.shape[order.spatial[s]], o = shape[order.spatial[s]];
     sizes.push_back({d, o});
     auto in = op.x.constant(d), out = op.x.constant(o);
     bool isWhole = in && out && *out > 0 && *in % *out == 0;
@@ -156,7 +153,7 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
     Indices at = i;
     Ref inside = noRef;
     for (size_t s = 0; s < n; ++s) {
-      size_t d = pool.order.spatial[s];
+      size_t d = order.spatial[s];
       at[d] = op.x.add(begin(s, i[d]), tap[s]);
       inside = op.x.both(inside, op.op2(Op::Lt, at[d], end(s, i[d])));
     }
@@ -168,7 +165,8 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
     result = op.map(a.type, shape, [&](const Indices &i) {
       Ref count = op.x.integer(1);
       for (size_t s = 0; s < n; ++s)
-        count = op.x.mul(count, op.x.sub(end(s, i[pool.order.spatial[s]]), begin(s, i[pool.order.spatial[s]])));
+        count =
+            op.x.mul(count, op.x.sub(end(s, i[order.spatial[s]]), begin(s, i[order.spatial[s]])));
       auto known = op.x.constant(count);
       Ref divisor = known ? op.real(static_cast<double>(*known), type) : op.x.cast(count, type);
       return op.x.cast(op.op2(Op::Div, op.at(sum, i), divisor), a.type);

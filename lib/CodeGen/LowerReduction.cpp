@@ -185,7 +185,7 @@ Tensor normalize(OpLowering &op, const std::vector<Ref> &shape, const std::vecto
 Expected<> lowerAxisNorm(OpLowering &op) {
   const Tensor &a = op.input(0);
   DType type = accumulator(a.type);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   bool isLayer = op.isOp(ops::nn_layer_norm);
   std::vector<bool> reduced(a.rank(), !isLayer);
   if (isLayer) {
@@ -212,7 +212,7 @@ Expected<> lowerAxisNorm(OpLowering &op) {
 Expected<> lowerGroupNorm(OpLowering &op) {
   const Tensor &a = op.input(0);
   DType type = accumulator(a.type);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   int64_t groups = op.integer("num_groups");
   auto channels = op.extent(a, axis);
   if (!channels || groups <= 0 || *channels % groups != 0)
@@ -265,7 +265,7 @@ Expected<> lowerL2Normalize(OpLowering &op) {
 Expected<> lowerBatchNorm(OpLowering &op) {
   const Tensor &a = op.input(0);
   DType type = a.type;
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   Tensor y = op.map(type, a.shape, [&](const Indices &i) {
     Indices c{i[axis]};
     Ref deviation = op.x.unary(Op::Sqrt, op.x.add(op.at(op.input(4), c), op.real(op.number("epsilon"), type)));
@@ -288,7 +288,7 @@ Expected<> lowerDropout(OpLowering &op) {
 Expected<> lowerLrn(OpLowering &op) {
   const Tensor &a = op.input(0);
   DType type = accumulator(a.type);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   int64_t size = op.integer("size");
   std::vector<Ref> shape = a.shape;
   shape.push_back(op.x.integer(size));

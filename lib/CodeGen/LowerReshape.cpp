@@ -70,14 +70,14 @@ private:
 };
 
 Expected<Extents> byNewshape(OpLowering &op) {
-  return Codes(op, op.input(0).shape, op.boolean("allowzero")).read(op.integers("newshape"));
+  return Codes(op, op.input(0).shape, op.integer("allowzero") != 0).read(op.integers("newshape"));
 }
 
 Expected<Extents> byReversedNewshape(OpLowering &op) {
   Extents input(op.input(0).shape.rbegin(), op.input(0).shape.rend());
   std::vector<int64_t> codes = op.integers("newshape");
   std::reverse(codes.begin(), codes.end());
-  Extents shape = BYCC_TRY(Codes(op, input, op.boolean("allowzero")).read(codes));
+  Extents shape = BYCC_TRY(Codes(op, input, op.integer("allowzero") != 0).read(codes));
   std::reverse(shape.begin(), shape.end());
   return shape;
 }
@@ -87,7 +87,7 @@ Expected<Extents> byOperand(OpLowering &op) {
   const Tensor &a = op.input(0);
   Exprs &x = op.x;
   int64_t rank = BYCC_TRY(op.countOf(1));
-  bool copies = !op.boolean("allowzero");
+  bool copies = op.integer("allowzero") == 0;
   Ref known = x.integer(1);
   std::vector<Ref> codes, shape;
   for (int64_t i = 0; i < rank; ++i) {

@@ -8,7 +8,7 @@ namespace {
 // Windows along the axes from `axis` on: counts first, then the windows.
 Expected<> lowerSlidingWindow(OpLowering &op) {
   const Tensor &a = op.input(0);
-  size_t axis = static_cast<size_t>(op.axis("axis", a.rank()));
+  size_t axis = op.axis("axis", a.rank());
   std::vector<int64_t> strides = op.integers("strides"), window = op.integers("window_shape");
   std::vector<Ref> likely = a.shape;
   for (size_t d = axis; d < a.rank(); ++d)

@@ -107,19 +107,16 @@ std::string formatOf(const InputOptions &input, std::string_view bytes) {
 
 // There is one host, and what vendors get is said in another way.
 void warnAboutDevices(const Module &module, PassContext &context) {
-  for (OpId op : {ops::on_device, ops::device_copy}) {
-    NodeId first;
-    for (FunctionId function : module.globals())
-      forEachNode(module, module.function(function).body, [&](NodeId node) {
-        if (!first && module.isOp(node, op))
-          first = node;
-      });
-    if (first)
-      context.warn(module.source(first),
-                   std::string(opInfo(op).name) +
-                       " has no effect: --annotate and --pin, or "
-                       "annotation.compiler_begin in the program, say what goes to which vendor");
-  }
+  std::set<uint32_t> warned;
+  for (FunctionId function : module.globals())
+    forEachNode(module, module.function(function).body, [&](NodeId node) {
+      if (isCallWith(module, node, OpTrait::Device) &&
+          warned.insert(module.node(node).op.index).second)
+        context.warn(module.source(node),
+                     std::string(opInfo(module.node(node).op).name) +
+                         " has no effect: --annotate and --pin, or "
+                         "annotation.compiler_begin in the program, say what goes to which vendor");
+    });
 }
 
 // A compiled model's report is easily mistaken for a program.

@@ -41,8 +41,8 @@ Expected<ConvOperands> convOperands(const KernelContext &context, size_t weightI
   auto data = Layout::parse(context.text("data_layout"));
   auto kernel = Layout::parse(context.text("kernel_layout"));
   s.rank = data->primal().size() - 2;
-  s.letters = dataLetters(s.rank);
-  s.kernelLetters = "OI" + s.letters.substr(2);
+  s.letters = layoutLetters("NC", s.rank);
+  s.kernelLetters = layoutLetters("OI", s.rank);
   s.outLayout = context.text("out_layout").empty() ? *data
                                                    : *Layout::parse(context.text("out_layout"));
   Tensor x = BYCC_TRY(toPlain(context.input(0), *data, s.letters));
@@ -57,8 +57,7 @@ Expected<ConvOperands> convOperands(const KernelContext &context, size_t weightI
   s.kernel = leading(std::span(weight.shape).subspan(2), 1);
   s.stride = leading(attrs::perAxis(context.integers("strides"), s.rank), 1);
   s.dilation = leading(attrs::perAxis(context.integers("dilation"), s.rank), 1);
-  Ints padding = *expandPadding(context.integers("padding"), s.rank);
-  s.pad = leading(std::span(padding).first(s.rank), 0);
+  s.pad = leading(context.padding(s.rank).before, 0);
   return ConvOperands{std::move(x), std::move(weight), std::move(out), std::move(s)};
 }
 
@@ -178,8 +177,7 @@ Expected<Value> dilation2d(const KernelContext &context) {
   s.kernel = {1, weight.shape[1], weight.shape[2]};
   s.stride = leading(context.integers("strides"), 1);
   s.dilation = leading(context.integers("dilations"), 1);
-  Ints padding = *expandPadding(context.integers("padding"), 2);
-  s.pad = {0, padding[0], padding[1]};
+  s.pad = leading(context.padding(2).before, 0);
   std::vector<double> values = load<double>(x), w = load<double>(weight), out;
   for (int64_t plane = 0; plane < shape[0] * shape[1]; ++plane)
     forBox(s.out, [&](const Triple &at) {

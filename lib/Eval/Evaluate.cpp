@@ -25,18 +25,6 @@ struct Closure {
 
 namespace eval {
 
-std::vector<std::pair<int64_t, int64_t>> KernelContext::pairs(std::string_view key) const {
-  std::vector<std::pair<int64_t, int64_t>> result;
-  for (const AttrValue &item : attr(key).asList())
-    result.emplace_back(item.asList()[0].asInt(), item.asList()[1].asInt());
-  return result;
-}
-
-size_t KernelContext::axis(std::string_view key, size_t rank) const {
-  int64_t value = integer(key);
-  return static_cast<size_t>(value < 0 ? value + static_cast<int64_t>(rank) : value);
-}
-
 ErrorBuilder KernelContext::error(Status status) const {
   return bycc::error(status, module_.source(call_)) << opInfo(op()).name << ": ";
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bycc/Eval/Eval.h"
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
 
 #include <numeric>
 #include <string_view>
@@ -47,9 +47,13 @@ public:
   std::string_view text(std::string_view key) const { return attrs::text(module_, call_, key); }
   Ints integers(std::string_view key) const { return attrs::integers(module_, call_, key); }
   const AttrValue &attr(std::string_view key) const { return *module_.attr(call_, key); }
-  std::vector<std::pair<int64_t, int64_t>> pairs(std::string_view key) const;
-  // The attribute as an axis counted from the front.
-  size_t axis(std::string_view key, size_t rank) const;
+  std::vector<std::pair<int64_t, int64_t>> pairs(std::string_view key) const {
+    return attrs::pairs(module_, call_, key);
+  }
+  size_t axis(std::string_view key, size_t rank) const {
+    return attrs::axis(module_, call_, key, rank);
+  }
+  Padding padding(size_t rank) const { return attrs::padding(module_, call_, rank); }
 
   // The same call on other operands, for definitions in terms of other operators.
   KernelContext with(std::span<const Value> operands, std::vector<ResultType> results) const {
@@ -171,9 +175,6 @@ int64_t layoutOffset(const Layout &layout, std::string_view letters,
 Expected<Tensor> toPlain(const Tensor &tensor, const Layout &layout, std::string_view letters);
 Expected<Tensor> fromPlain(const Tensor &plain, const Layout &layout, std::string_view letters,
                            const Ints &shape);
-
-// "NC" + spatial letters of that many axes.
-std::string dataLetters(size_t spatialRank);
 
 template <typename Map>
 Expected<Tensor> moveElements(const Tensor &from, Ints shape, Map map, const uint8_t *fill) {

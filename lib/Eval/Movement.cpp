@@ -21,7 +21,7 @@ Expected<Value> transpose(const KernelContext &context) {
   const Tensor &x = context.input(0);
   size_t rank = x.shape.size();
   Ints own = rowStrides(x.shape), strides(rank);
-  Ints axes = context.isNone("axes") ? Ints() : context.integers("axes");
+  Ints axes = context.integers("axes");
   for (size_t i = 0; i < rank; ++i)
     strides[i] = own[axes.empty() ? rank - 1 - i : wrapAxis(axes[i], rank)];
   return moved(context, [&](const Ints &index) { return dot(index, strides); });

@@ -105,7 +105,7 @@ struct PoolLayouts {
 PoolLayouts poolLayouts(const KernelContext &context) {
   Layout in = *Layout::parse(context.text("layout"));
   std::string_view out = context.text("out_layout");
-  return {in, out.empty() ? in : *Layout::parse(out), dataLetters(in.primal().size() - 2)};
+  return {in, out.empty() ? in : *Layout::parse(out), layoutLetters("NC", in.primal().size() - 2)};
 }
 
 Expected<Value> pool(const KernelContext &context) {
@@ -115,14 +115,14 @@ Expected<Value> pool(const KernelContext &context) {
   Ints kernel = attrs::perAxis(context.integers("pool_size"), rank);
   Ints strides = attrs::perAxis(context.integers("strides"), rank);
   Ints dilation = attrs::perAxis(context.integers("dilation"), rank);
-  Ints padding = *expandPadding(context.integers("padding"), rank);
+  Ints before = context.padding(rank).before;
   Ints out = logicalShape(layouts.out, layouts.letters, context.result().shape);
   std::vector<std::vector<Span>> spans(rank);
   int64_t size = 1;
   for (size_t a = 0; a < rank; ++a) {
     size *= kernel[a];
     for (int64_t o = 0; o < out[2 + a]; ++o)
-      spans[a].push_back({o * strides[a] - padding[a], dilation[a], kernel[a]});
+      spans[a].push_back({o * strides[a] - before[a], dilation[a], kernel[a]});
   }
   bool countsAll = !isMax(context) && context.boolean("count_include_pad");
   return poolWith(context, spans, x, layouts.out, layouts.letters, countsAll ? size : 0);

@@ -280,11 +280,6 @@ Expected<Tensor> fromPlain(const Tensor &plain, const Layout &layout, std::strin
   return result;
 }
 
-std::string dataLetters(size_t spatialRank) {
-  constexpr std::string_view spatial[] = {"", "W", "HW", "DHW"};
-  return "NC" + std::string(spatial[spatialRank]);
-}
-
 } // namespace eval
 
 Expected<Tensor> Tensor::make(DType dtype, std::vector<int64_t> shape, uint8_t *&data) {

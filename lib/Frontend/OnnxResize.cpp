@@ -13,6 +13,7 @@
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 #include "OnnxWindow.h"
+#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,6 @@
 namespace bycc::onnx {
 namespace {
 
-constexpr const char *dataLayouts[] = {"NCW", "NCHW", "NCDHW"};
 constexpr DType placeType = DType::Float64; // of places and weights
 
 struct ResizeForm {
@@ -69,7 +69,7 @@ Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAx
     sizes[axis.axis] = *axis.knownSize;
   size_t spatial = sizes.size() - 2;
   AttrDict attrs{{"size", AttrValue::ints(std::span(sizes).subspan(2))},
-                 {"layout", dataLayouts[spatial - 1]},
+                 {"layout", layoutLetters("NC", spatial)},
                  {"method", form.mode == "nearest" ? "nearest_neighbor" : form.mode},
                  {"coordinate_transformation_mode", form.coordinates}};
   if (form.mode == "nearest")

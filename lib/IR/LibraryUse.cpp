@@ -1,7 +1,7 @@
 // The table of operators that library kernels compute, with their attributes.
 #include "bycc/IR/LibraryUse.h"
 
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 #include <array>
@@ -136,7 +136,9 @@ LibraryUse resizeCall(const Call &call, ResizeSource source, std::string_view le
   return LibraryUse{LibraryKernel::resize, std::move(attributes)};
 }
 
-std::string_view spatialLetters(const Call &call) { return std::string_view("DHW").substr(static_cast<size_t>(5 - call.rank(0))); }
+std::string spatialLetters(const Call &call) {
+  return layoutLetters("", static_cast<size_t>(call.rank(0) - 2));
+}
 
 Expected<LibraryUse> resize(const Module &m, NodeId id) {
   Call call{m, id};
@@ -188,13 +190,13 @@ Expected<LibraryUse> gridSample(const Module &m, NodeId id) {
 
 Expected<LibraryUse> deformableConv(const Module &m, NodeId id) {
   Call call{m, id};
-  std::vector<int64_t> padding = *expandPadding(attrs::integers(m, id, "padding"), 2);
+  Padding padding = attrs::padding(m, id, 2);
   std::string out(call.text("out_layout").empty() ? call.text("data_layout") : call.text("out_layout"));
   for (std::string_view layout : {call.text("data_layout"), call.text("kernel_layout"), std::string_view(out)})
     if (layout.size() != 4)
       return call.unsupported() << "the layout \"" << layout << "\" has no kernel";
   LibraryUse use{LibraryKernel::deformableConv2d, attrs::perAxis(m, id, "strides", 2)};
-  append(use.attributes, {padding[0], padding[1]});
+  append(use.attributes, padding.before);
   append(use.attributes, attrs::perAxis(m, id, "dilation", 2));
   append(use.attributes, {call.integer("groups"), call.integer("deformable_groups")});
   append(use.attributes, axesOf(call, "data_layout", "NCHW"));
@@ -263,10 +265,12 @@ Expected<LibraryUse> yoloReorg(const Module &m, NodeId id) { return LibraryUse{L
 
 Expected<LibraryUse> correlation(const Module &m, NodeId id) {
   Call call{m, id};
-  std::vector<int64_t> padding = *expandPadding(attrs::integers(m, id, "padding"), 2);
+  Padding padding = attrs::padding(m, id, 2);
   return LibraryUse{LibraryKernel::correlation,
-                    {call.integer("kernel_size"), call.integer("max_displacement"), call.integer("stride1"), call.integer("stride2"), padding[0], padding[1],
-                     padding[2], padding[3], call.flag("is_multiply")}};
+                    {call.integer("kernel_size"), call.integer("max_displacement"),
+                     call.integer("stride1"), call.integer("stride2"), padding.before[0],
+                     padding.before[1], padding.after[0], padding.after[1],
+                     call.flag("is_multiply")}};
 }
 
 // --- signals, sparse matrices, losses

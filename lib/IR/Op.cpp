@@ -7,6 +7,7 @@
 #include "Shape.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/DType.h"
+#include "bycc/Support/Layout.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
@@ -212,10 +213,31 @@ std::vector<int64_t> integers(const Module &module, NodeId call, std::string_vie
   if (found.isInt())
     return {found.asInt()};
   std::vector<int64_t> result;
+  if (found.isNone())
+    return result;
   result.reserve(found.asList().size());
   for (const AttrValue &item : found.asList())
     result.push_back(item.asInt());
   return result;
+}
+
+std::vector<std::pair<int64_t, int64_t>> pairs(const Module &module, NodeId call,
+                                               std::string_view key) {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  for (const AttrValue &item : value(module, call, key).asList())
+    result.emplace_back(item.asList()[0].asInt(), item.asList()[1].asInt());
+  return result;
+}
+
+size_t axis(const Module &module, NodeId call, std::string_view key, size_t rank) {
+  int64_t axis = integer(module, call, key);
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+Padding padding(const Module &module, NodeId call, size_t rank) {
+  std::optional<Padding> full = expandPadding(integers(module, call, "padding"), rank);
+  BYCC_ASSERT(full, "padding has 1, n or 2 n values");
+  return std::move(*full);
 }
 
 std::vector<int64_t> perAxis(std::vector<int64_t> values, size_t rank) {

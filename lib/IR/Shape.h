@@ -6,8 +6,8 @@
 #pragma once
 
 #include "bycc/IR/Infer.h"
-#include "bycc/IR/Layout.h"
 #include "bycc/IR/SymbolicValue.h"
+#include "bycc/Support/Layout.h"
 
 #include <optional>
 #include <string>

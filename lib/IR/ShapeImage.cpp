@@ -21,8 +21,7 @@ Expected<> checkFloatInput(InferContext &context, const TensorInput &x, std::str
 Expected<std::string> imageLetters(InferContext &context, const TensorInput &x) {
   if (x.rank() < 3 || x.rank() > 5)
     return context.error() << "data has rank 3 to 5, got " << context.module().types.str(x.type);
-  constexpr std::string_view letters[] = {"NCW", "NCHW", "NCDHW"};
-  return std::string(letters[x.rank() - 3]);
+  return layoutLetters("NC", x.rank() - 2);
 }
 
 Expected<TypeId> scaled(InferContext &context, const TensorInput &x, std::string_view letters,
@@ -238,8 +237,8 @@ Expected<TypeId> dilation2d(InferContext &context) {
     Dim extent = weight.shape[*kernel.find(letter[0])];
     if (!extent.isConst() || extent.value() < 1)
       return context.error() << "the kernel size is not known or 0";
-    Window window{extent.value(), strides[i], dilations[i], (*padding)[i], (*padding)[i + 2],
-                  false};
+    Window window{extent.value(),     strides[i],        dilations[i],
+                  padding->before[i], padding->after[i], false};
     Dim &dim = shape[*data.find(letter[0])];
     dim = BYCC_TRY(windowExtent(context, dim, window, letter));
   }

@@ -11,12 +11,6 @@
 namespace bycc::shape {
 namespace {
 
-// Layout letters by number of spatial axes: "NCHW", "OIHW", ...
-std::string_view spatialLetters(size_t rank) {
-  constexpr std::string_view all[] = {"", "W", "HW", "DHW"};
-  return all[rank];
-}
-
 // Number of spatial axes of the operator, from its name (conv2d, max_pool3d).
 size_t spatialRank(InferContext &context) {
   std::string_view op = opInfo(context.module().node(context.call()).op).name;
@@ -28,7 +22,8 @@ size_t spatialRank(InferContext &context) {
 
 // Attributes of a window that slides over `rank` axes.
 struct WindowAttrs {
-  Ints strides, dilation, padding; // padding: begins, then ends
+  Ints strides, dilation;
+  Padding padding;
 
   static Expected<WindowAttrs> read(InferContext &context, size_t rank,
                                     std::string_view dilationKey = "dilation") {
@@ -43,16 +38,17 @@ struct WindowAttrs {
     if (!padding)
       return context.error() << "padding has 1, " << rank << " or " << 2 * rank << " values, got "
                              << context.integers("padding").size();
-    for (int64_t pad : *padding)
-      if (pad < 0)
-        return context.error() << "padding holds a negative value: " << pad;
+    for (const Ints *pads : {&padding->before, &padding->after})
+      for (int64_t pad : *pads)
+        if (pad < 0)
+          return context.error() << "padding holds a negative value: " << pad;
     attrs.padding = std::move(*padding);
     return attrs;
   }
 
   Window window(size_t axis, int64_t kernel) const {
-    return {kernel, strides[axis], dilation[axis], padding[axis],
-            padding[axis + strides.size()], false};
+    return {kernel, strides[axis], dilation[axis], padding.before[axis], padding.after[axis],
+            false};
   }
 };
 
@@ -106,15 +102,14 @@ Expected<Dim> kernelExtent(InferContext &context, const ConvInputs &c, const Lay
 
 Expected<ConvInputs> convInputs(InferContext &context, size_t weightIndex) {
   size_t rank = spatialRank(context);
-  std::string letters = "NC" + std::string(spatialLetters(rank));
+  std::string letters = layoutLetters("NC", rank);
   ConvInputs c{BYCC_TRY(tensorInput(context, 0)),
                BYCC_TRY(tensorInput(context, weightIndex)),
                rank,
                letters,
                BYCC_TRY(layoutAttr(context, "data_layout", letters)),
                {}, {}, {}, {}, {}, {}, {}, context.integer("groups"), {}};
-  Layout kernel = BYCC_TRY(
-      layoutAttr(context, "kernel_layout", "OI" + std::string(spatialLetters(rank))));
+  Layout kernel = BYCC_TRY(layoutAttr(context, "kernel_layout", layoutLetters("OI", rank)));
   c.out = BYCC_TRY(outLayout(context, c.data, letters));
   BYCC_TRY(checkRank(context, c.x, c.data.rank(), "data"));
   BYCC_TRY(checkRank(context, c.weight, kernel.rank(), "weight"));
@@ -469,7 +464,7 @@ struct PoolInput {
 
 Expected<PoolInput> poolInput(InferContext &context) {
   size_t rank = spatialRank(context);
-  std::string letters = "NC" + std::string(spatialLetters(rank));
+  std::string letters = layoutLetters("NC", rank);
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   Layout layout = BYCC_TRY(layoutAttr(context, "layout", letters));
   Layout out = BYCC_TRY(outLayout(context, layout, letters));

@@ -186,7 +186,7 @@ Expected<TypeId> correlation(InferContext &context) {
   Shape shape{a.shape[0], Dim(places * places)};
   for (size_t i = 0; i < 2; ++i) {
     // ceil((padded - window) / step): a window one longer, rounded up.
-    Window w{window + 1, step, 1, (*padding)[i], (*padding)[i + 2], false};
+    Window w{window + 1, step, 1, padding->before[i], padding->after[i], false};
     shape.push_back(BYCC_TRY(windowExtent(context, a.shape[2 + i], w, i ? "W" : "H")));
   }
   return tensorType(context, a.dtype, shape);

@@ -2,11 +2,11 @@
 
 #include "bycc/Target/CostClass.h"
 
-#include "bycc/IR/Layout.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Module.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
+#include "bycc/Support/Layout.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // What files say about a vendor. An entry of a rules file and patterns/<vendor>.json
 // have the same members; this is their one reader.
 
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
 #include "bycc/Support/Text.h"

@@ -18,7 +18,7 @@
 #include "Scopes.h"
 #include "SimplifyRules.h"
 #include "bycc/Eval/Eval.h"
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
@@ -66,7 +66,7 @@ Follows howFollows(OpId op) {
   if (info.findAttr("layout") && info.inputs.size() == 1)
     return Follows::Layout;
   bool hasPlaces = info.findAttr("axis") || info.findAttr("layout") || info.findAttr("lhs_axis");
-  bool isPlain = info.kind == OpKind::Elementwise || info.kind == OpKind::Broadcast;
+  bool isPlain = info.isMap();
   return isPlain && !hasPlaces ? Follows::Broadcast : Follows::No;
 }
 

@@ -3,7 +3,7 @@
 // values whose scales are not constant are those of the host's float32.
 
 #include "LegalizeScale.h"
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
 
 #include <cmath>
 

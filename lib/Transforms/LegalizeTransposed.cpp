@@ -9,8 +9,7 @@
 //         strided_slice                what padding takes away at both ends
 
 #include "LegalizeRules.h"
-
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 #include <limits>
@@ -47,18 +46,15 @@ std::optional<std::vector<Axis>> phases(const Legalizer &l) {
   std::vector<int64_t> dilation = attrs::perAxis(module, l.call(), "dilation", n);
   std::vector<int64_t> extra = attrs::integers(module, l.call(), "output_padding");
   extra = extra.empty() ? std::vector<int64_t>(n, 0) : attrs::perAxis(extra, n);
-  std::vector<int64_t> padding = attrs::integers(module, l.call(), "padding");
-  if (padding.empty())
-    padding = {0};
-  std::optional<std::vector<int64_t>> pads = expandPadding(padding, n);
-  if (!pads || std::ranges::all_of(strides, [](int64_t s) { return s == 1; }))
+  Padding pads = attrs::padding(module, l.call(), n);
+  if (std::ranges::all_of(strides, [](int64_t s) { return s == 1; }))
     return std::nullopt;
   std::vector<Axis> axes;
   for (size_t d = 0; d < n; ++d) {
     int64_t kernel = l.shape(weight)[fromChannelOn + d].value();
     int64_t taps = (kernel + strides[d] - 1) / strides[d];
-    Axis axis{strides[d], kernel, taps, (*pads)[d],
-              taps * strides[d] - kernel + (*pads)[n + d] - extra[d]};
+    Axis axis{strides[d], kernel, taps, pads.before[d],
+              taps * strides[d] - kernel + pads.after[d] - extra[d]};
     if (dilation[d] != 1 || axis.tail < 0 || axis.before < 0)
       return std::nullopt;
     axes.push_back(axis);

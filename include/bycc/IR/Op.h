@@ -18,6 +18,7 @@ namespace bycc {
 
 class Module;
 class InferContext;
+struct Padding; // bycc/Support/Layout.h
 
 // Fusion kinds of relay-ops.md, in this order.
 enum class OpKind : uint8_t { Elementwise, Broadcast, Injective, Reduction, OutFusable, Opaque };
@@ -99,8 +100,15 @@ bool boolean(const Module &module, NodeId call, std::string_view key);
 int64_t integer(const Module &module, NodeId call, std::string_view key);
 double number(const Module &module, NodeId call, std::string_view key);
 std::string_view text(const Module &module, NodeId call, std::string_view key);
-// One int counts as a list of one.
+// One int counts as a list of one, None as a list of none.
 std::vector<int64_t> integers(const Module &module, NodeId call, std::string_view key);
+// [[a, b], ..]
+std::vector<std::pair<int64_t, int64_t>> pairs(const Module &module, NodeId call,
+                                               std::string_view key);
+// Of an axis that type inference has checked: counted from the front of `rank` axes.
+size_t axis(const Module &module, NodeId call, std::string_view key, size_t rank);
+// The attribute `padding`, which type inference has checked.
+Padding padding(const Module &module, NodeId call, size_t rank);
 // A single value is that of all `rank` axes; of an attribute, none are ones.
 std::vector<int64_t> perAxis(std::vector<int64_t> values, size_t rank);
 std::vector<int64_t> perAxis(const Module &module, NodeId call, std::string_view key, size_t rank);

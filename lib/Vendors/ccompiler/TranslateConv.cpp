@@ -6,6 +6,7 @@
 // loop has no sum in it and becomes vectors: along the output channels where they
 // lie side by side in the weights, else along the last spatial axis.
 #include "Window.h"
+#include "bycc/Support/Layout.h"
 
 namespace bycc::ccompiler {
 
@@ -239,14 +240,15 @@ Expected<> checkShape(Translator &op, const Convolution &c) {
 Expected<> convolution(Translator &op) {
   BYCC_TRY(op.expectInputs(2));
   BYCC_TRY(op.expectOneKind());
-  std::string spatial = op.name() == "nn.conv1d" ? "W" : op.name() == "nn.conv2d" ? "HW" : "DHW";
-  std::string data = op.attributes.text("data_layout", "NC" + spatial);
-  std::string kernel = op.attributes.text("kernel_layout", "OI" + spatial);
+  size_t rank = op.name() == "nn.conv1d" ? 1 : op.name() == "nn.conv2d" ? 2 : 3;
+  std::string letters = layoutLetters("NC", rank), kernelLetters = layoutLetters("OI", rank);
+  std::string data = op.attributes.text("data_layout", letters);
+  std::string kernel = op.attributes.text("kernel_layout", kernelLetters);
   std::string result = op.attributes.text("out_layout", "");
   Convolution c;
-  c.x = BYCC_TRY(Lettered::read(op, data, op.input(0), "NC" + spatial));
-  c.w = BYCC_TRY(Lettered::read(op, kernel, op.input(1), "OI" + spatial));
-  c.out = BYCC_TRY(Lettered::read(op, result.empty() ? data : result, op.output(), "NC" + spatial));
+  c.x = BYCC_TRY(Lettered::read(op, data, op.input(0), letters));
+  c.w = BYCC_TRY(Lettered::read(op, kernel, op.input(1), kernelLetters));
+  c.out = BYCC_TRY(Lettered::read(op, result.empty() ? data : result, op.output(), letters));
   c.slides =
       BYCC_TRY(readSlides(op, c.x, c.out, {c.w.extent('D'), c.w.extent('H'), c.w.extent('W')}));
   c.batch = c.out.extent('N');

@@ -1,6 +1,7 @@
 // Max and average pooling: sliding, adaptive and global windows, in any plain
 // layout. A maximum passes NaN on; an average is made in double.
 #include "Window.h"
+#include "bycc/Support/Layout.h"
 
 namespace bycc::ccompiler {
 
@@ -118,16 +119,15 @@ Expected<Pool> readPool(Translator &op) {
   const Dims &dims = op.input(0).dims;
   if (dims.size() < 3 || dims.size() > 5 || op.output().dims.size() != dims.size())
     return op.refuse() << "data is " << text(dims);
-  std::string spatial = std::string("DHW").substr(5 - dims.size());
-  std::string layout = op.attributes.text("layout", "NC" + spatial);
+  std::string letters = layoutLetters("NC", dims.size() - 2);
+  std::string layout = op.attributes.text("layout", letters);
   std::string result = op.attributes.text("out_layout", "");
   Pool pool;
   pool.dtype = op.input(0).dtype;
   if (pool.dtype == DType::Bool || pool.dtype == DType::UInt64 || op.output().dtype != pool.dtype)
     return op.refuse() << "not for " << bycc::name(pool.dtype);
-  pool.in = BYCC_TRY(Lettered::read(op, layout, op.input(0), "NC" + spatial));
-  pool.out =
-      BYCC_TRY(Lettered::read(op, result.empty() ? layout : result, op.output(), "NC" + spatial));
+  pool.in = BYCC_TRY(Lettered::read(op, layout, op.input(0), letters));
+  pool.out = BYCC_TRY(Lettered::read(op, result.empty() ? layout : result, op.output(), letters));
   pool.isMax = op.name().find("max") != std::string_view::npos;
   pool.divisor = 0;
   if (pool.in.extent('N') != pool.out.extent('N') || pool.in.extent('C') != pool.out.extent('C'))

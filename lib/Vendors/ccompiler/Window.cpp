@@ -1,5 +1,6 @@
 // See Window.h.
 #include "Window.h"
+#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 
@@ -20,13 +21,8 @@ Expected<Lettered> Lettered::read(const Translator &op, const std::string &layou
   result.layout_ = layout;
   result.dims_ = value.dims;
   result.strides_ = rowStrides(value.dims);
-  bool isPlain = layout.size() == value.dims.size();
-  for (char letter : layout)
-    isPlain = isPlain && letters.find(letter) != std::string_view::npos &&
-              std::ranges::count(layout, letter) == 1;
-  for (char letter : letters.substr(0, 2))
-    isPlain = isPlain && result.has(letter);
-  if (!isPlain)
+  auto parsed = Layout::parse(layout);
+  if (layout.size() != value.dims.size() || !parsed || !parsed->axesOf(letters))
     return op.refuse() << "layout " << layout << " is not supported for " << text(value.dims);
   return result;
 }
@@ -55,12 +51,13 @@ Expected<Slides> readSlides(const Translator &op, const Lettered &in, const Lett
   size_t rank = in.layout().size() - 2, next = 0;
   auto strides = BYCC_TRY(perSpatialAxis(op, "strides", in, 1));
   auto dilation = BYCC_TRY(perSpatialAxis(op, "dilation", in, 1));
-  Dims padding = op.attributes.integers("padding").value_or(Dims{0});
-  if (padding.size() != 1 && padding.size() != rank && padding.size() != 2 * rank)
-    return op.refuse() << "padding has " << padding.size() << " values for " << rank << " axes";
-  for (int64_t pad : padding)
+  Dims given = op.attributes.integers("padding").value_or(Dims{0});
+  std::optional<Padding> padding = expandPadding(given, rank);
+  if (!padding)
+    return op.refuse() << "padding has " << given.size() << " values for " << rank << " axes";
+  for (int64_t pad : given)
     if (pad < 0 || pad > maxStep)
-      return op.refuse() << "padding is " << text(padding);
+      return op.refuse() << "padding is " << text(given);
   Slides slides;
   for (size_t i = 0; i < 3; ++i) {
     char letter = spatial[i];
@@ -69,8 +66,7 @@ Expected<Slides> readSlides(const Translator &op, const Lettered &in, const Lett
       continue;
     slides[i].stride = strides[i];
     slides[i].dilation = dilation[i];
-    slides[i].pad = padding[padding.size() == 1 ? 0 : next];
-    ++next;
+    slides[i].pad = padding->before[next++];
   }
   return slides;
 }

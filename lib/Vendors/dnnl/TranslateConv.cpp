@@ -2,6 +2,7 @@
 // [G,]O,I,spatial; any other layout of the model becomes a permute view around
 // the step, which costs nothing when the library works in that order itself.
 #include "Translate.h"
+#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 
@@ -9,20 +10,13 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr std::string_view spatialLetters = "DHW";
-
 // Permutation that brings letters ordered as `from` to the order `to`.
 Expected<Dims> permutationOf(std::string_view from, std::string_view to) {
-  Dims out;
-  for (char letter : to) {
-    size_t at = from.find(letter);
-    if (at == std::string_view::npos)
-      break;
-    out.push_back(static_cast<int64_t>(at));
-  }
-  if (out.size() != to.size() || from.size() != to.size())
+  auto layout = bycc::Layout::parse(from);
+  auto axes = layout ? layout->axesOf(to) : std::nullopt;
+  if (!axes)
     return error(Status::Unsup) << "layout " << std::string(from) << " is not supported";
-  return out;
+  return Dims(axes->begin(), axes->end());
 }
 
 Dims inverse(const Dims &permutation) {
@@ -30,10 +24,6 @@ Dims inverse(const Dims &permutation) {
   for (size_t i = 0; i < permutation.size(); ++i)
     out[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
   return out;
-}
-
-std::string canonical(std::string_view leading, size_t spatial) {
-  return std::string(leading) + std::string(spatialLetters.substr(3 - spatial));
 }
 
 // A list attribute with one entry per spatial axis (or one for all).
@@ -47,16 +37,13 @@ Expected<Dims> perAxis(const Call &call, std::string_view name, size_t spatial, 
   return list;
 }
 
-// Relay's padding: one for all, one per axis, or all begins then all ends.
 Expected<> readPadding(const Call &call, size_t spatial, Step &step) {
   Dims list = call.node.integers("padding").value_or(Dims{0});
-  if (list.size() == 2 * spatial) {
-    auto middle = list.begin() + static_cast<std::ptrdiff_t>(spatial);
-    step.padBegin.assign(list.begin(), middle);
-    step.padEnd.assign(middle, list.end());
-  } else {
-    step.padBegin = step.padEnd = BYCC_TRY(perAxis(call, "padding", spatial, 0));
-  }
+  std::optional<Padding> padding = expandPadding(list, spatial);
+  if (!padding)
+    return error(Status::Unsup) << "padding has " << list.size() << " entries, wanted " << spatial;
+  step.padBegin = padding->before;
+  step.padEnd = padding->after;
   for (const Dims *pads : {&step.padBegin, &step.padEnd})
     for (int64_t pad : *pads)
       if (pad < 0)
@@ -83,7 +70,7 @@ Expected<Window> readWindow(const Call &call, PlanBuilder &plan, const char *lay
                             size_t spatial) {
   Window out;
   out.spatial = spatial;
-  std::string wanted = canonical("NC", spatial);
+  std::string wanted = layoutLetters("NC", spatial);
   std::string_view layout = call.node.string(layoutName, wanted);
   if (plan.dims(call.inputs[0]).size() != spatial + 2)
     return error(Status::Unsup) << "data of rank " << plan.dims(call.inputs[0]).size()
@@ -127,7 +114,7 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
     step.zeroIn = quantized->zeroIn, step.zeroWeights = quantized->zeroWeights;
 
   // Weights in the order (O,I) or, transposed, (I,O) as stored per group.
-  std::string stored = canonical(isTransposed ? "IO" : "OI", spatial);
+  std::string stored = layoutLetters(isTransposed ? "IO" : "OI", spatial);
   std::string_view layout = call.node.string("kernel_layout", stored);
   ValueId weights = quantized ? quantized->weights : call.inputs[1];
   if (plan.dims(weights).size() != spatial + 2)

@@ -34,13 +34,22 @@ public:
   // Letters of the axes that are not in `others`, in order: the spatial ones of
   // "NCHW" without "NC" are "HW".
   std::string without(std::string_view others) const;
+  // Positions of the axes in the order of the letters; nullopt for a layout with blocks or
+  // with other axes than these.
+  std::optional<std::vector<size_t>> axesOf(std::string_view letters) const;
 
 private:
   std::vector<Axis> axes_;
 };
 
-// Padding of `rank` spatial axes as begins, then ends, from the short forms: one
-// value for all sides, one per axis, or begins then ends. nullopt: another count.
-std::optional<std::vector<int64_t>> expandPadding(std::span<const int64_t> padding, size_t rank);
+// `leading`, then the letters of up to three spatial axes: ("NC", 2) is "NCHW".
+std::string layoutLetters(std::string_view leading, size_t numSpatial);
+
+struct Padding {
+  std::vector<int64_t> before, after; // by spatial axis
+};
+// From the short forms: one value for all sides, one per axis, or begins then ends.
+// nullopt: another count.
+std::optional<Padding> expandPadding(std::span<const int64_t> padding, size_t rank);
 
 } // namespace bycc

@@ -1,6 +1,8 @@
 // Layout strings and padding lists.
 
-#include "bycc/IR/Layout.h"
+#include "bycc/Support/Layout.h"
+
+#include "bycc/Support/Error.h"
 
 #include <algorithm>
 
@@ -67,19 +69,32 @@ std::string Layout::without(std::string_view others) const {
   return letters;
 }
 
-std::optional<std::vector<int64_t>> expandPadding(std::span<const int64_t> padding, size_t rank) {
-  std::vector<int64_t> full;
-  if (padding.size() == 1) {
-    full.assign(2 * rank, padding[0]);
-  } else if (padding.size() == rank) {
-    full.assign(padding.begin(), padding.end());
-    full.insert(full.end(), padding.begin(), padding.end());
-  } else if (padding.size() == 2 * rank) {
-    full.assign(padding.begin(), padding.end());
-  } else {
+std::optional<std::vector<size_t>> Layout::axesOf(std::string_view letters) const {
+  std::vector<size_t> axes;
+  for (char letter : letters)
+    if (auto at = find(letter))
+      axes.push_back(*at);
+  if (axes.size() != letters.size() || axes.size() != axes_.size())
     return std::nullopt;
-  }
-  return full;
+  return axes;
+}
+
+std::string layoutLetters(std::string_view leading, size_t numSpatial) {
+  BYCC_ASSERT(numSpatial <= 3, "there are letters for three spatial axes");
+  return std::string(leading) + std::string("DHW").substr(3 - numSpatial);
+}
+
+std::optional<Padding> expandPadding(std::span<const int64_t> padding, size_t rank) {
+  auto numbers = [](std::span<const int64_t> some) {
+    return std::vector<int64_t>(some.begin(), some.end());
+  };
+  if (padding.size() == 1)
+    return Padding{std::vector<int64_t>(rank, padding[0]), std::vector<int64_t>(rank, padding[0])};
+  if (padding.size() == rank)
+    return Padding{numbers(padding), numbers(padding)};
+  if (padding.size() == 2 * rank)
+    return Padding{numbers(padding.first(rank)), numbers(padding.subspan(rank))};
+  return std::nullopt;
 }
 
 } // namespace bycc
