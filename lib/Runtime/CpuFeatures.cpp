@@ -2,7 +2,7 @@
 // state the system must save for them (XCR0). It must hold every feature that
 // LLVM reports for `native`, or an object built for this very machine would be
 // refused.
-#include "CpuFeatures.h"
+#include "bycc/Runtime/CpuFeatures.h"
 
 #include "bycc/Support/Text.h"
 

@@ -3,12 +3,12 @@
 // object runs), weights, vendors.
 #include "Model.h"
 
-#include "CpuFeatures.h"
 #include "GraphFile.h"
 #include "Log.h"
 #include "ThreadPool.h"
 #include "VendorCall.h"
-#include "VendorLoader.h"
+#include "bycc/Runtime/CpuFeatures.h"
+#include "bycc/Runtime/VendorLoader.h"
 
 #include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/Hash.h"

@@ -1,7 +1,7 @@
 // A loaded model: immutable, shared by contexts.
 #pragma once
 
-#include "ObjectLoader.h"
+#include "bycc/Runtime/ObjectLoader.h"
 
 #include "bycc/Support/DType.h"
 #include "bycc/Support/File.h"

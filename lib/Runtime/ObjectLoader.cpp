@@ -19,7 +19,7 @@
 //
 // Mapping the file in place of copying was rejected: sections are not aligned to
 // pages in an object file, and code and data share pages.
-#include "ObjectLoader.h"
+#include "bycc/Runtime/ObjectLoader.h"
 
 #include "Externals.h"
 

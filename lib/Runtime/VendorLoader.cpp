@@ -1,7 +1,7 @@
 // libbycc_vendor_<name>.so is looked for in the folders of $BYCC_PLUGIN_PATH,
 // then in ../lib/bycc beside the program, then in bycc/ beside this library.
 // What was loaded stays: unloading a library that may have threads is not safe.
-#include "VendorLoader.h"
+#include "bycc/Runtime/VendorLoader.h"
 
 #include "Log.h"
 #include "ThreadPool.h"

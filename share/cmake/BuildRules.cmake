@@ -1,7 +1,16 @@
-# The layering is said once, here in DEPS: `bycc_add_library(Partition DEPS
-# Analysis Target SOURCES ...)`. The test `layers` holds every #include to it.
+# The layering is said once, in DEPS: `bycc_add_library(Partition DEPS Analysis Target
+# SOURCES ...)`. What is no library of that kind, programs among them, says it by
+# bycc_layer(name DEPS Lib... SOURCES a.cpp...) [FOLDER folder]. The test `layers` holds every
+# #include to it.
 set(BYCC_LAYERS_FILE ${CMAKE_BINARY_DIR}/layers.txt)
 file(WRITE ${BYCC_LAYERS_FILE} "")
+function(bycc_layer name)
+  cmake_parse_arguments(arg "" "FOLDER" "DEPS;SOURCES" ${ARGN})
+  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_FOLDER})
+  list(JOIN arg_DEPS " " deps)
+  list(JOIN arg_SOURCES " " sources)
+  file(APPEND ${BYCC_LAYERS_FILE} "${name} | ${folder} | ${deps} | ${sources}\n")
+endfunction()
 set_property(GLOBAL PROPERTY BYCC_COMPILER_LIBRARIES "")
 
 # bycc_calls_loaded_code(target): it calls code that ObjectLoader or a JIT has loaded. clang's
@@ -45,9 +54,7 @@ function(bycc_add_library name)
   if(NOT arg_RUNTIME)
     set_property(GLOBAL APPEND PROPERTY BYCC_COMPILER_LIBRARIES bycc${name})
   endif()
-  list(JOIN arg_DEPS " " deps)
-  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  file(APPEND ${BYCC_LAYERS_FILE} "${name} ${folder}: ${deps}\n")
+  bycc_layer(${name} SOURCES ${arg_SOURCES} DEPS ${arg_DEPS})
 endfunction()
 
 # bycc_add_unit_test(Lib a.cpp...) in test/unit/Lib: one Catch2 program that

@@ -3,9 +3,9 @@
 
 #include "Cases.h"
 
-#include "ObjectLoader.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/CodeGen/HostTarget.h"
+#include "bycc/Runtime/ObjectLoader.h"
 #include "bycc/runtime.h"
 
 #include <functional>

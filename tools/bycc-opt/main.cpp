@@ -1,5 +1,5 @@
 // bycc-opt: passes only, Relay text in, Relay text out.
 
-#include "../cli/Main.h"
+#include "cli/Main.h"
 
 int main(int argc, char **argv) { return bycc_private_main("bycc-opt", argc, argv); }

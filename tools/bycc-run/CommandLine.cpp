@@ -3,11 +3,11 @@
 // for --random, --print and --profile, which take one only after '='.
 #include "CommandLine.h"
 
-#include "../cli/OptionTexts.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 #include "bycc/runtime.h"
+#include "texts/OptionTexts.h"
 
 #include <CLI/CLI.hpp>
 #include <cmath>

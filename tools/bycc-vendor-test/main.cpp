@@ -2,8 +2,8 @@
 
 #include "Suite.h"
 
-#include "CpuFeatures.h"
-#include "VendorLoader.h"
+#include "bycc/Runtime/CpuFeatures.h"
+#include "bycc/Runtime/VendorLoader.h"
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"

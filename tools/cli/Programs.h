@@ -1,7 +1,7 @@
 // What texts say of bycc and bycc-opt beside their options.
 #pragma once
 
-#include "OptionTexts.h"
+#include "texts/OptionTexts.h"
 
 namespace bycc::cli {
 

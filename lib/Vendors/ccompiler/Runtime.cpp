@@ -2,7 +2,7 @@
 // calls its steps in order.
 #include "Blob.h"
 
-#include "ObjectLoader.h"
+#include "bycc/Runtime/ObjectLoader.h"
 
 #include "bycc/vendor.h"
 

@@ -1,7 +1,7 @@
 // The object loader and the CPU check by themselves.
-#include "CpuFeatures.h"
-#include "ObjectLoader.h"
 #include "TestModel.h"
+#include "bycc/Runtime/CpuFeatures.h"
+#include "bycc/Runtime/ObjectLoader.h"
 
 #include "bycc/Support/SharedObject.h"
 
