@@ -4,6 +4,7 @@
 
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Integers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -211,9 +212,11 @@ int64_t likelyOf(Op op, int64_t a, int64_t b) {
   case Op::Sub: return near(__int128(a) - b);
   case Op::Mul: return near(__int128(a) * b);
   case Op::Div:
-  case Op::FloorDiv: return b > 0 ? a / b - (a % b < 0) : 0;
+  case Op::FloorDiv:
+    return b > 0 ? floorDiv(a, b) : 0;
   case Op::FloorMod:
-  case Op::TruncMod: return b > 0 ? (a % b + b) % b : 0;
+  case Op::TruncMod:
+    return b > 0 ? floorMod(a, b) : 0;
   case Op::Min: return std::min(a, b);
   case Op::Max: return std::max(a, b);
   default: return likelyUnknown;

@@ -3,6 +3,8 @@
 // again cancels here.
 #include "bycc/CodeGen/Compute.h"
 
+#include "bycc/Support/Integers.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,10 +12,11 @@
 namespace bycc::te {
 namespace {
 
+// Like the code that is made: coefficients are taken modulo 2^64.
 int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrapMul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
-int64_t floorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0); }
-int64_t floorMod(int64_t a, int64_t b) { return wrapAdd(a, -wrapMul(floorDiv(a, b), b)); }
+int64_t wrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 void addScaled(Affine &into, const Affine &other, int64_t scale) {
   into.constant = wrapAdd(into.constant, wrapMul(other.constant, scale));

@@ -1,6 +1,7 @@
 // Unary, binary and constant-making operators.
 
 #include "Kernel.h"
+#include "bycc/Support/Integers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -308,16 +309,11 @@ Wide timesInt(Wide a, Wide b) {
 double over(double a, double b) { return a / b; }
 Wide truncOver(Wide a, Wide b) { return b == 0 ? 0 : a / b; }
 double truncOverReal(double a, double b) { return std::trunc(a / b); }
-Wide floorOver(Wide a, Wide b) {
-  if (b == 0)
-    return 0;
-  Wide quotient = a / b;
-  return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
-}
+Wide floorOver(Wide a, Wide b) { return b == 0 ? 0 : floorDiv(a, b); }
 double floorOverReal(double a, double b) { return std::floor(a / b); }
 Wide truncMod(Wide a, Wide b) { return b == 0 ? 0 : a % b; }
 double truncModReal(double a, double b) { return std::fmod(a, b); }
-Wide floorMod(Wide a, Wide b) { return b == 0 ? 0 : a - floorOver(a, b) * b; }
+Wide floorModInt(Wide a, Wide b) { return b == 0 ? 0 : floorMod(a, b); }
 double floorModReal(double a, double b) {
   double rest = std::fmod(a, b);
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
@@ -435,7 +431,7 @@ const KernelEntry elementwiseRows[] = {
     {ops::fixed_point_multiply_per_axis, fixedPointMultiplyPerAxis},
     {ops::floor, unary<call<std::floor>, sameInt>},
     {ops::floor_divide, binary<floorOverReal, floorOver>},
-    {ops::floor_mod, binary<floorModReal, floorMod>},
+    {ops::floor_mod, binary<floorModReal, floorModInt>},
     {ops::full, full},
     {ops::full_like, fullLike},
     {ops::greater, compare<greater<double>, greater<Wide>>},

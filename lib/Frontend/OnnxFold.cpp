@@ -3,6 +3,7 @@
 #include "OnnxFold.h"
 
 #include "OnnxImporter.h"
+#include "bycc/Support/Integers.h"
 
 #include <algorithm>
 #include <functional>
@@ -172,28 +173,17 @@ Item at(const IntTensor &tensor, size_t index) {
 
 using BinaryFn = Item (*)(int64_t, int64_t);
 
-Item addItems(int64_t a, int64_t b) { int64_t r; return __builtin_add_overflow(a, b, &r) ? Item() : r; }
-Item subItems(int64_t a, int64_t b) { int64_t r; return __builtin_sub_overflow(a, b, &r) ? Item() : r; }
-Item mulItems(int64_t a, int64_t b) { int64_t r; return __builtin_mul_overflow(a, b, &r) ? Item() : r; }
-Item divItems(int64_t a, int64_t b) { return b == 0 || b == -1 ? (b ? subItems(0, a) : Item()) : a / b; }
-Item modItems(int64_t a, int64_t b) {
-  if (b == 0 || b == -1)
-    return b == 0 ? Item() : 0;
-  int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 struct BinaryRow {
   std::string_view name;
   BinaryFn fn;
   bool isComparison;
 };
 constexpr BinaryRow binaries[] = {
-    {"Add", addItems, false},
-    {"Sub", subItems, false},
-    {"Mul", mulItems, false},
-    {"Div", divItems, false},
-    {"Mod", modItems, false},
+    {"Add", checkedAdd, false},
+    {"Sub", checkedSub, false},
+    {"Mul", checkedMul, false},
+    {"Div", [](int64_t a, int64_t b) { return checkedDiv(a, b, false); }, false},
+    {"Mod", [](int64_t a, int64_t b) { return checkedMod(a, b, true); }, false},
     {"Max", [](int64_t a, int64_t b) { return Item(std::max(a, b)); }, false},
     {"Min", [](int64_t a, int64_t b) { return Item(std::min(a, b)); }, false},
     {"Equal", [](int64_t a, int64_t b) { return Item(a == b); }, true},

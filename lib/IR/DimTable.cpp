@@ -2,6 +2,7 @@
 
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Hash.h"
+#include "bycc/Support/Integers.h"
 
 #include <algorithm>
 
@@ -80,14 +81,16 @@ int64_t DimTable::likelyOf(const DimExpr &expr) const {
   auto near = [](__int128 value) {
     return static_cast<int64_t>(std::clamp<__int128>(value, -far, far));
   };
-  auto floorDiv = [&] { return a / b - (a % b < 0); };
   switch (expr.op) {
   case DimOp::Add: return near(__int128(a) + b);
   case DimOp::Sub: return near(__int128(a) - b);
   case DimOp::Mul: return near(__int128(a) * b);
-  case DimOp::FloorDiv: return b > 0 ? floorDiv() : 0;
-  case DimOp::CeilDiv: return b > 0 ? floorDiv() + (a % b != 0) : 0;
-  case DimOp::Mod: return b > 0 ? a - floorDiv() * b : 0;
+  case DimOp::FloorDiv:
+    return b > 0 ? floorDiv(a, b) : 0;
+  case DimOp::CeilDiv:
+    return b > 0 ? floorDiv(a, b) + (a % b != 0) : 0;
+  case DimOp::Mod:
+    return b > 0 ? floorMod(a, b) : 0;
   case DimOp::Min: return std::min(a, b);
   case DimOp::Max: return std::max(a, b);
   case DimOp::Unknown:
@@ -270,8 +273,8 @@ Dim DimTable::quotient(DimOp op, Dim a, Dim b) {
       addTo(rest, term.base, left);
   }
   whole.isBroken = all.isBroken;
-  whole.constant = all.constant / divisor - (all.constant % divisor < 0);
-  rest.constant = all.constant - whole.constant * divisor;
+  whole.constant = floorDiv(all.constant, divisor);
+  rest.constant = floorMod(all.constant, divisor);
   if (rest.terms.empty()) {
     whole.constant += op == DimOp::CeilDiv && rest.constant > 0;
     return dimOf(whole);

@@ -4,6 +4,8 @@
 
 #include "bycc/IR/SymbolicValue.h"
 
+#include "bycc/Support/Integers.h"
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -173,6 +175,7 @@ private:
 
   // --- numbers and expressions
   Dim dimOf(const Item &item) const { return item.extent(); }
+  static Item itemOf(CheckedInt number) { return number ? Item(*number) : Item(); }
   Item expression(DimOp op, const Item &a, const Item &b) {
     return Item(types_.dim(op, dimOf(a), dimOf(b)));
   }
@@ -183,9 +186,8 @@ private:
     return item;
   }
   Item add(const Item &a, const Item &b) {
-    int64_t value = 0;
     if (a.number && b.number)
-      return __builtin_add_overflow(*a.number, *b.number, &value) ? Item() : Item(value);
+      return itemOf(checkedAdd(*a.number, *b.number));
     if (a.isNegated || b.isNegated)
       return a.isNegated ? subtract(b, negated(a)) : subtract(a, negated(b));
     if (b.number && *b.number < 0 && *b.number != INT64_MIN)
@@ -195,9 +197,8 @@ private:
     return expression(DimOp::Add, a, b);
   }
   Item subtract(const Item &a, const Item &b) {
-    int64_t value = 0;
     if (a.number && b.number)
-      return __builtin_sub_overflow(*a.number, *b.number, &value) ? Item() : Item(value);
+      return itemOf(checkedSub(*a.number, *b.number));
     if (a == b && a.isKnown())
       return Item(int64_t{0});
     if (b.isNegated)
@@ -207,9 +208,8 @@ private:
     return isAtLeast(a, b) ? expression(DimOp::Sub, a, b) : Item();
   }
   Item multiply(const Item &a, const Item &b) {
-    int64_t value = 0;
     if (a.number && b.number)
-      return __builtin_mul_overflow(*a.number, *b.number, &value) ? Item() : Item(value);
+      return itemOf(checkedMul(*a.number, *b.number));
     if ((a.number && *a.number == 0) || (b.number && *b.number == 0))
       return Item(int64_t{0});
     for (auto [item, other] : {std::pair{a, b}, std::pair{b, a}})
@@ -221,18 +221,12 @@ private:
   Item divide(const Item &a, const Item &b, bool isFloor) {
     if (!a.number || !b.number)
       return b.number && *b.number <= 0 ? Item() : expression(DimOp::FloorDiv, a, b);
-    if (*b.number == 0 || *b.number == -1)
-      return *b.number ? subtract(Item(int64_t{0}), a) : Item();
-    int64_t quotient = *a.number / *b.number, left = *a.number % *b.number;
-    return Item(quotient - (isFloor && left != 0 && (left < 0) != (*b.number < 0)));
+    return itemOf(checkedDiv(*a.number, *b.number, isFloor));
   }
   Item modulo(const Item &a, const Item &b, bool isFloor) {
     if (!a.number || !b.number)
       return b.number && *b.number <= 0 ? Item() : expression(DimOp::Mod, a, b);
-    if (*b.number == 0 || *b.number == -1)
-      return *b.number ? Item(int64_t{0}) : Item();
-    int64_t left = *a.number % *b.number;
-    return Item(isFloor && left != 0 && (left < 0) != (*b.number < 0) ? left + *b.number : left);
+    return itemOf(checkedMod(*a.number, *b.number, isFloor));
   }
   Item extreme(DimOp op, const Item &a, const Item &b) {
     if (a.number && b.number)
