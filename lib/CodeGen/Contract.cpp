@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace bycc::te {
 namespace {
@@ -314,9 +315,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   sorted->columns.pop_back();
   // More column axes run as outer loops.
   c.batch.insert(c.batch.end(), sorted->columns.begin(), sorted->columns.end());
-  for (uint32_t axis : sorted->rows)
-    c.batch.push_back(axis); // finishContraction takes the last two out
-  c.innerRow = static_cast<uint32_t>(sorted->rows.size());
+  c.rows = sorted->rows;
   c.reduction = stage.reduceAxes;
   if (c.oddAxis == noAxis)
     collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
@@ -326,10 +325,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
 // Collapses the row axes with the epilogue known, then picks tile and packing.
 void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
   Exprs &exprs = kernel.exprs;
-  size_t numRows = c.innerRow;
-  std::vector<uint32_t> rows(c.batch.end() - static_cast<ptrdiff_t>(numRows), c.batch.end());
-  c.batch.resize(c.batch.size() - numRows);
-  c.innerRow = noAxis;
+  std::vector<uint32_t> rows = std::exchange(c.rows, {});
   Collapser collapser(kernel, c);
   collapser.mergeAll(rows);
   if (!rows.empty()) {

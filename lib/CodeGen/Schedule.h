@@ -38,6 +38,7 @@ enum class Packing : uint8_t { InPlace, Constant, RunTime };
 struct Contraction {
   Operand broadcast, vector;
   std::vector<uint32_t> batch; // outer loops: in both operands, and outer rows
+  std::vector<uint32_t> rows;  // as found; chooseTile joins them and hands them out
   uint32_t outerRow = noAxis;  // second last row axis
   uint32_t innerRow = noAxis;  // last row axis; noAxis: one row
   uint32_t column = noAxis;    // noAxis: one column
