@@ -106,6 +106,46 @@ Expected<> decodeSparse(Reader reader, SparseTensor &sparse) {
 
 Expected<> decodeGraph(Reader reader, Graph &graph);
 
+// Of an attribute whose fields `present` have been read, up to `field`: kind 0 is guessed.
+Expected<> checkKind(Reader &reader, const Field &field, const std::vector<uint32_t> &present,
+                     Attribute &attribute) {
+  // What each kind may carry.
+  static constexpr std::pair<AttrKind, uint32_t> fields[] = {
+      {AttrKind::Float, 2},  {AttrKind::Int, 3},     {AttrKind::String, 4},
+      {AttrKind::Tensor, 5}, {AttrKind::Graph, 6},   {AttrKind::Floats, 7},
+      {AttrKind::Ints, 8},   {AttrKind::Strings, 9}, {AttrKind::SparseTensor, 22}};
+  if (attribute.name.empty())
+    return reader.fault(field) << "an attribute without a name";
+  if (!attribute.refName.empty()) {
+    if (present.empty())
+      return {};
+    return reader.fault(field) << "attribute '" << escaped(attribute.name)
+                               << "' has a value and refers to '" << escaped(attribute.refName)
+                               << "'";
+  }
+  for (auto [kind, number] : fields) {
+    if (attribute.kind == AttrKind::Undefined && present.size() == 1 && present[0] == number)
+      attribute.kind = kind;
+    if (attribute.kind != kind)
+      continue;
+    for (uint32_t other : present)
+      if (other != number)
+        return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' of type "
+                                   << static_cast<int>(kind) << " has a value in field " << other;
+    if (kind == AttrKind::Tensor && !attribute.tensor)
+      return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no tensor";
+    if (kind == AttrKind::Graph && !attribute.graph)
+      return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no graph";
+    if (kind == AttrKind::SparseTensor && !attribute.sparse)
+      return reader.fault(field) << "attribute '" << escaped(attribute.name)
+                                 << "' has no sparse tensor";
+    return {};
+  }
+  return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has type "
+                             << static_cast<int>(attribute.kind) << " and " << present.size()
+                             << " values";
+}
+
 Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
   Field field;
   std::vector<uint32_t> present;
@@ -153,39 +193,7 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
     default: return reader.unknown(field);
     }
   }
-  // What each kind of attribute may carry; kind 0 is guessed from the field.
-  static constexpr std::pair<AttrKind, uint32_t> fields[] = {
-      {AttrKind::Float, 2}, {AttrKind::Int, 3},  {AttrKind::String, 4}, {AttrKind::Tensor, 5},
-      {AttrKind::Graph, 6}, {AttrKind::Floats, 7}, {AttrKind::Ints, 8}, {AttrKind::Strings, 9},
-      {AttrKind::SparseTensor, 22}};
-  if (attribute.name.empty())
-    return reader.fault(field) << "an attribute without a name";
-  if (!attribute.refName.empty()) {
-    if (present.empty())
-      return {};
-    return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has a value and refers to '"
-                               << escaped(attribute.refName) << "'";
-  }
-  for (auto [kind, number] : fields) {
-    if (attribute.kind == AttrKind::Undefined && present.size() == 1 && present[0] == number)
-      attribute.kind = kind;
-    if (attribute.kind != kind)
-      continue;
-    for (uint32_t other : present)
-      if (other != number)
-        return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' of type "
-                                   << static_cast<int>(kind) << " has a value in field " << other;
-    if (kind == AttrKind::Tensor && !attribute.tensor)
-      return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no tensor";
-    if (kind == AttrKind::Graph && !attribute.graph)
-      return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no graph";
-    if (kind == AttrKind::SparseTensor && !attribute.sparse)
-      return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has no sparse tensor";
-    return {};
-  }
-  return reader.fault(field) << "attribute '" << escaped(attribute.name) << "' has type "
-                             << static_cast<int>(attribute.kind) << " and "
-                             << present.size() << " values";
+  return checkKind(reader, field, present, attribute);
 }
 
 Expected<> decodeNode(Reader reader, Node &node) {
