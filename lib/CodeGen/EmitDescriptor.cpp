@@ -92,13 +92,8 @@ llvm::Constant *residentFlags(DescriptorEmitter &d, const std::vector<uint8_t> &
   return d.bytes({reinterpret_cast<const char *>(flags.data()), flags.size()}, "resident", 1);
 }
 
-} // namespace
-
-void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Program &program, const Module &ir,
-                    const CodeGenOptions &options, const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
-                    llvm::Function *entry) {
-  DescriptorEmitter d(module, options.moduleName);
-  std::vector<llvm::Constant *> regions, nodes;
+std::vector<llvm::Constant *> regionRows(DescriptorEmitter &d, const Program &program) {
+  std::vector<llvm::Constant *> rows;
   // Shapes come with each call; counts are the same in all.
   std::vector<std::pair<uint32_t, uint32_t>> counts(program.regions.size());
   for (const Instr &instr : program.instrs)
@@ -109,7 +104,7 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
     auto [inputs, outputs] = counts[static_cast<size_t>(&region - program.regions.data())];
     const CodeRegion &code = region.code;
     llvm::StringRef blob(reinterpret_cast<const char *>(code.blob.data()), code.blob.size());
-    regions.push_back(d.record(
+    rows.push_back(d.record(
         sizeof(bycc_region_info),
         {{offsetof(bycc_region_info, symbol), d.text(region.symbol)},
          {offsetof(bycc_region_info, vendor), d.text(region.vendor)},
@@ -123,6 +118,17 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
          {offsetof(bycc_region_info, weights_offset), d.i64(code.weightsOffset)},
          {offsetof(bycc_region_info, weights_bytes), d.i64(code.weightsBytes)}}));
   }
+  return rows;
+}
+
+} // namespace
+
+void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Program &program,
+                    const Module &ir, const CodeGenOptions &options,
+                    const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
+                    llvm::Function *entry) {
+  DescriptorEmitter d(module, options.moduleName);
+  std::vector<llvm::Constant *> regions = regionRows(d, program), nodes;
   for (const ProfiledNode &node : program.nodes)
     nodes.push_back(
         d.record(sizeof(bycc_node_info), {{offsetof(bycc_node_info, name), d.text(node.name)},

@@ -204,6 +204,37 @@ std::optional<int> checkBatch(const Options &options) {
   return std::nullopt;
 }
 
+struct Wishes {
+  bool help = false, version = false;
+  std::string text; // --print-text
+};
+
+// What the command line asks for instead of a run, or does wrong: its exit code.
+std::optional<int> answer(const Wishes &wishes, const Numbers &numbers, const Options &options) {
+  if (wishes.help) {
+    std::fputs(cli::helpText(texts(), table, true).c_str(), stdout);
+    return 0;
+  }
+  if (!wishes.text.empty()) {
+    std::fputs(cli::textFor(wishes.text, texts(), table, BYCC_VERSION).c_str(), stdout);
+    return 0;
+  }
+  if (wishes.version) {
+    std::printf("bycc-run %s (runtime %s, ABI %u)\n", BYCC_VERSION, bycc_runtime_version(),
+                BYCC_ABI_VERSION);
+    return 0;
+  }
+  if (!numbers.problem().empty())
+    return usage(numbers.problem(), MessageId::BadValue);
+  if (options.graph.empty())
+    return usage("no model: bycc-run MODEL.json [options]; --help lists them", MessageId::NoModel);
+  if (!options.json.empty() && !options.bench)
+    return usage("--json goes with --bench", MessageId::NotTogether);
+  if (!options.batchFolder.empty())
+    return checkBatch(options);
+  return std::nullopt;
+}
+
 } // namespace
 
 Parsed parseCommandLine(const std::vector<std::string> &arguments) {
@@ -219,7 +250,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   CLI::App app;
   app.set_help_flag();
   app.add_option("model", options.graph);
-  bool wantsHelp = false, wantsVersion = false;
+  Wishes wishes;
   auto text = [&](const char *name, std::string &target) {
     app.add_option(std::string("--") + name, target)->take_last();
   };
@@ -263,11 +294,10 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   flag("verify", options.verify);
   flag("verbose", options.verbose);
   flag("quiet", options.quiet);
-  flag("version", wantsVersion);
-  flag("help", wantsHelp);
+  flag("version", wishes.version);
+  flag("help", wishes.help);
   flag("check-nan", options.checkNan);
-  std::string wantedText;
-  text("print-text", wantedText);
+  text("print-text", wishes.text);
   try {
     std::reverse(normal.begin(), normal.end()); // CLI11 takes the last one first
     app.parse(normal);
@@ -276,26 +306,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     return parsed;
   }
 
-  if (wantsHelp) {
-    std::fputs(cli::helpText(texts(), table, true).c_str(), stdout);
-    parsed.exitCode = 0;
-  } else if (!wantedText.empty()) {
-    std::fputs(cli::textFor(wantedText, texts(), table, BYCC_VERSION).c_str(), stdout);
-    parsed.exitCode = 0;
-  } else if (wantsVersion) {
-    std::printf("bycc-run %s (runtime %s, ABI %u)\n", BYCC_VERSION, bycc_runtime_version(),
-                BYCC_ABI_VERSION);
-    parsed.exitCode = 0;
-  } else if (!numbers.problem().empty()) {
-    parsed.exitCode = usage(numbers.problem(), MessageId::BadValue);
-  } else if (options.graph.empty()) {
-    parsed.exitCode =
-        usage("no model: bycc-run MODEL.json [options]; --help lists them", MessageId::NoModel);
-  } else if (!options.json.empty() && !options.bench) {
-    parsed.exitCode = usage("--json goes with --bench", MessageId::NotTogether);
-  } else if (!options.batchFolder.empty()) {
-    parsed.exitCode = checkBatch(options);
-  }
+  parsed.exitCode = answer(wishes, numbers, options);
   return parsed;
 }
 
