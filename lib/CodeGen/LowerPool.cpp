@@ -28,76 +28,107 @@ Tensor windowReduce(OpLowering &op, Reduce kind, DType type, const std::vector<R
   return result;
 }
 
+// sum[i] / count, as the operator's input has it.
+Ref averageOf(OpLowering &op, const Tensor &sum, const Indices &i, Ref count) {
+  auto known = op.x.constant(count);
+  Ref divisor = known ? op.real(static_cast<double>(*known), sum.type) : op.x.cast(count, sum.type);
+  return op.x.cast(op.op2(Op::Div, op.at(sum, i), divisor), op.input(0).type);
+}
+
+// A window of known size that slides over the spatial axes.
+class SlidingWindow {
+public:
+  SlidingWindow(OpLowering &op, const AxisOrder &order)
+      : op_(op), a_(op.input(0)), order_(order), n_(order.spatial.size()),
+        size_(op.perAxis("pool_size", n_)), strides_(op.perAxis("strides", n_)),
+        dilation_(op.perAxis("dilation", n_)), pads_(op.padding(n_)) {}
+
+  std::vector<Ref> extents() {
+    std::vector<Ref> extents = a_.shape;
+    for (size_t s = 0; s < n_; ++s) {
+      size_t d = order_.spatial[s];
+      int64_t extra = pads_.before[s] + pads_.after[s] - (size_[s] - 1) * dilation_[s] - 1 +
+                      (op_.boolean("ceil_mode") ? strides_[s] - 1 : 0);
+      extents[d] = op_.x.plus(
+          op_.op2(Op::FloorDiv, op_.x.plus(a_.shape[d], extra), op_.x.integer(strides_[s])), 1);
+      taps_.push_back(op_.x.integer(size_[s]));
+    }
+    return extents;
+  }
+  const std::vector<Ref> &taps() const { return taps_; } // once extents() has been asked
+
+  Indices positions(Indices i, const Indices &tap) {
+    for (size_t s = 0; s < n_; ++s) {
+      size_t d = order_.spatial[s];
+      i[d] =
+          op_.x.plus(op_.x.add(op_.x.times(i[d], strides_[s]), op_.x.times(tap[s], dilation_[s])),
+                     -pads_.before[s]);
+    }
+    return i;
+  }
+  // Whether a tap can fall outside at all is decided by ranges.
+  Ref isInside(const Indices &at) {
+    Ref inside = noRef;
+    for (size_t d : order_.spatial)
+      inside = op_.x.both(inside, op_.x.both(op_.op2(Op::Le, op_.x.integer(0), at[d]),
+                                             op_.op2(Op::Lt, at[d], a_.shape[d])));
+    return inside;
+  }
+  // Taps that are inside the data, or the padded data.
+  Ref count(const Indices &i, bool countsPadding) {
+    Ref count = op_.x.integer(1);
+    for (size_t s = 0; s < n_; ++s) {
+      size_t d = order_.spatial[s];
+      Ref first = op_.x.plus(op_.x.times(i[d], strides_[s]), -pads_.before[s]);
+      Ref low = op_.x.integer(countsPadding ? -pads_.before[s] : 0),
+          high = countsPadding ? op_.x.plus(a_.shape[d], pads_.after[s]) : a_.shape[d];
+      Ref step = op_.x.integer(dilation_[s]);
+      // Taps t with low <= first + t * step < high.
+      Ref skip = op_.op2(
+          Op::FloorDiv,
+          op_.x.plus(op_.op2(Op::Max, op_.x.sub(low, first), op_.x.integer(0)), dilation_[s] - 1),
+          step);
+      Ref end = op_.op2(Op::FloorDiv, op_.x.plus(op_.x.sub(high, first), dilation_[s] - 1), step);
+      end = op_.op2(Op::Max, op_.op2(Op::Min, end, taps_[s]), skip);
+      count = op_.x.mul(count, op_.x.sub(end, skip));
+    }
+    return count;
+  }
+
+private:
+  OpLowering &op_;
+  const Tensor &a_;
+  const AxisOrder &order_;
+  size_t n_;
+  std::vector<int64_t> size_, strides_, dilation_;
+  Padding pads_;
+  std::vector<Ref> taps_;
+};
+
 Expected<> lowerPool(OpLowering &op) {
   AxisOrder order = BYCC_TRY(poolOrder(op));
   const Tensor &a = op.input(0);
-  size_t n = order.spatial.size();
-  bool isMax = op.isOp(ops::nn_max_pool1d) || op.isOp(ops::nn_max_pool2d) || op.isOp(ops::nn_max_pool3d);
-  std::vector<int64_t> size = op.perAxis("pool_size", n), strides = op.perAxis("strides", n),
-                       dilation = op.perAxis("dilation", n);
-  Padding pads = op.padding(n);
-  std::vector<Ref> likely = a.shape, taps;
-  for (size_t s = 0; s < n; ++s) {
-    size_t d = order.spatial[s];
-    int64_t extra = pads.before[s] + pads.after[s] - (size[s] - 1) * dilation[s] - 1 +
-                    (op.boolean("ceil_mode") ? strides[s] - 1 : 0);
-    likely[d] = op.x.plus(op.op2(Op::FloorDiv, op.x.plus(a.shape[d], extra), op.x.integer(strides[s])), 1);
-    taps.push_back(op.x.integer(size[s]));
+  bool isMax =
+      op.isOp(ops::nn_max_pool1d) || op.isOp(ops::nn_max_pool2d) || op.isOp(ops::nn_max_pool3d);
+  DType type = isMax ? a.type : accumulator(a.type);
+  SlidingWindow window(op, order);
+  std::vector<Ref> shape = BYCC_TRY(op.resultShape(window.extents()));
+  Tensor result =
+      windowReduce(op, isMax ? Reduce::Max : Reduce::Sum, type, shape, window.taps(),
+                   [&](const Indices &i, const Indices &tap) {
+                     Indices at = window.positions(i, tap);
+                     Ref inside = window.isInside(at), value = op.x.cast(op.at(a, at), type);
+                     return op.x.guard(inside, value, isMax ? op.lowest(type) : op.real(0, type));
+                   });
+  if (!isMax) {
+    bool countsPadding = op.boolean("count_include_pad");
+    Tensor sum = result;
+    result = op.map(a.type, shape, [&](const Indices &i) {
+      Ref count = window.count(i, countsPadding);
+      return averageOf(op, sum, i, op.op2(Op::Max, count, op.x.integer(1)));
+    });
   }
-  std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  auto positions = [&](Indices i, const Indices &tap) {
-    for (size_t s = 0; s < n; ++s) {
-      size_t d = order.spatial[s];
-      i[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(tap[s], dilation[s])),
-                       -pads.before[s]);
-    }
-    return i;
-  };
-  // Whether a tap can fall outside at all is decided by ranges.
-  auto within = [&](const Indices &at, int64_t margin) {
-    Ref inside = noRef;
-    for (size_t s = 0; s < n; ++s) {
-      size_t d = order.spatial[s];
-      inside = op.x.both(
-          inside, op.x.both(op.op2(Op::Le, op.x.integer(margin ? -pads.before[s] : 0), at[d]),
-                            op.op2(Op::Lt, at[d],
-                                   margin ? op.x.plus(a.shape[d], pads.after[s]) : a.shape[d])));
-    }
-    return inside;
-  };
-  if (isMax) {
-    op.results.push_back(windowReduce(op, Reduce::Max, a.type, shape, taps, [&](const Indices &i, const Indices &tap) {
-      Indices at = positions(i, tap);
-      return op.x.guard(within(at, 0), op.at(a, at), op.lowest(a.type));
-    }));
-    return {};
-  }
-  DType type = accumulator(a.type);
-  Tensor sum = windowReduce(op, Reduce::Sum, type, shape, taps, [&](const Indices &i, const Indices &tap) {
-    Indices at = positions(i, tap);
-    return op.x.guard(within(at, 0), op.x.cast(op.at(a, at), type), op.real(0, type));
-  });
-  // The divisor per axis: taps inside the data (or the padded data).
-  int64_t margin = op.boolean("count_include_pad") ? 1 : 0;
-  op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
-    Ref count = op.x.integer(1);
-    for (size_t s = 0; s < n; ++s) {
-      size_t d = order.spatial[s];
-      Ref first = op.x.plus(op.x.times(i[d], strides[s]), -pads.before[s]);
-      Ref low = op.x.integer(margin ? -pads.before[s] : 0),
-          high = margin ? op.x.plus(a.shape[d], pads.after[s]) : a.shape[d];
-      Ref step = op.x.integer(dilation[s]);
-      // Taps t with low <= first + t * step < high.
-      Ref skip = op.op2(Op::FloorDiv, op.x.plus(op.op2(Op::Max, op.x.sub(low, first), op.x.integer(0)), dilation[s] - 1), step);
-      Ref end = op.op2(Op::FloorDiv, op.x.plus(op.x.sub(high, first), dilation[s] - 1), step);
-      end = op.op2(Op::Max, op.op2(Op::Min, end, taps[s]), skip);
-      count = op.x.mul(count, op.x.sub(end, skip));
-    }
-    auto known = op.x.constant(count);
-    Ref divisor = known ? op.real(static_cast<double>(std::max<int64_t>(*known, 1)), type)
-                        : op.x.cast(op.op2(Op::Max, count, op.x.integer(1)), type);
-    return op.x.cast(op.op2(Op::Div, op.at(sum, i), divisor), a.type);
-  }));
+  op.results.push_back(result);
   return {};
 }
 
@@ -116,9 +147,8 @@ Expected<> lowerGlobalPool(OpLowering &op) {
                             [&](const Indices &i) { return op.x.cast(op.at(a, i), type); });
   if (!isMax) {
     Tensor sum = result;
-    auto known = op.x.constant(count);
-    Ref divisor = known ? op.real(static_cast<double>(*known), type) : op.x.cast(count, type);
-    result = op.map(a.type, sum.shape, [&](const Indices &i) { return op.x.cast(op.op2(Op::Div, op.at(sum, i), divisor), a.type); });
+    result =
+        op.map(a.type, sum.shape, [&](const Indices &i) { return averageOf(op, sum, i, count); });
   }
   op.results.push_back(result);
   return {};
@@ -167,9 +197,7 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
       for (size_t s = 0; s < n; ++s)
         count =
             op.x.mul(count, op.x.sub(end(s, i[order.spatial[s]]), begin(s, i[order.spatial[s]])));
-      auto known = op.x.constant(count);
-      Ref divisor = known ? op.real(static_cast<double>(*known), type) : op.x.cast(count, type);
-      return op.x.cast(op.op2(Op::Div, op.at(sum, i), divisor), a.type);
+      return averageOf(op, sum, i, count);
     });
   }
   op.results.push_back(result);

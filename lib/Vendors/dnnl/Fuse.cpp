@@ -229,8 +229,7 @@ private:
   void fuseBinary(At step) {
     if (isQuantized(dtype(step->output)))
       return fuseQuantizedSum(step);
-    bool isCommutative = step->math != Math::Sub && step->math != Math::Div;
-    for (size_t side = 0; side < (isCommutative ? 2u : 1u); ++side) {
+    for (size_t side = 0; side < (isCommutative(step->math) ? 2u : 1u); ++side) {
       ValueId left = step->inputs[side], right = step->inputs[1 - side];
       if (left == right || dims(left) != dims(step->output))
         continue;

@@ -59,6 +59,7 @@ template <typename A> void fields(A &archive, Plan &plan) {
 
 bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Saturate; }
 bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
+bool isCommutative(Math math) { return math != Math::Sub && math != Math::Div; }
 bool isView(StepKind kind) { return kind >= StepKind::Reshape; }
 bool isWholeView(StepKind kind) { return isView(kind) && kind != StepKind::Slice; }
 bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }

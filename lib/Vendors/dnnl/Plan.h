@@ -155,6 +155,7 @@ Expected<Plan> readPlan(std::span<const uint8_t> bytes);
 // bounded, each step's shapes and parameters consistent.
 Expected<> checkPlan(const Plan &plan);
 
+bool isCommutative(Math binary);
 bool isView(StepKind kind);
 bool isWholeView(StepKind kind); // of all elements
 bool isProduct(StepKind kind); // convolutions and matmul

@@ -117,8 +117,6 @@ std::optional<ValueId> withScalar(PlanBuilder &plan, const Call &call, Math math
   return std::nullopt;
 }
 
-bool isCommutative(Math math) { return math != Math::Sub && math != Math::Div; }
-
 // The library broadcasts the right operand only.
 template <Math math> Expected<ValueId> binary(PlanBuilder &plan, const Call &call) {
   if (std::optional<ValueId> linear = withScalar(plan, call, math))
