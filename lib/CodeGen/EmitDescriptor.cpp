@@ -59,10 +59,28 @@ llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir, const std::v
   return d.table(rows, name);
 }
 
-llvm::Constant *residentFlags(DescriptorEmitter &d, const std::vector<uint8_t> &flags) {
-  if (std::find(flags.begin(), flags.end(), 1) == flags.end())
-    return d.null();
-  return d.bytes({reinterpret_cast<const char *>(flags.data()), flags.size()}, "resident", 1);
+// `resident` may be empty: none is.
+llvm::Constant *portTable(DescriptorEmitter &d, const Module &ir, const std::vector<TypeId> &types,
+                          const std::vector<uint8_t> &resident, const char *name) {
+  std::vector<llvm::Constant *> rows;
+  for (size_t i = 0; i < types.size(); ++i) {
+    std::vector<llvm::Constant *> dims;
+    for (Dim dim : ir.types.shape(types[i]))
+      dims.push_back(d.i64(static_cast<uint64_t>(dim.isConst() ? dim.value() : -1)));
+    rows.push_back(d.record({d.i32(static_cast<uint32_t>(ir.types.dtype(types[i]))),
+                             d.i32(static_cast<uint32_t>(dims.size())), d.table(dims, "dims"),
+                             d.text(std::string(ir.types.layout(types[i]))),
+                             d.i64(i < resident.size() && resident[i])}));
+  }
+  return d.table(rows, name);
+}
+
+std::vector<TypeId> inputTypes(const Module &ir, const Function &function) {
+  std::vector<TypeId> types;
+  for (NodeId param : function.params)
+    for (TypeId type : ir.types.flatten(ir.type(param)))
+      types.push_back(type);
+  return types;
 }
 
 } // namespace
@@ -72,20 +90,19 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     llvm::Function *entry) {
   DescriptorEmitter d(module, options.moduleName);
   std::vector<llvm::Constant *> regions, nodes;
-  // Shapes come with each call; counts are the same in all.
-  std::vector<std::pair<uint32_t, uint32_t>> counts(program.regions.size());
-  for (const Instr &instr : program.instrs)
-    if (instr.kind == Instr::Kind::Region)
-      counts[instr.callee] = {static_cast<uint32_t>(instr.inputs.size()),
-                              static_cast<uint32_t>(instr.outputs.size())};
   for (const RegionCode &region : program.regions) {
-    auto [inputs, outputs] = counts[static_cast<size_t>(&region - program.regions.data())];
     const CodeRegion &code = region.code;
     llvm::StringRef blob(reinterpret_cast<const char *>(code.blob.data()), code.blob.size());
-    regions.push_back(d.record({d.text(region.symbol), d.text(region.vendor), blob.empty() ? d.null() : d.bytes(blob, "blob", 16),
-                                d.i64(blob.size()), d.i32(inputs), d.i32(outputs), residentFlags(d, region.residentInputs),
-                                residentFlags(d, region.residentOutputs), d.i32(code.ownsWeights), d.i64(code.weightsOffset),
-                                d.i64(code.weightsBytes)}));
+    const Function &function = ir.function(region.function);
+    std::vector<TypeId> inputs = inputTypes(ir, function),
+                        outputs = ir.types.flatten(ir.type(ir.block(function.body).result));
+    regions.push_back(d.record(
+        {d.text(region.symbol), d.text(region.vendor), d.text(code.version), d.text(code.library),
+         blob.empty() ? d.null() : d.bytes(blob, "blob", 16), d.i64(blob.size()),
+         d.i32(static_cast<uint32_t>(inputs.size())), d.i32(static_cast<uint32_t>(outputs.size())),
+         portTable(d, ir, inputs, region.residentInputs, "inputs"),
+         portTable(d, ir, outputs, region.residentOutputs, "outputs"), d.i32(code.ownsWeights),
+         d.i64(code.weightsOffset), d.i64(code.weightsBytes)}));
   }
   for (const ProfiledNode &node : program.nodes)
     nodes.push_back(d.record({d.text(node.name), d.text(node.source), d.real(node.flops)}));

@@ -19,10 +19,10 @@ struct blob { uint32_t magic, parts; struct part part[64]; };
 
 static int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
                         bycc_answer *answer) {
-  const bycc_node *node = &region->nodes[0];
+  const bycc_node *node = bycc_node_at(region, 0);
   int plain = !strcmp(node->op, "abs");
   if (plain) {
-    const bycc_value *x = &region->values[node->inputs[0]];
+    const bycc_value *x = bycc_value_at(region, node->inputs[0]);
     plain = x->dtype == BYCC_FLOAT32 && !x->data;
     for (int32_t i = 0; i < x->rank; ++i)
       plain &= x->dims[i] >= 0 && x->dims[i] < 1000;
@@ -42,11 +42,12 @@ static int32_t compile(void *self, const bycc_target *target, const bycc_region 
   for (uint32_t o = 0; o < region->num_outputs; ++o) {
     uint32_t value = region->outputs[o];
     for (uint32_t n = region->num_nodes; n-- > 0;)
-      if (region->nodes[n].outputs[0] == value)
-        value = region->nodes[n].inputs[0];
+      if (bycc_node_at(region, n)->outputs[0] == value)
+        value = bycc_node_at(region, n)->inputs[0];
     blob->part[o].elements = 1;
-    for (int32_t i = 0; i < region->values[value].rank; ++i)
-      blob->part[o].elements *= region->values[value].dims[i];
+    const bycc_value *x = bycc_value_at(region, value);
+    for (int32_t i = 0; i < x->rank; ++i)
+      blob->part[o].elements *= x->dims[i];
     while (region->inputs[blob->part[o].input] != value)
       ++blob->part[o].input;
   }
@@ -55,13 +56,14 @@ static int32_t compile(void *self, const bycc_target *target, const bycc_region 
   return 0;
 }
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
-  static bycc_vendor_compiler vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "copycat", "1.0", 0,
-                                        0, supports, compile};
+  static bycc_vendor_compiler vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
+                                        .name = "copycat", .version = "1.0",
+                                        .supports = supports, .compile = compile};
   return &vendor;
 }
 
-static int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weights_bytes,
-                    int32_t threads, void **region, char *error, size_t size) {
+static int32_t load(const bycc_vendor_context *context, const bycc_region_load *info, void **region,
+                    char *error, size_t size) {
   struct blob *blob = calloc(1, sizeof *blob + (DEFECT == LEAKS ? 1 << 18 : 0));
   if (DEFECT == LEAKS)
     memset(calloc(1, 1 << 18), 1, 1 << 18);
@@ -75,13 +77,15 @@ static int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64
   *region = blob;
   return BYCC_OK;
 }
-static void unload(void *region) { free(region); }
-static uint64_t state_bytes(void *region) { return 0; }
-static int32_t init_state(void *region, void *state, int32_t threads) { return BYCC_OK; }
-static void drop_state(void *region, void *state) {}
-static int32_t run(void *region, void *state, const bycc_array *inputs, const bycc_array *outputs,
-                   int32_t threads, char *error, size_t size) {
+static void unload(const bycc_vendor_context *context, void *region) { free(region); }
+static uint64_t state_bytes(const bycc_vendor_context *context, void *region) { return 0; }
+static int32_t init_state(const bycc_vendor_context *context, void *region, void *state,
+                          int32_t threads) { return BYCC_OK; }
+static void drop_state(const bycc_vendor_context *context, void *region, void *state) {}
+static int32_t run(const bycc_vendor_context *context, void *region, void *state,
+                   const bycc_region_run *run, char *error, size_t size) {
   struct blob *blob = region;
+  const bycc_array *inputs = run->inputs, *outputs = run->outputs;
   for (uint32_t p = 0; p < blob->parts; ++p) {
     float *from = inputs[blob->part[p].input].data, *to = outputs[p].data;
     uint64_t count = blob->part[p].elements - (DEFECT == STOPS_SHORT) + (DEFECT == OVERRUNS);
@@ -93,8 +97,10 @@ static int32_t run(void *region, void *state, const bycc_array *inputs, const by
   return BYCC_OK;
 }
 const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
-  static bycc_vendor_runtime vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "copycat", load, unload,
-                                       state_bytes, init_state, drop_state, run};
+  static bycc_vendor_runtime vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
+                                       .name = "copycat", .version = "1.0", .load = load,
+                                       .unload = unload, .state_bytes = state_bytes,
+                                       .init_state = init_state, .drop_state = drop_state, .run = run};
   return &vendor;
 }
 END

@@ -7,6 +7,7 @@
 #include "bycc/Support/Error.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Support/VendorSettings.h"
 #include "bycc/runtime.h"
 
 #include <CLI/CLI.hpp>
@@ -40,6 +41,7 @@ constexpr OptionInfo table[] = {
     {"profile", Optional, "FILE", "file", Common, "table of time per node and region; with FILE a Chrome trace too", "time"},
     {"threads", Value, "N", "", Common, "size of the thread pool, default the CPUs allowed", "other"},
     {"params", Value, "FILE", "file", Common, "params file, default the recorded one beside the model", "other"},
+    {"vendor-option", Value, "V.NAME=VALUE", "", Common | Repeats, "an option of the run half of a vendor; a wrong name lists them", "other"},
     {"verify", Flag, "", "", Common, "hash all weights; without it, those of files up to 32 MiB", "other"},
     {"verbose|v", Flag, "", "", Common, "messages of the runtime", "other"},
     {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
@@ -204,6 +206,13 @@ std::optional<int> checkBatch(const Options &options) {
   return std::nullopt;
 }
 
+std::optional<std::string> wrongSetting(const Options &options) {
+  for (const std::string &text : options.vendorOptions)
+    if (auto setting = VendorSetting::parse(text); !setting)
+      return setting.error().message();
+  return std::nullopt;
+}
+
 } // namespace
 
 Parsed parseCommandLine(const std::vector<std::string> &arguments) {
@@ -260,6 +269,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     options.threads = static_cast<int32_t>(numbers.whole("threads", v, 1, 1024));
   });
   text("params", options.params);
+  app.add_option("--vendor-option", options.vendorOptions)->allow_extra_args(false);
   flag("verify", options.verify);
   flag("verbose", options.verbose);
   flag("quiet", options.quiet);
@@ -288,6 +298,8 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     parsed.exitCode = 0;
   } else if (!numbers.problem().empty()) {
     parsed.exitCode = usage(numbers.problem(), MessageId::BadValue);
+  } else if (auto wrong = wrongSetting(options)) {
+    parsed.exitCode = usage(*wrong, MessageId::BadValue);
   } else if (options.graph.empty()) {
     parsed.exitCode =
         usage("no model: bycc-run MODEL.json [options]; --help lists them", MessageId::NoModel);

@@ -113,7 +113,9 @@ Expected<int> run(const Options &options) {
   if (setup.vendor->isEmulated())
     return error(Status::Usage) << "vendor '" << escaped(options.vendor)
                                 << "' is emulated: it has no halves to test";
-  setup.runtime = BYCC_TRY(runtime::loadVendor(options.vendor));
+  auto open = BYCC_TRY(runtime::openVendor(options.vendor, {}));
+  setup.runtime = &open->table();
+  setup.context = &open->context();
   setup.target = thisMachine();
   setup.casesFolder = options.cases;
   setup.seed = options.seed;

@@ -129,28 +129,29 @@ void checkThreadCounts(const Setup &setup, Findings &findings) {
 
 void checkProfiledRuns(const Setup &setup, Findings &findings) {
   const bycc_vendor_runtime &runtime = *setup.runtime;
-  if (!runtime.num_steps || !runtime.step || !runtime.run_profiled)
+  if (!runtime.num_steps || !runtime.step)
     return findings.skip("the run half has no steps");
   std::optional<Sample> s = sampleOf(setup, findings);
   std::optional<Loaded> region = s ? loaded(setup, findings, *s, 1) : std::nullopt;
   if (!region || findings.isGap("sample"))
     return;
-  uint32_t count = runtime.num_steps(region->region());
+  uint32_t count = runtime.num_steps(setup.context, region->region());
   for (uint32_t i = 0; i < count; ++i) {
     std::string item = "step " + std::to_string(i);
     findings.begin(item);
-    const bycc_step_info *info = runtime.step(region->region(), i);
+    const bycc_step_info *info = runtime.step(setup.context, region->region(), i);
     findings.expect(info && info->name && info->detail && info->source, item,
                     "no name, detail or source");
   }
   std::vector<uint64_t> ns(std::max<uint32_t>(count, 1), 0);
   Loaded::Context context(*region, 1);
-  findings.begin("run_profiled");
+  findings.begin("profiled");
   Expected<std::vector<Tensor>> plain = context.run(s->inputs),
                                 profiled = context.run(s->inputs, 0xa5, &ns);
   if (!plain || !profiled)
-    return findings.fail("run_profiled", (plain ? profiled : plain).error().message());
-  findings.expect(sameBits(*plain, *profiled), "run_profiled", "other results than run()");
+    return findings.fail("profiled", (plain ? profiled : plain).error().message());
+  findings.expect(sameBits(*plain, *profiled), "profiled",
+                  "other results than a run without step_ns");
 }
 
 void checkManyLoads(const Setup &setup, Findings &findings) {

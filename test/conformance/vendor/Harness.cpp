@@ -2,6 +2,7 @@
 #include "Harness.h"
 
 #include "bycc/IR/Builder.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionCompiler.h"
 
@@ -19,7 +20,7 @@ constexpr size_t guardBytes = 64;
 constexpr uint8_t inputGuard = 0x5c, outputGuard = 0x3b;
 
 struct Capture {
-  bycc_answer answer{};
+  bycc_answer answer = sized<bycc_answer>();
   Reply reply;
   bool hasWeights;
 
@@ -34,7 +35,7 @@ struct Capture {
       static_cast<Capture *>(a->impl)->reply.blob.assign(begin, begin + size);
     };
     answer.offer = [](bycc_answer *, const char *, double) {};
-    answer.take = [](bycc_answer *, uint32_t) {};
+    answer.take = [](bycc_answer *, uint32_t, uint32_t) {};
     answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
     answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
       Capture &capture = *static_cast<Capture *>(a->impl);
@@ -49,8 +50,13 @@ struct Capture {
 // Calls `ask` with the target as vendors see it.
 template <typename Ask> Reply captured(const Setup &setup, bool hasWeights, Ask ask) {
   std::string features = join(setup.target.features, ",");
-  bycc_target target = {setup.target.triple.c_str(), setup.target.cpu.c_str(), features.c_str(),
-                        setup.target.threads};
+  auto target = sized<bycc_target>();
+  target.triple = setup.target.triple.c_str();
+  target.cpu = setup.target.cpu.c_str();
+  target.features = features.c_str();
+  target.threads = setup.target.threads;
+  target.num_options = setup.vendor->settings.count();
+  target.options = setup.vendor->settings.attrs();
   Capture capture(hasWeights);
   capture.reply.yes = ask(target, &capture.answer);
   return std::move(capture.reply);
@@ -178,12 +184,14 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
   RegionView view = isOwn ? RegionView::ofFunction(module, function) : RegionView::ofFunction(module, function, offsetOf);
   const bycc_region &region = view.region();
   built.symbol = region.symbol;
-  built.numInputs = region.num_inputs;
-  for (uint32_t i = 0; i < region.num_outputs; ++i) {
-    const bycc_value &value = region.values[region.outputs[i]];
-    built.outputs.push_back(
-        {static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}});
-  }
+  auto typeOf = [&](uint32_t id) -> std::pair<DType, std::vector<int64_t>> {
+    const bycc_value &value = *bycc_value_at(&region, id);
+    return {static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}};
+  };
+  for (uint32_t i = 0; i < region.num_inputs; ++i)
+    built.inputs.push_back(typeOf(region.inputs[i]));
+  for (uint32_t i = 0; i < region.num_outputs; ++i)
+    built.outputs.push_back(typeOf(region.outputs[i]));
   Reply reply = askCompile(setup, region, hasWeights);
   if (!reply.yes)
     return error(Status::CodeGen) << "compile() refuses: "
@@ -197,23 +205,50 @@ Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeight
   return build(setup, subject.module, subject.function, hasWeights);
 }
 
+namespace {
+
+// As load() is told of them; none is resident.
+std::vector<bycc_tensor>
+tensorsOf(const std::vector<std::pair<DType, std::vector<int64_t>>> &types) {
+  std::vector<bycc_tensor> tensors;
+  for (const auto &[dtype, shape] : types) {
+    bycc_tensor &tensor = tensors.emplace_back(sized<bycc_tensor>());
+    tensor.dtype = static_cast<int32_t>(dtype);
+    tensor.rank = static_cast<int32_t>(shape.size());
+    tensor.shape = shape.data();
+    tensor.layout = "";
+    tensor.bytes = static_cast<uint64_t>(sizeInBytes(dtype));
+    for (int64_t extent : shape)
+      tensor.bytes *= static_cast<uint64_t>(extent);
+  }
+  return tensors;
+}
+
+} // namespace
+
 LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_t> blob,
                   uint64_t weightsBytes, int32_t threads) {
   // Exact size on the heap, so that memory checkers see reads past the end.
   std::vector<uint8_t> exact(blob.begin(), blob.end());
-  bycc_region_info info{};
+  std::string version = setup.vendor->compiler()->version;
+  const char *library = setup.vendor->compiler()->library;
+  std::vector<bycc_tensor> inputs = tensorsOf(built.inputs), outputs = tensorsOf(built.outputs);
+  auto info = sized<bycc_region_load>();
+  info.threads = threads;
   info.symbol = built.symbol.c_str();
-  info.vendor = setup.vendor->name().c_str();
   info.blob = exact.data();
   info.blob_bytes = exact.size();
-  info.num_inputs = built.numInputs;
-  info.num_outputs = static_cast<uint32_t>(built.outputs.size());
-  info.owns_weights = ownsWeights(*setup.vendor);
-  info.weights_bytes = info.owns_weights ? weightsBytes : 0;
+  info.weights = weightsBytes ? built.weights.data() : nullptr;
+  info.weights_bytes = weightsBytes;
+  info.num_inputs = static_cast<uint32_t>(inputs.size());
+  info.inputs = inputs.data();
+  info.num_outputs = static_cast<uint32_t>(outputs.size());
+  info.outputs = outputs.data();
+  info.version = version.c_str();
+  info.library = library ? library : "";
   char text[256] = "";
   LoadReply reply{};
-  reply.status = setup.runtime->load(&info, weightsBytes ? built.weights.data() : nullptr, weightsBytes, threads,
-                                     &reply.region, text, sizeof text);
+  reply.status = setup.runtime->load(setup.context, &info, &reply.region, text, sizeof text);
   reply.error = text;
   return reply;
 }
@@ -232,20 +267,21 @@ Loaded::Loaded(Loaded &&other) noexcept
 
 Loaded::~Loaded() {
   if (region_)
-    runtime().unload(region_);
+    runtime().unload(setup_->context, region_);
 }
 
 Loaded::Context::Context(const Loaded &loaded, int32_t threads)
     : loaded_(loaded), threads_(threads) {
-  uint64_t bytes = (loaded.runtime().state_bytes(loaded.region_) + 63) / 64 * 64;
+  uint64_t bytes =
+      (loaded.runtime().state_bytes(loaded.setup_->context, loaded.region_) + 63) / 64 * 64;
   state_ = std::aligned_alloc(64, std::max<uint64_t>(bytes, 64));
   std::memset(state_, 0, std::max<uint64_t>(bytes, 64));
-  status_ = loaded.runtime().init_state(loaded.region_, state_, threads);
+  status_ = loaded.runtime().init_state(loaded.setup_->context, loaded.region_, state_, threads);
 }
 
 Loaded::Context::~Context() {
   if (status_ == BYCC_OK)
-    loaded_.runtime().drop_state(loaded_.region_, state_);
+    loaded_.runtime().drop_state(loaded_.setup_->context, loaded_.region_, state_);
   std::free(state_);
 }
 
@@ -302,11 +338,13 @@ Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &in
     out.push_back({outs.back().data(), shape.data()});
   }
   char text[256] = "";
-  const bycc_vendor_runtime &runtime = loaded_.runtime();
-  int32_t status =
-      ns ? runtime.run_profiled(loaded_.region_, state_, in.data(), out.data(), threads_,
-                                ns->data(), text, sizeof text)
-         : runtime.run(loaded_.region_, state_, in.data(), out.data(), threads_, text, sizeof text);
+  auto given = sized<bycc_region_run>();
+  given.threads = threads_;
+  given.inputs = in.data();
+  given.outputs = out.data();
+  given.step_ns = ns ? ns->data() : nullptr;
+  int32_t status = loaded_.runtime().run(loaded_.setup_->context, loaded_.region_, state_, &given,
+                                         text, sizeof text);
   if (status != BYCC_OK)
     return error(Status::Load) << "run() gives status " << status << ": " << text;
   for (size_t i = 0; i < ins.size(); ++i)

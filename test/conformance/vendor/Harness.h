@@ -57,8 +57,7 @@ struct Built {
   std::string symbol;
   std::vector<uint8_t> blob;
   AlignedBytes weights;
-  std::vector<std::pair<DType, std::vector<int64_t>>> outputs;
-  uint32_t numInputs = 0;
+  std::vector<std::pair<DType, std::vector<int64_t>>> inputs, outputs;
 };
 // Without `hasWeights` there is no memory for weights of its own.
 Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeights = true);

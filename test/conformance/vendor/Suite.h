@@ -25,7 +25,8 @@ struct Gaps {
 struct Setup {
   VendorSet *vendors = nullptr;                 // the vendor alone
   const Vendor *vendor = nullptr;               // it; has a compile half
-  const bycc_vendor_runtime *runtime = nullptr; // its run half
+  const bycc_vendor_runtime *runtime = nullptr; // its run half,
+  const bycc_vendor_context *context = nullptr; // open
   TargetInfo target;
   std::string casesFolder; // operator cases, *.json
   Gaps gaps;
