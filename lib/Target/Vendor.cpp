@@ -250,6 +250,7 @@ struct VendorAsker::Impl {
   std::string key;
   std::unordered_map<std::string, Answer> answers;
   std::unordered_map<NodeId, Answer> annotated; // by the vendor's own annotator
+  std::unordered_map<NodeId, uint32_t> groups;  // not 0, of nodes that it takes
   // Of questions under way, which are answered in this order. Nodes of the map stay
   // where they are.
   std::deque<Answer *> ahead;
@@ -291,8 +292,15 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
     if (answer)
       if (Answer allowed = askFile(view.node(i)); !allowed)
         answer = std::move(allowed);
+    if (answer && said->second.group != 0)
+      impl_->groups[view.node(i)] = said->second.group;
   }
   return failure;
+}
+
+uint32_t VendorAsker::groupOf(NodeId node) const {
+  auto found = impl_->groups.find(node);
+  return found == impl_->groups.end() ? 0 : found->second;
 }
 
 // Host and vendors know of row-major tensors on device 0; a vendor has others where its

@@ -188,6 +188,8 @@ public:
   // supports() then repeats what it said. Why it failed, if it did: then it takes
   // nothing.
   std::optional<std::string> annotateBlock(BlockId block);
+  // The group that its annotator put a node in that it takes; 0: in none.
+  uint32_t groupOf(NodeId node) const;
   // Would it take the group as its composite `name`?
   const Answer &supportsGroup(const std::string &name, const Match &match);
   // The same, ahead: one call for each group, then finishAhead() before anything else.
