@@ -12,7 +12,8 @@ cat > copycat.c <<'END'
 #ifndef DEFECT
 #define DEFECT 0
 #endif
-enum { CRASHES = 1, COUNTS, STOPS_SHORT, TRUSTS, OVERRUNS, LEAKS, SILENT, ALTERS };
+enum { CRASHES = 1, COUNTS, STOPS_SHORT, TRUSTS, OVERRUNS, LEAKS, SILENT, ALTERS,
+       ONE_BUFFER, USES_UP, TUNES_BY_CHANCE, KEEPS_REGIONS, READS_NAMES, ONE_CONTEXT, ANNOTATES_MORE };
 
 struct part { uint32_t input, pad; uint64_t elements; };
 struct blob { uint32_t magic, parts; struct part part[64]; };
@@ -29,6 +30,8 @@ static int32_t supports(void *self, const bycc_target *target, const bycc_region
   }
   if (DEFECT == CRASHES && !strcmp(node->op, "tanh"))
     abort();
+  if (DEFECT == READS_NAMES && node->source && strchr(node->source, '/'))
+    plain = 0;
   if (!plain && DEFECT != SILENT)
     answer->reason(answer, "it is no abs of a small float32 tensor");
   return plain;
@@ -55,10 +58,29 @@ static int32_t compile(void *self, const bycc_target *target, const bycc_region 
   free(blob);
   return 0;
 }
+static int32_t tune(void *self, const bycc_target *target, const bycc_region *region,
+                    bycc_answer *answer) {
+  static uint8_t record = 7;
+  record += DEFECT == TUNES_BY_CHANCE;
+  answer->blob(answer, &record, 1);
+  return 0;
+}
+static int32_t annotate(void *self, const bycc_target *target, const bycc_region *block,
+                        bycc_answer *answer) {
+  for (uint32_t i = 0; i < block->num_nodes; ++i)
+    if (!strcmp(bycc_node_at(block, i)->op, "abs"))
+      answer->take(answer, i, 0);
+    else
+      answer->refuse(answer, i, "no abs");
+  if (DEFECT == ANNOTATES_MORE)
+    answer->take(answer, block->num_nodes, 0);
+  return 0;
+}
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
   static bycc_vendor_compiler vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
                                         .name = "copycat", .version = "1.0",
-                                        .supports = supports, .compile = compile};
+                                        .flags = BYCC_VENDOR_OWN_MEMORY, .supports = supports,
+                                        .compile = compile, .annotate = annotate, .tune = tune};
   return &vendor;
 }
 
@@ -77,7 +99,31 @@ static int32_t load(const bycc_vendor_context *context, const bycc_region_load *
   *region = blob;
   return BYCC_OK;
 }
-static void unload(const bycc_vendor_context *context, void *region) { free(region); }
+static void unload(const bycc_vendor_context *context, void *region) {
+  if (DEFECT != KEEPS_REGIONS)
+    free(region);
+}
+static int open_contexts;
+static int32_t open_context(bycc_vendor_context *context, char *error, size_t size) {
+  context->impl = malloc(1);
+  return ++open_contexts > 1 && DEFECT == ONE_CONTEXT ? BYCC_LIMIT : BYCC_OK;
+}
+static void close_context(bycc_vendor_context *context) {
+  --open_contexts;
+  free(context->impl);
+}
+static void *alloc(const bycc_vendor_context *context, const bycc_tensor *tensor) {
+  static char buffer[1 << 20];
+  static uint64_t used;
+  used += tensor->bytes;
+  if (DEFECT == USES_UP && used > 64 << 20)
+    return NULL;
+  return DEFECT == ONE_BUFFER ? buffer : malloc(tensor->bytes + 1);
+}
+static void release(const bycc_vendor_context *context, void *memory) {
+  if (DEFECT != ONE_BUFFER)
+    free(memory);
+}
 static uint64_t state_bytes(const bycc_vendor_context *context, void *region) { return 0; }
 static int32_t init_state(const bycc_vendor_context *context, void *region, void *state,
                           int32_t threads) { return BYCC_OK; }
@@ -100,7 +146,9 @@ const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
   static bycc_vendor_runtime vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
                                        .name = "copycat", .version = "1.0", .load = load,
                                        .unload = unload, .state_bytes = state_bytes,
-                                       .init_state = init_state, .drop_state = drop_state, .run = run};
+                                       .init_state = init_state, .drop_state = drop_state, .run = run,
+                                       .open = open_context, .close = close_context,
+                                       .alloc = alloc, .release = release};
   return &vendor;
 }
 END
@@ -122,6 +170,9 @@ fails() {
 suite 0 > out.txt || fail "$(cat out.txt)"
 grep -q '^pass numeric.operators' out.txt && grep -q '^pass numeric.regions' out.txt || fail "$(cat out.txt)"
 grep -q '^skip numeric.patterns *the vendor has no patterns' out.txt || fail "$(cat out.txt)"
+for check in answers.names annotate tune load.many load.contexts memory.alloc memory.resident; do
+  grep -q "^pass $check " out.txt || fail "$(cat out.txt)"
+done
 
 fails 1 answers "variant 0: the process dies of signal 6"
 fails 2 blob.same "the bytes differ"
@@ -131,6 +182,14 @@ fails 5 numeric.operators "run() has written beside output"
 fails 6 load.many "KiB behind"
 fails 7 answers "refused without a reason"
 fails 8 run.concurrent "run() has written to input"
+fails 9 memory.alloc "two tensors that are there at the same time are in one place"
+fails 9 memory.resident "(through values in the vendor's memory, of several runs at once)"
+fails 10 memory.alloc "each released, there is no memory left"
+fails 11 tune "two records for one region"
+fails 12 load.many "bytes of the heap behind"
+fails 13 answers.names "another answer when the model calls it otherwise"
+fails 14 load.contexts "a context beside others is not opened"
+fails 15 annotate "it speaks of a node that is not there"
 suite 1 --filter='[!b]*' > /dev/null 2>&1 && fail "a filter that matches nothing"
 suite 1 --json > out.json && fail "exit 0 although a check fails"
 python3 - <<'END'

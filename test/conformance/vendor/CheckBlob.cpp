@@ -119,7 +119,7 @@ void checkOwnWeights(const Setup &setup, Findings &findings) {
     if (!subject || constantBytes(*subject) < 256 || findings.isGap(item))
       continue;
     findings.begin(item);
-    Expected<Built> built = build(setup, *subject, false);
+    Expected<Built> built = build(setup, *subject, {.hasWeights = false});
     if (!built) {
       findings.expect(!built.error().message().ends_with("no reason given"), item, "compile() gives no reason");
       continue;

@@ -19,5 +19,11 @@ void checkConcurrentRuns(const Setup &setup, Findings &findings);
 void checkThreadCounts(const Setup &setup, Findings &findings);
 void checkProfiledRuns(const Setup &setup, Findings &findings);
 void checkManyLoads(const Setup &setup, Findings &findings);
+void checkContexts(const Setup &setup, Findings &findings);
+void checkNames(const Setup &setup, Findings &findings);
+void checkAnnotate(const Setup &setup, Findings &findings);
+void checkTune(const Setup &setup, Findings &findings);
+void checkAlloc(const Setup &setup, Findings &findings);
+void checkResident(const Setup &setup, Findings &findings);
 
 } // namespace bycc::conformance

@@ -34,9 +34,18 @@ struct Capture {
       auto begin = static_cast<const uint8_t *>(bytes);
       static_cast<Capture *>(a->impl)->reply.blob.assign(begin, begin + size);
     };
-    answer.offer = [](bycc_answer *, const char *, double) {};
-    answer.take = [](bycc_answer *, uint32_t, uint32_t) {};
-    answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
+    answer.offer = [](bycc_answer *a, const char *name, double microseconds) {
+      static_cast<Capture *>(a->impl)->reply.offers.push_back(std::string(name ? name : "") + " " +
+                                                              formatDouble(microseconds));
+    };
+    answer.take = [](bycc_answer *a, uint32_t node, uint32_t group) {
+      static_cast<Capture *>(a->impl)->reply.byNode[node] =
+          "take in group " + std::to_string(group);
+    };
+    answer.refuse = [](bycc_answer *a, uint32_t node, const char *why) {
+      static_cast<Capture *>(a->impl)->reply.byNode[node] =
+          std::string("refuse: ") + (why ? why : "");
+    };
     answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
       Capture &capture = *static_cast<Capture *>(a->impl);
       if (!std::exchange(capture.hasWeights, false) || bytes == 0)
@@ -94,6 +103,20 @@ Reply askCompile(const Setup &setup, const bycc_region &region, bool hasWeights)
   const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
   return captured(setup, hasWeights && ownsWeights(*setup.vendor), [&](const bycc_target &target, bycc_answer *answer) {
     return compiler.compile(compiler.self, &target, &region, answer) == 0;
+  });
+}
+
+Reply askTune(const Setup &setup, const bycc_region &region) {
+  const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
+  return captured(setup, false, [&](const bycc_target &target, bycc_answer *answer) {
+    return compiler.tune(compiler.self, &target, &region, answer) == 0;
+  });
+}
+
+Reply askAnnotate(const Setup &setup, const bycc_region &block) {
+  const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
+  return captured(setup, false, [&](const bycc_target &target, bycc_answer *answer) {
+    return compiler.annotate(compiler.self, &target, &block, answer) == 0;
   });
 }
 
@@ -176,12 +199,18 @@ private:
 
 } // namespace
 
-Expected<Built> build(const Setup &setup, const Module &module, FunctionId function, bool hasWeights) {
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function,
+                      const BuildOptions &options) {
   Built built;
   Placement placement;
   bool isOwn = ownsWeights(*setup.vendor);
   auto offsetOf = [&](const Constant &constant) { return placement.offsetOf(constant); };
   RegionView view = isOwn ? RegionView::ofFunction(module, function) : RegionView::ofFunction(module, function, offsetOf);
+  if (!options.tuning.empty())
+    view.setTuning(options.tuning);
+  view.setResident(options.residentInputs, options.residentOutputs);
+  built.residentInputs = options.residentInputs;
+  built.residentOutputs = options.residentOutputs;
   const bycc_region &region = view.region();
   built.symbol = region.symbol;
   auto typeOf = [&](uint32_t id) -> std::pair<DType, std::vector<int64_t>> {
@@ -192,7 +221,7 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
     built.inputs.push_back(typeOf(region.inputs[i]));
   for (uint32_t i = 0; i < region.num_outputs; ++i)
     built.outputs.push_back(typeOf(region.outputs[i]));
-  Reply reply = askCompile(setup, region, hasWeights);
+  Reply reply = askCompile(setup, region, options.hasWeights);
   if (!reply.yes)
     return error(Status::CodeGen) << "compile() refuses: "
                                   << (reply.reason.empty() ? "no reason given" : reply.reason);
@@ -201,20 +230,19 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
   return built;
 }
 
-Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeights) {
-  return build(setup, subject.module, subject.function, hasWeights);
+Expected<Built> build(const Setup &setup, const Subject &subject, const BuildOptions &options) {
+  return build(setup, subject.module, subject.function, options);
 }
 
-namespace {
-
-// As load() is told of them; none is resident.
-std::vector<bycc_tensor>
-tensorsOf(const std::vector<std::pair<DType, std::vector<int64_t>>> &types) {
+std::vector<bycc_tensor> tensorsOf(const std::vector<std::pair<DType, std::vector<int64_t>>> &types,
+                                   const std::vector<uint8_t> &resident) {
   std::vector<bycc_tensor> tensors;
   for (const auto &[dtype, shape] : types) {
     bycc_tensor &tensor = tensors.emplace_back(sized<bycc_tensor>());
+    size_t index = tensors.size() - 1;
     tensor.dtype = static_cast<int32_t>(dtype);
     tensor.rank = static_cast<int32_t>(shape.size());
+    tensor.flags = index < resident.size() && resident[index] ? BYCC_VALUE_RESIDENT : 0;
     tensor.shape = shape.data();
     tensor.layout = "";
     tensor.bytes = static_cast<uint64_t>(sizeInBytes(dtype));
@@ -224,15 +252,14 @@ tensorsOf(const std::vector<std::pair<DType, std::vector<int64_t>>> &types) {
   return tensors;
 }
 
-} // namespace
-
 LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_t> blob,
                   uint64_t weightsBytes, int32_t threads) {
   // Exact size on the heap, so that memory checkers see reads past the end.
   std::vector<uint8_t> exact(blob.begin(), blob.end());
   std::string version = setup.vendor->compiler()->version;
   const char *library = setup.vendor->compiler()->library;
-  std::vector<bycc_tensor> inputs = tensorsOf(built.inputs), outputs = tensorsOf(built.outputs);
+  std::vector<bycc_tensor> inputs = tensorsOf(built.inputs, built.residentInputs),
+                           outputs = tensorsOf(built.outputs, built.residentOutputs);
   auto info = sized<bycc_region_load>();
   info.threads = threads;
   info.symbol = built.symbol.c_str();
@@ -317,6 +344,23 @@ private:
 
 } // namespace
 
+Expected<> Loaded::Context::runOn(const bycc_array *inputs, const bycc_array *outputs,
+                                  uint64_t *ns) {
+  if (status_ != BYCC_OK)
+    return error(Status::Load) << "init_state() gives status " << status_;
+  char text[256] = "";
+  auto given = sized<bycc_region_run>();
+  given.threads = threads_;
+  given.inputs = inputs;
+  given.outputs = outputs;
+  given.step_ns = ns;
+  int32_t status = loaded_.runtime().run(loaded_.setup_->context, loaded_.region_, state_, &given,
+                                         text, sizeof text);
+  if (status != BYCC_OK)
+    return error(Status::Load) << "run() gives status " << status << ": " << text;
+  return {};
+}
+
 Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &inputs,
                                                    uint8_t poison, std::vector<uint64_t> *ns) {
   if (status_ != BYCC_OK)
@@ -337,16 +381,7 @@ Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &in
                       outputGuard);
     out.push_back({outs.back().data(), shape.data()});
   }
-  char text[256] = "";
-  auto given = sized<bycc_region_run>();
-  given.threads = threads_;
-  given.inputs = in.data();
-  given.outputs = out.data();
-  given.step_ns = ns ? ns->data() : nullptr;
-  int32_t status = loaded_.runtime().run(loaded_.setup_->context, loaded_.region_, state_, &given,
-                                         text, sizeof text);
-  if (status != BYCC_OK)
-    return error(Status::Load) << "run() gives status " << status << ": " << text;
+  BYCC_TRY(runOn(in.data(), out.data(), ns ? ns->data() : nullptr));
   for (size_t i = 0; i < ins.size(); ++i)
     if (!ins[i].isWhole() || std::memcmp(ins[i].data(), inputs[i].bytes.get(),
                                          static_cast<size_t>(inputs[i].sizeBytes())) != 0)

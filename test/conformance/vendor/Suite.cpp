@@ -23,6 +23,9 @@ const std::vector<Check> &checks() {
   static const std::vector<Check> table = {
       {"answers", "supports() is deterministic and says why not, for odd calls of every operator",
        checkAnswers},
+      {"answers.names", "supports() does not depend on names of nodes and values", checkNames},
+      {"annotate", "annotate() is deterministic, and compile() takes each node that it takes",
+       checkAnnotate},
       {"numeric.operators", "every operator case that is taken gives the expected results",
        checkOperators},
       {"numeric.odd", "odd calls that are taken give the results of the evaluator", checkOddCalls},
@@ -40,7 +43,15 @@ const std::vector<Check> &checks() {
       {"run.threads", "one and two threads give the expected results", checkThreadCounts},
       {"run.profiled", "profiled runs give the same results and name their steps",
        checkProfiledRuns},
+      {"tune", "tune() gives the same record again, and compile() keeps to the results with it",
+       checkTune},
       {"load.many", "loading and unloading many times keeps memory bounded", checkManyLoads},
+      {"load.contexts", "several contexts are open at a time, and one outlives another",
+       checkContexts},
+      {"memory.alloc", "memory for values between regions is there once, and comes back",
+       checkAlloc},
+      {"memory.resident", "random regions cut in two pass values in the vendor's memory",
+       checkResident},
   };
   return table;
 }
