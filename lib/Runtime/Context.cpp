@@ -10,7 +10,6 @@
 #include "bycc/Library/Call.h"
 #include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Messages.h"
-#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -578,7 +577,8 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
   char text[512];
   text[0] = 0;
   uint32_t steps = context.isProfiling_ ? context.profile_.numSteps(index) : 0;
-  auto given = sized<bycc_region_run>();
+  bycc_region_run &given = context.run_; // the rest of it stays null
+  given.step_ns = nullptr;
   given.threads = exec->threads;
   given.inputs = inputs;
   given.outputs = outputs;

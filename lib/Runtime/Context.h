@@ -6,6 +6,8 @@
 #include "Model.h"
 #include "Profile.h"
 
+#include "bycc/Support/Sized.h"
+
 #include <atomic>
 #include <mutex>
 #include <span>
@@ -112,6 +114,7 @@ private:
   // Memory of vendors that the run holds; one compiled entry runs at a time.
   std::vector<std::pair<const Region *, void *>> vendorMemory_;
   bycc_exec exec_ = {};
+  bycc_region_run run_ = sized<bycc_region_run>(); // of the region that is called
   std::vector<void *> inputPointers_, outputPointers_;
   std::vector<const int64_t *> inputShapes_;
   bool bindingsChanged_ = true;

@@ -13,7 +13,7 @@ cat > copycat.c <<'END'
 #define DEFECT 0
 #endif
 enum { CRASHES = 1, COUNTS, STOPS_SHORT, TRUSTS, OVERRUNS, LEAKS, SILENT, ALTERS,
-       ONE_BUFFER, USES_UP, TUNES_BY_CHANCE, KEEPS_REGIONS, READS_NAMES, ONE_CONTEXT, ANNOTATES_MORE };
+       ONE_BUFFER, USES_UP, TUNES_BY_CHANCE, KEEPS_REGIONS, READS_NAMES, ONE_CONTEXT, ANNOTATES_MORE, DIES_IN_RUN };
 
 struct part { uint32_t input, pad; uint64_t elements; };
 struct blob { uint32_t magic, parts; struct part part[64]; };
@@ -131,6 +131,8 @@ static void drop_state(const bycc_vendor_context *context, void *region, void *s
 static int32_t run(const bycc_vendor_context *context, void *region, void *state,
                    const bycc_region_run *run, char *error, size_t size) {
   struct blob *blob = region;
+  if (DEFECT == DIES_IN_RUN)
+    abort();
   const bycc_array *inputs = run->inputs, *outputs = run->outputs;
   for (uint32_t p = 0; p < blob->parts; ++p) {
     float *from = inputs[blob->part[p].input].data, *to = outputs[p].data;
@@ -190,6 +192,22 @@ fails 12 load.many "bytes of the heap behind"
 fails 13 answers.names "another answer when the model calls it otherwise"
 fails 14 load.contexts "a context beside others is not opened"
 fails 15 annotate "it speaks of a node that is not there"
+# What a failure leaves: program, inputs, expected outputs, and how to see it again; after a crash too.
+suite 3 --filter=numeric.regions --keep=wrong > out.txt && fail "exit 0 although a check fails"
+grep -q '(kept in wrong/numeric.regions-1)' out.txt || fail "$(cat out.txt)"
+expect "$(grep -c abs wrong/numeric.regions-1/case.relay)" 1 # the smallest that fails
+refuse 4 "output_0" sh wrong/numeric.regions-1/repeat.sh
+suite 16 --filter=numeric.regions --keep=dead > out.txt && fail "exit 0 although a check fails"
+grep -q 'dies of signal 6 .*(kept in dead/numeric.regions-1)' out.txt || fail "$(cat out.txt)"
+grep -q '^# bycc-vendor-test copycat --plugin=.*/v16/libbycc_vendor_copycat.so --seed=1 --filter=numeric.regions$' \
+  dead/numeric.regions-1/repeat.sh || fail "$(cat dead/numeric.regions-1/repeat.sh)"
+for case in wrong dead; do
+  bycc $case/numeric.regions-1/case.relay -q -o host.o
+  bycc-run host.json --inputs $case/numeric.regions-1/inputs --expected $case/numeric.regions-1/expected > out.txt ||
+    fail "$case: $(cat out.txt)"
+done
+suite 0 --keep=none > out.txt || fail "$(cat out.txt)"
+[ ! -e none ] || fail "something is kept though nothing fails"
 suite 1 --filter='[!b]*' > /dev/null 2>&1 && fail "a filter that matches nothing"
 suite 1 --json > out.json && fail "exit 0 although a check fails"
 python3 - <<'END'

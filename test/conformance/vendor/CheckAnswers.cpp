@@ -1,5 +1,6 @@
 // supports() for the zoo of OddCalls.h.
 #include "Checks.h"
+#include "KeptCase.h"
 #include "OddCalls.h"
 #include "RandomSubject.h"
 
@@ -123,6 +124,7 @@ void checkTune(const Setup &setup, Findings &findings) {
     std::optional<Subject> subject = randomSubject(setup, seed, 8);
     if (!subject || findings.isGap(item))
       continue;
+    noteCase(setup, *subject, subject->inputs(seed));
     auto tuned = [&] {
       return askTune(setup, RegionView::ofFunction(subject->module, subject->function).region());
     };

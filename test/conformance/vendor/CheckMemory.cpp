@@ -1,5 +1,6 @@
 // Memory of a vendor's own: what alloc() gives, and values that pass between two regions in it.
 #include "Checks.h"
+#include "KeptCase.h"
 #include "RandomSubject.h"
 #include "SplitSubject.h"
 
@@ -138,6 +139,7 @@ private:
 
 // "" or what goes wrong.
 std::string runPair(const Setup &setup, const Subject &whole, const SplitSubject &split) {
+  noteCase(setup, whole, whole.inputs(7));
   PairOfRegions pair(setup, split);
   if (Expected<> loaded = pair.load(); !loaded)
     return loaded.error().message();

@@ -1,5 +1,6 @@
 // What a run half promises about runs, contexts and memory.
 #include "Checks.h"
+#include "KeptCase.h"
 #include "RandomSubject.h"
 
 #include <cstdio>
@@ -26,6 +27,7 @@ std::optional<Sample> sampleOf(const Setup &setup, Findings &findings) {
   }
   Expected<Built> built = build(setup, *subject);
   std::vector<Tensor> inputs = subject->inputs(7);
+  noteCase(setup, *subject, inputs);
   Expected<std::vector<Tensor>> wanted = evaluate(subject->module, subject->function, inputs);
   if (built && wanted)
     return Sample{std::move(*subject), built.takeValue(), std::move(inputs), wanted.takeValue()};

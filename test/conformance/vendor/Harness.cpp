@@ -1,6 +1,8 @@
 // See Harness.h.
 #include "Harness.h"
 
+#include "KeptCase.h"
+
 #include "bycc/IR/Builder.h"
 #include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
@@ -398,6 +400,7 @@ Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &in
 
 Expected<std::vector<Tensor>> runThrough(const Setup &setup, const Subject &subject,
                                          const std::vector<Tensor> &inputs) {
+  noteCase(setup, subject, inputs);
   Built built = BYCC_TRY(build(setup, subject));
   Loaded loaded = BYCC_TRY(Loaded::load(setup, built, 1));
   return Loaded::Context(loaded, 1).run(inputs);

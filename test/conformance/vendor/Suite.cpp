@@ -4,6 +4,7 @@
 #include "Suite.h"
 
 #include "Checks.h"
+#include "KeptCase.h"
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
@@ -99,9 +100,11 @@ public:
     size_t length = std::min(item.size(), placeBytes - 1);
     std::memcpy(place_, item.data(), length);
     place_[length] = 0;
+    forgetCase(setup_);
   }
   void fail(const std::string &item, const std::string &why) override {
-    write('F', item + ": " + why);
+    std::string kept = keepCase(setup_, check_.name, item + ": " + why);
+    write('F', item + ": " + why + (kept.empty() ? "" : " (kept in " + kept + ")"));
   }
   void skip(const std::string &why) override { write('S', why); }
   void note(const std::string &text) override { write('N', text); }
@@ -216,8 +219,11 @@ Result runCheck(const Check &check, const Setup &setup) {
     ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (!readFindings(text, result))
-    result.failures.push_back(deathOf(status, inTime, static_cast<const char *>(place)));
+  if (!readFindings(text, result)) {
+    std::string death = deathOf(status, inTime, static_cast<const char *>(place));
+    std::string kept = keepCase(setup, check.name, death);
+    result.failures.push_back(death + (kept.empty() ? "" : " (kept in " + kept + ")"));
+  }
   ::munmap(place, placeBytes);
   result.verdict = !result.failures.empty()  ? Verdict::Fail
                    : !result.skipped.empty() ? Verdict::Skip

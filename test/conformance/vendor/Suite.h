@@ -31,6 +31,9 @@ struct Setup {
   std::string casesFolder; // operator cases, *.json
   Gaps gaps;
   uint32_t seed = 1; // of random regions
+  // What failures leave behind (KeptCase.h): where the check that runs has its files, "" for
+  // nowhere; where they are kept; and what is to be typed to see it again.
+  std::string caseFolder, keepFolder, compileOptions, runEnvironment, command;
 };
 
 // Reads {"schema": 1, "vendor": V, "gaps": [{"item": "CHECK/ITEM", "reason": ".."}]}; with
