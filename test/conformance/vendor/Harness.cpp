@@ -249,7 +249,7 @@ std::vector<bycc_tensor> tensorsOf(const std::vector<std::pair<DType, std::vecto
     tensor.layout = "";
     tensor.bytes = static_cast<uint64_t>(sizeInBytes(dtype));
     for (int64_t extent : shape)
-      tensor.bytes *= static_cast<uint64_t>(extent);
+      tensor.bytes *= static_cast<uint64_t>(std::max<int64_t>(extent, 0)); // 0: not known yet
   }
   return tensors;
 }

@@ -33,6 +33,8 @@ const std::vector<Check> &checks() {
       {"numeric.patterns", "every pattern's composite gives the results of its parts",
        checkPatterns},
       {"numeric.regions", "random regions give the results of the evaluator", checkRegions},
+      {"numeric.open", "random regions of an extent that is known at run time only, for several",
+       checkOpenRegions},
       {"blob.same", "a region compiles to the same bytes again", checkSameBlob},
       {"blob.damaged", "load() refuses cut bytes and survives changed ones", checkDamagedBlob},
       {"blob.weights", "load() refuses weights that are too short", checkShortWeights},
