@@ -425,10 +425,10 @@ typedef struct bycc_vendor_runtime {
   uint32_t (*num_steps)(const bycc_vendor_context *context, void *region);
   const bycc_step_info *(*step)(const bycc_vendor_context *context, void *region, uint32_t index);
   /* Memory of the vendor's own for values between two of its regions; needed with
-   * BYCC_VENDOR_OWN_MEMORY. `tensor` has all its extents. What alloc returns is not read by
-   * anyone else: run() gets it as `data` of its resident inputs and outputs. Null when
-   * there is none left: the run then fails with LIMIT. Released after the last
-   * region that reads it, or when the run ends early. */
+   * BYCC_VENDOR_OWN_MEMORY. `tensor` has all its extents; without elements it gets memory
+   * as well. What alloc returns is not read by anyone else: run() gets it as `data` of its
+   * resident inputs and outputs. Null when there is none left: the run then fails with
+   * LIMIT. Released after the last region that reads it, or when the run ends early. */
   void *(*alloc)(const bycc_vendor_context *context, const bycc_tensor *tensor);
   void (*release)(const bycc_vendor_context *context, void *memory);
 } bycc_vendor_runtime;
