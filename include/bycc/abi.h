@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define BYCC_ABI_VERSION 3u
+#define BYCC_ABI_VERSION 4u
 #define BYCC_MODULE_MAGIC 0x43435942u /* "BYCC" */
 
 /* Element types; the numbers are part of the ABI. Sub-byte types do not exist. */
@@ -122,9 +122,11 @@ typedef struct bycc_exec_api {
   /* Profiling marks; called only while exec->profile is non-null. */
   void (*node_begin)(struct bycc_exec *exec, uint32_t node);
   void (*node_end)(struct bycc_exec *exec, uint32_t node);
-  /* Memory of the vendor of `region` for a resident value, until it is released
-   * or the run ends; null (status LIMIT recorded) when there is none. */
-  void *(*region_alloc)(struct bycc_exec *exec, uint32_t region, int64_t bytes);
+  /* Memory of the vendor of `region` for its output `output`, a resident value, until it is
+   * released or the run ends; null (status LIMIT recorded) when there is none. `shape` may
+   * be null where bycc_port has all extents. */
+  void *(*region_alloc)(struct bycc_exec *exec, uint32_t region, uint32_t output,
+                        const int64_t *shape);
   void (*region_release)(struct bycc_exec *exec, void *memory);
   /* Runs a library kernel; memory of results that it makes is as from `alloc` or
    * `output`. */
@@ -173,18 +175,27 @@ typedef struct bycc_tensor_info {
   const bycc_dim *dims;
 } bycc_tensor_info;
 
+/* An input or output of a region. */
+typedef struct bycc_port {
+  int32_t dtype; /* bycc_dtype */
+  int32_t rank;
+  const int64_t *dims;  /* -1: known at run time */
+  const char *layout;   /* "" = row-major */
+  uint64_t is_resident; /* 1: in the vendor's own memory (BYCC_VENDOR_OWN_MEMORY) */
+} bycc_port;
+
 /* A vendor region. `blob` is what the vendor's compile half wrote. */
 typedef struct bycc_region_info {
   const char *symbol;
   const char *vendor;
+  const char *vendor_version; /* of that compile half, and what was behind it; "": nothing */
+  const char *vendor_library;
   const uint8_t *blob;
   uint64_t blob_bytes;
   uint32_t num_inputs;
   uint32_t num_outputs;
-  /* Per input and output 1 when the value is resident: in the vendor's own memory
-   * (BYCC_VENDOR_OWN_MEMORY). Null: none is. */
-  const uint8_t *resident_inputs;
-  const uint8_t *resident_outputs;
+  const bycc_port *inputs;
+  const bycc_port *outputs;
   /* 1: of a vendor with BYCC_VENDOR_OWN_WEIGHTS. What its compile half wrote lies in
    * the params file at `weights_offset`, a multiple of 64; without bytes there is
    * none. */

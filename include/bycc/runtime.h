@@ -28,6 +28,10 @@ typedef struct bycc_load_options {
   const char *params;    /* path of the params file; null: beside the model */
   const char *set_id;    /* STEM_SET_ID of STEM.h: the model must be of the build that the
                           * header is of; null: of any */
+  /* Options of vendors' run halves, "V.NAME=VALUE" each, as bycc-run --vendor-option takes
+   * them. Those of vendors that the model does not need are not looked at. */
+  const char *const *vendor_options;
+  size_t num_vendor_options;
 } bycc_load_options;
 
 /* Loads STEM.json with STEM.o and STEM.params beside it. `options` may be null. */

@@ -86,34 +86,56 @@ llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir, const std::v
   return d.table(rows, name);
 }
 
-llvm::Constant *residentFlags(DescriptorEmitter &d, const std::vector<uint8_t> &flags) {
-  if (std::find(flags.begin(), flags.end(), 1) == flags.end())
-    return d.null();
-  return d.bytes({reinterpret_cast<const char *>(flags.data()), flags.size()}, "resident", 1);
+// `resident` may be empty: none is.
+llvm::Constant *portTable(DescriptorEmitter &d, const Module &ir, const std::vector<TypeId> &types,
+                          const std::vector<uint8_t> &resident, const char *name) {
+  std::vector<llvm::Constant *> rows;
+  for (size_t i = 0; i < types.size(); ++i) {
+    std::vector<llvm::Constant *> dims;
+    for (Dim dim : ir.types.shape(types[i]))
+      dims.push_back(d.i64(static_cast<uint64_t>(dim.isConst() ? dim.value() : -1)));
+    rows.push_back(d.record(
+        sizeof(bycc_port),
+        {{offsetof(bycc_port, dtype), d.i32(static_cast<uint32_t>(ir.types.dtype(types[i])))},
+         {offsetof(bycc_port, rank), d.i32(static_cast<uint32_t>(dims.size()))},
+         {offsetof(bycc_port, dims), d.table(dims, "dims")},
+         {offsetof(bycc_port, layout), d.text(std::string(ir.types.layout(types[i])))},
+         {offsetof(bycc_port, is_resident), d.i64(i < resident.size() && resident[i])}}));
+  }
+  return d.table(rows, name);
 }
 
-std::vector<llvm::Constant *> regionRows(DescriptorEmitter &d, const Program &program) {
+std::vector<TypeId> inputTypes(const Module &ir, const Function &function) {
+  std::vector<TypeId> types;
+  for (NodeId param : function.params)
+    for (TypeId type : ir.types.flatten(ir.type(param)))
+      types.push_back(type);
+  return types;
+}
+
+std::vector<llvm::Constant *> regionRows(DescriptorEmitter &d, const Program &program,
+                                         const Module &ir) {
   std::vector<llvm::Constant *> rows;
-  // Shapes come with each call; counts are the same in all.
-  std::vector<std::pair<uint32_t, uint32_t>> counts(program.regions.size());
-  for (const Instr &instr : program.instrs)
-    if (instr.kind == Instr::Kind::Region)
-      counts[instr.callee] = {static_cast<uint32_t>(instr.inputs.size()),
-                              static_cast<uint32_t>(instr.outputs.size())};
   for (const RegionCode &region : program.regions) {
-    auto [inputs, outputs] = counts[static_cast<size_t>(&region - program.regions.data())];
     const CodeRegion &code = region.code;
     llvm::StringRef blob(reinterpret_cast<const char *>(code.blob.data()), code.blob.size());
+    const Function &function = ir.function(region.function);
+    std::vector<TypeId> inputs = inputTypes(ir, function),
+                        outputs = ir.types.flatten(ir.type(ir.block(function.body).result));
     rows.push_back(d.record(
         sizeof(bycc_region_info),
         {{offsetof(bycc_region_info, symbol), d.text(region.symbol)},
          {offsetof(bycc_region_info, vendor), d.text(region.vendor)},
+         {offsetof(bycc_region_info, vendor_version), d.text(code.version)},
+         {offsetof(bycc_region_info, vendor_library), d.text(code.library)},
          {offsetof(bycc_region_info, blob), blob.empty() ? d.null() : d.bytes(blob, "blob", 16)},
          {offsetof(bycc_region_info, blob_bytes), d.i64(blob.size())},
-         {offsetof(bycc_region_info, num_inputs), d.i32(inputs)},
-         {offsetof(bycc_region_info, num_outputs), d.i32(outputs)},
-         {offsetof(bycc_region_info, resident_inputs), residentFlags(d, region.residentInputs)},
-         {offsetof(bycc_region_info, resident_outputs), residentFlags(d, region.residentOutputs)},
+         {offsetof(bycc_region_info, num_inputs), d.i32(static_cast<uint32_t>(inputs.size()))},
+         {offsetof(bycc_region_info, num_outputs), d.i32(static_cast<uint32_t>(outputs.size()))},
+         {offsetof(bycc_region_info, inputs),
+          portTable(d, ir, inputs, region.residentInputs, "inputs")},
+         {offsetof(bycc_region_info, outputs),
+          portTable(d, ir, outputs, region.residentOutputs, "outputs")},
          {offsetof(bycc_region_info, owns_weights), d.i32(code.ownsWeights)},
          {offsetof(bycc_region_info, weights_offset), d.i64(code.weightsOffset)},
          {offsetof(bycc_region_info, weights_bytes), d.i64(code.weightsBytes)}}));
@@ -128,7 +150,7 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
                     llvm::Function *entry) {
   DescriptorEmitter d(module, options.moduleName);
-  std::vector<llvm::Constant *> regions = regionRows(d, program), nodes;
+  std::vector<llvm::Constant *> regions = regionRows(d, program, ir), nodes;
   for (const ProfiledNode &node : program.nodes)
     nodes.push_back(
         d.record(sizeof(bycc_node_info), {{offsetof(bycc_node_info, name), d.text(node.name)},

@@ -57,9 +57,11 @@ void EntryEmitter::define(ValueId id) {
   if (value.spareOf != none) {
     memory = spareMemory(value.spareOf, bytesOf(value));
   } else if (value.resident != none) {
-    auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt64Ty()}, false);
+    auto *type = llvm::FunctionType::get(
+        b_.getPtrTy(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy()}, false);
     memory = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, region_alloc)),
-                           {frame_.exec, b_.getInt32(value.resident), bytesOf(value)});
+                           {frame_.exec, b_.getInt32(value.resident),
+                            b_.getInt32(value.residentOutput), shapeOf(value)});
     failIfNull(memory);
   } else if (value.offset >= 0 || value.stripOffset >= 0) {
     return; // pointer() knows

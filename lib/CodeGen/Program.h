@@ -46,7 +46,8 @@ struct Value {
   std::pair<uint32_t, uint32_t> entry{none, 0}; // in the graph report
   uint32_t output = none; // written straight into this output of the model
   bool isAsked = false;   // the runtime is asked for it, and has not made it before the run
-  uint32_t resident = none; // in the memory of this region's vendor
+  uint32_t resident = none;    // in the memory of this region's vendor,
+  uint32_t residentOutput = 0; // whose output it is
   bool isBound = false;     // pointer and unknown extents are set by Bind, Leave, Loop and Next
   ValueId memory = none, spare = none; // of a carried value: its two memories
   bool isUpdate = false;    // alias: with other content than that had

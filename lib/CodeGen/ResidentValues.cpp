@@ -4,7 +4,9 @@
 //   x -> [npu_0] -a-> [npu_1] -b-> host      a is resident, b is not
 //
 // A region that is called in several places is loaded once, so what holds for an
-// input or output at one call must hold at all of them.
+// input or output at one call must hold at all of them. And none is that its vendor was not
+// told of when it compiled the region (Partition/ResidentTensors has the same rule, of the
+// program as it stood then).
 #include "Program.h"
 
 #include <algorithm>
@@ -58,9 +60,12 @@ private:
   bool isOfOneVendor(uint32_t a, uint32_t b) const { return p_.regions[a].vendor == p_.regions[b].vendor; }
 
   // Leaves the flags of each region as all its calls so far agree on them.
-  bool agree(std::vector<uint8_t> &flags, bool isFirst, const std::vector<ValueId> &values) {
+  bool agree(std::vector<uint8_t> &flags, const std::vector<uint8_t> &told, bool isFirst,
+             const std::vector<ValueId> &values) {
     if (isFirst)
-      flags.assign(values.size(), 1);
+      flags.assign(values.size(), 0);
+    for (size_t i = 0; isFirst && i < std::min(told.size(), values.size()); ++i)
+      flags[i] = told[i];
     bool changed = false;
     for (size_t i = 0; i < values.size(); ++i) {
       uint32_t &maker = maker_[p_.root(values[i])];
@@ -79,16 +84,18 @@ private:
       if (!isRegion(instr))
         continue;
       RegionCode &region = p_.regions[instr.callee];
-      changed |= agree(region.residentInputs, !isSeen[instr.callee], instr.inputs);
-      changed |= agree(region.residentOutputs, !isSeen[instr.callee], instr.outputs);
+      changed |= agree(region.residentInputs, region.code.residentInputs, !isSeen[instr.callee],
+                       instr.inputs);
+      changed |= agree(region.residentOutputs, region.code.residentOutputs, !isSeen[instr.callee],
+                       instr.outputs);
       isSeen[instr.callee] = true;
     }
     // Flags that a later call cleared: earlier calls have to follow.
     for (const Instr &instr : p_.instrs)
       if (isRegion(instr)) {
         RegionCode &region = p_.regions[instr.callee];
-        changed |= agree(region.residentInputs, false, instr.inputs);
-        changed |= agree(region.residentOutputs, false, instr.outputs);
+        changed |= agree(region.residentInputs, {}, false, instr.inputs);
+        changed |= agree(region.residentOutputs, {}, false, instr.outputs);
       }
     return changed;
   }
@@ -104,8 +111,11 @@ private:
     }
     std::vector<size_t> first(p_.values.size()), last(p_.values.size());
     for (size_t i = 0; i < p_.instrs.size(); ++i) {
-      for (ValueId value : p_.instrs[i].outputs)
+      for (size_t o = 0; o < p_.instrs[i].outputs.size(); ++o) {
+        ValueId value = p_.instrs[i].outputs[o];
         first[value] = i;
+        p_.values[value].residentOutput = static_cast<uint32_t>(o);
+      }
       for (ValueId value : p_.instrs[i].inputs)
         last[p_.root(value)] = i;
     }

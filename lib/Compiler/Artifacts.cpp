@@ -69,7 +69,14 @@ private:
   CodeRegion region(FunctionId function) {
     RegionParts parts = std::move(out_.regions.at(function.index));
     blobHashes_ += "|" + std::to_string(hashBytes(parts.blob.data(), parts.blob.size()));
-    CodeRegion code{std::move(parts.blob), ownsWeights(*session_.vendorOf(function))};
+    const Vendor &vendor = *session_.vendorOf(function);
+    CodeRegion code;
+    code.blob = std::move(parts.blob);
+    code.version = vendor.compiler()->version;
+    code.library = vendor.compiler()->library ? vendor.compiler()->library : "";
+    code.residentInputs = std::move(parts.residentInputs);
+    code.residentOutputs = std::move(parts.residentOutputs);
+    code.ownsWeights = ownsWeights(vendor);
     if (parts.weights) {
       const AttrValue *symbol = module_.functionAttr(function, "global_symbol");
       code.weightsBytes = parts.weights->size();
@@ -95,8 +102,8 @@ private:
             join(session_.target().features, ",");
     text += "|" + std::string(versionText()) + "|" + session_.context().moduleName;
     for (size_t i = 0; i < session_.vendors().size(); ++i)
-      if (const bycc_vendor_compiler *compiler = session_.vendors()[i].compiler())
-        text += "|" + session_.vendors()[i].name() + " " + compiler->version;
+      if (const Vendor &vendor = session_.vendors()[i]; vendor.compiler())
+        text += "|" + vendor.name() + " " + vendor.versionText() + " " + vendor.settings.text();
     text += blobHashes_; // they also depend on tuning and on the vendor's environment
     for (const ParamsEntry &entry : out_.params->entries())
       text += "|" + std::to_string(entry.hash) + "@" + std::to_string(entry.offset);

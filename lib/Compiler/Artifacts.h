@@ -14,6 +14,7 @@ namespace bycc {
 struct RegionParts {
   std::vector<uint8_t> blob;
   std::shared_ptr<const Storage> weights; // null: none
+  std::vector<uint8_t> residentInputs, residentOutputs; // as in CodeRegion
 };
 
 // Everything that a compilation can write, not yet written.

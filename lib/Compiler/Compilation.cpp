@@ -216,7 +216,9 @@ Expected<> Compilation::finishObject() {
   GraphReport report;
   report.version = versionText();
   report.target = &session_.target();
-  report.flags = resultFlags(request_, session_.extensions(), session_.ownPasses());
+  report.flags =
+      resultFlags(request_, session_.extensions(), session_.ownPasses(), session_.vendors());
+  report.vendors = &session_.vendors();
   report.inputsHash = session_.inputsHash();
   report.interface = artifacts_.interface;
   report.offload = &model_.report;

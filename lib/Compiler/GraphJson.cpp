@@ -111,6 +111,18 @@ void writeRegions(JsonWriter &json, const std::vector<OffloadFunction> &regions)
   json.endArray();
 }
 
+// What was asked, whether it got a region or not.
+void writeVendors(JsonWriter &json, const VendorSet &vendors) {
+  json.key("vendors").beginArray();
+  for (size_t i = 0; i < vendors.size(); ++i) {
+    const bycc_vendor_compiler *table = vendors[i].compiler();
+    json.beginObject().key("name").value(vendors[i].name());
+    json.key("version").value(table ? table->version : "");
+    json.key("library").value(table && table->library ? escaped(table->library) : "").endObject();
+  }
+  json.endArray();
+}
+
 int64_t nodeOrNone(uint32_t node) { return node == UINT32_MAX ? -1 : int64_t{node}; }
 
 // Steps by their nodes; buffers as fives: node, offset, bytes, first and last step.
@@ -141,6 +153,7 @@ std::string graphJson(const Module &module, const CompiledModule &code, const Gr
       .key("cpu")
       .value(report.target->cpu);
   json.key("features").value(join(report.target->features, ",")).endObject();
+  writeVendors(json, *report.vendors);
   writeStrings(json, "flags", report.flags);
   json.key("inputs_hash").value(hexText(report.inputsHash));
   json.key("inputs");

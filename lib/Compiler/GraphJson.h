@@ -6,6 +6,7 @@
 #include "bycc/Partition/OffloadReport.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Target/TargetInfo.h"
+#include "bycc/Target/Vendor.h"
 #include "bycc/View/OperatorGraph.h"
 
 #include <string>
@@ -17,6 +18,7 @@ struct GraphReport {
   std::string version;
   const TargetInfo *target = nullptr;
   std::vector<std::string> flags; // those that change the result, normalised
+  const VendorSet *vendors = nullptr;
   uint64_t inputsHash = 0;
   ModelInterface interface;
   const OffloadReport *offload = nullptr;

@@ -40,12 +40,13 @@ std::string_view textOf(const uint8_t *data, uint64_t size) {
 
 } // namespace
 
-// Its version, and the file that it came from.
+// Its version, what it is set to, and the file that it came from.
 const std::string &RegionCache::identityOf(const Vendor &vendor) {
   auto [known, isNew] = identities_.try_emplace(vendor.name());
   if (!isNew)
     return known->second;
-  known->second = vendor.name() + "\n" + vendor.compiler()->version + "\n";
+  known->second =
+      vendor.name() + "\n" + vendor.versionText() + "\n" + vendor.settings.text() + "\n";
   if (!vendor.origin.empty())
     if (auto file = mapFile(vendor.origin))
       known->second += hexText(hash128((*file)->data(), (*file)->size()));

@@ -21,10 +21,22 @@ std::string withoutFolders(std::string passes) {
   return passes;
 }
 
+// As the vendors have them, so that one value has one spelling.
+std::vector<std::string> vendorFlags(const VendorSet &vendors) {
+  std::vector<std::string> flags;
+  for (size_t i = 0; i < vendors.size(); ++i)
+    for (const VendorSettings::Option &option : vendors[i].settings.options())
+      if (option.isGiven)
+        flags.push_back("--vendor-option=" + vendors[i].name() + "." + option.name + "=" +
+                        (option.isPath ? fileNameOf(option.value) : option.value));
+  return flags;
+}
+
 } // namespace
 
 std::vector<std::string> resultFlags(const CompileOptions &options, const Extensions &extensions,
-                                     const std::vector<Extensions::Pass> &ownPasses) {
+                                     const std::vector<Extensions::Pass> &ownPasses,
+                                     const VendorSet &vendors) {
   std::vector<std::string> flags = {"-O" + std::to_string(options.passes.level)};
   if (options.passes.passes)
     flags.push_back("--passes=" + withoutFolders(*options.passes.passes));
@@ -51,6 +63,8 @@ std::vector<std::string> resultFlags(const CompileOptions &options, const Extens
     flags.push_back("--nan=" + options.target.nan);
   if (options.vendors.annotate)
     flags.push_back("--annotate=" + *options.vendors.annotate);
+  for (std::string &flag : vendorFlags(vendors))
+    flags.push_back(std::move(flag));
   for (const std::string &rules : options.vendors.rules)
     flags.push_back("--rules=" + fileNameOf(rules));
   for (const std::string &patterns : options.vendors.patterns)

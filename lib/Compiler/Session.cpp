@@ -151,6 +151,8 @@ Expected<> Session::prepare() {
     vendorRequest_.annotate = vendorsOfPasses(*p.passes, registry_);
   vendorRequest_.ruleFiles = options_.vendors.rules;
   vendorRequest_.patternFiles = options_.vendors.patterns;
+  for (const std::string &text : options_.vendors.vendorOptions)
+    vendorRequest_.settings.push_back(BYCC_TRY(VendorSetting::parse(text)));
   for (const Extensions::VendorText &patterns : extensions_.patterns)
     vendorRequest_.patternTexts.emplace_back(patterns.text, patterns.name);
   vendorRequest_.read = [this](const std::string &path, uint64_t limit) {
@@ -270,7 +272,21 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
       names.push_back(vendor.name);
     return unknownVendor(asked.name, asked.place, names);
   }
+  if (mustBeKnown)
+    for (const VendorSetting &setting : vendorRequest_.settings)
+      BYCC_TRY(checkIsHeard(setting));
   return {};
+}
+
+Expected<> Session::checkIsHeard(const VendorSetting &setting) const {
+  std::string name =
+      vendorCalled(setting.vendor, [&](const std::string &each) { return known_->has(each); });
+  if (vendors_.find(name))
+    return {};
+  return (error(Status::Arg) << "--vendor-option " << escaped(setting.vendor) << "."
+                             << escaped(setting.name) << ": vendor '" << escaped(name)
+                             << "' is not in use")
+      .note("--annotate says which vendors are");
 }
 
 void Session::chooseModuleName() {

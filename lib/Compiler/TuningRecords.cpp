@@ -50,7 +50,10 @@ TuningRecords::Key TuningRecords::keyOf(const Vendor &vendor, const TargetInfo &
                                         const RegionHash &region) {
   std::string machine = target.triple + " " + target.cpu + " " + join(target.features, ",") +
                         " threads " + std::to_string(target.threads);
-  return {vendor.name(), escaped(vendor.compiler()->version), machine, hexText(region)};
+  for (const VendorSettings::Option &option : vendor.settings.options())
+    if (option.isGiven)
+      machine += " " + option.name + "=" + escaped(option.value);
+  return {vendor.name(), escaped(vendor.versionText()), machine, hexText(region)};
 }
 
 const TuningRecords::Record *TuningRecords::find(const Vendor &vendor, const TargetInfo &target,

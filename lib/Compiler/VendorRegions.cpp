@@ -74,7 +74,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
     if (hasFailed(region))
       returnToHost(region);
     else
-      artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights};
+      artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights,
+                                                   region.resident.inputs, region.resident.outputs};
   session_.dismissVendors();
   if (artifacts_.regions.empty())
     *artifacts_.params = {}; // no vendor reads weights: the host places its own
@@ -100,9 +101,7 @@ void VendorRegions::shareConstants() {
 // its own instead.
 RegionView VendorRegions::view(const Region &region) {
   Module &module = session_.module();
-  if (ownsWeights(*region.vendor))
-    return RegionView::ofFunction(module, region.function);
-  return RegionView::ofFunction(module, region.function, [&](const Constant &constant) {
+  auto offsetOf = [&](const Constant &constant) {
     std::vector<int64_t> dims;
     for (Dim dim : module.types.shape(constant.type))
       dims.push_back(dim.value());
@@ -110,16 +109,26 @@ RegionView VendorRegions::view(const Region &region) {
     return artifacts_.params->add(constant.name.empty() ? "const" : constant.name,
                                   module.types.dtype(constant.type), dims, constant.storage,
                                   constant.offset, constant.bytes);
-  });
+  };
+  RegionView seen = ownsWeights(*region.vendor)
+                        ? RegionView::ofFunction(module, region.function)
+                        : RegionView::ofFunction(module, region.function, offsetOf);
+  seen.setResident(region.resident.inputs, region.resident.outputs);
+  return seen;
 }
 
 void VendorRegions::collect() {
   regions_.clear();
+  std::set<std::string> withMemory;
+  for (size_t i = 0; i < session_.vendors().size(); ++i)
+    if (const Vendor &vendor = session_.vendors()[i]; !vendor.isEmulated() && vendor.hasOwnMemory())
+      withMemory.insert(vendor.name());
+  ResidentTensors resident(session_.module(), std::move(withMemory));
   for (FunctionId function : session_.module().globals())
     if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated()) {
-      Region region{function, vendor, {}, {}};
+      Region region{function, vendor, {}, {}, resident.flagsOf(function)};
       RegionView seen = view(region);
-      region.key = ownsWeights(*vendor) ? contentHash(viewByContent(function).region())
+      region.key = ownsWeights(*vendor) ? contentHash(viewByContent(region).region())
                                         : contentHash(seen.region());
       region.tuningKey = tuningHash(seen.region());
       regions_.push_back(region);
@@ -127,9 +136,11 @@ void VendorRegions::collect() {
 }
 
 // For the hash of a region whose constants have no place: theirs stands there instead.
-RegionView VendorRegions::viewByContent(FunctionId function) const {
-  return RegionView::ofFunction(session_.module(), function,
-                                [](const Constant &constant) { return constant.hash; });
+RegionView VendorRegions::viewByContent(const Region &region) const {
+  RegionView seen = RegionView::ofFunction(session_.module(), region.function,
+                                           [](const Constant &constant) { return constant.hash; });
+  seen.setResident(region.resident.inputs, region.resident.outputs);
+  return seen;
 }
 
 RegionView VendorRegions::chosenView(const Region &region) {
@@ -150,8 +161,7 @@ Expected<> VendorRegions::compileNew() {
       seen->setTuning(*record);
     std::string file;
     if (cache_.keeps(*region.vendor)) {
-      file =
-          cache_.nameOf(*region.vendor, session_.target(), *seen, viewByContent(region.function));
+      file = cache_.nameOf(*region.vendor, session_.target(), *seen, viewByContent(region));
       if (auto kept = cache_.find(file)) {
         session_.context().remarks.push_back("region " + symbolOf(region) + ": from the cache");
         outcomes_[region.key] = std::move(*kept);

@@ -5,6 +5,7 @@
 #include "Artifacts.h"
 #include "RegionCache.h"
 #include "bycc/Compiler/Session.h"
+#include "bycc/Partition/ResidentTensors.h"
 #include "bycc/Target/RegionCompiler.h"
 
 #include <array>
@@ -32,6 +33,7 @@ private:
     FunctionId function;
     const Vendor *vendor;
     Key key, tuningKey;
+    ResidentTensors::Flags resident = {};
   };
   void shareConstants();
   void collect();
@@ -44,7 +46,7 @@ private:
   RegionView chosenView(const Region &region);
   std::string symbolOf(const Region &region) const;
   RegionView view(const Region &region);
-  RegionView viewByContent(FunctionId function) const;
+  RegionView viewByContent(const Region &region) const;
   const RegionOutcome &outcome(const Region &region) const { return outcomes_.at(region.key); }
   bool hasFailed(const Region &region) const;
   Error strictError(const Region &region) const;

@@ -37,7 +37,8 @@ ViewDocument documentOf(Session &session, const CompiledModel &model, OperatorGr
   document.version = versionText();
   document.triple = session.target().triple;
   document.cpu = session.target().cpu;
-  document.flags = resultFlags(options, session.extensions(), session.ownPasses());
+  document.flags =
+      resultFlags(options, session.extensions(), session.ownPasses(), session.vendors());
   ModelInterface interface = modelInterface(module);
   std::vector<TypeId> inputs;
   for (NodeId param : module.function(module.main()).params)

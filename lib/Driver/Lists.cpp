@@ -74,9 +74,14 @@ Expected<std::vector<VendorDescription>> describeVendors(const Options &options)
 
 void printVendor(const VendorDescription &vendor) {
   std::string version = vendor.version.empty() ? "-" : vendor.version;
-  std::printf("%-16s %-14s %-9s %3zu patterns%s%s\n", vendor.name.c_str(), version.c_str(),
+  if (!vendor.library.empty())
+    version += " (" + vendor.library + ")";
+  std::printf("%-16s %-18s %-9s %3zu patterns%s%s\n", vendor.name.c_str(), version.c_str(),
               vendor.kind.c_str(), vendor.numPatterns, vendor.origin.empty() ? "" : "  ",
               vendor.origin.c_str());
+  for (const VendorSettings::Option &option : vendor.options)
+    std::printf("    --vendor-option %s.%s=%s (%s)  %s\n", vendor.name.c_str(), option.name.c_str(),
+                option.defaultValue.c_str(), option.type().c_str(), option.help.c_str());
 }
 
 } // namespace
@@ -96,7 +101,21 @@ int listVendors(const Options &options) {
     }
     json.beginObject().key("name").value(vendor.name).key("version").value(vendor.version);
     json.key("kind").value(vendor.kind).key("origin").value(vendor.origin);
-    json.key("patterns").value(static_cast<int64_t>(vendor.numPatterns)).endObject();
+    json.key("library").value(vendor.library);
+    json.key("patterns").value(static_cast<int64_t>(vendor.numPatterns));
+    json.key("options").beginArray();
+    for (const VendorSettings::Option &option : vendor.options)
+      json.beginObject()
+          .key("name")
+          .value(option.name)
+          .key("type")
+          .value(option.type())
+          .key("default")
+          .value(option.defaultValue)
+          .key("help")
+          .value(option.help)
+          .endObject();
+    json.endArray().endObject();
   }
   json.endArray();
   if (options.json)

@@ -20,7 +20,9 @@
 #include "Scopes.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <tuple>
 
 namespace bycc {
 
@@ -44,6 +46,7 @@ public:
     for (auto &asker : askers_) {
       if (auto why = asker->annotateBlock(block))
         context.warn({}, asker->vendor().name() + " takes nothing: its annotator fails: " + *why);
+      separateGroups(*asker, block);
       std::vector<NodeId> asked;
       for (NodeId node : module_.block(block).nodes) {
         NodeKind kind = module_.node(node).kind;
@@ -53,6 +56,19 @@ public:
       }
       asker->askAhead(asked);
     }
+  }
+
+  // Groups of an annotator are apart as what has different labels is. A label counts for the
+  // node whichever vendor gets it.
+  void separateGroups(const VendorAsker &asker, BlockId block) {
+    for (NodeId node : module_.block(block).nodes)
+      if (uint32_t group = asker.groupOf(node); group != 0 && placement_) {
+        auto [found, isNew] = groupLabels_.try_emplace(
+            {placement_->labelOf(node), module_.intern(asker.vendor().name()).index, block.index,
+             group},
+            firstGroupLabel + static_cast<uint32_t>(groupLabels_.size()));
+        placement_->setLabel(node, found->second);
+      }
   }
 
   void annotate(NodeId node) {
@@ -141,7 +157,11 @@ private:
 
   Module &module_;
   RefusalLog *refusals_;
-  const PlacementRules *placement_;
+  PlacementRules *placement_;
+  // Above those of regions that failed (Compiler/VendorRegions).
+  static constexpr uint32_t firstGroupLabel = 1u << 30;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>, uint32_t>
+      groupLabels_; // by label, vendor, block, group
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   std::vector<StringId> names_;
   std::unique_ptr<Users> users_; // made for the first composite

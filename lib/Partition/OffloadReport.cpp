@@ -9,7 +9,7 @@
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/Vendor.h"
 
-#include "ResidentTensors.h"
+#include "bycc/Partition/ResidentTensors.h"
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 // input or output at one call must hold at all of them. Where code of the host passes
 // a tensor on (a result of a branch or of a function), it is the host's.
 
-#include "ResidentTensors.h"
+#include "bycc/Partition/ResidentTensors.h"
 
 #include "bycc/IR/Functions.h"
 #include "bycc/IR/Visitor.h"
@@ -28,6 +28,19 @@ ResidentTensors::ResidentTensors(const Module &module, std::set<std::string> ven
   });
   while (dropDisagreeing())
     ;
+}
+
+ResidentTensors::Flags ResidentTensors::flagsOf(FunctionId region) const {
+  auto call = std::ranges::find(calls_, region, &RegionCall::region);
+  if (call == calls_.end())
+    return {};
+  auto flags = [&](const std::vector<TensorRef> &tensors) {
+    std::vector<uint8_t> all;
+    for (const TensorRef &tensor : tensors)
+      all.push_back(isResident(tensor));
+    return all;
+  };
+  return {flags(call->inputs), flags(call->outputs)};
 }
 
 FunctionId ResidentTensors::calleeOf(NodeId call) const {

@@ -123,6 +123,13 @@ Expected<LoadOptions> loadOptions(const bycc_load_options *given) {
   options.verify = known.verify != 0;
   options.params = known.params ? known.params : "";
   options.setId = known.set_id ? known.set_id : "";
+  for (size_t i = 0; known.vendor_options && i < known.num_vendor_options; ++i) {
+    const char *text = known.vendor_options[i];
+    auto setting = VendorSetting::parse(text ? text : "");
+    if (!setting)
+      return error(Status::Arg) << setting.error().message();
+    options.vendorOptions.push_back(setting.takeValue());
+  }
   return options;
 }
 

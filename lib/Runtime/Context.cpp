@@ -126,7 +126,7 @@ Expected<> Context::initStates() {
   BYCC_TRY(environment.check());
   for (size_t i = 0; i < states_.size(); ++i) {
     const Region &region = model_->regions()[i];
-    uint64_t bytes = region.vendor->state_bytes(region.handle);
+    uint64_t bytes = region.vendor->state_bytes(region.context, region.handle);
     bool isNew = states_[i].memory.size() < bytes || !states_[i].memory.data();
     if (isNew)
       states_[i].memory = Block(bytes, true);
@@ -137,7 +137,8 @@ Expected<> Context::initStates() {
       std::memset(states_[i].memory.data(), 0, bytes);
     char text[512] = "no reason given";
     auto initState = [&] {
-      return region.vendor->init_state(region.handle, states_[i].memory.data(), threads_);
+      return region.vendor->init_state(region.context, region.handle, states_[i].memory.data(),
+                                       threads_);
     };
     int32_t status = callVendor(initState, text);
     if (status != BYCC_OK)
@@ -152,7 +153,7 @@ void Context::dropStates() {
   for (size_t i = 0; i < states_.size(); ++i) {
     const Region &region = model_->regions()[i];
     if (std::exchange(states_[i].isReady, false))
-      region.vendor->drop_state(region.handle, states_[i].memory.data());
+      region.vendor->drop_state(region.context, region.handle, states_[i].memory.data());
   }
 }
 

@@ -6,6 +6,8 @@
 #include "Model.h"
 #include "Profile.h"
 
+#include "bycc/Support/Sized.h"
+
 #include <atomic>
 #include <mutex>
 #include <span>
@@ -87,7 +89,7 @@ private:
   static uint64_t mark(bycc_exec *exec);
   static void releaseTo(bycc_exec *exec, uint64_t mark);
   static void *grow(bycc_exec *exec, void *memory, int64_t bytes);
-  static void *regionAlloc(bycc_exec *exec, uint32_t region, int64_t bytes);
+  static void *regionAlloc(bycc_exec *exec, uint32_t region, uint32_t output, const int64_t *shape);
   static void regionRelease(bycc_exec *exec, void *memory);
   static int32_t callLibrary(bycc_exec *exec, const bycc_library_call *call);
   static int32_t fail(bycc_exec *exec, int32_t status, const char *message);
@@ -110,8 +112,9 @@ private:
   std::vector<RegionState> states_;
   BlockCache cache_;
   // Memory of vendors that the run holds; one compiled entry runs at a time.
-  std::vector<std::pair<const bycc_vendor_runtime *, void *>> vendorMemory_;
+  std::vector<std::pair<const Region *, void *>> vendorMemory_;
   bycc_exec exec_ = {};
+  bycc_region_run run_ = sized<bycc_region_run>(); // of the region that is called
   std::vector<void *> inputPointers_, outputPointers_;
   std::vector<const int64_t *> inputShapes_;
   bool bindingsChanged_ = true;

@@ -49,21 +49,33 @@ void *Context::grow(bycc_exec *exec, void *memory, int64_t bytes) {
   return grown;
 }
 
-void *Context::regionAlloc(bycc_exec *exec, uint32_t index, int64_t bytes) {
+void *Context::regionAlloc(bycc_exec *exec, uint32_t index, uint32_t output, const int64_t *shape) {
   Context &context = of(exec);
-  if (index >= context.states_.size()) {
-    context.record(error(Status::Internal)
-                   << "memory for region " << index << ", there are " << context.states_.size());
+  if (index >= context.states_.size() ||
+      output >= context.model_->regions()[index].outputs.size()) {
+    context.record(error(Status::Internal) << "memory for output " << output << " of region "
+                                           << index << ", there are " << context.states_.size());
     return nullptr;
   }
-  // load() has seen to it that the vendor has both functions.
-  const bycc_vendor_runtime *vendor = context.model_->regions()[index].vendor;
-  void *memory = vendor->alloc(static_cast<uint64_t>(std::max<int64_t>(bytes, 1)));
+  const Region &region = context.model_->regions()[index];
+  bycc_tensor tensor = region.outputs[output];
+  if (shape) {
+    auto bytes = tensorBytes(static_cast<DType>(tensor.dtype), shape, tensor.rank);
+    if (!bytes) {
+      context.record(bytes.takeError());
+      return nullptr;
+    }
+    tensor.shape = shape;
+    tensor.bytes = *bytes;
+  }
+  // loadRegion() has seen to it that the vendor has both functions.
+  void *memory = region.vendor->alloc(region.context, &tensor);
   if (memory)
-    context.vendorMemory_.emplace_back(vendor, memory);
+    context.vendorMemory_.emplace_back(&region, memory);
   else
-    context.record(error(Status::Limit) << "vendor " << vendor->name
-                                        << " has no memory for a tensor of " << bytes << " bytes");
+    context.record(error(Status::Limit)
+                   << "vendor " << region.vendor->name << " has no memory for a tensor of "
+                   << tensor.bytes << " bytes");
   return memory;
 }
 
@@ -75,14 +87,14 @@ void Context::regionRelease(bycc_exec *exec, void *memory) {
     of(exec).record(error(Status::Internal) << "memory is released that no vendor gave");
     return;
   }
-  found->first->release(memory);
+  found->first->vendor->release(found->first->context, memory);
   held.erase(found);
 }
 
 // What a run that ended early still holds.
 void Context::releaseVendorMemory() {
-  for (const auto &[vendor, memory] : vendorMemory_)
-    vendor->release(memory);
+  for (const auto &[region, memory] : vendorMemory_)
+    region->vendor->release(region->context, memory);
   vendorMemory_.clear();
 }
 
@@ -97,14 +109,19 @@ int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *i
   char text[512];
   text[0] = 0;
   uint32_t steps = context.isProfiling_ ? context.profile_.numSteps(index) : 0;
+  bycc_region_run &given = context.run_; // the rest of it stays null
+  given.step_ns = nullptr;
+  given.threads = exec->threads;
+  given.inputs = inputs;
+  given.outputs = outputs;
   auto run = [&] {
     if (steps == 0)
-      return region.vendor->run(region.handle, state, inputs, outputs, exec->threads, text,
-                                sizeof text);
+      return region.vendor->run(region.context, region.handle, state, &given, text, sizeof text);
     std::vector<uint64_t> ns(steps);
+    given.step_ns = ns.data();
     uint64_t begin = context.profile_.now();
-    int32_t status = region.vendor->run_profiled(region.handle, state, inputs, outputs,
-                                                 exec->threads, ns.data(), text, sizeof text);
+    int32_t status =
+        region.vendor->run(region.context, region.handle, state, &given, text, sizeof text);
     context.profile_.addSteps(index, begin, ns.data());
     return status;
   };

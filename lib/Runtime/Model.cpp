@@ -13,6 +13,7 @@
 #include "bycc/Runtime/CheckSet.h"
 #include "bycc/Support/Hash.h"
 #include "bycc/Support/Messages.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -53,6 +54,26 @@ Expected<> checkVersion(const bycc_module &module, const std::string &path) {
   return {};
 }
 
+bool isSound(const bycc_port *ports, uint32_t count) {
+  return count == 0 ||
+         (ports && std::all_of(ports, ports + count, [](const bycc_port &port) {
+            return port.dtype >= 0 && port.dtype < numDTypes && port.rank >= 0 &&
+                   port.rank <= maxRank && (port.rank == 0 || port.dims) && port.layout &&
+                   std::all_of(
+                       port.dims, port.dims + port.rank, [](int64_t dim) { return dim >= -1; });
+          }));
+}
+
+Expected<> checkRegion(const bycc_region_info &region, uint32_t index) {
+  if (!region.symbol || !region.vendor || !region.vendor_version || !region.vendor_library)
+    return error(Status::Load) << "module descriptor: region " << index
+                               << " has no symbol, vendor or version";
+  if (!isSound(region.inputs, region.num_inputs) || !isSound(region.outputs, region.num_outputs))
+    return error(Status::Load) << "module descriptor: region " << index
+                               << " has an input or output without a valid type";
+  return {};
+}
+
 Expected<> checkModule(const bycc_module &module) {
   auto refuse = [&] { return error(Status::Load) << "module descriptor: "; };
   if (!module.name || !module.entry || !module.features)
@@ -67,8 +88,7 @@ Expected<> checkModule(const bycc_module &module) {
   for (uint32_t i = 0; i < module.num_outputs; ++i)
     BYCC_TRY(checkTensor(module.outputs[i]));
   for (uint32_t i = 0; i < module.num_regions; ++i)
-    if (!module.regions[i].symbol || !module.regions[i].vendor)
-      return refuse() << "region " << i << " has no symbol or vendor";
+    BYCC_TRY(checkRegion(module.regions[i], i));
   return {};
 }
 
@@ -311,7 +331,81 @@ static Expected<std::pair<uint64_t, uint64_t>> weightsOf(const bycc_region_info 
   return std::pair(info.weights_offset, info.weights_bytes);
 }
 
-Expected<> Model::loadRegions() {
+namespace {
+
+// Options of vendors that no region is of are not heard: one command line may be for many
+// models.
+std::vector<VendorSetting> settingsOf(const LoadOptions &options, std::string_view vendor) {
+  std::vector<VendorSetting> settings;
+  for (const VendorSetting &setting : options.vendorOptions)
+    if (setting.vendor == vendor)
+      settings.push_back(setting);
+  return settings;
+}
+
+// Shapes, dtypes and layouts stay the module's.
+Expected<std::vector<bycc_tensor>> tensorsOf(const bycc_port *ports, uint32_t count) {
+  std::vector<bycc_tensor> tensors;
+  for (const bycc_port &port : std::span(ports, count)) {
+    bycc_tensor &tensor = tensors.emplace_back(sized<bycc_tensor>());
+    tensor.dtype = port.dtype;
+    tensor.rank = port.rank;
+    tensor.flags = port.is_resident ? BYCC_VALUE_RESIDENT : 0;
+    tensor.shape = port.dims;
+    tensor.layout = port.layout;
+    if (std::find(port.dims, port.dims + port.rank, -1) == port.dims + port.rank)
+      tensor.bytes = BYCC_TRY(tensorBytes(static_cast<DType>(port.dtype), port.dims, port.rank));
+  }
+  return tensors;
+}
+
+bool areResident(const std::vector<bycc_tensor> &tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const bycc_tensor &tensor) { return tensor.flags & BYCC_VALUE_RESIDENT; });
+}
+
+} // namespace
+
+Expected<Region> Model::loadRegion(const bycc_region_info &info,
+                                   std::shared_ptr<const OpenVendor> open) {
+  Region region;
+  region.vendor = &open->table();
+  region.context = &open->context();
+  region.open = std::move(open);
+  std::vector<bycc_tensor> inputs = BYCC_TRY(tensorsOf(info.inputs, info.num_inputs));
+  region.outputs = BYCC_TRY(tensorsOf(info.outputs, info.num_outputs));
+  if ((areResident(inputs) || areResident(region.outputs)) &&
+      !(region.vendor->alloc && region.vendor->release))
+    return error(Status::Load) << "region " << escaped(info.symbol) << ": vendor "
+                               << escaped(info.vendor) << " has no memory of its own";
+  auto [offset, bytes] = BYCC_TRY(weightsOf(info, weightsBytes_));
+  auto given = sized<bycc_region_load>();
+  given.threads = threads_;
+  given.symbol = info.symbol;
+  given.blob = info.blob;
+  given.blob_bytes = info.blob_bytes;
+  given.weights = bytes ? weights_ + offset : nullptr;
+  given.weights_bytes = bytes;
+  given.num_inputs = info.num_inputs;
+  given.inputs = inputs.data();
+  given.num_outputs = info.num_outputs;
+  given.outputs = region.outputs.data();
+  given.version = info.vendor_version;
+  given.library = info.vendor_library;
+  char text[512] = "";
+  auto load = [&] {
+    return region.vendor->load(region.context, &given, &region.handle, text, sizeof text);
+  };
+  int32_t status = callVendor(load, text);
+  text[sizeof text - 1] = 0;
+  if (status != BYCC_OK)
+    return error(status == BYCC_LIMIT ? Status::Limit : Status::Load)
+           << "region " << escaped(info.symbol) << ": vendor " << escaped(info.vendor)
+           << " cannot load it: " << (text[0] ? text : "no reason given");
+  return region;
+}
+
+Expected<> Model::loadRegions(const LoadOptions &options) {
   if (module_->num_regions == 0)
     return {};
   // Vendors reorder weights here, on the pool.
@@ -319,33 +413,16 @@ Expected<> Model::loadRegions() {
   BYCC_TRY(environment.check());
   for (uint32_t i = 0; i < module_->num_regions; ++i) {
     const bycc_region_info &info = module_->regions[i];
-    Region region;
-    region.vendor = BYCC_TRY(loadVendor(info.vendor));
-    bool isResident = info.resident_inputs || info.resident_outputs;
-    if (isResident && !(region.vendor->alloc && region.vendor->release))
-      return error(Status::Load) << "region " << escaped(info.symbol) << ": vendor "
-                                 << escaped(info.vendor) << " has no memory of its own";
-    auto [offset, bytes] = BYCC_TRY(weightsOf(info, weightsBytes_));
-    const uint8_t *weights = bytes ? weights_ + offset : nullptr;
-    char text[512] = "";
-    auto load = [&] {
-      return region.vendor->load(&info, weights, bytes, threads_, &region.handle, text,
-                                 sizeof text);
-    };
-    int32_t status = callVendor(load, text);
-    text[sizeof text - 1] = 0;
-    if (status != BYCC_OK)
-      return error(status == BYCC_LIMIT ? Status::Limit : Status::Load)
-             << "region " << escaped(info.symbol) << ": vendor " << escaped(info.vendor)
-             << " cannot load it: " << (text[0] ? text : "no reason given");
-    regions_.push_back(region);
+    auto open = BYCC_TRY(openVendor(info.vendor, settingsOf(options, info.vendor)));
+    BYCC_TRY(open->checkReads(info));
+    regions_.push_back(BYCC_TRY(loadRegion(info, std::move(open))));
   }
   return {};
 }
 
 Model::~Model() {
   for (Region &region : regions_)
-    region.vendor->unload(region.handle);
+    region.vendor->unload(region.context, region.handle);
 }
 
 static Expected<> checkHasParams(const GraphFile &graph, const bycc_module &module) {
@@ -395,7 +472,7 @@ Model::loadObjectOf(const GraphFile &graph, std::string_view object, const SetPa
   else
     model->params_ = std::move(given);
   BYCC_TRY(model->useParams(options, params, &graph));
-  BYCC_TRY(inFile(model->loadRegions(), objectPath));
+  BYCC_TRY(inFile(model->loadRegions(options), objectPath));
   logMessage(LogLevel::Info, graph.path + ": loaded, " + std::to_string(model->threads()) +
                                  " threads, " + std::to_string(module.num_regions) + " regions");
   return std::shared_ptr<const Model>(std::move(model));
@@ -440,7 +517,7 @@ Expected<std::shared_ptr<const Model>> Model::loadLinked(const bycc_module *modu
   if (params.empty())
     params = programFolder() + "/" + module->name + ".params";
   BYCC_TRY(model->useParams(options, params, nullptr));
-  BYCC_TRY(inFile(model->loadRegions(), module->name));
+  BYCC_TRY(inFile(model->loadRegions(options), module->name));
   return std::shared_ptr<const Model>(std::move(model));
 }
 

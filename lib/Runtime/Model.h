@@ -5,6 +5,7 @@
 
 #include "bycc/Support/DType.h"
 #include "bycc/Support/File.h"
+#include "bycc/Support/VendorSettings.h"
 
 #include "bycc/runtime.h"
 #include "bycc/vendor.h"
@@ -17,10 +18,15 @@
 
 namespace bycc::runtime {
 
+class OpenVendor;
+
 // A vendor region as its run half has loaded it.
 struct Region {
+  std::shared_ptr<const OpenVendor> open; // owns the next two
   const bycc_vendor_runtime *vendor = nullptr;
+  const bycc_vendor_context *context = nullptr;
   void *handle = nullptr;
+  std::vector<bycc_tensor> outputs; // as load() was told of them
 };
 
 struct LoadOptions {
@@ -28,6 +34,7 @@ struct LoadOptions {
   bool verify = false;
   std::string params; // empty: beside the model
   std::string setId;  // in hexadecimal; empty: any
+  std::vector<VendorSetting> vendorOptions;
 };
 
 // Where the parts of a set lie.
@@ -71,7 +78,8 @@ private:
   Expected<> setModule(const bycc_module *module, const LoadOptions &options);
   Expected<> useParams(const LoadOptions &options, const std::string &path,
                        const struct GraphFile *graph);
-  Expected<> loadRegions();
+  Expected<> loadRegions(const LoadOptions &options);
+  Expected<Region> loadRegion(const bycc_region_info &info, std::shared_ptr<const OpenVendor> open);
 
   LoadedObject object_;
   const bycc_module *module_ = nullptr;

@@ -1,5 +1,7 @@
 #include "Profile.h"
 
+#include <algorithm>
+#include <cstring>
 #include <ctime>
 
 namespace bycc::runtime {
@@ -24,15 +26,15 @@ void Profile::restart(const Model &model) {
   for (size_t r = 0; r < model.regions().size(); ++r) {
     stepsBegin_.push_back(entries_.size());
     const Region &region = model.regions()[r];
-    if (!region.vendor->num_steps || !region.vendor->step || !region.vendor->run_profiled)
+    if (!region.vendor->num_steps || !region.vendor->step)
       continue;
-    uint32_t count = region.vendor->num_steps(region.handle);
+    uint32_t count = region.vendor->num_steps(region.context, region.handle);
     for (uint32_t i = 0; i < count; ++i) {
-      const bycc_step_info *step = region.vendor->step(region.handle, i);
-      double flops = region.vendor->step_flops ? region.vendor->step_flops(region.handle, i) : 0;
-      entries_.push_back({orEmpty(step ? step->name : ""), orEmpty(step ? step->detail : ""),
-                          orEmpty(step ? step->source : ""), static_cast<int32_t>(r), 0, 0, 0,
-                          flops});
+      bycc_step_info step = {};
+      if (const bycc_step_info *given = region.vendor->step(region.context, region.handle, i))
+        std::memcpy(&step, given, std::min<size_t>(given->size, sizeof step));
+      entries_.push_back({orEmpty(step.name), orEmpty(step.detail), orEmpty(step.source),
+                          static_cast<int32_t>(r), 0, 0, 0, step.flops});
     }
   }
   stepsBegin_.push_back(entries_.size());

@@ -10,7 +10,9 @@
 #include "bycc/Support/File.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/SharedObject.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Support/VendorAbi.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -56,6 +58,11 @@ bool isPlainName(const std::string &name) {
   return !name.empty() && name.size() <= 64 && asIdentifier("_" + name) == "_" + name;
 }
 
+// "2 (oneDNN 2.6.3)"
+std::string versionText(const std::string &version, const char *library) {
+  return version + (library && *library ? " (" + escaped(library) + ")" : "");
+}
+
 // The table as this runtime knows it: what an older, shorter one lacks is null.
 Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::string &path,
                                       const bycc_vendor_runtime *given) {
@@ -63,9 +70,8 @@ Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::stri
     return error(Status::Load, {path}) << "vendor '" << vendor << "' gave no run half";
   if (given->abi_version != BYCC_VENDOR_ABI_VERSION)
     return error(Status::Load, {path})
-           << "vendor '" << vendor << "' has ABI version " << given->abi_version
-           << ", this runtime has version " << BYCC_VENDOR_ABI_VERSION;
-  if (given->size < offsetof(bycc_vendor_runtime, alloc))
+           << "vendor '" << vendor << "' " << otherVendorAbi(given->abi_version);
+  if (given->size < offsetof(bycc_vendor_runtime, reads))
     return error(Status::Load, {path})
            << "vendor '" << vendor << "': the table of the run half is too short";
   bycc_vendor_runtime table = {};
@@ -73,12 +79,14 @@ Expected<bycc_vendor_runtime> checked(const std::string &vendor, const std::stri
   if (!table.name || !table.load || !table.unload || !table.state_bytes || !table.init_state ||
       !table.drop_state || !table.run)
     return error(Status::Load, {path}) << "vendor '" << vendor << "': the run half is incomplete";
-  if (table.use_threads)
-    table.use_threads(&vendorThreads);
+  if (!isVendorVersion(table.version))
+    return error(Status::Load, {path}) << "vendor '" << vendor << "' has the version '"
+                                       << escaped(table.version ? table.version : "")
+                                       << "', wanted letters, digits, '.', '-', '_' and '+'";
   return table;
 }
 
-Expected<bycc_vendor_runtime> openVendor(const std::string &vendor, const std::string &path) {
+Expected<bycc_vendor_runtime> loadFrom(const std::string &vendor, const std::string &path) {
   BYCC_TRY(checkSharedObject(path));
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
@@ -91,7 +99,6 @@ Expected<bycc_vendor_runtime> openVendor(const std::string &vendor, const std::s
   if (!entry)
     return error(Status::Load, {path})
            << "no symbol bycc_vendor_runtime_entry: not the run half of a vendor";
-  logMessage(LogLevel::Info, "vendor '" + vendor + "' loaded from " + path);
   const bycc_vendor_runtime *given = nullptr;
   char text[512] = "";
   auto ask = [&] {
@@ -100,7 +107,11 @@ Expected<bycc_vendor_runtime> openVendor(const std::string &vendor, const std::s
   };
   if (callVendor(ask, text) != BYCC_OK)
     return error(Status::Load, {path}) << "bycc_vendor_runtime_entry: " << escaped(text, 512);
-  return checked(vendor, path, given);
+  bycc_vendor_runtime table = BYCC_TRY(checked(vendor, path, given));
+  logMessage(LogLevel::Info, "vendor '" + vendor + "' " +
+                                 versionText(table.version, table.library) + " loaded from " +
+                                 path);
+  return table;
 }
 
 Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {
@@ -110,7 +121,7 @@ Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {
   for (const std::string &folder : folders) {
     std::string path = folder + "/libbycc_vendor_" + vendor + ".so";
     if (::access(path.c_str(), F_OK) == 0)
-      return openVendor(vendor, path);
+      return loadFrom(vendor, path);
   }
   return error(Status::Load).as(MessageId::NoVendorLibrary)
          << "the model needs vendor '" << vendor << "', but libbycc_vendor_" << vendor
@@ -127,6 +138,74 @@ Expected<const bycc_vendor_runtime *> loadVendor(const std::string &vendor) {
   if (known != loaded.end())
     return &known->second;
   return &loaded.emplace(vendor, BYCC_TRY(findVendor(vendor))).first->second;
+}
+
+OpenVendor::OpenVendor(const bycc_vendor_runtime &table, VendorSettings settings)
+    : table_(table), settings_(std::move(settings)), context_(sized<bycc_vendor_context>()) {
+  context_.num_options = settings_.count();
+  context_.options = settings_.attrs();
+  context_.threads = &vendorThreads;
+}
+
+OpenVendor::~OpenVendor() {
+  if (isOpen_ && table_.close)
+    table_.close(&context_);
+}
+
+Expected<std::shared_ptr<const OpenVendor>> OpenVendor::open(const bycc_vendor_runtime &table,
+                                                             VendorSettings settings) {
+  std::shared_ptr<OpenVendor> made(new OpenVendor(table, std::move(settings)));
+  char text[512] = "";
+  auto open = [&] { return table.open(&made->context_, text, sizeof text); };
+  int32_t status = table.open ? callVendor(open, text) : BYCC_OK;
+  text[sizeof text - 1] = 0;
+  if (status != BYCC_OK)
+    return error(status == BYCC_LIMIT ? Status::Limit : Status::Load)
+           << "vendor '" << table.name
+           << "' cannot be opened: " << (text[0] ? text : "no reason given");
+  made->isOpen_ = true;
+  return std::shared_ptr<const OpenVendor>(std::move(made));
+}
+
+Expected<> OpenVendor::checkReads(const bycc_region_info &region) const {
+  std::string own = table_.version, theirs = region.vendor_version;
+  std::vector<std::string> reads = split(table_.reads ? table_.reads : own, ' ');
+  bool isRead = std::any_of(reads.begin(), reads.end(),
+                            [&](const std::string &each) { return matchesGlob(each, theirs); });
+  std::string compiled = versionText(escaped(theirs), region.vendor_library);
+  if (!isRead)
+    return error(Status::Load) << "region " << escaped(region.symbol) << " was compiled by vendor '"
+                               << escaped(region.vendor) << "' " << compiled << ", its run half is "
+                               << versionText(own, table_.library) << " and reads "
+                               << join(reads, " ") << ": compile the model again";
+  std::string here = versionText(own, table_.library);
+  if (compiled != here)
+    logMessage(LogLevel::Info, "region " + escaped(region.symbol) + " was compiled by vendor '" +
+                                   escaped(region.vendor) + "' " + compiled + ", it runs with " +
+                                   here);
+  return {};
+}
+
+Expected<std::shared_ptr<const OpenVendor>> openVendor(const std::string &vendor,
+                                                       const std::vector<VendorSetting> &given) {
+  const bycc_vendor_runtime &table = *BYCC_TRY(loadVendor(vendor));
+  VendorSettings settings =
+      BYCC_TRY(VendorSettings::describedBy(vendor, table.num_options, table.options));
+  for (const VendorSetting &setting : given)
+    if (Expected<> isSet = settings.set(setting, "for running"); !isSet) {
+      Error problem = isSet.takeError();
+      problem.diagnostics().front().status = Status::Arg;
+      return problem;
+    }
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::string>, std::weak_ptr<const OpenVendor>> all;
+  std::lock_guard lock(mutex);
+  std::weak_ptr<const OpenVendor> &known = all[{vendor, settings.text()}];
+  if (std::shared_ptr<const OpenVendor> open = known.lock())
+    return open;
+  auto made = BYCC_TRY(OpenVendor::open(table, std::move(settings)));
+  known = made;
+  return made;
 }
 
 } // namespace bycc::runtime

@@ -8,7 +8,8 @@ namespace bycc {
 // What the vendor answers; an exception is a no. Weights are written to `weights`, where
 // there is such memory.
 WorkerAnswer callVendor(const bycc_vendor_compiler &vendor, Question question,
-                        const bycc_target &target, const bycc_region &region,
-                        uint64_t maxBlobBytes = UINT64_MAX, WeightsMemory *weights = nullptr);
+                        const bycc_target &target, const VendorSettings &settings,
+                        const bycc_region &region, uint64_t maxBlobBytes = UINT64_MAX,
+                        WeightsMemory *weights = nullptr);
 
 } // namespace bycc

@@ -6,6 +6,7 @@
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/SharedObject.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Support/VendorAbi.h"
 
 #include <cerrno>
 #include <cstddef>
@@ -71,10 +72,9 @@ Expected<bool> hasCompileHalf(const std::string &path) {
 Expected<> checkVendorTable(const bycc_vendor_compiler *table, const std::string &origin) {
   if (table->abi_version != BYCC_VENDOR_ABI_VERSION)
     return error(Status::Load, {origin}).as(MessageId::BadPlugin)
-           << "the plugin speaks version " << table->abi_version
-           << " of the vendor interface, this bycc speaks " << BYCC_VENDOR_ABI_VERSION;
-  // What the first header of this version had; later fields may be missing.
-  constexpr size_t shortest = offsetof(bycc_vendor_compiler, passes);
+           << "the plugin " << otherVendorAbi(table->abi_version);
+  // Up to what no vendor can do without; what follows may be missing.
+  constexpr size_t shortest = offsetof(bycc_vendor_compiler, num_options);
   if (table->size < shortest)
     return error(Status::Load, {origin})
            << "the plugin's bycc_vendor_compiler has size " << table->size << ", at least "
@@ -85,6 +85,10 @@ Expected<> checkVendorTable(const bycc_vendor_compiler *table, const std::string
   if (name.size() > 64 || asIdentifier("_" + name) != "_" + name || name == "host")
     return error(Status::Load, {origin})
            << "'" << escaped(name) << "' cannot be a vendor's name: wanted letters, digits and _";
+  if (!isVendorVersion(table->version))
+    return error(Status::Load, {origin}) << "vendor '" << name << "' has the version '"
+                                         << escaped(table->version ? table->version : "")
+                                         << "', wanted letters, digits, '.', '-', '_' and '+'";
   if (!table->supports || !table->compile)
     return error(Status::Load, {origin}) << "vendor '" << name << "' has no function '"
                                          << (table->supports ? "compile" : "supports") << "'";

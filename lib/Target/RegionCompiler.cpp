@@ -257,7 +257,7 @@ RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, cons
   VendorTarget boundary(target);
   WorkerAnswer answer =
       callVendor(*vendor.compiler(), isTuning ? Question::Tune : Question::Compile, boundary,
-                 view.region(), maxBlobBytes, &memory);
+                 vendor.settings, view.region(), maxBlobBytes, &memory);
   WeightsPlace place = answer.weights;
   RegionOutcome outcome = outcomeOf(std::move(answer), maxBlobBytes);
   checkBlame(outcome, view.region().num_nodes);

@@ -17,15 +17,15 @@ public:
     name(region.symbol);
     number(region.num_values);
     for (uint32_t i = 0; i < region.num_values; ++i)
-      value(region.values[i]);
+      value(*bycc_value_at(&region, i));
     number(region.num_nodes);
     for (uint32_t i = 0; i < region.num_nodes; ++i)
-      node(region.nodes[i]);
+      node(*bycc_node_at(&region, i));
     indices(region.inputs, region.num_inputs);
     indices(region.outputs, region.num_outputs);
     bytes(region.tuning, region.tuning_bytes);
-    if (region.num_symbols) // regions without have the hash that they always had
-      bytes(region.likely, region.num_symbols * sizeof *region.likely);
+    for (uint32_t i = 0; i < region.num_symbols; ++i)
+      number(bycc_symbol_at(&region, i)->likely);
   }
 
 private:
@@ -49,8 +49,10 @@ private:
     number(value.device);
     number(value.data != nullptr);
     number(value.bytes);
-    if (hasNames_)
+    if (hasNames_) {
       number(value.weights_offset);
+      number(value.flags);
+    }
     name(value.name);
   }
 
@@ -58,14 +60,15 @@ private:
     string(node.op);
     number(node.num_attrs);
     for (uint32_t i = 0; i < node.num_attrs; ++i)
-      attr(node.attrs[i]);
+      attr(*bycc_attr_at(node.attrs, i));
     indices(node.inputs, node.num_inputs);
     indices(node.outputs, node.num_outputs);
     number(node.num_roles);
     for (uint32_t i = 0; i < node.num_roles; ++i) {
-      string(node.roles[i].name);
-      number(node.roles[i].is_node);
-      number(node.roles[i].index);
+      const bycc_role &role = *bycc_role_at(&node, i);
+      string(role.name);
+      number(role.kind);
+      number(role.index);
     }
     name(node.source);
     string(node.implementation);
@@ -82,7 +85,7 @@ private:
     string(attr.s);
     number(attr.count);
     for (uint32_t i = 0; i < attr.count; ++i)
-      this->attr(attr.items[i]);
+      this->attr(*bycc_item_at(&attr, i));
   }
 
   bool hasNames_;

@@ -1,5 +1,7 @@
 #include "RegionExtents.h"
 
+#include "bycc/Support/Sized.h"
+
 namespace bycc {
 
 namespace {
@@ -58,14 +60,15 @@ void RegionExtents::put(bycc_region &region) const {
   region.symbols = symbols_.data();
   region.num_extents = static_cast<uint32_t>(extents_.size());
   region.extents = extents_.data();
-  region.likely = likely_.data();
 }
 
 int32_t RegionExtents::symbolOf(Dim dim) {
   auto [known, isNew] = numbers_.try_emplace(dim.raw(), static_cast<int32_t>(symbols_.size()));
   if (isNew) {
-    symbols_.push_back({names_.emplace_back(module_.types.expr(dim).symbol).c_str(), -1, -1});
-    likely_.push_back(module_.types.likely(dim));
+    bycc_symbol &symbol = symbols_.emplace_back(sized<bycc_symbol>());
+    symbol.name = names_.emplace_back(module_.types.expr(dim).symbol).c_str();
+    symbol.input = symbol.axis = -1;
+    symbol.likely = module_.types.likely(dim);
   }
   return known->second;
 }

@@ -30,7 +30,6 @@ private:
   const Module &module_;
   std::vector<bycc_extent> extents_;
   std::vector<bycc_symbol> symbols_;
-  std::vector<int64_t> likely_; // per symbol
   std::deque<std::string> names_;
   std::deque<std::vector<int32_t>> lists_;
   std::unordered_map<int64_t, int32_t> entries_, numbers_; // by Dim::raw

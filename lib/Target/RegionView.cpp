@@ -7,6 +7,7 @@
 #include "bycc/IR/Op.h"
 #include "bycc/IR/Printer.h"
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 
 #include "RegionExtents.h"
@@ -32,7 +33,6 @@ namespace {
 struct Level {
   std::vector<bycc_value> values;
   std::vector<TypeId> types; // of the values
-  std::vector<const int32_t *> extents; // per value, when any is known at run time only
   std::vector<bycc_node> nodes;
   std::vector<NodeId> nodeIds;
   std::vector<uint32_t> inputs, outputs;
@@ -41,15 +41,16 @@ struct Level {
   bycc_region region{};
 
   const bycc_region *finish(const char *symbol) {
-    region = {symbol,
-              static_cast<uint32_t>(values.size()),
-              values.data(),
-              static_cast<uint32_t>(nodes.size()),
-              nodes.data(),
-              static_cast<uint32_t>(inputs.size()),
-              inputs.data(),
-              static_cast<uint32_t>(outputs.size()),
-              outputs.data()};
+    region = sized<bycc_region>();
+    region.symbol = symbol;
+    region.num_values = static_cast<uint32_t>(values.size());
+    region.values = values.data();
+    region.num_nodes = static_cast<uint32_t>(nodes.size());
+    region.nodes = nodes.data();
+    region.num_inputs = static_cast<uint32_t>(inputs.size());
+    region.inputs = inputs.data();
+    region.num_outputs = static_cast<uint32_t>(outputs.size());
+    region.outputs = outputs.data();
     return &region;
   }
 };
@@ -73,7 +74,7 @@ struct RegionView::Impl {
   const char *text(std::string_view value) { return strings.emplace_back(value).c_str(); }
 
   bycc_value valueOf(TypeId type, const char *name) {
-    bycc_value value{};
+    auto value = sized<bycc_value>();
     value.name = name;
     value.layout = "";
     if (!module.types.isTensor(type))
@@ -167,7 +168,7 @@ struct RegionView::Impl {
   }
 
   bycc_attr attrOf(const char *name, const AttrValue &value) {
-    bycc_attr attr{};
+    auto attr = sized<bycc_attr>();
     attr.name = name;
     if (value.isBool()) {
       attr.kind = BYCC_ATTR_BOOL;
@@ -212,7 +213,7 @@ struct RegionView::Impl {
       inputs.insert(inputs.end(), part.begin(), part.end());
     }
     std::vector<uint32_t> outputs = number(level, result);
-    bycc_node node{};
+    auto node = sized<bycc_node>();
     node.op = op;
     std::vector<uint32_t> &ins = level.lists.emplace_back(std::move(inputs));
     node.inputs = ins.data();
@@ -299,17 +300,23 @@ struct RegionView::Impl {
         at.push_back(static_cast<size_t>(*value));
     if (at.size() != wanted || numbers.size() != wanted)
       return std::nullopt;
-    if (isInput)
-      return at[0] < out.num_inputs ? std::optional(bycc_role{name, BYCC_ROLE_INPUT, uint32_t(at[0])})
-                                    : std::nullopt;
+    auto made = sized<bycc_role>();
+    made.name = name;
+    made.index = static_cast<uint32_t>(at[0]);
+    if (isInput) {
+      made.kind = BYCC_ROLE_INPUT;
+      return at[0] < out.num_inputs ? std::optional(made) : std::nullopt;
+    }
     if (at[0] >= body.nodes.size())
       return std::nullopt;
+    made.kind = sign == '@' ? BYCC_ROLE_NODE : BYCC_ROLE_VALUE;
     if (sign == '@')
-      return bycc_role{name, BYCC_ROLE_NODE, static_cast<uint32_t>(at[0])};
+      return made;
     const bycc_node &node = body.nodes[at[0]];
     if (at[1] >= (sign == '#' ? node.num_inputs : node.num_outputs))
       return std::nullopt;
-    return bycc_role{name, BYCC_ROLE_VALUE, (sign == '#' ? node.inputs : node.outputs)[at[1]]};
+    made.index = (sign == '#' ? node.inputs : node.outputs)[at[1]];
+    return made;
   }
 
   std::vector<std::string> rolesOfFunction(FunctionId composite) const {
@@ -389,15 +396,13 @@ struct RegionView::Impl {
 // Run-time extents of all levels; they share their tables.
 void RegionView::Impl::setExtents() {
   for (Level &level : levels)
-    for (TypeId type : level.types)
-      level.extents.push_back(extents.of(type));
+    for (size_t i = 0; i < level.types.size(); ++i)
+      level.values[i].extents = extents.of(level.types[i]);
   const std::vector<uint32_t> &inputs = levels[0].inputs;
   for (uint32_t i = 0; i < inputs.size(); ++i)
     extents.addInput(i, levels[0].types[inputs[i]]);
-  for (Level &level : levels) {
+  for (Level &level : levels)
     extents.put(level.region);
-    level.region.value_extents = level.extents.data();
-  }
 }
 
 RegionView::RegionView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
@@ -414,6 +419,19 @@ NodeId RegionView::node(uint32_t index) const {
 
 void RegionView::setImplementation(uint32_t index, const std::string &name) {
   impl_->levels[0].nodes[index].implementation = impl_->text(name);
+}
+
+// A constant, or an input that goes through, is not made here.
+void RegionView::setResident(const std::vector<uint8_t> &inputs,
+                             const std::vector<uint8_t> &outputs) {
+  Level &level = impl_->levels[0];
+  auto set = [&](const std::vector<uint32_t> &ids, const std::vector<uint8_t> &flags) {
+    for (size_t i = 0; i < std::min(ids.size(), flags.size()); ++i)
+      if (flags[i])
+        level.values[ids[i]].flags |= BYCC_VALUE_RESIDENT;
+  };
+  set(level.inputs, inputs);
+  set(level.outputs, outputs);
 }
 
 void RegionView::setTuning(std::vector<uint8_t> record) {

@@ -25,13 +25,12 @@ public:
 
   void region(const bycc_region &region) {
     text(region.symbol);
-    number<uint32_t>(region.value_extents != nullptr);
     number(region.num_values);
     for (uint32_t i = 0; i < region.num_values; ++i)
-      value(region.values[i], region.value_extents ? region.value_extents[i] : nullptr);
+      value(*bycc_value_at(&region, i));
     number(region.num_nodes);
     for (uint32_t i = 0; i < region.num_nodes; ++i)
-      node(region.nodes[i]);
+      node(*bycc_node_at(&region, i));
     array(region.inputs, region.num_inputs);
     array(region.outputs, region.num_outputs);
   }
@@ -40,12 +39,13 @@ public:
     array(static_cast<const uint8_t *>(region.tuning), region.tuning_bytes);
     number(region.num_symbols);
     for (uint32_t i = 0; i < region.num_symbols; ++i) {
-      text(region.symbols[i].name);
-      number(region.symbols[i].input);
-      number(region.symbols[i].axis);
+      const bycc_symbol &symbol = *bycc_symbol_at(&region, i);
+      text(symbol.name);
+      number(symbol.input);
+      number(symbol.axis);
+      number(symbol.likely);
     }
     array(region.extents, region.num_extents);
-    array(region.likely, region.likely ? region.num_symbols : 0);
   }
 
 private:
@@ -68,17 +68,18 @@ private:
     bytes.append(value, size + 1);
   }
 
-  void value(const bycc_value &value, const int32_t *extents) {
+  void value(const bycc_value &value) {
     number(value.dtype);
     number(value.rank);
     number(value.device);
     number<uint32_t>(value.dims != nullptr);
     array(value.dims, value.dims ? static_cast<uint64_t>(value.rank) : 0);
-    array(extents, extents ? static_cast<uint64_t>(value.rank) : 0);
+    array(value.extents, value.extents ? static_cast<uint64_t>(value.rank) : 0);
     text(value.layout);
     text(value.name);
     number(value.bytes);
     number(value.weights_offset);
+    number(value.flags);
     constant(value);
   }
 
@@ -102,9 +103,10 @@ private:
     array(node.outputs, node.num_outputs);
     number(node.num_roles);
     for (uint32_t i = 0; i < node.num_roles; ++i) {
-      text(node.roles[i].name);
-      number(node.roles[i].is_node);
-      number(node.roles[i].index);
+      const bycc_role &role = *bycc_role_at(&node, i);
+      text(role.name);
+      number(role.kind);
+      number(role.index);
     }
     text(node.source);
     text(node.implementation);
@@ -113,10 +115,10 @@ private:
       region(*node.body);
   }
 
-  void attrs(const bycc_attr *list, uint32_t count) {
+  void attrs(const void *list, uint32_t count) {
     number(count);
     for (uint32_t i = 0; i < count; ++i) {
-      const bycc_attr &attr = list[i];
+      const bycc_attr &attr = *bycc_attr_at(list, i);
       text(attr.name);
       number(attr.kind);
       number(attr.i);
@@ -172,20 +174,23 @@ private:
     std::memset(memory, 0, count * sizeof(T));
     return static_cast<T *>(memory);
   }
+  template <typename T> T *makeSized(size_t count) {
+    T *made = make<T>(count);
+    for (size_t i = 0; i < count; ++i)
+      made[i].size = sizeof(T);
+    return made;
+  }
 
   bycc_region *decodeRegion() {
-    bycc_region *region = make<bycc_region>(1);
+    auto *region = makeSized<bycc_region>(1);
     region->symbol = text();
-    bool hasExtents = number<uint32_t>();
     region->num_values = number<uint32_t>();
-    bycc_value *values = make<bycc_value>(region->num_values);
-    auto **extents = make<const int32_t *>(region->num_values);
+    auto *values = makeSized<bycc_value>(region->num_values);
     for (uint32_t i = 0; i < region->num_values; ++i)
-      extents[i] = decodeValue(values[i]);
+      decodeValue(values[i]);
     region->values = values;
-    region->value_extents = hasExtents ? extents : nullptr;
     region->num_nodes = number<uint32_t>();
-    bycc_node *nodes = make<bycc_node>(region->num_nodes);
+    auto *nodes = makeSized<bycc_node>(region->num_nodes);
     for (uint32_t i = 0; i < region->num_nodes; ++i)
       decodeNode(nodes[i]);
     region->nodes = nodes;
@@ -199,8 +204,7 @@ private:
     return {list.data(), static_cast<uint32_t>(list.size())};
   }
 
-  // Returns its extents, or null.
-  const int32_t *decodeValue(bycc_value &value) {
+  void decodeValue(bycc_value &value) {
     value.dtype = number<int32_t>();
     value.rank = number<int32_t>();
     value.device = number<int32_t>();
@@ -208,12 +212,13 @@ private:
     auto dims = array<int64_t>();
     value.dims = hasDims ? dims.data() : nullptr;
     auto extents = array<int32_t>();
+    value.extents = extents.empty() ? nullptr : extents.data();
     value.layout = text();
     value.name = text();
     value.bytes = number<uint64_t>();
     value.weights_offset = number<uint64_t>();
+    value.flags = number<uint64_t>();
     value.data = constant(value.bytes);
-    return extents.empty() ? nullptr : extents.data();
   }
 
   const void *constant(uint64_t bytes) {
@@ -238,10 +243,10 @@ private:
     std::tie(node.inputs, node.num_inputs) = indices();
     std::tie(node.outputs, node.num_outputs) = indices();
     node.num_roles = number<uint32_t>();
-    bycc_role *roles = make<bycc_role>(node.num_roles);
+    auto *roles = makeSized<bycc_role>(node.num_roles);
     for (uint32_t i = 0; i < node.num_roles; ++i) {
       roles[i].name = text();
-      roles[i].is_node = number<int32_t>();
+      roles[i].kind = number<int32_t>();
       roles[i].index = number<uint32_t>();
     }
     node.roles = roles;
@@ -256,7 +261,7 @@ private:
 
   std::pair<const bycc_attr *, uint32_t> attrs() {
     auto count = number<uint32_t>();
-    bycc_attr *list = make<bycc_attr>(count);
+    auto *list = makeSized<bycc_attr>(count);
     for (uint32_t i = 0; i < count; ++i) {
       list[i].name = text();
       list[i].kind = number<int32_t>();
@@ -273,17 +278,17 @@ private:
     region.tuning = tuning.empty() ? nullptr : tuning.data();
     region.tuning_bytes = tuning.size();
     region.num_symbols = number<uint32_t>();
-    bycc_symbol *symbols = make<bycc_symbol>(region.num_symbols);
+    auto *symbols = makeSized<bycc_symbol>(region.num_symbols);
     for (uint32_t i = 0; i < region.num_symbols; ++i) {
       symbols[i].name = text();
       symbols[i].input = number<int32_t>();
       symbols[i].axis = number<int32_t>();
+      symbols[i].likely = number<int64_t>();
     }
     region.symbols = symbols;
     auto extents = array<bycc_extent>();
     region.extents = extents.data();
     region.num_extents = static_cast<uint32_t>(extents.size());
-    region.likely = array<int64_t>().data();
   }
 
   static void share(const bycc_region &from, bycc_region &to) {
@@ -291,7 +296,6 @@ private:
     to.symbols = from.symbols;
     to.num_extents = from.num_extents;
     to.extents = from.extents;
-    to.likely = from.likely;
   }
 
   const char *begin_;

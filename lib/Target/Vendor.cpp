@@ -4,6 +4,7 @@
 #include "bycc/Target/Vendor.h"
 
 #include "bycc/IR/Op.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 #include "bycc/Target/VendorProcess.h"
@@ -31,6 +32,8 @@ Expected<std::unique_ptr<Vendor>> Vendor::fromCompiler(const bycc_vendor_compile
   std::memcpy(&table, compiler, std::min<size_t>(compiler->size, sizeof table));
   if (!table.version)
     table.version = "";
+  vendor->settings =
+      BYCC_TRY(VendorSettings::describedBy(vendor->name_, table.num_options, table.options));
   if (table.passes)
     vendor->passes = table.passes;
   if (!table.patterns || !*table.patterns)
@@ -42,6 +45,13 @@ Expected<std::unique_ptr<Vendor>> Vendor::fromCompiler(const bycc_vendor_compile
                                << "' in vendor '" << vendor->name_ << "'";
   BYCC_TRY(description.applyTo(*vendor));
   return vendor;
+}
+
+std::string Vendor::versionText() const {
+  if (!compiler_)
+    return "";
+  std::string library = compiler_->library ? compiler_->library : "";
+  return compiler_->version + (library.empty() ? "" : " (" + library + ")");
 }
 
 std::optional<std::string> Vendor::whyListed(std::string_view op) const {
@@ -199,14 +209,14 @@ void put(const Vendor &vendor, Question question, const bycc_target &target,
          const RegionView &view) {
   std::string about = question == Question::Annotate
                           ? "asked to annotate"
-                          : "asked about " + std::string(view.region().nodes[0].op);
+                          : "asked about " + std::string(bycc_node_at(&view.region(), 0)->op);
   vendor.process->put(vendor, question, std::move(about), target, view);
 }
 
 WorkerAnswer ask(const Vendor &vendor, Question question, const bycc_target &target,
                  const RegionView &view) {
   if (!vendor.process)
-    return callVendor(*vendor.compiler(), question, target, view.region());
+    return callVendor(*vendor.compiler(), question, target, vendor.settings, view.region());
   put(vendor, question, target, view);
   return vendor.process->next();
 }
@@ -226,9 +236,13 @@ Answer askSupports(const Vendor &vendor, const bycc_target &target, const Region
 } // namespace
 
 VendorTarget::VendorTarget(const TargetInfo &info)
-    : features_(join(info.features, ",")), target_{info.triple.c_str(), info.cpu.c_str(),
-                                                   features_.c_str(), info.threads,
-                                                   info.keepsNan ? BYCC_NAN_KEEP : BYCC_NAN_FAST} {}
+    : features_(join(info.features, ",")), target_(sized<bycc_target>()) {
+  target_.triple = info.triple.c_str();
+  target_.cpu = info.cpu.c_str();
+  target_.features = features_.c_str();
+  target_.threads = info.threads;
+  target_.nan = info.keepsNan ? BYCC_NAN_KEEP : BYCC_NAN_FAST;
+}
 
 struct VendorAsker::Impl {
   explicit Impl(const TargetInfo &info) : target(info) {}
@@ -236,6 +250,7 @@ struct VendorAsker::Impl {
   std::string key;
   std::unordered_map<std::string, Answer> answers;
   std::unordered_map<NodeId, Answer> annotated; // by the vendor's own annotator
+  std::unordered_map<NodeId, uint32_t> groups;  // not 0, of nodes that it takes
   // Of questions under way, which are answered in this order. Nodes of the map stay
   // where they are.
   std::deque<Answer *> ahead;
@@ -261,7 +276,9 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
   std::optional<std::string> failure;
   if (!reply.isYes)
     failure = reply.reason;
-  std::map<uint32_t, Answer> byNode(reply.byNode.begin(), reply.byNode.end());
+  std::map<uint32_t, WorkerAnswer::ByNode> byNode;
+  for (WorkerAnswer::ByNode &said : reply.byNode)
+    byNode.emplace(said.node, said);
   for (uint32_t i = 0; i < view.region().num_nodes; ++i) {
     Answer &answer = impl_->annotated[view.node(i)];
     auto said = byNode.find(i);
@@ -270,12 +287,20 @@ std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
     else if (failure)
       answer = Answer::no("its annotator fails: " + *failure);
     else
-      answer = said == byNode.end() ? Answer::no("its annotator does not take it") : said->second;
+      answer =
+          said == byNode.end() ? Answer::no("its annotator does not take it") : said->second.answer;
     if (answer)
       if (Answer allowed = askFile(view.node(i)); !allowed)
         answer = std::move(allowed);
+    if (answer && said->second.group != 0)
+      impl_->groups[view.node(i)] = said->second.group;
   }
   return failure;
+}
+
+uint32_t VendorAsker::groupOf(NodeId node) const {
+  auto found = impl_->groups.find(node);
+  return found == impl_->groups.end() ? 0 : found->second;
 }
 
 // Host and vendors know of row-major tensors on device 0; a vendor has others where its

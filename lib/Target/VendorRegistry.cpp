@@ -171,6 +171,13 @@ struct AllRules {
   }
 };
 
+Error inOption(const VendorSetting &setting, Error problem) {
+  std::string &message = problem.diagnostics().front().message;
+  message =
+      "--vendor-option " + escaped(setting.vendor) + "." + escaped(setting.name) + ": " + message;
+  return problem;
+}
+
 Expected<> addVendorFile(VendorSet &set, const std::string &text, const std::string &path) {
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
@@ -194,6 +201,10 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
   else
     for (const RuleSet::Entry &entry : rules.vendors)
       names.push_back(entry.name);
+  auto isKnown = [&](const std::string &name) { return has(name) || rules.find(name); };
+  for (const VendorSetting &setting : request.settings)
+    if (!isKnown(vendorCalled(setting.vendor, isKnown)))
+      return inOption(setting, make(setting.vendor).takeError());
   auto use = [&](const std::string &name, bool onlyAsked) -> Expected<> {
     if (set.find(name))
       return {};
@@ -202,6 +213,10 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
     std::unique_ptr<Vendor> vendor = isEmulated ? std::move(entry->emulated) : BYCC_TRY(make(name));
     if (entry && !isEmulated)
       BYCC_TRY(entry->more.applyTo(*vendor));
+    for (const VendorSetting &setting : request.settings)
+      if (vendorCalled(setting.vendor, isKnown) == name)
+        BYCC_TRY(vendor->settings.set(setting,
+                                      vendor->isEmulated() ? "(it is emulated)" : "for compiling"));
     vendor->onlyAsked = onlyAsked;
     set.add(std::move(vendor));
     return {};
@@ -231,10 +246,15 @@ VendorRegistry::describe(const VendorRequest &request) const {
   std::vector<VendorDescription> result;
   for (const Entry &entry : entries_) {
     auto vendor = BYCC_TRY(entry.make());
-    const char *version = entry.compiler ? entry.compiler->version : nullptr;
-    const char *kind = !entry.compiler ? "emulated" : entry.isBuiltin() ? "built in" : "plugin";
-    result.push_back(
-        {vendor->name(), version ? version : "", kind, entry.origin, vendor->patterns().size()});
+    const bycc_vendor_compiler *table = vendor->compiler();
+    VendorDescription &description = result.emplace_back();
+    description.name = vendor->name();
+    description.version = table ? table->version : "";
+    description.library = table && table->library ? escaped(table->library) : "";
+    description.kind = !table ? "emulated" : entry.isBuiltin() ? "built in" : "plugin";
+    description.origin = entry.origin;
+    description.numPatterns = vendor->patterns().size();
+    description.options = vendor->settings.options();
   }
   VendorSet ignored;
   for (const std::string &file : request.ruleFiles) {
@@ -242,7 +262,8 @@ VendorRegistry::describe(const VendorRequest &request) const {
     BYCC_TRY(rules.read(request, file, ignored));
     for (const RuleSet::Entry &entry : rules.vendors)
       if (entry.emulated)
-        result.push_back({entry.name, "", "emulated", file, entry.emulated->patterns().size()});
+        result.push_back(
+            {entry.name, "", "", "emulated", file, entry.emulated->patterns().size(), {}});
   }
   std::ranges::stable_sort(result, {}, &VendorDescription::name);
   return result;

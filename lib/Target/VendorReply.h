@@ -2,6 +2,7 @@
 // print; what an entry point does not ask for is simply not read.
 #pragma once
 
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/Vendor.h"
 
@@ -11,14 +12,18 @@
 namespace bycc {
 
 struct VendorReply {
-  bycc_answer answer{};
+  bycc_answer answer = sized<bycc_answer>();
   std::string reason;
   uint32_t blamed = UINT32_MAX;
   std::vector<uint8_t> blob;
   uint64_t maxBlobBytes = UINT64_MAX;
   bool isBlobTooLarge = false; // then there is none
   std::vector<Implementation> offers;
-  std::map<uint32_t, Answer> byNode; // taken and refused, the last word counts
+  struct NodeAnswer {
+    Answer answer;
+    uint32_t group = 0;
+  };
+  std::map<uint32_t, NodeAnswer> byNode;             // taken and refused, the last word counts
   std::function<void *(uint64_t bytes)> makeWeights; // empty: there are none
 
   VendorReply() {
@@ -34,9 +39,11 @@ struct VendorReply {
       // Also false for NaN.
       of(a).offers.push_back({textOf(name), cost >= 0 ? std::optional(cost) : std::nullopt});
     };
-    answer.take = [](bycc_answer *a, uint32_t node) { of(a).byNode[node] = Answer::yes(); };
+    answer.take = [](bycc_answer *a, uint32_t node, uint32_t group) {
+      of(a).byNode[node] = {Answer::yes(), group};
+    };
     answer.refuse = [](bycc_answer *a, uint32_t node, const char *why) {
-      of(a).byNode[node] = Answer::no(why && *why ? textOf(why) : noReason);
+      of(a).byNode[node] = {Answer::no(why && *why ? textOf(why) : noReason)};
     };
     answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
       return of(a).makeWeights ? of(a).makeWeights(bytes) : nullptr;

@@ -8,6 +8,8 @@
 #include "Plugin.h"
 #include "RegionWire.h"
 #include "WorkerProtocol.h"
+#include "bycc/Support/Sized.h"
+#include "bycc/Support/Text.h"
 
 #include <cerrno>
 #include <csignal>
@@ -154,7 +156,7 @@ public:
         files_.emplace_back(input_.takeFile());
         break;
       case ToWorker::Vendor:
-        addVendor(bytes.get());
+        addVendor({bytes.get(), head.bytes});
         break;
       case ToWorker::Target:
         setTarget(bytes.get());
@@ -170,12 +172,15 @@ public:
 private:
   struct Known {
     bycc_vendor_compiler table{};
+    VendorSettings settings;
     std::string problem; // "": none
   };
 
-  // "dnnl", or a path, which has a slash.
-  void addVendor(const std::string &name) {
+  // "dnnl", or a path, which has a slash; then name and value of each option that is set.
+  void addVendor(std::string_view bytes) {
     Known &known = vendors_.emplace_back();
+    std::vector<std::string> texts = split(bytes, '\0');
+    const std::string &name = texts[0];
     const bycc_vendor_compiler *table = nullptr;
     for (const bycc_vendor_compiler *each : builtin_)
       if (name == each->name)
@@ -189,6 +194,15 @@ private:
       table = loaded->vendor;
     }
     std::memcpy(&known.table, table, std::min<size_t>(table->size, sizeof known.table));
+    Expected<VendorSettings> settings =
+        VendorSettings::describedBy(table->name, known.table.num_options, known.table.options);
+    Expected<> isSet = settings ? Expected<>() : settings.takeError();
+    for (size_t i = 1; isSet && i + 1 < texts.size(); i += 2)
+      isSet = settings->set({table->name, texts[i], texts[i + 1]}, "");
+    if (isSet)
+      known.settings = settings.takeValue();
+    else
+      known.problem = isSet.error().message();
   }
 
   // triple, CPU, features, threads, NaN
@@ -197,8 +211,11 @@ private:
       text = texts;
       texts += text.size() + 1;
     }
-    target_ = {targetTexts_[0].c_str(), targetTexts_[1].c_str(), targetTexts_[2].c_str(),
-               std::atoi(targetTexts_[3].c_str()), std::atoi(targetTexts_[4].c_str())};
+    target_.triple = targetTexts_[0].c_str();
+    target_.cpu = targetTexts_[1].c_str();
+    target_.features = targetTexts_[2].c_str();
+    target_.threads = std::atoi(targetTexts_[3].c_str());
+    target_.nan = std::atoi(targetTexts_[4].c_str());
   }
 
   WorkerAnswer answer(const WorkerHead &head, const char *bytes) {
@@ -221,8 +238,8 @@ private:
     std::optional<Silence> silence;
     if (head.isQuiet)
       silence.emplace();
-    return callVendor(known.table, head.question, target_, region.region(), maxBlobBytes,
-                      &weights_);
+    return callVendor(known.table, head.question, target_, known.settings, region.region(),
+                      maxBlobBytes, &weights_);
   }
 
   static bool send(const WorkerAnswer &answer) {
@@ -247,7 +264,7 @@ private:
   std::deque<ConstantFile> files_;
   std::deque<Known> vendors_;
   std::string targetTexts_[5];
-  bycc_target target_{};
+  bycc_target target_ = sized<bycc_target>();
   WeightsMemory weights_ = WeightsMemory::ofDescriptor(workerWeights);
 };
 

@@ -64,10 +64,11 @@ std::string WorkerAnswer::encode() const {
     out.number(offer.microseconds.value_or(-1));
   }
   out.number<uint64_t>(byNode.size());
-  for (const auto &[node, answer] : byNode) {
+  for (const auto &[node, answer, group] : byNode) {
     out.number(node);
     out.number<uint8_t>(answer.isYes);
     out.text(answer.reason);
+    out.number(group);
   }
   out.number(weights.offset);
   out.number(weights.bytes);
@@ -91,9 +92,9 @@ std::optional<WorkerAnswer> WorkerAnswer::decode(std::string_view bytes) {
   for (auto left = in.number<uint64_t>(); left > 0 && !in.isWrong; --left) {
     auto node = in.number<uint32_t>();
     bool isYes = in.number<uint8_t>();
-    answer.byNode.push_back({node, isYes ? Answer::yes() : Answer::no(std::string(in.text()))});
-    if (isYes)
-      in.text();
+    std::string reason(in.text());
+    auto group = in.number<uint32_t>();
+    answer.byNode.push_back({node, isYes ? Answer::yes() : Answer::no(std::move(reason)), group});
   }
   answer.weights.offset = in.number<uint64_t>();
   answer.weights.bytes = in.number<uint64_t>();

@@ -125,10 +125,14 @@ uint32_t WorkerConnection::numberOf(const Vendor &vendor) {
   auto [found, isNew] = vendors_.try_emplace(vendor.name(), vendors_.size());
   if (isNew) {
     bool isFile = !vendor.origin.empty();
-    sendText(ToWorker::Vendor, isFile && vendor.origin.find('/') == std::string::npos
-                                   ? "./" + vendor.origin
-                               : isFile ? vendor.origin
-                                        : vendor.name());
+    std::string text = isFile && vendor.origin.find('/') == std::string::npos ? "./" + vendor.origin
+                       : isFile                                               ? vendor.origin
+                                                                              : vendor.name();
+    text += '\0';
+    for (const VendorSettings::Option &option : vendor.settings.options())
+      if (option.isGiven)
+        text += option.name + '\0' + option.value + '\0';
+    sendText(ToWorker::Vendor, std::move(text));
   }
   return found->second;
 }

@@ -6,7 +6,7 @@
 //
 // The first Answer says that it is there; time limits do not count what came before. A File comes
 // with a descriptor (SCM_RIGHTS) and gets the next number. A Vendor gets the next number, too: the
-// name of one that is built in, or the file of a plugin.
+// name of one that is built in, or the file of a plugin; what its options are set to follows.
 #pragma once
 
 #include "WeightsMemory.h"
@@ -45,7 +45,12 @@ struct WorkerAnswer {
   std::vector<uint8_t> blob;
   bool isBlobTooLarge = false;
   std::vector<Implementation> offers;
-  std::vector<std::pair<uint32_t, Answer>> byNode;
+  struct ByNode {
+    uint32_t node;
+    Answer answer;
+    uint32_t group; // of a yes
+  };
+  std::vector<ByNode> byNode;
   WeightsPlace weights;
 
   std::string encode() const;

@@ -8,7 +8,7 @@ cat > liar.c <<'END'
 #include <string.h>
 static int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
                         bycc_answer *answer) {
-  if (strcmp(region->nodes[0].op, "sin") != 0)
+  if (strcmp(bycc_node_at(region, 0)->op, "sin") != 0)
     return 1;
   answer->reason(answer, "sin is too hard");
   return 0;
@@ -19,8 +19,9 @@ static int32_t compile(void *self, const bycc_target *target, const bycc_region 
   return 1;
 }
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
-  static bycc_vendor_compiler vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "liar", "1.0", 0, 0,
-                                        supports, compile};
+  static bycc_vendor_compiler vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
+                                        .name = "liar", .version = "1.0",
+                                        .supports = supports, .compile = compile};
   return &vendor;
 }
 END

@@ -53,8 +53,9 @@ static int32_t compile(void *self, const bycc_target *target, const bycc_region 
   return 1;
 }
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
-  static bycc_vendor_compiler vendor = {BYCC_VENDOR_ABI_VERSION, sizeof vendor, "cutter", "1.0", 0, 0,
-                                        supports, compile};
+  static bycc_vendor_compiler vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
+                                        .name = "cutter", .version = "1.0",
+                                        .supports = supports, .compile = compile};
   return &vendor;
 }
 END

@@ -11,9 +11,9 @@
 //   (any)
 //   HOSTILE=annotate-MODE  the same in an annotator, which otherwise takes what supports() does
 //   HOSTILE_WEIGHTS=1      stores constants as weights of its own
-//   HOSTILE_RUN=load|run|abi|null|memory|throw|number   the run half (the last three: what it
-//   throws in a run); throw-entry|throw-load|throw-state   what it throws before;
-//   wrong  computes nn.relu with 1 too much
+//   HOSTILE_RUN=load|run|abi|version|null|memory|throw|number   the run half (the last three: what
+//   it throws in a run); throw-entry|throw-load|throw-state   what it throws before; wrong computes
+//   nn.relu with 1 too much
 #include <bycc/vendor.h>
 
 #include <algorithm>
@@ -75,16 +75,16 @@ void speak() {
 int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   speak();
   std::string mode = environment("HOSTILE");
-  const bycc_node &node = region->nodes[0];
+  const bycc_node &node = *bycc_node_at(region, 0);
   size_t colon = std::min(mode.find(':'), mode.size());
   if (mode.starts_with("supports-") && (colon == mode.size() || mode.substr(colon + 1) == node.op))
     misbehave(mode.substr(9, colon - 9));
   if (node.body)
     return 1;
-  const bycc_value &out = region->values[node.outputs[0]];
+  const bycc_value &out = *bycc_value_at(region, node.outputs[0]);
   bool fits = indexOf(node.op) >= 0 && out.dtype == BYCC_FLOAT32;
   for (uint32_t i = 0; i < node.num_inputs && fits; ++i) {
-    const bycc_value &in = region->values[node.inputs[i]];
+    const bycc_value &in = *bycc_value_at(region, node.inputs[i]);
     fits = in.rank == out.rank && !std::memcmp(in.dims, out.dims, sizeof(int64_t) * out.rank);
   }
   if (!fits)
@@ -95,14 +95,15 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
 int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_answer *answer) {
   misbehave(environment("HOSTILE").substr(9));
   for (uint32_t i = 0; i < block->num_nodes; ++i)
-    if (indexOf(block->nodes[i].op) >= 0)
-      answer->take(answer, i);
+    if (indexOf(bycc_node_at(block, i)->op) >= 0)
+      answer->take(answer, i, 0);
   return 0;
 }
 
 bool has(const bycc_region &region, const std::string &op) {
   for (uint32_t i = 0; i < region.num_nodes; ++i)
-    if (op == region.nodes[i].op || (region.nodes[i].body && has(*region.nodes[i].body, op)))
+    if (const bycc_node &node = *bycc_node_at(&region, i);
+        op == node.op || (node.body && has(*node.body, op)))
       return true;
   return false;
 }
@@ -139,19 +140,19 @@ struct Writer {
     for (uint32_t i = 0; i < region.num_inputs; ++i)
       number[region.inputs[i]] = known[i];
     for (uint32_t i = 0; i < region.num_nodes; ++i) {
-      const bycc_node &node = region.nodes[i];
+      const bycc_node &node = *bycc_node_at(&region, i);
       std::vector<int64_t> inputs;
       for (uint32_t k = 0; k < node.num_inputs; ++k) {
         uint32_t value = node.inputs[k];
         if (number[value] < 0)
-          number[value] = addValue(region.values[value]);
+          number[value] = addValue(*bycc_value_at(&region, value));
         inputs.push_back(number[value]);
       }
       if (node.body) {
         number[node.outputs[0]] = add(*node.body, inputs)[0];
         continue;
       }
-      number[node.outputs[0]] = addValue(region.values[node.outputs[0]]);
+      number[node.outputs[0]] = addValue(*bycc_value_at(&region, node.outputs[0]));
       steps.insert(steps.end(), {indexOf(node.op), inputs[0], inputs.back(), number[node.outputs[0]]});
     }
     std::vector<int64_t> results;
@@ -162,7 +163,7 @@ struct Writer {
 
   std::vector<int64_t> write(const bycc_region &region) {
     for (uint32_t i = 0; i < region.num_inputs; ++i)
-      ins.push_back(addValue(region.values[region.inputs[i]]));
+      ins.push_back(addValue(*bycc_value_at(&region, region.inputs[i])));
     outs = add(region, ins);
     std::vector<int64_t> blob;
     for (const auto *list : {&values, &steps, &ins, &outs}) {
@@ -179,7 +180,8 @@ int32_t refuseIf(bool refuses, const bycc_region &region, const std::string &mod
     return 0;
   answer->reason(answer, ("cannot do " + op).c_str());
   for (uint32_t i = 0; mode == "blame" && i < region.num_nodes; ++i)
-    if (op == region.nodes[i].op || (region.nodes[i].body && has(*region.nodes[i].body, op))) {
+    if (const bycc_node &node = *bycc_node_at(&region, i);
+        op == node.op || (node.body && has(*node.body, op))) {
       answer->blame(answer, i);
       break;
     }
@@ -239,11 +241,15 @@ struct Region {
   const uint8_t *weights;
 };
 
-int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes, int32_t, void **region, char *error,
+int32_t load(const bycc_vendor_context *, const bycc_region_load *info, void **region, char *error,
              size_t errorSize) {
+  const uint8_t *weights = info->weights;
   if (!environment("HOSTILE_TRACE").empty())
-    std::fprintf(stderr, "%s: %d bytes of weights, %s\n", info->symbol, static_cast<int>(weightsBytes),
-                 !weights ? "null" : reinterpret_cast<uintptr_t>(weights) % 64 ? "not aligned" : "aligned");
+    std::fprintf(stderr, "%s: %d bytes of weights, %s\n", info->symbol,
+                 static_cast<int>(info->weights_bytes),
+                 !weights                                    ? "null"
+                 : reinterpret_cast<uintptr_t>(weights) % 64 ? "not aligned"
+                                                             : "aligned");
   if (environment("HOSTILE_RUN") == "throw-load")
     throw std::runtime_error("thrown by hostile");
   if (environment("HOSTILE_RUN") == "load") {
@@ -263,14 +269,14 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
   return BYCC_OK;
 }
 
-void unload(void *region) { delete static_cast<Region *>(region); }
-uint64_t stateBytes(void *) { return 8; }
-int32_t initState(void *, void *, int32_t) {
+void unload(const bycc_vendor_context *, void *region) { delete static_cast<Region *>(region); }
+uint64_t stateBytes(const bycc_vendor_context *, void *) { return 8; }
+int32_t initState(const bycc_vendor_context *, void *, void *, int32_t) {
   if (environment("HOSTILE_RUN") == "throw-state")
     throw std::runtime_error("thrown by hostile");
   return BYCC_OK;
 }
-void dropState(void *, void *) {}
+void dropState(const bycc_vendor_context *, void *, void *) {}
 
 float apply(int64_t op, float a, float b) {
   switch (op) {
@@ -283,8 +289,8 @@ float apply(int64_t op, float a, float b) {
   }
 }
 
-int32_t run(void *handle, void *, const bycc_array *inputs, const bycc_array *outputs, int32_t, char *error,
-            size_t errorSize) {
+int32_t run(const bycc_vendor_context *, void *handle, void *, const bycc_region_run *run,
+            char *error, size_t errorSize) {
   if (environment("HOSTILE_RUN") == "run") {
     std::snprintf(error, errorSize, "hostile has stopped");
     return BYCC_INTERNAL;
@@ -302,7 +308,7 @@ int32_t run(void *handle, void *, const bycc_array *inputs, const bycc_array *ou
     if (region.values[2 * i + 1] >= 0)
       data[i] = reinterpret_cast<const float *>(region.weights + region.values[2 * i + 1]);
   for (size_t i = 0; i < region.ins.size(); ++i)
-    data[region.ins[i]] = static_cast<const float *>(inputs[i].data);
+    data[region.ins[i]] = static_cast<const float *>(run->inputs[i].data);
   for (size_t s = 0; s < region.steps.size(); s += 4) {
     const int64_t *step = &region.steps[s];
     std::vector<float> &out = made[step[3]];
@@ -314,7 +320,8 @@ int32_t run(void *handle, void *, const bycc_array *inputs, const bycc_array *ou
     data[step[3]] = out.data();
   }
   for (size_t i = 0; i < region.outs.size(); ++i)
-    std::memcpy(outputs[i].data, data[region.outs[i]], sizeof(float) * region.values[2 * region.outs[i]]);
+    std::memcpy(run->outputs[i].data, data[region.outs[i]],
+                sizeof(float) * region.values[2 * region.outs[i]]);
   return BYCC_OK;
 }
 
@@ -326,19 +333,16 @@ constexpr const char *patterns = R"J({"schema": 1, "vendor": "hostile", "pattern
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_entry() {
   speak();
   static const bycc_vendor_compiler compiler = {
-      BYCC_VENDOR_ABI_VERSION,
-      sizeof compiler,
-      "hostile",
-      "1.0",
-      environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
-      nullptr,
-      supports,
-      compile,
-      nullptr,
-      environment("HOSTILE").starts_with("annotate-") ? annotate : nullptr,
-      nullptr,
-      (environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY) |
-          (environment("HOSTILE_WEIGHTS").empty() ? 0 : BYCC_VENDOR_OWN_WEIGHTS)};
+      .abi_version = BYCC_VENDOR_ABI_VERSION,
+      .size = sizeof compiler,
+      .name = "hostile",
+      .version = "1.0",
+      .patterns = environment("HOSTILE_PATTERNS").empty() ? nullptr : patterns,
+      .flags = (environment("HOSTILE_MEMORY").empty() ? 0 : BYCC_VENDOR_OWN_MEMORY) |
+               (environment("HOSTILE_WEIGHTS").empty() ? 0 : BYCC_VENDOR_OWN_WEIGHTS),
+      .supports = supports,
+      .compile = compile,
+      .annotate = environment("HOSTILE").starts_with("annotate-") ? annotate : nullptr};
   return &compiler;
 }
 
@@ -352,6 +356,7 @@ extern "C" const bycc_vendor_runtime *bycc_vendor_runtime_entry() {
   runtime.abi_version = mode == "abi" ? 999 : BYCC_VENDOR_ABI_VERSION;
   runtime.size = sizeof runtime;
   runtime.name = "hostile";
+  runtime.version = mode == "version" ? "2.0" : "1.0";
   runtime.load = load;
   runtime.unload = unload;
   runtime.state_bytes = stateBytes;
@@ -361,9 +366,11 @@ extern "C" const bycc_vendor_runtime *bycc_vendor_runtime_entry() {
   if (mode == "short")
     runtime.size = 64;
   if (mode == "older") { // what the header did not have then must not be read
-    runtime.size = offsetof(bycc_vendor_runtime, alloc);
-    runtime.alloc = reinterpret_cast<void *(*)(uint64_t)>(8);
-    runtime.release = reinterpret_cast<void (*)(void *)>(8);
+    runtime.size = offsetof(bycc_vendor_runtime, reads);
+    runtime.reads = reinterpret_cast<const char *>(8);
+    runtime.open = reinterpret_cast<decltype(runtime.open)>(8);
+    runtime.alloc = reinterpret_cast<decltype(runtime.alloc)>(8);
+    runtime.release = reinterpret_cast<decltype(runtime.release)>(8);
   }
   return &runtime;
 }

@@ -22,11 +22,18 @@ __attribute__((constructor)) static void begin(void) {
   if (!strcmp(flaw, "hang")) for (;;) sleep(1);
 }
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
-  static bycc_vendor_compiler v = {BYCC_VENDOR_ABI_VERSION, sizeof v, "probe", "1.0", 0, 0,
-                                   supports, compile};
+  static bycc_vendor_compiler v = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof v,
+                                   .name = "probe", .version = "1.0",
+                                   .supports = supports, .compile = compile};
   const char *flaw = getenv("FLAW") ? getenv("FLAW") : "";
   if (!strcmp(flaw, "nothing")) return 0;
-  if (!strcmp(flaw, "version")) v.abi_version = 7;
+  if (!strcmp(flaw, "version")) v.abi_version = 1;
+  if (!strcmp(flaw, "newer")) v.abi_version = 7;
+  if (!strcmp(flaw, "release")) v.version = "1 beta";
+  static bycc_vendor_option option = {sizeof option, BYCC_ATTR_INT, "tile", "four", 0, "size of a tile", 0};
+  if (!strncmp(flaw, "option", 6)) v.num_options = 1, v.options = &option;
+  if (!strcmp(flaw, "option-name")) option.name = "Tile";
+  if (!strcmp(flaw, "option-kind")) option.kind = 9;
   if (!strcmp(flaw, "short")) v.size = 24;
   if (!strcmp(flaw, "nameless")) v.name = "";
   if (!strcmp(flaw, "dotted")) v.name = "a.b";
@@ -37,11 +44,11 @@ const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
   if (!strcmp(flaw, "other")) v.patterns = "{\"schema\": 1, \"vendor\": \"else\", \"patterns\": []}";
   /* What an older header did not have: must not be read. */
   if (!strcmp(flaw, "older")) {
-    v.size = offsetof(bycc_vendor_compiler, passes);
+    v.size = offsetof(bycc_vendor_compiler, num_options);
+    v.num_options = 7;
     v.passes = (const char *)8;
     v.annotate = (void *)8;
     v.tune = (void *)8;
-    v.flags = ~0ull;
   }
   return &v;
 }
@@ -63,7 +70,12 @@ grep -q 'probe\.so' net.d || fail "the plugin is no dependency: $(cat net.d)"
 
 flaw() { FLAW=$1 refuse 1 "probe.so: error[LOAD]: $2" load probe.so; }
 flaw nothing "bycc_vendor_compiler_entry returns nothing"
-flaw version "the plugin speaks version 7 of the vendor interface, this bycc speaks 1"
+flaw version "the plugin speaks version 1 of the vendor interface, this bycc speaks 2: build it anew"
+flaw newer "the plugin speaks version 7 of the vendor interface, this bycc speaks 2: it needs a newer bycc"
+flaw release "vendor 'probe' has the version '1 beta', wanted letters, digits"
+FLAW=option-name refuse 1 "vendor 'probe': its option 'Tile' has no name of lower-case letters" load probe.so
+FLAW=option-kind refuse 1 "vendor 'probe': its option 'tile' has kind 9" load probe.so
+FLAW=option refuse 1 "vendor 'probe': its option 'tile' has the default 'four', wanted integer" load probe.so
 flaw short "the plugin's bycc_vendor_compiler has size 24"
 flaw nameless "the plugin's vendor has no name"
 flaw dotted "'a.b' cannot be a vendor's name"
@@ -130,7 +142,7 @@ cp text.so cut.so plugins
 refuse 2 "left out $work/plugins/text.so: not an ELF file" bycc net.relay --annotate=prob
 refuse 2 "left out $work/plugins/cut.so: the plugin is cut: " bycc net.relay --annotate=prob
 refuse 2 "left out $work/missing: No such file" bycc net.relay --annotate=prob
-FLAW=version refuse 1 "plugins/probe.so: error[LOAD]: the plugin speaks version 7" bycc net.relay --annotate=dnnl
+FLAW=version refuse 1 "plugins/probe.so: error[LOAD]: the plugin speaks version 1" bycc net.relay --annotate=dnnl
 unset BYCC_PLUGIN_PATH
 echo '{"vendors": [{"name": "paper", "ops": {"abs": {}}}]}' > rules.json
 bycc --list-vendors --rules=rules.json | grep -qE '^paper +- +emulated +0 patterns +rules.json$' || fail "no emulated vendor"

@@ -56,8 +56,8 @@ refuse 1 "the model has no dimension 'batsch', did you mean 'batch'?" bycc net.r
 refuse 1 "the model has no dimension 'sequence'; its open dimensions: batch" bycc net.relay --dim sequence=1 -o x.o
 
 # What the contract names and is not there yet says so.
-for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-info --vendor-option=a.b=c \
-              --host-fallback --cc=gcc --emit=loops --cost-model=measured; do
+for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-info \
+              --host-fallback --emit=loops --cost-model=measured; do
   refuse 1 "error[UNSUP]: ${option%%=*}" bycc net.relay "$option" -o x.o
 done
 bycc net.relay --minimize=time -q -o net.o

@@ -7,14 +7,13 @@ cmake -S "$PREFIX/share/bycc/examples/vendor" -B npu -DCMAKE_PREFIX_PATH="$PREFI
 cmake --build npu > cmake.txt 2>&1 || fail "$(cat cmake.txt)"
 grep -q warning cmake.txt && fail "$(cat cmake.txt)"
 plugin=$work/npu/libbycc_vendor_examplenpu.so
-export EXAMPLENPU_TRACE=1
 
 # The programs are so small that the host is faster; the last --cost-model counts.
 npu() { bycc --cost-model=none "$@" --plugin="$plugin" --annotate=examplenpu; }
 # same STEM: the compiled model gives what the host gives; its trace is in trace.txt.
 same() {
-  BYCC_PLUGIN_PATH=$work/npu bycc-run "$1.json" --random=3 --expected expected 2> trace.txt > run.txt ||
-    fail "$(cat run.txt trace.txt)"
+  BYCC_PLUGIN_PATH=$work/npu bycc-run "$1.json" --random=3 --expected expected \
+    --vendor-option examplenpu.trace=true 2> trace.txt > run.txt || fail "$(cat run.txt trace.txt)"
 }
 # host FILE: makes what is expected of a model.
 host() { rm -rf expected && bycc "$1" -q -o host.o && bycc-run host.json --random=3 --outputs expected > /dev/null; }
@@ -134,8 +133,8 @@ traced 'branch_examplenpu_0: 1 copies in, 0 copies out'
 traced '0 copies in, 1 copies out'
 
 # Many runs do not use up the device.
-BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=16384 bycc-run chain.json --random=3 --bench --runs 50 > bench.txt 2> trace.txt ||
-  fail "$(tail -3 trace.txt)"
+BYCC_PLUGIN_PATH=$work/npu bycc-run chain.json --vendor-option examplenpu.heap=16384 --random=3 --bench \
+  --runs 50 > bench.txt 2> trace.txt || fail "$(tail -3 trace.txt)"
 
 # Its own annotator: an elementwise operator that nothing on the device feeds stays.
 cat > alone.relay <<'END'
@@ -218,15 +217,17 @@ grep -q 'EXAMPLENPU_FAIL says so' err.txt || fail "$(cat err.txt)"
 grep -q 'copies' trace.txt && fail "a region ran: $(cat trace.txt)"
 EXAMPLENPU_FAIL=abort failing
 grep -q 'warning: ' err.txt || fail "$(cat err.txt)"
-EXAMPLENPU_HEAP=4096 failing
+npu chain.relay --vendor-option examplenpu.heap=4096 -o failing.o 2> err.txt || fail "$(cat err.txt)"
+same failing
 grep -qE 'it needs [0-9]+ bytes of device memory, the device has 4096' err.txt || fail "$(cat err.txt)"
 EXAMPLENPU_FAIL=compile refuse 3 'EXAMPLENPU_FAIL says so' npu chain.relay --strict -o strict.o
 [ ! -e strict.o ] || fail "a refused build wrote files"
 
 # A model that needs more of the device than there is does not load, and says so;
 # with too little left for what stays there between regions, the run fails.
-BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=4096 refuse 1 "no device memory for the weights" bycc-run onnx.json --random=3
+export BYCC_PLUGIN_PATH=$work/npu
+refuse 1 "no device memory for the weights" bycc-run onnx.json --random=3 --vendor-option=examplenpu.heap=4096
 sed 's/4, 4/64, 64/g' branch.relay > large.relay
 npu large.relay -q -o large.o
-BYCC_PLUGIN_PATH=$work/npu EXAMPLENPU_HEAP=110000 refuse 1 \
-  "error[LIMIT]: vendor examplenpu has no memory for a tensor of 16384 bytes" bycc-run large.json --random=3
+refuse 1 "error[LIMIT]: vendor examplenpu has no memory for a tensor of 16384 bytes" \
+  bycc-run large.json --random=3 --vendor-option examplenpu.heap=110000

@@ -13,7 +13,10 @@ refuse 1 "error[LOAD]: the model needs vendor 'hostile', but libbycc_vendor_host
 grep -qF "[BY0706]" refuse.out || fail "the message has no number"
 export BYCC_PLUGIN_PATH=$work
 bycc-run m.json --random > /dev/null
-HOSTILE_RUN=abi refuse 1 "error[LOAD]: vendor 'hostile' has ABI version 999" bycc-run m.json --random
+HOSTILE_RUN=abi refuse 1 "error[LOAD]: vendor 'hostile' speaks version 999 of the vendor interface, this bycc speaks 2" bycc-run m.json --random
+HOSTILE_RUN=version refuse 1 \
+  "error[LOAD]: region m_hostile_0 was compiled by vendor 'hostile' 1.0, its run half is 2.0 and reads 2.0: compile the model again" \
+  bycc-run m.json --random
 HOSTILE_RUN=null refuse 1 "error[LOAD]: vendor 'hostile' gave no run half" bycc-run m.json --random
 HOSTILE_RUN=load refuse 1 "region m_hostile_0: vendor hostile cannot load it: hostile does not want to" bycc-run m.json --random
 HOSTILE_RUN=run refuse 70 "region m_hostile_0: hostile has stopped" bycc-run m.json --random

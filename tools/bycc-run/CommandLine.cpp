@@ -6,6 +6,7 @@
 #include "bycc/Support/Error.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Support/VendorSettings.h"
 #include "bycc/runtime.h"
 #include "texts/OptionTexts.h"
 
@@ -40,6 +41,7 @@ constexpr OptionInfo table[] = {
     {"profile", Optional, "FILE", "file", Common, "table of time per node and region; with FILE a Chrome trace too", "time"},
     {"threads", Value, "N", "", Common, "size of the thread pool, default the CPUs allowed", "other"},
     {"params", Value, "FILE", "file", Common, "params file, default the recorded one beside the model", "other"},
+    {"vendor-option", Value, "V.NAME=VALUE", "", Common | Repeats, "an option of the run half of a vendor; a wrong name lists them", "other"},
     {"verify", Flag, "", "", Common, "hash all weights; without it, those of files up to 32 MiB", "other"},
     {"verbose|v", Flag, "", "", Common, "messages of the runtime", "other"},
     {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
@@ -209,6 +211,13 @@ struct Wishes {
   std::string text; // --print-text
 };
 
+std::optional<std::string> wrongSetting(const Options &options) {
+  for (const std::string &text : options.vendorOptions)
+    if (auto setting = VendorSetting::parse(text); !setting)
+      return setting.error().message();
+  return std::nullopt;
+}
+
 // What the command line asks for instead of a run, or does wrong: its exit code.
 std::optional<int> answer(const Wishes &wishes, const Numbers &numbers, const Options &options) {
   if (wishes.help) {
@@ -226,6 +235,8 @@ std::optional<int> answer(const Wishes &wishes, const Numbers &numbers, const Op
   }
   if (!numbers.problem().empty())
     return usage(numbers.problem(), MessageId::BadValue);
+  if (auto wrong = wrongSetting(options))
+    return usage(*wrong, MessageId::BadValue);
   if (options.graph.empty())
     return usage("no model: bycc-run MODEL.json [options]; --help lists them", MessageId::NoModel);
   if (!options.json.empty() && !options.bench)
@@ -291,6 +302,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
     options.threads = static_cast<int32_t>(numbers.whole("threads", v, 1, 1024));
   });
   text("params", options.params);
+  app.add_option("--vendor-option", options.vendorOptions)->allow_extra_args(false);
   flag("verify", options.verify);
   flag("verbose", options.verbose);
   flag("quiet", options.quiet);

@@ -11,6 +11,7 @@ namespace bycc::run {
 struct Options {
   std::string graph; // STEM.json
   std::string params;
+  std::vector<std::string> vendorOptions; // V.NAME=VALUE
   std::string inputsFolder;
   std::vector<std::string> inputs; // NAME=FILE.npy
   std::optional<uint64_t> randomSeed;

@@ -3,6 +3,7 @@
 #include "Tensors.h"
 
 #include "bycc/Support/Messages.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 
 #include <cstdio>
@@ -113,8 +114,15 @@ Expected<> Session::load(const Options &options) {
               << "this is not the graph JSON of a compiled model")
           .note("bycc MODEL -o net.o writes net.json, which bycc-run takes");
     }
-  bycc_load_options load = {sizeof load, options.threads, options.verify,
-                            options.params.empty() ? nullptr : options.params.c_str()};
+  auto load = sized<bycc_load_options>();
+  load.threads = options.threads;
+  load.verify = options.verify;
+  load.params = options.params.empty() ? nullptr : options.params.c_str();
+  std::vector<const char *> vendorOptions;
+  for (const std::string &text : options.vendorOptions)
+    vendorOptions.push_back(text.c_str());
+  load.vendor_options = vendorOptions.data();
+  load.num_vendor_options = vendorOptions.size();
   BYCC_TRY(checked(bycc_model_load(options.graph.c_str(), &load, &model_)));
   return checked(bycc_context_create(model_, &context_));
 }

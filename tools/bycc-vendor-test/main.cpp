@@ -8,6 +8,8 @@
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Program.h"
+#include "bycc/Support/ShellWord.h"
+#include "bycc/Support/TemporaryFolder.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 #include "bycc/Vendors/Builtin.h"
@@ -25,7 +27,7 @@ using namespace bycc::conformance;
 namespace {
 
 struct Options {
-  std::string vendor, plugin, filter = "*", gaps, data, cases;
+  std::string vendor, plugin, filter = "*", gaps, data, cases, keep;
   uint32_t seed = 1;
   bool list = false, json = false;
 };
@@ -104,6 +106,21 @@ void writeJson(JsonWriter &writer, const Result &result) {
   writer.endArray().endObject();
 }
 
+// With commands that can be typed in any folder.
+void keepFailures(const Options &options, const std::string &caseFolder, Setup &setup) {
+  setup.caseFolder = caseFolder;
+  setup.keepFolder = options.keep;
+  setup.compileOptions = "--annotate=" + options.vendor;
+  setup.command = "bycc-vendor-test " + options.vendor;
+  if (!options.plugin.empty()) {
+    std::filesystem::path plugin = std::filesystem::absolute(options.plugin);
+    setup.compileOptions += " --plugin=" + shellWord(plugin.string());
+    setup.command += " --plugin=" + shellWord(plugin.string());
+    setup.runEnvironment = "BYCC_PLUGIN_PATH=" + shellWord(plugin.parent_path().string()) + " ";
+  }
+  setup.command += " --seed=" + std::to_string(options.seed);
+}
+
 // The exit code: 0 all pass or are skipped, 4 something fails.
 Expected<int> run(const Options &options) {
   VendorSet vendors = BYCC_TRY(findVendor(options));
@@ -113,7 +130,9 @@ Expected<int> run(const Options &options) {
   if (setup.vendor->isEmulated())
     return error(Status::Usage) << "vendor '" << escaped(options.vendor)
                                 << "' is emulated: it has no halves to test";
-  setup.runtime = BYCC_TRY(runtime::loadVendor(options.vendor));
+  auto open = BYCC_TRY(runtime::openVendor(options.vendor, {}));
+  setup.runtime = &open->table();
+  setup.context = &open->context();
   setup.target = thisMachine();
   setup.casesFolder = options.cases;
   setup.seed = options.seed;
@@ -122,6 +141,11 @@ Expected<int> run(const Options &options) {
   if (std::ranges::none_of(checks(),
                            [&](const Check &c) { return matchesGlob(options.filter, c.name); }))
     return error(Status::Usage) << "no check is named '" << escaped(options.filter) << "'";
+  std::optional<TemporaryFolder> folder;
+  if (!options.keep.empty()) {
+    folder.emplace(BYCC_TRY(TemporaryFolder::make("vendor-test")));
+    keepFailures(options, folder->file("case"), setup);
+  }
   JsonWriter writer;
   writer.beginObject().key("vendor").value(options.vendor).key("checks").beginArray();
   int code = 0;
@@ -135,6 +159,8 @@ Expected<int> run(const Options &options) {
   writer.endArray().endObject();
   if (options.json)
     std::printf("%s\n", writer.take().c_str());
+  else if (code != 0 && options.keep.empty())
+    std::printf("With --keep=DIR failures leave what shows them again.\n");
   return code;
 }
 
@@ -158,6 +184,8 @@ static int testVendor(int argc, char **argv) {
   app.add_option("--gaps", options.gaps,
                  "file of known gaps, each with its reason; default DATA/gaps/VENDOR.json");
   app.add_option("--seed", options.seed, "first seed of random regions, default 1");
+  app.add_option("--keep", options.keep,
+                 "folder for what failures leave: program, inputs, expected outputs, commands");
   app.add_option("--data", options.data, "folder of the suite's data, default the installed one");
   app.add_option("--cases", options.cases, "folder of operator cases, default DATA/operators");
   try {

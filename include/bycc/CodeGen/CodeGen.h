@@ -38,6 +38,9 @@ struct CodeConstant {
 // lie in the params file.
 struct CodeRegion {
   std::vector<uint8_t> blob;
+  std::string version, library; // of the vendor
+  // Per input and output 1 when its vendor was told that it is to be resident; empty: none is.
+  std::vector<uint8_t> residentInputs, residentOutputs;
   bool ownsWeights = false;
   uint64_t weightsOffset = 0, weightsBytes = 0;
 };

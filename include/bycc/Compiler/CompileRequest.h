@@ -59,7 +59,8 @@ struct VendorOptions {
   std::vector<std::string> pluginFolders; // searched after `plugins`, the first of a name counts
   std::vector<std::string> annotateOps, annotateSkipOps; // globs
   std::vector<std::pair<std::string, std::string>> pins; // node glob, vendor or "host"
-  bool trustsHand = false;                               // --hand-annotations=trust
+  std::vector<std::string> vendorOptions; // --vendor-option: V.NAME=VALUE, the last one wins
+  bool trustsHand = false;                // --hand-annotations=trust
   int64_t minRegionOps = 0;
   double minRegionFlops = 0;
   std::string costModel;          // "", none, static

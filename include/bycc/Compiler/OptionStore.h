@@ -4,6 +4,7 @@
 
 #include "bycc/Support/OptionInfo.h"
 #include "bycc/Support/Text.h"
+#include "bycc/Support/VendorSettings.h"
 
 #include <cstdint>
 #include <initializer_list>
@@ -78,6 +79,13 @@ inline Stored appendPair(std::vector<std::pair<std::string, std::string>> &list,
   if (at == std::string::npos || at == 0 || at + 1 == value.size())
     return {false};
   list.emplace_back(value.substr(0, at), value.substr(at + 1));
+  return {};
+}
+
+inline Stored appendVendorOption(std::vector<std::string> &list, const std::string &value) {
+  if (!VendorSetting::parse(value))
+    return {false};
+  list.push_back(value);
   return {};
 }
 

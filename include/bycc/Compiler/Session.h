@@ -102,6 +102,7 @@ private:
   static const Extensions &noExtensions();
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
   Expected<> giveVendorsProcess();
+  Expected<> checkIsHeard(const VendorSetting &setting) const;
   Expected<> hearVendorFaults();
   bool isMixed() const { return options_.target.precision == "bf16"; }
   Expected<> readPrecision();

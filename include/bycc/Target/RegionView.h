@@ -32,6 +32,8 @@ public:
   NodeId node(uint32_t index) const; // behind region().nodes[index]
   // Fills in bycc_node::implementation.
   void setImplementation(uint32_t index, const std::string &name);
+  // Sets BYCC_VALUE_RESIDENT: 1 per input and output that is to be so.
+  void setResident(const std::vector<uint8_t> &inputs, const std::vector<uint8_t> &outputs);
   // Fills in bycc_region::tuning.
   void setTuning(std::vector<uint8_t> record);
 

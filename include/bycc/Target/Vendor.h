@@ -8,6 +8,7 @@
 #include "bycc/Pattern/Matcher.h"
 #include "bycc/Pattern/Pattern.h"
 #include "bycc/Pattern/Rewrite.h"
+#include "bycc/Support/VendorSettings.h"
 #include "bycc/Target/Cost.h"
 #include "bycc/Target/TargetInfo.h"
 #include "bycc/vendor.h"
@@ -67,7 +68,8 @@ struct RegionRules {
   EdgeRules edges;
 };
 
-// A target as vendors see it; `info` must outlive it.
+// A target as vendors see it, without the options that each has of its own; `info` must
+// outlive it.
 class VendorTarget {
 public:
   explicit VendorTarget(const TargetInfo &info);
@@ -117,12 +119,15 @@ public:
   bool hasOwnMemory() const {
     return compiler_ ? (compiler_->flags & BYCC_VENDOR_OWN_MEMORY) != 0 : ownMemory;
   }
+  // "1.0", "2 (oneDNN 2.6.3)"; "": it has no compile half.
+  std::string versionText() const;
   // Can anything be said about its times? A file says them, or its code may.
   bool hasTimes() const { return cost || compiler_; }
 
   std::string origin;               // file of its compile half; "": built in, or it has none
   VendorProcess *process = nullptr; // where its code is asked; null: in this process
   bool runsHere = false;            // its code is this program's own: no process has it
+  VendorSettings settings;          // of its compile half
 
   RegionRules regionRules;
   std::optional<CostModel> cost; // none: its launch and transfers are free
@@ -183,6 +188,8 @@ public:
   // supports() then repeats what it said. Why it failed, if it did: then it takes
   // nothing.
   std::optional<std::string> annotateBlock(BlockId block);
+  // The group that its annotator put a node in that it takes; 0: in none.
+  uint32_t groupOf(NodeId node) const;
   // Would it take the group as its composite `name`?
   const Answer &supportsGroup(const std::string &name, const Match &match);
   // The same, ahead: one call for each group, then finishAhead() before anything else.

@@ -21,15 +21,17 @@ struct VendorRequest {
   // Text of more patterns of vendors that are in use, with the name of each text for
   // messages; those of other vendors are left out.
   std::vector<std::pair<std::string, std::string>> patternTexts;
+  std::vector<VendorSetting> settings; // --vendor-option, the last one wins
   // How the files are read; empty: from the file system.
   std::function<Expected<std::string>(const std::string &path, uint64_t limit)> read;
 };
 
 struct VendorDescription {
-  std::string name, version;
+  std::string name, version, library;
   std::string kind;   // "built in", "plugin", "emulated"
   std::string origin; // file it comes from; "" when built in
   size_t numPatterns = 0;
+  std::vector<VendorSettings::Option> options; // of its compile half
 };
 
 class VendorRegistry {

@@ -22,6 +22,9 @@ struct Blob {
   std::vector<uint8_t> object; // ELF, with the table bycc_region_steps
 };
 
+// Version of the vendor's halves: of what they say to each other.
+inline constexpr const char *blobVersion = "1";
+
 std::vector<uint8_t> writeBlob(const Blob &blob);
 // LOAD for bytes that writeBlob has not written: they begin with a checksum.
 Expected<Blob> readBlob(std::span<const uint8_t> bytes);

@@ -6,6 +6,7 @@
 #include "Program.h"
 #include "SystemCompiler.h"
 
+#include "bycc/Support/Sized.h"
 #include "bycc/vendor.h"
 
 #include <algorithm>
@@ -70,7 +71,8 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
   std::optional<uint32_t> blamed;
   try {
     Expected<Program> program = planned(*region, blamed);
-    Expected<> fits = program ? checkComposite(region->nodes[0], *program) : program.takeError();
+    Expected<> fits =
+        program ? checkComposite(*bycc_node_at(region, 0), *program) : program.takeError();
     if (fits)
       return 1;
     refuse(answer, fits.error().message(), std::nullopt);
@@ -97,24 +99,31 @@ int32_t compile(void *, const bycc_target *target, const bycc_region *region, by
   return 1;
 }
 
+const bycc_vendor_option options[] = {
+    {sizeof(bycc_vendor_option), BYCC_ATTR_STRING, "cc", "", nullptr,
+     "the C compiler, with options of its own; without one $CC, else cc", BYCC_VENDOR_OPTION_PATH},
+    {sizeof(bycc_vendor_option), BYCC_ATTR_STRING, "opt-level", "3", "0|1|2|3",
+     "how much it optimises, as -O of the C compiler", 0},
+};
+
 } // namespace
 } // namespace bycc::ccompiler
 
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_ccompiler(void) {
   using namespace bycc::ccompiler;
   static const std::string names = operatorNames();
-  static const bycc_vendor_compiler compiler = {BYCC_VENDOR_ABI_VERSION,
-                                                sizeof(bycc_vendor_compiler),
-                                                "ccompiler",
-                                                BYCC_VERSION,
-                                                ccompiler_patterns,
-                                                nullptr,
-                                                supports,
-                                                compile,
-                                                nullptr,
-                                                nullptr,
-                                                nullptr,
-                                                0,
-                                                names.c_str()};
+  static const bycc_vendor_compiler compiler = [] {
+    auto table = bycc::sized<bycc_vendor_compiler>();
+    table.abi_version = BYCC_VENDOR_ABI_VERSION;
+    table.name = "ccompiler";
+    table.version = blobVersion;
+    table.patterns = ccompiler_patterns;
+    table.supports = supports;
+    table.compile = compile;
+    table.num_options = std::size(options);
+    table.options = options;
+    table.operators = names.c_str();
+    return table;
+  }();
   return &compiler;
 }

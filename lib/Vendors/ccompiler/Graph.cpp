@@ -56,7 +56,7 @@ public:
     for (uint32_t i = 0; i < region.num_inputs; ++i) {
       ValueId &id = known[region.inputs[i]];
       if (id == noValue)
-        id = BYCC_TRY(add(region.values[region.inputs[i]]));
+        id = BYCC_TRY(add(*bycc_value_at(&region, region.inputs[i])));
       Value &value = graph_.values[id];
       value.data = nullptr; // comes with each run
       if (value.inputIndex < 0)
@@ -82,10 +82,10 @@ private:
                             uint32_t index) {
     if (index >= region.num_values)
       return error(Status::Unsup) << "value " << index << " of " << region.num_values;
-    if (known[index] == noValue && !region.values[index].data)
+    if (known[index] == noValue && !bycc_value_at(&region, index)->data)
       return error(Status::Unsup) << "value " << index << " is used before it is made";
     if (known[index] == noValue)
-      known[index] = BYCC_TRY(add(region.values[index]));
+      known[index] = BYCC_TRY(add(*bycc_value_at(&region, index)));
     return known[index];
   }
 
@@ -96,7 +96,7 @@ private:
       if (depth == 0)
         place_ = n;
       blamed_ = place_;
-      BYCC_TRY(readNode(region, region.nodes[n], known, depth));
+      BYCC_TRY(readNode(region, *bycc_node_at(&region, n), known, depth));
     }
     blamed_.reset();
     return {};
@@ -110,7 +110,8 @@ private:
     if (node.body)
       return readBody(node, op.inputs, known, depth);
     for (uint32_t i = 0; i < node.num_outputs; ++i)
-      op.outputs.push_back(known[node.outputs[i]] = BYCC_TRY(add(region.values[node.outputs[i]])));
+      op.outputs.push_back(known[node.outputs[i]] =
+                               BYCC_TRY(add(*bycc_value_at(&region, node.outputs[i]))));
     graph_.ops.push_back(std::move(op));
     return {};
   }
@@ -166,8 +167,8 @@ Expected<Graph> readGraph(const bycc_region &region, std::optional<uint32_t> &bl
 
 const bycc_attr *Attributes::find(std::string_view name) const {
   for (uint32_t i = 0; i < node_.num_attrs; ++i)
-    if (node_.attrs[i].name && name == node_.attrs[i].name)
-      return node_.attrs[i].kind == BYCC_ATTR_NONE ? nullptr : &node_.attrs[i];
+    if (const bycc_attr *attr = bycc_attr_at(node_.attrs, i); attr->name && name == attr->name)
+      return attr->kind == BYCC_ATTR_NONE ? nullptr : attr;
   return nullptr;
 }
 
@@ -195,7 +196,7 @@ Dims itemsOf(const bycc_attr &attr) {
     return {attr.i};
   Dims items;
   for (uint32_t i = 0; i < attr.count; ++i)
-    items.push_back(attr.items[i].i);
+    items.push_back(bycc_item_at(&attr, i)->i);
   return items;
 }
 
@@ -212,7 +213,7 @@ std::optional<std::vector<Dims>> Attributes::lists(std::string_view name) const 
     return std::nullopt;
   std::vector<Dims> lists;
   for (uint32_t i = 0; i < attr->count; ++i)
-    lists.push_back(itemsOf(attr->items[i]));
+    lists.push_back(itemsOf(*bycc_item_at(attr, i)));
   return lists;
 }
 

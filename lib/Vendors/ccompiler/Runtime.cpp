@@ -4,6 +4,7 @@
 
 #include "bycc/Runtime/ObjectLoader.h"
 
+#include "bycc/Support/Sized.h"
 #include "bycc/vendor.h"
 
 #include <chrono>
@@ -31,8 +32,7 @@ void report(char *error, size_t size, const std::string &text) {
   error[length] = 0;
 }
 
-Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weights,
-                              uint64_t weightsBytes) {
+Expected<Region *> loadRegion(const bycc_region_load &info) {
   auto region = std::make_unique<Region>();
   region->blob = BYCC_TRY(readBlob({info.blob, info.blob_bytes}));
   Blob &blob = region->blob;
@@ -40,23 +40,27 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
     return error(Status::Load) << "the region has " << blob.numInputs << " inputs and "
                                << blob.numOutputs << " outputs, the model says " << info.num_inputs
                                << " and " << info.num_outputs;
-  if (blob.weightsEnd > (weights ? weightsBytes : 0))
+  if (blob.weightsEnd > (info.weights ? info.weights_bytes : 0))
     return error(Status::Load) << "the region reads " << blob.weightsEnd
-                               << " bytes of weights, the model has " << weightsBytes;
+                               << " bytes of weights, the model has " << info.weights_bytes;
   region->object = BYCC_TRY(runtime::loadObject(blob.object.data(), blob.object.size(),
                                                 info.symbol ? info.symbol : "ccompiler", stepTable,
                                                 blob.steps.size() * sizeof(StepFunction)));
   blob.object = {};
   region->steps = static_cast<const StepFunction *>(region->object.entry());
-  region->weights = weights;
-  for (const BlobStep &step : blob.steps)
-    region->infos.push_back({step.name.c_str(), "", step.source.c_str()});
+  region->weights = info.weights;
+  for (const BlobStep &step : blob.steps) {
+    bycc_step_info &shown = region->infos.emplace_back(sized<bycc_step_info>());
+    shown.name = step.name.c_str();
+    shown.detail = "";
+    shown.source = step.source.c_str();
+  }
   return region.release();
 }
 
-int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes, int32_t,
-             void **region, char *error, size_t errorSize) {
-  Expected<Region *> loaded = loadRegion(*info, weights, weightsBytes);
+int32_t load(const bycc_vendor_context *, const bycc_region_load *info, void **region, char *error,
+             size_t errorSize) {
+  Expected<Region *> loaded = loadRegion(*info);
   if (!loaded) {
     report(error, errorSize, loaded.error().message());
     return loaded.error().status() == Status::Limit ? BYCC_LIMIT : BYCC_LOAD;
@@ -65,11 +69,13 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
   return BYCC_OK;
 }
 
-void unload(void *region) { delete static_cast<Region *>(region); }
+void unload(const bycc_vendor_context *, void *region) { delete static_cast<Region *>(region); }
 
-uint64_t stateBytes(void *region) { return static_cast<Region *>(region)->blob.arenaBytes; }
-int32_t initState(void *, void *, int32_t) { return BYCC_OK; }
-void dropState(void *, void *) {}
+uint64_t stateBytes(const bycc_vendor_context *, void *region) {
+  return static_cast<Region *>(region)->blob.arenaBytes;
+}
+int32_t initState(const bycc_vendor_context *, void *, void *, int32_t) { return BYCC_OK; }
+void dropState(const bycc_vendor_context *, void *, void *) {}
 
 // Addresses alone, as the steps take them; on the stack for all but huge regions.
 class Addresses {
@@ -87,10 +93,11 @@ private:
   void **all_;
 };
 
-int32_t runProfiled(void *handle, void *state, const bycc_array *inputs, const bycc_array *outputs,
-                    int32_t, uint64_t *ns, char *, size_t) {
+int32_t run(const bycc_vendor_context *, void *handle, void *state, const bycc_region_run *run,
+            char *, size_t) {
   const Region &region = *static_cast<Region *>(handle);
-  Addresses in(inputs, region.blob.numInputs), out(outputs, region.blob.numOutputs);
+  Addresses in(run->inputs, region.blob.numInputs), out(run->outputs, region.blob.numOutputs);
+  uint64_t *ns = run->step_ns;
   using Clock = std::chrono::steady_clock;
   for (size_t i = 0; i < region.blob.steps.size(); ++i) {
     Clock::time_point begin = ns ? Clock::now() : Clock::time_point();
@@ -102,16 +109,11 @@ int32_t runProfiled(void *handle, void *state, const bycc_array *inputs, const b
   return BYCC_OK;
 }
 
-int32_t run(void *region, void *state, const bycc_array *inputs, const bycc_array *outputs,
-            int32_t threads, char *error, size_t errorSize) {
-  return runProfiled(region, state, inputs, outputs, threads, nullptr, error, errorSize);
-}
-
-uint32_t numSteps(void *region) {
+uint32_t numSteps(const bycc_vendor_context *, void *region) {
   return static_cast<uint32_t>(static_cast<Region *>(region)->infos.size());
 }
 
-const bycc_step_info *step(void *region, uint32_t index) {
+const bycc_step_info *step(const bycc_vendor_context *, void *region, uint32_t index) {
   const auto &infos = static_cast<Region *>(region)->infos;
   return index < infos.size() ? &infos[index] : nullptr;
 }
@@ -122,19 +124,20 @@ const bycc_step_info *step(void *region, uint32_t index) {
 extern "C" __attribute__((visibility("default"))) const bycc_vendor_runtime *
 bycc_vendor_runtime_entry(void) {
   using namespace bycc::ccompiler;
-  static const bycc_vendor_runtime runtime = {BYCC_VENDOR_ABI_VERSION,
-                                              sizeof(bycc_vendor_runtime),
-                                              "ccompiler",
-                                              load,
-                                              unload,
-                                              stateBytes,
-                                              initState,
-                                              dropState,
-                                              run,
-                                              numSteps,
-                                              step,
-                                              runProfiled,
-                                              nullptr,
-                                              nullptr};
+  static const bycc_vendor_runtime runtime = [] {
+    auto table = bycc::sized<bycc_vendor_runtime>();
+    table.abi_version = BYCC_VENDOR_ABI_VERSION;
+    table.name = "ccompiler";
+    table.version = blobVersion;
+    table.load = load;
+    table.unload = unload;
+    table.state_bytes = stateBytes;
+    table.init_state = initState;
+    table.drop_state = dropState;
+    table.run = run;
+    table.num_steps = numSteps;
+    table.step = step;
+    return table;
+  }();
   return &runtime;
 }

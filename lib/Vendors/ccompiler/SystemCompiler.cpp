@@ -23,8 +23,14 @@ namespace bycc::ccompiler {
 
 namespace {
 
-std::vector<std::string> compilerWords() {
-  const char *given = std::getenv("CC");
+const char *optionOf(const bycc_target &target, const char *name) {
+  return bycc_attr_named(target.options, target.num_options, name)->s;
+}
+
+std::vector<std::string> compilerWords(const bycc_target &target) {
+  const char *given = optionOf(target, "cc");
+  if (!*given)
+    given = std::getenv("CC");
   std::vector<std::string> words;
   for (const std::string &word : split(given && *given ? given : "cc", ' '))
     if (!word.empty())
@@ -37,11 +43,13 @@ std::vector<std::string> compilerWords() {
 // Exact results, not fast ones (no -ffast-math); integers wrap. The rest keeps the
 // object to what the runtime's loader knows.
 std::vector<std::string> commandLine(const bycc_target &target, const std::string &object) {
-  std::vector<std::string> words = compilerWords();
+  std::vector<std::string> words = compilerWords(target);
+  std::string level = std::string("-O") + optionOf(target, "opt-level");
   for (const char *flag :
-       {"-x", "c", "-std=c11", "-O3", "-c", "-pipe", "-w", "-fPIC", "-fwrapv", "-fno-math-errno",
-        "-fno-trapping-math", "-ffp-contract=fast", "-fno-stack-protector", "-fcf-protection=none",
-        "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE", "-fvisibility=default", "-g0"})
+       {"-x", "c", "-std=c11", level.c_str(), "-c", "-pipe", "-w", "-fPIC", "-fwrapv",
+        "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fno-stack-protector",
+        "-fcf-protection=none", "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE",
+        "-fvisibility=default", "-g0"})
     words.push_back(flag);
   for (std::string &flag : machineFlags(target.features ? target.features : ""))
     words.push_back(std::move(flag));

@@ -10,10 +10,10 @@
 
 namespace bycc::ccompiler {
 
-// $CC, else cc; words after the first are passed on. The text goes in through
-// standard input, so no path gets into the object. UNSUP with the reason when there
-// is no compiler or it fails. With BYCC_CCOMPILER_KEEP=DIR the text stays in
-// DIR/<name>.c.
+// The compiler is the option cc, else $CC, else cc; words after the first are passed on. The
+// text goes in through standard input, so no path gets into the object. UNSUP with the
+// reason when there is no compiler or it fails. With BYCC_CCOMPILER_KEEP=DIR the text stays
+// in DIR/<name>.c.
 Expected<std::vector<uint8_t>> compileC(const std::string &text, const std::string &name,
                                         const bycc_target &target);
 

@@ -18,6 +18,8 @@
 #include "Threads.h"
 #include "Usage.h"
 
+#include "bycc/Support/Sized.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -86,8 +88,11 @@ std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Ref
   if (!hasRunTimeExtents(region))
     return planFor(region, cache, refusal);
   Expected<RegionCopy> copy = copyRegion(region);
+  Dims likely;
+  for (uint32_t i = 0; i < region.num_symbols; ++i)
+    likely.push_back(bycc_symbol_at(&region, i)->likely);
   if (copy)
-    return planForSamples(*copy, {region.likely, region.likely + region.num_symbols}, cache, refusal);
+    return planForSamples(*copy, likely, cache, refusal);
   refusal = {region.num_nodes == 1 ? 0 : Refusal::unknown, copy.error().message()};
   return std::nullopt;
 }
@@ -116,7 +121,8 @@ Expected<std::vector<uint8_t>> writeUnplanned(const bycc_region &region, const b
 // An operand that a pattern calls `bias` must be one: a value per channel.
 bool hasFalseBias(const bycc_node &composite, const Plan &plan) {
   for (uint32_t i = 0; i < composite.num_roles; ++i)
-    if (composite.roles[i].is_node == BYCC_ROLE_INPUT && !std::strcmp(composite.roles[i].name, "bias"))
+    if (const bycc_role &role = *bycc_role_at(&composite, i);
+        role.kind == BYCC_ROLE_INPUT && !std::strcmp(role.name, "bias"))
       return std::none_of(plan.steps.begin(), plan.steps.end(),
                           [](const Step &step) { return step.hasBias; });
   return false;
@@ -190,8 +196,8 @@ int32_t supports(void *self, const bycc_target *target, const bycc_region *regio
       return false;
     }
     std::optional<Plan> plan = planOn(*target, *region, cache, refusal);
-    if (plan && region->nodes[0].body)
-      refusal.reason = refusalOf(region->nodes[0], *plan);
+    if (plan && bycc_node_at(region, 0)->body)
+      refusal.reason = refusalOf(*bycc_node_at(region, 0), *plan);
     return plan && refusal.reason.empty();
   });
 }
@@ -223,19 +229,21 @@ int32_t compile(void *self, const bycc_target *target, const bycc_region *region
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
   using namespace bycc::onednn;
   static ProbeCache cache;
-  static const std::string version = libraryVersion(), names = operatorNames();
-  static const bycc_vendor_compiler compiler = {BYCC_VENDOR_ABI_VERSION,
-                                                sizeof(bycc_vendor_compiler),
-                                                "dnnl",
-                                                version.c_str(),
-                                                dnnl_patterns,
-                                                &cache,
-                                                supports,
-                                                compile,
-                                                nullptr,
-                                                nullptr,
-                                                nullptr,
-                                                BYCC_VENDOR_OWN_WEIGHTS | BYCC_VENDOR_LOSES_NAN,
-                                                names.c_str()};
+  static const std::string version = std::to_string(planVersion), library = libraryVersion(),
+                           names = operatorNames();
+  static const bycc_vendor_compiler compiler = [] {
+    auto table = bycc::sized<bycc_vendor_compiler>();
+    table.abi_version = BYCC_VENDOR_ABI_VERSION;
+    table.name = "dnnl";
+    table.version = version.c_str();
+    table.library = library.c_str();
+    table.patterns = dnnl_patterns;
+    table.flags = BYCC_VENDOR_OWN_WEIGHTS | BYCC_VENDOR_LOSES_NAN;
+    table.self = &cache;
+    table.supports = supports;
+    table.compile = compile;
+    table.operators = names.c_str();
+    return table;
+  }();
   return &compiler;
 }

@@ -257,7 +257,8 @@ NanMode nanModeOf(const bycc_target &target, const Plan &plan) {
 NanMode nanModeOf(const bycc_target &target, const bycc_region &region) {
   if (target.nan == BYCC_NAN_FAST)
     return NanMode::Fast;
-  for (const bycc_value &value : std::span(region.values, region.num_values)) {
+  for (uint32_t i = 0; i < region.num_values; ++i) {
+    const bycc_value &value = *bycc_value_at(&region, i);
     auto dtype = static_cast<DType>(value.dtype);
     if (value.data && isReal(dtype) &&
         hasNan(value.data, static_cast<int64_t>(value.bytes / sizeInBytes(dtype)), dtype))

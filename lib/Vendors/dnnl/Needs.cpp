@@ -15,11 +15,13 @@ std::string_view featuresOf(const bycc_target &target) {
 }
 
 bool hasBFloat16(const bycc_region &region) {
-  return std::any_of(region.values, region.values + region.num_values,
-                     [](const bycc_value &value) { return value.dtype == BYCC_BFLOAT16; }) ||
-         std::any_of(region.nodes, region.nodes + region.num_nodes, [](const bycc_node &node) {
-           return node.body && hasBFloat16(*node.body);
-         });
+  for (uint32_t i = 0; i < region.num_values; ++i)
+    if (bycc_value_at(&region, i)->dtype == BYCC_BFLOAT16)
+      return true;
+  for (uint32_t i = 0; i < region.num_nodes; ++i)
+    if (const bycc_region *body = bycc_node_at(&region, i)->body; body && hasBFloat16(*body))
+      return true;
+  return false;
 }
 
 bool hasBFloat16(const Plan &plan) {

@@ -7,7 +7,7 @@
 
 namespace bycc::onednn {
 
-// bycc_vendor_runtime::use_threads. Without it the library runs on OpenMP.
+// bycc_vendor_context::threads. Without it the library runs on OpenMP.
 void useThreads(const bycc_thread_pool *pool);
 
 // Calls `task` with 0 to n-1 and n, the number of calls: `count` at once, or one where

@@ -23,7 +23,8 @@ public:
   std::optional<Activation> at(uint32_t root) {
     if (!isProduct(root))
       return std::nullopt;
-    bool isNarrow = region_.values[region_.nodes[root].outputs[0]].dtype == BYCC_BFLOAT16;
+    bool isNarrow =
+        bycc_value_at(&region_, bycc_node_at(&region_, root)->outputs[0])->dtype == BYCC_BFLOAT16;
     tolerance_ = isNarrow ? 0x1p-8 : 1e-5;
     collectFactors(root, 0);
     if (factors_.size() != 2)
@@ -42,12 +43,15 @@ public:
 private:
   bool isNear(double a, double b) const { return std::fabs(a - b) <= tolerance_ * std::fabs(b); }
   bool isOp(uint32_t node, const char *op) const {
-    return !std::strcmp(region_.nodes[node].op, op) && region_.nodes[node].num_outputs == 1;
+    return !std::strcmp(bycc_node_at(&region_, node)->op, op) &&
+           bycc_node_at(&region_, node)->num_outputs == 1;
   }
-  std::optional<double> scalar(uint32_t value) const { return scalarOf(region_.values[value]); }
+  std::optional<double> scalar(uint32_t value) const {
+    return scalarOf(*bycc_value_at(&region_, value));
+  }
 
   bool isDivision(uint32_t node) const {
-    return isOp(node, "divide") && scalar(region_.nodes[node].inputs[1]).value_or(0) != 0;
+    return isOp(node, "divide") && scalar(bycc_node_at(&region_, node)->inputs[1]).value_or(0) != 0;
   }
   bool isProduct(uint32_t node) const { return isOp(node, "multiply") || isDivision(node); }
 
@@ -55,9 +59,9 @@ private:
     nodes_.push_back(node);
     bool isQuotient = isDivision(node);
     if (isQuotient)
-      product_ /= *scalar(region_.nodes[node].inputs[1]);
-    for (uint32_t i = 0; i < (isQuotient ? 1 : region_.nodes[node].num_inputs); ++i) {
-      uint32_t value = region_.nodes[node].inputs[i];
+      product_ /= *scalar(bycc_node_at(&region_, node)->inputs[1]);
+    for (uint32_t i = 0; i < (isQuotient ? 1 : bycc_node_at(&region_, node)->num_inputs); ++i) {
+      uint32_t value = bycc_node_at(&region_, node)->inputs[i];
       uint32_t maker = uses_.maker[value];
       if (std::optional<double> constant = scalar(value))
         product_ *= *constant;
@@ -75,7 +79,7 @@ private:
     if (maker == RegionUses::none || !isOp(maker, op))
       return nullptr;
     nodes_.push_back(maker);
-    return &region_.nodes[maker];
+    return bycc_node_at(&region_, maker);
   }
 
   // op(other, constant) in either order: the other, and the constant.
@@ -161,7 +165,7 @@ private:
 
   bool matchHardSwish(uint32_t x, uint32_t gate) {
     const bycc_node *clip = take(gate, "clip");
-    if (!clip || !isReal(static_cast<DType>(region_.values[x].dtype)))
+    if (!clip || !isReal(static_cast<DType>(bycc_value_at(&region_, x)->dtype)))
       return false;
     NodeReader bounds(*clip);
     Line line = takeLine(clip->inputs[0]);
@@ -190,10 +194,10 @@ private:
     for (uint32_t n : nodes) {
       if (n == root)
         continue;
-      uint32_t result = region_.nodes[n].outputs[0], inside = 0;
+      uint32_t result = bycc_node_at(&region_, n)->outputs[0], inside = 0;
       for (uint32_t user : nodes)
-        for (uint32_t i = 0; i < region_.nodes[user].num_inputs; ++i)
-          inside += region_.nodes[user].inputs[i] == result;
+        for (uint32_t i = 0; i < bycc_node_at(&region_, user)->num_inputs; ++i)
+          inside += bycc_node_at(&region_, user)->inputs[i] == result;
       if (inside != uses_.uses[result])
         return false;
     }

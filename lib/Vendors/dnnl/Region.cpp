@@ -9,8 +9,8 @@ namespace bycc::onednn {
 
 const bycc_attr *NodeReader::find(std::string_view name) const {
   for (uint32_t i = 0; i < node_.num_attrs; ++i)
-    if (node_.attrs[i].name && name == node_.attrs[i].name)
-      return node_.attrs[i].kind == BYCC_ATTR_NONE ? nullptr : &node_.attrs[i];
+    if (const bycc_attr *attr = bycc_attr_at(node_.attrs, i); attr->name && name == attr->name)
+      return attr->kind == BYCC_ATTR_NONE ? nullptr : attr;
   return nullptr;
 }
 
@@ -45,7 +45,7 @@ std::optional<Dims> NodeReader::integers(std::string_view name) const {
     return Dims{attr->i};
   Dims out;
   for (uint32_t i = 0; i < attr->count; ++i)
-    out.push_back(attr->items[i].i);
+    out.push_back(bycc_item_at(attr, i)->i);
   return out;
 }
 
@@ -55,11 +55,11 @@ Expected<> NodeReader::pairs(std::string_view name, size_t rank, Dims &first,
   if (!list || list->kind != BYCC_ATTR_LIST || list->count != rank)
     return error(Status::Unsup) << std::string(name) << " does not hold a pair for each axis";
   for (uint32_t i = 0; i < list->count; ++i) {
-    const bycc_attr &pair = list->items[i];
+    const bycc_attr &pair = *bycc_item_at(list, i);
     if (pair.kind != BYCC_ATTR_LIST || pair.count != 2)
       return error(Status::Unsup) << std::string(name) << " does not hold a pair for each axis";
-    first.push_back(pair.items[0].i);
-    second.push_back(pair.items[1].i);
+    first.push_back(bycc_item_at(&pair, 0)->i);
+    second.push_back(bycc_item_at(&pair, 1)->i);
   }
   return {};
 }
@@ -150,7 +150,7 @@ Expected<uint32_t> axisOf(int64_t axis, size_t rank) {
 RegionUses::RegionUses(const bycc_region &region)
     : maker(region.num_values, none), uses(region.num_values, 0) {
   for (uint32_t n = 0; n < region.num_nodes; ++n) {
-    const bycc_node &node = region.nodes[n];
+    const bycc_node &node = *bycc_node_at(&region, n);
     for (uint32_t i = 0; i < node.num_inputs; ++i)
       ++uses[node.inputs[i]];
     for (uint32_t i = 0; i < node.num_outputs; ++i)

@@ -4,6 +4,8 @@
 #include "Archive.h"
 #include "Region.h"
 
+#include "bycc/Support/Sized.h"
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -22,11 +24,11 @@ RegionCopy::Attr copyOf(const bycc_attr &attr) {
   RegionCopy::Attr copy{attr.name ? attr.name : "", attr.s ? attr.s : "", attr.kind, attr.i, attr.f,
                         {}};
   for (uint32_t i = 0; attr.kind == BYCC_ATTR_LIST && i < attr.count; ++i)
-    copy.items.push_back(copyOf(attr.items[i]));
+    copy.items.push_back(copyOf(*bycc_item_at(&attr, i)));
   return copy;
 }
 
-Expected<RegionCopy::Value> copyOf(const bycc_value &value, const int32_t *extents) {
+Expected<RegionCopy::Value> copyOf(const bycc_value &value) {
   RegionCopy::Value copy;
   copy.dtype = value.dtype;
   copy.device = value.device;
@@ -37,8 +39,8 @@ Expected<RegionCopy::Value> copyOf(const bycc_value &value, const int32_t *exten
   copy.offset = value.weights_offset;
   copy.bytes = value.bytes;
   copy.data = value.data;
-  if (extents)
-    copy.extents.assign(extents, extents + value.rank);
+  if (value.extents)
+    copy.extents.assign(value.extents, value.extents + value.rank);
   for (size_t i = 0; i < copy.dims.size(); ++i)
     if (copy.dims[i] < 0 && (copy.extents.empty() || copy.extents[i] < 0))
       return error(Status::Unsup) << "an extent of " << text(copy.dims)
@@ -49,15 +51,14 @@ Expected<RegionCopy::Value> copyOf(const bycc_value &value, const int32_t *exten
 Expected<RegionCopy> copyLevel(const bycc_region &region) {
   RegionCopy copy;
   for (uint32_t i = 0; i < region.num_values; ++i)
-    copy.values.push_back(BYCC_TRY(
-        copyOf(region.values[i], region.value_extents ? region.value_extents[i] : nullptr)));
+    copy.values.push_back(BYCC_TRY(copyOf(*bycc_value_at(&region, i))));
   for (uint32_t n = 0; n < region.num_nodes; ++n) {
-    const bycc_node &node = region.nodes[n];
+    const bycc_node &node = *bycc_node_at(&region, n);
     RegionCopy::Node made;
     made.op = node.op;
     made.source = node.source ? node.source : "";
     for (uint32_t i = 0; i < node.num_attrs; ++i)
-      made.attrs.push_back(copyOf(node.attrs[i]));
+      made.attrs.push_back(copyOf(*bycc_attr_at(node.attrs, i)));
     made.inputs.assign(node.inputs, node.inputs + node.num_inputs);
     made.outputs.assign(node.outputs, node.outputs + node.num_outputs);
     if (node.body)
@@ -115,7 +116,7 @@ template <typename A> void fields(A &archive, RegionCopy &copy, int depth) {
     archive.integer(extent.lhs);
     archive.integer(extent.rhs);
   });
-  archive.list(copy.symbols, [&](bycc_symbol &symbol) {
+  archive.list(copy.symbols, [&](RegionCopy::Symbol &symbol) {
     archive.integer(symbol.input);
     archive.integer(symbol.axis);
   });
@@ -172,7 +173,7 @@ bool areSoundTables(const RegionCopy &copy) {
     if (extent.op >= BYCC_EXTENT_ADD && (!isEarlier(extent.lhs) || !isEarlier(extent.rhs)))
       return false;
   }
-  for (const bycc_symbol &symbol : copy.symbols) // each axis is one that is told at run time
+  for (const RegionCopy::Symbol &symbol : copy.symbols) // each axis is one that is told at run time
     if (symbol.input < 0 || symbol.input >= static_cast<int64_t>(copy.inputs.size()) ||
         symbol.axis < 0 ||
         symbol.axis >=
@@ -234,21 +235,24 @@ Dims dimsWith(const RegionCopy::Value &value, const std::vector<int64_t> &table)
 
 bool hasRunTimeExtents(const bycc_region &region) {
   for (uint32_t i = 0; i < region.num_values; ++i)
-    for (int32_t axis = 0; axis < region.values[i].rank; ++axis)
-      if (region.values[i].dims[axis] < 0)
-        return true;
+    if (const bycc_value &value = *bycc_value_at(&region, i);
+        std::any_of(value.dims, value.dims + value.rank, [](int64_t dim) { return dim < 0; }))
+      return true;
   return false;
 }
 
 Expected<RegionCopy> copyRegion(const bycc_region &region) {
   RegionCopy copy = BYCC_TRY(copyLevel(region));
   copy.extents.assign(region.extents, region.extents + region.num_extents);
-  copy.symbols.assign(region.symbols, region.symbols + region.num_symbols);
+  for (uint32_t i = 0; i < region.num_symbols; ++i) {
+    const bycc_symbol &symbol = *bycc_symbol_at(&region, i);
+    copy.symbols.push_back({symbol.name, symbol.input, symbol.axis});
+  }
   return copy;
 }
 
 Expected<> checkSymbols(const RegionCopy &copy) {
-  for (const bycc_symbol &symbol : copy.symbols)
+  for (const RegionCopy::Symbol &symbol : copy.symbols)
     if (symbol.input < 0)
       return error(Status::Unsup) << "no input of the region has the extent '" << symbol.name << "'";
   return {};
@@ -320,7 +324,7 @@ Expected<Dims> symbolsFor(const RegionCopy &copy, const std::vector<const int64_
   for (size_t i = 0; i < shapes.size(); ++i)
     if (!shapes[i] && !copy.values[copy.inputs[i]].extents.empty())
       return error(Status::Internal) << "input " << i << " of the region comes without its extents";
-  for (const bycc_symbol &symbol : copy.symbols)
+  for (const RegionCopy::Symbol &symbol : copy.symbols)
     symbols.push_back(shapes[static_cast<size_t>(symbol.input)][symbol.axis]);
   std::vector<int64_t> table = evaluateTable(copy, symbols);
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -348,7 +352,7 @@ RegionInstance::make(const RegionCopy &copy, const Dims &symbols,
 
 Expected<bycc_value> RegionInstance::valueOf(const RegionCopy::Value &value) {
   const Dims &dims = dims_.emplace_back(dimsWith(value, extents_));
-  bycc_value out{};
+  auto out = sized<bycc_value>();
   out.dtype = value.dtype;
   out.rank = value.isScalar ? 0 : static_cast<int32_t>(dims.size());
   out.dims = dims.data();
@@ -370,10 +374,16 @@ Expected<bycc_value> RegionInstance::valueOf(const RegionCopy::Value &value) {
 
 const bycc_attr *RegionInstance::attrsOf(const std::vector<RegionCopy::Attr> &attrs) {
   std::vector<bycc_attr> list;
-  for (const RegionCopy::Attr &attr : attrs)
-    list.push_back({attr.name.c_str(), attr.kind, attr.integer, attr.number, attr.text.c_str(),
-                    attr.items.empty() ? nullptr : attrsOf(attr.items),
-                    static_cast<uint32_t>(attr.items.size())});
+  for (const RegionCopy::Attr &attr : attrs) {
+    bycc_attr &made = list.emplace_back(sized<bycc_attr>());
+    made.name = attr.name.c_str();
+    made.kind = attr.kind;
+    made.i = attr.integer;
+    made.f = attr.number;
+    made.s = attr.text.c_str();
+    made.items = attr.items.empty() ? nullptr : attrsOf(attr.items);
+    made.count = static_cast<uint32_t>(attr.items.size());
+  }
   return attrs_.emplace_back(std::move(list)).data();
 }
 
@@ -388,7 +398,7 @@ Expected<bycc_region *> RegionInstance::addLevel(const RegionCopy &copy) {
   for (const RegionCopy::Node &node : copy.nodes) {
     if (std::ranges::all_of(node.outputs, isEmpty))
       continue;
-    bycc_node made{};
+    auto made = sized<bycc_node>();
     made.op = node.op.c_str();
     made.source = node.source.c_str();
     made.attrs = attrsOf(node.attrs);
@@ -404,7 +414,7 @@ Expected<bycc_region *> RegionInstance::addLevel(const RegionCopy &copy) {
       made.body = BYCC_TRY(addLevel(node.body[0]));
     level.nodes.push_back(made);
   }
-  bycc_region &region = level.region;
+  bycc_region &region = level.region = sized<bycc_region>();
   region.symbol = "";
   region.values = level.values.data();
   region.num_values = static_cast<uint32_t>(level.values.size());

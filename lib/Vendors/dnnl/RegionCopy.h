@@ -37,12 +37,17 @@ struct RegionCopy {
     std::vector<uint32_t> inputs, outputs;
     std::vector<RegionCopy> body; // none or one
   };
+  // An extent of an input; the name is for messages and not written.
+  struct Symbol {
+    const char *name = "";
+    int32_t input = -1, axis = -1;
+  };
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<uint32_t> inputs, outputs;
   // Of the outermost one:
   std::vector<bycc_extent> extents;
-  std::vector<bycc_symbol> symbols; // without names
+  std::vector<Symbol> symbols;
   NanMode nan = NanMode::Keep;
 };
 

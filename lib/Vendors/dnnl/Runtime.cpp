@@ -21,6 +21,7 @@
 #include "RegionCopy.h"
 #include "Threads.h"
 
+#include "bycc/Support/Sized.h"
 #include "bycc/vendor.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ void report(char *error, size_t size, std::string_view text) {
 
 // The first use of extents costs a plan and kernels (milliseconds), keeping them the
 // instance alone: packed weights are shared.
-constexpr size_t maxInstances = 32;
+constexpr const char *maxInstances = "32"; // --vendor-option dnnl.instances
 
 // oneDNN does not look whether there is memory for the objects that it makes: none must
 // be made when there is next to none.
@@ -74,7 +75,7 @@ Expected<> checkMemory() {
 // True when all results are empty, which takes no work. oneDNN has no extent of 0.
 bool makesNothing(const bycc_region &region) {
   return std::all_of(region.outputs, region.outputs + region.num_outputs, [&](uint32_t id) {
-    const bycc_value &value = region.values[id];
+    const bycc_value &value = *bycc_value_at(&region, id);
     return std::find(value.dims, value.dims + value.rank, 0) != value.dims + value.rank;
   });
 }
@@ -83,8 +84,8 @@ class Region {
 public:
   Region(Blob blob, StoredBytes stored, int32_t threads)
       : blob_(std::move(blob)), stored_(std::move(stored)), threads_(threads) {}
-  Region(RegionCopy copy, std::span<const uint8_t> weights, int32_t threads)
-      : copy_(std::move(copy)), weights_(weights), threads_(threads) {}
+  Region(RegionCopy copy, std::span<const uint8_t> weights, int32_t threads, size_t maxInstances)
+      : copy_(std::move(copy)), weights_(weights), threads_(threads), maxInstances_(maxInstances) {}
 
   // Known extents: the instance for the thread count of load().
   Expected<> prepare() {
@@ -125,7 +126,7 @@ public:
     if (infos_.empty())
       show(made);
     instances_.emplace_front(std::move(key), made);
-    if (instances_.size() > maxInstances)
+    if (instances_.size() > maxInstances_)
       instances_.pop_back(); // contexts that still run it share it
     return made;
   }
@@ -140,7 +141,6 @@ public:
     std::lock_guard<std::mutex> lock(mutex_);
     return infos_;
   }
-  double flopsOf(uint32_t step) const { return shown_->calls[step].flops; } // one of steps()
   bool hasSteps(const Instance &instance) const {
     std::span<const bycc_step_info> infos = steps();
     return std::equal(infos.begin(), infos.end(), instance.calls.begin(), instance.calls.end(),
@@ -156,8 +156,13 @@ private:
 
   void show(std::shared_ptr<const Instance> instance) {
     shown_ = std::move(instance);
-    for (const PrimitiveCall &call : shown_->calls)
-      infos_.push_back({call.name.c_str(), call.detail.c_str(), call.source.c_str()});
+    for (const PrimitiveCall &call : shown_->calls) {
+      bycc_step_info &info = infos_.emplace_back(sized<bycc_step_info>());
+      info.name = call.name.c_str();
+      info.detail = call.detail.c_str();
+      info.source = call.source.c_str();
+      info.flops = call.flops;
+    }
   }
 
   Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols,
@@ -214,6 +219,7 @@ private:
   std::optional<RegionCopy> copy_; // instead of the blob,
   std::span<const uint8_t> weights_; // with its constants
   int32_t threads_;
+  size_t maxInstances_ = 32;
   std::shared_ptr<const Instance> primary_;
   std::shared_ptr<const Instance> shown_; // whose steps infos_ names
   std::vector<bycc_step_info> infos_;
@@ -320,13 +326,15 @@ template <typename Body> int32_t atBoundary(char *error, size_t size, Body body)
 
 int32_t usable(int32_t threads) { return threads > 0 ? threads : libraryThreads(); }
 
-Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weights,
-                              uint64_t weightsBytes, int32_t threads) {
-  std::span<const uint8_t> blob(static_cast<const uint8_t *>(info.blob), info.blob_bytes);
-  std::span<const uint8_t> bytes(weights, weights ? weightsBytes : 0);
+Expected<Region *> loadRegion(const bycc_vendor_context &context, const bycc_region_load &info,
+                              int32_t threads) {
+  std::span<const uint8_t> blob(info.blob, info.blob_bytes);
+  std::span<const uint8_t> bytes(info.weights, info.weights ? info.weights_bytes : 0);
+  int64_t instances = bycc_attr_named(context.options, context.num_options, "instances")->i;
   std::unique_ptr<Region> region;
   if (isWrittenRegion(blob)) {
-    region = std::make_unique<Region>(BYCC_TRY(readRegion(blob)), bytes, threads);
+    region = std::make_unique<Region>(BYCC_TRY(readRegion(blob)), bytes, threads,
+                                      static_cast<size_t>(std::max<int64_t>(instances, 1)));
   } else {
     Blob read = BYCC_TRY(readBlob(blob));
     StoredBytes stored = BYCC_TRY(storedIn(bytes, read.stored));
@@ -340,11 +348,16 @@ Expected<Region *> loadRegion(const bycc_region_info &info, const uint8_t *weigh
   return region.release();
 }
 
-int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes,
-             int32_t threads, void **region, char *error, size_t errorSize) {
+int32_t open(bycc_vendor_context *context, char *, size_t) {
+  useThreads(context->threads);
+  return BYCC_OK;
+}
+
+int32_t load(const bycc_vendor_context *context, const bycc_region_load *info, void **region,
+             char *error, size_t errorSize) {
   return atBoundary(error, errorSize, [&] {
-    ThreadScope scope(usable(threads));
-    Expected<Region *> loaded = loadRegion(*info, weights, weightsBytes, usable(threads));
+    ThreadScope scope(usable(info->threads));
+    Expected<Region *> loaded = loadRegion(*context, *info, usable(info->threads));
     if (!loaded) {
       report(error, errorSize, loaded.error().message());
       return runtimeStatus(loaded.error().status());
@@ -354,14 +367,14 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
   });
 }
 
-void unload(void *region) { delete static_cast<Region *>(region); }
+void unload(const bycc_vendor_context *, void *region) { delete static_cast<Region *>(region); }
 
-uint64_t stateBytes(void *region) {
+uint64_t stateBytes(const bycc_vendor_context *, void *region) {
   const Instance *primary = static_cast<Region *>(region)->primary();
   return stateHead + (primary ? primary->arenaBytes : 0);
 }
 
-int32_t initState(void *region, void *memory, int32_t) {
+int32_t initState(const bycc_vendor_context *, void *region, void *memory, int32_t) {
   State *state = new (memory) State{};
   const Instance *primary = static_cast<Region *>(region)->primary();
   if (!primary)
@@ -375,26 +388,27 @@ int32_t initState(void *region, void *memory, int32_t) {
   });
 }
 
-void dropState(void *, void *memory) {
+void dropState(const bycc_vendor_context *, void *, void *memory) {
   State &state = *static_cast<State *>(memory);
   delete state.lent;
   delete state.others;
   state = State{};
 }
 
-int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
-                    const bycc_array *outputs, int32_t threads, uint64_t *ns, char *error,
-                    size_t errorSize) {
+int32_t run(const bycc_vendor_context *, void *region, void *memory, const bycc_region_run *run,
+            char *error, size_t errorSize) {
   return atBoundary(error, errorSize, [&] {
-    ThreadScope scope(usable(threads));
+    int32_t threads = usable(run->threads);
+    ThreadScope scope(threads);
     Region &owner = *static_cast<Region *>(region);
-    auto execution = executionFor(owner, *static_cast<State *>(memory), inputs, usable(threads));
+    auto execution = executionFor(owner, *static_cast<State *>(memory), run->inputs, threads);
     if (!execution) {
       report(error, errorSize, execution.error().message());
       return runtimeStatus(execution.error().status());
     }
-    bool isTimed = ns && owner.hasSteps((*execution)->instance());
-    dnnl_status_t status = (*execution)->run(inputs, outputs, isTimed ? ns : nullptr);
+    bool isTimed = run->step_ns && owner.hasSteps((*execution)->instance());
+    dnnl_status_t status =
+        (*execution)->run(run->inputs, run->outputs, isTimed ? run->step_ns : nullptr);
     if (status != dnnl_success)
       report(error, errorSize,
              status == dnnl_out_of_memory ? "no memory" : "oneDNN failed to run a primitive");
@@ -404,24 +418,19 @@ int32_t runProfiled(void *region, void *memory, const bycc_array *inputs,
   });
 }
 
-int32_t run(void *region, void *memory, const bycc_array *inputs, const bycc_array *outputs,
-            int32_t threads, char *error, size_t errorSize) {
-  return runProfiled(region, memory, inputs, outputs, threads, nullptr, error, errorSize);
-}
-
-uint32_t numSteps(void *region) {
+uint32_t numSteps(const bycc_vendor_context *, void *region) {
   return static_cast<uint32_t>(static_cast<Region *>(region)->steps().size());
 }
 
-const bycc_step_info *step(void *region, uint32_t index) {
+const bycc_step_info *step(const bycc_vendor_context *, void *region, uint32_t index) {
   auto steps = static_cast<Region *>(region)->steps();
   return index < steps.size() ? &steps[index] : nullptr;
 }
 
-double stepFlops(void *region, uint32_t index) {
-  const Region &owner = *static_cast<Region *>(region);
-  return index < owner.steps().size() ? owner.flopsOf(index) : 0;
-}
+const bycc_vendor_option options[] = {
+    {sizeof(bycc_vendor_option), BYCC_ATTR_INT, "instances", maxInstances, nullptr,
+     "programs that a region with run-time extents keeps, one for each set of extents", 0},
+};
 
 } // namespace
 } // namespace bycc::onednn
@@ -429,21 +438,25 @@ double stepFlops(void *region, uint32_t index) {
 extern "C" __attribute__((visibility("default"))) const bycc_vendor_runtime *
 bycc_vendor_runtime_entry(void) {
   using namespace bycc::onednn;
-  static const bycc_vendor_runtime runtime = {BYCC_VENDOR_ABI_VERSION,
-                                              sizeof(bycc_vendor_runtime),
-                                              "dnnl",
-                                              load,
-                                              unload,
-                                              stateBytes,
-                                              initState,
-                                              dropState,
-                                              run,
-                                              numSteps,
-                                              step,
-                                              runProfiled,
-                                              nullptr,
-                                              nullptr,
-                                              stepFlops,
-                                              useThreads};
+  static const std::string version = std::to_string(planVersion), library = libraryVersion();
+  static const bycc_vendor_runtime runtime = [] {
+    auto table = bycc::sized<bycc_vendor_runtime>();
+    table.abi_version = BYCC_VENDOR_ABI_VERSION;
+    table.name = "dnnl";
+    table.version = version.c_str();
+    table.library = library.c_str();
+    table.load = load;
+    table.unload = unload;
+    table.state_bytes = stateBytes;
+    table.init_state = initState;
+    table.drop_state = dropState;
+    table.run = run;
+    table.num_options = std::size(options);
+    table.options = options;
+    table.open = open;
+    table.num_steps = numSteps;
+    table.step = step;
+    return table;
+  }();
   return &runtime;
 }

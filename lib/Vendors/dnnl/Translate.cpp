@@ -35,7 +35,7 @@ public:
   Expected<> translate(uint32_t &current) {
     findActivations();
     for (current = 0; current < region_.num_nodes; ++current) {
-      const bycc_node &node = region_.nodes[current];
+      const bycc_node &node = *bycc_node_at(&region_, current);
       if (node.source && *node.source)
         plan_.source = node.source;
       if (!isInside_[current])
@@ -49,7 +49,7 @@ public:
   // The plan's value for a value of the region; constants are added when first used.
   Expected<ValueId> idOf(uint32_t value) {
     if (ids_[value] == noValue) {
-      const bycc_value &source = region_.values[value];
+      const bycc_value &source = *bycc_value_at(&region_, value);
       BYCC_TRY(checkValue(source)); // of inputs of the region, too, that are no tensors of ours
       if (!source.data)
         return error(Status::Internal) << "value used before its definition";
@@ -81,7 +81,7 @@ private:
   }
 
   Expected<> translateActivation(const Activation &activation, const bycc_node &root) {
-    BYCC_TRY(checkValue(region_.values[root.outputs[0]]));
+    BYCC_TRY(checkValue(*bycc_value_at(&region_, root.outputs[0])));
     ValueId input = BYCC_TRY(idOf(activation.input));
     Step step;
     step.kind = StepKind::Eltwise;
@@ -93,7 +93,7 @@ private:
   }
 
   Expected<> finish(ValueId id, const bycc_node &node, uint32_t part = 0) {
-    const bycc_value &declared = region_.values[node.outputs[part]];
+    const bycc_value &declared = *bycc_value_at(&region_, node.outputs[part]);
     if (plan_.dims(id) != dimsOf(declared))
       return error(Status::Unsup) << node.op << ": result has shape " << text(plan_.dims(id))
                                   << ", the graph says " << text(dimsOf(declared));
@@ -107,9 +107,9 @@ private:
 
   Expected<> checkOperands(const bycc_node &node, uint32_t numTensors) const {
     for (uint32_t i = 0; i < numTensors; ++i)
-      BYCC_TRY(checkValue(region_.values[node.inputs[i]]));
+      BYCC_TRY(checkValue(*bycc_value_at(&region_, node.inputs[i])));
     for (uint32_t i = 0; i < node.num_outputs; ++i)
-      BYCC_TRY(checkValue(region_.values[node.outputs[i]]));
+      BYCC_TRY(checkValue(*bycc_value_at(&region_, node.outputs[i])));
     return {};
   }
 
@@ -117,14 +117,14 @@ private:
     Takes takes = op.takes;
     if (takes == Takes::Mixed)
       return {};
-    DType wanted = dtypeOf(region_.values[node.outputs[0]]);
+    DType wanted = dtypeOf(*bycc_value_at(&region_, node.outputs[0]));
     bool isTaken = isReal(wanted) || takes == Takes::Any ||
                    (takes == Takes::FloatOr8Bit && isQuantized(wanted)) ||
                    (takes == Takes::FloatOr32Bit && wanted == DType::Int32);
     if (!isTaken)
       return error(Status::Unsup) << "dtype " << name(wanted) << " is not supported";
     for (uint32_t i = 0; i < numTensors(node, op); ++i)
-      if (DType found = dtypeOf(region_.values[node.inputs[i]]); found != wanted)
+      if (DType found = dtypeOf(*bycc_value_at(&region_, node.inputs[i])); found != wanted)
         return error(Status::Unsup) << "operand of " << name(found) << " for a result of "
                                     << name(wanted);
     return {};
@@ -147,7 +147,7 @@ private:
     for (uint32_t i = 0; i < numTensors(node, op); ++i)
       inputs.push_back(BYCC_TRY(idOf(node.inputs[i])));
     for (uint32_t part = 0; part < node.num_outputs; ++part) {
-      const bycc_value &result = region_.values[node.outputs[part]];
+      const bycc_value &result = *bycc_value_at(&region_, node.outputs[part]);
       Call call{NodeReader(node), region_, inputs, dimsOf(result), dtypeOf(result), part};
       BYCC_TRY(finish(BYCC_TRY(op.translate(plan_, call)), node, part));
     }
@@ -185,7 +185,7 @@ Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
   RegionTranslator translator(builder, region, 0);
   std::vector<uint32_t> uses = RegionUses(region).uses;
   for (uint32_t i = 0; i < region.num_inputs; ++i) {
-    const bycc_value &input = region.values[region.inputs[i]];
+    const bycc_value &input = *bycc_value_at(&region, region.inputs[i]);
     // Not used: it is there for its extents. No tensor of ours: who uses it says so.
     if (!uses[region.inputs[i]] || !checkValue(input)) {
       builder.addInput({1}, DType::Float32);

@@ -45,7 +45,7 @@ struct Call {
   uint32_t part; // which of its results
 
   const bycc_value &value(size_t input) const {
-    return region.values[node.node().inputs[input]];
+    return *bycc_value_at(&region, node.node().inputs[input]);
   }
   std::optional<double> scalar(size_t input) const { return scalarOf(value(input)); }
 };

@@ -25,7 +25,7 @@ Expected<bool> dropWideClips(Module &module, PassContext &) {
 
 // The vendor: its device can do abs, and abs with relu behind it.
 int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  const bycc_node &node = region->nodes[0];
+  const bycc_node &node = *bycc_node_at(region, 0);
   if (node.op == std::string_view("abs") || node.op == std::string_view("tiny.abs_relu"))
     return answer->offer(answer, "unit", 0.01), 1;
   return answer->reason(answer, "the device has abs only"), 0;
@@ -35,13 +35,17 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
 int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   std::string code;
   for (uint32_t i = 0; i < region->num_nodes; ++i)
-    code += std::string(region->nodes[i].op) + ";";
+    code += std::string(bycc_node_at(region, i)->op) + ";";
   answer->blob(answer, code.data(), code.size());
   return 0;
 }
 
-const bycc_vendor_compiler tiny = {
-    BYCC_VENDOR_ABI_VERSION, sizeof tiny, "tiny", "1.0", nullptr, nullptr, supports, compile};
+const bycc_vendor_compiler tiny = {.abi_version = BYCC_VENDOR_ABI_VERSION,
+                                   .size = sizeof tiny,
+                                   .name = "tiny",
+                                   .version = "1.0",
+                                   .supports = supports,
+                                   .compile = compile};
 
 const char pattern[] = R"json({"schema": 1, "vendor": "tiny",
                                "patterns": [{"name": "tiny.abs_relu", "root": "nn.relu(abs($x))"}]})json";

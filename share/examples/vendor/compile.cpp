@@ -37,7 +37,7 @@ std::string whyRefused(const bycc_node &node, bool byName) {
   if (byName && node.source && isRefused(node.source))
     return std::string(node.source) + " is in EXAMPLENPU_REFUSE";
   for (uint32_t i = 0; node.body && i < node.body->num_nodes; ++i)
-    if (std::string reason = whyRefused(node.body->nodes[i], byName); !reason.empty())
+    if (std::string reason = whyRefused(*bycc_node_at(node.body, i), byName); !reason.empty())
       return reason;
   return "";
 }
@@ -50,7 +50,7 @@ std::string answerFor(const bycc_region &region, const bycc_node &node, Work &wo
 // --- supports: one node
 
 int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  const bycc_node &node = region->nodes[0];
+  const bycc_node &node = *bycc_node_at(region, 0);
   Work work;
   if (std::string reason = answerFor(*region, node, work); !reason.empty()) {
     answer->reason(answer, reason.c_str());
@@ -70,7 +70,7 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
 int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_answer *answer) {
   std::set<uint32_t> onDevice; // values
   for (uint32_t i = 0; i < block->num_nodes; ++i) {
-    const bycc_node &node = block->nodes[i];
+    const bycc_node &node = *bycc_node_at(block, i);
     Work work;
     std::string reason = answerFor(*block, node, work);
     bool isHeavy = work.command.code == Code::Conv2d || work.command.code == Code::Dense;
@@ -79,7 +79,7 @@ int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_ans
     if (reason.empty() && !isHeavy && !isFed)
       reason = "nothing before it runs on the device";
     if (reason.empty()) {
-      answer->take(answer, i);
+      answer->take(answer, i, 0); // in no group: regions as bycc finds them
       onDevice.insert(node.outputs, node.outputs + node.num_outputs);
     } else {
       answer->refuse(answer, i, reason.c_str());
@@ -92,12 +92,13 @@ int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_ans
 
 class StreamWriter {
 public:
-  explicit StreamWriter(const bycc_region &region) : region_(region) {}
+  StreamWriter(const bycc_region &region, uint64_t heapBytes)
+      : region_(region), heapBytes_(heapBytes) {}
 
   // "" or why not; then `blamed` is the node, if one is to blame.
   std::string run(uint32_t &blamed) {
     for (uint32_t i = 0; i < region_.num_inputs; ++i) {
-      uint32_t buffer = bufferOf(&region_.values[region_.inputs[i]]);
+      uint32_t buffer = bufferOf(bycc_value_at(&region_, region_.inputs[i]));
       stream.inputs.push_back(buffer);
       add({Code::CopyIn, buffer, noBuffer, noBuffer, noBuffer, noBuffer, {static_cast<int32_t>(i)}});
     }
@@ -107,7 +108,7 @@ public:
         return reason;
       }
     for (uint32_t i = 0; i < region_.num_outputs; ++i) {
-      uint32_t buffer = bufferOf(&region_.values[region_.outputs[i]]);
+      uint32_t buffer = bufferOf(bycc_value_at(&region_, region_.outputs[i]));
       stream.outputs.push_back(buffer);
       add({Code::CopyOut, buffer, noBuffer, noBuffer, noBuffer, noBuffer, {static_cast<int32_t>(i)}});
     }
@@ -125,7 +126,7 @@ private:
   void add(const Command &command) { stream.commands.push_back(command); }
 
   std::string addNode(uint32_t index) {
-    const bycc_node &node = region_.nodes[index];
+    const bycc_node &node = *bycc_node_at(&region_, index);
     if (std::string reason = whyRefused(node, true); !reason.empty())
       return reason;
     Work work;
@@ -171,18 +172,19 @@ private:
   std::string checkMemory() const {
     constexpr uint64_t reserve = 4096;
     uint64_t needed = stream.header.weightBytes + stream.header.runBytes;
-    if (needed + reserve <= heapBytes())
+    if (needed + reserve <= heapBytes_)
       return "";
     return "it needs " + std::to_string(needed) + " bytes of device memory, the device has " +
-           std::to_string(heapBytes()) + " with " + std::to_string(reserve) + " in reserve";
+           std::to_string(heapBytes_) + " with " + std::to_string(reserve) + " in reserve";
   }
 
   const bycc_region &region_;
+  const uint64_t heapBytes_;
   std::map<const bycc_value *, uint32_t> buffers_;
   uint32_t numConvs_ = 0;
 };
 
-int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
+int32_t compile(void *, const bycc_target *target, const bycc_region *region, bycc_answer *answer) {
   std::string failure = environment("EXAMPLENPU_FAIL");
   if (failure == "abort")
     std::abort();
@@ -192,7 +194,7 @@ int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_ans
     answer->reason(answer, "EXAMPLENPU_FAIL says so");
     return 1;
   }
-  StreamWriter writer(*region);
+  StreamWriter writer(*region, heapBytes(target->options, target->num_options));
   uint32_t blamed = noBuffer;
   if (std::string reason = writer.run(blamed); !reason.empty()) {
     answer->reason(answer, reason.c_str());
@@ -211,7 +213,8 @@ int32_t tune(void *, const bycc_target *, const bycc_region *region, bycc_answer
   std::vector<uint8_t> tiles;
   for (uint32_t n = 0; n < region->num_nodes; ++n) {
     Work work;
-    if (!translate(*region, region->nodes[n], work).empty() || work.command.code != Code::Conv2d)
+    if (!translate(*region, *bycc_node_at(region, n), work).empty() ||
+        work.command.code != Code::Conv2d)
       continue;
     uint8_t best = 1;
     for (uint8_t tile : {2, 4, 8, 16, 32})
@@ -222,6 +225,12 @@ int32_t tune(void *, const bycc_target *, const bycc_region *region, bycc_answer
   answer->blob(answer, tiles.data(), tiles.size());
   return 0;
 }
+
+// --vendor-option examplenpu.heap=65536 when a model is compiled.
+const bycc_vendor_option options[] = {
+    {sizeof(bycc_vendor_option), BYCC_ATTR_INT, "heap", "67108864", nullptr,
+     "bytes of memory that the device has", 0},
+};
 
 } // namespace
 
@@ -234,12 +243,15 @@ bycc_vendor_compiler_entry(void) {
   vendor.abi_version = BYCC_VENDOR_ABI_VERSION;
   vendor.size = sizeof vendor;
   vendor.name = "examplenpu";
-  vendor.version = "1.0";
+  vendor.version = "1.0"; // the run half says which of them it reads
+  vendor.library = "examplenpu driver 7";
   vendor.patterns = examplenpu_patterns;
   vendor.supports = supports;
   vendor.compile = compile;
   vendor.annotate = environment("EXAMPLENPU_ANNOTATE").empty() ? nullptr : annotate;
   vendor.tune = tune;
+  vendor.num_options = 1;
+  vendor.options = options;
   vendor.flags = BYCC_VENDOR_OWN_MEMORY;
   return &vendor;
 }

@@ -7,15 +7,10 @@
 
 namespace examplenpu {
 
-uint64_t heapBytes() {
-  const char *text = std::getenv("EXAMPLENPU_HEAP");
-  uint64_t bytes = text ? std::strtoull(text, nullptr, 10) : uint64_t{64} << 20;
-  return std::max<uint64_t>(bytes, 4096);
-}
-
-Heap &deviceHeap() {
-  static auto *heap = new Heap(heapBytes()); // outlives every user
-  return *heap;
+// All options that a table describes are there.
+uint64_t heapBytes(const void *options, uint32_t numOptions) {
+  return static_cast<uint64_t>(
+      std::max<int64_t>(bycc_attr_named(options, numOptions, "heap")->i, 4096));
 }
 
 Address Heap::take(uint64_t bytes) {

@@ -4,6 +4,8 @@
 
 #include "stream.h"
 
+#include <bycc/vendor.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,8 +18,8 @@ namespace examplenpu {
 // An address on the device; means nothing to the host. 0: none.
 using Address = uint64_t;
 
-// Bytes of memory the device has: 64 MiB, or $EXAMPLENPU_HEAP bytes.
-uint64_t heapBytes();
+// The option `heap` of both halves: bytes of memory the device has.
+uint64_t heapBytes(const void *options, uint32_t numOptions);
 
 // The heap: first fit, neighbouring free places join. Used from several threads.
 class Heap {
@@ -37,9 +39,6 @@ private:
   std::unique_ptr<uint8_t[]> memory_;
   std::map<Address, uint64_t> free_, used_; // place -> bytes
 };
-
-// The one device of this machine.
-Heap &deviceHeap();
 
 // Runs a computing command; `addresses` are those of the buffers.
 void execute(Heap &heap, const Command &command, const std::vector<Address> &addresses);

@@ -14,10 +14,8 @@ namespace examplenpu {
 // a mistake of this file's user.
 inline const bycc_attr &attribute(const bycc_node &node, const char *name) {
   static const bycc_attr none = {};
-  for (uint32_t i = 0; i < node.num_attrs; ++i)
-    if (std::strcmp(node.attrs[i].name, name) == 0)
-      return node.attrs[i];
-  return none;
+  const bycc_attr *found = bycc_attr_named(node.attrs, node.num_attrs, name);
+  return found ? *found : none;
 }
 
 inline int64_t integer(const bycc_node &node, const char *name) { return attribute(node, name).i; }
@@ -31,7 +29,7 @@ inline std::vector<int64_t> integers(const bycc_node &node, const char *name) {
   const bycc_attr &list = attribute(node, name);
   std::vector<int64_t> result;
   for (uint32_t i = 0; i < list.count; ++i)
-    result.push_back(list.items[i].i);
+    result.push_back(bycc_item_at(&list, i)->i);
   return result;
 }
 

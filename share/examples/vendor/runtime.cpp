@@ -15,6 +15,16 @@ namespace examplenpu {
 
 namespace {
 
+// What a context is of: a device, or a part of one. Regions of one context can leave values in
+// its memory for each other.
+struct Device {
+  Heap heap;
+  bool isTracing;
+};
+Device &deviceOf(const bycc_vendor_context *context) {
+  return *static_cast<Device *>(context->impl);
+}
+
 struct Region {
   std::string symbol;
   Stream stream;
@@ -27,19 +37,37 @@ struct State {
   Address area;
 };
 
-bool isTracing() { return std::getenv("EXAMPLENPU_TRACE") != nullptr; }
-
 int32_t fail(char *error, size_t size, int32_t status, const char *text) {
   std::snprintf(error, size, "%s", text);
   return status;
 }
 
-std::vector<bool> flags(const uint8_t *resident, uint32_t count) {
-  return resident ? std::vector<bool>(resident, resident + count) : std::vector<bool>(count);
+std::vector<bool> residentOnes(const void *tensors, uint32_t count) {
+  std::vector<bool> flags;
+  for (uint32_t i = 0; i < count; ++i)
+    flags.push_back((bycc_tensor_at(tensors, i)->flags & BYCC_VALUE_RESIDENT) != 0);
+  return flags;
 }
 
-int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes, int32_t,
-             void **result, char *error, size_t errorSize) {
+// --- contexts
+
+int32_t open(bycc_vendor_context *context, char *error, size_t errorSize) {
+  bool isTracing = bycc_attr_named(context->options, context->num_options, "trace")->i != 0;
+  auto *device =
+      new (std::nothrow) Device{Heap(heapBytes(context->options, context->num_options)), isTracing};
+  if (!device)
+    return fail(error, errorSize, BYCC_LIMIT, "no memory");
+  context->impl = device;
+  return BYCC_OK;
+}
+
+void close(bycc_vendor_context *context) { delete &deviceOf(context); }
+
+// --- regions
+
+int32_t load(const bycc_vendor_context *context, const bycc_region_load *info, void **result,
+             char *error, size_t errorSize) {
+  Heap &heap = deviceOf(context).heap;
   auto *region = new (std::nothrow) Region;
   if (!region)
     return fail(error, errorSize, BYCC_LIMIT, "no memory");
@@ -50,10 +78,10 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
     delete region;
     return fail(error, errorSize, BYCC_LOAD, "not a command stream of this version");
   }
-  region->isResidentInput = flags(info->resident_inputs, info->num_inputs);
-  region->isResidentOutput = flags(info->resident_outputs, info->num_outputs);
+  region->isResidentInput = residentOnes(info->inputs, info->num_inputs);
+  region->isResidentOutput = residentOnes(info->outputs, info->num_outputs);
   const Header &header = region->stream.header;
-  region->weights = deviceHeap().take(header.weightBytes);
+  region->weights = heap.take(header.weightBytes);
   if (!region->weights) {
     delete region;
     return fail(error, errorSize, BYCC_LIMIT, "no device memory for the weights");
@@ -61,34 +89,36 @@ int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weig
   for (const Buffer &buffer : region->stream.buffers) {
     if (!buffer.isWeight)
       continue;
-    if (buffer.source > weightsBytes || buffer.bytes > weightsBytes - buffer.source) {
-      deviceHeap().give(region->weights);
+    if (buffer.source > info->weights_bytes || buffer.bytes > info->weights_bytes - buffer.source) {
+      heap.give(region->weights);
       delete region;
       return fail(error, errorSize, BYCC_LOAD, "a weight lies outside of the params file");
     }
-    deviceHeap().copyIn(region->weights + buffer.offset, weights + buffer.source, buffer.bytes);
+    heap.copyIn(region->weights + buffer.offset, info->weights + buffer.source, buffer.bytes);
   }
-  if (isTracing())
+  if (deviceOf(context).isTracing)
     std::fprintf(stderr, "examplenpu: %s: %llu bytes of weights resident\n", info->symbol,
                  static_cast<unsigned long long>(header.weightBytes));
   return BYCC_OK;
 }
 
-void unload(void *handle) {
+void unload(const bycc_vendor_context *context, void *handle) {
   auto *region = static_cast<Region *>(handle);
-  deviceHeap().give(region->weights);
+  deviceOf(context).heap.give(region->weights);
   delete region;
 }
 
-uint64_t stateBytes(void *) { return sizeof(State); }
+uint64_t stateBytes(const bycc_vendor_context *, void *) { return sizeof(State); }
 
-int32_t initState(void *handle, void *state, int32_t) {
+int32_t initState(const bycc_vendor_context *context, void *handle, void *state, int32_t) {
   auto *region = static_cast<Region *>(handle);
-  static_cast<State *>(state)->area = deviceHeap().take(region->stream.header.runBytes);
+  static_cast<State *>(state)->area = deviceOf(context).heap.take(region->stream.header.runBytes);
   return static_cast<State *>(state)->area ? BYCC_OK : BYCC_LIMIT;
 }
 
-void dropState(void *, void *state) { deviceHeap().give(static_cast<State *>(state)->area); }
+void dropState(const bycc_vendor_context *context, void *, void *state) {
+  deviceOf(context).heap.give(static_cast<State *>(state)->area);
+}
 
 // Where each buffer is in this run. The data of a resident input or output is a
 // device address, and the buffer is there.
@@ -110,11 +140,12 @@ std::vector<Address> placeBuffers(const Region &region, const State &state, cons
   return addresses;
 }
 
-int32_t run(void *handle, void *state, const bycc_array *inputs, const bycc_array *outputs, int32_t, char *,
-            size_t) {
+int32_t run(const bycc_vendor_context *context, void *handle, void *state,
+            const bycc_region_run *run, char *, size_t) {
+  const bycc_array *inputs = run->inputs, *outputs = run->outputs;
   const auto &region = *static_cast<Region *>(handle);
   const Stream &stream = region.stream;
-  Heap &heap = deviceHeap();
+  Heap &heap = deviceOf(context).heap;
   std::vector<Address> addresses = placeBuffers(region, *static_cast<State *>(state), inputs, outputs);
   unsigned in = 0, out = 0;
   for (const Command &command : stream.commands) {
@@ -135,14 +166,26 @@ int32_t run(void *handle, void *state, const bycc_array *inputs, const bycc_arra
       execute(heap, command, addresses);
     }
   }
-  if (isTracing())
+  if (deviceOf(context).isTracing)
     std::fprintf(stderr, "examplenpu: %s: %u copies in, %u copies out\n", region.symbol.c_str(), in, out);
   return BYCC_OK;
 }
 
 // Memory for values between two regions of this vendor.
-void *allocate(uint64_t bytes) { return reinterpret_cast<void *>(deviceHeap().take(bytes)); }
-void release(void *memory) { deviceHeap().give(reinterpret_cast<Address>(memory)); }
+void *allocate(const bycc_vendor_context *context, const bycc_tensor *tensor) {
+  return reinterpret_cast<void *>(deviceOf(context).heap.take(tensor->bytes));
+}
+void release(const bycc_vendor_context *context, void *memory) {
+  deviceOf(context).heap.give(reinterpret_cast<Address>(memory));
+}
+
+// --vendor-option examplenpu.trace=true when a model is run.
+const bycc_vendor_option options[] = {
+    {sizeof(bycc_vendor_option), BYCC_ATTR_INT, "heap", "67108864", nullptr,
+     "bytes of memory that the device has", 0},
+    {sizeof(bycc_vendor_option), BYCC_ATTR_BOOL, "trace", "false", nullptr,
+     "say what is copied to the device and back", 0},
+};
 
 } // namespace
 
@@ -155,6 +198,13 @@ bycc_vendor_runtime_entry(void) {
   vendor.abi_version = BYCC_VENDOR_ABI_VERSION;
   vendor.size = sizeof vendor;
   vendor.name = "examplenpu";
+  vendor.version = "1.0";
+  vendor.reads = "1.*"; // a version 2 of the compile half would write another stream
+  vendor.library = "examplenpu driver 7";
+  vendor.num_options = sizeof options / sizeof *options;
+  vendor.options = options;
+  vendor.open = open;
+  vendor.close = close;
   vendor.load = load;
   vendor.unload = unload;
   vendor.state_bytes = stateBytes;

@@ -189,13 +189,13 @@ std::string translateComposite(const bycc_region &region, const bycc_node &node,
   auto outer = [&](uint32_t value) -> const bycc_value * {
     for (uint32_t i = 0; i < body.num_inputs; ++i)
       if (body.inputs[i] == value)
-        return &region.values[node.inputs[i]];
-    return &body.values[value]; // a constant of the body, or made in it
+        return bycc_value_at(&region, node.inputs[i]);
+    return bycc_value_at(&body, value); // a constant of the body, or made in it
   };
   for (uint32_t n = 0; n < body.num_nodes; ++n) {
-    const bycc_node &inner = body.nodes[n];
+    const bycc_node &inner = *bycc_node_at(&body, n);
     std::string op = inner.op;
-    const bycc_value *made = &body.values[inner.outputs[0]];
+    const bycc_value *made = bycc_value_at(&body, inner.outputs[0]);
     Operands in;
     for (uint32_t i = 0; i < inner.num_inputs; ++i)
       in.push_back(outer(inner.inputs[i]));
@@ -222,7 +222,7 @@ std::string translateComposite(const bycc_region &region, const bycc_node &node,
 std::string translate(const bycc_region &region, const bycc_node &node, Work &work) {
   if (node.num_outputs != 1)
     return "it has several results";
-  const bycc_value &out = region.values[node.outputs[0]];
+  const bycc_value &out = *bycc_value_at(&region, node.outputs[0]);
   if (std::string reason = checkValue(out); !reason.empty())
     return reason;
   std::string reason;
@@ -232,7 +232,7 @@ std::string translate(const bycc_region &region, const bycc_node &node, Work &wo
     work.out = &out;
     Operands in;
     for (uint32_t i = 0; i < node.num_inputs; ++i)
-      in.push_back(&region.values[node.inputs[i]]);
+      in.push_back(bycc_value_at(&region, node.inputs[i]));
     reason = translateOperator(node, in, work);
   }
   work.out = &out;

@@ -39,7 +39,7 @@ void loadDamaged(const Setup &setup, Findings &findings, const Built &built,
     return;
   LoadReply reply = tryLoad(setup, built, blob, built.weights.size(), 1);
   if (reply.status == BYCC_OK)
-    setup.runtime->unload(reply.region);
+    setup.runtime->unload(setup.context, reply.region);
   if (mustRefuse)
     findings.expect(reply.status != BYCC_OK, item, "load() takes it");
   findings.expect(reply.status != BYCC_INTERNAL, item, "load() calls it an internal error");
@@ -103,7 +103,7 @@ void checkShortWeights(const Setup &setup, Findings &findings) {
       return;
     LoadReply reply = tryLoad(setup, *built, built->blob, 0, 1);
     if (reply.status == BYCC_OK)
-      setup.runtime->unload(reply.region);
+      setup.runtime->unload(setup.context, reply.region);
     return findings.expect(reply.status != BYCC_OK, "no weights",
                            "load() takes a region with constants and no weights");
   }
@@ -119,7 +119,7 @@ void checkOwnWeights(const Setup &setup, Findings &findings) {
     if (!subject || constantBytes(*subject) < 256 || findings.isGap(item))
       continue;
     findings.begin(item);
-    Expected<Built> built = build(setup, *subject, false);
+    Expected<Built> built = build(setup, *subject, {.hasWeights = false});
     if (!built) {
       findings.expect(!built.error().message().ends_with("no reason given"), item, "compile() gives no reason");
       continue;

@@ -1,8 +1,10 @@
 // What a run half promises about runs, contexts and memory.
 #include "Checks.h"
+#include "KeptCase.h"
 #include "RandomSubject.h"
 
 #include <cstdio>
+#include <malloc.h>
 #include <thread>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@ std::optional<Sample> sampleOf(const Setup &setup, Findings &findings) {
   }
   Expected<Built> built = build(setup, *subject);
   std::vector<Tensor> inputs = subject->inputs(7);
+  noteCase(setup, *subject, inputs);
   Expected<std::vector<Tensor>> wanted = evaluate(subject->module, subject->function, inputs);
   if (built && wanted)
     return Sample{std::move(*subject), built.takeValue(), std::move(inputs), wanted.takeValue()};
@@ -50,6 +53,12 @@ uint64_t residentBytes() {
     std::fclose(file);
   }
   return static_cast<uint64_t>(resident) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// In use, of all arenas. Sanitizers count their own way: then it is always the same.
+uint64_t heapBytes() {
+  struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
 }
 
 } // namespace
@@ -129,28 +138,29 @@ void checkThreadCounts(const Setup &setup, Findings &findings) {
 
 void checkProfiledRuns(const Setup &setup, Findings &findings) {
   const bycc_vendor_runtime &runtime = *setup.runtime;
-  if (!runtime.num_steps || !runtime.step || !runtime.run_profiled)
+  if (!runtime.num_steps || !runtime.step)
     return findings.skip("the run half has no steps");
   std::optional<Sample> s = sampleOf(setup, findings);
   std::optional<Loaded> region = s ? loaded(setup, findings, *s, 1) : std::nullopt;
   if (!region || findings.isGap("sample"))
     return;
-  uint32_t count = runtime.num_steps(region->region());
+  uint32_t count = runtime.num_steps(setup.context, region->region());
   for (uint32_t i = 0; i < count; ++i) {
     std::string item = "step " + std::to_string(i);
     findings.begin(item);
-    const bycc_step_info *info = runtime.step(region->region(), i);
+    const bycc_step_info *info = runtime.step(setup.context, region->region(), i);
     findings.expect(info && info->name && info->detail && info->source, item,
                     "no name, detail or source");
   }
   std::vector<uint64_t> ns(std::max<uint32_t>(count, 1), 0);
   Loaded::Context context(*region, 1);
-  findings.begin("run_profiled");
+  findings.begin("profiled");
   Expected<std::vector<Tensor>> plain = context.run(s->inputs),
                                 profiled = context.run(s->inputs, 0xa5, &ns);
   if (!plain || !profiled)
-    return findings.fail("run_profiled", (plain ? profiled : plain).error().message());
-  findings.expect(sameBits(*plain, *profiled), "run_profiled", "other results than run()");
+    return findings.fail("profiled", (plain ? profiled : plain).error().message());
+  findings.expect(sameBits(*plain, *profiled), "profiled",
+                  "other results than a run without step_ns");
 }
 
 void checkManyLoads(const Setup &setup, Findings &findings) {
@@ -159,7 +169,9 @@ void checkManyLoads(const Setup &setup, Findings &findings) {
     return;
   constexpr int rounds = 300, warm = 60;
   constexpr uint64_t allowance = 4 << 20;
-  uint64_t before = 0;
+  // Of the heap, which tells more than pages: a region that is never freed is some hundred bytes.
+  constexpr uint64_t heapAllowance = 64 * (rounds - warm);
+  uint64_t before = 0, heapBefore = 0;
   for (int i = 0; i < rounds; ++i) {
     findings.begin("load " + std::to_string(i));
     std::optional<Loaded> region = loaded(setup, findings, *s, 1);
@@ -168,13 +180,78 @@ void checkManyLoads(const Setup &setup, Findings &findings) {
     if (Expected<std::vector<Tensor>> results = Loaded::Context(*region, 1).run(s->inputs);
         !results)
       return findings.fail("sample", results.error().message());
-    if (i == warm)
+    region.reset();
+    if (i == warm) {
       before = residentBytes();
+      heapBefore = heapBytes();
+    }
   }
+  uint64_t heapAfter = heapBytes();
+  findings.expect(heapAfter < heapBefore + heapAllowance, "sample",
+                  std::to_string(rounds - 1 - warm) + " loads leave " +
+                      std::to_string(heapAfter - heapBefore) + " bytes of the heap behind");
   uint64_t after = residentBytes();
   findings.expect(after < before + allowance, "sample",
                   std::to_string(rounds - warm) + " loads leave " +
                       std::to_string((after - before) >> 10) + " KiB behind");
+}
+
+namespace {
+
+// A context beside the one of the suite, with the same options and threads.
+class OpenContext {
+public:
+  explicit OpenContext(const Setup &setup) : table_(*setup.runtime), context_(*setup.context) {
+    context_.impl = nullptr;
+    char text[256] = "";
+    if (table_.open && table_.open(&context_, text, sizeof text) != BYCC_OK)
+      problem_ = text[0] ? text : "no reason given";
+  }
+  OpenContext(const OpenContext &) = delete;
+  ~OpenContext() {
+    if (problem_.empty() && table_.close)
+      table_.close(&context_);
+  }
+  const std::string &problem() const { return problem_; }
+  const bycc_vendor_context *get() const { return &context_; }
+
+private:
+  const bycc_vendor_runtime &table_;
+  bycc_vendor_context context_;
+  std::string problem_;
+};
+
+} // namespace
+
+// What a context holds is not another one's.
+void checkContexts(const Setup &setup, Findings &findings) {
+  std::optional<Sample> s = sampleOf(setup, findings);
+  if (!s || findings.isGap("sample"))
+    return;
+  findings.begin("open");
+  auto first = std::make_unique<OpenContext>(setup), second = std::make_unique<OpenContext>(setup);
+  for (const auto *context : {&first, &second})
+    if (!(*context)->problem().empty())
+      return findings.fail("open",
+                           "a context beside others is not opened: " + (*context)->problem());
+  Setup one = setup, other = setup;
+  one.context = first->get();
+  other.context = second->get();
+  std::optional<Loaded> inOne = loaded(one, findings, *s, 1),
+                        inOther = loaded(other, findings, *s, 1);
+  if (!inOne || !inOther)
+    return;
+  auto check = [&](const Loaded &region, const char *what) {
+    findings.begin(what);
+    Expected<std::vector<Tensor>> results = Loaded::Context(region, 1).run(s->inputs);
+    std::string why = results ? differenceOf(*results, s->wanted) : results.error().message();
+    findings.expect(why.empty(), "sample", std::string(what) + ": " + why);
+  };
+  check(*inOne, "in the first of two contexts");
+  check(*inOther, "in the second of two contexts");
+  inOne.reset();
+  first.reset(); // closes it
+  check(*inOther, "in the second context after the first was closed");
 }
 
 } // namespace bycc::conformance

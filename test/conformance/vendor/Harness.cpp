@@ -1,7 +1,10 @@
 // See Harness.h.
 #include "Harness.h"
 
+#include "KeptCase.h"
+
 #include "bycc/IR/Builder.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionCompiler.h"
 
@@ -19,7 +22,7 @@ constexpr size_t guardBytes = 64;
 constexpr uint8_t inputGuard = 0x5c, outputGuard = 0x3b;
 
 struct Capture {
-  bycc_answer answer{};
+  bycc_answer answer = sized<bycc_answer>();
   Reply reply;
   bool hasWeights;
 
@@ -33,9 +36,18 @@ struct Capture {
       auto begin = static_cast<const uint8_t *>(bytes);
       static_cast<Capture *>(a->impl)->reply.blob.assign(begin, begin + size);
     };
-    answer.offer = [](bycc_answer *, const char *, double) {};
-    answer.take = [](bycc_answer *, uint32_t) {};
-    answer.refuse = [](bycc_answer *, uint32_t, const char *) {};
+    answer.offer = [](bycc_answer *a, const char *name, double microseconds) {
+      static_cast<Capture *>(a->impl)->reply.offers.push_back(std::string(name ? name : "") + " " +
+                                                              formatDouble(microseconds));
+    };
+    answer.take = [](bycc_answer *a, uint32_t node, uint32_t group) {
+      static_cast<Capture *>(a->impl)->reply.byNode[node] =
+          "take in group " + std::to_string(group);
+    };
+    answer.refuse = [](bycc_answer *a, uint32_t node, const char *why) {
+      static_cast<Capture *>(a->impl)->reply.byNode[node] =
+          std::string("refuse: ") + (why ? why : "");
+    };
     answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
       Capture &capture = *static_cast<Capture *>(a->impl);
       if (!std::exchange(capture.hasWeights, false) || bytes == 0)
@@ -49,8 +61,13 @@ struct Capture {
 // Calls `ask` with the target as vendors see it.
 template <typename Ask> Reply captured(const Setup &setup, bool hasWeights, Ask ask) {
   std::string features = join(setup.target.features, ",");
-  bycc_target target = {setup.target.triple.c_str(), setup.target.cpu.c_str(), features.c_str(),
-                        setup.target.threads};
+  auto target = sized<bycc_target>();
+  target.triple = setup.target.triple.c_str();
+  target.cpu = setup.target.cpu.c_str();
+  target.features = features.c_str();
+  target.threads = setup.target.threads;
+  target.num_options = setup.vendor->settings.count();
+  target.options = setup.vendor->settings.attrs();
   Capture capture(hasWeights);
   capture.reply.yes = ask(target, &capture.answer);
   return std::move(capture.reply);
@@ -88,6 +105,20 @@ Reply askCompile(const Setup &setup, const bycc_region &region, bool hasWeights)
   const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
   return captured(setup, hasWeights && ownsWeights(*setup.vendor), [&](const bycc_target &target, bycc_answer *answer) {
     return compiler.compile(compiler.self, &target, &region, answer) == 0;
+  });
+}
+
+Reply askTune(const Setup &setup, const bycc_region &region) {
+  const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
+  return captured(setup, false, [&](const bycc_target &target, bycc_answer *answer) {
+    return compiler.tune(compiler.self, &target, &region, answer) == 0;
+  });
+}
+
+Reply askAnnotate(const Setup &setup, const bycc_region &block) {
+  const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
+  return captured(setup, false, [&](const bycc_target &target, bycc_answer *answer) {
+    return compiler.annotate(compiler.self, &target, &block, answer) == 0;
   });
 }
 
@@ -170,21 +201,29 @@ private:
 
 } // namespace
 
-Expected<Built> build(const Setup &setup, const Module &module, FunctionId function, bool hasWeights) {
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function,
+                      const BuildOptions &options) {
   Built built;
   Placement placement;
   bool isOwn = ownsWeights(*setup.vendor);
   auto offsetOf = [&](const Constant &constant) { return placement.offsetOf(constant); };
   RegionView view = isOwn ? RegionView::ofFunction(module, function) : RegionView::ofFunction(module, function, offsetOf);
+  if (!options.tuning.empty())
+    view.setTuning(options.tuning);
+  view.setResident(options.residentInputs, options.residentOutputs);
+  built.residentInputs = options.residentInputs;
+  built.residentOutputs = options.residentOutputs;
   const bycc_region &region = view.region();
   built.symbol = region.symbol;
-  built.numInputs = region.num_inputs;
-  for (uint32_t i = 0; i < region.num_outputs; ++i) {
-    const bycc_value &value = region.values[region.outputs[i]];
-    built.outputs.push_back(
-        {static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}});
-  }
-  Reply reply = askCompile(setup, region, hasWeights);
+  auto typeOf = [&](uint32_t id) -> std::pair<DType, std::vector<int64_t>> {
+    const bycc_value &value = *bycc_value_at(&region, id);
+    return {static_cast<DType>(value.dtype), {value.dims, value.dims + value.rank}};
+  };
+  for (uint32_t i = 0; i < region.num_inputs; ++i)
+    built.inputs.push_back(typeOf(region.inputs[i]));
+  for (uint32_t i = 0; i < region.num_outputs; ++i)
+    built.outputs.push_back(typeOf(region.outputs[i]));
+  Reply reply = askCompile(setup, region, options.hasWeights);
   if (!reply.yes)
     return error(Status::CodeGen) << "compile() refuses: "
                                   << (reply.reason.empty() ? "no reason given" : reply.reason);
@@ -193,27 +232,52 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
   return built;
 }
 
-Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeights) {
-  return build(setup, subject.module, subject.function, hasWeights);
+Expected<Built> build(const Setup &setup, const Subject &subject, const BuildOptions &options) {
+  return build(setup, subject.module, subject.function, options);
+}
+
+std::vector<bycc_tensor> tensorsOf(const std::vector<std::pair<DType, std::vector<int64_t>>> &types,
+                                   const std::vector<uint8_t> &resident) {
+  std::vector<bycc_tensor> tensors;
+  for (const auto &[dtype, shape] : types) {
+    bycc_tensor &tensor = tensors.emplace_back(sized<bycc_tensor>());
+    size_t index = tensors.size() - 1;
+    tensor.dtype = static_cast<int32_t>(dtype);
+    tensor.rank = static_cast<int32_t>(shape.size());
+    tensor.flags = index < resident.size() && resident[index] ? BYCC_VALUE_RESIDENT : 0;
+    tensor.shape = shape.data();
+    tensor.layout = "";
+    tensor.bytes = static_cast<uint64_t>(sizeInBytes(dtype));
+    for (int64_t extent : shape)
+      tensor.bytes *= static_cast<uint64_t>(std::max<int64_t>(extent, 0)); // 0: not known yet
+  }
+  return tensors;
 }
 
 LoadReply tryLoad(const Setup &setup, const Built &built, std::span<const uint8_t> blob,
                   uint64_t weightsBytes, int32_t threads) {
   // Exact size on the heap, so that memory checkers see reads past the end.
   std::vector<uint8_t> exact(blob.begin(), blob.end());
-  bycc_region_info info{};
+  std::string version = setup.vendor->compiler()->version;
+  const char *library = setup.vendor->compiler()->library;
+  std::vector<bycc_tensor> inputs = tensorsOf(built.inputs, built.residentInputs),
+                           outputs = tensorsOf(built.outputs, built.residentOutputs);
+  auto info = sized<bycc_region_load>();
+  info.threads = threads;
   info.symbol = built.symbol.c_str();
-  info.vendor = setup.vendor->name().c_str();
   info.blob = exact.data();
   info.blob_bytes = exact.size();
-  info.num_inputs = built.numInputs;
-  info.num_outputs = static_cast<uint32_t>(built.outputs.size());
-  info.owns_weights = ownsWeights(*setup.vendor);
-  info.weights_bytes = info.owns_weights ? weightsBytes : 0;
+  info.weights = weightsBytes ? built.weights.data() : nullptr;
+  info.weights_bytes = weightsBytes;
+  info.num_inputs = static_cast<uint32_t>(inputs.size());
+  info.inputs = inputs.data();
+  info.num_outputs = static_cast<uint32_t>(outputs.size());
+  info.outputs = outputs.data();
+  info.version = version.c_str();
+  info.library = library ? library : "";
   char text[256] = "";
   LoadReply reply{};
-  reply.status = setup.runtime->load(&info, weightsBytes ? built.weights.data() : nullptr, weightsBytes, threads,
-                                     &reply.region, text, sizeof text);
+  reply.status = setup.runtime->load(setup.context, &info, &reply.region, text, sizeof text);
   reply.error = text;
   return reply;
 }
@@ -232,20 +296,21 @@ Loaded::Loaded(Loaded &&other) noexcept
 
 Loaded::~Loaded() {
   if (region_)
-    runtime().unload(region_);
+    runtime().unload(setup_->context, region_);
 }
 
 Loaded::Context::Context(const Loaded &loaded, int32_t threads)
     : loaded_(loaded), threads_(threads) {
-  uint64_t bytes = (loaded.runtime().state_bytes(loaded.region_) + 63) / 64 * 64;
+  uint64_t bytes =
+      (loaded.runtime().state_bytes(loaded.setup_->context, loaded.region_) + 63) / 64 * 64;
   state_ = std::aligned_alloc(64, std::max<uint64_t>(bytes, 64));
   std::memset(state_, 0, std::max<uint64_t>(bytes, 64));
-  status_ = loaded.runtime().init_state(loaded.region_, state_, threads);
+  status_ = loaded.runtime().init_state(loaded.setup_->context, loaded.region_, state_, threads);
 }
 
 Loaded::Context::~Context() {
   if (status_ == BYCC_OK)
-    loaded_.runtime().drop_state(loaded_.region_, state_);
+    loaded_.runtime().drop_state(loaded_.setup_->context, loaded_.region_, state_);
   std::free(state_);
 }
 
@@ -281,6 +346,23 @@ private:
 
 } // namespace
 
+Expected<> Loaded::Context::runOn(const bycc_array *inputs, const bycc_array *outputs,
+                                  uint64_t *ns) {
+  if (status_ != BYCC_OK)
+    return error(Status::Load) << "init_state() gives status " << status_;
+  char text[256] = "";
+  auto given = sized<bycc_region_run>();
+  given.threads = threads_;
+  given.inputs = inputs;
+  given.outputs = outputs;
+  given.step_ns = ns;
+  int32_t status = loaded_.runtime().run(loaded_.setup_->context, loaded_.region_, state_, &given,
+                                         text, sizeof text);
+  if (status != BYCC_OK)
+    return error(Status::Load) << "run() gives status " << status << ": " << text;
+  return {};
+}
+
 Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &inputs,
                                                    uint8_t poison, std::vector<uint64_t> *ns) {
   if (status_ != BYCC_OK)
@@ -301,14 +383,7 @@ Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &in
                       outputGuard);
     out.push_back({outs.back().data(), shape.data()});
   }
-  char text[256] = "";
-  const bycc_vendor_runtime &runtime = loaded_.runtime();
-  int32_t status =
-      ns ? runtime.run_profiled(loaded_.region_, state_, in.data(), out.data(), threads_,
-                                ns->data(), text, sizeof text)
-         : runtime.run(loaded_.region_, state_, in.data(), out.data(), threads_, text, sizeof text);
-  if (status != BYCC_OK)
-    return error(Status::Load) << "run() gives status " << status << ": " << text;
+  BYCC_TRY(runOn(in.data(), out.data(), ns ? ns->data() : nullptr));
   for (size_t i = 0; i < ins.size(); ++i)
     if (!ins[i].isWhole() || std::memcmp(ins[i].data(), inputs[i].bytes.get(),
                                          static_cast<size_t>(inputs[i].sizeBytes())) != 0)
@@ -325,6 +400,7 @@ Expected<std::vector<Tensor>> Loaded::Context::run(const std::vector<Tensor> &in
 
 Expected<std::vector<Tensor>> runThrough(const Setup &setup, const Subject &subject,
                                          const std::vector<Tensor> &inputs) {
+  noteCase(setup, subject, inputs);
   Built built = BYCC_TRY(build(setup, subject));
   Loaded loaded = BYCC_TRY(Loaded::load(setup, built, 1));
   return Loaded::Context(loaded, 1).run(inputs);

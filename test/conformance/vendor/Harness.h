@@ -6,6 +6,7 @@
 #include "bycc/Eval/Eval.h"
 #include "bycc/Target/RegionView.h"
 
+#include <map>
 #include <memory>
 
 namespace bycc::conformance {
@@ -28,12 +29,17 @@ private:
 struct Reply {
   bool yes = false;
   std::string reason;
+  std::vector<std::string> offers;        // with their costs
+  std::map<uint32_t, std::string> byNode; // of annotate(): "take in group 1", "refuse: why"
   std::vector<uint8_t> blob;
   AlignedBytes weights = {}; // of its own
 };
 Reply askSupports(const Setup &setup, const bycc_region &region);
 Reply askSupports(const Setup &setup, const Module &module, NodeId node);
 Reply askCompile(const Setup &setup, const bycc_region &region, bool hasWeights = true);
+// Of vendors that have them.
+Reply askTune(const Setup &setup, const bycc_region &region);
+Reply askAnnotate(const Setup &setup, const bycc_region &block);
 
 // A function to compile as one region; its body holds what the vendor takes.
 struct Subject {
@@ -57,12 +63,20 @@ struct Built {
   std::string symbol;
   std::vector<uint8_t> blob;
   AlignedBytes weights;
-  std::vector<std::pair<DType, std::vector<int64_t>>> outputs;
-  uint32_t numInputs = 0;
+  std::vector<std::pair<DType, std::vector<int64_t>>> inputs, outputs;
+  std::vector<uint8_t> residentInputs = {}, residentOutputs = {};
 };
-// Without `hasWeights` there is no memory for weights of its own.
-Expected<Built> build(const Setup &setup, const Subject &subject, bool hasWeights = true);
-Expected<Built> build(const Setup &setup, const Module &module, FunctionId function, bool hasWeights = true);
+struct BuildOptions {
+  bool hasWeights = true;           // false: there is no memory for weights of its own
+  std::vector<uint8_t> tuning = {}; // what tune() has said; empty: nothing
+  std::vector<uint8_t> residentInputs = {}, residentOutputs = {}; // 1 each; empty: none is
+};
+Expected<Built> build(const Setup &setup, const Subject &subject, const BuildOptions &options = {});
+Expected<Built> build(const Setup &setup, const Module &module, FunctionId function,
+                      const BuildOptions &options = {});
+// As the run half is told of them.
+std::vector<bycc_tensor> tensorsOf(const std::vector<std::pair<DType, std::vector<int64_t>>> &types,
+                                   const std::vector<uint8_t> &resident);
 
 // A status of load(), and the region if it was loaded.
 struct LoadReply {
@@ -90,6 +104,8 @@ public:
     // input have changed.
     Expected<std::vector<Tensor>> run(const std::vector<Tensor> &inputs, uint8_t poison = 0xa5,
                                       std::vector<uint64_t> *ns = nullptr);
+    // The same with memory of the caller's, unchecked.
+    Expected<> runOn(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns = nullptr);
 
   private:
     const Loaded &loaded_;

@@ -65,7 +65,8 @@ const std::vector<Template> &templates() {
 
 class RandomBuilder {
 public:
-  RandomBuilder(const Setup &setup, uint32_t seed) : setup_(setup), random_(seed) {}
+  RandomBuilder(const Setup &setup, uint32_t seed, bool isOpen = false)
+      : setup_(setup), isOpen_(isOpen), random_(seed) {}
 
   std::optional<Subject> build(size_t size) {
     addLeaves();
@@ -84,6 +85,8 @@ private:
 
   TypeId type(DType dtype, const Shape &shape) {
     std::vector<Dim> dims(shape.begin(), shape.end());
+    if (isOpen_ && shape.size() > 1 && shape[0] == batch)
+      dims[0] = subject_.module.types.symbol("n");
     return subject_.module.types.tensor(dtype, dims);
   }
   NodeId constant(DType dtype, const Shape &shape) {
@@ -94,9 +97,10 @@ private:
   }
 
   void addLeaves() {
-    for (const Shape &shape : {Shape{2, 6}, Shape{2, 6}, Shape{2, 4, 5, 5}, Shape{4, 1, 1}})
+    for (const Shape &shape :
+         {Shape{batch, 6}, Shape{batch, 6}, Shape{batch, 4, 5, 5}, Shape{4, 1, 1}})
       values_.push_back(subject_.param(type(DType::Float32, shape)));
-    values_.push_back(subject_.param(type(DType::Int32, {2, 6})));
+    values_.push_back(subject_.param(type(DType::Int32, {batch, 6})));
     values_.push_back(constant(DType::Float32, {}));
     values_.push_back(constant(DType::Float32, {2, 1}));
   }
@@ -144,7 +148,9 @@ private:
     });
   }
 
+  static constexpr int64_t batch = 2;
   const Setup &setup_;
+  const bool isOpen_;
   std::mt19937 random_; // the same numbers everywhere, unlike the distributions
   Subject subject_;
   std::vector<NodeId> values_, calls_;
@@ -154,6 +160,17 @@ private:
 
 std::optional<Subject> randomSubject(const Setup &setup, uint32_t seed, size_t size) {
   return RandomBuilder(setup, seed).build(size);
+}
+
+std::optional<Subject> randomOpenSubject(const Setup &setup, uint32_t seed, size_t size) {
+  std::optional<Subject> subject = RandomBuilder(setup, seed, true).build(size);
+  if (!subject)
+    return std::nullopt;
+  const Module &module = subject->module;
+  bool isOpen = std::ranges::any_of(module.function(subject->function).params, [&](NodeId param) {
+    return !module.types.isStatic(module.type(param));
+  });
+  return isOpen ? std::move(subject) : std::nullopt;
 }
 
 uint64_t constantBytes(const Subject &subject) {

@@ -4,6 +4,7 @@
 #include "Suite.h"
 
 #include "Checks.h"
+#include "KeptCase.h"
 
 #include "bycc/Support/File.h"
 #include "bycc/Support/Json.h"
@@ -23,12 +24,17 @@ const std::vector<Check> &checks() {
   static const std::vector<Check> table = {
       {"answers", "supports() is deterministic and says why not, for odd calls of every operator",
        checkAnswers},
+      {"answers.names", "supports() does not depend on names of nodes and values", checkNames},
+      {"annotate", "annotate() is deterministic, and compile() takes each node that it takes",
+       checkAnnotate},
       {"numeric.operators", "every operator case that is taken gives the expected results",
        checkOperators},
       {"numeric.odd", "odd calls that are taken give the results of the evaluator", checkOddCalls},
       {"numeric.patterns", "every pattern's composite gives the results of its parts",
        checkPatterns},
       {"numeric.regions", "random regions give the results of the evaluator", checkRegions},
+      {"numeric.open", "random regions of an extent that is known at run time only, for several",
+       checkOpenRegions},
       {"blob.same", "a region compiles to the same bytes again", checkSameBlob},
       {"blob.damaged", "load() refuses cut bytes and survives changed ones", checkDamagedBlob},
       {"blob.weights", "load() refuses weights that are too short", checkShortWeights},
@@ -40,7 +46,15 @@ const std::vector<Check> &checks() {
       {"run.threads", "one and two threads give the expected results", checkThreadCounts},
       {"run.profiled", "profiled runs give the same results and name their steps",
        checkProfiledRuns},
+      {"tune", "tune() gives the same record again, and compile() keeps to the results with it",
+       checkTune},
       {"load.many", "loading and unloading many times keeps memory bounded", checkManyLoads},
+      {"load.contexts", "several contexts are open at a time, and one outlives another",
+       checkContexts},
+      {"memory.alloc", "memory for values between regions is there once, and comes back",
+       checkAlloc},
+      {"memory.resident", "random regions cut in two pass values in the vendor's memory",
+       checkResident},
   };
   return table;
 }
@@ -88,9 +102,11 @@ public:
     size_t length = std::min(item.size(), placeBytes - 1);
     std::memcpy(place_, item.data(), length);
     place_[length] = 0;
+    forgetCase(setup_);
   }
   void fail(const std::string &item, const std::string &why) override {
-    write('F', item + ": " + why);
+    std::string kept = keepCase(setup_, check_.name, item + ": " + why);
+    write('F', item + ": " + why + (kept.empty() ? "" : " (kept in " + kept + ")"));
   }
   void skip(const std::string &why) override { write('S', why); }
   void note(const std::string &text) override { write('N', text); }
@@ -205,8 +221,11 @@ Result runCheck(const Check &check, const Setup &setup) {
     ::kill(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (!readFindings(text, result))
-    result.failures.push_back(deathOf(status, inTime, static_cast<const char *>(place)));
+  if (!readFindings(text, result)) {
+    std::string death = deathOf(status, inTime, static_cast<const char *>(place));
+    std::string kept = keepCase(setup, check.name, death);
+    result.failures.push_back(death + (kept.empty() ? "" : " (kept in " + kept + ")"));
+  }
   ::munmap(place, placeBytes);
   result.verdict = !result.failures.empty()  ? Verdict::Fail
                    : !result.skipped.empty() ? Verdict::Skip

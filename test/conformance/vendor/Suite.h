@@ -25,11 +25,15 @@ struct Gaps {
 struct Setup {
   VendorSet *vendors = nullptr;                 // the vendor alone
   const Vendor *vendor = nullptr;               // it; has a compile half
-  const bycc_vendor_runtime *runtime = nullptr; // its run half
+  const bycc_vendor_runtime *runtime = nullptr; // its run half,
+  const bycc_vendor_context *context = nullptr; // open
   TargetInfo target;
   std::string casesFolder; // operator cases, *.json
   Gaps gaps;
   uint32_t seed = 1; // of random regions
+  // What failures leave behind (KeptCase.h): where the check that runs has its files, "" for
+  // nowhere; where they are kept; and what is to be typed to see it again.
+  std::string caseFolder, keepFolder, compileOptions, runEnvironment, command;
 };
 
 // Reads {"schema": 1, "vendor": V, "gaps": [{"item": "CHECK/ITEM", "reason": ".."}]}; with

@@ -42,7 +42,7 @@ size_t placeOf(const CompiledModel &model, const std::string &pass) {
 // Takes abs and, as a composite, abs with relu behind it; its code is their names.
 int32_t supports(void *self, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   ++*static_cast<int *>(self);
-  const bycc_node &node = region->nodes[0];
+  const bycc_node &node = *bycc_node_at(region, 0);
   if (node.op == std::string_view("abs") || node.op == std::string_view("tiny.abs_relu")) {
     answer->offer(answer, "unit", 0.01);
     return 1;
@@ -52,23 +52,23 @@ int32_t supports(void *self, const bycc_target *, const bycc_region *region, byc
 }
 
 int32_t compileRegion(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  if (std::strstr(region->nodes[0].source ? region->nodes[0].source : "", "bad")) {
+  const bycc_node &node = *bycc_node_at(region, 0);
+  if (std::strstr(node.source ? node.source : "", "bad")) {
     answer->reason(answer, "not this one");
     return 1;
   }
-  answer->blob(answer, region->nodes[0].op, std::strlen(region->nodes[0].op));
+  answer->blob(answer, node.op, std::strlen(node.op));
   return 0;
 }
 
 int questions = 0;
-const bycc_vendor_compiler tiny = {BYCC_VENDOR_ABI_VERSION,
-                                   sizeof tiny,
-                                   "tiny",
-                                   "1.0",
-                                   nullptr,
-                                   &questions,
-                                   supports,
-                                   compileRegion};
+const bycc_vendor_compiler tiny = {.abi_version = BYCC_VENDOR_ABI_VERSION,
+                                   .size = sizeof tiny,
+                                   .name = "tiny",
+                                   .version = "1.0",
+                                   .self = &questions,
+                                   .supports = supports,
+                                   .compile = compileRegion};
 const char *const tinyPattern =
     R"json({"schema": 1, "vendor": "tiny", "patterns": [{"name": "tiny.abs_relu", "root": "nn.relu(abs($x))"}]})json";
 

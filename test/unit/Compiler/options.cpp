@@ -88,10 +88,10 @@ TEST_CASE("flags that a result records are options") {
                                   "embed-weights",
                                   "threads=3"};
   REQUIRE(setOptions(request, all));
-  std::vector<std::string> flags = resultFlags(request, {}, {});
+  std::vector<std::string> flags = resultFlags(request, {}, {}, {});
   INFO(problem(flags));
   REQUIRE(setOptions(again, flags));
-  CHECK(resultFlags(again, {}, {}) == flags);
+  CHECK(resultFlags(again, {}, {}, {}) == flags);
   CHECK(flags.size() >= all.size());
 }
 

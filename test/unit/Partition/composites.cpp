@@ -65,8 +65,8 @@ std::vector<NodeId> compositeCalls(const Module &module) {
 
 const bycc_role *role(const bycc_node &node, const char *name) {
   for (uint32_t i = 0; i < node.num_roles; ++i)
-    if (!std::strcmp(node.roles[i].name, name))
-      return &node.roles[i];
+    if (!std::strcmp(bycc_role_at(&node, i)->name, name))
+      return bycc_role_at(&node, i);
   return nullptr;
 }
 
@@ -85,31 +85,31 @@ def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 2), float32]) {
   run(module, vendors, mergeComposite);
   REQUIRE(compositeCalls(module).size() == 1);
   RegionView view = RegionView::ofNode(module, compositeCalls(module)[0]);
-  const bycc_node &node = view.region().nodes[0];
+  const bycc_node &node = *bycc_node_at(&view.region(), 0);
   REQUIRE(node.num_inputs == 2);
   REQUIRE(node.body);
   const bycc_region &body = *node.body;
 
   REQUIRE(role(node, "other"));
-  CHECK(role(node, "other")->is_node == BYCC_ROLE_INPUT);
+  CHECK(role(node, "other")->kind == BYCC_ROLE_INPUT);
   CHECK(role(node, "other")->index == 0);
   CHECK(role(node, "data")->index == 1);
   const bycc_role *act = role(node, "act");
   REQUIRE(act);
-  CHECK(act->is_node == BYCC_ROLE_NODE);
-  CHECK(std::string(body.nodes[act->index].op) == "nn.leaky_relu");
-  CHECK(body.nodes[act->index].attrs[0].f == 0.25);
+  CHECK(act->kind == BYCC_ROLE_NODE);
+  CHECK(std::string(bycc_node_at(&body, act->index)->op) == "nn.leaky_relu");
+  CHECK(bycc_attr_at(bycc_node_at(&body, act->index)->attrs, 0)->f == 0.25);
   const bycc_role *scale = role(node, "scale"), *table = role(node, "table"), *half = role(node, "half");
   REQUIRE(scale);
-  CHECK(scale->is_node == BYCC_ROLE_VALUE);
-  REQUIRE(body.values[scale->index].data);
-  CHECK(*static_cast<const float *>(body.values[scale->index].data) == 0.5f);
+  CHECK(scale->kind == BYCC_ROLE_VALUE);
+  REQUIRE(bycc_value_at(&body, scale->index)->data);
+  CHECK(*static_cast<const float *>(bycc_value_at(&body, scale->index)->data) == 0.5f);
   REQUIRE(table); // inside a tuple
-  CHECK(table->is_node == BYCC_ROLE_VALUE);
-  CHECK(body.values[table->index].bytes == 16);
+  CHECK(table->kind == BYCC_ROLE_VALUE);
+  CHECK(bycc_value_at(&body, table->index)->bytes == 16);
   REQUIRE(half);
-  CHECK(half->is_node == BYCC_ROLE_VALUE);
-  CHECK(half->index == body.nodes[0].outputs[1]);
+  CHECK(half->kind == BYCC_ROLE_VALUE);
+  CHECK(half->index == bycc_node_at(&body, 0)->outputs[1]);
 }
 
 TEST_CASE("names reach supports() before anything is claimed") {
@@ -120,12 +120,14 @@ TEST_CASE("names reach supports() before anything is claimed") {
   compiler.name = "v";
   compiler.patterns =
       R"j({"vendor": "v", "patterns": [{"name": "v.p", "root": "nn.relu(multiply($x, $scale:#))"}]})j";
-  compiler.supports = [](void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) -> int32_t {
-    const bycc_node &node = region->nodes[0];
+  compiler.supports = [](void *, const bycc_target *, const bycc_region *region,
+                         bycc_answer *answer) -> int32_t {
+    const bycc_node &node = *bycc_node_at(region, 0);
     if (!node.body)
       return 0;
     const bycc_role *scale = role(node, "scale");
-    const float *value = scale ? static_cast<const float *>(node.body->values[scale->index].data) : nullptr;
+    const float *value =
+        scale ? static_cast<const float *>(bycc_value_at(node.body, scale->index)->data) : nullptr;
     scales += value != nullptr;
     if (value && *value == 2)
       return 1;
@@ -155,14 +157,14 @@ def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
   CHECK(module.functionAttr(*compositeOf(module, calls[0]), "Composite")->asString() == "v.d");
   CHECK(mainNodes(module).size() == 2); // the function and its call
   RegionView view = RegionView::ofNode(module, calls[0]);
-  const bycc_region *body = view.region().nodes[0].body;
+  const bycc_region *body = bycc_node_at(&view.region(), 0)->body;
   for (const char *name : {"v.c", "v.b", "v.a"}) {
     REQUIRE(body);
-    CHECK(std::string(body->nodes[0].op) == name);
-    body = body->nodes[0].body;
+    CHECK(std::string(bycc_node_at(body, 0)->op) == name);
+    body = bycc_node_at(body, 0)->body;
   }
   REQUIRE(body);
-  CHECK(std::string(body->nodes[0].op) == "add");
+  CHECK(std::string(bycc_node_at(body, 0)->op) == "add");
 }
 
 TEST_CASE("a chain of 100,000 operators") {

@@ -119,8 +119,9 @@ TEST_CASE("times of a vendor without costs") {
   bycc_vendor_compiler compiler{};
   compiler.size = sizeof compiler;
   compiler.name = "v";
-  compiler.supports = [](void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-    if (std::string_view(region->nodes[0].op) == "nn.relu")
+  compiler.supports = [](void *, const bycc_target *, const bycc_region *region,
+                         bycc_answer *answer) {
+    if (std::string_view(bycc_node_at(region, 0)->op) == "nn.relu")
       answer->offer(answer, "quick", 2.5);
     return 1;
   };

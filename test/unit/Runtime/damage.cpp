@@ -227,8 +227,8 @@ TEST_CASE("I7 the object is believed after its hash") {
 }
 
 TEST_CASE("I8 ABI versions newer and absent") {
-  CHECK(has(edited("\"abi\": 3", "\"abi\": 4"), "ABI version 4, this bycc has version 3"));
-  CHECK(has(edited("\"abi\": 3,", ""), "this bycc has version 3"));
+  CHECK(has(edited("\"abi\": 4", "\"abi\": 5"), "ABI version 5, this bycc has version 4"));
+  CHECK(has(edited("\"abi\": 4,", ""), "this bycc has version 4"));
 }
 
 TEST_CASE("I9 the vendor's library is missing") {

@@ -92,12 +92,16 @@ static const bycc_tensor_info outputs[] = {{"scaled", "scaled", BYCC_FLOAT32, 2,
                                            {"positive", "positive", BYCC_FLOAT32, 1, any}};
 static const bycc_node_info nodes[] = {{"probe_scale", "mul,add", 8}, {"probe_fake_0", "sum", 4}};
 #ifdef VARIANT_REGION
-static const uint8_t blob[] = {2};
+static const int64_t four_dims[] = {4};
+static const bycc_port port[] = {{BYCC_FLOAT32, 1, four_dims, "", 0}};
 #ifdef OWN_WEIGHTS
+static const uint8_t blob[] = {3};
 static const bycc_region_info regions[] = {
-    {"probe_fake_0", "fake", blob, 1, 1, 1, 0, 0, 1, OWN_WEIGHTS}};
+    {"probe_fake_0", "fake", "1", "", blob, 1, 1, 1, port, port, 1, OWN_WEIGHTS}};
 #else
-static const bycc_region_info regions[] = {{"probe_fake_0", "fake", blob, 1, 1, 1}};
+static const uint8_t blob[] = {2};
+static const bycc_region_info regions[] = {
+    {"probe_fake_0", "fake", "1", "", blob, 1, 1, 1, port, port, 0, 0, 0}};
 #endif
 #define NUM_REGIONS 1
 #else

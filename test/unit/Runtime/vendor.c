@@ -15,36 +15,46 @@ struct state {
   uint64_t runs;
 };
 
-static int32_t load(const bycc_region_info *info, const uint8_t *weights, uint64_t weights_bytes,
-                    int32_t threads, void **region, char *error, size_t error_size) {
-  (void)threads;
+static int32_t load(const bycc_vendor_context *context, const bycc_region_load *info, void **region,
+                    char *error, size_t error_size) {
+  (void)context;
   if (info->blob_bytes != 1) {
     snprintf(error, error_size, "blob of %d bytes", (int)info->blob_bytes);
     return BYCC_LOAD;
   }
-  if (info->owns_weights &&
-      (weights_bytes != info->weights_bytes || (weights_bytes ? *(const float *)weights != 2 : weights != 0))) {
-    snprintf(error, error_size, "%d bytes of other weights", (int)weights_bytes);
+  /* A blob of 3: of a vendor with weights of its own. */
+  if (info->blob[0] == 3 &&
+      (info->weights_bytes ? *(const float *)info->weights != 2 : info->weights != 0)) {
+    snprintf(error, error_size, "%d bytes of other weights", (int)info->weights_bytes);
     return BYCC_LOAD;
   }
   struct region *made = malloc(sizeof *made);
-  made->factor = info->blob[0];
-  made->weights = weights;
+  made->factor = info->blob[0] == 3 ? 2 : info->blob[0];
+  made->weights = info->weights;
   *region = made;
   return BYCC_OK;
 }
-static void unload(void *region) { free(region); }
-static uint64_t state_bytes(void *region) { return (void)region, sizeof(struct state); }
-static int32_t init_state(void *region, void *state, int32_t threads) {
-  (void)region, (void)threads;
+static void unload(const bycc_vendor_context *context, void *region) {
+  (void)context, free(region);
+}
+static uint64_t state_bytes(const bycc_vendor_context *context, void *region) {
+  return (void)context, (void)region, sizeof(struct state);
+}
+static int32_t init_state(const bycc_vendor_context *context, void *region, void *state,
+                          int32_t threads) {
+  (void)context, (void)region, (void)threads;
   return ((struct state *)state)->runs == 0 ? BYCC_OK : BYCC_INTERNAL;
 }
-static void drop_state(void *region, void *state) { (void)region, (void)state; }
-static int32_t run(void *region, void *state, const bycc_array *inputs, const bycc_array *outputs,
-                   int32_t threads, char *error, size_t error_size) {
-  (void)threads;
-  const float *in = inputs[0].data;
-  float *out = outputs[0].data;
+static void drop_state(const bycc_vendor_context *context, void *region, void *state) {
+  (void)context, (void)region, (void)state;
+}
+static int32_t run(const bycc_vendor_context *context, void *region, void *state,
+                   const bycc_region_run *run, char *error, size_t error_size) {
+  (void)context;
+  const float *in = run->inputs[0].data;
+  float *out = run->outputs[0].data;
+  if (run->step_ns)
+    run->step_ns[0] += 7;
   ++((struct state *)state)->runs;
   const char *cuts = getenv("FAKE_CUTS");
   if (cuts && truncate(cuts, 0) != 0)
@@ -59,21 +69,26 @@ static int32_t run(void *region, void *state, const bycc_array *inputs, const by
   }
   return BYCC_OK;
 }
-static uint32_t num_steps(void *region) { return (void)region, 1; }
-static const bycc_step_info *step(void *region, uint32_t index) {
-  static const bycc_step_info info = {"multiply", "loop", "sum"};
-  return (void)region, (void)index, &info;
+static uint32_t num_steps(const bycc_vendor_context *context, void *region) {
+  return (void)context, (void)region, 1;
 }
-static int32_t run_profiled(void *region, void *state, const bycc_array *inputs,
-                            const bycc_array *outputs, int32_t threads, uint64_t *ns, char *error,
-                            size_t error_size) {
-  ns[0] += 7;
-  return run(region, state, inputs, outputs, threads, error, error_size);
+static const bycc_step_info *step(const bycc_vendor_context *context, void *region,
+                                  uint32_t index) {
+  static const bycc_step_info info = {sizeof info, "multiply", "loop", "sum", 0};
+  return (void)context, (void)region, (void)index, &info;
 }
-
 const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
-  static const bycc_vendor_runtime runtime = {
-      BYCC_VENDOR_ABI_VERSION, sizeof(bycc_vendor_runtime), "fake", load, unload, state_bytes,
-      init_state, drop_state, run, num_steps, step, run_profiled};
+  static const bycc_vendor_runtime runtime = {.abi_version = BYCC_VENDOR_ABI_VERSION,
+                                              .size = sizeof runtime,
+                                              .name = "fake",
+                                              .version = "1",
+                                              .load = load,
+                                              .unload = unload,
+                                              .state_bytes = state_bytes,
+                                              .init_state = init_state,
+                                              .drop_state = drop_state,
+                                              .run = run,
+                                              .num_steps = num_steps,
+                                              .step = step};
   return &runtime;
 }

@@ -137,8 +137,8 @@ TEST_CASE("graph set: its files can get other names") {
 }
 
 TEST_CASE("I8 graph set: ABI version newer or absent") {
-  auto newer = parseJson("{\"abi\": 4}", "f"), absent = parseJson("{}", "f");
+  auto newer = parseJson("{\"abi\": 5}", "f"), absent = parseJson("{}", "f");
   CHECK(readGraphSet(*newer, "f").error().message() ==
-        "graph JSON has ABI version 4, this bycc has version 3");
+        "graph JSON has ABI version 5, this bycc has version 4");
   CHECK(readGraphSet(*absent, "f").error().status() == Status::Load);
 }

@@ -2,6 +2,7 @@
 // test/e2e/vendor_weights.sh.
 
 #include "bycc/Parser/Relay.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Target/RegionCompiler.h"
 #include "bycc/Target/RegionView.h"
 
@@ -19,8 +20,8 @@ constexpr double refuses = -1;
 
 double wantedBytes(const bycc_region &region) {
   for (uint32_t i = 0; i < region.num_values; ++i)
-    if (region.values[i].data)
-      return *static_cast<const double *>(region.values[i].data);
+    if (const void *data = bycc_value_at(&region, i)->data)
+      return *static_cast<const double *>(data);
   return 0;
 }
 
@@ -51,7 +52,12 @@ int32_t tune(void *, const bycc_target *, const bycc_region *, bycc_answer *answ
 }
 
 bycc_vendor_compiler table(uint64_t flags) {
-  bycc_vendor_compiler result = {BYCC_VENDOR_ABI_VERSION, sizeof result, "v", "1", nullptr, nullptr, supports, compile};
+  auto result = sized<bycc_vendor_compiler>();
+  result.abi_version = BYCC_VENDOR_ABI_VERSION;
+  result.name = "v";
+  result.version = "1";
+  result.supports = supports;
+  result.compile = compile;
   result.tune = tune;
   result.flags = flags;
   return result;

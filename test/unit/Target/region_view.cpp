@@ -15,8 +15,8 @@ namespace {
 
 const bycc_attr *find(const bycc_node &node, const char *name) {
   for (uint32_t i = 0; i < node.num_attrs; ++i)
-    if (!std::strcmp(node.attrs[i].name, name))
-      return &node.attrs[i];
+    if (!std::strcmp(bycc_attr_at(node.attrs, i)->name, name))
+      return bycc_attr_at(node.attrs, i);
   return nullptr;
 }
 
@@ -39,7 +39,8 @@ TEST_CASE("a function as a region") {
   REQUIRE(region.num_nodes == 3);
   CHECK(region.num_inputs == 1);
   REQUIRE(region.num_outputs == 2);
-  const bycc_node &split = region.nodes[0], &join = region.nodes[1], &add = region.nodes[2];
+  const bycc_node &split = *bycc_node_at(&region, 0), &join = *bycc_node_at(&region, 1),
+                  &add = *bycc_node_at(&region, 2);
   CHECK(std::string(split.op) == "split");
   REQUIRE(split.num_outputs == 2);
   REQUIRE(join.num_inputs == 2);
@@ -48,13 +49,13 @@ TEST_CASE("a function as a region") {
   CHECK(find(join, "axis")->i == 1);
   CHECK(region.outputs[0] == add.outputs[0]);
   CHECK(region.outputs[1] == split.outputs[1]);
-  const bycc_value &two = region.values[add.inputs[1]];
+  const bycc_value &two = *bycc_value_at(&region, add.inputs[1]);
   REQUIRE(two.data);
   CHECK(*static_cast<const float *>(two.data) == 2);
   CHECK(two.rank == 0);
   CHECK(two.weights_offset == 128);
   CHECK(asked == 1);
-  CHECK(region.values[split.outputs[0]].dims[1] == 2);
+  CHECK(bycc_value_at(&region, split.outputs[0])->dims[1] == 2);
 }
 
 TEST_CASE("a composite") {
@@ -67,19 +68,19 @@ TEST_CASE("a composite") {
   RegionView view = RegionView::ofNode(module, call);
   const bycc_region &region = view.region();
   REQUIRE(region.num_nodes == 1);
-  const bycc_node &node = region.nodes[0];
+  const bycc_node &node = *bycc_node_at(&region, 0);
   CHECK(std::string(node.op) == "v.c");
   REQUIRE(node.body);
   CHECK(node.body->num_nodes == 2);
   REQUIRE(node.body->num_inputs == 2);
   // The constant that is passed in is visible inside.
-  CHECK(node.body->values[node.body->inputs[1]].data != nullptr);
+  CHECK(bycc_value_at(node.body, node.body->inputs[1])->data != nullptr);
   CHECK(region.num_inputs == 1);
   REQUIRE(node.num_roles == 2);
-  CHECK(std::string(node.roles[0].name) == "s");
-  CHECK(node.roles[0].index == 1);
-  CHECK(std::string(node.roles[1].name) == "sum");
-  CHECK(node.roles[1].is_node == 1);
+  CHECK(std::string(bycc_role_at(&node, 0)->name) == "s");
+  CHECK(bycc_role_at(&node, 0)->index == 1);
+  CHECK(std::string(bycc_role_at(&node, 1)->name) == "sum");
+  CHECK(bycc_role_at(&node, 1)->kind == BYCC_ROLE_NODE);
 }
 
 TEST_CASE("symbols with what they likely are") {
@@ -88,13 +89,13 @@ TEST_CASE("symbols with what they likely are") {
   RegionView usual = view();
   const bycc_region &region = usual.region();
   REQUIRE(region.num_symbols == 2);
-  CHECK(std::string(region.symbols[0].name) == "batch");
-  CHECK(region.likely[0] == 1);
-  CHECK(region.likely[1] == 64);
+  CHECK(std::string(bycc_symbol_at(&region, 0)->name) == "batch");
+  CHECK(bycc_symbol_at(&region, 0)->likely == 1);
+  CHECK(bycc_symbol_at(&region, 1)->likely == 64);
   auto tuned = tuningHash(region), content = contentHash(region);
   module.types.setLikely(module.types.symbol("seq"), 128);
   RegionView said = view();
-  CHECK(said.region().likely[1] == 128);
+  CHECK(bycc_symbol_at(&said.region(), 1)->likely == 128);
   CHECK(tuningHash(said.region()) != tuned); // another record, another blob
   CHECK(contentHash(said.region()) != content);
 }

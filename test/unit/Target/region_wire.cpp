@@ -48,9 +48,10 @@ TEST_CASE("a region goes to another process and is the same there") {
   RegionView view =
       RegionView::ofFunction(module, module.main(), [](const Constant &) { return uint64_t{128}; });
   REQUIRE(view.region().num_nodes == 4);
-  REQUIRE(view.region().nodes[2].body);
+  REQUIRE(bycc_node_at(&view.region(), 2)->body);
   view.setImplementation(1, "quick");
   view.setTuning({1, 2, 3});
+  view.setResident({1}, {1, 0});
   checkRoundTrip(view, 1000);
   checkRoundTrip(view, 0);
 }
@@ -67,12 +68,12 @@ TEST_CASE("run-time extents go along") {
   DecodedRegion decoded(bytes.data(), [](const ConstantPlace &, uint64_t) { return nullptr; });
   const bycc_region &region = decoded.region();
   REQUIRE(region.num_symbols == 2);
-  CHECK(std::string(region.symbols[1].name) == view.region().symbols[1].name);
-  CHECK(region.symbols[1].input == 1);
+  CHECK(std::string(bycc_symbol_at(&region, 1)->name) == bycc_symbol_at(&view.region(), 1)->name);
+  CHECK(bycc_symbol_at(&region, 1)->input == 1);
   REQUIRE(region.num_extents == view.region().num_extents);
   CHECK(std::memcmp(region.extents, view.region().extents,
                     region.num_extents * sizeof *region.extents) == 0);
-  CHECK(region.likely[0] == view.region().likely[0]);
+  CHECK(bycc_symbol_at(&region, 0)->likely == bycc_symbol_at(&view.region(), 0)->likely);
   checkRoundTrip(view, 0);
 }
 
@@ -83,13 +84,14 @@ TEST_CASE("answers go back; what is cut or longer is none") {
   answer.blamed = 7;
   answer.blob = {1, 2, 3};
   answer.offers = {{"quick", 1.5}, {"slow", std::nullopt}};
-  answer.byNode = {{0, Answer::yes()}, {5, Answer::no("odd")}, {6, Answer::yes()}};
+  answer.byNode = {{0, Answer::yes(), 0}, {5, Answer::no("odd"), 0}, {6, Answer::yes(), 3}};
   answer.weights = {4096, 100};
   std::string bytes = answer.encode();
   auto read = WorkerAnswer::decode(bytes);
   REQUIRE(read);
   CHECK(read->encode() == bytes);
-  CHECK(read->byNode[1].second.reason == "odd");
+  CHECK(read->byNode[1].answer.reason == "odd");
+  CHECK(read->byNode[2].group == 3);
   CHECK(!read->offers[1].microseconds);
   for (size_t size = 0; size < bytes.size(); ++size)
     CHECK(!WorkerAnswer::decode(bytes.substr(0, size)));

@@ -4,6 +4,7 @@
 #include "ParseProgram.h"
 
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Sized.h"
 #include "bycc/Target/RegionCompiler.h"
 #include "bycc/Target/RegionView.h"
 
@@ -33,10 +34,10 @@ std::string compiled; // implementations that compile() saw
 
 int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   ++asked;
-  std::string op = region->nodes[0].op;
+  std::string op = bycc_node_at(region, 0)->op;
   if (op == "add") {
     // Adds of a constant 1 only.
-    const bycc_value &right = region->values[region->nodes[0].inputs[1]];
+    const bycc_value &right = *bycc_value_at(region, bycc_node_at(region, 0)->inputs[1]);
     if (!right.data || *static_cast<const float *>(right.data) != 1) {
       answer->reason(answer, "wants a 1");
       return 0;
@@ -58,7 +59,10 @@ int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_an
 int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
   compiled.clear();
   for (uint32_t i = 0; i < region->num_nodes; ++i)
-    compiled += std::string(region->nodes[i].implementation ? region->nodes[i].implementation : "-") + ";";
+    if (const char *implementation = bycc_node_at(region, i)->implementation)
+      compiled += std::string(implementation) + ";";
+    else
+      compiled += "-;";
   answer->blob(answer, "x", 1);
   return 0;
 }
@@ -66,7 +70,7 @@ int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_ans
 // Takes every second node of a block, says nothing about sin, fails on cos.
 int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_answer *answer) {
   for (uint32_t i = 0; i < block->num_nodes; ++i) {
-    std::string op = block->nodes[i].op;
+    std::string op = bycc_node_at(block, i)->op;
     if (op == "cos") {
       answer->reason(answer, "cos is too much");
       return 1;
@@ -76,14 +80,18 @@ int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_ans
     if (i % 2)
       answer->refuse(answer, i, "odd place");
     else
-      answer->take(answer, i);
+      answer->take(answer, i, 0);
   }
   return 0;
 }
 
 bycc_vendor_compiler table(bool annotates) {
-  bycc_vendor_compiler result = {BYCC_VENDOR_ABI_VERSION, sizeof result, "v", "1", nullptr, nullptr,
-                                 supports, compile};
+  auto result = sized<bycc_vendor_compiler>();
+  result.abi_version = BYCC_VENDOR_ABI_VERSION;
+  result.name = "v";
+  result.version = "1";
+  result.supports = supports;
+  result.compile = compile;
   if (annotates)
     result.annotate = annotate;
   return result;
@@ -207,12 +215,14 @@ TEST_CASE("a block as one region: outer values are inputs, what others use is an
   RegionView view = RegionView::ofBlock(module, body);
   const bycc_region &block = view.region();
   REQUIRE(block.num_nodes == 3);
-  CHECK(std::string(block.nodes[0].op) == "abs");
-  CHECK(block.nodes[1].inputs[0] == block.nodes[0].outputs[0]);
-  CHECK(block.values[block.nodes[1].inputs[1]].data);
+  CHECK(std::string(bycc_node_at(&block, 0)->op) == "abs");
+  CHECK(bycc_node_at(&block, 1)->inputs[0] == bycc_node_at(&block, 0)->outputs[0]);
+  CHECK(bycc_value_at(&block, bycc_node_at(&block, 1)->inputs[1])->data);
   CHECK(block.num_inputs == 3); // %x, the if, the call of the closure
   std::vector<uint32_t> outputs(block.outputs, block.outputs + block.num_outputs);
-  auto isOutput = [&](uint32_t node) { return std::ranges::count(outputs, block.nodes[node].outputs[0]) == 1; };
+  auto isOutput = [&](uint32_t node) {
+    return std::ranges::count(outputs, bycc_node_at(&block, node)->outputs[0]) == 1;
+  };
   CHECK(isOutput(0)); // used in the branch
   CHECK(isOutput(1));
   CHECK(isOutput(2));
@@ -223,7 +233,7 @@ TEST_CASE("a block as one region: outer values are inputs, what others use is an
     RegionView part = RegionView::ofBlock(module, id);
     std::string ops;
     for (uint32_t i = 0; i < part.region().num_nodes; ++i)
-      ops += std::string(part.region().nodes[i].op) + " ";
+      ops += std::string(bycc_node_at(&part.region(), i)->op) + " ";
     inner.push_back(ops + std::to_string(part.region().num_inputs));
   });
   CHECK(inner == std::vector<std::string>{"add sin 2", "0", "exp 1", "abs add multiply 3"});
@@ -231,12 +241,14 @@ TEST_CASE("a block as one region: outer values are inputs, what others use is an
 
 TEST_CASE("a table of an older header: what it lacks is null") {
   bycc_vendor_compiler old = table(true);
-  old.size = offsetof(bycc_vendor_compiler, passes);
-  old.flags = BYCC_VENDOR_OWN_MEMORY;
+  old.size = offsetof(bycc_vendor_compiler, num_options);
+  old.num_options = 7;
+  old.operators = "abs";
   auto vendor = vendorOf(old);
   CHECK(vendor->compiler()->supports == supports);
   CHECK(!vendor->compiler()->passes);
   CHECK(!vendor->compiler()->annotate);
   CHECK(!vendor->compiler()->tune);
-  CHECK(vendor->compiler()->flags == 0);
+  CHECK(!vendor->compiler()->operators);
+  CHECK(vendor->settings.options().empty());
 }

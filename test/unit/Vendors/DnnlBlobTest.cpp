@@ -26,14 +26,7 @@ int32_t load(const Answer &compiled, uint32_t inputs = 1) {
   aligned -= reinterpret_cast<uintptr_t>(aligned) % 64;
   if (compiled.weights)
     std::memcpy(aligned, compiled.weights.get(), compiled.weightsBytes);
-  bycc_region_info info = {"r", "dnnl", blob.data(), blob.size(), inputs, 1};
-  void *region = nullptr;
-  char text[64];
-  int32_t status = runtimeHalf().load(&info, aligned, compiled.weightsBytes, 1, &region, text,
-                                      sizeof text);
-  if (status == BYCC_OK)
-    runtimeHalf().unload(region);
-  return status;
+  return tryLoad(blob, aligned, compiled.weightsBytes, inputs);
 }
 
 } // namespace
@@ -94,18 +87,18 @@ TEST_CASE("dnnl contexts on one region run at once with equal bits") {
   Loaded loaded(region, compiled, 1);
   std::vector<Tensor> inputs = inputsFor(region);
   std::vector<Tensor> want = loaded.run(inputs, 1);
-  uint64_t bytes = (runtimeHalf().state_bytes(loaded.handle()) + 63) / 64 * 64;
+  uint64_t bytes = (runtimeHalf().state_bytes(runtimeContext(), loaded.handle()) + 63) / 64 * 64;
   std::vector<int> equal(4, 0);
   std::vector<std::thread> threads;
   for (size_t t = 0; t < equal.size(); ++t)
     threads.emplace_back([&, t] {
       auto *state = static_cast<uint8_t *>(std::aligned_alloc(64, bytes));
       std::memset(state, 0, bytes);
-      runtimeHalf().init_state(loaded.handle(), state, 1);
+      runtimeHalf().init_state(runtimeContext(), loaded.handle(), state, 1);
       bool same = true;
       for (int i = 0; i < 50; ++i)
         same &= runIn(region, loaded.handle(), state, inputs, 1) == want;
-      runtimeHalf().drop_state(loaded.handle(), state);
+      runtimeHalf().drop_state(runtimeContext(), loaded.handle(), state);
       std::free(state);
       equal[t] = same;
     });

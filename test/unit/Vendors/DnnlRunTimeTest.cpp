@@ -83,10 +83,10 @@ TEST_CASE("dnnl plans for new extents in several contexts at a time") {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      uint64_t bytes = runtimeHalf().state_bytes(loaded.handle());
+      uint64_t bytes = runtimeHalf().state_bytes(runtimeContext(), loaded.handle());
       std::vector<uint8_t> memory(bytes + 64);
       uint8_t *state = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
-      runtimeHalf().init_state(loaded.handle(), state, 1);
+      runtimeHalf().init_state(runtimeContext(), loaded.handle(), state, 1);
       for (int64_t n = 1 + t; n < 40; n += 3) {
         RegionBuilder sized;
         addNetwork(sized, n);
@@ -96,7 +96,7 @@ TEST_CASE("dnnl plans for new extents in several contexts at a time") {
         for (size_t i = 0; i < want[0].size(); ++i)
           wrong += std::fabs(got[0][i] - want[0][i]) > 1e-4f * (1 + std::fabs(want[0][i]));
       }
-      runtimeHalf().drop_state(loaded.handle(), state);
+      runtimeHalf().drop_state(runtimeContext(), loaded.handle(), state);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -107,15 +107,7 @@ TEST_CASE("dnnl refuses damaged bytes of a region with run-time extents") {
   std::vector<uint8_t> blob = compiled(addAttention).blob;
   RegionBuilder model;
   addAttention(model, unknown);
-  auto load = [&](const std::vector<uint8_t> &bytes) {
-    bycc_region_info info = {"region", "dnnl", bytes.data(), bytes.size(), 3, 1};
-    void *region = nullptr;
-    char text[256];
-    int32_t status = runtimeHalf().load(&info, nullptr, 0, 1, &region, text, sizeof text);
-    if (status == BYCC_OK)
-      runtimeHalf().unload(region);
-    return status;
-  };
+  auto load = [&](const std::vector<uint8_t> &bytes) { return tryLoad(bytes, nullptr, 0, 3); };
   CHECK(load(blob) == BYCC_OK);
   for (size_t length = 0; length < blob.size(); length += 7)
     CHECK(load({blob.begin(), blob.begin() + static_cast<std::ptrdiff_t>(length)}) == BYCC_LOAD);

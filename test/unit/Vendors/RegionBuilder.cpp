@@ -2,6 +2,8 @@
 #include "RegionBuilder.h"
 
 #include "bycc/Support/DType.h"
+#include "bycc/Support/Sized.h"
+#include "bycc/Support/VendorSettings.h"
 #include "bycc/Vendors/Builtin.h"
 
 #include "dnnl/InstructionSet.h"
@@ -123,12 +125,21 @@ void RegionBuilder::flatten(Node &node, bycc_node &out) {
             [](const Attr &a, const Attr &b) { return a.name < b.name; });
   for (const Attr &attr : node.attrs) {
     std::vector<bycc_attr> &items = node.items.emplace_back();
-    for (int64_t item : attr.list)
-      items.push_back({nullptr, BYCC_ATTR_INT, item, 0, nullptr, nullptr, 0});
-    node.cAttrs.push_back({attr.name.c_str(), attr.kind, attr.integer, attr.number,
-                           attr.text.c_str(), items.data(), static_cast<uint32_t>(items.size())});
+    for (int64_t item : attr.list) {
+      bycc_attr &made = items.emplace_back(sized<bycc_attr>());
+      made.kind = BYCC_ATTR_INT;
+      made.i = item;
+    }
+    bycc_attr &made = node.cAttrs.emplace_back(sized<bycc_attr>());
+    made.name = attr.name.c_str();
+    made.kind = attr.kind;
+    made.i = attr.integer;
+    made.f = attr.number;
+    made.s = attr.text.c_str();
+    made.items = items.data();
+    made.count = static_cast<uint32_t>(items.size());
   }
-  out = {};
+  out = sized<bycc_node>();
   out.op = node.op.c_str();
   out.num_attrs = static_cast<uint32_t>(node.cAttrs.size());
   out.attrs = node.cAttrs.data();
@@ -145,22 +156,29 @@ void RegionBuilder::flatten(Node &node, bycc_node &out) {
 
 const bycc_region &RegionBuilder::region() {
   cValues_.clear();
-  for (const Value &value : values_)
-    cValues_.push_back({value.dtype, static_cast<int32_t>(value.dims.size()), value.dims.data(), "",
-                        0, value.isConstant ? value.data.data() : nullptr,
-                        value.data.size(), value.offset, ""});
+  for (const Value &value : values_) {
+    bycc_value &made = cValues_.emplace_back(sized<bycc_value>());
+    made.dtype = value.dtype;
+    made.rank = static_cast<int32_t>(value.dims.size());
+    made.dims = value.dims.data();
+    made.layout = made.name = "";
+    made.data = value.isConstant ? value.data.data() : nullptr;
+    made.bytes = value.data.size();
+    made.weights_offset = value.offset;
+  }
   cNodes_.resize(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i)
     flatten(nodes_[i], cNodes_[i]);
-  region_ = {"region",
-             static_cast<uint32_t>(cValues_.size()),
-             cValues_.data(),
-             static_cast<uint32_t>(cNodes_.size()),
-             cNodes_.data(),
-             static_cast<uint32_t>(inputs_.size()),
-             inputs_.data(),
-             static_cast<uint32_t>(outputs_.size()),
-             outputs_.data()};
+  region_ = sized<bycc_region>();
+  region_.symbol = "region";
+  region_.num_values = static_cast<uint32_t>(cValues_.size());
+  region_.values = cValues_.data();
+  region_.num_nodes = static_cast<uint32_t>(cNodes_.size());
+  region_.nodes = cNodes_.data();
+  region_.num_inputs = static_cast<uint32_t>(inputs_.size());
+  region_.inputs = inputs_.data();
+  region_.num_outputs = static_cast<uint32_t>(outputs_.size());
+  region_.outputs = outputs_.data();
   if (runTimeExtent_)
     putRunTimeExtents();
   return region_;
@@ -174,7 +192,6 @@ void RegionBuilder::makeRunTime(int64_t extent) {
 }
 
 void RegionBuilder::putRunTimeExtents() {
-  valueExtents_.assign(values_.size(), nullptr);
   for (size_t v = 0; v < values_.size(); ++v) {
     Dims dims = values_[v].dims;
     std::vector<int32_t> entries(dims.size(), -1);
@@ -186,18 +203,16 @@ void RegionBuilder::putRunTimeExtents() {
     if (dims == values_[v].dims)
       continue;
     cValues_[v].dims = runTimeDims_.emplace_back(dims).data();
-    valueExtents_[v] = entries_.emplace_back(entries).data();
+    cValues_[v].extents = entries_.emplace_back(entries).data();
   }
   for (size_t i = inputs_.size(); i-- > 0;)
     for (size_t axis = 0; axis < dims(inputs_[i]).size(); ++axis)
       if (dims(inputs_[i])[axis] == runTimeExtent_)
-        symbol_ = {"n", static_cast<int32_t>(i), static_cast<int32_t>(axis)};
+        symbol_ = {sizeof symbol_, static_cast<int32_t>(i), static_cast<int32_t>(axis), "n", 64};
   region_.num_symbols = 1;
   region_.symbols = &symbol_;
-  region_.likely = &likely_;
   region_.num_extents = 1;
   region_.extents = &extent_;
-  region_.value_extents = valueExtents_.data();
 }
 
 const std::vector<uint8_t> &RegionBuilder::weights() {
@@ -258,10 +273,45 @@ const bycc_vendor_runtime &runtimeHalf() {
   return *runtime;
 }
 
+const bycc_vendor_context *runtimeContext() {
+  static VendorSettings settings =
+      VendorSettings::describedBy("dnnl", runtimeHalf().num_options, runtimeHalf().options)
+          .takeValue();
+  static const bycc_vendor_context context = [] {
+    auto made = sized<bycc_vendor_context>();
+    made.num_options = settings.count();
+    made.options = settings.attrs();
+    char text[64];
+    REQUIRE(runtimeHalf().open(&made, text, sizeof text) == BYCC_OK);
+    return made;
+  }();
+  return &context;
+}
+
+int32_t tryLoad(const std::vector<uint8_t> &blob, const uint8_t *weights, uint64_t weightsBytes,
+                uint32_t numInputs) {
+  auto info = sized<bycc_region_load>();
+  info.threads = 1;
+  info.symbol = "region";
+  info.blob = blob.data();
+  info.blob_bytes = blob.size();
+  info.weights = weights;
+  info.weights_bytes = weightsBytes;
+  info.num_inputs = numInputs;
+  info.num_outputs = 1;
+  void *region = nullptr;
+  char text[256];
+  int32_t status = runtimeHalf().load(runtimeContext(), &info, &region, text, sizeof text);
+  if (status == BYCC_OK)
+    runtimeHalf().unload(runtimeContext(), region);
+  return status;
+}
+
 namespace {
 
 bycc_answer collectorFor(Answer &answer) {
-  return {&answer,
+  return {sizeof(bycc_answer),
+          &answer,
           [](bycc_answer *a, const char *text) { static_cast<Answer *>(a->impl)->reason = text; },
           [](bycc_answer *a, uint32_t node) { static_cast<Answer *>(a->impl)->blamed = node; },
           [](bycc_answer *a, const void *bytes, size_t size) {
@@ -282,8 +332,12 @@ bycc_answer collectorFor(Answer &answer) {
 }
 
 bycc_target targetWith(const char *features, int32_t nan = BYCC_NAN_KEEP) {
-  return {"x86_64-unknown-linux-gnu", "x86-64", features ? features : hostFeatures().c_str(), 0,
-          nan};
+  auto target = sized<bycc_target>();
+  target.nan = nan;
+  target.triple = "x86_64-unknown-linux-gnu";
+  target.cpu = "x86-64";
+  target.features = features ? features : hostFeatures().c_str();
+  return target;
 }
 
 } // namespace
@@ -326,8 +380,9 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
     out.push_back({memory.back().data() + size(id), nullptr});
   }
   char text[256] = "";
-  int32_t status =
-      runtimeHalf().run(region, state, in.data(), out.data(), threads, text, sizeof text);
+  bycc_region_run run = {sizeof run, threads, in.data(), out.data(), nullptr,
+                         nullptr,    0,       nullptr,   nullptr};
+  int32_t status = runtimeHalf().run(runtimeContext(), region, state, &run, text, sizeof text);
   if (status != BYCC_OK)
     throw std::runtime_error(text);
   std::vector<Tensor> results;
@@ -341,29 +396,31 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
 
 Loaded::Loaded(RegionBuilder &region, const Answer &compiled, int32_t threads)
     : builder_(region), weights_(compiled.weights) {
-  bycc_region_info info = {"region",
-                           "dnnl",
-                           compiled.blob.data(),
-                           compiled.blob.size(),
-                           static_cast<uint32_t>(region.inputs().size()),
-                           static_cast<uint32_t>(region.outputs().size())};
+  auto info = sized<bycc_region_load>();
+  info.threads = threads;
+  info.symbol = "region";
+  info.blob = compiled.blob.data();
+  info.blob_bytes = compiled.blob.size();
+  info.weights = weights_.get();
+  info.weights_bytes = compiled.weightsBytes;
+  info.num_inputs = static_cast<uint32_t>(region.inputs().size());
+  info.num_outputs = static_cast<uint32_t>(region.outputs().size());
   char text[256] = "";
-  int32_t status = runtimeHalf().load(&info, weights_.get(), compiled.weightsBytes, threads,
-                                      &region_, text, sizeof text);
+  int32_t status = runtimeHalf().load(runtimeContext(), &info, &region_, text, sizeof text);
   INFO(text);
   REQUIRE(status == BYCC_OK);
-  uint64_t bytes = runtimeHalf().state_bytes(region_);
+  uint64_t bytes = runtimeHalf().state_bytes(runtimeContext(), region_);
   state_ = static_cast<uint8_t *>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
   std::memset(state_, 0, bytes);
-  REQUIRE(runtimeHalf().init_state(region_, state_, threads) == BYCC_OK);
+  REQUIRE(runtimeHalf().init_state(runtimeContext(), region_, state_, threads) == BYCC_OK);
 }
 
 Loaded::~Loaded() {
   if (state_)
-    runtimeHalf().drop_state(region_, state_);
+    runtimeHalf().drop_state(runtimeContext(), region_, state_);
   std::free(state_);
   if (region_)
-    runtimeHalf().unload(region_);
+    runtimeHalf().unload(runtimeContext(), region_);
 }
 
 std::vector<Tensor> Loaded::run(const std::vector<Tensor> &inputs, int32_t threads) {
@@ -379,24 +436,25 @@ std::vector<uint64_t> Loaded::profile(const std::vector<Tensor> &inputs) {
     outputs.emplace_back(static_cast<size_t>(count(builder_.dims(id))));
   for (Tensor &tensor : outputs)
     out.push_back({tensor.data(), nullptr});
-  std::vector<uint64_t> ns(runtimeHalf().num_steps(region_));
+  std::vector<uint64_t> ns(runtimeHalf().num_steps(runtimeContext(), region_));
   char text[64];
-  REQUIRE(runtimeHalf().run_profiled(region_, state_, in.data(), out.data(), 1, ns.data(), text,
-                                     sizeof text) == BYCC_OK);
+  bycc_region_run run = {sizeof run, 1, in.data(), out.data(), ns.data(),
+                         nullptr,    0, nullptr,   nullptr};
+  REQUIRE(runtimeHalf().run(runtimeContext(), region_, state_, &run, text, sizeof text) == BYCC_OK);
   return ns;
 }
 
 std::vector<std::string> Loaded::steps() const {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < runtimeHalf().num_steps(region_); ++i)
-    names.push_back(runtimeHalf().step(region_, i)->name);
+  for (uint32_t i = 0; i < runtimeHalf().num_steps(runtimeContext(), region_); ++i)
+    names.push_back(runtimeHalf().step(runtimeContext(), region_, i)->name);
   return names;
 }
 
 std::vector<std::string> Loaded::details() const {
   std::vector<std::string> details;
-  for (uint32_t i = 0; i < runtimeHalf().num_steps(region_); ++i)
-    details.push_back(runtimeHalf().step(region_, i)->detail);
+  for (uint32_t i = 0; i < runtimeHalf().num_steps(runtimeContext(), region_); ++i)
+    details.push_back(runtimeHalf().step(runtimeContext(), region_, i)->detail);
   return details;
 }
 

@@ -56,7 +56,7 @@ public:
                      std::shared_ptr<RegionBuilder> body);
   // Names an operand of the last node, as patterns do.
   void addRole(const char *name, uint32_t operand) {
-    nodes_.back().roles.push_back({name, 0, operand});
+    nodes_.back().roles.push_back({sizeof(bycc_role), BYCC_ROLE_INPUT, operand, name});
   }
   // This extent is the symbol "n", known at run time only.
   void makeRunTime(int64_t extent);
@@ -102,15 +102,18 @@ private:
   int64_t runTimeExtent_ = 0; // 0: none
   std::deque<Dims> runTimeDims_;
   std::deque<std::vector<int32_t>> entries_;
-  std::vector<const int32_t *> valueExtents_;
-  bycc_symbol symbol_{"n", -1, -1};
-  int64_t likely_ = 64;
+  bycc_symbol symbol_{sizeof(bycc_symbol), -1, -1, "n", 64};
   bycc_extent extent_{BYCC_EXTENT_SYMBOL, 0, 0};
   std::vector<uint8_t> weights_;
 };
 
 const bycc_vendor_compiler &compilerHalf();
 const bycc_vendor_runtime &runtimeHalf();
+// Open, with the defaults of all options.
+const bycc_vendor_context *runtimeContext();
+// load() of bytes that need not be right; the region is unloaded at once.
+int32_t tryLoad(const std::vector<uint8_t> &blob, const uint8_t *weights, uint64_t weightsBytes,
+                uint32_t numInputs);
 
 struct Answer {
   bool yes = false;

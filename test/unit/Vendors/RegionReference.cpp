@@ -43,8 +43,8 @@ public:
   explicit Attrs(const bycc_node &node) : node_(node) {}
   const bycc_attr *find(const std::string &name) const {
     for (uint32_t i = 0; i < node_.num_attrs; ++i)
-      if (name == node_.attrs[i].name)
-        return &node_.attrs[i];
+      if (name == bycc_attr_at(node_.attrs, i)->name)
+        return bycc_attr_at(node_.attrs, i);
     return nullptr;
   }
   int64_t integer(const std::string &name, int64_t fallback) const {
@@ -65,7 +65,7 @@ public:
       return fallback;
     Dims out;
     for (uint32_t i = 0; i < attr->count; ++i)
-      out.push_back(attr->items[i].i);
+      out.push_back(bycc_item_at(attr, i)->i);
     return out;
   }
 
@@ -447,7 +447,7 @@ Nd evaluateNode(const bycc_node &node, const std::vector<Nd> &in, const Dims &de
 std::vector<Tensor> evaluate(const bycc_region &region, const std::vector<Tensor> &inputs) {
   std::vector<Nd> values(region.num_values);
   for (uint32_t v = 0; v < region.num_values; ++v) {
-    const bycc_value &value = region.values[v];
+    const bycc_value &value = *bycc_value_at(&region, v);
     values[v].dims.assign(value.dims, value.dims + value.rank);
     if (value.data)
       values[v].data = loaded(static_cast<const uint8_t *>(value.data),
@@ -456,7 +456,7 @@ std::vector<Tensor> evaluate(const bycc_region &region, const std::vector<Tensor
   for (uint32_t i = 0; i < region.num_inputs; ++i)
     values[region.inputs[i]].data = inputs[i];
   for (uint32_t n = 0; n < region.num_nodes; ++n) {
-    const bycc_node &node = region.nodes[n];
+    const bycc_node &node = *bycc_node_at(&region, n);
     Nd &result = values[node.outputs[0]];
     std::vector<Nd> in;
     std::vector<Tensor> tensors;

@@ -1,6 +1,7 @@
 // Which tensors at calls of regions never leave a vendor's own memory: made by a
 // region, read by regions of the same vendor and by nothing else. The rule is that
-// of CodeGen (ResidentValues), asked of a partitioned module, for reports.
+// of CodeGen (ResidentValues), asked of a partitioned module, for reports and for what
+// vendors are told when they compile a region.
 #pragma once
 
 #include "bycc/Partition/AnnotatedRegions.h"
@@ -18,6 +19,11 @@ public:
   // `vendors`: those with a memory of their own.
   ResidentTensors(const Module &module, std::set<std::string> vendors);
   bool isResident(const TensorRef &tensor) const { return makers_.contains(tensor); }
+  // Per input and output of a region 1 when it is resident; empty: none is.
+  struct Flags {
+    std::vector<uint8_t> inputs, outputs;
+  };
+  Flags flagsOf(FunctionId region) const;
 
 private:
   struct RegionCall {
