@@ -104,7 +104,7 @@ Expected<CostModel> hostCosts(const CompileOptions &options) {
 }
 
 // Measured on random graphs of 2,000 operators: some 0.2 s and some 5 s.
-uint64_t defaultSearch(int level) { return level >= 3 ? 15000000 : level == 2 ? 400000 : 100000; }
+uint64_t defaultSearch(int level) { return level >= 3 ? 20000000 : level == 2 ? 400000 : 100000; }
 
 namespace {
 

@@ -42,6 +42,7 @@ public:
     for (const CompositeCandidate *candidate : candidates)
       addCandidate(*candidate);
     problem_.indexTiles(static_cast<uint32_t>(items().size()));
+    findLeaving();
     addNeeds();
     addTensors();
     auto differs = [](const PlanProblem::Vendor &v) { return v.perLaidOutByte != v.perByte; };
@@ -282,15 +283,19 @@ private:
     return found->second;
   }
 
-  bool mayLeaveHost(uint32_t item) const {
-    return std::ranges::any_of(problem_.tilesOf[item],
-                               [&](uint32_t tile) { return problem_.tiles[tile].vendor != host; });
+  // Asked for in any order, so it stands together.
+  void findLeaving() {
+    mayLeaveHost_.assign(items().size(), false);
+    for (const PlanProblem::Tile &tile : problem_.tiles)
+      if (tile.vendor != host)
+        for (uint32_t i = tile.membersBegin; i < tile.membersEnd; ++i)
+          mayLeaveHost_[problem_.tileMembers[i]] = true;
   }
 
   void addLink(uint32_t value, size_t begin, size_t end) {
     size_t before = problem_.links.flat.size();
     auto add = [&](uint32_t item) {
-      if (item != none && mayLeaveHost(item))
+      if (item != none && mayLeaveHost_[item])
         problem_.links.add(item);
     };
     if (value < items().size())
@@ -303,7 +308,7 @@ private:
   void addGather(NodeId tuple) {
     size_t before = problem_.links.flat.size();
     forEachMaker(tuple, [&](NodeId maker) {
-      if (uint32_t item = itemOf(maker); item != none && mayLeaveHost(item))
+      if (uint32_t item = itemOf(maker); item != none && mayLeaveHost_[item])
         problem_.links.add(item);
     });
     closeLink(before);
@@ -403,6 +408,7 @@ private:
   std::vector<TypeId> types_; // by tensor
   std::unordered_map<uint32_t, double> bytesOfType_;
   std::vector<Touch> touches_;
+  std::vector<uint8_t> mayLeaveHost_; // by item: whether some tile is a vendor's
   std::vector<TensorRef> tensors_; // scratch, as is the next
   std::vector<StringId> takers_;   // of an item
 };

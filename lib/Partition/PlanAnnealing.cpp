@@ -17,6 +17,9 @@ constexpr double cooling = 0.93;
 constexpr double lackPrice = 2;      // of a limit, times what an item takes; more as it cools
 constexpr uint32_t lastLevels = 8;   // start without regions that miss limits
 constexpr uint64_t workPerStep = 16; // about a microsecond's quarter
+// Of so many changes three are of one region or two, some of a ball, and the rest of an item.
+constexpr uint32_t numKinds = 32, numBalls = 6;
+constexpr uint32_t ballDoublings = 3; // of what a ball may have beyond two items, from two on
 
 } // namespace
 
@@ -25,6 +28,7 @@ PlanAnnealing::PlanAnnealing(const PlanProblem &problem) : PlanEdits(problem) {
     if (problem.tilesOf[item].size() > 1)
       open_.push_back(item);
   tried_.assign(numNames(), 0);
+  seen_.assign(problem.size(), 0);
 }
 
 // --- draws
@@ -101,6 +105,43 @@ bool PlanAnnealing::changeItem(double level) {
   bool isLegal = put({&tile, 1});
   if (isLegal)
     mergeAround({&tile, 1});
+  return settle(isLegal, level);
+}
+
+// Items that hang together go to a vendor, around a centre and in any direction: where launches
+// are dear one item alone only makes a region more, and a few together pay.
+bool PlanAnnealing::changeBall(double level) {
+  uint32_t centre = open_[draw(static_cast<uint32_t>(open_.size()))];
+  uint32_t vendor = draw(static_cast<uint32_t>(problem_.vendors.size()));
+  uint32_t size = 2 + draw(2u << draw(ballDoublings));
+  ++balls_;
+  chosen_.clear();
+  edge_.assign(1, centre);
+  seen_[centre] = balls_;
+  for (uint32_t looks = 0; !edge_.empty() && chosen_.size() < size && looks < 4 * size; ++looks) {
+    uint32_t pick = draw(static_cast<uint32_t>(edge_.size())), item = edge_[pick];
+    edge_[pick] = edge_.back();
+    edge_.pop_back();
+    uint32_t single = problem_.singleOf(item, vendor);
+    if (single == none)
+      continue;
+    if (problem_.tiles[tile_[item]].vendor != vendor)
+      chosen_.push_back(single);
+    for (uint32_t set : linksOf_[item])
+      if (auto others = problem_.links[set]; others.size() <= manyTouch)
+        for (uint32_t other : others)
+          if (seen_[other] != balls_) {
+            seen_[other] = balls_;
+            edge_.push_back(other);
+          }
+  }
+  work_ += 4 * size;
+  if (chosen_.empty())
+    return false;
+  begin();
+  bool isLegal = put(chosen_);
+  if (isLegal)
+    mergeAround(chosen_);
   return settle(isLegal, level);
 }
 
@@ -184,12 +225,13 @@ std::optional<PlanAnswer> PlanAnnealing::improve(const PlanAnswer &plan, uint64_
       dropLacking();
     while (work_ < perLevel) {
       work_ += 32;
-      uint32_t kind = draw(32);
+      uint32_t kind = draw(numKinds);
       double dearer = warmth * drawLevel();
-      bool changed = kind == 0   ? changeRegion(dearer)
-                     : kind == 1 ? splitRegion(dearer)
-                     : kind == 2 ? mergeTwo(dearer)
-                                 : changeItem(dearer);
+      bool changed = kind == 0             ? changeRegion(dearer)
+                     : kind == 1           ? splitRegion(dearer)
+                     : kind == 2           ? mergeTwo(dearer)
+                     : kind < 3 + numBalls ? changeBall(dearer)
+                                           : changeItem(dearer);
       if (changed && numLacking_ == 0 && time_ < bestTime) {
         bestTime = time_;
         best = PlanAnswer{tile_, region_};

@@ -31,6 +31,7 @@ private:
   // --- kinds of changes
   bool changeItem(double level);
   bool changeRegion(double level);
+  bool changeBall(double level);
   bool splitRegion(double level);
   bool mergeTwo(double level);
   bool giveRegion(uint32_t number, uint32_t vendor, double level);
@@ -43,6 +44,9 @@ private:
   double lackPrice_ = 0;
   std::vector<uint32_t> tried_;  // by region, the last transaction
   std::vector<uint32_t> chosen_; // tiles
+  std::vector<uint32_t> seen_;   // by item, the last ball that met it
+  std::vector<uint32_t> edge_;   // items that a ball may take next
+  uint32_t balls_ = 0;
   uint64_t random_ = 0, last_ = 0;
 };
 

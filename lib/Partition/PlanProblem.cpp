@@ -106,20 +106,20 @@ std::vector<uint32_t> ownersOf(const PlanProblem &problem, const PlanAnswer &pla
 
 namespace {
 
-// Calls its last argument with each vendor whose border the tensor crosses. `seen`: by
-// vendor, the last tensor that it took in.
-template <typename Visit>
+// Calls its last argument with each vendor whose border the tensor crosses. `vendorOf`: by
+// item; `seen`: by vendor, the last tensor that it took in.
+template <typename VendorOf, typename Visit>
 void forEachCrossing(const PlanProblem &problem, const PlanAnswer &plan, uint32_t t,
-                     std::vector<uint32_t> &seen, Visit &&visit) {
+                     VendorOf &&vendorOf, std::vector<uint32_t> &seen, Visit &&visit) {
   const PlanProblem::Tensor &tensor = problem.tensors[t];
   uint32_t home = tensor.maker == none ? none : plan.region[tensor.maker];
-  uint32_t owner = home == none ? host : problem.tiles[plan.tile[tensor.maker]].vendor;
+  uint32_t owner = home == none ? host : vendorOf(tensor.maker);
   bool leaves = tensor.isUsedOutside;
   for (uint32_t user : problem.users[t]) {
     uint32_t region = plan.region[user];
     if (region == home)
       continue;
-    uint32_t vendor = region == none ? host : problem.tiles[plan.tile[user]].vendor;
+    uint32_t vendor = region == none ? host : vendorOf(user);
     if (vendor == owner && problem.vendors[vendor].ownMemory)
       continue; // it stays where it is
     leaves = true;
@@ -138,17 +138,20 @@ void forEachTerm(const PlanProblem &problem, const PlanAnswer &plan, bool raw, V
   auto scaled = [&](uint32_t vendor, double value) {
     return raw ? std::round(value / problem.vendors[vendor].trust) : value;
   };
+  std::vector<uint32_t> vendors(problem.size()); // asked for in any order, so they stand together
   for (uint32_t item = 0; item < problem.size(); ++item) {
     const PlanProblem::Tile &tile = problem.tiles[plan.tile[item]];
+    vendors[item] = tile.vendor;
     if (problem.tileMembers[tile.membersBegin] == item)
       visit(tile.vendor, &PlanTime::tiles, raw ? tile.raw : tile.time);
   }
   for (uint32_t vendor : ownersOf(problem, plan))
     if (vendor != none)
       visit(vendor, &PlanTime::launches, scaled(vendor, problem.vendors[vendor].launch));
+  auto vendorOf = [&](uint32_t item) { return vendors[item]; };
   std::vector<uint32_t> seen(problem.vendors.size(), none);
   for (uint32_t t = 0; t < problem.tensors.size(); ++t)
-    forEachCrossing(problem, plan, t, seen, [&](uint32_t vendor) {
+    forEachCrossing(problem, plan, t, vendorOf, seen, [&](uint32_t vendor) {
       visit(vendor, &PlanTime::transfers, scaled(vendor, problem.crossing(vendor, t)));
     });
 }
@@ -165,7 +168,8 @@ PlanTime timeOf(const PlanProblem &problem, const PlanAnswer &plan, bool raw) {
 double timeOfTensor(const PlanProblem &problem, const PlanAnswer &plan, uint32_t tensor) {
   std::vector<uint32_t> seen(problem.vendors.size(), none);
   double time = 0;
-  forEachCrossing(problem, plan, tensor, seen,
+  auto vendorOf = [&](uint32_t item) { return problem.tiles[plan.tile[item]].vendor; };
+  forEachCrossing(problem, plan, tensor, vendorOf, seen,
                   [&](uint32_t vendor) { time += problem.crossing(vendor, tensor); });
   return time;
 }

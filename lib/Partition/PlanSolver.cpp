@@ -30,8 +30,8 @@ constexpr uint64_t windowCost = 500;                        // of making one
 constexpr double near = 0.01, almost = 0.005, enough = 0.0005;
 constexpr uint64_t branchPart = 8;        // of the steps of large problems, at most
 constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
-constexpr uint64_t annealPart = 2;        // of the steps that are left
-constexpr uint64_t annealSmallPart = 8;   // where the gap is small, or the problem is
+constexpr double annealShare = 0.75;      // of the steps that are left
+constexpr double annealSmallShare = 0.125; // where the gap is small, or the problem is
 constexpr uint64_t moveCost = 4;          // of moving regions, per item
 constexpr uint64_t smallSteps = 400000;   // at least, to look through all plans of few items
 constexpr uint64_t groupingSteps = 20000; // of one leaf
@@ -171,14 +171,14 @@ private:
       bound = std::max(bound, relax(relaxation, rootSweeps, 3));
     if (isLarge && gap(bound) > enough) {
       offerTiles(relaxation.rounded(), GroupingEffort::Careful);
-      anneal(gap(bound) > near ? annealPart : annealSmallPart);
+      anneal(gap(bound) > near ? annealShare : annealSmallShare);
       improveByWindows(bound);
       bound = std::max(bound, relax(relaxation, lastSweeps, 1, lastGain));
     }
     if (bound >= bestTime_)
       return bound;
     if (!isLarge)
-      anneal(annealSmallPart);
+      anneal(annealSmallShare);
     if (isLarge && (gap(bound) > almost || gap(bound) <= enough))
       return bound; // it would not end, or need not begin
     if (isLarge)
@@ -286,9 +286,9 @@ private:
 
   // --- neighbourhoods
 
-  // With a part of the steps that are left.
-  void anneal(uint64_t part) {
-    uint64_t share = steps_ / part, left = share;
+  // With a share of the steps that are left.
+  void anneal(double part) {
+    uint64_t share = static_cast<uint64_t>(static_cast<double>(steps_) * part), left = share;
     std::optional<PlanAnswer> plan = PlanAnnealing(problem_).improve(best_, left);
     spend(share - left);
     if (plan && isLegal(problem_, *plan))

@@ -225,12 +225,52 @@ bool PlanSweep::improveAlone(uint32_t item, const std::vector<uint8_t> &mayUse) 
   return changed;
 }
 
+// Asks memory for what improve() will look at some items from now: of a large graph, what is
+// read may be anywhere in it. Each step needs what the one before it asked for.
+// (Loops are written out: of calls that do nothing else, compilers think they do nothing.)
+void PlanSweep::fetchAhead(uint32_t item) const {
+  constexpr uint32_t step = 4;
+  uint32_t size = problem_.size();
+  auto usersOf = [&](uint32_t t) {
+    auto users = problem_.users[t];
+    return users.size() <= manyUsers ? users : std::span<const uint32_t>();
+  };
+  if (item + 5 * step < size)
+    for (uint32_t t : reads_[item + 5 * step]) {
+      __builtin_prefetch(stateOf(t));
+      __builtin_prefetch(&tensorMark_[t]);
+      __builtin_prefetch(&problem_.tensors[t]);
+      __builtin_prefetch(&problem_.users.begin[t]);
+    }
+  if (item + 4 * step < size)
+    for (uint32_t t : reads_[item + 4 * step])
+      __builtin_prefetch(problem_.users.flat.data() + problem_.users.begin[t]);
+  if (item + 3 * step < size)
+    for (uint32_t t : reads_[item + 3 * step])
+      for (uint32_t user : usersOf(t)) {
+        __builtin_prefetch(&vendor_[user]);
+        __builtin_prefetch(&itemMark_[user]);
+        __builtin_prefetch(&reads_.begin[user]);
+      }
+  if (item + 2 * step < size)
+    for (uint32_t t : reads_[item + 2 * step])
+      for (uint32_t user : usersOf(t))
+        __builtin_prefetch(reads_.flat.data() + reads_.begin[user]);
+  if (item + step < size)
+    for (uint32_t t : reads_[item + step])
+      for (uint32_t user : usersOf(t))
+        if (vendor_[user] != host)
+          for (uint32_t other : reads_[user])
+            __builtin_prefetch(stateOf(other));
+}
+
 void PlanSweep::improve(std::vector<uint32_t> &tile, const std::vector<uint8_t> &mayUse,
                         uint32_t passes) {
   start(std::move(tile));
   for (uint32_t pass = 0; pass < passes; ++pass) {
     bool changed = false;
     for (uint32_t item = 0; item < problem_.size(); ++item) {
+      fetchAhead(item);
       if (problem_.tilesOf[item].size() == 1)
         continue;
       if (!problem_.isComposite(tile_[item]))
@@ -286,6 +326,10 @@ void PlanSweep::takeComposites(const std::vector<uint8_t> &mayUse) {
 void PlanSweep::passForward(const std::vector<uint8_t> &mayUse) {
   until_.assign(size_t{problem_.size()} * numVendors_, never);
   for (uint32_t item = 0; item < problem_.size(); ++item) {
+    if (uint32_t ahead = item + 8; ahead < problem_.size())
+      for (uint32_t t : reads_[ahead])
+        if (uint32_t maker = problem_.tensors[t].maker; maker != none)
+          __builtin_prefetch(&until_[size_t{maker} * numVendors_]);
     double *mine = &until_[size_t{item} * numVendors_];
     if (chosen_[item] != none) {
       const PlanProblem::Tile &tile = problem_.tiles[chosen_[item]];

@@ -41,6 +41,7 @@ private:
   uint32_t bestAlone(uint32_t item, uint32_t vendor) const;
   bool startsRegion(uint32_t item) const;
   bool isInside(uint32_t item) const;
+  void fetchAhead(uint32_t item) const;
   bool improveAlone(uint32_t item, const std::vector<uint8_t> &mayUse);
   double timeOfTensor(uint32_t tensor) const;
   void set(uint32_t item, uint32_t tile);
