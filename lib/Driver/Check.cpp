@@ -55,7 +55,9 @@ Expected<> checkKnown(Session &session, const RefusalPrices &prices) {
   return error(Status::Usage) << "--prices needs costs, and no vendor in use has any";
 }
 
-Expected<> prepareModel(Session &session, const Options &options, RefusalPrices &prices) {
+// `report`: with vendors, of the program as it is partitioned.
+Expected<> prepareModel(Session &session, const Options &options, RefusalPrices &prices,
+                        OffloadReport &report) {
   if (!options.placement.savePlan.empty())
     return error(Status::Usage) << "--save-partition-plan goes with a compilation: bycc MODEL";
   BYCC_TRY(checkSupported(options));
@@ -73,7 +75,9 @@ Expected<> prepareModel(Session &session, const Options &options, RefusalPrices 
     session.context().prices = &prices;
   }
   if (session.vendors().size() > 0) {
-    BYCC_TRY(session.runPasses(BYCC_TRY(session.pipeline())));
+    // As a compilation reports it: before host operators are put together.
+    auto atEnd = [&] { report = session.offloadReport(); };
+    BYCC_TRY(session.runPasses(BYCC_TRY(session.pipeline()), {}, atEnd));
     return options.check.prices ? checkKnown(session, prices) : Expected<>();
   }
   Pipeline list = BYCC_TRY(parsePipeline(hostPasses(session.options()), session.registry(), {}));
@@ -214,11 +218,11 @@ int checkCommand(const Options &options) {
   CommandSession command(options);
   Session &session = command.session;
   RefusalPrices prices;
+  OffloadReport report;
   command.request.input.maxErrors = 1000; // a list of all, not the first page
-  if (auto prepared = prepareModel(session, options, prices); !prepared)
+  if (auto prepared = prepareModel(session, options, prices, report); !prepared)
     return failUnread(command, options, prepared.error());
   std::vector<Problem> problems = unsupportedCalls(session, session.module());
-  OffloadReport report = session.offloadReport();
   if (problems.empty())
     problems = hostProblems(session);
   bool hasPrices = options.check.prices && options.check.pricesFile.empty();

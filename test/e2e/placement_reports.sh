@@ -78,6 +78,18 @@ agree branches.relay --rules=rules.json --annotate=dnnl,vb
 agree "$root/share/models/example.onnx" --annotate=dnnl
 agree "$root/share/models/example.onnx" --annotate=dnnl -O3 --min-region-ops=100
 
+# Host code puts operators together around one of a vendor: reports are of the program before.
+cat > around.relay <<'EOF'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
+  %0 = tan(%x);
+  %1 = sin(%0);
+  %2 = abs(%y);
+  subtract(%1, %2)
+}
+EOF
+agree around.relay --rules=rules.json --annotate=va --cost-model=none
+
 # A program that asks for a vendor by itself.
 cat > asks.relay <<'EOF'
 #[version = "0.0.5"]
