@@ -326,6 +326,11 @@ void PlanSweep::takeComposites(const std::vector<uint8_t> &mayUse) {
 void PlanSweep::passForward(const std::vector<uint8_t> &mayUse) {
   until_.assign(size_t{problem_.size()} * numVendors_, never);
   for (uint32_t item = 0; item < problem_.size(); ++item) {
+    if (uint32_t ahead = item + 16; ahead < problem_.size()) // as in fetchAhead()
+      for (uint32_t t : reads_[ahead]) {
+        __builtin_prefetch(&problem_.tensors[t]);
+        __builtin_prefetch(&problem_.users.begin[t]);
+      }
     if (uint32_t ahead = item + 8; ahead < problem_.size())
       for (uint32_t t : reads_[ahead])
         if (uint32_t maker = problem_.tensors[t].maker; maker != none)
