@@ -1,4 +1,4 @@
-// Version 3 of the contract between compiled code and runtime, as objects that are compiled
+// Version 4 of the contract between compiled code and runtime, as objects that are compiled
 // already have it: a field may be added at the end of bycc_exec_api and bycc_exec, nothing may
 // move. Generated code takes its offsets from the header, so only this file has numbers; it is
 // checked when it is compiled.
@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-static_assert(BYCC_ABI_VERSION == 3u);
+static_assert(BYCC_ABI_VERSION == 4u);
 static_assert(offsetof(bycc_exec, api) == 0 && offsetof(bycc_exec, arena) == 8 &&
               offsetof(bycc_exec, scratch) == 16);
 static_assert(offsetof(bycc_exec, weights) == 24 && offsetof(bycc_exec, inputs) == 32);
@@ -26,4 +26,4 @@ static_assert(sizeof(bycc_operand) == 32 && sizeof(bycc_library_call) == 40 &&
               sizeof(bycc_place) == 24);
 static_assert(sizeof(bycc_dim) == 16 && sizeof(bycc_tensor_info) == 32 &&
               sizeof(bycc_node_info) == 24);
-static_assert(sizeof(bycc_region_info) == 80 && sizeof(bycc_module) == 160);
+static_assert(sizeof(bycc_region_info) == 96 && sizeof(bycc_port) == 32 && sizeof(bycc_module) == 160);
