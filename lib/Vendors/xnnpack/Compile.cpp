@@ -2,6 +2,8 @@
 // weights in the order that XNNPACK wants. It needs no XNNPACK.
 #include "Translate.h"
 
+#include "bycc/Support/Sized.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -77,11 +79,10 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_xnnpack(void) {
   using namespace bycc::xnnpack;
   static const std::string names = operatorNames();
   static const bycc_vendor_compiler compiler = [] {
-    bycc_vendor_compiler table{};
+    auto table = bycc::sized<bycc_vendor_compiler>();
     table.abi_version = BYCC_VENDOR_ABI_VERSION;
-    table.size = sizeof table;
     table.name = "xnnpack";
-    table.version = BYCC_VERSION;
+    table.version = programVersion;
     table.patterns = xnnpack_patterns;
     table.supports = supportsXnnpack;
     table.compile = compileXnnpack;

@@ -12,7 +12,7 @@ struct pthreadpool {
 
 namespace bycc::xnnpack {
 
-// bycc_vendor_runtime::use_threads. Without it there is one thread.
+// Those of bycc_vendor_context. Without them there is one thread.
 void useThreads(const bycc_thread_pool *pool);
 // `pool` if the library's calls come here, else null: one thread. Ask once the library works.
 pthreadpool_t poolFor(pthreadpool *pool);

@@ -13,6 +13,9 @@
 
 namespace bycc::xnnpack {
 
+// Version of the vendor's halves: of what they say to each other.
+inline constexpr const char *programVersion = "1";
+
 using Dims = std::vector<uint64_t>;
 using ValueId = uint32_t;
 inline constexpr size_t maxRank = 6;

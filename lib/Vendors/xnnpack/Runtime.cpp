@@ -6,6 +6,8 @@
 #include "PoolThreads.h"
 #include "Subgraph.h"
 
+#include "bycc/Support/Sized.h"
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -64,8 +66,16 @@ Expected<std::unique_ptr<Engine>> makeEngine(const Region &region, int32_t threa
   return engine;
 }
 
-Expected<std::unique_ptr<Region>> loadRegion(const bycc_region_info &info, const uint8_t *weights,
-                                             uint64_t weightsBytes, int32_t threads) {
+// The tensors that the model has are those of the program.
+Expected<> checkTensors(const void *tensors, uint32_t count, std::span<const Value> values) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (bycc_tensor_at(tensors, i)->bytes != sizeBytes(values[i]))
+      return error(Status::Load) << "xnnpack: the region has a tensor of " << sizeBytes(values[i])
+                                 << " bytes, the model says " << bycc_tensor_at(tensors, i)->bytes;
+  return {};
+}
+
+Expected<std::unique_ptr<Region>> loadRegion(const bycc_region_load &info) {
   static const xnn_status started = xnn_initialize(nullptr);
   BYCC_TRY(checked(started, "this processor"));
   auto region = std::make_unique<Region>();
@@ -75,12 +85,15 @@ Expected<std::unique_ptr<Region>> loadRegion(const bycc_region_info &info, const
     return error(Status::Load) << "xnnpack: the region has " << program.numInputs << " inputs and "
                                << program.numOutputs << " outputs, the model says "
                                << info.num_inputs << " and " << info.num_outputs;
-  if (program.weightsBytes > (weights ? weightsBytes : 0))
+  std::span<const Value> values = program.values;
+  BYCC_TRY(checkTensors(info.inputs, info.num_inputs, values));
+  BYCC_TRY(checkTensors(info.outputs, info.num_outputs, values.subspan(info.num_inputs)));
+  uint64_t weightsBytes = info.weights ? info.weights_bytes : 0;
+  if (program.weightsBytes > weightsBytes)
     return error(Status::Load) << "xnnpack: the region reads " << program.weightsBytes
-                               << " bytes of weights, the model has "
-                               << (weights ? weightsBytes : 0);
-  region->weights = weights;
-  region->spare = BYCC_TRY(makeEngine(*region, threads));
+                               << " bytes of weights, the model has " << weightsBytes;
+  region->weights = info.weights;
+  region->spare = BYCC_TRY(makeEngine(*region, info.threads));
   return region;
 }
 
@@ -110,9 +123,9 @@ bool needsPlain(const Program &program, const bycc_array *inputs) {
   return found;
 }
 
-Expected<> runRegion(const Region &region, Engine &engine, const bycc_array *inputs,
-                     const bycc_array *outputs, int32_t threads) {
+Expected<> runRegion(const Region &region, Engine &engine, const bycc_region_run &run) {
   const Program &program = region.program;
+  const bycc_array *inputs = run.inputs, *outputs = run.outputs;
   uint32_t numInputs = program.numInputs, numTensors = numInputs + program.numOutputs;
   if (needsPlain(program, inputs)) {
     std::vector<float *> tensors;
@@ -122,7 +135,7 @@ Expected<> runRegion(const Region &region, Engine &engine, const bycc_array *inp
     runPlain(program, region.weights, tensors);
     return {};
   }
-  engine.pool.threads = static_cast<uint32_t>(std::max(threads, 1));
+  engine.pool.threads = static_cast<uint32_t>(std::max(run.threads, 1));
   bool isSame = engine.threads == engine.pool.threads;
   for (uint32_t i = 0; i < numTensors; ++i) {
     void *data = i < numInputs ? readable(engine, i, inputs[i].data, sizeBytes(program.values[i]))
@@ -142,19 +155,24 @@ Expected<> runRegion(const Region &region, Engine &engine, const bycc_array *inp
 Region &asRegion(void *region) { return *static_cast<Region *>(region); }
 Engine *&engineOf(void *state) { return *static_cast<Engine **>(state); }
 
-int32_t loadXnnpack(const bycc_region_info *info, const uint8_t *weights, uint64_t weightsBytes,
-                    int32_t threads, void **region, char *error, size_t errorSize) {
+int32_t openXnnpack(bycc_vendor_context *context, char *, size_t) {
+  useThreads(context->threads);
+  return BYCC_OK;
+}
+
+int32_t loadXnnpack(const bycc_vendor_context *, const bycc_region_load *info, void **region,
+                    char *error, size_t errorSize) {
   return answered(error, errorSize, BYCC_LOAD, [&]() -> Expected<> {
-    *region = BYCC_TRY(loadRegion(*info, weights, weightsBytes, threads)).release();
+    *region = BYCC_TRY(loadRegion(*info)).release();
     return {};
   });
 }
 
-void unloadXnnpack(void *region) { delete &asRegion(region); }
+void unloadXnnpack(const bycc_vendor_context *, void *region) { delete &asRegion(region); }
 
-uint64_t stateBytesXnnpack(void *) { return sizeof(Engine *); }
+uint64_t stateBytesXnnpack(const bycc_vendor_context *, void *) { return sizeof(Engine *); }
 
-int32_t initStateXnnpack(void *handle, void *state, int32_t threads) {
+int32_t initStateXnnpack(const bycc_vendor_context *, void *handle, void *state, int32_t threads) {
   return answered(nullptr, 0, BYCC_INTERNAL, [&]() -> Expected<> {
     Region &region = asRegion(handle);
     std::unique_ptr<Engine> engine;
@@ -169,17 +187,16 @@ int32_t initStateXnnpack(void *handle, void *state, int32_t threads) {
   });
 }
 
-void dropStateXnnpack(void *handle, void *state) {
+void dropStateXnnpack(const bycc_vendor_context *, void *handle, void *state) {
   std::unique_ptr<Engine> engine(std::exchange(engineOf(state), nullptr));
   std::lock_guard lock(asRegion(handle).mutex);
   std::swap(asRegion(handle).spare, engine);
 }
 
-int32_t runXnnpack(void *region, void *state, const bycc_array *inputs, const bycc_array *outputs,
-                   int32_t threads, char *error, size_t errorSize) {
-  return answered(error, errorSize, BYCC_INTERNAL, [&] {
-    return runRegion(asRegion(region), *engineOf(state), inputs, outputs, threads);
-  });
+int32_t runXnnpack(const bycc_vendor_context *, void *region, void *state,
+                   const bycc_region_run *run, char *error, size_t errorSize) {
+  return answered(error, errorSize, BYCC_INTERNAL,
+                  [&] { return runRegion(asRegion(region), *engineOf(state), *run); });
 }
 
 } // namespace
@@ -189,17 +206,18 @@ extern "C" __attribute__((visibility("default"))) const bycc_vendor_runtime *
 bycc_vendor_runtime_entry(void) {
   using namespace bycc::xnnpack;
   static const bycc_vendor_runtime runtime = [] {
-    bycc_vendor_runtime table{};
+    auto table = bycc::sized<bycc_vendor_runtime>();
     table.abi_version = BYCC_VENDOR_ABI_VERSION;
-    table.size = sizeof table;
     table.name = "xnnpack";
+    table.version = programVersion;
+    table.library = "XNNPACK";
     table.load = loadXnnpack;
     table.unload = unloadXnnpack;
     table.state_bytes = stateBytesXnnpack;
     table.init_state = initStateXnnpack;
     table.drop_state = dropStateXnnpack;
     table.run = runXnnpack;
-    table.use_threads = useThreads;
+    table.open = openXnnpack;
     return table;
   }();
   return &runtime;

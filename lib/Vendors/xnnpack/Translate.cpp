@@ -25,14 +25,16 @@ ErrorBuilder refuse() { return error(Status::Unsup); }
 // --- reading: all that is known of how a region lies in memory
 
 const bycc_value &valueAt(const bycc_region &region, uint32_t index) {
-  return region.values[index];
+  return *bycc_value_at(&region, index);
 }
-const bycc_node &nodeAt(const bycc_region &region, uint32_t index) { return region.nodes[index]; }
+const bycc_node &nodeAt(const bycc_region &region, uint32_t index) {
+  return *bycc_node_at(&region, index);
+}
 
 const bycc_attr *find(const bycc_node &node, std::string_view key) {
   for (uint32_t i = 0; i < node.num_attrs; ++i)
-    if (const bycc_attr &attr = node.attrs[i]; attr.name && key == attr.name)
-      return attr.kind == BYCC_ATTR_NONE ? nullptr : &attr;
+    if (const bycc_attr *attr = bycc_attr_at(node.attrs, i); key == attr->name)
+      return attr->kind == BYCC_ATTR_NONE ? nullptr : attr;
   return nullptr;
 }
 
@@ -45,7 +47,7 @@ Ints itemsOf(const bycc_attr &attr) {
     return {attr.i};
   Ints items;
   for (uint32_t i = 0; i < attr.count; ++i)
-    items.push_back(attr.items[i].i);
+    items.push_back(bycc_item_at(&attr, i)->i);
   return items;
 }
 
@@ -444,7 +446,7 @@ private:
     node.low = *value;
     program_.hasNanConstant = program_.hasNanConstant || std::isnan(node.low);
     for (uint32_t i = 0; i < widths->count; ++i) {
-      Ints pair = itemsOf(widths->items[i]);
+      Ints pair = itemsOf(*bycc_item_at(widths, i));
       if (pair.size() != 2 || pair[0] < 0 || pair[1] < 0)
         return refuse() << "pad_width does not hold a pair for each axis, neither below 0";
       node.before.push_back(static_cast<uint64_t>(pair[0]));
@@ -469,7 +471,7 @@ private:
     const bycc_attr *scales = find(*node_, "scales");
     for (uint32_t axis = 0; scales && axis < scales->count; ++axis)
       if (axis > 1 ||
-          real(scales->items[axis]) * static_cast<double>(dims(node.inputs[0])[1 + axis]) !=
+          real(*bycc_item_at(scales, axis)) * static_cast<double>(dims(node.inputs[0])[1 + axis]) !=
               static_cast<double>(dims(node.output)[1 + axis]))
         return refuse() << "scales are not those of the extents";
     return emit(std::move(node));
