@@ -85,3 +85,15 @@ why "4, 3" 'nn.relu(cast(%x, dtype="float64"))' "dtype float64 is not supported"
 why "4, 3" 'nn.softmax(%x, axis=0)' "axis 0 is not the last one"
 why "1, 2, 4, 4" 'nn.max_pool2d(%x, pool_size=[2, 2], layout="NHWC", padding=[2, 2])' "a window holds nothing but padding"
 why "1, 4, 4, 2" 'image.resize2d(%x, size=[8, 8], layout="NHWC", method="cubic")' "method is cubic, wanted linear"
+
+# XNNPACK reads behind the end of its inputs: one that ends where memory ends is copied.
+cat > end.relay <<'EOR'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4, 4, 5), float32]) { nn.global_avg_pool2d(%x, layout="NHWC") }
+EOR
+bycc end.relay --annotate=xnnpack --cost-model=none --min-offload=100% -q -o end.o
+sanitized && exit 0 # the program below is built without them
+lib=$(cd "$bin/../lib" && pwd)
+export BYCC_PLUGIN_PATH=$lib/bycc
+c++ -std=c++20 -O1 -I"$root/include" "$here/page_end.cpp" -o page_end -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib"
+OUT=$(./page_end end.json 2>&1) || fail "an input at the end of memory: exit $? $OUT"
