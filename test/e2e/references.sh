@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # What is written from tables says what this build says.
 . "$(dirname "$0")/lib.sh"
-python3 "$root/tools/dev/operators.py" --bycc="$bin/bycc" --check
+# The table has a column for every vendor that can be built in.
+if bycc --list-vendors | grep -q '^xnnpack '; then
+  python3 "$root/tools/dev/operators.py" --bycc="$bin/bycc" --check
+else
+  echo "built without XNNPACK: operators.md is not compared"
+fi
 python3 "$root/tools/dev/passes.py" --bycc="$bin/bycc" --check
 python3 "$root/tools/dev/messages.py" --bycc="$bin/bycc" --check

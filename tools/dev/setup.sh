@@ -19,6 +19,8 @@ packages=(
   libonnx-dev
   libonnx-testdata
   libprotobuf-dev
+  libpthreadpool-dev
+  libxnnpack-dev
   libzstd-dev
   llvm-19-dev
   llvm-19-tools
