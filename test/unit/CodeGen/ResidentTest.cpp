@@ -8,6 +8,8 @@ using namespace bycc::te;
 
 namespace {
 
+using Flags = std::vector<uint8_t>;
+
 // A program of regions over values of four floats, written as what calls what.
 struct Draft {
   Program p;
@@ -15,6 +17,8 @@ struct Draft {
   uint32_t region(const char *vendor, bool ownsMemory = true) {
     p.regions.push_back({FunctionId(), "r", vendor, {}});
     p.regions.back().ownsMemory = ownsMemory;
+    p.regions.back().code.residentInputs = p.regions.back().code.residentOutputs =
+        Flags(4, 1); // as told
     return static_cast<uint32_t>(p.regions.size() - 1);
   }
   ValueId value(Value::Kind kind = Value::Kind::Buffer) {
@@ -41,8 +45,6 @@ struct Draft {
   bool isResident(ValueId value) const { return p.values[value].resident != none; }
 };
 
-using Flags = std::vector<uint8_t>;
-
 } // namespace
 
 TEST_CASE("other vendors, the host and the model's results need host memory") {
@@ -60,6 +62,18 @@ TEST_CASE("other vendors, the host and the model's results need host memory") {
   CHECK_FALSE(d.isResident(shared));
   CHECK_FALSE(d.isResident(foreign));
   CHECK_FALSE(d.isResident(last));
+}
+
+TEST_CASE("no value is resident that its vendor was not told of") {
+  Draft d;
+  uint32_t a = d.region("npu"), b = d.region("npu"), c = d.region("npu");
+  d.p.regions[b].code.residentInputs = {0};
+  ValueId x = d.value(Value::Kind::Input);
+  ValueId first = d.call(a, {x}), second = d.call(b, {first}), third = d.call(c, {second});
+  d.p.values[third].output = 0;
+  findResidentValues(d.p);
+  CHECK_FALSE(d.isResident(first));
+  CHECK(d.p.values[second].resident == b);
 }
 
 TEST_CASE("a chain of three regions") {
