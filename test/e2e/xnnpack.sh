@@ -103,3 +103,12 @@ lib=$(cd "$bin/../lib" && pwd)
 export BYCC_PLUGIN_PATH=$lib/bycc
 c++ -std=c++20 -O1 -I"$root/include" "$here/page_end.cpp" -o page_end -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib"
 OUT=$(./page_end end.json 2>&1) || fail "an input at the end of memory: exit $? $OUT"
+
+# Contexts on several threads give the bits of one alone; runs ask for no memory, and a failing allocation is told.
+c++ -std=c++20 -O1 -I"$root/include" "$here/runs.cpp" -o runs -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib" -pthread
+for threads in 1 2; do
+  expect "$(./runs concurrent keep.json $threads 3)" "0 of 120 runs differ"
+  expect "$(./runs allocations keep.json $threads)" "0 calls, largest 0"
+  got=$(./runs loading alone.json $threads 2> loading.err)
+  [[ $got =~ ^[1-9][0-9]*\ failed,\ 0\ aborted,\ 0\ untold$ ]] || fail "$threads threads: $got $(cat loading.err)"
+done
