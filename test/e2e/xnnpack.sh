@@ -6,12 +6,18 @@ bycc --list-vendors | grep -q '^xnnpack ' || skip "built without XNNPACK"
 model=$root/share/models/example.onnx
 bycc "$model" -q -o host.o
 bycc-run host.json --threads 1 --random --outputs=want -q
-for vendors in xnnpack dnnl,xnnpack,ccompiler; do
-  bycc "$model" --annotate=$vendors --cost-model=none --min-offload=95% --dump-offloads=$vendors.dump.json -q -o net.o
+same() {
   for threads in 1 2; do
-    bycc-run net.json --threads $threads --random --expected=want > run.txt 2>&1 || fail "$vendors $threads $(cat run.txt)"
+    bycc-run $1.json --threads $threads --random --expected=want > run.txt 2>&1 || fail "$1 $threads $(cat run.txt)"
   done
-done
+}
+bycc "$model" --annotate=xnnpack --cost-model=none --min-offload=95% --dump-offloads=xnnpack.dump.json -q -o alone.o
+same alone
+bycc "$model" --annotate=dnnl,xnnpack,ccompiler --cost-model=none -q -o all.o
+same all
+bycc "$model" --annotate=dnnl,xnnpack,ccompiler --cost-model=none --pin 'relu*=xnnpack' --pin softmax=ccompiler -o mixed.o 2> out.txt
+grep -q '^dnnl: 3 regions.* | xnnpack: 2 regions.* | ccompiler: 1 region' out.txt || fail "$(cat out.txt)"
+same mixed
 expect "$(grep -c '"op": "layout_transform"' xnnpack.dump.json)" 2
 
 # Each result is one operator, or what is joined to one.
@@ -97,3 +103,12 @@ lib=$(cd "$bin/../lib" && pwd)
 export BYCC_PLUGIN_PATH=$lib/bycc
 c++ -std=c++20 -O1 -I"$root/include" "$here/page_end.cpp" -o page_end -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib"
 OUT=$(./page_end end.json 2>&1) || fail "an input at the end of memory: exit $? $OUT"
+
+# Contexts on several threads give the bits of one alone; runs ask for no memory, and a failing allocation is told.
+c++ -std=c++20 -O1 -I"$root/include" "$here/runs.cpp" -o runs -L"$lib" -lbycc_runtime -Wl,-rpath,"$lib" -pthread
+for threads in 1 2; do
+  expect "$(./runs concurrent keep.json $threads 3)" "0 of 120 runs differ"
+  expect "$(./runs allocations keep.json $threads)" "0 calls, largest 0"
+  got=$(./runs loading alone.json $threads 2> loading.err)
+  [[ $got =~ ^[1-9][0-9]*\ failed,\ 0\ aborted,\ 0\ untold$ ]] || fail "$threads threads: $got $(cat loading.err)"
+done
