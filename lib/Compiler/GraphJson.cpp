@@ -104,6 +104,8 @@ void writeRegions(JsonWriter &json, const std::vector<OffloadFunction> &regions)
     json.key("flops").value(region.flops).key("boundary_bytes").value(region.boundaryBytes);
     json.key("boundary_tensors")
         .value(region.boundaryTensors)
+        .key("has_run_time_sizes")
+        .value(region.hasRunTimeSizes)
         .key("calls")
         .value(region.calls)
         .endObject();

@@ -27,8 +27,20 @@ Expected<std::string> libraryFolder(const std::string &library) {
       return path.string();
   }
   return (error(Status::Io) << "there is no " << library << " in ../" BYCC_LIBDIR " beside bycc")
-      .note("a bycc that came with the Python package has no libraries for C: cmake --install and "
-            "the Debian packages have them");
+      .note("cmake --install and the Debian packages have it, the Python package does not; in a "
+            "build "
+            "folder: cmake --build build --target bycc_runtime bycc_runtime_static");
+}
+
+// "-I.. " where the compiler would not find the runtime's header by itself; "" where it does.
+std::string includeFlag() {
+  for (const char *folder : {"/../include", "/../../include"}) { // installed; a build folder
+    std::error_code missing;
+    auto path = std::filesystem::canonical(programFolder() + folder, missing);
+    if (!missing && pathExists(path.string() + "/bycc/runtime.h"))
+      return path == "/usr/include" ? "" : shellWord("-I" + path.string()) + " ";
+  }
+  return "";
 }
 
 Expected<std::string> objectOf(const std::string &graph) {
@@ -47,12 +59,12 @@ Expected<std::string> linkLine(const Options &options) {
   std::string object = shellWord(BYCC_TRY(objectOf(options.input.model)));
   if (options.libsAreStatic) {
     std::string folder = BYCC_TRY(libraryFolder("libbycc_runtime.a"));
-    return object + " " + shellWord(folder + "/libbycc_runtime.a") +
+    return includeFlag() + object + " " + shellWord(folder + "/libbycc_runtime.a") +
            " -lstdc++ -lm -ldl -lpthread\n";
   }
   std::string folder = BYCC_TRY(libraryFolder("libbycc_runtime.so"));
-  return object + " " + shellWord("-L" + folder) + " " + shellWord("-Wl,-rpath," + folder) +
-         " -lbycc_runtime -lm\n";
+  return includeFlag() + object + " " + shellWord("-L" + folder) + " " +
+         shellWord("-Wl,-rpath," + folder) + " -lbycc_runtime -lm\n";
 }
 
 } // namespace

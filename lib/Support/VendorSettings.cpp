@@ -144,9 +144,9 @@ Expected<> VendorSettings::set(const VendorSetting &setting, std::string_view ha
     std::vector<std::string> names;
     for (const Option &each : all)
       names.push_back(each.name);
-    Error problem = error(Status::Usage)
-                    << where << ": vendor '" << vendor_ << "' has no such option " << half
-                    << didYouMean(setting.name, names);
+    Error problem = error(Status::Usage) << where << ": vendor '" << vendor_ << "' has no "
+                                         << (all.empty() ? "options " : "such option ") << half
+                                         << didYouMean(setting.name, names);
     for (const Option &each : all)
       problem.diagnostics().front().notes.push_back({{}, described(each)});
     return problem;

@@ -254,6 +254,9 @@ private:
       region.boundaryBytes = BYCC_TRY(whole(value, "boundary_bytes"));
       region.boundaryTensors = BYCC_TRY(whole(value, "boundary_tensors"));
       region.calls = BYCC_TRY(whole(value, "calls"));
+      const JsonValue *isOpen = value.find("has_run_time_sizes"); // younger than the others
+      region.hasRunTimeSizes = isOpen && isOpen->isBool() && isOpen->boolean;
+      report.totals.hasRunTimeSizes |= region.hasRunTimeSizes;
       OffloadTotals &vendor = report.byVendor[region.compiler];
       ++vendor.regions;
       vendor.offloadedOps += static_cast<int64_t>(region.nodes.size());

@@ -7,6 +7,7 @@
 #include "bycc/Support/Text.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 
 namespace bycc::run {
@@ -165,7 +166,11 @@ Expected<> Session::bindInputs(const Options &options) {
   Files files = BYCC_TRY(namedFiles(module, options));
   auto shapes = BYCC_TRY(randomShapes(module, options));
   if (!options.inputsFolder.empty() && !pathExists(options.inputsFolder))
-    return error(Status::Io, {options.inputsFolder}) << "no such folder";
+    return error(Status::Io, {options.inputsFolder}).as(MessageId::CannotRead) << "no such folder";
+  if (!options.inputsFolder.empty() && !std::filesystem::is_directory(options.inputsFolder))
+    return (error(Status::Io, {options.inputsFolder}).as(MessageId::CannotRead)
+            << "is a file; --inputs takes a folder of NAME.npy")
+        .note("one file: --input NAME=" + options.inputsFolder);
   std::vector<std::string> missing;
   for (uint32_t i = 0; i < module.num_inputs; ++i) {
     const bycc_tensor_info &info = module.inputs[i];

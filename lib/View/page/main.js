@@ -286,13 +286,20 @@ function fillHead() {
   document.querySelector('h1').textContent = data.title;
   document.querySelector('#name p').textContent = `${countText(totals.ops, 'operator')} · ${data.cpu || data.triple}`;
   const fact = (value, words) => make('div', { class: 'fact' }, make('b', {}, value), make('span', {}, words));
-  document.getElementById('facts').replaceChildren(...[
-    fact(totals.flops > 0 ? percentText(totals.offloadedFlops, totals.flops) : '0 %', 'of FLOPs offloaded'),
-    estimate ? fact(timeText(estimate.us), estimate.us < estimate.host_us ? `estimated, host ${timeText(estimate.host_us)}` : 'estimated') : null,
-    hasTimings ? fact(timeText(measuredTotal), 'measured') : null,
-    fact(totals.regions.toLocaleString('en'), totals.regions === 1 ? 'region' : 'regions'),
-    fact(!totals.hasRunTimeSizes ? bytesText(totals.bytes) : totals.bytes > 0 ? '≥ ' + bytesText(totals.bytes) : 'open sizes',
-         'crosses the boundary'),
+  document.getElementById('facts').replaceChildren(
+      ...[fact(totals.flops > 0 ? percentText(totals.offloadedFlops, totals.flops) : '0 %',
+               'of FLOPs offloaded'),
+          estimate
+              ? fact(timeText(estimate.us), estimate.us < estimate.host_us
+                                                ? `estimated, host ${timeText(estimate.host_us)}`
+                                                : 'estimated')
+              : null,
+          hasTimings ? fact(timeText(measuredTotal), 'one measured run') : null,
+          fact(totals.regions.toLocaleString('en'), totals.regions === 1 ? 'region' : 'regions'),
+          fact(!totals.hasRunTimeSizes ? bytesText(totals.bytes)
+               : totals.bytes > 0      ? '≥ ' + bytesText(totals.bytes)
+                                       : 'open sizes',
+               'crosses the boundary'),
   ].filter(part => part));
 }
 function fillColours() {

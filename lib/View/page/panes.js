@@ -62,19 +62,36 @@ function estimatePart(estimate) {
   ];
 }
 
+// What crosses a border, of which some may be known at run time only.
+const crossText = (bytes, isOpen) => !isOpen     ? bytesText(bytes)
+                                     : bytes > 0 ? bytesText(bytes) + ' + ?'
+                                                 : '?';
+
 function planPane() {
   const totals = data.totals, share = totals.flops > 0 ? totals.offloadedFlops / totals.flops : 0;
   const parts = [
-    make('h2', {}, totals.regions === 0 ? 'All on the host' : `${percentText(share, 1)} of FLOPs offloaded`),
-    make('p', { class: 'say' }, `${totals.offloadedOps.toLocaleString('en')} of ${countText(totals.ops, 'operator')} in ${countText(totals.regions, 'region')}; `,
-         `${bytesText(totals.bytes)}${totals.hasRunTimeSizes ? ' and tensors of sizes known at run time' : ''} crosses the boundary.`),
+    make('h2', {},
+         totals.regions === 0 ? 'All on the host' : `${percentText(share, 1)} of FLOPs offloaded`),
+    make('p', {class : 'say'},
+         `${totals.offloadedOps.toLocaleString('en')} of ${countText(totals.ops, 'operator')} in ${
+             countText(totals.regions, 'region')}; `,
+         totals.hasRunTimeSizes ? `${
+                                      totals.bytes > 0
+                                          ? bytesText(totals.bytes) + ' and '
+                                          : ''}tensors of run-time size cross the boundary.`
+                                : `${bytesText(totals.bytes)} crosses the boundary.`),
   ];
   if (totals.likely)
     parts.push(note('Counted with ' + Object.entries(totals.likely).map(([name, extent]) => `${name}=${extent}`).join(', ') + ' (likely).'));
   if (data.vendors.length > 0) {
     parts.push(head('Who has what'));
     const hostOps = totals.ops - totals.offloadedOps, hostFlops = totals.flops - totals.offloadedFlops;
-    const rows = data.vendors.map(vendor => [chip(vendor.title, vendorColour(vendor.name)), vendor.regions, vendor.ops.toLocaleString('en'), percentText(vendor.flops, totals.flops), bytesText(vendor.bytes)]);
+    const rows = data.vendors.map(
+        vendor => [chip(vendor.title, vendorColour(vendor.name)), vendor.regions,
+                   vendor.ops.toLocaleString('en'), percentText(vendor.flops, totals.flops),
+                   crossText(vendor.bytes,
+                             data.regions.some(region => region.vendor === vendor.name &&
+                                                         region.hasRunTimeSizes))]);
     rows.push([chip('host', hostColour()), '', hostOps.toLocaleString('en'), percentText(hostFlops, totals.flops), '']);
     parts.push(table([columnOf(''), numberColumn('regions'), numberColumn('ops'), numberColumn('FLOPs'), numberColumn('crosses')], rows));
     for (const [vendor, why] of data.idle) parts.push(note(`${vendor} has nothing: ${why}`));
@@ -106,9 +123,14 @@ const regionLinkOf = symbol => {
 function regionsPart() {
   if (data.regions.length === 0) return null;
   const order = data.regions.map((region, i) => i).sort((a, b) => data.regions[b].flops - data.regions[a].flops || a - b).slice(0, 100);
-  return [head('Regions'), table([columnOf(''), numberColumn('FLOPs'), numberColumn('crosses')],
-    order.map(i => [regionLink(i), flopsText(data.regions[i].flops), bytesText(data.regions[i].bytes)])),
-    data.regions.length > 100 ? note(`and ${data.regions.length - 100} more, with fewer FLOPs`) : null];
+  return [
+    head('Regions'),
+    table([ columnOf(''), numberColumn('FLOPs'), numberColumn('crosses') ],
+          order.map(i => [regionLink(i), flopsText(data.regions[i].flops),
+                          crossText(data.regions[i].bytes, data.regions[i].hasRunTimeSizes)])),
+    data.regions.length > 100 ? note(`and ${data.regions.length - 100} more, with fewer FLOPs`)
+                              : null
+  ];
 }
 
 // --- one node, region or repeat
