@@ -14,7 +14,7 @@ TEST_CASE("a quotient is rounded down and a remainder has the sign of the diviso
   for (int64_t a : {INT64_MIN, int64_t{-9}, int64_t{-8}, int64_t{0}, int64_t{5}, INT64_MAX})
     for (int64_t b : {-7, -2, 1, 2, 7, 1 << 30}) {
       INFO(a << " by " << b);
-      CHECK(floorMod<int64_t>(a, b) == a - floorDiv<int64_t>(a, b) * b);
+      CHECK(floorMod<int64_t>(a, b) == a - static_cast<__int128>(floorDiv<int64_t>(a, b)) * b);
       CHECK((floorMod<int64_t>(a, b) == 0 || (floorMod<int64_t>(a, b) < 0) == (b < 0)));
     }
 }
