@@ -118,12 +118,16 @@ std::string DiagnosticsDocument::sarif() const {
   return json.endArray().endObject().endArray().endObject().take();
 }
 
+void DiagnosticsDocument::print(std::string_view format) const {
+  std::string text = format == "json" ? json() : sarif();
+  std::fputs((text + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr);
+}
+
 int refuseLine(const std::string &program, const Error &error, std::string_view format) {
   if (format == "json" || format == "sarif") {
     DiagnosticsDocument document;
     document.add(error);
-    std::string text = format == "json" ? document.json() : document.sarif();
-    std::fputs((text + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr);
+    document.print(format);
     return exitCode(error.status());
   }
   std::string number = text(error.diagnostics().front().id);

@@ -16,6 +16,7 @@ public:
   void add(const Message &message); // a warning or a remark
   std::string json() const;
   std::string sarif() const;
+  void print(std::string_view format) const; // "json" or "sarif", to standard error
 
 private:
   struct Entry {

@@ -3,7 +3,6 @@
 #include "bycc/Driver/Driver.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Messages.h"
-#include "bycc/Support/Program.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>

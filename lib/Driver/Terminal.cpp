@@ -124,10 +124,8 @@ Terminal::~Terminal() {
   progress_.clear();
   if (isText() && options_.verbose)
     std::fprintf(stderr, "remark: times: %s\n", progress_.times().c_str());
-  if (isText())
-    return;
-  std::string text = options_.diagnosticsFormat == "json" ? document_.json() : document_.sarif();
-  std::fputs((text + (text.ends_with('\n') ? "" : "\n")).c_str(), stderr);
+  if (!isText())
+    document_.print(options_.diagnosticsFormat);
 }
 
 Expected<VendorRegistry> Terminal::knownVendors() {

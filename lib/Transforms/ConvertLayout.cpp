@@ -53,8 +53,7 @@ Follows howFollows(OpId op) {
       rows[each.index] = Follows::Axis;
     for (OpId each : {ops::mean, ops::sum, ops::max, ops::min, ops::prod})
       rows[each.index] = Follows::Axes;
-    for (OpId each : {ops::nn_pad})
-      rows[each.index] = Follows::Pad;
+    rows[ops::nn_pad.index] = Follows::Pad;
     rows[ops::concatenate.index] = Follows::Concatenate;
     rows[ops::split.index] = Follows::Split;
     rows[ops::strided_slice.index] = Follows::Slice;
@@ -120,7 +119,7 @@ private:
                : project;
   }
 
-  AttrDict attrsWith(NodeId call, std::initializer_list<Attr> changed) const {
+  AttrDict attrsWith(NodeId call, const std::vector<Attr> &changed) const {
     AttrsId attrs = module_.node(call).attrs;
     for (const Attr &attr : changed)
       attrs = module_.attributes.with(attrs, attr.key, attr.value);
@@ -188,23 +187,17 @@ private:
     inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
     if (hasKernel)
       inputs[1] = BYCC_TRY(relaid(inputs[1], kernel, newKernel));
-    AttrDict attrs = attrsWith(call, {{key, AttrValue(wanted.data)}});
-    std::string out =
-        opInfo(module_.node(call).op).findAttr("out_layout") ? text(call, "out_layout") : "";
+    const OpInfo &info = opInfo(module_.node(call).op);
+    std::string out = info.findAttr("out_layout") ? text(call, "out_layout") : "";
+    std::vector<Attr> layouts{{key, AttrValue(wanted.data)}};
     if (!out.empty())
-      attrs = withAttr(std::move(attrs), "out_layout", AttrValue(""));
+      layouts.push_back({"out_layout", AttrValue("")});
     if (hasKernel)
-      attrs = withAttr(std::move(attrs), "kernel_layout", AttrValue(newKernel));
-    auto made = builder_->call(module_.node(call).op, inputs, std::move(attrs));
+      layouts.push_back({"kernel_layout", AttrValue(newKernel)});
+    auto made = builder_->call(module_.node(call).op, inputs, attrsWith(call, layouts));
     if (!made || (isAsked && !takes(wanted.vendor, *made)))
       return NodeId(); // not in this layout
     return relaid(*made, wanted.data, out.empty() ? data : out);
-  }
-
-  static AttrDict withAttr(AttrDict attrs, std::string_view key, AttrValue value) {
-    std::erase_if(attrs, [&](const Attr &attr) { return attr.key == key; });
-    attrs.push_back({std::string(key), std::move(value)});
-    return attrs;
   }
 
   static bool isSameAxes(const std::string &a, const std::string &b) {
@@ -301,36 +294,64 @@ private:
     return relaid(reshapeConstant(module_, node, full), change.to, change.from);
   }
 
-  Expected<NodeId> followBroadcast(NodeId call) {
-    std::optional<LayoutChange> change;
+  struct Moved {
+    LayoutChange change;
     std::vector<NodeId> inputs;
-    for (NodeId each : module_.operands(call))
+  };
+  // Operands in front of the change that some of them have; nothing where none has one, or one
+  // cannot be there. By value: nodes are made meanwhile.
+  Expected<std::optional<Moved>> allInFront(std::vector<NodeId> operands) {
+    std::optional<LayoutChange> change;
+    for (NodeId each : operands)
       if (auto found = changeOf(each); found && !change)
         change = found;
-    if (!change || !isTensor(call) || shape(call).size() != change->rank())
-      return NodeId();
-    for (NodeId each : module_.operands(call)) {
+    if (!change)
+      return std::optional<Moved>();
+    for (NodeId &each : operands) {
       auto own = changeOf(each);
-      NodeId input = own && own->isLike(*change) ? own->inner : BYCC_TRY(inFront(each, *change));
-      if (!input)
-        return NodeId();
-      inputs.push_back(input);
+      each = own && own->isLike(*change) ? own->inner : BYCC_TRY(inFront(each, *change));
+      if (!each)
+        return std::optional<Moved>();
     }
-    return changed(*change, BYCC_TRY(builder_->callWithAttrs(module_.node(call).op, inputs,
-                                                             module_.node(call).attrs)));
+    return std::optional(Moved{*change, std::move(operands)});
+  }
+  std::vector<NodeId> operandsOf(NodeId node) const {
+    return {module_.operands(node).begin(), module_.operands(node).end()};
+  }
+
+  // The attributes with the axis as it is in front of the change; nothing for one that is not
+  // there.
+  std::optional<AttrDict> axisInFront(NodeId call, int64_t otherwise,
+                                      const LayoutChange &change) const {
+    auto axis = normalizedAxis(intAttr(module_, call, "axis", otherwise), change.rank());
+    if (!axis)
+      return std::nullopt;
+    return attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change.place(*axis)))}});
+  }
+
+  Expected<NodeId> followBroadcast(NodeId call) {
+    auto rankOf = [&](NodeId node) { return isTensor(node) ? shape(node).size() : 0; };
+    std::vector<NodeId> operands = operandsOf(call);
+    for (NodeId each : operands)
+      if (auto change = changeOf(each); change && rankOf(call) != change->rank())
+        return NodeId();
+    auto moved = BYCC_TRY(allInFront(std::move(operands)));
+    if (!moved)
+      return NodeId();
+    return changed(moved->change,
+                   BYCC_TRY(builder_->callWithAttrs(module_.node(call).op, moved->inputs,
+                                                    module_.node(call).attrs)));
   }
 
   Expected<NodeId> followAxis(NodeId call, const LayoutChange &change) {
     for (NodeId each : module_.operands(call).subspan(1))
       if (!isTensor(each) || shape(each).size() > 1)
         return NodeId();
-    auto axis = normalizedAxis(intAttr(module_, call, "axis", -1), change.rank());
+    auto attrs = axisInFront(call, -1, change);
     bool keepsBatch = change.from[0] == change.to[0]; // axis 0 is the batch of norms
-    if (!axis || !keepsBatch)
+    if (!attrs || !keepsBatch)
       return NodeId();
-    return remade(call, change.inner,
-                  attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change.place(*axis)))}}),
-                  change);
+    return remade(call, change.inner, std::move(*attrs), change);
   }
 
   Expected<NodeId> followAxes(NodeId call, const LayoutChange &change) {
@@ -390,36 +411,18 @@ private:
     NodeId fields = operand(call, 0);
     if (module_.node(fields).kind != NodeKind::Tuple)
       return NodeId();
-    std::optional<LayoutChange> change;
-    for (NodeId field : module_.operands(fields))
-      if (auto found = changeOf(field); found && !change)
-        change = found;
-    if (!change)
+    auto moved = BYCC_TRY(allInFront(operandsOf(fields)));
+    auto attrs = moved ? axisInFront(call, 0, moved->change) : std::nullopt;
+    if (!attrs)
       return NodeId();
-    std::vector<NodeId> inputs;
-    for (NodeId field : module_.operands(fields)) {
-      auto own = changeOf(field);
-      NodeId input = own && own->isLike(*change) ? own->inner : BYCC_TRY(inFront(field, *change));
-      if (!input)
-        return NodeId();
-      inputs.push_back(input);
-    }
-    auto axis = normalizedAxis(intAttr(module_, call, "axis", 0), change->rank());
-    if (!axis)
-      return NodeId();
-    return remade(
-        call, builder_->tuple(inputs),
-        attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change->place(*axis)))}}),
-        *change);
+    return remade(call, builder_->tuple(moved->inputs), std::move(*attrs), moved->change);
   }
 
   Expected<NodeId> followSplit(NodeId call, const LayoutChange &change) {
-    auto axis = normalizedAxis(intAttr(module_, call, "axis", 0), change.rank());
-    if (!axis)
+    auto attrs = axisInFront(call, 0, change);
+    if (!attrs)
       return NodeId();
-    NodeId parts = BYCC_TRY(builder_->call(
-        ops::split, {change.inner},
-        attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change.place(*axis)))}})));
+    NodeId parts = BYCC_TRY(builder_->call(ops::split, {change.inner}, std::move(*attrs)));
     std::vector<NodeId> fields;
     for (uint32_t i = 0; i < module_.types.fields(module_.type(parts)).size(); ++i)
       fields.push_back(BYCC_TRY(changed(change, BYCC_TRY(builder_->project(parts, i)))));
