@@ -1,10 +1,10 @@
 #include "RegionCache.h"
 
+#include "TuningRecords.h"
 #include "bycc/Compiler.h"
 #include "bycc/Support/File.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Hash.h"
-#include "bycc/Support/Text.h"
 
 #include <atomic>
 #include <cerrno>
@@ -57,8 +57,7 @@ std::string RegionCache::nameOf(const Vendor &vendor, const TargetInfo &target,
                                 const RegionView &seen, const RegionView &content) {
   const bycc_region &region = seen.region();
   std::string all = std::string(versionText()) + "\n" + std::to_string(BYCC_VENDOR_ABI_VERSION) +
-                    "\n" + identityOf(vendor) + "\n" + target.triple + "\n" + target.cpu + "\n" +
-                    join(target.features, ",") + "\n" + std::to_string(target.threads) + "\n" +
+                    "\n" + identityOf(vendor) + "\n" + machineText(target) + "\n" +
                     (target.keepsNan ? "keep" : "fast") + "\n" + hexText(contentHash(region)) +
                     hexText(contentHash(content.region())) + "\n";
   all +=

@@ -46,10 +46,14 @@ Expected<TuningRecords> TuningRecords::read(const std::string &file, InputFiles 
   return result;
 }
 
+std::string machineText(const TargetInfo &target) {
+  return target.triple + " " + target.cpu + " " + join(target.features, ",") + " threads " +
+         std::to_string(target.threads);
+}
+
 TuningRecords::Key TuningRecords::keyOf(const Vendor &vendor, const TargetInfo &target,
                                         const RegionHash &region) {
-  std::string machine = target.triple + " " + target.cpu + " " + join(target.features, ",") +
-                        " threads " + std::to_string(target.threads);
+  std::string machine = machineText(target);
   for (const VendorSettings::Option &option : vendor.settings.options())
     if (option.isGiven)
       machine += " " + option.name + "=" + escaped(option.value);

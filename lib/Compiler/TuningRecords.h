@@ -16,6 +16,9 @@
 
 namespace bycc {
 
+// Target and number of threads, as far as what vendors make depends on them.
+std::string machineText(const TargetInfo &target);
+
 class TuningRecords {
 public:
   using Record = std::vector<uint8_t>;

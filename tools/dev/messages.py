@@ -5,10 +5,9 @@ usage: messages.py [--bycc=build/bin/bycc] [--check]
 
 With --check nothing is written; exit 1 when the file is not what would be written."""
 
-import argparse, json, pathlib, subprocess, sys
+import json, subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOC = ROOT / 'share' / 'doc' / 'message-reference.md'
+import written_docs
 
 HEAD = """# Message reference
 
@@ -30,16 +29,4 @@ def document(bycc):
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--bycc', default=ROOT / 'build' / 'bin' / 'bycc')
-    parser.add_argument('--check', action='store_true')
-    options = parser.parse_args()
-    text = document(options.bycc)
-    if not options.check:
-        DOC.write_text(text)
-    elif not DOC.exists() or DOC.read_text() != text:
-        sys.exit('%s is not what this build says; run tools/dev/messages.py' % DOC.relative_to(ROOT))
-
-
-main()
+written_docs.main(__doc__, {'message-reference.md': document})

@@ -6,10 +6,11 @@ usage: operators.py [--bycc=build/bin/bycc] [--check]
 
 With --check nothing is written; exit 1 when a file is not what would be written."""
 
-import argparse, json, os, pathlib, subprocess, sys
+import json, os, subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOC = ROOT / 'share' / 'doc'
+import written_docs
+
+ROOT = written_docs.ROOT
 
 HEAD = """# Operators
 
@@ -144,16 +145,4 @@ def reference(bycc):
     return REFERENCE + '\n'.join(line for op in ask(bycc, '--list-ops') for line in section(op)) + '\n'
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--bycc', default=ROOT / 'build' / 'bin' / 'bycc')
-    parser.add_argument('--check', action='store_true')
-    options = parser.parse_args()
-    for name, text in (('operators.md', document(options.bycc)), ('operator-reference.md', reference(options.bycc))):
-        if not options.check:
-            (DOC / name).write_text(text)
-        elif not (DOC / name).exists() or (DOC / name).read_text() != text:
-            sys.exit('share/doc/%s is not current: run tools/dev/operators.py' % name)
-
-
-main()
+written_docs.main(__doc__, {'operators.md': document, 'operator-reference.md': reference})

@@ -5,10 +5,11 @@ usage: passes.py [--bycc=build/bin/bycc] [--check]
 
 With --check nothing is written; exit 1 when the file is not what would be written."""
 
-import argparse, json, os, pathlib, subprocess, sys
+import json, os, subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOC = ROOT / 'share' / 'doc' / 'pass-reference.md'
+import written_docs
+
+ROOT = written_docs.ROOT
 EXAMPLE = ROOT / 'share' / 'models' / 'example.onnx'
 
 HEAD = """# Pass reference
@@ -49,16 +50,4 @@ def document(bycc):
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--bycc', default=ROOT / 'build' / 'bin' / 'bycc')
-    parser.add_argument('--check', action='store_true')
-    options = parser.parse_args()
-    text = document(options.bycc)
-    if not options.check:
-        DOC.write_text(text)
-    elif not DOC.exists() or DOC.read_text() != text:
-        sys.exit('share/doc/pass-reference.md is not current: run tools/dev/passes.py')
-
-
-main()
+written_docs.main(__doc__, {'pass-reference.md': document})
