@@ -30,6 +30,16 @@ Expected<> checkVendor(const std::string &vendor, const VendorSet &vendors) {
       .note("--annotate says which vendors are");
 }
 
+// A name close by; of a glob that stands for nothing, one that has what may be in front: conv* is
+// not nn.conv2d.
+std::string nearbyGlob(const std::string &glob, const std::vector<std::string> &known) {
+  std::string wider = "*" + glob;
+  if (glob.find('*') == std::string::npos ||
+      std::ranges::none_of(known, [&](const std::string &op) { return matchesGlob(wider, op); }))
+    return didYouMean(glob, known);
+  return ", did you mean '" + escaped(wider) + "'?";
+}
+
 // Globs of operators; ONNX's names stand for the operators that they become.
 Expected<std::vector<std::string>> operatorGlobs(const char *option,
                                                  const std::vector<std::string> &globs) {
@@ -43,7 +53,7 @@ Expected<std::vector<std::string>> operatorGlobs(const char *option,
     if (operators.empty())
       return error(Status::Usage).as(MessageId::NoOperatorNamed)
              << option << ": no operator is called '" << escaped(glob) << "'"
-             << didYouMean(glob, known);
+             << nearbyGlob(glob, known);
     result.insert(result.end(), operators.begin(), operators.end());
   }
   return result;

@@ -55,6 +55,8 @@ refuse 2 "'200%' is not such as 90% or 90%ops, of 0 to 100" bycc net.relay --ann
 refuse 1 "the model has no dimension 'batsch', did you mean 'batch'?" bycc net.relay --dim batsch=1 -o x.o
 refuse 1 "the model has no dimension 'sequence'; its open dimensions: batch" bycc net.relay --dim sequence=1 -o x.o
 
+refuse 2 "no operator is called 'soft*', did you mean '*soft*'? [BY0504]" bycc net.relay --annotate=dnnl '--annotate-skip-ops=soft*' -o x.o
+
 # What the contract names and is not there yet says so.
 for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-info \
               --host-fallback --emit=loops --cost-model=measured; do
