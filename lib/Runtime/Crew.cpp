@@ -12,7 +12,10 @@
 // processes: a run of 3 ms then takes 30 to 1,000. So threads turn for as long as
 // one of them computes alone between two steps (tens of microseconds), then sleep.
 //
-// A thread that finds itself on the CPU of the one it waits for sleeps at once.
+// A thread that finds itself on the CPU of the one it waits for sleeps at once. A worker
+// goes to another CPU before: Linux wakes a thread where it last ran, and looks for an
+// idle CPU only if there are likely several (SIS_UTIL: of two that share a cache never
+// when one is busy), so both would stay on one CPU for as long as nobody balances.
 //
 // A caller that is done with its own task takes over tasks that no worker has begun:
 // beside other processes workers come late by milliseconds. That never blocks: had
@@ -37,6 +40,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <vector>
 
@@ -79,14 +83,34 @@ bool spinUntil(const std::atomic<int32_t> &rivalCpu, Condition isMet) {
   return isMet();
 }
 
+// The calling thread runs elsewhere from now on, if it may; later it may be anywhere again.
+void leaveCpu(int32_t cpu) {
+  cpu_set_t allowed, others;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    return; // a kernel of more CPUs than the set has
+  others = allowed;
+  CPU_CLR(static_cast<size_t>(cpu), &others);
+  if (CPU_COUNT(&others) > 0 && ::sched_setaffinity(0, sizeof others, &others) == 0)
+    ::sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+// In ticks of the system (milliseconds).
+int64_t coarseNow() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 enum Call : uint32_t { Idle, Called, Asleep };
 
 struct alignas(64) Worker {
   Word call{Idle};
   Crew *crew;
   uint32_t index;
+  int64_t leftAt = 0; // coarseNow() when it left the caller's CPU
 
   void await();
+  void leaveCaller();
   // False: another thread has, or there is nothing to do.
   bool claim() {
     uint32_t seen = Called;
@@ -194,6 +218,7 @@ private:
 void Worker::await() {
   auto isCalled = [this] { return call.load(std::memory_order_acquire) == Called; };
   while (!spinUntil(crew->callerCpu(), isCalled)) {
+    leaveCaller();
     uint32_t seen = Idle;
     if (call.compare_exchange_strong(seen, Asleep, std::memory_order_acq_rel))
       seen = Asleep;
@@ -201,6 +226,17 @@ void Worker::await() {
       sleepWhile(call, Asleep);
       seen = call.load(std::memory_order_acquire);
     }
+  }
+}
+
+// Once a tick: where other processes have the other CPUs it would come back each time.
+void Worker::leaveCaller() {
+  int32_t cpu = ::sched_getcpu();
+  if (crew->callerCpu().load(std::memory_order_relaxed) != cpu)
+    return;
+  if (int64_t now = coarseNow(); now != leftAt) {
+    leftAt = now;
+    leaveCpu(cpu);
   }
 }
 

@@ -208,6 +208,42 @@ TEST_CASE("between runs the pool's threads sleep") {
   CHECK(cpuSeconds() - before < 0.01);
 }
 
+TEST_CASE("a worker on the caller's CPU goes to another one and may run anywhere afterwards") {
+  auto body = [] {
+    cpu_set_t all, one;
+    ::sched_getaffinity(0, sizeof all, &all);
+    int32_t cpu = ::sched_getcpu();
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<size_t>(cpu), &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    CrewScope scope(2); // the worker inherits the caller's CPU
+    std::atomic<pid_t> worker{0};
+    std::atomic<int32_t> workerCpu{-1};
+    auto meet = [&] {
+      Meeting meeting(2);
+      inTeam(2, [&] {
+        if (::gettid() != ::getpid()) {
+          worker = ::gettid();
+          workerCpu = ::sched_getcpu();
+        }
+        meeting.attend();
+      });
+    };
+    meet();
+    ::sched_setaffinity(worker, sizeof all, &all);
+    bool hasLeft = CPU_COUNT(&all) == 1;
+    for (int i = 0; i < 2000 && !hasLeft; ++i) {
+      ::usleep(1000);
+      meet();
+      hasLeft = workerCpu != cpu;
+    }
+    cpu_set_t after;
+    ::sched_getaffinity(worker, sizeof after, &after);
+    return hasLeft && CPU_EQUAL(&after, &all);
+  };
+  CHECK(statusOfChild(body) == 0);
+}
+
 TEST_CASE("J5 a child of fork has teams of its own") {
   inTeam(4, [] { teamBarrier(); });
   auto hasTeam = [] {
