@@ -83,15 +83,37 @@ bool spinUntil(const std::atomic<int32_t> &rivalCpu, Condition isMet) {
   return isMet();
 }
 
+// Where the calling thread may run. Empty where a kernel has more CPUs than the set.
+cpu_set_t affinityOfThread() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  ::sched_getaffinity(0, sizeof set, &set);
+  return set;
+}
+
+cpu_set_t without(cpu_set_t set, int32_t cpu) {
+  CPU_CLR(static_cast<size_t>(cpu), &set);
+  return set;
+}
+
 // The calling thread runs elsewhere from now on, if it may; later it may be anywhere again.
 void leaveCpu(int32_t cpu) {
-  cpu_set_t allowed, others;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-    return; // a kernel of more CPUs than the set has
-  others = allowed;
-  CPU_CLR(static_cast<size_t>(cpu), &others);
+  cpu_set_t allowed = affinityOfThread(), others = without(allowed, cpu);
   if (CPU_COUNT(&others) > 0 && ::sched_setaffinity(0, sizeof others, &others) == 0)
     ::sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+// The new thread begins on another CPU than the caller's, if it may: there it would wait for
+// as long as the caller computes. It widens its affinity itself.
+int startElsewhere(pthread_t &thread, void *(*body)(void *), void *argument) {
+  pthread_attr_t settings;
+  ::pthread_attr_init(&settings);
+  cpu_set_t others = without(affinityOfThread(), ::sched_getcpu());
+  if (CPU_COUNT(&others) > 0)
+    ::pthread_attr_setaffinity_np(&settings, sizeof others, &others);
+  int problem = ::pthread_create(&thread, &settings, body, argument);
+  ::pthread_attr_destroy(&settings);
+  return problem;
 }
 
 // In ticks of the system (milliseconds).
@@ -107,6 +129,7 @@ struct alignas(64) Worker {
   Word call{Idle};
   Crew *crew;
   uint32_t index;
+  cpu_set_t allowed;  // as the thread had it that made this one
   int64_t leftAt = 0; // coarseNow() when it left the caller's CPU
 
   void await();
@@ -249,7 +272,9 @@ int Crew::grow(uint32_t threads) {
 
 // Signals are for the program's own threads.
 int Crew::addWorker() {
-  auto *worker = new Worker{.crew = this, .index = static_cast<uint32_t>(workers_.size() + 1)};
+  auto *worker = new Worker{.crew = this,
+                            .index = static_cast<uint32_t>(workers_.size() + 1),
+                            .allowed = affinityOfThread()};
   workers_.push_back(worker);
   sigset_t all, before;
   sigfillset(&all);
@@ -257,7 +282,7 @@ int Crew::addWorker() {
     sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  int problem = ::pthread_create(&thread, nullptr, work, worker);
+  int problem = startElsewhere(thread, work, worker);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (problem) {
     workers_.pop_back();
@@ -271,6 +296,8 @@ int Crew::addWorker() {
 
 void *Crew::work(void *argument) {
   Worker &worker = *static_cast<Worker *>(argument);
+  if (CPU_COUNT(&worker.allowed) > 0)
+    ::sched_setaffinity(0, sizeof worker.allowed, &worker.allowed);
   place.crew = worker.crew;
   FloatModes{}.set();
   for (;;) {

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <numeric>
 #include <sys/resource.h>
 
@@ -30,22 +32,25 @@ double percentile(const std::vector<double> &sorted, double part) {
 Expected<std::vector<double>> timedRuns(Session &session, const Options &options) {
   for (int64_t i = 0; i < options.warmup; ++i)
     BYCC_TRY(session.run());
-  int64_t most = options.runs.value_or(options.seconds > 0 ? INT64_MAX : 50);
+  int64_t least = options.runs.value_or(options.seconds > 0 ? 1 : 50);
   std::vector<double> times;
-  double start = millisecondsNow();
-  while (static_cast<int64_t>(times.size()) < most) {
+  double end = millisecondsNow(), until = end + options.seconds * 1000;
+  while (static_cast<int64_t>(times.size()) < least || end < until) {
     double begin = millisecondsNow();
     BYCC_TRY(session.run());
-    double end = millisecondsNow();
+    end = millisecondsNow();
     times.push_back(end - begin);
-    if (options.seconds > 0 && end - start >= options.seconds * 1000)
-      break;
   }
   return times;
 }
 
+// The process's own: what getrusage says begins with what its parent had.
 double peakRssMb() {
-  rusage usage;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:"))
+      return std::strtod(line.c_str() + 6, nullptr) / 1024;
+  rusage usage; // without /proc
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }

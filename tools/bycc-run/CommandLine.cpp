@@ -36,7 +36,7 @@ constexpr OptionInfo table[] = {
     {"bench", Flag, "", "", Common, "measure the time of a run", "time"},
     {"runs", Value, "N", "", Common, "runs of --bench and --profile, default 50 and 10", "time"},
     {"warmup", Value, "N", "", Common, "runs before them, default 5", "time"},
-    {"seconds", Value, "S", "", Common, "run for this long instead of a number of runs", "time"},
+    {"seconds", Value, "S", "", Common, "--bench runs for at least this long (with --runs, that often at least, too)", "time"},
     {"json", Value, "FILE", "file", Common, "write the result of --bench as JSON; - is stdout", "time"},
     {"profile", Optional, "FILE", "file", Common, "table of time per node and region; with FILE a Chrome trace too", "time"},
     {"threads", Value, "N", "", Common, "size of the thread pool, default the CPUs allowed", "other"},

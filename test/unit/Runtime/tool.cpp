@@ -123,6 +123,11 @@ TEST_CASE("bycc-run: bench and profile") {
                           "runs", "threads", "peak_rss_mb"})
     CHECK(json->find(key));
   CHECK(json->find("runs")->integer == 3);
+  // Both bounds hold: the longer one ends it.
+  Result both = call(test, "net.json --random --bench --runs 3 --seconds 0.05 --json -");
+  CHECK(parseJson(both.out, "out")->find("runs")->integer > 3);
+  both = call(test, "net.json --random --bench --runs 30 --seconds 0.000001 --json -");
+  CHECK(parseJson(both.out, "out")->find("runs")->integer == 30);
   CHECK(json->find("threads")->integer == 2);
   CHECK(json->find("model")->string == "net");
   CHECK(has(call(test, "net.json --random --bench --seconds 0.01").out, "median_ms"));
