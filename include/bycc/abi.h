@@ -145,6 +145,9 @@ typedef struct bycc_exec_api {
    * a bycc_place and its extents for each input, then for each output. */
   void (*node_values)(struct bycc_exec *exec, uint32_t node, const int64_t *values,
                       uint32_t num_inputs, uint32_t num_outputs);
+  /* 1: the region was loaded. Called only for regions with has_host_code, and only where
+   * `size` says that it is there. */
+  int32_t (*has_region)(struct bycc_exec *exec, uint32_t region);
 } bycc_exec_api;
 
 /* One run. Made by the runtime; compiled code reads it. */
@@ -200,6 +203,7 @@ typedef struct bycc_region_info {
    * the params file at `weights_offset`, a multiple of 64; without bytes there is
    * none. */
   int32_t owns_weights;
+  int32_t has_host_code; /* 1: the entry asks has_region, and does without it */
   uint64_t weights_offset;
   uint64_t weights_bytes;
 } bycc_region_info;

@@ -127,7 +127,7 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
   // External functions are Primitive, too; emulated ones are host code like any other.
   bool isExternal = m_.functionAttr(function, "Compiler") != nullptr;
   if (isExternal && !options_.isEmulated(function))
-    return addRegion(id, function, operands, env);
+    return addRegion(id, function, operands, env, depth);
   if (!isExternal && isTrue(function, "Primitive"))
     return addPrimitive(id, function, operands, env);
   if (std::find(open_.begin(), open_.end(), function) != open_.end())

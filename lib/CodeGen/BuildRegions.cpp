@@ -3,20 +3,57 @@
 #include "bycc/Target/RegionView.h"
 
 namespace bycc::te {
-Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env) {
+Expected<uint32_t> ProgramBuilder::regionOf(FunctionId function) {
   auto [it, isNew] = regionIds_.try_emplace(function.index, static_cast<uint32_t>(p_.regions.size()));
   if (isNew) {
     const AttrValue *symbol = m_.functionAttr(function, "global_symbol");
     std::string name = symbol && symbol->isString() ? symbol->asString() : std::string(m_.string(m_.function(function).name));
     RegionCode region{function, name, m_.functionAttr(function, "Compiler")->asString(), {}};
+    region.hasHostCode = bool(m_.function(function).hostCode);
     region.ownsMemory = options_.ownsMemory && options_.ownsMemory(function);
     region.code = BYCC_TRY(options_.compileRegion(function));
     p_.regions.push_back(std::move(region));
   }
-  const RegionCode &region = p_.regions[it->second];
+  return it->second;
+}
+
+Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function,
+                                     const std::vector<NodeId> &operands, Env &env, int depth) {
+  FunctionId twin = m_.function(function).hostCode;
+  if (!twin)
+    return addRegionCall(call, function, operands, env);
+  // The runtime says whether the region could be loaded: an if without a condition of the program.
+  uint32_t region = BYCC_TRY(regionOf(function));
+  std::vector<ValueId> results = newBound(m_.type(call)), inputs;
+  auto bind = [&](const std::vector<ValueId> &values) {
+    p_.instrs.push_back({Instr::Kind::Bind, 0, values, results, {}, {}, {}, none});
+    inputs.insert(inputs.end(), values.begin(), values.end());
+  };
+  auto symbols = symbols_;
+  p_.instrs.push_back({Instr::Kind::If, region, {}, {}, {}, {}, {}, none});
+  Env ofVendor;
+  ofVendor.parent = &env;
+  BYCC_TRY(addRegionCall(call, function, operands, ofVendor));
+  bind(ofVendor.values[call.index]);
+  symbols_ = symbols;
+  p_.instrs.push_back({Instr::Kind::Else, 0, {}, {}, {}, {}, {}, none});
+  Env ofHost = BYCC_TRY(bindParams(twin, nullptr, operands, env));
+  BYCC_TRY(addBlock(m_.function(twin).body, ofHost, depth + 1));
+  bind(BYCC_TRY(valuesOf(m_.block(m_.function(twin).body).result, ofHost)));
+  symbols_ = std::move(symbols);
+  p_.instrs.push_back({Instr::Kind::EndIf, 0, {}, {}, {}, {}, {}, none});
+  reportBound(p_.regions[region].symbol + "_or_host", "if", inputs, results);
+  env.values[call.index] = results;
+  return {};
+}
+
+Expected<> ProgramBuilder::addRegionCall(NodeId call, FunctionId function,
+                                         const std::vector<NodeId> &operands, Env &env) {
+  uint32_t number = BYCC_TRY(regionOf(function));
+  const RegionCode &region = p_.regions[number];
   Instr instr;
   instr.kind = Instr::Kind::Region;
-  instr.callee = it->second;
+  instr.callee = number;
   CodeGraphNode report{CodeGraphNode::Kind::Region, region.symbol, region.symbol, {}, {}, m_.types.flatten(m_.type(call)), {}};
   for (NodeId operand : operands)
     for (ValueId value : BYCC_TRY(valuesOf(operand, env))) {

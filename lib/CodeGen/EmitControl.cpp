@@ -4,13 +4,38 @@
 namespace bycc::te {
 
 void EntryEmitter::beginIf(const Instr &instr) {
-  LValue *condition = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
+  LValue *condition =
+      instr.inputs.empty()
+          ? hasRegion(instr.callee)
+          : b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
   auto *then = llvm::BasicBlock::Create(llvm_, "then", frame_.function);
   OpenIf open{llvm::BasicBlock::Create(llvm_, "else", frame_.function),
               llvm::BasicBlock::Create(llvm_, "join", frame_.function), mark()};
   b_.CreateCondBr(condition, then, open.otherwise);
   b_.SetInsertPoint(then);
   ifs_.push_back(std::move(open));
+}
+
+// A runtime that cannot say has it: it loads no model without all regions.
+EntryEmitter::LValue *EntryEmitter::hasRegion(uint32_t region) {
+  auto *before = b_.GetInsertBlock();
+  auto *ask = llvm::BasicBlock::Create(llvm_, "ask", frame_.function),
+       *known = llvm::BasicBlock::Create(llvm_, "known", frame_.function);
+  constexpr uint32_t wanted =
+      offsetof(bycc_exec_api, has_region) + sizeof(bycc_exec_api::has_region);
+  LValue *size = b_.CreateLoad(b_.getInt32Ty(), frame_.api);
+  b_.CreateCondBr(b_.CreateICmpUGE(size, b_.getInt32(wanted)), ask, known);
+  b_.SetInsertPoint(ask);
+  auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty()}, false);
+  LValue *answer = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, has_region)),
+                                 {frame_.exec, b_.getInt32(region)});
+  LValue *isThere = b_.CreateICmpNE(answer, b_.getInt32(0));
+  b_.CreateBr(known);
+  b_.SetInsertPoint(known);
+  llvm::PHINode *condition = b_.CreatePHI(b_.getInt1Ty(), 2);
+  condition->addIncoming(b_.getTrue(), before);
+  condition->addIncoming(isThere, ask);
+  return condition;
 }
 
 void EntryEmitter::beginElse() {

@@ -137,6 +137,7 @@ std::vector<llvm::Constant *> regionRows(DescriptorEmitter &d, const Program &pr
          {offsetof(bycc_region_info, outputs),
           portTable(d, ir, outputs, region.residentOutputs, "outputs")},
          {offsetof(bycc_region_info, owns_weights), d.i32(code.ownsWeights)},
+         {offsetof(bycc_region_info, has_host_code), d.i32(region.hasHostCode)},
          {offsetof(bycc_region_info, weights_offset), d.i64(code.weightsOffset)},
          {offsetof(bycc_region_info, weights_bytes), d.i64(code.weightsBytes)}}));
   }

@@ -143,6 +143,7 @@ private:
     Known outer;
   };
   void beginIf(const Instr &instr);
+  LValue *hasRegion(uint32_t region);
   void beginElse();
   void endIf();
   Known mark() const { return {pointers_.mark(), dims_.mark()}; }

@@ -97,6 +97,7 @@ struct RegionCode {
   std::string symbol, vendor;
   CodeRegion code;
   bool ownsMemory = false; // BYCC_VENDOR_OWN_MEMORY
+  bool hasHostCode = false;                                       // the entry does without it
   std::vector<uint8_t> residentInputs = {}, residentOutputs = {}; // 0 or 1 each; empty: none is
 };
 

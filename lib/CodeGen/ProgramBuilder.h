@@ -124,7 +124,11 @@ private:
   bool addDims(Value &value, ValueId like);
 
   // --- regions (BuildRegions.cpp)
-  Expected<> addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
+  Expected<uint32_t> regionOf(FunctionId function);
+  Expected<> addRegion(NodeId call, FunctionId function, const std::vector<NodeId> &operands,
+                       Env &env, int depth);
+  Expected<> addRegionCall(NodeId call, FunctionId function, const std::vector<NodeId> &operands,
+                           Env &env);
   Expected<> setResultDims(NodeId call, const std::string &region, ValueId id);
   void addRegionChecks(FunctionId function, const Instr &region);
   void collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources);

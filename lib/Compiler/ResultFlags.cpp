@@ -83,6 +83,8 @@ std::vector<std::string> resultFlags(const CompileOptions &options, const Extens
     flags.push_back("--likely=" + name + "=" + std::to_string(extent));
   if (options.code.embedWeights)
     flags.push_back("--embed-weights");
+  if (options.code.hostFallback)
+    flags.push_back("--host-fallback");
   if (options.code.threads)
     flags.push_back("--threads=" + std::to_string(options.code.threads));
   return flags;

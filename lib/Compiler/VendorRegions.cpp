@@ -19,6 +19,7 @@
 
 #include "VendorRegions.h"
 
+#include "bycc/IR/Functions.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
@@ -74,12 +75,28 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
     if (hasFailed(region))
       returnToHost(region);
     else
-      artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights,
-                                                   region.resident.inputs, region.resident.outputs};
+      take(region);
   session_.dismissVendors();
   if (artifacts_.regions.empty())
     *artifacts_.params = {}; // no vendor reads weights: the host places its own
   return false;
+}
+
+void VendorRegions::take(const Region &region) {
+  artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights,
+                                               region.resident.inputs, region.resident.outputs};
+  if (session_.options().code.hostFallback)
+    addHostCode(region);
+}
+
+// Its operators once more, as a function of the host: what it does to its own it does to these.
+void VendorRegions::addHostCode(const Region &region) {
+  Module &module = session_.module();
+  FunctionId host = module.addFunction();
+  copyFunctionInto(module, region.function, host, InnerFunctions::Inlined);
+  module.function(host).source = module.function(region.function).source;
+  makeHosts(host);
+  module.function(region.function).hostCode = host;
 }
 
 // --- compiling
@@ -121,8 +138,9 @@ void VendorRegions::collect() {
   regions_.clear();
   std::set<std::string> withMemory;
   for (size_t i = 0; i < session_.vendors().size(); ++i)
-    if (const Vendor &vendor = session_.vendors()[i]; !vendor.isEmulated() && vendor.hasOwnMemory())
-      withMemory.insert(vendor.name());
+    if (const Vendor &vendor = session_.vendors()[i];
+        !vendor.isEmulated() && vendor.hasOwnMemory() && !session_.options().code.hostFallback)
+      withMemory.insert(vendor.name()); // host code reads and makes values in the host's
   ResidentTensors resident(session_.module(), std::move(withMemory));
   for (FunctionId function : session_.module().globals())
     if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated()) {
@@ -383,6 +401,12 @@ void VendorRegions::returnToHost(const Region &region) {
       refusals->add(node, region.vendor->name(),
                     region.vendor->name() + " failed: " + outcome(region).reason);
     });
+  makeHosts(region.function);
+}
+
+void VendorRegions::makeHosts(FunctionId id) {
+  Module &module = session_.module();
+  Function &function = module.function(id);
   for (const char *key : {"Compiler", "Primitive", "Inline", "global_symbol"})
     function.attrs = module.attributes.without(function.attrs, key);
 }

@@ -61,6 +61,9 @@ private:
   void giveOrders();
   void say(const Region &region, const std::string &consequence, bool isDetail = false);
   void returnToHost(const Region &region);
+  void take(const Region &region);
+  void addHostCode(const Region &region);
+  void makeHosts(FunctionId function);
 
   Session &session_;
   Artifacts &artifacts_;

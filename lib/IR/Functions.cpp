@@ -3,6 +3,7 @@
 #include "bycc/IR/Visitor.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace bycc {
 
@@ -43,6 +44,81 @@ std::vector<uint8_t> reachableFunctions(const Module &module, std::vector<Functi
     });
   }
   return isReached;
+}
+
+namespace {
+
+class FunctionCopier {
+public:
+  FunctionCopier(Module &module, FunctionId to, InnerFunctions inner)
+      : module_(module), to_(to), inner_(inner) {}
+
+  void copy(FunctionId from) {
+    std::vector<NodeId> params = module_.function(from).params;
+    for (NodeId &param : params)
+      param = add(param);
+    NodeId result = copyBody(from);
+    Function &made = module_.function(to_);
+    module_.block(made.body).nodes = std::move(nodes_);
+    module_.block(made.body).result = result;
+    made.params = std::move(params);
+    made.attrs = module_.function(from).attrs;
+    made.resultType = module_.function(from).resultType;
+  }
+
+private:
+  NodeId copyOf(NodeId node) const {
+    auto found = copies_.find(node);
+    return found == copies_.end() ? node : found->second;
+  }
+
+  NodeId add(NodeId node) {
+    std::vector<NodeId> operands;
+    for (NodeId operand : module_.operands(node))
+      operands.push_back(copyOf(operand));
+    return copies_[node] = module_.addNode(module_.node(node), operands);
+  }
+
+  NodeId copyBody(FunctionId from) {
+    const std::vector<NodeId> nodes = module_.block(module_.function(from).body).nodes;
+    for (NodeId node : nodes)
+      copyNode(node);
+    return copyOf(module_.block(module_.function(from).body).result);
+  }
+
+  void copyNode(NodeId node) {
+    NodeKind kind = module_.node(node).kind;
+    if (inner_ == InnerFunctions::Inlined && kind == NodeKind::Function)
+      return;
+    if (inner_ == InnerFunctions::Inlined && kind == NodeKind::Call)
+      return inlineCall(node);
+    nodes_.push_back(add(node));
+    if (kind == NodeKind::Function) {
+      FunctionId made = module_.addFunction({}, module_.function(to_).body);
+      FunctionCopier(module_, made, inner_).copy(module_.functionOf(node));
+      module_.node(nodes_.back()).payload = made.index;
+    }
+  }
+
+  void inlineCall(NodeId call) {
+    FunctionId callee = module_.functionOf(module_.operands(call)[0]);
+    const std::vector<NodeId> params = module_.function(callee).params;
+    for (size_t i = 0; i < params.size(); ++i)
+      copies_[params[i]] = copyOf(module_.operands(call)[i + 1]);
+    copies_[call] = copyBody(callee);
+  }
+
+  Module &module_;
+  FunctionId to_;
+  InnerFunctions inner_;
+  std::unordered_map<NodeId, NodeId> copies_;
+  std::vector<NodeId> nodes_;
+};
+
+} // namespace
+
+void copyFunctionInto(Module &module, FunctionId from, FunctionId to, InnerFunctions inner) {
+  FunctionCopier(module, to, inner).copy(from);
 }
 
 } // namespace bycc

@@ -54,9 +54,17 @@ void forEachBlock(const Module &module, FunctionId function,
   forEachBlockIn(module, module.function(function).body, visit);
 }
 
+std::vector<FunctionId> functionsWithHostCode(const Module &module) {
+  std::vector<FunctionId> result = module.globals();
+  for (FunctionId id : module.globals())
+    if (FunctionId host = module.function(id).hostCode)
+      result.push_back(host);
+  return result;
+}
+
 std::vector<FunctionId> optimizableFunctions(const Module &module) {
   std::vector<FunctionId> result;
-  for (FunctionId id : module.globals())
+  for (FunctionId id : functionsWithHostCode(module))
     if (!hasAnyAttr(module, id, {"Compiler", "Extern", "SkipOptimization"}))
       result.push_back(id);
   return result;
@@ -65,7 +73,7 @@ std::vector<FunctionId> optimizableFunctions(const Module &module) {
 Users::Users(const Module &module)
     : begin_(module.numNodes() + 1, 0), results_(module.numNodes(), 0) {
   auto forAll = [&](auto &&visit) {
-    for (FunctionId function : module.globals())
+    for (FunctionId function : functionsWithHostCode(module))
       forEachNode(module, module.function(function).body, visit);
   };
   forAll([&](NodeId node) {
@@ -80,7 +88,7 @@ Users::Users(const Module &module)
     for (NodeId operand : module.operands(node))
       users_[next[operand.index]++] = node;
   });
-  for (FunctionId function : module.globals())
+  for (FunctionId function : functionsWithHostCode(module))
     forEachBlock(module, function, [&](BlockId block) {
       if (NodeId result = module.block(block).result)
         ++results_[result.index];

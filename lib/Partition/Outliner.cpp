@@ -2,8 +2,9 @@
 
 #include "TupleWiring.h"
 
+#include "bycc/IR/Functions.h"
+
 #include <string>
-#include <unordered_map>
 
 namespace bycc {
 
@@ -47,31 +48,9 @@ NodeId Outliner::adopt(NodeId functionNode) {
   return values_[functionNode] = mine;
 }
 
-// Composites hold calls, tuples and projections in one block.
 NodeId Outliner::copyFunction(NodeId functionNode) {
-  FunctionId from = module_.functionOf(functionNode), to = module_.addFunction({}, body_);
-  std::unordered_map<NodeId, NodeId> copies;
-  auto copyOf = [&](NodeId node) {
-    auto found = copies.find(node);
-    return found == copies.end() ? node : found->second;
-  };
-  auto copy = [&](NodeId node) {
-    std::vector<NodeId> operands;
-    for (NodeId operand : module_.operands(node))
-      operands.push_back(copyOf(operand));
-    return copies[node] = module_.addNode(module_.node(node), operands);
-  };
-  std::vector<NodeId> params, nodes;
-  for (NodeId param : module_.function(from).params)
-    params.push_back(copy(param));
-  for (NodeId node : module_.block(module_.function(from).body).nodes)
-    nodes.push_back(copy(node));
-  BlockId body = module_.function(to).body;
-  module_.block(body).nodes = std::move(nodes);
-  module_.block(body).result = copyOf(module_.block(module_.function(from).body).result);
-  module_.function(to).params = std::move(params);
-  module_.function(to).attrs = module_.function(from).attrs;
-  module_.function(to).resultType = module_.function(from).resultType;
+  FunctionId to = module_.addFunction({}, body_);
+  copyFunctionInto(module_, module_.functionOf(functionNode), to);
   Node node = module_.node(functionNode);
   node.payload = to.index;
   return module_.addNode(node);

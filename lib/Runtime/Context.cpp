@@ -126,6 +126,8 @@ Expected<> Context::initStates() {
   BYCC_TRY(environment.check());
   for (size_t i = 0; i < states_.size(); ++i) {
     const Region &region = model_->regions()[i];
+    if (!region.isLoaded())
+      continue;
     uint64_t bytes = region.vendor->state_bytes(region.context, region.handle);
     bool isNew = states_[i].memory.size() < bytes || !states_[i].memory.data();
     if (isNew)

@@ -84,6 +84,7 @@ private:
                               int64_t grain);
   static void *alloc(bycc_exec *exec, int64_t bytes);
   static void release(bycc_exec *exec, void *memory);
+  static int32_t hasRegion(bycc_exec *exec, uint32_t index);
   static int32_t callRegion(bycc_exec *exec, uint32_t region, const bycc_array *inputs,
                             const bycc_array *outputs);
   static uint64_t mark(bycc_exec *exec);

@@ -98,6 +98,11 @@ void Context::releaseVendorMemory() {
   vendorMemory_.clear();
 }
 
+int32_t Context::hasRegion(bycc_exec *exec, uint32_t index) {
+  const std::vector<Region> &regions = of(exec).model_->regions();
+  return index < regions.size() && regions[index].isLoaded();
+}
+
 int32_t Context::callRegion(bycc_exec *exec, uint32_t index, const bycc_array *inputs,
                             const bycc_array *outputs) {
   Context &context = of(exec);
@@ -259,6 +264,6 @@ const bycc_exec_api Context::api = {sizeof(bycc_exec_api),        parallelForCal
                                     Guarded<regionRelease>::call, Guarded<callLibrary>::call,
                                     Guarded<mark>::call,          Guarded<releaseTo>::call,
                                     Guarded<grow>::call,          Guarded<failWith>::call,
-                                    Guarded<nodeValues>::call};
+                                    Guarded<nodeValues>::call,    hasRegion};
 
 } // namespace bycc::runtime

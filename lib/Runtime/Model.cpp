@@ -366,8 +366,9 @@ bool areResident(const std::vector<bycc_tensor> &tensors) {
 
 } // namespace
 
-Expected<Region> Model::loadRegion(const bycc_region_info &info,
-                                   std::shared_ptr<const OpenVendor> open) {
+Expected<Region> Model::loadRegion(const bycc_region_info &info, const LoadOptions &options) {
+  auto open = BYCC_TRY(openVendor(info.vendor, settingsOf(options, info.vendor)));
+  BYCC_TRY(open->checkReads(info));
   Region region;
   region.vendor = &open->table();
   region.context = &open->context();
@@ -413,16 +414,21 @@ Expected<> Model::loadRegions(const LoadOptions &options) {
   BYCC_TRY(environment.check());
   for (uint32_t i = 0; i < module_->num_regions; ++i) {
     const bycc_region_info &info = module_->regions[i];
-    auto open = BYCC_TRY(openVendor(info.vendor, settingsOf(options, info.vendor)));
-    BYCC_TRY(open->checkReads(info));
-    regions_.push_back(BYCC_TRY(loadRegion(info, std::move(open))));
+    auto region = loadRegion(info, options);
+    if (!region && !info.has_host_code)
+      return region.takeError();
+    if (!region)
+      logMessage(LogLevel::Warning, "region " + escaped(info.symbol) +
+                                        " runs as host code: " + region.takeError().message());
+    regions_.push_back(region ? std::move(*region) : Region());
   }
   return {};
 }
 
 Model::~Model() {
   for (Region &region : regions_)
-    region.vendor->unload(region.context, region.handle);
+    if (region.isLoaded())
+      region.vendor->unload(region.context, region.handle);
 }
 
 static Expected<> checkHasParams(const GraphFile &graph, const bycc_module &module) {

@@ -27,6 +27,8 @@ struct Region {
   const bycc_vendor_context *context = nullptr;
   void *handle = nullptr;
   std::vector<bycc_tensor> outputs; // as load() was told of them
+
+  bool isLoaded() const { return vendor; } // else host code stands for it
 };
 
 struct LoadOptions {
@@ -79,7 +81,7 @@ private:
   Expected<> useParams(const LoadOptions &options, const std::string &path,
                        const struct GraphFile *graph);
   Expected<> loadRegions(const LoadOptions &options);
-  Expected<Region> loadRegion(const bycc_region_info &info, std::shared_ptr<const OpenVendor> open);
+  Expected<Region> loadRegion(const bycc_region_info &info, const LoadOptions &options);
 
   LoadedObject object_;
   const bycc_module *module_ = nullptr;

@@ -26,7 +26,7 @@ void Profile::restart(const Model &model) {
   for (size_t r = 0; r < model.regions().size(); ++r) {
     stepsBegin_.push_back(entries_.size());
     const Region &region = model.regions()[r];
-    if (!region.vendor->num_steps || !region.vendor->step)
+    if (!region.isLoaded() || !region.vendor->num_steps || !region.vendor->step)
       continue;
     uint32_t count = region.vendor->num_steps(region.context, region.handle);
     for (uint32_t i = 0; i < count; ++i) {

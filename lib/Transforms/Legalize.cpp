@@ -165,7 +165,7 @@ bool isLegalized(OpId op) { return ruleFor(op) != nullptr; }
 
 Expected<bool> legalize(Module &module, PassContext &context) {
   bool changed = false;
-  for (FunctionId function : std::vector<FunctionId>(module.globals())) {
+  for (FunctionId function : functionsWithHostCode(module)) {
     if (!isHostCode(module, function, context.vendors))
       continue;
     KnownParams params = knownParams(module, function);

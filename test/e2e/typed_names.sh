@@ -59,7 +59,7 @@ refuse 2 "no operator is called 'soft*', did you mean '*soft*'? [BY0504]" bycc n
 
 # What the contract names and is not there yet says so.
 for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-info \
-              --host-fallback --emit=loops --cost-model=measured; do
+              --emit=loops --cost-model=measured; do
   refuse 1 "error[UNSUP]: ${option%%=*}" bycc net.relay "$option" -o x.o
 done
 bycc net.relay --minimize=time -q -o net.o

@@ -20,6 +20,10 @@ using namespace bycc::run;
 namespace {
 
 void printLog(void *, int32_t, const char *text) { std::fprintf(stderr, "%s\n", text); }
+void printWarnings(void *, int32_t level, const char *text) {
+  if (level <= 1)
+    std::fprintf(stderr, "warning: %s\n", text);
+}
 
 // All outputs are measured before the first one that differs fails the run.
 Expected<> compare(const std::vector<OutputView> &outputs, const Options &options) {
@@ -57,8 +61,8 @@ Expected<> useOutputs(Session &session, const Options &options) {
 }
 
 Expected<> execute(const Options &options) {
-  if (options.verbose)
-    bycc_set_log(printLog, nullptr);
+  if (!options.quiet)
+    bycc_set_log(options.verbose ? printLog : printWarnings, nullptr);
   // Never taken apart: the process ends with it, and vendors' primitives take milliseconds.
   static Session &session = *new Session;
   double begin = millisecondsNow();

@@ -100,6 +100,7 @@ struct CodeOptions {
   std::string stem;       // of the names of files, without a folder; "": of the model
   std::string objectFile; // name of the object without a folder, for the graph JSON; "": STEM.o
   bool embedWeights = false;
+  bool hostFallback = false; // regions have host code, too
   int threads = 0; // recorded default, 0 = none
   int jobs = 0;    // vendors' processes at a time; 0 = the CPUs
 };

@@ -24,4 +24,11 @@ bool isClosedFunction(const Module &module, FunctionId function);
 // them, refer to, directly or through others.
 std::vector<uint8_t> reachableFunctions(const Module &module, std::vector<FunctionId> roots);
 
+// Params, body, result and attributes of `from` become those of `to`, which is empty. For bodies
+// of one block (kernels, composites, regions). Functions inside are copied, too, or what they do
+// stands in place of their calls.
+enum class InnerFunctions : uint8_t { Copied, Inlined };
+void copyFunctionInto(Module &module, FunctionId from, FunctionId to,
+                      InnerFunctions inner = InnerFunctions::Copied);
+
 } // namespace bycc

@@ -83,6 +83,8 @@ struct Function {
   TypeId resultType;         // as declared, invalid when not
   AttrsId attrs{0};          // Primitive, Compiler, Composite, global_symbol, ...
   SourceId source{0};
+  // Of an external one, with --host-fallback: the same operators for the host. No text has it.
+  FunctionId hostCode = {};
 };
 
 // How a partitioner sees a node; printed as call attributes

@@ -21,6 +21,8 @@ std::vector<BlockId> innerBlocks(const Module &module, NodeId node);
 // Global functions that graph passes may change: not Compiler, Extern or
 // SkipOptimization.
 std::vector<FunctionId> optimizableFunctions(const Module &module);
+// Global functions, and the host code of external ones.
+std::vector<FunctionId> functionsWithHostCode(const Module &module);
 
 // Users of every node of the module that stands in some live list, as CSR
 // arrays. A block's result counts as one use by `resultUse`.

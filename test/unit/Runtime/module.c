@@ -97,11 +97,11 @@ static const bycc_port port[] = {{BYCC_FLOAT32, 1, four_dims, "", 0}};
 #ifdef OWN_WEIGHTS
 static const uint8_t blob[] = {3};
 static const bycc_region_info regions[] = {
-    {"probe_fake_0", "fake", "1", "", blob, 1, 1, 1, port, port, 1, OWN_WEIGHTS}};
+    {"probe_fake_0", "fake", "1", "", blob, 1, 1, 1, port, port, 1, 0, OWN_WEIGHTS}};
 #else
 static const uint8_t blob[] = {2};
 static const bycc_region_info regions[] = {
-    {"probe_fake_0", "fake", "1", "", blob, 1, 1, 1, port, port, 0, 0, 0}};
+    {"probe_fake_0", "fake", "1", "", blob, 1, 1, 1, port, port, 0, 0, 0, 0}};
 #endif
 #define NUM_REGIONS 1
 #else
