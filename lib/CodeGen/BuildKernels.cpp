@@ -138,14 +138,15 @@ std::string ProgramBuilder::kernelName(const std::vector<NodeId> &sources) {
   return name + "_" + std::to_string(p_.kernels.size());
 }
 
-uint32_t ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &sources) {
+Expected<uint32_t> ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &sources) {
   auto [it, isNew] = kernelIds_.try_emplace(kernel.fingerprint(), static_cast<uint32_t>(p_.kernels.size()));
   if (isNew) {
-    KernelCode code{kernelName(sources), {}, {}};
+    std::optional<Kernel> source;
     if (mayRunInStrips(kernel, target_))
-      code.source = kernel;
-    code.schedule = schedule(std::move(kernel), target_);
-    p_.kernels.push_back(std::move(code));
+      source = kernel;
+    p_.kernels.push_back(
+        BYCC_TRY(scheduler_.run(kernelName(sources), std::move(kernel), it->first, false)));
+    p_.kernels.back().source = std::move(source);
   }
   return it->second;
 }
@@ -162,9 +163,9 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
   for (Ref dim : group.dims)
     group.kernel.likelyDims.push_back(p_.likely(dim));
   std::vector<uint32_t> outputs = group.outputs;
-  instr.callee = findKernel(std::move(group.kernel), sources);
+  instr.callee = BYCC_TRY(findKernel(std::move(group.kernel), sources));
   const KernelCode &code = p_.kernels[instr.callee];
-  const Kernel &kernel = code.schedule.kernel;
+  const Kernel &kernel = code.loops.kernel;
 
   ProfiledNode profiled{code.name, "", 0};
   for (NodeId node : sources) {
@@ -196,9 +197,10 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
     ofBuffer[outputs[i]] = results.back();
     instr.outputs.push_back(results.back());
   }
-  for (uint32_t buffer : code.schedule.arguments) {
+  for (uint32_t buffer : code.loops.arguments) {
     auto it = ofBuffer.find(buffer);
-    ValueId value = it != ofBuffer.end() ? it->second : addScratch(code.schedule, buffer, ofBuffer, instr);
+    ValueId value =
+        it != ofBuffer.end() ? it->second : addScratch(code.loops, buffer, ofBuffer, instr);
     instr.arguments.push_back(value);
     if (kernel.buffers[buffer].role == Role::Input)
       instr.inputs.push_back(value);
@@ -212,13 +214,15 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
   return results;
 }
 
-ValueId ProgramBuilder::addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr) {
+ValueId ProgramBuilder::addScratch(const Loops &loops, uint32_t buffer,
+                                   const std::unordered_map<uint32_t, ValueId> &ofBuffer,
+                                   Instr &instr) {
   Value value;
-  value.dtype = schedule.kernel.buffers[buffer].type;
-  for (Ref extent : schedule.kernel.buffers[buffer].shape)
-    value.dims.push_back(translate(schedule.kernel.exprs, extent, instr.dims, p_.exprs));
-  for (const PackSpec &spec : schedule.packs) {
-    if (spec.packed != buffer || !schedule.kernel.buffers[spec.source].isConstant)
+  value.dtype = loops.kernel.buffers[buffer].type;
+  for (Ref extent : loops.kernel.buffers[buffer].shape)
+    value.dims.push_back(translate(loops.kernel.exprs, extent, instr.dims, p_.exprs));
+  for (const PackSpec &spec : loops.packs) {
+    if (spec.packed != buffer || !loops.kernel.buffers[spec.source].isConstant)
       continue;
     ConstantId source(p_.values[p_.root(ofBuffer.at(spec.source))].index);
     auto [it, isNew] = packedIds_.try_emplace(std::to_string(source.index) + ":" + specText(spec), none);

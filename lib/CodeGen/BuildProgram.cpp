@@ -158,10 +158,11 @@ void ProgramBuilder::addOutput(ValueId value) {
   p_.outputs.push_back(made);
 }
 
-Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
+Expected<Program> buildProgram(Module &module, const TargetInfo &target,
+                               const CodeGenOptions &options, Scheduler &scheduler) {
   BYCC_TRY(checkTypes(module, options));
   BYCC_TRY(splitWide(module, options));
-  return ProgramBuilder(module, target, options).run();
+  return ProgramBuilder(module, target, options, scheduler).run();
 }
 
 } // namespace bycc::te

@@ -5,7 +5,7 @@
 #include "Emit.h"
 #include "EmitEntry.h"
 #include "Object.h"
-#include "Program.h"
+#include "PrintLoops.h"
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Support/raw_ostream.h>
@@ -19,7 +19,7 @@ namespace {
 class ModuleCompiler {
 public:
   ModuleCompiler(Module &module, const TargetInfo &target, const CodeGenOptions &options)
-      : ir_(module), target_(target), options_(options) {}
+      : ir_(module), target_(target), options_(options), scheduler_(target) {}
 
   Expected<CompiledModule> run() {
     BYCC_TRY(plan());
@@ -41,11 +41,14 @@ public:
 
 private:
   Expected<> plan() {
-    program_ = BYCC_TRY(buildProgram(ir_, target_, options_));
+    if (options_.schedules)
+      BYCC_TRY(scheduler_.readFile(options_.schedulesName, *options_.schedules));
+    program_ = BYCC_TRY(buildProgram(ir_, target_, options_, scheduler_));
     findResidentValues(program_);
     updateInPlace(program_);
     if (options_.level > 0)
-      runInStrips(program_, target_);
+      BYCC_TRY(runInStrips(program_, target_, scheduler_));
+    result_.warnings = BYCC_TRY(scheduler_.check(program_));
     return planMemory(program_);
   }
 
@@ -100,7 +103,7 @@ private:
     prepareModule(module, *machine_);
     uint64_t scratch = 0;
     for (const KernelCode &kernel : program_.kernels)
-      scratch = std::max(scratch, static_cast<uint64_t>(kernel.schedule.scratchBytes));
+      scratch = std::max(scratch, static_cast<uint64_t>(kernel.loops.scratchBytes));
     if (program_.stripBytes > 0)
       scratch = (scratch + 63) / 64 * 64 + program_.stripBytes;
     program_.scratchBytes = scratch;
@@ -111,7 +114,7 @@ private:
     std::vector<llvm::Function *> kernels;
     for (const KernelCode &kernel : program_.kernels) {
       BYCC_TRY(proceed(kernel.name));
-      kernels.push_back(KernelEmitter(emit, kernel.schedule, kernel.name).run(kernel.isOfStrips));
+      kernels.push_back(KernelEmitter(emit, kernel.loops, kernel.name).run(kernel.isOfStrips));
     }
     llvm::Function *entry = emitEntry(module, target_, program_, options_, kernels, offsets_);
     emitDescriptor(module, target_, program_, ir_, options_, artifacts, scratch, entry);
@@ -121,13 +124,15 @@ private:
     result_.scratchBytes = scratch;
     result_.counts = counts();
     for (CodeForm form : options_.forms) {
+      if (form == CodeForm::Loops)
+        result_.loops = printProgram(program_, target_);
       if (form == CodeForm::LlvmText) {
         llvm::raw_string_ostream stream(result_.llvmText);
         module.print(stream, nullptr);
       }
     }
     for (CodeForm form : options_.forms) {
-      if (form == CodeForm::LlvmText)
+      if (form == CodeForm::LlvmText || form == CodeForm::Loops)
         continue;
       bool isText = form == CodeForm::Assembly;
       BYCC_TRY(proceed(""));
@@ -197,6 +202,7 @@ private:
   Module &ir_;
   const TargetInfo &target_;
   const CodeGenOptions &options_;
+  Scheduler scheduler_;
   Program program_;
   Offsets offsets_;
   std::unique_ptr<llvm::TargetMachine> machine_;
@@ -209,7 +215,8 @@ private:
 
 Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOptions options) {
   options.compileRegion = [](FunctionId) { return Expected<CodeRegion>(CodeRegion()); };
-  BYCC_TRY(te::buildProgram(module, target, options));
+  te::Scheduler scheduler(target);
+  BYCC_TRY(te::buildProgram(module, target, options, scheduler));
   return {};
 }
 

@@ -1,17 +1,14 @@
-// Contractions: finds sums of products of two affine loads, sorts their axes into
+// Contractions: finds sums of products of two affine loads, and sorts their axes into
 // batch (both operands), rows (broadcast operand only), columns (vector operand
-// only) and reduction, and chooses the register tile. Dense, matmul, batched
-// matmul and convolutions of any rank all come out as this one form:
+// only) and reduction. Dense, matmul, batched matmul and convolutions of any rank all come
+// out as this one form:
 //
 //   result[batch, row, column] = sum over k of X[batch, row, k] * W[batch, k, column]
 //
-// The tile holds rowTile x vectors accumulators; each step of k loads `vectors`
-// vectors of W and broadcasts rowTile scalars of X.
-#include "Schedule.h"
+// How it runs is chosen in ChooseTile.cpp.
+#include "Loops.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <utility>
 
 namespace bycc::te {
@@ -206,58 +203,6 @@ std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
   return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first) : std::nullopt;
 }
 
-// Cycles of a tile per step of the reduction: two multiply-adds and two loads a
-// cycle, and at least the latency of one chain.
-double tileCycles(int64_t rows, int64_t vectors) {
-  double fma = 0.5 * static_cast<double>(rows * vectors);
-  double loads = 0.5 * static_cast<double>(rows + vectors);
-  return std::max({fma, loads, 4.0});
-}
-
-double rowCycles(int64_t extent, int64_t tile, int64_t vectors) {
-  double full = static_cast<double>(extent / tile) * tileCycles(tile, vectors);
-  return full + (extent % tile ? tileCycles(extent % tile, vectors) : 0);
-}
-
-// Lines of the broadcast operand's rows that a tile reads for a line's worth of steps
-// compete for the sets of the first cache; where more than its ways fall on one set, each
-// is fetched anew in every step. Rows of a power of two do that.
-class RowConflicts {
-public:
-  RowConflicts(const Exprs &exprs, const Contraction &c) {
-    bool isAlong = std::ranges::any_of(c.reduction, [&](uint32_t axis) {
-      return exprs.coefficient(c.broadcast.index, axis) == 1 && exprs.constantExtent(axis).value_or(floatsInLine) >= floatsInLine;
-    });
-    auto step = [&](uint32_t axis) { return axis == noAxis ? std::optional<int64_t>(0) : exprs.coefficient(c.broadcast.index, axis); };
-    auto inner = step(c.innerRow), outer = step(c.outerRow);
-    isKnown_ = isAlong && !c.isPaired && inner && outer;
-    inner_ = inner.value_or(0);
-    outer_ = outer.value_or(0);
-  }
-
-  // Cycles per step of the reduction.
-  double cycles(int64_t rows, int64_t outerRows) const {
-    if (!isKnown_)
-      return 0;
-    std::array<int, sets> used = {};
-    int most = 0;
-    for (int64_t o = 0; o < outerRows; ++o)
-      for (int64_t r = 0; r < rows; ++r) {
-        auto line = static_cast<uint64_t>((o * outer_ + r * inner_) / floatsInLine);
-        most = std::max(most, ++used[line % sets]);
-      }
-    return most > ways ? perMiss * static_cast<double>(rows * outerRows) : 0;
-  }
-
-private:
-  static constexpr int64_t floatsInLine = 16;
-  static constexpr size_t sets = 64;
-  static constexpr int ways = 8;          // 12 on some machines
-  static constexpr double perMiss = 4.5;  // 28 rows of 4 KiB took 130 cycles for 14
-  bool isKnown_ = false;
-  int64_t inner_ = 0, outer_ = 0;
-};
-
 } // namespace
 
 std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
@@ -322,8 +267,7 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   return c;
 }
 
-// Collapses the row axes with the epilogue known, then picks tile and packing.
-void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
+void joinRows(Kernel &kernel, Contraction &c) {
   Exprs &exprs = kernel.exprs;
   std::vector<uint32_t> rows = std::exchange(c.rows, {});
   Collapser collapser(kernel, c);
@@ -337,50 +281,9 @@ void chooseTile(Kernel &kernel, Contraction &c, const TargetInfo &target) {
     rows.pop_back();
   }
   c.batch.insert(c.batch.end(), rows.begin(), rows.end());
-
-  int64_t lanes = target.vectorBits / 32;
-  int64_t registers = target.numVectorRegisters;
-  auto likely = [&](uint32_t axis) { return axis == noAxis ? 1 : std::max<int64_t>(kernel.likelyExtent(axis), 1); };
-  int64_t columnVectors = ceilDiv(likely(c.column), lanes);
-  int64_t inner = likely(c.innerRow), outer = likely(c.outerRow);
-  // A tile for an open number of rows is to be good for the likely one and for many.
-  bool isOpen = c.innerRow != noAxis && !exprs.constantExtent(c.innerRow);
-  const int64_t many = 1 << 20;
   c.isTransposed = exprs.coefficient(c.epilogue.store, c.column) != 1 && exprs.constantExtent(c.column) != 1;
   bool hasKnownRows = c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
-  bool canPair = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
-  RowConflicts conflicts(exprs, c);
-  double best = HUGE_VAL;
-  for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
-    if (vectors > columnVectors)
-      break;
-    double columnTiles = static_cast<double>(columnVectors / vectors);
-    int64_t columnTail = columnVectors % vectors;
-    for (int64_t tile = 1; tile <= 28; ++tile) {
-      if (tile * vectors + vectors + 1 > registers)
-        break;
-      int64_t r = std::min(tile, isOpen ? many : inner), o = 1;
-      if (r == inner && canPair && inner > 1)
-        o = std::min(tile / inner, outer);
-      double misses = conflicts.cycles(r, o) / static_cast<double>(r * o) * (isOpen ? 2.0 : static_cast<double>(inner * outer));
-      auto cycles = [&](int64_t v) {
-        if (o > 1)
-          return static_cast<double>(outer / o) * tileCycles(r * o, v) + (outer % o ? tileCycles(r * (outer % o), v) : 0);
-        if (isOpen) // per row
-          return rowCycles(inner, r, v) / static_cast<double>(inner) + rowCycles(many, r, v) / static_cast<double>(many);
-        return static_cast<double>(outer) * rowCycles(inner, r, v);
-      };
-      double total = columnTiles * (cycles(vectors) + misses) + (columnTail ? cycles(columnTail) + misses : 0);
-      // Fewer, fuller variants win ties.
-      total *= 1 + 0.002 * static_cast<double>((columnTail != 0) + (inner % r != 0)) - 0.0005 * static_cast<double>(r * o);
-      if (total < best) {
-        best = total;
-        c.rowTile = r;
-        c.outerRowTile = o;
-        c.vectors = vectors;
-      }
-    }
-  }
+  c.canJoinRows = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
 }
 
 } // namespace bycc::te

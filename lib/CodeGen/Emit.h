@@ -3,7 +3,7 @@
 // expression is emitted once per scope and is a vector only where it must be.
 #pragma once
 
-#include "Schedule.h"
+#include "Loops.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -31,8 +31,8 @@ struct EmitContext {
 class KernelEmitter {
 public:
   using Value = llvm::Value;
-  KernelEmitter(EmitContext &context, const Schedule &schedule, std::string name);
-  // void name(exec, one pointer per schedule.arguments, one i64 per dim); of strips:
+  KernelEmitter(EmitContext &context, const Loops &loops, std::string name);
+  // void name(exec, one pointer per loops.arguments, one i64 per dim); of strips:
   // and an i32, the thread that runs all of it.
   llvm::Function *run(bool isOfStrips = false);
 
@@ -46,42 +46,50 @@ private:
     Value *thread = nullptr;  // of strips
   };
   using TaskBody = std::function<void(Value *begin, Value *end)>;
-  void emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body);
+  void emitTask(Value *count, int64_t grain, bool needsScratch, const TaskBody &body);
   Value *scratchOf(Value *thread);
-  void emitNest(const Nest &nest);
-  void emitRow(const Nest &nest);
-  void emitAcross(const Nest &nest);
-  void emitStage(const NestStage &inner);
-  void emitMap(const NestStage &inner);
-  unsigned reductionWays(const Stage &stage, uint32_t axis) const;
-  void emitReduce(const NestStage &inner);
+  void emitNest(const Nest &nest, const NestSchedule &schedule);
+  void emitRow(const Nest &nest, const NestSchedule &schedule);
+  void emitAcross(const Nest &nest, const NestSchedule &schedule);
+  void emitMap(const NestStage &inner, const StageSchedule &schedule);
+  void emitReduce(const NestStage &inner, const StageSchedule &schedule);
   void finishStage(const NestStage &inner, Value *value, bool isExact);
-  void loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body);
-  void loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body);
-  void loopLanes(uint32_t axis, bool mayRepeat, unsigned ways,
-                 const std::function<void(unsigned way)> &body);
+  // Loops over the first `count` axes; the last `unrolled` of them are written out.
+  void loopAxes(const std::vector<uint32_t> &axes, size_t count, int64_t unrolled,
+                const std::function<void()> &body);
+  void loopLanes(uint32_t axis, Tail tail, int64_t ways,
+                 const std::function<void(int64_t way)> &body);
   Value *identityOf(const Stage &stage);
   Value *combine(const Stage &stage, Value *acc, Value *value);
   Value *horizontal(const Stage &stage, Value *acc);
-  bool shouldUnroll(const std::vector<uint32_t> &axes) const;
 
   // --- contractions (EmitContract.cpp)
-  struct Tile {
-    int64_t rows = 1, outerRows = 1, vectors = 1;
-    bool hasColumnTail = false; // last vector is partial
-    Value *firstVector = nullptr; // of the column tile; null: 0
+  // A product and how it runs.
+  struct Product {
+    const Contraction &what;
+    const ProductSchedule &how;
   };
-  void emitContraction(const Nest &nest);
-  void emitPanels(const Contraction &c);
-  void emitRowTiles(const Contraction &c, Value *columnTile, const Tile &tile, Value *outerBegin, Value *outerEnd,
+  // A tile where it stands.
+  struct Tile {
+    const TileSchedule &how;
+    Value *columnTile = nullptr;
+    Value *firstVector = nullptr; // of the column tile; null: 0
+    bool hasColumnTail = false;   // last vector is partial
+  };
+  void emitContraction(const Contraction &c, const NestSchedule &schedule);
+  void emitPanels(const Product &product);
+  void emitColumnTiles(const Product &product, Value *tileBlock, Value *rowBegin, Value *rowEnd);
+  void emitRowTiles(const Product &product, const Tile &at, Value *outerBegin, Value *outerEnd,
                     Value *innerBegin, Value *innerEnd);
   Value *strideValue(const Operand &operand, uint32_t axis) { return axis == noAxis ? i64(0) : emitAt(x_.stride(operand.index, axis)); }
+  Value *blocksOf(Value *extent, int64_t step) {
+    return b_.CreateSDiv(b_.CreateAdd(extent, i64(step - 1)), i64(step));
+  }
   Value *depthOf(const Contraction &c);
-  Value *tilesOf(const Contraction &c); // of columns
+  Value *tilesOf(const Product &product);   // of columns
   Value *columnsLeft(const Contraction &c); // from the current one on
-  void emitTile(const Contraction &c, Value *columnTile, const Tile &tile);
+  void emitTile(const Product &product, const Tile &tile);
   // ... their stores (EmitEpilogue.cpp)
-  bool isLong(const Contraction &c, int64_t copies) const;
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);
@@ -165,12 +173,12 @@ private:
   // for (i = begin; i < end; i += step) body(i), bottom tested with a guard.
   void forLoop(Value *begin, Value *end, int64_t step, const std::function<void(Value *)> &body);
   void ifThen(Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise = {});
-  int64_t vectorLanes() const { return context_.target.vectorBits / 32; }
+  int64_t vectorLanes() const { return loops_.schedule.lanes; }
   std::optional<int64_t> extentOf(uint32_t axis) const { return x_.constantExtent(axis); }
   Value *extentValue(uint32_t axis) { return emitAt(x_.extent(axis)); }
 
   EmitContext &context_;
-  const Schedule &schedule_;
+  const Loops &loops_;
   Exprs x_; // own copy: emission makes a few expressions
   std::string name_;
   llvm::LLVMContext &llvm_;

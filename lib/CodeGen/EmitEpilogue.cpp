@@ -5,18 +5,6 @@
 
 namespace bycc::te {
 
-// Whether an epilogue is emitted in a loop over the sums, which are kept in memory for
-// it, instead of once for each: one of many functions would be code without end.
-bool KernelEmitter::isLong(const Contraction &c, int64_t copies) const {
-  constexpr int64_t costlyWeight = 30, most = 4000; // about as many instructions
-  int64_t weight = 0;
-  x_.visit(c.epilogue.body, [&](Ref ref) {
-    weight += isCostly(x_[ref].op) ? costlyWeight : 1;
-    return ref != c.result;
-  });
-  return weight * copies > most;
-}
-
 void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   Value *columnBegin = axes_.at(c.column);
@@ -27,7 +15,7 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
     axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
     Lanes now{c.column, lanes, nullptr};
     setLanes(now);
-    if (tile.hasColumnTail && v + 1 == tile.vectors)
+    if (tile.hasColumnTail && v + 1 == tile.how.vectors)
       now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
     if (auto known = extentOf(c.column); now.mask && known)
       now.used = *known % lanes;
@@ -36,11 +24,11 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
     setOverride(c.result, sum);
     emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
   };
-  int64_t numRows = tile.rows * tile.outerRows;
+  int64_t numRows = tile.how.rows * tile.how.outerRows;
   auto sumAt = [&](int64_t r, int64_t v) {
-    return sums[static_cast<size_t>(r * tile.vectors + v)];
+    return sums[static_cast<size_t>(r * tile.how.vectors + v)];
   };
-  bool isLooped = isLong(c, numRows * tile.vectors);
+  bool isLooped = tile.how.loopsEpilogue;
   if (isLooped) {
     llvm::Type *type = sums[0]->getType();
     Value *kept = entryAlloca(llvm::ArrayType::get(type, sums.size()));
@@ -48,21 +36,21 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std:
       b_.CreateStore(sums[s], b_.CreateConstInBoundsGEP1_64(type, kept, s));
     forLoop(i64(0), i64(numRows), 1, [&](Value *row) {
       if (outerBegin)
-        axes_[c.outerRow] = b_.CreateAdd(outerBegin, b_.CreateUDiv(row, i64(tile.rows)));
+        axes_[c.outerRow] = b_.CreateAdd(outerBegin, b_.CreateUDiv(row, i64(tile.how.rows)));
       if (innerBegin)
-        axes_[c.innerRow] = b_.CreateAdd(innerBegin, b_.CreateURem(row, i64(tile.rows)));
-      Value *first = b_.CreateMul(row, i64(tile.vectors));
-      for (int64_t v = 0; v < tile.vectors; ++v)
+        axes_[c.innerRow] = b_.CreateAdd(innerBegin, b_.CreateURem(row, i64(tile.how.rows)));
+      Value *first = b_.CreateMul(row, i64(tile.how.vectors));
+      for (int64_t v = 0; v < tile.how.vectors; ++v)
         storeVector(v, b_.CreateLoad(type, b_.CreateGEP(type, kept, b_.CreateAdd(first, i64(v)))));
       setLanes({});
     });
   }
   for (int64_t r = 0; !isLooped && r < numRows; ++r) {
     if (outerBegin)
-      axes_[c.outerRow] = b_.CreateAdd(outerBegin, i64(r / tile.rows));
+      axes_[c.outerRow] = b_.CreateAdd(outerBegin, i64(r / tile.how.rows));
     if (innerBegin)
-      axes_[c.innerRow] = b_.CreateAdd(innerBegin, i64(r % tile.rows));
-    for (int64_t v = 0; v < tile.vectors; ++v)
+      axes_[c.innerRow] = b_.CreateAdd(innerBegin, i64(r % tile.how.rows));
+    for (int64_t v = 0; v < tile.how.vectors; ++v)
       storeVector(v, sumAt(r, v));
   }
   if (outerBegin)
@@ -98,19 +86,20 @@ std::vector<llvm::Value *> KernelEmitter::transposeTile(std::vector<Value *> row
 
 void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
-  int64_t numRows = tile.rows * tile.outerRows;
+  int64_t numRows = tile.how.rows * tile.how.outerRows;
   Value *columnBegin = axes_.at(c.column), *innerBegin = axes_.at(c.innerRow);
   auto *vectorType = llvm::cast<llvm::FixedVectorType>(sums[0]->getType());
   for (int64_t from = 0; from < numRows; from += lanes) {
     int64_t count = std::min<int64_t>(lanes, numRows - from);
     axes_[c.innerRow] = b_.CreateAdd(innerBegin, i64(from));
-    for (int64_t v = 0; v < tile.vectors; ++v) {
+    for (int64_t v = 0; v < tile.how.vectors; ++v) {
       std::vector<Value *> block(lanes, llvm::PoisonValue::get(vectorType));
       for (int64_t r = 0; r < count; ++r)
-        block[static_cast<size_t>(r)] = sums[static_cast<size_t>((from + r) * tile.vectors + v)];
+        block[static_cast<size_t>(r)] =
+            sums[static_cast<size_t>((from + r) * tile.how.vectors + v)];
       block = transposeTile(std::move(block));
       axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
-      Value *used = tile.hasColumnTail && v + 1 == tile.vectors ? columnsLeft(c) : i64(lanes);
+      Value *used = tile.hasColumnTail && v + 1 == tile.how.vectors ? columnsLeft(c) : i64(lanes);
       auto storeColumn = [&](Value *column, Value *values) {
         axes_[c.column] = b_.CreateAdd(b_.CreateAdd(columnBegin, i64(v * lanes)), column);
         Lanes now{c.innerRow, lanes, nullptr};
@@ -126,7 +115,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
         overrides_.clear();
         setLanes({});
       };
-      if (isLong(c, numRows * tile.vectors)) {
+      if (tile.how.loopsEpilogue) {
         Value *kept = entryAlloca(llvm::ArrayType::get(vectorType, lanes));
         for (unsigned column = 0; column < lanes; ++column)
           b_.CreateStore(block[column], b_.CreateConstInBoundsGEP1_64(vectorType, kept, column));

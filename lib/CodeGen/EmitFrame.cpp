@@ -8,12 +8,6 @@
 #include <llvm/IR/MDBuilder.h>
 
 namespace bycc::te {
-namespace {
-
-constexpr double parallelCost = 40000; // cycles below which a loop is not worth splitting
-constexpr double grainCost = 16000;
-
-} // namespace
 
 void EmitContext::setFunctionAttrs(llvm::Function &function) const {
   function.addFnAttr("target-cpu", baselineCpu);
@@ -26,8 +20,8 @@ void EmitContext::setFunctionAttrs(llvm::Function &function) const {
   function.setDoesNotThrow();
 }
 
-KernelEmitter::KernelEmitter(EmitContext &context, const Schedule &schedule, std::string name)
-    : context_(context), schedule_(schedule), x_(schedule.kernel.exprs), name_(std::move(name)),
+KernelEmitter::KernelEmitter(EmitContext &context, const Loops &loops, std::string name)
+    : context_(context), loops_(loops), x_(loops.kernel.exprs), name_(std::move(name)),
       llvm_(context.module.getContext()), b_(llvm_) {
   llvm::FastMathFlags flags;
   flags.setAllowContract();
@@ -35,7 +29,7 @@ KernelEmitter::KernelEmitter(EmitContext &context, const Schedule &schedule, std
   llvm::MDBuilder metadata(llvm_);
   auto *domain = metadata.createAnonymousAliasScopeDomain(name_);
   std::vector<llvm::Metadata *> all;
-  uint32_t count = static_cast<uint32_t>(schedule.kernel.buffers.size());
+  uint32_t count = static_cast<uint32_t>(loops.kernel.buffers.size());
   for (uint32_t b = 0; b < count; ++b)
     all.push_back(metadata.createAnonymousAliasScope(domain));
   for (uint32_t b = 0; b < count; ++b) {
@@ -51,8 +45,8 @@ KernelEmitter::KernelEmitter(EmitContext &context, const Schedule &schedule, std
 
 llvm::Function *KernelEmitter::run(bool isOfStrips) {
   llvm::Type *ptr = b_.getPtrTy();
-  std::vector<llvm::Type *> params(1 + schedule_.arguments.size(), ptr);
-  params.insert(params.end(), schedule_.kernel.numDims, b_.getInt64Ty());
+  std::vector<llvm::Type *> params(1 + loops_.arguments.size(), ptr);
+  params.insert(params.end(), loops_.kernel.numDims, b_.getInt64Ty());
   if (isOfStrips)
     params.push_back(b_.getInt32Ty());
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), params, false);
@@ -62,19 +56,20 @@ llvm::Function *KernelEmitter::run(bool isOfStrips) {
   function_ = kernel;
   b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", kernel));
   frame_.exec = kernel->getArg(0);
-  for (size_t a = 0; a < schedule_.arguments.size(); ++a)
-    frame_.pointers[schedule_.arguments[a]] = kernel->getArg(static_cast<unsigned>(a + 1));
-  for (uint32_t d = 0; d < schedule_.kernel.numDims; ++d)
-    frame_.dims.push_back(kernel->getArg(static_cast<unsigned>(1 + schedule_.arguments.size() + d)));
+  for (size_t a = 0; a < loops_.arguments.size(); ++a)
+    frame_.pointers[loops_.arguments[a]] = kernel->getArg(static_cast<unsigned>(a + 1));
+  for (uint32_t d = 0; d < loops_.kernel.numDims; ++d)
+    frame_.dims.push_back(kernel->getArg(static_cast<unsigned>(1 + loops_.arguments.size() + d)));
   if (isOfStrips)
     frame_.thread = kernel->getArg(static_cast<unsigned>(params.size() - 1));
   Scope scope(*this);
-  for (const Nest &nest : schedule_.nests) {
+  for (size_t n = 0; n < loops_.nests.size(); ++n) {
     Scope inner(*this);
+    const Nest &nest = loops_.nests[n];
     if (nest.contraction)
-      emitContraction(nest);
+      emitContraction(*nest.contraction, loops_.schedule.nests[n]);
     else
-      emitNest(nest);
+      emitNest(nest, loops_.schedule.nests[n]);
   }
   b_.CreateRetVoid();
   return kernel;
@@ -152,9 +147,9 @@ llvm::Value *KernelEmitter::scratchOf(Value *thread) {
                       b_.CreateMul(b_.CreateZExt(thread, b_.getInt64Ty()), size));
 }
 
-// Runs body(begin, end) over [0, count): as a task of the pool when there is
-// enough work, else in place, as in strips. The task finds everything in a closure of 8-byte slots.
-void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, const TaskBody &body) {
+// Runs body(begin, end) over [0, count): as a task of the pool, each thread taking `grain` at
+// least, else (0) in place, as in strips. The task finds everything in a closure of 8-byte slots.
+void KernelEmitter::emitTask(Value *count, int64_t grain, bool needsScratch, const TaskBody &body) {
   if (frame_.thread) {
     if (needsScratch)
       frame_.scratch = scratchOf(frame_.thread);
@@ -162,18 +157,14 @@ void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, c
     body(i64(0), count);
     return;
   }
-  auto *constantCount = llvm::dyn_cast<llvm::ConstantInt>(count);
-  int64_t known = constantCount ? constantCount->getSExtValue() : 0;
-  // An open count may be any: the pool splits it by the grain when it is known.
-  bool isParallel = !constantCount || (known > 1 && static_cast<double>(known) * itemCost > parallelCost);
-  if (!isParallel && !needsScratch) {
+  if (grain == 0 && !needsScratch) {
     Scope scope(*this);
     body(i64(0), count);
     return;
   }
   llvm::Type *slot = b_.getInt64Ty();
   std::vector<Value *> captured{frame_.exec};
-  for (uint32_t buffer : schedule_.arguments)
+  for (uint32_t buffer : loops_.arguments)
     captured.push_back(frame_.pointers.at(buffer));
   captured.insert(captured.end(), frame_.dims.begin(), frame_.dims.end());
   Value *closure = entryAlloca(llvm::ArrayType::get(slot, captured.size()));
@@ -184,11 +175,10 @@ void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, c
   auto *task = llvm::Function::Create(taskType, llvm::GlobalValue::InternalLinkage,
                                       name_ + ".task" + std::to_string(numTasks_++), context_.module);
   context_.setFunctionAttrs(*task);
-  if (isParallel) {
+  if (grain > 0) {
     Value *api = loadField(frame_.exec, offsetof(bycc_exec, api), ptr);
     Value *parallelFor = loadField(api, offsetof(bycc_exec_api, parallel_for), ptr);
     auto *type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, ptr, slot, slot}, false);
-    int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(grainCost / std::max(itemCost, 1.0)));
     b_.CreateCall(type, parallelFor, {frame_.exec, task, closure, count, i64(grain)});
   } else {
     b_.CreateCall(task, {closure, i64(0), count, b_.getInt32(0)});
@@ -208,7 +198,7 @@ void KernelEmitter::emitTask(Value *count, double itemCost, bool needsScratch, c
     return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(slot, task->getArg(0), next++));
   };
   frame_.exec = take(ptr);
-  for (uint32_t buffer : schedule_.arguments)
+  for (uint32_t buffer : loops_.arguments)
     frame_.pointers[buffer] = take(ptr);
   for (Value *&dim : frame_.dims)
     dim = take(slot);

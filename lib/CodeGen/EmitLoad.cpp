@@ -13,7 +13,7 @@ void KernelEmitter::tag(llvm::Instruction *instruction, uint32_t buffer) {
 }
 
 llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local) {
-  llvm::Type *type = memoryType(schedule_.kernel.buffers[buffer].type);
+  llvm::Type *type = memoryType(loops_.kernel.buffers[buffer].type);
   Value *base = local ? fieldPointer(frame_.scratch, locals_.at(buffer)->localOffset) : frame_.pointers.at(buffer);
   return b_.CreateGEP(type, base, index);
 }
@@ -101,8 +101,8 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   bool local = isLocal(buffer);
   llvm::Type *element = memoryType(e.type);
   // Pairs of neighbours are read as one; indices count the buffer's elements.
-  llvm::Type *unit = memoryType(schedule_.kernel.buffers[buffer].type);
-  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(schedule_.kernel.buffers[buffer].type)));
+  llvm::Type *unit = memoryType(loops_.kernel.buffers[buffer].type);
+  auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(loops_.kernel.buffers[buffer].type)));
   auto finish = [&](llvm::Instruction *instruction) {
     tag(instruction, buffer);
     return unpack(as, instruction);
@@ -138,15 +138,15 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
 
 void KernelEmitter::emitToStore(uint32_t buffer, Ref index, Ref body) {
   const Expr e = x_[body];
-  bool isRounding = e.op == Op::Cast && e.type == schedule_.kernel.buffers[buffer].type && isFloat(e.type) &&
-                    sizeInBytes(e.type) == 2 && x_.type(e.a) == DType::Float32;
+  bool isRounding = e.op == Op::Cast && e.type == loops_.kernel.buffers[buffer].type &&
+                    isFloat(e.type) && sizeInBytes(e.type) == 2 && x_.type(e.a) == DType::Float32;
   Ref value = isRounding && !overrides_.count(body) ? e.a : body;
-  bool isNarrow = schedule_.kernel.buffers[buffer].type == DType::BFloat16;
+  bool isNarrow = loops_.kernel.buffers[buffer].type == DType::BFloat16;
   emitStore(buffer, index, emit(value), isNarrow && isExact(value));
 }
 
 void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isExact) {
-  DType type = schedule_.kernel.buffers[buffer].type;
+  DType type = loops_.kernel.buffers[buffer].type;
   bool local = isLocal(buffer);
   auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(type)));
   llvm::Type *element = memoryType(type);

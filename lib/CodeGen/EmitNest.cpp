@@ -2,17 +2,18 @@
 // a reduction, with lanes either along the stage's own last axis or across rows.
 // The last vector of a loop that is long enough ends where the loop does, and makes
 // some elements again: masks are dear, of strided and of narrow elements above all.
-// Reductions along the lanes, and short loops, end under a mask.
+// Reductions along the lanes, and short loops, end under a mask. Which one it is, and all
+// else that could be otherwise, is in the schedule.
 #include "Emit.h"
 
 #include <llvm/IR/Intrinsics.h>
 
 namespace bycc::te {
 
-void KernelEmitter::emitNest(const Nest &nest) {
+void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
   locals_.clear();
   overrides_.clear();
-  isAcross_ = nest.isAcross;
+  isAcross_ = schedule.isAcross;
   setLanes({});
   for (const NestStage &inner : nest.stages)
     if (inner.isLocal && !inner.isRegister)
@@ -25,8 +26,7 @@ void KernelEmitter::emitNest(const Nest &nest) {
       extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
     count = b_.CreateMul(count, extent);
   }
-  double cost = nest.cost * (isAcross_ ? static_cast<double>(lanes) : 1.0);
-  emitTask(count, cost, nest.localBytes > 0, [&](Value *begin, Value *end) {
+  emitTask(count, schedule.grain, nest.localBytes > 0, [&](Value *begin, Value *end) {
     forLoop(begin, end, 1, [&](Value *row) {
       // Axis values from the flat row number, last axis fastest.
       Value *rest = row;
@@ -51,9 +51,9 @@ void KernelEmitter::emitNest(const Nest &nest) {
       }
       Scope scope(*this);
       if (isAcross_)
-        emitAcross(nest);
+        emitAcross(nest, schedule);
       else
-        emitRow(nest);
+        emitRow(nest, schedule);
     });
   });
   locals_.clear();
@@ -62,14 +62,17 @@ void KernelEmitter::emitNest(const Nest &nest) {
   setLanes({});
 }
 
-void KernelEmitter::emitRow(const Nest &nest) {
-  for (const NestStage &inner : nest.stages)
-    emitStage(inner);
+void KernelEmitter::emitRow(const Nest &nest, const NestSchedule &schedule) {
+  for (size_t s = 0; s < nest.stages.size(); ++s)
+    if (nest.stages[s].stage.reduce == Reduce::None)
+      emitMap(nest.stages[s], schedule.stages[s]);
+    else
+      emitReduce(nest.stages[s], schedule.stages[s]);
   overrides_.clear();
 }
 
 // A block of rows, one per lane; the only block of few rows under a mask.
-void KernelEmitter::emitAcross(const Nest &nest) {
+void KernelEmitter::emitAcross(const Nest &nest, const NestSchedule &schedule) {
   uint32_t axis = nest.rows.back();
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   Value *left = b_.CreateSub(extentValue(axis), axes_.at(axis));
@@ -81,7 +84,7 @@ void KernelEmitter::emitAcross(const Nest &nest) {
     if (auto known = extentOf(axis); masked && known)
       now.used = *known % lanes;
     setLanes(now);
-    emitRow(nest);
+    emitRow(nest, schedule);
     setLanes({});
   };
   auto extent = extentOf(axis);
@@ -90,58 +93,34 @@ void KernelEmitter::emitAcross(const Nest &nest) {
   ifThen(b_.CreateICmpSGE(left, i64(lanes)), [&] { run(false); }, [&] { run(true); });
 }
 
-void KernelEmitter::emitStage(const NestStage &inner) {
-  if (inner.stage.reduce == Reduce::None)
-    emitMap(inner);
-  else
-    emitReduce(inner);
-}
-
-bool KernelEmitter::shouldUnroll(const std::vector<uint32_t> &axes) const {
-  constexpr int64_t most = 32; // copies of the body
-  int64_t n = 1;
-  for (uint32_t axis : axes) {
-    auto extent = extentOf(axis);
-    if (!extent || *extent > most)
-      return false;
-    n *= *extent;
-  }
-  return n <= most;
-}
-
-void KernelEmitter::loopAxes(const std::vector<uint32_t> &axes, size_t from, size_t to, const std::function<void()> &body) {
-  if (from == to)
-    return body();
-  uint32_t axis = axes[from];
-  std::vector<uint32_t> rest(axes.begin() + static_cast<ptrdiff_t>(from), axes.begin() + static_cast<ptrdiff_t>(to));
-  auto extent = extentOf(axis);
-  if (extent && lanes_.count > 1 && shouldUnroll(rest)) {
-    for (int64_t i = 0; i < *extent; ++i) {
+void KernelEmitter::loopAxes(const std::vector<uint32_t> &axes, size_t count, int64_t unrolled,
+                             const std::function<void()> &body) {
+  std::function<void(size_t)> loop = [&](size_t at) {
+    if (at == count)
+      return body();
+    uint32_t axis = axes[at];
+    if (static_cast<int64_t>(count - at) > unrolled)
+      return forLoop(i64(0), extentValue(axis), 1, [&](Value *index) {
+        axes_[axis] = index;
+        loop(at + 1);
+      });
+    for (int64_t i = 0, extent = *extentOf(axis); i < extent; ++i) {
       Scope scope(*this);
       axes_[axis] = i64(i);
-      loopAxes(axes, from + 1, to, body);
+      loop(at + 1);
     }
-    return;
-  }
-  forLoop(i64(0), extentValue(axis), 1, [&](Value *index) {
-    axes_[axis] = index;
-    loopAxes(axes, from + 1, to, body);
-  });
+  };
+  loop(0);
 }
 
-void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, const std::function<void()> &body) {
-  loopLanes(axis, mayRepeat, 1, [&](unsigned) { body(); });
-}
-
-// Full vectors, `ways` of them at a time while there are as many, then one that repeats some
-// elements where that is allowed, else a masked one.
-void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, unsigned ways,
-                              const std::function<void(unsigned way)> &body) {
+// Full vectors, `ways` of them at a time while there are as many, then the tail.
+void KernelEmitter::loopLanes(uint32_t axis, Tail tail, int64_t ways,
+                              const std::function<void(int64_t way)> &body) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   auto known = extentOf(axis);
   Value *extent = extentValue(axis);
   Value *full = known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-static_cast<int64_t>(lanes)));
-  auto run = [&](Value *index, bool masked, unsigned way = 0) {
+  auto run = [&](Value *index, bool masked, int64_t way = 0) {
     axes_[axis] = index;
     Lanes now{axis, lanes, nullptr};
     setLanes(now);
@@ -155,20 +134,20 @@ void KernelEmitter::loopLanes(uint32_t axis, bool mayRepeat, unsigned ways,
   };
   Value *begin = i64(0);
   if (ways > 1) {
-    int64_t many = static_cast<int64_t>(lanes) * ways;
+    int64_t many = lanes * ways;
     Value *end = known ? i64(*known / many * many) : b_.CreateAnd(extent, i64(-many));
     forLoop(begin, end, many, [&](Value *index) {
-      for (unsigned way = 0; way < ways; ++way) {
+      for (int64_t way = 0; way < ways; ++way) {
         Scope scope(*this);
-        run(b_.CreateAdd(index, i64(static_cast<int64_t>(way) * lanes)), false, way);
+        run(b_.CreateAdd(index, i64(way * lanes)), false, way);
       }
     });
     begin = end;
   }
   forLoop(begin, full, lanes, [&](Value *index) { run(index, false); });
-  if (known && *known % lanes == 0)
+  if (tail == Tail::None)
     return;
-  if (known && *known > lanes && mayRepeat) {
+  if (tail == Tail::Repeat) {
     Scope scope(*this);
     return run(i64(*known - lanes), false);
   }
@@ -180,14 +159,14 @@ void KernelEmitter::finishStage(const NestStage &inner, Value *value, bool isExa
   if (!inner.isRegister)
     return emitStore(stage.buffer, stage.store, value, isExact);
   // Every load of it in this nest is at this row.
-  DType type = schedule_.kernel.buffers[stage.buffer].type;
+  DType type = loops_.kernel.buffers[stage.buffer].type;
   Ref load = x_.load(stage.buffer, type, stage.store);
   setOverride(load, value);
   if (isExact)
     exactOverrides_.insert(load);
 }
 
-void KernelEmitter::emitMap(const NestStage &inner) {
+void KernelEmitter::emitMap(const NestStage &inner, const StageSchedule &schedule) {
   const Stage &stage = inner.stage;
   auto body = [&] {
     if (inner.isRegister)
@@ -196,8 +175,9 @@ void KernelEmitter::emitMap(const NestStage &inner) {
       emitToStore(stage.buffer, stage.store, stage.body);
   };
   if (inner.vectorAxis == noAxis)
-    return loopAxes(stage.axes, 0, stage.axes.size(), body);
-  loopAxes(stage.axes, 0, stage.axes.size() - 1, [&] { loopLanes(inner.vectorAxis, true, body); });
+    return loopAxes(stage.axes, stage.axes.size(), schedule.unrolledAxes, body);
+  loopAxes(stage.axes, stage.axes.size() - 1, 0,
+           [&] { loopLanes(inner.vectorAxis, schedule.tail, 1, [&](int64_t) { body(); }); });
 }
 
 llvm::Value *KernelEmitter::identityOf(const Stage &stage) {
@@ -254,36 +234,20 @@ llvm::Value *KernelEmitter::horizontal(const Stage &stage, Value *acc) {
   return b_.CreateExtractElement(acc, uint64_t{0});
 }
 
-// Sums of their own that a reduction along the lanes is made of: one alone waits for itself,
-// some four cycles a vector. What takes longer than that to compute has no need of them.
-unsigned KernelEmitter::reductionWays(const Stage &stage, uint32_t axis) const {
-  constexpr unsigned most = 4;
-  constexpr size_t smallBody = 24; // expressions
-  auto known = extentOf(axis);
-  if (known && *known < static_cast<int64_t>(most * vectorLanes()))
-    return 1;
-  size_t size = 0;
-  x_.visit(stage.body, [&](Ref ref) {
-    ++size;
-    return x_[ref].op != Op::Load;
-  });
-  return size <= smallBody ? most : 1;
-}
-
-void KernelEmitter::emitReduce(const NestStage &inner) {
+void KernelEmitter::emitReduce(const NestStage &inner, const StageSchedule &schedule) {
   const Stage &stage = inner.stage;
   bool isArg = stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   bool within = inner.vectorAxis != noAxis;
-  loopAxes(stage.axes, 0, stage.axes.size(), [&] {
-    unsigned ways = within && !isArg ? reductionWays(stage, inner.vectorAxis) : 1;
+  loopAxes(stage.axes, stage.axes.size(), schedule.unrolledAxes, [&] {
+    auto ways = static_cast<size_t>(schedule.ways);
     Value *identity = identityOf(stage);
     if (isAcross_)
       identity = splat(identity);
     else if (within)
       identity = b_.CreateVectorSplat(lanes, identity);
     std::vector<Value *> accumulators;
-    for (unsigned way = 0; way < ways; ++way) {
+    for (size_t way = 0; way < ways; ++way) {
       accumulators.push_back(entryAlloca(identity->getType()));
       b_.CreateStore(identity, accumulators.back());
     }
@@ -293,8 +257,8 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       best = entryAlloca(indexType);
       b_.CreateStore(llvm::ConstantInt::getSigned(indexType, -1), best);
     }
-    auto step = [&](unsigned way) {
-      Value *acc = accumulators[way];
+    auto step = [&](int64_t way) {
+      Value *acc = accumulators[static_cast<size_t>(way)];
       Value *value = lanes_.count > 1 ? emitVector(stage.body) : emit(stage.body);
       Value *old = b_.CreateLoad(value->getType(), acc);
       if (isArg) {
@@ -314,20 +278,22 @@ void KernelEmitter::emitReduce(const NestStage &inner) {
       b_.CreateStore(now, acc);
     };
     if (within)
-      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size() - 1,
-               [&] { loopLanes(inner.vectorAxis, false, ways, step); });
+      loopAxes(stage.reduceAxes, stage.reduceAxes.size() - 1, 0,
+               [&] { loopLanes(inner.vectorAxis, schedule.tail, schedule.ways, step); });
     else
-      loopAxes(stage.reduceAxes, 0, stage.reduceAxes.size(), [&] { step(0); });
+      loopAxes(stage.reduceAxes, stage.reduceAxes.size(), schedule.unrolledReduction,
+               [&] { step(0); });
     for (; ways > 1; ways /= 2)
-      for (unsigned way = 0; way < ways / 2; ++way) {
+      for (size_t way = 0; way < ways / 2; ++way) {
         Value *one = b_.CreateLoad(identity->getType(), accumulators[way]);
         Value *other = b_.CreateLoad(identity->getType(), accumulators[way + ways / 2]);
         b_.CreateStore(combine(stage, one, other), accumulators[way]);
       }
     Value *result;
     if (isArg)
-      result = b_.CreateIntCast(b_.CreateLoad(indexType, best),
-                                indexType->getWithNewType(valueType(schedule_.kernel.buffers[stage.buffer].type)), true);
+      result = b_.CreateIntCast(
+          b_.CreateLoad(indexType, best),
+          indexType->getWithNewType(valueType(loops_.kernel.buffers[stage.buffer].type)), true);
     else
       result = b_.CreateLoad(identity->getType(), accumulators[0]);
     if (within)

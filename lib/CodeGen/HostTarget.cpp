@@ -150,8 +150,6 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
   BYCC_TRY(checkAttributes(attributes, target));
   std::sort(target.features.begin(), target.features.end());
   target.vectorBits = wide ? 512 : target.has("avx2") ? 256 : 128;
-  target.numVectorRegisters = wide ? 32 : 16;
-  target.l2Bytes = wide ? 1 << 20 : 512 << 10;
   return target;
 }
 

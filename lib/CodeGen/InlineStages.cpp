@@ -2,7 +2,7 @@
 // becomes its body, with the axes recovered from the flat index of the load. A body is
 // repeated for each index that it is read at, and emitted again for each part of a
 // tile: how large one may get, and how many costly functions it may have, is bounded.
-#include "Schedule.h"
+#include "Loops.h"
 
 #include <algorithm>
 #include <set>

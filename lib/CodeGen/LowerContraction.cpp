@@ -1,7 +1,7 @@
 // Products: dense, matmul and batched matmul, as a sum of products with affine
 // indices; convolutions (LowerConvolution.cpp) come out as the same form.
+#include "Loops.h"
 #include "LowerProducts.h"
-#include "Schedule.h"
 
 namespace bycc::te {
 namespace {

@@ -1,7 +1,7 @@
-// Panels of a contraction's vector operand: when they are made, and those of constants
-// while compiling. Elements keep their dtype there, narrow floats are widened in the
+// Panels of a contraction's vector operand, and those of constants, which are made while
+// compiling. Elements keep their dtype there, narrow floats are widened in the
 // loop; only what is packed at run time is packed as float32, once for many rows.
-#include "Schedule.h"
+#include "Loops.h"
 
 #include <algorithm>
 #include <cstring>
@@ -49,13 +49,33 @@ uint32_t bitsAt(DType type, const uint8_t *data, int64_t at) {
 
 } // namespace
 
-void choosePacking(Kernel &kernel, Contraction &c, const TargetInfo &target, std::vector<PackSpec> &packs) {
-  Exprs &exprs = kernel.exprs;
-  int64_t lanes = target.vectorBits / 32, tile = c.vectors * lanes;
-  auto columns = exprs.constantExtent(c.column);
-  const Buffer source = kernel.buffers[c.vector.buffer];
-  if (!c.isPaired && !source.isConstant && exprs.coefficient(c.vector.index, c.column) == 1 && columns && *columns % lanes == 0)
+bool canReadInPlace(const Kernel &kernel, const Contraction &c, int64_t lanes) {
+  auto columns = kernel.exprs.constantExtent(c.column);
+  return !c.isPaired && kernel.exprs.coefficient(c.vector.index, c.column) == 1 && columns &&
+         *columns % lanes == 0;
+}
+
+bool canPackConstant(const Kernel &kernel, const Contraction &c) {
+  const Exprs &exprs = kernel.exprs;
+  auto isOpen = [&](uint32_t axis) { return !exprs.constantExtent(axis); };
+  auto moves = [&](uint32_t axis) { return exprs.coefficient(c.vector.index, axis) != 0; };
+  return kernel.buffers[c.vector.buffer].isConstant && !isOpen(c.column) &&
+         std::ranges::none_of(c.reduction, isOpen) &&
+         std::ranges::none_of(c.batch, [&](uint32_t axis) { return moves(axis) && isOpen(axis); });
+}
+
+DType panelType(const Kernel &kernel, const Contraction &c, Packing packing) {
+  return c.isPaired                     ? DType::Int32
+         : packing == Packing::Constant ? kernel.buffers[c.vector.buffer].type
+                                        : DType::Float32;
+}
+
+void makePanels(Loops &loops, Contraction &c, const ProductSchedule &product) {
+  if (product.packing == Packing::InPlace)
     return;
+  Kernel &kernel = loops.kernel;
+  Exprs &exprs = kernel.exprs;
+  int64_t tile = product.tile.vectors * loops.schedule.lanes;
   for (uint32_t axis : c.batch)
     if (exprs.constant(exprs.stride(c.vector.index, axis)) != 0)
       c.packedBatch.push_back(axis);
@@ -64,12 +84,9 @@ void choosePacking(Kernel &kernel, Contraction &c, const TargetInfo &target, std
   for (const auto *axes : {&c.packedBatch, &c.reduction})
     for (uint32_t axis : *axes)
       elements = exprs.mul(elements, exprs.extent(axis));
-  bool isConstant = source.isConstant && exprs.constant(elements);
-  c.packing = isConstant ? Packing::Constant : Packing::RunTime;
-  DType type = c.isPaired ? DType::Int32 : isConstant ? source.type : DType::Float32;
-  c.packed = kernel.addBuffer(type, {elements}, Role::Temp);
-  if (isConstant)
-    packs.push_back(packSpec(kernel, c, tile));
+  c.packed = kernel.addBuffer(panelType(kernel, c, product.packing), {elements}, Role::Temp);
+  if (product.packing == Packing::Constant)
+    loops.packs.push_back(packSpec(kernel, c, tile));
 }
 
 // Lanes beyond the last column are zero.

@@ -20,8 +20,9 @@
 // turn (RunInStrips.cpp); the turns are tasks of the thread pool.
 #pragma once
 
+#include "Loops.h"
 #include "Lower.h"
-#include "Schedule.h"
+#include "ScheduleEdits.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/IR/LibraryUse.h"
 
@@ -71,7 +72,7 @@ struct Instr {
   // clang-format on
   uint32_t callee = 0;             // kernel, region or library call; SetDim: the dim
   std::vector<ValueId> inputs, outputs, temps;
-  std::vector<ValueId> arguments;  // kernels: in order of the schedule's arguments
+  std::vector<ValueId> arguments; // kernels: in order of the loops' arguments
   // Kernels: program expressions. SetDim: the value. Require: the condition, then
   // the values that the message names.
   std::vector<Ref> dims;
@@ -87,7 +88,8 @@ struct Instr {
 
 struct KernelCode {
   std::string name;
-  Schedule schedule;
+  std::string fingerprint; // of what it computes: 16 hexadecimal digits
+  Loops loops;
   std::optional<Kernel> source = {}; // before it was scheduled, where strips may be made of it
   bool isOfStrips = false;           // runs on one thread, whose number is its last argument
 };
@@ -163,7 +165,25 @@ Expected<> checkTypes(const Module &module, const CodeGenOptions &options);
 // Rewrites operators with very many operands or results.
 Expected<> splitWide(Module &module, const CodeGenOptions &options);
 
-Expected<Program> buildProgram(Module &module, const TargetInfo &target, const CodeGenOptions &options);
+// Makes the code of kernels: with schedules as a file has them, or as they are chosen.
+class Scheduler {
+public:
+  explicit Scheduler(const TargetInfo &target) : target_(target) {}
+  // INPUT: what is no schedule.
+  Expected<> readFile(const std::string &file, std::string_view text);
+  Expected<KernelCode> run(const std::string &name, Kernel kernel, const std::string &fingerprint,
+                           bool isOfStrips);
+  // Of the file: strips that are not those of the program are an error; kernels that it does not
+  // have are warned of.
+  Expected<std::vector<Diagnostic>> check(const Program &program) const;
+
+private:
+  const TargetInfo &target_;
+  std::optional<ScheduleFile> file_;
+};
+
+Expected<Program> buildProgram(Module &module, const TargetInfo &target,
+                               const CodeGenOptions &options, Scheduler &scheduler);
 // Finds what stays in vendors' own memory, before memory is planned.
 void findResidentValues(Program &program);
 // SetRows writes into its first input where that is not needed any more, and what
@@ -172,7 +192,7 @@ void updateInPlace(Program &program);
 // Lets chains of kernels with large values between them work on a part at a time; the
 // kernels that may be in one are those that had to keep their source.
 bool mayRunInStrips(const Kernel &kernel, const TargetInfo &target);
-void runInStrips(Program &program, const TargetInfo &target);
+Expected<> runInStrips(Program &program, const TargetInfo &target, Scheduler &scheduler);
 // Gives buffers their place in the arena; ids of storages.
 Expected<> planMemory(Program &program);
 

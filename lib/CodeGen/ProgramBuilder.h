@@ -19,8 +19,9 @@ struct Env {
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(Module &module, const TargetInfo &target, const CodeGenOptions &options)
-      : m_(module), target_(target), options_(options) {}
+  ProgramBuilder(Module &module, const TargetInfo &target, const CodeGenOptions &options,
+                 Scheduler &scheduler)
+      : m_(module), target_(target), options_(options), scheduler_(scheduler) {}
   Expected<Program> run();
 
 private:
@@ -96,13 +97,14 @@ private:
   ValueId addView(NodeId node, ValueId base, const std::vector<NodeId> &sources, std::vector<Ref> dims);
   const Constant *constantIn(NodeId node, const Env &env);
   std::string kernelName(const std::vector<NodeId> &sources);
-  uint32_t findKernel(Kernel kernel, const std::vector<NodeId> &sources);
+  Expected<uint32_t> findKernel(Kernel kernel, const std::vector<NodeId> &sources);
   // In the report it is called as its last source, with `suffix` behind that.
   Expected<std::vector<ValueId>> addKernel(Group group, const std::vector<NodeId> &sources,
                                            TypeId resultType, const Env &env,
                                            const char *suffix = "");
   // A buffer of the kernel alone, or panels made of a constant.
-  ValueId addScratch(const Schedule &schedule, uint32_t buffer, const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
+  ValueId addScratch(const Loops &loops, uint32_t buffer,
+                     const std::unordered_map<uint32_t, ValueId> &ofBuffer, Instr &instr);
   // Whole rows, copied: false when the call is not that simple.
   Expected<bool> addSetRows(NodeId id, Env &env);
 
@@ -136,6 +138,7 @@ private:
   Module &m_;
   const TargetInfo &target_;
   const CodeGenOptions &options_;
+  Scheduler &scheduler_;
   Program p_;
   uint32_t numInputs_ = 0, numCalls_ = 0;
   std::vector<FunctionId> open_; // being inlined

@@ -14,7 +14,7 @@
 //
 // Strips are tasks of the thread pool; what is in one runs on one thread.
 //
-// Kernels of strips are made from the same computations (Kernel, before it is scheduled):
+// Kernels of strips are made from the same computations (Kernel, before it has loops):
 // the outermost axis of what passes between them becomes shorter, or goes, and each
 // operand's pointer moves by a fixed number of bytes from strip to strip. So an axis has
 // to be an axis of all of them, and nothing but loads and stores may depend on it.
@@ -225,14 +225,15 @@ private:
 
 class StripMaker {
 public:
-  StripMaker(Program &program, const TargetInfo &target) : p_(program), target_(target) {}
+  StripMaker(Program &program, const TargetInfo &target, Scheduler &scheduler)
+      : p_(program), facts_(factsOf(target)), scheduler_(scheduler) {}
 
-  void run() {
+  Expected<> run() {
     findReaders();
     std::vector<Instr> instrs;
     for (size_t i = 0; i < p_.instrs.size();) {
       std::vector<size_t> chain = chainFrom(i);
-      std::vector<Instr> strips = chain.empty() ? std::vector<Instr>() : stripsOf(chain);
+      std::vector<Instr> strips = chain.empty() ? std::vector<Instr>() : BYCC_TRY(stripsOf(chain));
       if (strips.empty()) {
         instrs.push_back(std::move(p_.instrs[i++]));
         continue;
@@ -246,11 +247,12 @@ public:
     }
     p_.instrs = std::move(instrs);
     dropUnused();
+    return {};
   }
 
 private:
   // Of a strip: what is passed should stay in the second cache beside the operands.
-  double budget() const { return static_cast<double>(target_.l2Bytes) / 2; }
+  double budget() const { return static_cast<double>(facts_.l2Bytes) / 2; }
 
   void findReaders() {
     readers_.resize(p_.values.size());
@@ -268,7 +270,7 @@ private:
   }
 
   bool isProduct(size_t instr) const {
-    const auto &nests = p_.kernels[p_.instrs[instr].callee].schedule.nests;
+    const auto &nests = p_.kernels[p_.instrs[instr].callee].loops.nests;
     return std::ranges::any_of(nests,
                                [](const Nest &nest) { return nest.contraction.has_value(); });
   }
@@ -294,7 +296,7 @@ private:
   size_t nextOf(size_t instr) const {
     ValueId made = p_.instrs[instr].outputs[0];
     if (!isPlain(made) || p_.values[made].output != none ||
-        bytesOf(made) <= static_cast<double>(target_.l2Bytes) || readers_[made].size() != 1)
+        bytesOf(made) <= static_cast<double>(facts_.l2Bytes) || readers_[made].size() != 1)
       return 0;
     size_t next = readers_[made][0];
     for (size_t at = instr + 1; at <= next; ++at)
@@ -320,7 +322,7 @@ private:
 
   // The buffers of an instruction's kernel that have one of these values.
   Buffers buffersWith(const Instr &instr, const std::vector<ValueId> &values) const {
-    const std::vector<uint32_t> &arguments = p_.kernels[instr.callee].schedule.arguments;
+    const std::vector<uint32_t> &arguments = p_.kernels[instr.callee].loops.arguments;
     Buffers found;
     for (size_t a = 0; a < arguments.size(); ++a)
       if (std::ranges::find(values, p_.root(instr.arguments[a])) != values.end())
@@ -346,7 +348,7 @@ private:
     return all;
   }
 
-  std::vector<Instr> stripsOf(const std::vector<size_t> &chain) {
+  Expected<std::vector<Instr>> stripsOf(const std::vector<size_t> &chain) {
     std::vector<ValueId> passed;
     double bytes = 0;
     for (size_t at : chain)
@@ -370,12 +372,14 @@ private:
       bytes /= static_cast<double>(count);
     }
     if (counts.empty() || bytes > 4 * budget())
-      return {};
+      return std::vector<Instr>();
     return instrsOf(chain, passed, strips, counts);
   }
 
-  std::vector<Instr> instrsOf(const std::vector<size_t> &chain, const std::vector<ValueId> &passed,
-                              std::vector<Strip> &strips, const std::vector<int64_t> &counts) {
+  Expected<std::vector<Instr>> instrsOf(const std::vector<size_t> &chain,
+                                        const std::vector<ValueId> &passed,
+                                        std::vector<Strip> &strips,
+                                        const std::vector<int64_t> &counts) {
     std::unordered_map<ValueId, ValueId> small; // what is passed: the memory of a strip
     std::vector<Instr> kernels;
     Instr begin, end;
@@ -393,20 +397,20 @@ private:
       const KernelCode &code = p_.kernels[whole.callee];
       std::unordered_map<uint32_t, ValueId> ofBuffer;
       for (size_t a = 0; a < whole.arguments.size(); ++a)
-        ofBuffer[code.schedule.arguments[a]] = whole.arguments[a];
+        ofBuffer[code.loops.arguments[a]] = whole.arguments[a];
       std::vector<std::vector<int64_t>> steps = strips[k].steps();
       size_t numBuffers = strips[k].kernel.buffers.size();
       Instr part;
-      part.callee = findKernel(std::move(strips[k].kernel), code.name);
-      const Schedule &schedule = p_.kernels[part.callee].schedule;
-      if (!schedule.packs.empty())
-        return {};
+      part.callee = BYCC_TRY(findKernel(std::move(strips[k].kernel), code.name));
+      const Loops &loops = p_.kernels[part.callee].loops;
+      if (!loops.packs.empty())
+        return std::vector<Instr>();
       part.steps.resize(counts.size());
-      for (uint32_t buffer : schedule.arguments) {
-        const Buffer &own = schedule.kernel.buffers[buffer];
+      for (uint32_t buffer : loops.arguments) {
+        const Buffer &own = loops.kernel.buffers[buffer];
         ValueId value = none;
         if (own.role == Role::Temp) {
-          value = addOwn(schedule.kernel, buffer);
+          value = addOwn(loops.kernel, buffer);
           part.temps.push_back(value);
         } else if (auto it = ofBuffer.find(buffer); it != ofBuffer.end()) {
           value = it->second;
@@ -414,16 +418,16 @@ private:
           if (isPassed) {
             auto [place, isNew] = small.try_emplace(p_.root(value), none);
             if (isNew)
-              place->second = addOwn(schedule.kernel, buffer);
+              place->second = addOwn(loops.kernel, buffer);
             value = place->second;
           }
           (own.role == Role::Input ? part.inputs : part.outputs).push_back(value);
           if (!isPassed && !hasFixedPlace(value))
-            return {};
+            return std::vector<Instr>();
           if (!isPassed && own.role == Role::Input)
             begin.inputs.push_back(value);
         } else {
-          return {};
+          return std::vector<Instr>();
         }
         part.arguments.push_back(value);
         for (size_t level = 0; level < counts.size(); ++level)
@@ -458,12 +462,12 @@ private:
     return static_cast<ValueId>(p_.values.size() - 1);
   }
 
-  uint32_t findKernel(Kernel kernel, const std::string &name) {
+  Expected<uint32_t> findKernel(Kernel kernel, const std::string &name) {
     auto [it, isNew] =
         kernelIds_.try_emplace(kernel.fingerprint(), static_cast<uint32_t>(p_.kernels.size()));
     if (isNew)
       p_.kernels.push_back(
-          {name + "_strip", schedule(std::move(kernel), target_), std::nullopt, true});
+          BYCC_TRY(scheduler_.run(name + "_strip", std::move(kernel), it->first, true)));
     return it->second;
   }
 
@@ -496,7 +500,8 @@ private:
   }
 
   Program &p_;
-  const TargetInfo &target_;
+  const TargetFacts &facts_;
+  Scheduler &scheduler_;
   std::vector<std::vector<size_t>> readers_; // by root value
   std::unordered_map<std::string, uint32_t> kernelIds_;
 };
@@ -510,10 +515,12 @@ bool mayRunInStrips(const Kernel &kernel, const TargetInfo &target) {
   return std::ranges::any_of(kernel.buffers, [&](const Buffer &buffer) {
     double bytes = sizeInBytes(buffer.type) * elementsOf(kernel.exprs, buffer.shape);
     return buffer.role != Role::Temp && !buffer.isConstant &&
-           bytes > static_cast<double>(target.l2Bytes);
+           bytes > static_cast<double>(factsOf(target).l2Bytes);
   });
 }
 
-void runInStrips(Program &program, const TargetInfo &target) { StripMaker(program, target).run(); }
+Expected<> runInStrips(Program &program, const TargetInfo &target, Scheduler &scheduler) {
+  return StripMaker(program, target, scheduler).run();
+}
 
 } // namespace bycc::te

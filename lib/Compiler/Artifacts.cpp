@@ -36,6 +36,7 @@ public:
         return bool(session_.enter(Phase::HostCode, kernel, index, count));
       };
     out_.code = BYCC_TRY(compileModule(module_, session_.target(), code));
+    std::ranges::move(out_.code.warnings, std::back_inserter(session_.context().warnings));
     if (!limit_.empty())
       return error(Status::Limit) << limit_;
     return {};
@@ -53,6 +54,8 @@ private:
     code.jobs =
         o.jobs > 0 ? o.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     code.defaultThreads = o.threads;
+    code.schedules = session_.schedules();
+    code.schedulesName = o.schedules;
     code.inputs = codeTensors(module_, out_.interface.inputs);
     code.outputs = codeTensors(module_, out_.interface.outputs);
     code.isEmulated = [this](FunctionId function) {
@@ -105,6 +108,8 @@ private:
     for (size_t i = 0; i < session_.vendors().size(); ++i)
       if (const Vendor &vendor = session_.vendors()[i]; vendor.compiler())
         text += "|" + vendor.name() + " " + vendor.versionText() + " " + vendor.settings.text();
+    if (session_.schedules())
+      text += "|" + *session_.schedules();
     text += blobHashes_; // they also depend on tuning and on the vendor's environment
     for (const ParamsEntry &entry : out_.params->entries())
       text += "|" + std::to_string(entry.hash) + "@" + std::to_string(entry.offset);

@@ -114,6 +114,8 @@ std::vector<CodeForm> Compilation::codeForms() const {
     code.push_back(CodeForm::Assembly);
   if (wants(OutputForm::LlvmText))
     code.push_back(CodeForm::LlvmText);
+  if (wants(OutputForm::Loops))
+    code.push_back(CodeForm::Loops);
   return code;
 }
 
@@ -139,6 +141,7 @@ Expected<> Compilation::finish() {
     BYCC_TRY(finishObject());
   model_.assembly = std::move(artifacts_.code.assembly);
   model_.llvmText = std::move(artifacts_.code.llvmText);
+  model_.loops = std::move(artifacts_.code.loops);
   if (wants(OutputForm::Relay) && !showsPartitioned())
     model_.relay = printModule(module, {.keepNames = true});
   if (wants(OutputForm::Json) && !showsPartitioned())

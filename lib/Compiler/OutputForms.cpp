@@ -7,6 +7,7 @@ constexpr OutputFormInfo forms[] = {
     {"obj", ".o", false, OutputForm::Object, nullptr},
     {"asm", ".s", true, OutputForm::Assembly, &CompiledModel::assembly},
     {"llvm", ".ll", true, OutputForm::LlvmText, &CompiledModel::llvmText},
+    {"loops", ".loops", true, OutputForm::Loops, &CompiledModel::loops},
     {"relay", ".opt.relay", true, OutputForm::Relay, &CompiledModel::relay},
     {"json", ".opt.json", true, OutputForm::Json, &CompiledModel::json},
     {"header", ".h", true, OutputForm::Header, &CompiledModel::header},

@@ -85,6 +85,8 @@ std::vector<std::string> resultFlags(const CompileOptions &options, const Extens
     flags.push_back("--embed-weights");
   if (options.code.hostFallback)
     flags.push_back("--host-fallback");
+  if (!options.code.schedules.empty())
+    flags.push_back("--schedules=" + fileNameOf(options.code.schedules));
   if (options.code.threads)
     flags.push_back("--threads=" + std::to_string(options.code.threads));
   return flags;

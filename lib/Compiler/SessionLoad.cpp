@@ -239,6 +239,10 @@ Expected<> Session::loadAndBind() {
   files_.record(options_.vendors.patterns);
   if (!options_.target.precisionRules.empty())
     files_.record(options_.target.precisionRules);
+  if (const std::string &file = options_.code.schedules; !file.empty() && !schedules_)
+    schedules_ = std::make_shared<const std::string>(BYCC_TRY(readText(files_, file)));
+  if (schedules_)
+    files_.record(options_.code.schedules);
   if (const auto &plan = orders_.orders.plan) {
     files_.record(plan->file);
     if (plan->modelHash != hexText(inputsHash_))

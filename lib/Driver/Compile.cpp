@@ -29,7 +29,7 @@
 namespace bycc {
 namespace {
 
-constexpr const char *plannedForms[] = {"c", "loops", "shared"};
+constexpr const char *plannedForms[] = {"c", "shared"};
 
 Expected<std::vector<const OutputFormInfo *>> wantedForms(const Options &options) {
   std::vector<const OutputFormInfo *> wanted;
@@ -128,6 +128,7 @@ private:
                                 {".html", "a page"},
                                 {".dot", "a drawing"},
                                 {".ll", "LLVM's text"},
+                                {".loops", "a text of loops"},
                                 {".s", "assembly"},
                                 {".h", "a header"}})
       if (options_.output.output->ends_with(suffix))

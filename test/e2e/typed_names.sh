@@ -58,8 +58,7 @@ refuse 1 "the model has no dimension 'sequence'; its open dimensions: batch" byc
 refuse 2 "no operator is called 'soft*', did you mean '*soft*'? [BY0504]" bycc net.relay --annotate=dnnl '--annotate-skip-ops=soft*' -o x.o
 
 # What the contract names and is not there yet says so.
-for option in --minimize=memory --costs=f --save-rules=f --schedules=f --debug-info \
-              --emit=loops --cost-model=measured; do
+for option in --minimize=memory --costs=f --save-rules=f --debug-info --cost-model=measured; do
   refuse 1 "error[UNSUP]: ${option%%=*}" bycc net.relay "$option" -o x.o
 done
 bycc net.relay --minimize=time -q -o net.o

@@ -163,7 +163,7 @@ constexpr PlannedCommand plannedCommands[] = {
     {"costs", "a vendor's file can hold costs that were measured, with \"measured\": true"},
     {"explore", "--annotate, --precision and -O can be tried one by one, with bycc-run --bench"},
     {"tune",
-     "schedules of host kernels are chosen by the compiler; --tune=F tunes regions of vendors"},
+     "--schedules=F gives schedules of host kernels by hand; --tune=F tunes regions of vendors"},
     {"probe", "bycc check MODEL --annotate=V says what a vendor refuses, and why"},
 };
 

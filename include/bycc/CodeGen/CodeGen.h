@@ -17,7 +17,7 @@
 
 namespace bycc {
 
-enum class CodeForm : uint8_t { Object, Assembly, LlvmText };
+enum class CodeForm : uint8_t { Object, Assembly, LlvmText, Loops };
 
 // A tensor of the model's interface, as the descriptor records it.
 struct CodeTensor {
@@ -52,6 +52,9 @@ struct CodeGenOptions {
   int jobs = 1;
   int32_t defaultThreads = 0;
   std::vector<CodeForm> forms = {CodeForm::Object};
+  // --schedules: the text of a file, and its name; null: schedules are chosen.
+  std::shared_ptr<const std::string> schedules;
+  std::string schedulesName;
   std::vector<CodeTensor> inputs, outputs; // flattened, of @main
   // Gives a constant its place in the params file and returns the offset.
   std::function<uint64_t(const CodeConstant &)> placeConstant;
@@ -106,7 +109,8 @@ struct CodeCounts {
 };
 
 struct CompiledModule {
-  std::string object, assembly, llvmText; // as asked for
+  std::string object, assembly, llvmText, loops; // as asked for
+  std::vector<Diagnostic> warnings;
   std::vector<CodeGraphNode> graph;       // in program order; branches after one another
   std::vector<std::pair<uint32_t, uint32_t>> heads;
   uint64_t arenaBytes = 0, scratchBytes = 0;

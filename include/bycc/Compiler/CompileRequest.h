@@ -101,6 +101,7 @@ struct CodeOptions {
   std::string objectFile; // name of the object without a folder, for the graph JSON; "": STEM.o
   bool embedWeights = false;
   bool hostFallback = false; // regions have host code, too
+  std::string schedules; // --schedules=FILE: of host kernels, "": as they are chosen
   int threads = 0; // recorded default, 0 = none
   int jobs = 0;    // vendors' processes at a time; 0 = the CPUs
 };
@@ -120,7 +121,17 @@ struct CompileOptions {
 };
 
 // What is made. Object brings the graph JSON, the params and the header along.
-enum class OutputForm : uint8_t { Object, Assembly, LlvmText, Relay, Json, Dot, Html, Header };
+enum class OutputForm : uint8_t {
+  Object,
+  Assembly,
+  LlvmText,
+  Loops,
+  Relay,
+  Json,
+  Dot,
+  Html,
+  Header
+};
 
 // A warning or, of less weight, a remark.
 struct Message {

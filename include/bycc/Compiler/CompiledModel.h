@@ -51,7 +51,7 @@ struct CompiledModel {
   // Forms that were asked for; the others are empty.
   std::string object, graphJson, header; // Object (the header: Header as well)
   ModelParams params;                    // Object
-  std::string assembly, llvmText;        // Assembly, LlvmText
+  std::string assembly, llvmText, loops; // Assembly, LlvmText, Loops
   std::string relay, json, dot, html;    // Relay, Json, Dot, Html
 
   OffloadReport report; // text() and json() are what --explain and --dump-offloads show

@@ -76,6 +76,8 @@ public:
   // Passes that bycc does not have: those of the extensions and of plugins.
   const std::vector<Extensions::Pass> &ownPasses() const { return ownPasses_; }
   InputFiles &files() { return files_; }
+  // The text of --schedules; null without it.
+  const std::shared_ptr<const std::string> &schedules() const { return schedules_; }
   TimeTrace &trace() { return trace_; }
   Statistics &statistics() { return statistics_; }
   void printStatistics() const; // if they are asked for
@@ -126,6 +128,7 @@ private:
   const Extensions &extensions_;
   std::vector<Extensions::Pass> ownPasses_;
   InputFiles files_;
+  std::shared_ptr<const std::string> schedules_;
   TimeTrace trace_;
   Statistics statistics_; // of passes only if asked for
   Module module_;

@@ -13,8 +13,6 @@ struct TargetInfo {
   std::string cpu;                   // "x86-64-v3", "sapphirerapids"
   std::vector<std::string> features; // enabled ones, sorted: "avx2", "fma", ...
   uint32_t vectorBits = 128;
-  uint32_t numVectorRegisters = 16;
-  int64_t l2Bytes = 1 << 20;
   int32_t threads = 0; // recorded default, 0 = not recorded
   bool keepsNan = true; // --nan: regions of vendors must not lose NaN that comes in
 

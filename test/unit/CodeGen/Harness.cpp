@@ -210,7 +210,7 @@ void interpret(const Kernel &kernel, const std::vector<int64_t> &dims, Data &dat
 }
 
 struct Compiled::Impl {
-  Schedule schedule;
+  Loops loops;
   TargetInfo target;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::string text;
@@ -218,10 +218,11 @@ struct Compiled::Impl {
   Entry entry = nullptr;
 };
 
-Compiled::Compiled(const Kernel &kernel, const TargetInfo &target) : impl_(new Impl) {
-  impl_->schedule = te::schedule(kernel, target);
+Compiled::Compiled(const Kernel &kernel, const TargetInfo &target, KernelEdits *edits)
+    : impl_(new Impl) {
+  impl_->loops = te::schedule(kernel, target, false, edits).takeValue();
   impl_->target = target;
-  const Schedule &s = impl_->schedule;
+  const Loops &s = impl_->loops;
   auto machine = makeTargetMachine(target, 2).takeValue();
   auto build = [&](llvm::LLVMContext &context) {
     auto module = std::make_unique<llvm::Module>("test", context);
@@ -272,7 +273,7 @@ Compiled::Compiled(const Kernel &kernel, const TargetInfo &target) : impl_(new I
 }
 
 Compiled::~Compiled() = default;
-const Schedule &Compiled::schedule() const { return impl_->schedule; }
+const Loops &Compiled::loops() const { return impl_->loops; }
 std::string Compiled::assembly() const { return impl_->text; }
 
 namespace {
@@ -292,7 +293,8 @@ void *aligned(std::vector<uint8_t> &bytes, size_t need) {
 
 } // namespace
 
-static void prepare(Run &run, const Schedule &s, const std::vector<int64_t> &dims, Data &data, int threads) {
+static void prepare(Run &run, const Loops &s, const std::vector<int64_t> &dims, Data &data,
+                    int threads) {
   slices = threads;
   run.api.size = sizeof run.api;
   run.api.parallel_for = parallelFor;
@@ -340,7 +342,7 @@ static void prepare(Run &run, const Schedule &s, const std::vector<int64_t> &dim
 }
 
 void Compiled::run(const std::vector<int64_t> &dims, Data &data, int threads) {
-  const Schedule &s = impl_->schedule;
+  const Loops &s = impl_->loops;
   Run run;
   prepare(run, s, dims, data, threads);
   impl_->entry(run.args.data(), dims.data());
@@ -356,7 +358,7 @@ void Compiled::run(const std::vector<int64_t> &dims, Data &data, int threads) {
 
 double Compiled::seconds(const std::vector<int64_t> &dims, Data &data) {
   Run run;
-  prepare(run, impl_->schedule, dims, data, 1);
+  prepare(run, impl_->loops, dims, data, 1);
   double best = 1e9;
   for (int i = 0; i < 12; ++i) {
     auto begin = std::chrono::steady_clock::now();

@@ -2,7 +2,7 @@
 // their definition in double precision.
 #pragma once
 
-#include "Schedule.h"
+#include "Loops.h"
 #include "bycc/abi.h"
 
 #include <functional>
@@ -18,13 +18,13 @@ void interpret(const Kernel &kernel, const std::vector<int64_t> &dims, Data &dat
 
 class Compiled {
 public:
-  Compiled(const Kernel &kernel, const TargetInfo &target);
+  Compiled(const Kernel &kernel, const TargetInfo &target, KernelEdits *edits = nullptr);
   ~Compiled();
   // Inputs from `data`, outputs into it; `threads` slices of every parallel loop.
   void run(const std::vector<int64_t> &dims, Data &data, int threads = 1);
   // Seconds of one run, minimum of some.
   double seconds(const std::vector<int64_t> &dims, Data &data);
-  const Schedule &schedule() const;
+  const Loops &loops() const;
   std::string assembly() const;
 
 private:
