@@ -149,7 +149,7 @@ void bycc_compiled_destroy(bycc_compiled *compiled);
 /* Prefix of the object's symbols. */
 const char *bycc_compiled_name(const bycc_compiled *compiled);
 
-/* A result in memory. `what` is a form of emit ("obj", "header", "asm", "llvm", "relay",
+/* A result in memory. `what` is a form of emit ("obj", "header", "asm", "llvm", "loops", "relay",
  * "json", "dot"), which has no bytes when it was not asked for, or
  *   "graph"    the graph JSON that goes with the object
  *   "report"   where each node is and why, as JSON (--dump-offloads)

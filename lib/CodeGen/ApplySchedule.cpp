@@ -81,6 +81,7 @@ void layOutLocals(Loops &loops, Nest &nest, int64_t lanes) {
       elements *= *exprs.constantExtent(axis);
     }
     uint32_t buffer = inner.stage.buffer;
+    inner.isPerLane = lanes > 1;
     if (!inner.isRegister) {
       inner.localOffset = nest.localBytes;
       nest.localBytes +=

@@ -234,8 +234,8 @@ void ScheduleChooser::chooseRests(const Contraction &c, ProductSchedule &product
       if (int64_t rest = *known % tile.rows)
         rows.push_back({rest, 1});
     } else {
-      rows.push_back({4, 1}); // as many as there are, then one by one
-      rows.push_back({1, 1});
+      for (int64_t rest : openRestRows)
+        rows.push_back({rest, 1});
     }
   }
   std::vector<int64_t> vectors{tile.vectors};

@@ -88,6 +88,14 @@ private:
   Value *depthOf(const Contraction &c);
   Value *tilesOf(const Product &product);   // of columns
   Value *columnsLeft(const Contraction &c); // from the current one on
+  // ... the sums of a tile (EmitTile.cpp)
+  struct TileSums;
+  TileSums beginSums(const Product &product, const Tile &tile);
+  std::pair<Value *, Value *> operandsOf(const TileSums &t, const Tile &tile, Value *firstLane);
+  void clearSums(TileSums &t);
+  Value *loadVector(const TileSums &t, Value *base, Value *offset, int64_t vector);
+  void emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX, Value *offsetW);
+  void emitReduction(const TileSums &t, size_t d, Value *baseX, Value *baseW);
   void emitTile(const Product &product, const Tile &tile);
   // ... their stores (EmitEpilogue.cpp)
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
@@ -143,6 +151,8 @@ private:
   Value *pointerTo(uint32_t buffer, Value *index, bool isLocal);
   void tag(llvm::Instruction *instruction, uint32_t buffer);
   bool isLocal(uint32_t buffer) const { return locals_.count(buffer) != 0; }
+  // One element for each lane, side by side.
+  bool isPerLane(uint32_t buffer) const { return isLocal(buffer) && locals_.at(buffer)->isPerLane; }
 
   // --- math on f32 scalars and vectors (EmitMath.cpp)
   Value *emitExp(Value *x);
@@ -194,8 +204,7 @@ private:
   llvm::ValueMap<Value *, llvm::WeakTrackingVH> halves_;
   std::unordered_map<Ref, bool> varying_;
   std::vector<std::unordered_map<uint64_t, Value *>> scopes_;
-  std::unordered_map<uint32_t, const NestStage *> locals_;
-  bool isAcross_ = false;
+  std::unordered_map<uint32_t, const NestStage *> locals_; // buffers in the scratch of a row
   std::unordered_map<uint32_t, llvm::MDNode *> aliasScopes_, noAlias_;
   unsigned numTasks_ = 0;
 };

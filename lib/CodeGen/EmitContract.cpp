@@ -5,21 +5,13 @@
 //     for each row tile of the block:  block of X stays in L2
 //       rows x vectors sums in registers, over all of k, then the epilogue
 //
-// How large each of them is, is in the schedule. The epilogue is in EmitEpilogue.cpp.
+// How large each of them is, is in the schedule. The sums of a tile are in EmitTile.cpp, the
+// epilogue is in EmitEpilogue.cpp.
 #include "Emit.h"
-
-#include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
 
 namespace bycc::te {
-
-llvm::Value *KernelEmitter::depthOf(const Contraction &c) {
-  Value *depth = i64(1);
-  for (uint32_t axis : c.reduction)
-    depth = b_.CreateMul(depth, extentValue(axis));
-  return depth;
-}
 
 llvm::Value *KernelEmitter::tilesOf(const Product &product) {
   return blocksOf(extentValue(product.what.column), product.how.tile.vectors * vectorLanes());
@@ -201,130 +193,16 @@ void KernelEmitter::emitRowTiles(const Product &product, const Tile &at, Value *
         ifThen(b_.CreateICmpSLT(full, innerEnd), [&] { tileAt(outer, full, 1, rest); });
       return;
     }
-    Value *quads = b_.CreateSub(innerEnd, b_.CreateURem(b_.CreateSub(innerEnd, full), i64(4)));
-    forLoop(full, quads, 4, [&](Value *inner) { tileAt(outer, inner, 1, 4); });
-    forLoop(quads, innerEnd, 1, [&](Value *inner) { tileAt(outer, inner, 1, 1); });
+    Value *begin = full;
+    for (int64_t rows : openRestRows) {
+      Value *end =
+          rows == 1
+              ? innerEnd
+              : b_.CreateSub(innerEnd, b_.CreateURem(b_.CreateSub(innerEnd, begin), i64(rows)));
+      forLoop(begin, end, rows, [&](Value *inner) { tileAt(outer, inner, 1, rows); });
+      begin = end;
+    }
   });
-}
-
-void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
-  const Contraction &c = product.what;
-  const TileSchedule &how = tile.how;
-  unsigned lanes = static_cast<unsigned>(vectorLanes());
-  int64_t tileLanes = product.how.tile.vectors * lanes;
-  bool isPacked = product.how.packing != Packing::InPlace;
-  uint32_t bufferW = isPacked ? c.packed : c.vector.buffer;
-  DType sumType = loops_.kernel.exprs.type(c.result),
-        typeX = loops_.kernel.buffers[c.broadcast.buffer].type,
-        typeW = loops_.kernel.buffers[bufferW].type;
-  int64_t sizeW = sizeInBytes(typeW);
-  auto *vectorType = llvm::FixedVectorType::get(valueType(sumType), lanes);
-  // Offsets count elements; pairs of neighbours in memory are read as one.
-  llvm::Type *unitX = memoryType(typeX), *unitW = memoryType(typeW), *elementX = c.isPaired ? b_.getInt32Ty() : unitX;
-  // First elements: reduction at 0, columns at the tile's first.
-  Value *firstLane = tile.firstVector ? b_.CreateMul(tile.firstVector, i64(lanes)) : i64(0);
-  Value *columnBegin = b_.CreateAdd(b_.CreateMul(tile.columnTile, i64(tileLanes)), firstLane);
-  axes_[c.column] = columnBegin;
-  for (uint32_t axis : c.reduction)
-    axes_[axis] = i64(0);
-  Value *pointerX, *pointerW;
-  {
-    Scope scope(*this);
-    pointerX = pointerTo(c.broadcast.buffer, emitAt(c.broadcast.index), false);
-    if (!isPacked) {
-      pointerW = pointerTo(c.vector.buffer, emitAt(c.vector.index), false);
-    } else {
-      Value *panel = i64(0);
-      for (uint32_t axis : c.packedBatch)
-        panel = b_.CreateAdd(b_.CreateMul(panel, extentValue(axis)), axes_.at(axis));
-      panel = b_.CreateAdd(b_.CreateMul(panel, tilesOf(product)), tile.columnTile);
-      Value *first = b_.CreateMul(panel, b_.CreateMul(depthOf(c), i64(tileLanes)));
-      pointerW = pointerTo(c.packed, b_.CreateAdd(first, firstLane), false);
-    }
-  }
-  std::vector<Value *> stepX, stepW(c.reduction.size());
-  Value *packedStep = i64(tileLanes);
-  for (size_t d = c.reduction.size(); d-- > 0;) {
-    stepW[d] = isPacked ? packedStep : strideValue(c.vector, c.reduction[d]);
-    packedStep = b_.CreateMul(packedStep, extentValue(c.reduction[d]));
-  }
-  for (uint32_t axis : c.reduction)
-    stepX.push_back(strideValue(c.broadcast, axis));
-
-  int64_t numRows = how.rows * how.outerRows;
-  std::vector<Value *> sums, rowOffsets;
-  for (int64_t i = 0; i < numRows * how.vectors; ++i) {
-    sums.push_back(entryAlloca(vectorType));
-    b_.CreateStore(llvm::Constant::getNullValue(vectorType), sums.back());
-  }
-  Value *outerStride = strideValue(c.broadcast, c.outerRow), *innerStride = strideValue(c.broadcast, c.innerRow);
-  for (int64_t r = 0; r < numRows; ++r)
-    rowOffsets.push_back(b_.CreateAdd(b_.CreateMul(i64(r / how.rows), outerStride),
-                                      b_.CreateMul(i64(r % how.rows), innerStride)));
-  auto loadW = [&](Value *base, Value *offset, int64_t vector) -> Value * {
-    Value *pointer = b_.CreateGEP(unitW, base, b_.CreateAdd(offset, i64(vector * lanes)));
-    uint64_t align = static_cast<uint64_t>(isPacked ? lanes * sizeW : sizeW);
-    llvm::Instruction *load = b_.CreateAlignedLoad(llvm::FixedVectorType::get(unitW, lanes), pointer, llvm::Align(align));
-    tag(load, bufferW);
-    return unpack(typeW, load);
-  };
-  const int64_t ahead = product.how.prefetchAhead;
-  auto prefetch = [&](Value *base, Value *offset) {
-    Value *pointer = b_.CreateGEP(unitW, base, offset);
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
-  };
-  auto step = [&](Value *baseX, Value *baseW, Value *offsetX, Value *offsetW) {
-    std::vector<Value *> w;
-    for (int64_t v = 0; v < how.vectors; ++v) {
-      w.push_back(loadW(baseW, offsetW, v));
-      if (ahead > 0)
-        prefetch(baseW, b_.CreateAdd(offsetW, i64(v * lanes + ahead / sizeW)));
-    }
-    for (int64_t r = 0; r < numRows; ++r) {
-      Value *offset = b_.CreateAdd(offsetX, rowOffsets[static_cast<size_t>(r)]);
-      auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(typeX)));
-      auto *load = b_.CreateAlignedLoad(elementX, b_.CreateGEP(unitX, baseX, offset), align);
-      tag(load, c.broadcast.buffer);
-      Value *x = b_.CreateVectorSplat(lanes, c.isPaired ? load : unpack(typeX, load));
-      for (int64_t v = 0; v < how.vectors; ++v) {
-        Value *sum = sums[static_cast<size_t>(r * how.vectors + v)];
-        Value *before = b_.CreateLoad(vectorType, sum), *factor = w[static_cast<size_t>(v)];
-        b_.CreateStore(c.isPaired ? dotPairs(before, x, factor) : fma(x, factor, before), sum);
-      }
-    }
-  };
-  std::function<void(size_t, Value *, Value *)> reduce = [&](size_t d, Value *baseX, Value *baseW) {
-    Value *extent = extentValue(c.reduction[d]);
-    auto advance = [&](llvm::Type *unit, Value *base, Value *index, Value *by) { return b_.CreateGEP(unit, base, b_.CreateMul(index, by)); };
-    if (d + 1 < c.reduction.size()) {
-      forLoop(i64(0), extent, 1, [&](Value *index) {
-        reduce(d + 1, advance(unitX, baseX, index, stepX[d]), advance(unitW, baseW, index, stepW[d]));
-      });
-      return;
-    }
-    auto steps = [&](Value *from, Value *to, int64_t by) {
-      forLoop(from, to, by, [&](Value *index) {
-        Value *x = advance(unitX, baseX, index, stepX[d]), *w = advance(unitW, baseW, index, stepW[d]);
-        for (int64_t u = 0; u < by; ++u)
-          step(x, w, b_.CreateMul(i64(u), stepX[d]), b_.CreateMul(i64(u), stepW[d]));
-      });
-    };
-    if (extentOf(c.reduction[d]) || how.unroll == 1)
-      return steps(i64(0), extent, how.unroll);
-    Value *whole = b_.CreateSub(extent, b_.CreateURem(extent, i64(how.unroll)));
-    steps(i64(0), whole, how.unroll);
-    steps(whole, extent, 1);
-  };
-  reduce(0, pointerX, pointerW);
-  for (Value *&sum : sums)
-    sum = b_.CreateLoad(vectorType, sum);
-  axes_[c.column] = columnBegin;
-  if (c.isTransposed && c.innerRow != noAxis)
-    storeTransposed(c, tile, sums);
-  else
-    storeRows(c, tile, sums);
-  overrides_.clear();
-  setLanes({});
 }
 
 } // namespace bycc::te

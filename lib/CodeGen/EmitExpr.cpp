@@ -45,7 +45,7 @@ bool KernelEmitter::isVarying(Ref ref) {
     } else {
       for (Ref operand : {e.a, e.b, e.c})
         varies = varies || (operand != noRef && varying_.at(operand));
-      varies = varies || (isAcross_ && e.op == Op::Load && isLocal(static_cast<uint32_t>(e.i)));
+      varies = varies || (e.op == Op::Load && isPerLane(static_cast<uint32_t>(e.i)));
     }
     varying_[node] = varies;
   }

@@ -26,6 +26,10 @@ KernelEmitter::KernelEmitter(EmitContext &context, const Loops &loops, std::stri
   llvm::FastMathFlags flags;
   flags.setAllowContract();
   b_.setFastMathFlags(flags);
+  for (const Nest &nest : loops.nests)
+    for (const NestStage &inner : nest.stages)
+      if (inner.isLocal && !inner.isRegister)
+        locals_[inner.stage.buffer] = &inner;
   llvm::MDBuilder metadata(llvm_);
   auto *domain = metadata.createAnonymousAliasScopeDomain(name_);
   std::vector<llvm::Metadata *> all;

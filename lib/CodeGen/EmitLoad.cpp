@@ -107,7 +107,7 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
     tag(instruction, buffer);
     return unpack(as, instruction);
   };
-  if (local && isAcross_) { // one element per lane, side by side
+  if (isPerLane(buffer)) {
     Value *index = b_.CreateMul(emitAt(e.a), i64(vectorLanes()));
     return finish(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, static_cast<unsigned>(vectorLanes())),
                                        pointerTo(buffer, index, true), align));
@@ -150,7 +150,7 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isE
   bool local = isLocal(buffer);
   auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(type)));
   llvm::Type *element = memoryType(type);
-  if (local && isAcross_) {
+  if (isPerLane(buffer)) {
     Value *at = b_.CreateMul(emitAt(index), i64(vectorLanes()));
     tag(b_.CreateAlignedStore(pack(type, splat(value), isExact), pointerTo(buffer, at, true),
                               align),

@@ -11,18 +11,13 @@
 namespace bycc::te {
 
 void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
-  locals_.clear();
   overrides_.clear();
-  isAcross_ = schedule.isAcross;
   setLanes({});
-  for (const NestStage &inner : nest.stages)
-    if (inner.isLocal && !inner.isRegister)
-      locals_[inner.stage.buffer] = &inner;
   int64_t lanes = vectorLanes();
   Value *count = i64(1);
   for (uint32_t axis : nest.rows) {
     Value *extent = extentValue(axis);
-    if (isAcross_ && axis == nest.rows.back())
+    if (schedule.isAcross && axis == nest.rows.back())
       extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
     count = b_.CreateMul(count, extent);
   }
@@ -32,7 +27,7 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
       Value *rest = row;
       for (size_t r = nest.rows.size(); r-- > 0;) {
         uint32_t axis = nest.rows[r];
-        bool isBlock = isAcross_ && r + 1 == nest.rows.size();
+        bool isBlock = schedule.isAcross && r + 1 == nest.rows.size();
         Value *extent = extentValue(axis);
         if (isBlock)
           extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
@@ -50,15 +45,13 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
         axes_[axis] = begin;
       }
       Scope scope(*this);
-      if (isAcross_)
+      if (schedule.isAcross)
         emitAcross(nest, schedule);
       else
         emitRow(nest, schedule);
     });
   });
-  locals_.clear();
   overrides_.clear();
-  isAcross_ = false;
   setLanes({});
 }
 
@@ -242,17 +235,14 @@ void KernelEmitter::emitReduce(const NestStage &inner, const StageSchedule &sche
   loopAxes(stage.axes, stage.axes.size(), schedule.unrolledAxes, [&] {
     auto ways = static_cast<size_t>(schedule.ways);
     Value *identity = identityOf(stage);
-    if (isAcross_)
-      identity = splat(identity);
-    else if (within)
-      identity = b_.CreateVectorSplat(lanes, identity);
+    identity = within ? b_.CreateVectorSplat(lanes, identity) : splat(identity);
     std::vector<Value *> accumulators;
     for (size_t way = 0; way < ways; ++way) {
       accumulators.push_back(entryAlloca(identity->getType()));
       b_.CreateStore(identity, accumulators.back());
     }
     Value *best = nullptr;
-    llvm::Type *indexType = isAcross_ ? vectorOf(b_.getInt64Ty()) : static_cast<llvm::Type *>(b_.getInt64Ty());
+    llvm::Type *indexType = vectorOf(b_.getInt64Ty());
     if (isArg) {
       best = entryAlloca(indexType);
       b_.CreateStore(llvm::ConstantInt::getSigned(indexType, -1), best);

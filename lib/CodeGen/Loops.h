@@ -26,6 +26,7 @@ struct NestStage {
   Stage stage;                  // `axes` are the inner ones
   bool isLocal = false;         // buffer lives for one row only
   bool isRegister = false;      // ... and is one value per row
+  bool isPerLane = false;       // ... and there is one for each lane, side by side
   int64_t localOffset = 0;      // bytes from the thread's scratch
   uint32_t vectorAxis = noAxis; // the axis that lanes run along; noAxis: not its own
 };

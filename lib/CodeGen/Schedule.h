@@ -27,6 +27,10 @@ struct TileSchedule {
   bool operator==(const TileSchedule &) const = default;
 };
 
+// Rows of the rests of a tile where the number of rows is open: as many of the first as there
+// are, then of the next.
+inline constexpr int64_t openRestRows[] = {4, 1};
+
 struct ProductSchedule {
   TileSchedule tile;
   std::vector<TileSchedule> rests; // of rows, of columns, and of both

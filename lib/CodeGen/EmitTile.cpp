@@ -1,0 +1,186 @@
+// The sums of a product's tile: rows x vectors of them in registers, over all of the reduction.
+// Each step loads the vectors of one operand and broadcasts the elements of the other:
+//
+//   for k:  w[v] = W[k, v];  for each row r:  x = X[r, k];  sum[r, v] += x * w[v]
+#include "Emit.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace bycc::te {
+
+// A tile while its sums are made. Offsets count units, the elements in memory; pairs of
+// neighbours are read as one element.
+struct KernelEmitter::TileSums {
+  const Product &product;
+  const TileSchedule &how;
+  bool isPacked = false;
+  uint32_t bufferW = 0;
+  DType typeX, typeW;
+  llvm::Type *unitX = nullptr, *unitW = nullptr, *elementX = nullptr;
+  llvm::FixedVectorType *vector = nullptr;
+  std::vector<Value *> stepX, stepW; // by axis of the reduction
+  std::vector<Value *> rowOffsets;   // in X
+  std::vector<Value *> sums;         // in memory that becomes registers
+
+  int64_t numRows() const { return how.rows * how.outerRows; }
+};
+
+llvm::Value *KernelEmitter::depthOf(const Contraction &c) {
+  Value *depth = i64(1);
+  for (uint32_t axis : c.reduction)
+    depth = b_.CreateMul(depth, extentValue(axis));
+  return depth;
+}
+
+KernelEmitter::TileSums KernelEmitter::beginSums(const Product &product, const Tile &tile) {
+  const Contraction &c = product.what;
+  const std::vector<Buffer> &buffers = loops_.kernel.buffers;
+  TileSums t{product, tile.how};
+  t.isPacked = product.how.packing != Packing::InPlace;
+  t.bufferW = t.isPacked ? c.packed : c.vector.buffer;
+  t.typeX = buffers[c.broadcast.buffer].type;
+  t.typeW = buffers[t.bufferW].type;
+  t.unitX = memoryType(t.typeX);
+  t.unitW = memoryType(t.typeW);
+  t.elementX = c.isPaired ? b_.getInt32Ty() : t.unitX;
+  t.vector = llvm::FixedVectorType::get(valueType(loops_.kernel.exprs.type(c.result)),
+                                        static_cast<unsigned>(vectorLanes()));
+  return t;
+}
+
+// Where both operands begin: the reduction at 0, columns at the tile's first.
+std::pair<llvm::Value *, llvm::Value *>
+KernelEmitter::operandsOf(const TileSums &t, const Tile &tile, Value *firstLane) {
+  const Contraction &c = t.product.what;
+  Scope scope(*this);
+  Value *pointerX = pointerTo(c.broadcast.buffer, emitAt(c.broadcast.index), false);
+  if (!t.isPacked)
+    return {pointerX, pointerTo(c.vector.buffer, emitAt(c.vector.index), false)};
+  Value *panel = i64(0);
+  for (uint32_t axis : c.packedBatch)
+    panel = b_.CreateAdd(b_.CreateMul(panel, extentValue(axis)), axes_.at(axis));
+  panel = b_.CreateAdd(b_.CreateMul(panel, tilesOf(t.product)), tile.columnTile);
+  Value *first = b_.CreateMul(
+      panel, b_.CreateMul(depthOf(c), i64(t.product.how.tile.vectors * vectorLanes())));
+  return {pointerX, pointerTo(c.packed, b_.CreateAdd(first, firstLane), false)};
+}
+
+// Sums of 0, and how far it is to the next step and row.
+void KernelEmitter::clearSums(TileSums &t) {
+  const Contraction &c = t.product.what;
+  t.stepW.resize(c.reduction.size());
+  Value *packedStep = i64(t.product.how.tile.vectors * vectorLanes());
+  for (size_t d = c.reduction.size(); d-- > 0;) {
+    t.stepW[d] = t.isPacked ? packedStep : strideValue(c.vector, c.reduction[d]);
+    packedStep = b_.CreateMul(packedStep, extentValue(c.reduction[d]));
+  }
+  for (uint32_t axis : c.reduction)
+    t.stepX.push_back(strideValue(c.broadcast, axis));
+  for (int64_t i = 0; i < t.numRows() * t.how.vectors; ++i) {
+    t.sums.push_back(entryAlloca(t.vector));
+    b_.CreateStore(llvm::Constant::getNullValue(t.vector), t.sums.back());
+  }
+  Value *outerStride = strideValue(c.broadcast, c.outerRow),
+        *innerStride = strideValue(c.broadcast, c.innerRow);
+  for (int64_t r = 0; r < t.numRows(); ++r) {
+    Value *inInner = b_.CreateMul(i64(r % t.how.rows), innerStride);
+    Value *inOuter = b_.CreateMul(i64(r / t.how.rows), outerStride);
+    t.rowOffsets.push_back(b_.CreateAdd(inOuter, inInner));
+  }
+}
+
+// A vector of W; the panel is fetched ahead.
+llvm::Value *KernelEmitter::loadVector(const TileSums &t, Value *base, Value *offset,
+                                       int64_t vector) {
+  int64_t lanes = vectorLanes(), size = sizeInBytes(t.typeW), ahead = t.product.how.prefetchAhead;
+  Value *pointer = b_.CreateGEP(t.unitW, base, b_.CreateAdd(offset, i64(vector * lanes)));
+  auto align = llvm::Align(static_cast<uint64_t>(t.isPacked ? lanes * size : size));
+  llvm::Instruction *load = b_.CreateAlignedLoad(
+      llvm::FixedVectorType::get(t.unitW, static_cast<unsigned>(lanes)), pointer, align);
+  tag(load, t.bufferW);
+  Value *value = unpack(t.typeW, load);
+  if (ahead > 0) {
+    Value *next =
+        b_.CreateGEP(t.unitW, base, b_.CreateAdd(offset, i64(vector * lanes + ahead / size)));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {next, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  }
+  return value;
+}
+
+void KernelEmitter::emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX,
+                             Value *offsetW) {
+  const Contraction &c = t.product.what;
+  std::vector<Value *> w;
+  for (int64_t v = 0; v < t.how.vectors; ++v)
+    w.push_back(loadVector(t, baseW, offsetW, v));
+  for (int64_t r = 0; r < t.numRows(); ++r) {
+    Value *offset = b_.CreateAdd(offsetX, t.rowOffsets[static_cast<size_t>(r)]);
+    auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(t.typeX)));
+    auto *load = b_.CreateAlignedLoad(t.elementX, b_.CreateGEP(t.unitX, baseX, offset), align);
+    tag(load, c.broadcast.buffer);
+    Value *x = b_.CreateVectorSplat(static_cast<unsigned>(vectorLanes()),
+                                    c.isPaired ? load : unpack(t.typeX, load));
+    for (int64_t v = 0; v < t.how.vectors; ++v) {
+      Value *sum = t.sums[static_cast<size_t>(r * t.how.vectors + v)];
+      Value *before = b_.CreateLoad(t.vector, sum), *factor = w[static_cast<size_t>(v)];
+      b_.CreateStore(c.isPaired ? dotPairs(before, x, factor) : fma(x, factor, before), sum);
+    }
+  }
+}
+
+// Loops over the axes of the reduction from `d` on.
+void KernelEmitter::emitReduction(const TileSums &t, size_t d, Value *baseX, Value *baseW) {
+  const std::vector<uint32_t> &axes = t.product.what.reduction;
+  Value *extent = extentValue(axes[d]);
+  auto advance = [&](llvm::Type *unit, Value *base, Value *index, Value *by) {
+    return b_.CreateGEP(unit, base, b_.CreateMul(index, by));
+  };
+  if (d + 1 < axes.size()) {
+    forLoop(i64(0), extent, 1, [&](Value *index) {
+      Value *w = advance(t.unitW, baseW, index, t.stepW[d]);
+      emitReduction(t, d + 1, advance(t.unitX, baseX, index, t.stepX[d]), w);
+    });
+    return;
+  }
+  auto steps = [&](Value *from, Value *to, int64_t by) {
+    forLoop(from, to, by, [&](Value *index) {
+      Value *x = advance(t.unitX, baseX, index, t.stepX[d]),
+            *w = advance(t.unitW, baseW, index, t.stepW[d]);
+      for (int64_t u = 0; u < by; ++u) {
+        Value *offsetW = b_.CreateMul(i64(u), t.stepW[d]);
+        emitStep(t, x, w, b_.CreateMul(i64(u), t.stepX[d]), offsetW);
+      }
+    });
+  };
+  if (extentOf(axes[d]) || t.how.unroll == 1)
+    return steps(i64(0), extent, t.how.unroll);
+  Value *whole = b_.CreateSub(extent, b_.CreateURem(extent, i64(t.how.unroll)));
+  steps(i64(0), whole, t.how.unroll);
+  steps(whole, extent, 1);
+}
+
+void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
+  const Contraction &c = product.what;
+  TileSums t = beginSums(product, tile);
+  Value *firstLane = tile.firstVector ? b_.CreateMul(tile.firstVector, i64(vectorLanes())) : i64(0);
+  Value *columnBegin = b_.CreateAdd(
+      b_.CreateMul(tile.columnTile, i64(product.how.tile.vectors * vectorLanes())), firstLane);
+  axes_[c.column] = columnBegin;
+  for (uint32_t axis : c.reduction)
+    axes_[axis] = i64(0);
+  auto [pointerX, pointerW] = operandsOf(t, tile, firstLane);
+  clearSums(t);
+  emitReduction(t, 0, pointerX, pointerW);
+  for (Value *&sum : t.sums)
+    sum = b_.CreateLoad(t.vector, sum);
+  axes_[c.column] = columnBegin;
+  if (c.isTransposed && c.innerRow != noAxis)
+    storeTransposed(c, tile, t.sums);
+  else
+    storeRows(c, tile, t.sums);
+  overrides_.clear();
+  setLanes({});
+}
+
+} // namespace bycc::te
