@@ -28,6 +28,7 @@ private:
   void chooseRests(const Contraction &c, ProductSchedule &product);
   void choosePanels(const Contraction &c, ProductSchedule &product);
   void chooseBlocks(const Contraction &c, NestSchedule &nest);
+  std::optional<int64_t> itemsOf(const Contraction &c, const ProductSchedule &p) const;
   int64_t unrollOf(const Contraction &c, const TileSchedule &tile) const;
   void checkTile(const Contraction &c, const TileSchedule &tile);
 

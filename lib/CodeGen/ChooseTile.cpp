@@ -292,6 +292,18 @@ void ScheduleChooser::choosePanels(const Contraction &c, ProductSchedule &produc
   product.panelGrain = grain("panels grain", grainOf(rows, static_cast<double>(tileLanes)));
 }
 
+// How many work items there are, where it is known.
+std::optional<int64_t> ScheduleChooser::itemsOf(const Contraction &c,
+                                                const ProductSchedule &p) const {
+  std::optional<int64_t> batches = product(c.batch), columns = extentOf(c.column), rows = 1;
+  if (uint32_t blocked = c.outerRow != noAxis ? c.outerRow : c.innerRow; blocked != noAxis)
+    rows = extentOf(blocked);
+  if (!batches || !columns || !rows)
+    return std::nullopt;
+  int64_t tiles = ceilDiv(*columns, p.tile.vectors * facts_.lanes);
+  return *batches * ceilDiv(*rows, p.blockRows) * ceilDiv(tiles, p.blockTiles);
+}
+
 // Work items are (batch, block of rows, block of column tiles), sized for the likely extents;
 // blocks fit any extent.
 void ScheduleChooser::chooseBlocks(const Contraction &c, NestSchedule &nest) {
@@ -326,24 +338,16 @@ void ScheduleChooser::chooseBlocks(const Contraction &c, NestSchedule &nest) {
   // serves many of them while it is in the cache.
   if (rowBlocks <= 1 && blocked != noAxis && !extentOf(blocked))
     p.blockRows = std::max(p.blockRows, std::min(cached, ceilDiv(likelyUnknown, unit)) * unit);
+  int64_t chosen = p.blockRows;
   p.blockRows = number("block rows", p.blockRows, unit, blocked == noAxis ? 1 : mostBlock,
                        "rows of a block", unit);
   p.blockTiles = number("block tiles", p.blockTiles, 1, mostBlock, "column tiles of a block");
-
-  std::optional<int64_t> count = product(c.batch);
-  auto times = [&](uint32_t axis, int64_t step) {
-    auto extent = extentOf(axis);
-    count = count && extent ? std::optional(*count * ceilDiv(*extent, step)) : std::nullopt;
-  };
-  if (blocked != noAxis)
-    times(blocked, p.blockRows);
-  auto tiles =
-      extentOf(c.column) ? std::optional(ceilDiv(*extentOf(c.column), tileLanes)) : std::nullopt;
-  count = count && tiles ? std::optional(*count * ceilDiv(*tiles, p.blockTiles)) : std::nullopt;
+  if (p.blockRows != chosen)
+    likelyStep = p.blockRows;
   double itemCycles =
       static_cast<double>(depth) * static_cast<double>(likelyStep * (hasOuter ? inner : 1)) *
       static_cast<double>(p.blockTiles * tileLanes) / static_cast<double>(2 * facts_.lanes);
-  nest.grain = grain("threads grain", grainOf(count, itemCycles));
+  nest.grain = grain("threads grain", grainOf(itemsOf(c, p), itemCycles));
 }
 
 } // namespace bycc::te

@@ -1,10 +1,13 @@
 // A schedule is a value: printed and read back it is the same, and what a file says is what it
 // is, or an error at the line.
+#include "Harness.h"
 #include "PrintLoops.h"
+
+#include "bycc/CodeGen/HostTarget.h"
 
 #include <catch2/catch.hpp>
 
-#include "bycc/CodeGen/HostTarget.h"
+#include <cmath>
 
 using namespace bycc;
 using namespace bycc::te;
@@ -131,4 +134,45 @@ TEST_CASE("a schedule that cannot be is an error at its line") {
   fails("schedule panels made=never", "possible here: compiling, running");
   fails("schedule tile rows", "expected 'schedule GROUP NAME=VALUE...'");
   fails("schedule tile rows=99999999999999999999", "not a number");
+}
+
+// Code of an edited schedule gives what the stages say.
+TEST_CASE("edited schedules compute the same") {
+  auto check = [](const Kernel &kernel, const std::string &line) {
+    ScheduleFile file = ScheduleFile::read("f.loops", std::string("kernel net ") + fingerprint +
+                                                          "\nnest 0\n" + line + "\n")
+                            .takeValue();
+    INFO(line);
+    Compiled compiled(kernel, avx2(), file.find(fingerprint));
+    Data expected(kernel.buffers.size());
+    for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+      int64_t elements = 1;
+      for (Ref extent : kernel.buffers[b].shape)
+        elements *= *kernel.exprs.constant(extent);
+      expected[b] = randomNumbers(static_cast<size_t>(elements), b + 1);
+    }
+    Data actual = expected;
+    interpret(kernel, {}, expected);
+    compiled.run({}, actual, 3);
+    size_t output = 0;
+    while (kernel.buffers[output].role != Role::Output)
+      ++output;
+    double worst = 0;
+    for (size_t i = 0; i < actual[output].size(); ++i)
+      worst = std::max(worst, std::fabs(actual[output][i] - expected[output][i]));
+    CHECK(worst < 1e-4);
+  };
+  Kernel whole = product(37, 64, 48); // columns are whole vectors
+  for (const char *line :
+       {"schedule panels made=never", "schedule panels made=running grain=2",
+        "schedule panels prefetch=256", "schedule tile rows=3 vectors=3",
+        "schedule tile rows=1 vectors=1 epilogue=loop", "schedule tile rows=2 vectors=5",
+        "schedule tile rows=2\nschedule block rows=38 tiles=2", "schedule threads grain=2"})
+    check(whole, line);
+  for (const char *line : {"schedule lanes run=across", "schedule stage b1 ways=8",
+                           "schedule stage b1 vector=no", "schedule threads grain=7"})
+    check(reduction(43, 301), line);
+  for (const char *line : {"schedule lanes chunk=8", "schedule lanes chunk=0",
+                           "schedule lanes chunk=4096", "schedule stage b1 vector=no"})
+    check(map(9001), line);
 }
