@@ -26,6 +26,12 @@ bool hasLine(const std::string &text, const std::string &wanted) {
   return false;
 }
 
+// Of a line "strips NAME PARTS FINGERPRINT...": names depend on that of the module.
+std::string withoutName(const std::string &line) {
+  size_t name = line.find(' '), rest = name == std::string::npos ? name : line.find(' ', name + 1);
+  return rest == std::string::npos ? line : line.substr(rest);
+}
+
 } // namespace
 
 Expected<> Scheduler::readFile(const std::string &file, std::string_view text) {
@@ -61,7 +67,7 @@ Expected<std::vector<Diagnostic>> Scheduler::check(const Program &program) const
     return warnings;
   std::vector<std::string> strips = printStrips(program);
   for (const KernelEdits::Line &line : file_->strips)
-    if (std::ranges::find(strips, line.text) == strips.end())
+    if (std::ranges::find(strips, withoutName(line.text), withoutName) == strips.end())
       return (error(Status::Input, {file_->name, line.number, 0, {}, {}})
               << "not as it is printed for this program: '" << escaped(line.text) << "'")
           .note("strips are chosen for the program, and cannot be changed by a file");

@@ -85,6 +85,25 @@ impossible "schedule tile" "rows=" "rows=1 rows=" "'rows' is said twice"
 impossible "schedule threads" "grain=" "grain=-1 was=" "grain=-1: work items for a thread: 0 to"
 impossible "kernel net" "kernel net" "kernel of net" "expected 'kernel NAME FINGERPRINT'"
 impossible "kernel net" "kernel net" "colonel net" ""
+
+# A chain in strips: its kernels are scheduled like others, on one thread; into how many parts it
+# is cut is no matter of a file.
+cat >chain.relay <<'END'
+#[version = "0.0.5"]
+def @main(%q: Tensor[(8, 197, 32), float32], %k: Tensor[(8, 197, 32), float32], %v: Tensor[(8, 197, 32), float32]) {
+  %0 = nn.batch_matmul(%q, %k, transpose_b=True);
+  %1 = nn.batch_matmul(nn.softmax(%0, axis=-1), %v, transpose_b=False);
+  (%1, nn.relu(%1))
+}
+END
+bycc chain.relay $cpu -q --emit=loops
+grep -q '^strips chain_' chain.loops || fail "no strips: $(cat chain.loops)"
+bycc chain.relay $cpu -q --module-name=other --schedules=chain.loops --emit=loops -o other.loops
+diff <(sed 's/other_/chain_/' other.loops) chain.loops
+sed '/_strip /,$ s/grain=0/grain=4/' chain.loops >bad.loops
+refuse 1 "error[INPUT]: grain=4: a strip runs on one thread" bycc chain.relay $cpu -q -o x.o --schedules=bad.loops
+sed 's/^\(strips [^ ]*\) [0-9x]* /\1 3 /' chain.loops >bad.loops
+refuse 1 "bad.loops:2: error[INPUT]: not as it is printed for this program" bycc chain.relay $cpu -q -o x.o --schedules=bad.loops
 printf 'strips none 4 0123456789abcdef\n' >bad.loops
 refuse 1 "bad.loops:1: error[INPUT]: not as it is printed for this program" bycc net.relay -q -o x.o --schedules=bad.loops
 refuse 1 "error[IO]" bycc net.relay -q -o x.o --schedules=none.loops
