@@ -53,6 +53,10 @@ private:
   void emitAcross(const Nest &nest, const NestSchedule &schedule);
   void emitMap(const NestStage &inner, const StageSchedule &schedule);
   void emitReduce(const NestStage &inner, const StageSchedule &schedule);
+  struct Reduction;
+  Reduction beginReduction(const NestStage &inner, int64_t ways);
+  void emitReductionStep(const Reduction &r, int64_t way);
+  Value *endReduction(const Reduction &r);
   void finishStage(const NestStage &inner, Value *value, bool isExact);
   // Loops over the first `count` axes; the last `unrolled` of them are written out.
   void loopAxes(const std::vector<uint32_t> &axes, size_t count, int64_t unrolled,

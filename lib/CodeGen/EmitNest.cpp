@@ -227,68 +227,86 @@ llvm::Value *KernelEmitter::horizontal(const Stage &stage, Value *acc) {
   return b_.CreateExtractElement(acc, uint64_t{0});
 }
 
+// A reduction while it runs: `ways` results in memory that becomes registers, which are joined at
+// the end. The index of the best element goes with it where that is what is asked for.
+struct KernelEmitter::Reduction {
+  const Stage &stage;
+  bool isWithin = false; // lanes run along what is reduced
+  llvm::Type *type = nullptr, *indexType = nullptr;
+  std::vector<Value *> results;
+  Value *best = nullptr; // index; null: not asked for
+};
+
+KernelEmitter::Reduction KernelEmitter::beginReduction(const NestStage &inner, int64_t ways) {
+  const Stage &stage = inner.stage;
+  Reduction r{stage, inner.vectorAxis != noAxis, nullptr, vectorOf(b_.getInt64Ty()), {}, nullptr};
+  Value *identity = identityOf(stage);
+  identity = r.isWithin ? b_.CreateVectorSplat(static_cast<unsigned>(vectorLanes()), identity)
+                        : splat(identity);
+  r.type = identity->getType();
+  for (int64_t way = 0; way < ways; ++way) {
+    r.results.push_back(entryAlloca(r.type));
+    b_.CreateStore(identity, r.results.back());
+  }
+  if (stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin) {
+    r.best = entryAlloca(r.indexType);
+    b_.CreateStore(llvm::ConstantInt::getSigned(r.indexType, -1), r.best);
+  }
+  return r;
+}
+
+void KernelEmitter::emitReductionStep(const Reduction &r, int64_t way) {
+  const Stage &stage = r.stage;
+  Value *result = r.results[static_cast<size_t>(way)];
+  Value *value = lanes_.count > 1 ? emitVector(stage.body) : emit(stage.body);
+  Value *old = b_.CreateLoad(value->getType(), result);
+  if (r.best) {
+    Value *oldIndex = b_.CreateLoad(r.indexType, r.best);
+    Value *position = splat(emit(stage.position));
+    bool isMax = stage.reduce == Reduce::ArgMax;
+    Expr lt{stage.selectLast ? Op::Le : Op::Lt, DType::Bool, stage.body, stage.body, noRef, 0, 0};
+    Value *better = isMax ? emitBinary(lt, old, value) : emitBinary(lt, value, old);
+    better =
+        b_.CreateOr(better, b_.CreateICmpSLT(oldIndex, llvm::Constant::getNullValue(r.indexType)));
+    b_.CreateStore(b_.CreateSelect(better, position, oldIndex), r.best);
+    b_.CreateStore(b_.CreateSelect(better, value, old), result);
+    return;
+  }
+  Value *now = combine(stage, old, value);
+  if (r.isWithin && lanes_.mask)
+    now = b_.CreateSelect(lanes_.mask, now, old);
+  b_.CreateStore(now, result);
+}
+
+llvm::Value *KernelEmitter::endReduction(const Reduction &r) {
+  for (size_t half = r.results.size() / 2; half > 0; half /= 2)
+    for (size_t way = 0; way < half; ++way) {
+      Value *one = b_.CreateLoad(r.type, r.results[way]);
+      Value *other = b_.CreateLoad(r.type, r.results[way + half]);
+      b_.CreateStore(combine(r.stage, one, other), r.results[way]);
+    }
+  if (r.best) {
+    llvm::Type *type = valueType(loops_.kernel.buffers[r.stage.buffer].type);
+    return b_.CreateIntCast(b_.CreateLoad(r.indexType, r.best), r.indexType->getWithNewType(type),
+                            true);
+  }
+  Value *result = b_.CreateLoad(r.type, r.results[0]);
+  return r.isWithin ? horizontal(r.stage, result) : result;
+}
+
 void KernelEmitter::emitReduce(const NestStage &inner, const StageSchedule &schedule) {
   const Stage &stage = inner.stage;
-  bool isArg = stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
-  unsigned lanes = static_cast<unsigned>(vectorLanes());
-  bool within = inner.vectorAxis != noAxis;
   loopAxes(stage.axes, stage.axes.size(), schedule.unrolledAxes, [&] {
-    auto ways = static_cast<size_t>(schedule.ways);
-    Value *identity = identityOf(stage);
-    identity = within ? b_.CreateVectorSplat(lanes, identity) : splat(identity);
-    std::vector<Value *> accumulators;
-    for (size_t way = 0; way < ways; ++way) {
-      accumulators.push_back(entryAlloca(identity->getType()));
-      b_.CreateStore(identity, accumulators.back());
-    }
-    Value *best = nullptr;
-    llvm::Type *indexType = vectorOf(b_.getInt64Ty());
-    if (isArg) {
-      best = entryAlloca(indexType);
-      b_.CreateStore(llvm::ConstantInt::getSigned(indexType, -1), best);
-    }
-    auto step = [&](int64_t way) {
-      Value *acc = accumulators[static_cast<size_t>(way)];
-      Value *value = lanes_.count > 1 ? emitVector(stage.body) : emit(stage.body);
-      Value *old = b_.CreateLoad(value->getType(), acc);
-      if (isArg) {
-        Value *oldIndex = b_.CreateLoad(indexType, best);
-        Value *position = splat(emit(stage.position));
-        bool isMax = stage.reduce == Reduce::ArgMax;
-        Expr lt{stage.selectLast ? Op::Le : Op::Lt, DType::Bool, stage.body, stage.body, noRef, 0, 0};
-        Value *better = isMax ? emitBinary(lt, old, value) : emitBinary(lt, value, old);
-        better = b_.CreateOr(better, b_.CreateICmpSLT(oldIndex, llvm::Constant::getNullValue(indexType)));
-        b_.CreateStore(b_.CreateSelect(better, position, oldIndex), best);
-        b_.CreateStore(b_.CreateSelect(better, value, old), acc);
-        return;
-      }
-      Value *now = combine(stage, old, value);
-      if (within && lanes_.mask)
-        now = b_.CreateSelect(lanes_.mask, now, old);
-      b_.CreateStore(now, acc);
-    };
-    if (within)
+    Reduction r = beginReduction(inner, schedule.ways);
+    auto step = [&](int64_t way) { emitReductionStep(r, way); };
+    if (r.isWithin)
       loopAxes(stage.reduceAxes, stage.reduceAxes.size() - 1, 0,
                [&] { loopLanes(inner.vectorAxis, schedule.tail, schedule.ways, step); });
     else
       loopAxes(stage.reduceAxes, stage.reduceAxes.size(), schedule.unrolledReduction,
                [&] { step(0); });
-    for (; ways > 1; ways /= 2)
-      for (size_t way = 0; way < ways / 2; ++way) {
-        Value *one = b_.CreateLoad(identity->getType(), accumulators[way]);
-        Value *other = b_.CreateLoad(identity->getType(), accumulators[way + ways / 2]);
-        b_.CreateStore(combine(stage, one, other), accumulators[way]);
-      }
-    Value *result;
-    if (isArg)
-      result = b_.CreateIntCast(
-          b_.CreateLoad(indexType, best),
-          indexType->getWithNewType(valueType(loops_.kernel.buffers[stage.buffer].type)), true);
-    else
-      result = b_.CreateLoad(identity->getType(), accumulators[0]);
-    if (within)
-      result = horizontal(stage, result);
     bool isChoice = stage.reduce == Reduce::Max || stage.reduce == Reduce::Min;
+    Value *result = endReduction(r);
     finishStage(inner, result, isChoice && isExact(stage.body));
   });
 }
