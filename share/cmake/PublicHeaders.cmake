@@ -1,5 +1,5 @@
 # The headers that are installed: what programs use that compile (Compiler.h, compiler.h) and run
-# (runtime.h) models, vendors (vendor.h), plugins with passes (pass.h), and those who write passes and frontends. All others
+# (runtime.h) models, vendors (vendor.h, vendor.hpp), plugins with passes (pass.h), and those who write passes and frontends. All others
 # in include/bycc are for bycc alone. A new function in one of these is shown by a line in
 # lib/bycc.map; the tests library-exports and e2e-public_headers hold the three together.
 set(BYCC_PUBLIC_HEADERS
@@ -47,4 +47,5 @@ set(BYCC_PUBLIC_HEADERS
   bycc/pass.h
   bycc/runtime.h
   bycc/vendor.h
+  bycc/vendor.hpp
 )

@@ -13,7 +13,7 @@ for header in abi vendor pass runtime compiler; do
   cc -std=c11 -Wall -Wextra -pedantic -Werror -I"$include" -fsyntax-only $header.c || fail "bycc/$header.h is no C11"
 done
 # Each is the first in a file, twice, beside the others of its kind.
-grep '\.h$' installed.txt | while read -r header; do
+grep -E '\.h(pp)?$' installed.txt | while read -r header; do
   printf '#include "%s"\n#include "%s"\n' "$header" "$header" > "$(tr / _ <<< "$header").cpp"
 done
 ls ./*.cpp | xargs -P 2 -n 6 c++ -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror -fsyntax-only -I"$include" ||

@@ -7,8 +7,9 @@
 grown=$BYCC_BUILD/test/abi/grown
 [ -x "$grown/libexec/bycc/bycc-worker" ] || fail "there is no $grown/libexec/bycc/bycc-worker"
 sample=$root/share/examples/vendor
-mkdir -p now
+mkdir -p now kit/bycc
 cp -r "$root/include/bycc" now
+mv now/bycc/vendor.hpp kit/bycc # the same kit on each vendor.h
 cp -r now later
 chmod -R u+w later
 python3 "$root/test/abi/grow.py" "$root/include/bycc/vendor.h" later/bycc/vendor.h
@@ -18,7 +19,7 @@ cc -c -fPIC patterns.c -o patterns.o
 build() { # NAME INCLUDE
   mkdir "$1.plugin"
   for file in compile device runtime translate; do
-    c++ -std=c++17 -O0 -c -fPIC -fvisibility=hidden -I"$2" "$sample/$file.cpp" -o "$1.plugin/$file.o" &
+    c++ -std=c++20 -O0 -c -fPIC -fvisibility=hidden -I"$2" -I"$work/kit" "$sample/$file.cpp" -o "$1.plugin/$file.o" &
   done
   wait
   c++ -shared "$1".plugin/*.o patterns.o -o "$1.plugin/libbycc_vendor_examplenpu.so"

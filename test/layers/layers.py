@@ -7,7 +7,7 @@ usage: layers.py SOURCE LAYERS [--self-test]
 A source, and each header of its own folder that it includes, may include
 
   "bycc/<Layer>/..."    of its layer and of those it depends on, directly or through others
-  "bycc/vendor.h" ..    C headers: contracts by all, bycc/runtime.h and compiler.h by those above them
+  "bycc/vendor.h" ..    C headers and the kit: contracts by all, bycc/runtime.h and compiler.h by those above them
   "X.h"                 from its own folder; tools and tests also from folders of layers below
   "cli/X.h"             in tools: the folder of a layer below
 
@@ -17,7 +17,7 @@ import os
 import re
 import sys
 
-C_HEADERS = {'abi.h': None, 'vendor.h': None, 'pass.h': None, 'runtime.h': 'Runtime', 'compiler.h': 'Compiler'}
+C_HEADERS = {'abi.h': None, 'vendor.h': None, 'vendor.hpp': None, 'pass.h': None, 'runtime.h': 'Runtime', 'compiler.h': 'Compiler'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?\b[ \t]*(.*)$', re.M)
 
 

@@ -1,10 +1,8 @@
 // The compile half: bycc loads this into the compiler. It answers for nodes and
 // turns a region into a command stream. It never touches the device.
 #include "device.h"
-#include "region.h"
 #include "translate.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -16,6 +14,8 @@ namespace examplenpu {
 
 namespace {
 
+using kit::Refusal;
+
 // --- for trying out what happens when a vendor says no or fails
 
 std::string environment(const char *name) {
@@ -24,234 +24,201 @@ std::string environment(const char *name) {
 }
 
 // Is the name in EXAMPLENPU_REFUSE=nn.dense,conv_7?
-bool isRefused(const std::string &name) {
-  return ("," + environment("EXAMPLENPU_REFUSE") + ",").find("," + name + ",") != std::string::npos;
+void expectNotRefused(std::string_view name) {
+  if (("," + environment("EXAMPLENPU_REFUSE") + ",").find(kit::text(",", name, ",")) != std::string::npos)
+    throw Refusal(name, " is in EXAMPLENPU_REFUSE");
 }
 
-// Why the node, or one inside of a composite, is to be refused; "" when it is not. The
-// model's names count at compile() only: an answer of supports() must not depend on
-// them.
-std::string whyRefused(const bycc_node &node, bool byName) {
-  if (isRefused(node.op))
-    return std::string(node.op) + " is in EXAMPLENPU_REFUSE";
-  if (byName && node.source && isRefused(node.source))
-    return std::string(node.source) + " is in EXAMPLENPU_REFUSE";
-  for (uint32_t i = 0; node.body && i < node.body->num_nodes; ++i)
-    if (std::string reason = whyRefused(*bycc_node_at(node.body, i), byName); !reason.empty())
-      return reason;
-  return "";
+// For the node, and what is inside of a composite. The model's names count at compile()
+// only: an answer of supports() must not depend on them.
+void expectNotRefused(kit::Node node, bool byName) {
+  expectNotRefused(node.op());
+  if (byName)
+    expectNotRefused(node.source());
+  if (node.isComposite())
+    for (kit::Node inner : node.body().nodes())
+      expectNotRefused(inner, byName);
 }
 
-std::string answerFor(const bycc_region &region, const bycc_node &node, Work &work) {
-  std::string reason = whyRefused(node, false);
-  return reason.empty() ? translate(region, node, work) : reason;
-}
-
-// --- supports: one node
-
-int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  const bycc_node &node = *bycc_node_at(region, 0);
-  Work work;
-  if (std::string reason = answerFor(*region, node, work); !reason.empty()) {
-    answer->reason(answer, reason.c_str());
-    return 0;
-  }
-  for (const Way &way : waysToRun(work))
-    answer->offer(answer, way.name, way.microseconds);
-  return 1;
-}
-
-// --- annotate: a whole block (used with EXAMPLENPU_ANNOTATE=1)
-//
-// Asked node by node, a vendor cannot see that an operator stands alone. Here the
-// heavy operators are taken first, then those that something taken feeds: an
-// elementwise operator alone is not worth a trip to the device.
-
-int32_t annotate(void *, const bycc_target *, const bycc_region *block, bycc_answer *answer) {
-  std::set<uint32_t> onDevice; // values
-  for (uint32_t i = 0; i < block->num_nodes; ++i) {
-    const bycc_node &node = *bycc_node_at(block, i);
-    Work work;
-    std::string reason = answerFor(*block, node, work);
-    bool isHeavy = work.command.code == Code::Conv2d || work.command.code == Code::Dense;
-    bool isFed = std::any_of(node.inputs, node.inputs + node.num_inputs,
-                             [&](uint32_t value) { return onDevice.count(value) > 0; });
-    if (reason.empty() && !isHeavy && !isFed)
-      reason = "nothing before it runs on the device";
-    if (reason.empty()) {
-      answer->take(answer, i, 0); // in no group: regions as bycc finds them
-      onDevice.insert(node.outputs, node.outputs + node.num_outputs);
-    } else {
-      answer->refuse(answer, i, reason.c_str());
-    }
-  }
-  return 0;
-}
-
-// --- compile: a whole region
+// --- a whole region
 
 class StreamWriter {
 public:
-  StreamWriter(const bycc_region &region, uint64_t heapBytes)
-      : region_(region), heapBytes_(heapBytes) {}
+  StreamWriter(kit::Region region, uint64_t heapBytes) : region_(region), heapBytes_(heapBytes) {}
 
-  // "" or why not; then `blamed` is the node, if one is to blame.
-  std::string run(uint32_t &blamed) {
-    for (uint32_t i = 0; i < region_.num_inputs; ++i) {
-      uint32_t buffer = bufferOf(bycc_value_at(&region_, region_.inputs[i]));
-      stream.inputs.push_back(buffer);
-      add({Code::CopyIn, buffer, noBuffer, noBuffer, noBuffer, noBuffer, {static_cast<int32_t>(i)}});
+  kit::Bytes run() {
+    int32_t number = 0;
+    for (kit::Value value : region_.inputs()) {
+      stream_.inputs.push_back(bufferOf(value));
+      addCopy(Code::CopyIn, stream_.inputs.back(), number++);
     }
-    for (uint32_t n = 0; n < region_.num_nodes; ++n)
-      if (std::string reason = addNode(n); !reason.empty()) {
-        blamed = n;
-        return reason;
-      }
-    for (uint32_t i = 0; i < region_.num_outputs; ++i) {
-      uint32_t buffer = bufferOf(bycc_value_at(&region_, region_.outputs[i]));
-      stream.outputs.push_back(buffer);
-      add({Code::CopyOut, buffer, noBuffer, noBuffer, noBuffer, noBuffer, {static_cast<int32_t>(i)}});
+    for (kit::Node node : region_.nodes())
+      kit::blaming(node, [&] { addNode(node); });
+    number = 0;
+    for (kit::Value value : region_.outputs()) {
+      stream_.outputs.push_back(bufferOf(value));
+      addCopy(Code::CopyOut, stream_.outputs.back(), number++);
     }
-    Header &header = stream.header;
-    header.numBuffers = static_cast<uint32_t>(stream.buffers.size());
-    header.numCommands = static_cast<uint32_t>(stream.commands.size());
-    header.numInputs = region_.num_inputs;
-    header.numOutputs = region_.num_outputs;
-    return checkMemory();
+    placeBuffers();
+    return kit::write(streamFormat, stream_);
   }
 
-  Stream stream = {};
-
 private:
-  void add(const Command &command) { stream.commands.push_back(command); }
+  void addCopy(Code code, uint32_t buffer, int32_t which) {
+    Command command{code, buffer};
+    command.p[0] = which;
+    stream_.commands.push_back(command);
+  }
 
-  std::string addNode(uint32_t index) {
-    const bycc_node &node = *bycc_node_at(&region_, index);
-    if (std::string reason = whyRefused(node, true); !reason.empty())
-      return reason;
-    Work work;
-    if (std::string reason = translate(region_, node, work); !reason.empty())
-      return reason;
-    work.command.a = bufferOf(work.a);
-    work.command.b = bufferOf(work.b);
-    work.command.c = bufferOf(work.c);
-    work.command.out = bufferOf(work.out);
-    work.command.node = index;
-    if (work.command.code == Code::Conv2d) {
-      // bycc chose among what supports() offered.
-      work.command.p[Pointwise] = node.implementation && std::strcmp(node.implementation, "pointwise") == 0;
-      work.command.p[Tile] = tunedTile();
+  void addNode(kit::Node node) {
+    expectNotRefused(node, true);
+    Work work = translate(node);
+    Command &command = work.command;
+    command.a = bufferOf(work.a);
+    command.b = bufferOf(work.b);
+    command.c = bufferOf(work.c);
+    command.out = bufferOf(work.out);
+    if (command.code == Code::Conv2d) {
+      command.p[Pointwise] = node.implementation() == "pointwise"; // chosen from what supports() offered
+      command.p[Tile] = tunedTile();
     }
-    add(work.command);
-    return "";
+    stream_.commands.push_back(command);
   }
 
   // What tune() found, one tile per convolution in order; 4 when it was not asked.
   int32_t tunedTile() {
     uint32_t index = numConvs_++;
-    auto *tiles = static_cast<const uint8_t *>(region_.tuning);
-    return index < region_.tuning_bytes && tiles[index] ? tiles[index] : 4;
+    auto tiles = region_.tuning();
+    return index < tiles.size() && tiles[index] ? tiles[index] : 4;
   }
 
-  // Every value gets a place of its own; a real device would reuse them.
-  uint32_t bufferOf(const bycc_value *value) {
+  uint32_t bufferOf(std::optional<kit::Value> value) {
     if (!value)
       return noBuffer;
-    auto [found, isNew] = buffers_.try_emplace(value, static_cast<uint32_t>(stream.buffers.size()));
-    if (!isNew)
-      return found->second;
-    uint64_t bytes = static_cast<uint64_t>(elements(*value)) * sizeof(float);
-    uint64_t &area = value->data ? stream.header.weightBytes : stream.header.runBytes;
-    stream.buffers.push_back({bytes, area, value->weights_offset, value->data != nullptr});
-    area += (bytes + 63) / 64 * 64;
+    auto number = static_cast<uint32_t>(stream_.buffers.size());
+    auto [found, isNew] = buffers_.try_emplace(&value->raw(), number);
+    if (isNew)
+      stream_.buffers.push_back({value->bytes(), 0, value->raw().weights_offset, value->isConstant()});
     return found->second;
+  }
+
+  // Weights stay; of the others those share memory that are not used at the same time.
+  void placeBuffers() {
+    std::vector<kit::Buffer> lives(stream_.buffers.size());
+    for (uint32_t i = 0; i < stream_.commands.size(); ++i)
+      for (const Command &command = stream_.commands[i];
+           uint32_t buffer : {command.a, command.b, command.c, command.out})
+        if (buffer != noBuffer && !stream_.buffers[buffer].isWeight)
+          lives[buffer].use(i);
+    for (size_t i = 0; i < lives.size(); ++i)
+      lives[i].bytes = stream_.buffers[i].bytes;
+    stream_.runBytes = kit::planArena(lives);
+    for (size_t i = 0; i < lives.size(); ++i) {
+      Buffer &buffer = stream_.buffers[i];
+      buffer.offset = buffer.isWeight ? stream_.weightBytes : lives[i].offset;
+      if (buffer.isWeight)
+        stream_.weightBytes += kit::aligned(buffer.bytes);
+    }
+    checkMemory();
   }
 
   // What does not fit is known here, so that it need not fail when the model runs. Some
   // is held back for values between regions.
-  std::string checkMemory() const {
+  void checkMemory() const {
     constexpr uint64_t reserve = 4096;
-    uint64_t needed = stream.header.weightBytes + stream.header.runBytes;
-    if (needed + reserve <= heapBytes_)
-      return "";
-    return "it needs " + std::to_string(needed) + " bytes of device memory, the device has " +
-           std::to_string(heapBytes_) + " with " + std::to_string(reserve) + " in reserve";
+    uint64_t needed = stream_.weightBytes + stream_.runBytes;
+    if (needed + reserve > heapBytes_)
+      throw Refusal("it needs ", needed, " bytes of device memory, the device has ", heapBytes_, " with ", reserve,
+                    " in reserve");
   }
 
-  const bycc_region &region_;
+  const kit::Region region_;
   const uint64_t heapBytes_;
+  Stream stream_;
   std::map<const bycc_value *, uint32_t> buffers_;
   uint32_t numConvs_ = 0;
 };
 
-int32_t compile(void *, const bycc_target *target, const bycc_region *region, bycc_answer *answer) {
-  std::string failure = environment("EXAMPLENPU_FAIL");
-  if (failure == "abort")
-    std::abort();
-  while (failure == "hang")
-    sleep(1);
-  if (failure == "compile") {
-    answer->reason(answer, "EXAMPLENPU_FAIL says so");
-    return 1;
-  }
-  StreamWriter writer(*region, heapBytes(target->options, target->num_options));
-  uint32_t blamed = noBuffer;
-  if (std::string reason = writer.run(blamed); !reason.empty()) {
-    answer->reason(answer, reason.c_str());
-    if (blamed != noBuffer)
-      answer->blame(answer, blamed);
-    return 1;
-  }
-  std::vector<uint8_t> bytes = writer.stream.write();
-  answer->blob(answer, bytes.data(), bytes.size());
-  return 0;
-}
+// --- what bycc asks
 
-// --- tune: the best tile of each convolution, by trying them on the device
-
-int32_t tune(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  std::vector<uint8_t> tiles;
-  for (uint32_t n = 0; n < region->num_nodes; ++n) {
-    Work work;
-    if (!translate(*region, *bycc_node_at(region, n), work).empty() ||
-        work.command.code != Code::Conv2d)
-      continue;
-    uint8_t best = 1;
-    for (uint8_t tile : {2, 4, 8, 16, 32})
-      if (convCycles(work.command, tile) < convCycles(work.command, best))
-        best = tile;
-    tiles.push_back(best);
+struct Compiler {
+  // One node.
+  void supports(const kit::Question &question) {
+    expectNotRefused(question.node(), false);
+    for (const Way &way : waysToRun(translate(question.node())))
+      question.offer(way.name, way.microseconds);
   }
-  answer->blob(answer, tiles.data(), tiles.size());
-  return 0;
-}
+
+  kit::Bytes compile(const kit::Question &question) {
+    std::string failure = environment("EXAMPLENPU_FAIL");
+    if (failure == "abort")
+      std::abort();
+    while (failure == "hang")
+      sleep(1);
+    if (failure == "compile")
+      throw Refusal("EXAMPLENPU_FAIL says so");
+    return StreamWriter(question.region, heapBytes(question.options)).run();
+  }
+
+  // A whole block (used with EXAMPLENPU_ANNOTATE=1).
+  //
+  // Asked node by node, a vendor cannot see that an operator stands alone. Here the
+  // heavy operators are taken first, then those that something taken feeds: an
+  // elementwise operator alone is not worth a trip to the device.
+  void annotate(const kit::Question &question) {
+    std::set<uint32_t> onDevice; // values
+    for (kit::Node node : question.region.nodes()) {
+      try {
+        expectNotRefused(node, false);
+        Code code = translate(node).command.code;
+        bool isFed = std::ranges::any_of(node.inputs(), [&](kit::Value value) { return onDevice.count(value.index()) > 0; });
+        if (code != Code::Conv2d && code != Code::Dense && !isFed)
+          throw Refusal("nothing before it runs on the device");
+        question.take(node); // in no group: regions as bycc finds them
+        for (kit::Value value : node.outputs())
+          onDevice.insert(value.index());
+      } catch (const Refusal &refusal) {
+        question.refuse(node, refusal.what());
+      }
+    }
+  }
+
+  // The best tile of each convolution, by trying them on the device.
+  kit::Bytes tune(const kit::Question &question) {
+    kit::Bytes tiles;
+    for (kit::Node node : question.region.nodes()) {
+      Command command = translate(node).command;
+      uint8_t best = 1;
+      for (uint8_t tile : {2, 4, 8, 16, 32})
+        if (command.code == Code::Conv2d && convCycles(command, tile) < convCycles(command, best))
+          best = tile;
+      if (command.code == Code::Conv2d)
+        tiles.push_back(best);
+    }
+    return tiles;
+  }
+};
 
 // --vendor-option examplenpu.heap=65536 when a model is compiled.
-const bycc_vendor_option options[] = {
-    {sizeof(bycc_vendor_option), BYCC_ATTR_INT, "heap", "67108864", nullptr,
-     "bytes of memory that the device has", 0},
-};
+constexpr bycc_vendor_option options[] = {heapOption};
+
+kit::About about() {
+  kit::About about = aboutNpu;
+  about.patterns = examplenpu_patterns;
+  about.flags = BYCC_VENDOR_OWN_MEMORY;
+  about.options = options;
+  return about;
+}
 
 } // namespace
 
 } // namespace examplenpu
 
-extern "C" __attribute__((visibility("default"))) const bycc_vendor_compiler *
-bycc_vendor_compiler_entry(void) {
+BYCC_VENDOR_EXPORT const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
   using namespace examplenpu;
-  static bycc_vendor_compiler vendor = {};
-  vendor.abi_version = BYCC_VENDOR_ABI_VERSION;
-  vendor.size = sizeof vendor;
-  vendor.name = "examplenpu";
-  vendor.version = "1.0"; // the run half says which of them it reads
-  vendor.library = "examplenpu driver 7";
-  vendor.patterns = examplenpu_patterns;
-  vendor.supports = supports;
-  vendor.compile = compile;
-  vendor.annotate = environment("EXAMPLENPU_ANNOTATE").empty() ? nullptr : annotate;
-  vendor.tune = tune;
-  vendor.num_options = 1;
-  vendor.options = options;
-  vendor.flags = BYCC_VENDOR_OWN_MEMORY;
-  return &vendor;
+  static Compiler half;
+  static bycc_vendor_compiler table = kit::compilerTable(about(), half);
+  if (environment("EXAMPLENPU_ANNOTATE").empty())
+    table.annotate = nullptr;
+  return &table;
 }

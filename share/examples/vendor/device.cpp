@@ -7,12 +7,6 @@
 
 namespace examplenpu {
 
-// All options that a table describes are there.
-uint64_t heapBytes(const void *options, uint32_t numOptions) {
-  return static_cast<uint64_t>(
-      std::max<int64_t>(bycc_attr_named(options, numOptions, "heap")->i, 4096));
-}
-
 Address Heap::take(uint64_t bytes) {
   bytes = std::max<uint64_t>((bytes + alignment - 1) / alignment, 1) * alignment;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -149,7 +143,7 @@ void execute(Heap &heap, const Command &command, const std::vector<Address> &add
   auto at = [&](uint32_t buffer) { return buffer == noBuffer ? nullptr : heap.at(addresses[buffer]); };
   const float *a = at(command.a), *b = at(command.b), *c = at(command.c);
   float *out = at(command.out);
-  const int32_t *p = command.p;
+  const int32_t *p = command.p.data();
   switch (command.code) {
   case Code::Conv2d: return convolve(p, a, b, c, out);
   case Code::Dense: return dense(p, a, b, out);
@@ -159,12 +153,13 @@ void execute(Heap &heap, const Command &command, const std::vector<Address> &add
   case Code::Relu: std::transform(a, a + p[0], out, [](float x) { return std::max(x, 0.0f); }); return;
   case Code::Move: std::copy(a, a + p[0], out); return;
   case Code::CopyIn:
-  case Code::CopyOut: return; // the run half moves what crosses
+  case Code::CopyOut:
+  case Code::numCodes: return; // the run half moves what crosses
   }
 }
 
 uint64_t convCycles(const Command &command, int32_t tile) {
-  const int32_t *p = command.p;
+  const int32_t *p = command.p.data();
   uint64_t fetches = (p[O] + tile - 1) / tile, plane = uint64_t(p[C]) * p[H] * p[W];
   uint64_t spills = tile > 8 ? uint64_t(tile - 8) * p[OH] * p[OW] * fetches : 0;
   return fetches * plane + spills;

@@ -4,8 +4,6 @@
 
 #include "stream.h"
 
-#include <bycc/vendor.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,8 +16,17 @@ namespace examplenpu {
 // An address on the device; means nothing to the host. 0: none.
 using Address = uint64_t;
 
-// The option `heap` of both halves: bytes of memory the device has.
-uint64_t heapBytes(const void *options, uint32_t numOptions);
+// What both halves say of themselves, and their option `heap`.
+inline constexpr kit::About aboutNpu = {
+    .name = "examplenpu",
+    .version = "2.0", // the run half says which of them it reads
+    .library = "examplenpu driver 7",
+};
+inline constexpr bycc_vendor_option heapOption =
+    kit::option(BYCC_ATTR_INT, "heap", "67108864", "bytes of memory that the device has");
+inline uint64_t heapBytes(kit::Attributes options) {
+  return static_cast<uint64_t>(std::max<int64_t>(options.integer("heap"), 4096));
+}
 
 // The heap: first fit, neighbouring free places join. Used from several threads.
 class Heap {

@@ -1,162 +1,117 @@
 #include "translate.h"
 
-#include "region.h"
-
-#include <algorithm>
-
 namespace examplenpu {
 
 namespace {
 
-using Operands = std::vector<const bycc_value *>;
+using kit::Refusal;
 
-std::string shapeText(const bycc_value &value) {
-  std::string text = "(";
-  for (int32_t d = 0; d < value.rank; ++d)
-    text += (d ? ", " : "") + std::to_string(value.dims[d]);
-  return text + ")";
+// An operator: its attributes and operands, and the command that is to be made of it.
+struct Call {
+  kit::Node node;
+  std::vector<kit::Value> in;
+  kit::Value out;
+  Work &work;
+  int32_t *p() { return work.command.p.data(); }
+  void set(Code code, double operations) {
+    work.command.code = code;
+    work.a = in[0];
+    if (in.size() > 1)
+      work.b = in[1];
+    work.operations = operations;
+  }
+};
+
+int32_t number(int64_t value) { return static_cast<int32_t>(value); }
+double numElements(kit::Value value) { return static_cast<double>(value.elements()); }
+
+void setPair(int32_t *fields, const kit::Dims &pair) {
+  fields[0] = number(pair[0]);
+  fields[1] = number(pair[1]);
 }
 
-// The device knows float32, shapes known while compiling, and no layouts.
-std::string checkValue(const bycc_value &value) {
-  if (value.dtype != BYCC_FLOAT32)
-    return "dtype is not float32";
-  if (!isStatic(value))
-    return "a shape is not known before it runs";
-  if (value.layout && *value.layout)
-    return std::string("layout ") + value.layout + " is not row-major";
-  return "";
+void expectWeight(kit::Value value, const char *what) {
+  if (!value.isConstant())
+    throw Refusal("the ", what, " is not a constant: it lives on the device");
 }
 
-// top, left; all four pads are in `attribute` as one, two or four numbers.
-bool readPadding(const bycc_node &node, int32_t *top, int32_t *left) {
-  std::vector<int64_t> pads = integers(node, "padding");
-  if (pads.size() != 1 && pads.size() != 2 && pads.size() != 4)
-    return false;
-  *top = static_cast<int32_t>(pads[0]);
-  *left = static_cast<int32_t>(pads.size() == 1 ? pads[0] : pads[1]);
-  return true;
-}
-
-void setPair(const bycc_node &node, const char *name, int32_t *first, int32_t *second) {
-  std::vector<int64_t> pair = integers(node, name);
-  *first = static_cast<int32_t>(pair.empty() ? 1 : pair[0]);
-  *second = static_cast<int32_t>(pair.size() < 2 ? *first : pair[1]);
-}
-
-std::string translateConv(const bycc_node &node, const Operands &in, Work &work) {
-  const bycc_value &data = *in[0], &weight = *in[1], &out = *work.out;
-  if (!weight.data)
-    return "the weight is not a constant: weights live on the device";
-  if (text(node, "data_layout") != "NCHW" || text(node, "kernel_layout") != "OIHW")
-    return "layouts " + text(node, "data_layout") + " and " + text(node, "kernel_layout") +
-           ", it takes NCHW and OIHW";
-  work.command.code = Code::Conv2d;
-  work.a = &data;
-  work.b = &weight;
-  int32_t *p = work.command.p;
+void translateConv(Call &call) {
+  expectWeight(call.in[1], "weight");
+  call.node.expect("data_layout", "NCHW");
+  call.node.expect("kernel_layout", "OIHW");
+  kit::Value data = call.in[0], weight = call.in[1];
+  int32_t *p = call.p();
   for (int d = 0; d < 4; ++d)
-    p[N + d] = static_cast<int32_t>(data.dims[d]);
-  p[O] = static_cast<int32_t>(weight.dims[0]);
-  p[KH] = static_cast<int32_t>(weight.dims[2]);
-  p[KW] = static_cast<int32_t>(weight.dims[3]);
-  p[OH] = static_cast<int32_t>(out.dims[2]);
-  p[OW] = static_cast<int32_t>(out.dims[3]);
-  setPair(node, "strides", &p[StrideH], &p[StrideW]);
-  setPair(node, "dilation", &p[DilationH], &p[DilationW]);
-  if (!readPadding(node, &p[PadTop], &p[PadLeft]))
-    return "padding is not 1, 2 or 4 numbers";
-  p[Groups] = static_cast<int32_t>(integer(node, "groups"));
+    p[N + d] = number(data.dim(d));
+  p[O] = number(weight.dim(0));
+  setPair(&p[KH], {weight.dim(2), weight.dim(3)});
+  setPair(&p[OH], {call.out.dim(2), call.out.dim(3)});
+  setPair(&p[StrideH], call.node.spatial("strides"));
+  setPair(&p[DilationH], call.node.spatial("dilation"));
+  setPair(&p[PadTop], call.node.padding().before);
+  p[Groups] = number(call.node.integer("groups"));
   p[Tile] = 4;
-  work.operations = static_cast<double>(elements(out)) * static_cast<double>(elements(weight)) / p[O];
-  return "";
+  call.set(Code::Conv2d, p[O] ? numElements(call.out) * numElements(weight) / p[O] : 0);
 }
 
-std::string translateDense(const bycc_node &, const Operands &in, Work &work) {
-  if (!in[1]->data)
-    return "the weight is not a constant: weights live on the device";
-  work.command.code = Code::Dense;
-  work.a = in[0];
-  work.b = in[1];
-  int64_t n = in[1]->dims[0], k = in[1]->dims[1], m = k ? elements(*in[0]) / k : 0;
-  work.command.p[0] = static_cast<int32_t>(m);
-  work.command.p[1] = static_cast<int32_t>(n);
-  work.command.p[2] = static_cast<int32_t>(k);
-  work.operations = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  return "";
+void translateDense(Call &call) {
+  expectWeight(call.in[1], "weight");
+  int64_t m = 1, n = call.in[1].dim(0), k = call.in[1].dim(1);
+  for (int64_t dim : call.in[0].dims().first(call.in[0].dims().size() - 1))
+    m *= dim;
+  std::copy_n(std::array{number(m), number(n), number(k)}.begin(), 3, call.p());
+  call.set(Code::Dense, static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
 }
 
-std::string translateBias(const bycc_node &node, const Operands &in, Work &work) {
-  const bycc_value &data = *in[0], &bias = *in[1];
-  int64_t axis = integer(node, "axis") + (integer(node, "axis") < 0 ? data.rank : 0);
-  if (!bias.data)
-    return "the bias is not a constant: it lives on the device";
-  work.command.code = Code::AddBias;
-  work.a = &data;
-  work.b = &bias;
+void translateBias(Call &call) {
+  expectWeight(call.in[1], "bias");
+  kit::Value data = call.in[0];
+  uint32_t axis = kit::axisOf(call.node.integer("axis"), data.dims().size());
   int64_t outer = 1, inner = 1;
-  for (int32_t d = 0; d < data.rank; ++d)
-    (d < axis ? outer : inner) *= d == axis ? 1 : data.dims[d];
-  work.command.p[0] = static_cast<int32_t>(outer);
-  work.command.p[1] = static_cast<int32_t>(data.dims[axis]);
-  work.command.p[2] = static_cast<int32_t>(inner);
-  work.operations = static_cast<double>(elements(data));
-  return "";
+  for (uint32_t d = 0; d < data.dims().size(); ++d)
+    (d < axis ? outer : inner) *= d == axis ? 1 : data.dim(d);
+  std::copy_n(std::array{number(outer), number(data.dim(axis)), number(inner)}.begin(), 3, call.p());
+  call.set(Code::AddBias, numElements(data));
 }
 
-std::string translateAdd(const bycc_node &, const Operands &in, Work &work) {
-  for (const bycc_value *operand : in)
-    if (shapeText(*operand) != shapeText(*work.out))
-      return "shapes " + shapeText(*in[0]) + " and " + shapeText(*in[1]) + " differ, it does not broadcast";
-  work.command.code = Code::Add;
-  work.a = in[0];
-  work.b = in[1];
-  work.command.p[0] = static_cast<int32_t>(elements(*work.out));
-  work.operations = static_cast<double>(elements(*work.out));
-  return "";
+void translateAdd(Call &call) {
+  for (kit::Value operand : call.in)
+    if (!std::ranges::equal(operand.dims(), call.out.dims()))
+      throw Refusal("shapes ", call.in[0].dims(), " and ", call.in[1].dims(), " differ, it does not broadcast");
+  call.p()[0] = number(static_cast<int64_t>(call.out.elements()));
+  call.set(Code::Add, numElements(call.out));
 }
 
-std::string translateRelu(const bycc_node &, const Operands &in, Work &work) {
-  work.command.code = Code::Relu;
-  work.a = in[0];
-  work.command.p[0] = static_cast<int32_t>(elements(*work.out));
-  work.operations = static_cast<double>(elements(*work.out));
-  return "";
+void translateRelu(Call &call) {
+  call.p()[0] = number(static_cast<int64_t>(call.out.elements()));
+  call.set(Code::Relu, numElements(call.out));
 }
 
-std::string translateMove(const bycc_node &, const Operands &in, Work &work) {
-  work.command.code = Code::Move;
-  work.a = in[0];
-  work.command.p[0] = static_cast<int32_t>(elements(*work.out));
-  return "";
+void translateMove(Call &call) {
+  call.p()[0] = number(static_cast<int64_t>(call.out.elements()));
+  call.set(Code::Move, 0);
 }
 
-std::string translatePool(const bycc_node &node, const Operands &in, Work &work) {
-  if (text(node, "layout") != "NCHW")
-    return "layout " + text(node, "layout") + ", it takes NCHW";
-  for (int64_t step : integers(node, "dilation"))
+void translatePool(Call &call) {
+  call.node.expect("layout", "NCHW");
+  for (int64_t step : call.node.spatial("dilation"))
     if (step != 1)
-      return "dilation " + std::to_string(step) + ", it takes 1";
-  work.command.code = Code::MaxPool;
-  work.a = in[0];
-  int32_t *p = work.command.p;
+      throw Refusal("dilation ", step, ", it takes 1");
+  int32_t *p = call.p();
   for (int d = 0; d < 4; ++d)
-    p[PoolN + d] = static_cast<int32_t>(in[0]->dims[d]);
-  p[PoolOH] = static_cast<int32_t>(work.out->dims[2]);
-  p[PoolOW] = static_cast<int32_t>(work.out->dims[3]);
-  setPair(node, "pool_size", &p[PoolKH], &p[PoolKW]);
-  setPair(node, "strides", &p[PoolStrideH], &p[PoolStrideW]);
-  if (!readPadding(node, &p[PoolPadTop], &p[PoolPadLeft]))
-    return "padding is not 1, 2 or 4 numbers";
-  work.operations = static_cast<double>(elements(*work.out)) * p[PoolKH] * p[PoolKW];
-  return "";
+    p[PoolN + d] = number(call.in[0].dim(d));
+  setPair(&p[PoolOH], {call.out.dim(2), call.out.dim(3)});
+  setPair(&p[PoolKH], call.node.spatial("pool_size"));
+  setPair(&p[PoolStrideH], call.node.spatial("strides"));
+  setPair(&p[PoolPadTop], call.node.padding().before);
+  call.set(Code::MaxPool, numElements(call.out) * p[PoolKH] * p[PoolKW]);
 }
 
 // To teach the device another operator: a row here, a command in stream.h, a loop in
 // device.cpp.
 struct Row {
   const char *op;
-  std::string (*translate)(const bycc_node &node, const Operands &in, Work &work);
+  void (*translate)(Call &call);
 };
 const Row rows[] = {
     {"add", translateAdd},
@@ -171,78 +126,58 @@ const Row rows[] = {
     {"squeeze", translateMove},
 };
 
-std::string translateOperator(const bycc_node &node, const Operands &in, Work &work) {
-  for (const bycc_value *value : in)
-    if (std::string reason = checkValue(*value); !reason.empty())
-      return reason;
+void translateOperator(Call call) {
   for (const Row &row : rows)
-    if (node.op == std::string(row.op))
-      return row.translate(node, in, work);
-  return std::string("the device has no command for ") + node.op;
+    if (call.node.op() == row.op)
+      return row.translate(call);
+  throw Refusal("the device has no command for ", call.node.op());
 }
 
-// A composite of examplenpu.json: a convolution, then perhaps a bias, then perhaps a
-// relu, all in one command. Its body is a small region whose inputs are, in order,
-// the inputs of the node.
-std::string translateComposite(const bycc_region &region, const bycc_node &node, Work &work) {
-  const bycc_region &body = *node.body;
-  auto outer = [&](uint32_t value) -> const bycc_value * {
-    for (uint32_t i = 0; i < body.num_inputs; ++i)
-      if (body.inputs[i] == value)
-        return bycc_value_at(&region, node.inputs[i]);
-    return bycc_value_at(&body, value); // a constant of the body, or made in it
-  };
-  for (uint32_t n = 0; n < body.num_nodes; ++n) {
-    const bycc_node &inner = *bycc_node_at(&body, n);
-    std::string op = inner.op;
-    const bycc_value *made = bycc_value_at(&body, inner.outputs[0]);
-    Operands in;
-    for (uint32_t i = 0; i < inner.num_inputs; ++i)
-      in.push_back(outer(inner.inputs[i]));
-    if (op == "nn.conv2d") {
-      work.out = made; // same shape as the result
-      if (std::string reason = translateOperator(inner, in, work); !reason.empty())
-        return reason;
-    } else if (op == "nn.relu") {
-      work.command.p[WithRelu] = 1;
-    } else {
-      const bycc_value *bias = in[0] == work.out ? in[1] : in[0];
-      bool isChannel = op == "add" ? bias->rank >= 3 && bias->dims[bias->rank - 3] == elements(*bias)
-                                   : integer(inner, "axis") == 1;
-      if (!bias->data || !isChannel || elements(*bias) != work.command.p[O])
-        return "the bias is not one constant per channel";
-      work.c = bias;
-    }
+// What a composite of examplenpu.json has behind its convolution: perhaps a bias, then
+// perhaps a relu, all in one command.
+void fuse(const Call &call, kit::Value made) {
+  Work &work = call.work;
+  if (call.node.op() == "nn.relu") {
+    work.command.p[WithRelu] = 1;
+    return;
   }
-  return "";
+  kit::Value bias = call.in[0] == made ? call.in[1] : call.in[0];
+  bool isChannel = call.node.op() == "add"
+                       ? bias.rank() >= 3 && static_cast<uint64_t>(bias.dim(-3)) == bias.elements()
+                       : call.node.integer("axis") == 1;
+  if (!bias.isConstant() || !isChannel || numElements(bias) != work.command.p[O])
+    throw Refusal("the bias is not one constant per channel");
+  work.c = bias;
 }
 
 } // namespace
 
-std::string translate(const bycc_region &region, const bycc_node &node, Work &work) {
-  if (node.num_outputs != 1)
-    return "it has several results";
-  const bycc_value &out = *bycc_value_at(&region, node.outputs[0]);
-  if (std::string reason = checkValue(out); !reason.empty())
-    return reason;
-  std::string reason;
-  if (node.body) {
-    reason = translateComposite(region, node, work);
-  } else {
-    work.out = &out;
-    Operands in;
-    for (uint32_t i = 0; i < node.num_inputs; ++i)
-      in.push_back(bycc_value_at(&region, node.inputs[i]));
-    reason = translateOperator(node, in, work);
+// The device knows float32, shapes known while compiling, and no layouts.
+Work translate(kit::Node node) {
+  if (node.outputs().size() != 1)
+    throw Refusal("it has several results");
+  node.expectPlain({BYCC_FLOAT32});
+  Work work;
+  kit::Flat flat(node); // a composite's operators, with the operands that it has outside
+  for (const kit::Flat::Call &part : flat.calls) {
+    part.node.expectPlain({BYCC_FLOAT32});
+    std::vector<kit::Value> in;
+    for (uint32_t value : part.inputs)
+      in.push_back(flat.values[value]);
+    Call call{part.node, in, part.node.output(), work};
+    if (&part == &flat.calls.front())
+      translateOperator(call);
+    else
+      fuse(call, flat.values[flat.calls.front().outputs[0]]);
   }
-  work.out = &out;
-  return reason;
+  work.out = node.output();
+  return work;
 }
 
 // Costs come from the data sheet: two million multiplications a microsecond, four times as
 // many where the device need not gather its input, 1 microsecond to start.
 std::vector<Way> waysToRun(const Work &work) {
-  const int32_t *p = work.command.p;
+  const auto &p = work.command.p;
   double direct = 1 + work.operations / 2e6;
   if (work.command.code != Code::Conv2d)
     return {{"plain", direct}};

@@ -4,8 +4,7 @@
 
 #include "stream.h"
 
-#include <bycc/vendor.h>
-
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,13 @@ namespace examplenpu {
 // A command whose operands are still values of the region.
 struct Work {
   Command command = {};
-  const bycc_value *a = nullptr, *b = nullptr, *c = nullptr, *out = nullptr;
+  std::optional<kit::Value> a, b, c, out;
   double operations = 0; // multiplications or the like
 };
 
-// "" and the work for a node, operator or composite; else why the device cannot run
-// it. Reasons are short, and say what was found and what is wanted.
-std::string translate(const bycc_region &region, const bycc_node &node, Work &work);
+// The work for a node, operator or composite. Refuses what the device cannot run; reasons
+// are short, and say what was found and what is wanted.
+Work translate(kit::Node node);
 
 // The ways to run it: name and microseconds. The first is always possible.
 struct Way {
