@@ -37,7 +37,7 @@ class Tree:
         for top in ('lib', 'tools', 'include/bycc', 'test/conformance/vendor', 'test/numeric'):
             for folder, _, names in os.walk(os.path.join(root, top)):
                 self.files |= {os.path.relpath(os.path.join(folder, name), root) for name in names
-                               if name.endswith(('.cpp', '.h', '.def', '.in', '.c'))}
+                               if name.endswith(('.cpp', '.h', '.hpp', '.def', '.in', '.c'))}
         self.names = {os.path.basename(file) for file in self.files}
 
     def below(self, name):

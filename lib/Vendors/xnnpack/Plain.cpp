@@ -36,42 +36,26 @@ public:
 
   void run() const {
     switch (node_.kind) {
-    case Kind::Abs:
-      return each([](float x) { return std::fabs(x); });
-    case Kind::Ceil:
-      return each([](float x) { return std::ceil(x); });
+#define UNARY(kind, name, define, result)                                                          \
+  case Kind::kind:                                                                                 \
+    return each([](float x) { return result; });
+#define BINARY(kind, name, define, result)                                                         \
+  case Kind::kind:                                                                                 \
+    return pairs([](float x, float y) { return result; });
+#define OTHER(...)
+#include "Kinds.def"
     case Kind::Clamp:
       return each([this](float x) {
         return x < node_.low ? node_.low : x > node_.high ? node_.high : x;
       });
     case Kind::Copy:
       return each([](float x) { return x; });
-    case Kind::Floor:
-      return each([](float x) { return std::floor(x); });
     case Kind::LeakyRelu:
       return each([this](float x) { return x < 0 ? x * node_.low : x; });
-    case Kind::Negate:
-      return each([](float x) { return -x; });
-    case Kind::Sigmoid:
-      return each([](float x) { return 1 / (1 + std::exp(-x)); });
-    case Kind::SquareRoot:
-      return each([](float x) { return std::sqrt(x); });
-    case Kind::Softmax:
-      return softmax();
-    case Kind::Add:
-      return pairs([](float a, float b) { return a + b; });
-    case Kind::Divide:
-      return pairs([](float a, float b) { return a / b; });
-    case Kind::Maximum:
-      return pairs(maximumOf);
-    case Kind::Minimum:
-      return pairs(minimumOf);
-    case Kind::Multiply:
-      return pairs([](float a, float b) { return a * b; });
-    case Kind::Subtract:
-      return pairs([](float a, float b) { return a - b; });
     case Kind::PRelu:
       return pairs([](float x, float slope) { return x < 0 ? x * slope : x; });
+    case Kind::Softmax:
+      return softmax();
     case Kind::AveragePool:
     case Kind::MaxPool:
       return pool();
@@ -86,7 +70,7 @@ public:
       return pad();
     case Kind::Resize:
       return resize();
-    case Kind::numKinds:
+    case Kind::count:
       return;
     }
   }
@@ -283,12 +267,14 @@ bool hasNonFinite(const float *data, uint64_t count) {
   return false;
 }
 
-void runPlain(const Program &program, const uint8_t *weights, std::span<float *const> tensors) {
-  std::vector<float *> data(tensors.begin(), tensors.end());
+void runPlain(const Program &program, const uint8_t *weights, const TensorAt &tensor) {
+  std::vector<float *> data;
   std::vector<std::vector<float>> inner;
-  for (size_t i = data.size(); i < program.values.size(); ++i) {
+  for (uint32_t i = 0; i < program.values.size(); ++i) {
     const Value &value = program.values[i];
-    if (value.isConstant()) // read only
+    if (i < program.numTensors())
+      data.push_back(tensor(i));
+    else if (value.isConstant()) // read only
       data.push_back(reinterpret_cast<float *>(const_cast<uint8_t *>(weights + value.offset)));
     else
       data.push_back(inner.emplace_back(count(value.dims)).data());

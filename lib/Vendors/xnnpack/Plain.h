@@ -4,10 +4,13 @@
 
 #include "Program.h"
 
+#include <functional>
+
 namespace bycc::xnnpack {
 
 bool hasNonFinite(const float *data, uint64_t count);
-// `tensors`: where the inputs and outputs are. Allocates what lies between.
-void runPlain(const Program &program, const uint8_t *weights, std::span<float *const> tensors);
+// `tensor`: where the inputs and outputs are. Allocates what lies between.
+using TensorAt = std::function<float *(uint32_t)>;
+void runPlain(const Program &program, const uint8_t *weights, const TensorAt &tensor);
 
 } // namespace bycc::xnnpack

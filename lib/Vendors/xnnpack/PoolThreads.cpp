@@ -10,10 +10,8 @@
 
 #include <xnnpack.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <memory>
 
 namespace bycc::xnnpack {
 
@@ -22,32 +20,11 @@ namespace {
 const bycc_thread_pool *sharedPool = nullptr;
 std::atomic<uint64_t> callsHere{0};
 
-constexpr size_t stretchesPerThread = 4;
-
-// `body(first, last)` over [0, count), in parts.
-template <typename Body> void share(pthreadpool_t pool, size_t count, const Body &body) {
-  callsHere.fetch_add(1, std::memory_order_relaxed);
-  size_t threads = pool && sharedPool ? std::min<size_t>(pool->threads, count) : 1;
-  if (threads <= 1)
-    return body(0, count);
-  struct Work {
-    const Body &body;
-    size_t count, stretch;
-    std::atomic<size_t> next{0};
-  } work{body, count, std::max<size_t>(1, count / (threads * stretchesPerThread))};
-  auto run = [](void *closure) {
-    Work &work = *static_cast<Work *>(closure);
-    for (size_t first;
-         (first = work.next.fetch_add(work.stretch, std::memory_order_relaxed)) < work.count;)
-      work.body(first, std::min(first + work.stretch, work.count));
-  };
-  sharedPool->run(static_cast<uint32_t>(threads), run, &work);
-}
-
-// The last Tiled axes in tiles. `call` gets the index of an item, then the extents of its tile.
-template <size_t Rank, size_t Tiled, typename Call>
+// The last Tiled axes in tiles. `task` gets the index of an item, then the extents of its tile.
+template <size_t Rank, size_t Tiled, typename Task>
 void grid(pthreadpool_t pool, const std::array<size_t, Rank> &range,
-          const std::array<size_t, Tiled> &tile, const Call &call) {
+          const std::array<size_t, Tiled> &tile, Task task, void *context) {
+  callsHere.fetch_add(1, std::memory_order_relaxed);
   std::array<size_t, Rank> step, counts;
   size_t total = 1;
   for (size_t axis = 0; axis < Rank; ++axis) {
@@ -55,7 +32,7 @@ void grid(pthreadpool_t pool, const std::array<size_t, Rank> &range,
     counts[axis] = (range[axis] + step[axis] - 1) / step[axis];
     total *= counts[axis];
   }
-  share(pool, total, [&](size_t first, size_t last) {
+  vendor::share(sharedPool, pool ? pool->threads : 1, total, [&](size_t first, size_t last) {
     std::array<size_t, Rank> at;
     size_t left = first;
     for (size_t axis = Rank; axis-- > 0; left /= counts[axis])
@@ -67,7 +44,7 @@ void grid(pthreadpool_t pool, const std::array<size_t, Rank> &range,
         index[axis] = at[axis] * step[axis];
       for (size_t t = 0; t < Tiled; ++t)
         size[t] = std::min(tile[t], range[Rank - Tiled + t] - index[Rank - Tiled + t]);
-      call(index, size);
+      std::apply(task, std::tuple_cat(std::tuple(context), index, size));
       for (size_t axis = Rank; axis-- > 0 && ++at[axis] == counts[axis];)
         at[axis] = 0;
     }
@@ -107,92 +84,41 @@ BYCC_EXPORT size_t pthreadpool_get_threads_count(pthreadpool_t pool) {
   return pool ? pool->threads : 1;
 }
 
-BYCC_EXPORT void pthreadpool_parallelize_1d(pthreadpool_t pool, pthreadpool_task_1d_t task,
-                                            void *context, size_t i, uint32_t) {
-  grid<1, 0>(pool, {i}, {}, [&](auto &at, auto &) { task(context, at[0]); });
-}
+// A grid of so many axes, the last ones in tiles: extents, then those of the tiles.
+#define AXES_1 i
+#define AXES_2 AXES_1, j
+#define AXES_3 AXES_2, k
+#define AXES_4 AXES_3, l
+#define AXES_5 AXES_4, m
+#define AXES_6 AXES_5, n
+#define SIZES_1 size_t i
+#define SIZES_2 SIZES_1, size_t j
+#define SIZES_3 SIZES_2, size_t k
+#define SIZES_4 SIZES_3, size_t l
+#define SIZES_5 SIZES_4, size_t m
+#define SIZES_6 SIZES_5, size_t n
+#define TILES_0
+#define TILES_1 t
+#define TILES_2 t, u
+#define TILE_SIZES_0
+#define TILE_SIZES_1 size_t t,
+#define TILE_SIZES_2 size_t t, size_t u,
+#define PARALLELIZE(name, rank, tiled)                                                             \
+  BYCC_EXPORT void pthreadpool_parallelize_##name(                                                 \
+      pthreadpool_t pool, pthreadpool_task_##name##_t task, void *context, SIZES_##rank,           \
+      TILE_SIZES_##tiled uint32_t) {                                                               \
+    grid<rank, tiled>(pool, {AXES_##rank}, {TILES_##tiled}, task, context);                        \
+  }
 
-BYCC_EXPORT void pthreadpool_parallelize_1d_tile_1d(pthreadpool_t pool,
-                                                    pthreadpool_task_1d_tile_1d_t task,
-                                                    void *context, size_t i, size_t tileI,
-                                                    uint32_t) {
-  grid<1, 1>(pool, {i}, {tileI}, [&](auto &at, auto &size) { task(context, at[0], size[0]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_2d(pthreadpool_t pool, pthreadpool_task_2d_t task,
-                                            void *context, size_t i, size_t j, uint32_t) {
-  grid<2, 0>(pool, {i, j}, {}, [&](auto &at, auto &) { task(context, at[0], at[1]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_2d_tile_1d(pthreadpool_t pool,
-                                                    pthreadpool_task_2d_tile_1d_t task,
-                                                    void *context, size_t i, size_t j, size_t tileJ,
-                                                    uint32_t) {
-  grid<2, 1>(pool, {i, j}, {tileJ},
-             [&](auto &at, auto &size) { task(context, at[0], at[1], size[0]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_2d_tile_2d(pthreadpool_t pool,
-                                                    pthreadpool_task_2d_tile_2d_t task,
-                                                    void *context, size_t i, size_t j, size_t tileI,
-                                                    size_t tileJ, uint32_t) {
-  grid<2, 2>(pool, {i, j}, {tileI, tileJ},
-             [&](auto &at, auto &size) { task(context, at[0], at[1], size[0], size[1]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_3d(pthreadpool_t pool, pthreadpool_task_3d_t task,
-                                            void *context, size_t i, size_t j, size_t k, uint32_t) {
-  grid<3, 0>(pool, {i, j, k}, {}, [&](auto &at, auto &) { task(context, at[0], at[1], at[2]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_3d_tile_2d(pthreadpool_t pool,
-                                                    pthreadpool_task_3d_tile_2d_t task,
-                                                    void *context, size_t i, size_t j, size_t k,
-                                                    size_t tileJ, size_t tileK, uint32_t) {
-  grid<3, 2>(pool, {i, j, k}, {tileJ, tileK},
-             [&](auto &at, auto &size) { task(context, at[0], at[1], at[2], size[0], size[1]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_4d(pthreadpool_t pool, pthreadpool_task_4d_t task,
-                                            void *context, size_t i, size_t j, size_t k, size_t l,
-                                            uint32_t) {
-  grid<4, 0>(pool, {i, j, k, l}, {},
-             [&](auto &at, auto &) { task(context, at[0], at[1], at[2], at[3]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_4d_tile_2d(pthreadpool_t pool,
-                                                    pthreadpool_task_4d_tile_2d_t task,
-                                                    void *context, size_t i, size_t j, size_t k,
-                                                    size_t l, size_t tileK, size_t tileL,
-                                                    uint32_t) {
-  grid<4, 2>(pool, {i, j, k, l}, {tileK, tileL}, [&](auto &at, auto &size) {
-    task(context, at[0], at[1], at[2], at[3], size[0], size[1]);
-  });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_5d(pthreadpool_t pool, pthreadpool_task_5d_t task,
-                                            void *context, size_t i, size_t j, size_t k, size_t l,
-                                            size_t m, uint32_t) {
-  grid<5, 0>(pool, {i, j, k, l, m}, {},
-             [&](auto &at, auto &) { task(context, at[0], at[1], at[2], at[3], at[4]); });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_5d_tile_2d(pthreadpool_t pool,
-                                                    pthreadpool_task_5d_tile_2d_t task,
-                                                    void *context, size_t i, size_t j, size_t k,
-                                                    size_t l, size_t m, size_t tileL, size_t tileM,
-                                                    uint32_t) {
-  grid<5, 2>(pool, {i, j, k, l, m}, {tileL, tileM}, [&](auto &at, auto &size) {
-    task(context, at[0], at[1], at[2], at[3], at[4], size[0], size[1]);
-  });
-}
-
-BYCC_EXPORT void pthreadpool_parallelize_6d_tile_2d(pthreadpool_t pool,
-                                                    pthreadpool_task_6d_tile_2d_t task,
-                                                    void *context, size_t i, size_t j, size_t k,
-                                                    size_t l, size_t m, size_t n, size_t tileM,
-                                                    size_t tileN, uint32_t) {
-  grid<6, 2>(pool, {i, j, k, l, m, n}, {tileM, tileN}, [&](auto &at, auto &size) {
-    task(context, at[0], at[1], at[2], at[3], at[4], at[5], size[0], size[1]);
-  });
-}
+PARALLELIZE(1d, 1, 0)
+PARALLELIZE(1d_tile_1d, 1, 1)
+PARALLELIZE(2d, 2, 0)
+PARALLELIZE(2d_tile_1d, 2, 1)
+PARALLELIZE(2d_tile_2d, 2, 2)
+PARALLELIZE(3d, 3, 0)
+PARALLELIZE(3d_tile_2d, 3, 2)
+PARALLELIZE(4d, 4, 0)
+PARALLELIZE(4d_tile_2d, 4, 2)
+PARALLELIZE(5d, 5, 0)
+PARALLELIZE(5d_tile_2d, 5, 2)
+PARALLELIZE(6d_tile_2d, 6, 2)

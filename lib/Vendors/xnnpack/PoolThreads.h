@@ -1,7 +1,7 @@
 // XNNPACK on the runtime's threads, though it is built for pthreadpool.
 #pragma once
 
-#include "bycc/vendor.h"
+#include "bycc/vendor.hpp"
 
 #include <pthreadpool.h>
 

@@ -2,24 +2,162 @@
 // has one; the first is made while loading, which finds out what XNNPACK does not take. XNNPACK
 // gets the caller's memory: only where it would read across the end of a page that may be the
 // last one is an input copied. Inputs that are not finite go through plain loops (Plain.h).
+// XNNPACK itself joins clamps and pads with their neighbours, and plans memory.
 #include "Plain.h"
 #include "PoolThreads.h"
-#include "Subgraph.h"
 
-#include "bycc/Support/Sized.h"
+#include <xnnpack.h>
 
-#include <algorithm>
-#include <cstring>
+#include <limits>
 #include <mutex>
-#include <new>
 #include <unistd.h>
 
 namespace bycc::xnnpack {
 
 namespace {
 
+constexpr float unbounded = std::numeric_limits<float>::infinity();
+
+template <auto remove> struct Removed {
+  template <typename T> void operator()(T *object) const { remove(object); }
+};
+using RuntimeHandle = std::unique_ptr<xnn_runtime, Removed<xnn_delete_runtime>>;
+using SubgraphHandle = std::unique_ptr<xnn_subgraph, Removed<xnn_delete_subgraph>>;
+
+void check(xnn_status status, const char *what) {
+  if (status == xnn_status_out_of_memory)
+    throw kit::Failure(BYCC_LIMIT, "xnnpack: not enough memory for ", what);
+  if (status != xnn_status_success)
+    throw kit::Failure(BYCC_LOAD, "xnnpack: XNNPACK does not take ", what, " (status ",
+                       static_cast<int>(status), ")");
+}
+
+std::vector<size_t> sizes(const Dims &dims) { return {dims.begin(), dims.end()}; }
+
+// --- a program as a subgraph
+
+class SubgraphMaker {
+public:
+  SubgraphMaker(xnn_subgraph_t graph, const Program &program, const uint8_t *weights)
+      : graph_(graph), program_(program), ids_(program.values.size(), XNN_INVALID_VALUE_ID) {
+    for (ValueId id = 0; id < program_.numTensors(); ++id)
+      defineValue(id, nullptr);
+    for (const Node &node : program_.nodes) {
+      for (ValueId id : node.inputs)
+        defineValue(id, weights);
+      defineValue(node.output, nullptr);
+      check(defineNode(node), name(node.kind));
+    }
+  }
+
+private:
+  void defineValue(ValueId id, const uint8_t *weights) {
+    if (ids_[id] != XNN_INVALID_VALUE_ID)
+      return;
+    const Value &value = program_.values[id];
+    uint32_t flags = id < program_.numInputs      ? XNN_VALUE_FLAG_EXTERNAL_INPUT
+                     : id < program_.numTensors() ? XNN_VALUE_FLAG_EXTERNAL_OUTPUT
+                                                  : 0;
+    std::vector<size_t> dims = sizes(value.dims);
+    check(xnn_define_tensor_value(graph_, xnn_datatype_fp32, dims.size(), dims.data(),
+                                  value.isConstant() ? weights + value.offset : nullptr,
+                                  flags ? id : XNN_INVALID_VALUE_ID, flags, &ids_[id]),
+          "a value");
+  }
+
+  // Most of them take bounds for the result.
+  template <auto define, typename... Ids> xnn_status bounded(Ids... ids) {
+    if constexpr (std::is_invocable_v<decltype(define), xnn_subgraph_t, float, float, Ids...,
+                                      uint32_t>)
+      return define(graph_, -unbounded, unbounded, ids..., 0);
+    else
+      return define(graph_, ids..., 0);
+  }
+
+  xnn_status defineNode(const Node &node) {
+    uint32_t x = ids_[node.inputs[0]], to = ids_[node.output];
+    uint32_t second = node.inputs.size() > 1 ? ids_[node.inputs[1]] : 0;
+    const Dims &made = program_.dims(node.output);
+    std::vector<size_t> before = sizes(node.before), after = sizes(node.after), shape = sizes(made);
+    switch (node.kind) {
+#define UNARY(kind, name, define, ...)                                                             \
+  case Kind::kind:                                                                                 \
+    return bounded<define>(x, to);
+#define BINARY(kind, name, define, ...)                                                            \
+  case Kind::kind:                                                                                 \
+    return bounded<define>(x, second, to);
+#define OTHER(...)
+#include "Kinds.def"
+    case Kind::Clamp:
+      return xnn_define_clamp(graph_, node.low, node.high, x, to, 0);
+    case Kind::LeakyRelu:
+      return xnn_define_leaky_relu(graph_, node.low, x, to, 0);
+    case Kind::Softmax:
+      return xnn_define_softmax(graph_, x, to, 0);
+    case Kind::PRelu:
+      return xnn_define_prelu(graph_, x, second, to, 0);
+    case Kind::GlobalAverage:
+      return bounded<xnn_define_global_average_pooling_2d>(x, to);
+    case Kind::Dense:
+      return bounded<xnn_define_fully_connected>(x, second, ids_[node.inputs[2]], to);
+    case Kind::Copy:
+      return xnn_define_static_reshape(graph_, shape.size(), shape.data(), x, to, 0);
+    case Kind::Pad:
+      return xnn_define_static_constant_pad(graph_, before.data(), after.data(), node.low, x, to,
+                                            0);
+    case Kind::Resize:
+      return xnn_define_static_resize_bilinear_2d(
+          graph_, made[1], made[2], x, to,
+          node.mode == ResizeMode::AlignCorners ? XNN_FLAG_ALIGN_CORNERS
+          : node.mode == ResizeMode::Asymmetric ? XNN_FLAG_TENSORFLOW_LEGACY_MODE
+                                                : 0);
+    default:
+      return defineWindows(node, x, to);
+    }
+  }
+
+  xnn_status defineWindows(const Node &node, uint32_t x, uint32_t to) {
+    const Slide &h = node.slides[0], &w = node.slides[1];
+    uint64_t channels = program_.dims(node.inputs[0])[3], made = program_.dims(node.output)[3];
+    if (node.kind == Kind::AveragePool)
+      return xnn_define_average_pooling_2d(graph_, h.before, w.after, h.after, w.before, h.kernel,
+                                           w.kernel, h.stride, w.stride, -unbounded, unbounded, x,
+                                           to, 0);
+    if (node.kind == Kind::MaxPool)
+      return xnn_define_max_pooling_2d(graph_, h.before, w.after, h.after, w.before, h.kernel,
+                                       w.kernel, h.stride, w.stride, h.dilation, w.dilation,
+                                       -unbounded, unbounded, x, to, 0);
+    uint32_t weight = ids_[node.inputs[1]], bias = ids_[node.inputs[2]];
+    if (node.kind == Kind::Depthwise)
+      return xnn_define_depthwise_convolution_2d(
+          graph_, h.before, w.after, h.after, w.before, h.kernel, w.kernel, h.stride, w.stride,
+          h.dilation, w.dilation, static_cast<uint32_t>(made / channels), channels, -unbounded,
+          unbounded, x, weight, bias, to, 0);
+    return xnn_define_convolution_2d(graph_, h.before, w.after, h.after, w.before, h.kernel,
+                                     w.kernel, h.stride, w.stride, h.dilation, w.dilation,
+                                     node.groups, channels / node.groups, made / node.groups,
+                                     -unbounded, unbounded, x, weight, bias, to, 0);
+  }
+
+  xnn_subgraph_t graph_;
+  const Program &program_;
+  std::vector<uint32_t> ids_;
+};
+
 // One context's: a runtime with its pool, and what it was last set up with.
 struct Engine {
+  // The weights outlive it.
+  Engine(const Program &program, const uint8_t *weights, int32_t numThreads)
+      : tensors(program.numTensors()), copies(program.numInputs) {
+    pool.threads = static_cast<uint32_t>(std::max(numThreads, 1));
+    xnn_subgraph_t graph = nullptr;
+    check(xnn_create_subgraph(program.numTensors(), 0, &graph), "a region");
+    SubgraphHandle owned(graph);
+    SubgraphMaker(graph, program, weights);
+    xnn_runtime_t made = nullptr;
+    check(xnn_create_runtime_v2(graph, poolFor(&pool), 0, &made), "the region");
+    runtime.reset(made);
+  }
   pthreadpool pool;
   RuntimeHandle runtime;
   std::vector<xnn_external_value> tensors;      // inputs, then outputs
@@ -27,74 +165,12 @@ struct Engine {
   uint32_t threads = 0;
 };
 
-struct Region {
-  Program program;
-  const uint8_t *weights = nullptr;
-  std::mutex mutex;
-  std::unique_ptr<Engine> spare; // made by load()
-};
+// --- regions
 
-void report(char *error, size_t size, const std::string &text) {
-  if (!error || size == 0)
-    return;
-  size_t length = std::min(size - 1, text.size());
-  std::memcpy(error, text.data(), length);
-  error[length] = 0;
-}
-
-// The door for what allocations throw.
-template <typename Body>
-int32_t answered(char *error, size_t errorSize, int32_t otherwise, Body body) {
-  try {
-    Expected<> done = body();
-    if (done)
-      return BYCC_OK;
-    report(error, errorSize, done.error().message());
-    return done.error().status() == Status::Limit ? BYCC_LIMIT : otherwise;
-  } catch (const std::bad_alloc &) {
-    report(error, errorSize, "xnnpack: not enough memory");
-    return BYCC_LIMIT;
-  }
-}
-
-Expected<std::unique_ptr<Engine>> makeEngine(const Region &region, int32_t threads) {
-  auto engine = std::make_unique<Engine>();
-  engine->pool.threads = static_cast<uint32_t>(std::max(threads, 1));
-  engine->runtime = BYCC_TRY(makeRuntime(region.program, region.weights, poolFor(&engine->pool)));
-  engine->tensors.resize(region.program.numInputs + region.program.numOutputs);
-  engine->copies.resize(region.program.numInputs);
-  return engine;
-}
-
-// The tensors that the model has are those of the program.
-Expected<> checkTensors(const void *tensors, uint32_t count, std::span<const Value> values) {
-  for (uint32_t i = 0; i < count; ++i)
-    if (bycc_tensor_at(tensors, i)->bytes != sizeBytes(values[i]))
-      return error(Status::Load) << "xnnpack: the region has a tensor of " << sizeBytes(values[i])
-                                 << " bytes, the model says " << bycc_tensor_at(tensors, i)->bytes;
-  return {};
-}
-
-Expected<std::unique_ptr<Region>> loadRegion(const bycc_region_load &info) {
+const uint8_t *initialized(const kit::Load &load) {
   static const xnn_status started = xnn_initialize(nullptr);
-  BYCC_TRY(checked(started, "this processor"));
-  auto region = std::make_unique<Region>();
-  region->program = BYCC_TRY(readProgram({info.blob, info.blob_bytes}));
-  const Program &program = region->program;
-  if (program.numInputs != info.num_inputs || program.numOutputs != info.num_outputs)
-    return error(Status::Load) << "xnnpack: the region has " << program.numInputs << " inputs and "
-                               << program.numOutputs << " outputs, the model says "
-                               << info.num_inputs << " and " << info.num_outputs;
-  std::span<const Value> values = program.values;
-  BYCC_TRY(checkTensors(info.inputs, info.num_inputs, values));
-  BYCC_TRY(checkTensors(info.outputs, info.num_outputs, values.subspan(info.num_inputs)));
-  uint64_t weightsBytes = info.weights ? info.weights_bytes : 0;
-  if (program.weightsBytes > weightsBytes)
-    return error(Status::Load) << "xnnpack: the region reads " << program.weightsBytes
-                               << " bytes of weights, the model has " << weightsBytes;
-  region->weights = info.weights;
-  region->spare = BYCC_TRY(makeEngine(*region, info.threads));
-  return region;
+  check(started, "this processor");
+  return load.weights.data();
 }
 
 // XNNPACK may read a few bytes more: harmless in the same page.
@@ -104,121 +180,100 @@ bool mayReadBehind(const void *data, uint64_t bytes) {
   return (end - 1) / pageBytes == (end - 1 + extraBytes) / pageBytes;
 }
 
-void *readable(Engine &engine, uint32_t index, void *data, uint64_t bytes) {
-  if (mayReadBehind(data, bytes))
-    return data;
-  std::unique_ptr<float[]> &copy = engine.copies[index];
-  if (!copy)
-    copy = std::make_unique<float[]>((bytes + extraBytes) / sizeof(float));
-  std::memcpy(copy.get(), data, bytes);
-  return copy.get();
-}
+class Region {
+public:
+  struct Context {
+    explicit Context(const bycc_vendor_context &context) { useThreads(context.threads); }
+  };
 
-bool needsPlain(const Program &program, const bycc_array *inputs) {
-  if (!program.keepsNan)
-    return false;
-  bool found = program.hasNanConstant;
-  for (uint32_t i = 0; i < program.numInputs && !found; ++i)
-    found = hasNonFinite(static_cast<const float *>(inputs[i].data), count(program.values[i].dims));
-  return found;
-}
-
-Expected<> runRegion(const Region &region, Engine &engine, const bycc_region_run &run) {
-  const Program &program = region.program;
-  const bycc_array *inputs = run.inputs, *outputs = run.outputs;
-  uint32_t numInputs = program.numInputs, numTensors = numInputs + program.numOutputs;
-  if (needsPlain(program, inputs)) {
-    std::vector<float *> tensors;
-    for (uint32_t i = 0; i < numTensors; ++i)
-      tensors.push_back(
-          static_cast<float *>(i < numInputs ? inputs[i].data : outputs[i - numInputs].data));
-    runPlain(program, region.weights, tensors);
-    return {};
-  }
-  engine.pool.threads = static_cast<uint32_t>(std::max(run.threads, 1));
-  bool isSame = engine.threads == engine.pool.threads;
-  for (uint32_t i = 0; i < numTensors; ++i) {
-    void *data = i < numInputs ? readable(engine, i, inputs[i].data, sizeBytes(program.values[i]))
-                               : outputs[i - numInputs].data;
-    isSame = isSame && engine.tensors[i].data == data;
-    engine.tensors[i] = {i, data};
-  }
-  if (!isSame) {
-    engine.threads = 0; // until it is done
-    BYCC_TRY(checked(xnn_setup_runtime(engine.runtime.get(), numTensors, engine.tensors.data()),
-                     "these tensors"));
-    engine.threads = engine.pool.threads;
-  }
-  return checked(xnn_invoke_runtime(engine.runtime.get()), "this run");
-}
-
-Region &asRegion(void *region) { return *static_cast<Region *>(region); }
-Engine *&engineOf(void *state) { return *static_cast<Engine **>(state); }
-
-int32_t openXnnpack(bycc_vendor_context *context, char *, size_t) {
-  useThreads(context->threads);
-  return BYCC_OK;
-}
-
-int32_t loadXnnpack(const bycc_vendor_context *, const bycc_region_load *info, void **region,
-                    char *error, size_t errorSize) {
-  return answered(error, errorSize, BYCC_LOAD, [&]() -> Expected<> {
-    *region = BYCC_TRY(loadRegion(*info)).release();
-    return {};
-  });
-}
-
-void unloadXnnpack(const bycc_vendor_context *, void *region) { delete &asRegion(region); }
-
-uint64_t stateBytesXnnpack(const bycc_vendor_context *, void *) { return sizeof(Engine *); }
-
-int32_t initStateXnnpack(const bycc_vendor_context *, void *handle, void *state, int32_t threads) {
-  return answered(nullptr, 0, BYCC_INTERNAL, [&]() -> Expected<> {
-    Region &region = asRegion(handle);
-    std::unique_ptr<Engine> engine;
-    {
-      std::lock_guard lock(region.mutex);
-      engine = std::move(region.spare);
+  // Takes the spare engine of the region and leaves its own as one.
+  struct State {
+    State(Region &from, int32_t threads) : region(from) {
+      {
+        std::lock_guard lock(region.mutex_);
+        engine = std::move(region.spare_);
+      }
+      if (!engine)
+        engine = std::make_unique<Engine>(region.program_, region.weights_, threads);
     }
-    if (!engine)
-      engine = BYCC_TRY(makeEngine(region, threads));
-    engineOf(state) = engine.release();
-    return {};
-  });
-}
+    ~State() {
+      std::lock_guard lock(region.mutex_);
+      std::swap(region.spare_, engine);
+    }
+    Region &region;
+    std::unique_ptr<Engine> engine;
+  };
 
-void dropStateXnnpack(const bycc_vendor_context *, void *handle, void *state) {
-  std::unique_ptr<Engine> engine(std::exchange(engineOf(state), nullptr));
-  std::lock_guard lock(asRegion(handle).mutex);
-  std::swap(asRegion(handle).spare, engine);
-}
+  explicit Region(const kit::Load &load)
+      : weights_(initialized(load)), program_(kit::read<Program>(programFormat, load.blob)) {
+    checkProgram(program_);
+    load.expectTensors(program_.numInputs, program_.numOutputs);
+    for (uint32_t i = 0; i < program_.numTensors(); ++i)
+      kit::Load::expectBytes(i < program_.numInputs ? load.input(i)
+                                                    : load.output(i - program_.numInputs),
+                             program_.values[i].bytes());
+    load.weightsAt(0, program_.weightsBytes);
+    spare_ = std::make_unique<Engine>(program_, weights_, load.threads());
+  }
 
-int32_t runXnnpack(const bycc_vendor_context *, void *region, void *state,
-                   const bycc_region_run *run, char *error, size_t errorSize) {
-  return answered(error, errorSize, BYCC_INTERNAL,
-                  [&] { return runRegion(asRegion(region), *engineOf(state), *run); });
-}
+  void run(const kit::Run &run, State &state) const {
+    if (needsPlain(run))
+      return runPlain(program_, weights_, [&](uint32_t i) {
+        return static_cast<float *>(const_cast<void *>(tensor(run, i)));
+      });
+    Engine &engine = *state.engine;
+    engine.pool.threads = static_cast<uint32_t>(std::max(run.threads(), 1));
+    bool isSame = engine.threads == engine.pool.threads;
+    for (uint32_t i = 0; i < program_.numTensors(); ++i) {
+      void *data =
+          i < program_.numInputs ? readable(engine, run, i) : run.output(i - program_.numInputs);
+      isSame = isSame && engine.tensors[i].data == data;
+      engine.tensors[i] = {i, data};
+    }
+    if (!isSame) {
+      engine.threads = 0; // until it is done
+      check(xnn_setup_runtime(engine.runtime.get(), program_.numTensors(), engine.tensors.data()),
+            "these tensors");
+      engine.threads = engine.pool.threads;
+    }
+    check(xnn_invoke_runtime(engine.runtime.get()), "this run");
+  }
+
+private:
+  const void *tensor(const kit::Run &run, uint32_t i) const {
+    return i < program_.numInputs ? run.input(i) : run.output(i - program_.numInputs);
+  }
+
+  bool needsPlain(const kit::Run &run) const {
+    if (!program_.keepsNan)
+      return false;
+    bool found = program_.hasNanConstant;
+    for (uint32_t i = 0; i < program_.numInputs && !found; ++i)
+      found = hasNonFinite(run.input<float>(i), count(program_.dims(i)));
+    return found;
+  }
+
+  void *readable(Engine &engine, const kit::Run &run, uint32_t index) const {
+    auto data = const_cast<void *>(run.input(index));
+    uint64_t bytes = program_.values[index].bytes();
+    if (mayReadBehind(data, bytes))
+      return data;
+    std::unique_ptr<float[]> &copy = engine.copies[index];
+    if (!copy)
+      copy = std::make_unique<float[]>((bytes + extraBytes) / sizeof(float));
+    std::memcpy(copy.get(), data, bytes);
+    return copy.get();
+  }
+
+  const uint8_t *const weights_;
+  const Program program_;
+  std::mutex mutex_;
+  std::unique_ptr<Engine> spare_; // made by load()
+};
+
+constexpr kit::About about = {.name = "xnnpack", .version = programVersion, .library = "XNNPACK"};
 
 } // namespace
 } // namespace bycc::xnnpack
 
-extern "C" __attribute__((visibility("default"))) const bycc_vendor_runtime *
-bycc_vendor_runtime_entry(void) {
-  using namespace bycc::xnnpack;
-  static const bycc_vendor_runtime runtime = [] {
-    auto table = bycc::sized<bycc_vendor_runtime>();
-    table.abi_version = BYCC_VENDOR_ABI_VERSION;
-    table.name = "xnnpack";
-    table.version = programVersion;
-    table.library = "XNNPACK";
-    table.load = loadXnnpack;
-    table.unload = unloadXnnpack;
-    table.state_bytes = stateBytesXnnpack;
-    table.init_state = initStateXnnpack;
-    table.drop_state = dropStateXnnpack;
-    table.run = runXnnpack;
-    table.open = openXnnpack;
-    return table;
-  }();
-  return &runtime;
-}
+BYCC_VENDOR_RUNTIME(bycc::xnnpack::Region, bycc::xnnpack::about)
