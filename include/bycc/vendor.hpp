@@ -535,7 +535,12 @@ public:
     for (Value value : region.inputs())
       inputs.push_back(add(known, value));
     for (Node node : region.nodes())
-      open(node, known, node.index(), 0);
+      try {
+        open(node, known, node.index(), 0);
+      } catch (Refusal &refusal) {
+        refusal.node = node.index();
+        throw;
+      }
     for (Value value : region.outputs())
       outputs.push_back(read(known, value));
   }

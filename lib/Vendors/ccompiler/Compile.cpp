@@ -6,9 +6,6 @@
 #include "Program.h"
 #include "SystemCompiler.h"
 
-#include "bycc/Support/Sized.h"
-#include "bycc/vendor.h"
-
 #include <algorithm>
 
 extern "C" const char ccompiler_patterns[];
@@ -20,13 +17,6 @@ namespace {
 // A C compiler's time grows faster than its input.
 constexpr size_t maxSteps = 2048;
 constexpr uint64_t maxRegionArena = uint64_t{1} << 40;
-
-void refuse(bycc_answer *answer, const std::string &reason, std::optional<uint32_t> blamed) {
-  if (answer->reason)
-    answer->reason(answer, reason.c_str());
-  if (answer->blame && blamed)
-    answer->blame(answer, *blamed);
-}
 
 Expected<Program> planned(const bycc_region &region, std::optional<uint32_t> &blamed) {
   if (region.num_nodes == 0)
@@ -50,7 +40,7 @@ Expected<> checkComposite(const bycc_node &node, const Program &program) {
                               << stepName(program, program.steps[1]);
 }
 
-Expected<std::vector<uint8_t>> blobOf(const Program &program, const bycc_target &target) {
+Expected<vendor::Bytes> blobOf(const Program &program, const bycc_target &target) {
   Blob blob;
   blob.numInputs = static_cast<uint32_t>(program.graph.inputs.size());
   blob.numOutputs = static_cast<uint32_t>(program.graph.outputs.size());
@@ -64,40 +54,32 @@ Expected<std::vector<uint8_t>> blobOf(const Program &program, const bycc_target 
   if (!program.copies.empty())
     blob.steps.push_back({"copy", ""});
   blob.object = BYCC_TRY(compileC(emitC(program), program.graph.symbol, target));
-  return writeBlob(blob);
+  return vendor::write(blobFormat, blob);
 }
 
-int32_t supports(void *, const bycc_target *, const bycc_region *region, bycc_answer *answer) {
-  std::optional<uint32_t> blamed;
-  try {
-    Expected<Program> program = planned(*region, blamed);
-    Expected<> fits =
-        program ? checkComposite(*bycc_node_at(region, 0), *program) : program.takeError();
-    if (fits)
-      return 1;
-    refuse(answer, fits.error().message(), std::nullopt);
-  } catch (const std::bad_alloc &) {
-    refuse(answer, "not enough memory", std::nullopt);
-  }
-  return 0;
+// What there is, or a refusal.
+template <typename T> T orRefuse(Expected<T> result, std::optional<uint32_t> blamed = {}) {
+  if (result)
+    return std::move(*result);
+  vendor::Refusal refusal(result.error().message());
+  refusal.node = blamed;
+  throw refusal;
 }
 
-int32_t compile(void *, const bycc_target *target, const bycc_region *region, bycc_answer *answer) {
-  std::optional<uint32_t> blamed;
-  try {
-    Expected<Program> program = planned(*region, blamed);
-    Expected<std::vector<uint8_t>> blob = program ? blobOf(*program, *target) : program.takeError();
-    if (!blob) {
-      refuse(answer, blob.error().message(), blamed);
-      return 1;
-    }
-    answer->blob(answer, blob->data(), blob->size());
-    return 0;
-  } catch (const std::bad_alloc &) {
-    refuse(answer, "not enough memory", blamed);
+struct Compiler {
+  void supports(const vendor::Question &question) {
+    std::optional<uint32_t> blamed;
+    Program program = orRefuse(planned(question.region.raw(), blamed));
+    if (Expected<> fits = checkComposite(question.node().raw(), program); !fits)
+      throw vendor::Refusal(fits.error().message());
   }
-  return 1;
-}
+
+  vendor::Bytes compile(const vendor::Question &question) {
+    std::optional<uint32_t> blamed;
+    Program program = orRefuse(planned(question.region.raw(), blamed), blamed);
+    return orRefuse(blobOf(program, question.target), blamed);
+  }
+};
 
 const bycc_vendor_option options[] = {
     {sizeof(bycc_vendor_option), BYCC_ATTR_STRING, "cc", "", nullptr,
@@ -112,18 +94,13 @@ const bycc_vendor_option options[] = {
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_ccompiler(void) {
   using namespace bycc::ccompiler;
   static const std::string names = operatorNames();
-  static const bycc_vendor_compiler compiler = [] {
-    auto table = bycc::sized<bycc_vendor_compiler>();
-    table.abi_version = BYCC_VENDOR_ABI_VERSION;
-    table.name = "ccompiler";
-    table.version = blobVersion;
-    table.patterns = ccompiler_patterns;
-    table.supports = supports;
-    table.compile = compile;
-    table.num_options = std::size(options);
-    table.options = options;
-    table.operators = names.c_str();
-    return table;
-  }();
-  return &compiler;
+  static Compiler half;
+  static const bycc_vendor_compiler table =
+      bycc::vendor::compilerTable({.name = "ccompiler",
+                                   .version = blobVersion,
+                                   .patterns = ccompiler_patterns,
+                                   .operators = names.c_str(),
+                                   .options = options},
+                                  half);
+  return &table;
 }

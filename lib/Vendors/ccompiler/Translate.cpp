@@ -11,13 +11,18 @@ void Translator::view(ValueId operand) {
 }
 
 void Translator::map(const std::string &formula, std::vector<Operand> operands, size_t output) {
-  program_.pieces.push_back({op_.outputs[output], std::string(name()), op_.source, formula,
-                             std::move(operands), nullptr});
+  program_.pieces.push_back({op_.outputs[output], std::string(name()),
+                             std::string(op_.node.source()), formula, std::move(operands),
+                             nullptr});
 }
 
 void Translator::anchor(std::shared_ptr<const Anchor> anchor) {
-  program_.pieces.push_back(
-      {op_.outputs[0], std::string(name()), op_.source, "", {}, std::move(anchor)});
+  program_.pieces.push_back({op_.outputs[0],
+                             std::string(name()),
+                             std::string(op_.node.source()),
+                             "",
+                             {},
+                             std::move(anchor)});
 }
 
 Expected<Operand> Translator::broadcast(size_t index) const {
@@ -84,19 +89,28 @@ const std::map<std::string_view, Translation> &translations() {
 } // namespace
 
 Expected<Program> translate(const bycc_region &region, std::optional<uint32_t> &blamed) {
-  Program program;
-  program.graph = BYCC_TRY(readGraph(region, blamed));
-  const std::vector<Op> ops = program.graph.ops;
-  for (const Op &op : ops) {
-    blamed = op.place;
-    auto found = translations().find(op.node->op);
-    if (found == translations().end())
-      return error(Status::Unsup) << op.node->op << ": no C is written for this operator";
-    Translator translator(program, op);
-    BYCC_TRY(found->second(translator));
+  try {
+    Program program;
+    program.graph = readGraph(vendor::Region(region));
+    const std::vector<Op> ops = program.graph.ops;
+    for (const Op &op : ops) {
+      blamed = op.place;
+      auto found = translations().find(op.node.op());
+      if (found == translations().end())
+        return error(Status::Unsup) << op.node.op() << ": no C is written for this operator";
+      Translator translator(program, op);
+      try {
+        BYCC_TRY(found->second(translator));
+      } catch (const vendor::Refusal &refusal) {
+        return translator.refuse() << refusal.what();
+      }
+    }
+    blamed.reset();
+    return program;
+  } catch (const vendor::Refusal &refusal) {
+    blamed = refusal.node;
+    return error(Status::Unsup) << refusal.what();
   }
-  blamed.reset();
-  return program;
 }
 
 std::string operatorNames() {

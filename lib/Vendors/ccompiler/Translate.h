@@ -8,10 +8,10 @@ namespace bycc::ccompiler {
 
 class Translator {
 public:
-  Translator(Program &program, const Op &op) : attributes(*op.node), program_(program), op_(op) {}
+  Translator(Program &program, const Op &op) : attributes(op.node), program_(program), op_(op) {}
 
-  const Attributes attributes;
-  std::string_view name() const { return op_.node->op; }
+  const vendor::Attributes attributes;
+  std::string_view name() const { return op_.node.op(); }
   size_t numInputs() const { return op_.inputs.size(); }
   size_t numOutputs() const { return op_.outputs.size(); }
   ValueId inputId(size_t index) const { return op_.inputs[index]; }

@@ -242,9 +242,9 @@ Expected<> convolution(Translator &op) {
   BYCC_TRY(op.expectOneKind());
   size_t rank = op.name() == "nn.conv1d" ? 1 : op.name() == "nn.conv2d" ? 2 : 3;
   std::string letters = layoutLetters("NC", rank), kernelLetters = layoutLetters("OI", rank);
-  std::string data = op.attributes.text("data_layout", letters);
-  std::string kernel = op.attributes.text("kernel_layout", kernelLetters);
-  std::string result = op.attributes.text("out_layout", "");
+  std::string data(op.attributes.word("data_layout", letters));
+  std::string kernel(op.attributes.word("kernel_layout", kernelLetters));
+  std::string result(op.attributes.word("out_layout", ""));
   Convolution c;
   c.x = BYCC_TRY(Lettered::read(op, data, op.input(0), letters));
   c.w = BYCC_TRY(Lettered::read(op, kernel, op.input(1), kernelLetters));

@@ -269,7 +269,7 @@ Expected<> withChannels(Translator &op, const char *formula) {
     return op.refuse() << "operands of " << name(op.input(0).dtype) << " and "
                        << name(op.input(1).dtype);
   BYCC_TRY(op.expectOutput(op.input(0).dims));
-  size_t axis = BYCC_TRY(axisOf(op.attributes.integer("axis", 1), op.output().dims.size()));
+  size_t axis = axisOf(op.attributes.integer("axis", 1), op.output().dims.size());
   op.map(formula, {BYCC_TRY(op.broadcast(0)), BYCC_TRY(op.alongAxis(1, axis))});
   return {};
 }

@@ -23,13 +23,13 @@ Expected<> transpose(Translator &op) {
   const Dims &from = op.input(0).dims;
   Dims axes(from.size());
   std::iota(axes.rbegin(), axes.rend(), 0);
-  if (auto given = op.attributes.integers("axes"))
-    axes = *given;
+  if (op.attributes.has("axes"))
+    axes = op.attributes.integers("axes");
   if (axes.size() != from.size())
     return op.refuse() << axes.size() << " axes for rank " << from.size();
   Dims own = rowStrides(from), strides, wanted;
   for (int64_t axis : axes) {
-    size_t at = BYCC_TRY(axisOf(axis, from.size()));
+    size_t at = axisOf(axis, from.size());
     strides.push_back(own[at]);
     wanted.push_back(from[at]);
   }
@@ -49,7 +49,7 @@ Expected<> reverse(Translator &op) {
   BYCC_TRY(op.expectInputs(1));
   BYCC_TRY(op.expectOutput(op.input(0).dims));
   const Dims &dims = op.input(0).dims;
-  size_t axis = BYCC_TRY(axisOf(op.attributes.integer("axis", 0), dims.size()));
+  size_t axis = axisOf(op.attributes.integer("axis", 0), dims.size());
   Operand operand{op.inputId(0), rowStrides(dims), 0};
   operand.offset = (dims[axis] - 1) * operand.strides[axis];
   operand.strides[axis] = -operand.strides[axis];
@@ -61,7 +61,7 @@ Expected<> reverse(Translator &op) {
 Expected<> split(Translator &op) {
   BYCC_TRY(op.expectInputs(1));
   const Dims &from = op.input(0).dims;
-  size_t axis = BYCC_TRY(axisOf(op.attributes.integer("axis", 0), from.size()));
+  size_t axis = axisOf(op.attributes.integer("axis", 0), from.size());
   Dims own = rowStrides(from);
   int64_t begin = 0;
   for (size_t o = 0; o < op.numOutputs(); ++o) {
@@ -88,19 +88,19 @@ int64_t clampedBegin(int64_t begin, int64_t extent, bool isForward) {
 Expected<> stridedSlice(Translator &op) {
   BYCC_TRY(op.expectInputs(1));
   const Dims &from = op.input(0).dims, &to = op.output().dims;
-  Dims begin = op.attributes.integers("begin").value_or(Dims());
-  Dims steps = op.attributes.integers("strides").value_or(Dims{1});
+  Dims begin = op.attributes.integers("begin", Dims());
+  Dims steps = op.attributes.integers("strides", Dims{1});
   Dims axes(begin.size());
   std::iota(axes.begin(), axes.end(), 0);
-  if (auto given = op.attributes.integers("axes"))
-    axes = *given;
-  bool isSize = op.attributes.text("slice_mode", "end") == "size";
+  if (op.attributes.has("axes"))
+    axes = op.attributes.integers("axes");
+  bool isSize = op.attributes.word("slice_mode", "end") == "size";
   if (to.size() != from.size() || axes.size() != begin.size() || begin.size() > from.size())
     return op.refuse() << "slice of rank " << begin.size() << " for " << text(from);
   Operand operand{op.inputId(0), rowStrides(from), 0};
   Dims own = operand.strides;
   for (size_t i = 0; i < axes.size(); ++i) {
-    size_t axis = BYCC_TRY(axisOf(axes[i], from.size()));
+    size_t axis = axisOf(axes[i], from.size());
     int64_t step = isSize || steps.empty() ? 1 : steps[std::min(i, steps.size() - 1)];
     int64_t at = clampedBegin(begin[i], from[axis], step > 0);
     int64_t last = at + (to[axis] - 1) * step;
@@ -171,13 +171,11 @@ Expected<> join(Translator &op, size_t axis, bool isNewAxis) {
 }
 
 Expected<> concatenate(Translator &op) {
-  return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())),
-              false);
+  return join(op, axisOf(op.attributes.integer("axis", 0), op.output().dims.size()), false);
 }
 
 Expected<> stack(Translator &op) {
-  return join(op, BYCC_TRY(axisOf(op.attributes.integer("axis", 0), op.output().dims.size())),
-              true);
+  return join(op, axisOf(op.attributes.integer("axis", 0), op.output().dims.size()), true);
 }
 
 // Elements of x inside, one value around it.
@@ -217,24 +215,21 @@ private:
 Expected<> pad(Translator &op) {
   BYCC_TRY(op.expectInputs(2));
   const Value &x = op.input(0), &fill = op.input(1), &result = op.output();
-  auto widths = op.attributes.lists("pad_width");
-  if (op.attributes.text("pad_mode", "constant") != "constant")
-    return op.refuse() << "pad_mode " << op.attributes.text("pad_mode", "") << " is not supported";
-  if (!widths || widths->size() != x.dims.size() || result.dims.size() != x.dims.size() ||
-      fill.dtype != x.dtype || count(fill.dims) != 1)
+  vendor::Padding widths = op.attributes.pairs("pad_width", x.dims.size());
+  if (op.attributes.word("pad_mode", "constant") != "constant")
+    return op.refuse() << "pad_mode " << op.attributes.word("pad_mode") << " is not supported";
+  if (result.dims.size() != x.dims.size() || fill.dtype != x.dtype || count(fill.dims) != 1)
     return op.refuse() << "pads and fill value do not fit " << text(x.dims);
-  Dims before, wanted;
+  Dims wanted;
   for (size_t i = 0; i < x.dims.size(); ++i) {
-    const Dims &width = (*widths)[i];
-    if (width.size() != 2 || width[0] < 0 || width[0] > result.dims[i] || width[1] < 0 ||
-        width[1] > result.dims[i])
-      return op.refuse() << "the pad of axis " << i << " is " << text(width);
-    before.push_back(width[0]);
-    wanted.push_back(x.dims[i] + width[0] + width[1]);
+    for (int64_t width : {widths.before[i], widths.after[i]})
+      if (width < 0 || width > result.dims[i])
+        return op.refuse() << "a pad of axis " << i << " is " << width;
+    wanted.push_back(widths.before[i] + x.dims[i] + widths.after[i]);
   }
   BYCC_TRY(op.expectOutput(wanted));
-  op.anchor(
-      std::make_shared<PadAnchor>(op.inputId(0), op.inputId(1), x, result, std::move(before)));
+  op.anchor(std::make_shared<PadAnchor>(op.inputId(0), op.inputId(1), x, result,
+                                        std::move(widths.before)));
   return {};
 }
 

@@ -120,8 +120,8 @@ Expected<Pool> readPool(Translator &op) {
   if (dims.size() < 3 || dims.size() > 5 || op.output().dims.size() != dims.size())
     return op.refuse() << "data is " << text(dims);
   std::string letters = layoutLetters("NC", dims.size() - 2);
-  std::string layout = op.attributes.text("layout", letters);
-  std::string result = op.attributes.text("out_layout", "");
+  std::string layout(op.attributes.word("layout", letters));
+  std::string result(op.attributes.word("out_layout", ""));
   Pool pool;
   pool.dtype = op.input(0).dtype;
   if (pool.dtype == DType::Bool || pool.dtype == DType::UInt64 || op.output().dtype != pool.dtype)
@@ -140,7 +140,7 @@ Expected<> slidingPool(Translator &op) {
   pool.isAdaptive = false;
   auto window = BYCC_TRY(perSpatialAxis(op, "pool_size", pool.in, 1));
   pool.slides = BYCC_TRY(readSlides(op, pool.in, pool.out, window));
-  if (!pool.isMax && op.attributes.flag("count_include_pad"))
+  if (!pool.isMax && op.attributes.flag("count_include_pad", false))
     pool.divisor = window[0] * window[1] * window[2];
   op.anchor(std::make_shared<PoolAnchor>(op.inputId(0), std::move(pool)));
   return {};

@@ -161,7 +161,8 @@ Expected<> matrix(Translator &op, bool transposeA, bool transposeB) {
 Expected<> dense(Translator &op) { return matrix(op, false, true); }
 
 Expected<> matmul(Translator &op) {
-  return matrix(op, op.attributes.flag("transpose_a"), op.attributes.flag("transpose_b"));
+  return matrix(op, op.attributes.flag("transpose_a", false),
+                op.attributes.flag("transpose_b", false));
 }
 
 // Strides of a (batch, rows, k) operand, transposed or not; a batch of one is
@@ -181,8 +182,8 @@ Expected<> batchMatmul(Translator &op) {
   const Dims &x = op.input(0).dims, &y = op.input(1).dims;
   if (x.size() != 3 || y.size() != 3)
     return op.refuse() << "operands are " << text(x) << " and " << text(y);
-  Batched a = batched(x, op.attributes.flag("transpose_a"));
-  Batched b = batched(y, !op.attributes.flag("transpose_b"));
+  Batched a = batched(x, op.attributes.flag("transpose_a", false));
+  Batched b = batched(y, !op.attributes.flag("transpose_b", false));
   if (a.k != b.k || (a.batch != b.batch && a.batch != 1 && b.batch != 1))
     return op.refuse() << "operands are " << text(x) << " and " << text(y);
   Product p;

@@ -187,12 +187,12 @@ private:
 
 Expected<ReduceShape> reduceShape(Translator &op) {
   ReduceShape shape{op.input(0).dims, std::vector<bool>(op.input(0).dims.size(), true),
-                    op.attributes.flag("keepdims"), 1};
-  if (auto axes = op.attributes.integers("axis")) {
+                    op.attributes.flag("keepdims", false), 1};
+  if (op.attributes.has("axis")) {
     shape.isReduced.assign(shape.in.size(), false);
-    for (int64_t axis : *axes)
-      shape.isReduced[BYCC_TRY(axisOf(axis, shape.in.size()))] = true;
-    if (op.attributes.flag("exclude"))
+    for (int64_t axis : op.attributes.integers("axis"))
+      shape.isReduced[axisOf(axis, shape.in.size())] = true;
+    if (op.attributes.flag("exclude", false))
       shape.isReduced.flip();
   }
   Dims wanted;
@@ -238,7 +238,7 @@ Expected<> variance(Translator &op) {
     return op.refuse() << "the mean " << text(from) << " does not broadcast to " << text(shape.in);
   op.helper("static inline double square(double x) {\n  return x * x;\n}\n");
   Reduction reduction = {"double", "0", "$a + $x", "$a / $n"};
-  shape.number -= op.attributes.flag("unbiased");
+  shape.number -= op.attributes.flag("unbiased", false);
   op.anchor(std::make_shared<ReduceAnchor>(std::vector{op.inputId(0), op.inputId(1)},
                                            std::move(shape), reduction, dtype, std::move(strides)));
   return {};
@@ -297,7 +297,7 @@ Expected<> argBest(Translator &op) {
   ReduceShape shape = BYCC_TRY(reduceShape(op));
   op.anchor(std::make_shared<ArgAnchor>(op.inputId(0), std::move(shape), op.input(0).dtype,
                                         op.output().dtype, op.name() == "argmax",
-                                        op.attributes.flag("select_last_index")));
+                                        op.attributes.flag("select_last_index", false)));
   return {};
 }
 
@@ -358,7 +358,7 @@ Expected<> softmax(Translator &op) {
   BYCC_TRY(op.expectOutput(op.input(0).dims));
   if (!isFloat(op.input(0).dtype) || op.output().dtype != op.input(0).dtype)
     return op.refuse() << "not for " << name(op.input(0).dtype);
-  size_t axis = BYCC_TRY(axisOf(op.attributes.integer("axis", -1), op.input(0).dims.size()));
+  size_t axis = axisOf(op.attributes.integer("axis", -1), op.input(0).dims.size());
   op.anchor(std::make_shared<SoftmaxAnchor>(op.inputId(0), op.outputId(), op.output(), axis,
                                             op.name() == "nn.log_softmax"));
   return {};

@@ -33,13 +33,11 @@ int64_t Lettered::stride(char letter) const { return has(letter) ? strides_[axis
 Expected<std::array<int64_t, 3>> perSpatialAxis(const Translator &op, const char *key,
                                                 const Lettered &in, int64_t fallback) {
   std::array<int64_t, 3> result = {fallback, fallback, fallback};
-  Dims given = op.attributes.integers(key).value_or(Dims{fallback});
-  size_t rank = in.layout().size() - 2, next = 0;
-  if (given.size() != 1 && given.size() != rank)
-    return op.refuse() << key << " has " << given.size() << " values for " << rank << " axes";
+  Dims given = op.attributes.spatial(key, in.layout().size() - 2, fallback);
+  size_t next = 0;
   for (size_t i = 0; i < 3; ++i)
     if (in.has(spatial[i]))
-      result[i] = given[given.size() == 1 ? 0 : next++];
+      result[i] = given[next++];
   for (int64_t value : result)
     if (value < 1 || value > maxStep)
       return op.refuse() << key << " is " << text(given);
@@ -51,13 +49,11 @@ Expected<Slides> readSlides(const Translator &op, const Lettered &in, const Lett
   size_t rank = in.layout().size() - 2, next = 0;
   auto strides = BYCC_TRY(perSpatialAxis(op, "strides", in, 1));
   auto dilation = BYCC_TRY(perSpatialAxis(op, "dilation", in, 1));
-  Dims given = op.attributes.integers("padding").value_or(Dims{0});
-  std::optional<Padding> padding = expandPadding(given, rank);
-  if (!padding)
-    return op.refuse() << "padding has " << given.size() << " values for " << rank << " axes";
-  for (int64_t pad : given)
-    if (pad < 0 || pad > maxStep)
-      return op.refuse() << "padding is " << text(given);
+  const vendor::Padding padding = op.attributes.padding("padding", rank);
+  for (const Dims *pads : {&padding.before, &padding.after})
+    for (int64_t pad : *pads)
+      if (pad < 0 || pad > maxStep)
+        return op.refuse() << "padding is " << text(*pads);
   Slides slides;
   for (size_t i = 0; i < 3; ++i) {
     char letter = spatial[i];
@@ -66,7 +62,7 @@ Expected<Slides> readSlides(const Translator &op, const Lettered &in, const Lett
       continue;
     slides[i].stride = strides[i];
     slides[i].dilation = dilation[i];
-    slides[i].pad = padding->before[next++];
+    slides[i].pad = padding.before[next++];
   }
   return slides;
 }

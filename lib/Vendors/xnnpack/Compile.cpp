@@ -188,7 +188,7 @@ private:
   // Window numbers; as much padding behind as the extents of the result take.
   void readSlides(Node &node, const kit::Dims &kernel) const {
     const kit::Dims strides = node_->spatial("strides", 2, 1),
-              dilation = node_->spatial("dilation", 2, 1);
+                    dilation = node_->spatial("dilation", 2, 1);
     const kit::Padding padding = node_->padding();
     for (const kit::Dims *list : {&kernel, &strides, &dilation, &padding.before, &padding.after})
       for (int64_t each : *list)

@@ -104,9 +104,9 @@ BYCC_EXPORT size_t pthreadpool_get_threads_count(pthreadpool_t pool) {
 #define TILE_SIZES_1 size_t t,
 #define TILE_SIZES_2 size_t t, size_t u,
 #define PARALLELIZE(name, rank, tiled)                                                             \
-  BYCC_EXPORT void pthreadpool_parallelize_##name(                                                 \
-      pthreadpool_t pool, pthreadpool_task_##name##_t task, void *context, SIZES_##rank,           \
-      TILE_SIZES_##tiled uint32_t) {                                                               \
+  BYCC_EXPORT void pthreadpool_parallelize_##name(pthreadpool_t pool,                              \
+                                                  pthreadpool_task_##name##_t task, void *context, \
+                                                  SIZES_##rank, TILE_SIZES_##tiled uint32_t) {     \
     grid<rank, tiled>(pool, {AXES_##rank}, {TILES_##tiled}, task, context);                        \
   }
 
