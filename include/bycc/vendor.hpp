@@ -716,7 +716,7 @@ template <typename T, size_t n> struct IsArray<std::array<T, n>> : std::true_typ
 template <typename T> struct IsOptional : std::false_type {};
 template <typename T> struct IsOptional<std::optional<T>> : std::true_type {};
 
-// What both directions have in common; `Self` has bytes(data, size) and size(number).
+// What both directions have in common; `Self` has bytes(data, size) and length(size, each).
 template <typename Self> class Archive {
 public:
   template <typename... Items> void operator()(Items &...items) { (one(items), ...); }
@@ -727,6 +727,19 @@ public:
     if (raw < 0 || raw >= static_cast<std::underlying_type_t<E>>(end))
       self().fail("a choice that there is not");
     value = static_cast<E>(raw);
+  }
+
+  // Items that `each` writes and reads.
+  template <typename T, typename Each> void list(std::vector<T> &items, Each each) {
+    uint64_t size = items.size();
+    self().length(size, 1);
+    if constexpr (Self::isReader)
+      items.clear(); // they grow with what is read: a short blob asks for little memory
+    for (uint64_t i = 0; i < size; ++i) {
+      if constexpr (Self::isReader)
+        items.emplace_back();
+      each(items[i]);
+    }
   }
 
 private:
@@ -758,10 +771,13 @@ private:
       if (is)
         one(*item);
     } else if constexpr (requires { item.emplace_back(); }) {
-      list(item);
+      if constexpr (std::is_integral_v<typename T::value_type> &&
+                    sizeof(typename T::value_type) == 1)
+        block(item);
+      else
+        list(item, [this](auto &each) { one(each); });
     } else if constexpr (std::is_same_v<T, std::string>) {
-      self().size(item, 1);
-      self().bytes(item.data(), item.size());
+      block(item);
     } else if constexpr (std::is_enum_v<T>) {
       choice(item, T::count);
     } else if constexpr (requires { item.members(); }) {
@@ -771,15 +787,13 @@ private:
     }
   }
 
-  template <typename T> void list(std::vector<T> &items) {
-    if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
-      self().size(items, 1);
-      self().bytes(items.data(), items.size());
-    } else {
-      self().size(items, std::is_arithmetic_v<T> ? sizeof(T) : 1);
-      for (T &item : items)
-        one(item);
-    }
+  // Texts and bytes.
+  template <typename T> void block(T &items) {
+    uint64_t size = items.size();
+    self().length(size, 1);
+    if constexpr (Self::isReader)
+      items.resize(size);
+    self().bytes(items.data(), size);
   }
 
   template <typename T> void number(T &value) {
@@ -819,10 +833,7 @@ private:
     auto from = static_cast<const uint8_t *>(data);
     bytes_.insert(bytes_.end(), from, from + size);
   }
-  template <typename T> void size(T &items, size_t) {
-    uint64_t size = items.size();
-    (*this)(size);
-  }
+  void length(uint64_t &size, size_t) { (*this)(size); }
   void fail(const char *what) { throw Failure(BYCC_INTERNAL, format_.name, " would hold ", what); }
 
   Format format_;
@@ -869,19 +880,24 @@ private:
       std::memcpy(data, left_.data(), size);
     left_ = left_.subspan(size);
   }
-  // Each item takes at least `each` bytes. Items that take more grow with what is read.
-  template <typename T> void size(T &items, size_t each) {
-    uint64_t size = 0;
+  // Each item takes at least `each` bytes.
+  void length(uint64_t &size, size_t each) {
     (*this)(size);
     if (size > left_.size() / each)
       fail("a list is longer than it");
-    items.clear();
-    items.resize(size);
   }
 
   Format format_;
   std::span<const uint8_t> left_;
 };
+
+// Does a blob say that it is of this format, of any version?
+inline bool isOf(Format format, std::span<const uint8_t> blob) {
+  uint32_t name = 0;
+  for (size_t i = 0; i < 4 && i < blob.size(); ++i)
+    name |= uint32_t{blob[i]} << 8 * i;
+  return blob.size() >= detail::headBytes && name == detail::nameBits(format.name);
+}
 
 template <typename T> Bytes write(Format format, const T &object) {
   Writer writer(format);

@@ -1,40 +1,43 @@
 // See Blob.h. Layouts stand once each, in a table before the program.
 #include "Blob.h"
 
-#include "Archive.h"
 #include "CheckProgram.h"
 #include "InstructionSet.h"
 #include "Library.h"
+#include "PlanArchive.h"
 
 #include <map>
 
 namespace bycc::onednn {
 
-namespace {
-
-constexpr uint32_t blobMagic = 0x31424e44; // "DNB1"
-constexpr uint32_t blobVersion = 2;
+template <typename A> void fields(A &archive, LayoutForm::Block &block) {
+  archive(block.axis, block.size);
+}
 
 template <typename A> void fields(A &archive, LayoutForm &form) {
-  archive.enumeration(form.dtype, numDTypes);
-  for (Dims *dims : {&form.dims, &form.padded, &form.strides})
-    integers(archive, *dims);
-  archive.list(form.inner, [&](LayoutForm::Block &block) {
-    archive.integer(block.axis);
-    archive.integer(block.size);
-  });
-  archive.integer(form.start);
-  archive.integer(form.extraFlags);
-  archive.integer(form.sumMask);
-  archive.integer(form.zeroSumMask);
-  archive.number(form.scale);
+  archive.choice(form.dtype, endOf<DType>(numDTypes));
+  archive(form.dims, form.padded, form.strides, form.inner, form.start, form.extraFlags,
+          form.sumMask, form.zeroSumMask, form.scale);
 }
 
 template <typename A> void fields(A &archive, Stored &stored) {
-  archive.integer(stored.value);
-  fields(archive, stored.form);
-  archive.integer(stored.offset);
+  archive(stored.value, stored.form, stored.offset);
 }
+
+template <typename A> void fields(A &archive, Buffer &buffer) {
+  archive.choice(buffer.place, endOf<Buffer::Place>(Buffer::numPlaces));
+  archive(buffer.index, buffer.bytes);
+}
+
+template <typename A> void fields(A &archive, Action &action) {
+  archive.choice(action.kind, endOf<Action::Kind>(Action::numKinds));
+  archive(action.step, action.sum, action.inputs, action.postOperands, action.output,
+          action.implementation);
+}
+
+namespace {
+
+constexpr vendor::Format format = {"dnnl region", planVersion};
 
 // `any` is written as a form with extents alone.
 std::optional<LayoutForm> writtenForm(const Layout &layout) {
@@ -58,7 +61,7 @@ Expected<std::optional<Layout>> writtenLayout(const LayoutForm &form) {
 // Layouts by number. None at all (a Layout()) is `none`.
 class LayoutTable {
 public:
-  void put(Writer &writer, Layout &layout) {
+  void put(vendor::Writer &writer, Layout &layout) {
     uint32_t number = none;
     if (std::optional<LayoutForm> form = writtenForm(layout)) {
       auto [entry, isNew] =
@@ -67,15 +70,15 @@ public:
         forms.push_back(*form);
       number = entry->second;
     }
-    writer.integer(number);
+    writer(number);
   }
-  void put(Reader &reader, Layout &layout) {
+  void put(vendor::Reader &reader, Layout &layout) {
     uint32_t number = 0;
-    reader.integer(number);
+    reader(number);
     if (number < layouts.size())
       layout = layouts[number];
     else if (number != none)
-      reader.fail();
+      reader.fail("a layout that there is not");
   }
   std::vector<LayoutForm> forms;
   std::vector<Layout> layouts;
@@ -84,39 +87,25 @@ private:
   std::map<std::string, uint32_t> numbers_;
 };
 
-template <typename A> void fields(A &archive, LayoutTable &table, Program &program) {
+template <typename A> void put(A &archive, LayoutTable &table, Program &program) {
   archive.list(program.constants, [&](Constant &constant) {
-    for (uint32_t *number : {&constant.value, &constant.stored, &constant.from, &constant.step})
-      archive.integer(*number);
+    archive(constant.value, constant.stored, constant.from, constant.step);
     table.put(archive, constant.seen);
     table.put(archive, constant.layout);
   });
-  archive.list(program.buffers, [&](Buffer &buffer) {
-    archive.enumeration(buffer.place, Buffer::numPlaces);
-    archive.integer(buffer.index);
-    archive.integer(buffer.bytes);
-  });
+  archive(program.buffers);
   archive.list(program.slots, [&](Slot &slot) {
-    archive.integer(slot.buffer);
+    archive(slot.buffer);
     table.put(archive, slot.layout);
-    archive.integer(slot.offset);
+    archive(slot.offset);
   });
-  archive.list(program.actions, [&](Action &action) {
-    archive.enumeration(action.kind, Action::numKinds);
-    archive.integer(action.step);
-    archive.integer(action.sum);
-    integers(archive, action.inputs);
-    integers(archive, action.postOperands);
-    archive.integer(action.output);
-    archive.text(action.implementation);
-  });
+  archive(program.actions);
 }
 
-template <typename A> void head(A &archive, Blob &blob) {
-  archive.enumeration(blob.nan, numNanModes);
-  archive.text(blob.madeWith.library);
-  archive.text(blob.madeWith.instructionSet);
-  archive.list(blob.stored, [&](Stored &stored) { fields(archive, stored); });
+template <typename A> void putHead(A &archive, Blob &blob, bool &hasProgram) {
+  archive(blob.plan);
+  archive.choice(blob.nan, endOf<NanMode>(numNanModes));
+  archive(blob.madeWith.library, blob.madeWith.instructionSet, blob.stored, hasProgram);
 }
 
 Error damaged() { return error(Status::Load) << "dnnl region is damaged"; }
@@ -134,11 +123,9 @@ Expected<> checkStored(const Blob &blob) {
 }
 
 // A program of another library or machine is not looked at: its layouts may not exist here.
-Expected<> readProgram(Reader &reader, Blob &blob) {
+Expected<> readProgram(vendor::Reader &reader, Blob &blob) {
   LayoutTable table;
-  reader.list(table.forms, [&](LayoutForm &form) { fields(reader, form); });
-  if (!reader.ok())
-    return damaged();
+  reader(table.forms);
   for (const LayoutForm &form : table.forms) {
     std::optional<Layout> layout = BYCC_TRY(writtenLayout(form));
     if (!layout)
@@ -146,9 +133,8 @@ Expected<> readProgram(Reader &reader, Blob &blob) {
     table.layouts.push_back(*layout);
   }
   Program program;
-  fields(reader, table, program);
-  if (!reader.ok() || !reader.atEnd())
-    return damaged();
+  put(reader, table, program);
+  reader.finish();
   BYCC_TRY(checkProgram(blob.plan, blob.stored, program));
   blob.program = std::move(program);
   return {};
@@ -159,41 +145,36 @@ Expected<> readProgram(Reader &reader, Blob &blob) {
 Circumstances circumstancesHere() { return {libraryVersion(), instructionSet()}; }
 
 std::vector<uint8_t> writeBlob(const Blob &blob) {
-  Writer writer;
   Blob copy = blob; // one function for both directions wants a mutable blob
-  writeHead(writer, blobMagic, blobVersion);
-  std::vector<uint8_t> plan = writePlan(blob.plan);
-  integers(writer, plan);
-  head(writer, copy);
-  uint8_t hasProgram = copy.program.has_value();
-  writer.integer(hasProgram);
+  bool hasProgram = copy.program.has_value();
+  vendor::Writer writer(format);
+  putHead(writer, copy, hasProgram);
   if (!hasProgram)
-    return std::move(writer.bytes);
+    return writer.take();
   LayoutTable table;
-  Writer body;
-  fields(body, table, *copy.program);
-  writer.list(table.forms, [&](LayoutForm &form) { fields(writer, form); });
-  writer.bytes.insert(writer.bytes.end(), body.bytes.begin(), body.bytes.end());
-  return std::move(writer.bytes);
+  vendor::Writer layoutsOnly(format); // the table stands before what it is made from
+  put(layoutsOnly, table, *copy.program);
+  writer(table.forms);
+  put(writer, table, *copy.program);
+  return writer.take();
 }
 
 Expected<Blob> readBlob(std::span<const uint8_t> bytes) {
-  Reader reader(bytes);
-  BYCC_TRY(readHead(reader, blobMagic, blobVersion, "dnnl region"));
-  Blob blob;
-  std::vector<uint8_t> plan;
-  integers(reader, plan);
-  head(reader, blob);
-  uint8_t hasProgram = 0;
-  reader.integer(hasProgram);
-  if (!reader.ok() || hasProgram > 1 || (!hasProgram && !reader.atEnd()))
-    return damaged();
-  blob.plan = BYCC_TRY(readPlan(plan));
-  BYCC_TRY(checkPlan(blob.plan));
-  BYCC_TRY(checkStored(blob));
-  if (hasProgram && blob.madeWith == circumstancesHere())
-    BYCC_TRY(readProgram(reader, blob));
-  return blob;
+  try {
+    vendor::Reader reader(format, bytes);
+    Blob blob;
+    bool hasProgram = false;
+    putHead(reader, blob, hasProgram);
+    if (!hasProgram)
+      reader.finish();
+    BYCC_TRY(checkPlan(blob.plan));
+    BYCC_TRY(checkStored(blob));
+    if (hasProgram && blob.madeWith == circumstancesHere())
+      BYCC_TRY(readProgram(reader, blob));
+    return blob;
+  } catch (const vendor::Failure &failure) {
+    return error(Status::Load) << failure.what();
+  }
 }
 
 } // namespace bycc::onednn

@@ -3,9 +3,10 @@
 // kernels are for.
 #include "Instance.h"
 
-#include "Arena.h"
 #include "Threads.h"
 #include "Usage.h"
+
+#include "bycc/vendor.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -197,7 +198,7 @@ public:
     instance_->slots = std::move(program_.slots);
     for (size_t a = 0; a < primitives.size(); ++a)
       addCall(program_.actions[a], primitives[a], threads);
-    instance_->arenaBytes = BYCC_TRY(planArena(instance_->buffers, lives()));
+    instance_->arenaBytes = BYCC_TRY(planMemory());
     return std::move(instance_);
   }
 
@@ -314,12 +315,24 @@ private:
     return static_cast<uint32_t>(instance_->slots.size() - 1);
   }
 
-  std::vector<Life> lives() const {
-    std::vector<Life> all(instance_->buffers.size());
+  // Intermediates and scratchpads whose lives do not meet share bytes.
+  Expected<uint64_t> planMemory() {
+    std::vector<Buffer> &buffers = instance_->buffers;
+    std::vector<vendor::Buffer> lives(buffers.size());
     for (uint32_t c = 0; c < instance_->calls.size(); ++c)
       for (auto [arg, slot] : instance_->calls[c].args)
-        all[instance_->slots[slot].buffer].touch(c);
-    return all;
+        if (uint32_t buffer = instance_->slots[slot].buffer;
+            buffers[buffer].place == Buffer::Place::Arena) {
+          lives[buffer].use(c);
+          lives[buffer].bytes = buffers[buffer].bytes;
+        }
+    uint64_t size = vendor::planArena(lives, alignment);
+    if (size > uint64_t{1} << 42)
+      return error(Status::Limit) << "region needs " << size << " bytes";
+    for (size_t i = 0; i < lives.size(); ++i)
+      if (lives[i].isUsed())
+        buffers[i].index = lives[i].offset;
+    return size;
   }
 
   const Plan &plan_;

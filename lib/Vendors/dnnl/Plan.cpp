@@ -1,61 +1,11 @@
-// Bytes of a plan, and what its words mean.
+// What the words of a plan mean.
 #include "Plan.h"
 
-#include "Archive.h"
+#include "PlanArchive.h"
 
 #include <algorithm>
 
 namespace bycc::onednn {
-
-namespace {
-
-constexpr uint32_t planMagic = 0x314e5044; // "DPN1"
-
-template <typename A> void fields(A &archive, Value &value) {
-  archive.enumeration(value.dtype, numDTypes);
-  archive.enumeration(value.kind, numValueKinds);
-  archive.integer(value.where);
-  integers(archive, value.dims);
-}
-
-template <typename A> void fields(A &archive, PostOp &postOp) {
-  archive.enumeration(postOp.math, numMaths);
-  archive.number(postOp.alpha);
-  archive.number(postOp.beta);
-  archive.integer(postOp.operand);
-  archive.number(postOp.scale);
-}
-
-template <typename A> void fields(A &archive, Step &step) {
-  archive.enumeration(step.kind, numStepKinds);
-  archive.enumeration(step.math, numMaths);
-  archive.number(step.alpha);
-  archive.number(step.beta);
-  archive.integer(step.axis);
-  archive.integer(step.hasScale);
-  archive.integer(step.hasShift);
-  archive.integer(step.hasBias);
-  archive.integer(step.groups);
-  archive.list(step.scales, [&](float &scale) { archive.number(scale); });
-  for (int32_t *zero : {&step.zeroIn, &step.zeroWeights, &step.zeroOut})
-    archive.integer(*zero);
-  for (Dims *dims : {&step.kernel, &step.strides, &step.dilation, &step.padBegin, &step.padEnd,
-                     &step.permutation})
-    integers(archive, *dims);
-  integers(archive, step.inputs);
-  archive.integer(step.output);
-  archive.list(step.postOps, [&](PostOp &postOp) { fields(archive, postOp); });
-  archive.text(step.source);
-}
-
-template <typename A> void fields(A &archive, Plan &plan) {
-  archive.list(plan.values, [&](Value &value) { fields(archive, value); });
-  archive.list(plan.steps, [&](Step &step) { fields(archive, step); });
-  integers(archive, plan.inputs);
-  integers(archive, plan.outputs);
-}
-
-} // namespace
 
 bool isEltwise(Math math) { return math >= Math::Relu && math <= Math::Saturate; }
 bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
@@ -97,27 +47,8 @@ std::string keyOfStep(const Step &step) {
   std::fill(copy.inputs.begin(), copy.inputs.end(), noValue);
   for (PostOp &postOp : copy.postOps)
     postOp.operand = postOp.operand == noValue ? noValue : 0;
-  Writer writer;
-  fields(writer, copy);
-  return std::string(writer.bytes.begin(), writer.bytes.end());
-}
-
-std::vector<uint8_t> writePlan(const Plan &plan) {
-  Writer writer;
-  writeHead(writer, planMagic, planVersion);
-  Plan copy = plan; // one `fields` for both directions wants a mutable plan
-  fields(writer, copy);
-  return std::move(writer.bytes);
-}
-
-Expected<Plan> readPlan(std::span<const uint8_t> bytes) {
-  Reader reader(bytes);
-  BYCC_TRY(readHead(reader, planMagic, planVersion, "dnnl region plan"));
-  Plan plan;
-  fields(reader, plan);
-  if (!reader.ok() || !reader.atEnd())
-    return error(Status::Load) << "dnnl region plan is damaged";
-  return plan;
+  vendor::Bytes bytes = vendor::write({"dnnl step", 1}, copy);
+  return std::string(bytes.begin(), bytes.end());
 }
 
 } // namespace bycc::onednn

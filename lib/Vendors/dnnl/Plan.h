@@ -15,7 +15,7 @@
 //
 // where T rounds to the nearest (ties to even) and saturates, for 8-bit results.
 //
-// Bytes on disk are little-endian; the reader believes nothing: `readPlan`
+// The reader of its bytes believes nothing: the archive of bycc/vendor.hpp
 // bounds-checks, `checkPlan` checks every shape.
 #pragma once
 
@@ -36,7 +36,7 @@ inline constexpr ValueId noValue = ~0u;
 inline constexpr size_t maxRank = 12; // the library's
 inline constexpr uint64_t alignment = 64; // of constants in the weights, of memory
 constexpr uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-inline constexpr uint32_t planVersion = 3;
+inline constexpr uint32_t planVersion = 4;
 
 enum class ValueKind : uint8_t { Input, Constant, Temp };
 inline constexpr uint8_t numValueKinds = 3;
@@ -147,9 +147,6 @@ struct Plan {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 };
-
-std::vector<uint8_t> writePlan(const Plan &plan);
-Expected<Plan> readPlan(std::span<const uint8_t> bytes);
 
 // Every id in range, values defined once and before use, extents positive and
 // bounded, each step's shapes and parameters consistent.

@@ -1,6 +1,8 @@
 // See PlanRegion.h.
 #include "PlanRegion.h"
 
+#include "PlanArchive.h"
+
 #include "Fuse.h"
 #include "Library.h"
 #include "Narrow.h"
@@ -47,7 +49,7 @@ std::string keyOf(const Plan &plan, const Step &step) {
       add(postOp.operand);
   add(copy.output);
   alone.steps.push_back(std::move(copy));
-  std::vector<uint8_t> bytes = writePlan(alone);
+  vendor::Bytes bytes = vendor::write({"dnnl plan", 1}, alone);
   return std::string(bytes.begin(), bytes.end());
 }
 

@@ -1,10 +1,10 @@
 // See RegionCopy.h.
 #include "RegionCopy.h"
 
-#include "Archive.h"
 #include "Region.h"
 
 #include "bycc/Support/Sized.h"
+#include "bycc/vendor.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr uint32_t copyMagic = 0x314e5244; // "DRN1"
+constexpr vendor::Format format = {"dnnl region with extents", planVersion};
 constexpr int maxDepth = 8;            // of bodies, and of lists in attributes
 
 // ---- making a copy
@@ -72,55 +72,38 @@ Expected<RegionCopy> copyLevel(const bycc_region &region) {
 
 // ---- bytes
 
-template <typename A> void fields(A &archive, RegionCopy::Value &value) {
-  archive.integer(value.dtype);
-  archive.integer(value.device);
-  archive.integer(value.isScalar);
-  integers(archive, value.dims);
-  integers(archive, value.extents);
-  archive.integer(value.isConstant);
-  archive.integer(value.offset);
-  archive.integer(value.bytes);
-  archive.text(value.layout);
+template <typename A> void put(A &archive, RegionCopy::Value &value) {
+  archive(value.dtype, value.device, value.isScalar, value.dims, value.extents, value.isConstant,
+          value.offset, value.bytes, value.layout);
 }
 
-template <typename A> void fields(A &archive, RegionCopy::Attr &attr, int depth) {
-  archive.text(attr.name);
-  archive.text(attr.text);
-  archive.integer(attr.kind);
-  archive.integer(attr.integer);
-  archive.number(attr.number);
+template <typename A> void checkDepth(A &archive, int depth) {
   if constexpr (A::isReader)
     if (depth > maxDepth)
-      return archive.fail();
-  archive.list(attr.items, [&](RegionCopy::Attr &item) { fields(archive, item, depth + 1); });
+      archive.fail("it nests too deep");
 }
 
-template <typename A> void fields(A &archive, RegionCopy &copy, int depth) {
-  if constexpr (A::isReader)
-    if (depth > maxDepth)
-      return archive.fail();
-  archive.list(copy.values, [&](RegionCopy::Value &value) { fields(archive, value); });
+template <typename A> void put(A &archive, RegionCopy::Attr &attr, int depth) {
+  checkDepth(archive, depth);
+  archive(attr.name, attr.text, attr.kind, attr.integer, attr.number);
+  archive.list(attr.items, [&](RegionCopy::Attr &item) { put(archive, item, depth + 1); });
+}
+
+template <typename A> void put(A &archive, RegionCopy &copy, int depth) {
+  checkDepth(archive, depth);
+  archive.list(copy.values, [&](RegionCopy::Value &value) { put(archive, value); });
   archive.list(copy.nodes, [&](RegionCopy::Node &node) {
-    archive.text(node.op);
-    archive.text(node.source);
-    archive.list(node.attrs, [&](RegionCopy::Attr &attr) { fields(archive, attr, 0); });
-    integers(archive, node.inputs);
-    integers(archive, node.outputs);
-    archive.list(node.body, [&](RegionCopy &body) { fields(archive, body, depth + 1); });
+    archive(node.op, node.source);
+    archive.list(node.attrs, [&](RegionCopy::Attr &attr) { put(archive, attr, 0); });
+    archive(node.inputs, node.outputs);
+    archive.list(node.body, [&](RegionCopy &body) { put(archive, body, depth + 1); });
   });
-  integers(archive, copy.inputs);
-  integers(archive, copy.outputs);
-  archive.list(copy.extents, [&](bycc_extent &extent) {
-    archive.integer(extent.op);
-    archive.integer(extent.lhs);
-    archive.integer(extent.rhs);
-  });
-  archive.list(copy.symbols, [&](RegionCopy::Symbol &symbol) {
-    archive.integer(symbol.input);
-    archive.integer(symbol.axis);
-  });
-  archive.enumeration(copy.nan, numNanModes);
+  archive(copy.inputs, copy.outputs);
+  archive.list(copy.extents,
+               [&](bycc_extent &extent) { archive(extent.op, extent.lhs, extent.rhs); });
+  archive.list(copy.symbols,
+               [&](RegionCopy::Symbol &symbol) { archive(symbol.input, symbol.axis); });
+  archive.choice(copy.nan, static_cast<NanMode>(numNanModes));
 }
 
 bool areBelow(const std::vector<uint32_t> &ids, size_t count) {
@@ -291,32 +274,26 @@ void copyConstants(const RegionCopy &placed, uint8_t *weights) {
 }
 
 std::vector<uint8_t> writeRegion(const RegionCopy &copy) {
-  Writer writer;
-  writeHead(writer, copyMagic, planVersion);
-  RegionCopy written = copy; // one `fields` for both directions wants it mutable
-  fields(writer, written, 0);
-  return std::move(writer.bytes);
+  vendor::Writer writer(format);
+  RegionCopy written = copy; // one function for both directions wants it mutable
+  put(writer, written, 0);
+  return writer.take();
 }
 
-bool isWrittenRegion(std::span<const uint8_t> bytes) {
-  uint32_t head = 0;
-  Reader(bytes).integer(head);
-  return head == copyMagic;
-}
+bool isWrittenRegion(std::span<const uint8_t> bytes) { return vendor::isOf(format, bytes); }
 
 Expected<RegionCopy> readRegion(std::span<const uint8_t> bytes) {
-  Reader reader(bytes);
-  uint32_t head = 0, version = 0;
-  reader.integer(head);
-  reader.integer(version);
-  if (!reader.ok() || head != copyMagic || version != planVersion)
-    return error(Status::Load) << "not a dnnl region of this version: compile the model again";
-  RegionCopy copy;
-  fields(reader, copy, 0);
-  if (!reader.ok() || !reader.atEnd() || !isSound(copy, copy.extents.size()) ||
-      !areSoundTables(copy))
-    return error(Status::Load) << "dnnl region is damaged";
-  return copy;
+  try {
+    vendor::Reader reader(format, bytes);
+    RegionCopy copy;
+    put(reader, copy, 0);
+    reader.finish();
+    if (!isSound(copy, copy.extents.size()) || !areSoundTables(copy))
+      reader.fail("a number means nothing");
+    return copy;
+  } catch (const vendor::Failure &failure) {
+    return error(Status::Load) << failure.what();
+  }
 }
 
 Expected<Dims> symbolsFor(const RegionCopy &copy, const std::vector<const int64_t *> &shapes) {
