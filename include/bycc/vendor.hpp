@@ -1427,7 +1427,10 @@ template <typename Region> struct RunHalf {
   static int32_t initState(const bycc_vendor_context *, void *handle, void *state,
                            int32_t threads) {
     return guarded(nullptr, 0, BYCC_INTERNAL, [&] {
-      if constexpr (hasState)
+      if constexpr (std::is_constructible_v<State, Region &, int32_t, uint8_t *>)
+        new (state) State(*static_cast<Region *>(handle), threads,
+                          static_cast<uint8_t *>(state) + stateEnd);
+      else if constexpr (hasState)
         new (state) State(*static_cast<Region *>(handle), threads);
       (void)handle, (void)state, (void)threads;
     });
@@ -1473,8 +1476,8 @@ template <typename Context> void addContext(bycc_vendor_runtime &table) {
 //   explicit Region(const Load &)    what all runs share
 //   void run(const Run &)            at the same time in several threads
 // and, if it likes,
-//   class State                      of one run at a time: State(Region &, int32_t threads);
-//                                    then run(const Run &, State &)
+//   class State                      of one run at a time: State(Region &, int32_t threads), or
+//                                    with uint8_t *scratch behind; then run(const Run &, State &)
 //   uint64_t scratchBytes()          memory of one run at a time: Run::scratch
 //   std::span<const bycc_step_info> steps()     for --profile: Run::step(index, body)
 //   class Context                    what regions work in: Context(const bycc_vendor_context &),

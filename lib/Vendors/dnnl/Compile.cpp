@@ -18,10 +18,9 @@
 #include "Threads.h"
 #include "Usage.h"
 
-#include "bycc/Support/Sized.h"
+#include "bycc/vendor.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 extern "C" const char dnnl_patterns[];
 
@@ -36,13 +35,6 @@ std::string leftOver(const Plan &plan) {
     if (!isView(step.kind))
       kinds += std::string(kinds.empty() ? "" : ", ") + name(step.kind);
   return "oneDNN has no single primitive for this group, it takes " + kinds;
-}
-
-Expected<uint8_t *> weightsFor(bycc_answer *answer, uint64_t bytes) {
-  void *weights = answer->weights ? answer->weights(answer, bytes) : nullptr;
-  if (!weights)
-    return error(Status::Limit) << "no memory for " << bytes << " bytes of weights";
-  return static_cast<uint8_t *>(weights);
 }
 
 // Values that differ from the likely ones and, mostly, from each other: what holds for
@@ -98,61 +90,46 @@ std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Ref
 }
 
 // What the run half needs: a plan, lowered and with packed constants, ...
-Expected<std::vector<uint8_t>> writePlanned(const Plan &plan, const bycc_target &target,
-                                            bool isLimited, int32_t threads, bycc_answer *answer) {
+Expected<vendor::Bytes> writePlanned(const Plan &plan, bool isLimited, int32_t threads,
+                                     const vendor::Question &question) {
   Packed packed = isLimited ? BYCC_TRY(packPlan(plan, threads)) : storePlain(plan);
-  packed.blob.nan = nanModeOf(target, plan);
+  packed.blob.nan = nanModeOf(question.target, plan);
   if (packed.weightsBytes)
-    packed.writeWeights(BYCC_TRY(weightsFor(answer, packed.weightsBytes)));
+    packed.writeWeights(question.weights(packed.weightsBytes).data());
   return writeBlob(packed.blob);
 }
 
 // ... or the region itself where extents are missing, with its constants as they are.
-Expected<std::vector<uint8_t>> writeUnplanned(const bycc_region &region, const bycc_target &target,
-                                              bycc_answer *answer) {
+Expected<vendor::Bytes> writeUnplanned(const vendor::Question &question) {
+  const bycc_region &region = question.region.raw();
   RegionCopy copy = BYCC_TRY(copyRegion(region));
-  copy.nan = nanModeOf(target, region);
+  copy.nan = nanModeOf(question.target, region);
   BYCC_TRY(checkSymbols(copy));
   if (uint64_t bytes = placeConstants(copy))
-    copyConstants(copy, BYCC_TRY(weightsFor(answer, bytes)));
+    copyConstants(copy, question.weights(bytes).data());
   return writeRegion(copy);
 }
 
 // An operand that a pattern calls `bias` must be one: a value per channel.
-bool hasFalseBias(const bycc_node &composite, const Plan &plan) {
-  for (uint32_t i = 0; i < composite.num_roles; ++i)
-    if (const bycc_role &role = *bycc_role_at(&composite, i);
-        role.kind == BYCC_ROLE_INPUT && !std::strcmp(role.name, "bias"))
-      return std::none_of(plan.steps.begin(), plan.steps.end(),
-                          [](const Step &step) { return step.hasBias; });
-  return false;
+bool hasFalseBias(vendor::Node composite, const Plan &plan) {
+  const bycc_role *role = composite.role("bias");
+  return role && role->kind == BYCC_ROLE_INPUT &&
+         std::none_of(plan.steps.begin(), plan.steps.end(),
+                      [](const Step &step) { return step.hasBias; });
 }
 
 // Why a composite cannot be taken as one primitive; "" when it can.
-std::string refusalOf(const bycc_node &composite, const Plan &plan) {
+std::string refusalOf(vendor::Node composite, const Plan &plan) {
   if (numComputeSteps(plan) != 1)
     return leftOver(plan);
   return hasFalseBias(composite, plan) ? "the bias does not hold one value per channel" : "";
 }
 
-void refuse(bycc_answer *answer, const Refusal &refusal) {
-  if (answer->reason)
-    answer->reason(answer, refusal.reason.c_str());
-  if (answer->blame && refusal.node != Refusal::unknown)
-    answer->blame(answer, refusal.node);
-}
-
-// The door for whatever may be thrown below: allocation and the library.
-template <typename F> int32_t answered(bycc_answer *answer, int32_t failure, F body) {
-  try {
-    Refusal refusal;
-    if (body(refusal))
-      return failure ? 0 : 1;
-    refuse(answer, refusal);
-  } catch (const std::exception &fault) {
-    refuse(answer, {Refusal::unknown, std::string("dnnl: ") + fault.what()});
-  }
-  return failure;
+[[noreturn]] void refuse(const Refusal &why) {
+  vendor::Refusal refusal(why.reason);
+  if (why.node != Refusal::unknown)
+    refusal.node = why.node;
+  throw refusal;
 }
 
 // Nothing, and why, where the target cannot run what the library has for the region.
@@ -176,8 +153,8 @@ std::optional<Plan> planOn(const bycc_target &target, const bycc_region &region,
 // machine's are.
 class OnTarget {
 public:
-  explicit OnTarget(const bycc_target *target)
-      : isLimited(limitInstructionSet(target->features)), threads(std::max(target->threads, 1)),
+  explicit OnTarget(const bycc_target &target)
+      : isLimited(limitInstructionSet(target.features)), threads(std::max(target.threads, 1)),
         scope_(threads) {}
   const bool isLimited; // the library generates code for just that
   const int32_t threads;
@@ -186,64 +163,53 @@ private:
   ThreadScope scope_;
 };
 
-int32_t supports(void *self, const bycc_target *target, const bycc_region *region,
-                 bycc_answer *answer) {
-  ProbeCache &cache = *static_cast<ProbeCache *>(self);
-  OnTarget onTarget(target);
-  return answered(answer, 0, [&](Refusal &refusal) {
-    if (region->num_nodes == 0) {
-      refusal.reason = "no node";
-      return false;
-    }
-    std::optional<Plan> plan = planOn(*target, *region, cache, refusal);
-    if (plan && bycc_node_at(region, 0)->body)
-      refusal.reason = refusalOf(*bycc_node_at(region, 0), *plan);
-    return plan && refusal.reason.empty();
-  });
-}
+struct Compiler {
+  void supports(const vendor::Question &question) {
+    OnTarget onTarget(question.target);
+    Plan plan = planned(question);
+    if (question.node().isComposite())
+      if (std::string why = refusalOf(question.node(), plan); !why.empty())
+        refuse({0, why});
+  }
 
-int32_t compile(void *self, const bycc_target *target, const bycc_region *region,
-                bycc_answer *answer) {
-  ProbeCache &cache = *static_cast<ProbeCache *>(self);
-  OnTarget onTarget(target);
-  return answered(answer, 1, [&](Refusal &refusal) {
-    std::optional<Plan> plan = planOn(*target, *region, cache, refusal);
+  vendor::Bytes compile(const vendor::Question &question) {
+    OnTarget onTarget(question.target);
+    Plan plan = planned(question);
+    Expected<vendor::Bytes> blob =
+        hasRunTimeExtents(question.region.raw())
+            ? writeUnplanned(question)
+            : writePlanned(plan, onTarget.isLimited, onTarget.threads, question);
+    if (!blob)
+      refuse({Refusal::unknown, blob.error().message()});
+    return std::move(*blob);
+  }
+
+private:
+  Plan planned(const vendor::Question &question) {
+    Refusal refusal;
+    std::optional<Plan> plan = planOn(question.target, question.region.raw(), cache, refusal);
     if (!plan)
-      return false;
-    Expected<std::vector<uint8_t>> blob =
-        hasRunTimeExtents(*region)
-            ? writeUnplanned(*region, *target, answer)
-            : writePlanned(*plan, *target, onTarget.isLimited, onTarget.threads, answer);
-    if (!blob) {
-      refusal = {Refusal::unknown, blob.error().message()};
-      return false;
-    }
-    answer->blob(answer, blob->data(), blob->size());
-    return true;
-  });
-}
+      refuse(refusal);
+    return std::move(*plan);
+  }
+  ProbeCache cache;
+};
 
 } // namespace
 } // namespace bycc::onednn
 
 extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void) {
   using namespace bycc::onednn;
-  static ProbeCache cache;
   static const std::string version = std::to_string(planVersion), library = libraryVersion(),
                            names = operatorNames();
-  static const bycc_vendor_compiler compiler = [] {
-    auto table = bycc::sized<bycc_vendor_compiler>();
-    table.abi_version = BYCC_VENDOR_ABI_VERSION;
-    table.name = "dnnl";
-    table.version = version.c_str();
-    table.library = library.c_str();
-    table.patterns = dnnl_patterns;
-    table.flags = BYCC_VENDOR_OWN_WEIGHTS | BYCC_VENDOR_LOSES_NAN;
-    table.self = &cache;
-    table.supports = supports;
-    table.compile = compile;
-    table.operators = names.c_str();
-    return table;
-  }();
-  return &compiler;
+  static Compiler half;
+  static const bycc_vendor_compiler table =
+      bycc::vendor::compilerTable({.name = "dnnl",
+                                   .version = version.c_str(),
+                                   .library = library.c_str(),
+                                   .patterns = dnnl_patterns,
+                                   .operators = names.c_str(),
+                                   .flags = BYCC_VENDOR_OWN_WEIGHTS | BYCC_VENDOR_LOSES_NAN},
+                                  half);
+  return &table;
 }

@@ -18,7 +18,7 @@ namespace {
 
 class Recognizer {
 public:
-  Recognizer(const bycc_region &region, const RegionUses &uses) : region_(region), uses_(uses) {}
+  Recognizer(const bycc_region &region, const vendor::Uses &uses) : region_(region), uses_(uses) {}
 
   std::optional<Activation> at(uint32_t root) {
     if (!isProduct(root))
@@ -65,8 +65,7 @@ private:
       uint32_t maker = uses_.maker[value];
       if (std::optional<double> constant = scalar(value))
         product_ *= *constant;
-      else if (maker != RegionUses::none && isProduct(maker) && uses_.uses[value] == 1 &&
-               depth < 4)
+      else if (maker != vendor::none && isProduct(maker) && uses_.reads[value] == 1 && depth < 4)
         collectFactors(maker, depth + 1);
       else
         factors_.push_back(value);
@@ -76,7 +75,7 @@ private:
   // The node that makes `value` when it is this operator; it then belongs to us.
   const bycc_node *take(uint32_t value, const char *op) {
     uint32_t maker = uses_.maker[value];
-    if (maker == RegionUses::none || !isOp(maker, op))
+    if (maker == vendor::none || !isOp(maker, op))
       return nullptr;
     nodes_.push_back(maker);
     return bycc_node_at(&region_, maker);
@@ -167,7 +166,7 @@ private:
     const bycc_node *clip = take(gate, "clip");
     if (!clip || !isReal(static_cast<DType>(bycc_value_at(&region_, x)->dtype)))
       return false;
-    NodeReader bounds(*clip);
+    vendor::Attributes bounds(clip->attrs, clip->num_attrs);
     Line line = takeLine(clip->inputs[0]);
     return line.other == x && bounds.number("a_min", -1) == 0 &&
            isNear(product_ * bounds.number("a_max", 0), 1.0) &&
@@ -198,14 +197,14 @@ private:
       for (uint32_t user : nodes)
         for (uint32_t i = 0; i < bycc_node_at(&region_, user)->num_inputs; ++i)
           inside += bycc_node_at(&region_, user)->inputs[i] == result;
-      if (inside != uses_.uses[result])
+      if (inside != uses_.reads[result])
         return false;
     }
     return true;
   }
 
   const bycc_region &region_;
-  const RegionUses &uses_;
+  const vendor::Uses &uses_;
   double tolerance_ = 0; // of constants, as their dtype rounds them
   double product_ = 1.0;
   std::vector<uint32_t> factors_; // values, constants left out
@@ -214,7 +213,7 @@ private:
 
 } // namespace
 
-std::optional<Activation> recognizeActivation(const bycc_region &region, const RegionUses &uses,
+std::optional<Activation> recognizeActivation(const bycc_region &region, const vendor::Uses &uses,
                                               uint32_t root) {
   return Recognizer(region, uses).at(root);
 }

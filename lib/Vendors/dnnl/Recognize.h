@@ -15,7 +15,7 @@ struct Activation {
 };
 
 // The activation that ends in this `multiply` or `divide` node and leaks no inner value.
-std::optional<Activation> recognizeActivation(const bycc_region &region, const RegionUses &uses,
+std::optional<Activation> recognizeActivation(const bycc_region &region, const vendor::Uses &uses,
                                               uint32_t root);
 
 } // namespace bycc::onednn

@@ -7,63 +7,6 @@
 
 namespace bycc::onednn {
 
-const bycc_attr *NodeReader::find(std::string_view name) const {
-  for (uint32_t i = 0; i < node_.num_attrs; ++i)
-    if (const bycc_attr *attr = bycc_attr_at(node_.attrs, i); attr->name && name == attr->name)
-      return attr->kind == BYCC_ATTR_NONE ? nullptr : attr;
-  return nullptr;
-}
-
-int64_t NodeReader::integer(std::string_view name, int64_t fallback) const {
-  const bycc_attr *attr = find(name);
-  if (!attr)
-    return fallback;
-  return attr->kind == BYCC_ATTR_FLOAT ? static_cast<int64_t>(attr->f) : attr->i;
-}
-
-double NodeReader::number(std::string_view name, double fallback) const {
-  const bycc_attr *attr = find(name);
-  if (!attr)
-    return fallback;
-  return attr->kind == BYCC_ATTR_FLOAT ? attr->f : static_cast<double>(attr->i);
-}
-
-bool NodeReader::flag(std::string_view name, bool fallback) const {
-  return integer(name, fallback) != 0;
-}
-
-std::string_view NodeReader::string(std::string_view name, std::string_view fallback) const {
-  const bycc_attr *attr = find(name);
-  return attr && attr->kind == BYCC_ATTR_STRING && attr->s ? attr->s : fallback;
-}
-
-std::optional<Dims> NodeReader::integers(std::string_view name) const {
-  const bycc_attr *attr = find(name);
-  if (!attr)
-    return std::nullopt;
-  if (attr->kind != BYCC_ATTR_LIST)
-    return Dims{attr->i};
-  Dims out;
-  for (uint32_t i = 0; i < attr->count; ++i)
-    out.push_back(bycc_item_at(attr, i)->i);
-  return out;
-}
-
-Expected<> NodeReader::pairs(std::string_view name, size_t rank, Dims &first,
-                             Dims &second) const {
-  const bycc_attr *list = find(name);
-  if (!list || list->kind != BYCC_ATTR_LIST || list->count != rank)
-    return error(Status::Unsup) << std::string(name) << " does not hold a pair for each axis";
-  for (uint32_t i = 0; i < list->count; ++i) {
-    const bycc_attr &pair = *bycc_item_at(list, i);
-    if (pair.kind != BYCC_ATTR_LIST || pair.count != 2)
-      return error(Status::Unsup) << std::string(name) << " does not hold a pair for each axis";
-    first.push_back(bycc_item_at(&pair, 0)->i);
-    second.push_back(bycc_item_at(&pair, 1)->i);
-  }
-  return {};
-}
-
 Dims dimsOf(const bycc_value &value) {
   if (value.rank <= 0)
     return {1};
@@ -138,26 +81,6 @@ Expected<> checkValue(const bycc_value &value) {
   if (value.data && value.bytes != static_cast<uint64_t>(numElements(dims) * sizeInBytes(dtype)))
     return error(Status::Unsup) << "constant of " << value.bytes << " bytes for " << text(dims);
   return {};
-}
-
-Expected<uint32_t> axisOf(int64_t axis, size_t rank) {
-  int64_t wrapped = axis < 0 ? axis + static_cast<int64_t>(rank) : axis;
-  if (wrapped < 0 || wrapped >= static_cast<int64_t>(rank))
-    return error(Status::Unsup) << "axis " << axis << " is out of range for rank " << rank;
-  return static_cast<uint32_t>(wrapped);
-}
-
-RegionUses::RegionUses(const bycc_region &region)
-    : maker(region.num_values, none), uses(region.num_values, 0) {
-  for (uint32_t n = 0; n < region.num_nodes; ++n) {
-    const bycc_node &node = *bycc_node_at(&region, n);
-    for (uint32_t i = 0; i < node.num_inputs; ++i)
-      ++uses[node.inputs[i]];
-    for (uint32_t i = 0; i < node.num_outputs; ++i)
-      maker[node.outputs[i]] = n;
-  }
-  for (uint32_t i = 0; i < region.num_outputs; ++i)
-    ++uses[region.outputs[i]];
 }
 
 } // namespace bycc::onednn

@@ -21,8 +21,7 @@
 #include "RegionCopy.h"
 #include "Threads.h"
 
-#include "bycc/Support/Sized.h"
-#include "bycc/vendor.h"
+#include "bycc/vendor.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -36,7 +35,7 @@ namespace bycc::onednn {
 
 namespace {
 
-int32_t runtimeStatus(Status status) {
+bycc_status runtimeStatus(Status status) {
   switch (status) {
   case Status::Limit:
     return BYCC_LIMIT;
@@ -49,12 +48,11 @@ int32_t runtimeStatus(Status status) {
   }
 }
 
-void report(char *error, size_t size, std::string_view text) {
-  if (!error || size == 0)
-    return;
-  size_t length = std::min(size - 1, text.size());
-  std::memcpy(error, text.data(), length);
-  error[length] = 0;
+// What there is; else the run half fails with the error.
+template <typename T> T orFail(Expected<T> result) {
+  if (!result)
+    throw vendor::Failure(runtimeStatus(result.error().status()), result.error().message());
+  return std::move(*result);
 }
 
 // The first use of extents costs a plan and kernels (milliseconds), keeping them the
@@ -156,13 +154,9 @@ private:
 
   void show(std::shared_ptr<const Instance> instance) {
     shown_ = std::move(instance);
-    for (const PrimitiveCall &call : shown_->calls) {
-      bycc_step_info &info = infos_.emplace_back(sized<bycc_step_info>());
-      info.name = call.name.c_str();
-      info.detail = call.detail.c_str();
-      info.source = call.source.c_str();
-      info.flops = call.flops;
-    }
+    for (const PrimitiveCall &call : shown_->calls)
+      infos_.push_back(vendor::stepInfo(call.name.c_str(), call.detail.c_str(), call.source.c_str(),
+                                        call.flops));
   }
 
   Expected<std::shared_ptr<const Instance>> make(int32_t threads, const Dims &symbols,
@@ -236,13 +230,7 @@ struct Other {
 };
 constexpr size_t maxOthers = 4; // per context: arenas may be large
 
-// What a context's memory begins with; the arena of the primary instance follows.
-struct State {
-  Execution *lent;          // primary instance in the lent memory
-  std::list<Other> *others; // last used first
-};
-constexpr uint64_t stateHead = 64;
-static_assert(sizeof(State) <= stateHead);
+using Others = std::list<Other>; // last used first
 
 Expected<Execution *> makeExecution(const Instance &instance, uint8_t *arena) {
   Execution *made = nullptr;
@@ -250,19 +238,17 @@ Expected<Execution *> makeExecution(const Instance &instance, uint8_t *arena) {
   return made;
 }
 
-Expected<Execution *> addOther(State &state, std::shared_ptr<const Instance> instance) {
-  if (!state.others)
-    state.others = new std::list<Other>;
-  if (state.others->size() == maxOthers)
-    state.others->pop_back();
+Expected<Execution *> addOther(Others &others, std::shared_ptr<const Instance> instance) {
+  if (others.size() == maxOthers)
+    others.pop_back();
   Other made;
   made.arena = allocateAligned(std::max<uint64_t>(instance->arenaBytes, 1));
   if (!made.arena)
     return error(Status::Limit) << "no memory for " << instance->arenaBytes << " bytes";
   made.execution.reset(BYCC_TRY(makeExecution(*instance, made.arena.get())));
   made.instance = std::move(instance);
-  state.others->push_front(std::move(made));
-  return state.others->front().execution.get();
+  others.push_front(std::move(made));
+  return others.front().execution.get();
 }
 
 bool holdsNonFinite(const void *elements, const InputToCheck &input, int32_t threads) {
@@ -285,147 +271,88 @@ bool needsSafeForm(const Instance &instance, const bycc_array *inputs, int32_t t
                      });
 }
 
-Expected<Execution *> executionOf(Region &region, State &state, const bycc_array *inputs,
+Expected<Execution *> executionOf(Region &region, Others &others, const bycc_array *inputs,
                                   int32_t threads, bool isSafe) {
   Dims symbols = BYCC_TRY(region.symbols(inputs));
   std::shared_ptr<const Instance> instance = BYCC_TRY(region.instanceFor(threads, symbols, isSafe));
-  if (state.others)
-    for (auto other = state.others->begin(); other != state.others->end(); ++other)
-      if (other->instance == instance) {
-        state.others->splice(state.others->begin(), *state.others, other);
-        return state.others->front().execution.get();
-      }
-  return addOther(state, std::move(instance));
-}
-
-Expected<Execution *> executionFor(Region &region, State &state, const bycc_array *inputs,
-                                   int32_t threads) {
-  bool isAlwaysSafe = region.nan() == NanMode::Always;
-  Execution *execution = threads == region.threads() ? state.lent : nullptr;
-  if (!execution)
-    execution = BYCC_TRY(executionOf(region, state, inputs, threads, isAlwaysSafe));
-  if (needsSafeForm(execution->instance(), inputs, threads))
-    return executionOf(region, state, inputs, threads, true);
-  return execution;
-}
-
-// ---- the C ABI ----
-
-// What oneDNN throws through its C functions, and our own code, ends here.
-template <typename Body> int32_t atBoundary(char *error, size_t size, Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc &) {
-    report(error, size, "no memory");
-    return BYCC_LIMIT;
-  } catch (const std::exception &fault) {
-    report(error, size, fault.what());
-    return BYCC_INTERNAL;
-  }
+  for (auto other = others.begin(); other != others.end(); ++other)
+    if (other->instance == instance) {
+      others.splice(others.begin(), others, other);
+      return others.front().execution.get();
+    }
+  return addOther(others, std::move(instance));
 }
 
 int32_t usable(int32_t threads) { return threads > 0 ? threads : libraryThreads(); }
 
-Expected<Region *> loadRegion(const bycc_vendor_context &context, const bycc_region_load &info,
-                              int32_t threads) {
-  std::span<const uint8_t> blob(info.blob, info.blob_bytes);
-  std::span<const uint8_t> bytes(info.weights, info.weights ? info.weights_bytes : 0);
-  int64_t instances = bycc_attr_named(context.options, context.num_options, "instances")->i;
-  std::unique_ptr<Region> region;
-  if (isWrittenRegion(blob)) {
-    region = std::make_unique<Region>(BYCC_TRY(readRegion(blob)), bytes, threads,
-                                      static_cast<size_t>(std::max<int64_t>(instances, 1)));
-  } else {
-    Blob read = BYCC_TRY(readBlob(blob));
-    StoredBytes stored = BYCC_TRY(storedIn(bytes, read.stored));
-    region = std::make_unique<Region>(std::move(read), std::move(stored), threads);
-  }
-  if (region->numInputs() != info.num_inputs || region->numOutputs() != info.num_outputs)
-    return error(Status::Load) << "region has " << region->numInputs() << " inputs and "
-                               << region->numOutputs() << " outputs, the model says "
-                               << info.num_inputs << " and " << info.num_outputs;
-  BYCC_TRY(region->prepare());
-  return region.release();
-}
+// ---- what the kit makes the table of
 
-int32_t open(bycc_vendor_context *context, char *, size_t) {
-  useThreads(context->threads);
-  return BYCC_OK;
-}
-
-int32_t load(const bycc_vendor_context *context, const bycc_region_load *info, void **region,
-             char *error, size_t errorSize) {
-  return atBoundary(error, errorSize, [&] {
-    ThreadScope scope(usable(info->threads));
-    Expected<Region *> loaded = loadRegion(*context, *info, usable(info->threads));
-    if (!loaded) {
-      report(error, errorSize, loaded.error().message());
-      return runtimeStatus(loaded.error().status());
+class LoadedRegion {
+public:
+  struct Context {
+    explicit Context(const bycc_vendor_context &context)
+        : instances(vendor::Attributes(context.options, context.num_options).integer("instances")) {
+      useThreads(context.threads);
     }
-    *region = *loaded;
-    return static_cast<int32_t>(BYCC_OK);
-  });
-}
+    int64_t instances;
+  };
 
-void unload(const bycc_vendor_context *, void *region) { delete static_cast<Region *>(region); }
+  // The memory lent to a context has the arena of the primary instance.
+  struct State {
+    State(LoadedRegion &loaded, int32_t, uint8_t *arena) {
+      if (const Instance *primary = loaded.region_->primary())
+        lent.reset(orFail(makeExecution(*primary, arena)));
+    }
+    std::unique_ptr<Execution> lent; // of the primary instance
+    Others others;
+  };
 
-uint64_t stateBytes(const bycc_vendor_context *, void *region) {
-  const Instance *primary = static_cast<Region *>(region)->primary();
-  return stateHead + (primary ? primary->arenaBytes : 0);
-}
-
-int32_t initState(const bycc_vendor_context *, void *region, void *memory, int32_t) {
-  State *state = new (memory) State{};
-  const Instance *primary = static_cast<Region *>(region)->primary();
-  if (!primary)
-    return BYCC_OK;
-  return atBoundary(nullptr, 0, [&] {
-    auto made = makeExecution(*primary, static_cast<uint8_t *>(memory) + stateHead);
-    if (!made)
-      return runtimeStatus(made.error().status());
-    state->lent = *made;
-    return static_cast<int32_t>(BYCC_OK);
-  });
-}
-
-void dropState(const bycc_vendor_context *, void *, void *memory) {
-  State &state = *static_cast<State *>(memory);
-  delete state.lent;
-  delete state.others;
-  state = State{};
-}
-
-int32_t run(const bycc_vendor_context *, void *region, void *memory, const bycc_region_run *run,
-            char *error, size_t errorSize) {
-  return atBoundary(error, errorSize, [&] {
-    int32_t threads = usable(run->threads);
+  explicit LoadedRegion(const vendor::Load &load) {
+    int32_t threads = usable(load.threads());
     ThreadScope scope(threads);
-    Region &owner = *static_cast<Region *>(region);
-    auto execution = executionFor(owner, *static_cast<State *>(memory), run->inputs, threads);
-    if (!execution) {
-      report(error, errorSize, execution.error().message());
-      return runtimeStatus(execution.error().status());
+    if (isWrittenRegion(load.blob)) {
+      int64_t instances = std::max<int64_t>(load.context<Context>().instances, 1);
+      region_ = std::make_unique<Region>(orFail(readRegion(load.blob)), load.weights, threads,
+                                         static_cast<size_t>(instances));
+    } else {
+      Blob blob = orFail(readBlob(load.blob));
+      StoredBytes stored = orFail(storedIn(load.weights, blob.stored));
+      region_ = std::make_unique<Region>(std::move(blob), std::move(stored), threads);
     }
-    bool isTimed = run->step_ns && owner.hasSteps((*execution)->instance());
+    load.expectTensors(region_->numInputs(), region_->numOutputs());
+    if (Expected<> prepared = region_->prepare(); !prepared)
+      throw vendor::Failure(runtimeStatus(prepared.error().status()), prepared.error().message());
+  }
+
+  uint64_t scratchBytes() const { return region_->primary() ? region_->primary()->arenaBytes : 0; }
+  std::span<const bycc_step_info> steps() const { return region_->steps(); }
+
+  void run(const vendor::Run &run, State &state) {
+    int32_t threads = usable(run.threads());
+    ThreadScope scope(threads);
+    Execution &execution = *orFail(executionFor(state, run.raw.inputs, threads));
+    bool isTimed = run.raw.step_ns && region_->hasSteps(execution.instance());
     dnnl_status_t status =
-        (*execution)->run(run->inputs, run->outputs, isTimed ? run->step_ns : nullptr);
+        execution.run(run.raw.inputs, run.raw.outputs, isTimed ? run.raw.step_ns : nullptr);
+    if (status == dnnl_out_of_memory)
+      throw vendor::Failure(BYCC_LIMIT, "no memory");
     if (status != dnnl_success)
-      report(error, errorSize,
-             status == dnnl_out_of_memory ? "no memory" : "oneDNN failed to run a primitive");
-    return static_cast<int32_t>(status == dnnl_success         ? BYCC_OK
-                                : status == dnnl_out_of_memory ? BYCC_LIMIT
-                                                               : BYCC_INTERNAL);
-  });
-}
+      throw vendor::Failure(BYCC_INTERNAL, "oneDNN failed to run a primitive");
+  }
 
-uint32_t numSteps(const bycc_vendor_context *, void *region) {
-  return static_cast<uint32_t>(static_cast<Region *>(region)->steps().size());
-}
+private:
+  Expected<Execution *> executionFor(State &state, const bycc_array *inputs, int32_t threads) {
+    bool isAlwaysSafe = region_->nan() == NanMode::Always;
+    Execution *execution = threads == region_->threads() ? state.lent.get() : nullptr;
+    if (!execution)
+      execution = BYCC_TRY(executionOf(*region_, state.others, inputs, threads, isAlwaysSafe));
+    if (needsSafeForm(execution->instance(), inputs, threads))
+      return executionOf(*region_, state.others, inputs, threads, true);
+    return execution;
+  }
 
-const bycc_step_info *step(const bycc_vendor_context *, void *region, uint32_t index) {
-  auto steps = static_cast<Region *>(region)->steps();
-  return index < steps.size() ? &steps[index] : nullptr;
-}
+  std::unique_ptr<Region> region_;
+};
 
 const bycc_vendor_option options[] = {
     {sizeof(bycc_vendor_option), BYCC_ATTR_INT, "instances", maxInstances, nullptr,
@@ -435,28 +362,10 @@ const bycc_vendor_option options[] = {
 } // namespace
 } // namespace bycc::onednn
 
-extern "C" __attribute__((visibility("default"))) const bycc_vendor_runtime *
-bycc_vendor_runtime_entry(void) {
+BYCC_VENDOR_EXPORT const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
   using namespace bycc::onednn;
   static const std::string version = std::to_string(planVersion), library = libraryVersion();
-  static const bycc_vendor_runtime runtime = [] {
-    auto table = bycc::sized<bycc_vendor_runtime>();
-    table.abi_version = BYCC_VENDOR_ABI_VERSION;
-    table.name = "dnnl";
-    table.version = version.c_str();
-    table.library = library.c_str();
-    table.load = load;
-    table.unload = unload;
-    table.state_bytes = stateBytes;
-    table.init_state = initState;
-    table.drop_state = dropState;
-    table.run = run;
-    table.num_options = std::size(options);
-    table.options = options;
-    table.open = open;
-    table.num_steps = numSteps;
-    table.step = step;
-    return table;
-  }();
-  return &runtime;
+  static const bycc_vendor_runtime table = bycc::vendor::runtimeTable<LoadedRegion>(
+      {.name = "dnnl", .version = version.c_str(), .library = library.c_str(), .options = options});
+  return &table;
 }

@@ -27,7 +27,7 @@ const std::map<std::string_view, Operator> &operators() {
 class RegionTranslator {
 public:
   RegionTranslator(PlanBuilder &plan, const bycc_region &region, int depth)
-      : plan_(plan), region_(region), uses_(region), depth_(depth),
+      : plan_(plan), region_(region), uses_(vendor::Region(region)), depth_(depth),
         ids_(region.num_values, noValue) {}
 
   void bind(uint32_t value, ValueId id) { ids_[value] = id; }
@@ -39,7 +39,7 @@ public:
       if (node.source && *node.source)
         plan_.source = node.source;
       if (!isInside_[current])
-        BYCC_TRY(translateNode(node));
+        BYCC_TRY(translateNode(current));
       else if (activations_.count(current))
         BYCC_TRY(translateActivation(activations_.at(current), node));
     }
@@ -130,7 +130,8 @@ private:
     return {};
   }
 
-  Expected<> translateNode(const bycc_node &node) {
+  Expected<> translateNode(uint32_t number) {
+    const bycc_node &node = *bycc_node_at(&region_, number);
     if (node.body)
       return translateBody(node);
     auto found = operators().find(node.op);
@@ -148,7 +149,8 @@ private:
       inputs.push_back(BYCC_TRY(idOf(node.inputs[i])));
     for (uint32_t part = 0; part < node.num_outputs; ++part) {
       const bycc_value &result = *bycc_value_at(&region_, node.outputs[part]);
-      Call call{NodeReader(node), region_, inputs, dimsOf(result), dtypeOf(result), part};
+      Call call{
+          vendor::Node(&region_, number), region_, inputs, dimsOf(result), dtypeOf(result), part};
       BYCC_TRY(finish(BYCC_TRY(op.translate(plan_, call)), node, part));
     }
     return {};
@@ -173,17 +175,17 @@ private:
 
   PlanBuilder &plan_;
   const bycc_region &region_;
-  RegionUses uses_;
+  vendor::Uses uses_;
   int depth_;
   std::vector<ValueId> ids_;
   std::vector<bool> isInside_;
   std::map<uint32_t, Activation> activations_; // by root
 };
 
-Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
+Expected<Plan> translate(const bycc_region &region, uint32_t &current) try {
   PlanBuilder builder;
   RegionTranslator translator(builder, region, 0);
-  std::vector<uint32_t> uses = RegionUses(region).uses;
+  std::vector<uint32_t> uses = vendor::Uses(vendor::Region(region)).reads;
   for (uint32_t i = 0; i < region.num_inputs; ++i) {
     const bycc_value &input = *bycc_value_at(&region, region.inputs[i]);
     // Not used: it is there for its extents. No tensor of ours: who uses it says so.
@@ -197,6 +199,8 @@ Expected<Plan> translate(const bycc_region &region, uint32_t &current) {
   for (uint32_t i = 0; i < region.num_outputs; ++i)
     builder.plan.outputs.push_back(BYCC_TRY(translator.idOf(region.outputs[i])));
   return std::move(builder.plan);
+} catch (const vendor::Refusal &refusal) {
+  return error(Status::Unsup) << refusal.what();
 }
 
 } // namespace

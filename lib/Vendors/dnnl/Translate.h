@@ -37,7 +37,7 @@ public:
 
 // One node under translation.
 struct Call {
-  NodeReader node;
+  vendor::Node node;
   const bycc_region &region;
   std::vector<ValueId> inputs; // of its tensors
   Dims result; // declared extents of its result
@@ -45,7 +45,7 @@ struct Call {
   uint32_t part; // which of its results
 
   const bycc_value &value(size_t input) const {
-    return *bycc_value_at(&region, node.node().inputs[input]);
+    return *bycc_value_at(&region, node.raw().inputs[input]);
   }
   std::optional<double> scalar(size_t input) const { return scalarOf(value(input)); }
 };

@@ -26,24 +26,10 @@ Dims inverse(const Dims &permutation) {
   return out;
 }
 
-// A list attribute with one entry per spatial axis (or one for all).
-Expected<Dims> perAxis(const Call &call, std::string_view name, size_t spatial, int64_t fallback) {
-  Dims list = call.node.integers(name).value_or(Dims(spatial, fallback));
-  if (list.size() == 1)
-    list.assign(spatial, list[0]);
-  if (list.size() != spatial)
-    return error(Status::Unsup) << std::string(name) << " has " << list.size() << " entries, wanted "
-                                << spatial;
-  return list;
-}
-
 Expected<> readPadding(const Call &call, size_t spatial, Step &step) {
-  Dims list = call.node.integers("padding").value_or(Dims{0});
-  std::optional<Padding> padding = expandPadding(list, spatial);
-  if (!padding)
-    return error(Status::Unsup) << "padding has " << list.size() << " entries, wanted " << spatial;
-  step.padBegin = padding->before;
-  step.padEnd = padding->after;
+  vendor::Padding padding = call.node.padding("padding", spatial);
+  step.padBegin = std::move(padding.before);
+  step.padEnd = std::move(padding.after);
   for (const Dims *pads : {&step.padBegin, &step.padEnd})
     for (int64_t pad : *pads)
       if (pad < 0)
@@ -52,7 +38,7 @@ Expected<> readPadding(const Call &call, size_t spatial, Step &step) {
 }
 
 Expected<> checkOutLayout(const Call &call, std::string_view dataLayout) {
-  std::string_view layout = call.node.string("out_layout", "");
+  std::string_view layout = call.node.word("out_layout", "");
   if (!layout.empty() && layout != dataLayout)
     return error(Status::Unsup) << "out_layout " << std::string(layout)
                                 << " differs from data layout " << std::string(dataLayout);
@@ -71,14 +57,14 @@ Expected<Window> readWindow(const Call &call, PlanBuilder &plan, const char *lay
   Window out;
   out.spatial = spatial;
   std::string wanted = layoutLetters("NC", spatial);
-  std::string_view layout = call.node.string(layoutName, wanted);
+  std::string_view layout = call.node.word(layoutName, wanted);
   if (plan.dims(call.inputs[0]).size() != spatial + 2)
     return error(Status::Unsup) << "data of rank " << plan.dims(call.inputs[0]).size()
                                 << ", wanted " << spatial + 2;
   out.toCanonical = BYCC_TRY(permutationOf(layout, wanted));
   BYCC_TRY(checkOutLayout(call, layout));
-  out.step.strides = BYCC_TRY(perAxis(call, "strides", spatial, 1));
-  out.step.dilation = BYCC_TRY(perAxis(call, "dilation", spatial, 1));
+  out.step.strides = call.node.spatial("strides", spatial, 1);
+  out.step.dilation = call.node.spatial("dilation", spatial, 1);
   BYCC_TRY(readPadding(call, spatial, out.step));
   out.step.inputs = {plan.permute(call.inputs[0], out.toCanonical)};
   for (const Dims *dims : {&out.step.strides, &out.step.dilation})
@@ -115,7 +101,7 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
 
   // Weights in the order (O,I) or, transposed, (I,O) as stored per group.
   std::string stored = layoutLetters(isTransposed ? "IO" : "OI", spatial);
-  std::string_view layout = call.node.string("kernel_layout", stored);
+  std::string_view layout = call.node.word("kernel_layout", stored);
   ValueId weights = quantized ? quantized->weights : call.inputs[1];
   if (plan.dims(weights).size() != spatial + 2)
     return error(Status::Unsup) << "weights of rank " << plan.dims(weights).size()
@@ -142,7 +128,7 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
   step.inputs.push_back(weights);
   if (isTransposed) {
     // output_padding lengthens the result, which the library sees as less padding.
-    Dims extra = BYCC_TRY(perAxis(call, "output_padding", spatial, 0));
+    Dims extra = call.node.spatial("output_padding", spatial, 0);
     for (size_t i = 0; i < spatial; ++i) {
       step.padEnd[i] -= extra[i];
       if (extra[i] < 0 || step.padEnd[i] < 0)
@@ -198,7 +184,7 @@ Expected<ValueId> windowPool(PlanBuilder &plan, const Call &call, size_t spatial
   Window window = BYCC_TRY(readWindow(call, plan, "layout", spatial));
   Step &step = window.step;
   step.kind = StepKind::Pool;
-  step.kernel = BYCC_TRY(perAxis(call, "pool_size", spatial, 1));
+  step.kernel = call.node.spatial("pool_size", spatial, 1);
   step.math = isMax                                         ? Math::MaxPool
               : call.node.flag("count_include_pad", false) ? Math::AvgPoolAll
                                                             : Math::AvgPoolInside;

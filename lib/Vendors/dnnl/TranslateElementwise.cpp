@@ -138,7 +138,7 @@ template <Math math> Expected<ValueId> binary(PlanBuilder &plan, const Call &cal
 
 Expected<ValueId> biasAdd(PlanBuilder &plan, const Call &call) {
   const Dims data = plan.dims(call.inputs[0]);
-  uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", 1), data.size()));
+  uint32_t axis = vendor::axisOf(call.node.integer("axis", 1), data.size());
   Dims bias(data.size(), 1);
   bias[axis] = data[axis];
   if (plan.dims(call.inputs[1]) != Dims{data[axis]})
@@ -156,7 +156,7 @@ template <Math math> Expected<ValueId> softmax(PlanBuilder &plan, const Call &ca
   Step step;
   step.kind = StepKind::Softmax;
   step.math = math;
-  step.axis = BYCC_TRY(axisOf(call.node.integer("axis", -1), data.size()));
+  step.axis = vendor::axisOf(call.node.integer("axis", -1), data.size());
   step.inputs = {call.inputs[0]};
   return plan.addStep(std::move(step), data);
 }
@@ -174,7 +174,7 @@ ValueId inFloat32(PlanBuilder &plan, ValueId id) {
 
 Expected<ValueId> layerNorm(PlanBuilder &plan, const Call &call) {
   const Dims data = plan.dims(call.inputs[0]);
-  uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", -1), data.size()));
+  uint32_t axis = vendor::axisOf(call.node.integer("axis", -1), data.size());
   if (axis + 1 != data.size())
     return error(Status::Unsup) << "nn.layer_norm along axis " << axis
                                 << ", oneDNN takes the last one only";
@@ -202,11 +202,10 @@ Expected<ValueId> layerNorm(PlanBuilder &plan, const Call &call) {
 
 Expected<std::vector<bool>> reducedAxes(const Call &call, size_t rank) {
   std::vector<bool> out(rank);
-  std::optional<Dims> axes = call.node.integers("axis");
-  if (!axes)
+  if (!call.node.has("axis"))
     return std::vector<bool>(rank, true);
-  for (int64_t axis : *axes)
-    out[BYCC_TRY(axisOf(axis, rank))] = true;
+  for (int64_t axis : call.node.integers("axis"))
+    out[vendor::axisOf(axis, rank)] = true;
   if (call.node.flag("exclude", false))
     out.flip();
   return out;

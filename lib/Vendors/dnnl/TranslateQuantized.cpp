@@ -81,7 +81,7 @@ Expected<ValueId> convert(PlanBuilder &plan, const Call &call, std::vector<float
   step.kind = StepKind::Convert;
   const Dims dims = plan.dims(call.inputs[0]);
   if (scales.size() > 1)
-    step.axis = BYCC_TRY(axisOf(call.node.integer("axis", -1), dims.size()));
+    step.axis = vendor::axisOf(call.node.integer("axis", -1), dims.size());
   if (scales.size() > 1 && static_cast<int64_t>(scales.size()) != dims[step.axis])
     return error(Status::Unsup) << call.node.op() << ": " << scales.size() << " scales for "
                                 << dims[step.axis] << " channels";
@@ -243,7 +243,7 @@ Expected<ValueId> quantizedConcatenate(PlanBuilder &plan, const Call &call) {
   int32_t zeroOut = BYCC_TRY(zeroAt(call, 3 * count + 1));
   Step step;
   step.kind = StepKind::Concat;
-  step.axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), call.result.size()));
+  step.axis = vendor::axisOf(call.node.integer("axis", 0), call.result.size());
   for (size_t i = 0; i < count; ++i) {
     BYCC_TRY(check8Bit(plan, call, i));
     float scale = BYCC_TRY(scaleAt(call, count + i));
@@ -275,7 +275,7 @@ Expected<ValueId> throughFloat(PlanBuilder &plan, const Call &call, float unit, 
 
 Expected<ValueId> averagePool(PlanBuilder &plan, const Call &call) {
   bool isPadded = false;
-  for (int64_t pad : call.node.integers("padding").value_or(Dims{}))
+  for (int64_t pad : call.node.integers("padding", {}))
     isPadded |= pad != 0;
   if (isPadded && call.node.flag("count_include_pad", false))
     return error(Status::Unsup) << "qnn.avg_pool2d with count_include_pad";

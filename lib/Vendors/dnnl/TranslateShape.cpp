@@ -20,9 +20,9 @@ Expected<ValueId> asReshape(PlanBuilder &plan, const Call &call) {
 Expected<ValueId> transpose(PlanBuilder &plan, const Call &call) {
   size_t rank = plan.dims(call.inputs[0]).size();
   Dims permutation;
-  if (std::optional<Dims> axes = call.node.integers("axes"); axes && !axes->empty())
-    for (int64_t axis : *axes)
-      permutation.push_back(BYCC_TRY(axisOf(axis, rank)));
+  if (Dims axes = call.node.integers("axes", {}); !axes.empty())
+    for (int64_t axis : axes)
+      permutation.push_back(vendor::axisOf(axis, rank));
   else
     for (size_t i = rank; i-- > 0;)
       permutation.push_back(static_cast<int64_t>(i));
@@ -39,25 +39,23 @@ Expected<ValueId> transpose(PlanBuilder &plan, const Call &call) {
 // One of the pieces of equal length, or those between cuts.
 Expected<ValueId> split(PlanBuilder &plan, const Call &call) {
   Dims from = plan.dims(call.inputs[0]), begin(from.size(), 0);
-  uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), from.size()));
-  std::optional<Dims> cuts = call.node.integers("indices_or_sections");
-  const bycc_attr *attr = call.node.find("indices_or_sections");
-  if (!cuts || !attr)
-    return error(Status::Unsup) << "split without sections";
+  uint32_t axis = vendor::axisOf(call.node.integer("axis", 0), from.size());
+  Dims cuts = call.node.integers("indices_or_sections");
+  bool isEven = call.node.find("indices_or_sections")->kind == BYCC_ATTR_INT;
   if (call.part > 0)
-    begin[axis] = attr->kind == BYCC_ATTR_INT ? call.part * call.result[axis] : (*cuts)[call.part - 1];
+    begin[axis] = isEven ? call.part * call.result[axis] : cuts.at(call.part - 1);
   return plan.slice(call.inputs[0], begin, {}, call.result);
 }
 
 Expected<ValueId> stridedSlice(PlanBuilder &plan, const Call &call) {
   Dims from = plan.dims(call.inputs[0]), begin(from.size(), 0), steps(from.size(), 1);
-  Dims wanted = call.node.integers("begin").value_or(Dims());
-  std::optional<Dims> axes = call.node.integers("axes"), strides = call.node.integers("strides");
+  Dims wanted = call.node.integers("begin", {}), axes = call.node.integers("axes", {});
+  Dims strides = call.node.integers("strides", {});
   size_t count = std::min(wanted.size(), from.size());
   for (size_t i = 0; i < count; ++i) {
-    size_t axis = axes && i < axes->size() ? BYCC_TRY(axisOf((*axes)[i], from.size())) : i;
-    if (strides && !strides->empty())
-      steps[axis] = (*strides)[std::min(i, strides->size() - 1)];
+    size_t axis = i < axes.size() ? vendor::axisOf(axes[i], from.size()) : i;
+    if (!strides.empty())
+      steps[axis] = strides[std::min(i, strides.size() - 1)];
     if (steps[axis] < 1)
       return error(Status::Unsup) << "strided_slice from the end to the front";
     int64_t first = wanted[i] < 0 ? wanted[i] + from[axis] : wanted[i];
@@ -72,9 +70,10 @@ Expected<ValueId> stridedSlice(PlanBuilder &plan, const Call &call) {
 Expected<ValueId> take(PlanBuilder &plan, const Call &call) {
   Dims from = plan.dims(call.inputs[0]), begin(from.size(), 0), part = from;
   std::optional<std::vector<int64_t>> indices = integersOf(call.value(1));
-  if (!call.node.find("axis") || call.node.integer("batch_dims", 0) != 0 || !indices || indices->empty())
+  if (!call.node.has("axis") || call.node.integer("batch_dims", 0) != 0 || !indices ||
+      indices->empty())
     return error(Status::Unsup) << "oneDNN has no primitive for take but of constant places on one axis";
-  uint32_t axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), from.size()));
+  uint32_t axis = vendor::axisOf(call.node.integer("axis", 0), from.size());
   int64_t first = (*indices)[0];
   for (size_t i = 0; i < indices->size(); ++i)
     if ((*indices)[i] != first + static_cast<int64_t>(i))
@@ -90,7 +89,7 @@ Expected<ValueId> take(PlanBuilder &plan, const Call &call) {
 Expected<ValueId> concatenate(PlanBuilder &plan, const Call &call) {
   Step step;
   step.kind = StepKind::Concat;
-  step.axis = BYCC_TRY(axisOf(call.node.integer("axis", 0), call.result.size()));
+  step.axis = vendor::axisOf(call.node.integer("axis", 0), call.result.size());
   step.inputs = call.inputs;
   if (step.inputs.size() == 1)
     return step.inputs[0];
@@ -113,7 +112,7 @@ Expected<ValueId> cast(PlanBuilder &plan, const Call &call) {
 
 // Part of the convolution that follows (Fuse.h), or a concatenation (SpellPads.h).
 Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
-  if (call.node.string("pad_mode", "constant") != "constant")
+  if (call.node.word("pad_mode", "constant") != "constant")
     return error(Status::Unsup) << "nn.pad in a mode other than constant";
   const Dims data = plan.dims(call.inputs[0]);
   std::optional<std::vector<int64_t>> zero = integersOf(call.value(1));
@@ -126,7 +125,9 @@ Expected<ValueId> pad(PlanBuilder &plan, const Call &call) {
     step.zeroOut = static_cast<int32_t>(zero->front());
   else
     return error(Status::Unsup) << "nn.pad with a value that is no whole constant";
-  BYCC_TRY(call.node.pairs("pad_width", data.size(), step.padBegin, step.padEnd));
+  vendor::Padding widths = call.node.pairs("pad_width", data.size());
+  step.padBegin = std::move(widths.before);
+  step.padEnd = std::move(widths.after);
   auto isZero = [](int64_t pad) { return pad == 0; };
   if (std::ranges::all_of(step.padBegin, isZero) && std::ranges::all_of(step.padEnd, isZero))
     return call.inputs[0];
