@@ -37,7 +37,7 @@ template <typename A> void fields(A &archive, Action &action) {
 
 namespace {
 
-constexpr vendor::Format format = {"dnnl region", planVersion};
+constexpr vendor::Format blobFormat = {"dnnl region", planVersion};
 
 // `any` is written as a form with extents alone.
 std::optional<LayoutForm> writtenForm(const Layout &layout) {
@@ -147,12 +147,12 @@ Circumstances circumstancesHere() { return {libraryVersion(), instructionSet()};
 std::vector<uint8_t> writeBlob(const Blob &blob) {
   Blob copy = blob; // one function for both directions wants a mutable blob
   bool hasProgram = copy.program.has_value();
-  vendor::Writer writer(format);
+  vendor::Writer writer(blobFormat);
   putHead(writer, copy, hasProgram);
   if (!hasProgram)
     return writer.take();
   LayoutTable table;
-  vendor::Writer layoutsOnly(format); // the table stands before what it is made from
+  vendor::Writer layoutsOnly(blobFormat); // the table stands before what it is made from
   put(layoutsOnly, table, *copy.program);
   writer(table.forms);
   put(writer, table, *copy.program);
@@ -161,7 +161,7 @@ std::vector<uint8_t> writeBlob(const Blob &blob) {
 
 Expected<Blob> readBlob(std::span<const uint8_t> bytes) {
   try {
-    vendor::Reader reader(format, bytes);
+    vendor::Reader reader(blobFormat, bytes);
     Blob blob;
     bool hasProgram = false;
     putHead(reader, blob, hasProgram);

@@ -15,7 +15,7 @@ namespace bycc::onednn {
 
 namespace {
 
-constexpr vendor::Format format = {"dnnl region with extents", planVersion};
+constexpr vendor::Format copyFormat = {"dnnl region with extents", planVersion};
 constexpr int maxDepth = 8;            // of bodies, and of lists in attributes
 
 // ---- making a copy
@@ -274,17 +274,17 @@ void copyConstants(const RegionCopy &placed, uint8_t *weights) {
 }
 
 std::vector<uint8_t> writeRegion(const RegionCopy &copy) {
-  vendor::Writer writer(format);
+  vendor::Writer writer(copyFormat);
   RegionCopy written = copy; // one function for both directions wants it mutable
   put(writer, written, 0);
   return writer.take();
 }
 
-bool isWrittenRegion(std::span<const uint8_t> bytes) { return vendor::isOf(format, bytes); }
+bool isWrittenRegion(std::span<const uint8_t> bytes) { return vendor::isOf(copyFormat, bytes); }
 
 Expected<RegionCopy> readRegion(std::span<const uint8_t> bytes) {
   try {
-    vendor::Reader reader(format, bytes);
+    vendor::Reader reader(copyFormat, bytes);
     RegionCopy copy;
     put(reader, copy, 0);
     reader.finish();

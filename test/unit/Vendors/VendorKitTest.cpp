@@ -280,16 +280,19 @@ struct NegateRegion {
     int numRuns = 0;
   };
   struct State {
-    State(NegateRegion &, int32_t) { ++alive; }
+    State(NegateRegion &, int32_t, uint8_t *scratch) : memory(scratch) { ++alive; }
     ~State() { --alive; }
     static inline int alive = 0;
+    uint8_t *memory;
   };
   explicit NegateRegion(const vendor::Load &load)
       : memory(vendor::read<vendor::Memory>(format, load.blob)) {
     memory.bind(load);
   }
   uint64_t scratchBytes() const { return memory.scratchBytes(); }
-  void run(const vendor::Run &run, State &) {
+  void run(const vendor::Run &run, State &state) {
+    if (state.memory != run.scratch || reinterpret_cast<uintptr_t>(run.scratch) % 64 != 0)
+      throw vendor::Failure(BYCC_INTERNAL, "the scratch memory is another one");
     if (run.context<Context>().numRuns++ > 0)
       throw vendor::Failure(BYCC_LIMIT, "one run alone");
     const float *from = memory.at<float>(run, 0);
@@ -376,7 +379,7 @@ TEST_CASE("the kit's tables turn what is thrown into answers", "[vendor-kit]") {
   CHECK(std::string(error) == "the reg");
   tensor.bytes = 12;
   REQUIRE(runtime.load(&context, &load, &region, error, sizeof error) == BYCC_OK);
-  alignas(64) uint8_t state[64] = {};
+  alignas(64) uint8_t state[128] = {};
   REQUIRE(runtime.state_bytes(&context, region) <= sizeof state);
   REQUIRE(runtime.init_state(&context, region, state, 1) == BYCC_OK);
   CHECK(NegateRegion::State::alive == 1);
@@ -395,4 +398,25 @@ TEST_CASE("the kit's tables turn what is thrown into answers", "[vendor-kit]") {
   CHECK(NegateRegion::State::alive == 0);
   runtime.unload(&context, region);
   runtime.close(&context);
+}
+
+TEST_CASE("the kit shares work without a pool and with one", "[vendor-kit]") {
+  std::vector<int> seen(1000);
+  auto mark = [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i)
+      ++seen[i];
+  };
+  vendor::share(nullptr, 4, seen.size(), mark);
+  bycc_thread_pool pool{};
+  pool.size = sizeof pool;
+  static uint32_t asked = 0;
+  pool.run = [](uint32_t count, void (*task)(void *closure), void *closure) {
+    asked = count;
+    for (uint32_t i = 0; i < count; ++i)
+      task(closure);
+  };
+  vendor::share(&pool, 4, seen.size(), mark);
+  CHECK(asked == 4);
+  vendor::share(&pool, 4, 0, mark);
+  CHECK(seen == std::vector<int>(1000, 2));
 }
