@@ -15,7 +15,6 @@ namespace bycc::ccompiler {
 namespace {
 
 constexpr size_t maxPieces = 64; // per step
-constexpr uint64_t alignment = 64;
 constexpr uint32_t noStep = UINT32_MAX;
 
 class Scheduler {
@@ -119,38 +118,16 @@ private:
     }
   }
 
-  struct Block {
-    uint64_t begin, end;
-    uint32_t lastUse;
-  };
-
-  // First fit among the blocks alive while the value is.
   void placeArena() {
-    std::vector<Block> blocks;
+    std::vector<vendor::Buffer> buffers(p_.graph.values.size());
     for (const Step &step : p_.steps)
       for (size_t i : step.pieces)
-        placeInArena(p_.pieces[i].result, blocks);
-  }
-
-  void placeInArena(ValueId id, std::vector<Block> &blocks) {
-    if (!p_.isStored[id] || p_.places[id].kind != Place::None)
-      return;
-    std::erase_if(blocks, [&](const Block &b) { return b.lastUse < stepOf_[id]; });
-    uint64_t bytes = static_cast<uint64_t>(sizeBytes(p_.value(id)));
-    uint64_t at = gapFor(blocks, bytes), end = (at + bytes + alignment - 1) / alignment * alignment;
-    blocks.insert(std::ranges::upper_bound(blocks, at, {}, &Block::begin), {at, end, lastUse_[id]});
-    p_.places[id] = {Place::Arena, at};
-    p_.arenaBytes = std::max(p_.arenaBytes, end);
-  }
-
-  static uint64_t gapFor(const std::vector<Block> &blocks, uint64_t bytes) {
-    uint64_t at = 0;
-    for (const Block &block : blocks) {
-      if (block.begin >= at + bytes && block.begin > at)
-        break;
-      at = std::max(at, block.end);
-    }
-    return at;
+        if (ValueId id = p_.pieces[i].result; p_.isStored[id] && p_.places[id].kind == Place::None)
+          buffers[id] = {static_cast<uint64_t>(sizeBytes(p_.value(id))), stepOf_[id], lastUse_[id]};
+    p_.arenaBytes = vendor::planArena(buffers);
+    for (ValueId id = 0; id < buffers.size(); ++id)
+      if (buffers[id].isUsed())
+        p_.places[id] = {Place::Arena, buffers[id].offset};
   }
 
   Program &p_;
