@@ -48,4 +48,9 @@ set(BYCC_PUBLIC_HEADERS
   bycc/runtime.h
   bycc/vendor.h
   bycc/vendor.hpp
+  bycc/vendor_errors.hpp
+  bycc/vendor_plan.hpp
+  bycc/vendor_region.hpp
+  bycc/vendor_tables.hpp
+  bycc/vendor_text.hpp
 )

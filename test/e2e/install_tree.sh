@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$here/install.sh"
 for part in bin/bycc bin/bycc-opt bin/bycc-run libexec/bycc/bycc-worker lib/libbycc_runtime.so lib/bycc/libbycc_vendor_dnnl.so \
-            include/bycc/vendor.h include/bycc/vendor.hpp include/bycc/abi.h include/bycc/runtime.h share/bycc/patterns/dnnl.json \
+            include/bycc/vendor.h include/bycc/vendor.hpp include/bycc/vendor_region.hpp include/bycc/abi.h include/bycc/runtime.h share/bycc/patterns/dnnl.json \
             share/bycc/schema/params.md share/bycc/doc/vendor-tutorial.md share/bycc/examples/vendor/CMakeLists.txt \
             share/bycc/cmake/byccConfig.cmake lib/pkgconfig/bycc.pc lib/pkgconfig/bycc-compiler.pc; do
   [ -e "$PREFIX/$part" ] || fail "$part is not installed"

@@ -9,7 +9,7 @@ grown=$BYCC_BUILD/test/abi/grown
 sample=$root/share/examples/vendor
 mkdir -p now kit/bycc
 cp -r "$root/include/bycc" now
-mv now/bycc/vendor.hpp kit/bycc # the same kit on each vendor.h
+mv now/bycc/vendor.hpp now/bycc/vendor_*.hpp kit/bycc # the same kit on each vendor.h
 cp -r now later
 chmod -R u+w later
 python3 "$root/test/abi/grow.py" "$root/include/bycc/vendor.h" later/bycc/vendor.h

@@ -4,6 +4,8 @@
 
 #include "bycc/Runtime/ObjectLoader.h"
 
+#include <memory>
+
 namespace bycc::ccompiler {
 
 namespace {

@@ -9,6 +9,7 @@
 #include <xnnpack.h>
 
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <unistd.h>
 
