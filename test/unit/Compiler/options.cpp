@@ -55,7 +55,7 @@ TEST_CASE("wrong options of a request change nothing and are said") {
   CHECK(problem({"annotate"}) == "--annotate needs a value");
   CHECK(problem({"strict=yes"}) == "--strict takes no value");
   CHECK(problem({"emit=obj,objj"}) == "--emit: bad value 'obj,objj', it takes a list of obj, asm, "
-                                      "llvm, relay, json, header, dot, html");
+                                      "llvm, loops, relay, json, header, dot, html");
   CHECK(problem({""}) == "'' is no option");
 }
 
