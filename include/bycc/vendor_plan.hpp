@@ -179,7 +179,7 @@ private:
                     sizeof(typename T::value_type) == 1)
         block(item);
       else
-        list(item, [this](auto &each) { one(each); });
+        list(item, [this](auto &each) { this->one(each); });
     } else if constexpr (std::is_same_v<T, std::string>) {
       block(item);
     } else if constexpr (std::is_enum_v<T>) {
