@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -190,7 +191,7 @@ public:
   }
   AlignedBytes weights() const {
     AlignedBytes weights(bytes_.size());
-    std::memcpy(weights.data(), bytes_.data(), bytes_.size());
+    std::ranges::copy(bytes_, weights.data());
     return weights;
   }
 
