@@ -102,6 +102,19 @@ template <typename Body> bool answered(bycc_answer *answer, Body body) {
   }
 }
 
+// What both tables say.
+template <typename Table> Table tableOf(const About &about) {
+  Table table{};
+  table.abi_version = BYCC_VENDOR_ABI_VERSION;
+  table.size = sizeof table;
+  table.name = about.name;
+  table.version = about.version;
+  table.library = about.library;
+  table.num_options = about.options.size();
+  table.options = about.options.data();
+  return table;
+}
+
 template <typename Half, auto ask>
 int32_t answerWithBytes(void *self, const bycc_target *target, const bycc_region *region,
                         bycc_answer *answer) {
@@ -123,18 +136,11 @@ int32_t answerWithBytes(void *self, const bycc_target *target, const bycc_region
 // and, if it likes, `void annotate(const Question &)` and `Bytes tune(const Question &)`. They are
 // called one at a time. `half` outlives the table.
 template <typename Half> bycc_vendor_compiler compilerTable(const About &about, Half &half) {
-  bycc_vendor_compiler table{};
-  table.abi_version = BYCC_VENDOR_ABI_VERSION;
-  table.size = sizeof table;
-  table.name = about.name;
-  table.version = about.version;
-  table.library = about.library;
+  auto table = detail::tableOf<bycc_vendor_compiler>(about);
   table.patterns = about.patterns;
   table.operators = about.operators;
   table.passes = about.passes;
   table.flags = about.flags;
-  table.num_options = about.options.size();
-  table.options = about.options.data();
   table.self = &half;
   table.supports = [](void *self, const bycc_target *target, const bycc_region *region,
                       bycc_answer *answer) -> int32_t {
@@ -490,15 +496,8 @@ template <typename Context> void addContext(bycc_vendor_runtime &table) {
 //                                    own
 template <typename Region> bycc_vendor_runtime runtimeTable(const About &about) {
   using Half = detail::RunHalf<Region>;
-  bycc_vendor_runtime table{};
-  table.abi_version = BYCC_VENDOR_ABI_VERSION;
-  table.size = sizeof table;
-  table.name = about.name;
-  table.version = about.version;
-  table.library = about.library;
+  auto table = detail::tableOf<bycc_vendor_runtime>(about);
   table.reads = about.reads;
-  table.num_options = about.options.size();
-  table.options = about.options.data();
   table.load = Half::load;
   table.unload = Half::unload;
   table.state_bytes = Half::stateBytes;

@@ -61,24 +61,37 @@ Expected<> ProgramBuilder::addProject(NodeId id, Env &env) {
 
 Expected<> ProgramBuilder::addIf(NodeId id, Env &env, int depth) {
   ValueId condition = BYCC_TRY(valuesOf(m_.operands(id)[0], env))[0];
-  std::vector<ValueId> results = newBound(m_.type(id)), inputs;
-  p_.instrs.push_back({Instr::Kind::If, 0, {condition}, {}, {}, {}, {}, none});
-  for (BlockId block : {m_.thenBlock(id), m_.elseBlock(id)}) {
-    if (block == m_.elseBlock(id))
-      p_.instrs.push_back({Instr::Kind::Else, 0, {}, {}, {}, {}, {}, none});
+  auto branch = [&](BlockId block) -> Expected<std::vector<ValueId>> {
     Env inner;
     inner.parent = &env;
-    auto symbols = symbols_;
     BYCC_TRY(addBlock(block, inner, depth + 1));
+    return valuesOf(m_.block(block).result, inner);
+  };
+  env.values[id.index] = BYCC_TRY(addBranches(
+      {Instr::Kind::If, 0, {condition}, {}, {}, {}, {}, none}, m_.type(id), nodeName(m_, id),
+      [&] { return branch(m_.thenBlock(id)); }, [&] { return branch(m_.elseBlock(id)); }));
+  return {};
+}
+
+// What symbols mean in a branch, and dims that it defines, end with it.
+Expected<std::vector<ValueId>> ProgramBuilder::addBranches(Instr begin, TypeId type,
+                                                           const std::string &name,
+                                                           const Branch &then,
+                                                           const Branch &otherwise) {
+  std::vector<ValueId> results = newBound(type), inputs;
+  p_.instrs.push_back(std::move(begin));
+  for (const Branch *branch : {&then, &otherwise}) {
+    if (branch == &otherwise)
+      p_.instrs.push_back({Instr::Kind::Else, 0, {}, {}, {}, {}, {}, none});
+    auto symbols = symbols_;
+    std::vector<ValueId> values = BYCC_TRY((*branch)());
     symbols_ = std::move(symbols);
-    std::vector<ValueId> values = BYCC_TRY(valuesOf(m_.block(block).result, inner));
     p_.instrs.push_back({Instr::Kind::Bind, 0, values, results, {}, {}, {}, none});
     inputs.insert(inputs.end(), values.begin(), values.end());
   }
   p_.instrs.push_back({Instr::Kind::EndIf, 0, {}, {}, {}, {}, {}, none});
-  reportBound(nodeName(m_, id), "if", inputs, results);
-  env.values[id.index] = results;
-  return {};
+  reportBound(name, "if", inputs, results);
+  return results;
 }
 
 std::vector<ValueId> ProgramBuilder::newBound(TypeId type) {
@@ -145,13 +158,20 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
     symbols_ = std::move(symbols);
     return {};
   }
-  Env inner = BYCC_TRY(bindParams(function, callee->second, operands, env));
+  std::vector<ValueId> results = BYCC_TRY(addBody(function, callee->second, operands, env, depth));
+  symbols_ = std::move(symbols);
+  env.values[id.index] = std::move(results);
+  return {};
+}
+
+Expected<std::vector<ValueId>> ProgramBuilder::addBody(FunctionId function, const Env *outer,
+                                                       const std::vector<NodeId> &operands,
+                                                       const Env &env, int depth) {
+  Env inner = BYCC_TRY(bindParams(function, outer, operands, env));
   open_.push_back(function);
   BYCC_TRY(addBlock(m_.function(function).body, inner, depth + 1));
   open_.pop_back();
-  symbols_ = std::move(symbols);
-  env.values[id.index] = BYCC_TRY(valuesOf(m_.block(m_.function(function).body).result, inner));
-  return {};
+  return valuesOf(m_.block(m_.function(function).body).result, inner);
 }
 
 Expected<Env> ProgramBuilder::bindParams(FunctionId function, const Env *outer, const std::vector<NodeId> &operands, const Env &env) {

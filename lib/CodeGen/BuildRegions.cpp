@@ -24,26 +24,16 @@ Expected<> ProgramBuilder::addRegion(NodeId call, FunctionId function,
     return addRegionCall(call, function, operands, env);
   // The runtime says whether the region could be loaded: an if without a condition of the program.
   uint32_t region = BYCC_TRY(regionOf(function));
-  std::vector<ValueId> results = newBound(m_.type(call)), inputs;
-  auto bind = [&](const std::vector<ValueId> &values) {
-    p_.instrs.push_back({Instr::Kind::Bind, 0, values, results, {}, {}, {}, none});
-    inputs.insert(inputs.end(), values.begin(), values.end());
+  auto ofVendor = [&]() -> Expected<std::vector<ValueId>> {
+    Env inner;
+    inner.parent = &env;
+    BYCC_TRY(addRegionCall(call, function, operands, inner));
+    return std::move(inner.values[call.index]);
   };
-  auto symbols = symbols_;
-  p_.instrs.push_back({Instr::Kind::If, region, {}, {}, {}, {}, {}, none});
-  Env ofVendor;
-  ofVendor.parent = &env;
-  BYCC_TRY(addRegionCall(call, function, operands, ofVendor));
-  bind(ofVendor.values[call.index]);
-  symbols_ = symbols;
-  p_.instrs.push_back({Instr::Kind::Else, 0, {}, {}, {}, {}, {}, none});
-  Env ofHost = BYCC_TRY(bindParams(twin, nullptr, operands, env));
-  BYCC_TRY(addBlock(m_.function(twin).body, ofHost, depth + 1));
-  bind(BYCC_TRY(valuesOf(m_.block(m_.function(twin).body).result, ofHost)));
-  symbols_ = std::move(symbols);
-  p_.instrs.push_back({Instr::Kind::EndIf, 0, {}, {}, {}, {}, {}, none});
-  reportBound(p_.regions[region].symbol + "_or_host", "if", inputs, results);
-  env.values[call.index] = results;
+  env.values[call.index] =
+      BYCC_TRY(addBranches({Instr::Kind::If, region, {}, {}, {}, {}, {}, none}, m_.type(call),
+                           p_.regions[region].symbol + "_or_host", ofVendor,
+                           [&] { return addBody(twin, nullptr, operands, env, depth); }));
   return {};
 }
 

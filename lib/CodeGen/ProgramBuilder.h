@@ -5,6 +5,8 @@
 
 #include "Program.h"
 
+#include <functional>
+
 namespace bycc::te {
 
 // Names visible in a function body or block; outer ones through `parent`.
@@ -59,6 +61,12 @@ private:
   Expected<> addNode(NodeId id, Env &env, int depth);
   Expected<> addProject(NodeId id, Env &env);
   Expected<> addIf(NodeId id, Env &env, int depth);
+  using Branch = std::function<Expected<std::vector<ValueId>>()>; // adds it; its results
+  Expected<std::vector<ValueId>> addBranches(Instr begin, TypeId type, const std::string &name,
+                                             const Branch &then, const Branch &otherwise);
+  Expected<std::vector<ValueId>> addBody(FunctionId function, const Env *outer,
+                                         const std::vector<NodeId> &operands, const Env &env,
+                                         int depth);
   // Values without memory of their own; each unknown extent becomes a dim of the program.
   std::vector<ValueId> newBound(TypeId type);
   // The bound values as results of one node of the report.

@@ -64,8 +64,7 @@ private:
     };
     code.ownsMemory = [this](FunctionId function) {
       const Vendor *vendor = session_.vendorOf(function);
-      return vendor && !vendor->isEmulated() && vendor->hasOwnMemory() &&
-             !session_.options().code.hostFallback;
+      return vendor && !vendor->isEmulated() && vendor->hasOwnMemory();
     };
     return code;
   }

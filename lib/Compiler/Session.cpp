@@ -159,7 +159,7 @@ Expected<> Session::prepare() {
     return files_.read(path, limit);
   };
   vendors_ = BYCC_TRY(known_->resolve(vendorRequest_));
-  BYCC_TRY(giveVendorsProcess());
+  BYCC_TRY(prepareVendors());
 
   if (const auto &progress = options_.callbacks.progress)
     context_.proceed = [&progress] { return progress({Phase::Passes, "pipe", 0, 0}); };
@@ -179,9 +179,11 @@ Expected<> Session::prepare() {
   return {};
 }
 
-// Vendors are asked in a program of their own, which starts while the model is read.
-Expected<> Session::giveVendorsProcess() {
+// Vendors are asked in a program of their own, which starts while the model is read. Host code that
+// may run in a region's place reads and makes values in the host's memory.
+Expected<> Session::prepareVendors() {
   for (size_t i = 0; i < vendors_.size(); ++i) {
+    vendors_[i].returnsValues = options_.code.hostFallback;
     if (vendors_[i].isEmulated() || vendors_[i].runsHere)
       continue;
     if (!vendorProcess_) {
@@ -261,7 +263,7 @@ Expected<> Session::enableAskedVendors(bool mustBeKnown) {
     auto resolved = known_->resolve(vendorRequest_);
     if (resolved) {
       vendors_ = resolved.takeValue();
-      BYCC_TRY(giveVendorsProcess());
+      BYCC_TRY(prepareVendors());
       continue;
     }
     vendorRequest_.asked.pop_back();

@@ -138,9 +138,8 @@ void VendorRegions::collect() {
   regions_.clear();
   std::set<std::string> withMemory;
   for (size_t i = 0; i < session_.vendors().size(); ++i)
-    if (const Vendor &vendor = session_.vendors()[i];
-        !vendor.isEmulated() && vendor.hasOwnMemory() && !session_.options().code.hostFallback)
-      withMemory.insert(vendor.name()); // host code reads and makes values in the host's
+    if (const Vendor &vendor = session_.vendors()[i]; !vendor.isEmulated() && vendor.hasOwnMemory())
+      withMemory.insert(vendor.name());
   ResidentTensors resident(session_.module(), std::move(withMemory));
   for (FunctionId function : session_.module().globals())
     if (const Vendor *vendor = session_.vendorOf(function); vendor && !vendor->isEmulated()) {

@@ -105,10 +105,11 @@ void leaveCpu(int32_t cpu) {
 
 // The new thread begins on another CPU than the caller's, if it may: there it would wait for
 // as long as the caller computes. It widens its affinity itself.
-int startElsewhere(pthread_t &thread, void *(*body)(void *), void *argument) {
+int startElsewhere(const cpu_set_t &allowed, pthread_t &thread, void *(*body)(void *),
+                   void *argument) {
   pthread_attr_t settings;
   ::pthread_attr_init(&settings);
-  cpu_set_t others = without(affinityOfThread(), ::sched_getcpu());
+  cpu_set_t others = without(allowed, ::sched_getcpu());
   if (CPU_COUNT(&others) > 0)
     ::pthread_attr_setaffinity_np(&settings, sizeof others, &others);
   int problem = ::pthread_create(&thread, &settings, body, argument);
@@ -282,7 +283,7 @@ int Crew::addWorker() {
     sigdelset(&all, fault);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  int problem = startElsewhere(thread, work, worker);
+  int problem = startElsewhere(worker->allowed, thread, work, worker);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (problem) {
     workers_.pop_back();

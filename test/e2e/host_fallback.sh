@@ -45,7 +45,10 @@ HOSTILE_RUN=run refuse 70 "region m_hostile_0: hostile has stopped" bycc-run m.j
 
 # regions that would leave values in the vendor's memory
 echo '{"vendors": [{"name": "hostile", "builtin": true, "edges": {"deny": [["negative", "abs"]]}}]}' > rules.json
-HOSTILE_MEMORY=1 bycc net.relay -q --plugin=libbycc_vendor_hostile.so --rules=rules.json --host-fallback -o m.o
+rules() { bycc net.relay -q --plugin=libbycc_vendor_hostile.so --rules=rules.json --host-fallback -o m.o "$@"; }
+rules --dump-offloads=without.json
+HOSTILE_MEMORY=1 rules --dump-offloads=with.json
+cmp without.json with.json || fail "values that come back to the host are counted as if they stayed"
 HOSTILE_MEMORY=1 HOSTILE_RUN=load run 2> said || fail "$(cat said)"
 [ "$(grep -c 'runs as host code' said)" -gt 1 ] || fail "$(cat said)"
 

@@ -103,7 +103,7 @@ public:
 private:
   static const Extensions &noExtensions();
   Expected<> checkOrdersAreObeyed(const Pipeline &pipeline) const;
-  Expected<> giveVendorsProcess();
+  Expected<> prepareVendors();
   Expected<> checkIsHeard(const VendorSetting &setting) const;
   Expected<> hearVendorFaults();
   bool isMixed() const { return options_.target.precision == "bf16"; }

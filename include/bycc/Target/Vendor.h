@@ -117,7 +117,8 @@ public:
 
   // Values between two of its regions stay in its memory.
   bool hasOwnMemory() const {
-    return compiler_ ? (compiler_->flags & BYCC_VENDOR_OWN_MEMORY) != 0 : ownMemory;
+    return !returnsValues &&
+           (compiler_ ? (compiler_->flags & BYCC_VENDOR_OWN_MEMORY) != 0 : ownMemory);
   }
   // "1.0", "2 (oneDNN 2.6.3)"; "": it has no compile half.
   std::string versionText() const;
@@ -126,6 +127,7 @@ public:
 
   std::string origin;               // file of its compile half; "": built in, or it has none
   VendorProcess *process = nullptr; // where its code is asked; null: in this process
+  bool returnsValues = false;       // all come back to the host, whatever memory it has
   bool runsHere = false;            // its code is this program's own: no process has it
   VendorSettings settings;          // of its compile half
 
