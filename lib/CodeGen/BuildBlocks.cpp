@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 // Of calls (100, as type inference lets through) with ifs in them, of which 64 may nest.
@@ -195,4 +195,4 @@ bool ProgramBuilder::isTrue(FunctionId function, const char *key) {
   return value && ((value->isInt() && value->asInt() != 0) || (value->isBool() && value->asBool()));
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

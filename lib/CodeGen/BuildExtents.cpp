@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 // Begins or ends a branch or a loop.
@@ -134,4 +134,4 @@ Expected<std::vector<Ref>> ProgramBuilder::Outside::extentsOf(NodeId node, uint3
   return builder_.p_.values[values[field]].dims;
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

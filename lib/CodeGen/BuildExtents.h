@@ -3,7 +3,7 @@
 
 #include "ProgramBuilder.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 class ProgramBuilder::Outside : public Surroundings {
 public:
@@ -21,4 +21,4 @@ private:
   const Env &env_;
 };
 
-} // namespace bycc::te
+} // namespace bycc::codegen

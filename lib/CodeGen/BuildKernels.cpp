@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 std::string specText(const PackSpec &spec) {
@@ -269,4 +269,4 @@ Expected<bool> ProgramBuilder::addSetRows(NodeId id, Env &env) {
   return true;
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

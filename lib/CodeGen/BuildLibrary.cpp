@@ -4,7 +4,7 @@
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 bool ProgramBuilder::addDims(Value &value, ValueId like) {
   bool isTold = false;
@@ -58,4 +58,4 @@ Expected<> ProgramBuilder::addLibrary(NodeId id, Env &env) {
   return {};
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

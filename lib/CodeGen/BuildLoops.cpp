@@ -13,7 +13,7 @@
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/RegionView.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 bool ProgramBuilder::isCallOf(NodeId node, FunctionId function) const {
   if (m_.node(node).kind != NodeKind::Call)
@@ -160,4 +160,4 @@ Expected<> ProgramBuilder::addNext(NodeId call, const Env &env, OpenLoop &loop) 
   return {};
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

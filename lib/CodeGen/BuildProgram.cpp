@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 Expected<Program> ProgramBuilder::run() {
   FunctionId main = m_.main();
@@ -165,4 +165,4 @@ Expected<Program> buildProgram(Module &module, const TargetInfo &target,
   return ProgramBuilder(module, target, options, scheduler).run();
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

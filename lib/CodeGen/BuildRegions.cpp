@@ -2,7 +2,7 @@
 #include "ProgramBuilder.h"
 #include "bycc/Target/RegionView.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 Expected<uint32_t> ProgramBuilder::regionOf(FunctionId function) {
   auto [it, isNew] = regionIds_.try_emplace(function.index, static_cast<uint32_t>(p_.regions.size()));
   if (isNew) {
@@ -116,4 +116,4 @@ void ProgramBuilder::collectRegion(FunctionId function, ProfiledNode &profiled,
   }
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

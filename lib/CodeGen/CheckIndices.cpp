@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 int64_t integerAt(DType type, const uint8_t *data, int64_t element) {
@@ -199,4 +199,4 @@ Expected<> ProgramBuilder::checkIndicesAtRun(NodeId call, NodeId indices,
   return {};
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 namespace {
 
@@ -74,4 +74,4 @@ Expected<> checkTypes(const Module &module, const CodeGenOptions &options) {
   return TypeCheck(module, options).run();
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

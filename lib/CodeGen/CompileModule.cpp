@@ -5,7 +5,7 @@
 #include "Emit.h"
 #include "EmitEntry.h"
 #include "Object.h"
-#include "PrintLoops.h"
+#include "PrintProgram.h"
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Support/raw_ostream.h>
@@ -13,7 +13,7 @@
 #include <algorithm>
 
 namespace bycc {
-namespace te {
+namespace codegen {
 namespace {
 
 class ModuleCompiler {
@@ -48,7 +48,7 @@ private:
     updateInPlace(program_);
     if (options_.level > 0)
       BYCC_TRY(runInStrips(program_, target_, scheduler_));
-    result_.warnings = BYCC_TRY(scheduler_.check(program_));
+    result_.warnings = BYCC_TRY(scheduler_.check(program_.kernels, printStrips(program_)));
     return planMemory(program_);
   }
 
@@ -211,23 +211,25 @@ private:
 };
 
 } // namespace
-} // namespace te
+} // namespace codegen
+
+bool hasHostCode(OpId op) { return loops::hasLowering(op) || hasLibraryUse(op); }
 
 Expected<> checkHostCode(Module &module, const TargetInfo &target, CodeGenOptions options) {
   options.compileRegion = [](FunctionId) { return Expected<CodeRegion>(CodeRegion()); };
-  te::Scheduler scheduler(target);
-  BYCC_TRY(te::buildProgram(module, target, options, scheduler));
+  loops::Scheduler scheduler(target);
+  BYCC_TRY(codegen::buildProgram(module, target, options, scheduler));
   return {};
 }
 
 Expected<CompiledModule> planModule(Module &module, const TargetInfo &target,
                                     CodeGenOptions options) {
   options.compileRegion = [](FunctionId) { return Expected<CodeRegion>(CodeRegion()); };
-  return te::ModuleCompiler(module, target, options).runPlan();
+  return codegen::ModuleCompiler(module, target, options).runPlan();
 }
 
 Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
-  return te::ModuleCompiler(module, target, options).run();
+  return codegen::ModuleCompiler(module, target, options).run();
 }
 
 } // namespace bycc

@@ -3,7 +3,7 @@
 // expression is emitted once per scope and is a vector only where it must be.
 #pragma once
 
-#include "Loops.h"
+#include "bycc/Loops/Loops.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
@@ -11,7 +11,9 @@
 
 #include <unordered_set>
 
-namespace bycc::te {
+namespace bycc::codegen {
+
+using namespace loops; // the language that kernels are written in
 
 struct Lanes {
   uint32_t axis = noAxis;
@@ -213,4 +215,4 @@ private:
   unsigned numTasks_ = 0;
 };
 
-} // namespace bycc::te
+} // namespace bycc::codegen

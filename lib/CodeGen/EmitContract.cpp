@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 llvm::Value *KernelEmitter::tilesOf(const Product &product) {
   return blocksOf(extentValue(product.what.column), product.how.tile.vectors * vectorLanes());
@@ -205,4 +205,4 @@ void KernelEmitter::emitRowTiles(const Product &product, const Tile &at, Value *
   });
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

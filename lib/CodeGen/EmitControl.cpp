@@ -1,7 +1,7 @@
 // Ifs of the entry.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void EntryEmitter::beginIf(const Instr &instr) {
   LValue *condition =
@@ -105,4 +105,4 @@ void EntryEmitter::bind(const Instr &instr) {
     b_.CreateStore(pointer(instr.inputs[i]), pointerSlot(instr.outputs[i]));
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

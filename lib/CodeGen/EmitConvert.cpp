@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // The scalar, or as many of it as `type` has lanes.
 static llvm::Type *shapedAs(llvm::Type *type, llvm::Type *scalar) {
@@ -214,4 +214,4 @@ llvm::Value *KernelEmitter::emitCast(Value *value, DType from, DType to, bool is
   return b_.CreateIntCast(value, type, isSigned);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -6,7 +6,7 @@
 #include "Object.h"
 #include "bycc/abi.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 class DescriptorEmitter {
@@ -191,4 +191,4 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                            options.moduleName + "_bycc_module");
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -1,7 +1,7 @@
 // The body of the entry: one call per instruction.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 // Instructions by their weight, inputs and outputs of an entry that LLVM optimises: some
@@ -183,4 +183,4 @@ llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Progra
   return EntryEmitter(module, target, program, options, kernels, offsets).run();
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -5,7 +5,7 @@
 
 #include <llvm/IR/Module.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // Offsets in the params file, by value (constants and packed constants).
 using Offsets = std::unordered_map<ValueId, uint64_t>;
@@ -20,4 +20,4 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     const CodeGenOptions &options, const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
                     llvm::Function *entry);
 
-} // namespace bycc::te
+} // namespace bycc::codegen

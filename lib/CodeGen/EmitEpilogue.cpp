@@ -3,7 +3,7 @@
 // (NCHW), along rows after a transposition in registers.
 #include "Emit.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
@@ -134,4 +134,4 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
   axes_[c.column] = columnBegin;
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -5,7 +5,7 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/PatternMatch.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 llvm::Value *KernelEmitter::splat(Value *value) {
   if (lanes_.count == 1 || value->getType()->isVectorTy())
@@ -388,4 +388,4 @@ llvm::Value *KernelEmitter::emitBinary(const Expr &e, Value *a, Value *b) {
   }
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -4,7 +4,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 constexpr int64_t maxExtent = int64_t{1} << 34; // of the bytes that a tensor may have
@@ -173,4 +173,4 @@ void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::stri
   b_.SetInsertPoint(next);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -7,7 +7,7 @@
 
 #include <llvm/IR/MDBuilder.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void EmitContext::setFunctionAttrs(llvm::Function &function) const {
   function.addFnAttr("target-cpu", baselineCpu);
@@ -220,4 +220,4 @@ void KernelEmitter::emitTask(Value *count, int64_t grain, bool needsScratch, con
   b_.restoreIP(savedPoint);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -1,7 +1,7 @@
 // Calls of library kernels: structs of bycc/abi.h on the stack.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 EntryEmitter::LValue *EntryEmitter::operands(const std::vector<ValueId> &values, const std::vector<bool> &isTold) {
   LValue *list = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(values.size(), 1) * sizeof(bycc_operand) / 8));
@@ -62,4 +62,4 @@ void EntryEmitter::takeTold(ValueId id, LValue *operand) {
   }
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

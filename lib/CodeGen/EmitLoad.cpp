@@ -3,7 +3,7 @@
 // else a gather.
 #include "Emit.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void KernelEmitter::tag(llvm::Instruction *instruction, uint32_t buffer) {
   if (auto it = aliasScopes_.find(buffer); it != aliasScopes_.end()) {
@@ -183,4 +183,4 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isE
   tag(b_.CreateMaskedScatter(value, pointers, align, lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue())), buffer);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

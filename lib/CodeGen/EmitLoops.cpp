@@ -1,7 +1,7 @@
 // Loops of the entry, and rows written into a value.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void EntryEmitter::jumpTo(llvm::BasicBlock *block) {
   b_.CreateBr(block);
@@ -126,4 +126,4 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   endNode(instr);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -7,7 +7,7 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 using llvm::Intrinsic::fabs;
 
@@ -172,4 +172,4 @@ llvm::Value *KernelEmitter::emitSigmoid(Value *x) {
   return b_.CreateFDiv(top, b_.CreateFAdd(e, real(1.0, type)));
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

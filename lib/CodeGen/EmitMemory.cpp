@@ -1,7 +1,7 @@
 // Where values live.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // Extents of inputs that are open.
 void EntryEmitter::loadDims() {
@@ -107,4 +107,4 @@ EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
                                    : pointers_.at(id);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

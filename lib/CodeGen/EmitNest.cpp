@@ -8,7 +8,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
   overrides_.clear();
@@ -311,4 +311,4 @@ void KernelEmitter::emitReduce(const NestStage &inner, const StageSchedule &sche
   });
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void EntryEmitter::makeBeginMark(const EmitContext &context) {
   llvm::Type *ptr = b_.getPtrTy(), *i32 = b_.getInt32Ty();
@@ -172,4 +172,4 @@ EntryEmitter::LValue *EntryEmitter::watchedValues(const std::vector<ValueId> &va
   return frame_.watched;
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -10,7 +10,7 @@
 // place in the arena, the weights, inputs or outputs, which the task finds from exec.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 void EntryEmitter::beginStrips(const Instr &instr) {
   llvm::Type *ptr = b_.getPtrTy(), *slot = b_.getInt64Ty();
@@ -76,4 +76,4 @@ EntryEmitter::LValue *EntryEmitter::stripOf(LValue *whole, const Instr &instr, s
   return begin;
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

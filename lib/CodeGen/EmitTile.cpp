@@ -6,7 +6,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // A tile while its sums are made. Offsets count units, the elements in memory; pairs of
 // neighbours are read as one element.
@@ -183,4 +183,4 @@ void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
   setLanes({});
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -10,7 +10,7 @@
 #include <map>
 #include <memory>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // What is known at a place of the entry. Leaving a branch takes back what was learnt
 // in it: that costs as much as learning it did, however much is known around it.
@@ -223,4 +223,4 @@ private:
   std::unique_ptr<OpenStrips> strips_; // null: not in any
 };
 
-} // namespace bycc::te
+} // namespace bycc::codegen

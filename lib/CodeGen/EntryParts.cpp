@@ -10,7 +10,7 @@
 // leaves to another stands in the slots of the entry.
 #include "EntryEmitter.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 constexpr size_t mostInPart = 256;
@@ -128,4 +128,4 @@ void EntryEmitter::emitPart(uint32_t begin, uint32_t end) {
   returnIfFailed(status);
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

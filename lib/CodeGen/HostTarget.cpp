@@ -120,7 +120,7 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
            << "no code generator for target '" << target.triple << "'";
   TargetInfo baseline = target; // LLVM prints a line of its own about an unknown CPU
   baseline.cpu = "x86-64";
-  auto machine = BYCC_TRY(te::makeTargetMachine(baseline, 2)); // registers the target
+  auto machine = BYCC_TRY(codegen::makeTargetMachine(baseline, 2)); // registers the target
   const llvm::MCSubtargetInfo &base = *machine->getMCSubtargetInfo();
   if (!base.isCPUStringValid(target.cpu)) {
     std::vector<std::string> names;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 constexpr int64_t alignment = 64;
@@ -224,4 +224,4 @@ Expected<> planMemory(Program &program) {
   return {};
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -18,7 +18,7 @@
 
 #include <mutex>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 std::string codeFeatures(const TargetInfo &target, const std::string &sign) {
   std::string features;
@@ -101,7 +101,7 @@ Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachin
   return std::vector<uint8_t>(buffer.begin(), buffer.end());
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen
 
 namespace bycc {
 

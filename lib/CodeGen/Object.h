@@ -8,7 +8,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // What LLVM may choose instructions from: this CPU and the features that the object
 // records, which a machine is asked for before the code runs ("avx2,fma", or "+avx2,+fma" with a sign). Host code
@@ -25,4 +25,4 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel);
 Expected<> verify(const llvm::Module &module);
 Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool asText);
 
-} // namespace bycc::te
+} // namespace bycc::codegen

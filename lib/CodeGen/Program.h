@@ -20,13 +20,14 @@
 // turn (RunInStrips.cpp); the turns are tasks of the thread pool.
 #pragma once
 
-#include "Loops.h"
-#include "Lower.h"
-#include "ScheduleEdits.h"
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/IR/LibraryUse.h"
+#include "bycc/Loops/Lower.h"
+#include "bycc/Loops/Scheduler.h"
 
-namespace bycc::te {
+namespace bycc::codegen {
+
+using namespace loops; // the language that kernels and extents are written in
 
 using ValueId = uint32_t;
 inline constexpr uint32_t none = UINT32_MAX;
@@ -84,14 +85,6 @@ struct Instr {
   // for each cut the bytes from part to part of each argument.
   std::vector<int64_t> counts = {};
   std::vector<std::vector<int64_t>> steps = {};
-};
-
-struct KernelCode {
-  std::string name;
-  std::string fingerprint; // of what it computes: 16 hexadecimal digits
-  Loops loops;
-  std::optional<Kernel> source = {}; // before it was scheduled, where strips may be made of it
-  bool isOfStrips = false;           // runs on one thread, whose number is its last argument
 };
 
 struct RegionCode {
@@ -165,23 +158,6 @@ Expected<> checkTypes(const Module &module, const CodeGenOptions &options);
 // Rewrites operators with very many operands or results.
 Expected<> splitWide(Module &module, const CodeGenOptions &options);
 
-// Makes the code of kernels: with schedules as a file has them, or as they are chosen.
-class Scheduler {
-public:
-  explicit Scheduler(const TargetInfo &target) : target_(target) {}
-  // INPUT: what is no schedule.
-  Expected<> readFile(const std::string &file, std::string_view text);
-  Expected<KernelCode> run(const std::string &name, Kernel kernel, const std::string &fingerprint,
-                           bool isOfStrips);
-  // Of the file: strips that are not those of the program are an error; kernels that it does not
-  // have are warned of.
-  Expected<std::vector<Diagnostic>> check(const Program &program) const;
-
-private:
-  const TargetInfo &target_;
-  std::optional<ScheduleFile> file_;
-};
-
 Expected<Program> buildProgram(Module &module, const TargetInfo &target,
                                const CodeGenOptions &options, Scheduler &scheduler);
 // Finds what stays in vendors' own memory, before memory is planned.
@@ -196,4 +172,4 @@ Expected<> runInStrips(Program &program, const TargetInfo &target, Scheduler &sc
 // Gives buffers their place in the arena; ids of storages.
 Expected<> planMemory(Program &program);
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace bycc::te {
+namespace bycc::codegen {
 
 // Names visible in a function body or block; outer ones through `parent`.
 struct Env {
@@ -160,4 +160,4 @@ private:
   std::unordered_map<uint32_t, uint32_t> regionIds_;
 };
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 class Finder {
@@ -138,4 +138,4 @@ private:
 
 void findResidentValues(Program &program) { Finder(program).run(); }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

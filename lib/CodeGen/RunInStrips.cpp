@@ -24,7 +24,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 using Buffers = std::vector<uint32_t>;
@@ -523,4 +523,4 @@ Expected<> runInStrips(Program &program, const TargetInfo &target, Scheduler &sc
   return StripMaker(program, target, scheduler).run();
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

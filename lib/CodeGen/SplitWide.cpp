@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 constexpr size_t mostParts = 64;
@@ -127,4 +127,4 @@ Expected<> splitWide(Module &module, const CodeGenOptions &options) {
   return {};
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

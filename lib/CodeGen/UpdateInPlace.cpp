@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 using Kind = Instr::Kind;
@@ -148,4 +148,4 @@ private:
 
 void updateInPlace(Program &program) { Updater(program).run(); }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

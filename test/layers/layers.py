@@ -10,6 +10,7 @@ A source, and each header of its own folder that it includes, may include
   "bycc/vendor.h" ..    C headers and the kit: contracts by all, bycc/runtime.h and compiler.h by those above them
   "X.h"                 from its own folder; tools and tests also from folders of layers below
   "cli/X.h"             in tools: the folder of a layer below
+  <llvm/...> ..         of other projects: the folder that owns them
 
 With --self-test a violation of each kind is put into the tree as it is read, and has to be found."""
 
@@ -18,6 +19,8 @@ import re
 import sys
 
 C_HEADERS = {'abi.h': None, 'vendor.h': None, 'vendor.hpp': None, 'pass.h': None, 'runtime.h': 'Runtime', 'compiler.h': 'Compiler'}
+OWNERS = {'CLI': 'tools/', 'llvm': 'lib/CodeGen', 'minizip': 'tools/bycc-run', 'nlohmann': 'lib/Support',
+          'oneapi': 'lib/Vendors/dnnl', 'xnnpack.h': 'lib/Vendors/xnnpack'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?\b[ \t]*(.*)$', re.M)
 
 
@@ -113,6 +116,9 @@ class Check:
 
     # Neither in the folder nor public: a system's header, or another folder's of ours.
     def elsewhere(self, layer, below, file, header, is_quoted):
+        owner = OWNERS.get(header.split('/')[0])
+        if owner and not layer.folder.startswith(owner):
+            self.fault(file, f'includes {header}, which is for {owner} alone')
         places = [f'{self.tree.layers[name].folder}/{os.path.basename(header)}' for name in below]
         if not layer.folder.startswith('lib/'):
             for place in places:
@@ -139,6 +145,10 @@ def self_test(source, rows):
         ('lib/Parser/Lexer.cpp', 'HEADER'),
         ('lib/Runtime/Model.cpp', '"bycc/compiler.h"'),
         ('lib/Eval/Reduce.cpp', '"bycc/runtime.h"'),
+        ('lib/Loops/Lower.cpp', '"bycc/CodeGen/CodeGen.h"'),
+        ('lib/Loops/Lower.cpp', '<llvm/IR/Module.h>'),
+        ('include/bycc/Loops/Loops.h', '<llvm/IR/Module.h>'),
+        ('lib/IR/Printer.cpp', '<nlohmann/json.hpp>'),
         ('lib/Vendors/ccompiler/Compile.cpp', '"bycc/Runtime/ObjectLoader.h"'),
         ('lib/Vendors/ccompiler/Blob.h', '"bycc/Runtime/ObjectLoader.h"'),
         ('lib/Vendors/ccompiler/Runtime.cpp', '"ThreadPool.h"'),

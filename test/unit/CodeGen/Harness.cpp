@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace bycc::te {
+namespace bycc::codegen {
 namespace {
 
 struct Interpreter {
@@ -220,7 +220,7 @@ struct Compiled::Impl {
 
 Compiled::Compiled(const Kernel &kernel, const TargetInfo &target, KernelEdits *edits)
     : impl_(new Impl) {
-  impl_->loops = te::schedule(kernel, target, false, edits).takeValue();
+  impl_->loops = codegen::schedule(kernel, target, false, edits).takeValue();
   impl_->target = target;
   const Loops &s = impl_->loops;
   auto machine = makeTargetMachine(target, 2).takeValue();
@@ -243,7 +243,7 @@ Compiled::Compiled(const Kernel &kernel, const TargetInfo &target, KernelEdits *
       args.push_back(b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), entry->getArg(1), d)));
     b.CreateCall(function, args);
     b.CreateRetVoid();
-    auto verified = te::verify(*module);
+    auto verified = codegen::verify(*module);
     if (!verified) {
       module->print(llvm::errs(), nullptr);
       throw std::runtime_error(verified.error().str());
@@ -380,4 +380,4 @@ std::vector<double> randomNumbers(size_t count, uint64_t seed) {
   return numbers;
 }
 
-} // namespace bycc::te
+} // namespace bycc::codegen

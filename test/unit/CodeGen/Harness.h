@@ -2,14 +2,16 @@
 // their definition in double precision.
 #pragma once
 
-#include "Loops.h"
+#include "bycc/Loops/Loops.h"
 #include "bycc/abi.h"
 
 #include <functional>
 #include <memory>
 #include <vector>
 
-namespace bycc::te {
+namespace bycc::codegen {
+
+using namespace loops;
 
 using Data = std::vector<std::vector<double>>; // per buffer, numbers
 
@@ -36,4 +38,4 @@ TargetInfo nativeTarget();
 // Numbers in [-1, 1), the same every time.
 std::vector<double> randomNumbers(size_t count, uint64_t seed);
 
-} // namespace bycc::te
+} // namespace bycc::codegen

@@ -6,7 +6,7 @@
 #include <cmath>
 
 using namespace bycc;
-using namespace bycc::te;
+using namespace bycc::codegen;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // A schedule is a value: printed and read back it is the same, and what a file says is what it
 // is, or an error at the line.
 #include "Harness.h"
-#include "PrintLoops.h"
+#include "bycc/Loops/PrintLoops.h"
 
 #include "bycc/CodeGen/HostTarget.h"
 
@@ -10,7 +10,7 @@
 #include <cmath>
 
 using namespace bycc;
-using namespace bycc::te;
+using namespace bycc::codegen;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 using namespace bycc;
-using namespace bycc::te;
+using namespace bycc::codegen;
 
 namespace {
 

@@ -1,0 +1,145 @@
+// Loops as their schedule wants them: panels, chunks, the axes that lanes run along; then
+// places of row-local buffers, and the kernel's arguments.
+#include "LoopSteps.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace bycc::loops {
+namespace {
+
+// The innermost axis becomes rows of `chunk` elements.
+void makeChunks(Exprs &exprs, Nest &nest, int64_t chunk) {
+  NestStage &inner = nest.stages[0];
+  uint32_t axis = inner.vectorAxis;
+  Ref extent = exprs.extent(axis);
+  Ref chunks = exprs.binary(Op::FloorDiv, exprs.plus(extent, chunk - 1), exprs.integer(chunk));
+  uint32_t outer = exprs.newAxis(chunks);
+  Ref start = exprs.times(exprs.axis(outer), chunk);
+  uint32_t rest =
+      exprs.newAxis(exprs.binary(Op::Min, exprs.integer(chunk), exprs.sub(extent, start)));
+  Ref value = exprs.add(start, exprs.axis(rest));
+  Stage &stage = inner.stage;
+  stage.body = exprs.substitute(stage.body, {{axis, value}});
+  stage.store = exprs.substitute(stage.store, {{axis, value}});
+  nest.rows.push_back(outer);
+  std::replace(stage.axes.begin(), stage.axes.end(), axis, rest);
+  inner.vectorAxis = rest;
+}
+
+// Argument order: inputs that are read as they are, outputs, temps that are not row
+// local (panels too).
+void listArguments(Loops &loops) {
+  const Kernel &kernel = loops.kernel;
+  std::set<uint32_t> stored, read;
+  auto readAll = [&](Ref body) {
+    kernel.exprs.visit(body, [&](Ref ref) {
+      if (kernel.exprs[ref].op == Op::Load)
+        read.insert(static_cast<uint32_t>(kernel.exprs[ref].i));
+      return true;
+    });
+  };
+  for (size_t n = 0; n < loops.nests.size(); ++n) {
+    const Nest &nest = loops.nests[n];
+    if (nest.contraction) {
+      Packing packing = loops.schedule.nests[n].product->packing;
+      stored.insert(nest.contraction->epilogue.buffer);
+      if (packing != Packing::InPlace)
+        stored.insert(nest.contraction->packed);
+      if (packing != Packing::Constant)
+        read.insert(nest.contraction->vector.buffer);
+      read.insert(nest.contraction->broadcast.buffer);
+      readAll(nest.contraction->epilogue.body);
+    }
+    for (const NestStage &stage : nest.stages) {
+      readAll(stage.stage.body);
+      if (!stage.isLocal)
+        stored.insert(stage.stage.buffer);
+    }
+  }
+  for (uint32_t b = 0; b < kernel.buffers.size(); ++b) {
+    Role role = kernel.buffers[b].role;
+    if (role == Role::Output || (role == Role::Temp && stored.count(b)) ||
+        (role == Role::Input && read.count(b)))
+      loops.arguments.push_back(b);
+  }
+}
+
+// Local buffers are indexed by their inner axes alone, in compact order.
+void layOutLocals(Loops &loops, Nest &nest, int64_t lanes) {
+  Kernel &kernel = loops.kernel;
+  Exprs &exprs = kernel.exprs;
+  for (NestStage &inner : nest.stages) {
+    if (!inner.isLocal)
+      continue;
+    std::map<int64_t, int64_t> compact; // stride in the buffer -> stride in scratch
+    int64_t elements = 1;
+    for (size_t d = inner.stage.axes.size(); d-- > 0;) {
+      uint32_t axis = inner.stage.axes[d];
+      compact[*exprs.coefficient(inner.stage.store, axis)] = elements;
+      elements *= *exprs.constantExtent(axis);
+    }
+    uint32_t buffer = inner.stage.buffer;
+    inner.isPerLane = lanes > 1;
+    if (!inner.isRegister) {
+      inner.localOffset = nest.localBytes;
+      nest.localBytes +=
+          (elements * lanes * sizeInBytes(kernel.buffers[buffer].type) + 63) / 64 * 64;
+    }
+    auto relay = [&](Ref index) {
+      Affine form = exprs.affine(index), now;
+      for (auto [atom, coefficient] : form.terms) {
+        bool isRow = false;
+        for (Ref factor : exprs.factors(atom))
+          isRow = isRow ||
+                  (exprs[factor].op == Op::Axis && std::find(nest.rows.begin(), nest.rows.end(),
+                                                             exprs[factor].i) != nest.rows.end());
+        if (!isRow)
+          now.terms.push_back({atom, compact.at(coefficient)});
+      }
+      return exprs.fromAffine(now);
+    };
+    inner.stage.store = relay(inner.stage.store);
+    for (NestStage &user : nest.stages)
+      for (Ref *ref : {&user.stage.body, &user.stage.position})
+        if (*ref != noRef)
+          *ref = exprs.rewrite(*ref, [&](Ref, const Expr &node) {
+            if (node.op != Op::Load || node.i != buffer)
+              return noRef;
+            return exprs.load(buffer, node.type, relay(node.a));
+          });
+  }
+  loops.scratchBytes = std::max(loops.scratchBytes, nest.localBytes);
+}
+
+} // namespace
+
+void applyShapes(Loops &loops) {
+  for (size_t n = 0; n < loops.nests.size(); ++n) {
+    Nest &nest = loops.nests[n];
+    const NestSchedule &schedule = loops.schedule.nests[n];
+    if (nest.contraction) {
+      makePanels(loops, *nest.contraction, *schedule.product);
+      continue;
+    }
+    for (size_t s = 0; s < nest.stages.size(); ++s) {
+      const Stage &stage = nest.stages[s].stage;
+      if (schedule.stages[s].isVector)
+        nest.stages[s].vectorAxis =
+            (stage.reduce == Reduce::None ? stage.axes : stage.reduceAxes).back();
+    }
+    if (schedule.chunk > 0)
+      makeChunks(loops.kernel.exprs, nest, schedule.chunk);
+  }
+}
+
+void finishLoops(Loops &loops) {
+  listArguments(loops);
+  for (size_t n = 0; n < loops.nests.size(); ++n)
+    if (!loops.nests[n].contraction)
+      layOutLocals(loops, loops.nests[n],
+                   loops.schedule.nests[n].isAcross ? loops.schedule.lanes : 1);
+}
+
+} // namespace bycc::loops

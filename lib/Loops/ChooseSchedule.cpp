@@ -1,0 +1,284 @@
+// The schedule of row nests, and what products and rows share: which axis the vector lanes run
+// over (the one along which most loads and stores are contiguous), chunks, how stages step
+// through their lanes, and how many iterations are worth a thread. Products: ChooseTile.cpp.
+#include "ChooseSchedule.h"
+
+#include <algorithm>
+
+namespace bycc::loops {
+namespace {
+
+constexpr int64_t chunkElements = 2048; // a long innermost loop is divided into such rows
+constexpr int64_t mostChunk = 1 << 24;
+constexpr int64_t mostWays = 8;
+
+bool isArg(const Stage &stage) {
+  return stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
+}
+
+// The axis that lanes can run along: the last one of what is reduced, or of what stays.
+uint32_t ownAxis(const Stage &stage) {
+  const std::vector<uint32_t> &axes = stage.reduce == Reduce::None ? stage.axes : stage.reduceAxes;
+  return isArg(stage) || axes.empty() ? noAxis : axes.back();
+}
+
+bool reduces(const Nest &nest) {
+  return std::ranges::any_of(
+      nest.stages, [](const NestStage &inner) { return inner.stage.reduce != Reduce::None; });
+}
+
+} // namespace
+
+// --- edits
+
+int64_t ScheduleChooser::number(const std::string &key, int64_t chosen, int64_t least, int64_t most,
+                                const char *why, int64_t multipleOf) {
+  BYCC_ASSERT(chosen >= least && chosen <= most && chosen % multipleOf == 0,
+              "the choice for '" + key + "' is a possible one");
+  if (!edits_)
+    return chosen;
+  auto value = edits_->number(prefix_ + key);
+  if (!value)
+    return chosen;
+  bool isWithin = *value >= least && *value <= most;
+  if (isWithin && *value % multipleOf == 0)
+    return *value;
+  refuse(key, isWithin ? std::string(why) + " must be a multiple of " + std::to_string(multipleOf)
+                       : std::string(why) + ": " +
+                             (least == most ? "only " + std::to_string(least) + " is"
+                                            : std::to_string(least) + " to " +
+                                                  std::to_string(most) + " are") +
+                             " possible here");
+  return chosen;
+}
+
+size_t ScheduleChooser::word(const std::string &key, size_t chosen,
+                             const std::vector<std::string> &words,
+                             const std::vector<bool> &possible, const char *why) {
+  BYCC_ASSERT(possible[chosen], "the choice for '" + key + "' is a possible one");
+  if (!edits_)
+    return chosen;
+  auto text = edits_->word(prefix_ + key);
+  if (!text)
+    return chosen;
+  std::string known;
+  for (size_t w = 0; w < words.size(); ++w) {
+    if (words[w] == *text && possible[w])
+      return w;
+    if (possible[w])
+      known += (known.empty() ? "" : ", ") + words[w];
+  }
+  refuse(key, "possible here: " + known + (*why ? std::string("; ") + why : ""));
+  return chosen;
+}
+
+int64_t ScheduleChooser::grain(const std::string &key, int64_t chosen) {
+  if (isOfStrips_)
+    return number(key, 0, 0, 0, "a strip runs on one thread");
+  return number(key, chosen, 0, mostChunk, "work items for a thread");
+}
+
+std::optional<int64_t> ScheduleChooser::product(const std::vector<uint32_t> &axes) const {
+  int64_t n = 1;
+  for (uint32_t axis : axes) {
+    auto extent = extentOf(axis);
+    if (!extent)
+      return std::nullopt;
+    n *= *extent;
+  }
+  return n;
+}
+
+// Nothing to hand out where there is too little work. An open count may be any: the pool splits
+// it by the grain when it is known.
+int64_t ScheduleChooser::grainOf(std::optional<int64_t> count, double itemCycles) const {
+  if (isOfStrips_ ||
+      (count && (*count <= 1 || static_cast<double>(*count) * itemCycles <= facts_.parallelCycles)))
+    return 0;
+  return std::max<int64_t>(1, static_cast<int64_t>(facts_.grainCycles / std::max(itemCycles, 1.0)));
+}
+
+// --- shapes
+
+void ScheduleChooser::chooseShapes(const std::vector<Nest> &nests, Schedule &schedule) {
+  prefix_ = "";
+  schedule.lanes = number("vectors lanes", facts_.lanes, facts_.lanes, facts_.lanes,
+                          "lanes of the target's vectors");
+  for (size_t n = 0; n < nests.size(); ++n) {
+    const Nest &nest = nests[n];
+    NestSchedule &made = schedule.nests.emplace_back();
+    if (edits_)
+      prefix_ = "nest " + std::to_string(n) + " ";
+    if (!nest.contraction) {
+      chooseLanes(nest, made);
+      chooseChunk(nest, made);
+      continue;
+    }
+    const Contraction &c = *nest.contraction;
+    ProductSchedule &product = made.product.emplace();
+    chooseTile(c, product.tile);
+    chooseUnroll(c, product.tile, "tile", product.tile);
+    chooseRests(c, product);
+    choosePanels(c, product);
+    chooseBlocks(c, made);
+  }
+}
+
+double ScheduleChooser::iterations(const Stage &stage) const {
+  double product = 1;
+  for (const auto *axes : {&stage.axes, &stage.reduceAxes})
+    for (uint32_t axis : *axes)
+      product *= static_cast<double>(likely(axis));
+  return product;
+}
+
+double ScheduleChooser::contiguity(const Stage &stage, uint32_t axis) const {
+  double score = 0, count = 0;
+  auto add = [&](Ref index) {
+    auto step = exprs_.coefficient(index, axis);
+    score += !step ? -2 : *step == 1 ? 2 : *step == 0 ? 1 : *step <= 4 && *step > 0 ? 0.5 : -2;
+    ++count;
+  };
+  exprs_.visit(stage.body, [&](Ref ref) {
+    if (exprs_[ref].op == Op::Load)
+      add(exprs_[ref].a);
+    return true;
+  });
+  if (stage.reduce == Reduce::None ||
+      std::find(stage.reduceAxes.begin(), stage.reduceAxes.end(), axis) == stage.reduceAxes.end())
+    add(stage.store);
+  auto lanes = static_cast<double>(facts_.lanes);
+  return score / std::max(count, 1.0) * std::min(static_cast<double>(likely(axis)), lanes) / lanes;
+}
+
+void ScheduleChooser::chooseLanes(const Nest &nest, NestSchedule &schedule) {
+  double within = 0, across = 0;
+  for (const NestStage &inner : nest.stages) {
+    double weight = iterations(inner.stage);
+    if (uint32_t own = ownAxis(inner.stage); own != noAxis)
+      within += weight * contiguity(inner.stage, own);
+    if (!nest.rows.empty())
+      across += weight * contiguity(inner.stage, nest.rows.back());
+  }
+  bool canBeAcross = reduces(nest) && !nest.rows.empty();
+  schedule.isAcross = word("lanes run", canBeAcross && across > within, {"along", "across"},
+                           {true, canBeAcross}, "across rows of reductions") == 1;
+  for (const NestStage &inner : nest.stages) {
+    StageSchedule &stage = schedule.stages.emplace_back();
+    bool canBeVector = !schedule.isAcross && ownAxis(inner.stage) != noAxis;
+    stage.isVector = word("stage b" + std::to_string(inner.stage.buffer) + " vector", canBeVector,
+                          {"no", "yes"}, {true, canBeVector}, "") == 1;
+  }
+}
+
+// A long innermost loop becomes rows of fixed-size chunks, so that it can run in parallel.
+void ScheduleChooser::chooseChunk(const Nest &nest, NestSchedule &schedule) {
+  bool canBe = !reduces(nest) && nest.stages.size() == 1 && schedule.stages[0].isVector;
+  if (canBe) {
+    auto known = extentOf(ownAxis(nest.stages[0].stage));
+    schedule.chunk = known && *known < 2 * chunkElements ? 0 : chunkElements;
+  }
+  schedule.chunk = number("lanes chunk", schedule.chunk, 0, canBe ? mostChunk : 0,
+                          "elements of a chunk, 0 for none,", facts_.lanes);
+}
+
+// --- steps
+
+void ScheduleChooser::chooseSteps(const std::vector<Nest> &nests, Schedule &schedule) {
+  for (size_t n = 0; n < nests.size(); ++n) {
+    const Nest &nest = nests[n];
+    NestSchedule &made = schedule.nests[n];
+    if (nest.contraction)
+      continue;
+    if (edits_)
+      prefix_ = "nest " + std::to_string(n) + " ";
+    for (size_t s = 0; s < nest.stages.size(); ++s)
+      chooseStage(nest.stages[s], made.isAcross, made.stages[s]);
+    double cycles =
+        rowCycles(nest, made) * (made.isAcross ? static_cast<double>(facts_.lanes) : 1.0);
+    std::optional<int64_t> count = product(nest.rows);
+    if (made.isAcross && count) {
+      count = 1;
+      for (uint32_t axis : nest.rows)
+        *count *=
+            axis == nest.rows.back() ? ceilDiv(*extentOf(axis), facts_.lanes) : *extentOf(axis);
+    }
+    made.grain = grain("threads grain", grainOf(count, cycles));
+  }
+}
+
+double ScheduleChooser::rowCycles(const Nest &nest, const NestSchedule &schedule) const {
+  double cost = 0;
+  for (const NestStage &inner : nest.stages) {
+    double ops = 1;
+    exprs_.visit(inner.stage.body, [&](Ref ref) {
+      Op op = exprs_[ref].op;
+      ops += op == Op::Libm1 || op == Op::Libm2     ? 40
+             : (op >= Op::Exp && op <= Op::Sigmoid) ? 2
+                                                    : 0.2;
+      return true;
+    });
+    cost +=
+        iterations(inner.stage) * ops / (inner.vectorAxis != noAxis || schedule.isAcross ? 4 : 1);
+  }
+  return cost;
+}
+
+// A reduction along the lanes that is one sum waits for itself, some four cycles a vector.
+// What takes longer than that to compute has no need of several.
+int64_t ScheduleChooser::reductionWays(const Stage &stage, uint32_t axis) const {
+  constexpr int64_t ways = 4;
+  constexpr size_t smallBody = 24; // expressions
+  auto known = extentOf(axis);
+  if (known && *known < ways * facts_.lanes)
+    return 1;
+  size_t size = 0;
+  exprs_.visit(stage.body, [&](Ref ref) {
+    ++size;
+    return exprs_[ref].op != Op::Load;
+  });
+  return size <= smallBody ? ways : 1;
+}
+
+// Innermost axes with few iterations in all: the body is written out for each.
+int64_t ScheduleChooser::unrolledOf(const std::vector<uint32_t> &axes) const {
+  constexpr int64_t most = 32; // copies of the body
+  for (size_t from = 0; from < axes.size(); ++from) {
+    int64_t n = 1;
+    bool isKnown = true;
+    for (size_t d = from; d < axes.size() && isKnown; ++d) {
+      auto extent = extentOf(axes[d]);
+      isKnown = extent && *extent <= most;
+      n *= extent.value_or(0);
+    }
+    if (isKnown && n <= most)
+      return static_cast<int64_t>(axes.size() - from);
+  }
+  return 0;
+}
+
+void ScheduleChooser::chooseStage(const NestStage &inner, bool isAcross, StageSchedule &stage) {
+  const Stage &what = inner.stage;
+  std::string key = "stage b" + std::to_string(what.buffer) + " ";
+  auto known = inner.vectorAxis == noAxis ? std::nullopt : extentOf(inner.vectorAxis);
+  bool isWhole = inner.vectorAxis == noAxis || (known && *known % facts_.lanes == 0);
+  bool mayRepeat = what.reduce == Reduce::None && known && *known > facts_.lanes;
+  Tail tail = isWhole ? Tail::None : mayRepeat ? Tail::Repeat : Tail::Mask;
+  stage.tail =
+      static_cast<Tail>(word(key + "tail", static_cast<size_t>(tail), {"none", "repeat", "mask"},
+                             {isWhole, !isWhole && mayRepeat, !isWhole},
+                             "only maps of more than a vector repeat elements"));
+  bool hasWays = what.reduce != Reduce::None && inner.vectorAxis != noAxis;
+  stage.ways = number(key + "ways", hasWays ? reductionWays(what, inner.vectorAxis) : 1, 1,
+                      hasWays ? mostWays : 1, "sums of a reduction along lanes");
+  if (stage.ways & (stage.ways - 1))
+    refuse(key + "ways", "sums of a reduction are a power of two");
+  auto unrolled = [&](const char *name, const std::vector<uint32_t> &axes) {
+    int64_t most = isAcross ? unrolledOf(axes) : 0;
+    return number(key + name, most, 0, most, "innermost axes that are written out");
+  };
+  stage.unrolledAxes = unrolled("unroll", what.axes);
+  stage.unrolledReduction = unrolled("unroll-sum", what.reduceAxes);
+}
+
+} // namespace bycc::loops

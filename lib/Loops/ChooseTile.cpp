@@ -1,0 +1,353 @@
+// The schedule of a product: its register tile and what is left over beside it, where its
+// panels are made, blocks, unrolling. The tile holds rows x vectors sums; each step of k loads
+// `vectors` vectors of W and broadcasts `rows` scalars of X.
+#include "ChooseSchedule.h"
+#include "bycc/IR/LikelyExtents.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace bycc::loops {
+namespace {
+
+constexpr int64_t mostTileRows = 28, mostTileVectors = 8;
+constexpr int64_t mostUnroll = 8, unrolledSums = 120; // multiply-adds in one turn
+constexpr int64_t mostBlock = int64_t{1} << 31;
+constexpr int64_t wantedItems = 16; // of work, for threads to share
+constexpr int64_t many = 1 << 20;   // of rows, where their number is open
+
+// Cycles of a tile per step of the reduction: multiply-adds and loads at the rate of the
+// machine, and at least the latency of one chain.
+double tileCycles(const TargetFacts &facts, int64_t rows, int64_t vectors) {
+  double fma = facts.multiplyAddCycles * static_cast<double>(rows * vectors);
+  double loads = facts.loadCycles * static_cast<double>(rows + vectors);
+  return std::max({fma, loads, facts.chainCycles});
+}
+
+double rowsCycles(const TargetFacts &facts, int64_t extent, int64_t tile, int64_t vectors) {
+  double full = static_cast<double>(extent / tile) * tileCycles(facts, tile, vectors);
+  return full + (extent % tile ? tileCycles(facts, extent % tile, vectors) : 0);
+}
+
+// Lines of the broadcast operand's rows that a tile reads for a line's worth of steps
+// compete for the sets of the first cache; where more than its ways fall on one set, each
+// is fetched anew in every step. Rows of a power of two do that.
+class RowConflicts {
+public:
+  RowConflicts(const Exprs &exprs, const Contraction &c, const TargetFacts &facts) : facts_(facts) {
+    floatsInLine_ = facts.lineBytes / 4;
+    bool isAlong = std::ranges::any_of(c.reduction, [&](uint32_t axis) {
+      return exprs.coefficient(c.broadcast.index, axis) == 1 &&
+             exprs.constantExtent(axis).value_or(floatsInLine_) >= floatsInLine_;
+    });
+    auto step = [&](uint32_t axis) {
+      return axis == noAxis ? std::optional<int64_t>(0)
+                            : exprs.coefficient(c.broadcast.index, axis);
+    };
+    auto inner = step(c.innerRow), outer = step(c.outerRow);
+    isKnown_ = isAlong && !c.isPaired && inner && outer;
+    inner_ = inner.value_or(0);
+    outer_ = outer.value_or(0);
+  }
+
+  // Cycles per step of the reduction.
+  double cycles(int64_t rows, int64_t outerRows) const {
+    if (!isKnown_)
+      return 0;
+    std::array<int, mostSets> used = {};
+    auto sets = static_cast<uint64_t>(facts_.cacheSets);
+    BYCC_ASSERT(sets <= mostSets, "sets of the first cache");
+    int64_t most = 0;
+    for (int64_t o = 0; o < outerRows; ++o)
+      for (int64_t r = 0; r < rows; ++r) {
+        auto line = static_cast<uint64_t>((o * outer_ + r * inner_) / floatsInLine_);
+        most = std::max<int64_t>(most, ++used[line % sets]);
+      }
+    return most > facts_.cacheWays ? facts_.missCycles * static_cast<double>(rows * outerRows) : 0;
+  }
+
+private:
+  static constexpr size_t mostSets = 64;
+  const TargetFacts &facts_;
+  int64_t floatsInLine_ = 0;
+  bool isKnown_ = false;
+  int64_t inner_ = 0, outer_ = 0;
+};
+
+// What each tile of a product costs, over all of its rows and columns.
+class TileCosts {
+public:
+  TileCosts(const Kernel &kernel, const Contraction &c, const TargetFacts &facts)
+      : facts_(facts), conflicts_(kernel.exprs, c, facts) {
+    auto likely = [&](uint32_t axis) {
+      return axis == noAxis ? 1 : std::max<int64_t>(kernel.likelyExtent(axis), 1);
+    };
+    columnVectors = ceilDiv(likely(c.column), facts.lanes);
+    inner = likely(c.innerRow);
+    outer = likely(c.outerRow);
+    // A tile for an open number of rows is to be good for the likely one and for many.
+    isOpen = c.innerRow != noAxis && !kernel.exprs.constantExtent(c.innerRow);
+  }
+
+  double total(int64_t rows, int64_t outerRows, int64_t vectors) const {
+    double columnTiles = static_cast<double>(columnVectors / vectors);
+    int64_t columnTail = columnVectors % vectors;
+    double misses = conflicts_.cycles(rows, outerRows) / static_cast<double>(rows * outerRows) *
+                    (isOpen ? 2.0 : static_cast<double>(inner * outer));
+    double total = columnTiles * (cycles(rows, outerRows, vectors) + misses) +
+                   (columnTail ? cycles(rows, outerRows, columnTail) + misses : 0);
+    // Fewer, fuller variants win ties.
+    return total * (1 + 0.002 * static_cast<double>((columnTail != 0) + (inner % rows != 0)) -
+                    0.0005 * static_cast<double>(rows * outerRows));
+  }
+
+  int64_t columnVectors = 1, inner = 1, outer = 1;
+  bool isOpen = false;
+
+private:
+  double cycles(int64_t r, int64_t o, int64_t v) const {
+    if (o > 1)
+      return static_cast<double>(outer / o) * tileCycles(facts_, r * o, v) +
+             (outer % o ? tileCycles(facts_, r * (outer % o), v) : 0);
+    if (isOpen) // per row
+      return rowsCycles(facts_, inner, r, v) / static_cast<double>(inner) +
+             rowsCycles(facts_, many, r, v) / static_cast<double>(many);
+    return static_cast<double>(outer) * rowsCycles(facts_, inner, r, v);
+  }
+
+  const TargetFacts &facts_;
+  RowConflicts conflicts_;
+};
+
+std::string nameOf(const TileSchedule &tile) {
+  return std::to_string(tile.rows) + "x" + std::to_string(tile.outerRows) + "x" +
+         std::to_string(tile.vectors);
+}
+
+} // namespace
+
+void ScheduleChooser::chooseTile(const Contraction &c, TileSchedule &tile) {
+  TileCosts costs(kernel_, c, facts_);
+  double best = HUGE_VAL;
+  for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
+    if (vectors > costs.columnVectors)
+      break;
+    for (int64_t sums = 1; sums <= mostTileRows; ++sums) {
+      if (sums * vectors + vectors + 1 > facts_.registers)
+        break;
+      int64_t rows = std::min(sums, costs.isOpen ? many : costs.inner), outerRows = 1;
+      if (rows == costs.inner && c.canJoinRows && costs.inner > 1)
+        outerRows = std::min(sums / costs.inner, costs.outer);
+      double total = costs.total(rows, outerRows, vectors);
+      if (total < best) {
+        best = total;
+        tile.rows = rows;
+        tile.outerRows = outerRows;
+        tile.vectors = vectors;
+      }
+    }
+  }
+  tile.rows = number("tile rows", tile.rows, 1,
+                     c.innerRow == noAxis ? 1 : extentOf(c.innerRow).value_or(mostTileRows),
+                     "rows of a tile");
+  tile.outerRows = number("tile outer", tile.outerRows, 1,
+                          c.canJoinRows ? *extentOf(c.outerRow) : 1, "outer rows of a tile");
+  tile.vectors = number(
+      "tile vectors", tile.vectors, 1,
+      std::min(mostTileVectors,
+               ceilDiv(std::max<int64_t>(extentOf(c.column).value_or(many), 1), facts_.lanes)),
+      "vectors of a tile");
+  checkTile(c, tile);
+}
+
+// What bounds alone do not say: of an edit, as what is chosen has been counted so.
+void ScheduleChooser::checkTile(const Contraction &c, const TileSchedule &tile) {
+  int64_t needed = (tile.rows * tile.outerRows + 1) * tile.vectors + 1;
+  std::string registers = "a tile of " + nameOf(tile) + " needs " + std::to_string(needed) +
+                          " registers, there are " + std::to_string(facts_.registers);
+  if (needed > facts_.registers)
+    for (const char *key : {"tile rows", "tile outer", "tile vectors"})
+      refuse(key, registers);
+  if (tile.outerRows > 1 && tile.rows != *extentOf(c.innerRow))
+    for (const char *key : {"tile outer", "tile rows"})
+      refuse(key, "a tile of several outer rows has whole inner ones, " +
+                      std::to_string(*extentOf(c.innerRow)));
+}
+
+// Steps that broadcast the same elements (taps of a convolution) stay apart:
+// merged broadcasts would outlive the registers.
+int64_t ScheduleChooser::unrollOf(const Contraction &c, const TileSchedule &tile) const {
+  auto known = extentOf(c.reduction.back());
+  auto step = exprs_.coefficient(c.broadcast.index, c.reduction.back());
+  auto row = c.innerRow == noAxis ? std::optional<int64_t>(0)
+                                  : exprs_.coefficient(c.broadcast.index, c.innerRow);
+  int64_t rowStep = row ? std::max<int64_t>(*row, 1) : 1;
+  auto overlaps = [&](int64_t u) {
+    int64_t reach = step && row ? (u - 1) * *step : INT64_MAX;
+    return reach % rowStep == 0 && reach / rowStep < tile.rows;
+  };
+  int64_t unroll = 1;
+  for (int64_t u = 2; u <= mostUnroll; ++u) {
+    if (tile.rows > 1 && overlaps(u))
+      break;
+    bool fits = known ? *known % u == 0 : u % 4 == 0;
+    if (fits && u * tile.rows * tile.outerRows * tile.vectors <= unrolledSums)
+      unroll = u;
+  }
+  return unroll;
+}
+
+// How a tile runs whose size is known: an epilogue is emitted in a loop over the sums where
+// copies of it would be code without end.
+void ScheduleChooser::chooseUnroll(const Contraction &c, const TileSchedule &of,
+                                   const std::string &group, TileSchedule &tile) {
+  constexpr int64_t costlyWeight = 30, most = 4000; // about as many instructions
+  int64_t weight = 0;
+  exprs_.visit(c.epilogue.body, [&](Ref ref) {
+    weight += isCostly(exprs_[ref].op) ? costlyWeight : 1;
+    return ref != c.result;
+  });
+  tile = of;
+  tile.unroll = unrollOf(c, tile);
+  tile.loopsEpilogue = weight * tile.rows * tile.outerRows * tile.vectors > most;
+  auto known = extentOf(c.reduction.back());
+  int64_t unroll =
+      number(group + " unroll", tile.unroll, 1, 4 * mostUnroll, "steps that are unrolled");
+  if (known && *known % unroll != 0)
+    refuse(group + " unroll", "the innermost axis of the reduction has " + std::to_string(*known) +
+                                  " steps, which must be a multiple");
+  tile.unroll = unroll;
+  tile.loopsEpilogue =
+      word(group + " epilogue", tile.loopsEpilogue, {"once", "loop"}, {true, true}, "") == 1;
+}
+
+// Each size of tile that the loops over rows and columns end with.
+void ScheduleChooser::chooseRests(const Contraction &c, ProductSchedule &product) {
+  const TileSchedule tile = product.tile;
+  std::vector<std::pair<int64_t, int64_t>> rows{{tile.rows, tile.outerRows}};
+  if (tile.outerRows > 1) {
+    if (int64_t rest = *extentOf(c.outerRow) % tile.outerRows)
+      rows.push_back({tile.rows, rest});
+  } else if (c.innerRow != noAxis && tile.rows > 1) {
+    if (auto known = extentOf(c.innerRow)) {
+      if (int64_t rest = *known % tile.rows)
+        rows.push_back({rest, 1});
+    } else {
+      for (int64_t rest : openRestRows)
+        rows.push_back({rest, 1});
+    }
+  }
+  std::vector<int64_t> vectors{tile.vectors};
+  if (auto known = extentOf(c.column); !known)
+    vectors.push_back(1);
+  else if (int64_t rest = *known % (tile.vectors * facts_.lanes))
+    vectors.push_back(ceilDiv(rest, facts_.lanes));
+  std::vector<TileSchedule> &all = product.rests;
+  for (auto [r, o] : rows)
+    for (int64_t v : vectors) {
+      auto isSame = [&](const TileSchedule &other) {
+        return other.rows == r && other.outerRows == o && other.vectors == v;
+      };
+      if (isSame(tile) || std::ranges::any_of(all, isSame))
+        continue;
+      TileSchedule rest{r, o, v, 1, false};
+      chooseUnroll(c, rest, "rest " + nameOf(rest), rest);
+      all.push_back(rest);
+    }
+}
+
+void ScheduleChooser::choosePanels(const Contraction &c, ProductSchedule &product) {
+  bool canBeConstant = canPackConstant(kernel_, c),
+       canBeInPlace = canReadInPlace(kernel_, c, facts_.lanes);
+  bool isInPlace = canBeInPlace && !kernel_.buffers[c.vector.buffer].isConstant;
+  product.packing = isInPlace       ? Packing::InPlace
+                    : canBeConstant ? Packing::Constant
+                                    : Packing::RunTime;
+  product.packing = static_cast<Packing>(word("panels made", static_cast<size_t>(product.packing),
+                                              {"never", "compiling", "running"},
+                                              {canBeInPlace, canBeConstant, true},
+                                              "of panels: 'never' takes columns that are whole "
+                                              "vectors side by side, 'compiling' a constant"));
+  if (product.packing == Packing::InPlace)
+    return;
+  // Long panels are fetched ahead of their use.
+  int64_t size = sizeInBytes(panelType(kernel_, c, product.packing)),
+          tileLanes = product.tile.vectors * facts_.lanes;
+  auto depth = this->product(c.reduction);
+  bool isLong = !depth || *depth * tileLanes * size > facts_.prefetchedBytes;
+  product.prefetchAhead =
+      number("panels prefetch", isLong ? facts_.prefetchAhead : 0, 0, 1 << 20, "bytes ahead", size);
+  if (product.packing != Packing::RunTime)
+    return;
+  auto rows = this->product(c.reduction);
+  for (uint32_t axis : c.batch) {
+    bool moves = exprs_.coefficient(c.vector.index, axis) != 0;
+    if (rows && moves)
+      rows = extentOf(axis) ? std::optional(*rows * *extentOf(axis)) : std::nullopt;
+  }
+  if (rows)
+    rows = extentOf(c.column) ? std::optional(*rows * ceilDiv(*extentOf(c.column), tileLanes))
+                              : std::nullopt;
+  product.panelGrain = grain("panels grain", grainOf(rows, static_cast<double>(tileLanes)));
+}
+
+// How many work items there are, where it is known.
+std::optional<int64_t> ScheduleChooser::itemsOf(const Contraction &c,
+                                                const ProductSchedule &p) const {
+  std::optional<int64_t> batches = product(c.batch), columns = extentOf(c.column), rows = 1;
+  if (uint32_t blocked = c.outerRow != noAxis ? c.outerRow : c.innerRow; blocked != noAxis)
+    rows = extentOf(blocked);
+  if (!batches || !columns || !rows)
+    return std::nullopt;
+  int64_t tiles = ceilDiv(*columns, p.tile.vectors * facts_.lanes);
+  return *batches * ceilDiv(*rows, p.blockRows) * ceilDiv(tiles, p.blockTiles);
+}
+
+// Work items are (batch, block of rows, block of column tiles), sized for the likely extents;
+// blocks fit any extent.
+void ScheduleChooser::chooseBlocks(const Contraction &c, NestSchedule &nest) {
+  ProductSchedule &p = *nest.product;
+  int64_t tileLanes = p.tile.vectors * facts_.lanes;
+  int64_t columns = likely(c.column), numTiles = ceilDiv(columns, tileLanes);
+  int64_t depth = 1, batches = 1;
+  for (uint32_t axis : c.reduction)
+    depth *= likely(axis);
+  for (uint32_t axis : c.batch)
+    batches *= likely(axis);
+  bool hasOuter = c.outerRow != noAxis;
+  uint32_t blocked = hasOuter ? c.outerRow : c.innerRow;
+  int64_t inner = likely(c.innerRow),
+          unit = hasOuter ? p.tile.outerRows : p.tile.rows; // rows move in these steps
+  int64_t units = ceilDiv(hasOuter ? likely(c.outerRow) : inner, unit);
+  double unitBytes = 4.0 * static_cast<double>(depth * unit * (hasOuter ? inner : 1));
+  double rowBytes = unitBytes * static_cast<double>(units),
+         columnBytes = 4.0 * static_cast<double>(depth * columns);
+  int64_t cached = std::max<int64_t>(
+      1, static_cast<int64_t>(static_cast<double>(facts_.l2Bytes) / 3 / std::max(unitBytes, 1.0)));
+  int64_t rowBlocks = ceilDiv(units, cached);
+  if (columnBytes <= rowBytes)
+    rowBlocks =
+        std::max(rowBlocks, std::min(units, ceilDiv(wantedItems, std::max<int64_t>(batches, 1))));
+  int64_t tileBlocks = std::min(
+      numTiles, std::max<int64_t>(1, wantedItems / std::max<int64_t>(1, batches * rowBlocks)));
+  int64_t likelyStep = std::max<int64_t>(ceilDiv(units, std::max<int64_t>(rowBlocks, 1)) * unit, 1);
+  p.blockRows = likelyStep;
+  p.blockTiles = std::max<int64_t>(ceilDiv(numTiles, std::max<int64_t>(tileBlocks, 1)), 1);
+  // There may be more rows than is likely: blocks are so large that a tile of columns
+  // serves many of them while it is in the cache.
+  if (rowBlocks <= 1 && blocked != noAxis && !extentOf(blocked))
+    p.blockRows = std::max(p.blockRows, std::min(cached, ceilDiv(likelyUnknown, unit)) * unit);
+  int64_t chosen = p.blockRows;
+  p.blockRows = number("block rows", p.blockRows, unit, blocked == noAxis ? 1 : mostBlock,
+                       "rows of a block", unit);
+  p.blockTiles = number("block tiles", p.blockTiles, 1, mostBlock, "column tiles of a block");
+  if (p.blockRows != chosen)
+    likelyStep = p.blockRows;
+  double itemCycles =
+      static_cast<double>(depth) * static_cast<double>(likelyStep * (hasOuter ? inner : 1)) *
+      static_cast<double>(p.blockTiles * tileLanes) / static_cast<double>(2 * facts_.lanes);
+  nest.grain = grain("threads grain", grainOf(itemsOf(c, p), itemCycles));
+}
+
+} // namespace bycc::loops

@@ -1,0 +1,289 @@
+// Contractions: finds sums of products of two affine loads, and sorts their axes into
+// batch (both operands), rows (broadcast operand only), columns (vector operand
+// only) and reduction. Dense, matmul, batched matmul and convolutions of any rank all come
+// out as this one form:
+//
+//   result[batch, row, column] = sum over k of X[batch, row, k] * W[batch, k, column]
+//
+// How it runs is chosen in ChooseTile.cpp.
+#include "LoopSteps.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bycc::loops {
+namespace {
+
+// A sum of axes times constants and extents.
+bool isAffineIn(const Exprs &exprs, Ref index) {
+  for (auto [atom, coefficient] : exprs.affine(index).terms) {
+    size_t axes = 0;
+    for (Ref factor : exprs.factors(atom)) {
+      if (exprs[factor].op != Op::Axis && exprs[factor].op != Op::Dim)
+        return false;
+      axes += exprs[factor].op == Op::Axis;
+    }
+    if (axes > 1)
+      return false;
+  }
+  return true;
+}
+
+// Does the index step by a's stride as by the whole of b?
+bool areAdjacent(Exprs &exprs, Ref index, uint32_t a, uint32_t b) {
+  Ref x = exprs.stride(index, a), y = exprs.stride(index, b);
+  return x != noRef && y != noRef && x == exprs.mul(y, exprs.extent(b));
+}
+
+bool moves(Exprs &exprs, Ref index, uint32_t axis) { return exprs.constant(exprs.stride(index, axis)) != 0; }
+
+struct Sorted {
+  std::vector<uint32_t> batch, rows, columns;
+};
+
+std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
+  Sorted sorted;
+  for (uint32_t axis : stage.axes) {
+    bool inX = moves(exprs, x, axis), inW = moves(exprs, w, axis);
+    (inX && inW ? sorted.batch : inW ? sorted.columns : sorted.rows).push_back(axis);
+    if (!inX && !inW)
+      return std::nullopt;
+  }
+  for (uint32_t axis : stage.reduceAxes)
+    if (!moves(exprs, x, axis) || !moves(exprs, w, axis))
+      return std::nullopt;
+  return sorted;
+}
+
+// Windows that overlap: fewer elements than steps of the axes.
+bool readsAgain(Exprs &exprs, Ref index, const std::vector<uint32_t> &columns, const std::vector<uint32_t> &reduction) {
+  int64_t reach = 1, steps = 1;
+  for (const auto *axes : {&columns, &reduction})
+    for (uint32_t axis : *axes) {
+      auto extent = exprs.constantExtent(axis), stride = exprs.coefficient(index, axis);
+      if (!extent || !stride)
+        return false;
+      reach += std::abs(*stride) * (*extent - 1);
+      steps *= *extent;
+    }
+  return reach < steps;
+}
+
+// Merges neighbours (a, b) of `axes` when every index steps by a as by extent(b) * b.
+void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref *> &indices) {
+  Exprs &exprs = kernel.exprs;
+  for (size_t i = 0; i + 1 < axes.size();) {
+    uint32_t a = axes[i], b = axes[i + 1];
+    if (!std::all_of(indices.begin(), indices.end(), [&](Ref *index) { return areAdjacent(exprs, *index, a, b); })) {
+      ++i;
+      continue;
+    }
+    uint32_t merged = exprs.newAxis(exprs.mul(exprs.extent(a), exprs.extent(b)));
+    for (Ref *index : indices)
+      *index = exprs.substitute(*index, {{a, exprs.integer(0)}, {b, exprs.axis(merged)}});
+    axes[i] = merged;
+    axes.erase(axes.begin() + static_cast<ptrdiff_t>(i) + 1);
+    i = 0;
+  }
+}
+
+// Whether the epilogue uses an axis as a value or in an index that is not affine,
+// so that axes must stay as they are.
+bool epilogueUsesAxes(const Exprs &exprs, Ref body) {
+  bool used = false;
+  exprs.visit(body, [&](Ref ref) {
+    used = used || exprs[ref].op == Op::Axis || (exprs[ref].op == Op::Load && !isAffineIn(exprs, exprs[ref].a));
+    return !used && exprs[ref].op != Op::Load;
+  });
+  return used;
+}
+
+// Collapses over contraction operands and the epilogue together.
+class Collapser {
+public:
+  Collapser(Kernel &kernel, Contraction &c) : exprs_(kernel.exprs), c_(c) {
+    isFree_ = !epilogueUsesAxes(exprs_, c.epilogue.body);
+    exprs_.visit(c.epilogue.body, [&](Ref ref) {
+      if (exprs_[ref].op == Op::Load)
+        loads_.push_back(ref);
+      return exprs_[ref].op != Op::Load;
+    });
+  }
+  bool canMerge(uint32_t a, uint32_t b, bool withOperands) {
+    if (!isFree_)
+      return false;
+    auto agrees = [&](Ref index) { return areAdjacent(exprs_, index, a, b); };
+    for (Ref load : loads_)
+      if (!agrees(exprs_[load].a))
+        return false;
+    return agrees(c_.epilogue.store) && (!withOperands || (agrees(c_.broadcast.index) && agrees(c_.vector.index)));
+  }
+  void mergeAll(std::vector<uint32_t> &axes) {
+    for (size_t i = 0; i + 1 < axes.size();) {
+      if (!canMerge(axes[i], axes[i + 1], true)) {
+        ++i;
+        continue;
+      }
+      uint32_t a = axes[i], b = axes[i + 1];
+      uint32_t merged = exprs_.newAxis(exprs_.mul(exprs_.extent(a), exprs_.extent(b)));
+      substitute({{a, exprs_.integer(0)}, {b, exprs_.axis(merged)}});
+      axes[i] = merged;
+      axes.erase(axes.begin() + static_cast<ptrdiff_t>(i) + 1);
+      i = 0;
+    }
+  }
+
+private:
+  void substitute(const std::unordered_map<uint32_t, Ref> &axes) {
+    for (Ref *ref : {&c_.broadcast.index, &c_.vector.index, &c_.epilogue.store, &c_.epilogue.body, &c_.result})
+      *ref = exprs_.substitute(*ref, axes);
+    loads_.clear();
+    exprs_.visit(c_.epilogue.body, [&](Ref ref) {
+      if (exprs_[ref].op == Op::Load)
+        loads_.push_back(ref);
+      return exprs_[ref].op != Op::Load;
+    });
+  }
+  Exprs &exprs_;
+  Contraction &c_;
+  bool isFree_ = false;
+  std::vector<Ref> loads_;
+};
+
+// A load, converted to float32 at most.
+Ref plainLoad(const Exprs &exprs, Ref ref) {
+  const Expr e = exprs[ref];
+  if (e.op == Op::Cast && e.type == DType::Float32 && isFloat(exprs.type(e.a)) && sizeInBytes(exprs.type(e.a)) == 2)
+    ref = e.a;
+  return exprs[ref].op == Op::Load && isAffineIn(exprs, exprs[ref].a) ? ref : noRef;
+}
+
+// Pair(first, second) of two loads: the first, and how far the second is behind. It
+// may be guarded against the end of an odd axis, which panels know by themselves.
+struct PairOf {
+  Operand first;
+  int64_t stride = 0;
+  uint32_t oddAxis = noAxis;
+};
+std::optional<PairOf> asPair(const Exprs &exprs, Ref ref) {
+  const Expr pair = exprs[ref];
+  if (pair.op != Op::Pair)
+    return std::nullopt;
+  PairOf result;
+  auto loadOf = [&](Ref value) {
+    for (;; value = exprs[value].op == Op::Guard ? exprs[value].b : exprs[value].a) {
+      Op op = exprs[value].op;
+      if (op == Op::Guard)
+        exprs.visit(exprs[value].a, [&](Ref node) {
+          if (exprs[node].op == Op::Axis)
+            result.oddAxis = static_cast<uint32_t>(exprs[node].i);
+          return true;
+        });
+      else if (op != Op::Cast && op != Op::Reinterpret)
+        return value;
+    }
+  };
+  const Expr first = exprs[loadOf(pair.a)], second = exprs[loadOf(pair.b)];
+  if (first.op != Op::Load || second.op != Op::Load || first.i != second.i || !isAffineIn(exprs, first.a))
+    return std::nullopt;
+  Affine a = exprs.affine(first.a), b = exprs.affine(second.a);
+  if (a.terms != b.terms)
+    return std::nullopt;
+  result.first = {static_cast<uint32_t>(first.i), first.a};
+  result.stride = b.constant - a.constant;
+  return result;
+}
+
+// Pairs as they lie in memory: elements of 32 bits, or neighbours of 16 bits.
+std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
+  const Expr e = exprs[ref];
+  if (e.op == Op::Load && isAffineIn(exprs, e.a))
+    return Operand{static_cast<uint32_t>(e.i), e.a};
+  auto pair = asPair(exprs, ref);
+  return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first) : std::nullopt;
+}
+
+} // namespace
+
+std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
+  Exprs &exprs = kernel.exprs;
+  const Expr product = exprs[stage.body];
+  // Without a reduction axis (an inner extent of 1) it is no sum but a product.
+  bool isReal = product.op == Op::Mul && product.type == DType::Float32;
+  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || (!isReal && product.op != Op::DotPairs && product.op != Op::DotBFloat16))
+    return std::nullopt;
+  for (const auto *axes : {&stage.axes, &stage.reduceAxes})
+    for (uint32_t axis : *axes)
+      if (exprs.constantExtent(axis) == 0) // nothing to tile
+        return std::nullopt;
+  Contraction c;
+  Operand x, w;
+  if (isReal) {
+    Ref a = plainLoad(exprs, product.a), b = plainLoad(exprs, product.b);
+    if (a == noRef || b == noRef)
+      return std::nullopt;
+    x = {static_cast<uint32_t>(exprs[a].i), exprs[a].a};
+    w = {static_cast<uint32_t>(exprs[b].i), exprs[b].a};
+  } else {
+    auto pairs = pairsInMemory(exprs, product.a);
+    auto pair = asPair(exprs, product.b);
+    if (!pairs || !pair)
+      return std::nullopt;
+    x = *pairs;
+    w = pair->first;
+    c.isPaired = true;
+    c.pairStride = pair->stride;
+    c.oddAxis = pair->oddAxis;
+  }
+  auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
+  // The constant operand is the packed one; else the one whose own axis is stored
+  // contiguously.
+  auto hasUnitStore = [&](const Operand &o, const Operand &other) {
+    for (uint32_t axis : stage.axes)
+      if (moves(exprs, o.index, axis) && !moves(exprs, other.index, axis) && exprs.coefficient(stage.store, axis) == 1)
+        return true;
+    return false;
+  };
+  if (isReal && ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w))))
+    std::swap(x, w);
+  auto sorted = sortAxes(exprs, stage, x.index, w.index);
+  if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))
+    return std::nullopt;
+  // A dot product per result, or a depthwise convolution: rows and batch only, or its
+  // windows as columns of one row.
+  if (sorted->columns.empty() || (sorted->rows.empty() && readsAgain(exprs, w.index, sorted->columns, stage.reduceAxes)))
+    return std::nullopt;
+  c.broadcast = x;
+  c.vector = w;
+  c.batch = sorted->batch;
+  c.column = sorted->columns.back();
+  sorted->columns.pop_back();
+  // More column axes run as outer loops.
+  c.batch.insert(c.batch.end(), sorted->columns.begin(), sorted->columns.end());
+  c.rows = sorted->rows;
+  c.reduction = stage.reduceAxes;
+  if (c.oddAxis == noAxis)
+    collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
+  return c;
+}
+
+void joinRows(Kernel &kernel, Contraction &c) {
+  Exprs &exprs = kernel.exprs;
+  std::vector<uint32_t> rows = std::exchange(c.rows, {});
+  Collapser collapser(kernel, c);
+  collapser.mergeAll(rows);
+  if (!rows.empty()) {
+    c.innerRow = rows.back();
+    rows.pop_back();
+  }
+  if (!rows.empty()) {
+    c.outerRow = rows.back();
+    rows.pop_back();
+  }
+  c.batch.insert(c.batch.end(), rows.begin(), rows.end());
+  c.isTransposed = exprs.coefficient(c.epilogue.store, c.column) != 1 && exprs.constantExtent(c.column) != 1;
+  bool hasKnownRows = c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
+  c.canJoinRows = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
+}
+
+} // namespace bycc::loops

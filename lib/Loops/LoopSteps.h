@@ -1,0 +1,35 @@
+// The steps of schedule(), of which Loops.h says what they make.
+#pragma once
+
+#include "bycc/Loops/Loops.h"
+
+namespace bycc::loops {
+
+// A function of many instructions.
+bool isCostly(Op op);
+
+void inlineStages(Kernel &kernel);
+// The axes with their strides in a row-major store, outer first; nullopt when it is none.
+std::optional<std::vector<std::pair<uint32_t, Ref>>>
+byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store);
+std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
+// With the epilogue known: joins row axes that every index steps through as one.
+void joinRows(Kernel &kernel, Contraction &contraction);
+// Neighbouring axes of a nest without a contraction.
+void joinAxes(Kernel &kernel, Nest &nest);
+Loops findLoops(Kernel kernel);
+// Makes panels and chunks, and gives lanes their axes.
+void applyShapes(Loops &loops);
+// Gives row-local buffers their place, and the kernel its arguments.
+void finishLoops(Loops &loops);
+
+// The panels of a product (Panels.cpp); those of constants are added to `packs`.
+void makePanels(Loops &loops, Contraction &contraction, const ProductSchedule &product);
+// Whether the vector operand is a constant, and all extents of its panels are known.
+bool canPackConstant(const Kernel &kernel, const Contraction &contraction);
+// Whether it can be read where it is.
+bool canReadInPlace(const Kernel &kernel, const Contraction &contraction, int64_t lanes);
+// Of an element of the panels.
+DType panelType(const Kernel &kernel, const Contraction &contraction, Packing packing);
+
+} // namespace bycc::loops

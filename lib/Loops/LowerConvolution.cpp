@@ -1,0 +1,210 @@
+// Convolutions as sums of products. One reads a padded copy of its input, so that its
+// own indices need no bounds.
+#include "LowerProducts.h"
+
+namespace bycc::loops {
+namespace {
+
+size_t spatialRank(OpLowering &op) { return op.input(0).rank() - 2; }
+
+// An input that is padded already, and its spatial extents.
+struct Source {
+  Factor element;
+  std::vector<Ref> extents;
+};
+
+// A copy of x, `low` and `high` more elements around each spatial axis, and
+// `spread` - 1 zeros between elements; x itself where there is nothing to add. It is
+// made in the form of the product.
+Source padded(OpLowering &op, const AxisOrder &order, const Padding &pads,
+              const std::vector<int64_t> &spread, ProductForm form) {
+  const Tensor &a = op.input(0);
+  int64_t depth = op.extent(a, order.channel).value_or(0);
+  bool isPlain = true;
+  std::vector<Ref> shape = a.shape;
+  for (size_t s = 0; s < spread.size(); ++s) {
+    isPlain = isPlain && pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1;
+    Ref &extent = shape[order.spatial[s]];
+    extent =
+        op.x.plus(op.x.times(op.x.plus(extent, -1), spread[s]), 1 + pads.before[s] + pads.after[s]);
+  }
+  std::vector<Ref> extents;
+  for (size_t d : order.spatial)
+    extents.push_back(shape[d]);
+  if (isPlain)
+    return {leftFactor(op, a, order.channel, depth, form), extents};
+  bool areCopied = form == ProductForm::Paired && !holdsPairs(op, a, order.channel, depth);
+  DType type = areCopied ? DType::Int32 : form == ProductForm::Widened ? DType::Float32 : a.type;
+  Tensor guarded = a; // is read where the guard says, however far the loops go
+  guarded.shape = shape;
+  Factor element = [&](const Indices &at) { return op.x.cast(op.at(guarded, at), type); };
+  if (areCopied) {
+    shape[order.channel] = op.x.integer(stepsOf(form, depth));
+    element = rightFactor(op, guarded, order.channel, depth, form);
+  }
+  Tensor copy = op.map(type, shape, [&](const Indices &i) {
+    Indices at = i;
+    Ref inside = noRef;
+    for (size_t s = 0; s < spread.size(); ++s) {
+      size_t d = order.spatial[s];
+      if (pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1)
+        continue;
+      Ref p = op.x.plus(i[d], -pads.before[s]), step = op.x.integer(spread[s]);
+      at[d] = op.op2(Op::FloorDiv, p, step);
+      inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
+      if (spread[s] > 1)
+        inside = op.x.both(inside, op.op2(Op::Eq, op.op2(Op::FloorMod, p, step), op.x.integer(0)));
+    }
+    return op.x.guard(inside, element(at), op.real(0, type));
+  }, true);
+  bool isDone = areCopied || form == ProductForm::Widened;
+  return {leftFactor(op, copy, order.channel, depth, isDone ? ProductForm::Plain : form), extents};
+}
+
+struct ConvLayouts {
+  AxisOrder data, kernel, out;
+};
+
+Expected<ConvLayouts> layoutsOf(OpLowering &op) {
+  size_t n = spatialRank(op);
+  std::string data = op.text("data_layout"), out = op.text("out_layout");
+  return ConvLayouts{BYCC_TRY(op.axisOrder("data_layout", data, "NC", n)),
+                     BYCC_TRY(op.axisOrder("kernel_layout", op.text("kernel_layout"), "OI", n)),
+                     BYCC_TRY(op.axisOrder("out_layout", out.empty() ? data : out, "NC", n))};
+}
+
+// Groups of an odd number of channels are not paired.
+ProductForm formOf(OpLowering &op, int64_t groups, int64_t perGroup) {
+  return productForm(op, op.input(0), op.input(1), groups > 1 && perGroup % 2 != 0 ? 0 : perGroup);
+}
+
+// A convolution of stride `strides`. Kernel element (o, i, k) is
+// weight[kernelIndex(group, o in group, i in group, k)].
+Expected<> addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts, ProductForm form, int64_t groups,
+                          const std::vector<int64_t> &strides, const std::vector<int64_t> &dilation, int64_t outPerGroup,
+                          int64_t inPerGroup, const std::function<Indices(Ref, Ref, Ref, const Indices &)> &kernelIndex) {
+  size_t n = strides.size();
+  // The kernel of a depthwise convolution is small, and each element is used alone.
+  const Tensor w = form == ProductForm::Widened && inPerGroup == 1 ? widened(op, op.input(1)) : op.input(1);
+  std::vector<Ref> likely(n + 2);
+  likely[layouts.out.batch] = op.input(0).shape[layouts.data.batch];
+  likely[layouts.out.channel] = op.x.integer(groups * outPerGroup);
+  for (size_t s = 0; s < n; ++s) {
+    Ref window = op.x.plus(op.x.times(op.x.plus(w.shape[layouts.kernel.spatial[s]], -1), dilation[s]), 1);
+    Ref free = op.x.sub(source.extents[s], window);
+    likely[layouts.out.spatial[s]] = op.x.plus(op.op2(Op::FloorDiv, free, op.x.integer(strides[s])), 1);
+  }
+  std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
+  std::vector<Ref> iteration{shape[layouts.out.batch], op.x.integer(groups), op.x.integer(outPerGroup)};
+  int64_t steps = stepsOf(form, inPerGroup);
+  std::vector<Ref> reduction{op.x.integer(steps)};
+  for (size_t s = 0; s < n; ++s) {
+    iteration.push_back(shape[layouts.out.spatial[s]]);
+    reduction.push_back(w.shape[layouts.kernel.spatial[s]]);
+  }
+  return addProduct(
+      op, shape, iteration, reduction,
+      [&](const Indices &i) {
+        Indices at(shape.size());
+        at[layouts.out.batch] = i[0];
+        at[layouts.out.channel] = op.x.add(op.x.times(i[1], outPerGroup), i[2]);
+        for (size_t s = 0; s < n; ++s)
+          at[layouts.out.spatial[s]] = i[3 + s];
+        return at;
+      },
+      [&](const Indices &i, const Indices &r) {
+        Indices at(shape.size()), taps(r.begin() + 1, r.end());
+        at[layouts.data.batch] = i[0];
+        at[layouts.data.channel] = op.x.add(op.x.times(i[1], steps), r[0]);
+        for (size_t s = 0; s < n; ++s)
+          at[layouts.data.spatial[s]] = op.x.add(op.x.times(i[3 + s], strides[s]), op.x.times(r[1 + s], dilation[s]));
+        auto weight = [&](Ref channel) { return op.at(w, kernelIndex(i[1], i[2], channel, taps)); };
+        return std::pair{source.element(at), form == ProductForm::Paired ? pairOf(op, r[0], inPerGroup, weight) : weight(r[0])};
+      });
+}
+
+Expected<> lowerConv(OpLowering &op) {
+  ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
+  const Tensor &a = op.input(0), &w = op.input(1);
+  size_t n = spatialRank(op);
+  std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n);
+  int64_t groups = op.integer("groups");
+  auto out = op.extent(w, layouts.kernel.batch), in = op.extent(w, layouts.kernel.channel);
+  auto channels = op.extent(a, layouts.data.channel);
+  if (!out || !in || !channels)
+    return op.unsupported() << "the number of channels must be known";
+  // A depthwise kernel may put its multiplier in the second place of "HWOI".
+  int64_t total = *out, perGroup = *in;
+  bool isMultiplier = *in * groups != *channels && groups == *channels && *out == *channels;
+  if (*in * groups != *channels) {
+    if (!isMultiplier)
+      return op.unsupported() << "groups " << groups << " do not divide " << *channels << " channels";
+    total = *out * *in;
+    perGroup = 1;
+  }
+  ProductForm form = formOf(op, groups, perGroup);
+  Source source = padded(op, layouts.data, op.padding(n), std::vector<int64_t>(n, 1), form);
+  return addConvolution(op, source, layouts, form, groups, strides, dilation, total / groups, perGroup,
+                        [&](Ref group, Ref o, Ref i, const Indices &taps) {
+                          Indices at(w.rank());
+                          bool swapped = isMultiplier;
+                          at[layouts.kernel.batch] = swapped ? group : op.x.add(op.x.times(group, total / groups), o);
+                          at[layouts.kernel.channel] = swapped ? o : i;
+                          for (size_t s = 0; s < n; ++s)
+                            at[layouts.kernel.spatial[s]] = taps[s];
+                          return at;
+                        });
+}
+
+// A transposed convolution is a convolution of the input spread out by the strides
+// with the kernel turned around.
+Expected<> lowerConvTranspose(OpLowering &op) {
+  ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
+  const Tensor &a = op.input(0), &w = op.input(1);
+  size_t n = spatialRank(op);
+  std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n),
+                       extra = op.integers("output_padding");
+  Padding pads = op.padding(n), around;
+  int64_t groups = op.integer("groups");
+  auto out = op.extent(w, layouts.kernel.batch), in = op.extent(a, layouts.data.channel);
+  if (!out || !in)
+    return op.unsupported() << "the number of channels must be known";
+  std::vector<int64_t> taps;
+  for (size_t s = 0; s < n; ++s) {
+    auto size = op.extent(w, layouts.kernel.spatial[s]);
+    if (!size)
+      return op.unsupported() << "the kernel's size must be known";
+    taps.push_back(*size);
+    int64_t reach = (*size - 1) * dilation[s];
+    int64_t more = extra.empty() ? 0 : extra[std::min(s, extra.size() - 1)];
+    if (reach < pads.before[s] || reach + more < pads.after[s])
+      return op.unsupported() << "padding larger than the kernel";
+    around.before.push_back(reach - pads.before[s]);
+    around.after.push_back(reach - pads.after[s] + more);
+  }
+  int64_t perGroup = *in / groups;
+  ProductForm form = formOf(op, groups, perGroup);
+  Source source = padded(op, layouts.data, around, strides, form);
+  return addConvolution(op, source, layouts, form, groups, std::vector<int64_t>(n, 1), dilation, *out, perGroup,
+                        [&](Ref group, Ref o, Ref i, const Indices &r) {
+                          Indices at(w.rank());
+                          at[layouts.kernel.channel] = op.x.add(op.x.times(group, perGroup), i);
+                          at[layouts.kernel.batch] = o;
+                          for (size_t s = 0; s < n; ++s)
+                            at[layouts.kernel.spatial[s]] = op.x.sub(op.x.integer(taps[s] - 1), r[s]);
+                          return at;
+                        });
+}
+
+} // namespace
+
+void addConvolutionLowerings(LowerTable &table) {
+  table[ops::nn_conv1d.index] = lowerConv;
+  table[ops::nn_conv2d.index] = lowerConv;
+  table[ops::nn_conv3d.index] = lowerConv;
+  table[ops::nn_conv1d_transpose.index] = lowerConvTranspose;
+  table[ops::nn_conv2d_transpose.index] = lowerConvTranspose;
+  table[ops::nn_conv3d_transpose.index] = lowerConvTranspose;
+}
+
+} // namespace bycc::loops

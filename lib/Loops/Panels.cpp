@@ -1,0 +1,125 @@
+// Panels of a contraction's vector operand, and those of constants, which are made while
+// compiling. Elements keep their dtype there, narrow floats are widened in the
+// loop; only what is packed at run time is packed as float32, once for many rows.
+#include "LoopSteps.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bycc::loops {
+namespace {
+
+PackSpec packSpec(Kernel &kernel, const Contraction &c, int64_t tile) {
+  Exprs &exprs = kernel.exprs;
+  auto strideOf = [&](uint32_t axis) { return exprs.coefficient(c.vector.index, axis).value_or(0); };
+  PackSpec spec;
+  spec.source = c.vector.buffer;
+  spec.packed = c.packed;
+  spec.base = exprs.affine(c.vector.index).constant;
+  auto add = [&](uint32_t axis) { spec.dims.push_back({*exprs.constantExtent(axis), strideOf(axis)}); };
+  for (uint32_t axis : c.packedBatch)
+    add(axis);
+  int64_t step = strideOf(c.column);
+  spec.columns = *exprs.constantExtent(c.column);
+  spec.tileDim = spec.dims.size();
+  spec.dims.push_back({(spec.columns + tile - 1) / tile, step * tile});
+  for (uint32_t axis : c.reduction) {
+    if (axis == c.oddAxis)
+      spec.oddDim = spec.dims.size();
+    add(axis);
+  }
+  spec.laneDim = spec.dims.size();
+  spec.dims.push_back({tile, step});
+  spec.isPaired = c.isPaired;
+  spec.sourceType = kernel.buffers[c.vector.buffer].type;
+  spec.pairStride = c.pairStride;
+  return spec;
+}
+
+// 16 bits of an element; 8-bit integers are extended.
+uint32_t bitsAt(DType type, const uint8_t *data, int64_t at) {
+  if (type == DType::UInt8)
+    return data[at];
+  if (type == DType::Int8)
+    return static_cast<uint16_t>(static_cast<int8_t>(data[at]));
+  uint16_t bits;
+  std::memcpy(&bits, data + 2 * at, sizeof bits);
+  return bits;
+}
+
+} // namespace
+
+bool canReadInPlace(const Kernel &kernel, const Contraction &c, int64_t lanes) {
+  auto columns = kernel.exprs.constantExtent(c.column);
+  return !c.isPaired && kernel.exprs.coefficient(c.vector.index, c.column) == 1 && columns &&
+         *columns % lanes == 0;
+}
+
+bool canPackConstant(const Kernel &kernel, const Contraction &c) {
+  const Exprs &exprs = kernel.exprs;
+  auto isOpen = [&](uint32_t axis) { return !exprs.constantExtent(axis); };
+  auto moves = [&](uint32_t axis) { return exprs.coefficient(c.vector.index, axis) != 0; };
+  return kernel.buffers[c.vector.buffer].isConstant && !isOpen(c.column) &&
+         std::ranges::none_of(c.reduction, isOpen) &&
+         std::ranges::none_of(c.batch, [&](uint32_t axis) { return moves(axis) && isOpen(axis); });
+}
+
+DType panelType(const Kernel &kernel, const Contraction &c, Packing packing) {
+  return c.isPaired                     ? DType::Int32
+         : packing == Packing::Constant ? kernel.buffers[c.vector.buffer].type
+                                        : DType::Float32;
+}
+
+void makePanels(Loops &loops, Contraction &c, const ProductSchedule &product) {
+  if (product.packing == Packing::InPlace)
+    return;
+  Kernel &kernel = loops.kernel;
+  Exprs &exprs = kernel.exprs;
+  int64_t tile = product.tile.vectors * loops.schedule.lanes;
+  for (uint32_t axis : c.batch)
+    if (exprs.constant(exprs.stride(c.vector.index, axis)) != 0)
+      c.packedBatch.push_back(axis);
+  Ref tiles = exprs.binary(Op::FloorDiv, exprs.plus(exprs.extent(c.column), tile - 1), exprs.integer(tile));
+  Ref elements = exprs.times(tiles, tile);
+  for (const auto *axes : {&c.packedBatch, &c.reduction})
+    for (uint32_t axis : *axes)
+      elements = exprs.mul(elements, exprs.extent(axis));
+  c.packed = kernel.addBuffer(panelType(kernel, c, product.packing), {elements}, Role::Temp);
+  if (product.packing == Packing::Constant)
+    loops.packs.push_back(packSpec(kernel, c, tile));
+}
+
+// Lanes beyond the last column are zero.
+std::vector<uint8_t> packPanels(const uint8_t *source, const PackSpec &spec) {
+  int64_t size = sizeInBytes(spec.sourceType), packedSize = spec.isPaired ? 4 : size;
+  std::vector<uint8_t> bytes(static_cast<size_t>(spec.elements() * packedSize));
+  uint8_t *to = bytes.data();
+  int64_t lanes = spec.dims.back().extent, laneStride = spec.dims.back().stride;
+  std::vector<int64_t> index(spec.dims.size() - 1, 0);
+  int64_t rows = spec.elements() / lanes, at = spec.base;
+  for (int64_t row = 0; row < rows; ++row, to += lanes * packedSize) {
+    int64_t valid = std::min(lanes, spec.columns - index[spec.tileDim] * lanes);
+    bool hasSecond = spec.oddDim == SIZE_MAX || index[spec.oddDim] + 1 < spec.dims[spec.oddDim].extent;
+    for (int64_t lane = 0; lane < valid; ++lane) {
+      int64_t from = at + lane * laneStride;
+      if (!spec.isPaired) {
+        std::memcpy(to + lane * size, source + from * size, static_cast<size_t>(size));
+        continue;
+      }
+      uint32_t pair = bitsAt(spec.sourceType, source, from);
+      if (hasSecond)
+        pair |= bitsAt(spec.sourceType, source, from + spec.pairStride) << 16;
+      std::memcpy(to + lane * 4, &pair, sizeof pair);
+    }
+    for (size_t d = index.size(); d-- > 0;) {
+      at += spec.dims[d].stride;
+      if (++index[d] < spec.dims[d].extent)
+        break;
+      at -= spec.dims[d].stride * spec.dims[d].extent;
+      index[d] = 0;
+    }
+  }
+  return bytes;
+}
+
+} // namespace bycc::loops

@@ -1,0 +1,21 @@
+// See Loops.h: from a kernel to loops with a schedule.
+#include "ChooseSchedule.h"
+
+namespace bycc::loops {
+
+Expected<Loops> schedule(Kernel kernel, const TargetInfo &target, bool isOfStrips,
+                         KernelEdits *edits) {
+  Loops loops = findLoops(std::move(kernel));
+  ScheduleChooser chooser(loops.kernel, factsOf(target), isOfStrips, edits);
+  chooser.chooseShapes(loops.nests, loops.schedule);
+  if (edits) // what cannot be is not made
+    BYCC_TRY(edits->checkRefused());
+  applyShapes(loops);
+  chooser.chooseSteps(loops.nests, loops.schedule);
+  if (edits)
+    BYCC_TRY(edits->check());
+  finishLoops(loops);
+  return loops;
+}
+
+} // namespace bycc::loops
