@@ -118,6 +118,26 @@ Expected<Value> min(const KernelContext &context) {
                }));
 }
 
+// log(sum(exp(x))), whose powers are those of what is left below the greatest.
+Expected<Value> logSumExp(const KernelContext &context) {
+  double low = -std::numeric_limits<double>::infinity();
+  std::vector<double> top = reduce<double>(
+      context, low, [](double a, double b) { return std::isnan(a) || a > b ? a : b; });
+  for (double &v : top)
+    v = std::isfinite(v) ? v : 0;
+  const Tensor &x = context.input(0);
+  std::vector<double> sums(top.size(), 0);
+  IndexWalk walk(x.shape, {resultStrides(x.shape, reducedAxes(context, x.shape.size()))});
+  for (double v : load<double>(x)) {
+    size_t at = static_cast<size_t>(walk.offset());
+    sums[at] += std::exp(v - top[at]);
+    walk.next();
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] = top[i] + std::log(sums[i]);
+  return store(context.result(), sums);
+}
+
 Expected<Value> all(const KernelContext &context) {
   return store(context.result(),
                reduce<Wide>(context, 1, [](Wide a, Wide b) { return a & b; }));
@@ -225,10 +245,19 @@ Expected<Value> cumprod(const KernelContext &context) {
 }
 
 const KernelEntry reduceRows[] = {
-    {ops::all, all},       {ops::any, any},         {ops::argmax, argmax},
-    {ops::argmin, argmin}, {ops::cumprod, cumprod}, {ops::cumsum, cumsum},
-    {ops::max, max},       {ops::mean, mean},       {ops::min, min},
-    {ops::prod, prod},     {ops::sum, sum},         {ops::variance, variance},
+    {ops::all, all},
+    {ops::any, any},
+    {ops::argmax, argmax},
+    {ops::argmin, argmin},
+    {ops::cumprod, cumprod},
+    {ops::cumsum, cumsum},
+    {ops::logsumexp, logSumExp},
+    {ops::max, max},
+    {ops::mean, mean},
+    {ops::min, min},
+    {ops::prod, prod},
+    {ops::sum, sum},
+    {ops::variance, variance},
 };
 
 } // namespace

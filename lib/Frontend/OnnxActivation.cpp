@@ -23,22 +23,19 @@ Expected<NodeId> ifPositive(OpContext &op, NodeId x, NodeId whenTrue, NodeId whe
   return op.call("where", {condition, whenTrue, whenFalse});
 }
 
-// scale * (exp(x / divisor) - 1)
+// scale * expm1(x / divisor)
 Expected<NodeId> expMinusOne(OpContext &op, NodeId x, double divisor, double scale) {
-  // exp() of a large x must not reach where(): inf there is legal but slow.
+  // That of a large x must not reach where(): inf there is legal but slow.
   NodeId low = BYCC_TRY(apply(op, "minimum", x, 0.0));
   if (divisor != 1)
     low = BYCC_TRY(apply(op, "divide", low, divisor));
-  NodeId less = BYCC_TRY(apply(op, "subtract", BYCC_TRY(apply(op, "exp", low)), 1.0));
+  NodeId less = BYCC_TRY(apply(op, "expm1", low));
   return scale == 1 ? Expected<NodeId>(less) : apply(op, "multiply", less, scale);
 }
 
-// max(x, 0) + log(1 + exp(-|x|))
-Expected<NodeId> softplus(OpContext &op, NodeId x) {
-  NodeId negative = BYCC_TRY(apply(op, "negative", BYCC_TRY(apply(op, "abs", x))));
-  NodeId sum = BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "exp", negative)), 1.0));
-  NodeId positive = BYCC_TRY(apply(op, "maximum", x, 0.0));
-  return apply(op, "add", positive, BYCC_TRY(apply(op, "log", sum)));
+// exp(-|x|)
+Expected<NodeId> smallPower(OpContext &op, NodeId x) {
+  return apply(op, "exp", BYCC_TRY(apply(op, "negative", BYCC_TRY(apply(op, "abs", x)))));
 }
 
 // clip(alpha * x + beta, 0, 1)
@@ -140,8 +137,11 @@ Expected<> convertHardSwish(OpContext &op) {
   return {};
 }
 
+// max(x, 0) + log1p(exp(-|x|))
 Expected<> convertSoftplus(OpContext &op) {
-  op.setOutput(0, BYCC_TRY(softplus(op, op.input(0))));
+  NodeId x = op.input(0);
+  NodeId log = BYCC_TRY(apply(op, "log1p", BYCC_TRY(smallPower(op, x))));
+  op.setOutput(0, BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "maximum", x, 0.0)), log)));
   return {};
 }
 
@@ -152,9 +152,14 @@ Expected<> convertSoftsign(OpContext &op) {
   return {};
 }
 
+// x * tanh(softplus(x)), in operators that vendors have; times x, what log(1 + v) loses of a small
+// v is little.
 Expected<> convertMish(OpContext &op) {
   NodeId x = op.input(0);
-  NodeId gate = BYCC_TRY(apply(op, "tanh", BYCC_TRY(softplus(op, x))));
+  NodeId log =
+      BYCC_TRY(apply(op, "log", BYCC_TRY(apply(op, "add", BYCC_TRY(smallPower(op, x)), 1.0))));
+  NodeId sum = BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "maximum", x, 0.0)), log));
+  NodeId gate = BYCC_TRY(apply(op, "tanh", sum));
   op.setOutput(0, BYCC_TRY(apply(op, "multiply", x, gate)));
   return {};
 }

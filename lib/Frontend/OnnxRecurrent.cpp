@@ -35,7 +35,7 @@ NodeId activate(Compose &c, const Activation &f, NodeId x) {
   if (f.name == "affine")
     return c.add(c.mul(x, f.alpha), f.beta);
   if (f.name == "elu") {
-    NodeId low = c.mul(c.sub(c.call("exp", {c.call("minimum", x, 0)}), 1), f.alpha);
+    NodeId low = c.mul(c.call("expm1", {c.call("minimum", x, 0)}), f.alpha);
     return c.where(c.call("less", x, 0), low, x);
   }
   if (f.name == "hardsigmoid")
@@ -47,7 +47,7 @@ NodeId activate(Compose &c, const Activation &f, NodeId x) {
   if (f.name == "scaledtanh")
     return c.mul(c.call("tanh", {c.mul(x, f.beta)}), f.alpha);
   if (f.name == "softplus") {
-    NodeId small = c.call("log", {c.add(c.call("exp", {c.call("negative", {c.call("abs", {x})})}), 1)});
+    NodeId small = c.call("log1p", {c.call("exp", {c.call("negative", {c.call("abs", {x})})})});
     return c.add(c.call("maximum", x, 0), small);
   }
   if (f.name == "softsign")

@@ -102,7 +102,7 @@ Expected<> convertReduce(OpContext &op) {
   return {};
 }
 
-// L1, L2, SumSquare, LogSum and LogSumExp around a sum.
+// L1, L2, SumSquare and LogSum around a sum; LogSumExp.
 Expected<> convertReduceComposed(OpContext &op) {
   std::string_view kind = op.proto().opType;
   Axes axes = BYCC_TRY(reduceAxes(op));
@@ -122,15 +122,7 @@ Expected<> convertReduceComposed(OpContext &op) {
   } else if (axes.axes.empty()) {
     result = x; // log(exp(x))
   } else {
-    // log(sum(exp(x - max))) + max does not overflow.
-    Axes kept = axes;
-    kept.keepDims = true;
-    NodeId most = BYCC_TRY(op.call("max", {x}, kept.attrs()));
-    NodeId powers = BYCC_TRY(op.call("exp", {BYCC_TRY(op.call("subtract", {x, most}))}));
-    NodeId logs = BYCC_TRY(op.call("log", {BYCC_TRY(op.call("sum", {powers}, kept.attrs()))}));
-    result = BYCC_TRY(op.call("add", {logs, most}));
-    if (!axes.keepDims)
-      result = BYCC_TRY(op.call("squeeze", {result}, {{"axis", AttrValue::ints(axes.axes)}}));
+    result = BYCC_TRY(op.call("logsumexp", {x}, axes.attrs()));
   }
   op.setOutput(0, BYCC_TRY(finished(op, axes, result)));
   return {};

@@ -71,6 +71,13 @@ Expected<TypeId> reduceSame(InferContext &context) {
   return reduceTo(context, x, x.dtype);
 }
 
+Expected<TypeId> reduceFloat(InferContext &context) {
+  TensorInput x = BYCC_TRY(tensorInput(context, 0));
+  if (!isFloat(x.dtype))
+    return context.error() << "takes floats, got " << name(x.dtype);
+  return reduceTo(context, x, x.dtype);
+}
+
 Expected<TypeId> reduceBool(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   BYCC_TRY(checkDType(context, x.dtype, DType::Bool, "x"));

@@ -81,6 +81,31 @@ Expected<> lowerRsqrt(OpLowering &op) {
   return elementwise(op, [&](Ref v) { return op.op2(Op::Div, op.real(1, op.input(0).type), op.x.unary(Op::Sqrt, v)); });
 }
 
+// exp(x) - 1 loses what there is near 0, where it is 2 t / (1 - t) with t = tanh(x / 2).
+Expected<> lowerExpm1(OpLowering &op) {
+  DType type = accumulator(op.input(0).type);
+  return elementwise(op, [&](Ref v) {
+    v = op.x.cast(v, type);
+    Ref t = op.x.unary(Op::Tanh, op.op2(Op::Mul, v, op.real(0.5, type)));
+    Ref near = op.op2(Op::Div, op.x.add(t, t), op.x.sub(op.real(1, type), t));
+    Ref far = op.x.sub(op.x.unary(Op::Exp, v), op.real(1, type));
+    Ref isNear = op.op2(Op::Lt, op.x.unary(Op::Abs, v), op.real(1, type));
+    return op.x.cast(op.x.select(isNear, near, far), op.resultDType());
+  });
+}
+
+// With u = 1 + x as it is rounded, log(u) / (u - 1) is what log(1 + x) / x is.
+Expected<> lowerLog1p(OpLowering &op) {
+  DType type = accumulator(op.input(0).type);
+  return elementwise(op, [&](Ref v) {
+    v = op.x.cast(v, type);
+    Ref one = op.real(1, type), u = op.x.add(one, v), log = op.x.unary(Op::Log, u);
+    Ref exact = op.op2(Op::Div, op.op2(Op::Mul, log, v), op.x.sub(u, one));
+    Ref isTiny = op.op2(Op::Eq, u, one), isHuge = op.op2(Op::Lt, op.real(1e6, type), v);
+    return op.x.cast(op.x.select(isTiny, v, op.x.select(isHuge, log, exact)), op.resultDType());
+  });
+}
+
 Expected<> lowerRelu(OpLowering &op) {
   return elementwise(op, [&](Ref v) { return op.op2(Op::Max, v, op.real(0, op.input(0).type)); });
 }
@@ -270,6 +295,8 @@ void addElementwiseLowerings(LowerTable &table) {
     table[op.index] = lowerCopy;
   for (OpId op : {ops::zeros, ops::ones, ops::zeros_like, ops::ones_like, ops::dyn_zeros, ops::dyn_ones})
     table[op.index] = lowerFill;
+  table[ops::expm1.index] = lowerExpm1;
+  table[ops::log1p.index] = lowerLog1p;
   table[ops::rsqrt.index] = lowerRsqrt;
   table[ops::nn_relu.index] = lowerRelu;
   table[ops::nn_leaky_relu.index] = lowerLeakyRelu;

@@ -43,6 +43,13 @@ Expected<> finishReduction(OpLowering &op, const Tensor &kept, const std::vector
   return {};
 }
 
+Indices rowIndices(OpLowering &op, Indices i, const std::vector<bool> &reduced) {
+  for (size_t d = 0; d < i.size(); ++d)
+    if (reduced[d])
+      i[d] = op.x.integer(0);
+  return i;
+}
+
 Ref countOf(OpLowering &op, const std::vector<bool> &reduced) {
   Ref count = op.x.integer(1);
   for (size_t d = 0; d < reduced.size(); ++d)
@@ -103,6 +110,31 @@ Expected<> lowerReduce(OpLowering &op) {
   });
 }
 
+// log(sum(exp(x - top))) + top does not overflow; top is 0 where it would make a NaN of infinities.
+Expected<> lowerLogSumExp(OpLowering &op) {
+  const Tensor &a = op.input(0);
+  DType type = accumulator(a.type);
+  std::vector<bool> reduced = reducedAxes(op);
+  auto value = [&](const Indices &i) { return op.x.cast(op.at(a, i), type); };
+  Tensor most = op.reduce(Reduce::Max, type, a.shape, reduced, value);
+  op.k.stages.back().ignoresNan = true; // the sum has it
+  Tensor top = op.map(
+      type, most.shape,
+      [&](const Indices &i) {
+        Ref v = op.at(most, i);
+        return op.x.select(op.x.unary(Op::IsFinite, v), v, op.real(0, type));
+      },
+      true);
+  Tensor sum = op.reduce(Reduce::Sum, type, a.shape, reduced, [&](const Indices &i) {
+    return op.x.unary(Op::Exp, op.x.sub(value(i), op.at(top, rowIndices(op, i, reduced))));
+  });
+  Tensor result = op.map(type, sum.shape, [&](const Indices &i) {
+    return op.x.add(op.x.unary(Op::Log, op.at(sum, i)), op.at(top, i));
+  });
+  return finishReduction(op, result, reduced,
+                         [&](Ref v) { return op.x.cast(v, op.resultDType()); });
+}
+
 Expected<> lowerCollapseSum(OpLowering &op) {
   const Tensor &a = op.input(0);
   DType wide = accumulator(a.type);
@@ -119,13 +151,6 @@ Expected<> lowerCollapseSum(OpLowering &op) {
     return op.x.cast(op.at(kept, full), a.type);
   }));
   return {};
-}
-
-Indices rowIndices(OpLowering &op, Indices i, const std::vector<bool> &reduced) {
-  for (size_t d = 0; d < i.size(); ++d)
-    if (reduced[d])
-      i[d] = op.x.integer(0);
-  return i;
 }
 
 Expected<> lowerSoftmax(OpLowering &op) {
@@ -335,6 +360,7 @@ Expected<> lowerCrossEntropy(OpLowering &op) {
 void addReductionLowerings(LowerTable &table) {
   for (const ReduceRow &row : reduceRows)
     table[row.op.index] = lowerReduce;
+  table[ops::logsumexp.index] = lowerLogSumExp;
   table[ops::collapse_sum_like.index] = lowerCollapseSum;
   table[ops::collapse_sum_to.index] = lowerCollapseSum;
   table[ops::nn_cross_entropy.index] = lowerCrossEntropy;

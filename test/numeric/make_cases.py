@@ -823,6 +823,28 @@ case('log', [near_one], np.log(near_one.astype(f64)).astype(f32))
 for name, power in (('sqrt', 0.5), ('rsqrt', -0.5)):
     case(name, [tiny[:6]], (tiny[:6].astype(f64) ** power).astype(f32))
 
+# --- where the plain formula loses all digits, and far out
+with np.errstate(all='ignore'):
+    for name, fn, least in (('expm1', np.expm1, -90), ('log1p', np.log1p, -0.9)):
+        edges = np.array([nan, inf, -inf, 0.0, -0.0, 1, -1, 0.999, 1.001, 20, 80, 3e5, 2e6, 1e30] if name == 'log1p'
+                         else [nan, inf, -inf, 0.0, -0.0, 1, -1, 0.999, 1.001, -0.999, 20, 80, -20, -90], f32)
+        for x in (tiny, edges, np.linspace(least, 5, 37).astype(f32), np.zeros((0, 3), f32)):
+            case(name, [x], fn(x.astype(f64)).astype(f32))
+        case(name, [np.array([0.5, 1e-3, -1e-3, 2], np.float16)], fn(np.array([0.5, 1e-3, -1e-3, 2], np.float16).astype(f64)).astype(np.float16))
+        case(name, [np.array([0.5, 1e-9, -1e-9, 2], f64)], fn(np.array([0.5, 1e-9, -1e-9, 2], f64)))
+        fails(name, [np.array([1], i32)], 'takes floats')
+    x = np.array([[[0.5, -1, 2], [1, 1, -3]], [[1000, 999, 0], [-1000, -1001, 0]]], f32)
+    for axis, attrs in ((None, {}), (1, {'axis': [1]}), (-1, {'axis': [-1], 'keepdims': True}), ((0, 2), {'axis': [1], 'exclude': True})):
+        case('logsumexp', [x], np.logaddexp.reduce(x.astype(f64), axis=axis, keepdims=attrs.get('keepdims', False)).astype(f32)
+             if not isinstance(axis, tuple) else
+             np.logaddexp.reduce(x.astype(f64).transpose(1, 0, 2).reshape(2, -1), axis=1).astype(f32), **attrs)
+    x = np.array([[-inf, -inf], [inf, 1], [inf, -inf], [nan, 1], [nan, inf], [-inf, 3]], f32)
+    case('logsumexp', [x], np.array([-inf, inf, inf, nan, nan, 3], f32), axis=[1])
+    case('logsumexp', [np.zeros((2, 0), f32)], np.array([-inf, -inf], f32), axis=[1])
+    case('logsumexp', [np.float16([[1, 2, 3]])], np.array([3.4076], np.float16), axis=[1])
+fails('logsumexp', [np.array([1], i32)], 'takes floats')
+fails('logsumexp', [x], 'axis 2 is out of range for rank 2', axis=[2])
+
 # --- infinities, as masks have them
 masked = np.array([[-inf, -inf, -inf], [1, -inf, 2], [-inf, 0.5, -inf]], f32)
 case('max', [masked], masked.max(1), axis=1)
