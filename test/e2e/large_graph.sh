@@ -13,3 +13,7 @@ for shape in chain wide ladder; do
   bycc-opt $shape.relay --simplify-expr --eliminate-common-subexpr --eliminate-dead-code --fuse-ops \
     --verify-each -o passes.relay
 done
+
+# A vision transformer of 40,000 small operators becomes an object, in at most 20 s of processor time.
+python3 "$root/test/bench/make_graph.py" windows 40000 > windows.relay
+(sanitized || ulimit -t 20; bycc windows.relay -o windows.o) || fail "windows: not compiled in 20 s of processor time"
