@@ -12,12 +12,6 @@
 namespace bycc::loops {
 namespace {
 
-// Like the code that is made: coefficients are taken modulo 2^64.
-int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrapMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
-
 void addScaled(Affine &into, const Affine &other, int64_t scale) {
   into.constant = wrapAdd(into.constant, wrapMul(other.constant, scale));
   std::map<Ref, int64_t> sum(into.terms.begin(), into.terms.end());
@@ -182,6 +176,10 @@ bool Exprs::holdsLoad(Ref ref) const {
   });
   return found;
 }
+
+// Sums and products of data wrap (Integers.h), so they fold as others do, but what is then divided
+// or compared is not the number that the formula says: (x * 4) / 2 is 0 for x = 2^62.
+bool Exprs::isExact(Ref ref) const { return !holdsLoad(ref) || range(ref); }
 
 Ref Exprs::index(Ref value, Ref extent) {
   return binary(Op::Min, binary(Op::Max, value, integer(0)), plus(extent, -1), 1);
@@ -441,11 +439,16 @@ Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
     return fromAffine(form);
   }
   case Op::FloorDiv:
-  case Op::FloorMod: return y && *y > 0 ? divideOrMod(op, a, *y) : y ? noRef : divideByDims(op, a, b);
+  case Op::FloorMod:
+    if (!y)
+      return divideByDims(op, a, b);
+    return *y == 1 || (*y > 0 && isExact(a)) ? divideOrMod(op, a, *y) : noRef;
   case Op::Min:
   case Op::Max: {
     if (a == b)
       return a;
+    if (!isExact(a) || !isExact(b))
+      return noRef;
     auto r = range(a), s = range(b);
     if (!r || !s) {
       Affine difference = affine(sub(a, b));
@@ -461,6 +464,8 @@ Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
   }
   case Op::Lt:
   case Op::Le: {
+    if (!isExact(a) || !isExact(b))
+      return a == b ? boolean(op == Op::Le) : noRef;
     auto r = range(sub(a, b));
     int64_t limit = op == Op::Lt ? -1 : 0;
     if (!r) {

@@ -154,6 +154,7 @@ private:
   Ref divideByUpper(Op op, const Affine &a, const Affine &divisor, const std::vector<Ref> &dims);
   bool isIndex(Ref ref) const { return nodes_[ref].op == Op::Min && nodes_[ref].i == 1; }
   bool holdsLoad(Ref ref) const; // other than inside an index
+  bool isExact(Ref ref) const;   // no data in it can have left 64 bits
   Ref last(Ref factor);          // the greatest value of what counts from 0; noRef: does not
   bool isNotNegative(Ref ref) const;
   bool isAtMost(Affine form, int64_t limit);

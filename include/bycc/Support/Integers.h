@@ -1,5 +1,13 @@
-// Arithmetic of whole numbers as extents need it, for all who compute with them: what 64 bits do
-// not hold is no number, and quotients are rounded down, so that remainders are not negative.
+// Arithmetic of whole numbers, for all who compute with them (types of the IR, index expressions,
+// constants that are folded). There are two kinds, with one rule each:
+//
+//   extents  what 64 bits do not hold is no number (checkedAdd ..): a dim is then `?`, a program
+//   wrong data     int64 elements wrap (wrapAdd ..). Sums and products may be reordered, but
+//   nothing that
+//            may have wrapped is divided or compared by a formula: Exprs::isExact()
+//
+// Quotients of both are rounded down unless their operator says otherwise, so that remainders are
+// not negative.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +22,13 @@ template <typename T> constexpr T floorDiv(T a, T b) {
 template <typename T> constexpr T floorMod(T a, T b) {
   T rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+constexpr int64_t wrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+constexpr int64_t wrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
 using CheckedInt = std::optional<int64_t>;

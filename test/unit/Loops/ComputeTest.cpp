@@ -105,3 +105,22 @@ TEST_CASE("what an expression of dims likely is") {
     large = x.mul(large, n);
   CHECK(likely(large) == int64_t{1} << 40); // as far as it goes
 }
+
+TEST_CASE("data that may have wrapped is not divided or compared by a formula") {
+  Exprs x;
+  Ref v = x.load(0, DType::Int64, x.integer(0)), four = x.times(v, 4);
+  CHECK(x[x.binary(Op::FloorDiv, four, x.integer(2))].op == Op::FloorDiv); // 0 for 2^62
+  CHECK(x[x.binary(Op::FloorMod, x.times(v, 3), x.integer(3))].op == Op::FloorMod);
+  CHECK(x[x.binary(Op::Lt, v, x.plus(v, 1))].op == Op::Lt); // false for the greatest number
+  CHECK(x[x.binary(Op::Max, v, x.plus(v, 1))].op == Op::Max);
+  // Sums and products wrap as the code does; equal ones are equal.
+  CHECK(x.sub(x.add(four, v), x.times(v, 5)) == x.integer(0));
+  CHECK(x.binary(Op::Le, four, four) == x.boolean(true));
+  CHECK(x.binary(Op::FloorDiv, four, x.integer(1)) == four);
+  // Indices are whole numbers, also those that are loaded and bounded.
+  Ref row = x.index(v, x.integer(8));
+  CHECK(x.binary(Op::FloorDiv, x.times(row, 4), x.integer(2)) == x.times(row, 2));
+  CHECK(x.binary(Op::Lt, row, x.plus(row, 1)) == x.boolean(true));
+  Ref small = x.binary(Op::FloorMod, v, x.integer(10));
+  CHECK(x.binary(Op::FloorDiv, x.times(small, 4), x.integer(2)) == x.times(small, 2));
+}
