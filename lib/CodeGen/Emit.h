@@ -49,6 +49,8 @@ private:
   };
   using TaskBody = std::function<void(Value *begin, Value *end)>;
   void emitTask(Value *count, int64_t grain, bool needsScratch, const TaskBody &body);
+  Value *makeClosure();
+  void emitTaskBody(llvm::Function &task, bool needsScratch, const TaskBody &body);
   Value *scratchOf(Value *thread);
   void emitNest(const Nest &nest, const NestSchedule &schedule);
   void emitRow(const Nest &nest, const NestSchedule &schedule);
@@ -84,6 +86,7 @@ private:
   };
   void emitContraction(const Contraction &c, const NestSchedule &schedule);
   void emitPanels(const Product &product);
+  Ref panelElement(const Contraction &c, const std::unordered_map<uint32_t, Ref> &values);
   void emitColumnTiles(const Product &product, Value *tileBlock, Value *rowBegin, Value *rowEnd);
   void emitRowTiles(const Product &product, const Tile &at, Value *outerBegin, Value *outerEnd,
                     Value *innerBegin, Value *innerEnd);
@@ -104,7 +107,16 @@ private:
   void emitReduction(const TileSums &t, size_t d, Value *baseX, Value *baseW);
   void emitTile(const Product &product, const Tile &tile);
   // ... their stores (EmitEpilogue.cpp)
+  // Where a tile begins; null where there is no such axis.
+  struct TileOrigin {
+    Value *column = nullptr, *outer = nullptr, *inner = nullptr;
+  };
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
+  void storeRowsInLoop(const Contraction &c, const Tile &tile, const TileOrigin &from,
+                       const std::vector<Value *> &sums);
+  void storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from, int64_t v,
+                   Value *sum);
+  void storeColumn(const Contraction &c, Value *column, Value *values, int64_t count);
   void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);
 

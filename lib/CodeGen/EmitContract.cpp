@@ -109,6 +109,26 @@ void KernelEmitter::emitColumnTiles(const Product &product, Value *tileBlock, Va
   });
 }
 
+// An element of the panels, at these values of the axes: a number, or a pair of them.
+Ref KernelEmitter::panelElement(const Contraction &c,
+                                const std::unordered_map<uint32_t, Ref> &values) {
+  DType type = loops_.kernel.buffers[c.vector.buffer].type;
+  Ref index = x_.substitute(c.vector.index, values);
+  if (!c.isPaired)
+    return x_.cast(x_.load(c.vector.buffer, type, index), DType::Float32);
+  if (c.pairStride == 1 && c.oddAxis == noAxis && sizeInBytes(type) == 2)
+    return x_.load(c.vector.buffer, DType::Int32, index); // both at once
+  auto bitsAt = [&](Ref at) {
+    Ref element = x_.load(c.vector.buffer, type, at);
+    return x_.cast(isFloat(type) ? x_.reinterpret(element, DType::UInt16) : element, DType::Int32);
+  };
+  Ref second = bitsAt(x_.plus(index, c.pairStride));
+  if (c.oddAxis != noAxis)
+    second = x_.guard(x_.binary(Op::Lt, x_.plus(values.at(c.oddAxis), 1), x_.extent(c.oddAxis)),
+                      second, x_.number(0, loops_.kernel.buffers[c.packed].type));
+  return x_.binary(Op::Pair, bitsAt(index), second);
+}
+
 // Writes the panels of a vector operand that is only known at run time: one row
 // per (batch, tile, reduction...), lanes along the columns of the tile.
 void KernelEmitter::emitPanels(const Product &product) {
@@ -132,23 +152,7 @@ void KernelEmitter::emitPanels(const Product &product) {
     rest = x_.binary(Op::FloorDiv, rest, digits[d].second);
   }
   Ref column = values[c.column] = x_.add(x_.times(values[c.column], tileLanes), x_.axis(lane));
-  DType type = loops_.kernel.buffers[c.vector.buffer].type;
-  Ref index = x_.substitute(c.vector.index, values);
-  auto bitsAt = [&](Ref at) {
-    Ref element = x_.load(c.vector.buffer, type, at);
-    return x_.cast(isFloat(type) ? x_.reinterpret(element, DType::UInt16) : element, DType::Int32);
-  };
-  Ref source, none = x_.number(0, loops_.kernel.buffers[c.packed].type);
-  if (!c.isPaired) {
-    source = x_.cast(x_.load(c.vector.buffer, type, index), DType::Float32);
-  } else if (c.pairStride == 1 && c.oddAxis == noAxis && sizeInBytes(type) == 2) {
-    source = x_.load(c.vector.buffer, DType::Int32, index); // both at once
-  } else {
-    Ref second = bitsAt(x_.plus(index, c.pairStride));
-    if (c.oddAxis != noAxis)
-      second = x_.guard(x_.binary(Op::Lt, x_.plus(values.at(c.oddAxis), 1), x_.extent(c.oddAxis)), second, none);
-    source = x_.binary(Op::Pair, bitsAt(index), second);
-  }
+  Ref source = panelElement(c, values), none = x_.number(0, loops_.kernel.buffers[c.packed].type);
   Ref body = x_.guard(x_.binary(Op::Lt, column, x_.extent(c.column)), source, none);
   Ref store = x_.add(x_.times(x_.axis(rowAxis), tileLanes), x_.axis(lane));
   emitTask(emitAt(rows), product.how.panelGrain, false, [&](Value *begin, Value *end) {

@@ -5,59 +5,64 @@
 
 namespace bycc::codegen {
 
-void KernelEmitter::storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
+// One vector of sums, where the row axes stand.
+void KernelEmitter::storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from,
+                                int64_t v, Value *sum) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
-  Value *columnBegin = axes_.at(c.column);
-  Value *outerBegin = c.outerRow == noAxis ? nullptr : axes_.at(c.outerRow);
-  Value *innerBegin = c.innerRow == noAxis ? nullptr : axes_.at(c.innerRow);
-  auto storeVector = [&](int64_t v, Value *sum) {
-    Scope scope(*this);
-    axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
-    Lanes now{c.column, lanes, nullptr};
-    setLanes(now);
-    if (tile.hasColumnTail && v + 1 == tile.how.vectors)
-      now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
-    if (auto known = extentOf(c.column); now.mask && known)
-      now.used = *known % lanes;
-    setLanes(now);
-    overrides_.clear();
-    setOverride(c.result, sum);
-    emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
-  };
-  int64_t numRows = tile.how.rows * tile.how.outerRows;
-  auto sumAt = [&](int64_t r, int64_t v) {
-    return sums[static_cast<size_t>(r * tile.how.vectors + v)];
-  };
-  bool isLooped = tile.how.loopsEpilogue;
-  if (isLooped) {
-    llvm::Type *type = sums[0]->getType();
-    Value *kept = entryAlloca(llvm::ArrayType::get(type, sums.size()));
-    for (size_t s = 0; s < sums.size(); ++s)
-      b_.CreateStore(sums[s], b_.CreateConstInBoundsGEP1_64(type, kept, s));
-    forLoop(i64(0), i64(numRows), 1, [&](Value *row) {
-      if (outerBegin)
-        axes_[c.outerRow] = b_.CreateAdd(outerBegin, b_.CreateUDiv(row, i64(tile.how.rows)));
-      if (innerBegin)
-        axes_[c.innerRow] = b_.CreateAdd(innerBegin, b_.CreateURem(row, i64(tile.how.rows)));
-      Value *first = b_.CreateMul(row, i64(tile.how.vectors));
-      for (int64_t v = 0; v < tile.how.vectors; ++v)
-        storeVector(v, b_.CreateLoad(type, b_.CreateGEP(type, kept, b_.CreateAdd(first, i64(v)))));
-      setLanes({});
-    });
-  }
-  for (int64_t r = 0; !isLooped && r < numRows; ++r) {
-    if (outerBegin)
-      axes_[c.outerRow] = b_.CreateAdd(outerBegin, i64(r / tile.how.rows));
-    if (innerBegin)
-      axes_[c.innerRow] = b_.CreateAdd(innerBegin, i64(r % tile.how.rows));
+  Scope scope(*this);
+  axes_[c.column] = b_.CreateAdd(from.column, i64(v * lanes));
+  Lanes now{c.column, lanes, nullptr};
+  setLanes(now);
+  if (tile.hasColumnTail && v + 1 == tile.how.vectors)
+    now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
+  if (auto known = extentOf(c.column); now.mask && known)
+    now.used = *known % lanes;
+  setLanes(now);
+  overrides_.clear();
+  setOverride(c.result, sum);
+  emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
+}
+
+// The sums go to memory first.
+void KernelEmitter::storeRowsInLoop(const Contraction &c, const Tile &tile, const TileOrigin &from,
+                                    const std::vector<Value *> &sums) {
+  llvm::Type *type = sums[0]->getType();
+  Value *kept = entryAlloca(llvm::ArrayType::get(type, sums.size()));
+  for (size_t s = 0; s < sums.size(); ++s)
+    b_.CreateStore(sums[s], b_.CreateConstInBoundsGEP1_64(type, kept, s));
+  forLoop(i64(0), i64(tile.how.rows * tile.how.outerRows), 1, [&](Value *row) {
+    if (from.outer)
+      axes_[c.outerRow] = b_.CreateAdd(from.outer, b_.CreateUDiv(row, i64(tile.how.rows)));
+    if (from.inner)
+      axes_[c.innerRow] = b_.CreateAdd(from.inner, b_.CreateURem(row, i64(tile.how.rows)));
+    Value *first = b_.CreateMul(row, i64(tile.how.vectors));
     for (int64_t v = 0; v < tile.how.vectors; ++v)
-      storeVector(v, sumAt(r, v));
+      storeVector(c, tile, from, v,
+                  b_.CreateLoad(type, b_.CreateGEP(type, kept, b_.CreateAdd(first, i64(v)))));
+    setLanes({});
+  });
+}
+
+void KernelEmitter::storeRows(const Contraction &c, const Tile &tile,
+                              const std::vector<Value *> &sums) {
+  TileOrigin from{axes_.at(c.column), c.outerRow == noAxis ? nullptr : axes_.at(c.outerRow),
+                  c.innerRow == noAxis ? nullptr : axes_.at(c.innerRow)};
+  if (tile.how.loopsEpilogue)
+    storeRowsInLoop(c, tile, from, sums);
+  int64_t numRows = tile.how.loopsEpilogue ? 0 : tile.how.rows * tile.how.outerRows;
+  for (int64_t r = 0; r < numRows; ++r) {
+    if (from.outer)
+      axes_[c.outerRow] = b_.CreateAdd(from.outer, i64(r / tile.how.rows));
+    if (from.inner)
+      axes_[c.innerRow] = b_.CreateAdd(from.inner, i64(r % tile.how.rows));
+    for (int64_t v = 0; v < tile.how.vectors; ++v)
+      storeVector(c, tile, from, v, sums[static_cast<size_t>(r * tile.how.vectors + v)]);
   }
-  if (outerBegin)
-    axes_[c.outerRow] = outerBegin;
-  if (innerBegin)
-    axes_[c.innerRow] = innerBegin;
-  axes_[c.column] = columnBegin;
+  if (from.outer)
+    axes_[c.outerRow] = from.outer;
+  if (from.inner)
+    axes_[c.innerRow] = from.inner;
+  axes_[c.column] = from.column;
 }
 
 // lanes x lanes transposition: log2(lanes) rounds of interleaving pairs.
@@ -84,6 +89,24 @@ std::vector<llvm::Value *> KernelEmitter::transposeTile(std::vector<Value *> row
   return rows;
 }
 
+// The sums of `count` rows in one column.
+void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *values, int64_t count) {
+  unsigned lanes = static_cast<unsigned>(vectorLanes());
+  axes_[c.column] = column;
+  Lanes now{c.innerRow, lanes, nullptr};
+  setLanes(now);
+  if (count < static_cast<int64_t>(lanes)) {
+    now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
+    now.used = count;
+  }
+  setLanes(now);
+  overrides_.clear();
+  setOverride(c.result, values);
+  emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
+  overrides_.clear();
+  setLanes({});
+}
+
 void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   int64_t numRows = tile.how.rows * tile.how.outerRows;
@@ -100,20 +123,9 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
       block = transposeTile(std::move(block));
       axes_[c.column] = b_.CreateAdd(columnBegin, i64(v * lanes));
       Value *used = tile.hasColumnTail && v + 1 == tile.how.vectors ? columnsLeft(c) : i64(lanes);
-      auto storeColumn = [&](Value *column, Value *values) {
-        axes_[c.column] = b_.CreateAdd(b_.CreateAdd(columnBegin, i64(v * lanes)), column);
-        Lanes now{c.innerRow, lanes, nullptr};
-        setLanes(now);
-        if (count < static_cast<int64_t>(lanes)) {
-          now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
-          now.used = count;
-        }
-        setLanes(now);
-        overrides_.clear();
-        setOverride(c.result, values);
-        emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
-        overrides_.clear();
-        setLanes({});
+      auto store = [&](Value *column, Value *values) {
+        Value *first = b_.CreateAdd(columnBegin, i64(v * lanes));
+        storeColumn(c, b_.CreateAdd(first, column), values, count);
       };
       if (tile.how.loopsEpilogue) {
         Value *kept = entryAlloca(llvm::ArrayType::get(vectorType, lanes));
@@ -121,13 +133,13 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, cons
           b_.CreateStore(block[column], b_.CreateConstInBoundsGEP1_64(vectorType, kept, column));
         forLoop(i64(0), used, 1, [&](Value *column) {
           Scope scope(*this);
-          storeColumn(column, b_.CreateLoad(vectorType, b_.CreateGEP(vectorType, kept, column)));
+          store(column, b_.CreateLoad(vectorType, b_.CreateGEP(vectorType, kept, column)));
         });
         continue;
       }
       for (int64_t column = 0; column < static_cast<int64_t>(lanes); ++column)
         ifThen(b_.CreateICmpSLT(i64(column), used),
-               [&] { storeColumn(i64(column), block[static_cast<size_t>(column)]); });
+               [&] { store(i64(column), block[static_cast<size_t>(column)]); });
     }
   }
   axes_[c.innerRow] = innerBegin;

@@ -154,27 +154,15 @@ llvm::Value *KernelEmitter::scratchOf(Value *thread) {
 // Runs body(begin, end) over [0, count): as a task of the pool, each thread taking `grain` at
 // least, else (0) in place, as in strips. The task finds everything in a closure of 8-byte slots.
 void KernelEmitter::emitTask(Value *count, int64_t grain, bool needsScratch, const TaskBody &body) {
-  if (frame_.thread) {
-    if (needsScratch)
+  if (frame_.thread || (grain == 0 && !needsScratch)) {
+    if (frame_.thread && needsScratch)
       frame_.scratch = scratchOf(frame_.thread);
     Scope scope(*this);
     body(i64(0), count);
     return;
   }
-  if (grain == 0 && !needsScratch) {
-    Scope scope(*this);
-    body(i64(0), count);
-    return;
-  }
-  llvm::Type *slot = b_.getInt64Ty();
-  std::vector<Value *> captured{frame_.exec};
-  for (uint32_t buffer : loops_.arguments)
-    captured.push_back(frame_.pointers.at(buffer));
-  captured.insert(captured.end(), frame_.dims.begin(), frame_.dims.end());
-  Value *closure = entryAlloca(llvm::ArrayType::get(slot, captured.size()));
-  for (size_t i = 0; i < captured.size(); ++i)
-    b_.CreateStore(captured[i], b_.CreateConstInBoundsGEP1_64(slot, closure, i));
-  llvm::Type *ptr = b_.getPtrTy();
+  llvm::Type *slot = b_.getInt64Ty(), *ptr = b_.getPtrTy();
+  Value *closure = makeClosure();
   auto *taskType = llvm::FunctionType::get(b_.getVoidTy(), {ptr, slot, slot, b_.getInt32Ty()}, false);
   auto *task = llvm::Function::Create(taskType, llvm::GlobalValue::InternalLinkage,
                                       name_ + ".task" + std::to_string(numTasks_++), context_.module);
@@ -187,19 +175,35 @@ void KernelEmitter::emitTask(Value *count, int64_t grain, bool needsScratch, con
   } else {
     b_.CreateCall(task, {closure, i64(0), count, b_.getInt32(0)});
   }
+  emitTaskBody(*task, needsScratch, body);
+}
 
-  // The body, in the task.
+// What a task finds in its closure: exec, the arguments, the dims.
+llvm::Value *KernelEmitter::makeClosure() {
+  llvm::Type *slot = b_.getInt64Ty();
+  std::vector<Value *> captured{frame_.exec};
+  for (uint32_t buffer : loops_.arguments)
+    captured.push_back(frame_.pointers.at(buffer));
+  captured.insert(captured.end(), frame_.dims.begin(), frame_.dims.end());
+  Value *closure = entryAlloca(llvm::ArrayType::get(slot, captured.size()));
+  for (size_t i = 0; i < captured.size(); ++i)
+    b_.CreateStore(captured[i], b_.CreateConstInBoundsGEP1_64(slot, closure, i));
+  return closure;
+}
+
+void KernelEmitter::emitTaskBody(llvm::Function &task, bool needsScratch, const TaskBody &body) {
   auto savedPoint = b_.saveIP();
   Frame savedFrame = frame_;
   llvm::Function *savedFunction = function_;
   auto savedScopes = std::move(scopes_);
   auto savedAxes = axes_;
   scopes_.clear();
-  function_ = task;
-  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", task));
+  function_ = &task;
+  b_.SetInsertPoint(llvm::BasicBlock::Create(llvm_, "entry", &task));
+  llvm::Type *slot = b_.getInt64Ty(), *ptr = b_.getPtrTy();
   size_t next = 0;
   auto take = [&](llvm::Type *type) {
-    return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(slot, task->getArg(0), next++));
+    return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(slot, task.getArg(0), next++));
   };
   frame_.exec = take(ptr);
   for (uint32_t buffer : loops_.arguments)
@@ -207,10 +211,10 @@ void KernelEmitter::emitTask(Value *count, int64_t grain, bool needsScratch, con
   for (Value *&dim : frame_.dims)
     dim = take(slot);
   if (needsScratch)
-    frame_.scratch = scratchOf(task->getArg(3));
+    frame_.scratch = scratchOf(task.getArg(3));
   {
     Scope scope(*this);
-    body(task->getArg(1), task->getArg(2));
+    body(task.getArg(1), task.getArg(2));
   }
   b_.CreateRetVoid();
   scopes_ = std::move(savedScopes);

@@ -66,51 +66,46 @@ void listArguments(Loops &loops) {
   }
 }
 
+// An index into a buffer as that of the row's own part of it: terms of row axes go, the others
+// get the strides that `compact` has for theirs.
+Ref indexInRow(Exprs &exprs, const Nest &nest, const std::map<int64_t, int64_t> &compact,
+               Ref index) {
+  auto isRow = [&](Ref factor) {
+    return exprs[factor].op == Op::Axis &&
+           std::find(nest.rows.begin(), nest.rows.end(), exprs[factor].i) != nest.rows.end();
+  };
+  Affine form = exprs.affine(index), now;
+  for (auto [atom, coefficient] : form.terms)
+    if (std::ranges::none_of(exprs.factors(atom), isRow))
+      now.terms.push_back({atom, compact.at(coefficient)});
+  return exprs.fromAffine(now);
+}
+
 // Local buffers are indexed by their inner axes alone, in compact order.
-void layOutLocals(Loops &loops, Nest &nest, int64_t lanes) {
-  Kernel &kernel = loops.kernel;
+void layOutLocal(Kernel &kernel, Nest &nest, NestStage &inner, int64_t lanes) {
   Exprs &exprs = kernel.exprs;
-  for (NestStage &inner : nest.stages) {
-    if (!inner.isLocal)
-      continue;
-    std::map<int64_t, int64_t> compact; // stride in the buffer -> stride in scratch
-    int64_t elements = 1;
-    for (size_t d = inner.stage.axes.size(); d-- > 0;) {
-      uint32_t axis = inner.stage.axes[d];
-      compact[*exprs.coefficient(inner.stage.store, axis)] = elements;
-      elements *= *exprs.constantExtent(axis);
-    }
-    uint32_t buffer = inner.stage.buffer;
-    inner.isPerLane = lanes > 1;
-    if (!inner.isRegister) {
-      inner.localOffset = nest.localBytes;
-      nest.localBytes +=
-          (elements * lanes * sizeInBytes(kernel.buffers[buffer].type) + 63) / 64 * 64;
-    }
-    auto relay = [&](Ref index) {
-      Affine form = exprs.affine(index), now;
-      for (auto [atom, coefficient] : form.terms) {
-        bool isRow = false;
-        for (Ref factor : exprs.factors(atom))
-          isRow = isRow ||
-                  (exprs[factor].op == Op::Axis && std::find(nest.rows.begin(), nest.rows.end(),
-                                                             exprs[factor].i) != nest.rows.end());
-        if (!isRow)
-          now.terms.push_back({atom, compact.at(coefficient)});
-      }
-      return exprs.fromAffine(now);
-    };
-    inner.stage.store = relay(inner.stage.store);
-    for (NestStage &user : nest.stages)
-      for (Ref *ref : {&user.stage.body, &user.stage.position})
-        if (*ref != noRef)
-          *ref = exprs.rewrite(*ref, [&](Ref, const Expr &node) {
-            if (node.op != Op::Load || node.i != buffer)
-              return noRef;
-            return exprs.load(buffer, node.type, relay(node.a));
-          });
+  std::map<int64_t, int64_t> compact; // stride in the buffer -> stride in scratch
+  int64_t elements = 1;
+  for (size_t d = inner.stage.axes.size(); d-- > 0;) {
+    uint32_t axis = inner.stage.axes[d];
+    compact[*exprs.coefficient(inner.stage.store, axis)] = elements;
+    elements *= *exprs.constantExtent(axis);
   }
-  loops.scratchBytes = std::max(loops.scratchBytes, nest.localBytes);
+  uint32_t buffer = inner.stage.buffer;
+  inner.isPerLane = lanes > 1;
+  if (!inner.isRegister) {
+    inner.localOffset = nest.localBytes;
+    nest.localBytes += (elements * lanes * sizeInBytes(kernel.buffers[buffer].type) + 63) / 64 * 64;
+  }
+  inner.stage.store = indexInRow(exprs, nest, compact, inner.stage.store);
+  for (NestStage &user : nest.stages)
+    for (Ref *ref : {&user.stage.body, &user.stage.position})
+      if (*ref != noRef)
+        *ref = exprs.rewrite(*ref, [&](Ref, const Expr &node) {
+          if (node.op != Op::Load || node.i != buffer)
+            return noRef;
+          return exprs.load(buffer, node.type, indexInRow(exprs, nest, compact, node.a));
+        });
 }
 
 } // namespace
@@ -136,10 +131,14 @@ void applyShapes(Loops &loops) {
 
 void finishLoops(Loops &loops) {
   listArguments(loops);
-  for (size_t n = 0; n < loops.nests.size(); ++n)
-    if (!loops.nests[n].contraction)
-      layOutLocals(loops, loops.nests[n],
-                   loops.schedule.nests[n].isAcross ? loops.schedule.lanes : 1);
+  for (size_t n = 0; n < loops.nests.size(); ++n) {
+    Nest &nest = loops.nests[n];
+    int64_t lanes = loops.schedule.nests[n].isAcross ? loops.schedule.lanes : 1;
+    for (NestStage &inner : nest.stages)
+      if (inner.isLocal)
+        layOutLocal(loops.kernel, nest, inner, lanes);
+    loops.scratchBytes = std::max(loops.scratchBytes, nest.localBytes);
+  }
 }
 
 } // namespace bycc::loops

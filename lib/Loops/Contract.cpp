@@ -203,6 +203,43 @@ std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
   return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first) : std::nullopt;
 }
 
+// The two factors, first that which is broadcast, as they stand in the product.
+bool findFactors(const Exprs &exprs, const Expr &product, Contraction &c) {
+  if (product.op == Op::Mul) {
+    Ref a = plainLoad(exprs, product.a), b = plainLoad(exprs, product.b);
+    if (a == noRef || b == noRef)
+      return false;
+    c.broadcast = {static_cast<uint32_t>(exprs[a].i), exprs[a].a};
+    c.vector = {static_cast<uint32_t>(exprs[b].i), exprs[b].a};
+    return true;
+  }
+  auto pairs = pairsInMemory(exprs, product.a);
+  auto pair = asPair(exprs, product.b);
+  if (!pairs || !pair)
+    return false;
+  c.broadcast = *pairs;
+  c.vector = pair->first;
+  c.isPaired = true;
+  c.pairStride = pair->stride;
+  c.oddAxis = pair->oddAxis;
+  return true;
+}
+
+// The constant operand is the packed one; else the one whose own axis is stored contiguously.
+bool isBetterSwapped(Kernel &kernel, const Stage &stage, const Operand &x, const Operand &w) {
+  Exprs &exprs = kernel.exprs;
+  auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
+  auto hasUnitStore = [&](const Operand &o, const Operand &other) {
+    for (uint32_t axis : stage.axes)
+      if (moves(exprs, o.index, axis) && !moves(exprs, other.index, axis) &&
+          exprs.coefficient(stage.store, axis) == 1)
+        return true;
+    return false;
+  };
+  return (isConstant(x) && !isConstant(w)) ||
+         (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w));
+}
+
 } // namespace
 
 std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
@@ -217,44 +254,19 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
       if (exprs.constantExtent(axis) == 0) // nothing to tile
         return std::nullopt;
   Contraction c;
-  Operand x, w;
-  if (isReal) {
-    Ref a = plainLoad(exprs, product.a), b = plainLoad(exprs, product.b);
-    if (a == noRef || b == noRef)
-      return std::nullopt;
-    x = {static_cast<uint32_t>(exprs[a].i), exprs[a].a};
-    w = {static_cast<uint32_t>(exprs[b].i), exprs[b].a};
-  } else {
-    auto pairs = pairsInMemory(exprs, product.a);
-    auto pair = asPair(exprs, product.b);
-    if (!pairs || !pair)
-      return std::nullopt;
-    x = *pairs;
-    w = pair->first;
-    c.isPaired = true;
-    c.pairStride = pair->stride;
-    c.oddAxis = pair->oddAxis;
-  }
-  auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
-  // The constant operand is the packed one; else the one whose own axis is stored
-  // contiguously.
-  auto hasUnitStore = [&](const Operand &o, const Operand &other) {
-    for (uint32_t axis : stage.axes)
-      if (moves(exprs, o.index, axis) && !moves(exprs, other.index, axis) && exprs.coefficient(stage.store, axis) == 1)
-        return true;
-    return false;
-  };
-  if (isReal && ((isConstant(x) && !isConstant(w)) || (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w))))
-    std::swap(x, w);
-  auto sorted = sortAxes(exprs, stage, x.index, w.index);
+  if (!findFactors(exprs, product, c))
+    return std::nullopt;
+  if (isReal && isBetterSwapped(kernel, stage, c.broadcast, c.vector))
+    std::swap(c.broadcast, c.vector);
+  auto sorted = sortAxes(exprs, stage, c.broadcast.index, c.vector.index);
   if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))
     return std::nullopt;
   // A dot product per result, or a depthwise convolution: rows and batch only, or its
   // windows as columns of one row.
-  if (sorted->columns.empty() || (sorted->rows.empty() && readsAgain(exprs, w.index, sorted->columns, stage.reduceAxes)))
+  if (sorted->columns.empty() ||
+      (sorted->rows.empty() &&
+       readsAgain(exprs, c.vector.index, sorted->columns, stage.reduceAxes)))
     return std::nullopt;
-  c.broadcast = x;
-  c.vector = w;
   c.batch = sorted->batch;
   c.column = sorted->columns.back();
   sorted->columns.pop_back();

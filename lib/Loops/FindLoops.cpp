@@ -152,26 +152,28 @@ private:
     result_.nests.push_back(std::move(nest));
   }
 
-  // Row axes of each stage of a group (by position), or nothing when they do not agree.
-  std::optional<std::vector<std::vector<uint32_t>>> findRows(const std::vector<size_t> &group) {
-    size_t root = group[0];
-    bool hasReduction = false;
-    for (size_t s : group) {
-      const Stage &stage = k().stages[s];
-      if (stage.reduce == Reduce::None)
-        continue;
-      if (!hasReduction || stage.axes.size() < k().stages[root].axes.size())
+  // --- rows of a group of stages
+
+  using Axes = std::vector<uint32_t>;
+  using Rows = std::unordered_map<size_t, Axes>; // row axes, by stage
+  struct Edge {
+    size_t producer, consumer;
+    AxisMap pairs;
+  };
+
+  // The reduction with the fewest axes, whose axes the rows are; nothing when there is none.
+  std::optional<size_t> rootOf(const std::vector<size_t> &group) {
+    std::optional<size_t> root;
+    for (size_t s : group)
+      if (k().stages[s].reduce != Reduce::None &&
+          (!root || k().stages[s].axes.size() < k().stages[*root].axes.size()))
         root = s;
-      hasReduction = true;
-    }
-    if (!hasReduction)
-      return std::nullopt;
-    std::unordered_map<size_t, std::vector<uint32_t>> rows;
-    rows[root] = k().stages[root].axes;
-    struct Edge {
-      size_t producer, consumer;
-      AxisMap pairs;
-    };
+    return root;
+  }
+
+  // One for each load of a stage of the group in another one; nothing when one has no axes that
+  // match.
+  std::optional<std::vector<Edge>> edgesOf(const std::vector<size_t> &group) {
     std::vector<Edge> edges;
     for (size_t p : group)
       for (size_t c : group) {
@@ -184,47 +186,68 @@ private:
           edges.push_back(edge);
         }
       }
+    return edges;
+  }
+
+  // The axes of the edge's other end that are those of `axes`; nothing when one has none.
+  static std::optional<Axes> acrossEdge(const Edge &edge, const Axes &axes, bool toConsumer) {
+    Axes mapped;
+    for (uint32_t axis : axes) {
+      uint32_t other = noAxis;
+      for (auto [producer, consumer] : edge.pairs)
+        if ((toConsumer ? producer : consumer) == axis)
+          other = toConsumer ? consumer : producer;
+      if (other == noAxis)
+        return std::nullopt;
+      mapped.push_back(other);
+    }
+    return mapped;
+  }
+
+  // From the stages whose rows are known to those that they are connected with; false when an edge
+  // has no axes for them.
+  static bool spread(const std::vector<Edge> &edges, Rows &rows) {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Edge &edge : edges) {
-        if (rows.count(edge.producer) && !rows.count(edge.consumer)) {
-          std::vector<uint32_t> mapped;
-          for (uint32_t axis : rows[edge.producer]) {
-            if (!edge.pairs.count(axis))
-              return std::nullopt;
-            mapped.push_back(edge.pairs.at(axis));
-          }
-          rows[edge.consumer] = mapped;
-          changed = true;
-        } else if (!rows.count(edge.producer) && rows.count(edge.consumer)) {
-          std::vector<uint32_t> mapped;
-          for (uint32_t axis : rows[edge.consumer]) {
-            uint32_t mine = noAxis;
-            for (auto [a, b] : edge.pairs)
-              if (b == axis)
-                mine = a;
-            if (mine == noAxis)
-              return std::nullopt;
-            mapped.push_back(mine);
-          }
-          rows[edge.producer] = mapped;
-          changed = true;
-        }
+        bool hasProducer = rows.count(edge.producer), hasConsumer = rows.count(edge.consumer);
+        if (hasProducer == hasConsumer)
+          continue;
+        auto mapped =
+            acrossEdge(edge, rows[hasProducer ? edge.producer : edge.consumer], hasProducer);
+        if (!mapped)
+          return false;
+        rows[hasProducer ? edge.consumer : edge.producer] = std::move(*mapped);
+        changed = true;
       }
     }
-    // Every edge must agree, and row axes must be parallel in every stage.
-    for (const Edge &edge : edges) {
-      for (size_t r = 0; r < rows[root].size(); ++r) {
+    return true;
+  }
+
+  static bool agree(const std::vector<Edge> &edges, Rows &rows, size_t numRows) {
+    for (const Edge &edge : edges)
+      for (size_t r = 0; r < numRows; ++r) {
         auto it = edge.pairs.find(rows[edge.producer][r]);
         if (it == edge.pairs.end() || it->second != rows[edge.consumer][r])
-          return std::nullopt;
+          return false;
       }
-    }
-    std::vector<std::vector<uint32_t>> result;
+    return true;
+  }
+
+  // Row axes of each stage of a group (by position), or nothing when they do not agree.
+  std::optional<std::vector<Axes>> findRows(const std::vector<size_t> &group) {
+    auto root = rootOf(group);
+    auto edges = root ? edgesOf(group) : std::nullopt;
+    if (!edges)
+      return std::nullopt;
+    Rows rows{{*root, k().stages[*root].axes}};
+    if (!spread(*edges, rows) || !agree(*edges, rows, rows[*root].size()))
+      return std::nullopt;
+    std::vector<Axes> result;
     for (size_t s : group) {
       if (!rows.count(s))
         return std::nullopt;
-      const auto &axes = k().stages[s].axes;
+      const Axes &axes = k().stages[s].axes; // row axes are parallel in every stage
       for (uint32_t axis : rows[s])
         if (std::find(axes.begin(), axes.end(), axis) == axes.end())
           return std::nullopt;
@@ -235,7 +258,7 @@ private:
 
   void addRowNest(size_t first) {
     std::vector<size_t> group{first};
-    std::optional<std::vector<std::vector<uint32_t>>> rows;
+    std::optional<std::vector<Axes>> rows;
     for (size_t s = first + 1; s < k().stages.size(); ++s) {
       if (used_[s] || contractionOf_[s] >= 0 || !dependsOnlyOn(s, first, group))
         continue;
@@ -284,8 +307,7 @@ private:
     nest.stages.push_back(std::move(only));
   }
 
-  void makeGroup(const std::vector<size_t> &group, const std::vector<std::vector<uint32_t>> &rows,
-                 Nest &nest) {
+  void makeGroup(const std::vector<size_t> &group, const std::vector<Axes> &rows, Nest &nest) {
     for (uint32_t axis : rows[0])
       nest.rows.push_back(e().newAxis(e().extent(axis)));
     for (size_t g = 0; g < group.size(); ++g) {

@@ -105,47 +105,68 @@ Expected<> KernelEdits::addSchedule(const Line &line, const std::string &nest) {
   return {};
 }
 
-Expected<ScheduleFile> ScheduleFile::read(const std::string &file, std::string_view text) {
+namespace {
+
+class ScheduleReader {
+public:
+  explicit ScheduleReader(const std::string &file) { result.name = file; }
+
+  // `line` has words, of which the first is no comment.
+  Expected<> addLine(KernelEdits::Line line, const std::vector<std::string> &words) {
+    if (words[0] == "kernel")
+      return beginKernel(line, words);
+    if (words[0] == "strips") {
+      result.strips.push_back(std::move(line));
+      return {};
+    }
+    if (!kernel_)
+      return error(Status::Input, at(line))
+             << "expected 'kernel NAME FINGERPRINT', found '" << escaped(words[0]) << "'";
+    if (words[0] == "schedule")
+      return kernel_->addSchedule(line, nest_);
+    if (words[0] == "nest" && words.size() > 1)
+      nest_ = "nest " + words[1] + " ";
+    kernel_->others.push_back(std::move(line));
+    return {};
+  }
+
   ScheduleFile result;
-  result.name = file;
-  KernelEdits *kernel = nullptr;
-  std::string nest;
+
+private:
+  SourceLocation at(const KernelEdits::Line &line) const {
+    return {result.name, line.number, 0, {}, {}};
+  }
+
+  Expected<> beginKernel(const KernelEdits::Line &line, const std::vector<std::string> &words) {
+    if (words.size() != 3 || !isFingerprint(words[2]))
+      return error(Status::Input, at(line))
+             << "expected 'kernel NAME FINGERPRINT', the latter of 16 hexadecimal digits";
+    auto [it, isNew] = result.kernels.try_emplace(words[2], result.name);
+    if (!isNew)
+      return error(Status::Input, at(line))
+             << "kernel " << words[2] << " is said twice, first in line " << it->second.firstLine;
+    kernel_ = &it->second;
+    kernel_->firstLine = line.number;
+    nest_.clear();
+    return {};
+  }
+
+  KernelEdits *kernel_ = nullptr; // the last one
+  std::string nest_;              // prefix of its keys
+};
+
+} // namespace
+
+Expected<ScheduleFile> ScheduleFile::read(const std::string &file, std::string_view text) {
+  ScheduleReader reader(file);
   uint32_t number = 0;
   for (const std::string &raw : split(text, '\n')) {
     KernelEdits::Line line{++number, std::string(trimmed(raw))};
     std::vector<std::string> words = wordsOf(line.text);
-    if (words.empty() || words[0].starts_with("#"))
-      continue;
-    SourceLocation at{file, number, 0, {}, {}};
-    if (words[0] == "kernel") {
-      if (words.size() != 3 || !isFingerprint(words[2]))
-        return error(Status::Input, at)
-               << "expected 'kernel NAME FINGERPRINT', the latter of 16 hexadecimal digits";
-      auto [it, isNew] = result.kernels.try_emplace(words[2], file);
-      if (!isNew)
-        return error(Status::Input, at)
-               << "kernel " << words[2] << " is said twice, first in line " << it->second.firstLine;
-      kernel = &it->second;
-      kernel->firstLine = number;
-      nest.clear();
-      continue;
-    }
-    if (words[0] == "strips") {
-      result.strips.push_back(std::move(line));
-      continue;
-    }
-    if (!kernel)
-      return error(Status::Input, at)
-             << "expected 'kernel NAME FINGERPRINT', found '" << escaped(words[0]) << "'";
-    if (words[0] == "schedule") {
-      BYCC_TRY(kernel->addSchedule(line, nest));
-      continue;
-    }
-    if (words[0] == "nest" && words.size() > 1)
-      nest = "nest " + words[1] + " ";
-    kernel->others.push_back(std::move(line));
+    if (!words.empty() && !words[0].starts_with("#"))
+      BYCC_TRY(reader.addLine(std::move(line), words));
   }
-  return result;
+  return std::move(reader.result);
 }
 
 KernelEdits *ScheduleFile::find(const std::string &fingerprint) {
