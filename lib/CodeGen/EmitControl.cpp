@@ -4,16 +4,23 @@
 namespace bycc::codegen {
 
 void EntryEmitter::beginIf(const Instr &instr) {
-  LValue *condition =
-      instr.inputs.empty()
-          ? hasRegion(instr.callee)
-          : b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
+  for (ValueId value : instr.outputs)
+    define(value);
+  LValue *condition = conditionOf(instr);
   auto *then = llvm::BasicBlock::Create(llvm_, "then", frame_.function);
   OpenIf open{llvm::BasicBlock::Create(llvm_, "else", frame_.function),
               llvm::BasicBlock::Create(llvm_, "join", frame_.function), mark()};
   b_.CreateCondBr(condition, then, open.otherwise);
   b_.SetInsertPoint(then);
   ifs_.push_back(std::move(open));
+}
+
+EntryEmitter::LValue *EntryEmitter::conditionOf(const Instr &instr) {
+  if (!instr.dims.empty())
+    return evaluate(instr.dims[0]);
+  if (instr.inputs.empty())
+    return hasRegion(instr.callee);
+  return b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), pointer(instr.inputs[0])), b_.getInt8(0));
 }
 
 // A runtime that cannot say has it: it loads no model without all regions.

@@ -35,7 +35,7 @@ llvm::Function *EntryEmitter::run() {
   return entry;
 }
 
-void EntryEmitter::beginFunction(llvm::Function *function) {
+void EntryEmitter::beginFunction(llvm::Function *function, bool isTask) {
   EmitContext{module_, target_, nullptr}.setFunctionAttrs(*function);
   if (isLarge_) {
     function->addFnAttr(llvm::Attribute::OptimizeNone);
@@ -45,8 +45,8 @@ void EntryEmitter::beginFunction(llvm::Function *function) {
   frame_.allocas = llvm::BasicBlock::Create(llvm_, "entry", function);
   frame_.start = llvm::BasicBlock::Create(llvm_, "start", function);
   frame_.fail = llvm::BasicBlock::Create(llvm_, "fail", function);
-  frame_.exec = function->getArg(0);
   b_.SetInsertPoint(frame_.start);
+  frame_.exec = isTask ? field(function->getArg(0), 0) : function->getArg(0);
   if (isLarge_) {
     frame_.execSlot = newAlloca(b_.getPtrTy());
     b_.CreateStore(frame_.exec, frame_.execSlot);

@@ -16,6 +16,9 @@ EntryEmitter::LValue *EntryEmitter::evaluate(Ref ref) {
     overflow_ = b_.getFalse();
   if (auto it = evaluated_.find(ref); it != evaluated_.end())
     return it->second;
+  if (strips_)
+    if (auto it = strips_->extents.find(ref); it != strips_->extents.end())
+      return it->second;
   LValue *value = evaluateUncached(ref);
   return evaluated_[ref] = value;
 }
@@ -49,8 +52,8 @@ EntryEmitter::LValue *EntryEmitter::evaluateUncached(Ref ref) {
   case Op::Dim:
     if (auto slot = dimSlots_.find(static_cast<uint32_t>(e.i)); slot != dimSlots_.end())
       return b_.CreateLoad(b_.getInt64Ty(), placeOf(slot->second));
-    if (isLarge_ && p_.dims[static_cast<size_t>(e.i)].input != none)
-      return loadInputDim(static_cast<uint32_t>(e.i));
+    if (isLarge_ && p_.dims[static_cast<size_t>(e.i)].isGiven())
+      return loadGivenDim(static_cast<uint32_t>(e.i));
     return dims_.at(static_cast<uint32_t>(e.i));
   case Op::Load: return loadElement(e);
   case Op::Cast: return evaluateCast(p_.exprs.type(e.a), e.type, evaluate(e.a));

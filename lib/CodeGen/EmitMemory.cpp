@@ -3,14 +3,18 @@
 
 namespace bycc::codegen {
 
-// Extents of inputs that are open.
+// Extents of inputs that are open, and the number of threads.
 void EntryEmitter::loadDims() {
   for (uint32_t d = 0; d < p_.dims.size(); ++d)
-    if (p_.dims[d].input != none)
-      dims_.set(d, loadInputDim(d));
+    if (p_.dims[d].isGiven())
+      dims_.set(d, loadGivenDim(d));
 }
 
-EntryEmitter::LValue *EntryEmitter::loadInputDim(uint32_t dim) {
+EntryEmitter::LValue *EntryEmitter::loadGivenDim(uint32_t dim) {
+  if (p_.dims[dim].isThreads)
+    return b_.CreateZExt(
+        b_.CreateLoad(b_.getInt32Ty(), at(frame_.exec, offsetof(bycc_exec, threads))),
+        b_.getInt64Ty());
   LValue *shape = slot(field(frame_.exec, offsetof(bycc_exec, input_shapes)), p_.dims[dim].input);
   return b_.CreateLoad(b_.getInt64Ty(),
                        b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, p_.dims[dim].axis));
@@ -63,7 +67,7 @@ void EntryEmitter::define(ValueId id) {
                            {frame_.exec, b_.getInt32(value.resident),
                             b_.getInt32(value.residentOutput), shapeOf(value)});
     failIfNull(memory);
-  } else if (value.offset >= 0 || value.stripOffset >= 0) {
+  } else if (value.offset >= 0 || value.stripOffset != noRef) {
     return; // pointer() knows
   } else if (value.output != none) {
     memory = outputPointer(value);
@@ -93,12 +97,14 @@ void EntryEmitter::releaseValue(ValueId id) {
 EntryEmitter::LValue *EntryEmitter::pointer(ValueId id) {
   id = p_.root(id);
   const Value &value = p_.values[id];
+  if (value.stripOffset != noRef)
+    return b_.CreateGEP(b_.getInt8Ty(), strips_->memory, evaluate(value.stripOffset));
+  if (strips_)
+    return strips_->pointers.at(id);
   if (value.kind == Value::Kind::Constant || value.kind == Value::Kind::Packed)
     return at(frame_.weights, static_cast<int64_t>(offsets_.at(id)));
   if (value.offset >= 0)
     return at(frame_.arena, value.offset);
-  if (value.stripOffset >= 0)
-    return at(strips_->memory, value.stripOffset);
   if (value.kind == Value::Kind::Input)
     return slot(field(frame_.exec, offsetof(bycc_exec, inputs)), value.index);
   if (value.output != none && value.isStatic && !value.isAsked)

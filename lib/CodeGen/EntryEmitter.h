@@ -67,7 +67,8 @@ private:
   LValue *slot(LValue *array, uint64_t index) { return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), array, index)); }
 
   // --- instructions (EmitEntry.cpp)
-  void beginFunction(llvm::Function *function);
+  // The exec is its first argument, or, in a task, the first word behind that.
+  void beginFunction(llvm::Function *function, bool isTask = false);
   void endFunction();
   void emitAll(uint32_t begin, uint32_t end); // instructions
   llvm::AllocaInst *newAlloca(llvm::Type *type);
@@ -123,7 +124,7 @@ private:
 
   // --- memory (EmitMemory.cpp)
   void loadDims();
-  LValue *loadInputDim(uint32_t dim);
+  LValue *loadGivenDim(uint32_t dim);
   void setDimValue(uint32_t dim, LValue *value);
   // The caller's memory, else the runtime's.
   LValue *outputPointer(const Value &value);
@@ -143,6 +144,7 @@ private:
     Known outer;
   };
   void beginIf(const Instr &instr);
+  LValue *conditionOf(const Instr &instr);
   LValue *hasRegion(uint32_t region);
   void beginElse();
   void endIf();
@@ -176,7 +178,7 @@ private:
   void copyBytes(LValue *to, LValue *from, LValue *bytes);
   void emitSetRows(const Instr &instr);
 
-  // --- strips (EmitStrips.cpp): void task(exec, begin, end, thread)
+  // --- strips (EmitStrips.cpp): void task(closure, begin, end, thread)
   struct OpenStrips {
     Frame caller;
     llvm::IRBuilderBase::InsertPoint place;
@@ -184,7 +186,19 @@ private:
     llvm::PHINode *turn;
     LValue *thread, *memory;     // of strips on this thread
     std::vector<LValue *> parts; // which part of each cut
+    // What the closure has: where values begin, and expressions that are no constants.
+    std::unordered_map<ValueId, LValue *> pointers;
+    std::unordered_map<Ref, LValue *> extents;
   };
+  struct Closure {
+    std::vector<ValueId> pointers;
+    std::vector<Ref> extents;
+  };
+  Closure closureOf(const Instr &strips) const;
+  LValue *makeClosure(const Closure &closure);
+  void openClosure(const Closure &closure, LValue *words);
+  LValue *memoryOfThread(const Instr &strips);
+  void findParts(const Instr &strips);
   void beginStrips(const Instr &instr);
   void endStrips();
   // Where an argument of a kernel begins in this turn.

@@ -138,7 +138,8 @@ void releaseAllocated(Program &program, const std::vector<Life> &lives) {
         isShared[memory] = true;
   for (ValueId id = 0; id < program.values.size(); ++id) {
     const Value &value = program.values[id];
-    bool isOwn = value.kind == Value::Kind::Buffer && value.alias == none && value.output == none && value.resident == none;
+    bool isOwn = value.kind == Value::Kind::Buffer && value.alias == none && value.output == none &&
+                 value.resident == none && value.stripOffset == noRef;
     if (!isOwn || isShared[id] || value.isBound || value.spareOf != none || value.isStatic || lives[id].first == SIZE_MAX)
       continue;
     size_t at = lives[id].last;
@@ -182,7 +183,7 @@ Expected<> planMemory(Program &program) {
     const Value &value = program.values[id];
     return value.kind == Value::Kind::Buffer && value.alias == none && value.output == none &&
            value.resident == none && value.isStatic && !value.isBound && value.spareOf == none &&
-           value.stripOffset < 0 && lives[id].first != SIZE_MAX;
+           value.stripOffset == noRef && lives[id].first != SIZE_MAX;
   };
   std::vector<std::vector<ValueId>> begins(program.instrs.size()), ends(program.instrs.size());
   for (ValueId id = 0; id < program.values.size(); ++id) {

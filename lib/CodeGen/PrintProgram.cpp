@@ -5,13 +5,23 @@
 
 namespace bycc::codegen {
 
+namespace {
+
+// How often a cut divides, where that is known.
+std::string textOf(const Program &program, Ref count) {
+  auto known = program.exprs.constant(count);
+  return known ? std::to_string(*known) : "?";
+}
+
+} // namespace
+
 std::vector<std::string> printStrips(const Program &program) {
   std::vector<std::string> lines;
   for (const Instr &instr : program.instrs) {
     if (instr.kind == Instr::Kind::Strips) {
       std::string counts;
-      for (int64_t count : instr.counts)
-        counts += (counts.empty() ? "" : "x") + std::to_string(count);
+      for (Ref count : instr.counts)
+        counts += (counts.empty() ? "" : "x") + textOf(program, count);
       lines.push_back("strips " + program.nodes[instr.node].name + " " + counts);
     } else if (instr.kind == Instr::Kind::Kernel && program.kernels[instr.callee].isOfStrips) {
       lines.back() += " " + program.kernels[instr.callee].fingerprint;

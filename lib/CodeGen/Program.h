@@ -17,7 +17,8 @@
 //   EndLoop                  r is visible from here on
 //
 // What stands between Strips and EndStrips runs on the next part of its operands in each
-// turn (RunInStrips.cpp); the turns are tasks of the thread pool.
+// turn (RunInStrips.cpp); the turns are tasks of the thread pool. Whether open extents are
+// large enough for that is asked as the program runs: the other branch has the whole kernels.
 #pragma once
 
 #include "bycc/CodeGen/CodeGen.h"
@@ -58,7 +59,7 @@ struct Value {
   bool isStatic = true;
   int64_t bytes = 0, offset = -1; // in the arena
   uint32_t firstUse = 0, lastUse = 0; // instructions, if it is there
-  int64_t stripOffset = -1;       // in the memory that each thread has for strips
+  Ref stripOffset = noRef;            // bytes, in the memory that each thread has for strips
   int32_t storage = -1;
 };
 
@@ -75,16 +76,24 @@ struct Instr {
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments; // kernels: in order of the loops' arguments
   // Kernels: program expressions. SetDim: the value. Require: the condition, then
-  // the values that the message names.
+  // the values that the message names. If: the condition, where it has no input; what both
+  // branches write is in its outputs.
   std::vector<Ref> dims;
   uint32_t node = none;            // profiled node
   std::vector<ValueId> released = {}; // resident and allocated values that end here
   // Require; SetDim of an extent, which must not be negative. Each {} is a value.
   std::string message = {};
   // Strips: how often each cut divides the operands, the first one first. Kernels in them:
-  // for each cut the bytes from part to part of each argument.
-  std::vector<int64_t> counts = {};
-  std::vector<std::vector<int64_t>> steps = {};
+  // for each cut the bytes from part to part of each argument. Program expressions.
+  // The memory of all threads is the first of `temps`, with the threads and the bytes of
+  // each as its extents; without one it is in the scratch.
+  std::vector<Ref> counts = {};
+  std::vector<std::vector<Ref>> steps = {};
+  // Strips: the last cut takes `most` of `all` rows, or what is left of them; `dim` says how
+  // many in a turn.
+  struct Rows {
+    Ref dim = noRef, most = noRef, all = noRef;
+  } rows = {};
 };
 
 struct RegionCode {
@@ -116,7 +125,9 @@ struct ProfiledNode {
 struct Program {
   Exprs exprs; // Dim i = run-time extent i; Load = an element of the value with that id
   struct DimSource {
-    uint32_t input = none, axis = 0; // else an instruction gives it
+    uint32_t input = none, axis = 0; // else an instruction gives it,
+    bool isThreads = false;          // ... or it is how many threads there are
+    bool isGiven() const { return input != none || isThreads; }
   };
   std::vector<DimSource> dims;
   std::vector<int64_t> likelyDims; // what they likely are

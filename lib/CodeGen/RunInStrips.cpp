@@ -16,10 +16,17 @@
 //
 // Kernels of strips are made from the same computations (Kernel, before it has loops):
 // the outermost axis of what passes between them becomes shorter, or goes, and each
-// operand's pointer moves by a fixed number of bytes from strip to strip. So an axis has
+// operand's pointer moves by as many bytes from strip to strip. So an axis has
 // to be an axis of all of them, and nothing but loads and stores may depend on it.
-// Known extents only. One kernel over all operators of a chain would also keep a strip in
+//
+// Extents that are open stay so: an axis of both operands of the products is cut into its
+// single indices, and the rows of one operand into as many as the second cache holds, which
+// is counted when they are known; the last strip has what is left. There, too, is decided
+// whether the values are so large, and if not the whole kernels run.
+//
+// One kernel over all operators of a chain would also keep a strip in
 // registers; it needs schedules of several contractions in one nest.
+#include "CutKernel.h"
 #include "Program.h"
 
 #include <algorithm>
@@ -27,206 +34,22 @@
 namespace bycc::codegen {
 namespace {
 
-using Buffers = std::vector<uint32_t>;
-
-// As a double, which does not overflow and is exact for what fits in memory.
-double elementsOf(const Exprs &exprs, const std::vector<Ref> &shape) {
+// As a double, which does not overflow and is exact for what fits in memory; 0: not known.
+double knownElements(const Exprs &exprs, const std::vector<Ref> &shape) {
   double product = 1;
   for (Ref extent : shape)
     product *= static_cast<double>(exprs.constant(extent).value_or(0));
   return product;
 }
-double elementsOf(const Kernel &kernel, uint32_t buffer) {
-  return elementsOf(kernel.exprs, kernel.buffers[buffer].shape);
+
+bool isKnown(const Exprs &exprs, const std::vector<Ref> &shape) {
+  return std::ranges::all_of(shape, [&](Ref extent) { return exprs.constant(extent).has_value(); });
 }
-
-// A kernel of a chain while its rows become fewer. `passed` are the buffers that lie
-// between kernels of the chain.
-class Strip {
-public:
-  Strip(Kernel kernel, Buffers passed) : kernel(std::move(kernel)), passed_(std::move(passed)) {}
-
-  // Extents of the outermost axes of what is passed; empty: one has none.
-  std::vector<int64_t> outerExtents() {
-    axes_.assign(kernel.stages.size(), noAxis);
-    std::vector<int64_t> extents;
-    for (size_t s = 0; s < kernel.stages.size(); ++s)
-      for (uint32_t buffer : passed_) {
-        const Stage &stage = kernel.stages[s];
-        std::vector<Ref> indices = loadsOf(stage, buffer);
-        if (stage.buffer == buffer)
-          indices.push_back(stage.store);
-        for (Ref index : indices) {
-          uint32_t axis = outermost(stage, index, elementsOf(kernel, buffer));
-          if (axis == noAxis || !assign(s, axis))
-            return {};
-          extents.push_back(*kernel.exprs.constantExtent(axis));
-        }
-      }
-    return extents;
-  }
-
-  // Leaves one of `count` equal parts of that axis. False, with the kernel in an
-  // undefined state, where it cannot be done.
-  bool cut(int64_t count) {
-    if (outerExtents().empty() || !spread())
-      return false;
-    std::vector<int64_t> steps(kernel.buffers.size(), 0);
-    std::vector<bool> isKnown(kernel.buffers.size(), false);
-    auto move = [&](uint32_t buffer, int64_t step) {
-      bool agrees = !isKnown[buffer] || steps[buffer] == step;
-      steps[buffer] = step;
-      isKnown[buffer] = true;
-      return agrees;
-    };
-    for (size_t s = 0; s < kernel.stages.size(); ++s) {
-      Stage &stage = kernel.stages[s];
-      uint32_t axis = axes_[s];
-      int64_t rows = *kernel.exprs.constantExtent(axis) / count;
-      if (isUsedBare(stage, axis))
-        return false;
-      for (Ref load : allLoads(stage)) {
-        auto step = kernel.exprs.coefficient(kernel.exprs[load].a, axis);
-        if (!step || !move(static_cast<uint32_t>(kernel.exprs[load].i), *step * rows))
-          return false;
-      }
-      auto step = kernel.exprs.coefficient(stage.store, axis);
-      if (!step || !move(stage.buffer, *step * rows))
-        return false;
-      shorten(stage, axis, rows);
-    }
-    for (uint32_t b = 0; b < kernel.buffers.size(); ++b) {
-      Buffer &buffer = kernel.buffers[b];
-      bool isOwn = buffer.role == Role::Temp || std::ranges::find(passed_, b) != passed_.end();
-      if (isOwn && isKnown[b]) {
-        int64_t all = static_cast<int64_t>(elementsOf(kernel, b));
-        buffer.shape = {kernel.exprs.integer(all / count)};
-        steps[b] = 0;
-      }
-      // What is packed while compiling would be the first strip's.
-      buffer.isConstant = buffer.isConstant && steps[b] == 0;
-      steps[b] *= sizeInBytes(buffer.type);
-    }
-    steps_.push_back(std::move(steps));
-    return true;
-  }
-
-  // Bytes from strip to strip of each buffer, for each cut, the first one first.
-  const std::vector<std::vector<int64_t>> &steps() const { return steps_; }
-
-  Kernel kernel;
-
-private:
-  std::vector<Ref> allLoads(const Stage &stage) const {
-    std::vector<Ref> loads;
-    for (Ref root : {stage.body, stage.position})
-      if (root != noRef)
-        kernel.exprs.visit(root, [&](Ref ref) {
-          if (kernel.exprs[ref].op == Op::Load)
-            loads.push_back(ref);
-          return true;
-        });
-    return loads;
-  }
-
-  std::vector<Ref> loadsOf(const Stage &stage, uint32_t buffer) const {
-    std::vector<Ref> indices;
-    for (Ref load : allLoads(stage))
-      if (kernel.exprs[load].i == buffer)
-        indices.push_back(kernel.exprs[load].a);
-    return indices;
-  }
-
-  uint32_t outermost(const Stage &stage, Ref index, double elements) const {
-    for (uint32_t axis : stage.axes) {
-      auto extent = kernel.exprs.constantExtent(axis);
-      auto step = kernel.exprs.coefficient(index, axis);
-      if (extent && step && *extent > 1 && *step > 0 &&
-          static_cast<double>(*step) * static_cast<double>(*extent) == elements)
-        return axis;
-    }
-    return noAxis;
-  }
-
-  bool assign(size_t stage, uint32_t axis) {
-    bool agrees = axes_[stage] == noAxis || axes_[stage] == axis;
-    axes_[stage] = axis;
-    return agrees;
-  }
-
-  // Stages that only see what others of the kernel make: through those values.
-  bool spread() {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t p = 0; p < kernel.stages.size(); ++p)
-        for (size_t c = p + 1; c < kernel.stages.size(); ++c) {
-          if ((axes_[p] == noAxis) == (axes_[c] == noAxis))
-            continue;
-          for (Ref index : loadsOf(kernel.stages[c], kernel.stages[p].buffer)) {
-            size_t to = axes_[p] == noAxis ? p : c;
-            uint32_t axis = outermost(kernel.stages[to], to == p ? kernel.stages[p].store : index,
-                                      elementsOf(kernel, kernel.stages[p].buffer));
-            if (axis == noAxis || !assign(to, axis))
-              return false;
-            changed = true;
-          }
-        }
-    }
-    for (size_t s = 0; s < kernel.stages.size(); ++s)
-      if (axes_[s] == noAxis)
-        return false;
-    // Both ends of each value that stays inside.
-    for (size_t m = 0; m < kernel.stages.size(); ++m) {
-      const Stage &maker = kernel.stages[m];
-      if (kernel.buffers[maker.buffer].role != Role::Temp)
-        continue;
-      double elements = elementsOf(kernel, maker.buffer);
-      if (outermost(maker, maker.store, elements) != axes_[m])
-        return false;
-      for (size_t c = 0; c < kernel.stages.size(); ++c)
-        for (Ref index : loadsOf(kernel.stages[c], maker.buffer))
-          if (outermost(kernel.stages[c], index, elements) != axes_[c])
-            return false;
-    }
-    return true;
-  }
-
-  // Anywhere but in the index of a load: a mask of what lies ahead, say.
-  bool isUsedBare(const Stage &stage, uint32_t axis) const {
-    bool isUsed = false;
-    for (Ref root : {stage.body, stage.position})
-      if (root != noRef)
-        kernel.exprs.visit(root, [&](Ref ref) {
-          const Expr &e = kernel.exprs[ref];
-          isUsed = isUsed || (e.op == Op::Axis && e.i == axis);
-          return e.op != Op::Load;
-        });
-    return isUsed;
-  }
-
-  void shorten(Stage &stage, uint32_t axis, int64_t rows) {
-    Ref value = kernel.exprs.integer(0);
-    auto at = std::ranges::find(stage.axes, axis);
-    if (rows == 1) {
-      stage.axes.erase(at);
-    } else {
-      *at = kernel.exprs.newAxis(kernel.exprs.integer(rows));
-      value = kernel.exprs.axis(*at);
-    }
-    for (Ref *ref : {&stage.body, &stage.position, &stage.store})
-      if (*ref != noRef)
-        *ref = kernel.exprs.substitute(*ref, {{axis, value}});
-  }
-
-  Buffers passed_;
-  std::vector<uint32_t> axes_; // by stage: the one that is cut
-  std::vector<std::vector<int64_t>> steps_;
-};
 
 class StripMaker {
 public:
   StripMaker(Program &program, const TargetInfo &target, Scheduler &scheduler)
-      : p_(program), facts_(factsOf(target)), scheduler_(scheduler) {}
+      : p_(program), x_(program.exprs), facts_(factsOf(target)), scheduler_(scheduler) {}
 
   Expected<> run() {
     findReaders();
@@ -251,16 +74,38 @@ public:
   }
 
 private:
-  // Of a strip: what is passed should stay in the second cache beside the operands.
-  double budget() const { return static_cast<double>(facts_.l2Bytes) / 2; }
+  static constexpr int64_t enoughParts = 16; // for the threads that there may be
 
+  // Of a strip: what is passed should stay in the second cache beside the operands.
+  int64_t budget() const { return facts_.l2Bytes / 2; }
+
+  // Who reads a value, not its extents alone.
   void findReaders() {
     readers_.resize(p_.values.size());
-    for (size_t i = 0; i < p_.instrs.size(); ++i)
-      for (ValueId value : p_.instrs[i].inputs)
-        if (std::vector<size_t> &readers = readers_[p_.root(value)];
-            readers.empty() || readers.back() != i)
-          readers.push_back(i);
+    for (size_t i = 0; i < p_.instrs.size(); ++i) {
+      const Instr &instr = p_.instrs[i];
+      bool isKernel = instr.kind == Instr::Kind::Kernel;
+      for (ValueId value : instr.inputs)
+        if (!isKernel || hasArgument(instr, value))
+          addReader(value, i);
+      for (Ref ref : instr.dims)
+        x_.visit(ref, [&](Ref at) {
+          if (x_[at].op == Op::Load)
+            addReader(static_cast<ValueId>(x_[at].i), i);
+          return true;
+        });
+    }
+  }
+
+  void addReader(ValueId value, size_t instr) {
+    std::vector<size_t> &readers = readers_[p_.root(value)];
+    if (readers.empty() || readers.back() != instr)
+      readers.push_back(instr);
+  }
+
+  bool hasArgument(const Instr &instr, ValueId value) const {
+    return std::ranges::any_of(instr.arguments,
+                               [&](ValueId at) { return p_.root(at) == p_.root(value); });
   }
 
   const KernelCode *codeOf(size_t instr) const {
@@ -269,197 +114,402 @@ private:
     return isKernel && p_.kernels[at.callee].source ? &p_.kernels[at.callee] : nullptr;
   }
 
-  bool isProduct(size_t instr) const {
+  // The nest of a kernel that is a product.
+  std::optional<size_t> productIn(size_t instr) const {
     const auto &nests = p_.kernels[p_.instrs[instr].callee].loops.nests;
-    return std::ranges::any_of(nests,
-                               [](const Nest &nest) { return nest.contraction.has_value(); });
+    for (size_t n = 0; n < nests.size(); ++n)
+      if (nests[n].contraction)
+        return n;
+    return std::nullopt;
   }
 
+  // In memory of its own.
   bool isPlain(ValueId id) const {
     const Value &value = p_.values[id];
     return value.kind == Value::Kind::Buffer && value.alias == none && value.resident == none &&
-           !value.isBound && value.spareOf == none && !value.isAsked && p_.isStatic(value);
+           !value.isBound && value.spareOf == none;
   }
 
-  // Found from the run alone, whatever ran before.
-  bool hasFixedPlace(ValueId id) const {
-    const Value &root = p_.values[p_.root(id)];
-    return root.kind != Value::Kind::Buffer || isPlain(p_.root(id));
+  // Two of them are larger than the second cache, or may be.
+  bool isLarge(ValueId id) const {
+    const Value &value = p_.values[id];
+    double bytes = sizeInBytes(value.dtype) * knownElements(x_, value.dims);
+    return !isKnown(x_, value.dims) || bytes > static_cast<double>(budget());
   }
 
-  double bytesOf(ValueId id) const {
-    return sizeInBytes(p_.values[id].dtype) * elementsOf(p_.exprs, p_.values[id].dims);
-  }
-
-  // The instruction that alone reads the result, when that is large and only kernels
-  // stand between; else 0.
+  // The instruction that alone reads the result, when that is large and only kernels and
+  // what they need of extents stand between; else 0.
   size_t nextOf(size_t instr) const {
     ValueId made = p_.instrs[instr].outputs[0];
-    if (!isPlain(made) || p_.values[made].output != none ||
-        bytesOf(made) <= static_cast<double>(facts_.l2Bytes) || readers_[made].size() != 1)
+    if (!isPlain(made) || p_.values[made].output != none || !isLarge(made) ||
+        readers_[made].size() != 1)
       return 0;
+    using Kind = Instr::Kind;
     size_t next = readers_[made][0];
     for (size_t at = instr + 1; at <= next; ++at)
-      if (p_.instrs[at].kind != Instr::Kind::Kernel)
+      if (Kind kind = p_.instrs[at].kind;
+          kind != Kind::Kernel && kind != Kind::SetDim && kind != Kind::Require)
         return 0;
     return codeOf(next) ? next : 0;
   }
 
   // A product, what is done to its rows, a product of that.
   std::vector<size_t> chainFrom(size_t first) const {
-    if (!codeOf(first) || !isProduct(first))
+    if (!codeOf(first) || !productIn(first))
       return {};
     std::vector<size_t> chain{first};
     for (size_t next = nextOf(first); next; next = nextOf(next)) {
       chain.push_back(next);
-      if (isProduct(next))
+      if (productIn(next))
         break;
     }
     bool isWhole =
-        chain.size() > 2 && isProduct(chain.back()) && isPlain(p_.instrs[chain.back()].outputs[0]);
+        chain.size() > 2 && productIn(chain.back()) && isPlain(p_.instrs[chain.back()].outputs[0]);
     return isWhole ? chain : std::vector<size_t>();
   }
 
   // The buffers of an instruction's kernel that have one of these values.
-  Buffers buffersWith(const Instr &instr, const std::vector<ValueId> &values) const {
+  std::vector<uint32_t> buffersWith(const Instr &instr, const std::vector<ValueId> &values) const {
     const std::vector<uint32_t> &arguments = p_.kernels[instr.callee].loops.arguments;
-    Buffers found;
+    std::vector<uint32_t> found;
     for (size_t a = 0; a < arguments.size(); ++a)
       if (std::ranges::find(values, p_.root(instr.arguments[a])) != values.end())
         found.push_back(arguments[a]);
     return found;
   }
 
-  // How many parts the next cut makes; 0: none can be made.
-  static int64_t nextCount(std::vector<Strip> &strips, double bytes, double budget) {
-    std::vector<int64_t> extents;
-    for (Strip &strip : strips) {
-      std::vector<int64_t> own = strip.outerExtents();
+  // A chain on its way into strips.
+  struct Chain {
+    std::vector<size_t> kernels; // instructions
+    std::vector<ValueId> passed;
+    std::vector<CutKernel> strips;
+    std::vector<Ref> counts;
+    std::vector<Instr> extents; // SetDim
+    Instr::Rows rows;
+    Ref bytesOfRow = noRef; // where `rows` are: of what is passed
+  };
+
+  // Of what a strip passes on, by `divisor`; nullopt: that does not divide it.
+  std::optional<Ref> bytesOf(Chain &chain, const Product &divisor = {}) {
+    Ref bytes = x_.integer(0);
+    for (size_t k = 0; k + 1 < chain.kernels.size(); ++k) {
+      CutKernel &strip = chain.strips[k];
+      for (uint32_t b = 0; b < strip.kernel.buffers.size(); ++b) {
+        if (strip.kernel.buffers[b].role != Role::Output)
+          continue;
+        auto elements = strip.productOf(strip.kernel.elements(b));
+        auto part = elements ? elements->over(divisor) : std::nullopt;
+        if (!part)
+          return std::nullopt;
+        bytes = x_.add(bytes, x_.times(toRef(*part), sizeInBytes(strip.kernel.buffers[b].type)));
+      }
+    }
+    return bytes;
+  }
+
+  // How many parts the next cut can make at most; nullopt: none.
+  static std::optional<Product> mostParts(Chain &chain) {
+    std::vector<Product> extents;
+    for (CutKernel &strip : chain.strips) {
+      std::vector<Product> own = strip.outerExtents();
       if (own.empty())
-        return 0;
+        return std::nullopt;
       extents.insert(extents.end(), own.begin(), own.end());
     }
-    int64_t all = *std::ranges::min_element(extents);
-    if (std::ranges::any_of(extents, [&](int64_t extent) { return extent % all != 0; }))
-      return 0;
-    for (int64_t count = 2; count < all; ++count)
-      if (all % count == 0 && bytes / static_cast<double>(count) <= budget)
+    for (const Product &most : extents)
+      if (std::ranges::all_of(extents,
+                              [&](const Product &each) { return each.over(most).has_value(); }))
+        return most;
+    return std::nullopt;
+  }
+
+  // Whether each part reads the whole of an operand, which costs something.
+  static bool isShared(Chain &chain) {
+    return chain.strips[0].sharesOperand() || chain.strips.back().sharesOperand();
+  }
+
+  // The fewest parts that are small and enough, or all.
+  int64_t partsOf(int64_t all, int64_t bytes, int64_t enough) const {
+    for (int64_t count = std::max<int64_t>(enough, 2); count < all; ++count)
+      if (all % count == 0 && bytes / count <= budget())
         return count;
     return all;
   }
 
-  Expected<std::vector<Instr>> stripsOf(const std::vector<size_t> &chain) {
-    std::vector<ValueId> passed;
-    double bytes = 0;
-    for (size_t at : chain)
-      if (at != chain.back()) {
-        passed.push_back(p_.instrs[at].outputs[0]);
-        bytes += bytesOf(passed.back());
-      }
-    std::vector<Strip> strips;
-    for (size_t at : chain)
-      strips.emplace_back(*codeOf(at)->source, buffersWith(p_.instrs[at], passed));
-    std::vector<int64_t> counts;
-    while (bytes > budget()) {
-      std::vector<Strip> before = strips;
-      int64_t count = nextCount(strips, bytes, budget());
-      if (count == 0 ||
-          !std::ranges::all_of(strips, [&](Strip &strip) { return strip.cut(count); })) {
-        strips = std::move(before);
-        break;
-      }
-      counts.push_back(count);
-      bytes /= static_cast<double>(count);
+  // Cuts once more. False: the chain is as small as it gets.
+  bool cutOnce(Chain &chain) {
+    std::optional<Product> most = mostParts(chain);
+    if (!most)
+      return false;
+    std::optional<Ref> bytes = bytesOf(chain);
+    if (!bytes)
+      return false;
+    if (std::optional<int64_t> known = x_.constant(*bytes)) {
+      if (!most->isNumber())
+        return false;
+      most->number = partsOf(most->number, *known, isShared(chain) ? 1 : enoughParts);
+    } else if (isShared(chain)) {
+      return cutRows(chain, *most);
     }
-    if (counts.empty() || bytes > 4 * budget())
-      return std::vector<Instr>();
-    return instrsOf(chain, passed, strips, counts);
+    if (!std::ranges::all_of(chain.strips, [&](CutKernel &strip) { return strip.cut(*most); }))
+      return false;
+    chain.counts.push_back(toRef(*most));
+    return true;
   }
 
-  Expected<std::vector<Instr>> instrsOf(const std::vector<size_t> &chain,
-                                        const std::vector<ValueId> &passed,
-                                        std::vector<Strip> &strips,
-                                        const std::vector<int64_t> &counts) {
-    std::unordered_map<ValueId, ValueId> small; // what is passed: the memory of a strip
+  Ref toRef(const Product &product) {
+    Ref made = x_.integer(product.number);
+    for (auto [own, program] : product.factors)
+      made = x_.mul(made, program);
+    return made;
+  }
+
+  // Into as many rows as the cache holds, but so that all threads have some.
+  bool cutRows(Chain &chain, const Product &most) {
+    std::optional<Ref> row = bytesOf(chain, most);
+    if (!row)
+      return false;
+    chain.bytesOfRow = *row;
+    chain.rows.all = toRef(most);
+    chain.rows.most = addDim(chain, rowsAtOnce(chain));
+    chain.rows.dim = p_.addDim({}, CutKernel::likelyRows);
+    if (!std::ranges::all_of(chain.strips, [&](CutKernel &strip) {
+          return strip.cutRows(most, chain.rows.most, chain.rows.dim);
+        }))
+      return false;
+    chain.counts.push_back(addDim(chain, quotientUp(chain.rows.all, chain.rows.most)));
+    return true;
+  }
+
+  Ref rowsAtOnce(const Chain &chain) {
+    if (threads_ == noRef)
+      threads_ = p_.addDim({none, 0, true}, 1);
+    Ref turns = chain.rows.all;
+    for (Ref count : chain.counts)
+      turns = x_.mul(turns, count);
+    Ref fitting = x_.binary(Op::FloorDiv, x_.integer(budget()), chain.bytesOfRow);
+    Ref rows = x_.binary(Op::Min, fitting, quotientUp(turns, threads_));
+    rows = x_.binary(Op::Max, rows, x_.integer(1));
+    // Whole tiles, where there is one.
+    Ref tile = x_.integer(tileRows(chain.kernels[0]));
+    Ref tiles = x_.sub(rows, x_.binary(Op::FloorMod, rows, tile));
+    return x_.binary(Op::Max, tiles, x_.binary(Op::Min, rows, tile));
+  }
+
+  int64_t tileRows(size_t instr) const {
+    const KernelCode &code = p_.kernels[p_.instrs[instr].callee];
+    const auto &product = code.loops.schedule.nests[*productIn(instr)].product;
+    return product ? product->tile.rows * product->tile.outerRows : 1;
+  }
+
+  Ref quotientUp(Ref a, Ref b) { return x_.binary(Op::FloorDiv, x_.plus(x_.add(a, b), -1), b); }
+
+  // What is counted before the strips begin.
+  Ref addDim(Chain &chain, Ref value) {
+    Instr set;
+    set.kind = Instr::Kind::SetDim;
+    set.callee = static_cast<uint32_t>(p_.dims.size());
+    set.dims = {value};
+    chain.extents.push_back(std::move(set));
+    return p_.addDim({}, p_.likely(value));
+  }
+
+  bool isSmall(Chain &chain) {
+    auto bytes = bytesOf(chain);
+    auto known = bytes ? x_.constant(*bytes) : std::nullopt;
+    return known && *known <= budget();
+  }
+
+  Expected<std::vector<Instr>> stripsOf(const std::vector<size_t> &kernels) {
+    Chain chain{kernels, {}, {}, {}, {}, {}, noRef};
+    for (size_t at : kernels)
+      if (at != kernels.back())
+        chain.passed.push_back(p_.instrs[at].outputs[0]);
+    for (size_t at : kernels)
+      chain.strips.emplace_back(*codeOf(at)->source, buffersWith(p_.instrs[at], chain.passed),
+                                p_.instrs[at].dims, x_);
+    while (!isSmall(chain) && chain.rows.dim == noRef) {
+      Chain before = chain;
+      if (!cutOnce(chain)) {
+        chain = std::move(before);
+        break;
+      }
+    }
+    if (chain.counts.empty() || (chain.rows.dim == noRef && !isSmallEnough(chain)))
+      return std::vector<Instr>();
+    std::vector<Instr> strips = BYCC_TRY(instrsOf(chain));
+    if (strips.empty())
+      return strips;
+    forgetExtentsOf(chain);
+    const Value &scores = p_.values[chain.passed[0]];
+    return isKnown(x_, scores.dims) ? std::move(strips) : whereLarge(chain, std::move(strips));
+  }
+
+  bool isSmallEnough(Chain &chain) {
+    auto bytes = bytesOf(chain);
+    auto known = bytes ? x_.constant(*bytes) : std::nullopt;
+    return known && *known <= 4 * budget();
+  }
+
+  // What reads no more than the extents of what is passed does not need it, and strips
+  // do not make it whole.
+  void forgetExtentsOf(const Chain &chain) {
+    for (size_t at = chain.kernels[0]; at < p_.instrs.size(); ++at)
+      if (std::ranges::find(chain.kernels, at) == chain.kernels.end())
+        std::erase_if(p_.instrs[at].inputs, [&](ValueId value) {
+          return std::ranges::find(chain.passed, p_.root(value)) != chain.passed.end();
+        });
+  }
+
+  // The strips where the values are large when the extents are known, else the whole kernels.
+  std::vector<Instr> whereLarge(const Chain &chain, std::vector<Instr> strips) {
+    const Value &scores = p_.values[chain.passed[0]];
+    Ref bytes = x_.integer(sizeInBytes(scores.dtype));
+    for (Ref dim : scores.dims)
+      bytes = x_.mul(bytes, dim);
+    Instr condition, otherwise, end;
+    condition.kind = Instr::Kind::If;
+    Ref isLarge = x_.binary(Op::Lt, x_.integer(budget()), bytes);
+    if (chain.bytesOfRow != noRef) {
+      Ref tile = x_.integer(tileRows(chain.kernels[0]));
+      isLarge = x_.both(isLarge, x_.binary(Op::Le, tile, chain.rows.all));
+      isLarge = x_.both(isLarge, x_.binary(Op::Le, chain.bytesOfRow, x_.integer(4 * budget())));
+    }
+    condition.dims = {isLarge};
+    condition.outputs = p_.instrs[chain.kernels.back()].outputs;
+    otherwise.kind = Instr::Kind::Else;
+    end.kind = Instr::Kind::EndIf;
+    std::vector<Instr> instrs{std::move(condition)};
+    std::ranges::move(strips, std::back_inserter(instrs));
+    instrs.push_back(std::move(otherwise));
+    for (size_t at : chain.kernels)
+      instrs.push_back(p_.instrs[at]);
+    instrs.push_back(std::move(end));
+    return instrs;
+  }
+
+  // The memory of a strip.
+  struct Memory {
+    std::unordered_map<ValueId, ValueId> ofPassed;
+    Ref bytes = noRef;
+  };
+
+  ValueId addOwn(Memory &memory, const Chain &chain, const CutKernel &strip, const Loops &loops,
+                 uint32_t buffer) {
+    std::vector<Ref> dims = strip.dims; // of a strip with all its rows
+    std::ranges::replace(dims, chain.rows.dim, chain.rows.most);
+    Value value;
+    value.dtype = loops.kernel.buffers[buffer].type;
+    value.stripOffset = memory.bytes;
+    Ref elements = x_.integer(1);
+    for (Ref extent : loops.kernel.buffers[buffer].shape)
+      elements = x_.mul(elements, translate(loops.kernel.exprs, extent, dims, x_));
+    value.dims = {elements};
+    Ref bytes = x_.times(elements, sizeInBytes(value.dtype));
+    memory.bytes = x_.add(memory.bytes, x_.times(quotientUp(bytes, x_.integer(64)), 64));
+    p_.values.push_back(std::move(value));
+    return static_cast<ValueId>(p_.values.size() - 1);
+  }
+
+  // One kernel of the chain as a part of its strips; nullopt: it cannot be one.
+  Expected<std::optional<Instr>> partOf(Chain &chain, size_t number, Memory &memory, Instr &begin) {
+    const Instr &whole = p_.instrs[chain.kernels[number]];
+    CutKernel &strip = chain.strips[number];
+    const KernelCode &code = p_.kernels[whole.callee];
+    std::unordered_map<uint32_t, ValueId> ofBuffer;
+    for (size_t a = 0; a < whole.arguments.size(); ++a)
+      ofBuffer[code.loops.arguments[a]] = whole.arguments[a];
+    Instr part;
+    part.callee = BYCC_TRY(findKernel(strip.kernel, code.name));
+    part.dims = strip.dims;
+    const Loops &loops = p_.kernels[part.callee].loops;
+    if (!loops.packs.empty())
+      return std::optional<Instr>();
+    part.steps.resize(chain.counts.size());
+    for (uint32_t buffer : loops.arguments) {
+      auto it = ofBuffer.find(buffer);
+      ValueId from = it == ofBuffer.end() ? none : it->second;
+      if (loops.kernel.buffers[buffer].role != Role::Temp && from == none)
+        return std::optional<Instr>();
+      ValueId value = argumentOf(chain, strip, loops, buffer, from, memory);
+      part.arguments.push_back(value);
+      switch (loops.kernel.buffers[buffer].role) {
+      case Role::Temp:
+        part.temps.push_back(value);
+        break;
+      case Role::Output:
+        part.outputs.push_back(value);
+        break;
+      case Role::Input:
+        part.inputs.push_back(value);
+        if (value == from)
+          begin.inputs.push_back(value);
+      }
+      for (size_t level = 0; level < chain.counts.size(); ++level)
+        part.steps[level].push_back(strip.step(level, buffer));
+    }
+    return std::optional<Instr>(std::move(part));
+  }
+
+  // What a kernel has in place of `from`: itself, or memory of the strip.
+  ValueId argumentOf(const Chain &chain, const CutKernel &strip, const Loops &loops,
+                     uint32_t buffer, ValueId from, Memory &memory) {
+    if (loops.kernel.buffers[buffer].role == Role::Temp)
+      return addOwn(memory, chain, strip, loops, buffer);
+    if (std::ranges::find(chain.passed, p_.root(from)) == chain.passed.end())
+      return from;
+    auto [place, isNew] = memory.ofPassed.try_emplace(p_.root(from), none);
+    if (isNew)
+      place->second = addOwn(memory, chain, strip, loops, buffer);
+    return place->second;
+  }
+
+  Expected<std::vector<Instr>> instrsOf(Chain &chain) {
+    Memory memory{{}, x_.integer(0)};
     std::vector<Instr> kernels;
     Instr begin, end;
-    int64_t stripBytes = 0;
-    auto addOwn = [&](const Kernel &kernel, uint32_t buffer) {
-      auto elements = static_cast<int64_t>(elementsOf(kernel, buffer));
-      DType type = kernel.buffers[buffer].type;
-      ValueId made = addBuffer(type, elements, stripBytes);
-      stripBytes += (elements * sizeInBytes(type) + 63) / 64 * 64;
-      return made;
-    };
-    ProfiledNode profiled{p_.nodes[p_.instrs[chain.back()].node].name + "_strips", "", 0};
-    for (size_t k = 0; k < chain.size(); ++k) {
-      const Instr &whole = p_.instrs[chain[k]];
-      const KernelCode &code = p_.kernels[whole.callee];
-      std::unordered_map<uint32_t, ValueId> ofBuffer;
-      for (size_t a = 0; a < whole.arguments.size(); ++a)
-        ofBuffer[code.loops.arguments[a]] = whole.arguments[a];
-      std::vector<std::vector<int64_t>> steps = strips[k].steps();
-      size_t numBuffers = strips[k].kernel.buffers.size();
-      Instr part;
-      part.callee = BYCC_TRY(findKernel(std::move(strips[k].kernel), code.name));
-      const Loops &loops = p_.kernels[part.callee].loops;
-      if (!loops.packs.empty())
+    ProfiledNode profiled{p_.nodes[p_.instrs[chain.kernels.back()].node].name + "_strips", "", 0};
+    for (size_t k = 0; k < chain.kernels.size(); ++k) {
+      std::optional<Instr> part = BYCC_TRY(partOf(chain, k, memory, begin));
+      if (!part)
         return std::vector<Instr>();
-      part.steps.resize(counts.size());
-      for (uint32_t buffer : loops.arguments) {
-        const Buffer &own = loops.kernel.buffers[buffer];
-        ValueId value = none;
-        if (own.role == Role::Temp) {
-          value = addOwn(loops.kernel, buffer);
-          part.temps.push_back(value);
-        } else if (auto it = ofBuffer.find(buffer); it != ofBuffer.end()) {
-          value = it->second;
-          bool isPassed = std::ranges::find(passed, p_.root(value)) != passed.end();
-          if (isPassed) {
-            auto [place, isNew] = small.try_emplace(p_.root(value), none);
-            if (isNew)
-              place->second = addOwn(loops.kernel, buffer);
-            value = place->second;
-          }
-          (own.role == Role::Input ? part.inputs : part.outputs).push_back(value);
-          if (!isPassed && !hasFixedPlace(value))
-            return std::vector<Instr>();
-          if (!isPassed && own.role == Role::Input)
-            begin.inputs.push_back(value);
-        } else {
-          return std::vector<Instr>();
-        }
-        part.arguments.push_back(value);
-        for (size_t level = 0; level < counts.size(); ++level)
-          part.steps[level].push_back(buffer < numBuffers ? steps[level][buffer] : 0);
-      }
-      kernels.push_back(std::move(part));
+      kernels.push_back(std::move(*part));
+      const Instr &whole = p_.instrs[chain.kernels[k]];
       profiled.addSource(p_.nodes[whole.node].source);
       profiled.flops += p_.nodes[whole.node].flops;
     }
-    p_.stripBytes = std::max(p_.stripBytes, static_cast<uint64_t>(stripBytes));
     begin.node = static_cast<uint32_t>(p_.nodes.size());
     p_.nodes.push_back(std::move(profiled));
     // Operands live until the last strip, the result from the first one on.
     begin.kind = Instr::Kind::Strips;
-    begin.outputs = p_.instrs[chain.back()].outputs;
+    begin.outputs = p_.instrs[chain.kernels.back()].outputs;
     end.kind = Instr::Kind::EndStrips;
     end.inputs = begin.inputs;
     end.inputs.push_back(begin.outputs[0]);
-    begin.counts = counts;
-    std::vector<Instr> instrs{std::move(begin)};
+    begin.counts = chain.counts;
+    begin.rows = chain.rows;
+    placeMemory(memory, begin, end);
+    std::vector<Instr> instrs = std::move(chain.extents);
+    instrs.push_back(std::move(begin));
     std::ranges::move(kernels, std::back_inserter(instrs));
     instrs.push_back(std::move(end));
     return instrs;
   }
 
-  ValueId addBuffer(DType type, int64_t elements, int64_t offset) {
+  // In the scratch, or in memory of its own when its size is not known.
+  void placeMemory(const Memory &memory, Instr &begin, Instr &end) {
+    if (std::optional<int64_t> known = x_.constant(memory.bytes)) {
+      p_.stripBytes = std::max(p_.stripBytes, static_cast<uint64_t>(*known));
+      return;
+    }
+    if (threads_ == noRef)
+      threads_ = p_.addDim({none, 0, true}, 1);
     Value value;
-    value.stripOffset = offset;
-    value.dtype = type;
-    value.dims = {p_.exprs.integer(elements)};
+    value.dtype = DType::Int8;
+    value.dims = {threads_, memory.bytes};
     p_.values.push_back(std::move(value));
-    return static_cast<ValueId>(p_.values.size() - 1);
+    begin.temps = {static_cast<ValueId>(p_.values.size() - 1)};
+    end.inputs.push_back(begin.temps[0]);
   }
 
   Expected<uint32_t> findKernel(Kernel kernel, const std::string &name) {
@@ -500,22 +550,23 @@ private:
   }
 
   Program &p_;
+  Exprs &x_;
   const TargetFacts &facts_;
   Scheduler &scheduler_;
+  Ref threads_ = noRef;
   std::vector<std::vector<size_t>> readers_; // by root value
   std::unordered_map<std::string, uint32_t> kernelIds_;
 };
 
 } // namespace
 
-// Reads or makes a value that the second cache does not hold; all extents are known.
+// Reads or makes a value of which the second cache does not hold two, as far as is known.
 bool mayRunInStrips(const Kernel &kernel, const TargetInfo &target) {
-  if (kernel.numDims > 0)
-    return false;
   return std::ranges::any_of(kernel.buffers, [&](const Buffer &buffer) {
-    double bytes = sizeInBytes(buffer.type) * elementsOf(kernel.exprs, buffer.shape);
+    double bytes = sizeInBytes(buffer.type) * knownElements(kernel.exprs, buffer.shape);
     return buffer.role != Role::Temp && !buffer.isConstant &&
-           bytes > static_cast<double>(factsOf(target).l2Bytes);
+           (!isKnown(kernel.exprs, buffer.shape) ||
+            2 * bytes > static_cast<double>(factsOf(target).l2Bytes));
   });
 }
 

@@ -38,6 +38,61 @@ attention other 4 384 640 16 no '%8 = nn.softmax(%0, axis=0);' # heads are not a
 # The scores are read again, so they have to be whole.
 attention twice 4 384 640 16 no '%1 = nn.softmax(%0, axis=-1); %2 = sum(%0, axis=[2], keepdims=True); %8 = multiply(%1, %2);'
 
+# With open extents: in strips where those of a run are large, and right where there are none.
+cat >open.relay <<'EOF'
+#[version = "0.0.5"]
+def @main(%q: Tensor[(b, 2, r, 16), float32], %k: Tensor[(b, 2, s, 16), float32],
+          %v: Tensor[(b, 2, s, 16), float32], %m: Tensor[(b, 1, r, s), float32]) {
+  %0 = reshape(%q, newshape=[-3, -2]);
+  %1 = reshape(%k, newshape=[-3, -2]);
+  %2 = reshape(%v, newshape=[-3, -2]);
+  %3 = nn.batch_matmul(%0, %1, transpose_b=True);
+  %4 = reshape(%3, newshape=[-4, -1, 2, -2]);
+  %5 = add(%4, %m);
+  %6 = nn.softmax(%5, axis=-1);
+  %7 = reshape(%6, newshape=[-3, -2]);
+  %8 = nn.batch_matmul(%7, %2, transpose_b=False);
+  (%8, nn.relu(%8), shape_of(%6))
+}
+EOF
+bycc -O0 open.relay -q -o open-0.o
+bycc -O2 open.relay -q -o open.o
+# BATCH ROWS KEYS IN_STRIPS
+with_extents() {
+  local shapes=(--shape "q=$1x2x$2x16" --shape "k=$1x2x$3x16" --shape "v=$1x2x$3x16" --shape "m=$1x1x$2x$3")
+  rm -rf want
+  bycc-run open-0.json --random=3 "${shapes[@]}" --outputs want --threads 1
+  for threads in 1 2 3; do
+    bycc-run open.json --random=3 "${shapes[@]}" --expected want --threads $threads >/dev/null
+  done
+  bycc-run open.json --random "${shapes[@]}" --profile --threads 1 >open.profile
+  local found=no
+  if grep "_strips " open.profile | grep -vq "^ *0 "; then found=yes; fi
+  [ $found = "$4" ] || fail "open $1 $2 $3: in strips: $found, wanted: $4"
+}
+with_extents 1 1024 1024 yes
+with_extents 2 509 1031 yes
+with_extents 3 300 157 yes
+with_extents 1 64 64 no
+with_extents 4 1 40000 no # no rows to cut
+with_extents 1 0 8 no
+with_extents 2 8 0 no
+with_extents 0 8 8 no
+
+# Open batches alone: heads are cut, and their rows are known.
+sed 's/b, 2, [rs]/b, 4, 160/g; s/(b, 1, r, s)/(b, 1, 160, 160)/; s/-1, 2, -2/-1, 4, -2/' open.relay >batch.relay
+bycc -O0 batch.relay -q -o batch-0.o
+bycc -O2 batch.relay -q -o batch.o
+for batch in 1 5; do
+  shapes=(--shape "q=${batch}x4x160x16" --shape "k=${batch}x4x160x16" --shape "v=${batch}x4x160x16"
+          --shape "m=${batch}x1x160x160")
+  rm -rf want
+  bycc-run batch-0.json --random=3 "${shapes[@]}" --outputs want --threads 1
+  bycc-run batch.json --random=3 "${shapes[@]}" --expected want --threads 2 >/dev/null
+done
+bycc-run batch.json --random "${shapes[@]}" --profile --threads 1 >batch.profile
+grep "_strips " batch.profile | grep -vq "^ *0 " || fail "batch: not in strips"
+
 # A large entry, which is made in parts.
 {
   echo '#[version = "0.0.5"]'
