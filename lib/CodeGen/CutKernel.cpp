@@ -161,13 +161,11 @@ Ref CutKernel::toRef(const Product &product) {
 
 std::vector<Ref> CutKernel::allLoads(const Stage &stage) const {
   std::vector<Ref> loads;
-  for (Ref root : {stage.body, stage.position})
-    if (root != noRef)
-      kernel.exprs.visit(root, [&](Ref ref) {
-        if (kernel.exprs[ref].op == Op::Load)
-          loads.push_back(ref);
-        return true;
-      });
+  kernel.exprs.visit(stage.body, [&](Ref ref) {
+    if (kernel.exprs[ref].op == Op::Load)
+      loads.push_back(ref);
+    return true;
+  });
   return loads;
 }
 
@@ -244,13 +242,11 @@ bool CutKernel::agreesInside(size_t maker) {
 // Anywhere but in the index of a load: a mask of what lies ahead, say.
 bool CutKernel::isUsedBare(const Stage &stage, uint32_t axis) const {
   bool isUsed = false;
-  for (Ref root : {stage.body, stage.position})
-    if (root != noRef)
-      kernel.exprs.visit(root, [&](Ref ref) {
-        const Expr &e = kernel.exprs[ref];
-        isUsed = isUsed || (e.op == Op::Axis && e.i == axis);
-        return e.op != Op::Load;
-      });
+  kernel.exprs.visit(stage.body, [&](Ref ref) {
+    const Expr &e = kernel.exprs[ref];
+    isUsed = isUsed || (e.op == Op::Axis && e.i == axis);
+    return e.op != Op::Load;
+  });
   return isUsed;
 }
 
@@ -263,7 +259,7 @@ void CutKernel::shorten(Stage &stage, uint32_t axis, Ref rows) {
     *at = kernel.exprs.newAxis(rows);
     value = kernel.exprs.axis(*at);
   }
-  for (Ref *ref : {&stage.body, &stage.position, &stage.store})
+  for (Ref *ref : {&stage.body, &stage.store})
     if (*ref != noRef)
       *ref = kernel.exprs.substitute(*ref, {{axis, value}});
 }

@@ -189,9 +189,9 @@ llvm::Value *KernelEmitter::identityOf(const Stage &stage) {
   switch (stage.reduce) {
   case Reduce::Prod: return isReal ? static_cast<Value *>(llvm::ConstantFP::get(t, 1.0)) : llvm::ConstantInt::get(t, 1);
   case Reduce::Max:
-  case Reduce::ArgMax: return limit(true);
+    return limit(true);
   case Reduce::Min:
-  case Reduce::ArgMin: return limit(false);
+    return limit(false);
   case Reduce::All: return b_.getTrue();
   default: return llvm::Constant::getNullValue(t);
   }
@@ -228,18 +228,17 @@ llvm::Value *KernelEmitter::horizontal(const Stage &stage, Value *acc) {
 }
 
 // A reduction while it runs: `ways` results in memory that becomes registers, which are joined at
-// the end. The index of the best element goes with it where that is what is asked for.
+// the end.
 struct KernelEmitter::Reduction {
   const Stage &stage;
   bool isWithin = false; // lanes run along what is reduced
-  llvm::Type *type = nullptr, *indexType = nullptr;
+  llvm::Type *type = nullptr;
   std::vector<Value *> results;
-  Value *best = nullptr; // index; null: not asked for
 };
 
 KernelEmitter::Reduction KernelEmitter::beginReduction(const NestStage &inner, int64_t ways) {
   const Stage &stage = inner.stage;
-  Reduction r{stage, inner.vectorAxis != noAxis, nullptr, vectorOf(b_.getInt64Ty()), {}, nullptr};
+  Reduction r{stage, inner.vectorAxis != noAxis, nullptr, {}};
   Value *identity = identityOf(stage);
   identity = r.isWithin ? b_.CreateVectorSplat(static_cast<unsigned>(vectorLanes()), identity)
                         : splat(identity);
@@ -247,10 +246,6 @@ KernelEmitter::Reduction KernelEmitter::beginReduction(const NestStage &inner, i
   for (int64_t way = 0; way < ways; ++way) {
     r.results.push_back(entryAlloca(r.type));
     b_.CreateStore(identity, r.results.back());
-  }
-  if (stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin) {
-    r.best = entryAlloca(r.indexType);
-    b_.CreateStore(llvm::ConstantInt::getSigned(r.indexType, -1), r.best);
   }
   return r;
 }
@@ -260,18 +255,6 @@ void KernelEmitter::emitReductionStep(const Reduction &r, int64_t way) {
   Value *result = r.results[static_cast<size_t>(way)];
   Value *value = lanes_.count > 1 ? emitVector(stage.body) : emit(stage.body);
   Value *old = b_.CreateLoad(value->getType(), result);
-  if (r.best) {
-    Value *oldIndex = b_.CreateLoad(r.indexType, r.best);
-    Value *position = splat(emit(stage.position));
-    bool isMax = stage.reduce == Reduce::ArgMax;
-    Expr lt{stage.selectLast ? Op::Le : Op::Lt, DType::Bool, stage.body, stage.body, noRef, 0, 0};
-    Value *better = isMax ? emitBinary(lt, old, value) : emitBinary(lt, value, old);
-    better =
-        b_.CreateOr(better, b_.CreateICmpSLT(oldIndex, llvm::Constant::getNullValue(r.indexType)));
-    b_.CreateStore(b_.CreateSelect(better, position, oldIndex), r.best);
-    b_.CreateStore(b_.CreateSelect(better, value, old), result);
-    return;
-  }
   Value *now = combine(stage, old, value);
   if (r.isWithin && lanes_.mask)
     now = b_.CreateSelect(lanes_.mask, now, old);
@@ -285,11 +268,6 @@ llvm::Value *KernelEmitter::endReduction(const Reduction &r) {
       Value *other = b_.CreateLoad(r.type, r.results[way + half]);
       b_.CreateStore(combine(r.stage, one, other), r.results[way]);
     }
-  if (r.best) {
-    llvm::Type *type = valueType(loops_.kernel.buffers[r.stage.buffer].type);
-    return b_.CreateIntCast(b_.CreateLoad(r.indexType, r.best), r.indexType->getWithNewType(type),
-                            true);
-  }
   Value *result = b_.CreateLoad(r.type, r.results[0]);
   return r.isWithin ? horizontal(r.stage, result) : result;
 }

@@ -99,13 +99,11 @@ void layOutLocal(Kernel &kernel, Nest &nest, NestStage &inner, int64_t lanes) {
   }
   inner.stage.store = indexInRow(exprs, nest, compact, inner.stage.store);
   for (NestStage &user : nest.stages)
-    for (Ref *ref : {&user.stage.body, &user.stage.position})
-      if (*ref != noRef)
-        *ref = exprs.rewrite(*ref, [&](Ref, const Expr &node) {
-          if (node.op != Op::Load || node.i != buffer)
-            return noRef;
-          return exprs.load(buffer, node.type, indexInRow(exprs, nest, compact, node.a));
-        });
+    user.stage.body = exprs.rewrite(user.stage.body, [&](Ref, const Expr &node) {
+      if (node.op != Op::Load || node.i != buffer)
+        return noRef;
+      return exprs.load(buffer, node.type, indexInRow(exprs, nest, compact, node.a));
+    });
 }
 
 } // namespace

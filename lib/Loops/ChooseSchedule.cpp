@@ -12,14 +12,10 @@ constexpr int64_t chunkElements = 2048; // a long innermost loop is divided into
 constexpr int64_t mostChunk = 1 << 24;
 constexpr int64_t mostWays = 8;
 
-bool isArg(const Stage &stage) {
-  return stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
-}
-
 // The axis that lanes can run along: the last one of what is reduced, or of what stays.
 uint32_t ownAxis(const Stage &stage) {
   const std::vector<uint32_t> &axes = stage.reduce == Reduce::None ? stage.axes : stage.reduceAxes;
-  return isArg(stage) || axes.empty() ? noAxis : axes.back();
+  return axes.empty() ? noAxis : axes.back();
 }
 
 bool reduces(const Nest &nest) {

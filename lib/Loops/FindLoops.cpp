@@ -317,7 +317,7 @@ private:
       for (size_t r = 0; r < rows[g].size(); ++r)
         values[rows[g][r]] = e().axis(nest.rows[r]);
       Stage &stage = inner.stage;
-      for (Ref *ref : {&stage.body, &stage.position, &stage.store})
+      for (Ref *ref : {&stage.body, &stage.store})
         if (*ref != noRef)
           *ref = e().substitute(*ref, values);
       std::erase_if(stage.axes, [&](uint32_t axis) { return values.count(axis) != 0; });

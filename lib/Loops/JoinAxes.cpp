@@ -37,20 +37,16 @@ private:
     };
     for (const NestStage &inner : nest_.stages) {
       const Stage &stage = inner.stage;
-      for (Ref root : {stage.body, stage.position}) {
-        if (root == noRef)
-          continue;
-        e().visit(root, [&](Ref ref) {
-          const Expr node = e()[ref];
-          if (node.op == Op::Load) {
-            ok = ok && agrees(node.a); // which refuses axes in anything but products
-            return false;
-          }
-          if (node.op == Op::Axis && (node.i == a || node.i == b))
-            ok = false;
-          return ok;
-        });
-      }
+      e().visit(stage.body, [&](Ref ref) {
+        const Expr node = e()[ref];
+        if (node.op == Op::Load) {
+          ok = ok && agrees(node.a); // which refuses axes in anything but products
+          return false;
+        }
+        if (node.op == Op::Axis && (node.i == a || node.i == b))
+          ok = false;
+        return ok;
+      });
       ok = ok && agrees(stage.store);
     }
     return ok;
@@ -72,7 +68,7 @@ private:
     uint32_t merged = e().newAxis(e().mul(e().extent(a), e().extent(b)));
     std::unordered_map<uint32_t, Ref> values{{a, e().integer(0)}, {b, e().axis(merged)}};
     for (NestStage &inner : nest_.stages)
-      for (Ref *ref : {&inner.stage.body, &inner.stage.position, &inner.stage.store})
+      for (Ref *ref : {&inner.stage.body, &inner.stage.store})
         if (*ref != noRef)
           *ref = e().substitute(*ref, values);
     return merged;

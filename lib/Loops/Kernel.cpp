@@ -126,15 +126,15 @@ std::string Kernel::fingerprint() const {
   for (int64_t extent : likelyDims)
     head += "l" + std::to_string(extent);
   for (const Stage &stage : stages) {
-    std::string line =
-        "s" + std::to_string(stage.buffer) + " r" + std::to_string(static_cast<int>(stage.reduce)) +
-        (stage.selectLast ? "l" : "") + (stage.keep ? "k" : "") + (stage.ignoresNan ? "n" : "");
+    std::string line = "s" + std::to_string(stage.buffer) + " r" +
+                       std::to_string(static_cast<int>(stage.reduce)) + (stage.keep ? "k" : "") +
+                       (stage.ignoresNan ? "n" : "");
     for (uint32_t axis : stage.axes)
       line += " " + printer.axis(axis);
     line += " |";
     for (uint32_t axis : stage.reduceAxes)
       line += " " + printer.axis(axis);
-    line += " = " + printer.name(stage.body) + " " + printer.name(stage.position) + " @" + printer.name(stage.store);
+    line += " = " + printer.name(stage.body) + " - @" + printer.name(stage.store);
     printer.out += line + "\n";
   }
   return head + printer.out;

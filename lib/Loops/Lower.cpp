@@ -165,13 +165,6 @@ Tensor OpLowering::reduce(Reduce kind, DType type, const std::vector<Ref> &shape
     if (isReduced[d])
       indices[d] = k.axesOver({shape[d]}, stage.reduceAxes)[0];
   stage.body = body(indices);
-  if (kind == Reduce::ArgMax || kind == Reduce::ArgMin) {
-    Ref position = x.integer(0);
-    for (size_t d = 0; d < shape.size(); ++d)
-      if (isReduced[d])
-        position = x.add(x.mul(position, shape[d]), indices[d]);
-    stage.position = position;
-  }
   k.stages.push_back(std::move(stage));
   return tensor;
 }

@@ -62,11 +62,48 @@ struct ReduceRow {
   OpId op;
   Reduce kind;
 };
-const ReduceRow reduceRows[] = {{ops::sum, Reduce::Sum},       {ops::prod, Reduce::Prod},
-                                {ops::max, Reduce::Max},       {ops::min, Reduce::Min},
-                                {ops::mean, Reduce::Sum},      {ops::all, Reduce::All},
-                                {ops::any, Reduce::Any},       {ops::argmax, Reduce::ArgMax},
-                                {ops::argmin, Reduce::ArgMin}, {ops::variance, Reduce::Sum}};
+const ReduceRow reduceRows[] = {{ops::sum, Reduce::Sum},  {ops::prod, Reduce::Prod},
+                                {ops::max, Reduce::Max},  {ops::min, Reduce::Min},
+                                {ops::mean, Reduce::Sum}, {ops::all, Reduce::All},
+                                {ops::any, Reduce::Any},  {ops::variance, Reduce::Sum}};
+
+// The best, then the first or last place where it stands: two reductions whose steps do not
+// wait for each other.
+Expected<> lowerPlace(OpLowering &op) {
+  const Tensor &a = op.input(0);
+  Exprs &x = op.x;
+  std::vector<bool> reduced = reducedAxes(op);
+  DType type = a.type == DType::Bool ? DType::UInt8 : a.type;
+  auto valueAt = [&](const Indices &i) { return x.cast(op.at(a, i), type); };
+  Reduce kind = op.isOp(ops::argmax) ? Reduce::Max : Reduce::Min;
+  Tensor best = op.reduce(kind, type, a.shape, reduced, valueAt);
+  bool takesLast = op.boolean("select_last_index");
+  auto count = x.constant(countOf(op, reduced));
+  DType placeType = count && *count <= INT32_MAX ? DType::Int32 : DType::Int64;
+  Ref nowhere = x.integer(takesLast                   ? -1
+                          : placeType == DType::Int32 ? INT32_MAX
+                                                      : INT64_MAX,
+                          placeType);
+  auto placeAt = [&](const Indices &i) {
+    Ref value = valueAt(i), wanted = op.at(best, rowIndices(op, i, reduced)), place = x.integer(0);
+    for (size_t d = 0; d < i.size(); ++d)
+      if (reduced[d])
+        place = x.add(x.mul(place, a.shape[d]), i[d]);
+    Ref isBest = op.op2(Op::Eq, value, wanted);
+    if (isFloat(type)) { // what is no number is the best
+      Ref areNan = op.op2(Op::And, x.unary(Op::IsNan, value), x.unary(Op::IsNan, wanted));
+      isBest = op.op2(Op::Or, isBest, areNan);
+    }
+    return x.select(isBest, x.cast(place, placeType), nowhere);
+  };
+  Tensor kept =
+      op.reduce(takesLast ? Reduce::Max : Reduce::Min, placeType, a.shape, reduced, placeAt);
+  return finishReduction(op, kept, reduced, [&](Ref v) {
+    Ref none = x.integer(-1, placeType); // of no elements
+    v = takesLast ? op.op2(Op::Max, v, none) : x.select(op.op2(Op::Eq, v, nowhere), none, v);
+    return x.cast(v, op.resultDType());
+  });
+}
 
 Expected<> lowerReduce(OpLowering &op) {
   Reduce kind = Reduce::Sum;
@@ -75,11 +112,10 @@ Expected<> lowerReduce(OpLowering &op) {
       kind = row.kind;
   const Tensor &a = op.input(0);
   std::vector<bool> reduced = reducedAxes(op);
-  bool isArg = kind == Reduce::ArgMax || kind == Reduce::ArgMin;
-  DType wide = isArg ? op.resultDType() : accumulator(a.type);
+  DType wide = accumulator(a.type);
   bool isVariance = op.isOp(ops::variance);
   Tensor kept = op.reduce(kind, wide, a.shape, reduced, [&](const Indices &i) {
-    Ref v = isArg ? op.at(a, i) : op.x.cast(op.at(a, i), wide);
+    Ref v = op.x.cast(op.at(a, i), wide);
     if (!isVariance)
       return v;
     const Tensor &mean = op.input(1);
@@ -95,8 +131,6 @@ Expected<> lowerReduce(OpLowering &op) {
     Ref difference = op.x.sub(v, op.x.cast(op.at(mean, at), wide));
     return op.op2(Op::Mul, difference, difference);
   });
-  if (isArg)
-    op.k.stages.back().selectLast = op.boolean("select_last_index");
   bool divides = op.isOp(ops::mean) || isVariance;
   Ref count = countOf(op, reduced);
   if (isVariance && op.boolean("unbiased"))
@@ -361,6 +395,8 @@ void addReductionLowerings(LowerTable &table) {
   for (const ReduceRow &row : reduceRows)
     table[row.op.index] = lowerReduce;
   table[ops::logsumexp.index] = lowerLogSumExp;
+  table[ops::argmax.index] = lowerPlace;
+  table[ops::argmin.index] = lowerPlace;
   table[ops::collapse_sum_like.index] = lowerCollapseSum;
   table[ops::collapse_sum_to.index] = lowerCollapseSum;
   table[ops::nn_cross_entropy.index] = lowerCrossEntropy;

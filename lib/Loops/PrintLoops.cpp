@@ -38,10 +38,6 @@ const char *reduceName(Reduce reduce) {
     return "all";
   case Reduce::Any:
     return "any";
-  case Reduce::ArgMax:
-    return "argmax";
-  case Reduce::ArgMin:
-    return "argmin";
   }
   return "";
 }
@@ -252,8 +248,7 @@ private:
     std::string reduce = reduceName(stage.reduce);
     std::string value = names_.of(body);
     if (!reduce.empty())
-      value = reduce + "(" + value +
-              (stage.position == noRef ? "" : " at " + names_.of(stage.position)) + ")";
+      value = reduce + "(" + value + ")";
     return bufferName(stage.buffer) + "[" + index + "] = " + value;
   }
 

@@ -29,6 +29,7 @@ constexpr uint64_t windowCost = 500;                        // of making one
 // searched quickly only, what may be left for branch and bound, and what is enough.
 constexpr double near = 0.01, almost = 0.005, enough = 0.0005;
 constexpr uint64_t branchPart = 8;        // of the steps of large problems, at most
+constexpr uint64_t nearPart = 5;          // ... of small ones, where the gap is small
 constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
 constexpr double annealShare = 0.75;      // of the steps that are left
 constexpr double annealSmallShare = 0.125; // where the gap is small, or the problem is
@@ -181,8 +182,8 @@ private:
       anneal(annealSmallShare);
     if (isLarge && (gap(bound) > almost || gap(bound) <= enough))
       return bound; // it would not end, or need not begin
-    if (isLarge)
-      steps_ = std::min(steps_, steps / branchPart);
+    if (isLarge || gap(bound) <= near)
+      steps_ = std::min(steps_, steps / (isLarge ? branchPart : nearPart));
     open_ = 0;
     hasOpen_ = false;
     branch(std::move(relaxation), 0);

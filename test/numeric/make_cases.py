@@ -76,6 +76,7 @@ def fails(op, inputs, error, status='INPUT', **attrs):
 
 
 nan, inf = np.nan, np.inf
+rng_places = np.random.default_rng(5)
 
 # --- unary
 special = np.array([nan, inf, -inf, 0.0, 1.5, -2.5], f32)
@@ -265,6 +266,22 @@ case('argmax', [x], np.array([2, 2], i32), axis=1, select_last_index=True)
 case('argmax', [x], np.array(4, i32))
 case('argmin', [x], np.argmin(x, 0).astype(i32)[None], axis=0, keepdims=True)
 fails('argmax', [empty], 'no element to choose', axis=1)
+# Rows of more than some vectors: ties, infinities, and what is no number, which is the best.
+wide = np.round(rng_places.uniform(-9, 9, (5, 3, 67))).astype(f32)
+wide[1] = -inf
+wide[2, 1, 40] = nan
+wide[3, :, 3] = wide[3, :, 60] = nan
+wide[4, 2] = inf
+for axis in (2, (1, 2), 0, 1, None):
+    rows = wide.reshape(-1) if axis is None else wide.reshape(5, -1) if axis == (1, 2) else wide
+    of = -1 if axis in (None, (1, 2)) else axis
+    for name, find in (('argmax', np.argmax), ('argmin', np.argmin)):
+        first = find(rows, of)
+        last = rows.shape[of] - 1 - find(np.flip(rows, of), of)
+        given = {} if axis is None else {'axis': list(axis) if axis == (1, 2) else axis}
+        case(name, [wide], np.asarray(first, i32), **given)
+        case(name, [wide], np.asarray(last, i32), select_last_index=True, **given)
+case('argmax', [wide[:1].astype(i8)], np.argmax(wide[:1], 2).astype(i32), axis=2)
 x = rand(3, 4)
 m = x.mean(1, keepdims=True)
 case('variance', [x, m], x.var(1), axis=1)

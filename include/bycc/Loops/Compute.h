@@ -174,7 +174,7 @@ struct Buffer {
   bool isConstant = false; // input whose bytes are known while compiling
 };
 
-enum class Reduce : uint8_t { None, Sum, Prod, Max, Min, All, Any, ArgMax, ArgMin };
+enum class Reduce : uint8_t { None, Sum, Prod, Max, Min, All, Any };
 
 struct Stage {
   uint32_t buffer = 0;
@@ -182,8 +182,6 @@ struct Stage {
   std::vector<uint32_t> reduceAxes; // outer first
   Reduce reduce = Reduce::None;
   Ref body = noRef;
-  Ref position = noRef;    // ArgMax, ArgMin: Int64 index that wins
-  bool selectLast = false; // ... on ties
   Ref store = noRef;       // flat index into the buffer
   bool keep = false;       // do not inline into consumers
   bool ignoresNan = false; // Max: NaN may be passed over

@@ -103,11 +103,11 @@ struct Interpreter {
     auto &out = data[stage.buffer];
     DType type = kernel.buffers[stage.buffer].type;
     loop(stage.axes, 0, [&] {
-      double acc = 0, best = -1;
-      bool isMax = stage.reduce == Reduce::Max || stage.reduce == Reduce::ArgMax;
+      double acc = 0;
+      bool isMax = stage.reduce == Reduce::Max;
       if (stage.reduce == Reduce::Prod || stage.reduce == Reduce::All)
         acc = 1;
-      if (isMax || stage.reduce == Reduce::Min || stage.reduce == Reduce::ArgMin)
+      if (isMax || stage.reduce == Reduce::Min)
         acc = isMax ? -INFINITY : INFINITY;
       auto step = [&] {
         double v = value(stage.body);
@@ -118,18 +118,13 @@ struct Interpreter {
         case Reduce::Max: acc = v > acc || std::isnan(v) ? v : acc; break;
         case Reduce::Min: acc = v < acc || std::isnan(v) ? v : acc; break;
         case Reduce::All: acc = acc != 0 && v != 0; break;
-        case Reduce::Any: acc = acc != 0 || v != 0; break;
-        case Reduce::ArgMax:
-        case Reduce::ArgMin: {
-          bool better = isMax ? v > acc : v < acc;
-          if (best < 0 || better || (stage.selectLast && v == acc))
-            acc = v, best = value(stage.position);
-        }
+        case Reduce::Any:
+          acc = acc != 0 || v != 0;
+          break;
         }
       };
       loop(stage.reduceAxes, 0, step);
-      bool isArg = stage.reduce == Reduce::ArgMax || stage.reduce == Reduce::ArgMin;
-      out.at(static_cast<size_t>(value(stage.store))) = narrow(isArg ? best : acc, type);
+      out.at(static_cast<size_t>(value(stage.store))) = narrow(acc, type);
     });
   }
 };
