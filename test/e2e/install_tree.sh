@@ -5,7 +5,7 @@
 . "$here/install.sh"
 for part in bin/bycc bin/bycc-opt bin/bycc-run libexec/bycc/bycc-worker lib/libbycc_runtime.so lib/bycc/libbycc_vendor_dnnl.so \
             include/bycc/vendor.h include/bycc/vendor.hpp include/bycc/vendor_region.hpp include/bycc/abi.h include/bycc/runtime.h share/bycc/patterns/dnnl.json \
-            share/bycc/schema/params.md share/bycc/doc/vendor-tutorial.md share/bycc/examples/vendor/CMakeLists.txt \
+            share/bycc/schema/params.md share/bycc/doc/vendor-tutorial.md share/bycc/examples/vendor/CMakeLists.txt share/bycc/examples/openblas/Compile.cpp share/bycc/examples/openblas/openblas.json \
             share/bycc/cmake/byccConfig.cmake lib/pkgconfig/bycc.pc lib/pkgconfig/bycc-compiler.pc; do
   [ -e "$PREFIX/$part" ] || fail "$part is not installed"
 done

@@ -18,6 +18,7 @@ packages=(
   libminizip-dev
   libonnx-dev
   libonnx-testdata
+  libopenblas-serial-dev
   libprotobuf-dev
   libpthreadpool-dev
   libxnnpack-dev
