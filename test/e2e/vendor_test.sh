@@ -13,7 +13,8 @@ cat > copycat.c <<'END'
 #define DEFECT 0
 #endif
 enum { CRASHES = 1, COUNTS, STOPS_SHORT, TRUSTS, OVERRUNS, LEAKS, SILENT, ALTERS,
-       ONE_BUFFER, USES_UP, TUNES_BY_CHANCE, KEEPS_REGIONS, READS_NAMES, ONE_CONTEXT, ANNOTATES_MORE, DIES_IN_RUN, GUESSES };
+       ONE_BUFFER, USES_UP, TUNES_BY_CHANCE, KEEPS_REGIONS, READS_NAMES, ONE_CONTEXT, ANNOTATES_MORE, DIES_IN_RUN, GUESSES,
+       MISREADS_LAYOUTS };
 
 struct part { uint32_t input, pad; uint64_t elements; };
 struct blob { uint32_t magic, parts; struct part part[64]; };
@@ -28,6 +29,9 @@ static int32_t supports(void *self, const bycc_target *target, const bycc_region
     for (int32_t i = 0; i < x->rank; ++i)
       plain &= (x->dims[i] >= 0 || DEFECT == GUESSES) && x->dims[i] < 1000;
   }
+  for (uint32_t i = 0; i < node->num_attrs && DEFECT == MISREADS_LAYOUTS; ++i)
+    if (!strcmp(node->op, "nn.global_avg_pool2d") && !strcmp(bycc_attr_at(node->attrs, i)->name, "layout"))
+      plain = !strcmp(bycc_attr_at(node->attrs, i)->s, "NHWC");
   if (DEFECT == CRASHES && !strcmp(node->op, "tanh"))
     abort();
   if (DEFECT == READS_NAMES && node->source && strchr(node->source, '/'))
@@ -48,7 +52,7 @@ static int32_t compile(void *self, const bycc_target *target, const bycc_region 
       if (bycc_node_at(region, n)->outputs[0] == value)
         value = bycc_node_at(region, n)->inputs[0];
     blob->part[o].elements = 1;
-    const bycc_value *x = bycc_value_at(region, value);
+    const bycc_value *x = bycc_value_at(region, region->outputs[o]);
     for (int32_t i = 0; i < x->rank; ++i)
       blob->part[o].elements *= x->dims[i] < 0 ? 2 : x->dims[i];
     while (region->inputs[blob->part[o].input] != value)
@@ -76,11 +80,14 @@ static int32_t annotate(void *self, const bycc_target *target, const bycc_region
     answer->take(answer, block->num_nodes, 0);
   return 0;
 }
+static const char layouts[] = "{\"schema\": 1, \"vendor\": \"copycat\", \"layouts\": {\"nn.global_avg_pool2d\": [\"NHWC\"]}}";
 const bycc_vendor_compiler *bycc_vendor_compiler_entry(void) {
   static bycc_vendor_compiler vendor = {.abi_version = BYCC_VENDOR_ABI_VERSION, .size = sizeof vendor,
                                         .name = "copycat", .version = "1.0",
+                                        .patterns = DEFECT == MISREADS_LAYOUTS ? layouts : NULL,
                                         .flags = BYCC_VENDOR_OWN_MEMORY, .supports = supports,
-                                        .compile = compile, .annotate = annotate, .tune = tune};
+                                        .compile = compile,
+                                        .annotate = DEFECT == MISREADS_LAYOUTS ? NULL : annotate, .tune = tune};
   return &vendor;
 }
 
@@ -172,6 +179,7 @@ fails() {
 suite 0 > out.txt || fail "$(cat out.txt)"
 grep -q '^pass numeric.operators' out.txt && grep -q '^pass numeric.regions' out.txt || fail "$(cat out.txt)"
 grep -q '^skip numeric.patterns *the vendor has no patterns' out.txt || fail "$(cat out.txt)"
+cp out.txt clean.txt
 for check in answers.names annotate tune load.many load.contexts memory.alloc memory.resident; do
   grep -q "^pass $check " out.txt || fail "$(cat out.txt)"
 done
@@ -192,6 +200,11 @@ fails 12 load.many "bytes of the heap behind"
 fails 13 answers.names "another answer when the model calls it otherwise"
 fails 14 load.contexts "a context beside others is not opened"
 fails 17 numeric.open "with n = 7: "
+grep -q "^skip numeric.layouts *the vendor's file has no layouts" clean.txt || fail "$(cat clean.txt)"
+fails 18 numeric.layouts "result 0, element 0 is "
+suite 18 --filter=numeric.layouts --keep=laid_out > out.txt && fail "exit 0 although a check fails"
+grep -q NHWC laid_out/numeric.layouts-1/case.relay || fail "$(cat laid_out/numeric.layouts-1/case.relay)"
+refuse 4 "output_0" sh laid_out/numeric.layouts-1/repeat.sh
 fails 15 annotate "it speaks of a node that is not there"
 # What a failure leaves: program, inputs, expected outputs, and how to see it again; after a crash too.
 suite 3 --filter=numeric.regions --keep=wrong > out.txt && fail "exit 0 although a check fails"

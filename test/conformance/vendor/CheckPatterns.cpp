@@ -1,9 +1,9 @@
 // Each pattern of the vendor's table: a program that it matches is made, the
 // composite formed by the passes that users run, its region compiled and compared.
 #include "Checks.h"
+#include "PartitionedProgram.h"
 #include "PatternInstance.h"
 
-#include "bycc/Partition/Passes.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -24,47 +24,6 @@ bool hasComposite(const Module &module, const std::string &name) {
     if (stringAttr(module, FunctionId(f), "Composite") == name)
       return true;
   return false;
-}
-
-Expected<> partition(const Setup &setup, Module &module) {
-  PassContext context;
-  context.target = &setup.target;
-  context.vendors = setup.vendors;
-  for (auto pass : {mergeComposite, annotateTarget, mergeCompilerRegions, partitionGraph})
-    BYCC_TRY(pass(module, context));
-  return {};
-}
-
-bool areWithin(int64_t units, const std::vector<Tensor> &actual, const std::vector<Tensor> &wanted) {
-  bool all = actual.size() == wanted.size();
-  for (size_t i = 0; all && i < wanted.size(); ++i)
-    all = isWithin(units, actual[i], wanted[i]);
-  return all;
-}
-
-// "" when every region gives the evaluator's results.
-std::string runRegions(const Setup &setup, const Module &module, int64_t units) {
-  for (FunctionId function : module.globals()) {
-    if (stringAttr(module, function, "Compiler") != setup.vendor->name())
-      continue;
-    std::vector<Tensor> inputs;
-    for (NodeId param : module.function(function).params)
-      for (TypeId type : module.types.flatten(module.type(param)))
-        inputs.push_back(noise(module.types.dtype(type), shapeOf(module, type),
-                               static_cast<uint32_t>(inputs.size()) + 3));
-    Expected<std::vector<Tensor>> wanted = evaluate(module, function, inputs);
-    Expected<Built> built = build(setup, module, function);
-    if (!wanted || !built)
-      return (wanted ? built.error() : wanted.error()).message();
-    Expected<Loaded> loaded = Loaded::load(setup, *built, 1);
-    if (!loaded)
-      return loaded.error().message();
-    Expected<std::vector<Tensor>> actual = Loaded::Context(*loaded, 1).run(inputs);
-    std::string why = actual ? differenceOf(*actual, *wanted) : actual.error().message();
-    if (!why.empty() && !(actual && areWithin(units, *actual, *wanted)))
-      return why;
-  }
-  return "";
 }
 
 // False when no instance was found.

@@ -11,6 +11,7 @@ void checkOddCalls(const Setup &setup, Findings &findings);
 void checkPatterns(const Setup &setup, Findings &findings);
 void checkRegions(const Setup &setup, Findings &findings);
 void checkOpenRegions(const Setup &setup, Findings &findings);
+void checkLayouts(const Setup &setup, Findings &findings);
 void checkSameBlob(const Setup &setup, Findings &findings);
 void checkDamagedBlob(const Setup &setup, Findings &findings);
 void checkShortWeights(const Setup &setup, Findings &findings);

@@ -35,6 +35,8 @@ const std::vector<Check> &checks() {
       {"numeric.regions", "random regions give the results of the evaluator", checkRegions},
       {"numeric.open", "random regions of an extent that is known at run time only, for several",
        checkOpenRegions},
+      {"numeric.layouts", "programs converted to the layouts of the vendor's file give the same results",
+       checkLayouts},
       {"blob.same", "a region compiles to the same bytes again", checkSameBlob},
       {"blob.damaged", "load() refuses cut bytes and survives changed ones", checkDamagedBlob},
       {"blob.weights", "load() refuses weights that are too short", checkShortWeights},
