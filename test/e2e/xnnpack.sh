@@ -28,6 +28,7 @@ cat > operators.relay <<EOR
 def @main(%x: Tensor[(1, 6, 7, 8), float32], %y: Tensor[(2, 6), float32]) {
   let %conv = nn.conv2d(%x, $(tensor 3,3,8,5), strides=[2, 1], padding=[1, 0, 1, 2], data_layout="NHWC", kernel_layout="HWIO");
   let %grouped = nn.conv2d(%x, $(tensor 6,4,2,2), dilation=[2, 1], groups=2, data_layout="NHWC");
+  let %wide = multiply(%x, 3f);
   let %depthwise = nn.conv2d(%x, $(tensor 16,3,3,1), padding=[1, 1], groups=8, data_layout="NHWC", kernel_layout="OHWI");
   (%conv,
    nn.relu(nn.bias_add(%conv, $(tensor 5), axis=3)),
@@ -47,6 +48,9 @@ def @main(%x: Tensor[(1, 6, 7, 8), float32], %y: Tensor[(2, 6), float32]) {
    nn.prelu(%x, $(tensor 8), axis=3), nn.leaky_relu(%x, alpha=0.125f), sigmoid(%x), abs(%x), negative(%x), floor(%x),
    ceil(%x), sqrt(abs(%x)), reshape(%y, newshape=[3, 4]), squeeze(%x, axis=[0]), nn.batch_flatten(%x),
    add(%x, $(tensor 7,1)), subtract($(tensor 6,1,8), %x), multiply(%x, %x), divide(%x, add(abs(%x), 1f)),
+   multiply(%wide, clip(add(multiply(%wide, 0.16666667f), 0.5f), a_min=0f, a_max=1f)),
+   divide(multiply(%wide, clip(add(%wide, 3f), a_min=0f, a_max=6f)), 6f),
+   multiply(%x, divide(clip(add(%x, 3f), a_min=0f, a_max=6f), 6f)),
    maximum(%x, $(tensor 8)), minimum($(tensor 1,6,7,8), %x), maximum(%x, 0.25f), %x)
 }
 EOR
@@ -59,7 +63,8 @@ npy write large.npy f4 1x6x7x8 ${clean/ -1.25 / -1e30 }
 npy write y.npy f4 2x6 $(values 12 4)
 npy write ynan.npy f4 2x6 nan $(values 11 4)
 bycc operators.relay -q -o host.o
-bycc operators.relay --annotate=xnnpack --cost-model=none --min-offload=100%ops --expect-regions=1 -q -o keep.o
+bycc operators.relay --annotate=xnnpack --cost-model=none --min-offload=100%ops --expect-regions=1 --explain -q -o keep.o > explain.txt
+grep -q ' 3 xnnpack.hard_swish' explain.txt || fail "$(cat explain.txt)"
 bycc operators.relay --annotate=xnnpack --cost-model=none --min-offload=100%ops --nan=fast -q -o fast.o
 for x in clean nan inf large; do
   y=y; [ $x = nan ] && y=ynan

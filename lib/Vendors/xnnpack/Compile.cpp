@@ -54,6 +54,9 @@ void fill(const Dims &dims, const Filling &filling, float *to) {
   }
 }
 
+// One of the patterns of xnnpack.json.
+bool isComposite(std::string_view name) { return name.starts_with("xnnpack."); }
+
 class Translator {
 public:
   explicit Translator(kit::Region region)
@@ -115,7 +118,7 @@ private:
 
   void call() {
     auto row = table().find(node_->op());
-    if (node_->isComposite() || row == table().end())
+    if (row == table().end() || node_->isComposite() != isComposite(node_->op()))
       throw Refusal("nothing in XNNPACK for this operator");
     if (node_->outputs().size() != 1)
       throw Refusal(node_->outputs().size(), " results");
@@ -438,6 +441,7 @@ const std::map<std::string_view, Translator::Row> &Translator::table() {
       {"sqrt", {&T::unary, Kind::SquareRoot}},
       {"squeeze", {&T::copy}},
       {"subtract", {&T::binary, Kind::Subtract}},
+      {"xnnpack.hard_swish", {&T::unary, Kind::HardSwish}},
   };
   return rows;
 }
@@ -457,7 +461,8 @@ extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_xnnpack(void) {
   static const std::string names = [] {
     std::string names;
     for (const auto &[name, row] : Translator::table())
-      names += (names.empty() ? "" : " ") + std::string(name);
+      if (!isComposite(name))
+        names += (names.empty() ? "" : " ") + std::string(name);
     return names;
   }();
   static Compiler half;

@@ -10,8 +10,8 @@ namespace kit = bycc::vendor;
 using kit::count;
 
 // Version of the vendor's halves: of what they say to each other.
-inline constexpr const char *programVersion = "2";
-inline constexpr kit::Format programFormat = {"xnnpack region", 2};
+inline constexpr const char *programVersion = "3";
+inline constexpr kit::Format programFormat = {"xnnpack region", 3};
 
 using Dims = std::vector<uint64_t>;
 using ValueId = uint32_t;
