@@ -18,7 +18,7 @@ packages=(
   libminizip-dev
   libonnx-dev
   libonnx-testdata
-  libopenblas-serial-dev
+  libopenblas-pthread-dev
   libprotobuf-dev
   libpthreadpool-dev
   libxnnpack-dev

@@ -4,12 +4,32 @@
 
 #include <cblas-openblas.h>
 
+#include <mutex>
+
 namespace bycc::openblas {
 
 namespace {
 
 constexpr uint64_t floatsOfLine = 16;
 constexpr double minFlops = 1 << 17; // less is not worth a thread
+
+// OpenBLAS built without threads has one set of buffers, and no lock for it: one call at a time.
+std::mutex sequential;
+std::unique_lock<std::mutex> lockIfSequential() {
+  return openblas_get_parallel() == OPENBLAS_SEQUENTIAL ? std::unique_lock(sequential)
+                                                        : std::unique_lock<std::mutex>();
+}
+
+// One with threads of its own does not ask them, for nobody in the process: there is one pool.
+// Built for OpenMP it counts them by the calling thread.
+void useThisThreadAlone() {
+  static thread_local const bool isDone = [] {
+    std::lock_guard lock(sequential);
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)isDone;
+}
 
 // A part of a product: rows and columns of one matrix of the batch.
 struct Part {
@@ -22,9 +42,6 @@ public:
     program_.memory.bind(load);
     for (const Product &product : program_.products)
       check(product);
-    // One with threads of its own does not ask them, for nobody in the process: there is one pool.
-    if (openblas_get_parallel() != OPENBLAS_SEQUENTIAL)
-      openblas_set_num_threads(1);
   }
   uint64_t scratchBytes() const { return program_.memory.scratchBytes(); }
 
@@ -93,12 +110,16 @@ private:
     bool hasBias = product.biasKind != Product::Bias::None;
     if (hasBias)
       fillBias(product, run, part, to);
+    useThisThreadAlone();
+    std::unique_lock<std::mutex> lock = lockIfSequential();
     auto number = [](uint64_t extent) { return static_cast<blasint>(extent); };
     cblas_sgemm(CblasRowMajor, a.isTransposed ? CblasTrans : CblasNoTrans,
                 b.isTransposed ? CblasTrans : CblasNoTrans, number(part.rows), number(part.columns),
                 number(width), 1, left, number(a.isTransposed ? rows : width), right,
                 number(b.isTransposed ? width : columns), hasBias ? 1.0f : 0.0f, to,
                 number(columns));
+    if (lock)
+      lock.unlock();
     for (uint64_t row = 0; product.hasRelu && row < part.rows; ++row)
       for (float &each : std::span(to + row * columns, part.columns))
         each = each < 0 ? 0 : each; // NaN stays
