@@ -83,8 +83,8 @@ private:
     if (parts.weights) {
       const AttrValue *symbol = module_.functionAttr(function, "global_symbol");
       code.weightsBytes = parts.weights->size();
-      code.weightsOffset =
-          out_.params->addPacked(symbol->asString() + ".weights", std::move(parts.weights));
+      code.weightsOffset = out_.params->addPacked(symbol->asString() + ".weights",
+                                                  std::move(parts.weights), parts.weightsHash);
     }
     return code;
   }

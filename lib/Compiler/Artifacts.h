@@ -6,6 +6,7 @@
 #include "bycc/Compiler/Session.h"
 #include "bycc/Support/ParamsFile.h"
 
+#include <optional>
 #include <unordered_map>
 
 namespace bycc {
@@ -14,6 +15,7 @@ namespace bycc {
 struct RegionParts {
   std::vector<uint8_t> blob;
   std::shared_ptr<const Storage> weights; // null: none
+  std::optional<uint64_t> weightsHash;    // as of RegionOutcome
   std::vector<uint8_t> residentInputs, residentOutputs; // as in CodeRegion
 };
 

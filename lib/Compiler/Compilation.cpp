@@ -1,6 +1,7 @@
 #include "Compilation.h"
 
 #include "CHeader.h"
+#include "KeptParams.h"
 #include "ResultFlags.h"
 #include "VendorRegions.h"
 #include "ViewOfModel.h"
@@ -243,6 +244,9 @@ Expected<> Compilation::finishObject() {
   model_.object = std::move(artifacts_.code.object);
   model_.params.pieces_ = std::move(artifacts_.paramsPieces);
   model_.params.writer_ = artifacts_.params;
+  if (!model_.params.empty())
+    model_.params.keptPath_ =
+        keptParamsPath(request_.vendors.cacheDir, artifacts_.setId, *artifacts_.params);
   return {};
 }
 

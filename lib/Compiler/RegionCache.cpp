@@ -20,18 +20,14 @@ namespace {
 struct CacheHeader {
   char magic[8];
   uint64_t blobBytes, weightsBytes;
-  uint64_t checksum; // of blob and weights
-  uint8_t unused[32];
+  uint64_t blobHash, weightsHash; // hashBytes
+  uint8_t unused[24];
 };
 static_assert(sizeof(CacheHeader) == 64);
-constexpr char cacheMagic[] = "byccreg1";
+constexpr char cacheMagic[] = "byccreg2";
 
 uint64_t weightsPlace(uint64_t blobBytes) {
   return sizeof(CacheHeader) + (blobBytes + 63) / 64 * 64;
-}
-
-uint64_t checksumOf(std::string_view blob, std::string_view weights) {
-  return hashText(weights, hashText(blob));
 }
 
 std::string_view textOf(const uint8_t *data, uint64_t size) {
@@ -77,14 +73,16 @@ std::optional<RegionOutcome> RegionCache::find(const std::string &name) const {
     return std::nullopt;
   const uint8_t *blob = (*file)->data() + sizeof header;
   const uint8_t *weights = (*file)->data() + weightsPlace(header.blobBytes);
-  if (checksumOf(textOf(blob, header.blobBytes), textOf(weights, header.weightsBytes)) !=
-      header.checksum)
+  if (hashBytes(blob, header.blobBytes) != header.blobHash ||
+      hashBytes(weights, header.weightsBytes) != header.weightsHash)
     return std::nullopt;
   RegionOutcome outcome;
   outcome.kind = RegionOutcome::Kind::Done;
   outcome.blob.assign(blob, blob + header.blobBytes);
-  if (header.weightsBytes > 0)
+  if (header.weightsBytes > 0) {
     outcome.weights = Storage::viewOf(weights, header.weightsBytes, *file);
+    outcome.weightsHash = header.weightsHash;
+  }
   return outcome;
 }
 
@@ -98,7 +96,8 @@ Expected<> RegionCache::add(const std::string &name, const RegionOutcome &outcom
   std::memcpy(header.magic, cacheMagic, sizeof header.magic);
   header.blobBytes = blob.size();
   header.weightsBytes = weights.size();
-  header.checksum = checksumOf(blob, weights);
+  header.blobHash = hashText(blob);
+  header.weightsHash = outcome.weightsHash ? *outcome.weightsHash : hashText(weights);
   // Beside its place, under a name that is no other's.
   static std::atomic<uint32_t> counter{0};
   std::string temporary = path + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++);

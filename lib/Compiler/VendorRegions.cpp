@@ -21,6 +21,7 @@
 
 #include "bycc/IR/Functions.h"
 #include "bycc/IR/Visitor.h"
+#include "bycc/Support/Hash.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
@@ -84,7 +85,8 @@ Expected<bool> VendorRegions::compile(bool canPartitionAgain) {
 
 void VendorRegions::take(const Region &region) {
   artifacts_.regions[region.function.index] = {outcome(region).blob, outcome(region).weights,
-                                               region.resident.inputs, region.resident.outputs};
+                                               outcome(region).weightsHash, region.resident.inputs,
+                                               region.resident.outputs};
   if (session_.options().code.hostFallback)
     addHostCode(region);
 }
@@ -193,7 +195,7 @@ Expected<> VendorRegions::compileNew() {
   }
   std::vector<RegionOutcome> outcomes = BYCC_TRY(compileAll(jobs, names));
   for (size_t i = 0; i < keys.size(); ++i) {
-    const RegionOutcome &o = outcomes[i];
+    RegionOutcome &o = outcomes[i];
     session_.trace().add(names[i], "region", o.begin, o.end, 1 + o.child);
     if (!files[i].empty() && o.kind == RegionOutcome::Kind::Done)
       keep(files[i], names[i], o);
@@ -204,7 +206,9 @@ Expected<> VendorRegions::compileNew() {
 
 // A build goes on without its cache.
 void VendorRegions::keep(const std::string &file, const std::string &symbol,
-                         const RegionOutcome &outcome) {
+                         RegionOutcome &outcome) {
+  if (outcome.weights)
+    outcome.weightsHash = hashBytes(outcome.weights->data(), outcome.weights->size());
   if (auto kept = cache_.add(file, outcome); !kept)
     session_.context().warn({}, "region " + symbol + " is not kept: " + kept.error().message());
 }

@@ -40,7 +40,7 @@ private:
   Expected<> compileNew();
   Expected<std::vector<RegionOutcome>> compileAll(const std::vector<RegionJob> &jobs,
                                                   const std::vector<std::string> &names);
-  void keep(const std::string &file, const std::string &symbol, const RegionOutcome &outcome);
+  void keep(const std::string &file, const std::string &symbol, RegionOutcome &outcome);
   Expected<> tune();
   const TuningRecords::Record *tuningOf(const Region &region) const;
   RegionView chosenView(const Region &region);

@@ -1,5 +1,7 @@
 #include "bycc/Compiler/WriteModel.h"
 
+#include "KeptParams.h"
+
 #include "bycc/Compiler/OutputForms.h"
 #include "bycc/Support/GraphSet.h"
 #include "bycc/Support/Messages.h"
@@ -13,9 +15,11 @@ Expected<> addObjectFiles(OutputSet &files, const CompiledModel &model,
   BYCC_TRY(files.add(objectPath, model.object));
   BYCC_TRY(files.add(stem + ".json", model.graphJson));
   BYCC_TRY(files.add(stem + ".h", model.header));
-  if (!model.params.empty())
-    BYCC_TRY(files.add(stem + ".params", model.params.pieces()));
-  return {};
+  if (model.params.empty())
+    return {};
+  if (areParamsKept(model.params))
+    return files.addSame(stem + ".params", model.params.keptPath(), model.params.pieces());
+  return files.add(stem + ".params", model.params.pieces());
 }
 
 static void removeParams(const std::string &stem) {
@@ -23,9 +27,11 @@ static void removeParams(const std::string &stem) {
   std::filesystem::remove(stem + ".params", ignored);
 }
 
-void removeStaleParams(const CompiledModel &model, const std::string &stem) {
+void settleParams(const CompiledModel &model, const std::string &stem) {
   if (model.params.empty())
     removeParams(stem);
+  else
+    keepParams(model.params, stem + ".params");
 }
 
 Expected<> writeModel(const CompiledModel &model, const std::string &stem) {
@@ -38,7 +44,7 @@ Expected<> writeModel(const CompiledModel &model, const std::string &stem) {
       BYCC_TRY(files.add(stem + form.suffix, model.*form.text));
   BYCC_TRY(files.commit(hasObject ? stem + ".json" : ""));
   if (hasObject)
-    removeStaleParams(model, stem);
+    settleParams(model, stem);
   return {};
 }
 

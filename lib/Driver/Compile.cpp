@@ -326,7 +326,7 @@ private:
     BYCC_TRY(checkMappedFiles());            // constants were read until here
     BYCC_TRY(files.commit(stem_ + ".json")); // it says which object and params are valid
     if (wants("obj"))
-      removeStaleParams(model_, stem_);
+      settleParams(model_, stem_);
     return {};
   }
 

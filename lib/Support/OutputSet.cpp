@@ -357,6 +357,21 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
   return error(Status::Io, {path}) << "no free name for a temporary file";
 }
 
+Expected<> OutputSet::addSame(const std::string &path, const std::string &same,
+                              const std::vector<std::string_view> &pieces) {
+  struct stat info;
+  bool isThere = ::stat(path.c_str(), &info) == 0;
+  std::string target = isThere ? resolved(path) : path, temporary = temporaryPath(target);
+  if (isThere && !S_ISREG(info.st_mode))
+    return add(path, pieces);
+  if (OutputCommitter *other = committer)
+    other->announce(temporary);
+  if (::link(same.c_str(), temporary.c_str()) != 0)
+    return add(path, pieces);
+  impl_->outputs.push_back({target, Descriptor(), std::optional<TemporaryName>(temporary)});
+  return {};
+}
+
 Expected<> OutputSet::Impl::stage(Output &output) {
   std::string name = id.empty() ? temporaryPath(output.target) : stagedPath(output.target, id);
   if (OutputCommitter *other = committer)

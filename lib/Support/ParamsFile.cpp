@@ -31,9 +31,12 @@ uint64_t ParamsWriter::add(const std::string &name, DType dtype, const std::vect
   return addEntry({name, dtype, dims, end_, bytes, hashBytes(data, bytes)}, std::move(storage), begin);
 }
 
-uint64_t ParamsWriter::addPacked(const std::string &name, std::shared_ptr<const Storage> storage) {
-  ParamsEntry entry{name, DType::UInt8, {static_cast<int64_t>(storage->size())}, end_, storage->size(),
-                    hashBytes(storage->data(), storage->size()), true};
+uint64_t ParamsWriter::addPacked(const std::string &name, std::shared_ptr<const Storage> storage,
+                                 std::optional<uint64_t> hash) {
+  uint64_t size = storage->size();
+  ParamsEntry entry{name, DType::UInt8, {static_cast<int64_t>(size)},
+                    end_, size,         hash ? *hash : hashBytes(storage->data(), size),
+                    true};
   for (size_t i = 0; i < entries_.size(); ++i)
     if (entries_[i].isPacked && entries_[i].hash == entry.hash && entries_[i].bytes == entry.bytes &&
         std::memcmp(payloads_[i].data(), storage->data(), entry.bytes) == 0)

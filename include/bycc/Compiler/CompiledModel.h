@@ -35,11 +35,14 @@ public:
   const std::vector<std::string_view> &pieces() const { return pieces_; }
   std::string bytes() const; // a copy
   const ParamsWriter *writer() const { return writer_.get(); }
+  // --cache-dir: where STEM.params stays by a second name; "": nowhere.
+  const std::string &keptPath() const { return keptPath_; }
 
 private:
   friend class Compilation;
   std::shared_ptr<ParamsWriter> writer_;
   std::vector<std::string_view> pieces_;
+  std::string keptPath_;
 };
 
 struct CompiledModel {

@@ -24,7 +24,8 @@ Expected<> writeModel(const ModelBytes &model, const std::string &stem);
 // The files of an object, which go together.
 Expected<> addObjectFiles(OutputSet &files, const CompiledModel &model,
                           const std::string &objectPath, const std::string &stem);
-// After the commit: params of an earlier build with weights would be taken for ours.
-void removeStaleParams(const CompiledModel &model, const std::string &stem);
+// After the commit: params of an earlier build with weights would be taken for ours; ours stay
+// where --cache-dir keeps them.
+void settleParams(const CompiledModel &model, const std::string &stem);
 
 } // namespace bycc

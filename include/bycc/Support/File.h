@@ -70,6 +70,10 @@ public:
   Expected<> add(const std::string &path, std::string_view bytes);
   // For large files: several pieces in order.
   Expected<> add(const std::string &path, const std::vector<std::string_view> &pieces);
+  // As add(), where the file `same` holds these bytes: it gets a second name if it can have one,
+  // else they are written.
+  Expected<> addSame(const std::string &path, const std::string &same,
+                     const std::vector<std::string_view> &pieces);
   Expected<> commit(const std::string &first = "");
   static std::string stagedPath(const std::string &path, const std::string &id);
 

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,8 +61,10 @@ public:
   // the same view again gives the same offset. A name that is taken gets ".1", ...
   uint64_t add(const std::string &name, DType dtype, const std::vector<int64_t> &dims,
                std::shared_ptr<const Storage> storage, uint64_t begin, uint64_t bytes);
-  // Bytes that a vendor made; equal ones share an entry.
-  uint64_t addPacked(const std::string &name, std::shared_ptr<const Storage> storage);
+  // Bytes that a vendor made; equal ones share an entry. `hash`: hashBytes of them, where it is
+  // known already.
+  uint64_t addPacked(const std::string &name, std::shared_ptr<const Storage> storage,
+                     std::optional<uint64_t> hash = {});
   bool empty() const { return entries_.empty(); }
   const std::vector<ParamsEntry> &entries() const { return entries_; }
   // Makes header and table. Views stay valid while the writer lives; the file's

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct RegionOutcome {
   Kind kind = Kind::Refused;
   std::vector<uint8_t> blob;
   std::shared_ptr<const Storage> weights = nullptr; // that the vendor made; null: none
+  std::optional<uint64_t> weightsHash = {};         // hashBytes, where somebody took it
   std::string reason;           // unless done
   uint32_t blamed = UINT32_MAX; // index of the region's node; none: UINT32_MAX
   std::chrono::steady_clock::time_point begin = {}, end = {};
