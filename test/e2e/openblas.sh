@@ -4,36 +4,42 @@
 . "$(dirname "$0")/lib.sh"
 bycc --list-vendors | grep -q '^openblas ' || skip "built without OpenBLAS"
 
-# Each result is one node of the vendor. Some are shared by threads, by rows and by columns.
-numbers() { python3 -c "print(', '.join(f'{(i * 37 % 101 - 50) / 64}f' for i in range($1)))"; }
-tensor() { echo "Tensor[($1), float32][$(numbers "$(python3 -c "import math; print(math.prod([$1]))")")]"; }
-cat > operators.relay <<EOR
+# Each result is one node of the vendor; @(2,3) is a constant. Some are shared by threads, by rows and by columns.
+cat > operators.in <<'EOR'
 #[version = "0.0.5"]
 def @main(%x: Tensor[(2, 24, 30, 7), float32], %y: Tensor[(70, 24), float32], %w: Tensor[(24, 19), float32], %b: Tensor[(19), float32]) {
   let %rows = reshape(%x, newshape=[2, 24, 210]);
   let %last = reshape(%x, newshape=[2, 30, 7, 24]);
-  (nn.dense(%y, $(tensor 31,24), units=31),
-   nn.relu(nn.bias_add(nn.dense(%y, $(tensor 33,24), units=33), $(tensor 33))),
-   nn.dense(reshape(%y, newshape=[7, 10, 24]), $(tensor 9,24), units=9),
-   nn.dense(reshape(%x, newshape=[10080]), $(tensor 2,10080), units=2),
+  (nn.dense(%y, @(31,24), units=31),
+   nn.relu(nn.bias_add(nn.dense(%y, @(33,24), units=33), @(33))),
+   nn.dense(reshape(%y, newshape=[7, 10, 24]), @(9,24), units=9),
+   nn.dense(reshape(%x, newshape=[10080]), @(2,10080), units=2),
    add(%b, nn.matmul(%y, %w, units=19)),
-   nn.relu(add(nn.matmul(%y, $(tensor 24,21), units=21), $(tensor 1,21))),
-   nn.relu(nn.matmul(%y, $(tensor 19,24), units=19, transpose_b=True)),
-   nn.bias_add(nn.matmul(%y, $(tensor 70,5), units=5, transpose_a=True), $(tensor 5)),
-   nn.matmul(%rows, $(tensor 24,5), units=5, transpose_a=True),
+   nn.relu(add(nn.matmul(%y, @(24,21), units=21), @(1,21))),
+   nn.relu(nn.matmul(%y, @(19,24), units=19, transpose_b=True)),
+   nn.bias_add(nn.matmul(%y, @(70,5), units=5, transpose_a=True), @(5)),
+   nn.matmul(%rows, @(24,5), units=5, transpose_a=True),
    nn.batch_matmul(%rows, %rows, transpose_b=True),
-   nn.batch_matmul(%rows, $(tensor 1,24,3), transpose_a=True),
-   nn.relu(nn.batch_matmul($(tensor 1,20,24), %rows)),
-   nn.batch_matmul($(tensor 2,24,3), %rows, transpose_a=True),
-   nn.relu(nn.bias_add(nn.dense(reshape(%x, newshape=[72, 140]), $(tensor 200,140), units=200), $(tensor 200))),
-   nn.relu(nn.bias_add(nn.conv2d(reshape(%x, newshape=[1, 70, 12, 12]), $(tensor 100,70,1,1)), $(tensor 100))),
-   nn.conv2d(%x, $(tensor 22,24,1,1)),
-   nn.relu(nn.bias_add(nn.conv2d(%x, $(tensor 20,24,1,1)), $(tensor 20))),
-   nn.relu(add(nn.conv2d(%x, $(tensor 1,1,24,20), kernel_layout="HWIO"), $(tensor 20,1,1))),
-   nn.conv2d(%last, $(tensor 20,1,1,24), data_layout="NHWC", kernel_layout="OHWI"),
-   nn.relu(nn.bias_add(nn.conv2d(%last, $(tensor 1,1,24,20), data_layout="NHWC", kernel_layout="HWIO"), $(tensor 20), axis=3)))
+   nn.batch_matmul(%rows, @(1,24,3), transpose_a=True),
+   nn.relu(nn.batch_matmul(@(1,20,24), %rows)),
+   nn.batch_matmul(@(2,24,3), %rows, transpose_a=True),
+   nn.relu(nn.bias_add(nn.dense(reshape(%x, newshape=[72, 140]), @(200,140), units=200), @(200))),
+   nn.relu(nn.bias_add(nn.conv2d(reshape(%x, newshape=[1, 70, 12, 12]), @(100,70,1,1)), @(100))),
+   nn.conv2d(%x, @(22,24,1,1)),
+   nn.relu(nn.bias_add(nn.conv2d(%x, @(20,24,1,1)), @(20))),
+   nn.relu(add(nn.conv2d(%x, @(1,1,24,20), kernel_layout="HWIO"), @(20,1,1))),
+   nn.conv2d(%last, @(20,1,1,24), data_layout="NHWC", kernel_layout="OHWI"),
+   nn.relu(nn.bias_add(nn.conv2d(%last, @(1,1,24,20), data_layout="NHWC", kernel_layout="HWIO"), @(20), axis=3)))
 }
 EOR
+python3 - <<'END'
+import math, re
+def tensor(match):
+    count = math.prod(map(int, match[1].split(",")))
+    return f"Tensor[({match[1]}), float32][" + ", ".join(f"{(i * 37 % 101 - 50) / 64}f" for i in range(count)) + "]"
+text = re.sub(r"@\(([\d,]+)\)", tensor, open("operators.in").read())
+open("operators.relay", "w").write(text)
+END
 values() { python3 -c "print(*[((i * 31 + $2) % 67 - 33) / 16 for i in range($1)])"; }
 clean=$(values 10080 1)
 npy write clean.npy f4 2x24x30x7 $clean
