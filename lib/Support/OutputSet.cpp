@@ -360,6 +360,8 @@ Expected<> OutputSet::add(const std::string &path, const std::vector<std::string
 Expected<> OutputSet::addSame(const std::string &path, const std::string &same,
                               const std::vector<std::string_view> &pieces) {
   struct stat info;
+  if (isSameFile(path, same))
+    return {}; // renaming would do nothing, and leave a name behind
   bool isThere = ::stat(path.c_str(), &info) == 0;
   std::string target = isThere ? resolved(path) : path, temporary = temporaryPath(target);
   if (isThere && !S_ISREG(info.st_mode))
@@ -377,9 +379,9 @@ Expected<> OutputSet::Impl::stage(Output &output) {
   if (OutputCommitter *other = committer)
     other->announce(name);
   TemporaryName staged(name);
+  ::unlink(name.c_str()); // of a build of the same that was killed
   int result;
   if (output.nameless) {
-    ::unlink(name.c_str()); // of a build of the same that was killed
     std::string open = "/proc/self/fd/" + std::to_string(output.nameless.get());
     result = ::linkat(AT_FDCWD, open.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
   } else {

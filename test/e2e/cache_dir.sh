@@ -69,6 +69,9 @@ kept=$(echo big/*.params)
 large w two
 cmp whole two/net.params
 expect "$(inode two/net.params)" "$(inode "$kept")"
+large w two # which is that file already
+expect "$(inode two/net.params)" "$(inode "$kept")"
+expect "$(ls -A two | tr '\n' ' ')" "net.h net.json net.o net.params "
 bycc-run one/net.json --random --outputs out.one -q
 bycc-run two/net.json --random --expected out.one -q
 # Another build in its place does not write into it.

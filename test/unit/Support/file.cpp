@@ -232,6 +232,36 @@ TEST_CASE("symbolic links are written through") {
   CHECK(*readFile(folder / "real") == "new");
 }
 
+TEST_CASE("a file that holds the bytes already gets a second name, and is never written to") {
+  Folder folder;
+  folder.write("kept", "bytes");
+  auto put = [&](const std::string &from) {
+    OutputSet outputs("00aa");
+    REQUIRE(outputs.addSame(folder / "a", folder / from, {"by", "tes"}));
+    REQUIRE(outputs.add(folder / "b", "other"));
+    REQUIRE(outputs.commit(folder / "b"));
+    CHECK(*readFile(folder / "a") == "bytes");
+    CHECK(folder.numFiles() == 3);
+  };
+  put("kept");
+  CHECK(isSameFile(folder / "a", folder / "kept"));
+  put("kept"); // it is that file
+  CHECK(isSameFile(folder / "a", folder / "kept"));
+  put("missing");
+  CHECK_FALSE(isSameFile(folder / "a", folder / "kept"));
+  put("kept");
+  OutputSet outputs;
+  REQUIRE(outputs.add(folder / "a", "new"));
+  REQUIRE(outputs.commit());
+  CHECK(*readFile(folder / "a") == "new");
+  CHECK(*readFile(folder / "kept") == "bytes");
+  fs::create_symlink("/dev/null", folder / "link");
+  OutputSet device;
+  REQUIRE(device.addSame(folder / "link", folder / "kept", {"bytes"}));
+  REQUIRE(device.commit());
+  CHECK(fs::is_symlink(folder / "link"));
+}
+
 TEST_CASE("H4 signals remove temporaries") {
   for (int signal : {SIGINT, SIGTERM, SIGPIPE, SIGXFSZ}) {
     Folder folder;

@@ -49,7 +49,9 @@ TEST_CASE("params: what vendors packed is marked, and shared when equal") {
   CHECK(writer.add("r.weights", DType::UInt8, {100}, bytes, 0, 100) == 128);
   CHECK(writer.addPacked("r.weights", bytes) == 256);
   CHECK(writer.addPacked("s.weights", Storage::own(std::string(100, 'w'))) == 256);
-  CHECK(writer.addPacked("t.weights", Storage::own(std::string(100, 'v'))) == 384);
+  std::string other(100, 'v');
+  CHECK(writer.addPacked("t.weights", Storage::own(other), hashText(other)) == 384);
+  CHECK(writer.addPacked("u.weights", Storage::own(other)) == 384);
   std::string file;
   for (std::string_view piece : writer.finish(id))
     file += piece;
