@@ -108,27 +108,37 @@ void DimTable::setLikely(Dim symbol, int64_t extent) {
 
 // --- sums
 
+namespace {
+
+// What 64 bits do not hold breaks the sum that it is a part of.
+void store(int64_t &into, CheckedInt value, bool &isBroken) {
+  into = value.value_or(0);
+  isBroken |= !value;
+}
+
+} // namespace
+
 void DimTable::addTo(Sum &sum, Dim base, int64_t factor) const {
   auto at = std::ranges::lower_bound(sum.terms, base, [&](Dim a, Dim b) { return isBefore(a, b); },
                                      &Term::base);
   if (at == sum.terms.end() || at->base != base)
     at = sum.terms.insert(at, Term{base, 0});
-  sum.isBroken |= __builtin_add_overflow(at->factor, factor, &at->factor);
+  store(at->factor, checkedAdd(at->factor, factor), sum.isBroken);
   if (at->factor == 0)
     sum.terms.erase(at);
 }
 
 void DimTable::scale(Sum &sum, int64_t factor) const {
-  sum.isBroken |= __builtin_mul_overflow(sum.constant, factor, &sum.constant);
+  store(sum.constant, checkedMul(sum.constant, factor), sum.isBroken);
   for (Term &term : sum.terms)
-    sum.isBroken |= __builtin_mul_overflow(term.factor, factor, &term.factor);
+    store(term.factor, checkedMul(term.factor, factor), sum.isBroken);
 }
 
 void DimTable::accumulate(Sum &sum, const Sum &other, int64_t factor) const {
   Sum scaled = other;
   scale(scaled, factor);
   sum.isBroken |= scaled.isBroken;
-  sum.isBroken |= __builtin_add_overflow(sum.constant, scaled.constant, &sum.constant);
+  store(sum.constant, checkedAdd(sum.constant, scaled.constant), sum.isBroken);
   for (const Term &term : scaled.terms)
     addTo(sum, term.base, term.factor);
 }
@@ -235,10 +245,11 @@ Dim DimTable::productOf(std::vector<Dim> factors, int64_t constant) {
 
 Dim DimTable::product(Dim a, Dim b) {
   std::vector<Dim> factors;
-  int64_t constant = 0, left = factorsOf(a, factors), right = factorsOf(b, factors);
-  if (factors.size() > 16 || __builtin_mul_overflow(left, right, &constant))
+  int64_t left = factorsOf(a, factors), right = factorsOf(b, factors);
+  CheckedInt constant = checkedMul(left, right);
+  if (factors.size() > 16 || !constant)
     return Dim::unknown();
-  return constant == 0 ? Dim(0) : productOf(std::move(factors), constant);
+  return *constant == 0 ? Dim(0) : productOf(std::move(factors), *constant);
 }
 
 // --- quotients
@@ -296,14 +307,13 @@ std::optional<Dim> DimTable::nested(DimOp op, const Sum &sum, int64_t divisor) {
       !expr(base).rhs.isConst())
     return std::nullopt;
   Dim inner = expr(base).lhs;
-  int64_t own = expr(base).rhs.value(), both = 0;
+  int64_t own = expr(base).rhs.value();
   Sum shifted = sumOf(inner), constant;
   constant.constant = sum.constant;
   accumulate(shifted, constant, own);
   Dim top = dimOf(shifted);
-  if (top.isUnknown() || __builtin_mul_overflow(own, divisor, &both))
-    return std::nullopt;
-  return make(op, top, Dim(both));
+  CheckedInt both = checkedMul(own, divisor);
+  return top.isUnknown() || !both ? std::nullopt : std::optional(make(op, top, Dim(*both)));
 }
 
 Dim DimTable::remainder(Dim a, Dim b) {
