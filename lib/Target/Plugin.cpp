@@ -3,6 +3,7 @@
 
 #include "Plugin.h"
 
+#include "bycc/Support/File.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/SharedObject.h"
 #include "bycc/Support/Text.h"
@@ -21,11 +22,15 @@ namespace {
 
 constexpr const char *entryName = "bycc_vendor_compiler_entry";
 
-Expected<void *> openFile(const std::string &path, int mode) {
+Expected<> checkFile(const std::string &path) {
   if (::access(path.c_str(), R_OK) != 0)
     return error(Status::Usage, {path}).as(MessageId::BadPlugin)
            << "cannot read the plugin: " << std::strerror(errno);
-  BYCC_TRY(checkSharedObject(path));
+  return checkSharedObject(path);
+}
+
+Expected<void *> openFile(const std::string &path, int mode) {
+  BYCC_TRY(checkFile(path));
   // A name without a slash would be looked up in the system's library folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void *handle = dlopen(file.c_str(), mode | RTLD_LOCAL);
@@ -62,7 +67,10 @@ Expected<PluginEntries> loadPluginFile(const std::string &path) {
 }
 
 Expected<bool> hasCompileHalf(const std::string &path) {
-  // Lazily: the library may be a run half that needs what is not here.
+  // A run half is not loaded: what it is linked with may be large, start threads, or not be here.
+  BYCC_TRY(checkFile(path));
+  if (BYCC_TRY(readFile(path)).find(entryName) == std::string::npos)
+    return false;
   void *handle = BYCC_TRY(openFile(path, RTLD_LAZY));
   bool found = dlsym(handle, entryName) != nullptr;
   dlclose(handle);
