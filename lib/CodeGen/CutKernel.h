@@ -1,8 +1,7 @@
 // A kernel of a chain that runs in strips (RunInStrips.cpp), while its rows become fewer.
 #pragma once
 
-#include "bycc/Loops/Loops.h"
-#include "bycc/Loops/Lower.h"
+#include "Program.h"
 
 namespace bycc::codegen {
 
