@@ -96,8 +96,7 @@ struct bycc_exec;
 
 /* One slice [begin, end) of a parallel loop. `thread` < exec->threads indexes
  * the per-thread scratch. */
-typedef void (*bycc_task_fn)(void *closure, int64_t begin, int64_t end,
-                             int32_t thread);
+typedef void (*bycc_task_fn)(void *closure, int64_t begin, int64_t end, int32_t thread);
 
 /* Services of the runtime. Never null. */
 typedef struct bycc_exec_api {
@@ -105,15 +104,15 @@ typedef struct bycc_exec_api {
   /* Splits [0, count) over the pool; slices hold at least `grain` items.
    * Returns when all are done. The split depends on count, grain and the
    * thread count only. */
-  void (*parallel_for)(struct bycc_exec *exec, bycc_task_fn task, void *closure,
-                       int64_t count, int64_t grain);
+  void (*parallel_for)(struct bycc_exec *exec, bycc_task_fn task, void *closure, int64_t count,
+                       int64_t grain);
   /* 64-byte aligned memory that lives until `release` or the end of the run;
    * null (status LIMIT recorded) when there is none or bytes < 0. */
   void *(*alloc)(struct bycc_exec *exec, int64_t bytes);
   void (*release)(struct bycc_exec *exec, void *memory);
   /* Runs a vendor region; inputs and outputs as in bycc_region_info. */
-  int32_t (*call_region)(struct bycc_exec *exec, uint32_t region,
-                         const bycc_array *inputs, const bycc_array *outputs);
+  int32_t (*call_region)(struct bycc_exec *exec, uint32_t region, const bycc_array *inputs,
+                         const bycc_array *outputs);
   /* Records an error and returns `status`, so that code can `return fail(..)`. */
   int32_t (*fail)(struct bycc_exec *exec, int32_t status, const char *message);
   /* Asks for the memory of output `index`, whose extents are `shape`; used for
@@ -153,15 +152,15 @@ typedef struct bycc_exec_api {
 /* One run. Made by the runtime; compiled code reads it. */
 typedef struct bycc_exec {
   const bycc_exec_api *api;
-  uint8_t *arena;                 /* 64-byte aligned, module->arena_bytes */
-  uint8_t *scratch;               /* threads * module->scratch_bytes, 64-byte aligned */
-  const uint8_t *weights;         /* base of the mapped params file */
-  void *const *inputs;            /* one pointer per module input */
+  uint8_t *arena;         /* 64-byte aligned, module->arena_bytes */
+  uint8_t *scratch;       /* threads * module->scratch_bytes, 64-byte aligned */
+  const uint8_t *weights; /* base of the mapped params file */
+  void *const *inputs;    /* one pointer per module input */
   const int64_t *const *input_shapes;
   void *const *outputs; /* null entry, of an output of unknown dims: ask api->output */
   int32_t threads;
   void *profile;
-  void *owner;                    /* the runtime's own */
+  void *owner; /* the runtime's own */
 } bycc_exec;
 
 /* A dim of an input or output: value >= 0, or -1 with its text ("N", "?"). */
@@ -222,13 +221,13 @@ typedef struct bycc_module {
   const char *compiler_version;
   const char *triple;
   const char *cpu;
-  const char *features; /* "avx2,fma,...": all must be present on the machine */
-  uint8_t set_id[16];   /* shared by STEM.o, STEM.json and STEM.params */
-  uint64_t params_bytes;    /* size of STEM.params, 0 when there is none */
-  const uint8_t *params;    /* embedded copy of it, or null */
+  const char *features;  /* "avx2,fma,...": all must be present on the machine */
+  uint8_t set_id[16];    /* shared by STEM.o, STEM.json and STEM.params */
+  uint64_t params_bytes; /* size of STEM.params, 0 when there is none */
+  const uint8_t *params; /* embedded copy of it, or null */
   uint64_t arena_bytes;
-  uint64_t scratch_bytes;   /* per thread */
-  int32_t default_threads;  /* 0: not recorded */
+  uint64_t scratch_bytes;  /* per thread */
+  int32_t default_threads; /* 0: not recorded */
   uint32_t num_inputs;
   uint32_t num_outputs;
   uint32_t num_regions;

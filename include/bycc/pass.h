@@ -39,9 +39,9 @@ typedef struct bycc_pass_output {
 } bycc_pass_output;
 
 typedef struct bycc_pass {
-  uint32_t abi_version; /* BYCC_PASS_ABI_VERSION */
-  size_t size;          /* sizeof(bycc_pass) */
-  const char *name;     /* "fold-my-scales": small letters, digits, - */
+  uint32_t abi_version;    /* BYCC_PASS_ABI_VERSION */
+  size_t size;             /* sizeof(bycc_pass) */
+  const char *name;        /* "fold-my-scales": small letters, digits, - */
   const char *description; /* one line */
   /* The default lists have it beside the first place of this pass, from -O`level` up; both
    * null: no list has it but those that name it. */

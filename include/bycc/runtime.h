@@ -20,13 +20,13 @@ typedef struct bycc_model bycc_model;
 typedef struct bycc_context bycc_context;
 
 typedef struct bycc_load_options {
-  uint32_t size;         /* sizeof(bycc_load_options) */
-  int32_t threads;       /* 0: the recorded default, else the CPUs allowed:
+  uint32_t size;      /* sizeof(bycc_load_options) */
+  int32_t threads;    /* 0: the recorded default, else the CPUs allowed:
                             affinity and whole CPUs of the quota */
-  int32_t verify;        /* 1: hash all weights again. 0: those of a file of up to 32 MiB,
+  int32_t verify;     /* 1: hash all weights again. 0: those of a file of up to 32 MiB,
                           * once for each time that it was written */
-  const char *params;    /* path of the params file; null: beside the model */
-  const char *set_id;    /* STEM_SET_ID of STEM.h: the model must be of the build that the
+  const char *params; /* path of the params file; null: beside the model */
+  const char *set_id; /* STEM_SET_ID of STEM.h: the model must be of the build that the
                           * header is of; null: of any */
   /* Options of vendors' run halves, "V.NAME=VALUE" each, as bycc-run --vendor-option takes
    * them. Those of vendors that the model does not need are not looked at. */
@@ -57,8 +57,7 @@ typedef struct bycc_model_bytes {
 int32_t bycc_model_load_bytes(const bycc_model_bytes *bytes, const bycc_load_options *options,
                               bycc_model **model);
 /* The same for a module that is linked into the program (STEM.h declares it). */
-int32_t bycc_model_load_linked(const bycc_module *module,
-                               const bycc_load_options *options,
+int32_t bycc_model_load_linked(const bycc_module *module, const bycc_load_options *options,
                                bycc_model **model);
 /* The params file is mapped. When it gets shorter while a run reads it, the system sends
  * SIGBUS, which ends a program; between runs that is noticed and BYCC_LOAD. A program that
@@ -80,12 +79,11 @@ void bycc_context_destroy(bycc_context *context);
  * extents) is needed when the type has unknown dims, else may be null and is
  * checked when given. `bytes` is the size of the buffer and must be at least
  * the tensor's. Any alignment of the element size works. */
-int32_t bycc_bind_input(bycc_context *context, uint32_t index, const void *data,
-                        size_t bytes, const int64_t *shape);
+int32_t bycc_bind_input(bycc_context *context, uint32_t index, const void *data, size_t bytes,
+                        const int64_t *shape);
 /* Outputs that are not bound are kept by the context, at any size: leave those
  * unbound whose extents are known after the run only, and ask bycc_get_output. */
-int32_t bycc_bind_output(bycc_context *context, uint32_t index, void *data,
-                         size_t bytes);
+int32_t bycc_bind_output(bycc_context *context, uint32_t index, void *data, size_t bytes);
 
 int32_t bycc_run(bycc_context *context);
 
@@ -98,15 +96,15 @@ typedef struct bycc_profile_entry {
   const char *name;
   const char *detail; /* implementation, "" for host kernels */
   const char *source;
-  int32_t region;     /* index of the region this is a step of, -1 */
+  int32_t region; /* index of the region this is a step of, -1 */
   uint64_t calls;
   uint64_t total_ns;
   uint64_t last_begin_ns; /* since the profile was switched on */
   double flops;
 } bycc_profile_entry;
 int32_t bycc_profile_enable(bycc_context *context, int32_t on);
-int32_t bycc_profile_entries(bycc_context *context,
-                             const bycc_profile_entry **entries, size_t *count);
+int32_t bycc_profile_entries(bycc_context *context, const bycc_profile_entry **entries,
+                             size_t *count);
 
 /* While a function is set, every run calls it after each node (bycc_module::nodes) with what
  * the node read and made: its tensors of floating types; null data: in a vendor's own memory.

@@ -115,7 +115,7 @@ typedef struct bycc_node {
   /* Composites: the body, its inputs in the order of this node's inputs. */
   const struct bycc_region *body; /* null for plain operators */
   const void *roles;              /* bycc_role_at() */
-  const char *source; /* the model's name for it, for messages */
+  const char *source;             /* the model's name for it, for messages */
   /* At compile(): the implementation chosen from those that supports() offered;
    * null when it offered none. */
   const char *implementation;
@@ -259,11 +259,11 @@ typedef struct bycc_vendor_compiler {
    * look alike: same operator, attributes, types and constants. Names (of values,
    * `source`) may differ between such nodes, so the answer must not depend on them.
    * Must not fail in any other way. */
-  int32_t (*supports)(void *self, const bycc_target *target,
-                      const bycc_region *region, bycc_answer *answer);
+  int32_t (*supports)(void *self, const bycc_target *target, const bycc_region *region,
+                      bycc_answer *answer);
   /* Turns a whole region into a blob. 0 done, else reason (and blame). */
-  int32_t (*compile)(void *self, const bycc_target *target,
-                     const bycc_region *region, bycc_answer *answer);
+  int32_t (*compile)(void *self, const bycc_target *target, const bycc_region *region,
+                     bycc_answer *answer);
 
   /* --- optional; null when the vendor has none */
 
@@ -282,8 +282,8 @@ typedef struct bycc_vendor_compiler {
    * that patterns find and for offers only. Composites stand in the block as nodes;
    * values of other parts of the program are inputs. A node it does not mention is
    * refused. 0 done, else reason: the vendor then takes nothing of the block. */
-  int32_t (*annotate)(void *self, const bycc_target *target,
-                      const bycc_region *block, bycc_answer *answer);
+  int32_t (*annotate)(void *self, const bycc_target *target, const bycc_region *block,
+                      bycc_answer *answer);
   /* Tries ways to run a region and answers with a record (blob, not empty) that
    * compile() gets back as `tuning` of the region, now and in later builds. Asked
    * with --tune=FILE only, for regions that FILE has no record of; they are told

@@ -38,12 +38,19 @@ Expected<> ProgramBuilder::addNode(NodeId id, Env &env, int depth) {
     env.values[id.index] = std::move(fields);
     return {};
   }
-  case NodeKind::Project: return addProject(id, env);
-  case NodeKind::CallOp: return addCallOp(id, env);
-  case NodeKind::Function: env.functions[id.index] = {m_.functionOf(id), &env}; return {};
-  case NodeKind::Call: return addCall(id, env, depth);
-  case NodeKind::If: return addIf(id, env, depth);
-  default: return {};
+  case NodeKind::Project:
+    return addProject(id, env);
+  case NodeKind::CallOp:
+    return addCallOp(id, env);
+  case NodeKind::Function:
+    env.functions[id.index] = {m_.functionOf(id), &env};
+    return {};
+  case NodeKind::Call:
+    return addCall(id, env, depth);
+  case NodeKind::If:
+    return addIf(id, env, depth);
+  default:
+    return {};
   }
 }
 
@@ -107,11 +114,13 @@ std::vector<ValueId> ProgramBuilder::newBound(TypeId type) {
   return made;
 }
 
-void ProgramBuilder::reportBound(const std::string &name, const char *what, const std::vector<ValueId> &inputs,
+void ProgramBuilder::reportBound(const std::string &name, const char *what,
+                                 const std::vector<ValueId> &inputs,
                                  const std::vector<ValueId> &bound) {
   if (bound.empty())
     return; // a loop that changes nothing
-  CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_" + what, {}, {}, {}, {}};
+  CodeGraphNode report{
+      CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_" + what, {}, {}, {}, {}};
   for (ValueId value : inputs)
     report.inputs.push_back(entryOf(value));
   for (ValueId value : bound)
@@ -121,7 +130,8 @@ void ProgramBuilder::reportBound(const std::string &name, const char *what, cons
     p_.values[bound[i]].entry = {node, static_cast<uint32_t>(i)};
 }
 
-std::optional<std::pair<FunctionId, const Env *>> ProgramBuilder::resolve(NodeId callee, const Env &env) {
+std::optional<std::pair<FunctionId, const Env *>> ProgramBuilder::resolve(NodeId callee,
+                                                                          const Env &env) {
   if (m_.node(callee).kind == NodeKind::Global)
     return std::pair{m_.functionOf(callee), static_cast<const Env *>(nullptr)};
   for (const Env *at = &env; at; at = at->parent)
@@ -134,7 +144,8 @@ Expected<> ProgramBuilder::addCall(NodeId id, Env &env, int depth) {
   std::vector<NodeId> operands(m_.operands(id).begin(), m_.operands(id).end());
   auto callee = resolve(operands[0], env);
   if (!callee)
-    return error(Status::Unsup, m_.source(id)) << "a call of a function that is only known at run time has no host code";
+    return error(Status::Unsup, m_.source(id))
+           << "a call of a function that is only known at run time has no host code";
   FunctionId function = callee->first;
   operands.erase(operands.begin());
   // External functions are Primitive, too; emulated ones are host code like any other.
@@ -174,7 +185,8 @@ Expected<std::vector<ValueId>> ProgramBuilder::addBody(FunctionId function, cons
   return valuesOf(m_.block(m_.function(function).body).result, inner);
 }
 
-Expected<Env> ProgramBuilder::bindParams(FunctionId function, const Env *outer, const std::vector<NodeId> &operands, const Env &env) {
+Expected<Env> ProgramBuilder::bindParams(FunctionId function, const Env *outer,
+                                         const std::vector<NodeId> &operands, const Env &env) {
   Env inner;
   inner.parent = outer;
   const std::vector<NodeId> &params = m_.function(function).params;

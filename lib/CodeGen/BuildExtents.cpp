@@ -19,7 +19,8 @@ std::optional<Ref> numberAt(Exprs &exprs, const Constant &constant, DType type, 
   if (isFloat(type))
     return exprs.floating(elementAsDouble(type, constant.data(), element), type);
   if (sizeInBytes(type) < 8)
-    return exprs.integer(static_cast<int64_t>(elementAsDouble(type, constant.data(), element)), type);
+    return exprs.integer(static_cast<int64_t>(elementAsDouble(type, constant.data(), element)),
+                         type);
   int64_t value; // a double would round it
   std::memcpy(&value, constant.data() + element * 8, sizeof value);
   return exprs.integer(value, type);
@@ -40,7 +41,8 @@ Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
     return expression;
   forgetDims();
   // An extent may serve as a number, but not the other way.
-  if (auto it = definedDims_.find(expression); it != definedDims_.end() && (what.empty() || p_.exprs[it->second].f == 0))
+  if (auto it = definedDims_.find(expression);
+      it != definedDims_.end() && (what.empty() || p_.exprs[it->second].f == 0))
     return it->second;
   Instr instr;
   instr.kind = Instr::Kind::SetDim;
@@ -64,7 +66,8 @@ Expected<Ref> ProgramBuilder::elementOf(NodeId node, int64_t element, const Env 
     if (auto number = numberAt(p_.exprs, *constant, type, element))
       return *number;
   if (type == DType::Float16 || type == DType::BFloat16)
-    return error(Status::Unsup, m_.source(node)) << "a shape that depends on a " << name(type) << " has no host code";
+    return error(Status::Unsup, m_.source(node))
+           << "a shape that depends on a " << name(type) << " has no host code";
   return p_.exprs.load(value, type, p_.exprs.integer(element));
 }
 
@@ -84,15 +87,24 @@ std::optional<Ref> ProgramBuilder::extentOf(Dim dim) {
   Exprs &x = p_.exprs;
   auto positive = [&](Ref r) { return x.binary(Op::Max, r, x.integer(1)); };
   switch (e.op) {
-  case DimOp::Add: return x.add(*a, *b);
-  case DimOp::Sub: return x.sub(*a, *b);
-  case DimOp::Mul: return x.mul(*a, *b);
-  case DimOp::FloorDiv: return x.binary(Op::FloorDiv, *a, positive(*b));
-  case DimOp::CeilDiv: return x.binary(Op::FloorDiv, x.plus(x.add(*a, *b), -1), positive(*b));
-  case DimOp::Mod: return x.binary(Op::FloorMod, *a, positive(*b));
-  case DimOp::Min: return x.binary(Op::Min, *a, *b);
-  case DimOp::Max: return x.binary(Op::Max, *a, *b);
-  default: return std::nullopt;
+  case DimOp::Add:
+    return x.add(*a, *b);
+  case DimOp::Sub:
+    return x.sub(*a, *b);
+  case DimOp::Mul:
+    return x.mul(*a, *b);
+  case DimOp::FloorDiv:
+    return x.binary(Op::FloorDiv, *a, positive(*b));
+  case DimOp::CeilDiv:
+    return x.binary(Op::FloorDiv, x.plus(x.add(*a, *b), -1), positive(*b));
+  case DimOp::Mod:
+    return x.binary(Op::FloorMod, *a, positive(*b));
+  case DimOp::Min:
+    return x.binary(Op::Min, *a, *b);
+  case DimOp::Max:
+    return x.binary(Op::Max, *a, *b);
+  default:
+    return std::nullopt;
   }
 }
 
@@ -120,7 +132,8 @@ Expected<> ProgramBuilder::addRequirements(const Group &group, NodeId node) {
     instr.dims.push_back(translate(group.kernel.exprs, each.condition, group.dims, p_.exprs));
     auto known = p_.exprs.constant(instr.dims[0]);
     if (known == 0)
-      return error(Status::Input, m_.source(node)) << "this does not hold for any input: " << each.message;
+      return error(Status::Input, m_.source(node))
+             << "this does not hold for any input: " << each.message;
     for (Ref value : each.values)
       instr.dims.push_back(translate(group.kernel.exprs, value, group.dims, p_.exprs));
     if (!known)

@@ -30,7 +30,8 @@ bool areOnes(const Module &module, const Constant &ints) {
 
 } // namespace
 
-Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env) {
+Expected<> ProgramBuilder::addPrimitive(NodeId call, FunctionId function,
+                                        const std::vector<NodeId> &operands, Env &env) {
   Env inner;
   const std::vector<NodeId> params = m_.function(function).params;
   for (size_t a = 0; a < params.size(); ++a)
@@ -88,7 +89,8 @@ Expected<> ProgramBuilder::addCallOp(NodeId id, Env &env) {
   return addGroup(id, std::move(group), {id}, base, env, env);
 }
 
-Expected<> ProgramBuilder::addGroup(NodeId node, Group group, const std::vector<NodeId> &sources, ValueId viewed, Env &env, const Env &inner) {
+Expected<> ProgramBuilder::addGroup(NodeId node, Group group, const std::vector<NodeId> &sources,
+                                    ValueId viewed, Env &env, const Env &inner) {
   BYCC_TRY(addRequirements(group, node));
   if (viewed == none) {
     env.values[node.index] = BYCC_TRY(addKernel(std::move(group), sources, m_.type(node), inner));
@@ -102,7 +104,8 @@ Expected<> ProgramBuilder::addGroup(NodeId node, Group group, const std::vector<
   return {};
 }
 
-ValueId ProgramBuilder::addView(NodeId node, ValueId base, const std::vector<NodeId> &sources, std::vector<Ref> dims) {
+ValueId ProgramBuilder::addView(NodeId node, ValueId base, const std::vector<NodeId> &sources,
+                                std::vector<Ref> dims) {
   TypeId type = m_.type(node);
   Value value = p_.values[base];
   value.type = type;
@@ -139,7 +142,8 @@ std::string ProgramBuilder::kernelName(const std::vector<NodeId> &sources) {
 }
 
 Expected<uint32_t> ProgramBuilder::findKernel(Kernel kernel, const std::vector<NodeId> &sources) {
-  auto [it, isNew] = kernelIds_.try_emplace(kernel.fingerprint(), static_cast<uint32_t>(p_.kernels.size()));
+  auto [it, isNew] =
+      kernelIds_.try_emplace(kernel.fingerprint(), static_cast<uint32_t>(p_.kernels.size()));
   if (isNew) {
     std::optional<Kernel> source;
     if (mayRunInStrips(kernel, target_))
@@ -174,7 +178,13 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
       profiled.flops += flops(m_, node);
   }
   instr.node = static_cast<uint32_t>(p_.nodes.size());
-  CodeGraphNode report{CodeGraphNode::Kind::Kernel, profiled.source, code.name, sources, {}, m_.types.flatten(resultType), {}};
+  CodeGraphNode report{CodeGraphNode::Kind::Kernel,
+                       profiled.source,
+                       code.name,
+                       sources,
+                       {},
+                       m_.types.flatten(resultType),
+                       {}};
   for (const GroupInput &input : group.inputs)
     report.inputs.push_back(entryOf(ofBuffer[input.buffer]));
   p_.nodes.push_back(std::move(profiled));
@@ -207,7 +217,8 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
   }
   // What only gives extents, or has no elements, is in the report: it lives as long.
   for (const GroupInput &input : group.inputs)
-    if (ValueId value = ofBuffer[input.buffer]; std::ranges::find(instr.inputs, value) == instr.inputs.end())
+    if (ValueId value = ofBuffer[input.buffer];
+        std::ranges::find(instr.inputs, value) == instr.inputs.end())
       if (p_.values[p_.root(value)].kind == Value::Kind::Buffer)
         instr.inputs.push_back(value);
   p_.instrs.push_back(std::move(instr));
@@ -225,7 +236,8 @@ ValueId ProgramBuilder::addScratch(const Loops &loops, uint32_t buffer,
     if (spec.packed != buffer || !loops.kernel.buffers[spec.source].isConstant)
       continue;
     ConstantId source(p_.values[p_.root(ofBuffer.at(spec.source))].index);
-    auto [it, isNew] = packedIds_.try_emplace(std::to_string(source.index) + ":" + specText(spec), none);
+    auto [it, isNew] =
+        packedIds_.try_emplace(std::to_string(source.index) + ":" + specText(spec), none);
     if (isNew) {
       value.kind = Value::Kind::Packed;
       value.index = static_cast<uint32_t>(p_.packed.size());
@@ -241,7 +253,8 @@ ValueId ProgramBuilder::addScratch(const Loops &loops, uint32_t buffer,
 
 Expected<bool> ProgramBuilder::addSetRows(NodeId id, Env &env) {
   std::vector<NodeId> operands(m_.operands(id).begin(), m_.operands(id).end());
-  auto x = m_.types.shape(m_.type(operands[0])), v = m_.types.shape(m_.type(operands[1])), begin = m_.types.shape(m_.type(operands[2]));
+  auto x = m_.types.shape(m_.type(operands[0])), v = m_.types.shape(m_.type(operands[1])),
+       begin = m_.types.shape(m_.type(operands[2]));
   bool isRows = begin.size() == 1 && begin[0] == Dim(1) && !x.empty();
   for (size_t d = 1; d < x.size() && isRows; ++d)
     isRows = x[d] == v[d] && !x[d].isUnknown();
@@ -259,7 +272,13 @@ Expected<bool> ProgramBuilder::addSetRows(NodeId id, Env &env) {
   value.dims = p_.values[instr.inputs[0]].dims;
   instr.node = static_cast<uint32_t>(p_.nodes.size());
   p_.nodes.push_back({options_.moduleName + "_set_rows", name, 0});
-  CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, options_.moduleName + "_set_rows", {id}, {}, {value.type}, {}};
+  CodeGraphNode report{CodeGraphNode::Kind::Kernel,
+                       name,
+                       options_.moduleName + "_set_rows",
+                       {id},
+                       {},
+                       {value.type},
+                       {}};
   for (ValueId input : instr.inputs)
     report.inputs.push_back(entryOf(input));
   value.entry = {addGraphNode(std::move(report)), 0};

@@ -27,8 +27,10 @@ bool ProgramBuilder::addDims(Value &value, ValueId like) {
 
 Expected<> ProgramBuilder::addLibrary(NodeId id, Env &env) {
   LibraryUse use = BYCC_TRY(libraryUse(m_, id));
-  std::string name = nodeName(m_, id), symbol = options_.moduleName + "_" + asIdentifier(opInfo(m_.node(id).op).name);
-  CodeGraphNode report{CodeGraphNode::Kind::Kernel, name, symbol, {id}, {}, m_.types.flatten(m_.type(id)), {}};
+  std::string name = nodeName(m_, id),
+              symbol = options_.moduleName + "_" + asIdentifier(opInfo(m_.node(id).op).name);
+  CodeGraphNode report{CodeGraphNode::Kind::Kernel,   name, symbol, {id}, {},
+                       m_.types.flatten(m_.type(id)), {}};
   Instr instr;
   instr.kind = Instr::Kind::Library;
   for (NodeId operand : m_.operands(id))
@@ -45,7 +47,9 @@ Expected<> ProgramBuilder::addLibrary(NodeId id, Env &env) {
     Value value;
     value.type = type;
     value.dtype = m_.types.dtype(type);
-    ValueId like = index < use.like.size() && use.like[index] != LibraryUse::told ? instr.inputs[use.like[index]] : none;
+    ValueId like = index < use.like.size() && use.like[index] != LibraryUse::told
+                       ? instr.inputs[use.like[index]]
+                       : none;
     code.isTold.push_back(addDims(value, like));
     value.entry = {graphNode, index++};
     instr.outputs.push_back(addValue(std::move(value)));

@@ -20,7 +20,8 @@ bool ProgramBuilder::isCallOf(NodeId node, FunctionId function) const {
     return false;
   NodeId callee = m_.operands(node)[0];
   NodeKind kind = m_.node(callee).kind;
-  return (kind == NodeKind::Function || kind == NodeKind::Global) && m_.functionOf(callee) == function;
+  return (kind == NodeKind::Function || kind == NodeKind::Global) &&
+         m_.functionOf(callee) == function;
 }
 
 bool ProgramBuilder::hasCallOf(NodeId node, FunctionId function) const {
@@ -32,7 +33,8 @@ bool ProgramBuilder::hasCallOf(NodeId node, FunctionId function) const {
 
 bool ProgramBuilder::callsItself(FunctionId function) const {
   bool found = false;
-  forEachNode(m_, m_.function(function).body, [&](NodeId each) { found = found || isCallOf(each, function); });
+  forEachNode(m_, m_.function(function).body,
+              [&](NodeId each) { found = found || isCallOf(each, function); });
   return found;
 }
 
@@ -43,8 +45,8 @@ std::string ProgramBuilder::calledName(NodeId call) const {
   return "%" + std::string(m_.string(m_.node(callee).name));
 }
 
-Expected<> ProgramBuilder::addLoop(NodeId call, FunctionId function, const Env *outer, const std::vector<NodeId> &operands, Env &env,
-                                   int depth) {
+Expected<> ProgramBuilder::addLoop(NodeId call, FunctionId function, const Env *outer,
+                                   const std::vector<NodeId> &operands, Env &env, int depth) {
   OpenLoop loop;
   loop.function = function;
   const std::vector<NodeId> params = m_.function(function).params;
@@ -72,15 +74,18 @@ Expected<> ProgramBuilder::addLoop(NodeId call, FunctionId function, const Env *
   return {};
 }
 
-Expected<> ProgramBuilder::addCarried(NodeId call, OpenLoop &loop, Env &inner, const std::vector<NodeId> &operands, const Env &env) {
+Expected<> ProgramBuilder::addCarried(NodeId call, OpenLoop &loop, Env &inner,
+                                      const std::vector<NodeId> &operands, const Env &env) {
   Instr enter{Instr::Kind::Loop, 0, {}, {}, {}, {}, {}, none};
   const std::vector<NodeId> params = m_.function(loop.function).params;
   for (size_t a = 0; a < params.size(); ++a) {
     if (!loop.isCarried[a])
       continue;
     if (m_.types.kind(m_.type(params[a])) == TypeKind::Function)
-      return error(Status::Unsup, m_.source(call)) << "a function that a loop carries on has no host code";
-    std::vector<ValueId> initial = BYCC_TRY(valuesOf(operands[a], env)), carried = newBound(m_.type(params[a]));
+      return error(Status::Unsup, m_.source(call))
+             << "a function that a loop carries on has no host code";
+    std::vector<ValueId> initial = BYCC_TRY(valuesOf(operands[a], env)),
+                         carried = newBound(m_.type(params[a]));
     enter.inputs.insert(enter.inputs.end(), initial.begin(), initial.end());
     loop.carried.insert(loop.carried.end(), carried.begin(), carried.end());
     inner.values[params[a].index] = std::move(carried);

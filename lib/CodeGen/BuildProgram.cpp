@@ -43,9 +43,11 @@ std::vector<ValueId> ProgramBuilder::addInput(NodeId param) {
     uint32_t axis = 0;
     for (Dim dim : m_.types.shape(type))
       value.dims.push_back(inputDim(dim, axis++));
-    std::string name = numInputs_ < options_.inputs.size() ? options_.inputs[numInputs_].name : "input_" + std::to_string(numInputs_);
+    std::string name = numInputs_ < options_.inputs.size() ? options_.inputs[numInputs_].name
+                                                           : "input_" + std::to_string(numInputs_);
     ++numInputs_;
-    value.entry = {addGraphNode({CodeGraphNode::Kind::Argument, name, "", {param}, {}, {type}, {}}), 0};
+    value.entry = {addGraphNode({CodeGraphNode::Kind::Argument, name, "", {param}, {}, {type}, {}}),
+                   0};
     made.push_back(addValue(value));
   }
   return made;
@@ -102,7 +104,14 @@ std::pair<uint32_t, uint32_t> ProgramBuilder::entryOf(ValueId value) {
   Value &v = p_.values[value];
   if (v.entry.first == none && v.kind == Value::Kind::Constant) {
     std::string name = m_.constants[v.index].name;
-    v.entry = {addGraphNode({CodeGraphNode::Kind::Constant, name.empty() ? "const" : name, "", {}, {}, {v.type}, {}}), 0};
+    v.entry = {addGraphNode({CodeGraphNode::Kind::Constant,
+                             name.empty() ? "const" : name,
+                             "",
+                             {},
+                             {},
+                             {v.type},
+                             {}}),
+               0};
   }
   return v.entry;
 }
@@ -136,7 +145,8 @@ void ProgramBuilder::addOutput(ValueId value) {
   // So it is where they turned out to be numbers that the type does not tell.
   bool isOpen = !m_.types.isStatic(p_.values[value].type);
   bool isKnown = p_.isStatic(v) && p_.isStatic(p_.values[value]) && !isOpen;
-  bool isPlain = v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (isKnown || root == value);
+  bool isPlain =
+      v.kind == Value::Kind::Buffer && !v.isBound && v.output == none && (isKnown || root == value);
   if (isPlain) {
     entryOf(value);
     v.output = index;

@@ -4,10 +4,13 @@
 
 namespace bycc::codegen {
 Expected<uint32_t> ProgramBuilder::regionOf(FunctionId function) {
-  auto [it, isNew] = regionIds_.try_emplace(function.index, static_cast<uint32_t>(p_.regions.size()));
+  auto [it, isNew] =
+      regionIds_.try_emplace(function.index, static_cast<uint32_t>(p_.regions.size()));
   if (isNew) {
     const AttrValue *symbol = m_.functionAttr(function, "global_symbol");
-    std::string name = symbol && symbol->isString() ? symbol->asString() : std::string(m_.string(m_.function(function).name));
+    std::string name = symbol && symbol->isString()
+                           ? symbol->asString()
+                           : std::string(m_.string(m_.function(function).name));
     RegionCode region{function, name, m_.functionAttr(function, "Compiler")->asString(), {}};
     region.hasHostCode = bool(m_.function(function).hostCode);
     region.ownsMemory = options_.ownsMemory && options_.ownsMemory(function);
@@ -44,7 +47,13 @@ Expected<> ProgramBuilder::addRegionCall(NodeId call, FunctionId function,
   Instr instr;
   instr.kind = Instr::Kind::Region;
   instr.callee = number;
-  CodeGraphNode report{CodeGraphNode::Kind::Region, region.symbol, region.symbol, {}, {}, m_.types.flatten(m_.type(call)), {}};
+  CodeGraphNode report{CodeGraphNode::Kind::Region,
+                       region.symbol,
+                       region.symbol,
+                       {},
+                       {},
+                       m_.types.flatten(m_.type(call)),
+                       {}};
   for (NodeId operand : operands)
     for (ValueId value : BYCC_TRY(valuesOf(operand, env))) {
       instr.inputs.push_back(value);
@@ -70,10 +79,13 @@ Expected<> ProgramBuilder::setResultDims(NodeId call, const std::string &region,
   for (size_t d = 0; d < shape.size(); ++d) {
     auto extent = extentOf(shape[d]);
     if (!extent)
-      return error(Status::Unsup, m_.source(call)) << "region " << region << ": axis " << d << " of its result is " << m_.types.str(shape[d])
-                                                   << ", which is not known before it runs";
+      return error(Status::Unsup, m_.source(call))
+             << "region " << region << ": axis " << d << " of its result is "
+             << m_.types.str(shape[d]) << ", which is not known before it runs";
     bool isPlain = p_.exprs.constant(*extent) || p_.exprs[*extent].op == Op::Dim;
-    Ref dim = isPlain ? *extent : defineDim(*extent, "region " + region + ": axis " + std::to_string(d) + " of its result has an extent of {}");
+    Ref dim = isPlain ? *extent
+                      : defineDim(*extent, "region " + region + ": axis " + std::to_string(d) +
+                                               " of its result has an extent of {}");
     p_.values[id].dims[d] = dim;
   }
   return {};
@@ -93,7 +105,8 @@ void ProgramBuilder::addRegionChecks(FunctionId function, const Instr &region) {
           continue;
         Instr check;
         check.kind = Instr::Kind::Require;
-        check.message = "region " + p_.regions[region.callee].symbol + ": axis " + std::to_string(d) + " of input " + std::to_string(next) +
+        check.message = "region " + p_.regions[region.callee].symbol + ": axis " +
+                        std::to_string(d) + " of input " + std::to_string(next) +
                         " has {} elements, wanted {}";
         check.dims = {holds, dims[d], *wanted};
         p_.instrs.push_back(std::move(check));

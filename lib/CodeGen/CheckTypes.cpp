@@ -19,7 +19,8 @@ public:
 
   Expected<> run() {
     for (FunctionId function : m_.globals()) {
-      bool isHost = !m_.functionAttr(function, "Compiler") || !options_.isEmulated || options_.isEmulated(function);
+      bool isHost = !m_.functionAttr(function, "Compiler") || !options_.isEmulated ||
+                    options_.isEmulated(function);
       for (NodeId param : m_.function(function).params)
         if (isHost)
           look(param);
@@ -50,13 +51,15 @@ private:
 
   void look(NodeId value) {
     std::string place = m_.types.placeText(m_.type(value));
-    if (place.empty() || found_.size() == maxDiagnostics || std::ranges::find(seen_, value) != seen_.end())
+    if (place.empty() || found_.size() == maxDiagnostics ||
+        std::ranges::find(seen_, value) != seen_.end())
       return;
     seen_.push_back(value);
     Diagnostic diagnostic;
     diagnostic.status = Status::Unsup;
     diagnostic.location = m_.source(value);
-    diagnostic.message = nodeName(m_, value) + " has " + place + ": host code takes row-major tensors on device 0";
+    diagnostic.message =
+        nodeName(m_, value) + " has " + place + ": host code takes row-major tensors on device 0";
     found_.push_back(std::move(diagnostic));
   }
 

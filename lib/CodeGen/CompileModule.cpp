@@ -109,8 +109,9 @@ private:
     program_.scratchBytes = scratch;
     EmitContext emit{module, target_, nullptr};
     llvm::Type *i64 = llvm::Type::getInt64Ty(context);
-    emit.scratchBytes = new llvm::GlobalVariable(module, i64, true, llvm::GlobalValue::InternalLinkage,
-                                                 llvm::ConstantInt::get(i64, scratch), options_.moduleName + "_scratch_bytes");
+    emit.scratchBytes = new llvm::GlobalVariable(
+        module, i64, true, llvm::GlobalValue::InternalLinkage, llvm::ConstantInt::get(i64, scratch),
+        options_.moduleName + "_scratch_bytes");
     std::vector<llvm::Function *> kernels;
     for (const KernelCode &kernel : program_.kernels) {
       BYCC_TRY(proceed(kernel.name));
@@ -228,7 +229,8 @@ Expected<CompiledModule> planModule(Module &module, const TargetInfo &target,
   return codegen::ModuleCompiler(module, target, options).runPlan();
 }
 
-Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target, const CodeGenOptions &options) {
+Expected<CompiledModule> compileModule(Module &module, const TargetInfo &target,
+                                       const CodeGenOptions &options) {
   return codegen::ModuleCompiler(module, target, options).run();
 }
 

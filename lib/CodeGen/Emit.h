@@ -90,7 +90,9 @@ private:
   void emitColumnTiles(const Product &product, Value *tileBlock, Value *rowBegin, Value *rowEnd);
   void emitRowTiles(const Product &product, const Tile &at, Value *outerBegin, Value *outerEnd,
                     Value *innerBegin, Value *innerEnd);
-  Value *strideValue(const Operand &operand, uint32_t axis) { return axis == noAxis ? i64(0) : emitAt(x_.stride(operand.index, axis)); }
+  Value *strideValue(const Operand &operand, uint32_t axis) {
+    return axis == noAxis ? i64(0) : emitAt(x_.stride(operand.index, axis));
+  }
   Value *blocksOf(Value *extent, int64_t step) {
     return b_.CreateSDiv(b_.CreateAdd(extent, i64(step - 1)), i64(step));
   }
@@ -139,11 +141,11 @@ private:
     overrides_[ref] = value;
     varying_.clear();
   }
-  Value *emit(Ref ref);                              // vector only when it varies
+  Value *emit(Ref ref);                                   // vector only when it varies
   Value *emitVector(Ref ref) { return splat(emit(ref)); } // a vector when lanes_.count > 1
-  Value *emitAt(Ref ref);                            // scalar, at the first lane
+  Value *emitAt(Ref ref);                                 // scalar, at the first lane
   Value *emitUncached(Ref ref);
-  Value *emitLoad(Ref ref, DType as); // the bits as another dtype of the same size
+  Value *emitLoad(Ref ref, DType as);       // the bits as another dtype of the same size
   bool hasMasks(llvm::Type *element) const; // in memory operations of whole vectors
   Value *loadMasked(llvm::Type *type, Value *pointer, uint32_t buffer);
   void storeMasked(Value *value, Value *pointer, uint32_t buffer);
@@ -180,7 +182,8 @@ private:
   Value *emitSigmoid(Value *x);
   Value *polynomial(Value *x, std::initializer_list<double> highFirst);
   Value *fma(Value *a, Value *b, Value *c);
-  Value *dotPairs(Value *sum, Value *a, Value *b); // of integers, or of bfloat16 when the sum is real
+  Value *dotPairs(Value *sum, Value *a,
+                  Value *b); // of integers, or of bfloat16 when the sum is real
   Value *dotBFloat16(Value *sum, Value *a, Value *b);
   Value *real(double value, llvm::Type *like);
   Value *power2(Value *exponent, llvm::Type *floatType);
@@ -190,8 +193,12 @@ private:
   Value *i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   Value *splat(Value *value);
   Value *laneIota(); // <0, 1, ...> i64
-  Value *fieldPointer(Value *base, int64_t offset) { return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset)); }
-  Value *loadField(Value *base, int64_t offset, llvm::Type *type) { return b_.CreateLoad(type, fieldPointer(base, offset)); }
+  Value *fieldPointer(Value *base, int64_t offset) {
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset));
+  }
+  Value *loadField(Value *base, int64_t offset, llvm::Type *type) {
+    return b_.CreateLoad(type, fieldPointer(base, offset));
+  }
   llvm::Type *memoryType(DType type);
   llvm::Type *valueType(DType type);
   llvm::Type *vectorOf(llvm::Type *type) {
@@ -200,7 +207,8 @@ private:
   Value *entryAlloca(llvm::Type *type);
   // for (i = begin; i < end; i += step) body(i), bottom tested with a guard.
   void forLoop(Value *begin, Value *end, int64_t step, const std::function<void(Value *)> &body);
-  void ifThen(Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise = {});
+  void ifThen(Value *condition, const std::function<void()> &then,
+              const std::function<void()> &otherwise = {});
   int64_t vectorLanes() const { return loops_.schedule.lanes; }
   std::optional<int64_t> extentOf(uint32_t axis) const { return x_.constantExtent(axis); }
   Value *extentValue(uint32_t axis) { return emitAt(x_.extent(axis)); }

@@ -19,7 +19,8 @@ llvm::Value *KernelEmitter::tilesOf(const Product &product) {
 
 llvm::Value *KernelEmitter::columnsLeft(const Contraction &c) {
   auto known = extentOf(c.column);
-  return known ? i64(*known % vectorLanes()) : b_.CreateSub(extentValue(c.column), axes_.at(c.column));
+  return known ? i64(*known % vectorLanes())
+               : b_.CreateSub(extentValue(c.column), axes_.at(c.column));
 }
 
 void KernelEmitter::emitContraction(const Contraction &c, const NestSchedule &schedule) {
@@ -134,7 +135,8 @@ Ref KernelEmitter::panelElement(const Contraction &c,
 void KernelEmitter::emitPanels(const Product &product) {
   const Contraction &c = product.what;
   int64_t tileLanes = product.how.tile.vectors * vectorLanes();
-  Ref tiles = x_.binary(Op::FloorDiv, x_.plus(x_.extent(c.column), tileLanes - 1), x_.integer(tileLanes));
+  Ref tiles =
+      x_.binary(Op::FloorDiv, x_.plus(x_.extent(c.column), tileLanes - 1), x_.integer(tileLanes));
   std::vector<std::pair<uint32_t, Ref>> digits; // axis, extent
   for (uint32_t axis : c.packedBatch)
     digits.push_back({axis, x_.extent(axis)});

@@ -97,7 +97,9 @@ void EntryEmitter::bindDims(const std::vector<ValueId> &from, const std::vector<
       LValue *extent = evaluate(source.dims[d]);
       if (auto wanted = p_.exprs.constant(target.dims[d]))
         failUnless(b_.CreateICmpEQ(extent, i64(*wanted)), BYCC_ARG,
-                   "a value of a branch or loop has another extent than its type says, which is " + std::to_string(*wanted), {});
+                   "a value of a branch or loop has another extent than its type says, which is " +
+                       std::to_string(*wanted),
+                   {});
       else
         stores.emplace_back(static_cast<uint32_t>(p_.exprs[target.dims[d]].i), extent);
     }

@@ -13,14 +13,18 @@ namespace bycc::codegen {
 
 // The scalar, or as many of it as `type` has lanes.
 static llvm::Type *shapedAs(llvm::Type *type, llvm::Type *scalar) {
-  return type->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(type)) : scalar;
+  return type->isVectorTy() ? llvm::VectorType::get(scalar, llvm::cast<llvm::VectorType>(type))
+                            : scalar;
 }
 
 llvm::Type *KernelEmitter::memoryType(DType type) {
   switch (type) {
-  case DType::Float32: return b_.getFloatTy();
-  case DType::Float64: return b_.getDoubleTy();
-  default: return b_.getIntNTy(static_cast<unsigned>(sizeInBytes(type) * 8));
+  case DType::Float32:
+    return b_.getFloatTy();
+  case DType::Float64:
+    return b_.getDoubleTy();
+  default:
+    return b_.getIntNTy(static_cast<unsigned>(sizeInBytes(type) * 8));
   }
 }
 
@@ -35,14 +39,17 @@ llvm::Type *KernelEmitter::valueType(DType type) {
 llvm::Value *KernelEmitter::unpack(DType type, Value *memory) {
   llvm::Type *t = memory->getType();
   switch (type) {
-  case DType::Bool: return b_.CreateICmpNE(memory, llvm::Constant::getNullValue(t));
+  case DType::Bool:
+    return b_.CreateICmpNE(memory, llvm::Constant::getNullValue(t));
   case DType::BFloat16: {
     llvm::Type *wide = t->getWithNewBitWidth(32);
     Value *bits = b_.CreateShl(b_.CreateZExt(memory, wide), llvm::ConstantInt::get(wide, 16));
     return b_.CreateBitCast(bits, shapedAs(t, b_.getFloatTy()));
   }
-  case DType::Float16: return halfToFloat(memory);
-  default: return memory;
+  case DType::Float16:
+    return halfToFloat(memory);
+  default:
+    return memory;
   }
 }
 
@@ -50,25 +57,32 @@ llvm::Value *KernelEmitter::pack(DType type, Value *value, bool isExact) {
   llvm::Type *t = value->getType();
   auto like = [&](llvm::Type *scalar) { return shapedAs(t, scalar); };
   switch (type) {
-  case DType::Bool: return b_.CreateZExt(value, like(b_.getInt8Ty()));
+  case DType::Bool:
+    return b_.CreateZExt(value, like(b_.getInt8Ty()));
   case DType::BFloat16: { // round to nearest even; NaN stays a quiet NaN
     if (isExact) {
       Value *bits = b_.CreateBitCast(value, like(b_.getInt32Ty()));
       return b_.CreateTrunc(b_.CreateLShr(bits, uint64_t{16}), like(b_.getInt16Ty()));
     }
-    if (auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(t); lanes && lanes->getNumElements() == 16 && multipliesBFloat16(context_.target))
-      return b_.CreateBitCast(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {value}), like(b_.getInt16Ty()));
+    if (auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(t);
+        lanes && lanes->getNumElements() == 16 && multipliesBFloat16(context_.target))
+      return b_.CreateBitCast(
+          b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtneps2bf16_512, {}, {value}),
+          like(b_.getInt16Ty()));
     llvm::Type *i32 = like(b_.getInt32Ty());
     auto constant = [&](uint64_t v) { return llvm::ConstantInt::get(i32, v); };
     Value *bits = b_.CreateBitCast(value, i32);
     Value *odd = b_.CreateAnd(b_.CreateLShr(bits, constant(16)), constant(1));
-    Value *rounded = b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, constant(0x7fff))), constant(16));
+    Value *rounded =
+        b_.CreateLShr(b_.CreateAdd(bits, b_.CreateAdd(odd, constant(0x7fff))), constant(16));
     Value *nan = b_.CreateOr(b_.CreateLShr(bits, constant(16)), constant(0x40));
     Value *result = b_.CreateSelect(b_.CreateFCmpUNO(value, value), nan, rounded);
     return b_.CreateTrunc(result, like(b_.getInt16Ty()));
   }
-  case DType::Float16: return floatToHalf(value);
-  default: return value;
+  case DType::Float16:
+    return floatToHalf(value);
+  default:
+    return value;
   }
 }
 
@@ -95,7 +109,9 @@ llvm::Value *KernelEmitter::widenHalf(Value *bits) {
   Value *special = b_.CreateBitCast(b_.CreateOr(body, constant(0x7f800000)), f32);
   Value *isSpecial = b_.CreateICmpUGE(b_.CreateAnd(wide, constant(0x7fff)), constant(0x7c00));
   Value *magnitude = b_.CreateBitCast(b_.CreateSelect(isSpecial, special, scaled), i32);
-  return b_.CreateBitCast(b_.CreateOr(magnitude, b_.CreateShl(b_.CreateAnd(wide, constant(0x8000)), constant(16))), f32);
+  return b_.CreateBitCast(
+      b_.CreateOr(magnitude, b_.CreateShl(b_.CreateAnd(wide, constant(0x8000)), constant(16))),
+      f32);
 }
 
 llvm::Value *KernelEmitter::floatToHalf(Value *value) {
@@ -113,11 +129,16 @@ llvm::Value *KernelEmitter::floatToHalf(Value *value) {
   // Normal results: round the mantissa in place. Small ones: adding 0.5 aligns the
   // denormal's last bit with the float's.
   Value *odd = b_.CreateAnd(b_.CreateLShr(magnitude, constant(13)), constant(1));
-  Value *normal = b_.CreateLShr(b_.CreateAdd(b_.CreateAdd(magnitude, constant(0xc8000fffu)), odd), constant(13));
-  Value *small = b_.CreateSub(b_.CreateBitCast(b_.CreateFAdd(b_.CreateBitCast(magnitude, f32), real(0.5, f32)), i32), constant(0x3f000000));
+  Value *normal = b_.CreateLShr(b_.CreateAdd(b_.CreateAdd(magnitude, constant(0xc8000fffu)), odd),
+                                constant(13));
+  Value *small = b_.CreateSub(
+      b_.CreateBitCast(b_.CreateFAdd(b_.CreateBitCast(magnitude, f32), real(0.5, f32)), i32),
+      constant(0x3f000000));
   Value *result = b_.CreateSelect(b_.CreateICmpULT(magnitude, constant(0x38800000)), small, normal);
-  result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, constant(0x47800000)), constant(0x7c00), result);
-  result = b_.CreateSelect(b_.CreateICmpUGT(magnitude, constant(0x7f800000)), constant(0x7e00), result);
+  result =
+      b_.CreateSelect(b_.CreateICmpUGE(magnitude, constant(0x47800000)), constant(0x7c00), result);
+  result =
+      b_.CreateSelect(b_.CreateICmpUGT(magnitude, constant(0x7f800000)), constant(0x7e00), result);
   return b_.CreateTrunc(b_.CreateOr(result, sign), like(b_.getInt16Ty()));
 }
 

@@ -11,22 +11,27 @@ namespace {
 
 class DescriptorEmitter {
 public:
-  DescriptorEmitter(llvm::Module &module, const std::string &prefix) : module_(module), b_(module.getContext()), prefix_(prefix) {}
+  DescriptorEmitter(llvm::Module &module, const std::string &prefix)
+      : module_(module), b_(module.getContext()), prefix_(prefix) {}
 
   llvm::Constant *global(llvm::Constant *value, const char *name) {
-    auto *variable = new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, prefix_ + "_" + name);
+    auto *variable =
+        new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                                 value, prefix_ + "_" + name);
     return variable;
   }
   llvm::Constant *text(const std::string &string) {
     auto *&known = strings_[string];
     if (!known) {
       known = global(llvm::ConstantDataArray::getString(module_.getContext(), string), "text");
-      llvm::cast<llvm::GlobalVariable>(known)->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+      llvm::cast<llvm::GlobalVariable>(known)->setUnnamedAddr(
+          llvm::GlobalValue::UnnamedAddr::Global);
     }
     return known;
   }
   llvm::Constant *bytes(llvm::StringRef data, const char *name, unsigned align) {
-    auto *variable = llvm::cast<llvm::GlobalVariable>(global(llvm::ConstantDataArray::getRaw(data, data.size(), b_.getInt8Ty()), name));
+    auto *variable = llvm::cast<llvm::GlobalVariable>(
+        global(llvm::ConstantDataArray::getRaw(data, data.size(), b_.getInt8Ty()), name));
     variable->setAlignment(llvm::Align(align));
     return variable;
   }
@@ -50,7 +55,9 @@ public:
   llvm::Constant *table(const std::vector<llvm::Constant *> &rows, const char *name) {
     if (rows.empty())
       return null();
-    return global(llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows), name);
+    return global(
+        llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows),
+        name);
   }
   llvm::Constant *null() { return llvm::ConstantPointerNull::get(b_.getPtrTy()); }
   llvm::Constant *i32(uint32_t value) { return b_.getInt32(value); }
@@ -64,7 +71,8 @@ private:
   std::map<std::string, llvm::Constant *> strings_;
 };
 
-llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir, const std::vector<CodeTensor> &tensors, const char *name) {
+llvm::Constant *tensorTable(DescriptorEmitter &d, const Module &ir,
+                            const std::vector<CodeTensor> &tensors, const char *name) {
   std::vector<llvm::Constant *> rows;
   for (const CodeTensor &tensor : tensors) {
     std::vector<llvm::Constant *> dims;
@@ -158,7 +166,8 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                                           {offsetof(bycc_node_info, source), d.text(node.source)},
                                           {offsetof(bycc_node_info, flops), d.real(node.flops)}}));
   llvm::IRBuilder<> b(module.getContext());
-  llvm::Constant *setId = llvm::ConstantDataArray::get(module.getContext(), llvm::ArrayRef<uint8_t>(artifacts.setId.data(), artifacts.setId.size()));
+  llvm::Constant *setId = llvm::ConstantDataArray::get(
+      module.getContext(), llvm::ArrayRef<uint8_t>(artifacts.setId.data(), artifacts.setId.size()));
   llvm::StringRef embedded(artifacts.embeddedParams.data(), artifacts.embeddedParams.size());
   auto count = [&](size_t n) { return d.i32(static_cast<uint32_t>(n)); };
   llvm::Constant *descriptor =
@@ -187,8 +196,8 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                 {offsetof(bycc_module, regions), d.table(regions, "regions")},
                 {offsetof(bycc_module, nodes), d.table(nodes, "nodes")},
                 {offsetof(bycc_module, entry), entry}});
-  new llvm::GlobalVariable(module, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage, descriptor,
-                           options.moduleName + "_bycc_module");
+  new llvm::GlobalVariable(module, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                           descriptor, options.moduleName + "_bycc_module");
 }
 
 } // namespace bycc::codegen

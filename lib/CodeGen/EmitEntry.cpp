@@ -97,24 +97,38 @@ void EntryEmitter::emitInstr(const Instr &instr) {
   if (isLarge_)
     loadFrame();
   switch (instr.kind) {
-  case Instr::Kind::If: return beginIf(instr);
-  case Instr::Kind::Else: return beginElse();
-  case Instr::Kind::EndIf: return endIf();
-  case Instr::Kind::Library: return callLibrary(instr);
-  case Instr::Kind::Bind: return bind(instr);
-  case Instr::Kind::Loop: return beginLoop(instr);
-  case Instr::Kind::Next: return nextTurn(instr);
-  case Instr::Kind::Leave: return leaveLoop(instr);
-  case Instr::Kind::EndLoop: return endLoop();
+  case Instr::Kind::If:
+    return beginIf(instr);
+  case Instr::Kind::Else:
+    return beginElse();
+  case Instr::Kind::EndIf:
+    return endIf();
+  case Instr::Kind::Library:
+    return callLibrary(instr);
+  case Instr::Kind::Bind:
+    return bind(instr);
+  case Instr::Kind::Loop:
+    return beginLoop(instr);
+  case Instr::Kind::Next:
+    return nextTurn(instr);
+  case Instr::Kind::Leave:
+    return leaveLoop(instr);
+  case Instr::Kind::EndLoop:
+    return endLoop();
   case Instr::Kind::Strips:
     return beginStrips(instr);
   case Instr::Kind::EndStrips:
     return endStrips();
-  case Instr::Kind::SetRows: return emitSetRows(instr);
-  case Instr::Kind::Copy: return emitCopy(instr);
-  case Instr::Kind::SetDim: return setDim(instr);
-  case Instr::Kind::Require: return emitRequire(instr);
-  default: break;
+  case Instr::Kind::SetRows:
+    return emitSetRows(instr);
+  case Instr::Kind::Copy:
+    return emitCopy(instr);
+  case Instr::Kind::SetDim:
+    return setDim(instr);
+  case Instr::Kind::Require:
+    return emitRequire(instr);
+  default:
+    break;
   }
   for (ValueId value : instr.outputs)
     define(value);
@@ -149,14 +163,17 @@ void EntryEmitter::callKernel(const Instr &instr) {
 
 void EntryEmitter::callRegion(const Instr &instr) {
   auto arrays = [&](const std::vector<ValueId> &values) {
-    LValue *list = newAlloca(llvm::ArrayType::get(b_.getPtrTy(), std::max<size_t>(values.size(), 1) * 2));
+    LValue *list =
+        newAlloca(llvm::ArrayType::get(b_.getPtrTy(), std::max<size_t>(values.size(), 1) * 2));
     for (size_t i = 0; i < values.size(); ++i) {
       b_.CreateStore(pointer(values[i]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, 2 * i));
-      b_.CreateStore(shapeOf(p_.values[values[i]]), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, 2 * i + 1));
+      b_.CreateStore(shapeOf(p_.values[values[i]]),
+                     b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), list, 2 * i + 1));
     }
     return list;
   };
-  auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy()}, false);
+  auto *type = llvm::FunctionType::get(
+      b_.getInt32Ty(), {b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy()}, false);
   LValue *status = b_.CreateCall(
       type, field(frame_.api, offsetof(bycc_exec_api, call_region)),
       {frame_.exec, b_.getInt32(instr.callee), arrays(instr.inputs), arrays(instr.outputs)});
@@ -174,7 +191,8 @@ void EntryEmitter::returnIfFailed(LValue *status) {
 
 void EntryEmitter::emitCopy(const Instr &instr) {
   define(instr.outputs[0]);
-  copyBytes(pointer(instr.outputs[0]), pointer(instr.inputs[0]), bytesOf(p_.values[instr.outputs[0]]));
+  copyBytes(pointer(instr.outputs[0]), pointer(instr.inputs[0]),
+            bytesOf(p_.values[instr.outputs[0]]));
 }
 
 llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Program &program,

@@ -16,8 +16,9 @@ llvm::Function *emitEntry(llvm::Module &module, const TargetInfo &target, Progra
                           const std::vector<llvm::Function *> &kernels, const Offsets &offsets);
 
 // The bycc_module named <module>_bycc_module.
-void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Program &program, const Module &ir,
-                    const CodeGenOptions &options, const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
+void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Program &program,
+                    const Module &ir, const CodeGenOptions &options,
+                    const CodeGenOptions::Artifacts &artifacts, uint64_t scratchBytes,
                     llvm::Function *entry);
 
 } // namespace bycc::codegen

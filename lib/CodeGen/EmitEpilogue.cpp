@@ -107,7 +107,8 @@ void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *valu
   setLanes({});
 }
 
-void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums) {
+void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
+                                    const std::vector<Value *> &sums) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   int64_t numRows = tile.how.rows * tile.how.outerRows;
   Value *columnBegin = axes_.at(c.column), *innerBegin = axes_.at(c.innerRow);

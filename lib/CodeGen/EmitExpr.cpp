@@ -84,7 +84,8 @@ llvm::Value *KernelEmitter::emitAt(Ref ref) {
   const Expr &e = x_[ref];
   if (e.op == Op::Axis)
     return axes_.at(static_cast<uint32_t>(e.i));
-  if (auto it = overrides_.find(ref); it != overrides_.end() && !it->second->getType()->isVectorTy())
+  if (auto it = overrides_.find(ref);
+      it != overrides_.end() && !it->second->getType()->isVectorTy())
     return it->second;
   uint64_t key = uint64_t{ref} * 2;
   for (size_t s = scopes_.size(); s-- > 0;)
@@ -106,31 +107,40 @@ llvm::Value *KernelEmitter::emitUncached(Ref ref) {
   case Op::Const:
     if (isFloat(e.type))
       return llvm::ConstantFP::get(valueType(e.type), e.f);
-    return llvm::ConstantInt::get(valueType(e.type), static_cast<uint64_t>(e.i), isSignedInt(e.type));
+    return llvm::ConstantInt::get(valueType(e.type), static_cast<uint64_t>(e.i),
+                                  isSignedInt(e.type));
   case Op::Axis:
     if (lanes_.count > 1 && e.i == lanes_.axis)
       return b_.CreateAdd(b_.CreateVectorSplat(lanes_.count, axes_.at(lanes_.axis)), laneIota());
     return axes_.at(static_cast<uint32_t>(e.i));
-  case Op::Dim: return frame_.dims.at(static_cast<size_t>(e.i));
-  case Op::Load: return emitLoad(ref, e.type);
-  case Op::Guard: return emitGuard(e);
+  case Op::Dim:
+    return frame_.dims.at(static_cast<size_t>(e.i));
+  case Op::Load:
+    return emitLoad(ref, e.type);
+  case Op::Guard:
+    return emitGuard(e);
   case Op::Select: {
     Value *condition = emit(e.a), *a = emit(e.b), *b = emit(e.c);
-    if (condition->getType()->isVectorTy() || a->getType()->isVectorTy() || b->getType()->isVectorTy())
+    if (condition->getType()->isVectorTy() || a->getType()->isVectorTy() ||
+        b->getType()->isVectorTy())
       a = splat(a), b = splat(b);
     return b_.CreateSelect(condition, a, b);
   }
   case Op::Cast:
     return emitCast(emit(e.a), x_.type(e.a), e.type, e.type == DType::BFloat16 && isExact(e.a));
-  case Op::Narrow: return emit(e.a);
+  case Op::Narrow:
+    return emit(e.a);
   case Op::Reinterpret: {
-    if (x_[e.a].op == Op::Load && !overrides_.count(e.a) && sizeInBytes(x_.type(e.a)) == sizeInBytes(e.type))
+    if (x_[e.a].op == Op::Load && !overrides_.count(e.a) &&
+        sizeInBytes(x_.type(e.a)) == sizeInBytes(e.type))
       return emitLoad(e.a, e.type);
     Value *bits = pack(x_.type(e.a), emit(e.a), x_.type(e.a) == DType::BFloat16 && isExact(e.a));
     llvm::Type *to = memoryType(e.type);
-    return unpack(e.type, b_.CreateBitCast(bits, bits->getType()->isVectorTy() ? vectorOf(to) : to));
+    return unpack(e.type,
+                  b_.CreateBitCast(bits, bits->getType()->isVectorTy() ? vectorOf(to) : to));
   }
-  default: break;
+  default:
+    break;
   }
   Value *a = emit(e.a);
   if (e.b == noRef)
@@ -161,7 +171,8 @@ llvm::Value *KernelEmitter::emitGuard(const Expr &e) {
     into = into ? b_.CreateAnd(into, value) : value;
   }
   bool wide = isVarying(e.b) || isVarying(e.c) || lanewise, isConstant = x_[e.c].op == Op::Const;
-  if (uniform && lanewise && !isConstant) { // c is emitted once, or nests of guards would double at each level
+  if (uniform && lanewise &&
+      !isConstant) { // c is emitted once, or nests of guards would double at each level
     lanewise = b_.CreateAnd(splat(uniform), lanewise);
     uniform = nullptr;
   }
@@ -214,7 +225,8 @@ llvm::Value *KernelEmitter::emitLibm(LibmFn function, DType type, std::vector<Va
   if (scalar->isFloatTy())
     name += "f";
   std::vector<llvm::Type *> params(arguments.size(), scalar);
-  auto callee = context_.module.getOrInsertFunction(name, llvm::FunctionType::get(scalar, params, false));
+  auto callee =
+      context_.module.getOrInsertFunction(name, llvm::FunctionType::get(scalar, params, false));
   auto *declared = llvm::cast<llvm::Function>(callee.getCallee());
   declared->setDoesNotThrow();
   declared->setWillReturn();
@@ -237,15 +249,20 @@ llvm::Value *KernelEmitter::emitUnary(const Expr &e, Value *a) {
   DType from = x_.type(e.a);
   bool isReal = isFloat(from);
   bool isSingle = t->getScalarType()->isFloatTy();
-  auto rounding = [&](llvm::Intrinsic::ID id) { return isReal ? b_.CreateUnaryIntrinsic(id, a) : a; };
+  auto rounding = [&](llvm::Intrinsic::ID id) {
+    return isReal ? b_.CreateUnaryIntrinsic(id, a) : a;
+  };
   auto zero = [&] { return llvm::Constant::getNullValue(t); };
   switch (e.op) {
-  case Op::Neg: return isReal ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+  case Op::Neg:
+    return isReal ? b_.CreateFNeg(a) : b_.CreateNeg(a);
   case Op::Abs:
     if (isReal)
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
-    return isSignedInt(from) ? b_.CreateIntrinsic(llvm::Intrinsic::abs, {t}, {a, b_.getFalse()}) : a;
-  case Op::Not: return b_.CreateNot(a);
+    return isSignedInt(from) ? b_.CreateIntrinsic(llvm::Intrinsic::abs, {t}, {a, b_.getFalse()})
+                             : a;
+  case Op::Not:
+    return b_.CreateNot(a);
   case Op::Sign: {
     Value *one = isReal ? llvm::ConstantFP::get(t, 1.0) : llvm::ConstantInt::get(t, 1);
     if (isReal) { // zeros and NaN stay as they are
@@ -253,23 +270,34 @@ llvm::Value *KernelEmitter::emitUnary(const Expr &e, Value *a) {
       return b_.CreateSelect(b_.CreateFCmpOLT(a, zero()), llvm::ConstantFP::get(t, -1.0), result);
     }
     Value *result = b_.CreateSelect(b_.CreateICmpNE(a, zero()), one, zero());
-    return isSignedInt(from) ? b_.CreateSelect(b_.CreateICmpSLT(a, zero()), llvm::ConstantInt::getSigned(t, -1), result) : result;
+    return isSignedInt(from) ? b_.CreateSelect(b_.CreateICmpSLT(a, zero()),
+                                               llvm::ConstantInt::getSigned(t, -1), result)
+                             : result;
   }
-  case Op::Sqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
-  case Op::Exp: return isSingle ? emitExp(a) : emitLibm(LibmFn::Exp, from, {a});
-  case Op::Log: return isSingle ? emitLog(a) : emitLibm(LibmFn::Log, from, {a});
-  case Op::Tanh: return isSingle ? emitTanh(a) : emitLibm(LibmFn::Tanh, from, {a});
-  case Op::Erf: return isSingle ? emitErf(a) : emitLibm(LibmFn::Erf, from, {a});
+  case Op::Sqrt:
+    return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+  case Op::Exp:
+    return isSingle ? emitExp(a) : emitLibm(LibmFn::Exp, from, {a});
+  case Op::Log:
+    return isSingle ? emitLog(a) : emitLibm(LibmFn::Log, from, {a});
+  case Op::Tanh:
+    return isSingle ? emitTanh(a) : emitLibm(LibmFn::Tanh, from, {a});
+  case Op::Erf:
+    return isSingle ? emitErf(a) : emitLibm(LibmFn::Erf, from, {a});
   case Op::Sigmoid: {
     if (isSingle)
       return emitSigmoid(a);
     Value *one = llvm::ConstantFP::get(t, 1.0);
     return b_.CreateFDiv(one, b_.CreateFAdd(one, emitLibm(LibmFn::Exp, from, {b_.CreateFNeg(a)})));
   }
-  case Op::Floor: return rounding(llvm::Intrinsic::floor);
-  case Op::Ceil: return rounding(llvm::Intrinsic::ceil);
-  case Op::Trunc: return rounding(llvm::Intrinsic::trunc);
-  case Op::RoundEven: return rounding(llvm::Intrinsic::roundeven);
+  case Op::Floor:
+    return rounding(llvm::Intrinsic::floor);
+  case Op::Ceil:
+    return rounding(llvm::Intrinsic::ceil);
+  case Op::Trunc:
+    return rounding(llvm::Intrinsic::trunc);
+  case Op::RoundEven:
+    return rounding(llvm::Intrinsic::roundeven);
   case Op::Round: {
     if (!isReal)
       return a;
@@ -277,16 +305,24 @@ llvm::Value *KernelEmitter::emitUnary(const Expr &e, Value *a) {
     Value *size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
     Value *whole = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, size);
     Value *up = b_.CreateFCmpOGE(b_.CreateFSub(size, whole), llvm::ConstantFP::get(t, 0.5));
-    Value *rounded = b_.CreateFAdd(whole, b_.CreateSelect(up, llvm::ConstantFP::get(t, 1.0), llvm::ConstantFP::get(t, 0.0)));
+    Value *rounded = b_.CreateFAdd(
+        whole, b_.CreateSelect(up, llvm::ConstantFP::get(t, 1.0), llvm::ConstantFP::get(t, 0.0)));
     return copySign(rounded, a);
   }
-  case Op::IsNan: return isReal ? b_.CreateFCmpUNO(a, a) : b_.CreateICmpNE(a, a);
+  case Op::IsNan:
+    return isReal ? b_.CreateFCmpUNO(a, a) : b_.CreateICmpNE(a, a);
   case Op::IsInf:
-    return isReal ? b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), llvm::ConstantFP::getInfinity(t)) : b_.CreateICmpNE(a, a);
+    return isReal ? b_.CreateFCmpOEQ(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a),
+                                     llvm::ConstantFP::getInfinity(t))
+                  : b_.CreateICmpNE(a, a);
   case Op::IsFinite:
-    return isReal ? b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), llvm::ConstantFP::getInfinity(t)) : b_.CreateICmpEQ(a, a);
-  case Op::Libm1: return emitLibm(static_cast<LibmFn>(e.i), from, {a});
-  default: return nullptr;
+    return isReal ? b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a),
+                                     llvm::ConstantFP::getInfinity(t))
+                  : b_.CreateICmpEQ(a, a);
+  case Op::Libm1:
+    return emitLibm(static_cast<LibmFn>(e.i), from, {a});
+  default:
+    return nullptr;
   }
 }
 
@@ -327,7 +363,8 @@ llvm::Value *KernelEmitter::emitIntDivision(Op op, DType type, Value *a, Value *
       quotient = b_.CreateSelect(isNegative, b_.CreateNeg(a), quotient);
     Value *rest = b_.CreateSub(a, b_.CreateMul(quotient, b));
     if (op == Op::FloorDiv || op == Op::FloorMod) {
-      Value *differs = b_.CreateAnd(b_.CreateICmpNE(rest, zero), b_.CreateICmpSLT(b_.CreateXor(rest, b), zero));
+      Value *differs =
+          b_.CreateAnd(b_.CreateICmpNE(rest, zero), b_.CreateICmpSLT(b_.CreateXor(rest, b), zero));
       quotient = b_.CreateSelect(differs, b_.CreateSub(quotient, one), quotient);
       rest = b_.CreateSelect(differs, b_.CreateAdd(rest, b), rest);
     }
@@ -341,26 +378,43 @@ llvm::Value *KernelEmitter::emitBinary(const Expr &e, Value *a, Value *b) {
   bool isReal = isFloat(type), isSigned = isSignedInt(type);
   llvm::Type *t = a->getType();
   switch (e.op) {
-  case Op::Add: return isReal ? b_.CreateFAdd(a, b) : type == DType::Bool ? b_.CreateOr(a, b) : b_.CreateAdd(a, b);
-  case Op::Sub: return isReal ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
-  case Op::Mul: return isReal ? b_.CreateFMul(a, b) : type == DType::Bool ? b_.CreateAnd(a, b) : b_.CreateMul(a, b);
-  case Op::Div: return isReal ? b_.CreateFDiv(a, b) : emitIntDivision(e.op, type, a, b);
-  case Op::FloorDiv: return isReal ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)) : emitIntDivision(e.op, type, a, b);
-  case Op::TruncMod: return isReal ? emitLibm(LibmFn::Fmod, type, {a, b}) : emitIntDivision(e.op, type, a, b);
+  case Op::Add:
+    return isReal                ? b_.CreateFAdd(a, b)
+           : type == DType::Bool ? b_.CreateOr(a, b)
+                                 : b_.CreateAdd(a, b);
+  case Op::Sub:
+    return isReal ? b_.CreateFSub(a, b) : b_.CreateSub(a, b);
+  case Op::Mul:
+    return isReal                ? b_.CreateFMul(a, b)
+           : type == DType::Bool ? b_.CreateAnd(a, b)
+                                 : b_.CreateMul(a, b);
+  case Op::Div:
+    return isReal ? b_.CreateFDiv(a, b) : emitIntDivision(e.op, type, a, b);
+  case Op::FloorDiv:
+    return isReal ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b))
+                  : emitIntDivision(e.op, type, a, b);
+  case Op::TruncMod:
+    return isReal ? emitLibm(LibmFn::Fmod, type, {a, b}) : emitIntDivision(e.op, type, a, b);
   case Op::FloorMod: {
     if (!isReal)
       return emitIntDivision(e.op, type, a, b);
     Value *rest = emitLibm(LibmFn::Fmod, type, {a, b});
     Value *zero = llvm::Constant::getNullValue(t);
-    Value *differs = b_.CreateAnd(b_.CreateFCmpONE(rest, zero),
-                                  b_.CreateXor(b_.CreateFCmpOLT(rest, zero), b_.CreateFCmpOLT(b, zero)));
+    Value *differs =
+        b_.CreateAnd(b_.CreateFCmpONE(rest, zero),
+                     b_.CreateXor(b_.CreateFCmpOLT(rest, zero), b_.CreateFCmpOLT(b, zero)));
     return b_.CreateSelect(differs, b_.CreateFAdd(rest, b), rest);
   }
-  case Op::Min: return emitMinMax(false, type, a, b);
-  case Op::Max: return emitMinMax(true, type, a, b);
-  case Op::And: return b_.CreateAnd(a, b);
-  case Op::Or: return b_.CreateOr(a, b);
-  case Op::Xor: return b_.CreateXor(a, b);
+  case Op::Min:
+    return emitMinMax(false, type, a, b);
+  case Op::Max:
+    return emitMinMax(true, type, a, b);
+  case Op::And:
+    return b_.CreateAnd(a, b);
+  case Op::Or:
+    return b_.CreateOr(a, b);
+  case Op::Xor:
+    return b_.CreateXor(a, b);
   case Op::Pair:
     return b_.CreateOr(b_.CreateShl(b, llvm::ConstantInt::get(t, 16)),
                        b_.CreateAnd(a, llvm::ConstantInt::get(t, 0xffff)));
@@ -379,12 +433,22 @@ llvm::Value *KernelEmitter::emitBinary(const Expr &e, Value *a, Value *b) {
     Value *shifted = e.op == Op::Shl ? b_.CreateShl(a, count) : b_.CreateLShr(a, count);
     return b_.CreateSelect(inside, shifted, llvm::Constant::getNullValue(t));
   }
-  case Op::Eq: return isReal ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
-  case Op::Ne: return isReal ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
-  case Op::Lt: return isReal ? b_.CreateFCmpOLT(a, b) : isSigned ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
-  case Op::Le: return isReal ? b_.CreateFCmpOLE(a, b) : isSigned ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
-  case Op::Libm2: return emitLibm(static_cast<LibmFn>(e.i), type, {a, b});
-  default: return nullptr;
+  case Op::Eq:
+    return isReal ? b_.CreateFCmpOEQ(a, b) : b_.CreateICmpEQ(a, b);
+  case Op::Ne:
+    return isReal ? b_.CreateFCmpUNE(a, b) : b_.CreateICmpNE(a, b);
+  case Op::Lt:
+    return isReal     ? b_.CreateFCmpOLT(a, b)
+           : isSigned ? b_.CreateICmpSLT(a, b)
+                      : b_.CreateICmpULT(a, b);
+  case Op::Le:
+    return isReal     ? b_.CreateFCmpOLE(a, b)
+           : isSigned ? b_.CreateICmpSLE(a, b)
+                      : b_.CreateICmpULE(a, b);
+  case Op::Libm2:
+    return emitLibm(static_cast<LibmFn>(e.i), type, {a, b});
+  default:
+    return nullptr;
   }
 }
 

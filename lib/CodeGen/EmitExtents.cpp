@@ -25,9 +25,9 @@ EntryEmitter::LValue *EntryEmitter::evaluate(Ref ref) {
 
 EntryEmitter::LValue *EntryEmitter::loadElement(const Expr &e) {
   bool isReal = isFloat(e.type);
-  llvm::Type *type = !isReal                     ? b_.getIntNTy(static_cast<unsigned>(sizeInBytes(e.type) * 8))
+  llvm::Type *type = !isReal ? b_.getIntNTy(static_cast<unsigned>(sizeInBytes(e.type) * 8))
                      : e.type == DType::Float32 ? b_.getFloatTy()
-                                                 : b_.getDoubleTy();
+                                                : b_.getDoubleTy();
   LValue *place = b_.CreateGEP(type, pointer(static_cast<ValueId>(e.i)), evaluate(e.a));
   return b_.CreateLoad(type, place);
 }
@@ -46,28 +46,41 @@ EntryEmitter::LValue *EntryEmitter::evaluateCast(DType from, DType to, LValue *v
 EntryEmitter::LValue *EntryEmitter::evaluateUncached(Ref ref) {
   const Expr e = p_.exprs[ref];
   switch (e.op) {
-  case Op::Const: return isFloat(e.type) ? static_cast<LValue *>(llvm::ConstantFP::get(e.type == DType::Float32 ? b_.getFloatTy() : b_.getDoubleTy(), e.f))
-                         : e.type == DType::Bool ? static_cast<LValue *>(b_.getInt1(e.i != 0))
-                                                 : i64(e.i);
+  case Op::Const:
+    return isFloat(e.type)
+               ? static_cast<LValue *>(llvm::ConstantFP::get(
+                     e.type == DType::Float32 ? b_.getFloatTy() : b_.getDoubleTy(), e.f))
+           : e.type == DType::Bool ? static_cast<LValue *>(b_.getInt1(e.i != 0))
+                                   : i64(e.i);
   case Op::Dim:
     if (auto slot = dimSlots_.find(static_cast<uint32_t>(e.i)); slot != dimSlots_.end())
       return b_.CreateLoad(b_.getInt64Ty(), placeOf(slot->second));
     if (isLarge_ && p_.dims[static_cast<size_t>(e.i)].isGiven())
       return loadGivenDim(static_cast<uint32_t>(e.i));
     return dims_.at(static_cast<uint32_t>(e.i));
-  case Op::Load: return loadElement(e);
-  case Op::Cast: return evaluateCast(p_.exprs.type(e.a), e.type, evaluate(e.a));
-  case Op::Ceil: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, evaluate(e.a));
-  case Op::Floor: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, evaluate(e.a));
-  case Op::Round: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::round, evaluate(e.a));
-  case Op::Select: return b_.CreateSelect(evaluate(e.a), evaluate(e.b), evaluate(e.c));
-  default: return evaluateArithmetic(e, evaluate(e.a), evaluate(e.b));
+  case Op::Load:
+    return loadElement(e);
+  case Op::Cast:
+    return evaluateCast(p_.exprs.type(e.a), e.type, evaluate(e.a));
+  case Op::Ceil:
+    return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, evaluate(e.a));
+  case Op::Floor:
+    return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, evaluate(e.a));
+  case Op::Round:
+    return b_.CreateUnaryIntrinsic(llvm::Intrinsic::round, evaluate(e.a));
+  case Op::Select:
+    return b_.CreateSelect(evaluate(e.a), evaluate(e.b), evaluate(e.c));
+  default:
+    return evaluateArithmetic(e, evaluate(e.a), evaluate(e.b));
   }
 }
 
 EntryEmitter::LValue *EntryEmitter::evaluateArithmetic(const Expr &e, LValue *a, LValue *b) {
   if (a->getType()->isFloatingPointTy())
-    return e.op == Op::Add ? b_.CreateFAdd(a, b) : e.op == Op::Sub ? b_.CreateFSub(a, b) : e.op == Op::Mul ? b_.CreateFMul(a, b) : b_.CreateFDiv(a, b);
+    return e.op == Op::Add   ? b_.CreateFAdd(a, b)
+           : e.op == Op::Sub ? b_.CreateFSub(a, b)
+           : e.op == Op::Mul ? b_.CreateFMul(a, b)
+                             : b_.CreateFDiv(a, b);
   auto checked = [&](llvm::Intrinsic::ID operation) {
     LValue *pair = b_.CreateBinaryIntrinsic(operation, a, b);
     overflow_ = b_.CreateOr(overflow_, b_.CreateExtractValue(pair, 1));
@@ -81,25 +94,40 @@ EntryEmitter::LValue *EntryEmitter::evaluateArithmetic(const Expr &e, LValue *a,
   auto isRemainder = [&](LValue *q) { return b_.CreateSub(a, b_.CreateMul(q, b)); };
   auto floored = [&] {
     LValue *q = quotient(), *rest = isRemainder(q);
-    LValue *isBelow = b_.CreateAnd(b_.CreateICmpNE(rest, i64(0)), b_.CreateICmpNE(b_.CreateICmpSLT(rest, i64(0)), b_.CreateICmpSLT(b, i64(0))));
+    LValue *isBelow =
+        b_.CreateAnd(b_.CreateICmpNE(rest, i64(0)),
+                     b_.CreateICmpNE(b_.CreateICmpSLT(rest, i64(0)), b_.CreateICmpSLT(b, i64(0))));
     LValue *exact = b_.CreateSub(q, b_.CreateZExt(isBelow, b_.getInt64Ty()));
     LValue *negated = b_.CreateSelect(b_.CreateICmpEQ(b, i64(-1)), b_.CreateNeg(a), exact);
     return b_.CreateSelect(b_.CreateIsNull(b), i64(0), negated);
   };
   switch (e.op) {
-  case Op::Add: return checked(llvm::Intrinsic::sadd_with_overflow);
-  case Op::Sub: return checked(llvm::Intrinsic::ssub_with_overflow);
-  case Op::Mul: return checked(llvm::Intrinsic::smul_with_overflow);
-  case Op::FloorDiv: return floored();
-  case Op::FloorMod: return isRemainder(floored());
-  case Op::Eq: return b_.CreateICmpEQ(a, b);
-  case Op::Ne: return b_.CreateICmpNE(a, b);
-  case Op::Lt: return b_.CreateICmpSLT(a, b);
-  case Op::Le: return b_.CreateICmpSLE(a, b);
-  case Op::And: return b_.CreateAnd(a, b);
-  case Op::Or: return b_.CreateOr(a, b);
-  case Op::Min: return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b);
-  default: return b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b);
+  case Op::Add:
+    return checked(llvm::Intrinsic::sadd_with_overflow);
+  case Op::Sub:
+    return checked(llvm::Intrinsic::ssub_with_overflow);
+  case Op::Mul:
+    return checked(llvm::Intrinsic::smul_with_overflow);
+  case Op::FloorDiv:
+    return floored();
+  case Op::FloorMod:
+    return isRemainder(floored());
+  case Op::Eq:
+    return b_.CreateICmpEQ(a, b);
+  case Op::Ne:
+    return b_.CreateICmpNE(a, b);
+  case Op::Lt:
+    return b_.CreateICmpSLT(a, b);
+  case Op::Le:
+    return b_.CreateICmpSLE(a, b);
+  case Op::And:
+    return b_.CreateAnd(a, b);
+  case Op::Or:
+    return b_.CreateOr(a, b);
+  case Op::Min:
+    return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b);
+  default:
+    return b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b);
   }
 }
 
@@ -108,7 +136,8 @@ EntryEmitter::LValue *EntryEmitter::bytesOf(const Value &value) {
   evaluated_.clear();
   overflow_ = b_.getFalse();
   for (Ref dim : value.dims) {
-    LValue *pair = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, bytes, evaluate(dim));
+    LValue *pair =
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, bytes, evaluate(dim));
     overflow_ = b_.CreateOr(overflow_, b_.CreateExtractValue(pair, 1));
     bytes = b_.CreateExtractValue(pair, 0);
   }
@@ -130,9 +159,11 @@ EntryEmitter::LValue *EntryEmitter::shapeOf(const Value &value) {
     }
     return known;
   }
-  LValue *shape = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(value.dims.size(), 1)));
+  LValue *shape =
+      newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(value.dims.size(), 1)));
   for (size_t d = 0; d < value.dims.size(); ++d)
-    b_.CreateStore(evaluate(value.dims[d]), b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d));
+    b_.CreateStore(evaluate(value.dims[d]),
+                   b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), shape, d));
   return shape;
 }
 
@@ -159,8 +190,10 @@ void EntryEmitter::emitRequire(const Instr &instr) {
   failUnless(values[0], BYCC_ARG, instr.message, {values.begin() + 1, values.end()});
 }
 
-void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::string &message, const std::vector<LValue *> &values) {
-  LValue *list = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(values.size(), 1)));
+void EntryEmitter::failUnless(LValue *condition, int32_t status, const std::string &message,
+                              const std::vector<LValue *> &values) {
+  LValue *list =
+      newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(values.size(), 1)));
   auto *failed = llvm::BasicBlock::Create(llvm_, "failed", frame_.function),
        *next = llvm::BasicBlock::Create(llvm_, "", frame_.function);
   b_.CreateCondBr(condition, next, failed);

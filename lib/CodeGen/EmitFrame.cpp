@@ -54,7 +54,8 @@ llvm::Function *KernelEmitter::run(bool isOfStrips) {
   if (isOfStrips)
     params.push_back(b_.getInt32Ty());
   auto *type = llvm::FunctionType::get(b_.getVoidTy(), params, false);
-  auto *kernel = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name_, context_.module);
+  auto *kernel =
+      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name_, context_.module);
   context_.setFunctionAttrs(*kernel);
   kernel->addFnAttr(llvm::Attribute::NoInline);
   function_ = kernel;
@@ -85,7 +86,8 @@ llvm::Value *KernelEmitter::entryAlloca(llvm::Type *type) {
   return at.CreateAlloca(type);
 }
 
-void KernelEmitter::forLoop(Value *begin, Value *end, int64_t step, const std::function<void(Value *)> &body) {
+void KernelEmitter::forLoop(Value *begin, Value *end, int64_t step,
+                            const std::function<void(Value *)> &body) {
   auto *constantBegin = llvm::dyn_cast<llvm::ConstantInt>(begin);
   auto *constantEnd = llvm::dyn_cast<llvm::ConstantInt>(end);
   bool isKnown = constantBegin && constantEnd;
@@ -116,7 +118,8 @@ void KernelEmitter::forLoop(Value *begin, Value *end, int64_t step, const std::f
   b_.SetInsertPoint(done);
 }
 
-void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then, const std::function<void()> &otherwise) {
+void KernelEmitter::ifThen(Value *condition, const std::function<void()> &then,
+                           const std::function<void()> &otherwise) {
   if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     Scope scope(*this);
     if (known->isOne())
@@ -163,9 +166,11 @@ void KernelEmitter::emitTask(Value *count, int64_t grain, bool needsScratch, con
   }
   llvm::Type *slot = b_.getInt64Ty(), *ptr = b_.getPtrTy();
   Value *closure = makeClosure();
-  auto *taskType = llvm::FunctionType::get(b_.getVoidTy(), {ptr, slot, slot, b_.getInt32Ty()}, false);
-  auto *task = llvm::Function::Create(taskType, llvm::GlobalValue::InternalLinkage,
-                                      name_ + ".task" + std::to_string(numTasks_++), context_.module);
+  auto *taskType =
+      llvm::FunctionType::get(b_.getVoidTy(), {ptr, slot, slot, b_.getInt32Ty()}, false);
+  auto *task =
+      llvm::Function::Create(taskType, llvm::GlobalValue::InternalLinkage,
+                             name_ + ".task" + std::to_string(numTasks_++), context_.module);
   context_.setFunctionAttrs(*task);
   if (grain > 0) {
     Value *api = loadField(frame_.exec, offsetof(bycc_exec, api), ptr);

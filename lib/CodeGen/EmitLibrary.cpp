@@ -3,20 +3,27 @@
 
 namespace bycc::codegen {
 
-EntryEmitter::LValue *EntryEmitter::operands(const std::vector<ValueId> &values, const std::vector<bool> &isTold) {
-  LValue *list = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(values.size(), 1) * sizeof(bycc_operand) / 8));
+EntryEmitter::LValue *EntryEmitter::operands(const std::vector<ValueId> &values,
+                                             const std::vector<bool> &isTold) {
+  LValue *list = newAlloca(llvm::ArrayType::get(
+      b_.getInt64Ty(), std::max<size_t>(values.size(), 1) * sizeof(bycc_operand) / 8));
   for (size_t i = 0; i < values.size(); ++i) {
     const Value &value = p_.values[values[i]];
     LValue *row = at(list, static_cast<int64_t>(i * sizeof(bycc_operand)));
     bool makesOwn = i < isTold.size() && isTold[i];
     LValue *null = llvm::ConstantPointerNull::get(b_.getPtrTy());
-    LValue *shape = makesOwn ? newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), std::max<size_t>(value.dims.size(), 1))) : shapeOf(value);
+    LValue *shape = makesOwn ? newAlloca(llvm::ArrayType::get(
+                                   b_.getInt64Ty(), std::max<size_t>(value.dims.size(), 1)))
+                             : shapeOf(value);
     int32_t output = makesOwn && value.output != none ? static_cast<int32_t>(value.output) : -1;
     b_.CreateStore(makesOwn ? null : pointer(values[i]), at(row, offsetof(bycc_operand, data)));
     b_.CreateStore(shape, at(row, offsetof(bycc_operand, shape)));
-    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(value.dtype)), at(row, offsetof(bycc_operand, dtype)));
-    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(value.dims.size())), at(row, offsetof(bycc_operand, rank)));
-    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(output)), at(row, offsetof(bycc_operand, output)));
+    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(value.dtype)),
+                   at(row, offsetof(bycc_operand, dtype)));
+    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(value.dims.size())),
+                   at(row, offsetof(bycc_operand, rank)));
+    b_.CreateStore(b_.getInt32(static_cast<uint32_t>(output)),
+                   at(row, offsetof(bycc_operand, output)));
   }
   return list;
 }
@@ -28,13 +35,19 @@ void EntryEmitter::callLibrary(const Instr &instr) {
       define(instr.outputs[i]);
   std::vector<uint64_t> numbers(code.attributes.begin(), code.attributes.end());
   llvm::Constant *data = llvm::ConstantDataArray::get(llvm_, numbers);
-  auto *attributes = new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, options_.moduleName + "_attributes");
+  auto *attributes =
+      new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage,
+                               data, options_.moduleName + "_attributes");
   LValue *results = operands(instr.outputs, code.isTold);
   LValue *call = newAlloca(llvm::ArrayType::get(b_.getInt64Ty(), sizeof(bycc_library_call) / 8));
-  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(code.kernel)), at(call, offsetof(bycc_library_call, kernel)));
-  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(numbers.size())), at(call, offsetof(bycc_library_call, num_attributes)));
-  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(instr.inputs.size())), at(call, offsetof(bycc_library_call, num_inputs)));
-  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(instr.outputs.size())), at(call, offsetof(bycc_library_call, num_results)));
+  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(code.kernel)),
+                 at(call, offsetof(bycc_library_call, kernel)));
+  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(numbers.size())),
+                 at(call, offsetof(bycc_library_call, num_attributes)));
+  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(instr.inputs.size())),
+                 at(call, offsetof(bycc_library_call, num_inputs)));
+  b_.CreateStore(b_.getInt32(static_cast<uint32_t>(instr.outputs.size())),
+                 at(call, offsetof(bycc_library_call, num_results)));
   b_.CreateStore(attributes, at(call, offsetof(bycc_library_call, attributes)));
   b_.CreateStore(operands(instr.inputs, {}), at(call, offsetof(bycc_library_call, inputs)));
   b_.CreateStore(results, at(call, offsetof(bycc_library_call, results)));

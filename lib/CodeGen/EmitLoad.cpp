@@ -14,13 +14,15 @@ void KernelEmitter::tag(llvm::Instruction *instruction, uint32_t buffer) {
 
 llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local) {
   llvm::Type *type = memoryType(loops_.kernel.buffers[buffer].type);
-  Value *base = local ? fieldPointer(frame_.scratch, locals_.at(buffer)->localOffset) : frame_.pointers.at(buffer);
+  Value *base = local ? fieldPointer(frame_.scratch, locals_.at(buffer)->localOffset)
+                      : frame_.pointers.at(buffer);
   return b_.CreateGEP(type, base, index);
 }
 
 bool KernelEmitter::hasMasks(llvm::Type *element) const {
   const TargetInfo &target = context_.target;
-  return target.vectorBits == 512 || (target.has("avx2") && element->getPrimitiveSizeInBits() >= 32);
+  return target.vectorBits == 512 ||
+         (target.has("avx2") && element->getPrimitiveSizeInBits() >= 32);
 }
 
 // Where the target has no masks, a load of all lanes is worth a branch.
@@ -28,18 +30,22 @@ llvm::Value *KernelEmitter::loadMasked(llvm::Type *type, Value *pointer, uint32_
   llvm::Type *element = type->getScalarType();
   auto align = llvm::Align(element->getPrimitiveSizeInBits() / 8);
   auto masked = [&] {
-    llvm::Instruction *load = b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type));
+    llvm::Instruction *load =
+        b_.CreateMaskedLoad(type, pointer, align, lanes_.mask, llvm::Constant::getNullValue(type));
     tag(load, buffer);
     return load;
   };
   if (hasMasks(element) || lanes_.used)
     return masked();
   Value *result = entryAlloca(type);
-  ifThen(b_.CreateAndReduce(lanes_.mask), [&] {
-    llvm::Instruction *load = b_.CreateAlignedLoad(type, pointer, align);
-    tag(load, buffer);
-    b_.CreateStore(load, result);
-  }, [&] { b_.CreateStore(masked(), result); });
+  ifThen(
+      b_.CreateAndReduce(lanes_.mask),
+      [&] {
+        llvm::Instruction *load = b_.CreateAlignedLoad(type, pointer, align);
+        tag(load, buffer);
+        b_.CreateStore(load, result);
+      },
+      [&] { b_.CreateStore(masked(), result); });
   return b_.CreateLoad(type, result);
 }
 
@@ -64,7 +70,8 @@ void KernelEmitter::storeMasked(Value *value, Value *pointer, uint32_t buffer) {
 
 // One vector load per run of lanes_.count elements, of which a mask leaves those that
 // its lanes need; the last one ends at the last element that is needed.
-llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type *element, uint32_t buffer) {
+llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type *element,
+                                        uint32_t buffer) {
   llvm::Type *type = vectorOf(element);
   auto align = llvm::Align(element->getPrimitiveSizeInBits() / 8);
   int64_t count = lanes_.count, span = (count - 1) * step + 1;
@@ -79,7 +86,8 @@ llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type
       for (int64_t at = begin; at < begin + count; ++at)
         lane.push_back(static_cast<int>(at % step == 0 ? at / step : count));
       Value *none = llvm::Constant::getNullValue(lanes_.mask->getType());
-      load = b_.CreateMaskedLoad(type, from, align, b_.CreateShuffleVector(lanes_.mask, none, lane), llvm::Constant::getNullValue(type));
+      load = b_.CreateMaskedLoad(type, from, align, b_.CreateShuffleVector(lanes_.mask, none, lane),
+                                 llvm::Constant::getNullValue(type));
     } else {
       load = b_.CreateAlignedLoad(type, from, align);
     }
@@ -109,8 +117,9 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   };
   if (isPerLane(buffer)) {
     Value *index = b_.CreateMul(emitAt(e.a), i64(vectorLanes()));
-    return finish(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, static_cast<unsigned>(vectorLanes())),
-                                       pointerTo(buffer, index, true), align));
+    return finish(b_.CreateAlignedLoad(
+        llvm::FixedVectorType::get(element, static_cast<unsigned>(vectorLanes())),
+        pointerTo(buffer, index, true), align));
   }
   if (!isVarying(e.a))
     return finish(b_.CreateAlignedLoad(element, pointerTo(buffer, emitAt(e.a), local), align));
@@ -133,7 +142,8 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
     pointers = pointerTo(buffer, emit(e.a), local);
   }
   Value *mask = lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue());
-  return finish(b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
+  return finish(
+      b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
 }
 
 void KernelEmitter::emitToStore(uint32_t buffer, Ref index, Ref body) {
@@ -180,7 +190,10 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isE
   } else {
     pointers = pointerTo(buffer, emit(index), local);
   }
-  tag(b_.CreateMaskedScatter(value, pointers, align, lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue())), buffer);
+  tag(b_.CreateMaskedScatter(value, pointers, align,
+                             lanes_.mask ? lanes_.mask
+                                         : b_.CreateVectorSplat(lanes_.count, b_.getTrue())),
+      buffer);
 }
 
 } // namespace bycc::codegen

@@ -19,7 +19,8 @@ bool EntryEmitter::allocates(const Instr &loop) const {
       continue;
     for (const auto *list : {&at->outputs, &at->temps})
       for (ValueId id : *list)
-        if (const Value &value = p_.values[id]; !value.isStatic && !value.isBound && value.alias == none && value.spareOf == none)
+        if (const Value &value = p_.values[id];
+            !value.isStatic && !value.isBound && value.alias == none && value.spareOf == none)
           return true;
   }
 }
@@ -92,7 +93,8 @@ EntryEmitter::LValue *EntryEmitter::spareMemory(ValueId carried, LValue *bytes) 
   LValue *memory = b_.CreateLoad(b_.getPtrTy(), spare);
   if (p_.values[carried].isStatic)
     return memory;
-  auto *type = llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty()}, false);
+  auto *type = llvm::FunctionType::get(b_.getPtrTy(),
+                                       {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty()}, false);
   memory = b_.CreateCall(type, field(frame_.api, offsetof(bycc_exec_api, grow)),
                          {frame_.exec, memory, bytes});
   failIfNull(memory);
@@ -105,7 +107,8 @@ void EntryEmitter::copyBytes(LValue *to, LValue *from, LValue *bytes) {
 }
 
 void EntryEmitter::emitSetRows(const Instr &instr) {
-  const Value &x = p_.values[instr.inputs[0]], &v = p_.values[instr.inputs[1]], &begin = p_.values[instr.inputs[2]];
+  const Value &x = p_.values[instr.inputs[0]], &v = p_.values[instr.inputs[1]],
+              &begin = p_.values[instr.inputs[2]];
   bool isInPlace = p_.values[instr.outputs[0]].alias != none;
   define(instr.outputs[0]);
   beginNode(instr);
@@ -118,11 +121,13 @@ void EntryEmitter::emitSetRows(const Instr &instr) {
   first = b_.CreateSelect(b_.CreateICmpSLT(first, i64(0)), b_.CreateAdd(first, extent), first);
   first = b_.CreateSelect(b_.CreateICmpSLT(first, i64(0)), i64(0), first);
   LValue *room = b_.CreateSub(extent, evaluate(v.dims[0]));
-  failUnless(b_.CreateICmpSLE(first, room), BYCC_ARG, "strided_set: v ends {} rows after the slice", {b_.CreateSub(first, room)});
+  failUnless(b_.CreateICmpSLE(first, room), BYCC_ARG, "strided_set: v ends {} rows after the slice",
+             {b_.CreateSub(first, room)});
   LValue *row = i64(sizeInBytes(x.dtype));
   for (size_t d = 1; d < x.dims.size(); ++d)
     row = b_.CreateMul(row, evaluate(x.dims[d]));
-  copyBytes(b_.CreateGEP(b_.getInt8Ty(), to, b_.CreateMul(first, row)), pointer(instr.inputs[1]), bytesOf(v));
+  copyBytes(b_.CreateGEP(b_.getInt8Ty(), to, b_.CreateMul(first, row)), pointer(instr.inputs[1]),
+            bytesOf(v));
   endNode(instr);
 }
 

@@ -11,7 +11,9 @@ namespace bycc::codegen {
 
 using llvm::Intrinsic::fabs;
 
-llvm::Value *KernelEmitter::real(double value, llvm::Type *like) { return llvm::ConstantFP::get(like, value); }
+llvm::Value *KernelEmitter::real(double value, llvm::Type *like) {
+  return llvm::ConstantFP::get(like, value);
+}
 
 llvm::Value *KernelEmitter::fma(Value *a, Value *b, Value *c) {
   return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
@@ -28,7 +30,9 @@ llvm::Value *KernelEmitter::dotBFloat16(Value *sum, Value *a, Value *b) {
   }
   auto bits = [&](uint64_t value) { return llvm::ConstantInt::get(a->getType(), value); };
   auto low = [&](Value *pair) { return b_.CreateBitCast(b_.CreateShl(pair, bits(16)), floats); };
-  auto high = [&](Value *pair) { return b_.CreateBitCast(b_.CreateAnd(pair, bits(0xffff0000)), floats); };
+  auto high = [&](Value *pair) {
+    return b_.CreateBitCast(b_.CreateAnd(pair, bits(0xffff0000)), floats);
+  };
   return fma(low(a), low(b), fma(high(a), high(b), sum));
 }
 
@@ -39,10 +43,14 @@ llvm::Value *KernelEmitter::dotPairs(Value *sum, Value *a, Value *b) {
   auto *type = llvm::dyn_cast<llvm::FixedVectorType>(sum->getType());
   unsigned lanes = type ? type->getNumElements() : 1;
   const TargetInfo &target = context_.target;
-  bool hasVnni = lanes == 16 ? target.has("avx512vnni") : target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
+  bool hasVnni =
+      lanes == 16 ? target.has("avx512vnni")
+                  : target.has("avxvnni") || (target.has("avx512vnni") && target.has("avx512vl"));
   using namespace llvm::Intrinsic;
   if (hasVnni && (lanes == 16 || lanes == 8 || lanes == 4)) {
-    ID id = lanes == 16 ? x86_avx512_vpdpwssd_512 : lanes == 8 ? x86_avx512_vpdpwssd_256 : x86_avx512_vpdpwssd_128;
+    ID id = lanes == 16  ? x86_avx512_vpdpwssd_512
+            : lanes == 8 ? x86_avx512_vpdpwssd_256
+                         : x86_avx512_vpdpwssd_128;
     return b_.CreateIntrinsic(id, {}, {sum, a, b});
   }
   ID id = not_intrinsic;
@@ -54,12 +62,15 @@ llvm::Value *KernelEmitter::dotPairs(Value *sum, Value *a, Value *b) {
     id = x86_sse2_pmadd_wd;
   if (id != not_intrinsic) {
     auto *halves = llvm::FixedVectorType::get(b_.getInt16Ty(), 2 * lanes);
-    return b_.CreateAdd(sum, b_.CreateIntrinsic(id, {}, {b_.CreateBitCast(a, halves), b_.CreateBitCast(b, halves)}));
+    return b_.CreateAdd(
+        sum,
+        b_.CreateIntrinsic(id, {}, {b_.CreateBitCast(a, halves), b_.CreateBitCast(b, halves)}));
   }
   auto *bits = llvm::ConstantInt::get(sum->getType(), 16);
   auto low = [&](Value *pair) { return b_.CreateAShr(b_.CreateShl(pair, bits), bits); };
   auto high = [&](Value *pair) { return b_.CreateAShr(pair, bits); };
-  return b_.CreateAdd(b_.CreateAdd(sum, b_.CreateMul(low(a), low(b))), b_.CreateMul(high(a), high(b)));
+  return b_.CreateAdd(b_.CreateAdd(sum, b_.CreateMul(low(a), low(b))),
+                      b_.CreateMul(high(a), high(b)));
 }
 
 llvm::Value *KernelEmitter::polynomial(Value *x, std::initializer_list<double> highFirst) {
@@ -72,7 +83,8 @@ llvm::Value *KernelEmitter::polynomial(Value *x, std::initializer_list<double> h
 // 2^exponent for exponent in [-126, 127]; `exponent` is an i32 (vector).
 llvm::Value *KernelEmitter::power2(Value *exponent, llvm::Type *floatType) {
   Value *biased = b_.CreateAdd(exponent, llvm::ConstantInt::get(exponent->getType(), 127));
-  return b_.CreateBitCast(b_.CreateShl(biased, llvm::ConstantInt::get(exponent->getType(), 23)), floatType);
+  return b_.CreateBitCast(b_.CreateShl(biased, llvm::ConstantInt::get(exponent->getType(), 23)),
+                          floatType);
 }
 
 llvm::Value *KernelEmitter::copySign(Value *magnitude, Value *sign) {
@@ -103,7 +115,8 @@ llvm::Value *KernelEmitter::emitExp(Value *x) {
     return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
                               {p, n, p, all, b_.getInt32(4)});
   }
-  Value *exponent = b_.CreateSub(b_.CreateBitCast(shifted, intType), b_.CreateBitCast(magic, intType));
+  Value *exponent =
+      b_.CreateSub(b_.CreateBitCast(shifted, intType), b_.CreateBitCast(magic, intType));
   Value *half = b_.CreateAShr(exponent, llvm::ConstantInt::get(intType, 1));
   p = b_.CreateFMul(p, power2(half, type));
   return b_.CreateFMul(p, power2(b_.CreateSub(exponent, half), type));
@@ -119,20 +132,24 @@ llvm::Value *KernelEmitter::emitLog(Value *x) {
   Value *bits = b_.CreateAdd(b_.CreateBitCast(scaled, intType), integer(0x3f800000 - 0x3f3504f3));
   Value *k = b_.CreateSub(b_.CreateAShr(bits, integer(23)), integer(127));
   k = b_.CreateSub(k, b_.CreateSelect(isTiny, integer(23), integer(0)));
-  Value *m = b_.CreateBitCast(b_.CreateAdd(b_.CreateAnd(bits, integer(0x7fffff)), integer(0x3f3504f3)), type);
+  Value *m = b_.CreateBitCast(
+      b_.CreateAdd(b_.CreateAnd(bits, integer(0x7fffff)), integer(0x3f3504f3)), type);
   Value *f = b_.CreateFSub(m, real(1.0, type));
   Value *s = b_.CreateFDiv(f, b_.CreateFAdd(f, real(2.0, type)));
   Value *z = b_.CreateFMul(s, s);
-  Value *series = b_.CreateFMul(z, polynomial(z, {0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693}));
+  Value *series =
+      b_.CreateFMul(z, polynomial(z, {0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693}));
   Value *halfSquare = b_.CreateFMul(b_.CreateFMul(f, f), real(0.5, type));
   Value *dk = b_.CreateSIToFP(k, type);
-  Value *low = fma(dk, real(9.0580006145e-06, type), b_.CreateFMul(s, b_.CreateFAdd(halfSquare, series)));
+  Value *low =
+      fma(dk, real(9.0580006145e-06, type), b_.CreateFMul(s, b_.CreateFAdd(halfSquare, series)));
   Value *result = b_.CreateFAdd(b_.CreateFSub(low, halfSquare), f);
   result = fma(dk, real(6.9313812256e-01, type), result);
   Value *infinity = llvm::ConstantFP::getInfinity(type);
   Value *nan = llvm::ConstantFP::getNaN(type);
   result = b_.CreateSelect(b_.CreateFCmpOEQ(x, infinity), infinity, result);
-  result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(0.0, type)), llvm::ConstantFP::getInfinity(type, true), result);
+  result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(0.0, type)),
+                           llvm::ConstantFP::getInfinity(type, true), result);
   return b_.CreateSelect(b_.CreateFCmpULT(x, real(0.0, type)), nan, result);
 }
 
@@ -141,10 +158,12 @@ llvm::Value *KernelEmitter::emitTanh(Value *x) {
   llvm::Type *type = x->getType();
   Value *t = b_.CreateUnaryIntrinsic(fabs, x);
   Value *z = b_.CreateFMul(x, x);
-  Value *p = polynomial(z, {0.00212274, -0.00815628, 0.02169261, -0.05394538, 0.13333196, -0.33333331});
+  Value *p =
+      polynomial(z, {0.00212274, -0.00815628, 0.02169261, -0.05394538, 0.13333196, -0.33333331});
   Value *nearZero = fma(b_.CreateFMul(z, x), p, x);
   Value *e = emitExp(b_.CreateFAdd(t, t));
-  Value *far = b_.CreateFSub(real(1.0, type), b_.CreateFDiv(real(2.0, type), b_.CreateFAdd(e, real(1.0, type))));
+  Value *far = b_.CreateFSub(real(1.0, type),
+                             b_.CreateFDiv(real(2.0, type), b_.CreateFAdd(e, real(1.0, type))));
   return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.632, type)), nearZero, copySign(far, x));
 }
 
@@ -153,13 +172,13 @@ llvm::Value *KernelEmitter::emitErf(Value *x) {
   llvm::Type *type = x->getType();
   Value *t = b_.CreateUnaryIntrinsic(fabs, x);
   Value *z = b_.CreateFMul(x, x);
-  Value *p = polynomial(z, {8.32748648e-05, -8.13321525e-04, 5.20026069e-03, -2.68591200e-02, 1.12836912e-01,
-                            -3.76126335e-01, 1.28379167e-01});
+  Value *p = polynomial(z, {8.32748648e-05, -8.13321525e-04, 5.20026069e-03, -2.68591200e-02,
+                            1.12836912e-01, -3.76126335e-01, 1.28379167e-01});
   Value *nearZero = fma(x, p, x);
   // Beyond 4.05 the result is 1; the clamp keeps NaN.
   Value *u = b_.CreateSelect(b_.CreateFCmpOGT(t, real(4.05, type)), real(4.05, type), t);
-  Value *q = polynomial(u, {-2.10950679e-05, 4.34462810e-04, -4.17106392e-03, 2.51194296e-02, -1.08280093e-01,
-                            -6.33346904e-01, -1.12951493e+00, 1.74684685e-04});
+  Value *q = polynomial(u, {-2.10950679e-05, 4.34462810e-04, -4.17106392e-03, 2.51194296e-02,
+                            -1.08280093e-01, -6.33346904e-01, -1.12951493e+00, 1.74684685e-04});
   Value *far = b_.CreateFSub(real(1.0, type), emitExp(q));
   return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.93, type)), nearZero, copySign(far, x));
 }

@@ -112,13 +112,15 @@ void KernelEmitter::loopLanes(uint32_t axis, Tail tail, int64_t ways,
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   auto known = extentOf(axis);
   Value *extent = extentValue(axis);
-  Value *full = known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-static_cast<int64_t>(lanes)));
+  Value *full =
+      known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-static_cast<int64_t>(lanes)));
   auto run = [&](Value *index, bool masked, int64_t way = 0) {
     axes_[axis] = index;
     Lanes now{axis, lanes, nullptr};
     setLanes(now);
     if (masked)
-      now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, b_.CreateSub(extent, index)));
+      now.mask =
+          b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, b_.CreateSub(extent, index)));
     if (masked && known)
       now.used = *known % lanes;
     setLanes(now);
@@ -182,18 +184,23 @@ llvm::Value *KernelEmitter::identityOf(const Stage &stage) {
       return llvm::ConstantFP::getInfinity(t, low);
     unsigned bits = t->getIntegerBitWidth();
     bool isSigned = isSignedInt(type);
-    llvm::APInt value = low ? (isSigned ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits))
-                            : (isSigned ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
+    llvm::APInt value =
+        low ? (isSigned ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getMinValue(bits))
+            : (isSigned ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits));
     return b_.getInt(value);
   };
   switch (stage.reduce) {
-  case Reduce::Prod: return isReal ? static_cast<Value *>(llvm::ConstantFP::get(t, 1.0)) : llvm::ConstantInt::get(t, 1);
+  case Reduce::Prod:
+    return isReal ? static_cast<Value *>(llvm::ConstantFP::get(t, 1.0))
+                  : llvm::ConstantInt::get(t, 1);
   case Reduce::Max:
     return limit(true);
   case Reduce::Min:
     return limit(false);
-  case Reduce::All: return b_.getTrue();
-  default: return llvm::Constant::getNullValue(t);
+  case Reduce::All:
+    return b_.getTrue();
+  default:
+    return llvm::Constant::getNullValue(t);
   }
 }
 
@@ -201,15 +208,20 @@ llvm::Value *KernelEmitter::combine(const Stage &stage, Value *acc, Value *value
   DType type = x_.type(stage.body);
   bool isReal = isFloat(type);
   switch (stage.reduce) {
-  case Reduce::Sum: return isReal ? b_.CreateFAdd(acc, value) : b_.CreateAdd(acc, value);
-  case Reduce::Prod: return isReal ? b_.CreateFMul(acc, value) : b_.CreateMul(acc, value);
+  case Reduce::Sum:
+    return isReal ? b_.CreateFAdd(acc, value) : b_.CreateAdd(acc, value);
+  case Reduce::Prod:
+    return isReal ? b_.CreateFMul(acc, value) : b_.CreateMul(acc, value);
   case Reduce::Max:
     if (stage.ignoresNan && isReal)
       return b_.CreateSelect(b_.CreateFCmpOGT(acc, value), acc, value);
     return emitMinMax(true, type, acc, value);
-  case Reduce::Min: return emitMinMax(false, type, acc, value);
-  case Reduce::All: return b_.CreateAnd(acc, value);
-  default: return b_.CreateOr(acc, value);
+  case Reduce::Min:
+    return emitMinMax(false, type, acc, value);
+  case Reduce::All:
+    return b_.CreateAnd(acc, value);
+  default:
+    return b_.CreateOr(acc, value);
   }
 }
 

@@ -62,9 +62,15 @@ private:
   };
 
   LValue *i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
-  LValue *at(LValue *base, int64_t bytes) { return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(bytes)); }
-  LValue *field(LValue *base, int64_t offset) { return b_.CreateLoad(b_.getPtrTy(), at(base, offset)); }
-  LValue *slot(LValue *array, uint64_t index) { return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), array, index)); }
+  LValue *at(LValue *base, int64_t bytes) {
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(bytes));
+  }
+  LValue *field(LValue *base, int64_t offset) {
+    return b_.CreateLoad(b_.getPtrTy(), at(base, offset));
+  }
+  LValue *slot(LValue *array, uint64_t index) {
+    return b_.CreateLoad(b_.getPtrTy(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), array, index));
+  }
 
   // --- instructions (EmitEntry.cpp)
   // The exec is its first argument, or, in a task, the first word behind that.
@@ -120,7 +126,8 @@ private:
   LValue *shapeOf(const Value &value);
   void setDim(const Instr &instr);
   void emitRequire(const Instr &instr);
-  void failUnless(LValue *condition, int32_t status, const std::string &message, const std::vector<LValue *> &values);
+  void failUnless(LValue *condition, int32_t status, const std::string &message,
+                  const std::vector<LValue *> &values);
 
   // --- memory (EmitMemory.cpp)
   void loadDims();

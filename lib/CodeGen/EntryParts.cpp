@@ -19,7 +19,8 @@ constexpr uint64_t mostOnStack = 4096; // slots
 } // namespace
 
 size_t EntryEmitter::weightOf(const Instr &instr) {
-  size_t values = instr.inputs.size() + instr.outputs.size() + instr.temps.size() + instr.released.size();
+  size_t values =
+      instr.inputs.size() + instr.outputs.size() + instr.temps.size() + instr.released.size();
   return 1 + values / 8;
 }
 
@@ -31,7 +32,8 @@ void EntryEmitter::findSpans() {
   for (uint32_t i = 0; i < p_.instrs.size(); ++i) {
     const Instr &instr = p_.instrs[i];
     Span &own = spans_[i];
-    own = {i + 1, 0, weightOf(instr), instr.kind == Instr::Kind::Next || instr.kind == Instr::Kind::Leave};
+    own = {i + 1, 0, weightOf(instr),
+           instr.kind == Instr::Kind::Next || instr.kind == Instr::Kind::Leave};
     bool isOpening = instr.kind == Instr::Kind::If || instr.kind == Instr::Kind::Loop ||
                      instr.kind == Instr::Kind::Strips;
     bool isEnd = instr.kind == Instr::Kind::EndIf || instr.kind == Instr::Kind::EndLoop ||
@@ -114,7 +116,8 @@ void EntryEmitter::emitLarge(uint32_t index) {
 
 void EntryEmitter::emitPart(uint32_t begin, uint32_t end) {
   auto *type = llvm::FunctionType::get(b_.getInt32Ty(), {b_.getPtrTy(), b_.getPtrTy()}, false);
-  auto *part = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, options_.moduleName + "_part", module_);
+  auto *part = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                                      options_.moduleName + "_part", module_);
   loadFrame();
   LValue *status = b_.CreateCall(type, part, {frame_.exec, frame_.slots});
   auto place = b_.saveIP();

@@ -107,7 +107,8 @@ Expected<> checkAttributes(const std::string &attributes, const TargetInfo &targ
 
 } // namespace
 
-Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string &cpu, const std::string &attrs) {
+Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string &cpu,
+                                   const std::string &attrs) {
   TargetInfo target;
   std::string host = llvm::sys::getDefaultTargetTriple();
   target.triple = triple.empty() ? host : llvm::Triple::normalize(triple);

@@ -104,7 +104,8 @@ std::vector<Life> findLives(const Program &program) {
     for (size_t k = 0; k < instr.inputs.size(); ++k) {
       ValueId from = program.root(instr.inputs[k]);
       size_t last = lives[instr.outputs[k]].last;
-      for (ValueId id : {from, program.values[from].memory, program.values[from].spare, program.values[from].spareOf})
+      for (ValueId id : {from, program.values[from].memory, program.values[from].spare,
+                         program.values[from].spareOf})
         if (id != none)
           lives[id].last = std::max(lives[id].last, last);
     }
@@ -140,13 +141,15 @@ void releaseAllocated(Program &program, const std::vector<Life> &lives) {
     const Value &value = program.values[id];
     bool isOwn = value.kind == Value::Kind::Buffer && value.alias == none && value.output == none &&
                  value.resident == none && value.stripOffset == noRef;
-    if (!isOwn || isShared[id] || value.isBound || value.spareOf != none || value.isStatic || lives[id].first == SIZE_MAX)
+    if (!isOwn || isShared[id] || value.isBound || value.spareOf != none || value.isStatic ||
+        lives[id].first == SIZE_MAX)
       continue;
     size_t at = lives[id].last;
     auto kindAt = [&] { return program.instrs[at].kind; };
     if (kindAt() == Instr::Kind::If || kindAt() == Instr::Kind::Loop)
       ++at; // what follows stands inside
-    while (at < bodies.size() && (bodies[at] != bodies[lives[id].first] || kindAt() == Instr::Kind::Else))
+    while (at < bodies.size() &&
+           (bodies[at] != bodies[lives[id].first] || kindAt() == Instr::Kind::Else))
       ++at;
     // Code after these does not run.
     if (at < bodies.size() && kindAt() != Instr::Kind::Next && kindAt() != Instr::Kind::Leave)
@@ -200,7 +203,10 @@ Expected<> planMemory(Program &program) {
     std::sort(begins[i].begin(), begins[i].end(), [&](ValueId a, ValueId b) {
       return std::pair(-program.values[a].bytes, a) < std::pair(-program.values[b].bytes, b);
     });
-    auto padded = [&](ValueId id) { return std::max<int64_t>((program.values[id].bytes + alignment - 1) / alignment, 1) * alignment; };
+    auto padded = [&](ValueId id) {
+      return std::max<int64_t>((program.values[id].bytes + alignment - 1) / alignment, 1) *
+             alignment;
+    };
     for (ValueId id : begins[i])
       program.values[id].offset = places.take(padded(id));
     for (ValueId id : ends[i])
@@ -217,10 +223,14 @@ Expected<> planMemory(Program &program) {
       rootId = program.values[rootId].alias;
     const Value &root = program.values[rootId];
     int kind = root.output != none ? 4 : static_cast<int>(root.kind);
-    int64_t key = root.output != none ? root.output : root.kind != Value::Kind::Buffer ? root.index : root.offset >= 0 ? root.offset : -1 - int64_t{rootId};
+    int64_t key = root.output != none                ? root.output
+                  : root.kind != Value::Kind::Buffer ? root.index
+                  : root.offset >= 0                 ? root.offset
+                                                     : -1 - int64_t{rootId};
     if (root.entry.first == none && program.values[id].entry.first == none)
       continue;
-    program.values[id].storage = ids.try_emplace({kind, key}, static_cast<int32_t>(ids.size())).first->second;
+    program.values[id].storage =
+        ids.try_emplace({kind, key}, static_cast<int32_t>(ids.size())).first->second;
   }
   return {};
 }

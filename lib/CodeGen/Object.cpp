@@ -28,7 +28,8 @@ std::string codeFeatures(const TargetInfo &target, const std::string &sign) {
   return features;
 }
 
-Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInfo &target, int optLevel) {
+Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInfo &target,
+                                                                 int optLevel) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -74,9 +75,11 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel) 
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  const char *pipeline = "function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
-                         "loop-mssa(licm<allowspeculation>),gvn,instcombine<max-iterations=1;no-verify-fixpoint>,"
-                         "simplifycfg,adce),globaldce";
+  const char *pipeline =
+      "function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,"
+      "simplifycfg,"
+      "loop-mssa(licm<allowspeculation>),gvn,instcombine<max-iterations=1;no-verify-fixpoint>,"
+      "simplifycfg,adce),globaldce";
   if (llvm::Error failure = builder.parsePassPipeline(passes, pipeline))
     internalError(__FILE__, __LINE__, "pass pipeline", llvm::toString(std::move(failure)));
   passes.run(module, modules);
@@ -90,13 +93,15 @@ Expected<> verify(const llvm::Module &module) {
   return {};
 }
 
-Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool asText) {
+Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                        bool asText) {
   llvm::SmallVector<char, 0> buffer;
   llvm::raw_svector_ostream stream(buffer);
   llvm::legacy::PassManager passes;
   auto kind = asText ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
   if (machine.addPassesToEmitFile(passes, stream, nullptr, kind))
-    return error(Status::Unsup) << "target '" << machine.getTargetTriple().str() << "' cannot write object files";
+    return error(Status::Unsup) << "target '" << machine.getTargetTriple().str()
+                                << "' cannot write object files";
   passes.run(module);
   return std::vector<uint8_t>(buffer.begin(), buffer.end());
 }

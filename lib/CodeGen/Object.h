@@ -16,13 +16,15 @@ namespace bycc::codegen {
 // asked for only tunes.
 inline constexpr const char *baselineCpu = "x86-64";
 std::string codeFeatures(const TargetInfo &target, const std::string &sign = "");
-Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInfo &target, int optLevel);
+Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const TargetInfo &target,
+                                                                 int optLevel);
 // Sets triple and data layout.
 void prepareModule(llvm::Module &module, llvm::TargetMachine &machine);
 // A short pipeline: loops are already vector loops, so what is left is promotion
 // to registers, redundancy, invariants and address arithmetic.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, int optLevel);
 Expected<> verify(const llvm::Module &module);
-Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool asText);
+Expected<std::vector<uint8_t>> emitCode(llvm::Module &module, llvm::TargetMachine &machine,
+                                        bool asText);
 
 } // namespace bycc::codegen

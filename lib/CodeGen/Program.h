@@ -41,23 +41,23 @@ struct PackedConstant {
 
 struct Value {
   enum class Kind : uint8_t { Input, Constant, Packed, Buffer } kind = Kind::Buffer;
-  TypeId type;            // of what the model sees; invalid for scratch buffers
+  TypeId type; // of what the model sees; invalid for scratch buffers
   DType dtype = DType::Float32;
-  uint32_t index = 0;     // input, constant id or packed constant
-  std::vector<Ref> dims;  // program expressions
-  ValueId alias = none;   // shares the memory of this value
+  uint32_t index = 0;                           // input, constant id or packed constant
+  std::vector<Ref> dims;                        // program expressions
+  ValueId alias = none;                         // shares the memory of this value
   std::pair<uint32_t, uint32_t> entry{none, 0}; // in the graph report
-  uint32_t output = none; // written straight into this output of the model
-  bool isAsked = false;   // the runtime is asked for it, and has not made it before the run
+  uint32_t output = none;                       // written straight into this output of the model
+  bool isAsked = false;        // the runtime is asked for it, and has not made it before the run
   uint32_t resident = none;    // in the memory of this region's vendor,
   uint32_t residentOutput = 0; // whose output it is
-  bool isBound = false;     // pointer and unknown extents are set by Bind, Leave, Loop and Next
+  bool isBound = false;        // pointer and unknown extents are set by Bind, Leave, Loop and Next
   ValueId memory = none, spare = none; // of a carried value: its two memories
-  bool isUpdate = false;    // alias: with other content than that had
-  ValueId spareOf = none;   // written straight into the spare memory of this carried value
+  bool isUpdate = false;               // alias: with other content than that had
+  ValueId spareOf = none; // written straight into the spare memory of this carried value
   // Memory plan:
   bool isStatic = true;
-  int64_t bytes = 0, offset = -1; // in the arena
+  int64_t bytes = 0, offset = -1;     // in the arena
   uint32_t firstUse = 0, lastUse = 0; // instructions, if it is there
   Ref stripOffset = noRef;            // bytes, in the memory that each thread has for strips
   int32_t storage = -1;
@@ -72,14 +72,14 @@ struct Instr {
     If, Else, EndIf, Bind, Loop, Next, Leave, EndLoop, Strips, EndStrips, // marks
   } kind = Kind::Kernel;
   // clang-format on
-  uint32_t callee = 0;             // kernel, region or library call; SetDim: the dim
+  uint32_t callee = 0; // kernel, region or library call; SetDim: the dim
   std::vector<ValueId> inputs, outputs, temps;
   std::vector<ValueId> arguments; // kernels: in order of the loops' arguments
   // Kernels: program expressions. SetDim: the value. Require: the condition, then
   // the values that the message names. If: the condition, where it has no input; what both
   // branches write is in its outputs.
   std::vector<Ref> dims;
-  uint32_t node = none;            // profiled node
+  uint32_t node = none;               // profiled node
   std::vector<ValueId> released = {}; // resident and allocated values that end here
   // Require; SetDim of an extent, which must not be negative. Each {} is a value.
   std::string message = {};
@@ -100,7 +100,7 @@ struct RegionCode {
   FunctionId function;
   std::string symbol, vendor;
   CodeRegion code;
-  bool ownsMemory = false; // BYCC_VENDOR_OWN_MEMORY
+  bool ownsMemory = false;                                        // BYCC_VENDOR_OWN_MEMORY
   bool hasHostCode = false;                                       // the entry does without it
   std::vector<uint8_t> residentInputs = {}, residentOutputs = {}; // 0 or 1 each; empty: none is
 };

@@ -70,12 +70,14 @@ private:
   // Values without memory of their own; each unknown extent becomes a dim of the program.
   std::vector<ValueId> newBound(TypeId type);
   // The bound values as results of one node of the report.
-  void reportBound(const std::string &name, const char *what, const std::vector<ValueId> &inputs, const std::vector<ValueId> &bound);
+  void reportBound(const std::string &name, const char *what, const std::vector<ValueId> &inputs,
+                   const std::vector<ValueId> &bound);
   // The function behind a callee, and where its outer names are.
   std::optional<std::pair<FunctionId, const Env *>> resolve(NodeId callee, const Env &env);
   Expected<> addCall(NodeId id, Env &env, int depth);
   bool isTrue(FunctionId function, const char *key);
-  Expected<Env> bindParams(FunctionId function, const Env *outer, const std::vector<NodeId> &operands, const Env &env);
+  Expected<Env> bindParams(FunctionId function, const Env *outer,
+                           const std::vector<NodeId> &operands, const Env &env);
 
   // --- loops (BuildLoops.cpp): functions that call themselves as their last step
   struct OpenLoop {
@@ -90,19 +92,24 @@ private:
   bool hasCallOf(NodeId node, FunctionId function) const;
   bool callsItself(FunctionId function) const;
   std::string calledName(NodeId call) const;
-  Expected<> addLoop(NodeId call, FunctionId function, const Env *outer, const std::vector<NodeId> &operands, Env &env, int depth);
-  Expected<> addCarried(NodeId call, OpenLoop &loop, Env &inner, const std::vector<NodeId> &operands, const Env &env);
+  Expected<> addLoop(NodeId call, FunctionId function, const Env *outer,
+                     const std::vector<NodeId> &operands, Env &env, int depth);
+  Expected<> addCarried(NodeId call, OpenLoop &loop, Env &inner,
+                        const std::vector<NodeId> &operands, const Env &env);
   // A block whose result is the result of the loop's function.
   Expected<> addTail(BlockId block, Env &env, OpenLoop &loop, int depth);
   Expected<> addTailNode(NodeId node, Env &env, OpenLoop &loop, int depth);
   Expected<> addNext(NodeId call, const Env &env, OpenLoop &loop);
 
   // --- kernels (BuildKernels.cpp)
-  Expected<> addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands, Env &env);
+  Expected<> addPrimitive(NodeId call, FunctionId function, const std::vector<NodeId> &operands,
+                          Env &env);
   Expected<> addCallOp(NodeId id, Env &env);
   // A kernel; a view of `viewed` where that is given.
-  Expected<> addGroup(NodeId node, Group group, const std::vector<NodeId> &sources, ValueId viewed, Env &env, const Env &inner);
-  ValueId addView(NodeId node, ValueId base, const std::vector<NodeId> &sources, std::vector<Ref> dims);
+  Expected<> addGroup(NodeId node, Group group, const std::vector<NodeId> &sources, ValueId viewed,
+                      Env &env, const Env &inner);
+  ValueId addView(NodeId node, ValueId base, const std::vector<NodeId> &sources,
+                  std::vector<Ref> dims);
   const Constant *constantIn(NodeId node, const Env &env);
   std::string kernelName(const std::vector<NodeId> &sources);
   Expected<uint32_t> findKernel(Kernel kernel, const std::vector<NodeId> &sources);
@@ -149,10 +156,10 @@ private:
   Scheduler &scheduler_;
   Program p_;
   uint32_t numInputs_ = 0, numCalls_ = 0;
-  std::vector<FunctionId> open_; // being inlined
-  std::unordered_map<int64_t, Ref> symbols_;  // by Dim::raw
-  std::unordered_map<Ref, Ref> definedDims_;  // expression -> dim, since the last mark
-  size_t numSeenInstrs_ = 0;                  // of those that forgetDims() has looked at
+  std::vector<FunctionId> open_;             // being inlined
+  std::unordered_map<int64_t, Ref> symbols_; // by Dim::raw
+  std::unordered_map<Ref, Ref> definedDims_; // expression -> dim, since the last mark
+  size_t numSeenInstrs_ = 0;                 // of those that forgetDims() has looked at
   std::unordered_map<std::string, int> graphNames_;
   std::unordered_map<uint32_t, ValueId> constants_;
   std::unordered_map<ValueId, CodeGraphNode> unreadViews_;

@@ -57,7 +57,9 @@ private:
         maker_[id] = none;
   }
 
-  bool isOfOneVendor(uint32_t a, uint32_t b) const { return p_.regions[a].vendor == p_.regions[b].vendor; }
+  bool isOfOneVendor(uint32_t a, uint32_t b) const {
+    return p_.regions[a].vendor == p_.regions[b].vendor;
+  }
 
   // Leaves the flags of each region as all its calls so far agree on them.
   bool agree(std::vector<uint8_t> &flags, const std::vector<uint8_t> &told, bool isFirst,
@@ -107,7 +109,8 @@ private:
     for (const Instr &instr : p_.instrs) {
       int before = depth.empty() ? 0 : depth.back();
       auto is = [&](Instr::Kind kind) { return instr.kind == kind ? 1 : 0; };
-      depth.push_back(before + is(Instr::Kind::If) + is(Instr::Kind::Loop) - is(Instr::Kind::EndIf) - is(Instr::Kind::EndLoop));
+      depth.push_back(before + is(Instr::Kind::If) + is(Instr::Kind::Loop) -
+                      is(Instr::Kind::EndIf) - is(Instr::Kind::EndLoop));
     }
     std::vector<size_t> first(p_.values.size()), last(p_.values.size());
     for (size_t i = 0; i < p_.instrs.size(); ++i) {

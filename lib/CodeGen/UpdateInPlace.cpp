@@ -62,14 +62,17 @@ private:
   bool isOwn(ValueId root) const {
     const Value &value = p_.values[root];
     bool hasMemory = !value.isBound || value.memory != none;
-    return value.kind == Value::Kind::Buffer && hasMemory && value.output == none && value.resident == none && maker_[root] != SIZE_MAX;
+    return value.kind == Value::Kind::Buffer && hasMemory && value.output == none &&
+           value.resident == none && maker_[root] != SIZE_MAX;
   }
 
   bool mayOverwrite(size_t at) const {
     const Instr &instr = p_.instrs[at];
     ValueId root = p_.root(instr.inputs[0]);
-    return isOwn(root) && p_.values[instr.outputs[0]].output == none && loopOf_[maker_[root]] == loopOf_[at] && !isBindRead_[root] &&
-           p_.root(instr.inputs[1]) != root && p_.root(instr.inputs[2]) != root && !isReadAfter(root, at);
+    return isOwn(root) && p_.values[instr.outputs[0]].output == none &&
+           loopOf_[maker_[root]] == loopOf_[at] && !isBindRead_[root] &&
+           p_.root(instr.inputs[1]) != root && p_.root(instr.inputs[2]) != root &&
+           !isReadAfter(root, at);
   }
 
   // On some way from the instruction to the end of the turn or of the program.
@@ -114,7 +117,8 @@ private:
   void makeInSpare(ValueId made, ValueId carried) {
     const Value &value = p_.values[made];
     size_t loop = maker_[carried];
-    if (!isOwn(made) || value.isBound || value.spareOf != none || loopOf_[maker_[made]] != loop || isBindRead_[made])
+    if (!isOwn(made) || value.isBound || value.spareOf != none || loopOf_[maker_[made]] != loop ||
+        isBindRead_[made])
       return;
     if (p_.instrs[maker_[made]].kind == Kind::Library) // may bring memory of its own
       return;
@@ -130,7 +134,8 @@ private:
             return;
     }
     for (auto [other, spareOf] : spares_)
-      if (spareOf == carried && maker_[other] <= uses_[made].back() && maker_[made] <= uses_[other].back())
+      if (spareOf == carried && maker_[other] <= uses_[made].back() &&
+          maker_[made] <= uses_[other].back())
         return;
     p_.values[made].spareOf = carried;
     spares_.emplace_back(made, carried);

@@ -14,8 +14,8 @@ namespace bycc {
 // What a vendor's compile half made of a region.
 struct RegionParts {
   std::vector<uint8_t> blob;
-  std::shared_ptr<const Storage> weights; // null: none
-  std::optional<uint64_t> weightsHash;    // as of RegionOutcome
+  std::shared_ptr<const Storage> weights;               // null: none
+  std::optional<uint64_t> weightsHash;                  // as of RegionOutcome
   std::vector<uint8_t> residentInputs, residentOutputs; // as in CodeRegion
 };
 
@@ -25,11 +25,11 @@ struct Artifacts {
   // Shared with what is handed out: pieces are views of it and of what it holds.
   std::shared_ptr<ParamsWriter> params = std::make_shared<ParamsWriter>();
   std::vector<std::string_view> paramsPieces; // empty: no params file
-  std::string embeddedParams; // --embed-weights
+  std::string embeddedParams;                 // --embed-weights
   SetId setId = {};
   ModelInterface interface;
   std::unordered_map<uint32_t, RegionParts> regions; // by FunctionId
-  std::optional<TuningRecords> tuning; // --tune
+  std::optional<TuningRecords> tuning;               // --tune
 };
 
 // Compiles all but the vendors' regions, whose blobs are there. `wanted` are the forms

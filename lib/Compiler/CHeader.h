@@ -8,6 +8,7 @@
 namespace bycc {
 
 // `setId`: of the build, in hexadecimal; "": there is none.
-std::string cHeader(const std::string &moduleName, const ModelInterface &interface, const std::string &setId);
+std::string cHeader(const std::string &moduleName, const ModelInterface &interface,
+                    const std::string &setId);
 
 } // namespace bycc

@@ -28,14 +28,16 @@ public:
   static Expected<TuningRecords> read(const std::string &file, InputFiles &files);
 
   // Null when there is none for this region, version of the vendor and target.
-  const Record *find(const Vendor &vendor, const TargetInfo &target, const RegionHash &region) const;
+  const Record *find(const Vendor &vendor, const TargetInfo &target,
+                     const RegionHash &region) const;
   void add(const Vendor &vendor, const TargetInfo &target, const RegionHash &region, Record record);
 
   bool isChanged() const { return isChanged_; } // since it was read
   std::string text() const;                     // sorted: the same records, the same text
 
 private:
-  using Key = std::tuple<std::string, std::string, std::string, std::string>; // vendor, version, target, region
+  using Key = std::tuple<std::string, std::string, std::string,
+                         std::string>; // vendor, version, target, region
   static Key keyOf(const Vendor &vendor, const TargetInfo &target, const RegionHash &region);
 
   std::map<Key, Record> records_;

@@ -71,8 +71,8 @@ private:
   std::vector<Region> regions_;
   std::map<Key, RegionOutcome> outcomes_;
   std::set<std::pair<std::string, Key>> tuned_; // tune() was asked: vendor, tuningKey
-  std::set<Key> learned_, hopeless_; // failed: orders were given; orders do not help
-  std::map<std::string, int> credits_; // by vendor: regions compiled because others failed
+  std::set<Key> learned_, hopeless_;            // failed: orders were given; orders do not help
+  std::map<std::string, int> credits_;          // by vendor: regions compiled because others failed
 
   struct Ban {
     NodeId node;

@@ -70,14 +70,22 @@ Makers makersOf(const std::vector<OnnxOperator> &onnx) {
 
 std::string_view kindOf(AttrType type) {
   switch (type) {
-  case AttrType::Bool: return "bool";
-  case AttrType::Int: return "int";
-  case AttrType::Float: return "float";
-  case AttrType::String: return "string";
-  case AttrType::Ints: return "ints";
-  case AttrType::Floats: return "floats";
-  case AttrType::DTypeName: return "dtype";
-  case AttrType::Any: return "any";
+  case AttrType::Bool:
+    return "bool";
+  case AttrType::Int:
+    return "int";
+  case AttrType::Float:
+    return "float";
+  case AttrType::String:
+    return "string";
+  case AttrType::Ints:
+    return "ints";
+  case AttrType::Floats:
+    return "floats";
+  case AttrType::DTypeName:
+    return "dtype";
+  case AttrType::Any:
+    return "any";
   }
   return "";
 }

@@ -23,7 +23,7 @@ Triple leading(std::span<const int64_t> values, int64_t fill) {
 // What all convolutions have, spatial axes as three.
 struct ConvShape {
   size_t rank;
-  std::string letters;      // of the data
+  std::string letters; // of the data
   std::string kernelLetters;
   Layout outLayout;
   int64_t batch, channels, outChannels, groups;
@@ -43,8 +43,8 @@ Expected<ConvOperands> convOperands(const KernelContext &context, size_t weightI
   s.rank = data->primal().size() - 2;
   s.letters = layoutLetters("NC", s.rank);
   s.kernelLetters = layoutLetters("OI", s.rank);
-  s.outLayout = context.text("out_layout").empty() ? *data
-                                                   : *Layout::parse(context.text("out_layout"));
+  s.outLayout =
+      context.text("out_layout").empty() ? *data : *Layout::parse(context.text("out_layout"));
   Tensor x = BYCC_TRY(toPlain(context.input(0), *data, s.letters));
   Tensor weight = BYCC_TRY(toPlain(context.input(weightIndex), *kernel, s.kernelLetters));
   Ints out = logicalShape(s.outLayout, s.letters, context.result().shape);
@@ -86,8 +86,8 @@ bool tap(const ConvShape &s, const Triple &o, const Triple &k, Triple &in) {
 }
 
 Expected<Value> inOutLayout(const KernelContext &context, const ConvOperands &c, Value plain) {
-  return Value(BYCC_TRY(fromPlain(plain.tensor(), c.shape.outLayout, c.shape.letters,
-                                  context.result().shape)));
+  return Value(BYCC_TRY(
+      fromPlain(plain.tensor(), c.shape.outLayout, c.shape.letters, context.result().shape)));
 }
 
 template <typename T> std::vector<T> convolve(const ConvOperands &c) {
@@ -149,8 +149,8 @@ template <typename T> std::vector<T> spread(const ConvOperands &c) {
 // Floats add up in double, integers modulo 2^64.
 Expected<Value> finish(const KernelContext &context, const ConvOperands &c, auto &&sums) {
   ResultType plain{context.result().dtype, c.outShape, true};
-  Value out = BYCC_TRY(isFloat(c.x.dtype) ? store(plain, sums(double()))
-                                          : store(plain, sums(uint64_t())));
+  Value out =
+      BYCC_TRY(isFloat(c.x.dtype) ? store(plain, sums(double())) : store(plain, sums(uint64_t())));
   return inOutLayout(context, c, std::move(out));
 }
 

@@ -186,8 +186,7 @@ Expected<Value> fullLike(const KernelContext &context) {
 
 Expected<Value> zeros(const KernelContext &context) {
   uint8_t *data = nullptr;
-  Tensor result =
-      BYCC_TRY(Tensor::make(context.result().dtype, context.result().shape, data));
+  Tensor result = BYCC_TRY(Tensor::make(context.result().dtype, context.result().shape, data));
   return Value(std::move(result));
 }
 
@@ -278,8 +277,8 @@ Expected<Value> combine(const KernelContext &context) {
   IndexWalk walk(type.shape, {broadcastStrides(a.shape, type.shape.size()),
                               broadcastStrides(b.shape, type.shape.size())});
   for (T &v : out) {
-    v = static_cast<T>(fn(left[static_cast<size_t>(walk.offset(0))],
-                          right[static_cast<size_t>(walk.offset(1))]));
+    v = static_cast<T>(
+        fn(left[static_cast<size_t>(walk.offset(0))], right[static_cast<size_t>(walk.offset(1))]));
     walk.next();
   }
   return store(type, out);

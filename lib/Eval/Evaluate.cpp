@@ -34,8 +34,8 @@ namespace {
 std::vector<Kernel> makeTable() {
   std::vector<Kernel> table(numOps(), nullptr);
   for (auto family : {elementwiseKernels, convolutionKernels, imageKernels, indexKernels,
-                      matMulKernels, movementKernels, normalizeKernels, poolingKernels,
-                      qnnKernels, qnnArithmeticKernels, reduceKernels, sortKernels})
+                      matMulKernels, movementKernels, normalizeKernels, poolingKernels, qnnKernels,
+                      qnnArithmeticKernels, reduceKernels, sortKernels})
     for (const KernelEntry &entry : family())
       table[entry.op.index] = entry.kernel;
   for (uint32_t op = 0; op < numOps(); ++op)
@@ -148,7 +148,7 @@ private:
   // A call of the function that runs, as its last step, becomes its next turn.
   struct TailCall {
     FunctionId function;
-    const Closure *self; // of a local function
+    const Closure *self;          // of a local function
     std::vector<Value> arguments; // empty: the function returns
   };
 
@@ -204,8 +204,7 @@ private:
     for (size_t i = 0; i < block.nodes.size(); ++i) {
       NodeId node = block.nodes[i];
       bool isLast = i + 1 == block.nodes.size() && block.result == node;
-      activation[node.index] =
-          BYCC_TRY(runNode(node, activation, depth, isLast ? tail : nullptr));
+      activation[node.index] = BYCC_TRY(runNode(node, activation, depth, isLast ? tail : nullptr));
       for (NodeId done : plan.drops[i])
         activation.erase(done.index);
     }
@@ -214,12 +213,14 @@ private:
 
   Expected<Value> valueOf(NodeId node, const Activation &activation) {
     switch (module_.node(node).kind) {
-    case NodeKind::Constant: return Value(Tensor::fromConstant(module_, module_.constant(node)));
+    case NodeKind::Constant:
+      return Value(Tensor::fromConstant(module_, module_.constant(node)));
     case NodeKind::Global: {
       Closure closure{node, {}};
       return Value(std::make_shared<const Closure>(std::move(closure)));
     }
-    default: break;
+    default:
+      break;
     }
     auto found = activation.find(node.index);
     if (found == activation.end())
@@ -232,16 +233,20 @@ private:
     for (NodeId operand : module_.operands(node))
       operands.push_back(BYCC_TRY(valueOf(operand, activation)));
     switch (module_.node(node).kind) {
-    case NodeKind::CallOp: return evaluateCall(module_, node, operands);
+    case NodeKind::CallOp:
+      return evaluateCall(module_, node, operands);
     case NodeKind::Call:
       if (tail && operands.size() > 1 && isCalled(*tail, operands[0])) {
         tail->arguments.assign(operands.begin() + 1, operands.end());
         return Value();
       }
       return runCall(operands, depth);
-    case NodeKind::Function: return makeClosure(node, activation);
-    case NodeKind::Tuple: return Value(std::move(operands));
-    case NodeKind::Project: return operands[0].fields()[module_.node(node).payload];
+    case NodeKind::Function:
+      return makeClosure(node, activation);
+    case NodeKind::Tuple:
+      return Value(std::move(operands));
+    case NodeKind::Project:
+      return operands[0].fields()[module_.node(node).payload];
     case NodeKind::If: {
       bool condition = operands[0].tensor().bytes.get()[0] != 0;
       return runBlock(condition ? module_.thenBlock(node) : module_.elseBlock(node), activation,
@@ -249,7 +254,8 @@ private:
     }
     case NodeKind::Param:
     case NodeKind::Constant:
-    case NodeKind::Global: break;
+    case NodeKind::Global:
+      break;
     }
     return valueOf(node, activation);
   }

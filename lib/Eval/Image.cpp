@@ -21,7 +21,9 @@ Expected<Value> affineGrid(const KernelContext &context) {
   IndexWalk walk(shape, {});
   for (int64_t i = 0, n = count(shape); i < n; ++i, walk.next()) {
     const Ints &index = walk.index();
-    const double *row = theta.data() + (static_cast<size_t>(index[0]) * spatial + static_cast<size_t>(index[1])) * (spatial + 1);
+    const double *row =
+        theta.data() +
+        (static_cast<size_t>(index[0]) * spatial + static_cast<size_t>(index[1])) * (spatial + 1);
     double sum = row[spatial];
     for (size_t c = 0; c < spatial; ++c) // coordinate 0 is that of the last axis
       sum += row[c] * at(index[1 + spatial - c], shape[1 + spatial - c]);

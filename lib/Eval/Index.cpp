@@ -51,8 +51,8 @@ Expected<Value> take(const KernelContext &context) {
   BYCC_TRY(applyTakeMode(context, indices, x.shape[axis]));
   int64_t batchAttr = context.integer("batch_dims");
   size_t rank = where.shape.size();
-  size_t batch = static_cast<size_t>(batchAttr < 0 ? batchAttr + static_cast<int64_t>(rank)
-                                                   : batchAttr);
+  size_t batch =
+      static_cast<size_t>(batchAttr < 0 ? batchAttr + static_cast<int64_t>(rank) : batchAttr);
   Ints strides = rowStrides(x.shape), whereStrides = rowStrides(where.shape);
   return moved(context, [&](const Ints &index) {
     int64_t at = 0, offset = 0;
@@ -81,8 +81,8 @@ Expected<Value> gather(const KernelContext &context) {
 }
 
 // Coordinates (first axis of `where`) as offsets into x, from axis `first` on.
-Expected<Ints> coordinateOffsets(const KernelContext &context, const Tensor &x,
-                                 const Tensor &where, size_t first) {
+Expected<Ints> coordinateOffsets(const KernelContext &context, const Tensor &x, const Tensor &where,
+                                 size_t first) {
   Ints indices = loadIndices(where), strides = rowStrides(x.shape);
   size_t coordinates = static_cast<size_t>(where.shape[0]);
   size_t points = static_cast<size_t>(count(std::span(where.shape).subspan(1)));
@@ -210,8 +210,7 @@ Expected<Value> sparseToDense(const KernelContext &context) {
   for (size_t p = 0; p < points; ++p) {
     int64_t offset = 0;
     for (size_t k = 0; k < width; ++k)
-      offset += strides[k] *
-                BYCC_TRY(checkIndex(context, indices[p * width + k], type.shape[k]));
+      offset += strides[k] * BYCC_TRY(checkIndex(context, indices[p * width + k], type.shape[k]));
     from[static_cast<size_t>(offset)] = values.shape.empty() ? 0 : static_cast<int64_t>(p);
   }
   uint8_t *data = nullptr;

@@ -166,11 +166,10 @@ inline int64_t dot(const Ints &index, const Ints &strides) {
 Tensor withShape(const Tensor &tensor, Ints shape);
 
 // Extents by letter ("NCHW") of a shape in a layout, blocks multiplied in.
-Ints logicalShape(const Layout &layout, std::string_view letters,
-                  std::span<const int64_t> shape);
+Ints logicalShape(const Layout &layout, std::string_view letters, std::span<const int64_t> shape);
 // Offset in a tensor of `layout` and `shape` of the element at `index` by letters.
-int64_t layoutOffset(const Layout &layout, std::string_view letters,
-                     std::span<const int64_t> shape, std::span<const int64_t> index);
+int64_t layoutOffset(const Layout &layout, std::string_view letters, std::span<const int64_t> shape,
+                     std::span<const int64_t> index);
 // Elements in the order of the letters, plain; and back (padding of blocks is 0).
 Expected<Tensor> toPlain(const Tensor &tensor, const Layout &layout, std::string_view letters);
 Expected<Tensor> fromPlain(const Tensor &plain, const Layout &layout, std::string_view letters,

@@ -10,7 +10,12 @@ namespace bycc::eval {
 namespace {
 
 bycc_operand operandOf(const Tensor &tensor) {
-  return {const_cast<uint8_t *>(tensor.bytes.get()), const_cast<int64_t *>(tensor.shape.data()), static_cast<int32_t>(tensor.dtype), static_cast<int32_t>(tensor.shape.size()), -1, 0};
+  return {const_cast<uint8_t *>(tensor.bytes.get()),
+          const_cast<int64_t *>(tensor.shape.data()),
+          static_cast<int32_t>(tensor.dtype),
+          static_cast<int32_t>(tensor.shape.size()),
+          -1,
+          0};
 }
 
 } // namespace
@@ -33,7 +38,8 @@ Expected<Value> libraryKernel(const KernelContext &context) {
     uint8_t *data = nullptr;
     if (type.isKnown)
       made[i] = BYCC_TRY(Tensor::make(type.dtype, type.shape, data));
-    results.push_back({data, shapes[i].data(), static_cast<int32_t>(type.dtype), static_cast<int32_t>(shapes[i].size()), -1, 0});
+    results.push_back({data, shapes[i].data(), static_cast<int32_t>(type.dtype),
+                       static_cast<int32_t>(shapes[i].size()), -1, 0});
   }
   auto allocate = [&](const bycc_operand &result, int64_t) -> void * {
     size_t index = static_cast<size_t>(&result - results.data());
@@ -48,8 +54,13 @@ Expected<Value> libraryKernel(const KernelContext &context) {
     if (count > 0)
       task(closure, 0, count, 0);
   };
-  bycc_library_call call{static_cast<uint32_t>(use.kernel), static_cast<uint32_t>(use.attributes.size()), static_cast<uint32_t>(inputs.size()),
-                         static_cast<uint32_t>(results.size()), use.attributes.data(), inputs.data(), results.data()};
+  bycc_library_call call{static_cast<uint32_t>(use.kernel),
+                         static_cast<uint32_t>(use.attributes.size()),
+                         static_cast<uint32_t>(inputs.size()),
+                         static_cast<uint32_t>(results.size()),
+                         use.attributes.data(),
+                         inputs.data(),
+                         results.data()};
   LibraryCall seen(call, allocate, inOrder);
   if (auto done = runLibraryKernel(seen, call.kernel); !done)
     return context.error(done.error().status()) << done.error().message();

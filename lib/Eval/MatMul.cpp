@@ -90,8 +90,7 @@ Expected<Value> batchMatmul(const KernelContext &context) {
     std::vector<T> out(static_cast<size_t>(count(shape)));
     for (int64_t i = 0; i < shape[0]; ++i)
       multiply(p, left.data() + (a.shape[0] == 1 ? 0 : i) * p.m * k,
-               right.data() + (b.shape[0] == 1 ? 0 : i) * p.n * k,
-               out.data() + i * p.m * p.n);
+               right.data() + (b.shape[0] == 1 ? 0 : i) * p.n * k, out.data() + i * p.m * p.n);
     return store(context.result(), out);
   });
 }
@@ -104,7 +103,8 @@ struct EinsumSpace {
   std::vector<Ints> strides;
 };
 
-EinsumSpace einsumSpace(const Einsum &einsum, const std::vector<Tensor> &inputs, const Ints &resultShape) {
+EinsumSpace einsumSpace(const Einsum &einsum, const std::vector<Tensor> &inputs,
+                        const Ints &resultShape) {
   EinsumSpace space;
   space.shape.assign(einsum.numLabels, 1);
   auto stridesOf = [&](const std::vector<uint32_t> &labels, const Ints &shape) {

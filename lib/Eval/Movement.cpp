@@ -44,8 +44,8 @@ Expected<Value> reverseSequence(const KernelContext &context) {
   Ints lengths = loadIndices(context.input(1)), strides = rowStrides(x.shape);
   for (int64_t length : lengths)
     if (length < 0 || length > x.shape[seq])
-      return context.error() << "length " << length << " is out of range for "
-                             << x.shape[seq] << " elements";
+      return context.error() << "length " << length << " is out of range for " << x.shape[seq]
+                             << " elements";
   return moved(context, [&](const Ints &index) {
     int64_t length = lengths[static_cast<size_t>(index[batch])];
     int64_t at = index[seq] < length ? length - 1 - index[seq] : index[seq];
@@ -147,8 +147,8 @@ std::optional<Ints> axesOf(const KernelContext &context) {
 
 Expected<Value> stridedSlice(const KernelContext &context) {
   return sliced(context, sliceOf(context.input(0).shape, context.integers("begin"),
-                                 context.integers("strides"),
-                                 context.text("slice_mode") == "size", axesOf(context)));
+                                 context.integers("strides"), context.text("slice_mode") == "size",
+                                 axesOf(context)));
 }
 
 Expected<Value> dynStridedSlice(const KernelContext &context) {
@@ -231,9 +231,10 @@ Expected<Value> meshgrid(const KernelContext &context) {
   Value::Tuple grids;
   for (size_t i = 0; i < inputs.size(); ++i) {
     size_t axis = isSwapped && i < 2 ? 1 - i : i;
-    grids.emplace_back(BYCC_TRY(
-        moveElements(inputs[i], context.result().shape,
-                     [&](const Ints &index) { return inputs[i].shape.empty() ? 0 : index[axis]; })));
+    grids.emplace_back(
+        BYCC_TRY(moveElements(inputs[i], context.result().shape, [&](const Ints &index) {
+          return inputs[i].shape.empty() ? 0 : index[axis];
+        })));
   }
   return Value(std::move(grids));
 }
@@ -247,10 +248,14 @@ int64_t padSource(int64_t at, int64_t extent, PadMode mode) {
   if (at >= 0 && at < extent)
     return at;
   switch (mode) {
-  case PadMode::Constant: break;
-  case PadMode::Edge: return at < 0 ? 0 : extent - 1;
-  case PadMode::Reflect: return at < 0 ? -at : 2 * (extent - 1) - at;
-  case PadMode::Symmetric: return at < 0 ? -at - 1 : 2 * extent - 1 - at;
+  case PadMode::Constant:
+    break;
+  case PadMode::Edge:
+    return at < 0 ? 0 : extent - 1;
+  case PadMode::Reflect:
+    return at < 0 ? -at : 2 * (extent - 1) - at;
+  case PadMode::Symmetric:
+    return at < 0 ? -at - 1 : 2 * extent - 1 - at;
   }
   return -1;
 }
@@ -424,7 +429,8 @@ Expected<Value> fifoBuffer(const KernelContext &context) {
   size_t axis = context.axis("axis", x.shape.size());
   int64_t added = x.shape[axis], kept = buffer.shape[axis] - added;
   if (kept < 0)
-    return context.error() << "x has " << added << " elements along the axis, the buffer holds " << buffer.shape[axis];
+    return context.error() << "x has " << added << " elements along the axis, the buffer holds "
+                           << buffer.shape[axis];
   size_t size = static_cast<size_t>(sizeInBytes(x.dtype));
   uint8_t *data = nullptr;
   Tensor result = BYCC_TRY(Tensor::make(x.dtype, buffer.shape, data));
@@ -435,7 +441,9 @@ Expected<Value> fifoBuffer(const KernelContext &context) {
     bool isNew = at[axis] >= kept;
     at[axis] += isNew ? -kept : added;
     const Tensor &from = isNew ? x : buffer;
-    std::memcpy(data + static_cast<size_t>(i) * size, from.bytes.get() + static_cast<size_t>(dot(at, isNew ? newStrides : strides)) * size, size);
+    std::memcpy(
+        data + static_cast<size_t>(i) * size,
+        from.bytes.get() + static_cast<size_t>(dot(at, isNew ? newStrides : strides)) * size, size);
   }
   return Value(std::move(result));
 }

@@ -118,8 +118,8 @@ Expected<Value> batchNorm(const KernelContext &context) {
     v = v * (scales ? gamma[c] : 1) + (centers ? beta[c] : 0);
     walk.next();
   }
-  return Value(Value::Tuple{BYCC_TRY(store(context.result(0), values)), context.value(3),
-                            context.value(4)});
+  return Value(
+      Value::Tuple{BYCC_TRY(store(context.result(0), values)), context.value(3), context.value(4)});
 }
 
 Expected<Value> dropout(const KernelContext &context) {
@@ -135,8 +135,7 @@ Expected<Value> l2Normalize(const KernelContext &context) {
     for (int64_t axis : context.integers("axis"))
       isInside[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis)] = true;
   Groups groups = groupsOver(x.shape, isInside);
-  std::vector<double> values = load<double>(x),
-                      sums(static_cast<size_t>(groups.number), 0);
+  std::vector<double> values = load<double>(x), sums(static_cast<size_t>(groups.number), 0);
   IndexWalk first(x.shape, {groups.strides}), second(x.shape, {groups.strides});
   for (double v : values) {
     sums[static_cast<size_t>(first.offset())] += v * v;
@@ -164,8 +163,7 @@ Expected<Value> localNorm(const KernelContext &context) {
       double v = values[static_cast<size_t>(static_cast<int64_t>(i) + (k - at) * step)];
       sum += v * v;
     }
-    out[i] = values[i] /
-             std::pow(context.number("bias") + scale * sum, context.number("beta"));
+    out[i] = values[i] / std::pow(context.number("bias") + scale * sum, context.number("beta"));
   }
   return store(context.result(), out);
 }

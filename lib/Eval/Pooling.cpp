@@ -85,15 +85,14 @@ std::vector<T> poolPlanes(const Tensor &x, const Ints &outShape,
   return out;
 }
 
-Expected<Value> poolWith(const KernelContext &context,
-                         const std::vector<std::vector<Span>> &spans, const Tensor &x,
-                         const Layout &outLayout, const std::string &letters, int64_t divisor) {
+Expected<Value> poolWith(const KernelContext &context, const std::vector<std::vector<Span>> &spans,
+                         const Tensor &x, const Layout &outLayout, const std::string &letters,
+                         int64_t divisor) {
   Ints shape = logicalShape(outLayout, letters, context.result().shape);
   ResultType plain{context.result().dtype, shape, true};
   Value out = BYCC_TRY(
-      isFloat(x.dtype)
-          ? store(plain, poolPlanes<double>(x, shape, spans, isMax(context), divisor))
-          : store(plain, poolPlanes<Wide>(x, shape, spans, isMax(context), divisor)));
+      isFloat(x.dtype) ? store(plain, poolPlanes<double>(x, shape, spans, isMax(context), divisor))
+                       : store(plain, poolPlanes<Wide>(x, shape, spans, isMax(context), divisor)));
   return Value(BYCC_TRY(fromPlain(out.tensor(), outLayout, letters, context.result().shape)));
 }
 

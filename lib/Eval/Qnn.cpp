@@ -39,8 +39,7 @@ Expected<Value> requantize(const KernelContext &context) {
   Rounding rounding = roundingOf(context, Rounding::Upward);
   std::string_view compute = context.text("compute_dtype");
   if (compute == "None" || compute == "int64")
-    return store(context.result(),
-                 BYCC_TRY(requantized(context, values, in, out, rounding, to)));
+    return store(context.result(), BYCC_TRY(requantized(context, values, in, out, rounding, to)));
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t at = static_cast<int64_t>(i);
     BYCC_TRY(scaleChange(context, in.scale(at), out.scale(0)));
@@ -49,10 +48,10 @@ Expected<Value> requantize(const KernelContext &context) {
       value = requantizedReal<float>(values[i], in.zero(at), in.scale(at) / out.scale(0),
                                      out.zero(0), rounding);
     else
-      value = requantizedReal<double>(
-          values[i], in.zero(at),
-          static_cast<double>(in.scale(at)) / static_cast<double>(out.scale(0)), out.zero(0),
-          rounding);
+      value = requantizedReal<double>(values[i], in.zero(at),
+                                      static_cast<double>(in.scale(at)) /
+                                          static_cast<double>(out.scale(0)),
+                                      out.zero(0), rounding);
     values[i] = saturated(value, to);
   }
   return store(context.result(), values);
@@ -90,10 +89,14 @@ Expected<Value> dequantize(const KernelContext &context) {
 // The dtype that a code stands for; the others let values through.
 std::optional<DType> dtypeOfCode(const Tensor &code) {
   switch (code.integer(0)) {
-  case 1: return DType::Int8;
-  case 2: return DType::UInt8;
-  case 3: return DType::Int32;
-  default: return std::nullopt;
+  case 1:
+    return DType::Int8;
+  case 2:
+    return DType::UInt8;
+  case 3:
+    return DType::Int32;
+  default:
+    return std::nullopt;
   }
 }
 

@@ -13,9 +13,8 @@ namespace {
 bool isReal(const KernelContext &context) { return context.text("compute_dtype") == "float32"; }
 
 // Changed to the result's scale, of which the parameters stand at `out`.
-Expected<std::vector<Wide>> toResultScale(const KernelContext &context, const Tensor &x,
-                                          size_t in, int64_t axis, size_t out,
-                                          Rounding rounding) {
+Expected<std::vector<Wide>> toResultScale(const KernelContext &context, const Tensor &x, size_t in,
+                                          int64_t axis, size_t out, Rounding rounding) {
   QuantParams from(context.input(in), context.input(in + 1), x.shape, axis);
   QuantParams result(context.input(out), context.input(out + 1), x.shape, 0);
   return requantized(context, load<Wide>(x), from, result, rounding, DType::Int32);
@@ -85,22 +84,22 @@ Expected<Value> multiply(const KernelContext &context) {
   Rounding rounding = roundingOf(context, Rounding::Upward);
   std::vector<Wide> x = load<Wide>(a), y = load<Wide>(b);
   return forPairs(context, [&](int64_t i, int64_t j) -> Expected<Wide> {
-    FixedPoint factor =
-        BYCC_TRY(scaleChange(context, left.scale(i) * right.scale(j), scaleOut));
-    Wide value = (x[static_cast<size_t>(i)] - left.zero(i)) *
-                 (y[static_cast<size_t>(j)] - right.zero(j));
+    FixedPoint factor = BYCC_TRY(scaleChange(context, left.scale(i) * right.scale(j), scaleOut));
+    Wide value =
+        (x[static_cast<size_t>(i)] - left.zero(i)) * (y[static_cast<size_t>(j)] - right.zero(j));
     return saturated(zeroOut + scaled(value, factor, rounding), type.dtype);
   });
 }
 
 Expected<Value> qnnConcatenate(const KernelContext &context) {
-  std::vector<Tensor> inputs = context.tuple(0), scales = context.tuple(1), zeros = context.tuple(2);
+  std::vector<Tensor> inputs = context.tuple(0), scales = context.tuple(1),
+                      zeros = context.tuple(2);
   QuantParams out(context.input(3), context.input(4), {}, 0);
   Value::Tuple fields;
   for (size_t i = 0; i < inputs.size(); ++i) {
     QuantParams in(scales[i], zeros[i], inputs[i].shape, 0);
-    auto values = BYCC_TRY(requantized(context, load<Wide>(inputs[i]), in, out, Rounding::Upward,
-                                       inputs[i].dtype));
+    auto values = BYCC_TRY(
+        requantized(context, load<Wide>(inputs[i]), in, out, Rounding::Upward, inputs[i].dtype));
     fields.push_back(BYCC_TRY(store(ResultType{inputs[i].dtype, inputs[i].shape, true}, values)));
   }
   std::vector<Value> operands{Value(std::move(fields))};
@@ -110,7 +109,8 @@ Expected<Value> qnnConcatenate(const KernelContext &context) {
 // mean(x - z) * (s_in / s_out) rounded, plus z_out; padding counts as real 0.
 Expected<Value> avgPoolOfReals(const KernelContext &context) {
   const Tensor &x = context.input(0);
-  QuantParams in(context.input(1), context.input(2), {}, 0), out(context.input(3), context.input(4), {}, 0);
+  QuantParams in(context.input(1), context.input(2), {}, 0),
+      out(context.input(3), context.input(4), {}, 0);
   std::vector<double> reals = load<double>(x);
   for (double &each : reals)
     each -= static_cast<double>(in.zero(0));
@@ -193,8 +193,8 @@ Expected<Value> qnnSoftmax(const KernelContext &context) {
   if (!(scale > 0 && scale <= 1))
     return context.error() << "input_scale is more than 0 and at most 1, got " << scale;
   Wide x0 = static_cast<Wide>(std::round(1.0f / scale));
-  FixedPoint factor = BYCC_TRY(
-      scaleChange(context, 1.0f / 128, static_cast<float>(context.input(3).real(0))));
+  FixedPoint factor =
+      BYCC_TRY(scaleChange(context, 1.0f / 128, static_cast<float>(context.input(3).real(0))));
   Wide zeroOut = load<Wide>(context.input(4))[0];
   size_t axis = context.axis("axis", x.shape.size());
   int64_t step = rowStrides(x.shape)[axis], length = x.shape[axis];
@@ -205,9 +205,8 @@ Expected<Value> qnnSoftmax(const KernelContext &context) {
       Row row{block + i, step, length};
       std::vector<Wide> result = softmaxRow(values, row, x0);
       for (int64_t k = 0; k < length; ++k)
-        out[static_cast<size_t>(row.begin + k * step)] =
-            saturated(zeroOut + scaled(result[static_cast<size_t>(k)], factor, Rounding::Upward),
-                      x.dtype);
+        out[static_cast<size_t>(row.begin + k * step)] = saturated(
+            zeroOut + scaled(result[static_cast<size_t>(k)], factor, Rounding::Upward), x.dtype);
     }
   return store(context.result(), out);
 }

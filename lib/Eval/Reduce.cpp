@@ -39,8 +39,7 @@ std::vector<T> reduce(const KernelContext &context, T identity, Join join) {
   const Tensor &x = context.input(0);
   std::vector<T> values = load<T>(x);
   std::vector<T> out(static_cast<size_t>(count(context.result().shape)), identity);
-  IndexWalk walk(x.shape,
-                 {resultStrides(x.shape, reducedAxes(context, x.shape.size()))});
+  IndexWalk walk(x.shape, {resultStrides(x.shape, reducedAxes(context, x.shape.size()))});
   for (T v : values) {
     T &to = out[static_cast<size_t>(walk.offset())];
     to = join(to, v);
@@ -98,9 +97,8 @@ std::pair<Wide, Wide> intRange(DType dtype) {
 Expected<Value> max(const KernelContext &context) {
   DType dtype = context.input(0).dtype;
   if (!isFloat(dtype))
-    return store(context.result(), reduce<Wide>(context, intRange(dtype).first, [](Wide a, Wide b) {
-                   return std::max(a, b);
-                 }));
+    return store(context.result(), reduce<Wide>(context, intRange(dtype).first,
+                                                [](Wide a, Wide b) { return std::max(a, b); }));
   double low = -std::numeric_limits<double>::infinity();
   return store(context.result(), reduce<double>(context, low, [](double a, double b) {
                  return std::isnan(a) || a > b ? a : b;
@@ -139,13 +137,11 @@ Expected<Value> logSumExp(const KernelContext &context) {
 }
 
 Expected<Value> all(const KernelContext &context) {
-  return store(context.result(),
-               reduce<Wide>(context, 1, [](Wide a, Wide b) { return a & b; }));
+  return store(context.result(), reduce<Wide>(context, 1, [](Wide a, Wide b) { return a & b; }));
 }
 
 Expected<Value> any(const KernelContext &context) {
-  return store(context.result(),
-               reduce<Wide>(context, 0, [](Wide a, Wide b) { return a | b; }));
+  return store(context.result(), reduce<Wide>(context, 0, [](Wide a, Wide b) { return a | b; }));
 }
 
 // `isBetter(new, old)`; the first NaN beats everything.

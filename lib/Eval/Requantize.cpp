@@ -19,9 +19,12 @@ Bounds boundsOf(DType dtype) {
 
 template <typename Real> Real roundedReal(Real value, Rounding rounding) {
   switch (rounding) {
-  case Rounding::Upward: return std::floor(value + Real(0.5));
-  case Rounding::ToNearest: return std::round(value);
-  case Rounding::ToNearestEven: return std::nearbyint(value);
+  case Rounding::Upward:
+    return std::floor(value + Real(0.5));
+  case Rounding::ToNearest:
+    return std::round(value);
+  case Rounding::ToNearestEven:
+    return std::nearbyint(value);
   }
   return value;
 }

@@ -111,8 +111,8 @@ Expected<Value> searchSorted(const KernelContext &context) {
     using T = decltype(zero);
     std::vector<T> line = load<T>(sorted), values = load<T>(wanted);
     size_t extent = static_cast<size_t>(sorted.shape.back());
-    size_t perLine = sorted.shape.size() == 1 ? values.size()
-                                              : static_cast<size_t>(wanted.shape.back());
+    size_t perLine =
+        sorted.shape.size() == 1 ? values.size() : static_cast<size_t>(wanted.shape.back());
     std::vector<Wide> out;
     for (size_t i = 0; i < values.size(); ++i) {
       auto begin = line.begin() + static_cast<long>(i / std::max<size_t>(perLine, 1) * extent);

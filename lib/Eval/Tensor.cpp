@@ -17,18 +17,28 @@ constexpr int64_t maxTensorBytes = int64_t{16} << 30;
 template <typename Fn> decltype(auto) withStorage(DType dtype, Fn fn) {
   switch (dtype) {
   case DType::Bool:
-  case DType::UInt8: return fn(uint8_t{});
-  case DType::Int8: return fn(int8_t{});
-  case DType::Int16: return fn(int16_t{});
-  case DType::Int32: return fn(int32_t{});
-  case DType::Int64: return fn(int64_t{});
+  case DType::UInt8:
+    return fn(uint8_t{});
+  case DType::Int8:
+    return fn(int8_t{});
+  case DType::Int16:
+    return fn(int16_t{});
+  case DType::Int32:
+    return fn(int32_t{});
+  case DType::Int64:
+    return fn(int64_t{});
   case DType::Float16:
   case DType::BFloat16:
-  case DType::UInt16: return fn(uint16_t{});
-  case DType::UInt32: return fn(uint32_t{});
-  case DType::UInt64: return fn(uint64_t{});
-  case DType::Float32: return fn(float{});
-  case DType::Float64: return fn(double{});
+  case DType::UInt16:
+    return fn(uint16_t{});
+  case DType::UInt32:
+    return fn(uint32_t{});
+  case DType::UInt64:
+    return fn(uint64_t{});
+  case DType::Float32:
+    return fn(float{});
+  case DType::Float64:
+    return fn(double{});
   }
   BYCC_ASSERT(false, "a known dtype");
 }
@@ -104,7 +114,8 @@ void storeReals(DType dtype, uint8_t *data, int64_t begin, int64_t count, const 
     for (int64_t i = 0; i < count; ++i)
       writeAt(data, begin + i, floatToBFloat16(static_cast<float>(from[i])));
     return;
-  default: break;
+  default:
+    break;
   }
   withStorage(dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -220,16 +231,15 @@ Tensor withShape(const Tensor &tensor, Ints shape) {
   return result;
 }
 
-Ints logicalShape(const Layout &layout, std::string_view letters,
-                  std::span<const int64_t> shape) {
+Ints logicalShape(const Layout &layout, std::string_view letters, std::span<const int64_t> shape) {
   Ints logical(letters.size(), 1);
   for (size_t i = 0; i < layout.rank(); ++i)
     logical[letters.find(layout.axes()[i].letter)] *= shape[i];
   return logical;
 }
 
-int64_t layoutOffset(const Layout &layout, std::string_view letters,
-                     std::span<const int64_t> shape, std::span<const int64_t> index) {
+int64_t layoutOffset(const Layout &layout, std::string_view letters, std::span<const int64_t> shape,
+                     std::span<const int64_t> index) {
   // From the innermost axis outwards: each block takes the remainder, the axis
   // itself what is left.
   Ints left(index.begin(), index.end());

@@ -9,7 +9,9 @@ namespace bycc::onnx {
 namespace {
 
 // Short forms for composing: every step may fail, so they hand on Expected.
-Expected<NodeId> apply(OpContext &op, std::string_view name, NodeId a) { return op.call(name, {a}); }
+Expected<NodeId> apply(OpContext &op, std::string_view name, NodeId a) {
+  return op.call(name, {a});
+}
 Expected<NodeId> apply(OpContext &op, std::string_view name, NodeId a, NodeId b) {
   return op.call(name, {a, b});
 }
@@ -173,7 +175,8 @@ Expected<> convertGelu(OpContext &op) {
     inner = BYCC_TRY(apply(op, "erf", BYCC_TRY(apply(op, "multiply", x, std::sqrt(0.5)))));
   } else if (form == "tanh") {
     NodeId square = BYCC_TRY(apply(op, "multiply", x, x));
-    NodeId cubic = BYCC_TRY(apply(op, "multiply", BYCC_TRY(apply(op, "multiply", square, x)), 0.044715));
+    NodeId cubic =
+        BYCC_TRY(apply(op, "multiply", BYCC_TRY(apply(op, "multiply", square, x)), 0.044715));
     NodeId sum = BYCC_TRY(apply(op, "add", x, cubic));
     NodeId scaled = BYCC_TRY(apply(op, "multiply", sum, std::sqrt(2 / std::acos(-1.0))));
     inner = BYCC_TRY(apply(op, "tanh", scaled));

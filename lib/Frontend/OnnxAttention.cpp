@@ -59,11 +59,12 @@ Expected<AttentionForm> readAttention(OpContext &op) {
   AttentionForm form{op.input(0), op.input(1), op.input(2)};
   int64_t rank = op.rank(form.q);
   if ((rank != 3 && rank != 4) || op.rank(form.k) != rank || op.rank(form.v) != rank)
-    return op.error() << "Q, K and V of rank " << rank << ", " << op.rank(form.k) << " and " << op.rank(form.v)
-                      << ", wanted 3 or 4";
+    return op.error() << "Q, K and V of rank " << rank << ", " << op.rank(form.k) << " and "
+                      << op.rank(form.v) << ", wanted 3 or 4";
   form.isPacked = rank == 3;
   if (form.isPacked) {
-    int64_t queryHeads = BYCC_TRY(op.requiredInt("q_num_heads")), heads = BYCC_TRY(op.requiredInt("kv_num_heads"));
+    int64_t queryHeads = BYCC_TRY(op.requiredInt("q_num_heads")),
+            heads = BYCC_TRY(op.requiredInt("kv_num_heads"));
     form.q = BYCC_TRY(splitHeads(op, form.q, queryHeads, "q_num_heads"));
     form.k = BYCC_TRY(splitHeads(op, form.k, heads, "kv_num_heads"));
     form.v = BYCC_TRY(splitHeads(op, form.v, heads, "kv_num_heads"));
@@ -80,7 +81,8 @@ Expected<AttentionForm> readAttention(OpContext &op) {
     return op.error() << "qk_matmul_output_mode is " << form.outputMode;
   form.softcap = BYCC_TRY(op.floatAttr("softcap", 0));
   if (const Attribute *type = BYCC_TRY(op.attr("softmax_precision", AttrKind::Int)))
-    form.precision = BYCC_TRY(dtypeOf(static_cast<int32_t>(type->i), op.module().source(op.sourceId())));
+    form.precision =
+        BYCC_TRY(dtypeOf(static_cast<int32_t>(type->i), op.module().source(op.sourceId())));
   Dim size = op.shape(form.q)[3];
   if (BYCC_TRY(op.attr("scale", AttrKind::Float)))
     form.scale = BYCC_TRY(op.floatAttr("scale", 1));
@@ -115,8 +117,10 @@ Expected<> repeatHeads(OpContext &op, AttentionForm &form) {
   Dim queries = op.shape(form.q)[1], keys = op.shape(form.k)[1];
   if (queries == keys)
     return {};
-  if (!queries.isConst() || !keys.isConst() || keys.value() < 1 || queries.value() % keys.value() != 0)
-    return op.error() << op.types().str(queries) << " query heads for " << op.types().str(keys) << " heads of keys";
+  if (!queries.isConst() || !keys.isConst() || keys.value() < 1 ||
+      queries.value() % keys.value() != 0)
+    return op.error() << op.types().str(queries) << " query heads for " << op.types().str(keys)
+                      << " heads of keys";
   AttrDict attrs{{"repeats", queries.value() / keys.value()}, {"axis", int64_t{1}}};
   form.k = BYCC_TRY(op.call("repeat", {form.k}, attrs));
   form.v = BYCC_TRY(op.call("repeat", {form.v}, attrs));
@@ -163,7 +167,8 @@ Expected<Bias> biasOf(OpContext &op, const AttentionForm &form) {
   bool hasWindow = form.left >= 0 || form.right >= 0;
   if (!form.isCausal && !hasWindow && !op.has(6))
     return bias;
-  NodeId key = BYCC_TRY(positions(op, form.k, 2)), query = c.expand(BYCC_TRY(positions(op, form.q, 2)), 1);
+  NodeId key = BYCC_TRY(positions(op, form.k, 2)),
+         query = c.expand(BYCC_TRY(positions(op, form.q, 2)), 1);
   if (op.has(6)) { // lengths of the samples
     NodeId lengths = c.expand(c.cast(op.input(6), DType::Int64), 1, 3);
     bias.require(c, c.call("less", {key, lengths}));
@@ -256,11 +261,12 @@ Expected<> convertRotaryEmbedding(OpContext &op) {
   int64_t half = rotated / 2, step = isInterleaved ? 2 : 1;
   NodeId a = c.slice(x, 3, 0, isInterleaved ? rotated : half, step);
   NodeId b = c.slice(x, 3, isInterleaved ? 1 : half, rotated, step);
-  NodeId parts[2] = {c.sub(c.mul(cosine, a), c.mul(sine, b)), c.add(c.mul(sine, a), c.mul(cosine, b))};
+  NodeId parts[2] = {c.sub(c.mul(cosine, a), c.mul(sine, b)),
+                     c.add(c.mul(sine, a), c.mul(cosine, b))};
   NodeId turned;
   if (isInterleaved)
-    turned = c.call("reshape", {c.stack(parts, 4)},
-                    {{"newshape", AttrValue::List{0, 0, 0, rotated}}});
+    turned =
+        c.call("reshape", {c.stack(parts, 4)}, {{"newshape", AttrValue::List{0, 0, 0, rotated}}});
   else
     turned = c.concat(parts, 3);
   if (rotated < size.value()) {
@@ -281,8 +287,8 @@ Expected<> convertTensorScatter(OpContext &op) {
   if (mode != "linear" && mode != "circular")
     return op.error() << "mode must be linear or circular";
   if (axis == 0 || op.rank(update) != rank)
-    return op.error() << "an update of rank " << op.rank(update) << " along axis " << axis << ", the cache has rank "
-                      << rank;
+    return op.error() << "an update of rank " << op.rank(update) << " along axis " << axis
+                      << ", the cache has rank " << rank;
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(update));
   Compose c(op);
   NodeId places = c.expand(c.iota(shape[axis], DType::Int64), 1, rank - 1 - axis);
@@ -290,8 +296,9 @@ Expected<> convertTensorScatter(OpContext &op) {
     places = c.add(places, c.expand(c.cast(op.input(2), DType::Int64), 1, rank - 1));
   if (mode == "circular")
     places = c.call("floor_mod", {places, BYCC_TRY(extentOf(op, cache, axis))});
-  op.setOutput(0, BYCC_TRY(c.done(c.call("scatter_elements", {cache, c.broadcast(places, shape), update},
-                                         {{"axis", axis}}))));
+  op.setOutput(
+      0, BYCC_TRY(c.done(c.call("scatter_elements", {cache, c.broadcast(places, shape), update},
+                                {{"axis", axis}}))));
   return {};
 }
 
@@ -303,8 +310,10 @@ Expected<> convertCausalConv(OpContext &op) {
   if (activation != "none" && activation != "silu" && activation != "swish")
     return op.error() << "activation must be none, silu or swish";
   if (op.rank(x) != 3 || op.rank(weight) != 3)
-    return op.error() << "operands of rank " << op.rank(x) << " and " << op.rank(weight) << ", wanted 3";
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x)), kernel = BYCC_TRY(op.staticShape(weight));
+    return op.error() << "operands of rank " << op.rank(x) << " and " << op.rank(weight)
+                      << ", wanted 3";
+  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x)),
+                       kernel = BYCC_TRY(op.staticShape(weight));
   int64_t past = kernel[2] - 1;
   if (past < 0)
     return op.error() << "the kernel is empty";
@@ -312,8 +321,10 @@ Expected<> convertCausalConv(OpContext &op) {
   Compose c(op);
   NodeId parts[2] = {op.has(3) ? op.input(3) : c.zeros({shape[0], shape[1], past}, dtype), x};
   NodeId all = past > 0 ? c.concat(parts, 2) : x;
-  NodeId result = c.call("nn.conv1d", {all, weight}, {{"groups", shape[1]}, {"channels", shape[1]},
-                                                      {"kernel_size", AttrValue::ints({&kernel[2], 1})}});
+  NodeId result = c.call("nn.conv1d", {all, weight},
+                         {{"groups", shape[1]},
+                          {"channels", shape[1]},
+                          {"kernel_size", AttrValue::ints({&kernel[2], 1})}});
   if (op.has(2))
     result = c.call("nn.bias_add", {result, op.input(2)});
   if (activation != "none") {
@@ -336,12 +347,14 @@ Expected<> convertLinearAttention(OpContext &op) {
   std::string rule = BYCC_TRY(op.textAttr("update_rule", "gated_delta"));
   if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta")
     return op.error() << "update_rule must be linear, gated, delta or gated_delta";
-  bool isGated = rule == "gated" || rule == "gated_delta", isDelta = rule == "delta" || rule == "gated_delta";
+  bool isGated = rule == "gated" || rule == "gated_delta",
+       isDelta = rule == "delta" || rule == "gated_delta";
   if (isGated != op.has(4) || isDelta != op.has(5))
-    return op.error() << "update_rule " << rule << " with" << (op.has(4) ? "" : "out") << " decay and with"
-                      << (op.has(5) ? "" : "out") << " beta";
+    return op.error() << "update_rule " << rule << " with" << (op.has(4) ? "" : "out")
+                      << " decay and with" << (op.has(5) ? "" : "out") << " beta";
   op.ignoreAttr("chunk_size");
-  int64_t queryHeads = BYCC_TRY(op.requiredInt("q_num_heads")), heads = BYCC_TRY(op.requiredInt("kv_num_heads"));
+  int64_t queryHeads = BYCC_TRY(op.requiredInt("q_num_heads")),
+          heads = BYCC_TRY(op.requiredInt("kv_num_heads"));
   if (heads < 1 || queryHeads < 1 || queryHeads % heads != 0)
     return op.error() << queryHeads << " query heads for " << heads << " heads of keys";
   for (size_t i : {0, 1, 2, 4, 5})
@@ -352,8 +365,10 @@ Expected<> convertLinearAttention(OpContext &op) {
   auto perHead = [&](size_t index, int64_t count) -> Expected<NodeId> {
     return c.done(c.cast(BYCC_TRY(splitHeads(op, op.input(index), count, "num_heads")), wide));
   };
-  NodeId q = BYCC_TRY(perHead(0, queryHeads)), k = BYCC_TRY(perHead(1, heads)), v = BYCC_TRY(perHead(2, heads));
-  std::vector<int64_t> keyShape = BYCC_TRY(op.staticShape(k)), valueShape = BYCC_TRY(op.staticShape(v));
+  NodeId q = BYCC_TRY(perHead(0, queryHeads)), k = BYCC_TRY(perHead(1, heads)),
+         v = BYCC_TRY(perHead(2, heads));
+  std::vector<int64_t> keyShape = BYCC_TRY(op.staticShape(k)),
+                       valueShape = BYCC_TRY(op.staticShape(v));
   int64_t tokens = keyShape[2];
   if (tokens > mostTokens || tokens < 1)
     return op.error(Status::Unsup) << tokens << " tokens, 1 to " << mostTokens << " are supported";
@@ -365,9 +380,12 @@ Expected<> convertLinearAttention(OpContext &op) {
   double scale = BYCC_TRY(op.floatAttr("scale", 0));
   if (scale == 0)
     scale = 1 / std::sqrt(static_cast<double>(keyShape[3]));
-  NodeId state = op.has(3) ? c.cast(op.input(3), wide) : c.zeros({keyShape[0], heads, keyShape[3], valueShape[3]}, wide);
+  NodeId state = op.has(3) ? c.cast(op.input(3), wide)
+                           : c.zeros({keyShape[0], heads, keyShape[3], valueShape[3]}, wide);
   // Of token t: a column (over key elements) and a row (over value elements).
-  auto column = [&](NodeId x, int64_t t) { return c.transpose(c.slice(x, 2, t, t + 1), {0, 1, 3, 2}); };
+  auto column = [&](NodeId x, int64_t t) {
+    return c.transpose(c.slice(x, 2, t, t + 1), {0, 1, 3, 2});
+  };
   auto row = [&](NodeId x, int64_t t) { return c.slice(x, 2, t, t + 1); };
   std::vector<NodeId> results;
   for (int64_t t = 0; t < tokens; ++t) {

@@ -17,7 +17,8 @@ Expected<NodeId> Compose::done(NodeId made) {
   return made;
 }
 
-NodeId Compose::call(std::string_view name, std::initializer_list<NodeId> operands, AttrDict attrs) {
+NodeId Compose::call(std::string_view name, std::initializer_list<NodeId> operands,
+                     AttrDict attrs) {
   return problem_ ? NodeId() : keep(op_.call(name, operands, std::move(attrs)));
 }
 
@@ -25,7 +26,8 @@ NodeId Compose::call(std::string_view name, NodeId a, double b) {
   return problem_ ? NodeId() : keep(op_.call(name, {a, op_.scalar(op_.dtype(a), b)}));
 }
 
-NodeId Compose::reduce(std::string_view name, NodeId x, const std::vector<int64_t> &axes, bool keepDims) {
+NodeId Compose::reduce(std::string_view name, NodeId x, const std::vector<int64_t> &axes,
+                       bool keepDims) {
   return call(name, {x}, {{"axis", AttrValue::ints(axes)}, {"keepdims", keepDims}});
 }
 
@@ -43,7 +45,9 @@ NodeId Compose::broadcast(NodeId x, const std::vector<int64_t> &shape) {
   return call("broadcast_to", {x}, {{"shape", AttrValue::ints(shape)}});
 }
 
-NodeId Compose::cast(NodeId x, DType dtype) { return problem_ ? NodeId() : keep(op_.cast(x, dtype)); }
+NodeId Compose::cast(NodeId x, DType dtype) {
+  return problem_ ? NodeId() : keep(op_.cast(x, dtype));
+}
 
 NodeId Compose::expand(NodeId x, int64_t axis, int64_t count) {
   return count == 0 ? x : call("expand_dims", {x}, {{"axis", axis}, {"num_newaxis", count}});
@@ -54,10 +58,11 @@ NodeId Compose::squeeze(NodeId x, std::vector<int64_t> axes) {
 }
 
 NodeId Compose::slice(NodeId x, int64_t axis, int64_t begin, int64_t end, int64_t step) {
-  return call("strided_slice", {x}, {{"begin", AttrValue::ints({&begin, 1})},
-                                     {"end", AttrValue::ints({&end, 1})},
-                                     {"strides", AttrValue::ints({&step, 1})},
-                                     {"axes", AttrValue::ints({&axis, 1})}});
+  return call("strided_slice", {x},
+              {{"begin", AttrValue::ints({&begin, 1})},
+               {"end", AttrValue::ints({&end, 1})},
+               {"strides", AttrValue::ints({&step, 1})},
+               {"axes", AttrValue::ints({&axis, 1})}});
 }
 
 NodeId Compose::concat(std::span<const NodeId> parts, int64_t axis) {
@@ -71,8 +76,9 @@ NodeId Compose::stack(std::span<const NodeId> parts, int64_t axis) {
 }
 
 NodeId Compose::pad(NodeId x, const std::vector<std::array<int64_t, 2>> &widths, double value) {
-  if (problem_ || std::all_of(widths.begin(), widths.end(),
-                              [](const std::array<int64_t, 2> &pair) { return pair[0] == 0 && pair[1] == 0; }))
+  if (problem_ || std::all_of(widths.begin(), widths.end(), [](const std::array<int64_t, 2> &pair) {
+        return pair[0] == 0 && pair[1] == 0;
+      }))
     return problem_ ? NodeId() : x;
   AttrValue::List pairs;
   for (const std::array<int64_t, 2> &pair : widths)
@@ -85,16 +91,20 @@ NodeId Compose::zeros(const std::vector<int64_t> &shape, DType dtype) {
 }
 
 NodeId Compose::iota(int64_t count, DType dtype) {
-  return call("arange", {}, {{"start", int64_t{0}}, {"stop", count}, {"step", int64_t{1}}, {"dtype", name(dtype)}});
+  return call(
+      "arange", {},
+      {{"start", int64_t{0}}, {"stop", count}, {"step", int64_t{1}}, {"dtype", name(dtype)}});
 }
 
 NodeId Compose::table(std::span<const int64_t> values, const std::vector<int64_t> &shape) {
   return problem_ ? NodeId() : reshape(op_.ints(values), shape);
 }
 
-NodeId Compose::numbers(std::span<const double> values, const std::vector<int64_t> &shape, DType dtype) {
+NodeId Compose::numbers(std::span<const double> values, const std::vector<int64_t> &shape,
+                        DType dtype) {
   std::vector<Dim> dims(shape.begin(), shape.end());
-  return cast(op_.module().addConstant(DType::Float64, dims, values.data(), values.size_bytes()), dtype);
+  return cast(op_.module().addConstant(DType::Float64, dims, values.data(), values.size_bytes()),
+              dtype);
 }
 
 } // namespace bycc::onnx

@@ -32,7 +32,8 @@ public:
   NodeId where(NodeId condition, NodeId a, NodeId b) { return call("where", {condition, a, b}); }
 
   // Over `axes`, which stay with one element each unless !keepDims.
-  NodeId reduce(std::string_view name, NodeId x, const std::vector<int64_t> &axes, bool keepDims = true);
+  NodeId reduce(std::string_view name, NodeId x, const std::vector<int64_t> &axes,
+                bool keepDims = true);
   NodeId reshape(NodeId x, const std::vector<int64_t> &shape);
   NodeId transpose(NodeId x, const std::vector<int64_t> &axes);
   NodeId broadcast(NodeId x, const std::vector<int64_t> &shape);

@@ -32,7 +32,8 @@ const IntTensor *OpContext::knownInts(size_t index) const {
 std::optional<int64_t> OpContext::declaredRank(size_t output) const {
   const ValueInfo *info =
       output < numOutputs() ? importer_.declared(proto_.outputs[output]) : nullptr;
-  return info && info->hasShape ? std::optional(static_cast<int64_t>(info->dims.size())) : std::nullopt;
+  return info && info->hasShape ? std::optional(static_cast<int64_t>(info->dims.size()))
+                                : std::nullopt;
 }
 
 namespace {
@@ -53,17 +54,39 @@ std::optional<std::vector<double>> OpContext::numbersOf(NodeId node) {
   const Constant &constant = module().constant(node);
   std::vector<double> out;
   switch (types().dtype(constant.type)) {
-  case DType::Bool: case DType::UInt8: readNumbers<uint8_t>(constant, out); break;
-  case DType::Int8: readNumbers<int8_t>(constant, out); break;
-  case DType::Int16: readNumbers<int16_t>(constant, out); break;
-  case DType::Int32: readNumbers<int32_t>(constant, out); break;
-  case DType::Int64: readNumbers<int64_t>(constant, out); break;
-  case DType::UInt16: readNumbers<uint16_t>(constant, out); break;
-  case DType::UInt32: readNumbers<uint32_t>(constant, out); break;
-  case DType::UInt64: readNumbers<uint64_t>(constant, out); break;
-  case DType::Float32: readNumbers<float>(constant, out); break;
-  case DType::Float64: readNumbers<double>(constant, out); break;
-  case DType::Float16: case DType::BFloat16: {
+  case DType::Bool:
+  case DType::UInt8:
+    readNumbers<uint8_t>(constant, out);
+    break;
+  case DType::Int8:
+    readNumbers<int8_t>(constant, out);
+    break;
+  case DType::Int16:
+    readNumbers<int16_t>(constant, out);
+    break;
+  case DType::Int32:
+    readNumbers<int32_t>(constant, out);
+    break;
+  case DType::Int64:
+    readNumbers<int64_t>(constant, out);
+    break;
+  case DType::UInt16:
+    readNumbers<uint16_t>(constant, out);
+    break;
+  case DType::UInt32:
+    readNumbers<uint32_t>(constant, out);
+    break;
+  case DType::UInt64:
+    readNumbers<uint64_t>(constant, out);
+    break;
+  case DType::Float32:
+    readNumbers<float>(constant, out);
+    break;
+  case DType::Float64:
+    readNumbers<double>(constant, out);
+    break;
+  case DType::Float16:
+  case DType::BFloat16: {
     bool isHalf = types().dtype(constant.type) == DType::Float16;
     for (uint64_t i = 0; i < constant.bytes / 2; ++i) {
       uint16_t bits;
@@ -129,7 +152,8 @@ Expected<double> OpContext::floatAttr(std::string_view name, double fallback) {
   if (!found)
     return fallback;
   // The decimal number that was meant: 1e-5, not what float32 makes of it.
-  std::optional<double> decimal = std::isfinite(found->f) ? parseDouble(formatFloat(found->f)) : std::nullopt;
+  std::optional<double> decimal =
+      std::isfinite(found->f) ? parseDouble(formatFloat(found->f)) : std::nullopt;
   return decimal.value_or(static_cast<double>(found->f));
 }
 
@@ -169,7 +193,8 @@ Expected<std::vector<int64_t>> OpContext::staticShape(NodeId node) {
   std::vector<int64_t> result;
   for (Dim dim : shape(node)) {
     if (!dim.isConst())
-      return error(Status::Unsup) << "needs a static shape, has " << types().str(module().type(node));
+      return error(Status::Unsup) << "needs a static shape, has "
+                                  << types().str(module().type(node));
     result.push_back(dim.value());
   }
   return result;
@@ -200,7 +225,9 @@ Expected<NodeId> OpContext::call(std::string_view op, std::span<const NodeId> op
   return importer_.builder().call(id, operands, std::move(attrs));
 }
 
-NodeId OpContext::tuple(std::span<const NodeId> fields) { return importer_.builder().tuple(fields); }
+NodeId OpContext::tuple(std::span<const NodeId> fields) {
+  return importer_.builder().tuple(fields);
+}
 
 Expected<NodeId> OpContext::project(NodeId tuple, uint32_t index) {
   return importer_.builder().project(tuple, index);

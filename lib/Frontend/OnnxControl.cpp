@@ -34,11 +34,13 @@ Expected<> convertDropout(OpContext &op) {
   if (op.wantsOutput(1)) {
     AttrValue dtype(name(op.opset() < 10 ? op.dtype(x) : DType::Bool));
     if (!op.isStatic(x)) {
-      op.setOutput(1, BYCC_TRY(op.call("dyn.ones", {BYCC_TRY(extentsOf(op, x))}, {{"dtype", dtype}})));
+      op.setOutput(1,
+                   BYCC_TRY(op.call("dyn.ones", {BYCC_TRY(extentsOf(op, x))}, {{"dtype", dtype}})));
       return {};
     }
     std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-    op.setOutput(1, BYCC_TRY(op.call("ones", {}, {{"shape", AttrValue::ints(shape)}, {"dtype", dtype}})));
+    op.setOutput(
+        1, BYCC_TRY(op.call("ones", {}, {{"shape", AttrValue::ints(shape)}, {"dtype", dtype}})));
   }
   return {};
 }
@@ -58,9 +60,9 @@ Expected<> convertConstant(OpContext &op) {
     AttrKind kind;
   };
   static constexpr Kind kinds[] = {
-      {"value", AttrKind::Tensor},         {"value_float", AttrKind::Float},
-      {"value_floats", AttrKind::Floats},  {"value_int", AttrKind::Int},
-      {"value_ints", AttrKind::Ints},      {"sparse_value", AttrKind::SparseTensor}};
+      {"value", AttrKind::Tensor},        {"value_float", AttrKind::Float},
+      {"value_floats", AttrKind::Floats}, {"value_int", AttrKind::Int},
+      {"value_ints", AttrKind::Ints},     {"sparse_value", AttrKind::SparseTensor}};
   for (const Kind &kind : kinds)
     if (kind.name == value.name)
       BYCC_TRY(op.attr(kind.name, kind.kind));
@@ -93,10 +95,13 @@ Expected<> convertConstantOfShape(OpContext &op) {
   if (numbers->size() != 1)
     return op.error() << "value has " << numbers->size() << " elements, wanted one";
   DType dtype = op.dtype(fill);
-  auto asScalar = [&]() { return op.rank(fill) == 0 ? Expected<NodeId>(fill) : op.reshape(fill, {}); };
+  auto asScalar = [&]() {
+    return op.rank(fill) == 0 ? Expected<NodeId>(fill) : op.reshape(fill, {});
+  };
   if (!op.isKnown(0)) {
     NodeId shape = BYCC_TRY(runTimeInts(op, 0, "shape", op.declaredRank(0)));
-    op.setOutput(0, BYCC_TRY(op.call("dyn.full", {BYCC_TRY(asScalar()), shape}, {{"dtype", name(dtype)}})));
+    op.setOutput(
+        0, BYCC_TRY(op.call("dyn.full", {BYCC_TRY(asScalar()), shape}, {{"dtype", name(dtype)}})));
     return {};
   }
   std::vector<int64_t> shape = BYCC_TRY(op.constInts(0, "shape"));
@@ -112,8 +117,8 @@ Expected<> convertConstantOfShape(OpContext &op) {
     op.setOutputInts(0, std::move(result));
     return {};
   }
-  op.setOutput(0, BYCC_TRY(op.call("full", {BYCC_TRY(asScalar())}, {{"shape", AttrValue::ints(shape)},
-                                                                    {"dtype", name(dtype)}})));
+  op.setOutput(0, BYCC_TRY(op.call("full", {BYCC_TRY(asScalar())},
+                                   {{"shape", AttrValue::ints(shape)}, {"dtype", name(dtype)}})));
   return {};
 }
 
@@ -126,10 +131,11 @@ Expected<> convertShape(OpContext &op) {
   begin = clamp(begin);
   end = std::max(clamp(end), begin);
   if (begin != 0 || end != rank)
-    shape = BYCC_TRY(op.call("strided_slice", {shape}, {{"begin", AttrValue::ints({&begin, 1})},
-                                                        {"end", AttrValue::ints({&end, 1})},
-                                                        {"strides", AttrValue::List{1}},
-                                                        {"axes", AttrValue()}}));
+    shape = BYCC_TRY(op.call("strided_slice", {shape},
+                             {{"begin", AttrValue::ints({&begin, 1})},
+                              {"end", AttrValue::ints({&end, 1})},
+                              {"strides", AttrValue::List{1}},
+                              {"axes", AttrValue()}}));
   op.setOutput(0, shape);
   return {};
 }
@@ -187,16 +193,27 @@ Expected<> convertRange(OpContext &op) {
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<T>(bounds[0] + static_cast<double>(i) * bounds[2]);
     Dim size(static_cast<int64_t>(values.size()));
-    op.setOutput(0, op.module().addConstant(dtype, {&size, 1}, values.data(),
-                                            values.size() * sizeof(T)));
+    op.setOutput(
+        0, op.module().addConstant(dtype, {&size, 1}, values.data(), values.size() * sizeof(T)));
   };
   switch (dtype) {
-  case DType::Float32: fill(float{}); break;
-  case DType::Float64: fill(double{}); break;
-  case DType::Int16: fill(int16_t{}); break;
-  case DType::Int32: fill(int32_t{}); break;
-  case DType::Int64: fill(int64_t{}); break;
-  default: return op.error(Status::Unsup) << "a range of " << name(dtype) << " is not supported";
+  case DType::Float32:
+    fill(float{});
+    break;
+  case DType::Float64:
+    fill(double{});
+    break;
+  case DType::Int16:
+    fill(int16_t{});
+    break;
+  case DType::Int32:
+    fill(int32_t{});
+    break;
+  case DType::Int64:
+    fill(int64_t{});
+    break;
+  default:
+    return op.error(Status::Unsup) << "a range of " << name(dtype) << " is not supported";
   }
   return {};
 }
@@ -206,8 +223,10 @@ namespace {
 // row + k == column
 Expected<NodeId> eyeAtRunTime(OpContext &op, NodeId x, int64_t k) {
   auto positions = [&](int64_t axis) -> Expected<NodeId> {
-    return op.call("arange", {op.scalar(DType::Int64, 0), BYCC_TRY(extentOf(op, x, axis)), op.scalar(DType::Int64, 1)},
-                   {{"dtype", "int64"}});
+    return op.call(
+        "arange",
+        {op.scalar(DType::Int64, 0), BYCC_TRY(extentOf(op, x, axis)), op.scalar(DType::Int64, 1)},
+        {{"dtype", "int64"}});
   };
   NodeId rows = BYCC_TRY(op.call("expand_dims", {BYCC_TRY(positions(0))}, {{"axis", 1}}));
   rows = BYCC_TRY(op.call("add", {rows, op.scalar(DType::Int64, static_cast<double>(k))}));
@@ -248,8 +267,8 @@ Expected<const Graph *> branchOf(OpContext &op, std::string_view name) {
   if (!branch)
     return op.error() << "attribute '" << name << "' is missing";
   if (branch->graph->outputs.size() != op.numOutputs())
-    return op.error() << name << " has " << branch->graph->outputs.size() << " outputs, the node has "
-                      << op.numOutputs();
+    return op.error() << name << " has " << branch->graph->outputs.size()
+                      << " outputs, the node has " << op.numOutputs();
   return branch->graph.get();
 }
 

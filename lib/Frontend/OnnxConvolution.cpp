@@ -16,7 +16,8 @@ namespace {
 Expected<std::vector<int64_t>> kernelOf(OpContext &op, NodeId weight, size_t spatial) {
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(weight));
   if (shape.size() != spatial + 2)
-    return op.error() << "weight of rank " << shape.size() << ", the input has rank " << spatial + 2;
+    return op.error() << "weight of rank " << shape.size() << ", the input has rank "
+                      << spatial + 2;
   std::vector<int64_t> kernel(shape.begin() + 2, shape.end());
   std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("kernel_shape"));
   if (given && *given != kernel)
@@ -151,25 +152,35 @@ Expected<Places> placesInImage(OpContext &op, NodeId image, NodeId kernel, const
   Compose c(op);
   int64_t spatial = lengthOf(op, image);
   NodeId zero = c.scalar(DType::Int64, 0), one = c.scalar(DType::Int64, 1);
-  auto at = [&](NodeId vector, int64_t i) { return c.call("take", {vector, c.scalar(DType::Int64, static_cast<double>(i))}, {{"axis", 0}}); };
-  auto range = [&](NodeId count) { return c.call("arange", {zero, count, one}, {{"dtype", "int64"}}); };
+  auto at = [&](NodeId vector, int64_t i) {
+    return c.call("take", {vector, c.scalar(DType::Int64, static_cast<double>(i))}, {{"axis", 0}});
+  };
+  auto range = [&](NodeId count) {
+    return c.call("arange", {zero, count, one}, {{"dtype", "int64"}});
+  };
   std::vector<NodeId> grid;
   NodeId block = one, columns = one, total = one, flat = zero;
   std::optional<NodeId> isOutside;
   for (int64_t i = 0; i < spatial; ++i) {
     double pads = static_cast<double>(window.pads[i] + window.pads[i + spatial]);
     NodeId span = c.mul(c.sub(at(kernel, i), 1), static_cast<double>(window.dilations[i]));
-    NodeId room = c.add(c.sub(at(image, i), span), pads + static_cast<double>(window.strides[i]) - 1);
-    grid.push_back(c.call("trunc_divide", c.call("maximum", {room, zero}), static_cast<double>(window.strides[i])));
+    NodeId room =
+        c.add(c.sub(at(image, i), span), pads + static_cast<double>(window.strides[i]) - 1);
+    grid.push_back(c.call("trunc_divide", c.call("maximum", {room, zero}),
+                          static_cast<double>(window.strides[i])));
     block = c.mul(block, at(kernel, i));
     columns = c.mul(columns, grid.back());
   }
-  NodeId k = c.expand(BYCC_TRY(c.done(range(block))), 1), l = c.expand(BYCC_TRY(c.done(range(columns))), 0);
+  NodeId k = c.expand(BYCC_TRY(c.done(range(block))), 1),
+         l = c.expand(BYCC_TRY(c.done(range(columns))), 0);
   for (int64_t i = spatial; i-- > 0;) {
-    NodeId column = c.mul(c.call("trunc_mod", {l, grid[i]}), static_cast<double>(window.strides[i]));
-    NodeId tap = c.mul(c.call("trunc_mod", {k, at(kernel, i)}), static_cast<double>(window.dilations[i]));
+    NodeId column =
+        c.mul(c.call("trunc_mod", {l, grid[i]}), static_cast<double>(window.strides[i]));
+    NodeId tap =
+        c.mul(c.call("trunc_mod", {k, at(kernel, i)}), static_cast<double>(window.dilations[i]));
     NodeId place = c.sub(c.add(column, tap), static_cast<double>(window.pads[i]));
-    NodeId isOff = c.call("logical_or", {c.call("less", {place, zero}), c.call("greater_equal", {place, at(image, i)})});
+    NodeId isOff = c.call("logical_or", {c.call("less", {place, zero}),
+                                         c.call("greater_equal", {place, at(image, i)})});
     isOutside = isOutside ? c.call("logical_or", {*isOutside, isOff}) : isOff;
     flat = c.add(flat, c.mul(place, total));
     total = c.mul(total, at(image, i));
@@ -182,26 +193,34 @@ Expected<Places> placesInImage(OpContext &op, NodeId image, NodeId kernel, const
 // The shapes are known when the model runs: elements are added where they belong, and
 // those beside the image to one place more, which is cut off.
 Expected<NodeId> col2ImAtRunTime(OpContext &op, NodeId x) {
-  NodeId image = BYCC_TRY(runTimeInts(op, 1, "image_shape")), kernel = BYCC_TRY(runTimeInts(op, 2, "block_shape"));
+  NodeId image = BYCC_TRY(runTimeInts(op, 1, "image_shape")),
+         kernel = BYCC_TRY(runTimeInts(op, 2, "block_shape"));
   size_t spatial = static_cast<size_t>(lengthOf(op, image));
   if (op.rank(x) != 3 || lengthOf(op, kernel) != lengthOf(op, image) || spatial < 1)
-    return op.error() << "input of rank " << op.rank(x) << ", image_shape of " << spatial << " and block_shape of "
-                      << lengthOf(op, kernel) << " values";
+    return op.error() << "input of rank " << op.rank(x) << ", image_shape of " << spatial
+                      << " and block_shape of " << lengthOf(op, kernel) << " values";
   Window window;
   window.strides = BYCC_TRY(spatialInts(op, "strides", spatial, 1, 1));
   window.dilations = BYCC_TRY(spatialInts(op, "dilations", spatial, 1, 1));
   window.pads = BYCC_TRY(spatialInts(op, "pads", 2 * spatial, 0, 0));
   Places places = BYCC_TRY(placesInImage(op, image, kernel, window));
   Compose c(op);
-  NodeId batch = c.expand(BYCC_TRY(extentOf(op, x, 0)), 0), rest = op.ints(std::vector<int64_t>{-1});
+  NodeId batch = c.expand(BYCC_TRY(extentOf(op, x, 0)), 0),
+         rest = op.ints(std::vector<int64_t>{-1});
   NodeId length = BYCC_TRY(c.done(c.expand(c.mul(places.block, BYCC_TRY(extentOf(op, x, 2))), 0)));
-  NodeId columns = BYCC_TRY(reshapeTo(op, x, BYCC_TRY(join(op, std::array{BYCC_TRY(c.done(batch)), rest, length}))));
+  NodeId columns = BYCC_TRY(
+      reshapeTo(op, x, BYCC_TRY(join(op, std::array{BYCC_TRY(c.done(batch)), rest, length}))));
   NodeId channels = c.expand(BYCC_TRY(extentOf(op, columns, 1)), 0);
   NodeId size = BYCC_TRY(c.done(c.expand(c.add(places.total, 1), 0)));
-  NodeId empty = c.call("dyn.full", {c.scalar(op.dtype(x), 0), BYCC_TRY(join(op, std::array{batch, channels, size}))});
-  NodeId index = c.call("dyn.broadcast_to", {c.reshape(places.flat, {-1}), BYCC_TRY(extentsOf(op, columns))});
-  NodeId sums = c.call("scatter_elements", {empty, index, columns}, {{"axis", 2}, {"reduction", "add"}});
-  NodeId inside = c.call("arange", {c.scalar(DType::Int64, 0), places.total, c.scalar(DType::Int64, 1)}, {{"dtype", "int64"}});
+  NodeId empty = c.call("dyn.full", {c.scalar(op.dtype(x), 0),
+                                     BYCC_TRY(join(op, std::array{batch, channels, size}))});
+  NodeId index =
+      c.call("dyn.broadcast_to", {c.reshape(places.flat, {-1}), BYCC_TRY(extentsOf(op, columns))});
+  NodeId sums =
+      c.call("scatter_elements", {empty, index, columns}, {{"axis", 2}, {"reduction", "add"}});
+  NodeId inside =
+      c.call("arange", {c.scalar(DType::Int64, 0), places.total, c.scalar(DType::Int64, 1)},
+             {{"dtype", "int64"}});
   NodeId kept = BYCC_TRY(c.done(c.call("take", {sums, inside}, {{"axis", 2}})));
   return reshapeTo(op, kept, BYCC_TRY(join(op, std::array{batch, channels, image})));
 }
@@ -238,7 +257,8 @@ Expected<> convertCol2Im(OpContext &op) {
     int64_t room = image[i] + window.pads[i] + window.pads[i + spatial] -
                    (window.kernel[i] - 1) * window.dilations[i] - 1;
     if (room < 0)
-      return op.error() << "a block of " << window.kernel[i] << " does not fit into an image of " << image[i];
+      return op.error() << "a block of " << window.kernel[i] << " does not fit into an image of "
+                        << image[i];
     grid.push_back(room / window.strides[i] + 1);
     rest.push_back(room % window.strides[i]);
     if (__builtin_mul_overflow(block, window.kernel[i], &block) ||
@@ -246,8 +266,9 @@ Expected<> convertCol2Im(OpContext &op) {
       return op.error(Status::Limit) << "blocks or images that are too large";
   }
   if (shape[1] % block != 0 || shape[2] != columns)
-    return op.error() << "input of type " << op.types().str(op.module().type(x)) << " for blocks of " << block
-                      << " elements, of which the image has " << columns;
+    return op.error() << "input of type " << op.types().str(op.module().type(x))
+                      << " for blocks of " << block << " elements, of which the image has "
+                      << columns;
   int64_t channels = shape[1] / block;
   std::vector<double> eye(static_cast<size_t>(block * block), 0);
   for (int64_t k = 0; k < block; ++k)
@@ -256,8 +277,10 @@ Expected<> convertCol2Im(OpContext &op) {
   kernelShape.insert(kernelShape.end(), window.kernel.begin(), window.kernel.end());
   copies[0] = channels;
   Compose c(op);
-  NodeId weight = c.call("tile", {c.numbers(eye, kernelShape, op.dtype(x))}, {{"reps", AttrValue::ints(copies)}});
-  op.setOutput(0, BYCC_TRY(c.done(c.call(ranked("nn.conv", spatial) + "_transpose", {c.reshape(x, grid), weight},
+  NodeId weight = c.call("tile", {c.numbers(eye, kernelShape, op.dtype(x))},
+                         {{"reps", AttrValue::ints(copies)}});
+  op.setOutput(0, BYCC_TRY(c.done(c.call(ranked("nn.conv", spatial) + "_transpose",
+                                         {c.reshape(x, grid), weight},
                                          {{"channels", channels},
                                           {"kernel_size", AttrValue::ints(window.kernel)},
                                           {"strides", AttrValue::ints(window.strides)},

@@ -8,11 +8,14 @@ namespace bycc::onnx {
 namespace {
 
 // Column `c` of boxes (B, N, 4).
-NodeId column(Compose &c, NodeId boxes, int64_t index) { return c.slice(boxes, 2, index, index + 1); }
+NodeId column(Compose &c, NodeId boxes, int64_t index) {
+  return c.slice(boxes, 2, index, index + 1);
+}
 
 // [x center, y center, width, height] as two corners.
 NodeId corners(Compose &c, NodeId boxes) {
-  NodeId x = column(c, boxes, 0), y = column(c, boxes, 1), halfWide = c.mul(column(c, boxes, 2), 0.5), halfHigh = c.mul(column(c, boxes, 3), 0.5);
+  NodeId x = column(c, boxes, 0), y = column(c, boxes, 1),
+         halfWide = c.mul(column(c, boxes, 2), 0.5), halfHigh = c.mul(column(c, boxes, 3), 0.5);
   NodeId parts[] = {c.sub(y, halfHigh), c.sub(x, halfWide), c.add(y, halfHigh), c.add(x, halfWide)};
   return c.concat(parts, 2);
 }
@@ -35,8 +38,10 @@ Expected<> convertNonMaxSuppression(OpContext &op) {
     boxes = corners(c, boxes);
   NodeId most = op.has(2) ? op.input(2) : op.scalar(DType::Int64, 0);
   NodeId overlap = op.has(3) ? op.input(3) : op.scalar(DType::Float32, 0);
-  NodeId least = op.has(4) ? op.input(4) : op.scalar(DType::Float32, -std::numeric_limits<double>::infinity());
-  NodeId found = BYCC_TRY(c.done(c.call("vision.all_class_non_max_suppression", {boxes, op.input(1), most, overlap, least})));
+  NodeId least =
+      op.has(4) ? op.input(4) : op.scalar(DType::Float32, -std::numeric_limits<double>::infinity());
+  NodeId found = BYCC_TRY(c.done(
+      c.call("vision.all_class_non_max_suppression", {boxes, op.input(1), most, overlap, least})));
   op.setOutput(0, BYCC_TRY(op.project(found, 0)));
   return {};
 }
@@ -44,27 +49,32 @@ Expected<> convertNonMaxSuppression(OpContext &op) {
 // rois (R, 4) and the image of each as rows of five.
 Expected<> convertRoiAlign(OpContext &op) {
   NodeId x = op.input(0), rois = op.input(1);
-  std::string coordinates = op.opset() < 16 ? "output_half_pixel" : BYCC_TRY(op.textAttr("coordinate_transformation_mode", "half_pixel"));
+  std::string coordinates =
+      op.opset() < 16 ? "output_half_pixel"
+                      : BYCC_TRY(op.textAttr("coordinate_transformation_mode", "half_pixel"));
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     return op.error() << "coordinate_transformation_mode must be half_pixel or output_half_pixel";
   std::string mode = BYCC_TRY(op.textAttr("mode", "avg"));
-  AttrValue size = AttrValue::ints(std::vector<int64_t>{BYCC_TRY(op.intAttr("output_height", 1)), BYCC_TRY(op.intAttr("output_width", 1))});
+  AttrValue size = AttrValue::ints(std::vector<int64_t>{BYCC_TRY(op.intAttr("output_height", 1)),
+                                                        BYCC_TRY(op.intAttr("output_width", 1))});
   Compose c(op);
   NodeId parts[] = {c.cast(c.reshape(op.input(2), {-1, 1}), op.dtype(rois)), rois};
   NodeId rows = c.cast(c.concat(parts, 1), op.dtype(x));
-  op.setOutput(0, BYCC_TRY(c.done(c.call("vision.roi_align", {x, rows},
-                                         {{"pooled_size", size},
-                                          {"spatial_scale", BYCC_TRY(op.floatAttr("spatial_scale", 1))},
-                                          {"sample_ratio", BYCC_TRY(op.intAttr("sampling_ratio", 0))},
-                                          {"mode", mode},
-                                          {"aligned", coordinates == "half_pixel"}}))));
+  op.setOutput(
+      0, BYCC_TRY(c.done(c.call("vision.roi_align", {x, rows},
+                                {{"pooled_size", size},
+                                 {"spatial_scale", BYCC_TRY(op.floatAttr("spatial_scale", 1))},
+                                 {"sample_ratio", BYCC_TRY(op.intAttr("sampling_ratio", 0))},
+                                 {"mode", mode},
+                                 {"aligned", coordinates == "half_pixel"}}))));
   return {};
 }
 
 Expected<> convertMaxRoiPool(OpContext &op) {
   AttrValue size = AttrValue::ints(BYCC_TRY(positives(op, "pooled_shape", 2)));
   double scale = BYCC_TRY(op.floatAttr("spatial_scale", 1));
-  op.setOutput(0, BYCC_TRY(op.call("vision.roi_pool", {op.input(0), op.input(1)}, {{"pooled_size", size}, {"spatial_scale", scale}})));
+  op.setOutput(0, BYCC_TRY(op.call("vision.roi_pool", {op.input(0), op.input(1)},
+                                   {{"pooled_size", size}, {"spatial_scale", scale}})));
   return {};
 }
 
@@ -77,7 +87,8 @@ void setAttr(AttrDict &attrs, std::string_view name, AttrValue value) {
 
 // What the taps of a kernel read of every channel, [N, C * taps, H, W]: a depthwise
 // convolution whose output t of a channel has a one at tap t.
-Expected<NodeId> tapsRead(OpContext &op, AttrDict attrs, int64_t channels, int64_t high, int64_t wide) {
+Expected<NodeId> tapsRead(OpContext &op, AttrDict attrs, int64_t channels, int64_t high,
+                          int64_t wide) {
   int64_t taps = high * wide;
   std::vector<double> ones(static_cast<size_t>(channels * taps * taps), 0);
   for (int64_t i = 0; i < channels * taps; ++i)
@@ -85,7 +96,8 @@ Expected<NodeId> tapsRead(OpContext &op, AttrDict attrs, int64_t channels, int64
   setAttr(attrs, "groups", channels);
   setAttr(attrs, "channels", channels * taps);
   Compose c(op);
-  NodeId weight = BYCC_TRY(c.done(c.numbers(ones, {channels * taps, 1, high, wide}, op.dtype(op.input(0)))));
+  NodeId weight =
+      BYCC_TRY(c.done(c.numbers(ones, {channels * taps, 1, high, wide}, op.dtype(op.input(0)))));
   return op.call("nn.deformable_conv2d", {op.input(0), op.input(2), weight}, std::move(attrs));
 }
 
@@ -97,19 +109,23 @@ Expected<NodeId> masked(OpContext &op, AttrDict attrs, int64_t offsetGroups) {
   if (!of.isConst() || of.value() < 1)
     return op.error(Status::Unsup) << "a mask needs a known number of channels";
   int64_t channels = of.value(), taps = kernel[2] * kernel[3];
-  if (offsetGroups < 1 || channels % offsetGroups != 0 || taps < 1 || taps > 4096 || channels > (int64_t{1} << 24) / (taps * taps))
-    return op.error() << "a kernel of " << taps << " taps and " << offsetGroups << " offset groups on " << channels << " channels";
+  if (offsetGroups < 1 || channels % offsetGroups != 0 || taps < 1 || taps > 4096 ||
+      channels > (int64_t{1} << 24) / (taps * taps))
+    return op.error() << "a kernel of " << taps << " taps and " << offsetGroups
+                      << " offset groups on " << channels << " channels";
   auto mask = op.shape(op.input(4));
   if (mask.size() != 4 || (mask[1].isConst() && mask[1].value() != offsetGroups * taps))
-    return op.error() << "a mask of type " << op.types().str(op.module().type(op.input(4))) << ", wanted " << offsetGroups * taps << " channels";
+    return op.error() << "a mask of type " << op.types().str(op.module().type(op.input(4)))
+                      << ", wanted " << offsetGroups * taps << " channels";
   NodeId read = BYCC_TRY(tapsRead(op, std::move(attrs), channels, kernel[2], kernel[3]));
   std::vector<int64_t> table; // the mask's channel for a tap of a channel
   for (int64_t i = 0; i < channels * taps; ++i)
     table.push_back(i / taps / (channels / offsetGroups) * taps + i % taps);
   Compose c(op);
   NodeId scaled = c.mul(read, c.call("take", {op.input(4), op.ints(table)}, {{"axis", 1}}));
-  return c.done(c.call("nn.conv2d", {scaled, c.reshape(op.input(1), {kernel[0], kernel[1] * taps, 1, 1})},
-                       {{"channels", kernel[0]}, {"kernel_size", AttrValue::List{1, 1}}, {"groups", groups}}));
+  return c.done(c.call(
+      "nn.conv2d", {scaled, c.reshape(op.input(1), {kernel[0], kernel[1] * taps, 1, 1})},
+      {{"channels", kernel[0]}, {"kernel_size", AttrValue::List{1, 1}}, {"groups", groups}}));
 }
 
 } // namespace
@@ -121,8 +137,9 @@ Expected<> convertDeformConv(OpContext &op) {
   AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
   int64_t groups = BYCC_TRY(op.intAttr("offset_group", 1));
   attrs.push_back({"deformable_groups", groups});
-  NodeId made = BYCC_TRY(op.has(4) ? masked(op, std::move(attrs), groups)
-                                   : op.call("nn.deformable_conv2d", {x, op.input(2), weight}, std::move(attrs)));
+  NodeId made = BYCC_TRY(
+      op.has(4) ? masked(op, std::move(attrs), groups)
+                : op.call("nn.deformable_conv2d", {x, op.input(2), weight}, std::move(attrs)));
   if (op.has(3))
     made = BYCC_TRY(op.call("nn.bias_add", {made, op.input(3)}));
   op.setOutput(0, made);

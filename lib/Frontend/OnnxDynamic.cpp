@@ -47,7 +47,8 @@ Expected<NodeId> extentOf(OpContext &op, NodeId x, int64_t axis) {
   Dim dim = op.shape(x)[axis];
   if (dim.isConst())
     return op.scalar(DType::Int64, static_cast<double>(dim.value()));
-  return op.call("take", {BYCC_TRY(extentsOf(op, x)), op.scalar(DType::Int64, static_cast<double>(axis))},
+  return op.call("take",
+                 {BYCC_TRY(extentsOf(op, x)), op.scalar(DType::Int64, static_cast<double>(axis))},
                  {{"axis", 0}});
 }
 
@@ -81,8 +82,7 @@ Expected<AxisMask> axisMask(OpContext &op, NodeId axes, int64_t rank) {
 }
 
 Expected<NodeId> spread(OpContext &op, const AxisMask &mask, NodeId values, int64_t other) {
-  NodeId chosen =
-      BYCC_TRY(op.call("where", {mask.isAxis, values, op.scalar(DType::Int64, 0)}));
+  NodeId chosen = BYCC_TRY(op.call("where", {mask.isAxis, values, op.scalar(DType::Int64, 0)}));
   NodeId perAxis = BYCC_TRY(op.call("sum", {chosen}, {{"axis", AttrValue::List{1}}}));
   return op.call("where", {mask.isAny, perAxis, op.ints({&other, 1})});
 }
@@ -99,8 +99,9 @@ Expected<NodeId> flattened(OpContext &op, NodeId x, int64_t axis) {
     for (int64_t i = 0; i < rank; ++i)
       flat[i >= axis] *= shape[i];
     bool hasZero = flat[0] == 0 || flat[1] == 0;
-    return op.call("reshape", {x}, {{"newshape", AttrValue::ints(flat)},
-                                    {"allowzero", static_cast<int64_t>(hasZero)}});
+    return op.call(
+        "reshape", {x},
+        {{"newshape", AttrValue::ints(flat)}, {"allowzero", static_cast<int64_t>(hasZero)}});
   }
   if (axis == 1)
     return op.call("nn.batch_flatten", {x});
@@ -119,8 +120,9 @@ Expected<NodeId> reshapedLike(OpContext &op, NodeId x, NodeId like) {
   if (op.isStatic(like)) {
     std::vector<int64_t> shape = BYCC_TRY(op.staticShape(like));
     bool hasZero = std::count(shape.begin(), shape.end(), 0) > 0;
-    return hasZero ? op.call("reshape", {x}, {{"newshape", AttrValue::ints(shape)}, {"allowzero", 1}})
-                   : op.reshape(x, shape);
+    return hasZero
+               ? op.call("reshape", {x}, {{"newshape", AttrValue::ints(shape)}, {"allowzero", 1}})
+               : op.reshape(x, shape);
   }
   return reshapeTo(op, x, BYCC_TRY(extentsOf(op, like)));
 }

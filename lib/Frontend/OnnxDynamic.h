@@ -39,7 +39,6 @@ Expected<NodeId> spread(OpContext &op, const AxisMask &mask, NodeId values, int6
 // x with the given extents (an extent of 0 means 0, one -1 is what is left).
 Expected<NodeId> reshapeTo(OpContext &op, NodeId x, NodeId shape);
 
-
 // x as a matrix: the axes in front of `axis` are its rows.
 Expected<NodeId> flattened(OpContext &op, NodeId x, int64_t axis);
 // x with the shape of `like`, which has as many elements.

@@ -28,8 +28,8 @@ Expected<NodeId> rightOperand(OpContext &op) {
     return right;
   axis = BYCC_TRY(op.normalAxis(axis, leftRank));
   if (axis + rank > leftRank)
-    return op.error() << "axis " << axis << " for an operand of rank " << rank << ", the other has rank "
-                      << leftRank;
+    return op.error() << "axis " << axis << " for an operand of rank " << rank
+                      << ", the other has rank " << leftRank;
   if (axis + rank == leftRank)
     return right;
   return op.call("expand_dims", {right}, {{"axis", rank}, {"num_newaxis", leftRank - rank - axis}});
@@ -183,8 +183,10 @@ Expected<> convertClip(OpContext &op) {
   Bound low = BYCC_TRY(clipBound(op, 1, "min", -floatMax));
   Bound high = BYCC_TRY(clipBound(op, 2, "max", floatMax));
   bool isExact = op.dtype(x) != DType::Int64 && op.dtype(x) != DType::UInt64;
-  if (low.value && high.value && isExact && std::isfinite(*low.value) && std::isfinite(*high.value)) {
-    op.setOutput(0, BYCC_TRY(op.call("clip", {x}, {{"a_min", *low.value}, {"a_max", *high.value}})));
+  if (low.value && high.value && isExact && std::isfinite(*low.value) &&
+      std::isfinite(*high.value)) {
+    op.setOutput(0,
+                 BYCC_TRY(op.call("clip", {x}, {{"a_min", *low.value}, {"a_max", *high.value}})));
     return {};
   }
   if (low.isGiven)
@@ -200,8 +202,8 @@ namespace {
 // Before opset 6 the type is written as its name in TensorProto.DataType.
 Expected<int64_t> castTarget(OpContext &op) {
   static constexpr std::string_view names[] = {
-      "UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING",
-      "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
+      "UNDEFINED", "FLOAT", "UINT8",   "INT8",   "UINT16", "INT16",  "INT32",     "INT64",
+      "STRING",    "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128"};
   if (op.opset() >= 6)
     return op.requiredInt("to");
   std::string to = BYCC_TRY(op.textAttr("to", ""));
@@ -232,7 +234,8 @@ Expected<> convertBitCast(OpContext &op) {
     return op.error() << "element type " << to << " is not one of ONNX";
   DType dtype = BYCC_TRY(dtypeOf(static_cast<int32_t>(to), op.module().source(op.sourceId())));
   if (sizeInBytes(dtype) != sizeInBytes(op.dtype(x)))
-    return op.error() << "from " << name(op.dtype(x)) << " to " << name(dtype) << ", of another size";
+    return op.error() << "from " << name(op.dtype(x)) << " to " << name(dtype)
+                      << ", of another size";
   // A bool is a byte that holds 0 or 1.
   if (op.dtype(x) == DType::Bool)
     x = BYCC_TRY(op.cast(x, DType::UInt8));

@@ -17,10 +17,14 @@ using Result = std::optional<IntTensor>;
 
 bool fits(DType dtype, int64_t value) {
   switch (dtype) {
-  case DType::Bool: return value == 0 || value == 1;
-  case DType::Int32: return value == static_cast<int32_t>(value);
-  case DType::Int64: return true;
-  default: return false;
+  case DType::Bool:
+    return value == 0 || value == 1;
+  case DType::Int32:
+    return value == static_cast<int32_t>(value);
+  case DType::Int64:
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -95,8 +99,9 @@ Result foldUnsqueeze(OpContext &op) {
   const IntTensor *axes = op.knownInts(1);
   const Attribute *attribute = find(op, "axes");
   size_t count = axes ? axes->values.size() : attribute ? attribute->ints.size() : 0;
-  int64_t axis = axes && count == 1 ? axes->values[0].value_or(9)
-                 : attribute && count == 1 ? attribute->ints[0] : 9;
+  int64_t axis = axes && count == 1        ? axes->values[0].value_or(9)
+                 : attribute && count == 1 ? attribute->ints[0]
+                                           : 9;
   return axis == 0 || axis == -1 ? foldRank(op, false) : std::nullopt;
 }
 Result foldSqueeze(OpContext &op) { return foldRank(op, true); }
@@ -121,7 +126,9 @@ Result foldSlice(OpContext &op) {
       return known && known->values.size() == 1 ? known->values[0] : std::nullopt;
     }
     const Attribute *attribute = find(op, name);
-    return !attribute ? fallback : attribute->ints.size() == 1 ? Item(attribute->ints[0]) : std::nullopt;
+    return !attribute                    ? fallback
+           : attribute->ints.size() == 1 ? Item(attribute->ints[0])
+                                         : std::nullopt;
   };
   Item begin = one(1, "starts", std::nullopt), end = one(2, "ends", std::nullopt);
   Item axis = one(3, "axes", 0), step = one(4, "", 1);
@@ -271,17 +278,27 @@ struct FoldRow {
   Result (*fold)(OpContext &op);
 };
 constexpr FoldRow folds[] = {
-    {"Cast", foldCast},       {"Concat", foldConcat},         {"Gather", foldGather},
-    {"Identity", foldIdentity}, {"Not", foldNot},             {"Range", foldRange},
-    {"ReduceProd", foldReduceProd}, {"Reshape", foldReshape}, {"Shape", foldShape},
-    {"Size", foldSize},       {"Slice", foldSlice},           {"Squeeze", foldSqueeze},
-    {"Unsqueeze", foldUnsqueeze}, {"Where", foldWhere},
+    {"Cast", foldCast},
+    {"Concat", foldConcat},
+    {"Gather", foldGather},
+    {"Identity", foldIdentity},
+    {"Not", foldNot},
+    {"Range", foldRange},
+    {"ReduceProd", foldReduceProd},
+    {"Reshape", foldReshape},
+    {"Shape", foldShape},
+    {"Size", foldSize},
+    {"Slice", foldSlice},
+    {"Squeeze", foldSqueeze},
+    {"Unsqueeze", foldUnsqueeze},
+    {"Where", foldWhere},
 };
 
 } // namespace
 
 bool IntTensor::isComplete() const {
-  return std::all_of(values.begin(), values.end(), [](const Item &item) { return item.has_value(); });
+  return std::all_of(values.begin(), values.end(),
+                     [](const Item &item) { return item.has_value(); });
 }
 
 std::vector<int64_t> IntTensor::all() const {

@@ -16,7 +16,8 @@ Expected<Complex> partsOf(OpContext &op, Compose &c, NodeId x) {
   int64_t last = op.rank(x) - 1;
   Dim count = op.shape(x)[static_cast<size_t>(last)];
   if (last < 1 || !(count == Dim(1) || count == Dim(2)))
-    return op.error() << "the last axis of " << op.types().str(op.module().type(x)) << " holds 1 or 2 parts";
+    return op.error() << "the last axis of " << op.types().str(op.module().type(x))
+                      << " holds 1 or 2 parts";
   auto part = [&](int64_t index) { return c.squeeze(c.slice(x, last, index, index + 1), {last}); };
   NodeId re = part(0);
   NodeId im = count == Dim(2) ? part(1) : c.call("zeros_like", {re});
@@ -80,7 +81,8 @@ Expected<Complex> mirrored(OpContext &op, Complex half, NodeId length) {
   NodeId index = BYCC_TRY(c.done(range(c, length))), back = BYCC_TRY(c.done(c.sub(length, index)));
   NodeId from = c.call("minimum", {index, back});
   NodeId sign = c.where(c.call("less", {back, index}), c.scalar(dtype, -1), c.scalar(dtype, 1));
-  Complex full{BYCC_TRY(c.done(c.call("take", {half.re, from}, axis))), c.call("take", {half.im, from}, axis)};
+  Complex full{BYCC_TRY(c.done(c.call("take", {half.re, from}, axis))),
+               c.call("take", {half.im, from}, axis)};
   full.im = BYCC_TRY(c.done(c.mul(full.im, sign)));
   return full;
 }
@@ -107,8 +109,10 @@ Expected<Complex> transformed(OpContext &op, Complex x, bool isInverse, bool isO
 Expected<NodeId> lengthOfDft(OpContext &op, NodeId x, bool isHalf) {
   Compose c(op);
   if (op.has(1))
-    return op.isKnown(1) ? c.done(c.scalar(DType::Int64, static_cast<double>(BYCC_TRY(op.constInt(1, "dft_length")))))
-                         : runTimeInt(op, 1, "dft_length");
+    return op.isKnown(1)
+               ? c.done(c.scalar(DType::Int64,
+                                 static_cast<double>(BYCC_TRY(op.constInt(1, "dft_length")))))
+               : runTimeInt(op, 1, "dft_length");
   NodeId extent = BYCC_TRY(extentOf(op, x, op.rank(x) - 1));
   return isHalf ? c.done(c.mul(c.sub(extent, 1), 2)) : Expected<NodeId>(extent);
 }
@@ -143,11 +147,13 @@ struct Flat {
 
 Expected<Flat> flatFor(OpContext &op, NodeId x, NodeId axis) {
   Compose c(op);
-  NodeId zero = c.scalar(DType::Int64, 0), one = c.scalar(DType::Int64, 1), index = iota(op, op.rank(x)), parts[3];
+  NodeId zero = c.scalar(DType::Int64, 0), one = c.scalar(DType::Int64, 1),
+         index = iota(op, op.rank(x)), parts[3];
   Flat flat{BYCC_TRY(c.done(c.call("equal", {index, axis}))), BYCC_TRY(extentsOf(op, x)), {}};
   std::string_view sides[3] = {"less", "equal", "greater"};
   for (int i = 0; i < 3; ++i) { // an axis that is not there has extent 0, which x does not fit
-    NodeId own = BYCC_TRY(c.done(c.where(c.call(sides[i], {index, axis}), flat.extents, i == 1 ? zero : one)));
+    NodeId own = BYCC_TRY(
+        c.done(c.where(c.call(sides[i], {index, axis}), flat.extents, i == 1 ? zero : one)));
     parts[i] = BYCC_TRY(op.call(i == 1 ? "sum" : "prod", {own}, {{"keepdims", true}}));
   }
   flat.shape = BYCC_TRY(join(op, parts));
@@ -155,12 +161,14 @@ Expected<Flat> flatFor(OpContext &op, NodeId x, NodeId axis) {
 }
 
 Expected<NodeId> flattenedTo(OpContext &op, const Flat &flat, NodeId x) {
-  return op.call("transpose", {BYCC_TRY(reshapeTo(op, x, flat.shape))}, {{"axes", AttrValue::List{0, 2, 1}}});
+  return op.call("transpose", {BYCC_TRY(reshapeTo(op, x, flat.shape))},
+                 {{"axes", AttrValue::List{0, 2, 1}}});
 }
 
 Expected<NodeId> unflattened(OpContext &op, const Flat &flat, NodeId y) {
   Compose c(op);
-  NodeId extents = BYCC_TRY(c.done(c.where(flat.isAxis, BYCC_TRY(extentOf(op, y, 2)), flat.extents)));
+  NodeId extents =
+      BYCC_TRY(c.done(c.where(flat.isAxis, BYCC_TRY(extentOf(op, y, 2)), flat.extents)));
   return reshapeTo(op, BYCC_TRY(c.done(c.transpose(y, {0, 2, 1}))), extents);
 }
 
@@ -190,16 +198,20 @@ Expected<NodeId> framesAt(OpContext &op, NodeId signal, NodeId starts, NodeId si
 // Where frames begin; none does that would reach over the end.
 Expected<NodeId> frameStarts(OpContext &op, NodeId signal, NodeId size) {
   Compose c(op);
-  NodeId zero = c.scalar(DType::Int64, 0), end = c.add(c.sub(BYCC_TRY(extentOf(op, signal, 1)), size), 1);
-  return c.done(c.call("arange", {zero, end, BYCC_TRY(runTimeInt(op, 1, "frame_step"))}, {{"dtype", "int64"}}));
+  NodeId zero = c.scalar(DType::Int64, 0),
+         end = c.add(c.sub(BYCC_TRY(extentOf(op, signal, 1)), size), 1);
+  return c.done(c.call("arange", {zero, end, BYCC_TRY(runTimeInt(op, 1, "frame_step"))},
+                       {{"dtype", "int64"}}));
 }
 
 Expected<NodeId> stftAtRunTime(OpContext &op, NodeId x) {
   Compose c(op);
-  Complex parts = op.rank(x) == 2 ? Complex{x, BYCC_TRY(op.call("zeros_like", {x}))} : BYCC_TRY(partsOf(op, c, x));
+  Complex parts = op.rank(x) == 2 ? Complex{x, BYCC_TRY(op.call("zeros_like", {x}))}
+                                  : BYCC_TRY(partsOf(op, c, x));
   if (!op.has(2) && !op.has(3))
     return op.error() << "neither window nor frame_length tells how long a frame is";
-  NodeId size = BYCC_TRY(op.has(3) ? runTimeInt(op, 3, "frame_length") : extentOf(op, op.input(2), 0));
+  NodeId size =
+      BYCC_TRY(op.has(3) ? runTimeInt(op, 3, "frame_length") : extentOf(op, op.input(2), 0));
   NodeId starts = BYCC_TRY(frameStarts(op, parts.re, size));
   for (NodeId *part : {&parts.re, &parts.im}) {
     *part = BYCC_TRY(framesAt(op, *part, starts, size));
@@ -213,12 +225,15 @@ Expected<NodeId> stftAtRunTime(OpContext &op, NodeId x) {
 
 Expected<> convertDft(OpContext &op) {
   NodeId x = op.input(0);
-  bool isInverse = BYCC_TRY(op.intAttr("inverse", 0)) != 0, isOneSided = BYCC_TRY(op.intAttr("onesided", 0)) != 0;
+  bool isInverse = BYCC_TRY(op.intAttr("inverse", 0)) != 0,
+       isOneSided = BYCC_TRY(op.intAttr("onesided", 0)) != 0;
   if (op.opset() >= 20 && op.has(2) && !op.isKnown(2)) {
     op.setOutput(0, BYCC_TRY(dftAtRunTimeAxis(op, x, isInverse, isOneSided)));
     return {};
   }
-  int64_t axis = op.opset() < 20 ? BYCC_TRY(op.intAttr("axis", 1)) : op.has(2) ? BYCC_TRY(op.constInt(2, "axis")) : -2;
+  int64_t axis = op.opset() < 20 ? BYCC_TRY(op.intAttr("axis", 1))
+                 : op.has(2)     ? BYCC_TRY(op.constInt(2, "axis"))
+                                 : -2;
   axis = BYCC_TRY(op.normalAxis(axis, op.rank(x)));
   Compose c(op);
   Complex parts = BYCC_TRY(partsOf(op, c, x));
@@ -227,11 +242,15 @@ Expected<> convertDft(OpContext &op) {
   bool isHalf = isInverse && isOneSided, isLate = isHalf || (op.has(1) && !op.isKnown(1));
   if (op.has(1) && !isLate) {
     int64_t length = BYCC_TRY(op.constInt(1, "dft_length"));
-    parts = {BYCC_TRY(fitted(op, c, parts.re, axis, length)), BYCC_TRY(fitted(op, c, parts.im, axis, length))};
+    parts = {BYCC_TRY(fitted(op, c, parts.re, axis, length)),
+             BYCC_TRY(fitted(op, c, parts.im, axis, length))};
   }
-  parts = {BYCC_TRY(c.done(moved(op, c, parts.re, axis, false))), BYCC_TRY(c.done(moved(op, c, parts.im, axis, false)))};
-  parts = BYCC_TRY(isLate ? transformedTo(op, parts, isInverse, isOneSided) : transformed(op, parts, isInverse, isOneSided));
-  parts = {BYCC_TRY(c.done(moved(op, c, parts.re, axis, true))), BYCC_TRY(c.done(moved(op, c, parts.im, axis, true)))};
+  parts = {BYCC_TRY(c.done(moved(op, c, parts.re, axis, false))),
+           BYCC_TRY(c.done(moved(op, c, parts.im, axis, false)))};
+  parts = BYCC_TRY(isLate ? transformedTo(op, parts, isInverse, isOneSided)
+                          : transformed(op, parts, isInverse, isOneSided));
+  parts = {BYCC_TRY(c.done(moved(op, c, parts.re, axis, true))),
+           BYCC_TRY(c.done(moved(op, c, parts.im, axis, true)))};
   op.setOutput(0, BYCC_TRY(joinedParts(op, parts, isHalf)));
   return {};
 }
@@ -255,9 +274,13 @@ Expected<> convertStft(OpContext &op) {
   if (!size.isConst() || size.value() < 1 || hop < 1)
     return op.error() << "a frame of " << op.types().str(size) << " elements every " << hop;
   Compose c(op);
-  Complex parts = op.rank(x) == 2 ? Complex{x, BYCC_TRY(op.call("zeros_like", {x}))} : BYCC_TRY(partsOf(op, c, x));
+  Complex parts = op.rank(x) == 2 ? Complex{x, BYCC_TRY(op.call("zeros_like", {x}))}
+                                  : BYCC_TRY(partsOf(op, c, x));
   auto frames = [&](NodeId signal) {
-    NodeId made = c.call("sliding_window", {signal}, {{"axis", 1}, {"window_shape", AttrValue::List{size.value()}}, {"strides", AttrValue::List{hop}}});
+    NodeId made = c.call("sliding_window", {signal},
+                         {{"axis", 1},
+                          {"window_shape", AttrValue::List{size.value()}},
+                          {"strides", AttrValue::List{hop}}});
     return op.has(2) ? c.mul(made, op.input(2)) : made;
   };
   parts = {BYCC_TRY(c.done(frames(parts.re))), BYCC_TRY(c.done(frames(parts.im)))};

@@ -43,8 +43,12 @@ const Function *Importer::functionOf(const Node &node) const {
 
 Expected<> Importer::addFunctions() {
   for (const Function &function : model_.functions)
-    if (!functions_.emplace(FunctionKey{plainDomain(function.domain), function.name, function.overload}, &function).second)
-      return error(Status::Input, {file_}) << "function " << nameOf(function) << " is defined twice";
+    if (!functions_
+             .emplace(FunctionKey{plainDomain(function.domain), function.name, function.overload},
+                      &function)
+             .second)
+      return error(Status::Input, {file_})
+             << "function " << nameOf(function) << " is defined twice";
   CallTree tree;
   for (const Function &function : model_.functions) {
     BYCC_TRY(checkFunction(function));
@@ -55,8 +59,9 @@ Expected<> Importer::addFunctions() {
     const Function *callee = functionOf(node);
     total += callee ? tree.at(callee).nodes : 1;
     if (total > maxInlinedNodes)
-      return error(Status::Limit, locate(node)) << "with the functions it calls the model has more than "
-                                                << maxInlinedNodes << " nodes";
+      return error(Status::Limit, locate(node))
+             << "with the functions it calls the model has more than " << maxInlinedNodes
+             << " nodes";
     return {};
   });
 }
@@ -70,8 +75,9 @@ Expected<> Importer::checkFunction(const Function &function) {
   std::sort(names.begin(), names.end());
   auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    return error(Status::Input, {file_}) << "function " << nameOf(function) << " has two inputs or attributes called '"
-                                         << escaped(*twice) << "'";
+    return error(Status::Input, {file_})
+           << "function " << nameOf(function) << " has two inputs or attributes called '"
+           << escaped(*twice) << "'";
   int64_t opset = BYCC_TRY(opsetOf(function.opsets, "function " + nameOf(function)));
   return forEachNodeOf(function.body, [&](const Node &node) -> Expected<> {
     if (opset == 0 && plainDomain(node.domain).empty() && !functionOf(node))
@@ -82,14 +88,16 @@ Expected<> Importer::checkFunction(const Function &function) {
 }
 
 // Nodes and depth of a call, over all that it calls; INPUT when it calls itself.
-Expected<Importer::CallSize> Importer::measureCalls(const Function &function, CallTree &tree, uint32_t depth) {
+Expected<Importer::CallSize> Importer::measureCalls(const Function &function, CallTree &tree,
+                                                    uint32_t depth) {
   if (auto known = tree.find(&function); known != tree.end()) {
     if (known->second.depth == 0)
       return error(Status::Input, {file_}) << "function " << nameOf(function) << " calls itself";
     return known->second;
   }
   auto tooDeep = [&] {
-    return error(Status::Limit, {file_}) << "function " << nameOf(function) << ": calls nest deeper than " << maxCallDepth;
+    return error(Status::Limit, {file_})
+           << "function " << nameOf(function) << ": calls nest deeper than " << maxCallDepth;
   };
   if (depth > maxCallDepth)
     return tooDeep();
@@ -120,7 +128,8 @@ Node Importer::bindNode(const Node &node) const {
   bound.overload = node.overload;
   bound.outputs = node.outputs;
   for (std::string_view input : node.inputs)
-    bound.inputs.push_back(frame.absent.count(input) && !find(input)->node ? std::string_view() : input);
+    bound.inputs.push_back(frame.absent.count(input) && !find(input)->node ? std::string_view()
+                                                                           : input);
   for (const Attribute &attribute : node.attributes) {
     if (attribute.refName.empty()) {
       bound.attributes.push_back(attribute);
@@ -143,7 +152,8 @@ void Importer::convertAnyNode(const Node &node) {
   for (const Attribute &attribute : node.attributes)
     if (!attribute.refName.empty()) {
       report(error(Status::Input, locate(node))
-             << "attribute '" << escaped(attribute.name) << "' refers to one of a function, outside of a function");
+             << "attribute '" << escaped(attribute.name)
+             << "' refers to one of a function, outside of a function");
       return poisonOutputs(node);
     }
   convertBoundNode(node);
@@ -175,10 +185,12 @@ Expected<Importer::Frame> Importer::frameOf(const Node &call, const Function &fu
   for (const Attribute &attribute : function.defaults)
     frame.attributes.emplace(attribute.name, attribute);
   for (const Attribute &attribute : call.attributes) {
-    bool isKnown = std::ranges::count(function.attributes, attribute.name) || frame.attributes.count(attribute.name);
+    bool isKnown = std::ranges::count(function.attributes, attribute.name) ||
+                   frame.attributes.count(attribute.name);
     if (!isKnown)
       return error(Status::Input, location)
-             << "function " << nameOf(function) << " has no attribute '" << escaped(attribute.name) << "'";
+             << "function " << nameOf(function) << " has no attribute '" << escaped(attribute.name)
+             << "'";
     frame.attributes.insert_or_assign(attribute.name, attribute);
   }
   return frame;
@@ -188,8 +200,9 @@ Expected<> Importer::convertCall(const Node &call, const Function &function) {
   SourceLocation location = locateUnique(call);
   if (call.inputs.size() > function.inputs.size() || call.outputs.size() > function.outputs.size())
     return error(Status::Input, location)
-           << "has " << call.inputs.size() << " inputs and " << call.outputs.size() << " outputs, function "
-           << nameOf(function) << " has " << function.inputs.size() << " and " << function.outputs.size();
+           << "has " << call.inputs.size() << " inputs and " << call.outputs.size()
+           << " outputs, function " << nameOf(function) << " has " << function.inputs.size()
+           << " and " << function.outputs.size();
   Frame frame = BYCC_TRY(frameOf(call, function, location));
   Scope scope;
   for (size_t i = 0; i < function.inputs.size(); ++i) {
@@ -208,8 +221,9 @@ Expected<> Importer::convertCall(const Node &call, const Function &function) {
     const Value *value = call.outputs[i].empty() ? nullptr : find(function.outputs[i]);
     bool isMade = value && (value->node || value->ints || value->isPoisoned);
     if (!call.outputs[i].empty() && !isMade)
-      converted = error(Status::Input, location) << "output '" << escaped(function.outputs[i]) << "' of function "
-                                                 << nameOf(function) << " is made by no node";
+      converted = error(Status::Input, location)
+                  << "output '" << escaped(function.outputs[i]) << "' of function "
+                  << nameOf(function) << " is made by no node";
     outputs.push_back(isMade ? *value : Value());
   }
   std::swap(opset_, frames_.back().opset);

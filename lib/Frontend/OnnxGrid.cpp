@@ -10,10 +10,11 @@ namespace {
 // else in the middle of equal cells.
 NodeId axisPoints(Compose &c, NodeId count, std::optional<int64_t> known, bool isAligned) {
   constexpr DType dtype = DType::Float32;
-  NodeId i = known ? c.iota(*known, dtype)
-                   : c.cast(c.call("arange", {c.scalar(DType::Int64, 0), count, c.scalar(DType::Int64, 1)},
-                                   {{"dtype", "int64"}}),
-                            dtype);
+  NodeId i =
+      known ? c.iota(*known, dtype)
+            : c.cast(c.call("arange", {c.scalar(DType::Int64, 0), count, c.scalar(DType::Int64, 1)},
+                            {{"dtype", "int64"}}),
+                     dtype);
   NodeId cells = c.cast(count, dtype);
   if (isAligned)
     return c.sub(c.div(c.mul(i, 2), c.call("maximum", c.sub(cells, 1), 1)), 1);
@@ -46,9 +47,10 @@ Expected<> convertAffineGrid(OpContext &op) {
     std::optional<int64_t> count = known ? known->values[axis + 2] : std::nullopt;
     if (count && (*count < 1 || *count > (int64_t{1} << 31)))
       return op.error() << "size has the value " << *count;
-    NodeId extent = count ? c.scalar(DType::Int64, static_cast<double>(*count))
-                          : c.call("take", {size, op.scalar(DType::Int64, static_cast<double>(axis + 2))},
-                                   {{"axis", int64_t{0}}});
+    NodeId extent =
+        count ? c.scalar(DType::Int64, static_cast<double>(*count))
+              : c.call("take", {size, op.scalar(DType::Int64, static_cast<double>(axis + 2))},
+                       {{"axis", int64_t{0}}});
     NodeId points = c.cast(axisPoints(c, extent, count, isAligned), dtype);
     // The innermost axis is x, the first coordinate.
     grid = c.add(grid, c.mul(c.expand(points, 1, spatial - axis), column(spatial - 1 - axis)));
@@ -61,8 +63,8 @@ Expected<> convertGridSample(OpContext &op) {
   NodeId x = op.input(0);
   int64_t rank = op.rank(x);
   if ((rank != 4 && rank != 5) || op.rank(op.input(1)) != rank)
-    return op.error(Status::Unsup) << "input and grid of rank " << rank << " and " << op.rank(op.input(1))
-                                   << ", 4 and 5 are supported";
+    return op.error(Status::Unsup) << "input and grid of rank " << rank << " and "
+                                   << op.rank(op.input(1)) << ", 4 and 5 are supported";
   std::string mode = BYCC_TRY(op.textAttr("mode", op.opset() < 20 ? "bilinear" : "linear"));
   mode = mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode;
   std::string padding = BYCC_TRY(op.textAttr("padding_mode", "zeros"));
@@ -72,8 +74,9 @@ Expected<> convertGridSample(OpContext &op) {
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     return op.error() << "padding_mode must be zeros, border or reflection";
   // ONNX has the coordinates last, Relay after the batch.
-  NodeId grid = BYCC_TRY(op.transpose(
-      op.input(1), rank == 4 ? std::vector<int64_t>{0, 3, 1, 2} : std::vector<int64_t>{0, 4, 1, 2, 3}));
+  NodeId grid =
+      BYCC_TRY(op.transpose(op.input(1), rank == 4 ? std::vector<int64_t>{0, 3, 1, 2}
+                                                   : std::vector<int64_t>{0, 4, 1, 2, 3}));
   op.setOutput(0, BYCC_TRY(op.call("image.grid_sample", {x, grid},
                                    {{"method", mode},
                                     {"layout", rank == 4 ? "NCHW" : "NCDHW"},

@@ -128,8 +128,8 @@ Expected<NodeId> Importer::addSparse(const SparseTensor &tensor, const SourceLoc
 
 NodeId Importer::addConstant(Constant constant, const SourceLocation &location) {
   size_t headBytes = std::min<uint64_t>(constant.bytes, 64);
-  uint64_t key = hashBytes(constant.data(), headBytes,
-                           hashCombine(constant.type.index, constant.bytes));
+  uint64_t key =
+      hashBytes(constant.data(), headBytes, hashCombine(constant.type.index, constant.bytes));
   std::vector<NodeId> &candidates = constantsByKey_[key];
   for (NodeId other : candidates)
     if (isEqual(module_.constant(other), constant))
@@ -149,7 +149,8 @@ Expected<> Importer::define(std::string_view name, Value value, const SourceLoca
 }
 
 // The version of ai.onnx, 0 when it is not imported. `where`: "" for the model.
-Expected<int64_t> Importer::opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where) {
+Expected<int64_t> Importer::opsetOf(const std::vector<OpsetImport> &opsets,
+                                    const std::string &where) {
   auto problem = [&](Status status) {
     return error(status, {file_}) << where << (where.empty() ? "" : ": ");
   };
@@ -198,7 +199,8 @@ void Importer::addInitializers(const Graph &graph) {
   for (const Tensor &tensor : graph.initializers)
     add(tensor.name, [&](const SourceLocation &location) { return addTensor(tensor, location); });
   for (const SparseTensor &tensor : graph.sparseInitializers)
-    add(tensor.values.name, [&](const SourceLocation &location) { return addSparse(tensor, location); });
+    add(tensor.values.name,
+        [&](const SourceLocation &location) { return addSparse(tensor, location); });
 }
 
 SourceLocation Importer::locate(const Node &node) {
@@ -457,7 +459,8 @@ Expected<std::vector<NodeId>> Importer::tensorsOf(std::span<const Value> values,
 
 Expected<> Importer::countLoopBody(const OpContext &op) {
   if (++numLoopBodies_ > maxLoopBodies)
-    return op.error(Status::Limit) << "bodies of loops are read more than " << maxLoopBodies << " times";
+    return op.error(Status::Limit)
+           << "bodies of loops are read more than " << maxLoopBodies << " times";
   return {};
 }
 
@@ -467,8 +470,8 @@ Expected<std::vector<Value>> Importer::convertInline(const Graph &graph,
   if (scopes_.size() - scopeBase() >= maxGraphDepth)
     return error(Status::Limit, location) << "graphs nest deeper than " << maxGraphDepth;
   if (graph.inputs.size() != inputs.size())
-    return error(Status::Input, location) << "the graph inside has " << graph.inputs.size()
-                                          << " inputs, wanted " << inputs.size();
+    return error(Status::Input, location)
+           << "the graph inside has " << graph.inputs.size() << " inputs, wanted " << inputs.size();
   scopes_.emplace_back();
   for (size_t i = 0; i < inputs.size(); ++i)
     scopes_.back()[graph.inputs[i].name] = inputs[i];

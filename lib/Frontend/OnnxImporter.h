@@ -237,7 +237,8 @@ private:
   Expected<> failIfReported();
 
   // --- functions of the model (OnnxFunctions.cpp)
-  using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>; // domain, name, overload
+  using FunctionKey =
+      std::tuple<std::string_view, std::string_view, std::string_view>; // domain, name, overload
   struct CallSize {
     uint64_t nodes = 0;
     uint32_t depth = 0;
@@ -247,7 +248,7 @@ private:
   using Declared = std::unordered_map<std::string_view, const ValueInfo *>;
   struct Frame {
     size_t scopeBase = 0;
-    int64_t opset = 0; // the caller's while the body is converted
+    int64_t opset = 0;  // the caller's while the body is converted
     std::string prefix; // of the names of nodes
     std::map<std::string_view, Attribute> attributes;
     std::set<std::string_view> absent; // inputs that the caller left out
@@ -262,7 +263,8 @@ private:
   void convertBoundNode(const Node &node);
   NodeId standIn(std::string_view name);
   void poisonOutputs(const Node &node);
-  Expected<Frame> frameOf(const Node &call, const Function &function, const SourceLocation &location);
+  Expected<Frame> frameOf(const Node &call, const Function &function,
+                          const SourceLocation &location);
   Expected<> convertCall(const Node &call, const Function &function);
   size_t scopeBase() const { return frames_.empty() ? 0 : frames_.back().scopeBase; }
 
@@ -280,7 +282,7 @@ private:
   uint32_t numLoopBodies_ = 0;
   std::unordered_map<std::string, int64_t> dimValues_;
   std::map<std::string, int64_t> extentsOfDefaults_; // of inputs with an initializer, by dimension
-  std::map<std::string, std::string> symbols_; // of dimensions, by their names
+  std::map<std::string, std::string> symbols_;       // of dimensions, by their names
   std::set<std::string> symbolNames_;
   // Constants by type, size and first bytes, to share equal ones.
   std::unordered_map<uint64_t, std::vector<NodeId>> constantsByKey_;

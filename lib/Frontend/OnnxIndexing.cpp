@@ -71,9 +71,9 @@ Expected<int64_t> countCoordinates(OpContext &op, NodeId x, NodeId indices, int6
   BYCC_TRY(checkInteger(op, indices));
   std::vector<Dim> shape = op.shape(indices);
   if (!shape.empty() && !shape.back().isConst())
-    return op.error(Status::Unsup) << "how many coordinates indices of type "
-                                   << op.types().str(op.module().type(indices))
-                                   << " have must be known when the model is read";
+    return op.error(Status::Unsup)
+           << "how many coordinates indices of type " << op.types().str(op.module().type(indices))
+           << " have must be known when the model is read";
   if (shape.empty() || shape.back().value() < 1 || shape.back().value() > op.rank(x) - firstAxis)
     return op.error() << "indices of type " << op.types().str(op.module().type(indices))
                       << " into rank " << op.rank(x);

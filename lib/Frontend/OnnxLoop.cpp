@@ -39,11 +39,13 @@ private:
     LoopResult result{spec_.states, {}};
     std::vector<std::vector<NodeId>> rows;
     for (int64_t i = 0; i < *spec_.numTurns; ++i) {
-      LoopTurn turn = BYCC_TRY(spec_.turn(op_.scalar(DType::Int64, static_cast<double>(i)), {}, result.states));
+      LoopTurn turn =
+          BYCC_TRY(spec_.turn(op_.scalar(DType::Int64, static_cast<double>(i)), {}, result.states));
       result.states = turn.states;
       rows.resize(turn.rows.size());
       for (size_t r = 0; r < rows.size(); ++r)
-        rows[r].insert(turn.rows[r].isReversed ? rows[r].begin() : rows[r].end(), turn.rows[r].value);
+        rows[r].insert(turn.rows[r].isReversed ? rows[r].begin() : rows[r].end(),
+                       turn.rows[r].value);
     }
     for (const std::vector<NodeId> &row : rows)
       result.rows.push_back(BYCC_TRY(op_.call("stack", {op_.tuple(row)}, {{"axis", 0}})));
@@ -86,8 +88,9 @@ private:
     const TypeTable &types = module_.types;
     auto a = types.shape(before), b = types.shape(after);
     if (types.dtype(before) != types.dtype(after) || a.size() != b.size())
-      return op_.error(Status::Unsup) << "value " << state << " that the loop carries on changes from "
-                                      << types.str(before) << " to " << types.str(after);
+      return op_.error(Status::Unsup)
+             << "value " << state << " that the loop carries on changes from " << types.str(before)
+             << " to " << types.str(after);
     std::vector<Dim> dims;
     for (size_t d = 0; d < a.size(); ++d)
       dims.push_back(a[d] == b[d] ? a[d] : Dim::unknown());
@@ -178,7 +181,8 @@ private:
     module_.block(first).result = one;
     BlockId later(first.index + 1);
     builder_.setBlock(later);
-    module_.block(later).result = BYCC_TRY(op_.call("concatenate", {op_.tuple(parts)}, {{"axis", 0}}));
+    module_.block(later).result =
+        BYCC_TRY(op_.call("concatenate", {op_.tuple(parts)}, {{"axis", 0}}));
     builder_.setBlock(here);
     return builder_.ifNode(isFirst, first);
   }
@@ -269,6 +273,8 @@ private:
 
 } // namespace
 
-Expected<LoopResult> buildLoop(OpContext &op, const LoopSpec &spec) { return LoopBuilder(op, spec).run(); }
+Expected<LoopResult> buildLoop(OpContext &op, const LoopSpec &spec) {
+  return LoopBuilder(op, spec).run();
+}
 
 } // namespace bycc::onnx

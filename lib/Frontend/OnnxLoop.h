@@ -32,7 +32,8 @@ struct LoopSpec {
   std::vector<NodeId> states;
   bool mayUnroll = false; // very short ones
   // Called again when the type of a state turns out to change.
-  std::function<Expected<LoopTurn>(NodeId index, NodeId condition, std::span<const NodeId> states)> turn;
+  std::function<Expected<LoopTurn>(NodeId index, NodeId condition, std::span<const NodeId> states)>
+      turn;
 };
 
 struct LoopResult {

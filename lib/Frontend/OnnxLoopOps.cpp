@@ -63,7 +63,8 @@ private:
   Expected<> readBounds() {
     if (op_.has(0)) {
       spec_.trip = BYCC_TRY(scalarOf(op_, op_.input(0), DType::Int64, "the trip count"));
-      if (const IntTensor *known = op_.knownInts(0); known && known->isComplete() && known->values.size() == 1)
+      if (const IntTensor *known = op_.knownInts(0);
+          known && known->isComplete() && known->values.size() == 1)
         spec_.numTurns = known->all()[0];
     }
     if (op_.has(1)) {
@@ -84,11 +85,14 @@ private:
     // A condition that is true before and after each turn is none. That the body hands
     // it on shows when it has been converted with a condition that varies.
     spec_.condition = start_;
-    spec_.turn = [this](NodeId i, NodeId go, std::span<const NodeId> states) { return turn(i, go, states); };
+    spec_.turn = [this](NodeId i, NodeId go, std::span<const NodeId> states) {
+      return turn(i, go, states);
+    };
     if (startsTrue_ && BYCC_TRY(staysTrue()))
       spec_.condition = NodeId();
     if (!spec_.trip && !spec_.condition)
-      return op_.error(Status::Unsup) << "the loop has neither a trip count nor a condition that could end it";
+      return op_.error(Status::Unsup)
+             << "the loop has neither a trip count nor a condition that could end it";
     return {};
   }
 
@@ -110,7 +114,8 @@ private:
 
   Expected<std::vector<Value>> convert(NodeId index, NodeId go, std::span<const NodeId> states) {
     if (body_->inputs.size() != numStates_ + 2)
-      return op_.error() << "body has " << body_->inputs.size() << " inputs, wanted " << numStates_ + 2;
+      return op_.error() << "body has " << body_->inputs.size() << " inputs, wanted "
+                         << numStates_ + 2;
     std::vector<Value> inputs{{BYCC_TRY(asDeclared(op_, index, body_->inputs[0]))},
                               {BYCC_TRY(asDeclared(op_, go, body_->inputs[1]))}};
     auto state = states.begin();
@@ -126,7 +131,8 @@ private:
     LoopTurn turn;
     op_.importer().builder().setSource(op_.sourceId());
     if (spec_.condition)
-      turn.condition = BYCC_TRY(scalarOf(op_, outputs[0].node, DType::Bool, "the condition of the body"));
+      turn.condition =
+          BYCC_TRY(scalarOf(op_, outputs[0].node, DType::Bool, "the condition of the body"));
     for (size_t i = 0; i < numStates_; ++i)
       if (sequences_[i])
         BYCC_TRY(addElement(i, outputs[i + 1], turn));
@@ -173,7 +179,8 @@ private:
 // Inputs [states.., sequences..], outputs the same.
 class ScanConverter {
 public:
-  explicit ScanConverter(OpContext &op) : op_(op), c_(op), location_(op.module().source(op.sourceId())) {}
+  explicit ScanConverter(OpContext &op)
+      : op_(op), c_(op), location_(op.module().source(op.sourceId())) {}
 
   Expected<> run() {
     body_ = BYCC_TRY(bodyOf(op_));
@@ -181,11 +188,13 @@ public:
     size_t given = op_.numInputs() - std::min(op_.numInputs(), firstState_);
     int64_t count = BYCC_TRY(op_.requiredInt("num_scan_inputs"));
     if (count < 1 || count > static_cast<int64_t>(given))
-      return op_.error() << "num_scan_inputs is " << count << ", the node has " << given << " inputs";
+      return op_.error() << "num_scan_inputs is " << count << ", the node has " << given
+                         << " inputs";
     numScans_ = static_cast<size_t>(count);
     numStates_ = given - numScans_;
     if (body_->outputs.size() != op_.numOutputs() || body_->outputs.size() < numStates_)
-      return op_.error() << "body has " << body_->outputs.size() << " outputs, the node has " << op_.numOutputs();
+      return op_.error() << "body has " << body_->outputs.size() << " outputs, the node has "
+                         << op_.numOutputs();
     numRows_ = body_->outputs.size() - numStates_;
     for (size_t i = 0; i < given; ++i)
       inputs_.push_back(op_.input(firstState_ + i));
@@ -239,11 +248,14 @@ private:
                            << ", too few for a batch" << (i < numStates_ ? "" : " of sequences");
     Dim batch = op_.shape(inputs_[numStates_])[0];
     if (!batch.isConst() || batch.value() < 1 || batch.value() > maxBatch)
-      return op_.error(Status::Unsup) << "the batch must be known and at most " << maxBatch << ", it is "
-                                      << op_.types().str(batch);
+      return op_.error(Status::Unsup) << "the batch must be known and at most " << maxBatch
+                                      << ", it is " << op_.types().str(batch);
     std::vector<std::vector<NodeId>> results(numStates_ + numRows_);
     for (int64_t b = 0; b < batch.value(); ++b) {
-      auto at = [&](NodeId x) { return c_.call("take", {x, op_.scalar(DType::Int64, static_cast<double>(b))}, {{"axis", 0}}); };
+      auto at = [&](NodeId x) {
+        return c_.call("take", {x, op_.scalar(DType::Int64, static_cast<double>(b))},
+                       {{"axis", 0}});
+      };
       std::vector<NodeId> inputs;
       for (NodeId input : inputs_)
         inputs.push_back(at(input));
@@ -287,7 +299,8 @@ private:
       for (size_t i = 0; i < outputs.size(); ++i) {
         NodeId value = outputs[i];
         if (length)
-          value = c_.where(isInside, value, i < numStates_ ? states[i] : c_.call("zeros_like", {value}));
+          value = c_.where(isInside, value,
+                           i < numStates_ ? states[i] : c_.call("zeros_like", {value}));
         if (i < numStates_)
           turn.states.push_back(value);
         else

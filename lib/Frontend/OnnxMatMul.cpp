@@ -44,13 +44,13 @@ Expected<> convertGemm(OpContext &op) {
   NodeId c = BYCC_TRY(scaled(op, op.input(2), beta));
   bool isBroadcast = op.opset() >= 7 || BYCC_TRY(op.intAttr("broadcast", 0)) != 0;
   if (!isBroadcast && op.shape(c) != op.shape(result))
-    return op.error() << "C of type " << op.types().str(op.module().type(c)) << " without broadcast";
+    return op.error() << "C of type " << op.types().str(op.module().type(c))
+                      << " without broadcast";
   bool isBias = op.rank(c) == 1 && op.shape(c)[0] == op.shape(result)[1];
   NodeId sum = BYCC_TRY(op.call(isBias ? "nn.bias_add" : "add", {result, c}));
   std::vector<Dim> wanted = op.shape(result), made = op.shape(sum);
-  bool fits = std::equal(made.begin(), made.end(), wanted.begin(), wanted.end(), [](Dim a, Dim b) {
-    return a == b || !a.isConst() || !b.isConst();
-  });
+  bool fits = std::equal(made.begin(), made.end(), wanted.begin(), wanted.end(),
+                         [](Dim a, Dim b) { return a == b || !a.isConst() || !b.isConst(); });
   if (!fits)
     return op.error() << "C of type " << op.types().str(op.module().type(c))
                       << " does not broadcast to the product";
@@ -102,19 +102,19 @@ Expected<NodeId> stackedProductAtRunTime(OpContext &op, NodeId a, NodeId b) {
     if (int64_t missing = rank - op.rank(side))
       side = BYCC_TRY(op.call("expand_dims", {side}, {{"axis", 0}, {"num_newaxis", missing}}));
   std::vector<Dim> left = op.shape(sides[0]), right = op.shape(sides[1]);
-  bool isSame = std::equal(left.begin(), left.end() - 2, right.begin(), [](Dim x, Dim y) {
-    return x == y && !x.isUnknown();
-  });
+  bool isSame = std::equal(left.begin(), left.end() - 2, right.begin(),
+                           [](Dim x, Dim y) { return x == y && !x.isUnknown(); });
   if (!isSame) {
     NodeId batch = BYCC_TRY(commonBatch(op, sides[0], sides[1]));
     for (NodeId &side : sides) {
-      NodeId matrix = BYCC_TRY(pick(op, BYCC_TRY(extentsOf(op, side)), std::vector<int64_t>{rank - 2, rank - 1}));
+      NodeId matrix = BYCC_TRY(
+          pick(op, BYCC_TRY(extentsOf(op, side)), std::vector<int64_t>{rank - 2, rank - 1}));
       NodeId shape[2] = {batch, matrix};
       side = BYCC_TRY(op.call("dyn.broadcast_to", {side, BYCC_TRY(join(op, shape))}));
     }
   }
-  NodeId result = BYCC_TRY(op.call("nn.batch_matmul", {BYCC_TRY(toOneBatch(op, sides[0])),
-                                                       BYCC_TRY(toOneBatch(op, sides[1]))}));
+  NodeId result = BYCC_TRY(op.call(
+      "nn.batch_matmul", {BYCC_TRY(toOneBatch(op, sides[0])), BYCC_TRY(toOneBatch(op, sides[1]))}));
   if (rank == 3)
     return result;
   return op.call("reshape_like", {result, sides[0]}, {{"lhs_end", 1}, {"rhs_end", rank - 2}});
@@ -133,7 +133,8 @@ Expected<NodeId> stackedProduct(OpContext &op, NodeId a, NodeId b) {
   std::vector<int64_t> batch;
   for (size_t i = 0; i + 2 < rank; ++i) {
     if (aShape[i] != bShape[i] && aShape[i] != 1 && bShape[i] != 1)
-      return op.error() << "batch dims " << aShape[i] << " and " << bShape[i] << " do not broadcast";
+      return op.error() << "batch dims " << aShape[i] << " and " << bShape[i]
+                        << " do not broadcast";
     batch.push_back(aShape[i] == 1 ? bShape[i] : aShape[i]);
   }
   int64_t count = product(batch, 0, batch.size());
@@ -167,7 +168,8 @@ Expected<NodeId> rowsProduct(OpContext &op, NodeId a, NodeId b) {
                    std::move(attrs));
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(a));
   int64_t rows[2] = {product(shape, 0, shape.size() - 1), shape.back()};
-  NodeId result = BYCC_TRY(op.call("nn.matmul", {BYCC_TRY(op.reshape(a, rows)), b}, std::move(attrs)));
+  NodeId result =
+      BYCC_TRY(op.call("nn.matmul", {BYCC_TRY(op.reshape(a, rows)), b}, std::move(attrs)));
   shape.back() = op.shape(b)[1].value();
   NodeId reshaped = BYCC_TRY(op.reshape(result, shape));
   op.importer().noteRowsProduct(reshaped, result);

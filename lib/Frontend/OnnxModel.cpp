@@ -47,9 +47,14 @@ Expected<> decodeEntry(Reader reader, std::pair<std::string_view, std::string_vi
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: entry.first = BYCC_TRY(reader.bytes(field)); break;
-    case 2: entry.second = BYCC_TRY(reader.bytes(field)); break;
-    default: return reader.unknown(field);
+    case 1:
+      entry.first = BYCC_TRY(reader.bytes(field));
+      break;
+    case 2:
+      entry.second = BYCC_TRY(reader.bytes(field));
+      break;
+    default:
+      return reader.unknown(field);
     }
   return {};
 }
@@ -58,16 +63,33 @@ Expected<> decodeTensor(Reader reader, Tensor &tensor) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: BYCC_TRY(reader.varints(field, tensor.dims)); break;
-    case 2: tensor.elemType = BYCC_TRY(reader.integer32(field)); break;
-    case 3: return reader.fault(Status::Unsup, field.start) << "tensor segments are not supported";
-    case 4: case 5: case 7: case 10: case 11:
+    case 1:
+      BYCC_TRY(reader.varints(field, tensor.dims));
+      break;
+    case 2:
+      tensor.elemType = BYCC_TRY(reader.integer32(field));
+      break;
+    case 3:
+      return reader.fault(Status::Unsup, field.start) << "tensor segments are not supported";
+    case 4:
+    case 5:
+    case 7:
+    case 10:
+    case 11:
       BYCC_TRY(decodeTypedData(reader, field, tensor));
       break;
-    case 6: tensor.typedField = 6; break; // strings: refused by type later
-    case 8: tensor.name = BYCC_TRY(reader.name(field)); break;
-    case 9: tensor.raw = BYCC_TRY(reader.bytes(field)); break;
-    case 12: BYCC_TRY(reader.bytes(field)); break;
+    case 6:
+      tensor.typedField = 6;
+      break; // strings: refused by type later
+    case 8:
+      tensor.name = BYCC_TRY(reader.name(field));
+      break;
+    case 9:
+      tensor.raw = BYCC_TRY(reader.bytes(field));
+      break;
+    case 12:
+      BYCC_TRY(reader.bytes(field));
+      break;
     case 13:
       tensor.externalData.emplace_back();
       BYCC_TRY(decodeEntry(BYCC_TRY(reader.message(field, "StringStringEntryProto")),
@@ -80,8 +102,11 @@ Expected<> decodeTensor(Reader reader, Tensor &tensor) {
       tensor.isExternal = place == 1;
       break;
     }
-    case 16: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata_props
-    default: return reader.unknown(field);
+    case 16:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // metadata_props
+    default:
+      return reader.unknown(field);
     }
   if (tensor.dims.size() > maxRank)
     return reader.fault(Status::Limit, field.start)
@@ -93,10 +118,17 @@ Expected<> decodeSparse(Reader reader, SparseTensor &sparse) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), sparse.values)); break;
-    case 2: BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), sparse.indices)); break;
-    case 3: BYCC_TRY(reader.varints(field, sparse.dims)); break;
-    default: return reader.unknown(field);
+    case 1:
+      BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), sparse.values));
+      break;
+    case 2:
+      BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), sparse.indices));
+      break;
+    case 3:
+      BYCC_TRY(reader.varints(field, sparse.dims));
+      break;
+    default:
+      return reader.unknown(field);
     }
   if (sparse.dims.size() > maxRank)
     return reader.fault(Status::Limit, field.start)
@@ -154,15 +186,21 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
         (present.empty() || present.back() != field.number))
       present.push_back(field.number);
     switch (field.number) {
-    case 1: attribute.name = BYCC_TRY(reader.name(field)); break;
+    case 1:
+      attribute.name = BYCC_TRY(reader.name(field));
+      break;
     case 2: {
       BYCC_TRY(reader.expect(field, Fixed32));
       BYCC_TRY(reader.once(field));
       attribute.f = std::bit_cast<float>(static_cast<uint32_t>(field.value));
       break;
     }
-    case 3: attribute.i = BYCC_TRY(reader.integer(field)); break;
-    case 4: attribute.s = BYCC_TRY(reader.bytes(field)); break;
+    case 3:
+      attribute.i = BYCC_TRY(reader.integer(field));
+      break;
+    case 4:
+      attribute.s = BYCC_TRY(reader.bytes(field));
+      break;
     case 5:
       attribute.tensor = std::make_shared<Tensor>();
       BYCC_TRY(decodeTensor(BYCC_TRY(reader.messageOnce(field, "TensorProto")), *attribute.tensor));
@@ -171,26 +209,40 @@ Expected<> decodeAttribute(Reader reader, Attribute &attribute) {
       attribute.graph = std::make_shared<Graph>();
       BYCC_TRY(decodeGraph(BYCC_TRY(reader.messageOnce(field, "GraphProto")), *attribute.graph));
       break;
-    case 7: BYCC_TRY(reader.fixedItems(field, attribute.floats)); break;
-    case 8: BYCC_TRY(reader.varints(field, attribute.ints)); break;
+    case 7:
+      BYCC_TRY(reader.fixedItems(field, attribute.floats));
+      break;
+    case 8:
+      BYCC_TRY(reader.varints(field, attribute.ints));
+      break;
     case 9:
       BYCC_TRY(reader.expect(field, Bytes));
       attribute.strings.push_back(field.bytes);
       break;
-    case 13: BYCC_TRY(reader.bytes(field)); break;
+    case 13:
+      BYCC_TRY(reader.bytes(field));
+      break;
     case 20:
       attribute.kind = static_cast<AttrKind>(BYCC_TRY(reader.integer32(field)));
       break;
-    case 21: attribute.refName = BYCC_TRY(reader.name(field)); break;
+    case 21:
+      attribute.refName = BYCC_TRY(reader.name(field));
+      break;
     case 22:
       attribute.sparse = std::make_shared<SparseTensor>();
-      BYCC_TRY(decodeSparse(BYCC_TRY(reader.messageOnce(field, "SparseTensorProto")), *attribute.sparse));
+      BYCC_TRY(decodeSparse(BYCC_TRY(reader.messageOnce(field, "SparseTensorProto")),
+                            *attribute.sparse));
       break;
-    case 10: case 11: case 14: case 15: case 23:
+    case 10:
+    case 11:
+    case 14:
+    case 15:
+    case 23:
       return reader.fault(Status::Unsup, field.start)
              << "attribute '" << escaped(attribute.name) << "': values of field " << field.number
              << " are not supported";
-    default: return reader.unknown(field);
+    default:
+      return reader.unknown(field);
     }
   }
   return checkKind(reader, field, present, attribute);
@@ -200,20 +252,38 @@ Expected<> decodeNode(Reader reader, Node &node) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: node.inputs.push_back(BYCC_TRY(reader.nameItem(field))); break;
-    case 2: node.outputs.push_back(BYCC_TRY(reader.nameItem(field))); break;
-    case 3: node.name = BYCC_TRY(reader.name(field)); break;
-    case 4: node.opType = BYCC_TRY(reader.name(field)); break;
+    case 1:
+      node.inputs.push_back(BYCC_TRY(reader.nameItem(field)));
+      break;
+    case 2:
+      node.outputs.push_back(BYCC_TRY(reader.nameItem(field)));
+      break;
+    case 3:
+      node.name = BYCC_TRY(reader.name(field));
+      break;
+    case 4:
+      node.opType = BYCC_TRY(reader.name(field));
+      break;
     case 5:
       node.attributes.emplace_back();
       BYCC_TRY(decodeAttribute(BYCC_TRY(reader.message(field, "AttributeProto")),
                                node.attributes.back()));
       break;
-    case 6: BYCC_TRY(reader.bytes(field)); break;
-    case 7: node.domain = BYCC_TRY(reader.name(field)); break;
-    case 8: node.overload = BYCC_TRY(reader.name(field)); break;
-    case 9: case 10: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata, device configurations
-    default: return reader.unknown(field);
+    case 6:
+      BYCC_TRY(reader.bytes(field));
+      break;
+    case 7:
+      node.domain = BYCC_TRY(reader.name(field));
+      break;
+    case 8:
+      node.overload = BYCC_TRY(reader.name(field));
+      break;
+    case 9:
+    case 10:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // metadata, device configurations
+    default:
+      return reader.unknown(field);
     }
   if (node.opType.empty())
     return reader.fault(field) << "a node without an operator type";
@@ -224,10 +294,17 @@ Expected<> decodeDim(Reader reader, DimSpec &dim) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: dim.value = BYCC_TRY(reader.integer(field)); break;
-    case 2: dim.param = BYCC_TRY(reader.name(field)); break;
-    case 3: BYCC_TRY(reader.bytes(field)); break;
-    default: return reader.unknown(field);
+    case 1:
+      dim.value = BYCC_TRY(reader.integer(field));
+      break;
+    case 2:
+      dim.param = BYCC_TRY(reader.name(field));
+      break;
+    case 3:
+      BYCC_TRY(reader.bytes(field));
+      break;
+    default:
+      return reader.unknown(field);
     }
   if (dim.value && !dim.param.empty())
     return reader.fault(field) << "a dimension with both a value and a name";
@@ -251,12 +328,15 @@ Expected<> decodeTensorType(Reader reader, ValueInfo &info) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: info.elemType = BYCC_TRY(reader.integer32(field)); break;
+    case 1:
+      info.elemType = BYCC_TRY(reader.integer32(field));
+      break;
     case 2:
       info.hasShape = true;
       BYCC_TRY(decodeShape(BYCC_TRY(reader.messageOnce(field, "TensorShapeProto")), info));
       break;
-    default: return reader.unknown(field);
+    default:
+      return reader.unknown(field);
     }
   return {};
 }
@@ -283,12 +363,22 @@ Expected<> decodeType(Reader reader, ValueInfo &info) {
       info.isTensor = true;
       BYCC_TRY(decodeTensorType(BYCC_TRY(reader.messageOnce(field, "TypeProto.Tensor")), info));
       break;
-    case 4: BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Sequence")), 1)); break;
-    case 5: BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Map")), 2)); break;
-    case 8: break; // a sparse tensor
-    case 9: BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Optional")), 1)); break;
-    case 6: BYCC_TRY(reader.bytes(field)); break;
-    default: return reader.unknown(field);
+    case 4:
+      BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Sequence")), 1));
+      break;
+    case 5:
+      BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Map")), 2));
+      break;
+    case 8:
+      break; // a sparse tensor
+    case 9:
+      BYCC_TRY(checkInnerType(BYCC_TRY(reader.message(field, "TypeProto.Optional")), 1));
+      break;
+    case 6:
+      BYCC_TRY(reader.bytes(field));
+      break;
+    default:
+      return reader.unknown(field);
     }
   return {};
 }
@@ -297,11 +387,20 @@ Expected<> decodeValueInfo(Reader reader, ValueInfo &info) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: info.name = BYCC_TRY(reader.name(field)); break;
-    case 2: BYCC_TRY(decodeType(BYCC_TRY(reader.messageOnce(field, "TypeProto")), info)); break;
-    case 3: BYCC_TRY(reader.bytes(field)); break;
-    case 4: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata_props
-    default: return reader.unknown(field);
+    case 1:
+      info.name = BYCC_TRY(reader.name(field));
+      break;
+    case 2:
+      BYCC_TRY(decodeType(BYCC_TRY(reader.messageOnce(field, "TypeProto")), info));
+      break;
+    case 3:
+      BYCC_TRY(reader.bytes(field));
+      break;
+    case 4:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // metadata_props
+    default:
+      return reader.unknown(field);
     }
   if (info.name.empty())
     return reader.fault(field) << "a value without a name";
@@ -322,22 +421,37 @@ Expected<> decodeGraph(Reader reader, Graph &graph) {
       graph.nodes.emplace_back().index = graph.nodes.size();
       BYCC_TRY(decodeNode(BYCC_TRY(reader.message(field, "NodeProto")), graph.nodes.back()));
       break;
-    case 2: graph.name = BYCC_TRY(reader.name(field)); break;
+    case 2:
+      graph.name = BYCC_TRY(reader.name(field));
+      break;
     case 5:
       graph.initializers.emplace_back();
-      BYCC_TRY(decodeTensor(BYCC_TRY(reader.message(field, "TensorProto")),
-                            graph.initializers.back()));
+      BYCC_TRY(
+          decodeTensor(BYCC_TRY(reader.message(field, "TensorProto")), graph.initializers.back()));
       break;
-    case 10: BYCC_TRY(reader.bytes(field)); break;
-    case 11: BYCC_TRY(valueInfo(graph.inputs)); break;
-    case 12: BYCC_TRY(valueInfo(graph.outputs)); break;
-    case 13: BYCC_TRY(valueInfo(graph.valueInfos)); break;
-    case 14: case 16: BYCC_TRY(reader.expect(field, Bytes)); break; // annotations, metadata
+    case 10:
+      BYCC_TRY(reader.bytes(field));
+      break;
+    case 11:
+      BYCC_TRY(valueInfo(graph.inputs));
+      break;
+    case 12:
+      BYCC_TRY(valueInfo(graph.outputs));
+      break;
+    case 13:
+      BYCC_TRY(valueInfo(graph.valueInfos));
+      break;
+    case 14:
+    case 16:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // annotations, metadata
     case 15:
       graph.sparseInitializers.emplace_back();
-      BYCC_TRY(decodeSparse(BYCC_TRY(reader.message(field, "SparseTensorProto")), graph.sparseInitializers.back()));
+      BYCC_TRY(decodeSparse(BYCC_TRY(reader.message(field, "SparseTensorProto")),
+                            graph.sparseInitializers.back()));
       break;
-    default: return reader.unknown(field);
+    default:
+      return reader.unknown(field);
     }
   return {};
 }
@@ -346,9 +460,14 @@ Expected<> decodeOpset(Reader reader, OpsetImport &opset) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: opset.domain = BYCC_TRY(reader.name(field)); break;
-    case 2: opset.version = BYCC_TRY(reader.integer(field)); break;
-    default: return reader.unknown(field);
+    case 1:
+      opset.domain = BYCC_TRY(reader.name(field));
+      break;
+    case 2:
+      opset.version = BYCC_TRY(reader.integer(field));
+      break;
+    default:
+      return reader.unknown(field);
     }
   return {};
 }
@@ -357,29 +476,50 @@ Expected<> decodeFunction(Reader reader, Function &function) {
   Field field;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: function.name = BYCC_TRY(reader.name(field)); break;
-    case 4: function.inputs.push_back(BYCC_TRY(reader.nameItem(field))); break;
-    case 5: function.outputs.push_back(BYCC_TRY(reader.nameItem(field))); break;
-    case 6: function.attributes.push_back(BYCC_TRY(reader.nameItem(field))); break;
+    case 1:
+      function.name = BYCC_TRY(reader.name(field));
+      break;
+    case 4:
+      function.inputs.push_back(BYCC_TRY(reader.nameItem(field)));
+      break;
+    case 5:
+      function.outputs.push_back(BYCC_TRY(reader.nameItem(field)));
+      break;
+    case 6:
+      function.attributes.push_back(BYCC_TRY(reader.nameItem(field)));
+      break;
     case 7:
       if (function.body.nodes.size() == maxNodes)
         return reader.fault(Status::Limit, field.start) << "more than " << maxNodes << " nodes";
       function.body.nodes.emplace_back().index = function.body.nodes.size();
-      BYCC_TRY(decodeNode(BYCC_TRY(reader.message(field, "NodeProto")), function.body.nodes.back()));
+      BYCC_TRY(
+          decodeNode(BYCC_TRY(reader.message(field, "NodeProto")), function.body.nodes.back()));
       break;
-    case 8: BYCC_TRY(reader.bytes(field)); break;
+    case 8:
+      BYCC_TRY(reader.bytes(field));
+      break;
     case 9:
       function.opsets.emplace_back();
-      BYCC_TRY(decodeOpset(BYCC_TRY(reader.message(field, "OperatorSetIdProto")), function.opsets.back()));
+      BYCC_TRY(decodeOpset(BYCC_TRY(reader.message(field, "OperatorSetIdProto")),
+                           function.opsets.back()));
       break;
-    case 10: function.domain = BYCC_TRY(reader.name(field)); break;
+    case 10:
+      function.domain = BYCC_TRY(reader.name(field));
+      break;
     case 11:
       function.defaults.emplace_back();
-      BYCC_TRY(decodeAttribute(BYCC_TRY(reader.message(field, "AttributeProto")), function.defaults.back()));
+      BYCC_TRY(decodeAttribute(BYCC_TRY(reader.message(field, "AttributeProto")),
+                               function.defaults.back()));
       break;
-    case 12: case 14: BYCC_TRY(reader.expect(field, Bytes)); break; // types of values, metadata
-    case 13: function.overload = BYCC_TRY(reader.name(field)); break;
-    default: return reader.unknown(field);
+    case 12:
+    case 14:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // types of values, metadata
+    case 13:
+      function.overload = BYCC_TRY(reader.name(field));
+      break;
+    default:
+      return reader.unknown(field);
     }
   if (function.name.empty())
     return reader.fault(field) << "a function without a name";
@@ -397,27 +537,42 @@ Expected<Model> decodeModel(std::string_view bytes, const std::string &file) {
   bool hasGraph = false;
   while (BYCC_TRY(reader.next(field)))
     switch (field.number) {
-    case 1: model.irVersion = BYCC_TRY(reader.integer(field)); break;
-    case 2: case 3: case 4: case 6: BYCC_TRY(reader.bytes(field)); break;
-    case 5: BYCC_TRY(reader.integer(field)); break;
+    case 1:
+      model.irVersion = BYCC_TRY(reader.integer(field));
+      break;
+    case 2:
+    case 3:
+    case 4:
+    case 6:
+      BYCC_TRY(reader.bytes(field));
+      break;
+    case 5:
+      BYCC_TRY(reader.integer(field));
+      break;
     case 7:
       hasGraph = true;
       BYCC_TRY(decodeGraph(BYCC_TRY(reader.messageOnce(field, "GraphProto")), model.graph));
       break;
     case 8:
       model.opsets.emplace_back();
-      BYCC_TRY(decodeOpset(BYCC_TRY(reader.message(field, "OperatorSetIdProto")),
-                           model.opsets.back()));
+      BYCC_TRY(
+          decodeOpset(BYCC_TRY(reader.message(field, "OperatorSetIdProto")), model.opsets.back()));
       break;
-    case 14: case 20: BYCC_TRY(reader.expect(field, Bytes)); break; // metadata, training
+    case 14:
+    case 20:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // metadata, training
     case 25:
       if (model.functions.size() == maxFunctions)
-        return reader.fault(Status::Limit, field.start) << "more than " << maxFunctions << " functions";
+        return reader.fault(Status::Limit, field.start)
+               << "more than " << maxFunctions << " functions";
       model.functions.emplace_back();
-      BYCC_TRY(decodeFunction(BYCC_TRY(reader.message(field, "FunctionProto")),
-                              model.functions.back()));
+      BYCC_TRY(
+          decodeFunction(BYCC_TRY(reader.message(field, "FunctionProto")), model.functions.back()));
       break;
-    case 26: BYCC_TRY(reader.expect(field, Bytes)); break; // device configuration
+    case 26:
+      BYCC_TRY(reader.expect(field, Bytes));
+      break; // device configuration
     default:
       return reader.fault(field) << "field " << field.number
                                  << " is not one of a model: damaged, or bytes after the model";

@@ -25,8 +25,24 @@ namespace bycc::onnx {
 
 // TensorProto.DataType
 enum class ElemType : int32_t {
-  Undefined = 0, Float, UInt8, Int8, UInt16, Int16, Int32, Int64, String, Bool, Float16,
-  Double, UInt32, UInt64, Complex64, Complex128, BFloat16, LastKnown = 24,
+  Undefined = 0,
+  Float,
+  UInt8,
+  Int8,
+  UInt16,
+  Int16,
+  Int32,
+  Int64,
+  String,
+  Bool,
+  Float16,
+  Double,
+  UInt32,
+  UInt64,
+  Complex64,
+  Complex128,
+  BFloat16,
+  LastKnown = 24,
 };
 
 struct Tensor {
@@ -53,8 +69,21 @@ struct Graph;
 
 // AttributeProto.AttributeType
 enum class AttrKind : int32_t {
-  Undefined = 0, Float, Int, String, Tensor, Graph, Floats, Ints, Strings, Tensors, Graphs,
-  SparseTensor, SparseTensors, TypeProto, TypeProtos,
+  Undefined = 0,
+  Float,
+  Int,
+  String,
+  Tensor,
+  Graph,
+  Floats,
+  Ints,
+  Strings,
+  Tensors,
+  Graphs,
+  SparseTensor,
+  SparseTensors,
+  TypeProto,
+  TypeProtos,
 };
 
 // Copied where a function is called: what it holds may be shared.

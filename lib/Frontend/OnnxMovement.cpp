@@ -92,12 +92,14 @@ Expected<> convertReshape(OpContext &op) {
   if (op.isStatic(x)) {
     wanted = BYCC_TRY(resolveShape(op, x, wanted, allowZero));
     bool hasZero = std::count(wanted.begin(), wanted.end(), 0) > 0;
-    op.setOutput(0, BYCC_TRY(op.call("reshape", {x}, {{"newshape", AttrValue::ints(wanted)},
-                                                      {"allowzero", static_cast<int64_t>(hasZero)}})));
+    op.setOutput(0, BYCC_TRY(op.call("reshape", {x},
+                                     {{"newshape", AttrValue::ints(wanted)},
+                                      {"allowzero", static_cast<int64_t>(hasZero)}})));
     return {};
   }
-  op.setOutput(0, BYCC_TRY(op.call("reshape", {x}, {{"newshape", AttrValue::ints(wanted)},
-                                                    {"allowzero", static_cast<int64_t>(allowZero)}})));
+  op.setOutput(0, BYCC_TRY(op.call("reshape", {x},
+                                   {{"newshape", AttrValue::ints(wanted)},
+                                    {"allowzero", static_cast<int64_t>(allowZero)}})));
   return {};
 }
 
@@ -161,7 +163,8 @@ Expected<> convertSqueeze(OpContext &op) {
   NodeId x = op.input(0);
   if (op.opset() >= 13 && !op.isKnown(1)) {
     std::optional<int64_t> rank = op.declaredRank(0);
-    NodeId axes = BYCC_TRY(runTimeInts(op, 1, "axes", rank ? std::optional(op.rank(x) - *rank) : rank));
+    NodeId axes =
+        BYCC_TRY(runTimeInts(op, 1, "axes", rank ? std::optional(op.rank(x) - *rank) : rank));
     op.setOutput(0, BYCC_TRY(op.call("dyn.squeeze", {x, axes})));
     return {};
   }
@@ -173,7 +176,8 @@ Expected<> convertSqueeze(OpContext &op) {
   for (int64_t axis : *axes)
     if (shape[axis].isConst() && shape[axis].value() != 1)
       return op.error() << "axis " << axis << " has " << shape[axis].value() << " elements, not 1";
-  op.setOutput(0, axes->empty() ? x : BYCC_TRY(op.call("squeeze", {x}, {{"axis", AttrValue::ints(*axes)}})));
+  op.setOutput(
+      0, axes->empty() ? x : BYCC_TRY(op.call("squeeze", {x}, {{"axis", AttrValue::ints(*axes)}})));
   return {};
 }
 
@@ -183,7 +187,8 @@ namespace {
 // the result has the one at p less the number of new axes in front of it.
 Expected<> unsqueezeAtRunTime(OpContext &op, NodeId x) {
   std::optional<int64_t> declared = op.declaredRank(0);
-  NodeId axes = BYCC_TRY(runTimeInts(op, 1, "axes", declared ? std::optional(*declared - op.rank(x)) : declared));
+  NodeId axes = BYCC_TRY(
+      runTimeInts(op, 1, "axes", declared ? std::optional(*declared - op.rank(x)) : declared));
   int64_t rank = op.rank(x) + lengthOf(op, axes);
   if (rank > 32)
     return op.error(Status::Limit) << "rank " << rank << ", the limit is 32";
@@ -218,8 +223,8 @@ Expected<> convertUnsqueeze(OpContext &op) {
     size_t run = 1;
     while (i + run < axes->size() && (*axes)[i + run] == (*axes)[i] + static_cast<int64_t>(run))
       ++run;
-    x = BYCC_TRY(op.call("expand_dims", {x}, {{"axis", (*axes)[i]},
-                                              {"num_newaxis", static_cast<int64_t>(run)}}));
+    x = BYCC_TRY(op.call("expand_dims", {x},
+                         {{"axis", (*axes)[i]}, {"num_newaxis", static_cast<int64_t>(run)}}));
     i += run;
   }
   op.setOutput(0, x);
@@ -233,7 +238,8 @@ Expected<> convertConcat(OpContext &op) {
       return op.error() << "input " << i << " is missing";
     parts.push_back(op.input(i));
   }
-  int64_t axis = op.opset() < 4 ? BYCC_TRY(op.intAttr("axis", 1)) : BYCC_TRY(op.requiredInt("axis"));
+  int64_t axis =
+      op.opset() < 4 ? BYCC_TRY(op.intAttr("axis", 1)) : BYCC_TRY(op.requiredInt("axis"));
   axis = BYCC_TRY(op.normalAxis(axis, op.rank(parts[0])));
   if (parts.size() == 1) {
     op.setOutput(0, parts[0]);
@@ -287,8 +293,8 @@ Expected<> convertExpand(OpContext &op) {
     const IntTensor *known = op.knownInts(1);
     if (known && static_cast<int64_t>(known->values.size()) != lengthOf(op, wanted))
       known = nullptr;
-    op.setOutput(0, BYCC_TRY(op.call("dyn.broadcast_to",
-                                     {x, BYCC_TRY(commonShape(op, x, wanted, known))})));
+    op.setOutput(
+        0, BYCC_TRY(op.call("dyn.broadcast_to", {x, BYCC_TRY(commonShape(op, x, wanted, known))})));
     return {};
   }
   std::vector<int64_t> wanted = BYCC_TRY(op.constInts(1, "shape"));
@@ -304,9 +310,9 @@ Expected<> convertExpand(OpContext &op) {
       return op.error() << "dim " << padded[i] << " does not broadcast to " << wanted[i];
     wanted[i] = wanted[i] == 1 ? padded[i] : wanted[i];
   }
-  op.setOutput(0, wanted == shape
-                      ? x
-                      : BYCC_TRY(op.call("broadcast_to", {x}, {{"shape", AttrValue::ints(wanted)}})));
+  op.setOutput(0, wanted == shape ? x
+                                  : BYCC_TRY(op.call("broadcast_to", {x},
+                                                     {{"shape", AttrValue::ints(wanted)}})));
   return {};
 }
 
@@ -363,8 +369,8 @@ Expected<> convertDepthToSpace(OpContext &op) {
   std::string mode = BYCC_TRY(op.textAttr("mode", "DCR"));
   if (mode != "DCR" && mode != "CRD")
     return op.error() << "mode must be DCR or CRD";
-  op.setOutput(0, BYCC_TRY(op.call(op.relayName(), {op.input(0)},
-                                   {{"block_size", size}, {"mode", mode}})));
+  op.setOutput(
+      0, BYCC_TRY(op.call(op.relayName(), {op.input(0)}, {{"block_size", size}, {"mode", mode}})));
   return {};
 }
 

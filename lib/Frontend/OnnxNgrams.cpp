@@ -13,16 +13,18 @@ namespace bycc::onnx {
 namespace {
 
 struct Pool {
-  std::vector<int64_t> tokens;   // n-grams of length 1, then 2, ..
-  std::vector<int64_t> starts;   // where those of length n start, at n - 1
-  std::vector<int64_t> columns;  // of the result, per n-gram
-  std::vector<double> weights;   // per n-gram, or none
+  std::vector<int64_t> tokens;  // n-grams of length 1, then 2, ..
+  std::vector<int64_t> starts;  // where those of length n start, at n - 1
+  std::vector<int64_t> columns; // of the result, per n-gram
+  std::vector<double> weights;  // per n-gram, or none
   int64_t least = 0, most = 0, skips = 0;
 
   int64_t end(size_t index) const {
     return index + 1 < starts.size() ? starts[index + 1] : static_cast<int64_t>(tokens.size());
   }
-  int64_t count(size_t index) const { return (end(index) - starts[index]) / static_cast<int64_t>(index + 1); }
+  int64_t count(size_t index) const {
+    return (end(index) - starts[index]) / static_cast<int64_t>(index + 1);
+  }
 };
 
 Expected<std::vector<int64_t>> requiredInts(OpContext &op, std::string_view name) {
@@ -35,7 +37,8 @@ Expected<std::vector<int64_t>> requiredInts(OpContext &op, std::string_view name
 Expected<> checkPool(OpContext &op, const Pool &pool) {
   int64_t ngrams = 0, at = 0;
   for (size_t i = 0; i < pool.starts.size(); ++i) {
-    if (pool.starts[i] < at || pool.starts[i] > pool.end(i) || pool.end(i) > static_cast<int64_t>(pool.tokens.size()) ||
+    if (pool.starts[i] < at || pool.starts[i] > pool.end(i) ||
+        pool.end(i) > static_cast<int64_t>(pool.tokens.size()) ||
         (pool.end(i) - pool.starts[i]) % static_cast<int64_t>(i + 1) != 0)
       return op.error() << "ngram_counts do not divide pool_int64s into n-grams";
     at = pool.starts[i];
@@ -43,16 +46,19 @@ Expected<> checkPool(OpContext &op, const Pool &pool) {
   }
   if (static_cast<int64_t>(pool.columns.size()) != ngrams ||
       (!pool.weights.empty() && static_cast<int64_t>(pool.weights.size()) != ngrams))
-    return op.error() << "ngram_indexes or weights are not one per n-gram, of which there are " << ngrams;
+    return op.error() << "ngram_indexes or weights are not one per n-gram, of which there are "
+                      << ngrams;
   std::vector<int64_t> sorted = pool.columns;
   std::sort(sorted.begin(), sorted.end());
   if (sorted.front() < 0 || sorted.back() >= (int64_t{1} << 24))
     return op.error() << "ngram_indexes are out of range";
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     return op.error(Status::Unsup) << "two n-grams with one index";
-  if (pool.least < 1 || pool.most < pool.least || pool.most > static_cast<int64_t>(pool.starts.size()) || pool.skips < 0)
-    return op.error() << "from " << pool.least << " to " << pool.most << " tokens with " << pool.skips
-                      << " skipped, the pool has n-grams of 1 to " << pool.starts.size();
+  if (pool.least < 1 || pool.most < pool.least ||
+      pool.most > static_cast<int64_t>(pool.starts.size()) || pool.skips < 0)
+    return op.error() << "from " << pool.least << " to " << pool.most << " tokens with "
+                      << pool.skips << " skipped, the pool has n-grams of 1 to "
+                      << pool.starts.size();
   return {};
 }
 
@@ -73,8 +79,10 @@ Expected<Pool> readPool(OpContext &op) {
 }
 
 // Occurrences of the n-grams of one length, [rows, n-grams].
-NodeId countGrams(OpContext &op, Compose &c, NodeId x, int64_t length, const Pool &pool, size_t index) {
-  int64_t n = static_cast<int64_t>(index) + 1, grams = pool.count(index), rows = op.shape(x)[0].value();
+NodeId countGrams(OpContext &op, Compose &c, NodeId x, int64_t length, const Pool &pool,
+                  size_t index) {
+  int64_t n = static_cast<int64_t>(index) + 1, grams = pool.count(index),
+          rows = op.shape(x)[0].value();
   NodeId total = c.zeros({rows, grams}, DType::Float32);
   // A single token has no distances, it is counted once.
   for (int64_t distance = 1; distance <= (n == 1 ? 1 : pool.skips + 1); ++distance) {

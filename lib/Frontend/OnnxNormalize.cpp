@@ -114,7 +114,8 @@ Expected<> convertBatchNormTraining(OpContext &op, double epsilon) {
 // spatial = 0 (opsets before 9): parameters per element of a sample, not per channel.
 Expected<> convertBatchNormPerElement(OpContext &op, double epsilon) {
   Compose c(op);
-  NodeId normal = c.mul(c.sub(op.input(0), op.input(3)), c.call("rsqrt", {c.add(op.input(4), epsilon)}));
+  NodeId normal =
+      c.mul(c.sub(op.input(0), op.input(3)), c.call("rsqrt", {c.add(op.input(4), epsilon)}));
   op.setOutput(0, BYCC_TRY(c.done(c.add(c.mul(normal, op.input(1)), op.input(2)))));
   return {};
 }
@@ -124,10 +125,13 @@ Expected<NodeId> channelsOfGroups(OpContext &op, NodeId perGroup, int64_t groups
   if (op.opset() >= 21)
     return perGroup;
   Dim channels = op.rank(op.input(0)) > 1 ? op.shape(op.input(0))[1] : Dim::unknown();
-  if (!channels.isConst() || channels.value() % groups != 0 || op.shape(perGroup) != std::vector<Dim>{Dim(groups)})
-    return op.error() << "scale or bias of type " << op.types().str(op.module().type(perGroup)) << " for "
-                      << groups << " groups of " << op.types().str(op.module().type(op.input(0)));
-  return op.call("repeat", {perGroup}, {{"repeats", channels.value() / groups}, {"axis", int64_t{0}}});
+  if (!channels.isConst() || channels.value() % groups != 0 ||
+      op.shape(perGroup) != std::vector<Dim>{Dim(groups)})
+    return op.error() << "scale or bias of type " << op.types().str(op.module().type(perGroup))
+                      << " for " << groups << " groups of "
+                      << op.types().str(op.module().type(op.input(0)));
+  return op.call("repeat", {perGroup},
+                 {{"repeats", channels.value() / groups}, {"axis", int64_t{0}}});
 }
 
 } // namespace
@@ -137,16 +141,17 @@ Expected<> convertBatchNorm(OpContext &op) {
   bool isTraining = op.opset() < 7 ? BYCC_TRY(op.intAttr("is_test", 0)) == 0
                                    : BYCC_TRY(op.intAttr("training_mode", 0)) != 0;
   bool isOld = op.opset() < 14; // its outputs for training are not defined as numbers
-  if (isOld && (isTraining || op.wantsOutput(1) || op.wantsOutput(2) || op.wantsOutput(3) || op.wantsOutput(4)))
+  if (isOld && (isTraining || op.wantsOutput(1) || op.wantsOutput(2) || op.wantsOutput(3) ||
+                op.wantsOutput(4)))
     return op.error(Status::Unsup) << "training mode before opset 14 is not supported";
   if (isTraining)
     return convertBatchNormTraining(op, epsilon);
   op.ignoreAttr("momentum");
   if (op.opset() < 9 && BYCC_TRY(op.intAttr("spatial", 1)) == 0)
     return convertBatchNormPerElement(op, epsilon);
-  NodeId parts = BYCC_TRY(op.call(
-      "nn.batch_norm", {op.input(0), op.input(1), op.input(2), op.input(3), op.input(4)},
-      {{"epsilon", epsilon}}));
+  NodeId parts = BYCC_TRY(op.call("nn.batch_norm",
+                                  {op.input(0), op.input(1), op.input(2), op.input(3), op.input(4)},
+                                  {{"epsilon", epsilon}}));
   op.setOutput(0, BYCC_TRY(op.project(parts, 0)));
   return {};
 }
@@ -183,8 +188,7 @@ Expected<> convertLayerNorm(OpContext &op) {
     return op.reshape(node, {&count, 1});
   };
   gamma = BYCC_TRY(flat(gamma));
-  NodeId beta = op.has(2) ? BYCC_TRY(flat(op.input(2)))
-                          : BYCC_TRY(op.call("zeros_like", {gamma}));
+  NodeId beta = op.has(2) ? BYCC_TRY(flat(op.input(2))) : BYCC_TRY(op.call("zeros_like", {gamma}));
   NodeId data = x;
   if (axis + 1 < rank) {
     std::vector<int64_t> codes(static_cast<size_t>(axis), 0); // copied
@@ -217,7 +221,8 @@ Expected<> convertLpNorm(OpContext &op) {
   if (p != 1 && p != 2)
     return op.error() << "p must be 1 or 2";
   NodeId terms = p == 1 ? BYCC_TRY(op.call("abs", {x})) : BYCC_TRY(op.call("multiply", {x, x}));
-  NodeId norm = BYCC_TRY(op.call("sum", {terms}, {{"axis", AttrValue::ints({&axis, 1})}, {"keepdims", true}}));
+  NodeId norm = BYCC_TRY(
+      op.call("sum", {terms}, {{"axis", AttrValue::ints({&axis, 1})}, {"keepdims", true}}));
   if (p == 2)
     norm = BYCC_TRY(op.call("sqrt", {norm}));
   NodeId isZero = BYCC_TRY(op.call("equal", {norm, op.scalar(op.dtype(x), 0)}));

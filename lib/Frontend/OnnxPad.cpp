@@ -136,10 +136,9 @@ Expected<NodeId> wrapKnown(OpContext &op, NodeId x, int64_t axis, int64_t before
   if (!extent.isConst())
     return wrapAxis(op, x, axis, op.scalar(DType::Int64, static_cast<double>(before)),
                     op.scalar(DType::Int64, static_cast<double>(after)));
-  NodeId indices = BYCC_TRY(op.call("arange", {}, {{"start", -before},
-                                                   {"stop", extent.value() + after},
-                                                   {"step", 1},
-                                                   {"dtype", "int64"}}));
+  NodeId indices = BYCC_TRY(op.call(
+      "arange", {},
+      {{"start", -before}, {"stop", extent.value() + after}, {"step", 1}, {"dtype", "int64"}}));
   return op.call("take", {x, indices}, {{"axis", axis}, {"mode", "wrap"}});
 }
 
@@ -155,12 +154,14 @@ Expected<> wrapPad(OpContext &op, NodeId x) {
     op.setOutput(0, x);
     return {};
   }
-  NodeId widths = BYCC_TRY(op.reshape(BYCC_TRY(padWidthsAtRunTime(op, rank)), std::vector<int64_t>{2 * rank}));
+  NodeId widths =
+      BYCC_TRY(op.reshape(BYCC_TRY(padWidthsAtRunTime(op, rank)), std::vector<int64_t>{2 * rank}));
   for (int64_t i = 0; i < rank; ++i) {
     NodeId sides[2];
     for (int side = 0; side < 2; ++side)
-      sides[side] = BYCC_TRY(op.call("take", {widths, op.scalar(DType::Int64, static_cast<double>(2 * i + side))},
-                                     {{"axis", 0}}));
+      sides[side] = BYCC_TRY(
+          op.call("take", {widths, op.scalar(DType::Int64, static_cast<double>(2 * i + side))},
+                  {{"axis", 0}}));
     x = BYCC_TRY(wrapAxis(op, x, i, sides[0], sides[1]));
   }
   op.setOutput(0, x);
@@ -219,10 +220,12 @@ Expected<> convertCenterCropPad(OpContext &op) {
       axes.push_back(i);
   NodeId wanted = BYCC_TRY(runTimeInts(op, 1, "shape", static_cast<int64_t>(axes.size())));
   if (lengthOf(op, wanted) != static_cast<int64_t>(axes.size()))
-    return op.error() << "shape has " << lengthOf(op, wanted) << " values for " << axes.size() << " axes";
+    return op.error() << "shape has " << lengthOf(op, wanted) << " values for " << axes.size()
+                      << " axes";
   Compose c(op);
   if (op.isKnown(1) && op.isStatic(x)) {
-    std::vector<int64_t> sizes = BYCC_TRY(op.constInts(1, "shape")), shape = BYCC_TRY(op.staticShape(x));
+    std::vector<int64_t> sizes = BYCC_TRY(op.constInts(1, "shape")),
+                         shape = BYCC_TRY(op.staticShape(x));
     std::vector<std::array<int64_t, 2>> widths(static_cast<size_t>(rank), {0, 0});
     for (size_t i = 0; i < axes.size(); ++i) {
       int64_t less = shape[axes[i]] - sizes[i];
@@ -243,7 +246,8 @@ Expected<> convertCenterCropPad(OpContext &op) {
     from.push_back(static_cast<int64_t>(axes.size()) + i);
   for (size_t i = 0; i < axes.size(); ++i)
     from[axes[i]] = static_cast<int64_t>(i);
-  NodeId sizes = BYCC_TRY(pick(op, BYCC_TRY(join(op, both)), from)), zero = c.scalar(DType::Int64, 0);
+  NodeId sizes = BYCC_TRY(pick(op, BYCC_TRY(join(op, both)), from)),
+         zero = c.scalar(DType::Int64, 0);
   NodeId begin = c.call("trunc_divide", c.call("maximum", {c.sub(extents, sizes), zero}), 2);
   NodeId end = c.add(begin, c.call("minimum", {extents, sizes}));
   NodeId ones = c.call("ones_like", {begin});

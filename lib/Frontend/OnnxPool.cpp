@@ -22,7 +22,8 @@ int64_t extentOf(const Window &window, size_t axis) {
 
 // How many windows each axis has. With ceil_mode the last one may pass the end, but
 // not start in the end's padding. Empty where the input is not static.
-Expected<std::vector<int64_t>> windowCounts(OpContext &op, NodeId x, const Window &window, bool ceil) {
+Expected<std::vector<int64_t>> windowCounts(OpContext &op, NodeId x, const Window &window,
+                                            bool ceil) {
   std::vector<int64_t> counts;
   std::vector<Dim> shape = op.shape(x);
   for (size_t i = 0; i < window.kernel.size(); ++i) {
@@ -32,8 +33,8 @@ Expected<std::vector<int64_t>> windowCounts(OpContext &op, NodeId x, const Windo
     int64_t size = shape[i + 2].value(), stride = window.strides[i];
     int64_t span = size + begin + end - extentOf(window, i);
     if (span < 0)
-      return op.error() << "a window of " << extentOf(window, i) << " over " << size << " elements with padding "
-                        << begin << " and " << end;
+      return op.error() << "a window of " << extentOf(window, i) << " over " << size
+                        << " elements with padding " << begin << " and " << end;
     bool isMore = ceil && span % stride != 0 && (span / stride + 1) * stride < size + begin;
     counts.push_back(span / stride + 1 + isMore);
   }
@@ -52,8 +53,8 @@ std::vector<int64_t> endsFor(const std::vector<int64_t> &shape, const Window &wi
 }
 
 // x with room for `counts` windows, filled with `value`.
-Expected<NodeId> padded(OpContext &op, NodeId x, const Window &window, const std::vector<int64_t> &counts,
-                        double value) {
+Expected<NodeId> padded(OpContext &op, NodeId x, const Window &window,
+                        const std::vector<int64_t> &counts, double value) {
   std::vector<int64_t> ends = endsFor(BYCC_TRY(op.staticShape(x)), window, counts);
   std::vector<std::array<int64_t, 2>> widths(2, {0, 0});
   for (size_t i = 0; i < ends.size(); ++i)
@@ -63,7 +64,8 @@ Expected<NodeId> padded(OpContext &op, NodeId x, const Window &window, const std
 }
 
 // Sums over windows: averages of padded data times the window's size.
-Expected<NodeId> windowSums(OpContext &op, NodeId x, const Window &window, const std::vector<int64_t> &counts) {
+Expected<NodeId> windowSums(OpContext &op, NodeId x, const Window &window,
+                            const std::vector<int64_t> &counts) {
   NodeId data = BYCC_TRY(padded(op, x, window, counts, 0));
   double size = 1;
   for (int64_t extent : window.kernel)
@@ -118,13 +120,15 @@ Expected<NodeId> maximumPlaces(OpContext &op, NodeId x, const Window &window,
     taps *= window.kernel[i];
   }
   Compose c(op);
-  NodeId windows = c.call("sliding_window", {BYCC_TRY(padded(op, x, window, counts, lowestOf(op.dtype(x))))},
-                          {{"axis", int64_t{2}},
-                           {"window_shape", AttrValue::ints(extents)},
-                           {"strides", AttrValue::ints(window.strides)}});
+  NodeId windows =
+      c.call("sliding_window", {BYCC_TRY(padded(op, x, window, counts, lowestOf(op.dtype(x))))},
+             {{"axis", int64_t{2}},
+              {"window_shape", AttrValue::ints(extents)},
+              {"strides", AttrValue::ints(window.strides)}});
   for (size_t i = 0; i < spatial; ++i)
     if (window.dilations[i] != 1)
-      windows = c.slice(windows, static_cast<int64_t>(2 + spatial + i), 0, extents[i], window.dilations[i]);
+      windows = c.slice(windows, static_cast<int64_t>(2 + spatial + i), 0, extents[i],
+                        window.dilations[i]);
   flat.insert(flat.end(), counts.begin(), counts.end());
   flat.push_back(taps);
   int64_t last = static_cast<int64_t>(spatial) + 2;
@@ -143,21 +147,23 @@ Expected<NodeId> maximumPlaces(OpContext &op, NodeId x, const Window &window,
     }
     NodeId step = c.call("trunc_mod", c.call("trunc_divide", tap, static_cast<double>(inner)),
                          static_cast<double>(window.kernel[i]));
-    places[i] = c.add(c.mul(step, static_cast<double>(window.dilations[i])), c.table(starts, along));
+    places[i] =
+        c.add(c.mul(step, static_cast<double>(window.dilations[i])), c.table(starts, along));
     firsts[i] = c.table(first, along);
-    NodeId isIn = c.call("logical_and", {c.call("greater_equal", places[i], 0),
-                                         c.call("less", places[i], static_cast<double>(shape[i + 2]))});
+    NodeId isIn =
+        c.call("logical_and", {c.call("greater_equal", places[i], 0),
+                               c.call("less", places[i], static_cast<double>(shape[i + 2]))});
     isInside = c.call("logical_and", {isInside, isIn});
   }
   int64_t volume = 1;
   for (size_t i = 0; i < spatial; ++i)
     volume *= shape[i + 2];
-  NodeId index = c.reshape(c.mul(c.iota(shape[0] * shape[1], DType::Int64), static_cast<double>(volume)),
-                           [&] {
-                             std::vector<int64_t> dims(spatial + 2, 1);
-                             dims[0] = shape[0], dims[1] = shape[1];
-                             return dims;
-                           }());
+  NodeId index =
+      c.reshape(c.mul(c.iota(shape[0] * shape[1], DType::Int64), static_cast<double>(volume)), [&] {
+        std::vector<int64_t> dims(spatial + 2, 1);
+        dims[0] = shape[0], dims[1] = shape[1];
+        return dims;
+      }());
   int64_t weight = 1;
   for (size_t k = 0; k < spatial; ++k) {
     size_t i = isColumnMajor ? k : spatial - 1 - k;
@@ -213,7 +219,8 @@ Expected<> convertPool(OpContext &op) {
   if (addsWindows && !std::equal(counts.begin(), counts.end(), got.begin() + 2)) {
     // On some axes the last window starts in the padding: pads that give the counts.
     std::vector<int64_t> ends = endsFor(BYCC_TRY(op.staticShape(x)), window, counts);
-    std::copy(ends.begin(), ends.end(), window.pads.begin() + static_cast<ptrdiff_t>(counts.size()));
+    std::copy(ends.begin(), ends.end(),
+              window.pads.begin() + static_cast<ptrdiff_t>(counts.size()));
     attrs[3].value = paddingAttr(window.pads);
     attrs[4].value = false;
     result = BYCC_TRY(op.call(ranked(op.relayName(), window.kernel.size()), {x}, attrs));
@@ -228,7 +235,8 @@ namespace {
 
 // The exponent, a float before opset 2.
 Expected<double> normExponent(OpContext &op) {
-  double p = op.opset() < 2 ? BYCC_TRY(op.floatAttr("p", 2)) : static_cast<double>(BYCC_TRY(op.intAttr("p", 2)));
+  double p = op.opset() < 2 ? BYCC_TRY(op.floatAttr("p", 2))
+                            : static_cast<double>(BYCC_TRY(op.intAttr("p", 2)));
   if (!(p >= 1))
     return op.error() << "p is " << p;
   return p;
@@ -287,7 +295,8 @@ Expected<> convertMaxUnpool(OpContext &op) {
     auto [begin, end] = padsOf(window, i);
     shape[i + 2] = (shape[i + 2] - 1) * window.strides[i] - begin - end + window.kernel[i];
     if (shape[i + 2] < 1)
-      return op.error() << "padding " << begin << " and " << end << " leaves nothing of axis " << i + 2;
+      return op.error() << "padding " << begin << " and " << end << " leaves nothing of axis "
+                        << i + 2;
     if (__builtin_mul_overflow(total, shape[i + 2], &total))
       return op.error(Status::Limit) << "the result is too large";
   }
@@ -297,7 +306,8 @@ Expected<> convertMaxUnpool(OpContext &op) {
                        {{"axis", int64_t{0}}});
   NodeId result = BYCC_TRY(c.done(c.reshape(flat, shape)));
   if (op.has(2)) {
-    NodeId wanted = BYCC_TRY(runTimeInts(op, 2, "output_shape", static_cast<int64_t>(shape.size())));
+    NodeId wanted =
+        BYCC_TRY(runTimeInts(op, 2, "output_shape", static_cast<int64_t>(shape.size())));
     NodeId behind = c.sub(wanted, op.ints(shape));
     NodeId both[2] = {c.call("zeros_like", {behind}), behind};
     NodeId widths = BYCC_TRY(c.done(c.stack(both, 1)));
@@ -314,7 +324,8 @@ Expected<> convertGlobalPool(OpContext &op) {
   if (rank < 3)
     return op.error() << "input of rank " << rank << ", wanted at least 3";
   if (rank == 4) {
-    op.setOutput(0, BYCC_TRY(op.call(isMax ? "nn.global_max_pool2d" : "nn.global_avg_pool2d", {x})));
+    op.setOutput(0,
+                 BYCC_TRY(op.call(isMax ? "nn.global_max_pool2d" : "nn.global_avg_pool2d", {x})));
     return {};
   }
   std::vector<int64_t> axes;

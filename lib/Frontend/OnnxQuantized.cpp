@@ -55,15 +55,20 @@ struct Params {
 
 // Every value of a blocked scale stands for block_size elements of the axis; the
 // last block may be cut off.
-Expected<NodeId> spread(OpContext &op, NodeId node, const std::vector<int64_t> &shape, int64_t axis, int64_t block) {
+Expected<NodeId> spread(OpContext &op, NodeId node, const std::vector<int64_t> &shape, int64_t axis,
+                        int64_t block) {
   if (op.rank(node) == 0)
     return node;
   node = BYCC_TRY(op.call("repeat", {node}, {{"repeats", block}, {"axis", axis}}));
   std::vector<int64_t> begin(shape.size(), 0), step(shape.size(), 1);
-  NodeId cut = BYCC_TRY(op.call("strided_slice", {node}, {{"begin", AttrValue::ints(begin)}, {"end", AttrValue::ints(shape)},
-                                                          {"strides", AttrValue::ints(step)}, {"axes", AttrValue()}}));
+  NodeId cut = BYCC_TRY(op.call("strided_slice", {node},
+                                {{"begin", AttrValue::ints(begin)},
+                                 {"end", AttrValue::ints(shape)},
+                                 {"strides", AttrValue::ints(step)},
+                                 {"axes", AttrValue()}}));
   if (BYCC_TRY(op.staticShape(cut)) != shape)
-    return op.error() << "blocks of " << block << " along axis " << axis << " do not cover the input";
+    return op.error() << "blocks of " << block << " along axis " << axis
+                      << " do not cover the input";
   return cut;
 }
 
@@ -102,7 +107,8 @@ Expected<Params> paramsOf(OpContext &op, NodeId x, DType quantised, bool takesIn
     return params;
   }
   if (op.rank(params.scale) != op.rank(x))
-    return op.error() << "a blocked scale of rank " << op.rank(params.scale) << ", the input has rank " << op.rank(x);
+    return op.error() << "a blocked scale of rank " << op.rank(params.scale)
+                      << ", the input has rank " << op.rank(x);
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
   params.scale = BYCC_TRY(spread(op, params.scale, shape, params.axis, block));
   params.zero = BYCC_TRY(spread(op, params.zero, shape, params.axis, block));
@@ -120,7 +126,8 @@ Expected<std::optional<DType>> dtypeAttr(OpContext &op, std::string_view name) {
 }
 
 bool isQuantised(DType dtype) {
-  return dtype == DType::Int8 || dtype == DType::UInt8 || dtype == DType::Int16 || dtype == DType::UInt16;
+  return dtype == DType::Int8 || dtype == DType::UInt8 || dtype == DType::Int16 ||
+         dtype == DType::UInt16;
 }
 
 // real -> round(real / scale) + zero, saturated.
@@ -147,7 +154,8 @@ Expected<> convertQuantize(OpContext &op) {
     return op.error(Status::Unsup) << "a result of " << name(out);
   auto precision = BYCC_TRY(dtypeAttr(op, "precision"));
   if (precision && *precision != DType::Float32)
-    return op.error(Status::Unsup) << "precision " << name(*precision) << ", it is computed in float32";
+    return op.error(Status::Unsup)
+           << "precision " << name(*precision) << ", it is computed in float32";
   op.ignoreAttr("saturate"); // of 8-bit floats
   Params params = BYCC_TRY(paramsOf(op, x, out, takesInt32));
   if (params.isBlocked)
@@ -169,7 +177,8 @@ Expected<> convertDequantize(OpContext &op) {
     y = BYCC_TRY(op.call("subtract", {BYCC_TRY(op.cast(x, DType::Int32)), params.zero}));
     y = BYCC_TRY(op.call("multiply", {BYCC_TRY(op.cast(y, DType::Float32)), params.scale}));
   } else {
-    y = BYCC_TRY(op.call("qnn.dequantize", {x, params.scale, params.zero}, {{"axis", params.axis}}));
+    y = BYCC_TRY(
+        op.call("qnn.dequantize", {x, params.scale, params.zero}, {{"axis", params.axis}}));
   }
   op.setOutput(0, BYCC_TRY(op.cast(y, out)));
   return {};
@@ -185,10 +194,13 @@ Expected<> convertDynamicQuantize(OpContext &op) {
   NodeId scale = BYCC_TRY(op.call("divide", {range, op.scalar(DType::Float32, 255)}));
   NodeId isFlat = BYCC_TRY(op.call("equal", {scale, none}));
   scale = BYCC_TRY(op.call("where", {isFlat, op.scalar(DType::Float32, 1), scale}));
-  NodeId zero = BYCC_TRY(op.call("rint", {BYCC_TRY(op.call("divide", {BYCC_TRY(op.call("subtract", {none, low})), scale}))}));
-  zero = BYCC_TRY(op.cast(BYCC_TRY(op.call("clip", {zero}, {{"a_min", 0.0}, {"a_max", 255.0}})), DType::UInt8));
+  NodeId zero = BYCC_TRY(op.call(
+      "rint", {BYCC_TRY(op.call("divide", {BYCC_TRY(op.call("subtract", {none, low})), scale}))}));
+  zero = BYCC_TRY(
+      op.cast(BYCC_TRY(op.call("clip", {zero}, {{"a_min", 0.0}, {"a_max", 255.0}})), DType::UInt8));
   NodeId wide = BYCC_TRY(op.cast(zero, DType::Int32));
-  op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, even})));
+  op.setOutput(0,
+               BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, even})));
   op.setOutput(1, scale);
   op.setOutput(2, zero);
   return {};
@@ -224,12 +236,15 @@ Expected<NodeId> quantizedConv(OpContext &op, const Quantized &x, const Quantize
   AttrDict attrs = BYCC_TRY(convAttrs(op, x.data, weight.data));
   int64_t rank = op.rank(x.data);
   if (rank == 4)
-    return op.call("qnn.conv2d", {x.data, weight.data, x.zero, weight.zero, x.scale, weight.scale}, std::move(attrs));
+    return op.call("qnn.conv2d", {x.data, weight.data, x.zero, weight.zero, x.scale, weight.scale},
+                   std::move(attrs));
   NodeId left = BYCC_TRY(shifted(op, x, 0)), right = BYCC_TRY(shifted(op, weight, rank - 1));
   return op.call(ranked("nn.conv", static_cast<size_t>(rank - 2)), {left, right}, std::move(attrs));
 }
 
-bool isOneValue(OpContext &op, const Quantized &q) { return op.rank(q.zero) == 0 && op.rank(q.scale) == 0; }
+bool isOneValue(OpContext &op, const Quantized &q) {
+  return op.rank(q.zero) == 0 && op.rank(q.scale) == 0;
+}
 
 // qnn.dense or qnn.batch_matmul when the operands are theirs, else a product of
 // int32.
@@ -242,8 +257,10 @@ Expected<NodeId> quantizedProduct(OpContext &op, const Quantized &a, const Quant
     return op.call("qnn.dense", {a.data, weight, a.zero, b.zero, a.scale, b.scale},
                    {{"units", units.isConst() ? AttrValue(units.value()) : AttrValue()}});
   }
-  if (!isVector && op.isStatic(a.data) && op.isStatic(b.data) && isOneValue(op, a) && isOneValue(op, b)) {
-    std::vector<int64_t> left = BYCC_TRY(op.staticShape(a.data)), right = BYCC_TRY(op.staticShape(b.data));
+  if (!isVector && op.isStatic(a.data) && op.isStatic(b.data) && isOneValue(op, a) &&
+      isOneValue(op, b)) {
+    std::vector<int64_t> left = BYCC_TRY(op.staticShape(a.data)),
+                         right = BYCC_TRY(op.staticShape(b.data));
     std::vector<int64_t> shape(left.begin(), left.end() - 2);
     if (shape == std::vector<int64_t>(right.begin(), right.end() - 2)) {
       auto stacked = [&](NodeId node, const std::vector<int64_t> &own) {
@@ -252,14 +269,16 @@ Expected<NodeId> quantizedProduct(OpContext &op, const Quantized &a, const Quant
           count *= own[i];
         return op.reshape(node, std::vector<int64_t>{count, own[own.size() - 2], own.back()});
       };
-      NodeId product = BYCC_TRY(op.call("qnn.batch_matmul", {BYCC_TRY(stacked(a.data, left)), BYCC_TRY(stacked(b.data, right)),
+      NodeId product = BYCC_TRY(op.call("qnn.batch_matmul", {BYCC_TRY(stacked(a.data, left)),
+                                                             BYCC_TRY(stacked(b.data, right)),
                                                              a.zero, b.zero, a.scale, b.scale}));
       shape.insert(shape.end(), {left[left.size() - 2], right.back()});
       return op.reshape(product, shape);
     }
   }
   // A vector of a's parameters has one value per row, one of b's one per column.
-  return matmulOf(op, BYCC_TRY(shifted(op, a, op.rank(a.data) > 1 ? 1 : 0)), BYCC_TRY(shifted(op, b, 0)));
+  return matmulOf(op, BYCC_TRY(shifted(op, a, op.rank(a.data) > 1 ? 1 : 0)),
+                  BYCC_TRY(shifted(op, b, 0)));
 }
 
 // int32 sums to the scale and zero point at `index` and behind. Scales run along
@@ -268,7 +287,8 @@ Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const 
                           size_t index, int64_t axis, int64_t since) {
   NodeId scale = BYCC_TRY(scaleAt(op, index, since)), zero = BYCC_TRY(zeroAt(op, index + 1));
   DType out = op.dtype(op.input(index + 1));
-  bool isPlain = op.rank(a.scale) > 0 || op.rank(b.scale) > 1 || op.rank(scale) > 0 || op.rank(zero) > 0;
+  bool isPlain =
+      op.rank(a.scale) > 0 || op.rank(b.scale) > 1 || op.rank(scale) > 0 || op.rank(zero) > 0;
   if (!isPlain) {
     NodeId from = BYCC_TRY(op.call("multiply", {a.scale, b.scale}));
     return op.call("qnn.requantize", {sums, from, op.scalar(DType::Int32, 0), scale, zero},
@@ -306,12 +326,14 @@ Expected<> convertQLinearMatMul(OpContext &op) {
 }
 
 Expected<> convertConvInteger(OpContext &op) {
-  op.setOutput(0, BYCC_TRY(quantizedConv(op, BYCC_TRY(integerAt(op, 0)), BYCC_TRY(integerAt(op, 1)))));
+  op.setOutput(0,
+               BYCC_TRY(quantizedConv(op, BYCC_TRY(integerAt(op, 0)), BYCC_TRY(integerAt(op, 1)))));
   return {};
 }
 
 Expected<> convertMatMulInteger(OpContext &op) {
-  op.setOutput(0, BYCC_TRY(quantizedProduct(op, BYCC_TRY(integerAt(op, 0)), BYCC_TRY(integerAt(op, 1)))));
+  op.setOutput(
+      0, BYCC_TRY(quantizedProduct(op, BYCC_TRY(integerAt(op, 0)), BYCC_TRY(integerAt(op, 1)))));
   return {};
 }
 

@@ -25,11 +25,17 @@ struct Activation {
   int numParameters;     // taken from activation_alpha, activation_beta: alpha, beta
 };
 
-constexpr Activation knownActivations[] = {
-    {"affine", 1, 0, 2},      {"elu", 1, 0, 1},      {"hardsigmoid", 0.2, 0.5, 2},
-    {"leakyrelu", 0.01, 0, 1}, {"relu", 0, 0, 0},     {"scaledtanh", 1, 1, 2},
-    {"sigmoid", 0, 0, 0},     {"softplus", 0, 0, 0}, {"softsign", 0, 0, 0},
-    {"tanh", 0, 0, 0},        {"thresholdedrelu", 1, 0, 1}};
+constexpr Activation knownActivations[] = {{"affine", 1, 0, 2},
+                                           {"elu", 1, 0, 1},
+                                           {"hardsigmoid", 0.2, 0.5, 2},
+                                           {"leakyrelu", 0.01, 0, 1},
+                                           {"relu", 0, 0, 0},
+                                           {"scaledtanh", 1, 1, 2},
+                                           {"sigmoid", 0, 0, 0},
+                                           {"softplus", 0, 0, 0},
+                                           {"softsign", 0, 0, 0},
+                                           {"tanh", 0, 0, 0},
+                                           {"thresholdedrelu", 1, 0, 1}};
 
 NodeId activate(Compose &c, const Activation &f, NodeId x) {
   if (f.name == "affine")
@@ -61,9 +67,9 @@ enum class Cell { Rnn, Gru, Lstm };
 
 // What the steps of one direction use.
 struct Direction {
-  NodeId xw, r;                  // of all gates
-  NodeId stateBias;              // GRU: of h, inside of the reset gate
-  NodeId peepholes[3];           // LSTM: i, o, f
+  NodeId xw, r;        // of all gates
+  NodeId stateBias;    // GRU: of h, inside of the reset gate
+  NodeId peepholes[3]; // LSTM: i, o, f
   std::vector<Activation> f;
   bool isReversed = false;
 };
@@ -71,7 +77,9 @@ struct Direction {
 class Recurrent {
 public:
   Recurrent(OpContext &op, Cell cell)
-      : op_(op), c_(op), cell_(cell), gates_(cell == Cell::Rnn ? 1 : cell == Cell::Gru ? 3 : 4) {}
+      : op_(op), c_(op), cell_(cell), gates_(cell == Cell::Rnn   ? 1
+                                             : cell == Cell::Gru ? 3
+                                                                 : 4) {}
 
   Expected<> run() {
     BYCC_TRY(readInputs());
@@ -104,7 +112,8 @@ private:
     if (fits)
       return {};
     TypeId type = op_.types().tensor(op_.dtype(op_.input(input)), wanted);
-    return op_.error() << what << " has type " << op_.types().str(op_.module().type(op_.input(input))) << ", wanted "
+    return op_.error() << what << " has type "
+                       << op_.types().str(op_.module().type(op_.input(input))) << ", wanted "
                        << op_.types().str(type);
   }
 
@@ -114,15 +123,16 @@ private:
       return op_.error() << "layout is " << layout_ << ", wanted 0 or 1";
     x_ = op_.input(0);
     if (op_.rank(x_) != 3 || op_.rank(op_.input(1)) != 3 || op_.rank(op_.input(2)) != 3)
-      return op_.error() << "X, W and R have 3 axes, they have " << op_.rank(x_) << ", " << op_.rank(op_.input(1))
-                         << " and " << op_.rank(op_.input(2));
+      return op_.error() << "X, W and R have 3 axes, they have " << op_.rank(x_) << ", "
+                         << op_.rank(op_.input(1)) << " and " << op_.rank(op_.input(2));
     if (!isFloat(op_.dtype(x_)))
       return op_.error() << "X is " << name(op_.dtype(x_)) << ", wanted a float";
     if (layout_)
       x_ = c_.transpose(x_, {1, 0, 2});
     std::vector<Dim> r = op_.shape(op_.input(2));
     if (!r[0].isConst() || !r[2].isConst())
-      return op_.error(Status::Unsup) << "the shape of R must be known, it is " << op_.types().str(op_.module().type(op_.input(2)));
+      return op_.error(Status::Unsup) << "the shape of R must be known, it is "
+                                      << op_.types().str(op_.module().type(op_.input(2)));
     numDirections_ = r[0].value();
     hidden_ = r[2].value();
     if (hidden_ < 1 || hidden_ > int64_t{1} << 32)
@@ -133,7 +143,8 @@ private:
     BYCC_TRY(checkShape(2, "R", {directions, all, hidden}));
     BYCC_TRY(checkShape(3, "B", {directions, Dim(2 * gates_ * hidden_)}));
     BYCC_TRY(checkShape(4, "sequence_lens", {batch_}));
-    std::vector<Dim> state = layout_ ? std::vector<Dim>{batch_, directions, hidden} : std::vector<Dim>{directions, batch_, hidden};
+    std::vector<Dim> state = layout_ ? std::vector<Dim>{batch_, directions, hidden}
+                                     : std::vector<Dim>{directions, batch_, hidden};
     BYCC_TRY(checkShape(5, "initial_h", state));
     if (cell_ == Cell::Lstm) {
       BYCC_TRY(checkShape(6, "initial_c", state));
@@ -172,9 +183,10 @@ private:
     std::vector<std::string> names;
     if (const Attribute *given = BYCC_TRY(op_.attr("activations", AttrKind::Strings)))
       names.assign(given->strings.begin(), given->strings.end());
-    std::vector<std::string> defaults = cell_ == Cell::Rnn   ? std::vector<std::string>{"Tanh"}
-                                        : cell_ == Cell::Gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
-                                                             : std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"};
+    std::vector<std::string> defaults = cell_ == Cell::Rnn ? std::vector<std::string>{"Tanh"}
+                                        : cell_ == Cell::Gru
+                                            ? std::vector<std::string>{"Sigmoid", "Tanh"}
+                                            : std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"};
     for (int64_t d = 0; names.empty() && d < numDirections_; ++d)
       activationNames_.insert(activationNames_.end(), defaults.begin(), defaults.end());
     if (!names.empty())
@@ -183,11 +195,14 @@ private:
     if (activationNames_.size() != perDirection_ * static_cast<size_t>(numDirections_))
       return op_.error() << "activations has " << activationNames_.size() << " names, wanted "
                          << perDirection_ * static_cast<size_t>(numDirections_);
-    std::vector<float> alpha = BYCC_TRY(floats("activation_alpha")), beta = BYCC_TRY(floats("activation_beta"));
+    std::vector<float> alpha = BYCC_TRY(floats("activation_alpha")),
+                       beta = BYCC_TRY(floats("activation_beta"));
     size_t nextAlpha = 0, nextBeta = 0;
     for (std::string text : activationNames_) {
-      std::transform(text.begin(), text.end(), text.begin(), [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
-      auto known = std::find_if(std::begin(knownActivations), std::end(knownActivations), [&](const Activation &f) { return f.name == text; });
+      std::transform(text.begin(), text.end(), text.begin(),
+                     [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
+      auto known = std::find_if(std::begin(knownActivations), std::end(knownActivations),
+                                [&](const Activation &f) { return f.name == text; });
       if (known == std::end(knownActivations))
         return op_.error(Status::Unsup) << "activation '" << escaped(text) << "' is not supported";
       Activation f = *known;
@@ -236,12 +251,14 @@ private:
   }
 
   NodeId dense(NodeId x, NodeId weight) {
-    return weight ? c_.call("nn.dense", {x, weight}, {{"units", op_.shape(weight)[0].value()}}) : NodeId();
+    return weight ? c_.call("nn.dense", {x, weight}, {{"units", op_.shape(weight)[0].value()}})
+                  : NodeId();
   }
 
   NodeId inputProduct(NodeId w) {
     std::vector<Dim> shape = op_.shape(x_);
-    bool isPlain = op_.isStatic(x_) && std::none_of(shape.begin(), shape.end(), [](Dim dim) { return dim == Dim(0); });
+    bool isPlain = op_.isStatic(x_) &&
+                   std::none_of(shape.begin(), shape.end(), [](Dim dim) { return dim == Dim(0); });
     if (!isPlain)
       return dense(x_, w);
     NodeId rows = c_.reshape(x_, {shape[0].value() * shape[1].value(), shape[2].value()});
@@ -253,8 +270,10 @@ private:
       return c_.done(part(input, d, layout_));
     if (batch_.isConst())
       return c_.done(c_.zeros({batch_.value(), hidden_}, op_.dtype(x_)));
-    NodeId extents[] = {BYCC_TRY(pick(op_, BYCC_TRY(extentsOf(op_, x_)), std::vector<int64_t>{1})), op_.ints({&hidden_, 1})};
-    return op_.call("dyn.full", {op_.scalar(op_.dtype(x_), 0), BYCC_TRY(join(op_, extents))}, {{"dtype", name(op_.dtype(x_))}});
+    NodeId extents[] = {BYCC_TRY(pick(op_, BYCC_TRY(extentsOf(op_, x_)), std::vector<int64_t>{1})),
+                        op_.ints({&hidden_, 1})};
+    return op_.call("dyn.full", {op_.scalar(op_.dtype(x_), 0), BYCC_TRY(join(op_, extents))},
+                    {{"dtype", name(op_.dtype(x_))}});
   }
 
   Expected<LoopResult> runDirection(int64_t d) {
@@ -267,11 +286,14 @@ private:
     spec.states.push_back(BYCC_TRY(initialState(5, d)));
     if (cell_ == Cell::Lstm)
       spec.states.push_back(BYCC_TRY(initialState(6, d)));
-    spec.turn = [&](NodeId index, NodeId, std::span<const NodeId> states) { return turn(direction, spec.trip, index, states); };
+    spec.turn = [&](NodeId index, NodeId, std::span<const NodeId> states) {
+      return turn(direction, spec.trip, index, states);
+    };
     return buildLoop(op_, spec);
   }
 
-  Expected<LoopTurn> turn(const Direction &d, NodeId trip, NodeId index, std::span<const NodeId> states) {
+  Expected<LoopTurn> turn(const Direction &d, NodeId trip, NodeId index,
+                          std::span<const NodeId> states) {
     NodeId at = d.isReversed ? c_.sub(c_.sub(trip, 1), index) : index;
     NodeId x = c_.call("take", {d.xw, at}, {{"axis", 0}});
     LoopTurn turn;
@@ -292,7 +314,9 @@ private:
     return turn;
   }
 
-  NodeId clipped(NodeId x) { return clip_ ? c_.call("clip", {x}, {{"a_min", -*clip_}, {"a_max", *clip_}}) : x; }
+  NodeId clipped(NodeId x) {
+    return clip_ ? c_.call("clip", {x}, {{"a_min", -*clip_}, {"a_max", *clip_}}) : x;
+  }
   NodeId gate(const Activation &f, NodeId x) { return activate(c_, f, clipped(x)); }
 
   std::vector<NodeId> rnnStep(const Direction &d, NodeId x, NodeId h) {
@@ -301,7 +325,8 @@ private:
 
   std::vector<NodeId> gruStep(const Direction &d, NodeId x, NodeId h) {
     NodeId state = dense(h, isLinearFirst_ ? d.r : c_.slice(d.r, 0, 0, 2 * hidden_));
-    NodeId zr = gate(d.f[0], c_.add(gates(x, 2, 0, 2), isLinearFirst_ ? gates(state, 2, 0, 2) : state));
+    NodeId zr =
+        gate(d.f[0], c_.add(gates(x, 2, 0, 2), isLinearFirst_ ? gates(state, 2, 0, 2) : state));
     NodeId z = gates(zr, 2, 0), r = gates(zr, 2, 1), fresh;
     if (isLinearFirst_) {
       NodeId own = gates(state, 2, 2);

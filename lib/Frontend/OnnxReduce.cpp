@@ -18,7 +18,7 @@ struct Axes {
   NodeId data;
   std::vector<int64_t> axes; // empty: nothing is reduced
   bool keepDims = true;
-  NodeId dropped;            // int64 vector, if any
+  NodeId dropped; // int64 vector, if any
 
   AttrDict attrs() const { return {{"axis", AttrValue::ints(axes)}, {"keepdims", keepDims}}; }
 };
@@ -44,7 +44,8 @@ Expected<Axes> axesAtRunTime(OpContext &op, bool keepDims, bool isNoop) {
   NodeId axes = op.input(1);
   bool isOpen = op.rank(axes) == 1 && !op.shape(axes)[0].isConst();
   if (!keepDims || !isOpen)
-    axes = BYCC_TRY(runTimeInts(op, 1, "axes", declared ? std::optional(rank - *declared) : declared));
+    axes =
+        BYCC_TRY(runTimeInts(op, 1, "axes", declared ? std::optional(rank - *declared) : declared));
   else if (!isInt(op.dtype(axes)))
     return op.error() << "axes of " << name(op.dtype(axes)) << ", wanted integers";
   else // any number of them
@@ -133,9 +134,10 @@ Expected<> convertArgReduce(OpContext &op) {
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
   bool keepDims = BYCC_TRY(op.intAttr("keepdims", 1)) != 0;
   bool selectLast = BYCC_TRY(op.intAttr("select_last_index", 0)) != 0;
-  NodeId index = BYCC_TRY(op.call(op.relayName(), {x}, {{"axis", AttrValue::ints({&axis, 1})},
-                                                        {"keepdims", keepDims},
-                                                        {"select_last_index", selectLast}}));
+  NodeId index = BYCC_TRY(op.call(op.relayName(), {x},
+                                  {{"axis", AttrValue::ints({&axis, 1})},
+                                   {"keepdims", keepDims},
+                                   {"select_last_index", selectLast}}));
   op.setOutput(0, BYCC_TRY(op.cast(index, DType::Int64)));
   return {};
 }

@@ -56,7 +56,8 @@ bool isPlain(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes, const
     if (!axis.knownSize || !axis.knownScale || input < 1)
       return false;
     double size = static_cast<double>(*axis.knownSize);
-    if (axis.axis < 2 ? size != input : std::abs(size / input - *axis.knownScale) > 1e-6 * *axis.knownScale)
+    if (axis.axis < 2 ? size != input
+                      : std::abs(size / input - *axis.knownScale) > 1e-6 * *axis.knownScale)
       return false;
   }
   return true;
@@ -167,7 +168,8 @@ Expected<NodeId> resizeAxis(OpContext &op, NodeId x, const ResizeAxis &axis, con
   Compose c(op);
   NodeId zero = c.scalar(placeType, 0), last = c.sub(axis.input, 1);
   auto within = [&](NodeId at) {
-    return c.call("logical_and", {c.call("greater_equal", {at, zero}), c.call("less_equal", {at, last})});
+    return c.call("logical_and",
+                  {c.call("greater_equal", {at, zero}), c.call("less_equal", {at, last})});
   };
   auto clamped = [&](NodeId at) {
     return c.cast(c.call("minimum", {c.call("maximum", {at, zero}), last}), DType::Int64);
@@ -200,7 +202,8 @@ Expected<NodeId> composedResize(OpContext &op, NodeId x, const std::vector<Resiz
   std::vector<NodeId> inside;
   bool isCropped = form.coordinates == "tf_crop_and_resize";
   for (const ResizeAxis &axis : axes) {
-    bool isSame = axis.knownScale == 1.0 && op.shape(x)[axis.axis] == Dim(axis.knownSize.value_or(-1));
+    bool isSame =
+        axis.knownScale == 1.0 && op.shape(x)[axis.axis] == Dim(axis.knownSize.value_or(-1));
     if (!isSame || isCropped)
       result = BYCC_TRY(resizeAxis(op, result, axis, form, inside.emplace_back()));
   }
@@ -211,7 +214,8 @@ Expected<NodeId> composedResize(OpContext &op, NodeId x, const std::vector<Resiz
   if (isWhole)
     result = c.call("round", {result});
   if (isWhole && sizeInBytes(dtype) < 4) { // a cubic kernel reaches beyond its data
-    double bits = static_cast<double>(sizeInBytes(dtype) * 8), all = std::ldexp(1.0, static_cast<int>(bits));
+    double bits = static_cast<double>(sizeInBytes(dtype) * 8),
+           all = std::ldexp(1.0, static_cast<int>(bits));
     double least = isUnsignedInt(dtype) ? 0 : -all / 2;
     result = c.call("clip", {result}, {{"a_min", least}, {"a_max", least + all - 1}});
   }
@@ -219,17 +223,20 @@ Expected<NodeId> composedResize(OpContext &op, NodeId x, const std::vector<Resiz
 }
 
 Expected<NodeId> element(OpContext &op, NodeId vector, int64_t index) {
-  return op.call("take", {vector, op.scalar(DType::Int64, static_cast<double>(index))}, {{"axis", 0}});
+  return op.call("take", {vector, op.scalar(DType::Int64, static_cast<double>(index))},
+                 {{"axis", 0}});
 }
 
 // The axes of `axes` with the sizes or scales of input `index`, one value each.
-Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes,
-                                           NodeId values, bool areSizes) {
+Expected<std::vector<ResizeAxis>>
+axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId values, bool areSizes) {
   std::optional<std::vector<double>> known = op.numbersOf(values);
   Dim count = op.rank(values) == 1 ? op.shape(values)[0] : Dim::unknown();
-  if (op.rank(values) != 1 || (count.isConst() && count.value() != static_cast<int64_t>(axes.size())))
+  if (op.rank(values) != 1 ||
+      (count.isConst() && count.value() != static_cast<int64_t>(axes.size())))
     return op.error() << (areSizes ? "sizes" : "scales") << " of type "
-                      << op.types().str(op.module().type(values)) << " for " << axes.size() << " axes";
+                      << op.types().str(op.module().type(values)) << " for " << axes.size()
+                      << " axes";
   std::vector<ResizeAxis> result;
   Compose c(op);
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -240,7 +247,8 @@ Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::v
       double value = (*known)[i], input = static_cast<double>(dim.value());
       double size = areSizes ? value : std::floor(input * value + 1e-6);
       if (!(value > 0) || !(size >= 1) || size > 1e9 || input < 1)
-        return op.error() << (areSizes ? "size " : "scale ") << value << " of " << dim.value() << " is not legal";
+        return op.error() << (areSizes ? "size " : "scale ") << value << " of " << dim.value()
+                          << " is not legal";
       axis.knownSize = static_cast<int64_t>(size);
       axis.knownScale = areSizes ? size / input : value;
       axis.size = c.scalar(DType::Int64, size);
@@ -248,7 +256,9 @@ Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::v
     } else {
       NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))),
                             areSizes ? DType::Int64 : placeType);
-      axis.size = areSizes ? value : c.cast(c.call("floor", {c.add(c.mul(axis.input, value), 1e-6)}), DType::Int64);
+      axis.size =
+          areSizes ? value
+                   : c.cast(c.call("floor", {c.add(c.mul(axis.input, value), 1e-6)}), DType::Int64);
       axis.scale = areSizes ? c.div(c.cast(value, placeType), axis.input) : value;
     }
     BYCC_TRY(c.done(axis.scale));
@@ -258,7 +268,8 @@ Expected<std::vector<ResizeAxis>> axesWith(OpContext &op, NodeId x, const std::v
 }
 
 // One scale for all axes: the smallest or the largest, sizes rounded.
-Expected<> keepAspectRatio(OpContext &op, NodeId x, std::vector<ResizeAxis> &axes, const ResizeForm &form) {
+Expected<> keepAspectRatio(OpContext &op, NodeId x, std::vector<ResizeAxis> &axes,
+                           const ResizeForm &form) {
   if (form.policy == "stretch")
     return {};
   if (form.policy != "not_larger" && form.policy != "not_smaller")
@@ -296,8 +307,8 @@ Expected<> addRoi(OpContext &op, std::vector<ResizeAxis> &axes) {
   NodeId roi = op.input(1);
   Compose c(op);
   if (op.rank(roi) != 1 || op.shape(roi)[0] != Dim(static_cast<int64_t>(2 * axes.size())))
-    return op.error() << "roi of type " << op.types().str(op.module().type(roi)) << " for " << axes.size()
-                      << " axes";
+    return op.error() << "roi of type " << op.types().str(op.module().type(roi)) << " for "
+                      << axes.size() << " axes";
   for (size_t i = 0; i < axes.size(); ++i) {
     axes[i].begin =
         BYCC_TRY(op.cast(BYCC_TRY(element(op, roi, static_cast<int64_t>(i))), placeType));
@@ -310,9 +321,11 @@ Expected<> addRoi(OpContext &op, std::vector<ResizeAxis> &axes) {
 Expected<> checkForm(OpContext &op, const ResizeForm &form) {
   if (form.mode != "nearest" && form.mode != "linear" && form.mode != "cubic")
     return op.error() << "mode must be nearest, linear or cubic";
-  static constexpr std::string_view roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  static constexpr std::string_view roundings[] = {"round_prefer_floor", "round_prefer_ceil",
+                                                   "floor", "ceil"};
   if (std::find(std::begin(roundings), std::end(roundings), form.rounding) == std::end(roundings))
-    return op.error() << "nearest_mode must be round_prefer_floor, round_prefer_ceil, floor or ceil";
+    return op.error()
+           << "nearest_mode must be round_prefer_floor, round_prefer_ceil, floor or ceil";
   return {};
 }
 
@@ -329,14 +342,16 @@ Expected<> resize(OpContext &op, std::vector<ResizeAxis> axes, const ResizeForm 
 
 // An input that is given and not the empty tensor by which opset 11 leaves it out.
 bool hasValues(OpContext &op, size_t index) {
-  return op.has(index) && !(op.rank(op.input(index)) == 1 && op.shape(op.input(index))[0] == Dim(0));
+  return op.has(index) &&
+         !(op.rank(op.input(index)) == 1 && op.shape(op.input(index))[0] == Dim(0));
 }
 
 Expected<std::vector<int64_t>> resizedAxes(OpContext &op) {
   int64_t rank = op.rank(op.input(0));
   if (rank == 0)
     return op.error() << "input of rank 0";
-  if (std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("axes")); given && !given->empty())
+  if (std::optional<std::vector<int64_t>> given = BYCC_TRY(op.intsAttr("axes"));
+      given && !given->empty())
     return op.normalAxes(*given, rank);
   std::vector<int64_t> all;
   for (int64_t i = 0; i < rank; ++i)
@@ -350,8 +365,8 @@ Expected<> convertResize(OpContext &op) {
   bool isOld = op.opset() < 11;
   ResizeForm form;
   form.mode = BYCC_TRY(op.textAttr("mode", "nearest"));
-  form.coordinates = isOld ? "asymmetric"
-                           : BYCC_TRY(op.textAttr("coordinate_transformation_mode", "half_pixel"));
+  form.coordinates =
+      isOld ? "asymmetric" : BYCC_TRY(op.textAttr("coordinate_transformation_mode", "half_pixel"));
   form.rounding = isOld ? "floor" : BYCC_TRY(op.textAttr("nearest_mode", "round_prefer_floor"));
   form.cubicAlpha = BYCC_TRY(op.floatAttr("cubic_coeff_a", -0.75));
   form.excludesOutside = BYCC_TRY(op.intAttr("exclude_outside", 0)) != 0;
@@ -385,14 +400,16 @@ Expected<> convertUpsample(OpContext &op) {
   } else {
     std::vector<double> scales;
     if (op.opset() < 7)
-      scales = {1, 1, BYCC_TRY(op.floatAttr("height_scale", 0)), BYCC_TRY(op.floatAttr("width_scale", 0))};
+      scales = {1, 1, BYCC_TRY(op.floatAttr("height_scale", 0)),
+                BYCC_TRY(op.floatAttr("width_scale", 0))};
     else if (const Attribute *given = BYCC_TRY(op.attr("scales", AttrKind::Floats)))
       scales.assign(given->floats.begin(), given->floats.end());
     Dim count(static_cast<int64_t>(scales.size()));
     values = op.module().addConstant(placeType, {&count, 1}, scales.data(),
                                      scales.size() * sizeof(double));
   }
-  return resize(op, BYCC_TRY(axesWith(op, op.input(0), BYCC_TRY(resizedAxes(op)), values, false)), form);
+  return resize(op, BYCC_TRY(axesWith(op, op.input(0), BYCC_TRY(resizedAxes(op)), values, false)),
+                form);
 }
 
 } // namespace bycc::onnx

@@ -18,10 +18,12 @@ Expected<DType> outputType(OpContext &op) {
 // 0, 1, .. below the integer scalar `count`.
 Expected<NodeId> rangeOf(OpContext &op, NodeId count, DType dtype) {
   if (op.rank(count) != 0)
-    return op.error() << "a size of type " << op.types().str(op.module().type(count)) << ", wanted a scalar";
+    return op.error() << "a size of type " << op.types().str(op.module().type(count))
+                      << ", wanted a scalar";
   Compose c(op);
   DType from = op.dtype(count);
-  NodeId range = c.call("arange", {c.scalar(from, 0), count, c.scalar(from, 1)}, {{"dtype", name(from)}});
+  NodeId range =
+      c.call("arange", {c.scalar(from, 0), count, c.scalar(from, 1)}, {{"dtype", name(from)}});
   return c.done(c.cast(range, dtype));
 }
 
@@ -67,7 +69,8 @@ Expected<> convertMelWeights(OpContext &op) {
   NodeId count = op.input(0), length = op.input(1);
   for (size_t i = 0; i < 5; ++i)
     if (op.rank(op.input(i)) != 0)
-      return op.error() << "input " << i << " has rank " << op.rank(op.input(i)) << ", wanted a scalar";
+      return op.error() << "input " << i << " has rank " << op.rank(op.input(i))
+                        << ", wanted a scalar";
   auto toMel = [&](NodeId hertz) {
     return c.mul(c.call("log10", {c.add(c.div(c.cast(hertz, wide), 700), 1)}), 2595);
   };

@@ -43,8 +43,9 @@ Expected<> splitAtRunTime(OpContext &op, NodeId x, int64_t axis, std::span<const
   int64_t one = 1, zero = 0;
   NodeId begin = op.ints({&zero, 1}), strides = op.ints({&one, 1});
   for (size_t i = 0; i < sizes.size(); ++i) {
-    op.setOutput(i, BYCC_TRY(op.call("dyn.strided_slice", {x, begin, sizes[i], strides},
-                                     {{"slice_mode", "size"}, {"axes", AttrValue::ints({&axis, 1})}})));
+    op.setOutput(
+        i, BYCC_TRY(op.call("dyn.strided_slice", {x, begin, sizes[i], strides},
+                            {{"slice_mode", "size"}, {"axes", AttrValue::ints({&axis, 1})}})));
     if (i + 1 < sizes.size())
       begin = BYCC_TRY(op.call("add", {begin, sizes[i]}));
   }
@@ -56,7 +57,8 @@ Expected<> splitByInput(OpContext &op, NodeId x, int64_t axis) {
   int64_t count = static_cast<int64_t>(op.numOutputs());
   NodeId lengths = BYCC_TRY(runTimeInts(op, 1, "split", count));
   if (lengthOf(op, lengths) != count)
-    return op.error() << "split of " << lengthOf(op, lengths) << " parts into " << count << " outputs";
+    return op.error() << "split of " << lengthOf(op, lengths) << " parts into " << count
+                      << " outputs";
   std::vector<NodeId> sizes;
   for (int64_t i = 0; i < count; ++i)
     sizes.push_back(BYCC_TRY(pick(op, lengths, {&i, 1})));
@@ -212,13 +214,15 @@ Expected<> sliceAtRunTime(OpContext &op, NodeId x) {
     strides = BYCC_TRY(spread(op, mask, strides, 1));
   }
   const IntTensor *steps = op.knownInts(4);
-  bool isForward = !op.has(4) || (steps && std::all_of(steps->values.begin(), steps->values.end(),
-                                                       [](auto step) { return step && *step > 0; }));
+  bool isForward =
+      !op.has(4) || (steps && std::all_of(steps->values.begin(), steps->values.end(),
+                                          [](auto step) { return step && *step > 0; }));
   if (!isForward) {
     NodeId first = BYCC_TRY(op.call("negative", {extents}));
     begin = BYCC_TRY(op.call("maximum", {begin, first}));
   }
-  op.setOutput(0, BYCC_TRY(op.call("dyn.strided_slice", {x, begin, end, strides}, std::move(attrs))));
+  op.setOutput(0,
+               BYCC_TRY(op.call("dyn.strided_slice", {x, begin, end, strides}, std::move(attrs))));
   return {};
 }
 

@@ -27,11 +27,17 @@ std::string label(const Tensor &tensor) {
 // The data field that holds values of a dtype.
 int32_t typedFieldOf(DType dtype) {
   switch (dtype) {
-  case DType::Float32: return 4;
-  case DType::Float64: return 10;
-  case DType::Int64: return 7;
-  case DType::UInt32: case DType::UInt64: return 11;
-  default: return 5;
+  case DType::Float32:
+    return 4;
+  case DType::Float64:
+    return 10;
+  case DType::Int64:
+    return 7;
+  case DType::UInt32:
+  case DType::UInt64:
+    return 11;
+  default:
+    return 5;
   }
 }
 
@@ -55,14 +61,22 @@ bool narrowTo(DType dtype, const std::vector<int64_t> &values, std::vector<uint8
       if (value != 0 && value != 1)
         return false;
     return narrow<uint8_t>(values, out);
-  case DType::Int8: return narrow<int8_t>(values, out);
-  case DType::Int16: return narrow<int16_t>(values, out);
-  case DType::Int32: return narrow<int32_t>(values, out);
-  case DType::UInt8: return narrow<uint8_t>(values, out);
-  case DType::UInt16: case DType::Float16: case DType::BFloat16:
+  case DType::Int8:
+    return narrow<int8_t>(values, out);
+  case DType::Int16:
+    return narrow<int16_t>(values, out);
+  case DType::Int32:
+    return narrow<int32_t>(values, out);
+  case DType::UInt8:
+    return narrow<uint8_t>(values, out);
+  case DType::UInt16:
+  case DType::Float16:
+  case DType::BFloat16:
     return narrow<uint16_t>(values, out);
-  case DType::UInt32: return narrow<uint32_t>(values, out);
-  default: return narrow<int64_t>(values, out);
+  case DType::UInt32:
+    return narrow<uint32_t>(values, out);
+  default:
+    return narrow<int64_t>(values, out);
   }
 }
 
@@ -91,28 +105,56 @@ Expected<uint64_t> externalNumber(std::string_view key, std::string_view text,
 
 Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location) {
   switch (static_cast<ElemType>(elemType)) {
-  case ElemType::Float: return DType::Float32;
-  case ElemType::UInt8: return DType::UInt8;
-  case ElemType::Int8: return DType::Int8;
-  case ElemType::UInt16: return DType::UInt16;
-  case ElemType::Int16: return DType::Int16;
-  case ElemType::Int32: return DType::Int32;
-  case ElemType::Int64: return DType::Int64;
-  case ElemType::Bool: return DType::Bool;
-  case ElemType::Float16: return DType::Float16;
-  case ElemType::Double: return DType::Float64;
-  case ElemType::UInt32: return DType::UInt32;
-  case ElemType::UInt64: return DType::UInt64;
-  case ElemType::BFloat16: return DType::BFloat16;
-  default: break;
+  case ElemType::Float:
+    return DType::Float32;
+  case ElemType::UInt8:
+    return DType::UInt8;
+  case ElemType::Int8:
+    return DType::Int8;
+  case ElemType::UInt16:
+    return DType::UInt16;
+  case ElemType::Int16:
+    return DType::Int16;
+  case ElemType::Int32:
+    return DType::Int32;
+  case ElemType::Int64:
+    return DType::Int64;
+  case ElemType::Bool:
+    return DType::Bool;
+  case ElemType::Float16:
+    return DType::Float16;
+  case ElemType::Double:
+    return DType::Float64;
+  case ElemType::UInt32:
+    return DType::UInt32;
+  case ElemType::UInt64:
+    return DType::UInt64;
+  case ElemType::BFloat16:
+    return DType::BFloat16;
+  default:
+    break;
   }
   if (elemType <= 0 || elemType > static_cast<int32_t>(ElemType::LastKnown))
     return error(Status::Input, location) << "element type " << elemType << " is not one of ONNX";
-  static constexpr std::string_view names[] = {
-      "string", "", "", "", "", "", "complex64", "complex128", "", "float8e4m3fn", "float8e4m3fnuz",
-      "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1", "float8e8m0"};
-  return error(Status::Unsup, location) << "element type " << names[elemType - 8]
-                                        << " is not supported";
+  static constexpr std::string_view names[] = {"string",
+                                               "",
+                                               "",
+                                               "",
+                                               "",
+                                               "",
+                                               "complex64",
+                                               "complex128",
+                                               "",
+                                               "float8e4m3fn",
+                                               "float8e4m3fnuz",
+                                               "float8e5m2",
+                                               "float8e5m2fnuz",
+                                               "uint4",
+                                               "int4",
+                                               "float4e2m1",
+                                               "float8e8m0"};
+  return error(Status::Unsup, location)
+         << "element type " << names[elemType - 8] << " is not supported";
 }
 
 // The checksum of a file is the same for all its tensors: computed once.
@@ -121,7 +163,8 @@ Expected<> TensorReader::checkSum(const std::string &path, const Storage &file,
   std::string &found = checksums_[path];
   if (found.empty())
     found = sha1(file.data(), file.size());
-  if (std::ranges::equal(found, wanted, {}, {}, [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; }))
+  if (std::ranges::equal(found, wanted, {}, {},
+                         [](char c) { return c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c; }))
     return {};
   return error(Status::Input, location) << "external file '" << escaped(path) << "' has SHA-1 "
                                         << found << ", the model says '" << escaped(wanted) << "'";
@@ -283,15 +326,19 @@ Expected<Constant> TensorReader::readSparse(const SparseTensor &tensor, TypeTabl
   std::optional<int64_t> bytes = types.sizeBytes(dense.type);
   uint64_t limit = sparseBytesAlways + sparseBytesPerFileByte * (file_->size() + values.bytes);
   if (!bytes || static_cast<uint64_t>(*bytes) > std::min(limit, maxTensorBytes))
-    return error(Status::Limit, location) << what << " of type " << types.str(dense.type) << " is too large";
-  std::span<const Dim> valueShape = types.shape(values.type), indexShape = types.shape(indices.type);
+    return error(Status::Limit, location)
+           << what << " of type " << types.str(dense.type) << " is too large";
+  std::span<const Dim> valueShape = types.shape(values.type),
+                       indexShape = types.shape(indices.type);
   bool isLinear = indexShape.size() == 1;
-  bool fits = valueShape.size() == 1 && types.dtype(indices.type) == DType::Int64 && !indexShape.empty() &&
-              indexShape[0] == valueShape[0] &&
-              (isLinear || (indexShape.size() == 2 && indexShape[1] == Dim(static_cast<int64_t>(shape.size()))));
+  bool fits = valueShape.size() == 1 && types.dtype(indices.type) == DType::Int64 &&
+              !indexShape.empty() && indexShape[0] == valueShape[0] &&
+              (isLinear || (indexShape.size() == 2 &&
+                            indexShape[1] == Dim(static_cast<int64_t>(shape.size()))));
   if (!fits)
-    return error(Status::Input, location) << what << " of rank " << shape.size() << " has values of type "
-                                          << types.str(values.type) << " and indices of type " << types.str(indices.type);
+    return error(Status::Input, location)
+           << what << " of rank " << shape.size() << " has values of type "
+           << types.str(values.type) << " and indices of type " << types.str(indices.type);
   std::vector<uint8_t> data(static_cast<size_t>(*bytes));
   size_t width = sizeInBytes(dtype), perValue = isLinear ? 1 : shape.size();
   int64_t count = *bytes / static_cast<int64_t>(width), last = -1;
@@ -301,12 +348,13 @@ Expected<Constant> TensorReader::readSparse(const SparseTensor &tensor, TypeTabl
       int64_t index, extent = isLinear ? count : tensor.dims[axis];
       std::memcpy(&index, indices.data() + (i * perValue + axis) * 8, 8);
       if (index < 0 || index >= extent)
-        return error(Status::Input, location) << what << ": index " << index << " of value " << i << " is out of range "
-                                              << extent;
+        return error(Status::Input, location)
+               << what << ": index " << index << " of value " << i << " is out of range " << extent;
       place = place * extent + index;
     }
     if (place <= last)
-      return error(Status::Input, location) << what << ": indices are not sorted or repeat at value " << i;
+      return error(Status::Input, location)
+             << what << ": indices are not sorted or repeat at value " << i;
     last = place;
     std::memcpy(data.data() + place * width, values.data() + i * width, width);
   }

@@ -26,7 +26,8 @@ public:
 
   Expected<Constant> read(const Tensor &tensor, TypeTable &types, const SourceLocation &location);
   // Made dense; LIMIT when that is out of proportion to the file.
-  Expected<Constant> readSparse(const SparseTensor &tensor, TypeTable &types, const SourceLocation &location);
+  Expected<Constant> readSparse(const SparseTensor &tensor, TypeTable &types,
+                                const SourceLocation &location);
   // Paths of the files with external data that were read, sorted.
   std::vector<std::string> externalFiles() const;
 

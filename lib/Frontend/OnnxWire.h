@@ -51,10 +51,15 @@ public:
     field.number = static_cast<uint32_t>(tag >> 3);
     field.wire = static_cast<Wire>(tag & 7);
     switch (field.wire) {
-    case Varint: field.value = BYCC_TRY(varint()); return true;
-    case Fixed32: return fixed(field, 4);
-    case Fixed64: return fixed(field, 8);
-    case Bytes: return sized(field);
+    case Varint:
+      field.value = BYCC_TRY(varint());
+      return true;
+    case Fixed32:
+      return fixed(field, 4);
+    case Fixed64:
+      return fixed(field, 8);
+    case Bytes:
+      return sized(field);
     }
     return fault(field) << "wire type " << static_cast<int>(field.wire)
                         << " (a group or not legal) in field " << field.number;
@@ -107,8 +112,7 @@ public:
   Expected<Reader> message(const Field &field, const char *what) const {
     BYCC_TRY(expect(field, Bytes));
     if (depth_ + 1 > maxDepth)
-      return fault(Status::Limit, field.start)
-             << "messages nest deeper than " << maxDepth;
+      return fault(Status::Limit, field.start) << "messages nest deeper than " << maxDepth;
     return Reader(field.bytes, what, file_, base_, depth_ + 1);
   }
   Expected<Reader> messageOnce(const Field &field, const char *what) {

@@ -100,7 +100,7 @@ std::string AttrValue::str() const {
 }
 
 struct AttrTable::Impl {
-  std::deque<AttrDict> dicts; // stable references
+  std::deque<AttrDict> dicts;         // stable references
   FlatMap<uint64_t, uint32_t> byHash; // the newest of that hash, never 0
   std::vector<uint32_t> older;        // by index: another of the same hash, 0 for none
 };
@@ -143,7 +143,8 @@ const AttrDict &AttrTable::dict(AttrsId id) const { return impl_->dicts[id.index
 
 const AttrValue *AttrTable::find(AttrsId id, std::string_view key) const {
   const AttrDict &all = dict(id);
-  auto it = std::ranges::lower_bound(all, key, {}, [](const Attr &a) -> std::string_view { return a.key; });
+  auto it = std::ranges::lower_bound(all, key, {},
+                                     [](const Attr &a) -> std::string_view { return a.key; });
   return it != all.end() && it->key == key ? &it->value : nullptr;
 }
 

@@ -17,16 +17,25 @@ std::string textOf(Dim dim, const std::vector<std::string> &texts) {
 
 std::string spell(DimOp op, const std::string &a, const std::string &b) {
   switch (op) {
-  case DimOp::Add: return "(" + a + " + " + b + ")";
-  case DimOp::Sub: return "(" + a + " - " + b + ")";
-  case DimOp::Mul: return "(" + a + " * " + b + ")";
-  case DimOp::FloorDiv: return "(" + a + " / " + b + ")";
-  case DimOp::Mod: return "(" + a + " % " + b + ")";
-  case DimOp::CeilDiv: return "ceildiv(" + a + ", " + b + ")";
-  case DimOp::Min: return "min(" + a + ", " + b + ")";
-  case DimOp::Max: return "max(" + a + ", " + b + ")";
+  case DimOp::Add:
+    return "(" + a + " + " + b + ")";
+  case DimOp::Sub:
+    return "(" + a + " - " + b + ")";
+  case DimOp::Mul:
+    return "(" + a + " * " + b + ")";
+  case DimOp::FloorDiv:
+    return "(" + a + " / " + b + ")";
+  case DimOp::Mod:
+    return "(" + a + " % " + b + ")";
+  case DimOp::CeilDiv:
+    return "ceildiv(" + a + ", " + b + ")";
+  case DimOp::Min:
+    return "min(" + a + ", " + b + ")";
+  case DimOp::Max:
+    return "max(" + a + ", " + b + ")";
   case DimOp::Unknown:
-  case DimOp::Symbol: break;
+  case DimOp::Symbol:
+    break;
   }
   return "?";
 }
@@ -56,7 +65,8 @@ Dim DimTable::intern(DimOp op, Dim a, Dim b, std::string_view symbol) {
       return Dim::fromExpr(it->second);
   }
   bool isSymbol = op == DimOp::Symbol;
-  std::string text = isSymbol ? std::string(symbol) : spell(op, textOf(a, texts_), textOf(b, texts_));
+  std::string text =
+      isSymbol ? std::string(symbol) : spell(op, textOf(a, texts_), textOf(b, texts_));
   if (!isSymbol && text.size() > maxText)
     return Dim::unknown();
   DimExpr made;
@@ -82,19 +92,25 @@ int64_t DimTable::likelyOf(const DimExpr &expr) const {
     return static_cast<int64_t>(std::clamp<__int128>(value, -far, far));
   };
   switch (expr.op) {
-  case DimOp::Add: return near(__int128(a) + b);
-  case DimOp::Sub: return near(__int128(a) - b);
-  case DimOp::Mul: return near(__int128(a) * b);
+  case DimOp::Add:
+    return near(__int128(a) + b);
+  case DimOp::Sub:
+    return near(__int128(a) - b);
+  case DimOp::Mul:
+    return near(__int128(a) * b);
   case DimOp::FloorDiv:
     return b > 0 ? floorDiv(a, b) : 0;
   case DimOp::CeilDiv:
     return b > 0 ? floorDiv(a, b) + (a % b != 0) : 0;
   case DimOp::Mod:
     return b > 0 ? floorMod(a, b) : 0;
-  case DimOp::Min: return std::min(a, b);
-  case DimOp::Max: return std::max(a, b);
+  case DimOp::Min:
+    return std::min(a, b);
+  case DimOp::Max:
+    return std::max(a, b);
   case DimOp::Unknown:
-  case DimOp::Symbol: break;
+  case DimOp::Symbol:
+    break;
   }
   return likelyUnknown;
 }
@@ -119,8 +135,8 @@ void store(int64_t &into, CheckedInt value, bool &isBroken) {
 } // namespace
 
 void DimTable::addTo(Sum &sum, Dim base, int64_t factor) const {
-  auto at = std::ranges::lower_bound(sum.terms, base, [&](Dim a, Dim b) { return isBefore(a, b); },
-                                     &Term::base);
+  auto at = std::ranges::lower_bound(
+      sum.terms, base, [&](Dim a, Dim b) { return isBefore(a, b); }, &Term::base);
   if (at == sum.terms.end() || at->base != base)
     at = sum.terms.insert(at, Term{base, 0});
   store(at->factor, checkedAdd(at->factor, factor), sum.isBroken);
@@ -323,9 +339,8 @@ Dim DimTable::remainder(Dim a, Dim b) {
     return Dim(0);
   Sum sum = sumOf(a);
   bool divides = b.isConst() && !sum.isBroken && sum.constant % b.value() == 0 &&
-                 std::ranges::all_of(sum.terms, [&](const Term &term) {
-                   return term.factor % b.value() == 0;
-                 });
+                 std::ranges::all_of(
+                     sum.terms, [&](const Term &term) { return term.factor % b.value() == 0; });
   return divides || a == b ? Dim(0) : intern(DimOp::Mod, a, b);
 }
 
@@ -353,14 +368,19 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
     accumulate(sum, sumOf(b), op == DimOp::Add ? 1 : -1);
     return dimOf(sum);
   }
-  case DimOp::Mul: return product(a, b);
+  case DimOp::Mul:
+    return product(a, b);
   case DimOp::FloorDiv:
-  case DimOp::CeilDiv: return quotient(op, a, b);
-  case DimOp::Mod: return remainder(a, b);
+  case DimOp::CeilDiv:
+    return quotient(op, a, b);
+  case DimOp::Mod:
+    return remainder(a, b);
   case DimOp::Min:
-  case DimOp::Max: return extreme(op, a, b);
+  case DimOp::Max:
+    return extreme(op, a, b);
   case DimOp::Unknown:
-  case DimOp::Symbol: break;
+  case DimOp::Symbol:
+    break;
   }
   return Dim::unknown();
 }

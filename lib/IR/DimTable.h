@@ -27,9 +27,7 @@ public:
   // a >= b whatever the symbols are; false when that is not seen.
   bool isSurelyAtLeast(Dim a, Dim b) const;
   // What a dim counts as while its value is not known; negative for (N - 5) with N = 1.
-  int64_t likely(Dim dim) const {
-    return dim.isConst() ? dim.value() : likely_[dim.exprIndex()];
-  }
+  int64_t likely(Dim dim) const { return dim.isConst() ? dim.value() : likely_[dim.exprIndex()]; }
   void setLikely(Dim symbol, int64_t extent);
 
 private:
@@ -40,7 +38,7 @@ private:
   struct Sum {
     std::vector<Term> terms; // by text, no factor 0
     int64_t constant = 0;
-    bool isBroken = false;   // overflow, or too large
+    bool isBroken = false; // overflow, or too large
   };
   Sum sumOf(Dim dim) const;
   void addTo(Sum &sum, Dim base, int64_t factor) const;

@@ -85,7 +85,8 @@ Expected<Einsum> parseEinsum(std::string_view equation, std::span<const size_t> 
   for (const std::string &term : split(text.substr(0, arrow), ','))
     terms.push_back(BYCC_TRY(parseTerm(term)));
   if (terms.size() != ranks.size())
-    return error(Status::Input) << "equation names " << terms.size() << " inputs, got " << ranks.size();
+    return error(Status::Input) << "equation names " << terms.size() << " inputs, got "
+                                << ranks.size();
   Einsum result;
   Labels labels;
   size_t widest = 0;
@@ -93,12 +94,15 @@ Expected<Einsum> parseEinsum(std::string_view equation, std::span<const size_t> 
     bool hasEllipsis = terms[i].find('.') != std::string::npos;
     size_t letters = terms[i].size() - hasEllipsis;
     if (hasEllipsis ? ranks[i] < letters : ranks[i] != letters)
-      return error(Status::Input) << "input \"" << terms[i] << "\" has rank " << letters << ", got " << ranks[i];
+      return error(Status::Input) << "input \"" << terms[i] << "\" has rank " << letters << ", got "
+                                  << ranks[i];
     widest = std::max(widest, ranks[i] - letters);
     result.inputs.push_back(labelsOf(terms[i], ranks[i] - letters, labels));
   }
   uint32_t numKnown = labels.count();
-  std::string output = arrow == std::string::npos ? implicitOutput(terms) : BYCC_TRY(parseTerm(std::string_view(text).substr(arrow + 2)));
+  std::string output = arrow == std::string::npos
+                           ? implicitOutput(terms)
+                           : BYCC_TRY(parseTerm(std::string_view(text).substr(arrow + 2)));
   if (widest > 0 && output.find('.') == std::string::npos)
     return error(Status::Input) << "the result of the equation has no ellipsis, an input has";
   for (size_t i = 0; i < output.size(); ++i)

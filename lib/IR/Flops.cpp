@@ -57,8 +57,7 @@ double fivePerInput(const Module &module, NodeId call) { return 5 * inputs(modul
 double sevenPerInput(const Module &module, NodeId call) { return 7 * inputs(module, call); }
 
 double lrnFlops(const Module &module, NodeId call) {
-  return (2 * static_cast<double>(attrs::integer(module, call, "size")) + 4) *
-         inputs(module, call);
+  return (2 * static_cast<double>(attrs::integer(module, call, "size")) + 4) * inputs(module, call);
 }
 
 double convFlops(const Module &module, NodeId call) {

@@ -23,14 +23,22 @@ namespace {
 
 constexpr std::string_view kindName(AttrType type) {
   switch (type) {
-  case AttrType::Bool: return "True or False";
-  case AttrType::Int: return "an integer";
-  case AttrType::Float: return "a number";
-  case AttrType::String: return "a string";
-  case AttrType::Ints: return "a list of integers";
-  case AttrType::Floats: return "a list of numbers";
-  case AttrType::DTypeName: return "a dtype";
-  case AttrType::Any: return "a value";
+  case AttrType::Bool:
+    return "True or False";
+  case AttrType::Int:
+    return "an integer";
+  case AttrType::Float:
+    return "a number";
+  case AttrType::String:
+    return "a string";
+  case AttrType::Ints:
+    return "a list of integers";
+  case AttrType::Floats:
+    return "a list of numbers";
+  case AttrType::DTypeName:
+    return "a dtype";
+  case AttrType::Any:
+    return "a value";
   }
   return "";
 }
@@ -67,12 +75,16 @@ std::optional<AttrValue> normalize(AttrType type, const AttrValue &value) {
     if (value.isInt())
       return AttrValue(static_cast<double>(value.asInt()));
     return value.isFloat() ? std::optional(value) : std::nullopt;
-  case AttrType::String: return value.isString() ? std::optional(value) : std::nullopt;
-  case AttrType::Ints: return normalizeList(AttrType::Int, value);
-  case AttrType::Floats: return normalizeList(AttrType::Float, value);
+  case AttrType::String:
+    return value.isString() ? std::optional(value) : std::nullopt;
+  case AttrType::Ints:
+    return normalizeList(AttrType::Int, value);
+  case AttrType::Floats:
+    return normalizeList(AttrType::Float, value);
   case AttrType::DTypeName:
     return value.isString() ? std::optional(value) : std::nullopt;
-  case AttrType::Any: return value;
+  case AttrType::Any:
+    return value;
   }
   return std::nullopt;
 }
@@ -161,11 +173,13 @@ bool isAssignable(const Module &module, TypeId actual, TypeId wanted) {
            types.device(actual) == types.device(wanted) &&
            std::ranges::equal(types.shape(actual), types.shape(wanted),
                               [](Dim a, Dim b) { return a == b || b.isUnknown(); });
-  case TypeKind::Tuple: return allAssignable(types.fields(actual), types.fields(wanted));
+  case TypeKind::Tuple:
+    return allAssignable(types.fields(actual), types.fields(wanted));
   case TypeKind::Function:
     return allAssignable(types.params(wanted), types.params(actual)) &&
            isAssignable(module, types.result(actual), types.result(wanted));
-  case TypeKind::Incomplete: break;
+  case TypeKind::Incomplete:
+    break;
   }
   return false;
 }
@@ -223,8 +237,10 @@ std::optional<TypeId> joinTypes(Module &module, TypeId a, TypeId b) {
 
 bool isComplete(const TypeTable &types, TypeId type) {
   switch (types.kind(type)) {
-  case TypeKind::Incomplete: return false;
-  case TypeKind::Tensor: return true;
+  case TypeKind::Incomplete:
+    return false;
+  case TypeKind::Tensor:
+    return true;
   case TypeKind::Tuple:
     return std::ranges::all_of(types.fields(type),
                                [&](TypeId field) { return isComplete(types, field); });
@@ -311,9 +327,8 @@ Expected<TypeId> inferIf(Module &module, NodeId node) {
   TypeId b = module.type(module.block(module.elseBlock(node)).result);
   auto joined = joinTypes(module, a, b);
   if (!joined)
-    return error(Status::Input, module.source(node))
-           << "the branches of an if have one type, got " << types.str(a) << " and "
-           << types.str(b);
+    return error(Status::Input, module.source(node)) << "the branches of an if have one type, got "
+                                                     << types.str(a) << " and " << types.str(b);
   return *joined;
 }
 
@@ -329,20 +344,28 @@ TypeId declaredType(Module &module, FunctionId id) {
 
 Expected<TypeId> inferKind(Module &module, NodeId node) {
   switch (module.node(node).kind) {
-  case NodeKind::Param: return module.type(node);
-  case NodeKind::Constant: return module.constant(node).type;
-  case NodeKind::Global: return module.functionType(module.functionOf(node));
-  case NodeKind::CallOp: return inferCallOp(module, node);
-  case NodeKind::Call: return inferCall(module, node);
-  case NodeKind::Function: return module.functionType(module.functionOf(node));
+  case NodeKind::Param:
+    return module.type(node);
+  case NodeKind::Constant:
+    return module.constant(node).type;
+  case NodeKind::Global:
+    return module.functionType(module.functionOf(node));
+  case NodeKind::CallOp:
+    return inferCallOp(module, node);
+  case NodeKind::Call:
+    return inferCall(module, node);
+  case NodeKind::Function:
+    return module.functionType(module.functionOf(node));
   case NodeKind::Tuple: {
     std::vector<TypeId> fields;
     for (NodeId operand : module.operands(node))
       fields.push_back(module.type(operand));
     return module.types.tuple(fields);
   }
-  case NodeKind::Project: return inferProject(module, node);
-  case NodeKind::If: return inferIf(module, node);
+  case NodeKind::Project:
+    return inferProject(module, node);
+  case NodeKind::If:
+    return inferIf(module, node);
   }
   BYCC_ASSERT(false, "a known node kind");
 }

@@ -21,12 +21,16 @@ struct Call {
   std::string_view text(std::string_view key) const { return attrs::text(m, id, key); }
   bool isNone(std::string_view key) const { return attrs::isNone(m, id, key); }
   double real(std::string_view key) const { return attrs::number(m, id, key); }
-  int64_t rank(size_t operand) const { return static_cast<int64_t>(m.types.shape(m.type(m.operands(id)[operand])).size()); }
+  int64_t rank(size_t operand) const {
+    return static_cast<int64_t>(m.types.shape(m.type(m.operands(id)[operand])).size());
+  }
   int64_t axis(std::string_view key, size_t operand = 0) const {
     int64_t value = integer(key);
     return value < 0 ? value + rank(operand) : value;
   }
-  ErrorBuilder unsupported() const { return error(Status::Unsup, m.source(id)) << opInfo(m.node(id).op).name << ": "; }
+  ErrorBuilder unsupported() const {
+    return error(Status::Unsup, m.source(id)) << opInfo(m.node(id).op).name << ": ";
+  }
 };
 
 Expected<LibraryUse> argsort(const Module &m, NodeId id) {
@@ -34,18 +38,24 @@ Expected<LibraryUse> argsort(const Module &m, NodeId id) {
   return LibraryUse{LibraryKernel::argsort, {call.axis("axis"), call.flag("is_ascend")}, {0}};
 }
 
-Expected<LibraryUse> argwhere(const Module &, NodeId) { return LibraryUse{LibraryKernel::argwhere}; }
+Expected<LibraryUse> argwhere(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::argwhere};
+}
 
 Expected<LibraryUse> cumulate(const Module &m, NodeId id) {
   Call call{m, id};
   bool isFlat = call.isNone("axis");
-  LibraryUse use{LibraryKernel::cumulate, {isFlat ? -1 : call.axis("axis"), m.node(id).op == ops::cumprod, call.flag("exclusive")}};
+  LibraryUse use{
+      LibraryKernel::cumulate,
+      {isFlat ? -1 : call.axis("axis"), m.node(id).op == ops::cumprod, call.flag("exclusive")}};
   if (!isFlat)
     use.like = {0};
   return use;
 }
 
-Expected<LibraryUse> invertPermutation(const Module &, NodeId) { return LibraryUse{LibraryKernel::invertPermutation, {}, {0}}; }
+Expected<LibraryUse> invertPermutation(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::invertPermutation, {}, {0}};
+}
 
 Expected<int64_t> scatterMode(const Call &call, std::string_view key) {
   constexpr std::array<std::string_view, 6> modes = {"update", "add", "mul", "min", "max", "mean"};
@@ -57,7 +67,9 @@ Expected<int64_t> scatterMode(const Call &call, std::string_view key) {
 
 Expected<LibraryUse> scatterElements(const Module &m, NodeId id) {
   Call call{m, id};
-  return LibraryUse{LibraryKernel::scatterElements, {call.axis("axis"), BYCC_TRY(scatterMode(call, "reduction"))}, {0}};
+  return LibraryUse{LibraryKernel::scatterElements,
+                    {call.axis("axis"), BYCC_TRY(scatterMode(call, "reduction"))},
+                    {0}};
 }
 
 Expected<LibraryUse> scatterNd(const Module &m, NodeId id) {
@@ -74,18 +86,24 @@ Expected<LibraryUse> sort(const Module &m, NodeId id) {
   return LibraryUse{LibraryKernel::sort, {call.axis("axis"), call.flag("is_ascend")}, {0}};
 }
 
-Expected<LibraryUse> sparseToDense(const Module &, NodeId) { return LibraryUse{LibraryKernel::sparseToDense}; }
+Expected<LibraryUse> sparseToDense(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::sparseToDense};
+}
 
 Expected<LibraryUse> topk(const Module &m, NodeId id) {
   Call call{m, id};
   int64_t k = m.node(id).op == ops::topk ? call.integer("k") : -1;
   std::string_view which = call.text("ret_type");
-  return LibraryUse{LibraryKernel::topk, {k, call.axis("axis"), call.flag("is_ascend"), which != "indices", which != "values"}};
+  return LibraryUse{
+      LibraryKernel::topk,
+      {k, call.axis("axis"), call.flag("is_ascend"), which != "indices", which != "values"}};
 }
 
 Expected<LibraryUse> unique(const Module &m, NodeId id) {
   Call call{m, id};
-  LibraryUse use{LibraryKernel::unique, {call.isNone("axis") ? 0 : call.axis("axis"), call.flag("sorted"), call.flag("return_counts")}};
+  LibraryUse use{LibraryKernel::unique,
+                 {call.isNone("axis") ? 0 : call.axis("axis"), call.flag("sorted"),
+                  call.flag("return_counts")}};
   if (call.isNone("axis"))
     use.like = {LibraryUse::told, LibraryUse::told, 0};
   return use;
@@ -96,7 +114,8 @@ Expected<LibraryUse> unique(const Module &m, NodeId id) {
 int64_t bits(double value) { return std::bit_cast<int64_t>(value); }
 
 // Position of the attribute's text in the list, which type inference has checked.
-int64_t choice(const Call &call, std::string_view key, std::initializer_list<std::string_view> choices) {
+int64_t choice(const Call &call, std::string_view key,
+               std::initializer_list<std::string_view> choices) {
   return std::find(choices.begin(), choices.end(), call.text(key)) - choices.begin();
 }
 
@@ -117,18 +136,31 @@ std::vector<int64_t> axesOf(const Call &call, std::string_view key, std::string_
   return axes;
 }
 
-void append(std::vector<int64_t> &to, const std::vector<int64_t> &more) { to.insert(to.end(), more.begin(), more.end()); }
+void append(std::vector<int64_t> &to, const std::vector<int64_t> &more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
 
-constexpr std::array<std::string_view, 5> roundings = {"round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"};
+constexpr std::array<std::string_view, 5> roundings = {"round", "floor", "ceil",
+                                                       "round_prefer_floor", "round_prefer_ceil"};
 
-LibraryUse resizeCall(const Call &call, ResizeSource source, std::string_view letters, int64_t method, int64_t coordinates, int64_t rounding,
-                      std::vector<int64_t> sizes, const std::vector<int64_t> &scales, const std::vector<int64_t> &roi) {
+LibraryUse resizeCall(const Call &call, ResizeSource source, std::string_view letters,
+                      int64_t method, int64_t coordinates, int64_t rounding,
+                      std::vector<int64_t> sizes, const std::vector<int64_t> &scales,
+                      const std::vector<int64_t> &roi) {
   bool isResize = opInfo(call.m.node(call.id).op).findAttr("cubic_alpha") != nullptr;
   int64_t rank = static_cast<int64_t>(letters.size());
   sizes.resize(letters.size(), 0);
-  std::vector<int64_t> attributes{static_cast<int64_t>(source), method, coordinates, rounding, isResize && call.flag("antialias"),
-                                  isResize && call.integer("cubic_exclude") != 0, rank, static_cast<int64_t>(scales.size()), static_cast<int64_t>(roi.size()),
-                                  bits(isResize ? call.real("cubic_alpha") : -0.5), bits(isResize ? call.real("extrapolation_value") : 0)};
+  std::vector<int64_t> attributes{static_cast<int64_t>(source),
+                                  method,
+                                  coordinates,
+                                  rounding,
+                                  isResize && call.flag("antialias"),
+                                  isResize && call.integer("cubic_exclude") != 0,
+                                  rank,
+                                  static_cast<int64_t>(scales.size()),
+                                  static_cast<int64_t>(roi.size()),
+                                  bits(isResize ? call.real("cubic_alpha") : -0.5),
+                                  bits(isResize ? call.real("extrapolation_value") : 0)};
   append(attributes, axesOf(call, "layout", letters));
   append(attributes, sizes);
   append(attributes, scales);
@@ -144,33 +176,50 @@ Expected<LibraryUse> resize(const Module &m, NodeId id) {
   Call call{m, id};
   bool isDynamic = m.node(id).op == ops::dyn_image_resize2d;
   int64_t method = choice(call, "method", {"nearest_neighbor", "linear", "cubic"});
-  int64_t coordinates = choice(call, "coordinate_transformation_mode",
-                               {"half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"});
-  int64_t rounding = call.text("rounding_method").empty() ? 0 : std::find(roundings.begin(), roundings.end(), call.text("rounding_method")) - roundings.begin();
-  return resizeCall(call, isDynamic ? ResizeSource::SizeOperand : ResizeSource::Sizes, spatialLetters(call), method, coordinates, rounding,
-                    isDynamic ? std::vector<int64_t>() : attrs::integers(m, id, "size"), realBits(call, "scales"), isDynamic ? std::vector<int64_t>() : realBits(call, "roi"));
+  int64_t coordinates =
+      choice(call, "coordinate_transformation_mode",
+             {"half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric",
+              "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+  int64_t rounding =
+      call.text("rounding_method").empty()
+          ? 0
+          : std::find(roundings.begin(), roundings.end(), call.text("rounding_method")) -
+                roundings.begin();
+  return resizeCall(call, isDynamic ? ResizeSource::SizeOperand : ResizeSource::Sizes,
+                    spatialLetters(call), method, coordinates, rounding,
+                    isDynamic ? std::vector<int64_t>() : attrs::integers(m, id, "size"),
+                    realBits(call, "scales"),
+                    isDynamic ? std::vector<int64_t>() : realBits(call, "roi"));
 }
 
 Expected<LibraryUse> upsampling(const Module &m, NodeId id) {
   Call call{m, id};
-  bool isDynamic = m.node(id).op == ops::dyn_nn_upsampling, isVolume = m.node(id).op == ops::nn_upsampling3d;
+  bool isDynamic = m.node(id).op == ops::dyn_nn_upsampling,
+       isVolume = m.node(id).op == ops::nn_upsampling3d;
   ResizeCoordinates coordinates = ResizeCoordinates::Asymmetric;
   if (isVolume)
-    coordinates = call.text("coordinate_transformation_mode") == "half_pixel"      ? ResizeCoordinates::HalfPixel
-                  : call.text("coordinate_transformation_mode") == "align_corners" ? ResizeCoordinates::AlignCorners
-                                                                                   : coordinates;
+    coordinates = call.text("coordinate_transformation_mode") == "half_pixel"
+                      ? ResizeCoordinates::HalfPixel
+                  : call.text("coordinate_transformation_mode") == "align_corners"
+                      ? ResizeCoordinates::AlignCorners
+                      : coordinates;
   else if (call.flag("align_corners"))
     coordinates = ResizeCoordinates::AlignCorners;
-  auto rounding = coordinates == ResizeCoordinates::Asymmetric ? ResizeRounding::Floor : ResizeRounding::Round;
+  auto rounding =
+      coordinates == ResizeCoordinates::Asymmetric ? ResizeRounding::Floor : ResizeRounding::Round;
   std::string_view text = call.text("method");
-  ResizeMethod method = text == "nearest_neighbor" ? ResizeMethod::Nearest : text == "bicubic" ? ResizeMethod::Cubic : ResizeMethod::Linear;
+  ResizeMethod method = text == "nearest_neighbor" ? ResizeMethod::Nearest
+                        : text == "bicubic"        ? ResizeMethod::Cubic
+                                                   : ResizeMethod::Linear;
   std::vector<int64_t> scales;
   if (isVolume)
     scales.push_back(bits(call.real("scale_d")));
   if (!isDynamic)
     append(scales, {bits(call.real("scale_h")), bits(call.real("scale_w"))});
-  return resizeCall(call, isDynamic ? ResizeSource::ScaleOperands : ResizeSource::Scales, spatialLetters(call), static_cast<int64_t>(method),
-                    static_cast<int64_t>(coordinates), static_cast<int64_t>(rounding), {}, scales, {});
+  return resizeCall(call, isDynamic ? ResizeSource::ScaleOperands : ResizeSource::Scales,
+                    spatialLetters(call), static_cast<int64_t>(method),
+                    static_cast<int64_t>(coordinates), static_cast<int64_t>(rounding), {}, scales,
+                    {});
 }
 
 Expected<LibraryUse> cropAndResize(const Module &m, NodeId id) {
@@ -185,14 +234,18 @@ Expected<LibraryUse> cropAndResize(const Module &m, NodeId id) {
 Expected<LibraryUse> gridSample(const Module &m, NodeId id) {
   Call call{m, id};
   return LibraryUse{LibraryKernel::gridSample,
-                    {choice(call, "method", {"bilinear", "nearest", "bicubic"}), choice(call, "padding_mode", {"zeros", "border", "reflection"}), call.flag("align_corners")}};
+                    {choice(call, "method", {"bilinear", "nearest", "bicubic"}),
+                     choice(call, "padding_mode", {"zeros", "border", "reflection"}),
+                     call.flag("align_corners")}};
 }
 
 Expected<LibraryUse> deformableConv(const Module &m, NodeId id) {
   Call call{m, id};
   Padding padding = attrs::padding(m, id, 2);
-  std::string out(call.text("out_layout").empty() ? call.text("data_layout") : call.text("out_layout"));
-  for (std::string_view layout : {call.text("data_layout"), call.text("kernel_layout"), std::string_view(out)})
+  std::string out(call.text("out_layout").empty() ? call.text("data_layout")
+                                                  : call.text("out_layout"));
+  for (std::string_view layout :
+       {call.text("data_layout"), call.text("kernel_layout"), std::string_view(out)})
     if (layout.size() != 4)
       return call.unsupported() << "the layout \"" << layout << "\" has no kernel";
   LibraryUse use{LibraryKernel::deformableConv2d, attrs::perAxis(m, id, "strides", 2)};
@@ -201,24 +254,30 @@ Expected<LibraryUse> deformableConv(const Module &m, NodeId id) {
   append(use.attributes, {call.integer("groups"), call.integer("deformable_groups")});
   append(use.attributes, axesOf(call, "data_layout", "NCHW"));
   append(use.attributes, axesOf(call, "kernel_layout", "OIHW"));
-  append(use.attributes, axesOf(call, call.text("out_layout").empty() ? "data_layout" : "out_layout", "NCHW"));
+  append(use.attributes,
+         axesOf(call, call.text("out_layout").empty() ? "data_layout" : "out_layout", "NCHW"));
   return use;
 }
 
 // --- detection
 
-Expected<LibraryUse> allClassNms(const Module &, NodeId) { return LibraryUse{LibraryKernel::allClassNonMaxSuppression}; }
+Expected<LibraryUse> allClassNms(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::allClassNonMaxSuppression};
+}
 
 Expected<LibraryUse> validCounts(const Module &m, NodeId id) {
   Call call{m, id};
-  return LibraryUse{LibraryKernel::getValidCounts, {call.integer("id_index"), call.integer("score_index")}, {}};
+  return LibraryUse{
+      LibraryKernel::getValidCounts, {call.integer("id_index"), call.integer("score_index")}, {}};
 }
 
 Expected<LibraryUse> nonMaxSuppression(const Module &m, NodeId id) {
   Call call{m, id};
   return LibraryUse{LibraryKernel::nonMaxSuppression,
-                    {call.flag("force_suppress"), call.integer("top_k"), call.integer("coord_start"), call.integer("score_index"), call.integer("id_index"),
-                     call.flag("return_indices"), call.flag("invalid_to_bottom")},
+                    {call.flag("force_suppress"), call.integer("top_k"),
+                     call.integer("coord_start"), call.integer("score_index"),
+                     call.integer("id_index"), call.flag("return_indices"),
+                     call.flag("invalid_to_bottom")},
                     {}};
 }
 
@@ -226,7 +285,8 @@ Expected<LibraryUse> multiboxPrior(const Module &m, NodeId id) {
   Call call{m, id};
   LibraryUse use{LibraryKernel::multiboxPrior, {}};
   std::vector<int64_t> sizes = realBits(call, "sizes"), ratios = realBits(call, "ratios");
-  use.attributes = {static_cast<int64_t>(sizes.size()), static_cast<int64_t>(ratios.size()), call.flag("clip")};
+  use.attributes = {static_cast<int64_t>(sizes.size()), static_cast<int64_t>(ratios.size()),
+                    call.flag("clip")};
   for (const auto &list : {sizes, ratios, realBits(call, "steps"), realBits(call, "offsets")})
     append(use.attributes, list);
   return use;
@@ -234,7 +294,8 @@ Expected<LibraryUse> multiboxPrior(const Module &m, NodeId id) {
 
 Expected<LibraryUse> multiboxTransform(const Module &m, NodeId id) {
   Call call{m, id};
-  LibraryUse use{LibraryKernel::multiboxTransformLoc, {call.flag("clip"), call.flag("keep_background"), bits(call.real("threshold"))}};
+  LibraryUse use{LibraryKernel::multiboxTransformLoc,
+                 {call.flag("clip"), call.flag("keep_background"), bits(call.real("threshold"))}};
   append(use.attributes, realBits(call, "variances"));
   return use;
 }
@@ -243,8 +304,10 @@ Expected<LibraryUse> proposal(const Module &m, NodeId id) {
   Call call{m, id};
   std::vector<int64_t> scales = realBits(call, "scales"), ratios = realBits(call, "ratios");
   LibraryUse use{LibraryKernel::proposal,
-                 {static_cast<int64_t>(scales.size()), static_cast<int64_t>(ratios.size()), call.integer("feature_stride"), call.integer("rpn_pre_nms_top_n"),
-                  call.integer("rpn_post_nms_top_n"), call.integer("rpn_min_size"), call.flag("iou_loss"), bits(call.real("threshold"))}};
+                 {static_cast<int64_t>(scales.size()), static_cast<int64_t>(ratios.size()),
+                  call.integer("feature_stride"), call.integer("rpn_pre_nms_top_n"),
+                  call.integer("rpn_post_nms_top_n"), call.integer("rpn_min_size"),
+                  call.flag("iou_loss"), bits(call.real("threshold"))}};
   append(use.attributes, scales);
   append(use.attributes, ratios);
   return use;
@@ -253,15 +316,19 @@ Expected<LibraryUse> proposal(const Module &m, NodeId id) {
 Expected<LibraryUse> roiPool(const Module &m, NodeId id) {
   Call call{m, id};
   bool isAlign = m.node(id).op == ops::vision_roi_align;
-  LibraryUse use{isAlign ? LibraryKernel::roiAlign : LibraryKernel::roiPool, axesOf(call, "layout", "CHW")};
+  LibraryUse use{isAlign ? LibraryKernel::roiAlign : LibraryKernel::roiPool,
+                 axesOf(call, "layout", "CHW")};
   append(use.attributes, attrs::integers(m, id, "pooled_size"));
   if (isAlign)
-    append(use.attributes, {call.integer("sample_ratio"), call.text("mode") == "max", call.flag("aligned")});
+    append(use.attributes,
+           {call.integer("sample_ratio"), call.text("mode") == "max", call.flag("aligned")});
   use.attributes.push_back(bits(call.real("spatial_scale")));
   return use;
 }
 
-Expected<LibraryUse> yoloReorg(const Module &m, NodeId id) { return LibraryUse{LibraryKernel::yoloReorg, {Call{m, id}.integer("stride")}}; }
+Expected<LibraryUse> yoloReorg(const Module &m, NodeId id) {
+  return LibraryUse{LibraryKernel::yoloReorg, {Call{m, id}.integer("stride")}};
+}
 
 Expected<LibraryUse> correlation(const Module &m, NodeId id) {
   Call call{m, id};
@@ -275,24 +342,38 @@ Expected<LibraryUse> correlation(const Module &m, NodeId id) {
 
 // --- signals, sparse matrices, losses
 
-Expected<LibraryUse> dft(const Module &m, NodeId id) { return LibraryUse{LibraryKernel::dft, {Call{m, id}.flag("inverse")}, {0, 0}}; }
+Expected<LibraryUse> dft(const Module &m, NodeId id) {
+  return LibraryUse{LibraryKernel::dft, {Call{m, id}.flag("inverse")}, {0, 0}};
+}
 
 Expected<LibraryUse> stft(const Module &m, NodeId id) {
   Call call{m, id};
-  return LibraryUse{LibraryKernel::stft, {call.integer("n_fft"), call.integer("hop_length"), call.flag("normalized"), call.flag("onesided")}};
+  return LibraryUse{LibraryKernel::stft,
+                    {call.integer("n_fft"), call.integer("hop_length"), call.flag("normalized"),
+                     call.flag("onesided")}};
 }
 
-Expected<LibraryUse> determinant(const Module &, NodeId) { return LibraryUse{LibraryKernel::determinant}; }
+Expected<LibraryUse> determinant(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::determinant};
+}
 
-Expected<LibraryUse> sparseAdd(const Module &, NodeId) { return LibraryUse{LibraryKernel::sparseAdd, {}, {0}}; }
+Expected<LibraryUse> sparseAdd(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::sparseAdd, {}, {0}};
+}
 
-Expected<LibraryUse> sparseDense(const Module &m, NodeId id) { return LibraryUse{LibraryKernel::sparseDense, {Call{m, id}.flag("sparse_lhs")}}; }
+Expected<LibraryUse> sparseDense(const Module &m, NodeId id) {
+  return LibraryUse{LibraryKernel::sparseDense, {Call{m, id}.flag("sparse_lhs")}};
+}
 
-Expected<LibraryUse> sparseTranspose(const Module &, NodeId) { return LibraryUse{LibraryKernel::sparseTranspose, {}, {0, 1, 2}}; }
+Expected<LibraryUse> sparseTranspose(const Module &, NodeId) {
+  return LibraryUse{LibraryKernel::sparseTranspose, {}, {0, 1, 2}};
+}
 
 Expected<LibraryUse> nllLoss(const Module &m, NodeId id) {
   Call call{m, id};
-  LibraryUse use{LibraryKernel::nllLoss, {choice(call, "reduction", {"mean", "sum", "none"}), call.integer("ignore_index")}};
+  LibraryUse use{
+      LibraryKernel::nllLoss,
+      {choice(call, "reduction", {"mean", "sum", "none"}), call.integer("ignore_index")}};
   if (call.text("reduction") == "none")
     use.like = {1};
   return use;
@@ -304,7 +385,8 @@ Expected<LibraryUse> nllLoss(const Module &m, NodeId id) {
 bool isHardResize(const Module &m, NodeId id) {
   auto operands = m.operands(id);
   bool isKnown = m.types.isStatic(m.type(id)) && m.types.isStatic(m.type(operands[0]));
-  return !isKnown || (opInfo(m.node(id).op).findAttr("antialias") && attrs::boolean(m, id, "antialias"));
+  return !isKnown ||
+         (opInfo(m.node(id).op).findAttr("antialias") && attrs::boolean(m, id, "antialias"));
 }
 
 struct LibraryRow {
@@ -376,6 +458,8 @@ bool isLibraryCall(const Module &module, NodeId call) {
   return row && (!row->isUsed || row->isUsed(module, call));
 }
 
-Expected<LibraryUse> libraryUse(const Module &module, NodeId call) { return findRow(module.node(call).op)->use(module, call); }
+Expected<LibraryUse> libraryUse(const Module &module, NodeId call) {
+  return findRow(module.node(call).op)->use(module, call);
+}
 
 } // namespace bycc

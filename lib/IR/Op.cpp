@@ -20,9 +20,8 @@ namespace {
 
 AttrType parseAttrType(std::string_view text) {
   constexpr std::pair<std::string_view, AttrType> types[] = {
-      {"bool", AttrType::Bool},     {"int", AttrType::Int},
-      {"float", AttrType::Float},   {"str", AttrType::String},
-      {"ints", AttrType::Ints},     {"floats", AttrType::Floats},
+      {"bool", AttrType::Bool},       {"int", AttrType::Int},   {"float", AttrType::Float},
+      {"str", AttrType::String},      {"ints", AttrType::Ints}, {"floats", AttrType::Floats},
       {"dtype", AttrType::DTypeName}, {"any", AttrType::Any}};
   for (auto [name, type] : types)
     if (name == text)
@@ -44,14 +43,21 @@ template <typename Parse> AttrValue parseList(std::string_view text, Parse parse
 
 AttrValue parseDefault(AttrType type, std::string_view text) {
   switch (type) {
-  case AttrType::Bool: return AttrValue(text == "true");
-  case AttrType::Int: return AttrValue(parseInt(text).value());
-  case AttrType::Float: return AttrValue(parseDouble(text).value());
+  case AttrType::Bool:
+    return AttrValue(text == "true");
+  case AttrType::Int:
+    return AttrValue(parseInt(text).value());
+  case AttrType::Float:
+    return AttrValue(parseDouble(text).value());
   case AttrType::String:
-  case AttrType::DTypeName: return AttrValue(text);
-  case AttrType::Ints: return parseList(text, parseInt);
-  case AttrType::Floats: return parseList(text, parseDouble);
-  case AttrType::Any: break;
+  case AttrType::DTypeName:
+    return AttrValue(text);
+  case AttrType::Ints:
+    return parseList(text, parseInt);
+  case AttrType::Floats:
+    return parseList(text, parseDouble);
+  case AttrType::Any:
+    break;
   }
   BYCC_ASSERT(false, "Ops.def: no default of this kind");
 }
@@ -272,9 +278,7 @@ std::string_view InferContext::text(std::string_view key) const {
 std::vector<int64_t> InferContext::integers(std::string_view key) const {
   return attrs::integers(module_, call_, key);
 }
-bool InferContext::isNone(std::string_view key) const {
-  return attrs::isNone(module_, call_, key);
-}
+bool InferContext::isNone(std::string_view key) const { return attrs::isNone(module_, call_, key); }
 
 ErrorBuilder InferContext::error() const { return error(Status::Input); }
 

@@ -24,7 +24,9 @@ namespace bycc {
 namespace {
 
 bool isPlainName(std::string_view name) {
-  auto isLetter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto isLetter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
   if (name.empty() || !isLetter(name[0]))
     return false;
   return std::ranges::all_of(name, [&](char c) { return isLetter(c) || (c >= '0' && c <= '9'); });
@@ -54,19 +56,32 @@ std::string spelled(std::string_view name) {
 
 std::string_view suffixOf(DType dtype) {
   switch (dtype) {
-  case DType::Bool: return "";
-  case DType::Int8: return "i8";
-  case DType::Int16: return "i16";
-  case DType::Int32: return "";
-  case DType::Int64: return "i64";
-  case DType::UInt8: return "u8";
-  case DType::UInt16: return "u16";
-  case DType::UInt32: return "u32";
-  case DType::UInt64: return "u64";
-  case DType::Float16: return "f16";
-  case DType::BFloat16: return "bf16";
-  case DType::Float32: return "f";
-  case DType::Float64: return "f64";
+  case DType::Bool:
+    return "";
+  case DType::Int8:
+    return "i8";
+  case DType::Int16:
+    return "i16";
+  case DType::Int32:
+    return "";
+  case DType::Int64:
+    return "i64";
+  case DType::UInt8:
+    return "u8";
+  case DType::UInt16:
+    return "u16";
+  case DType::UInt32:
+    return "u32";
+  case DType::UInt64:
+    return "u64";
+  case DType::Float16:
+    return "f16";
+  case DType::BFloat16:
+    return "bf16";
+  case DType::Float32:
+    return "f";
+  case DType::Float64:
+    return "f64";
   }
   return "";
 }
@@ -88,15 +103,24 @@ std::string shortened(std::string text) {
 // with a payload, a bool that is neither 0 nor 1).
 std::string element(DType dtype, const uint8_t *data) {
   switch (dtype) {
-  case DType::Bool: return *data > 1 ? "" : *data ? "True" : "False";
-  case DType::Int8: return std::to_string(load<int8_t>(data));
-  case DType::Int16: return std::to_string(load<int16_t>(data));
-  case DType::Int32: return std::to_string(load<int32_t>(data));
-  case DType::Int64: return std::to_string(load<int64_t>(data));
-  case DType::UInt8: return std::to_string(*data);
-  case DType::UInt16: return std::to_string(load<uint16_t>(data));
-  case DType::UInt32: return std::to_string(load<uint32_t>(data));
-  case DType::UInt64: return std::to_string(load<uint64_t>(data));
+  case DType::Bool:
+    return *data > 1 ? "" : *data ? "True" : "False";
+  case DType::Int8:
+    return std::to_string(load<int8_t>(data));
+  case DType::Int16:
+    return std::to_string(load<int16_t>(data));
+  case DType::Int32:
+    return std::to_string(load<int32_t>(data));
+  case DType::Int64:
+    return std::to_string(load<int64_t>(data));
+  case DType::UInt8:
+    return std::to_string(*data);
+  case DType::UInt16:
+    return std::to_string(load<uint16_t>(data));
+  case DType::UInt32:
+    return std::to_string(load<uint32_t>(data));
+  case DType::UInt64:
+    return std::to_string(load<uint64_t>(data));
   case DType::Float16: {
     uint16_t bits = load<uint16_t>(data);
     float value = halfToFloat(bits);
@@ -114,8 +138,8 @@ std::string element(DType dtype, const uint8_t *data) {
   }
   case DType::Float64: {
     double value = load<double>(data);
-    bool isOdd = std::isnan(value) &&
-                 (load<uint64_t>(data) & 0x7fffffffffffffff) != 0x7ff8000000000000;
+    bool isOdd =
+        std::isnan(value) && (load<uint64_t>(data) & 0x7fffffffffffffff) != 0x7ff8000000000000;
     return isOdd ? "" : shortened(formatDouble(value));
   }
   }
@@ -265,7 +289,8 @@ private:
     if (isScalar)
       if (std::string text = element(dtype, constant.data()); !text.empty())
         return text + std::string(suffixOf(dtype));
-    if (count <= options_.maxInlineElements && count > 0 && !isScalar && !isNamed && !isElided(id)) {
+    if (count <= options_.maxInlineElements && count > 0 && !isScalar && !isNamed &&
+        !isElided(id)) {
       std::string text = typeText(constant.type) + "[";
       size_t width = static_cast<size_t>(sizeInBytes(dtype));
       bool isOk = true;
@@ -518,7 +543,8 @@ private:
     for (size_t i = 0; i < metadata_.size(); ++i) {
       const Constant &constant = module_.constants[metadata_[i].index];
       out_ += i ? ",\n    {" : "\n    {";
-      out_ += "\"dtype\": \"" + std::string(name(module_.types.dtype(constant.type))) + "\", \"shape\": [";
+      out_ += "\"dtype\": \"" + std::string(name(module_.types.dtype(constant.type))) +
+              "\", \"shape\": [";
       bool isFirst = true;
       for (Dim dim : module_.types.shape(constant.type)) {
         out_ += (isFirst ? "" : ", ") + std::to_string(dim.value());
@@ -572,11 +598,11 @@ private:
   std::string out_;
   std::vector<std::string> keptNames_; // of the function at hand, by number
   std::vector<std::pair<FunctionId, std::vector<std::string>>> keptNamesOf_;
-  std::vector<std::string> types_; // by TypeId
+  std::vector<std::string> types_;                  // by TypeId
   std::unordered_map<uint64_t, std::string> attrs_; // of calls, by OpId and AttrsId
-  std::vector<uint32_t> names_;    // by NodeId
+  std::vector<uint32_t> names_;                     // by NodeId
   std::vector<std::string> texts_;
-  std::vector<uint8_t> uses_;      // by NodeId, at most 2
+  std::vector<uint8_t> uses_; // by NodeId, at most 2
   std::unordered_set<std::string> taken_;
   std::unordered_map<std::string, uint64_t> nextSuffix_;
   std::vector<std::string> constants_; // text by ConstantId
@@ -601,15 +627,24 @@ std::string describe(const Module &module, NodeId id) {
   if (std::string_view hint = module.string(node.name); !hint.empty())
     return hint[0] == '%' ? std::string(hint) : "%" + std::string(hint);
   switch (node.kind) {
-  case NodeKind::CallOp: return std::string(opInfo(node.op).name);
-  case NodeKind::Call: return "call";
-  case NodeKind::Global: return "@" + std::string(module.string(module.function(FunctionId(node.payload)).name));
-  case NodeKind::Constant: return "constant";
-  case NodeKind::Function: return "fn";
-  case NodeKind::Tuple: return "tuple";
-  case NodeKind::Project: return "projection";
-  case NodeKind::If: return "if";
-  case NodeKind::Param: return "parameter";
+  case NodeKind::CallOp:
+    return std::string(opInfo(node.op).name);
+  case NodeKind::Call:
+    return "call";
+  case NodeKind::Global:
+    return "@" + std::string(module.string(module.function(FunctionId(node.payload)).name));
+  case NodeKind::Constant:
+    return "constant";
+  case NodeKind::Function:
+    return "fn";
+  case NodeKind::Tuple:
+    return "tuple";
+  case NodeKind::Project:
+    return "projection";
+  case NodeKind::If:
+    return "if";
+  case NodeKind::Param:
+    return "parameter";
   }
   return "node";
 }

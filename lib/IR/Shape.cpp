@@ -78,8 +78,7 @@ Expected<TypeId> tensorType(InferContext &context, DType dtype, std::span<const 
   return type;
 }
 
-Expected<size_t> checkAxis(InferContext &context, int64_t axis, size_t rank,
-                           std::string_view key) {
+Expected<size_t> checkAxis(InferContext &context, int64_t axis, size_t rank, std::string_view key) {
   int64_t signedRank = static_cast<int64_t>(rank);
   if (axis < -signedRank || axis >= signedRank)
     return context.error().as(MessageId::AxisRange)
@@ -297,10 +296,18 @@ Expected<std::optional<Ints>> constantInts(InferContext &context, size_t index) 
   size_t count = static_cast<size_t>(module.types.numElements(constant.type).value_or(0));
   Ints values;
   switch (sizeInBytes(input.dtype)) {
-  case 1: appendInts<int8_t>(constant.data(), count, values); break;
-  case 2: appendInts<int16_t>(constant.data(), count, values); break;
-  case 4: appendInts<int32_t>(constant.data(), count, values); break;
-  default: appendInts<int64_t>(constant.data(), count, values); break;
+  case 1:
+    appendInts<int8_t>(constant.data(), count, values);
+    break;
+  case 2:
+    appendInts<int16_t>(constant.data(), count, values);
+    break;
+  case 4:
+    appendInts<int32_t>(constant.data(), count, values);
+    break;
+  default:
+    appendInts<int64_t>(constant.data(), count, values);
+    break;
   }
   return std::optional(std::move(values));
 }
@@ -325,8 +332,8 @@ Expected<Dim> windowExtent(InferContext &context, Dim extent, const Window &wind
                            std::string_view axis) {
   TypeTable &types = context.module().types;
   constexpr int64_t big = int64_t{1} << 40; // keeps every sum below far from overflow
-  for (int64_t value : {window.kernel, window.stride, window.dilation, window.padBefore,
-                        window.padAfter})
+  for (int64_t value :
+       {window.kernel, window.stride, window.dilation, window.padBefore, window.padAfter})
     if (value > big || value < -big)
       return context.error(Status::Limit) << "a window parameter of " << value << " is too large";
   if (window.padBefore < 0 || window.padAfter < 0)
@@ -381,8 +388,8 @@ Expected<Dim> logicalExtent(InferContext &context, const TensorInput &input, con
   return product(context, parts);
 }
 
-Expected<Shape> physicalShape(InferContext &context, const Layout &layout,
-                              std::string_view letters, std::span<const Dim> extents) {
+Expected<Shape> physicalShape(InferContext &context, const Layout &layout, std::string_view letters,
+                              std::span<const Dim> extents) {
   TypeTable &types = context.module().types;
   Shape shape;
   for (const Layout::Axis &axis : layout.axes()) {

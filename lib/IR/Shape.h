@@ -81,8 +81,7 @@ Expected<Shape> broadcastShapes(InferContext &context, std::span<const Dim> a,
 // Product; LIMIT when the constant part overflows.
 Expected<Dim> product(InferContext &context, std::span<const Dim> dims);
 // Sizes given as attribute or operand: none negative.
-Expected<Shape> sizes(InferContext &context, std::span<const int64_t> values,
-                      std::string_view key);
+Expected<Shape> sizes(InferContext &context, std::span<const int64_t> values, std::string_view key);
 Expected<Shape> sizes(InferContext &context, const Symbolic &values, std::string_view key);
 
 // Values of a constant integer operand; nullopt when it is not constant.
@@ -109,8 +108,8 @@ Expected<Layout> layoutAttr(InferContext &context, std::string_view key, std::st
 Expected<Dim> logicalExtent(InferContext &context, const TensorInput &input, const Layout &layout,
                             char letter);
 // The shape in `layout` of extents by letter.
-Expected<Shape> physicalShape(InferContext &context, const Layout &layout,
-                              std::string_view letters, std::span<const Dim> extents);
+Expected<Shape> physicalShape(InferContext &context, const Layout &layout, std::string_view letters,
+                              std::span<const Dim> extents);
 
 // Rules that the static and the dyn.* forms share.
 Expected<TypeId> reshapeTo(InferContext &context, const TensorInput &x, const Symbolic &to,

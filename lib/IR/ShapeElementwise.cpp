@@ -42,8 +42,7 @@ Expected<TypeId> broadcastTwo(InferContext &context, std::optional<DType> result
 }
 
 // x may be broadcast to `to`.
-Expected<> checkBroadcastsTo(InferContext &context, const TensorInput &x,
-                             std::span<const Dim> to) {
+Expected<> checkBroadcastsTo(InferContext &context, const TensorInput &x, std::span<const Dim> to) {
   TypeTable &types = context.module().types;
   bool fits = x.rank() <= to.size();
   for (size_t i = 0; fits && i < x.rank(); ++i) {
@@ -144,8 +143,7 @@ Expected<TypeId> reinterpretAs(InferContext &context) {
   TensorInput x = BYCC_TRY(tensorInput(context, 0));
   DType to = dtypeAttr(context, "dtype", x.dtype);
   if (sizeInBytes(to) != sizeInBytes(x.dtype) || (to == DType::Bool) != (x.dtype == DType::Bool))
-    return context.error() << name(x.dtype) << " and " << name(to)
-                           << " do not have the same width";
+    return context.error() << name(x.dtype) << " and " << name(to) << " do not have the same width";
   return tensorType(context, to, x.shape);
 }
 

@@ -93,7 +93,8 @@ Expected<TypeId> resize(InferContext &context) {
   const AttrValue *roi = context.module().attr(context.call(), "roi");
   if (isCrop && (roi->isNone() || roi->asList().size() != 2 * rank))
     return context.error() << "tf_crop_and_resize needs a roi of " << 2 * rank << " values";
-  if (const AttrValue *scales = context.module().attr(context.call(), "scales"); !scales->isNone()) {
+  if (const AttrValue *scales = context.module().attr(context.call(), "scales");
+      !scales->isNone()) {
     if (scales->asList().size() != rank)
       return context.error() << "scales has " << rank << " values, got " << scales->asList().size();
     for (const AttrValue &scale : scales->asList())

@@ -188,8 +188,8 @@ Expected<TypeId> sliceLike(InferContext &context) {
       return context.error() << "axis " << axis << " is out of range for the second input";
     Dim to = like.shape[axis];
     if (shape[axis].isConst() && to.isConst() && to.value() > shape[axis].value())
-      return context.error() << "axis " << axis << " has " << shape[axis].value()
-                             << " elements, " << to.value() << " are asked for";
+      return context.error() << "axis " << axis << " has " << shape[axis].value() << " elements, "
+                             << to.value() << " are asked for";
     shape[axis] = to;
   }
   return tensorType(context, x.dtype, shape);
@@ -251,10 +251,10 @@ Expected<TypeId> gatherNd(InferContext &context) {
                            << " coordinates do not fit into rank " << rank;
   Shape shape;
   for (size_t i = 1; i < indices.rank(); ++i)
-    shape.push_back(i <= static_cast<size_t>(batch)
-                        ? BYCC_TRY(unifyDim(context, indices.shape[i], x.shape[i - 1],
-                                            "a batch extent"))
-                        : indices.shape[i]);
+    shape.push_back(
+        i <= static_cast<size_t>(batch)
+            ? BYCC_TRY(unifyDim(context, indices.shape[i], x.shape[i - 1], "a batch extent"))
+            : indices.shape[i]);
   for (int64_t i = batch + count.value(); i < rank; ++i)
     shape.push_back(x.shape[static_cast<size_t>(i)]);
   return tensorType(context, x.dtype, shape);

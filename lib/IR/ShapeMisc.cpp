@@ -54,7 +54,9 @@ Expected<TypeId> einsumOf(InferContext &context) {
           return context.error() << "the ellipses of the inputs do not broadcast";
         extent = *both;
       } else {
-        extent = extent ? BYCC_TRY(unifyDim(context, dim, *extent, std::string("extent of ") + einsum->letters[label])) : dim;
+        extent = extent ? BYCC_TRY(unifyDim(context, dim, *extent,
+                                            std::string("extent of ") + einsum->letters[label]))
+                        : dim;
       }
     }
   Shape shape;
@@ -110,7 +112,8 @@ Dim symbolicCount(InferContext &context) {
   Module &module = context.module();
   SymbolicInt bounds[3];
   for (size_t i = 0; i < 3; ++i) {
-    auto value = context.numInputs() == 3 ? symbolicValue(module, context.inputNode(i)) : std::nullopt;
+    auto value =
+        context.numInputs() == 3 ? symbolicValue(module, context.inputNode(i)) : std::nullopt;
     if (!value || !value->front().isKnown())
       return Dim::unknown();
     bounds[i] = value->front();
@@ -215,8 +218,7 @@ Expected<TypeId> sequenceMask(InferContext &context) {
   BYCC_TRY(checkInt(context, lengths.dtype, "lengths"));
   BYCC_TRY(checkRank(context, lengths, 1, "lengths"));
   if (x.rank() < 2)
-    return context.error() << "data has rank 2 or more, got "
-                           << context.module().types.str(x.type);
+    return context.error() << "data has rank 2 or more, got " << context.module().types.str(x.type);
   int64_t axis = context.integer("axis");
   if (axis != 0 && axis != 1)
     return context.error() << "axis is 0 or 1, got " << axis;
@@ -230,8 +232,7 @@ Expected<TypeId> matrixSetDiag(InferContext &context) {
   TensorInput diagonal = BYCC_TRY(tensorInput(context, 1));
   BYCC_TRY(checkDType(context, diagonal.dtype, x.dtype, "diagonal"));
   if (x.rank() < 2)
-    return context.error() << "data has rank 2 or more, got "
-                           << context.module().types.str(x.type);
+    return context.error() << "data has rank 2 or more, got " << context.module().types.str(x.type);
   int64_t k1 = context.integer("k1"), k2 = context.integer("k2");
   if (k1 > k2 || k1 < INT32_MIN || k2 > INT32_MAX)
     return context.error() << "k1 is at most k2, got " << k1 << " and " << k2;
@@ -275,8 +276,7 @@ Expected<TypeId> slidingWindow(InferContext &context) {
   Shape shape(x.shape.begin(), x.shape.end());
   for (size_t i = 0; i < window.size(); ++i) {
     Window w{window[i], strides[i], 1, 0, 0, false};
-    shape[axis + i] =
-        BYCC_TRY(windowExtent(context, shape[axis + i], w, std::to_string(axis + i)));
+    shape[axis + i] = BYCC_TRY(windowExtent(context, shape[axis + i], w, std::to_string(axis + i)));
   }
   for (int64_t extent : window)
     shape.push_back(Dim(extent));

@@ -163,8 +163,7 @@ Expected<TypeId> dynTile(InferContext &context) {
   if (reps)
     return tileBy(context, x, *reps);
   int64_t rank = std::min<int64_t>(operand.shape[0].value(), maxRank + 1);
-  return tensorType(context, x.dtype,
-                    unknownShape(std::max(x.rank(), static_cast<size_t>(rank))));
+  return tensorType(context, x.dtype, unknownShape(std::max(x.rank(), static_cast<size_t>(rank))));
 }
 
 Expected<TypeId> repeatOf(InferContext &context) {
@@ -278,7 +277,8 @@ Expected<TypeId> dynPad(InferContext &context) {
     for (const SymbolicInt &side : {(*widths)[2 * i], (*widths)[2 * i + 1]})
       if (side.number && *side.number < 0)
         return context.error() << "pad_width of axis " << i << " is negative";
-    Dim total = context.module().types.add((*widths)[2 * i].extent(), (*widths)[2 * i + 1].extent());
+    Dim total =
+        context.module().types.add((*widths)[2 * i].extent(), (*widths)[2 * i + 1].extent());
     shape[i] = context.module().types.add(x.shape[i], total);
   }
   return tensorType(context, x.dtype, shape);
@@ -358,8 +358,7 @@ Expected<TypeId> batchSpace(InferContext &context, bool toBatch) {
                              << " elements with padding, not a multiple of " << blocks[i];
     dim = types.floorDiv(padded, Dim(blocks[i]));
   }
-  if (!toBatch && shape[0].isConst() && total.isConst() &&
-      shape[0].value() % total.value() != 0)
+  if (!toBatch && shape[0].isConst() && total.isConst() && shape[0].value() % total.value() != 0)
     return context.error() << "the batch " << shape[0].value() << " is not a multiple of "
                            << total.value();
   shape[0] = toBatch ? BYCC_TRY(product(context, Shape{shape[0], total}))

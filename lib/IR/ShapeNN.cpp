@@ -94,9 +94,8 @@ Expected<Dim> kernelExtent(InferContext &context, const ConvInputs &c, const Lay
   BYCC_TRY(checkCount(context, given, c.rank, "kernel_size"));
   BYCC_TRY(checkPositive(context, given, "kernel_size"));
   if (!unify(dim, Dim(given[i])))
-    return context.error() << "kernel_size is " << given[i] << " along "
-                           << c.letters[2 + i] << ", weight has "
-                           << context.module().types.str(dim);
+    return context.error() << "kernel_size is " << given[i] << " along " << c.letters[2 + i]
+                           << ", weight has " << context.module().types.str(dim);
   return Dim(given[i]);
 }
 
@@ -108,7 +107,15 @@ Expected<ConvInputs> convInputs(InferContext &context, size_t weightIndex) {
                rank,
                letters,
                BYCC_TRY(layoutAttr(context, "data_layout", letters)),
-               {}, {}, {}, {}, {}, {}, {}, context.integer("groups"), {}};
+               {},
+               {},
+               {},
+               {},
+               {},
+               {},
+               {},
+               context.integer("groups"),
+               {}};
   Layout kernel = BYCC_TRY(layoutAttr(context, "kernel_layout", layoutLetters("OI", rank)));
   c.out = BYCC_TRY(outLayout(context, c.data, letters));
   BYCC_TRY(checkRank(context, c.x, c.data.rank(), "data"));
@@ -175,8 +182,7 @@ Expected<TypeId> convFrom(InferContext &context, ConvInputs &c) {
   BYCC_TRY(checkChannels(context, c.weightOut));
   Shape extents;
   for (size_t i = 0; i < c.rank; ++i)
-    extents.push_back(BYCC_TRY(windowExtent(context, c.extents[i],
-                                            c.window.window(i, c.kernel[i]),
+    extents.push_back(BYCC_TRY(windowExtent(context, c.extents[i], c.window.window(i, c.kernel[i]),
                                             c.letters.substr(2 + i, 1))));
   return convResult(context, c, c.weightOut, extents);
 }
@@ -202,8 +208,8 @@ Expected<TypeId> deformableConv(InferContext &context) {
   if (c.channels.isConst() && c.channels.value() % groups != 0)
     return context.error() << "deformable_groups " << groups << " does not divide "
                            << c.channels.value() << " channels";
-  Dim wanted = BYCC_TRY(product(context, Shape{Dim(2), Dim(groups), Dim(c.kernel[0]),
-                                               Dim(c.kernel[1])}));
+  Dim wanted =
+      BYCC_TRY(product(context, Shape{Dim(2), Dim(groups), Dim(c.kernel[0]), Dim(c.kernel[1])}));
   Dim actual = BYCC_TRY(logicalExtent(context, offset, c.data, 'C'));
   BYCC_TRY(unifyDim(context, actual, wanted, "the number of offsets"));
   TensorInput out{result, types.dtype(result), types.shape(result)};
@@ -219,8 +225,8 @@ Expected<TypeId> convTranspose(InferContext &context) {
   TypeTable &types = context.module().types;
   ConvInputs c = BYCC_TRY(convInputs(context, 1));
   if (!unify(c.weightIn, c.channels))
-    return context.error() << "weight has " << types.str(c.weightIn)
-                           << " input channels, data has " << types.str(c.channels);
+    return context.error() << "weight has " << types.str(c.weightIn) << " input channels, data has "
+                           << types.str(c.channels);
   Dim outChannels = BYCC_TRY(product(context, Shape{c.weightOut, Dim(c.groups)}));
   BYCC_TRY(checkChannels(context, outChannels));
   Ints extra = attrs::perAxis(context.integers("output_padding"), c.rank);
@@ -235,8 +241,8 @@ Expected<TypeId> convTranspose(InferContext &context) {
       return context.error() << "output_padding is less than the stride or dilation, got "
                              << extra[i];
     Dim d = c.extents[i];
-    __int128 fixed = static_cast<__int128>(w.kernel - 1) * w.dilation + 1 + extra[i] -
-                     w.padBefore - w.padAfter;
+    __int128 fixed =
+        static_cast<__int128>(w.kernel - 1) * w.dilation + 1 + extra[i] - w.padBefore - w.padAfter;
     if (!d.isConst()) {
       int64_t shift = static_cast<int64_t>(fixed) - w.stride;
       Dim scaled = types.mul(d, Dim(w.stride));
@@ -355,9 +361,8 @@ Expected<> checkVector(InferContext &context, const TensorInput &x, size_t axis,
   BYCC_TRY(checkRank(context, vector, 1, what));
   TypeTable &types = context.module().types;
   if (!unify(vector.shape[0], x.shape[axis]))
-    return context.error() << what << " has " << types.str(vector.shape[0])
-                           << " elements, axis " << axis << " of data has "
-                           << types.str(x.shape[axis]);
+    return context.error() << what << " has " << types.str(vector.shape[0]) << " elements, axis "
+                           << axis << " of data has " << types.str(x.shape[axis]);
   return {};
 }
 
@@ -557,8 +562,8 @@ Expected<TypeId> nllLoss(InferContext &context) {
   size_t classAxis = x.rank() == 1 ? 0 : 1;
   BYCC_TRY(unifyDim(context, w.shape[0], x.shape[classAxis], "extent of weights"));
   for (size_t i = 0; i < y.rank(); ++i)
-    BYCC_TRY(unifyDim(context, y.shape[i], x.shape[i < classAxis ? i : i + 1],
-                      "an extent of targets"));
+    BYCC_TRY(
+        unifyDim(context, y.shape[i], x.shape[i < classAxis ? i : i + 1], "an extent of targets"));
   if (context.text("reduction") == "none")
     return tensorType(context, x.dtype, y.shape);
   return tensorType(context, x.dtype, Shape{});

@@ -186,7 +186,8 @@ Expected<TypeId> convOf(InferContext &context, Expected<TypeId> (*rule)(InferCon
   Layout layout = BYCC_TRY(layoutAttr(context, out.empty() ? "data_layout" : "out_layout", "NCHW"));
   for (std::string_view key : {"data_layout", "kernel_layout", "out_layout"})
     if (auto each = Layout::parse(context.text(key)); each && each->isBlocked())
-      return context.error() << key << " is not blocked, got \"" << escaped(context.text(key)) << "\"";
+      return context.error() << key << " is not blocked, got \"" << escaped(context.text(key))
+                             << "\"";
   TypeId result = BYCC_TRY(rule(context));
   TypeTable &types = context.module().types;
   TensorInput made{result, types.dtype(result), types.shape(result)};

@@ -39,9 +39,9 @@ public:
     return {};
   }
   Shape shape;
-  std::optional<size_t> inferred; // position of the -1
+  std::optional<size_t> inferred;                // position of the -1
   std::vector<std::pair<size_t, size_t>> copied; // axes of the input, and here
-  size_t open = 0, lastOpen = 0;  // elements of which nothing is known
+  size_t open = 0, lastOpen = 0;                 // elements of which nothing is known
 
 private:
   Expected<Dim> take(int64_t code) {
@@ -66,7 +66,9 @@ private:
       shape.push_back(allowZero_ ? Dim(0) : BYCC_TRY(take(0)));
       next_ += allowZero_;
       return {};
-    case -1: ++next_; return setInferred();
+    case -1:
+      ++next_;
+      return setInferred();
     case -2:
       while (next_ < input_.size())
         shape.push_back(input_[next_++]);
@@ -76,7 +78,8 @@ private:
       shape.push_back(BYCC_TRY(product(context_, Shape{first, second})));
       return {};
     }
-    case -4: return readSplit(codes, i);
+    case -4:
+      return readSplit(codes, i);
     default:
       if (code < 0)
         return context_.error() << "newshape has the unknown code " << code;

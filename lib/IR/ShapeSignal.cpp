@@ -78,7 +78,8 @@ Expected<TypeId> determinant(InferContext &context) {
   BYCC_TRY(checkFloat(context, x, "x"));
   if (x.rank() < 2)
     return context.error() << "x holds matrices, got " << context.module().types.str(x.type);
-  BYCC_TRY(unifyDim(context, x.shape[x.rank() - 1], x.shape[x.rank() - 2], "the number of columns"));
+  BYCC_TRY(
+      unifyDim(context, x.shape[x.rank() - 1], x.shape[x.rank() - 2], "the number of columns"));
   return tensorType(context, x.dtype, x.shape.first(x.rank() - 2));
 }
 

@@ -9,7 +9,8 @@
 namespace bycc::shape {
 namespace {
 
-Expected<TensorInput> floatInput(InferContext &context, size_t index, size_t rank, std::string_view what) {
+Expected<TensorInput> floatInput(InferContext &context, size_t index, size_t rank,
+                                 std::string_view what) {
   TensorInput x = BYCC_TRY(tensorInput(context, index));
   if (!isFloat(x.dtype))
     return context.error() << what << " holds floats, got " << name(x.dtype);
@@ -20,7 +21,8 @@ Expected<TensorInput> floatInput(InferContext &context, size_t index, size_t ran
 Expected<> checkScalar(InferContext &context, size_t index, std::string_view what, bool isInteger) {
   TensorInput x = BYCC_TRY(tensorInput(context, index));
   if (isInteger ? !isInt(x.dtype) : !isFloat(x.dtype))
-    return context.error() << what << (isInteger ? " is an integer, got " : " is a float, got ") << name(x.dtype);
+    return context.error() << what << (isInteger ? " is an integer, got " : " is a float, got ")
+                           << name(x.dtype);
   if (x.rank() > 1 || (x.rank() == 1 && !unify(x.shape[0], Dim(1))))
     return context.error() << what << " is one number, got " << context.module().types.str(x.type);
   return {};
@@ -30,18 +32,22 @@ Expected<> checkScalar(InferContext &context, size_t index, std::string_view wha
 Expected<size_t> checkFloats(InferContext &context, std::string_view key, size_t count = 0) {
   size_t given = context.module().attr(context.call(), key)->asList().size();
   if (count ? given != count : given == 0)
-    return context.error() << key << " has " << (count ? std::to_string(count) : "1 or more") << " values, got " << given;
+    return context.error() << key << " has " << (count ? std::to_string(count) : "1 or more")
+                           << " values, got " << given;
   return given;
 }
 
 Expected<> checkIndex(InferContext &context, std::string_view key, Dim extent, int64_t width = 1) {
   int64_t index = context.integer(key), lowest = width == 1 ? -1 : 0;
   if (index < lowest || (extent.isConst() && index > extent.value() - width))
-    return context.error() << key << " is " << index << ", a box has " << context.module().types.str(extent) << " values";
+    return context.error() << key << " is " << index << ", a box has "
+                           << context.module().types.str(extent) << " values";
   return {};
 }
 
-Dim times(InferContext &context, Dim dim, int64_t factor) { return context.module().types.mul(dim, Dim(factor)); }
+Dim times(InferContext &context, Dim dim, int64_t factor) {
+  return context.module().types.mul(dim, Dim(factor));
+}
 
 } // namespace
 
@@ -56,8 +62,10 @@ Expected<TypeId> allClassNms(InferContext &context) {
   BYCC_TRY(unifyDim(context, scores.shape[2], boxes.shape[1], "the number of scores"));
   BYCC_TRY(unifyDim(context, boxes.shape[2], Dim(4), "the length of a box"));
   if (context.text("output_format") != "onnx")
-    return context.error(Status::Unsup) << "output_format \"" << context.text("output_format") << "\" is not supported, only \"onnx\"";
-  return types.tuple(std::vector<TypeId>{types.tensor(DType::Int64, Shape{Dim::unknown(), Dim(3)}), types.tensor(DType::Int64, {Dim(1)})});
+    return context.error(Status::Unsup) << "output_format \"" << context.text("output_format")
+                                        << "\" is not supported, only \"onnx\"";
+  return types.tuple(std::vector<TypeId>{types.tensor(DType::Int64, Shape{Dim::unknown(), Dim(3)}),
+                                         types.tensor(DType::Int64, {Dim(1)})});
 }
 
 Expected<TypeId> validCounts(InferContext &context) {
@@ -68,13 +76,15 @@ Expected<TypeId> validCounts(InferContext &context) {
   BYCC_TRY(checkIndex(context, "score_index", x.shape[2]));
   if (context.integer("score_index") < 0)
     return context.error() << "score_index is at least 0";
-  return types.tuple(std::vector<TypeId>{types.tensor(DType::Int32, x.shape.first(1)), x.type, types.tensor(DType::Int32, x.shape.first(2))});
+  return types.tuple(std::vector<TypeId>{types.tensor(DType::Int32, x.shape.first(1)), x.type,
+                                         types.tensor(DType::Int32, x.shape.first(2))});
 }
 
 Expected<TypeId> nonMaxSuppression(InferContext &context) {
   TypeTable &types = context.module().types;
   TensorInput x = BYCC_TRY(floatInput(context, 0, 3, "x"));
-  TensorInput valid = BYCC_TRY(tensorInput(context, 1)), indices = BYCC_TRY(tensorInput(context, 2));
+  TensorInput valid = BYCC_TRY(tensorInput(context, 1)),
+              indices = BYCC_TRY(tensorInput(context, 2));
   BYCC_TRY(checkInt(context, valid.dtype, "valid_count"));
   BYCC_TRY(checkRank(context, valid, 1, "valid_count"));
   BYCC_TRY(unifyDim(context, valid.shape[0], x.shape[0], "extent of valid_count"));
@@ -91,16 +101,21 @@ Expected<TypeId> nonMaxSuppression(InferContext &context) {
     return context.error() << "score_index is at least 0";
   if (!context.boolean("return_indices"))
     return x.type;
-  return types.tuple(std::vector<TypeId>{types.tensor(DType::Int32, x.shape.first(2)), types.tensor(DType::Int32, Shape{x.shape[0], Dim(1)})});
+  return types.tuple(std::vector<TypeId>{types.tensor(DType::Int32, x.shape.first(2)),
+                                         types.tensor(DType::Int32, Shape{x.shape[0], Dim(1)})});
 }
 
 Expected<TypeId> multiboxPrior(InferContext &context) {
   TypeTable &types = context.module().types;
   TensorInput x = BYCC_TRY(floatInput(context, 0, 4, "x"));
-  int64_t boxes = static_cast<int64_t>(BYCC_TRY(checkFloats(context, "sizes")) + BYCC_TRY(checkFloats(context, "ratios"))) - 1;
+  int64_t boxes = static_cast<int64_t>(BYCC_TRY(checkFloats(context, "sizes")) +
+                                       BYCC_TRY(checkFloats(context, "ratios"))) -
+                  1;
   BYCC_TRY(checkFloats(context, "steps", 2));
   BYCC_TRY(checkFloats(context, "offsets", 2));
-  return tensorType(context, x.dtype, Shape{Dim(1), times(context, types.mul(x.shape[2], x.shape[3]), boxes), Dim(4)});
+  return tensorType(
+      context, x.dtype,
+      Shape{Dim(1), times(context, types.mul(x.shape[2], x.shape[3]), boxes), Dim(4)});
 }
 
 Expected<TypeId> multiboxTransform(InferContext &context) {
@@ -112,17 +127,20 @@ Expected<TypeId> multiboxTransform(InferContext &context) {
   BYCC_TRY(unifyDim(context, anchors.shape[1], scores.shape[2], "the number of anchors"));
   BYCC_TRY(unifyDim(context, anchors.shape[2], Dim(4), "the length of an anchor"));
   BYCC_TRY(unifyDim(context, shifts.shape[0], scores.shape[0], "the batch of loc_pred"));
-  BYCC_TRY(unifyDim(context, shifts.shape[1], times(context, scores.shape[2], 4), "the extent of loc_pred"));
+  BYCC_TRY(unifyDim(context, shifts.shape[1], times(context, scores.shape[2], 4),
+                    "the extent of loc_pred"));
   BYCC_TRY(checkFloats(context, "variances", 4));
-  return types.tuple(std::vector<TypeId>{types.tensor(scores.dtype, Shape{scores.shape[0], scores.shape[2], Dim(6)}),
-                                         types.tensor(DType::Int32, scores.shape.first(1))});
+  return types.tuple(std::vector<TypeId>{
+      types.tensor(scores.dtype, Shape{scores.shape[0], scores.shape[2], Dim(6)}),
+      types.tensor(DType::Int32, scores.shape.first(1))});
 }
 
 Expected<TypeId> proposalOf(InferContext &context) {
   TensorInput scores = BYCC_TRY(floatInput(context, 0, 4, "cls_prob"));
   TensorInput shifts = BYCC_TRY(floatInput(context, 1, 4, "bbox_pred"));
   TensorInput info = BYCC_TRY(floatInput(context, 2, 2, "im_info"));
-  int64_t anchors = static_cast<int64_t>(BYCC_TRY(checkFloats(context, "scales")) * BYCC_TRY(checkFloats(context, "ratios")));
+  int64_t anchors = static_cast<int64_t>(BYCC_TRY(checkFloats(context, "scales")) *
+                                         BYCC_TRY(checkFloats(context, "ratios")));
   BYCC_TRY(unifyDim(context, scores.shape[1], Dim(2 * anchors), "the channels of cls_prob"));
   BYCC_TRY(unifyDim(context, shifts.shape[1], Dim(4 * anchors), "the channels of bbox_pred"));
   for (size_t d : {0, 2, 3})
@@ -130,7 +148,8 @@ Expected<TypeId> proposalOf(InferContext &context) {
   BYCC_TRY(unifyDim(context, info.shape[0], scores.shape[0], "the batch of im_info"));
   BYCC_TRY(unifyDim(context, info.shape[1], Dim(3), "the length of im_info"));
   int64_t count = context.integer("rpn_post_nms_top_n");
-  BYCC_TRY(checkPositive(context, Ints{count, context.integer("feature_stride")}, "rpn_post_nms_top_n and feature_stride"));
+  BYCC_TRY(checkPositive(context, Ints{count, context.integer("feature_stride")},
+                         "rpn_post_nms_top_n and feature_stride"));
   return tensorType(context, scores.dtype, Shape{times(context, scores.shape[0], count), Dim(5)});
 }
 
@@ -143,13 +162,15 @@ Expected<TypeId> roiPool(InferContext &context) {
   if (context.module().node(context.call()).op == ops::vision_roi_align) {
     BYCC_TRY(checkOneOf(context, "mode", {"avg", "max"}));
     if (context.integer("sample_ratio") > 1024)
-      return context.error(Status::Limit) << "sample_ratio " << context.integer("sample_ratio") << " is too large";
+      return context.error(Status::Limit)
+             << "sample_ratio " << context.integer("sample_ratio") << " is too large";
   }
   Ints size = context.integers("pooled_size");
   BYCC_TRY(checkCount(context, size, 2, "pooled_size"));
   BYCC_TRY(checkPositive(context, size, "pooled_size"));
   if (context.text("layout") == "NCHW")
-    return tensorType(context, x.dtype, Shape{rois.shape[0], x.shape[1], Dim(size[0]), Dim(size[1])});
+    return tensorType(context, x.dtype,
+                      Shape{rois.shape[0], x.shape[1], Dim(size[0]), Dim(size[1])});
   return tensorType(context, x.dtype, Shape{rois.shape[0], Dim(size[0]), Dim(size[1]), x.shape[3]});
 }
 
@@ -161,21 +182,26 @@ Expected<TypeId> yoloReorg(InferContext &context) {
   BYCC_TRY(checkPositive(context, Ints{stride}, "stride"));
   if (stride > 1 << 15)
     return context.error(Status::Limit) << "stride " << stride << " is too large";
-  for (auto [d, factor] : {std::pair<size_t, int64_t>{1, stride * stride}, {2, stride}, {3, stride}})
+  for (auto [d, factor] :
+       {std::pair<size_t, int64_t>{1, stride * stride}, {2, stride}, {3, stride}})
     if (x.shape[d].isConst() && x.shape[d].value() % factor != 0)
-      return context.error() << "axis " << d << " has " << x.shape[d].value() << " elements, not a multiple of " << factor;
+      return context.error() << "axis " << d << " has " << x.shape[d].value()
+                             << " elements, not a multiple of " << factor;
   return tensorType(context, x.dtype,
-                    Shape{x.shape[0], times(context, x.shape[1], stride * stride), types.floorDiv(x.shape[2], Dim(stride)), types.floorDiv(x.shape[3], Dim(stride))});
+                    Shape{x.shape[0], times(context, x.shape[1], stride * stride),
+                          types.floorDiv(x.shape[2], Dim(stride)),
+                          types.floorDiv(x.shape[3], Dim(stride))});
 }
 
 Expected<TypeId> correlation(InferContext &context) {
-  TensorInput a = BYCC_TRY(floatInput(context, 0, 4, "data1")), b = BYCC_TRY(floatInput(context, 1, 4, "data2"));
+  TensorInput a = BYCC_TRY(floatInput(context, 0, 4, "data1")),
+              b = BYCC_TRY(floatInput(context, 1, 4, "data2"));
   BYCC_TRY(checkDType(context, b.dtype, a.dtype, "data2"));
   BYCC_TRY(checkOneOf(context, "layout", {"NCHW"}));
   for (size_t d = 0; d < 4; ++d)
     BYCC_TRY(unifyDim(context, b.shape[d], a.shape[d], "an extent of data2"));
-  int64_t kernel = context.integer("kernel_size"), reach = context.integer("max_displacement"), step = context.integer("stride1"),
-          step2 = context.integer("stride2");
+  int64_t kernel = context.integer("kernel_size"), reach = context.integer("max_displacement"),
+          step = context.integer("stride1"), step2 = context.integer("stride2");
   BYCC_TRY(checkPositive(context, Ints{kernel, step, step2}, "kernel_size, stride1 and stride2"));
   if (reach < 0 || reach > 1 << 20 || kernel > 1 << 20)
     return context.error() << "max_displacement is " << reach << ", kernel_size " << kernel;
@@ -200,8 +226,10 @@ Expected<TypeId> fifoBuffer(InferContext &context) {
   for (size_t d = 0; d < x.rank(); ++d)
     if (d != axis)
       BYCC_TRY(unifyDim(context, buffer.shape[d], x.shape[d], "an extent of buffer"));
-  if (x.shape[axis].isConst() && buffer.shape[axis].isConst() && x.shape[axis].value() > buffer.shape[axis].value())
-    return context.error() << "x has " << x.shape[axis].value() << " elements along axis " << axis << ", the buffer holds " << buffer.shape[axis].value();
+  if (x.shape[axis].isConst() && buffer.shape[axis].isConst() &&
+      x.shape[axis].value() > buffer.shape[axis].value())
+    return context.error() << "x has " << x.shape[axis].value() << " elements along axis " << axis
+                           << ", the buffer holds " << buffer.shape[axis].value();
   return buffer.type;
 }
 

@@ -116,10 +116,14 @@ private:
 
   Result compute(NodeId node) {
     switch (module_.node(node).kind) {
-    case NodeKind::Constant: return constant(node);
-    case NodeKind::CallOp: return call(node);
-    case NodeKind::Project: return projected(node);
-    default: return std::nullopt;
+    case NodeKind::Constant:
+      return constant(node);
+    case NodeKind::CallOp:
+      return call(node);
+    case NodeKind::Project:
+      return projected(node);
+    default:
+      return std::nullopt;
     }
   }
 
@@ -138,15 +142,24 @@ private:
     const Constant &constant = module_.constant(node);
     switch (types_.dtype(constant.type)) {
     case DType::Bool:
-    case DType::UInt8: return read<uint8_t>(constant);
-    case DType::Int8: return read<int8_t>(constant);
-    case DType::Int16: return read<int16_t>(constant);
-    case DType::UInt16: return read<uint16_t>(constant);
-    case DType::Int32: return read<int32_t>(constant);
-    case DType::UInt32: return read<uint32_t>(constant);
-    case DType::Int64: return read<int64_t>(constant);
-    case DType::UInt64: return read<uint64_t>(constant);
-    default: return std::nullopt;
+    case DType::UInt8:
+      return read<uint8_t>(constant);
+    case DType::Int8:
+      return read<int8_t>(constant);
+    case DType::Int16:
+      return read<int16_t>(constant);
+    case DType::UInt16:
+      return read<uint16_t>(constant);
+    case DType::Int32:
+      return read<int32_t>(constant);
+    case DType::UInt32:
+      return read<uint32_t>(constant);
+    case DType::Int64:
+      return read<int64_t>(constant);
+    case DType::UInt64:
+      return read<uint64_t>(constant);
+    default:
+      return std::nullopt;
     }
   }
 
@@ -230,7 +243,8 @@ private:
   }
   Item extreme(DimOp op, const Item &a, const Item &b) {
     if (a.number && b.number)
-      return Item(op == DimOp::Max ? std::max(*a.number, *b.number) : std::min(*a.number, *b.number));
+      return Item(op == DimOp::Max ? std::max(*a.number, *b.number)
+                                   : std::min(*a.number, *b.number));
     for (auto [item, other] : {std::pair{a, b}, std::pair{b, a}})
       if (item.number && *item.number < 0) // the other is an expression, if known
         return !other.isKnown() ? Item() : op == DimOp::Max ? other : item;
@@ -250,7 +264,9 @@ private:
   static Item truth(bool isTrue, bool isFalse) {
     return isTrue ? Item(int64_t{1}) : isFalse ? Item(int64_t{0}) : Item();
   }
-  bool isMore(const Item &a, const Item &b) { return isAtLeast(a, add(b, Item(int64_t{1}))) && add(b, Item(int64_t{1})).isKnown(); }
+  bool isMore(const Item &a, const Item &b) {
+    return isAtLeast(a, add(b, Item(int64_t{1}))) && add(b, Item(int64_t{1})).isKnown();
+  }
   Item compare(OpId op, const Item &a, const Item &b);
   Result comparedWithOne(NodeId node);
   bool isOneIfOther(const Item &x, const Item &y) const {
@@ -421,7 +437,8 @@ Result Analysis::stack(NodeId node) {
   }
   int64_t axis = intAttr(node, "axis", 0);
   bool isRows = rank == 1 || axis == 0 || axis == -2;
-  size_t outer = isRows ? parts.size() : parts[0].size(), inner = isRows ? parts[0].size() : parts.size();
+  size_t outer = isRows ? parts.size() : parts[0].size(),
+         inner = isRows ? parts[0].size() : parts.size();
   Items items;
   for (size_t i = 0; i < outer; ++i)
     for (size_t k = 0; k < inner; ++k)
@@ -505,11 +522,11 @@ Result Analysis::reduce(NodeId node) {
   bool isProduct = op == ops::prod, isSum = op == ops::sum;
   Item result(int64_t{isProduct ? 1 : 0});
   for (size_t i = 0; i < x->size(); ++i)
-    result = isProduct            ? multiply(result, (*x)[i])
-             : isSum              ? add(result, (*x)[i])
-             : i == 0             ? (*x)[i]
-             : op == ops::max     ? extreme(DimOp::Max, result, (*x)[i])
-                                  : extreme(DimOp::Min, result, (*x)[i]);
+    result = isProduct        ? multiply(result, (*x)[i])
+             : isSum          ? add(result, (*x)[i])
+             : i == 0         ? (*x)[i]
+             : op == ops::max ? extreme(DimOp::Max, result, (*x)[i])
+                              : extreme(DimOp::Min, result, (*x)[i]);
   return x->empty() && !isProduct && !isSum ? std::nullopt : Result(Items{result});
 }
 
@@ -576,9 +593,11 @@ Item Analysis::arithmetic(OpId op, const Item &a, const Item &b) {
 Result Analysis::binary(NodeId node) {
   Result a = operandValue(node, 0), b = operandValue(node, 1);
   std::optional<size_t> count = countOf(module_.type(node));
-  if (!a || !b || !count || (rankOf(node) > 1 && a->size() != 1 && b->size() != 1 && a->size() != b->size()))
+  if (!a || !b || !count ||
+      (rankOf(node) > 1 && a->size() != 1 && b->size() != 1 && a->size() != b->size()))
     return std::nullopt;
-  bool fitsLeft = a->size() == 1 || a->size() == *count, fitsRight = b->size() == 1 || b->size() == *count;
+  bool fitsLeft = a->size() == 1 || a->size() == *count,
+       fitsRight = b->size() == 1 || b->size() == *count;
   if (!fitsLeft || !fitsRight)
     return std::nullopt;
   Items items;
@@ -600,7 +619,8 @@ Result Analysis::projected(NodeId node) {
     if (!x || !count || begin + *count > x->size())
       return std::nullopt;
     if (i == field)
-      return Items(x->begin() + static_cast<long>(begin), x->begin() + static_cast<long>(begin + *count));
+      return Items(x->begin() + static_cast<long>(begin),
+                   x->begin() + static_cast<long>(begin + *count));
     begin += *count;
   }
   return std::nullopt;
@@ -669,7 +689,8 @@ Result Analysis::call(NodeId node) {
     return filled(node, Item(int64_t{1}));
   if (op == ops::zeros || op == ops::zeros_like || op == ops::dyn_zeros)
     return filled(node, Item(int64_t{0}));
-  if (op == ops::full || op == ops::dyn_full || op == ops::broadcast_to || op == ops::dyn_broadcast_to)
+  if (op == ops::full || op == ops::dyn_full || op == ops::broadcast_to ||
+      op == ops::dyn_broadcast_to)
     return repeated(node, 0);
   return op == ops::full_like ? repeated(node, 1) : std::nullopt;
 }

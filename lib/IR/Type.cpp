@@ -49,11 +49,11 @@ struct Record {
   TypeKind kind = TypeKind::Incomplete;
   DType dtype = DType::Float32;
   int32_t device = 0;
-  uint32_t count = 0;      // dims, fields or params
+  uint32_t count = 0; // dims, fields or params
   const void *list = nullptr;
   const std::string *layout = nullptr; // null: row-major
-  TypeId result;           // Function
-  const uint32_t *leafEnds = nullptr; // Tuple: tensors in the fields up to each, that included
+  TypeId result;                       // Function
+  const uint32_t *leafEnds = nullptr;  // Tuple: tensors in the fields up to each, that included
 };
 
 } // namespace
@@ -77,13 +77,14 @@ struct TypeTable::Impl {
   }
 
   static bool sameList(const Record &a, const Record &b, size_t elementSize) {
-    return a.count == b.count && (a.count == 0 || !std::memcmp(a.list, b.list, a.count * elementSize));
+    return a.count == b.count &&
+           (a.count == 0 || !std::memcmp(a.list, b.list, a.count * elementSize));
   }
 
   TypeId intern(Record record, size_t elementSize) {
-    uint64_t hash = hashBytes(record.list, record.count * elementSize,
-                              static_cast<uint64_t>(record.kind) * 131 +
-                                  static_cast<uint64_t>(record.dtype));
+    uint64_t hash =
+        hashBytes(record.list, record.count * elementSize,
+                  static_cast<uint64_t>(record.kind) * 131 + static_cast<uint64_t>(record.dtype));
     hash = hashCombine(hash, static_cast<uint64_t>(static_cast<uint32_t>(record.device)));
     hash = hashCombine(hash, record.layout ? hashText(*record.layout) : 0);
     hash = hashCombine(hash, record.result.index);
@@ -209,7 +210,8 @@ bool TypeTable::isStatic(TypeId type) const {
   case TypeKind::Tuple:
     return std::ranges::all_of(fields(type), [&](TypeId field) { return isStatic(field); });
   case TypeKind::Incomplete:
-  case TypeKind::Function: break;
+  case TypeKind::Function:
+    break;
   }
   return false;
 }
@@ -312,13 +314,16 @@ std::string TypeTable::str(TypeId type) const {
     return text;
   };
   switch (kind(type)) {
-  case TypeKind::Incomplete: return "_";
+  case TypeKind::Incomplete:
+    return "_";
   case TypeKind::Tuple: {
     auto all = fields(type);
     return "(" + list(all) + (all.size() == 1 ? ",)" : ")");
   }
-  case TypeKind::Function: return "fn (" + list(params(type)) + ") -> " + str(result(type));
-  case TypeKind::Tensor: break;
+  case TypeKind::Function:
+    return "fn (" + list(params(type)) + ") -> " + str(result(type));
+  case TypeKind::Tensor:
+    break;
   }
   std::string dtypeText(bycc::name(dtype(type)));
   std::string extra;

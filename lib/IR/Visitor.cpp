@@ -12,9 +12,12 @@ namespace bycc {
 
 std::vector<BlockId> innerBlocks(const Module &module, NodeId node) {
   switch (module.node(node).kind) {
-  case NodeKind::If: return {module.thenBlock(node), module.elseBlock(node)};
-  case NodeKind::Function: return {module.function(module.functionOf(node)).body};
-  default: return {};
+  case NodeKind::If:
+    return {module.thenBlock(node), module.elseBlock(node)};
+  case NodeKind::Function:
+    return {module.function(module.functionOf(node)).body};
+  default:
+    return {};
   }
 }
 

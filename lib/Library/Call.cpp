@@ -12,19 +12,29 @@ namespace {
 // Calls fn with a pointer of the element's C type; 16-bit floats as uint16_t.
 template <typename Fn> auto withPointer(DType dtype, void *data, Fn fn) {
   switch (dtype) {
-  case DType::Int8: return fn(static_cast<int8_t *>(data));
-  case DType::Int16: return fn(static_cast<int16_t *>(data));
-  case DType::Int32: return fn(static_cast<int32_t *>(data));
-  case DType::Int64: return fn(static_cast<int64_t *>(data));
+  case DType::Int8:
+    return fn(static_cast<int8_t *>(data));
+  case DType::Int16:
+    return fn(static_cast<int16_t *>(data));
+  case DType::Int32:
+    return fn(static_cast<int32_t *>(data));
+  case DType::Int64:
+    return fn(static_cast<int64_t *>(data));
   case DType::UInt16:
   case DType::Float16:
-  case DType::BFloat16: return fn(static_cast<uint16_t *>(data));
-  case DType::UInt32: return fn(static_cast<uint32_t *>(data));
-  case DType::UInt64: return fn(static_cast<uint64_t *>(data));
-  case DType::Float32: return fn(static_cast<float *>(data));
-  case DType::Float64: return fn(static_cast<double *>(data));
+  case DType::BFloat16:
+    return fn(static_cast<uint16_t *>(data));
+  case DType::UInt32:
+    return fn(static_cast<uint32_t *>(data));
+  case DType::UInt64:
+    return fn(static_cast<uint64_t *>(data));
+  case DType::Float32:
+    return fn(static_cast<float *>(data));
+  case DType::Float64:
+    return fn(static_cast<double *>(data));
   case DType::Bool:
-  case DType::UInt8: break;
+  case DType::UInt8:
+    break;
   }
   return fn(static_cast<uint8_t *>(data));
 }
@@ -107,21 +117,29 @@ int64_t Operand::integer(int64_t index) const {
 }
 
 void Operand::setReal(int64_t index, double value) const {
-  withPointer(dtype, data, [&](auto *p) { p[index] = fromReal<std::remove_reference_t<decltype(*p)>>(value, dtype); });
+  withPointer(dtype, data, [&](auto *p) {
+    p[index] = fromReal<std::remove_reference_t<decltype(*p)>>(value, dtype);
+  });
 }
 
 void Operand::setInteger(int64_t index, int64_t value) const {
-  withPointer(dtype, data, [&](auto *p) { p[index] = fromInteger<std::remove_reference_t<decltype(*p)>>(value, dtype); });
+  withPointer(dtype, data, [&](auto *p) {
+    p[index] = fromInteger<std::remove_reference_t<decltype(*p)>>(value, dtype);
+  });
 }
 
 // --- the call
 
 Operand LibraryCall::input(size_t index) const {
   const bycc_operand &given = call_.inputs[index];
-  return {static_cast<uint8_t *>(given.data), {given.shape, static_cast<size_t>(given.rank)}, static_cast<DType>(given.dtype)};
+  return {static_cast<uint8_t *>(given.data),
+          {given.shape, static_cast<size_t>(given.rank)},
+          static_cast<DType>(given.dtype)};
 }
 
-double LibraryCall::realAttribute(size_t index) const { return std::bit_cast<double>(attribute(index)); }
+double LibraryCall::realAttribute(size_t index) const {
+  return std::bit_cast<double>(attribute(index));
+}
 
 Expected<Operand> LibraryCall::result(size_t index, std::span<const int64_t> shape) {
   bycc_operand &given = call_.results[index];
@@ -141,7 +159,8 @@ Expected<Operand> LibraryCall::result(size_t index, std::span<const int64_t> sha
   }
   if (!isSame)
     return error(Status::Internal) << "result " << index << " has other extents than planned";
-  return Operand{static_cast<uint8_t *>(given.data), {given.shape, rank}, static_cast<DType>(given.dtype)};
+  return Operand{
+      static_cast<uint8_t *>(given.data), {given.shape, rank}, static_cast<DType>(given.dtype)};
 }
 
 std::span<const int64_t> LibraryCall::plannedShape(size_t index) const {
@@ -188,14 +207,16 @@ void loadInts(const Operand &from, int64_t begin, int64_t stride, std::span<int6
 void storeReals(const Operand &to, int64_t begin, int64_t stride, std::span<const double> from) {
   withPointer(to.dtype, to.data, [&](auto *p) {
     for (size_t i = 0; i < from.size(); ++i)
-      p[begin + static_cast<int64_t>(i) * stride] = fromReal<std::remove_reference_t<decltype(*p)>>(from[i], to.dtype);
+      p[begin + static_cast<int64_t>(i) * stride] =
+          fromReal<std::remove_reference_t<decltype(*p)>>(from[i], to.dtype);
   });
 }
 
 void storeInts(const Operand &to, int64_t begin, int64_t stride, std::span<const int64_t> from) {
   withPointer(to.dtype, to.data, [&](auto *p) {
     for (size_t i = 0; i < from.size(); ++i)
-      p[begin + static_cast<int64_t>(i) * stride] = fromInteger<std::remove_reference_t<decltype(*p)>>(from[i], to.dtype);
+      p[begin + static_cast<int64_t>(i) * stride] =
+          fromInteger<std::remove_reference_t<decltype(*p)>>(from[i], to.dtype);
   });
 }
 
@@ -216,17 +237,20 @@ void loadKeys(const Operand &from, int64_t begin, int64_t stride, std::span<uint
     uint64_t signBit = isSignedInt(from.dtype) ? uint64_t{1} << 63 : 0;
     for (size_t i = 0; i < to.size(); ++i) {
       auto value = p[begin + static_cast<int64_t>(i) * stride];
-      to[i] = isFloat(from.dtype) ? keyOfReal(toReal(value, from.dtype)) : static_cast<uint64_t>(toInteger(value, from.dtype)) ^ signBit;
+      to[i] = isFloat(from.dtype) ? keyOfReal(toReal(value, from.dtype))
+                                  : static_cast<uint64_t>(toInteger(value, from.dtype)) ^ signBit;
     }
   });
 }
 
 Lines::Lines(std::span<const int64_t> shape, size_t axis)
-    : extent(shape[axis]), stride(product(shape.subspan(axis + 1))), count(product(shape.first(axis)) * stride) {}
+    : extent(shape[axis]), stride(product(shape.subspan(axis + 1))),
+      count(product(shape.first(axis)) * stride) {}
 
 Expected<int64_t> checkIndex(int64_t index, int64_t extent) {
   if (index < -extent || index >= extent)
-    return error(Status::Arg) << "index " << index << " is out of range for an axis of " << extent << " elements";
+    return error(Status::Arg) << "index " << index << " is out of range for an axis of " << extent
+                              << " elements";
   return index < 0 ? index + extent : index;
 }
 

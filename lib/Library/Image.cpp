@@ -54,14 +54,17 @@ Expected<std::vector<ResizeAxis>> resizeAxes(const LibraryCall &call, Resize &re
     for (size_t i = 0; i < rank; ++i)
       resize.scales.push_back(call.input(1 + i).real(0));
   }
-  bool isByScale = resize.source == ResizeSource::Scales || resize.source == ResizeSource::ScaleOperands;
+  bool isByScale =
+      resize.source == ResizeSource::Scales || resize.source == ResizeSource::ScaleOperands;
   std::vector<ResizeAxis> axes;
   for (size_t i = 0; i < rank; ++i) {
     int64_t in = x.shape[resize.axes[i]];
-    double size = isByScale ? std::round(static_cast<double>(in) * resize.scales[i]) : static_cast<double>(resize.sizes[i]);
+    double size = isByScale ? std::round(static_cast<double>(in) * resize.scales[i])
+                            : static_cast<double>(resize.sizes[i]);
     if (!(size >= 1 && size < 1e12) || in < 1)
       return error(Status::Arg) << "an axis of " << in << " elements is resized to " << size;
-    double scale = isByScale || resize.scales.empty() ? size / static_cast<double>(in) : resize.scales[i];
+    double scale =
+        isByScale || resize.scales.empty() ? size / static_cast<double>(in) : resize.scales[i];
     axes.push_back({in, static_cast<int64_t>(size), scale});
     if (resize.roi.size() == 2 * rank) {
       axes.back().roiBegin = resize.roi[i];
@@ -72,33 +75,40 @@ Expected<std::vector<ResizeAxis>> resizeAxes(const LibraryCall &call, Resize &re
 }
 
 // out[o, j, i] = sum over taps of j of weight * in[o, tap, i].
-std::vector<double> resampleAxis(const LibraryCall &call, const std::vector<double> &in, Ints &shape, size_t axis, const std::vector<Taps> &taps) {
-  size_t from = static_cast<size_t>(shape[axis]), to = taps.size(), inner = static_cast<size_t>(product(std::span(shape).subspan(axis + 1)));
+std::vector<double> resampleAxis(const LibraryCall &call, const std::vector<double> &in,
+                                 Ints &shape, size_t axis, const std::vector<Taps> &taps) {
+  size_t from = static_cast<size_t>(shape[axis]), to = taps.size(),
+         inner = static_cast<size_t>(product(std::span(shape).subspan(axis + 1)));
   int64_t outer = product(std::span(shape).first(axis));
   shape[axis] = static_cast<int64_t>(to);
   std::vector<double> out(static_cast<size_t>(outer) * to * inner, 0);
-  call.parallel(outer * static_cast<int64_t>(to), std::max<int64_t>(8192 / static_cast<int64_t>(inner + 1), 1), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      size_t o = static_cast<size_t>(row) / to, j = static_cast<size_t>(row) % to;
-      double *target = out.data() + static_cast<size_t>(row) * inner;
-      for (const Tap &tap : taps[j].taps) {
-        const double *source = in.data() + (o * from + static_cast<size_t>(tap.at)) * inner;
-        for (size_t i = 0; i < inner; ++i)
-          target[i] += tap.weight * source[i];
-      }
-    }
-  });
+  call.parallel(outer * static_cast<int64_t>(to),
+                std::max<int64_t>(8192 / static_cast<int64_t>(inner + 1), 1),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t row = begin; row < end; ++row) {
+                    size_t o = static_cast<size_t>(row) / to, j = static_cast<size_t>(row) % to;
+                    double *target = out.data() + static_cast<size_t>(row) * inner;
+                    for (const Tap &tap : taps[j].taps) {
+                      const double *source =
+                          in.data() + (o * from + static_cast<size_t>(tap.at)) * inner;
+                      for (size_t i = 0; i < inner; ++i)
+                        target[i] += tap.weight * source[i];
+                    }
+                  }
+                });
   return out;
 }
 
 void storeRounded(const Operand &to, std::vector<double> &values) {
   if (!isFloat(to.dtype))
-    std::transform(values.begin(), values.end(), values.begin(), [](double v) { return std::round(v); });
+    std::transform(values.begin(), values.end(), values.begin(),
+                   [](double v) { return std::round(v); });
   storeReals(to, 0, 1, values);
 }
 
 // Places that an axis says lie outside get the extrapolation value.
-void fillOutside(std::vector<double> &values, const Ints &shape, size_t axis, const std::vector<Taps> &taps, double outside) {
+void fillOutside(std::vector<double> &values, const Ints &shape, size_t axis,
+                 const std::vector<Taps> &taps, double outside) {
   Lines lines(shape, axis);
   for (int64_t j = 0; j < lines.extent; ++j)
     for (int64_t n = 0; taps[static_cast<size_t>(j)].isOutside && n < lines.count; ++n)
@@ -135,13 +145,15 @@ double padCoordinate(const GridOptions &options, double at, int64_t extent) {
 }
 
 std::vector<Tap> gridTaps(const GridOptions &options, double value, int64_t extent) {
-  double n = static_cast<double>(extent), at = options.aligns ? (value + 1) * (n - 1) / 2 : ((value + 1) * n - 1) / 2;
+  double n = static_cast<double>(extent),
+         at = options.aligns ? (value + 1) * (n - 1) / 2 : ((value + 1) * n - 1) / 2;
   std::vector<std::pair<double, double>> points; // position, weight
   if (options.method == GridMethod::Cubic) {
     double base = std::floor(at);
     auto weights = cubicWeights(at - base, -0.75);
     for (size_t i = 0; i < 4; ++i)
-      points.emplace_back(padCoordinate(options, base + static_cast<double>(i) - 1, extent), weights[i]);
+      points.emplace_back(padCoordinate(options, base + static_cast<double>(i) - 1, extent),
+                          weights[i]);
   } else {
     at = padCoordinate(options, at, extent);
     double base = std::floor(at);
@@ -159,7 +171,8 @@ std::vector<Tap> gridTaps(const GridOptions &options, double value, int64_t exte
 
 // Offsets into an image of `extents`, and weights, of one grid point; coordinate 0
 // is that of the last axis.
-std::vector<Tap> gridPoint(const GridOptions &options, std::span<const double> coordinates, std::span<const int64_t> extents) {
+std::vector<Tap> gridPoint(const GridOptions &options, std::span<const double> coordinates,
+                           std::span<const int64_t> extents) {
   Ints strides = rowStrides(extents);
   std::vector<Tap> points{{0, 1.0}};
   for (size_t a = 0; a < extents.size(); ++a) {
@@ -214,7 +227,8 @@ Expected<> cropAndResize(LibraryCall &call) {
   for (int64_t b = 0; b < boxes.shape[0]; ++b) {
     int64_t at = which.integer(b);
     if (at < 0 || at >= x.shape[0])
-      return error(Status::Arg) << "box index " << at << " is out of range for " << x.shape[0] << " images";
+      return error(Status::Arg) << "box index " << at << " is out of range for " << x.shape[0]
+                                << " images";
     loadReals(x, at * product(image), 1, pixels);
     std::vector<double> values = pixels;
     Ints now = image;
@@ -222,7 +236,9 @@ Expected<> cropAndResize(LibraryCall &call) {
     for (size_t i = 0; i < 2; ++i) {
       // Boxes are y1, x1, y2, x2.
       int64_t in = x.shape[axes[i]], out = shape[axes[i]];
-      ResizeAxis axis{in, out, static_cast<double>(out) / static_cast<double>(in), boxes.real(4 * b + static_cast<int64_t>(i)), boxes.real(4 * b + 2 + static_cast<int64_t>(i))};
+      ResizeAxis axis{in, out, static_cast<double>(out) / static_cast<double>(in),
+                      boxes.real(4 * b + static_cast<int64_t>(i)),
+                      boxes.real(4 * b + 2 + static_cast<int64_t>(i))};
       taps[i] = resizeTaps(options, axis);
       values = resampleAxis(call, values, now, axes[i], taps[i]);
     }
@@ -237,13 +253,16 @@ Expected<> cropAndResize(LibraryCall &call) {
 
 Expected<> gridSample(LibraryCall &call) {
   Operand x = call.input(0), grid = call.input(1);
-  GridOptions options{static_cast<GridMethod>(call.attribute(0)), static_cast<GridPadding>(call.attribute(1)), call.attribute(2) != 0};
+  GridOptions options{static_cast<GridMethod>(call.attribute(0)),
+                      static_cast<GridPadding>(call.attribute(1)), call.attribute(2) != 0};
   Ints shape(grid.shape.begin(), grid.shape.end());
   shape[1] = x.shape[1];
   size_t spatial = shape.size() - 2;
-  int64_t places = product(std::span(shape).subspan(2)), plane = product(x.shape.subspan(2)), channels = shape[1];
+  int64_t places = product(std::span(shape).subspan(2)), plane = product(x.shape.subspan(2)),
+          channels = shape[1];
   if (grid.shape[0] != x.shape[0] || grid.shape[1] != static_cast<int64_t>(spatial) || plane == 0)
-    return error(Status::Arg) << "the grid has batch " << grid.shape[0] << " and " << grid.shape[1] << " coordinates, the data batch " << x.shape[0];
+    return error(Status::Arg) << "the grid has batch " << grid.shape[0] << " and " << grid.shape[1]
+                              << " coordinates, the data batch " << x.shape[0];
   Operand result = BYCC_TRY(call.result(0, shape));
   std::vector<double> values = allReals(x);
   call.parallel(shape[0] * places, 64, [&](int64_t begin, int64_t end) {
@@ -251,12 +270,14 @@ Expected<> gridSample(LibraryCall &call) {
     for (int64_t n = begin; n < end; ++n) {
       int64_t batch = n / places, place = n % places;
       for (size_t a = 0; a < spatial; ++a)
-        coordinates[a] = grid.real((batch * static_cast<int64_t>(spatial) + static_cast<int64_t>(a)) * places + place);
+        coordinates[a] = grid.real(
+            (batch * static_cast<int64_t>(spatial) + static_cast<int64_t>(a)) * places + place);
       std::vector<Tap> points = gridPoint(options, coordinates, x.shape.subspan(2));
       for (int64_t c = 0; c < channels; ++c) {
         double sum = 0;
         for (const Tap &point : points)
-          sum += point.weight * values[static_cast<size_t>((batch * channels + c) * plane + point.at)];
+          sum +=
+              point.weight * values[static_cast<size_t>((batch * channels + c) * plane + point.at)];
         result.setReal((batch * channels + c) * places + place, sum);
       }
     }

@@ -9,18 +9,24 @@ namespace {
 double sourceCoordinate(ResizeCoordinates mode, const ResizeAxis &axis, int64_t x) {
   double at = static_cast<double>(x), n = static_cast<double>(axis.in), scaled = axis.scale * n;
   switch (mode) {
-  case ResizeCoordinates::AlignCorners: return axis.out > 1 && scaled != 1 ? at * (n - 1) / (scaled - 1) : 0;
-  case ResizeCoordinates::Asymmetric: return at / axis.scale;
-  case ResizeCoordinates::PytorchHalfPixel: return axis.out > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
-  case ResizeCoordinates::TfHalfPixelForNN: return (at + 0.5) / axis.scale;
+  case ResizeCoordinates::AlignCorners:
+    return axis.out > 1 && scaled != 1 ? at * (n - 1) / (scaled - 1) : 0;
+  case ResizeCoordinates::Asymmetric:
+    return at / axis.scale;
+  case ResizeCoordinates::PytorchHalfPixel:
+    return axis.out > 1 ? (at + 0.5) / axis.scale - 0.5 : 0;
+  case ResizeCoordinates::TfHalfPixelForNN:
+    return (at + 0.5) / axis.scale;
   case ResizeCoordinates::TfCropAndResize:
-    return axis.out > 1 ? axis.roiBegin * (n - 1) + at * (axis.roiEnd - axis.roiBegin) * (n - 1) / (scaled - 1)
+    return axis.out > 1 ? axis.roiBegin * (n - 1) +
+                              at * (axis.roiEnd - axis.roiBegin) * (n - 1) / (scaled - 1)
                         : 0.5 * (axis.roiBegin + axis.roiEnd) * (n - 1);
   case ResizeCoordinates::HalfPixelSymmetric: {
     double shift = n / 2 * (1 - static_cast<double>(axis.out) / scaled);
     return shift + (at + 0.5) / axis.scale - 0.5;
   }
-  case ResizeCoordinates::HalfPixel: break;
+  case ResizeCoordinates::HalfPixel:
+    break;
   }
   return (at + 0.5) / axis.scale - 0.5;
 }
@@ -28,11 +34,16 @@ double sourceCoordinate(ResizeCoordinates mode, const ResizeAxis &axis, int64_t 
 double nearestOf(ResizeRounding rounding, double at) {
   constexpr double epsilon = 1e-5; // a whole coordinate must not fall to its neighbour
   switch (rounding) {
-  case ResizeRounding::Floor: return std::floor(at + epsilon);
-  case ResizeRounding::Ceil: return std::ceil(at - epsilon);
-  case ResizeRounding::RoundPreferFloor: return std::ceil(at - 0.5);
-  case ResizeRounding::RoundPreferCeil: return std::floor(at + 0.5);
-  case ResizeRounding::Round: break;
+  case ResizeRounding::Floor:
+    return std::floor(at + epsilon);
+  case ResizeRounding::Ceil:
+    return std::ceil(at - epsilon);
+  case ResizeRounding::RoundPreferFloor:
+    return std::ceil(at - 0.5);
+  case ResizeRounding::RoundPreferCeil:
+    return std::floor(at + 0.5);
+  case ResizeRounding::Round:
+    break;
   }
   return std::round(at);
 }
@@ -49,9 +60,12 @@ double weightAt(const ResizeOptions &options, double distance) {
 
 Taps tapsAt(const ResizeOptions &options, const ResizeAxis &axis, double at) {
   double last = static_cast<double>(axis.in - 1);
-  auto inside = [&](double position) { return static_cast<int64_t>(std::clamp(position, 0.0, last)); };
+  auto inside = [&](double position) {
+    return static_cast<int64_t>(std::clamp(position, 0.0, last));
+  };
   Taps result;
-  result.isOutside = options.coordinates == ResizeCoordinates::TfCropAndResize && !(at >= 0 && at <= last);
+  result.isOutside =
+      options.coordinates == ResizeCoordinates::TfCropAndResize && !(at >= 0 && at <= last);
   if (std::isnan(at))
     at = 0;
   if (options.method == ResizeMethod::Nearest) {
@@ -81,7 +95,8 @@ std::array<double, 4> cubicWeights(double t, double alpha) {
   ResizeOptions options;
   options.method = ResizeMethod::Cubic;
   options.cubicAlpha = alpha;
-  return {weightAt(options, t + 1), weightAt(options, t), weightAt(options, 1 - t), weightAt(options, 2 - t)};
+  return {weightAt(options, t + 1), weightAt(options, t), weightAt(options, 1 - t),
+          weightAt(options, 2 - t)};
 }
 
 std::vector<Taps> resizeTaps(const ResizeOptions &options, const ResizeAxis &axis) {

@@ -16,7 +16,8 @@ struct Plane {
   int64_t batches, channels, rows, columns;
   Plane(std::span<const int64_t> shape, const LibraryCall &call) {
     Ints strides = rowStrides(shape);
-    size_t c = static_cast<size_t>(call.attribute(0)), h = static_cast<size_t>(call.attribute(1)), w = static_cast<size_t>(call.attribute(2));
+    size_t c = static_cast<size_t>(call.attribute(0)), h = static_cast<size_t>(call.attribute(1)),
+           w = static_cast<size_t>(call.attribute(2));
     batch = strides[0], channel = strides[c], row = strides[h], column = strides[w];
     batches = shape[0], channels = shape[c], rows = shape[h], columns = shape[w];
   }
@@ -142,7 +143,8 @@ private:
 Expected<int64_t> roiBatch(const Operand &rois, int64_t r, int64_t batches) {
   double batch = rois.real(5 * r);
   if (!(batch >= 0 && batch < static_cast<double>(batches)))
-    return error(Status::Arg) << "roi " << r << " is of image " << batch << ", there are " << batches;
+    return error(Status::Arg) << "roi " << r << " is of image " << batch << ", there are "
+                              << batches;
   return static_cast<int64_t>(batch);
 }
 
@@ -170,14 +172,21 @@ Expected<> roiAlign(LibraryCall &call) {
   call.parallel(rois.shape[0] * to.rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       int64_t r = n / to.rows, row = n % to.rows;
-      double left = rois.real(5 * r + 1) * scale - shift, top = rois.real(5 * r + 2) * scale - shift;
-      double wide = rois.real(5 * r + 3) * scale - shift - left, high = rois.real(5 * r + 4) * scale - shift - top;
+      double left = rois.real(5 * r + 1) * scale - shift,
+             top = rois.real(5 * r + 2) * scale - shift;
+      double wide = rois.real(5 * r + 3) * scale - shift - left,
+             high = rois.real(5 * r + 4) * scale - shift - top;
       if (!isAligned) {
         wide = std::max(wide, 1.0);
         high = std::max(high, 1.0);
       }
-      double binHigh = high / static_cast<double>(to.rows), binWide = wide / static_cast<double>(to.columns);
-      auto samples = [&](double bin) { return call.attribute(5) > 0 ? call.attribute(5) : static_cast<int64_t>(std::clamp(std::ceil(bin), 0.0, 4096.0)); };
+      double binHigh = high / static_cast<double>(to.rows),
+             binWide = wide / static_cast<double>(to.columns);
+      auto samples = [&](double bin) {
+        return call.attribute(5) > 0
+                   ? call.attribute(5)
+                   : static_cast<int64_t>(std::clamp(std::ceil(bin), 0.0, 4096.0));
+      };
       int64_t down = samples(binHigh), across = samples(binWide);
       int64_t first = batches[static_cast<size_t>(r)] * from.batch,
               at = r * to.batch + row * to.row;
@@ -226,13 +235,19 @@ Expected<> roiPool(LibraryCall &call) {
   double scale = call.realAttribute(5);
   for (int64_t r = 0; r < rois.shape[0]; ++r) {
     int64_t batch = BYCC_TRY(roiBatch(rois, r, from.batches));
-    auto corner = [&](int64_t i) { return std::round(std::clamp(rois.real(5 * r + i) * scale, -1e9, 1e9)); };
-    double left = corner(1), top = corner(2), wide = std::max(corner(3) - left + 1, 1.0), high = std::max(corner(4) - top + 1, 1.0);
+    auto corner = [&](int64_t i) {
+      return std::round(std::clamp(rois.real(5 * r + i) * scale, -1e9, 1e9));
+    };
+    double left = corner(1), top = corner(2), wide = std::max(corner(3) - left + 1, 1.0),
+           high = std::max(corner(4) - top + 1, 1.0);
     // Elements of bin i of an axis: begin and end.
     auto bin = [](double begin, double size, int64_t i, int64_t bins, int64_t extent) {
       double step = size / static_cast<double>(bins);
-      auto inside = [&](double at) { return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(extent))); };
-      return std::pair{inside(begin + std::floor(static_cast<double>(i) * step)), inside(begin + std::ceil(static_cast<double>(i + 1) * step))};
+      auto inside = [&](double at) {
+        return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(extent)));
+      };
+      return std::pair{inside(begin + std::floor(static_cast<double>(i) * step)),
+                       inside(begin + std::ceil(static_cast<double>(i + 1) * step))};
     };
     for (int64_t row = 0; row < to.rows; ++row)
       for (int64_t column = 0; column < to.columns; ++column) {
@@ -243,7 +258,8 @@ Expected<> roiPool(LibraryCall &call) {
           double best = isEmpty ? 0 : -std::numeric_limits<double>::infinity();
           for (int64_t y = top1; y < bottom; ++y)
             for (int64_t at = left1; at < right; ++at)
-              best = std::max(best, x.real(batch * from.batch + c * from.channel + y * from.row + at * from.column));
+              best = std::max(best, x.real(batch * from.batch + c * from.channel + y * from.row +
+                                           at * from.column));
           result.setReal(r * to.batch + c * to.channel + row * to.row + column * to.column, best);
         }
       }
@@ -254,7 +270,8 @@ Expected<> roiPool(LibraryCall &call) {
 // As in Darknet: the data read as stride times larger maps of fewer channels.
 Expected<> yoloReorg(LibraryCall &call) {
   Operand x = call.input(0);
-  int64_t s = call.attribute(0), channels = x.shape[1], rows = x.shape[2], columns = x.shape[3], kept = channels / (s * s);
+  int64_t s = call.attribute(0), channels = x.shape[1], rows = x.shape[2], columns = x.shape[3],
+          kept = channels / (s * s);
   if (channels % (s * s) != 0 || rows % s != 0 || columns % s != 0)
     return error(Status::Arg) << "channels, rows and columns are no multiples of the stride " << s;
   Operand result = BYCC_TRY(call.result(0, {x.shape[0], channels * s * s, rows / s, columns / s}));
@@ -272,12 +289,17 @@ Expected<> yoloReorg(LibraryCall &call) {
 
 Expected<> correlation(LibraryCall &call) {
   Operand a = call.input(0), b = call.input(1);
-  int64_t kernel = call.attribute(0), reach = call.attribute(1), step = call.attribute(2), step2 = call.attribute(3), top = call.attribute(4), left = call.attribute(5);
+  int64_t kernel = call.attribute(0), reach = call.attribute(1), step = call.attribute(2),
+          step2 = call.attribute(3), top = call.attribute(4), left = call.attribute(5);
   bool isProduct = call.attribute(8);
-  int64_t channels = a.shape[1], rows = a.shape[2], columns = a.shape[3], radius = reach / step2, places = 2 * radius + 1;
+  int64_t channels = a.shape[1], rows = a.shape[2], columns = a.shape[3], radius = reach / step2,
+          places = 2 * radius + 1;
   // Windows whose middle stays so far from the padded border.
-  auto steps = [&](int64_t extent, int64_t pads) { return (extent + pads - 2 * (reach + (kernel - 1) / 2) + step - 1) / step; };
-  int64_t high = steps(rows, top + call.attribute(6)), wide = steps(columns, left + call.attribute(7));
+  auto steps = [&](int64_t extent, int64_t pads) {
+    return (extent + pads - 2 * (reach + (kernel - 1) / 2) + step - 1) / step;
+  };
+  int64_t high = steps(rows, top + call.attribute(6)),
+          wide = steps(columns, left + call.attribute(7));
   if (high < 1 || wide < 1 || !std::equal(a.shape.begin(), a.shape.end(), b.shape.begin()))
     return error(Status::Arg) << "the data are smaller than a window, or of two shapes";
   Operand result = BYCC_TRY(call.result(0, {a.shape[0], places * places, high, wide}));
@@ -287,12 +309,14 @@ Expected<> correlation(LibraryCall &call) {
   };
   call.parallel(result.shape[0] * places * places * high, 1, [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
-      int64_t i = line % high, q = line / high % (places * places), n = line / high / (places * places);
+      int64_t i = line % high, q = line / high % (places * places),
+              n = line / high / (places * places);
       int64_t dy = (q / places - radius) * step2, dx = (q % places - radius) * step2;
       for (int64_t j = 0; j < wide; ++j) {
         double sum = 0;
         for (int64_t t = 0; t < channels * kernel * kernel; ++t) {
-          int64_t c = t / (kernel * kernel), y = i * step + reach + t / kernel % kernel, x = j * step + reach + t % kernel;
+          int64_t c = t / (kernel * kernel), y = i * step + reach + t / kernel % kernel,
+                  x = j * step + reach + t % kernel;
           double p = padded(a, n, c, y, x), r = padded(b, n, c, y + dy, x + dx);
           sum += isProduct ? p * r : std::fabs(p - r);
         }
@@ -315,8 +339,10 @@ Expected<> deformableConv2d(LibraryCall &call) {
     return result;
   };
   auto in = axes(x, 8), shifts = axes(offset, 8), w = axes(weight, 12);
-  int64_t groups = call.attribute(6), deformGroups = call.attribute(7), taps = w[2].first * w[3].first;
-  if (shifts[0].first != in[0].first || shifts[1].first != 2 * deformGroups * taps || in[1].first != groups * w[1].first || w[0].first % groups != 0 ||
+  int64_t groups = call.attribute(6), deformGroups = call.attribute(7),
+          taps = w[2].first * w[3].first;
+  if (shifts[0].first != in[0].first || shifts[1].first != 2 * deformGroups * taps ||
+      in[1].first != groups * w[1].first || w[0].first % groups != 0 ||
       in[1].first % deformGroups != 0)
     return error(Status::Arg) << "the channels of data, offset and weight do not fit";
   Ints shape(4);
@@ -328,35 +354,49 @@ Expected<> deformableConv2d(LibraryCall &call) {
   std::vector<double> values = allReals(x), weights = allReals(weight);
   auto load = [&](int64_t base, int64_t row, int64_t column) {
     bool isInside = row >= 0 && row < in[2].first && column >= 0 && column < in[3].first;
-    return isInside ? values[static_cast<size_t>(base + row * in[2].second + column * in[3].second)] : 0;
+    return isInside ? values[static_cast<size_t>(base + row * in[2].second + column * in[3].second)]
+                    : 0;
   };
   auto sample = [&](int64_t base, double row, double column) {
-    if (!(row > -1 && row < static_cast<double>(in[2].first) && column > -1 && column < static_cast<double>(in[3].first)))
+    if (!(row > -1 && row < static_cast<double>(in[2].first) && column > -1 &&
+          column < static_cast<double>(in[3].first)))
       return 0.0;
     double top = std::floor(row), left = std::floor(column), ty = row - top, tx = column - left;
     int64_t y = static_cast<int64_t>(top), at = static_cast<int64_t>(left);
-    return (1 - ty) * ((1 - tx) * load(base, y, at) + tx * load(base, y, at + 1)) + ty * ((1 - tx) * load(base, y + 1, at) + tx * load(base, y + 1, at + 1));
+    return (1 - ty) * ((1 - tx) * load(base, y, at) + tx * load(base, y, at + 1)) +
+           ty * ((1 - tx) * load(base, y + 1, at) + tx * load(base, y + 1, at + 1));
   };
   call.parallel(out[0].first * out[2].first * out[3].first, 1, [&](int64_t begin, int64_t end) {
-    std::vector<double> columns(static_cast<size_t>(in[1].first * taps)); // sampled input of one place
+    std::vector<double> columns(
+        static_cast<size_t>(in[1].first * taps)); // sampled input of one place
     for (int64_t n = begin; n < end; ++n) {
-      int64_t column = n % out[3].first, row = n / out[3].first % out[2].first, batch = n / out[3].first / out[2].first;
+      int64_t column = n % out[3].first, row = n / out[3].first % out[2].first,
+              batch = n / out[3].first / out[2].first;
       for (int64_t c = 0; c < in[1].first; ++c)
         for (int64_t t = 0; t < taps; ++t) {
           int64_t pair = (c / (in[1].first / deformGroups) * taps + t) * 2;
-          int64_t at = batch * shifts[0].second + row * shifts[2].second + column * shifts[3].second;
-          double y = static_cast<double>(row * call.attribute(0) + t / w[3].first * call.attribute(4) - call.attribute(2));
-          double left = static_cast<double>(column * call.attribute(1) + t % w[3].first * call.attribute(5) - call.attribute(3));
-          columns[static_cast<size_t>(c * taps + t)] = sample(batch * in[0].second + c * in[1].second, y + offset.real(at + pair * shifts[1].second),
-                                                             left + offset.real(at + (pair + 1) * shifts[1].second));
+          int64_t at =
+              batch * shifts[0].second + row * shifts[2].second + column * shifts[3].second;
+          double y = static_cast<double>(row * call.attribute(0) +
+                                         t / w[3].first * call.attribute(4) - call.attribute(2));
+          double left = static_cast<double>(column * call.attribute(1) +
+                                            t % w[3].first * call.attribute(5) - call.attribute(3));
+          columns[static_cast<size_t>(c * taps + t)] =
+              sample(batch * in[0].second + c * in[1].second,
+                     y + offset.real(at + pair * shifts[1].second),
+                     left + offset.real(at + (pair + 1) * shifts[1].second));
         }
       for (int64_t o = 0; o < out[1].first; ++o) {
         double sum = 0;
         for (int64_t c = 0; c < perGroup; ++c)
           for (int64_t t = 0; t < taps; ++t)
             sum += columns[static_cast<size_t>((o / outPerGroup * perGroup + c) * taps + t)] *
-                   weights[static_cast<size_t>(o * w[0].second + c * w[1].second + t / w[3].first * w[2].second + t % w[3].first * w[3].second)];
-        result.setReal(batch * out[0].second + o * out[1].second + row * out[2].second + column * out[3].second, sum);
+                   weights[static_cast<size_t>(o * w[0].second + c * w[1].second +
+                                               t / w[3].first * w[2].second +
+                                               t % w[3].first * w[3].second)];
+        result.setReal(batch * out[0].second + o * out[1].second + row * out[2].second +
+                           column * out[3].second,
+                       sum);
       }
     }
   });

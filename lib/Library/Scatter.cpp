@@ -20,11 +20,16 @@ template <typename T> void accumulate(std::span<T> line, bool isProduct, bool is
 template <typename T> T joined(ScatterMode mode, T old, T update) {
   switch (mode) {
   case ScatterMode::Add:
-  case ScatterMode::Mean: return old + update;
-  case ScatterMode::Mul: return old * update;
-  case ScatterMode::Min: return update < old || update != update ? update : old;
-  case ScatterMode::Max: return update > old || update != update ? update : old;
-  case ScatterMode::Update: break;
+  case ScatterMode::Mean:
+    return old + update;
+  case ScatterMode::Mul:
+    return old * update;
+  case ScatterMode::Min:
+    return update < old || update != update ? update : old;
+  case ScatterMode::Max:
+    return update > old || update != update ? update : old;
+  case ScatterMode::Update:
+    break;
   }
   return update;
 }
@@ -137,7 +142,8 @@ public:
       if (isReal_)
         result_.setReal(at, result_.real(at) / static_cast<double>(hits_[i]));
       else if (isUnsigned_)
-        result_.setInteger(at, static_cast<int64_t>(static_cast<uint64_t>(result_.integer(at)) / static_cast<uint64_t>(hits_[i])));
+        result_.setInteger(at, static_cast<int64_t>(static_cast<uint64_t>(result_.integer(at)) /
+                                                    static_cast<uint64_t>(hits_[i])));
       else
         result_.setInteger(at, result_.integer(at) / hits_[i]);
     }
@@ -157,7 +163,8 @@ private:
     bool isOrder = mode_ == ScatterMode::Min || mode_ == ScatterMode::Max;
     if (isOrder && !isUnsigned_)
       return joined(mode_, old, update);
-    return static_cast<int64_t>(joined(mode_, static_cast<uint64_t>(old), static_cast<uint64_t>(update))); // wraps
+    return static_cast<int64_t>(
+        joined(mode_, static_cast<uint64_t>(old), static_cast<uint64_t>(update))); // wraps
   }
 
   ScatterMode mode_;
@@ -205,7 +212,8 @@ namespace library {
 
 Expected<> cumulate(LibraryCall &call) {
   Operand x = call.input(0);
-  bool isFlat = call.attribute(0) < 0, isProduct = call.attribute(1), isExclusive = call.attribute(2);
+  bool isFlat = call.attribute(0) < 0, isProduct = call.attribute(1),
+       isExclusive = call.attribute(2);
   int64_t count = x.count();
   std::span<const int64_t> shape = isFlat ? std::span<const int64_t>(&count, 1) : x.shape;
   Operand result = BYCC_TRY(call.result(0, shape));
@@ -222,7 +230,8 @@ Expected<> cumulate(LibraryCall &call) {
         storeReals(result, at, lines.stride, reals);
       } else {
         loadInts(x, at, lines.stride, ints);
-        accumulate(std::span(reinterpret_cast<uint64_t *>(ints.data()), ints.size()), isProduct, isExclusive); // wraps
+        accumulate(std::span(reinterpret_cast<uint64_t *>(ints.data()), ints.size()), isProduct,
+                   isExclusive); // wraps
         storeInts(result, at, lines.stride, ints);
       }
     }
@@ -235,7 +244,8 @@ Expected<> scatterElements(LibraryCall &call) {
   size_t axis = static_cast<size_t>(call.attribute(0));
   for (size_t d = 0; d < x.rank(); ++d)
     if (where.shape[d] != updates.shape[d] || (d != axis && where.shape[d] > x.shape[d]))
-      return error(Status::Arg) << "axis " << d << " has " << where.shape[d] << " indices, " << updates.shape[d] << " updates and " << x.shape[d] << " elements";
+      return error(Status::Arg) << "axis " << d << " has " << where.shape[d] << " indices, "
+                                << updates.shape[d] << " updates and " << x.shape[d] << " elements";
   Operand result = BYCC_TRY(copied(call, x));
   Joiner joiner(static_cast<ScatterMode>(call.attribute(1)), result, updates);
   ScatterShape shape(x.shape, where.shape, axis);
@@ -272,16 +282,19 @@ Expected<> scatterElements(LibraryCall &call) {
 Expected<> scatterNd(LibraryCall &call) {
   Operand x = call.input(0), where = call.input(1), updates = call.input(2);
   size_t depth = static_cast<size_t>(where.shape[0]);
-  int64_t points = product(where.shape.subspan(1)), inner = product(x.shape.subspan(std::min(depth, x.rank())));
+  int64_t points = product(where.shape.subspan(1)),
+          inner = product(x.shape.subspan(std::min(depth, x.rank())));
   if (depth > x.rank() || updates.count() != points * inner)
-    return error(Status::Arg) << "there are " << updates.count() << " updates for " << points << " places of " << inner << " elements";
+    return error(Status::Arg) << "there are " << updates.count() << " updates for " << points
+                              << " places of " << inner << " elements";
   Operand result = BYCC_TRY(copied(call, x));
   Joiner joiner(static_cast<ScatterMode>(call.attribute(0)), result, updates);
   Ints strides = rowStrides(x.shape);
   for (int64_t p = 0; p < points; ++p) {
     int64_t to = 0;
     for (size_t c = 0; c < depth; ++c)
-      to += strides[c] * BYCC_TRY(checkIndex(where.integer(static_cast<int64_t>(c) * points + p), x.shape[c]));
+      to += strides[c] *
+            BYCC_TRY(checkIndex(where.integer(static_cast<int64_t>(c) * points + p), x.shape[c]));
     joiner.row(to, p * inner, inner);
   }
   joiner.finish();
@@ -299,7 +312,9 @@ Expected<> sparseToDense(LibraryCall &call) {
   for (int64_t p = 0; p < points; ++p) {
     int64_t to = 0;
     for (int64_t d = 0; d < width; ++d)
-      to += strides[static_cast<size_t>(d)] * BYCC_TRY(checkIndex(where.integer(p * width + d), result.shape[static_cast<size_t>(d)]));
+      to +=
+          strides[static_cast<size_t>(d)] *
+          BYCC_TRY(checkIndex(where.integer(p * width + d), result.shape[static_cast<size_t>(d)]));
     std::memcpy(result.at(to), values.at(values.rank() == 0 ? 0 : p), bytes);
   }
   return {};

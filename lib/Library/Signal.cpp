@@ -31,7 +31,8 @@ public:
     if (isPower)
       return;
     for (size_t j = 0; j < n_; ++j)
-      chirp_.push_back(root(static_cast<uint64_t>(static_cast<unsigned __int128>(j) * j % (2 * n_)), 2 * n_));
+      chirp_.push_back(
+          root(static_cast<uint64_t>(static_cast<unsigned __int128>(j) * j % (2 * n_)), 2 * n_));
     filter_.assign(padded_, 0);
     for (size_t j = 0; j < n_; ++j)
       filter_[j] = filter_[(padded_ - j) % padded_] = std::conj(chirp_[j]);
@@ -67,7 +68,8 @@ private:
     for (size_t half = 1; half < padded_; half *= 2)
       for (size_t begin = 0; begin < padded_; begin += 2 * half)
         for (size_t k = 0; k < half; ++k) {
-          Complex even = line[begin + k], odd = line[begin + half + k] * roots_[k * (padded_ / 2 / half)];
+          Complex even = line[begin + k],
+                  odd = line[begin + half + k] * roots_[k * (padded_ / 2 / half)];
           line[begin + k] = even + odd;
           line[begin + half + k] = even - odd;
         }
@@ -115,7 +117,8 @@ Expected<> stft(LibraryCall &call) {
   std::vector<double> window = allReals(call.input(1));
   int64_t size = call.attribute(0), hop = call.attribute(1), length = x.shape[1];
   if (length < size)
-    return error(Status::Arg) << "a signal of " << length << " elements is shorter than a frame of " << size;
+    return error(Status::Arg) << "a signal of " << length << " elements is shorter than a frame of "
+                              << size;
   int64_t bins = call.attribute(3) ? size / 2 + 1 : size, frames = (length - size) / hop + 1;
   Operand result = BYCC_TRY(call.result(0, {x.shape[0], bins, frames, 2}));
   // A shorter window stands in the middle of the frame.
@@ -149,7 +152,8 @@ Expected<> determinant(LibraryCall &call) {
   Operand x = call.input(0), result = BYCC_TRY(call.result(0, x.shape.first(x.rank() - 2)));
   size_t n = static_cast<size_t>(x.shape.back());
   if (x.shape[x.rank() - 2] != x.shape.back())
-    return error(Status::Arg) << "a matrix has " << x.shape[x.rank() - 2] << " rows and " << n << " columns";
+    return error(Status::Arg) << "a matrix has " << x.shape[x.rank() - 2] << " rows and " << n
+                              << " columns";
   call.parallel(result.count(), 1, [&](int64_t begin, int64_t end) {
     std::vector<double> a(n * n);
     for (int64_t m = begin; m < end; ++m) {
@@ -161,7 +165,8 @@ Expected<> determinant(LibraryCall &call) {
           if (std::fabs(a[r * n + c]) > std::fabs(a[pivot * n + c]))
             pivot = r;
         if (pivot != c) {
-          std::swap_ranges(a.begin() + static_cast<ptrdiff_t>(c * n), a.begin() + static_cast<ptrdiff_t>((c + 1) * n),
+          std::swap_ranges(a.begin() + static_cast<ptrdiff_t>(c * n),
+                           a.begin() + static_cast<ptrdiff_t>((c + 1) * n),
                            a.begin() + static_cast<ptrdiff_t>(pivot * n));
           product = -product;
         }

@@ -12,12 +12,15 @@ namespace {
 struct Ranked {
   uint64_t key;
   int64_t position;
-  bool operator<(const Ranked &other) const { return key != other.key ? key < other.key : position < other.position; }
+  bool operator<(const Ranked &other) const {
+    return key != other.key ? key < other.key : position < other.position;
+  }
 };
 
 // Of each line the first `wanted` pairs in order; fn(line, pairs).
 template <typename Fn>
-void forEachRanked(const LibraryCall &call, const Operand &x, size_t axis, bool isAscending, int64_t wanted, Fn fn) {
+void forEachRanked(const LibraryCall &call, const Operand &x, size_t axis, bool isAscending,
+                   int64_t wanted, Fn fn) {
   Lines lines(x.shape, axis);
   int64_t grain = std::max<int64_t>(4096 / std::max<int64_t>(lines.extent, 1), 1);
   call.parallel(lines.count, grain, [&](int64_t begin, int64_t end) {
@@ -27,7 +30,8 @@ void forEachRanked(const LibraryCall &call, const Operand &x, size_t axis, bool 
       loadKeys(x, lines.begin(line), lines.stride, keys);
       for (size_t i = 0; i < keys.size(); ++i)
         pairs[i] = {isAscending ? keys[i] : ~keys[i], static_cast<int64_t>(i)};
-      std::partial_sort(pairs.begin(), pairs.begin() + (wanted < lines.extent ? wanted : 0), pairs.end());
+      std::partial_sort(pairs.begin(), pairs.begin() + (wanted < lines.extent ? wanted : 0),
+                        pairs.end());
       if (wanted >= lines.extent)
         std::sort(pairs.begin(), pairs.end());
       fn(line, std::span(pairs).first(static_cast<size_t>(wanted)));
@@ -36,18 +40,21 @@ void forEachRanked(const LibraryCall &call, const Operand &x, size_t axis, bool 
 }
 
 // Writes the elements (`values`) and positions (`indices`) of the pairs, where asked for.
-void writeRanked(const LibraryCall &call, const Operand &x, size_t axis, bool isAscending, const Operand *values, const Operand *indices) {
+void writeRanked(const LibraryCall &call, const Operand &x, size_t axis, bool isAscending,
+                 const Operand *values, const Operand *indices) {
   Lines from(x.shape, axis), to((values ? values : indices)->shape, axis);
-  forEachRanked(call, x, axis, isAscending, to.extent, [&](int64_t line, std::span<const Ranked> pairs) {
-    int64_t at = to.begin(line);
-    for (const Ranked &pair : pairs) {
-      if (values)
-        std::memcpy(values->at(at), x.at(from.begin(line) + pair.position * from.stride), static_cast<size_t>(x.elementBytes()));
-      if (indices)
-        indices->setInteger(at, pair.position);
-      at += to.stride;
-    }
-  });
+  forEachRanked(
+      call, x, axis, isAscending, to.extent, [&](int64_t line, std::span<const Ranked> pairs) {
+        int64_t at = to.begin(line);
+        for (const Ranked &pair : pairs) {
+          if (values)
+            std::memcpy(values->at(at), x.at(from.begin(line) + pair.position * from.stride),
+                        static_cast<size_t>(x.elementBytes()));
+          if (indices)
+            indices->setInteger(at, pair.position);
+          at += to.stride;
+        }
+      });
 }
 
 } // namespace
@@ -62,7 +69,8 @@ Expected<> sort(LibraryCall &call) {
 
 Expected<> argsort(LibraryCall &call) {
   Operand x = call.input(0), indices = BYCC_TRY(call.result(0, x.shape));
-  writeRanked(call, x, static_cast<size_t>(call.attribute(0)), call.attribute(1), nullptr, &indices);
+  writeRanked(call, x, static_cast<size_t>(call.attribute(0)), call.attribute(1), nullptr,
+              &indices);
   return {};
 }
 
@@ -73,7 +81,8 @@ Expected<> topk(LibraryCall &call) {
   if (k < 0)
     return error(Status::Arg) << "k is at least 0, got " << k;
   if (k > x.shape[axis])
-    return error(Status::Arg) << "k is " << k << ", axis " << axis << " has " << x.shape[axis] << " elements";
+    return error(Status::Arg) << "k is " << k << ", axis " << axis << " has " << x.shape[axis]
+                              << " elements";
   Ints shape(x.shape.begin(), x.shape.end());
   shape[axis] = k;
   bool hasValues = call.attribute(3), hasIndices = call.attribute(4);
@@ -82,12 +91,14 @@ Expected<> topk(LibraryCall &call) {
     values = BYCC_TRY(call.result(0, shape));
   if (hasIndices)
     indices = BYCC_TRY(call.result(hasValues, shape));
-  writeRanked(call, x, axis, call.attribute(2), hasValues ? &values : nullptr, hasIndices ? &indices : nullptr);
+  writeRanked(call, x, axis, call.attribute(2), hasValues ? &values : nullptr,
+              hasIndices ? &indices : nullptr);
   return {};
 }
 
 Expected<> searchSorted(LibraryCall &call) {
-  Operand sorted = call.input(0), wanted = call.input(1), result = BYCC_TRY(call.result(0, wanted.shape));
+  Operand sorted = call.input(0), wanted = call.input(1),
+          result = BYCC_TRY(call.result(0, wanted.shape));
   bool isRight = call.attribute(0), isShared = sorted.rank() == 1;
   int64_t extent = sorted.shape.back(), perLine = isShared ? wanted.count() : wanted.shape.back();
   std::vector<uint64_t> line(static_cast<size_t>(extent)), values(static_cast<size_t>(perLine));
@@ -97,7 +108,8 @@ Expected<> searchSorted(LibraryCall &call) {
     call.parallel(perLine, 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         uint64_t key = values[static_cast<size_t>(i)];
-        auto at = isRight ? std::upper_bound(line.begin(), line.end(), key) : std::lower_bound(line.begin(), line.end(), key);
+        auto at = isRight ? std::upper_bound(line.begin(), line.end(), key)
+                          : std::lower_bound(line.begin(), line.end(), key);
         result.setInteger(n * perLine + i, at - line.begin());
       }
     });
@@ -120,7 +132,8 @@ Expected<> argwhere(LibraryCall &call) {
   Operand result = BYCC_TRY(call.result(0, {static_cast<int64_t>(hits.size()), rank}));
   for (size_t row = 0; row < hits.size(); ++row)
     for (int64_t d = rank, rest = hits[row]; d-- > 0; rest /= x.shape[static_cast<size_t>(d)])
-      result.setInteger(static_cast<int64_t>(row) * rank + d, rest % x.shape[static_cast<size_t>(d)]);
+      result.setInteger(static_cast<int64_t>(row) * rank + d,
+                        rest % x.shape[static_cast<size_t>(d)]);
   return {};
 }
 
@@ -139,11 +152,13 @@ Expected<> unique(LibraryCall &call) {
   }
   auto compared = [&](int64_t a, int64_t b) {
     auto first = keys.begin() + a * lines.count, second = keys.begin() + b * lines.count;
-    return std::lexicographical_compare_three_way(first, first + lines.count, second, second + lines.count);
+    return std::lexicographical_compare_three_way(first, first + lines.count, second,
+                                                  second + lines.count);
   };
   Ints order(line.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compared(a, b) < 0; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return compared(a, b) < 0; });
   std::vector<Ints> groups;
   for (int64_t at : order) {
     if (groups.empty() || compared(groups.back()[0], at) != 0)
@@ -164,7 +179,9 @@ Expected<> unique(LibraryCall &call) {
   for (int64_t g = 0; g < found; ++g) {
     const Ints &group = groups[static_cast<size_t>(g)];
     for (int64_t n = 0; n < lines.count; ++n)
-      std::memcpy(values.at(to.begin(n) + g * to.stride), x.at(lines.begin(n) + group[0] * lines.stride), static_cast<size_t>(x.elementBytes()));
+      std::memcpy(values.at(to.begin(n) + g * to.stride),
+                  x.at(lines.begin(n) + group[0] * lines.stride),
+                  static_cast<size_t>(x.elementBytes()));
     firsts.setInteger(g, group[0]);
     for (int64_t at : group)
       inverse.setInteger(at, g);

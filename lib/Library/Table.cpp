@@ -19,7 +19,8 @@ constexpr Row table[] = {
 
 Expected<> runLibraryKernel(LibraryCall &call, uint32_t kernel) {
   if (kernel >= numLibraryKernels)
-    return error(Status::Internal) << "call of library kernel " << kernel << ", there are " << numLibraryKernels;
+    return error(Status::Internal)
+           << "call of library kernel " << kernel << ", there are " << numLibraryKernels;
   Expected<> done = table[kernel].run(call);
   if (done)
     return done;

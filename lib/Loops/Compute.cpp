@@ -13,9 +13,9 @@
 namespace bycc::loops {
 
 const char *libmName(LibmFn function) {
-  static const char *const names[] = {"sin",  "cos",   "tan",   "asin",  "acos", "atan", "sinh",
-                                      "cosh", "asinh", "acosh", "atanh", "log2", "log10",
-                                      "exp",  "log",   "tanh",  "erf",   "pow",  "fmod"};
+  static const char *const names[] = {"sin",  "cos",   "tan",   "asin",  "acos", "atan",  "sinh",
+                                      "cosh", "asinh", "acosh", "atanh", "log2", "log10", "exp",
+                                      "log",  "tanh",  "erf",   "pow",   "fmod"};
   return names[static_cast<int>(function)];
 }
 
@@ -25,7 +25,8 @@ uint64_t hashOf(const Expr &e) {
   uint64_t bits;
   std::memcpy(&bits, &e.f, 8);
   uint64_t h = hashCombine(static_cast<uint64_t>(e.op) << 8 | static_cast<uint64_t>(e.type), e.a);
-  return hashCombine(hashCombine(hashCombine(hashCombine(h, e.b), e.c), static_cast<uint64_t>(e.i)), bits);
+  return hashCombine(hashCombine(hashCombine(hashCombine(h, e.b), e.c), static_cast<uint64_t>(e.i)),
+                     bits);
 }
 
 bool sameExpr(const Expr &x, const Expr &y) {
@@ -50,14 +51,29 @@ Ref Exprs::intern(const Expr &expr) {
 
 Ref Exprs::integer(int64_t value, DType type) {
   switch (type) {
-  case DType::Bool: value = value != 0; break;
-  case DType::Int8: value = static_cast<int8_t>(value); break;
-  case DType::Int16: value = static_cast<int16_t>(value); break;
-  case DType::Int32: value = static_cast<int32_t>(value); break;
-  case DType::UInt8: value = static_cast<uint8_t>(value); break;
-  case DType::UInt16: value = static_cast<uint16_t>(value); break;
-  case DType::UInt32: value = static_cast<uint32_t>(value); break;
-  default: break;
+  case DType::Bool:
+    value = value != 0;
+    break;
+  case DType::Int8:
+    value = static_cast<int8_t>(value);
+    break;
+  case DType::Int16:
+    value = static_cast<int16_t>(value);
+    break;
+  case DType::Int32:
+    value = static_cast<int32_t>(value);
+    break;
+  case DType::UInt8:
+    value = static_cast<uint8_t>(value);
+    break;
+  case DType::UInt16:
+    value = static_cast<uint16_t>(value);
+    break;
+  case DType::UInt32:
+    value = static_cast<uint32_t>(value);
+    break;
+  default:
+    break;
   }
   return intern({Op::Const, type, noRef, noRef, noRef, value, 0});
 }
@@ -70,11 +86,16 @@ Ref Exprs::number(double value, DType type) {
   if (isFloat(type))
     return floating(value, type);
   double bound = 9.2e18;
-  return integer(std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, -bound, bound)), type);
+  return integer(std::isnan(value) ? 0 : static_cast<int64_t>(std::clamp(value, -bound, bound)),
+                 type);
 }
 
-Ref Exprs::axis(uint32_t id) { return intern({Op::Axis, DType::Int64, noRef, noRef, noRef, id, 0}); }
-Ref Exprs::dim(uint32_t symbol, bool isSigned) { return intern({Op::Dim, DType::Int64, noRef, noRef, noRef, symbol, isSigned ? 1.0 : 0.0}); }
+Ref Exprs::axis(uint32_t id) {
+  return intern({Op::Axis, DType::Int64, noRef, noRef, noRef, id, 0});
+}
+Ref Exprs::dim(uint32_t symbol, bool isSigned) {
+  return intern({Op::Dim, DType::Int64, noRef, noRef, noRef, symbol, isSigned ? 1.0 : 0.0});
+}
 
 Ref Exprs::load(uint32_t buffer, DType type, Ref flatIndex) {
   return intern({Op::Load, type, flatIndex, noRef, noRef, buffer, 0});
@@ -147,20 +168,31 @@ Ref Exprs::rebuild(const Expr &e) {
   switch (e.op) {
   case Op::Const:
   case Op::Axis:
-  case Op::Dim: return intern(e);
-  case Op::Load: return load(static_cast<uint32_t>(e.i), e.type, e.a);
-  case Op::Cast: return cast(e.a, e.type);
-  case Op::Reinterpret: return reinterpret(e.a, e.type);
-  case Op::Narrow: return narrow(e.a, e.type);
-  case Op::Select: return select(e.a, e.b, e.c);
-  case Op::Guard: return guard(e.a, e.b, e.c);
-  default: return e.b == noRef ? unary(e.op, e.a, e.i) : binary(e.op, e.a, e.b, e.i);
+  case Op::Dim:
+    return intern(e);
+  case Op::Load:
+    return load(static_cast<uint32_t>(e.i), e.type, e.a);
+  case Op::Cast:
+    return cast(e.a, e.type);
+  case Op::Reinterpret:
+    return reinterpret(e.a, e.type);
+  case Op::Narrow:
+    return narrow(e.a, e.type);
+  case Op::Select:
+    return select(e.a, e.b, e.c);
+  case Op::Guard:
+    return guard(e.a, e.b, e.c);
+  default:
+    return e.b == noRef ? unary(e.op, e.a, e.i) : binary(e.op, e.a, e.b, e.i);
   }
 }
 
 Ref Exprs::rewrite(Ref root, const Replace &replace) {
   std::vector<Ref> reachable;
-  visit(root, [&](Ref ref) { reachable.push_back(ref); return true; });
+  visit(root, [&](Ref ref) {
+    reachable.push_back(ref);
+    return true;
+  });
   std::sort(reachable.begin(), reachable.end());
   std::unordered_map<Ref, Ref> done;
   for (Ref old : reachable) {
@@ -206,20 +238,28 @@ namespace {
 // Of two likely values, far from where 64 bits end.
 int64_t likelyOf(Op op, int64_t a, int64_t b) {
   constexpr int64_t far = int64_t{1} << 40;
-  auto near = [](__int128 value) { return static_cast<int64_t>(std::clamp<__int128>(value, -far, far)); };
+  auto near = [](__int128 value) {
+    return static_cast<int64_t>(std::clamp<__int128>(value, -far, far));
+  };
   switch (op) {
-  case Op::Add: return near(__int128(a) + b);
-  case Op::Sub: return near(__int128(a) - b);
-  case Op::Mul: return near(__int128(a) * b);
+  case Op::Add:
+    return near(__int128(a) + b);
+  case Op::Sub:
+    return near(__int128(a) - b);
+  case Op::Mul:
+    return near(__int128(a) * b);
   case Op::Div:
   case Op::FloorDiv:
     return b > 0 ? floorDiv(a, b) : 0;
   case Op::FloorMod:
   case Op::TruncMod:
     return b > 0 ? floorMod(a, b) : 0;
-  case Op::Min: return std::min(a, b);
-  case Op::Max: return std::max(a, b);
-  default: return likelyUnknown;
+  case Op::Min:
+    return std::min(a, b);
+  case Op::Max:
+    return std::max(a, b);
+  default:
+    return likelyUnknown;
   }
 }
 

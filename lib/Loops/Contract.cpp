@@ -35,7 +35,9 @@ bool areAdjacent(Exprs &exprs, Ref index, uint32_t a, uint32_t b) {
   return x != noRef && y != noRef && x == exprs.mul(y, exprs.extent(b));
 }
 
-bool moves(Exprs &exprs, Ref index, uint32_t axis) { return exprs.constant(exprs.stride(index, axis)) != 0; }
+bool moves(Exprs &exprs, Ref index, uint32_t axis) {
+  return exprs.constant(exprs.stride(index, axis)) != 0;
+}
 
 struct Sorted {
   std::vector<uint32_t> batch, rows, columns;
@@ -56,7 +58,8 @@ std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
 }
 
 // Windows that overlap: fewer elements than steps of the axes.
-bool readsAgain(Exprs &exprs, Ref index, const std::vector<uint32_t> &columns, const std::vector<uint32_t> &reduction) {
+bool readsAgain(Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,
+                const std::vector<uint32_t> &reduction) {
   int64_t reach = 1, steps = 1;
   for (const auto *axes : {&columns, &reduction})
     for (uint32_t axis : *axes) {
@@ -74,7 +77,8 @@ void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref
   Exprs &exprs = kernel.exprs;
   for (size_t i = 0; i + 1 < axes.size();) {
     uint32_t a = axes[i], b = axes[i + 1];
-    if (!std::all_of(indices.begin(), indices.end(), [&](Ref *index) { return areAdjacent(exprs, *index, a, b); })) {
+    if (!std::all_of(indices.begin(), indices.end(),
+                     [&](Ref *index) { return areAdjacent(exprs, *index, a, b); })) {
       ++i;
       continue;
     }
@@ -92,7 +96,8 @@ void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref
 bool epilogueUsesAxes(const Exprs &exprs, Ref body) {
   bool used = false;
   exprs.visit(body, [&](Ref ref) {
-    used = used || exprs[ref].op == Op::Axis || (exprs[ref].op == Op::Load && !isAffineIn(exprs, exprs[ref].a));
+    used = used || exprs[ref].op == Op::Axis ||
+           (exprs[ref].op == Op::Load && !isAffineIn(exprs, exprs[ref].a));
     return !used && exprs[ref].op != Op::Load;
   });
   return used;
@@ -116,7 +121,8 @@ public:
     for (Ref load : loads_)
       if (!agrees(exprs_[load].a))
         return false;
-    return agrees(c_.epilogue.store) && (!withOperands || (agrees(c_.broadcast.index) && agrees(c_.vector.index)));
+    return agrees(c_.epilogue.store) &&
+           (!withOperands || (agrees(c_.broadcast.index) && agrees(c_.vector.index)));
   }
   void mergeAll(std::vector<uint32_t> &axes) {
     for (size_t i = 0; i + 1 < axes.size();) {
@@ -135,7 +141,8 @@ public:
 
 private:
   void substitute(const std::unordered_map<uint32_t, Ref> &axes) {
-    for (Ref *ref : {&c_.broadcast.index, &c_.vector.index, &c_.epilogue.store, &c_.epilogue.body, &c_.result})
+    for (Ref *ref :
+         {&c_.broadcast.index, &c_.vector.index, &c_.epilogue.store, &c_.epilogue.body, &c_.result})
       *ref = exprs_.substitute(*ref, axes);
     loads_.clear();
     exprs_.visit(c_.epilogue.body, [&](Ref ref) {
@@ -153,7 +160,8 @@ private:
 // A load, converted to float32 at most.
 Ref plainLoad(const Exprs &exprs, Ref ref) {
   const Expr e = exprs[ref];
-  if (e.op == Op::Cast && e.type == DType::Float32 && isFloat(exprs.type(e.a)) && sizeInBytes(exprs.type(e.a)) == 2)
+  if (e.op == Op::Cast && e.type == DType::Float32 && isFloat(exprs.type(e.a)) &&
+      sizeInBytes(exprs.type(e.a)) == 2)
     ref = e.a;
   return exprs[ref].op == Op::Load && isAffineIn(exprs, exprs[ref].a) ? ref : noRef;
 }
@@ -184,7 +192,8 @@ std::optional<PairOf> asPair(const Exprs &exprs, Ref ref) {
     }
   };
   const Expr first = exprs[loadOf(pair.a)], second = exprs[loadOf(pair.b)];
-  if (first.op != Op::Load || second.op != Op::Load || first.i != second.i || !isAffineIn(exprs, first.a))
+  if (first.op != Op::Load || second.op != Op::Load || first.i != second.i ||
+      !isAffineIn(exprs, first.a))
     return std::nullopt;
   Affine a = exprs.affine(first.a), b = exprs.affine(second.a);
   if (a.terms != b.terms)
@@ -200,7 +209,8 @@ std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
   if (e.op == Op::Load && isAffineIn(exprs, e.a))
     return Operand{static_cast<uint32_t>(e.i), e.a};
   auto pair = asPair(exprs, ref);
-  return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first) : std::nullopt;
+  return pair && pair->stride == 1 && pair->oddAxis == noAxis ? std::optional(pair->first)
+                                                              : std::nullopt;
 }
 
 // The two factors, first that which is broadcast, as they stand in the product.
@@ -247,7 +257,8 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   const Expr product = exprs[stage.body];
   // Without a reduction axis (an inner extent of 1) it is no sum but a product.
   bool isReal = product.op == Op::Mul && product.type == DType::Float32;
-  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() || (!isReal && product.op != Op::DotPairs && product.op != Op::DotBFloat16))
+  if (stage.reduce != Reduce::Sum || stage.reduceAxes.empty() ||
+      (!isReal && product.op != Op::DotPairs && product.op != Op::DotBFloat16))
     return std::nullopt;
   for (const auto *axes : {&stage.axes, &stage.reduceAxes})
     for (uint32_t axis : *axes)
@@ -293,8 +304,10 @@ void joinRows(Kernel &kernel, Contraction &c) {
     rows.pop_back();
   }
   c.batch.insert(c.batch.end(), rows.begin(), rows.end());
-  c.isTransposed = exprs.coefficient(c.epilogue.store, c.column) != 1 && exprs.constantExtent(c.column) != 1;
-  bool hasKnownRows = c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
+  c.isTransposed =
+      exprs.coefficient(c.epilogue.store, c.column) != 1 && exprs.constantExtent(c.column) != 1;
+  bool hasKnownRows =
+      c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
   c.canJoinRows = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
 }
 

@@ -59,10 +59,12 @@ Ref Exprs::fromAffine(const Affine &form) {
 std::optional<Range> Exprs::range(Ref ref) const {
   const Expr &e = nodes_[ref];
   switch (e.op) {
-  case Op::Const: return Range{e.i, e.i};
+  case Op::Const:
+    return Range{e.i, e.i};
   case Op::Axis: {
     auto extent = constantExtent(static_cast<uint32_t>(e.i));
-    return extent ? std::optional<Range>(Range{0, std::max<int64_t>(*extent - 1, 0)}) : std::nullopt;
+    return extent ? std::optional<Range>(Range{0, std::max<int64_t>(*extent - 1, 0)})
+                  : std::nullopt;
   }
   case Op::FloorMod: {
     auto d = constant(e.b);
@@ -105,7 +107,8 @@ std::optional<Range> Exprs::range(Ref ref) const {
       return std::nullopt;
     return Range{static_cast<int64_t>(*low), static_cast<int64_t>(*high)};
   }
-  default: return std::nullopt;
+  default:
+    return std::nullopt;
   }
 }
 
@@ -231,17 +234,25 @@ bool Exprs::isNotNegative(Ref ref) const {
   if (isIndex(ref))
     return true;
   switch (e.op) {
-  case Op::Const: return e.i >= 0;
-  case Op::Axis: return true;
-  case Op::Dim: return e.f == 0;
-  case Op::FloorMod: return isNotNegative(e.b);
-  case Op::Max: return isNotNegative(e.a) || isNotNegative(e.b);
+  case Op::Const:
+    return e.i >= 0;
+  case Op::Axis:
+    return true;
+  case Op::Dim:
+    return e.f == 0;
+  case Op::FloorMod:
+    return isNotNegative(e.b);
+  case Op::Max:
+    return isNotNegative(e.a) || isNotNegative(e.b);
   case Op::Add:
   case Op::Mul:
   case Op::FloorDiv:
-  case Op::Min: return isNotNegative(e.a) && isNotNegative(e.b);
-  case Op::Select: return isNotNegative(e.b) && isNotNegative(e.c);
-  default: return false;
+  case Op::Min:
+    return isNotNegative(e.a) && isNotNegative(e.b);
+  case Op::Select:
+    return isNotNegative(e.b) && isNotNegative(e.c);
+  default:
+    return false;
   }
 }
 
@@ -337,19 +348,23 @@ Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
   Affine by = affine(divisor), rest = affine(a), quotient;
   if (by.terms.empty())
     return noRef;
-  auto [leading, scale] = *std::max_element(by.terms.begin(), by.terms.end(), [&](const auto &p, const auto &q) {
-    return factors(p.first).size() < factors(q.first).size();
-  });
+  auto [leading, scale] =
+      *std::max_element(by.terms.begin(), by.terms.end(), [&](const auto &p, const auto &q) {
+        return factors(p.first).size() < factors(q.first).size();
+      });
   std::vector<Ref> wanted = factors(leading);
   for (int step = 0; step < 16; ++step) {
-    auto hit = std::find_if(rest.terms.begin(), rest.terms.end(), [&, scale = scale](const auto &term) {
-      std::vector<Ref> all = factors(term.first);
-      return term.second % scale == 0 && std::includes(all.begin(), all.end(), wanted.begin(), wanted.end());
-    });
+    auto hit =
+        std::find_if(rest.terms.begin(), rest.terms.end(), [&, scale = scale](const auto &term) {
+          std::vector<Ref> all = factors(term.first);
+          return term.second % scale == 0 &&
+                 std::includes(all.begin(), all.end(), wanted.begin(), wanted.end());
+        });
     if (hit == rest.terms.end())
       break;
     std::vector<Ref> all = factors(hit->first), left;
-    std::set_difference(all.begin(), all.end(), wanted.begin(), wanted.end(), std::back_inserter(left));
+    std::set_difference(all.begin(), all.end(), wanted.begin(), wanted.end(),
+                        std::back_inserter(left));
     Affine part;
     if (left.empty())
       part.constant = hit->second / scale;
@@ -370,7 +385,8 @@ Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
     return noRef;
   Ref remainder = fromAffine(rest);
   if (op == Op::FloorMod)
-    return isWithin ? remainder : intern({Op::FloorMod, DType::Int64, remainder, divisor, noRef, 0, 0});
+    return isWithin ? remainder
+                    : intern({Op::FloorMod, DType::Int64, remainder, divisor, noRef, 0, 0});
   if (!isWithin) {
     Affine one;
     one.terms.push_back({intern({Op::FloorDiv, DType::Int64, remainder, divisor, noRef, 0, 0}), 1});
@@ -395,7 +411,8 @@ Ref Exprs::divideOrMod(Op op, Ref a, int64_t divisor) {
   rest.constant = floorMod(form.constant, divisor);
   Ref remainder = fromAffine(rest);
   auto bounds = range(remainder);
-  bool isWithin = bounds ? bounds->low >= 0 && bounds->high < divisor : isAtLeast(rest, 0) && isAtMost(rest, divisor - 1);
+  bool isWithin = bounds ? bounds->low >= 0 && bounds->high < divisor
+                         : isAtLeast(rest, 0) && isAtMost(rest, divisor - 1);
   // A common factor of all terms and the divisor can be taken out of a division.
   if (!isWithin && op == Op::FloorDiv && rest.constant == 0 && rest.terms.size() == 1) {
     const Expr inner = nodes_[rest.terms[0].first];
@@ -478,9 +495,12 @@ Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
       return boolean(true);
     return r->low > limit ? boolean(false) : noRef;
   }
-  case Op::Eq: return a == b ? boolean(true) : (x && y) ? boolean(*x == *y) : noRef;
-  case Op::Ne: return a == b ? boolean(false) : (x && y) ? boolean(*x != *y) : noRef;
-  default: return noRef;
+  case Op::Eq:
+    return a == b ? boolean(true) : (x && y) ? boolean(*x == *y) : noRef;
+  case Op::Ne:
+    return a == b ? boolean(false) : (x && y) ? boolean(*x != *y) : noRef;
+  default:
+    return noRef;
   }
 }
 

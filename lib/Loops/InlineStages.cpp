@@ -47,7 +47,8 @@ bool loadsFrom(const Exprs &exprs, const Stage &stage, uint32_t buffer) {
 
 // axis -> value in terms of a flat index; nullopt when the store is not a plain
 // row-major one.
-std::optional<std::unordered_map<uint32_t, Ref>> unravel(Exprs &exprs, const Stage &stage, Ref flat) {
+std::optional<std::unordered_map<uint32_t, Ref>> unravel(Exprs &exprs, const Stage &stage,
+                                                         Ref flat) {
   auto axes = byStride(exprs, stage.axes, stage.store);
   if (!axes)
     return std::nullopt;
@@ -87,7 +88,8 @@ private:
 
   bool canInline(size_t index) const {
     const Stage &stage = kernel_.stages[index];
-    if (stage.reduce != Reduce::None || stage.keep || kernel_.buffers[stage.buffer].role != Role::Temp)
+    if (stage.reduce != Reduce::None || stage.keep ||
+        kernel_.buffers[stage.buffer].role != Role::Temp)
       return false;
     BodySize size = sizeOf(exprs_, stage.body);
     bool costly = size.costly > 0;
@@ -146,7 +148,8 @@ bool isCostly(Op op) {
          op == Op::Libm2;
 }
 
-std::optional<std::vector<std::pair<uint32_t, Ref>>> byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store) {
+std::optional<std::vector<std::pair<uint32_t, Ref>>>
+byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store) {
   std::vector<std::pair<uint32_t, Ref>> strides;
   bool isKnown = true;
   for (uint32_t axis : axes) {
@@ -157,7 +160,9 @@ std::optional<std::vector<std::pair<uint32_t, Ref>>> byStride(Exprs &exprs, cons
     strides.push_back({axis, stride});
   }
   if (isKnown) {
-    std::stable_sort(strides.begin(), strides.end(), [&](auto &a, auto &b) { return *exprs.constant(a.second) > *exprs.constant(b.second); });
+    std::stable_sort(strides.begin(), strides.end(), [&](auto &a, auto &b) {
+      return *exprs.constant(a.second) > *exprs.constant(b.second);
+    });
     return strides;
   }
   for (size_t d = 0; d + 1 < strides.size(); ++d)

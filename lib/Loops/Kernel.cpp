@@ -69,7 +69,10 @@ public:
     if (root == noRef)
       return "-";
     std::vector<Ref> order;
-    kernel_.exprs.visit(root, [&](Ref ref) { order.push_back(ref); return !numbers_.count(ref); });
+    kernel_.exprs.visit(root, [&](Ref ref) {
+      order.push_back(ref);
+      return !numbers_.count(ref);
+    });
     std::sort(order.begin(), order.end());
     for (Ref ref : order)
       if (!numbers_.count(ref))
@@ -88,7 +91,8 @@ public:
 private:
   void print(Ref ref) {
     const Expr &e = kernel_.exprs[ref];
-    std::string text = std::to_string(static_cast<int>(e.op)) + "." + std::to_string(static_cast<int>(e.type));
+    std::string text =
+        std::to_string(static_cast<int>(e.op)) + "." + std::to_string(static_cast<int>(e.type));
     if (e.op == Op::Axis) {
       text += " " + axis(static_cast<uint32_t>(e.i));
     } else {
@@ -117,8 +121,8 @@ std::string Kernel::fingerprint() const {
   Printer printer(*this);
   std::string head;
   for (const Buffer &buffer : buffers) {
-    head += "b" + std::to_string(static_cast<int>(buffer.type)) + std::to_string(static_cast<int>(buffer.role)) +
-            (buffer.isConstant ? "c" : "");
+    head += "b" + std::to_string(static_cast<int>(buffer.type)) +
+            std::to_string(static_cast<int>(buffer.role)) + (buffer.isConstant ? "c" : "");
     for (Ref extent : buffer.shape)
       head += " " + printer.name(extent);
     head += "\n";

@@ -7,7 +7,9 @@
 
 namespace bycc::loops {
 
-DType accumulator(DType type) { return type == DType::Float16 || type == DType::BFloat16 ? DType::Float32 : type; }
+DType accumulator(DType type) {
+  return type == DType::Float16 || type == DType::BFloat16 ? DType::Float32 : type;
+}
 
 LowerFn findLowering(OpId op) {
   static const LowerTable table = [] {
@@ -39,7 +41,9 @@ Expected<AxisOrder> OpLowering::axisOrder(std::string_view key, std::string_view
   return AxisOrder{(*axes)[0], (*axes)[1], {axes->begin() + 2, axes->end()}};
 }
 
-ErrorBuilder OpLowering::unsupported() const { return error(Status::Unsup, module.source(call)) << info().name << ": "; }
+ErrorBuilder OpLowering::unsupported() const {
+  return error(Status::Unsup, module.source(call)) << info().name << ": ";
+}
 
 // --- shapes and stages
 
@@ -59,13 +63,17 @@ Expected<std::vector<Ref>> OpLowering::resultShape(const std::vector<Ref> &likel
       continue;
     }
     if (auto known = dim.isUnknown() ? std::nullopt : dims.around.extentOf(dim)) {
-      shape.push_back(dims.settle(dims.fromProgram(*known), nodeText() + "axis " + std::to_string(d) + " of the result has an extent of {}"));
+      shape.push_back(
+          dims.settle(dims.fromProgram(*known), nodeText() + "axis " + std::to_string(d) +
+                                                    " of the result has an extent of {}"));
       continue;
     }
     // Extents of inputs are the candidates for what is not known.
     if (computed == noRef)
-      return unsupported() << "axis " << d << " of the result is " << module.types.str(dim) << ", which host code cannot compute";
-    shape.push_back(dims.settle(computed, nodeText() + "axis " + std::to_string(d) + " of the result has an extent of {}"));
+      return unsupported() << "axis " << d << " of the result is " << module.types.str(dim)
+                           << ", which host code cannot compute";
+    shape.push_back(dims.settle(computed, nodeText() + "axis " + std::to_string(d) +
+                                              " of the result has an extent of {}"));
   }
   return shape;
 }
@@ -93,7 +101,8 @@ Ref OpLowering::at(const Tensor &tensor, const Indices &indices) {
       continue;
     Ref extent = x.extent(static_cast<uint32_t>(x[indices[d]].i));
     if (extent != tensor.shape[d] && !(x.constant(extent) && x.constant(tensor.shape[d])))
-      require(x.binary(Op::Le, extent, tensor.shape[d]), "axis " + std::to_string(d) + " of an operand has {} elements, {} are needed",
+      require(x.binary(Op::Le, extent, tensor.shape[d]),
+              "axis " + std::to_string(d) + " of an operand has {} elements, {} are needed",
               {tensor.shape[d], extent});
   }
   return atGuarded(tensor, indices);
@@ -123,8 +132,9 @@ Ref OpLowering::broadcastIndex(Ref extent, Ref index) {
     return index;
   if (x[index].op == Op::Axis) {
     Ref wanted = x.extent(static_cast<uint32_t>(x[index].i));
-    require(x.binary(Op::Or, x.binary(Op::Eq, extent, x.integer(1)), x.binary(Op::Eq, extent, wanted)),
-            "an extent of {} does not broadcast to {}", {extent, wanted});
+    require(
+        x.binary(Op::Or, x.binary(Op::Eq, extent, x.integer(1)), x.binary(Op::Eq, extent, wanted)),
+        "an extent of {} does not broadcast to {}", {extent, wanted});
   }
   return x.select(x.binary(Op::Eq, extent, x.integer(1)), x.integer(0), index);
 }
@@ -137,7 +147,8 @@ Ref OpLowering::broadcastExtent(Ref a, Ref b) {
   return x.constant(a) ? a : x.select(x.binary(Op::Eq, a, x.integer(1)), b, a);
 }
 
-Tensor OpLowering::map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body, bool keep) {
+Tensor OpLowering::map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body,
+                       bool keep) {
   Tensor tensor = temp(type, shape);
   k.map(tensor.buffer, body).keep = keep;
   return tensor;
@@ -149,8 +160,8 @@ Expected<> OpLowering::mapResult(const Kernel::BodyFn &body, const std::vector<R
   return {};
 }
 
-Tensor OpLowering::reduce(Reduce kind, DType type, const std::vector<Ref> &shape, const std::vector<bool> &isReduced,
-                          const Kernel::BodyFn &body) {
+Tensor OpLowering::reduce(Reduce kind, DType type, const std::vector<Ref> &shape,
+                          const std::vector<bool> &isReduced, const Kernel::BodyFn &body) {
   std::vector<Ref> kept = shape;
   for (size_t d = 0; d < shape.size(); ++d)
     if (isReduced[d])
@@ -177,7 +188,8 @@ namespace {
 
 class GroupLowering {
 public:
-  GroupLowering(const Module &module, Surroundings &around) : module_(module), around_(around), dims_(around, group) {}
+  GroupLowering(const Module &module, Surroundings &around)
+      : module_(module), around_(around), dims_(around, group) {}
 
   Expected<> addNode(NodeId id) {
     const Node &node = module_.node(id);
@@ -194,11 +206,15 @@ public:
     case NodeKind::Project: {
       std::vector<Tensor> fields = BYCC_TRY(valueOf(operands[0]));
       auto [first, count] = module_.types.leavesOf(module_.type(operands[0]), node.payload);
-      values_[id.index] = {fields.begin() + static_cast<ptrdiff_t>(first), fields.begin() + static_cast<ptrdiff_t>(first + count)};
+      values_[id.index] = {fields.begin() + static_cast<ptrdiff_t>(first),
+                           fields.begin() + static_cast<ptrdiff_t>(first + count)};
       return {};
     }
-    case NodeKind::CallOp: return lowerOp(id);
-    default: return error(Status::Unsup, module_.source(id)) << "this kind of node cannot be in a fused group";
+    case NodeKind::CallOp:
+      return lowerOp(id);
+    default:
+      return error(Status::Unsup, module_.source(id))
+             << "this kind of node cannot be in a fused group";
     }
   }
 
@@ -259,19 +275,32 @@ private:
     };
     Exprs &x = group.kernel.exprs;
     switch (type) {
-    case DType::Bool: return x.boolean(read(uint8_t{}) != 0);
-    case DType::Int8: return x.integer(read(int8_t{}), type);
-    case DType::Int16: return x.integer(read(int16_t{}), type);
-    case DType::Int32: return x.integer(read(int32_t{}), type);
-    case DType::Int64: return x.integer(read(int64_t{}), type);
-    case DType::UInt8: return x.integer(read(uint8_t{}), type);
-    case DType::UInt16: return x.integer(read(uint16_t{}), type);
-    case DType::UInt32: return x.integer(read(uint32_t{}), type);
-    case DType::UInt64: return x.integer(static_cast<int64_t>(read(uint64_t{})), type);
-    case DType::Float16: return x.floating(bycc::halfToFloat(read(uint16_t{})), type);
-    case DType::BFloat16: return x.floating(bycc::bfloat16ToFloat(read(uint16_t{})), type);
-    case DType::Float32: return x.floating(read(float{}), type);
-    case DType::Float64: return x.floating(read(double{}), type);
+    case DType::Bool:
+      return x.boolean(read(uint8_t{}) != 0);
+    case DType::Int8:
+      return x.integer(read(int8_t{}), type);
+    case DType::Int16:
+      return x.integer(read(int16_t{}), type);
+    case DType::Int32:
+      return x.integer(read(int32_t{}), type);
+    case DType::Int64:
+      return x.integer(read(int64_t{}), type);
+    case DType::UInt8:
+      return x.integer(read(uint8_t{}), type);
+    case DType::UInt16:
+      return x.integer(read(uint16_t{}), type);
+    case DType::UInt32:
+      return x.integer(read(uint32_t{}), type);
+    case DType::UInt64:
+      return x.integer(static_cast<int64_t>(read(uint64_t{})), type);
+    case DType::Float16:
+      return x.floating(bycc::halfToFloat(read(uint16_t{})), type);
+    case DType::BFloat16:
+      return x.floating(bycc::bfloat16ToFloat(read(uint16_t{})), type);
+    case DType::Float32:
+      return x.floating(read(float{}), type);
+    case DType::Float64:
+      return x.floating(read(double{}), type);
     }
     return noRef;
   }
@@ -279,7 +308,8 @@ private:
   Expected<> lowerOp(NodeId id) {
     LowerFn lower = findLowering(module_.node(id).op);
     if (!lower)
-      return error(Status::Unsup, module_.source(id)) << opInfo(module_.node(id).op).name << ": no host code for this operator yet";
+      return error(Status::Unsup, module_.source(id))
+             << opInfo(module_.node(id).op).name << ": no host code for this operator yet";
     std::vector<std::vector<Tensor>> inputs;
     for (NodeId operand : module_.operands(id))
       inputs.push_back(BYCC_TRY(valueOf(operand)));

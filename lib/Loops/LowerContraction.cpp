@@ -27,30 +27,40 @@ Ref pairAt(OpLowering &op, const Tensor &a, Indices at, size_t d, int64_t depth)
 
 ProductForm productForm(OpLowering &op, const Tensor &a, const Tensor &w, int64_t depth) {
   bool isConstant = w.buffer < op.k.buffers.size() && op.k.buffers[w.buffer].isConstant;
-  bool isReal = a.type == DType::BFloat16 && w.type == DType::BFloat16 && multipliesBFloat16(op.dims.around.target());
-  auto isShort = [](DType type) { return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16; };
-  bool isInteger = op.resultDType() == DType::Int32 && isShort(a.type) && isShort(w.type) && isConstant;
+  bool isReal = a.type == DType::BFloat16 && w.type == DType::BFloat16 &&
+                multipliesBFloat16(op.dims.around.target());
+  auto isShort = [](DType type) {
+    return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16;
+  };
+  bool isInteger =
+      op.resultDType() == DType::Int32 && isShort(a.type) && isShort(w.type) && isConstant;
   if (depth >= 2 && (isInteger || isReal))
     return ProductForm::Paired;
   return isNarrowFloat(a.type) && isNarrowFloat(w.type) ? ProductForm::Widened : ProductForm::Plain;
 }
 
-int64_t stepsOf(ProductForm form, int64_t depth) { return form == ProductForm::Paired ? (depth + 1) / 2 : depth; }
+int64_t stepsOf(ProductForm form, int64_t depth) {
+  return form == ProductForm::Paired ? (depth + 1) / 2 : depth;
+}
 
 Ref pairOf(OpLowering &op, Ref i, int64_t depth, const std::function<Ref(Ref)> &element) {
   Ref first = op.x.times(i, 2), second = op.x.plus(first, 1);
   Ref low = bitsOf(op, element(first)), high = bitsOf(op, element(second));
   if (depth % 2 != 0)
-    high = op.x.guard(op.op2(Op::Lt, second, op.x.integer(depth)), high, op.x.integer(0, DType::Int32));
+    high = op.x.guard(op.op2(Op::Lt, second, op.x.integer(depth)), high,
+                      op.x.integer(0, DType::Int32));
   return op.op2(Op::Pair, low, high);
 }
 
 bool holdsPairs(OpLowering &op, const Tensor &a, size_t d, int64_t depth) {
-  return isFloat(a.type) && depth % 2 == 0 && d + 1 == a.rank() && a.number == noRef && op.extent(a, d) == depth;
+  return isFloat(a.type) && depth % 2 == 0 && d + 1 == a.rank() && a.number == noRef &&
+         op.extent(a, d) == depth;
 }
 
 Tensor widened(OpLowering &op, const Tensor &a) {
-  return op.map(DType::Float32, a.shape, [&](const Indices &i) { return op.x.cast(op.at(a, i), DType::Float32); }, true);
+  return op.map(
+      DType::Float32, a.shape,
+      [&](const Indices &i) { return op.x.cast(op.at(a, i), DType::Float32); }, true);
 }
 
 Factor leftFactor(OpLowering &op, const Tensor &a, size_t d, int64_t depth, ProductForm form) {
@@ -62,19 +72,23 @@ Factor leftFactor(OpLowering &op, const Tensor &a, size_t d, int64_t depth, Prod
   if (form == ProductForm::Paired) {
     std::vector<Ref> shape = a.shape;
     shape[d] = op.x.integer(stepsOf(form, depth));
-    source = op.map(DType::Int32, shape, [&](const Indices &at) { return pairAt(op, a, at, d, depth); }, true);
+    source = op.map(
+        DType::Int32, shape, [&](const Indices &at) { return pairAt(op, a, at, d, depth); }, true);
   }
   return [&op, source](const Indices &at) { return op.at(source, at); };
 }
 
 Factor rightFactor(OpLowering &op, const Tensor &w, size_t d, int64_t depth, ProductForm form) {
   bool isPaired = form == ProductForm::Paired;
-  return [&op, w, d, depth, isPaired](const Indices &at) { return isPaired ? pairAt(op, w, at, d, depth) : op.at(w, at); };
+  return [&op, w, d, depth, isPaired](const Indices &at) {
+    return isPaired ? pairAt(op, w, at, d, depth) : op.at(w, at);
+  };
 }
 
-Expected<> addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::vector<Ref> &iteration,
-                      const std::vector<Ref> &reduction, const std::function<Indices(const Indices &)> &place,
-                      const std::function<std::pair<Ref, Ref>(const Indices &, const Indices &)> &factors) {
+Expected<>
+addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::vector<Ref> &iteration,
+           const std::vector<Ref> &reduction, const std::function<Indices(const Indices &)> &place,
+           const std::function<std::pair<Ref, Ref>(const Indices &, const Indices &)> &factors) {
   DType type = op.resultDType();
   DType wide = accumulator(type);
   Tensor sum = op.temp(wide, shape);
@@ -93,7 +107,8 @@ Expected<> addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::
   if (wide == type)
     op.results.push_back(sum);
   else
-    op.results.push_back(op.map(type, shape, [&](const Indices &at) { return op.x.narrow(op.at(sum, at), type); }));
+    op.results.push_back(
+        op.map(type, shape, [&](const Indices &at) { return op.x.narrow(op.at(sum, at), type); }));
   return {};
 }
 
@@ -115,7 +130,8 @@ Expected<> lowerDense(OpLowering &op) {
   Ref summed = commonDepth(op, a.shape.back(), w.shape[1]);
   int64_t depth = op.x.constant(summed).value_or(0);
   ProductForm form = productForm(op, a, w, depth);
-  Factor left = leftFactor(op, a, a.rank() - 1, depth, form), right = rightFactor(op, w, 1, depth, form);
+  Factor left = leftFactor(op, a, a.rank() - 1, depth, form),
+         right = rightFactor(op, w, 1, depth, form);
   Ref steps = depth ? op.x.integer(stepsOf(form, depth)) : summed;
   return addProduct(op, shape, shape, {steps}, unmoved, [&](const Indices &i, const Indices &r) {
     Indices at(i.begin(), i.end() - 1);
@@ -141,7 +157,8 @@ Expected<> lowerMatmul(OpLowering &op) {
   Ref summed = commonDepth(op, a.shape[depthOfA], b.shape[depthOfB]);
   int64_t depth = op.x.constant(summed).value_or(0);
   ProductForm form = productForm(op, a, b, depth);
-  Factor left = leftFactor(op, a, depthOfA, depth, form), right = rightFactor(op, b, depthOfB, depth, form);
+  Factor left = leftFactor(op, a, depthOfA, depth, form),
+         right = rightFactor(op, b, depthOfB, depth, form);
   Ref steps = depth ? op.x.integer(stepsOf(form, depth)) : summed;
   return addProduct(op, shape, shape, {steps}, unmoved, [&](const Indices &i, const Indices &r) {
     auto indices = [&](const Tensor &tensor, size_t leading, std::initializer_list<Ref> last) {
@@ -152,7 +169,9 @@ Expected<> lowerMatmul(OpLowering &op) {
       return at;
     };
     Ref n = i[batch + rows], kk = r[0];
-    auto ofA = [&] { return ta ? indices(a, batch, {kk, i[batch]}) : indices(a, batch, {i[batch], kk}); };
+    auto ofA = [&] {
+      return ta ? indices(a, batch, {kk, i[batch]}) : indices(a, batch, {i[batch], kk});
+    };
     return std::pair{left(rows ? ofA() : Indices{kk}),
                      right(tb ? indices(b, batchOfB, {n, kk}) : indices(b, batchOfB, {kk, n}))};
   });

@@ -42,21 +42,26 @@ Source padded(OpLowering &op, const AxisOrder &order, const Padding &pads,
     shape[order.channel] = op.x.integer(stepsOf(form, depth));
     element = rightFactor(op, guarded, order.channel, depth, form);
   }
-  Tensor copy = op.map(type, shape, [&](const Indices &i) {
-    Indices at = i;
-    Ref inside = noRef;
-    for (size_t s = 0; s < spread.size(); ++s) {
-      size_t d = order.spatial[s];
-      if (pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1)
-        continue;
-      Ref p = op.x.plus(i[d], -pads.before[s]), step = op.x.integer(spread[s]);
-      at[d] = op.op2(Op::FloorDiv, p, step);
-      inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
-      if (spread[s] > 1)
-        inside = op.x.both(inside, op.op2(Op::Eq, op.op2(Op::FloorMod, p, step), op.x.integer(0)));
-    }
-    return op.x.guard(inside, element(at), op.real(0, type));
-  }, true);
+  Tensor copy = op.map(
+      type, shape,
+      [&](const Indices &i) {
+        Indices at = i;
+        Ref inside = noRef;
+        for (size_t s = 0; s < spread.size(); ++s) {
+          size_t d = order.spatial[s];
+          if (pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1)
+            continue;
+          Ref p = op.x.plus(i[d], -pads.before[s]), step = op.x.integer(spread[s]);
+          at[d] = op.op2(Op::FloorDiv, p, step);
+          inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]),
+                                               op.op2(Op::Lt, at[d], a.shape[d])));
+          if (spread[s] > 1)
+            inside =
+                op.x.both(inside, op.op2(Op::Eq, op.op2(Op::FloorMod, p, step), op.x.integer(0)));
+        }
+        return op.x.guard(inside, element(at), op.real(0, type));
+      },
+      true);
   bool isDone = areCopied || form == ProductForm::Widened;
   return {leftFactor(op, copy, order.channel, depth, isDone ? ProductForm::Plain : form), extents};
 }
@@ -80,22 +85,28 @@ ProductForm formOf(OpLowering &op, int64_t groups, int64_t perGroup) {
 
 // A convolution of stride `strides`. Kernel element (o, i, k) is
 // weight[kernelIndex(group, o in group, i in group, k)].
-Expected<> addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts, ProductForm form, int64_t groups,
-                          const std::vector<int64_t> &strides, const std::vector<int64_t> &dilation, int64_t outPerGroup,
-                          int64_t inPerGroup, const std::function<Indices(Ref, Ref, Ref, const Indices &)> &kernelIndex) {
+Expected<>
+addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts, ProductForm form,
+               int64_t groups, const std::vector<int64_t> &strides,
+               const std::vector<int64_t> &dilation, int64_t outPerGroup, int64_t inPerGroup,
+               const std::function<Indices(Ref, Ref, Ref, const Indices &)> &kernelIndex) {
   size_t n = strides.size();
   // The kernel of a depthwise convolution is small, and each element is used alone.
-  const Tensor w = form == ProductForm::Widened && inPerGroup == 1 ? widened(op, op.input(1)) : op.input(1);
+  const Tensor w =
+      form == ProductForm::Widened && inPerGroup == 1 ? widened(op, op.input(1)) : op.input(1);
   std::vector<Ref> likely(n + 2);
   likely[layouts.out.batch] = op.input(0).shape[layouts.data.batch];
   likely[layouts.out.channel] = op.x.integer(groups * outPerGroup);
   for (size_t s = 0; s < n; ++s) {
-    Ref window = op.x.plus(op.x.times(op.x.plus(w.shape[layouts.kernel.spatial[s]], -1), dilation[s]), 1);
+    Ref window =
+        op.x.plus(op.x.times(op.x.plus(w.shape[layouts.kernel.spatial[s]], -1), dilation[s]), 1);
     Ref free = op.x.sub(source.extents[s], window);
-    likely[layouts.out.spatial[s]] = op.x.plus(op.op2(Op::FloorDiv, free, op.x.integer(strides[s])), 1);
+    likely[layouts.out.spatial[s]] =
+        op.x.plus(op.op2(Op::FloorDiv, free, op.x.integer(strides[s])), 1);
   }
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  std::vector<Ref> iteration{shape[layouts.out.batch], op.x.integer(groups), op.x.integer(outPerGroup)};
+  std::vector<Ref> iteration{shape[layouts.out.batch], op.x.integer(groups),
+                             op.x.integer(outPerGroup)};
   int64_t steps = stepsOf(form, inPerGroup);
   std::vector<Ref> reduction{op.x.integer(steps)};
   for (size_t s = 0; s < n; ++s) {
@@ -117,9 +128,12 @@ Expected<> addConvolution(OpLowering &op, const Source &source, const ConvLayout
         at[layouts.data.batch] = i[0];
         at[layouts.data.channel] = op.x.add(op.x.times(i[1], steps), r[0]);
         for (size_t s = 0; s < n; ++s)
-          at[layouts.data.spatial[s]] = op.x.add(op.x.times(i[3 + s], strides[s]), op.x.times(r[1 + s], dilation[s]));
+          at[layouts.data.spatial[s]] =
+              op.x.add(op.x.times(i[3 + s], strides[s]), op.x.times(r[1 + s], dilation[s]));
         auto weight = [&](Ref channel) { return op.at(w, kernelIndex(i[1], i[2], channel, taps)); };
-        return std::pair{source.element(at), form == ProductForm::Paired ? pairOf(op, r[0], inPerGroup, weight) : weight(r[0])};
+        return std::pair{source.element(at), form == ProductForm::Paired
+                                                 ? pairOf(op, r[0], inPerGroup, weight)
+                                                 : weight(r[0])};
       });
 }
 
@@ -138,17 +152,19 @@ Expected<> lowerConv(OpLowering &op) {
   bool isMultiplier = *in * groups != *channels && groups == *channels && *out == *channels;
   if (*in * groups != *channels) {
     if (!isMultiplier)
-      return op.unsupported() << "groups " << groups << " do not divide " << *channels << " channels";
+      return op.unsupported() << "groups " << groups << " do not divide " << *channels
+                              << " channels";
     total = *out * *in;
     perGroup = 1;
   }
   ProductForm form = formOf(op, groups, perGroup);
   Source source = padded(op, layouts.data, op.padding(n), std::vector<int64_t>(n, 1), form);
-  return addConvolution(op, source, layouts, form, groups, strides, dilation, total / groups, perGroup,
-                        [&](Ref group, Ref o, Ref i, const Indices &taps) {
+  return addConvolution(op, source, layouts, form, groups, strides, dilation, total / groups,
+                        perGroup, [&](Ref group, Ref o, Ref i, const Indices &taps) {
                           Indices at(w.rank());
                           bool swapped = isMultiplier;
-                          at[layouts.kernel.batch] = swapped ? group : op.x.add(op.x.times(group, total / groups), o);
+                          at[layouts.kernel.batch] =
+                              swapped ? group : op.x.add(op.x.times(group, total / groups), o);
                           at[layouts.kernel.channel] = swapped ? o : i;
                           for (size_t s = 0; s < n; ++s)
                             at[layouts.kernel.spatial[s]] = taps[s];
@@ -185,13 +201,14 @@ Expected<> lowerConvTranspose(OpLowering &op) {
   int64_t perGroup = *in / groups;
   ProductForm form = formOf(op, groups, perGroup);
   Source source = padded(op, layouts.data, around, strides, form);
-  return addConvolution(op, source, layouts, form, groups, std::vector<int64_t>(n, 1), dilation, *out, perGroup,
-                        [&](Ref group, Ref o, Ref i, const Indices &r) {
+  return addConvolution(op, source, layouts, form, groups, std::vector<int64_t>(n, 1), dilation,
+                        *out, perGroup, [&](Ref group, Ref o, Ref i, const Indices &r) {
                           Indices at(w.rank());
                           at[layouts.kernel.channel] = op.x.add(op.x.times(group, perGroup), i);
                           at[layouts.kernel.batch] = o;
                           for (size_t s = 0; s < n; ++s)
-                            at[layouts.kernel.spatial[s]] = op.x.sub(op.x.integer(taps[s] - 1), r[s]);
+                            at[layouts.kernel.spatial[s]] =
+                                op.x.sub(op.x.integer(taps[s] - 1), r[s]);
                           return at;
                         });
 }

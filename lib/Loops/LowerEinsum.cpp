@@ -11,7 +11,9 @@ namespace {
 
 using Labels = std::vector<uint32_t>;
 
-bool has(const Labels &labels, uint32_t label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool has(const Labels &labels, uint32_t label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 struct Term {
   Tensor tensor;
@@ -20,25 +22,30 @@ struct Term {
 
 class EinsumLowering {
 public:
-  EinsumLowering(OpLowering &op, Einsum einsum) : op_(op), e_(std::move(einsum)), extents_(e_.numLabels, noRef) {}
+  EinsumLowering(OpLowering &op, Einsum einsum)
+      : op_(op), e_(std::move(einsum)), extents_(e_.numLabels, noRef) {}
 
   Expected<> run() {
     const std::vector<Tensor> &inputs = op_.fields(0);
     for (size_t i = 0; i < inputs.size(); ++i)
       for (size_t d = 0; d < inputs[i].rank(); ++d) {
         Ref &extent = extents_[e_.inputs[i][d]];
-        extent = extent == noRef ? inputs[i].shape[d] : op_.broadcastExtent(extent, inputs[i].shape[d]);
+        extent =
+            extent == noRef ? inputs[i].shape[d] : op_.broadcastExtent(extent, inputs[i].shape[d]);
       }
     wide_ = accumulator(op_.resultDType());
     Term sum{inputs[0], e_.inputs[0]};
     for (size_t i = 1; i < inputs.size(); ++i)
-      sum = contract(sum, Term{inputs[i], e_.inputs[i]}, i + 1 == inputs.size() ? e_.output : keptAfter(i, sum.labels));
+      sum = contract(sum, Term{inputs[i], e_.inputs[i]},
+                     i + 1 == inputs.size() ? e_.output : keptAfter(i, sum.labels));
     if (inputs.size() == 1)
       sum = contract(sum, {}, e_.output);
     if (sum.tensor.type == op_.resultDType())
       op_.results.push_back(sum.tensor);
     else
-      op_.results.push_back(op_.map(op_.resultDType(), sum.tensor.shape, [&](const Indices &i) { return op_.x.cast(op_.at(sum.tensor, i), op_.resultDType()); }));
+      op_.results.push_back(op_.map(op_.resultDType(), sum.tensor.shape, [&](const Indices &i) {
+        return op_.x.cast(op_.at(sum.tensor, i), op_.resultDType());
+      }));
     return {};
   }
 
@@ -81,7 +88,8 @@ private:
     Stage stage;
     stage.buffer = result.tensor.buffer;
     std::vector<Ref> ofLabel(e_.numLabels, noRef);
-    Indices outer = op_.k.axesOver(extentsOf(kept), stage.axes), inner = op_.k.axesOver(extentsOf(summed), stage.reduceAxes);
+    Indices outer = op_.k.axesOver(extentsOf(kept), stage.axes),
+            inner = op_.k.axesOver(extentsOf(summed), stage.reduceAxes);
     for (size_t i = 0; i < kept.size(); ++i)
       ofLabel[kept[i]] = outer[i];
     for (size_t i = 0; i < summed.size(); ++i)

@@ -11,22 +11,25 @@ struct UnaryRow {
   Op expr;
 };
 const UnaryRow unaryRows[] = {
-    {ops::abs, Op::Abs},         {ops::negative, Op::Neg},     {ops::exp, Op::Exp},         {ops::log, Op::Log},
-    {ops::sqrt, Op::Sqrt},       {ops::sigmoid, Op::Sigmoid},  {ops::tanh, Op::Tanh},       {ops::erf, Op::Erf},
-    {ops::sign, Op::Sign},       {ops::floor, Op::Floor},      {ops::ceil, Op::Ceil},       {ops::trunc, Op::Trunc},
-    {ops::rint, Op::RoundEven},  {ops::round, Op::Round},      {ops::logical_not, Op::Not}, {ops::bitwise_not, Op::Not}, {ops::isnan, Op::IsNan},
-    {ops::isinf, Op::IsInf},     {ops::isfinite, Op::IsFinite}, {ops::fast_exp, Op::Exp},    {ops::fast_tanh, Op::Tanh},
+    {ops::abs, Op::Abs},           {ops::negative, Op::Neg}, {ops::exp, Op::Exp},
+    {ops::log, Op::Log},           {ops::sqrt, Op::Sqrt},    {ops::sigmoid, Op::Sigmoid},
+    {ops::tanh, Op::Tanh},         {ops::erf, Op::Erf},      {ops::sign, Op::Sign},
+    {ops::floor, Op::Floor},       {ops::ceil, Op::Ceil},    {ops::trunc, Op::Trunc},
+    {ops::rint, Op::RoundEven},    {ops::round, Op::Round},  {ops::logical_not, Op::Not},
+    {ops::bitwise_not, Op::Not},   {ops::isnan, Op::IsNan},  {ops::isinf, Op::IsInf},
+    {ops::isfinite, Op::IsFinite}, {ops::fast_exp, Op::Exp}, {ops::fast_tanh, Op::Tanh},
     {ops::fast_erf, Op::Erf}};
 
 struct LibmRow {
   OpId op;
   LibmFn function;
 };
-const LibmRow libmRows[] = {{ops::sin, LibmFn::Sin},     {ops::cos, LibmFn::Cos},     {ops::tan, LibmFn::Tan},
-                            {ops::asin, LibmFn::Asin},   {ops::acos, LibmFn::Acos},   {ops::atan, LibmFn::Atan},
-                            {ops::sinh, LibmFn::Sinh},   {ops::cosh, LibmFn::Cosh},   {ops::asinh, LibmFn::Asinh},
-                            {ops::acosh, LibmFn::Acosh}, {ops::atanh, LibmFn::Atanh}, {ops::log2, LibmFn::Log2},
-                            {ops::log10, LibmFn::Log10}};
+const LibmRow libmRows[] = {
+    {ops::sin, LibmFn::Sin},     {ops::cos, LibmFn::Cos},     {ops::tan, LibmFn::Tan},
+    {ops::asin, LibmFn::Asin},   {ops::acos, LibmFn::Acos},   {ops::atan, LibmFn::Atan},
+    {ops::sinh, LibmFn::Sinh},   {ops::cosh, LibmFn::Cosh},   {ops::asinh, LibmFn::Asinh},
+    {ops::acosh, LibmFn::Acosh}, {ops::atanh, LibmFn::Atanh}, {ops::log2, LibmFn::Log2},
+    {ops::log10, LibmFn::Log10}};
 
 struct BinaryRow {
   OpId op;
@@ -56,7 +59,8 @@ const BinaryRow binaryRows[] = {{ops::add, Op::Add},
                                 {ops::right_shift, Op::Shr}};
 
 Expected<> elementwise(OpLowering &op, const std::function<Ref(Ref)> &value) {
-  return op.mapResult([&](const Indices &i) { return value(op.at(op.input(0), i)); }, op.input(0).shape);
+  return op.mapResult([&](const Indices &i) { return value(op.at(op.input(0), i)); },
+                      op.input(0).shape);
 }
 
 Expected<> lowerUnary(OpLowering &op) {
@@ -69,7 +73,8 @@ Expected<> lowerUnary(OpLowering &op) {
 Expected<> lowerLibm(OpLowering &op) {
   for (const LibmRow &row : libmRows)
     if (op.isOp(row.op))
-      return elementwise(op, [&](Ref v) { return op.x.unary(Op::Libm1, v, static_cast<int64_t>(row.function)); });
+      return elementwise(
+          op, [&](Ref v) { return op.x.unary(Op::Libm1, v, static_cast<int64_t>(row.function)); });
   return op.unsupported() << "no such function";
 }
 
@@ -78,7 +83,9 @@ Expected<> lowerCopy(OpLowering &op) {
 }
 
 Expected<> lowerRsqrt(OpLowering &op) {
-  return elementwise(op, [&](Ref v) { return op.op2(Op::Div, op.real(1, op.input(0).type), op.x.unary(Op::Sqrt, v)); });
+  return elementwise(op, [&](Ref v) {
+    return op.op2(Op::Div, op.real(1, op.input(0).type), op.x.unary(Op::Sqrt, v));
+  });
 }
 
 // exp(x) - 1 loses what there is near 0, where it is 2 t / (1 - t) with t = tanh(x / 2).
@@ -113,7 +120,8 @@ Expected<> lowerRelu(OpLowering &op) {
 Expected<> lowerLeakyRelu(OpLowering &op) {
   DType type = op.input(0).type;
   return elementwise(op, [&](Ref v) {
-    return op.x.select(op.op2(Op::Lt, op.real(0, type), v), v, op.op2(Op::Mul, v, op.real(op.number("alpha"), type)));
+    return op.x.select(op.op2(Op::Lt, op.real(0, type), v), v,
+                       op.op2(Op::Mul, v, op.real(op.number("alpha"), type)));
   });
 }
 
@@ -149,8 +157,9 @@ std::vector<Ref> broadcastShape(OpLowering &op, const std::vector<const Tensor *
 
 Expected<> lowerBinaryWith(OpLowering &op, const std::function<Ref(Ref, Ref)> &value) {
   const Tensor &a = op.input(0), &b = op.input(1);
-  return op.mapResult([&](const Indices &i) { return value(op.atBroadcast(a, i), op.atBroadcast(b, i)); },
-                      broadcastShape(op, {&a, &b}));
+  return op.mapResult(
+      [&](const Indices &i) { return value(op.atBroadcast(a, i), op.atBroadcast(b, i)); },
+      broadcastShape(op, {&a, &b}));
 }
 
 Expected<> lowerBinary(OpLowering &op) {
@@ -188,7 +197,8 @@ Expected<> lowerPower(OpLowering &op) {
         return op.op2(Op::Mul, op.op2(Op::Mul, a, a), a);
     }
     DType wide = isFloat(type) ? type : DType::Float64;
-    Ref result = op.x.binary(Op::Libm2, op.x.cast(a, wide), op.x.cast(b, wide), static_cast<int64_t>(LibmFn::Pow));
+    Ref result = op.x.binary(Op::Libm2, op.x.cast(a, wide), op.x.cast(b, wide),
+                             static_cast<int64_t>(LibmFn::Pow));
     return op.x.cast(result, type);
   });
 }
@@ -196,7 +206,8 @@ Expected<> lowerPower(OpLowering &op) {
 Expected<> lowerWhere(OpLowering &op) {
   return op.mapResult(
       [&](const Indices &i) {
-        return op.x.select(op.atBroadcast(op.input(0), i), op.atBroadcast(op.input(1), i), op.atBroadcast(op.input(2), i));
+        return op.x.select(op.atBroadcast(op.input(0), i), op.atBroadcast(op.input(1), i),
+                           op.atBroadcast(op.input(2), i));
       },
       broadcastShape(op, {&op.input(0), &op.input(1), &op.input(2)}));
 }
@@ -232,7 +243,8 @@ Expected<> lowerFill(OpLowering &op) {
     likely = BYCC_TRY(shapeIn(op, 0));
   else if (op.numInputs() > 0)
     likely = op.input(0).shape;
-  return op.mapResult([&](const Indices &) { return op.real(isOne ? 1 : 0, op.resultDType()); }, likely);
+  return op.mapResult([&](const Indices &) { return op.real(isOne ? 1 : 0, op.resultDType()); },
+                      likely);
 }
 
 Expected<> lowerFull(OpLowering &op) {
@@ -243,7 +255,11 @@ Expected<> lowerFull(OpLowering &op) {
     likely = BYCC_TRY(shapeIn(op, 1));
   else if (isLike)
     likely = op.input(0).shape;
-  return op.mapResult([&](const Indices &) { return op.x.cast(op.atFlat(value, op.x.integer(0)), op.resultDType()); }, likely);
+  return op.mapResult(
+      [&](const Indices &) {
+        return op.x.cast(op.atFlat(value, op.x.integer(0)), op.resultDType());
+      },
+      likely);
 }
 
 Expected<> lowerBroadcastTo(OpLowering &op) {
@@ -252,7 +268,9 @@ Expected<> lowerBroadcastTo(OpLowering &op) {
     likely = BYCC_TRY(shapeIn(op, 1));
   else if (op.numInputs() > 1)
     likely = op.input(1).shape;
-  return op.mapResult([&](const Indices &i) { return op.x.cast(op.atBroadcast(op.input(0), i), op.resultDType()); }, likely);
+  return op.mapResult(
+      [&](const Indices &i) { return op.x.cast(op.atBroadcast(op.input(0), i), op.resultDType()); },
+      likely);
 }
 
 Expected<> lowerTrilu(OpLowering &op) {
@@ -270,7 +288,8 @@ Expected<> lowerTrilu(OpLowering &op) {
 
 // (x * 2^max(s, 0) * M + 2^(30 + r)) >> (31 + r) with r = max(-s, 0), in 64 bits.
 Expected<> lowerFixedPoint(OpLowering &op) {
-  int64_t shift = op.integer("shift"), right = std::max<int64_t>(-shift, 0), left = std::max<int64_t>(shift, 0);
+  int64_t shift = op.integer("shift"), right = std::max<int64_t>(-shift, 0),
+          left = std::max<int64_t>(shift, 0);
   if (left > 30 || right > 31)
     return op.unsupported() << "shift " << shift << " is out of range";
   return elementwise(op, [&](Ref v) {
@@ -290,10 +309,12 @@ void addElementwiseLowerings(LowerTable &table) {
     table[row.op.index] = lowerLibm;
   for (const BinaryRow &row : binaryRows)
     table[row.op.index] = lowerBinary;
-  for (OpId op : {ops::copy, ops::annotation_checkpoint, ops::annotation_stop_fusion, ops::annotation_cast_hint,
-                  ops::annotation_compiler_begin, ops::annotation_compiler_end, ops::device_copy, ops::on_device})
+  for (OpId op : {ops::copy, ops::annotation_checkpoint, ops::annotation_stop_fusion,
+                  ops::annotation_cast_hint, ops::annotation_compiler_begin,
+                  ops::annotation_compiler_end, ops::device_copy, ops::on_device})
     table[op.index] = lowerCopy;
-  for (OpId op : {ops::zeros, ops::ones, ops::zeros_like, ops::ones_like, ops::dyn_zeros, ops::dyn_ones})
+  for (OpId op :
+       {ops::zeros, ops::ones, ops::zeros_like, ops::ones_like, ops::dyn_zeros, ops::dyn_ones})
     table[op.index] = lowerFill;
   table[ops::expm1.index] = lowerExpm1;
   table[ops::log1p.index] = lowerLog1p;

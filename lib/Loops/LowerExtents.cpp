@@ -11,7 +11,9 @@
 namespace bycc::loops {
 namespace {
 
-bool isSum(Op op) { return op == Op::Const || op == Op::Dim || op == Op::Add || op == Op::Sub || op == Op::Mul; }
+bool isSum(Op op) {
+  return op == Op::Const || op == Op::Dim || op == Op::Add || op == Op::Sub || op == Op::Mul;
+}
 
 std::vector<Ref> below(const Exprs &exprs, Ref root, const std::function<bool(Ref)> &enters) {
   std::vector<Ref> order;
@@ -28,11 +30,16 @@ Ref rebuildIn(Exprs &into, Expr e, const std::function<Ref(Ref)> &moved) {
     if (*operand != noRef)
       *operand = moved(*operand);
   switch (e.op) {
-  case Op::Const: return isFloat(e.type) ? into.floating(e.f, e.type) : into.integer(e.i, e.type);
-  case Op::Load: return into.load(static_cast<uint32_t>(e.i), e.type, e.a);
-  case Op::Cast: return into.cast(e.a, e.type);
-  case Op::Select: return into.select(e.a, e.b, e.c);
-  default: return e.b == noRef ? into.unary(e.op, e.a, e.i) : into.binary(e.op, e.a, e.b, e.i);
+  case Op::Const:
+    return isFloat(e.type) ? into.floating(e.f, e.type) : into.integer(e.i, e.type);
+  case Op::Load:
+    return into.load(static_cast<uint32_t>(e.i), e.type, e.a);
+  case Op::Cast:
+    return into.cast(e.a, e.type);
+  case Op::Select:
+    return into.select(e.a, e.b, e.c);
+  default:
+    return e.b == noRef ? into.unary(e.op, e.a, e.i) : into.binary(e.op, e.a, e.b, e.i);
   }
 }
 
@@ -42,7 +49,8 @@ Ref translate(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims, Exprs 
   std::unordered_map<Ref, Ref> done;
   for (Ref node : below(kernel, ref, [](Ref) { return true; })) {
     const Expr &e = kernel[node];
-    done[node] = e.op == Op::Dim ? dims[static_cast<size_t>(e.i)] : rebuildIn(into, e, [&](Ref r) { return done.at(r); });
+    done[node] = e.op == Op::Dim ? dims[static_cast<size_t>(e.i)]
+                                 : rebuildIn(into, e, [&](Ref r) { return done.at(r); });
   }
   return done.at(ref);
 }
@@ -54,7 +62,8 @@ Ref GroupDims::fromProgram(Ref root) {
     if (known_.count(ref))
       continue;
     if (isInner(ref)) {
-      known_[ref] = rebuildIn(group.kernel.exprs, program[ref], [&](Ref r) { return known_.at(r); });
+      known_[ref] =
+          rebuildIn(group.kernel.exprs, program[ref], [&](Ref r) { return known_.at(r); });
       continue;
     }
     bool isExtent = program[ref].op == Op::Dim && program[ref].f == 0;
@@ -64,14 +73,17 @@ Ref GroupDims::fromProgram(Ref root) {
   return known_.at(root);
 }
 
-Ref GroupDims::toProgram(Ref ref) const { return translate(group.kernel.exprs, ref, group.dims, around.exprs()); }
+Ref GroupDims::toProgram(Ref ref) const {
+  return translate(group.kernel.exprs, ref, group.dims, around.exprs());
+}
 
 Ref GroupDims::settle(Ref extent, const std::string &what) {
   const Exprs &x = group.kernel.exprs;
   bool isPlain = true, isCertain = true; // a sum without a minus is not negative
   x.visit(extent, [&](Ref ref) {
     isPlain = isPlain && isSum(x[ref].op);
-    isCertain = isCertain && x[ref].op != Op::Sub && !(x[ref].op == Op::Const && x[ref].i < 0) && !(x[ref].op == Op::Dim && x[ref].f != 0);
+    isCertain = isCertain && x[ref].op != Op::Sub && !(x[ref].op == Op::Const && x[ref].i < 0) &&
+                !(x[ref].op == Op::Dim && x[ref].f != 0);
     return isPlain;
   });
   if (isPlain && isCertain)
@@ -79,7 +91,9 @@ Ref GroupDims::settle(Ref extent, const std::string &what) {
   return fromProgram(around.define(toProgram(extent), what));
 }
 
-std::string OpLowering::nodeText() const { return "node '" + nodeName(module, call) + "' (" + std::string(info().name) + "): "; }
+std::string OpLowering::nodeText() const {
+  return "node '" + nodeName(module, call) + "' (" + std::string(info().name) + "): ";
+}
 
 Expected<Ref> OpLowering::element(size_t input, int64_t element) {
   return dims.around.elementOf(module.operands(call)[input], element);
@@ -97,7 +111,8 @@ Expected<Ref> OpLowering::extentContent(size_t input, int64_t at) {
   Ref value = BYCC_TRY(element(input, at));
   Exprs &program = dims.around.exprs();
   return dims.fromProgram(
-      dims.around.define(program.cast(value, DType::Int64), nodeText() + "operand " + std::to_string(input) + " holds the extent {}"));
+      dims.around.define(program.cast(value, DType::Int64),
+                         nodeText() + "operand " + std::to_string(input) + " holds the extent {}"));
 }
 
 Expected<int64_t> OpLowering::countOf(size_t input) {

@@ -22,7 +22,8 @@ struct Resize {
 
 class ResizeLowering {
 public:
-  ResizeLowering(OpLowering &op, Resize resize, AxisOrder order) : op_(op), r_(std::move(resize)), order_(std::move(order)) {}
+  ResizeLowering(OpLowering &op, Resize resize, AxisOrder order)
+      : op_(op), r_(std::move(resize)), order_(std::move(order)) {}
 
   // `likely`: extents of the result.
   Expected<> run(const std::vector<Ref> &likely) {
@@ -30,7 +31,9 @@ public:
     std::vector<Ref> shape = BYCC_TRY(op_.resultShape(likely));
     for (size_t d : order_.spatial)
       if (!op_.x.constant(a.shape[d]))
-        op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]), "an image with {} elements along axis " + std::to_string(d) + " has no values", {a.shape[d]});
+        op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]),
+                    "an image with {} elements along axis " + std::to_string(d) + " has no values",
+                    {a.shape[d]});
     if (goesByAxis(shape)) {
       byAxis(shape);
       return {};
@@ -46,7 +49,8 @@ public:
       if (isFloat(op_.x.type(sum)) && !isFloat(op_.resultDType())) // rounded, not truncated
         sum = op_.x.unary(Op::Round, sum);
       Ref value = op_.x.cast(sum, op_.resultDType());
-      return inside == noRef ? value : op_.x.select(inside, value, op_.real(r_.outside, op_.resultDType()));
+      return inside == noRef ? value
+                             : op_.x.select(inside, value, op_.real(r_.outside, op_.resultDType()));
     }));
     return {};
   }
@@ -137,7 +141,8 @@ private:
     Ref at = op_.x.cast(x, DType::Float64);
     auto over = [&](Ref a, Ref b) { return op_.op2(Op::Div, a, b); };
     auto by = [&](Ref a, Ref b) { return op_.op2(Op::Mul, a, b); };
-    Ref n = count(in), m = count(out), scale = over(n, m), last = count(op_.x.plus(in, -1)), steps = count(op_.x.plus(out, -1));
+    Ref n = count(in), m = count(out), scale = over(n, m), last = count(op_.x.plus(in, -1)),
+        steps = count(op_.x.plus(out, -1));
     Ref hasSteps = op_.op2(Op::Lt, op_.x.integer(1), out);
     if (!r_.scales.empty()) {
       scale = real(1 / r_.scales[s]);
@@ -150,7 +155,8 @@ private:
       return op_.x.add(by(plus(at, 0.5), scale), plus(by(over(n, real(2)), rest), -0.5));
     }
     if (mode == "align_corners")
-      return op_.x.select(op_.x.both(hasSteps, op_.op2(Op::Ne, steps, real(0))), over(by(at, last), steps), real(0));
+      return op_.x.select(op_.x.both(hasSteps, op_.op2(Op::Ne, steps, real(0))),
+                          over(by(at, last), steps), real(0));
     if (mode == "asymmetric")
       return by(at, scale);
     if (mode == "pytorch_half_pixel")
@@ -159,7 +165,8 @@ private:
       return by(plus(at, 0.5), scale);
     if (mode == "tf_crop_and_resize") {
       size_t axes = order_.spatial.size();
-      Ref begin = r_.roi.empty() ? real(0) : r_.roi[s], end = r_.roi.empty() ? real(1) : r_.roi[axes + s];
+      Ref begin = r_.roi.empty() ? real(0) : r_.roi[s],
+          end = r_.roi.empty() ? real(1) : r_.roi[axes + s];
       Ref middle = by(by(real(0.5), op_.x.add(begin, end)), last);
       Ref step = over(by(op_.x.sub(end, begin), last), steps);
       return op_.x.select(hasSteps, op_.x.add(by(at, step), by(begin, last)), middle);
@@ -198,19 +205,23 @@ private:
     Ref at = coordinate(x, in, out, s);
     Ref last = count(op_.x.plus(in, -1));
     if (r_.coordinates == "tf_crop_and_resize")
-      inside = op_.x.both(inside, op_.x.both(op_.op2(Op::Le, real(0), at), op_.op2(Op::Le, at, last)));
+      inside =
+          op_.x.both(inside, op_.x.both(op_.op2(Op::Le, real(0), at), op_.op2(Op::Le, at, last)));
     if (r_.method == "nearest_neighbor")
       return {{clamped(nearest(at), in), noRef}};
     Ref base = op_.x.unary(Op::Floor, at), t = op_.x.sub(at, base);
     if (r_.method == "linear")
       return {{clamped(base, in), op_.x.sub(real(1), t)}, {clamped(plus(base, 1), in), t}};
-    Ref weights[] = {cubic(plus(t, 1), false), cubic(t, true), cubic(op_.x.sub(real(1), t), true), cubic(op_.x.sub(real(2), t), false)};
+    Ref weights[] = {cubic(plus(t, 1), false), cubic(t, true), cubic(op_.x.sub(real(1), t), true),
+                     cubic(op_.x.sub(real(2), t), false)};
     std::vector<Tap> taps;
     Ref sum = real(0);
     for (int n = 0; n < 4; ++n) {
       Ref position = plus(base, n - 1), weight = weights[n];
       if (r_.excludesOutside)
-        weight = op_.x.select(op_.x.both(op_.op2(Op::Le, real(0), position), op_.op2(Op::Le, position, last)), weight, real(0));
+        weight = op_.x.select(
+            op_.x.both(op_.op2(Op::Le, real(0), position), op_.op2(Op::Le, position, last)), weight,
+            real(0));
       sum = op_.x.add(sum, weight);
       taps.push_back({clamped(position, in), weight});
     }
@@ -232,7 +243,9 @@ private:
     for (const Tap &tap : axes[s]) {
       Indices at = i;
       at[dims[s]] = tap.at;
-      Ref w = tap.weight == noRef ? weight : weight == noRef ? tap.weight : op_.op2(Op::Mul, weight, tap.weight);
+      Ref w = tap.weight == noRef ? weight
+              : weight == noRef   ? tap.weight
+                                  : op_.op2(Op::Mul, weight, tap.weight);
       Ref part = combine(a, dims, axes, s + 1, at, w);
       sum = sum == noRef ? part : op_.x.add(sum, part);
     }
@@ -262,13 +275,17 @@ Expected<Ref> scaledExtent(OpLowering &op, Ref extent, const char *key, size_t i
   bool isOperand = op.numInputs() > input;
   auto known = op.x.constant(extent);
   if (known && !isOperand)
-    return op.x.integer(static_cast<int64_t>(std::round(static_cast<double>(*known) * op.number(key))));
-  Ref scale = isOperand ? BYCC_TRY(op.element(input, 0)) : program.floating(op.number(key), DType::Float64);
+    return op.x.integer(
+        static_cast<int64_t>(std::round(static_cast<double>(*known) * op.number(key))));
+  Ref scale =
+      isOperand ? BYCC_TRY(op.element(input, 0)) : program.floating(op.number(key), DType::Float64);
   if (program.type(scale) != DType::Float64)
     scale = program.cast(scale, DType::Float64);
-  Ref wide = program.binary(Op::Mul, program.cast(op.dims.toProgram(extent), DType::Float64), scale);
+  Ref wide =
+      program.binary(Op::Mul, program.cast(op.dims.toProgram(extent), DType::Float64), scale);
   Ref rounded = program.cast(program.unary(Op::Round, wide), DType::Int64);
-  return op.dims.fromProgram(op.dims.around.define(rounded, std::string(op.info().name) + ": a result has an extent of {}"));
+  return op.dims.fromProgram(op.dims.around.define(rounded, std::string(op.info().name) +
+                                                                ": a result has an extent of {}"));
 }
 
 std::vector<double> realList(OpLowering &op, std::string_view key) {
@@ -294,8 +311,11 @@ Expected<> lowerResize(OpLowering &op) {
   size_t spatial = op.input(0).rank() - 2;
   if (isDynamic) {
     const Tensor &roi = op.input(2);
-    for (size_t n = 0; roi.rank() == 1 && op.extent(roi, 0) == static_cast<int64_t>(2 * spatial) && n < 2 * spatial; ++n)
-      resize.roi.push_back(op.x.cast(op.at(roi, {op.x.integer(static_cast<int64_t>(n))}), DType::Float64));
+    for (size_t n = 0; roi.rank() == 1 && op.extent(roi, 0) == static_cast<int64_t>(2 * spatial) &&
+                       n < 2 * spatial;
+         ++n)
+      resize.roi.push_back(
+          op.x.cast(op.at(roi, {op.x.integer(static_cast<int64_t>(n))}), DType::Float64));
   } else {
     for (double value : realList(op, "roi"))
       resize.roi.push_back(op.real(value, DType::Float64));
@@ -329,7 +349,9 @@ Expected<> lowerUpsampling(OpLowering &op) {
   }
   static const char *const keys[] = {"scale_d", "scale_h", "scale_w"};
   size_t first = op.input(0).rank() == 5 ? 0 : 1;
-  return resizeWith(op, std::move(resize), [&](size_t s, Ref extent) { return scaledExtent(op, extent, keys[first + s], 1 + s); });
+  return resizeWith(op, std::move(resize), [&](size_t s, Ref extent) {
+    return scaledExtent(op, extent, keys[first + s], 1 + s);
+  });
 }
 
 // theta (N, n, n + 1) times the coordinates (x, .., 1) of each point.
@@ -342,17 +364,21 @@ Expected<> lowerAffineGrid(OpLowering &op) {
   auto coordinate = [&](Ref index, int64_t extent) {
     Ref position = op.x.cast(index, wide);
     double n = static_cast<double>(extent), step = aligns ? (extent > 1 ? 2 / (n - 1) : 0) : 2 / n;
-    return op.x.add(op.op2(Op::Mul, position, op.real(step, wide)), op.real(aligns ? -1 : 1 / n - 1, wide));
+    return op.x.add(op.op2(Op::Mul, position, op.real(step, wide)),
+                    op.real(aligns ? -1 : 1 / n - 1, wide));
   };
   std::vector<Ref> likely{theta.shape[0], op.x.integer(static_cast<int64_t>(spatial))};
   for (int64_t extent : target)
     likely.push_back(op.x.integer(extent));
   return op.mapResult(
       [&](const Indices &i) {
-        auto factor = [&](size_t c) { return op.x.cast(op.at(theta, {i[0], i[1], op.x.integer(static_cast<int64_t>(c))}), wide); };
+        auto factor = [&](size_t c) {
+          return op.x.cast(op.at(theta, {i[0], i[1], op.x.integer(static_cast<int64_t>(c))}), wide);
+        };
         Ref sum = factor(spatial);
         for (size_t c = 0; c < spatial; ++c) // coordinate 0 is that of the last axis
-          sum = op.x.add(sum, op.op2(Op::Mul, factor(c), coordinate(i[1 + spatial - c], target[spatial - 1 - c])));
+          sum = op.x.add(sum, op.op2(Op::Mul, factor(c),
+                                     coordinate(i[1 + spatial - c], target[spatial - 1 - c])));
         return op.x.cast(sum, op.resultDType());
       },
       likely);
@@ -361,28 +387,32 @@ Expected<> lowerAffineGrid(OpLowering &op) {
 // Grey-scale dilation: the greatest of data plus weight in the window.
 Expected<> lowerDilation(OpLowering &op) {
   const Tensor &a = op.input(0), &w = op.input(1);
-  Layout data = *Layout::parse(op.text("data_layout")), kernel = *Layout::parse(op.text("kernel_layout"));
+  Layout data = *Layout::parse(op.text("data_layout")),
+         kernel = *Layout::parse(op.text("kernel_layout"));
   std::vector<int64_t> strides = op.integers("strides"), dilations = op.integers("dilations");
   Padding pads = op.padding(2);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape()), all = shape;
   const char letters[] = {'H', 'W'};
   for (char letter : letters)
     all.push_back(w.shape[*kernel.find(letter)]);
-  Tensor best = op.reduce(Reduce::Max, a.type, all, {false, false, false, false, true, true}, [&](const Indices &i) {
-    Indices at(i.begin(), i.begin() + 4), tap(3);
-    Ref inside = noRef;
-    tap[*kernel.find('I')] = i[*data.find('C')];
-    for (size_t s = 0; s < 2; ++s) {
-      size_t d = *data.find(letters[s]);
-      tap[*kernel.find(letters[s])] = i[4 + s];
-      at[d] = op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(i[4 + s], dilations[s])),
+  Tensor best = op.reduce(
+      Reduce::Max, a.type, all, {false, false, false, false, true, true}, [&](const Indices &i) {
+        Indices at(i.begin(), i.begin() + 4), tap(3);
+        Ref inside = noRef;
+        tap[*kernel.find('I')] = i[*data.find('C')];
+        for (size_t s = 0; s < 2; ++s) {
+          size_t d = *data.find(letters[s]);
+          tap[*kernel.find(letters[s])] = i[4 + s];
+          at[d] =
+              op.x.plus(op.x.add(op.x.times(i[d], strides[s]), op.x.times(i[4 + s], dilations[s])),
                         -pads.before[s]);
-      if (pads.before[s] != 0 || pads.after[s] != 0)
-        inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]), op.op2(Op::Lt, at[d], a.shape[d])));
-    }
-    Ref value = op.x.add(inside == noRef ? op.at(a, at) : op.atGuarded(a, at), op.at(w, tap));
-    return inside == noRef ? value : op.x.guard(inside, value, op.lowest(a.type));
-  });
+          if (pads.before[s] != 0 || pads.after[s] != 0)
+            inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[d]),
+                                                 op.op2(Op::Lt, at[d], a.shape[d])));
+        }
+        Ref value = op.x.add(inside == noRef ? op.at(a, at) : op.atGuarded(a, at), op.at(w, tap));
+        return inside == noRef ? value : op.x.guard(inside, value, op.lowest(a.type));
+      });
   op.results.push_back(op.map(op.resultDType(), shape, [&](const Indices &i) {
     Indices at = i;
     at.resize(6, op.x.integer(0));
@@ -394,7 +424,8 @@ Expected<> lowerDilation(OpLowering &op) {
 } // namespace
 
 void addImageLowerings(LowerTable &table) {
-  for (OpId op : {ops::image_resize1d, ops::image_resize2d, ops::image_resize3d, ops::dyn_image_resize2d})
+  for (OpId op :
+       {ops::image_resize1d, ops::image_resize2d, ops::image_resize3d, ops::dyn_image_resize2d})
     table[op.index] = lowerResize;
   for (OpId op : {ops::nn_upsampling, ops::nn_upsampling3d, ops::dyn_nn_upsampling})
     table[op.index] = lowerUpsampling;

@@ -45,7 +45,9 @@ Expected<> lowerLayoutTransform(OpLowering &op) {
   std::vector<Ref> likely;
   for (const Layout::Axis &axis : to.axes()) {
     Ref whole = extentOf(op, from, a, axis.letter), block = op.x.integer(to.blockOf(axis.letter));
-    likely.push_back(axis.block ? op.x.integer(axis.block) : op.op2(Op::FloorDiv, op.x.plus(op.x.add(whole, block), -1), block));
+    likely.push_back(axis.block
+                         ? op.x.integer(axis.block)
+                         : op.op2(Op::FloorDiv, op.x.plus(op.x.add(whole, block), -1), block));
   }
   return op.mapResult(
       [&](const Indices &i) {
@@ -77,7 +79,8 @@ Expected<> lowerSpaceToBatch(OpLowering &op) {
           -pads[s].first);
       position = op.op2(Op::FloorDiv, position, block);
       if (pads[s].first != 0 || pads[s].second != 0)
-        inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[s + 1]), op.op2(Op::Lt, at[s + 1], a.shape[s + 1])));
+        inside = op.x.both(inside, op.x.both(op.op2(Op::Le, op.x.integer(0), at[s + 1]),
+                                             op.op2(Op::Lt, at[s + 1], a.shape[s + 1])));
     }
     return inside == noRef ? op.at(a, at) : op.x.guard(inside, op.atGuarded(a, at), fill);
   });
@@ -108,18 +111,21 @@ Expected<> lowerMatrixSetDiag(OpLowering &op) {
   int64_t k1 = op.integer("k1"), k2 = op.integer("k2");
   size_t rank = a.rank();
   Ref rows = a.shape[rank - 2], columns = a.shape[rank - 1], zero = op.x.integer(0);
-  bool superRight = op.boolean("super_diag_right_align"), subRight = op.boolean("sub_diag_right_align");
+  bool superRight = op.boolean("super_diag_right_align"),
+       subRight = op.boolean("sub_diag_right_align");
   return op.mapResult(
       [&](const Indices &i) {
         Ref row = i[rank - 2], column = i[rank - 1], k = op.x.sub(column, row);
-        Ref own = op.op2(Op::Min, op.x.add(rows, op.op2(Op::Min, k, zero)), op.x.sub(columns, op.op2(Op::Max, k, zero)));
+        Ref own = op.op2(Op::Min, op.x.add(rows, op.op2(Op::Min, k, zero)),
+                         op.x.sub(columns, op.op2(Op::Max, k, zero)));
         Ref skip = op.x.sub(diagonal.shape.back(), own), isSuper = op.op2(Op::Le, zero, k);
         Ref shift = op.x.select(isSuper, superRight ? skip : zero, subRight ? skip : zero);
         Indices from(i.begin(), i.end() - 2);
         if (k1 != k2)
           from.push_back(op.x.sub(op.x.integer(k2), k));
         from.push_back(op.x.add(op.op2(Op::Min, row, column), shift));
-        Ref isHit = op.x.both(op.op2(Op::Le, op.x.integer(k1), k), op.op2(Op::Le, k, op.x.integer(k2)));
+        Ref isHit =
+            op.x.both(op.op2(Op::Le, op.x.integer(k1), k), op.op2(Op::Le, k, op.x.integer(k2)));
         return op.x.guard(isHit, op.atGuarded(diagonal, from), op.at(a, i));
       },
       a.shape);
@@ -135,7 +141,8 @@ Expected<> lowerFifoBuffer(OpLowering &op) {
         Indices fresh = i, old = i;
         fresh[axis] = op.x.sub(i[axis], kept);
         old[axis] = op.x.add(i[axis], a.shape[axis]);
-        return op.x.guard(op.op2(Op::Lt, i[axis], kept), op.atGuarded(buffer, old), op.atGuarded(a, fresh));
+        return op.x.guard(op.op2(Op::Lt, i[axis], kept), op.atGuarded(buffer, old),
+                          op.atGuarded(a, fresh));
       },
       buffer.shape);
 }

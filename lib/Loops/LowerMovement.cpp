@@ -28,8 +28,8 @@ Expected<> lowerTranspose(OpLowering &op) {
       likely);
 }
 
-Ref nest(OpLowering &op, const std::vector<Tensor> &parts, const std::vector<Ref> &starts, Ref position, const Indices &i,
-         size_t axis, bool isStack) {
+Ref nest(OpLowering &op, const std::vector<Tensor> &parts, const std::vector<Ref> &starts,
+         Ref position, const Indices &i, size_t axis, bool isStack) {
   auto load = [&](size_t p) {
     Indices at = i;
     if (isStack)
@@ -66,7 +66,8 @@ Expected<> lowerConcatenate(OpLowering &op) {
     likely.insert(likely.begin() + static_cast<ptrdiff_t>(axis), starts.back());
   else
     likely[axis] = starts.back();
-  return op.mapResult([&](const Indices &i) { return nest(op, parts, starts, i[axis], i, axis, isStack); }, likely);
+  return op.mapResult(
+      [&](const Indices &i) { return nest(op, parts, starts, i[axis], i, axis, isStack); }, likely);
 }
 
 Expected<> lowerSplit(OpLowering &op) {
@@ -82,8 +83,10 @@ Expected<> lowerSplit(OpLowering &op) {
     if (!parts->isList())
       likely[axis] = op.op2(Op::FloorDiv, a.shape[axis], op.x.integer(static_cast<int64_t>(count)));
     else
-      likely[axis] = op.x.sub(p + 1 < count ? op.op2(Op::Min, op.x.integer(parts->asList()[p].asInt()), a.shape[axis]) : a.shape[axis],
-                              op.op2(Op::Min, start, a.shape[axis]));
+      likely[axis] = op.x.sub(
+          p + 1 < count ? op.op2(Op::Min, op.x.integer(parts->asList()[p].asInt()), a.shape[axis])
+                        : a.shape[axis],
+          op.op2(Op::Min, start, a.shape[axis]));
     std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely, p));
     op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
       Indices at = i;
@@ -134,7 +137,11 @@ Expected<> lowerTake(OpLowering &op) {
     for (Ref extent : a.shape)
       total = op.x.mul(total, extent);
     requireElements(op, indices, total);
-    return op.mapResult([&](const Indices &i) { return op.atFlat(a, clampIndex(op, op.at(indices, i), total, mode)); }, indices.shape);
+    return op.mapResult(
+        [&](const Indices &i) {
+          return op.atFlat(a, clampIndex(op, op.at(indices, i), total, mode));
+        },
+        indices.shape);
   }
   size_t axis = op.axis("axis", a.rank());
   requireElements(op, indices, a.shape[axis]);
@@ -144,8 +151,10 @@ Expected<> lowerTake(OpLowering &op) {
   likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, a.shape.end());
   return op.mapResult(
       [&](const Indices &i) {
-        Indices which(i.begin(), i.begin() + batch), at(i.begin(), i.begin() + static_cast<ptrdiff_t>(axis));
-        which.insert(which.end(), i.begin() + static_cast<ptrdiff_t>(axis), i.begin() + static_cast<ptrdiff_t>(axis + own));
+        Indices which(i.begin(), i.begin() + batch),
+            at(i.begin(), i.begin() + static_cast<ptrdiff_t>(axis));
+        which.insert(which.end(), i.begin() + static_cast<ptrdiff_t>(axis),
+                     i.begin() + static_cast<ptrdiff_t>(axis + own));
         at.push_back(clampIndex(op, op.at(indices, which), a.shape[axis], mode));
         at.insert(at.end(), i.begin() + static_cast<ptrdiff_t>(axis + own), i.end());
         return op.at(a, at);
@@ -176,14 +185,16 @@ Expected<> lowerGatherNd(OpLowering &op) {
     requireElements(op, indices, a.shape[batch + static_cast<size_t>(c)]);
   size_t own = indices.rank() - 1;
   std::vector<Ref> likely(indices.shape.begin() + 1, indices.shape.end());
-  likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(batch) + *depth, a.shape.end());
+  likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(batch) + *depth,
+                a.shape.end());
   return op.mapResult(
       [&](const Indices &i) {
         Indices at(i.begin(), i.begin() + static_cast<ptrdiff_t>(batch));
         for (int64_t c = 0; c < *depth; ++c) {
           Indices which{op.x.integer(c)};
           which.insert(which.end(), i.begin(), i.begin() + static_cast<ptrdiff_t>(own));
-          at.push_back(wrapNegative(op, op.at(indices, which), a.shape[batch + static_cast<size_t>(c)]));
+          at.push_back(
+              wrapNegative(op, op.at(indices, which), a.shape[batch + static_cast<size_t>(c)]));
         }
         at.insert(at.end(), i.begin() + static_cast<ptrdiff_t>(own), i.end());
         return op.at(a, at);
@@ -205,14 +216,17 @@ Expected<> lowerAdvIndex(OpLowering &op) {
       extent = op.broadcastExtent(extent, fields[f].shape[d]);
     }
   }
-  likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(fields.size()) - 1, a.shape.end());
-  return op.mapResult([&](const Indices &i) {
-    Indices broadcast(i.begin(), i.begin() + static_cast<ptrdiff_t>(rank)), at;
-    for (size_t f = 1; f < fields.size(); ++f)
-      at.push_back(wrapNegative(op, op.atBroadcast(fields[f], broadcast), a.shape[f - 1]));
-    at.insert(at.end(), i.begin() + static_cast<ptrdiff_t>(rank), i.end());
-    return op.at(a, at);
-  }, likely);
+  likely.insert(likely.end(), a.shape.begin() + static_cast<ptrdiff_t>(fields.size()) - 1,
+                a.shape.end());
+  return op.mapResult(
+      [&](const Indices &i) {
+        Indices broadcast(i.begin(), i.begin() + static_cast<ptrdiff_t>(rank)), at;
+        for (size_t f = 1; f < fields.size(); ++f)
+          at.push_back(wrapNegative(op, op.atBroadcast(fields[f], broadcast), a.shape[f - 1]));
+        at.insert(at.end(), i.begin() + static_cast<ptrdiff_t>(rank), i.end());
+        return op.at(a, at);
+      },
+      likely);
 }
 
 Expected<> lowerTile(OpLowering &op) {
@@ -251,7 +265,9 @@ Expected<> lowerRepeat(OpLowering &op) {
     Ref total = repeats;
     for (Ref extent : a.shape)
       total = op.x.mul(total, extent);
-    return op.mapResult([&](const Indices &i) { return op.atFlat(a, op.op2(Op::FloorDiv, i[0], repeats)); }, {total});
+    return op.mapResult(
+        [&](const Indices &i) { return op.atFlat(a, op.op2(Op::FloorDiv, i[0], repeats)); },
+        {total});
   }
   size_t axis = op.axis("axis", a.rank());
   std::vector<Ref> likely = a.shape;
@@ -285,7 +301,8 @@ Expected<> lowerReverseSequence(OpLowering &op) {
         Ref length = op.x.cast(op.at(op.input(1), {i[batch]}), DType::Int64);
         length = op.op2(Op::Min, length, a.shape[axis]);
         Indices at = i;
-        at[axis] = op.x.select(op.op2(Op::Lt, i[axis], length), op.x.sub(op.x.plus(length, -1), i[axis]), i[axis]);
+        at[axis] = op.x.select(op.op2(Op::Lt, i[axis], length),
+                               op.x.sub(op.x.plus(length, -1), i[axis]), i[axis]);
         return op.at(a, at);
       },
       a.shape);
@@ -297,7 +314,8 @@ Expected<> lowerSequenceMask(OpLowering &op) {
   return op.mapResult(
       [&](const Indices &i) {
         Ref length = op.x.cast(op.at(op.input(1), {i[batch]}), DType::Int64);
-        return op.x.select(op.op2(Op::Lt, i[axis], length), op.at(a, i), op.real(op.number("mask_value"), a.type));
+        return op.x.select(op.op2(Op::Lt, i[axis], length), op.at(a, i),
+                           op.real(op.number("mask_value"), a.type));
       },
       a.shape);
 }
@@ -308,7 +326,8 @@ struct Width {
 
 // constant: value outside; edge: nearest; reflect: mirrored without the border;
 // symmetric: mirrored with it.
-Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::string &mode, Ref value) {
+Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::string &mode,
+                   Ref value) {
   const Tensor &a = op.input(0);
   std::vector<Ref> likely;
   Ref zero = op.x.integer(0);
@@ -322,9 +341,12 @@ Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::
       continue;
     // What is repeated must be there.
     Ref most = op.op2(Op::Max, before, after);
-    Ref fits = mode == "edge" ? op.x.binary(Op::Or, op.op2(Op::Lt, zero, a.shape[d]), op.op2(Op::Eq, most, zero))
-                              : op.op2(Op::Le, most, op.op2(Op::Max, op.x.plus(a.shape[d], shift - 1), zero));
-    op.require(fits, "axis " + std::to_string(d) + " has {} elements, too few for a padding of {}", {a.shape[d], most});
+    Ref fits =
+        mode == "edge"
+            ? op.x.binary(Op::Or, op.op2(Op::Lt, zero, a.shape[d]), op.op2(Op::Eq, most, zero))
+            : op.op2(Op::Le, most, op.op2(Op::Max, op.x.plus(a.shape[d], shift - 1), zero));
+    op.require(fits, "axis " + std::to_string(d) + " has {} elements, too few for a padding of {}",
+               {a.shape[d], most});
   }
   return op.mapResult(
       [&](const Indices &i) {
@@ -335,7 +357,8 @@ Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::
           if (isPlain[d] || mode == "constant") {
             at.push_back(p);
             if (!isPlain[d])
-              inside = op.x.both(inside, op.x.both(op.op2(Op::Le, zero, p), op.op2(Op::Lt, p, a.shape[d])));
+              inside = op.x.both(inside,
+                                 op.x.both(op.op2(Op::Le, zero, p), op.op2(Op::Lt, p, a.shape[d])));
             continue;
           }
           if (mode == "edge") {
@@ -346,7 +369,8 @@ Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::
           Ref mirrored = op.x.plus(op.x.sub(op.x.times(last, 2), low), shift);
           at.push_back(op.x.select(op.op2(Op::Lt, last, low), mirrored, low));
         }
-        return inside == noRef ? op.atGuarded(a, at) : op.x.guard(inside, op.atGuarded(a, at), value);
+        return inside == noRef ? op.atGuarded(a, at)
+                               : op.x.guard(inside, op.atGuarded(a, at), value);
       },
       likely);
 }
@@ -369,7 +393,8 @@ Expected<> lowerPad(OpLowering &op) {
     widths = widthsOf(op);
   for (size_t d = 0; isDynamic && d < op.input(0).rank(); ++d) {
     int64_t at = 2 * static_cast<int64_t>(d);
-    op.requireEqual(op.input(1).shape[0], op.x.integer(static_cast<int64_t>(op.input(0).rank())), "pad_width");
+    op.requireEqual(op.input(1).shape[0], op.x.integer(static_cast<int64_t>(op.input(0).rank())),
+                    "pad_width");
     op.requireEqual(op.input(1).shape[1], op.x.integer(2), "a pair of pad_width");
     Ref before = BYCC_TRY(op.extentContent(1, at));
     widths.push_back({before, BYCC_TRY(op.extentContent(1, at + 1))});
@@ -385,16 +410,19 @@ Expected<> lowerMirrorPad(OpLowering &op) {
 Expected<> lowerDepthSpace(OpLowering &op) {
   const Tensor &a = op.input(0);
   int64_t block = op.integer("block_size");
-  bool toSpace = op.isOp(ops::nn_depth_to_space), isLast = op.text("layout") == "NHWC", isDcr = op.text("mode") == "DCR";
+  bool toSpace = op.isOp(ops::nn_depth_to_space), isLast = op.text("layout") == "NHWC",
+       isDcr = op.text("mode") == "DCR";
   size_t c = isLast ? 3 : 1, h = isLast ? 1 : 2, w = isLast ? 2 : 3;
   Ref size = op.x.integer(block), area = op.x.integer(block * block);
   std::vector<Ref> likely = a.shape;
   for (size_t d : {c, h, w}) {
     Ref factor = d == c ? area : size;
     bool divides = (d == c) == toSpace;
-    likely[d] = divides ? op.dims.define(op.op2(Op::FloorDiv, a.shape[d], factor)) : op.x.mul(a.shape[d], factor);
+    likely[d] = divides ? op.dims.define(op.op2(Op::FloorDiv, a.shape[d], factor))
+                        : op.x.mul(a.shape[d], factor);
     if (divides)
-      op.requireEqual(op.x.mul(likely[d], factor), a.shape[d], "a whole number of blocks along axis " + std::to_string(d));
+      op.requireEqual(op.x.mul(likely[d], factor), a.shape[d],
+                      "a whole number of blocks along axis " + std::to_string(d));
   }
   Ref rest = toSpace ? likely[c] : a.shape[c];
   return op.mapResult(
@@ -405,7 +433,8 @@ Expected<> lowerDepthSpace(OpLowering &op) {
           Ref inBlock = op.x.add(op.x.times(by, block), bx);
           at[h] = op.op2(Op::FloorDiv, i[h], size);
           at[w] = op.op2(Op::FloorDiv, i[w], size);
-          at[c] = isDcr ? op.x.add(op.x.mul(inBlock, rest), i[c]) : op.x.add(op.x.times(i[c], block * block), inBlock);
+          at[c] = isDcr ? op.x.add(op.x.mul(inBlock, rest), i[c])
+                        : op.x.add(op.x.times(i[c], block * block), inBlock);
           return op.at(a, at);
         }
         Ref inBlock = isDcr ? op.op2(Op::FloorDiv, i[c], rest) : op.op2(Op::FloorMod, i[c], area);
@@ -421,9 +450,12 @@ Expected<> lowerOneHot(OpLowering &op) {
   const Tensor &indices = op.input(0);
   size_t axis = op.axis("axis", indices.rank() + 1);
   DType type = op.resultDType();
-  auto value = [&](size_t input) { return op.x.cast(op.atFlat(op.input(input), op.x.integer(0)), type); };
+  auto value = [&](size_t input) {
+    return op.x.cast(op.atFlat(op.input(input), op.x.integer(0)), type);
+  };
   std::vector<Ref> likely = indices.shape;
-  Ref depth = op.numInputs() > 3 ? BYCC_TRY(op.extentContent(3, 0)) : op.x.integer(op.integer("depth"));
+  Ref depth =
+      op.numInputs() > 3 ? BYCC_TRY(op.extentContent(3, 0)) : op.x.integer(op.integer("depth"));
   likely.insert(likely.begin() + static_cast<ptrdiff_t>(axis), depth);
   return op.mapResult(
       [&](const Indices &i) {
@@ -459,10 +491,12 @@ Expected<Ref> arangeCount(OpLowering &op) {
   std::vector<Ref> numbers;
   for (size_t input = 0; input < 3; ++input) {
     Ref value = BYCC_TRY(op.element(input, 0));
-    numbers.push_back(program.type(value) == DType::Float64 ? value : program.cast(value, DType::Float64));
+    numbers.push_back(program.type(value) == DType::Float64 ? value
+                                                            : program.cast(value, DType::Float64));
   }
   Ref steps = program.binary(Op::Div, program.binary(Op::Sub, numbers[1], numbers[0]), numbers[2]);
-  Ref count = op.dims.fromProgram(op.dims.around.define(program.cast(program.unary(Op::Ceil, steps), DType::Int64), ""));
+  Ref count = op.dims.fromProgram(
+      op.dims.around.define(program.cast(program.unary(Op::Ceil, steps), DType::Int64), ""));
   return op.op2(Op::Max, count, op.x.integer(0));
 }
 
@@ -477,7 +511,11 @@ Expected<> lowerArange(OpLowering &op) {
   std::vector<Ref> likely;
   if (op.numInputs() > 0)
     likely.push_back(BYCC_TRY(arangeCount(op)));
-  return op.mapResult([&](const Indices &i) { return op.x.add(start, op.op2(Op::Mul, op.x.cast(i[0], type), step)); }, likely);
+  return op.mapResult(
+      [&](const Indices &i) {
+        return op.x.add(start, op.op2(Op::Mul, op.x.cast(i[0], type), step));
+      },
+      likely);
 }
 
 Expected<> lowerShapeOf(OpLowering &op) {
@@ -486,7 +524,10 @@ Expected<> lowerShapeOf(OpLowering &op) {
   return op.mapResult([&](const Indices &i) {
     Ref value = op.x.integer(0);
     for (size_t d = a.rank(); d-- > 0;)
-      value = i.empty() || op.x.constant(i[0]) ? a.shape[d] : op.x.select(op.op2(Op::Eq, i[0], op.x.integer(static_cast<int64_t>(d))), a.shape[d], value);
+      value = i.empty() || op.x.constant(i[0])
+                  ? a.shape[d]
+                  : op.x.select(op.op2(Op::Eq, i[0], op.x.integer(static_cast<int64_t>(d))),
+                                a.shape[d], value);
     return op.x.cast(value, type);
   });
 }
@@ -503,17 +544,20 @@ Expected<> lowerDilate(OpLowering &op) {
   std::vector<int64_t> strides = op.integers("strides");
   std::vector<Ref> likely = a.shape;
   for (size_t d = 0; d < a.rank() && d < strides.size(); ++d)
-    likely[d] = op.op2(Op::Max, op.x.plus(op.x.times(op.x.plus(a.shape[d], -1), strides[d]), 1), op.x.integer(0));
-  return op.mapResult([&](const Indices &i) {
-    Indices at = i;
-    Ref hit = noRef;
-    for (size_t d = 0; d < a.rank() && d < strides.size(); ++d) {
-      Ref step = op.x.integer(strides[d]);
-      at[d] = op.op2(Op::FloorDiv, i[d], step);
-      hit = op.x.both(hit, op.op2(Op::Eq, op.op2(Op::FloorMod, i[d], step), op.x.integer(0)));
-    }
-    return op.x.guard(hit, op.at(a, at), op.real(op.number("dilation_value"), a.type));
-  }, likely);
+    likely[d] = op.op2(Op::Max, op.x.plus(op.x.times(op.x.plus(a.shape[d], -1), strides[d]), 1),
+                       op.x.integer(0));
+  return op.mapResult(
+      [&](const Indices &i) {
+        Indices at = i;
+        Ref hit = noRef;
+        for (size_t d = 0; d < a.rank() && d < strides.size(); ++d) {
+          Ref step = op.x.integer(strides[d]);
+          at[d] = op.op2(Op::FloorDiv, i[d], step);
+          hit = op.x.both(hit, op.op2(Op::Eq, op.op2(Op::FloorMod, i[d], step), op.x.integer(0)));
+        }
+        return op.x.guard(hit, op.at(a, at), op.real(op.number("dilation_value"), a.type));
+      },
+      likely);
 }
 
 } // namespace

@@ -12,7 +12,8 @@ Expected<AxisOrder> poolOrder(OpLowering &op) {
 }
 
 // result[n, c, o..] = finish(reduce over taps of x[n, c, position(o, tap)..], indices)
-Tensor windowReduce(OpLowering &op, Reduce kind, DType type, const std::vector<Ref> &shape, const std::vector<Ref> &taps,
+Tensor windowReduce(OpLowering &op, Reduce kind, DType type, const std::vector<Ref> &shape,
+                    const std::vector<Ref> &taps,
                     const std::function<Ref(const Indices &, const Indices &)> &body) {
   std::vector<Ref> all = shape;
   all.insert(all.end(), taps.begin(), taps.end());
@@ -159,7 +160,8 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
   AxisOrder order = BYCC_TRY(poolOrder(op));
   const Tensor &a = op.input(0);
   size_t n = order.spatial.size();
-  bool isMax = op.isOp(ops::nn_adaptive_max_pool1d) || op.isOp(ops::nn_adaptive_max_pool2d) || op.isOp(ops::nn_adaptive_max_pool3d);
+  bool isMax = op.isOp(ops::nn_adaptive_max_pool1d) || op.isOp(ops::nn_adaptive_max_pool2d) ||
+               op.isOp(ops::nn_adaptive_max_pool3d);
   DType type = isMax ? a.type : accumulator(a.type);
   std::vector<Ref> likely = a.shape, taps;
   for (size_t d : order.spatial)
@@ -172,24 +174,28 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
     auto in = op.x.constant(d), out = op.x.constant(o);
     bool isWhole = in && out && *out > 0 && *in % *out == 0;
     Ref most = op.op2(Op::FloorDiv, d, o);
-    taps.push_back(op.dims.settle(isWhole ? most : op.x.plus(most, 2), "a pooling window has an extent of {}"));
+    taps.push_back(op.dims.settle(isWhole ? most : op.x.plus(most, 2),
+                                  "a pooling window has an extent of {}"));
   }
-  auto begin = [&](size_t s, Ref i) { return op.op2(Op::FloorDiv, op.x.mul(i, sizes[s].first), sizes[s].second); };
+  auto begin = [&](size_t s, Ref i) {
+    return op.op2(Op::FloorDiv, op.x.mul(i, sizes[s].first), sizes[s].second);
+  };
   auto end = [&](size_t s, Ref i) {
     Ref whole = op.x.mul(op.x.plus(i, 1), sizes[s].first);
     return op.op2(Op::FloorDiv, op.x.plus(op.x.add(whole, sizes[s].second), -1), sizes[s].second);
   };
-  Tensor result = windowReduce(op, isMax ? Reduce::Max : Reduce::Sum, type, shape, taps, [&](const Indices &i, const Indices &tap) {
-    Indices at = i;
-    Ref inside = noRef;
-    for (size_t s = 0; s < n; ++s) {
-      size_t d = order.spatial[s];
-      at[d] = op.x.add(begin(s, i[d]), tap[s]);
-      inside = op.x.both(inside, op.op2(Op::Lt, at[d], end(s, i[d])));
-    }
-    return op.x.guard(inside, op.x.cast(op.atGuarded(a, at), type),
-                      isMax ? op.lowest(type) : op.real(0, type));
-  });
+  Tensor result = windowReduce(op, isMax ? Reduce::Max : Reduce::Sum, type, shape, taps,
+                               [&](const Indices &i, const Indices &tap) {
+                                 Indices at = i;
+                                 Ref inside = noRef;
+                                 for (size_t s = 0; s < n; ++s) {
+                                   size_t d = order.spatial[s];
+                                   at[d] = op.x.add(begin(s, i[d]), tap[s]);
+                                   inside = op.x.both(inside, op.op2(Op::Lt, at[d], end(s, i[d])));
+                                 }
+                                 return op.x.guard(inside, op.x.cast(op.atGuarded(a, at), type),
+                                                   isMax ? op.lowest(type) : op.real(0, type));
+                               });
   if (!isMax) {
     Tensor sum = result;
     result = op.map(a.type, shape, [&](const Indices &i) {
@@ -207,12 +213,14 @@ Expected<> lowerAdaptivePool(OpLowering &op) {
 } // namespace
 
 void addPoolLowerings(LowerTable &table) {
-  for (OpId op : {ops::nn_max_pool1d, ops::nn_max_pool2d, ops::nn_max_pool3d, ops::nn_avg_pool1d, ops::nn_avg_pool2d, ops::nn_avg_pool3d})
+  for (OpId op : {ops::nn_max_pool1d, ops::nn_max_pool2d, ops::nn_max_pool3d, ops::nn_avg_pool1d,
+                  ops::nn_avg_pool2d, ops::nn_avg_pool3d})
     table[op.index] = lowerPool;
   for (OpId op : {ops::nn_global_avg_pool2d, ops::nn_global_max_pool2d})
     table[op.index] = lowerGlobalPool;
-  for (OpId op : {ops::nn_adaptive_avg_pool1d, ops::nn_adaptive_avg_pool2d, ops::nn_adaptive_avg_pool3d, ops::nn_adaptive_max_pool1d,
-                  ops::nn_adaptive_max_pool2d, ops::nn_adaptive_max_pool3d})
+  for (OpId op :
+       {ops::nn_adaptive_avg_pool1d, ops::nn_adaptive_avg_pool2d, ops::nn_adaptive_avg_pool3d,
+        ops::nn_adaptive_max_pool1d, ops::nn_adaptive_max_pool2d, ops::nn_adaptive_max_pool3d})
     table[op.index] = lowerAdaptivePool;
 }
 

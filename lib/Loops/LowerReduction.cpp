@@ -138,7 +138,8 @@ Expected<> lowerReduce(OpLowering &op) {
   return finishReduction(op, kept, reduced, [&](Ref v) {
     if (divides) {
       auto known = op.x.constant(count);
-      v = op.op2(Op::Div, v, known ? op.real(static_cast<double>(*known), wide) : op.x.cast(count, wide));
+      v = op.op2(Op::Div, v,
+                 known ? op.real(static_cast<double>(*known), wide) : op.x.cast(count, wide));
     }
     return op.x.cast(v, op.resultDType());
   });
@@ -172,13 +173,16 @@ Expected<> lowerLogSumExp(OpLowering &op) {
 Expected<> lowerCollapseSum(OpLowering &op) {
   const Tensor &a = op.input(0);
   DType wide = accumulator(a.type);
-  std::vector<Ref> likely = op.isOp(ops::collapse_sum_like) ? op.input(1).shape : std::vector<Ref>{};
+  std::vector<Ref> likely =
+      op.isOp(ops::collapse_sum_like) ? op.input(1).shape : std::vector<Ref>{};
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
   size_t skip = a.rank() - shape.size();
   std::vector<bool> reduced(a.rank(), false);
   for (size_t d = 0; d < a.rank(); ++d)
-    reduced[d] = d < skip || (op.x.constant(shape[d - skip]) == 1 && op.x.constant(a.shape[d]) != 1);
-  Tensor kept = op.reduce(Reduce::Sum, wide, a.shape, reduced, [&](const Indices &i) { return op.x.cast(op.at(a, i), wide); });
+    reduced[d] =
+        d < skip || (op.x.constant(shape[d - skip]) == 1 && op.x.constant(a.shape[d]) != 1);
+  Tensor kept = op.reduce(Reduce::Sum, wide, a.shape, reduced,
+                          [&](const Indices &i) { return op.x.cast(op.at(a, i), wide); });
   op.results.push_back(op.map(a.type, shape, [&](const Indices &i) {
     Indices full(skip, op.x.integer(0));
     full.insert(full.end(), i.begin(), i.end());
@@ -193,17 +197,26 @@ Expected<> lowerSoftmax(OpLowering &op) {
   std::vector<bool> reduced(a.rank(), false);
   if (a.rank() > 0)
     reduced[static_cast<size_t>(op.axis("axis", a.rank()))] = true;
-  auto row = [&](const Tensor &tensor, const Indices &i) { return op.at(tensor, rowIndices(op, i, reduced)); };
+  auto row = [&](const Tensor &tensor, const Indices &i) {
+    return op.at(tensor, rowIndices(op, i, reduced));
+  };
   auto value = [&](const Indices &i) { return op.x.cast(op.at(a, i), type); };
   Tensor top = op.reduce(Reduce::Max, type, a.shape, reduced, value);
   op.k.stages.back().ignoresNan = true; // the sum has it
-  Tensor shifted = op.map(type, a.shape, [&](const Indices &i) { return op.x.unary(Op::Exp, op.x.sub(value(i), row(top, i))); }, true);
-  Tensor total = op.reduce(Reduce::Sum, type, a.shape, reduced, [&](const Indices &i) { return op.at(shifted, i); });
+  Tensor shifted = op.map(
+      type, a.shape,
+      [&](const Indices &i) { return op.x.unary(Op::Exp, op.x.sub(value(i), row(top, i))); }, true);
+  Tensor total = op.reduce(Reduce::Sum, type, a.shape, reduced,
+                           [&](const Indices &i) { return op.at(shifted, i); });
   bool isLog = op.isOp(ops::nn_log_softmax);
   // One reciprocal per row.
-  Tensor scale = op.map(type, total.shape, [&](const Indices &i) {
-    return isLog ? op.x.unary(Op::Log, op.at(total, i)) : op.op2(Op::Div, op.real(1, type), op.at(total, i));
-  }, true);
+  Tensor scale = op.map(
+      type, total.shape,
+      [&](const Indices &i) {
+        return isLog ? op.x.unary(Op::Log, op.at(total, i))
+                     : op.op2(Op::Div, op.real(1, type), op.at(total, i));
+      },
+      true);
   return op.mapResult(
       [&](const Indices &i) {
         Ref result = isLog ? op.x.sub(op.x.sub(value(i), row(top, i)), row(scale, i))
@@ -216,7 +229,8 @@ Expected<> lowerSoftmax(OpLowering &op) {
 // (x - mean) / sqrt(variance + epsilon) * gamma + beta over `reduced` of `shape`,
 // with x read through `value`. Mean first, then the squares around it.
 Tensor normalize(OpLowering &op, const std::vector<Ref> &shape, const std::vector<bool> &reduced,
-                 const Kernel::BodyFn &value, const std::function<Ref(Ref, const Indices &)> &finish, double epsilon,
+                 const Kernel::BodyFn &value,
+                 const std::function<Ref(Ref, const Indices &)> &finish, double epsilon,
                  DType type) {
   Ref count = op.x.integer(1);
   for (size_t d = 0; d < shape.size(); ++d)
@@ -225,17 +239,25 @@ Tensor normalize(OpLowering &op, const std::vector<Ref> &shape, const std::vecto
   auto known = op.x.constant(count);
   Ref factor = known ? op.real(1.0 / static_cast<double>(*known), type)
                      : op.op2(Op::Div, op.real(1, type), op.x.cast(count, type));
-  auto row = [&](const Tensor &tensor, const Indices &i) { return op.at(tensor, rowIndices(op, i, reduced)); };
+  auto row = [&](const Tensor &tensor, const Indices &i) {
+    return op.at(tensor, rowIndices(op, i, reduced));
+  };
   Tensor sum = op.reduce(Reduce::Sum, type, shape, reduced, value);
-  Tensor mean = op.map(type, sum.shape, [&](const Indices &i) { return op.op2(Op::Mul, op.at(sum, i), factor); }, true);
+  Tensor mean = op.map(
+      type, sum.shape, [&](const Indices &i) { return op.op2(Op::Mul, op.at(sum, i), factor); },
+      true);
   Tensor squares = op.reduce(Reduce::Sum, type, shape, reduced, [&](const Indices &i) {
     Ref difference = op.x.sub(value(i), row(mean, i));
     return op.op2(Op::Mul, difference, difference);
   });
-  Tensor scale = op.map(type, sum.shape, [&](const Indices &i) {
-    Ref variance = op.op2(Op::Mul, op.at(squares, i), factor);
-    return op.op2(Op::Div, op.real(1, type), op.x.unary(Op::Sqrt, op.x.add(variance, op.real(epsilon, type))));
-  }, true);
+  Tensor scale = op.map(
+      type, sum.shape,
+      [&](const Indices &i) {
+        Ref variance = op.op2(Op::Mul, op.at(squares, i), factor);
+        return op.op2(Op::Div, op.real(1, type),
+                      op.x.unary(Op::Sqrt, op.x.add(variance, op.real(epsilon, type))));
+      },
+      true);
   return op.map(op.resultDType(), shape, [&](const Indices &i) {
     return finish(op.op2(Op::Mul, op.x.sub(value(i), row(mean, i)), row(scale, i)), i);
   });
@@ -315,8 +337,10 @@ Expected<> lowerL2Normalize(OpLowering &op) {
   });
   return op.mapResult(
       [&](const Indices &i) {
-        Ref sum = op.op2(Op::Max, op.at(squares, rowIndices(op, i, reduced)), op.real(op.number("eps"), type));
-        return op.x.cast(op.op2(Op::Div, op.x.cast(op.at(a, i), type), op.x.unary(Op::Sqrt, sum)), op.resultDType());
+        Ref sum = op.op2(Op::Max, op.at(squares, rowIndices(op, i, reduced)),
+                         op.real(op.number("eps"), type));
+        return op.x.cast(op.op2(Op::Div, op.x.cast(op.at(a, i), type), op.x.unary(Op::Sqrt, sum)),
+                         op.resultDType());
       },
       a.shape);
 }
@@ -327,7 +351,8 @@ Expected<> lowerBatchNorm(OpLowering &op) {
   size_t axis = op.axis("axis", a.rank());
   Tensor y = op.map(type, a.shape, [&](const Indices &i) {
     Indices c{i[axis]};
-    Ref deviation = op.x.unary(Op::Sqrt, op.x.add(op.at(op.input(4), c), op.real(op.number("epsilon"), type)));
+    Ref deviation =
+        op.x.unary(Op::Sqrt, op.x.add(op.at(op.input(4), c), op.real(op.number("epsilon"), type)));
     Ref v = op.op2(Op::Div, op.x.sub(op.at(a, i), op.at(op.input(3), c)), deviation);
     if (op.boolean("scale"))
       v = op.op2(Op::Mul, v, op.at(op.input(1), c));
@@ -339,7 +364,8 @@ Expected<> lowerBatchNorm(OpLowering &op) {
 
 Expected<> lowerDropout(OpLowering &op) {
   const Tensor &a = op.input(0);
-  op.results = {a, op.map(op.resultDType(1), a.shape, [&](const Indices &) { return op.real(1, op.resultDType(1)); })};
+  op.results = {a, op.map(op.resultDType(1), a.shape,
+                          [&](const Indices &) { return op.real(1, op.resultDType(1)); })};
   return {};
 }
 
@@ -356,7 +382,8 @@ Expected<> lowerLrn(OpLowering &op) {
   Tensor squares = op.reduce(Reduce::Sum, type, shape, reduced, [&](const Indices &i) {
     Indices at(i.begin(), i.end() - 1);
     at[axis] = op.x.plus(op.x.add(at[axis], i.back()), -(size / 2));
-    Ref inside = op.x.both(op.op2(Op::Le, op.x.integer(0), at[axis]), op.op2(Op::Lt, at[axis], a.shape[axis]));
+    Ref inside = op.x.both(op.op2(Op::Le, op.x.integer(0), at[axis]),
+                           op.op2(Op::Lt, at[axis], a.shape[axis]));
     Ref v = op.x.cast(op.at(a, at), type);
     return op.x.guard(inside, op.op2(Op::Mul, v, v), op.real(0, type));
   });
@@ -364,9 +391,11 @@ Expected<> lowerLrn(OpLowering &op) {
       [&](const Indices &i) {
         Indices row = i;
         row.push_back(op.x.integer(0));
-        Ref base = op.op2(Op::Mul, op.at(squares, row), op.real(op.number("alpha") / static_cast<double>(size), type));
+        Ref base = op.op2(Op::Mul, op.at(squares, row),
+                          op.real(op.number("alpha") / static_cast<double>(size), type));
         base = op.x.add(base, op.real(op.number("bias"), type));
-        Ref power = op.x.binary(Op::Libm2, base, op.real(op.number("beta"), type), static_cast<int64_t>(LibmFn::Pow));
+        Ref power = op.x.binary(Op::Libm2, base, op.real(op.number("beta"), type),
+                                static_cast<int64_t>(LibmFn::Pow));
         return op.x.cast(op.op2(Op::Div, op.x.cast(op.at(a, i), type), power), a.type);
       },
       a.shape);

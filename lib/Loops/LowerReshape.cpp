@@ -20,7 +20,8 @@ Ref productOf(OpLowering &op, const Extents &extents) {
 // The codes of newshape that are numbers. `inferred` is where the -1 stands.
 class Codes {
 public:
-  Codes(OpLowering &op, Extents input, bool allowZero) : op_(op), input_(std::move(input)), allowZero_(allowZero) {}
+  Codes(OpLowering &op, Extents input, bool allowZero)
+      : op_(op), input_(std::move(input)), allowZero_(allowZero) {}
 
   Expected<Extents> read(const std::vector<int64_t> &codes) {
     for (size_t i = 0; i < codes.size(); ++i)
@@ -95,7 +96,8 @@ Expected<Extents> byOperand(OpLowering &op) {
     op.require(op.op2(Op::Le, x.integer(-1), code), "newshape holds {}", {code});
     Ref same = static_cast<size_t>(i) < a.rank() ? a.shape[static_cast<size_t>(i)] : x.integer(0);
     codes.push_back(copies ? x.select(op.op2(Op::Eq, code, x.integer(0)), same, code) : code);
-    known = x.mul(known, x.select(op.op2(Op::Eq, codes.back(), x.integer(-1)), x.integer(1), codes.back()));
+    known = x.mul(
+        known, x.select(op.op2(Op::Eq, codes.back(), x.integer(-1)), x.integer(1), codes.back()));
   }
   Ref rest = op.op2(Op::FloorDiv, productOf(op, a.shape), known);
   for (Ref code : codes)
@@ -109,8 +111,10 @@ Expected<Extents> byOther(OpLowering &op) {
     int64_t value = op.isNone(key) ? ifNone : op.integer(key);
     return value < 0 ? value + static_cast<int64_t>(rank) : value;
   };
-  int64_t begin = bound("lhs_begin", a.size(), 0), end = bound("lhs_end", a.size(), static_cast<int64_t>(a.size()));
-  int64_t from = bound("rhs_begin", like.size(), 0), to = bound("rhs_end", like.size(), static_cast<int64_t>(like.size()));
+  int64_t begin = bound("lhs_begin", a.size(), 0),
+          end = bound("lhs_end", a.size(), static_cast<int64_t>(a.size()));
+  int64_t from = bound("rhs_begin", like.size(), 0),
+          to = bound("rhs_end", like.size(), static_cast<int64_t>(like.size()));
   Extents shape(a.begin(), a.begin() + begin);
   shape.insert(shape.end(), like.begin() + from, like.begin() + to);
   shape.insert(shape.end(), a.begin() + end, a.end());
@@ -134,7 +138,8 @@ Expected<std::vector<Ref>> axesOf(OpLowering &op, int64_t rank) {
   for (int64_t i = 0; i < count; ++i) {
     Ref axis = BYCC_TRY(op.content(1, i));
     Ref wrapped = op.x.select(op.op2(Op::Lt, axis, op.x.integer(0)), op.x.plus(axis, rank), axis);
-    op.require(op.x.both(op.op2(Op::Le, op.x.integer(0), wrapped), op.op2(Op::Lt, wrapped, op.x.integer(rank))),
+    op.require(op.x.both(op.op2(Op::Le, op.x.integer(0), wrapped),
+                         op.op2(Op::Lt, wrapped, op.x.integer(rank))),
                "axis {} is out of range for rank " + std::to_string(rank), {axis});
     axes.push_back(wrapped);
   }
@@ -147,7 +152,8 @@ Expected<Extents> expanded(OpLowering &op) {
   Ref axis = BYCC_TRY(axesOf(op, static_cast<int64_t>(a.size()) + 1))[0];
   Extents shape;
   for (int64_t p = 0; p < static_cast<int64_t>(a.size()) + more; ++p) {
-    Ref place = op.x.integer(p), before = static_cast<size_t>(p) < a.size() ? a[static_cast<size_t>(p)] : op.x.integer(1);
+    Ref place = op.x.integer(p),
+        before = static_cast<size_t>(p) < a.size() ? a[static_cast<size_t>(p)] : op.x.integer(1);
     Ref after = p >= more ? a[static_cast<size_t>(p - more)] : op.x.integer(1);
     Ref rest = op.x.select(op.op2(Op::Lt, place, op.x.plus(axis, more)), op.x.integer(1), after);
     shape.push_back(op.x.select(op.op2(Op::Lt, place, axis), before, rest));
@@ -170,7 +176,8 @@ Expected<Extents> squeezed(OpLowering &op) {
     for (Ref axis : axes)
       stays = x.both(stays, op.op2(Op::Ne, axis, x.integer(static_cast<int64_t>(d))));
     for (size_t p = 0; p < shape.size(); ++p)
-      shape[p] = x.select(x.both(stays, op.op2(Op::Eq, place, x.integer(static_cast<int64_t>(p)))), a[d], shape[p]);
+      shape[p] = x.select(x.both(stays, op.op2(Op::Eq, place, x.integer(static_cast<int64_t>(p)))),
+                          a[d], shape[p]);
     place = x.add(place, x.select(stays, x.integer(1), x.integer(0)));
   }
   return shape;

@@ -12,15 +12,19 @@ Expected<> lowerSlidingWindow(OpLowering &op) {
   std::vector<int64_t> strides = op.integers("strides"), window = op.integers("window_shape");
   std::vector<Ref> likely = a.shape;
   for (size_t d = axis; d < a.rank(); ++d)
-    likely[d] = op.x.plus(op.op2(Op::FloorDiv, op.x.plus(a.shape[d], -window[d - axis]), op.x.integer(strides[d - axis])), 1);
+    likely[d] = op.x.plus(op.op2(Op::FloorDiv, op.x.plus(a.shape[d], -window[d - axis]),
+                                 op.x.integer(strides[d - axis])),
+                          1);
   for (int64_t extent : window)
     likely.push_back(op.x.integer(extent));
-  return op.mapResult([&](const Indices &i) {
-    Indices at(i.begin(), i.begin() + static_cast<ptrdiff_t>(a.rank()));
-    for (size_t d = axis; d < a.rank(); ++d)
-      at[d] = op.x.add(op.x.times(i[d], strides[d - axis]), i[a.rank() + d - axis]);
-    return op.at(a, at);
-  }, likely);
+  return op.mapResult(
+      [&](const Indices &i) {
+        Indices at(i.begin(), i.begin() + static_cast<ptrdiff_t>(a.rank()));
+        for (size_t d = axis; d < a.rank(); ++d)
+          at[d] = op.x.add(op.x.times(i[d], strides[d - axis]), i[a.rank() + d - axis]);
+        return op.at(a, at);
+      },
+      likely);
 }
 
 Expected<> lowerUnravelIndex(OpLowering &op) {
@@ -35,7 +39,8 @@ Expected<> lowerUnravelIndex(OpLowering &op) {
       Ref extent = op.x.cast(op.at(extents, {op.x.integer(d)}), DType::Int64);
       Ref digit = op.op2(Op::FloorMod, rest, extent);
       rest = op.op2(Op::FloorDiv, rest, extent);
-      result = result == noRef ? digit : op.x.select(op.op2(Op::Eq, i[0], op.x.integer(d)), digit, result);
+      result = result == noRef ? digit
+                               : op.x.select(op.op2(Op::Eq, i[0], op.x.integer(d)), digit, result);
     }
     return op.x.cast(result, op.resultDType());
   });

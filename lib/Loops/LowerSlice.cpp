@@ -22,9 +22,11 @@ public:
   Expected<Steps> steps(Ref extent, Ref begin, Ref end, Ref step, bool isSize) {
     op_.require(op2(Op::Ne, step, number(0)), "a slice has the stride {}", {step});
     Ref isDown = op2(Op::Lt, step, number(0));
-    Ref low = x_.select(isDown, number(-1), number(0)), high = x_.select(isDown, x_.plus(extent, -1), extent);
+    Ref low = x_.select(isDown, number(-1), number(0)),
+        high = x_.select(isDown, x_.plus(extent, -1), extent);
     Ref from = wrapped(begin, extent), first = clamped(from, low, high);
-    Ref last = isSize ? x_.select(op2(Op::Lt, end, number(0)), extent, x_.add(from, bounded(end))) : wrapped(end, extent);
+    Ref last = isSize ? x_.select(op2(Op::Lt, end, number(0)), extent, x_.add(from, bounded(end)))
+                      : wrapped(end, extent);
     bool toEnd = x_.constant(end) && *x_.constant(end) >= INT32_MAX && !isSize;
     last = toEnd ? high : clamped(last, low, high);
     Ref span = x_.select(isDown, x_.sub(first, last), x_.sub(last, first));
@@ -62,9 +64,11 @@ Expected<std::vector<Ref>> numbersOf(OpLowering &op, const char *key, size_t inp
   return numbers;
 }
 
-Expected<std::vector<Steps>> slicesOf(OpLowering &op, size_t firstInput, bool isSize, const std::vector<int64_t> &axes) {
+Expected<std::vector<Steps>> slicesOf(OpLowering &op, size_t firstInput, bool isSize,
+                                      const std::vector<int64_t> &axes) {
   const Tensor &a = op.input(0);
-  std::vector<Ref> begin = BYCC_TRY(numbersOf(op, "begin", firstInput)), end = BYCC_TRY(numbersOf(op, "end", firstInput + 1)),
+  std::vector<Ref> begin = BYCC_TRY(numbersOf(op, "begin", firstInput)),
+                   end = BYCC_TRY(numbersOf(op, "end", firstInput + 1)),
                    strides = BYCC_TRY(numbersOf(op, "strides", firstInput + 2));
   if (isSize || strides.empty())
     strides.assign(begin.size(), op.x.integer(1));
@@ -75,16 +79,21 @@ Expected<std::vector<Steps>> slicesOf(OpLowering &op, size_t firstInput, bool is
     slices.push_back({op.x.integer(0), op.x.integer(1), extent});
   Slicer slicer(op);
   for (size_t n = 0; n < begin.size(); ++n) {
-    size_t d = axes.empty() ? n : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(a.rank()) : axes[n]);
+    size_t d =
+        axes.empty()
+            ? n
+            : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(a.rank()) : axes[n]);
     if (d >= a.rank())
       return op.unsupported() << "begin has " << begin.size() << " values, x has rank " << a.rank();
-    slices[d] = BYCC_TRY(slicer.steps(a.shape[d], begin[n], end[n], strides[std::min(n, strides.size() - 1)], isSize));
+    slices[d] = BYCC_TRY(slicer.steps(a.shape[d], begin[n], end[n],
+                                      strides[std::min(n, strides.size() - 1)], isSize));
   }
   return slices;
 }
 
 Expected<> lowerStridedSlice(OpLowering &op) {
-  std::vector<Steps> slices = BYCC_TRY(slicesOf(op, 1, op.text("slice_mode") == "size", op.integers("axes")));
+  std::vector<Steps> slices =
+      BYCC_TRY(slicesOf(op, 1, op.text("slice_mode") == "size", op.integers("axes")));
   std::vector<Ref> shape;
   for (const Steps &slice : slices)
     shape.push_back(slice.count);
@@ -108,19 +117,23 @@ Expected<> lowerStridedSet(OpLowering &op) {
   const Tensor &a = op.input(0), &v = op.input(1);
   std::vector<Steps> slices = BYCC_TRY(slicesOf(op, 2, false, {}));
   for (size_t d = 0; d < a.rank(); ++d)
-    op.require(op.op2(Op::Le, v.shape[d], slices[d].count), "v has {} elements along axis " + std::to_string(d) + ", the slice has {}",
+    op.require(op.op2(Op::Le, v.shape[d], slices[d].count),
+               "v has {} elements along axis " + std::to_string(d) + ", the slice has {}",
                {v.shape[d], slices[d].count});
   return op.mapResult(
       [&](const Indices &i) {
         Indices at;
         Ref isInside = noRef;
         for (size_t d = 0; d < a.rank(); ++d) {
-          Ref distance = op.x.sub(i[d], slices[d].first), n = op.op2(Op::FloorDiv, distance, slices[d].step);
+          Ref distance = op.x.sub(i[d], slices[d].first),
+              n = op.op2(Op::FloorDiv, distance, slices[d].step);
           at.push_back(n);
           isInside = op.x.both(isInside, op.op2(Op::Eq, op.x.mul(n, slices[d].step), distance));
-          isInside = op.x.both(isInside, op.x.both(op.op2(Op::Le, op.x.integer(0), n), op.op2(Op::Lt, n, v.shape[d])));
+          isInside = op.x.both(isInside, op.x.both(op.op2(Op::Le, op.x.integer(0), n),
+                                                   op.op2(Op::Lt, n, v.shape[d])));
         }
-        return isInside == noRef ? op.atGuarded(v, at) : op.x.guard(isInside, op.atGuarded(v, at), op.at(a, i));
+        return isInside == noRef ? op.atGuarded(v, at)
+                                 : op.x.guard(isInside, op.atGuarded(v, at), op.at(a, i));
       },
       a.shape);
 }
@@ -129,7 +142,10 @@ Expected<> lowerSliceLike(OpLowering &op) {
   std::vector<Ref> likely = op.input(0).shape;
   std::vector<int64_t> axes = op.integers("axes");
   for (size_t n = 0; n < (axes.empty() ? op.input(1).rank() : axes.size()); ++n) {
-    size_t d = axes.empty() ? n : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(likely.size()) : axes[n]);
+    size_t d = axes.empty()
+                   ? n
+                   : static_cast<size_t>(axes[n] < 0 ? axes[n] + static_cast<int64_t>(likely.size())
+                                                     : axes[n]);
     likely[d] = op.input(1).shape[d];
   }
   return op.mapResult([&](const Indices &i) { return op.at(op.input(0), i); }, likely);

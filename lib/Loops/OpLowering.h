@@ -26,8 +26,10 @@ struct AxisOrder {
 // One operator call being lowered.
 class OpLowering {
 public:
-  OpLowering(const Module &module, NodeId call, GroupDims &dims, std::vector<std::vector<Tensor>> inputs)
-      : module(module), call(call), dims(dims), k(dims.group.kernel), x(k.exprs), inputs_(std::move(inputs)) {}
+  OpLowering(const Module &module, NodeId call, GroupDims &dims,
+             std::vector<std::vector<Tensor>> inputs)
+      : module(module), call(call), dims(dims), k(dims.group.kernel), x(k.exprs),
+        inputs_(std::move(inputs)) {}
   const Module &module;
   NodeId call;
   GroupDims &dims;
@@ -80,7 +82,9 @@ public:
   TypeId resultType(size_t index = 0) const;
   DType resultDType(size_t index = 0) const { return module.types.dtype(resultType(index)); }
   Expected<std::vector<Ref>> resultShape(const std::vector<Ref> &likely = {}, size_t index = 0);
-  std::optional<int64_t> extent(const Tensor &tensor, size_t dim) const { return x.constant(tensor.shape[dim]); }
+  std::optional<int64_t> extent(const Tensor &tensor, size_t dim) const {
+    return x.constant(tensor.shape[dim]);
+  }
 
   Tensor temp(DType type, std::vector<Ref> shape);
   // The first one requires that loops over one extent fit another; the second is for
@@ -95,11 +99,12 @@ public:
   Ref broadcastIndex(Ref extent, Ref index);
   Ref broadcastExtent(Ref a, Ref b);
   // Appends a stage result[i..] = body(i..) and makes it the next result.
-  Tensor map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body, bool keep = false);
+  Tensor map(DType type, const std::vector<Ref> &shape, const Kernel::BodyFn &body,
+             bool keep = false);
   Expected<> mapResult(const Kernel::BodyFn &body, const std::vector<Ref> &likely = {});
   // t[shape without axes or with ones] = reduce over axes of body(all indices).
-  Tensor reduce(Reduce kind, DType type, const std::vector<Ref> &shape, const std::vector<bool> &isReduced,
-                const Kernel::BodyFn &body);
+  Tensor reduce(Reduce kind, DType type, const std::vector<Ref> &shape,
+                const std::vector<bool> &isReduced, const Kernel::BodyFn &body);
 
   Ref real(double value, DType type) { return x.number(value, type); }
   Ref lowest(DType type); // no value is below it

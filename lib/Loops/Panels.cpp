@@ -11,12 +11,16 @@ namespace {
 
 PackSpec packSpec(Kernel &kernel, const Contraction &c, int64_t tile) {
   Exprs &exprs = kernel.exprs;
-  auto strideOf = [&](uint32_t axis) { return exprs.coefficient(c.vector.index, axis).value_or(0); };
+  auto strideOf = [&](uint32_t axis) {
+    return exprs.coefficient(c.vector.index, axis).value_or(0);
+  };
   PackSpec spec;
   spec.source = c.vector.buffer;
   spec.packed = c.packed;
   spec.base = exprs.affine(c.vector.index).constant;
-  auto add = [&](uint32_t axis) { spec.dims.push_back({*exprs.constantExtent(axis), strideOf(axis)}); };
+  auto add = [&](uint32_t axis) {
+    spec.dims.push_back({*exprs.constantExtent(axis), strideOf(axis)});
+  };
   for (uint32_t axis : c.packedBatch)
     add(axis);
   int64_t step = strideOf(c.column);
@@ -79,7 +83,8 @@ void makePanels(Loops &loops, Contraction &c, const ProductSchedule &product) {
   for (uint32_t axis : c.batch)
     if (exprs.constant(exprs.stride(c.vector.index, axis)) != 0)
       c.packedBatch.push_back(axis);
-  Ref tiles = exprs.binary(Op::FloorDiv, exprs.plus(exprs.extent(c.column), tile - 1), exprs.integer(tile));
+  Ref tiles =
+      exprs.binary(Op::FloorDiv, exprs.plus(exprs.extent(c.column), tile - 1), exprs.integer(tile));
   Ref elements = exprs.times(tiles, tile);
   for (const auto *axes : {&c.packedBatch, &c.reduction})
     for (uint32_t axis : *axes)
@@ -99,7 +104,8 @@ std::vector<uint8_t> packPanels(const uint8_t *source, const PackSpec &spec) {
   int64_t rows = spec.elements() / lanes, at = spec.base;
   for (int64_t row = 0; row < rows; ++row, to += lanes * packedSize) {
     int64_t valid = std::min(lanes, spec.columns - index[spec.tileDim] * lanes);
-    bool hasSecond = spec.oddDim == SIZE_MAX || index[spec.oddDim] + 1 < spec.dims[spec.oddDim].extent;
+    bool hasSecond =
+        spec.oddDim == SIZE_MAX || index[spec.oddDim] + 1 < spec.dims[spec.oddDim].extent;
     for (int64_t lane = 0; lane < valid; ++lane) {
       int64_t from = at + lane * laneStride;
       if (!spec.isPaired) {

@@ -36,10 +36,10 @@ struct SuffixName {
   DType dtype;
 };
 constexpr SuffixName suffixes[] = {
-    {"f", DType::Float32},   {"f16", DType::Float16}, {"f32", DType::Float32},
+    {"f", DType::Float32},   {"f16", DType::Float16},   {"f32", DType::Float32},
     {"f64", DType::Float64}, {"bf16", DType::BFloat16}, {"i8", DType::Int8},
-    {"i16", DType::Int16},   {"i32", DType::Int32},   {"i64", DType::Int64},
-    {"u8", DType::UInt8},    {"u16", DType::UInt16},  {"u32", DType::UInt32},
+    {"i16", DType::Int16},   {"i32", DType::Int32},     {"i64", DType::Int64},
+    {"u8", DType::UInt8},    {"u16", DType::UInt16},    {"u32", DType::UInt32},
     {"u64", DType::UInt64},
 };
 
@@ -47,42 +47,78 @@ constexpr SuffixName suffixes[] = {
 
 std::string_view spelling(TokenKind kind) {
   switch (kind) {
-  case TokenKind::End: return "end of file";
-  case TokenKind::Identifier: return "a name";
-  case TokenKind::Local: return "a variable";
-  case TokenKind::Global: return "a global name";
-  case TokenKind::Graph: return "a graph reference";
-  case TokenKind::Integer: return "an integer";
-  case TokenKind::Float: return "a number";
-  case TokenKind::String: return "a string";
-  case TokenKind::Arrow: return "'->'";
-  case TokenKind::FatArrow: return "'=>'";
-  case TokenKind::Equal: return "'='";
-  case TokenKind::EqualEqual: return "'=='";
-  case TokenKind::NotEqual: return "'!='";
-  case TokenKind::Less: return "'<'";
-  case TokenKind::LessEqual: return "'<='";
-  case TokenKind::Greater: return "'>'";
-  case TokenKind::GreaterEqual: return "'>='";
-  case TokenKind::Plus: return "'+'";
-  case TokenKind::Minus: return "'-'";
-  case TokenKind::Star: return "'*'";
-  case TokenKind::Slash: return "'/'";
-  case TokenKind::Percent: return "'%'";
-  case TokenKind::LeftParen: return "'('";
-  case TokenKind::RightParen: return "')'";
-  case TokenKind::LeftBracket: return "'['";
-  case TokenKind::RightBracket: return "']'";
-  case TokenKind::LeftBrace: return "'{'";
-  case TokenKind::RightBrace: return "'}'";
-  case TokenKind::Comma: return "','";
-  case TokenKind::Colon: return "':'";
-  case TokenKind::Semicolon: return "';'";
-  case TokenKind::Dot: return "'.'";
-  case TokenKind::Question: return "'?'";
-  case TokenKind::Version: return "the version line";
-  case TokenKind::Metadata: return "'#[metadata]'";
-  case TokenKind::Bad: return "bad text";
+  case TokenKind::End:
+    return "end of file";
+  case TokenKind::Identifier:
+    return "a name";
+  case TokenKind::Local:
+    return "a variable";
+  case TokenKind::Global:
+    return "a global name";
+  case TokenKind::Graph:
+    return "a graph reference";
+  case TokenKind::Integer:
+    return "an integer";
+  case TokenKind::Float:
+    return "a number";
+  case TokenKind::String:
+    return "a string";
+  case TokenKind::Arrow:
+    return "'->'";
+  case TokenKind::FatArrow:
+    return "'=>'";
+  case TokenKind::Equal:
+    return "'='";
+  case TokenKind::EqualEqual:
+    return "'=='";
+  case TokenKind::NotEqual:
+    return "'!='";
+  case TokenKind::Less:
+    return "'<'";
+  case TokenKind::LessEqual:
+    return "'<='";
+  case TokenKind::Greater:
+    return "'>'";
+  case TokenKind::GreaterEqual:
+    return "'>='";
+  case TokenKind::Plus:
+    return "'+'";
+  case TokenKind::Minus:
+    return "'-'";
+  case TokenKind::Star:
+    return "'*'";
+  case TokenKind::Slash:
+    return "'/'";
+  case TokenKind::Percent:
+    return "'%'";
+  case TokenKind::LeftParen:
+    return "'('";
+  case TokenKind::RightParen:
+    return "')'";
+  case TokenKind::LeftBracket:
+    return "'['";
+  case TokenKind::RightBracket:
+    return "']'";
+  case TokenKind::LeftBrace:
+    return "'{'";
+  case TokenKind::RightBrace:
+    return "'}'";
+  case TokenKind::Comma:
+    return "','";
+  case TokenKind::Colon:
+    return "':'";
+  case TokenKind::Semicolon:
+    return "';'";
+  case TokenKind::Dot:
+    return "'.'";
+  case TokenKind::Question:
+    return "'?'";
+  case TokenKind::Version:
+    return "the version line";
+  case TokenKind::Metadata:
+    return "'#[metadata]'";
+  case TokenKind::Bad:
+    return "bad text";
   }
   return "?";
 }
@@ -90,14 +126,22 @@ std::string_view spelling(TokenKind kind) {
 std::string describe(const Token &token) {
   std::string text(token.text.substr(0, 64));
   switch (token.kind) {
-  case TokenKind::Identifier: return "'" + text + "'";
-  case TokenKind::Local: return "'%" + text + "'";
-  case TokenKind::Global: return "'@" + text + "'";
-  case TokenKind::Graph: return "'%" + std::to_string(token.number) + "'";
-  case TokenKind::Integer: return "'" + std::to_string(token.number) + "'";
-  case TokenKind::Float: return "'" + text + "'";
-  case TokenKind::String: return "\"" + text + "\"";
-  default: return std::string(spelling(token.kind));
+  case TokenKind::Identifier:
+    return "'" + text + "'";
+  case TokenKind::Local:
+    return "'%" + text + "'";
+  case TokenKind::Global:
+    return "'@" + text + "'";
+  case TokenKind::Graph:
+    return "'%" + std::to_string(token.number) + "'";
+  case TokenKind::Integer:
+    return "'" + std::to_string(token.number) + "'";
+  case TokenKind::Float:
+    return "'" + text + "'";
+  case TokenKind::String:
+    return "\"" + text + "\"";
+  default:
+    return std::string(spelling(token.kind));
   }
 }
 
@@ -182,8 +226,8 @@ Token Lexer::nextIndex() {
   while (position_ < text_.size() && isDigit(text_[position_]))
     ++position_;
   Token token = make(TokenKind::Integer, begin);
-  auto [end, status] = std::from_chars(token.text.data(), token.text.data() + token.text.size(),
-                                       token.number);
+  auto [end, status] =
+      std::from_chars(token.text.data(), token.text.data() + token.text.size(), token.number);
   if (status != std::errc())
     return bad(begin, "an index after '.' is needed");
   return token;
@@ -260,12 +304,13 @@ Token Lexer::number(size_t begin) {
   }
   Token token = make(isFraction ? TokenKind::Float : TokenKind::Integer, begin);
   if (!scanSuffix(token))
-    return bad(begin, "a number has no such suffix; there are f, f16, f64, bf16, i8 to i64, u8 to u64");
+    return bad(begin,
+               "a number has no such suffix; there are f, f16, f64, bf16, i8 to i64, u8 to u64");
   if (token.hasSuffix && isFloat(token.suffix))
     token.kind = TokenKind::Float;
   if (token.kind == TokenKind::Integer) {
-    auto [end, status] = std::from_chars(token.text.data(), token.text.data() + token.text.size(),
-                                         token.number);
+    auto [end, status] =
+        std::from_chars(token.text.data(), token.text.data() + token.text.size(), token.number);
     if (status != std::errc())
       return bad(begin, "an integer does not fit 64 bits");
   } else if (token.hasSuffix && !isFloat(token.suffix)) {

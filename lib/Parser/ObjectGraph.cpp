@@ -20,9 +20,10 @@ std::optional<DType> dtypeOf(uint8_t code, uint8_t bits) {
     DType dtype;
   };
   static constexpr Row rows[] = {
-      {0, 8, DType::Int8},     {0, 16, DType::Int16},   {0, 32, DType::Int32},    {0, 64, DType::Int64},
-      {1, 1, DType::Bool},     {1, 8, DType::UInt8},    {1, 16, DType::UInt16},   {1, 32, DType::UInt32},
-      {1, 64, DType::UInt64},  {2, 16, DType::Float16}, {2, 32, DType::Float32},  {2, 64, DType::Float64},
+      {0, 8, DType::Int8},     {0, 16, DType::Int16},   {0, 32, DType::Int32},
+      {0, 64, DType::Int64},   {1, 1, DType::Bool},     {1, 8, DType::UInt8},
+      {1, 16, DType::UInt16},  {1, 32, DType::UInt32},  {1, 64, DType::UInt64},
+      {2, 16, DType::Float16}, {2, 32, DType::Float32}, {2, 64, DType::Float64},
       {4, 16, DType::BFloat16}};
   for (const Row &row : rows)
     if (row.code == code && row.bits == bits)
@@ -48,10 +49,13 @@ struct Cursor {
 
 } // namespace
 
-ErrorBuilder ObjectGraph::fail(const JsonValue &at) const { return error(Status::Input, location(at, file_)); }
+ErrorBuilder ObjectGraph::fail(const JsonValue &at) const {
+  return error(Status::Input, location(at, file_));
+}
 
 Expected<const JsonValue *> ObjectGraph::node(const JsonValue &index) const {
-  if (!index.isInt() || index.integer < 0 || static_cast<uint64_t>(index.integer) >= nodes_->items.size())
+  if (!index.isInt() || index.integer < 0 ||
+      static_cast<uint64_t>(index.integer) >= nodes_->items.size())
     return fail(index) << "metadata has no such node; there are " << nodes_->items.size();
   return &nodes_->items[static_cast<size_t>(index.integer)];
 }
@@ -74,11 +78,14 @@ Expected<ObjectGraph> ObjectGraph::read(const JsonValue &value, const std::strin
   const JsonValue *root = value.find("root");
   graph.nodes_ = value.find("nodes");
   graph.tensors_ = value.find("b64ndarrays");
-  if (!root || !graph.nodes_ || !graph.nodes_->isArray() || (graph.tensors_ && !graph.tensors_->isArray()))
-    return graph.fail(value) << "metadata needs 'root', the list 'nodes', and a list 'b64ndarrays' for tensors";
+  if (!root || !graph.nodes_ || !graph.nodes_->isArray() ||
+      (graph.tensors_ && !graph.tensors_->isArray()))
+    return graph.fail(value)
+           << "metadata needs 'root', the list 'nodes', and a list 'b64ndarrays' for tensors";
   const JsonValue *map = BYCC_TRY(graph.node(*root));
   const JsonValue *keys = map->find("keys"), *data = map->find("data");
-  if (!keys || !keys->isArray() || !data || !data->isArray() || keys->items.size() != data->items.size())
+  if (!keys || !keys->isArray() || !data || !data->isArray() ||
+      keys->items.size() != data->items.size())
     return graph.fail(*map) << "the root of metadata is not a map";
   for (size_t i = 0; i < keys->items.size(); ++i)
     if (keys->items[i].isString())
@@ -95,7 +102,8 @@ Expected<Constant> ObjectGraph::constant(Module &module, const JsonValue &entry)
   if (!index || *index < 0 || !tensors_ || static_cast<uint64_t>(*index) >= tensors_->items.size())
     return fail(entry) << "a constant of the metadata has no tensor in 'b64ndarrays'";
   const JsonValue &text = tensors_->items[static_cast<size_t>(*index)];
-  std::optional<std::vector<uint8_t>> bytes = text.isString() ? decodeBase64(text.string) : std::nullopt;
+  std::optional<std::vector<uint8_t>> bytes =
+      text.isString() ? decodeBase64(text.string) : std::nullopt;
   if (!bytes)
     return fail(text) << "a tensor is not base64";
   Cursor at{*bytes};
@@ -109,8 +117,9 @@ Expected<Constant> ObjectGraph::constant(Module &module, const JsonValue &entry)
     return fail(text) << "a tensor does not start as one: magic, device, rank, dtype";
   std::optional<DType> dtype = dtypeOf(code, bits);
   if (!dtype || lanes != 1)
-    return error(Status::Unsup, location(text, file_)) << "a tensor of dtype code " << int{code} << ", " << int{bits}
-                                                       << " bits, " << lanes << " lanes is not supported";
+    return error(Status::Unsup, location(text, file_))
+           << "a tensor of dtype code " << int{code} << ", " << int{bits} << " bits, " << lanes
+           << " lanes is not supported";
   std::vector<Dim> shape;
   for (int32_t i = 0; i < rank; ++i) {
     int64_t dim = at.take<int64_t>();
@@ -122,9 +131,10 @@ Expected<Constant> ObjectGraph::constant(Module &module, const JsonValue &entry)
   constant.type = module.types.tensor(*dtype, shape);
   BYCC_TRY(checkTensorType(module, constant.type, location(text, file_)));
   int64_t size = at.take<int64_t>();
-  if (!at.isOk || size != *module.types.sizeBytes(constant.type) || at.bytes.size() != static_cast<uint64_t>(size))
-    return fail(text) << "a tensor of type " << module.types.str(constant.type) << " has " << at.bytes.size()
-                      << " bytes of data, its header says " << size;
+  if (!at.isOk || size != *module.types.sizeBytes(constant.type) ||
+      at.bytes.size() != static_cast<uint64_t>(size))
+    return fail(text) << "a tensor of type " << module.types.str(constant.type) << " has "
+                      << at.bytes.size() << " bytes of data, its header says " << size;
   constant.storage = Storage::copyOf(at.bytes.data(), at.bytes.size());
   constant.bytes = at.bytes.size();
   return constant;

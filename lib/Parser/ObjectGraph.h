@@ -16,7 +16,9 @@ namespace bycc {
 
 class ObjectGraph {
 public:
-  static bool looksLike(const JsonValue &metadata) { return metadata.find("root") || metadata.find("b64ndarrays"); }
+  static bool looksLike(const JsonValue &metadata) {
+    return metadata.find("root") || metadata.find("b64ndarrays");
+  }
   // `value` must stay where it is.
   static Expected<ObjectGraph> read(const JsonValue &value, const std::string &file);
 

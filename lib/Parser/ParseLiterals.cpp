@@ -33,7 +33,8 @@ std::optional<uint64_t> floatBits(std::string_view text, bool isNegative, DType 
   if (dtype == DType::Float32)
     return std::bit_cast<uint32_t>(*value);
   uint16_t bits = dtype == DType::Float16 ? floatToHalf(*value) : floatToBFloat16(*value);
-  bool isFinite = std::isfinite(dtype == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits));
+  bool isFinite =
+      std::isfinite(dtype == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits));
   return isFinite ? std::optional<uint64_t>(bits) : std::nullopt;
 }
 
@@ -68,15 +69,19 @@ std::optional<DType> specialDType(std::string_view text) {
 }
 
 uint64_t specialBits(bool isNan, bool isNegative, DType dtype) {
-  double value = isNan ? std::numeric_limits<double>::quiet_NaN()
-                       : std::numeric_limits<double>::infinity();
+  double value =
+      isNan ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   value = std::copysign(value, isNegative ? -1.0 : 1.0);
   float narrow = std::copysign(static_cast<float>(value), isNegative ? -1.0f : 1.0f);
   switch (dtype) {
-  case DType::Float64: return std::bit_cast<uint64_t>(value);
-  case DType::Float32: return std::bit_cast<uint32_t>(narrow);
-  case DType::Float16: return floatToHalf(narrow);
-  default: return floatToBFloat16(narrow);
+  case DType::Float64:
+    return std::bit_cast<uint64_t>(value);
+  case DType::Float32:
+    return std::bit_cast<uint32_t>(narrow);
+  case DType::Float16:
+    return floatToHalf(narrow);
+  default:
+    return floatToBFloat16(narrow);
   }
 }
 
@@ -227,7 +232,8 @@ NodeId RelayParser::parseMetaReference(const Token &token) {
   if (!meta)
     return {};
   if (meta->key != "relay.Constant")
-    return report(token, Status::Unsup, "metadata of kind " + escaped(meta->key) + " as an expression is not supported");
+    return report(token, Status::Unsup,
+                  "metadata of kind " + escaped(meta->key) + " as an expression is not supported");
   if (auto it = metaNodes_.find(meta->index.number); it != metaNodes_.end())
     return it->second;
   NodeId &node = metaNodes_[meta->index.number];
@@ -242,7 +248,8 @@ NodeId RelayParser::parseMetaReference(const Token &token) {
   if (!constant)
     return report(meta->index, Status::Input,
                   "meta[relay.Constant][" + std::to_string(meta->index.number) +
-                      "] is not in the metadata, which has " + std::to_string(numMetaConstants()) + " entries");
+                      "] is not in the metadata, which has " + std::to_string(numMetaConstants()) +
+                      " entries");
   if (*constant)
     return node = module_.addConstant(constant->takeValue(), sourceOf(token));
   report(constant->takeError(), metadataLine_ - 1);
@@ -259,7 +266,8 @@ std::optional<Dim> RelayParser::parseMetaDim() {
     return Dim::unknown();
   if (meta->key == "tir.Var" || meta->key == "tir.SizeVar")
     return module_.types.symbol("meta_" + std::to_string(meta->index.number));
-  syntax(token, "a dim in metadata of kind " + escaped(meta->key) + " is not supported", Status::Unsup);
+  syntax(token, "a dim in metadata of kind " + escaped(meta->key) + " is not supported",
+         Status::Unsup);
   return std::nullopt;
 }
 

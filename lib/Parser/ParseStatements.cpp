@@ -23,7 +23,8 @@ void RelayParser::recover() {
       return;
     }
     // The next line that starts with a binding, when the error lost count of brackets.
-    if (depth > 0 && token_.column <= 3 && (at(TokenKind::Graph) || atKeyword("let") || at(TokenKind::RightBrace)))
+    if (depth > 0 && token_.column <= 3 &&
+        (at(TokenKind::Graph) || atKeyword("let") || at(TokenKind::RightBrace)))
       return;
     depth += opens;
     depth -= closes && depth > 0;
@@ -108,10 +109,10 @@ bool RelayParser::parseLet() {
   uint32_t before = module_.numNodes();
   NodeId value = atKeyword("fn") ? parseFunctionLiteral(name.text) : parseBinary(0);
   if (value && declared && !isAssignable(module_, module_.type(value), *declared))
-    value = report(name, Status::Input,
-                   "%" + std::string(name.text) + " is declared as " +
-                       module_.types.str(*declared) + " and bound to a value of type " +
-                       module_.types.str(module_.type(value)));
+    value =
+        report(name, Status::Input,
+               "%" + std::string(name.text) + " is declared as " + module_.types.str(*declared) +
+                   " and bound to a value of type " + module_.types.str(module_.type(value)));
   markLet(value, before, name.text);
   if (!name.text.empty())
     bind(name.text, value);

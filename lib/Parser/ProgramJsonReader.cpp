@@ -110,11 +110,16 @@ private:
 
   Expected<AttrValue> readAttr(const JsonValue &value) const {
     switch (value.kind) {
-    case JsonValue::Kind::Null: return AttrValue();
-    case JsonValue::Kind::Bool: return AttrValue(value.boolean);
-    case JsonValue::Kind::Int: return AttrValue(value.integer);
-    case JsonValue::Kind::Float: return AttrValue(value.number);
-    case JsonValue::Kind::String: return AttrValue(value.string);
+    case JsonValue::Kind::Null:
+      return AttrValue();
+    case JsonValue::Kind::Bool:
+      return AttrValue(value.boolean);
+    case JsonValue::Kind::Int:
+      return AttrValue(value.integer);
+    case JsonValue::Kind::Float:
+      return AttrValue(value.number);
+    case JsonValue::Kind::String:
+      return AttrValue(value.string);
     case JsonValue::Kind::Array: {
       AttrValue::List items;
       for (const JsonValue &item : value.items)
@@ -126,7 +131,8 @@ private:
         if (auto number = parseDouble(text->string))
           return AttrValue(*number);
       break;
-    case JsonValue::Kind::UInt: break;
+    case JsonValue::Kind::UInt:
+      break;
     }
     return fail(value) << "an attribute is null, a bool, an int64, a float, a string or a list";
   }
@@ -148,7 +154,8 @@ private:
   Expected<> readSignature(const JsonValue &value, FunctionId f) {
     BYCC_TRY(checkKeys(value, {"name", "params", "result_type", "attrs", "body"}));
     module_.function(f).source = source(value);
-    for (const JsonValue &param : BYCC_TRY(member(value, "params", JsonValue::Kind::Array)).get().items) {
+    for (const JsonValue &param :
+         BYCC_TRY(member(value, "params", JsonValue::Kind::Array)).get().items) {
       BYCC_TRY(checkKeys(param, {"id", "name", "type"}));
       const JsonValue &text = BYCC_TRY(member(param, "type", JsonValue::Kind::String)).get();
       TypeId type = BYCC_TRY(readType(text));
@@ -239,7 +246,8 @@ private:
       if (FunctionId f = module_.findGlobal(text.substr(1)))
         return module_.globalRef(f);
     if (value.isString() && text.starts_with("#"))
-      if (auto index = parseInt(text.substr(1)); index && *index >= 0 && static_cast<size_t>(*index) < constants_.size())
+      if (auto index = parseInt(text.substr(1));
+          index && *index >= 0 && static_cast<size_t>(*index) < constants_.size())
         return constants_[static_cast<size_t>(*index)];
     return fail(value) << "a value is an id, \"@function\" or \"#constant\""
                        << (value.isString() ? ", found '" + escaped(text) + "'" : "");
@@ -247,7 +255,8 @@ private:
 
   Expected<std::vector<NodeId>> uses(const JsonValue &owner) {
     std::vector<NodeId> result;
-    for (const JsonValue &value : BYCC_TRY(member(owner, "args", JsonValue::Kind::Array)).get().items)
+    for (const JsonValue &value :
+         BYCC_TRY(member(owner, "args", JsonValue::Kind::Array)).get().items)
       result.push_back(BYCC_TRY(use(value)));
     return result;
   }
@@ -272,7 +281,8 @@ private:
     BlockId outer = builder_.block();
     builder_.setBlock(block);
     size_t begin = visible_.size();
-    for (const JsonValue &node : BYCC_TRY(member(*value, "nodes", JsonValue::Kind::Array)).get().items)
+    for (const JsonValue &node :
+         BYCC_TRY(member(*value, "nodes", JsonValue::Kind::Array)).get().items)
       BYCC_TRY(readNode(node));
     const JsonValue *result = value->find("result");
     if (!result)
@@ -286,9 +296,10 @@ private:
   }
 
   Expected<> readNode(const JsonValue &value) {
-    BYCC_TRY(checkKeys(value, {"id", "op", "call", "tuple", "project", "then", "else", "function",
-                               "args", "attrs", "let", "name", "annotation", "asked", "origin",
-                               "type", "source"})); // the last two are for readers: types are inferred
+    BYCC_TRY(
+        checkKeys(value, {"id", "op", "call", "tuple", "project", "then", "else", "function",
+                          "args", "attrs", "let", "name", "annotation", "asked", "origin", "type",
+                          "source"})); // the last two are for readers: types are inferred
     BYCC_TRY(checkKind(value));
     SourceId at = source(value);
     builder_.setSource(at);
@@ -338,7 +349,8 @@ private:
     if (const JsonValue *call = value.find("call")) {
       NodeId callee = BYCC_TRY(use(*call));
       if (module_.types.kind(module_.type(callee)) != TypeKind::Function)
-        return fail(*call) << "a value of type " << module_.types.str(module_.type(callee)) << " is called";
+        return fail(*call) << "a value of type " << module_.types.str(module_.type(callee))
+                           << " is called";
       return builder_.callFunction(callee, args);
     }
     if (value.find("tuple"))
@@ -396,7 +408,8 @@ private:
     if (const JsonValue *asked = value.find("asked")) {
       if (!asked->isString())
         return fail(*asked) << "a vendor's name is a string";
-      module_.node(node).source = module_.addAskedSource(module_.node(node).source, module_.intern(asked->string));
+      module_.node(node).source =
+          module_.addAskedSource(module_.node(node).source, module_.intern(asked->string));
     }
     if (const JsonValue *origin = value.find("origin")) {
       if (!origin->isInt() || origin->integer < 0 || origin->integer >= UINT32_MAX)
@@ -413,7 +426,8 @@ private:
     if (region.integer < -1 || region.integer > INT32_MAX)
       return fail(region) << "a region number is at least -1 and fits 32 bits";
     annotation.region = static_cast<int32_t>(region.integer);
-    for (const JsonValue &vendor : BYCC_TRY(member(*note, "vendors", JsonValue::Kind::Array)).get().items) {
+    for (const JsonValue &vendor :
+         BYCC_TRY(member(*note, "vendors", JsonValue::Kind::Array)).get().items) {
       if (!vendor.isString())
         return fail(vendor) << "a vendor's name is a string";
       annotation.vendors.push_back(module_.intern(vendor.string));

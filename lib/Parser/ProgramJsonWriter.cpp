@@ -35,7 +35,8 @@ namespace {
 class Writer {
 public:
   Writer(const Module &module, const ProgramJsonOptions &options)
-      : module_(module), options_(options), ids_(module.numNodes(), UINT32_MAX), constants_(module.constants.size(), UINT32_MAX) {}
+      : module_(module), options_(options), ids_(module.numNodes(), UINT32_MAX),
+        constants_(module.constants.size(), UINT32_MAX) {}
 
   std::string write() {
     // Functions first, in the order of globals; writing bodies appends local ones.
@@ -104,12 +105,18 @@ private:
       json_.key("name").value(module_.string(f.name));
     json_.key("params").beginArray();
     for (NodeId param : f.params)
-      json_.beginObject().key("id").value(ids_[param.index])
-          .key("name").value(module_.string(module_.node(param).name))
-          .key("type").value(module_.types.str(module_.type(param))).endObject();
+      json_.beginObject()
+          .key("id")
+          .value(ids_[param.index])
+          .key("name")
+          .value(module_.string(module_.node(param).name))
+          .key("type")
+          .value(module_.types.str(module_.type(param)))
+          .endObject();
     json_.endArray();
     NodeId result = module_.block(f.body).result;
-    json_.key("result_type").value(module_.types.str(f.resultType ? f.resultType : module_.type(result)));
+    json_.key("result_type")
+        .value(module_.types.str(f.resultType ? f.resultType : module_.type(result)));
     writeAttrs(f.attrs);
     json_.key("body").value(blockIndex_[f.body.index]).endObject();
   }
@@ -117,7 +124,8 @@ private:
   void writeUse(NodeId id) {
     const Node &node = module_.node(id);
     if (node.kind == NodeKind::Global) {
-      json_.value("@" + std::string(module_.string(module_.function(FunctionId(node.payload)).name)));
+      json_.value("@" +
+                  std::string(module_.string(module_.function(FunctionId(node.payload)).name)));
     } else if (node.kind == NodeKind::Constant) {
       uint32_t &index = constants_[node.payload];
       if (index == UINT32_MAX) {
@@ -143,22 +151,31 @@ private:
     const Node &node = module_.node(id);
     auto operands = module_.operands(id);
     switch (node.kind) {
-    case NodeKind::CallOp: json_.key("op").value(opInfo(node.op).name); break;
+    case NodeKind::CallOp:
+      json_.key("op").value(opInfo(node.op).name);
+      break;
     case NodeKind::Call:
       json_.key("call");
       writeUse(operands[0]);
       operands = operands.subspan(1);
       break;
-    case NodeKind::Tuple: json_.key("tuple").value(true); break;
-    case NodeKind::Project: json_.key("project").value(node.payload); break;
+    case NodeKind::Tuple:
+      json_.key("tuple").value(true);
+      break;
+    case NodeKind::Project:
+      json_.key("project").value(node.payload);
+      break;
     case NodeKind::If:
-      json_.key("then").value(blockIndex_[module_.thenBlock(id).index])
-          .key("else").value(blockIndex_[module_.elseBlock(id).index]);
+      json_.key("then")
+          .value(blockIndex_[module_.thenBlock(id).index])
+          .key("else")
+          .value(blockIndex_[module_.elseBlock(id).index]);
       break;
     case NodeKind::Function:
       json_.key("function").value(functionIndex_[node.payload]);
       return;
-    default: break;
+    default:
+      break;
     }
     json_.key("args").beginArray();
     for (NodeId operand : operands)

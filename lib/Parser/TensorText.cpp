@@ -9,8 +9,8 @@ namespace bycc {
 Expected<> checkTensorType(const Module &module, TypeId type, const SourceLocation &location) {
   auto shape = module.types.shape(type);
   if (shape.size() > maxRank)
-    return error(Status::Limit, location) << "a tensor has rank " << shape.size()
-                                          << ", at most " << maxRank << " is supported";
+    return error(Status::Limit, location)
+           << "a tensor has rank " << shape.size() << ", at most " << maxRank << " is supported";
   if (!module.types.isStatic(type))
     return {};
   auto bytes = module.types.sizeBytes(type);
@@ -122,8 +122,8 @@ Expected<std::optional<ConstantId>> readGiven(Module &module, const JsonValue &v
   ConstantId id(static_cast<uint32_t>(given->integer));
   TypeId type = BYCC_TRY(reader.type()), actual = module.constants[id.index].type;
   if (type != actual)
-    return reader.fail(value) << "constant " << given->integer << " has type " << module.types.str(actual)
-                              << ", not " << module.types.str(type);
+    return reader.fail(value) << "constant " << given->integer << " has type "
+                              << module.types.str(actual) << ", not " << module.types.str(type);
   return std::optional(id);
 }
 

@@ -128,7 +128,8 @@ private:
     forEachOperator(module_, node, [&](NodeId call) {
       if (why.empty())
         if (std::string no = whyNotTaken(module_, placement_, *askers_[vendor], call); !no.empty())
-          why = std::string(ofAnother) + ", of which it refuses " + nodeName(module_, call) + ": " + no;
+          why = std::string(ofAnother) + ", of which it refuses " + nodeName(module_, call) + ": " +
+                no;
     });
     if (!why.empty())
       return refuse(node, asked.name(), why);
@@ -150,8 +151,7 @@ private:
   // What is said about a composite is said about its operators.
   bool refuse(NodeId node, const std::string &vendor, const std::string &reason) {
     if (refusals_)
-      forEachOperator(module_, node,
-                      [&](NodeId call) { refusals_->add(call, vendor, reason); });
+      forEachOperator(module_, node, [&](NodeId call) { refusals_->add(call, vendor, reason); });
     return false;
   }
 
@@ -165,7 +165,7 @@ private:
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   std::vector<StringId> names_;
   std::unique_ptr<Users> users_; // made for the first composite
-  bool isAlone_; // every call is a region
+  bool isAlone_;                 // every call is a region
   int32_t nextRegion_;
   bool changed_ = false;
 };

@@ -38,7 +38,8 @@ void resolveTensors(const Module &module, NodeId node, std::vector<TensorRef> &o
       resolveTensors(module, field, out);
     if (count == UINT32_MAX)
       return;
-    out.erase(out.begin() + static_cast<long>(start), out.begin() + static_cast<long>(start + begin));
+    out.erase(out.begin() + static_cast<long>(start),
+              out.begin() + static_cast<long>(start + begin));
     out.resize(start + count);
     return;
   }
@@ -186,11 +187,16 @@ struct AnnotatedRegions::Impl {
   }
   static const char *kindName(NodeKind kind) {
     switch (kind) {
-    case NodeKind::If: return "if";
-    case NodeKind::Function: return "function";
-    case NodeKind::Tuple: return "tuple";
-    case NodeKind::Project: return "projection";
-    default: return "call";
+    case NodeKind::If:
+      return "if";
+    case NodeKind::Function:
+      return "function";
+    case NodeKind::Tuple:
+      return "tuple";
+    case NodeKind::Project:
+      return "projection";
+    default:
+      return "call";
     }
   }
 
@@ -307,15 +313,15 @@ std::string AnnotatedRegions::whyApart(uint32_t a, uint32_t b) const {
     std::string owner = vendorOf(why.first) ? impl_->vendorName(why.first) : "the host";
     return impl_->describe(why.first) + " of " + owner + " lies between them";
   }
-  case WhyApart::Kind::Unlinked: return "they share no value";
-  case WhyApart::Kind::Choice: break;
+  case WhyApart::Kind::Unlinked:
+    return "they share no value";
+  case WhyApart::Kind::Choice:
+    break;
   }
   return "nothing forbids it, another grouping was better";
 }
 
-bool AnnotatedRegions::isAcyclic() const {
-  return canRun(impl_->problem, impl_->assignment());
-}
+bool AnnotatedRegions::isAcyclic() const { return canRun(impl_->problem, impl_->assignment()); }
 
 void AnnotatedRegions::regroup(uint64_t &searchSteps) {
   impl_->set(solveRegions(impl_->problem, searchSteps));

@@ -37,9 +37,8 @@ private:
   // Of a composite, one operator says it for all: they are in one region.
   bool isGiven(NodeId unit) const {
     bool isGiven = context_.placement->isGiven(unit);
-    forEachOperator(module_, unit, [&](NodeId call) {
-      isGiven |= context_.placement->isGiven(call);
-    });
+    forEachOperator(module_, unit,
+                    [&](NodeId call) { isGiven |= context_.placement->isGiven(call); });
     return isGiven;
   }
 
@@ -53,8 +52,8 @@ private:
   VendorAsker &askerOf(StringId vendor, BlockId block) {
     auto &[asker, seen] = askers_[vendor.index];
     if (!asker)
-      asker = std::make_unique<VendorAsker>(*context_.vendors->find(module_.string(vendor)), module_,
-                                            *context_.target);
+      asker = std::make_unique<VendorAsker>(*context_.vendors->find(module_.string(vendor)),
+                                            module_, *context_.target);
     // One whose annotator fails refuses the nodes of the block, and says why.
     if (seen != block)
       asker->annotateBlock(block);

@@ -15,7 +15,8 @@ std::string untoldExtent(const Module &module, const Vendor &vendor, NodeId call
     auto shape = module.types.shape(type);
     for (size_t d = 0; d < shape.size(); ++d)
       if (shape[d].isUnknown())
-        return "axis " + std::to_string(d) + " of its result has an extent (?) that does not follow from the inputs'";
+        return "axis " + std::to_string(d) +
+               " of its result has an extent (?) that does not follow from the inputs'";
   }
   return "";
 }

@@ -65,7 +65,8 @@ bool hasBrackets(const Module &module) {
 bool hasVendorFunctions(const Module &module) {
   bool found = false;
   auto look = [&](FunctionId function) {
-    found |= module.functionAttr(function, "Compiler") && !module.functionAttr(function, "global_symbol");
+    found |= module.functionAttr(function, "Compiler") &&
+             !module.functionAttr(function, "global_symbol");
   };
   for (FunctionId function : module.globals()) {
     look(function);
@@ -77,7 +78,8 @@ bool hasVendorFunctions(const Module &module) {
   return found;
 }
 
-Error unknownVendor(std::string_view name, const SourceLocation &place, const std::vector<std::string> &known) {
+Error unknownVendor(std::string_view name, const SourceLocation &place,
+                    const std::vector<std::string> &known) {
   if (name.empty())
     return error(Status::Input, place) << "the name of the vendor is empty";
   return (error(Status::Input, place).as(MessageId::UnknownVendor)

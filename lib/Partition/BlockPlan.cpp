@@ -409,8 +409,8 @@ private:
   std::unordered_map<uint32_t, double> bytesOfType_;
   std::vector<Touch> touches_;
   std::vector<uint8_t> mayLeaveHost_; // by item: whether some tile is a vendor's
-  std::vector<TensorRef> tensors_; // scratch, as is the next
-  std::vector<StringId> takers_;   // of an item
+  std::vector<TensorRef> tensors_;    // scratch, as is the next
+  std::vector<StringId> takers_;      // of an item
 };
 
 BlockPlanner::BlockPlanner(Module &module, PassContext &context, PlanCosts &costs)

@@ -62,8 +62,7 @@ private:
     std::vector<uint32_t> needs;
     for (uint32_t item = 0; item < nodes_.size(); ++item) {
       needs.clear();
-      forEachUsedValue(module_, nodes_[item],
-                       [&](NodeId value) { need(value, item, needs); });
+      forEachUsedValue(module_, nodes_[item], [&](NodeId value) { need(value, item, needs); });
       std::ranges::sort(needs);
       needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
       problem_.needs.insert(problem_.needs.end(), needs.begin(), needs.end());
@@ -239,8 +238,8 @@ private:
       tensor.isUsedOutside = true;
       return;
     }
-    bool isKnown = problem_.users.size() > problem_.usersBegin.back() &&
-                   problem_.users.back() == user;
+    bool isKnown =
+        problem_.users.size() > problem_.usersBegin.back() && problem_.users.back() == user;
     if (!problem_.isWire[user] && !isKnown)
       problem_.users.push_back(user);
   }

@@ -14,8 +14,8 @@ struct BlockProblem {
   // own has a label for each, with ownLabel in it.
   static constexpr uint32_t ownLabel = 0x80000000u;
   std::vector<std::pair<StringId, uint32_t>> vendors;
-  std::vector<TensorRef> tensors;      // as problem.tensors; those of one maker stand together
-  std::vector<uint32_t> tensorsBegin;  // by item: the first of its tensors; one more entry
+  std::vector<TensorRef> tensors;     // as problem.tensors; those of one maker stand together
+  std::vector<uint32_t> tensorsBegin; // by item: the first of its tensors; one more entry
 };
 
 // Cost: the block and everything inside it. `context` may be null.

@@ -173,7 +173,7 @@ private:
     if (!differs)
       return part.solution.bound;
     PlanEffort effort = effortFor(raw);
-    constexpr uint32_t few = 160; // that one search goes through
+    constexpr uint32_t few = 160;             // that one search goes through
     effort.steps /= raw.size() > few ? 8 : 4; // no plan depends on it
     return solvePlan(raw, effort, {part.solution.plan}).bound;
   }

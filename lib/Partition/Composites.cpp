@@ -150,7 +150,8 @@ private:
     for (NodeId node : operators) {
       module_.setAnnotation(node, annotation);
       if (annotation.region >= 0 && !context_.vendors->mergeRegions) // each its own
-        annotation.region = nextRegion_ = nextRegion_ < 0 ? firstFreeRegion(module_) : nextRegion_ + 1;
+        annotation.region = nextRegion_ =
+            nextRegion_ < 0 ? firstFreeRegion(module_) : nextRegion_ + 1;
     }
   }
 

@@ -111,8 +111,8 @@ VendorTimes::VendorTimes(const Module &module, const Vendor &vendor, const Targe
 
 double VendorTimes::of(NodeId unit) {
   if (std::optional<FunctionId> composite = compositeOf(module_, unit);
-      composite &&
-      vendorOfComposite(module_.functionAttr(*composite, "Composite")->asString()) != vendor_.name()) {
+      composite && vendorOfComposite(module_.functionAttr(*composite, "Composite")->asString()) !=
+                       vendor_.name()) {
     double sum = 0; // it would be taken apart
     forEachOperator(module_, unit, [&](NodeId call) { sum += of(call); });
     return sum;

@@ -87,7 +87,11 @@ void writeEstimate(JsonWriter &json, const PlanEstimate &estimate) {
   json.key("measured_share").value(estimate.measuredShare).key("parts").beginArray();
   for (const PlanEstimate::Part &part : estimate.parts) {
     json.beginObject().key("name").value(part.name).key("operators_us").value(part.operators);
-    json.key("launches_us").value(part.launches).key("transfers_us").value(part.transfers).endObject();
+    json.key("launches_us")
+        .value(part.launches)
+        .key("transfers_us")
+        .value(part.transfers)
+        .endObject();
   }
   json.endArray().endObject();
 }

@@ -41,8 +41,8 @@ public:
         external_.emplace(function, addExternal(function));
     for (FunctionId function : module_.globals())
       if (!isExternal(function))
-        walkHost(module_.function(function).body, std::string(module_.string(
-                     module_.function(function).name)));
+        walkHost(module_.function(function).body,
+                 std::string(module_.string(module_.function(function).name)));
     for (auto [function, index] : external_)
       if (report_.functions[index].calls == 0)
         walkExternal(function, index);
@@ -294,9 +294,9 @@ private:
   const ResidentTensors resident_;
   OffloadReport report_;
   std::unordered_map<NodeId, size_t> regionOf_; // of nodes that refusals_->apart() names
-  std::map<FunctionId, size_t> external_; // -> report_.functions
-  std::optional<ConstantPool> distinct_;  // of the function at hand
-  std::unordered_set<NodeId> constants_;  // its distinct ones
+  std::map<FunctionId, size_t> external_;       // -> report_.functions
+  std::optional<ConstantPool> distinct_;        // of the function at hand
+  std::unordered_set<NodeId> constants_;        // its distinct ones
   uint32_t numUnits_ = 0;
 };
 

@@ -96,8 +96,8 @@ std::vector<std::string> reasonLines(const OffloadNode &node) {
 void writeHead(std::ostringstream &out, const OffloadReport &report) {
   out << counted(report.totals.ops, "op") << ": ";
   for (const auto &[vendor, part] : report.vendorParts())
-    out << part.offloadedOps << " in " << counted(part.regions, "region") << " of " << report.titleOf(vendor)
-        << ", ";
+    out << part.offloadedOps << " in " << counted(part.regions, "region") << " of "
+        << report.titleOf(vendor) << ", ";
   out << report.totals.ops - report.totals.offloadedOps << " on the host\n";
   if (std::string text = describeReturned(report); !text.empty())
     out << text << "\n";
@@ -131,10 +131,13 @@ void writeRegions(std::ostringstream &out, const OffloadReport &report) {
     return;
   Table table;
   for (const OffloadFunction &f : report.functions)
-    table.add({f.symbol, report.titleOf(f.compiler), counted(static_cast<int64_t>(f.ops.size()), "op"),
-               flopsText(f.flops), counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
+    table.add({f.symbol, report.titleOf(f.compiler),
+               counted(static_cast<int64_t>(f.ops.size()), "op"), flopsText(f.flops),
+               counted(static_cast<int64_t>(f.paramTypes.size()), "input"),
                counted(static_cast<int64_t>(f.resultTypes.size()), "output"),
-               boundaryText(f.boundaryBytes, bytesText(f.boundaryBytes), f.hasRunTimeSizes) + " cross its boundary", folded(f.composites)});
+               boundaryText(f.boundaryBytes, bytesText(f.boundaryBytes), f.hasRunTimeSizes) +
+                   " cross its boundary",
+               folded(f.composites)});
   out << "\nregions:\n";
   for (size_t i = 0; i < table.size(); ++i)
     out << table.line(i);
@@ -206,8 +209,8 @@ void writeNodes(std::ostringstream &out, const OffloadReport &report) {
   Table table;
   for (const OffloadNode &node : report.nodes) {
     std::string others = node.region.empty() ? "" : join(reasonLines(node), "; ");
-    table.add({node.name, node.op, node.region.empty() ? node.placed : node.region,
-               node.composite, others.empty() ? "" : "(" + others + ")"});
+    table.add({node.name, node.op, node.region.empty() ? node.placed : node.region, node.composite,
+               others.empty() ? "" : "(" + others + ")"});
   }
   out << "\nnodes:\n";
   for (size_t i = 0; i < table.size(); ++i) {

@@ -27,8 +27,8 @@ std::vector<TensorRef> Outliner::run() {
 void Outliner::addCall(NodeId node) {
   std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
   for (NodeId &operand : operands)
-    operand = module_.node(operand).kind == NodeKind::Function ? adopt(operand)
-                                                               : innerValue(operand);
+    operand =
+        module_.node(operand).kind == NodeKind::Function ? adopt(operand) : innerValue(operand);
   module_.setOperands(node, operands);
   module_.node(node).isLet = false;
   list_.push_back(node);

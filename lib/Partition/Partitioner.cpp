@@ -122,12 +122,14 @@ Expected<> Partitioner::emitRegion(uint32_t index, Scope &scope) {
   std::string symbol = makeSymbol(region.vendor);
   FunctionId function = module_.addFunction(symbol);
   module_.function(function).source = source;
-  module_.function(function).attrs = module_.attributes.intern(
-      {{"Compiler", module_.string(region.vendor)}, {"Primitive", 1}, {"Inline", 1},
-       {"global_symbol", symbol}});
-  std::vector<TensorRef> needs = Outliner(module_, regions_, index,
-                                       context_.vendors->bindConstants, function,
-                                       usesOfFunction_).run();
+  module_.function(function).attrs =
+      module_.attributes.intern({{"Compiler", module_.string(region.vendor)},
+                                 {"Primitive", 1},
+                                 {"Inline", 1},
+                                 {"global_symbol", symbol}});
+  std::vector<TensorRef> needs =
+      Outliner(module_, regions_, index, context_.vendors->bindConstants, function, usesOfFunction_)
+          .run();
   std::vector<NodeId> operands{module_.globalRef(function)};
   for (const TensorRef &tensor : needs)
     operands.push_back(hostTensor(tensor, scope));
@@ -159,8 +161,8 @@ Expected<> Partitioner::emitRegion(uint32_t index, Scope &scope) {
 std::string Partitioner::makeSymbol(StringId vendor) {
   std::string name(module_.string(vendor));
   for (;;) {
-    std::string symbol = asIdentifier(context_.moduleName + "_" + name + "_" +
-                                      std::to_string(nextNumber_[name]++));
+    std::string symbol =
+        asIdentifier(context_.moduleName + "_" + name + "_" + std::to_string(nextNumber_[name]++));
     if (!module_.findGlobal(symbol))
       return symbol;
   }

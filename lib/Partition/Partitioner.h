@@ -42,7 +42,7 @@ private:
   PassContext &context_;
   const RegionTable &regions_;
   NodePlaces places_;
-  std::vector<uint8_t> isKept_; // tuples and projections that stay in host code
+  std::vector<uint8_t> isKept_;          // tuples and projections that stay in host code
   std::vector<uint32_t> usesOfFunction_; // by node: calls of local functions
   // Host values of the regions' outputs, one region after the other.
   std::vector<uint32_t> resultsBegin_;

@@ -84,8 +84,9 @@ private:
     Diagnostic diagnostic;
     diagnostic.status = Status::Arg;
     diagnostic.id = MessageId::StalePlan;
-    diagnostic.message = "--partition-plan: " + plan_.file + " is not for this program: " +
-                         std::to_string(numStale_) + (numStale_ == 1 ? " node differs" : " nodes differ");
+    diagnostic.message = "--partition-plan: " + plan_.file +
+                         " is not for this program: " + std::to_string(numStale_) +
+                         (numStale_ == 1 ? " node differs" : " nodes differ");
     for (std::string &note : notes_)
       diagnostic.notes.push_back({{}, std::move(note)});
     if (numStale_ > maxNamed)

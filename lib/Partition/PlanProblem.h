@@ -35,9 +35,9 @@ namespace bycc {
 struct PlanProblem {
 
   struct Vendor {
-    double launch = 0;   // of a region
-    double transfer = 0; // per tensor that crosses the border of its memory
-    double perByte = 0;  // and per byte of it
+    double launch = 0;         // of a region
+    double transfer = 0;       // per tensor that crosses the border of its memory
+    double perByte = 0;        // and per byte of it
     double perLaidOutByte = 0; // the same where Tensor::isLaidOut
     double trust = 1;          // these, divided by it, are raw time
     bool ownMemory = false;

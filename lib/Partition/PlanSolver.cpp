@@ -28,14 +28,14 @@ constexpr uint64_t windowCost = 500;                        // of making one
 // What is left to gain in large problems, as a part of the bound: from where on windows are
 // searched quickly only, what may be left for branch and bound, and what is enough.
 constexpr double near = 0.01, almost = 0.005, enough = 0.0005;
-constexpr uint64_t branchPart = 8;        // of the steps of large problems, at most
-constexpr uint64_t nearPart = 5;          // ... of small ones, where the gap is small
-constexpr double leastGain = 0.01;        // of a round of windows, of what is left to gain
-constexpr double annealShare = 0.75;      // of the steps that are left
+constexpr uint64_t branchPart = 8;         // of the steps of large problems, at most
+constexpr uint64_t nearPart = 5;           // ... of small ones, where the gap is small
+constexpr double leastGain = 0.01;         // of a round of windows, of what is left to gain
+constexpr double annealShare = 0.75;       // of the steps that are left
 constexpr double annealSmallShare = 0.125; // where the gap is small, or the problem is
-constexpr uint64_t moveCost = 4;          // of moving regions, per item
-constexpr uint64_t smallSteps = 400000;   // at least, to look through all plans of few items
-constexpr uint64_t groupingSteps = 20000; // of one leaf
+constexpr uint64_t moveCost = 4;           // of moving regions, per item
+constexpr uint64_t smallSteps = 400000;    // at least, to look through all plans of few items
+constexpr uint64_t groupingSteps = 20000;  // of one leaf
 
 class Solver {
 public:

@@ -59,11 +59,11 @@ private:
   uint32_t numVendors_;
   PlanProblem::Lists reads_, makes_; // tensors, by item
   std::vector<uint32_t> tile_;
-  std::vector<uint32_t> vendor_;     // of each item's tile: asked for so often that it stands apart
-  std::vector<uint32_t> state_;      // by tensor: its maker's vendor (the host of those made
-                                     // elsewhere), its users, are there others, users by vendor
-  std::vector<double> until_;        // by item and vendor: what the way here costs
-  std::vector<uint32_t> chosen_;     // composite that was taken for an item, or none
+  std::vector<uint32_t> vendor_; // of each item's tile: asked for so often that it stands apart
+  std::vector<uint32_t> state_;  // by tensor: its maker's vendor (the host of those made
+                                 // elsewhere), its users, are there others, users by vendor
+  std::vector<double> until_;    // by item and vendor: what the way here costs
+  std::vector<uint32_t> chosen_; // composite that was taken for an item, or none
   std::vector<uint32_t> items_, tensors_, itemMark_, tensorMark_;
   std::vector<std::pair<uint32_t, uint32_t>> changes_; // item and its tile before
   uint32_t stamp_ = 0;

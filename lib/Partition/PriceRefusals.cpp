@@ -20,7 +20,7 @@ namespace bycc {
 
 namespace {
 
-constexpr size_t maxGroups = 64;    // those of most nodes; each takes as long as the plan did
+constexpr size_t maxGroups = 64; // those of most nodes; each takes as long as the plan did
 
 // The same plan of a problem that has more tiles.
 PlanAnswer withTilesOf(const BlockPlan &other, const PlannedBlock &block) {

@@ -74,16 +74,15 @@ private:
     auto first = std::ranges::find_if(
         verdicts, [&](const Verdict &verdict) { return mayOffer_ && canOffer(*verdict.region); });
     for (const Verdict &verdict : verdicts)
-      if (first == verdicts.end() || (verdict.region->vendor == first->region->vendor &&
-                                      canOffer(*verdict.region)))
+      if (first == verdicts.end() ||
+          (verdict.region->vendor == first->region->vendor && canOffer(*verdict.region)))
         take(*verdict.region, verdict.region->nodes, verdict.why, verdict.reason);
     return !verdicts.empty();
   }
 
   bool canOffer(const RegionContent &region) const {
-    return std::ranges::any_of(region.nodes, [&](NodeId node) {
-      return module_.annotation(node)->vendors.size() > 1;
-    });
+    return std::ranges::any_of(
+        region.nodes, [&](NodeId node) { return module_.annotation(node)->vendors.size() > 1; });
   }
 
   std::string nameOf(const RegionContent &region) const {
@@ -108,7 +107,8 @@ private:
       }
       for (StringId other : annotation.vendors)
         passOver(node, other,
-                 nameOf(region) + " was chosen, and the region of " + nameOf(region) + " is " + why);
+                 nameOf(region) + " was chosen, and the region of " + nameOf(region) + " is " +
+                     why);
       module_.setAnnotation(node, {});
       forEachOperator(module_, node, [&](NodeId) { ++returned; });
       if (compositeOf(module_, node))
@@ -177,7 +177,7 @@ private:
   RegionLimits limits_;
   std::vector<RegionContent> regions_;
   bool mayOffer_ = true;
-  std::vector<Taken> taken_;           // and offered to another vendor
+  std::vector<Taken> taken_;                      // and offered to another vendor
   std::map<uint32_t, std::vector<NodeId>> apart_; // composites that come apart, by block
   std::set<uint32_t> regrouped_;                  // blocks
   std::unique_ptr<RegionGrouping> grouping_;

@@ -21,8 +21,8 @@ Expected<> checkVendorInUse(const PassContext &context, std::string_view vendor,
 }
 
 bool mayNotHave(const PassContext &context, NodeId node, const std::string &vendor) {
-  return context.placement && (context.placement->whyNot(node, vendor) ||
-                               context.placement->labelOf(node) != 0);
+  return context.placement &&
+         (context.placement->whyNot(node, vendor) || context.placement->labelOf(node) != 0);
 }
 
 Expected<bool> readAnnotations(Module &module, PassContext &context) {

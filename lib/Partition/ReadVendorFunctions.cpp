@@ -40,8 +40,7 @@ struct Uses {
 
 class VendorFunctionReader {
 public:
-  VendorFunctionReader(Module &module, PassContext &context)
-      : module_(module), context_(context) {}
+  VendorFunctionReader(Module &module, PassContext &context) : module_(module), context_(context) {}
 
   Expected<bool> run() {
     if (asking().empty())
@@ -149,13 +148,16 @@ private:
 
   std::string whyNotInside(NodeId node, const std::string &vendor) const {
     switch (module_.node(node).kind) {
-    case NodeKind::If: return "if";
-    case NodeKind::Call: return whyNotCalled(module_.operands(node)[0], node);
+    case NodeKind::If:
+      return "if";
+    case NodeKind::Call:
+      return whyNotCalled(module_.operands(node)[0], node);
     case NodeKind::Function:
       return whyNotComposite(module_.functionOf(node), vendor);
     case NodeKind::CallOp:
       return isCallWith(module_, node, OpTrait::Bracket) ? describe(module_, node) : "";
-    default: return "";
+    default:
+      return "";
     }
   }
 
@@ -255,8 +257,8 @@ private:
         std::ranges::all_of(calls, [&](NodeId call) { return argument(call, i) == first; }))
       return first;
     for (size_t j = 0; j < i; ++j)
-      if (std::ranges::all_of(
-              calls, [&](NodeId call) { return argument(call, i) == argument(call, j); }))
+      if (std::ranges::all_of(calls,
+                              [&](NodeId call) { return argument(call, i) == argument(call, j); }))
         return params[j];
     return {};
   }

@@ -81,8 +81,9 @@ private:
                gone != rules_.program.dissolved.end()) {
       row.composite = titled(gone->second.first, gone->second.second);
     }
-    if (auto chosen = rules_.program.chosen.find(node);
-        found == places_.end() && !onHost_.contains(node) && chosen != rules_.program.chosen.end()) {
+    if (auto chosen = rules_.program.chosen.find(node); found == places_.end() &&
+                                                        !onHost_.contains(node) &&
+                                                        chosen != rules_.program.chosen.end()) {
       row.place = chosen->second.first;
       row.region = numberOf(regions_, UINT32_MAX - static_cast<uint32_t>(chosen->second.second));
     }

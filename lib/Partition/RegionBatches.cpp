@@ -45,7 +45,8 @@ class Scheduler {
 public:
   Scheduler(const RegionProblem &problem, Direction direction)
       : problem_(problem), before_{problem.needsBegin, problem.needs},
-        after_(usersOfItems(problem)), order_(problem.size()), blockedIn_(problem.apart.empty() ? 0 : problem.size(), none) {
+        after_(usersOfItems(problem)), order_(problem.size()),
+        blockedIn_(problem.apart.empty() ? 0 : problem.size(), none) {
     std::iota(order_.begin(), order_.end(), 0u);
     if (direction == Direction::FromResults) {
       std::swap(before_, after_);
@@ -135,10 +136,10 @@ private:
   }
 
   const RegionProblem &problem_;
-  Graph before_, after_; // what an item waits for, and what waits for it
+  Graph before_, after_;        // what an item waits for, and what waits for it
   std::vector<uint32_t> order_; // meets `before_` first
   std::vector<uint32_t> waiting_, distance_, batch_, readyHost_;
-  std::vector<uint32_t> blockedIn_; // by item: batch that has a call it must be apart from
+  std::vector<uint32_t> blockedIn_;          // by item: batch that has a call it must be apart from
   std::vector<std::vector<uint32_t>> ready_; // by vendor
   std::vector<uint32_t> furthest_; // by vendor: 1 + greatest distance of a ready item, 0 for none
 };

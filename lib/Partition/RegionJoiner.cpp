@@ -24,7 +24,8 @@ public:
   Joiner(const RegionProblem &problem, const std::vector<uint32_t> &parts, JoinOrder order)
       : problem_(problem), groups_(problem.size()), after_(problem.size(), &memory_),
         before_(problem.size(), &memory_),
-        apart_(problem.apart.empty() ? 0 : problem.size(), &memory_), mark_(problem.size(), 0), budget_(uint64_t{40} * problem.size() + 100000),
+        apart_(problem.apart.empty() ? 0 : problem.size(), &memory_), mark_(problem.size(), 0),
+        budget_(uint64_t{40} * problem.size() + 100000),
         patience_(uint64_t{4} * problem.size() + 100000), hopes_(patience_) {
     for (uint32_t item = 0; item < problem.size(); ++item)
       groups_.join(item, parts[item]);
@@ -49,8 +50,8 @@ public:
   }
 
 private:
-  static constexpr uint32_t maxPairs = 16;       // of one share, per member
-  static constexpr uint64_t maxVisits = 4096;    // of one attempt
+  static constexpr uint32_t maxPairs = 16;    // of one share, per member
+  static constexpr uint64_t maxVisits = 4096; // of one attempt
 
   void connect() {
     for (uint32_t item = 0; item < problem_.size(); ++item)
@@ -138,8 +139,8 @@ private:
     if (apart_[a].size() > apart_[b].size())
       std::swap(a, b);
     visits_ += apart_[a].size();
-    bool isApart = std::ranges::any_of(
-        apart_[a], [&](uint32_t other) { return groups_.find(other) == b; });
+    bool isApart =
+        std::ranges::any_of(apart_[a], [&](uint32_t other) { return groups_.find(other) == b; });
     if (isApart)
       spend(false);
     return isApart;
@@ -255,7 +256,7 @@ private:
   // Many short lists that go together: taken one after another, given back at once.
   std::pmr::monotonic_buffer_resource memory_;
   std::pmr::vector<List> after_, before_; // edges between groups, by name
-  std::pmr::vector<List> apart_; // items a group may not have; empty: no such rules
+  std::pmr::vector<List> apart_;          // items a group may not have; empty: no such rules
   std::vector<uint32_t> shareOrder_;
   std::vector<uint32_t> position_;
   std::vector<uint32_t> later_, earlier_;

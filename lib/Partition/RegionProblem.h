@@ -16,8 +16,8 @@ namespace bycc {
 struct RegionProblem {
   static constexpr int32_t host = -1;
   // By item. Items come in dependency order.
-  std::vector<int32_t> vendor;  // host, or a vendor's number
-  std::vector<uint8_t> isWire;  // tuples and projections: join regions, but make none
+  std::vector<int32_t> vendor; // host, or a vendor's number
+  std::vector<uint8_t> isWire; // tuples and projections: join regions, but make none
   // What each item needs, as CSR arrays of item numbers.
   std::vector<uint32_t> needsBegin{0};
   std::vector<uint32_t> needs;
@@ -31,9 +31,9 @@ struct RegionProblem {
 
   // What crosses a border costs: tensors that items make or use.
   struct Tensor {
-    uint32_t maker = none;     // item; none: made elsewhere
+    uint32_t maker = none;      // item; none: made elsewhere
     bool isUsedOutside = false; // beyond the items
-    uint64_t bytes = 0;        // 0 when not known
+    uint64_t bytes = 0;         // 0 when not known
   };
   std::vector<Tensor> tensors;
   std::vector<uint32_t> usersBegin{0}, users; // calls, ascending, the host's as well

@@ -169,9 +169,9 @@ private:
   std::array<uint64_t, maxItems> needs_{};         // by group: groups that it needs
   std::vector<uint64_t> apartMask_;                // by item
   std::vector<std::vector<uint32_t>> uses_, made_; // tensors by item
-  std::vector<uint64_t> userMask_;             // by tensor
-  std::vector<uint8_t> isOut_;                 // by tensor: known to leave its maker's group
-  std::vector<uint32_t> out_;                  // the same, in order
+  std::vector<uint64_t> userMask_;                 // by tensor
+  std::vector<uint8_t> isOut_;                     // by tensor: known to leave its maker's group
+  std::vector<uint32_t> out_;                      // the same, in order
 };
 
 // How often a path can enter the part, up to a call.

@@ -31,11 +31,11 @@ bool RegionTable::hasChosenRegions(const std::vector<BlockId> &blocks) const {
   return false;
 }
 
-Expected<> RegionTable::add(NodeId node, BlockId block, const Annotation &annotation,
-                           bool isChosen,
-                           std::unordered_map<int32_t, uint32_t> &byNumber) {
+Expected<> RegionTable::add(NodeId node, BlockId block, const Annotation &annotation, bool isChosen,
+                            std::unordered_map<int32_t, uint32_t> &byNumber) {
   bool isCall = module_.node(node).kind == NodeKind::CallOp || compositeOf(module_, node);
-  if (!isCall || annotation.vendors.empty() || (isChosen && annotation.region < std::max(first_, 0)))
+  if (!isCall || annotation.vendors.empty() ||
+      (isChosen && annotation.region < std::max(first_, 0)))
     return {};
   uint32_t next = static_cast<uint32_t>(regions_.size()), region = next;
   if (isChosen)

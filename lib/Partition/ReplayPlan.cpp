@@ -81,8 +81,10 @@ private:
       return;
     }
     std::rotate(annotation.vendors.begin(), chosen, chosen + 1);
-    annotation.region = numbers_.try_emplace({row.region, rules_.labelOf(node)},
-                                             static_cast<int32_t>(numbers_.size())).first->second;
+    annotation.region =
+        numbers_
+            .try_emplace({row.region, rules_.labelOf(node)}, static_cast<int32_t>(numbers_.size()))
+            .first->second;
     passOver(node, row, annotation, "the partition plan places it in " + row.place);
     if (StringId owner = ownerOf(module_, node); owner && owner != annotation.vendors[0]) {
       std::erase(annotation.vendors, owner);
@@ -92,14 +94,16 @@ private:
     module_.setAnnotation(node, std::move(annotation));
   }
 
-  void passOver(NodeId node, const PlanNode &row, const Annotation &annotation, const std::string &otherwise) {
+  void passOver(NodeId node, const PlanNode &row, const Annotation &annotation,
+                const std::string &otherwise) {
     for (StringId id : annotation.vendors) {
       std::string vendor(module_.string(id));
       if (vendor == row.place || !context_.refusals)
         continue;
       forEachOperator(module_, node, [&](NodeId call) {
         const PlanNode *mine = rules_.plannedFor(call);
-        auto why = std::ranges::find(mine->why, vendor, &std::pair<std::string, std::string>::first);
+        auto why =
+            std::ranges::find(mine->why, vendor, &std::pair<std::string, std::string>::first);
         context_.refusals->passOver(call, vendor, why == mine->why.end() ? otherwise : why->second);
       });
     }
@@ -118,8 +122,8 @@ private:
     Diagnostic diagnostic;
     diagnostic.status = Status::Arg;
     diagnostic.location = module_.source(node);
-    diagnostic.message = "--partition-plan: " + escaped(row.name) + " (" + escaped(row.op) + ") is to go to " +
-                         escaped(row.place) + ", which refuses it" + reason;
+    diagnostic.message = "--partition-plan: " + escaped(row.name) + " (" + escaped(row.op) +
+                         ") is to go to " + escaped(row.place) + ", which refuses it" + reason;
     found_.push_back(std::move(diagnostic));
   }
 

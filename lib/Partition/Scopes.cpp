@@ -52,7 +52,8 @@ NodeId fieldInSight(const Module &module, NodeId value) {
 bool dropUnneeded(Module &module) {
   bool changed = false;
   auto look = [&](NodeId &value) {
-    NodeId field = module.node(value).kind == NodeKind::Project ? fieldInSight(module, value) : value;
+    NodeId field =
+        module.node(value).kind == NodeKind::Project ? fieldInSight(module, value) : value;
     changed |= field != value;
     value = field;
   };

@@ -15,8 +15,7 @@ std::vector<BlockId> openBlocks(const Module &module, NodeId node);
 // Every value that a node uses, and that the blocks in it use; some of them several
 // times. What must run before what is told by this alone: grouping, ordering and
 // splitting would otherwise disagree on what a region needs.
-template <typename Visit>
-void forEachUsedValue(const Module &module, NodeId node, Visit &&visit) {
+template <typename Visit> void forEachUsedValue(const Module &module, NodeId node, Visit &&visit) {
   for (NodeId operand : module.operands(node))
     visit(operand);
   for (BlockId inner : innerBlocks(module, node)) {

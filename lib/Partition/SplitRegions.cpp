@@ -74,10 +74,10 @@ private:
     for (const UnitOrder::Unit &unit : ring)
       if (unit.region != region)
         between = unit.region == none ? unit.node : regions[unit.region].nodes[0];
-    context_.warn(module_.source(between),
-                  "--partition-plan: the region of " + nodeName(module_, regions[region].nodes[0]) +
-                      " is split: " + nodeName(module_, between) +
-                      " stands between its nodes and is not in it");
+    context_.warn(module_.source(between), "--partition-plan: the region of " +
+                                               nodeName(module_, regions[region].nodes[0]) +
+                                               " is split: " + nodeName(module_, between) +
+                                               " stands between its nodes and is not in it");
   }
 
   // How often a path from the region's first nodes to here has left the region.

@@ -8,11 +8,11 @@ namespace bycc {
 
 struct WhyApart {
   enum class Kind : uint8_t {
-    Vendor,  // of different vendors (or labels)
-    Rule,    // `first` gives a value to `second` and must be apart from it
-    Between, // `first` needs one and the other needs it, maybe through further ones
+    Vendor,   // of different vendors (or labels)
+    Rule,     // `first` gives a value to `second` and must be apart from it
+    Between,  // `first` needs one and the other needs it, maybe through further ones
     Unlinked, // nothing of the one touches a value of the other
-    Choice,  // nothing forbids it
+    Choice,   // nothing forbids it
   };
   Kind kind = Kind::Choice;
   uint32_t first = none, second = none; // items

@@ -146,9 +146,12 @@ bool Condition::looksAtMakers() const {
 }
 
 bool Condition::namesLayout(uint32_t argument) const {
-  auto names = [&](const auto &arg) { return arg.first == argument && !arg.second.type.layouts.empty(); };
+  auto names = [&](const auto &arg) {
+    return arg.first == argument && !arg.second.type.layouts.empty();
+  };
   return std::ranges::any_of(args, names) ||
-         (!anyOf.empty() && std::ranges::all_of(anyOf, [&](const Condition &c) { return c.namesLayout(argument); }));
+         (!anyOf.empty() &&
+          std::ranges::all_of(anyOf, [&](const Condition &c) { return c.namesLayout(argument); }));
 }
 
 WhyNot whyNot(const Condition &condition, const Module &module, NodeId call) {

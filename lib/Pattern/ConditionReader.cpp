@@ -19,9 +19,8 @@ public:
 
   Expected<Condition> read(const JsonValue &object, const std::string &pointer,
                            const std::vector<std::string> &others, int depth) {
-    std::vector<std::string> known = {"dtype",        "attr",         "const_args",
-                                      "args",         "results",      "any_of",
-                                      "static_shape", "equal_shapes", "comment"};
+    std::vector<std::string> known = {"dtype",  "attr",         "const_args",   "args",   "results",
+                                      "any_of", "static_shape", "equal_shapes", "comment"};
     known.insert(known.end(), others.begin(), others.end());
     BYCC_TRY(checkKeys(object, known, pointer, file_));
     if (depth > maxNesting)
@@ -71,8 +70,8 @@ private:
     if (!array.isArray() || array.items.empty())
       return jsonError(array, pointer, file_) << "expected an array of conditions";
     for (size_t i = 0; i < array.items.size(); ++i)
-      condition.anyOf.push_back(BYCC_TRY(
-          read(array.items[i], pointer + "/" + std::to_string(i), {}, depth + 1)));
+      condition.anyOf.push_back(
+          BYCC_TRY(read(array.items[i], pointer + "/" + std::to_string(i), {}, depth + 1)));
     return {};
   }
 
@@ -90,8 +89,8 @@ private:
     if (position < 0 || position > maxPosition)
       return jsonError(at, pointer, file_) << "expected an argument position";
     if (auto most = numInputs(); most && position >= static_cast<int64_t>(*most))
-      return jsonError(at, pointer, file_) << "argument " << position << ", but " << opInfo(op_).name
-                                           << " takes " << *most;
+      return jsonError(at, pointer, file_)
+             << "argument " << position << ", but " << opInfo(op_).name << " takes " << *most;
     return {};
   }
 
@@ -102,8 +101,8 @@ private:
     std::vector<uint32_t> positions;
     for (size_t i = 0; i < array.items.size(); ++i) {
       const JsonValue &item = array.items[i];
-      BYCC_TRY(checkPosition(item.isInt() ? item.integer : -1, item,
-                             pointer + "/" + std::to_string(i)));
+      BYCC_TRY(
+          checkPosition(item.isInt() ? item.integer : -1, item, pointer + "/" + std::to_string(i)));
       positions.push_back(static_cast<uint32_t>(item.integer));
     }
     return positions;
@@ -129,8 +128,8 @@ private:
 
   Expected<ValueCondition> readValue(const JsonValue &object, const std::string &pointer,
                                      bool isArg) {
-    std::vector<std::string> known = {"dtype",  "rank",         "shape",
-                                      "layout", "min_elements", "max_elements", "comment"};
+    std::vector<std::string> known = {"dtype",        "rank",         "shape",  "layout",
+                                      "min_elements", "max_elements", "comment"};
     if (isArg)
       known.insert(known.end(), {"const", "op", "value"});
     BYCC_TRY(checkKeys(object, known, pointer, file_));
@@ -191,14 +190,15 @@ private:
       std::optional<DimTest> dim = parseDimTest(text);
       if (!dim)
         return jsonError(item, pointer + "/" + std::to_string(i), file_)
-               << "expected a dimension: 7, null, \"1..8\", \">=4\", \"<=4\", \"%8\" or one \"...\"";
+               << "expected a dimension: 7, null, \"1..8\", \">=4\", \"<=4\", \"%8\" or one "
+                  "\"...\"";
       (test.isOpen ? test.tail : test.shape).push_back(std::move(*dim));
     }
     return {};
   }
 
-  Expected<std::vector<std::string>> readStrings(const JsonValue &value,
-                                                 const std::string &pointer, const char *what) {
+  Expected<std::vector<std::string>> readStrings(const JsonValue &value, const std::string &pointer,
+                                                 const char *what) {
     std::vector<std::string> texts;
     if (value.isString()) {
       texts.push_back(value.string);
@@ -221,9 +221,9 @@ private:
     std::vector<OpId> ops;
     for (size_t i = 0; i < names.size(); ++i) {
       bool isList = value.isArray();
-      ops.push_back(BYCC_TRY(readOpName(names[i], isList ? value.items[i] : value,
-                                        isList ? pointer + "/" + std::to_string(i) : pointer,
-                                        file_)));
+      ops.push_back(
+          BYCC_TRY(readOpName(names[i], isList ? value.items[i] : value,
+                              isList ? pointer + "/" + std::to_string(i) : pointer, file_)));
     }
     return ops;
   }
@@ -317,19 +317,25 @@ private:
 
   Expected<AttrValue> readAttrValue(const JsonValue &json, const std::string &pointer, int depth) {
     switch (json.kind) {
-    case JsonValue::Kind::Null: return AttrValue();
-    case JsonValue::Kind::Bool: return AttrValue(json.boolean);
-    case JsonValue::Kind::Int: return AttrValue(json.integer);
-    case JsonValue::Kind::Float: return AttrValue(json.number);
-    case JsonValue::Kind::String: return AttrValue(json.string);
+    case JsonValue::Kind::Null:
+      return AttrValue();
+    case JsonValue::Kind::Bool:
+      return AttrValue(json.boolean);
+    case JsonValue::Kind::Int:
+      return AttrValue(json.integer);
+    case JsonValue::Kind::Float:
+      return AttrValue(json.number);
+    case JsonValue::Kind::String:
+      return AttrValue(json.string);
     case JsonValue::Kind::Array: {
       AttrValue::List items;
       for (size_t i = 0; i < json.items.size(); ++i)
-        items.push_back(BYCC_TRY(
-            readAttrValue(json.items[i], pointer + "/" + std::to_string(i), depth + 1)));
+        items.push_back(
+            BYCC_TRY(readAttrValue(json.items[i], pointer + "/" + std::to_string(i), depth + 1)));
       return AttrValue(std::move(items));
     }
-    default: return jsonError(json, pointer, file_) << "not a value of an attribute";
+    default:
+      return jsonError(json, pointer, file_) << "not a value of an attribute";
     }
   }
 
@@ -340,8 +346,7 @@ private:
 } // namespace
 
 Expected<Condition> readCondition(const JsonValue &object, OpId op, const std::string &pointer,
-                                  const std::string &file,
-                                  const std::vector<std::string> &others) {
+                                  const std::string &file, const std::vector<std::string> &others) {
   return ConditionReader(op, file).read(object, pointer, others, 0);
 }
 

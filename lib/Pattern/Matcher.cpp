@@ -28,7 +28,8 @@ class Then {
 public:
   template <typename F>
   Then(const F &f) // NOLINT: implicit by intent
-      : object_(&f), call_([](const void *object) { return (*static_cast<const F *>(object))(); }) {}
+      : object_(&f), call_([](const void *object) { return (*static_cast<const F *>(object))(); }) {
+  }
   bool operator()() const { return call_(object_); }
 
 private:
@@ -77,14 +78,19 @@ private:
   bool matchKind(uint32_t at, NodeId node, Then then) {
     const PatternNode &part = pattern_.nodes[at];
     switch (part.kind) {
-    case PatternKind::Any: return isValue(node) && then();
+    case PatternKind::Any:
+      return isValue(node) && then();
     case PatternKind::Constant:
-      return module_.isConstant(node) &&
-             (!part.value || holds(*part.value, module_, node)) && then();
-    case PatternKind::Capture: return matchCapture(part, node, then);
-    case PatternKind::Op: return matchOp(part, node, then);
-    case PatternKind::Composite: return matchComposite(part, node, then);
-    case PatternKind::Path: return matchPath(at, node, then);
+      return module_.isConstant(node) && (!part.value || holds(*part.value, module_, node)) &&
+             then();
+    case PatternKind::Capture:
+      return matchCapture(part, node, then);
+    case PatternKind::Op:
+      return matchOp(part, node, then);
+    case PatternKind::Composite:
+      return matchComposite(part, node, then);
+    case PatternKind::Path:
+      return matchPath(at, node, then);
     case PatternKind::Typed:
       return !whyNot(*part.type, module_, module_.type(node)) &&
              match(part.children[0], node, then);
@@ -113,8 +119,8 @@ private:
       return false;
     bool isFirst = !captured;
     captured = node;
-    bool done = part.children.empty() ? isValue(node) && then()
-                                      : match(part.children[0], node, then);
+    bool done =
+        part.children.empty() ? isValue(node) && then() : match(part.children[0], node, then);
     if (!done && isFirst)
       captured_[part.index] = NodeId();
     return done;
@@ -246,9 +252,8 @@ private:
   }
 
   bool hasAttrs(const PatternNode &part, NodeId node) const {
-    return std::ranges::all_of(part.attrs, [&](const AttrTest &test) {
-      return !whyNot(test, module_, node);
-    });
+    return std::ranges::all_of(part.attrs,
+                               [&](const AttrTest &test) { return !whyNot(test, module_, node); });
   }
 
   // Functions and references to them are no operands of a composite.
@@ -292,11 +297,14 @@ private:
     case PatternKind::Op:
     case PatternKind::Composite:
     case PatternKind::Tuple:
-    case PatternKind::Project: match.nodes.push_back(bound_[at]); break;
+    case PatternKind::Project:
+      match.nodes.push_back(bound_[at]);
+      break;
     case PatternKind::Path:
       match.nodes.insert(match.nodes.end(), paths_[at].begin(), paths_[at].end());
       break;
-    default: break;
+    default:
+      break;
     }
     forChildren(at, [&](uint32_t child) { collectNodes(child, match, seen); });
   }
@@ -373,13 +381,13 @@ private:
   const Pattern &pattern_;
   const Matcher::MayContain &mayContain_;
   const Matcher::Accept &accept_;
-  std::vector<NodeId> bound_;      // by pattern node
-  std::vector<uint32_t> choice_;   // by pattern node: alternative taken
+  std::vector<NodeId> bound_;              // by pattern node
+  std::vector<uint32_t> choice_;           // by pattern node: alternative taken
   std::vector<std::vector<NodeId>> paths_; // by pattern node: operators of the path taken
-  std::vector<NodeId> captured_;   // by name
-  std::vector<uint32_t> marks_;    // by node: mark_ when seen in this walk
+  std::vector<NodeId> captured_;           // by name
+  std::vector<uint32_t> marks_;            // by node: mark_ when seen in this walk
   uint32_t mark_ = 0;
-  std::string reason_;             // of the last `where` that did not hold
+  std::string reason_; // of the last `where` that did not hold
   uint32_t steps_ = 0, candidates_ = 0;
   bool gaveUp_ = false;
 };

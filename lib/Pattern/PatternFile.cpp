@@ -14,7 +14,8 @@ namespace {
 // A match may hold it. Composites inside and paths of any operator may hold others.
 bool mayHold(const Pattern &pattern, OpId op) {
   return std::ranges::any_of(pattern.nodes, [&](const PatternNode &node) {
-    return node.kind == PatternKind::Composite || (node.kind == PatternKind::Path && node.ops.empty()) ||
+    return node.kind == PatternKind::Composite ||
+           (node.kind == PatternKind::Path && node.ops.empty()) ||
            std::ranges::find(node.ops, op) != node.ops.end();
   });
 }
@@ -128,7 +129,8 @@ Expected<std::string> readName(const JsonValue &item, std::string_view vendor,
 Expected<Pattern> readPattern(const JsonValue &item, std::string_view vendor,
                               const std::string &pointer, const std::string &file,
                               std::span<const std::string> composites) {
-  BYCC_TRY(checkKeys(item, {"name", "root", "let", "relay", "params", "any_order", "where", "comment"},
+  BYCC_TRY(checkKeys(item,
+                     {"name", "root", "let", "relay", "params", "any_order", "where", "comment"},
                      pointer, file));
   std::string name = BYCC_TRY(readName(item, vendor, pointer, file));
   Pattern pattern = BYCC_TRY(parseEither(item, name, pointer, file, composites));
@@ -181,8 +183,8 @@ Expected<std::vector<Pattern>> readPatterns(const JsonValue &array, std::string_
     composites.push_back(pattern.name);
   std::vector<Pattern> patterns;
   for (size_t i = 0; i < array.items.size(); ++i) {
-    patterns.push_back(BYCC_TRY(readPattern(array.items[i], vendor,
-                                            pointer + "/" + std::to_string(i), file, composites)));
+    patterns.push_back(BYCC_TRY(
+        readPattern(array.items[i], vendor, pointer + "/" + std::to_string(i), file, composites)));
     composites.push_back(patterns.back().name);
   }
   return patterns;

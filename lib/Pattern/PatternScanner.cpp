@@ -206,8 +206,8 @@ Expected<std::string_view> PatternScanner::parseName(bool dotted) {
   skipSpace();
   size_t start = at_;
   if (at_ < text_.size() && isLetter(text_[at_]))
-    while (at_ < text_.size() && (isLetter(text_[at_]) || isDigit(text_[at_]) ||
-                                  (dotted && text_[at_] == '.')))
+    while (at_ < text_.size() &&
+           (isLetter(text_[at_]) || isDigit(text_[at_]) || (dotted && text_[at_] == '.')))
       ++at_;
   if (at_ == start)
     return fail() << "expected a name";
@@ -230,7 +230,10 @@ std::string_view PatternScanner::numberText() {
 Expected<double> PatternScanner::parseNumber() {
   skipSpace();
   for (auto [word, value] : {std::pair<std::string_view, double>{"inf", HUGE_VAL},
-                             {"-inf", -HUGE_VAL}, {"nan", NAN}, {"True", 1}, {"False", 0}})
+                             {"-inf", -HUGE_VAL},
+                             {"nan", NAN},
+                             {"True", 1},
+                             {"False", 0}})
     if (text_.substr(at_).starts_with(word)) {
       at_ += word.size();
       return value;

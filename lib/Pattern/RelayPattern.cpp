@@ -28,11 +28,11 @@ struct Infix {
 };
 constexpr int numLevels = 4;
 constexpr Infix infixes[] = {
-    {TokenKind::EqualEqual, ops::equal, 0},    {TokenKind::NotEqual, ops::not_equal, 0},
-    {TokenKind::Less, ops::less, 1},           {TokenKind::LessEqual, ops::less_equal, 1},
-    {TokenKind::Greater, ops::greater, 1},     {TokenKind::GreaterEqual, ops::greater_equal, 1},
-    {TokenKind::Plus, ops::add, 2},            {TokenKind::Minus, ops::subtract, 2},
-    {TokenKind::Star, ops::multiply, 3},       {TokenKind::Slash, ops::divide, 3},
+    {TokenKind::EqualEqual, ops::equal, 0}, {TokenKind::NotEqual, ops::not_equal, 0},
+    {TokenKind::Less, ops::less, 1},        {TokenKind::LessEqual, ops::less_equal, 1},
+    {TokenKind::Greater, ops::greater, 1},  {TokenKind::GreaterEqual, ops::greater_equal, 1},
+    {TokenKind::Plus, ops::add, 2},         {TokenKind::Minus, ops::subtract, 2},
+    {TokenKind::Star, ops::multiply, 3},    {TokenKind::Slash, ops::divide, 3},
 };
 
 class RelayPatternParser : RelayPatternScanner {
@@ -215,7 +215,8 @@ private:
 
   Expected<uint32_t> parseAtom() {
     switch (token_.kind) {
-    case TokenKind::Local: return parseLocal();
+    case TokenKind::Local:
+      return parseLocal();
     case TokenKind::Graph: {
       auto found = graph_.find(token_.number);
       if (found == graph_.end())
@@ -225,13 +226,16 @@ private:
     }
     case TokenKind::Minus:
     case TokenKind::Integer:
-    case TokenKind::Float: return parseLiteral();
-    case TokenKind::LeftParen: return parseParenthesised();
+    case TokenKind::Float:
+      return parseLiteral();
+    case TokenKind::LeftParen:
+      return parseParenthesised();
     case TokenKind::Identifier:
       if (atKeyword("True") || atKeyword("False") || isNumberWord())
         return parseLiteral();
       return parseCall();
-    default: return fail() << "expected an expression, found " << describe(token_);
+    default:
+      return fail() << "expected an expression, found " << describe(token_);
     }
   }
 

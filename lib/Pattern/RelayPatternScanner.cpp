@@ -139,8 +139,7 @@ Expected<AttrValue> RelayPatternScanner::parseAttrValue(int depth) {
 }
 
 Expected<AttrValue> RelayPatternScanner::parseAttrList(int depth) {
-  TokenKind close =
-      at(TokenKind::LeftBracket) ? TokenKind::RightBracket : TokenKind::RightParen;
+  TokenKind close = at(TokenKind::LeftBracket) ? TokenKind::RightBracket : TokenKind::RightParen;
   advance();
   AttrValue::List items;
   while (!at(close)) {

@@ -31,14 +31,16 @@ bool isOneValue(const AttrTest &test) {
 }
 
 // Why nothing can be made of a part; nothing when it can.
-std::optional<std::string> whyNotMade(const Pattern &pattern, uint32_t index, std::span<const Pattern> patterns) {
+std::optional<std::string> whyNotMade(const Pattern &pattern, uint32_t index,
+                                      std::span<const Pattern> patterns) {
   const PatternNode &node = pattern.nodes[index];
   switch (node.kind) {
   case PatternKind::Op:
     if (node.ops.size() != 1 || node.anyArgs)
       return "an operator is one, with its arguments";
     if (!std::ranges::all_of(node.attrs, isOneValue))
-      return "an attribute has one value, " + std::string(opInfo(node.ops[0]).name) + " has a choice";
+      return "an attribute has one value, " + std::string(opInfo(node.ops[0]).name) +
+             " has a choice";
     break;
   case PatternKind::Constant:
     if (!node.value || node.value->values.size() != 1 || node.value->isList || node.value->range)
@@ -56,11 +58,16 @@ std::optional<std::string> whyNotMade(const Pattern &pattern, uint32_t index, st
   }
   case PatternKind::Capture:
   case PatternKind::Tuple:
-  case PatternKind::Project: break;
-  case PatternKind::Any: return "* names nothing";
-  case PatternKind::Alternative: return "alternatives and optional operators are a choice";
-  case PatternKind::Path: return "a path is a choice";
-  case PatternKind::Typed: return "a type cannot be made";
+  case PatternKind::Project:
+    break;
+  case PatternKind::Any:
+    return "* names nothing";
+  case PatternKind::Alternative:
+    return "alternatives and optional operators are a choice";
+  case PatternKind::Path:
+    return "a path is a choice";
+  case PatternKind::Typed:
+    return "a type cannot be made";
   }
   for (uint32_t child : node.children)
     if (auto why = whyNotMade(pattern, child, patterns))
@@ -71,7 +78,8 @@ std::optional<std::string> whyNotMade(const Pattern &pattern, uint32_t index, st
 // `to` as one composite of operands by name: the definition of it.
 bool isDefinition(const Pattern &to, std::span<const Pattern> patterns) {
   const PatternNode &root = to.nodes[to.root];
-  return root.kind == PatternKind::Composite && !root.anyArgs && !findPattern(patterns, root.composite) &&
+  return root.kind == PatternKind::Composite && !root.anyArgs &&
+         !findPattern(patterns, root.composite) &&
          std::ranges::all_of(root.children, [&](uint32_t child) {
            return to.nodes[child].kind == PatternKind::Capture && to.nodes[child].children.empty();
          });
@@ -105,10 +113,14 @@ private:
     for (uint32_t child : node.children)
       operands.push_back(BYCC_TRY(make(pattern, child)));
     switch (node.kind) {
-    case PatternKind::Op: return builder_.call(node.ops[0], operands, attrsOf(node));
-    case PatternKind::Tuple: return builder_.limitedTuple(operands);
-    case PatternKind::Project: return builder_.project(operands[0], node.index);
-    default: return makeComposite(node, operands);
+    case PatternKind::Op:
+      return builder_.call(node.ops[0], operands, attrsOf(node));
+    case PatternKind::Tuple:
+      return builder_.limitedTuple(operands);
+    case PatternKind::Project:
+      return builder_.project(operands[0], node.index);
+    default:
+      return makeComposite(node, operands);
     }
   }
 
@@ -123,7 +135,8 @@ private:
       return value->second;
     const PatternNode &child = pattern.nodes[node.children[0]];
     const Module &module = builder_.module();
-    if (child.kind != PatternKind::Op || value == bound.end() || !module.isOp(value->second, child.ops[0]))
+    if (child.kind != PatternKind::Op || value == bound.end() ||
+        !module.isOp(value->second, child.ops[0]))
       return make(pattern, node.children[0]);
     AttrDict attrs = attrsOf(child);
     for (const Attr &attr : module.attributes.dict(module.node(value->second).attrs))
@@ -163,9 +176,10 @@ private:
 
 class Reader {
 public:
-  Reader(const JsonValue &item, std::string_view vendor, std::string pointer, const std::string &file,
-         std::vector<Pattern> &patterns)
-      : item_(item), vendor_(vendor), pointer_(std::move(pointer)), file_(file), patterns_(patterns) {}
+  Reader(const JsonValue &item, std::string_view vendor, std::string pointer,
+         const std::string &file, std::vector<Pattern> &patterns)
+      : item_(item), vendor_(vendor), pointer_(std::move(pointer)), file_(file),
+        patterns_(patterns) {}
 
   // Nothing: it was the definition of a composite.
   Expected<std::optional<Rewrite>> read() {
@@ -202,7 +216,8 @@ private:
     std::vector<std::string> composites;
     for (const Pattern &pattern : patterns_)
       composites.push_back(pattern.name);
-    if (std::string name = newComposite(text->string); !name.empty() && std::string_view(key) == "to")
+    if (std::string name = newComposite(text->string);
+        !name.empty() && std::string_view(key) == "to")
       composites.push_back(std::move(name));
     Expected<Pattern> pattern = parsePattern("", {text->string, {}}, composites);
     if (!pattern)
@@ -218,7 +233,8 @@ private:
     while (!name.empty() && name.back() == ' ')
       name.pop_back();
     bool isOwn = name.starts_with(std::string(vendor_) + ".") && name.size() > vendor_.size() + 1;
-    bool isName = std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+    bool isName = std::ranges::all_of(
+        name, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
     return isOwn && isName ? name : "";
   }
 

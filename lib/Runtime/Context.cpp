@@ -347,7 +347,8 @@ Expected<> Context::prepareRun() {
 
 Expected<> Context::checkWeights() const {
   if (!model_->hasWholeWeights())
-    return error(Status::Load) << "the params file became shorter after it was loaded, or cannot be read";
+    return error(Status::Load)
+           << "the params file became shorter after it was loaded, or cannot be read";
   return {};
 }
 

@@ -94,8 +94,8 @@ private:
   static void regionRelease(bycc_exec *exec, void *memory);
   static int32_t callLibrary(bycc_exec *exec, const bycc_library_call *call);
   static int32_t fail(bycc_exec *exec, int32_t status, const char *message);
-  static int32_t failWith(bycc_exec *exec, int32_t status, const char *message, const int64_t *values,
-                          uint32_t count);
+  static int32_t failWith(bycc_exec *exec, int32_t status, const char *message,
+                          const int64_t *values, uint32_t count);
   static void *makeOutput(bycc_exec *exec, uint32_t index, const int64_t *shape);
   static void nodeBegin(bycc_exec *exec, uint32_t node);
   static void nodeEnd(bycc_exec *exec, uint32_t node);
@@ -123,7 +123,7 @@ private:
   int32_t entryResult_ = 0;
   std::atomic<bool> isBusy_{false};
   std::mutex failureMutex_;
-  std::optional<Error> failure_; // the first one of a run
+  std::optional<Error> failure_;         // the first one of a run
   std::atomic<bool> lacksMemory_{false}; // what it was cannot be kept
   Profile profile_;
   bool isProfiling_ = false;

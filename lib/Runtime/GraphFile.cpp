@@ -199,8 +199,9 @@ private:
   }
 
   static bool isEmpty(const JsonValue &shape) {
-    return std::any_of(shape.items.begin(), shape.items.end(),
-                       [](const JsonValue &extent) { return extent.isInt() && extent.integer == 0; });
+    return std::any_of(shape.items.begin(), shape.items.end(), [](const JsonValue &extent) {
+      return extent.isInt() && extent.integer == 0;
+    });
   }
 
   // What has no element shares any storage.

@@ -12,7 +12,9 @@ static constexpr uint64_t page = 4096, hugePage = uint64_t{2} << 20, mappedBytes
 // Nothing larger is ever asked for by a sound model; keeps the rounding below from wrapping.
 static constexpr uint64_t maxBytes = uint64_t{1} << 46;
 
-static uint64_t multipleOf(uint64_t unit, uint64_t bytes) { return (bytes + unit - 1) / unit * unit; }
+static uint64_t multipleOf(uint64_t unit, uint64_t bytes) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 // The last huge page is one when half of it is used.
 static uint64_t mappedSize(uint64_t bytes) {
@@ -22,7 +24,8 @@ static uint64_t mappedSize(uint64_t bytes) {
 // Large blocks are mapped: fresh pages are zeros already. The ends that are too much for
 // the alignment go back.
 static uint8_t *mapHugePages(uint64_t size) {
-  void *mapped = ::mmap(nullptr, size + hugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *mapped =
+      ::mmap(nullptr, size + hugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED)
     return nullptr;
   auto *begin = static_cast<uint8_t *>(mapped);

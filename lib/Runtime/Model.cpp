@@ -124,7 +124,8 @@ Expected<> verifyOnce(const ParamsFile &params, const uint8_t *data, const std::
   static std::set<Version> whole;
   struct stat info = {};
   ::stat(path.c_str(), &info);
-  Version version(info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  Version version(info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                  info.st_mtim.tv_nsec);
   std::lock_guard lock(mutex);
   if (whole.count(version))
     return {};
@@ -137,7 +138,8 @@ Expected<> verifyOnce(const ParamsFile &params, const uint8_t *data, const std::
 
 // Where a part is: a build that was killed may not have renamed it to its name.
 std::string partPath(const std::string &folder, const GraphFileInfo &part, const GraphFile &graph) {
-  std::string path = folder + part.name, staged = OutputSet::stagedPath(path, hexText(graph.set.setId));
+  std::string path = folder + part.name,
+              staged = OutputSet::stagedPath(path, hexText(graph.set.setId));
   return ::access(staged.c_str(), F_OK) == 0 ? staged : path;
 }
 

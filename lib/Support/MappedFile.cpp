@@ -70,7 +70,8 @@ void onBusError(int signal, siginfo_t *info, void *context) {
 
 } // namespace
 
-MappedFile::MappedFile(void *memory, uint64_t size, std::string path, const struct stat &info, Descriptor watched)
+MappedFile::MappedFile(void *memory, uint64_t size, std::string path, const struct stat &info,
+                       Descriptor watched)
     : path_(std::move(path)), info_(info), watched_(std::move(watched)) {
   data_ = static_cast<const uint8_t *>(memory);
   size_ = size;
@@ -101,14 +102,17 @@ MappedFile::~MappedFile() {
 bool MappedFile::isWhole() const {
   struct stat now;
   return size_ == 0 || (!range_->isDamaged.load() &&
-                        (!watched_ || (::fstat(watched_.get(), &now) == 0 && static_cast<uint64_t>(now.st_size) >= size_)));
+                        (!watched_ || (::fstat(watched_.get(), &now) == 0 &&
+                                       static_cast<uint64_t>(now.st_size) >= size_)));
 }
 
 bool MappedFile::hasChanged() const {
   struct stat now;
-  bool isSame = ::stat(path_.c_str(), &now) == 0 && now.st_dev == info_.st_dev && now.st_ino == info_.st_ino;
-  return !isWhole() || (isSame && (now.st_size != info_.st_size || now.st_mtim.tv_sec != info_.st_mtim.tv_sec ||
-                                   now.st_mtim.tv_nsec != info_.st_mtim.tv_nsec));
+  bool isSame =
+      ::stat(path_.c_str(), &now) == 0 && now.st_dev == info_.st_dev && now.st_ino == info_.st_ino;
+  return !isWhole() ||
+         (isSame && (now.st_size != info_.st_size || now.st_mtim.tv_sec != info_.st_mtim.tv_sec ||
+                     now.st_mtim.tv_nsec != info_.st_mtim.tv_nsec));
 }
 
 bool areMappedFilesGuarded() { return isGuarded.load(std::memory_order_relaxed); }

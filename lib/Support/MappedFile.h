@@ -20,7 +20,8 @@ struct GuardedRange {
 class MappedFile : public Storage {
 public:
   // `info`: of the file when it was mapped. `watched`: kept open for isWhole().
-  MappedFile(void *memory, uint64_t size, std::string path, const struct stat &info, Descriptor watched);
+  MappedFile(void *memory, uint64_t size, std::string path, const struct stat &info,
+             Descriptor watched);
   ~MappedFile() override;
   bool isWhole() const override;
   bool isMapped() const override { return true; }

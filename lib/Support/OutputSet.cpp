@@ -180,7 +180,8 @@ Expected<> synced(int fd, const std::string &path) {
   return {};
 }
 
-Expected<> writePieces(int fd, const std::vector<std::string_view> &pieces, const std::string &path) {
+Expected<> writePieces(int fd, const std::vector<std::string_view> &pieces,
+                       const std::string &path) {
   for (std::string_view piece : pieces)
     BYCC_TRY(writeAll(fd, piece, path));
   return isSynced ? synced(fd, path) : Expected<>();
@@ -194,7 +195,6 @@ Expected<> writeAndClose(int fd, const std::vector<std::string_view> &pieces,
     result = outputError(path, "cannot close");
   return result;
 }
-
 
 // .bycc-ID-NAME, where NAME is not too long for it. No ID has a '-'.
 constexpr std::string_view stagedBegin = ".bycc-";
@@ -290,11 +290,14 @@ struct OutputSet::Impl {
   Expected<> renameElsewhere(OutputCommitter &other);
 };
 
-OutputSet::OutputSet(std::string id) : impl_(std::make_unique<Impl>()) { impl_->id = std::move(id); }
+OutputSet::OutputSet(std::string id) : impl_(std::make_unique<Impl>()) {
+  impl_->id = std::move(id);
+}
 OutputSet::~OutputSet() = default;
 
 std::string OutputSet::stagedPath(const std::string &path, const std::string &id) {
-  return path.substr(0, path.rfind('/') + 1) + std::string(stagedBegin) + id + stagedEnd(fileNameOf(path));
+  return path.substr(0, path.rfind('/') + 1) + std::string(stagedBegin) + id +
+         stagedEnd(fileNameOf(path));
 }
 
 Expected<> OutputSet::add(const std::string &path, std::string_view bytes) {

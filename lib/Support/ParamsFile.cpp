@@ -28,7 +28,8 @@ uint64_t ParamsWriter::add(const std::string &name, DType dtype, const std::vect
   auto [known, isNew] = offsets_.try_emplace({data, bytes, dtype, dims}, end_);
   if (!isNew)
     return known->second;
-  return addEntry({name, dtype, dims, end_, bytes, hashBytes(data, bytes)}, std::move(storage), begin);
+  return addEntry({name, dtype, dims, end_, bytes, hashBytes(data, bytes)}, std::move(storage),
+                  begin);
 }
 
 uint64_t ParamsWriter::addPacked(const std::string &name, std::shared_ptr<const Storage> storage,
@@ -38,13 +39,15 @@ uint64_t ParamsWriter::addPacked(const std::string &name, std::shared_ptr<const 
                     end_, size,         hash ? *hash : hashBytes(storage->data(), size),
                     true};
   for (size_t i = 0; i < entries_.size(); ++i)
-    if (entries_[i].isPacked && entries_[i].hash == entry.hash && entries_[i].bytes == entry.bytes &&
+    if (entries_[i].isPacked && entries_[i].hash == entry.hash &&
+        entries_[i].bytes == entry.bytes &&
         std::memcmp(payloads_[i].data(), storage->data(), entry.bytes) == 0)
       return entries_[i].offset;
   return addEntry(std::move(entry), std::move(storage), 0);
 }
 
-uint64_t ParamsWriter::addEntry(ParamsEntry entry, std::shared_ptr<const Storage> storage, uint64_t begin) {
+uint64_t ParamsWriter::addEntry(ParamsEntry entry, std::shared_ptr<const Storage> storage,
+                                uint64_t begin) {
   std::string base = entry.name.substr(0, maxNameBytes - 16);
   entry.name = base;
   while (!names_.try_emplace(entry.name, 0).second)

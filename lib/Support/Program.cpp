@@ -19,7 +19,8 @@ namespace {
 // is printed would go into it. Writing to or reading from what stands in for it fails.
 void openStandardStreams() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
+        ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
       return; // no /dev/null: as it was
 }
 
@@ -34,7 +35,8 @@ int finishOutput(int code) {
     std::signal(SIGPIPE, SIG_DFL);
     std::raise(SIGPIPE);
   }
-  Error lost = error(Status::Io, {"<stdout>"}) << "cannot write: " << std::strerror(errno ? errno : EIO);
+  Error lost = error(Status::Io, {"<stdout>"})
+               << "cannot write: " << std::strerror(errno ? errno : EIO);
   std::fputs(lost.str().c_str(), stderr);
   return exitCode(lost.status());
 }

@@ -56,7 +56,8 @@ void putRandom(uint8_t *at, DType dtype, uint64_t limit, uint64_t &state) {
 
 } // namespace
 
-Expected<NpyArray> randomArray(const std::string &name, DType dtype, std::vector<int64_t> shape, uint64_t seed) {
+Expected<NpyArray> randomArray(const std::string &name, DType dtype, std::vector<int64_t> shape,
+                               uint64_t seed) {
   NpyArray array;
   array.dtype = dtype;
   uint64_t count = 1;
@@ -69,7 +70,8 @@ Expected<NpyArray> randomArray(const std::string &name, DType dtype, std::vector
   }
   uint64_t size = static_cast<uint64_t>(sizeInBytes(dtype));
   if (overflows || count > (uint64_t{16} << 30) / size)
-    return error(Status::Limit) << "input '" << escaped(name) << "' is too large: shape (" << extents << ")";
+    return error(Status::Limit) << "input '" << escaped(name) << "' is too large: shape ("
+                                << extents << ")";
   array.shape = std::move(shape);
   std::vector<uint8_t> bytes(count * size);
   uint64_t state = seed * 0xda942042e4dd58b5ull, limit = integerLimit(dtype, name);

@@ -33,7 +33,8 @@ std::span<const Dim> dataShape(const Module &module, NodeId call) {
 }
 
 // Of an axis and its blocks; none when the layout has no such axis.
-std::optional<double> extentOf(const Module &module, char letter, const Layout &layout, std::span<const Dim> shape) {
+std::optional<double> extentOf(const Module &module, char letter, const Layout &layout,
+                               std::span<const Dim> shape) {
   std::optional<double> extent;
   for (size_t i = 0; i < layout.rank() && i < shape.size(); ++i)
     if (layout.axes()[i].letter == letter)
@@ -64,7 +65,8 @@ std::optional<double> channels(const Module &module, NodeId call) {
     if (const AttrValue *text = module.attr(call, key); text && text->isString())
       if (auto layout = Layout::parse(text->asString()))
         return extentOf(module, 'C', *layout, shape);
-  return shape.size() > 1 ? std::optional(static_cast<double>(module.types.likely(shape[1]))) : std::nullopt;
+  return shape.size() > 1 ? std::optional(static_cast<double>(module.types.likely(shape[1])))
+                          : std::nullopt;
 }
 
 std::optional<double> multiplyAdds(const Module &module, NodeId call) {
@@ -228,8 +230,8 @@ Expected<CostClass::Part> CostClass::parsePart(AttrTest test, OpId op,
       return error(Status::Input) << unknownName("class", test.key, known);
     }
     if (op && !opInfo(op).findAttr(builtin->attr))
-      return error(Status::Input)
-             << "no " << opName << " is '" << test.key << "': " << builtin->says;
+      return error(Status::Input) << "no " << opName << " is '" << test.key
+                                  << "': " << builtin->says;
     part.isIn = builtin->isIn;
     return part;
   }

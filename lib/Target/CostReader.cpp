@@ -116,10 +116,10 @@ private:
   }
 
   Expected<> readRow(const JsonValue &object, const std::string &pointer) {
-    BYCC_TRY(checkKeys(object,
-                       {"op", "composite", "class", "dtype", "threads", "gflops", "gb_per_s", "us",
-                        "comment"},
-                       pointer, file_));
+    BYCC_TRY(checkKeys(
+        object,
+        {"op", "composite", "class", "dtype", "threads", "gflops", "gb_per_s", "us", "comment"},
+        pointer, file_));
     CostRow row;
     BYCC_TRY(readSubject(object, pointer, row));
     if (const JsonValue *text = object.find("class"))

@@ -39,7 +39,8 @@ public:
     if (!number || !number->isInt())
       return fail(root) << "this is no partition plan: 'bycc_partition_plan' is missing";
     if (number->integer != version)
-      return fail(*number) << "partition plan of version " << number->integer << ", this bycc reads version " << version;
+      return fail(*number) << "partition plan of version " << number->integer
+                           << ", this bycc reads version " << version;
     plan.modelHash = BYCC_TRY(text(root, "model_hash"));
     for (const JsonValue &vendor : BYCC_TRY(array(root, "vendors"))->items) {
       if (!vendor.isString())
@@ -54,7 +55,9 @@ public:
   }
 
 private:
-  ErrorBuilder fail(const JsonValue &value) const { return error(Status::Input, location(value, file_)); }
+  ErrorBuilder fail(const JsonValue &value) const {
+    return error(Status::Input, location(value, file_));
+  }
 
   Expected<std::string> text(const JsonValue &object, const char *key) {
     const JsonValue *value = object.find(key);
@@ -71,7 +74,8 @@ private:
   }
 
   Expected<PlanNode> readNode(const JsonValue &object) {
-    static const std::vector<std::string> keys = {"name", "op", "index", "place", "region", "composite", "why", "comment"};
+    static const std::vector<std::string> keys = {"name",   "op",        "index", "place",
+                                                  "region", "composite", "why",   "comment"};
     for (const auto &[key, value] : object.members)
       if (std::ranges::find(keys, key) == keys.end())
         return fail(value) << "unknown member '" << escaped(key) << "'" << didYouMean(key, keys);
@@ -80,7 +84,8 @@ private:
     node.op = BYCC_TRY(text(object, "op"));
     node.place = BYCC_TRY(text(object, "place"));
     node.index = static_cast<uint32_t>(BYCC_TRY(number(object, "index")).value_or(0));
-    if (const JsonValue *composite = object.find("composite"); composite && composite->kind != JsonValue::Kind::Null)
+    if (const JsonValue *composite = object.find("composite");
+        composite && composite->kind != JsonValue::Kind::Null)
       node.composite = BYCC_TRY(text(object, "composite"));
     if (const JsonValue *why = object.find("why"))
       for (const auto &[vendor, reason] : why->members)
@@ -122,9 +127,10 @@ private:
     auto [found, isNew] = vendorOf_.try_emplace(node.region, node.place, node.name);
     if (isNew || found->second.first == node.place)
       return {};
-    return fail(object) << "region " << node.region << " holds '" << escaped(found->second.second) << "' for "
-                        << escaped(found->second.first) << " and '" << escaped(node.name) << "' for "
-                        << escaped(node.place) << ": a region has one vendor";
+    return fail(object) << "region " << node.region << " holds '" << escaped(found->second.second)
+                        << "' for " << escaped(found->second.first) << " and '"
+                        << escaped(node.name) << "' for " << escaped(node.place)
+                        << ": a region has one vendor";
   }
 
   Expected<std::optional<int64_t>> number(const JsonValue &object, const char *key) {
@@ -150,7 +156,11 @@ Expected<PartitionPlan> readPlan(std::string_view text, const std::string &file)
 
 std::string planText(const PartitionPlan &plan) {
   JsonWriter json;
-  json.beginObject().key("bycc_partition_plan").value(version).key("model_hash").value(plan.modelHash);
+  json.beginObject()
+      .key("bycc_partition_plan")
+      .value(version)
+      .key("model_hash")
+      .value(plan.modelHash);
   json.key("vendors").beginArray();
   for (const std::string &vendor : plan.vendors)
     json.value(vendor);

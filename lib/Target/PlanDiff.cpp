@@ -15,11 +15,14 @@ namespace {
 
 using Nodes = std::vector<const PlanNode *>;
 
-std::string keyOf(const PlanNode &node) { return node.name + '\n' + std::to_string(node.index) + '\n' + node.op; }
+std::string keyOf(const PlanNode &node) {
+  return node.name + '\n' + std::to_string(node.index) + '\n' + node.op;
+}
 
 class Comparison {
 public:
-  Comparison(const PartitionPlan &before, const PartitionPlan &after) : before_(before), after_(after) {}
+  Comparison(const PartitionPlan &before, const PartitionPlan &after)
+      : before_(before), after_(after) {}
 
   Expected<PlanDiff> run() {
     std::unordered_map<std::string, const PlanNode *> old = BYCC_TRY(byKey(before_));
@@ -38,7 +41,8 @@ public:
   }
 
 private:
-  static Expected<std::unordered_map<std::string, const PlanNode *>> byKey(const PartitionPlan &plan) {
+  static Expected<std::unordered_map<std::string, const PlanNode *>>
+  byKey(const PartitionPlan &plan) {
     std::unordered_map<std::string, const PlanNode *> found;
     std::set<std::pair<std::string, uint32_t>> names;
     for (const PlanNode &node : plan.nodes) {
@@ -81,7 +85,8 @@ private:
     }
     std::map<size_t, std::map<size_t, Nodes>> sides[2]; // by component and region
     for (auto [old, fresh] : stayed_) {
-      size_t a = numberOf(false, old->region), b = numberOf(true, fresh->region), component = find(a);
+      size_t a = numberOf(false, old->region), b = numberOf(true, fresh->region),
+             component = find(a);
       sides[0][component][a].push_back(old);
       sides[1][component][b].push_back(fresh);
     }
@@ -105,7 +110,8 @@ private:
     for (const PlanNode &node : plan.nodes) {
       if (node.composite.empty() || vendorOfComposite(node.composite) != node.place)
         continue;
-      auto [number, isNew] = numbers.try_emplace({node.composite, node.place, node.region}, found.size());
+      auto [number, isNew] =
+          numbers.try_emplace({node.composite, node.place, node.region}, found.size());
       if (isNew)
         found.push_back({node.composite.substr(0, node.composite.find('#')), {}});
       found[number->second].nodes.push_back(&node);
@@ -122,11 +128,13 @@ private:
   }
 
   void compareComposites() {
-    auto leftOf = [](std::vector<PlanDiff::Composite> all, const std::vector<PlanDiff::Composite> &others) {
+    auto leftOf = [](std::vector<PlanDiff::Composite> all,
+                     const std::vector<PlanDiff::Composite> &others) {
       std::set<std::string> there;
       for (const PlanDiff::Composite &other : others)
         there.insert(keyOfComposite(other));
-      std::erase_if(all, [&](const PlanDiff::Composite &one) { return there.contains(keyOfComposite(one)); });
+      std::erase_if(
+          all, [&](const PlanDiff::Composite &one) { return there.contains(keyOfComposite(one)); });
       return all;
     };
     std::vector<PlanDiff::Composite> before = compositesOf(before_), after = compositesOf(after_);

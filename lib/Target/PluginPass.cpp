@@ -77,7 +77,8 @@ int servePass(const std::string &file, const std::string &name) {
     std::fprintf(stderr, "%s\n", passes.error().message().c_str());
     return 1;
   }
-  auto pass = std::ranges::find_if(*passes, [&](const bycc_pass *each) { return name == each->name; });
+  auto pass =
+      std::ranges::find_if(*passes, [&](const bycc_pass *each) { return name == each->name; });
   if (pass == passes->end()) {
     std::fprintf(stderr, "there is no pass '%s' in it any more\n", name.c_str());
     return 1;

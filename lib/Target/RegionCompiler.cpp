@@ -34,8 +34,12 @@ RegionOutcome failed(RegionOutcome::Kind kind, std::string reason) {
   return outcome;
 }
 
-RegionOutcome refused(std::string reason) { return failed(RegionOutcome::Kind::Refused, std::move(reason)); }
-RegionOutcome crashed(std::string reason) { return failed(RegionOutcome::Kind::Crashed, std::move(reason)); }
+RegionOutcome refused(std::string reason) {
+  return failed(RegionOutcome::Kind::Refused, std::move(reason));
+}
+RegionOutcome crashed(std::string reason) {
+  return failed(RegionOutcome::Kind::Crashed, std::move(reason));
+}
 
 RegionOutcome ended(int status) { return crashed("its compile half " + endText(status)); }
 
@@ -155,7 +159,8 @@ private:
 
   bool isGivenUp(const Vendor *vendor) { return hangs_[vendor] >= options_.maxHangs; }
   RegionOutcome notAsked() const {
-    return failed(RegionOutcome::Kind::Hung, "its compile half hung " + std::to_string(options_.maxHangs) + " times before");
+    return failed(RegionOutcome::Kind::Hung,
+                  "its compile half hung " + std::to_string(options_.maxHangs) + " times before");
   }
 
   // What a faster worker did after the last hang that is put up with does not count:
@@ -267,7 +272,8 @@ RegionOutcome compileRegion(const Vendor &vendor, const TargetInfo &target, cons
   return outcome;
 }
 
-std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs, const TargetInfo &target,
+std::vector<RegionOutcome> compileRegionsApart(std::span<const RegionJob> jobs,
+                                               const TargetInfo &target,
                                                const RegionCompilerOptions &options) {
   std::vector<RegionOutcome> outcomes(jobs.size());
   std::vector<RegionJob> apart;

@@ -29,7 +29,9 @@ public:
   }
 
 private:
-  template <typename T> void number(T value) { text.append(reinterpret_cast<const char *>(&value), sizeof value); }
+  template <typename T> void number(T value) {
+    text.append(reinterpret_cast<const char *>(&value), sizeof value);
+  }
   void bytes(const void *data, uint64_t size) {
     number(size);
     if (size)

@@ -365,7 +365,8 @@ struct RegionView::Impl {
     for (NodeId node : usedByOthers(block))
       if (auto found = level.numbers.find(node); found != level.numbers.end())
         addOutputs(level, found->second, isOutput);
-      else if (NodeKind kind = module.node(node).kind; kind == NodeKind::Tuple || kind == NodeKind::Project)
+      else if (NodeKind kind = module.node(node).kind;
+               kind == NodeKind::Tuple || kind == NodeKind::Project)
         addOutputs(level, operand(level, node), isOutput);
   }
 
@@ -405,9 +406,7 @@ void RegionView::Impl::setExtents() {
     extents.put(level.region);
 }
 
-RegionView::RegionView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
-  impl_->setExtents();
-}
+RegionView::RegionView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->setExtents(); }
 RegionView::RegionView(RegionView &&) noexcept = default;
 RegionView::~RegionView() = default;
 

@@ -21,7 +21,8 @@ public:
   // Nothing for what a vendor does not see: tuples, and constants that only they hold.
   std::optional<std::string> text(const MatchRole &role) const {
     if (auto leaf = std::ranges::find(match_.leaves, role.node); leaf != match_.leaves.end())
-      return role.name + "=" + std::to_string(firstTensor(match_.leaves, leaf - match_.leaves.begin()));
+      return role.name + "=" +
+             std::to_string(firstTensor(match_.leaves, leaf - match_.leaves.begin()));
     if (auto call = std::ranges::find(calls_, role.node); call != calls_.end())
       return "@" + role.name + "=" + std::to_string(call - calls_.begin());
     if (module_.isConstant(role.node))

@@ -15,7 +15,8 @@ public:
   explicit RulesReader(const std::string &file) : file_(file) {}
 
   Expected<RuleSet> read(const JsonValue &pipeline, const std::string &pointer) {
-    BYCC_TRY(checkKeys(pipeline, {"vendors", "merge_regions", "bind_constants", "mod_name", "comment"},
+    BYCC_TRY(checkKeys(pipeline,
+                       {"vendors", "merge_regions", "bind_constants", "mod_name", "comment"},
                        pointer, file_));
     RuleSet rules;
     rules.mergeRegions = BYCC_TRY(readBool(pipeline, "merge_regions", pointer));

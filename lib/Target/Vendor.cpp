@@ -21,7 +21,8 @@ namespace bycc {
 const Implementation *Answer::chosen() const {
   const Implementation *best = nullptr;
   for (const Implementation &next : implementations)
-    if (!best || (next.microseconds && (!best->microseconds || *next.microseconds < *best->microseconds)))
+    if (!best ||
+        (next.microseconds && (!best->microseconds || *next.microseconds < *best->microseconds)))
       best = &next;
   return best;
 }
@@ -149,8 +150,8 @@ public:
     if (const AttrValue *list = module_.functionAttr(composite, "Roles"))
       roles.push_back(list->str());
     group(module_.functionAttr(composite, "Composite")->asString(),
-          module_.function(composite).params,
-          module_.block(module_.function(composite).body).nodes, roles);
+          module_.function(composite).params, module_.block(module_.function(composite).body).nodes,
+          roles);
   }
 
 private:
@@ -264,8 +265,9 @@ VendorAsker::~VendorAsker() = default;
 
 bool VendorAsker::isCompositeOfAnother(NodeId node) const {
   std::optional<FunctionId> composite = compositeOf(module_, node);
-  return composite && vendorOfComposite(module_.functionAttr(*composite, "Composite")->asString()) !=
-                          vendor_.name();
+  return composite &&
+         vendorOfComposite(module_.functionAttr(*composite, "Composite")->asString()) !=
+             vendor_.name();
 }
 
 std::optional<std::string> VendorAsker::annotateBlock(BlockId block) {
@@ -313,12 +315,14 @@ std::string VendorAsker::whyNotPlaced(NodeId call, const Condition *rule) const 
     for (TypeId type : module_.types.flatten(module_.type(operands[i])))
       if (std::string place = module_.types.placeText(type);
           !place.empty() && (module_.types.device(type) != 0 || !rule || !rule->namesLayout(i)))
-        return "argument " + std::to_string(i) + " has " + place + ", which its conditions do not name";
+        return "argument " + std::to_string(i) + " has " + place +
+               ", which its conditions do not name";
   return "";
 }
 
 // A pattern that names layouts has tested them by now.
-std::optional<std::string> VendorAsker::whyNotPlaced(const std::string &name, const Match &match) const {
+std::optional<std::string> VendorAsker::whyNotPlaced(const std::string &name,
+                                                     const Match &match) const {
   if (module_.types.allOnHost())
     return std::nullopt;
   auto pattern = std::ranges::find(vendor_.patterns(), name, &Pattern::name);

@@ -1,9 +1,9 @@
 // What files say about a vendor. An entry of a rules file and patterns/<vendor>.json
 // have the same members; this is their one reader.
 
-#include "bycc/Support/Layout.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Pattern/JsonRead.h"
+#include "bycc/Support/Layout.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/VendorRegistry.h"
 
@@ -44,7 +44,8 @@ private:
     if (key == "ops")
       return readOps(value, pointer);
     if (key == "patterns") {
-      vendor_.addPatterns(BYCC_TRY(readPatterns(value, vendor_.name(), pointer, file_, vendor_.patterns())));
+      vendor_.addPatterns(
+          BYCC_TRY(readPatterns(value, vendor_.name(), pointer, file_, vendor_.patterns())));
       return {};
     }
     if (key == "allow_ops")
@@ -71,7 +72,8 @@ private:
   Expected<> readVendorRewrites(const JsonValue &array, const std::string &pointer) {
     std::vector<Pattern> patterns = vendor_.patterns();
     size_t known = patterns.size();
-    std::vector<Rewrite> rewrites = BYCC_TRY(readRewrites(array, vendor_.name(), pointer, file_, patterns));
+    std::vector<Rewrite> rewrites =
+        BYCC_TRY(readRewrites(array, vendor_.name(), pointer, file_, patterns));
     vendor_.addPatterns({std::make_move_iterator(patterns.begin() + static_cast<long>(known)),
                          std::make_move_iterator(patterns.end())});
     std::ranges::move(rewrites, std::back_inserter(vendor_.rewrites));

@@ -60,10 +60,10 @@ struct VendorProcess::Impl {
   SharedConstants constants;
   WorkerConnection worker;
   std::deque<Put> underWay;
-  size_t bytesUnderWay = 0;            // of those that are sent
-  Clock::time_point deadline;          // for the first under way
-  std::map<std::string, int> faults;   // by vendor
-  std::map<Key, WorkerAnswer> known;   // of supports(), and of questions that ended the program
+  size_t bytesUnderWay = 0;          // of those that are sent
+  Clock::time_point deadline;        // for the first under way
+  std::map<std::string, int> faults; // by vendor
+  std::map<Key, WorkerAnswer> known; // of supports(), and of questions that ended the program
   std::vector<VendorFault> told;
 
   bool isGivenUp(const Vendor *vendor) { return faults[vendor->name()] >= maxFaults; }

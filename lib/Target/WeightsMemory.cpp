@@ -18,7 +18,9 @@ namespace bycc {
 namespace {
 
 uint64_t pageBytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
-uint64_t wholePages(uint64_t bytes) { return (bytes + pageBytes() - 1) / pageBytes() * pageBytes(); }
+uint64_t wholePages(uint64_t bytes) {
+  return (bytes + pageBytes() - 1) / pageBytes() * pageBytes();
+}
 
 class MappedWeights : public Storage {
 public:
@@ -108,13 +110,15 @@ WeightsPlace WeightsMemory::finish(bool isKept) {
 }
 
 std::shared_ptr<const Storage> WeightsMemory::map(const WeightsPlace &place) const {
-  struct stat info {};
+  struct stat info{};
   if (file_ < 0 || ::fstat(file_, &info) != 0)
     return nullptr;
   auto size = static_cast<uint64_t>(info.st_size);
-  if (place.bytes == 0 || place.offset % pageBytes() != 0 || place.offset > size || place.bytes > size - place.offset)
+  if (place.bytes == 0 || place.offset % pageBytes() != 0 || place.offset > size ||
+      place.bytes > size - place.offset)
     return nullptr;
-  void *data = ::mmap(nullptr, place.bytes, PROT_READ, MAP_SHARED, file_, static_cast<off_t>(place.offset));
+  void *data =
+      ::mmap(nullptr, place.bytes, PROT_READ, MAP_SHARED, file_, static_cast<off_t>(place.offset));
   return data == MAP_FAILED ? nullptr : std::make_shared<MappedWeights>(data, place.bytes);
 }
 

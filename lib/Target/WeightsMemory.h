@@ -17,7 +17,7 @@ struct WeightsPlace {
 
 class WeightsMemory {
 public:
-  WeightsMemory() = default; // none at all
+  WeightsMemory() = default;   // none at all
   static WeightsMemory make(); // none when the system has none to give
   // The memory of another process that this one has the descriptor of, which it takes.
   static WeightsMemory ofDescriptor(int file);

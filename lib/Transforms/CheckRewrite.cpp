@@ -22,7 +22,8 @@ using Extents = std::map<int64_t, int64_t>;
 // The match as a function of a module of its own, and the replacement as another.
 class Trial {
 public:
-  Trial(const Module &source, const Match &match, const Extents *small) : source_(source), match_(match), small_(small) {}
+  Trial(const Module &source, const Match &match, const Extents *small)
+      : source_(source), match_(match), small_(small) {}
 
   Expected<> build(const Rewrite &rewrite, std::span<const Pattern> patterns) {
     for (FunctionId *function : {&before_, &after_}) {
@@ -36,7 +37,8 @@ public:
     }
     TypeId was = resultType(before_), is = resultType(after_);
     if (was != is)
-      return error(Status::Input) << "it makes " << module_.types.str(is) << " of " << module_.types.str(was);
+      return error(Status::Input) << "it makes " << module_.types.str(is) << " of "
+                                  << module_.types.str(was);
     return {};
   }
 
@@ -83,11 +85,17 @@ private:
       const Node &record = source_.node(node);
       switch (record.kind) {
       case NodeKind::CallOp:
-        copies_[node] = BYCC_TRY(builder.call(record.op, operands, source_.attributes.dict(record.attrs)));
+        copies_[node] =
+            BYCC_TRY(builder.call(record.op, operands, source_.attributes.dict(record.attrs)));
         break;
-      case NodeKind::Tuple: copies_[node] = BYCC_TRY(builder.limitedTuple(operands)); break;
-      case NodeKind::Project: copies_[node] = BYCC_TRY(builder.project(operands[0], record.payload)); break;
-      default: return error(Status::Unsup) << "a call of a function";
+      case NodeKind::Tuple:
+        copies_[node] = BYCC_TRY(builder.limitedTuple(operands));
+        break;
+      case NodeKind::Project:
+        copies_[node] = BYCC_TRY(builder.project(operands[0], record.payload));
+        break;
+      default:
+        return error(Status::Unsup) << "a call of a function";
       }
     }
     return copies_.at(match_.root);
@@ -145,7 +153,8 @@ private:
     return param;
   }
 
-  Expected<NodeId> replace(Builder &builder, NodeId root, const Rewrite &rewrite, std::span<const Pattern> patterns) {
+  Expected<NodeId> replace(Builder &builder, NodeId root, const Rewrite &rewrite,
+                           std::span<const Pattern> patterns) {
     Match copy;
     copy.root = root;
     for (const MatchRole &role : match_.roles)
@@ -172,14 +181,15 @@ private:
   }
 
   static bool isUnsigned(DType dtype) {
-    return dtype == DType::UInt8 || dtype == DType::UInt16 || dtype == DType::UInt32 || dtype == DType::UInt64;
+    return dtype == DType::UInt8 || dtype == DType::UInt16 || dtype == DType::UInt32 ||
+           dtype == DType::UInt64;
   }
 
   static std::string difference(const Tensor &was, const Tensor &is) {
-    double tolerance = !isFloat(was.dtype)              ? 0
-                       : was.dtype == DType::BFloat16   ? 4e-2
-                       : was.dtype == DType::Float16    ? 5e-3
-                                                        : 1e-4;
+    double tolerance = !isFloat(was.dtype)            ? 0
+                       : was.dtype == DType::BFloat16 ? 4e-2
+                       : was.dtype == DType::Float16  ? 5e-3
+                                                      : 1e-4;
     double largest = 0;
     for (int64_t i = 0; i < was.numElements(); ++i)
       if (std::isfinite(was.real(i)))
@@ -187,10 +197,12 @@ private:
     for (int64_t i = 0; i < was.numElements(); ++i) {
       double a = was.real(i), b = is.real(i);
       bool isEqual = std::isnan(a) || std::isnan(b) ? std::isnan(a) == std::isnan(b)
-                     : std::isinf(a) || std::isinf(b) ? a == b
-                                                      : std::abs(a - b) <= tolerance * (largest + 1e-30);
+                     : std::isinf(a) || std::isinf(b)
+                         ? a == b
+                         : std::abs(a - b) <= tolerance * (largest + 1e-30);
       if (!isEqual)
-        return "element " + std::to_string(i) + " of the result is " + formatDouble(b) + " instead of " + formatDouble(a);
+        return "element " + std::to_string(i) + " of the result is " + formatDouble(b) +
+               " instead of " + formatDouble(a);
     }
     return "";
   }

@@ -33,8 +33,8 @@ namespace {
 // A product, perhaps with its bias.
 struct Part {
   NodeId dense;
-  NodeId bias;   // operand; none
-  NodeId result; // the sum, or the product
+  NodeId bias;                        // operand; none
+  NodeId result;                      // the sum, or the product
   std::pair<size_t, size_t> firstUse; // position of the operator, operand
 };
 
@@ -141,9 +141,8 @@ private:
           continue;
         std::span<const NodeId> operands = module_.operands(user);
         size_t operand = static_cast<size_t>(std::ranges::find(operands, value) - operands.begin());
-        bool isAlone = std::ranges::all_of(operands, [&](NodeId other) {
-          return other == value || module_.isConstant(other);
-        });
+        bool isAlone = std::ranges::all_of(
+            operands, [&](NodeId other) { return other == value || module_.isConstant(other); });
         if (isAlone && users.size() == 1)
           next = user;
         else
@@ -222,9 +221,9 @@ private:
   }
 
   Expected<> replaceParts(const std::vector<Part> &parts, NodeId product) {
-    NodeId pieces = BYCC_TRY(builder_.call(
-        ops::split, {product},
-        {{"indices_or_sections", sections(parts)}, {"axis", AttrValue(-1)}}));
+    NodeId pieces = BYCC_TRY(
+        builder_.call(ops::split, {product},
+                      {{"indices_or_sections", sections(parts)}, {"axis", AttrValue(-1)}}));
     for (size_t i = 0; i < parts.size(); ++i) {
       gone_.insert(parts[i].dense);
       gone_.insert(parts[i].result);

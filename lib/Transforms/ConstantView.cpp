@@ -86,7 +86,8 @@ std::optional<size_t> channelAxis(const Module &module, NodeId node) {
   std::string_view layout = textAttr(module, node, "out_layout");
   if (layout.empty())
     layout = textAttr(module, node, "data_layout");
-  if (layout.size() != rank || !std::ranges::all_of(layout, [](char c) { return c >= 'A' && c <= 'Z'; }))
+  if (layout.size() != rank ||
+      !std::ranges::all_of(layout, [](char c) { return c >= 'A' && c <= 'Z'; }))
     return std::nullopt;
   size_t axis = layout.find('C');
   return axis == std::string_view::npos ? std::nullopt : std::optional(axis);

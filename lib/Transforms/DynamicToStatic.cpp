@@ -223,9 +223,8 @@ Expected<NodeId> rewriteNode(Module &module, NodeId node, Builder &builder) {
 } // namespace
 
 Expected<bool> dynamicToStatic(Module &module, PassContext &) {
-  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return rewriteNode(module, node, builder);
-  });
+  return rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return rewriteNode(module, node, builder); });
 }
 
 } // namespace bycc

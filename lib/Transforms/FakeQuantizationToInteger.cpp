@@ -149,7 +149,8 @@ private:
       NodeId above = BYCC_TRY(form_.make(ops::maximum, {*inner, low}));
       return MaybeNode(BYCC_TRY(form_.make(ops::minimum, {above, high})));
     }
-    double from = uniformValue(module_, low).value_or(least), to = uniformValue(module_, high).value_or(most);
+    double from = uniformValue(module_, low).value_or(least),
+           to = uniformValue(module_, high).value_or(most);
     if (from <= least && to >= most)
       return inner;
     return MaybeNode(BYCC_TRY(
@@ -181,7 +182,9 @@ private:
     if (!b)
       return MaybeNode();
     OpId op = module_.node(value).op;
-    OpId twin = op == ops::add ? ops::qnn_add : op == ops::subtract ? ops::qnn_subtract : ops::qnn_mul;
+    OpId twin = op == ops::add        ? ops::qnn_add
+                : op == ops::subtract ? ops::qnn_subtract
+                                      : ops::qnn_mul;
     return MaybeNode(BYCC_TRY(form_.make(
         twin, {a->ints, b->ints, a->scale, a->zero, b->scale, b->zero, scale_, zero_}, asReal())));
   }
@@ -205,8 +208,8 @@ private:
       std::string_view layout = attrs::text(module_, value, "layout");
       std::span<const Dim> dims = form_.shape(x->ints);
       size_t h = layout.find('H'), w = layout.find('W');
-      if (layout.size() != dims.size() || h >= dims.size() || w >= dims.size() || !dims[h].isConst() ||
-          !dims[w].isConst()) {
+      if (layout.size() != dims.size() || h >= dims.size() || w >= dims.size() ||
+          !dims[h].isConst() || !dims[w].isConst()) {
         form_.refuse(value, "a window that is not known");
         return MaybeNode();
       }
@@ -223,7 +226,8 @@ private:
     auto x = BYCC_TRY(bytesOf(operand(value), value));
     if (!x)
       return MaybeNode();
-    auto all = module_.types.numElements(module_.type(x->ints)), left = module_.types.numElements(module_.type(value));
+    auto all = module_.types.numElements(module_.type(x->ints)),
+         left = module_.types.numElements(module_.type(value));
     if (!all || !left || *left == 0 || *all / *left > (1 << 23)) {
       form_.refuse(value, "a number of elements that is not known or too large");
       return MaybeNode();
@@ -231,9 +235,12 @@ private:
     int64_t count = *all / *left;
     NodeId wide = BYCC_TRY(form_.cast(x->ints, DType::Int32));
     Quantized sums;
-    sums.ints = BYCC_TRY(form_.builder().callWithAttrs(ops::sum, {&wide, 1}, module_.node(value).attrs));
-    sums.scale = BYCC_TRY(form_.make(ops::divide, {x->scale, module_.addScalar(DType::Float32, static_cast<double>(count))}));
-    sums.zero = BYCC_TRY(form_.make(ops::multiply, {x->zero, module_.addScalar(DType::Int32, static_cast<double>(count))}));
+    sums.ints =
+        BYCC_TRY(form_.builder().callWithAttrs(ops::sum, {&wide, 1}, module_.node(value).attrs));
+    sums.scale = BYCC_TRY(form_.make(
+        ops::divide, {x->scale, module_.addScalar(DType::Float32, static_cast<double>(count))}));
+    sums.zero = BYCC_TRY(form_.make(
+        ops::multiply, {x->zero, module_.addScalar(DType::Int32, static_cast<double>(count))}));
     return requantized(sums);
   }
 
@@ -241,7 +248,8 @@ private:
     NodeId tuple = operand(value);
     if (module_.node(tuple).kind != NodeKind::Tuple)
       return MaybeNode();
-    std::vector<NodeId> fields, values(module_.operands(tuple).begin(), module_.operands(tuple).end());
+    std::vector<NodeId> fields,
+        values(module_.operands(tuple).begin(), module_.operands(tuple).end());
     for (NodeId each : values) {
       MaybeNode ints = BYCC_TRY(lower(each));
       if (!ints)
@@ -301,8 +309,7 @@ private:
       body.push_back(value);
       return true;
     }
-    if (module_.type(value) != type || (source && *source != value) ||
-        !BYCC_TRY(form_.of(value))) {
+    if (module_.type(value) != type || (source && *source != value) || !BYCC_TRY(form_.of(value))) {
       if (form_.whyNot().empty() || isCall)
         form_.refuse(value, "it has no integer rule");
       return false;
@@ -313,9 +320,9 @@ private:
 
   Expected<MaybeNode> oneFunction(NodeId value, const Quantized &x) {
     static constexpr std::pair<OpId, OpId> twins[] = {
-        {ops::abs, ops::qnn_abs},         {ops::erf, ops::qnn_erf},   {ops::exp, ops::qnn_exp},
-        {ops::log, ops::qnn_log},         {ops::rsqrt, ops::qnn_rsqrt}, {ops::sigmoid, ops::qnn_sigmoid},
-        {ops::sqrt, ops::qnn_sqrt},       {ops::tanh, ops::qnn_tanh}};
+        {ops::abs, ops::qnn_abs},   {ops::erf, ops::qnn_erf},     {ops::exp, ops::qnn_exp},
+        {ops::log, ops::qnn_log},   {ops::rsqrt, ops::qnn_rsqrt}, {ops::sigmoid, ops::qnn_sigmoid},
+        {ops::sqrt, ops::qnn_sqrt}, {ops::tanh, ops::qnn_tanh}};
     for (auto [op, twin] : twins)
       if (module_.isOp(value, op))
         return MaybeNode(BYCC_TRY(form_.make(twin, {x.ints, x.scale, x.zero, scale_, zero_},
@@ -343,7 +350,8 @@ private:
       for (NodeId &each : operands)
         if (module_.isConstant(each) && form_.shape(each).size() > 1)
           each = reshapeConstant(module_, each, {});
-      NodeId made = BYCC_TRY(form_.builder().callWithAttrs(module_.node(node).op, operands, module_.node(node).attrs));
+      NodeId made = BYCC_TRY(
+          form_.builder().callWithAttrs(module_.node(node).op, operands, module_.node(node).attrs));
       values[node] = BYCC_TRY(form_.folded(made));
     }
     NodeId table = BYCC_TRY(form_.make(ops::qnn_quantize, {values[body.back()], scale_, zero_},
@@ -365,7 +373,8 @@ private:
 
 class ToInteger {
 public:
-  ToInteger(Module &module, PassContext &context) : module_(module), context_(context), form_(module) {}
+  ToInteger(Module &module, PassContext &context)
+      : module_(module), context_(context), form_(module) {}
 
   Expected<NodeId> rewrite(NodeId node, Builder &builder) {
     if (module_.node(node).kind != NodeKind::CallOp)
@@ -381,9 +390,10 @@ public:
 
   void remark() {
     if (islands_ > 0)
-      context_.remarks.push_back(std::to_string(products_) + " products of quantised operands are integer, and " +
-                                 std::to_string(islands_ - floats_) + " of " + std::to_string(islands_) +
-                                 " islands between them");
+      context_.remarks.push_back(std::to_string(products_) +
+                                 " products of quantised operands are integer, and " +
+                                 std::to_string(islands_ - floats_) + " of " +
+                                 std::to_string(islands_) + " islands between them");
   }
 
 private:
@@ -398,7 +408,8 @@ private:
     }
     ++products_;
     int64_t axis = sums->axis >= 0 ? sums->axis : -1;
-    return builder.call(ops::qnn_dequantize, {sums->ints, sums->scale, sums->zero}, {{"axis", AttrValue(axis)}});
+    return builder.call(ops::qnn_dequantize, {sums->ints, sums->scale, sums->zero},
+                        {{"axis", AttrValue(axis)}});
   }
 
   Expected<NodeId> island(NodeId node) {
@@ -430,7 +441,8 @@ private:
 
   void stay(NodeId node) {
     std::string where = module_.source(node).str();
-    context_.remarks.push_back((where.empty() ? "" : where + ": ") + std::string(opInfo(module_.node(node).op).name) +
+    context_.remarks.push_back((where.empty() ? "" : where + ": ") +
+                               std::string(opInfo(module_.node(node).op).name) +
                                " stays float: " + form_.whyNot());
   }
 

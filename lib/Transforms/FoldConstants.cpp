@@ -46,9 +46,12 @@ public:
 
   Expected<NodeId> visit(NodeId node, Builder &builder) {
     switch (module_.node(node).kind) {
-    case NodeKind::CallOp: return foldCall(node, builder);
-    case NodeKind::Project: return foldProject(node);
-    default: return node;
+    case NodeKind::CallOp:
+      return foldCall(node, builder);
+    case NodeKind::Project:
+      return foldProject(node);
+    default:
+      return node;
     }
   }
 
@@ -113,7 +116,8 @@ private:
   int64_t totalBytes(NodeId node) const {
     int64_t total = 0;
     for (TypeId tensor : module_.types.flatten(module_.type(node)))
-      if (__builtin_add_overflow(total, module_.types.sizeBytes(tensor).value_or(INT64_MAX), &total))
+      if (__builtin_add_overflow(total, module_.types.sizeBytes(tensor).value_or(INT64_MAX),
+                                 &total))
         return INT64_MAX;
     return total;
   }
@@ -135,8 +139,8 @@ private:
       if (seen.insert(input.data()).second)
         inputBytes += static_cast<int64_t>(input.bytes);
     int64_t outputBytes = totalBytes(call);
-    return outputBytes <= maxBytes_ + inputBytes && outputBytes <= maxFolded_ - module_.foldedBytes &&
-           info.flops(module_, call) <= maxFlops;
+    return outputBytes <= maxBytes_ + inputBytes &&
+           outputBytes <= maxFolded_ - module_.foldedBytes && info.flops(module_, call) <= maxFlops;
   }
 
   NodeId replace(NodeId call, std::vector<Constant> results, Builder &builder) {

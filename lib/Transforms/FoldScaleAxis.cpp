@@ -24,8 +24,8 @@ namespace {
 // conv or dense, with an optional bias on top.
 struct Anchor {
   NodeId conv;
-  NodeId bias;       // bias_add's constant, none without
-  size_t axis = 0;   // channel axis of the result
+  NodeId bias;     // bias_add's constant, none without
+  size_t axis = 0; // channel axis of the result
 };
 
 class ScaleFolder {
@@ -141,8 +141,8 @@ private:
     NodeId scaled = BYCC_TRY(compute(ops::multiply, weight, factor, builder));
     const Node conv = module_.node(anchor.conv);
     builder.setSource(conv.source);
-    NodeId to = BYCC_TRY(
-        builder.callWithAttrs(conv.op, std::vector{module_.operands(anchor.conv)[0], scaled}, conv.attrs));
+    NodeId to = BYCC_TRY(builder.callWithAttrs(
+        conv.op, std::vector{module_.operands(anchor.conv)[0], scaled}, conv.attrs));
     if (!anchor.bias)
       return to;
     inherited_[to.index] = 1;

@@ -66,11 +66,16 @@ GroupKind kindOf(const Module &module, NodeId id) {
     if (!module.types.isTensor(module.type(operand)))
       return GroupKind::Barrier;
   switch (opInfo(node.op).kind) {
-  case OpKind::Elementwise: return GroupKind::Elementwise;
-  case OpKind::Broadcast: return GroupKind::Broadcast;
-  case OpKind::Injective: return GroupKind::Injective;
-  case OpKind::Reduction: return GroupKind::Reduction;
-  case OpKind::OutFusable: return GroupKind::Anchor;
+  case OpKind::Elementwise:
+    return GroupKind::Elementwise;
+  case OpKind::Broadcast:
+    return GroupKind::Broadcast;
+  case OpKind::Injective:
+    return GroupKind::Injective;
+  case OpKind::Reduction:
+    return GroupKind::Reduction;
+  case OpKind::OutFusable:
+    return GroupKind::Anchor;
   // Norms take no part in a loop nest of others, but a map can follow.
   case OpKind::Opaque:
     return opInfo(node.op).has(OpTrait::Norm) ? GroupKind::Anchor : GroupKind::Barrier;
@@ -152,9 +157,7 @@ private:
   bool canFollowInjective(uint32_t to) {
     return groupKind(to) <= GroupKind::Injective || isBareReduction(to);
   }
-  bool canFollowMap(uint32_t to) {
-    return own_[to] <= GroupKind::Injective || isBareReduction(to);
-  }
+  bool canFollowMap(uint32_t to) { return own_[to] <= GroupKind::Injective || isBareReduction(to); }
   bool isBareReduction(uint32_t at) const { return own_[at] == GroupKind::Reduction; }
 
   bool hasShapeOf(uint32_t a, uint32_t b) const {
@@ -222,9 +225,9 @@ private:
   PostDominators dominators_;
   uint32_t maxNodes_;
   std::vector<uint32_t> parent_, size_;
-  std::vector<bool> isCostly_;            // by group
-  std::vector<GroupKind> own_, group_;    // of the operator; by group
-  std::vector<uint32_t> seen_, path_;     // nodes of grow() number stamp_
+  std::vector<bool> isCostly_;         // by group
+  std::vector<GroupKind> own_, group_; // of the operator; by group
+  std::vector<uint32_t> seen_, path_;  // nodes of grow() number stamp_
   uint32_t stamp_ = 0;
   std::vector<bool> isIndices_; // read as such, and checked
 };

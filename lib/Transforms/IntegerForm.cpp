@@ -76,7 +76,8 @@ void IntegerForm::refuse(NodeId node, std::string_view why) {
 
 // --- calls
 
-Expected<NodeId> IntegerForm::make(OpId op, std::initializer_list<NodeId> operands, AttrDict attrs) {
+Expected<NodeId> IntegerForm::make(OpId op, std::initializer_list<NodeId> operands,
+                                   AttrDict attrs) {
   return folded(BYCC_TRY(builder_->call(op, operands, std::move(attrs))));
 }
 
@@ -93,7 +94,8 @@ Expected<NodeId> IntegerForm::folded(NodeId node) {
       module_.types.sizeBytes(type).value_or(INT64_MAX) > maxBytes || isProduct(module_, node))
     return node;
   std::vector<Constant> constants;
-  for (NodeId operand : std::vector<NodeId>(module_.operands(node).begin(), module_.operands(node).end())) {
+  for (NodeId operand :
+       std::vector<NodeId>(module_.operands(node).begin(), module_.operands(node).end())) {
     if (!module_.isConstant(operand))
       return node;
     constants.push_back(module_.constant(operand));
@@ -114,7 +116,8 @@ bool IntegerForm::isSame(NodeId a, NodeId b) const {
   if (!module_.isConstant(a) || !module_.isConstant(b))
     return false;
   const Constant &x = module_.constant(a), &y = module_.constant(b);
-  return x.bytes == y.bytes && dtype(a) == dtype(b) && std::memcmp(x.data(), y.data(), x.bytes) == 0;
+  return x.bytes == y.bytes && dtype(a) == dtype(b) &&
+         std::memcmp(x.data(), y.data(), x.bytes) == 0;
 }
 
 // --- the walk
@@ -203,7 +206,8 @@ Expected<IntegerForm::Form> IntegerForm::ofMovement(NodeId node) {
 Expected<std::optional<NodeId>> IntegerForm::moved(NodeId node, NodeId ints, NodeId zero) {
   if (module_.node(node).kind == NodeKind::Project) {
     NodeId split = module_.operands(node)[0];
-    NodeId parts = BYCC_TRY(builder_->callWithAttrs(ops::split, {&ints, 1}, module_.node(split).attrs));
+    NodeId parts =
+        BYCC_TRY(builder_->callWithAttrs(ops::split, {&ints, 1}, module_.node(split).attrs));
     return std::optional(BYCC_TRY(builder_->project(parts, module_.node(node).payload)));
   }
   std::vector<NodeId> operands(module_.operands(node).begin(), module_.operands(node).end());
@@ -215,7 +219,8 @@ Expected<std::optional<NodeId>> IntegerForm::moved(NodeId node, NodeId ints, Nod
     }
     operands[1] = BYCC_TRY(cast(zero, dtype(ints)));
   }
-  NodeId made = BYCC_TRY(builder_->callWithAttrs(module_.node(node).op, operands, module_.node(node).attrs));
+  NodeId made =
+      BYCC_TRY(builder_->callWithAttrs(module_.node(node).op, operands, module_.node(node).attrs));
   return std::optional(BYCC_TRY(folded(made)));
 }
 
@@ -268,7 +273,8 @@ Expected<IntegerForm::Form> IntegerForm::ofScaled(NodeId call) {
     value = module_.operands(call)[1];
   }
   auto number = uniformValue(module_, factor);
-  if (!number || !(*number > 0) || std::isinf(*number) || module_.type(value) != module_.type(call)) {
+  if (!number || !(*number > 0) || std::isinf(*number) ||
+      module_.type(value) != module_.type(call)) {
     refuse(call, "no integers stand for its result");
     return Form();
   }
@@ -283,7 +289,8 @@ Expected<IntegerForm::Form> IntegerForm::ofConcatenate(NodeId call) {
   if (module_.node(tuple).kind != NodeKind::Tuple)
     return Form();
   Form first;
-  std::vector<NodeId> fields, values(module_.operands(tuple).begin(), module_.operands(tuple).end());
+  std::vector<NodeId> fields,
+      values(module_.operands(tuple).begin(), module_.operands(tuple).end());
   for (NodeId value : values) {
     Form form = BYCC_TRY(of(value));
     if (!form)
@@ -298,7 +305,8 @@ Expected<IntegerForm::Form> IntegerForm::ofConcatenate(NodeId call) {
     fields.push_back(form->ints);
   }
   NodeId ints = builder_->tuple(fields);
-  first->ints = BYCC_TRY(builder_->callWithAttrs(ops::concatenate, {&ints, 1}, module_.node(call).attrs));
+  first->ints =
+      BYCC_TRY(builder_->callWithAttrs(ops::concatenate, {&ints, 1}, module_.node(call).attrs));
   return first;
 }
 
@@ -315,8 +323,10 @@ bool IntegerForm::fitsInt32(NodeId call, const Quantized &x, const Quantized &we
   double length = static_cast<double>(*count);
   OpId op = module_.node(call).op;
   if (op == ops::nn_batch_matmul) {
-    length = static_cast<double>(shape(x.ints)[attrs::boolean(module_, call, "transpose_a") ? 1 : 2].value());
-  } else if (auto channels = channelAxis(module_, call); channels && shape(call)[*channels].isConst()) {
+    length = static_cast<double>(
+        shape(x.ints)[attrs::boolean(module_, call, "transpose_a") ? 1 : 2].value());
+  } else if (auto channels = channelAxis(module_, call);
+             channels && shape(call)[*channels].isConst()) {
     length /= std::max<double>(1, static_cast<double>(shape(call)[*channels].value()));
     if (op == ops::nn_conv2d_transpose)
       length *= static_cast<double>(attrs::integer(module_, call, "groups"));
@@ -355,7 +365,8 @@ Expected<IntegerForm::Form> IntegerForm::productOf(NodeId call, const Quantized 
   if (op == ops::nn_conv2d || op == ops::nn_conv2d_transpose) {
     twin = op == ops::nn_conv2d ? ops::qnn_conv2d : ops::qnn_conv2d_transpose;
     weightAxis = static_cast<int64_t>(attrs::text(module_, call, "kernel_layout").find('O'));
-    if (op == ops::nn_conv2d_transpose && weight.axis >= 0 && attrs::integer(module_, call, "groups") != 1)
+    if (op == ops::nn_conv2d_transpose && weight.axis >= 0 &&
+        attrs::integer(module_, call, "groups") != 1)
       weightAxis = -2;
   } else if (op == ops::nn_batch_matmul) {
     twin = ops::qnn_batch_matmul;
@@ -384,8 +395,8 @@ Expected<IntegerForm::Form> IntegerForm::productOf(NodeId call, const Quantized 
     return Form();
   }
   Quantized sums;
-  sums.ints = BYCC_TRY(builder_->call(twin, {left, right, x.zero, weight.zero, x.scale, weight.scale},
-                                      std::move(attrs)));
+  sums.ints = BYCC_TRY(builder_->call(
+      twin, {left, right, x.zero, weight.zero, x.scale, weight.scale}, std::move(attrs)));
   sums.scale = BYCC_TRY(make(ops::multiply, {x.scale, weight.scale}));
   sums.zero = module_.addScalar(DType::Int32, 0);
   sums.axis = weight.axis >= 0 && !shape(sums.scale).empty() ? static_cast<int64_t>(*channels) : -1;
@@ -404,14 +415,15 @@ Expected<std::optional<NodeId>> IntegerForm::biasOf(NodeId bias, const Quantized
     return std::optional<NodeId>();
   std::vector<int32_t> ints;
   for (int64_t i = 0; i < count; ++i) {
-    double value = std::round(elementAt(module_, values, i) /
-                              elementOrOnly(module_, scale, scales, i));
+    double value =
+        std::round(elementAt(module_, values, i) / elementOrOnly(module_, scale, scales, i));
     if (!(std::fabs(value) < 1073741824.0)) // 2^30, NaN too
       return std::optional<NodeId>();
     ints.push_back(static_cast<int32_t>(value));
   }
   std::vector<Dim> dims(shape(bias).begin(), shape(bias).end());
-  return std::optional(module_.addConstant(DType::Int32, dims, ints.data(), ints.size() * sizeof(int32_t)));
+  return std::optional(
+      module_.addConstant(DType::Int32, dims, ints.data(), ints.size() * sizeof(int32_t)));
 }
 
 Expected<IntegerForm::Form> IntegerForm::ofBias(NodeId call) {

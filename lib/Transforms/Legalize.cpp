@@ -105,7 +105,8 @@ bool Legalizer::isSameConstant(NodeId a, NodeId b) const {
   if (!module.isConstant(a) || !module.isConstant(b))
     return false;
   const Constant &x = module.constant(a), &y = module.constant(b);
-  return x.bytes == y.bytes && dtype(a) == dtype(b) && std::memcmp(x.data(), y.data(), x.bytes) == 0;
+  return x.bytes == y.bytes && dtype(a) == dtype(b) &&
+         std::memcmp(x.data(), y.data(), x.bytes) == 0;
 }
 
 ErrorBuilder Legalizer::error() const {
@@ -172,9 +173,8 @@ Expected<bool> legalize(Module &module, PassContext &context) {
     bool mayHaveMade = false; // also by a rule that gave up
     bool here = BYCC_TRY(
         rewriteFunction(module, function, [&](NodeId node, Builder &builder) -> Expected<NodeId> {
-          LegalizeFn rule = module.node(node).kind == NodeKind::CallOp
-                                ? ruleFor(module.node(node).op)
-                                : nullptr;
+          LegalizeFn rule =
+              module.node(node).kind == NodeKind::CallOp ? ruleFor(module.node(node).op) : nullptr;
           if (!rule)
             return node;
           mayHaveMade = true;

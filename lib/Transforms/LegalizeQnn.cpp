@@ -57,7 +57,8 @@ Expected<NodeId> dequantize(Legalizer &l) {
 }
 
 // A bound of the dtype that a code of run time stands for: 1 int8, 2 uint8, 3 int32.
-Expected<NodeId> boundFor(Legalizer &l, NodeId code, double byte, double unsignedByte, double word) {
+Expected<NodeId> boundFor(Legalizer &l, NodeId code, double byte, double unsignedByte,
+                          double word) {
   NodeId isByte = BYCC_TRY(l.make(ops::equal, {code, l.integer(1, DType::Int32)}));
   NodeId isUnsigned = BYCC_TRY(l.make(ops::equal, {code, l.integer(2, DType::Int32)}));
   NodeId rest = BYCC_TRY(l.make(ops::where, {isUnsigned, l.real(unsignedByte), l.real(word)}));
@@ -95,11 +96,12 @@ bool isByte(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8;
 // they are when there is nothing to subtract.
 DType operandDType(const Legalizer &l) {
   bool areBytes = isByte(l.dtype(l.input(0))) && isByte(l.dtype(l.input(1)));
-  if (l.isAll(l.input(2), 0) && l.isAll(l.input(3), 0) && l.dtype(l.input(0)) == l.dtype(l.input(1)))
+  if (l.isAll(l.input(2), 0) && l.isAll(l.input(3), 0) &&
+      l.dtype(l.input(0)) == l.dtype(l.input(1)))
     return l.dtype(l.input(0));
   auto isSmall = [](double zero) { return zero >= -128 && zero <= 255; };
   return areBytes && l.allOf(l.input(2), isSmall) && l.allOf(l.input(3), isSmall) ? DType::Int16
-                                                                                : DType::Int32;
+                                                                                  : DType::Int32;
 }
 
 // Zero points subtracted first, so that the plain operator's padding is real 0.
@@ -142,8 +144,8 @@ Expected<NodeId> lookUp(Legalizer &l) {
     bytes[i] = static_cast<uint8_t>(i + first);
   Dim count(256);
   NodeId all = l.module.addConstant(dtype, {&count, 1}, bytes, sizeof bytes);
-  NodeId table = BYCC_TRY(
-      l.make(l.op(), {all, l.input(1), l.input(2), l.input(3), l.input(4)}, l.attrs()));
+  NodeId table =
+      BYCC_TRY(l.make(l.op(), {all, l.input(1), l.input(2), l.input(3), l.input(4)}, l.attrs()));
   NodeId index = BYCC_TRY(l.cast(x, DType::Int32));
   if (first != 0)
     index = BYCC_TRY(l.make(ops::subtract, {index, l.integer(first, DType::Int32)}));

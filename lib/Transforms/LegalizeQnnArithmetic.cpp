@@ -42,7 +42,8 @@ Expected<NodeId> addOrSubtract(Legalizer &l) {
   ScaleOf right = BYCC_TRY(scaleOf(l, l.input(4), l.input(5), l.rank(b), attr(l, "rhs_axis")));
   ScaleOf to = BYCC_TRY(scaleOf(l, l.input(6), l.input(7), l.rank(l.call()), 0));
   Rounding rounding = roundingOf(l, Rounding::Upward);
-  Wide x = BYCC_TRY(atScale(l, a, left, to, rounding)), y = BYCC_TRY(atScale(l, b, right, to, rounding));
+  Wide x = BYCC_TRY(atScale(l, a, left, to, rounding)),
+       y = BYCC_TRY(atScale(l, b, right, to, rounding));
   bool isSum = l.op() == ops::qnn_add;
   NodeId value = BYCC_TRY(l.make(isSum ? ops::add : ops::subtract, {x.node, y.node}));
   if (!l.isAll(to.zero, 0)) {
@@ -101,7 +102,8 @@ Expected<NodeId> avgPool(Legalizer &l) {
     return quantized(l, y, {l.real(1), to.zero}, l.resultDType(), roundingOf(l, Rounding::Upward));
   }
   NodeId value = BYCC_TRY(atScale(l, x, from, to, roundingOf(l, Rounding::Upward))).node;
-  NodeId mean = BYCC_TRY(l.make(ops::nn_avg_pool2d, {BYCC_TRY(l.cast(value, DType::Int32))}, poolAttrs(l)));
+  NodeId mean =
+      BYCC_TRY(l.make(ops::nn_avg_pool2d, {BYCC_TRY(l.cast(value, DType::Int32))}, poolAttrs(l)));
   return saturated(l, {mean, 31}, l.resultDType());
 }
 
@@ -136,7 +138,9 @@ Expected<NodeId> softmax(Legalizer &l) {
   if (l.module.isConstant(scale) && !l.allOf(scale, [](double v) { return v > 0 && v <= 1; }))
     return l.error() << "input_scale is more than 0 and at most 1";
   ScaleOf to = BYCC_TRY(scaleOf(l, l.input(3), l.input(4), l.rank(l.input(0)), 0));
-  auto shiftRight = [&](NodeId a, int64_t b) { return l.make(ops::right_shift, {a, l.integer(b)}); };
+  auto shiftRight = [&](NodeId a, int64_t b) {
+    return l.make(ops::right_shift, {a, l.integer(b)});
+  };
   AttrDict rows{{"axis", AttrValue(attr(l, "axis"))}, {"keepdims", AttrValue(true)}};
   NodeId x0 = BYCC_TRY(l.make(ops::round, {BYCC_TRY(l.make(ops::divide, {l.real(1), scale}))}));
   x0 = BYCC_TRY(l.cast(x0, DType::Int64));

@@ -34,7 +34,8 @@ public:
     NodeId m = BYCC_TRY(l_.make(ops::divide, {a, b}));
     NodeId bits = BYCC_TRY(l_.make(ops::reinterpret, {m}, {{"dtype", AttrValue("int64")}}));
     NodeId e = BYCC_TRY(subtract(BYCC_TRY(shiftRight(bits, 52)), 1022));
-    NodeId mantissa = BYCC_TRY(l_.make(ops::bitwise_and, {bits, l_.integer((int64_t{1} << 52) - 1)}));
+    NodeId mantissa =
+        BYCC_TRY(l_.make(ops::bitwise_and, {bits, l_.integer((int64_t{1} << 52) - 1)}));
     mantissa = BYCC_TRY(add(mantissa, (int64_t{1} << 52) + (int64_t{1} << 21)));
     NodeId multiplier = BYCC_TRY(shiftRight(mantissa, 22));
     // Rounded up to 2^31: half of it, and the next exponent.
@@ -56,7 +57,9 @@ public:
 
 private:
   Expected<NodeId> add(NodeId a, int64_t b) { return l_.make(ops::add, {a, l_.integer(b)}); }
-  Expected<NodeId> subtract(NodeId a, int64_t b) { return l_.make(ops::subtract, {a, l_.integer(b)}); }
+  Expected<NodeId> subtract(NodeId a, int64_t b) {
+    return l_.make(ops::subtract, {a, l_.integer(b)});
+  }
   Expected<NodeId> shiftRight(NodeId a, int64_t b) {
     return l_.make(ops::right_shift, {a, l_.integer(b)});
   }
@@ -158,7 +161,8 @@ int bitsOf(DType dtype) {
 int bitsOf(const Legalizer &l, NodeId node) {
   int bits = bitsOf(l.dtype(node));
   for (int tried : {0, 8, 16})
-    if (tried < bits && l.allOf(node, [&](double v) { return std::fabs(v) < std::ldexp(1, tried); }))
+    if (tried < bits &&
+        l.allOf(node, [&](double v) { return std::fabs(v) < std::ldexp(1, tried); }))
       return tried;
   return bits;
 }
@@ -239,7 +243,8 @@ Expected<ScaleOf> scaleOf(Legalizer &l, NodeId scale, NodeId zero, size_t rank, 
   auto isUsable = [](double each) { return each > 0 && std::isfinite(each); };
   if (l.module.isConstant(scale) && !l.allOf(scale, isUsable))
     return l.error() << "a scale is positive and finite, and one here is not";
-  return ScaleOf{BYCC_TRY(alongAxis(l, scale, rank, axis)), BYCC_TRY(alongAxis(l, zero, rank, axis))};
+  return ScaleOf{BYCC_TRY(alongAxis(l, scale, rank, axis)),
+                 BYCC_TRY(alongAxis(l, zero, rank, axis))};
 }
 
 Expected<Wide> shifted(Legalizer &l, NodeId x, NodeId zero) {
@@ -279,7 +284,8 @@ Expected<Wide> atScale(Legalizer &l, NodeId x, const ScaleOf &from, const ScaleO
   if (l.isSameConstant(from.scale, to.scale) && l.isSameConstant(from.zero, to.zero))
     return Wide{BYCC_TRY(l.cast(x, DType::Int64)), bitsOf(l.dtype(x))};
   Wide value = BYCC_TRY(shifted(l, x, from.zero));
-  value = BYCC_TRY(withZero(l, BYCC_TRY(rescaled(l, value, from.scale, to.scale, rounding)), to.zero));
+  value =
+      BYCC_TRY(withZero(l, BYCC_TRY(rescaled(l, value, from.scale, to.scale, rounding)), to.zero));
   if (value.bits <= 31)
     return value;
   Range range = rangeOf(DType::Int32);

@@ -30,7 +30,8 @@ Expected<NodeId> quantized(Legalizer &legalizer, NodeId x, const ScaleOf &to, DT
 Expected<NodeId> dequantized(Legalizer &legalizer, NodeId x, const ScaleOf &from);
 
 // An error when a constant scale is not positive and finite.
-Expected<ScaleOf> scaleOf(Legalizer &legalizer, NodeId scale, NodeId zero, size_t rank, int64_t axis);
+Expected<ScaleOf> scaleOf(Legalizer &legalizer, NodeId scale, NodeId zero, size_t rank,
+                          int64_t axis);
 // One value, or a vector along `axis` of a tensor of that rank.
 Expected<NodeId> alongAxis(Legalizer &legalizer, NodeId parameter, size_t rank, int64_t axis);
 
@@ -41,7 +42,8 @@ Expected<NodeId> shiftedTo(Legalizer &legalizer, NodeId x, NodeId zero, DType dt
 
 // value * from / to, rounded to an integer of at most 33 bits and a sign: what
 // goes beyond int32 keeps going beyond it.
-Expected<Wide> rescaled(Legalizer &legalizer, Wide value, NodeId from, NodeId to, Rounding rounding);
+Expected<Wide> rescaled(Legalizer &legalizer, Wide value, NodeId from, NodeId to,
+                        Rounding rounding);
 // value + zero.
 Expected<Wide> withZero(Legalizer &legalizer, Wide value, NodeId zero);
 // x brought to another scale and zero point, within int32.

@@ -81,7 +81,7 @@ const PassInfo *PassRegistry::makerOf(std::string_view fact) const {
 }
 
 void registerTransforms(PassRegistry &registry) {
-#define BYCC_PASS(function, name, level, needs, makes, options, description)                      \
+#define BYCC_PASS(function, name, level, needs, makes, options, description)                       \
   registry.add(name, level, needs, makes, options, description, function);
 #include "bycc/Transforms/Passes.def"
 #undef BYCC_PASS

@@ -68,7 +68,8 @@ Expected<> setOption(PipelineEntry &entry, const PassInfo &pass, std::string_vie
                                                         : "it takes " + join(pass.options, ", "));
   }
   if (!entry.options.emplace(std::string(key), std::string(value)).second)
-    return error(Status::Usage) << "pass '" << pass.name << "': option '" << key << "' is given twice";
+    return error(Status::Usage) << "pass '" << pass.name << "': option '" << key
+                                << "' is given twice";
   return {};
 }
 
@@ -125,8 +126,8 @@ std::optional<int> defaultLevel(std::string_view text) {
 }
 
 size_t positionOf(const Pipeline &pipeline, std::string_view pass) {
-  return static_cast<size_t>(
-      std::ranges::find(pipeline, pass, &PipelineEntry::pass) - pipeline.begin());
+  return static_cast<size_t>(std::ranges::find(pipeline, pass, &PipelineEntry::pass) -
+                             pipeline.begin());
 }
 
 // First place at or after which `pass` may stand with regard to `reference`:

@@ -67,7 +67,8 @@ void PrecisionChoice::findLoops(FunctionId function) {
       for (NodeId operand : module_.operands(node)) {
         if (std::ranges::find(around, operand) != around.end())
           isLoop_[operand.index] = 1;
-        isWholeLoop_ |= module_.node(operand).kind == NodeKind::Global && module_.functionOf(operand) == function;
+        isWholeLoop_ |= module_.node(operand).kind == NodeKind::Global &&
+                        module_.functionOf(operand) == function;
       }
       bool isFunction = module_.node(node).kind == NodeKind::Function;
       if (isFunction)
@@ -84,7 +85,8 @@ void PrecisionChoice::findLoops(FunctionId function) {
 void PrecisionChoice::collect(BlockId block, bool isClosed, bool isLoop) {
   for (NodeId node : module_.block(block).nodes) {
     bool isFunction = module_.node(node).kind == NodeKind::Function;
-    bool innerClosed = isClosed || (isFunction && isClosedFunction(module_, module_.functionOf(node)));
+    bool innerClosed =
+        isClosed || (isFunction && isClosedFunction(module_, module_.functionOf(node)));
     bool innerLoop = isLoop || isLoop_[node.index] != 0;
     for (BlockId inner : innerBlocks(module_, node))
       collect(inner, innerClosed, innerLoop);
@@ -119,11 +121,14 @@ std::string PrecisionChoice::whyNever(NodeId node) const {
   OpId op = module_.node(node).op;
   DType dtype = module_.types.dtype(module_.type(node));
   if (rules_.classOf(op) == PrecisionClass::Always && isFloat(dtype) && dtype != DType::BFloat16)
-    return dtype == DType::Float32 ? "its operands are not all float32" : "it is " + std::string(name(dtype));
+    return dtype == DType::Float32 ? "its operands are not all float32"
+                                   : "it is " + std::string(name(dtype));
   if (rules_.classes.contains(op.index) || dtype != DType::Float32)
     return "";
   // Many operations for each result, of more than one tensor: a product, of what kind ever.
-  auto isMatrix = [&](NodeId operand) { return module_.types.shape(module_.type(operand)).size() >= 2; };
+  auto isMatrix = [&](NodeId operand) {
+    return module_.types.shape(module_.type(operand)).size() >= 2;
+  };
   bool isProduct = std::ranges::count_if(floatOperands(node), isMatrix) >= 2 &&
                    opInfo(op).flops(module_, node) >= 4 * elements(module_.type(node));
   return isProduct ? "the precision rules do not list it" : "";
@@ -134,9 +139,8 @@ bool PrecisionChoice::isSplit(NodeId node) const {
   TypeId type = module_.type(node);
   if (module_.types.kind(type) != TypeKind::Tuple || users_.numResultUses(node) > 0)
     return false;
-  bool isApart = std::ranges::all_of(users_.of(node), [&](NodeId user) {
-    return module_.node(user).kind == NodeKind::Project;
-  });
+  bool isApart = std::ranges::all_of(
+      users_.of(node), [&](NodeId user) { return module_.node(user).kind == NodeKind::Project; });
   return isApart && std::ranges::all_of(module_.types.fields(type), [&](TypeId field) {
            return module_.types.isTensor(field) && module_.types.dtype(field) == DType::Float32;
          });
@@ -157,7 +161,8 @@ bool PrecisionChoice::hasFloatData(NodeId call) const {
     if (module_.node(operand).kind != NodeKind::Tuple) {
       if (!isRight(operand))
         return false;
-    } else if (!std::ranges::all_of(module_.operands(operand), [&](NodeId field) { return isFloat32(field); })) {
+    } else if (!std::ranges::all_of(module_.operands(operand),
+                                    [&](NodeId field) { return isFloat32(field); })) {
       return false;
     } else {
       ++floats;
@@ -171,7 +176,7 @@ bool PrecisionChoice::hasFloatData(NodeId call) const {
 // operators that need float32, where kernels take both in one.
 double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
   constexpr double savedBytes = 2; // an element, each time it is moved
-  constexpr double little = 1e-5; // microseconds
+  constexpr double little = 1e-5;  // microseconds
   if (isView(module_, call))
     return little;
   double moved = 2 * elements(module_.type(call));

@@ -37,8 +37,9 @@ std::string microseconds(double value) {
 
 } // namespace
 
-PrecisionChoice::PrecisionChoice(const Module &module, FunctionId function, const PrecisionRules &rules,
-                                 const TargetInfo &target, const Users &users)
+PrecisionChoice::PrecisionChoice(const Module &module, FunctionId function,
+                                 const PrecisionRules &rules, const TargetInfo &target,
+                                 const Users &users)
     : module_(module), rules_(rules), users_(users), halfRate_(halfRate(rules, target)),
       function_(function), isLoop_(module.numNodes(), 0), varOf_(module.numNodes(), none),
       valueOf_(module.numNodes(), none), isBeyond_(module.numNodes(), 0) {
@@ -79,7 +80,8 @@ void PrecisionChoice::readAll() {
     if (uint32_t var = varOf(node); var != none) {
       for (NodeId operand : floatOperands(node))
         read(operand, var);
-    } else if (module_.isOp(node, ops::cast) && module_.types.dtype(module_.type(node)) == DType::BFloat16) {
+    } else if (module_.isOp(node, ops::cast) &&
+               module_.types.dtype(module_.type(node)) == DType::BFloat16) {
       if (isFloat32(module_.operands(node)[0]))
         valueOf(module_.operands(node)[0]).isReadAsHalf = true;
     } else if (module_.node(node).kind != NodeKind::Tuple || !isReadByVarsOnly(node)) {
@@ -114,14 +116,16 @@ PrecisionChoice::Maker PrecisionChoice::maker(NodeId value) const {
 }
 
 double PrecisionChoice::conversion(NodeId value, int bytes) const {
-  return rules_.launchMicroseconds + bytes * elements(module_.type(value)) / rules_.bytesPerMicrosecond;
+  return rules_.launchMicroseconds +
+         bytes * elements(module_.type(value)) / rules_.bytesPerMicrosecond;
 }
 
 // --- the choice
 
 void PrecisionChoice::choose() {
   isChosen_.assign(vars_.size(), 0);
-  bool hasWeights = std::ranges::any_of(vars_, [](const Var &var) { return var.cls != PrecisionClass::Follow; });
+  bool hasWeights =
+      std::ranges::any_of(vars_, [](const Var &var) { return var.cls != PrecisionClass::Follow; });
   if (!hasWeights)
     return;
   do
@@ -194,7 +198,8 @@ bool PrecisionChoice::demote() {
       continue;
     std::vector<NodeId> operands = floatOperands(var.call);
     bool isWeight = var.cls == PrecisionClass::Moves && std::ranges::any_of(operands, isTable);
-    carries[i] = var.cls == PrecisionClass::Always || isWeight || std::ranges::any_of(operands, carriesValue);
+    carries[i] = var.cls == PrecisionClass::Always || isWeight ||
+                 std::ranges::any_of(operands, carriesValue);
   }
   bool any = false;
   for (size_t i = vars_.size(); i-- > 0;) {
@@ -235,11 +240,13 @@ std::string PrecisionChoice::reasonOf(const Var &var) const {
   }
   const uint32_t index = valueOf_[var.call.index];
   if (index != none && (values_[index].isReadAsFloat ||
-                        std::ranges::any_of(values_[index].readers, [&](uint32_t reader) { return !isChosen_[reader]; })))
+                        std::ranges::any_of(values_[index].readers,
+                                            [&](uint32_t reader) { return !isChosen_[reader]; })))
     price += widening(var.call);
   if (var.saved <= 0)
     return "bfloat16 saves nothing";
-  return "bfloat16 saves " + microseconds(var.saved) + ", its conversions cost " + microseconds(price);
+  return "bfloat16 saves " + microseconds(var.saved) + ", its conversions cost " +
+         microseconds(price);
 }
 
 std::vector<PrecisionChoice::Stay> PrecisionChoice::stays() const {

@@ -34,11 +34,11 @@ public:
   PrecisionChoice(const Module &module, FunctionId function, const PrecisionRules &rules,
                   const TargetInfo &target, const Users &users);
 
-  bool isConverted(NodeId call) const {
-    return varOf(call) != none && isChosen_[varOf(call)];
-  }
+  bool isConverted(NodeId call) const { return varOf(call) != none && isChosen_[varOf(call)]; }
   // A local function that calls itself.
-  bool isLoop(NodeId function) const { return function.index < isLoop_.size() && isLoop_[function.index]; }
+  bool isLoop(NodeId function) const {
+    return function.index < isLoop_.size() && isLoop_[function.index];
+  }
   // A float product that is not converted, and why.
   struct Stay {
     NodeId call;
@@ -53,18 +53,20 @@ private:
   struct Var {
     NodeId call;
     PrecisionClass cls;
-    double saved = 0;          // microseconds
-    bool isDemoted = false;    // kept from converting by what other calls do
+    double saved = 0;       // microseconds
+    bool isDemoted = false; // kept from converting by what other calls do
   };
   // A float32 tensor that calls read.
   struct Value {
     NodeId node;
-    std::vector<uint32_t> readers; // vars
+    std::vector<uint32_t> readers;                    // vars
     bool isReadAsFloat = false, isReadAsHalf = false; // by what does not change
   };
   enum class Maker : uint8_t { Var, Float, Half, Constant };
 
-  uint32_t varOf(NodeId node) const { return node.index < varOf_.size() ? varOf_[node.index] : none; }
+  uint32_t varOf(NodeId node) const {
+    return node.index < varOf_.size() ? varOf_[node.index] : none;
+  }
   uint32_t makerVar(NodeId value) const; // that makes the value, a field of a split as well
   bool isFloat32(NodeId node) const;
   double elements(TypeId type) const;
@@ -105,7 +107,7 @@ private:
   std::vector<Var> vars_;
   std::vector<uint32_t> varOf_, valueOf_; // by node
   std::vector<Value> values_;
-  std::vector<NodeId> nodes_; // of all blocks, in order
+  std::vector<NodeId> nodes_;     // of all blocks, in order
   std::vector<uint8_t> isBeyond_; // by node: 0 not known, 1 no, 2 yes
   std::vector<uint8_t> isChosen_; // by var
   std::vector<Stay> others_;      // products that cannot convert

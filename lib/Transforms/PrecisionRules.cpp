@@ -15,10 +15,12 @@ public:
   Reader(const JsonValue &root, const std::string &file) : root_(root), file_(file) {}
 
   Expected<PrecisionRules> read() {
-    BYCC_TRY(checkKeys(root_, {"schema", "comment", "always", "moves", "follow", "never", "cost"}, "", file_));
+    BYCC_TRY(checkKeys(root_, {"schema", "comment", "always", "moves", "follow", "never", "cost"},
+                       "", file_));
     const JsonValue *schema = root_.find("schema");
     if (!schema || !schema->isInt() || schema->integer != 1)
-      return jsonError(schema ? *schema : root_, schema ? "/schema" : "", file_) << "expected \"schema\": 1";
+      return jsonError(schema ? *schema : root_, schema ? "/schema" : "", file_)
+             << "expected \"schema\": 1";
     BYCC_TRY(readList("always", PrecisionClass::Always));
     BYCC_TRY(readList("moves", PrecisionClass::Moves));
     BYCC_TRY(readList("follow", PrecisionClass::Follow));
@@ -47,12 +49,14 @@ private:
     return {};
   }
 
-  Expected<double> number(const JsonValue &object, const char *key, const std::string &pointer, double least) {
+  Expected<double> number(const JsonValue &object, const char *key, const std::string &pointer,
+                          double least) {
     const JsonValue *value = object.find(key);
     if (!value)
       return jsonError(object, pointer, file_) << "'" << key << "' is missing";
     if (!value->isNumber() || !(value->number >= least && value->number <= 1e12))
-      return jsonError(*value, pointerTo(pointer, key), file_) << "expected a number from " << least;
+      return jsonError(*value, pointerTo(pointer, key), file_)
+             << "expected a number from " << least;
     return value->number;
   }
 
@@ -61,20 +65,25 @@ private:
     if (!cost)
       return jsonError(root_, "", file_) << "'cost' is missing";
     // unknown_extent stands in older files: open extents count as everywhere else.
-    BYCC_TRY(checkKeys(*cost, {"launch_us", "gb_per_s", "unknown_extent", "table_bytes", "gflops"}, "/cost", file_));
+    BYCC_TRY(checkKeys(*cost, {"launch_us", "gb_per_s", "unknown_extent", "table_bytes", "gflops"},
+                       "/cost", file_));
     constexpr double slowest = 1e-3;
     rules_.launchMicroseconds = BYCC_TRY(number(*cost, "launch_us", "/cost", 0));
     rules_.bytesPerMicrosecond = 1e3 * BYCC_TRY(number(*cost, "gb_per_s", "/cost", slowest));
     rules_.tableBytes = static_cast<int64_t>(BYCC_TRY(number(*cost, "table_bytes", "/cost", 0)));
     const JsonValue *gflops = cost->find("gflops");
     if (!gflops || !gflops->isObject())
-      return jsonError(gflops ? *gflops : *cost, "/cost", file_) << "expected 'gflops' by CPU feature";
-    rules_.flopsPerMicrosecond = 1e3 * BYCC_TRY(number(*gflops, "float32", "/cost/gflops", slowest));
+      return jsonError(gflops ? *gflops : *cost, "/cost", file_)
+             << "expected 'gflops' by CPU feature";
+    rules_.flopsPerMicrosecond =
+        1e3 * BYCC_TRY(number(*gflops, "float32", "/cost/gflops", slowest));
     for (const auto &[feature, value] : gflops->members)
       if (feature != "float32")
-        rules_.bf16FlopsPerMicrosecond[feature] = 1e3 * BYCC_TRY(number(*gflops, feature.c_str(), "/cost/gflops", slowest));
+        rules_.bf16FlopsPerMicrosecond[feature] =
+            1e3 * BYCC_TRY(number(*gflops, feature.c_str(), "/cost/gflops", slowest));
     if (rules_.bf16FlopsPerMicrosecond.empty())
-      return jsonError(*gflops, "/cost/gflops", file_) << "expected the rate of at least one CPU feature";
+      return jsonError(*gflops, "/cost/gflops", file_)
+             << "expected the rate of at least one CPU feature";
     return {};
   }
 

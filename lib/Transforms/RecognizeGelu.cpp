@@ -81,7 +81,8 @@ private:
     if (std::optional<NodeId> inner = asUnary(module_, sum->node, ops::erf))
       return isClose(sum->value, 1) && isScaledInput(*inner);
     std::optional<WithConstant> product = asWithConstant(module_, sum->node, ops::multiply);
-    std::optional<NodeId> inner = product ? asUnary(module_, product->node, ops::erf) : std::nullopt;
+    std::optional<NodeId> inner =
+        product ? asUnary(module_, product->node, ops::erf) : std::nullopt;
     if (!inner || !isClose(product->value, sum->value))
       return false;
     factor *= sum->value;

@@ -98,10 +98,11 @@ private:
     return reducedAxis(node, of);
   }
   std::optional<int64_t> reducedAxis(NodeId node, NodeId of) const {
-    const AttrValue *keep = module_.attr(node, "keepdims"), *exclude = module_.attr(node, "exclude");
+    const AttrValue *keep = module_.attr(node, "keepdims"),
+                    *exclude = module_.attr(node, "exclude");
     std::vector<int64_t> axes = intsAttr(module_, node, "axis");
-    if (!keep || !keep->isBool() || !keep->asBool() || (exclude && exclude->isBool() && exclude->asBool()) ||
-        axes.size() != 1)
+    if (!keep || !keep->isBool() || !keep->asBool() ||
+        (exclude && exclude->isBool() && exclude->asBool()) || axes.size() != 1)
       return std::nullopt;
     std::optional<size_t> axis = normalizedAxis(axes[0], shape(of).size());
     return axis ? std::optional(static_cast<int64_t>(*axis)) : std::nullopt;

@@ -15,8 +15,8 @@ void ClosedBlocks::walk(const Module &module, BlockId block, bool closed) {
     NodeKind kind = module.node(node).kind;
     if (kind != NodeKind::If && kind != NodeKind::Function)
       continue;
-    bool inner = closed || (kind == NodeKind::Function &&
-                            isClosedFunction(module, module.functionOf(node)));
+    bool inner =
+        closed || (kind == NodeKind::Function && isClosedFunction(module, module.functionOf(node)));
     for (BlockId child : innerBlocks(module, node))
       walk(module, child, inner);
   }

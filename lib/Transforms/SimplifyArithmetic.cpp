@@ -22,13 +22,16 @@ public:
       return call_;
     dtype_ = module_.types.dtype(module_.type(call_));
     switch (module_.node(call_).operandCount) {
-    case 1: return unary();
-    case 2: return binary();
+    case 1:
+      return unary();
+    case 2:
+      return binary();
     case 3:
       if (op_ == ops::where && operand(1) == operand(2) && hasType(operand(1)))
         return operand(1);
       return call_;
-    default: return call_;
+    default:
+      return call_;
     }
   }
 
@@ -71,8 +74,9 @@ private:
     if (!(innerLow <= innerHigh))
       return call_;
     auto clamp = [&](double value) { return std::min(std::max(value, low), high); };
-    return builder_.call(ops::clip, {operandOf(x)},
-                         {{"a_min", AttrValue(clamp(innerLow))}, {"a_max", AttrValue(clamp(innerHigh))}});
+    return builder_.call(
+        ops::clip, {operandOf(x)},
+        {{"a_min", AttrValue(clamp(innerLow))}, {"a_max", AttrValue(clamp(innerHigh))}});
   }
 
   Expected<NodeId> binary() {
@@ -83,7 +87,8 @@ private:
       if (isRightIdentity(*value) && hasType(a))
         return a;
       if (op_ == ops::divide && isFloat(dtype_))
-        if (auto factor = exactReciprocal(*value); factor && module_.types.shape(module_.type(b)).empty())
+        if (auto factor = exactReciprocal(*value);
+            factor && module_.types.shape(module_.type(b)).empty())
           return builder_.call(ops::multiply, {a, module_.addScalar(dtype_, *factor)});
       if (op_ == ops::power && *value == 2 && hasType(a) && isFloat(dtype_))
         return builder_.call(ops::multiply, {a, a});
@@ -149,10 +154,14 @@ bool isLossless(DType from, DType to) {
   int64_t fromBits = sizeInBytes(from) * 8, toBits = sizeInBytes(to) * 8;
   auto mantissa = [](DType type) {
     switch (type) {
-    case DType::Float16: return 11;
-    case DType::BFloat16: return 8;
-    case DType::Float32: return 24;
-    default: return 53;
+    case DType::Float16:
+      return 11;
+    case DType::BFloat16:
+      return 8;
+    case DType::Float32:
+      return 24;
+    default:
+      return 53;
     }
   };
   if (isFloat(from))

@@ -47,10 +47,17 @@ Expected<NodeId> simplify(Module &module, NodeId node, Builder &builder) {
   for (int round = 0; round < maxRounds; ++round) {
     NodeId to = node;
     switch (module.node(node).kind) {
-    case NodeKind::CallOp: to = BYCC_TRY(simplifyCall(module, node, builder)); break;
-    case NodeKind::Project: to = simplifyProject(module, node); break;
-    case NodeKind::Tuple: to = simplifyTuple(module, node); break;
-    default: break;
+    case NodeKind::CallOp:
+      to = BYCC_TRY(simplifyCall(module, node, builder));
+      break;
+    case NodeKind::Project:
+      to = simplifyProject(module, node);
+      break;
+    case NodeKind::Tuple:
+      to = simplifyTuple(module, node);
+      break;
+    default:
+      break;
     }
     if (to == node)
       break;
@@ -62,9 +69,8 @@ Expected<NodeId> simplify(Module &module, NodeId node, Builder &builder) {
 } // namespace
 
 Expected<bool> simplifyExpr(Module &module, PassContext &) {
-  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
-    return simplify(module, node, builder);
-  });
+  return rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return simplify(module, node, builder); });
 }
 
 } // namespace bycc

@@ -69,8 +69,9 @@ private:
     size_t after = module_.types.shape(module_.type(operand(0))).size() - 1 - *axis();
     if (after == 0)
       return vector;
-    return builder_.call(ops::expand_dims, {vector},
-                         {{"axis", AttrValue(1)}, {"num_newaxis", AttrValue(static_cast<int64_t>(after))}});
+    return builder_.call(
+        ops::expand_dims, {vector},
+        {{"axis", AttrValue(1)}, {"num_newaxis", AttrValue(static_cast<int64_t>(after))}});
   }
 
   Module &module_;

@@ -59,8 +59,7 @@ Expected<NodeId> simplifyTranspose(Module &module, NodeId call, Builder &builder
   }
   if (std::ranges::is_sorted(axes))
     return input;
-  if (isStaticTensor(module, input) &&
-      movesOnlyUnits(axes, module.types.shape(module.type(input))))
+  if (isStaticTensor(module, input) && movesOnlyUnits(axes, module.types.shape(module.type(input))))
     return makeReshape(builder, input, module.types.shape(module.type(call)));
   if (!merged)
     return call;

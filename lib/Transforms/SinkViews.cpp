@@ -45,7 +45,9 @@ public:
 
 private:
   NodeId operand(size_t index) const { return module_.operands(call_)[index]; }
-  std::span<const Dim> shapeOf(NodeId node) const { return module_.types.shape(module_.type(node)); }
+  std::span<const Dim> shapeOf(NodeId node) const {
+    return module_.types.shape(module_.type(node));
+  }
   // What a movable view is a view of; none for other nodes.
   NodeId sourceOf(NodeId view) const {
     if (!isView(module_, view))

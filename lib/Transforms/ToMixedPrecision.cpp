@@ -82,7 +82,8 @@ private:
     return module_.types.isTensor(type) ? module_.types.dtype(type) : DType::Bool;
   }
   bool isCastOf(NodeId node, DType from, DType to) const {
-    return module_.isOp(node, ops::cast) && dtype(module_.operands(node)[0]) == from && dtype(node) == to;
+    return module_.isOp(node, ops::cast) && dtype(module_.operands(node)[0]) == from &&
+           dtype(node) == to;
   }
 
   Expected<NodeId> convert(NodeId node, Builder &builder) {
@@ -98,7 +99,8 @@ private:
         attr.value = AttrValue(name(DType::BFloat16));
     }
     NodeId half = BYCC_TRY(builder.call(module_.node(node).op, operands, std::move(attrs)));
-    return module_.types.isTensor(module_.type(half)) ? widened(half, builder) : Expected<NodeId>(half);
+    return module_.types.isTensor(module_.type(half)) ? widened(half, builder)
+                                                      : Expected<NodeId>(half);
   }
 
   // A field of a split that was converted.
@@ -111,14 +113,16 @@ private:
   }
 
   Expected<NodeId> widened(NodeId half, Builder &builder) {
-    NodeId wide = BYCC_TRY(builder.call(ops::cast, {half}, {{"dtype", AttrValue(name(DType::Float32))}}));
+    NodeId wide =
+        BYCC_TRY(builder.call(ops::cast, {half}, {{"dtype", AttrValue(name(DType::Float32))}}));
     halfOf_[wide] = half;
     return wide;
   }
 
   Expected<NodeId> halfOperand(NodeId operand, Builder &builder) {
     if (module_.node(operand).kind != NodeKind::Tuple)
-      return dtype(operand) == DType::Float32 ? halfForm(operand, builder) : Expected<NodeId>(operand);
+      return dtype(operand) == DType::Float32 ? halfForm(operand, builder)
+                                              : Expected<NodeId>(operand);
     std::vector<NodeId> fields(module_.operands(operand).begin(), module_.operands(operand).end());
     for (NodeId &field : fields)
       field = BYCC_TRY(halfForm(field, builder));
@@ -137,7 +141,8 @@ private:
         return cast;
     SourceId reader = module_.node(call_).source, maker = module_.node(value).source;
     builder.setSource(module_.isLeaf(value) ? reader : maker);
-    NodeId cast = BYCC_TRY(builder.call(ops::cast, {value}, {{"dtype", AttrValue(name(DType::BFloat16))}}));
+    NodeId cast =
+        BYCC_TRY(builder.call(ops::cast, {value}, {{"dtype", AttrValue(name(DType::BFloat16))}}));
     builder.setSource(reader);
     casts_[value].emplace_back(builder.block(), cast);
     made_.insert(cast);
@@ -196,7 +201,7 @@ private:
 
   Module &module_;
   const PrecisionChoice &choice_;
-  NodeId call_; // that is made anew
+  NodeId call_;                               // that is made anew
   std::unordered_map<NodeId, NodeId> halfOf_; // by the float32 value
   std::unordered_map<NodeId, std::vector<std::pair<BlockId, NodeId>>> casts_;
   std::unordered_set<NodeId> made_; // all of these casts
@@ -210,25 +215,29 @@ void warnIfSlow(const PrecisionRules &rules, PassContext &context) {
       return;
     features.push_back(feature);
   }
-  std::string cpu = context.target->cpu.empty() ? "the target" : "the CPU '" + context.target->cpu + "'";
-  context.warn({}, cpu + " has no fast bfloat16 (" + join(features, " or ") +
-                       "): products in it are computed by way of float32, slower than with --precision=f32");
+  std::string cpu =
+      context.target->cpu.empty() ? "the target" : "the CPU '" + context.target->cpu + "'";
+  context.warn(
+      {}, cpu + " has no fast bfloat16 (" + join(features, " or ") +
+              "): products in it are computed by way of float32, slower than with --precision=f32");
 }
 
 void remark(const Module &module, const PrecisionChoice &choice, PassContext &context) {
   std::vector<PrecisionChoice::Stay> stays = choice.stays();
   size_t products = choice.numConverted(PrecisionClass::Always);
   if (products + stays.size() > 0)
-    context.remarks.push_back(std::to_string(products) + " of " + std::to_string(products + stays.size()) +
-                              " float32 products are bfloat16, and " +
-                              counted(static_cast<int64_t>(choice.numConverted(PrecisionClass::Moves) +
-                                                           choice.numConverted(PrecisionClass::Follow)),
-                                      "operator") +
-                              " between them");
+    context.remarks.push_back(
+        std::to_string(products) + " of " + std::to_string(products + stays.size()) +
+        " float32 products are bfloat16, and " +
+        counted(static_cast<int64_t>(choice.numConverted(PrecisionClass::Moves) +
+                                     choice.numConverted(PrecisionClass::Follow)),
+                "operator") +
+        " between them");
   for (const auto &[call, reason] : stays) {
     std::string where = module.source(call).str(), op(opInfo(module.node(call).op).name);
     context.wideProducts.push_back({nodeName(module, call), op, reason});
-    context.remarks.push_back((where.empty() ? "" : where + ": ") + op + " stays float32: " + reason);
+    context.remarks.push_back((where.empty() ? "" : where + ": ") + op +
+                              " stays float32: " + reason);
   }
 }
 
@@ -238,7 +247,8 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
   std::string dtype = context.option("dtype", std::string(name(DType::BFloat16)));
   if (dtype != name(DType::BFloat16))
     return error(parseDType(dtype) ? Status::Unsup : Status::Usage)
-           << "pass 'to-mixed-precision': dtype is '" << escaped(dtype) << "', only bfloat16 is supported";
+           << "pass 'to-mixed-precision': dtype is '" << escaped(dtype)
+           << "', only bfloat16 is supported";
   const PrecisionRules &rules = context.precision ? *context.precision : builtinPrecisionRules();
   bool changed = false, hasProducts = false;
   for (FunctionId function : optimizableFunctions(module)) // dead readers would count
@@ -251,7 +261,8 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
     Converter converter(module, choice);
     ClosedBlocks closed(module, function);
     bool here = BYCC_TRY(rewriteFunction(module, function, [&](NodeId node, Builder &builder) {
-      return closed.contains(builder.block()) ? Expected<NodeId>(node) : converter.rewrite(node, builder);
+      return closed.contains(builder.block()) ? Expected<NodeId>(node)
+                                              : converter.rewrite(node, builder);
     }));
     converter.hoistFromLoops(function);
     converter.dropMarks();
@@ -263,7 +274,8 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
     warnIfSlow(rules, context);
   else if (size_t count = context.wideProducts.size())
     context.warn({}, "no product is converted to bfloat16: " +
-                         (count == 1 ? std::string("the only one stays") : "all " + std::to_string(count) + " stay") +
+                         (count == 1 ? std::string("the only one stays")
+                                     : "all " + std::to_string(count) + " stay") +
                          " float32, -v says why");
   return changed;
 }

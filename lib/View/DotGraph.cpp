@@ -169,8 +169,8 @@ private:
   std::string out_;
   int indent_ = 1;
   std::set<uint32_t> drawnInputs_, drawnOutputs_; // of hundreds, some
-  std::map<uint32_t, uint32_t> unitOf_;   // by row that is drawn
-  std::map<std::string, size_t> colours_; // by vendor, in order of appearance
+  std::map<uint32_t, uint32_t> unitOf_;           // by row that is drawn
+  std::map<std::string, size_t> colours_;         // by vendor, in order of appearance
   std::map<std::pair<std::string, std::string>, std::set<uint32_t>> edges_;
 };
 

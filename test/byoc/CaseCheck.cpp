@@ -31,19 +31,45 @@ std::vector<uint8_t> CaseTensor::bytes() const {
   std::vector<uint8_t> out;
   for (double value : data)
     switch (dtype) {
-    case DType::Bool: append<uint8_t>(out, value != 0); break;
-    case DType::Int8: append(out, static_cast<int8_t>(value)); break;
-    case DType::UInt8: append(out, static_cast<uint8_t>(value)); break;
-    case DType::Int16: append(out, static_cast<int16_t>(value)); break;
-    case DType::UInt16: append(out, static_cast<uint16_t>(value)); break;
-    case DType::Int32: append(out, static_cast<int32_t>(value)); break;
-    case DType::UInt32: append(out, static_cast<uint32_t>(value)); break;
-    case DType::Int64: append(out, static_cast<int64_t>(value)); break;
-    case DType::UInt64: append(out, static_cast<uint64_t>(value)); break;
-    case DType::Float16: append(out, floatToHalf(static_cast<float>(value))); break;
-    case DType::BFloat16: append(out, floatToBFloat16(static_cast<float>(value))); break;
-    case DType::Float32: append(out, static_cast<float>(value)); break;
-    case DType::Float64: append(out, value); break;
+    case DType::Bool:
+      append<uint8_t>(out, value != 0);
+      break;
+    case DType::Int8:
+      append(out, static_cast<int8_t>(value));
+      break;
+    case DType::UInt8:
+      append(out, static_cast<uint8_t>(value));
+      break;
+    case DType::Int16:
+      append(out, static_cast<int16_t>(value));
+      break;
+    case DType::UInt16:
+      append(out, static_cast<uint16_t>(value));
+      break;
+    case DType::Int32:
+      append(out, static_cast<int32_t>(value));
+      break;
+    case DType::UInt32:
+      append(out, static_cast<uint32_t>(value));
+      break;
+    case DType::Int64:
+      append(out, static_cast<int64_t>(value));
+      break;
+    case DType::UInt64:
+      append(out, static_cast<uint64_t>(value));
+      break;
+    case DType::Float16:
+      append(out, floatToHalf(static_cast<float>(value)));
+      break;
+    case DType::BFloat16:
+      append(out, floatToBFloat16(static_cast<float>(value)));
+      break;
+    case DType::Float32:
+      append(out, static_cast<float>(value));
+      break;
+    case DType::Float64:
+      append(out, value);
+      break;
     }
   return out;
 }
@@ -118,8 +144,8 @@ std::string descriptor(const JsonValue &function) {
   std::ostringstream out;
   out << text(function, "compiler") << " " << listed(strings(function.find("ops")))
       << " composites " << listed(strings(function.find("composites"))) << " params "
-      << integer(function, "params") << " results " << integer(function, "results")
-      << " constants " << integer(function, "constants");
+      << integer(function, "params") << " results " << integer(function, "results") << " constants "
+      << integer(function, "constants");
   return out.str();
 }
 
@@ -322,8 +348,8 @@ private:
       std::string name = symbol(function);
       bool isValid = !name.empty() && !(name[0] >= '0' && name[0] <= '9');
       for (char c : name)
-        isValid &= c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                   (c >= 'a' && c <= 'z');
+        isValid &=
+            c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
       if (!isValid)
         fail("symbol '", name, "' is no identifier");
     });

@@ -81,14 +81,15 @@ private:
   bool compile() {
     // A case that runs nothing need not be compiled to an object.
     bool runs = files_.isError() || files_.expectations().find("runs");
-    std::string command = shellQuoted(bycc_) + " " + shellQuoted(files_.program) + " -O0 --rules=" +
-                          shellQuoted(files_.expectFile) + " --dump-offloads=" +
-                          shellQuoted(path("dump.json").string()) +
+    std::string command = shellQuoted(bycc_) + " " + shellQuoted(files_.program) +
+                          " -O0 --rules=" + shellQuoted(files_.expectFile) +
+                          " --dump-offloads=" + shellQuoted(path("dump.json").string()) +
                           (runs ? " --emit=obj,relay -o " : " --emit=relay -o ") +
                           shellQuoted(path(runs ? "m.o" : "m.opt.relay").string());
     if (const JsonValue *model = files_.expect.find("cost_model"))
       command += " --cost-model=" + shellQuoted(model->string);
-    if (const JsonValue *params = files_.expect.find("params"); params && !params->members.empty()) {
+    if (const JsonValue *params = files_.expect.find("params");
+        params && !params->members.empty()) {
       fs::create_directories(path("params"));
       for (const auto &[name, tensor] : params->members)
         writeTensor(path("params") / (name + ".npy"), tensor);
@@ -151,8 +152,8 @@ private:
     fs::create_directories(folder / "out");
     for (const auto &[name, tensor] : run.find("inputs")->members)
       writeTensor(folder / "in" / (name + ".npy"), tensor);
-    std::string command = shellQuoted(run_) + " " + shellQuoted(path("m.json").string()) + " --inputs " +
-                          shellQuoted((folder / "in").string()) + " --outputs " +
+    std::string command = shellQuoted(run_) + " " + shellQuoted(path("m.json").string()) +
+                          " --inputs " + shellQuoted((folder / "in").string()) + " --outputs " +
                           shellQuoted((folder / "out").string());
     int status = execute(command, folder / "log");
     if (status != 0)

@@ -153,7 +153,8 @@ struct Writer {
         continue;
       }
       number[node.outputs[0]] = addValue(*bycc_value_at(&region, node.outputs[0]));
-      steps.insert(steps.end(), {indexOf(node.op), inputs[0], inputs.back(), number[node.outputs[0]]});
+      steps.insert(steps.end(),
+                   {indexOf(node.op), inputs[0], inputs.back(), number[node.outputs[0]]});
     }
     std::vector<int64_t> results;
     for (uint32_t i = 0; i < region.num_outputs; ++i)
@@ -174,8 +175,8 @@ struct Writer {
   }
 };
 
-int32_t refuseIf(bool refuses, const bycc_region &region, const std::string &mode, const std::string &op,
-                 bycc_answer *answer) {
+int32_t refuseIf(bool refuses, const bycc_region &region, const std::string &mode,
+                 const std::string &op, bycc_answer *answer) {
   if (!refuses)
     return 0;
   answer->reason(answer, ("cannot do " + op).c_str());
@@ -197,9 +198,10 @@ int32_t act(std::string mode, const bycc_region &region, bycc_answer *answer) {
   }
   bool concerned = op.empty() || has(region, op);
   size_t plus = op.find('+');
-  bool refuses = ((mode == "refuse" || mode == "blame") && concerned) ||
-                 (mode == "size" && region.num_nodes > std::stoul(op)) ||
-                 (mode == "together" && has(region, op.substr(0, plus)) && has(region, op.substr(plus + 1)));
+  bool refuses =
+      ((mode == "refuse" || mode == "blame") && concerned) ||
+      (mode == "size" && region.num_nodes > std::stoul(op)) ||
+      (mode == "together" && has(region, op.substr(0, plus)) && has(region, op.substr(plus + 1)));
   if (int32_t no = refuseIf(refuses, region, mode, op, answer))
     return no;
   if (concerned)
@@ -280,12 +282,18 @@ void dropState(const bycc_vendor_context *, void *, void *) {}
 
 float apply(int64_t op, float a, float b) {
   switch (op) {
-  case 0: return a + b;
-  case 1: return a * b;
-  case 2: return a - b;
-  case 3: return a > 0 ? a : 0;
-  case 4: return -a;
-  default: return std::fabs(a);
+  case 0:
+    return a + b;
+  case 1:
+    return a * b;
+  case 2:
+    return a - b;
+  case 3:
+    return a > 0 ? a : 0;
+  case 4:
+    return -a;
+  default:
+    return std::fabs(a);
   }
 }
 

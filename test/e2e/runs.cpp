@@ -58,8 +58,12 @@ void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 void *malloc(size_t bytes) { return count(bytes), fails() ? nullptr : __libc_malloc(bytes); }
-void *calloc(size_t n, size_t bytes) { return count(n * bytes), fails() ? nullptr : __libc_calloc(n, bytes); }
-void *realloc(void *memory, size_t bytes) { return count(bytes), fails() ? nullptr : __libc_realloc(memory, bytes); }
+void *calloc(size_t n, size_t bytes) {
+  return count(n * bytes), fails() ? nullptr : __libc_calloc(n, bytes);
+}
+void *realloc(void *memory, size_t bytes) {
+  return count(bytes), fails() ? nullptr : __libc_realloc(memory, bytes);
+}
 void *memalign(size_t alignment, size_t bytes) {
   return count(bytes), fails() ? nullptr : __libc_memalign(alignment, bytes);
 }
@@ -171,12 +175,14 @@ static void failing(bycc_model *model) {
     untilFailure = -1;
     if (!isReached)
       break;
-    bool isTold = status == BYCC_OK || (status == BYCC_LIMIT && std::strstr(bycc_last_error(), "no memory"));
+    bool isTold =
+        status == BYCC_OK || (status == BYCC_LIMIT && std::strstr(bycc_last_error(), "no memory"));
     runner.run();
     numWrong += !isTold || runner.outputs() != right.outputs();
     ++numFailed;
   }
-  std::printf("%lld failed, %lld wrong\n", static_cast<long long>(numFailed), static_cast<long long>(numWrong));
+  std::printf("%lld failed, %lld wrong\n", static_cast<long long>(numFailed),
+              static_cast<long long>(numWrong));
 }
 
 // Signals other than SIGABRT are not counted: a library of a vendor may touch what it did not get.

@@ -52,17 +52,22 @@ Value toValue(const JsonValue &json) {
 
 AttrValue toAttr(const JsonValue &json) {
   switch (json.kind) {
-  case JsonValue::Kind::Bool: return AttrValue(json.boolean);
-  case JsonValue::Kind::Int: return AttrValue(json.integer);
-  case JsonValue::Kind::Float: return AttrValue(json.number);
-  case JsonValue::Kind::String: return AttrValue(json.string);
+  case JsonValue::Kind::Bool:
+    return AttrValue(json.boolean);
+  case JsonValue::Kind::Int:
+    return AttrValue(json.integer);
+  case JsonValue::Kind::Float:
+    return AttrValue(json.number);
+  case JsonValue::Kind::String:
+    return AttrValue(json.string);
   case JsonValue::Kind::Array: {
     AttrValue::List list;
     for (const JsonValue &item : json.items)
       list.push_back(toAttr(item));
     return AttrValue(std::move(list));
   }
-  default: return AttrValue();
+  default:
+    return AttrValue();
   }
 }
 
@@ -99,8 +104,9 @@ TypeId typeOf(Module &module, const Value &value, Extents extents) {
   bool isVector = isInt(value.tensor().dtype) && value.tensor().shape.size() == 1;
   for (int64_t extent : value.tensor().shape)
     shape.push_back(extents == Extents::Known || isVector ? Dim(extent)
-                    : extents == Extents::Unknown         ? Dim::unknown()
-                                                          : module.types.symbol("n" + std::to_string(extent)));
+                    : extents == Extents::Unknown
+                        ? Dim::unknown()
+                        : module.types.symbol("n" + std::to_string(extent)));
   return module.types.tensor(value.tensor().dtype, shape);
 }
 
@@ -157,11 +163,16 @@ struct Tolerance {
 
 Tolerance toleranceOf(DType dtype) {
   switch (dtype) {
-  case DType::Float16: return {2e-3, 1e-3};
-  case DType::BFloat16: return {1e-2, 1e-2};
-  case DType::Float32: return {2e-5, 2e-6};
-  case DType::Float64: return {1e-8, 1e-9};
-  default: return {0, 0};
+  case DType::Float16:
+    return {2e-3, 1e-3};
+  case DType::BFloat16:
+    return {1e-2, 1e-2};
+  case DType::Float32:
+    return {2e-5, 2e-6};
+  case DType::Float64:
+    return {1e-8, 1e-9};
+  default:
+    return {0, 0};
   }
 }
 

@@ -15,9 +15,9 @@ struct Case {
   std::string name; // "nn.conv2d[3]"
   OpId op;
   AttrDict attrs;
-  std::vector<Value> inputs;    // a tuple operand is a tuple value
-  std::vector<Tensor> outputs;  // flattened
-  std::string error;            // a part of the message, "" when the case succeeds
+  std::vector<Value> inputs;     // a tuple operand is a tuple value
+  std::vector<Tensor> outputs;   // flattened
+  std::string error;             // a part of the message, "" when the case succeeds
   Status status = Status::Input; // of the error
 };
 

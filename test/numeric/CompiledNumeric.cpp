@@ -72,7 +72,8 @@ void runAndCompare(const Case &each, const std::string &graph, int64_t units) {
   const bycc_module *module = bycc_model_module(model);
   REQUIRE(module->num_inputs == inputs.size());
   for (uint32_t i = 0; i < inputs.size(); ++i)
-    REQUIRE(bycc_bind_input(context, i, inputs[i].bytes.get(), static_cast<size_t>(inputs[i].sizeBytes()),
+    REQUIRE(bycc_bind_input(context, i, inputs[i].bytes.get(),
+                            static_cast<size_t>(inputs[i].sizeBytes()),
                             inputs[i].shape.data()) == 0);
   int32_t status = bycc_run(context);
   INFO(bycc_last_error());
@@ -154,7 +155,8 @@ TEST_CASE("dnnl gives what Eval does in bfloat16") {
   size_t run = 0;
   for (const Case &given : casesFor(knownGaps("dnnl"))) {
     INFO(given.name << " in bfloat16");
-    bool isTaken = operators.find(" " + std::string(opInfo(given.op).name) + " ") != std::string::npos;
+    bool isTaken =
+        operators.find(" " + std::string(opInfo(given.op).name) + " ") != std::string::npos;
     std::optional<Case> each = isTaken ? inBFloat16(given) : std::nullopt;
     if (each && hasCode(*each))
       run += check(*each, folder, 0);

@@ -105,15 +105,24 @@ std::optional<int64_t> valueOf(const TypeTable &types, Dim dim) {
     return std::nullopt;
   int64_t a = valueOf(types, e.lhs).value(), b = valueOf(types, e.rhs).value();
   switch (e.op) {
-  case DimOp::Add: return a + b;
-  case DimOp::Sub: return a - b;
-  case DimOp::Mul: return a * b;
-  case DimOp::FloorDiv: return a / b;
-  case DimOp::CeilDiv: return (a + b - 1) / b;
-  case DimOp::Mod: return a % b;
-  case DimOp::Min: return std::min(a, b);
-  case DimOp::Max: return std::max(a, b);
-  default: return std::nullopt;
+  case DimOp::Add:
+    return a + b;
+  case DimOp::Sub:
+    return a - b;
+  case DimOp::Mul:
+    return a * b;
+  case DimOp::FloorDiv:
+    return a / b;
+  case DimOp::CeilDiv:
+    return (a + b - 1) / b;
+  case DimOp::Mod:
+    return a % b;
+  case DimOp::Min:
+    return std::min(a, b);
+  case DimOp::Max:
+    return std::max(a, b);
+  default:
+    return std::nullopt;
   }
 }
 

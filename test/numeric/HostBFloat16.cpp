@@ -27,9 +27,11 @@ std::string neighbours(const Tensor &actual, const Tensor &expected) {
   for (int64_t i = 0; i < expected.numElements(); ++i) {
     double a = actual.real(i), e = expected.real(i);
     double step = std::ldexp(1.0, std::max(std::ilogb(e), -126) - 7);
-    bool isSame = a == e || (std::isnan(a) && std::isnan(e)) || (std::isfinite(e) && std::fabs(a - e) <= step + 2e-6);
+    bool isSame = a == e || (std::isnan(a) && std::isnan(e)) ||
+                  (std::isfinite(e) && std::fabs(a - e) <= step + 2e-6);
     if (!isSame)
-      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", wanted " + std::to_string(e);
+      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", wanted " +
+             std::to_string(e);
   }
   return "";
 }
@@ -113,7 +115,10 @@ const Product products[] = {
     {ops::nn_conv2d, {1, 9, 8, 16}, {1, 1, 16, 40}, conv(1, 0, 1, true)},
     {ops::nn_conv2d, {1, 9, 8, 17}, {3, 3, 17, 18}, conv(2, 1, 1, true)},
     {ops::nn_conv2d, {1, 9, 8, 16}, {3, 3, 16, 18}, conv(1, 1, 1, true)},
-    {ops::nn_conv2d_transpose, {1, 16, 5, 5}, {16, 12, 3, 3}, {{"strides", ints({2, 2})}, {"padding", ints({1, 1, 1, 1})}}},
+    {ops::nn_conv2d_transpose,
+     {1, 16, 5, 5},
+     {16, 12, 3, 3},
+     {{"strides", ints({2, 2})}, {"padding", ints({1, 1, 1, 1})}}},
 };
 
 // The product as a case whose only inputs are parameters.
@@ -147,7 +152,8 @@ std::pair<Module, Case> moduleOf(const Product &product, bool hasNan) {
   std::vector<NodeId> operands = addParams(module, main, each);
   if (product.isConstant) {
     std::vector<Dim> dims(right.shape.begin(), right.shape.end());
-    operands.push_back(module.addConstant(right.dtype, dims, right.bytes.get(), static_cast<uint64_t>(right.sizeBytes())));
+    operands.push_back(module.addConstant(right.dtype, dims, right.bytes.get(),
+                                          static_cast<uint64_t>(right.sizeBytes())));
   }
   AttrDict attrs = product.attrs;
   if (product.op == ops::nn_dense || product.op == ops::nn_matmul)

@@ -100,7 +100,8 @@ TEST_CASE("library kernels refuse what is wrong at run time") {
     if (each.error.empty())
       continue;
     auto module = makeModule(each, false, Extents::Known);
-    if (!module || !isLibraryCall(*module, module->block(module->function(module->main()).body).result))
+    if (!module ||
+        !isLibraryCall(*module, module->block(module->function(module->main()).body).result))
       continue;
     INFO(each.name);
     auto built = build(*module, target);

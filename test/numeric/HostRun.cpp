@@ -8,7 +8,8 @@
 namespace bycc::numeric {
 namespace {
 
-std::vector<CodeTensor> interfaceOf(const Module &module, const std::vector<TypeId> &types, const char *prefix) {
+std::vector<CodeTensor> interfaceOf(const Module &module, const std::vector<TypeId> &types,
+                                    const char *prefix) {
   std::vector<CodeTensor> tensors;
   for (TypeId type : types)
     for (TypeId field : module.types.flatten(type)) {
@@ -28,9 +29,12 @@ Expected<Built> build(Module &module, const TargetInfo &target) {
   for (NodeId param : module.function(module.main()).params)
     params.push_back(module.type(param));
   options.inputs = interfaceOf(module, params, "in");
-  options.outputs = interfaceOf(module, {module.type(module.block(module.function(module.main()).body).result)}, "out");
+  options.outputs = interfaceOf(
+      module, {module.type(module.block(module.function(module.main()).body).result)}, "out");
   ParamsWriter writer;
-  options.placeConstant = [&](const CodeConstant &c) { return writer.add(c.name, c.dtype, c.dims, c.storage, c.begin, c.bytes); };
+  options.placeConstant = [&](const CodeConstant &c) {
+    return writer.add(c.name, c.dtype, c.dims, c.storage, c.begin, c.bytes);
+  };
   options.isEmulated = [](FunctionId) { return true; };
   Built built;
   options.finishArtifacts = [&] {
@@ -47,7 +51,8 @@ Expected<Built> build(Module &module, const TargetInfo &target) {
   passes.target = &target;
   BYCC_TRY(legalize(module, passes));
   CompiledModule code = BYCC_TRY(compileModule(module, target, options));
-  built.object = BYCC_TRY(runtime::loadObject(reinterpret_cast<const uint8_t *>(code.object.data()), code.object.size(), "numeric.o"));
+  built.object = BYCC_TRY(runtime::loadObject(reinterpret_cast<const uint8_t *>(code.object.data()),
+                                              code.object.size(), "numeric.o"));
   return built;
 }
 
@@ -59,7 +64,8 @@ Loaded::Loaded(const Case &each, const Built &built, bool constants) {
   REQUIRE(bycc_context_create(model, &context) == 0);
   std::vector<Tensor> inputs = parameters(each, constants);
   for (uint32_t i = 0; i < inputs.size(); ++i) {
-    status = bycc_bind_input(context, i, inputs[i].bytes.get(), static_cast<size_t>(inputs[i].sizeBytes()), inputs[i].shape.data());
+    status = bycc_bind_input(context, i, inputs[i].bytes.get(),
+                             static_cast<size_t>(inputs[i].sizeBytes()), inputs[i].shape.data());
     INFO(bycc_last_error());
     REQUIRE(status == 0);
   }

@@ -28,6 +28,7 @@ struct Loaded {
 
 // Checks the results against those of the case.
 using Difference = std::function<std::string(const Tensor &actual, const Tensor &expected)>;
-void run(const Case &each, const Built &built, bool constants, const Difference &compare = difference);
+void run(const Case &each, const Built &built, bool constants,
+         const Difference &compare = difference);
 
 } // namespace bycc::numeric

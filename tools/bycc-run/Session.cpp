@@ -185,7 +185,8 @@ Expected<> Session::bindInputs(const Options &options) {
     if (hasFile)
       BYCC_TRY(bind(i, BYCC_TRY(readNpy(file)), file));
     else if (options.randomSeed)
-      BYCC_TRY(bind(i, BYCC_TRY(randomTensor(info, shapes[&info], *options.randomSeed + i)), "random data"));
+      BYCC_TRY(bind(i, BYCC_TRY(randomTensor(info, shapes[&info], *options.randomSeed + i)),
+                    "random data"));
     else
       missing.push_back("'" + escaped(info.name) + "'");
   }

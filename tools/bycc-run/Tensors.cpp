@@ -54,7 +54,8 @@ struct Tolerance {
 };
 
 double realAt(const uint8_t *data, DType dtype, int64_t i) {
-  return isFloat(dtype) ? elementAsDouble(dtype, data, i) : static_cast<double>(integerAt(data, dtype, i));
+  return isFloat(dtype) ? elementAsDouble(dtype, data, i)
+                        : static_cast<double>(integerAt(data, dtype, i));
 }
 
 // Sums and extremes of got and expected values.
@@ -75,14 +76,16 @@ public:
     comparison.distance = distance_;
     comparison.relative = relative_;
     if (got_ > 0 || wanted_ > 0)
-      comparison.cosine = got_ > 0 && wanted_ > 0 ? both_ / (std::sqrt(got_) * std::sqrt(wanted_)) : 0;
+      comparison.cosine =
+          got_ > 0 && wanted_ > 0 ? both_ / (std::sqrt(got_) * std::sqrt(wanted_)) : 0;
   }
 
 private:
   double distance_ = 0, relative_ = 0, both_ = 0, got_ = 0, wanted_ = 0;
 };
 
-Expected<Comparison> compareOutput(const OutputView &output, const std::string &file, Tolerance tolerance) {
+Expected<Comparison> compareOutput(const OutputView &output, const std::string &file,
+                                   Tolerance tolerance) {
   NpyArray wanted = BYCC_TRY(readNpy(file));
   DType dtype = dtypeOf(output);
   Comparison result;
@@ -106,17 +109,18 @@ Expected<Comparison> compareOutput(const OutputView &output, const std::string &
     double value = realAt(wanted.data(), dtype, i);
     measure.add(realAt(output.data, dtype, i), value);
     isZero &= value == 0;
-    result.wouldZerosAgree &= tolerance.accepts(zero, wanted.data() + i * sizeInBytes(dtype), dtype, 0);
+    result.wouldZerosAgree &=
+        tolerance.accepts(zero, wanted.data() + i * sizeInBytes(dtype), dtype, 0);
   }
   measure.writeTo(result);
   result.wouldZerosAgree &= !isZero;
   if (first >= 0)
     result.difference = label + " differs at " + indexText(first, output.shape) + ": got " +
                         valueText(output.data, dtype, first) + ", expected " +
-                        valueText(wanted.data(), dtype, first) + "; " + std::to_string(result.differing) +
-                        " of " + std::to_string(output.count()) + " elements differ by more than " +
-                        formatDouble(tolerance.absolute) + " + " + formatDouble(tolerance.relative) +
-                        " * |expected|";
+                        valueText(wanted.data(), dtype, first) + "; " +
+                        std::to_string(result.differing) + " of " + std::to_string(output.count()) +
+                        " elements differ by more than " + formatDouble(tolerance.absolute) +
+                        " + " + formatDouble(tolerance.relative) + " * |expected|";
   return result;
 }
 
@@ -161,15 +165,18 @@ Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::strin
 
 std::string Comparison::text() const {
   char figures[120];
-  std::snprintf(figures, sizeof figures, "max |d| %.3g, relative %.3g, cosine %.9g", distance, relative, cosine);
+  std::snprintf(figures, sizeof figures, "max |d| %.3g, relative %.3g, cosine %.9g", distance,
+                relative, cosine);
   return "output '" + name + "': " + figures;
 }
 
 Expected<std::vector<Comparison>> compareOutputs(const std::vector<OutputView> &outputs,
-                                                 const std::string &folder, double rtol, double atol) {
+                                                 const std::string &folder, double rtol,
+                                                 double atol) {
   std::vector<Comparison> comparisons;
   for (const OutputView &output : outputs)
-    comparisons.push_back(BYCC_TRY(compareOutput(output, folder + "/" + output.info->file + ".npy", {rtol, atol})));
+    comparisons.push_back(
+        BYCC_TRY(compareOutput(output, folder + "/" + output.info->file + ".npy", {rtol, atol})));
   return comparisons;
 }
 

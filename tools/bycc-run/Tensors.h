@@ -18,17 +18,18 @@ Expected<> writeOutputs(const std::vector<OutputView> &outputs, const std::strin
 
 // How an output compares with what was expected of it.
 struct Comparison {
-  std::string name, file;     // of the output, of what was expected
-  int64_t differing = 0;      // elements beyond the tolerance
-  double distance = 0;        // largest |got - expected| of finite elements
-  double relative = 0;        // largest |got - expected| / |expected|
-  double cosine = 1;          // of finite elements
+  std::string name, file;       // of the output, of what was expected
+  int64_t differing = 0;        // elements beyond the tolerance
+  double distance = 0;          // largest |got - expected| of finite elements
+  double relative = 0;          // largest |got - expected| / |expected|
+  double cosine = 1;            // of finite elements
   bool wouldZerosAgree = false; // the tolerance lets zeros pass where other values are expected
-  std::string difference;     // the first differing element, in words; "" when there is none
-  std::string text() const;   // "output 'y': max |d| 1.2e-07, relative 3.1e-06, cosine 1"
+  std::string difference;       // the first differing element, in words; "" when there is none
+  std::string text() const;     // "output 'y': max |d| 1.2e-07, relative 3.1e-06, cosine 1"
 };
 // Every output needs its file.
 Expected<std::vector<Comparison>> compareOutputs(const std::vector<OutputView> &outputs,
-                                                 const std::string &folder, double rtol, double atol);
+                                                 const std::string &folder, double rtol,
+                                                 double atol);
 
 } // namespace bycc::run

@@ -34,7 +34,9 @@ Expected<> compare(const std::vector<OutputView> &outputs, const Options &option
     if (!options.quiet)
       std::fprintf(stderr, "%s\n", comparison.text().c_str());
     if (comparison.wouldZerosAgree)
-      std::fprintf(stderr, "warning: output '%s': zeros would agree as well: what is expected is smaller than the tolerance; give a smaller --atol\n",
+      std::fprintf(stderr,
+                   "warning: output '%s': zeros would agree as well: what is expected is smaller "
+                   "than the tolerance; give a smaller --atol\n",
                    comparison.name.c_str());
     if (!different && comparison.differing > 0)
       different = &comparison;
@@ -43,8 +45,8 @@ Expected<> compare(const std::vector<OutputView> &outputs, const Options &option
     return error(Status::Differs, {different->file}).as(MessageId::ResultsDiffer)
            << different->difference;
   if (!options.quiet)
-    std::fprintf(stderr, "%zu output%s with %s\n", outputs.size(), outputs.size() == 1 ? " agrees" : "s agree",
-                 options.expectedFolder.c_str());
+    std::fprintf(stderr, "%zu output%s with %s\n", outputs.size(),
+                 outputs.size() == 1 ? " agrees" : "s agree", options.expectedFolder.c_str());
   return {};
 }
 

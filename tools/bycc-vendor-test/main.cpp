@@ -38,9 +38,10 @@ TargetInfo thisMachine() {
   target.triple = "x86_64-pc-linux-gnu";
   target.cpu = "x86-64";
   for (const char *feature :
-       {"amx-bf16", "amx-int8", "amx-tile", "avx", "avx2", "avx512bf16", "avx512bw", "avx512cd",
-        "avx512dq", "avx512f", "avx512vl", "avx512vnni", "avxvnni", "bmi", "bmi2", "f16c", "fma",
-        "lzcnt", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"})
+       {"amx-bf16", "amx-int8", "amx-tile", "avx",     "avx2",     "avx512bf16",
+        "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl", "avx512vnni",
+        "avxvnni",  "bmi",      "bmi2",     "f16c",    "fma",      "lzcnt",
+        "popcnt",   "sse3",     "sse4.1",   "sse4.2",  "ssse3"})
     if (runtime::missingCpuFeatures(feature).empty())
       target.features.push_back(feature);
   return target;

@@ -6,6 +6,7 @@ set -euo pipefail
 packages=(
   catch2
   clang-19
+  clang-format-19
   cmake
   dpkg-dev
   g++

@@ -46,9 +46,9 @@ struct CodeRegion {
 };
 
 struct CodeGenOptions {
-  std::string moduleName;      // prefix of every symbol
+  std::string moduleName; // prefix of every symbol
   std::string compilerVersion;
-  int level = 2;               // LLVM optimisation level
+  int level = 2; // LLVM optimisation level
   int jobs = 1;
   int32_t defaultThreads = 0;
   std::vector<CodeForm> forms = {CodeForm::Object};
@@ -81,12 +81,12 @@ struct CodeGenOptions {
 // The report behind the graph JSON. Entries are (node, output) pairs.
 struct CodeGraphNode {
   enum class Kind : uint8_t { Argument, Constant, Kernel, Region, Alias } kind;
-  std::string name;    // unique
-  std::string symbol;  // of the kernel or region; "" otherwise
-  std::vector<NodeId> sources; // operator nodes it stands for
+  std::string name;                                  // unique
+  std::string symbol;                                // of the kernel or region; "" otherwise
+  std::vector<NodeId> sources;                       // operator nodes it stands for
   std::vector<std::pair<uint32_t, uint32_t>> inputs; // node, output
-  std::vector<TypeId> outputs; // one tensor type per output
-  std::vector<int32_t> storageIds; // one per output
+  std::vector<TypeId> outputs;                       // one tensor type per output
+  std::vector<int32_t> storageIds;                   // one per output
 };
 
 // What lies where in the arena and when: a buffer is there from the first to the last of its
@@ -111,7 +111,7 @@ struct CodeCounts {
 struct CompiledModule {
   std::string object, assembly, llvmText, loops; // as asked for
   std::vector<Diagnostic> warnings;
-  std::vector<CodeGraphNode> graph;       // in program order; branches after one another
+  std::vector<CodeGraphNode> graph; // in program order; branches after one another
   std::vector<std::pair<uint32_t, uint32_t>> heads;
   uint64_t arenaBytes = 0, scratchBytes = 0;
   CodeArena arena;

@@ -101,9 +101,9 @@ struct CodeOptions {
   std::string objectFile; // name of the object without a folder, for the graph JSON; "": STEM.o
   bool embedWeights = false;
   bool hostFallback = false; // regions have host code, too
-  std::string schedules; // --schedules=FILE: of host kernels, "": as they are chosen
-  int threads = 0; // recorded default, 0 = none
-  int jobs = 0;    // vendors' processes at a time; 0 = the CPUs
+  std::string schedules;     // --schedules=FILE: of host kernels, "": as they are chosen
+  int threads = 0;           // recorded default, 0 = none
+  int jobs = 0;              // vendors' processes at a time; 0 = the CPUs
 };
 
 // The page of the compiled model (OutputForm::Html).

@@ -117,7 +117,8 @@ private:
   Expected<> loadOnnx(OnnxImportOptions &bindings);
   Expected<> loadText(bool isJson);
   Expected<> loadOwn(const Frontend &frontend);
-  Expected<Module> parseRelayText(const std::string &text, const std::string &name, ParseOptions &parse);
+  Expected<Module> parseRelayText(const std::string &text, const std::string &name,
+                                  ParseOptions &parse);
   Expected<> reload();
   void warnAboutMissing(const Pipeline &pipeline);
   void warnAboutOwnPasses(const Pipeline &pipeline);

@@ -8,18 +8,18 @@
 
 namespace bycc {
 
-int compileCommand(const Options &options); // bycc MODEL
-int checkCommand(const Options &options);   // bycc check MODEL
-int inspectCommand(const Options &options); // bycc inspect MODEL
-int extractCommand(const Options &options); // bycc extract MODEL --region=SYMBOL
-int patternCommand(const Options &options); // bycc pattern MODEL --nodes=A,B --vendor=V
-int reduceCommand(const Options &options);  // bycc reduce MODEL --script=FILE
+int compileCommand(const Options &options);  // bycc MODEL
+int checkCommand(const Options &options);    // bycc check MODEL
+int inspectCommand(const Options &options);  // bycc inspect MODEL
+int extractCommand(const Options &options);  // bycc extract MODEL --region=SYMBOL
+int patternCommand(const Options &options);  // bycc pattern MODEL --nodes=A,B --vendor=V
+int reduceCommand(const Options &options);   // bycc reduce MODEL --script=FILE
 int planDiffCommand(const Options &options); // bycc plan-diff A.json B.json
 int explainCommand(const Options &options);  // bycc explain [BY0123|INPUT|all]
 int libsCommand(const Options &options);     // bycc --libs net.json
 int verifyCommand(const Options &options);   // bycc verify MODEL
 int viewCommand(const Options &options);     // bycc view net.json
-int optCommand(const Options &options);     // bycc-opt FILE; passes in options.passes.passes
+int optCommand(const Options &options);      // bycc-opt FILE; passes in options.passes.passes
 
 // Runs a command in a child of this process, which must have no threads yet, and gives
 // the files that it writes their names. A command that dies (signal, no memory, fatal

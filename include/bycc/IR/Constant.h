@@ -15,7 +15,7 @@ struct Constant {
   std::shared_ptr<const Storage> storage;
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  std::string name; // of the initializer or parameter, may be empty
+  std::string name;  // of the initializer or parameter, may be empty
   uint64_t hash = 0; // of dtype, shape and bytes; set when it is added to a Module
 
   const uint8_t *data() const { return storage->data() + offset; }

@@ -20,11 +20,11 @@ using NodeId = Id<struct NodeTag>;
 using BlockId = Id<struct BlockTag>;
 using FunctionId = Id<struct FunctionTag>;
 using TypeId = Id<struct TypeTag>;
-using AttrsId = Id<struct AttrsTag>; // always valid; AttrsId(0) is the empty dictionary
+using AttrsId = Id<struct AttrsTag>;   // always valid; AttrsId(0) is the empty dictionary
 using StringId = Id<struct StringTag>; // StringId(0) is ""
 using ConstantId = Id<struct ConstantTag>;
 using SourceId = Id<struct SourceTag>; // SourceId(0) is "unknown"
-using OpId = Id<struct OpTag>; // row of the operator table, see Op.h
+using OpId = Id<struct OpTag>;         // row of the operator table, see Op.h
 
 } // namespace bycc
 

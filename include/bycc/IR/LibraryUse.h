@@ -3,8 +3,8 @@
 #pragma once
 
 #include "bycc/IR/Module.h"
-#include "bycc/Support/Error.h"
 #include "bycc/Library/Kernels.h"
+#include "bycc/Support/Error.h"
 
 namespace bycc {
 

@@ -60,13 +60,13 @@ enum class NodeKind : uint8_t {
 struct Node {
   NodeKind kind = NodeKind::Param;
   bool isLet = false;
-  OpId op;                // CallOp only
-  AttrsId attrs{0};       // CallOp (function attributes live in Function)
-  TypeId type{0};         // Incomplete until inferred
+  OpId op;          // CallOp only
+  AttrsId attrs{0}; // CallOp (function attributes live in Function)
+  TypeId type{0};   // Incomplete until inferred
   uint32_t operandBegin = 0;
   uint32_t operandCount = 0;
   SourceId source{0};
-  StringId name{0};       // name hint: parameter or let name without '%', or ""
+  StringId name{0}; // name hint: parameter or let name without '%', or ""
   uint32_t payload = 0;
 };
 
@@ -77,11 +77,11 @@ struct Block {
 };
 
 struct Function {
-  StringId name{0};          // global name without '@'; 0 for local functions
+  StringId name{0}; // global name without '@'; 0 for local functions
   std::vector<NodeId> params;
   BlockId body;
-  TypeId resultType;         // as declared, invalid when not
-  AttrsId attrs{0};          // Primitive, Compiler, Composite, global_symbol, ...
+  TypeId resultType; // as declared, invalid when not
+  AttrsId attrs{0};  // Primitive, Compiler, Composite, global_symbol, ...
   SourceId source{0};
   // Of an external one, with --host-fallback: the same operators for the host. No text has it.
   FunctionId hostCode = {};
@@ -106,7 +106,7 @@ public:
   AttrTable attributes;
   std::vector<Constant> constants;
   int64_t foldedBytes = 0; // of constants, those that fold-constants has computed
-  AttrDict moduleAttrs; // e.g. mod_name
+  AttrDict moduleAttrs;    // e.g. mod_name
 
   StringId intern(std::string_view text) { return StringId(strings_.intern(text)); }
   std::string_view string(StringId id) const { return strings_[id.index]; }
@@ -222,7 +222,7 @@ private:
   std::vector<Function> functions_;
   std::vector<FunctionId> globals_;
   std::vector<FunctionId> globalOfName_; // by StringId
-  std::vector<NodeId> globalRefs_; // by FunctionId
+  std::vector<NodeId> globalRefs_;       // by FunctionId
   std::vector<Place> sources_;
   StringTable strings_;
   std::vector<uint32_t> annotationOf_; // by node: in annotations_, or noAnnotation

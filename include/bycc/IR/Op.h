@@ -46,17 +46,17 @@ enum class AttrType : uint8_t { Bool, Int, Float, String, Ints, Floats, DTypeNam
 struct AttrSpec {
   std::string name;
   AttrType type;
-  bool isRequired;   // `name!`: must be written
-  bool isNullable;   // None is legal
+  bool isRequired;        // `name!`: must be written
+  bool isNullable;        // None is legal
   AttrValue defaultValue; // None when required or nullable without default
 };
 
 struct OpInfo {
-  std::string_view name;             // "nn.conv2d"
-  std::vector<std::string> inputs;   // names; a tuple input counts once
-  uint32_t minInputs = 0;            // trailing inputs may be optional ("x?")
-  bool isVariadic = false;           // last input repeats ("xs...")
-  std::vector<AttrSpec> attrs;       // in table order
+  std::string_view name;           // "nn.conv2d"
+  std::vector<std::string> inputs; // names; a tuple input counts once
+  uint32_t minInputs = 0;          // trailing inputs may be optional ("x?")
+  bool isVariadic = false;         // last input repeats ("xs...")
+  std::vector<AttrSpec> attrs;     // in table order
   Expected<TypeId> (*inferType)(InferContext &context) = nullptr;
   OpKind kind = OpKind::Opaque;
   // FLOPs of a call: 2 per multiply-add, 1 per other arithmetic result, 0 for

@@ -33,7 +33,10 @@ struct SymbolicInt {
   bool isNegated = false;   // of a dim
   // As an extent: `?` where it is not known or negative.
   Dim extent() const {
-    return isNegated ? Dim::unknown() : !number ? dim : *number >= 0 ? Dim(*number) : Dim::unknown();
+    return isNegated      ? Dim::unknown()
+           : !number      ? dim
+           : *number >= 0 ? Dim(*number)
+                          : Dim::unknown();
   }
 };
 

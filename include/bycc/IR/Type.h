@@ -21,7 +21,7 @@ namespace bycc {
 
 class Dim {
 public:
-  constexpr Dim() = default; // 0
+  constexpr Dim() = default;                    // 0
   constexpr Dim(int64_t value) : raw_(value) {} // value >= 0
   static constexpr Dim fromExpr(uint32_t index) {
     Dim dim;
@@ -31,7 +31,7 @@ public:
   static constexpr Dim unknown() { return fromExpr(0); }
   constexpr bool isConst() const { return raw_ >= 0; }
   constexpr bool isUnknown() const { return raw_ == -1; } // `?`
-  constexpr int64_t value() const { return raw_; }         // of a constant
+  constexpr int64_t value() const { return raw_; }        // of a constant
   constexpr uint32_t exprIndex() const { return static_cast<uint32_t>(-1 - raw_); }
   constexpr bool operator==(const Dim &) const = default;
   constexpr int64_t raw() const { return raw_; }

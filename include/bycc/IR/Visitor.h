@@ -33,7 +33,9 @@ public:
   std::span<const NodeId> of(NodeId node) const {
     return {users_.data() + begin_[node.index], begin_[node.index + 1] - begin_[node.index]};
   }
-  uint32_t count(NodeId node) const { return begin_[node.index + 1] - begin_[node.index] + results_[node.index]; }
+  uint32_t count(NodeId node) const {
+    return begin_[node.index + 1] - begin_[node.index] + results_[node.index];
+  }
   // How many blocks have the node as their result.
   uint32_t numResultUses(NodeId node) const { return results_[node.index]; }
 

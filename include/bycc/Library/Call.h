@@ -5,10 +5,10 @@
 // with Status::Arg; dtypes, ranks and attributes were checked by type inference.
 #pragma once
 
+#include "bycc/Library/Kernels.h"
 #include "bycc/Support/DType.h"
 #include "bycc/Support/Error.h"
 #include "bycc/abi.h"
-#include "bycc/Library/Kernels.h"
 
 #include <cstdint>
 #include <functional>
@@ -40,7 +40,8 @@ public:
   // is recorded.
   using Allocate = std::function<void *(const bycc_operand &result, int64_t bytes)>;
   // bycc_exec_api::parallel_for.
-  using ParallelFor = std::function<void(bycc_task_fn task, void *closure, int64_t count, int64_t grain)>;
+  using ParallelFor =
+      std::function<void(bycc_task_fn task, void *closure, int64_t count, int64_t grain)>;
   LibraryCall(const bycc_library_call &call, Allocate allocate, ParallelFor parallelFor)
       : call_(call), allocate_(std::move(allocate)), parallelFor_(std::move(parallelFor)) {}
 

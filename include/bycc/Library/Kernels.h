@@ -22,7 +22,15 @@ enum class GridMethod : int64_t { Linear, Nearest, Cubic };
 enum class GridPadding : int64_t { Zeros, Border, Reflection };
 enum class LossReduction : int64_t { Mean, Sum, None };
 enum class ResizeMethod : int64_t { Nearest, Linear, Cubic };
-enum class ResizeCoordinates : int64_t { HalfPixel, HalfPixelSymmetric, AlignCorners, Asymmetric, PytorchHalfPixel, TfHalfPixelForNN, TfCropAndResize };
+enum class ResizeCoordinates : int64_t {
+  HalfPixel,
+  HalfPixelSymmetric,
+  AlignCorners,
+  Asymmetric,
+  PytorchHalfPixel,
+  TfHalfPixelForNN,
+  TfCropAndResize
+};
 enum class ResizeRounding : int64_t { Round, Floor, Ceil, RoundPreferFloor, RoundPreferCeil };
 // Where the result's extents come from: the attribute, operand 1 (and the roi
 // from operand 2), or extents times the scales: the attribute's or one operand each.

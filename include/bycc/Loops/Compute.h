@@ -53,8 +53,25 @@ enum class Op : uint8_t {
 
 // Functions called by name; index into libmName().
 enum class LibmFn : uint8_t {
-  Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Log2, Log10,
-  Exp, Log, Tanh, Erf, Pow, Fmod,
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Asinh,
+  Acosh,
+  Atanh,
+  Log2,
+  Log10,
+  Exp,
+  Log,
+  Tanh,
+  Erf,
+  Pow,
+  Fmod,
 };
 const char *libmName(LibmFn function); // "sin"
 
@@ -116,7 +133,9 @@ public:
   Ref extent(uint32_t axisId) const { return extents_[axisId]; }
   uint32_t numAxes() const { return static_cast<uint32_t>(extents_.size()); }
   std::optional<int64_t> constant(Ref ref) const; // of an Int64 Const
-  std::optional<int64_t> constantExtent(uint32_t axisId) const { return constant(extents_[axisId]); }
+  std::optional<int64_t> constantExtent(uint32_t axisId) const {
+    return constant(extents_[axisId]);
+  }
   // What an Int64 expression likely is, at least 0 (bycc/IR/LikelyExtents.h). `dims` has
   // what the dims likely are; of further ones, and of loads, nothing is known.
   int64_t likely(Ref ref, std::span<const int64_t> dims) const;

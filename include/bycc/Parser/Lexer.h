@@ -7,9 +7,9 @@
 #include "bycc/Support/SourceLocation.h"
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <deque>
 
 namespace bycc {
 
@@ -24,10 +24,29 @@ enum class TokenKind : uint8_t {
   String,     // text, escapes resolved
   Arrow,      // ->
   FatArrow,   // =>
-  Equal, EqualEqual, NotEqual, Less, LessEqual, Greater, GreaterEqual,
-  Plus, Minus, Star, Slash, Percent,
-  LeftParen, RightParen, LeftBracket, RightBracket, LeftBrace, RightBrace,
-  Comma, Colon, Semicolon, Dot, Question,
+  Equal,
+  EqualEqual,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  Plus,
+  Minus,
+  Star,
+  Slash,
+  Percent,
+  LeftParen,
+  RightParen,
+  LeftBracket,
+  RightBracket,
+  LeftBrace,
+  RightBrace,
+  Comma,
+  Colon,
+  Semicolon,
+  Dot,
+  Question,
   Version,  // #[version = "..."], text is the version
   Metadata, // #[metadata], everything after it is JSON
   Bad,      // text is the message

@@ -20,7 +20,8 @@ struct AskedVendor {
 std::vector<AskedVendor> askedVendors(const Module &module);
 
 // INPUT error for a name in a program that none of `known` has.
-Error unknownVendor(std::string_view name, const SourceLocation &place, const std::vector<std::string> &known);
+Error unknownVendor(std::string_view name, const SourceLocation &place,
+                    const std::vector<std::string> &known);
 
 // Are there annotation.compiler_begin or _end in it?
 bool hasBrackets(const Module &module);

@@ -28,20 +28,20 @@ struct OffloadFunction {
   std::vector<std::string> nodes;      // names of its operators, program order
   int64_t constants = 0;               // distinct by dtype, shape and bytes
   std::vector<std::string> paramTypes, resultTypes;
-  std::vector<std::string> arguments;  // what feeds each parameter at the first call
-  int64_t calls = 0;                   // call sites
+  std::vector<std::string> arguments; // what feeds each parameter at the first call
+  int64_t calls = 0;                  // call sites
   double flops = 0;
   // Tensors passed in and out per call, but for those that stay in the vendor's memory.
   int64_t boundaryTensors = 0;
-  int64_t boundaryBytes = 0; // of known sizes
+  int64_t boundaryBytes = 0;    // of known sizes
   bool hasRunTimeSizes = false; // some have sizes known at run time only
 };
 
 struct OffloadNode {
   std::string name, op, source;
-  std::string placed;    // vendor or "host"
-  std::string region;    // symbol, "" on the host
-  std::string composite; // "" when in none
+  std::string placed;                // vendor or "host"
+  std::string region;                // symbol, "" on the host
+  std::string composite;             // "" when in none
   RefusalLog::Reasons refused;       // vendor, reason
   std::vector<std::string> accepted; // vendors that would take it, best first
   RefusalLog::Reasons why;           // of these, why they do not have it
@@ -73,19 +73,19 @@ std::string boundaryText(int64_t bytes, const std::string &sizeText, bool hasRun
 struct OffloadReport {
   std::vector<std::pair<std::string, std::string>> mainParams; // name, type
   std::string mainResult;
-  OpenExtents open; // what FLOPs are counted with
-  std::vector<OffloadFunction> functions; // by symbol: m_va_9, m_va_10
-  std::vector<std::string> hostOps;       // sorted
-  std::vector<OffloadNode> nodes; // program order, a region's where it is first called
-  std::vector<ReturnedRegion> returned;   // regions that did not stay
+  OpenExtents open;                        // what FLOPs are counted with
+  std::vector<OffloadFunction> functions;  // by symbol: m_va_9, m_va_10
+  std::vector<std::string> hostOps;        // sorted
+  std::vector<OffloadNode> nodes;          // program order, a region's where it is first called
+  std::vector<ReturnedRegion> returned;    // regions that did not stay
   std::map<std::string, std::string> idle; // vendors that could have some and have none: why
-  std::vector<OffloadApart> apart;        // for some tens of pairs
-  std::vector<WideProduct> wideProducts;  // set by who knows them
+  std::vector<OffloadApart> apart;         // for some tens of pairs
+  std::vector<WideProduct> wideProducts;   // set by who knows them
   OffloadTotals totals;
-  std::optional<PlanEstimate> estimate; // set by who knows it; none without costs
+  std::optional<PlanEstimate> estimate;          // set by who knows it; none without costs
   std::map<std::string, OffloadTotals> byVendor; // offloaded parts only
-  std::vector<std::string> vendors;  // in use, by priority; set by who knows them
-  std::vector<std::string> emulated; // of these, those whose regions are host code
+  std::vector<std::string> vendors;              // in use, by priority; set by who knows them
+  std::vector<std::string> emulated;             // of these, those whose regions are host code
   std::vector<std::string> losesNan; // and those that may lose NaN (BYCC_VENDOR_LOSES_NAN)
   bool keepsNan = true;              // --nan
 
@@ -93,8 +93,8 @@ struct OffloadReport {
   std::vector<std::pair<std::string, OffloadTotals>> vendorParts() const;
   bool isEmulated(const std::string &vendor) const;
   std::string titleOf(const std::string &vendor) const; // "dnnl", "npu (emulated)"
-  std::string json() const; // cli.md, --dump-offloads=F.json
-  std::string text() const; // --explain
+  std::string json() const;                             // cli.md, --dump-offloads=F.json
+  std::string text() const;                             // --explain
 };
 
 // `refusals` may be null; so may `vendors`, then none has a memory of its own.

@@ -24,12 +24,12 @@ struct ValueCondition {
 struct Condition {
   std::vector<DType> dtypes; // of every tensor argument; empty: any
   std::vector<AttrTest> attrs;
-  std::vector<uint32_t> constArgs; // arguments that must be constants
+  std::vector<uint32_t> constArgs;                          // arguments that must be constants
   std::vector<std::pair<uint32_t, ValueCondition>> args;    // by position
   std::vector<std::pair<uint32_t, ValueCondition>> results; // tensors of the result, flattened
-  std::vector<uint32_t> equalShapes; // arguments of one shape
-  bool needsStaticShape = false;     // of every argument and the result
-  std::vector<Condition> anyOf;      // not empty: one holds
+  std::vector<uint32_t> equalShapes;                        // arguments of one shape
+  bool needsStaticShape = false;                            // of every argument and the result
+  std::vector<Condition> anyOf;                             // not empty: one holds
 
   // Does an answer depend on what made an argument?
   bool looksAtMakers() const;

@@ -34,14 +34,14 @@ enum class PatternKind : uint8_t {
 
 struct PatternNode {
   PatternKind kind = PatternKind::Any;
-  bool anyArgs = false;            // Op, Composite: op(...)
-  std::vector<OpId> ops;           // Op: one of these; Path: any of these, empty: any operator
-  std::string composite;           // Composite: its name
-  uint32_t index = 0;              // Project: field; Capture: index of the name
-  std::optional<ValueTest> value;  // Constant
-  std::optional<TypeTest> type;    // Typed
-  std::vector<AttrTest> attrs;     // Op
-  std::vector<uint32_t> children;  // operands, fields, alternatives
+  bool anyArgs = false;           // Op, Composite: op(...)
+  std::vector<OpId> ops;          // Op: one of these; Path: any of these, empty: any operator
+  std::string composite;          // Composite: its name
+  uint32_t index = 0;             // Project: field; Capture: index of the name
+  std::optional<ValueTest> value; // Constant
+  std::optional<TypeTest> type;   // Typed
+  std::vector<AttrTest> attrs;    // Op
+  std::vector<uint32_t> children; // operands, fields, alternatives
 };
 
 // Every call of `op` in the group must meet the condition.
@@ -59,7 +59,7 @@ struct Pattern {
   std::vector<std::string> params;   // of these, the operands that come first, in order
   std::vector<std::pair<std::string, uint32_t>> shared; // names under `let`, their node
   std::vector<PatternCondition> where;
-  std::vector<OpId> rootOps; // operators and composites that the root can be; one
+  std::vector<OpId> rootOps;               // operators and composites that the root can be; one
   std::vector<std::string> rootComposites; // of the two is not empty
 
   // Does it say somewhere which layouts a value may have?

@@ -56,9 +56,9 @@ struct TypeTest {
   std::vector<DType> dtypes;
   std::vector<int64_t> ranks;
   bool hasShape = false;
-  std::vector<DimTest> shape; // from the left, then ...
-  std::vector<DimTest> tail;  // after "...", from the right
-  bool isOpen = false;        // there is a "..."
+  std::vector<DimTest> shape;       // from the left, then ...
+  std::vector<DimTest> tail;        // after "...", from the right
+  bool isOpen = false;              // there is a "..."
   std::vector<std::string> layouts; // "" is row-major
 };
 // A tuple holds when each of its tensors does.

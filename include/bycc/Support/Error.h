@@ -23,7 +23,20 @@ namespace bycc {
 
 // Statuses of cli.md. All but Usage (2), Policy (3), Differs (4) and Internal
 // (70) exit with 1. Cancelled: the caller of the library said stop.
-enum class Status : uint8_t { Input, Unsup, Limit, Io, CodeGen, Load, Arg, Usage, Policy, Differs, Cancelled, Internal };
+enum class Status : uint8_t {
+  Input,
+  Unsup,
+  Limit,
+  Io,
+  CodeGen,
+  Load,
+  Arg,
+  Usage,
+  Policy,
+  Differs,
+  Cancelled,
+  Internal
+};
 std::string_view name(Status status); // "INPUT", "UNSUP", ...
 int exitCode(Status status);
 

@@ -31,7 +31,8 @@ public:
   static std::shared_ptr<const Storage> own(std::vector<uint8_t> bytes);
   static std::shared_ptr<const Storage> own(std::string bytes);
   // Bytes of somebody else's that `owner` keeps alive; null: they outlive the storage.
-  static std::shared_ptr<const Storage> viewOf(const void *data, uint64_t size, std::shared_ptr<const void> owner = nullptr);
+  static std::shared_ptr<const Storage> viewOf(const void *data, uint64_t size,
+                                               std::shared_ptr<const void> owner = nullptr);
 
 protected:
   const uint8_t *data_ = nullptr;
@@ -51,8 +52,8 @@ Expected<std::shared_ptr<const Storage>> mapContained(const std::string &folder,
 struct WrittenOutput; // OutputCommitter.h
 
 // What stands in for mapContained() where files need not be on the disk.
-using OpenContainedFn =
-    std::function<Expected<std::shared_ptr<const Storage>>(const std::string &folder, const std::string &relative)>;
+using OpenContainedFn = std::function<Expected<std::shared_ptr<const Storage>>(
+    const std::string &folder, const std::string &relative)>;
 
 // A set of files that replace their targets together: each is written to a
 // temporary beside its target, then all are synced and renamed. Dropped without

@@ -21,9 +21,9 @@ public:
 
   Kind kind = Kind::Null;
   bool boolean = false;
-  int64_t integer = 0;   // Int; UInt holds values above INT64_MAX in `unsignedInteger`
+  int64_t integer = 0; // Int; UInt holds values above INT64_MAX in `unsignedInteger`
   uint64_t unsignedInteger = 0;
-  double number = 0;     // Float; also set for Int and UInt
+  double number = 0; // Float; also set for Int and UInt
   std::string string;
   std::vector<JsonValue> items;
   std::vector<Member> members; // in file order

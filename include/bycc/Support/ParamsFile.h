@@ -50,7 +50,7 @@ struct ParamsEntry {
   std::vector<int64_t> dims;
   uint64_t offset = 0; // from the start of the file
   uint64_t bytes = 0;
-  uint64_t hash = 0; // hashBytes of the payload
+  uint64_t hash = 0;     // hashBytes of the payload
   bool isPacked = false; // bytes that a vendor made for a region, no tensor of the model
 };
 

@@ -21,8 +21,8 @@
 namespace bycc {
 
 struct CostRates {
-  double flopsPerMicrosecond = 0; // 0: arithmetic is free
-  double bytesPerMicrosecond = 0; // 0: traffic is free
+  double flopsPerMicrosecond = 0;          // 0: arithmetic is free
+  double bytesPerMicrosecond = 0;          // 0: traffic is free
   std::optional<double> microseconds = {}; // of one call, instead of the rates
   double callMicroseconds = 0;             // of every call, besides the rates
 };
@@ -42,19 +42,19 @@ struct CostRow {
 };
 
 struct CostModel {
-  double launchMicroseconds = 0;           // per region call; on the host per operator
-  double transferMicroseconds = 0;         // per tensor across a region's border
-  double transferBytesPerMicrosecond = 0;  // 0: size does not matter
+  double launchMicroseconds = 0;          // per region call; on the host per operator
+  double transferMicroseconds = 0;        // per tensor across a region's border
+  double transferBytesPerMicrosecond = 0; // 0: size does not matter
   // The same where convolutions and pools touch the tensor; 0: as above.
   double layoutBytesPerMicrosecond = 0;
-  CostRates rates;                         // where no row fits
+  CostRates rates;             // where no row fits
   std::optional<double> trust; // factor on these times where plans are compared; none: not said
   // The same for products with extents that are known at run time only, and may be much
   // smaller than the likely ones: what enters a kernel counts for more there. None: `trust`.
   std::optional<double> openTrust;
-  bool isMeasured = false;     // on the machine at hand
-  int32_t threads = 1;         // that code is compiled for
-  FileClasses classes;         // for rows of later files, too
+  bool isMeasured = false; // on the machine at hand
+  int32_t threads = 1;     // that code is compiled for
+  FileClasses classes;     // for rows of later files, too
 
   void add(CostRow row);
   // Of an operator call.

@@ -16,9 +16,9 @@ namespace bycc {
 
 struct PlanNode {
   std::string name, op;
-  uint32_t index = 0;   // among the nodes of this name, in program order
-  std::string place;    // vendor or "host"
-  int64_t region = -1;  // nodes of one number are one region; -1: on the host
+  uint32_t index = 0;    // among the nodes of this name, in program order
+  std::string place;     // vendor or "host"
+  int64_t region = -1;   // nodes of one number are one region; -1: on the host
   std::string composite; // "dnnl.conv2d_relu#3", one text for its nodes; "": in none
   // Of vendors that would take the node, why they do not have it.
   std::vector<std::pair<std::string, std::string>> why;
@@ -36,10 +36,10 @@ struct PlanTotals {
 };
 
 struct PartitionPlan {
-  std::string file; // for messages
-  std::string modelHash; // of the model file; tells, but does not decide
+  std::string file;                 // for messages
+  std::string modelHash;            // of the model file; tells, but does not decide
   std::vector<std::string> vendors; // in use when it was saved
-  std::vector<PlanNode> nodes; // program order, before composites are formed
+  std::vector<PlanNode> nodes;      // program order, before composites are formed
   std::optional<PlanTotals> totals;
 };
 

@@ -56,12 +56,12 @@ struct WideProduct {
 };
 
 struct PassContext {
-  PassOptions options; // of the pass that is running
-  const TargetInfo *target = nullptr; // never null while passes run
-  VendorSet *vendors = nullptr;       // null: no vendor asked for
-  RefusalLog *refusals = nullptr;     // null: reasons are not kept
-  PlacementRules *placement = nullptr; // null: no orders about single nodes
-  const CostModel *hostCost = nullptr; // null: costs are not compared
+  PassOptions options;                   // of the pass that is running
+  const TargetInfo *target = nullptr;    // never null while passes run
+  VendorSet *vendors = nullptr;          // null: no vendor asked for
+  RefusalLog *refusals = nullptr;        // null: reasons are not kept
+  PlacementRules *placement = nullptr;   // null: no orders about single nodes
+  const CostModel *hostCost = nullptr;   // null: costs are not compared
   const CostModel *hostPrices = nullptr; // for estimates alone; null: there are none, or hostCost
   const PrecisionRules *precision = nullptr; // null: those of bycc
   bool choosesPlan = false; // a pass of this list chooses a plan: composites wait for it
@@ -69,14 +69,15 @@ struct PassContext {
   bool isPlanChosen = false;                  // regions are those of the plan
   uint64_t searchSteps = 200000;              // of the search for a plan
   std::optional<PlanEstimate> estimate;       // of the plan that was chosen
-  RefusalPrices *prices = nullptr;            // filled with the plan, from `refusals`; null: nobody asks
-  bool trustsHand = false; // vendors that the program names are believed, not asked
-  int64_t minRegionOps = 0;            // smaller regions return to the host
+  RefusalPrices *prices = nullptr; // filled with the plan, from `refusals`; null: nobody asks
+  bool trustsHand = false;         // vendors that the program names are believed, not asked
+  int64_t minRegionOps = 0;        // smaller regions return to the host
   double minRegionFlops = 0;
   std::string moduleName = "default"; // MODULE of generated symbols
-  std::function<bool()> proceed; // asked now and then by passes that wait; false: stop. May be empty
-  std::vector<Diagnostic> warnings;   // shown with `warning:`, in order
-  std::vector<std::string> remarks;   // shown with -v
+  std::function<bool()>
+      proceed; // asked now and then by passes that wait; false: stop. May be empty
+  std::vector<Diagnostic> warnings;      // shown with `warning:`, in order
+  std::vector<std::string> remarks;      // shown with -v
   std::vector<WideProduct> wideProducts; // for the report of what went where
 
   void warn(SourceLocation location, std::string text) {

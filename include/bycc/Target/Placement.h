@@ -25,11 +25,11 @@ struct PlacementOrders {
     std::string nodes;  // a name or a glob
     std::string vendor; // or "host"
   };
-  std::vector<Pin> pins; // a later one wins
-  std::vector<std::string> onlyOps; // operators (globs) that may be offloaded; empty: all
-  std::vector<std::string> skipOps; // operators (globs) that may not
+  std::vector<Pin> pins;                     // a later one wins
+  std::vector<std::string> onlyOps;          // operators (globs) that may be offloaded; empty: all
+  std::vector<std::string> skipOps;          // operators (globs) that may not
   std::shared_ptr<const PartitionPlan> plan; // null: none is replayed
-  bool keepProgram = false; // a plan is to be saved
+  bool keepProgram = false;                  // a plan is to be saved
 
   bool empty() const {
     return pins.empty() && onlyOps.empty() && skipOps.empty() && !plan && !keepProgram;
@@ -53,7 +53,7 @@ struct ProgramRecord {
 class PlacementRules {
 public:
   PlacementOrders orders;
-  ProgramRecord program; // filled when orders.keepProgram
+  ProgramRecord program;     // filled when orders.keepProgram
   bool mustAskGiven = false; // there are given nodes that vendors were not asked about
 
   // The vendor may not have the node. The first reason is kept.
@@ -83,8 +83,8 @@ public:
 private:
   static constexpr uint32_t none = UINT32_MAX;
   struct Row {
-    uint32_t pin = none, pinReason = none;                 // texts
-    bool isGiven = false;                                  // the pin is the program's
+    uint32_t pin = none, pinReason = none;                // texts
+    bool isGiven = false;                                 // the pin is the program's
     std::vector<std::pair<uint32_t, uint32_t>> forbidden; // vendor, reason
     uint32_t label = 0, group = 0;
     const PlanNode *planned = nullptr;

@@ -27,8 +27,8 @@ struct RegionOutcome {
   std::vector<uint8_t> blob;
   std::shared_ptr<const Storage> weights = nullptr; // that the vendor made; null: none
   std::optional<uint64_t> weightsHash = {};         // hashBytes, where somebody took it
-  std::string reason;           // unless done
-  uint32_t blamed = UINT32_MAX; // index of the region's node; none: UINT32_MAX
+  std::string reason;                               // unless done
+  uint32_t blamed = UINT32_MAX;                     // index of the region's node; none: UINT32_MAX
   std::chrono::steady_clock::time_point begin = {}, end = {};
   int child = 0; // number of the process that it was compiled in, from 0
 };

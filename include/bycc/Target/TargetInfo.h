@@ -13,7 +13,7 @@ struct TargetInfo {
   std::string cpu;                   // "x86-64-v3", "sapphirerapids"
   std::vector<std::string> features; // enabled ones, sorted: "avx2", "fma", ...
   uint32_t vectorBits = 128;
-  int32_t threads = 0; // recorded default, 0 = not recorded
+  int32_t threads = 0;  // recorded default, 0 = not recorded
   bool keepsNan = true; // --nan: regions of vendors must not lose NaN that comes in
 
   bool has(const std::string &feature) const {

@@ -35,7 +35,7 @@ struct Implementation {
 // Yes, or no with a reason. A no is no error.
 struct Answer {
   bool isYes = false;
-  std::string reason; // of a no
+  std::string reason;                               // of a no
   std::vector<Implementation> implementations = {}; // of a yes, as offered
   static Answer yes() { return {true, {}}; }
   static Answer no(std::string reason) { return {false, std::move(reason)}; }
@@ -135,11 +135,11 @@ public:
   std::optional<CostModel> cost; // none: its launch and transfers are free
   bool ownMemory = false; // emulated, as a file says: for estimates, host code has no such memory
   bool onlyAsked = false; // takes nothing but what the program gives it by name
-  std::string passes; // that run before composites are formed, as --passes= takes them
-  SourceLocation passesPlace; // where a file says so
+  std::string passes;     // that run before composites are formed, as --passes= takes them
+  SourceLocation passesPlace;                       // where a file says so
   std::unordered_map<uint32_t, LayoutWish> layouts; // by OpId index: where it takes them so
-  std::vector<Rewrite> rewrites; // that pass apply-rewrites makes, in this order
-  std::vector<std::string> allowedOps, deniedOps; // globs; nothing allowed: all are
+  std::vector<Rewrite> rewrites;                    // that pass apply-rewrites makes, in this order
+  std::vector<std::string> allowedOps, deniedOps;   // globs; nothing allowed: all are
 
 private:
   std::string name_;

@@ -21,7 +21,7 @@ struct PassManagerOptions {
   std::string irDumpDirectory; // one file per pass there, instead of text
   PrintOptions print;
   bool verifyEach = false;
-  int64_t optBisectLimit = -1; // run only so many passes; < 0: all
+  int64_t optBisectLimit = -1;                 // run only so many passes; < 0: all
   std::function<void(std::string_view)> write; // where printing goes; empty: stderr
   // Asked before each pass that runs, with its place in the list of run(); false: the run
   // ends with Status::Cancelled.

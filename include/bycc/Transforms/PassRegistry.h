@@ -29,7 +29,7 @@ struct PassInfo {
   std::vector<std::string> options; // keys it understands in {braces}
   PassFn run;
   bool takesOperators = false; // names of operators are keys, too; it checks them itself
-  std::string operand; // the key of a first value without one; "": there is none
+  std::string operand;         // the key of a first value without one; "": there is none
 };
 
 class PassRegistry {

@@ -8,7 +8,7 @@
 
 namespace bycc {
 
-#define BYCC_PASS(function, name, level, needs, makes, options, description)                      \
+#define BYCC_PASS(function, name, level, needs, makes, options, description)                       \
   Expected<bool> function(Module &module, PassContext &context);
 #include "bycc/Transforms/Passes.def"
 #undef BYCC_PASS

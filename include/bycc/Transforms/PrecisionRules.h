@@ -22,11 +22,11 @@ enum class PrecisionClass : uint8_t {
 
 struct PrecisionRules {
   std::unordered_map<uint32_t, PrecisionClass> classes; // by OpId index
-  double launchMicroseconds = 0;          // of a conversion
+  double launchMicroseconds = 0;                        // of a conversion
   double bytesPerMicrosecond = 1;
-  double flopsPerMicrosecond = 1;         // of a float32 product
+  double flopsPerMicrosecond = 1;                        // of a float32 product
   std::map<std::string, double> bf16FlopsPerMicrosecond; // by CPU feature
-  int64_t tableBytes = 0;                 // from here up a constant that is indexed is a weight
+  int64_t tableBytes = 0; // from here up a constant that is indexed is a weight
 
   PrecisionClass classOf(OpId op) const {
     auto found = classes.find(op.index);

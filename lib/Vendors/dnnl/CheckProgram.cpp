@@ -55,8 +55,7 @@ private:
     if (!fits(constant.layout, constant.value) || !isWhole(constant.layout))
       return false;
     if (constant.stored != none)
-      return constant.stored < stored_.size() &&
-             stored_[constant.stored].value == constant.value &&
+      return constant.stored < stored_.size() && stored_[constant.stored].value == constant.value &&
              formOf(constant.layout) == stored_[constant.stored].form;
     if (!isSource(constant, id))
       return false;
@@ -74,12 +73,11 @@ private:
     if (constant.stored != none || constant.from >= id || !isLayout(constant.seen))
       return false;
     std::optional<LayoutForm> form = formOf(constant.seen);
-    return form &&
-           storedBytes(*form) <= bytesOf(program_.constants[constant.from].layout);
+    return form && storedBytes(*form) <= bytesOf(program_.constants[constant.from].layout);
   }
   bool isLeftOpen(const Constant &constant, uint32_t id) const {
-    return isSource(constant, id) && constant.step == none &&
-           fits(constant.seen, constant.value) && fits(constant.layout, constant.value);
+    return isSource(constant, id) && constant.step == none && fits(constant.seen, constant.value) &&
+           fits(constant.layout, constant.value);
   }
 
   bool isScaledBias(const Constant &constant) const {
@@ -115,8 +113,9 @@ private:
 
   // Up to the last element: of a slice the library counts the gap behind that, too.
   static uint64_t bytesUsed(const Layout &layout) {
-    return hasGaps(layout) ? static_cast<uint64_t>(numPlaces(*formOf(layout)) * sizeInBytes(dtypeOf(layout)))
-                           : bytesOf(layout);
+    return hasGaps(layout)
+               ? static_cast<uint64_t>(numPlaces(*formOf(layout)) * sizeInBytes(dtypeOf(layout)))
+               : bytesOf(layout);
   }
 
   bool isSlot(const Slot &slot) const {
@@ -152,8 +151,7 @@ private:
 
   bool isCopy(const Action &action) const {
     if (action.inputs.size() != 1 || action.inputs[0] >= program_.slots.size() ||
-        !action.postOperands.empty() ||
-        (action.step != none && action.step >= plan_.steps.size()))
+        !action.postOperands.empty() || (action.step != none && action.step >= plan_.steps.size()))
       return false;
     const Layout &from = program_.slots[action.inputs[0]].layout;
     const Layout &to = program_.slots[action.output].layout;
@@ -183,8 +181,7 @@ private:
 
   bool isOperand(const Step &step, size_t index, uint32_t slot) const {
     if (isProduct(step.kind) && index == 2)
-      return slot < program_.slots.size() &&
-             program_.slots[slot].layout == biasLayout(plan_, step);
+      return slot < program_.slots.size() && program_.slots[slot].layout == biasLayout(plan_, step);
     if (isProduct(step.kind) && index == 1 && slot < program_.slots.size() &&
         isAny(program_.slots[slot].layout)) // weights may be laid out at load
       return fits(program_.slots[slot].layout, step.inputs[index]);

@@ -51,7 +51,8 @@ Dims otherThan(const Dims &likely) {
 // A region with run-time extents must work for some before it is promised for all:
 // for those that it will likely see, and for others. Of int32 sums whose bounds differ
 // between the two nothing is known for a third.
-std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, ProbeCache &cache, Refusal &refusal) {
+std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, ProbeCache &cache,
+                                   Refusal &refusal) {
   std::optional<Plan> plan;
   std::optional<std::vector<double>> sums;
   for (const Dims &symbols : {likely, otherThan(likely)}) {
@@ -133,8 +134,8 @@ std::string refusalOf(vendor::Node composite, const Plan &plan) {
 }
 
 // Nothing, and why, where the target cannot run what the library has for the region.
-std::optional<Plan> planOn(const bycc_target &target, const bycc_region &region,
-                           ProbeCache &cache, Refusal &refusal) {
+std::optional<Plan> planOn(const bycc_target &target, const bycc_region &region, ProbeCache &cache,
+                           Refusal &refusal) {
   Expected<> suits = checkBFloat16(target, region);
   std::optional<Plan> plan;
   if (suits)

@@ -187,9 +187,8 @@ StoredBytes storedOf(const Plan &plan) {
   return found;
 }
 
-Expected<std::vector<ConstantBytes>> ConstantPool::bytesFor(const Plan &plan,
-                                                            const Program &program,
-                                                            const StoredBytes &stored) {
+Expected<std::vector<ConstantBytes>>
+ConstantPool::bytesFor(const Plan &plan, const Program &program, const StoredBytes &stored) {
   return Packer(plan, program, stored, packed_).run();
 }
 

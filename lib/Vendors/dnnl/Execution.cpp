@@ -96,7 +96,8 @@ dnnl_status_t Execution::bind(std::vector<Binding> &bindings, const bycc_array *
     void *data = arrays[binding.index].data;
     if (data == binding.bound)
       continue;
-    if (!pointTo(memories_[binding.slot].get(), static_cast<uint8_t *>(data) + binding.offset, stream_.get()))
+    if (!pointTo(memories_[binding.slot].get(), static_cast<uint8_t *>(data) + binding.offset,
+                 stream_.get()))
       return dnnl_runtime_error;
     binding.bound = data;
   }

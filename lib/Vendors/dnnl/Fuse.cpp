@@ -79,9 +79,7 @@ bool hasClash(const Step &step) {
   return false;
 }
 
-bool isRelu(const PostOp &postOp) {
-  return postOp.math == Math::Relu && postOp.operand == noValue;
-}
+bool isRelu(const PostOp &postOp) { return postOp.math == Math::Relu && postOp.operand == noValue; }
 
 class Fuser : PlanEditor {
 public:

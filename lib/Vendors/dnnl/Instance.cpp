@@ -104,8 +104,7 @@ private:
 
   std::optional<Layouts> withFreeWeights(const Action &action, const Layouts &wanted) const {
     if (!isProduct(plan_.steps[action.step].kind) ||
-        program_.buffers[program_.slots[action.inputs[1]].buffer].place !=
-            Buffer::Place::Constant)
+        program_.buffers[program_.slots[action.inputs[1]].buffer].place != Buffer::Place::Constant)
       return std::nullopt;
     Layouts free = wanted;
     free.inputs[1] = anyLayout(dimsOf(wanted.inputs[1]), dtypeOf(wanted.inputs[1]));
@@ -188,8 +187,7 @@ public:
 
   Expected<std::unique_ptr<Instance>> run(const StoredBytes &stored, ConstantPool &pool,
                                           int32_t threads, bool takesSlow) {
-    std::vector<Primitive> primitives =
-        BYCC_TRY(Maker(plan_, program_, threads, takesSlow).make());
+    std::vector<Primitive> primitives = BYCC_TRY(Maker(plan_, program_, threads, takesSlow).make());
     for (size_t a = 0; a < primitives.size(); ++a)
       if (program_.actions[a].kind == Action::Kind::Step)
         BYCC_TRY(repackWeights(program_.actions[a], primitives[a].layouts));
@@ -235,8 +233,8 @@ private:
     ValueId value = program_.constants[from].value;
     Layout plain = plainLayout(dimsOf(seen), dtypeOf(seen));
     addConstant({value, none, from, seen, none, plain});
-    addConstant({value, none, static_cast<uint32_t>(program_.constants.size() - 1), plain, none,
-                 wanted});
+    addConstant(
+        {value, none, static_cast<uint32_t>(program_.constants.size() - 1), plain, none, wanted});
   }
 
   void addCall(const Action &action, const Primitive &made, int32_t threads) {

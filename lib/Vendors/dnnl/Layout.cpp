@@ -124,8 +124,8 @@ bool isPlain(const Layout &layout) {
 }
 
 bool hasGaps(const Layout &layout) {
-  return stridesOf(layout) &&
-         bytesOf(layout) > static_cast<uint64_t>(numElements(dimsOf(layout)) * sizeInBytes(dtypeOf(layout)));
+  return stridesOf(layout) && bytesOf(layout) > static_cast<uint64_t>(numElements(dimsOf(layout)) *
+                                                                      sizeInBytes(dtypeOf(layout)));
 }
 
 bool isFilledUp(const Layout &layout) {
@@ -181,7 +181,8 @@ std::optional<Layout> permuted(const Layout &layout, const Dims &permutation) {
   return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }
 
-std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &steps, const Dims &dims) {
+std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &steps,
+                             const Dims &dims) {
   if (std::optional<Dims> strides = stridesOf(layout)) {
     int64_t start = startOf(layout);
     for (size_t i = 0; i < strides->size(); ++i) {

@@ -47,7 +47,8 @@ std::string keyOfLayout(const Layout &layout);
 std::optional<Layout> reshaped(const Layout &layout, const Dims &dims);
 std::optional<Layout> permuted(const Layout &layout, const Dims &permutation);
 // `steps` is empty or says which elements: every second one, say.
-std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &steps, const Dims &dims);
+std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims &steps,
+                             const Dims &dims);
 std::optional<Layout> withStart(const Layout &layout, int64_t start);
 
 } // namespace bycc::onednn

@@ -160,9 +160,8 @@ void unpack(const LayoutForm &form, const uint8_t *from, uint8_t *to) {
 std::string text(const LayoutForm &form) {
   std::vector<size_t> order(form.dims.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return form.strides[a] > form.strides[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return form.strides[a] > form.strides[b]; });
   std::string out;
   for (size_t axis : order) {
     bool isBlocked = std::any_of(form.inner.begin(), form.inner.end(),

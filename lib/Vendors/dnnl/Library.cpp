@@ -12,7 +12,6 @@
 #include "Prefer.h"
 #include "Version.h"
 
-
 namespace bycc::onednn {
 
 using dnnl::algorithm;
@@ -244,8 +243,8 @@ private:
   }
 
   void softmax() {
-    algorithm method = step_.math == Math::LogSoftmax ? algorithm::softmax_log
-                                                      : algorithm::softmax_accurate;
+    algorithm method =
+        step_.math == Math::LogSoftmax ? algorithm::softmax_log : algorithm::softmax_accurate;
     unary<SoftmaxForward>(descriptorOf<SoftmaxForward>(attributes_, prop_kind::forward_inference,
                                                        method, in_[0], out_,
                                                        static_cast<int>(step_.axis)),
@@ -258,8 +257,8 @@ private:
       flags |= dnnl::normalization_flags::use_scale;
     if (step_.hasShift)
       flags |= dnnl::normalization_flags::use_shift;
-    unary<dnnl::layer_normalization_forward>(
-        layerNormDescriptor(attributes_, step_, flags, in_[0]), in_[0]);
+    unary<dnnl::layer_normalization_forward>(layerNormDescriptor(attributes_, step_, flags, in_[0]),
+                                             in_[0]);
     size_t next = 1;
     if (step_.hasScale)
       operand(DNNL_ARG_SCALE, in_[next++]);
@@ -368,9 +367,7 @@ Expected<Primitive> makePrimitive(const Step &step, const Layouts &layouts,
 }
 
 Expected<> probePrimitive(const Plan &plan, const Step &step) {
-  auto plain = [&](ValueId id) {
-    return plainLayout(plan.values[id].dims, plan.values[id].dtype);
-  };
+  auto plain = [&](ValueId id) { return plainLayout(plan.values[id].dims, plan.values[id].dtype); };
   auto any = [&](ValueId id) { return anyLayout(plan.values[id].dims, plan.values[id].dtype); };
   auto last = [&](ValueId id) {
     return channelsLastLayout(plan.values[id].dims, plan.values[id].dtype);

@@ -89,11 +89,14 @@ template <typename Body> void withOperation(Math math, Body body) {
 // result or none.
 size_t numMerged(const std::vector<Dims> &operands, const Dims &dims) {
   size_t count = 1;
-  while (count < dims.size() && std::ranges::all_of(operands, [&](const Dims &operand) {
-           std::span last = std::span(operand).last(count + 1);
-           return std::ranges::equal(last, std::span(dims).last(count + 1)) ||
-                  std::ranges::all_of(last, [](int64_t extent) { return extent == 1; });
-         }))
+  while (count < dims.size() &&
+         std::ranges::all_of(
+             operands,
+             [&](const Dims &operand) {
+               std::span last = std::span(operand).last(count + 1);
+               return std::ranges::equal(last, std::span(dims).last(count + 1)) ||
+                      std::ranges::all_of(last, [](int64_t extent) { return extent == 1; });
+             }))
     ++count;
   return count;
 }

@@ -95,9 +95,7 @@ private:
       versions_[id].push_back(packed);
   }
 
-  bool isPlain(const Layout &layout) const {
-    return isLayout(layout) && onednn::isPlain(layout);
-  }
+  bool isPlain(const Layout &layout) const { return isLayout(layout) && onednn::isPlain(layout); }
 
   // What steps make of constants may be stored instead of the constants.
   bool isNotNeeded(const Step &step) const {
@@ -213,8 +211,7 @@ private:
     Descriptor chosen = BYCC_TRY(chooser_.choose(step, sum));
     if (usage_.isConstant[step.output]) {
       Location from = BYCC_TRY(request(step.inputs[0], chosen.layouts.inputs[0]));
-      makeFirst(step.output,
-                madeOf(step.output, from, from.layout, chosen.layouts.output, step_));
+      makeFirst(step.output, madeOf(step.output, from, from.layout, chosen.layouts.output, step_));
       return {};
     }
     if (step.kind == StepKind::Concat && isCopiedByParts(step, chosen.layouts.output))
@@ -229,9 +226,8 @@ private:
     constexpr size_t maxParts = 16; // each is a primitive that is called
     return step.inputs.size() <= maxParts && stridesOf(output) && step.scales.empty() &&
            step.postOps.empty() &&
-           std::all_of(step.inputs.begin(), step.inputs.end(), [&](ValueId part) {
-             return value(part).dtype == value(step.output).dtype;
-           });
+           std::all_of(step.inputs.begin(), step.inputs.end(),
+                       [&](ValueId part) { return value(part).dtype == value(step.output).dtype; });
   }
 
   Expected<> lowerParts(const Step &step, const Layout &layout) {
@@ -249,7 +245,8 @@ private:
   }
 
   // Where a tensor begins is its slot's business, not its layout's.
-  static std::optional<Location> partOf(const Location &whole, const Dims &begin, const Dims &dims) {
+  static std::optional<Location> partOf(const Location &whole, const Dims &begin,
+                                        const Dims &dims) {
     std::optional<Layout> view = sliced(whole.layout, begin, {}, dims);
     return view ? withoutStart({whole.buffer, *view, whole.offset}) : std::nullopt;
   }
@@ -258,7 +255,8 @@ private:
     std::optional<Layout> layout = withStart(location.layout, 0);
     if (!layout)
       return std::nullopt;
-    uint64_t before = static_cast<uint64_t>(start) * static_cast<uint64_t>(sizeInBytes(dtypeOf(*layout)));
+    uint64_t before =
+        static_cast<uint64_t>(start) * static_cast<uint64_t>(sizeInBytes(dtypeOf(*layout)));
     return Location{location.buffer, *layout, location.offset + before};
   }
 
@@ -313,8 +311,7 @@ private:
       return Location{bias.buffer, layout, bias.offset};
     if (!usage_.isConstant[step.inputs[2]] || bytesOf(bias.layout) != bytesOf(layout))
       return error(Status::Load) << "a bias of scaled sums that is no constant of 4-byte elements";
-    bias = madeOf(step.inputs[2], bias, bias.layout,
-                  withDType(bias.layout, DType::Float32), step_);
+    bias = madeOf(step.inputs[2], bias, bias.layout, withDType(bias.layout, DType::Float32), step_);
     return Location{bias.buffer, layout, bias.offset};
   }
 
@@ -411,8 +408,7 @@ private:
         return {};
       }
     Location target{newBuffer(bytesOf(plain(id)), Buffer::Place::Output, index), plain(id)};
-    return copy(from, target,
-                isPlain(from.layout) ? Action::Kind::Copy : Action::Kind::Reorder);
+    return copy(from, target, isPlain(from.layout) ? Action::Kind::Copy : Action::Kind::Reorder);
   }
 
   const Plan &plan_;

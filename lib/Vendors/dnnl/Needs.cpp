@@ -48,7 +48,8 @@ Expected<> checkBFloat16(const bycc_target &target, const bycc_region &region) {
 
 Expected<> checkInt8(const bycc_target &target, const Plan &plan) {
   std::string_view features = featuresOf(target);
-  if (!hasInt8Product(plan) || hasFeature(features, "avx512vnni") || hasFeature(features, "avxvnni"))
+  if (!hasInt8Product(plan) || hasFeature(features, "avx512vnni") ||
+      hasFeature(features, "avxvnni"))
     return {};
   return error(Status::Unsup) << "int8: oneDNN's products are exact with VNNI only, the target has "
                                  "neither avx512vnni nor avxvnni";
@@ -59,8 +60,9 @@ Expected<> checkMachine(const Plan &plan) {
     return error(Status::Load) << "bfloat16: oneDNN needs AVX-512 and is limited to "
                                << instructionSet();
   if (hasInt8Product(plan) && !libraryHas("avx512vnni") && !libraryHas("avxvnni"))
-    return error(Status::Load) << "int8: oneDNN's products are exact with VNNI only, it is limited to "
-                               << instructionSet();
+    return error(Status::Load)
+           << "int8: oneDNN's products are exact with VNNI only, it is limited to "
+           << instructionSet();
   return {};
 }
 

@@ -68,8 +68,7 @@ private:
     for (Constant &constant : program.constants)
       open(constant.layout);
     for (Slot &slot : program.slots)
-      if (Buffer &buffer = program.buffers[slot.buffer];
-          buffer.place == Buffer::Place::Constant) {
+      if (Buffer &buffer = program.buffers[slot.buffer]; buffer.place == Buffer::Place::Constant) {
         open(slot.layout);
         buffer.bytes = bytesOf(program.constants[buffer.index].layout);
       }
@@ -77,9 +76,8 @@ private:
 
   // Else it is lowered at load.
   static bool canBeWritten(const Program &program) {
-    return std::all_of(program.slots.begin(), program.slots.end(), [](const Slot &slot) {
-      return isAny(slot.layout) || formOf(slot.layout);
-    });
+    return std::all_of(program.slots.begin(), program.slots.end(),
+                       [](const Slot &slot) { return isAny(slot.layout) || formOf(slot.layout); });
   }
 
   void dropUnusedBuffers(Program &program) const {
@@ -122,8 +120,7 @@ uint32_t Packed::add(ValueId value, const LayoutForm &form, const ConstantBytes 
 
 void Packed::writeWeights(uint8_t *weights) const {
   for (size_t i = 0; i < bytes.size(); ++i)
-    std::memcpy(weights + blob.stored[i].offset, bytes[i].get(),
-                storedBytes(blob.stored[i].form));
+    std::memcpy(weights + blob.stored[i].offset, bytes[i].get(), storedBytes(blob.stored[i].form));
 }
 
 Expected<Packed> packPlan(const Plan &plan, int32_t threads) {

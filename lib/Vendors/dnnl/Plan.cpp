@@ -20,7 +20,7 @@ Range rangeOf(DType dtype) { return dtype == DType::Int8 ? Range{-128, 127} : Ra
 
 const char *name(StepKind kind) {
   constexpr const char *names[numStepKinds] = {
-      "convolution", "deconvolution", "matmul", "pooling", "softmax", "layer_normalization",
+      "convolution", "deconvolution", "matmul", "pooling",   "softmax", "layer_normalization",
       "eltwise",     "binary",        "concat", "reduction", "convert", "pad",
       "reshape",     "permute",       "slice"};
   return names[static_cast<size_t>(kind)];

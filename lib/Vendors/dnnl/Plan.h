@@ -33,9 +33,11 @@ namespace bycc::onednn {
 using Dims = std::vector<int64_t>;
 using ValueId = uint32_t;
 inline constexpr ValueId noValue = ~0u;
-inline constexpr size_t maxRank = 12; // the library's
+inline constexpr size_t maxRank = 12;     // the library's
 inline constexpr uint64_t alignment = 64; // of constants in the weights, of memory
-constexpr uint64_t aligned(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+constexpr uint64_t aligned(uint64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 inline constexpr uint32_t planVersion = 4;
 
 enum class ValueKind : uint8_t { Input, Constant, Temp };
@@ -56,9 +58,9 @@ enum class StepKind : uint8_t {
   Softmax,   // along axis
   LayerNorm, // data rows,C; [scale C] [shift C]
   Eltwise,
-  Binary, // both operands of equal rank, extents equal or 1 on the right
-  Concat, // along axis
-  Reduce, // extents equal or 1
+  Binary,  // both operands of equal rank, extents equal or 1 on the right
+  Concat,  // along axis
+  Reduce,  // extents equal or 1
   Convert, // between dtypes, with scales (several: along axis) and zero points
   Pad,     // padBegin and padEnd per axis, with zeroOut: must become part of a convolution
   Reshape,
@@ -71,8 +73,8 @@ inline constexpr uint8_t numStepKinds = static_cast<uint8_t>(StepKind::Slice) + 
 enum class Math : uint8_t {
   None,
   // Eltwise, with alpha and beta
-  Relu,  // x > 0 ? x : alpha*x
-  Clip,  // alpha <= x <= beta
+  Relu,   // x > 0 ? x : alpha*x
+  Clip,   // alpha <= x <= beta
   Linear, // alpha*x + beta
   Pow,    // alpha * x^beta
   Abs,
@@ -81,12 +83,12 @@ enum class Math : uint8_t {
   Sqrt,
   Tanh,
   Sigmoid,
-  Gelu, // with erf
+  Gelu,  // with erf
   Swish, // x * sigmoid(x)
   Mish,
   HardSwish, // x * min(max(x + 3, 0), 6) / 6
-  Round,    // to the nearest, ties to even
-  Saturate, // as Clip
+  Round,     // to the nearest, ties to even
+  Saturate,  // as Clip
   // Binary and Reduce (Reduce: Add and Mean only; Mean: Reduce only)
   Add,
   Sub,
@@ -155,7 +157,7 @@ Expected<> checkPlan(const Plan &plan);
 bool isCommutative(Math binary);
 bool isView(StepKind kind);
 bool isWholeView(StepKind kind); // of all elements
-bool isProduct(StepKind kind); // convolutions and matmul
+bool isProduct(StepKind kind);   // convolutions and matmul
 // The axis of the result that scales of a product go along.
 size_t channelAxis(StepKind kind, size_t rank);
 const char *name(StepKind kind);
@@ -164,8 +166,8 @@ std::string keyOfStep(const Step &step);
 // Elements of a checked shape.
 int64_t numElements(const Dims &dims);
 std::string text(const Dims &dims); // "(1, 3, 224, 224)"
-bool isQuantized(DType dtype); // 8-bit
-bool isReal(DType dtype);      // float32, bfloat16
+bool isQuantized(DType dtype);      // 8-bit
+bool isReal(DType dtype);           // float32, bfloat16
 struct Range {
   float low, high;
 };

@@ -22,7 +22,7 @@ protected:
 
   explicit PlanEditor(Plan &plan); // takes the steps of the plan
   PlanEditor(const PlanEditor &) = delete;
-  void finish();                   // gives them back, without unused ones
+  void finish(); // gives them back, without unused ones
 
   const Dims &dims(ValueId id) const { return plan_.values[id].dims; }
   DType dtype(ValueId id) const { return plan_.values[id].dtype; }

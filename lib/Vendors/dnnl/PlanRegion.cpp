@@ -23,8 +23,7 @@ void normalize(Step &step) {
     *zero = *zero != 0;
   for (PostOp &postOp : step.postOps) {
     postOp.scale = postOp.scale == 1 ? 1.0f : 2.0f;
-    if (postOp.math == Math::Clip || postOp.math == Math::Saturate ||
-        postOp.math == Math::Linear)
+    if (postOp.math == Math::Clip || postOp.math == Math::Saturate || postOp.math == Math::Linear)
       postOp.alpha = postOp.beta = 1;
   }
 }
@@ -74,8 +73,8 @@ std::string objectionTo(const Plan &plan, ProbeCache &cache) {
   Usage usage(plan);
   for (const Step &step : plan.steps)
     if (!isView(step.kind))
-      for (const std::string &why : {slownessOf(plan, step), objectionToBias(plan, usage, step),
-                                     cache.ask(plan, step)})
+      for (const std::string &why :
+           {slownessOf(plan, step), objectionToBias(plan, usage, step), cache.ask(plan, step)})
         if (!why.empty())
           return std::string(name(step.kind)) + ": " + why;
   return "";

@@ -15,7 +15,6 @@ namespace bycc::onednn {
 
 namespace {
 
-
 class Recognizer {
 public:
   Recognizer(const bycc_region &region, const vendor::Uses &uses) : region_(region), uses_(uses) {}

@@ -16,8 +16,7 @@ Dims dimsOf(const bycc_value &value) {
 namespace {
 
 // Elements of a constant of this dtype, widened.
-template <typename Stored, typename T>
-void append(const bycc_value &value, std::vector<T> &out) {
+template <typename Stored, typename T> void append(const bycc_value &value, std::vector<T> &out) {
   const auto *bytes = static_cast<const uint8_t *>(value.data);
   for (uint64_t at = 0; at + sizeof(Stored) <= value.bytes; at += sizeof(Stored)) {
     Stored element;
@@ -71,8 +70,7 @@ Expected<> checkValue(const bycc_value &value) {
   Dims dims = dimsOf(value);
   for (int64_t dim : dims)
     if (dim == -1)
-      return error(Status::Unsup) << "an extent of " << text(dims)
-                                  << " is unknown until run time";
+      return error(Status::Unsup) << "an extent of " << text(dims) << " is unknown until run time";
   BYCC_TRY(checkDims(dims, dtype));
   if (value.layout && *value.layout)
     return error(Status::Unsup) << "layout " << value.layout << " is not supported";

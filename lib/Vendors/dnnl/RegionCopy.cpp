@@ -16,13 +16,13 @@ namespace bycc::onednn {
 namespace {
 
 constexpr vendor::Format copyFormat = {"dnnl region with extents", planVersion};
-constexpr int maxDepth = 8;            // of bodies, and of lists in attributes
+constexpr int maxDepth = 8; // of bodies, and of lists in attributes
 
 // ---- making a copy
 
 RegionCopy::Attr copyOf(const bycc_attr &attr) {
-  RegionCopy::Attr copy{attr.name ? attr.name : "", attr.s ? attr.s : "", attr.kind, attr.i, attr.f,
-                        {}};
+  RegionCopy::Attr copy{
+      attr.name ? attr.name : "", attr.s ? attr.s : "", attr.kind, attr.i, attr.f, {}};
   for (uint32_t i = 0; attr.kind == BYCC_ATTR_LIST && i < attr.count; ++i)
     copy.items.push_back(copyOf(*bycc_item_at(&attr, i)));
   return copy;
@@ -199,9 +199,10 @@ std::vector<int64_t> evaluateTable(const RegionCopy &copy, const Dims &symbols) 
   std::vector<int64_t> table;
   for (const bycc_extent &extent : copy.extents) {
     auto at = [&](int64_t entry) { return table[static_cast<size_t>(entry)]; };
-    table.push_back(extent.op == BYCC_EXTENT_CONST    ? extent.lhs
-                    : extent.op == BYCC_EXTENT_SYMBOL ? symbols[static_cast<size_t>(extent.lhs)]
-                                                      : evaluated(extent.op, at(extent.lhs), at(extent.rhs)));
+    table.push_back(extent.op == BYCC_EXTENT_CONST ? extent.lhs
+                    : extent.op == BYCC_EXTENT_SYMBOL
+                        ? symbols[static_cast<size_t>(extent.lhs)]
+                        : evaluated(extent.op, at(extent.lhs), at(extent.rhs)));
   }
   return table;
 }
@@ -237,7 +238,8 @@ Expected<RegionCopy> copyRegion(const bycc_region &region) {
 Expected<> checkSymbols(const RegionCopy &copy) {
   for (const RegionCopy::Symbol &symbol : copy.symbols)
     if (symbol.input < 0)
-      return error(Status::Unsup) << "no input of the region has the extent '" << symbol.name << "'";
+      return error(Status::Unsup) << "no input of the region has the extent '" << symbol.name
+                                  << "'";
   return {};
 }
 
@@ -317,9 +319,9 @@ Expected<Dims> symbolsFor(const RegionCopy &copy, const std::vector<const int64_
   return symbols;
 }
 
-Expected<std::unique_ptr<RegionInstance>>
-RegionInstance::make(const RegionCopy &copy, const Dims &symbols,
-                     std::span<const uint8_t> weights) {
+Expected<std::unique_ptr<RegionInstance>> RegionInstance::make(const RegionCopy &copy,
+                                                               const Dims &symbols,
+                                                               std::span<const uint8_t> weights) {
   auto instance = std::make_unique<RegionInstance>();
   instance->extents_ = evaluateTable(copy, symbols);
   instance->weights_ = weights;

@@ -77,8 +77,8 @@ Expected<Dims> symbolsFor(const RegionCopy &copy, const std::vector<const int64_
 class RegionInstance {
 public:
   // Without weights constants have the bytes that the copy was made of.
-  static Expected<std::unique_ptr<RegionInstance>>
-  make(const RegionCopy &copy, const Dims &symbols, std::span<const uint8_t> weights);
+  static Expected<std::unique_ptr<RegionInstance>> make(const RegionCopy &copy, const Dims &symbols,
+                                                        std::span<const uint8_t> weights);
   const bycc_region &region() const { return levels_.front().region; }
 
 private:

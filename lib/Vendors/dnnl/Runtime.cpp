@@ -63,7 +63,8 @@ constexpr const char *maxInstances = "32"; // --vendor-option dnnl.instances
 // be made when there is next to none.
 Expected<> checkMemory() {
   constexpr size_t enough = 8 << 20;
-  void *memory = ::mmap(nullptr, enough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *memory =
+      ::mmap(nullptr, enough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return error(Status::Limit) << "no memory for the kernels of new extents";
   ::munmap(memory, enough);
@@ -210,7 +211,7 @@ private:
 
   Blob blob_;
   StoredBytes stored_;
-  std::optional<RegionCopy> copy_; // instead of the blob,
+  std::optional<RegionCopy> copy_;   // instead of the blob,
   std::span<const uint8_t> weights_; // with its constants
   int32_t threads_;
   size_t maxInstances_ = 32;

@@ -67,9 +67,8 @@ private:
     auto parts = static_cast<int64_t>(concat.inputs.size());
     int64_t summed = (parts - 1) * numElements(dims(conv.output));
     return parts > 1 && summed <= sumsPerCopy * numElements(dims(conv.inputs[0])) &&
-           std::all_of(concat.inputs.begin(), concat.inputs.end(), [&](ValueId part) {
-             return dims(part)[concat.axis] >= minChannels;
-           });
+           std::all_of(concat.inputs.begin(), concat.inputs.end(),
+                       [&](ValueId part) { return dims(part)[concat.axis] >= minChannels; });
   }
 
   bool isSplittable(const Step &step) const {
@@ -120,9 +119,9 @@ private:
     for (const Step *link : chain) {
       Step step = *link;
       if (step.kind == StepKind::Permute)
-        axis = static_cast<size_t>(
-            std::find(step.permutation.begin(), step.permutation.end(), axis) -
-            step.permutation.begin());
+        axis =
+            static_cast<size_t>(std::find(step.permutation.begin(), step.permutation.end(), axis) -
+                                step.permutation.begin());
       Dims result = dims(link->output);
       result[axis] = channels;
       step.inputs = {part};

@@ -15,8 +15,8 @@ namespace {
 const std::map<std::string_view, Operator> &operators() {
   static const std::map<std::string_view, Operator> table = [] {
     std::map<std::string_view, Operator> all;
-    for (auto family : {convOperators, matMulOperators, elementwiseOperators, quantizedOperators,
-                        shapeOperators})
+    for (auto family :
+         {convOperators, matMulOperators, elementwiseOperators, quantizedOperators, shapeOperators})
       for (const Operator &op : family())
         all.emplace(op.name, op);
     return all;
@@ -53,11 +53,11 @@ public:
       BYCC_TRY(checkValue(source)); // of inputs of the region, too, that are no tensors of ours
       if (!source.data)
         return error(Status::Internal) << "value used before its definition";
-      auto wanted = static_cast<uint64_t>(numElements(dimsOf(source)) *
-                                          sizeInBytes(dtypeOf(source)));
+      auto wanted =
+          static_cast<uint64_t>(numElements(dimsOf(source)) * sizeInBytes(dtypeOf(source)));
       if (source.bytes < wanted)
-        return error(Status::Internal) << "a constant has " << source.bytes << " bytes, wanted "
-                                       << wanted;
+        return error(Status::Internal)
+               << "a constant has " << source.bytes << " bytes, wanted " << wanted;
       ids_[value] = plan_.addConstant(
           dimsOf(source), dtypeOf(source),
           ConstantBytes(ConstantBytes(), static_cast<const uint8_t *>(source.data)));
@@ -125,8 +125,8 @@ private:
       return error(Status::Unsup) << "dtype " << name(wanted) << " is not supported";
     for (uint32_t i = 0; i < numTensors(node, op); ++i)
       if (DType found = dtypeOf(*bycc_value_at(&region_, node.inputs[i])); found != wanted)
-        return error(Status::Unsup) << "operand of " << name(found) << " for a result of "
-                                    << name(wanted);
+        return error(Status::Unsup)
+               << "operand of " << name(found) << " for a result of " << name(wanted);
     return {};
   }
 

@@ -40,7 +40,7 @@ struct Call {
   vendor::Node node;
   const bycc_region &region;
   std::vector<ValueId> inputs; // of its tensors
-  Dims result; // declared extents of its result
+  Dims result;                 // declared extents of its result
   DType resultDType;
   uint32_t part; // which of its results
 
@@ -57,7 +57,7 @@ enum class Takes : uint8_t {
   Float,       // float32 or bfloat16, of one dtype
   FloatOr8Bit, // of one dtype
   FloatOr32Bit,
-  Any, // of one dtype
+  Any,   // of one dtype
   Mixed, // looks at them itself
 };
 struct Operator {
@@ -66,7 +66,7 @@ struct Operator {
   Translate translate;
   Takes takes = Takes::Float;
   uint32_t maxTensors = ~0u; // further operands are numbers that `translate` looks at
-  bool hasParts = false; // several results, whose steps `translate` adds one by one
+  bool hasParts = false;     // several results, whose steps `translate` adds one by one
 };
 
 // The families' tables.

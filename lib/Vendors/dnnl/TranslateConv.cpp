@@ -104,8 +104,8 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
   std::string_view layout = call.node.word("kernel_layout", stored);
   ValueId weights = quantized ? quantized->weights : call.inputs[1];
   if (plan.dims(weights).size() != spatial + 2)
-    return error(Status::Unsup) << "weights of rank " << plan.dims(weights).size()
-                                << ", wanted " << spatial + 2;
+    return error(Status::Unsup) << "weights of rank " << plan.dims(weights).size() << ", wanted "
+                                << spatial + 2;
   weights = plan.permute(weights, BYCC_TRY(permutationOf(layout, stored)));
   Dims dims = plan.dims(weights);
   step.kernel.assign(dims.begin() + 2, dims.end());
@@ -132,8 +132,8 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
     for (size_t i = 0; i < spatial; ++i) {
       step.padEnd[i] -= extra[i];
       if (extra[i] < 0 || step.padEnd[i] < 0)
-        return error(Status::Unsup) << "output_padding " << extra[i]
-                                    << " beyond the padding is not supported";
+        return error(Status::Unsup)
+               << "output_padding " << extra[i] << " beyond the padding is not supported";
     }
   }
   return addWindow(plan, call, std::move(window));
@@ -185,9 +185,9 @@ Expected<ValueId> windowPool(PlanBuilder &plan, const Call &call, size_t spatial
   Step &step = window.step;
   step.kind = StepKind::Pool;
   step.kernel = call.node.spatial("pool_size", spatial, 1);
-  step.math = isMax                                         ? Math::MaxPool
+  step.math = isMax                                        ? Math::MaxPool
               : call.node.flag("count_include_pad", false) ? Math::AvgPoolAll
-                                                            : Math::AvgPoolInside;
+                                                           : Math::AvgPoolInside;
   const Dims data = plan.dims(step.inputs[0]);
   if (call.node.flag("ceil_mode", false))
     BYCC_TRY(extendToCeil(call, data, step));
@@ -226,8 +226,7 @@ namespace {
 template <size_t spatial, bool isMax> Expected<ValueId> pool(PlanBuilder &plan, const Call &call) {
   return windowPool(plan, call, spatial, isMax);
 }
-template <size_t spatial, bool isMax>
-Expected<ValueId> whole(PlanBuilder &plan, const Call &call) {
+template <size_t spatial, bool isMax> Expected<ValueId> whole(PlanBuilder &plan, const Call &call) {
   return wholePool(plan, call, spatial, isMax);
 }
 

@@ -194,9 +194,8 @@ Expected<ValueId> layerNorm(PlanBuilder &plan, const Call &call) {
     step.inputs.push_back(inFloat32(plan, call.inputs[2]));
   for (size_t i = 1; i < step.inputs.size(); ++i)
     if (plan.dims(step.inputs[i]) != Dims{data.back()})
-      return error(Status::Unsup) << "scale or shift of shape "
-                                  << text(plan.dims(step.inputs[i])) << ", wanted "
-                                  << text({data.back()});
+      return error(Status::Unsup) << "scale or shift of shape " << text(plan.dims(step.inputs[i]))
+                                  << ", wanted " << text({data.back()});
   return plan.reshape(plan.addStep(std::move(step), rows), data);
 }
 

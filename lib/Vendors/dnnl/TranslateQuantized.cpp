@@ -191,8 +191,7 @@ Expected<ValueId> addOrSubtract(PlanBuilder &plan, const Call &call, float sign)
     std::swap(step.scales[0], step.scales[1]);
   }
   if (plan.dims(step.inputs[0]) != call.result)
-    return error(Status::Unsup) << call.node.op()
-                                << ": oneDNN broadcasts one of the operands only";
+    return error(Status::Unsup) << call.node.op() << ": oneDNN broadcasts one of the operands only";
   if (shift != 0)
     step.postOps.push_back({Math::Linear, 1, static_cast<float>(shift), noValue});
   return plan.addStep(std::move(step), call.result, call.resultDType);
@@ -248,10 +247,11 @@ Expected<ValueId> quantizedConcatenate(PlanBuilder &plan, const Call &call) {
     BYCC_TRY(check8Bit(plan, call, i));
     float scale = BYCC_TRY(scaleAt(call, count + i));
     int32_t zero = BYCC_TRY(zeroAt(call, 2 * count + i));
-    bool isThere = scale == out && zero == zeroOut && plan.dtype(call.inputs[i]) == call.resultDType;
-    step.inputs.push_back(isThere ? call.inputs[i]
-                                  : convertAll(plan, call.inputs[i], scale / out, zero, zeroOut,
-                                               call.resultDType));
+    bool isThere =
+        scale == out && zero == zeroOut && plan.dtype(call.inputs[i]) == call.resultDType;
+    step.inputs.push_back(
+        isThere ? call.inputs[i]
+                : convertAll(plan, call.inputs[i], scale / out, zero, zeroOut, call.resultDType));
   }
   if (count == 1)
     return step.inputs[0];

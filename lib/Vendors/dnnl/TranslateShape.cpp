@@ -72,7 +72,8 @@ Expected<ValueId> take(PlanBuilder &plan, const Call &call) {
   std::optional<std::vector<int64_t>> indices = integersOf(call.value(1));
   if (!call.node.has("axis") || call.node.integer("batch_dims", 0) != 0 || !indices ||
       indices->empty())
-    return error(Status::Unsup) << "oneDNN has no primitive for take but of constant places on one axis";
+    return error(Status::Unsup)
+           << "oneDNN has no primitive for take but of constant places on one axis";
   uint32_t axis = vendor::axisOf(call.node.integer("axis", 0), from.size());
   int64_t first = (*indices)[0];
   for (size_t i = 0; i < indices->size(); ++i)

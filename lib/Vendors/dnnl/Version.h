@@ -29,9 +29,9 @@ typename P::primitive_desc descriptorOf(const dnnl::primitive_attr &attributes,
   return typename P::primitive_desc(engine(), args..., attributes);
 }
 template <typename P, typename... Args>
-std::optional<typename P::primitive_desc>
-descriptorNamed(const std::string &name, const dnnl::primitive_attr &attributes,
-                const Args &...args) {
+std::optional<typename P::primitive_desc> descriptorNamed(const std::string &name,
+                                                          const dnnl::primitive_attr &attributes,
+                                                          const Args &...args) {
   return walkTo(name, typename P::primitive_desc(engine(), args..., attributes));
 }
 #else
@@ -43,9 +43,9 @@ typename P::primitive_desc descriptorOf(const dnnl::primitive_attr &attributes,
   return typename P::primitive_desc(typename P::desc(args...), attributes, engine());
 }
 template <typename P, typename... Args>
-std::optional<typename P::primitive_desc>
-descriptorNamed(const std::string &name, const dnnl::primitive_attr &attributes,
-                const Args &...args) {
+std::optional<typename P::primitive_desc> descriptorNamed(const std::string &name,
+                                                          const dnnl::primitive_attr &attributes,
+                                                          const Args &...args) {
   typename P::desc operation(args...); // next_impl() looks at it
   return walkTo(name, typename P::primitive_desc(operation, attributes, engine()));
 }

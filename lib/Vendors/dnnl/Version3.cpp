@@ -34,9 +34,7 @@ DType dtypeOf(const Layout &layout) {
   return DType::Float32;
 }
 
-bool isAny(const Layout &layout) {
-  return layout.get_format_kind() == memory::format_kind::any;
-}
+bool isAny(const Layout &layout) { return layout.get_format_kind() == memory::format_kind::any; }
 
 std::optional<Dims> stridesOf(const Layout &layout) {
   if (layout.get_format_kind() != memory::format_kind::blocked || layout.get_inner_nblks() != 0)

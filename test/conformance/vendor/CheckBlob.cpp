@@ -121,7 +121,8 @@ void checkOwnWeights(const Setup &setup, Findings &findings) {
     findings.begin(item);
     Expected<Built> built = build(setup, *subject, {.hasWeights = false});
     if (!built) {
-      findings.expect(!built.error().message().ends_with("no reason given"), item, "compile() gives no reason");
+      findings.expect(!built.error().message().ends_with("no reason given"), item,
+                      "compile() gives no reason");
       continue;
     }
     std::vector<Tensor> inputs = subject->inputs(seed);

@@ -8,9 +8,9 @@
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionCompiler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -104,9 +104,10 @@ Reply askSupports(const Setup &setup, const Module &module, NodeId node) {
 
 Reply askCompile(const Setup &setup, const bycc_region &region, bool hasWeights) {
   const bycc_vendor_compiler &compiler = *setup.vendor->compiler();
-  return captured(setup, hasWeights && ownsWeights(*setup.vendor), [&](const bycc_target &target, bycc_answer *answer) {
-    return compiler.compile(compiler.self, &target, &region, answer) == 0;
-  });
+  return captured(setup, hasWeights && ownsWeights(*setup.vendor),
+                  [&](const bycc_target &target, bycc_answer *answer) {
+                    return compiler.compile(compiler.self, &target, &region, answer) == 0;
+                  });
 }
 
 Reply askTune(const Setup &setup, const bycc_region &region) {
@@ -208,7 +209,8 @@ Expected<Built> build(const Setup &setup, const Module &module, FunctionId funct
   Placement placement;
   bool isOwn = ownsWeights(*setup.vendor);
   auto offsetOf = [&](const Constant &constant) { return placement.offsetOf(constant); };
-  RegionView view = isOwn ? RegionView::ofFunction(module, function) : RegionView::ofFunction(module, function, offsetOf);
+  RegionView view = isOwn ? RegionView::ofFunction(module, function)
+                          : RegionView::ofFunction(module, function, offsetOf);
   if (!options.tuning.empty())
     view.setTuning(options.tuning);
   view.setResident(options.residentInputs, options.residentOutputs);

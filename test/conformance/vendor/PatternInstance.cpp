@@ -118,7 +118,8 @@ private:
       return module.addConstant(wanted_, dims, data.bytes.get(),
                                 static_cast<uint64_t>(data.sizeBytes()));
     }
-    NodeId param = module.addParam("x" + std::to_string(number), module.types.tensor(wanted_, dims));
+    NodeId param =
+        module.addParam("x" + std::to_string(number), module.types.tensor(wanted_, dims));
     module.function(main_).params.push_back(param);
     return param;
   }

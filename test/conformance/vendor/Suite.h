@@ -17,8 +17,8 @@ namespace bycc::conformance {
 // What a vendor is known to get wrong, each with a reason in its file. Keys are
 // "CHECK/ITEM", globs.
 struct Gaps {
-  std::map<std::string, std::string> items; // left out -> why
-  std::map<std::string, int64_t> units;     // integer results may be off by -> so many
+  std::map<std::string, std::string> items;       // left out -> why
+  std::map<std::string, int64_t> units;           // integer results may be off by -> so many
   int64_t unitsOf(const std::string &item) const; // 0: exact
 };
 

@@ -65,7 +65,9 @@ TEST_CASE("post-dominators agree with the definition on random graphs") {
     std::mt19937 random(seed);
     Graph g;
     std::vector<NodeId> values{g.x};
-    auto pick = [&] { return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 5)]; };
+    auto pick = [&] {
+      return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 5)];
+    };
     for (int i = 0; i < 24; ++i)
       values.push_back(random() % 2 ? g.abs(pick()) : g.add(pick(), pick()));
     g.finish(values[values.size() - 1 - random() % 3]);

@@ -26,4 +26,5 @@ static_assert(sizeof(bycc_operand) == 32 && sizeof(bycc_library_call) == 40 &&
               sizeof(bycc_place) == 24);
 static_assert(sizeof(bycc_dim) == 16 && sizeof(bycc_tensor_info) == 32 &&
               sizeof(bycc_node_info) == 24);
-static_assert(sizeof(bycc_region_info) == 96 && sizeof(bycc_port) == 32 && sizeof(bycc_module) == 160);
+static_assert(sizeof(bycc_region_info) == 96 && sizeof(bycc_port) == 32 &&
+              sizeof(bycc_module) == 160);

@@ -35,13 +35,19 @@ struct Interpreter {
   double value(Ref ref) {
     const Expr &e = kernel.exprs[ref];
     switch (e.op) {
-    case Op::Const: return isFloat(e.type) ? e.f : static_cast<double>(e.i);
-    case Op::Axis: return static_cast<double>(axes.at(static_cast<uint32_t>(e.i)));
-    case Op::Dim: return static_cast<double>(dims.at(static_cast<size_t>(e.i)));
-    case Op::Load: return data.at(static_cast<size_t>(e.i)).at(static_cast<size_t>(value(e.a)));
+    case Op::Const:
+      return isFloat(e.type) ? e.f : static_cast<double>(e.i);
+    case Op::Axis:
+      return static_cast<double>(axes.at(static_cast<uint32_t>(e.i)));
+    case Op::Dim:
+      return static_cast<double>(dims.at(static_cast<size_t>(e.i)));
+    case Op::Load:
+      return data.at(static_cast<size_t>(e.i)).at(static_cast<size_t>(value(e.a)));
     case Op::Guard:
-    case Op::Select: return value(e.a) != 0 ? value(e.b) : value(e.c);
-    default: break;
+    case Op::Select:
+      return value(e.a) != 0 ? value(e.b) : value(e.c);
+    default:
+      break;
     }
     double a = value(e.a);
     if (e.b == noRef)
@@ -51,39 +57,67 @@ struct Interpreter {
 
   double unary(const Expr &e, double a) {
     switch (e.op) {
-    case Op::Cast: return isFloat(e.type) ? narrow(a, e.type) : std::trunc(a);
-    case Op::Neg: return -a;
-    case Op::Abs: return std::fabs(a);
-    case Op::Exp: return std::exp(a);
-    case Op::Log: return std::log(a);
-    case Op::Sqrt: return std::sqrt(a);
-    case Op::Tanh: return std::tanh(a);
-    case Op::Erf: return std::erf(a);
-    case Op::Sigmoid: return 1 / (1 + std::exp(-a));
-    case Op::Round: return std::round(a);
-    case Op::Floor: return std::floor(a);
-    case Op::Not: return a == 0;
-    default: throw std::runtime_error("interpreter: unary");
+    case Op::Cast:
+      return isFloat(e.type) ? narrow(a, e.type) : std::trunc(a);
+    case Op::Neg:
+      return -a;
+    case Op::Abs:
+      return std::fabs(a);
+    case Op::Exp:
+      return std::exp(a);
+    case Op::Log:
+      return std::log(a);
+    case Op::Sqrt:
+      return std::sqrt(a);
+    case Op::Tanh:
+      return std::tanh(a);
+    case Op::Erf:
+      return std::erf(a);
+    case Op::Sigmoid:
+      return 1 / (1 + std::exp(-a));
+    case Op::Round:
+      return std::round(a);
+    case Op::Floor:
+      return std::floor(a);
+    case Op::Not:
+      return a == 0;
+    default:
+      throw std::runtime_error("interpreter: unary");
     }
   }
 
   double binary(const Expr &e, double a, double b) {
     switch (e.op) {
-    case Op::Add: return a + b;
-    case Op::Sub: return a - b;
-    case Op::Mul: return a * b;
-    case Op::Div: return isFloat(kernel.exprs.type(e.a)) ? a / b : b == 0 ? 0 : std::trunc(a / b);
-    case Op::FloorDiv: return b == 0 ? 0 : std::floor(a / b);
-    case Op::FloorMod: return b == 0 ? 0 : a - std::floor(a / b) * b;
-    case Op::Min: return std::isnan(a) ? a : b < a || std::isnan(b) ? b : a;
-    case Op::Max: return std::isnan(a) ? a : b > a || std::isnan(b) ? b : a;
-    case Op::And: return a != 0 && b != 0;
-    case Op::Or: return a != 0 || b != 0;
-    case Op::Lt: return a < b;
-    case Op::Le: return a <= b;
-    case Op::Eq: return a == b;
-    case Op::Ne: return a != b;
-    default: throw std::runtime_error("interpreter: binary");
+    case Op::Add:
+      return a + b;
+    case Op::Sub:
+      return a - b;
+    case Op::Mul:
+      return a * b;
+    case Op::Div:
+      return isFloat(kernel.exprs.type(e.a)) ? a / b : b == 0 ? 0 : std::trunc(a / b);
+    case Op::FloorDiv:
+      return b == 0 ? 0 : std::floor(a / b);
+    case Op::FloorMod:
+      return b == 0 ? 0 : a - std::floor(a / b) * b;
+    case Op::Min:
+      return std::isnan(a) ? a : b < a || std::isnan(b) ? b : a;
+    case Op::Max:
+      return std::isnan(a) ? a : b > a || std::isnan(b) ? b : a;
+    case Op::And:
+      return a != 0 && b != 0;
+    case Op::Or:
+      return a != 0 || b != 0;
+    case Op::Lt:
+      return a < b;
+    case Op::Le:
+      return a <= b;
+    case Op::Eq:
+      return a == b;
+    case Op::Ne:
+      return a != b;
+    default:
+      throw std::runtime_error("interpreter: binary");
     }
   }
 
@@ -112,12 +146,24 @@ struct Interpreter {
       auto step = [&] {
         double v = value(stage.body);
         switch (stage.reduce) {
-        case Reduce::None: acc = v; break;
-        case Reduce::Sum: acc += v; break;
-        case Reduce::Prod: acc *= v; break;
-        case Reduce::Max: acc = v > acc || std::isnan(v) ? v : acc; break;
-        case Reduce::Min: acc = v < acc || std::isnan(v) ? v : acc; break;
-        case Reduce::All: acc = acc != 0 && v != 0; break;
+        case Reduce::None:
+          acc = v;
+          break;
+        case Reduce::Sum:
+          acc += v;
+          break;
+        case Reduce::Prod:
+          acc *= v;
+          break;
+        case Reduce::Max:
+          acc = v > acc || std::isnan(v) ? v : acc;
+          break;
+        case Reduce::Min:
+          acc = v < acc || std::isnan(v) ? v : acc;
+          break;
+        case Reduce::All:
+          acc = acc != 0 && v != 0;
+          break;
         case Reduce::Any:
           acc = acc != 0 || v != 0;
           break;
@@ -137,19 +183,45 @@ void toMemory(const std::vector<double> &numbers, DType type, std::vector<uint8_
     double v = numbers[i];
     auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
     switch (type) {
-    case DType::Bool: put(static_cast<uint8_t>(v != 0)); break;
-    case DType::Int8: put(static_cast<int8_t>(v)); break;
-    case DType::UInt8: put(static_cast<uint8_t>(v)); break;
-    case DType::Int16: put(static_cast<int16_t>(v)); break;
-    case DType::UInt16: put(static_cast<uint16_t>(v)); break;
-    case DType::Int32: put(static_cast<int32_t>(v)); break;
-    case DType::UInt32: put(static_cast<uint32_t>(v)); break;
-    case DType::Int64: put(static_cast<int64_t>(v)); break;
-    case DType::UInt64: put(static_cast<uint64_t>(v)); break;
-    case DType::Float16: put(bycc::floatToHalf(static_cast<float>(v))); break;
-    case DType::BFloat16: put(bycc::floatToBFloat16(static_cast<float>(v))); break;
-    case DType::Float32: put(static_cast<float>(v)); break;
-    case DType::Float64: put(v); break;
+    case DType::Bool:
+      put(static_cast<uint8_t>(v != 0));
+      break;
+    case DType::Int8:
+      put(static_cast<int8_t>(v));
+      break;
+    case DType::UInt8:
+      put(static_cast<uint8_t>(v));
+      break;
+    case DType::Int16:
+      put(static_cast<int16_t>(v));
+      break;
+    case DType::UInt16:
+      put(static_cast<uint16_t>(v));
+      break;
+    case DType::Int32:
+      put(static_cast<int32_t>(v));
+      break;
+    case DType::UInt32:
+      put(static_cast<uint32_t>(v));
+      break;
+    case DType::Int64:
+      put(static_cast<int64_t>(v));
+      break;
+    case DType::UInt64:
+      put(static_cast<uint64_t>(v));
+      break;
+    case DType::Float16:
+      put(bycc::floatToHalf(static_cast<float>(v)));
+      break;
+    case DType::BFloat16:
+      put(bycc::floatToBFloat16(static_cast<float>(v)));
+      break;
+    case DType::Float32:
+      put(static_cast<float>(v));
+      break;
+    case DType::Float64:
+      put(v);
+      break;
     }
   }
 }
@@ -164,18 +236,42 @@ void fromMemory(const std::vector<uint8_t> &bytes, DType type, std::vector<doubl
     };
     switch (type) {
     case DType::Bool:
-    case DType::UInt8: numbers[i] = get(uint8_t{}); break;
-    case DType::Int8: numbers[i] = get(int8_t{}); break;
-    case DType::Int16: numbers[i] = get(int16_t{}); break;
-    case DType::UInt16: numbers[i] = get(uint16_t{}); break;
-    case DType::Int32: numbers[i] = get(int32_t{}); break;
-    case DType::UInt32: numbers[i] = get(uint32_t{}); break;
-    case DType::Int64: numbers[i] = static_cast<double>(get(int64_t{})); break;
-    case DType::UInt64: numbers[i] = static_cast<double>(get(uint64_t{})); break;
-    case DType::Float16: numbers[i] = bycc::halfToFloat(get(uint16_t{})); break;
-    case DType::BFloat16: numbers[i] = bycc::bfloat16ToFloat(get(uint16_t{})); break;
-    case DType::Float32: numbers[i] = get(float{}); break;
-    case DType::Float64: numbers[i] = get(double{}); break;
+    case DType::UInt8:
+      numbers[i] = get(uint8_t{});
+      break;
+    case DType::Int8:
+      numbers[i] = get(int8_t{});
+      break;
+    case DType::Int16:
+      numbers[i] = get(int16_t{});
+      break;
+    case DType::UInt16:
+      numbers[i] = get(uint16_t{});
+      break;
+    case DType::Int32:
+      numbers[i] = get(int32_t{});
+      break;
+    case DType::UInt32:
+      numbers[i] = get(uint32_t{});
+      break;
+    case DType::Int64:
+      numbers[i] = static_cast<double>(get(int64_t{}));
+      break;
+    case DType::UInt64:
+      numbers[i] = static_cast<double>(get(uint64_t{}));
+      break;
+    case DType::Float16:
+      numbers[i] = bycc::halfToFloat(get(uint16_t{}));
+      break;
+    case DType::BFloat16:
+      numbers[i] = bycc::bfloat16ToFloat(get(uint16_t{}));
+      break;
+    case DType::Float32:
+      numbers[i] = get(float{});
+      break;
+    case DType::Float64:
+      numbers[i] = get(double{});
+      break;
     }
   }
 }
@@ -224,18 +320,22 @@ Compiled::Compiled(const Kernel &kernel, const TargetInfo &target, KernelEdits *
     prepareModule(*module, *machine);
     llvm::IRBuilder<> b(context);
     EmitContext emit{*module, target, nullptr};
-    emit.scratchBytes = new llvm::GlobalVariable(*module, b.getInt64Ty(), true, llvm::GlobalValue::InternalLinkage,
-                                                 b.getInt64(static_cast<uint64_t>(s.scratchBytes)), "scratch_bytes");
+    emit.scratchBytes = new llvm::GlobalVariable(
+        *module, b.getInt64Ty(), true, llvm::GlobalValue::InternalLinkage,
+        b.getInt64(static_cast<uint64_t>(s.scratchBytes)), "scratch_bytes");
     llvm::Function *function = KernelEmitter(emit, s, "kernel").run();
     // entry(args, dims): unpacks arrays into arguments.
     auto *type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy()}, false);
-    auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "entry", *module);
+    auto *entry =
+        llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "entry", *module);
     b.SetInsertPoint(llvm::BasicBlock::Create(context, "", entry));
     std::vector<llvm::Value *> args;
     for (size_t i = 0; i <= s.arguments.size(); ++i)
-      args.push_back(b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), entry->getArg(0), i)));
+      args.push_back(
+          b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), entry->getArg(0), i)));
     for (uint32_t d = 0; d < s.kernel.numDims; ++d)
-      args.push_back(b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), entry->getArg(1), d)));
+      args.push_back(
+          b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), entry->getArg(1), d)));
     b.CreateCall(function, args);
     b.CreateRetVoid();
     auto verified = codegen::verify(*module);
@@ -262,7 +362,8 @@ Compiled::Compiled(const Kernel &kernel, const TargetInfo &target, KernelEdits *
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   impl_->jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
-  auto bytes = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(reinterpret_cast<char *>(object->data()), object->size()));
+  auto bytes = llvm::MemoryBuffer::getMemBufferCopy(
+      llvm::StringRef(reinterpret_cast<char *>(object->data()), object->size()));
   llvm::cantFail(impl_->jit->addObjectFile(std::move(bytes)));
   impl_->entry = llvm::cantFail(impl_->jit->lookup("entry")).toPtr<Impl::Entry>();
 }
@@ -318,9 +419,12 @@ static void prepare(Run &run, const Loops &s, const std::vector<int64_t> &dims, 
           int64_t index = rest % pack->dims[d].extent;
           rest /= pack->dims[d].extent;
           at += index * pack->dims[d].stride;
-          column += d == pack->laneDim ? index : d == pack->tileDim ? index * pack->dims[pack->laneDim].extent : 0;
+          column += d == pack->laneDim   ? index
+                    : d == pack->tileDim ? index * pack->dims[pack->laneDim].extent
+                                         : 0;
         }
-        numbers.push_back(column < pack->columns ? data[pack->source].at(static_cast<size_t>(at)) : 0);
+        numbers.push_back(column < pack->columns ? data[pack->source].at(static_cast<size_t>(at))
+                                                 : 0);
       }
     } else {
       size_t n = 1;
@@ -346,8 +450,10 @@ void Compiled::run(const std::vector<int64_t> &dims, Data &data, int threads) {
     if (s.kernel.buffers[buffer].role != Role::Output)
       continue;
     auto *begin = static_cast<uint8_t *>(run.args[a + 1]);
-    size_t size = data[buffer].size() * static_cast<size_t>(sizeInBytes(s.kernel.buffers[buffer].type));
-    fromMemory(std::vector<uint8_t>(begin, begin + size), s.kernel.buffers[buffer].type, data[buffer]);
+    size_t size =
+        data[buffer].size() * static_cast<size_t>(sizeInBytes(s.kernel.buffers[buffer].type));
+    fromMemory(std::vector<uint8_t>(begin, begin + size), s.kernel.buffers[buffer].type,
+               data[buffer]);
   }
 }
 
@@ -358,7 +464,8 @@ double Compiled::seconds(const std::vector<int64_t> &dims, Data &data) {
   for (int i = 0; i < 12; ++i) {
     auto begin = std::chrono::steady_clock::now();
     impl_->entry(run.args.data(), dims.data());
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
 }

@@ -16,7 +16,8 @@ struct Target {
 
 std::vector<TargetInfo> targets();
 
-void check(const Kernel &kernel, const std::vector<int64_t> &dims = {}, double tolerance = 2e-6, double scale = 1);
+void check(const Kernel &kernel, const std::vector<int64_t> &dims = {}, double tolerance = 2e-6,
+           double scale = 1);
 
 constexpr int64_t open = -1; // an extent that is dim 0 of the kernel
 
@@ -93,7 +94,8 @@ Kernel dense(int64_t m, int64_t n, int64_t k, bool isConstant, bool transposed =
   Kernel kernel;
   Exprs &x = kernel.exprs;
   uint32_t a = kernel.addBuffer(DType::Float32, shapeOf(kernel, {m, k}), Role::Input);
-  uint32_t w = kernel.addBuffer(DType::Float32, transposed ? shapeOf(kernel, {n, k}) : shapeOf(kernel, {k, n}), Role::Input);
+  uint32_t w = kernel.addBuffer(
+      DType::Float32, transposed ? shapeOf(kernel, {n, k}) : shapeOf(kernel, {k, n}), Role::Input);
   uint32_t bias = kernel.addBuffer(DType::Float32, shapeOf(kernel, {n}), Role::Input);
   uint32_t y = kernel.addBuffer(DType::Float32, shapeOf(kernel, {m, n}), Role::Output);
   uint32_t t = kernel.addBuffer(DType::Float32, shapeOf(kernel, {m, n}), Role::Temp);
@@ -104,10 +106,12 @@ Kernel dense(int64_t m, int64_t n, int64_t k, bool isConstant, bool transposed =
   s.reduceAxes = {};
   std::vector<Ref> r = kernel.axesOver(shapeOf(kernel, {k}), s.reduceAxes);
   s.reduce = Reduce::Sum;
-  s.body = x.binary(Op::Mul, kernel.load(a, {i[0], r[0]}), transposed ? kernel.load(w, {i[1], r[0]}) : kernel.load(w, {r[0], i[1]}));
+  s.body = x.binary(Op::Mul, kernel.load(a, {i[0], r[0]}),
+                    transposed ? kernel.load(w, {i[1], r[0]}) : kernel.load(w, {r[0], i[1]}));
   s.store = kernel.flat(t, i);
   kernel.map(y, [&](const std::vector<Ref> &o) {
-    return x.binary(Op::Max, x.binary(Op::Add, kernel.load(t, o), kernel.load(bias, {o[1]})), x.floating(0, DType::Float32));
+    return x.binary(Op::Max, x.binary(Op::Add, kernel.load(t, o), kernel.load(bias, {o[1]})),
+                    x.floating(0, DType::Float32));
   });
   return kernel;
 }
@@ -119,23 +123,32 @@ struct Conv {
 Kernel conv(const Conv &p) {
   Kernel kernel;
   Exprs &x = kernel.exprs;
-  int64_t oh = (p.h + 2 * p.pad - p.kh) / p.stride + 1, ow = (p.w + 2 * p.pad - p.kw) / p.stride + 1;
+  int64_t oh = (p.h + 2 * p.pad - p.kh) / p.stride + 1,
+          ow = (p.w + 2 * p.pad - p.kw) / p.stride + 1;
   int64_t cg = p.c / p.groups, og = p.o / p.groups;
   uint32_t a = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.n, p.c, p.h, p.w}), Role::Input);
-  uint32_t w = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.o, cg, p.kh, p.kw}), Role::Input);
+  uint32_t w =
+      kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.o, cg, p.kh, p.kw}), Role::Input);
   uint32_t bias = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.o}), Role::Input);
-  uint32_t residual = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.n, p.o, oh, ow}), Role::Input);
+  uint32_t residual =
+      kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.n, p.o, oh, ow}), Role::Input);
   uint32_t y = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.n, p.o, oh, ow}), Role::Output);
   kernel.buffers[w].isConstant = true;
   uint32_t source = a;
   if (p.pad) {
-    source = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.n, p.c, p.h + 2 * p.pad, p.w + 2 * p.pad}), Role::Temp);
-    kernel.map(source, [&](const std::vector<Ref> &i) {
-      Ref hh = x.plus(i[2], -p.pad), ww = x.plus(i[3], -p.pad), inside = noRef;
-      for (auto [v, n] : {std::pair{hh, p.h}, std::pair{ww, p.w}})
-        inside = x.both(inside, x.both(x.binary(Op::Le, x.integer(0), v), x.binary(Op::Lt, v, x.integer(n))));
-      return x.guard(inside, kernel.load(a, {i[0], i[1], hh, ww}), x.floating(0, DType::Float32));
-    }).keep = true;
+    source = kernel.addBuffer(
+        DType::Float32, shapeOf(kernel, {p.n, p.c, p.h + 2 * p.pad, p.w + 2 * p.pad}), Role::Temp);
+    kernel
+        .map(source,
+             [&](const std::vector<Ref> &i) {
+               Ref hh = x.plus(i[2], -p.pad), ww = x.plus(i[3], -p.pad), inside = noRef;
+               for (auto [v, n] : {std::pair{hh, p.h}, std::pair{ww, p.w}})
+                 inside = x.both(inside, x.both(x.binary(Op::Le, x.integer(0), v),
+                                                x.binary(Op::Lt, v, x.integer(n))));
+               return x.guard(inside, kernel.load(a, {i[0], i[1], hh, ww}),
+                              x.floating(0, DType::Float32));
+             })
+        .keep = true;
   }
   uint32_t t = kernel.addBuffer(DType::Float32, shapeOf(kernel, {p.n, p.o, oh, ow}), Role::Temp);
   Stage s;
@@ -144,13 +157,16 @@ Kernel conv(const Conv &p) {
   std::vector<Ref> r = kernel.axesOver(shapeOf(kernel, {cg, p.kh, p.kw}), s.reduceAxes);
   Ref channel = x.add(x.times(i[1], cg), r[0]), out = x.add(x.times(i[1], og), i[2]);
   s.reduce = Reduce::Sum;
-  s.body = x.binary(Op::Mul, kernel.load(source, {i[0], channel, x.add(x.times(i[3], p.stride), r[1]), x.add(x.times(i[4], p.stride), r[2])}),
+  s.body = x.binary(Op::Mul,
+                    kernel.load(source, {i[0], channel, x.add(x.times(i[3], p.stride), r[1]),
+                                         x.add(x.times(i[4], p.stride), r[2])}),
                     kernel.load(w, {out, r[0], r[1], r[2]}));
   s.store = kernel.flat(t, {i[0], out, i[3], i[4]});
   kernel.stages.push_back(s);
   kernel.map(y, [&](const std::vector<Ref> &o) {
     Ref v = x.binary(Op::Add, kernel.load(t, o), kernel.load(bias, {o[1]}));
-    return x.binary(Op::Max, x.binary(Op::Add, v, kernel.load(residual, o)), x.floating(0, DType::Float32));
+    return x.binary(Op::Max, x.binary(Op::Add, v, kernel.load(residual, o)),
+                    x.floating(0, DType::Float32));
   });
   return kernel;
 }
@@ -162,7 +178,8 @@ Kernel softmax(std::initializer_list<int64_t> extents, size_t axis) {
   rowShape[axis] = x.integer(1);
   uint32_t a = kernel.addBuffer(DType::Float32, shape, Role::Input);
   uint32_t y = kernel.addBuffer(DType::Float32, shape, Role::Output);
-  uint32_t m = kernel.addBuffer(DType::Float32, rowShape, Role::Temp), s = kernel.addBuffer(DType::Float32, rowShape, Role::Temp);
+  uint32_t m = kernel.addBuffer(DType::Float32, rowShape, Role::Temp),
+           s = kernel.addBuffer(DType::Float32, rowShape, Role::Temp);
   uint32_t e = kernel.addBuffer(DType::Float32, shape, Role::Temp);
   auto reduce = [&](uint32_t to, uint32_t from, Reduce kind) {
     Stage stage;
@@ -174,11 +191,21 @@ Kernel softmax(std::initializer_list<int64_t> extents, size_t axis) {
     stage.body = kernel.load(from, i);
     kernel.stages.push_back(stage);
   };
-  auto row = [&](std::vector<Ref> i) { i[axis] = x.integer(0); return i; };
+  auto row = [&](std::vector<Ref> i) {
+    i[axis] = x.integer(0);
+    return i;
+  };
   reduce(m, a, Reduce::Max);
-  kernel.map(e, [&](const std::vector<Ref> &i) { return x.unary(Op::Exp, x.binary(Op::Sub, kernel.load(a, i), kernel.load(m, row(i)))); }).keep = true;
+  kernel
+      .map(e,
+           [&](const std::vector<Ref> &i) {
+             return x.unary(Op::Exp, x.binary(Op::Sub, kernel.load(a, i), kernel.load(m, row(i))));
+           })
+      .keep = true;
   reduce(s, e, Reduce::Sum);
-  kernel.map(y, [&](const std::vector<Ref> &i) { return x.binary(Op::Div, kernel.load(e, i), kernel.load(s, row(i))); });
+  kernel.map(y, [&](const std::vector<Ref> &i) {
+    return x.binary(Op::Div, kernel.load(e, i), kernel.load(s, row(i)));
+  });
   return kernel;
 }
 
@@ -189,7 +216,9 @@ TEST_CASE("elementwise with broadcast") {
   uint32_t a = k.addBuffer(DType::Float32, shapeOf(k, {2, 3, 5, 7}), Role::Input);
   uint32_t b = k.addBuffer(DType::Float32, shapeOf(k, {3}), Role::Input);
   uint32_t y = k.addBuffer(DType::Float32, shapeOf(k, {2, 3, 5, 7}), Role::Output);
-  k.map(y, [&](const std::vector<Ref> &i) { return k.exprs.binary(Op::Add, k.load(a, i), k.load(b, {i[1]})); });
+  k.map(y, [&](const std::vector<Ref> &i) {
+    return k.exprs.binary(Op::Add, k.load(a, i), k.load(b, {i[1]}));
+  });
   check(k);
 }
 
@@ -221,7 +250,9 @@ TEST_CASE("transpose, narrow types and symbolic extents") {
   k.numDims = 1;
   uint32_t a = k.addBuffer(DType::Float16, {k.exprs.dim(0), k.exprs.integer(21)}, Role::Input);
   uint32_t y = k.addBuffer(DType::Float32, {k.exprs.integer(21), k.exprs.dim(0)}, Role::Output);
-  k.map(y, [&](const std::vector<Ref> &i) { return k.exprs.cast(k.load(a, {i[1], i[0]}), DType::Float32); });
+  k.map(y, [&](const std::vector<Ref> &i) {
+    return k.exprs.cast(k.load(a, {i[1], i[0]}), DType::Float32);
+  });
   check(k, {37});
 }
 
@@ -232,11 +263,13 @@ TEST_CASE("neither side of a guard is read in vain") {
     auto number = [&](int64_t n) { return k.exprs.integer(n); };
     uint32_t a = k.addBuffer(DType::Float32, {number(1)}, Role::Input);
     uint32_t b = k.addBuffer(DType::Float32, {number(1)}, Role::Input);
-    uint32_t y = k.addBuffer(DType::Float32, {number(axis == 0 ? 2 : 1), number(axis == 0 ? 1 : 2)}, Role::Output);
+    uint32_t y = k.addBuffer(DType::Float32, {number(axis == 0 ? 2 : 1), number(axis == 0 ? 1 : 2)},
+                             Role::Output);
     k.map(y, [&](const std::vector<Ref> &i) {
       Ref far = k.exprs.mul(i[axis], number(int64_t{1} << 40));
       Ref second = k.exprs.sub(far, number(int64_t{1} << 40));
-      return k.exprs.guard(k.exprs.binary(Op::Lt, i[axis], number(1)), k.load(a, {far}), k.load(b, {second}));
+      return k.exprs.guard(k.exprs.binary(Op::Lt, i[axis], number(1)), k.load(a, {far}),
+                           k.load(b, {second}));
     });
     check(k, {});
   }
@@ -252,8 +285,9 @@ TEST_CASE("dense") {
 
 TEST_CASE("schedules for likely extents fit any") {
   for (int64_t likely : {0, 1, 64, 5000}) {
-    for (Kernel kernel : {dense(open, 50, 64, true), dense(open, 64, 33, false, false), dense(37, open, 64, false),
-                          dense(20, open, 19, false, false), dense(20, 33, open, false)}) {
+    for (Kernel kernel :
+         {dense(open, 50, 64, true), dense(open, 64, 33, false, false), dense(37, open, 64, false),
+          dense(20, open, 19, false, false), dense(20, 33, open, false)}) {
       kernel.numDims = 1;
       kernel.likelyDims = {likely};
       for (int64_t extent : {1, 5, 64, 150}) {

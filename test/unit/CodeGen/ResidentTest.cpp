@@ -33,7 +33,8 @@ struct Draft {
     add(Instr::Kind::Region, region, std::move(inputs), {out});
     return out;
   }
-  void add(Instr::Kind kind, uint32_t callee, std::vector<ValueId> inputs, std::vector<ValueId> outputs) {
+  void add(Instr::Kind kind, uint32_t callee, std::vector<ValueId> inputs,
+           std::vector<ValueId> outputs) {
     Instr instr;
     instr.kind = kind;
     instr.callee = callee;
@@ -80,7 +81,8 @@ TEST_CASE("a chain of three regions") {
   Draft d;
   uint32_t a = d.region("npu"), b = d.region("npu"), c = d.region("npu");
   ValueId x = d.value(Value::Kind::Input);
-  ValueId first = d.call(a, {x}), second = d.call(b, {first, x}), third = d.call(c, {second, first});
+  ValueId first = d.call(a, {x}), second = d.call(b, {first, x}),
+          third = d.call(c, {second, first});
   d.p.values[third].output = 0;
   findResidentValues(d.p);
   CHECK(d.p.values[first].resident == a);

@@ -50,9 +50,10 @@ using Edit = std::function<std::string(const std::string &)>;
 
 Expected<bool> edit(Module &module, const Edit &change, TextForm form = {}) {
   PassContext context;
-  return runTextPass(module, context, form, "p", [&](const std::string &sent, PassContext &) -> Expected<std::string> {
-    return change(sent);
-  });
+  return runTextPass(module, context, form, "p",
+                     [&](const std::string &sent, PassContext &) -> Expected<std::string> {
+                       return change(sent);
+                     });
 }
 
 Module parsed() { return parseRelay(program(), "net.relay").takeValue(); }
@@ -107,7 +108,8 @@ TEST_CASE("what is sent can be read by people: types and places") {
 TEST_CASE("what is changed has new nodes, the rest keeps its own") {
   Module module = parsed();
   std::vector<NodeId> before = nodesOfMain(module);
-  Expected<bool> changed = edit(module, [](const std::string &sent) { return replaced(sent, "nn.relu(", "sigmoid("); });
+  Expected<bool> changed =
+      edit(module, [](const std::string &sent) { return replaced(sent, "nn.relu(", "sigmoid("); });
   REQUIRE((changed && *changed));
   std::vector<NodeId> after = nodesOfMain(module);
   REQUIRE(after.size() == before.size());
@@ -126,7 +128,9 @@ TEST_CASE("a node that stands there twice is itself once") {
     std::string line = sent.substr(begin, end - begin + 1);
     return replaced(sent, line, line + replaced(line, "%0 = ", "%77 = "));
   };
-  REQUIRE(edit(module, [&](const std::string &sent) { return replaced(twice(sent), "split(%0", "split(%77"); }));
+  REQUIRE(edit(module, [&](const std::string &sent) {
+    return replaced(twice(sent), "split(%0", "split(%77");
+  }));
   std::vector<NodeId> nodes = nodesOfMain(module);
   CHECK(nodes[0] == relu);
   CHECK(module.isOp(nodes[1], ops::nn_relu));
@@ -136,7 +140,8 @@ TEST_CASE("a node that stands there twice is itself once") {
 TEST_CASE("names of new nodes are not those of old ones") {
   Module module = parsed();
   REQUIRE(edit(module, [](const std::string &sent) {
-    return replaced(replaced(sent, "%0 = nn.relu(%x", "%0 = abs(%x); %90 = nn.relu(%0"), "split(%0", "split(%90");
+    return replaced(replaced(sent, "%0 = nn.relu(%x", "%0 = abs(%x); %90 = nn.relu(%0"), "split(%0",
+                    "split(%90");
   }));
   std::vector<NodeId> nodes = nodesOfMain(module);
   CHECK(module.string(module.node(nodes[0]).name) == "%0_1");
@@ -147,26 +152,47 @@ TEST_CASE("what comes back is checked") {
   CHECK_THAT(refusal([](const std::string &) { return ""; }), Catch::Contains("the file is empty"));
   CHECK_THAT(refusal([](const std::string &sent) { return replaced(sent, "abs(%a", "abs(%q"); }),
              Catch::Contains("<what p sends back>:3:"));
-  CHECK_THAT(refusal([](const std::string &sent) { return replaced(sent, "Tensor[(4, 64), float32], %c: bool", "Tensor[(4, 64), float32], %d: bool, %c: bool"); }),
-             Catch::Contains("@main comes back as (%x: Tensor[(4, 64), float32], %d: bool, %c: bool)"));
-  CHECK_THAT(refusal([](const std::string &sent) { return replaced(sent, "\"given\": ", "\"given\": 9"); }),
+  CHECK_THAT(
+      refusal([](const std::string &sent) {
+        return replaced(sent, "Tensor[(4, 64), float32], %c: bool",
+                        "Tensor[(4, 64), float32], %d: bool, %c: bool");
+      }),
+      Catch::Contains("@main comes back as (%x: Tensor[(4, 64), float32], %d: bool, %c: bool)"));
+  CHECK_THAT(refusal([](const std::string &sent) {
+               return replaced(sent, "\"given\": ", "\"given\": 9");
+             }),
              Catch::Contains("given by a number that nobody gave"));
-  CHECK_THAT(refusal([](const std::string &sent) { return replaced(sent, "\"shape\": [64]", "\"shape\": [8, 8]"); }),
+  CHECK_THAT(refusal([](const std::string &sent) {
+               return replaced(sent, "\"shape\": [64]", "\"shape\": [8, 8]");
+             }),
              Catch::Contains("has type Tensor[(64), float32], not Tensor[(8, 8), float32]"));
-  CHECK_THAT(refusal([](const std::string &sent) { return replaced(sent, "abs(%a,", "abs(%a, annotation.vendors=[\"v\"],"); }),
+  CHECK_THAT(refusal([](const std::string &sent) {
+               return replaced(sent, "abs(%a,", "abs(%a, annotation.vendors=[\"v\"],");
+             }),
              Catch::Contains("comes back with annotations"));
-  CHECK_THAT(refusal([](const std::string &) { return "{}"; }, {.isJson = true}), Catch::Contains("bycc_program"));
+  CHECK_THAT(refusal([](const std::string &) { return "{}"; }, {.isJson = true}),
+             Catch::Contains("bycc_program"));
 }
 
 TEST_CASE("numbers that a program makes up are no nodes") {
   Module module = parsed();
-  REQUIRE(edit(module, [](const std::string &sent) { return replaced(sent, "annotation.origin=", "annotation.origin=9"); }));
-  REQUIRE(edit(module, [](const std::string &sent) { return replaced(sent, "annotation.origin=", "annotation.origin=1 /*"); }).error().status() == Status::Input);
+  REQUIRE(edit(module, [](const std::string &sent) {
+    return replaced(sent, "annotation.origin=", "annotation.origin=9");
+  }));
+  REQUIRE(edit(module,
+               [](const std::string &sent) {
+                 return replaced(sent, "annotation.origin=", "annotation.origin=1 /*");
+               })
+              .error()
+              .status() == Status::Input);
 }
 
 TEST_CASE("a given constant needs somebody who gave it") {
-  auto read = parseRelay("#[version = \"0.0.5\"]\ndef @main() -> Tensor[(1), float32] { meta[relay.Constant][0] }\n"
-                         "#[metadata]\n{\"relay.Constant\": [{\"dtype\": \"float32\", \"shape\": [1], \"given\": 0}]}\n", "f");
+  auto read = parseRelay(
+      "#[version = \"0.0.5\"]\ndef @main() -> Tensor[(1), float32] { meta[relay.Constant][0] }\n"
+      "#[metadata]\n{\"relay.Constant\": [{\"dtype\": \"float32\", \"shape\": [1], \"given\": "
+      "0}]}\n",
+      "f");
   REQUIRE(!read);
   CHECK_THAT(read.error().str(), Catch::Contains("nobody gave"));
 }
@@ -174,10 +200,13 @@ TEST_CASE("a given constant needs somebody who gave it") {
 TEST_CASE("a text pass is one of the compiler's passes") {
   Compiler compiler;
   std::string seen;
-  REQUIRE(compiler.addPass(textPass("spy", 1, "writes down what it sees", {}, [&](const std::string &sent, PassContext &) -> Expected<std::string> {
-    seen = sent;
-    return replaced(sent, "nn.relu(", "tanh(");
-  }), {PassPlace::Side::Before, "merge-composite"}));
+  REQUIRE(compiler.addPass(
+      textPass("spy", 1, "writes down what it sees", {},
+               [&](const std::string &sent, PassContext &) -> Expected<std::string> {
+                 seen = sent;
+                 return replaced(sent, "nn.relu(", "tanh(");
+               }),
+      {PassPlace::Side::Before, "merge-composite"}));
   CompileRequest request = requestOf(program());
   request.vendors.annotate = "npu";
   REQUIRE(compiler.addVendor(emulatedText, "npu.json"));
@@ -218,7 +247,9 @@ TEST_CASE("a program that hangs is ended when the caller says stop") {
   CompileRequest request = requestOf(program());
   request.passes.passes = "pipe{" + std::string(name) + "}";
   int asked = 0;
-  request.callbacks.progress = [&](const Progress &progress) { return progress.item != "pipe" || ++asked < 3; };
+  request.callbacks.progress = [&](const Progress &progress) {
+    return progress.item != "pipe" || ++asked < 3;
+  };
   Expected<CompiledModel> model = Compiler().compile(request);
   ::unlink(name);
   REQUIRE(!model);

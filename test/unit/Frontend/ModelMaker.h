@@ -140,7 +140,8 @@ public:
   ::onnx::ModelProto model;
   ::onnx::GraphProto &graph;
 
-  static void value(::onnx::ValueInfoProto &info, const std::string &name, const Ints &dims, int type) {
+  static void value(::onnx::ValueInfoProto &info, const std::string &name, const Ints &dims,
+                    int type) {
     info.set_name(name);
     ::onnx::TypeProto::Tensor &tensor = *info.mutable_type()->mutable_tensor_type();
     tensor.set_elem_type(type);
@@ -150,7 +151,8 @@ public:
   }
 };
 
-inline Expected<Module> importText(const std::string &bytes, const OnnxImportOptions &options = {}) {
+inline Expected<Module> importText(const std::string &bytes,
+                                   const OnnxImportOptions &options = {}) {
   return importOnnx(Storage::copyOf(bytes.data(), bytes.size()), "test.onnx", "/nonexistent",
                     options);
 }

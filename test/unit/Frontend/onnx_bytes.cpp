@@ -78,18 +78,26 @@ TEST_CASE("A3: every flipped bit is refused or gives a program that verifies") {
 
 TEST_CASE("A4: a file of another kind is named") {
   CHECK(has(problemOf(importText("\x1f\x8b\x08more")), "looks like a gzip file"));
-  CHECK(has(problemOf(importText("\x7f" "ELF more")), "looks like an ELF file"));
-  CHECK(has(problemOf(importText(std::string("\x1c\0\0\0TFL3....", 12))), "looks like a TFLite model"));
-  CHECK(has(problemOf(importText(std::string("\xff\xfe" "d\0e\0", 6))), "looks like UTF-16 text"));
+  CHECK(has(problemOf(importText("\x7f"
+                                 "ELF more")),
+            "looks like an ELF file"));
+  CHECK(has(problemOf(importText(std::string("\x1c\0\0\0TFL3....", 12))),
+            "looks like a TFLite model"));
+  CHECK(has(problemOf(importText(std::string("\xff\xfe"
+                                             "d\0e\0",
+                                             6))),
+            "looks like UTF-16 text"));
   CHECK(has(problemOf(importText(std::string("d\0e\0f\0", 6))), "looks like UTF-16 text"));
   CHECK(has(problemOf(importText("\x89HDF\r\n")), "looks like an HDF5 file"));
   CHECK(has(problemOf(importText("PK\x03\x04")), "looks like a zip file, as .pt,"));
   CHECK(has(problemOf(importText(std::string("\x10\0\0\0\0\0\0\0{\"w\"", 12))),
             "looks like a safetensors file"));
   CHECK(has(problemOf(importText("#[version = \"0.0.5\"]\n")), "looks like Relay text"));
-  CHECK(has(problemOf(importText("net.onnx" + std::string(249, '\0') + "ustar")), "looks like a tar archive"));
+  CHECK(has(problemOf(importText("net.onnx" + std::string(249, '\0') + "ustar")),
+            "looks like a tar archive"));
   for (char protocol : {2, 3, 4, 5})
-    CHECK(has(problemOf(importText("\x80" + std::string(1, protocol) + "}q")), "looks like a Python pickle"));
+    CHECK(has(problemOf(importText("\x80" + std::string(1, protocol) + "}q")),
+              "looks like a Python pickle"));
   CHECK(has(problemOf(importText("BYCCPRM1")), "looks like a params file of bycc"));
   CHECK(has(problemOf(importText("hello, world")), "error[INPUT]"));
 }
@@ -124,17 +132,21 @@ TEST_CASE("A7: messages nested too deep are a limit") {
 
 TEST_CASE("A7: types nested too deep are a limit") {
   // TypeProto -> Sequence, Map or Optional -> TypeProto
-  struct Row { int kind, type; };
+  struct Row {
+    int kind, type;
+  };
   for (Row row : {Row{4, 1}, Row{5, 2}, Row{9, 1}})
     for (int depth : {10, 65, 1000, 20000}) {
       std::string type;
       for (int i = 0; i < depth / 2; ++i)
         type = field(row.kind, field(row.type, type));
       ModelMaker maker = seed();
-      std::string graph = maker.graph.SerializeAsString() + field(11, field(1, "nested") + field(2, type));
+      std::string graph =
+          maker.graph.SerializeAsString() + field(11, field(1, "nested") + field(2, type));
       maker.model.clear_graph();
       INFO("field " << row.kind << ", depth " << depth);
-      CHECK(has(problemOf(importText(maker.model.SerializeAsString() + field(7, graph))), depth == 10 ? "error[UNSUP]: only" : "error[LIMIT]: byte"));
+      CHECK(has(problemOf(importText(maker.model.SerializeAsString() + field(7, graph))),
+                depth == 10 ? "error[UNSUP]: only" : "error[LIMIT]: byte"));
     }
 }
 

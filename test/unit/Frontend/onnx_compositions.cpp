@@ -54,7 +54,9 @@ TEST_CASE("normalisations") {
   OneNode layer(17, "LayerNormalization", {"x", "s"}, {"y", "mean", "inverse"});
   layer.maker.constant(floats("s", {3, 4}));
   layer.node.integer("axis", 1);
-  CHECK(has(layer.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(2, 1, 1), float32], Tensor[(2, 1, 1), float32])"));
+  CHECK(has(
+      layer.made(),
+      ": (Tensor[(2, 3, 4), float32], Tensor[(2, 1, 1), float32], Tensor[(2, 1, 1), float32])"));
   OneNode rms(23, "RMSNormalization", {"x", "s"});
   rms.maker.constant(floats("s", {4}));
   CHECK(rms.made() == "multiply mean add rsqrt multiply multiply : Tensor[(2, 3, 4), float32]");
@@ -69,7 +71,8 @@ TEST_CASE("normalisations") {
   OneNode training(15, "BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "m", "v"});
   training.maker.constant(floats("s", {3}));
   training.node.integer("training_mode", 1);
-  CHECK(has(training.made(), ": (Tensor[(2, 3, 4), float32], Tensor[(3), float32], Tensor[(3), float32])"));
+  CHECK(has(training.made(),
+            ": (Tensor[(2, 3, 4), float32], Tensor[(3), float32], Tensor[(3), float32])"));
   OneNode old(8, "BatchNormalization", {"x", "s", "s", "s", "s"}, {"y", "m"});
   old.maker.constant(floats("s", {3}));
   CHECK(has(old.made(), "training mode before opset 14 is not supported"));
@@ -87,7 +90,8 @@ TEST_CASE("windows and filter banks of a known size") {
   maker.output("y");
   CHECK(has(summary(maker), ": Tensor[(10), float64]"));
   ModelMaker mel;
-  for (auto [name, value] : {std::pair("bins", 8), std::pair("length", 16), std::pair("rate", 8192)})
+  for (auto [name, value] :
+       {std::pair("bins", 8), std::pair("length", 16), std::pair("rate", 8192)})
     mel.constant(longs(name, {}, {value}));
   mel.constant(floats("low", {}, {0}));
   mel.constant(floats("high", {}, {4096}));
@@ -104,7 +108,9 @@ TEST_CASE("TfIdfVectorizer") {
         .ints("pool_int64s", {2, 3, 5, 4, 5, 6, 7, 8})
         .ints("ngram_counts", {0, 4})
         .ints("ngram_indexes", columns)
-        .integer("min_gram_length", 1).integer("max_gram_length", 2).integer("max_skip_count", 1)
+        .integer("min_gram_length", 1)
+        .integer("max_gram_length", 2)
+        .integer("max_skip_count", 1)
         .text("mode", "TF");
     maker.output("y");
     return maker;
@@ -186,7 +192,8 @@ TEST_CASE("Resize: Relay's operator where it says the same, else tables") {
   NodeMaker(*smooth.graph.mutable_node(0)).integer("antialias", 1);
   CHECK(has(summary(smooth), ": Tensor[(1, 2, 2, 2), float32]"));
   ModelMaker cropped = make({1, 1, 2, 2});
-  NodeMaker(*cropped.graph.mutable_node(0)).text("coordinate_transformation_mode", "tf_crop_and_resize");
+  NodeMaker(*cropped.graph.mutable_node(0))
+      .text("coordinate_transformation_mode", "tf_crop_and_resize");
   CHECK(has(summary(cropped), "roi is missing"));
   ModelMaker channels = make({1, 2, 1, 1});
   CHECK(has(summary(channels), ": Tensor[(1, 4, 4, 4), float32]"));
@@ -209,7 +216,8 @@ TEST_CASE("attention and what stands around it") {
   CHECK(has(summary(make({"q", "k", "k"})), "repeat repeat"));
   CHECK(has(summary(make({"q", "k", "k"})), ": Tensor[(2, 5, 12), float32]"));
   ModelMaker past = make({"q", "k", "k", "", "p", "p"}, {"y", "pk", "pv", "s"});
-  CHECK(has(summary(past), "Tensor[(2, 2, 11, 3), float32], Tensor[(2, 2, 11, 3), float32], Tensor[(2, 4, 5, 11), float32])"));
+  CHECK(has(summary(past), "Tensor[(2, 2, 11, 3), float32], Tensor[(2, 2, 11, 3), float32], "
+                           "Tensor[(2, 4, 5, 11), float32])"));
   ModelMaker masked = make({"q", "k", "k", "m"});
   node(masked).integer("is_causal", 1).integer("left_window_size", 2);
   CHECK(has(summary(masked), ": Tensor[(2, 5, 12), float32]"));
@@ -268,5 +276,6 @@ TEST_CASE("images, crops and grids of known shapes") {
   CHECK(has(summary(grid), ": Tensor[(2, 5, 6, 2), float32]"));
   OneNode slices(11, "Unique", {"x"}, {"y", "i", "r", "n"});
   slices.node.integer("axis", 1);
-  CHECK(slices.made() == "unique cast cast cast : (Tensor[(2, ?, 4), float32], Tensor[(?), int64], Tensor[(3), int64], Tensor[(?), int64])");
+  CHECK(slices.made() == "unique cast cast cast : (Tensor[(2, ?, 4), float32], Tensor[(?), int64], "
+                         "Tensor[(3), int64], Tensor[(?), int64])");
 }

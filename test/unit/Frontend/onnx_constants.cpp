@@ -41,8 +41,8 @@ struct Folder {
   std::string path;
 };
 
-::onnx::TensorProto external(const Ints &dims, const std::string &location, const std::string &offset,
-                             const std::string &length) {
+::onnx::TensorProto external(const Ints &dims, const std::string &location,
+                             const std::string &offset, const std::string &length) {
   ::onnx::TensorProto tensor;
   tensor.set_name("w");
   tensor.set_data_type(f32);
@@ -121,7 +121,8 @@ TEST_CASE("equal initializers are one constant") {
 TEST_CASE("constants stand at addresses their type can be read from") {
   for (int pad = 0; pad < 8; ++pad) {
     ModelMaker maker = withConstant(longs("w", {0}, {}));
-    maker.graph.mutable_initializer(0)->CopyFrom(floats("w" + std::string(pad, 'x'), {3}, {1, 2, 3}));
+    maker.graph.mutable_initializer(0)->CopyFrom(
+        floats("w" + std::string(pad, 'x'), {3}, {1, 2, 3}));
     maker.graph.mutable_node(0)->set_input(0, "w" + std::string(pad, 'x'));
     Expected<Module> module = maker.import();
     REQUIRE(module);
@@ -247,7 +248,8 @@ TEST_CASE("F5: external ranges outside the file are refused") {
 TEST_CASE("F6: external data is checked the same way wherever it stands") {
   Folder folder;
   folder.write("w.bin", std::string(8, '\0'));
-  const ::onnx::TensorProto outside = external({2}, "../w.bin", "0", "8"), past = external({2}, "w.bin", "4", "8");
+  const ::onnx::TensorProto outside = external({2}, "../w.bin", "0", "8"),
+                            past = external({2}, "w.bin", "4", "8");
   auto problem = [&](const ModelMaker &maker) {
     folder.write("model.onnx", maker.bytes());
     return problemOf(importOnnx(folder.path + "/model.onnx"));
@@ -301,7 +303,8 @@ TEST_CASE("F7: a missing external file is an IO error") {
 
 namespace {
 
-ModelMaker withSparse(const Ints &dims, const Ints &indexDims, const Ints &indices, std::vector<float> values) {
+ModelMaker withSparse(const Ints &dims, const Ints &indexDims, const Ints &indices,
+                      std::vector<float> values) {
   ModelMaker maker;
   auto &sparse = *maker.graph.add_sparse_initializer();
   for (int64_t dim : dims)
@@ -317,7 +320,8 @@ ModelMaker withSparse(const Ints &dims, const Ints &indexDims, const Ints &indic
 
 TEST_CASE("sparse tensors become dense") {
   const float wanted[6] = {0, 5, 0, 0, 0, 7};
-  for (const ModelMaker &maker : {withSparse({2, 3}, {2}, {1, 5}, {5, 7}), withSparse({2, 3}, {2, 2}, {0, 1, 1, 2}, {5, 7})}) {
+  for (const ModelMaker &maker : {withSparse({2, 3}, {2}, {1, 5}, {5, 7}),
+                                  withSparse({2, 3}, {2, 2}, {0, 1, 1, 2}, {5, 7})}) {
     Expected<Module> module = maker.import();
     REQUIRE(module);
     CHECK(std::memcmp(resultConstant(*module).data(), wanted, sizeof wanted) == 0);
@@ -351,7 +355,8 @@ TEST_CASE("F7: the checksum of an external file is checked") {
 TEST_CASE("F8: sparse tensors with wrong indices are refused") {
   for (const Ints &indices : {Ints{1, 6}, {-1, 5}, {5, 1}, {1, 1}})
     CHECK(has(problemOf(withSparse({2, 3}, {2}, indices, {5, 7})), "error[INPUT]"));
-  CHECK(has(problemOf(withSparse({2, 3}, {2, 2}, {0, 1, 2, 0}, {5, 7})), "index 2 of value 1 is out of range 2"));
+  CHECK(has(problemOf(withSparse({2, 3}, {2, 2}, {0, 1, 2, 0}, {5, 7})),
+            "index 2 of value 1 is out of range 2"));
   CHECK(has(problemOf(withSparse({2}, {3}, {0, 1, 2}, {5, 6, 7})), "error[INPUT]"));
   CHECK(has(problemOf(withSparse({2, 3}, {1}, {1}, {5, 7})), "error[INPUT]"));
   CHECK(

@@ -9,7 +9,8 @@ using namespace bycc::test;
 namespace {
 
 // "op" over x and integer vectors s, t, ... of the given lengths, all inputs; result "y".
-ModelMaker make(const std::string &op, const Ints &x, const std::vector<Ints> &operands, int64_t opset = 18) {
+ModelMaker make(const std::string &op, const Ints &x, const std::vector<Ints> &operands,
+                int64_t opset = 18) {
   ModelMaker maker;
   maker.opset(opset);
   maker.input("x", x);
@@ -119,7 +120,8 @@ TEST_CASE("pads that take away, and that wrap") {
 TEST_CASE("axes as operands") {
   CHECK(end(make("Squeeze", {1, 5}, {{1}})) == "dyn.squeeze : Tensor[(5), float32]");
   CHECK(end(make("Unsqueeze", {4, 5}, {{2}})) == "dyn.reshape : Tensor[(?, ?, ?, ?), float32]");
-  for (const char *op : {"ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}) {
+  for (const char *op :
+       {"ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}) {
     ModelMaker maker = make(op, {4, 5}, {{1}});
     CHECK(has(end(maker), ": Tensor[(?, ?), float32]"));
     last(maker).integer("keepdims", 0);

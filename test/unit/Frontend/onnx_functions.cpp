@@ -11,7 +11,8 @@ namespace {
 // Adds a function of domain "my" that imports ai.onnx 17 and my 1.
 class FunctionMaker {
 public:
-  FunctionMaker(ModelMaker &maker, const std::string &name, const Names &inputs, const Names &outputs)
+  FunctionMaker(ModelMaker &maker, const std::string &name, const Names &inputs,
+                const Names &outputs)
       : proto(*maker.model.add_functions()) {
     proto.set_name(name);
     proto.set_domain("my");
@@ -38,7 +39,8 @@ public:
     return NodeMaker(made);
   }
   // An attribute of the node made last that has the value of the caller's.
-  void refer(const std::string &name, const std::string &to, ::onnx::AttributeProto::AttributeType type) {
+  void refer(const std::string &name, const std::string &to,
+             ::onnx::AttributeProto::AttributeType type) {
     auto &attribute = *last_->add_attribute();
     attribute.set_name(name);
     attribute.set_ref_attr_name(to);
@@ -48,7 +50,9 @@ public:
   void raw(int number, const std::string &bytes) {
     proto.GetReflection()->MutableUnknownFields(&proto)->AddLengthDelimited(number, bytes);
   }
-  void defaultOf(const ::onnx::AttributeProto &attribute) { raw(11, attribute.SerializeAsString()); }
+  void defaultOf(const ::onnx::AttributeProto &attribute) {
+    raw(11, attribute.SerializeAsString());
+  }
   void overload(const std::string &name) { raw(13, name); }
 
   ::onnx::FunctionProto &proto;
@@ -85,7 +89,8 @@ TEST_CASE("a call becomes the function's body, however often") {
   FunctionMaker function(maker, "Twice", {"a"}, {"b"});
   function.node("Relu", {"a"}, {"t"});
   function.node("Add", {"t", "t"}, {"b"});
-  CHECK(summary(maker) == "nn.relu add nn.relu add : (Tensor[(2, 3), float32], Tensor[(2, 3), float32])");
+  CHECK(summary(maker) ==
+        "nn.relu add nn.relu add : (Tensor[(2, 3), float32], Tensor[(2, 3), float32])");
 }
 
 TEST_CASE("functions call functions, and name their nodes after the calls") {
@@ -111,12 +116,18 @@ TEST_CASE("attributes of the caller, defaults, and attributes left out") {
   NodeMaker(*maker.graph.mutable_node(0)).integer("keep", 1);
   CHECK(summary(maker) == "max : Tensor[(2, 1), float32]");
   NodeMaker(*maker.graph.mutable_node(0)).integer("other", 1);
-  CHECK(has(problemOf(maker), "node 'y' (Sum): error[INPUT]: function my.Sum has no attribute 'other'"));
+  CHECK(has(problemOf(maker),
+            "node 'y' (Sum): error[INPUT]: function my.Sum has no attribute 'other'"));
 }
 
 TEST_CASE("a function's opset is its own") {
   ModelMaker maker = calling("Soft");
-  maker.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
+  maker.graph.mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->add_dim()
+      ->set_dim_value(4);
   FunctionMaker function(maker, "Soft", {"a"}, {"b"});
   function.node("Softmax", {"a"}, {"b"});
   CHECK(summary(maker) == "nn.softmax : Tensor[(2, 3, 4), float32]");
@@ -157,7 +168,8 @@ TEST_CASE("a function sees its inputs only") {
   CHECK(has(problemOf(maker), "error[INPUT]: input 'x' is made by no node"));
   function.proto.mutable_node(0)->set_input(1, "a");
   function.proto.set_output(0, "c");
-  CHECK(has(problemOf(maker), "node 'y' (Leak): error[INPUT]: output 'c' of function my.Leak is made by no node"));
+  CHECK(has(problemOf(maker),
+            "node 'y' (Leak): error[INPUT]: output 'c' of function my.Leak is made by no node"));
 }
 
 TEST_CASE("a reference to a caller's attribute stands in a function only") {
@@ -167,7 +179,8 @@ TEST_CASE("a reference to a caller's attribute stands in a function only") {
   auto &attribute = *maker.graph.mutable_node(0)->add_attribute();
   attribute.set_name("axis");
   attribute.set_ref_attr_name("axis");
-  CHECK(has(problemOf(maker), "node 'y' (F): error[INPUT]: attribute 'axis' refers to one of a function"));
+  CHECK(has(problemOf(maker),
+            "node 'y' (F): error[INPUT]: attribute 'axis' refers to one of a function"));
 }
 
 TEST_CASE("C5: functions that call themselves are refused") {

@@ -17,9 +17,7 @@ ModelMaker unary(const std::string &op = "Relu", const Ints &dims = {2, 3}) {
   return maker;
 }
 
-std::string dimText(int64_t dim) {
-  return problemOf(unary("Relu", {dim}));
-}
+std::string dimText(int64_t dim) { return problemOf(unary("Relu", {dim})); }
 
 } // namespace
 
@@ -37,7 +35,8 @@ TEST_CASE("inputs, outputs and sources keep their names") {
   CHECK(module->string(module->node(main.params[0]).name) == "in/a");
   CHECK(module->types.str(module->type(main.params[1])) == "Tensor[(2, 3), int64]");
   NodeId result = module->block(main.body).result;
-  CHECK(module->types.str(module->type(result)) == "(Tensor[(2, 3), int64], Tensor[(2, 3), float32])");
+  CHECK(module->types.str(module->type(result)) ==
+        "(Tensor[(2, 3), int64], Tensor[(2, 3), float32])");
   CHECK(module->source(module->operands(result)[1]).str() == "test.onnx: node 'first' (Relu)");
   CHECK(module->source(module->operands(result)[0]).node == "n");
   REQUIRE(module->moduleAttrs.size() == 2);
@@ -55,16 +54,23 @@ TEST_CASE("all problems come in one error") {
   maker.node("Cast", {"x"}, {"d"}).called("three").integer("to", 14);
   maker.output("c");
   std::string text = problemOf(maker);
-  CHECK(has(text, "test.onnx: node 'one' (Frobnicate): error[UNSUP]: operator Frobnicate of opset 17 is not supported"));
+  CHECK(has(text, "test.onnx: node 'one' (Frobnicate): error[UNSUP]: operator Frobnicate of opset "
+                  "17 is not supported"));
   CHECK(has(text, "test.onnx: node 'two' (Twist): error[UNSUP]: operator my.ops.Twist"));
-  CHECK(has(text, "test.onnx: node 'three' (Cast): error[UNSUP]: element type complex64 is not supported"));
+  CHECK(
+      has(text,
+          "test.onnx: node 'three' (Cast): error[UNSUP]: element type complex64 is not supported"));
   CHECK_FALSE(has(text, "Relu"));
 }
 
 TEST_CASE("dims are bound by name and by shape") {
   ModelMaker maker = unary("Relu", {1, 3});
-  maker.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()
-      ->mutable_dim(0)->set_dim_param("N");
+  maker.graph.mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_param("N");
   CHECK(has(problemOf(maker), "node 'x' (input): error[INPUT]: dimension 'N' is not bound"));
   OnnxImportOptions options;
   options.dims["N"] = 4;
@@ -171,7 +177,9 @@ TEST_CASE("C6: branches capture outer values and nest to a limit") {
   ModelMaker maker;
   maker.input("c", {}, ::onnx::TensorProto::BOOL);
   maker.input("x", {2});
-  maker.node("If", {"c"}, {"y"}).graph("then_branch", branch("Neg")).graph("else_branch", branch("Exp"));
+  maker.node("If", {"c"}, {"y"})
+      .graph("then_branch", branch("Neg"))
+      .graph("else_branch", branch("Exp"));
   maker.output("y", {2});
   CHECK(summary(maker) == "negative exp : Tensor[(2), float32]");
 
@@ -198,7 +206,9 @@ TEST_CASE("a known condition leaves one branch") {
   maker.node("Shape", {"x"}, {"s"});
   maker.constant(longs("two", {1}, {2}));
   maker.node("Equal", {"s", "two"}, {"c"});
-  maker.node("If", {"c"}, {"y"}).graph("then_branch", branch.graph).graph("else_branch", other.graph);
+  maker.node("If", {"c"}, {"y"})
+      .graph("then_branch", branch.graph)
+      .graph("else_branch", other.graph);
   maker.output("y", {2});
   CHECK(summary(maker) == "negative : Tensor[(2), float32]");
 }
@@ -305,7 +315,8 @@ TEST_CASE("D6: declared types must be the inferred ones") {
   ModelMaker maker = unary();
   maker.graph.clear_output();
   maker.output("y", {2, 4});
-  CHECK(has(problemOf(maker), "is declared as Tensor[(2, 4), float32], but is Tensor[(2, 3), float32]"));
+  CHECK(has(problemOf(maker),
+            "is declared as Tensor[(2, 4), float32], but is Tensor[(2, 3), float32]"));
   maker.graph.clear_output();
   maker.output("y", {2, 3}, i64);
   CHECK(has(problemOf(maker), "error[INPUT]"));

@@ -83,9 +83,11 @@ TEST_CASE("an extent that changes from turn to turn becomes unknown") {
 
 TEST_CASE("loops that cannot be are refused by name") {
   CHECK(has(problemOf(loop(body("Relu", {"s"}), {"", "", "x"}, {"y"})),
-            "node 'the loop' (Loop): error[UNSUP]: the loop has neither a trip count nor a condition that could end it"));
-  CHECK(has(problemOf(loop(body("Shape", {"s"}), {"five", "", "x"}, {"y"})),
-            "value 0 that the loop carries on changes from Tensor[(2), float32] to Tensor[(1), int64]"));
+            "node 'the loop' (Loop): error[UNSUP]: the loop has neither a trip count nor a "
+            "condition that could end it"));
+  CHECK(has(
+      problemOf(loop(body("Shape", {"s"}), {"five", "", "x"}, {"y"})),
+      "value 0 that the loop carries on changes from Tensor[(2), float32] to Tensor[(1), int64]"));
   CHECK(has(problemOf(loop(body("Relu", {"s"}), {"five", "", "x", "x"}, {"y"})),
             "body has 3 inputs, wanted 4"));
 }
@@ -98,7 +100,9 @@ TEST_CASE("branches with other extents") {
   second.output("e");
   maker.input("x", {2});
   maker.input("c", {}, flag);
-  maker.node("If", {"c"}, {"y"}).graph("then_branch", first.graph).graph("else_branch", second.graph);
+  maker.node("If", {"c"}, {"y"})
+      .graph("then_branch", first.graph)
+      .graph("else_branch", second.graph);
   maker.output("y");
   CHECK(has(summary(maker), ": Tensor[(?), float32]"));
 }
@@ -124,7 +128,8 @@ TEST_CASE("recurrent operators: one product of the inputs, a loop over time") {
 
 TEST_CASE("recurrent operators say what is wrong") {
   ModelMaker maker = recurrent("LSTM", 3);
-  CHECK(has(problemOf(maker), "node 'cell' (LSTM): error[INPUT]: W has type Tensor[(1, 12, 3), float32], wanted Tensor[(1, 16, 3), float32]"));
+  CHECK(has(problemOf(maker), "node 'cell' (LSTM): error[INPUT]: W has type Tensor[(1, 12, 3), "
+                              "float32], wanted Tensor[(1, 16, 3), float32]"));
   maker = recurrent("GRU", 3);
   NodeMaker(*maker.graph.mutable_node(0)).text("direction", "sideways");
   CHECK(has(problemOf(maker), "direction is 'sideways'"));

@@ -42,12 +42,20 @@ std::string text(const ModelMaker &maker) {
 
 TEST_CASE("plain renames") {
   using Row = std::pair<const char *, const char *>;
-  for (auto [onnx, relay] : {Row{"Abs", "abs"}, {"Erf", "erf"}, {"Exp", "exp"}, {"Relu", "nn.relu"},
-                             {"Sigmoid", "sigmoid"}, {"Sqrt", "sqrt"}, {"Tanh", "tanh"}})
+  for (auto [onnx, relay] : {Row{"Abs", "abs"},
+                             {"Erf", "erf"},
+                             {"Exp", "exp"},
+                             {"Relu", "nn.relu"},
+                             {"Sigmoid", "sigmoid"},
+                             {"Sqrt", "sqrt"},
+                             {"Tanh", "tanh"}})
     CHECK(summary(make(onnx, {"x"}, {{"x", {2, 3}}})) ==
           std::string(relay) + " : Tensor[(2, 3), float32]");
-  for (auto [onnx, relay] : {Row{"Add", "add"}, {"Div", "divide"}, {"Mul", "multiply"},
-                             {"Pow", "power"}, {"Sub", "subtract"}})
+  for (auto [onnx, relay] : {Row{"Add", "add"},
+                             {"Div", "divide"},
+                             {"Mul", "multiply"},
+                             {"Pow", "power"},
+                             {"Sub", "subtract"}})
     CHECK(summary(make(onnx, {"x", "z"}, {{"x", {2, 1}}, {"z", {3}}})) ==
           std::string(relay) + " : Tensor[(2, 3), float32]");
   CHECK(summary(make("Less", {"x", "z"}, {{"x", {2}}, {"z", {2}}})) == "less : Tensor[(2), bool]");
@@ -81,7 +89,10 @@ TEST_CASE("pools") {
   CHECK(summary(maker) == "nn.max_pool2d : Tensor[(1, 4, 4, 4), float32]");
   // The window that would start in the padding is not taken.
   maker = make("MaxPool", {"x"}, {{"x", {1, 4, 6, 6}}});
-  last(maker).ints("kernel_shape", {2, 2}).ints("strides", {3, 3}).ints("pads", {0, 0, 1, 1})
+  last(maker)
+      .ints("kernel_shape", {2, 2})
+      .ints("strides", {3, 3})
+      .ints("pads", {0, 0, 1, 1})
       .integer("ceil_mode", 1);
   CHECK(summary(maker) == "nn.max_pool2d : Tensor[(1, 4, 2, 2), float32]");
   maker = make("AveragePool", {"x"}, {{"x", {1, 4, 8}}});
@@ -94,10 +105,12 @@ TEST_CASE("pools") {
 }
 
 TEST_CASE("Gemm and MatMul take weights as they lie in the file") {
-  ModelMaker maker = make("Gemm", {"x", "w", "b"}, {{"x", {2, 3}}}, {floats("w", {5, 3}), floats("b", {5})});
+  ModelMaker maker =
+      make("Gemm", {"x", "w", "b"}, {{"x", {2, 3}}}, {floats("w", {5, 3}), floats("b", {5})});
   last(maker).integer("transB", 1);
   CHECK(summary(maker) == "nn.dense nn.bias_add : Tensor[(2, 5), float32]");
-  maker = make("Gemm", {"x", "w", "b"}, {{"x", {2, 3}}}, {floats("w", {3, 5}), floats("b", {2, 1})});
+  maker =
+      make("Gemm", {"x", "w", "b"}, {{"x", {2, 3}}}, {floats("w", {3, 5}), floats("b", {2, 1})});
   CHECK(summary(maker) == "nn.matmul add : Tensor[(2, 5), float32]");
   maker = make("MatMul", {"x", "w"}, {{"x", {2, 4, 3}}}, {floats("w", {3, 5})});
   CHECK(summary(maker) == "reshape nn.matmul reshape : Tensor[(2, 4, 5), float32]");
@@ -122,8 +135,9 @@ TEST_CASE("MatMul of any rank") {
 
 TEST_CASE("quantised products") {
   constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8;
-  std::vector<Given> params{{"x", {1, 3, 8, 8}, u8}, {"xs", {}}, {"xz", {}, u8}, {"w", {4, 3, 3, 3}, i8},
-                            {"ws", {4}}, {"wz", {4}, i8}, {"ys", {}}, {"yz", {}, u8}};
+  std::vector<Given> params{
+      {"x", {1, 3, 8, 8}, u8}, {"xs", {}}, {"xz", {}, u8}, {"w", {4, 3, 3, 3}, i8}, {"ws", {4}},
+      {"wz", {4}, i8},         {"ys", {}}, {"yz", {}, u8}};
   ModelMaker maker = make("QLinearConv", {"x", "xs", "xz", "w", "ws", "wz", "ys", "yz"}, params);
   last(maker).ints("pads", {1, 1, 1, 1});
   CHECK(has(summary(maker), "qnn.conv2d"));
@@ -135,19 +149,22 @@ TEST_CASE("quantised products") {
   CHECK(has(summary(maker), "qnn.requantize : Tensor[(2, 5, 4), uint8]"));
   maker = make("MatMulInteger", {"x", "w"}, {{"x", {2, 5, 3}, u8}, {"w", {2, 3, 4}, i8}});
   CHECK(has(summary(maker), "qnn.batch_matmul : Tensor[(2, 5, 4), int32]"));
-  maker = make("ConvInteger", {"x", "w", "z"}, {{"x", {1, 1, 3, 3}, u8}, {"w", {1, 1, 2, 2}, u8}, {"z", {}, u8}});
+  maker = make("ConvInteger", {"x", "w", "z"},
+               {{"x", {1, 1, 3, 3}, u8}, {"w", {1, 1, 2, 2}, u8}, {"z", {}, u8}});
   CHECK(has(summary(maker), "qnn.conv2d : Tensor[(1, 1, 2, 2), int32]"));
   maker = make("MatMulInteger", {"x", "w"}, {{"x", {2, 5, 3}, u8}, {"w", {1, 3, 4}, i8}});
-  CHECK(has(summary(maker), "nn.batch_matmul : Tensor[(2, 5, 4), int32]")); // of int32, since a stack is shared
-  maker = make("MatMulInteger", {"x", "w", "z"}, {{"x", {5, 3}, u8}, {"w", {3, 4}, i8}, {"z", {5}, u8}});
+  CHECK(has(summary(maker),
+            "nn.batch_matmul : Tensor[(2, 5, 4), int32]")); // of int32, since a stack is shared
+  maker = make("MatMulInteger", {"x", "w", "z"},
+               {{"x", {5, 3}, u8}, {"w", {3, 4}, i8}, {"z", {5}, u8}});
   CHECK(has(summary(maker), "nn.matmul : Tensor[(5, 4), int32]"));
   maker = make("ConvInteger", {"x", "w"}, {{"x", {1, 2, 7}, u8}, {"w", {3, 2, 2}, u8}});
   CHECK(has(summary(maker), "nn.conv1d : Tensor[(1, 3, 6), int32]"));
 }
 
 TEST_CASE("QuantizeLinear and DequantizeLinear of every form") {
-  constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8, u16 = ::onnx::TensorProto::UINT16,
-                half = ::onnx::TensorProto::FLOAT16;
+  constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8,
+                u16 = ::onnx::TensorProto::UINT16, half = ::onnx::TensorProto::FLOAT16;
   ModelMaker maker = make("QuantizeLinear", {"x", "s"}, {{"x", {2, 6}}, {"s", {}}}, {}, 21);
   last(maker).integer("output_dtype", u16);
   CHECK(summary(maker) == "qnn.quantize : Tensor[(2, 6), uint16]");
@@ -155,7 +172,8 @@ TEST_CASE("QuantizeLinear and DequantizeLinear of every form") {
   maker = make("QuantizeLinear", {"x", "s"}, {{"x", {2, 6}}, {"s", {}}}, {}, 21);
   last(maker).integer("output_dtype", 17); // an 8-bit float
   CHECK(has(summary(maker), "error[UNSUP]"));
-  maker = make("QuantizeLinear", {"x", "s", "z"}, {{"x", {2, 6}}, {"s", {2, 3}}, {"z", {2, 3}, i8}}, {}, 21);
+  maker = make("QuantizeLinear", {"x", "s", "z"}, {{"x", {2, 6}}, {"s", {2, 3}}, {"z", {2, 3}, i8}},
+               {}, 21);
   last(maker).integer("axis", 1).integer("block_size", 2);
   CHECK(has(summary(maker), "rint cast add clip cast : Tensor[(2, 6), int8]"));
   maker = make("QuantizeLinear", {"x", "s"}, {{"x", {2, 6}}, {"s", {2, 3}}}, {}, 21);
@@ -163,22 +181,25 @@ TEST_CASE("QuantizeLinear and DequantizeLinear of every form") {
   CHECK(has(summary(maker), "blocks of 1 along axis 1 do not cover the input"));
   maker = make("DequantizeLinear", {"x", "s"}, {{"x", {2, 6}, u8}, {"s", {6}, half}}, {}, 21);
   CHECK(summary(maker) == "cast qnn.dequantize cast : Tensor[(2, 6), float16]");
-  CHECK(has(summary(make("DynamicQuantizeLinear", {"x"}, {{"x", {2, 6}}})), "qnn.quantize : Tensor[(2, 6), uint8]"));
+  CHECK(has(summary(make("DynamicQuantizeLinear", {"x"}, {{"x", {2, 6}}})),
+            "qnn.quantize : Tensor[(2, 6), uint8]"));
 }
 
 TEST_CASE("normalisation") {
   std::vector<::onnx::TensorProto> four;
   for (const char *name : {"s", "b", "m", "v"})
     four.push_back(floats(name, {4}));
-  CHECK(summary(make("BatchNormalization", {"x", "s", "b", "m", "v"}, {{"x", {1, 4, 2, 2}}}, four)) ==
-        "nn.batch_norm : Tensor[(1, 4, 2, 2), float32]");
+  CHECK(summary(make("BatchNormalization", {"x", "s", "b", "m", "v"}, {{"x", {1, 4, 2, 2}}},
+                     four)) == "nn.batch_norm : Tensor[(1, 4, 2, 2), float32]");
   CHECK(summary(make("InstanceNormalization", {"x", "s", "b"}, {{"x", {1, 4, 2, 2}}}, four)) ==
         "nn.instance_norm : Tensor[(1, 4, 2, 2), float32]");
   CHECK(summary(make("LayerNormalization", {"x", "s", "b"}, {{"x", {2, 3, 4}}}, four)) ==
         "nn.layer_norm : Tensor[(2, 3, 4), float32]");
-  ModelMaker maker = make("LayerNormalization", {"x", "s"}, {{"x", {2, 2, 2}}}, {floats("s", {2, 2})});
+  ModelMaker maker =
+      make("LayerNormalization", {"x", "s"}, {{"x", {2, 2, 2}}}, {floats("s", {2, 2})});
   last(maker).integer("axis", 1);
-  CHECK(summary(maker) == "reshape zeros_like reshape nn.layer_norm reshape : Tensor[(2, 2, 2), float32]");
+  CHECK(summary(maker) ==
+        "reshape zeros_like reshape nn.layer_norm reshape : Tensor[(2, 2, 2), float32]");
 }
 
 TEST_CASE("Softmax flattens before opset 13") {
@@ -192,7 +213,8 @@ TEST_CASE("Clip by attribute and by input") {
   ModelMaker maker = make("Clip", {"x"}, {{"x", {2}}}, {}, 9);
   last(maker).number("min", 0).number("max", 6);
   CHECK(summary(maker) == "clip : Tensor[(2), float32]");
-  CHECK(summary(make("Clip", {"x", "lo", "hi"}, {{"x", {2}}}, {floats("lo", {}, {0}), floats("hi", {}, {6})})) ==
+  CHECK(summary(make("Clip", {"x", "lo", "hi"}, {{"x", {2}}},
+                     {floats("lo", {}, {0}), floats("hi", {}, {6})})) ==
         "clip : Tensor[(2), float32]");
   CHECK(summary(make("Clip", {"x", "lo"}, {{"x", {2}}}, {floats("lo", {}, {0})})) ==
         "maximum : Tensor[(2), float32]");
@@ -264,7 +286,8 @@ TEST_CASE("Resize") {
   ModelMaker maker = make("Resize", {"x", "", "scales"}, {{"x", {1, 2, 4, 4}}},
                           {floats("scales", {4}, {1, 1, 2, 2})});
   CHECK(summary(maker) == "image.resize2d : Tensor[(1, 2, 8, 8), float32]");
-  maker = make("Resize", {"x", "", "", "sizes"}, {{"x", {1, 2, 4, 4}}}, {longs("sizes", {4}, {1, 2, 3, 5})});
+  maker = make("Resize", {"x", "", "", "sizes"}, {{"x", {1, 2, 4, 4}}},
+               {longs("sizes", {4}, {1, 2, 3, 5})});
   last(maker).text("mode", "linear");
   CHECK(summary(maker) == "image.resize2d : Tensor[(1, 2, 3, 5), float32]");
 }

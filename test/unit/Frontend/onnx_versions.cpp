@@ -47,8 +47,10 @@ TEST_CASE("the table has every operator and version of ONNX's registry") {
 }
 
 TEST_CASE("an operator that an opset does not have") {
-  CHECK(has(problemOf(OldNode(6, "Erf").maker), "operator Erf of opset 6 is not supported: it came with opset 9"));
-  CHECK(has(problemOf(OldNode(10, "Upsample").maker), "Upsample of opset 10 is not supported: version 10 is deprecated"));
+  CHECK(has(problemOf(OldNode(6, "Erf").maker),
+            "operator Erf of opset 6 is not supported: it came with opset 9"));
+  CHECK(has(problemOf(OldNode(10, "Upsample").maker),
+            "Upsample of opset 10 is not supported: version 10 is deprecated"));
   CHECK(has(problemOf(OldNode(17, "StringNormalizer").maker),
             "StringNormalizer of opset 17 is not supported: it works on strings"));
 }
@@ -130,7 +132,12 @@ TEST_CASE("what opset 28 added") {
   maker.opset(27);
   CHECK(has(problemOf(maker), "shifts int8, wanted unsigned integers"));
   OldNode blocks(28, "SpaceToDepth");
-  blocks.maker.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(3)->set_dim_value(6);
+  blocks.maker.graph.mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(3)
+      ->set_dim_value(6);
   blocks.node.integer("blocksize", 2).text("mode", "CRD");
   CHECK(summary(blocks.maker) == "nn.space_to_depth : Tensor[(2, 12, 2, 3), float32]");
 }

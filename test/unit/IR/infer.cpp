@@ -1,7 +1,7 @@
 // Inference of whole modules: order, recursion, branches, limits, messages.
+#include "bycc/IR/Infer.h"
 #include "bycc/IR/Builder.h"
 #include "bycc/IR/Functions.h"
-#include "bycc/IR/Infer.h"
 
 #include <catch2/catch.hpp>
 
@@ -219,7 +219,8 @@ TEST_CASE("symbolic dims go through the rules") {
 
 TEST_CASE("attributes are checked, normalised and defaults dropped (E4)") {
   auto check = [](AttrDict attrs) { return checkAttrs(ops::nn_conv2d, std::move(attrs), {}); };
-  auto kept = check({{"strides", AttrValue(2)}, {"groups", AttrValue(1)}, {"out_dtype", AttrValue("")}});
+  auto kept =
+      check({{"strides", AttrValue(2)}, {"groups", AttrValue(1)}, {"out_dtype", AttrValue("")}});
   REQUIRE(kept);
   REQUIRE(kept->size() == 1);
   CHECK(kept->front().value == AttrValue(AttrValue::List{2}));

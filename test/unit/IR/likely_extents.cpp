@@ -36,7 +36,8 @@ struct Program {
 } // namespace
 
 TEST_CASE("a batch counts 1 by its name, other symbols and unknown dims 64") {
-  for (const char *name : {"batch", "Batch", "batch_size", "BATCH_SIZE", "N", "b", "B", "bs", "n_batch"})
+  for (const char *name :
+       {"batch", "Batch", "batch_size", "BATCH_SIZE", "N", "b", "B", "bs", "n_batch"})
     CHECK(usualExtent(name) == 1);
   for (const char *name : {"seq", "n", "height", "batches_per_epoch", "nb", "s0", ""})
     CHECK(usualExtent(name) == 64);
@@ -104,8 +105,8 @@ TEST_CASE("open extents are listed once, those of inputs first") {
   CHECK(hasUnknownExtents(p.module, p.call(ops::nn_relu, {y})));
   for (int i = 0; i < 9; ++i)
     p.input({p.symbol(("s" + std::to_string(i)).c_str())});
-  CHECK(openExtents(p.module).text() ==
-        "with batch=1, seq=64, past=64, s0=64, s1=64, s2=64, s3=64, s4=64, 4 more, unknown extents as 64 (likely)");
+  CHECK(openExtents(p.module).text() == "with batch=1, seq=64, past=64, s0=64, s1=64, s2=64, "
+                                        "s3=64, s4=64, 4 more, unknown extents as 64 (likely)");
 
   Program closed;
   closed.call(ops::nn_relu, {closed.input({2, 3})});

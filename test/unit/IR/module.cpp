@@ -48,10 +48,11 @@ TEST_CASE("users count operand positions and results") {
 
 TEST_CASE("a rewrite replaces nodes and forwards their users") {
   Module module = chain(3);
-  auto changed = rewriteFunction(module, module.main(), [&](NodeId node, Builder &) -> Expected<NodeId> {
-    NodeId operand = module.operands(node)[0];
-    return module.isOp(operand, ops::nn_relu) ? operand : node; // relu(relu(x)) -> relu(x)
-  });
+  auto changed =
+      rewriteFunction(module, module.main(), [&](NodeId node, Builder &) -> Expected<NodeId> {
+        NodeId operand = module.operands(node)[0];
+        return module.isOp(operand, ops::nn_relu) ? operand : node; // relu(relu(x)) -> relu(x)
+      });
   REQUIRE(changed);
   CHECK(*changed);
   CHECK(nodes(module).size() == 1);

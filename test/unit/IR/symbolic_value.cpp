@@ -38,7 +38,9 @@ public:
     Dim count(static_cast<int64_t>(values.size()));
     return module.addConstant(DType::Int64, {&count, 1}, values.data(), values.size() * 8);
   }
-  NodeId number(int64_t value) { return module.addScalar(DType::Int64, static_cast<double>(value)); }
+  NodeId number(int64_t value) {
+    return module.addScalar(DType::Int64, static_cast<double>(value));
+  }
   NodeId unknown(std::vector<Dim> shape) {
     return module.addParam("v", module.types.tensor(DType::Int64, shape));
   }
@@ -78,8 +80,10 @@ TEST_CASE("shape arithmetic is followed") {
   CHECK(p.value(p.call(ops::prod, {p.shape()})) == "((N * S) * 768)");
   CHECK(p.value(p.call(ops::cast, {both}, {{"dtype", "int32"}})) == "N 12 -1");
   CHECK(p.value(p.call(ops::strided_slice, {p.shape()},
-                       {{"begin", AttrValue::List{-1}}, {"end", AttrValue::List{-4}}, {"strides", AttrValue::List{-1}}, {"axes", AttrValue()}})) ==
-        "768 S N");
+                       {{"begin", AttrValue::List{-1}},
+                        {"end", AttrValue::List{-4}},
+                        {"strides", AttrValue::List{-1}},
+                        {"axes", AttrValue()}})) == "768 S N");
   CHECK(p.value(p.call(ops::stack, {p.tuple({p.extent(0), p.extent(1)})}, {{"axis", 1}})) == "N S");
   CHECK(p.value(p.call(ops::expand_dims, {p.number(7)}, {{"axis", 0}})) == "7");
   CHECK(p.value(p.call(ops::where, {p.call(ops::less, {both, p.number(0)}), p.number(1), both})) ==
@@ -107,7 +111,8 @@ TEST_CASE("an answer looks at a bounded number of nodes") {
 
 TEST_CASE("dyn.reshape takes what is known of its shape") {
   Program p;
-  CHECK(p.type(p.call(ops::dyn_reshape, {p.x, p.join({p.extent(0), p.extent(1), p.ints({12, 64})})})) ==
+  CHECK(p.type(p.call(ops::dyn_reshape,
+                      {p.x, p.join({p.extent(0), p.extent(1), p.ints({12, 64})})})) ==
         "Tensor[(N, S, 12, 64), float32]");
   CHECK(p.type(p.call(ops::dyn_reshape, {p.x, p.join({p.extent(0), p.ints({-1})})})) ==
         "Tensor[(N, (S * 768)), float32]");
@@ -116,7 +121,8 @@ TEST_CASE("dyn.reshape takes what is known of its shape") {
   CHECK(p.type(p.call(ops::dyn_reshape, {p.x, p.join({p.unknown({Dim(1)}), p.ints({-1, 64})})})) ==
         "Tensor[(?, ?, 64), float32]");
   CHECK(p.type(p.call(ops::dyn_reshape, {p.x, p.unknown({Dim(2)})})) == "Tensor[(?, ?), float32]");
-  CHECK(p.problem(ops::dyn_reshape, {p.x, p.unknown({p.n})}).find("rank of the result") != std::string::npos);
+  CHECK(p.problem(ops::dyn_reshape, {p.x, p.unknown({p.n})}).find("rank of the result") !=
+        std::string::npos);
 }
 
 TEST_CASE("other dyn operators take what is known of their operands") {
@@ -132,12 +138,17 @@ TEST_CASE("other dyn operators take what is known of their operands") {
                       {{"axes", AttrValue::List{1}}})) == "Tensor[(N, S, 768), float32]");
   CHECK(p.type(p.call(ops::dyn_strided_slice, {p.x, p.ints({0}), p.extent(0), one},
                       {{"axes", AttrValue::List{1}}})) == "Tensor[(N, min(N, S), 768), float32]");
-  NodeId pads = p.call(ops::reshape, {p.join({p.ints({0, 1, 2}), p.extent(0), p.unknown({Dim(2)})})},
-                       {{"newshape", AttrValue::List{3, 2}}});
-  CHECK(p.type(p.call(ops::dyn_nn_pad, {p.x, pads, fill})) == "Tensor[((N + 1), ((N + S) + 2), ?), float32]");
-  CHECK(p.type(p.call(ops::arange, {zero, p.call(ops::take, {p.shape(), p.number(1)}, {{"axis", 0}}), p.number(2)},
-                      {{"dtype", "int64"}})) == "Tensor[(ceildiv(S, 2)), int64]");
-  CHECK(p.type(p.call(ops::dyn_squeeze, {p.x, p.unknown({Dim(0)})})) == "Tensor[(N, S, 768), float32]");
+  NodeId pads =
+      p.call(ops::reshape, {p.join({p.ints({0, 1, 2}), p.extent(0), p.unknown({Dim(2)})})},
+             {{"newshape", AttrValue::List{3, 2}}});
+  CHECK(p.type(p.call(ops::dyn_nn_pad, {p.x, pads, fill})) ==
+        "Tensor[((N + 1), ((N + S) + 2), ?), float32]");
+  CHECK(
+      p.type(p.call(ops::arange,
+                    {zero, p.call(ops::take, {p.shape(), p.number(1)}, {{"axis", 0}}), p.number(2)},
+                    {{"dtype", "int64"}})) == "Tensor[(ceildiv(S, 2)), int64]");
+  CHECK(p.type(p.call(ops::dyn_squeeze, {p.x, p.unknown({Dim(0)})})) ==
+        "Tensor[(N, S, 768), float32]");
 }
 
 TEST_CASE("the mask that is cut to the sequence broadcasts to it") {
@@ -158,7 +169,8 @@ TEST_CASE("a slice from the end") {
   };
   NodeId minus = p.call(ops::negative, {p.extent(0)});
   CHECK(last(minus) == "Tensor[(N, min(N, S), 768), float32]");
-  CHECK(last(p.call(ops::multiply, {p.extent(0), p.number(-1)})) == "Tensor[(N, min(N, S), 768), float32]");
+  CHECK(last(p.call(ops::multiply, {p.extent(0), p.number(-1)})) ==
+        "Tensor[(N, min(N, S), 768), float32]");
   CHECK(last(p.call(ops::negative, {minus})) == "Tensor[(N, (S - min(N, S)), 768), float32]");
   CHECK(last(p.call(ops::abs, {minus})) == "Tensor[(N, (S - min(N, S)), 768), float32]");
   CHECK(p.value(p.call(ops::add, {p.extent(1), p.call(ops::negative, {p.extent(1)})})) == "0");
@@ -196,9 +208,12 @@ TEST_CASE("what was halved and doubled again broadcasts to what it was") {
 TEST_CASE("slices of symbolic extents") {
   Program p;
   auto slice = [&](int64_t begin, int64_t end, int64_t stride) {
-    return p.module.types.str(p.module.types.shape(p.module.type(
-        p.call(ops::strided_slice, {p.x}, {{"begin", AttrValue::List{begin}}, {"end", AttrValue::List{end}},
-                                           {"strides", AttrValue::List{stride}}, {"axes", AttrValue()}})))[0]);
+    return p.module.types.str(
+        p.module.types.shape(p.module.type(p.call(ops::strided_slice, {p.x},
+                                                  {{"begin", AttrValue::List{begin}},
+                                                   {"end", AttrValue::List{end}},
+                                                   {"strides", AttrValue::List{stride}},
+                                                   {"axes", AttrValue()}})))[0]);
   };
   CHECK(slice(0, INT64_MAX, 1) == "N");
   CHECK(slice(1, INT64_MAX, 1) == "(N - min(N, 1))");

@@ -104,6 +104,7 @@ TEST_CASE("what is no extent, overflows or grows without end is unknown") {
   CHECK(types.floorDiv(n, 0).isUnknown());
   CHECK(types.mul(types.mul(n, INT64_MAX), 2).isUnknown());
   for (int i = 0; i < 100; ++i)
-    sum = types.add(sum, types.floorDiv(types.mul(sum, sum), types.symbol("S" + std::to_string(i))));
+    sum =
+        types.add(sum, types.floorDiv(types.mul(sum, sum), types.symbol("S" + std::to_string(i))));
   CHECK(sum.isUnknown());
 }

@@ -64,7 +64,10 @@ TEST_CASE("A3 every bit flipped") {
 
 TEST_CASE("A4 other formats are named") {
   CHECK(has(errorsOf(std::string("\x1f\x8b\x08", 3)), "gzip"));
-  CHECK(has(errorsOf(std::string("\x7f" "ELF\2\1", 6)), "ELF"));
+  CHECK(has(errorsOf(std::string("\x7f"
+                                 "ELF\2\1",
+                                 6)),
+            "ELF"));
   CHECK(has(errorsOf(std::string("\xff\xfe#\0", 4)), "UTF-16"));
   CHECK(has(errorsOf(std::string("\x1c\0\0\0TFL3", 8)), "TFLite"));
 }
@@ -78,8 +81,9 @@ TEST_CASE("A5 two programs joined, text behind the end") {
 
 TEST_CASE("B1 deep nesting is a LIMIT") {
   const std::pair<const char *, const char *> pairs[] = {
-      {"(", ")"}, {"{", "}"}, {"(let %a = ", "; %a)"}, {"abs(", ")"}, {"(%x, ", ")"},
-      {"if (%c) {", "} else {%x}"}, {"fn () {", "}"}};
+      {"(", ")"},      {"{", "}"},     {"(let %a = ", "; %a)"},
+      {"abs(", ")"},   {"(%x, ", ")"}, {"if (%c) {", "} else {%x}"},
+      {"fn () {", "}"}};
   for (auto [open, close] : pairs) {
     std::string body;
     for (int i = 0; i < 100000; ++i)
@@ -163,7 +167,8 @@ TEST_CASE("B6 strange names") {
   CHECK(has(error, "\\x1B[31m"));
   CHECK_FALSE(has(error, "\x1b"));
   CHECK(error.size() < 4096);
-  checkStable(parsed(header + "def @main(%\"../x\": int32, %\"\\n\": int32) { (%\"../x\", %\"\\n\") }"));
+  checkStable(
+      parsed(header + "def @main(%\"../x\": int32, %\"\\n\": int32) { (%\"../x\", %\"\\n\") }"));
 }
 
 TEST_CASE("C1 a value defined twice") {
@@ -181,23 +186,28 @@ TEST_CASE("C2 an undefined value") {
 
 TEST_CASE("D3 D4 shapes that wrap or are huge") {
   for (const char *shape : {"4294967296, 4294967296", "4611686018427387904, 4", "1099511627776"})
-    CHECK(has(errorsOf(header + "def @main(%x: Tensor[(" + shape + "), float32]) { %x }"), "error[LIMIT]"));
+    CHECK(has(errorsOf(header + "def @main(%x: Tensor[(" + shape + "), float32]) { %x }"),
+              "error[LIMIT]"));
 }
 
 TEST_CASE("D5 rank 33") {
   std::string shape = "1";
   for (int i = 0; i < 32; ++i)
     shape += ", 1";
-  CHECK(has(errorsOf(header + "def @main(%x: Tensor[(" + shape + "), float32]) { %x }"), "error[LIMIT]"));
+  CHECK(has(errorsOf(header + "def @main(%x: Tensor[(" + shape + "), float32]) { %x }"),
+            "error[LIMIT]"));
 }
 
 TEST_CASE("F1 F3 constants that do not fit or lie outside") {
   auto meta = [](const std::string &entry) {
-    return errorsOf(mainOf("meta[relay.Constant][0]") + "#[metadata]\n{\"relay.Constant\": [" + entry + "]}");
+    return errorsOf(mainOf("meta[relay.Constant][0]") + "#[metadata]\n{\"relay.Constant\": [" +
+                    entry + "]}");
   };
-  CHECK(has(meta("{\"dtype\": \"int8\", \"shape\": [3], \"data\": \"AQI=\"}"), "has 2 bytes of data, 3 are needed"));
+  CHECK(has(meta("{\"dtype\": \"int8\", \"shape\": [3], \"data\": \"AQI=\"}"),
+            "has 2 bytes of data, 3 are needed"));
   CHECK(has(meta("{\"dtype\": \"int8\", \"shape\": [2], \"data\": \"AQI\"}"), "not base64"));
-  CHECK(has(meta("{\"dtype\": \"int8\", \"shape\": [1099511627776], \"data\": \"\"}"), "error[LIMIT]"));
+  CHECK(has(meta("{\"dtype\": \"int8\", \"shape\": [1099511627776], \"data\": \"\"}"),
+            "error[LIMIT]"));
   CHECK(has(meta("{\"dtype\": \"int8\", \"shape\": [2], \"file\": \"../x\"}"), "error[INPUT]"));
   CHECK(has(meta("{\"dtype\": \"int4\", \"shape\": [2], \"data\": \"AQI=\"}"), "t.relay:6:"));
 }

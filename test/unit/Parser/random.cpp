@@ -37,7 +37,8 @@ private:
       values_.push_back(name);
       return text;
     }
-    case 1: return expression(depth) + ";\n";
+    case 1:
+      return expression(depth) + ";\n";
     default: {
       std::string name = "%" + std::to_string(next_++);
       std::string text = name + " = " + expression(depth) + ";\n";
@@ -58,14 +59,23 @@ private:
   std::string expression(int depth) {
     static const char *unary[] = {"abs", "nn.relu", "tanh", "negative"};
     switch (pick(depth < 4 ? 8 : 5)) {
-    case 0: return "add(" + pickValue() + ", " + pickValue() + ")";
-    case 1: return pickValue() + " * " + std::to_string(pick(100)) + "f";
-    case 2: return "(" + pickValue() + ", " + pickValue() + ", 3).1";
-    case 3: return std::string(unary[pick(4)]) + "(" + pickValue() + ", annotation.vendors=[\"a\"])";
-    case 4: return std::string(unary[pick(4)]) + "(" + std::string(unary[pick(4)]) + "(" + pickValue() + "))";
-    case 5: return "if (%c) " + block(depth) + " else " + block(depth);
-    case 6: return "fn (%p: Tensor[(2, 3), float32], Composite=\"a.b\") { abs(%p) }(" + pickValue() + ")";
-    default: return "(" + statements(1, depth + 1) + pickValue() + ")";
+    case 0:
+      return "add(" + pickValue() + ", " + pickValue() + ")";
+    case 1:
+      return pickValue() + " * " + std::to_string(pick(100)) + "f";
+    case 2:
+      return "(" + pickValue() + ", " + pickValue() + ", 3).1";
+    case 3:
+      return std::string(unary[pick(4)]) + "(" + pickValue() + ", annotation.vendors=[\"a\"])";
+    case 4:
+      return std::string(unary[pick(4)]) + "(" + std::string(unary[pick(4)]) + "(" + pickValue() +
+             "))";
+    case 5:
+      return "if (%c) " + block(depth) + " else " + block(depth);
+    case 6:
+      return "fn (%p: Tensor[(2, 3), float32], Composite=\"a.b\") { abs(%p) }(" + pickValue() + ")";
+    default:
+      return "(" + statements(1, depth + 1) + pickValue() + ")";
     }
   }
 

@@ -45,8 +45,11 @@ TEST_CASE("programs survive printing and parsing") {
 }
 
 TEST_CASE("types survive") {
-  const char *types[] = {"float32", "Tensor[(), int64]", "Tensor[(N, ?, (N + 1)), bfloat16]",
-                         "(float32, (bool,), ())", "fn (int32, (bool, int8)) -> uint8",
+  const char *types[] = {"float32",
+                         "Tensor[(), int64]",
+                         "Tensor[(N, ?, (N + 1)), bfloat16]",
+                         "(float32, (bool,), ())",
+                         "fn (int32, (bool, int8)) -> uint8",
                          "Tensor[((2 * N), max(N, 4)), float16]"};
   for (const char *type : types) {
     INFO(type);
@@ -55,8 +58,9 @@ TEST_CASE("types survive") {
 }
 
 TEST_CASE("names with any characters survive and stay apart") {
-  Module module = parsed(header + "def @main(%\"a.b\": int32, %a_b: int32, %\"3\": int32, %\"q\\\"\\n\": "
-                                  "int32) { (%\"a.b\", %a_b, %\"3\", %\"q\\\"\\n\") }");
+  Module module =
+      parsed(header + "def @main(%\"a.b\": int32, %a_b: int32, %\"3\": int32, %\"q\\\"\\n\": "
+                      "int32) { (%\"a.b\", %a_b, %\"3\", %\"q\\\"\\n\") }");
   checkStable(module);
   const auto &params = module.function(module.main()).params;
   CHECK(module.string(module.node(params[0]).name) == "a.b");
@@ -64,8 +68,8 @@ TEST_CASE("names with any characters survive and stay apart") {
 }
 
 TEST_CASE("parameters of every function keep their names") {
-  std::string text = printModule(parsed(
-      header + "def @f(%x: int32) -> int32 { %x } def @main(%x: int32) { @f(%x) }"));
+  std::string text = printModule(
+      parsed(header + "def @f(%x: int32) -> int32 { %x } def @main(%x: int32) { @f(%x) }"));
   CHECK(text.find("@main(%x: int32)") != std::string::npos);
   CHECK(text.find("@f(%x: int32)") != std::string::npos);
 }
@@ -119,7 +123,8 @@ TEST_CASE("nodes keep their place and graph number") {
 }
 
 TEST_CASE("graph numbers are local to their block") {
-  CHECK(errorsOf(mainOf("%0 = abs(%x); %1 = if (%c) { %0 = nn.relu(%x); %0 } else { %0 }; %1")) == "");
-  CHECK(errorsOf(mainOf("%1 = if (%c) { %0 = abs(%x); %0 } else { %x }; %0")).find("%0 is used before") !=
-        std::string::npos);
+  CHECK(errorsOf(mainOf("%0 = abs(%x); %1 = if (%c) { %0 = nn.relu(%x); %0 } else { %0 }; %1")) ==
+        "");
+  CHECK(errorsOf(mainOf("%1 = if (%c) { %0 = abs(%x); %0 } else { %x }; %0"))
+            .find("%0 is used before") != std::string::npos);
 }

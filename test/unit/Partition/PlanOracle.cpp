@@ -205,8 +205,8 @@ namespace {
 class AllPlans {
 public:
   explicit AllPlans(const PlanProblem &problem)
-      : problem_(problem), plan_{std::vector(problem.size(), none),
-                                 std::vector(problem.size(), none)} {}
+      : problem_(problem),
+        plan_{std::vector(problem.size(), none), std::vector(problem.size(), none)} {}
 
   double least() {
     coverFrom(0, 0);
@@ -583,12 +583,12 @@ private:
 
   const PlanProblem &problem_;
   Set all_;
-  std::vector<Set> after_, linked_, composed_; // by item; composed: all its tiles' items
-  std::vector<Set> tileItems_, takenBy_;       // by tile; by vendor
-  std::vector<Set> users_;                     // by tensor
-  std::vector<std::vector<double>> crossings_; // by tensor and vendor
+  std::vector<Set> after_, linked_, composed_;       // by item; composed: all its tiles' items
+  std::vector<Set> tileItems_, takenBy_;             // by tile; by vendor
+  std::vector<Set> users_;                           // by tensor
+  std::vector<std::vector<double>> crossings_;       // by tensor and vendor
   std::vector<std::vector<uint32_t>> reads_, makes_; // tensors, by item
-  std::vector<std::vector<double>> share_;     // of a tile's time, by item and vendor
+  std::vector<std::vector<double>> share_;           // of a tile's time, by item and vendor
   double least_ = infinity;
   PlanAnswer best_;
 };

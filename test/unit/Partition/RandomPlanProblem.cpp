@@ -13,7 +13,6 @@ namespace bycc::cases {
 
 namespace {
 
-
 using Items = std::set<uint32_t>;
 
 // Numbers that are the same wherever the tests run: no standard distributions.
@@ -303,12 +302,12 @@ private:
   Dice dice_;
   Dice layoutDice_; // its own: with and without it graphs are the same
   double grain_ = 1;
-  std::vector<std::vector<uint32_t>> made_;  // tensors, by item
-  std::vector<Items> readers_;               // items, by tensor
-  std::vector<uint8_t> isHostOnly_;          // by item
-  std::vector<uint32_t> pin_;                // by item: the only vendor, or none
-  std::vector<double> work_;                 // by item
-  std::vector<std::vector<double>> single_;  // times, by vendor and item
+  std::vector<std::vector<uint32_t>> made_; // tensors, by item
+  std::vector<Items> readers_;              // items, by tensor
+  std::vector<uint8_t> isHostOnly_;         // by item
+  std::vector<uint32_t> pin_;               // by item: the only vendor, or none
+  std::vector<double> work_;                // by item
+  std::vector<std::vector<double>> single_; // times, by vendor and item
   PlanProblem problem_;
 };
 

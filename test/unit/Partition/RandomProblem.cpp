@@ -112,8 +112,8 @@ bool isLinked(const RegionProblem &problem, const RegionAssignment &regions) {
           parent[rootOf(parent, a)] = rootOf(parent, b);
   std::map<int32_t, uint32_t> part;
   for (uint32_t i = 0; i < problem.size(); ++i)
-    if (regions[i] >= 0 && part.try_emplace(regions[i], rootOf(parent, i)).first->second !=
-                               rootOf(parent, i))
+    if (regions[i] >= 0 &&
+        part.try_emplace(regions[i], rootOf(parent, i)).first->second != rootOf(parent, i))
       return false;
   return true;
 }
@@ -161,9 +161,8 @@ private:
   RegionScore floorOfScore() const { return {owner_.size(), 0}; }
 
   bool isApartFromRegion(uint32_t item) const {
-    return std::ranges::any_of(problem_.apartFrom(item), [&](uint32_t other) {
-      return current_[other] == current_[item];
-    });
+    return std::ranges::any_of(problem_.apartFrom(item),
+                               [&](uint32_t other) { return current_[other] == current_[item]; });
   }
 
   // Does the item's region need itself through items up to here?

@@ -147,8 +147,8 @@ private:
     std::string text = inner + " = (" + any(values) + ", " + any(values) + ");\n";
     text += outer + " = (" + any(values) + ", (" + inner + ", " + any(values) + "));\n";
     text += again + " = " + outer + ".1;\n";
-    text += name + " = " + binary[pick(std::size(binary))] + "(" + again + ".0.1, " + outer +
-            ".0);\n";
+    text +=
+        name + " = " + binary[pick(std::size(binary))] + "(" + again + ".0.1, " + outer + ".0);\n";
     values.push_back(name);
     return text;
   }

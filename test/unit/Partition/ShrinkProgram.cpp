@@ -36,8 +36,8 @@ std::string definedName(const std::string &line) {
 size_t length(const Lines &lines, size_t begin) {
   int depth = 0;
   for (size_t i = begin; i < lines.size(); ++i) {
-    depth += static_cast<int>(std::ranges::count(lines[i], '{') -
-                              std::ranges::count(lines[i], '}'));
+    depth +=
+        static_cast<int>(std::ranges::count(lines[i], '{') - std::ranges::count(lines[i], '}'));
     if (depth <= 0)
       return i - begin + 1;
   }

@@ -23,7 +23,8 @@ struct Program {
 
   Program(const std::string &body, std::initializer_list<const char *> ops) {
     std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1, 8), float32], "
-                       "%z: Tensor[(512, 8), float32]) {\n" + body + "\n}\n";
+                       "%z: Tensor[(512, 8), float32]) {\n" +
+                       body + "\n}\n";
     module = parseRelay(text, "t.relay").takeValue();
     auto vendor = std::make_unique<Vendor>("va");
     for (const char *op : ops)
@@ -128,7 +129,8 @@ TEST_CASE("composites count at their border") {
 
 TEST_CASE("why two regions are apart") {
   Program program("%0 = abs(%x); %1 = sin(%0); %2 = abs(%1); %3 = abs(%z); %4 = cos(%3);"
-                  "(%2, %4)", {"abs"});
+                  "(%2, %4)",
+                  {"abs"});
   AnnotatedRegions regions = program.regroup();
   CHECK(str(program, regions) == "abs | abs | abs ");
   CHECK(regions.whyApart(0, 2) == "sin (%1) of the host lies between them");

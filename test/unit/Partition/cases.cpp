@@ -19,7 +19,9 @@ using namespace bycc;
 
 namespace {
 
-std::string folder(const char *name) { return std::string(BYCC_SOURCE_DIR) + "/test/cases/" + name; }
+std::string folder(const char *name) {
+  return std::string(BYCC_SOURCE_DIR) + "/test/cases/" + name;
+}
 
 Module parse(const cases::CaseFiles &files) {
   Expected<std::string> text = readFile(files.program);
@@ -45,9 +47,8 @@ void bind(Module &module, const cases::CaseFiles &files) {
     return;
   std::vector<NodeId> &mainParams = module.function(module.main()).params;
   for (const auto &[name, json] : params->members) {
-    auto found = std::ranges::find_if(mainParams, [&](NodeId param) {
-      return module.string(module.node(param).name) == name;
-    });
+    auto found = std::ranges::find_if(
+        mainParams, [&](NodeId param) { return module.string(module.node(param).name) == name; });
     REQUIRE(found != mainParams.end());
     cases::CaseTensor tensor = cases::readTensor(json, files.expectFile).takeValue();
     std::vector<Dim> shape(tensor.shape.begin(), tensor.shape.end());

@@ -99,7 +99,8 @@ def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 2), float32]) {
   CHECK(act->kind == BYCC_ROLE_NODE);
   CHECK(std::string(bycc_node_at(&body, act->index)->op) == "nn.leaky_relu");
   CHECK(bycc_attr_at(bycc_node_at(&body, act->index)->attrs, 0)->f == 0.25);
-  const bycc_role *scale = role(node, "scale"), *table = role(node, "table"), *half = role(node, "half");
+  const bycc_role *scale = role(node, "scale"), *table = role(node, "table"),
+                  *half = role(node, "half");
   REQUIRE(scale);
   CHECK(scale->kind == BYCC_ROLE_VALUE);
   REQUIRE(bycc_value_at(&body, scale->index)->data);
@@ -168,10 +169,12 @@ def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
 }
 
 TEST_CASE("a chain of 100,000 operators") {
-  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) {\n  %0 = abs(%x);\n";
+  std::string text =
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) {\n  %0 = abs(%x);\n";
   constexpr int length = 100000;
   for (int i = 1; i < length; ++i)
-    text += "  %" + std::to_string(i) + " = " + (i % 2 ? "nn.relu" : "abs") + "(%" + std::to_string(i - 1) + ");\n";
+    text += "  %" + std::to_string(i) + " = " + (i % 2 ? "nn.relu" : "abs") + "(%" +
+            std::to_string(i - 1) + ");\n";
   Module module = parse(text + "  %" + std::to_string(length - 1) + "\n}\n");
   VendorSet vendors = vendorsOf(R"j("patterns": [
     {"name": "v.path", "root": "nn.relu(path{*}(sigmoid(*)))"},
@@ -205,9 +208,10 @@ TEST_CASE("five spellings of an encoder layer are one composite with the same re
       inputs.push_back(*Tensor::fromDoubles(DType::Float32, shape, data));
     }
     std::vector<Tensor> wanted = evaluate(module, module.main(), inputs).takeValue();
-    for (auto pass : {recognizeLayerNorm, recognizeAttention, recognizeGelu, canonicalizeMatmul,
-                      simplifyExpr, canonicalizeMatmul, eliminateCommonSubexpr, combineParallelDense,
-                      simplifyExpr, eliminateCommonSubexpr, foldConstants, mergeComposite})
+    for (auto pass :
+         {recognizeLayerNorm, recognizeAttention, recognizeGelu, canonicalizeMatmul, simplifyExpr,
+          canonicalizeMatmul, eliminateCommonSubexpr, combineParallelDense, simplifyExpr,
+          eliminateCommonSubexpr, foldConstants, mergeComposite})
       run(module, vendors, pass);
     std::vector<Tensor> found = evaluate(module, module.main(), inputs).takeValue();
     REQUIRE(found.size() == 1);

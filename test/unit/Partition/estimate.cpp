@@ -27,7 +27,9 @@ struct Program {
 def @main(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32]) {
   %0 = nn.dense(%x, %w, units=8);
   nn.relu(%0)
-})", "t.relay").takeValue();
+})",
+                        "t.relay")
+                 .takeValue();
     vendors.add(std::move(vendor));
     context.target = &target;
     context.vendors = &vendors;
@@ -37,13 +39,15 @@ def @main(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32]) {
   std::vector<NodeId> units() const {
     std::vector<NodeId> units;
     for (NodeId node : module.block(module.function(module.main()).body).nodes)
-      if (NodeKind kind = module.node(node).kind; kind == NodeKind::Call || kind == NodeKind::CallOp)
+      if (NodeKind kind = module.node(node).kind;
+          kind == NodeKind::Call || kind == NodeKind::CallOp)
         units.push_back(node);
     return units;
   }
 };
 
-constexpr const char *pattern = R"j("patterns": [{"name": "v.dense_relu", "root": "nn.relu(nn.dense(*, *))"}])j";
+constexpr const char *pattern =
+    R"j("patterns": [{"name": "v.dense_relu", "root": "nn.relu(nn.dense(*, *))"}])j";
 
 std::string file(const std::string &members) { return "{\"vendor\": \"v\", " + members + "}"; }
 
@@ -79,14 +83,18 @@ TEST_CASE("bytes of types") {
 TEST_CASE("an operator takes the larger of arithmetic and traffic, or what a row says") {
   Program program(vendorOf("\"ops\": {}"));
   auto time = [&](const std::string &cost, size_t unit = 0) {
-    return unitMicroseconds(program.module, program.units().at(unit), *vendorOf("\"cost\": {" + cost + "}")->cost);
+    return unitMicroseconds(program.module, program.units().at(unit),
+                            *vendorOf("\"cost\": {" + cost + "}")->cost);
   };
   CHECK(time("") == 0);
   CHECK(time("\"gflops\": 0.001") == 1024);
   CHECK(time("\"gb_per_s\": 0.001") == 768);
   CHECK(time("\"gflops\": 0.001, \"gb_per_s\": 0.001") == 1024);
   CHECK(time("\"gflops\": 0.004, \"gb_per_s\": 0.001") == 768);
-  CHECK(time(R"("gflops": 0.001, "gb_per_s": 0.001, "rows": [{"op": "nn.dense", "class": "rows=8", "us": 3}])") == 3);
+  CHECK(
+      time(
+          R"("gflops": 0.001, "gb_per_s": 0.001, "rows": [{"op": "nn.dense", "class": "rows=8", "us": 3}])") ==
+      3);
   CHECK(time(R"("gflops": 0.001, "rows": [{"op": "nn.dense", "gflops": 0.002}])") == 512);
   CHECK(time(R"("gflops": 0.001, "rows": [{"op": "nn.dense", "gflops": 0}])") == 0);
   CHECK(time(R"("gflops": 0.001, "rows": [{"op": "nn.dense", "us": 3}])", 1) == 64);
@@ -97,18 +105,35 @@ TEST_CASE("a composite takes what its row says, else what its operators do") {
   CHECK(compositeTime("\"gflops\": 0.001") == 1088);
   CHECK(compositeTime("\"gb_per_s\": 0.001") == 768);
   // Traffic has the rate of the heaviest operator.
-  CHECK(compositeTime(R"("rows": [{"op": "nn.dense", "gb_per_s": 0.001}, {"op": "nn.relu", "gb_per_s": 0.0001}])") == 768);
-  CHECK(compositeTime(R"("rows": [{"op": "nn.dense", "class": "k=8", "gflops": 0.002}, {"op": "nn.relu", "gflops": 0.001}])") == 576);
-  CHECK(compositeTime(R"("gb_per_s": 0.001, "rows": [{"op": "nn.dense", "us": 5}, {"op": "nn.relu", "us": 2}])") == 7);
+  CHECK(
+      compositeTime(
+          R"("rows": [{"op": "nn.dense", "gb_per_s": 0.001}, {"op": "nn.relu", "gb_per_s": 0.0001}])") ==
+      768);
+  CHECK(
+      compositeTime(
+          R"("rows": [{"op": "nn.dense", "class": "k=8", "gflops": 0.002}, {"op": "nn.relu", "gflops": 0.001}])") ==
+      576);
+  CHECK(
+      compositeTime(
+          R"("gb_per_s": 0.001, "rows": [{"op": "nn.dense", "us": 5}, {"op": "nn.relu", "us": 2}])") ==
+      7);
   // One of its own.
   std::string operators = R"({"op": "nn.dense", "us": 5})";
-  CHECK(compositeTime("\"rows\": [" + operators + R"(, {"composite": "v.dense_relu", "gflops": 0.002}])") == 544);
-  CHECK(compositeTime("\"gb_per_s\": 0.001, \"rows\": [" + operators + R"(, {"composite": "v.dense_relu", "gflops": 0.002}])") == 768);
-  CHECK(compositeTime("\"gb_per_s\": 0.001, \"rows\": [" + operators + R"(, {"composite": "v.dense_relu", "us": 4}])") == 4);
-  CHECK(compositeTime(R"("rows": [{"composite": "v.dense_relu", "us": 4}, {"composite": "v.dense_relu", "class": "k=8, rows=8", "dtype": "float32", "us": 3}])") == 3);
-  CHECK(compositeTime("\"rows\": [" + operators + R"(, {"composite": "v.dense_relu", "class": "k=9", "us": 4}])") == 5);
+  CHECK(compositeTime("\"rows\": [" + operators +
+                      R"(, {"composite": "v.dense_relu", "gflops": 0.002}])") == 544);
+  CHECK(compositeTime("\"gb_per_s\": 0.001, \"rows\": [" + operators +
+                      R"(, {"composite": "v.dense_relu", "gflops": 0.002}])") == 768);
+  CHECK(compositeTime("\"gb_per_s\": 0.001, \"rows\": [" + operators +
+                      R"(, {"composite": "v.dense_relu", "us": 4}])") == 4);
+  CHECK(
+      compositeTime(
+          R"("rows": [{"composite": "v.dense_relu", "us": 4}, {"composite": "v.dense_relu", "class": "k=8, rows=8", "dtype": "float32", "us": 3}])") ==
+      3);
+  CHECK(compositeTime("\"rows\": [" + operators +
+                      R"(, {"composite": "v.dense_relu", "class": "k=9", "us": 4}])") == 5);
   // For the threads that code is compiled for.
-  std::string threads = R"("rows": [{"composite": "v.dense_relu", "threads": 4, "us": 1}, {"composite": "v.dense_relu", "us": 2}])";
+  std::string threads =
+      R"("rows": [{"composite": "v.dense_relu", "threads": 4, "us": 1}, {"composite": "v.dense_relu", "us": 2}])";
   CHECK(compositeTime(threads) == 2);
   CHECK(compositeTime(threads, 4) == 1);
 }
@@ -126,7 +151,8 @@ TEST_CASE("times of a vendor without costs") {
     return 1;
   };
   for (bool hasCost : {false, true}) {
-    std::string text = file(hasCost ? R"("cost": {"launch_us": 7, "gflops": 0.002})" : "\"ops\": {}");
+    std::string text =
+        file(hasCost ? R"("cost": {"launch_us": 7, "gflops": 0.002})" : "\"ops\": {}");
     compiler.patterns = text.c_str();
     Program program(Vendor::fromCompiler(&compiler).takeValue());
     VendorTimes times(program.module, program.vendors[0], program.target, *host->cost);

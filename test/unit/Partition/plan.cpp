@@ -82,17 +82,21 @@ TEST_CASE("a saved plan is replayed exactly") {
 TEST_CASE("plan files that are wrong") {
   auto failure = [](const std::string &nodes) {
     Expected<PartitionPlan> plan = readPlan(
-        R"({"bycc_partition_plan": 1, "model_hash": "", "vendors": [], "nodes": [)" + nodes + "]}", "p.json");
+        R"({"bycc_partition_plan": 1, "model_hash": "", "vendors": [], "nodes": [)" + nodes + "]}",
+        "p.json");
     return plan ? std::string() : plan.error().message();
   };
   CHECK(failure(R"({"name": "a", "op": "abs", "place": "va"})") == "");
   CHECK(failure(R"({"name": "a", "place": "va"})") == "'op' must be text");
-  CHECK(failure(R"({"name": "a", "op": "abs", "place": "va", "region": -2})") == "'region' must be a number from 0 up");
-  CHECK(failure(R"({"name": "a", "op": "abs", "palce": "va"})") == "unknown member 'palce', did you mean 'place'?");
+  CHECK(failure(R"({"name": "a", "op": "abs", "place": "va", "region": -2})") ==
+        "'region' must be a number from 0 up");
+  CHECK(failure(R"({"name": "a", "op": "abs", "palce": "va"})") ==
+        "unknown member 'palce', did you mean 'place'?");
   CHECK(failure(R"({"name": "a", "op": "abs", "place": "va", "region": 1},
                    {"name": "b", "op": "abs", "place": "vb", "region": 1})") ==
         "region 1 holds 'a' for va and 'b' for vb: a region has one vendor");
   CHECK(readPlan(R"({"bycc_partition_plan": 2})", "p").error().message() ==
         "partition plan of version 2, this bycc reads version 1");
-  CHECK(readPlan("[]", "p").error().message() == "this is no partition plan: 'bycc_partition_plan' is missing");
+  CHECK(readPlan("[]", "p").error().message() ==
+        "this is no partition plan: 'bycc_partition_plan' is missing");
 }

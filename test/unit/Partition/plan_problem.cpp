@@ -17,7 +17,6 @@ using namespace bycc::cases;
 
 namespace {
 
-
 PlanShape smallShape(uint32_t seed, uint32_t items) {
   PlanShape shape{items};
   shape.isChain = seed % 3 == 2;

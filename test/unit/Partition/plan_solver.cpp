@@ -26,7 +26,6 @@ using namespace bycc::cases;
 
 namespace {
 
-
 PlanProblem problemOf(uint32_t seed, uint32_t items, bool mayBePinned = true) {
   PlanShape shape{items};
   shape.isChain = seed % 3 == 2;
@@ -241,7 +240,8 @@ void printSpread(const char *name, std::vector<double> values) {
 
 TEST_CASE("plans of large problems", "[.scale]") {
   std::vector<double> gaps, seconds;
-  std::cout << std::fixed << " seed  items  vendors       time, ps      bound, ps    gap %  seconds\n";
+  std::cout << std::fixed
+            << " seed  items  vendors       time, ps      bound, ps    gap %  seconds\n";
   const char *only = std::getenv("BYCC_SEED"), *from = std::getenv("BYCC_FIRST_SEED");
   const char *start = only ? only : from;
   uint32_t first = start ? static_cast<uint32_t>(std::atoi(start)) : 0;

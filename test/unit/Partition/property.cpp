@@ -35,12 +35,10 @@ namespace {
 
 using PassList = std::vector<std::pair<const char *, Expected<bool> (*)(Module &, PassContext &)>>;
 
-const PassList passes = {{"merge-composite", mergeComposite},
-                         {"annotate-target", annotateTarget},
-                         {"choose-vendors", chooseVendors},
-                         {"merge-compiler-regions", mergeCompilerRegions},
-                         {"prune-regions", pruneRegions},
-                         {"partition-graph", partitionGraph}};
+const PassList passes = {
+    {"merge-composite", mergeComposite}, {"annotate-target", annotateTarget},
+    {"choose-vendors", chooseVendors},   {"merge-compiler-regions", mergeCompilerRegions},
+    {"prune-regions", pruneRegions},     {"partition-graph", partitionGraph}};
 
 // Operators by the names that the source gave them.
 std::multiset<std::string> operators(const Module &module) {
@@ -163,8 +161,7 @@ std::string checkRegions(const Module &module, const VendorSet &vendors,
     if (std::string failure = checkEdges(module, function, vendor.regionRules.edges);
         !failure.empty())
       return failure;
-    if (std::string failure = checkOrders(module, function, vendor.name(), rules);
-        !failure.empty())
+    if (std::string failure = checkOrders(module, function, vendor.name(), rules); !failure.empty())
       return failure;
   }
   return {};

@@ -20,7 +20,6 @@ using bycc::cases::numSeeds;
 
 namespace {
 
-
 enum class Shape { Chain, Tree, Graph };
 
 struct Options {

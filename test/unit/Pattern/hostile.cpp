@@ -12,7 +12,8 @@ using namespace bycc;
 namespace {
 
 const char *texts[] = {
-    "nn.relu(add(nn.conv2d{groups=1, strides=[1, 1]|[2, 2]}($x<float32, [1, ?, ..., %4]>, $w:#), #(0.5 ~ 1e-3)))",
+    "nn.relu(add(nn.conv2d{groups=1, strides=[1, 1]|[2, 2]}($x<float32, [1, ?, ..., %4]>, $w:#), "
+    "#(0.5 ~ 1e-3)))",
     "multiply($x, sigmoid?(@t)) | multiply(@t, $x)",
     "path{nn.relu|add|tanh}(nn.dense{units>=8<1024}(*, #([1, 2, 3])))",
     "(nn.relu|tanh)(concatenate((split(*)[1], $a, $a)))",
@@ -20,12 +21,16 @@ const char *texts[] = {
 };
 const char *relayTexts[] = {
     "free_var %x; free_var %w: Tensor[(2, ?), float32]; nn.relu(nn.dense(%x, %w, units=4) + 0.5f)",
-    "fn (%x, %y: float32) -> float32 { let %t = tanh(%x); %0 = (%t, %y); concatenate(%0, axis=-1) * %t }",
+    "fn (%x, %y: float32) -> float32 { let %t = tanh(%x); %0 = (%t, %y); concatenate(%0, axis=-1) "
+    "* %t }",
 };
 
 Module program() {
-  return parseRelay("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 2), float32]) { %0 = tanh(%x); "
-                    "%1 = nn.relu(multiply(%0, add(%0, 0.5f))); concatenate((%1, %0, %0)) }", "t").takeValue();
+  return parseRelay(
+             "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 2), float32]) { %0 = tanh(%x); "
+             "%1 = nn.relu(multiply(%0, add(%0, 0.5f))); concatenate((%1, %0, %0)) }",
+             "t")
+      .takeValue();
 }
 
 bool matchesSomewhere(const Module &module, const Pattern &pattern) {
@@ -45,10 +50,17 @@ std::string mutated(std::string text, std::mt19937 &random) {
     size_t at = random() % text.size();
     char c = characters[random() % characters.size()];
     switch (random() % 4) {
-    case 0: text[at] = c; break;
-    case 1: text.erase(at, 1 + random() % 4); break;
-    case 2: text.insert(at, text.substr(at, 1 + random() % 8)); break;
-    default: text.insert(at, 1, c);
+    case 0:
+      text[at] = c;
+      break;
+    case 1:
+      text.erase(at, 1 + random() % 4);
+      break;
+    case 2:
+      text.insert(at, text.substr(at, 1 + random() % 8));
+      break;
+    default:
+      text.insert(at, 1, c);
     }
   }
   return text;
@@ -69,7 +81,8 @@ TEST_CASE("patterns that are cut off") {
     }
   for (const char *text : relayTexts)
     for (size_t size = 0; size <= std::string_view(text).size(); ++size)
-      if (Expected<Pattern> pattern = parseRelayPattern("v.p", std::string_view(text).substr(0, size)))
+      if (Expected<Pattern> pattern =
+              parseRelayPattern("v.p", std::string_view(text).substr(0, size)))
         matchesSomewhere(module, *pattern);
 }
 
@@ -79,11 +92,12 @@ TEST_CASE("patterns with changed characters") {
   size_t parsed = 0, refused = 0;
   for (int round = 0; round < 4000; ++round) {
     bool isRelay = round % 3 == 0;
-    std::string text = isRelay ? relayTexts[random() % std::size(relayTexts)] : texts[random() % std::size(texts)];
+    std::string text =
+        isRelay ? relayTexts[random() % std::size(relayTexts)] : texts[random() % std::size(texts)];
     text = mutated(text, random);
     INFO("seed 20240607, round " << round << ": " << text);
-    Expected<Pattern> pattern = isRelay ? parseRelayPattern("v.p", text)
-                                        : parsePattern("v.p", {text, {{"t", "tanh(*)"}}});
+    Expected<Pattern> pattern =
+        isRelay ? parseRelayPattern("v.p", text) : parsePattern("v.p", {text, {{"t", "tanh(*)"}}});
     if (pattern)
       matchesSomewhere(module, *pattern);
     (pattern ? parsed : refused) += 1;

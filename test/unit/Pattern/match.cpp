@@ -16,7 +16,8 @@ struct Fixture {
     size_t end = hasMetadata ? body.find('\n') : body.size();
     body.insert(end, "\n}\n");
     std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 2), float32], %y: "
-                       "Tensor[(2, 2), float32]) {\n" + body;
+                       "Tensor[(2, 2), float32]) {\n" +
+                       body;
     Expected<Module> parsed = parseRelay(text, "t.relay");
     if (!parsed)
       FAIL(parsed.error().str());
@@ -133,7 +134,8 @@ TEST_CASE("ranges of attributes") {
 
 TEST_CASE("values of constants") {
   Fixture f("add(%x, meta[relay.Constant][0])\n#[metadata]\n"
-            R"({"relay.Constant": [{"dtype": "float32", "shape": [2], "data": "AACAPwAAAEA="}]})", true);
+            R"({"relay.Constant": [{"dtype": "float32", "shape": [2], "data": "AACAPwAAAEA="}]})",
+            true);
   CHECK(f.match("add(*, #([1, 2]))"));
   CHECK(f.match("add(*, #([1.1, 1.9] ~ 0.2))"));
   CHECK_FALSE(f.match("add(*, #([2, 1]))"));
@@ -144,14 +146,15 @@ TEST_CASE("values of constants") {
 }
 
 TEST_CASE("paths") {
-  Fixture diamond("%0 = tanh(add(%x, %y)); %1 = nn.relu(%0); %2 = abs(%0); multiply(%1, add(%2, 1f))");
+  Fixture diamond(
+      "%0 = tanh(add(%x, %y)); %1 = nn.relu(%0); %2 = abs(%0); multiply(%1, add(%2, 1f))");
   std::optional<Match> match = diamond.match("path{nn.relu|abs|add|multiply}(tanh(*))");
   REQUIRE(match);
   CHECK(match->nodes.size() == 5);
   CHECK(match->leaves.size() == 2); // the constant of a path is an operand
   CHECK(diamond.match("path{tanh|nn.relu|abs|add|multiply}(add($x, $y))"));
   CHECK_FALSE(diamond.match("path{nn.relu|add|multiply}(tanh(*))")); // abs is not on the path
-  CHECK_FALSE(diamond.match("path{abs|add|multiply}(nn.relu(*))"));                 // the way over abs misses it
+  CHECK_FALSE(diamond.match("path{abs|add|multiply}(nn.relu(*))"));  // the way over abs misses it
   CHECK(diamond.match("path{tanh}(multiply(*, *))"));                // nothing in between
   Fixture side("add(nn.relu(tanh(%x)), %y)");
   CHECK_FALSE(side.match("path{add|nn.relu}(tanh(*))")); // %y is a way back too
@@ -177,7 +180,10 @@ TEST_CASE("operands in the order of params") {
     pattern->params = std::move(params);
     std::vector<NodeId> found;
     Matcher::MayContain mayContain = [](NodeId) { return true; };
-    Matcher::Accept accept = [&](const Match &match) { found = match.leaves; return true; };
+    Matcher::Accept accept = [&](const Match &match) {
+      found = match.leaves;
+      return true;
+    };
     Matcher(f.module, *pattern, mayContain, accept).match(f.root());
     return found;
   };
@@ -194,15 +200,18 @@ TEST_CASE("patterns as Relay") {
       FAIL(pattern.error().str());
     Matcher::MayContain mayContain = [](NodeId) { return true; };
     Matcher::Accept accept = [](const Match &) { return true; };
-    return Matcher(f.module, *pattern, mayContain, accept).match(f.root()) == MatchOutcome::Accepted;
+    return Matcher(f.module, *pattern, mayContain, accept).match(f.root()) ==
+           MatchOutcome::Accepted;
   };
   const char *relu = "free_var %x; free_var %w; nn.relu(add(%x, %w))";
   CHECK(matches("nn.relu(add(%x, %y))", relu));
   CHECK(matches("nn.relu(add(%x, %x))", relu));
   CHECK_FALSE(matches("nn.relu(subtract(%x, %y))", relu));
   CHECK_FALSE(matches("nn.relu(add(%x, %y))", "free_var %x; nn.relu(add(%x, %x))"));
-  CHECK(matches("nn.relu(add(%x, %y))", "fn (%a: Tensor[(2, ?), float32], %b) { nn.relu(%b + %a) }"));
-  CHECK_FALSE(matches("nn.relu(add(%x, %y))", "fn (%a: Tensor[(3, ?), float32], %b) { nn.relu(%b + %a) }"));
+  CHECK(
+      matches("nn.relu(add(%x, %y))", "fn (%a: Tensor[(2, ?), float32], %b) { nn.relu(%b + %a) }"));
+  CHECK_FALSE(
+      matches("nn.relu(add(%x, %y))", "fn (%a: Tensor[(3, ?), float32], %b) { nn.relu(%b + %a) }"));
   CHECK(matches("multiply(add(%x, 1f), 0.5f)", "fn (%x) { (1f + %x) * 0.5f }"));
   CHECK_FALSE(matches("multiply(add(%x, 2f), 0.5f)", "fn (%x) { (1f + %x) * 0.5f }"));
   CHECK(matches("nn.softmax(%x, axis=0)", "fn (%x) { nn.softmax(%x) }"));

@@ -25,16 +25,30 @@ std::string arrayProblem(std::string_view text) {
 } // namespace
 
 TEST_CASE("patterns that parse") {
-  for (const char *text : {"nn.relu(*)", "nn.relu( add ( * , # ) )", "add($a, $a)",
-                           "nn.relu(add(*, *)) | add(*, *)", "split(*)[1] | abs(*)",
-                           "concatenate((*, #))", "nn.relu?(add(*, #(0.5~1e-3)))",
-                           "nn.softmax{axis=-1}(*)", "add(...)", "add($w:#, $x:abs(*))",
-                           "multiply(*, #(-1e-5))", "concatenate((*,))", "(abs(*))",
-                           "(nn.relu|tanh)(*)", "(nn.relu | tanh)?(abs(*))",
-                           "nn.relu($x<float32|float16, rank=2>)", "abs(*<[1, ?, 2..8, ..., %4]>)",
-                           "abs(*<layout=\"NCHW8c\"|\"\">)", "nn.conv2d{groups=1|2, channels>=8<=64}(...)",
-                           "nn.softmax{axis!=0}(*)", "add(*, #([1, 2.5] ~ 1e-3))", "add(*, #(>0<=1))",
-                           "add(*, #(inf))", "path{nn.relu|add}(nn.conv2d(*, *))",
+  for (const char *text : {"nn.relu(*)",
+                           "nn.relu( add ( * , # ) )",
+                           "add($a, $a)",
+                           "nn.relu(add(*, *)) | add(*, *)",
+                           "split(*)[1] | abs(*)",
+                           "concatenate((*, #))",
+                           "nn.relu?(add(*, #(0.5~1e-3)))",
+                           "nn.softmax{axis=-1}(*)",
+                           "add(...)",
+                           "add($w:#, $x:abs(*))",
+                           "multiply(*, #(-1e-5))",
+                           "concatenate((*,))",
+                           "(abs(*))",
+                           "(nn.relu|tanh)(*)",
+                           "(nn.relu | tanh)?(abs(*))",
+                           "nn.relu($x<float32|float16, rank=2>)",
+                           "abs(*<[1, ?, 2..8, ..., %4]>)",
+                           "abs(*<layout=\"NCHW8c\"|\"\">)",
+                           "nn.conv2d{groups=1|2, channels>=8<=64}(...)",
+                           "nn.softmax{axis!=0}(*)",
+                           "add(*, #([1, 2.5] ~ 1e-3))",
+                           "add(*, #(>0<=1))",
+                           "add(*, #(inf))",
+                           "path{nn.relu|add}(nn.conv2d(*, *))",
                            "abs(path{*}(tanh(*)))"}) {
     INFO(text);
     if (std::string(text).find("split(*)[1]") == 0)
@@ -63,7 +77,8 @@ TEST_CASE("errors give the column") {
   CHECK(problem("abs(@n)", {{"n", "abs(@n)"}}) == "let 'n': column 6: '@n' refers to itself");
   CHECK(problem("abs(*)", {{"n", "abs(*)"}}) == "let 'n': not used");
   CHECK(problem("*") == "column 1: the outermost part must be an operator");
-  CHECK(problem("nn.softmax{axs=1}(*)") == "column 12: nn.softmax: unknown attribute 'axs', did you mean 'axis'?");
+  CHECK(problem("nn.softmax{axs=1}(*)") ==
+        "column 12: nn.softmax: unknown attribute 'axs', did you mean 'axis'?");
   CHECK(problem("") == "column 1: expected a pattern, found the end");
 }
 
@@ -88,12 +103,14 @@ TEST_CASE("patterns in files") {
   CHECK(arrayProblem("[]") == "");
   CHECK(arrayProblem(R"j([
   {"name": "v.a", "root": "abs(*)", "where": [{"op": "abs"}]}])j") == "");
-  CHECK(arrayProblem("[\n {\"name\": \"w.a\", \"root\": \"abs(*)\"}]")
-            .starts_with("v.json:2:11: error[INPUT]: /patterns/0/name: 'w.a' must start with 'v.'"));
+  CHECK(
+      arrayProblem("[\n {\"name\": \"w.a\", \"root\": \"abs(*)\"}]")
+          .starts_with("v.json:2:11: error[INPUT]: /patterns/0/name: 'w.a' must start with 'v.'"));
   CHECK(arrayProblem("[\n {\"name\": \"v.a\", \"root\": \"abs(\"}]")
             .starts_with("v.json:2:26: error[INPUT]: /patterns/0/root: column 5:"));
   CHECK(arrayProblem(R"j([{"name": "v.a", "rot": "abs(*)"}])j")
-            .find("/patterns/0/rot: unknown member 'rot', did you mean 'root'") != std::string::npos);
+            .find("/patterns/0/rot: unknown member 'rot', did you mean 'root'") !=
+        std::string::npos);
   CHECK(arrayProblem(R"j([{"name": "v.a", "root": "nn.softmax(*)",
       "where": [{"op": "nn.softmax", "attr": {"axes": 1}}]}])j")
             .find("/patterns/0/where/0/attr/axes: unknown member 'axes', did you mean 'axis'") !=

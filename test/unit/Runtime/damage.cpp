@@ -200,7 +200,8 @@ TEST_CASE("I7 params cut while host code or a vendor reads them: LOAD, no SIGBUS
   using Codes = std::pair<int, int>;
   CHECK(runOnCutParams(-3000, false) == Codes(BYCC_LOAD, BYCC_LOAD));
   CHECK(runOnCutParams(1, true) == Codes(BYCC_LOAD, BYCC_LOAD));
-  CHECK(runOnCutParams(1, false) == Codes(BYCC_LOAD, BYCC_LOAD)); // what was read may have been zeros
+  CHECK(runOnCutParams(1, false) ==
+        Codes(BYCC_LOAD, BYCC_LOAD)); // what was read may have been zeros
 }
 
 TEST_CASE("I7 SIGBUS elsewhere goes to the handler that was there") {
@@ -248,7 +249,8 @@ TEST_CASE("I9 a region's own weights lie outside the params") {
   ::setenv("BYCC_PLUGIN_PATH", BYCC_TEST_PLUGINS, 1);
   for (const char *object : {BYCC_TEST_OBJECT_WEIGHTS_OUTSIDE, BYCC_TEST_OBJECT_WEIGHTS_FAR,
                              BYCC_TEST_OBJECT_WEIGHTS_ODD})
-    CHECK(has(TestModel(object).loadError(), "region probe_fake_0: its weights lie outside the params"));
+    CHECK(has(TestModel(object).loadError(),
+              "region probe_fake_0: its weights lie outside the params"));
 }
 
 TEST_CASE("a file that is no graph JSON") {

@@ -20,7 +20,8 @@ TEST_CASE("blocks of all sizes are aligned, whole, zeroed when asked, and given 
       CHECK(reinterpret_cast<uintptr_t>(dirty.data()) % 64 == 0);
       std::memset(dirty.data(), 0x5a, dirty.size());
       dirty = Block(bytes, true); // may get the same memory
-      CHECK(std::all_of(dirty.data(), dirty.data() + dirty.size(), [](uint8_t byte) { return byte == 0; }));
+      CHECK(std::all_of(dirty.data(), dirty.data() + dirty.size(),
+                        [](uint8_t byte) { return byte == 0; }));
     }
   CHECK(!Block(UINT64_MAX).data());
   CHECK(!Block(uint64_t{1} << 50).data());

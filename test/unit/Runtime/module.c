@@ -39,8 +39,8 @@ static int32_t run(bycc_exec *exec) {
   if (exec->profile)
     exec->api->node_begin(exec, 0);
   int64_t shape[2] = {n, 4};
-  struct scale s = {a, b, (const float *)(exec->weights + 128),
-                    exec->api->output(exec, 0, shape), (float *)exec->scratch};
+  struct scale s = {a, b, (const float *)(exec->weights + 128), exec->api->output(exec, 0, shape),
+                    (float *)exec->scratch};
   if (!s.out)
     return BYCC_INTERNAL;
   exec->api->parallel_for(exec, scale_rows, &s, n, 1);
@@ -110,8 +110,25 @@ static const bycc_region_info regions[] = {
 #endif
 
 const bycc_module probe_bycc_module = {
-    BYCC_MODULE_MAGIC, BYCC_ABI_VERSION, "probe", "test", "x86_64-linux-gnu", "x86-64", "sse2,cmov",
+    BYCC_MODULE_MAGIC,
+    BYCC_ABI_VERSION,
+    "probe",
+    "test",
+    "x86_64-linux-gnu",
+    "x86-64",
+    "sse2,cmov",
     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, /* set_id */
     248,                                                     /* params_bytes: see TestModel.cpp */
-    0, 64, 64, 2,                                            /* params, arena, scratch, threads */
-    2, 3, NUM_REGIONS, 2, inputs, outputs, regions, nodes, run};
+    0,
+    64,
+    64,
+    2, /* params, arena, scratch, threads */
+    2,
+    3,
+    NUM_REGIONS,
+    2,
+    inputs,
+    outputs,
+    regions,
+    nodes,
+    run};

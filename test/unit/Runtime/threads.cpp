@@ -25,8 +25,7 @@ namespace {
 using Body = std::function<void()>;
 
 void inTeam(uint32_t count, Body body) {
-  runTeam(
-      count, [](void *closure) { (*static_cast<Body *>(closure))(); }, &body);
+  runTeam(count, [](void *closure) { (*static_cast<Body *>(closure))(); }, &body);
 }
 
 // Who was there at the same time: all wait until `count` have come.

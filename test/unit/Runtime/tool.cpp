@@ -63,7 +63,8 @@ TEST_CASE("bycc-run: inputs, outputs, print, expected") {
   CHECK(run.code == 0);
   CHECK(has(run.err, "output 'scaled': max |d| 0, relative 0, cosine 1\n"));
   CHECK(!has(run.err, "warning"));
-  CHECK(has(call(test, "net.json --inputs in --expected out --atol 1e9").err, "warning: output 'scaled': zeros would agree as well"));
+  CHECK(has(call(test, "net.json --inputs in --expected out --atol 1e9").err,
+            "warning: output 'scaled': zeros would agree as well"));
   wanted[6] += 1;
   writeNpy(test.folder / "out/scaled.npy", {3, 4}, wanted);
   run = call(test, "net.json --inputs in --expected out");

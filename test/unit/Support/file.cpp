@@ -127,14 +127,16 @@ TEST_CASE("A9 I7 a mapping whose file is cut reads as zeros from there on, and s
         return 3;
     }
     auto changed = checkMappedFiles(); // though it is unmapped
-    if (changed || changed.error().status() != Status::Io || changed.error().str().find("/f") == std::string::npos)
+    if (changed || changed.error().status() != Status::Io ||
+        changed.error().str().find("/f") == std::string::npos)
       return 4;
     return other->isWhole() && other->data()[4999] == 'y' ? 0 : 5;
   });
   CHECK(code == 0);
 }
 
-TEST_CASE("A9 a file that is written to while it is mapped is noticed, one that is replaced is not touched") {
+TEST_CASE("A9 a file that is written to while it is mapped is noticed, one that is replaced is not "
+          "touched") {
   Folder folder;
   bool isUnmapped = GENERATE(false, true); // before anybody asks
   int code = inChild([&] {

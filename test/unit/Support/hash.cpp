@@ -29,6 +29,7 @@ TEST_CASE("SHA-1 gives the digests of its standard") {
   auto digest = [](const std::string &text) { return sha1(text.data(), text.size()); };
   CHECK(digest("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   CHECK(digest("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d");
-  CHECK(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") == "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+  CHECK(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
   CHECK(digest(std::string(1000000, 'a')) == "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }

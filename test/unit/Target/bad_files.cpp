@@ -259,11 +259,13 @@ TEST_CASE("the same mistakes in a rules file") {
   for (const BadFile &bad : files) {
     if (std::string_view(bad.pointer) == "/vendr" || std::string_view(bad.pointer) == "/schema")
       continue;
-    std::string text = std::string("{\"pipeline\": {\"vendors\": [{\"name\": \"v\",\n ") + bad.members + "}]}}";
+    std::string text =
+        std::string("{\"pipeline\": {\"vendors\": [{\"name\": \"v\",\n ") + bad.members + "}]}}";
     Expected<RuleSet> rules = readRules(text, "r.json");
     INFO(text);
     REQUIRE_FALSE(rules);
     CHECK(rules.error().str().find("r.json:2:") == 0);
-    CHECK(rules.error().message().starts_with("/pipeline/vendors/0" + std::string(bad.pointer) + ": "));
+    CHECK(rules.error().message().starts_with("/pipeline/vendors/0" + std::string(bad.pointer) +
+                                              ": "));
   }
 }

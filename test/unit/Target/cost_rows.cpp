@@ -26,8 +26,11 @@ struct Program {
 };
 
 CostModel costs(const std::string &members) {
-  auto vendor = readVendorFile("{\"vendor\": \"v\", \"patterns\": [{\"name\": \"v.p\", \"root\": \"nn.relu(abs(*))\"}], "
-                               "\"cost\": {" + members + "}}", "v.json");
+  auto vendor = readVendorFile(
+      "{\"vendor\": \"v\", \"patterns\": [{\"name\": \"v.p\", \"root\": \"nn.relu(abs(*))\"}], "
+      "\"cost\": {" +
+          members + "}}",
+      "v.json");
   if (!vendor)
     FAIL(vendor.error().str());
   return *(*vendor)->cost;
@@ -113,7 +116,8 @@ TEST_CASE("measures") {
 }
 
 TEST_CASE("attributes") {
-  Program program(R"((%x: Tensor[(2, 3, 4), float32], %w: Tensor[(4, 4, 3), float32], %y: Tensor[(1, 4, 8), float32]) {
+  Program program(
+      R"((%x: Tensor[(2, 3, 4), float32], %w: Tensor[(4, 4, 3), float32], %y: Tensor[(1, 4, 8), float32]) {
     %0 = nn.softmax(%x, axis=2);
     %1 = nn.softmax(%x, axis=-2);
     %2 = mean(%x, axis=[1, 2]);
@@ -148,14 +152,21 @@ TEST_CASE("attributes") {
 
 TEST_CASE("classes of a file") {
   Program program(products);
-  std::string classes = R"("bytes": {"dtype": ["int8"]}, "either": {"any_of": [{"dtype": ["int8"]}, {"results": {"0": {"min_elements": 40}}}]})";
+  std::string classes =
+      R"("bytes": {"dtype": ["int8"]}, "either": {"any_of": [{"dtype": ["int8"]}, {"results": {"0": {"min_elements": 40}}}]})";
   CHECK_FALSE(holds("bytes", program, 0, classes));
   CHECK(holds("bytes", program, 1, classes));
   CHECK(holds("either", program, 0, classes));
   CHECK(holds("either, rows<8", program, 1, classes));
   // Rows of a later file know them.
-  auto vendor = readVendorFile("{\"vendor\": \"v\", \"cost\": {\"classes\": {" + classes + "}}}", "v.json").takeValue();
-  VendorFile more = VendorFile::parse(R"({"vendor": "v", "cost": {"rows": [{"op": "*", "class": "bytes", "gflops": 3}]}})", "w.json").takeValue();
+  auto vendor =
+      readVendorFile("{\"vendor\": \"v\", \"cost\": {\"classes\": {" + classes + "}}}", "v.json")
+          .takeValue();
+  VendorFile more =
+      VendorFile::parse(
+          R"({"vendor": "v", "cost": {"rows": [{"op": "*", "class": "bytes", "gflops": 3}]}})",
+          "w.json")
+          .takeValue();
   REQUIRE(more.applyTo(*vendor));
   CHECK(gflops(*vendor->cost, program, 0) == 0);
   CHECK(gflops(*vendor->cost, program, 1) == 3);
@@ -163,12 +174,15 @@ TEST_CASE("classes of a file") {
 
 TEST_CASE("the most special row counts") {
   Program program(products);
-  std::string any = R"({"op": "*", "gflops": 2})", exact = R"({"op": "nn.dense", "gflops": 3})",
-              special = R"({"op": "*", "class": "rows=2", "dtype": "int8", "threads": 1, "gflops": 4})",
-              dtype = R"({"op": "nn.dense", "dtype": "int8", "gflops": 5})",
-              both = R"({"op": "nn.dense", "class": "rows=2", "dtype": "int8", "gflops": 6})",
-              two = R"({"op": "nn.dense", "class": "rows=2, k=8", "gflops": 7})",
-              other = R"({"op": "nn.dense", "class": "rows=3", "dtype": "int8", "threads": 1, "gflops": 8})";
+  std::string
+      any = R"({"op": "*", "gflops": 2})",
+      exact = R"({"op": "nn.dense", "gflops": 3})",
+      special = R"({"op": "*", "class": "rows=2", "dtype": "int8", "threads": 1, "gflops": 4})",
+      dtype = R"({"op": "nn.dense", "dtype": "int8", "gflops": 5})",
+      both = R"({"op": "nn.dense", "class": "rows=2", "dtype": "int8", "gflops": 6})",
+      two = R"({"op": "nn.dense", "class": "rows=2, k=8", "gflops": 7})",
+      other =
+          R"({"op": "nn.dense", "class": "rows=3", "dtype": "int8", "threads": 1, "gflops": 8})";
   auto of = [&](std::initializer_list<std::string> rows) {
     std::vector<std::string> list(rows);
     std::string text;
@@ -187,7 +201,7 @@ TEST_CASE("the most special row counts") {
   CHECK(of({exact, special}) == std::pair(3.0, 3.0)); // the operator before any constraint
   CHECK(of({exact, dtype}) == std::pair(5.0, 5.0));
   CHECK(of({dtype, both, exact}) == std::pair(6.0, 6.0));
-  CHECK(of({both, two}) == std::pair(7.0, 6.0)); // equals: the later one
+  CHECK(of({both, two}) == std::pair(7.0, 6.0));    // equals: the later one
   CHECK(of({dtype, other}) == std::pair(5.0, 5.0)); // a row that does not fit
   // `ops` are rows without constraints; what a row leaves out is as for all others.
   CostModel model = costs(R"("gflops": 1, "gb_per_s": 9, "ops": {"nn.dense": {"gflops": 2}},
@@ -226,7 +240,8 @@ TEST_CASE("the dtype of a row") {
     %2 = concatenate((%0, %y));
     (%0, %1, %2)
   })");
-  CostModel model = costs(R"("rows": [{"op": "*", "dtype": "int8", "gflops": 1}, {"op": "*", "dtype": "float32", "gflops": 2}])");
+  CostModel model = costs(
+      R"("rows": [{"op": "*", "dtype": "int8", "gflops": 1}, {"op": "*", "dtype": "float32", "gflops": 2}])");
   CHECK(gflops(model, program, 0) == 1); // of the argument
   CHECK(gflops(model, program, 1) == 1); // there is none
   CHECK(gflops(model, program, 2) == 2); // a tuple
@@ -256,8 +271,10 @@ TEST_CASE("trust, and memory of a vendor's own") {
   CHECK(coded->hasOwnMemory());
   CHECK(coded->hasTimes()); // it may offer some
   compiler.patterns = R"({"vendor": "v", "own_memory": false})";
-  CHECK(Vendor::fromCompiler(&compiler).takeError().str().find("/own_memory: v has memory of its own") != std::string::npos);
+  CHECK(Vendor::fromCompiler(&compiler).takeError().str().find(
+            "/own_memory: v has memory of its own") != std::string::npos);
   compiler.flags = 0;
   compiler.patterns = R"({"vendor": "v", "own_memory": true})";
-  CHECK(Vendor::fromCompiler(&compiler).takeError().str().find("/own_memory: v has no memory of its own") != std::string::npos);
+  CHECK(Vendor::fromCompiler(&compiler).takeError().str().find(
+            "/own_memory: v has no memory of its own") != std::string::npos);
 }

@@ -40,8 +40,8 @@ int32_t compile(void *, const bycc_target *, const bycc_region *region, bycc_ans
   }
   bool isAligned = reinterpret_cast<uintptr_t>(memory) % 64 == 0;
   bool isGivenTwice = answer->weights(answer, 64) != nullptr && memory;
-  std::string blob = std::string(memory ? "some" : "null") + (isZero ? " zero" : "") + (isAligned ? " aligned" : "") +
-                     (isGivenTwice ? " twice" : "");
+  std::string blob = std::string(memory ? "some" : "null") + (isZero ? " zero" : "") +
+                     (isAligned ? " aligned" : "") + (isGivenTwice ? " twice" : "");
   answer->blob(answer, blob.data(), blob.size());
   return wanted == refuses;
 }
@@ -79,7 +79,9 @@ Module asking(double bytes) {
   return module.takeValue();
 }
 
-std::string textOf(const RegionOutcome &outcome) { return {outcome.blob.begin(), outcome.blob.end()}; }
+std::string textOf(const RegionOutcome &outcome) {
+  return {outcome.blob.begin(), outcome.blob.end()};
+}
 
 // What compile() of `bytes` bytes has written.
 void checkFilled(const RegionOutcome &outcome, uint64_t bytes) {
@@ -110,15 +112,19 @@ TEST_CASE("without the flag, for no bytes and for too many there are no weights"
   TargetInfo target;
   auto vendor = vendorWith(BYCC_VENDOR_OWN_WEIGHTS), without = vendorWith(0);
   Module some = asking(64);
-  CHECK(textOf(compileRegion(*without, target, RegionView::ofFunction(some, some.main()))) == "null aligned");
-  CHECK(textOf(compileRegion(*vendor, target, RegionView::ofFunction(some, some.main()), UINT64_MAX, true)) == "null");
+  CHECK(textOf(compileRegion(*without, target, RegionView::ofFunction(some, some.main()))) ==
+        "null aligned");
+  CHECK(textOf(compileRegion(*vendor, target, RegionView::ofFunction(some, some.main()), UINT64_MAX,
+                             true)) == "null");
   for (double bytes : {0.0, 1e15, 1.8e19}) {
     Module module = asking(bytes);
-    RegionOutcome outcome = compileRegion(*vendor, target, RegionView::ofFunction(module, module.main()));
+    RegionOutcome outcome =
+        compileRegion(*vendor, target, RegionView::ofFunction(module, module.main()));
     CHECK(outcome.kind == RegionOutcome::Kind::Done);
     CHECK(!textOf(outcome).starts_with("some"));
   }
-  CHECK(VendorAsker(*vendor, some, target).supports(some.block(some.function(some.main()).body).result));
+  CHECK(VendorAsker(*vendor, some, target)
+            .supports(some.block(some.function(some.main()).body).result));
 }
 
 TEST_CASE("a region that is refused keeps no weights") {

@@ -14,8 +14,7 @@ TEST_CASE("refusals") {
   log.add(NodeId(5), "vb", "never");
   log.add(NodeId(5), "va", "not supported");
   log.addPattern(NodeId(5), "va", "va.q: a later one");
-  CHECK(log.of(NodeId(5)) ==
-        Rows{{"va", "not supported; va.p: used elsewhere"}, {"vb", "never"}});
+  CHECK(log.of(NodeId(5)) == Rows{{"va", "not supported; va.p: used elsewhere"}, {"vb", "never"}});
   CHECK(log.of(NodeId(5), false) == Rows{{"va", "not supported"}, {"vb", "never"}});
   log.move(NodeId(5), NodeId(9));
   CHECK(log.of(NodeId(5)).empty());

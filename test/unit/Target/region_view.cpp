@@ -23,7 +23,8 @@ const bycc_attr *find(const bycc_node &node, const char *name) {
 } // namespace
 
 TEST_CASE("a function as a region") {
-  Module module = parse(R"(def @main(%x: Tensor[(2, 4), float32], Compiler="v", global_symbol="m_v_0") {
+  Module module =
+      parse(R"(def @main(%x: Tensor[(2, 4), float32], Compiler="v", global_symbol="m_v_0") {
     %0 = split(%x, indices_or_sections=2, axis=1);
     %1 = concatenate((%0.1, %0.0), axis=1);
     %2 = add(%1, 2f);

@@ -19,7 +19,8 @@ std::string problem(std::string_view text) {
 // The answer of the first vendor of `rules` for the result of @main.
 Answer ask(std::string_view rules, const std::string &body) {
   std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 2), float32], %i: "
-                     "Tensor[(2, 2), int64]) {\n" + body + "\n}\n";
+                     "Tensor[(2, 2), int64]) {\n" +
+                     body + "\n}\n";
   Expected<Module> module = parseRelay(text, "t.relay");
   if (!module)
     FAIL(module.error().str());
@@ -35,7 +36,9 @@ TEST_CASE("rules files") {
   CHECK(problem(R"({"vendors": []})") == "");
   CHECK(problem(R"({"pipeline": {"vendors": [{"name": "va"}]}, "other": 1})") == "");
   RuleSet rules = readRules(R"({"vendors": [{"name": "dnnl", "builtin": true},
-      {"name": "va", "ops": {"abs": {}}}], "merge_regions": false, "mod_name": "m"})", "r").takeValue();
+      {"name": "va", "ops": {"abs": {}}}], "merge_regions": false, "mod_name": "m"})",
+                            "r")
+                      .takeValue();
   REQUIRE(rules.vendors.size() == 2);
   CHECK(rules.vendors[0].isBuiltin);
   CHECK(rules.vendors[1].emulated->isEmulated());
@@ -82,7 +85,9 @@ TEST_CASE("lists of operators") {
 
 TEST_CASE("a built-in vendor keeps its tables and takes the rest") {
   RuleSet rules = readRules(R"({"vendors": [{"name": "va", "builtin": true, "min_ops": 2,
-      "ops": {"abs": {}}}]})", "r").takeValue();
+      "ops": {"abs": {}}}]})",
+                            "r")
+                      .takeValue();
   Vendor vendor("va");
   REQUIRE(rules.vendors[0].more.applyTo(vendor));
   CHECK(vendor.regionRules.minOps == 2);
@@ -92,8 +97,13 @@ TEST_CASE("a built-in vendor keeps its tables and takes the rest") {
 TEST_CASE("edges and costs of a built-in vendor name its composites") {
   RuleSet rules = readRules(R"({"vendors": [{"name": "va", "builtin": true,
       "edges": {"deny": [["va.p", "*"]]},
-      "cost": {"rows": [{"composite": "va.p", "us": 1}]}}]})", "r").takeValue();
-  auto vendor = readVendorFile(R"j({"vendor": "va", "patterns": [{"name": "va.p", "root": "abs(*)"}]})j", "va.json").takeValue();
+      "cost": {"rows": [{"composite": "va.p", "us": 1}]}}]})",
+                            "r")
+                      .takeValue();
+  auto vendor =
+      readVendorFile(R"j({"vendor": "va", "patterns": [{"name": "va.p", "root": "abs(*)"}]})j",
+                     "va.json")
+          .takeValue();
   REQUIRE(rules.vendors[0].more.applyTo(*vendor));
   CHECK(vendor->regionRules.edges.denied.size() == 1);
   CHECK(vendor->cost);

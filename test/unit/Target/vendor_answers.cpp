@@ -106,7 +106,8 @@ std::unique_ptr<Vendor> vendorOf(const bycc_vendor_compiler &compiler) {
 } // namespace
 
 TEST_CASE("the cheapest implementation is chosen and reaches compile") {
-  Module module = parse(R"(def @main(%x: Tensor[(4), float32], Compiler="v", global_symbol="m_v_0") {
+  Module module =
+      parse(R"(def @main(%x: Tensor[(4), float32], Compiler="v", global_symbol="m_v_0") {
     %0 = abs(%x);
     %1 = sin(%0);
     exp(%1)

@@ -39,7 +39,8 @@ TEST_CASE("a vendor file with everything") {
   CHECK(v.regionRules.minOps == 3);
   CHECK(v.regionRules.minFlops == 2.5e6);
   CHECK(v.regionRules.edges.denied.size() == 2);
-  CHECK(v.regionRules.edges.denied[0] == std::pair<std::string, std::string>("nn.relu", "nn.conv2d"));
+  CHECK(v.regionRules.edges.denied[0] ==
+        std::pair<std::string, std::string>("nn.relu", "nn.conv2d"));
   CHECK(v.regionRules.edges.allowed.size() == 1);
   REQUIRE(v.cost);
   CHECK(v.cost->launchMicroseconds == 5);
@@ -93,18 +94,23 @@ TEST_CASE("bad vendor files") {
 TEST_CASE("rewrites: what is read, and what nothing can be made of") {
   auto fileOf = [](const std::string &rewrites) {
     return R"j({"vendor": "v", "patterns": [{"name": "v.two", "root": "add($a, nn.relu($b))"},
-  {"name": "v.any", "root": "(abs|tanh)($a)"}], "rewrites": [)j" + rewrites + "]}";
+  {"name": "v.any", "root": "(abs|tanh)($a)"}], "rewrites": [)j" +
+           rewrites + "]}";
   };
   auto read = readVendorFile(fileOf(R"j({"from": "multiply($x, sigmoid($x))", "to": "v.swish($x)"},
-    {"from": "exp(abs($x))", "to": "v.two($x, $x)", "comment": "of no use"})j"), "v.json");
+    {"from": "exp(abs($x))", "to": "v.two($x, $x)", "comment": "of no use"})j"),
+                             "v.json");
   REQUIRE(read);
   CHECK((*read)->rewrites.size() == 1); // the other one is a pattern
   REQUIRE((*read)->patterns().size() == 3);
   CHECK((*read)->patterns()[2].name == "v.swish");
   CHECK((*read)->patterns()[2].params == std::vector<std::string>{"x"});
 
-  auto why = [&](const std::string &to) { return problem(fileOf(R"j({"from": "exp($x)", "to": ")j" + to + "\"}")); };
-  CHECK_THAT(why("abs($y)"), Catch::Contains("/rewrites/0/to: unknown operand 'y', did you mean 'x'?"));
+  auto why = [&](const std::string &to) {
+    return problem(fileOf(R"j({"from": "exp($x)", "to": ")j" + to + "\"}"));
+  };
+  CHECK_THAT(why("abs($y)"),
+             Catch::Contains("/rewrites/0/to: unknown operand 'y', did you mean 'x'?"));
   CHECK_THAT(why("abs(*)"), Catch::Contains("* names nothing"));
   CHECK_THAT(why("abs($x) | tanh($x)"), Catch::Contains("alternatives"));
   CHECK_THAT(why("nn.relu?(tanh($x))"), Catch::Contains("optional operators are a choice"));
@@ -119,7 +125,10 @@ TEST_CASE("rewrites: what is read, and what nothing can be made of") {
   CHECK_THAT(why("v.new(abs($x))"), Catch::Contains("v.new is no pattern before this"));
   CHECK_THAT(why("v.new($x, $x)"), Catch::Contains("'x' comes twice"));
   CHECK_THAT(why("abs($x"), Catch::Contains("/rewrites/0/to:"));
-  CHECK_THAT(problem(fileOf(R"j({"from": "exp($x)"})j")), Catch::Contains("'to' must be the text of a pattern"));
-  CHECK_THAT(problem(fileOf(R"j({"from": "exp($x)", "to": "abs($x)", "when": 1})j")), Catch::Contains("when"));
-  CHECK_THAT(problem(R"j({"vendor": "v", "rewrites": {}})j"), Catch::Contains("expected an array of rewrites"));
+  CHECK_THAT(problem(fileOf(R"j({"from": "exp($x)"})j")),
+             Catch::Contains("'to' must be the text of a pattern"));
+  CHECK_THAT(problem(fileOf(R"j({"from": "exp($x)", "to": "abs($x)", "when": 1})j")),
+             Catch::Contains("when"));
+  CHECK_THAT(problem(R"j({"vendor": "v", "rewrites": {}})j"),
+             Catch::Contains("expected an array of rewrites"));
 }

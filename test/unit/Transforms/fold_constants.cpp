@@ -6,7 +6,8 @@ TEST_CASE("a reshape of weights shares their bytes") {
   TestGraph g;
   NodeId x = g.param("x", {Dim(2), Dim(3)});
   NodeId w = g.floats({Dim(6)}, {1, 2, 3, 4, 5, 6});
-  NodeId view = g.call(ops::reshape, {w}, {{"newshape", AttrValue::ints(std::vector<int64_t>{2, 3})}});
+  NodeId view =
+      g.call(ops::reshape, {w}, {{"newshape", AttrValue::ints(std::vector<int64_t>{2, 3})}});
   g.finish(g.call(ops::add, {x, view}));
   CHECK(g.run(foldConstants));
   NodeId folded = g.module.operands(g.result())[1];
@@ -17,7 +18,8 @@ TEST_CASE("a reshape of weights shares their bytes") {
 TEST_CASE("a result that would grow too much stays an operator") {
   TestGraph g;
   NodeId small = g.floats({Dim(1)}, {1});
-  NodeId large = g.call(ops::broadcast_to, {small}, {{"shape", AttrValue::ints(std::vector<int64_t>{1000})}});
+  NodeId large =
+      g.call(ops::broadcast_to, {small}, {{"shape", AttrValue::ints(std::vector<int64_t>{1000})}});
   g.finish(g.call(ops::add, {large, g.param("x", {Dim(1000)})}));
   CHECK(!g.run(foldConstants, {{"max-bytes", "100"}}));
   CHECK(g.run(foldConstants, {{"max-bytes", "4000"}}));

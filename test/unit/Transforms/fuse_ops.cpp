@@ -54,27 +54,37 @@ TEST_CASE("random graphs stay valid and every operator is kept once") {
     std::mt19937 random(seed);
     TestGraph g;
     std::vector<NodeId> values{g.param("x", {Dim(4), Dim(6)}), g.param("y", {Dim(1), Dim(6)})};
-    auto pick = [&] { return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 6)]; };
+    auto pick = [&] {
+      return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 6)];
+    };
     NodeId weight = g.floats({Dim(6), Dim(6)}, std::vector<float>(36, 0.5f));
     for (int i = 0; i < 30; ++i)
       switch (random() % 6) {
-      case 0: values.push_back(g.call(ops::exp, {pick()})); break;
-      case 1:
-        values.push_back(g.call(ops::sum, {pick()}, {{"axis", AttrValue::ints(std::vector<int64_t>{0})},
-                                                     {"keepdims", AttrValue(true)}}));
+      case 0:
+        values.push_back(g.call(ops::exp, {pick()}));
         break;
-      case 2: values.push_back(g.call(ops::nn_dense, {pick(), weight}, {{"units", AttrValue(6)}})); break;
-      case 3: values.push_back(g.call(ops::reverse, {pick()}, {{"axis", AttrValue(1)}})); break;
-      default: values.push_back(g.call(ops::add, {pick(), pick()})); break;
+      case 1:
+        values.push_back(g.call(
+            ops::sum, {pick()},
+            {{"axis", AttrValue::ints(std::vector<int64_t>{0})}, {"keepdims", AttrValue(true)}}));
+        break;
+      case 2:
+        values.push_back(g.call(ops::nn_dense, {pick(), weight}, {{"units", AttrValue(6)}}));
+        break;
+      case 3:
+        values.push_back(g.call(ops::reverse, {pick()}, {{"axis", AttrValue(1)}}));
+        break;
+      default:
+        values.push_back(g.call(ops::add, {pick(), pick()}));
+        break;
       }
     g.finish(g.builder.tuple(std::vector{values.back(), pick()}));
     PassContext context;
     REQUIRE(eliminateDeadCode(g.module, context));
     size_t before = 0, after = 0;
     auto countOps = [&](size_t &total) {
-      forEachNode(g.module, g.body, [&](NodeId node) {
-        total += g.module.node(node).kind == NodeKind::CallOp;
-      });
+      forEachNode(g.module, g.body,
+                  [&](NodeId node) { total += g.module.node(node).kind == NodeKind::CallOp; });
     };
     countOps(before);
     g.run(fuseOps); // verifies: order and visibility of operands

@@ -47,7 +47,9 @@ public:
   }
 
 private:
-  NodeId pick() { return values_[values_.size() - 1 - random_() % std::min<size_t>(values_.size(), 4)]; }
+  NodeId pick() {
+    return values_[values_.size() - 1 - random_() % std::min<size_t>(values_.size(), 4)];
+  }
   NodeId weight() {
     std::vector<float> data;
     for (int i = 0; i < 64; ++i)
@@ -56,7 +58,8 @@ private:
   }
   // Columns of two halves, the other way round.
   NodeId swapped(NodeId a) {
-    NodeId parts = g.call(ops::split, {a}, {{"indices_or_sections", AttrValue(2)}, {"axis", AttrValue(1)}});
+    NodeId parts =
+        g.call(ops::split, {a}, {{"indices_or_sections", AttrValue(2)}, {"axis", AttrValue(1)}});
     auto first = g.builder.project(parts, 0), second = g.builder.project(parts, 1);
     REQUIRE((first && second));
     NodeId fields = g.builder.tuple(std::vector{*second, *first});
@@ -64,14 +67,25 @@ private:
   }
   NodeId step() {
     switch (random_() % 10) {
-    case 0: case 1: case 2: return g.call(ops::nn_dense, {pick(), weight()}, {{"units", AttrValue(8)}});
-    case 3: return g.call(ops::add, {pick(), pick()});
-    case 4: return g.call(ops::multiply, {pick(), weight()});
-    case 5: return g.call(ops::nn_relu, {pick()});
-    case 6: return g.call(ops::tanh, {pick()});
-    case 7: return g.call(ops::nn_softmax, {pick()});
-    case 8: return g.call(ops::transpose, {pick()}, {{"axes", AttrValue::ints(std::vector<int64_t>{1, 0})}});
-    default: return swapped(pick());
+    case 0:
+    case 1:
+    case 2:
+      return g.call(ops::nn_dense, {pick(), weight()}, {{"units", AttrValue(8)}});
+    case 3:
+      return g.call(ops::add, {pick(), pick()});
+    case 4:
+      return g.call(ops::multiply, {pick(), weight()});
+    case 5:
+      return g.call(ops::nn_relu, {pick()});
+    case 6:
+      return g.call(ops::tanh, {pick()});
+    case 7:
+      return g.call(ops::nn_softmax, {pick()});
+    case 8:
+      return g.call(ops::transpose, {pick()},
+                    {{"axes", AttrValue::ints(std::vector<int64_t>{1, 0})}});
+    default:
+      return swapped(pick());
     }
   }
 

@@ -30,8 +30,12 @@ struct Fixture {
 
 struct Recorder : PassInstrument {
   std::vector<std::string> seen;
-  bool shouldRun(const Module &, const PassInfo &pass) override { return pass.name != "infer-type"; }
-  void beforePass(const Module &, const PassInfo &pass) override { seen.push_back("+" + pass.name); }
+  bool shouldRun(const Module &, const PassInfo &pass) override {
+    return pass.name != "infer-type";
+  }
+  void beforePass(const Module &, const PassInfo &pass) override {
+    seen.push_back("+" + pass.name);
+  }
   void afterPass(const Module &, const PassInfo &pass, bool changed) override {
     seen.push_back((changed ? "!" : "-") + pass.name);
   }
@@ -73,16 +77,18 @@ TEST_CASE("bisection stops after so many passes") {
   auto changed = f.run(manager, {"infer-type", "simplify-expr"});
   REQUIRE(changed);
   CHECK(!*changed);
-  CHECK(f.text == "BISECT: running pass (1) infer-type\nBISECT: NOT running pass (2) simplify-expr\n");
+  CHECK(f.text ==
+        "BISECT: running pass (1) infer-type\nBISECT: NOT running pass (2) simplify-expr\n");
 }
 
 TEST_CASE("a pass that breaks the program is found by verification") {
   Fixture f;
-  f.registry.add("break-types", 0, "", "", "", "", [](Module &module, PassContext &) -> Expected<bool> {
-    NodeId result = module.block(module.function(module.main()).body).result;
-    module.node(result).type = module.types.tensor(DType::Int8, {Dim(9)});
-    return true;
-  });
+  f.registry.add("break-types", 0, "", "", "", "",
+                 [](Module &module, PassContext &) -> Expected<bool> {
+                   NodeId result = module.block(module.function(module.main()).body).result;
+                   module.node(result).type = module.types.tensor(DType::Int8, {Dim(9)});
+                   return true;
+                 });
   f.options.verifyEach = true;
   PassManager manager(f.registry, f.options);
   auto result = f.run(manager, {"infer-type", "break-types"});
@@ -96,5 +102,6 @@ TEST_CASE("options reach the pass that was given them") {
   PassManager manager(f.registry, f.options);
   auto result = manager.run(f.graph.module, f.context, {{"fuse-ops", {{"max-nodes", "none"}}}});
   REQUIRE(!result);
-  CHECK(result.error().message() == "pass 'fuse-ops': max-nodes is 'none', not a number from 1 to 4096");
+  CHECK(result.error().message() ==
+        "pass 'fuse-ops': max-nodes is 'none', not a number from 1 to 4096");
 }

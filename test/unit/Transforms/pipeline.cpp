@@ -1,5 +1,5 @@
-#include "bycc/IR/Builder.h"
 #include "bycc/Transforms/Pipeline.h"
+#include "bycc/IR/Builder.h"
 
 #include <catch2/catch.hpp>
 
@@ -14,8 +14,8 @@ PassRegistry makeRegistry() {
   registerTransforms(registry);
   registry.add("annotate-target", 0, "", "annotations", "vendors", "", nothing);
   registry.add("merge-compiler-regions", 0, "annotations", "regions", "", "", nothing);
-  registry.add("partition-graph", 0, "annotations",
-               "external-functions !annotations !regions", "", "", nothing);
+  registry.add("partition-graph", 0, "annotations", "external-functions !annotations !regions", "",
+               "", nothing);
   return registry;
 }
 
@@ -47,11 +47,12 @@ std::string problem(std::string_view text) {
 } // namespace
 
 TEST_CASE("a pass list reads and prints") {
-  Pipeline pipeline = parsed(" fold-constants{max-bytes=16}, annotate-target{vendors=a,b},default<O2> ");
+  Pipeline pipeline =
+      parsed(" fold-constants{max-bytes=16}, annotate-target{vendors=a,b},default<O2> ");
   REQUIRE(pipeline.size() == 5);
   CHECK(pipeline[1].options.at("vendors") == "a,b");
-  CHECK(printPipeline(pipeline) ==
-        "fold-constants{max-bytes=16},annotate-target{vendors=a,b},fold-constants,simplify-expr,fuse-ops");
+  CHECK(printPipeline(pipeline) == "fold-constants{max-bytes=16},annotate-target{vendors=a,b},fold-"
+                                   "constants,simplify-expr,fuse-ops");
   CHECK(printPipeline(parsed(printPipeline(pipeline))) == printPipeline(pipeline));
   CHECK(parsed("").empty());
   CHECK(parsed("default<O0>").empty());
@@ -79,7 +80,8 @@ TEST_CASE("edits by name") {
     return printPipeline(*pipeline);
   };
   CHECK(edited(defaults(2), {.disable = {"fold-constants"}}) == "simplify-expr,fuse-ops");
-  CHECK(edited(defaults(1), {.require = {"simplify-expr"}}) == "fold-constants,simplify-expr,fuse-ops");
+  CHECK(edited(defaults(1), {.require = {"simplify-expr"}}) ==
+        "fold-constants,simplify-expr,fuse-ops");
   // Not in the reference list: as late as its needs allow.
   CHECK(edited(defaults(1), {.require = {"canonicalize-ops"}}) ==
         "fold-constants,canonicalize-ops,fuse-ops");

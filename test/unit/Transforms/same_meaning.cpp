@@ -66,29 +66,41 @@ private:
     const OpId binary[] = {ops::add, ops::subtract, ops::multiply, ops::divide, ops::minimum};
     auto some = [&](const OpId *list) { return list[random_() % 5]; };
     switch (random_() % 16) {
-    case 0: return g.call(some(unary), {a});
-    case 1: return back(g.call(some(unary), {flat(a)}));
-    case 2: return g.call(some(binary), {a, pick()});
-    case 3: return g.call(some(binary), {a, scalar()});
-    case 4: return g.call(some(binary), {scalar(), a});
-    case 5: return back(g.call(some(binary), {flat(a), flat(pick())}));
-    case 6: return g.call(some(binary), {a, back(g.call(some(unary), {flat(pick())}))});
+    case 0:
+      return g.call(some(unary), {a});
+    case 1:
+      return back(g.call(some(unary), {flat(a)}));
+    case 2:
+      return g.call(some(binary), {a, pick()});
+    case 3:
+      return g.call(some(binary), {a, scalar()});
+    case 4:
+      return g.call(some(binary), {scalar(), a});
+    case 5:
+      return back(g.call(some(binary), {flat(a), flat(pick())}));
+    case 6:
+      return g.call(some(binary), {a, back(g.call(some(unary), {flat(pick())}))});
     case 7: {
       NodeId dense = g.call(ops::nn_dense, {flat(a), reshape36()}, {{"units", AttrValue(6)}});
       NodeId bias = g.call(ops::add, {back(dense), vector(6)});
       return random_() % 2 ? g.call(ops::nn_softmax, {bias}) : bias;
     }
     case 8: {
-      AttrDict last{{"axis", AttrValue::ints(std::vector<int64_t>{2})}, {"keepdims", AttrValue(true)}};
-      return g.call(ops::subtract, {a, g.call(ops::max, {back(g.call(ops::abs, {flat(a)}))}, last)});
+      AttrDict last{{"axis", AttrValue::ints(std::vector<int64_t>{2})},
+                    {"keepdims", AttrValue(true)}};
+      return g.call(ops::subtract,
+                    {a, g.call(ops::max, {back(g.call(ops::abs, {flat(a)}))}, last)});
     }
     case 9: {
       AttrDict swap{{"axes", AttrValue::ints(std::vector<int64_t>{0, 2, 1})}};
-      return g.call(ops::transpose, {g.call(some(unary), {g.call(ops::transpose, {a}, swap)})}, swap);
+      return g.call(ops::transpose, {g.call(some(unary), {g.call(ops::transpose, {a}, swap)})},
+                    swap);
     }
     case 10:
-      return g.call(ops::clip, {g.call(ops::clip, {a}, {{"a_min", AttrValue(-1.5)}, {"a_max", AttrValue(1.0)}})},
-                    {{"a_min", AttrValue(-0.5)}, {"a_max", AttrValue(2.0)}});
+      return g.call(
+          ops::clip,
+          {g.call(ops::clip, {a}, {{"a_min", AttrValue(-1.5)}, {"a_max", AttrValue(1.0)}})},
+          {{"a_min", AttrValue(-0.5)}, {"a_max", AttrValue(2.0)}});
     case 11: {
       NodeId wide = g.call(ops::cast, {a}, {{"dtype", AttrValue("float64")}});
       return g.call(ops::cast, {wide}, {{"dtype", AttrValue("float32")}});
@@ -96,20 +108,24 @@ private:
     case 12: {
       AttrDict axis{{"axis", AttrValue(1)}};
       NodeId both = g.call(ops::concatenate, {g.builder.tuple(std::vector{a, pick()})}, axis);
-      NodeId parts = g.call(ops::split, {both}, {{"indices_or_sections", AttrValue(2)}, {"axis", AttrValue(1)}});
+      NodeId parts = g.call(ops::split, {both},
+                            {{"indices_or_sections", AttrValue(2)}, {"axis", AttrValue(1)}});
       return *g.builder.project(parts, random_() % 2);
     }
-    case 13: return g.call(ops::reverse, {a}, {{"axis", AttrValue(1)}});
+    case 13:
+      return g.call(ops::reverse, {a}, {{"axis", AttrValue(1)}});
     case 14: { // two products of one value, one of a higher rank or the other way round
       NodeId left = g.call(ops::nn_dense, {a, reshape36()}, {{"units", AttrValue(6)}});
-      NodeId matrix = g.call(ops::transpose, {reshape36()}, {{"axes", AttrValue(AttrValue::List{1, 0})}});
-      NodeId right = random_() % 2
-                         ? back(g.call(ops::nn_matmul, {flat(a), matrix}, {{"units", AttrValue(6)}}))
-                         : g.call(ops::nn_dense, {a, matrix}, {{"units", AttrValue(6)}});
+      NodeId matrix =
+          g.call(ops::transpose, {reshape36()}, {{"axes", AttrValue(AttrValue::List{1, 0})}});
+      NodeId right =
+          random_() % 2 ? back(g.call(ops::nn_matmul, {flat(a), matrix}, {{"units", AttrValue(6)}}))
+                        : g.call(ops::nn_dense, {a, matrix}, {{"units", AttrValue(6)}});
       return g.call(some(binary), {g.call(ops::add, {left, vector(6)}), right});
     }
     default: {
-      NodeId norm = g.call(ops::nn_layer_norm, {back(g.call(ops::exp, {flat(a)})), vector(6), vector(6)});
+      NodeId norm =
+          g.call(ops::nn_layer_norm, {back(g.call(ops::exp, {flat(a)})), vector(6), vector(6)});
       return g.call(some(binary), {norm, pick()});
     }
     }
@@ -144,14 +160,17 @@ TEST_CASE("passes keep the meaning of random programs") {
     const char *name;
     Expected<bool> (*pass)(Module &, PassContext &);
   };
-  const Step steps[] = {
-      {"simplify-expr", simplifyExpr},       {"canonicalize-ops", canonicalizeOps},
-      {"fold-constants", foldConstants},     {"eliminate-common-subexpr", eliminateCommonSubexpr},
-      {"eliminate-dead-code", eliminateDeadCode}, {"simplify-expr again", simplifyExpr},
-      {"canonicalize-matmul", canonicalizeMatmul},
-      {"eliminate-common-subexpr again", eliminateCommonSubexpr},
-      {"combine-parallel-dense", combineParallelDense}, {"simplify-expr, the third", simplifyExpr},
-      {"fuse-ops", fuseOps}};
+  const Step steps[] = {{"simplify-expr", simplifyExpr},
+                        {"canonicalize-ops", canonicalizeOps},
+                        {"fold-constants", foldConstants},
+                        {"eliminate-common-subexpr", eliminateCommonSubexpr},
+                        {"eliminate-dead-code", eliminateDeadCode},
+                        {"simplify-expr again", simplifyExpr},
+                        {"canonicalize-matmul", canonicalizeMatmul},
+                        {"eliminate-common-subexpr again", eliminateCommonSubexpr},
+                        {"combine-parallel-dense", combineParallelDense},
+                        {"simplify-expr, the third", simplifyExpr},
+                        {"fuse-ops", fuseOps}};
   for (uint32_t seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
     Program program(seed);

@@ -34,7 +34,8 @@ TEST_CASE("bias constants are views of the same bytes") {
   g.finish(g.call(ops::add, {bias, conv}));
   CHECK(g.run(canonicalizeOps));
   REQUIRE(g.module.isOp(g.result(), ops::nn_bias_add));
-  CHECK(g.module.constant(g.module.operands(g.result())[1]).data() == g.module.constant(bias).data());
+  CHECK(g.module.constant(g.module.operands(g.result())[1]).data() ==
+        g.module.constant(bias).data());
 }
 
 TEST_CASE("only exact identities are used") {
@@ -100,31 +101,61 @@ TEST_CASE("clean-up passes run twice equal one run") {
     std::mt19937 random(seed);
     TestGraph g;
     std::vector<NodeId> values{g.param("x", {Dim(2), Dim(6)}), g.param("y", {Dim(2), Dim(6)})};
-    auto pick = [&] { return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 4)]; };
+    auto pick = [&] {
+      return values[values.size() - 1 - random() % std::min<size_t>(values.size(), 4)];
+    };
     auto scalar = [&] {
       double all[] = {1, 0, -0.0, 2, 4};
       return g.module.addScalar(DType::Float32, all[random() % 5]);
     };
-    auto shape = [](std::vector<int64_t> dims) { return AttrDict{{"newshape", AttrValue::ints(dims)}}; };
+    auto shape = [](std::vector<int64_t> dims) {
+      return AttrDict{{"newshape", AttrValue::ints(dims)}};
+    };
     auto there = [&](NodeId a) { return g.call(ops::reshape, {a}, shape({3, 4})); };
     auto back = [&](NodeId a) { return g.call(ops::reshape, {a}, shape({2, 6})); };
     auto flip = [&](NodeId a) { return g.call(ops::transpose, {a}, {{"axes", AttrValue()}}); };
-    auto cast = [&](NodeId a, const char *to) { return g.call(ops::cast, {a}, {{"dtype", AttrValue(to)}}); };
+    auto cast = [&](NodeId a, const char *to) {
+      return g.call(ops::cast, {a}, {{"dtype", AttrValue(to)}});
+    };
     for (int i = 0; i < 25; ++i) {
       NodeId a = pick();
       switch (random() % 12) {
-      case 0: a = back(g.call(ops::nn_relu, {there(a)})); break;
-      case 1: a = flip(g.call(ops::negative, {flip(a)})); break;
-      case 2: a = cast(cast(a, random() % 2 ? "float64" : "float16"), "float32"); break;
-      case 3: a = g.call(ops::multiply, {a, scalar()}); break;
-      case 4: a = g.call(ops::add, {scalar(), a}); break;
-      case 5: a = g.call(ops::divide, {a, scalar()}); break;
-      case 6: a = g.call(ops::subtract, {a, g.call(ops::negative, {pick()})}); break;
-      case 7: a = back(g.call(ops::multiply, {there(a), scalar()})); break;
-      case 8: a = g.call(ops::clip, {a}, {{"a_min", AttrValue(-1.0)}, {"a_max", AttrValue(4.0)}}); break;
-      case 9: a = g.call(ops::maximum, {a, scalar()}); break;
-      case 10: a = *g.builder.project(g.builder.tuple(std::vector{pick(), a}), random() % 2); break;
-      default: a = g.call(ops::add, {a, pick()}); break;
+      case 0:
+        a = back(g.call(ops::nn_relu, {there(a)}));
+        break;
+      case 1:
+        a = flip(g.call(ops::negative, {flip(a)}));
+        break;
+      case 2:
+        a = cast(cast(a, random() % 2 ? "float64" : "float16"), "float32");
+        break;
+      case 3:
+        a = g.call(ops::multiply, {a, scalar()});
+        break;
+      case 4:
+        a = g.call(ops::add, {scalar(), a});
+        break;
+      case 5:
+        a = g.call(ops::divide, {a, scalar()});
+        break;
+      case 6:
+        a = g.call(ops::subtract, {a, g.call(ops::negative, {pick()})});
+        break;
+      case 7:
+        a = back(g.call(ops::multiply, {there(a), scalar()}));
+        break;
+      case 8:
+        a = g.call(ops::clip, {a}, {{"a_min", AttrValue(-1.0)}, {"a_max", AttrValue(4.0)}});
+        break;
+      case 9:
+        a = g.call(ops::maximum, {a, scalar()});
+        break;
+      case 10:
+        a = *g.builder.project(g.builder.tuple(std::vector{pick(), a}), random() % 2);
+        break;
+      default:
+        a = g.call(ops::add, {a, pick()});
+        break;
       }
       values.push_back(a);
     }

@@ -30,8 +30,7 @@ std::vector<std::string> checkNarrow(RegionBuilder &region, double tolerance = 0
 }
 
 void checkNarrowOp(const std::string &op, const std::vector<Dims> &inputs,
-                   const std::vector<Dims> &constants, Dims result,
-                   std::vector<Attr> attrs = {}) {
+                   const std::vector<Dims> &constants, Dims result, std::vector<Attr> attrs = {}) {
   CAPTURE(op);
   if (!canRun())
     return;
@@ -43,8 +42,10 @@ void checkNarrowOp(const std::string &op, const std::vector<Dims> &inputs,
 } // namespace
 
 TEST_CASE("dnnl products of bfloat16") {
-  checkNarrowOp("nn.conv2d", {{1, 3, 9, 8}}, {{16, 3, 3, 3}}, {1, 16, 9, 8}, {{"padding", Dims{1, 1}}});
-  checkNarrowOp("nn.conv2d", {{2, 32, 7, 7}}, {{20, 32, 1, 1}}, {2, 20, 4, 4}, {{"strides", Dims{2, 2}}});
+  checkNarrowOp("nn.conv2d", {{1, 3, 9, 8}}, {{16, 3, 3, 3}}, {1, 16, 9, 8},
+                {{"padding", Dims{1, 1}}});
+  checkNarrowOp("nn.conv2d", {{2, 32, 7, 7}}, {{20, 32, 1, 1}}, {2, 20, 4, 4},
+                {{"strides", Dims{2, 2}}});
   checkNarrowOp("nn.conv2d", {{1, 16, 9, 9}}, {{16, 1, 3, 3}}, {1, 16, 9, 9},
                 {{"groups", 16}, {"padding", Dims{1, 1, 1, 1}}});
   checkNarrowOp("nn.conv2d", {{1, 9, 8, 3}}, {{3, 3, 3, 16}}, {1, 7, 6, 16},
@@ -54,7 +55,8 @@ TEST_CASE("dnnl products of bfloat16") {
   checkNarrowOp("nn.conv2d_transpose", {{1, 6, 4, 4}}, {{6, 5, 3, 3}}, {1, 5, 9, 9},
                 {{"strides", Dims{2, 2}}});
   checkNarrowOp("nn.dense", {{4, 40}}, {{10, 40}}, {4, 10});
-  checkNarrowOp("nn.matmul", {{6, 4}, {3, 6}}, {}, {4, 3}, {{"transpose_a", 1}, {"transpose_b", 1}});
+  checkNarrowOp("nn.matmul", {{6, 4}, {3, 6}}, {}, {4, 3},
+                {{"transpose_a", 1}, {"transpose_b", 1}});
   checkNarrowOp("nn.batch_matmul", {{3, 4, 8}, {3, 5, 8}}, {}, {3, 4, 5}, {{"transpose_b", 1}});
 }
 
@@ -109,7 +111,8 @@ TEST_CASE("dnnl bias, summand and gelu of bfloat16 in one product") {
   uint32_t gate = region.op("add", {erf, region.scalar(1)}, {8, 16});
   region.output(region.op("multiply", {half, gate}, {8, 16}));
   std::vector<std::string> steps = checkNarrow(region, 0x1p-6);
-  CHECK(countOf(steps, "matmul") + countOf(steps, "reorder") + countOf(steps, "copy") == steps.size());
+  CHECK(countOf(steps, "matmul") + countOf(steps, "reorder") + countOf(steps, "copy") ==
+        steps.size());
 }
 
 TEST_CASE("dnnl normalises bfloat16 between casts in one step") {
@@ -161,7 +164,8 @@ TEST_CASE("dnnl adds a wide value with channels last to a narrow result in no sl
 
 TEST_CASE("dnnl keeps a wide value that others read") {
   RegionBuilder region(BYCC_BFLOAT16);
-  uint32_t soft = region.op("nn.softmax", {region.cast(region.input({4, 16}), BYCC_FLOAT32)}, {4, 16});
+  uint32_t soft =
+      region.op("nn.softmax", {region.cast(region.input({4, 16}), BYCC_FLOAT32)}, {4, 16});
   region.output(region.cast(soft, BYCC_BFLOAT16));
   region.output(soft);
   checkNarrow(region);

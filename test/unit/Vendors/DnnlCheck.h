@@ -51,8 +51,7 @@ inline std::vector<Tensor> inputsFor(RegionBuilder &region) {
 
 // Compiles, runs with 2 and with 1 threads, compares; answers the steps' names.
 inline std::vector<std::string> checkWith(RegionBuilder &region, const std::vector<Tensor> &inputs,
-                                          const char *features = nullptr,
-                                          double tolerance = 1e-4) {
+                                          const char *features = nullptr, double tolerance = 1e-4) {
   Answer compiled = compile(region, features);
   INFO(compiled.reason);
   REQUIRE(compiled.yes);
@@ -67,9 +66,9 @@ inline std::vector<std::string> check(RegionBuilder &region) {
 }
 
 // The region becomes one operator, which is supported.
-inline void requireOp(RegionBuilder &region, const std::string &op,
-                      const std::vector<Dims> &inputs, const std::vector<Dims> &constants,
-                      Dims result, std::vector<Attr> attrs, const char *features = nullptr) {
+inline void requireOp(RegionBuilder &region, const std::string &op, const std::vector<Dims> &inputs,
+                      const std::vector<Dims> &constants, Dims result, std::vector<Attr> attrs,
+                      const char *features = nullptr) {
   std::vector<uint32_t> operands;
   for (const Dims &dims : inputs)
     operands.push_back(region.input(dims));
@@ -91,8 +90,7 @@ struct OperatorCase {
 
 // One operator alone is supported and right.
 inline void checkOp(const std::string &op, const std::vector<Dims> &inputs,
-                    const std::vector<Dims> &constants, Dims result,
-                    std::vector<Attr> attrs = {}) {
+                    const std::vector<Dims> &constants, Dims result, std::vector<Attr> attrs = {}) {
   CAPTURE(op);
   RegionBuilder region;
   requireOp(region, op, inputs, constants, std::move(result), std::move(attrs));

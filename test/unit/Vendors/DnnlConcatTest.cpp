@@ -60,8 +60,9 @@ TEST_CASE("dnnl splits convolutions of channels-last models and batches alike") 
   RegionBuilder nhwc;
   uint32_t all = nhwc.op("concatenate", {nhwc.input({2, 6, 6, 16}), nhwc.input({2, 6, 6, 32})},
                          {2, 6, 6, 48}, {{"axis", 3}});
-  uint32_t pooled = nhwc.op("nn.max_pool2d", {all}, {2, 3, 3, 48},
-                            {{"pool_size", Dims{2, 2}}, {"strides", Dims{2, 2}}, {"layout", "NHWC"}});
+  uint32_t pooled =
+      nhwc.op("nn.max_pool2d", {all}, {2, 3, 3, 48},
+              {{"pool_size", Dims{2, 2}}, {"strides", Dims{2, 2}}, {"layout", "NHWC"}});
   uint32_t kernel = nhwc.constant({3, 3, 48, 16}, noise({3, 3, 48, 16}, 5));
   nhwc.output(nhwc.op("nn.conv2d", {pooled, kernel}, {2, 1, 1, 16},
                       {{"data_layout", "NHWC"}, {"kernel_layout", "HWIO"}}));

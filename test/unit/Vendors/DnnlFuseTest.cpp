@@ -194,7 +194,8 @@ TEST_CASE("dnnl runs a residual network with pooling, concat and head") {
   uint32_t sum = region.op("add", {conv(region, b, 32, 3), a}, wide);
   uint32_t r = region.op("nn.relu", {sum}, wide);
   uint32_t skip = conv(region, r, 32, 4, 1);
-  uint32_t merged = region.op("nn.relu", {region.op("add", {conv(region, r, 32, 6), skip}, wide)}, wide);
+  uint32_t merged =
+      region.op("nn.relu", {region.op("add", {conv(region, r, 32, 6), skip}, wide)}, wide);
   uint32_t both = region.op("concatenate", {merged, r}, {1, 64, 8, 8}, {{"axis", 1}});
   uint32_t pooled = region.op("nn.max_pool2d", {both}, {1, 64, 4, 4},
                               {{"pool_size", Dims{2, 2}}, {"strides", Dims{2, 2}}});
@@ -213,11 +214,11 @@ TEST_CASE("dnnl writes whole blocks of channels straight into a concatenation") 
     CAPTURE(side, left, right);
     RegionBuilder region;
     Dims dims{1, 16, side, side};
-    uint32_t x = region.op("nn.relu", {conv(region, region.input({1, 3, side, side}), 16, 1)}, dims);
+    uint32_t x =
+        region.op("nn.relu", {conv(region, region.input({1, 3, side, side}), 16, 1)}, dims);
     uint32_t a = region.op("nn.relu", {conv(region, x, left, 2, 1)}, {1, left, side, side});
     uint32_t b = region.op("nn.relu", {conv(region, x, right, 3)}, {1, right, side, side});
-    uint32_t both =
-        region.op("concatenate", {a, b}, {1, left + right, side, side}, {{"axis", 1}});
+    uint32_t both = region.op("concatenate", {a, b}, {1, left + right, side, side}, {{"axis", 1}});
     region.output(conv(region, both, 8, 4, 1));
     region.output(both);
     CHECK(countOf(check(region), "copy") == copies);
@@ -237,21 +238,24 @@ TEST_CASE("dnnl runs attention without copies for transposes") {
     return region.op("add", {p, weights(region, {h * d}, seed)}, model);
   };
   auto toHeads = [&](uint32_t from, Dims axes, Dims dims, Dims flat) {
-    uint32_t t = region.op("transpose", {region.op("reshape", {from}, split)}, dims, {{"axes", axes}});
+    uint32_t t =
+        region.op("transpose", {region.op("reshape", {from}, split)}, dims, {{"axes", axes}});
     return region.op("reshape", {t}, flat);
   };
   uint32_t q = toHeads(project(x, 1), {0, 2, 1, 3}, heads, {h, s, d});
   uint32_t k = toHeads(project(x, 2), {0, 2, 3, 1}, {1, h, d, s}, {h, d, s});
   uint32_t v = toHeads(project(x, 3), {0, 2, 1, 3}, heads, {h, s, d});
-  uint32_t scores = region.op("reshape", {region.op("nn.batch_matmul", {q, k}, {h, s, s})}, {1, h, s, s});
+  uint32_t scores =
+      region.op("reshape", {region.op("nn.batch_matmul", {q, k}, {h, s, s})}, {1, h, s, s});
   scores = region.op("divide", {scores, region.scalar(4)}, {1, h, s, s});
   scores = region.op("add", {scores, mask}, {1, h, s, s});
   uint32_t p = region.op("reshape", {region.op("nn.softmax", {scores}, {1, h, s, s})}, {h, s, s});
   uint32_t y = region.op("reshape", {region.op("nn.batch_matmul", {p, v}, {h, s, d})}, heads);
-  y = region.op("reshape", {region.op("transpose", {y}, split, {{"axes", Dims{0, 2, 1, 3}}})}, model);
+  y = region.op("reshape", {region.op("transpose", {y}, split, {{"axes", Dims{0, 2, 1, 3}}})},
+                model);
   y = region.op("add", {x, project(y, 4)}, model);
-  region.output(region.op("nn.layer_norm", {y, weights(region, {h * d}), weights(region, {h * d}, 9)},
-                          model));
+  region.output(region.op("nn.layer_norm",
+                          {y, weights(region, {h * d}), weights(region, {h * d}, 9)}, model));
   Names steps = check(region);
   CHECK(countOf(steps, "matmul") == 6);
   CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") == 0);
@@ -317,7 +321,8 @@ TEST_CASE("dnnl checks the constants of hard swish") {
        {std::tuple(2.0f, 6.0, 6.0f), std::tuple(3.0f, 5.0, 6.0f), std::tuple(3.0f, 6.0, 5.0f)}) {
     CAPTURE(shift, high, divisor);
     RegionBuilder region;
-    region.output(hardSwish(region, conv(region, region.input(dims), 16, 1), 1, shift, high, divisor));
+    region.output(
+        hardSwish(region, conv(region, region.input(dims), 16, 1), 1, shift, high, divisor));
     Names steps = check(region);
     CHECK(countOf(steps, "eltwise") + countOf(steps, "binary") >= 2);
   }

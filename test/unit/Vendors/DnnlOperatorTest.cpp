@@ -16,8 +16,10 @@ TEST_CASE("dnnl convolution in all ranks, layouts and groupings") {
           {{"data_layout", "NHWC"}, {"kernel_layout", "HWOI"}, {"groups", 4}});
   checkOp("nn.conv2d", {{1, 3, 8, 8}}, {{4, 3, 3, 3}}, {1, 4, 9, 8},
           {{"padding", Dims{1, 0, 2, 2}}});
-  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 16, 1, 1}}, {1, 16, 10, 10}, {{"padding", Dims{3, 3}}});
-  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 16, 3, 3}}, {1, 16, 12, 12}, {{"padding", Dims{5, 5}}});
+  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 16, 1, 1}}, {1, 16, 10, 10},
+          {{"padding", Dims{3, 3}}});
+  checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 16, 3, 3}}, {1, 16, 12, 12},
+          {{"padding", Dims{5, 5}}});
   checkOp("nn.conv2d", {{1, 16, 4, 4}}, {{16, 1, 3, 3}}, {1, 16, 5, 5},
           {{"padding", Dims{4, 4}}, {"groups", 16}, {"strides", Dims{2, 2}}});
   checkOp("nn.conv2d", {{1, 3, 5, 5}, {4, 3, 3, 3}}, {}, {1, 4, 3, 3});
@@ -117,7 +119,8 @@ TEST_CASE("dnnl pooling") {
   checkOp("nn.max_pool3d", {{1, 4, 4, 4, 4}}, {}, {1, 4, 3, 3, 3}, {{"pool_size", Dims{2, 2, 2}}});
   checkOp("nn.global_avg_pool2d", {{2, 20, 7, 7}}, {}, {2, 20, 1, 1});
   checkOp("nn.global_max_pool2d", {{1, 7, 7, 20}}, {}, {1, 1, 1, 20}, {{"layout", "NHWC"}});
-  checkOp("nn.adaptive_avg_pool2d", {{1, 4, 6, 6}}, {}, {1, 4, 3, 3}, {{"output_size", Dims{3, 3}}});
+  checkOp("nn.adaptive_avg_pool2d", {{1, 4, 6, 6}}, {}, {1, 4, 3, 3},
+          {{"output_size", Dims{3, 3}}});
 }
 
 TEST_CASE("dnnl softmax and normalisation") {

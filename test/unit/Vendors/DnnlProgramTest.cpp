@@ -21,8 +21,8 @@ void buildNet(RegionBuilder &region) {
   Dims dims = {1, 32, 10, 10};
   uint32_t x = region.input(dims);
   auto constant = [&](Dims of, uint32_t seed) { return region.constant(of, noise(of, seed)); };
-  uint32_t c = region.op("nn.conv2d", {x, constant({32, 32, 3, 3}, 3)}, dims,
-                         {{"padding", Dims{1, 1}}});
+  uint32_t c =
+      region.op("nn.conv2d", {x, constant({32, 32, 3, 3}, 3)}, dims, {{"padding", Dims{1, 1}}});
   uint32_t b = region.op("add", {c, constant({32, 1, 1}, 4)}, dims);
   uint32_t r = region.op("nn.relu", {b}, dims);
   uint32_t p = region.op("nn.conv2d", {r, constant({48, 32, 1, 1}, 5)}, {1, 48, 10, 10}, {});
@@ -157,7 +157,11 @@ TEST_CASE("dnnl lays weights out at load where the program leaves it open") {
           uint32_t index = storedOf(blob, dims);
           relayout(blob, compiled, index, *onednn::formOf(plain));
           onednn::Program &program = *blob.program;
-          onednn::Constant open{blob.stored[index].value, onednn::none, 0, plain, onednn::none,
+          onednn::Constant open{blob.stored[index].value,
+                                onednn::none,
+                                0,
+                                plain,
+                                onednn::none,
                                 onednn::anyLayout(dims, DType::Float32)};
           while (program.constants[open.from].stored != index)
             ++open.from;

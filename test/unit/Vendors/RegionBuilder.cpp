@@ -226,12 +226,10 @@ namespace {
 const std::string &hostFeatures() {
   static const std::string features = [] {
     const std::map<std::string, std::string> names = {
-        {"sse4_1", "sse4.1"},         {"avx", "avx"},
-        {"avx2", "avx2"},             {"avx_vnni", "avxvnni"},
-        {"avx512f", "avx512f"},       {"avx512bw", "avx512bw"},
-        {"avx512vl", "avx512vl"},     {"avx512dq", "avx512dq"},
-        {"avx512_vnni", "avx512vnni"}, {"avx512_bf16", "avx512bf16"},
-        {"amx_tile", "amx-tile"},     {"amx_int8", "amx-int8"},
+        {"sse4_1", "sse4.1"},          {"avx", "avx"},           {"avx2", "avx2"},
+        {"avx_vnni", "avxvnni"},       {"avx512f", "avx512f"},   {"avx512bw", "avx512bw"},
+        {"avx512vl", "avx512vl"},      {"avx512dq", "avx512dq"}, {"avx512_vnni", "avx512vnni"},
+        {"avx512_bf16", "avx512bf16"}, {"amx_tile", "amx-tile"}, {"amx_int8", "amx-int8"},
         {"amx_bf16", "amx-bf16"}};
     std::ifstream file("/proc/cpuinfo");
     std::string line, out;
@@ -388,8 +386,8 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
   std::vector<Tensor> results;
   for (size_t o = 0; o < memory.size(); ++o) {
     uint32_t id = builder.outputs()[o];
-    results.push_back(loaded(memory[o].data() + size(id), static_cast<size_t>(count(builder.dims(id))),
-                             builder.dtype(id)));
+    results.push_back(loaded(memory[o].data() + size(id),
+                             static_cast<size_t>(count(builder.dims(id))), builder.dtype(id)));
   }
   return results;
 }

@@ -44,7 +44,9 @@ public:
   explicit RegionBuilder(int32_t dtype = BYCC_FLOAT32) : dtype_(dtype) {}
   uint32_t input(Dims dims) { return input(std::move(dims), dtype_); }
   uint32_t input(Dims dims, int32_t dtype);
-  uint32_t constant(Dims dims, const Tensor &data) { return constant(std::move(dims), data, dtype_); }
+  uint32_t constant(Dims dims, const Tensor &data) {
+    return constant(std::move(dims), data, dtype_);
+  }
   uint32_t constant(Dims dims, const Tensor &data, int32_t dtype);
   uint32_t scalar(float value) { return constant({}, {value}); }
   // The result has the dtype of the first operand.
@@ -138,7 +140,8 @@ public:
   ~Loaded();
   std::vector<Tensor> run(const std::vector<Tensor> &inputs, int32_t threads = 2);
   // With the extents of another builder's inputs and outputs.
-  std::vector<Tensor> runWith(RegionBuilder &sized, const std::vector<Tensor> &inputs, int32_t threads) {
+  std::vector<Tensor> runWith(RegionBuilder &sized, const std::vector<Tensor> &inputs,
+                              int32_t threads) {
     return runIn(sized, region_, state_, inputs, threads);
   }
   std::vector<std::string> steps() const;

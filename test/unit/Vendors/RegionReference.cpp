@@ -99,7 +99,8 @@ std::string spatialLetters(size_t count) { return std::string("DHW").substr(3 - 
 float divideBy(float sum, int64_t count) { return sum / static_cast<float>(count); }
 
 // Data N,C,spatial, weights O,I,spatial of one group.
-Nd conv(const Nd &data, const Nd &weights, const Dims &outDims, const Attrs &attrs, size_t spatial) {
+Nd conv(const Nd &data, const Nd &weights, const Dims &outDims, const Attrs &attrs,
+        size_t spatial) {
   Dims strides = attrs.list("strides", Dims(spatial, 1));
   Dims dilation = attrs.list("dilation", Dims(spatial, 1));
   Dims padding = attrs.list("padding", Dims(spatial, 0));
@@ -276,8 +277,7 @@ Nd alongAxis(const Nd &x, size_t axis, const std::function<void(std::vector<doub
       line.push_back(x.data[offset(a, x.dims)]);
     row(line);
     for (a[axis] = 0; a[axis] < x.dims[axis]; ++a[axis])
-      out.data[offset(a, x.dims)] =
-          static_cast<float>(line[static_cast<size_t>(a[axis])]);
+      out.data[offset(a, x.dims)] = static_cast<float>(line[static_cast<size_t>(a[axis])]);
   } while (advance(at, outer));
   return out;
 }
@@ -422,7 +422,8 @@ Nd evaluateNode(const bycc_node &node, const std::vector<Nd> &in, const Dims &de
     return reduce(in[0], op, attrs.list("axis", {}), declared);
   if (op == "transpose")
     return permute(in[0], attrs.list("axes", {}));
-  if (op == "cast" || op == "reshape" || op == "nn.batch_flatten" || op == "squeeze" || op == "expand_dims")
+  if (op == "cast" || op == "reshape" || op == "nn.batch_flatten" || op == "squeeze" ||
+      op == "expand_dims")
     return {declared, in[0].data};
   if (op == "strided_slice")
     return slice(in[0], attrs.list("begin", {}), attrs.list("strides", {}), declared);

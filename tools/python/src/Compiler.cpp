@@ -210,8 +210,8 @@ nb::dict compile(const std::string &model, const std::string &stem, const Pairs 
   return compilation.compile();
 }
 
-void save(const std::string &stem, nb::bytes graphJson, nb::bytes object,
-          const std::string &header, nb::object params) {
+void save(const std::string &stem, nb::bytes graphJson, nb::bytes object, const std::string &header,
+          nb::object params) {
   ModelBytes model;
   model.object = {object.c_str(), object.size()};
   model.graphJson = {graphJson.c_str(), graphJson.size()};
