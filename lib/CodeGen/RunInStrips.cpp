@@ -78,6 +78,8 @@ private:
 
   // Of a strip: what is passed should stay in the second cache beside the operands.
   int64_t budget() const { return facts_.l2Bytes / 2; }
+  // Where it cannot be cut so small; beyond, whole kernels are as good.
+  int64_t mostBytes() const { return 4 * budget(); }
 
   // Who reads a value, not its extents alone.
   void findReaders() {
@@ -282,13 +284,11 @@ private:
   }
 
   Ref rowsAtOnce(const Chain &chain) {
-    if (threads_ == noRef)
-      threads_ = p_.addDim({none, 0, true}, 1);
     Ref turns = chain.rows.all;
     for (Ref count : chain.counts)
       turns = x_.mul(turns, count);
     Ref fitting = x_.binary(Op::FloorDiv, x_.integer(budget()), chain.bytesOfRow);
-    Ref rows = x_.binary(Op::Min, fitting, quotientUp(turns, threads_));
+    Ref rows = x_.binary(Op::Min, fitting, quotientUp(turns, threads()));
     rows = x_.binary(Op::Max, rows, x_.integer(1));
     // Whole tiles, where there is one.
     Ref tile = x_.integer(tileRows(chain.kernels[0]));
@@ -300,6 +300,12 @@ private:
     const KernelCode &code = p_.kernels[p_.instrs[instr].callee];
     const auto &product = code.loops.schedule.nests[*productIn(instr)].product;
     return product ? product->tile.rows * product->tile.outerRows : 1;
+  }
+
+  Ref threads() {
+    if (threads_ == noRef)
+      threads_ = p_.addDim({none, 0, true}, 1);
+    return threads_;
   }
 
   Ref quotientUp(Ref a, Ref b) { return x_.binary(Op::FloorDiv, x_.plus(x_.add(a, b), -1), b); }
@@ -314,10 +320,10 @@ private:
     return p_.addDim({}, p_.likely(value));
   }
 
-  bool isSmall(Chain &chain) {
+  bool isWithin(Chain &chain, int64_t most) {
     auto bytes = bytesOf(chain);
     auto known = bytes ? x_.constant(*bytes) : std::nullopt;
-    return known && *known <= budget();
+    return known && *known <= most;
   }
 
   Expected<std::vector<Instr>> stripsOf(const std::vector<size_t> &kernels) {
@@ -328,14 +334,14 @@ private:
     for (size_t at : kernels)
       chain.strips.emplace_back(*codeOf(at)->source, buffersWith(p_.instrs[at], chain.passed),
                                 p_.instrs[at].dims, x_);
-    while (!isSmall(chain) && chain.rows.dim == noRef) {
+    while (!isWithin(chain, budget()) && chain.rows.dim == noRef) {
       Chain before = chain;
       if (!cutOnce(chain)) {
         chain = std::move(before);
         break;
       }
     }
-    if (chain.counts.empty() || (chain.rows.dim == noRef && !isSmallEnough(chain)))
+    if (chain.counts.empty() || (chain.rows.dim == noRef && !isWithin(chain, mostBytes())))
       return std::vector<Instr>();
     std::vector<Instr> strips = BYCC_TRY(instrsOf(chain));
     if (strips.empty())
@@ -343,12 +349,6 @@ private:
     forgetExtentsOf(chain);
     const Value &scores = p_.values[chain.passed[0]];
     return isKnown(x_, scores.dims) ? std::move(strips) : whereLarge(chain, std::move(strips));
-  }
-
-  bool isSmallEnough(Chain &chain) {
-    auto bytes = bytesOf(chain);
-    auto known = bytes ? x_.constant(*bytes) : std::nullopt;
-    return known && *known <= 4 * budget();
   }
 
   // What reads no more than the extents of what is passed does not need it, and strips
@@ -373,7 +373,7 @@ private:
     if (chain.bytesOfRow != noRef) {
       Ref tile = x_.integer(tileRows(chain.kernels[0]));
       isLarge = x_.both(isLarge, x_.binary(Op::Le, tile, chain.rows.all));
-      isLarge = x_.both(isLarge, x_.binary(Op::Le, chain.bytesOfRow, x_.integer(4 * budget())));
+      isLarge = x_.both(isLarge, x_.binary(Op::Le, chain.bytesOfRow, x_.integer(mostBytes())));
     }
     condition.dims = {isLarge};
     condition.outputs = p_.instrs[chain.kernels.back()].outputs;
@@ -502,11 +502,9 @@ private:
       p_.stripBytes = std::max(p_.stripBytes, static_cast<uint64_t>(*known));
       return;
     }
-    if (threads_ == noRef)
-      threads_ = p_.addDim({none, 0, true}, 1);
     Value value;
     value.dtype = DType::Int8;
-    value.dims = {threads_, memory.bytes};
+    value.dims = {threads(), memory.bytes};
     p_.values.push_back(std::move(value));
     begin.temps = {static_cast<ValueId>(p_.values.size() - 1)};
     end.inputs.push_back(begin.temps[0]);

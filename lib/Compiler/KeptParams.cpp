@@ -58,8 +58,7 @@ void keepParams(const ModelParams &params, const std::string &output) {
       !S_ISREG(info.st_mode) || !makeFolder(path.substr(0, path.rfind('/'))))
     return;
   // A name that is no other's, then in the place of what may be there.
-  static std::atomic<uint32_t> counter{0};
-  std::string temporary = path + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  std::string temporary = temporaryPath(path);
   if (::linkat(AT_FDCWD, output.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
     return; // another file system
   if (::chmod(temporary.c_str(), info.st_mode & 07777 & ~writeBits) == 0)

@@ -99,8 +99,7 @@ Expected<> RegionCache::add(const std::string &name, const RegionOutcome &outcom
   header.blobHash = hashText(blob);
   header.weightsHash = outcome.weightsHash ? *outcome.weightsHash : hashText(weights);
   // Beside its place, under a name that is no other's.
-  static std::atomic<uint32_t> counter{0};
-  std::string temporary = path + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+  std::string temporary = temporaryPath(path);
   int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0)
     return error(Status::Io, {temporary}) << "cannot be written: " << std::strerror(errno);

@@ -139,11 +139,16 @@ Expected<> convertHardSwish(OpContext &op) {
   return {};
 }
 
-// max(x, 0) + log1p(exp(-|x|))
+// max(x, 0) + log(1 + exp(-|x|)), the logarithm `log1p` or, of operators that vendors have, `log`.
+Expected<NodeId> softplus(OpContext &op, NodeId x, bool isExact) {
+  NodeId power = BYCC_TRY(smallPower(op, x));
+  NodeId log = isExact ? BYCC_TRY(apply(op, "log1p", power))
+                       : BYCC_TRY(apply(op, "log", BYCC_TRY(apply(op, "add", power, 1.0))));
+  return apply(op, "add", BYCC_TRY(apply(op, "maximum", x, 0.0)), log);
+}
+
 Expected<> convertSoftplus(OpContext &op) {
-  NodeId x = op.input(0);
-  NodeId log = BYCC_TRY(apply(op, "log1p", BYCC_TRY(smallPower(op, x))));
-  op.setOutput(0, BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "maximum", x, 0.0)), log)));
+  op.setOutput(0, BYCC_TRY(softplus(op, op.input(0), true)));
   return {};
 }
 
@@ -154,14 +159,10 @@ Expected<> convertSoftsign(OpContext &op) {
   return {};
 }
 
-// x * tanh(softplus(x)), in operators that vendors have; times x, what log(1 + v) loses of a small
-// v is little.
+// x * tanh(softplus(x)); times x, what log(1 + v) loses of a small v is little.
 Expected<> convertMish(OpContext &op) {
   NodeId x = op.input(0);
-  NodeId log =
-      BYCC_TRY(apply(op, "log", BYCC_TRY(apply(op, "add", BYCC_TRY(smallPower(op, x)), 1.0))));
-  NodeId sum = BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "maximum", x, 0.0)), log));
-  NodeId gate = BYCC_TRY(apply(op, "tanh", sum));
+  NodeId gate = BYCC_TRY(apply(op, "tanh", BYCC_TRY(softplus(op, x, false))));
   op.setOutput(0, BYCC_TRY(apply(op, "multiply", x, gate)));
   return {};
 }

@@ -2,63 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <cstring>
-#include <sys/mman.h>
 
 namespace bycc::runtime {
-
-static constexpr uint64_t page = 4096, hugePage = uint64_t{2} << 20, mappedBytes = hugePage / 2;
-// Nothing larger is ever asked for by a sound model; keeps the rounding below from wrapping.
-static constexpr uint64_t maxBytes = uint64_t{1} << 46;
-
-static uint64_t multipleOf(uint64_t unit, uint64_t bytes) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
-// The last huge page is one when half of it is used.
-static uint64_t mappedSize(uint64_t bytes) {
-  return multipleOf(bytes % hugePage >= hugePage / 2 ? hugePage : page, bytes);
-}
-
-// Large blocks are mapped: fresh pages are zeros already. The ends that are too much for
-// the alignment go back.
-static uint8_t *mapHugePages(uint64_t size) {
-  void *mapped =
-      ::mmap(nullptr, size + hugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED)
-    return nullptr;
-  auto *begin = static_cast<uint8_t *>(mapped);
-  uint64_t head = (hugePage - reinterpret_cast<uintptr_t>(begin) % hugePage) % hugePage;
-  if (head)
-    ::munmap(begin, head);
-  if (head < hugePage)
-    ::munmap(begin + head + size, hugePage - head);
-  ::madvise(begin + head, size, MADV_HUGEPAGE);
-  return begin + head;
-}
-
-Block::Block(uint64_t bytes, bool zeroed) {
-  if (bytes > maxBytes)
-    return;
-  uint64_t size = multipleOf(64, std::max<uint64_t>(bytes, 1));
-  bool isMapped = size >= mappedBytes; // as the destructor will see it
-  if (isMapped)
-    size = mappedSize(size);
-  data_ = isMapped ? mapHugePages(size) : static_cast<uint8_t *>(std::aligned_alloc(64, size));
-  if (!data_)
-    return;
-  size_ = size;
-  if (zeroed && !isMapped)
-    std::memset(data_, 0, size);
-}
-
-Block::~Block() {
-  if (size_ >= mappedBytes)
-    ::munmap(data_, size_);
-  else
-    std::free(data_);
-}
 
 // Steps of at most a quarter, so that memory that grows with every turn of a loop
 // finds what an earlier turn gave back.
@@ -70,7 +15,7 @@ static uint64_t roundedUp(uint64_t bytes) {
 Block BlockCache::find(uint64_t bytes) {
   auto spare = spare_.lower_bound(bytes);
   if (spare == spare_.end() || spare->first > 2 * bytes + 4096)
-    return Block(bytes > maxBytes ? bytes : roundedUp(bytes));
+    return Block(bytes > Block::maxBytes ? bytes : roundedUp(bytes));
   Block block = std::move(spare->second.block);
   spare_.erase(spare);
   return block;

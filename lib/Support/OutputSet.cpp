@@ -149,13 +149,13 @@ std::string resolved(const std::string &path) {
   return result;
 }
 
+} // namespace
+
 std::string temporaryPath(const std::string &target) {
   static std::atomic<unsigned> counter{0};
   return folderOf(target) + "/.bycc-" + std::to_string(::getpid()) + "-" +
          std::to_string(counter++) + ".tmp";
 }
-
-} // namespace
 
 Expected<> writeAll(int fd, std::string_view bytes, const std::string &path) {
   while (!bytes.empty()) {

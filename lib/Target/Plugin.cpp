@@ -29,8 +29,8 @@ Expected<> checkFile(const std::string &path) {
   return checkSharedObject(path);
 }
 
+// A file that was checked.
 Expected<void *> openFile(const std::string &path, int mode) {
-  BYCC_TRY(checkFile(path));
   // A name without a slash would be looked up in the system's library folders.
   std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void *handle = dlopen(file.c_str(), mode | RTLD_LOCAL);
@@ -43,6 +43,7 @@ Expected<void *> openFile(const std::string &path, int mode) {
 } // namespace
 
 Expected<PluginEntries> loadPluginFile(const std::string &path) {
+  BYCC_TRY(checkFile(path));
   void *handle = BYCC_TRY(openFile(path, RTLD_NOW));
   auto entry = reinterpret_cast<bycc_vendor_compiler_fn>(dlsym(handle, entryName));
   PluginEntries entries;

@@ -2,6 +2,7 @@
 //
 //   dyn.tile(x, [2, 1])                           => tile(x, reps=[2, 1])
 //   dyn.reshape(x, [N, S, 12, 64]), x (N, S, 768) => reshape(x, newshape=[0, 0, 12, 64])
+//   reshape_like(x, y), x (12 N, S), y (N, 12, S) => reshape(x, newshape=[-1, 12, S])
 //
 // What an operand is comes from symbolicValue(), so shape arithmetic need not be
 // folded first. A reshape may also have one extent that is left over (-1). Types
@@ -48,6 +49,7 @@ public:
         {ops::dyn_tile, &StaticRewriter::tile},
         {ops::dyn_topk, &StaticRewriter::topk},
         {ops::dyn_zeros, &StaticRewriter::zeros},
+        {ops::reshape_like, &StaticRewriter::reshapeLike},
     };
     for (const Row &row : rows)
       if (module_.isOp(call_, row.op))
@@ -203,6 +205,24 @@ private:
     NodeId made = BYCC_TRY(make(ops::reshape, {operand(0)}));
     // What is left over must come out as what was asked for.
     return isAssignable(module_, module_.type(made), module_.type(call_)) ? made : call_;
+  }
+
+  // Does not need the other operand any more, and vendors know it.
+  Expected<NodeId> reshapeLike() {
+    std::span<const Dim> from = module_.types.shape(module_.type(operand(0)));
+    Ints codes;
+    for (Dim dim : module_.types.shape(module_.type(call_))) {
+      if (dim == Dim(0))
+        return call_;
+      bool isCopy = codes.size() < from.size() && dim == from[codes.size()];
+      codes.push_back(dim.isConst() ? dim.value() : isCopy ? 0 : -1);
+    }
+    if (std::ranges::count(codes, -1) > 1)
+      return call_;
+    attrs_.clear();
+    set("newshape", AttrValue::ints(codes));
+    NodeId made = BYCC_TRY(make(ops::reshape, {operand(0)}));
+    return module_.type(made) == module_.type(call_) ? made : call_;
   }
 
   Module &module_;

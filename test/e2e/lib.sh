@@ -12,6 +12,9 @@ cd "$work"
 
 npy() { python3 "$here/npy.py" "$@"; }
 
+# values COUNT SEED: as many numbers of both signs, none above 2.1.
+values() { python3 -c "print(*[((i * 31 + $2) % 67 - 33) / 16 for i in range($1)])"; }
+
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
 # expect GOT WANTED

@@ -54,7 +54,6 @@ def @main(%x: Tensor[(1, 6, 7, 8), float32], %y: Tensor[(2, 6), float32]) {
    maximum(%x, $(tensor 8)), minimum($(tensor 1,6,7,8), %x), maximum(%x, 0.25f), %x)
 }
 EOR
-values() { python3 -c "print(*[((i * 31 + $2) % 67 - 33) / 16 for i in range($1)])"; }
 clean=$(values 336 1)
 npy write clean.npy f4 1x6x7x8 $clean
 npy write nan.npy f4 1x6x7x8 ${clean/ -1.25 / nan }

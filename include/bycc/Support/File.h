@@ -86,6 +86,8 @@ private:
 
 // What follows the last '/'; "" for a folder written with one.
 std::string fileNameOf(const std::string &path);
+// A name for a temporary file in the folder of `target`, that no other call gets, in whatever process.
+std::string temporaryPath(const std::string &target);
 // A folder that is there is as good as one that is made.
 Expected<> makeFolder(const std::string &path);
 bool pathExists(const std::string &path);

@@ -4,6 +4,8 @@
 #include "Library.h"
 #include "Usage.h"
 
+#include "bycc/Support/Block.h"
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -28,6 +30,7 @@ public:
       if (const Buffer &buffer = program_.buffers[slot.buffer];
           buffer.place == Buffer::Place::Constant && !isAny(slot.layout))
         isRead[buffer.index] = true;
+    reserve(isRead);
     for (uint32_t id = 0; id < isRead.size(); ++id)
       if (isRead[id])
         BYCC_TRY(bytesOfConstant(id));
@@ -38,6 +41,27 @@ public:
   }
 
 private:
+  // One block for all that stays: many small ones would each begin with faults for their pages.
+  void reserve(const std::vector<bool> &isRead) {
+    uint64_t bytes = 0;
+    for (uint32_t id = 0; id < isRead.size(); ++id)
+      if (const Constant &constant = program_.constants[id]; isRead[id] && constant.stored == none)
+        bytes += aligned(bytesOf(constant.layout));
+    if (bytes)
+      block_ = std::make_shared<Block>(bytes);
+  }
+
+  // Null when there is no memory.
+  std::shared_ptr<uint8_t> allocate(uint64_t bytes) {
+    if (block_ && block_->size() - used_ >= aligned(bytes)) {
+      uint8_t *data = block_->data() + used_;
+      used_ += aligned(bytes);
+      return {block_, data};
+    }
+    auto own = std::make_shared<Block>(bytes);
+    return {own, own->data()};
+  }
+
   Expected<ConstantBytes> bytesOfConstant(uint32_t id) {
     if (made_[id])
       return made_[id];
@@ -108,8 +132,8 @@ private:
     return static_cast<float>(reinterpret_cast<const int32_t *>(from)[index]);
   }
 
-  Expected<ConstantBytes> pack(const Constant &constant, const uint8_t *from) const {
-    AlignedBytes bytes = allocateAligned(bytesOf(constant.layout));
+  Expected<ConstantBytes> pack(const Constant &constant, const uint8_t *from) {
+    std::shared_ptr<uint8_t> bytes = allocate(bytesOf(constant.layout));
     if (!bytes)
       return error(Status::Limit) << "no memory for " << bytesOf(constant.layout)
                                   << " bytes of weights";
@@ -127,8 +151,8 @@ private:
       return ConstantBytes(std::move(bytes));
     }
     Primitive made = BYCC_TRY(makerOf(constant));
-    AlignedBytes scratch = allocateAligned(std::max<uint64_t>(bytesOf(made.scratchpad), 1));
-    if (!scratch)
+    Block scratch(bytesOf(made.scratchpad));
+    if (!scratch.data())
       return error(Status::Limit) << "no memory to reorder weights";
     BYCC_TRY(guarded(Status::Internal, [&] {
       dnnl::stream stream(engine());
@@ -136,7 +160,7 @@ private:
       args.emplace(DNNL_ARG_FROM,
                    dnnl::memory(constant.seen, engine(), const_cast<uint8_t *>(from)));
       args.emplace(DNNL_ARG_TO, dnnl::memory(constant.layout, engine(), bytes.get()));
-      args.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(made.scratchpad, engine(), scratch.get()));
+      args.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(made.scratchpad, engine(), scratch.data()));
       made.primitive.execute(stream, args);
       stream.wait();
     }));
@@ -148,13 +172,11 @@ private:
   const StoredBytes &stored_;
   PackedByKey &packed_;
   std::vector<ConstantBytes> made_;
+  std::shared_ptr<Block> block_;
+  uint64_t used_ = 0; // of block_
 };
 
 } // namespace
-
-AlignedBytes allocateAligned(uint64_t bytes) {
-  return AlignedBytes(static_cast<uint8_t *>(std::aligned_alloc(alignment, aligned(bytes))));
-}
 
 uint64_t storedBytes(const LayoutForm &form) {
   std::optional<Layout> layout = layoutOf(form);

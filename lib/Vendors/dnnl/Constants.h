@@ -3,19 +3,11 @@
 
 #include "Program.h"
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <span>
 
 namespace bycc::onednn {
-
-struct FreeDeleter {
-  void operator()(void *memory) const { std::free(memory); }
-};
-using AlignedBytes = std::unique_ptr<uint8_t, FreeDeleter>;
-// 64-byte aligned, null when there is none.
-AlignedBytes allocateAligned(uint64_t bytes);
 
 // Bytes that a checked form takes, with what the library keeps behind the elements.
 uint64_t storedBytes(const LayoutForm &form);

@@ -21,6 +21,7 @@
 #include "RegionCopy.h"
 #include "Threads.h"
 
+#include "bycc/Support/Block.h"
 #include "bycc/vendor.hpp"
 
 #include <algorithm>
@@ -226,7 +227,7 @@ private:
 // An instance other than the primary one, in memory of its own.
 struct Other {
   std::shared_ptr<const Instance> instance;
-  AlignedBytes arena;
+  Block arena;
   std::unique_ptr<Execution> execution;
 };
 constexpr size_t maxOthers = 4; // per context: arenas may be large
@@ -243,10 +244,10 @@ Expected<Execution *> addOther(Others &others, std::shared_ptr<const Instance> i
   if (others.size() == maxOthers)
     others.pop_back();
   Other made;
-  made.arena = allocateAligned(std::max<uint64_t>(instance->arenaBytes, 1));
-  if (!made.arena)
+  made.arena = Block(instance->arenaBytes);
+  if (!made.arena.data())
     return error(Status::Limit) << "no memory for " << instance->arenaBytes << " bytes";
-  made.execution.reset(BYCC_TRY(makeExecution(*instance, made.arena.get())));
+  made.execution.reset(BYCC_TRY(makeExecution(*instance, made.arena.data())));
   made.instance = std::move(instance);
   others.push_front(std::move(made));
   return others.front().execution.get();

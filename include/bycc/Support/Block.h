@@ -1,0 +1,35 @@
+// Memory that values and weights lie in: aligned to cache lines, large blocks in huge pages.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace bycc {
+
+// One aligned block; large ones are backed by huge pages where the system has
+// them. Empty (data() null) when there is no memory. Memory that is zeroed costs nothing
+// where it is not touched.
+class Block {
+public:
+  // Nothing larger is ever asked for by a sound model, and there is none.
+  static constexpr uint64_t maxBytes = uint64_t{1} << 46;
+
+  Block() = default;
+  explicit Block(uint64_t bytes, bool zeroed = false);
+  Block(Block &&other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Block &operator=(Block &&other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Block();
+  uint8_t *data() const { return data_; }
+  uint64_t size() const { return size_; }
+
+private:
+  uint8_t *data_ = nullptr;
+  uint64_t size_ = 0;
+};
+
+} // namespace bycc
