@@ -197,10 +197,25 @@ Ref Exprs::last(Ref factor) {
   if (e.op == Op::FloorMod)
     return isNotNegative(e.b) ? plus(e.b, -1) : noRef;
   if (auto divisor = e.op == Op::FloorDiv ? constant(e.b) : std::nullopt; divisor && *divisor > 0) {
-    Ref most = last(e.a);
+    Ref most = lastOfSum(affine(e.a));
     return most == noRef ? noRef : binary(Op::FloorDiv, most, e.b);
   }
   return noRef;
+}
+
+Ref Exprs::lastOfSum(const Affine &form) {
+  Ref sum = integer(form.constant);
+  for (auto [atom, coefficient] : form.terms) {
+    Ref most = coefficient < 0 ? noRef : integer(1);
+    for (Ref factor : factors(atom)) {
+      Ref greatest = nodes_[factor].op == Op::Dim ? factor : last(factor);
+      most = most == noRef || greatest == noRef ? noRef : binary(Op::Mul, most, greatest);
+    }
+    if (most == noRef)
+      return noRef;
+    sum = add(sum, times(most, coefficient));
+  }
+  return sum;
 }
 
 // Sums are multiplied out, so that strides of run-time extents stay sums of
@@ -338,6 +353,55 @@ Ref Exprs::divideByUpper(Op op, const Affine &a, const Affine &divisor,
   return add(binary(Op::Mul, part, fromAffine(period)), fromAffine(lower));
 }
 
+// (u * g + r) / (g * D) = u / D where r lies in [0, g); the remainder is u mod D of g, and r.
+Ref Exprs::divideByNumber(Op op, const Affine &a, int64_t number, Ref divisor) {
+  Affine upper, lower;
+  lower.constant = a.constant;
+  for (auto [atom, coefficient] : a.terms)
+    if (coefficient % number == 0)
+      upper.terms.push_back({atom, coefficient / number});
+    else
+      lower.terms.push_back({atom, coefficient});
+  if (upper.terms.empty() || !isAtLeast(lower, 0) || !isAtMost(lower, number - 1))
+    return noRef;
+  Ref part = binary(op, fromAffine(upper), divisor);
+  return op == Op::FloorDiv ? part : add(times(part, number), fromAffine(lower));
+}
+
+// x // d * d + x % d = x, where d is a number or one product.
+Affine Exprs::withWholes(Affine form) const {
+  for (size_t i = 0; i < form.terms.size(); ++i) {
+    auto [rest, times] = form.terms[i];
+    if (nodes_[rest].op != Op::FloorMod)
+      continue;
+    Ref whole = nodes_[rest].a;
+    Affine divisor = affine(nodes_[rest].b);
+    if (divisor.terms.size() + (divisor.constant != 0) != 1)
+      continue;
+    std::vector<Ref> wanted;
+    int64_t scale = divisor.constant;
+    for (auto [atom, coefficient] : divisor.terms) {
+      wanted = factors(atom);
+      scale = coefficient;
+    }
+    auto hit = std::ranges::find_if(form.terms, [&, times = times](const auto &term) {
+      std::vector<Ref> all = factors(term.first), left;
+      std::ranges::set_difference(all, wanted, std::back_inserter(left));
+      return term.second == wrapMul(times, scale) && all.size() == wanted.size() + 1 &&
+             left.size() == 1 && nodes_[left[0]].op == Op::FloorDiv && nodes_[left[0]].a == whole &&
+             nodes_[left[0]].b == nodes_[rest].b;
+    });
+    if (hit == form.terms.end())
+      continue;
+    size_t other = static_cast<size_t>(hit - form.terms.begin());
+    form.terms.erase(form.terms.begin() + static_cast<ptrdiff_t>(std::max(i, other)));
+    form.terms.erase(form.terms.begin() + static_cast<ptrdiff_t>(std::min(i, other)));
+    addScaled(form, affine(whole), times);
+    i = static_cast<size_t>(-1); // what came may be half of another
+  }
+  return form;
+}
+
 // Division of polynomials: multiples of the divisor leave; what remains folds
 // when it lies within one period.
 Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
@@ -379,8 +443,12 @@ Ref Exprs::divideByDims(Op op, Ref a, Ref divisor) {
   bool isWithin = isAtLeast(rest, 0) && isAtMost(beyond, -1);
   bool isMoved = !quotient.terms.empty() || quotient.constant != 0;
   if (!isWithin)
-    if (Ref split = divideByUpper(op, rest, by, wanted); split != noRef)
-      return op == Op::FloorDiv ? add(fromAffine(quotient), split) : split;
+    for (Ref split :
+         {divideByUpper(op, rest, by, wanted), by.terms.size() == 1 && by.constant == 0 && scale > 1
+                                                   ? divideByNumber(op, rest, scale, leading)
+                                                   : noRef})
+      if (split != noRef)
+        return op == Op::FloorDiv ? add(fromAffine(quotient), split) : split;
   if (!isWithin && !isMoved)
     return noRef;
   Ref remainder = fromAffine(rest);
@@ -425,6 +493,11 @@ Ref Exprs::divideOrMod(Op op, Ref a, int64_t divisor) {
     auto again = range(remainder);
     isWithin = again && again->low >= 0 && again->high < divisor;
   }
+  if (!isWithin)
+    for (auto [atom, number] : rest.terms)
+      if (number > 1 && number < divisor && divisor % number == 0)
+        if (Ref split = divideByNumber(op, rest, number, integer(divisor / number)); split != noRef)
+          return op == Op::FloorDiv ? add(fromAffine(quotient), split) : split;
   if (op == Op::FloorMod) {
     if (isWithin)
       return remainder;
@@ -446,7 +519,7 @@ Ref Exprs::foldBinary(Op op, Ref a, Ref b) {
   case Op::Sub: {
     Affine form = affine(a);
     addScaled(form, affine(b), op == Op::Add ? 1 : -1);
-    return fromAffine(form);
+    return fromAffine(withWholes(std::move(form)));
   }
   case Op::Mul: {
     if (!x && !y)

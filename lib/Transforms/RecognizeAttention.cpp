@@ -72,7 +72,7 @@ bool comesFromScores(const Module &module, NodeId node) {
     if (module.isOp(node, ops::nn_batch_matmul) || module.isOp(node, ops::nn_matmul) ||
         module.isOp(node, ops::nn_dense))
       return true;
-    if (isView(module, node))
+    if (keepsElements(module, node))
       node = module.operands(node)[0];
     else if (auto scaled = asScaled(module, node))
       node = scaled->node;
@@ -82,12 +82,14 @@ bool comesFromScores(const Module &module, NodeId node) {
   return false;
 }
 
-// The same operator, of another operand.
+// The same operator, of another first operand.
 Expected<NodeId> withOperand(Module &module, NodeId node, NodeId operand, Builder &builder) {
   if (operand == module.operands(node)[0])
     return node;
   builder.setSource(module.node(node).source);
-  return builder.callWithAttrs(module.node(node).op, {&operand, 1}, module.node(node).attrs);
+  std::vector<NodeId> operands(module.operands(node).begin(), module.operands(node).end());
+  operands[0] = operand;
+  return builder.callWithAttrs(module.node(node).op, operands, module.node(node).attrs);
 }
 
 // Queries or keys without the factor that they were multiplied with, which goes into
@@ -98,7 +100,7 @@ Expected<NodeId> withoutFactor(Module &module, NodeId node, Builder &builder, do
     return withoutFactor(module, scaled->node, builder, factor);
   }
   if (!module.isOp(node, ops::transpose) &&
-      !(module.isOp(node, ops::reshape) && isView(module, node)))
+      !(module.isOp(node, ops::reshape) && keepsElements(module, node)))
     return node;
   NodeId simple = BYCC_TRY(withoutFactor(module, module.operands(node)[0], builder, factor));
   return withOperand(module, node, simple, builder);
@@ -129,7 +131,7 @@ public:
 private:
   // Scores, through views, of rows that were multiplied before => scores * c
   Expected<NodeId> scaledOnce(NodeId node) {
-    if (isView(module_, node))
+    if (keepsElements(module_, node))
       return withOperand(module_, node, BYCC_TRY(scaledOnce(module_.operands(node)[0])), builder_);
     if (auto outer = asWithConstant(module_, node, ops::multiply);
         outer && module_.type(outer->node) == module_.type(node)) {
@@ -178,7 +180,7 @@ Expected<NodeId> recognize(Module &module, NodeId node, Builder &builder) {
   if (!module.isOp(node, ops::nn_softmax))
     return node;
   NodeId x = module.operands(node)[0];
-  if (!module.types.isStatic(module.type(x)) || !isFloat(module.types.dtype(module.type(x))))
+  if (!hasKnownExtents(module, x) || !isFloat(module.types.dtype(module.type(x))))
     return node;
   NodeId simple = BYCC_TRY(Scores(module, builder).canonical(x));
   if (simple == x)

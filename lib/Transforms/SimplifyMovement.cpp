@@ -21,6 +21,34 @@ bool isStaticTensor(const Module &module, NodeId node) {
          module.types.numElements(type).has_value();
 }
 
+Dim product(TypeTable &types, std::span<const Dim> shape) {
+  Dim result(1);
+  for (Dim dim : shape)
+    result = types.mul(result, dim);
+  return result;
+}
+
+// `newshape` for a reshape between shapes that are not both static: numbers, 0 for an extent
+// that stands there already, -1 for one that is left over. None where that cannot say it.
+std::optional<std::vector<int64_t>> openCodes(TypeTable &types, std::span<const Dim> from,
+                                              std::span<const Dim> to) {
+  std::vector<int64_t> codes;
+  Dim rest(1), left(1);
+  for (size_t i = 0; i < to.size(); ++i) {
+    bool isCopy = !to[i].isConst() && i < from.size() && from[i] == to[i];
+    codes.push_back(to[i].isConst() ? to[i].value() : isCopy ? 0 : -1);
+    (codes.back() == -1 ? left : rest) = types.mul(codes.back() == -1 ? left : rest, to[i]);
+  }
+  Dim all = product(types, from);
+  if (all.isUnknown() || rest == Dim(0) || rest.isUnknown())
+    return std::nullopt;
+  auto numLeft = std::ranges::count(codes, -1);
+  bool fits = numLeft == 0 ? all == rest : numLeft == 1 && types.floorDiv(all, rest) == left;
+  return fits ? std::optional(codes) : std::nullopt;
+}
+
+bool isStatic(std::span<const Dim> shape) { return std::ranges::all_of(shape, &Dim::isConst); }
+
 // The permutation of a transpose, axes normalised; empty when it has none.
 std::vector<size_t> permutation(const Module &module, NodeId call) {
   size_t rank = module.types.shape(module.type(call)).size();
@@ -59,7 +87,9 @@ Expected<NodeId> simplifyTranspose(Module &module, NodeId call, Builder &builder
   }
   if (std::ranges::is_sorted(axes))
     return input;
-  if (isStaticTensor(module, input) && movesOnlyUnits(axes, module.types.shape(module.type(input))))
+  std::span<const Dim> from = module.types.shape(module.type(input));
+  if (hasKnownExtents(module, input) && movesOnlyUnits(axes, from) &&
+      canReshape(module, from, module.types.shape(module.type(call))))
     return makeReshape(builder, input, module.types.shape(module.type(call)));
   if (!merged)
     return call;
@@ -70,13 +100,16 @@ Expected<NodeId> simplifyTranspose(Module &module, NodeId call, Builder &builder
 Expected<NodeId> simplifyView(Module &module, NodeId call, Builder &builder) {
   NodeId source = module.operands(call)[0];
   bool merged = false;
-  while (isView(module, source)) {
+  while (keepsElements(module, source)) {
     source = module.operands(source)[0];
     merged = true;
   }
   if (module.type(source) == module.type(call))
     return source;
-  return merged ? makeReshape(builder, source, module.types.shape(module.type(call))) : call;
+  std::span<const Dim> shape = module.types.shape(module.type(call));
+  return merged && canReshape(module, module.types.shape(module.type(source)), shape)
+             ? makeReshape(builder, source, shape)
+             : call;
 }
 
 bool takesEverything(const Module &module, NodeId call) {
@@ -103,12 +136,38 @@ bool isView(const Module &module, NodeId node) {
          isStaticTensor(module, node) && isStaticTensor(module, module.operands(node)[0]);
 }
 
+bool hasKnownExtents(const Module &module, NodeId node) {
+  TypeId type = module.type(node);
+  return isStaticTensor(module, node) ||
+         (module.types.isTensor(type) && !module.types.isStatic(type) &&
+          std::ranges::none_of(module.types.shape(type), &Dim::isUnknown));
+}
+
+bool keepsElements(const Module &module, NodeId node) {
+  return isCallWith(module, node, OpTrait::View) && !isCallWith(module, node, OpTrait::Dynamic) &&
+         hasKnownExtents(module, node) && hasKnownExtents(module, module.operands(node)[0]);
+}
+
+bool canReshape(Module &module, std::span<const Dim> from, std::span<const Dim> to) {
+  return std::ranges::equal(from, to) || (isStatic(from) && isStatic(to)) ||
+         openCodes(module.types, from, to);
+}
+
 Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape) {
   Module &module = builder.module();
-  while (isView(module, x))
-    x = module.operands(x)[0];
-  if (std::ranges::equal(module.types.shape(module.type(x)), shape))
+  for (NodeId at = x; keepsElements(module, at);) {
+    at = module.operands(at)[0];
+    if (canReshape(module, module.types.shape(module.type(at)), shape))
+      x = at;
+  }
+  std::span<const Dim> from = module.types.shape(module.type(x));
+  if (std::ranges::equal(from, shape))
     return x;
+  if (!isStatic(from) || !isStatic(shape)) {
+    std::optional<std::vector<int64_t>> codes = openCodes(module.types, from, shape);
+    BYCC_ASSERT(codes, "whoever asks for a reshape of open extents knows that it can be written");
+    return builder.call(ops::reshape, {x}, {{"newshape", AttrValue::ints(*codes)}});
+  }
   if (module.isConstant(x))
     return reshapeConstant(module, x, shape);
   AttrValue::List dims;
@@ -127,7 +186,7 @@ Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder)
   OpId op = module.node(call).op;
   if (op == ops::transpose)
     return simplifyTranspose(module, call, builder);
-  if (isView(module, call))
+  if (keepsElements(module, call))
     return simplifyView(module, call, builder);
   if (isWholeCopy(module, call))
     return module.operands(call)[0];

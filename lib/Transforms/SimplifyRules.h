@@ -19,8 +19,14 @@ Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder);
 // True for calls whose result is the operand's elements in the same row-major
 // order under another static shape.
 bool isView(const Module &module, NodeId node);
+// A tensor whose extents are numbers, symbols, or computed from them.
+bool hasKnownExtents(const Module &module, NodeId node);
+// isView for shapes with extents that are known at run time only.
+bool keepsElements(const Module &module, NodeId node);
+// Whether makeReshape can write that. Always where both are static.
+bool canReshape(Module &module, std::span<const Dim> from, std::span<const Dim> to);
 // What x, or what x is a view of, is under `shape`: a reshape, or the value itself
-// when it has that shape. x must be static.
+// when it has that shape.
 Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape);
 
 } // namespace bycc

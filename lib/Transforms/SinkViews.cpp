@@ -50,7 +50,7 @@ private:
   }
   // What a movable view is a view of; none for other nodes.
   NodeId sourceOf(NodeId view) const {
-    if (!isView(module_, view))
+    if (!keepsElements(module_, view))
       return {};
     NodeId source = module_.operands(view)[0];
     return module_.isLeaf(source) ? NodeId() : source;
@@ -63,7 +63,7 @@ private:
   // the view again.
   Expected<NodeId> sinkInto(size_t position, NodeId other) {
     NodeId source = sourceOf(operand(position));
-    if (!source)
+    if (!source || !canReshape(module_, shapeOf(source), shapeOf(call_)))
       return call_;
     std::vector<NodeId> operands{source};
     if (other)
@@ -96,10 +96,10 @@ private:
       return other;
     if (NodeId beneath = sourceOf(other); beneath && hasShape(beneath, to))
       return beneath;
-    if (to.size() >= from.size() || !module_.types.isStatic(module_.type(other)))
+    if (to.size() >= from.size())
       return NodeId();
     if (std::ranges::equal(shape, from))
-      return makeReshape(builder_, other, to);
+      return reshaped(other, to);
     bool keepsLast = !to.empty() && to.back() == from.back();
     if (shape.size() <= 1 && keepsLast)
       return other;
@@ -117,7 +117,12 @@ private:
     std::span<const Dim> shape = shapeOf(other);
     if (shape.size() <= to.size())
       return other;
-    return makeReshape(builder_, other, shape.subspan(shape.size() - to.size()));
+    return reshaped(other, shape.subspan(shape.size() - to.size()));
+  }
+  // None where it cannot be written.
+  Expected<NodeId> reshaped(NodeId x, std::span<const Dim> shape) {
+    bool can = canReshape(module_, shapeOf(x), shape);
+    return can ? makeReshape(builder_, x, shape) : Expected<NodeId>(NodeId());
   }
 
   // Calls that treat every row of operand 0 (its last axis) by itself.
@@ -143,6 +148,10 @@ private:
     std::span<const Dim> from = shapeOf(operand(0));
     if (!source || shapeOf(source).empty() || shapeOf(source).size() >= from.size() ||
         shapeOf(source).back() != from.back())
+      return call_;
+    std::vector<Dim> made(shapeOf(source).begin(), shapeOf(source).end());
+    made.back() = shapeOf(call_).back();
+    if (!canReshape(module_, made, shapeOf(call_)))
       return call_;
     std::vector<NodeId> operands(module_.operands(call_).begin(), module_.operands(call_).end());
     operands[0] = source;

@@ -63,6 +63,54 @@ TEST_CASE("halves and remainders of axes fold like axes") {
   CHECK(x.binary(Op::FloorDiv, x.plus(half, 1), n) != x.integer(0));
 }
 
+TEST_CASE("heads that a reshape makes of an open axis, and back, are the same place") {
+  Exprs x;
+  Ref n = x.dim(0);
+  Ref head = x.axis(x.newAxis(x.times(n, 6))), column = x.axis(x.newAxis(x.integer(64)));
+  Ref flat = x.add(x.times(head, 64), column); // below n * 384
+  Ref row = x.binary(Op::FloorDiv, flat, x.integer(384)),
+      rest = x.binary(Op::FloorMod, flat, x.integer(384));
+  CHECK(x.binary(Op::FloorMod, row, n) == row);
+  CHECK(x.binary(Op::FloorDiv, row, n) == x.integer(0));
+  CHECK(x.add(x.times(row, 384), rest) == flat);
+  CHECK(x.add(x.times(row, 768), rest) != flat);
+  // As many rows more than n: nothing is known.
+  CHECK(x.binary(Op::FloorMod, x.plus(row, 1), n) != x.plus(row, 1));
+}
+
+TEST_CASE("quotient and remainder of one value are that value") {
+  Exprs x;
+  Ref n = x.dim(0), m = x.dim(1);
+  Ref a = x.axis(x.newAxis(m)), b = x.axis(x.newAxis(m));
+  Ref by = x.mul(n, m); // a product
+  for (Ref divisor : {x.integer(7), n, by, x.times(n, 3)}) {
+    Ref quotient = x.binary(Op::FloorDiv, a, divisor), rest = x.binary(Op::FloorMod, a, divisor);
+    CHECK(x.add(x.mul(quotient, divisor), rest) == a);
+    CHECK(x.add(rest, x.mul(quotient, divisor)) == a);
+    CHECK(x.add(x.times(x.mul(quotient, divisor), 5), x.add(b, x.times(rest, 5))) ==
+          x.add(x.times(a, 5), b));
+    Ref other = x.binary(Op::FloorMod, b, divisor);
+    CHECK(x.add(x.mul(quotient, divisor), other) != a);
+  }
+}
+
+TEST_CASE("a number that only the lower part is less than divides the upper part") {
+  Exprs x;
+  Ref n = x.dim(0), m = x.dim(1);
+  Ref row = x.axis(x.newAxis(m)), column = x.axis(x.newAxis(x.integer(384)));
+  Ref flat = x.add(x.times(row, 384), column);
+  CHECK(x.binary(Op::FloorDiv, flat, x.times(n, 384)) == x.binary(Op::FloorDiv, row, n));
+  CHECK(x.binary(Op::FloorMod, flat, x.times(n, 384)) ==
+        x.add(x.times(x.binary(Op::FloorMod, row, n), 384), column));
+  CHECK(x.binary(Op::FloorDiv, flat, x.integer(384 * 64)) ==
+        x.binary(Op::FloorDiv, row, x.integer(64)));
+  CHECK(x.binary(Op::FloorMod, flat, x.integer(384 * 64)) ==
+        x.add(x.times(x.binary(Op::FloorMod, row, x.integer(64)), 384), column));
+  // One more column than the number.
+  Ref wide = x.add(x.times(row, 384), x.axis(x.newAxis(x.integer(385))));
+  CHECK(x[x.binary(Op::FloorDiv, wide, x.integer(384 * 64))].a == wide);
+}
+
 TEST_CASE("a product of an extent divides what only its extent divides") {
   Exprs x;
   Ref s = x.dim(0), b = x.dim(1);
