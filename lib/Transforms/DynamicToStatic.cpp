@@ -10,6 +10,7 @@
 // own shape now.
 
 #include "Scopes.h"
+#include "SimplifyRules.h"
 #include "bycc/IR/Builder.h"
 #include "bycc/IR/Infer.h"
 #include "bycc/IR/SymbolicValue.h"
@@ -209,20 +210,10 @@ private:
 
   // Does not need the other operand any more, and vendors know it.
   Expected<NodeId> reshapeLike() {
-    std::span<const Dim> from = module_.types.shape(module_.type(operand(0)));
-    Ints codes;
-    for (Dim dim : module_.types.shape(module_.type(call_))) {
-      if (dim == Dim(0))
-        return call_;
-      bool isCopy = codes.size() < from.size() && dim == from[codes.size()];
-      codes.push_back(dim.isConst() ? dim.value() : isCopy ? 0 : -1);
-    }
-    if (std::ranges::count(codes, -1) > 1)
-      return call_;
-    attrs_.clear();
-    set("newshape", AttrValue::ints(codes));
-    NodeId made = BYCC_TRY(make(ops::reshape, {operand(0)}));
-    return module_.type(made) == module_.type(call_) ? made : call_;
+    std::span<const Dim> shape = module_.types.shape(module_.type(call_));
+    bool can = hasKnownExtents(module_, call_) && hasKnownExtents(module_, operand(0)) &&
+               canReshape(module_, module_.types.shape(module_.type(operand(0))), shape);
+    return can ? makeReshape(builder_, operand(0), shape) : Expected<NodeId>(call_);
   }
 
   Module &module_;

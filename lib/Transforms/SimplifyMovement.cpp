@@ -4,6 +4,7 @@
 //   reshape(x, shape of x)              => x
 //   transpose(transpose(x, p), q)       => transpose(x, p[q])
 //   transpose that moves only unit dims => reshape
+//   reshape_like(x, f(y)), of one shape => reshape_like(x, y)
 //   concatenate of one, slices and broadcasts that take everything => x
 
 #include "ConstantView.h"
@@ -28,11 +29,12 @@ Dim product(TypeTable &types, std::span<const Dim> shape) {
   return result;
 }
 
-// `newshape` for a reshape between shapes that are not both static: numbers, 0 for an extent
-// that stands there already, -1 for one that is left over. None where that cannot say it.
-std::optional<std::vector<int64_t>> openCodes(TypeTable &types, std::span<const Dim> from,
-                                              std::span<const Dim> to) {
-  std::vector<int64_t> codes;
+using Codes = std::vector<int64_t>;
+
+// Numbers, 0 for an extent that stands there already, one -1 for what is left over.
+std::optional<Codes> codesWithRest(TypeTable &types, std::span<const Dim> from,
+                                   std::span<const Dim> to) {
+  Codes codes;
   Dim rest(1), left(1);
   for (size_t i = 0; i < to.size(); ++i) {
     bool isCopy = !to[i].isConst() && i < from.size() && from[i] == to[i];
@@ -45,6 +47,47 @@ std::optional<std::vector<int64_t>> openCodes(TypeTable &types, std::span<const 
   auto numLeft = std::ranges::count(codes, -1);
   bool fits = numLeft == 0 ? all == rest : numLeft == 1 && types.floorDiv(all, rest) == left;
   return fits ? std::optional(codes) : std::nullopt;
+}
+
+// -4 a b for an axis of `from` that becomes two, one of them of a known extent.
+bool addSplit(TypeTable &types, Dim whole, Dim a, Dim b, Codes &codes) {
+  Dim known = a.isConst() ? a : b, other = a.isConst() ? b : a;
+  if (!known.isConst() || known == Dim(0) || other.isConst() ||
+      types.floorDiv(whole, known) != other || types.mul(known, other) != whole)
+    return false;
+  codes.push_back(-4);
+  for (Dim each : {a, b})
+    codes.push_back(each.isConst() ? each.value() : -1);
+  return true;
+}
+
+// Axis by axis: the same, two as one (-3), or one as two.
+std::optional<Codes> codesByAxis(TypeTable &types, std::span<const Dim> from,
+                                 std::span<const Dim> to) {
+  Codes codes;
+  size_t at = 0;
+  for (size_t i = 0; i < to.size(); ++i, ++at) {
+    if (at >= from.size())
+      return std::nullopt;
+    if (from[at] == to[i]) {
+      codes.push_back(to[i].isConst() ? to[i].value() : 0);
+    } else if (at + 1 < from.size() && types.mul(from[at], from[at + 1]) == to[i]) {
+      codes.push_back(-3);
+      ++at;
+    } else if (i + 1 < to.size() && addSplit(types, from[at], to[i], to[i + 1], codes)) {
+      ++i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return at == from.size() ? std::optional(codes) : std::nullopt;
+}
+
+// `newshape` for a reshape between shapes that are not both static; none where it cannot say it.
+std::optional<Codes> openCodes(TypeTable &types, std::span<const Dim> from,
+                               std::span<const Dim> to) {
+  std::optional<Codes> codes = codesWithRest(types, from, to);
+  return codes ? codes : codesByAxis(types, from, to);
 }
 
 bool isStatic(std::span<const Dim> shape) { return std::ranges::all_of(shape, &Dim::isConst); }
@@ -112,6 +155,31 @@ Expected<NodeId> simplifyView(Module &module, NodeId call, Builder &builder) {
              : call;
 }
 
+// What has the extents of `like` already, upstream of what computes elements.
+NodeId shapeSource(const Module &module, NodeId like) {
+  while (module.node(like).kind == NodeKind::CallOp) {
+    OpKind kind = opInfo(module.node(like).op).kind;
+    std::span<const NodeId> operands = module.operands(like);
+    auto hasShape = [&](NodeId operand) {
+      return hasKnownExtents(module, operand) &&
+             std::ranges::equal(module.types.shape(module.type(operand)),
+                                module.types.shape(module.type(like)));
+    };
+    auto same = std::ranges::find_if(operands, hasShape);
+    if ((kind != OpKind::Elementwise && kind != OpKind::Broadcast) || same == operands.end())
+      break;
+    like = *same;
+  }
+  return like;
+}
+
+Expected<NodeId> simplifyReshapeLike(Module &module, NodeId call, Builder &builder) {
+  NodeId operands[] = {module.operands(call)[0], shapeSource(module, module.operands(call)[1])};
+  if (operands[1] == module.operands(call)[1])
+    return call;
+  return builder.callWithAttrs(ops::reshape_like, operands, module.node(call).attrs);
+}
+
 bool takesEverything(const Module &module, NodeId call) {
   if (module.node(call).op != ops::strided_slice)
     return true;
@@ -164,7 +232,7 @@ Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> sh
   if (std::ranges::equal(from, shape))
     return x;
   if (!isStatic(from) || !isStatic(shape)) {
-    std::optional<std::vector<int64_t>> codes = openCodes(module.types, from, shape);
+    std::optional<Codes> codes = openCodes(module.types, from, shape);
     BYCC_ASSERT(codes, "whoever asks for a reshape of open extents knows that it can be written");
     return builder.call(ops::reshape, {x}, {{"newshape", AttrValue::ints(*codes)}});
   }
@@ -187,7 +255,9 @@ Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder)
   if (op == ops::transpose)
     return simplifyTranspose(module, call, builder);
   if (keepsElements(module, call))
-    return simplifyView(module, call, builder);
+    call = BYCC_TRY(simplifyView(module, call, builder));
+  if (module.isOp(call, ops::reshape_like))
+    return simplifyReshapeLike(module, call, builder);
   if (isWholeCopy(module, call))
     return module.operands(call)[0];
   if (op == ops::concatenate) {
