@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace bycc {
 namespace {
@@ -54,8 +55,9 @@ bool isNumberChar(char c) {
 // Builds the tree; stops at the first problem.
 class TreeBuilder {
 public:
-  TreeBuilder(std::string_view text, const std::string &file)
-      : text_(text), file_(file), seen_(text.data()), counted_(text.data()),
+  TreeBuilder(std::string_view text, const std::string &file,
+              std::span<const std::string_view> unread)
+      : text_(text), file_(file), unread_(unread), seen_(text.data()), counted_(text.data()),
         lineBegin_(text.data()) {}
 
   NotingIterator begin() { return {text_.data(), &seen_}; }
@@ -64,8 +66,10 @@ public:
   JsonValue takeRoot() { return std::move(root_); }
 
   // Callbacks of nlohmann's SAX interface.
-  bool null() { return place(scalar(JsonValue::Kind::Null, 4)); }
+  bool null() { return isUnread() || place(scalar(JsonValue::Kind::Null, 4)); }
   bool boolean(bool value) {
+    if (isUnread())
+      return true;
     JsonValue result = scalar(JsonValue::Kind::Bool, value ? 4 : 5);
     result.boolean = value;
     return place(std::move(result));
@@ -74,6 +78,8 @@ public:
   bool number_unsigned(uint64_t) { return number(); }
   bool number_float(double, const std::string &) { return number(); }
   bool string(std::string &value) {
+    if (isUnread())
+      return true;
     JsonValue result = at(stringBegin(), JsonValue::Kind::String);
     result.string = std::move(value);
     return place(std::move(result));
@@ -81,9 +87,12 @@ public:
   bool binary(std::vector<uint8_t> &) { return false; }
   bool start_object(size_t) { return open(JsonValue::Kind::Object); }
   bool start_array(size_t) { return open(JsonValue::Kind::Array); }
-  bool end_array() { return close(); }
-  bool end_object() { return checkKeys(open_.back()) && close(); }
+  bool end_array() { return numUnread_ ? closeUnread() : close(); }
+  bool end_object() { return numUnread_ ? closeUnread() : checkKeys(open_.back()) && close(); }
   bool key(std::string &name) {
+    if (numUnread_)
+      return true;
+    isNextUnread_ = open_.size() == 2 && std::ranges::find(unread_, name) != unread_.end();
     key_ = std::move(name);
     return true;
   }
@@ -100,6 +109,13 @@ public:
   }
 
 private:
+  // In a value that is left out, or that value itself.
+  bool isUnread() { return numUnread_ || std::exchange(isNextUnread_, false); }
+  bool closeUnread() {
+    --numUnread_;
+    return true;
+  }
+
   bool fail(Status status, const JsonValue &where, const std::string &message) {
     failure_ = error(status, location(where, file_)) << message;
     return false;
@@ -137,6 +153,8 @@ private:
   }
 
   bool number() {
+    if (isUnread())
+      return true;
     // The lexer reads one character past a number, unless the text ends there.
     const char *end = seen_;
     if (!isNumberChar(end[-1]))
@@ -176,8 +194,11 @@ private:
   }
 
   bool open(JsonValue::Kind kind) {
+    bool unread = isUnread();
+    if (unread && open_.size() + ++numUnread_ <= maxNesting)
+      return true;
     JsonValue value = at(seen_ - 1, kind);
-    if (open_.size() >= maxNesting)
+    if (open_.size() + numUnread_ >= maxNesting)
       return fail(Status::Limit, value,
                   "nested deeper than " + std::to_string(maxNesting) + " levels");
     keys_.push_back(std::move(key_));
@@ -219,6 +240,9 @@ private:
 
   std::string_view text_;
   const std::string &file_;
+  std::span<const std::string_view> unread_;
+  size_t numUnread_ = 0; // arrays and objects, open, of a value that is left out
+  bool isNextUnread_ = false;
   const char *seen_;
   const char *counted_;
   const char *lineBegin_;
@@ -239,7 +263,8 @@ const JsonValue *JsonValue::find(std::string_view key) const {
   return nullptr;
 }
 
-Expected<JsonValue> parseJson(std::string_view text, const std::string &file) {
+Expected<JsonValue> parseJson(std::string_view text, const std::string &file,
+                              std::span<const std::string_view> unread) {
   if (std::string_view kind = kindOfBytes(text); !kind.empty() && kind != "JSON text")
     return error(Status::Input, {file}).as(MessageId::OtherFormat)
            << "is no JSON text, it looks like " << kind;
@@ -248,7 +273,7 @@ Expected<JsonValue> parseJson(std::string_view text, const std::string &file) {
     return error(Status::Input, {file}).as(MessageId::NotText) << "NUL character at offset " << bad;
   if (!isValidUtf8(text, &bad))
     return error(Status::Input, {file}).as(MessageId::NotText) << "bad UTF-8 at offset " << bad;
-  TreeBuilder builder(text, file);
+  TreeBuilder builder(text, file, unread);
   bool good = nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder);
   if (builder.failure())
     return std::move(*builder.failure());

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,7 +48,9 @@ struct JsonValue::Member {
 
 // `file` is for messages. Nesting deeper than 64 is Status::Limit; a float that
 // overflows, a duplicate key, bad UTF-8 or trailing text is Status::Input.
-Expected<JsonValue> parseJson(std::string_view text, const std::string &file);
+// Values of the keys `unread`, two objects deep, are read for their form only and left out.
+Expected<JsonValue> parseJson(std::string_view text, const std::string &file,
+                              std::span<const std::string_view> unread = {});
 
 // Location of a value, for error().
 SourceLocation location(const JsonValue &value, const std::string &file);

@@ -58,6 +58,28 @@ TEST_CASE("B1 nesting is limited") {
   CHECK(failure(bottomless).find("error[LIMIT]") != std::string::npos);
 }
 
+TEST_CASE("what nobody asks for is left out, but has to be JSON") {
+  std::string_view unread[] = {"b", "c"};
+  std::string text =
+      R"({"b": 1, "x": {"a": [2], "b": [{"b": null, "b": 7}, [true, "s"]], "c": -7,
+                         "d": {"b": 3}}, "c": "y"})";
+  auto root = parseJson(text, "f", unread);
+  REQUIRE(root);
+  REQUIRE(root->members.size() == 3);
+  const JsonValue *x = root->find("x");
+  REQUIRE((x && x->members.size() == 2));
+  CHECK(x->find("a")->items[0].integer == 2);
+  CHECK(x->find("d")->find("b")->integer == 3);
+  CHECK((x->find("d")->line == 2 && x->find("d")->column == 31));
+  CHECK(root->find("c")->string == "y");
+  for (size_t size = 0; size < text.size(); ++size)
+    CHECK(!parseJson(text.substr(0, size), "f", unread));
+  CHECK(parseJson("{\"x\": {\"b\": " + std::string(62, '[') + std::string(62, ']') + "}}", "f",
+                  unread));
+  CHECK(!parseJson("{\"x\": {\"b\": " + std::string(63, '[') + std::string(63, ']') + "}}", "f",
+                   unread));
+}
+
 TEST_CASE("B3 bad bytes are refused") {
   for (std::string_view text : {std::string_view("\xEF\xBB\xBF{}"), std::string_view("{}\0", 3),
                                 std::string_view("[\"\xff\"]"), std::string_view("[\"\\ud800\"]"),
