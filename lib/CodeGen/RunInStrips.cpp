@@ -249,7 +249,11 @@ private:
     if (std::optional<int64_t> known = x_.constant(*bytes)) {
       if (!most->isNumber())
         return false;
-      most->number = partsOf(most->number, *known, isShared(chain) ? 1 : enoughParts);
+      int64_t all = most->number;
+      most->number = partsOf(all, *known, isShared(chain) ? 1 : enoughParts);
+      // 257 rows are 257 parts or one: better as many rows at once as fit.
+      if (isShared(chain) && all / most->number < std::min(tileRows(chain.kernels[0]), all / 2))
+        return cutRows(chain, Product{all, {}});
     } else if (isShared(chain)) {
       return cutRows(chain, *most);
     }

@@ -169,6 +169,7 @@ Expected<> Session::prepare() {
   context_.placement = &placement_;
   orders_.orders = BYCC_TRY(placementOrders(options_.vendors, vendors_, files_));
   hostCost_ = BYCC_TRY(hostCosts(options_));
+  hostCost_.specialize(target_.cpu);
   context_.hostCost = comparesCosts(options_) ? &hostCost_ : nullptr;
   context_.hostPrices = &hostCost_;
   context_.searchSteps = options_.vendors.search.value_or(defaultSearch(options_.passes.level));
@@ -184,6 +185,8 @@ Expected<> Session::prepare() {
 Expected<> Session::prepareVendors() {
   for (size_t i = 0; i < vendors_.size(); ++i) {
     vendors_[i].returnsValues = options_.code.hostFallback;
+    if (vendors_[i].cost)
+      vendors_[i].cost->specialize(target_.cpu);
     if (vendors_[i].isEmulated() || vendors_[i].runsHere)
       continue;
     if (!vendorProcess_) {

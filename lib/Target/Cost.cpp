@@ -9,6 +9,12 @@
 
 namespace bycc {
 
+void CostModel::specialize(std::string_view cpu) {
+  auto found = ofCpus.find(cpu);
+  if (found != ofCpus.end())
+    *this = CostModel(*found->second);
+}
+
 void CostModel::add(CostRow row) {
   Rows *rows = &anyOp_;
   if (!row.composite.empty()) {

@@ -31,15 +31,18 @@ namespace {
 
 class CostReader {
 public:
-  CostReader(const std::string &file, const Vendor &vendor)
-      : file_(file), vendor_(vendor), cost_(vendor.cost.value_or(CostModel())) {}
+  CostReader(const std::string &file, const Vendor &vendor, CostModel before)
+      : file_(file), vendor_(vendor), cost_(std::move(before)) {}
 
   Expected<CostModel> read(const JsonValue &object, const std::string &pointer) {
     BYCC_TRY(checkKeys(object,
                        {"launch_us", "transfer_us", "transfer_gb_per_s", "layout_gb_per_s",
                         "gflops", "gb_per_s", "ops", "rows", "classes", "trust", "open_trust",
-                        "measured", "comment"},
+                        "measured", "cpus", "comment"},
                        pointer, file_));
+    // What is said of all CPUs is said of those that have more.
+    for (auto &[cpu, model] : cost_.ofCpus)
+      model = std::make_shared<CostModel>(BYCC_TRY(readGeneral(object, pointer, *model)));
     for (auto [key, unit, number] :
          {std::tuple("launch_us", 1, &cost_.launchMicroseconds),
           {"transfer_us", 1, &cost_.transferMicroseconds},
@@ -62,10 +65,41 @@ public:
       BYCC_TRY(readOps(*ops, pointer + "/ops"));
     if (const JsonValue *rows = object.find("rows"))
       BYCC_TRY(readRows(*rows, pointer + "/rows"));
+    if (const JsonValue *cpus = object.find("cpus"))
+      BYCC_TRY(readCpus(*cpus, pointer + "/cpus"));
     return std::move(cost_);
   }
 
 private:
+  Expected<CostModel> readGeneral(const JsonValue &object, const std::string &pointer,
+                                  const CostModel &before) const {
+    JsonValue general = object;
+    std::erase_if(general.members, [](const auto &member) { return member.first == "cpus"; });
+    return CostReader(file_, vendor_, before).read(general, pointer);
+  }
+
+  // "znver4, znver5": {..}
+  Expected<> readCpus(const JsonValue &object, const std::string &pointer) {
+    if (!object.isObject())
+      return jsonError(object, pointer, file_) << "expected an object of CPUs and costs";
+    for (const auto &[names, value] : object.members) {
+      std::string at = pointerTo(pointer, names);
+      if (const JsonValue *more = value.find("cpus"))
+        return jsonError(*more, at + "/cpus", file_) << "CPUs stand in the outer object only";
+      for (std::string name : split(names, ',')) {
+        std::erase(name, ' ');
+        if (name.empty())
+          return jsonError(value, at, file_) << "expected names of CPUs, as -mcpu has them";
+        auto known = cost_.ofCpus.find(name);
+        CostModel before = known == cost_.ofCpus.end() ? cost_ : *known->second;
+        before.ofCpus.clear();
+        cost_.ofCpus[name] = std::make_shared<CostModel>(
+            BYCC_TRY(CostReader(file_, vendor_, std::move(before)).read(value, at)));
+      }
+    }
+    return {};
+  }
+
   Expected<double> readTrust(const JsonValue &value, const std::string &pointer) const {
     if (!value.isNumber() || value.number <= 0)
       return jsonError(value, pointer, file_) << "expected a number greater than 0";
@@ -185,7 +219,8 @@ private:
 
 Expected<> readVendorCost(const JsonValue &object, const std::string &pointer,
                           const std::string &file, Vendor &vendor) {
-  vendor.cost = BYCC_TRY(CostReader(file, vendor).read(object, pointer));
+  CostModel before = vendor.cost.value_or(CostModel());
+  vendor.cost = BYCC_TRY(CostReader(file, vendor, std::move(before)).read(object, pointer));
   return {};
 }
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures what operators cost on this machine, and prints the `cost` object of a vendor file.
 
-costs.py [--bin build/bin] [--vendor dnnl]
+costs.py [--bin build/bin] [--vendor dnnl] [--times N] [--cpu NAMES]
 
 Without --vendor it measures host code: the cost of patterns/host.json. With --vendor everything is
 a region of that vendor: the cost of patterns/<vendor>.json. Weights are constants and programs are
-compiled with -O3, as those of users are. Minimum of many runs, one thread, a minute or two; compare
-two runs before a figure is believed. Rates are of larger operators with the time of a small one
+compiled with -O3, as those of users are. Minimum of many runs, one thread, some minutes; with --times
+the median of so many measurements. With --cpu it is what stands in the file's `cpus` for these names. Rates are of larger operators with the time of a small one
 taken off, where it fits of one more operator in a chain, so that no border of a region is in them.
 `us` is the time of one more small operator.
 A rate is arithmetic (gflops) for convolutions and products, memory traffic (gb_per_s) for others.
@@ -21,8 +21,7 @@ import re
 import subprocess
 import tempfile
 
-# Extents that are known, the batch aside: host code for others is general, and slower.
-CLASSES = {"fixed": {"args": {"0": {"shape": [None, ">=1", ">=1", "..."]}}}}
+CHANNELS = (128, 64, 32, 24, 16, 8) # classes of convolutions: measured with three quarters as many
 LONG = 4  # operators that a chain has more than a short one
 
 
@@ -37,25 +36,30 @@ def size(shape):
     return count
 
 
-def convolution(op, channels, length, kernel, groups=1):
+def convolution(op, channels, length, kernel, groups=1, dilation=1):
     """Row of a convolution that keeps its shape: op, shape, weights, call, GFLOPs."""
     rank = 1 if "1d" in op else 2
     image, taps = (1, channels) + (length,) * rank, (kernel,) * rank
-    call = "%s(%%x, %%w, padding=%s, groups=%d, channels=%d, kernel_size=%s)" % (
-        op, [kernel // 2] * 2 * rank, groups, channels, list(taps))
+    call = "%s(%%x, %%w, padding=%s, groups=%d, channels=%d, kernel_size=%s%s)" % (
+        op, [kernel // 2 * dilation] * 2 * rank, groups, channels, list(taps),
+        ", dilation=%s" % ([dilation] * rank) if dilation > 1 else "")
     return op, image, (channels, channels // groups) + taps, call, 2e-9 * size(image) * (channels // groups) * size(taps)
 
 
 def products():
-    """Class, fixed extents, and what `convolution` gives."""
+    """Class and what `convolution` gives."""
     for op, length in (("nn.conv2d", 28), ("nn.conv2d_transpose", 28), ("nn.conv1d", 512), ("nn.conv1d_transpose", 512)):
-        yield "", convolution(op, 64, length, 3)
-        yield "channels<32", convolution(op, 16, length * 2, 3)
-        yield "channels<8", convolution(op, 4, length * 4, 3)
+        yield "", convolution(op, 160, length, 3)
+        for channels in CHANNELS:
+            yield "channels<%d" % channels, convolution(op, channels * 3 // 4, length * (2 if channels < 64 else 1), 3)
     yield "pointwise", convolution("nn.conv2d", 64, 28, 1)
     yield "depthwise", convolution("nn.conv2d", 64, 28, 3, 64)
+    yield "depthwise, channels<24", convolution("nn.conv2d", 18, 56, 3, 18)
+    yield "dilation!=[1, 1]", convolution("nn.conv2d", 64, 28, 3, 1, 2)
+    yield "depthwise, dilation!=[1, 1]", convolution("nn.conv2d", 64, 28, 3, 64, 2)
     yield "", ("nn.dense", (64, 512), (512, 512), "nn.dense(%x, %w, units=512)", 2e-9 * 64 * 512 * 512)
     yield "rows<8", ("nn.dense", (1, 512), (512, 512), "nn.dense(%x, %w, units=512)", 2e-9 * 512 * 512)
+    yield "", ("nn.matmul", (64, 512), (512, 512), "nn.matmul(%x, %w, units=512)", 2e-9 * 64 * 512 * 512)
     yield "", ("nn.batch_matmul", (8, 64, 64), (8, 64, 64), "nn.batch_matmul(%x, %w)", 2e-9 * 8 * 64 ** 3)
 
 
@@ -99,9 +103,8 @@ class Bench:
             file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
             array.array("f", [random.uniform(-0.1, 0.1) for _ in range(size(shape))]).tofile(file)
 
-    def microseconds(self, shape, weights, calls, extents=None):
-        """Of a chain of calls of %x, each with weights of its own; None when the vendor does not take all.
-        `extents` are those of the input as text: ? for one that is open."""
+    def microseconds(self, shape, weights, calls):
+        """Of a chain of calls of %x, each with weights of its own; None when the vendor does not take all."""
         for file in os.listdir(self.path("params")) if os.path.isdir(self.path("params")) else []:
             os.remove(self.path("params/" + file))
         parameters, lines = [], []
@@ -115,7 +118,7 @@ class Bench:
             lines.append("%%%d = %s;" % (number, text.replace("%x", "%" + str(number - 1) if number else "%x")))
         with open(self.path("net.relay"), "w") as file:
             file.write('#[version = "0.0.5"]\ndef @main(%s) { %s %%%d }\n' % (
-                ", ".join(["%x: " + tensor(extents or shape)] + parameters), " ".join(lines), len(calls) - 1))
+                ", ".join(["%x: " + tensor(shape)] + parameters), " ".join(lines), len(calls) - 1))
         command = [os.path.join(self.o.bin, "bycc"), self.path("net.relay"), "-O3", "-q", "-o", self.path("net.o")]
         if parameters:
             command.append("--params=" + self.path("params"))
@@ -132,10 +135,10 @@ class Bench:
             env=self.env, check=True, stdout=subprocess.PIPE).stdout
         return 1000 * json.loads(text)["min_ms"]
 
-    def oneMore(self, shape, weights, call, extents=None):
+    def oneMore(self, shape, weights, call):
         """Time of one operator more."""
-        short = self.microseconds(shape, weights, [call], extents)
-        return short and max(0.01, (self.microseconds(shape, weights, [call] * (1 + LONG), extents) - short) / LONG)
+        short = self.microseconds(shape, weights, [call])
+        return short and max(0.01, (self.microseconds(shape, weights, [call] * (1 + LONG)) - short) / LONG)
 
     def cost(self):
         relu = (8,), [], ["nn.relu(%x)"]
@@ -162,12 +165,7 @@ class Bench:
             time = self.oneMore(shape, [weight], call)
             if not time:
                 continue
-            hasClass = "conv" in op and not self.o.vendor
-            put(op, ", ".join(filter(None, ["fixed" if hasClass else "", kind])), "gflops",
-                1e6 * gflop / max(time - each, 0.1), each)
-            if hasClass:
-                open = list(shape[:2]) + ["?"] * (len(shape) - 2)
-                put(op, kind, "gflops", 1e6 * gflop / self.oneMore(shape, [weight], call, open), 0)
+            put(op, kind, "gflops", 1e6 * gflop / max(time - each, 0.1), each)
         for op, kind, shape, weights, call, moved, chains in traffic():
             if chains:
                 time = self.oneMore(shape, weights, call)
@@ -178,16 +176,29 @@ class Bench:
             if time:
                 put(op, kind, "gb_per_s", moved / 1000 / max(time, 0.1), each)
         return {"launch_us": round(max(0.01, launch), 2), "gflops": ops["nn.dense"]["gflops"],
-                "gb_per_s": ops["add"]["gb_per_s"], "ops": dict(sorted(ops.items())),
-                **({} if self.o.vendor else {"classes": CLASSES}), "rows": rows}
+                "gb_per_s": ops["add"]["gb_per_s"], "ops": dict(sorted(ops.items())), "rows": rows}
+
+
+def median(costs):
+    """Of several of what `cost` gives, number by number."""
+    first = costs[0]
+    if isinstance(first, dict):
+        return {key: median([each[key] for each in costs]) for key in first}
+    if isinstance(first, list):
+        return [median(list(rows)) for rows in zip(*costs)]
+    return sorted(costs)[len(costs) // 2]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bin")
     parser.add_argument("--vendor", default="")
+    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("--cpu", default="")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        text = json.dumps(Bench(parser.parse_args(), work).cost(), indent=2)
+        cost = median([Bench(options, work).cost() for _ in range(options.times)])
+        text = json.dumps({"cpus": {options.cpu: cost}} if options.cpu else cost, indent=2)
         print(re.sub(r"\{\s+([^{}]*?)\s+\}", lambda match: "{" + re.sub(r"\s+", " ", match[1]) + "}", text))
 
 

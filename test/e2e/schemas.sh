@@ -25,6 +25,7 @@ rules '"ops": {"abs": {"dtype": ["float32"], "attr": {}, "const_args": [], "stat
                 "where": [{"op": "abs", "any_of": [{"dtype": ["float32"]}]}]}],
   "edges": {"deny": [["abs", "*"]], "allow": [["v.r", "abs"]]}, "min_ops": 0, "min_flops": 0.5,
   "cost": {"launch_us": 0, "gflops": 1, "ops": {"abs": {"gb_per_s": 2}}, "trust": 1.5, "measured": true,
+           "cpus": {"znver4, znver5": {"launch_us": 1}},
            "classes": {"few": {"results": {"0": {"max_elements": 9}}}},
            "rows": [{"op": "*", "class": "rows<8, few", "dtype": "float32", "threads": 1, "gflops": 1, "gb_per_s": 2},
                     {"composite": "v.r", "us": 3, "comment": "of one call"}]},

@@ -31,7 +31,7 @@ EOF
 
 attention heads 8 197 197 32 yes               # several heads a strip
 attention rows 2 1024 1024 16 yes              # a part of the rows of one head
-attention prime 3 509 1031 24 yes              # no part but the whole head
+attention prime 3 509 1031 24 yes              # rows that no number divides
 attention small 2 64 64 16 no
 attention mask 4 384 640 16 yes '%1 = add(%0, %m); %8 = nn.softmax(%1, axis=-1);'
 attention other 4 384 640 16 no '%8 = nn.softmax(%0, axis=0);' # heads are not apart

@@ -12,6 +12,8 @@
 #include "bycc/Target/CostClass.h"
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,7 +57,11 @@ struct CostModel {
   bool isMeasured = false; // on the machine at hand
   int32_t threads = 1;     // that code is compiled for
   FileClasses classes;     // for rows of later files, too
+  // What a file says otherwise for code for some CPUs, by LLVM's name: all of this, and that.
+  std::map<std::string, std::shared_ptr<const CostModel>, std::less<>> ofCpus;
 
+  // Becomes that of the CPU.
+  void specialize(std::string_view cpu);
   void add(CostRow row);
   // Of an operator call.
   CostRates ratesOf(const Module &module, NodeId call) const;

@@ -247,6 +247,46 @@ TEST_CASE("the dtype of a row") {
   CHECK(gflops(model, program, 2) == 2); // a tuple
 }
 
+TEST_CASE("costs of some CPUs") {
+  Program program(R"((%x: Tensor[(4), float32]) {
+    %0 = abs(%x);
+    %1 = nn.relu(%x);
+    (%0, %1)
+  })");
+  auto vendor = readVendorFile(R"j({"vendor": "v", "cost": {
+      "launch_us": 7, "trust": 2, "ops": {"abs": {"gflops": 1}, "nn.relu": {"gflops": 2}},
+      "cpus": {"znver4, znver5": {"ops": {"abs": {"gflops": 3}}, "trust": 1}, "znver5": {"launch_us": 8}}}})j",
+                               "v.json")
+                    .takeValue();
+  auto on = [&](const char *cpu) {
+    CostModel model = *vendor->cost;
+    model.specialize(cpu);
+    return model;
+  };
+  CHECK(gflops(on("x86-64"), program, 0) == 1);
+  CHECK(on("x86-64").trust == 2);
+  // What is not said for the CPU is as for all.
+  CHECK(gflops(on("znver4"), program, 0) == 3);
+  CHECK(gflops(on("znver4"), program, 1) == 2);
+  CHECK(on("znver4").trust == 1);
+  CHECK(on("znver4").launchMicroseconds == 7);
+  CHECK(gflops(on("znver5"), program, 0) == 3);
+  CHECK(on("znver5").launchMicroseconds == 8);
+
+  // A user's file speaks of every CPU.
+  RuleSet rules = readRules(R"j({"vendors": [{"name": "v", "builtin": true, "cost": {
+      "ops": {"abs": {"gflops": 5}}, "launch_us": 9, "cpus": {"znver4": {"ops": {"nn.relu": {"gflops": 6}}}}}}]})j",
+                            "r")
+                      .takeValue();
+  REQUIRE(rules.vendors[0].more.applyTo(*vendor));
+  for (const char *cpu : {"x86-64", "znver4", "znver5"}) {
+    CHECK(gflops(on(cpu), program, 0) == 5);
+    CHECK(on(cpu).launchMicroseconds == 9);
+  }
+  CHECK(gflops(on("znver4"), program, 1) == 6);
+  CHECK(gflops(on("znver5"), program, 1) == 2);
+}
+
 TEST_CASE("trust, and memory of a vendor's own") {
   CHECK_FALSE(costs("").givenTrust());
   CHECK(costs("\"trust\": 1.5").givenTrust() == 1.5);
