@@ -111,7 +111,7 @@ Expected<std::shared_ptr<Context>> Context::create(std::shared_ptr<const Model> 
     if (context->outputs_[i].isStatic)
       context->outputs_[i].bytes = BYCC_TRY(tensorBytes(
           dtypeOf(module.outputs[i]), context->outputs_[i].shape.data(), module.outputs[i].rank));
-  context->arena_ = Block(module.arena_bytes);
+  context->arena_ = MemoryBlock(module.arena_bytes);
   if (!context->arena_.data())
     return error(Status::Limit) << "no memory for the arena: " << module.arena_bytes << " bytes";
   context->exec_.arena = context->arena_.data();
@@ -131,7 +131,7 @@ Expected<> Context::initStates() {
     uint64_t bytes = region.vendor->state_bytes(region.context, region.handle);
     bool isNew = states_[i].memory.size() < bytes || !states_[i].memory.data();
     if (isNew)
-      states_[i].memory = Block(bytes, true);
+      states_[i].memory = MemoryBlock(bytes, true);
     if (!states_[i].memory.data())
       return error(Status::Limit) << "no memory for the state of region "
                                   << module_.regions[i].symbol << ": " << bytes << " bytes";
@@ -169,7 +169,7 @@ Expected<> Context::setThreads(int32_t threads) {
   uint64_t perThread = (module_.scratch_bytes + 63) / 64 * 64;
   if (__builtin_mul_overflow(perThread, static_cast<uint64_t>(threads), &bytes))
     return error(Status::Limit) << "scratch of " << threads << " threads overflows";
-  Block scratch(bytes);
+  MemoryBlock scratch(bytes);
   if (!scratch.data())
     return error(Status::Limit) << "no memory for scratch: " << bytes << " bytes";
   scratch_ = std::move(scratch);
@@ -307,7 +307,7 @@ Expected<> Context::prepareOutput(uint32_t index) {
     return {};
   }
   if (!output.own.data() || output.own.size() < output.bytes)
-    output.own = Block(output.bytes);
+    output.own = MemoryBlock(output.bytes);
   if (!output.own.data())
     return error(Status::Limit) << "no memory for output " << quotedName(module_.outputs[index])
                                 << ": " << output.bytes << " bytes";
@@ -331,7 +331,7 @@ Expected<> Context::prepareRun() {
     if (isAligned(input.data, module_.inputs[i]))
       continue;
     if (input.copy.size() < input.bytes || !input.copy.data())
-      input.copy = Block(input.bytes);
+      input.copy = MemoryBlock(input.bytes);
     if (!input.copy.data())
       return error(Status::Limit) << "no memory to align input " << quotedName(module_.inputs[i]);
     std::memcpy(input.copy.data(), input.data, input.bytes);
@@ -467,7 +467,7 @@ Expected<void *> Context::memoryForOutput(uint32_t index, const int64_t *shape) 
     return output.data = output.bound;
   // Keep a larger block unless it is much too large.
   if (!output.own.data() || output.own.size() < bytes || output.own.size() / 4 > bytes + 4096)
-    output.own = Block(bytes);
+    output.own = MemoryBlock(bytes);
   if (!output.own.data())
     return error(Status::Limit) << "no memory for output " << quotedName(info) << ": " << bytes
                                 << " bytes";

@@ -47,19 +47,19 @@ private:
     uint64_t bytes = 0; // of the tensor
     std::vector<int64_t> shape;
     bool isBound = false;
-    Block copy; // of data that is not aligned to its element
+    MemoryBlock copy; // of data that is not aligned to its element
   };
   struct Output {
     void *bound = nullptr;
     uint64_t boundBytes = 0;
-    Block own;
+    MemoryBlock own;
     void *data = nullptr; // what the last run wrote
     std::vector<int64_t> shape;
     uint64_t bytes = 0;
     bool isStatic = false; // all extents are known
   };
   struct RegionState {
-    Block memory;
+    MemoryBlock memory;
     bool isReady = false;
   };
 
@@ -107,7 +107,7 @@ private:
   std::shared_ptr<const Model> model_;
   const bycc_module &module_;
   int32_t threads_;
-  Block arena_, scratch_;
+  MemoryBlock arena_, scratch_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<RegionState> states_;

@@ -12,23 +12,23 @@ static uint64_t roundedUp(uint64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-Block BlockCache::find(uint64_t bytes) {
+MemoryBlock BlockCache::find(uint64_t bytes) {
   auto spare = spare_.lower_bound(bytes);
   if (spare == spare_.end() || spare->first > 2 * bytes + 4096)
-    return Block(bytes > Block::maxBytes ? bytes : roundedUp(bytes));
-  Block block = std::move(spare->second.block);
+    return MemoryBlock(bytes > MemoryBlock::maxBytes ? bytes : roundedUp(bytes));
+  MemoryBlock block = std::move(spare->second.block);
   spare_.erase(spare);
   return block;
 }
 
-void BlockCache::keep(Block block) {
+void BlockCache::keep(MemoryBlock block) {
   uint64_t size = block.size();
   spare_.emplace(size, Spare{std::move(block), true});
 }
 
 uint8_t *BlockCache::take(uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  Block block = find(bytes);
+  MemoryBlock block = find(bytes);
   uint8_t *data = block.data();
   if (data) {
     used_.emplace(data, Used{std::move(block), order_.size()});
@@ -72,7 +72,7 @@ uint8_t *BlockCache::grow(void *data, uint64_t bytes) {
   size_t place = used->second.place;
   keep(std::move(used->second.block));
   used_.erase(used);
-  Block block = find(bytes);
+  MemoryBlock block = find(bytes);
   uint8_t *grown = block.data();
   order_[place] = grown;
   if (grown)

@@ -1,7 +1,7 @@
 // A cache of memory blocks for what compiled code asks for while it runs.
 #pragma once
 
-#include "bycc/Support/Block.h"
+#include "bycc/Support/MemoryBlock.h"
 
 #include <cstdint>
 #include <map>
@@ -27,15 +27,15 @@ public:
 
 private:
   struct Spare {
-    Block block;
+    MemoryBlock block;
     bool isFresh; // used in this run
   };
   struct Used {
-    Block block;
+    MemoryBlock block;
     size_t place; // in order_
   };
-  Block find(uint64_t bytes);
-  void keep(Block block);
+  MemoryBlock find(uint64_t bytes);
+  void keep(MemoryBlock block);
 
   std::mutex mutex_;
   std::unordered_map<void *, Used> used_;

@@ -11,7 +11,7 @@ def @main(%x: Tensor[(1, 16, 9, 9), float32]) {
   nn.dense(nn.batch_flatten(%1), Tensor[(7, 2592), float32][$(numbers 18144)], units=7)
 }
 EOR
-bycc net.relay --annotate=dnnl -o net.o 2> line.txt || fail "$(cat line.txt)"
+bycc net.relay --annotate=dnnl --cost-model=none -o net.o 2> line.txt || fail "$(cat line.txt)"
 grep -q '^dnnl: 1 region' line.txt || fail "$(cat line.txt)"
 bycc-run net.json --random --threads 1 --outputs=want
 
@@ -30,22 +30,22 @@ fi
 
 # A target that this machine may lack: packed or plain, the results are the same.
 for cpu in x86-64-v2 x86-64-v3; do
-  bycc net.relay --annotate=dnnl -mcpu=$cpu -o other.o 2> line.txt || fail "$(cat line.txt)"
+  bycc net.relay --annotate=dnnl --cost-model=none -mcpu=$cpu -o other.o 2> line.txt || fail "$(cat line.txt)"
   same other.json
 done
 
 # Vendors hear of AMX, the machine need not have it: host code does not use it.
-bycc net.relay --annotate=dnnl -mattr=+amx-tile,+amx-int8,+amx-bf16 -o other.o 2> line.txt || fail "$(cat line.txt)"
+bycc net.relay --annotate=dnnl --cost-model=none -mattr=+amx-tile,+amx-int8,+amx-bf16 -o other.o 2> line.txt || fail "$(cat line.txt)"
 grep -q '"features": "amx-bf16,amx-int8,amx-tile,' other.json || fail "$(cat other.json)"
 same other.json
 
 # As many cores as there are do not matter.
 mkdir one
-taskset -c 0 bycc net.relay --annotate=dnnl -o one/net.o 2> /dev/null
+taskset -c 0 bycc net.relay --annotate=dnnl --cost-model=none -o one/net.o 2> /dev/null
 cmp net.params one/net.params || fail "packed weights depend on the number of cores"
 
 # What the library cannot do on another machine is said with both instruction sets.
 if grep -q avx512bw /proc/cpuinfo; then
-  bycc net.relay --annotate=dnnl --precision=bf16 -q -o bf16.o 2> /dev/null
+  bycc net.relay --annotate=dnnl --cost-model=none --precision=bf16 -q -o bf16.o 2> /dev/null
   ONEDNN_MAX_CPU_ISA=AVX2 refuse 1 "oneDNN has avx2 here" bycc-run bf16.json --random
 fi

@@ -4,7 +4,7 @@
 #include "Library.h"
 #include "Usage.h"
 
-#include "bycc/Support/Block.h"
+#include "bycc/Support/MemoryBlock.h"
 
 #include <algorithm>
 #include <cstring>
@@ -48,7 +48,7 @@ private:
       if (const Constant &constant = program_.constants[id]; isRead[id] && constant.stored == none)
         bytes += aligned(bytesOf(constant.layout));
     if (bytes)
-      block_ = std::make_shared<Block>(bytes);
+      block_ = std::make_shared<MemoryBlock>(bytes);
   }
 
   // Null when there is no memory.
@@ -58,7 +58,7 @@ private:
       used_ += aligned(bytes);
       return {block_, data};
     }
-    auto own = std::make_shared<Block>(bytes);
+    auto own = std::make_shared<MemoryBlock>(bytes);
     return {own, own->data()};
   }
 
@@ -151,7 +151,7 @@ private:
       return ConstantBytes(std::move(bytes));
     }
     Primitive made = BYCC_TRY(makerOf(constant));
-    Block scratch(bytesOf(made.scratchpad));
+    MemoryBlock scratch(bytesOf(made.scratchpad));
     if (!scratch.data())
       return error(Status::Limit) << "no memory to reorder weights";
     BYCC_TRY(guarded(Status::Internal, [&] {
@@ -172,7 +172,7 @@ private:
   const StoredBytes &stored_;
   PackedByKey &packed_;
   std::vector<ConstantBytes> made_;
-  std::shared_ptr<Block> block_;
+  std::shared_ptr<MemoryBlock> block_;
   uint64_t used_ = 0; // of block_
 };
 

@@ -21,7 +21,7 @@
 #include "RegionCopy.h"
 #include "Threads.h"
 
-#include "bycc/Support/Block.h"
+#include "bycc/Support/MemoryBlock.h"
 #include "bycc/vendor.hpp"
 
 #include <algorithm>
@@ -227,7 +227,7 @@ private:
 // An instance other than the primary one, in memory of its own.
 struct Other {
   std::shared_ptr<const Instance> instance;
-  Block arena;
+  MemoryBlock arena;
   std::unique_ptr<Execution> execution;
 };
 constexpr size_t maxOthers = 4; // per context: arenas may be large
@@ -244,7 +244,7 @@ Expected<Execution *> addOther(Others &others, std::shared_ptr<const Instance> i
   if (others.size() == maxOthers)
     others.pop_back();
   Other made;
-  made.arena = Block(instance->arenaBytes);
+  made.arena = MemoryBlock(instance->arenaBytes);
   if (!made.arena.data())
     return error(Status::Limit) << "no memory for " << instance->arenaBytes << " bytes";
   made.execution.reset(BYCC_TRY(makeExecution(*instance, made.arena.data())));

@@ -1,4 +1,4 @@
-#include "bycc/Support/Block.h"
+#include "bycc/Support/MemoryBlock.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -35,7 +35,7 @@ static uint8_t *mapHugePages(uint64_t size) {
   return begin + head;
 }
 
-Block::Block(uint64_t bytes, bool zeroed) {
+MemoryBlock::MemoryBlock(uint64_t bytes, bool zeroed) {
   if (bytes > maxBytes)
     return;
   uint64_t size = multipleOf(64, std::max<uint64_t>(bytes, 1));
@@ -50,7 +50,7 @@ Block::Block(uint64_t bytes, bool zeroed) {
     std::memset(data_, 0, size);
 }
 
-Block::~Block() {
+MemoryBlock::~MemoryBlock() {
   if (size_ >= mappedBytes)
     ::munmap(data_, size_);
   else

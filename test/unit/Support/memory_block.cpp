@@ -1,4 +1,4 @@
-#include "bycc/Support/Block.h"
+#include "bycc/Support/MemoryBlock.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -13,16 +13,16 @@ TEST_CASE("blocks of all sizes are aligned, whole, zeroed when asked, and given 
       if (static_cast<int64_t>(base) + more < 0)
         continue;
       uint64_t bytes = base + static_cast<uint64_t>(more);
-      Block dirty(bytes);
+      MemoryBlock dirty(bytes);
       REQUIRE(dirty.data());
       CHECK(dirty.size() >= bytes);
       CHECK(dirty.size() <= bytes + mib + 64);
       CHECK(reinterpret_cast<uintptr_t>(dirty.data()) % 64 == 0);
       std::memset(dirty.data(), 0x5a, dirty.size());
-      dirty = Block(bytes, true); // may get the same memory
+      dirty = MemoryBlock(bytes, true); // may get the same memory
       CHECK(std::all_of(dirty.data(), dirty.data() + dirty.size(),
                         [](uint8_t byte) { return byte == 0; }));
     }
-  CHECK(!Block(UINT64_MAX).data());
-  CHECK(!Block(uint64_t{1} << 50).data());
+  CHECK(!MemoryBlock(UINT64_MAX).data());
+  CHECK(!MemoryBlock(uint64_t{1} << 50).data());
 }

@@ -9,21 +9,21 @@ namespace bycc {
 // One aligned block; large ones are backed by huge pages where the system has
 // them. Empty (data() null) when there is no memory. Memory that is zeroed costs nothing
 // where it is not touched.
-class Block {
+class MemoryBlock {
 public:
   // Nothing larger is ever asked for by a sound model, and there is none.
   static constexpr uint64_t maxBytes = uint64_t{1} << 46;
 
-  Block() = default;
-  explicit Block(uint64_t bytes, bool zeroed = false);
-  Block(Block &&other) noexcept
+  MemoryBlock() = default;
+  explicit MemoryBlock(uint64_t bytes, bool zeroed = false);
+  MemoryBlock(MemoryBlock &&other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  Block &operator=(Block &&other) noexcept {
+  MemoryBlock &operator=(MemoryBlock &&other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
   }
-  ~Block();
+  ~MemoryBlock();
   uint8_t *data() const { return data_; }
   uint64_t size() const { return size_; }
 
