@@ -209,7 +209,8 @@ Ref Exprs::lastOfSum(const Affine &form) {
     Ref most = coefficient < 0 ? noRef : integer(1);
     for (Ref factor : factors(atom)) {
       Ref greatest = nodes_[factor].op == Op::Dim ? factor : last(factor);
-      most = most == noRef || greatest == noRef ? noRef : binary(Op::Mul, most, greatest);
+      bool isKnown = most != noRef && greatest != noRef && isNotNegative(factor);
+      most = isKnown ? binary(Op::Mul, most, greatest) : noRef;
     }
     if (most == noRef)
       return noRef;

@@ -173,10 +173,10 @@ private:
   Ref divideByUpper(Op op, const Affine &a, const Affine &divisor, const std::vector<Ref> &dims);
   Ref divideByNumber(Op op, const Affine &a, int64_t number, Ref divisor);
   bool isIndex(Ref ref) const { return nodes_[ref].op == Op::Min && nodes_[ref].i == 1; }
-  bool holdsLoad(Ref ref) const; // other than inside an index
-  bool isExact(Ref ref) const;   // no data in it can have left 64 bits
-  Ref last(Ref factor);          // the greatest value of what counts from 0; noRef: does not
-  Ref lastOfSum(const Affine &form);
+  bool holdsLoad(Ref ref) const;        // other than inside an index
+  bool isExact(Ref ref) const;          // no data in it can have left 64 bits
+  Ref last(Ref factor);                 // the greatest value of what counts from 0; noRef: does not
+  Ref lastOfSum(const Affine &form);    // the same of a sum
   Affine withWholes(Affine form) const; // quotients and remainders put together again
   bool isNotNegative(Ref ref) const;
   bool isAtMost(Affine form, int64_t limit);
