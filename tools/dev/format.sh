@@ -9,7 +9,7 @@ list() { # the files of the checkout, and of an unpacked archive alike
     -not -path 'test/abi/*' -not -path 'share/examples/*' -print0 | sort -z
 }
 if [ "${1:-}" = --check ]; then
-  list | xargs -0 -P "$(nproc)" -n 64 clang-format-19 --dry-run --Werror 
+  list | xargs -0 -P "$(nproc)" -n 64 clang-format-19 --dry-run --Werror
 else
   list | xargs -0 -P "$(nproc)" -n 64 clang-format-19 -i
 fi

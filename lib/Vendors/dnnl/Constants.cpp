@@ -22,38 +22,37 @@ class Packer {
 public:
   Packer(const Plan &plan, const Program &program, const StoredBytes &stored, PackedByKey &packed)
       : plan_(plan), program_(program), stored_(stored), packed_(packed),
-        made_(program.constants.size()) {}
+        isRead_(program.constants.size()), made_(program.constants.size()) {}
 
   Expected<std::vector<ConstantBytes>> run() {
-    std::vector<bool> isRead(program_.constants.size());
     for (const Slot &slot : program_.slots)
       if (const Buffer &buffer = program_.buffers[slot.buffer];
           buffer.place == Buffer::Place::Constant && !isAny(slot.layout))
-        isRead[buffer.index] = true;
-    reserve(isRead);
-    for (uint32_t id = 0; id < isRead.size(); ++id)
-      if (isRead[id])
+        isRead_[buffer.index] = true;
+    reserve();
+    for (uint32_t id = 0; id < isRead_.size(); ++id)
+      if (isRead_[id])
         BYCC_TRY(bytesOfConstant(id));
-    for (uint32_t id = 0; id < isRead.size(); ++id)
-      if (!isRead[id])
+    for (uint32_t id = 0; id < isRead_.size(); ++id)
+      if (!isRead_[id])
         made_[id].reset();
     return std::move(made_);
   }
 
 private:
   // One block for all that stays: many small ones would each begin with faults for their pages.
-  void reserve(const std::vector<bool> &isRead) {
+  void reserve() {
     uint64_t bytes = 0;
-    for (uint32_t id = 0; id < isRead.size(); ++id)
-      if (const Constant &constant = program_.constants[id]; isRead[id] && constant.stored == none)
+    for (uint32_t id = 0; id < isRead_.size(); ++id)
+      if (const Constant &constant = program_.constants[id]; isRead_[id] && constant.stored == none)
         bytes += aligned(bytesOf(constant.layout));
     if (bytes)
       block_ = std::make_shared<MemoryBlock>(bytes);
   }
 
-  // Null when there is no memory.
-  std::shared_ptr<uint8_t> allocate(uint64_t bytes) {
-    if (block_ && block_->size() - used_ >= aligned(bytes)) {
+  // Null when there is no memory. What others are made of goes again, and has its own.
+  std::shared_ptr<uint8_t> allocate(uint64_t bytes, bool stays) {
+    if (stays && block_ && block_->size() - used_ >= aligned(bytes)) {
       uint8_t *data = block_->data() + used_;
       used_ += aligned(bytes);
       return {block_, data};
@@ -72,7 +71,8 @@ private:
     if (!key.empty())
       made_[id] = packed_[key].lock();
     if (!made_[id])
-      made_[id] = BYCC_TRY(pack(constant, BYCC_TRY(bytesOfConstant(constant.from)).get()));
+      made_[id] =
+          BYCC_TRY(pack(constant, BYCC_TRY(bytesOfConstant(constant.from)).get(), isRead_[id]));
     if (!key.empty())
       packed_[key] = made_[id];
     return made_[id];
@@ -132,8 +132,8 @@ private:
     return static_cast<float>(reinterpret_cast<const int32_t *>(from)[index]);
   }
 
-  Expected<ConstantBytes> pack(const Constant &constant, const uint8_t *from) {
-    std::shared_ptr<uint8_t> bytes = allocate(bytesOf(constant.layout));
+  Expected<ConstantBytes> pack(const Constant &constant, const uint8_t *from, bool stays) {
+    std::shared_ptr<uint8_t> bytes = allocate(bytesOf(constant.layout), stays);
     if (!bytes)
       return error(Status::Limit) << "no memory for " << bytesOf(constant.layout)
                                   << " bytes of weights";
@@ -171,6 +171,7 @@ private:
   const Program &program_;
   const StoredBytes &stored_;
   PackedByKey &packed_;
+  std::vector<bool> isRead_; // by steps; the others only make these
   std::vector<ConstantBytes> made_;
   std::shared_ptr<MemoryBlock> block_;
   uint64_t used_ = 0; // of block_
