@@ -91,6 +91,15 @@ Expected<std::string> readAttributes(const std::string &attrs) {
   return features;
 }
 
+// Virtual machines may show the number of an older CPU; what it can do tells more. (LLVM
+// calls a Granite Rapids that claims to be model 167 "rocketlake", which has no tiles.)
+std::string nativeCpu() {
+  return llvm::sys::getHostCPUFeatures().lookup("amx-tile") &&
+                 llvm::sys::getHostCPUName() == "rocketlake"
+             ? "sapphirerapids"
+             : llvm::sys::getHostCPUName().str();
+}
+
 // What the user asked for must be in the code.
 Expected<> checkAttributes(const std::string &attributes, const TargetInfo &target) {
   std::map<std::string, bool> wanted; // the last one counts
@@ -115,7 +124,7 @@ Expected<TargetInfo> resolveTarget(const std::string &triple, const std::string 
   bool isNative = cpu == "native";
   if (isNative && llvm::Triple(target.triple).getArch() != llvm::Triple(host).getArch())
     return error(Status::Arg) << "-mcpu=native is not for target '" << target.triple << "'";
-  target.cpu = isNative ? std::string(llvm::sys::getHostCPUName()) : cpu.empty() ? "x86-64" : cpu;
+  target.cpu = isNative ? nativeCpu() : cpu.empty() ? "x86-64" : cpu;
   if (llvm::Triple(target.triple).getArch() != llvm::Triple::x86_64)
     return error(Status::Unsup).as(MessageId::UnknownCpu)
            << "no code generator for target '" << target.triple << "'";

@@ -20,7 +20,10 @@
 #include "bycc/Support/Quantity.h"
 #include "bycc/Support/Text.h"
 
+#include "CostEstimate.h"
+
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iterator>
 #include <sstream>
@@ -124,6 +127,10 @@ void writeEstimate(std::ostringstream &out, const PlanEstimate &estimate) {
   table.add({"total", "", "", "", number(estimate.us)});
   for (size_t i = 0; i < table.size(); ++i)
     out << table.line(i);
+  // Else a plan could look worse than the host alone for no reason.
+  if (estimate.time > 0 && std::abs(estimate.time - estimate.us) > 1e-3 * estimate.us)
+    out << "  compared with other plans as " << timeText(estimate.time)
+        << ": vendors' times count by the trust in them\n";
 }
 
 void writeRegions(std::ostringstream &out, const OffloadReport &report) {
