@@ -56,18 +56,27 @@ bool checkOne(const Setup &setup, Findings &findings, const Pattern &pattern, si
 
 void checkPatterns(const Setup &setup, Findings &findings) {
   std::vector<std::string> without;
-  size_t asked = 0;
-  for (const Pattern &pattern : setup.vendor->patterns())
-    for (size_t i = 0; i < PatternInstances::numVariants(pattern); ++i) {
-      ++asked;
-      if (!findings.isGap(pattern.name) && !checkOne(setup, findings, pattern, i))
-        without.push_back(pattern.name + (i ? "[" + std::to_string(i) + "]" : ""));
-    }
+  size_t asked = 0, found = 0;
+  for (const Pattern &pattern : setup.vendor->patterns()) {
+    size_t variants = PatternInstances::numVariants(pattern), formed = 0, tried = 0;
+    for (size_t i = 0; i < variants; ++i)
+      if (!findings.isGap(pattern.name)) {
+        ++tried;
+        formed += checkOne(setup, findings, pattern, i);
+      }
+    if (formed < tried)
+      without.push_back(pattern.name + (variants == 1
+                                            ? ""
+                                            : " in " + std::to_string(tried - formed) + " of " +
+                                                  std::to_string(variants) + " variants"));
+    asked += variants;
+    found += formed;
+  }
   if (asked == 0)
     return findings.skip("the vendor has no patterns");
   if (!without.empty())
     findings.note("no program was found that forms " + join(without, ", "));
-  if (without.size() == asked)
+  if (found == 0)
     findings.skip("no program was found for any of the patterns");
 }
 

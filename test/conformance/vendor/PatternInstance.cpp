@@ -5,7 +5,9 @@
 
 #include "bycc/IR/Builder.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace bycc::conformance {
 
@@ -244,8 +246,8 @@ size_t PatternInstances::numVariants(const Pattern &pattern) {
   size_t count = 1;
   for (const PatternNode &node : pattern.nodes)
     if (node.kind == PatternKind::Op || node.isPlus)
-      count = std::max(count, node.ops.size());
-  return count;
+      count = std::lcm(count, node.ops.size());
+  return std::min<size_t>(count, 1000);
 }
 
 bool PatternInstances::advance(size_t leaf) {

@@ -15,7 +15,8 @@ public:
   // the start again where a list is shorter; a path+ is one operator.
   PatternInstances(const Pattern &pattern, std::span<const Pattern> all, size_t variant)
       : pattern_(pattern), all_(all), variant_(variant) {}
-  // Of them, lists are used up: the longest one's size.
+  // So many give each list's operators with those of the others, as far as sizes have no factor in
+  // common.
   static size_t numVariants(const Pattern &pattern);
   // def @main(leaves) { pattern }; the leaves after the first are constants when
   // `constants` is set. Nothing when there is no further way.
