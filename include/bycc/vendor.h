@@ -108,7 +108,9 @@ typedef struct bycc_node {
   uint32_t num_inputs;
   uint32_t num_outputs;
   uint32_t num_roles;
-  const char *op;         /* "nn.conv2d", or the composite's name "dnnl.conv2d_bias" */
+  /* "nn.conv2d", or the composite's name "dnnl.conv2d_bias". At supports(), of a composite
+   * whose pattern leaves that open: "dnnl.*"; see bycc_answer::name. */
+  const char *op;
   const void *attrs;      /* bycc_attr_at(): all attributes, defaults filled in, sorted by name */
   const uint32_t *inputs; /* value indices */
   const uint32_t *outputs;
@@ -238,6 +240,9 @@ typedef struct bycc_answer {
    * into the params file as they are; load() gets them as `weights`. Null when there is
    * no such memory, and when it is asked for again. */
   void *(*weights)(struct bycc_answer *answer, uint64_t bytes);
+  /* At supports(), about a composite whose name its pattern leaves open ("VENDOR.*"): the
+   * name, "VENDOR.what", of letters, digits, '.' and '_'. A yes without one is a no. */
+  void (*name)(struct bycc_answer *answer, const char *name);
 } bycc_answer;
 
 typedef struct bycc_vendor_compiler {

@@ -14,6 +14,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -54,6 +55,14 @@ public:
   }
   void take(Node node, uint32_t group = 0) const { answer_.take(&answer_, node.index(), group); }
   void refuse(Node node, const char *why) const { answer_.refuse(&answer_, node.index(), why); }
+  void name(const std::string &name) const {
+    // The kit works on the first vendor.h of this version, too, which has no such member.
+    [&]([[maybe_unused]] auto &answer) {
+      if constexpr (requires { answer.name; })
+        if (BYCC_HAS(&answer, name) && answer.name)
+          answer.name(&answer, name.c_str());
+    }(answer_);
+  }
   // Zeroed and 64-byte aligned; Refusal when there is no memory.
   std::span<uint8_t> weights(uint64_t bytes) const {
     void *memory =

@@ -335,7 +335,7 @@ private:
       for (size_t i = candidate->steps.size(); i-- > 0;)
         if (std::ranges::find(candidate->steps[i].match.nodes, call) !=
             candidate->steps[i].match.nodes.end())
-          names.push_back(candidate->steps[i].pattern->name);
+          names.push_back(candidate->steps[i].name);
     names.push_back(opInfo(module_.node(call).op).name);
     return names;
   }

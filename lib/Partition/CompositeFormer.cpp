@@ -45,7 +45,7 @@ public:
   void form(const Vendor &vendor) {
     VendorAsker asker(vendor, module_, *context_.target);
     for (const Pattern &pattern : vendor.patterns())
-      matchAll(pattern, asker, [&](const Match &match) { claim(pattern, match); });
+      matchAll(pattern, asker, [&](const CompositeCandidate::Step &step) { claim(step); });
   }
 
   void record(const Vendor &vendor, CompositeTable &table) {
@@ -58,19 +58,20 @@ public:
         hasNested = true;
         continue;
       }
-      matchAll(pattern, asker, [&](const Match &match) {
+      matchAll(pattern, asker, [&](CompositeCandidate::Step step) {
+        const Match &match = step.match;
         if (++counts[match.root] > CompositeTable::maxOfRoot) {
           warnAboutMany(vendor, match.root);
           return;
         }
         CompositeCandidate candidate;
         candidate.vendor = &vendor;
-        candidate.steps.push_back({&pattern, match});
         for (NodeId node : match.nodes)
           if (module_.node(node).kind == NodeKind::CallOp)
             candidate.operators.push_back(node);
         if (const Implementation *offered = asker.supportsGroup(pattern.name, match).chosen())
           candidate.offered = offered->microseconds;
+        candidate.steps.push_back(std::move(step));
         table.candidates.push_back(std::move(candidate));
       });
     }
@@ -80,7 +81,7 @@ public:
 
   void claim(const CompositeCandidate &candidate) {
     for (const CompositeCandidate::Step &step : candidate.steps)
-      claim(*step.pattern, step.match);
+      claim(step);
   }
 
   // Puts each composite's function in front of its call.
@@ -229,11 +230,11 @@ private:
 
   // `take` gets what the vendor accepts.
   template <typename Take> void matchAll(const Pattern &pattern, VendorAsker &asker, Take &&take) {
-    Match accepted;
+    CompositeCandidate::Step accepted;
     std::string refusal;
     Matcher::Accept accept = [&](const Match &match) {
-      accepted = match;
-      return isAcceptable(pattern, accepted, asker, refusal);
+      accepted = {&pattern, match, pattern.name};
+      return isAcceptable(accepted, asker, refusal);
     };
     matchRoots(pattern, accept, [&](NodeId root, Matcher &matcher) {
       refusal.clear();
@@ -281,13 +282,14 @@ private:
     return !isForbidden(match, vendor, refusal);
   }
 
-  bool isAcceptable(const Pattern &pattern, Match &match, VendorAsker &asker,
-                    std::string &refusal) {
-    if (!isFree(match, asker.vendor(), refusal))
+  bool isAcceptable(CompositeCandidate::Step &step, VendorAsker &asker, std::string &refusal) {
+    if (!isFree(step.match, asker.vendor(), refusal))
       return false;
-    const Answer &answer = asker.supportsGroup(pattern.name, match);
+    const Answer &answer = asker.supportsGroup(step.name, step.match);
     if (!answer)
       refusal = answer.reason;
+    else if (step.pattern->isOpen())
+      step.name = answer.name;
     return answer.isYes;
   }
 
@@ -334,14 +336,15 @@ private:
     });
   }
 
-  void claim(const Pattern &pattern, const Match &match) {
+  void claim(const CompositeCandidate::Step &step) {
     if (log_)
-      log_->push_back({&pattern, match});
+      log_->push_back(step);
+    const Match &match = step.match;
     NodeId root = match.root;
     BlockId outer = blocks_[owner_[root.index].block];
     FunctionId function = module_.addFunction({}, outer);
-    setAttributes(function, pattern, match);
-    std::vector<NodeId> params = makeParams(pattern, match);
+    setAttributes(function, step);
+    std::vector<NodeId> params = makeParams(*step.pattern, match);
     BlockId body = module_.function(function).body;
     std::vector<NodeId> nodes = moveNodes(match, params, body);
     module_.block(body).result = nodes.back();
@@ -352,7 +355,7 @@ private:
       if (node != root)
         owner_[node.index].into = root;
     turnIntoCall(root, function, match.leaves);
-    byComposite_[pattern.name].push_back(root);
+    byComposite_[step.name].push_back(root);
   }
 
   std::vector<NodeId> makeParams(const Pattern &pattern, const Match &match) {
@@ -411,13 +414,13 @@ private:
     return callee;
   }
 
-  void setAttributes(FunctionId function, const Pattern &pattern, const Match &match) {
+  void setAttributes(FunctionId function, const CompositeCandidate::Step &step) {
     std::string operators;
-    for (NodeId node : match.nodes)
+    for (NodeId node : step.match.nodes)
       operators += partName(node) + "_";
-    AttrDict attrs{{"Composite", pattern.name}, {"PartitionedFromPattern", operators}};
+    AttrDict attrs{{"Composite", step.name}, {"PartitionedFromPattern", operators}};
     AttrValue::List roles;
-    for (std::string &role : rolesOf(module_, match))
+    for (std::string &role : rolesOf(module_, step.match))
       roles.emplace_back(std::move(role));
     if (!roles.empty())
       attrs.push_back({"Roles", std::move(roles)});

@@ -21,12 +21,13 @@ struct CompositeCandidate {
   struct Step {
     const Pattern *pattern;
     Match match;
+    std::string name; // of the composite
   };
   const Vendor *vendor = nullptr;
   std::vector<Step> steps;
   std::vector<NodeId> operators; // calls inside, in program order; the last is the root
   std::optional<double> offered; // microseconds that the vendor says it takes
-  const std::string &name() const { return steps.back().pattern->name; }
+  const std::string &name() const { return steps.back().name; }
   NodeId root() const { return steps.back().match.root; }
 };
 

@@ -11,6 +11,9 @@
 //    %1 relu  %2 tanh
 //       \    /
 //       %3 add
+//
+// Of a path+ one way back is enough, of one operator or more; values from elsewhere are
+// operands: path+{nn.relu|add}(nn.conv2d(...)) matches %3 there, with %2 as an operand.
 
 #include "bycc/Pattern/Matcher.h"
 
@@ -178,10 +181,12 @@ private:
   // tried from the nearest on, `node` itself first.
   bool matchPath(uint32_t at, NodeId node, Then then) {
     const PatternNode &part = pattern_.nodes[at];
-    for (NodeId parent : reachable(part, node)) {
+    std::vector<NodeId> found = reachable(part, node);
+    for (NodeId parent : found) {
       if (!mayBe(part.children[0], parent))
         continue;
-      std::optional<std::vector<NodeId>> between = pathTo(part, node, parent);
+      std::optional<std::vector<NodeId>> between =
+          part.isPlus ? waysTo(part, node, parent, found) : pathTo(part, node, parent);
       if (!between)
         continue;
       paths_[at] = std::move(*between);
@@ -197,6 +202,8 @@ private:
   // False when the part cannot match, for reasons seen at once.
   bool mayBe(uint32_t at, NodeId node) const {
     const PatternNode &part = pattern_.nodes[at];
+    if (part.kind == PatternKind::Alternative)
+      return std::ranges::any_of(part.children, [&](uint32_t child) { return mayBe(child, node); });
     return part.kind != PatternKind::Op ||
            (module_.node(node).kind == NodeKind::CallOp && isOneOf(part.ops, node));
   }
@@ -241,6 +248,31 @@ private:
           between.push_back(operand);
     }
     return between;
+  }
+
+  // Of a path+: the operators on ways from `node` back to the parent among what was `found`;
+  // nothing when there is no way.
+  std::optional<std::vector<NodeId>> waysTo(const PatternNode &part, NodeId node, NodeId parent,
+                                            const std::vector<NodeId> &found) {
+    std::vector<NodeId> between;
+    newMarks();
+    isNew(parent);
+    auto leads = [&](NodeId operand) {
+      return operand.index < marks_.size() && marks_[operand.index] == mark_;
+    };
+    // Mostly makers stand behind their users there, so that one turn finds all.
+    for (size_t before = SIZE_MAX; before != between.size() && !gaveUp_;) {
+      before = between.size();
+      for (size_t i = found.size(); i-- > 0;) {
+        gaveUp_ |= ++steps_ > Matcher::maxSteps;
+        if (!leads(found[i]) && isOnPath(part, found[i]) &&
+            std::ranges::any_of(module_.operands(found[i]), leads)) {
+          isNew(found[i]);
+          between.push_back(found[i]);
+        }
+      }
+    }
+    return leads(node) && node != parent ? std::optional(std::move(between)) : std::nullopt;
   }
 
   bool matchAll(const std::vector<uint32_t> &children, std::span<const NodeId> operands,
@@ -326,7 +358,7 @@ private:
     if (part.anyArgs)
       addArguments(match, bound_[at]);
     forChildren(at, [&](uint32_t child) { collectLeaves(child, match, seen); });
-    // Operators of a path have no operands but the parent and constants.
+    // Operators of a path have no operands but the parent, constants, and what a path+ meets.
     if (part.kind == PatternKind::Path)
       for (NodeId node : paths_[at])
         addArguments(match, node);

@@ -6,7 +6,7 @@
 //   primary := '*' | '#' ['(' value ')'] | '$' name [':' primary] | '@' name
 //            | '(' pattern ')' | '(' pattern ',' [pattern (',' pattern)*] ')'
 //            | op ['?'] ['{' attr (',' attr)* '}'] '(' args ')'
-//            | 'path' '{' ('*' | name ('|' name)*) '}' '(' pattern ')'
+//            | 'path' ['+'] '{' ('*' | name ('|' name)*) '}' '(' pattern ')'
 //   op      := name | '(' name ('|' name)+ ')'
 //   args    := '...' | [pattern (',' pattern)*]
 //   value   := (number | '[' number (',' number)* ']') ['~' number] | bound+
@@ -216,14 +216,15 @@ private:
     std::string_view rest = text_.substr(at_);
     if (!rest.starts_with("path"))
       return false;
-    size_t brace = rest.find_first_not_of(' ', 4);
-    return brace != std::string_view::npos && rest[brace] == '{';
+    size_t next = rest.find_first_not_of(' ', 4);
+    return next != std::string_view::npos && (rest[next] == '{' || rest[next] == '+');
   }
 
   Expected<uint32_t> parsePath() {
     PatternNode node;
     node.kind = PatternKind::Path;
     at_ += 4;
+    node.isPlus = eat('+');
     BYCC_TRY(expect('{'));
     if (!eat('*'))
       node.ops = BYCC_TRY(parseOps());
@@ -251,6 +252,13 @@ private:
     return ops;
   }
 
+  bool isKnownComposite(std::string_view name) const {
+    return std::ranges::any_of(shared_.composites, [&](std::string_view known) {
+      return known == name ||
+             (isOpenName(known) && name.starts_with(known.substr(0, known.size() - 1)));
+    });
+  }
+
   // One operator, several in brackets, or a composite.
   Expected<> parseCallee(PatternNode &node) {
     node.kind = PatternKind::Op;
@@ -265,7 +273,7 @@ private:
       node.ops = {op};
       return {};
     }
-    if (std::ranges::find(shared_.composites, name) != shared_.composites.end()) {
+    if (isKnownComposite(name)) {
       node.kind = PatternKind::Composite;
       node.composite = name;
       return {};
@@ -363,7 +371,7 @@ bool collectRoots(Pattern &pattern, uint32_t at, std::vector<bool> &seen) {
   case PatternKind::Path:
     for (OpId op : node.ops)
       addOnce(pattern.rootOps, op);
-    return !node.ops.empty() && collectRoots(pattern, node.children[0], seen);
+    return !node.ops.empty() && (node.isPlus || collectRoots(pattern, node.children[0], seen));
   case PatternKind::Capture:
   case PatternKind::Typed:
   case PatternKind::Alternative:

@@ -36,6 +36,7 @@ WorkerAnswer callVendor(const bycc_vendor_compiler &vendor, Question question,
   answer.isBlobTooLarge = reply.isBlobTooLarge;
   answer.blob = std::move(reply.blob);
   answer.offers = std::move(reply.offers);
+  answer.name = std::move(reply.name);
   for (auto &[node, said] : reply.byNode)
     answer.byNode.push_back({node, std::move(said.answer), said.group});
   if (weights)

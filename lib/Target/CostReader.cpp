@@ -19,11 +19,11 @@ Expected<double> readAmount(const JsonValue &value, const std::string &pointer,
 
 Expected<> checkComposite(const JsonValue &name, const std::string &pointer,
                           const std::string &file, const Vendor &vendor) {
+  if (vendor.mayForm(name.string))
+    return {};
   std::vector<std::string> names;
   for (const Pattern &pattern : vendor.patterns())
     names.push_back(pattern.name);
-  if (std::ranges::find(names, name.string) != names.end())
-    return {};
   return jsonError(name, pointer, file) << unknownName("composite", name.string, names);
 }
 

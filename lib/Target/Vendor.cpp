@@ -13,6 +13,7 @@
 #include "CallVendor.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <deque>
 
@@ -79,6 +80,13 @@ std::string_view Vendor::mayTake(OpId op) const {
       if (std::ranges::find(node.ops, op) != node.ops.end())
         return "composite";
   return "";
+}
+
+bool Vendor::mayForm(std::string_view name) const {
+  return std::ranges::any_of(patterns_, [&](const Pattern &pattern) {
+    return pattern.name == name ||
+           (pattern.isOpen() && vendorOfComposite(pattern.name) == vendorOfComposite(name));
+  });
 }
 
 void Vendor::addPatterns(std::vector<Pattern> patterns) {
@@ -227,6 +235,7 @@ Answer answerOf(WorkerAnswer said) {
     return Answer::no(std::move(said.reason));
   Answer answer = Answer::yes();
   answer.implementations = std::move(said.offers);
+  answer.name = std::move(said.name);
   return answer;
 }
 
@@ -437,6 +446,18 @@ std::optional<std::string> VendorAsker::whyNotAsked(const std::string &name,
   return whyNotPlaced(name, match);
 }
 
+// A yes about an open name says a name.
+static const Answer &withName(Answer &answer, const std::string &asked) {
+  std::string_view vendor = vendorOfComposite(asked), name = answer.name;
+  auto isLetter = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; };
+  if (answer && isOpenName(asked) &&
+      (vendorOfComposite(name) != vendor || name.size() < vendor.size() + 2 ||
+       !std::ranges::all_of(name, isLetter)))
+    answer = Answer::no("it names the composite '" + answer.name + "', wanted " +
+                        std::string(vendor) + ".NAME");
+  return answer;
+}
+
 const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &match) {
   static const Answer yes = Answer::yes();
   if (auto why = whyNotAsked(name, match))
@@ -447,7 +468,7 @@ const Answer &VendorAsker::supportsGroup(const std::string &name, const Match &m
   auto [found, isNew] = impl_->answers.try_emplace(impl_->key);
   if (isNew)
     found->second = askSupports(vendor_, impl_->target, RegionView::ofGroup(module_, name, match));
-  return found->second;
+  return withName(found->second, name);
 }
 
 void VendorAsker::askAheadGroup(const std::string &name, const Match &match) {

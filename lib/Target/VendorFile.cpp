@@ -43,11 +43,8 @@ private:
                         const std::string &pointer) {
     if (key == "ops")
       return readOps(value, pointer);
-    if (key == "patterns") {
-      vendor_.addPatterns(
-          BYCC_TRY(readPatterns(value, vendor_.name(), pointer, file_, vendor_.patterns())));
-      return {};
-    }
+    if (key == "patterns")
+      return readVendorPatterns(value, pointer);
     if (key == "allow_ops")
       return readOpNames(value, pointer, vendor_.allowedOps);
     if (key == "deny_ops")
@@ -66,6 +63,17 @@ private:
       return readOwnMemory(value, pointer);
     if (key == "passes")
       return readPasses(value, pointer);
+    return {};
+  }
+
+  Expected<> readVendorPatterns(const JsonValue &array, const std::string &pointer) {
+    std::vector<Pattern> patterns =
+        BYCC_TRY(readPatterns(array, vendor_.name(), pointer, file_, vendor_.patterns()));
+    for (size_t i = 0; i < patterns.size() && vendor_.isEmulated(); ++i)
+      if (patterns[i].isOpen())
+        return jsonError(array.items[i], pointer + "/" + std::to_string(i) + "/name", file_)
+               << "'" << patterns[i].name << "' is for a vendor whose code says the name";
+    vendor_.addPatterns(std::move(patterns));
     return {};
   }
 

@@ -19,6 +19,7 @@ struct VendorReply {
   uint64_t maxBlobBytes = UINT64_MAX;
   bool isBlobTooLarge = false; // then there is none
   std::vector<Implementation> offers;
+  std::string name; // of a composite
   struct NodeAnswer {
     Answer answer;
     uint32_t group = 0;
@@ -45,6 +46,7 @@ struct VendorReply {
     answer.refuse = [](bycc_answer *a, uint32_t node, const char *why) {
       of(a).byNode[node] = {Answer::no(why && *why ? textOf(why) : noReason)};
     };
+    answer.name = [](bycc_answer *a, const char *name) { of(a).name = textOf(name); };
     answer.weights = [](bycc_answer *a, uint64_t bytes) -> void * {
       return of(a).makeWeights ? of(a).makeWeights(bytes) : nullptr;
     };

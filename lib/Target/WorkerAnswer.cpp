@@ -63,6 +63,7 @@ std::string WorkerAnswer::encode() const {
     out.text(offer.name);
     out.number(offer.microseconds.value_or(-1));
   }
+  out.text(name);
   out.number<uint64_t>(byNode.size());
   for (const auto &[node, answer, group] : byNode) {
     out.number(node);
@@ -89,6 +90,7 @@ std::optional<WorkerAnswer> WorkerAnswer::decode(std::string_view bytes) {
     auto cost = in.number<double>();
     answer.offers.push_back({std::move(name), cost >= 0 ? std::optional(cost) : std::nullopt});
   }
+  answer.name = in.text();
   for (auto left = in.number<uint64_t>(); left > 0 && !in.isWrong; --left) {
     auto node = in.number<uint32_t>();
     bool isYes = in.number<uint8_t>();

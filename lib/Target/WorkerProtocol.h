@@ -45,6 +45,7 @@ struct WorkerAnswer {
   std::vector<uint8_t> blob;
   bool isBlobTooLarge = false;
   std::vector<Implementation> offers;
+  std::string name; // that it gives a composite
   struct ByNode {
     uint32_t node;
     Answer answer;

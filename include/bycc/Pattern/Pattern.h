@@ -28,13 +28,14 @@ enum class PatternKind : uint8_t {
   Tuple,       // (p, q)
   Project,     // p[i]
   Alternative, // p | q, and op?(p) as op(p) | p
-  Path,        // path{op|op}(p): p, or what these operators make of it
+  Path,        // path{op|op}(p): p, or what these operators make of it; path+{op|op}(p)
   Typed,       // p<float32, [1, ?]>
 };
 
 struct PatternNode {
   PatternKind kind = PatternKind::Any;
   bool anyArgs = false;           // Op, Composite: op(...)
+  bool isPlus = false;            // Path: path+
   std::vector<OpId> ops;          // Op: one of these; Path: any of these, empty: any operator
   std::string composite;          // Composite: its name
   uint32_t index = 0;             // Project: field; Capture: index of the name
@@ -50,8 +51,13 @@ struct PatternCondition {
   Condition condition;
 };
 
+// "vendor.*": which composite it is says the vendor.
+inline bool isOpenName(std::string_view composite) {
+  return composite.substr(composite.find('.') + 1) == "*";
+}
+
 struct Pattern {
-  std::string name; // of the composite: "vendor.what"
+  std::string name; // of the composite: "vendor.what"; "vendor.*": the vendor says it
   std::vector<PatternNode> nodes;
   uint32_t root = 0;
   bool anyOrder = false;             // all commutative operators match in both orders
@@ -62,6 +68,7 @@ struct Pattern {
   std::vector<OpId> rootOps;               // operators and composites that the root can be; one
   std::vector<std::string> rootComposites; // of the two is not empty
 
+  bool isOpen() const { return isOpenName(name); }
   // Does it say somewhere which layouts a value may have?
   bool namesLayouts() const;
 };

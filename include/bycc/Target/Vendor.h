@@ -37,6 +37,7 @@ struct Answer {
   bool isYes = false;
   std::string reason;                               // of a no
   std::vector<Implementation> implementations = {}; // of a yes, as offered
+  std::string name = {};                            // of a yes: what a composite is called
   static Answer yes() { return {true, {}}; }
   static Answer no(std::string reason) { return {false, std::move(reason)}; }
   explicit operator bool() const { return isYes; }
@@ -110,6 +111,8 @@ public:
     rules_.insert_or_assign(op.index, std::move(rule));
   }
   void addPatterns(std::vector<Pattern> patterns);
+  // May a composite of this name come of its patterns?
+  bool mayForm(std::string_view name) const;
 
   // Why the lists allow_ops and deny_ops keep an operator from the vendor; nothing
   // when they do not.
@@ -192,7 +195,7 @@ public:
   std::optional<std::string> annotateBlock(BlockId block);
   // The group that its annotator put a node in that it takes; 0: in none.
   uint32_t groupOf(NodeId node) const;
-  // Would it take the group as its composite `name`?
+  // Would it take the group as its composite `name`? A yes says what that is called.
   const Answer &supportsGroup(const std::string &name, const Match &match);
   // The same, ahead: one call for each group, then finishAhead() before anything else.
   void askAheadGroup(const std::string &name, const Match &match);

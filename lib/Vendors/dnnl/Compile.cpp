@@ -2,12 +2,13 @@
 //
 // A node is supported when it translates to a plan whose shapes check, and the
 // library has a primitive for every step. A composite must in addition become
-// one primitive: the partitioner then falls back to its parts. What was asked
+// one primitive (Claim.h): the partitioner then falls back to its parts. What was asked
 // once of the library is remembered, as models repeat their layers.
 //
 // What the library has a reference loop for is refused: code of the host is 10 to 300 times
 // faster. The library answers for the target's instruction set as far as this machine has it:
 // two machines that both have it give the same answers.
+#include "Claim.h"
 #include "InstructionSet.h"
 #include "Library.h"
 #include "Needs.h"
@@ -16,7 +17,6 @@
 #include "RegionCopy.h"
 #include "Sums.h"
 #include "Threads.h"
-#include "Usage.h"
 
 #include "bycc/vendor.hpp"
 
@@ -27,15 +27,6 @@ extern "C" const char dnnl_patterns[];
 namespace bycc::onednn {
 
 namespace {
-
-// Why a composite did not become one primitive.
-std::string leftOver(const Plan &plan) {
-  std::string kinds;
-  for (const Step &step : plan.steps)
-    if (!isView(step.kind))
-      kinds += std::string(kinds.empty() ? "" : ", ") + name(step.kind);
-  return "oneDNN has no single primitive for this group, it takes " + kinds;
-}
 
 // Values that differ from the likely ones and, mostly, from each other: what holds for
 // both is no accident of equal extents or of extents of one.
@@ -111,21 +102,6 @@ Expected<vendor::Bytes> writeUnplanned(const vendor::Question &question) {
   return writeRegion(copy);
 }
 
-// An operand that a pattern calls `bias` must be one: a value per channel.
-bool hasFalseBias(vendor::Node composite, const Plan &plan) {
-  const bycc_role *role = composite.role("bias");
-  return role && role->kind == BYCC_ROLE_INPUT &&
-         std::none_of(plan.steps.begin(), plan.steps.end(),
-                      [](const Step &step) { return step.hasBias; });
-}
-
-// Why a composite cannot be taken as one primitive; "" when it can.
-std::string refusalOf(vendor::Node composite, const Plan &plan) {
-  if (numComputeSteps(plan) != 1)
-    return leftOver(plan);
-  return hasFalseBias(composite, plan) ? "the bias does not hold one value per channel" : "";
-}
-
 [[noreturn]] void refuse(const Refusal &why) {
   vendor::Refusal refusal(why.reason);
   if (why.node != Refusal::unknown)
@@ -168,9 +144,13 @@ struct Compiler {
   void supports(const vendor::Question &question) {
     OnTarget onTarget(question.target);
     Plan plan = planned(question);
-    if (question.node().isComposite())
-      if (std::string why = refusalOf(question.node(), plan); !why.empty())
-        refuse({0, why});
+    vendor::Node node = question.node();
+    if (!node.isComposite())
+      return;
+    if (std::string why = refusalOfComposite(plan); !why.empty())
+      refuse({0, why});
+    if (std::string_view(node.op()) == "dnnl.*")
+      question.name(nameOfComposite(node, plan));
   }
 
   vendor::Bytes compile(const vendor::Question &question) {

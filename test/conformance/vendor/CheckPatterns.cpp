@@ -19,17 +19,19 @@ std::string stringAttr(const Module &module, FunctionId function, std::string_vi
   return value && value->isString() ? value->asString() : "";
 }
 
-bool hasComposite(const Module &module, const std::string &name) {
+// The name of a composite of the pattern; "": there is none.
+std::string formed(const Module &module, const Pattern &pattern) {
   for (uint32_t f = 0; f < module.numFunctions(); ++f)
-    if (stringAttr(module, FunctionId(f), "Composite") == name)
-      return true;
-  return false;
+    if (std::string name = stringAttr(module, FunctionId(f), "Composite");
+        name == pattern.name || (pattern.isOpen() && !name.empty()))
+      return name;
+  return "";
 }
 
 // False when no instance was found.
-bool checkOne(const Setup &setup, Findings &findings, const Pattern &pattern) {
+bool checkOne(const Setup &setup, Findings &findings, const Pattern &pattern, size_t variant) {
   for (bool constants : {true, false}) {
-    PatternInstances instances(pattern, setup.vendor->patterns());
+    PatternInstances instances(pattern, setup.vendor->patterns(), variant);
     for (int tried = 0; tried < maxInstances; ++tried) {
       findings.begin(pattern.name + ", instance " + std::to_string(tried));
       std::optional<Module> module = instances.next(constants);
@@ -39,11 +41,11 @@ bool checkOne(const Setup &setup, Findings &findings, const Pattern &pattern) {
         findings.fail(pattern.name, done.error().message());
         return true;
       }
-      if (!hasComposite(*module, pattern.name))
+      std::string name = formed(*module, pattern);
+      if (name.empty())
         continue;
-      std::string why =
-          runRegions(setup, *module, setup.gaps.unitsOf("numeric.patterns/" + pattern.name));
-      findings.expect(why.empty(), pattern.name, why);
+      std::string why = runRegions(setup, *module, setup.gaps.unitsOf("numeric.patterns/" + name));
+      findings.expect(why.empty(), name, why);
       return true;
     }
   }
@@ -53,16 +55,28 @@ bool checkOne(const Setup &setup, Findings &findings, const Pattern &pattern) {
 } // namespace
 
 void checkPatterns(const Setup &setup, Findings &findings) {
-  const std::vector<Pattern> &patterns = setup.vendor->patterns();
   std::vector<std::string> without;
-  for (const Pattern &pattern : patterns)
-    if (!findings.isGap(pattern.name) && !checkOne(setup, findings, pattern))
-      without.push_back(pattern.name);
-  if (patterns.empty())
+  size_t asked = 0, found = 0;
+  for (const Pattern &pattern : setup.vendor->patterns()) {
+    size_t variants = PatternInstances::numVariants(pattern), formed = 0, tried = 0;
+    for (size_t i = 0; i < variants; ++i)
+      if (!findings.isGap(pattern.name)) {
+        ++tried;
+        formed += checkOne(setup, findings, pattern, i);
+      }
+    if (formed < tried)
+      without.push_back(pattern.name + (variants == 1
+                                            ? ""
+                                            : " in " + std::to_string(tried - formed) + " of " +
+                                                  std::to_string(variants) + " variants"));
+    asked += variants;
+    found += formed;
+  }
+  if (asked == 0)
     return findings.skip("the vendor has no patterns");
   if (!without.empty())
     findings.note("no program was found that forms " + join(without, ", "));
-  if (without.size() == patterns.size())
+  if (found == 0)
     findings.skip("no program was found for any of the patterns");
 }
 

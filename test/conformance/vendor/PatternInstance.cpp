@@ -5,7 +5,9 @@
 
 #include "bycc/IR/Builder.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace bycc::conformance {
 
@@ -103,6 +105,10 @@ private:
       return tuple(pattern, node, depth);
     case PatternKind::Project:
       return project(pattern, node, depth);
+    case PatternKind::Path:
+      if (node.isPlus)
+        return call(pattern, node, depth);
+      [[fallthrough]];
     default: // the first alternative; a path of no operators; a type that may fit
       return node.children.empty() ? leaf() : make(pattern, node.children[0], depth);
     }
@@ -185,9 +191,10 @@ private:
   }
 
   std::optional<NodeId> call(const Pattern &pattern, const PatternNode &node, int depth) {
-    const OpInfo &info = opInfo(node.ops[0]);
+    OpId op = node.ops[owner_.variant_ % node.ops.size()];
+    const OpInfo &info = opInfo(op);
     std::optional<std::vector<NodeId>> operands = operandsOf(pattern, node, info, depth);
-    while (operands && node.anyArgs && operands->size() < info.minInputs)
+    while (operands && (node.anyArgs || node.isPlus) && operands->size() < info.minInputs)
       operands->push_back(*leaf());
     if (!operands)
       return std::nullopt;
@@ -200,7 +207,7 @@ private:
         std::erase_if(attrs, [&](const Attr &attr) { return attr.key == test.key; });
         attrs.push_back({test.key, test.anyOf[0]});
       }
-    Expected<NodeId> made = builder_.call(node.ops[0], *operands, std::move(attrs));
+    Expected<NodeId> made = builder_.call(op, *operands, std::move(attrs));
     return made ? std::optional<NodeId>(*made) : std::nullopt;
   }
 
@@ -234,6 +241,14 @@ private:
   std::map<Key, NodeId> made_;
   std::map<Key, std::optional<NodeId>> captures_;
 };
+
+size_t PatternInstances::numVariants(const Pattern &pattern) {
+  size_t count = 1;
+  for (const PatternNode &node : pattern.nodes)
+    if (node.kind == PatternKind::Op || node.isPlus)
+      count = std::lcm(count, node.ops.size());
+  return std::min<size_t>(count, 1000);
+}
 
 bool PatternInstances::advance(size_t leaf) {
   choice_.resize(leaf + 1, 0);

@@ -11,8 +11,13 @@ namespace bycc::conformance {
 // weights and biases of the usual operators) such that all types fit.
 class PatternInstances {
 public:
-  PatternInstances(const Pattern &pattern, std::span<const Pattern> all)
-      : pattern_(pattern), all_(all) {}
+  // Where the pattern has a list of operators, the program has the one of this number, from
+  // the start again where a list is shorter; a path+ is one operator.
+  PatternInstances(const Pattern &pattern, std::span<const Pattern> all, size_t variant)
+      : pattern_(pattern), all_(all), variant_(variant) {}
+  // So many give each list's operators with those of the others, as far as sizes have no factor in
+  // common.
+  static size_t numVariants(const Pattern &pattern);
   // def @main(leaves) { pattern }; the leaves after the first are constants when
   // `constants` is set. Nothing when there is no further way.
   std::optional<Module> next(bool constants);
@@ -22,6 +27,7 @@ private:
   bool advance(size_t leaf); // to the next shape of this leaf, and the first of later ones
   const Pattern &pattern_;
   std::span<const Pattern> all_;
+  size_t variant_;
   std::vector<size_t> choice_; // shape of each leaf met so far
   bool isFirst_ = true;
 };

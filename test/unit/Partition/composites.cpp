@@ -168,6 +168,38 @@ def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
   CHECK(std::string(bycc_node_at(body, 0)->op) == "add");
 }
 
+TEST_CASE("a vendor's code names what its file leaves open") {
+  bycc_vendor_compiler compiler{};
+  compiler.size = sizeof compiler;
+  compiler.name = "v";
+  compiler.patterns = R"j({"schema": 1, "vendor": "v", "patterns": [
+    {"name": "v.*", "root": "path+{nn.relu|exp|sin|add}(tanh($x))"},
+    {"name": "v.outer", "root": "abs(v.tanh_relu(*))"}],
+    "edges": {"deny": [["v.tanh_relu", "v.tanh_add"]]}})j";
+  compiler.supports = [](void *, const bycc_target *, const bycc_region *region,
+                         bycc_answer *answer) {
+    const bycc_node *node = bycc_node_at(region, 0);
+    std::string last = bycc_node_at(node->body, node->body->num_nodes - 1)->op;
+    if (!std::strcmp(node->op, "v.*") && last != "sin") // forgets that
+      answer->name(
+          answer,
+          ((last == "exp" ? "w.tanh_" : "v.tanh_") + (last == "nn.relu" ? "relu" : last)).c_str());
+    return 1;
+  };
+  VendorSet vendors;
+  vendors.add(Vendor::fromCompiler(&compiler).takeValue());
+  Module module = parse(R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
+  %0 = nn.relu(tanh(%x)); %1 = add(tanh(%x), %y); %2 = exp(tanh(%x)); %3 = sin(tanh(%x));
+  (abs(%0), %1, %2, %3)
+})");
+  run(module, vendors, mergeComposite);
+  std::vector<std::string> names;
+  for (NodeId call : compositeCalls(module))
+    names.push_back(module.functionAttr(*compositeOf(module, call), "Composite")->asString());
+  CHECK(names == std::vector<std::string>{"v.tanh_add", "v.outer"});
+}
+
 TEST_CASE("a chain of 100,000 operators") {
   std::string text =
       "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) {\n  %0 = abs(%x);\n";

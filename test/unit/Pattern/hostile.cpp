@@ -15,6 +15,7 @@ const char *texts[] = {
     ("nn.relu(add(nn.conv2d{groups=1, strides=[1, 1]|[2, 2]}($x<float32, [1, ?, ..., %4]>, $w:#), "
      "#(0.5 ~ 1e-3)))"),
     "multiply($x, sigmoid?(@t)) | multiply(@t, $x)",
+    "path+{add|multiply}(tanh($x))",
     "path{nn.relu|add|tanh}(nn.dense{units>=8<1024}(*, #([1, 2, 3])))",
     "(nn.relu|tanh)(concatenate((split(*)[1], $a, $a)))",
     "add(...)",

@@ -161,6 +161,24 @@ TEST_CASE("paths") {
   CHECK(side.match("add(path{nn.relu}(tanh(*)), *)"));
 }
 
+TEST_CASE("paths with operands of their own") {
+  Fixture side("multiply(add(nn.relu(tanh(%x)), %y), 2f)");
+  std::optional<Match> match = side.match("path+{add|multiply|nn.relu}(tanh($x))");
+  REQUIRE(match);
+  CHECK(match->nodes.size() == 4);
+  CHECK(match->leaves.size() == 3); // %x, %y, and the constant
+  CHECK(match->leaves[0] == side.param(0));
+  CHECK_FALSE(side.match("path+{add|multiply}(tanh($x))")); // nn.relu is not on the path
+  CHECK_FALSE(side.match("path+{add}(multiply(*, *))"));    // at least one
+  // All ways back to the parent are inside; of two parents the nearer one is first.
+  Fixture diamond("%0 = tanh(%x); %1 = abs(%0); add(multiply(%0, %1), nn.relu(abs(tanh(%y))))");
+  match = diamond.match("path+{abs|add|multiply|nn.relu}(tanh($x))");
+  REQUIRE(match);
+  CHECK(match->nodes.size() == 4);
+  CHECK(match->leaves.size() == 2);
+  CHECK(match->leaves[0] == diamond.param(0));
+}
+
 TEST_CASE("other commutative operators only when asked") {
   Fixture f("maximum(abs(%x), %y)");
   CHECK_FALSE(f.match("maximum(*, abs(*))"));

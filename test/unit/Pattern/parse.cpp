@@ -49,6 +49,8 @@ TEST_CASE("patterns that parse") {
                            "add(*, #(>0<=1))",
                            "add(*, #(inf))",
                            "path{nn.relu|add}(nn.conv2d(*, *))",
+                           "path+{nn.relu|add}(nn.conv2d(*, *))",
+                           "path + {add}(nn.conv2d(*, *))",
                            "abs(path{*}(tanh(*)))"}) {
     INFO(text);
     if (std::string(text).find("split(*)[1]") == 0)
@@ -61,6 +63,10 @@ TEST_CASE("patterns that parse") {
 TEST_CASE("root operators") {
   Pattern pattern = parsePattern("v.p", {"nn.relu?(add(*, *))", {}}).takeValue();
   CHECK(pattern.rootOps == std::vector{ops::nn_relu, ops::add});
+  pattern = parsePattern("v.p", {"path{tanh}(abs(*))", {}}).takeValue();
+  CHECK(pattern.rootOps == std::vector{findOp("tanh"), findOp("abs")});
+  pattern = parsePattern("v.p", {"path+{tanh}(abs(*))", {}}).takeValue();
+  CHECK(pattern.rootOps == std::vector{findOp("tanh")});
   pattern = parsePattern("v.p", {"tanh(@a) | @a", {{"a", "abs(*)"}}}).takeValue();
   CHECK(pattern.rootOps == std::vector{findOp("tanh"), findOp("abs")});
   REQUIRE(pattern.shared.size() == 1);

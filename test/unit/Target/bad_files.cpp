@@ -178,6 +178,8 @@ const BadFile files[] = {
     {R"j("patterns": [{"root": "abs(*)"}])j", "/patterns/0", "'name' must be text"},
     {R"j("patterns": [{"name": "w.p", "root": "abs(*)"}])j", "/patterns/0/name",
      "must start with 'v.'"},
+    {R"j("patterns": [{"name": "v.*", "root": "abs(*)"}])j", "/patterns/0/name",
+     "'v.*' is for a vendor whose code says the name"},
     {PATTERN(R"j("rot": "abs(*)")j"), "/patterns/0/rot", "did you mean 'root'"},
     {PATTERN(R"j("let": {})j"), "/patterns/0", "'root' must be the text of a pattern"},
     {PATTERN(R"j("root": "abs(*")j"), "/patterns/0/root", "column 6: expected ')', found the end"},

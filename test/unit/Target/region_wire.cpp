@@ -85,11 +85,13 @@ TEST_CASE("answers go back; what is cut or longer is none") {
   answer.blob = {1, 2, 3};
   answer.offers = {{"quick", 1.5}, {"slow", std::nullopt}};
   answer.byNode = {{0, Answer::yes(), 0}, {5, Answer::no("odd"), 0}, {6, Answer::yes(), 3}};
+  answer.name = "v.three";
   answer.weights = {4096, 100};
   std::string bytes = answer.encode();
   auto read = WorkerAnswer::decode(bytes);
   REQUIRE(read);
   CHECK(read->encode() == bytes);
+  CHECK(read->name == "v.three");
   CHECK(read->byNode[1].answer.reason == "odd");
   CHECK(read->byNode[2].group == 3);
   CHECK(!read->offers[1].microseconds);

@@ -140,21 +140,37 @@ TEST_CASE("dnnl takes a composite that is one primitive and names what is not") 
   }
 }
 
-TEST_CASE("dnnl holds a bias to one value per channel") {
-  auto make = [](Dims biasDims) {
+TEST_CASE("dnnl names a composite by the primitive that it becomes") {
+  auto nameOf = [](auto &&add, const char *composite = "dnnl.*") {
     auto body = std::make_shared<RegionBuilder>();
-    uint32_t x = body->input({1, 8, 5, 5}), bias = body->input(biasDims);
-    body->output(body->op("add", {conv(*body, x, 8, 1), bias}, {1, 8, 5, 5}));
-    auto region = std::make_unique<RegionBuilder>();
-    uint32_t y = region->input({1, 8, 5, 5}), other = region->input(biasDims);
-    region->output(region->composite("dnnl.conv2d_bias", {y, other}, body));
-    region->addRole("bias", 1);
-    return region;
+    Dims dims = {1, 8, 5, 5};
+    uint32_t x = body->input(dims);
+    body->output(add(*body, conv(*body, x, 8, 1), dims));
+    RegionBuilder region;
+    region.output(region.composite(composite, {region.input(dims)}, body));
+    Answer answer = supports(region);
+    return answer.yes ? answer.name : "no: " + answer.reason;
   };
-  CHECK(supports(*make({8, 1, 1})).yes);
-  Answer wrong = supports(*make({1, 8, 5, 5}));
-  CHECK_FALSE(wrong.yes);
-  CHECK_THAT(wrong.reason, Catch::Contains("one value per channel"));
+  auto plus = [](Dims other) {
+    return [other](RegionBuilder &body, uint32_t c, const Dims &dims) {
+      return body.op("nn.relu", {body.op("add", {c, weights(body, other)}, dims)}, dims);
+    };
+  };
+  CHECK(nameOf(plus({8, 1, 1})) == "dnnl.conv2d_bias_relu");
+  CHECK(nameOf(plus({1, 8, 5, 5})) == "dnnl.conv2d_sum_relu");
+  CHECK(nameOf(plus({8, 1, 1}), "dnnl.mine") == ""); // nobody asks
+  CHECK(nameOf([](RegionBuilder &body, uint32_t c, const Dims &dims) {
+          uint32_t b = body.op("nn.bias_add", {c, weights(body, {8})}, dims);
+          uint32_t t =
+              body.op("tanh", {body.op("nn.leaky_relu", {b}, dims, {{"alpha", 0.1}})}, dims);
+          return body.op("multiply", {t, body.scalar(3)}, dims);
+        }) == "dnnl.conv2d_bias_leaky_relu_tanh_scale");
+  CHECK(nameOf([](RegionBuilder &body, uint32_t c, const Dims &dims) { return gelu(body, c); }) ==
+        "dnnl.conv2d_gelu");
+  CHECK_THAT(nameOf([](RegionBuilder &body, uint32_t c, const Dims &) {
+               return body.op("reshape", {c}, {8, 25}, {{"newshape", Dims{8, 25}}});
+             }),
+             Catch::Contains("nothing in this group"));
 }
 
 TEST_CASE("dnnl adds up the time of each step") {

@@ -95,7 +95,7 @@ uint32_t RegionBuilder::op(const std::string &name, std::vector<uint32_t> inputs
                            std::vector<Attr> attrs) {
   values_.push_back({std::move(result), values_[inputs[0]].dtype, false, {}, 0});
   uint32_t id = static_cast<uint32_t>(values_.size() - 1);
-  nodes_.push_back({name, std::move(inputs), {id}, std::move(attrs), nullptr, {}, {}, {}});
+  nodes_.push_back({name, std::move(inputs), {id}, std::move(attrs), nullptr, {}, {}});
   return id;
 }
 
@@ -148,8 +148,6 @@ void RegionBuilder::flatten(Node &node, bycc_node &out) {
   out.num_outputs = 1;
   out.outputs = node.outputs.data();
   out.source = node.op.c_str();
-  out.num_roles = static_cast<uint32_t>(node.roles.size());
-  out.roles = node.roles.data();
   if (node.body)
     out.body = &node.body->region();
 }
@@ -326,7 +324,8 @@ bycc_answer collectorFor(Answer &answer) {
                                  std::free);
             answer.weightsBytes = bytes;
             return std::memset(answer.weights.get(), 0, bytes);
-          }};
+          },
+          [](bycc_answer *a, const char *name) { static_cast<Answer *>(a->impl)->name = name; }};
 }
 
 bycc_target targetWith(const char *features, int32_t nan = BYCC_NAN_KEEP) {

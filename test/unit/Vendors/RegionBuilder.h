@@ -56,10 +56,6 @@ public:
   // A composite of `body`, whose inputs are this node's.
   uint32_t composite(const std::string &name, std::vector<uint32_t> inputs,
                      std::shared_ptr<RegionBuilder> body);
-  // Names an operand of the last node, as patterns do.
-  void addRole(const char *name, uint32_t operand) {
-    nodes_.back().roles.push_back({sizeof(bycc_role), BYCC_ROLE_INPUT, operand, name});
-  }
   // This extent is the symbol "n", known at run time only.
   void makeRunTime(int64_t extent);
   void output(uint32_t value) { outputs_.push_back(value); }
@@ -87,7 +83,6 @@ private:
     std::vector<Attr> attrs;
     std::shared_ptr<RegionBuilder> body;
     std::vector<bycc_attr> cAttrs;
-    std::vector<bycc_role> roles;
     std::deque<std::vector<bycc_attr>> items;
   };
   void placeConstants(std::vector<uint8_t> &weights);
@@ -124,6 +119,7 @@ struct Answer {
   std::vector<uint8_t> blob;
   std::shared_ptr<uint8_t> weights; // the vendor's own, 64-byte aligned
   uint64_t weightsBytes = 0;
+  std::string name; // of a composite
 };
 // `features` of the target, as vendors get them; null: this machine's.
 Answer supports(RegionBuilder &region, const char *features = nullptr);
