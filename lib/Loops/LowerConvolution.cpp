@@ -105,32 +105,39 @@ addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts,
         op.x.plus(op.op2(Op::FloorDiv, free, op.x.integer(strides[s])), 1);
   }
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  std::vector<Ref> iteration{shape[layouts.out.batch], op.x.integer(groups),
-                             op.x.integer(outPerGroup)};
   int64_t steps = stepsOf(form, inPerGroup);
+  std::vector<Ref> channels{op.x.integer(groups), op.x.integer(outPerGroup)}, spatial;
   std::vector<Ref> reduction{op.x.integer(steps)};
   for (size_t s = 0; s < n; ++s) {
-    iteration.push_back(shape[layouts.out.spatial[s]]);
+    spatial.push_back(shape[layouts.out.spatial[s]]);
     reduction.push_back(w.shape[layouts.kernel.spatial[s]]);
   }
+  // Vectors run along what is last: channels of a depthwise convolution with channels last.
+  bool isLast = inPerGroup == 1 && groups > 1 && layouts.out.channel == shape.size() - 1;
+  size_t c = isLast ? 1 + n : 1, p = isLast ? 1 : 3; // where channels and places begin
+  std::vector<Ref> iteration{shape[layouts.out.batch]};
+  for (const auto *axes : {isLast ? &spatial : &channels, isLast ? &channels : &spatial})
+    iteration.insert(iteration.end(), axes->begin(), axes->end());
   return addProduct(
       op, shape, iteration, reduction,
       [&](const Indices &i) {
         Indices at(shape.size());
         at[layouts.out.batch] = i[0];
-        at[layouts.out.channel] = op.x.add(op.x.times(i[1], outPerGroup), i[2]);
+        at[layouts.out.channel] = op.x.add(op.x.times(i[c], outPerGroup), i[c + 1]);
         for (size_t s = 0; s < n; ++s)
-          at[layouts.out.spatial[s]] = i[3 + s];
+          at[layouts.out.spatial[s]] = i[p + s];
         return at;
       },
       [&](const Indices &i, const Indices &r) {
         Indices at(shape.size()), taps(r.begin() + 1, r.end());
         at[layouts.data.batch] = i[0];
-        at[layouts.data.channel] = op.x.add(op.x.times(i[1], steps), r[0]);
+        at[layouts.data.channel] = op.x.add(op.x.times(i[c], steps), r[0]);
         for (size_t s = 0; s < n; ++s)
           at[layouts.data.spatial[s]] =
-              op.x.add(op.x.times(i[3 + s], strides[s]), op.x.times(r[1 + s], dilation[s]));
-        auto weight = [&](Ref channel) { return op.at(w, kernelIndex(i[1], i[2], channel, taps)); };
+              op.x.add(op.x.times(i[p + s], strides[s]), op.x.times(r[1 + s], dilation[s]));
+        auto weight = [&](Ref channel) {
+          return op.at(w, kernelIndex(i[c], i[c + 1], channel, taps));
+        };
         return std::pair{source.element(at), form == ProductForm::Paired
                                                  ? pairOf(op, r[0], inPerGroup, weight)
                                                  : weight(r[0])};

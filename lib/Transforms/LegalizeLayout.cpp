@@ -1,4 +1,7 @@
-// Operators on layouts with inner blocks in plain ones between layout_transforms.
+// Operators on layouts with inner blocks in plain ones between layout_transforms, and the
+// weights of depthwise convolutions in the order in which vectors of channels read them:
+//
+//   conv2d(x, w){NHWC, OHWI, groups=c}  =>  conv2d(x, w'){NHWC, HWIO, groups=c}
 
 #include "LegalizeRules.h"
 
@@ -34,13 +37,36 @@ Expected<NodeId> packedDense(Legalizer &l) {
   return l.make(ops::nn_dense, {l.input(0), weight}, std::move(attrs));
 }
 
+Expected<NodeId> depthwiseConv(Legalizer &l) {
+  AttrDict attrs = l.attrs();
+  NodeId weight = BYCC_TRY(weightsByTap(l, l.input(1), attrs));
+  return weight == l.input(1) ? l.call() : l.make(l.op(), {l.input(0), weight}, std::move(attrs));
+}
+
 const LegalizeRule layoutRows[] = {
+    {ops::nn_conv1d, depthwiseConv},
+    {ops::nn_conv2d, depthwiseConv},
+    {ops::nn_conv3d, depthwiseConv},
     {ops::nn_contrib_conv2d_NCHWc, blockedConv},
     {ops::nn_contrib_dense_pack, packedDense},
     {ops::nn_contrib_depthwise_conv2d_NCHWc, blockedConv},
 };
 
 } // namespace
+
+Expected<NodeId> weightsByTap(Legalizer &l, NodeId weight, AttrDict &attrs) {
+  std::string data(attrs::text(l.module, l.call(), "data_layout")),
+      kernel(attrs::text(l.module, l.call(), "kernel_layout"));
+  bool hasOneEach = kernel.starts_with('O') && kernel.ends_with('I') &&
+                    l.shape(weight).back() == Dim(1) &&
+                    attrs::integer(l.module, l.call(), "groups") > 1;
+  if (!data.ends_with('C') || !hasOneEach || !l.module.isConstant(weight))
+    return weight;
+  std::string moved = kernel.substr(1) + "O";
+  std::erase_if(attrs, [](const Attr &attr) { return attr.key == "kernel_layout"; });
+  attrs.push_back({"kernel_layout", AttrValue(moved)});
+  return relaid(l, weight, kernel, moved);
+}
 
 std::span<const LegalizeRule> layoutRules() { return layoutRows; }
 

@@ -112,7 +112,10 @@ Expected<NodeId> product(Legalizer &l, OpId plain, int64_t weightAxis) {
   NodeId weightZero = BYCC_TRY(alongAxis(l, l.input(3), l.rank(weight), weightAxis));
   x = BYCC_TRY(shiftedTo(l, x, zero, dtype));
   weight = BYCC_TRY(shiftedTo(l, weight, weightZero, dtype));
-  return l.make(plain, {x, weight}, l.attrs({{"out_dtype", AttrValue(name(l.resultDType()))}}));
+  AttrDict attrs = l.attrs({{"out_dtype", AttrValue(name(l.resultDType()))}});
+  if (plain == ops::nn_conv2d)
+    weight = BYCC_TRY(weightsByTap(l, weight, attrs));
+  return l.make(plain, {x, weight}, std::move(attrs));
 }
 
 Expected<NodeId> conv(Legalizer &l) {

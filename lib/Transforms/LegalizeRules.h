@@ -68,6 +68,11 @@ struct LegalizeRule {
   LegalizeFn rewrite;
 };
 
+// Constant weights of a depthwise convolution with channels last: one row of channels for each
+// tap, which vectors of channels read; `attrs`, of the convolution, say so. Else as they are:
+// other weights would be moved in each run.
+Expected<NodeId> weightsByTap(Legalizer &l, NodeId weight, AttrDict &attrs);
+
 std::span<const LegalizeRule> layoutRules();
 std::span<const LegalizeRule> qnnRules();
 std::span<const LegalizeRule> qnnArithmeticRules();

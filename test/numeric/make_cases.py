@@ -874,6 +874,15 @@ with np.errstate(all='ignore'):
     case('nn.log_softmax', [masked[1:]], np.log(e / e.sum(1, keepdims=True)).astype(f32)[1:])
 case('nn.max_pool2d', [np.full((1, 1, 2, 2), -inf, f32)], np.full((1, 1, 1, 1), -inf, f32), pool_size=[2, 2])
 
+# More channels than lanes, and two results of each.
+for multiplier in (1, 2):
+    x = (np.arange(1 * 19 * 4 * 3) % 23 - 11).reshape(1, 19, 4, 3).astype(f32) / 8
+    w = (np.arange(19 * multiplier * 9) % 13 - 6).reshape(19 * multiplier, 1, 3, 3).astype(f32) / 4
+    y = conv(x, w, [1, 1], [1] * 4, [1, 1], 19).astype(f32)
+    for kernel, order in (('OHWI', (0, 2, 3, 1)), ('HWIO', (2, 3, 1, 0))):
+        case('nn.conv2d', [x.transpose(0, 2, 3, 1), w.transpose(order)], y.transpose(0, 2, 3, 1),
+             data_layout='NHWC', kernel_layout=kernel, groups=19, padding=[1, 1])
+
 qnn_cases.add_cases(case, fails, Tuple)
 library_cases.add_cases(case, fails, Tuple, Typed)
 
