@@ -91,6 +91,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     "partition-graph",
   };
   static constexpr std::string_view host[] = {
+    "choose-host-layout",
     "legalize",                   // at every level
     "fuse-ops",
   };

@@ -8,13 +8,14 @@
 // One walk forwards does all of it: a change behind a node is met by its readers, goes through
 // those that work in any layout, and ends where the next one wants the layout that it came from. So
 // a chain keeps two changes, one at each end, and the pass back to the first layout gives back the
-// program.
+// program. A transpose that does the same is such a change, too.
 //
 // Which operators get which layout is told by options ({nn.conv2d=NHWC:OHWI}; {layout=NHWC}: all
 // convolutions), or by files of vendors ("layouts"): then a node is changed if nobody takes it as
 // it is, and the vendor takes it as it would be.
 
 #include "ConstantView.h"
+#include "LayoutRules.h"
 #include "Scopes.h"
 #include "SimplifyRules.h"
 #include "bycc/Eval/Eval.h"
@@ -42,7 +43,18 @@ struct WantedLayout {
 };
 
 // What a change of layout in front of an operand means for an operator of any layout.
-enum class Follows : uint8_t { No, Broadcast, Axis, Axes, Layout, Pad, Concatenate, Split, Slice };
+enum class Follows : uint8_t {
+  No,
+  Broadcast,
+  Axis,
+  Axes,
+  Layout,
+  Pad,
+  Concatenate,
+  Split,
+  Slice,
+  Transpose
+};
 
 Follows howFollows(OpId op) {
   static const std::unordered_map<uint32_t, Follows> table = [] {
@@ -57,6 +69,7 @@ Follows howFollows(OpId op) {
     rows[ops::concatenate.index] = Follows::Concatenate;
     rows[ops::split.index] = Follows::Split;
     rows[ops::strided_slice.index] = Follows::Slice;
+    rows[ops::transpose.index] = Follows::Transpose;
     return rows;
   }();
   if (auto row = table.find(op.index); row != table.end())
@@ -149,6 +162,8 @@ private:
       if (Layout::parse(first)->primal() == first || first == to)
         return relaid(operand(node, 0), first, to);
     }
+    if (isUndone(node, from, to))
+      return operand(node, 0);
     auto [known, isNew] = relaid_.try_emplace({builder_->block().index, node.index, from, to});
     if (!isNew)
       return known->second;
@@ -262,6 +277,8 @@ private:
       return followSplit(call, *change);
     case Follows::Slice:
       return followSlice(call, *change);
+    case Follows::Transpose:
+      return followTranspose(call, *change);
     default:
       return NodeId();
     }
@@ -443,6 +460,36 @@ private:
     return remade(call, change.inner, attrsWith(call, {{"axes", AttrValue::ints(axes)}}), change);
   }
 
+  // Axes for axes: of what was there before the change.
+  Expected<NodeId> followTranspose(NodeId call, const LayoutChange &change) {
+    std::vector<int64_t> axes = intsAttr(module_, call, "axes");
+    if (axes.size() != change.rank())
+      return NodeId();
+    for (int64_t &each : axes) {
+      auto axis = normalizedAxis(each, change.rank());
+      if (!axis)
+        return NodeId();
+      each = static_cast<int64_t>(change.place(*axis));
+    }
+    if (std::ranges::is_sorted(axes))
+      return change.inner;
+    return builder_->call(ops::transpose, {change.inner},
+                          attrsWith(call, {{"axes", AttrValue::ints(axes)}}));
+  }
+
+  // Is the change the way back of the transpose?
+  bool isUndone(NodeId node, const std::string &from, const std::string &to) const {
+    if (!module_.isOp(node, ops::transpose))
+      return false;
+    std::vector<int64_t> axes = intsAttr(module_, node, "axes");
+    if (axes.size() != to.size() || from.size() != to.size())
+      return false;
+    for (size_t k = 0; k < to.size(); ++k)
+      if (auto axis = normalizedAxis(axes[from.find(to[k])], to.size()); !axis || *axis != k)
+        return false;
+    return true;
+  }
+
   Module &module_;
   PassContext &context_;
   const Table &wanted_;
@@ -476,6 +523,8 @@ bool isConvolution(OpId op) {
 }
 
 } // namespace
+
+bool followsLayout(OpId op) { return howFollows(op) != Follows::No; }
 
 bool hasLayoutToConvert(OpId op) {
   const OpInfo &info = opInfo(op);
