@@ -42,7 +42,18 @@ struct WantedLayout {
 };
 
 // What a change of layout in front of an operand means for an operator of any layout.
-enum class Follows : uint8_t { No, Broadcast, Axis, Axes, Layout, Pad, Concatenate, Split, Slice };
+enum class Follows : uint8_t {
+  No,
+  Broadcast,
+  Quantized, // Broadcast, where each operand has one scale
+  Axis,
+  Axes,
+  Layout,
+  Pad,
+  Concatenate,
+  Split,
+  Slice
+};
 
 Follows howFollows(OpId op) {
   static const std::unordered_map<uint32_t, Follows> table = [] {
@@ -62,8 +73,10 @@ Follows howFollows(OpId op) {
   if (auto row = table.find(op.index); row != table.end())
     return row->second;
   const OpInfo &info = opInfo(op);
-  if (info.findAttr("layout") && info.inputs.size() == 1)
+  if (info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d))
     return Follows::Layout;
+  if (op == ops::qnn_add || op == ops::qnn_mul || op == ops::qnn_subtract)
+    return Follows::Quantized;
   bool hasPlaces = info.findAttr("axis") || info.findAttr("layout") || info.findAttr("lhs_axis");
   bool isPlain = info.isMap();
   return isPlain && !hasPlaces ? Follows::Broadcast : Follows::No;
@@ -242,7 +255,9 @@ private:
     Follows how = howFollows(module_.node(call).op);
     if (how == Follows::No || module_.operands(call).empty())
       return NodeId();
-    if (how == Follows::Broadcast)
+    if (how == Follows::Quantized && !hasSingleScales(call))
+      return NodeId();
+    if (how == Follows::Broadcast || how == Follows::Quantized)
       return followBroadcast(call);
     if (how == Follows::Concatenate)
       return followConcatenate(call);
@@ -329,6 +344,13 @@ private:
     return attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change.place(*axis)))}});
   }
 
+  // Of two tensors, which are followed by their scales and zero points.
+  bool hasSingleScales(NodeId call) const {
+    return std::ranges::all_of(module_.operands(call).subspan(2), [&](NodeId each) {
+      return module_.types.numElements(module_.type(each)) == int64_t{1};
+    });
+  }
+
   Expected<NodeId> followBroadcast(NodeId call) {
     auto rankOf = [&](NodeId node) { return isTensor(node) ? shape(node).size() : 0; };
     std::vector<NodeId> operands = operandsOf(call);
@@ -385,7 +407,9 @@ private:
     if (text(call, "layout") != change.to || hasRegion ||
         (info.findAttr("out_layout") && !text(call, "out_layout").empty()))
       return NodeId();
-    auto made = builder_->call(module_.node(call).op, {change.inner},
+    std::vector<NodeId> inputs = operandsOf(call);
+    inputs[0] = change.inner;
+    auto made = builder_->call(module_.node(call).op, inputs,
                                attrsWith(call, {{"layout", AttrValue(change.from)}}));
     return made ? changed(change, *made) : NodeId();
   }
@@ -479,7 +503,8 @@ bool isConvolution(OpId op) {
 
 bool hasLayoutToConvert(OpId op) {
   const OpInfo &info = opInfo(op);
-  return isConvolution(op) || (info.findAttr("layout") && info.inputs.size() == 1);
+  return isConvolution(op) ||
+         (info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d));
 }
 
 Expected<bool> convertLayout(Module &module, PassContext &context) {
