@@ -237,11 +237,24 @@ private:
     return (*context_.vendors)[vendor].mayTake(module_.node(call).op) == "composite" ||
            asker(vendor).supports(call).isYes;
   }
+  // A product of bytes, which vendors take with the change of scale behind it, whatever they say of
+  // one alone.
+  bool isSumInPatterns(const Vendor &vendor, NodeId call) const {
+    OpId op = module_.node(call).op;
+    auto hasOp = [&](const PatternNode &node) {
+      return std::ranges::find(node.ops, op) != node.ops.end();
+    };
+    return module_.types.dtype(module_.type(call)) == DType::Int32 &&
+           std::ranges::any_of(vendor.patterns(), [&](const Pattern &pattern) {
+             return std::ranges::any_of(pattern.nodes, hasOp);
+           });
+  }
   bool isTakenAsItIs(NodeId call) {
     OpId op = module_.node(call).op;
     for (size_t i = 0; i < context_.vendors->size(); ++i) {
       const Vendor &vendor = (*context_.vendors)[i];
-      bool isPart = vendor.mayTake(op) == "composite" && !vendor.layouts.contains(op.index);
+      bool isPart = (vendor.mayTake(op) == "composite" || isSumInPatterns(vendor, call)) &&
+                    !vendor.layouts.contains(op.index);
       if (!vendor.onlyAsked && (isPart || asker(i).supports(call).isYes))
         return true;
     }
