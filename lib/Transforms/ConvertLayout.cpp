@@ -46,6 +46,7 @@ struct WantedLayout {
 enum class Follows : uint8_t {
   No,
   Broadcast,
+  Quantized, // Broadcast, where each operand has one scale
   Axis,
   Axes,
   Layout,
@@ -75,8 +76,10 @@ Follows howFollows(OpId op) {
   if (auto row = table.find(op.index); row != table.end())
     return row->second;
   const OpInfo &info = opInfo(op);
-  if (info.findAttr("layout") && info.inputs.size() == 1)
+  if (info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d))
     return Follows::Layout;
+  if (op == ops::qnn_add || op == ops::qnn_mul || op == ops::qnn_subtract)
+    return Follows::Quantized;
   bool hasPlaces = info.findAttr("axis") || info.findAttr("layout") || info.findAttr("lhs_axis");
   bool isPlain = info.isMap();
   return isPlain && !hasPlaces ? Follows::Broadcast : Follows::No;
@@ -239,11 +242,24 @@ private:
     return (*context_.vendors)[vendor].mayTake(module_.node(call).op) == "composite" ||
            asker(vendor).supports(call).isYes;
   }
+  // A product of bytes, which vendors take with the change of scale behind it, whatever they say of
+  // one alone.
+  bool isSumInPatterns(const Vendor &vendor, NodeId call) const {
+    OpId op = module_.node(call).op;
+    auto hasOp = [&](const PatternNode &node) {
+      return std::ranges::find(node.ops, op) != node.ops.end();
+    };
+    return module_.types.dtype(module_.type(call)) == DType::Int32 &&
+           std::ranges::any_of(vendor.patterns(), [&](const Pattern &pattern) {
+             return std::ranges::any_of(pattern.nodes, hasOp);
+           });
+  }
   bool isTakenAsItIs(NodeId call) {
     OpId op = module_.node(call).op;
     for (size_t i = 0; i < context_.vendors->size(); ++i) {
       const Vendor &vendor = (*context_.vendors)[i];
-      bool isPart = vendor.mayTake(op) == "composite" && !vendor.layouts.contains(op.index);
+      bool isPart = (vendor.mayTake(op) == "composite" || isSumInPatterns(vendor, call)) &&
+                    !vendor.layouts.contains(op.index);
       if (!vendor.onlyAsked && (isPart || asker(i).supports(call).isYes))
         return true;
     }
@@ -257,7 +273,9 @@ private:
     Follows how = howFollows(module_.node(call).op);
     if (how == Follows::No || module_.operands(call).empty())
       return NodeId();
-    if (how == Follows::Broadcast)
+    if (how == Follows::Quantized && !hasSingleScales(call))
+      return NodeId();
+    if (how == Follows::Broadcast || how == Follows::Quantized)
       return followBroadcast(call);
     if (how == Follows::Concatenate)
       return followConcatenate(call);
@@ -346,6 +364,13 @@ private:
     return attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change.place(*axis)))}});
   }
 
+  // Of two tensors, which are followed by their scales and zero points.
+  bool hasSingleScales(NodeId call) const {
+    return std::ranges::all_of(module_.operands(call).subspan(2), [&](NodeId each) {
+      return module_.types.numElements(module_.type(each)) == int64_t{1};
+    });
+  }
+
   Expected<NodeId> followBroadcast(NodeId call) {
     auto rankOf = [&](NodeId node) { return isTensor(node) ? shape(node).size() : 0; };
     std::vector<NodeId> operands = operandsOf(call);
@@ -402,7 +427,9 @@ private:
     if (text(call, "layout") != change.to || hasRegion ||
         (info.findAttr("out_layout") && !text(call, "out_layout").empty()))
       return NodeId();
-    auto made = builder_->call(module_.node(call).op, {change.inner},
+    std::vector<NodeId> inputs = operandsOf(call);
+    inputs[0] = change.inner;
+    auto made = builder_->call(module_.node(call).op, inputs,
                                attrsWith(call, {{"layout", AttrValue(change.from)}}));
     return made ? changed(change, *made) : NodeId();
   }
@@ -528,7 +555,8 @@ bool followsLayout(OpId op) { return howFollows(op) != Follows::No; }
 
 bool hasLayoutToConvert(OpId op) {
   const OpInfo &info = opInfo(op);
-  return isConvolution(op) || (info.findAttr("layout") && info.inputs.size() == 1);
+  return isConvolution(op) ||
+         (info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d));
 }
 
 Expected<bool> convertLayout(Module &module, PassContext &context) {

@@ -26,18 +26,21 @@ namespace {
 constexpr double savedOfDepthwise = 0.3, savedOfOthers = 0.04;
 constexpr double changedPerMicrosecond = 6e3; // bytes of a tensor whose layout is changed
 constexpr double callMicroseconds = 1;        // of that change, besides
+constexpr double worthwhile = 0.02;           // of what all takes
 
 class LayoutBalance {
 public:
   LayoutBalance(const Module &module, const CostModel &prices) : module_(module), prices_(prices) {}
 
-  // Microseconds that channels last saves in all.
-  double of(FunctionId function) {
+  // Is what channels last saves in all a share of the arithmetic's time that is worth it?
+  bool isGood(FunctionId function) {
     BlockId body = module_.function(function).body;
     forEachNode(module_, body, [&](NodeId node) { visit(node); });
     if (NodeId result = module_.block(body).result)
       turnBack(result);
-    return saved_;
+    if (getenv("HL"))
+      fprintf(stderr, "HL %f of %f: %f\n", saved_, total_, saved_ / total_);
+    return saved_ > worthwhile * total_;
   }
 
 private:
@@ -59,6 +62,7 @@ private:
 
   void visitCall(NodeId call) {
     std::span<const NodeId> operands = module_.operands(call);
+    total_ += timeOf(call);
     if (isConvolution(call)) {
       saved_ += savedBy(call);
       if (!isLast(operands[0]) && !isFromLast(operands[0]))
@@ -83,13 +87,17 @@ private:
            module_.isConstant(module_.operands(call)[1]);
   }
 
-  double savedBy(NodeId call) const {
+  double timeOf(NodeId call) const {
     CostRates rates = prices_.ratesOf(module_, call);
-    double flops = opInfo(module_.node(call).op).flops(module_, call);
-    double time = rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
+    const OpInfo &info = opInfo(module_.node(call).op);
+    double flops = info.flops ? info.flops(module_, call) : 0;
+    return rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
+  }
+
+  double savedBy(NodeId call) const {
     bool isDepthwise = attrs::integer(module_, call, "groups") > 1 &&
                        module_.types.shape(module_.type(module_.operands(call)[1]))[1] == Dim(1);
-    return time * (isDepthwise ? savedOfDepthwise : savedOfOthers);
+    return timeOf(call) * (isDepthwise ? savedOfDepthwise : savedOfOthers);
   }
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }
@@ -140,7 +148,7 @@ private:
   static constexpr size_t imageRank = 4;
   const Module &module_;
   const CostModel &prices_;
-  double saved_ = 0;
+  double saved_ = 0, total_ = 0;
   std::unordered_set<NodeId> last_, changed_; // with channels last; that are there in both layouts
 };
 
@@ -155,7 +163,7 @@ bool hasRegions(const Module &module) {
 Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
   const CostModel *prices = context.hostPrices ? context.hostPrices : context.hostCost;
   if (!prices || !module.main() || hasRegions(module) ||
-      LayoutBalance(module, *prices).of(module.main()) <= 0)
+      !LayoutBalance(module, *prices).isGood(module.main()))
     return false;
   PassOptions given =
       std::exchange(context.options, {{"nn.conv2d", "NHWC:OHWI"}, {"qnn.conv2d", "NHWC:OHWI"}});

@@ -1,5 +1,6 @@
 // See Plain.h. On the calling thread; products run over contiguous weights with eight sums, so
-// that they are vectors.
+// that they are vectors. What is int8 is computed as the reals that it stands for, each result
+// brought to the nearest of those that there are.
 #include "Plain.h"
 
 #include <algorithm>
@@ -45,9 +46,10 @@ public:
 #define OTHER(...)
 #include "Kinds.def"
     case Kind::Clamp:
-      return each([this](float x) {
-        return x < node_.low ? node_.low : x > node_.high ? node_.high : x;
+      return each([low = real(node_.low), high = real(node_.high)](float x) {
+        return x < low ? low : x > high ? high : x;
       });
+    case Kind::Convert:
     case Kind::Copy:
       return each([](float x) { return x; });
     case Kind::LeakyRelu:
@@ -79,6 +81,7 @@ private:
   const Dims &in(size_t index = 0) const { return program_.values[node_.inputs[index]].dims; }
   const Dims &out() const { return program_.values[node_.output].dims; }
   const float *data(size_t index) const { return data_[node_.inputs[index]]; }
+  float real(float number) const { return program_.values[node_.inputs[0]].real(number); }
 
   template <typename Function> void each(Function function) const {
     std::transform(x_, x_ + count(out()), out_, function);
@@ -199,7 +202,7 @@ private:
   }
 
   void pad() const {
-    std::fill_n(out_, count(out()), node_.low);
+    std::fill_n(out_, count(out()), real(node_.low));
     walk(in(), [&](uint64_t i, const Dims &index) {
       uint64_t to = 0;
       for (size_t axis = 0; axis < index.size(); ++axis)
@@ -267,20 +270,70 @@ bool hasNonFinite(const float *data, uint64_t count) {
   return false;
 }
 
+namespace {
+
+// Numbers of a tensor as reals; weights have a scale for each channel, of the first axis or the last.
+template <typename T> void toReals(const Value &value, const T *from, float *to) {
+  uint64_t channels = value.scales.size(), each = count(value.dims) / channels;
+  bool isLast = value.dims.front() != channels;
+  for (uint64_t i = 0; i < count(value.dims); ++i)
+    to[i] = static_cast<float>(int32_t{from[i]} - (value.isUnsigned ? 128 : 0) - value.zero) *
+            value.scales[isLast ? i % channels : i / each];
+}
+
+void readReals(const Value &value, const void *from, float *to) {
+  if (value.type == Type::Int32)
+    toReals(value, static_cast<const int32_t *>(from), to);
+  else if (value.isUnsigned)
+    toReals(value, static_cast<const uint8_t *>(from), to);
+  else
+    toReals(value, static_cast<const int8_t *>(from), to);
+}
+
+// The number for a real; NaN is 0 outside of the region, as for host code.
+int32_t numberOf(const Value &value, float real) {
+  float number = std::nearbyint(real / value.scale()) + static_cast<float>(value.zero);
+  if (std::isnan(number))
+    return value.isUnsigned ? -128 : 0;
+  return static_cast<int32_t>(std::clamp(number, -128.0f, 127.0f));
+}
+
+void toNearest(const Value &value, float *reals) {
+  for (uint64_t i = 0; i < count(value.dims); ++i)
+    reals[i] = value.real(static_cast<float>(numberOf(value, reals[i])));
+}
+
+void writeNumbers(const Value &value, const float *reals, uint8_t *to) {
+  for (uint64_t i = 0; i < count(value.dims); ++i)
+    to[i] = static_cast<uint8_t>(numberOf(value, reals[i]) + (value.isUnsigned ? 128 : 0));
+}
+
+} // namespace
+
 void runPlain(const Program &program, const uint8_t *weights, const TensorAt &tensor) {
   std::vector<float *> data;
   std::vector<std::vector<float>> inner;
   for (uint32_t i = 0; i < program.values.size(); ++i) {
     const Value &value = program.values[i];
-    if (i < program.numTensors())
-      data.push_back(tensor(i));
-    else if (value.isConstant()) // read only
-      data.push_back(reinterpret_cast<float *>(const_cast<uint8_t *>(weights + value.offset)));
-    else
-      data.push_back(inner.emplace_back(count(value.dims)).data());
+    void *given = i < program.numTensors() ? tensor(i) : nullptr;
+    if (value.isConstant()) // read only
+      given = const_cast<uint8_t *>(weights + value.offset);
+    if (given && value.type == Type::Float) {
+      data.push_back(static_cast<float *>(given));
+      continue;
+    }
+    data.push_back(inner.emplace_back(count(value.dims)).data());
+    if (i < program.numInputs || value.isConstant())
+      readReals(value, given, data.back());
   }
-  for (const Node &node : program.nodes)
+  for (const Node &node : program.nodes) {
     PlainNode(program, node, data).run();
+    if (const Value &made = program.values[node.output]; made.type == Type::Int8)
+      toNearest(made, data[node.output]);
+  }
+  for (uint32_t i = program.numInputs; i < program.numTensors(); ++i)
+    if (program.values[i].type == Type::Int8)
+      writeNumbers(program.values[i], data[i], static_cast<uint8_t *>(tensor(i)));
 }
 
 } // namespace bycc::xnnpack

@@ -10,7 +10,7 @@ namespace bycc::xnnpack {
 
 bool hasNonFinite(const float *data, uint64_t count);
 // `tensor`: where the inputs and outputs are. Allocates what lies between.
-using TensorAt = std::function<float *(uint32_t)>;
+using TensorAt = std::function<void *(uint32_t)>;
 void runPlain(const Program &program, const uint8_t *weights, const TensorAt &tensor);
 
 } // namespace bycc::xnnpack

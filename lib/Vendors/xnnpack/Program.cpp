@@ -1,6 +1,8 @@
 // See Program.h.
 #include "Program.h"
 
+#include <cmath>
+
 namespace bycc::xnnpack {
 
 namespace {
@@ -25,9 +27,17 @@ public:
   NodeCheck(const Program &program, const Node &node) : program_(program), node_(node) {}
 
   void check() const {
+    types();
+    shapes();
+  }
+
+private:
+  void shapes() const {
     switch (node_.kind) {
     case Kind::Clamp:
-      if (!(node_.low < node_.high)) // XNNPACK has no single number
+      // XNNPACK has no single number.
+      if (!(node_.low < node_.high) ||
+          (made().type == Type::Int8 && (node_.low > 126 || node_.high < -127)))
         throw Refusal("clamp from ", node_.low, " to ", node_.high);
       return result(in(0));
     case Kind::LeakyRelu:
@@ -64,7 +74,63 @@ public:
     }
   }
 
-private:
+  const Value &value(size_t index) const { return program_.values[node_.inputs[index]]; }
+  const Value &made() const { return program_.values[node_.output]; }
+
+  // What each operand and the result hold, and the scales that XNNPACK takes.
+  void types() const {
+    if (node_.kind == Kind::Convert) {
+      if ((made().type == Type::Float) == (value(0).type == Type::Float))
+        throw Refusal("conversion between equal types");
+      return;
+    }
+    bool isQuantized = made().type == Type::Int8;
+    bool isProduct = node_.kind == Kind::Conv || node_.kind == Kind::Depthwise;
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      bool isWeight = isQuantized && isProduct && i > 0;
+      if (value(i).type != (isWeight && i == 2 ? Type::Int32 : made().type) ||
+          value(i).isWeight != isWeight)
+        throw Refusal("operand ", i, " is of another type");
+      if (isWeight && value(i).scales.size() != made().dims.back())
+        throw Refusal("operand ", i, " has ", value(i).scales.size(), " scales");
+    }
+    if (isQuantized)
+      scales();
+  }
+
+  void scales() const {
+    auto within = [](float ratio, float low, float high) {
+      if (!(ratio >= low && ratio < high))
+        throw Refusal("scales in proportion ", ratio, ", XNNPACK takes ", low, " to ", high);
+    };
+    float out = made().scale();
+    switch (node_.kind) {
+    case Kind::Add:
+    case Kind::Subtract:
+      for (size_t i = 0; i < 2; ++i)
+        within(value(i).scale() / out, 0x1p-10f, 0x1p8f);
+      return;
+    case Kind::Multiply:
+      return within(value(0).scale() * value(1).scale() / out, 0x1p-16f, 0x1p8f);
+    case Kind::GlobalAverage:
+      return within(value(0).scale() / out, 0x1p-8f, 0x1p8f);
+    case Kind::Conv:
+    case Kind::Depthwise:
+      for (float scale : value(1).scales)
+        within(value(0).scale() * scale / out, 0x1p-32f, 0x1p8f);
+      return;
+    case Kind::Clamp:
+    case Kind::Copy:
+    case Kind::MaxPool:
+    case Kind::Pad:
+      if (value(0).scale() != out || value(0).zero != made().zero)
+        throw Refusal("result has another scale");
+      return;
+    default:
+      throw Refusal("XNNPACK does not have it for int8");
+    }
+  }
+
   const Dims &in(size_t index) const { return program_.dims(node_.inputs[index]); }
   const Dims &out() const { return program_.dims(node_.output); }
   Dims resized(size_t axis, uint64_t extent) const {
@@ -180,6 +246,20 @@ template <typename... Parts> [[noreturn]] void damaged(const Parts &...parts) {
   throw kit::Failure(BYCC_LOAD, programFormat.name, " is damaged: ", parts...);
 }
 
+void checkScales(const Value &value) {
+  bool fits = value.type < Type::count;
+  if (value.type == Type::Float)
+    fits = value.scales.empty() && value.zero == 0 && !value.isUnsigned && !value.isWeight;
+  else
+    fits = fits && !value.scales.empty() && value.zero >= -128 && value.zero <= 127 &&
+           (value.isWeight ? value.isConstant() && !value.isUnsigned && value.zero == 0
+                           : value.scales.size() == 1 && value.type == Type::Int8);
+  for (float scale : value.scales)
+    fits = fits && std::isnormal(scale) && scale > 0;
+  if (!fits)
+    damaged("a value with ", value.scales.size(), " scales and zero point ", value.zero);
+}
+
 void checkValues(const Program &program) {
   if (uint64_t{program.numInputs} + program.numOutputs > program.values.size())
     damaged("fewer values than inputs and outputs");
@@ -193,7 +273,8 @@ void checkValues(const Program &program) {
     }
     if (!fits)
       damaged("a value of ", value.dims);
-    uint64_t bytes = elements * sizeof(float) + extraBytes;
+    checkScales(value);
+    uint64_t bytes = elements * width(value.type) + extraBytes;
     bool isInside = value.offset <= program.weightsBytes && value.offset % alignof(float) == 0 &&
                     bytes <= program.weightsBytes - value.offset;
     if (value.isConstant() && (!isInside || i < program.numTensors()))

@@ -1,5 +1,8 @@
 // What the compile half tells the run half: values and nodes, as XNNPACK's subgraphs have
-// them, channels last, float32 alone. Both halves check it by the same rules.
+// them, channels last, float32 and int8. Both halves check it by the same rules.
+//
+// uint8 is carried as int8, 128 less, with zero points that are 128 less: XNNPACK has weights with
+// a scale for each channel for int8 alone.
 #pragma once
 
 #include "bycc/vendor.hpp"
@@ -10,8 +13,8 @@ namespace kit = bycc::vendor;
 using kit::count;
 
 // Version of the vendor's halves: of what they say to each other.
-inline constexpr const char *programVersion = "3";
-inline constexpr kit::Format programFormat = {"xnnpack region", 3};
+inline constexpr const char *programVersion = "4";
+inline constexpr kit::Format programFormat = {"xnnpack region", 4};
 
 using Dims = std::vector<uint64_t>;
 using ValueId = uint32_t;
@@ -38,13 +41,26 @@ struct Slide {
 
 enum class ResizeMode : uint8_t { HalfPixel, AlignCorners, Asymmetric, count };
 
+enum class Type : uint8_t { Float, Int8, Int32, count };
+constexpr uint64_t width(Type type) { return type == Type::Int8 ? 1 : 4; }
+
 struct Value {
   static constexpr uint64_t noOffset = ~uint64_t{0};
   Dims dims{};                // at least one, none of 0
   uint64_t offset = noOffset; // of a constant, in the region's weights
+  Type type{};
+  bool isUnsigned = false; // Int8 that the graph has as uint8; constants lie here as int8
+  bool isWeight = false;   // of an int8 convolution, or its Int32 bias: a scale for each channel
+  // Int8: a number stands for (number - zero) * scale.
+  std::vector<float> scales{};
+  int32_t zero = 0;
   bool isConstant() const { return offset != noOffset; }
-  uint64_t bytes() const { return count(dims) * sizeof(float); }
-  auto members() { return std::tie(dims, offset); }
+  uint64_t bytes() const { return count(dims) * width(type); }
+  float scale() const { return scales[0]; }
+  float real(float number) const {
+    return type == Type::Float ? number : (number - static_cast<float>(zero)) * scale();
+  }
+  auto members() { return std::tie(dims, offset, type, isUnsigned, isWeight, scales, zero); }
 };
 
 // Operands: data, then constants. Conv: weight O x h x w x I of a group, bias O. Depthwise: weight
@@ -57,7 +73,7 @@ struct Node {
   uint32_t groups = 1;           // Conv
   Dims before{}, after{};        // Pad
   ResizeMode mode{};
-  // Clamp: bounds. LeakyRelu: low is the slope. Pad: low is the value.
+  // Clamp: bounds. LeakyRelu: low is the slope. Pad: low is the value. As numbers of the operand.
   float low = 0, high = 0;
   auto members() {
     return std::tie(kind, inputs, output, slides, groups, before, after, mode, low, high);

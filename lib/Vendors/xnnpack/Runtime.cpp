@@ -44,15 +44,16 @@ public:
     for (ValueId id = 0; id < program_.numTensors(); ++id)
       defineValue(id, nullptr);
     for (const Node &node : program_.nodes) {
-      for (ValueId id : node.inputs)
-        defineValue(id, weights);
+      size_t channels = node.kind == Kind::Depthwise ? 3 : 0; // axis of a weight
+      for (size_t i = 0; i < node.inputs.size(); ++i)
+        defineValue(node.inputs[i], weights, i == 1 ? channels : 0);
       defineValue(node.output, nullptr);
       check(defineNode(node), name(node.kind));
     }
   }
 
 private:
-  void defineValue(ValueId id, const uint8_t *weights) {
+  void defineValue(ValueId id, const uint8_t *weights, size_t channels = 0) {
     if (ids_[id] != XNN_INVALID_VALUE_ID)
       return;
     const Value &value = program_.values[id];
@@ -60,10 +61,22 @@ private:
                      : id < program_.numTensors() ? XNN_VALUE_FLAG_EXTERNAL_OUTPUT
                                                   : 0;
     std::vector<size_t> dims = sizes(value.dims);
-    check(xnn_define_tensor_value(graph_, xnn_datatype_fp32, dims.size(), dims.data(),
-                                  value.isConstant() ? weights + value.offset : nullptr,
-                                  flags ? id : XNN_INVALID_VALUE_ID, flags, &ids_[id]),
-          "a value");
+    const void *data = value.isConstant() ? weights + value.offset : nullptr;
+    uint32_t number = flags ? id : XNN_INVALID_VALUE_ID;
+    auto define = [&](auto defineIt, auto... quantization) {
+      check(defineIt(graph_, quantization..., dims.data(), data, number, flags, &ids_[id]),
+            "a value");
+    };
+    bool isByte = value.type == Type::Int8;
+    if (value.type == Type::Float)
+      define(xnn_define_tensor_value, xnn_datatype_fp32, dims.size());
+    else if (!value.isWeight)
+      define(xnn_define_quantized_tensor_value, xnn_datatype_qint8, value.zero, value.scale(),
+             dims.size());
+    else
+      define(xnn_define_channelwise_quantized_tensor_value,
+             isByte ? xnn_datatype_qcint8 : xnn_datatype_qcint32, value.scales.data(), dims.size(),
+             channels);
   }
 
   // Most of them take bounds for the result.
@@ -78,6 +91,7 @@ private:
   xnn_status defineNode(const Node &node) {
     uint32_t x = ids_[node.inputs[0]], to = ids_[node.output];
     uint32_t second = node.inputs.size() > 1 ? ids_[node.inputs[1]] : 0;
+    const Value &from = program_.values[node.inputs[0]];
     const Dims &made = program_.dims(node.output);
     std::vector<size_t> before = sizes(node.before), after = sizes(node.after), shape = sizes(made);
     switch (node.kind) {
@@ -90,7 +104,9 @@ private:
 #define OTHER(...)
 #include "Kinds.def"
     case Kind::Clamp:
-      return xnn_define_clamp(graph_, node.low, node.high, x, to, 0);
+      return xnn_define_clamp(graph_, from.real(node.low), from.real(node.high), x, to, 0);
+    case Kind::Convert:
+      return xnn_define_convert(graph_, x, to, 0);
     case Kind::LeakyRelu:
       return xnn_define_leaky_relu(graph_, node.low, x, to, 0);
     case Kind::Softmax:
@@ -104,8 +120,8 @@ private:
     case Kind::Copy:
       return xnn_define_static_reshape(graph_, shape.size(), shape.data(), x, to, 0);
     case Kind::Pad:
-      return xnn_define_static_constant_pad(graph_, before.data(), after.data(), node.low, x, to,
-                                            0);
+      return xnn_define_static_constant_pad(graph_, before.data(), after.data(),
+                                            from.real(node.low), x, to, 0);
     case Kind::Resize:
       return xnn_define_static_resize_bilinear_2d(
           graph_, made[1], made[2], x, to,
@@ -161,8 +177,8 @@ struct Engine {
   }
   pthreadpool pool;
   RuntimeHandle runtime;
-  std::vector<xnn_external_value> tensors;      // inputs, then outputs
-  std::vector<std::unique_ptr<float[]>> copies; // of inputs
+  std::vector<xnn_external_value> tensors;        // inputs, then outputs
+  std::vector<std::unique_ptr<uint8_t[]>> copies; // of inputs
   uint32_t threads = 0;
 };
 
@@ -179,6 +195,13 @@ bool mayReadBehind(const void *data, uint64_t bytes) {
   static const uint64_t pageBytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   uint64_t end = reinterpret_cast<uintptr_t>(data) + bytes;
   return (end - 1) / pageBytes == (end - 1 + extraBytes) / pageBytes;
+}
+
+// uint8 as int8 that is 128 less, and back.
+void changeSign(const void *from, void *to, uint64_t bytes) {
+  auto bytesOf = static_cast<const uint8_t *>(from);
+  std::transform(bytesOf, bytesOf + bytes, static_cast<uint8_t *>(to),
+                 [](uint8_t byte) { return static_cast<uint8_t>(byte ^ 0x80); });
 }
 
 class Region {
@@ -219,9 +242,8 @@ public:
 
   void run(const kit::Run &run, State &state) const {
     if (needsPlain(run))
-      return runPlain(program_, weights_, [&](uint32_t i) {
-        return static_cast<float *>(const_cast<void *>(tensor(run, i)));
-      });
+      return runPlain(program_, weights_,
+                      [&](uint32_t i) { return const_cast<void *>(tensor(run, i)); });
     Engine &engine = *state.engine;
     engine.pool.threads = static_cast<uint32_t>(std::max(run.threads(), 1));
     bool isSame = engine.threads == engine.pool.threads;
@@ -238,6 +260,9 @@ public:
       engine.threads = engine.pool.threads;
     }
     check(xnn_invoke_runtime(engine.runtime.get()), "this run");
+    for (uint32_t i = program_.numInputs; i < program_.numTensors(); ++i)
+      if (program_.values[i].isUnsigned)
+        changeSign(engine.tensors[i].data, engine.tensors[i].data, program_.values[i].bytes());
   }
 
 private:
@@ -250,19 +275,24 @@ private:
       return false;
     bool found = program_.hasNanConstant;
     for (uint32_t i = 0; i < program_.numInputs && !found; ++i)
-      found = hasNonFinite(run.input<float>(i), count(program_.dims(i)));
+      found = program_.values[i].type == Type::Float &&
+              hasNonFinite(run.input<float>(i), count(program_.dims(i)));
     return found;
   }
 
   void *readable(Engine &engine, const kit::Run &run, uint32_t index) const {
     auto data = const_cast<void *>(run.input(index));
     uint64_t bytes = program_.values[index].bytes();
-    if (mayReadBehind(data, bytes))
+    bool isUnsigned = program_.values[index].isUnsigned;
+    if (!isUnsigned && mayReadBehind(data, bytes))
       return data;
-    std::unique_ptr<float[]> &copy = engine.copies[index];
+    std::unique_ptr<uint8_t[]> &copy = engine.copies[index];
     if (!copy)
-      copy = std::make_unique<float[]>((bytes + extraBytes) / sizeof(float));
-    std::memcpy(copy.get(), data, bytes);
+      copy = std::make_unique<uint8_t[]>(bytes + extraBytes);
+    if (isUnsigned)
+      changeSign(data, copy.get(), bytes);
+    else
+      std::memcpy(copy.get(), data, bytes);
     return copy.get();
   }
 

@@ -122,13 +122,13 @@ public:
     findings_.begin(item);
     if (findings_.isGap(item))
       return;
-    std::string why = whyNot(subject, inputs);
+    std::string why = whyNot(item, subject, inputs);
     findings_.expect(why.empty(), item, why);
   }
   size_t numRegions() const { return numRegions_; }
 
 private:
-  std::string whyNot(Subject &subject, const std::vector<Tensor> &inputs) {
+  std::string whyNot(const std::string &item, Subject &subject, const std::vector<Tensor> &inputs) {
     Module &module = subject.module;
     Expected<std::vector<Tensor>> wanted = evaluate(module, subject.function, inputs);
     if (!wanted)
@@ -148,7 +148,7 @@ private:
     if (Expected<> done = partition(setup_, module); !done)
       return done.error().message();
     numRegions_ += regionsOf(setup_, module).size();
-    return runRegions(setup_, module);
+    return runRegions(setup_, module, setup_.gaps.unitsOf("numeric.layouts/" + item));
   }
 
   const Setup &setup_;
