@@ -87,6 +87,19 @@ bool isDepthwise(const Module &module, NodeId call) {
   return count > 1 && channels(module, call) == static_cast<double>(count);
 }
 
+// Rows of the weights: of every group as many.
+std::optional<double> multiplier(const Module &module, NodeId call) {
+  const AttrValue *text = module.attr(call, "kernel_layout");
+  auto layout = text && text->isString() ? Layout::parse(text->asString()) : std::nullopt;
+  const std::vector<std::string> &inputs = opInfo(module.node(call).op).inputs;
+  auto weight = static_cast<size_t>(std::ranges::find(inputs, "weight") - inputs.begin());
+  if (!layout || weight >= module.operands(call).size() || !isDepthwise(module, call))
+    return std::nullopt;
+  std::span<const Dim> shape = shapeOf(module, module.type(module.operands(call)[weight]));
+  return extentOf(module, 'O', *layout, shape).value_or(0) /
+         static_cast<double>(groups(module, call));
+}
+
 bool isGrouped(const Module &module, NodeId call) {
   return groups(module, call) > 1 && !isDepthwise(module, call);
 }
@@ -125,10 +138,11 @@ struct Measure {
   std::optional<double> (*of)(const Module &module, NodeId call);
 };
 constexpr Measure measures[] = {
-    {"channels", channels}, // of the data: axis C of its layout, axis 1 without one
-    {"elements", elements}, // of the result; of several, the first
-    {"k", multiplyAdds},    // multiply-adds for each of them: what a product sums over
-    {"rows", rows},         // of the result: all extents but the last, multiplied
+    {"channels", channels},     // of the data: axis C of its layout, axis 1 without one
+    {"elements", elements},     // of the result; of several, the first
+    {"k", multiplyAdds},        // multiply-adds for each of them: what a product sums over
+    {"multiplier", multiplier}, // results for each channel of a depthwise convolution
+    {"rows", rows},             // of the result: all extents but the last, multiplied
 };
 
 const BuiltinClass *findClass(std::string_view name) {

@@ -38,8 +38,6 @@ public:
     forEachNode(module_, body, [&](NodeId node) { visit(node); });
     if (NodeId result = module_.block(body).result)
       turnBack(result);
-    if (getenv("HL"))
-      fprintf(stderr, "HL %f of %f: %f\n", saved_, total_, saved_ / total_);
     return saved_ > worthwhile * total_;
   }
 
@@ -94,7 +92,10 @@ private:
     return rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
   }
 
+  // Nothing where the work is a guess.
   double savedBy(NodeId call) const {
+    if (hasUnknownExtents(module_, call))
+      return 0;
     bool isDepthwise = attrs::integer(module_, call, "groups") > 1 &&
                        module_.types.shape(module_.type(module_.operands(call)[1]))[1] == Dim(1);
     return timeOf(call) * (isDepthwise ? savedOfDepthwise : savedOfOthers);

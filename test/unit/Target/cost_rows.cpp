@@ -92,6 +92,9 @@ TEST_CASE("built-in classes of convolutions") {
   for (size_t call = 0; call < 5; ++call)
     CHECK(holds("channels=4", program, call));
   CHECK(holds("channels<4", program, 5));
+  CHECK(holds("multiplier=2", program, 1));
+  CHECK(holds("multiplier=1", program, 4)); // whatever the layout of the weights
+  CHECK_FALSE(holds("multiplier>0", program, 2));
 }
 
 TEST_CASE("measures") {
