@@ -58,14 +58,16 @@ void placeNodesLate(Pipeline &list) {
     std::rotate(place, place + 1, merge);
 }
 
-// Behind what simplifies, in front of who takes what.
+// Behind what simplifies, in front of who takes what; then the host has no choice of its own.
 void addLayout(Pipeline &list, const std::string &layout) {
+  if (layout.empty())
+    return;
+  std::erase_if(list, [](const PipelineEntry &each) { return each.pass == "choose-host-layout"; });
   size_t place =
       std::min(beginOfPartition(list),
                static_cast<size_t>(std::ranges::find(list, "legalize", &PipelineEntry::pass) -
                                    list.begin()));
-  if (!layout.empty())
-    list.insert(list.begin() + static_cast<long>(place), {"convert-layout", {{"layout", layout}}});
+  list.insert(list.begin() + static_cast<long>(place), {"convert-layout", {{"layout", layout}}});
 }
 
 // The order of --annotate is that of priority: a vendor has one place in it.

@@ -49,3 +49,19 @@ grep -q layout_transform none.dump.json && fail "a refused convolution was given
 sed -i 's/\["NHWC", "OHWI"\]/["NHWC", "OHWI", "x"]/' rules.json
 refuse 1 '/vendors/0/layouts/nn.conv2d: expected an array of one layout or two' bycc "$model" --rules=rules.json -o x.o
 refuse 2 "is not a layout such as NHWC" bycc "$model" --desired-layout=NHxC -o x.o
+
+# Host code has channels last where that saves time, unless it is told a layout.
+cat > depthwise.relay <<'RELAY'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 64, 56, 56), float32]) {
+  %0 = full(0.5f, shape=[64, 1, 7, 7], dtype="float32");
+  %1 = nn.relu(nn.conv2d(%x, %0, padding=[3, 3, 3, 3], groups=64, channels=64, kernel_size=[7, 7]));
+  nn.conv2d(%1, %0, padding=[3, 3, 3, 3], strides=[2, 2], groups=64, channels=64, kernel_size=[7, 7])
+}
+RELAY
+bycc depthwise.relay -q --emit=obj,relay -o last.o
+grep -q 'nn.conv2d.*NHWC' last.opt.relay || fail "channels first: $(cat last.opt.relay)"
+bycc depthwise.relay -q --desired-layout=NCHW --emit=obj,relay -o first.o
+grep -q 'NHWC' first.opt.relay && fail "channels last: $(cat first.opt.relay)"
+bycc-run first.json --random --outputs expected_of_depthwise 2> /dev/null
+bycc-run last.json --random --expected expected_of_depthwise > /dev/null 2>&1 || fail "another result with channels last"
