@@ -33,11 +33,15 @@ def milliseconds(options, program):
 
 
 def measured(options, model, ways, work):
-    """Minimum of each way; None where one does not compile."""
+    """Minimum of each way; None where one does not compile or run."""
     programs = {way: os.path.join(work, way.replace(",", "_")) for way in ways}
     if not all([compiled(options, model, way, program) for way, program in programs.items()]):
         return None
-    rounds = [{way: milliseconds(options, program) for way, program in programs.items()} for _ in range(options.rounds)]
+    try:
+        rounds = [{way: milliseconds(options, program) for way, program in programs.items()} for _ in range(options.rounds)]
+    except subprocess.CalledProcessError: # bycc-run has said why
+        print(f"{model}: does not run with random inputs", file=sys.stderr)
+        return None
     return {way: min(each[way] for each in rounds) for way in ways}
 
 
