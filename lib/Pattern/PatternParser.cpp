@@ -253,10 +253,8 @@ private:
   }
 
   bool isKnownComposite(std::string_view name) const {
-    return std::ranges::any_of(shared_.composites, [&](std::string_view known) {
-      return known == name ||
-             (isOpenName(known) && name.starts_with(known.substr(0, known.size() - 1)));
-    });
+    return std::ranges::any_of(shared_.composites,
+                               [&](std::string_view known) { return mayBeNamed(known, name); });
   }
 
   // One operator, several in brackets, or a composite.

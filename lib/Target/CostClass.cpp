@@ -42,6 +42,24 @@ std::optional<double> extentOf(const Module &module, char letter, const Layout &
   return extent;
 }
 
+// A convolution's weights, with the layout that it says they have.
+struct Weights {
+  Layout layout;
+  std::span<const Dim> shape;
+};
+std::optional<Weights> weightsOf(const Module &module, NodeId call) {
+  const std::vector<std::string> &inputs = opInfo(module.node(call).op).inputs;
+  auto weight = static_cast<size_t>(std::ranges::find(inputs, "weight") - inputs.begin());
+  const AttrValue *text = module.attr(call, "kernel_layout");
+  std::span<const NodeId> operands = module.operands(call);
+  if (weight >= operands.size() || !text || !text->isString())
+    return std::nullopt;
+  auto layout = Layout::parse(text->asString());
+  if (!layout)
+    return std::nullopt;
+  return Weights{*layout, shapeOf(module, module.type(operands[weight]))};
+}
+
 // --- measures
 
 std::optional<double> elements(const Module &module, NodeId call) {
@@ -82,21 +100,21 @@ int64_t groups(const Module &module, NodeId call) {
   return value && value->isInt() ? value->asInt() : 1;
 }
 
+} // namespace
+
 bool isDepthwise(const Module &module, NodeId call) {
   int64_t count = groups(module, call);
   return count > 1 && channels(module, call) == static_cast<double>(count);
 }
 
+namespace {
+
 // Rows of the weights: of every group as many.
 std::optional<double> multiplier(const Module &module, NodeId call) {
-  const AttrValue *text = module.attr(call, "kernel_layout");
-  auto layout = text && text->isString() ? Layout::parse(text->asString()) : std::nullopt;
-  const std::vector<std::string> &inputs = opInfo(module.node(call).op).inputs;
-  auto weight = static_cast<size_t>(std::ranges::find(inputs, "weight") - inputs.begin());
-  if (!layout || weight >= module.operands(call).size() || !isDepthwise(module, call))
+  std::optional<Weights> weights = weightsOf(module, call);
+  if (!weights || !isDepthwise(module, call))
     return std::nullopt;
-  std::span<const Dim> shape = shapeOf(module, module.type(module.operands(call)[weight]));
-  return extentOf(module, 'O', *layout, shape).value_or(0) /
+  return extentOf(module, 'O', weights->layout, weights->shape).value_or(0) /
          static_cast<double>(groups(module, call));
 }
 
@@ -105,16 +123,9 @@ bool isGrouped(const Module &module, NodeId call) {
 }
 
 bool isPointwise(const Module &module, NodeId call) {
-  const std::vector<std::string> &inputs = opInfo(module.node(call).op).inputs;
-  size_t weight = static_cast<size_t>(std::ranges::find(inputs, "weight") - inputs.begin());
-  const AttrValue *text = module.attr(call, "kernel_layout");
-  std::span<const NodeId> operands = module.operands(call);
-  if (weight >= operands.size() || !text || !text->isString())
-    return false;
-  auto layout = Layout::parse(text->asString());
-  std::span<const Dim> shape = shapeOf(module, module.type(operands[weight]));
-  return layout && std::ranges::all_of(layout->without("OI"), [&](char letter) {
-           return extentOf(module, letter, *layout, shape) == 1.0;
+  std::optional<Weights> weights = weightsOf(module, call);
+  return weights && std::ranges::all_of(weights->layout.without("OI"), [&](char letter) {
+           return extentOf(module, letter, weights->layout, weights->shape) == 1.0;
          });
 }
 

@@ -75,18 +75,20 @@ std::string_view Vendor::mayTake(OpId op) const {
       isTold |= each == name;
   if (isTold || rules_.count(op.index))
     return "alone";
-  for (const Pattern &pattern : patterns_)
-    for (const PatternNode &node : pattern.nodes)
-      if (std::ranges::find(node.ops, op) != node.ops.end())
-        return "composite";
-  return "";
+  return isInPatterns(op) ? "composite" : "";
+}
+
+bool Vendor::isInPatterns(OpId op) const {
+  return std::ranges::any_of(patterns_, [&](const Pattern &pattern) {
+    return std::ranges::any_of(pattern.nodes, [&](const PatternNode &node) {
+      return std::ranges::find(node.ops, op) != node.ops.end();
+    });
+  });
 }
 
 bool Vendor::mayForm(std::string_view name) const {
-  return std::ranges::any_of(patterns_, [&](const Pattern &pattern) {
-    return pattern.name == name ||
-           (pattern.isOpen() && vendorOfComposite(pattern.name) == vendorOfComposite(name));
-  });
+  return std::ranges::any_of(
+      patterns_, [&](const Pattern &pattern) { return mayBeNamed(pattern.name, name); });
 }
 
 void Vendor::addPatterns(std::vector<Pattern> patterns) {

@@ -57,6 +57,12 @@ enum class Follows : uint8_t {
   Transpose
 };
 
+// Of one image: what else there is are its scales and zero points.
+bool hasLayoutOfOne(OpId op) {
+  const OpInfo &info = opInfo(op);
+  return info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d);
+}
+
 Follows howFollows(OpId op) {
   static const std::unordered_map<uint32_t, Follows> table = [] {
     std::unordered_map<uint32_t, Follows> rows;
@@ -76,7 +82,7 @@ Follows howFollows(OpId op) {
   if (auto row = table.find(op.index); row != table.end())
     return row->second;
   const OpInfo &info = opInfo(op);
-  if (info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d))
+  if (hasLayoutOfOne(op))
     return Follows::Layout;
   if (op == ops::qnn_add || op == ops::qnn_mul || op == ops::qnn_subtract)
     return Follows::Quantized;
@@ -245,14 +251,8 @@ private:
   // A product of bytes, which vendors take with the change of scale behind it, whatever they say of
   // one alone.
   bool isSumInPatterns(const Vendor &vendor, NodeId call) const {
-    OpId op = module_.node(call).op;
-    auto hasOp = [&](const PatternNode &node) {
-      return std::ranges::find(node.ops, op) != node.ops.end();
-    };
     return module_.types.dtype(module_.type(call)) == DType::Int32 &&
-           std::ranges::any_of(vendor.patterns(), [&](const Pattern &pattern) {
-             return std::ranges::any_of(pattern.nodes, hasOp);
-           });
+           vendor.isInPatterns(module_.node(call).op);
   }
   bool isTakenAsItIs(NodeId call) {
     OpId op = module_.node(call).op;
@@ -362,6 +362,17 @@ private:
     if (!axis)
       return std::nullopt;
     return attrsWith(call, {{"axis", AttrValue(static_cast<int64_t>(change.place(*axis)))}});
+  }
+
+  std::optional<std::vector<int64_t>> axesInFront(std::vector<int64_t> axes,
+                                                  const LayoutChange &change) const {
+    for (int64_t &each : axes) {
+      auto axis = normalizedAxis(each, change.rank());
+      if (!axis)
+        return std::nullopt;
+      each = static_cast<int64_t>(change.place(*axis));
+    }
+    return axes;
   }
 
   // Of two tensors, which are followed by their scales and zero points.
@@ -478,30 +489,21 @@ private:
     if (axes.empty())
       for (size_t i = 0; i < intsAttr(module_, call, "begin").size(); ++i)
         axes.push_back(static_cast<int64_t>(i));
-    for (int64_t &each : axes) {
-      auto axis = normalizedAxis(each, change.rank());
-      if (!axis)
-        return NodeId();
-      each = static_cast<int64_t>(change.place(*axis));
-    }
-    return remade(call, change.inner, attrsWith(call, {{"axes", AttrValue::ints(axes)}}), change);
+    auto places = axesInFront(std::move(axes), change);
+    return places ? remade(call, change.inner,
+                           attrsWith(call, {{"axes", AttrValue::ints(*places)}}), change)
+                  : NodeId();
   }
 
   // Axes for axes: of what was there before the change.
   Expected<NodeId> followTranspose(NodeId call, const LayoutChange &change) {
-    std::vector<int64_t> axes = intsAttr(module_, call, "axes");
-    if (axes.size() != change.rank())
+    auto axes = axesInFront(intsAttr(module_, call, "axes"), change);
+    if (!axes || axes->size() != change.rank())
       return NodeId();
-    for (int64_t &each : axes) {
-      auto axis = normalizedAxis(each, change.rank());
-      if (!axis)
-        return NodeId();
-      each = static_cast<int64_t>(change.place(*axis));
-    }
-    if (std::ranges::is_sorted(axes))
+    if (std::ranges::is_sorted(*axes))
       return change.inner;
     return builder_->call(ops::transpose, {change.inner},
-                          attrsWith(call, {{"axes", AttrValue::ints(axes)}}));
+                          attrsWith(call, {{"axes", AttrValue::ints(*axes)}}));
   }
 
   // Is the change the way back of the transpose?
@@ -553,11 +555,7 @@ bool isConvolution(OpId op) {
 
 bool followsLayout(OpId op) { return howFollows(op) != Follows::No; }
 
-bool hasLayoutToConvert(OpId op) {
-  const OpInfo &info = opInfo(op);
-  return isConvolution(op) ||
-         (info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d));
-}
+bool hasLayoutToConvert(OpId op) { return isConvolution(op) || hasLayoutOfOne(op); }
 
 Expected<bool> convertLayout(Module &module, PassContext &context) {
   LayoutConverter::Table wanted;

@@ -96,9 +96,7 @@ private:
   double savedBy(NodeId call) const {
     if (hasUnknownExtents(module_, call))
       return 0;
-    bool isDepthwise = attrs::integer(module_, call, "groups") > 1 &&
-                       module_.types.shape(module_.type(module_.operands(call)[1]))[1] == Dim(1);
-    return timeOf(call) * (isDepthwise ? savedOfDepthwise : savedOfOthers);
+    return timeOf(call) * (isDepthwise(module_, call) ? savedOfDepthwise : savedOfOthers);
   }
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }

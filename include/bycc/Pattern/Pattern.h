@@ -56,6 +56,12 @@ inline bool isOpenName(std::string_view composite) {
   return composite.substr(composite.find('.') + 1) == "*";
 }
 
+// May a composite of a pattern of that name be called so?
+inline bool mayBeNamed(std::string_view pattern, std::string_view composite) {
+  return pattern == composite ||
+         (isOpenName(pattern) && composite.starts_with(pattern.substr(0, pattern.size() - 1)));
+}
+
 struct Pattern {
   std::string name; // of the composite: "vendor.what"; "vendor.*": the vendor says it
   std::vector<PatternNode> nodes;

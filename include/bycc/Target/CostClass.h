@@ -44,6 +44,9 @@ private:
   std::vector<Part> parts_; // none: every call
 };
 
+// The class `depthwise`: a convolution with a group for each channel of its data, of several.
+bool isDepthwise(const Module &module, NodeId call);
+
 // The first tensor of a type, of a tuple's fields; invalid when there is none.
 TypeId firstTensor(const Module &module, TypeId type);
 

@@ -111,6 +111,7 @@ public:
     rules_.insert_or_assign(op.index, std::move(rule));
   }
   void addPatterns(std::vector<Pattern> patterns);
+  bool isInPatterns(OpId op) const;
   // May a composite of this name come of its patterns?
   bool mayForm(std::string_view name) const;
 
