@@ -91,15 +91,17 @@ llvm::Value *KernelEmitter::copySign(Value *magnitude, Value *sign) {
   return b_.CreateIntrinsic(llvm::Intrinsic::copysign, {magnitude->getType()}, {magnitude, sign});
 }
 
-// x = n ln2 + r; e^x = e^r 2^n, with 2^n as two factors so that results may be denormal.
+// x = n ln2 + r; e^x = e^r 2^n, with 2^n as two factors so that results may be denormal. Where e^x is
+// zero nothing is scaled: an underflow costs hundreds of cycles, and masked attention is full of them.
 llvm::Value *KernelEmitter::emitExp(Value *x) {
   llvm::Type *type = x->getType();
   llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
-  auto clampTo = [&](llvm::CmpInst::Predicate predicate, double bound) {
-    x = b_.CreateSelect(b_.CreateFCmp(predicate, x, real(bound, type)), real(bound, type), x);
-  };
-  clampTo(llvm::CmpInst::FCMP_OLT, -105.0);
-  clampTo(llvm::CmpInst::FCMP_OGT, 89.0);
+  Value *isSome = b_.CreateFCmpUGT(x, real(-104.0, type));
+  auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  bool hasScale = lanes && lanes->getNumElements() == 16 && context_.target.vectorBits == 512;
+  if (!hasScale)
+    x = b_.CreateSelect(isSome, x, real(0.0, type));
+  x = b_.CreateSelect(b_.CreateFCmpOGT(x, real(89.0, type)), real(89.0, type), x);
   Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
   Value *shifted = b_.CreateFAdd(b_.CreateFMul(x, real(1.4426950408889634, type)), magic);
   Value *n = b_.CreateFSub(shifted, magic);
@@ -108,18 +110,16 @@ llvm::Value *KernelEmitter::emitExp(Value *x) {
   Value *p = polynomial(r, {0.00139411, 0.00836318, 0.04166638, 0.16666577, 0.5});
   p = fma(b_.CreateFMul(r, r), p, r);
   p = b_.CreateFAdd(p, real(1.0, type));
-  // One instruction for what follows.
-  auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  if (lanes && lanes->getNumElements() == 16 && context_.target.vectorBits == 512) {
-    Value *all = llvm::Constant::getAllOnesValue(b_.getInt16Ty());
-    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                              {p, n, p, all, b_.getInt32(4)});
-  }
+  if (hasScale)
+    return b_.CreateIntrinsic(
+        llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+        {p, n, real(0.0, type), b_.CreateBitCast(isSome, b_.getInt16Ty()), b_.getInt32(4)});
   Value *exponent =
       b_.CreateSub(b_.CreateBitCast(shifted, intType), b_.CreateBitCast(magic, intType));
   Value *half = b_.CreateAShr(exponent, llvm::ConstantInt::get(intType, 1));
   p = b_.CreateFMul(p, power2(half, type));
-  return b_.CreateFMul(p, power2(b_.CreateSub(exponent, half), type));
+  p = b_.CreateFMul(p, power2(b_.CreateSub(exponent, half), type));
+  return b_.CreateSelect(isSome, p, real(0.0, type));
 }
 
 // x = 2^k m with m in [sqrt(1/2), sqrt 2); log m by the series in s = f / (2 + f), f = m - 1.
