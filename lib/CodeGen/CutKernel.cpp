@@ -88,8 +88,8 @@ std::optional<Product> CutKernel::productOf(Ref ref) const {
     return Product{form.constant, {}};
   if (form.terms.size() > 1 || form.constant != 0)
     return std::nullopt;
-  Product product{form.terms[0].second, {}};
-  for (Ref factor : kernel.exprs.factors(form.terms[0].first))
+  Product product{form.terms[0].factor, {}};
+  for (Ref factor : kernel.exprs.factors(form.terms[0].atom))
     product.factors.emplace_back(factor, toProgram(factor));
   return product;
 }

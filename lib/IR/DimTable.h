@@ -11,6 +11,7 @@
 #pragma once
 
 #include "bycc/IR/Type.h"
+#include "bycc/Support/LinearSum.h"
 
 #include <unordered_map>
 
@@ -31,32 +32,19 @@ public:
   void setLikely(Dim symbol, int64_t extent);
 
 private:
-  struct Term {
-    Dim base;
-    int64_t factor = 1;
-  };
-  struct Sum {
-    std::vector<Term> terms; // by text, no factor 0
-    int64_t constant = 0;
-    bool isBroken = false; // overflow, or too large
-  };
-  Sum sumOf(Dim dim) const;
-  void addTo(Sum &sum, Dim base, int64_t factor) const;
-  void accumulate(Sum &sum, const Sum &other, int64_t factor) const;
-  void scale(Sum &sum, int64_t factor) const;
-  bool isSurelyPositive(const Sum &sum, int depth = 3) const; // or 0
-  Dim dimOf(const Sum &sum);
+  // Atoms are indices of expressions.
+  LinearSum sumOf(Dim dim) const;
+  bool isSurelyPositive(const LinearSum &sum, int depth = 3) const; // or 0
+  Dim dimOf(const LinearSum &sum);
   Dim product(Dim a, Dim b);
   Dim quotient(DimOp op, Dim a, Dim b);
-  std::optional<Dim> nested(DimOp op, const Sum &sum, int64_t divisor);
+  std::optional<Dim> nested(DimOp op, const LinearSum &sum, int64_t divisor);
   Dim remainder(Dim a, Dim b);
   Dim extreme(DimOp op, Dim a, Dim b);
-  // Constant factor and sorted other factors of a product.
-  int64_t factorsOf(Dim dim, std::vector<Dim> &factors) const;
-  Dim productOf(std::vector<Dim> factors, int64_t constant);
-  bool isBefore(Dim a, Dim b) const;
+  // Adds to the factors of a product other than the constant one, which is the result.
+  int64_t factorsOf(Dim dim, Factors &factors) const;
+  Dim productOf(Factors factors, int64_t constant);
   Dim intern(DimOp op, Dim a, Dim b, std::string_view symbol = {});
-  int64_t likelyOf(const DimExpr &expr) const;
 
   std::vector<DimExpr> exprs_;
   std::vector<std::string> texts_;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "bycc/Support/DType.h"
+#include "bycc/Support/LinearSum.h"
 
 #include <cstdint>
 #include <functional>
@@ -84,11 +85,8 @@ struct Expr {
   bool operator==(const Expr &) const = default;
 };
 
-// constant + sum of coefficient * atom, atoms in ascending order.
-struct Affine {
-  int64_t constant = 0;
-  std::vector<std::pair<Ref, int64_t>> terms;
-};
+// Atoms are Refs.
+using Affine = LinearSum;
 
 struct Range {
   int64_t low = 0, high = 0;
@@ -141,7 +139,7 @@ public:
   int64_t likely(Ref ref, std::span<const int64_t> dims) const;
 
   Affine affine(Ref ref) const;
-  Ref fromAffine(const Affine &form);
+  Ref fromAffine(const Affine &form); // noRef when it is broken
   std::optional<Range> range(Ref ref) const;
   // Coefficient of the axis when `ref` is affine in it (no other atom holds it).
   std::optional<int64_t> coefficient(Ref ref, uint32_t axisId) const;
@@ -149,7 +147,7 @@ public:
   // is not a sum of products in the axis.
   Ref stride(Ref ref, uint32_t axisId);
   // Factors of a product, ascending; anything else is its own factor.
-  std::vector<Ref> factors(Ref ref) const;
+  Factors factors(Ref ref) const;
 
   // Rebuilds `root` with `replace` asked first for every node, operands before
   // users (it gets the old node and its operands as already rebuilt; noRef =
@@ -166,12 +164,21 @@ public:
 private:
   Ref intern(const Expr &expr);
   Ref rebuild(const Expr &expr); // through the folding constructors
+  // What is folded already.
+  Ref asItIs(Op op, Ref a, Ref b) { return intern({op, DType::Int64, a, b, noRef, 0, 0}); }
   Ref foldBinary(Op op, Ref a, Ref b);
-  Ref product(std::vector<Ref> factors);
+  Ref foldExtreme(Op op, Ref a, Ref b);
+  Ref foldComparison(Op op, Ref a, Ref b);
+  Ref product(Factors factors);
+  // Those of a multiple of the product of `divisor` without them.
+  std::optional<Factors> factorsOver(Ref ref, const Factors &divisor) const;
   Ref multiply(Ref a, Ref b);
   Ref divideByDims(Op op, Ref a, Ref divisor);
-  Ref divideByUpper(Op op, const Affine &a, const Affine &divisor, const std::vector<Ref> &dims);
+  Ref divideUpper(Op op, const Affine &upper, const Affine &lower, const Affine &period,
+                  Ref divisor);
+  Ref divideByUpper(Op op, const Affine &a, const Affine::Term &divisor, const Factors &dims);
   Ref divideByNumber(Op op, const Affine &a, int64_t number, Ref divisor);
+  Ref divided(Op op, Affine quotient, Ref rest, Ref divisor, bool isWithin);
   bool isIndex(Ref ref) const { return nodes_[ref].op == Op::Min && nodes_[ref].i == 1; }
   bool holdsLoad(Ref ref) const;        // other than inside an index
   bool isExact(Ref ref) const;          // no data in it can have left 64 bits
@@ -181,6 +188,8 @@ private:
   bool isNotNegative(Ref ref) const;
   bool isAtMost(Affine form, int64_t limit);
   bool isAtLeast(const Affine &form, int64_t limit);
+  bool isSurelyAtMost(Ref ref, int64_t limit); // also by its range
+  bool isSurelyAtLeast(Ref ref, int64_t limit);
   Ref divideOrMod(Op op, Ref a, int64_t divisor);
   std::vector<Expr> nodes_;
   std::vector<Ref> extents_;

@@ -1,13 +1,10 @@
-// Arithmetic of whole numbers, for all who compute with them (types of the IR, index expressions,
-// constants that are folded). There are two kinds, with one rule each:
+// Arithmetic of whole numbers, for all who compute with them while compiling (types of the IR,
+// index expressions, constants that are folded): what 64 bits do not hold is no number, and who
+// asked for it leaves the expression as it is. So nothing is folded that may have wrapped; int64
+// data wraps at run time and is not divided or compared by a formula: Exprs::isExact().
 //
-//   extents  what 64 bits do not hold is no number (checkedAdd ..): a dim is then `?`, a program
-//   wrong data     int64 elements wrap (wrapAdd ..). Sums and products may be reordered, but
-//   nothing that
-//            may have wrapped is divided or compared by a formula: Exprs::isExact()
-//
-// Quotients of both are rounded down unless their operator says otherwise, so that remainders are
-// not negative.
+// Quotients are rounded down unless their operator says otherwise, so that remainders are not
+// negative.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +19,6 @@ template <typename T> constexpr T floorDiv(T a, T b) {
 template <typename T> constexpr T floorMod(T a, T b) {
   T rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-constexpr int64_t wrapAdd(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-constexpr int64_t wrapMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
 using CheckedInt = std::optional<int64_t>;

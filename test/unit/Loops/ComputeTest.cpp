@@ -172,3 +172,26 @@ TEST_CASE("data that may have wrapped is not divided or compared by a formula") 
   Ref small = x.binary(Op::FloorMod, v, x.integer(10));
   CHECK(x.binary(Op::FloorDiv, x.times(small, 4), x.integer(2)) == x.times(small, 2));
 }
+
+TEST_CASE("what 64 bits do not hold is not folded") {
+  Exprs x;
+  Ref v = x.load(0, DType::Int64, x.integer(0));
+  Ref most = x.integer(INT64_MAX), sum = x.plus(most, 1);
+  CHECK(x[sum].op == Op::Add);
+  CHECK(x.range(sum) == std::nullopt);
+  CHECK(x.plus(x.plus(v, INT64_MAX), -1) == x.plus(v, INT64_MAX - 1));
+  Ref large = x.times(v, int64_t{1} << 40), larger = x.times(large, int64_t{1} << 40);
+  CHECK(x[larger].op == Op::Mul); // 0 at run time, which nothing here says
+  CHECK(x[larger].a == large);
+  CHECK(x.sub(larger, larger) == x.integer(0));
+  CHECK(x.affine(larger) == Affine::of(larger));
+}
+
+TEST_CASE("a common factor leaves a division with a constant") {
+  Exprs x;
+  Ref n = x.dim(0);
+  auto over = [&](Ref a, int64_t b) { return x.binary(Op::FloorDiv, a, x.integer(b)); };
+  CHECK(over(x.plus(x.times(n, 512), 2047), 2048) == over(x.plus(n, 3), 4));
+  CHECK(over(x.plus(x.times(n, 512), -1), 2048) == over(x.plus(n, -1), 4));
+  CHECK(over(x.plus(x.times(n, 512), 2047), 2047) != over(x.plus(n, 3), 3));
+}
