@@ -1,5 +1,6 @@
-// libbycc_vendor_<name>.so is looked for in the folders of $BYCC_PLUGIN_PATH,
-// then in ../lib/bycc beside the program, then in bycc/ beside this library.
+// libbycc_vendor_<name>.so, and variants of it (VendorVariants.h), are looked for in the
+// folders of $BYCC_PLUGIN_PATH, then in ../lib/bycc beside the program, then in bycc/ beside
+// this library. The first folder with one counts, in it the newest that loads.
 // What was loaded stays: unloading a library that may have threads is not safe.
 #include "bycc/Runtime/VendorLoader.h"
 
@@ -13,6 +14,7 @@
 #include "bycc/Support/Sized.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Support/VendorAbi.h"
+#include "bycc/Support/VendorVariants.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -21,11 +23,14 @@
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
-#include <unistd.h>
+#include <optional>
 #include <vector>
 
 namespace bycc::runtime {
 namespace {
+
+// --vendor-option V.library=3.2: the variant of that version of the library.
+constexpr std::string_view libraryOption = "library";
 
 std::string folderOfThisLibrary() {
   Dl_info info;
@@ -114,31 +119,86 @@ Expected<bycc_vendor_runtime> loadFrom(const std::string &vendor, const std::str
   return table;
 }
 
-Expected<bycc_vendor_runtime> findVendor(const std::string &vendor) {
+// An option of the vendor's own goes before ours.
+bool describesLibrary(const VendorSettings &settings) {
+  return std::any_of(settings.options().begin(), settings.options().end(),
+                     [](const VendorSettings::Option &each) { return each.name == libraryOption; });
+}
+
+Expected<VendorSettings> settingsOf(const bycc_vendor_runtime &table) {
+  return VendorSettings::describedBy(table.name, table.num_options, table.options);
+}
+
+Expected<> checkWanted(const bycc_vendor_runtime &table, const std::string &wanted) {
+  std::string library = table.library ? table.library : "";
+  if (wanted.empty() || agrees(versionOfLibrary(library), wanted) ||
+      describesLibrary(BYCC_TRY(settingsOf(table))))
+    return {};
+  return error(Status::Arg) << "--vendor-option " << table.name << "." << libraryOption
+                            << ": wanted " << escaped(wanted) << ", it is of "
+                            << (library.empty() ? "no library" : escaped(library));
+}
+
+Expected<bycc_vendor_runtime> loadVariant(const std::string &vendor, const VendorVariant &variant,
+                                          const std::string &wanted) {
+  bycc_vendor_runtime table = BYCC_TRY(loadFrom(vendor, variant.path));
+  BYCC_TRY(checkWanted(table, wanted));
+  return table;
+}
+
+// What does not load is passed over: its library may not be here.
+Expected<bycc_vendor_runtime> newestOf(const std::string &vendor,
+                                       const std::vector<VendorVariant> &variants,
+                                       const std::string &wanted) {
+  std::vector<std::string> reasons;
+  std::optional<Error> last;
+  for (const VendorVariant &variant : variants) {
+    if (!wanted.empty() && !variant.version.empty() && !agrees(variant.version, wanted)) {
+      reasons.push_back(variant.path);
+      continue;
+    }
+    Expected<bycc_vendor_runtime> table = loadVariant(vendor, variant, wanted);
+    if (table || table.error().status() == Status::Limit)
+      return table;
+    reasons.push_back(variant.path + ": " + table.error().message());
+    last = table.takeError();
+    if (variants.size() > 1)
+      logMessage(LogLevel::Info, "passed over: " + reasons.back());
+  }
+  if (last && variants.size() == 1)
+    return std::move(*last);
+  return error(wanted.empty() ? Status::Load : Status::Arg)
+         << "no run half of vendor '" << vendor << "' "
+         << (wanted.empty() ? "loads" : "is of a library " + escaped(wanted)) << ": "
+         << join(reasons, "; ");
+}
+
+Expected<bycc_vendor_runtime> findVendor(const std::string &vendor, const std::string &wanted) {
   if (!isPlainName(vendor))
     return error(Status::Load) << "bad vendor name '" << escaped(vendor) << "'";
   std::vector<std::string> folders = searchFolders();
-  for (const std::string &folder : folders) {
-    std::string path = folder + "/libbycc_vendor_" + vendor + ".so";
-    if (::access(path.c_str(), F_OK) == 0)
-      return loadFrom(vendor, path);
-  }
+  for (const std::string &folder : folders)
+    if (std::vector<VendorVariant> variants = variantsIn(folder, vendor); !variants.empty())
+      return newestOf(vendor, variants, wanted);
   return error(Status::Load).as(MessageId::NoVendorLibrary)
          << "the model needs vendor '" << vendor << "', but libbycc_vendor_" << vendor
          << ".so is in none of: " << join(folders, ", ") << "; BYCC_PLUGIN_PATH names more folders";
 }
 
-} // namespace
-
-Expected<const bycc_vendor_runtime *> loadVendor(const std::string &vendor) {
+// Loaded once per process and kept.
+Expected<const bycc_vendor_runtime *> loadVendor(const std::string &vendor,
+                                                 const std::string &wanted) {
   static std::mutex mutex;
-  static std::map<std::string, bycc_vendor_runtime> loaded;
+  static std::map<std::pair<std::string, std::string>, bycc_vendor_runtime> loaded;
   std::lock_guard lock(mutex);
-  auto known = loaded.find(vendor);
+  auto known = loaded.find({vendor, wanted});
   if (known != loaded.end())
     return &known->second;
-  return &loaded.emplace(vendor, BYCC_TRY(findVendor(vendor))).first->second;
+  bycc_vendor_runtime table = BYCC_TRY(findVendor(vendor, wanted));
+  return &loaded.emplace(std::pair(vendor, wanted), table).first->second;
 }
+
+} // namespace
 
 OpenVendor::OpenVendor(const bycc_vendor_runtime &table, VendorSettings settings)
     : table_(table), settings_(std::move(settings)), context_(sized<bycc_vendor_context>()) {
@@ -188,19 +248,27 @@ Expected<> OpenVendor::checkReads(const bycc_region_info &region) const {
 
 Expected<std::shared_ptr<const OpenVendor>> openVendor(const std::string &vendor,
                                                        const std::vector<VendorSetting> &given) {
-  const bycc_vendor_runtime &table = *BYCC_TRY(loadVendor(vendor));
-  VendorSettings settings =
-      BYCC_TRY(VendorSettings::describedBy(vendor, table.num_options, table.options));
+  std::string wanted;
   for (const VendorSetting &setting : given)
+    if (setting.name == libraryOption)
+      wanted = setting.value;
+  const bycc_vendor_runtime &table = *BYCC_TRY(loadVendor(vendor, wanted));
+  VendorSettings settings = BYCC_TRY(settingsOf(table));
+  for (const VendorSetting &setting : given) {
+    if (setting.name == libraryOption && !describesLibrary(settings))
+      continue;
     if (Expected<> isSet = settings.set(setting, "for running"); !isSet) {
       Error problem = isSet.takeError();
       problem.diagnostics().front().status = Status::Arg;
       return problem;
     }
+  }
   static std::mutex mutex;
-  static std::map<std::pair<std::string, std::string>, std::weak_ptr<const OpenVendor>> all;
+  static std::map<std::pair<const bycc_vendor_runtime *, std::string>,
+                  std::weak_ptr<const OpenVendor>>
+      all;
   std::lock_guard lock(mutex);
-  std::weak_ptr<const OpenVendor> &known = all[{vendor, settings.text()}];
+  std::weak_ptr<const OpenVendor> &known = all[{&table, settings.text()}];
   if (std::shared_ptr<const OpenVendor> open = known.lock())
     return open;
   auto made = BYCC_TRY(OpenVendor::open(table, std::move(settings)));

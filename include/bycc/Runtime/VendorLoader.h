@@ -12,10 +12,6 @@
 
 namespace bycc::runtime {
 
-// The run half of `vendor`, loaded once per process and kept. Status::Load says
-// where it was looked for or what is wrong with it.
-Expected<const bycc_vendor_runtime *> loadVendor(const std::string &vendor);
-
 // A run half with a context that is open, and closed with this.
 class OpenVendor {
 public:
@@ -36,8 +32,9 @@ private:
   bool isOpen_ = false;
 };
 
-// The one that is open with these settings, else a new one. USAGE errors for options that the
-// run half does not have.
+// The one that is open with these settings, else a new one. The newest variant that loads,
+// unless a setting "library" wants another. LOAD says where it was looked for or what is wrong
+// with it, USAGE is for options that the run half does not have.
 Expected<std::shared_ptr<const OpenVendor>> openVendor(const std::string &vendor,
                                                        const std::vector<VendorSetting> &settings);
 
