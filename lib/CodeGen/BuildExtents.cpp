@@ -5,7 +5,6 @@
 #include "bycc/Support/Element.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bycc::codegen {
 namespace {
@@ -18,12 +17,7 @@ std::optional<Ref> numberAt(Exprs &exprs, const Constant &constant, DType type, 
     return std::nullopt;
   if (isFloat(type))
     return exprs.floating(elementAsDouble(type, constant.data(), element), type);
-  if (sizeInBytes(type) < 8)
-    return exprs.integer(static_cast<int64_t>(elementAsDouble(type, constant.data(), element)),
-                         type);
-  int64_t value; // a double would round it
-  std::memcpy(&value, constant.data() + element * 8, sizeof value);
-  return exprs.integer(value, type);
+  return exprs.integer(elementAsInteger(type, constant.data(), element), type);
 }
 
 } // namespace
@@ -84,28 +78,7 @@ std::optional<Ref> ProgramBuilder::extentOf(Dim dim) {
   auto a = extentOf(e.lhs), b = extentOf(e.rhs);
   if (!a || !b)
     return std::nullopt;
-  Exprs &x = p_.exprs;
-  auto positive = [&](Ref r) { return x.binary(Op::Max, r, x.integer(1)); };
-  switch (e.op) {
-  case DimOp::Add:
-    return x.add(*a, *b);
-  case DimOp::Sub:
-    return x.sub(*a, *b);
-  case DimOp::Mul:
-    return x.mul(*a, *b);
-  case DimOp::FloorDiv:
-    return x.binary(Op::FloorDiv, *a, positive(*b));
-  case DimOp::CeilDiv:
-    return x.binary(Op::FloorDiv, x.plus(x.add(*a, *b), -1), positive(*b));
-  case DimOp::Mod:
-    return x.binary(Op::FloorMod, *a, positive(*b));
-  case DimOp::Min:
-    return x.binary(Op::Min, *a, *b);
-  case DimOp::Max:
-    return x.binary(Op::Max, *a, *b);
-  default:
-    return std::nullopt;
-  }
+  return p_.exprs.dimOp(e.op, *a, *b);
 }
 
 void ProgramBuilder::bindSymbols(TypeId type, ValueId value) {

@@ -13,25 +13,16 @@
 #include "bycc/Target/RegionView.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bycc::codegen {
 namespace {
-
-int64_t integerAt(DType type, const uint8_t *data, int64_t element) {
-  if (sizeInBytes(type) < 8)
-    return static_cast<int64_t>(elementAsDouble(type, data, element));
-  int64_t value; // a double would round it
-  std::memcpy(&value, data + element * 8, sizeof value);
-  return value;
-}
 
 // Indices [begin, begin + count) of a constant.
 std::pair<int64_t, int64_t> leastAndMost(const Constant &indices, DType type, int64_t begin,
                                          int64_t count) {
   std::pair<int64_t, int64_t> found{0, -1};
   for (int64_t i = 0; i < count; ++i) {
-    int64_t index = integerAt(type, indices.data(), begin + i);
+    int64_t index = elementAsInteger(type, indices.data(), begin + i);
     bool isUnsigned = !isSignedInt(type) && index < 0; // beyond what an int64 holds
     found = {std::min(found.first, isUnsigned ? 0 : index),
              std::max(found.second, isUnsigned ? INT64_MAX : index)};

@@ -1,11 +1,11 @@
 // What converters call: inputs, attributes, types and IR creation of one node.
 #include "OnnxImporter.h"
 
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace bycc::onnx {
 
@@ -36,66 +36,14 @@ std::optional<int64_t> OpContext::declaredRank(size_t output) const {
                                 : std::nullopt;
 }
 
-namespace {
-
-template <typename T> void readNumbers(const Constant &constant, std::vector<double> &out) {
-  for (uint64_t i = 0; i < constant.bytes / sizeof(T); ++i) {
-    T item;
-    std::memcpy(&item, constant.data() + i * sizeof(T), sizeof(T));
-    out.push_back(static_cast<double>(item));
-  }
-}
-
-} // namespace
-
 std::optional<std::vector<double>> OpContext::numbersOf(NodeId node) {
   if (!module().isConstant(node))
     return std::nullopt;
   const Constant &constant = module().constant(node);
-  std::vector<double> out;
-  switch (types().dtype(constant.type)) {
-  case DType::Bool:
-  case DType::UInt8:
-    readNumbers<uint8_t>(constant, out);
-    break;
-  case DType::Int8:
-    readNumbers<int8_t>(constant, out);
-    break;
-  case DType::Int16:
-    readNumbers<int16_t>(constant, out);
-    break;
-  case DType::Int32:
-    readNumbers<int32_t>(constant, out);
-    break;
-  case DType::Int64:
-    readNumbers<int64_t>(constant, out);
-    break;
-  case DType::UInt16:
-    readNumbers<uint16_t>(constant, out);
-    break;
-  case DType::UInt32:
-    readNumbers<uint32_t>(constant, out);
-    break;
-  case DType::UInt64:
-    readNumbers<uint64_t>(constant, out);
-    break;
-  case DType::Float32:
-    readNumbers<float>(constant, out);
-    break;
-  case DType::Float64:
-    readNumbers<double>(constant, out);
-    break;
-  case DType::Float16:
-  case DType::BFloat16: {
-    bool isHalf = types().dtype(constant.type) == DType::Float16;
-    for (uint64_t i = 0; i < constant.bytes / 2; ++i) {
-      uint16_t bits;
-      std::memcpy(&bits, constant.data() + i * 2, 2);
-      out.push_back(isHalf ? halfToFloat(bits) : bfloat16ToFloat(bits));
-    }
-    break;
-  }
-  }
+  DType dtype = types().dtype(constant.type);
+  std::vector<double> out(constant.bytes / static_cast<uint64_t>(sizeInBytes(dtype)));
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = elementAsDouble(dtype, constant.data(), static_cast<int64_t>(i));
   return out;
 }
 

@@ -26,7 +26,7 @@ std::string spell(DimOp op, const std::string &a, const std::string &b) {
 } // namespace
 
 int64_t likelyOf(DimOp op, int64_t a, int64_t b) {
-  constexpr int64_t far = int64_t{1} << 62;
+  constexpr int64_t far = int64_t{1} << 40;
   auto near = [](__int128 value) {
     return static_cast<int64_t>(std::clamp<__int128>(value, -far, far));
   };

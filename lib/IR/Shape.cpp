@@ -3,11 +3,11 @@
 #include "Shape.h"
 
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bycc::shape {
 
@@ -270,18 +270,6 @@ Expected<std::optional<Symbolic>> symbolicInts(InferContext &context, size_t ind
   return symbolicValue(context.module(), context.inputNode(index));
 }
 
-namespace {
-
-template <typename T> void appendInts(const uint8_t *data, size_t count, Ints &out) {
-  for (size_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, data + i * sizeof(T), sizeof(T));
-    out.push_back(static_cast<int64_t>(value));
-  }
-}
-
-} // namespace
-
 Expected<std::optional<Ints>> constantInts(InferContext &context, size_t index) {
   Module &module = context.module();
   TensorInput input = BYCC_TRY(tensorInput(context, index));
@@ -293,22 +281,10 @@ Expected<std::optional<Ints>> constantInts(InferContext &context, size_t index) 
   if (!module.isConstant(node))
     return std::optional<Ints>();
   const Constant &constant = module.constant(node);
-  size_t count = static_cast<size_t>(module.types.numElements(constant.type).value_or(0));
+  int64_t count = module.types.numElements(constant.type).value_or(0);
   Ints values;
-  switch (sizeInBytes(input.dtype)) {
-  case 1:
-    appendInts<int8_t>(constant.data(), count, values);
-    break;
-  case 2:
-    appendInts<int16_t>(constant.data(), count, values);
-    break;
-  case 4:
-    appendInts<int32_t>(constant.data(), count, values);
-    break;
-  default:
-    appendInts<int64_t>(constant.data(), count, values);
-    break;
-  }
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(elementAsInteger(input.dtype, constant.data(), i));
   return std::optional(std::move(values));
 }
 

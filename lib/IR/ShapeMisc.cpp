@@ -4,11 +4,11 @@
 
 #include "bycc/IR/Einsum.h"
 #include "bycc/IR/Module.h"
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace bycc::shape {
 
@@ -80,16 +80,8 @@ Expected<std::optional<double>> rangeNumber(InferContext &context, std::string_v
     if (!module.isConstant(node))
       return std::optional<double>();
     const uint8_t *data = module.constant(node).data();
-    if (input.dtype == DType::Float32) {
-      float value;
-      std::memcpy(&value, data, sizeof value);
-      return std::optional<double>(value);
-    }
-    if (input.dtype == DType::Float64) {
-      double value;
-      std::memcpy(&value, data, sizeof value);
-      return std::optional(value);
-    }
+    if (input.dtype == DType::Float32 || input.dtype == DType::Float64)
+      return std::optional(elementAsDouble(input.dtype, data, 0));
     if (!isInt(input.dtype))
       return context.error() << key << " is an integer, float32 or float64";
     auto values = BYCC_TRY(constantInts(context, index));

@@ -4,10 +4,10 @@
 
 #include "bycc/IR/SymbolicValue.h"
 
+#include "bycc/Support/Element.h"
 #include "bycc/Support/Integers.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <unordered_map>
 
@@ -127,40 +127,13 @@ private:
     }
   }
 
-  template <typename T> static Items read(const Constant &constant) {
-    Items items;
-    for (uint64_t at = 0; at + sizeof(T) <= constant.bytes; at += sizeof(T)) {
-      T value;
-      std::memcpy(&value, constant.data() + at, sizeof(T));
-      bool isLarge = std::is_same_v<T, uint64_t> && static_cast<uint64_t>(value) > INT64_MAX;
-      items.push_back(isLarge ? Item() : Item(static_cast<int64_t>(value)));
-    }
-    return items;
-  }
-
   Result constant(NodeId node) const {
     const Constant &constant = module_.constant(node);
-    switch (types_.dtype(constant.type)) {
-    case DType::Bool:
-    case DType::UInt8:
-      return read<uint8_t>(constant);
-    case DType::Int8:
-      return read<int8_t>(constant);
-    case DType::Int16:
-      return read<int16_t>(constant);
-    case DType::UInt16:
-      return read<uint16_t>(constant);
-    case DType::Int32:
-      return read<int32_t>(constant);
-    case DType::UInt32:
-      return read<uint32_t>(constant);
-    case DType::Int64:
-      return read<int64_t>(constant);
-    case DType::UInt64:
-      return read<uint64_t>(constant);
-    default:
-      return std::nullopt;
-    }
+    DType dtype = types_.dtype(constant.type);
+    Items items;
+    for (int64_t i = 0, count = *types_.numElements(constant.type); i < count; ++i)
+      items.push_back(elementAsInteger(dtype, constant.data(), i));
+    return items;
   }
 
   Result call(NodeId node);

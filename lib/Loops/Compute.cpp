@@ -2,9 +2,9 @@
 // indices is in FoldIndices.cpp.
 #include "bycc/Loops/Compute.h"
 
+#include "bycc/IR/DimArithmetic.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Hash.h"
-#include "bycc/Support/Integers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -235,35 +235,30 @@ void Exprs::visit(Ref root, const std::function<bool(Ref)> &visit) const {
 
 namespace {
 
-// Of two likely values, far from where 64 bits end.
-int64_t likelyOf(Op op, int64_t a, int64_t b) {
-  constexpr int64_t far = int64_t{1} << 40;
-  auto near = [](__int128 value) {
-    return static_cast<int64_t>(std::clamp<__int128>(value, -far, far));
-  };
-  switch (op) {
-  case Op::Add:
-    return near(__int128(a) + b);
-  case Op::Sub:
-    return near(__int128(a) - b);
-  case Op::Mul:
-    return near(__int128(a) * b);
-  case Op::Div:
-  case Op::FloorDiv:
-    return b > 0 ? floorDiv(a, b) : 0;
-  case Op::FloorMod:
-  case Op::TruncMod:
-    return b > 0 ? floorMod(a, b) : 0;
-  case Op::Min:
-    return std::min(a, b);
-  case Op::Max:
-    return std::max(a, b);
-  default:
-    return likelyUnknown;
-  }
+struct DimOpRow {
+  DimOp dim;
+  Op op;
+};
+constexpr DimOpRow dimOps[] = {
+    {DimOp::Add, Op::Add},      {DimOp::Sub, Op::Sub},      {DimOp::Mul, Op::Mul},
+    {DimOp::Mod, Op::FloorMod}, {DimOp::Mod, Op::TruncMod}, {DimOp::FloorDiv, Op::FloorDiv},
+    {DimOp::Min, Op::Min},      {DimOp::FloorDiv, Op::Div}, {DimOp::Max, Op::Max},
+};
+
+DimOp dimOpOf(Op op) {
+  auto row = std::ranges::find(dimOps, op, &DimOpRow::op);
+  return row == std::end(dimOps) ? DimOp::Unknown : row->dim;
 }
 
 } // namespace
+
+Ref Exprs::dimOp(DimOp op, Ref a, Ref b) {
+  if (op == DimOp::CeilDiv)
+    return dimOp(DimOp::FloorDiv, plus(add(a, b), -1), b);
+  if (op == DimOp::FloorDiv || op == DimOp::Mod)
+    b = binary(Op::Max, b, integer(1));
+  return binary(std::ranges::find(dimOps, op, &DimOpRow::dim)->op, a, b);
+}
 
 int64_t Exprs::likely(Ref root, std::span<const int64_t> dims) const {
   auto dim = [&](const Expr &e) {
@@ -292,7 +287,7 @@ int64_t Exprs::likely(Ref root, std::span<const int64_t> dims) const {
     else if (e.b == noRef || e.c != noRef)
       value = likelyUnknown;
     else
-      value = likelyOf(e.op, values[e.a], values[e.b]);
+      value = likelyOf(dimOpOf(e.op), values[e.a], values[e.b]);
   }
   return std::max<int64_t>(values[root], 0);
 }

@@ -2,7 +2,8 @@
 // each lowered into stages of one kernel.
 #include "OpLowering.h"
 
-#include <cstring>
+#include "bycc/Support/Element.h"
+
 #include <limits>
 
 namespace bycc::loops {
@@ -268,41 +269,9 @@ public:
 
 private:
   Ref scalarOf(const Constant &constant, DType type) {
-    const uint8_t *data = constant.data();
-    auto read = [&](auto value) {
-      std::memcpy(&value, data, sizeof value);
-      return value;
-    };
     Exprs &x = group.kernel.exprs;
-    switch (type) {
-    case DType::Bool:
-      return x.boolean(read(uint8_t{}) != 0);
-    case DType::Int8:
-      return x.integer(read(int8_t{}), type);
-    case DType::Int16:
-      return x.integer(read(int16_t{}), type);
-    case DType::Int32:
-      return x.integer(read(int32_t{}), type);
-    case DType::Int64:
-      return x.integer(read(int64_t{}), type);
-    case DType::UInt8:
-      return x.integer(read(uint8_t{}), type);
-    case DType::UInt16:
-      return x.integer(read(uint16_t{}), type);
-    case DType::UInt32:
-      return x.integer(read(uint32_t{}), type);
-    case DType::UInt64:
-      return x.integer(static_cast<int64_t>(read(uint64_t{})), type);
-    case DType::Float16:
-      return x.floating(bycc::halfToFloat(read(uint16_t{})), type);
-    case DType::BFloat16:
-      return x.floating(bycc::bfloat16ToFloat(read(uint16_t{})), type);
-    case DType::Float32:
-      return x.floating(read(float{}), type);
-    case DType::Float64:
-      return x.floating(read(double{}), type);
-    }
-    return noRef;
+    return isFloat(type) ? x.floating(elementAsDouble(type, constant.data(), 0), type)
+                         : x.integer(elementAsInteger(type, constant.data(), 0), type);
   }
 
   Expected<> lowerOp(NodeId id) {

@@ -29,18 +29,7 @@ Ref rebuildIn(Exprs &into, Expr e, const std::function<Ref(Ref)> &moved) {
   for (Ref *operand : {&e.a, &e.b, &e.c})
     if (*operand != noRef)
       *operand = moved(*operand);
-  switch (e.op) {
-  case Op::Const:
-    return isFloat(e.type) ? into.floating(e.f, e.type) : into.integer(e.i, e.type);
-  case Op::Load:
-    return into.load(static_cast<uint32_t>(e.i), e.type, e.a);
-  case Op::Cast:
-    return into.cast(e.a, e.type);
-  case Op::Select:
-    return into.select(e.a, e.b, e.c);
-  default:
-    return e.b == noRef ? into.unary(e.op, e.a, e.i) : into.binary(e.op, e.a, e.b, e.i);
-  }
+  return into.rebuild(e);
 }
 
 } // namespace

@@ -46,4 +46,9 @@ double elementAsDouble(DType dtype, const uint8_t *data, int64_t index) {
   return 0; // not a dtype
 }
 
+int64_t elementAsInteger(DType dtype, const uint8_t *data, int64_t index) {
+  return sizeInBytes(dtype) == 8 ? read<int64_t>(data, index)
+                                 : static_cast<int64_t>(elementAsDouble(dtype, data, index));
+}
+
 } // namespace bycc

@@ -4,32 +4,16 @@
 
 namespace bycc {
 
-namespace {
-
-int32_t codeOf(DimOp op) {
-  switch (op) {
-  case DimOp::Add:
-    return BYCC_EXTENT_ADD;
-  case DimOp::Sub:
-    return BYCC_EXTENT_SUB;
-  case DimOp::Mul:
-    return BYCC_EXTENT_MUL;
-  case DimOp::FloorDiv:
-    return BYCC_EXTENT_FLOORDIV;
-  case DimOp::CeilDiv:
-    return BYCC_EXTENT_CEILDIV;
-  case DimOp::Mod:
-    return BYCC_EXTENT_MOD;
-  case DimOp::Min:
-    return BYCC_EXTENT_MIN;
-  case DimOp::Max:
-    return BYCC_EXTENT_MAX;
-  default:
-    return BYCC_EXTENT_CONST;
-  }
-}
-
-} // namespace
+// The operators of dims have the numbers that vendors see.
+static_assert(static_cast<int>(DimOp::Symbol) == BYCC_EXTENT_SYMBOL);
+static_assert(static_cast<int>(DimOp::Add) == BYCC_EXTENT_ADD);
+static_assert(static_cast<int>(DimOp::Sub) == BYCC_EXTENT_SUB);
+static_assert(static_cast<int>(DimOp::Mul) == BYCC_EXTENT_MUL);
+static_assert(static_cast<int>(DimOp::FloorDiv) == BYCC_EXTENT_FLOORDIV);
+static_assert(static_cast<int>(DimOp::CeilDiv) == BYCC_EXTENT_CEILDIV);
+static_assert(static_cast<int>(DimOp::Mod) == BYCC_EXTENT_MOD);
+static_assert(static_cast<int>(DimOp::Min) == BYCC_EXTENT_MIN);
+static_assert(static_cast<int>(DimOp::Max) == BYCC_EXTENT_MAX);
 
 const int32_t *RegionExtents::of(TypeId type) {
   if (!module_.types.isTensor(type) || module_.types.isStatic(type))
@@ -89,7 +73,7 @@ int32_t RegionExtents::entryOf(Dim dim) {
   } else if (expr.op != DimOp::Unknown) {
     int32_t lhs = entryOf(expr.lhs), rhs = entryOf(expr.rhs);
     if (lhs >= 0 && rhs >= 0)
-      entry = add(codeOf(expr.op), lhs, rhs);
+      entry = add(static_cast<int32_t>(expr.op), lhs, rhs);
   }
   return entries_[dim.raw()] = entry;
 }

@@ -14,10 +14,10 @@
 #include "bycc/IR/Builder.h"
 #include "bycc/IR/Infer.h"
 #include "bycc/IR/SymbolicValue.h"
+#include "bycc/Support/Element.h"
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace bycc {
 namespace {
@@ -84,11 +84,8 @@ private:
       return std::nullopt;
     const Constant &constant = module_.constant(node);
     std::vector<double> result;
-    for (uint64_t at = 0; at + 4 <= constant.bytes; at += 4) {
-      float value;
-      std::memcpy(&value, constant.data() + at, 4);
-      result.push_back(value);
-    }
+    for (uint64_t i = 0; i < constant.bytes / 4; ++i)
+      result.push_back(elementAsDouble(DType::Float32, constant.data(), static_cast<int64_t>(i)));
     return result;
   }
   Expected<NodeId> make(OpId op, std::initializer_list<NodeId> operands) {

@@ -10,6 +10,7 @@
 // are equal ids, and div/mod by constants and by extents fold where ranges allow.
 #pragma once
 
+#include "bycc/IR/Type.h"
 #include "bycc/Support/DType.h"
 #include "bycc/Support/LinearSum.h"
 
@@ -149,6 +150,10 @@ public:
   // Factors of a product, ascending; anything else is its own factor.
   Factors factors(Ref ref) const;
 
+  // What an operator of dims makes of extents; what divides counts as at least 1.
+  Ref dimOp(DimOp op, Ref a, Ref b);
+  // An expression over operands of this arena, folded.
+  Ref rebuild(const Expr &expr);
   // Rebuilds `root` with `replace` asked first for every node, operands before
   // users (it gets the old node and its operands as already rebuilt; noRef =
   // rebuild as it is).
@@ -163,7 +168,6 @@ public:
 
 private:
   Ref intern(const Expr &expr);
-  Ref rebuild(const Expr &expr); // through the folding constructors
   // What is folded already.
   Ref asItIs(Op op, Ref a, Ref b) { return intern({op, DType::Int64, a, b, noRef, 0, 0}); }
   Ref foldBinary(Op op, Ref a, Ref b);

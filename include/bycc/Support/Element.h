@@ -11,4 +11,7 @@ namespace bycc {
 // aligned.
 double elementAsDouble(DType dtype, const uint8_t *data, int64_t index);
 
+// The same of a type that is no float; of uint64 the 64 bits.
+int64_t elementAsInteger(DType dtype, const uint8_t *data, int64_t index);
+
 } // namespace bycc
