@@ -7,7 +7,10 @@ namespace bycc {
 Expected<VendorRegistry>
 knownVendors(const VendorOptions &options, const Extensions &extensions,
              const std::function<Expected<>(const std::string &file)> &load) {
-  VendorRegistry vendors(builtinVendorCompilers());
+  std::vector<VendorSetting> settings;
+  for (const std::string &option : options.vendorOptions)
+    settings.push_back(BYCC_TRY(VendorSetting::parse(option)));
+  VendorRegistry vendors(builtinVendorCompilers(), loadedVendors(), std::move(settings));
   for (const bycc_vendor_compiler *table : extensions.vendors)
     BYCC_TRY(vendors.addTable(table, "the program"));
   for (const Extensions::VendorText &described : extensions.described)

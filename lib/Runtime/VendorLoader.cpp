@@ -29,9 +29,6 @@
 namespace bycc::runtime {
 namespace {
 
-// --vendor-option V.library=3.2: the variant of that version of the library.
-constexpr std::string_view libraryOption = "library";
-
 std::string folderOfThisLibrary() {
   Dl_info info;
   if (!::dladdr(reinterpret_cast<void *>(&folderOfThisLibrary), &info) || !info.dli_fname)
@@ -119,30 +116,14 @@ Expected<bycc_vendor_runtime> loadFrom(const std::string &vendor, const std::str
   return table;
 }
 
-// An option of the vendor's own goes before ours.
-bool describesLibrary(const VendorSettings &settings) {
-  return std::any_of(settings.options().begin(), settings.options().end(),
-                     [](const VendorSettings::Option &each) { return each.name == libraryOption; });
-}
-
 Expected<VendorSettings> settingsOf(const bycc_vendor_runtime &table) {
   return VendorSettings::describedBy(table.name, table.num_options, table.options);
-}
-
-Expected<> checkWanted(const bycc_vendor_runtime &table, const std::string &wanted) {
-  std::string library = table.library ? table.library : "";
-  if (wanted.empty() || agrees(versionOfLibrary(library), wanted) ||
-      describesLibrary(BYCC_TRY(settingsOf(table))))
-    return {};
-  return error(Status::Arg) << "--vendor-option " << table.name << "." << libraryOption
-                            << ": wanted " << escaped(wanted) << ", it is of "
-                            << (library.empty() ? "no library" : escaped(library));
 }
 
 Expected<bycc_vendor_runtime> loadVariant(const std::string &vendor, const VendorVariant &variant,
                                           const std::string &wanted) {
   bycc_vendor_runtime table = BYCC_TRY(loadFrom(vendor, variant.path));
-  BYCC_TRY(checkWanted(table, wanted));
+  BYCC_TRY(checkLibrary(BYCC_TRY(settingsOf(table)), table.library, wanted));
   return table;
 }
 
@@ -165,7 +146,7 @@ Expected<bycc_vendor_runtime> newestOf(const std::string &vendor,
     if (variants.size() > 1)
       logMessage(LogLevel::Info, "passed over: " + reasons.back());
   }
-  if (last && variants.size() == 1)
+  if (last && variants.size() == 1 && wanted.empty())
     return std::move(*last);
   return error(wanted.empty() ? Status::Load : Status::Arg)
          << "no run half of vendor '" << vendor << "' "
@@ -255,7 +236,7 @@ Expected<std::shared_ptr<const OpenVendor>> openVendor(const std::string &vendor
   const bycc_vendor_runtime &table = *BYCC_TRY(loadVendor(vendor, wanted));
   VendorSettings settings = BYCC_TRY(settingsOf(table));
   for (const VendorSetting &setting : given) {
-    if (setting.name == libraryOption && !describesLibrary(settings))
+    if (setting.name == libraryOption && !settings.has(libraryOption))
       continue;
     if (Expected<> isSet = settings.set(setting, "for running"); !isSet) {
       Error problem = isSet.takeError();

@@ -164,6 +164,9 @@ Expected<> VendorSettings::set(const VendorSetting &setting, std::string_view ha
 const std::vector<VendorSettings::Option> &VendorSettings::options() const {
   return values_->options;
 }
+bool VendorSettings::has(std::string_view name) const {
+  return std::ranges::find(options(), name, &Option::name) != options().end();
+}
 const void *VendorSettings::attrs() const { return values_->attrs.data(); }
 uint32_t VendorSettings::count() const { return static_cast<uint32_t>(values_->attrs.size()); }
 

@@ -26,12 +26,13 @@ std::vector<std::pair<size_t, std::string>> partsOf(const std::string &version) 
 } // namespace
 
 VendorVariant variantOf(const std::string &path) {
-  std::string name = path.substr(path.rfind('/') + 1);
-  size_t dash = name.rfind('-');
-  if (dash == name.npos || !name.ends_with(".so"))
-    return {path};
-  std::string version = name.substr(dash + 1, name.size() - dash - 1 - 3);
-  return {path, isDotted(version) ? version : ""};
+  VendorVariant variant{path, path.substr(0, path.rfind(".so")), ""};
+  size_t dash = variant.stem.rfind('-'), slash = variant.stem.rfind('/') + 1;
+  if (dash != path.npos && dash > slash && isDotted(variant.stem.substr(dash + 1))) {
+    variant.version = variant.stem.substr(dash + 1);
+    variant.stem.resize(dash);
+  }
+  return variant;
 }
 
 bool isNewerVariant(const VendorVariant &a, const VendorVariant &b) {
@@ -39,13 +40,11 @@ bool isNewerVariant(const VendorVariant &a, const VendorVariant &b) {
 }
 
 std::vector<VendorVariant> variantsIn(const std::string &folder, const std::string &vendor) {
-  const std::string stem = "libbycc_vendor_" + vendor;
   std::vector<VendorVariant> variants;
   std::error_code failed;
   for (const auto &item : std::filesystem::directory_iterator(folder, failed)) {
-    std::string name = item.path().filename().string();
-    VendorVariant variant = variantOf(folder + "/" + name);
-    if (name == stem + (variant.version.empty() ? "" : "-" + variant.version) + ".so")
+    VendorVariant variant = variantOf(folder + "/" + item.path().filename().string());
+    if (variant.path.ends_with(".so") && variant.stem == folder + "/libbycc_vendor_" + vendor)
       variants.push_back(std::move(variant));
   }
   std::sort(variants.begin(), variants.end(), isNewerVariant);
@@ -59,8 +58,14 @@ bool agrees(std::string_view version, std::string_view wanted) {
          (wanted.size() == version.size() || wanted[version.size()] == '.');
 }
 
-std::string_view versionOfLibrary(std::string_view library) {
-  return library.substr(library.rfind(' ') + 1);
+Expected<> checkLibrary(const VendorSettings &options, const char *library,
+                        const std::string &wanted) {
+  std::string_view given = library ? library : "";
+  if (wanted.empty() || options.has(libraryOption) ||
+      agrees(given.substr(given.rfind(' ') + 1), wanted))
+    return {};
+  return error(Status::Arg) << "its library is " << (given.empty() ? "none" : escaped(given))
+                            << ", wanted is " << escaped(wanted);
 }
 
 } // namespace bycc

@@ -7,15 +7,58 @@
 #include "bycc/Support/Text.h"
 
 #include "Plugin.h"
+#include "WorkerConnection.h"
 
 #include <algorithm>
 #include <filesystem>
 
 namespace bycc {
 
-VendorRegistry::VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin) {
-  for (const bycc_vendor_compiler *compiler : builtin)
+VendorRegistry::VendorRegistry(const std::vector<const bycc_vendor_compiler *> &linked,
+                               const std::vector<std::string> &loaded,
+                               std::vector<VendorSetting> settings)
+    : settings_(std::move(settings)) {
+  for (const bycc_vendor_compiler *compiler : linked)
     entries_.push_back({compiler, "", compiler->name});
+  for (const std::string &name : loaded)
+    loadBuiltin(name);
+}
+
+std::string VendorRegistry::wantedLibrary(const std::string &vendor) const {
+  std::string wanted;
+  for (const VendorSetting &setting : settings_)
+    if (setting.name == libraryOption && vendorCalled(setting.vendor, [&](const std::string &name) {
+                                           return name == vendor;
+                                         }) == vendor)
+      wanted = setting.value;
+  return wanted;
+}
+
+bool VendorRegistry::isWanted(const bycc_vendor_compiler *compiler, const std::string &path) {
+  auto vendor = Vendor::fromCompiler(compiler);
+  if (!vendor)
+    return true; // and add() says what is wrong with it
+  Expected<> isIt =
+      checkLibrary((*vendor)->settings, compiler->library, wantedLibrary(compiler->name));
+  if (!isIt)
+    skipped_.push_back(path + ": " + isIt.error().message());
+  return bool(isIt);
+}
+
+// It is there to be asked when its library is.
+void VendorRegistry::loadBuiltin(const std::string &name) {
+  std::string wanted = wantedLibrary(name);
+  for (const std::string &folder : libraryFolders())
+    for (const VendorVariant &file : variantsIn(folder + "/bycc", name)) {
+      bool isOther = !wanted.empty() && !file.version.empty() && !agrees(file.version, wanted);
+      if (find(name) || isOther)
+        continue;
+      Expected<PluginEntries> entries = loadPluginFile(file.path);
+      if (!entries)
+        skipped_.push_back(file.path + ": " + entries.error().message());
+      else if (entries->vendor && isWanted(entries->vendor, file.path))
+        entries_.push_back({entries->vendor, "", name, "", "", false, file.path});
+    }
 }
 
 const VendorRegistry::Entry *VendorRegistry::find(std::string_view name) const {
@@ -29,6 +72,7 @@ Expected<std::unique_ptr<Vendor>> VendorRegistry::Entry::make() const {
   std::unique_ptr<Vendor> vendor = BYCC_TRY(Vendor::fromCompiler(compiler));
   vendor->origin = origin;
   vendor->runsHere = runsHere;
+  vendor->program = origin.empty() ? program : origin;
   return vendor;
 }
 
@@ -77,29 +121,47 @@ Expected<> VendorRegistry::loadFound(const std::string &path) {
   const bycc_vendor_compiler *compiler = BYCC_TRY(loadPluginFile(path)).vendor;
   BYCC_TRY(checkVendorTable(compiler, path));
   const Entry *old = find(compiler->name);
-  if (old && !old->isBuiltin())
+  if ((old && !old->isBuiltin()) || !isWanted(compiler, path))
     return {};
   return add(compiler, path);
+}
+
+// Newest first: the first that there is hides the others.
+Expected<> VendorRegistry::loadVariants(const std::vector<VendorVariant> &files) {
+  std::string taken;
+  for (const VendorVariant &file : files) {
+    std::string stem = file.stem.substr(file.stem.rfind('/') + 1);
+    bool isBuiltin = std::ranges::any_of(entries_, [&](const Entry &entry) {
+      return !entry.program.empty() && stem == "libbycc_vendor_" + entry.name;
+    });
+    if (file.stem == taken || isBuiltin)
+      continue;
+    // The folder also holds run halves, whose libraries need not be there.
+    size_t before = skipped_.size();
+    auto isCompiler = hasCompileHalf(file.path);
+    if (!isCompiler)
+      skipped_.push_back(file.path + ": " + isCompiler.error().message());
+    else if (*isCompiler)
+      BYCC_TRY(loadFound(file.path));
+    if (isCompiler && *isCompiler && skipped_.size() == before)
+      taken = file.stem;
+  }
+  return {};
 }
 
 Expected<> VendorRegistry::loadPluginPath(const std::string &path) {
   for (const std::string &folder : split(path, ':')) {
     std::error_code failed;
-    std::vector<std::string> files;
+    std::vector<VendorVariant> files;
     for (const auto &item : std::filesystem::directory_iterator(folder, failed))
       if (item.path().extension() == ".so")
-        files.push_back(item.path().string());
+        files.push_back(variantOf(item.path().string()));
     if (failed && !folder.empty())
       skipped_.push_back(folder + ": " + failed.message());
-    std::ranges::sort(files);
-    for (const std::string &file : files) {
-      // The folder also holds run halves, whose libraries need not be there.
-      auto isCompiler = hasCompileHalf(file);
-      if (!isCompiler)
-        skipped_.push_back(file + ": " + isCompiler.error().message());
-      else if (*isCompiler)
-        BYCC_TRY(loadFound(file));
-    }
+    std::ranges::sort(files, [](const VendorVariant &a, const VendorVariant &b) {
+      return a.stem != b.stem ? a.stem < b.stem : isNewerVariant(a, b);
+    });
+    BYCC_TRY(loadVariants(files));
   }
   return {};
 }
@@ -178,6 +240,18 @@ Error inOption(const VendorSetting &setting, Error problem) {
   return problem;
 }
 
+Expected<> setOption(Vendor &vendor, const VendorSetting &setting) {
+  const bycc_vendor_compiler *compiler = vendor.compiler();
+  if (!compiler || setting.name != libraryOption || vendor.settings.has(libraryOption))
+    return vendor.settings.set(setting, compiler ? "for compiling" : "(it is emulated)");
+  Expected<> isIt = checkLibrary(vendor.settings, compiler->library, setting.value);
+  if (isIt)
+    return {};
+  Error problem = isIt.takeError();
+  problem.diagnostics().front().status = Status::Usage;
+  return inOption(setting, std::move(problem));
+}
+
 Expected<> addVendorFile(VendorSet &set, const std::string &text, const std::string &path) {
   VendorFile file = BYCC_TRY(VendorFile::parse(text, path));
   Vendor *vendor = set.find(file.vendor);
@@ -215,8 +289,7 @@ Expected<VendorSet> VendorRegistry::resolve(const VendorRequest &request) const 
       BYCC_TRY(entry->more.applyTo(*vendor));
     for (const VendorSetting &setting : request.settings)
       if (vendorCalled(setting.vendor, isKnown) == name)
-        BYCC_TRY(vendor->settings.set(setting,
-                                      vendor->isEmulated() ? "(it is emulated)" : "for compiling"));
+        BYCC_TRY(setOption(*vendor, setting));
     vendor->onlyAsked = onlyAsked;
     set.add(std::move(vendor));
     return {};

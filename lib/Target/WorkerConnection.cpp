@@ -1,5 +1,3 @@
-// The program is looked for from the file that this code is in, bycc itself or libbycc.
-
 #include "WorkerConnection.h"
 
 #include "HighDescriptor.h"
@@ -40,7 +38,8 @@ void giveStreams(posix_spawn_file_actions_t &actions, int socket, int weights, b
 
 } // namespace
 
-std::string workerProgram() {
+// Of the file that this code is in, bycc itself or libbycc.
+static std::string folderOfThisCode() {
   static const char anchor = 0; // of this file alone, whatever else has this function's name
   Dl_info info{};
   std::string folder = ".";
@@ -53,7 +52,17 @@ std::string workerProgram() {
   if (folder.find('/') == std::string::npos || ::access(folder.c_str(), F_OK) != 0)
     folder = programFolder() + "/bycc"; // started by a bare name
   folder.resize(folder.rfind('/'));
-  std::string program = folder + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
+  return folder;
+}
+
+std::vector<std::string> libraryFolders() {
+  std::string folder = folderOfThisCode();
+  return {folder, folder + "/../lib", folder + "/../" BYCC_LIBDIR};
+}
+
+std::string workerProgram() {
+  std::string folder = folderOfThisCode(),
+              program = folder + "/../" BYCC_LIBEXECDIR "/bycc/bycc-worker";
   if (std::string other =
           folder + "/../../" BYCC_LIBEXECDIR "/bycc/bycc-worker"; // from lib/x86_64-linux-gnu
       ::access(program.c_str(), X_OK) != 0 && ::access(other.c_str(), X_OK) == 0)
@@ -124,10 +133,11 @@ void WorkerConnection::sendText(ToWorker kind, std::string text) {
 uint32_t WorkerConnection::numberOf(const Vendor &vendor) {
   auto [found, isNew] = vendors_.try_emplace(vendor.name(), vendors_.size());
   if (isNew) {
-    bool isFile = !vendor.origin.empty();
-    std::string text = isFile && vendor.origin.find('/') == std::string::npos ? "./" + vendor.origin
-                       : isFile                                               ? vendor.origin
-                                                                              : vendor.name();
+    bool isFile = !vendor.program.empty();
+    std::string text = isFile && vendor.program.find('/') == std::string::npos
+                           ? "./" + vendor.program
+                       : isFile ? vendor.program
+                                : vendor.name();
     text += '\0';
     for (const VendorSettings::Option &option : vendor.settings.options())
       if (option.isGiven)

@@ -13,6 +13,9 @@
 
 namespace bycc {
 
+// Folders that may be the one with libraries, as they are seen from bycc or libbycc.
+std::vector<std::string> libraryFolders();
+
 inline std::chrono::steady_clock::time_point deadlineAfter(double seconds) {
   using Clock = std::chrono::steady_clock;
   return Clock::now() +

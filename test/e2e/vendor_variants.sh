@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Several run halves of one vendor, each for another version of its library: the newest that
+# Several files of one vendor, each for another version of its library: the newest that
 # loads is taken, one that cannot be loaded is passed over, and any can be asked for.
 . "$(dirname "$0")/lib.sh"
 cat > v.c <<'END'
@@ -80,8 +80,25 @@ LD_LIBRARY_PATH=libraries run old --vendor-option v.library=3
 expect "$(head -1 said.txt)" "libv 1.9.4 with libv 3.13.0"
 refuse 1 "error[ARG]: no run half of vendor 'v' is of a library 2: " bycc-run old.json --input x=x.npy --vendor-option v.library=2
 refuse 1 "error[ARG]: no run half of vendor 'v' is of a library 3.13: " bycc-run old.json --input x=x.npy --vendor-option v.library=3.13
+
+# The compiler takes the same one and writes down which.
+compiled() { # NAME LIBRARY OPTION...
+  v -o "$1.o" "${@:3}"
+  expect "$(python3 -c "import json; print(json.load(open('$1.json'))['bycc']['vendors'][0]['library'])")" "libv $2"
+}
+compiled new 3.2.1
+compiled asked 1.9.4 --vendor-option v.library=1.9
+LD_LIBRARY_PATH=libraries compiled newest 3.13.0
+refuse 2 "halves/libbycc_vendor_v.so: its library is libv 1.9.4, wanted is 7" v --vendor-option v.library=7
+refuse 2 "--vendor-option v.library: its library is libv 1.9.4, wanted is 3" \
+  v --plugin=halves/libbycc_vendor_v.so --vendor-option v.library=3
+run newest
+expect "$(head -1 said.txt)" "libv 3.13.0 with libv 3.2.1"
+LD_LIBRARY_PATH=libraries run new
+expect "$(head -1 said.txt)" "libv 3.2.1 with libv 3.13.0"
+
 rm halves/libbycc_vendor_v-3.2.so
-refuse 1 "libbycc_vendor_v.so: --vendor-option v.library: wanted 3.2, it is of libv 1.9.4" \
+refuse 1 "libbycc_vendor_v.so: its library is libv 1.9.4, wanted is 3.2" \
   bycc-run old.json --input x=x.npy --vendor-option v.library=3.2
 rm halves/libbycc_vendor_v.so
 refuse 1 "libbycc_vendor_v-3.13.so: error[LOAD]: cannot load the run half of vendor 'v'" bycc-run old.json --input x=x.npy

@@ -7,6 +7,7 @@
 #include "bycc/CodeGen/CodeGen.h"
 #include "bycc/Driver/Driver.h"
 #include "bycc/IR/Printer.h"
+#include "bycc/Target/VendorRegistry.h"
 #include "bycc/Transforms/Passes.h"
 #include "bycc/Vendors/Builtin.h"
 #include "bycc/runtime.h"
@@ -120,9 +121,11 @@ std::vector<Case> casesFor(const conformance::Gaps &gaps) {
 
 // Operators that dnnl takes, a space on both sides of each.
 std::string operatorsOfDnnl() {
-  for (const bycc_vendor_compiler *compiler : builtinVendorCompilers())
-    if (!std::strcmp(compiler->name, "dnnl"))
-      return " " + std::string(compiler->operators) + " ";
+  auto vendors = VendorRegistry(builtinVendorCompilers(), loadedVendors()).all();
+  REQUIRE(vendors);
+  for (const std::unique_ptr<Vendor> &vendor : *vendors)
+    if (vendor->name() == "dnnl")
+      return " " + std::string(vendor->compiler()->operators) + " ";
   return "";
 }
 

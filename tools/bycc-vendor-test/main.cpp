@@ -55,7 +55,7 @@ void addPluginFolder(const std::string &plugin) {
 }
 
 Expected<VendorSet> findVendor(const Options &options) {
-  VendorRegistry registry(builtinVendorCompilers());
+  VendorRegistry registry(builtinVendorCompilers(), loadedVendors());
   if (!options.plugin.empty()) {
     addPluginFolder(options.plugin);
     BYCC_TRY(registry.loadPlugin(options.plugin));

@@ -39,6 +39,7 @@ public:
   Expected<> set(const VendorSetting &setting, std::string_view half);
 
   const std::vector<Option> &options() const;
+  bool has(std::string_view name) const;
   // As vendors get them; valid while this object, or a copy, lives and is not changed.
   const void *attrs() const;
   uint32_t count() const;

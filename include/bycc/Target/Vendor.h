@@ -130,6 +130,7 @@ public:
   bool hasTimes() const { return cost || compiler_; }
 
   std::string origin;               // file of its compile half; "": built in, or it has none
+  std::string program;              // file that its process loads; "": it has its code
   VendorProcess *process = nullptr; // where its code is asked; null: in this process
   bool returnsValues = false;       // all come back to the host, whatever memory it has
   bool runsHere = false;            // its code is this program's own: no process has it

@@ -2,6 +2,7 @@
 // describe. The driver makes one, then asks for the set of this compilation.
 #pragma once
 
+#include "bycc/Support/VendorVariants.h"
 #include "bycc/Target/Vendor.h"
 
 #include <functional>
@@ -36,8 +37,13 @@ struct VendorDescription {
 
 class VendorRegistry {
 public:
-  // Takes the vendors that are built in.
-  explicit VendorRegistry(const std::vector<const bycc_vendor_compiler *> &builtin);
+  // Takes the vendors that are built in: those that are linked, and those that are loaded from
+  // bycc/ in the library folder of this code. Of files of one vendor for several versions of
+  // its library (VendorVariants.h) the newest that loads is taken, here and from folders, unless
+  // `settings` ask for another.
+  explicit VendorRegistry(const std::vector<const bycc_vendor_compiler *> &linked,
+                          const std::vector<std::string> &loaded = {},
+                          std::vector<VendorSetting> settings = {});
 
   // A vendor that the text of patterns/<v>.json describes: emulated. A plugin of
   // its name takes its place.
@@ -75,15 +81,21 @@ private:
     std::string text = {};
     std::string file = {}; // of `text`
     bool runsHere = false;
+    std::string program = {}; // shared object of one that is built in and loaded
     bool isBuiltin() const { return origin.empty(); }
     Expected<std::unique_ptr<Vendor>> make() const;
   };
   Expected<> add(const bycc_vendor_compiler *compiler, const std::string &origin);
+  void loadBuiltin(const std::string &name);
+  std::string wantedLibrary(const std::string &vendor) const;
+  bool isWanted(const bycc_vendor_compiler *compiler, const std::string &path);
   Expected<> loadFound(const std::string &path);
+  Expected<> loadVariants(const std::vector<VendorVariant> &files);
   const Entry *find(std::string_view name) const;
   Expected<std::unique_ptr<Vendor>> make(const std::string &name) const;
 
   std::vector<Entry> entries_;
+  std::vector<VendorSetting> settings_;
   std::vector<std::string> skipped_; // "FILE: why", of BYCC_PLUGIN_PATH
 };
 

@@ -12,6 +12,8 @@
 #include "Prefer.h"
 #include "Version.h"
 
+#include <stdexcept>
+
 namespace bycc::onednn {
 
 using dnnl::algorithm;
@@ -333,6 +335,12 @@ std::string libraryVersion() {
   const dnnl_version_t *version = dnnl_version();
   return "oneDNN " + std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
          std::to_string(version->patch);
+}
+
+void checkLibraryIsOurs() {
+  if (dnnl_version()->major != DNNL_VERSION_MAJOR)
+    throw std::runtime_error("it is built for oneDNN " + std::to_string(DNNL_VERSION_MAJOR) +
+                             ", the program has " + libraryVersion() + " of its own");
 }
 
 bool Descriptor::isSlow() const { return implementation.find("ref") != std::string::npos; }

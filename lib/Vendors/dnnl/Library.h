@@ -16,6 +16,9 @@ namespace bycc::onednn {
 
 dnnl::engine &engine();
 std::string libraryVersion();
+// Throws where the program has another major version of its own, whose functions, of the same
+// names, the dynamic linker has found for this code.
+void checkLibraryIsOurs();
 
 // What layouts a step is asked to work with; `any` leaves it to the library.
 struct Layouts {

@@ -366,6 +366,7 @@ const bycc_vendor_option options[] = {
 
 BYCC_VENDOR_EXPORT const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
   using namespace bycc::onednn;
+  checkLibraryIsOurs();
   static const std::string version = std::to_string(planVersion), library = libraryVersion();
   static const bycc_vendor_runtime table = bycc::vendor::runtimeTable<LoadedRegion>(
       {.name = "dnnl", .version = version.c_str(), .library = library.c_str(), .options = options});

@@ -164,7 +164,7 @@ std::optional<Layout> stridedLayoutOf(const LayoutForm &form) {
     }
   if (left != 0)
     return std::nullopt;
-  return sliced(stridedLayout(whole, form.strides, form.dtype), begin, form.dims);
+  return sliced(stridedLayout(whole, form.strides, form.dtype), begin, {}, form.dims);
 }
 
 } // namespace

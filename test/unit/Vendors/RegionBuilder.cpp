@@ -4,7 +4,6 @@
 #include "bycc/Support/DType.h"
 #include "bycc/Support/Sized.h"
 #include "bycc/Support/VendorSettings.h"
-#include "bycc/Vendors/Builtin.h"
 
 #include "dnnl/InstructionSet.h"
 
@@ -18,6 +17,8 @@
 #include <sstream>
 
 #include <dlfcn.h>
+
+extern "C" const bycc_vendor_compiler *bycc_vendor_compiler_dnnl(void);
 
 namespace bycc::test {
 
@@ -248,11 +249,7 @@ const bycc_vendor_compiler &compilerHalf() {
   // The first target counts for the whole process.
   static const bool isLimited = onednn::limitInstructionSet(hostFeatures());
   CHECK(isLimited);
-  for (const bycc_vendor_compiler *compiler : builtinVendorCompilers())
-    if (!std::strcmp(compiler->name, "dnnl"))
-      return *compiler;
-  FAIL("no vendor dnnl");
-  std::abort();
+  return *bycc_vendor_compiler_dnnl();
 }
 
 const bycc_vendor_runtime &runtimeHalf() {
