@@ -157,6 +157,7 @@ private:
   Value *emitIntDivision(Op op, DType type, Value *a, Value *b);
   Value *emitMinMax(bool isMax, DType type, Value *a, Value *b);
   Value *emitLibm(LibmFn function, DType type, std::vector<Value *> arguments);
+  Value *emitAngle(LibmFn function, DType type, Value *x);
   Value *unpack(DType type, Value *memory); // what is in memory -> what we compute with
   Value *pack(DType type, Value *value, bool isExact = false);
   Value *halfToFloat(Value *bits);
@@ -179,6 +180,7 @@ private:
   Value *emitLog(Value *x);
   Value *emitTanh(Value *x);
   Value *emitErf(Value *x);
+  Value *emitSine(LibmFn function, Value *x); // Sin or Cos, below 2^16
   Value *emitSigmoid(Value *x);
   Value *polynomial(Value *x, std::initializer_list<double> highFirst);
   Value *fma(Value *a, Value *b, Value *c);

@@ -244,6 +244,27 @@ llvm::Value *KernelEmitter::emitLibm(LibmFn function, DType type, std::vector<Va
   return result;
 }
 
+// sin and cos; one huge angle sends all lanes to libm.
+llvm::Value *KernelEmitter::emitAngle(LibmFn function, DType type, Value *x) {
+  Value *size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  Value *isHuge = b_.CreateFCmpOGE(size, llvm::ConstantFP::get(x->getType(), 65536.0));
+  if (isHuge->getType()->isVectorTy())
+    isHuge = b_.CreateOrReduce(isHuge);
+  auto *huge = llvm::BasicBlock::Create(llvm_, "huge", function_);
+  auto *join = llvm::BasicBlock::Create(llvm_, "join", function_);
+  Value *sine = emitSine(function, x);
+  auto *begin = b_.GetInsertBlock();
+  b_.CreateCondBr(isHuge, huge, join);
+  b_.SetInsertPoint(huge);
+  Value *exact = emitLibm(function, type, {x});
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  llvm::PHINode *phi = b_.CreatePHI(x->getType(), 2);
+  phi->addIncoming(sine, begin);
+  phi->addIncoming(exact, huge);
+  return phi;
+}
+
 llvm::Value *KernelEmitter::emitUnary(const Expr &e, Value *a) {
   llvm::Type *t = a->getType();
   DType from = x_.type(e.a);
@@ -319,8 +340,13 @@ llvm::Value *KernelEmitter::emitUnary(const Expr &e, Value *a) {
     return isReal ? b_.CreateFCmpONE(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a),
                                      llvm::ConstantFP::getInfinity(t))
                   : b_.CreateICmpEQ(a, a);
-  case Op::Libm1:
-    return emitLibm(static_cast<LibmFn>(e.i), from, {a});
+  case Op::Libm1: {
+    auto function = static_cast<LibmFn>(e.i);
+    bool isSine = function == LibmFn::Sin || function == LibmFn::Cos;
+    bool isFused = context_.target.has("fma") || context_.target.has("avx512f");
+    return isSine && isSingle && isFused ? emitAngle(function, from, a)
+                                         : emitLibm(function, from, {a});
+  }
   default:
     return nullptr;
   }

@@ -1,4 +1,4 @@
-// exp, log, tanh, erf and sigmoid of f32 without branches, for scalars and vectors
+// exp, log, tanh, erf, sigmoid, sin and cos of f32 without branches (but for huge angles), for scalars and vectors
 // alike, so that loops over them stay vector loops. Each is within 2-3 ulp; inf,
 // NaN and denormals behave as in libm. The polynomials are our own least-maximum
 // fits (test/unit/CodeGen checks the errors).
@@ -181,6 +181,31 @@ llvm::Value *KernelEmitter::emitErf(Value *x) {
                             -1.08280093e-01, -6.33346904e-01, -1.12951493e+00, 1.74684685e-04});
   Value *far = b_.CreateFSub(real(1.0, type), emitExp(q));
   return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.93, type)), nearZero, copySign(far, x));
+}
+
+// x = k pi/2 + r, pi/2 as three floats; k says which of sin r and cos r, and its sign. The remainder
+// needs fused products; of angles of 2^16 and more, libm knows better.
+llvm::Value *KernelEmitter::emitSine(LibmFn function, Value *x) {
+  llvm::Type *type = x->getType();
+  llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
+  auto integer = [&](uint64_t value) { return llvm::ConstantInt::get(intType, value); };
+  Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
+  Value *shifted = fma(x, real(0.6366197723675814, type), magic);
+  Value *n = b_.CreateFSub(shifted, magic);
+  Value *r = fma(n, real(-1.5707963705062866, type), x);
+  r = fma(n, real(4.371138828673793e-08, type), r);
+  r = fma(n, real(1.7151245100058819e-15, type), r);
+  Value *z = b_.CreateFMul(r, r);
+  Value *sine = polynomial(z, {-0.00019515, 0.00833216, -0.16666655});
+  sine = fma(b_.CreateFMul(z, r), sine, r);
+  Value *cosine = polynomial(z, {2.44331569e-05, -1.38873163e-03, 4.16666457e-02, -0.5, 1.0});
+  Value *turns = b_.CreateBitCast(shifted, intType);
+  if (function == LibmFn::Cos)
+    turns = b_.CreateAdd(turns, integer(1));
+  Value *isOdd = b_.CreateICmpNE(b_.CreateAnd(turns, integer(1)), integer(0));
+  Value *bits = b_.CreateBitCast(b_.CreateSelect(isOdd, cosine, sine), intType);
+  Value *sign = b_.CreateShl(b_.CreateAnd(turns, integer(2)), integer(30));
+  return b_.CreateBitCast(b_.CreateXor(bits, sign), type);
 }
 
 // With e = exp(-|x|): 1 / (1 + e), or e / (1 + e) for negative x.

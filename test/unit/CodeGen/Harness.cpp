@@ -73,6 +73,9 @@ struct Interpreter {
       return std::tanh(a);
     case Op::Erf:
       return std::erf(a);
+    case Op::Libm1:
+      a = static_cast<float>(a); // as the kernel reads it: a huge angle has no other sine nearby
+      return static_cast<LibmFn>(e.i) == LibmFn::Sin ? std::sin(a) : std::cos(a);
     case Op::Sigmoid:
       return 1 / (1 + std::exp(-a));
     case Op::Round:

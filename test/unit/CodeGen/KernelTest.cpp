@@ -245,6 +245,20 @@ TEST_CASE("math functions") {
   }
 }
 
+TEST_CASE("sine and cosine of small and huge angles") {
+  for (LibmFn function : {LibmFn::Sin, LibmFn::Cos}) {
+    Kernel k;
+    uint32_t a = k.addBuffer(DType::Float32, shapeOf(k, {1000}), Role::Input);
+    uint32_t y = k.addBuffer(DType::Float32, shapeOf(k, {1000}), Role::Output);
+    k.map(y, [&](const std::vector<Ref> &i) {
+      return k.exprs.unary(Op::Libm1, k.load(a, i), static_cast<int64_t>(function));
+    });
+    INFO("function " << static_cast<int>(function));
+    for (double scale : {1.0, 30.0, 60000.0, 1e6, 1e20})
+      check(k, {}, 3e-7, scale);
+  }
+}
+
 TEST_CASE("transpose, narrow types and symbolic extents") {
   Kernel k;
   k.numDims = 1;
