@@ -4,6 +4,8 @@
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
+#include "bycc/IR/SymbolicValue.h"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -80,6 +82,18 @@ Expected<NodeId> padWidthsAtRunTime(OpContext &op, int64_t rank) {
     sides[side] = BYCC_TRY(spread(op, mask, BYCC_TRY(pick(op, pads, from)), 0));
   }
   return op.call("stack", {op.tuple(sides)}, {{"axis", 1}});
+}
+
+// Those of arithmetic on numbers alone, as torch's older exporter writes it for constants; else none.
+std::vector<int64_t> fixedWidths(OpContext &op, NodeId atRunTime) {
+  std::vector<int64_t> widths;
+  for (const SymbolicInt &width :
+       symbolicValue(op.module(), atRunTime).value_or(std::vector<SymbolicInt>{})) {
+    if (!width.number || *width.number > maxWidth || *width.number < -maxWidth)
+      return {};
+    widths.push_back(*width.number);
+  }
+  return widths;
 }
 
 // Negative widths take no more than an axis has.
@@ -187,12 +201,17 @@ Expected<> convertPad(OpContext &op) {
     value = op.has(2) ? op.input(2) : op.scalar(op.dtype(x), 0);
   if (op.rank(value) == 1)
     value = BYCC_TRY(op.reshape(value, {}));
+  std::vector<int64_t> widths;
   if (op.opset() >= 11 && !(op.isKnown(1) && op.isKnown(3))) {
-    NodeId widths = BYCC_TRY(padWidthsAtRunTime(op, rank));
-    op.setOutput(0, BYCC_TRY(op.call("dyn.nn.pad", {x, widths, value}, {{"pad_mode", mode}})));
-    return {};
+    NodeId atRunTime = BYCC_TRY(padWidthsAtRunTime(op, rank));
+    widths = fixedWidths(op, atRunTime);
+    if (widths.empty()) {
+      op.setOutput(0, BYCC_TRY(op.call("dyn.nn.pad", {x, atRunTime, value}, {{"pad_mode", mode}})));
+      return {};
+    }
+  } else {
+    widths = BYCC_TRY(padWidths(op, rank));
   }
-  std::vector<int64_t> widths = BYCC_TRY(padWidths(op, rank));
   BYCC_TRY(checkWidths(op, x, widths));
   x = BYCC_TRY(cropped(op, x, widths));
   std::vector<Dim> shape = op.shape(x);

@@ -254,6 +254,25 @@ TEST_CASE("rotary embeddings, caches and states") {
   CHECK(has(rule.made(), "update_rule gated_delta without decay and without beta"));
 }
 
+// As torch's older exporter turns its list of pads round.
+TEST_CASE("pads that arithmetic gives are known, negative ones too") {
+  ModelMaker model;
+  model.opset(13);
+  model.input("x", {2, 3, 4});
+  model.constant(longs("pads", {3, 2}, {0, 2, 1, -1, 0, 0}));
+  for (const char *name : {"last", "least", "axis", "step"})
+    model.constant(longs(name, {1},
+                         {std::string(name) == "axis"    ? 0
+                          : std::string(name) == "least" ? INT64_MIN + 1
+                                                         : -1}));
+  model.node("Slice", {"pads", "last", "least", "axis", "step"}, {"turned"});
+  model.node("Transpose", {"turned"}, {"sides"}).ints("perm", {1, 0});
+  model.node("Reshape", {"sides", "last"}, {"widths"});
+  model.node("Pad", {"x", "widths"}, {"y"});
+  model.output("y");
+  CHECK(summary(model) == "strided_slice nn.pad : Tensor[(2, 3, 6), float32]");
+}
+
 TEST_CASE("images, crops and grids of known shapes") {
   ModelMaker columns;
   columns.opset(18);
