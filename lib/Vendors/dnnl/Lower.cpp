@@ -190,7 +190,8 @@ private:
       view = viewed(step, from.layout);
     }
     if (!view)
-      return error(Status::Internal) << "no view of a row-major tensor";
+      return error(Status::Unsup) << "this oneDNN has no view for " << text(value(step.output).dims)
+                                  << " of " << text(value(step.inputs[0]).dims);
     std::optional<Location> seen = Location{from.buffer, *view, from.offset};
     if (!usage_.isConstant[step.output]) // of those the layout says it
       seen = withoutStart(*seen);

@@ -164,7 +164,10 @@ std::optional<Layout> stridedLayoutOf(const LayoutForm &form) {
     }
   if (left != 0)
     return std::nullopt;
-  return sliced(stridedLayout(whole, form.strides, form.dtype), begin, {}, form.dims);
+  // Not sliced(), which comes here for its start.
+  Layout view =
+      stridedLayout(whole, form.strides, form.dtype).submemory_desc(form.dims, begin, true);
+  return isLayout(view) ? std::optional<Layout>(view) : std::nullopt;
 }
 
 } // namespace
