@@ -386,7 +386,7 @@ Expected<bycc_region *> RegionInstance::addLevel(const RegionCopy &copy) {
     if (node.op == "concatenate")
       std::erase_if(inputs, isEmpty);
     made.num_inputs = static_cast<uint32_t>(inputs.size());
-    made.inputs = inputs_.emplace_back(std::move(inputs)).data();
+    made.inputs = lists_.emplace_back(std::move(inputs)).data();
     made.outputs = node.outputs.data();
     made.num_outputs = static_cast<uint32_t>(node.outputs.size());
     if (!node.body.empty())
@@ -401,8 +401,11 @@ Expected<bycc_region *> RegionInstance::addLevel(const RegionCopy &copy) {
   region.num_nodes = static_cast<uint32_t>(level.nodes.size());
   region.inputs = copy.inputs.data();
   region.num_inputs = static_cast<uint32_t>(copy.inputs.size());
-  region.outputs = copy.outputs.data();
-  region.num_outputs = static_cast<uint32_t>(copy.outputs.size());
+  std::vector<uint32_t> outputs = copy.outputs;
+  if (&level == &levels_.front())
+    std::erase_if(outputs, isEmpty);
+  region.num_outputs = static_cast<uint32_t>(outputs.size());
+  region.outputs = lists_.emplace_back(std::move(outputs)).data();
   return &region;
 }
 

@@ -71,7 +71,7 @@ Expected<RegionCopy> readRegion(std::span<const uint8_t> bytes);
 // The symbols' values for these shapes, which must fit the inputs.
 Expected<Dims> symbolsFor(const RegionCopy &copy, const std::vector<const int64_t *> &shapes);
 
-// The region with values for its symbols, without nodes that make nothing and without
+// The region with values for its symbols, without nodes and results that are empty and without
 // what adds nothing to a concatenation: oneDNN has no extent of 0. Lives as long as this
 // and the copy.
 class RegionInstance {
@@ -95,7 +95,7 @@ private:
   std::span<const uint8_t> weights_;
   std::deque<Level> levels_;
   std::deque<Dims> dims_;
-  std::deque<std::vector<uint32_t>> inputs_; // of nodes
+  std::deque<std::vector<uint32_t>> lists_; // of values
   std::deque<std::vector<bycc_attr>> attrs_;
 };
 

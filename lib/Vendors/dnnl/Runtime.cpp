@@ -110,6 +110,19 @@ public:
     return symbolsFor(*copy_, shapes);
   }
 
+  // Results that are empty are not among those of an instance; the others go into `made`.
+  const bycc_array *withoutEmpty(const bycc_array *outputs, std::vector<bycc_array> &made) const {
+    if (!copy_)
+      return outputs;
+    for (size_t i = 0; i < copy_->outputs.size(); ++i) {
+      size_t rank = copy_->values[copy_->outputs[i]].extents.size();
+      const int64_t *shape = outputs[i].shape;
+      if (!shape || std::find(shape, shape + rank, 0) == shape + rank)
+        made.push_back(outputs[i]);
+    }
+    return made.data();
+  }
+
   // Makes it when it is the first of its kind.
   Expected<std::shared_ptr<const Instance>> instanceFor(int32_t threads, const Dims &symbols,
                                                         bool isSafe) {
@@ -334,8 +347,10 @@ public:
     ThreadScope scope(threads);
     Execution &execution = *orFail(executionFor(state, run.raw.inputs, threads));
     bool isTimed = run.raw.step_ns && region_->hasSteps(execution.instance());
+    std::vector<bycc_array> made;
+    const bycc_array *outputs = region_->withoutEmpty(run.raw.outputs, made);
     dnnl_status_t status =
-        execution.run(run.raw.inputs, run.raw.outputs, isTimed ? run.raw.step_ns : nullptr);
+        execution.run(run.raw.inputs, outputs, isTimed ? run.raw.step_ns : nullptr);
     if (status == dnnl_out_of_memory)
       throw vendor::Failure(BYCC_LIMIT, "no memory");
     if (status != dnnl_success)
