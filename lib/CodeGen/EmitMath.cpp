@@ -1,4 +1,4 @@
-// exp, log, tanh, erf, sigmoid, sin and cos of f32 without branches (but for huge angles), for scalars and vectors
+// exp, log, tanh, erf, sigmoid, sin and cos of f32 without branches, for scalars and vectors
 // alike, so that loops over them stay vector loops. Each is within 2-3 ulp; inf,
 // NaN and denormals behave as in libm. The polynomials are our own least-maximum
 // fits (test/unit/CodeGen checks the errors).
@@ -91,8 +91,9 @@ llvm::Value *KernelEmitter::copySign(Value *magnitude, Value *sign) {
   return b_.CreateIntrinsic(llvm::Intrinsic::copysign, {magnitude->getType()}, {magnitude, sign});
 }
 
-// x = n ln2 + r; e^x = e^r 2^n, with 2^n as two factors so that results may be denormal. Where e^x is
-// zero nothing is scaled: an underflow costs hundreds of cycles, and masked attention is full of them.
+// x = n ln2 + r; e^x = e^r 2^n, with 2^n as two factors so that results may be denormal. Where
+// e^x is zero nothing is scaled: an underflow costs hundreds of cycles, and masked attention is
+// full of them.
 llvm::Value *KernelEmitter::emitExp(Value *x) {
   llvm::Type *type = x->getType();
   llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
@@ -183,8 +184,8 @@ llvm::Value *KernelEmitter::emitErf(Value *x) {
   return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.93, type)), nearZero, copySign(far, x));
 }
 
-// x = k pi/2 + r, pi/2 as three floats; k says which of sin r and cos r, and its sign. The remainder
-// needs fused products; of angles of 2^16 and more, libm knows better.
+// x = k pi/2 + r, pi/2 as three floats; k says which of sin r and cos r, and its sign. The
+// remainder needs fused products; of angles of 2^16 and more, libm knows better (emitAngle).
 llvm::Value *KernelEmitter::emitSine(LibmFn function, Value *x) {
   llvm::Type *type = x->getType();
   llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());

@@ -84,7 +84,8 @@ Expected<NodeId> padWidthsAtRunTime(OpContext &op, int64_t rank) {
   return op.call("stack", {op.tuple(sides)}, {{"axis", 1}});
 }
 
-// Those of arithmetic on numbers alone, as torch's older exporter writes it for constants; else none.
+// Those of arithmetic on numbers alone, as torch's older exporter writes it for constants; else
+// none.
 std::vector<int64_t> fixedWidths(OpContext &op, NodeId atRunTime) {
   std::vector<int64_t> widths;
   for (const SymbolicInt &width :

@@ -5,6 +5,7 @@ cat > v.c <<'END'
 /* Takes abs. Its code, and what it says about nodes, are its options; its run half adds `plus`
  * and multiplies by `times`. */
 #include <bycc/vendor.h>
+#include "stateless_vendor.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +61,6 @@ static int32_t load(const bycc_vendor_context *context, const bycc_region_load *
   *region = malloc(1);
   return BYCC_OK;
 }
-static void unload(const bycc_vendor_context *context, void *region) { free(region); }
-static uint64_t state_bytes(const bycc_vendor_context *context, void *region) { return 0; }
-static int32_t init_state(const bycc_vendor_context *context, void *region, void *state, int32_t n) { return 0; }
-static void drop_state(const bycc_vendor_context *context, void *region, void *state) {}
 static int32_t run(const bycc_vendor_context *context, void *region, void *state, const bycc_region_run *run,
                    char *error, size_t size) {
   const float *in = run->inputs[0].data;
@@ -85,7 +82,7 @@ const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
   return &vendor;
 }
 END
-cc -w -shared -fPIC -I"$root/include" v.c -o libbycc_vendor_v.so -lm
+cc -w -shared -fPIC -I"$root/include" -I"$root/test/e2e" v.c -o libbycc_vendor_v.so -lm
 cat > net.relay <<'END'
 #[version = "0.0.5"]
 def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] {

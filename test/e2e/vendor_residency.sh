@@ -5,6 +5,7 @@ cat > r.c <<'END'
 /* Takes abs and negative, each in a region of its own, and computes them. A region's blob says what
  * compile() was told: sign, then a letter for each input and output, R where it is to stay. */
 #include <bycc/vendor.h>
+#include "stateless_vendor.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,10 +48,6 @@ static int32_t load(const bycc_vendor_context *context, const bycc_region_load *
   *made = region;
   return BYCC_OK;
 }
-static void unload(const bycc_vendor_context *context, void *region) { free(region); }
-static uint64_t state_bytes(const bycc_vendor_context *context, void *region) { return 0; }
-static int32_t init_state(const bycc_vendor_context *context, void *region, void *state, int32_t threads) { return 0; }
-static void drop_state(const bycc_vendor_context *context, void *region, void *state) {}
 static int32_t run(const bycc_vendor_context *context, void *handle, void *state, const bycc_region_run *run,
                    char *error, size_t size) {
   const struct region *region = handle;
@@ -80,7 +77,7 @@ const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
   return &vendor;
 }
 END
-cc -w -shared -fPIC -I"$root/include" r.c -o libbycc_vendor_r.so -lm
+cc -w -shared -fPIC -I"$root/include" -I"$root/test/e2e" r.c -o libbycc_vendor_r.so -lm
 export BYCC_PLUGIN_PATH=$work
 cat > net.relay <<'END'
 #[version = "0.0.5"]

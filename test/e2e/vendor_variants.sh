@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 cat > v.c <<'END'
 #include "bycc/vendor.h"
+#include "stateless_vendor.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,6 @@ static int32_t load(const bycc_vendor_context *context, const bycc_region_load *
   *region = malloc(1);
   return BYCC_OK;
 }
-static void unload(const bycc_vendor_context *context, void *region) { free(region); }
-static uint64_t state_bytes(const bycc_vendor_context *context, void *region) { return 0; }
-static int32_t init_state(const bycc_vendor_context *context, void *region, void *state, int32_t n) { return 0; }
-static void drop_state(const bycc_vendor_context *context, void *region, void *state) {}
 static int32_t run(const bycc_vendor_context *context, void *region, void *state, const bycc_region_run *run,
                    char *error, size_t size) {
   for (int i = 0; i < 2; ++i)
@@ -42,7 +39,7 @@ const bycc_vendor_runtime *bycc_vendor_runtime_entry(void) {
   return &vendor;
 }
 END
-variant() { cc -w -shared -fPIC -DLIBRARY="\"$1\"" -I"$root/include" v.c "${@:3}" -o "$2" -lm; }
+variant() { cc -w -shared -fPIC -DLIBRARY="\"$1\"" -I"$root/include" -I"$root/test/e2e" v.c "${@:3}" -o "$2" -lm; }
 mkdir halves libraries
 echo 'int behind = 1;' | cc -shared -fPIC -x c - -o libraries/libbehind.so
 variant 1.9.4 halves/libbycc_vendor_v.so
