@@ -41,7 +41,7 @@ constexpr OptionInfo table[] = {
     {"profile", Optional, "FILE", "file", Common, "table of time per node and region; with FILE a Chrome trace too", "time"},
     {"threads", Value, "N", "", Common, "size of the thread pool, default the CPUs allowed", "other"},
     {"params", Value, "FILE", "file", Common, "params file, default the recorded one beside the model", "other"},
-    {"vendor-option", Value, "V.NAME=VALUE", "", Common | Repeats, "an option of the run half of a vendor; a wrong name lists them", "other"},
+    {"vendor-option", Value, "V.NAME=VALUE", "", Common | Repeats, "an option of the run half of a vendor; a wrong name lists them; V.library=3.2 takes its half for that version of its library", "other"},
     {"verify", Flag, "", "", Common, "hash all weights; without it, those of files up to 32 MiB", "other"},
     {"verbose|v", Flag, "", "", Common, "messages of the runtime", "other"},
     {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
