@@ -6,6 +6,7 @@
 #include "bycc/IR/Functions.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Element.h"
+#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,36 @@ bool hasHugeElement(const Module &module, const Constant &constant) {
       return true;
   }
   return false;
+}
+
+// In float32, elements of the padding are passed over; products in tiles multiply
+// with them all the same (dilated convolutions of small images read little else).
+double shareOfTaps(const Module &module, NodeId call) {
+  OpId op = module.node(call).op;
+  auto shape = module.types.shape(module.type(call));
+  auto data = module.types.shape(module.type(module.operands(call)[0]));
+  bool isConv = op == ops::nn_conv1d || op == ops::nn_conv2d || op == ops::nn_conv3d;
+  if (!isConv || !attrs::text(module, call, "data_layout").starts_with("NC"))
+    return 1;
+  size_t rank = shape.size() - 2;
+  auto strides = attrs::perAxis(module, call, "strides", rank);
+  auto dilation = attrs::perAxis(module, call, "dilation", rank);
+  auto weight = module.types.shape(module.type(module.operands(call)[1]));
+  Padding padding = attrs::padding(module, call, rank);
+  double share = 1;
+  for (size_t s = 0; s < rank; ++s) {
+    Dim out = shape[2 + s], in = data[2 + s], taps = weight[2 + s];
+    if (!out.isConst() || out.value() == 0 || !in.isConst() || !taps.isConst())
+      continue;
+    int64_t read = 0;
+    for (int64_t tap = 0; tap < taps.value(); ++tap)
+      for (int64_t o = 0; o < out.value(); ++o) {
+        int64_t at = o * strides[s] + tap * dilation[s] - padding.before[s];
+        read += at >= 0 && at < in.value();
+      }
+    share *= static_cast<double>(read) / static_cast<double>(out.value() * taps.value());
+  }
+  return share;
 }
 
 } // namespace
@@ -109,9 +140,18 @@ bool PrecisionChoice::mayConvert(NodeId node, bool isLoop) const {
   if (module_.node(node).kind != NodeKind::CallOp)
     return false;
   PrecisionClass cls = rules_.classOf(module_.node(node).op);
-  if (cls == PrecisionClass::Never || (cls == PrecisionClass::Follow && isLoop))
+  if (cls == PrecisionClass::Never || (cls == PrecisionClass::Follow && isLoop) ||
+      (cls == PrecisionClass::Always && hasUnknownExtent(node)))
     return false;
   return (isFloat32(node) || isSplit(node)) && hasFloatData(node);
+}
+
+// One that no input has. Vendors do not take such products, and the host's are no
+// faster in bfloat16.
+bool PrecisionChoice::hasUnknownExtent(NodeId node) const {
+  TypeId type = module_.type(node);
+  return module_.types.isTensor(type) &&
+         std::ranges::any_of(module_.types.shape(type), &Dim::isUnknown);
 }
 
 // Of a product that cannot convert; "" of other calls.
@@ -120,9 +160,13 @@ std::string PrecisionChoice::whyNever(NodeId node) const {
     return "";
   OpId op = module_.node(node).op;
   DType dtype = module_.types.dtype(module_.type(node));
-  if (rules_.classOf(op) == PrecisionClass::Always && isFloat(dtype) && dtype != DType::BFloat16)
-    return dtype == DType::Float32 ? "its operands are not all float32"
-                                   : "it is " + std::string(name(dtype));
+  if (rules_.classOf(op) == PrecisionClass::Always && isFloat(dtype) && dtype != DType::BFloat16) {
+    if (dtype != DType::Float32)
+      return "it is " + std::string(name(dtype));
+    return hasUnknownExtent(node) ? "an extent (?) of its result does not follow from the inputs': "
+                                    "the host computes it, which is no faster in bfloat16"
+                                  : "its operands are not all float32";
+  }
   if (rules_.classes.contains(op.index) || dtype != DType::Float32)
     return "";
   // Many operations for each result, of more than one tensor: a product, of what kind ever.
@@ -175,20 +219,27 @@ bool PrecisionChoice::hasFloatData(NodeId call) const {
 // the little that it is said to save moves conversions of the same cost beside the
 // operators that need float32, where kernels take both in one.
 double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
-  constexpr double savedBytes = 2; // an element, each time it is moved
-  constexpr double little = 1e-5;  // microseconds
+  constexpr double little = 1e-5; // microseconds
   if (isView(module_, call))
     return little;
+  double saved = floatTraffic(call) / 2;
+  if (cls == PrecisionClass::Always)
+    saved += floatArithmetic(call) - opInfo(module_.node(call).op).flops(module_, call) / halfRate_;
+  return saved;
+}
+
+double PrecisionChoice::floatTraffic(NodeId call) const {
+  constexpr double bytes = 4; // an element, each time it is moved
   double moved = 2 * elements(module_.type(call));
   for (NodeId operand : floatOperands(call))
     if (module_.isConstant(operand))
       moved += elements(module_.type(operand));
-  double saved = savedBytes * moved / rules_.bytesPerMicrosecond;
-  if (cls == PrecisionClass::Always) {
-    double flops = opInfo(module_.node(call).op).flops(module_, call);
-    saved += flops / rules_.flopsPerMicrosecond - flops / halfRate_;
-  }
-  return saved;
+  return bytes * moved / rules_.bytesPerMicrosecond;
+}
+
+double PrecisionChoice::floatArithmetic(NodeId product) const {
+  double flops = opInfo(module_.node(product).op).flops(module_, product);
+  return shareOfTaps(module_, product) * flops / rules_.flopsPerMicrosecond;
 }
 
 // --- range

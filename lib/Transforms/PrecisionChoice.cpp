@@ -1,6 +1,7 @@
 #include "PrecisionChoice.h"
 
 #include "MinimumCut.h"
+#include "SimplifyRules.h"
 #include "bycc/IR/Functions.h"
 
 #include <algorithm>
@@ -131,6 +132,45 @@ void PrecisionChoice::choose() {
   do
     solve();
   while (demote());
+  dropSmallGain();
+}
+
+void PrecisionChoice::dropSmallGain() {
+  double saved = gain(), all = floatTime();
+  if (saved <= 0 || saved >= rules_.leastGain * all)
+    return;
+  isChosen_.assign(vars_.size(), 0);
+  dropped_ = "bfloat16 would save " + microseconds(saved) + " of the function's " +
+             microseconds(all) + ", which is not worth its rounding";
+}
+
+double PrecisionChoice::gain() const {
+  double saved = 0;
+  for (uint32_t i = 0; i < vars_.size(); ++i)
+    saved += isChosen_[i] ? vars_[i].saved : 0;
+  for (const Value &value : values_) {
+    Maker from = maker(value.node);
+    auto isChosen = [&](uint32_t var) { return isChosen_[var] != 0; };
+    bool isHalf = from == Maker::Var ? isChosen(makerVar(value.node)) : from == Maker::Half;
+    if (from == Maker::Constant)
+      continue;
+    if (!isHalf && (value.isReadAsHalf || std::ranges::any_of(value.readers, isChosen)))
+      saved -= narrowing(value.node);
+    if (isHalf && (value.isReadAsFloat || !std::ranges::all_of(value.readers, isChosen)))
+      saved -= widening(value.node);
+  }
+  return saved;
+}
+
+double PrecisionChoice::floatTime() const {
+  double all = 0;
+  for (NodeId node : nodes_) {
+    if (module_.node(node).kind != NodeKind::CallOp || !isFloat32(node) || isView(module_, node))
+      continue;
+    bool isProduct = rules_.classOf(module_.node(node).op) == PrecisionClass::Always;
+    all += floatTraffic(node) + (isProduct ? floatArithmetic(node) : 0);
+  }
+  return all;
 }
 
 // One conversion each way for all readers on the other side of the maker.
@@ -230,6 +270,8 @@ size_t PrecisionChoice::numConverted(PrecisionClass cls) const {
 }
 
 std::string PrecisionChoice::reasonOf(const Var &var) const {
+  if (!dropped_.empty())
+    return dropped_;
   double price = 0;
   for (NodeId operand : floatOperands(var.call)) {
     if (isBeyond_[operand.index] == 2)

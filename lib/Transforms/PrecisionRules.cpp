@@ -65,12 +65,15 @@ private:
     if (!cost)
       return jsonError(root_, "", file_) << "'cost' is missing";
     // unknown_extent stands in older files: open extents count as everywhere else.
-    BYCC_TRY(checkKeys(*cost, {"launch_us", "gb_per_s", "unknown_extent", "table_bytes", "gflops"},
-                       "/cost", file_));
+    BYCC_TRY(checkKeys(
+        *cost, {"launch_us", "gb_per_s", "unknown_extent", "table_bytes", "least_gain", "gflops"},
+        "/cost", file_));
     constexpr double slowest = 1e-3;
     rules_.launchMicroseconds = BYCC_TRY(number(*cost, "launch_us", "/cost", 0));
     rules_.bytesPerMicrosecond = 1e3 * BYCC_TRY(number(*cost, "gb_per_s", "/cost", slowest));
     rules_.tableBytes = static_cast<int64_t>(BYCC_TRY(number(*cost, "table_bytes", "/cost", 0)));
+    if (cost->find("least_gain"))
+      rules_.leastGain = BYCC_TRY(number(*cost, "least_gain", "/cost", 0));
     const JsonValue *gflops = cost->find("gflops");
     if (!gflops || !gflops->isObject())
       return jsonError(gflops ? *gflops : *cost, "/cost", file_)

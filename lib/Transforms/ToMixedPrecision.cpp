@@ -15,29 +15,32 @@
 // 3. Casts that nobody reads go; casts of what a loop does not change go in front
 //    of it.
 //
-// Constants are rounded to the nearest finite number: the mask -3.4e38, times zero,
-// must stay zero.
+// Constants are rounded to finite numbers: the mask -3.4e38, times zero, must stay
+// zero. Weights are rounded so that each row of them keeps its sum (RoundWeights).
 
 #include "PrecisionChoice.h"
+#include "RoundWeights.h"
 #include "Scopes.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
 #include "bycc/Transforms/Passes.h"
 
-#include <bit>
 #include <cstring>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
 namespace bycc {
 namespace {
 
-uint16_t finiteBFloat16(uint32_t bits) {
-  if ((bits & 0x7fffffff) >= 0x7f800000) // infinity, NaN
-    return floatToBFloat16(std::bit_cast<float>(bits));
-  uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return static_cast<uint16_t>((rounded & 0x7fff) == 0x7f80 ? rounded - 1 : rounded);
+// Operators whose weights are rows, each for one channel of the result.
+bool hasRowsOfWeights(const Module &module, NodeId call) {
+  OpId op = module.node(call).op;
+  if (op == ops::nn_dense)
+    return true;
+  return (op == ops::nn_conv1d || op == ops::nn_conv2d || op == ops::nn_conv3d) &&
+         attrs::text(module, call, "kernel_layout").starts_with("OI");
 }
 
 class Converter {
@@ -184,13 +187,18 @@ private:
   NodeId roundedConstant(NodeId node) {
     const Constant &wide = module_.constant(node);
     std::vector<uint8_t> bytes(wide.bytes / 2);
-    const uint8_t *from = wide.data();
-    for (size_t i = 0; i < bytes.size() / 2; ++i) {
-      uint32_t bits;
-      std::memcpy(&bits, from + 4 * i, sizeof bits);
-      uint16_t half = finiteBFloat16(bits);
-      std::memcpy(bytes.data() + 2 * i, &half, sizeof half);
-    }
+    std::vector<float> values(wide.bytes / 4); // aligned, unlike bytes of a file
+    if (!values.empty())
+      std::memcpy(values.data(), wide.data(), wide.bytes);
+    std::span<const float> from(values);
+    std::span to(reinterpret_cast<uint16_t *>(bytes.data()), from.size());
+    bool isRows = hasRowsOfWeights(module_, call_) && module_.operands(call_)[1] == node;
+    size_t row = isRows ? from.size() / module_.types.shape(wide.type)[0].value() : 0;
+    if (row == 0)
+      roundToHalf(from, to);
+    else
+      for (size_t begin = 0; begin < from.size(); begin += row)
+        roundBalanced(from.subspan(begin, row), to.subspan(begin, row));
     Constant half;
     half.type = module_.types.tensor(DType::BFloat16, module_.types.shape(wide.type));
     half.bytes = bytes.size();

@@ -26,6 +26,7 @@ struct PrecisionRules {
   double bytesPerMicrosecond = 1;
   double flopsPerMicrosecond = 1;                        // of a float32 product
   std::map<std::string, double> bf16FlopsPerMicrosecond; // by CPU feature
+  double leastGain = 0;   // share of a function's time below which nothing converts
   int64_t tableBytes = 0; // from here up a constant that is indexed is a weight
 
   PrecisionClass classOf(OpId op) const {

@@ -6,7 +6,9 @@
 #include "bycc/Eval/Eval.h"
 #include "bycc/Transforms/PrecisionRules.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 using namespace bycc;
@@ -144,4 +146,51 @@ TEST_CASE("the built-in rules name no operator twice and convert products") {
   CHECK(rules.classOf(ops::nn_conv2d) == PrecisionClass::Always);
   CHECK(rules.classOf(ops::nn_softmax) == PrecisionClass::Never);
   CHECK(rules.classOf(ops::argmax) == PrecisionClass::Never);
+}
+
+TEST_CASE("rows of weights keep their sums in bfloat16") {
+  constexpr int64_t rows = 6, columns = 200;
+  TestGraph g;
+  std::mt19937 random(3);
+  std::vector<float> weights;
+  for (int64_t i = 0; i < rows * columns; ++i)
+    weights.push_back(static_cast<float>(random() % 20001) / 10000 - 0.7f);
+  NodeId x = g.param("x", {Dim(512), Dim(columns)});
+  NodeId w = g.floats({Dim(rows), Dim(columns)}, weights);
+  g.finish(g.call(ops::nn_dense, {x, w}, {{"units", AttrValue(rows)}}));
+  auto rules = readPrecisionRules(eager, "eager.json");
+  REQUIRE(rules);
+  REQUIRE(run(g, *rules));
+  auto isDense = [&](NodeId node) { return g.module.isOp(node, ops::nn_dense); };
+  NodeId dense = *std::ranges::find_if(g.nodes(), isDense);
+  const Constant &half = g.module.constant(g.module.operands(dense)[1]);
+  REQUIRE(g.module.types.dtype(half.type) == DType::BFloat16);
+  for (int64_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, half.data() + 2 * i, sizeof bits);
+      double error = static_cast<double>(bfloat16ToFloat(bits)) - weights[i];
+      CHECK(std::abs(error) <= std::abs(weights[i]) / 128); // one of its two neighbours
+      sum += error;
+    }
+    CHECK(std::abs(sum) < 0.004); // half a step; some 0.016 when each goes to the nearest
+  }
+}
+
+TEST_CASE("a gain that is small for the function is not taken") {
+  auto convertedWith = [](const char *leastGain) {
+    TestGraph g;
+    NodeId x = g.param("x", {Dim(64), Dim(64)});
+    NodeId w = g.floats({Dim(64), Dim(64)}, std::vector<float>(64 * 64, 0.5f));
+    g.finish(g.call(ops::nn_dense, {x, w}, {{"units", AttrValue(64)}}));
+    std::string text = eager, member = "\"table_bytes\"";
+    text.insert(text.find(member), std::string("\"least_gain\": ") + leastGain + ", ");
+    auto rules = readPrecisionRules(text, "eager.json");
+    INFO((rules ? "" : rules.error().str()));
+    REQUIRE(rules);
+    return run(g, *rules);
+  };
+  CHECK(convertedWith("0.05"));
+  CHECK_FALSE(convertedWith("0.999")); // arithmetic is a hundredth, but there are conversions
 }
