@@ -35,28 +35,31 @@ bool hasHugeElement(const Module &module, const Constant &constant) {
 // with them all the same (dilated convolutions of small images read little else).
 double shareOfTaps(const Module &module, NodeId call) {
   OpId op = module.node(call).op;
-  auto shape = module.types.shape(module.type(call));
-  auto data = module.types.shape(module.type(module.operands(call)[0]));
+  auto extents = [&](NodeId node) {
+    std::vector<int64_t> likely;
+    for (Dim dim : module.types.shape(module.type(node)).subspan(2))
+      likely.push_back(module.types.likely(dim));
+    return likely;
+  };
   bool isConv = op == ops::nn_conv1d || op == ops::nn_conv2d || op == ops::nn_conv3d;
-  if (!isConv || !attrs::text(module, call, "data_layout").starts_with("NC"))
+  if (!isConv || !attrs::text(module, call, "data_layout").starts_with("NC") ||
+      !attrs::text(module, call, "kernel_layout").starts_with("OI"))
     return 1;
-  size_t rank = shape.size() - 2;
-  auto strides = attrs::perAxis(module, call, "strides", rank);
-  auto dilation = attrs::perAxis(module, call, "dilation", rank);
-  auto weight = module.types.shape(module.type(module.operands(call)[1]));
-  Padding padding = attrs::padding(module, call, rank);
+  std::vector<int64_t> out = extents(call), in = extents(module.operands(call)[0]),
+                       taps = extents(module.operands(call)[1]);
+  auto strides = attrs::perAxis(module, call, "strides", out.size());
+  auto dilation = attrs::perAxis(module, call, "dilation", out.size());
+  Padding padding = attrs::padding(module, call, out.size());
   double share = 1;
-  for (size_t s = 0; s < rank; ++s) {
-    Dim out = shape[2 + s], in = data[2 + s], taps = weight[2 + s];
-    if (!out.isConst() || out.value() == 0 || !in.isConst() || !taps.isConst())
-      continue;
+  for (size_t s = 0; s < out.size(); ++s) {
     int64_t read = 0;
-    for (int64_t tap = 0; tap < taps.value(); ++tap)
-      for (int64_t o = 0; o < out.value(); ++o) {
+    for (int64_t tap = 0; tap < taps[s]; ++tap)
+      for (int64_t o = 0; o < out[s]; ++o) {
         int64_t at = o * strides[s] + tap * dilation[s] - padding.before[s];
-        read += at >= 0 && at < in.value();
+        read += at >= 0 && at < in[s];
       }
-    share *= static_cast<double>(read) / static_cast<double>(out.value() * taps.value());
+    if (int64_t all = out[s] * taps[s]; all > 0)
+      share *= static_cast<double>(read) / static_cast<double>(all);
   }
   return share;
 }
