@@ -143,14 +143,13 @@ bool PrecisionChoice::mayConvert(NodeId node, bool isLoop) const {
   if (module_.node(node).kind != NodeKind::CallOp)
     return false;
   PrecisionClass cls = rules_.classOf(module_.node(node).op);
-  if (cls == PrecisionClass::Never || (cls == PrecisionClass::Follow && isLoop) ||
-      (cls == PrecisionClass::Always && hasUnknownExtent(node)))
+  if (cls == PrecisionClass::Never || (cls == PrecisionClass::Follow && isLoop))
     return false;
   return (isFloat32(node) || isSplit(node)) && hasFloatData(node);
 }
 
-// One that no input has. Vendors do not take such products, and the host's are no
-// faster in bfloat16.
+// One that no input has. Vendors do not take such products, and the arithmetic of the
+// host's is no faster in bfloat16.
 bool PrecisionChoice::hasUnknownExtent(NodeId node) const {
   TypeId type = module_.type(node);
   return module_.types.isTensor(type) &&
@@ -163,13 +162,9 @@ std::string PrecisionChoice::whyNever(NodeId node) const {
     return "";
   OpId op = module_.node(node).op;
   DType dtype = module_.types.dtype(module_.type(node));
-  if (rules_.classOf(op) == PrecisionClass::Always && isFloat(dtype) && dtype != DType::BFloat16) {
-    if (dtype != DType::Float32)
-      return "it is " + std::string(name(dtype));
-    return hasUnknownExtent(node) ? "an extent (?) of its result does not follow from the inputs': "
-                                    "the host computes it, which is no faster in bfloat16"
-                                  : "its operands are not all float32";
-  }
+  if (rules_.classOf(op) == PrecisionClass::Always && isFloat(dtype) && dtype != DType::BFloat16)
+    return dtype == DType::Float32 ? "its operands are not all float32"
+                                   : "it is " + std::string(name(dtype));
   if (rules_.classes.contains(op.index) || dtype != DType::Float32)
     return "";
   // Many operations for each result, of more than one tensor: a product, of what kind ever.
@@ -226,7 +221,7 @@ double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
   if (isView(module_, call))
     return little;
   double saved = floatTraffic(call) / 2;
-  if (cls == PrecisionClass::Always)
+  if (cls == PrecisionClass::Always && !hasUnknownExtent(call))
     saved += floatArithmetic(call) - opInfo(module_.node(call).op).flops(module_, call) / halfRate_;
   return saved;
 }
