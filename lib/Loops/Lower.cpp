@@ -137,7 +137,7 @@ Ref OpLowering::broadcastIndex(Ref extent, Ref index) {
         x.binary(Op::Or, x.binary(Op::Eq, extent, x.integer(1)), x.binary(Op::Eq, extent, wanted)),
         "an extent of {} does not broadcast to {}", {extent, wanted});
   }
-  return x.select(x.binary(Op::Eq, extent, x.integer(1)), x.integer(0), index);
+  return x.index(index, extent); // 0 where the extent is 1, else it is within
 }
 
 Ref OpLowering::broadcastExtent(Ref a, Ref b) {

@@ -362,12 +362,13 @@ Expected<> padWith(OpLowering &op, const std::vector<Width> &widths, const std::
             continue;
           }
           if (mode == "edge") {
-            at.push_back(op.op2(Op::Min, op.op2(Op::Max, p, zero), last));
+            at.push_back(op.x.index(p, a.shape[d]));
             continue;
           }
           Ref low = op.x.select(op.op2(Op::Lt, p, zero), op.x.plus(op.x.sub(zero, p), -shift), p);
           Ref mirrored = op.x.plus(op.x.sub(op.x.times(last, 2), low), shift);
-          at.push_back(op.x.select(op.op2(Op::Lt, last, low), mirrored, low));
+          at.push_back(
+              op.x.index(op.x.select(op.op2(Op::Lt, last, low), mirrored, low), a.shape[d]));
         }
         return inside == noRef ? op.atGuarded(a, at)
                                : op.x.guard(inside, op.atGuarded(a, at), value);
