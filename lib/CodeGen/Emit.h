@@ -54,7 +54,9 @@ private:
   Value *scratchOf(Value *thread);
   void emitNest(const Nest &nest, const NestSchedule &schedule);
   void emitRow(const Nest &nest, const NestSchedule &schedule);
-  void emitAcross(const Nest &nest, const NestSchedule &schedule);
+  void emitBlock(const Nest &nest, const NestSchedule &schedule);
+  void emitTurned(const NestStage &inner);
+  void emitTurnedBlock(const Stage &stage, const Lanes &rows, Value *begin, Value *width);
   void emitMap(const NestStage &inner, const StageSchedule &schedule);
   void emitReduce(const NestStage &inner, const StageSchedule &schedule);
   struct Reduction;
@@ -194,7 +196,8 @@ private:
   // --- small things
   Value *i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
   Value *splat(Value *value);
-  Value *laneIota(); // <0, 1, ...> i64
+  Value *laneIota();               // <0, 1, ...> i64, of a whole vector
+  Value *firstLanes(Value *count); // the mask of so many
   Value *fieldPointer(Value *base, int64_t offset) {
     return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset));
   }

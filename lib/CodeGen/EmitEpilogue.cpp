@@ -14,7 +14,7 @@ void KernelEmitter::storeVector(const Contraction &c, const Tile &tile, const Ti
   Lanes now{c.column, lanes, nullptr};
   setLanes(now);
   if (tile.hasColumnTail && v + 1 == tile.how.vectors)
-    now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, columnsLeft(c)));
+    now.mask = firstLanes(columnsLeft(c));
   if (auto known = extentOf(c.column); now.mask && known)
     now.used = *known % lanes;
   setLanes(now);
@@ -96,7 +96,7 @@ void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *valu
   Lanes now{c.innerRow, lanes, nullptr};
   setLanes(now);
   if (count < static_cast<int64_t>(lanes)) {
-    now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, i64(count)));
+    now.mask = firstLanes(i64(count));
     now.used = count;
   }
   setLanes(now);

@@ -15,9 +15,14 @@ llvm::Value *KernelEmitter::splat(Value *value) {
 
 llvm::Value *KernelEmitter::laneIota() {
   std::vector<llvm::Constant *> values;
-  for (unsigned lane = 0; lane < lanes_.count; ++lane)
-    values.push_back(b_.getInt64(lane));
+  for (int64_t lane = 0; lane < vectorLanes(); ++lane)
+    values.push_back(b_.getInt64(static_cast<uint64_t>(lane)));
   return llvm::ConstantVector::get(values);
+}
+
+llvm::Value *KernelEmitter::firstLanes(Value *count) {
+  return b_.CreateICmpSLT(laneIota(),
+                          b_.CreateVectorSplat(static_cast<unsigned>(vectorLanes()), count));
 }
 
 bool KernelEmitter::isVarying(Ref ref) {

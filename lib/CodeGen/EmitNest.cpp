@@ -14,10 +14,11 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
   overrides_.clear();
   setLanes({});
   int64_t lanes = vectorLanes();
+  bool hasBlocks = schedule.lanes != LanesRun::Along;
   Value *count = i64(1);
   for (uint32_t axis : nest.rows) {
     Value *extent = extentValue(axis);
-    if (schedule.isAcross && axis == nest.rows.back())
+    if (hasBlocks && axis == nest.rows.back())
       extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
     count = b_.CreateMul(count, extent);
   }
@@ -27,7 +28,7 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
       Value *rest = row;
       for (size_t r = nest.rows.size(); r-- > 0;) {
         uint32_t axis = nest.rows[r];
-        bool isBlock = schedule.isAcross && r + 1 == nest.rows.size();
+        bool isBlock = hasBlocks && r + 1 == nest.rows.size();
         Value *extent = extentValue(axis);
         if (isBlock)
           extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
@@ -45,8 +46,8 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
         axes_[axis] = begin;
       }
       Scope scope(*this);
-      if (schedule.isAcross)
-        emitAcross(nest, schedule);
+      if (hasBlocks)
+        emitBlock(nest, schedule);
       else
         emitRow(nest, schedule);
     });
@@ -56,6 +57,8 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
 }
 
 void KernelEmitter::emitRow(const Nest &nest, const NestSchedule &schedule) {
+  if (schedule.lanes == LanesRun::Turned)
+    return emitTurned(nest.stages[0]);
   for (size_t s = 0; s < nest.stages.size(); ++s)
     if (nest.stages[s].stage.reduce == Reduce::None)
       emitMap(nest.stages[s], schedule.stages[s]);
@@ -65,7 +68,7 @@ void KernelEmitter::emitRow(const Nest &nest, const NestSchedule &schedule) {
 }
 
 // A block of rows, one per lane; the only block of few rows under a mask.
-void KernelEmitter::emitAcross(const Nest &nest, const NestSchedule &schedule) {
+void KernelEmitter::emitBlock(const Nest &nest, const NestSchedule &schedule) {
   uint32_t axis = nest.rows.back();
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   Value *left = b_.CreateSub(extentValue(axis), axes_.at(axis));
@@ -73,7 +76,7 @@ void KernelEmitter::emitAcross(const Nest &nest, const NestSchedule &schedule) {
     Lanes now{axis, lanes, nullptr};
     setLanes(now);
     if (masked)
-      now.mask = b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, left));
+      now.mask = firstLanes(left);
     if (auto known = extentOf(axis); masked && known)
       now.used = *known % lanes;
     setLanes(now);
@@ -119,8 +122,7 @@ void KernelEmitter::loopLanes(uint32_t axis, Tail tail, int64_t ways,
     Lanes now{axis, lanes, nullptr};
     setLanes(now);
     if (masked)
-      now.mask =
-          b_.CreateICmpSLT(laneIota(), b_.CreateVectorSplat(lanes, b_.CreateSub(extent, index)));
+      now.mask = firstLanes(b_.CreateSub(extent, index));
     if (masked && known)
       now.used = *known % lanes;
     setLanes(now);
@@ -173,6 +175,62 @@ void KernelEmitter::emitMap(const NestStage &inner, const StageSchedule &schedul
     return loopAxes(stage.axes, stage.axes.size(), schedule.unrolledAxes, body);
   loopAxes(stage.axes, stage.axes.size() - 1, 0,
            [&] { loopLanes(inner.vectorAxis, schedule.tail, 1, [&](int64_t) { body(); }); });
+}
+
+// Lanes run along a row axis when elements are read and computed, and along the stage's own axis
+// when they are stored.
+void KernelEmitter::emitTurned(const NestStage &inner) {
+  const Stage &stage = inner.stage;
+  const Lanes rows = lanes_;
+  auto lanes = static_cast<int64_t>(vectorLanes());
+  loopAxes(stage.axes, stage.axes.size() - 1, 0, [&] {
+    uint32_t axis = stage.axes.back();
+    Value *extent = extentValue(axis);
+    auto known = extentOf(axis);
+    Value *full = known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-lanes));
+    forLoop(i64(0), full, lanes,
+            [&](Value *begin) { emitTurnedBlock(stage, rows, begin, i64(lanes)); });
+    ifThen(b_.CreateICmpSLT(full, extent),
+           [&] { emitTurnedBlock(stage, rows, full, b_.CreateSub(extent, full)); });
+  });
+}
+
+// The columns [begin, begin + width) of the lanes' rows.
+void KernelEmitter::emitTurnedBlock(const Stage &stage, const Lanes &rows, Value *begin,
+                                    Value *width) {
+  uint32_t column = stage.axes.back();
+  auto lanes = static_cast<unsigned>(vectorLanes());
+  Value *firstRow = axes_.at(rows.axis);
+  Value *last = b_.CreateSub(b_.CreateAdd(begin, width), i64(1));
+  std::vector<Value *> block;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    Scope scope(*this);
+    setLanes(rows);
+    axes_[column] =
+        b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(begin, i64(lane)), last);
+    block.push_back(emitVector(stage.body));
+  }
+  block = transposeTile(std::move(block));
+  Lanes columns{column, lanes, nullptr};
+  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(width);
+      !known || known->getSExtValue() < lanes)
+    columns.mask = firstLanes(width);
+  Value *numRows = b_.CreateSub(extentValue(rows.axis), firstRow);
+  axes_[column] = begin;
+  for (unsigned row = 0; row < lanes; ++row) {
+    auto store = [&] {
+      Scope scope(*this);
+      axes_[rows.axis] = b_.CreateAdd(firstRow, i64(row));
+      setLanes(columns);
+      emitStore(stage.buffer, stage.store, block[row], isExact(stage.body));
+    };
+    if (rows.mask)
+      ifThen(b_.CreateICmpSLT(i64(row), numRows), store);
+    else
+      store();
+  }
+  axes_[rows.axis] = firstRow;
+  setLanes(rows);
 }
 
 llvm::Value *KernelEmitter::identityOf(const Stage &stage) {

@@ -14,6 +14,7 @@ struct KernelEmitter::TileSums {
   const Product &product;
   const TileSchedule &how;
   bool isPacked = false;
+  Value *tail = nullptr; // which lanes of the last vector of W there are; null: all
   uint32_t bufferW = 0;
   DType typeX, typeW;
   llvm::Type *unitX = nullptr, *unitW = nullptr, *elementX = nullptr;
@@ -95,8 +96,11 @@ llvm::Value *KernelEmitter::loadVector(const TileSums &t, Value *base, Value *of
   int64_t lanes = vectorLanes(), size = sizeInBytes(t.typeW), ahead = t.product.how.prefetchAhead;
   Value *pointer = b_.CreateGEP(t.unitW, base, b_.CreateAdd(offset, i64(vector * lanes)));
   auto align = llvm::Align(static_cast<uint64_t>(t.isPacked ? lanes * size : size));
-  llvm::Instruction *load = b_.CreateAlignedLoad(
-      llvm::FixedVectorType::get(t.unitW, static_cast<unsigned>(lanes)), pointer, align);
+  auto *type = llvm::FixedVectorType::get(t.unitW, static_cast<unsigned>(lanes));
+  llvm::Instruction *load =
+      t.tail && vector + 1 == t.how.vectors
+          ? b_.CreateMaskedLoad(type, pointer, align, t.tail, llvm::Constant::getNullValue(type))
+          : static_cast<llvm::Instruction *>(b_.CreateAlignedLoad(type, pointer, align));
   tag(load, t.bufferW);
   Value *value = unpack(t.typeW, load);
   if (ahead > 0) {
@@ -167,6 +171,8 @@ void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
   Value *columnBegin = b_.CreateAdd(
       b_.CreateMul(tile.columnTile, i64(product.how.tile.vectors * vectorLanes())), firstLane);
   axes_[c.column] = columnBegin;
+  if (!t.isPacked && tile.hasColumnTail)
+    t.tail = firstLanes(columnsLeft(c));
   for (uint32_t axis : c.reduction)
     axes_[axis] = i64(0);
   auto [pointerX, pointerW] = operandsOf(t, tile, firstLane);

@@ -12,7 +12,7 @@ namespace {
 // The innermost axis becomes rows of `chunk` elements.
 void makeChunks(Exprs &exprs, Nest &nest, int64_t chunk) {
   NestStage &inner = nest.stages[0];
-  uint32_t axis = inner.vectorAxis;
+  uint32_t axis = inner.stage.axes.back();
   Ref extent = exprs.extent(axis);
   Ref chunks = exprs.binary(Op::FloorDiv, exprs.plus(extent, chunk - 1), exprs.integer(chunk));
   uint32_t outer = exprs.newAxis(chunks);
@@ -25,7 +25,8 @@ void makeChunks(Exprs &exprs, Nest &nest, int64_t chunk) {
   stage.store = exprs.substitute(stage.store, {{axis, value}});
   nest.rows.push_back(outer);
   std::replace(stage.axes.begin(), stage.axes.end(), axis, rest);
-  inner.vectorAxis = rest;
+  if (inner.vectorAxis == axis)
+    inner.vectorAxis = rest;
 }
 
 // Argument order: inputs that are read as they are, outputs, temps that are not row
@@ -124,6 +125,10 @@ void applyShapes(Loops &loops) {
     }
     if (schedule.chunk > 0)
       makeChunks(loops.kernel.exprs, nest, schedule.chunk);
+    if (schedule.lanes == LanesRun::Turned) {
+      auto row = std::ranges::find(nest.rows, turnedRow(loops.kernel.exprs, nest));
+      std::rotate(row, row + 1, nest.rows.end());
+    }
   }
 }
 
@@ -131,7 +136,7 @@ void finishLoops(Loops &loops) {
   listArguments(loops);
   for (size_t n = 0; n < loops.nests.size(); ++n) {
     Nest &nest = loops.nests[n];
-    int64_t lanes = loops.schedule.nests[n].isAcross ? loops.schedule.lanes : 1;
+    int64_t lanes = loops.schedule.nests[n].lanes == LanesRun::Across ? loops.schedule.lanes : 1;
     for (NestStage &inner : nest.stages)
       if (inner.isLocal)
         layOutLocal(loops.kernel, nest, inner, lanes);

@@ -3,6 +3,8 @@
 // through their lanes, and how many iterations are worth a thread. Products: ChooseTile.cpp.
 #include "ChooseSchedule.h"
 
+#include "LoopSteps.h"
+
 #include <algorithm>
 
 namespace bycc::loops {
@@ -18,12 +20,44 @@ uint32_t ownAxis(const Stage &stage) {
   return axes.empty() ? noAxis : axes.back();
 }
 
+constexpr size_t mostTurned = 40; // expressions of a body that is written out for each lane
+
 bool reduces(const Nest &nest) {
   return std::ranges::any_of(
       nest.stages, [](const NestStage &inner) { return inner.stage.reduce != Reduce::None; });
 }
 
 } // namespace
+
+uint32_t turnedRow(const Exprs &exprs, const Nest &nest) {
+  if (nest.contraction || nest.stages.size() != 1)
+    return noAxis;
+  const Stage &stage = nest.stages[0].stage;
+  if (stage.reduce != Reduce::None || stage.axes.empty() ||
+      exprs.coefficient(stage.store, stage.axes.back()) != 1)
+    return noAxis;
+  std::vector<Ref> indices;
+  exprs.visit(stage.body, [&](Ref ref) {
+    if (exprs[ref].op == Op::Load)
+      indices.push_back(exprs[ref].a);
+    return true;
+  });
+  auto isFar = [&](Ref index) { // along the stage's own axis
+    auto step = exprs.coefficient(index, stage.axes.back());
+    return !step || *step < 0 || *step > 4;
+  };
+  for (uint32_t row : nest.rows) {
+    bool fits = true, turns = false;
+    for (Ref index : indices) {
+      auto step = exprs.coefficient(index, row);
+      fits = fits && (step == 0 || step == 1);
+      turns = turns || (step == 1 && isFar(index));
+    }
+    if (fits && turns)
+      return row;
+  }
+  return noAxis;
+}
 
 // --- edits
 
@@ -157,19 +191,41 @@ void ScheduleChooser::chooseLanes(const Nest &nest, NestSchedule &schedule) {
       across += weight * contiguity(inner.stage, nest.rows.back());
   }
   bool canBeAcross = reduces(nest) && !nest.rows.empty();
-  schedule.isAcross = word("lanes run", canBeAcross && across > within, {"along", "across"},
-                           {true, canBeAcross}, "across rows of reductions") == 1;
+  LanesRun chosen = canBeAcross && across > within ? LanesRun::Across
+                    : isTurned(nest)               ? LanesRun::Turned
+                                                   : LanesRun::Along;
+  schedule.lanes = static_cast<LanesRun>(
+      word("lanes run", static_cast<size_t>(chosen), {"along", "across", "turned"},
+           {true, canBeAcross, turnedRow(exprs_, nest) != noAxis},
+           "across rows of reductions, turned where what is read lies along a row axis"));
   for (const NestStage &inner : nest.stages) {
     StageSchedule &stage = schedule.stages.emplace_back();
-    bool canBeVector = !schedule.isAcross && ownAxis(inner.stage) != noAxis;
+    bool canBeVector = schedule.lanes == LanesRun::Along && ownAxis(inner.stage) != noAxis;
     stage.isVector = word("stage b" + std::to_string(inner.stage.buffer) + " vector", canBeVector,
                           {"no", "yes"}, {true, canBeVector}, "") == 1;
   }
 }
 
+// Worth it where blocks are half full at least, and a body short enough to stand there for each
+// lane.
+bool ScheduleChooser::isTurned(const Nest &nest) const {
+  uint32_t row = turnedRow(exprs_, nest);
+  if (row == noAxis)
+    return false;
+  const Stage &stage = nest.stages[0].stage;
+  size_t size = 0;
+  exprs_.visit(stage.body, [&](Ref ref) {
+    size += isCostly(exprs_[ref].op) ? mostTurned / 2 : 1;
+    return exprs_[ref].op != Op::Load;
+  });
+  return size <= mostTurned && sizeInBytes(kernel_.buffers[stage.buffer].type) <= 4 &&
+         2 * std::min(likely(row), likely(stage.axes.back())) >= facts_.lanes;
+}
+
 // A long innermost loop becomes rows of fixed-size chunks, so that it can run in parallel.
 void ScheduleChooser::chooseChunk(const Nest &nest, NestSchedule &schedule) {
-  bool canBe = !reduces(nest) && nest.stages.size() == 1 && schedule.stages[0].isVector;
+  bool canBe = !reduces(nest) && nest.stages.size() == 1 && schedule.lanes != LanesRun::Across &&
+               ownAxis(nest.stages[0].stage) != noAxis;
   if (canBe) {
     auto known = extentOf(ownAxis(nest.stages[0].stage));
     schedule.chunk = known && *known < 2 * chunkElements ? 0 : chunkElements;
@@ -189,11 +245,11 @@ void ScheduleChooser::chooseSteps(const std::vector<Nest> &nests, Schedule &sche
     if (edits_)
       prefix_ = "nest " + std::to_string(n) + " ";
     for (size_t s = 0; s < nest.stages.size(); ++s)
-      chooseStage(nest.stages[s], made.isAcross, made.stages[s]);
-    double cycles =
-        rowCycles(nest, made) * (made.isAcross ? static_cast<double>(facts_.lanes) : 1.0);
+      chooseStage(nest.stages[s], made.lanes, made.stages[s]);
+    bool hasBlocks = made.lanes != LanesRun::Along;
+    double cycles = rowCycles(nest, made) * (hasBlocks ? static_cast<double>(facts_.lanes) : 1.0);
     std::optional<int64_t> count = product(nest.rows);
-    if (made.isAcross && count) {
+    if (hasBlocks && count) {
       count = 1;
       for (uint32_t axis : nest.rows)
         *count *=
@@ -214,8 +270,8 @@ double ScheduleChooser::rowCycles(const Nest &nest, const NestSchedule &schedule
                                                     : 0.2;
       return true;
     });
-    cost +=
-        iterations(inner.stage) * ops / (inner.vectorAxis != noAxis || schedule.isAcross ? 4 : 1);
+    cost += iterations(inner.stage) * ops /
+            (inner.vectorAxis != noAxis || schedule.lanes != LanesRun::Along ? 4 : 1);
   }
   return cost;
 }
@@ -253,7 +309,7 @@ int64_t ScheduleChooser::unrolledOf(const std::vector<uint32_t> &axes) const {
   return 0;
 }
 
-void ScheduleChooser::chooseStage(const NestStage &inner, bool isAcross, StageSchedule &stage) {
+void ScheduleChooser::chooseStage(const NestStage &inner, LanesRun lanes, StageSchedule &stage) {
   const Stage &what = inner.stage;
   std::string key = "stage b" + std::to_string(what.buffer) + " ";
   auto known = inner.vectorAxis == noAxis ? std::nullopt : extentOf(inner.vectorAxis);
@@ -270,7 +326,7 @@ void ScheduleChooser::chooseStage(const NestStage &inner, bool isAcross, StageSc
   if (stage.ways & (stage.ways - 1))
     refuse(key + "ways", "sums of a reduction are a power of two");
   auto unrolled = [&](const char *name, const std::vector<uint32_t> &axes) {
-    int64_t most = isAcross ? unrolledOf(axes) : 0;
+    int64_t most = lanes == LanesRun::Across ? unrolledOf(axes) : 0;
     return number(key + name, most, 0, most, "innermost axes that are written out");
   };
   stage.unrolledAxes = unrolled("unroll", what.axes);

@@ -35,7 +35,8 @@ private:
   // --- rows
   void chooseLanes(const Nest &nest, NestSchedule &schedule);
   void chooseChunk(const Nest &nest, NestSchedule &schedule);
-  void chooseStage(const NestStage &inner, bool isAcross, StageSchedule &stage);
+  void chooseStage(const NestStage &inner, LanesRun lanes, StageSchedule &stage);
+  bool isTurned(const Nest &nest) const;
   double contiguity(const Stage &stage, uint32_t axis) const;
   double iterations(const Stage &stage) const;
   double rowCycles(const Nest &nest, const NestSchedule &schedule) const;

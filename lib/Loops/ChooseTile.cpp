@@ -2,6 +2,7 @@
 // panels are made, blocks, unrolling. The tile holds rows x vectors sums; each step of k loads
 // `vectors` vectors of W and broadcasts `rows` scalars of X.
 #include "ChooseSchedule.h"
+#include "LoopSteps.h"
 #include "bycc/IR/LikelyExtents.h"
 
 #include <algorithm>
@@ -125,7 +126,29 @@ std::string nameOf(const TileSchedule &tile) {
          std::to_string(tile.vectors);
 }
 
+// Products of the tile for each step: rows of it, of all columns.
+int64_t rowTilesOf(const Kernel &kernel, const Contraction &c, int64_t tileRows) {
+  int64_t rows = 1;
+  for (uint32_t axis : {c.innerRow, c.outerRow})
+    rows *= axis == noAxis ? 1 : kernel.likelyExtent(axis);
+  return ceilDiv(rows, tileRows);
+}
+
 } // namespace
+
+double productCycles(const TargetFacts &facts, int64_t columns, int64_t rows) {
+  double best = HUGE_VAL;
+  int64_t all = ceilDiv(std::max<int64_t>(columns, 1), facts.lanes);
+  for (int64_t vectors = 1; vectors <= std::min(all, mostTileVectors); ++vectors)
+    for (int64_t r = 1; r <= std::min(std::max<int64_t>(rows, 1), mostTileRows) &&
+                        r * vectors + vectors + 1 <= facts.registers;
+         ++r) {
+      double rest = all % vectors ? rowsCycles(facts, rows, r, all % vectors) : 0;
+      best = std::min(
+          best, static_cast<double>(all / vectors) * rowsCycles(facts, rows, r, vectors) + rest);
+    }
+  return best;
+}
 
 void ScheduleChooser::chooseTile(const Contraction &c, TileSchedule &tile) {
   TileCosts costs(kernel_, c, facts_);
@@ -259,8 +282,16 @@ void ScheduleChooser::chooseRests(const Contraction &c, ProductSchedule &product
 
 void ScheduleChooser::choosePanels(const Contraction &c, ProductSchedule &product) {
   bool canBeConstant = canPackConstant(kernel_, c),
-       canBeInPlace = canReadInPlace(kernel_, c, facts_.lanes);
-  bool isInPlace = canBeInPlace && !kernel_.buffers[c.vector.buffer].isConstant;
+       canBeInPlace = canReadInPlace(kernel_, c, facts_);
+  // Panels of windows that overlap are larger than what is read, and those that few tiles read are
+  // not worth their making.
+  constexpr int64_t fewTiles = 4;
+  const TileSchedule &tile = product.tile;
+  auto columns = extentOf(c.column);
+  bool isInPlace = canBeInPlace && !kernel_.buffers[c.vector.buffer].isConstant &&
+                   ((columns && *columns % facts_.lanes == 0) ||
+                    readsAgain(exprs_, c.vector.index, {c.column}, c.reduction) ||
+                    rowTilesOf(kernel_, c, tile.rows * tile.outerRows) <= fewTiles);
   product.packing = isInPlace       ? Packing::InPlace
                     : canBeConstant ? Packing::Constant
                                     : Packing::RunTime;

@@ -57,21 +57,6 @@ std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
   return sorted;
 }
 
-// Windows that overlap: fewer elements than steps of the axes.
-bool readsAgain(Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,
-                const std::vector<uint32_t> &reduction) {
-  int64_t reach = 1, steps = 1;
-  for (const auto *axes : {&columns, &reduction})
-    for (uint32_t axis : *axes) {
-      auto extent = exprs.constantExtent(axis), stride = exprs.coefficient(index, axis);
-      if (!extent || !stride)
-        return false;
-      reach += std::abs(*stride) * (*extent - 1);
-      steps *= *extent;
-    }
-  return reach < steps;
-}
-
 // Merges neighbours (a, b) of `axes` when every index steps by a as by extent(b) * b.
 void collapse(Kernel &kernel, std::vector<uint32_t> &axes, const std::vector<Ref *> &indices) {
   Exprs &exprs = kernel.exprs;
@@ -250,9 +235,49 @@ bool isBetterSwapped(Kernel &kernel, const Stage &stage, const Operand &x, const
          (!isConstant(w) && !hasUnitStore(w, x) && hasUnitStore(x, w));
 }
 
+// Vectors of a constant with few columns are mostly empty: those of the other operand, where it
+// lies along its own axis as the result does, may be fuller (the places of a convolution with few
+// channels, or few in a group).
+bool isBetterAlongRows(Kernel &kernel, const Stage &stage, const Contraction &c,
+                       const TargetFacts &facts) {
+  constexpr double gain = 1.25; // or more: vectors that begin anywhere are dearer
+  Exprs &exprs = kernel.exprs;
+  auto isConstant = [&](const Operand &o) { return kernel.buffers[o.buffer].isConstant; };
+  auto isSingle = [&](const Operand &o) { return kernel.buffers[o.buffer].type == DType::Float32; };
+  auto sorted = sortAxes(exprs, stage, c.broadcast.index, c.vector.index);
+  if (!facts.hasMasks || !isConstant(c.vector) || isConstant(c.broadcast) || !isSingle(c.vector) ||
+      !isSingle(c.broadcast) || !sorted || sorted->rows.empty() || sorted->columns.empty())
+    return false;
+  uint32_t along = sorted->rows.back();
+  if (exprs.coefficient(stage.store, along) != 1 ||
+      exprs.coefficient(c.broadcast.index, along) != 1)
+    return false;
+  int64_t columns = kernel.likelyExtent(sorted->columns.back()), lanes = kernel.likelyExtent(along);
+  double others = 1;
+  for (uint32_t axis : sorted->rows)
+    others *= axis == along ? 1 : static_cast<double>(kernel.likelyExtent(axis));
+  double now = productCycles(facts, columns, static_cast<int64_t>(others) * lanes);
+  return gain * others * productCycles(facts, lanes, columns) < now;
+}
+
 } // namespace
 
-std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
+bool readsAgain(const Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,
+                const std::vector<uint32_t> &reduction) {
+  int64_t reach = 1, steps = 1;
+  for (const auto *axes : {&columns, &reduction})
+    for (uint32_t axis : *axes) {
+      auto extent = exprs.constantExtent(axis), stride = exprs.coefficient(index, axis);
+      if (!extent || !stride)
+        return false;
+      reach += std::abs(*stride) * (*extent - 1);
+      steps *= *extent;
+    }
+  return reach < steps;
+}
+
+std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage,
+                                           const TargetFacts &facts) {
   Exprs &exprs = kernel.exprs;
   const Expr product = exprs[stage.body];
   // Without a reduction axis (an inner extent of 1) it is no sum but a product.
@@ -268,6 +293,8 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage) {
   if (!findFactors(exprs, product, c))
     return std::nullopt;
   if (isReal && isBetterSwapped(kernel, stage, c.broadcast, c.vector))
+    std::swap(c.broadcast, c.vector);
+  if (isReal && isBetterAlongRows(kernel, stage, c, facts))
     std::swap(c.broadcast, c.vector);
   auto sorted = sortAxes(exprs, stage, c.broadcast.index, c.vector.index);
   if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))

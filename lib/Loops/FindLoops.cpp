@@ -12,7 +12,9 @@ using AxisMap = std::unordered_map<uint32_t, uint32_t>;
 
 class LoopFinder {
 public:
-  explicit LoopFinder(Kernel kernel) { result_.kernel = std::move(kernel); }
+  LoopFinder(Kernel kernel, const TargetFacts &facts) : facts_(facts) {
+    result_.kernel = std::move(kernel);
+  }
 
   Loops run() {
     inlineStages(k());
@@ -81,7 +83,7 @@ private:
     contractionOf_.assign(k().stages.size(), -1);
     found_.resize(k().stages.size());
     for (size_t s = 0; s < k().stages.size(); ++s) {
-      found_[s] = findContraction(k(), k().stages[s]);
+      found_[s] = findContraction(k(), k().stages[s], facts_);
       if (!found_[s])
         continue;
       contractionOf_[s] = static_cast<int>(s);
@@ -338,6 +340,7 @@ private:
     return true;
   }
 
+  const TargetFacts &facts_;
   Loops result_;
   std::vector<bool> used_;
   std::vector<int> contractionOf_;
@@ -346,6 +349,8 @@ private:
 
 } // namespace
 
-Loops findLoops(Kernel kernel) { return LoopFinder(std::move(kernel)).run(); }
+Loops findLoops(Kernel kernel, const TargetFacts &facts) {
+  return LoopFinder(std::move(kernel), facts).run();
+}
 
 } // namespace bycc::loops

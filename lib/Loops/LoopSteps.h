@@ -12,12 +12,18 @@ void inlineStages(Kernel &kernel);
 // The axes with their strides in a row-major store, outer first; nullopt when it is none.
 std::optional<std::vector<std::pair<uint32_t, Ref>>>
 byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store);
-std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage);
+std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage,
+                                           const TargetFacts &facts);
+// Cycles of a product for each step of its reduction, with the best tile.
+double productCycles(const TargetFacts &facts, int64_t columns, int64_t rows);
 // With the epilogue known: joins row axes that every index steps through as one.
 void joinRows(Kernel &kernel, Contraction &contraction);
 // Neighbouring axes of a nest without a contraction.
 void joinAxes(Kernel &kernel, Nest &nest);
-Loops findLoops(Kernel kernel);
+Loops findLoops(Kernel kernel, const TargetFacts &facts);
+// The row axis that all loads of the only stage, a map, are contiguous along or do not move with,
+// where some are not so along its own axis, but its store is; noAxis: there is none.
+uint32_t turnedRow(const Exprs &exprs, const Nest &nest);
 // Makes panels and chunks, and gives lanes their axes.
 void applyShapes(Loops &loops);
 // Gives row-local buffers their place, and the kernel its arguments.
@@ -28,7 +34,10 @@ void makePanels(Loops &loops, Contraction &contraction, const ProductSchedule &p
 // Whether the vector operand is a constant, and all extents of its panels are known.
 bool canPackConstant(const Kernel &kernel, const Contraction &contraction);
 // Whether it can be read where it is.
-bool canReadInPlace(const Kernel &kernel, const Contraction &contraction, int64_t lanes);
+bool canReadInPlace(const Kernel &kernel, const Contraction &contraction, const TargetFacts &facts);
+// Windows that overlap: fewer elements than steps of the axes.
+bool readsAgain(const Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,
+                const std::vector<uint32_t> &reduction);
 // Of an element of the panels.
 DType panelType(const Kernel &kernel, const Contraction &contraction, Packing packing);
 

@@ -53,10 +53,12 @@ uint32_t bitsAt(DType type, const uint8_t *data, int64_t at) {
 
 } // namespace
 
-bool canReadInPlace(const Kernel &kernel, const Contraction &c, int64_t lanes) {
+bool canReadInPlace(const Kernel &kernel, const Contraction &c, const TargetFacts &facts) {
   auto columns = kernel.exprs.constantExtent(c.column);
-  return !c.isPaired && kernel.exprs.coefficient(c.vector.index, c.column) == 1 && columns &&
-         *columns % lanes == 0;
+  bool isWhole = columns && *columns % facts.lanes == 0;
+  bool canMask = facts.hasMasks && kernel.buffers[c.vector.buffer].type == DType::Float32;
+  return !c.isPaired && kernel.exprs.coefficient(c.vector.index, c.column) == 1 &&
+         (isWhole || canMask);
 }
 
 bool canPackConstant(const Kernel &kernel, const Contraction &c) {

@@ -113,7 +113,8 @@ private:
           continue;
         for (uint32_t axis : inner.stage.axes)
           bytes *= *exprs_.constantExtent(axis);
-        return bytes * (loops_.schedule.nests[n].isAcross ? loops_.schedule.lanes : 1);
+        return bytes *
+               (loops_.schedule.nests[n].lanes == LanesRun::Across ? loops_.schedule.lanes : 1);
       }
     if (b.role == Role::Temp && !loops_.isArgument(buffer))
       return std::nullopt;
@@ -205,8 +206,9 @@ private:
   // --- rows
 
   void printRows(const Nest &nest, const NestSchedule &schedule) {
+    const char *laneWords[] = {"along", "across", "turned"};
     line(2, "schedule threads grain=" + text(schedule.grain));
-    line(2, std::string("schedule lanes run=") + (schedule.isAcross ? "across" : "along") +
+    line(2, std::string("schedule lanes run=") + laneWords[static_cast<size_t>(schedule.lanes)] +
                 " chunk=" + text(schedule.chunk));
     const char *tails[] = {"none", "repeat", "mask"};
     for (size_t s = 0; s < nest.stages.size(); ++s) {
@@ -220,7 +222,7 @@ private:
     line(depth++, "items" + threadsText(schedule.grain));
     for (uint32_t axis : nest.rows)
       line(depth++, "for " + range(axis) +
-                        (schedule.isAcross && axis == nest.rows.back()
+                        (schedule.lanes != LanesRun::Along && axis == nest.rows.back()
                              ? " by " + text(loops_.schedule.lanes) + ": lanes"
                              : ""));
     for (const NestStage &inner : nest.stages)

@@ -5,8 +5,9 @@ namespace bycc::loops {
 
 Expected<Loops> schedule(Kernel kernel, const TargetInfo &target, bool isOfStrips,
                          KernelEdits *edits) {
-  Loops loops = findLoops(std::move(kernel));
-  ScheduleChooser chooser(loops.kernel, factsOf(target), isOfStrips, edits);
+  const TargetFacts &facts = factsOf(target);
+  Loops loops = findLoops(std::move(kernel), facts);
+  ScheduleChooser chooser(loops.kernel, facts, isOfStrips, edits);
   chooser.chooseShapes(loops.nests, loops.schedule);
   if (edits) // what cannot be is not made
     BYCC_TRY(edits->checkRefused());

@@ -24,13 +24,17 @@ namespace {
 // Shares of a convolution's time that channels last saves (AVX-512, 32 to 960 channels: depthwise
 // ones take 0.6 to 0.75 of it, others 0.85 to 1.02).
 constexpr double savedOfDepthwise = 0.3, savedOfOthers = 0.04;
+// Vectors of few channels are mostly empty. With channels first they run along the places where
+// that makes them so much fuller (stride 1), as isBetterAlongRows of the loops has it.
+constexpr double fuller = 1.25;
 constexpr double changedPerMicrosecond = 6e3; // bytes of a tensor whose layout is changed
 constexpr double callMicroseconds = 1;        // of that change, besides
 constexpr double worthwhile = 0.02;           // of what all takes
 
 class LayoutBalance {
 public:
-  LayoutBalance(const Module &module, const CostModel &prices) : module_(module), prices_(prices) {}
+  LayoutBalance(const Module &module, const CostModel &prices, const TargetInfo &target)
+      : module_(module), prices_(prices), lanes_(target.vectorBits / 32) {}
 
   // Is what channels last saves in all a share of the arithmetic's time that is worth it?
   bool isGood(FunctionId function) {
@@ -96,7 +100,31 @@ private:
   double savedBy(NodeId call) const {
     if (hasUnknownExtents(module_, call))
       return 0;
-    return timeOf(call) * (isDepthwise(module_, call) ? savedOfDepthwise : savedOfOthers);
+    if (isDepthwise(module_, call))
+      return timeOf(call) * savedOfDepthwise;
+    double more = alongPlaces(call) / alongChannels(call);
+    return timeOf(call) * (more > fuller ? 1 - more : savedOfOthers);
+  }
+
+  // The share of vectors' lanes that are used when they run along so many elements.
+  double usedLanes(int64_t count) const {
+    int64_t vectors = std::max<int64_t>((count + lanes_ - 1) / lanes_, 1);
+    return static_cast<double>(count) / static_cast<double>(vectors * lanes_);
+  }
+
+  double alongChannels(NodeId call) const {
+    int64_t all = likely(module_.operands(call)[1], 0);
+    return usedLanes(std::max<int64_t>(all / attrs::integer(module_, call, "groups"), 1));
+  }
+
+  double alongPlaces(NodeId call) const {
+    bool isStrided = attrs::integers(module_, call, "strides").back() != 1;
+    bool isSingle = module_.types.dtype(module_.type(call)) == DType::Float32;
+    return isStrided || !isSingle ? 0 : usedLanes(likely(call, imageRank - 1));
+  }
+
+  int64_t likely(NodeId node, size_t axis) const {
+    return module_.types.likely(module_.types.shape(module_.type(node))[axis]);
   }
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }
@@ -147,6 +175,7 @@ private:
   static constexpr size_t imageRank = 4;
   const Module &module_;
   const CostModel &prices_;
+  int64_t lanes_; // of a vector of float32
   double saved_ = 0, total_ = 0;
   std::unordered_set<NodeId> last_, changed_; // with channels last; that are there in both layouts
 };
@@ -162,7 +191,7 @@ bool hasRegions(const Module &module) {
 Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
   const CostModel *prices = context.hostPrices ? context.hostPrices : context.hostCost;
   if (!prices || !module.main() || hasRegions(module) ||
-      !LayoutBalance(module, *prices).isGood(module.main()))
+      !LayoutBalance(module, *prices, *context.target).isGood(module.main()))
     return false;
   PassOptions given =
       std::exchange(context.options, {{"nn.conv2d", "NHWC:OHWI"}, {"qnn.conv2d", "NHWC:OHWI"}});

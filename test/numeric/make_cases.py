@@ -62,6 +62,10 @@ def tensor(x):
     return {'dtype': str(x.dtype), 'shape': list(x.shape), 'data': [number(v) for v in x.ravel()]}
 
 
+def steps(*shape, dtype=f32):  # sums of products of them are exact
+    return ((np.arange(np.prod(shape)) * 7 % 23 - 11) * 0.25).astype(dtype).reshape(shape)
+
+
 def case(op, inputs, outputs, **attrs):
     if not isinstance(outputs, (list, tuple)):
         outputs = [outputs]
@@ -313,6 +317,11 @@ case('reshape_like', [x, rand(6)], x.reshape(6, 4), lhs_end=2)
 case('nn.batch_flatten', [x], x.reshape(2, 12))
 case('transpose', [x], x.T, axes=None)
 case('transpose', [x], x.transpose(1, 2, 0), axes=[1, -1, 0])
+# More than a vector along both axes, and no whole number of them.
+wide = steps(2, 19, 21)
+case('transpose', [wide], wide.transpose(0, 2, 1), axes=[0, 2, 1])
+case('transpose', [wide[0].astype(f64)], wide[0].T.astype(f64), axes=None)
+case('transpose', [wide.astype(i8)], wide.astype(i8).transpose(2, 0, 1), axes=[2, 0, 1])
 fails('transpose', [x], 'names axis 1 twice', axes=[1, 1, 0])
 fails('transpose', [x], 'axes has 3 values, got 2', axes=[1, 0])
 case('expand_dims', [x], x[:, :, :, None, None], axis=-1, num_newaxis=2)
@@ -897,6 +906,10 @@ for op in CASES:
                       for k, v in case['attrs'].items()}
             if single != case['attrs']:
                 CASES[op].append({**case, 'attrs': single})
+
+# Few channels in a group, more than a vector of places.
+few, weights = steps(1, 6, 3, 21), steps(9, 2, 3, 3)
+case('nn.conv2d', [few, weights], conv(few, weights, [1, 1], [1] * 4, [1, 1], 3).astype(f32), padding=[1], groups=3)
 
 for op, cases in sorted(CASES.items()):
     with open(os.path.join(HERE, op + '.json'), 'w') as file:

@@ -55,12 +55,16 @@ struct StageSchedule {
   bool operator==(const StageSchedule &) const = default;
 };
 
+// Where lanes run: along each stage's last axis; across rows of reductions; along an axis of the
+// rows, in blocks that are transposed before they are stored, as what is read lies along that.
+enum class LanesRun : uint8_t { Along, Across, Turned };
+
 struct NestSchedule {
   int64_t grain = 0; // work items that a thread takes at least; 0: all run on the calling thread
   std::optional<ProductSchedule> product;
   // Of rows:
-  bool isAcross = false; // lanes run over the last row axis
-  int64_t chunk = 0;     // elements of the innermost axis that make a row; 0: it is not divided
+  LanesRun lanes = LanesRun::Along; // but for Along: the last row axis goes by whole vectors
+  int64_t chunk = 0; // elements of the innermost axis that make a row; 0: it is not divided
   std::vector<StageSchedule> stages;
   bool operator==(const NestSchedule &) const = default;
 };

@@ -12,6 +12,7 @@ struct TargetFacts {
   uint32_t vectorBits = 0; // what a row of the table is found by
   int64_t lanes = 0;       // of 32 bits in a vector
   int64_t registers = 0;   // vectors that stay in registers
+  bool hasMasks = true;    // vectors of 32-bit elements are loaded under one
 
   // Cycles of a vector: multiply-add and load each when many go through, and how long a
   // multiply-add takes that waits for the one before.

@@ -61,6 +61,16 @@ Kernel map(int64_t elements) {
   return kernel;
 }
 
+Kernel transposition(int64_t rows, int64_t columns) {
+  Kernel kernel;
+  Exprs &x = kernel.exprs;
+  uint32_t a = kernel.addBuffer(DType::Float32, {x.integer(columns), x.integer(rows)}, Role::Input);
+  uint32_t y =
+      kernel.addBuffer(DType::Float32, {x.integer(rows), x.integer(columns)}, Role::Output);
+  kernel.map(y, [&](const std::vector<Ref> &i) { return kernel.load(a, {i[1], i[0]}); });
+  return kernel;
+}
+
 TargetInfo avx2() { return resolveTarget("", "x86-64-v3", "").takeValue(); }
 
 std::string printed(const Loops &loops) {
@@ -82,7 +92,7 @@ Expected<Loops> edited(const Kernel &kernel, const std::string &line) {
 
 TEST_CASE("a schedule that is printed is read back as it was") {
   for (const Kernel &kernel : {product(37, 64, 50), product(1, 40000, 8), reduction(40, 300),
-                               reduction(4, 3), map(3), map(10000)}) {
+                               reduction(4, 3), map(3), map(10000), transposition(20, 30)}) {
     Loops chosen = schedule(kernel, avx2()).takeValue();
     auto again = readBack(kernel, printed(chosen));
     REQUIRE(again);
@@ -108,8 +118,13 @@ TEST_CASE("a schedule is what the file says") {
 
   auto across = edited(reduction(40, 300), "schedule lanes run=across");
   REQUIRE(across);
-  CHECK(across->schedule.nests[0].isAcross);
+  CHECK(across->schedule.nests[0].lanes == LanesRun::Across);
   CHECK(!across->schedule.nests[0].stages[0].isVector);
+  CHECK(schedule(transposition(20, 30), avx2())->schedule.nests[0].lanes == LanesRun::Turned);
+  CHECK(schedule(transposition(3, 30), avx2())->schedule.nests[0].lanes == LanesRun::Along);
+  auto along = edited(transposition(20, 30), "schedule lanes run=along");
+  REQUIRE(along);
+  CHECK(along->schedule.nests[0].lanes == LanesRun::Along);
   auto chunked = edited(map(10000), "schedule lanes chunk=64");
   REQUIRE(chunked);
   CHECK(chunked->schedule.nests[0].chunk == 64);
@@ -131,7 +146,7 @@ TEST_CASE("a schedule that cannot be is an error at its line") {
   fails("schedule tile unroll=3", "64 steps, which must be a multiple");
   fails("schedule block rows=4 \nschedule tile rows=3", "rows of a block must be a multiple of 3");
   fails("schedule rest 9x9x9 unroll=1", "nothing of this name is scheduled here");
-  fails("schedule panels made=never", "possible here: compiling, running");
+  fails("schedule panels made=rarely", "possible here: never, compiling, running");
   fails("schedule tile rows", "expected 'schedule GROUP NAME=VALUE...'");
   fails("schedule tile rows=99999999999999999999", "not a number");
 }
@@ -169,6 +184,10 @@ TEST_CASE("edited schedules compute the same") {
         "schedule tile rows=1 vectors=1 epilogue=loop", "schedule tile rows=2 vectors=5",
         "schedule tile rows=2\nschedule block rows=38 tiles=2", "schedule threads grain=2"})
     check(whole, line);
+  check(product(37, 64, 50), "schedule panels made=never"); // a mask at their end
+  for (const char *line : {"schedule lanes run=turned", "schedule lanes run=along",
+                           "schedule lanes run=turned chunk=8"})
+    check(transposition(19, 29), line);
   for (const char *line : {"schedule lanes run=across", "schedule stage b1 ways=8",
                            "schedule stage b1 vector=no", "schedule threads grain=7"})
     check(reduction(43, 301), line);
