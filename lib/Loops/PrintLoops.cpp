@@ -226,23 +226,28 @@ private:
                              ? " by " + text(loops_.schedule.lanes) + ": lanes"
                              : ""));
     for (const NestStage &inner : nest.stages)
-      printStage(depth, inner);
+      printStage(depth, inner, schedule.lanes == LanesRun::Turned);
   }
 
-  void printStage(size_t depth, const NestStage &inner) {
+  void printStage(size_t depth, const NestStage &inner, bool isTurned) {
     const Stage &stage = inner.stage;
-    auto loop = [&](uint32_t axis, const char *what) {
+    auto loop = [&](uint32_t axis, const std::string &what) {
       line(depth++,
            "for " + range(axis) +
                (axis == inner.vectorAxis ? " by " + text(loops_.schedule.lanes) + ": lanes" : "") +
                what);
     };
+    std::string lanes = text(loops_.schedule.lanes);
     for (uint32_t axis : stage.axes)
-      loop(axis, "");
+      loop(axis, isTurned && axis == stage.axes.back() ? " by " + lanes + ": columns" : "");
     size_t storeDepth = depth;
     for (uint32_t axis : stage.reduceAxes)
       loop(axis, axis == inner.vectorAxis ? ", reduced" : ": reduced");
-    line(stage.reduceAxes.empty() ? storeDepth : depth, stageText(stage, stage.body));
+    line(stage.reduceAxes.empty() ? storeDepth : depth,
+         stageText(stage, stage.body) +
+             (isTurned
+                  ? ", lanes along " + names_.axis(stage.axes.back()) + " after a transposition"
+                  : ""));
   }
 
   std::string stageText(const Stage &stage, Ref body) {

@@ -14,7 +14,8 @@ namespace {
 constexpr int maxRounds = 8;
 
 Expected<NodeId> simplifyCall(Module &module, NodeId call, Builder &builder) {
-  for (auto *rule : {simplifyCast, simplifyArithmetic, simplifyMovement, sinkView})
+  for (auto *rule :
+       {simplifyCast, simplifyArithmetic, simplifyMovement, simplifyConvolution, sinkView})
     if (NodeId to = BYCC_TRY(rule(module, call, builder)); to != call)
       return to;
   return call;

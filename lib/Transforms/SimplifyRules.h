@@ -13,6 +13,8 @@ Expected<NodeId> simplifyArithmetic(Module &module, NodeId call, Builder &builde
 Expected<NodeId> simplifyCast(Module &module, NodeId call, Builder &builder);
 // Reshapes, transposes and other calls that only rename elements.
 Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder);
+// Taps of convolutions that meet padding alone.
+Expected<NodeId> simplifyConvolution(Module &module, NodeId call, Builder &builder);
 // f(view(x)) as view(f(x)) for elementwise f, so that f meets its producer.
 Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder);
 
