@@ -1,5 +1,5 @@
-// Running sums, and updates by index: each in one pass, in the order of the
-// elements, so repeated indices have one meaning.
+// Updates by index: each in one pass, in the order of the elements, so repeated indices have one
+// meaning.
 #include "Kernel.h"
 
 #include <algorithm>
@@ -7,15 +7,6 @@
 
 namespace bycc {
 namespace {
-
-template <typename T> void accumulate(std::span<T> line, bool isProduct, bool isExclusive) {
-  T total = isProduct ? 1 : 0;
-  for (T &value : line) {
-    T next = isProduct ? total * value : total + value;
-    value = isExclusive ? total : next;
-    total = next;
-  }
-}
 
 template <typename T> T joined(ScatterMode mode, T old, T update) {
   switch (mode) {
@@ -209,35 +200,6 @@ Expected<Operand> copied(LibraryCall &call, const Operand &x) {
 } // namespace
 
 namespace library {
-
-Expected<> cumulate(LibraryCall &call) {
-  Operand x = call.input(0);
-  bool isFlat = call.attribute(0) < 0, isProduct = call.attribute(1),
-       isExclusive = call.attribute(2);
-  int64_t count = x.count();
-  std::span<const int64_t> shape = isFlat ? std::span<const int64_t>(&count, 1) : x.shape;
-  Operand result = BYCC_TRY(call.result(0, shape));
-  Lines lines(shape, isFlat ? 0 : static_cast<size_t>(call.attribute(0)));
-  int64_t grain = std::max<int64_t>(16384 / std::max<int64_t>(lines.extent, 1), 1);
-  call.parallel(lines.count, grain, [&](int64_t begin, int64_t end) {
-    std::vector<double> reals(isFloat(result.dtype) ? static_cast<size_t>(lines.extent) : 0);
-    Ints ints(isFloat(result.dtype) ? 0 : static_cast<size_t>(lines.extent));
-    for (int64_t line = begin; line < end; ++line) {
-      int64_t at = lines.begin(line);
-      if (isFloat(result.dtype)) {
-        loadReals(x, at, lines.stride, reals);
-        accumulate<double>(reals, isProduct, isExclusive);
-        storeReals(result, at, lines.stride, reals);
-      } else {
-        loadInts(x, at, lines.stride, ints);
-        accumulate(std::span(reinterpret_cast<uint64_t *>(ints.data()), ints.size()), isProduct,
-                   isExclusive); // wraps
-        storeInts(result, at, lines.stride, ints);
-      }
-    }
-  });
-  return {};
-}
 
 Expected<> scatterElements(LibraryCall &call) {
   Operand x = call.input(0), where = call.input(1), updates = call.input(2);

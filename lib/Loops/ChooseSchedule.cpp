@@ -6,13 +6,16 @@
 #include "LoopSteps.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bycc::loops {
 namespace {
 
 constexpr int64_t chunkElements = 2048; // a long innermost loop is divided into such rows
 constexpr int64_t mostChunk = 1 << 24;
+constexpr int64_t mostPart = int64_t{1} << 40; // of a reduction
 constexpr int64_t mostWays = 8;
+constexpr double longReduction = 100000; // elements that are worth threads of their own
 
 // The axis that lanes can run along: the last one of what is reduced, or of what stays.
 uint32_t ownAxis(const Stage &stage) {
@@ -128,6 +131,60 @@ int64_t ScheduleChooser::grainOf(std::optional<int64_t> count, double itemCycles
   return std::max<int64_t>(1, static_cast<int64_t>(facts_.grainCycles / std::max(itemCycles, 1.0)));
 }
 
+// --- splits
+
+void ScheduleChooser::chooseSplits(Schedule &schedule) {
+  prefix_ = "";
+  for (const Stage &stage : kernel_.stages) {
+    if (stage.reduce == Reduce::None || (!edits_ && elementsOf(stage.reduceAxes) < longReduction))
+      continue;
+    SplitRange range = splitRange(kernel_, stage, facts_);
+    std::string key = "split b" + std::to_string(stage.buffer) + " chunk";
+    int64_t most = range.axis == noAxis ? 0 : extentOf(range.axis).value_or(mostPart);
+    int64_t chunk = number(key, splitOf(stage, range), 0, most,
+                           "elements of a part of a reduction, 0 for none,");
+    if (chunk > 0 && range.isProduct && *extentOf(range.axis) % chunk != 0)
+      refuse(key, "parts of a product are equal");
+    else if (chunk > 0)
+      schedule.splits.push_back({stage.buffer, chunk});
+  }
+}
+
+// Not where there are results enough for threads to share (a product makes a vector of them at
+// once), nor where one row after the other stays in the second cache while it is read again.
+bool ScheduleChooser::isWorthSplitting(const Stage &stage, const SplitRange &range) const {
+  constexpr double enoughRows = 16;
+  double elements = elementsOf(stage.reduceAxes), rows = elementsOf(stage.axes);
+  if (isOfStrips_ || range.axis == noAxis || elements < longReduction)
+    return false;
+  if (range.isProduct)
+    rows = std::ceil(rows / static_cast<double>(facts_.lanes));
+  bool isReadAgain = std::ranges::any_of(kernel_.stages, [&](const Stage &other) {
+    return other.buffer != stage.buffer && iterations(other) >= iterations(stage);
+  });
+  double rowBytes = elements * static_cast<double>(sizeInBytes(exprs_.type(stage.body)));
+  bool isKept = rows > 1 && isReadAgain && rowBytes <= static_cast<double>(facts_.l2Bytes);
+  return rows > 0 && rows < enoughRows && !isKept;
+}
+
+// Elements of a part, a function of extents alone; equal parts where there can be such.
+int64_t ScheduleChooser::splitOf(const Stage &stage, const SplitRange &range) const {
+  constexpr int64_t wantedItems = 64;
+  if (!isWorthSplitting(stage, range))
+    return 0;
+  int64_t extent = likely(range.axis), rows = static_cast<int64_t>(elementsOf(stage.axes));
+  int64_t wanted = ceilDiv(wantedItems, range.isProduct ? ceilDiv(rows, facts_.lanes) : rows);
+  bool isAlongLanes = !range.isProduct && range.axis == stage.reduceAxes.back();
+  int64_t step = isAlongLanes ? facts_.lanes * 4 : 1; // whole vectors
+  for (int64_t parts = wanted; parts <= 2 * wanted; ++parts)
+    if (extent % (parts * step) == 0)
+      return extent / parts;
+  while (range.isProduct && extent % wanted != 0)
+    --wanted;
+  int64_t chunk = ceilDiv(ceilDiv(extent, wanted), step) * step;
+  return chunk < extent ? chunk : 0;
+}
+
 // --- shapes
 
 void ScheduleChooser::chooseShapes(const std::vector<Nest> &nests, Schedule &schedule) {
@@ -154,12 +211,15 @@ void ScheduleChooser::chooseShapes(const std::vector<Nest> &nests, Schedule &sch
   }
 }
 
-double ScheduleChooser::iterations(const Stage &stage) const {
+double ScheduleChooser::elementsOf(const std::vector<uint32_t> &axes) const {
   double product = 1;
-  for (const auto *axes : {&stage.axes, &stage.reduceAxes})
-    for (uint32_t axis : *axes)
-      product *= static_cast<double>(likely(axis));
+  for (uint32_t axis : axes)
+    product *= static_cast<double>(likely(axis));
   return product;
+}
+
+double ScheduleChooser::iterations(const Stage &stage) const {
+  return elementsOf(stage.axes) * elementsOf(stage.reduceAxes);
 }
 
 double ScheduleChooser::contiguity(const Stage &stage, uint32_t axis) const {

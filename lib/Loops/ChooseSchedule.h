@@ -1,5 +1,5 @@
-// Chooses the schedule of loops: one object for a kernel, asked in two steps, since what the
-// rows of a nest cost is known once it has its chunks.
+// Chooses the schedule of loops: one object for a kernel, asked in three steps, since nests depend
+// on which reductions are split, and what the rows of a nest cost is known once it has its chunks.
 #pragma once
 
 #include "LoopSteps.h"
@@ -15,6 +15,8 @@ public:
       : kernel_(kernel), exprs_(kernel.exprs), facts_(facts), isOfStrips_(isOfStrips),
         edits_(edits) {}
 
+  // Which reductions are made of parts, before there are nests.
+  void chooseSplits(Schedule &schedule);
   // Tiles, panels and blocks of products; which axis lanes run over, and chunks.
   void chooseShapes(const std::vector<Nest> &nests, Schedule &schedule);
   // How stages of rows step through their lanes, and the grain of parallel loops.
@@ -33,11 +35,14 @@ private:
   void checkTile(const Contraction &c, const TileSchedule &tile);
 
   // --- rows
+  bool isWorthSplitting(const Stage &stage, const SplitRange &range) const;
+  int64_t splitOf(const Stage &stage, const SplitRange &range) const;
   void chooseLanes(const Nest &nest, NestSchedule &schedule);
   void chooseChunk(const Nest &nest, NestSchedule &schedule);
   void chooseStage(const NestStage &inner, LanesRun lanes, StageSchedule &stage);
   bool isTurned(const Nest &nest) const;
   double contiguity(const Stage &stage, uint32_t axis) const;
+  double elementsOf(const std::vector<uint32_t> &axes) const; // that they likely have
   double iterations(const Stage &stage) const;
   double rowCycles(const Nest &nest, const NestSchedule &schedule) const;
   int64_t reductionWays(const Stage &stage, uint32_t axis) const;

@@ -12,12 +12,9 @@ using AxisMap = std::unordered_map<uint32_t, uint32_t>;
 
 class LoopFinder {
 public:
-  LoopFinder(Kernel kernel, const TargetFacts &facts) : facts_(facts) {
-    result_.kernel = std::move(kernel);
-  }
+  LoopFinder(Loops &result, const TargetFacts &facts) : facts_(facts), result_(result) {}
 
-  Loops run() {
-    inlineStages(k());
+  void run() {
     used_.assign(k().stages.size(), false);
     claimEpilogues();
     for (size_t s = 0; s < k().stages.size(); ++s) {
@@ -31,7 +28,6 @@ public:
     for (Nest &nest : result_.nests)
       if (!nest.contraction)
         joinAxes(k(), nest);
-    return std::move(result_);
   }
 
 private:
@@ -250,6 +246,8 @@ private:
       if (!rows.count(s))
         return std::nullopt;
       const Axes &axes = k().stages[s].axes; // row axes are parallel in every stage
+      if (k().stages[s].isApart && axes.size() != rows[s].size())
+        return std::nullopt;
       for (uint32_t axis : rows[s])
         if (std::find(axes.begin(), axes.end(), axis) == axes.end())
           return std::nullopt;
@@ -341,7 +339,7 @@ private:
   }
 
   const TargetFacts &facts_;
-  Loops result_;
+  Loops &result_;
   std::vector<bool> used_;
   std::vector<int> contractionOf_;
   std::vector<std::optional<Contraction>> found_;
@@ -349,8 +347,6 @@ private:
 
 } // namespace
 
-Loops findLoops(Kernel kernel, const TargetFacts &facts) {
-  return LoopFinder(std::move(kernel), facts).run();
-}
+void findLoops(Loops &loops, const TargetFacts &facts) { LoopFinder(loops, facts).run(); }
 
 } // namespace bycc::loops

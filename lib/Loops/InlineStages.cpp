@@ -30,12 +30,6 @@ bool isProduct(const Exprs &exprs, const Stage &stage) {
   return stage.reduce == Reduce::Sum && exprs[stage.body].op == Op::Mul;
 }
 
-// Its loads must stay neighbours in memory.
-bool isProductOfPairs(const Exprs &exprs, const Stage &stage) {
-  Op op = exprs[stage.body].op;
-  return stage.reduce == Reduce::Sum && (op == Op::DotPairs || op == Op::DotBFloat16);
-}
-
 bool loadsFrom(const Exprs &exprs, const Stage &stage, uint32_t buffer) {
   bool found = false;
   exprs.visit(stage.body, [&](Ref ref) {
@@ -146,6 +140,11 @@ private:
 bool isCostly(Op op) {
   return (op >= Op::Exp && op <= Op::Sigmoid && op != Op::Sqrt) || op == Op::Libm1 ||
          op == Op::Libm2;
+}
+
+bool isProductOfPairs(const Exprs &exprs, const Stage &stage) {
+  Op op = exprs[stage.body].op;
+  return stage.reduce == Reduce::Sum && (op == Op::DotPairs || op == Op::DotBFloat16);
 }
 
 std::optional<std::vector<std::pair<uint32_t, Ref>>>

@@ -48,6 +48,9 @@ private:
         return ok;
       });
       ok = ok && agrees(stage.store);
+      for (const auto *axes : {&stage.axes, &stage.reduceAxes})
+        for (uint32_t axis : *axes) // the last part of what is split is shorter
+          ok = ok && !e().uses(e().extent(axis), a) && !e().uses(e().extent(axis), b);
     }
     return ok;
   }

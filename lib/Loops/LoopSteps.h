@@ -7,8 +7,18 @@ namespace bycc::loops {
 
 // A function of many instructions.
 bool isCostly(Op op);
+// A sum whose loads must stay neighbours in memory.
+bool isProductOfPairs(const Exprs &exprs, const Stage &stage);
 
 void inlineStages(Kernel &kernel);
+// Which axis of a reduction is divided into parts, and into which.
+struct SplitRange {
+  uint32_t axis = noAxis; // none can be
+  bool isProduct = false; // parts are equal
+};
+SplitRange splitRange(const Kernel &kernel, const Stage &stage, const TargetFacts &facts);
+void splitReductions(Kernel &kernel, const std::vector<SplitSchedule> &splits,
+                     const TargetFacts &facts);
 // The axes with their strides in a row-major store, outer first; nullopt when it is none.
 std::optional<std::vector<std::pair<uint32_t, Ref>>>
 byStride(Exprs &exprs, const std::vector<uint32_t> &axes, Ref store);
@@ -20,7 +30,7 @@ double productCycles(const TargetFacts &facts, int64_t columns, int64_t rows);
 void joinRows(Kernel &kernel, Contraction &contraction);
 // Neighbouring axes of a nest without a contraction.
 void joinAxes(Kernel &kernel, Nest &nest);
-Loops findLoops(Kernel kernel, const TargetFacts &facts);
+void findLoops(Loops &loops, const TargetFacts &facts);
 // The row axis that all loads of the only stage, a map, are contiguous along or do not move with,
 // where some are not so along its own axis, but its store is; noAxis: there is none.
 uint32_t turnedRow(const Exprs &exprs, const Nest &nest);

@@ -53,6 +53,8 @@ public:
   std::string run() {
     line(0, "kernel " + code_.name + " " + code_.fingerprint);
     line(1, "schedule vectors lanes=" + text(loops_.schedule.lanes));
+    for (const SplitSchedule &split : loops_.schedule.splits)
+      line(1, "schedule split " + bufferName(split.buffer) + " chunk=" + text(split.chunk));
     for (uint32_t b = 0; b < loops_.kernel.buffers.size(); ++b)
       printBuffer(b);
     for (size_t n = 0; n < loops_.nests.size(); ++n) {

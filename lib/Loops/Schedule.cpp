@@ -6,8 +6,13 @@ namespace bycc::loops {
 Expected<Loops> schedule(Kernel kernel, const TargetInfo &target, bool isOfStrips,
                          KernelEdits *edits) {
   const TargetFacts &facts = factsOf(target);
-  Loops loops = findLoops(std::move(kernel), facts);
+  Loops loops;
+  loops.kernel = std::move(kernel);
+  inlineStages(loops.kernel);
   ScheduleChooser chooser(loops.kernel, facts, isOfStrips, edits);
+  chooser.chooseSplits(loops.schedule);
+  splitReductions(loops.kernel, loops.schedule.splits, facts);
+  findLoops(loops, facts);
   chooser.chooseShapes(loops.nests, loops.schedule);
   if (edits) // what cannot be is not made
     BYCC_TRY(edits->checkRefused());

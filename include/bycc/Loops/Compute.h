@@ -219,6 +219,7 @@ struct Stage {
   Ref body = noRef;
   Ref store = noRef;       // flat index into the buffer
   bool keep = false;       // do not inline into consumers
+  bool isApart = false;    // shares a nest only where all its axes are rows
   bool ignoresNan = false; // Max: NaN may be passed over
 };
 

@@ -1,5 +1,6 @@
 // The loops of a kernel: its stages, in the nests that they share.
-//   1. Elementwise stages are inlined into their consumers (InlineStages.cpp),
+//   1. Elementwise stages are inlined into their consumers (InlineStages.cpp), and long
+//      reductions become those of parts and of their results (SplitReductions.cpp),
 //   2. sums of products with affine accesses are found; each gets its epilogue
 //      (Contract.cpp),
 //   3. the other stages are grouped into row nests: one parallel loop over the axes

@@ -69,8 +69,18 @@ struct NestSchedule {
   bool operator==(const NestSchedule &) const = default;
 };
 
+// A reduction whose axis is the only long one is made in two stages: one result for each part of
+// the axis, in parallel, then one of these in their order. How many parts there are depends on
+// extents alone, so results are the same bits with any number of threads.
+struct SplitSchedule {
+  uint32_t buffer = 0; // of the reduction
+  int64_t chunk = 0;   // elements of the axis that make a part
+  bool operator==(const SplitSchedule &) const = default;
+};
+
 struct Schedule {
   int64_t lanes = 0; // of 32 bits, of every vector
+  std::vector<SplitSchedule> splits;
   std::vector<NestSchedule> nests;
   bool operator==(const Schedule &) const = default;
 };
