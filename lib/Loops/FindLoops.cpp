@@ -4,6 +4,7 @@
 #include "LoopSteps.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bycc::loops {
 namespace {
@@ -246,7 +247,7 @@ private:
       if (!rows.count(s))
         return std::nullopt;
       const Axes &axes = k().stages[s].axes; // row axes are parallel in every stage
-      if (k().stages[s].isApart && axes.size() != rows[s].size())
+      if (size_t own = k().stages[s].ownRows; own != 0 && own != rows[s].size())
         return std::nullopt;
       for (uint32_t axis : rows[s])
         if (std::find(axes.begin(), axes.end(), axis) == axes.end())
@@ -317,6 +318,12 @@ private:
       for (size_t r = 0; r < rows[g].size(); ++r)
         values[rows[g][r]] = e().axis(nest.rows[r]);
       Stage &stage = inner.stage;
+      for (auto *axes : {&stage.axes, &stage.reduceAxes})
+        for (uint32_t &axis : *axes) // which may be shorter in the last row
+          if (Ref extent = e().substitute(e().extent(axis), values); extent != e().extent(axis)) {
+            uint32_t own = e().newAxis(extent);
+            values[std::exchange(axis, own)] = e().axis(own);
+          }
       for (Ref *ref : {&stage.body, &stage.store})
         if (*ref != noRef)
           *ref = e().substitute(*ref, values);

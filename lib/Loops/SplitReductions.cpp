@@ -3,9 +3,9 @@
 //   t[n] = sum over k < 1000 of x[n, k]    =>    p[c, n] = sum over i < 256 of x[n, 256 c + i]
 //                                                t[n] = sum over c < 4 of p[c, n]
 //
-// p has the parts of an axis outside, as rows of its nest. What follows and is as long, say
-// exp(x[n, k] - t[n]) of a softmax, has a nest of its own then: beside t it would run on one
-// thread again.
+// p has the parts of an axis outside, as rows of its nest. What it reads and is made along the
+// same axis, say exp(x[n, k] - m[n]) of a softmax, is made in parts, too. What follows and is as
+// long has a nest of its own: beside t it would run on one thread again.
 #include "LoopSteps.h"
 
 #include <algorithm>
@@ -36,10 +36,12 @@ public:
     uint32_t inner = exprs_.newAxis(known && *known % how.chunk == 0
                                         ? most
                                         : exprs_.binary(Op::Min, most, exprs_.sub(extent, start)));
-    part.body = exprs_.substitute(part.body, {{axis, exprs_.add(start, exprs_.axis(inner))}});
+    Ref value = exprs_.add(start, exprs_.axis(inner));
+    splitMakers(part, {axis, outer, inner, value});
+    part.body = exprs_.substitute(part.body, {{axis, value}});
     std::ranges::replace(part.reduceAxes, axis, inner);
     part.axes.insert(part.axes.begin(), outer);
-    part.isApart = true;
+    part.ownRows = part.axes.size();
 
     Ref elements = kernel_.elements(how.buffer);
     std::vector<Ref> shape = kernel_.buffers[how.buffer].shape;
@@ -73,11 +75,43 @@ public:
       if (isOfThem)
         made.insert(stage.buffer);
       if (isOfThem && stage.reduce == Reduce::None && elements >= longMap)
-        stage.isApart = true;
+        stage.ownRows = stage.ownRows == 0 ? stage.axes.size() : stage.ownRows;
     }
   }
 
 private:
+  struct Parts {
+    uint32_t axis, outer, inner;
+    Ref value; // of the axis, by the two others
+  };
+
+  // Maps that the reduction reads along its axis share a nest with it: a part is read while it is in
+  // the cache.
+  void splitMakers(const Stage &reduction, const Parts &parts) {
+    std::vector<Expr> loads;
+    exprs_.visit(reduction.body, [&](Ref ref) {
+      if (exprs_[ref].op == Op::Load)
+        loads.push_back(exprs_[ref]);
+      return true;
+    });
+    for (Stage &maker : kernel_.stages) {
+      auto isOfMaker = [&](const Expr &load) { return load.i == maker.buffer; };
+      auto isAlong = [&](const Expr &load) {
+        return !isOfMaker(load) ||
+               exprs_.stride(load.a, parts.axis) == exprs_.stride(maker.store, maker.axes.back());
+      };
+      if (maker.reduce != Reduce::None || maker.axes.empty() ||
+          exprs_.extent(maker.axes.back()) != exprs_.extent(parts.axis) ||
+          std::ranges::none_of(loads, isOfMaker) || !std::ranges::all_of(loads, isAlong))
+        continue;
+      for (Ref *ref : {&maker.body, &maker.store})
+        *ref = exprs_.substitute(*ref, {{maker.axes.back(), parts.value}});
+      maker.axes.back() = parts.inner;
+      maker.ownRows = maker.axes.size();
+      maker.axes.insert(maker.axes.begin(), parts.outer);
+    }
+  }
+
   Kernel &kernel_;
   Exprs &exprs_;
   const TargetFacts &facts_;

@@ -219,7 +219,7 @@ struct Stage {
   Ref body = noRef;
   Ref store = noRef;       // flat index into the buffer
   bool keep = false;       // do not inline into consumers
-  bool isApart = false;    // shares a nest only where all its axes are rows
+  size_t ownRows = 0;      // of its axes, that are rows of a nest that it shares; 0: any number
   bool ignoresNan = false; // Max: NaN may be passed over
 };
 
