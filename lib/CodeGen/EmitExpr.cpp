@@ -132,6 +132,14 @@ llvm::Value *KernelEmitter::emitUncached(Ref ref) {
     return b_.CreateSelect(condition, a, b);
   }
   case Op::Cast:
+    if (auto step = e.type == DType::Int32 && x_.type(e.a) == DType::Int64 && isVarying(e.a)
+                        ? laneStep(e.a)
+                        : std::nullopt) { // an index: not as a vector of int64
+      Value *first = b_.CreateTrunc(emitAt(e.a), b_.getInt32Ty());
+      Value *steps = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
+      return b_.CreateAdd(b_.CreateVectorSplat(lanes_.count, first),
+                          b_.CreateTrunc(steps, vectorOf(b_.getInt32Ty())));
+    }
     return emitCast(emit(e.a), x_.type(e.a), e.type, e.type == DType::BFloat16 && isExact(e.a));
   case Op::Narrow:
     return emit(e.a);
