@@ -49,21 +49,26 @@ KernelEmitter::TileSums KernelEmitter::beginSums(const Product &product, const T
   return t;
 }
 
-// Where both operands begin: the reduction at 0, columns at the tile's first.
+// Where both operands begin: the reduction at 0, columns at the tile's first. They are frozen,
+// which keeps from LLVM what they are made of: it would try every way to spread that over the loops
+// around the tile, which took most of its time and made no better code.
 std::pair<llvm::Value *, llvm::Value *>
 KernelEmitter::operandsOf(const TileSums &t, const Tile &tile, Value *firstLane) {
   const Contraction &c = t.product.what;
   Scope scope(*this);
-  Value *pointerX = pointerTo(c.broadcast.buffer, emitAt(c.broadcast.index), false);
+  auto frozen = [&](uint32_t buffer, Value *index) {
+    return b_.CreateFreeze(pointerTo(buffer, index, false));
+  };
+  Value *pointerX = frozen(c.broadcast.buffer, emitAt(c.broadcast.index));
   if (!t.isPacked)
-    return {pointerX, pointerTo(c.vector.buffer, emitAt(c.vector.index), false)};
+    return {pointerX, frozen(c.vector.buffer, emitAt(c.vector.index))};
   Value *panel = i64(0);
   for (uint32_t axis : c.packedBatch)
     panel = b_.CreateAdd(b_.CreateMul(panel, extentValue(axis)), axes_.at(axis));
   panel = b_.CreateAdd(b_.CreateMul(panel, tilesOf(t.product)), tile.columnTile);
   Value *first = b_.CreateMul(
       panel, b_.CreateMul(depthOf(c), i64(t.product.how.tile.vectors * vectorLanes())));
-  return {pointerX, pointerTo(c.packed, b_.CreateAdd(first, firstLane), false)};
+  return {pointerX, frozen(c.packed, b_.CreateAdd(first, firstLane))};
 }
 
 // Sums of 0, and how far it is to the next step and row.
