@@ -174,7 +174,7 @@ Expected<> Session::prepare() {
   hostCost_.specialize(target_.cpu);
   context_.hostCost = comparesCosts(options_) ? &hostCost_ : nullptr;
   context_.hostPrices = &hostCost_;
-  context_.searchSteps = options_.vendors.search.value_or(defaultSearch(options_.passes.level));
+  context_.search = searchLimit(options_);
   context_.precision = precision_ ? &*precision_ : nullptr;
   context_.trustsHand = options_.vendors.trustsHand;
   context_.minRegionOps = options_.vendors.minRegionOps;

@@ -64,9 +64,7 @@ private:
   using Part = PlannedBlock;
 
   PlanEffort effortFor(const PlanProblem &problem) const {
-    double share = numItems_ == 0 ? 0 : static_cast<double>(problem.size()) / numItems_;
-    return {std::max(fewSteps,
-                     static_cast<uint64_t>(static_cast<double>(context_.searchSteps) * share))};
+    return {std::max(fewSteps, context_.search.of(problem.size(), numItems_))};
   }
 
   // --- solving

@@ -5,6 +5,7 @@
 #include "bycc/Compiler/InputFiles.h"
 #include "bycc/Support/Error.h"
 #include "bycc/Target/Cost.h"
+#include "bycc/Target/PassContext.h"
 #include "bycc/Target/Placement.h"
 #include "bycc/Target/Vendor.h"
 
@@ -26,8 +27,8 @@ Expected<PlacementOrders> placementOrders(const VendorOptions &options, const Ve
 Expected<CostModel> hostCosts(const CompileOptions &options);
 // Do costs decide what goes where (--cost-model; by default from -O1 up)?
 bool comparesCosts(const CompileOptions &options);
-// Steps of the search for a plan at an optimisation level.
-uint64_t defaultSearch(int level);
+// Of --search, else of the optimisation level.
+SearchLimit searchLimit(const CompileOptions &options);
 
 // The file of --save-partition-plan; the session has run its passes.
 std::string partitionPlanText(Session &session, const OffloadReport &report);

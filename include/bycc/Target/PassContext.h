@@ -7,6 +7,7 @@
 #include "bycc/Target/RefusalLog.h"
 #include "bycc/Target/TargetInfo.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +28,18 @@ struct RefusalPrices;
 
 // key=value pairs of a pass's {braces}; a switch has the value "".
 using PassOptions = std::map<std::string, std::string>;
+
+// Steps of a search: so many for each operator, and `most` for all of a program.
+struct SearchLimit {
+  uint64_t most = 200000, perItem = UINT64_MAX;
+
+  // For `size` of `all` operators.
+  uint64_t of(size_t size, size_t all) const {
+    uint64_t steps = perItem < most / std::max<size_t>(all, 1) ? perItem * all : most;
+    double share = all == 0 ? 0 : static_cast<double>(size) / static_cast<double>(all);
+    return static_cast<uint64_t>(static_cast<double>(steps) * share);
+  }
+};
 
 // What the chosen plan is estimated to take, in microseconds. `us` to `boundUs` are
 // raw time; `time` and `bound` are what was minimised, in which vendors are trusted
@@ -67,7 +80,7 @@ struct PassContext {
   bool choosesPlan = false; // a pass of this list chooses a plan: composites wait for it
   std::shared_ptr<CompositeTable> composites; // that could be formed; null: they are formed
   bool isPlanChosen = false;                  // regions are those of the plan
-  uint64_t searchSteps = 200000;              // of the search for a plan
+  SearchLimit search;                         // of the search for a plan
   std::optional<PlanEstimate> estimate;       // of the plan that was chosen
   RefusalPrices *prices = nullptr; // filled with the plan, from `refusals`; null: nobody asks
   bool trustsHand = false;         // vendors that the program names are believed, not asked

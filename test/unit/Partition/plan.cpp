@@ -100,3 +100,13 @@ TEST_CASE("plan files that are wrong") {
   CHECK(readPlan("[]", "p").error().message() ==
         "this is no partition plan: 'bycc_partition_plan' is missing");
 }
+
+TEST_CASE("steps of the search grow with the operators, up to a limit for all") {
+  SearchLimit limit{1000000, 20000};
+  CHECK(limit.of(10, 10) == 200000);
+  CHECK(limit.of(5, 10) == 100000);
+  CHECK(limit.of(100, 100) == 1000000);
+  CHECK(limit.of(25, 100) == 250000);
+  CHECK(SearchLimit{1000000}.of(5, 10) == 500000); // asked for: all of them
+  CHECK(limit.of(0, 0) == 0);
+}
