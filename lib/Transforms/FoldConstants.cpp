@@ -11,7 +11,8 @@
 // of `concat(t, t)` each result is no larger than its inputs, but the last is of
 // any size. So all folds of a module together, however often the pass runs, make
 // at most twice `max-bytes` and four times the constants that the module came
-// with. Weights are copied only where a fold computes new ones.
+// with. Weights are copied only where a fold computes new ones, and what was computed is released
+// when the last of its readers has been computed, too.
 
 #include "ConstantView.h"
 #include "Scopes.h"
@@ -34,12 +35,13 @@ constexpr int64_t maxCopies = 4; // of what the module came with
 
 class ConstantFolder {
 public:
-  ConstantFolder(Module &module, int64_t maxBytes) : module_(module), maxBytes_(maxBytes) {
+  ConstantFolder(Module &module, int64_t maxBytes)
+      : module_(module), maxBytes_(maxBytes), users_(module) {
     // Views of the same bytes count once.
     int64_t bytes = 0;
     std::set<const uint8_t *> seen;
     for (const Constant &constant : module.constants)
-      if (seen.insert(constant.data()).second)
+      if (!constant.storage || seen.insert(constant.data()).second)
         bytes += static_cast<int64_t>(constant.bytes);
     maxFolded_ = 2 * maxBytes + maxCopies * std::max(bytes - module.foldedBytes, int64_t{0});
   }
@@ -56,26 +58,56 @@ public:
   }
 
 private:
-  NodeId foldProject(NodeId node) const {
+  NodeId foldProject(NodeId node) {
     NodeId tuple = module_.operands(node)[0];
     if (module_.node(tuple).kind != NodeKind::Tuple)
       return node;
     NodeId field = module_.operands(tuple)[module_.node(node).payload];
-    return module_.isConstant(field) ? field : node;
+    if (!module_.isConstant(field))
+      return node;
+    readers_.erase(field); // it has those of the projection, too
+    return field;
   }
 
   Expected<NodeId> foldCall(NodeId call, Builder &builder) {
     if (NodeId known = shapeQuestion(call); known != call)
       return known;
     if (isView(module_, call) && module_.isConstant(module_.operands(call)[0]))
-      return reshapeConstant(module_, module_.operands(call)[0],
-                             module_.types.shape(module_.type(call)));
+      return view(call);
     if (!isWorthFolding(call))
       return call;
     std::vector<Constant> inputs;
     for (NodeId operand : module_.operands(call))
       appendConstants(operand, inputs);
-    return replace(call, BYCC_TRY(evaluateCall(module_, call, inputs)), builder);
+    NodeId result = replace(call, BYCC_TRY(evaluateCall(module_, call, inputs)), builder);
+    inputs.clear();
+    for (NodeId operand : module_.operands(call))
+      dropReader(operand);
+    return result;
+  }
+
+  NodeId view(NodeId call) {
+    NodeId source = module_.operands(call)[0];
+    NodeId result = reshapeConstant(module_, source, module_.types.shape(module_.type(call)));
+    if (result == source) {
+      readers_.erase(source); // it has those of the call, too
+      return result;
+    }
+    readers_[result] = {users_.count(call), true};
+    dropReader(source);
+    return result;
+  }
+
+  // A call that reads a constant made here has become one itself.
+  void dropReader(NodeId constant) {
+    auto at = readers_.find(constant);
+    if (at == readers_.end() || --at->second.left > 0)
+      return;
+    Constant &unused = module_.constants[module_.node(constant).payload];
+    unused.storage = nullptr;
+    if (at->second.isView)
+      unused.bytes = 0; // they count once
+    readers_.erase(at);
   }
 
   // shape_of and ndarray_size ask about the type only.
@@ -150,12 +182,22 @@ private:
       module_.foldedBytes += static_cast<int64_t>(result.bytes);
       nodes.push_back(module_.addConstant(std::move(result), source));
     }
-    return module_.types.isTuple(module_.type(call)) ? builder.tuple(nodes) : nodes.at(0);
+    if (module_.types.isTuple(module_.type(call)))
+      return builder.tuple(nodes);
+    readers_[nodes.at(0)] = {users_.count(call), false};
+    return nodes[0];
   }
+
+  struct Readers {
+    size_t left = 0;
+    bool isView = false;
+  };
 
   Module &module_;
   int64_t maxBytes_;
-  int64_t maxFolded_ = 0; // of module_.foldedBytes
+  int64_t maxFolded_ = 0;                       // of module_.foldedBytes
+  Users users_;                                 // before anything is folded
+  std::unordered_map<NodeId, Readers> readers_; // of constants made here, not yet folded
 };
 
 // Puts the taken branch of every decided `if` in place of the `if`.

@@ -15,6 +15,25 @@ TEST_CASE("a reshape of weights shares their bytes") {
   CHECK(g.module.constant(folded).data() == g.module.constant(w).data());
 }
 
+TEST_CASE("what was computed is released with the last of its readers") {
+  TestGraph g;
+  NodeId w = g.floats({Dim(3)}, {1, 2, 3});
+  NodeId negative = g.call(ops::negative, {w}), read = g.call(ops::exp, {w});
+  NodeId square = g.call(ops::multiply, {negative, negative});
+  NodeId pair = g.builder.tuple(std::vector<NodeId>{square, read});
+  NodeId first = *g.builder.project(pair, 0);
+  NodeId twice = g.call(ops::add, {first, first});
+  NodeId x = g.call(ops::add, {g.param("x", {Dim(3)}), twice});
+  g.finish(g.call(ops::multiply, {g.call(ops::subtract, {x, first}), read}));
+  CHECK(g.run(foldConstants));
+  CHECK(g.count(ops::add) == 1);
+  size_t released = 0;
+  for (const Constant &constant : g.module.constants)
+    released += constant.storage == nullptr;
+  CHECK(released == 1); // `negative`: all others are read, square through the projection alone
+  CHECK(g.module.constant(w).storage != nullptr);
+}
+
 TEST_CASE("a result that would grow too much stays an operator") {
   TestGraph g;
   NodeId small = g.floats({Dim(1)}, {1});
