@@ -1,5 +1,6 @@
 #include "PlanCosts.h"
 
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Op.h"
 
 #include "Composites.h"
@@ -21,14 +22,13 @@ bool isHeavy(const Module &module, NodeId call) {
   return opInfo(module.node(call).op).kind == OpKind::OutFusable;
 }
 
-// May an extent be much smaller at run time than it counts as?
+// May it have fewer rows at run time than it counts as?
 bool isOpen(const Module &module, NodeId call) {
   auto hasOpen = [&](NodeId value) {
     TypeId type = module.type(value);
     return module.types.isTensor(type) &&
-           std::ranges::any_of(module.types.shape(type), [&](Dim dim) {
-             return !dim.isConst() && module.types.likely(dim) > 1;
-           });
+           std::ranges::any_of(module.types.shape(type),
+                               [&](Dim dim) { return mayBeLess(module.types, dim); });
   };
   return hasOpen(call) || std::ranges::any_of(module.operands(call), hasOpen);
 }
