@@ -50,16 +50,23 @@ double shareOfTaps(const Module &module, NodeId call) {
   auto strides = attrs::perAxis(module, call, "strides", out.size());
   auto dilation = attrs::perAxis(module, call, "dilation", out.size());
   Padding padding = attrs::padding(module, call, out.size());
+  constexpr int64_t manyTaps = 128; // padding is little of these
   double share = 1;
   for (size_t s = 0; s < out.size(); ++s) {
-    int64_t read = 0;
-    for (int64_t tap = 0; tap < taps[s]; ++tap)
-      for (int64_t o = 0; o < out[s]; ++o) {
-        int64_t at = o * strides[s] + tap * dilation[s] - padding.before[s];
-        read += at >= 0 && at < in[s];
-      }
-    if (int64_t all = out[s] * taps[s]; all > 0)
-      share *= static_cast<double>(read) / static_cast<double>(all);
+    if (out[s] < 1 || taps[s] < 1 || taps[s] > manyTaps)
+      continue;
+    // Places before the one that reads element `at` or one behind it.
+    auto placesBefore = [&](double at) {
+      return std::clamp(std::ceil(at / static_cast<double>(strides[s])), 0.0,
+                        static_cast<double>(out[s]));
+    };
+    double read = 0;
+    for (int64_t tap = 0; tap < taps[s]; ++tap) {
+      double first = static_cast<double>(padding.before[s]) -
+                     static_cast<double>(tap) * static_cast<double>(dilation[s]);
+      read += placesBefore(first + static_cast<double>(in[s])) - placesBefore(first);
+    }
+    share *= read / (static_cast<double>(out[s]) * static_cast<double>(taps[s]));
   }
   return share;
 }
