@@ -198,6 +198,8 @@ private:
   Value *splat(Value *value);
   Value *laneIota();               // <0, 1, ...> i64, of a whole vector
   Value *firstLanes(Value *count); // the mask of so many
+  // The extent without what is left behind whole steps, a power of two each.
+  Value *wholeSteps(uint32_t axis, int64_t step);
   Value *fieldPointer(Value *base, int64_t offset) {
     return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(offset));
   }

@@ -109,14 +109,18 @@ void KernelEmitter::loopAxes(const std::vector<uint32_t> &axes, size_t count, in
   loop(0);
 }
 
+llvm::Value *KernelEmitter::wholeSteps(uint32_t axis, int64_t step) {
+  auto known = extentOf(axis);
+  return known ? i64(*known / step * step) : b_.CreateAnd(extentValue(axis), i64(-step));
+}
+
 // Full vectors, `ways` of them at a time while there are as many, then the tail.
 void KernelEmitter::loopLanes(uint32_t axis, Tail tail, int64_t ways,
                               const std::function<void(int64_t way)> &body) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   auto known = extentOf(axis);
   Value *extent = extentValue(axis);
-  Value *full =
-      known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-static_cast<int64_t>(lanes)));
+  Value *full = wholeSteps(axis, lanes);
   auto run = [&](Value *index, bool masked, int64_t way = 0) {
     axes_[axis] = index;
     Lanes now{axis, lanes, nullptr};
@@ -132,7 +136,7 @@ void KernelEmitter::loopLanes(uint32_t axis, Tail tail, int64_t ways,
   Value *begin = i64(0);
   if (ways > 1) {
     int64_t many = lanes * ways;
-    Value *end = known ? i64(*known / many * many) : b_.CreateAnd(extent, i64(-many));
+    Value *end = wholeSteps(axis, many);
     forLoop(begin, end, many, [&](Value *index) {
       for (int64_t way = 0; way < ways; ++way) {
         Scope scope(*this);
@@ -186,8 +190,7 @@ void KernelEmitter::emitTurned(const NestStage &inner) {
   loopAxes(stage.axes, stage.axes.size() - 1, 0, [&] {
     uint32_t axis = stage.axes.back();
     Value *extent = extentValue(axis);
-    auto known = extentOf(axis);
-    Value *full = known ? i64(*known / lanes * lanes) : b_.CreateAnd(extent, i64(-lanes));
+    Value *full = wholeSteps(axis, lanes);
     forLoop(i64(0), full, lanes,
             [&](Value *begin) { emitTurnedBlock(stage, rows, begin, i64(lanes)); });
     ifThen(b_.CreateICmpSLT(full, extent),

@@ -58,6 +58,7 @@ DimTable::DimTable() {
   exprs_.emplace_back(); // `?`
   texts_.push_back("?");
   likely_.push_back(likelyUnknown);
+  mayBeLess_.push_back(true);
 }
 
 Dim DimTable::symbol(std::string_view name) { return intern(DimOp::Symbol, 0, 0, name); }
@@ -85,6 +86,7 @@ Dim DimTable::intern(DimOp op, Dim a, Dim b, std::string_view symbol) {
   made.rhs = b;
   made.symbol = symbol;
   likely_.push_back(isSymbol ? usualExtent(symbol) : likelyOf(op, likely(a), likely(b)));
+  mayBeLess_.push_back(isSymbol ? likely_.back() > 1 : mayBeLess(a) || mayBeLess(b));
   exprs_.push_back(std::move(made));
   texts_.push_back(std::move(text));
   uint32_t index = static_cast<uint32_t>(exprs_.size() - 1);
@@ -94,9 +96,14 @@ Dim DimTable::intern(DimOp op, Dim a, Dim b, std::string_view symbol) {
 
 void DimTable::setLikely(Dim symbol, int64_t extent) {
   likely_[symbol.exprIndex()] = extent;
-  for (size_t i = 0; i < exprs_.size(); ++i) // operands come before their users
-    if (exprs_[i].op != DimOp::Unknown && exprs_[i].op != DimOp::Symbol)
-      likely_[i] = likelyOf(exprs_[i].op, likely(exprs_[i].lhs), likely(exprs_[i].rhs));
+  mayBeLess_[symbol.exprIndex()] = extent > 1;
+  for (size_t i = 0; i < exprs_.size(); ++i) { // operands come before their users
+    auto [op, lhs, rhs] = std::tie(exprs_[i].op, exprs_[i].lhs, exprs_[i].rhs);
+    if (op == DimOp::Unknown || op == DimOp::Symbol)
+      continue;
+    likely_[i] = likelyOf(op, likely(lhs), likely(rhs));
+    mayBeLess_[i] = mayBeLess(lhs) || mayBeLess(rhs);
+  }
 }
 
 // --- sums

@@ -29,6 +29,7 @@ public:
   bool isSurelyAtLeast(Dim a, Dim b) const;
   // What a dim counts as while its value is not known; negative for (N - 5) with N = 1.
   int64_t likely(Dim dim) const { return dim.isConst() ? dim.value() : likely_[dim.exprIndex()]; }
+  bool mayBeLess(Dim dim) const { return !dim.isConst() && mayBeLess_[dim.exprIndex()]; }
   void setLikely(Dim symbol, int64_t extent);
 
 private:
@@ -49,6 +50,7 @@ private:
   std::vector<DimExpr> exprs_;
   std::vector<std::string> texts_;
   std::vector<int64_t> likely_;
+  std::vector<bool> mayBeLess_;
   std::unordered_multimap<uint64_t, uint32_t> byHash_;
 };
 

@@ -135,23 +135,6 @@ Expected<> setLikelyExtents(Module &module, const std::map<std::string, int64_t>
   return {};
 }
 
-bool mayBeLess(const TypeTable &types, Dim dim) {
-  std::vector<Dim> left{dim};
-  std::unordered_set<int64_t> seen;
-  while (!left.empty()) {
-    Dim part = left.back();
-    left.pop_back();
-    if (part.isConst() || !seen.insert(part.raw()).second)
-      continue;
-    const DimExpr &expr = types.expr(part);
-    if (part.isUnknown() || (expr.op == DimOp::Symbol && types.likely(part) > 1))
-      return true;
-    if (expr.op != DimOp::Symbol)
-      left.insert(left.end(), {expr.lhs, expr.rhs});
-  }
-  return false;
-}
-
 double likelyElements(const TypeTable &types, TypeId tensor) {
   double product = 1;
   for (Dim dim : types.shape(tensor))

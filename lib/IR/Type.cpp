@@ -295,6 +295,7 @@ Dim TypeTable::symbol(std::string_view name) { return impl_->dims.symbol(name); 
 Dim TypeTable::dim(DimOp op, Dim lhs, Dim rhs) { return impl_->dims.make(op, lhs, rhs); }
 bool TypeTable::isSurelyAtLeast(Dim a, Dim b) const { return impl_->dims.isSurelyAtLeast(a, b); }
 int64_t TypeTable::likely(Dim dim) const { return std::max<int64_t>(impl_->dims.likely(dim), 0); }
+bool TypeTable::mayBeLess(Dim dim) const { return impl_->dims.mayBeLess(dim); }
 void TypeTable::setLikely(Dim symbol, int64_t extent) { impl_->dims.setLikely(symbol, extent); }
 
 const DimExpr &TypeTable::expr(Dim dim) const {

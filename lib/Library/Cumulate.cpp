@@ -28,22 +28,23 @@ public:
 
   void run(const LibraryCall &call) {
     int64_t items = lines_.count * parts_, grain = std::max<int64_t>(partElements / part_, 1);
-    std::vector<T> before(static_cast<size_t>(items), isProduct_ ? 1 : 0);
     auto forAll = [&](auto &&body) {
       call.parallel(items, grain, [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item)
-          body(item, before[static_cast<size_t>(item)]);
+          body(item);
       });
     };
-    if (parts_ > 1) {
-      forAll([&](int64_t item, T &at) { at = sumOf(item); });
-      for (int64_t line = 0; line < lines_.count; ++line) {
-        T total = 0;
-        for (int64_t part = 0; part < parts_; ++part)
-          total += std::exchange(before[static_cast<size_t>(line * parts_ + part)], total);
-      }
+    if (parts_ <= 1)
+      return forAll([&](int64_t item) { accumulate(item, isProduct_ ? 1 : 0); });
+    std::vector<T> before(static_cast<size_t>(items));
+    auto at = [&](int64_t item) -> T & { return before[static_cast<size_t>(item)]; };
+    forAll([&](int64_t item) { at(item) = sumOf(item); });
+    for (int64_t line = 0; line < lines_.count; ++line) {
+      T total = 0;
+      for (int64_t part = 0; part < parts_; ++part)
+        total += std::exchange(at(line * parts_ + part), total);
     }
-    forAll([&](int64_t item, T total) { accumulate(item, total); });
+    forAll([&](int64_t item) { accumulate(item, at(item)); });
   }
 
 private:

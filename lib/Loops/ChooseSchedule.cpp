@@ -16,14 +16,13 @@ constexpr int64_t mostChunk = 1 << 24;
 constexpr int64_t mostPart = int64_t{1} << 40; // of a reduction
 constexpr int64_t mostWays = 8;
 constexpr double longReduction = 100000; // elements that are worth threads of their own
+constexpr size_t mostTurned = 40;        // expressions of a body that is written out for each lane
 
 // The axis that lanes can run along: the last one of what is reduced, or of what stays.
 uint32_t ownAxis(const Stage &stage) {
   const std::vector<uint32_t> &axes = stage.reduce == Reduce::None ? stage.axes : stage.reduceAxes;
   return axes.empty() ? noAxis : axes.back();
 }
-
-constexpr size_t mostTurned = 40; // expressions of a body that is written out for each lane
 
 bool reduces(const Nest &nest) {
   return std::ranges::any_of(
@@ -251,12 +250,15 @@ void ScheduleChooser::chooseLanes(const Nest &nest, NestSchedule &schedule) {
       across += weight * contiguity(inner.stage, nest.rows.back());
   }
   bool canBeAcross = reduces(nest) && !nest.rows.empty();
+  uint32_t turned = turnedRow(exprs_, nest);
+  bool canBeTurned = turned != noAxis;
+  bool isTurned = canBeTurned && isWorthTurning(nest.stages[0].stage, turned);
   LanesRun chosen = canBeAcross && across > within ? LanesRun::Across
-                    : isTurned(nest)               ? LanesRun::Turned
+                    : isTurned                     ? LanesRun::Turned
                                                    : LanesRun::Along;
   schedule.lanes = static_cast<LanesRun>(
       word("lanes run", static_cast<size_t>(chosen), {"along", "across", "turned"},
-           {true, canBeAcross, turnedRow(exprs_, nest) != noAxis},
+           {true, canBeAcross, canBeTurned},
            "across rows of reductions, turned where what is read lies along a row axis"));
   for (const NestStage &inner : nest.stages) {
     StageSchedule &stage = schedule.stages.emplace_back();
@@ -268,11 +270,7 @@ void ScheduleChooser::chooseLanes(const Nest &nest, NestSchedule &schedule) {
 
 // Worth it where blocks are half full at least, and a body short enough to stand there for each
 // lane.
-bool ScheduleChooser::isTurned(const Nest &nest) const {
-  uint32_t row = turnedRow(exprs_, nest);
-  if (row == noAxis)
-    return false;
-  const Stage &stage = nest.stages[0].stage;
+bool ScheduleChooser::isWorthTurning(const Stage &stage, uint32_t row) const {
   size_t size = 0;
   exprs_.visit(stage.body, [&](Ref ref) {
     size += isCostly(exprs_[ref].op) ? mostTurned / 2 : 1;

@@ -40,7 +40,7 @@ private:
   void chooseLanes(const Nest &nest, NestSchedule &schedule);
   void chooseChunk(const Nest &nest, NestSchedule &schedule);
   void chooseStage(const NestStage &inner, LanesRun lanes, StageSchedule &stage);
-  bool isTurned(const Nest &nest) const;
+  bool isWorthTurning(const Stage &stage, uint32_t row) const;
   double contiguity(const Stage &stage, uint32_t axis) const;
   double elementsOf(const std::vector<uint32_t> &axes) const; // that they likely have
   double iterations(const Stage &stage) const;

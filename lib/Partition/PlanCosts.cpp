@@ -1,6 +1,5 @@
 #include "PlanCosts.h"
 
-#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Op.h"
 
 #include "Composites.h"
@@ -28,7 +27,7 @@ bool isOpen(const Module &module, NodeId call) {
     TypeId type = module.type(value);
     return module.types.isTensor(type) &&
            std::ranges::any_of(module.types.shape(type),
-                               [&](Dim dim) { return mayBeLess(module.types, dim); });
+                               [&](Dim dim) { return module.types.mayBeLess(dim); });
   };
   return hasOpen(call) || std::ranges::any_of(module.operands(call), hasOpen);
 }

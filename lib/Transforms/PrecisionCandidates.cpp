@@ -34,16 +34,14 @@ bool hasHugeElement(const Module &module, const Constant &constant) {
 // In float32, elements of the padding are passed over; products in tiles multiply
 // with them all the same (dilated convolutions of small images read little else).
 double shareOfTaps(const Module &module, NodeId call) {
-  OpId op = module.node(call).op;
   auto extents = [&](NodeId node) {
     std::vector<int64_t> likely;
     for (Dim dim : module.types.shape(module.type(node)).subspan(2))
       likely.push_back(module.types.likely(dim));
     return likely;
   };
-  bool isConv = op == ops::nn_conv1d || op == ops::nn_conv2d || op == ops::nn_conv3d;
-  if (!isConv || !attrs::text(module, call, "data_layout").starts_with("NC") ||
-      !attrs::text(module, call, "kernel_layout").starts_with("OI"))
+  if (!isPlainConvolution(module, call) ||
+      !attrs::text(module, call, "data_layout").starts_with("NC"))
     return 1;
   std::vector<int64_t> out = extents(call), in = extents(module.operands(call)[0]),
                        taps = extents(module.operands(call)[1]);
@@ -155,14 +153,6 @@ bool PrecisionChoice::mayConvert(NodeId node, bool isLoop) const {
   return (isFloat32(node) || isSplit(node)) && hasFloatData(node);
 }
 
-// One that no input has. Vendors do not take such products, and the arithmetic of the
-// host's is no faster in bfloat16.
-bool PrecisionChoice::hasUnknownExtent(NodeId node) const {
-  TypeId type = module_.type(node);
-  return module_.types.isTensor(type) &&
-         std::ranges::any_of(module_.types.shape(type), &Dim::isUnknown);
-}
-
 // Of a product that cannot convert; "" of other calls.
 std::string PrecisionChoice::whyNever(NodeId node) const {
   if (module_.node(node).kind != NodeKind::CallOp || !module_.types.isTensor(module_.type(node)))
@@ -228,7 +218,9 @@ double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
   if (isView(module_, call))
     return little;
   double saved = floatTraffic(call) / 2;
-  if (cls == PrecisionClass::Always && !hasUnknownExtent(call))
+  // Of unknown extents vendors take no product, and the arithmetic of the host's is no faster in
+  // bfloat16.
+  if (cls == PrecisionClass::Always && !hasUnknownExtents(module_, call))
     saved += floatArithmetic(call) - opInfo(module_.node(call).op).flops(module_, call) / halfRate_;
   return saved;
 }

@@ -79,7 +79,6 @@ private:
   void collect(BlockId block, bool isClosed, bool isLoop);
   bool mayConvert(NodeId node, bool isLoop) const;
   bool hasFloatData(NodeId call) const;
-  bool hasUnknownExtent(NodeId node) const;
   bool isSplit(NodeId node) const;
   std::string whyNever(NodeId node) const;
   double savedBy(NodeId call, PrecisionClass cls) const;

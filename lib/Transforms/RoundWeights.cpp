@@ -1,9 +1,8 @@
 #include "RoundWeights.h"
 
-#include "bycc/Support/Element.h"
+#include "bycc/Support/DType.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -18,8 +17,6 @@ uint16_t nearestFinite(float value) {
   return isOverflow ? static_cast<uint16_t>(half - 1) : half;
 }
 
-double valueOf(uint16_t half) { return std::bit_cast<float>(uint32_t{half} << 16); }
-
 struct Flip {
   double cost; // of squared error, for each unit that the sum changes
   double step; // what it adds to the sum
@@ -31,12 +28,12 @@ struct Flip {
 std::vector<Flip> flipsAgainst(double sum, std::span<const float> from, std::span<uint16_t> to) {
   std::vector<Flip> flips;
   for (size_t i = 0; i < from.size(); ++i) {
-    double error = valueOf(to[i]) - from[i];
+    double error = bfloat16ToFloat(to[i]) - from[i];
     if (error == 0 || (error > 0) != (sum > 0))
       continue;
     bool isTooLong = (from[i] > 0) == (error > 0);
     uint16_t other = static_cast<uint16_t>(to[i] + (isTooLong ? -1 : 1));
-    double step = valueOf(other) - valueOf(to[i]);
+    double step = bfloat16ToFloat(other) - bfloat16ToFloat(to[i]);
     if ((other & 0x7fff) <= largestHalf && std::abs(step) < 4 * std::abs(error)) // near the middle
       flips.push_back({std::abs(step) - 2 * std::abs(error), step, &to[i], other});
   }
@@ -54,7 +51,7 @@ void roundBalanced(std::span<const float> from, std::span<uint16_t> to) {
   roundToHalf(from, to);
   double sum = 0;
   for (size_t i = 0; i < from.size(); ++i)
-    sum += valueOf(to[i]) - from[i];
+    sum += bfloat16ToFloat(to[i]) - from[i];
   if (!std::isfinite(sum))
     return;
   for (const Flip &flip : flipsAgainst(sum, from, to))

@@ -38,15 +38,6 @@ std::optional<Kept> keptTaps(int64_t image, int64_t places, int64_t taps, int64_
   return kept.begin < kept.end && kept.before >= 0 && isSame ? std::optional(kept) : std::nullopt;
 }
 
-bool isPlain(const Module &module, NodeId call) {
-  auto begins = [&](const char *key, const char *with) {
-    return attrs::text(module, call, key).starts_with(with);
-  };
-  return begins("data_layout", "NC") && begins("kernel_layout", "OI") &&
-         attrs::text(module, call, "out_layout").empty() &&
-         module.isConstant(module.operands(call)[1]);
-}
-
 // 0 times what is not finite is not 0.
 bool isFinite(const Module &module, NodeId weight) {
   const Constant &constant = module.constant(weight);
@@ -103,21 +94,25 @@ Expected<NodeId> withTaps(Module &module, NodeId call, const std::vector<Kept> &
   const Constant whole = module.constant(weight);
   auto part = BYCC_TRY(evaluateCall(module, slice, std::span(&whole, 1)));
   NodeId kept = module.addConstant(std::move(part.at(0)), module.node(weight).source);
-  AttrDict attrs = module.attributes.dict(module.node(call).attrs);
+  AttrsId attrs = module.node(call).attrs;
   for (auto [key, values] : {std::pair("padding", &pads), std::pair("dilation", &dilation),
-                             std::pair("kernel_size", &kernel)}) {
-    std::erase_if(attrs, [key = key](const Attr &attr) { return attr.key == key; });
-    attrs.push_back({key, AttrValue::ints(*values)});
-  }
-  return builder.call(module.node(call).op, {x, kept}, std::move(attrs));
+                             std::pair("kernel_size", &kernel)})
+    attrs = module.attributes.with(attrs, key, AttrValue::ints(*values));
+  return builder.call(module.node(call).op, {x, kept}, module.attributes.dict(attrs));
 }
 
 } // namespace
 
+bool isPlainConvolution(const Module &module, NodeId call) {
+  return (module.isOp(call, ops::nn_conv1d) || module.isOp(call, ops::nn_conv2d) ||
+          module.isOp(call, ops::nn_conv3d)) &&
+         attrs::text(module, call, "kernel_layout").starts_with("OI");
+}
+
 Expected<NodeId> simplifyConvolution(Module &module, NodeId call, Builder &builder) {
-  bool isConvolution = module.isOp(call, ops::nn_conv1d) || module.isOp(call, ops::nn_conv2d) ||
-                       module.isOp(call, ops::nn_conv3d);
-  if (!isConvolution || !isPlain(module, call))
+  if (!isPlainConvolution(module, call) || !module.isConstant(module.operands(call)[1]) ||
+      !attrs::text(module, call, "data_layout").starts_with("NC") ||
+      !attrs::text(module, call, "out_layout").empty())
     return call;
   auto taps = keptTaps(module, call);
   return taps && isFinite(module, module.operands(call)[1]) ? withTaps(module, call, *taps, builder)

@@ -21,6 +21,8 @@ Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder);
 // True for calls whose result is the operand's elements in the same row-major
 // order under another static shape.
 bool isView(const Module &module, NodeId node);
+// nn.conv1d to 3d, with weights of rows that make a channel each (OI..).
+bool isPlainConvolution(const Module &module, NodeId call);
 // A tensor whose extents are numbers, symbols, or computed from them.
 bool hasKnownExtents(const Module &module, NodeId node);
 // isView for shapes with extents that are known at run time only.

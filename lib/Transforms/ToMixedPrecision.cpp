@@ -21,6 +21,7 @@
 #include "PrecisionChoice.h"
 #include "RoundWeights.h"
 #include "Scopes.h"
+#include "SimplifyRules.h"
 #include "bycc/Support/Phrases.h"
 #include "bycc/Support/Text.h"
 #include "bycc/Target/RegionView.h"
@@ -34,13 +35,9 @@
 namespace bycc {
 namespace {
 
-// Operators whose weights are rows, each for one channel of the result.
+// Are the weights rows, each for one channel of the result?
 bool hasRowsOfWeights(const Module &module, NodeId call) {
-  OpId op = module.node(call).op;
-  if (op == ops::nn_dense)
-    return true;
-  return (op == ops::nn_conv1d || op == ops::nn_conv2d || op == ops::nn_conv3d) &&
-         attrs::text(module, call, "kernel_layout").starts_with("OI");
+  return module.isOp(call, ops::nn_dense) || isPlainConvolution(module, call);
 }
 
 class Converter {
@@ -193,12 +190,13 @@ private:
     std::span<const float> from(values);
     std::span to(reinterpret_cast<uint16_t *>(bytes.data()), from.size());
     bool isRows = hasRowsOfWeights(module_, call_) && module_.operands(call_)[1] == node;
-    size_t row = isRows ? from.size() / module_.types.shape(wide.type)[0].value() : 0;
-    if (row == 0)
+    if (!isRows || from.empty()) {
       roundToHalf(from, to);
-    else
+    } else {
+      size_t row = from.size() / module_.types.shape(wide.type)[0].value();
       for (size_t begin = 0; begin < from.size(); begin += row)
         roundBalanced(from.subspan(begin, row), to.subspan(begin, row));
+    }
     Constant half;
     half.type = module_.types.tensor(DType::BFloat16, module_.types.shape(wide.type));
     half.bytes = bytes.size();

@@ -29,10 +29,6 @@ inline constexpr int64_t likelyUnknown = 64;
 // By the name of a symbol alone.
 int64_t usualExtent(std::string_view symbol);
 
-// May an extent be less at run time than it counts as? Not what is made of symbols that
-// count as 1 each, such as 197 rows for each image of a batch.
-bool mayBeLess(const TypeTable &types, Dim dim);
-
 // Of a tensor type; 1 for rank 0.
 double likelyElements(const TypeTable &types, TypeId tensor);
 

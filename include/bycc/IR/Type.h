@@ -115,6 +115,9 @@ public:
   // else an expression of what its symbols count as (bycc/IR/LikelyExtents.h). Never
   // negative.
   int64_t likely(Dim dim) const;
+  // May a dim be less at run time than it counts as? Not what is made of symbols that
+  // count as 1 each, such as 197 rows for each image of a batch.
+  bool mayBeLess(Dim dim) const;
   void setLikely(Dim symbol, int64_t extent);
 
   // Relay text: "Tensor[(2, 3), float32]", "float32" (rank 0), "(T, T)", "fn (T) -> T".
