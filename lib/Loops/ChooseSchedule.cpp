@@ -140,8 +140,8 @@ void ScheduleChooser::chooseSplits(Schedule &schedule) {
     SplitRange range = splitRange(kernel_, stage, facts_);
     std::string key = "split b" + std::to_string(stage.buffer) + " chunk";
     int64_t most = range.axis == noAxis ? 0 : extentOf(range.axis).value_or(mostPart);
-    int64_t chunk = number(key, splitOf(stage, range), 0, most,
-                           "elements of a part of a reduction, 0 for none,");
+    int64_t chunk =
+        number(key, splitOf(stage, range), 0, most, "elements of a part of a reduction (0: none)");
     if (chunk > 0 && range.isProduct && *extentOf(range.axis) % chunk != 0)
       refuse(key, "parts of a product are equal");
     else if (chunk > 0)
@@ -289,7 +289,7 @@ void ScheduleChooser::chooseChunk(const Nest &nest, NestSchedule &schedule) {
     schedule.chunk = known && *known < 2 * chunkElements ? 0 : chunkElements;
   }
   schedule.chunk = number("lanes chunk", schedule.chunk, 0, canBe ? mostChunk : 0,
-                          "elements of a chunk, 0 for none,", facts_.lanes);
+                          "elements of a chunk (0: none)", facts_.lanes);
 }
 
 // --- steps

@@ -105,7 +105,7 @@ impossible() {
   refuse 1 "bad.loops:2: error[INPUT]: chunk=$2: $3" bycc small.relay -q -o x.o --schedules=bad.loops
 }
 impossible dense 16 "parts of a product are equal"
-impossible argmax 71 "elements of a part of a reduction, 0 for none,: 0 to 70 are possible here"
+impossible argmax 71 "elements of a part of a reduction (0: none): 0 to 70 are possible here"
 impossible softmax 7 "nothing of this name is scheduled here"
 
 # Extents that are known at run time only, when they are likely long.
