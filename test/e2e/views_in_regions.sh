@@ -67,3 +67,29 @@ def @main(%x: Tensor[(4, 8), float32], %i: Tensor[(2), int64]) {
 EOF
 bycc named.relay -q -o named.o --annotate=dnnl --cost-model=none --explain >named.txt
 grep -q "oneDNN has no primitive for take but of constant places" named.txt || fail "$(cat named.txt)"
+# The last step goes beyond the axis: oneDNN has no view of that.
+check sliced_beyond <<'EOR'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(3, 7, 9, 8), float32]) {
+  %0 = nn.relu(%x);
+  %1 = strided_slice(%0, begin=[0, 1], end=[7, 9], strides=[2, 3], axes=[1, 2]);
+  %2 = strided_slice(%0, begin=[0, 0, 0, 0], end=[3, 7, 9, 8], strides=[2, 4, 2, 3], axes=None);
+  %3 = strided_slice(strided_slice(%0, begin=[0], end=[7], strides=[2], axes=[1]), begin=[0], end=[9], strides=[2], axes=[2]);
+  (nn.relu(%1), %2, add(%3, %3))
+}
+EOR
+
+cat > batch.relay <<'EOR'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(n, 7, 7, 16), float32], %w: Tensor[(16, 16), float32]) {
+  %0 = strided_slice(nn.relu(%x), begin=[0], end=[7], strides=[2], axes=[1]);
+  nn.relu(nn.dense(reshape(%0, newshape=[-1, 16]), %w, units=16))
+}
+EOR
+bycc -O0 batch.relay -q -o batch-0.o
+bycc batch.relay -q -o batch.o --annotate=dnnl --cost-model=none --expect-regions=1 --strict
+for n in 1 2 5; do
+  rm -rf want
+  bycc-run batch-0.json --random=5 --shape=x=${n}x7x7x16 --outputs want --threads 1
+  bycc-run batch.json --random=5 --shape=x=${n}x7x7x16 --expected want --threads 1 > /dev/null
+done

@@ -189,7 +189,7 @@ std::optional<Layout> sliced(const Layout &layout, const Dims &begin, const Dims
       start += begin[i] * (*strides)[i];
       (*strides)[i] *= steps.empty() ? 1 : steps[i];
     }
-    // oneDNN 3 has none where the last step goes beyond the axis: [::4] of 6.
+    // There is none where the last step goes beyond the axis: [::4] of 6.
     Layout view = stridedLayout(dims, *strides, dtypeOf(layout));
     return isLayout(view) ? withStart(view, start) : std::nullopt;
   }

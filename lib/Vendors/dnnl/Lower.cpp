@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace bycc::onednn {
 
@@ -189,6 +190,8 @@ private:
       from = BYCC_TRY(request(step.inputs[0], plain(step.inputs[0])));
       view = viewed(step, from.layout);
     }
+    if (!view && step.kind == StepKind::Slice && !usage_.isConstant[step.output])
+      return lowerSliceByParts(step, from);
     if (!view)
       return error(Status::Unsup) << "this oneDNN has no view for " << text(value(step.output).dims)
                                   << " of " << text(value(step.inputs[0]).dims);
@@ -199,6 +202,36 @@ private:
       return error(Status::Internal) << "no view of a slice";
     makeFirst(step.output, *seen);
     return {};
+  }
+
+  // The library has no view whose last step goes beyond an axis ([::2] of 7), as those
+  // of the axes outside would meet it: the last place of each such axis is a part of its own.
+  Expected<> lowerSliceByParts(const Step &step, const Location &from) {
+    const Dims &dims = value(step.output).dims;
+    Location target{newBuffer(bytesOf(plain(step.output))), plain(step.output)};
+    BYCC_TRY(copySlice(from, step.padBegin, step, dims, target, Dims(dims.size(), 0)));
+    makeFirst(step.output, target);
+    return {};
+  }
+
+  // `dims` places from `begin` on, to those from `first` on.
+  Expected<> copySlice(const Location &from, Dims begin, const Step &step, Dims dims,
+                       const Location &to, Dims first) {
+    if (std::optional<size_t> axis =
+            axisSteppedBeyond(value(step.inputs[0]).dims, step.strides, dims)) {
+      int64_t before = std::exchange(dims[*axis], 1) - 1;
+      Dims lastBegin = begin, lastFirst = first, front = dims;
+      lastBegin[*axis] += before * step.strides[*axis];
+      lastFirst[*axis] += before;
+      front[*axis] = before;
+      BYCC_TRY(copySlice(from, std::move(begin), step, std::move(front), to, std::move(first)));
+      return copySlice(from, std::move(lastBegin), step, std::move(dims), to, std::move(lastFirst));
+    }
+    std::optional<Location> part = partOf(from, begin, step.strides, dims);
+    std::optional<Location> place = partOf(to, first, {}, dims);
+    if (!part || !place)
+      return error(Status::Internal) << "no slice of a strided tensor";
+    return copy(*part, *place, Action::Kind::Copy);
   }
 
   // ---- steps ----
@@ -235,7 +268,7 @@ private:
     Location target{newBuffer(bytesOf(layout)), layout};
     Dims begin(value(step.output).dims.size(), 0);
     for (ValueId part : step.inputs) {
-      std::optional<Location> place = partOf(target, begin, value(part).dims);
+      std::optional<Location> place = partOf(target, begin, {}, value(part).dims);
       if (!place)
         return error(Status::Internal) << "no slice of a strided tensor";
       BYCC_TRY(copy(at(part), *place, Action::Kind::Copy));
@@ -246,9 +279,9 @@ private:
   }
 
   // Where a tensor begins is its slot's business, not its layout's.
-  static std::optional<Location> partOf(const Location &whole, const Dims &begin,
+  static std::optional<Location> partOf(const Location &whole, const Dims &begin, const Dims &steps,
                                         const Dims &dims) {
-    std::optional<Layout> view = sliced(whole.layout, begin, {}, dims);
+    std::optional<Layout> view = sliced(whole.layout, begin, steps, dims);
     return view ? withoutStart({whole.buffer, *view, whole.offset}) : std::nullopt;
   }
   static std::optional<Location> withoutStart(const Location &location) {

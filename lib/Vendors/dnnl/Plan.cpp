@@ -12,6 +12,14 @@ bool isBinary(Math math) { return math >= Math::Add && math <= Math::Min; }
 bool isCommutative(Math math) { return math != Math::Sub && math != Math::Div; }
 bool isView(StepKind kind) { return kind >= StepKind::Reshape; }
 bool isWholeView(StepKind kind) { return isView(kind) && kind != StepKind::Slice; }
+
+std::optional<size_t> axisSteppedBeyond(const Dims &whole, const Dims &steps, const Dims &dims) {
+  for (size_t axis = 0; axis < steps.size(); ++axis)
+    if (dims[axis] > 1 && dims[axis] * steps[axis] > whole[axis])
+      return axis;
+  return std::nullopt;
+}
+
 bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }
 size_t channelAxis(StepKind kind, size_t rank) { return kind == StepKind::MatMul ? rank - 1 : 1; }
 bool isQuantized(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }

@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -158,6 +159,9 @@ bool isCommutative(Math binary);
 bool isView(StepKind kind);
 bool isWholeView(StepKind kind); // of all elements
 bool isProduct(StepKind kind);   // convolutions and matmul
+// The first axis of such a slice beyond whose end the last step goes, as [::2] of 7: the
+// library has no view of it.
+std::optional<size_t> axisSteppedBeyond(const Dims &whole, const Dims &steps, const Dims &dims);
 // The axis of the result that scales of a product go along.
 size_t channelAxis(StepKind kind, size_t rank);
 const char *name(StepKind kind);

@@ -66,17 +66,30 @@ std::string objectionToBias(const Plan &plan, const Usage &usage, const Step &st
   return "a bias of scaled sums that is no constant";
 }
 
+// Constants are not copied by parts.
+std::string objectionToSlice(const Plan &plan, const Usage &usage, const Step &step) {
+  return usage.isConstant[step.output] &&
+                 axisSteppedBeyond(plan.values[step.inputs[0]].dims, step.strides,
+                                   plan.values[step.output].dims)
+             ? "oneDNN has no view of a constant whose last step goes beyond an axis"
+             : "";
+}
+
 // "" when the shapes check and the library takes every step, else why not.
 std::string objectionTo(const Plan &plan, ProbeCache &cache) {
   if (Expected<> checked = checkPlan(plan); !checked)
     return checked.error().message();
   Usage usage(plan);
-  for (const Step &step : plan.steps)
+  for (const Step &step : plan.steps) {
+    if (step.kind == StepKind::Slice)
+      if (std::string why = objectionToSlice(plan, usage, step); !why.empty())
+        return why;
     if (!isView(step.kind))
       for (const std::string &why :
            {slownessOf(plan, step), objectionToBias(plan, usage, step), cache.ask(plan, step)})
         if (!why.empty())
           return std::string(name(step.kind)) + ": " + why;
+  }
   return "";
 }
 

@@ -19,9 +19,6 @@ template <typename D> std::optional<D> walkTo(const std::string &name, D descrip
   return std::nullopt;
 }
 
-// Can a view's last step go beyond its axis, as [::2] of 7 elements?
-constexpr bool hasLooseViews = DNNL_VERSION_MAJOR < 3;
-
 // Every other primitive takes the same arguments in both.
 #if DNNL_VERSION_MAJOR >= 3
 using SoftmaxForward = dnnl::softmax_forward;
