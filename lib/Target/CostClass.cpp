@@ -77,14 +77,17 @@ std::optional<double> rows(const Module &module, NodeId call) {
   return product;
 }
 
-std::optional<double> channels(const Module &module, NodeId call) {
-  std::span<const Dim> shape = dataShape(module, call);
+std::optional<double> channelsOf(const Module &module, NodeId call, std::span<const Dim> shape) {
   for (const char *key : {"data_layout", "layout"})
     if (const AttrValue *text = module.attr(call, key); text && text->isString())
       if (auto layout = Layout::parse(text->asString()))
         return extentOf(module, 'C', *layout, shape);
   return shape.size() > 1 ? std::optional(static_cast<double>(module.types.likely(shape[1])))
                           : std::nullopt;
+}
+
+std::optional<double> channels(const Module &module, NodeId call) {
+  return channelsOf(module, call, dataShape(module, call));
 }
 
 std::optional<double> multiplyAdds(const Module &module, NodeId call) {
@@ -109,13 +112,15 @@ bool isDepthwise(const Module &module, NodeId call) {
 
 namespace {
 
-// Rows of the weights: of every group as many.
-std::optional<double> multiplier(const Module &module, NodeId call) {
-  std::optional<Weights> weights = weightsOf(module, call);
-  if (!weights || !isDepthwise(module, call))
+std::optional<double> filters(const Module &module, NodeId call) {
+  if (!weightsOf(module, call))
     return std::nullopt;
-  return extentOf(module, 'O', weights->layout, weights->shape).value_or(0) /
-         static_cast<double>(groups(module, call));
+  std::optional<double> all = channelsOf(module, call, shapeOf(module, module.type(call)));
+  return all ? std::optional(*all / static_cast<double>(groups(module, call))) : std::nullopt;
+}
+
+std::optional<double> multiplier(const Module &module, NodeId call) {
+  return isDepthwise(module, call) ? filters(module, call) : std::nullopt;
 }
 
 bool isGrouped(const Module &module, NodeId call) {
@@ -151,6 +156,7 @@ struct Measure {
 constexpr Measure measures[] = {
     {"channels", channels},     // of the data: axis C of its layout, axis 1 without one
     {"elements", elements},     // of the result; of several, the first
+    {"filters", filters},       // of a convolution: channels of the result of each group
     {"k", multiplyAdds},        // multiply-adds for each of them: what a product sums over
     {"multiplier", multiplier}, // results for each channel of a depthwise convolution
     {"rows", rows},             // of the result: all extents but the last, multiplied

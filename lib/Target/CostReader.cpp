@@ -155,9 +155,7 @@ private:
         {"op", "composite", "class", "dtype", "threads", "gflops", "gb_per_s", "us", "comment"},
         pointer, file_));
     CostRow row;
-    BYCC_TRY(readSubject(object, pointer, row));
-    if (const JsonValue *text = object.find("class"))
-      row.callClass = BYCC_TRY(readClass(*text, pointer + "/class", row.op));
+    std::vector<OpId> ops = BYCC_TRY(readSubject(object, pointer, row));
     if (const JsonValue *dtype = object.find("dtype"))
       row.dtype = BYCC_TRY(readDType(*dtype, pointer + "/dtype", file_));
     if (const JsonValue *threads = object.find("threads"))
@@ -165,25 +163,39 @@ private:
     BYCC_TRY(readTimes(object, pointer, row));
     if (!row.flopsPerMicrosecond && !row.bytesPerMicrosecond && !row.microseconds)
       return jsonError(object, pointer, file_) << "expected 'gflops', 'gb_per_s' or 'us'";
-    cost_.add(std::move(row));
+    for (OpId op : ops) {
+      row.op = op;
+      if (const JsonValue *text = object.find("class"))
+        row.callClass = BYCC_TRY(readClass(*text, pointer + "/class", op));
+      cost_.add(row);
+    }
     return {};
   }
 
-  Expected<> readSubject(const JsonValue &object, const std::string &pointer, CostRow &row) {
+  // The operators of a row, "nn.conv2d" or "nn.conv1d|nn.conv2d"; an invalid one for any, or
+  // for a composite, which the row has then.
+  Expected<std::vector<OpId>> readSubject(const JsonValue &object, const std::string &pointer,
+                                          CostRow &row) {
     const JsonValue *op = object.find("op"), *composite = object.find("composite");
     if (!op == !composite)
       return jsonError(object, pointer, file_) << "expected either 'op' or 'composite'";
-    if (op && !op->isString())
-      return jsonError(*op, pointer + "/op", file_) << "expected the name of an operator, or '*'";
-    if (op && op->string != "*")
-      row.op = BYCC_TRY(readOpName(op->string, *op, pointer + "/op", file_));
     if (op)
-      return {};
+      return readOpNames(*op, pointer + "/op");
     if (!composite->isString())
       return jsonError(*composite, pointer + "/composite", file_)
              << "expected the name of a composite";
     row.composite = composite->string;
-    return checkComposite(*composite, pointer + "/composite", file_, vendor_);
+    BYCC_TRY(checkComposite(*composite, pointer + "/composite", file_, vendor_));
+    return std::vector<OpId>{OpId()};
+  }
+
+  Expected<std::vector<OpId>> readOpNames(const JsonValue &value, const std::string &pointer) {
+    if (!value.isString())
+      return jsonError(value, pointer, file_) << "expected the name of an operator, or '*'";
+    std::vector<OpId> ops;
+    for (const std::string &name : split(value.string, '|'))
+      ops.push_back(name == "*" ? OpId() : BYCC_TRY(readOpName(name, value, pointer, file_)));
+    return ops;
   }
 
   Expected<CostClass> readClass(const JsonValue &value, const std::string &pointer, OpId op) {

@@ -170,7 +170,7 @@ Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
     // For the layouts that it chose itself the library may have another kernel.
     if (found && step.kind == StepKind::Deconv)
       found = describe(step, found->layouts, postOps, sum);
-    if (found && !found->isSlow())
+    if (found && !found->isSlow() && !isHeldBack(step, *found, candidate, postOps, sum))
       return found;
     if (found && !slow)
       slow = *found;
@@ -178,6 +178,21 @@ Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
   if (slow)
     return *slow;
   return describe(step, plainLayouts(step), postOps, sum);
+}
+
+// A convolution that keeps a blocked operand may get an older kernel for it than for the
+// layout of the library's choice: blocks of 8 channels that grouped ones are computed in
+// have kernels for AVX2 alone, half as fast.
+bool LayoutChooser::isHeldBack(const Step &step, const Descriptor &found, const Layouts &candidate,
+                               const std::vector<Layout> &postOps, int sum) const {
+  bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
+  if (!isConv || isAny(candidate.inputs[0]))
+    return false;
+  Layouts free = candidate;
+  free.inputs[0] = any(step.inputs[0]);
+  free.output = any(step.output);
+  Expected<Descriptor> other = describe(step, free, postOps, sum);
+  return other && isOlder(found.implementation, other->implementation);
 }
 
 // None for windows of one element, which take the same time in any layout.

@@ -11,7 +11,8 @@
 //    channels straight into its memory where that saves more than the older kernels for
 //    blocks lose (Prefer.h); the concatenation is then nothing:
 //        conv 64 -> |####____|  conv 64 -> |____####|  concat: |########|
-//    A convolution keeps a blocked operand as it is. Most concatenations do not get
+//    A convolution keeps a blocked operand as it is, unless that means an older
+//    instruction set. Most concatenations do not get
 //    here: see SplitConcat.h.
 //
 // A search over the layouts of all steps at once was measured to bring nothing: with the layout
@@ -49,6 +50,8 @@ private:
   Layouts concatLayouts(const Step &step) const;
   Layouts channelsLast(const Step &step) const;
   double windowFlops(const Step &conv) const;
+  bool isHeldBack(const Step &step, const Descriptor &found, const Layouts &candidate,
+                  const std::vector<Layout> &postOps, int sum) const;
   Layouts binaryLayouts(const Step &step) const;
   std::vector<Layouts> matmulLayouts(const Step &step, int sum) const;
   Layout convertedLayout(const Step &step) const;

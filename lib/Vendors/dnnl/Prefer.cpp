@@ -1,6 +1,9 @@
 // See Prefer.h.
 #include "Prefer.h"
 
+#include <iterator>
+#include <string_view>
+
 namespace bycc::onednn {
 
 namespace {
@@ -10,7 +13,20 @@ constexpr uint64_t maxPixelBytes = 2048;
 constexpr double flopsPerSecond = 250e9, copiedBytesPerSecond = 60e9;
 constexpr double lossTimesWidth = 2.5;
 
+// Of AVX-512 one: its extensions are for narrower elements.
+size_t ageOf(const std::string &implementation) {
+  constexpr std::string_view newestFirst[] = {"amx", "avx512", "avx2", "avx", "sse"};
+  size_t age = 0;
+  while (age < std::size(newestFirst) && implementation.find(newestFirst[age]) == std::string::npos)
+    ++age;
+  return age;
+}
+
 } // namespace
+
+bool isOlder(const std::string &implementation, const std::string &other) {
+  return ageOf(implementation) > ageOf(other);
+}
 
 std::string preferredTo(const std::string &first, const Step &step, int64_t channels,
                         uint64_t elementBytes) {

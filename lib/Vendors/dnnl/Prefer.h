@@ -28,6 +28,10 @@ namespace bycc::onednn {
 std::string preferredTo(const std::string &first, const Step &step, int64_t channels,
                         uint64_t elementBytes);
 
+// Is the one implementation for an older instruction set than the other, by their names
+// ("jit_1x1:avx2", "brgconv:avx512_core")?
+bool isOlder(const std::string &implementation, const std::string &other);
+
 // Whether convolutions had better write blocks of channels straight into a concatenation
 // than leave it to a copy of channels-last operands. The library's convolutions take
 // strided results in neither form, but blocks of channels follow each other in memory.
