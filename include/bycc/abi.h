@@ -211,7 +211,7 @@ typedef struct bycc_region_info {
 typedef struct bycc_node_info {
   const char *name;   /* kernel or region symbol */
   const char *source; /* names of the model's nodes, comma separated */
-  double flops;
+  double flops;       /* of a run; 0: none, or extents come at run time */
 } bycc_node_info;
 
 typedef struct bycc_module {

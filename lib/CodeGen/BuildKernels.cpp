@@ -174,8 +174,7 @@ Expected<std::vector<ValueId>> ProgramBuilder::addKernel(Group group,
   ProfiledNode profiled{code.name, "", 0};
   for (NodeId node : sources) {
     profiled.addSource(nodeName(m_, node));
-    if (auto flops = opInfo(m_.node(node).op).flops)
-      profiled.flops += flops(m_, node);
+    profiled.flops += flopsOf(node);
   }
   instr.node = static_cast<uint32_t>(p_.nodes.size());
   CodeGraphNode report{CodeGraphNode::Kind::Kernel,

@@ -39,8 +39,7 @@ Expected<> ProgramBuilder::addLibrary(NodeId id, Env &env) {
       report.inputs.push_back(entryOf(value));
     }
   instr.node = static_cast<uint32_t>(p_.nodes.size());
-  auto flops = opInfo(m_.node(id).op).flops;
-  p_.nodes.push_back({symbol, name, flops ? flops(m_, id) : 0});
+  p_.nodes.push_back({symbol, name, flopsOf(id)});
   LibraryCode code{use.kernel, std::move(use.attributes), {}};
   uint32_t graphNode = addGraphNode(std::move(report)), index = 0;
   for (TypeId type : m_.types.flatten(m_.type(id))) {

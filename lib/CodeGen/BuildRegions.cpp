@@ -2,6 +2,9 @@
 #include "ProgramBuilder.h"
 #include "bycc/Target/RegionView.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace bycc::codegen {
 Expected<uint32_t> ProgramBuilder::regionOf(FunctionId function) {
   auto [it, isNew] =
@@ -115,14 +118,22 @@ void ProgramBuilder::addRegionChecks(FunctionId function, const Instr &region) {
     }
 }
 
+double ProgramBuilder::flopsOf(NodeId call) const {
+  auto flops = opInfo(m_.node(call).op).flops;
+  if (!flops)
+    return 0;
+  auto isStatic = [&](NodeId node) { return m_.types.isStatic(m_.type(node)); };
+  bool isKnown = isStatic(call) && std::ranges::all_of(m_.operands(call), isStatic);
+  return isKnown ? flops(m_, call) : std::numeric_limits<double>::quiet_NaN();
+}
+
 void ProgramBuilder::collectRegion(FunctionId function, ProfiledNode &profiled,
                                    std::vector<NodeId> &sources) {
   for (NodeId node : m_.block(m_.function(function).body).nodes) {
     if (m_.node(node).kind == NodeKind::CallOp) {
       sources.push_back(node);
       profiled.addSource(nodeName(m_, node));
-      if (auto flops = opInfo(m_.node(node).op).flops)
-        profiled.flops += flops(m_, node);
+      profiled.flops += flopsOf(node);
     } else if (m_.node(node).kind == NodeKind::Function) {
       collectRegion(m_.functionOf(node), profiled, sources);
     }

@@ -6,6 +6,8 @@
 #include "Object.h"
 #include "bycc/abi.h"
 
+#include <cmath>
+
 namespace bycc::codegen {
 namespace {
 
@@ -160,11 +162,13 @@ void emitDescriptor(llvm::Module &module, const TargetInfo &target, const Progra
                     llvm::Function *entry) {
   DescriptorEmitter d(module, options.moduleName);
   std::vector<llvm::Constant *> regions = regionRows(d, program, ir), nodes;
-  for (const ProfiledNode &node : program.nodes)
+  for (const ProfiledNode &node : program.nodes) {
+    double flops = std::isnan(node.flops) ? 0 : node.flops;
     nodes.push_back(
         d.record(sizeof(bycc_node_info), {{offsetof(bycc_node_info, name), d.text(node.name)},
                                           {offsetof(bycc_node_info, source), d.text(node.source)},
-                                          {offsetof(bycc_node_info, flops), d.real(node.flops)}}));
+                                          {offsetof(bycc_node_info, flops), d.real(flops)}}));
+  }
   llvm::IRBuilder<> b(module.getContext());
   llvm::Constant *setId = llvm::ConstantDataArray::get(
       module.getContext(), llvm::ArrayRef<uint8_t>(artifacts.setId.data(), artifacts.setId.size()));

@@ -113,7 +113,7 @@ struct LibraryCode {
 
 struct ProfiledNode {
   std::string name, source;
-  double flops = 0;
+  double flops = 0; // NaN: not known before extents are
 
   // Operators that one node of the model became are listed once.
   void addSource(const std::string &node) {

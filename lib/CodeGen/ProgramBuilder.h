@@ -148,6 +148,7 @@ private:
                            Env &env);
   Expected<> setResultDims(NodeId call, const std::string &region, ValueId id);
   void addRegionChecks(FunctionId function, const Instr &region);
+  double flopsOf(NodeId call) const; // NaN: not known before extents are
   void collectRegion(FunctionId function, ProfiledNode &profiled, std::vector<NodeId> &sources);
 
   Module &m_;

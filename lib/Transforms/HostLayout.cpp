@@ -5,10 +5,9 @@
 // channels last is met by an operator that works in the model's layout alone. They are counted
 // before anything is changed, by the rules of convert-layout, which then does it.
 //
-// A program with regions of vendors stays: its convolutions are mostly theirs.
+// Regions of vendors are among those: they were chosen with tensors as they are.
 
 #include "LayoutRules.h"
-#include "bycc/IR/Functions.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/Cost.h"
@@ -180,17 +179,11 @@ private:
   std::unordered_set<NodeId> last_, changed_; // with channels last; that are there in both layouts
 };
 
-bool hasRegions(const Module &module) {
-  return std::ranges::any_of(module.globals(), [&](FunctionId function) {
-    return hasAnyAttr(module, function, {"Compiler", "Extern"});
-  });
-}
-
 } // namespace
 
 Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
   const CostModel *prices = context.hostPrices ? context.hostPrices : context.hostCost;
-  if (!prices || !module.main() || hasRegions(module) ||
+  if (!prices || !module.main() ||
       !LayoutBalance(module, *prices, *context.target).isGood(module.main()))
     return false;
   PassOptions given =

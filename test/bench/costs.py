@@ -5,7 +5,7 @@ costs.py [--bin build/bin] [--vendor dnnl] [--times N] [--cpu NAMES]
 
 Without --vendor it measures host code: the cost of patterns/host.json. With --vendor everything is
 a region of that vendor: the cost of patterns/<vendor>.json. Weights are constants and programs are
-compiled with -O3, as those of users are. Minimum of many runs, one thread, some minutes; with --times
+compiled with -O3, as those of users are. Minimum of many runs, one thread, a minute or two; with --times
 the median of so many measurements. With --cpu it is what stands in the file's `cpus` for these names. Rates are of larger operators with the time of a small one
 taken off, where it fits of one more operator in a chain, so that no border of a region is in them.
 `us` is the time of one more small operator.
@@ -21,7 +21,7 @@ import re
 import subprocess
 import tempfile
 
-CHANNELS = (128, 64, 32, 24, 16, 8) # classes of convolutions: measured with three quarters as many
+FILTERS = ((32, 24), (17, 16), (16, 12), (12, 8), (8, 6), (5, 3), (3, 2), (2, 1)) # class, filters that it is measured with
 LONG = 4  # operators that a chain has more than a short one
 
 
@@ -36,31 +36,45 @@ def size(shape):
     return count
 
 
-def convolution(op, channels, length, kernel, groups=1, dilation=1):
-    """Row of a convolution that keeps its shape: op, shape, weights, call, GFLOPs."""
-    rank = 1 if "1d" in op else 2
+def convolution(op, channels, length, kernel, groups=1, dilation=1, filters=0):
+    """A convolution that keeps the extents, a transposed one of even kernel doubles them: op, shape, weights, call, GFLOPs."""
+    rank = next(rank for rank in (1, 2, 3) if "%dd" % rank in op)
+    isTransposed, filters = "transpose" in op, filters or channels
+    step = 2 if isTransposed and kernel % 2 == 0 else 1
+    pad = (kernel - step) // 2 if isTransposed else kernel // 2 * dilation
     image, taps = (1, channels) + (length,) * rank, (kernel,) * rank
-    call = "%s(%%x, %%w, padding=%s, groups=%d, channels=%d, kernel_size=%s%s)" % (
-        op, [kernel // 2 * dilation] * 2 * rank, groups, channels, list(taps),
+    call = "%s(%%x, %%w, padding=%s, strides=%s, groups=%d, channels=%d, kernel_size=%s%s)" % (
+        op, [pad] * 2 * rank, [step] * rank, groups, filters, list(taps),
         ", dilation=%s" % ([dilation] * rank) if dilation > 1 else "")
-    return op, image, (channels, channels // groups) + taps, call, 2e-9 * size(image) * (channels // groups) * size(taps)
+    weight = (channels, filters // groups) if isTransposed else (filters, channels // groups)
+    return op, image, weight + taps, call, 2e-9 * (size(image) // groups) * filters * size(taps)
 
 
 def products():
-    """Class and what `convolution` gives."""
-    for op, length in (("nn.conv2d", 28), ("nn.conv2d_transpose", 28), ("nn.conv1d", 512), ("nn.conv1d_transpose", 512)):
-        yield "", convolution(op, 160, length, 3)
-        for channels in CHANNELS:
-            yield "channels<%d" % channels, convolution(op, channels * 3 // 4, length * (2 if channels < 64 else 1), 3)
-    yield "pointwise", convolution("nn.conv2d", 64, 28, 1)
-    yield "depthwise", convolution("nn.conv2d", 64, 28, 3, 64)
-    yield "depthwise, channels<24", convolution("nn.conv2d", 18, 56, 3, 18)
-    yield "dilation!=[1, 1]", convolution("nn.conv2d", 64, 28, 3, 1, 2)
-    yield "depthwise, dilation!=[1, 1]", convolution("nn.conv2d", 64, 28, 3, 64, 2)
-    yield "", ("nn.dense", (64, 512), (512, 512), "nn.dense(%x, %w, units=512)", 2e-9 * 64 * 512 * 512)
-    yield "rows<8", ("nn.dense", (1, 512), (512, 512), "nn.dense(%x, %w, units=512)", 2e-9 * 512 * 512)
-    yield "", ("nn.matmul", (64, 512), (512, 512), "nn.matmul(%x, %w, units=512)", 2e-9 * 64 * 512 * 512)
-    yield "", ("nn.batch_matmul", (8, 64, 64), (8, 64, 64), "nn.batch_matmul(%x, %w)", 2e-9 * 8 * 64 ** 3)
+    """Class, what `convolution` gives, and whether calls stand beside each other, as their results have another shape."""
+    lengths = {"nn.conv1d": 512, "nn.conv2d": 28, "nn.conv3d": 12}
+    for op, length in lengths.items():
+        yield "", convolution(op, 64 if op == "nn.conv3d" else 160, length, 3), False
+        yield "channels<8", convolution(op, 3, length, 3, filters=64), True
+        for below, filters in FILTERS:
+            yield "filters<%d" % below, convolution(op, 64, length, 3, filters=filters), True
+        transposed = op + "_transpose"
+        yield "", convolution(transposed, 64, length // 2, 4, filters=32), True
+        for below, filters in FILTERS[2::3]:
+            yield "filters<%d" % below, convolution(transposed, 32, length // 2, 4, filters=filters), True
+    yield "pointwise", convolution("nn.conv2d", 64, 28, 1), False
+    for below, filters in FILTERS[1:]:
+        yield "pointwise, filters<%d" % below, convolution("nn.conv2d", 64, 28, 1, filters=filters), True
+    for below, filters in ((12, 8), (5, 4)):
+        yield "grouped, filters<%d" % below, convolution("nn.conv2d", 16 * filters, 28, 3, 16), False
+    yield "depthwise", convolution("nn.conv2d", 64, 28, 3, 64), False
+    yield "depthwise, channels<24", convolution("nn.conv2d", 18, 56, 3, 18), False
+    yield "dilation!=[1, 1]", convolution("nn.conv2d", 64, 28, 3, 1, 2), False
+    yield "depthwise, dilation!=[1, 1]", convolution("nn.conv2d", 64, 28, 3, 64, 2), False
+    for op in ("nn.dense", "nn.matmul"):
+        for kind, rows in (("", 64), ("rows<32", 24), ("rows<12", 8), ("rows<8", 1)):
+            yield kind, (op, (rows, 512), (512, 512), op + "(%x, %w, units=512)", 2e-9 * rows * 512 * 512), False
+    yield "", ("nn.batch_matmul", (8, 64, 64), (8, 64, 64), "nn.batch_matmul(%x, %w)", 2e-9 * 8 * 64 ** 3), False
 
 
 def traffic():
@@ -103,8 +117,9 @@ class Bench:
             file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
             array.array("f", [random.uniform(-0.1, 0.1) for _ in range(size(shape))]).tofile(file)
 
-    def microseconds(self, shape, weights, calls):
-        """Of a chain of calls of %x, each with weights of its own; None when the vendor does not take all."""
+    def microseconds(self, shape, weights, calls, isBeside=False):
+        """Of a chain of calls of %x, or of calls of it beside each other, each with weights of its own; None when the vendor
+        does not take all."""
         for file in os.listdir(self.path("params")) if os.path.isdir(self.path("params")) else []:
             os.remove(self.path("params/" + file))
         parameters, lines = [], []
@@ -115,10 +130,12 @@ class Bench:
                 self.weight(name, extent)
                 parameters.append("%%%s: %s" % (name, tensor(extent)))
                 text = re.sub(r"%%w%s\b" % (w if len(weights) > 1 or "%w0" in call else ""), "%" + name, text)
-            lines.append("%%%d = %s;" % (number, text.replace("%x", "%" + str(number - 1) if number else "%x")))
+            lines.append("%%%d = %s;" % (number, text.replace("%x", "%" + str(number - 1) if number and not isBeside else "%x")))
+        if isBeside and len(calls) > 1:
+            lines.append("%%%d = concatenate((%s), axis=1);" % (len(calls), ", ".join("%%%d" % i for i in range(len(calls)))))
         with open(self.path("net.relay"), "w") as file:
             file.write('#[version = "0.0.5"]\ndef @main(%s) { %s %%%d }\n' % (
-                ", ".join(["%x: " + tensor(shape)] + parameters), " ".join(lines), len(calls) - 1))
+                ", ".join(["%x: " + tensor(shape)] + parameters), " ".join(lines), len(lines) - 1))
         command = [os.path.join(self.o.bin, "bycc"), self.path("net.relay"), "-O3", "-q", "-o", self.path("net.o")]
         if parameters:
             command.append("--params=" + self.path("params"))
@@ -135,10 +152,11 @@ class Bench:
             env=self.env, check=True, stdout=subprocess.PIPE).stdout
         return 1000 * json.loads(text)["min_ms"]
 
-    def oneMore(self, shape, weights, call):
+    def oneMore(self, shape, weights, call, isBeside=False):
         """Time of one operator more."""
-        short = self.microseconds(shape, weights, [call])
-        return short and max(0.01, (self.microseconds(shape, weights, [call] * (1 + LONG)) - short) / LONG)
+        short = self.microseconds(shape, weights, [call] * (2 if isBeside else 1), isBeside)
+        long = short and self.microseconds(shape, weights, [call] * (LONG + (2 if isBeside else 1)), isBeside)
+        return long and max(0.01, (long - short) / LONG)
 
     def cost(self):
         relu = (8,), [], ["nn.relu(%x)"]
@@ -161,8 +179,8 @@ class Bench:
             vendor, self.o.vendor = self.o.vendor, ""
             launch = small - self.microseconds(*relu) - each
             self.o.vendor = vendor
-        for kind, (op, shape, weight, call, gflop) in products():
-            time = self.oneMore(shape, [weight], call)
+        for kind, (op, shape, weight, call, gflop), isBeside in products():
+            time = self.oneMore(shape, [weight], call, isBeside)
             if not time:
                 continue
             put(op, kind, "gflops", 1e6 * gflop / max(time - each, 0.1), each)

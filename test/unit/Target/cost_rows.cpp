@@ -92,7 +92,10 @@ TEST_CASE("built-in classes of convolutions") {
   for (size_t call = 0; call < 5; ++call)
     CHECK(holds("channels=4", program, call));
   CHECK(holds("channels<4", program, 5));
-  CHECK(holds("multiplier=2", program, 1));
+  CHECK(holds("filters=2, multiplier=2", program, 1));
+  CHECK(holds("filters=2", program, 2)); // of each group
+  CHECK(holds("filters=4", program, 3));
+  CHECK(holds("filters=1", program, 4));
   CHECK(holds("multiplier=1", program, 4)); // whatever the layout of the weights
   CHECK_FALSE(holds("multiplier>0", program, 2));
 }
@@ -107,6 +110,7 @@ TEST_CASE("measures") {
   CHECK(holds("elements=48", program, 0));
   CHECK(holds("elements>9", program, 1));
   CHECK(holds("k=8", program, 0));
+  CHECK_FALSE(holds("filters>0", program, 0));
   CHECK(holds("k>7.5, k<=8", program, 1));
   CHECK_FALSE(holds("k=8, rows=3", program, 1));
   // A scalar is one row of one; unknown extents count as likely; axis 1 there is none.
@@ -223,6 +227,17 @@ TEST_CASE("the most special row counts") {
   CHECK_FALSE(exp.microseconds);
   CHECK(exp.callMicroseconds == 3);
   CHECK(exp.bytesPerMicrosecond == 5000);
+  // A row of several operators.
+  model = costs(
+      R"("gflops": 1, "rows": [{"op": "nn.dense|nn.batch_matmul", "class": "rows>2", "gflops": 3},
+    {"op": "abs|*", "gflops": 2}])");
+  CHECK(gflops(model, program, 0) == 3);
+  CHECK(gflops(model, program, 1) == 2);
+  auto unknown = readVendorFile(
+      R"({"vendor": "v", "cost": {"rows": [{"op": "nn.dense|nn.densse", "gflops": 1}]}})",
+      "v.json");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.takeError().str().find("nn.densse") != std::string::npos);
 }
 
 TEST_CASE("rows for a number of threads") {
