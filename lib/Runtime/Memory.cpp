@@ -12,10 +12,17 @@ static uint64_t roundedUp(uint64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+// Of blocks that are dear to make only those of the very size: then a run that asks for the
+// same sizes as the one before finds all that it needs. With larger ones taken, what comes
+// later may have to be made although there was one, run after run.
 MemoryBlock BlockCache::find(uint64_t bytes) {
-  auto spare = spare_.lower_bound(bytes);
-  if (spare == spare_.end() || spare->first > 2 * bytes + 4096)
-    return MemoryBlock(bytes > MemoryBlock::maxBytes ? bytes : roundedUp(bytes));
+  if (bytes > MemoryBlock::maxBytes)
+    return MemoryBlock(bytes);
+  uint64_t wanted = MemoryBlock::sizeOf(roundedUp(bytes));
+  uint64_t most = MemoryBlock::isMapped(wanted) ? wanted : 2 * bytes + 4096;
+  auto spare = spare_.lower_bound(wanted);
+  if (spare == spare_.end() || spare->first > most)
+    return MemoryBlock(roundedUp(bytes));
   MemoryBlock block = std::move(spare->second.block);
   spare_.erase(spare);
   return block;
@@ -23,7 +30,7 @@ MemoryBlock BlockCache::find(uint64_t bytes) {
 
 void BlockCache::keep(MemoryBlock block) {
   uint64_t size = block.size();
-  spare_.emplace(size, Spare{std::move(block), true});
+  spare_.emplace(size, Spare{std::move(block), 0});
 }
 
 uint8_t *BlockCache::take(uint64_t bytes) {
@@ -89,7 +96,7 @@ void BlockCache::endRun() {
   used_.clear();
   order_.clear();
   for (auto spare = spare_.begin(); spare != spare_.end();)
-    if (std::exchange(spare->second.isFresh, false))
+    if (spare->second.runsUnused++ < mostRunsUnused)
       ++spare;
     else
       spare = spare_.erase(spare);

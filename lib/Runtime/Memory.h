@@ -11,8 +11,9 @@
 
 namespace bycc::runtime {
 
-// Blocks handed out during a run come back at its end and serve the next one;
-// what a run did not need is freed. Calls may come from several threads.
+// Blocks handed out during a run come back at its end and serve the next ones;
+// what two runs, one after the other, did not need is freed. Calls may come from several
+// threads.
 class BlockCache {
 public:
   uint8_t *take(uint64_t bytes); // null: no memory
@@ -26,9 +27,10 @@ public:
   void endRun();
 
 private:
+  static constexpr int mostRunsUnused = 2; // so that two sets of extents can take turns
   struct Spare {
     MemoryBlock block;
-    bool isFresh; // used in this run
+    int runsUnused;
   };
   struct Used {
     MemoryBlock block;

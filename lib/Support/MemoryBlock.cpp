@@ -35,23 +35,28 @@ static uint8_t *mapHugePages(uint64_t size) {
   return begin + head;
 }
 
+bool MemoryBlock::isMapped(uint64_t size) { return size >= mappedBytes; }
+
+uint64_t MemoryBlock::sizeOf(uint64_t bytes) {
+  uint64_t size = multipleOf(64, std::max<uint64_t>(bytes, 1));
+  return isMapped(size) ? mappedSize(size) : size;
+}
+
 MemoryBlock::MemoryBlock(uint64_t bytes, bool zeroed) {
   if (bytes > maxBytes)
     return;
-  uint64_t size = multipleOf(64, std::max<uint64_t>(bytes, 1));
-  bool isMapped = size >= mappedBytes; // as the destructor will see it
-  if (isMapped)
-    size = mappedSize(size);
-  data_ = isMapped ? mapHugePages(size) : static_cast<uint8_t *>(std::aligned_alloc(64, size));
+  uint64_t size = sizeOf(bytes);
+  data_ =
+      isMapped(size) ? mapHugePages(size) : static_cast<uint8_t *>(std::aligned_alloc(64, size));
   if (!data_)
     return;
   size_ = size;
-  if (zeroed && !isMapped)
+  if (zeroed && !isMapped(size))
     std::memset(data_, 0, size);
 }
 
 MemoryBlock::~MemoryBlock() {
-  if (size_ >= mappedBytes)
+  if (isMapped(size_))
     ::munmap(data_, size_);
   else
     std::free(data_);

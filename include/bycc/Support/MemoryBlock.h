@@ -24,6 +24,11 @@ public:
     return *this;
   }
   ~MemoryBlock();
+  // What a block of at least so many bytes has, up to maxBytes.
+  static uint64_t sizeOf(uint64_t bytes);
+  // Mapped from the system when it is made, and given back when it ends: fresh pages
+  // are zeroed when they are touched, which takes some 100 us for a huge page.
+  static bool isMapped(uint64_t size);
   uint8_t *data() const { return data_; }
   uint64_t size() const { return size_; }
 

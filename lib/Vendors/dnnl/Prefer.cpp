@@ -13,7 +13,7 @@ constexpr uint64_t maxPixelBytes = 2048;
 constexpr double flopsPerSecond = 250e9, copiedBytesPerSecond = 60e9;
 constexpr double lossTimesWidth = 2.5;
 
-// Of AVX-512 one: its extensions are for narrower elements.
+// AVX-512 and its extensions are one: those are for narrower elements.
 size_t ageOf(const std::string &implementation) {
   constexpr std::string_view newestFirst[] = {"amx", "avx512", "avx2", "avx", "sse"};
   size_t age = 0;
