@@ -22,7 +22,7 @@ namespace {
 
 // Shares of a convolution's time that channels last saves (AVX-512, 32 to 960 channels: depthwise
 // ones take 0.6 to 0.75 of it, others 0.85 to 1.02).
-constexpr double savedOfDepthwise = 0.3, savedOfOthers = 0.04;
+constexpr double savedOfDepthwise = 0.3, savedOfOthers = 0.05;
 // Vectors of few channels are mostly empty. With channels first they run along the places where
 // that makes them so much fuller (stride 1), as isBetterAlongRows of the loops has it.
 constexpr double fuller = 1.25;
