@@ -175,9 +175,9 @@ class Bench:
         launch = self.oneMore((8, 16), [(16, 16)], "nn.dense(%x, %w, units=16)")
         each = 0
         if self.o.vendor:
-            each = round(launch, 2)
+            each = round(launch or 0, 2)
             vendor, self.o.vendor = self.o.vendor, ""
-            launch = small - self.microseconds(*relu) - each
+            launch = small - self.microseconds(*relu) - each if small else 0
             self.o.vendor = vendor
         for kind, (op, shape, weight, call, gflop), isBeside in products():
             time = self.oneMore(shape, [weight], call, isBeside)
@@ -190,11 +190,11 @@ class Bench:
                 time = time and time - each
             else:
                 time = self.microseconds(shape, weights, [call])
-                time = time and time - small
+                time = time and small and time - small
             if time:
                 put(op, kind, "gb_per_s", moved / 1000 / max(time, 0.1), each)
-        return {"launch_us": round(max(0.01, launch), 2), "gflops": ops["nn.dense"]["gflops"],
-                "gb_per_s": ops["add"]["gb_per_s"], "ops": dict(sorted(ops.items())), "rows": rows}
+        general = {unit: ops[op][unit] for op, unit in (("nn.dense", "gflops"), ("add", "gb_per_s")) if op in ops}
+        return {"launch_us": round(max(0.01, launch), 2), **general, "ops": dict(sorted(ops.items())), "rows": rows}
 
 
 def median(costs):
