@@ -22,7 +22,7 @@ MemoryBlock BlockCache::find(uint64_t bytes) {
   uint64_t most = MemoryBlock::isMapped(wanted) ? wanted : 2 * bytes + 4096;
   auto spare = spare_.lower_bound(wanted);
   if (spare == spare_.end() || spare->first > most)
-    return MemoryBlock(roundedUp(bytes));
+    return MemoryBlock(wanted);
   MemoryBlock block = std::move(spare->second.block);
   spare_.erase(spare);
   return block;

@@ -154,8 +154,9 @@ class Bench:
 
     def oneMore(self, shape, weights, call, isBeside=False):
         """Time of one operator more."""
-        short = self.microseconds(shape, weights, [call] * (2 if isBeside else 1), isBeside)
-        long = short and self.microseconds(shape, weights, [call] * (LONG + (2 if isBeside else 1)), isBeside)
+        few = 2 if isBeside else 1 # two, as one is not copied into a concatenation
+        short = self.microseconds(shape, weights, [call] * few, isBeside)
+        long = short and self.microseconds(shape, weights, [call] * (LONG + few), isBeside)
         return long and max(0.01, (long - short) / LONG)
 
     def cost(self):

@@ -380,7 +380,7 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
   auto last = [&](ValueId id) {
     return channelsLastLayout(plan.values[id].dims, plan.values[id].dtype);
   };
-  bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
+  bool isConv = isConvolution(step.kind);
   Primitive made;
   // `wholeOf`: for operands of post-ops with the result's extents.
   auto probe = [&](const auto &layoutOf, const auto &wholeOf, const Layout &output) {

@@ -185,8 +185,7 @@ Expected<Descriptor> LayoutChooser::choose(const Step &step, int sum) const {
 // have kernels for AVX2 alone, half as fast.
 bool LayoutChooser::isHeldBack(const Step &step, const Descriptor &found, const Layouts &candidate,
                                const std::vector<Layout> &postOps, int sum) const {
-  bool isConv = step.kind == StepKind::Conv || step.kind == StepKind::Deconv;
-  if (!isConv || isAny(candidate.inputs[0]))
+  if (!isConvolution(step.kind) || isAny(candidate.inputs[0]))
     return false;
   Layouts free = candidate;
   free.inputs[0] = any(step.inputs[0]);

@@ -12,8 +12,7 @@
 //    blocks lose (Prefer.h); the concatenation is then nothing:
 //        conv 64 -> |####____|  conv 64 -> |____####|  concat: |########|
 //    A convolution keeps a blocked operand as it is, unless that means an older
-//    instruction set. Most concatenations do not get
-//    here: see SplitConcat.h.
+//    instruction set. Most concatenations do not get here: see SplitConcat.h.
 //
 // A search over the layouts of all steps at once was measured to bring nothing: with the layout
 // that each convolution likes best (channels last or blocks; float32, 1 and 2 threads) and reorders

@@ -20,6 +20,7 @@ std::optional<size_t> axisSteppedBeyond(const Dims &whole, const Dims &steps, co
   return std::nullopt;
 }
 
+bool isConvolution(StepKind kind) { return kind == StepKind::Conv || kind == StepKind::Deconv; }
 bool isProduct(StepKind kind) { return kind <= StepKind::MatMul; }
 size_t channelAxis(StepKind kind, size_t rank) { return kind == StepKind::MatMul ? rank - 1 : 1; }
 bool isQuantized(DType dtype) { return dtype == DType::Int8 || dtype == DType::UInt8; }

@@ -157,8 +157,9 @@ Expected<> checkPlan(const Plan &plan);
 
 bool isCommutative(Math binary);
 bool isView(StepKind kind);
-bool isWholeView(StepKind kind); // of all elements
-bool isProduct(StepKind kind);   // convolutions and matmul
+bool isWholeView(StepKind kind);   // of all elements
+bool isConvolution(StepKind kind); // transposed ones too
+bool isProduct(StepKind kind);     // convolutions and matmul
 // The first axis of such a slice beyond whose end the last step goes, as [::2] of 7: the
 // library has no view of it.
 std::optional<size_t> axisSteppedBeyond(const Dims &whole, const Dims &steps, const Dims &dims);
