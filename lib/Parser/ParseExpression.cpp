@@ -118,8 +118,12 @@ NodeId RelayParser::localNamed(const Token &token) {
     if (names.size() < 1000)
       names.emplace_back(name);
   auto near = nearest(token.text, names);
-  return report(token, Status::Input, "%" + escaped(token.text) + " is not defined",
-                near ? "did you mean %" + escaped(*near) + "?" : "", MessageId::NotDefined);
+  std::string hint = at(TokenKind::Equal) ? "a value with a name is bound by 'let %" +
+                                                escaped(token.text) + " = ..;'"
+                     : near ? "did you mean %" + escaped(*near) + "?"
+                            : "";
+  return report(token, Status::Input, "%" + escaped(token.text) + " is not defined", hint,
+                MessageId::NotDefined);
 }
 
 NodeId RelayParser::parseGlobal() {

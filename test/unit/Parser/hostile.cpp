@@ -180,6 +180,7 @@ TEST_CASE("C1 a value defined twice") {
 
 TEST_CASE("C2 an undefined value") {
   CHECK(has(errorsOf(mainOf("abs(%y)")), "%y is not defined"));
+  CHECK(has(errorsOf(mainOf("%y = abs(%x); %y")), "bound by 'let %y = ..;'"));
   CHECK(has(errorsOf(mainOf("%3")), "%3 is used before it is defined"));
   CHECK(has(errorsOf(mainOf("@f(%x)")), "@f is not defined"));
 }
