@@ -27,3 +27,38 @@ done
 # Its steps are known once it has run; those of other extents count as the same.
 bycc-run net.json --random --shape x=3x2 --profile --runs=1 > profile.txt
 grep -qE '^ +1 .*matmul|^ +1 .*inner_product' profile.txt || fail "$(cat profile.txt)"
+
+# A mask per window, the same for its heads: the library has no kernel for one stretched along
+# two axes apart, so a constant is stretched along the heads ahead of time.
+cat > masked.relay <<'EOP'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(n, 2, 3, 2, 2), float32]) {
+  %0 = Tensor[(2, 1, 2, 2), float32][0f, -1f, 2f, -3f, 4f, -5f, 6f, -7f];
+  (nn.relu(add(%x, %0)), multiply(%0, %x))
+}
+EOP
+cat > given.relay <<'EOP'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 2, 3, 2, 2), float32], %m: Tensor[(1, 2, 1, 2, 2), float32]) {
+  nn.relu(add(%x, %m))
+}
+EOP
+for net in masked given; do
+  bycc -O0 "$net.relay" -q -o "$net-0.o"
+  bycc "$net.relay" -q -o "$net.o" --annotate=dnnl --cost-model=none --expect-regions=1 --min-offload=100%
+done
+for n in 1 2 70; do
+  rm -rf want
+  bycc-run masked-0.json --random=5 --shape=x=${n}x2x3x2x2 --outputs=want
+  bycc-run masked.json --random=5 --shape=x=${n}x2x3x2x2 --expected=want > /dev/null
+done
+bycc-run masked.json --random --shape=x=2x2x3x2x2 --profile --runs=1 > masked.txt
+grep -q 'binary \[jit' masked.txt || fail "$(cat masked.txt)"
+rm -rf want
+bycc-run given-0.json --random=5 --outputs=want
+bycc-run given.json --random=5 --expected=want > /dev/null
+
+# One that comes at run time is not stretched for a batch of several.
+sed 's/%x: Tensor\[(1, /%x: Tensor[(2, /' given.relay > several.relay
+bycc several.relay -q -o several.o --annotate=dnnl --cost-model=none --explain > several.txt
+grep -q 'oneDNN has only a reference loop for this' several.txt || fail "$(cat several.txt)"

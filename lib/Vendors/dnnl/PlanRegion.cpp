@@ -6,6 +6,7 @@
 #include "Fuse.h"
 #include "Library.h"
 #include "Narrow.h"
+#include "SpellBroadcasts.h"
 #include "SpellPads.h"
 #include "SplitConcat.h"
 #include "Usage.h"
@@ -112,6 +113,7 @@ std::optional<Plan> planFor(const bycc_region &region, ProbeCache &cache, Refusa
   Plan fused = *plain;
   auto accepts = [&](const Plan &all, const Step &step) { return cache.ask(all, step).empty(); };
   narrowSteps(fused, accepts);
+  spellBroadcasts(fused, accepts);
   fuseSteps(fused, accepts);
   splitConcats(fused, accepts);
   spellPads(fused);
