@@ -73,6 +73,7 @@ Pipeline defaultPipeline(const PassRegistry &registry, int level, const Pipeline
     "recognize-layer-norm",       // the forms that exporters decompose
     "recognize-gelu",
     "recognize-attention",
+    "split-gated-products",
     "fold-constants",
     "simplify-expr",
     "eliminate-common-subexpr",

@@ -1,11 +1,13 @@
 // Inlines elementwise stages into their consumers: a load of the stage's buffer
-// becomes its body, with the axes recovered from the flat index of the load. A body is
+// becomes its body, with the axes recovered from the flat index of the load. Under a
+// guard an axis has the range that the condition leaves: without the last place that a
+// pad has added, divisions of the index fold. A body is
 // repeated for each index that it is read at, and emitted again for each part of a
 // tile: how large one may get, and how many costly functions it may have, is bounded.
 #include "LoopSteps.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace bycc::loops {
 namespace {
@@ -58,6 +60,66 @@ std::optional<std::unordered_map<uint32_t, Ref>> unravel(Exprs &exprs, const Sta
   return sum == stage.store ? std::optional(values) : std::nullopt;
 }
 
+// The places of an axis, from `low` on, before `high`.
+struct Places {
+  Ref low, high;
+};
+using PlacesOf = std::map<uint32_t, Places>;
+
+// What conditions say about axes.
+class Conditions {
+public:
+  explicit Conditions(Exprs &exprs) : exprs_(exprs) {}
+
+  // Where `condition` holds, or does not. What is no bound of an axis says nothing.
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as the condition.
+  void narrow(PlacesOf &places, Ref condition, bool holds) {
+    const Expr e = exprs_[condition];
+    if (e.op == Op::And && holds) {
+      narrow(places, e.a, true);
+      narrow(places, e.b, true);
+    } else if (e.op == Op::Not) {
+      narrow(places, e.a, !holds);
+    } else if ((e.op == Op::Lt || e.op == Op::Le) && exprs_.type(e.a) == DType::Int64) {
+      // a < b, a <= b; else b < a + 1, b < a
+      Ref one = exprs_.integer(1);
+      if (holds)
+        less(places, e.a, e.op == Op::Lt ? e.b : exprs_.add(e.b, one));
+      else
+        less(places, e.b, e.op == Op::Lt ? exprs_.add(e.a, one) : e.a);
+    }
+  }
+
+private:
+  // Where a < b.
+  void less(PlacesOf &places, Ref a, Ref b) {
+    if (std::optional<uint32_t> axis = axisOf(a))
+      at(places, *axis).high = exprs_.sub(b, exprs_.sub(a, exprs_.axis(*axis)));
+    if (std::optional<uint32_t> axis = axisOf(b))
+      at(places, *axis).low = exprs_.plus(exprs_.sub(a, exprs_.sub(b, exprs_.axis(*axis))), 1);
+  }
+
+  // Of an axis plus what is the same at all places.
+  std::optional<uint32_t> axisOf(Ref ref) const {
+    std::optional<uint32_t> axis;
+    size_t count = 0;
+    exprs_.visit(ref, [&](Ref part) {
+      const Expr &e = exprs_[part];
+      if (e.op == Op::Axis)
+        axis = static_cast<uint32_t>(e.i);
+      count += e.op == Op::Axis || e.op == Op::Load;
+      return true;
+    });
+    return count == 1 && axis && exprs_.coefficient(ref, *axis) == 1 ? axis : std::nullopt;
+  }
+
+  Places &at(PlacesOf &places, uint32_t axis) {
+    return places.try_emplace(axis, Places{exprs_.integer(0), exprs_.extent(axis)}).first->second;
+  }
+
+  Exprs &exprs_;
+};
+
 class Inliner {
 public:
   explicit Inliner(Kernel &kernel) : kernel_(kernel), exprs_(kernel.exprs) {}
@@ -106,33 +168,65 @@ private:
   }
 
   bool inlineInto(size_t index) {
-    const Stage stage = kernel_.stages[index];
+    stage_ = kernel_.stages[index];
+    isPlain_ = true;
     std::vector<std::pair<size_t, Ref>> changed;
-    bool ok = true;
-    auto expand = [&](Ref, const Expr &e) -> Ref {
-      if (e.op != Op::Load || e.i != stage.buffer || !ok)
-        return noRef;
-      auto values = unravel(exprs_, stage, e.a);
-      if (!values) {
-        ok = false;
-        return noRef;
+    bool isSmall = true;
+    for (size_t s = index + 1; s < kernel_.stages.size() && isPlain_ && isSmall; ++s)
+      if (loadsFrom(exprs_, kernel_.stages[s], stage_.buffer)) {
+        changed.push_back({s, inlined(kernel_.stages[s].body, {})});
+        isSmall = sizeOf(exprs_, changed.back().second).nodes <= mostNodes;
       }
-      return exprs_.substitute(stage.body, *values);
-    };
-    for (size_t s = index + 1; s < kernel_.stages.size() && ok; ++s)
-      if (loadsFrom(exprs_, kernel_.stages[s], stage.buffer)) {
-        changed.push_back({s, exprs_.rewrite(kernel_.stages[s].body, expand)});
-        ok = ok && sizeOf(exprs_, changed.back().second).nodes <= mostNodes;
-      }
-    if (!ok)
+    if (!isPlain_ || !isSmall)
       return false;
     for (auto [s, body] : changed)
       kernel_.stages[s].body = body;
     return true;
   }
 
+  // The outermost guards of `root` on their own, as their branches have other places.
+  // NOLINTNEXTLINE(misc-no-recursion): as deep as guards lie in each other.
+  Ref inlined(Ref root, const PlacesOf &places) {
+    std::map<Ref, Ref> guards;
+    exprs_.visit(root, [&](Ref ref) {
+      bool isGuard = exprs_[ref].op == Op::Guard;
+      if (isGuard)
+        guards[ref] = noRef;
+      return !isGuard;
+    });
+    for (auto &[guard, to] : guards)
+      to = inlinedGuard(guard, places);
+    std::unordered_map<uint32_t, Ref> there, back;
+    for (const auto &[axis, range] : places) {
+      uint32_t narrow = exprs_.newAxis(exprs_.sub(range.high, range.low));
+      there[axis] = exprs_.add(exprs_.axis(narrow), range.low);
+      back[narrow] = exprs_.sub(exprs_.axis(axis), range.low);
+    }
+    return exprs_.rewrite(root, [&](Ref old, const Expr &e) -> Ref {
+      if (auto guard = guards.find(old); guard != guards.end())
+        return guard->second;
+      if (e.op != Op::Load || e.i != stage_.buffer)
+        return noRef;
+      auto values = unravel(exprs_, stage_, exprs_.substitute(e.a, there));
+      isPlain_ = isPlain_ && values;
+      return values ? exprs_.substitute(exprs_.substitute(stage_.body, *values), back) : noRef;
+    });
+  }
+
+  // NOLINTNEXTLINE(misc-no-recursion): see inlined().
+  Ref inlinedGuard(Ref guard, const PlacesOf &places) {
+    const Expr e = exprs_[guard];
+    PlacesOf inside = places, outside = places;
+    Conditions(exprs_).narrow(inside, e.a, true);
+    Conditions(exprs_).narrow(outside, e.a, false);
+    Ref condition = inlined(e.a, places), a = inlined(e.b, inside);
+    return exprs_.guard(condition, a, inlined(e.c, outside));
+  }
+
   Kernel &kernel_;
   Exprs &exprs_;
+  Stage stage_;         // that goes into others
+  bool isPlain_ = true; // so far: every load of it is unravelled
 };
 
 } // namespace

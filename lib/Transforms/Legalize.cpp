@@ -84,6 +84,8 @@ Expected<NodeId> Legalizer::clip(NodeId node, double low, double high) {
   return make(ops::clip, {node}, {{"a_min", AttrValue(low)}, {"a_max", AttrValue(high)}});
 }
 
+void Legalizer::inherit(NodeId made) { module.node(made).name = module.node(call_).name; }
+
 NodeId Legalizer::integer(int64_t value, DType dtype) {
   if (dtype == DType::Int64)
     return module.addConstant(dtype, {}, &value, sizeof value);
@@ -117,7 +119,7 @@ namespace {
 
 std::vector<LegalizeFn> makeTable() {
   std::vector<LegalizeFn> table(numOps(), nullptr);
-  for (auto dialect : {layoutRules, qnnRules, qnnArithmeticRules, transposedRules})
+  for (auto dialect : {layoutRules, movementRules, qnnRules, qnnArithmeticRules, transposedRules})
     for (const LegalizeRule &rule : dialect())
       table[rule.op.index] = rule.rewrite;
   return table;
@@ -160,6 +162,16 @@ KnownParams knownParams(const Module &module, FunctionId function) {
   return known;
 }
 
+// (a, b).1 => b: what a rule has made fields of is not a tuple to its readers.
+NodeId fieldOf(const Module &module, NodeId node) {
+  if (module.node(node).kind != NodeKind::Project)
+    return node;
+  NodeId tuple = module.operands(node)[0];
+  return module.node(tuple).kind == NodeKind::Tuple
+             ? module.operands(tuple)[module.node(node).payload]
+             : node;
+}
+
 } // namespace
 
 bool isLegalized(OpId op) { return ruleFor(op) != nullptr; }
@@ -173,6 +185,8 @@ Expected<bool> legalize(Module &module, PassContext &context) {
     bool mayHaveMade = false; // also by a rule that gave up
     bool here = BYCC_TRY(
         rewriteFunction(module, function, [&](NodeId node, Builder &builder) -> Expected<NodeId> {
+          if (NodeId field = fieldOf(module, node); field != node)
+            return field;
           LegalizeFn rule =
               module.node(node).kind == NodeKind::CallOp ? ruleFor(module.node(node).op) : nullptr;
           if (!rule)

@@ -41,6 +41,8 @@ public:
   NodeId tuple(std::span<const NodeId> fields) { return builder_.tuple(fields); }
   Expected<NodeId> cast(NodeId node, DType dtype);
   Expected<NodeId> clip(NodeId node, double low, double high);
+  // Gives what was made the name of the call: where it is not what is returned.
+  void inherit(NodeId made);
   NodeId integer(int64_t value, DType dtype = DType::Int64);
   NodeId real(double value, DType dtype = DType::Float32) { return module.addScalar(dtype, value); }
 
@@ -74,6 +76,7 @@ struct LegalizeRule {
 Expected<NodeId> weightsByTap(Legalizer &l, NodeId weight, AttrDict &attrs);
 
 std::span<const LegalizeRule> layoutRules();
+std::span<const LegalizeRule> movementRules();
 std::span<const LegalizeRule> qnnRules();
 std::span<const LegalizeRule> qnnArithmeticRules();
 std::span<const LegalizeRule> transposedRules();

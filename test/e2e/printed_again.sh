@@ -35,6 +35,11 @@ for key in "inputs_hash", "checksum", "placement", "operators":
     del report["bycc"][key]
 # What could have been chosen instead is not in a program that is partitioned already.
 report["bycc"]["offload"].pop("estimate", None)
+# What legalize writes in other operators counts as it stands in the program that is read.
+for key in "ops", "host_ops":
+    del report["bycc"]["offload"][key]
+for region in report["bycc"]["regions"]:
+    region["nodes"] = list(dict.fromkeys(region["nodes"]))
 print(json.dumps(report, indent=1))
 END2
 }

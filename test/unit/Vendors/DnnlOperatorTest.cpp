@@ -166,7 +166,7 @@ TEST_CASE("dnnl refuses what the library has reference loops for") {
       {"mean", {{1, 16, 9, 9}}, {1, 1, 9, 9}, {{"axis", Dims{1}}, {"keepdims", 1}}},
       {"sum", {{16, 12, 20}}, {12, 20}, {{"axis", Dims{0}}}},
       {"nn.softmax", {{2, 16, 9, 9}}, {2, 16, 9, 9}, {{"axis", 1}}},
-      {"add", {{16, 12, 20}, {16, 1, 1}}, {16, 12, 20}, {}},
+      {"add", {{2, 16, 12, 20}, {1, 16, 1, 20}}, {2, 16, 12, 20}, {}},
   };
   for (const OperatorCase &c : cases) {
     CAPTURE(c.op);
