@@ -22,6 +22,9 @@
 //     a reduction they feed, or what follows an anchor
 //   - injective operators join each other and a reduction they feed (second round,
 //     so that anchors choose first)
+//   - a concatenation of few parts joins maps, slices, views and concatenations before it
+//     and behind it, and nothing else: then each element is one read of one part, under
+//     conditions on its place
 // Two things are left out on purpose: costly functions are not moved to where
 // they would be computed more often (exp before a broadcast, any `longChain` operators
 // on values that are much fewer), and a reshape at a group's edge leaves it, since by
@@ -52,6 +55,7 @@ constexpr int64_t defaultMaxNodes = 64;
 // So many operators are not computed again for each of `manyTimes` as many elements.
 constexpr uint32_t longChain = 3;
 constexpr double manyTimes = 8;
+constexpr size_t mostParts = 4; // of a concatenation that joins others: each is a condition
 
 // Kinds for grouping: Elementwise .. Injective as in the operator table; an
 // anchor computes its result in a way of its own; a barrier is never grouped.
@@ -88,14 +92,23 @@ class Grouping {
 public:
   Grouping(const Module &module, const BlockGraph &graph, uint32_t maxNodes)
       : module_(module), graph_(graph), dominators_(graph), maxNodes_(maxNodes),
-        parent_(graph.size()), size_(graph.size(), 1), isCostly_(graph.size()), own_(graph.size()),
+        parent_(graph.size()), size_(graph.size(), 1), isCostly_(graph.size()),
+        concatenates_(graph.size()), isNear_(graph.size()), own_(graph.size()),
         seen_(graph.size(), 0), isIndices_(graph.size()) {
     std::iota(parent_.begin(), parent_.end(), 0u);
     for (uint32_t i = 0; i < graph.size(); ++i) {
       own_[i] = kindOf(module, graph.node(i));
       isCostly_[i] =
           own_[i] != GroupKind::Barrier && isCallWith(module, graph.node(i), OpTrait::Costly);
+      if (concatenatesFew(i))
+        for (uint32_t each : {i, graph.operands(i)[0]}) {
+          own_[each] = GroupKind::Injective;
+          concatenates_[each] = true;
+        }
     }
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      isNear_[i] = own_[i] <= GroupKind::Broadcast || concatenates_[i] ||
+                   module.isOp(graph.node(i), ops::strided_slice) || isView(module, graph.node(i));
     group_ = own_;
     for (uint32_t i = 0; i < graph.size(); ++i)
       if (checksIndices(module, graph.node(i)) || readsByFewer(graph.node(i)))
@@ -118,6 +131,26 @@ public:
 private:
   GroupKind groupKind(uint32_t i) { return group_[find(i)]; }
 
+  // A concatenation of a tuple that nothing else reads, of parts that surely have its
+  // extents: else their indices do not fold.
+  bool concatenatesFew(uint32_t at) const {
+    if (!module_.isOp(graph_.node(at), ops::concatenate) || graph_.operands(at).size() != 1)
+      return false;
+    uint32_t tuple = graph_.operands(at)[0];
+    std::span<const NodeId> parts = module_.operands(graph_.node(tuple));
+    return module_.node(graph_.node(tuple)).kind == NodeKind::Tuple && parts.size() <= mostParts &&
+           graph_.users(tuple).size() == 1 && !graph_.isResult(tuple) &&
+           std::ranges::all_of(parts, [&](NodeId part) { return fits(part, graph_.node(at)); });
+  }
+  bool fits(NodeId part, NodeId concatenation) const {
+    std::span<const Dim> shape = module_.types.shape(module_.type(part)),
+                         whole = module_.types.shape(module_.type(concatenation));
+    size_t others = 0;
+    for (size_t axis = 0; axis < whole.size(); ++axis)
+      others += shape[axis] == whole[axis] && !whole[axis].isUnknown();
+    return others + 1 >= whole.size() && std::ranges::none_of(shape, &Dim::isUnknown);
+  }
+
   void tryGrow(uint32_t from, int round) {
     uint32_t to = dominators_.of(from);
     GroupKind kind = groupKind(from);
@@ -126,7 +159,7 @@ private:
       return;
     bool isAnchored = kind == GroupKind::Reduction || kind == GroupKind::Anchor;
     bool isInjective = kind == GroupKind::Injective;
-    if (round != (isInjective ? 1 : 0))
+    if (round != (isInjective || concatenates_[find(to)] ? 1 : 0))
       return;
     bool grows = isAnchored    ? canFollowAnchor(from, to)
                  : isInjective ? canFollowInjective(to)
@@ -145,8 +178,9 @@ private:
   double likelyElements(NodeId id) const {
     return bycc::likelyElements(module_.types, module_.type(id));
   }
+  bool isTensor(uint32_t at) const { return module_.types.isTensor(module_.type(graph_.node(at))); }
   bool repeatsOften(uint32_t from, uint32_t to) const {
-    return own_[to] != GroupKind::Reduction &&
+    return own_[to] != GroupKind::Reduction && isTensor(from) && isTensor(to) &&
            likelyElements(graph_.node(to)) >= manyTimes * likelyElements(graph_.node(from));
   }
 
@@ -169,6 +203,8 @@ private:
   bool repeats(uint32_t from, uint32_t to) const {
     if (own_[to] == GroupKind::Reduction)
       return false;
+    if (!isTensor(from) || !isTensor(to)) // a tuple of parts
+      return true;
     auto made = module_.types.numElements(module_.type(graph_.node(from)));
     auto used = module_.types.numElements(module_.type(graph_.node(to)));
     return made && used ? *used > *made : !hasShapeOf(to, from);
@@ -192,10 +228,21 @@ private:
           return;
       }
     }
-    if (total > maxNodes_)
+    if (total > maxNodes_ || !mayConcatenate(from, to))
       return;
     for (uint32_t member : path_)
       join(member, to);
+  }
+
+  // Whether what is on the path suits the concatenations there.
+  bool mayConcatenate(uint32_t from, uint32_t to) {
+    bool concatenates = concatenates_[find(to)], isNear = isNear_[find(to)];
+    for (uint32_t member : path_) {
+      concatenates = concatenates || concatenates_[find(member)];
+      isNear = isNear && isNear_[find(member)];
+    }
+    bool repeats = isCostly_[find(from)] && !concatenates_[find(from)];
+    return !concatenates || (isNear && !repeats);
   }
 
   bool mayBeBetween(uint32_t from, uint32_t at, bool isAnchored) {
@@ -218,6 +265,8 @@ private:
     size_[b] += size_[a];
     group_[b] = std::max(group_[a], group_[b]);
     isCostly_[b] = isCostly_[a] || isCostly_[b];
+    concatenates_[b] = concatenates_[a] || concatenates_[b];
+    isNear_[b] = isNear_[a] && isNear_[b];
   }
 
   const Module &module_;
@@ -225,7 +274,9 @@ private:
   PostDominators dominators_;
   uint32_t maxNodes_;
   std::vector<uint32_t> parent_, size_;
-  std::vector<bool> isCostly_;         // by group
+  std::vector<bool> isCostly_; // by group
+  // By group: is there a concatenation, and nothing that does not suit one?
+  std::vector<bool> concatenates_, isNear_;
   std::vector<GroupKind> own_, group_; // of the operator; by group
   std::vector<uint32_t> seen_, path_;  // nodes of grow() number stamp_
   uint32_t stamp_ = 0;
@@ -261,7 +312,8 @@ std::vector<std::vector<uint32_t>> finalGroups(const Module &module, const Block
     }
     for (uint32_t i : group)
       isInside[i] = false;
-    if (kept.size() >= 2)
+    bool isAlone = kept.size() == 2 && module.node(graph.node(kept[0])).kind == NodeKind::Tuple;
+    if (kept.size() >= 2 && !isAlone)
       result[kept.back()] = std::move(kept);
   }
   return result;
