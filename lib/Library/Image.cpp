@@ -144,46 +144,91 @@ double padCoordinate(const GridOptions &options, double at, int64_t extent) {
   return std::clamp(at, 0.0, last);
 }
 
-std::vector<Tap> gridTaps(const GridOptions &options, double value, int64_t extent) {
-  double n = static_cast<double>(extent),
-         at = options.aligns ? (value + 1) * (n - 1) / 2 : ((value + 1) * n - 1) / 2;
-  std::vector<std::pair<double, double>> points; // position, weight
+// What one coordinate reads of its axis: cubic four places, the others fewer.
+struct GridTaps {
+  std::array<Tap, 4> taps;
+  size_t count = 0;
+
+  void add(double position, double weight, double last) {
+    if (position >= 0 && position <= last)
+      taps[count++] = {static_cast<int64_t>(position), weight};
+  }
+};
+
+GridTaps gridTaps(const GridOptions &options, double value, int64_t extent) {
+  double n = static_cast<double>(extent), last = n - 1,
+         at = options.aligns ? (value + 1) * last / 2 : ((value + 1) * n - 1) / 2;
+  GridTaps result;
   if (options.method == GridMethod::Cubic) {
     double base = std::floor(at);
     auto weights = cubicWeights(at - base, -0.75);
     for (size_t i = 0; i < 4; ++i)
-      points.emplace_back(padCoordinate(options, base + static_cast<double>(i) - 1, extent),
-                          weights[i]);
-  } else {
-    at = padCoordinate(options, at, extent);
-    double base = std::floor(at);
-    if (options.method == GridMethod::Nearest)
-      points.emplace_back(std::nearbyint(at), 1.0);
-    else
-      points = {{base, 1 - (at - base)}, {base + 1, at - base}};
+      result.add(padCoordinate(options, base + static_cast<double>(i) - 1, extent), weights[i],
+                 last);
+    return result;
   }
-  std::vector<Tap> taps;
-  for (auto [position, weight] : points)
-    if (position >= 0 && position <= n - 1)
-      taps.push_back({static_cast<int64_t>(position), weight});
-  return taps;
+  at = padCoordinate(options, at, extent);
+  double base = std::floor(at);
+  if (options.method == GridMethod::Nearest) {
+    result.add(std::nearbyint(at), 1, last);
+  } else {
+    result.add(base, 1 - (at - base), last);
+    result.add(base + 1, at - base, last);
+  }
+  return result;
 }
 
-// Offsets into an image of `extents`, and weights, of one grid point; coordinate 0
-// is that of the last axis.
-std::vector<Tap> gridPoint(const GridOptions &options, std::span<const double> coordinates,
-                           std::span<const int64_t> extents) {
-  Ints strides = rowStrides(extents);
-  std::vector<Tap> points{{0, 1.0}};
-  for (size_t a = 0; a < extents.size(); ++a) {
-    std::vector<Tap> next;
-    for (const Tap &tap : gridTaps(options, coordinates[extents.size() - 1 - a], extents[a]))
-      for (const Tap &point : points)
-        next.push_back({point.at + tap.at * strides[a], point.weight * tap.weight});
-    points = std::move(next);
+// Samples images at grid points, one after the other; each thread has its own.
+class GridSampler {
+public:
+  GridSampler(const GridOptions &options, const Operand &x, const Operand &grid,
+              const Operand &result)
+      : options_(options), grid_(grid), result_(result), extents_(x.shape.subspan(2)),
+        strides_(rowStrides(extents_)), places_(product(grid.shape.subspan(2))),
+        plane_(product(extents_)), channels_(x.shape[1]) {}
+
+  // `values`: those of the images.
+  template <typename T> void run(const T *values, int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      findTaps(n / places_, n % places_);
+      sample(values, n / places_, n % places_);
+    }
   }
-  return points;
-}
+
+private:
+  // Offsets into an image, and weights; coordinate 0 is that of the last axis.
+  void findTaps(int64_t batch, int64_t place) {
+    points_.assign(1, {0, 1.0});
+    int64_t spatial = static_cast<int64_t>(extents_.size());
+    for (size_t a = 0; a < extents_.size(); ++a) {
+      int64_t coordinate = spatial - 1 - static_cast<int64_t>(a);
+      GridTaps taps = gridTaps(
+          options_, grid_.real((batch * spatial + coordinate) * places_ + place), extents_[a]);
+      next_.clear();
+      for (size_t t = 0; t < taps.count; ++t)
+        for (const Tap &point : points_)
+          next_.push_back(
+              {point.at + taps.taps[t].at * strides_[a], point.weight * taps.taps[t].weight});
+      points_.swap(next_);
+    }
+  }
+
+  template <typename T> void sample(const T *values, int64_t batch, int64_t place) {
+    for (int64_t c = batch * channels_; c < (batch + 1) * channels_; ++c) {
+      double sum = 0;
+      for (const Tap &point : points_)
+        sum += point.weight * static_cast<double>(values[c * plane_ + point.at]);
+      result_.setReal(c * places_ + place, sum);
+    }
+  }
+
+  GridOptions options_;
+  Operand grid_, result_;
+  std::span<const int64_t> extents_;
+  Ints strides_;
+  int64_t places_, plane_, channels_;
+  std::vector<Tap> points_, next_;
+};
 
 } // namespace
 
@@ -258,29 +303,20 @@ Expected<> gridSample(LibraryCall &call) {
   Ints shape(grid.shape.begin(), grid.shape.end());
   shape[1] = x.shape[1];
   size_t spatial = shape.size() - 2;
-  int64_t places = product(std::span(shape).subspan(2)), plane = product(x.shape.subspan(2)),
-          channels = shape[1];
-  if (grid.shape[0] != x.shape[0] || grid.shape[1] != static_cast<int64_t>(spatial) || plane == 0)
+  int64_t places = product(std::span(shape).subspan(2));
+  if (grid.shape[0] != x.shape[0] || grid.shape[1] != static_cast<int64_t>(spatial) ||
+      product(x.shape.subspan(2)) == 0)
     return error(Status::Arg) << "the grid has batch " << grid.shape[0] << " and " << grid.shape[1]
                               << " coordinates, the data batch " << x.shape[0];
   Operand result = BYCC_TRY(call.result(0, shape));
-  std::vector<double> values = allReals(x);
+  bool isFloat32 = x.dtype == DType::Float32;
+  std::vector<double> reals = isFloat32 ? std::vector<double>() : allReals(x);
   call.parallel(shape[0] * places, 64, [&](int64_t begin, int64_t end) {
-    std::vector<double> coordinates(spatial);
-    for (int64_t n = begin; n < end; ++n) {
-      int64_t batch = n / places, place = n % places;
-      for (size_t a = 0; a < spatial; ++a)
-        coordinates[a] = grid.real(
-            (batch * static_cast<int64_t>(spatial) + static_cast<int64_t>(a)) * places + place);
-      std::vector<Tap> points = gridPoint(options, coordinates, x.shape.subspan(2));
-      for (int64_t c = 0; c < channels; ++c) {
-        double sum = 0;
-        for (const Tap &point : points)
-          sum +=
-              point.weight * values[static_cast<size_t>((batch * channels + c) * plane + point.at)];
-        result.setReal((batch * channels + c) * places + place, sum);
-      }
-    }
+    GridSampler sampler(options, x, grid, result);
+    if (isFloat32)
+      sampler.run(reinterpret_cast<const float *>(x.data), begin, end);
+    else
+      sampler.run(reals.data(), begin, end);
   });
   return {};
 }
