@@ -5,10 +5,12 @@
 //   reshape_like(x, y), x (12 N, S), y (N, 12, S) => reshape(x, newshape=[-1, 12, S])
 //
 // What an operand is comes from symbolicValue(), so shape arithmetic need not be
-// folded first. A reshape may also have one extent that is left over (-1). Types
+// folded first; what it does not know (arithmetic in floats) is folded on the way, so one walk
+// is enough however many shapes depend on each other. A reshape may also have one extent that is left over (-1). Types
 // are inferred again on the way: what reads a result that had a `?` may know its
 // own shape now.
 
+#include "ConstantFolder.h"
 #include "Scopes.h"
 #include "SimplifyRules.h"
 #include "bycc/IR/Builder.h"
@@ -219,20 +221,26 @@ private:
   AttrDict attrs_;
 };
 
-Expected<NodeId> rewriteNode(Module &module, NodeId node, Builder &builder) {
+constexpr int64_t maxFoldedBytes = 1024; // beyond those of the operands
+
+Expected<NodeId> rewriteNode(Module &module, NodeId node, ConstantFolder &folder,
+                             Builder &builder) {
   NodeKind kind = module.node(node).kind;
   bool isTyped = kind == NodeKind::CallOp || kind == NodeKind::Tuple || kind == NodeKind::Project;
   if (isTyped && !module.types.isStatic(module.type(node)))
     BYCC_TRY(inferNode(module, node));
-  return kind == NodeKind::CallOp ? StaticRewriter(module, node, builder).run()
-                                  : Expected<NodeId>(node);
+  NodeId made =
+      kind == NodeKind::CallOp ? BYCC_TRY(StaticRewriter(module, node, builder).run()) : node;
+  return made == node ? folder.visit(node, builder) : Expected<NodeId>(made);
 }
 
 } // namespace
 
 Expected<bool> dynamicToStatic(Module &module, PassContext &) {
-  return rewriteOpenBlocks(
-      module, [&](NodeId node, Builder &builder) { return rewriteNode(module, node, builder); });
+  ConstantFolder folder(module, maxFoldedBytes);
+  return rewriteOpenBlocks(module, [&](NodeId node, Builder &builder) {
+    return rewriteNode(module, node, folder, builder);
+  });
 }
 
 } // namespace bycc
