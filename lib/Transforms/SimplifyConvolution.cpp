@@ -14,7 +14,7 @@
 namespace bycc {
 namespace {
 
-constexpr size_t fromChannelOn = 2; // axes before the spatial ones
+constexpr size_t numLeading = 2; // axes before the spatial ones
 
 // Taps [begin, end) of an axis are kept, with this padding.
 struct Kept {
@@ -51,15 +51,15 @@ bool isFinite(const Module &module, NodeId weight) {
 std::optional<std::vector<Kept>> keptTaps(const Module &module, NodeId call) {
   auto shape = [&](NodeId node) { return module.types.shape(module.type(node)); };
   NodeId x = module.operands(call)[0], weight = module.operands(call)[1];
-  size_t n = shape(x).size() - fromChannelOn;
+  size_t n = shape(x).size() - numLeading;
   std::vector<int64_t> strides = attrs::perAxis(module, call, "strides", n),
                        dilation = attrs::perAxis(module, call, "dilation", n);
   Padding pads = attrs::padding(module, call, n);
   std::vector<Kept> all;
   bool isLess = false;
   for (size_t d = 0; d < n; ++d) {
-    Dim image = shape(x)[fromChannelOn + d], places = shape(call)[fromChannelOn + d];
-    int64_t taps = shape(weight)[fromChannelOn + d].value();
+    Dim image = shape(x)[numLeading + d], places = shape(call)[numLeading + d];
+    int64_t taps = shape(weight)[numLeading + d].value();
     Kept kept{0, taps, pads.before[d], pads.after[d]};
     if (image.isConst() && places.isConst())
       kept = keptTaps(image.value(), places.value(), taps, strides[d], dilation[d], pads.before[d])
@@ -78,7 +78,7 @@ Expected<NodeId> withTaps(Module &module, NodeId call, const std::vector<Kept> &
   for (const Kept &kept : taps) {
     if (kept.end - kept.begin == 1)
       dilation[axes.size()] = 1;
-    axes.push_back(static_cast<int64_t>(fromChannelOn + axes.size()));
+    axes.push_back(static_cast<int64_t>(numLeading + axes.size()));
     begin.push_back(kept.begin);
     end.push_back(kept.end);
     pads.push_back(kept.before);

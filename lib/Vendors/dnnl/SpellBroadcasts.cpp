@@ -11,9 +11,9 @@ namespace {
 // What a stretched constant may take: more than that is a copy of the data, nearly.
 constexpr int64_t maxStretchedBytes = int64_t(4) << 20;
 
-class Speller {
+class BroadcastSpeller {
 public:
-  Speller(Plan &plan, const Accepts &accepts) : plan_(plan), accepts_(accepts) {}
+  BroadcastSpeller(Plan &plan, const Accepts &accepts) : plan_(plan), accepts_(accepts) {}
 
   void run() {
     std::vector<Step> steps = std::move(plan_.steps);
@@ -161,6 +161,6 @@ private:
 
 } // namespace
 
-void spellBroadcasts(Plan &plan, const Accepts &accepts) { Speller(plan, accepts).run(); }
+void spellBroadcasts(Plan &plan, const Accepts &accepts) { BroadcastSpeller(plan, accepts).run(); }
 
 } // namespace bycc::onednn
