@@ -165,7 +165,7 @@ TEST_CASE("dnnl names a composite by the primitive that it becomes") {
               body.op("tanh", {body.op("nn.leaky_relu", {b}, dims, {{"alpha", 0.1}})}, dims);
           return body.op("multiply", {t, body.scalar(3)}, dims);
         }) == "dnnl.conv2d_bias_leaky_relu_tanh_scale");
-  CHECK(nameOf([](RegionBuilder &body, uint32_t c, const Dims &dims) { return gelu(body, c); }) ==
+  CHECK(nameOf([](RegionBuilder &body, uint32_t c, const Dims &) { return gelu(body, c); }) ==
         "dnnl.conv2d_gelu");
   CHECK_THAT(nameOf([](RegionBuilder &body, uint32_t c, const Dims &) {
                return body.op("reshape", {c}, {8, 25}, {{"newshape", Dims{8, 25}}});
