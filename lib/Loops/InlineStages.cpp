@@ -32,9 +32,9 @@ bool isProduct(const Exprs &exprs, const Stage &stage) {
   return stage.reduce == Reduce::Sum && exprs[stage.body].op == Op::Mul;
 }
 
-bool loadsFrom(const Exprs &exprs, const Stage &stage, uint32_t buffer) {
+bool loadsFrom(const Exprs &exprs, Ref root, uint32_t buffer) {
   bool found = false;
-  exprs.visit(stage.body, [&](Ref ref) {
+  exprs.visit(root, [&](Ref ref) {
     found = found || (exprs[ref].op == Op::Load && exprs[ref].i == buffer);
     return !found;
   });
@@ -154,7 +154,7 @@ private:
     bool hasReduction = false;
     for (size_t s = index + 1; s < kernel_.stages.size(); ++s) {
       const Stage &user = kernel_.stages[s];
-      if (!loadsFrom(exprs_, user, stage.buffer))
+      if (!loadsFrom(exprs_, user.body, stage.buffer))
         continue;
       ++users;
       hasReduction = hasReduction || user.reduce != Reduce::None;
@@ -173,7 +173,7 @@ private:
     std::vector<std::pair<size_t, Ref>> changed;
     bool isSmall = true;
     for (size_t s = index + 1; s < kernel_.stages.size() && isPlain_ && isSmall; ++s)
-      if (loadsFrom(exprs_, kernel_.stages[s], stage_.buffer)) {
+      if (loadsFrom(exprs_, kernel_.stages[s].body, stage_.buffer)) {
         changed.push_back({s, inlined(kernel_.stages[s].body, {})});
         isSmall = sizeOf(exprs_, changed.back().second).nodes <= mostNodes;
       }
@@ -187,6 +187,8 @@ private:
   // The outermost guards of `root` on their own, as their branches have other places.
   // NOLINTNEXTLINE(misc-no-recursion): as deep as guards lie in each other.
   Ref inlined(Ref root, const PlacesOf &places) {
+    if (!loadsFrom(exprs_, root, stage_.buffer))
+      return root;
     std::map<Ref, Ref> guards;
     exprs_.visit(root, [&](Ref ref) {
       bool isGuard = exprs_[ref].op == Op::Guard;

@@ -81,12 +81,9 @@ Expected<NodeId> reluFromMaximum(Module &module, NodeId call, Builder &builder) 
 }
 
 Expected<NodeId> denseOfConstant(Module &module, NodeId call, Builder &builder) {
-  auto isOn = [&](std::string_view key) {
-    const AttrValue *value = module.attr(call, key);
-    return value && value->equalsLoosely(AttrValue(true));
-  };
   NodeId weight = module.operands(call)[1];
-  if (isOn("transpose_a") || !isOn("transpose_b") || !module.isConstant(weight))
+  if (attrs::boolean(module, call, "transpose_a") || !attrs::boolean(module, call, "transpose_b") ||
+      !module.isConstant(weight))
     return call;
   std::span<const Dim> shape = module.types.shape(module.type(weight));
   if (shape.size() != 2)

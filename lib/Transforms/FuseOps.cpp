@@ -241,8 +241,8 @@ private:
       concatenates = concatenates || concatenates_[find(member)];
       isNear = isNear && isNear_[find(member)];
     }
-    bool repeats = isCostly_[find(from)] && !concatenates_[find(from)];
-    return !concatenates || (isNear && !repeats);
+    bool isCostly = isCostly_[find(from)] && !concatenates_[find(from)];
+    return !concatenates || (isNear && !isCostly);
   }
 
   bool mayBeBetween(uint32_t from, uint32_t at, bool isAnchored) {

@@ -10,6 +10,7 @@
 
 #include "ConstantView.h"
 #include "LegalizeRules.h"
+#include "SimplifyRules.h"
 #include "bycc/Eval/Eval.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/Vendor.h"
@@ -162,16 +163,6 @@ KnownParams knownParams(const Module &module, FunctionId function) {
   return known;
 }
 
-// (a, b).1 => b: what a rule has made fields of is not a tuple to its readers.
-NodeId fieldOf(const Module &module, NodeId node) {
-  if (module.node(node).kind != NodeKind::Project)
-    return node;
-  NodeId tuple = module.operands(node)[0];
-  return module.node(tuple).kind == NodeKind::Tuple
-             ? module.operands(tuple)[module.node(node).payload]
-             : node;
-}
-
 } // namespace
 
 bool isLegalized(OpId op) { return ruleFor(op) != nullptr; }
@@ -185,7 +176,8 @@ Expected<bool> legalize(Module &module, PassContext &context) {
     bool mayHaveMade = false; // also by a rule that gave up
     bool here = BYCC_TRY(
         rewriteFunction(module, function, [&](NodeId node, Builder &builder) -> Expected<NodeId> {
-          if (NodeId field = fieldOf(module, node); field != node)
+          // What a rule has made fields of is not a tuple to its readers.
+          if (NodeId field = simplifyProject(module, node); field != node)
             return field;
           LegalizeFn rule =
               module.node(node).kind == NodeKind::CallOp ? ruleFor(module.node(node).op) : nullptr;

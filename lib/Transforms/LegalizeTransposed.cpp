@@ -9,6 +9,7 @@
 //         strided_slice                what padding takes away at both ends
 
 #include "LegalizeRules.h"
+#include "SimplifyRules.h"
 #include "bycc/Support/Layout.h"
 
 #include <algorithm>
@@ -141,11 +142,7 @@ Expected<NodeId> transposedConvolution(Legalizer &l) {
                               {"kernel_size", AttrValue::ints(kernel)}}));
   y = BYCC_TRY(interleaved(l, y, *axes, channels / numPhases(*axes)));
   if (std::ranges::any_of(*axes, [](const Axis &axis) { return axis.before > 0 || axis.tail > 0; }))
-    y = BYCC_TRY(l.make(ops::strided_slice, {y},
-                        {{"begin", AttrValue::ints(begin)},
-                         {"end", AttrValue::ints(end)},
-                         {"strides", AttrValue::List{1}},
-                         {"axes", AttrValue::ints(spatial)}}));
+    y = BYCC_TRY(l.make(ops::strided_slice, {y}, sliceAttrs(begin, end, spatial)));
   // Extents that only a run tells may be written in another way.
   return l.module.type(y) == l.module.type(l.call()) ? y : l.call();
 }

@@ -86,11 +86,7 @@ Expected<NodeId> withTaps(Module &module, NodeId call, const std::vector<Kept> &
     kernel.push_back(kept.end - kept.begin);
   }
   pads.insert(pads.end(), after.begin(), after.end());
-  NodeId slice = BYCC_TRY(builder.call(ops::strided_slice, {weight},
-                                       {{"begin", AttrValue::ints(begin)},
-                                        {"end", AttrValue::ints(end)},
-                                        {"strides", AttrValue::List{1}},
-                                        {"axes", AttrValue::ints(axes)}}));
+  NodeId slice = BYCC_TRY(builder.call(ops::strided_slice, {weight}, sliceAttrs(begin, end, axes)));
   const Constant whole = module.constant(weight);
   auto part = BYCC_TRY(evaluateCall(module, slice, std::span(&whole, 1)));
   NodeId kept = module.addConstant(std::move(part.at(0)), module.node(weight).source);

@@ -21,14 +21,6 @@ Expected<NodeId> simplifyCall(Module &module, NodeId call, Builder &builder) {
   return call;
 }
 
-// (a, b).1 => b
-NodeId simplifyProject(const Module &module, NodeId node) {
-  NodeId tuple = module.operands(node)[0];
-  if (module.node(tuple).kind != NodeKind::Tuple)
-    return node;
-  return module.operands(tuple)[module.node(node).payload];
-}
-
 // (t.0, t.1) => t when t has exactly these fields
 NodeId simplifyTuple(const Module &module, NodeId node) {
   std::span<const NodeId> fields = module.operands(node);
@@ -68,6 +60,15 @@ Expected<NodeId> simplify(Module &module, NodeId node, Builder &builder) {
 }
 
 } // namespace
+
+NodeId simplifyProject(const Module &module, NodeId node) {
+  if (module.node(node).kind != NodeKind::Project)
+    return node;
+  NodeId tuple = module.operands(node)[0];
+  return module.node(tuple).kind == NodeKind::Tuple
+             ? module.operands(tuple)[module.node(node).payload]
+             : node;
+}
 
 Expected<bool> simplifyExpr(Module &module, PassContext &) {
   return rewriteOpenBlocks(

@@ -221,6 +221,14 @@ bool canReshape(Module &module, std::span<const Dim> from, std::span<const Dim> 
          openCodes(module.types, from, to);
 }
 
+AttrDict sliceAttrs(const std::vector<int64_t> &begin, const std::vector<int64_t> &end,
+                    const std::vector<int64_t> &axes) {
+  return {{"begin", AttrValue::ints(begin)},
+          {"end", AttrValue::ints(end)},
+          {"strides", AttrValue::List{1}},
+          {"axes", AttrValue::ints(axes)}};
+}
+
 Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape) {
   Module &module = builder.module();
   for (NodeId at = x; keepsElements(module, at);) {

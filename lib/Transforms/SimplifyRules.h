@@ -5,6 +5,8 @@
 
 #include "bycc/IR/Builder.h"
 
+#include <vector>
+
 namespace bycc {
 
 // x * 1, x - 0, double negation, clip of clip, 1 / sqrt(x), ...
@@ -17,6 +19,9 @@ Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder)
 Expected<NodeId> simplifyConvolution(Module &module, NodeId call, Builder &builder);
 // f(view(x)) as view(f(x)) for elementwise f, so that f meets its producer.
 Expected<NodeId> sinkView(Module &module, NodeId call, Builder &builder);
+
+// (a, b).1 => b; any other node is itself.
+NodeId simplifyProject(const Module &module, NodeId node);
 
 // True for calls whose result is the operand's elements in the same row-major
 // order under another static shape.
@@ -32,5 +37,9 @@ bool canReshape(Module &module, std::span<const Dim> from, std::span<const Dim> 
 // What x, or what x is a view of, is under `shape`: a reshape, or the value itself
 // when it has that shape.
 Expected<NodeId> makeReshape(Builder &builder, NodeId x, std::span<const Dim> shape);
+
+// Attributes of a slice of neighbours, from `begin` on and before `end`.
+AttrDict sliceAttrs(const std::vector<int64_t> &begin, const std::vector<int64_t> &end,
+                    const std::vector<int64_t> &axes);
 
 } // namespace bycc

@@ -14,7 +14,6 @@
 #include "SimplifyRules.h"
 #include "bycc/Transforms/Passes.h"
 
-#include <numeric>
 #include <optional>
 
 namespace bycc {
@@ -108,13 +107,10 @@ private:
   }
 
   std::optional<size_t> matrixAxis(NodeId matmul) const {
-    auto isOn = [&](std::string_view key) {
-      const AttrValue *value = module_.attr(matmul, key);
-      return value && value->equalsLoosely(AttrValue(true));
-    };
-    if (shape(module_.operands(matmul)[1]).size() != 2 || isOn("transpose_a"))
+    if (shape(module_.operands(matmul)[1]).size() != 2 ||
+        attrs::boolean(module_, matmul, "transpose_a"))
       return std::nullopt;
-    return isOn("transpose_b") ? 0 : 1;
+    return attrs::boolean(module_, matmul, "transpose_b") ? 0 : 1;
   }
 
   // NOLINTNEXTLINE(misc-no-recursion): as deep as what stands between.
@@ -145,12 +141,8 @@ private:
 
   Expected<NodeId> sliceOf(NodeId constant, size_t axis, int64_t begin, int64_t extent,
                            Builder &builder) {
-    auto list = [](int64_t value) { return AttrValue::ints(std::vector<int64_t>{value}); };
     return builder.call(ops::strided_slice, {constant},
-                        {{"begin", list(begin)},
-                         {"end", list(begin + extent)},
-                         {"strides", list(1)},
-                         {"axes", list(static_cast<int64_t>(axis))}});
+                        sliceAttrs({begin}, {begin + extent}, {static_cast<int64_t>(axis)}));
   }
 
   Module &module_;

@@ -89,6 +89,8 @@ ValueId PlanEditor::carryAllBack(const Chain &chain, ValueId operand, At before)
 
 void PlanEditor::dropValues(size_t count) {
   for (size_t id = plan_.values.size(); id-- > count;) {
+    if (maker_[id] == steps_.end())
+      continue;
     countUses(*maker_[id], -1);
     steps_.erase(maker_[id]);
   }
@@ -141,15 +143,18 @@ ValueId PlanEditor::insertStep(Step step, ValueId operand, const Dims &wanted, A
   value.kind = ValueKind::Temp;
   value.where = 0;
   value.dims = wanted;
-  plan_.values.push_back(value);
-  ValueId id = static_cast<ValueId>(plan_.values.size() - 1);
   step.inputs = {operand};
-  step.output = id;
   step.source = before->source;
   ++uses_[operand];
+  At made = steps_.insert(before, std::move(step));
+  return made->output = addValue(std::move(value), made);
+}
+
+ValueId PlanEditor::addValue(Value value, At maker) {
+  plan_.values.push_back(std::move(value));
   uses_.push_back(0);
-  maker_.push_back(steps_.insert(before, std::move(step)));
-  return id;
+  maker_.push_back(maker);
+  return static_cast<ValueId>(plan_.values.size() - 1);
 }
 
 } // namespace bycc::onednn

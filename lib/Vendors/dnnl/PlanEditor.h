@@ -38,6 +38,7 @@ protected:
   // The operand itself, which carriedBack() has let through, by views inserted at `before`.
   ValueId carryAllBack(const Chain &chain, ValueId operand, At before);
 
+  ValueId addValue(Value value, At maker); // steps_.end(): a constant
   ValueId reshapeBefore(At before, ValueId operand, const Dims &wanted);
   ValueId scaleBefore(At before, ValueId operand, std::vector<float> scales);
   // Takes back what was inserted since there were `count` values.

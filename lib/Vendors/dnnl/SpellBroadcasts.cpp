@@ -1,8 +1,9 @@
 // See SpellBroadcasts.h.
 #include "SpellBroadcasts.h"
 
-#include <algorithm>
-#include <cstring>
+#include "PlanEditor.h"
+
+#include <memory>
 
 namespace bycc::onednn {
 
@@ -11,16 +12,15 @@ namespace {
 // What a stretched constant may take: more than that is a copy of the data, nearly.
 constexpr int64_t maxStretchedBytes = int64_t(4) << 20;
 
-class BroadcastSpeller {
+class BroadcastSpeller : PlanEditor {
 public:
-  BroadcastSpeller(Plan &plan, const Accepts &accepts) : plan_(plan), accepts_(accepts) {}
+  BroadcastSpeller(Plan &plan, const Accepts &accepts) : PlanEditor(plan), accepts_(accepts) {}
 
   void run() {
-    std::vector<Step> steps = std::move(plan_.steps);
-    plan_.steps.clear();
-    for (Step &step : steps)
-      if (step.kind != StepKind::Binary || accepts_(plan_, step) || !trySpell(step))
-        plan_.steps.push_back(std::move(step));
+    for (At step = steps_.begin(); step != steps_.end(); ++step)
+      if (step->kind == StepKind::Binary && !accepts_(plan_, *step))
+        spell(step);
+    finish();
   }
 
 private:
@@ -29,20 +29,17 @@ private:
     Dims left, right;
   };
 
-  bool trySpell(const Step &step) {
-    size_t numValues = plan_.values.size(), numSteps = plan_.steps.size(),
-           numConstants = plan_.constants.size();
-    ValueId right = step.inputs[1];
-    Axes axes = merged({dims(step.inputs[0]), dims(right)});
+  void spell(At step) {
+    ValueId right = step->inputs[1];
+    Axes axes = merged({dims(step->inputs[0]), dims(right)});
     if (spellAs(step, axes, right))
-      return true;
+      return;
+    size_t numValues = plan_.values.size(), numConstants = plan_.constants.size();
     std::optional<ValueId> stretched = stretch(right, axes);
-    if (stretched && spellAs(step, merged({axes.left, dims(*stretched)}), *stretched))
-      return true;
-    plan_.values.resize(numValues);
-    plan_.steps.resize(numSteps);
-    plan_.constants.resize(numConstants);
-    return false;
+    if (stretched && !spellAs(step, merged({axes.left, dims(*stretched)}), *stretched)) {
+      dropValues(numValues);
+      plan_.constants.resize(numConstants);
+    }
   }
 
   static Axes merged(const Axes &axes) {
@@ -66,44 +63,48 @@ private:
     return result;
   }
 
-  bool spellAs(const Step &step, const Axes &axes, ValueId right) {
-    size_t numValues = plan_.values.size(), numSteps = plan_.steps.size();
-    Step piece = step;
-    piece.inputs = {reshaped(step.inputs[0], axes.left), reshaped(right, axes.right)};
-    piece.output = newValue(step.output, axes.left);
-    if (!accepts_(plan_, piece)) {
-      plan_.values.resize(numValues);
-      plan_.steps.resize(numSteps);
+  bool spellAs(At step, const Axes &axes, ValueId right) {
+    size_t numValues = plan_.values.size();
+    std::vector<ValueId> inputs{reshapeBefore(step, step->inputs[0], axes.left),
+                                reshapeBefore(step, right, axes.right)};
+    At piece = steps_.insert(step, *step);
+    piece->inputs = std::move(inputs);
+    piece->output = addValue({dtype(step->output), ValueKind::Temp, 0, axes.left}, piece);
+    countUses(*piece, 1);
+    if (!accepts_(plan_, *piece)) {
+      dropValues(numValues);
       return false;
     }
-    ValueId result = piece.output;
-    plan_.steps.push_back(std::move(piece));
-    plan_.steps.push_back(reshape(result, step.output));
+    countUses(*step, -1);
+    ValueId result = step->output;
+    *step = {};
+    step->kind = StepKind::Reshape;
+    step->inputs = {piece->output};
+    step->output = result;
+    countUses(*step, 1);
     return true;
   }
 
   // The constant along all axes but a first one that it lacks.
   std::optional<ValueId> stretch(ValueId right, const Axes &axes) {
-    const Value &value = plan_.values[beforeReshapes(right)];
+    Value constant = plan_.values[beforeReshapes(right)];
     Dims wanted = axes.left;
     if (axes.right[0] == 1)
       wanted[0] = 1;
-    auto size = static_cast<size_t>(sizeInBytes(value.dtype));
-    if (value.kind != ValueKind::Constant ||
+    auto size = static_cast<size_t>(sizeInBytes(constant.dtype));
+    if (constant.kind != ValueKind::Constant ||
         numElements(wanted) > maxStretchedBytes / static_cast<int64_t>(size))
       return std::nullopt;
-    Value constant = value;
+    ConstantBytes bytes = stretched(plan_.constants[constant.where], {wanted, axes.right}, size);
     constant.where = plan_.constants.size();
-    constant.dims = wanted;
-    plan_.constants.push_back(stretched(plan_.constants[value.where], {wanted, axes.right}, size));
-    plan_.values.push_back(std::move(constant));
-    return static_cast<ValueId>(plan_.values.size() - 1);
+    constant.dims = std::move(wanted);
+    plan_.constants.push_back(std::move(bytes));
+    return addValue(std::move(constant), steps_.end());
   }
 
   ValueId beforeReshapes(ValueId id) const {
-    for (size_t step = plan_.steps.size(); step-- > 0;)
-      if (plan_.steps[step].output == id && plan_.steps[step].kind == StepKind::Reshape)
-        id = plan_.steps[step].inputs[0];
+    while (maker_[id] != steps_.end() && maker_[id]->kind == StepKind::Reshape)
+      id = maker_[id]->inputs[0];
     return id;
   }
 
@@ -117,9 +118,8 @@ private:
         bytes = repeated(bytes, run, axes.left[axis]);
       run = run / axes.right[axis] * axes.left[axis];
     }
-    std::shared_ptr<uint8_t[]> result(new uint8_t[bytes.size()]);
-    std::memcpy(result.get(), bytes.data(), bytes.size());
-    return ConstantBytes(result, result.get());
+    auto owner = std::make_shared<std::vector<uint8_t>>(std::move(bytes));
+    return ConstantBytes(owner, owner->data());
   }
 
   static std::vector<uint8_t> repeated(const std::vector<uint8_t> &bytes, size_t run,
@@ -132,30 +132,6 @@ private:
     return result;
   }
 
-  const Dims &dims(ValueId id) const { return plan_.values[id].dims; }
-
-  ValueId newValue(ValueId like, Dims dims) {
-    plan_.values.push_back({plan_.values[like].dtype, ValueKind::Temp, 0, std::move(dims)});
-    return static_cast<ValueId>(plan_.values.size() - 1);
-  }
-
-  static Step reshape(ValueId from, ValueId to) {
-    Step step;
-    step.kind = StepKind::Reshape;
-    step.inputs = {from};
-    step.output = to;
-    return step;
-  }
-
-  ValueId reshaped(ValueId id, const Dims &wanted) {
-    if (dims(id) == wanted)
-      return id;
-    ValueId result = newValue(id, wanted);
-    plan_.steps.push_back(reshape(id, result));
-    return result;
-  }
-
-  Plan &plan_;
   const Accepts &accepts_;
 };
 
