@@ -42,6 +42,9 @@ cmp net.relay keep.relay || fail "the input changed"
 
 bycc net.relay -q -o net.o
 refuse 1 "this is not the graph JSON of a compiled model" bycc-run net.relay
+refuse 2 "more than one model: '300'; --bench takes no value" bycc-run net.json --bench 300
+refuse 2 "more than one model: '5'; a value of --print stands after '='" bycc-run net.json --print 5
+refuse 2 "more than one model: 'b.json'" bycc-run a.json b.json --bench
 refuse 1 "graph JSON of a compiled model" bycc net.json -o other.o
 
 printf '#[version = "0.0.5"]\ndef @main(%%x: Tensor[(2), float32]) {\n  nn.softmax(%%x, axiss=1)\n}\n' > bad.relay

@@ -123,7 +123,8 @@ private:
     if (onlyFiles_ || argument.size() < 2 || argument[0] != '-') {
       files_ += 1;
       out.push_back(argument);
-      return files_ > 1 ? std::optional(usage("more than one model: '" + escaped(argument) + "'"))
+      return files_ > 1 ? std::optional(usage("more than one model: '" + escaped(argument) + "'" +
+                                              wordBehindOption()))
                         : std::nullopt;
     }
     if (argument == "--") {
@@ -138,6 +139,19 @@ private:
       return unknownOption(argument, name);
     return addOption(
         *option, equals == text.npos ? std::nullopt : std::optional(text.substr(equals + 1)), out);
+  }
+
+  // What the argument may have been meant as: --bench 300, --print 5.
+  std::string wordBehindOption() const {
+    std::string before = at_ > 0 ? arguments_[at_ - 1] : "";
+    size_t begin = before.find_first_not_of('-');
+    const OptionInfo *option = begin == 0 || begin == before.npos || onlyFiles_
+                                   ? nullptr
+                                   : findOption(before.substr(begin));
+    if (!option || option->form == Value)
+      return "";
+    return option->form == Flag ? "; --" + option->name() + " takes no value"
+                                : "; a value of --" + option->name() + " stands after '='";
   }
 
   std::optional<int> addOption(const OptionInfo &option, std::optional<std::string> value,
