@@ -383,6 +383,12 @@ typedef struct bycc_region_run {
   uint64_t num_waits;
   bycc_event *const *waits;
   bycc_event **done;
+  /* Memory for what a run needs until it returns, not behind it: at least `bytes`, 64-byte
+   * aligned. All regions of a program get the same, one after the other, so it is in the
+   * caches, and holds anything at the start. Of two calls in a run the second counts. The
+   * address is mostly that of the run before. Null: there is not so much. */
+  void *(*scratch)(const struct bycc_region_run *run, uint64_t bytes);
+  void *owner; /* bycc's */
 } bycc_region_run;
 
 /* Profiling: one step inside a region. */
@@ -436,6 +442,9 @@ typedef struct bycc_vendor_runtime {
    * LIMIT. Released after the last region that reads it, or when the run ends early. */
   void *(*alloc)(const bycc_vendor_context *context, const bycc_tensor *tensor);
   void (*release)(const bycc_vendor_context *context, void *memory);
+  /* What runs are expected to ask bycc_region_run::scratch() for, so that it is there before
+   * the first one. */
+  uint64_t (*scratch_bytes)(const bycc_vendor_context *context, void *region);
 } bycc_vendor_runtime;
 
 /* Elements of arrays whose structs may be larger, or smaller, than this header's. There

@@ -241,10 +241,23 @@ private:
 // What `run` is given.
 class Run {
 public:
-  Run(const bycc_vendor_context *where, const bycc_region_run &what, uint8_t *lent)
-      : raw(what), scratch(lent), context_(where) {}
+  Run(const bycc_vendor_context *where, const bycc_region_run &what, uint64_t scratchBytes)
+      : raw(what), scratch(scratchBytes ? lend(scratchBytes) : nullptr), context_(where) {}
   const bycc_region_run &raw;
-  uint8_t *const scratch; // scratchBytes() of the region; 64-byte aligned, kept between runs
+  uint8_t *const scratch; // scratchBytes() of the region; 64-byte aligned, of this run alone
+  // Instead of it, where a run needs another size: one of both, the last that was asked for.
+  uint8_t *lend(uint64_t bytes) const {
+    // The first vendor.h of this version has no such member.
+    return [bytes]([[maybe_unused]] auto &run) -> uint8_t * {
+      if constexpr (requires { run.scratch; })
+        if (BYCC_HAS(&run, scratch) && run.scratch) {
+          if (void *memory = run.scratch(&run, bytes))
+            return static_cast<uint8_t *>(memory);
+          throw Failure(BYCC_LIMIT, "no memory for ", bytes, " bytes");
+        }
+      throw Failure(BYCC_LOAD, "this version of bycc lends no memory to runs");
+    }(raw);
+  }
   int32_t threads() const { return raw.threads; }
   template <typename T = void> const T *input(uint32_t index) const {
     return static_cast<const T *>(raw.inputs[index].data);
@@ -424,11 +437,10 @@ struct StateOf<Region> {
   using type = typename Region::State;
 };
 
-// The functions of a run half's table. The memory of a state is a State, then the scratch memory.
+// The functions of a run half's table. The memory of a state is a State.
 template <typename Region> struct RunHalf {
   using State = typename StateOf<Region>::type;
   static constexpr bool hasState = !std::is_same_v<State, NoState>;
-  static constexpr uint64_t stateEnd = hasState ? aligned(sizeof(State)) : 0;
   static_assert(alignof(State) <= 64);
 
   static int32_t load(const bycc_vendor_context *context, const bycc_region_load *load,
@@ -438,18 +450,18 @@ template <typename Region> struct RunHalf {
   static void unload(const bycc_vendor_context *, void *region) {
     delete static_cast<Region *>(region);
   }
-  static uint64_t stateBytes(const bycc_vendor_context *, void *handle) {
+  static uint64_t stateBytes(const bycc_vendor_context *, void *) {
+    return hasState ? sizeof(State) : 0;
+  }
+  static uint64_t scratchBytes(const bycc_vendor_context *, void *handle) {
     if constexpr (requires(Region &region) { region.scratchBytes(); })
-      return stateEnd + static_cast<Region *>(handle)->scratchBytes();
-    return (void)handle, stateEnd;
+      return static_cast<Region *>(handle)->scratchBytes();
+    return (void)handle, 0;
   }
   static int32_t initState(const bycc_vendor_context *, void *handle, void *state,
                            int32_t threads) {
     return guarded(nullptr, 0, BYCC_INTERNAL, [&] {
-      if constexpr (std::is_constructible_v<State, Region &, int32_t, uint8_t *>)
-        new (state) State(*static_cast<Region *>(handle), threads,
-                          static_cast<uint8_t *>(state) + stateEnd);
-      else if constexpr (hasState)
+      if constexpr (hasState)
         new (state) State(*static_cast<Region *>(handle), threads);
       (void)handle, (void)state, (void)threads;
     });
@@ -462,11 +474,12 @@ template <typename Region> struct RunHalf {
   static int32_t run(const bycc_vendor_context *context, void *handle, void *state,
                      const bycc_region_run *what, char *error, size_t size) {
     return guarded(error, size, BYCC_INTERNAL, [&] {
-      Run run(context, *what, static_cast<uint8_t *>(state) + stateEnd);
+      Run run(context, *what, scratchBytes(context, handle));
       if constexpr (hasState)
         static_cast<Region *>(handle)->run(run, *static_cast<State *>(state));
       else
         static_cast<Region *>(handle)->run(run);
+      (void)state;
     });
   }
 };
@@ -495,9 +508,9 @@ template <typename Context> void addContext(bycc_vendor_runtime &table) {
 //   explicit Region(const Load &)    what all runs share
 //   void run(const Run &)            at the same time in several threads
 // and, if it likes,
-//   class State                      of one run at a time: State(Region &, int32_t threads), or
-//                                    with uint8_t *scratch behind; then run(const Run &, State &)
-//   uint64_t scratchBytes()          memory of one run at a time: Run::scratch
+//   class State                      of one run at a time, kept for the next: State(Region &,
+//                                    int32_t threads); then run(const Run &, State &)
+//   uint64_t scratchBytes()          memory until a run returns: Run::scratch
 //   std::span<const bycc_step_info> steps()     for --profile: Run::step(index, body)
 //   class Context                    what regions work in: Context(const bycc_vendor_context &),
 //                                    Load::context<Context>(); with `void *alloc(const bycc_tensor
@@ -513,6 +526,10 @@ template <typename Region> bycc_vendor_runtime runtimeTable(const About &about) 
   table.init_state = Half::initState;
   table.drop_state = Half::dropState;
   table.run = Half::run;
+  [](auto &any) {
+    if constexpr (requires { any.scratch_bytes; })
+      any.scratch_bytes = Half::scratchBytes;
+  }(table);
   if constexpr (requires { typename Region::Context; })
     detail::addContext<typename Region::Context>(table);
   if constexpr (requires(Region &region) { region.steps(); }) {

@@ -95,6 +95,8 @@ Context::Context(std::shared_ptr<const Model> model)
   exec_.input_shapes = inputShapes_.data();
   exec_.outputs = outputPointers_.data();
   exec_.owner = this;
+  run_.scratch = lend;
+  run_.owner = this;
   for (uint32_t i = 0; i < module_.num_outputs; ++i) {
     outputs_[i].isStatic = isStatic(module_.outputs[i]);
     if (outputs_[i].isStatic)
@@ -124,31 +126,47 @@ Expected<> Context::initStates() {
     return {};
   RunEnvironment environment(threads_);
   BYCC_TRY(environment.check());
-  for (size_t i = 0; i < states_.size(); ++i) {
-    const Region &region = model_->regions()[i];
-    if (!region.isLoaded())
-      continue;
-    uint64_t bytes = region.vendor->state_bytes(region.context, region.handle);
-    bool isNew = states_[i].memory.size() < bytes || !states_[i].memory.data();
-    if (isNew)
-      states_[i].memory = MemoryBlock(bytes, true);
-    if (!states_[i].memory.data())
-      return error(Status::Limit) << "no memory for the state of region "
-                                  << module_.regions[i].symbol << ": " << bytes << " bytes";
-    if (!isNew)
-      std::memset(states_[i].memory.data(), 0, bytes);
-    char text[512] = "no reason given";
-    auto initState = [&] {
-      return region.vendor->init_state(region.context, region.handle, states_[i].memory.data(),
-                                       threads_);
-    };
-    int32_t status = callVendor(initState, text);
-    if (status != BYCC_OK)
-      return error(statusOf(status))
-             << "region " << module_.regions[i].symbol << ": its state cannot be set up: " << text;
-    states_[i].isReady = true;
-  }
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (model_->regions()[i].isLoaded())
+      BYCC_TRY(initState(i));
   return {};
+}
+
+Expected<> Context::initState(size_t index) {
+  const Region &region = model_->regions()[index];
+  MemoryBlock &memory = states_[index].memory;
+  uint64_t bytes = region.vendor->state_bytes(region.context, region.handle);
+  bool isNew = memory.size() < bytes || !memory.data();
+  if (isNew)
+    memory = MemoryBlock(bytes, true);
+  if (!memory.data())
+    return error(Status::Limit) << "no memory for the state of region "
+                                << module_.regions[index].symbol << ": " << bytes << " bytes";
+  if (!isNew)
+    std::memset(memory.data(), 0, bytes);
+  char text[512] = "no reason given";
+  auto call = [&] {
+    return region.vendor->init_state(region.context, region.handle, memory.data(), threads_);
+  };
+  if (int32_t status = callVendor(call, text); status != BYCC_OK)
+    return error(statusOf(status)) << "region " << module_.regions[index].symbol
+                                   << ": its state cannot be set up: " << text;
+  states_[index].isReady = true;
+  bytes = region.vendor->scratch_bytes ? region.vendor->scratch_bytes(region.context, region.handle)
+                                       : 0;
+  if (!lend(&run_, bytes))
+    return error(Status::Limit) << "no memory for runs of region " << module_.regions[index].symbol
+                                << ": " << bytes << " bytes";
+  return {};
+}
+
+void *Context::lend(const bycc_region_run *run, uint64_t bytes) {
+  MemoryBlock &lent = static_cast<Context *>(run->owner)->lent_;
+  if (!lent.data() || lent.size() < bytes) {
+    lent = MemoryBlock(); // first, so that there are never two
+    lent = MemoryBlock(bytes);
+  }
+  return lent.data();
 }
 
 void Context::dropStates() {

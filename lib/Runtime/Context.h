@@ -64,6 +64,8 @@ private:
   };
 
   Expected<> initStates();
+  Expected<> initState(size_t index);
+  static void *lend(const bycc_region_run *run, uint64_t bytes);
   void dropStates();
   Expected<> prepareRun();
   Expected<> checkInputs() const;
@@ -108,6 +110,7 @@ private:
   const bycc_module &module_;
   int32_t threads_;
   MemoryBlock arena_, scratch_;
+  MemoryBlock lent_; // to the region that runs
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
   std::vector<RegionState> states_;

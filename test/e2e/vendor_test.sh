@@ -14,7 +14,7 @@ cat > copycat.c <<'END'
 #endif
 enum { CRASHES = 1, COUNTS, STOPS_SHORT, TRUSTS, OVERRUNS, LEAKS, SILENT, ALTERS,
        ONE_BUFFER, USES_UP, TUNES_BY_CHANCE, KEEPS_REGIONS, READS_NAMES, ONE_CONTEXT, ANNOTATES_MORE, DIES_IN_RUN, GUESSES,
-       MISREADS_LAYOUTS };
+       MISREADS_LAYOUTS, REMEMBERS, SPILLS };
 
 struct part { uint32_t input, pad; uint64_t elements; };
 struct blob { uint32_t magic, parts; struct part part[64]; };
@@ -141,11 +141,17 @@ static int32_t run(const bycc_vendor_context *context, void *region, void *state
   if (DEFECT == DIES_IN_RUN)
     abort();
   const bycc_array *inputs = run->inputs, *outputs = run->outputs;
+  uint64_t lent = 64;
+  float *factor = run->scratch(run, lent);
+  if (blob->part[63].pad++ == 0 || DEFECT != REMEMBERS)
+    *factor = 1;
+  if (DEFECT == SPILLS)
+    ((char *)factor)[lent] = 0;
   for (uint32_t p = 0; p < blob->parts; ++p) {
     float *from = inputs[blob->part[p].input].data, *to = outputs[p].data;
     uint64_t count = blob->part[p].elements - (DEFECT == STOPS_SHORT) + (DEFECT == OVERRUNS);
     for (uint64_t i = 0; i < count; ++i)
-      to[i] = fabsf(from[i]);
+      to[i] = *factor * fabsf(from[i]);
     if (DEFECT == ALTERS)
       from[0] = 0;
   }
@@ -205,6 +211,8 @@ fails 18 numeric.layouts "result 0, element 0 is "
 suite 18 --filter=numeric.layouts --keep=laid_out > out.txt && fail "exit 0 although a check fails"
 grep -q NHWC laid_out/numeric.layouts-1/case.relay || fail "$(cat laid_out/numeric.layouts-1/case.relay)"
 refuse 4 "output_0" sh laid_out/numeric.layouts-1/repeat.sh
+fails 19 run.repeated "gives other results"
+fails 20 numeric.operators "run() has written beside the memory that it was lent"
 fails 15 annotate "it speaks of a node that is not there"
 # What a failure leaves: program, inputs, expected outputs, and how to see it again; after a crash too.
 suite 3 --filter=numeric.regions --keep=wrong > out.txt && fail "exit 0 although a check fails"

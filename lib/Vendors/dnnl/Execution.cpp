@@ -8,15 +8,17 @@
 
 namespace bycc::onednn {
 
-Execution::Execution(const Instance &instance, uint8_t *arena)
-    : instance_(instance), stream_(engine()) {
+Execution::Execution(const Instance &instance) : instance_(instance), stream_(engine()) {
   for (uint32_t s = 0; s < instance.slots.size(); ++s) {
     const Slot &slot = instance.slots[s];
     const Buffer &buffer = instance.buffers[slot.buffer];
+    void *data = nullptr; // the rest gets its place in a run
+    if (buffer.place == Buffer::Place::Constant)
+      data = const_cast<uint8_t *>(instance.constants[buffer.index].get()) + slot.offset;
     if (isAny(slot.layout)) // of weights that have got another one
       memories_.emplace_back();
     else
-      memories_.emplace_back(slot.layout, engine(), addressOf(buffer, arena, slot.offset));
+      memories_.emplace_back(slot.layout, engine(), data);
     if (buffer.place == Buffer::Place::Input)
       inputs_.push_back({s, static_cast<uint32_t>(buffer.index), slot.offset, nullptr});
     if (buffer.place == Buffer::Place::Output)
@@ -32,7 +34,10 @@ Execution::Execution(const Instance &instance, uint8_t *arena)
   begins_.push_back(static_cast<uint32_t>(args_.size()));
 }
 
-dnnl_status_t Execution::run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns) {
+dnnl_status_t Execution::run(uint8_t *arena, const bycc_array *inputs, const bycc_array *outputs,
+                             uint64_t *ns) {
+  if (dnnl_status_t status = moveTo(arena); status != dnnl_success)
+    return status;
   for (auto [bindings, arrays] : {std::pair(&inputs_, inputs), {&outputs_, outputs}})
     if (dnnl_status_t status = bind(*bindings, arrays); status != dnnl_success)
       return status;
@@ -80,15 +85,18 @@ dnnl_status_t Execution::runLoop(const PrimitiveCall &call,
   return dnnl_success;
 }
 
-void *Execution::addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const {
-  switch (buffer.place) {
-  case Buffer::Place::Arena:
-    return arena + buffer.index + offset;
-  case Buffer::Place::Constant:
-    return const_cast<uint8_t *>(instance_.constants[buffer.index].get()) + offset;
-  default:
-    return nullptr; // the caller's, per run
+dnnl_status_t Execution::moveTo(uint8_t *arena) {
+  if (arena == arena_)
+    return dnnl_success;
+  for (size_t s = 0; s < memories_.size(); ++s) {
+    const Slot &slot = instance_.slots[s];
+    const Buffer &buffer = instance_.buffers[slot.buffer];
+    if (buffer.place == Buffer::Place::Arena && !isAny(slot.layout) &&
+        !pointTo(memories_[s].get(), arena + buffer.index + slot.offset, stream_.get()))
+      return dnnl_runtime_error;
   }
+  arena_ = arena;
+  return dnnl_success;
 }
 
 dnnl_status_t Execution::bind(std::vector<Binding> &bindings, const bycc_array *arrays) {

@@ -1,5 +1,5 @@
-// An instance on the memory of one context: memory objects and argument lists, so that a
-// run only puts the caller's pointers in and executes.
+// An instance in one context: memory objects and argument lists, so that a run only puts
+// pointers in that are others than before, and executes.
 #pragma once
 
 #include "Instance.h"
@@ -12,15 +12,15 @@ namespace bycc::onednn {
 
 class Execution {
 public:
-  // Both must outlive it; `arena` has the bytes that the instance says. Throws what the
-  // library throws.
-  Execution(const Instance &instance, uint8_t *arena);
+  // Which must outlive it. Throws what the library throws.
+  explicit Execution(const Instance &instance);
 
   const Instance &instance() const { return instance_; }
 
-  // One at a time. False when the library fails. `ns`: the time of each call is added
-  // there; null: not measured. The calling thread's thread count is put back.
-  dnnl_status_t run(const bycc_array *inputs, const bycc_array *outputs, uint64_t *ns);
+  // One at a time. `arena` has the bytes that the instance says. `ns`: the time of each call
+  // is added there; null: not measured. The calling thread's thread count is put back.
+  dnnl_status_t run(uint8_t *arena, const bycc_array *inputs, const bycc_array *outputs,
+                    uint64_t *ns);
 
 private:
   struct Binding {
@@ -29,7 +29,7 @@ private:
     void *bound;
   };
   dnnl_status_t runLoop(const PrimitiveCall &call, std::span<const dnnl_exec_arg_t> args) const;
-  void *addressOf(const Buffer &buffer, uint8_t *arena, uint64_t offset) const;
+  dnnl_status_t moveTo(uint8_t *arena);
   dnnl_status_t bind(std::vector<Binding> &bindings, const bycc_array *arrays);
 
   const Instance &instance_;
@@ -38,6 +38,7 @@ private:
   std::vector<dnnl_exec_arg_t> args_;  // of all calls
   std::vector<uint32_t> begins_;       // per call, and the end
   std::vector<Binding> inputs_, outputs_;
+  uint8_t *arena_ = nullptr;
 };
 
 } // namespace bycc::onednn

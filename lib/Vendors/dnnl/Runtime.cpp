@@ -21,7 +21,6 @@
 #include "RegionCopy.h"
 #include "Threads.h"
 
-#include "bycc/Support/MemoryBlock.h"
 #include "bycc/vendor.hpp"
 
 #include <algorithm>
@@ -237,32 +236,26 @@ private:
   std::list<std::pair<Key, std::shared_ptr<const Instance>>> instances_; // last used first
 };
 
-// An instance other than the primary one, in memory of its own.
+// An instance other than the primary one.
 struct Other {
   std::shared_ptr<const Instance> instance;
-  MemoryBlock arena;
   std::unique_ptr<Execution> execution;
 };
-constexpr size_t maxOthers = 4; // per context: arenas may be large
+constexpr size_t maxOthers = 4; // per context
 
 using Others = std::list<Other>; // last used first
 
-Expected<Execution *> makeExecution(const Instance &instance, uint8_t *arena) {
-  Execution *made = nullptr;
-  BYCC_TRY(guarded(Status::Internal, [&] { made = new Execution(instance, arena); }));
+Expected<std::unique_ptr<Execution>> makeExecution(const Instance &instance) {
+  std::unique_ptr<Execution> made;
+  BYCC_TRY(guarded(Status::Internal, [&] { made = std::make_unique<Execution>(instance); }));
   return made;
 }
 
 Expected<Execution *> addOther(Others &others, std::shared_ptr<const Instance> instance) {
   if (others.size() == maxOthers)
     others.pop_back();
-  Other made;
-  made.arena = MemoryBlock(instance->arenaBytes);
-  if (!made.arena.data())
-    return error(Status::Limit) << "no memory for " << instance->arenaBytes << " bytes";
-  made.execution.reset(BYCC_TRY(makeExecution(*instance, made.arena.data())));
-  made.instance = std::move(instance);
-  others.push_front(std::move(made));
+  std::unique_ptr<Execution> execution = BYCC_TRY(makeExecution(*instance));
+  others.push_front({std::move(instance), std::move(execution)});
   return others.front().execution.get();
 }
 
@@ -312,13 +305,12 @@ public:
     int64_t instances;
   };
 
-  // The memory lent to a context has the arena of the primary instance.
   struct State {
-    State(LoadedRegion &loaded, int32_t, uint8_t *arena) {
-      if (const Instance *primary = loaded.region_->primary())
-        lent.reset(orFail(makeExecution(*primary, arena)));
+    State(LoadedRegion &loaded, int32_t) {
+      if (const Instance *instance = loaded.region_->primary())
+        primary = orFail(makeExecution(*instance));
     }
-    std::unique_ptr<Execution> lent; // of the primary instance
+    std::unique_ptr<Execution> primary;
     Others others;
   };
 
@@ -349,8 +341,10 @@ public:
     bool isTimed = run.raw.step_ns && region_->hasSteps(execution.instance());
     std::vector<bycc_array> made;
     const bycc_array *outputs = region_->withoutEmpty(run.raw.outputs, made);
+    uint64_t arenaBytes = execution.instance().arenaBytes;
+    uint8_t *arena = arenaBytes > scratchBytes() ? run.lend(arenaBytes) : run.scratch;
     dnnl_status_t status =
-        execution.run(run.raw.inputs, outputs, isTimed ? run.raw.step_ns : nullptr);
+        execution.run(arena, run.raw.inputs, outputs, isTimed ? run.raw.step_ns : nullptr);
     if (status == dnnl_out_of_memory)
       throw vendor::Failure(BYCC_LIMIT, "no memory");
     if (status != dnnl_success)
@@ -360,7 +354,7 @@ public:
 private:
   Expected<Execution *> executionFor(State &state, const bycc_array *inputs, int32_t threads) {
     bool isAlwaysSafe = region_->nan() == NanMode::Always;
-    Execution *execution = threads == region_->threads() ? state.lent.get() : nullptr;
+    Execution *execution = threads == region_->threads() ? state.primary.get() : nullptr;
     if (!execution)
       execution = BYCC_TRY(executionOf(*region_, state.others, inputs, threads, isAlwaysSafe));
     if (needsSafeForm(execution->instance(), inputs, threads))

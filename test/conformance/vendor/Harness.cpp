@@ -9,6 +9,7 @@
 #include "bycc/Target/RegionCompiler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -347,6 +348,23 @@ private:
   std::unique_ptr<uint8_t, Free> base_;
 };
 
+// What a run is lent: in another place than in the run before, with contents that are no numbers.
+struct LentScratch {
+  explicit LentScratch(bycc_region_run &run) {
+    run.owner = this;
+    run.scratch = [](const bycc_region_run *asking, uint64_t bytes) -> void * {
+      static std::atomic<size_t> count = 0;
+      constexpr uint64_t most = uint64_t{1} << 40;
+      if (bytes > most)
+        return nullptr;
+      auto &lent = *static_cast<LentScratch *>(asking->owner);
+      lent.memory = std::make_unique<Guarded>(bytes, count++ % 3 * 64, 0xff, outputGuard);
+      return lent.memory->data();
+    };
+  }
+  std::unique_ptr<Guarded> memory;
+};
+
 } // namespace
 
 Expected<> Loaded::Context::runOn(const bycc_array *inputs, const bycc_array *outputs,
@@ -359,10 +377,13 @@ Expected<> Loaded::Context::runOn(const bycc_array *inputs, const bycc_array *ou
   given.inputs = inputs;
   given.outputs = outputs;
   given.step_ns = ns;
+  LentScratch lent(given);
   int32_t status = loaded_.runtime().run(loaded_.setup_->context, loaded_.region_, state_, &given,
                                          text, sizeof text);
   if (status != BYCC_OK)
     return error(Status::Load) << "run() gives status " << status << ": " << text;
+  if (lent.memory && !lent.memory->isWhole())
+    return error(Status::Load) << "run() has written beside the memory that it was lent";
   return {};
 }
 

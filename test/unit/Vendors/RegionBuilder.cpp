@@ -356,6 +356,20 @@ Answer compile(RegionBuilder &builder, const char *features, int32_t nan) {
 }
 
 // Every edge lies one element beside any alignment: callers may bind such memory.
+RegionRun::RegionRun(const std::vector<bycc_array> &inputs, const std::vector<bycc_array> &outputs,
+                     int32_t threads)
+    : run(sized<bycc_region_run>()) {
+  run.threads = threads;
+  run.inputs = inputs.data();
+  run.outputs = outputs.data();
+  run.owner = this;
+  run.scratch = [](const bycc_region_run *asking, uint64_t bytes) -> void * {
+    auto &lent = static_cast<RegionRun *>(asking->owner)->lent;
+    lent = MemoryBlock(bytes);
+    return lent.data();
+  };
+}
+
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
                           const std::vector<Tensor> &inputs, int32_t threads) {
   std::vector<std::vector<uint8_t>> shifted, memory;
@@ -374,9 +388,8 @@ std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
     out.push_back({memory.back().data() + size(id), nullptr});
   }
   char text[256] = "";
-  bycc_region_run run = {sizeof run, threads, in.data(), out.data(), nullptr,
-                         nullptr,    0,       nullptr,   nullptr};
-  int32_t status = runtimeHalf().run(runtimeContext(), region, state, &run, text, sizeof text);
+  RegionRun run(in, out, threads);
+  int32_t status = runtimeHalf().run(runtimeContext(), region, state, &run.run, text, sizeof text);
   if (status != BYCC_OK)
     throw std::runtime_error(text);
   std::vector<Tensor> results;
@@ -432,9 +445,10 @@ std::vector<uint64_t> Loaded::profile(const std::vector<Tensor> &inputs) {
     out.push_back({tensor.data(), nullptr});
   std::vector<uint64_t> ns(runtimeHalf().num_steps(runtimeContext(), region_));
   char text[64];
-  bycc_region_run run = {sizeof run, 1, in.data(), out.data(), ns.data(),
-                         nullptr,    0, nullptr,   nullptr};
-  REQUIRE(runtimeHalf().run(runtimeContext(), region_, state_, &run, text, sizeof text) == BYCC_OK);
+  RegionRun run(in, out, 1);
+  run.run.step_ns = ns.data();
+  REQUIRE(runtimeHalf().run(runtimeContext(), region_, state_, &run.run, text, sizeof text) ==
+          BYCC_OK);
   return ns;
 }
 

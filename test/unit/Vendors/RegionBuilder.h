@@ -2,6 +2,7 @@
 // the way from a region to its results: compile half, blob, run half, run.
 #pragma once
 
+#include "bycc/Support/MemoryBlock.h"
 #include "bycc/vendor.h"
 
 #include <cstdint>
@@ -126,6 +127,14 @@ Answer supports(RegionBuilder &region, const char *features = nullptr);
 Answer compile(RegionBuilder &region, const char *features = nullptr, int32_t nan = BYCC_NAN_KEEP);
 
 // A context of its own on a loaded region.
+// What run() is given, with memory to lend.
+struct RegionRun {
+  RegionRun(const std::vector<bycc_array> &inputs, const std::vector<bycc_array> &outputs,
+            int32_t threads);
+  bycc_region_run run;
+  MemoryBlock lent;
+};
+
 std::vector<Tensor> runIn(RegionBuilder &builder, void *region, uint8_t *state,
                           const std::vector<Tensor> &inputs, int32_t threads);
 

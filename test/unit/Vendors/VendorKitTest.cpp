@@ -280,10 +280,10 @@ struct NegateRegion {
     int numRuns = 0;
   };
   struct State {
-    State(NegateRegion &, int32_t, uint8_t *scratch) : memory(scratch) { ++alive; }
+    State(NegateRegion &, int32_t) { ++alive; }
     ~State() { --alive; }
     static inline int alive = 0;
-    uint8_t *memory;
+    int runs = 0;
   };
   explicit NegateRegion(const vendor::Load &load)
       : memory(vendor::read<vendor::Memory>(format, load.blob)) {
@@ -291,9 +291,10 @@ struct NegateRegion {
   }
   uint64_t scratchBytes() const { return memory.scratchBytes(); }
   void run(const vendor::Run &run, State &state) {
-    if (state.memory != run.scratch || reinterpret_cast<uintptr_t>(run.scratch) % 64 != 0)
-      throw vendor::Failure(BYCC_INTERNAL, "the scratch memory is another one");
-    if (run.context<Context>().numRuns++ > 0)
+    run.lend(1000)[999] = 1;
+    if (state.runs++ != run.context<Context>().numRuns++)
+      throw vendor::Failure(BYCC_INTERNAL, "the state is another one");
+    if (state.runs > 1)
       throw vendor::Failure(BYCC_LIMIT, "one run alone");
     const float *from = memory.at<float>(run, 0);
     for (int i = 0; i < 3; ++i)
@@ -390,6 +391,16 @@ TEST_CASE("the kit's tables turn what is thrown into answers", "[vendor-kit]") {
   run.threads = 1;
   run.inputs = &input;
   run.outputs = &output;
+  CHECK(runtime.scratch_bytes(&context, region) == 0);
+  CHECK(runtime.run(&context, region, state, &run, error, sizeof error) == BYCC_LOAD);
+  CHECK(std::string(error) == "this version of bycc lends no memory to runs");
+  alignas(64) static uint8_t lent[1000];
+  run.scratch = [](const bycc_region_run *given, uint64_t bytes) {
+    return given->owner && bytes <= sizeof lent ? static_cast<void *>(lent) : nullptr;
+  };
+  CHECK(runtime.run(&context, region, state, &run, error, sizeof error) == BYCC_LIMIT);
+  CHECK(std::string(error) == "no memory for 1000 bytes");
+  run.owner = lent;
   CHECK(runtime.run(&context, region, state, &run, error, sizeof error) == BYCC_OK);
   CHECK(out[1] == 2);
   CHECK(runtime.run(&context, region, state, &run, error, sizeof error) == BYCC_LIMIT);
