@@ -29,16 +29,20 @@ void CostModel::add(CostRow row) {
   rows->insert(std::ranges::find_if(*rows, isBehind), std::move(row));
 }
 
-const CostRow *CostModel::best(const Rows &rows, const Module &module, NodeId call) const {
+// Of argument 0, of the result where there is none.
+static std::optional<DType> dtypeOf(const Module &module, NodeId call) {
+  std::span<const NodeId> operands = module.operands(call);
+  TypeId tensor = firstTensor(module, module.type(operands.empty() ? call : operands[0]));
+  return tensor ? std::optional(module.types.dtype(tensor)) : std::nullopt;
+}
+
+const CostRow *CostModel::best(const Rows &rows, const Module &module, NodeId call,
+                               std::optional<DType> dtype) const {
   for (const CostRow &row : rows) {
     if (row.threads && row.threads != threads)
       continue;
-    if (row.dtype) {
-      std::span<const NodeId> operands = module.operands(call);
-      TypeId tensor = firstTensor(module, module.type(operands.empty() ? call : operands[0]));
-      if (!tensor || module.types.dtype(tensor) != *row.dtype)
-        continue;
-    }
+    if (row.dtype && row.dtype != (dtype ? dtype : dtypeOf(module, call)))
+      continue;
     if (row.callClass.holds(module, call))
       return &row;
   }
@@ -54,19 +58,29 @@ CostRates CostModel::filled(const CostRow &row) const {
           row.microseconds.value_or(0)};
 }
 
-CostRates CostModel::ratesOf(const Module &module, NodeId call) const {
+const CostRow *CostModel::rowOf(const Module &module, NodeId call,
+                                std::optional<DType> dtype) const {
   OpId op = module.node(call).op;
-  const CostRow *row = op.index < byOp_.size() ? best(byOp_[op.index], module, call) : nullptr;
-  if (!row && !anyOp_.empty())
-    row = best(anyOp_, module, call);
+  const CostRow *row =
+      op.index < byOp_.size() ? best(byOp_[op.index], module, call, dtype) : nullptr;
+  return row || anyOp_.empty() ? row : best(anyOp_, module, call, dtype);
+}
+
+CostRates CostModel::ratesOf(const Module &module, NodeId call) const {
+  const CostRow *row = rowOf(module, call, std::nullopt);
   return row ? filled(*row) : rates;
+}
+
+std::optional<CostRates> CostModel::ratesIn(DType dtype, const Module &module, NodeId call) const {
+  const CostRow *row = rowOf(module, call, dtype);
+  return row && row->dtype ? std::optional(filled(*row)) : std::nullopt;
 }
 
 std::optional<CostRates> CostModel::ratesOf(std::string_view composite, const Module &module,
                                             NodeId heaviest) const {
   auto found = byComposite_.find(std::string(composite));
   const CostRow *row =
-      found == byComposite_.end() ? nullptr : best(found->second, module, heaviest);
+      found == byComposite_.end() ? nullptr : best(found->second, module, heaviest, std::nullopt);
   return row ? std::optional(filled(*row)) : std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include <cmath>
 
 namespace bycc {
+
 namespace {
 
 // Larger constants are weights; nobody writes masks as weights of this size.
@@ -29,44 +30,6 @@ bool hasHugeElement(const Module &module, const Constant &constant) {
       return true;
   }
   return false;
-}
-
-// In float32, elements of the padding are passed over; products in tiles multiply
-// with them all the same (dilated convolutions of small images read little else).
-double shareOfTaps(const Module &module, NodeId call) {
-  auto extents = [&](NodeId node) {
-    std::vector<int64_t> likely;
-    for (Dim dim : module.types.shape(module.type(node)).subspan(2))
-      likely.push_back(module.types.likely(dim));
-    return likely;
-  };
-  if (!isPlainConvolution(module, call) ||
-      !attrs::text(module, call, "data_layout").starts_with("NC"))
-    return 1;
-  std::vector<int64_t> out = extents(call), in = extents(module.operands(call)[0]),
-                       taps = extents(module.operands(call)[1]);
-  auto strides = attrs::perAxis(module, call, "strides", out.size());
-  auto dilation = attrs::perAxis(module, call, "dilation", out.size());
-  Padding padding = attrs::padding(module, call, out.size());
-  constexpr int64_t manyTaps = 128; // padding is little of these
-  double share = 1;
-  for (size_t s = 0; s < out.size(); ++s) {
-    if (out[s] < 1 || taps[s] < 1 || taps[s] > manyTaps)
-      continue;
-    // Places before the one that reads element `at` or one behind it.
-    auto placesBefore = [&](double at) {
-      return std::clamp(std::ceil(at / static_cast<double>(strides[s])), 0.0,
-                        static_cast<double>(out[s]));
-    };
-    double read = 0;
-    for (int64_t tap = 0; tap < taps[s]; ++tap) {
-      double first = static_cast<double>(padding.before[s]) -
-                     static_cast<double>(tap) * static_cast<double>(dilation[s]);
-      read += placesBefore(first + static_cast<double>(in[s])) - placesBefore(first);
-    }
-    share *= read / (static_cast<double>(out[s]) * static_cast<double>(taps[s]));
-  }
-  return share;
 }
 
 } // namespace
@@ -218,11 +181,10 @@ double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
   if (isView(module_, call))
     return little;
   double saved = floatTraffic(call) / 2;
-  // Of unknown extents vendors take no product, and the arithmetic of the host's is no faster in
-  // bfloat16.
-  if (cls == PrecisionClass::Always && !hasUnknownExtents(module_, call))
-    saved += floatArithmetic(call) - opInfo(module_.node(call).op).flops(module_, call) / halfRate_;
-  return saved;
+  if (cls != PrecisionClass::Always)
+    return saved;
+  ProductTimes::Times times = arithmetic(call);
+  return saved + times.inFloat - times.inHalf;
 }
 
 double PrecisionChoice::floatTraffic(NodeId call) const {
@@ -234,9 +196,13 @@ double PrecisionChoice::floatTraffic(NodeId call) const {
   return bytes * moved / rules_.bytesPerMicrosecond;
 }
 
-double PrecisionChoice::floatArithmetic(NodeId product) const {
+ProductTimes::Times PrecisionChoice::arithmetic(NodeId product) const {
+  if (std::optional<ProductTimes::Times> said = times_ ? times_->of(product) : std::nullopt)
+    return *said;
   double flops = opInfo(module_.node(product).op).flops(module_, product);
-  return shareOfTaps(module_, product) * flops / rules_.flopsPerMicrosecond;
+  double inFloat = shareOfTaps(module_, product) * flops / rules_.flopsPerMicrosecond;
+  bool isGuess = hasUnknownExtents(module_, product);
+  return {inFloat, isGuess ? inFloat : flops / halfRate_};
 }
 
 // --- range

@@ -3,13 +3,13 @@
 #include "MinimumCut.h"
 #include "SimplifyRules.h"
 #include "bycc/IR/Functions.h"
+#include "bycc/IR/LikelyExtents.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 namespace bycc {
-namespace {
 
 // The fastest way of the target to multiply in bfloat16; without one, decisions
 // are those for the slowest that there is.
@@ -22,6 +22,8 @@ double halfRate(const PrecisionRules &rules, const TargetInfo &target) {
   }
   return best > 0 ? best : least;
 }
+
+namespace {
 
 int64_t capacity(double microseconds) {
   return static_cast<int64_t>(std::min(microseconds, 1e9) * 1e6); // picoseconds
@@ -40,10 +42,11 @@ std::string microseconds(double value) {
 
 PrecisionChoice::PrecisionChoice(const Module &module, FunctionId function,
                                  const PrecisionRules &rules, const TargetInfo &target,
-                                 const Users &users)
-    : module_(module), rules_(rules), users_(users), halfRate_(halfRate(rules, target)),
-      function_(function), isLoop_(module.numNodes(), 0), varOf_(module.numNodes(), none),
-      valueOf_(module.numNodes(), none), isBeyond_(module.numNodes(), 0) {
+                                 const Users &users, const ProductTimes *times)
+    : module_(module), rules_(rules), users_(users), times_(times),
+      halfRate_(halfRate(rules, target)), function_(function), isLoop_(module.numNodes(), 0),
+      varOf_(module.numNodes(), none), valueOf_(module.numNodes(), none),
+      isBeyond_(module.numNodes(), 0) {
   findLoops(function);
   collect(module.function(function).body, isClosedFunction(module, function), isWholeLoop_);
   readAll();
@@ -165,10 +168,11 @@ double PrecisionChoice::gain() const {
 double PrecisionChoice::floatTime() const {
   double all = 0;
   for (NodeId node : nodes_) {
-    if (module_.node(node).kind != NodeKind::CallOp || !isFloat32(node) || isView(module_, node))
+    if (module_.node(node).kind != NodeKind::CallOp || !isFloat32(node) || isView(module_, node) ||
+        hasUnknownExtents(module_, node)) // a guess
       continue;
     bool isProduct = rules_.classOf(module_.node(node).op) == PrecisionClass::Always;
-    all += floatTraffic(node) + (isProduct ? floatArithmetic(node) : 0);
+    all += floatTraffic(node) + (isProduct ? arithmetic(node).inFloat : 0);
   }
   return all;
 }

@@ -77,3 +77,19 @@ bycc "$model" -q --precision=bf16 --emit=relay -o printed.opt.relay
 bycc printed.opt.relay -q -o again.o
 bycc-run again.json --random=1 --outputs=again > /dev/null
 cosine bf16 again
+
+# With a vendor the times that cost files say count: few channels are the host's, faster in float32.
+if bycc --list-vendors | grep -q '^dnnl'; then
+  cat > channels.relay <<'RELAY'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 4, 2560), float32], %y: Tensor[(1, 64, 2560), float32], %w: Tensor[(4, 4, 3), float32], %v: Tensor[(64, 64, 3), float32]) {
+  %0 = nn.conv1d(%x, %w, padding=[1, 1], channels=4, kernel_size=[3]);
+  %1 = nn.conv1d(%y, %v, padding=[1, 1], channels=64, kernel_size=[3]);
+  (%0, %1)
+}
+RELAY
+  stay() { bycc channels.relay --precision=bf16 -mcpu=sapphirerapids --explain -o net.o "$@" | sed -n 's/^  %\([01]\)  nn.conv1d  bfloat16 saves.*/\1/p'; }
+  expect "$(stay --annotate=dnnl)" 0
+  expect "$(stay)" ""
+  expect "$(stay --annotate=dnnl --precision-rules="$root/patterns/mixed-precision.json")" ""
+fi

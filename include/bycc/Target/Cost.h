@@ -65,6 +65,8 @@ struct CostModel {
   void add(CostRow row);
   // Of an operator call.
   CostRates ratesOf(const Module &module, NodeId call) const;
+  // As if its argument 0 had the dtype; none: no row for it names that.
+  std::optional<CostRates> ratesIn(DType dtype, const Module &module, NodeId call) const;
   // Of a call of a composite whose heaviest operator is `heaviest`; none: it has no row
   // that fits.
   std::optional<CostRates> ratesOf(std::string_view composite, const Module &module,
@@ -74,7 +76,9 @@ struct CostModel {
 
 private:
   using Rows = std::vector<CostRow>; // the most special first
-  const CostRow *best(const Rows &rows, const Module &module, NodeId call) const;
+  const CostRow *best(const Rows &rows, const Module &module, NodeId call,
+                      std::optional<DType> dtype) const;
+  const CostRow *rowOf(const Module &module, NodeId call, std::optional<DType> dtype) const;
   CostRates filled(const CostRow &row) const;
 
   std::vector<Rows> byOp_; // by OpId index, as far as there are rows

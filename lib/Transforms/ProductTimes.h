@@ -1,0 +1,45 @@
+// What products take in float32 and in bfloat16, where each is fastest: on the host or with a
+// vendor of the build, as their cost files say.
+#pragma once
+
+#include "bycc/Target/Cost.h"
+#include "bycc/Target/PassContext.h"
+#include "bycc/Target/Vendor.h"
+#include "bycc/Transforms/PrecisionRules.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bycc {
+
+// In float32, elements of the padding are passed over; products in tiles multiply
+// with them all the same (dilated convolutions of small images read little else).
+double shareOfTaps(const Module &module, NodeId call);
+
+class ProductTimes {
+public:
+  // Of a vendor whose file has no row for bfloat16 its products are `halfSpeed` times as fast in it.
+  ProductTimes(const Module &module, const PassContext &context, double halfSpeed);
+
+  struct Times {
+    double inFloat, inHalf; // microseconds
+  };
+  // Nothing where the build has no costs.
+  std::optional<Times> of(NodeId product) const;
+
+private:
+  struct Model {
+    CostModel costs;
+    double trust = 1;
+    std::unique_ptr<VendorAsker> asker = {}; // null: the host
+  };
+  bool takes(const Model &model, NodeId product) const;
+  double microseconds(const Model &model, NodeId product, DType dtype) const;
+
+  const Module &module_;
+  double halfSpeed_;
+  std::vector<Model> models_; // the host first; empty: nothing is said
+};
+
+} // namespace bycc
