@@ -205,7 +205,7 @@ private:
         (hasKernel && !isSameAxes(kernel, newKernel)))
       return NodeId();
     bool isAsked = wanted.vendor != SIZE_MAX;
-    if (isAsked && isTakenAsItIs(call))
+    if (isAsked && (isTakenAsItIs(call) || (!hasKernel && !isWorthChanges(call, data))))
       return NodeId();
     std::vector<NodeId> inputs(module_.operands(call).begin(), module_.operands(call).end());
     inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
@@ -264,6 +264,14 @@ private:
         return true;
     }
     return false;
+  }
+
+  // What has no weights moves little more than the changes would that stay around it: where costs
+  // count it waits for an operand that has been changed.
+  bool isWorthChanges(NodeId call, const std::string &data) const {
+    NodeId image = operand(call, 0);
+    return !context_.hostCost ||
+           (module_.isOp(image, ops::layout_transform) && text(image, "dst_layout") == data);
   }
 
   // --- operators that work in any layout

@@ -46,6 +46,28 @@ sed -i 's/"kernel_layout": "OHWI"/"kernel_layout": "HWOI"/' rules.json
 bycc "$model" -q --rules=rules.json --cost-model=none --annotate=last --dump-offloads=none.dump.json -o none.o
 grep -q layout_transform none.dump.json && fail "a refused convolution was given another layout"
 
+# Where costs count, what has no weights waits for an operand that has been given the layout.
+cat > pools.json <<'JSON'
+{"vendors": [
+  {"name": "last", "ops": {"nn.max_pool2d": {"attr": {"layout": "NHWC"}}, "nn.conv2d": {"attr": {"data_layout": "NHWC", "groups": 1}}},
+   "layouts": {"nn.max_pool2d": ["NHWC"], "nn.conv2d": ["NHWC", "OHWI"]}, "cost": {"gflops": 1e6, "gb_per_s": 1e6}},
+  {"name": "first", "ops": {"nn.conv2d": {"attr": {"data_layout": "NCHW", "groups": 8}}}, "cost": {"gflops": 1e6, "gb_per_s": 1e6}}]}
+JSON
+# pooled GROUPS OPTIONS...: the layout of a pool behind a convolution of so many groups
+pooled() {
+  cat > pooled.relay <<RELAY
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8, 16, 16), float32], %w: Tensor[(8, $((8 / $1)), 3, 3), float32]) {
+  nn.max_pool2d(nn.conv2d(%x, %w, groups=$1, channels=8, kernel_size=[3, 3]), pool_size=[2, 2])
+}
+RELAY
+  bycc pooled.relay -q --rules=pools.json --emit=obj,relay -o pooled.o "${@:2}"
+  if grep -q 'max_pool2d(.*layout="NHWC"' pooled.opt.relay; then echo NHWC; else echo NCHW; fi
+}
+expect "$(pooled 8)" NCHW
+expect "$(pooled 8 --cost-model=none)" NHWC
+expect "$(pooled 1)" NHWC
+
 sed -i 's/\["NHWC", "OHWI"\]/["NHWC", "OHWI", "x"]/' rules.json
 refuse 1 '/vendors/0/layouts/nn.conv2d: expected an array of one layout or two' bycc "$model" --rules=rules.json -o x.o
 refuse 2 "is not a layout such as NHWC" bycc "$model" --desired-layout=NHxC -o x.o
