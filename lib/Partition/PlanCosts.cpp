@@ -12,9 +12,6 @@ namespace bycc {
 
 namespace {
 
-// A file says roughly what convolutions and matrix products take: it may be wrong by
-// a factor of two before the host is preferred.
-constexpr double coarseTrust = 0.5;
 constexpr double longest = 1e15; // picoseconds; some twenty minutes
 
 bool isHeavy(const Module &module, NodeId call) {
@@ -124,7 +121,7 @@ TilePrice PlanCosts::trusted(const Vendor &vendor, double microseconds,
   if (vendor.cost) {
     std::optional<double> given = vendor.cost->givenTrust(), open = vendor.cost->openTrust;
     bool heavy = std::ranges::any_of(calls, [&](NodeId call) { return isHeavy(module_, call); });
-    trust = given.value_or(heavy ? coarseTrust : 1);
+    trust = heavy ? vendor.cost->trustInProducts() : given.value_or(1);
     if (open && heavy &&
         std::ranges::any_of(calls, [&](NodeId call) { return isOpen(module_, call); }))
       trust = *open;

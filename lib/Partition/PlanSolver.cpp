@@ -391,6 +391,26 @@ double leastOfEach(const PlanProblem &problem, bool raw) {
   return bound;
 }
 
+// A vendor that gets nothing changes nothing: where the best plan is of one vendor, it is the one
+// that this vendor alone has got. What the search has found beyond it is within its tolerance.
+static void leaveOutUnused(const PlanProblem &problem, PlanChoice &choice) {
+  const std::optional<PlanSolution> *least = nullptr;
+  for (const std::optional<PlanSolution> &alone : choice.alone)
+    if (alone && (!least || alone->time < (*least)->time))
+      least = &alone;
+  if (!least)
+    return;
+  auto vendorOf = [&](uint32_t tile) { return problem.tiles[tile].vendor; };
+  uint32_t only = static_cast<uint32_t>(least - choice.alone.data());
+  bool isAlone = std::ranges::all_of(choice.best.plan.tile, [&](uint32_t tile) {
+    return vendorOf(tile) == host || vendorOf(tile) == only;
+  });
+  if (!isAlone)
+    return;
+  choice.best.plan = (*least)->plan;
+  choice.best.time = (*least)->time;
+}
+
 PlanChoice choosePlans(const PlanProblem &problem, const PlanEffort &effort) {
   uint32_t numVendors = static_cast<uint32_t>(problem.vendors.size());
   PlanChoice choice;
@@ -410,6 +430,8 @@ PlanChoice choosePlans(const PlanProblem &problem, const PlanEffort &effort) {
   choice.best = solvePlan(problem, effort, known);
   if (numVendors == 2)
     choice.alone[1] = choice.best;
+  else
+    leaveOutUnused(problem, choice);
   return choice;
 }
 

@@ -42,6 +42,13 @@ struct WantedLayout {
   size_t vendor = SIZE_MAX; // that asks for it in its file
 };
 
+// One with data and a weight, each with a layout without blocks.
+bool isConvolution(OpId op) {
+  const OpInfo &info = opInfo(op);
+  return info.findAttr("kernel_layout") && info.inputs.size() > 1 && info.inputs[1] == "weight" &&
+         !info.name.starts_with("nn.contrib");
+}
+
 // What a change of layout in front of an operand means for an operator of any layout.
 enum class Follows : uint8_t {
   No,
@@ -205,7 +212,7 @@ private:
         (hasKernel && !isSameAxes(kernel, newKernel)))
       return NodeId();
     bool isAsked = wanted.vendor != SIZE_MAX;
-    if (isAsked && (isTakenAsItIs(call) || (!hasKernel && !isWorthChanges(call, data))))
+    if (isAsked && (isTakenAsItIs(call) || !isWorthChanges(call, data, wanted.vendor)))
       return NodeId();
     std::vector<NodeId> inputs(module_.operands(call).begin(), module_.operands(call).end());
     inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
@@ -266,12 +273,17 @@ private:
     return false;
   }
 
-  // What has no weights moves little more than the changes would that stay around it: where costs
-  // count it waits for an operand that has been changed.
-  bool isWorthChanges(NodeId call, const std::string &data) const {
+  // Where costs count and the operand has not been changed: by what a convolution takes. What has
+  // no weights moves little more than the changes that would stay around it.
+  bool isWorthChanges(NodeId call, const std::string &data, size_t vendor) const {
     NodeId image = operand(call, 0);
-    return !context_.hostCost ||
-           (module_.isOp(image, ops::layout_transform) && text(image, "dst_layout") == data);
+    const std::optional<CostModel> &costs = (*context_.vendors)[vendor].cost;
+    if (!context_.hostCost || !costs ||
+        (module_.isOp(image, ops::layout_transform) && text(image, "dst_layout") == data))
+      return true;
+    return isConvolution(module_.node(call).op) &&
+           costs->arithmeticOf(module_, call) * costs->trustInProducts() <
+               context_.hostCost->arithmeticOf(module_, call);
   }
 
   // --- operators that work in any layout
@@ -550,13 +562,6 @@ Expected<WantedLayout> wantedLayout(std::string_view text, const std::string &wh
            << "pass 'convert-layout': " << what << "=" << escaped(text) << ": '" << escaped(*wrong)
            << "' is not a layout such as NHWC, and NHWC:OHWI with that of weights";
   return wanted;
-}
-
-// One with data and a weight, each with a layout without blocks.
-bool isConvolution(OpId op) {
-  const OpInfo &info = opInfo(op);
-  return info.findAttr("kernel_layout") && info.inputs.size() > 1 && info.inputs[1] == "weight" &&
-         !info.name.starts_with("nn.contrib");
 }
 
 } // namespace

@@ -88,12 +88,7 @@ private:
            module_.isConstant(module_.operands(call)[1]);
   }
 
-  double timeOf(NodeId call) const {
-    CostRates rates = prices_.ratesOf(module_, call);
-    const OpInfo &info = opInfo(module_.node(call).op);
-    double flops = info.flops ? info.flops(module_, call) : 0;
-    return rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
-  }
+  double timeOf(NodeId call) const { return prices_.arithmeticOf(module_, call); }
 
   // Nothing where the work is a guess.
   double savedBy(NodeId call) const {

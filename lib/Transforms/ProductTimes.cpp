@@ -59,7 +59,7 @@ ProductTimes::ProductTimes(const Module &module, const PassContext &context, dou
   add(*host, 1, nullptr);
   for (size_t i = 0; i < context.vendors->size(); ++i)
     if (const Vendor &vendor = (*context.vendors)[i]; vendor.cost && !vendor.isEmulated())
-      add(*vendor.cost, vendor.cost->givenTrust().value_or(1),
+      add(*vendor.cost, vendor.cost->trustInProducts(),
           std::make_unique<VendorAsker>(vendor, module, *context.target));
   if (models_.size() == 1)
     models_.clear();
@@ -92,15 +92,11 @@ std::optional<ProductTimes::Times> ProductTimes::of(NodeId product) const {
 double ProductTimes::microseconds(const Model &model, NodeId product, DType dtype) const {
   std::optional<CostRates> said = model.costs.ratesIn(dtype, module_, product);
   CostRates rates = said ? *said : model.costs.ratesOf(module_, product);
-  if (rates.microseconds)
-    return *rates.microseconds * model.trust;
-  double flops = opInfo(module_.node(product).op).flops(module_, product);
   if (dtype == DType::Float32)
-    flops *= shareOfTaps(module_, product);
-  double arithmetic = rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
-  if (!said && dtype == DType::BFloat16 && model.asker)
-    arithmetic /= halfSpeed_;
-  return (rates.callMicroseconds + arithmetic) * model.trust;
+    rates.flopsPerMicrosecond /= shareOfTaps(module_, product);
+  else if (!said && model.asker)
+    rates.flopsPerMicrosecond *= halfSpeed_;
+  return CostModel::arithmeticOf(module_, product, rates) * model.trust;
 }
 
 } // namespace bycc

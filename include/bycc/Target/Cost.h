@@ -71,8 +71,16 @@ struct CostModel {
   // that fits.
   std::optional<CostRates> ratesOf(std::string_view composite, const Module &module,
                                    NodeId heaviest) const;
+  // Microseconds of a call's arithmetic, and what every call takes besides; traffic is free.
+  double arithmeticOf(const Module &module, NodeId call) const {
+    return arithmeticOf(module, call, ratesOf(module, call));
+  }
+  static double arithmeticOf(const Module &module, NodeId call, const CostRates &rates);
   // What was measured is believed as it is.
   std::optional<double> givenTrust() const { return trust || !isMeasured ? trust : 1.0; }
+  // A file says roughly what convolutions and matrix products take: it may be wrong by a factor of
+  // two before the host is preferred.
+  double trustInProducts() const { return givenTrust().value_or(0.5); }
 
 private:
   using Rows = std::vector<CostRow>; // the most special first
