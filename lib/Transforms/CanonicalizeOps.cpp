@@ -9,6 +9,7 @@
 //   batch_flatten, squeeze, expand_dims, codes of newshape => reshape to numbers
 //   transpose without axes => with axes
 //   split at places that make equal parts => split into so many
+//   qnn.dense(x, w, zero known at run time) => qnn.dense(x, w, 0) - zero * sums of w's rows
 //
 // The bias form is nn.bias_add because it names the operand that a vendor wants
 // as bias; turning it into add, as others do, makes each vendor find that out
@@ -17,10 +18,12 @@
 #include "ConstantView.h"
 #include "Scopes.h"
 #include "SimplifyRules.h"
+#include "bycc/Support/Element.h"
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace bycc {
 namespace {
@@ -122,6 +125,45 @@ Expected<NodeId> plainReshape(Module &module, NodeId call, Builder &builder) {
   return makeReshape(builder, module.operands(call)[0], shape);
 }
 
+// Of each row, less the row's zero point in every element.
+NodeId sumsOfRows(Module &module, NodeId weight, NodeId zeros) {
+  const Constant matrix = module.constant(weight), zero = module.constant(zeros);
+  DType dtype = module.types.dtype(matrix.type), zeroDType = module.types.dtype(zero.type);
+  std::span<const Dim> shape = module.types.shape(matrix.type);
+  int64_t rows = shape[0].value(), length = shape[1].value();
+  bool isOne = module.types.numElements(zero.type) == int64_t{1};
+  std::vector<uint8_t> bytes(static_cast<size_t>(rows) * sizeof(int32_t));
+  for (int64_t row = 0; row < rows; ++row) {
+    double sum = 0; // exact: 2^53 is far
+    for (int64_t i = 0; i < length; ++i)
+      sum += elementAsDouble(dtype, matrix.data(), row * length + i);
+    sum -= static_cast<double>(length) * elementAsDouble(zeroDType, zero.data(), isOne ? 0 : row);
+    auto wrapped = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(sum)));
+    std::memcpy(bytes.data() + static_cast<size_t>(row) * sizeof wrapped, &wrapped, sizeof wrapped);
+  }
+  Constant sums;
+  sums.type = module.types.tensor(DType::Int32, shape.first(1));
+  sums.bytes = bytes.size();
+  sums.storage = Storage::own(std::move(bytes));
+  return module.addConstant(std::move(sums), module.node(weight).source);
+}
+
+// Libraries want to know zero points when they compile. Sums wrap around, so the terms may be apart.
+Expected<NodeId> denseWithoutZero(Module &module, NodeId call, Builder &builder) {
+  std::vector<NodeId> operands(module.operands(call).begin(), module.operands(call).end());
+  NodeId weight = operands[1], zero = operands[2], weightZero = operands[3];
+  bool isKnown = module.isConstant(zero) || !module.isConstant(weight);
+  if (isKnown || !module.isConstant(weightZero) ||
+      module.types.numElements(module.type(zero)) != int64_t{1})
+    return call;
+  operands[2] = module.addScalar(DType::Int32, 0);
+  NodeId product =
+      BYCC_TRY(builder.callWithAttrs(ops::qnn_dense, operands, module.node(call).attrs));
+  NodeId share =
+      BYCC_TRY(builder.call(ops::multiply, {sumsOfRows(module, weight, weightZero), zero}));
+  return builder.call(ops::subtract, {product, share});
+}
+
 Expected<NodeId> canonicalize(Module &module, NodeId call, Builder &builder) {
   if (module.node(call).kind != NodeKind::CallOp)
     return call;
@@ -138,6 +180,8 @@ Expected<NodeId> canonicalize(Module &module, NodeId call, Builder &builder) {
     return explicitAxes(module, call, builder);
   if (op == ops::split)
     return equalParts(module, call, builder);
+  if (op == ops::qnn_dense)
+    return denseWithoutZero(module, call, builder);
   if (isView(module, call))
     return plainReshape(module, call, builder);
   return call;

@@ -99,9 +99,12 @@ DType operandDType(const Legalizer &l) {
   if (l.isAll(l.input(2), 0) && l.isAll(l.input(3), 0) &&
       l.dtype(l.input(0)) == l.dtype(l.input(1)))
     return l.dtype(l.input(0));
-  auto isSmall = [](double zero) { return zero >= -128 && zero <= 255; };
-  return areBytes && l.allOf(l.input(2), isSmall) && l.allOf(l.input(3), isSmall) ? DType::Int16
-                                                                                  : DType::Int32;
+  auto areSmall = [&](NodeId zeros) {
+    bool wereBytes =
+        l.module.isOp(zeros, ops::cast) && isByte(l.dtype(l.module.operands(zeros)[0]));
+    return wereBytes || l.allOf(zeros, [](double zero) { return zero >= -128 && zero <= 255; });
+  };
+  return areBytes && areSmall(l.input(2)) && areSmall(l.input(3)) ? DType::Int16 : DType::Int32;
 }
 
 // Zero points subtracted first, so that the plain operator's padding is real 0.
