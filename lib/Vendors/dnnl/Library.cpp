@@ -404,9 +404,10 @@ Expected<> probePrimitive(const Plan &plan, const Step &step) {
     });
   };
   // Copies windows and multiplies: 2 to 3 times slower than code of the host where the library
-  // has nothing else, as for groups of few channels.
+  // has nothing else, as for groups of few channels; 10 times for such groups of 8 bits.
   auto copiesWindows = [&] {
-    return step.kind == StepKind::Conv && made.implementation.find("gemm:jit") != std::string::npos;
+    const char *name = step.groups > 1 ? "gemm" : "gemm:jit";
+    return step.kind == StepKind::Conv && made.implementation.find(name) != std::string::npos;
   };
   BYCC_TRY(probe(plain, plain, plain(step.output)));
   // Layouts are chosen later (LowerLayouts.h): convolutions choose theirs, integers are
