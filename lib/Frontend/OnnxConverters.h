@@ -105,7 +105,16 @@ Expected<> convertDynamicQuantize(OpContext &op);
 Expected<> convertQLinearConv(OpContext &op);
 Expected<> convertQLinearMatMul(OpContext &op);
 Expected<> convertConvInteger(OpContext &op);
+Expected<> convertQGemm(OpContext &op);
 Expected<> convertMatMulInteger(OpContext &op);
+
+// OnnxContrib.cpp
+Expected<> convertQLinearBinary(OpContext &op);
+Expected<> convertQLinearConcat(OpContext &op);
+Expected<> convertQLinearGlobalPool(OpContext &op);
+Expected<> convertQLinearLeakyRelu(OpContext &op);
+Expected<> convertQLinearSigmoid(OpContext &op);
+Expected<> convertQLinearSoftmax(OpContext &op);
 
 // OnnxAttention.cpp
 Expected<> convertAttention(OpContext &op);

@@ -372,7 +372,8 @@ void Importer::convertNode(const Node &node) {
     const Value *value = input.empty() ? nullptr : find(input);
     isPoisoned = isPoisoned || (value && value->isPoisoned);
   }
-  const OpRow *row = isDefaultDomain(node.domain) ? findOpRow(node.opType) : nullptr;
+  std::string domain = isDefaultDomain(node.domain) ? "" : std::string(node.domain) + ".";
+  const OpRow *row = findOpRow(domain + std::string(node.opType));
   SourceId source = module_.addSource(location);
   builder_.setSource(source);
   OpContext op(*this, node, opset_, row ? row->relayName : "", source);

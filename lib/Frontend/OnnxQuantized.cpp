@@ -4,18 +4,15 @@
 // qnn operators do not have (blocks, scales per row, stacks that broadcast,
 // convolutions of rank 3 and 5) is written in plain operators.
 #include "OnnxConverters.h"
+#include "OnnxScales.h"
 #include "OnnxWindow.h"
 
 #include <cstdint>
 
 namespace bycc::onnx {
-namespace {
-
-const Attr even{"rounding", "TONEAREST_EVEN"};
-const Attr real{"compute_dtype", "float32"};
 
 // One scale for all is a rank-0 operand whatever the model writes.
-Expected<NodeId> oneOrMany(OpContext &op, NodeId node) {
+static Expected<NodeId> oneOrMany(OpContext &op, NodeId node) {
   std::vector<Dim> shape = op.shape(node);
   if (shape.size() == 1 && shape[0] == Dim(1))
     return op.reshape(node, {});
@@ -24,7 +21,7 @@ Expected<NodeId> oneOrMany(OpContext &op, NodeId node) {
 
 // Scales are float32; floats of 16 bits came with the opset `since`, and int32, which is
 // for quantising integers, with 19.
-Expected<> checkScale(OpContext &op, size_t index, int64_t since, bool takesInt32) {
+static Expected<> checkScale(OpContext &op, size_t index, int64_t since, bool takesInt32) {
   DType dtype = op.dtype(op.input(index));
   bool isNarrow = dtype == DType::Float16 || dtype == DType::BFloat16;
   if (dtype == DType::Float32 || (isNarrow && op.opset() >= since) ||
@@ -34,8 +31,7 @@ Expected<> checkScale(OpContext &op, size_t index, int64_t since, bool takesInt3
                     << " it is float32" << (op.opset() >= since ? ", float16 or bfloat16" : "");
 }
 
-constexpr int64_t never = INT64_MAX;
-Expected<NodeId> scaleAt(OpContext &op, size_t index, int64_t since, bool takesInt32 = false) {
+Expected<NodeId> scaleAt(OpContext &op, size_t index, int64_t since, bool takesInt32) {
   BYCC_TRY(checkScale(op, index, since, takesInt32));
   return oneOrMany(op, BYCC_TRY(op.cast(op.input(index), DType::Float32)));
 }
@@ -46,6 +42,11 @@ Expected<NodeId> zeroAt(OpContext &op, size_t index) {
     return op.scalar(DType::Int32, 0);
   return oneOrMany(op, BYCC_TRY(op.cast(op.input(index), DType::Int32)));
 }
+
+namespace {
+
+const Attr even{"rounding", "TONEAREST_EVEN"};
+const Attr real{"compute_dtype", "float32"};
 
 struct Params {
   NodeId scale, zero;
@@ -322,6 +323,30 @@ Expected<> convertQLinearMatMul(OpContext &op) {
   Quantized a = BYCC_TRY(quantizedAt(op, 0, 21)), b = BYCC_TRY(quantizedAt(op, 3, 21));
   NodeId sums = BYCC_TRY(quantizedProduct(op, a, b));
   op.setOutput(0, BYCC_TRY(toResult(op, sums, a, b, 6, -1, 21)));
+  return {};
+}
+
+// Of ONNX Runtime: A, B and a bias of their scale, with a result of 8 bits or, without its scale,
+// in float32.
+Expected<> convertQGemm(OpContext &op) {
+  Quantized a = BYCC_TRY(quantizedAt(op, 0, never)), b = BYCC_TRY(quantizedAt(op, 3, never));
+  double alpha = BYCC_TRY(op.floatAttr("alpha", 1));
+  if (alpha != 1)
+    a.scale = BYCC_TRY(op.call("multiply", {a.scale, op.scalar(DType::Float32, alpha)}));
+  const std::vector<int64_t> swapped{1, 0};
+  if (BYCC_TRY(op.intAttr("transA", 0)))
+    a.data = BYCC_TRY(op.transpose(a.data, swapped));
+  if (BYCC_TRY(op.intAttr("transB", 0)))
+    b.data = BYCC_TRY(op.transpose(b.data, swapped));
+  NodeId sums = BYCC_TRY(quantizedProduct(op, a, b));
+  if (op.has(6))
+    sums = BYCC_TRY(op.call("add", {sums, op.input(6)}));
+  if (op.has(7))
+    op.setOutput(0, BYCC_TRY(toResult(op, sums, a, b, 7, -1, never)));
+  else
+    op.setOutput(
+        0, BYCC_TRY(op.call("multiply", {BYCC_TRY(op.cast(sums, DType::Float32)),
+                                         BYCC_TRY(op.call("multiply", {a.scale, b.scale}))})));
   return {};
 }
 

@@ -53,3 +53,21 @@ for cpu in $cpus; do
     expect "$cpu $(basename "$file") $(npy show "$file")" "$cpu $(basename "$file") scalar 1"
   done
 done
+
+# A zero point that is known at run time only is taken out of a product: the same sums, with a vendor too.
+cat > zero.relay <<'RELAY'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(5, 7), uint8], %z: Tensor[(), uint8]) -> (Tensor[(5, 3), int32], Tensor[(5, 3), int32]) {
+  %0 = cast(%z, dtype="int32");
+  %1 = qnn.dense(%x, Tensor[(3, 7), int8][1, -2, 3, 127, -128, 6, 7, 0, 5, -9, 11, 2, 3, 4, -128, -128, 127, 127, 1, 1, 1], %0, 3, 1f, 1f, units=3);
+  %2 = qnn.dense(%x, Tensor[(3, 7), int8][9, 8, 7, 6, 5, 4, 3, -9, -8, -7, -6, -5, -4, -3, 100, 0, 100, 0, 100, 0, 100], %0, Tensor[(3), int32][1, -2, 0], 1f, 1f, units=3);
+  (%1, %2)
+}
+RELAY
+bycc zero.relay -q -O0 -o plain.o
+bycc-run plain.json --random=5 --outputs sums > /dev/null
+for options in "" "--annotate=dnnl --cost-model=none"; do
+  bycc zero.relay -q --emit=obj,relay $options -o zero.o
+  bycc-run zero.json --random=5 --expected sums --rtol=0 --atol=0 > out.txt 2>&1 || fail "$options: $(cat out.txt)"
+  grep -q 'qnn.dense(%.*, 0, 3,' zero.opt.relay || [ -z "$options" ] || fail "the zero point is still there"
+done

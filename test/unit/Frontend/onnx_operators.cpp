@@ -162,6 +162,68 @@ TEST_CASE("quantised products") {
   CHECK(has(summary(maker), "nn.conv1d : Tensor[(1, 3, 6), int32]"));
 }
 
+TEST_CASE("quantised operators of ONNX Runtime's own") {
+  constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8;
+  auto of = [](const char *op, const Names &inputs, const std::vector<Given> &params) {
+    ModelMaker maker = make(op, inputs, params);
+    maker.opset(1, "com.microsoft");
+    last(maker).domain("com.microsoft");
+    return maker;
+  };
+  std::vector<Given> params{
+      {"x", {2, 3, 4, 4}, u8}, {"xs", {}}, {"xz", {}, u8}, {"ys", {}}, {"yz", {}, u8}};
+  std::string result = "qnn.quantize : Tensor[(2, 3, 4, 4), uint8]";
+  ModelMaker maker = of("QLinearSigmoid", {"x", "xs", "xz", "ys", "yz"}, params);
+  CHECK(has(summary(maker), "qnn.dequantize"));
+  CHECK(has(summary(maker), "sigmoid"));
+  CHECK(has(summary(maker), result));
+  CHECK(has(text(maker), "rounding=\"TONEAREST_EVEN\""));
+  maker = of("QLinearLeakyRelu", {"x", "xs", "", "ys", "yz"}, params);
+  last(maker).number("alpha", 0.5f);
+  CHECK(has(text(maker), "alpha=0.5"));
+  CHECK(has(problemOf(of("QLinearLeakyRelu", {"x", "xs", "xz"}, params)), "input 3 is missing"));
+  maker = of("QLinearSoftmax", {"x", "xs", "xz", "ys", "yz"}, params);
+  last(maker).integer("axis", 1).integer("opset", 13);
+  CHECK(has(text(maker), "nn.softmax(%"));
+  CHECK(has(text(maker), "axis=1"));
+  maker = of("QLinearSoftmax", {"x", "xs", "xz", "ys", "yz"}, params);
+  last(maker).integer("axis", 1).integer("opset", 12);
+  CHECK(has(problemOf(maker), "softmax of several axes"));
+  maker = of("QLinearGlobalAveragePool", {"x", "xs", "xz", "ys", "yz"}, params);
+  CHECK(has(summary(maker), "qnn.quantize : Tensor[(2, 3, 1, 1), uint8]"));
+  last(maker).integer("channels_last", 1);
+  CHECK(has(summary(maker), "qnn.quantize : Tensor[(2, 1, 1, 4), uint8]"));
+  for (const char *op : {"QLinearAdd", "QLinearMul"}) {
+    maker = of(op, {"x", "xs", "xz", "x", "ys", "yz", "ys", "yz"}, params);
+    CHECK(has(summary(maker), result));
+    CHECK(has(summary(maker), op[7] == 'A' ? "add" : "multiply"));
+  }
+  maker = of("QLinearConcat", {"ys", "yz", "x", "xs", "xz", "x", "ys", "yz"}, params);
+  last(maker).integer("axis", -3);
+  CHECK(has(summary(maker), "qnn.quantize : Tensor[(2, 6, 4, 4), uint8]"));
+  maker = of("QLinearConcat", {"ys", "yz"}, params);
+  CHECK(has(problemOf(maker), "has 2 inputs, at least one part is wanted"));
+
+  params = {{"x", {3, 5}, u8},
+            {"xs", {}},
+            {"xz", {}, u8},
+            {"w", {4, 3}, i8},
+            {"ws", {4}},
+            {"wz", {4}, i8},
+            {"c", {4}, ::onnx::TensorProto::INT32},
+            {"ys", {}},
+            {"yz", {}, u8}};
+  Names inputs{"x", "xs", "xz", "w", "ws", "wz", "c", "ys", "yz"};
+  maker = of("QGemm", inputs, params);
+  last(maker).integer("transA", 1).integer("transB", 1).number("alpha", 0.5f);
+  CHECK(has(summary(maker), "qnn.dense add"));
+  CHECK(has(summary(maker), "qnn.requantize : Tensor[(5, 4), uint8]"));
+  inputs.resize(7);
+  maker = of("QGemm", inputs, params);
+  last(maker).integer("transA", 1).integer("transB", 1);
+  CHECK(has(summary(maker), ": Tensor[(5, 4), float32]"));
+}
+
 TEST_CASE("QuantizeLinear and DequantizeLinear of every form") {
   constexpr int u8 = ::onnx::TensorProto::UINT8, i8 = ::onnx::TensorProto::INT8,
                 u16 = ::onnx::TensorProto::UINT16, half = ::onnx::TensorProto::FLOAT16;
