@@ -2,7 +2,7 @@
 // which is what rounding and compute_dtype of the qnn operators say here. Scales
 // become float32, zero points int32; a scale of one element is one value. What the
 // qnn operators do not have (blocks, scales per row, stacks that broadcast,
-// convolutions of rank 3 and 5) is written in plain operators.
+// convolutions of rank 5) is written in plain operators.
 #include "OnnxConverters.h"
 #include "OnnxScales.h"
 #include "OnnxWindow.h"
@@ -233,9 +233,32 @@ Expected<NodeId> shifted(OpContext &op, const Quantized &q, int64_t after) {
   return op.call("subtract", {BYCC_TRY(op.cast(q.data, DType::Int32)), zero});
 }
 
+// As one of images of one row.
+Expected<NodeId> rowConv(OpContext &op, const Quantized &x, const Quantized &weight,
+                         AttrDict attrs) {
+  for (Attr &attr : attrs) {
+    if (!attr.value.isList())
+      continue;
+    bool isPadding = attr.key == "padding";
+    AttrValue::List list;
+    for (const AttrValue &each : attr.value.asList()) {
+      list.emplace_back(int64_t{isPadding ? 0 : 1});
+      list.push_back(each);
+    }
+    attr.value = std::move(list);
+  }
+  auto asImage = [&](NodeId node) { return op.call("expand_dims", {node}, {{"axis", 2}}); };
+  NodeId data = BYCC_TRY(asImage(x.data)), rows = BYCC_TRY(asImage(weight.data));
+  NodeId sums = BYCC_TRY(op.call(
+      "qnn.conv2d", {data, rows, x.zero, weight.zero, x.scale, weight.scale}, std::move(attrs)));
+  return op.call("squeeze", {sums}, {{"axis", AttrValue::ints({{int64_t{2}}})}});
+}
+
 Expected<NodeId> quantizedConv(OpContext &op, const Quantized &x, const Quantized &weight) {
   AttrDict attrs = BYCC_TRY(convAttrs(op, x.data, weight.data));
   int64_t rank = op.rank(x.data);
+  if (rank == 3)
+    return rowConv(op, x, weight, std::move(attrs));
   if (rank == 4)
     return op.call("qnn.conv2d", {x.data, weight.data, x.zero, weight.zero, x.scale, weight.scale},
                    std::move(attrs));

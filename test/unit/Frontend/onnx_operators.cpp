@@ -159,7 +159,9 @@ TEST_CASE("quantised products") {
                {{"x", {5, 3}, u8}, {"w", {3, 4}, i8}, {"z", {5}, u8}});
   CHECK(has(summary(maker), "nn.matmul : Tensor[(5, 4), int32]"));
   maker = make("ConvInteger", {"x", "w"}, {{"x", {1, 2, 7}, u8}, {"w", {3, 2, 2}, u8}});
-  CHECK(has(summary(maker), "nn.conv1d : Tensor[(1, 3, 6), int32]"));
+  last(maker).ints("pads", {1, 2}).ints("strides", {2});
+  CHECK(has(summary(maker), "qnn.conv2d squeeze : Tensor[(1, 3, 5), int32]"));
+  CHECK(has(text(maker), "strides=[1, 2], padding=[0, 1, 0, 2]"));
 }
 
 TEST_CASE("quantised operators of ONNX Runtime's own") {
