@@ -27,7 +27,8 @@ when that pass writes it in operators that have code. A vendor takes an operator
 ONNX = """
 ## ONNX operators
 
-Domain `ai.onnx`. *Versions*: the opsets that gave the operator a version which is read.
+Domain `ai.onnx`; those with another domain before their name are what ONNX Runtime's quantiser writes, each the operator of
+its name between `qnn.dequantize` and `qnn.quantize`. *Versions*: the opsets that gave the operator a version which is read.
 
 """
 
