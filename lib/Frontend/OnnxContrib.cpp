@@ -6,8 +6,6 @@
 namespace bycc::onnx {
 namespace {
 
-const Attr even{"rounding", "TONEAREST_EVEN"};
-
 Expected<> require(OpContext &op, size_t first, size_t last) {
   for (size_t i = first; i <= last; ++i)
     if (!op.has(i))
@@ -29,8 +27,8 @@ Expected<> setQuantized(OpContext &op, NodeId real, size_t index) {
   BYCC_TRY(require(op, index, index));
   NodeId scale = BYCC_TRY(scaleAt(op, index)), zero = BYCC_TRY(zeroAt(op, index + 1));
   DType out = op.has(index + 1) ? op.dtype(op.input(index + 1)) : DType::UInt8;
-  op.setOutput(
-      0, BYCC_TRY(op.call("qnn.quantize", {real, scale, zero}, {{"out_dtype", name(out)}, even})));
+  op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {real, scale, zero},
+                                   {{"out_dtype", name(out)}, tiesToEven})));
   return {};
 }
 

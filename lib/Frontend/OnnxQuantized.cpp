@@ -45,7 +45,6 @@ Expected<NodeId> zeroAt(OpContext &op, size_t index) {
 
 namespace {
 
-const Attr even{"rounding", "TONEAREST_EVEN"};
 const Attr real{"compute_dtype", "float32"};
 
 struct Params {
@@ -162,8 +161,9 @@ Expected<> convertQuantize(OpContext &op) {
   if (params.isBlocked)
     op.setOutput(0, BYCC_TRY(plainQuantize(op, x, params.scale, params.zero, out)));
   else
-    op.setOutput(0, BYCC_TRY(op.call("qnn.quantize", {x, params.scale, params.zero},
-                                     {{"out_dtype", name(out)}, {"axis", params.axis}, even})));
+    op.setOutput(0,
+                 BYCC_TRY(op.call("qnn.quantize", {x, params.scale, params.zero},
+                                  {{"out_dtype", name(out)}, {"axis", params.axis}, tiesToEven})));
   return {};
 }
 
@@ -200,8 +200,8 @@ Expected<> convertDynamicQuantize(OpContext &op) {
   zero = BYCC_TRY(
       op.cast(BYCC_TRY(op.call("clip", {zero}, {{"a_min", 0.0}, {"a_max", 255.0}})), DType::UInt8));
   NodeId wide = BYCC_TRY(op.cast(zero, DType::Int32));
-  op.setOutput(0,
-               BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, even})));
+  op.setOutput(
+      0, BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, tiesToEven})));
   op.setOutput(1, scale);
   op.setOutput(2, zero);
   return {};
@@ -316,7 +316,7 @@ Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const 
   if (!isPlain) {
     NodeId from = BYCC_TRY(op.call("multiply", {a.scale, b.scale}));
     return op.call("qnn.requantize", {sums, from, op.scalar(DType::Int32, 0), scale, zero},
-                   {{"axis", axis}, {"out_dtype", name(out)}, even, real});
+                   {{"axis", axis}, {"out_dtype", name(out)}, tiesToEven, real});
   }
   if (axis == 1)
     return op.error(Status::Unsup) << "x and y have one scale and zero point each";

@@ -7,6 +7,9 @@
 
 namespace bycc::onnx {
 
+// As all of ONNX rounds.
+inline const Attr tiesToEven{"rounding", "TONEAREST_EVEN"};
+
 // Scales are float32; floats of 16 bits came with the opset `since`.
 constexpr int64_t never = INT64_MAX;
 // float32 and int32; one of one element has rank 0. A zero point that is not given is 0.
