@@ -23,17 +23,6 @@ double bytesOf(const Module &module, TypeId type) {
 
 namespace {
 
-double flopsOf(const Module &module, NodeId call) {
-  const OpInfo &info = opInfo(module.node(call).op);
-  return info.flops ? info.flops(module, call) : 0;
-}
-
-double arithmeticTime(double flops, const CostRates &rates) {
-  if (rates.microseconds)
-    return *rates.microseconds;
-  return rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0;
-}
-
 // Calls that run as one, and what crosses their border.
 struct Group {
   std::span<const NodeId> calls;
@@ -62,7 +51,7 @@ double timeOfGroup(const Module &module, const Group &group, const CostModel &mo
     double each = flopsOf(module, call);
     CostRates own = model.ratesOf(module, call);
     flops += each;
-    arithmetic += arithmeticTime(each, own);
+    arithmetic += own.arithmetic(each);
     if (each > mostFlops) {
       mostFlops = each;
       heaviest = call;
@@ -72,7 +61,7 @@ double timeOfGroup(const Module &module, const Group &group, const CostModel &mo
   if (heaviest)
     if (std::optional<CostRates> own = model.ratesOf(group.composite, module, heaviest)) {
       rates = *own;
-      arithmetic = arithmeticTime(flops, rates);
+      arithmetic = rates.arithmetic(flops);
     }
   return rates.callMicroseconds +
          std::max(arithmetic, trafficTime(module, group.operands, group.result, rates));
@@ -84,7 +73,7 @@ double unitMicroseconds(const Module &module, NodeId unit, const CostModel &mode
   if (module.node(unit).kind == NodeKind::CallOp) {
     CostRates rates = model.ratesOf(module, unit);
     return rates.callMicroseconds +
-           std::max(arithmeticTime(flopsOf(module, unit), rates),
+           std::max(rates.arithmetic(flopsOf(module, unit)),
                     trafficTime(module, module.operands(unit), module.type(unit), rates));
   }
   std::vector<NodeId> calls;

@@ -65,7 +65,7 @@ void recordTimes(const Module &module, const BlockPlan &block, const PlanAnswer 
 }
 
 void estimatePlan(Module &module, PassContext &context) {
-  if (context.estimate || !(context.hostCost || context.hostPrices))
+  if (context.estimate || !context.hostTimes())
     return;
   PlanCosts costs(module, context);
   BlockPlanner planner(module, context, costs);

@@ -62,8 +62,7 @@ double picoseconds(double microseconds) {
 }
 
 PlanCosts::PlanCosts(Module &module, const PassContext &context)
-    : module_(module), context_(context),
-      hostCost_(context.hostCost ? *context.hostCost : *context.hostPrices) {
+    : module_(module), context_(context), hostCost_(*context.hostTimes()) {
   hostCost_.threads = std::max(1, context.target->threads);
   for (size_t i = 0; context.vendors && i < context.vendors->size(); ++i) {
     const Vendor &vendor = (*context.vendors)[i];

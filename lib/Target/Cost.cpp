@@ -10,6 +10,11 @@
 
 namespace bycc {
 
+double flopsOf(const Module &module, NodeId call) {
+  const OpInfo &info = opInfo(module.node(call).op);
+  return info.flops ? info.flops(module, call) : 0;
+}
+
 void CostModel::specialize(std::string_view cpu) {
   auto found = ofCpus.find(cpu);
   if (found != ofCpus.end())
@@ -75,15 +80,6 @@ CostRates CostModel::ratesOf(const Module &module, NodeId call) const {
 std::optional<CostRates> CostModel::ratesIn(DType dtype, const Module &module, NodeId call) const {
   const CostRow *row = rowOf(module, call, dtype);
   return row && row->dtype ? std::optional(filled(*row)) : std::nullopt;
-}
-
-double CostModel::arithmeticOf(const Module &module, NodeId call, const CostRates &rates) {
-  if (rates.microseconds)
-    return *rates.microseconds;
-  const OpInfo &info = opInfo(module.node(call).op);
-  double flops = info.flops ? info.flops(module, call) : 0;
-  return rates.callMicroseconds +
-         (rates.flopsPerMicrosecond > 0 ? flops / rates.flopsPerMicrosecond : 0);
 }
 
 std::optional<CostRates> CostModel::ratesOf(std::string_view composite, const Module &module,

@@ -177,7 +177,7 @@ private:
 } // namespace
 
 Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
-  const CostModel *prices = context.hostPrices ? context.hostPrices : context.hostCost;
+  const CostModel *prices = context.hostTimes();
   if (!prices || !module.main() ||
       !LayoutBalance(module, *prices, *context.target).isGood(module.main()))
     return false;

@@ -6,13 +6,11 @@
 #include "bycc/IR/Functions.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/Support/Element.h"
-#include "bycc/Support/Layout.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace bycc {
-
 namespace {
 
 // Larger constants are weights; nobody writes masks as weights of this size.
@@ -183,7 +181,7 @@ double PrecisionChoice::savedBy(NodeId call, PrecisionClass cls) const {
   double saved = floatTraffic(call) / 2;
   if (cls != PrecisionClass::Always)
     return saved;
-  ProductTimes::Times times = arithmetic(call);
+  ProductTimes::Times times = times_.of(call);
   return saved + times.inFloat - times.inHalf;
 }
 
@@ -194,15 +192,6 @@ double PrecisionChoice::floatTraffic(NodeId call) const {
     if (module_.isConstant(operand))
       moved += elements(module_.type(operand));
   return bytes * moved / rules_.bytesPerMicrosecond;
-}
-
-ProductTimes::Times PrecisionChoice::arithmetic(NodeId product) const {
-  if (std::optional<ProductTimes::Times> said = times_ ? times_->of(product) : std::nullopt)
-    return *said;
-  double flops = opInfo(module_.node(product).op).flops(module_, product);
-  double inFloat = shareOfTaps(module_, product) * flops / rules_.flopsPerMicrosecond;
-  bool isGuess = hasUnknownExtents(module_, product);
-  return {inFloat, isGuess ? inFloat : flops / halfRate_};
 }
 
 // --- range

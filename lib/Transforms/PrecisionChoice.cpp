@@ -10,19 +10,6 @@
 #include <cstdio>
 
 namespace bycc {
-
-// The fastest way of the target to multiply in bfloat16; without one, decisions
-// are those for the slowest that there is.
-double halfRate(const PrecisionRules &rules, const TargetInfo &target) {
-  double best = 0, least = INFINITY;
-  for (const auto &[feature, rate] : rules.bf16FlopsPerMicrosecond) {
-    least = std::min(least, rate);
-    if (target.has(feature))
-      best = std::max(best, rate);
-  }
-  return best > 0 ? best : least;
-}
-
 namespace {
 
 int64_t capacity(double microseconds) {
@@ -41,12 +28,11 @@ std::string microseconds(double value) {
 } // namespace
 
 PrecisionChoice::PrecisionChoice(const Module &module, FunctionId function,
-                                 const PrecisionRules &rules, const TargetInfo &target,
-                                 const Users &users, const ProductTimes *times)
-    : module_(module), rules_(rules), users_(users), times_(times),
-      halfRate_(halfRate(rules, target)), function_(function), isLoop_(module.numNodes(), 0),
-      varOf_(module.numNodes(), none), valueOf_(module.numNodes(), none),
-      isBeyond_(module.numNodes(), 0) {
+                                 const PrecisionRules &rules, const ProductTimes &times,
+                                 const Users &users)
+    : module_(module), rules_(rules), users_(users), times_(times), function_(function),
+      isLoop_(module.numNodes(), 0), varOf_(module.numNodes(), none),
+      valueOf_(module.numNodes(), none), isBeyond_(module.numNodes(), 0) {
   findLoops(function);
   collect(module.function(function).body, isClosedFunction(module, function), isWholeLoop_);
   readAll();
@@ -172,7 +158,7 @@ double PrecisionChoice::floatTime() const {
         hasUnknownExtents(module_, node)) // a guess
       continue;
     bool isProduct = rules_.classOf(module_.node(node).op) == PrecisionClass::Always;
-    all += floatTraffic(node) + (isProduct ? arithmetic(node).inFloat : 0);
+    all += floatTraffic(node) + (isProduct ? times_.of(node).inFloat : 0);
   }
   return all;
 }

@@ -22,7 +22,6 @@
 #include "ProductTimes.h"
 #include "bycc/IR/Module.h"
 #include "bycc/IR/Visitor.h"
-#include "bycc/Target/TargetInfo.h"
 #include "bycc/Transforms/PrecisionRules.h"
 
 #include <string>
@@ -32,13 +31,10 @@ namespace bycc {
 
 class MinimumCut;
 
-// FLOPs a microsecond of bfloat16 products on the target, as the rules say.
-double halfRate(const PrecisionRules &rules, const TargetInfo &target);
-
 class PrecisionChoice {
 public:
   PrecisionChoice(const Module &module, FunctionId function, const PrecisionRules &rules,
-                  const TargetInfo &target, const Users &users, const ProductTimes *times);
+                  const ProductTimes &times, const Users &users);
 
   bool isConverted(NodeId call) const { return varOf(call) != none && isChosen_[varOf(call)]; }
   // A local function that calls itself.
@@ -87,7 +83,6 @@ private:
   std::string whyNever(NodeId node) const;
   double savedBy(NodeId call, PrecisionClass cls) const;
   double floatTraffic(NodeId call) const; // microseconds
-  ProductTimes::Times arithmetic(NodeId product) const;
   bool isBeyondRange(NodeId node);
   void markBeyondRange(NodeId node);
 
@@ -111,8 +106,7 @@ private:
   const Module &module_;
   const PrecisionRules &rules_;
   const Users &users_;
-  const ProductTimes *times_; // null: the rules say it
-  double halfRate_;           // FLOPs a microsecond of bfloat16 products
+  const ProductTimes &times_;
   FunctionId function_;
   bool isWholeLoop_ = false;
   std::vector<uint8_t> isLoop_; // by node: local functions that call themselves

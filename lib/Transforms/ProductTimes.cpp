@@ -2,6 +2,7 @@
 #include "ProductTimes.h"
 
 #include "SimplifyRules.h"
+#include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Op.h"
 #include "bycc/Support/Layout.h"
 
@@ -47,10 +48,25 @@ double shareOfTaps(const Module &module, NodeId call) {
   return share;
 }
 
-ProductTimes::ProductTimes(const Module &module, const PassContext &context, double halfSpeed)
-    : module_(module), halfSpeed_(halfSpeed) {
-  const CostModel *host = context.hostPrices ? context.hostPrices : context.hostCost;
-  if (!host || !context.vendors)
+// The fastest way of the target to multiply in bfloat16; without one, decisions
+// are those for the slowest that there is.
+static double halfRate(const PrecisionRules &rules, const TargetInfo &target) {
+  double best = 0, least = std::numeric_limits<double>::infinity();
+  for (const auto &[feature, rate] : rules.bf16FlopsPerMicrosecond) {
+    least = std::min(least, rate);
+    if (target.has(feature))
+      best = std::max(best, rate);
+  }
+  return best > 0 ? best : least;
+}
+
+ProductTimes::ProductTimes(const Module &module, const PassContext &context,
+                           const PrecisionRules &rules)
+    : module_(module), floatRate_(rules.flopsPerMicrosecond),
+      halfRate_(halfRate(rules, *context.target)) {
+  const CostModel *host = context.hostTimes();
+  // Who has rules of their own says in them how fast products are, too.
+  if (context.precision || !host || !context.vendors)
     return;
   auto add = [&](const CostModel &costs, double trust, std::unique_ptr<VendorAsker> asker) {
     models_.push_back({costs, trust, std::move(asker)});
@@ -75,9 +91,9 @@ bool ProductTimes::takes(const Model &model, NodeId product) const {
          (!isOpen || model.asker->supports(product).isYes);
 }
 
-std::optional<ProductTimes::Times> ProductTimes::of(NodeId product) const {
+ProductTimes::Times ProductTimes::of(NodeId product) const {
   if (models_.empty())
-    return std::nullopt;
+    return byRules(product);
   constexpr double never = std::numeric_limits<double>::infinity();
   Times least{never, never};
   for (const Model &model : models_) {
@@ -89,14 +105,22 @@ std::optional<ProductTimes::Times> ProductTimes::of(NodeId product) const {
   return least;
 }
 
+ProductTimes::Times ProductTimes::byRules(NodeId product) const {
+  double flops = flopsOf(module_, product);
+  double inFloat = shareOfTaps(module_, product) * flops / floatRate_;
+  bool isGuess = hasUnknownExtents(module_, product);
+  return {inFloat, isGuess ? inFloat : flops / halfRate_};
+}
+
 double ProductTimes::microseconds(const Model &model, NodeId product, DType dtype) const {
   std::optional<CostRates> said = model.costs.ratesIn(dtype, module_, product);
   CostRates rates = said ? *said : model.costs.ratesOf(module_, product);
   if (dtype == DType::Float32)
     rates.flopsPerMicrosecond /= shareOfTaps(module_, product);
   else if (!said && model.asker)
-    rates.flopsPerMicrosecond *= halfSpeed_;
-  return CostModel::arithmeticOf(module_, product, rates) * model.trust;
+    rates.flopsPerMicrosecond *= halfRate_ / floatRate_;
+  double arithmetic = rates.arithmetic(flopsOf(module_, product));
+  return (rates.callMicroseconds + arithmetic) * model.trust;
 }
 
 } // namespace bycc

@@ -8,7 +8,6 @@
 #include "bycc/Transforms/PrecisionRules.h"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace bycc {
@@ -19,14 +18,13 @@ double shareOfTaps(const Module &module, NodeId call);
 
 class ProductTimes {
 public:
-  // Of a vendor whose file has no row for bfloat16 its products are `halfSpeed` times as fast in it.
-  ProductTimes(const Module &module, const PassContext &context, double halfSpeed);
+  // By the rules' rates where these are a user's, or no vendor of the build has costs.
+  ProductTimes(const Module &module, const PassContext &context, const PrecisionRules &rules);
 
   struct Times {
     double inFloat, inHalf; // microseconds
   };
-  // Nothing where the build has no costs.
-  std::optional<Times> of(NodeId product) const;
+  Times of(NodeId product) const;
 
 private:
   struct Model {
@@ -34,12 +32,13 @@ private:
     double trust = 1;
     std::unique_ptr<VendorAsker> asker = {}; // null: the host
   };
+  Times byRules(NodeId product) const;
   bool takes(const Model &model, NodeId product) const;
   double microseconds(const Model &model, NodeId product, DType dtype) const;
 
   const Module &module_;
-  double halfSpeed_;
-  std::vector<Model> models_; // the host first; empty: nothing is said
+  double floatRate_, halfRate_; // FLOPs a microsecond, as the rules say
+  std::vector<Model> models_;   // the host first; empty: the rules say it
 };
 
 } // namespace bycc

@@ -256,17 +256,13 @@ Expected<bool> toMixedPrecision(Module &module, PassContext &context) {
            << "pass 'to-mixed-precision': dtype is '" << escaped(dtype)
            << "', only bfloat16 is supported";
   const PrecisionRules &rules = context.precision ? *context.precision : builtinPrecisionRules();
-  // Who has rules of their own says in them how fast products are, too.
-  std::optional<ProductTimes> times;
-  if (!context.precision)
-    times.emplace(module, context, halfRate(rules, *context.target) / rules.flopsPerMicrosecond);
+  ProductTimes times(module, context, rules);
   bool changed = false, hasProducts = false;
   for (FunctionId function : optimizableFunctions(module)) // dead readers would count
     changed |= removeDeadNodes(module, function, false);
   Users users(module);
   for (FunctionId function : optimizableFunctions(module)) {
-    PrecisionChoice choice(module, function, rules, *context.target, users,
-                           times ? &*times : nullptr);
+    PrecisionChoice choice(module, function, rules, times, users);
     remark(module, choice, context);
     hasProducts |= choice.numConverted(PrecisionClass::Always) > 0;
     Converter converter(module, choice);

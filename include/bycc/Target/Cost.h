@@ -27,7 +27,17 @@ struct CostRates {
   double bytesPerMicrosecond = 0;          // 0: traffic is free
   std::optional<double> microseconds = {}; // of one call, instead of the rates
   double callMicroseconds = 0;             // of every call, besides the rates
+
+  // Microseconds of the arithmetic, or of the one call.
+  double arithmetic(double flops) const {
+    if (microseconds)
+      return *microseconds;
+    return flopsPerMicrosecond > 0 ? flops / flopsPerMicrosecond : 0;
+  }
 };
+
+// 0 where the operator does not say it.
+double flopsOf(const Module &module, NodeId call);
 
 struct CostRow {
   OpId op;               // invalid: any operator, or
@@ -73,9 +83,9 @@ struct CostModel {
                                    NodeId heaviest) const;
   // Microseconds of a call's arithmetic, and what every call takes besides; traffic is free.
   double arithmeticOf(const Module &module, NodeId call) const {
-    return arithmeticOf(module, call, ratesOf(module, call));
+    CostRates own = ratesOf(module, call);
+    return own.callMicroseconds + own.arithmetic(flopsOf(module, call));
   }
-  static double arithmeticOf(const Module &module, NodeId call, const CostRates &rates);
   // What was measured is believed as it is.
   std::optional<double> givenTrust() const { return trust || !isMeasured ? trust : 1.0; }
   // A file says roughly what convolutions and matrix products take: it may be wrong by a factor of

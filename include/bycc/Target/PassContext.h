@@ -93,6 +93,8 @@ struct PassContext {
   std::vector<std::string> remarks;      // shown with -v
   std::vector<WideProduct> wideProducts; // for the report of what went where
 
+  // What host code takes, whether or not costs are compared; null: that is not known.
+  const CostModel *hostTimes() const { return hostCost ? hostCost : hostPrices; }
   void warn(SourceLocation location, std::string text) {
     Diagnostic diagnostic;
     diagnostic.status = Status::Input;

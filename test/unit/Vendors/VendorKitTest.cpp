@@ -291,7 +291,10 @@ struct NegateRegion {
   }
   uint64_t scratchBytes() const { return memory.scratchBytes(); }
   void run(const vendor::Run &run, State &state) {
-    run.lend(1000)[999] = 1;
+    uint8_t *lent = run.lend(1000);
+    if (reinterpret_cast<uintptr_t>(lent) % 64 != 0)
+      throw vendor::Failure(BYCC_INTERNAL, "the scratch memory is another one");
+    lent[999] = 1;
     if (state.runs++ != run.context<Context>().numRuns++)
       throw vendor::Failure(BYCC_INTERNAL, "the state is another one");
     if (state.runs > 1)
