@@ -44,6 +44,7 @@ bycc net.relay -q -o net.o
 refuse 1 "this is not the graph JSON of a compiled model" bycc-run net.relay
 refuse 2 "more than one model: '300'; --bench takes no value" bycc-run net.json --bench 300
 refuse 2 "more than one model: '5'; a value of --print stands after '='" bycc-run net.json --print 5
+refuse 2 "unknown option '--plugin=x.so', BYCC_PLUGIN_PATH names the folders of vendors" bycc-run net.json --plugin=x.so
 refuse 2 "more than one model: 'b.json'" bycc-run a.json b.json --bench
 refuse 1 "graph JSON of a compiled model" bycc net.json -o other.o
 

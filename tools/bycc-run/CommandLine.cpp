@@ -100,9 +100,10 @@ int unknownOption(const std::string &argument, const std::string &name) {
     if (!option.has(Hidden))
       names.push_back(option.name());
   auto near = nearest(name, names);
-  return usage("unknown option '" + escaped(argument) + "'" +
-                   (near ? ", did you mean '--" + *near + "'?" : ""),
-               MessageId::UnknownOption);
+  std::string advice = near ? ", did you mean '--" + *near + "'?" : "";
+  if (name == "plugin") // which bycc has
+    advice = ", BYCC_PLUGIN_PATH names the folders of vendors";
+  return usage("unknown option '" + escaped(argument) + "'" + advice, MessageId::UnknownOption);
 }
 
 // One argument after the other as --name=value; positional ones stay.
