@@ -108,7 +108,12 @@ private:
   void clearSums(TileSums &t);
   Value *loadVector(const TileSums &t, Value *base, Value *offset, int64_t vector);
   void emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX, Value *offsetW);
-  void emitReduction(const TileSums &t, size_t d, Value *baseX, Value *baseW);
+  void addProducts(const TileSums &t, Value *baseX, Value *offsetX, const std::vector<Value *> &w);
+  void emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW);
+  Value *tilePanel(const TileSums &t, const Tile &tile, uint32_t buffer, Value *blocks);
+  void beginDecoding(TileSums &t, const Tile &tile);
+  void loadBlock(TileSums &t);
+  Value *decode(const TileSums &t, Value *elements, size_t vector, int64_t half);
   void emitTile(const Product &product, const Tile &tile);
   // ... their stores (EmitEpilogue.cpp)
   // Where a tile begins; null where there is no such axis.

@@ -22,6 +22,10 @@ struct KernelEmitter::TileSums {
   std::vector<Value *> stepX, stepW; // by axis of the reduction
   std::vector<Value *> rowOffsets;   // in X
   std::vector<Value *> sums;         // in memory that becomes registers
+  // Of a decoded operand: panels of scale and zero, from the tile's first vector on; and by vector
+  // what an element of the block at hand is multiplied by and what is added then.
+  Value *scales = nullptr, *zeros = nullptr;
+  std::vector<Value *> factors, summands;
 
   int64_t numRows() const { return how.rows * how.outerRows; }
 };
@@ -95,6 +99,69 @@ void KernelEmitter::clearSums(TileSums &t) {
   }
 }
 
+// Where a part of the tile's panel, `blocks` rows of it, begins.
+llvm::Value *KernelEmitter::tilePanel(const TileSums &t, const Tile &tile, uint32_t buffer,
+                                      Value *blocks) {
+  int64_t lanes = t.product.how.tile.vectors * vectorLanes();
+  Value *first = b_.CreateMul(b_.CreateMul(tile.columnTile, blocks), i64(lanes));
+  if (tile.firstVector)
+    first = b_.CreateAdd(first, b_.CreateMul(tile.firstVector, i64(vectorLanes())));
+  return b_.CreateFreeze(pointerTo(buffer, first, false));
+}
+
+void KernelEmitter::beginDecoding(TileSums &t, const Tile &tile) {
+  const Decoding &decoding = *t.product.what.decoding;
+  Value *blocks = i64(1);
+  for (size_t d = 0; d < decoding.depth; ++d)
+    blocks = b_.CreateMul(blocks, extentValue(t.product.what.reduction[d]));
+  t.scales = tilePanel(t, tile, decoding.packedScale, blocks);
+  if (decoding.zero)
+    t.zeros = tilePanel(t, tile, decoding.packedZero, blocks);
+}
+
+// Scales and zero points of the block where the reduction stands.
+void KernelEmitter::loadBlock(TileSums &t) {
+  const Contraction &c = t.product.what;
+  const Decoding &decoding = *c.decoding;
+  unsigned lanes = static_cast<unsigned>(vectorLanes());
+  Value *block = i64(0);
+  for (size_t d = 0; d < decoding.depth; ++d)
+    block =
+        b_.CreateAdd(b_.CreateMul(block, extentValue(c.reduction[d])), axes_.at(c.reduction[d]));
+  Value *first = b_.CreateMul(block, i64(t.product.how.tile.vectors * lanes));
+  auto load = [&](uint32_t buffer, Value *panel, int64_t v) -> Value * {
+    DType type = loops_.kernel.buffers[buffer].type;
+    Value *from = b_.CreateGEP(memoryType(type), panel, b_.CreateAdd(first, i64(v * lanes)));
+    auto *vector = llvm::FixedVectorType::get(memoryType(type), lanes);
+    auto align = llvm::Align(static_cast<uint64_t>(lanes * sizeInBytes(type)));
+    auto *loaded = b_.CreateAlignedLoad(vector, from, align);
+    tag(loaded, buffer);
+    return isFloat(type) ? loaded : emitCast(loaded, type, DType::Float32, false);
+  };
+  t.factors.clear();
+  t.summands.clear();
+  for (int64_t v = 0; v < t.how.vectors; ++v) {
+    Value *scale = load(decoding.packedScale, t.scales, v);
+    Value *zero = decoding.zero ? load(decoding.packedZero, t.zeros, v)
+                                : llvm::ConstantFP::get(scale->getType(), decoding.number);
+    t.factors.push_back(scale);
+    t.summands.push_back(b_.CreateFNeg(b_.CreateFMul(zero, scale)));
+  }
+}
+
+// What elements stand for, or those in a half of each byte.
+llvm::Value *KernelEmitter::decode(const TileSums &t, Value *elements, size_t vector,
+                                   int64_t half) {
+  DType type = t.typeW;
+  if (t.product.what.decoding->halves != noAxis) {
+    elements = b_.CreateZExt(elements, llvm::VectorType::get(b_.getInt32Ty(), t.vector));
+    elements = half == 0 ? b_.CreateAnd(elements, uint64_t{15}) : b_.CreateLShr(elements, 4);
+    type = DType::Int32;
+  }
+  Value *real = emitCast(elements, type, DType::Float32, false);
+  return fma(real, t.factors[vector], t.summands[vector]);
+}
+
 // A vector of W; the panel is fetched ahead.
 llvm::Value *KernelEmitter::loadVector(const TileSums &t, Value *base, Value *offset,
                                        int64_t vector) {
@@ -123,6 +190,21 @@ void KernelEmitter::emitStep(const TileSums &t, Value *baseX, Value *baseW, Valu
   std::vector<Value *> w;
   for (int64_t v = 0; v < t.how.vectors; ++v)
     w.push_back(loadVector(t, baseW, offsetW, v));
+  if (!c.decoding)
+    return addProducts(t, baseX, offsetX, w);
+  uint32_t halves = c.decoding->halves;
+  for (int64_t half = 0; half < (halves == noAxis ? 1 : 2); ++half) {
+    std::vector<Value *> decoded;
+    for (size_t v = 0; v < w.size(); ++v)
+      decoded.push_back(decode(t, w[v], v, half));
+    Value *ahead = b_.CreateMul(i64(half), strideValue(c.broadcast, halves));
+    addProducts(t, baseX, b_.CreateAdd(offsetX, ahead), decoded);
+  }
+}
+
+void KernelEmitter::addProducts(const TileSums &t, Value *baseX, Value *offsetX,
+                                const std::vector<Value *> &w) {
+  const Contraction &c = t.product.what;
   for (int64_t r = 0; r < t.numRows(); ++r) {
     Value *offset = b_.CreateAdd(offsetX, t.rowOffsets[static_cast<size_t>(r)]);
     auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(t.typeX)));
@@ -139,7 +221,9 @@ void KernelEmitter::emitStep(const TileSums &t, Value *baseX, Value *baseW, Valu
 }
 
 // Loops over the axes of the reduction from `d` on.
-void KernelEmitter::emitReduction(const TileSums &t, size_t d, Value *baseX, Value *baseW) {
+void KernelEmitter::emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW) {
+  if (t.product.what.decoding && t.product.what.decoding->depth == d)
+    loadBlock(t);
   const std::vector<uint32_t> &axes = t.product.what.reduction;
   Value *extent = extentValue(axes[d]);
   auto advance = [&](llvm::Type *unit, Value *base, Value *index, Value *by) {
@@ -147,6 +231,7 @@ void KernelEmitter::emitReduction(const TileSums &t, size_t d, Value *baseX, Val
   };
   if (d + 1 < axes.size()) {
     forLoop(i64(0), extent, 1, [&](Value *index) {
+      axes_[axes[d]] = index;
       Value *w = advance(t.unitW, baseW, index, t.stepW[d]);
       emitReduction(t, d + 1, advance(t.unitX, baseX, index, t.stepX[d]), w);
     });
@@ -180,7 +265,11 @@ void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
     t.tail = firstLanes(columnsLeft(c));
   for (uint32_t axis : c.reduction)
     axes_[axis] = i64(0);
+  if (c.decoding && c.decoding->halves != noAxis)
+    axes_[c.decoding->halves] = i64(0);
   auto [pointerX, pointerW] = operandsOf(t, tile, firstLane);
+  if (c.decoding)
+    beginDecoding(t, tile);
   clearSums(t);
   emitReduction(t, 0, pointerX, pointerW);
   for (Value *&sum : t.sums)

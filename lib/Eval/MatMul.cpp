@@ -59,6 +59,28 @@ Expected<Value> dense(const KernelContext &context) {
   return denseOf(context, context.input(1), true, false);
 }
 
+// The weights as real values, and their product.
+Expected<Value> denseWeightOnly(const KernelContext &context) {
+  size_t perByte = context.integer("bits") == 4 ? 2 : 1;
+  std::vector<double> stored = load<double>(context.input(1)),
+                      scale = load<double>(context.input(2)), zero = load<double>(context.input(3)),
+                      x = load<double>(context.input(0));
+  std::vector<double> weight(stored.size() * perByte);
+  for (size_t i = 0; i < weight.size(); ++i) {
+    double value = stored[i / perByte];
+    if (perByte == 2)
+      value = static_cast<double>(static_cast<int>(value) >> (i % 2 ? 4 : 0) & 15);
+    size_t block = i / (weight.size() / scale.size());
+    weight[i] = (value - zero[zero.size() == 1 ? 0 : block]) * scale[block];
+  }
+  const Ints &shape = context.result().shape;
+  int64_t units = shape.back(), depth = static_cast<int64_t>(weight.size()) / units;
+  std::vector<double> out(static_cast<size_t>(count(shape)));
+  multiply({count(shape) / units, units, depth, depth, 1, depth, 1}, x.data(), weight.data(),
+           out.data());
+  return store(context.result(), out);
+}
+
 Expected<Value> matmul(const KernelContext &context) {
   return denseOf(context, context.input(1), context.boolean("transpose_b"),
                  context.boolean("transpose_a"));
@@ -152,6 +174,7 @@ const KernelEntry matMulRows[] = {
     {ops::nn_batch_matmul, batchMatmul},
     {ops::nn_contrib_dense_pack, densePack},
     {ops::nn_dense, dense},
+    {ops::nn_dense_weight_only, denseWeightOnly},
     {ops::nn_matmul, matmul},
 };
 

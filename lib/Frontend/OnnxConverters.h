@@ -116,6 +116,13 @@ Expected<> convertQLinearLeakyRelu(OpContext &op);
 Expected<> convertQLinearSigmoid(OpContext &op);
 Expected<> convertQLinearSoftmax(OpContext &op);
 
+// OnnxWeightOnly.cpp
+Expected<> convertGatherBlockQuantized(OpContext &op);
+Expected<> convertMatMulNBits(OpContext &op);
+// x times a weight that is dequantised for it, (K, N) or transposed; no node where the weight is not
+// kept in few bits.
+Expected<NodeId> weightOnlyProduct(OpContext &op, NodeId x, NodeId weight, bool isTransposed);
+
 // OnnxAttention.cpp
 Expected<> convertAttention(OpContext &op);
 Expected<> convertCausalConv(OpContext &op);
@@ -149,6 +156,7 @@ Expected<> convertPad(OpContext &op);
 Expected<> convertCenterCropPad(OpContext &op);
 
 // OnnxIndexing.cpp
+Expected<NodeId> gatherAlong(OpContext &op, NodeId x, NodeId indices, int64_t axis);
 Expected<> convertGather(OpContext &op);
 Expected<> convertGatherElements(OpContext &op);
 Expected<> convertGatherND(OpContext &op);

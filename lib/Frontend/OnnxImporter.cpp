@@ -119,7 +119,12 @@ NodeId Importer::addInts(const IntTensor &ints) {
 }
 
 Expected<NodeId> Importer::addTensor(const Tensor &tensor, const SourceLocation &location) {
-  return addConstant(BYCC_TRY(tensors_.read(tensor, module_.types, location)), location);
+  Constant constant = BYCC_TRY(tensors_.read(tensor, module_.types, location));
+  if (!hasFourBits(tensor.elemType))
+    return addConstant(std::move(constant), location);
+  NodeId node = module_.addConstant(std::move(constant), module_.addSource(location));
+  fourBits_.insert(node); // so not shared with one of 8 bits
+  return node;
 }
 
 Expected<NodeId> Importer::addSparse(const SparseTensor &tensor, const SourceLocation &location) {

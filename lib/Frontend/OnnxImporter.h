@@ -41,6 +41,13 @@ struct Value {
   std::shared_ptr<const Sequence> sequence; // then no node
 };
 
+// A weight of which a model has the dequantised form as well: values, and a scale and a zero point
+// (none: 0) for each element of `axis`, or for each `block` of them.
+struct StoredWeight {
+  NodeId values, scale, zero;
+  int64_t axis = 0, block = 0;
+};
+
 class Importer;
 
 inline std::string_view plainDomain(std::string_view domain) {
@@ -210,6 +217,16 @@ public:
     return found == rowsProducts_.end() ? NodeId() : found->second;
   }
 
+  // Constants of int4 and uint4 stand here in 8 bits: what rounds to their range must know.
+  bool isFourBits(NodeId constant) const { return fourBits_.contains(constant); }
+  void noteStoredWeight(NodeId dequantised, const StoredWeight &stored) {
+    storedWeights_[dequantised] = stored;
+  }
+  const StoredWeight *storedWeightOf(NodeId dequantised) const {
+    auto found = storedWeights_.find(dequantised);
+    return found == storedWeights_.end() ? nullptr : &found->second;
+  }
+
 private:
   using Scope = std::unordered_map<std::string_view, Value>;
   Expected<int64_t> opsetOf(const std::vector<OpsetImport> &opsets, const std::string &where);
@@ -287,6 +304,8 @@ private:
   // Constants by type, size and first bytes, to share equal ones.
   std::unordered_map<uint64_t, std::vector<NodeId>> constantsByKey_;
   std::unordered_map<NodeId, NodeId> rowsProducts_;
+  std::set<NodeId> fourBits_;
+  std::unordered_map<NodeId, StoredWeight> storedWeights_;
   std::vector<Diagnostic> problems_;
   int64_t opset_ = 0;
 };

@@ -48,11 +48,15 @@ Expected<const char *> checkedMode(OpContext &op, NodeId indices, Dim size) {
 
 } // namespace
 
-Expected<> convertGather(OpContext &op) {
-  NodeId x = op.input(0), indices = op.input(1);
-  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
+Expected<NodeId> gatherAlong(OpContext &op, NodeId x, NodeId indices, int64_t axis) {
   const char *mode = BYCC_TRY(checkedMode(op, indices, op.shape(x)[axis]));
-  op.setOutput(0, BYCC_TRY(op.call("take", {x, indices}, {{"axis", axis}, {"mode", mode}})));
+  return op.call("take", {x, indices}, {{"axis", axis}, {"mode", mode}});
+}
+
+Expected<> convertGather(OpContext &op) {
+  NodeId x = op.input(0);
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", 0)), op.rank(x)));
+  op.setOutput(0, BYCC_TRY(gatherAlong(op, x, op.input(1), axis)));
   return {};
 }
 

@@ -17,6 +17,17 @@ Expected<NodeId> scaled(OpContext &op, NodeId node, double factor) {
 
 AttrValue units(Dim dim) { return dim.isConst() ? AttrValue(dim.value()) : AttrValue(); }
 
+Expected<NodeId> matrixProduct(OpContext &op, NodeId a, NodeId b, bool transA, bool transB) {
+  if (NodeId made = transA ? NodeId() : BYCC_TRY(weightOnlyProduct(op, a, b, transB)))
+    return made;
+  AttrDict attrs{{"units", units(op.shape(b)[transB ? 0 : 1])}};
+  if (transB && !transA)
+    return op.call("nn.dense", {a, b}, std::move(attrs));
+  attrs.push_back({"transpose_a", transA});
+  attrs.push_back({"transpose_b", transB});
+  return op.call("nn.matmul", {a, b}, std::move(attrs));
+}
+
 } // namespace
 
 Expected<> convertGemm(OpContext &op) {
@@ -26,15 +37,7 @@ Expected<> convertGemm(OpContext &op) {
   bool transA = BYCC_TRY(op.intAttr("transA", 0)) != 0;
   bool transB = BYCC_TRY(op.intAttr("transB", 0)) != 0;
   double alpha = BYCC_TRY(op.floatAttr("alpha", 1)), beta = BYCC_TRY(op.floatAttr("beta", 1));
-  NodeId result;
-  if (transB && !transA) {
-    result = BYCC_TRY(op.call("nn.dense", {a, b}, {{"units", units(op.shape(b)[0])}}));
-  } else {
-    result = BYCC_TRY(op.call("nn.matmul", {a, b},
-                              {{"units", units(op.shape(b)[transB ? 0 : 1])},
-                               {"transpose_a", transA},
-                               {"transpose_b", transB}}));
-  }
+  NodeId result = BYCC_TRY(matrixProduct(op, a, b, transA, transB));
   result = BYCC_TRY(scaled(op, result, alpha));
   if (!op.has(2) || beta == 0) {
     op.ignoreAttr("broadcast");
@@ -195,7 +198,9 @@ Expected<NodeId> matmulOf(OpContext &op, NodeId a, NodeId b) {
                       << op.types().str(op.module().type(b));
   NodeId result;
   if (op.rank(b) == 2) {
-    result = BYCC_TRY(rowsProduct(op, a, b));
+    result = BYCC_TRY(weightOnlyProduct(op, a, b, false));
+    if (!result)
+      result = BYCC_TRY(rowsProduct(op, a, b));
   } else {
     result = BYCC_TRY(stackedProduct(op, a, b));
   }

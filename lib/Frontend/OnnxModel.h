@@ -42,6 +42,8 @@ enum class ElemType : int32_t {
   Complex64,
   Complex128,
   BFloat16,
+  UInt4 = 21,
+  Int4,
   LastKnown = 24,
 };
 

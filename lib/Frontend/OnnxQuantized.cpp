@@ -145,6 +145,8 @@ Expected<NodeId> plainQuantize(OpContext &op, NodeId x, NodeId scale, NodeId zer
 Expected<> convertQuantize(OpContext &op) {
   // From opset 23 on the scale's dtype is its own, before it is that of x.
   bool takesInt32 = op.dtype(op.input(0)) == DType::Int32 || op.opset() >= 23;
+  if (op.has(2) && op.importer().isFourBits(op.input(2)))
+    return op.error(Status::Unsup) << "a result of 4 bits";
   NodeId x = BYCC_TRY(op.cast(op.input(0), DType::Float32));
   auto named = BYCC_TRY(dtypeAttr(op, "output_dtype"));
   DType out = op.has(2) ? op.dtype(op.input(2)) : named.value_or(DType::UInt8);
@@ -167,6 +169,19 @@ Expected<> convertQuantize(OpContext &op) {
   return {};
 }
 
+// A product with it may keep what a constant is stored as, where that is a good deal smaller.
+static Expected<> noteWeight(OpContext &op, NodeId dequantised, const Params &params) {
+  const Module &module = op.module();
+  NodeId x = op.input(0), scale = op.input(1), zero = op.has(2) ? op.input(2) : NodeId();
+  int64_t block = BYCC_TRY(op.intAttr("block_size", 0));
+  bool isSmall = sizeInBytes(op.dtype(x)) == 1 && (block > 0 || op.importer().isFourBits(x));
+  if (isSmall && op.rank(x) == 2 && params.axis >= 0 && module.isConstant(x) &&
+      module.isConstant(scale) && (!zero || module.isConstant(zero)) &&
+      op.dtype(scale) == DType::Float32 && op.dtype(dequantised) == DType::Float32)
+    op.importer().noteStoredWeight(dequantised, {x, scale, zero, params.axis, block});
+  return {};
+}
+
 Expected<> convertDequantize(OpContext &op) {
   NodeId x = op.input(0);
   if (!isQuantised(op.dtype(x)) && op.dtype(x) != DType::Int32)
@@ -181,7 +196,9 @@ Expected<> convertDequantize(OpContext &op) {
     y = BYCC_TRY(
         op.call("qnn.dequantize", {x, params.scale, params.zero}, {{"axis", params.axis}}));
   }
-  op.setOutput(0, BYCC_TRY(op.cast(y, out)));
+  y = BYCC_TRY(op.cast(y, out));
+  BYCC_TRY(noteWeight(op, y, params));
+  op.setOutput(0, y);
   return {};
 }
 

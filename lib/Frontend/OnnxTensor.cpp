@@ -157,6 +157,11 @@ Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location) {
          << "element type " << names[elemType - 8] << " is not supported";
 }
 
+bool hasFourBits(int32_t elemType) {
+  return static_cast<ElemType>(elemType) == ElemType::Int4 ||
+         static_cast<ElemType>(elemType) == ElemType::UInt4;
+}
+
 // The checksum of a file is the same for all its tensors: computed once.
 Expected<> TensorReader::checkSum(const std::string &path, const Storage &file,
                                   std::string_view wanted, const SourceLocation &location) {
@@ -247,8 +252,9 @@ Expected<TensorReader::View> TensorReader::typed(const Tensor &tensor, DType dty
   return View{Storage::own(std::move(bytes)), 0, size};
 }
 
-Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
-                                      const SourceLocation &location) {
+// Its type, name and size.
+static Expected<Constant> emptyConstant(const Tensor &tensor, TypeTable &types,
+                                        const SourceLocation &location) {
   DType dtype = BYCC_TRY(dtypeOf(tensor.elemType, location));
   std::vector<Dim> shape;
   for (int64_t dim : tensor.dims) {
@@ -264,7 +270,36 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
   if (!bytes || static_cast<uint64_t>(*bytes) > maxTensorBytes)
     return error(Status::Limit, location)
            << label(tensor) << " of type " << types.str(constant.type) << " is too large";
-  uint64_t wanted = static_cast<uint64_t>(*bytes);
+  constant.bytes = static_cast<uint64_t>(*bytes);
+  return constant;
+}
+
+// Two elements lie in a byte, the first one below.
+Expected<Constant> TensorReader::readFourBits(const Tensor &tensor, TypeTable &types,
+                                              const SourceLocation &location) {
+  bool isSigned = static_cast<ElemType>(tensor.elemType) == ElemType::Int4;
+  Tensor wide = tensor, packed = tensor;
+  wide.elemType = static_cast<int32_t>(isSigned ? ElemType::Int8 : ElemType::UInt8);
+  Constant constant = BYCC_TRY(emptyConstant(wide, types, location));
+  packed.elemType = static_cast<int32_t>(ElemType::UInt8);
+  packed.dims = {static_cast<int64_t>((constant.bytes + 1) / 2)};
+  Constant halves = BYCC_TRY(read(packed, types, location));
+  std::vector<uint8_t> bytes(constant.bytes);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    int value = halves.data()[i / 2] >> (i % 2 ? 4 : 0) & 15;
+    bytes[i] = static_cast<uint8_t>(isSigned && value > 7 ? value - 16 : value);
+  }
+  constant.storage = Storage::own(std::move(bytes));
+  return constant;
+}
+
+Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
+                                      const SourceLocation &location) {
+  if (hasFourBits(tensor.elemType))
+    return readFourBits(tensor, types, location);
+  Constant constant = BYCC_TRY(emptyConstant(tensor, types, location));
+  DType dtype = types.dtype(constant.type);
+  uint64_t wanted = constant.bytes;
   int sources = (tensor.raw ? 1 : 0) + (tensor.typedField != 0) + tensor.isExternal;
   if (sources > 1)
     return error(Status::Input, location).as(MessageId::TensorData)
@@ -304,7 +339,6 @@ Expected<Constant> TensorReader::read(const Tensor &tensor, TypeTable &types,
   }
   constant.storage = std::move(view.storage);
   constant.offset = view.offset;
-  constant.bytes = wanted;
   return constant;
 }
 

@@ -15,6 +15,9 @@ namespace bycc::onnx {
 // define, UNSUP for strings, complex and sub-byte types.
 Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location);
 
+// Elements of 4 bits are held as 8.
+bool hasFourBits(int32_t elemType);
+
 // Makes constants of one model; keeps external files mapped while it lives.
 class TensorReader {
 public:
@@ -39,6 +42,8 @@ private:
   };
   Expected<View> external(const Tensor &tensor, uint64_t wantedBytes,
                           const SourceLocation &location);
+  Expected<Constant> readFourBits(const Tensor &tensor, TypeTable &types,
+                                  const SourceLocation &location);
   Expected<View> typed(const Tensor &tensor, DType dtype, uint64_t count,
                        const SourceLocation &location);
 

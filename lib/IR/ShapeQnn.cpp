@@ -248,6 +248,43 @@ Expected<TypeId> qnnDense(InferContext &context) {
   return dense(context);
 }
 
+// Weights of 8 or 4 bits; those of 4 lie two to a byte along the summed axis. Each has a scale and a
+// zero point for all of a block of that axis.
+Expected<TypeId> denseWeightOnly(InferContext &context) {
+  TypeTable &types = context.module().types;
+  TensorInput x = BYCC_TRY(tensorInput(context, 0)), scale = BYCC_TRY(tensorInput(context, 2));
+  int64_t bits = context.integer("bits");
+  if (bits != 8 && bits != 4)
+    return context.error() << "bits is 8 or 4, got " << bits;
+  TensorInput weight =
+      BYCC_TRY(quantizedInput(context, 1, bits == 4 ? DTypes{u8} : DTypes{i8, u8}));
+  TensorInput zero = BYCC_TRY(quantizedInput(context, 3, {DType::Float32, i8, u8}));
+  BYCC_TRY(checkDType(context, x.dtype, DType::Float32, "x"));
+  BYCC_TRY(checkDType(context, scale.dtype, DType::Float32, "scale"));
+  if (x.rank() < 1)
+    return context.error() << "x has rank 1 or more, got a scalar";
+  BYCC_TRY(checkRank(context, weight, 2, "weight"));
+  BYCC_TRY(checkRank(context, scale, 2, "scale"));
+  for (Dim dim : {weight.shape[0], weight.shape[1], scale.shape[0], scale.shape[1]})
+    if (!dim.isConst() || dim.value() < 1)
+      return context.error() << "extents of weight and scale are known and at least 1, got "
+                             << types.str(weight.type) << " and " << types.str(scale.type);
+  int64_t bytes = weight.shape[1].value(), blocks = scale.shape[1].value();
+  if (scale.shape[0] != weight.shape[0] || bytes % blocks != 0)
+    return context.error() << "scale has a row for each of weight and blocks that are equal, got "
+                           << types.str(scale.type) << " for " << types.str(weight.type);
+  if (zero.rank() != 0 && !std::ranges::equal(zero.shape, scale.shape))
+    return context.error() << "zero_point is one value or as many as scale, got "
+                           << types.str(zero.type);
+  Dim depth(bytes * (8 / bits));
+  if (!unify(x.shape.back(), depth))
+    return context.error() << "weight has " << types.str(depth) << " input features, x has "
+                           << types.str(x.shape.back());
+  Shape shape(x.shape.begin(), x.shape.end());
+  shape.back() = weight.shape[0];
+  return tensorType(context, DType::Float32, shape);
+}
+
 Expected<TypeId> qnnBatchMatmul(InferContext &context) {
   BYCC_TRY(checkAmong(context, outDType(context), {i32, i64}, "out_dtype"));
   BYCC_TRY(checkProduct(context, {}));

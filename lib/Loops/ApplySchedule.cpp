@@ -50,6 +50,11 @@ void listArguments(Loops &loops) {
         stored.insert(nest.contraction->packed);
       if (packing != Packing::Constant)
         read.insert(nest.contraction->vector.buffer);
+      if (const std::optional<Decoding> &decoding = nest.contraction->decoding) {
+        stored.insert(decoding->packedScale);
+        if (decoding->zero)
+          stored.insert(decoding->packedZero);
+      }
       read.insert(nest.contraction->broadcast.buffer);
       readAll(nest.contraction->epilogue.body);
     }

@@ -19,16 +19,23 @@ constexpr int64_t wantedItems = 16; // of work, for threads to share
 constexpr int64_t many = 1 << 20;   // of rows, where their number is open
 
 // Cycles of a tile per step of the reduction: multiply-adds and loads at the rate of the
-// machine, and at least the latency of one chain.
-double tileCycles(const TargetFacts &facts, int64_t rows, int64_t vectors) {
-  double fma = facts.multiplyAddCycles * static_cast<double>(rows * vectors);
+// machine, and at least the latency of one chain. Vectors that are decoded are widened, converted
+// and scaled before, each as long as a multiply-add.
+double tileCycles(const TargetFacts &facts, int64_t rows, int64_t vectors, bool decodes = false) {
+  double fma = facts.multiplyAddCycles * static_cast<double>((rows + (decodes ? 3 : 0)) * vectors);
   double loads = facts.loadCycles * static_cast<double>(rows + vectors);
   return std::max({fma, loads, facts.chainCycles});
 }
 
-double rowsCycles(const TargetFacts &facts, int64_t extent, int64_t tile, int64_t vectors) {
-  double full = static_cast<double>(extent / tile) * tileCycles(facts, tile, vectors);
-  return full + (extent % tile ? tileCycles(facts, extent % tile, vectors) : 0);
+double rowsCycles(const TargetFacts &facts, int64_t extent, int64_t tile, int64_t vectors,
+                  bool decodes = false) {
+  double full = static_cast<double>(extent / tile) * tileCycles(facts, tile, vectors, decodes);
+  return full + (extent % tile ? tileCycles(facts, extent % tile, vectors, decodes) : 0);
+}
+
+// Sums, a vector for each column with what decodes it, and an element that is broadcast.
+int64_t registersOf(const Contraction &c, int64_t sums, int64_t vectors) {
+  return (sums + (c.decoding ? 3 : 1)) * vectors + 1;
 }
 
 // Lines of the broadcast operand's rows that a tile reads for a line's worth of steps
@@ -88,6 +95,7 @@ public:
     inner = likely(c.innerRow);
     outer = likely(c.outerRow);
     // A tile for an open number of rows is to be good for the likely one and for many.
+    decodes_ = c.decoding.has_value();
     isOpen = c.innerRow != noAxis && !kernel.exprs.constantExtent(c.innerRow);
   }
 
@@ -109,16 +117,17 @@ public:
 private:
   double cycles(int64_t r, int64_t o, int64_t v) const {
     if (o > 1)
-      return static_cast<double>(outer / o) * tileCycles(facts_, r * o, v) +
-             (outer % o ? tileCycles(facts_, r * (outer % o), v) : 0);
+      return static_cast<double>(outer / o) * tileCycles(facts_, r * o, v, decodes_) +
+             (outer % o ? tileCycles(facts_, r * (outer % o), v, decodes_) : 0);
     if (isOpen) // per row
-      return rowsCycles(facts_, inner, r, v) / static_cast<double>(inner) +
-             rowsCycles(facts_, many, r, v) / static_cast<double>(many);
-    return static_cast<double>(outer) * rowsCycles(facts_, inner, r, v);
+      return rowsCycles(facts_, inner, r, v, decodes_) / static_cast<double>(inner) +
+             rowsCycles(facts_, many, r, v, decodes_) / static_cast<double>(many);
+    return static_cast<double>(outer) * rowsCycles(facts_, inner, r, v, decodes_);
   }
 
   const TargetFacts &facts_;
   RowConflicts conflicts_;
+  bool decodes_ = false;
 };
 
 std::string nameOf(const TileSchedule &tile) {
@@ -157,7 +166,7 @@ void ScheduleChooser::chooseTile(const Contraction &c, TileSchedule &tile) {
     if (vectors > costs.columnVectors)
       break;
     for (int64_t sums = 1; sums <= mostTileRows; ++sums) {
-      if (sums * vectors + vectors + 1 > facts_.registers)
+      if (registersOf(c, sums, vectors) > facts_.registers)
         break;
       int64_t rows = std::min(sums, costs.isOpen ? many : costs.inner), outerRows = 1;
       if (rows == costs.inner && c.canJoinRows && costs.inner > 1)
@@ -186,7 +195,7 @@ void ScheduleChooser::chooseTile(const Contraction &c, TileSchedule &tile) {
 
 // What bounds alone do not say: of an edit, as what is chosen has been counted so.
 void ScheduleChooser::checkTile(const Contraction &c, const TileSchedule &tile) {
-  int64_t needed = (tile.rows * tile.outerRows + 1) * tile.vectors + 1;
+  int64_t needed = registersOf(c, tile.rows * tile.outerRows, tile.vectors);
   std::string registers = "a tile of " + nameOf(tile) + " needs " + std::to_string(needed) +
                           " registers, there are " + std::to_string(facts_.registers);
   if (needed > facts_.registers)
@@ -297,7 +306,7 @@ void ScheduleChooser::choosePanels(const Contraction &c, ProductSchedule &produc
                                     : Packing::RunTime;
   product.packing = static_cast<Packing>(word("panels made", static_cast<size_t>(product.packing),
                                               {"never", "compiling", "running"},
-                                              {canBeInPlace, canBeConstant, true},
+                                              {canBeInPlace, canBeConstant, !c.decoding},
                                               "of panels: 'never' takes columns that are whole "
                                               "vectors side by side, 'compiling' a constant"));
   if (product.packing == Packing::InPlace)

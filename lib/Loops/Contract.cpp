@@ -43,7 +43,9 @@ struct Sorted {
   std::vector<uint32_t> batch, rows, columns;
 };
 
-std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
+// `halves`: an axis of the reduction that moves in parts of an element of w.
+std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w,
+                               uint32_t halves = noAxis) {
   Sorted sorted;
   for (uint32_t axis : stage.axes) {
     bool inX = moves(exprs, x, axis), inW = moves(exprs, w, axis);
@@ -52,7 +54,7 @@ std::optional<Sorted> sortAxes(Exprs &exprs, const Stage &stage, Ref x, Ref w) {
       return std::nullopt;
   }
   for (uint32_t axis : stage.reduceAxes)
-    if (!moves(exprs, x, axis) || !moves(exprs, w, axis))
+    if (!moves(exprs, x, axis) || (!moves(exprs, w, axis) && axis != halves))
       return std::nullopt;
   return sorted;
 }
@@ -198,13 +200,63 @@ std::optional<Operand> pairsInMemory(const Exprs &exprs, Ref ref) {
                                                               : std::nullopt;
 }
 
+// A number, or numbers that are loaded, as float32.
+bool findZeroPoint(const Exprs &exprs, Ref ref, Decoding &decoding) {
+  const Expr e = exprs[exprs[ref].op == Op::Cast ? exprs[ref].a : ref];
+  decoding.number = isFloat(e.type) ? e.f : static_cast<double>(e.i);
+  if (e.op == Op::Load && isAffineIn(exprs, e.a))
+    decoding.zero = Operand{static_cast<uint32_t>(e.i), e.a};
+  return e.op == Op::Const || decoding.zero;
+}
+
+// A load of 8 bits as float32, or the half of them that an axis says: `halves`.
+std::optional<Operand> asFewBits(const Exprs &exprs, Ref ref, uint32_t &halves) {
+  if (exprs[ref].op != Op::Cast || exprs[ref].type != DType::Float32)
+    return std::nullopt;
+  Expr e = exprs[exprs[ref].a];
+  if (e.op == Op::And) {
+    const Expr shift = exprs[e.a], mask = exprs[e.b];
+    if (mask.op != Op::Const || mask.i != 15 || shift.op != Op::Shr ||
+        exprs[shift.b].op != Op::Cast || exprs[shift.a].op != Op::Cast)
+      return std::nullopt;
+    Affine by = exprs.affine(exprs[shift.b].a);
+    if (by.constant != 0 || by.terms.size() != 1 || by.terms[0].factor != 4 ||
+        exprs[by.terms[0].atom].op != Op::Axis)
+      return std::nullopt;
+    halves = static_cast<uint32_t>(exprs[by.terms[0].atom].i);
+    e = exprs[exprs[shift.a].a];
+  }
+  if (e.op != Op::Load || sizeInBytes(e.type) != 1 || !isAffineIn(exprs, e.a))
+    return std::nullopt;
+  return Operand{static_cast<uint32_t>(e.i), e.a};
+}
+
+// (element - zero) * scale.
+bool findDecoding(const Exprs &exprs, Ref ref, Contraction &c) {
+  const Expr product = exprs[ref], difference = exprs[product.a];
+  if (product.op != Op::Mul || difference.op != Op::Sub)
+    return false;
+  const Expr scale = exprs[product.b];
+  Decoding decoding;
+  auto element = asFewBits(exprs, difference.a, decoding.halves);
+  if (!element || !findZeroPoint(exprs, difference.b, decoding) || scale.op != Op::Load ||
+      !isAffineIn(exprs, scale.a))
+    return false;
+  c.vector = *element;
+  decoding.scale = {static_cast<uint32_t>(scale.i), scale.a};
+  c.decoding = decoding;
+  return true;
+}
+
 // The two factors, first that which is broadcast, as they stand in the product.
 bool findFactors(const Exprs &exprs, const Expr &product, Contraction &c) {
   if (product.op == Op::Mul) {
     Ref a = plainLoad(exprs, product.a), b = plainLoad(exprs, product.b);
-    if (a == noRef || b == noRef)
+    if (a == noRef)
       return false;
     c.broadcast = {static_cast<uint32_t>(exprs[a].i), exprs[a].a};
+    if (b == noRef)
+      return findDecoding(exprs, product.b, c);
     c.vector = {static_cast<uint32_t>(exprs[b].i), exprs[b].a};
     return true;
   }
@@ -260,6 +312,25 @@ bool isBetterAlongRows(Kernel &kernel, const Stage &stage, const Contraction &c,
   return gain * others * productCycles(facts, lanes, columns) < now;
 }
 
+// Whether panels of all three can be made, whose blocks are outer axes of the reduction; says
+// which those are.
+bool canDecode(Kernel &kernel, Contraction &c) {
+  Exprs &exprs = kernel.exprs;
+  Decoding &decoding = *c.decoding;
+  std::vector<Operand> parts{decoding.scale};
+  if (decoding.zero)
+    parts.push_back(*decoding.zero);
+  size_t depth = 0;
+  for (const Operand &part : parts) {
+    for (size_t d = 0; d < c.reduction.size(); ++d)
+      depth = moves(exprs, part.index, c.reduction[d]) ? std::max(depth, d + 1) : depth;
+    if (!kernel.buffers[part.buffer].isConstant)
+      return false;
+  }
+  decoding.depth = depth;
+  return depth < c.reduction.size() && c.batch.empty() && canPackConstant(kernel, c);
+}
+
 } // namespace
 
 bool readsAgain(const Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,
@@ -292,18 +363,22 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage,
   Contraction c;
   if (!findFactors(exprs, product, c))
     return std::nullopt;
-  if (isReal && isBetterSwapped(kernel, stage, c.broadcast, c.vector))
+  bool canSwap = isReal && !c.decoding;
+  if (canSwap && isBetterSwapped(kernel, stage, c.broadcast, c.vector))
     std::swap(c.broadcast, c.vector);
-  if (isReal && isBetterAlongRows(kernel, stage, c, facts))
+  if (canSwap && isBetterAlongRows(kernel, stage, c, facts))
     std::swap(c.broadcast, c.vector);
-  auto sorted = sortAxes(exprs, stage, c.broadcast.index, c.vector.index);
+  auto sorted = sortAxes(exprs, stage, c.broadcast.index, c.vector.index,
+                         c.decoding ? c.decoding->halves : noAxis);
   if (!sorted || (sorted->columns.empty() && sorted->rows.empty()))
     return std::nullopt;
   // A dot product per result, or a depthwise convolution: rows and batch only, or its
   // windows as columns of one row.
+  c.reduction = stage.reduceAxes;
+  if (c.decoding)
+    std::erase(c.reduction, c.decoding->halves);
   if (sorted->columns.empty() ||
-      (sorted->rows.empty() &&
-       readsAgain(exprs, c.vector.index, sorted->columns, stage.reduceAxes)))
+      (sorted->rows.empty() && readsAgain(exprs, c.vector.index, sorted->columns, c.reduction)))
     return std::nullopt;
   c.batch = sorted->batch;
   c.column = sorted->columns.back();
@@ -311,7 +386,8 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage,
   // More column axes run as outer loops.
   c.batch.insert(c.batch.end(), sorted->columns.begin(), sorted->columns.end());
   c.rows = sorted->rows;
-  c.reduction = stage.reduceAxes;
+  if (c.decoding)
+    return canDecode(kernel, c) ? std::optional(c) : std::nullopt;
   if (c.oddAxis == noAxis)
     collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
   return c;

@@ -140,6 +140,37 @@ Expected<> lowerDense(OpLowering &op) {
   });
 }
 
+// A sum over blocks, the bytes of a block, and the halves of a byte where there are two.
+Expected<> lowerDenseWeightOnly(OpLowering &op) {
+  const Tensor &a = op.input(0), &w = op.input(1), &scale = op.input(2), &zero = op.input(3);
+  int64_t perByte = op.integer("bits") == 4 ? 2 : 1, blocks = *op.extent(scale, 1),
+          bytes = *op.extent(w, 1) / blocks;
+  std::vector<Ref> likely = a.shape;
+  likely.back() = w.shape[0];
+  std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
+  op.requireEqual(a.shape.back(), op.x.integer(blocks * bytes * perByte),
+                  "the summed axis of the first operand");
+  std::vector<Ref> reduction{op.x.integer(blocks), op.x.integer(bytes)};
+  if (perByte == 2)
+    reduction.push_back(op.x.integer(perByte));
+  auto real = [&](Ref value) { return op.x.cast(value, DType::Float32); };
+  return addProduct(op, shape, shape, reduction, unmoved, [&](const Indices &i, const Indices &r) {
+    Ref column = i.back(), byte = op.x.add(op.x.times(r[0], bytes), r[1]);
+    Ref value = op.at(w, {column, byte}), k = byte;
+    if (perByte == 2) {
+      Ref shift = op.x.cast(op.x.times(r[2], 4), DType::Int32);
+      value = op.op2(Op::And, op.op2(Op::Shr, op.x.cast(value, DType::Int32), shift),
+                     op.x.integer(15, DType::Int32));
+      k = op.x.add(op.x.times(byte, perByte), r[2]);
+    }
+    Ref none = op.at(zero, zero.rank() == 0 ? Indices{} : Indices{column, r[0]});
+    Indices at(i.begin(), i.end() - 1);
+    at.push_back(k);
+    return std::pair{op.at(a, at), op.op2(Op::Mul, op.op2(Op::Sub, real(value), real(none)),
+                                          op.at(scale, {column, r[0]}))};
+  });
+}
+
 // Two matrices, or batches of them; a batch of one is shared.
 // (.., M, K) or (K) times (K, N) or, for batches of products, (.., K, N).
 Expected<> lowerMatmul(OpLowering &op) {
@@ -181,6 +212,7 @@ Expected<> lowerMatmul(OpLowering &op) {
 
 void addContractionLowerings(LowerTable &table) {
   table[ops::nn_dense.index] = lowerDense;
+  table[ops::nn_dense_weight_only.index] = lowerDenseWeightOnly;
   table[ops::nn_matmul.index] = lowerMatmul;
   table[ops::nn_batch_matmul.index] = lowerMatmul;
   addConvolutionLowerings(table);

@@ -9,15 +9,15 @@
 namespace bycc::loops {
 namespace {
 
-PackSpec packSpec(Kernel &kernel, const Contraction &c, int64_t tile) {
+// Of the vector operand, or of what it is decoded with, along these axes of the reduction.
+PackSpec packSpec(Kernel &kernel, const Contraction &c, const Operand &operand, uint32_t packed,
+                  std::span<const uint32_t> reduction, int64_t tile) {
   Exprs &exprs = kernel.exprs;
-  auto strideOf = [&](uint32_t axis) {
-    return exprs.coefficient(c.vector.index, axis).value_or(0);
-  };
+  auto strideOf = [&](uint32_t axis) { return exprs.coefficient(operand.index, axis).value_or(0); };
   PackSpec spec;
-  spec.source = c.vector.buffer;
-  spec.packed = c.packed;
-  spec.base = exprs.affine(c.vector.index).constant;
+  spec.source = operand.buffer;
+  spec.packed = packed;
+  spec.base = exprs.affine(operand.index).constant;
   auto add = [&](uint32_t axis) {
     spec.dims.push_back({*exprs.constantExtent(axis), strideOf(axis)});
   };
@@ -27,7 +27,7 @@ PackSpec packSpec(Kernel &kernel, const Contraction &c, int64_t tile) {
   spec.columns = *exprs.constantExtent(c.column);
   spec.tileDim = spec.dims.size();
   spec.dims.push_back({(spec.columns + tile - 1) / tile, step * tile});
-  for (uint32_t axis : c.reduction) {
+  for (uint32_t axis : reduction) {
     if (axis == c.oddAxis)
       spec.oddDim = spec.dims.size();
     add(axis);
@@ -35,7 +35,7 @@ PackSpec packSpec(Kernel &kernel, const Contraction &c, int64_t tile) {
   spec.laneDim = spec.dims.size();
   spec.dims.push_back({tile, step});
   spec.isPaired = c.isPaired;
-  spec.sourceType = kernel.buffers[c.vector.buffer].type;
+  spec.sourceType = kernel.buffers[operand.buffer].type;
   spec.pairStride = c.pairStride;
   return spec;
 }
@@ -57,7 +57,7 @@ bool canReadInPlace(const Kernel &kernel, const Contraction &c, const TargetFact
   auto columns = kernel.exprs.constantExtent(c.column);
   bool isWhole = columns && *columns % facts.lanes == 0;
   bool canMask = facts.hasMasks && kernel.buffers[c.vector.buffer].type == DType::Float32;
-  return !c.isPaired && kernel.exprs.coefficient(c.vector.index, c.column) == 1 &&
+  return !c.isPaired && !c.decoding && kernel.exprs.coefficient(c.vector.index, c.column) == 1 &&
          (isWhole || canMask);
 }
 
@@ -76,24 +76,43 @@ DType panelType(const Kernel &kernel, const Contraction &c, Packing packing) {
                                         : DType::Float32;
 }
 
+// A buffer for panels of these axes, beside those of the tiles.
+static uint32_t addPanels(Kernel &kernel, const Contraction &c, DType type, int64_t tile,
+                          std::initializer_list<std::span<const uint32_t>> axes) {
+  Exprs &exprs = kernel.exprs;
+  Ref tiles =
+      exprs.binary(Op::FloorDiv, exprs.plus(exprs.extent(c.column), tile - 1), exprs.integer(tile));
+  Ref elements = exprs.times(tiles, tile);
+  for (std::span<const uint32_t> each : axes)
+    for (uint32_t axis : each)
+      elements = exprs.mul(elements, exprs.extent(axis));
+  return kernel.addBuffer(type, {elements}, Role::Temp);
+}
+
 void makePanels(Loops &loops, Contraction &c, const ProductSchedule &product) {
   if (product.packing == Packing::InPlace)
     return;
   Kernel &kernel = loops.kernel;
-  Exprs &exprs = kernel.exprs;
   int64_t tile = product.tile.vectors * loops.schedule.lanes;
   for (uint32_t axis : c.batch)
-    if (exprs.constant(exprs.stride(c.vector.index, axis)) != 0)
+    if (kernel.exprs.constant(kernel.exprs.stride(c.vector.index, axis)) != 0)
       c.packedBatch.push_back(axis);
-  Ref tiles =
-      exprs.binary(Op::FloorDiv, exprs.plus(exprs.extent(c.column), tile - 1), exprs.integer(tile));
-  Ref elements = exprs.times(tiles, tile);
-  for (const auto *axes : {&c.packedBatch, &c.reduction})
-    for (uint32_t axis : *axes)
-      elements = exprs.mul(elements, exprs.extent(axis));
-  c.packed = kernel.addBuffer(panelType(kernel, c, product.packing), {elements}, Role::Temp);
-  if (product.packing == Packing::Constant)
-    loops.packs.push_back(packSpec(kernel, c, tile));
+  c.packed = addPanels(kernel, c, panelType(kernel, c, product.packing), tile,
+                       {c.packedBatch, c.reduction});
+  if (product.packing != Packing::Constant)
+    return;
+  loops.packs.push_back(packSpec(kernel, c, c.vector, c.packed, c.reduction, tile));
+  if (!c.decoding)
+    return;
+  std::span<const uint32_t> blocks = std::span(c.reduction).first(c.decoding->depth);
+  auto addPart = [&](const Operand &part) {
+    uint32_t packed = addPanels(kernel, c, kernel.buffers[part.buffer].type, tile, {blocks});
+    loops.packs.push_back(packSpec(kernel, c, part, packed, blocks, tile));
+    return packed;
+  };
+  c.decoding->packedScale = addPart(c.decoding->scale);
+  if (c.decoding->zero)
+    c.decoding->packedZero = addPart(*c.decoding->zero);
 }
 
 // Lanes beyond the last column are zero.

@@ -187,13 +187,23 @@ private:
     for (uint32_t axis : c.reduction)
       open("for " + range(axis) + (axis == c.reduction.back() ? " by " + text(p.tile.unroll) : "") +
            ": sum");
-    line(depth, "registers += " + operandText(c.broadcast, "broadcast") + " * " +
-                    (p.packing == Packing::InPlace ? operandText(c.vector, "vectors")
-                                                   : bufferName(c.packed) + " (panels)"));
+    line(depth,
+         "registers += " + operandText(c.broadcast, "broadcast") + " * " +
+             (p.packing == Packing::InPlace ? operandText(c.vector, "vectors") : panelsText(c)));
     line(tileDepth, stageText(c.epilogue, c.epilogue.body) +
                         (c.isTransposed && c.innerRow != noAxis
                              ? ", lanes along " + names_.axis(c.innerRow) + " after a transposition"
                              : ", lanes along " + names_.axis(c.column)));
+  }
+
+  std::string panelsText(const Contraction &c) {
+    std::string text = bufferName(c.packed) + " (panels)";
+    if (!c.decoding)
+      return text;
+    const Decoding &how = *c.decoding;
+    return "((" + text + (how.halves == noAxis ? "" : ", half " + names_.axis(how.halves)) + " - " +
+           (how.zero ? bufferName(how.packedZero) : formatDouble(how.number)) + ") * " +
+           bufferName(how.packedScale) + ")";
   }
 
   std::string operandText(const Operand &operand, const char *how) {

@@ -113,6 +113,8 @@ TypeId typeOf(Module &module, const Value &value, Extents extents) {
 // The inputs that are constants when they may be.
 bool isConstantInput(const Case &each, size_t index) {
   const Value &value = each.inputs[index];
+  if (each.op == ops::nn_dense_weight_only)
+    return index > 0;
   if (value.isTuple() || value.tensor().shape.size() > 1)
     return false;
   const std::vector<std::string> &names = opInfo(each.op).inputs;
@@ -228,7 +230,8 @@ std::optional<Case> inBFloat16(const Case &given) {
     if (value.isString() && value.asString().starts_with("float"))
       value = AttrValue(std::string("bfloat16"));
   auto module = makeModule(each, true, Extents::Known);
-  if (!hasFloats || (!module && each.name.starts_with("qnn.")) || each.op == ops::reinterpret)
+  bool isQuantised = each.name.starts_with("qnn.") || each.op == ops::nn_dense_weight_only;
+  if (!hasFloats || (!module && isQuantised) || each.op == ops::reinterpret)
     return std::nullopt;
   BYCC_ASSERT(module, each.name + " takes bfloat16");
   auto outputs = evaluate(*module, module->main(), parameters(each, true));

@@ -901,15 +901,45 @@ for old in os.listdir(HERE):
 # One value for all axes says the same as one for each.
 for op in CASES:
     if 'conv' in op or 'pool' in op:
-        for case in [c for c in CASES[op] if 'outputs' in c]:
+        for known in [c for c in CASES[op] if 'outputs' in c]:
             single = {k: v[:1] if k in ('strides', 'dilation', 'pool_size') and isinstance(v, list) and len(set(v)) == 1 else v
-                      for k, v in case['attrs'].items()}
-            if single != case['attrs']:
-                CASES[op].append({**case, 'attrs': single})
+                      for k, v in known['attrs'].items()}
+            if single != known['attrs']:
+                CASES[op].append({**known, 'attrs': single})
 
 # Few channels in a group, more than a vector of places.
 few, weights = steps(1, 6, 3, 21), steps(9, 2, 3, 3)
 case('nn.conv2d', [few, weights], conv(few, weights, [1, 1], [1] * 4, [1, 1], 3).astype(f32), padding=[1], groups=3)
+
+def weight_only(x, q, scale, zero, bits):
+    """q: the weights as integers (N, K), K a multiple of the blocks of scale."""
+    block = q.shape[1] // scale.shape[1]
+    zero = np.broadcast_to(zero, scale.shape)
+    real = (q.astype(f64) - np.repeat(zero.astype(f64), block, 1)) * np.repeat(scale.astype(f64), block, 1)
+    stored = q if bits == 8 else (q[:, 0::2] | q[:, 1::2] << 4).astype(np.uint8)
+    attrs = {} if bits == 8 else {'bits': bits}
+    case('nn.dense_weight_only', [x, stored, scale, zero], (x.astype(f64) @ real.T).astype(f32), **attrs)
+
+rng_blocks = np.random.default_rng(9)
+
+
+def real_numbers(*shape):
+    return np.round(rng_blocks.uniform(0.1, 2, shape) * rng_blocks.choice([-1, 1], shape), 2).astype(f32)
+
+
+q8, q4 = rng_blocks.integers(-128, 128, (5, 12)).astype(np.int8), rng_blocks.integers(0, 16, (19, 12)).astype(np.uint8)
+weight_only(real_numbers(3, 12), q8, np.abs(real_numbers(5, 3)), np.array(0, f32), 8)
+weight_only(real_numbers(12), q8, np.abs(real_numbers(5, 1)), rng_blocks.integers(-9, 9, (5, 1)).astype(np.int8), 8)
+weight_only(real_numbers(2, 3, 12), q8.view(np.uint8), np.abs(real_numbers(5, 12)), real_numbers(5, 12), 8)
+weight_only(real_numbers(2, 12), q4, np.abs(real_numbers(19, 3)), np.array(8, np.uint8), 4)
+weight_only(real_numbers(7, 12), q4, np.abs(real_numbers(19, 2)), rng_blocks.integers(0, 16, (19, 2)).astype(np.uint8), 4)
+weight_only(real_numbers(1, 12), q4, np.abs(real_numbers(19, 1)), real_numbers(19, 1), 4)
+x, packed, scale, zero = real_numbers(2, 12), q4[:, :6], real_numbers(19, 3), np.array(8, np.uint8)
+fails('nn.dense_weight_only', [x, packed, scale, zero], 'bits is 8 or 4, got 3', bits=3)
+fails('nn.dense_weight_only', [x, packed, scale, zero], 'weight has 6 input features, x has 12')
+fails('nn.dense_weight_only', [x, packed.view(np.int8), scale, zero], 'weight is one of uint8, got int8', bits=4)
+fails('nn.dense_weight_only', [x, packed, real_numbers(19, 4), zero], 'blocks that are equal', bits=4)
+fails('nn.dense_weight_only', [x, packed, scale, np.zeros(3, np.uint8)], 'zero_point is one value or as many as scale', bits=4)
 
 for op, cases in sorted(CASES.items()):
     with open(os.path.join(HERE, op + '.json'), 'w') as file:

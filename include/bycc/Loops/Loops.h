@@ -37,6 +37,16 @@ struct Operand {
   Ref index = noRef; // flat, affine in all axes
 };
 
+// A vector operand of few bits that stands for (element - zero) * scale: constants, all of them.
+struct Decoding {
+  Operand scale;
+  std::optional<Operand> zero; // or `number`, one for all
+  double number = 0;
+  uint32_t halves = noAxis; // of the reduction, not in `reduction`: which half of a byte, low first
+  size_t depth = 0;         // axes of the reduction, outer first, that scale and zero move along
+  uint32_t packedScale = 0, packedZero = 0; // buffers of their panels
+};
+
 struct Contraction {
   Operand broadcast, vector;
   std::vector<uint32_t> batch; // outer loops: in both operands, and outer rows
@@ -54,6 +64,7 @@ struct Contraction {
   bool isPaired = false;
   int64_t pairStride = 0;
   uint32_t oddAxis = noAxis;
+  std::optional<Decoding> decoding;
   std::vector<uint32_t> packedBatch; // batch axes the panels depend on
   bool isTransposed = false;         // lanes of the result run over rows when stored
   Ref result = noRef;                // the Load that stands for the sum in the epilogue
