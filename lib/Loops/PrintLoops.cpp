@@ -94,6 +94,9 @@ private:
              (loops_.isArgument(buffer) ? "" : ", not read");
     if (b.role == Role::Output)
       return "output";
+    for (const PackSpec &spec : loops_.packs)
+      if (spec.packed == buffer)
+        return "panels of " + bufferName(spec.source);
     for (const Nest &nest : loops_.nests)
       if (nest.contraction && nest.contraction->packed == buffer && loops_.isArgument(buffer))
         return "panels of " + bufferName(nest.contraction->vector.buffer);
