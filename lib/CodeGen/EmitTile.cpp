@@ -63,7 +63,11 @@ KernelEmitter::operandsOf(const TileSums &t, const Tile &tile, Value *firstLane)
   auto frozen = [&](uint32_t buffer, Value *index) {
     return b_.CreateFreeze(pointerTo(buffer, index, false));
   };
-  Value *pointerX = frozen(c.broadcast.buffer, emitAt(c.broadcast.index));
+  Value *pointerX =
+      t.product.copied
+          ? b_.CreateFreeze(b_.CreateGEP(t.unitX, t.product.copied,
+                                         b_.CreateMul(axes_.at(c.innerRow), i64(c.copiedStride))))
+          : frozen(c.broadcast.buffer, emitAt(c.broadcast.index));
   if (!t.isPacked)
     return {pointerX, frozen(c.vector.buffer, emitAt(c.vector.index))};
   Value *panel = i64(0);
@@ -91,7 +95,8 @@ void KernelEmitter::clearSums(TileSums &t) {
     b_.CreateStore(llvm::Constant::getNullValue(t.vector), t.sums.back());
   }
   Value *outerStride = strideValue(c.broadcast, c.outerRow),
-        *innerStride = strideValue(c.broadcast, c.innerRow);
+        *innerStride =
+            t.product.copied ? i64(c.copiedStride) : strideValue(c.broadcast, c.innerRow);
   for (int64_t r = 0; r < t.numRows(); ++r) {
     Value *inInner = b_.CreateMul(i64(r % t.how.rows), innerStride);
     Value *inOuter = b_.CreateMul(i64(r / t.how.rows), outerStride);
@@ -209,7 +214,8 @@ void KernelEmitter::addProducts(const TileSums &t, Value *baseX, Value *offsetX,
     Value *offset = b_.CreateAdd(offsetX, t.rowOffsets[static_cast<size_t>(r)]);
     auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(t.typeX)));
     auto *load = b_.CreateAlignedLoad(t.elementX, b_.CreateGEP(t.unitX, baseX, offset), align);
-    tag(load, c.broadcast.buffer);
+    if (!t.product.copied)
+      tag(load, c.broadcast.buffer);
     Value *x = b_.CreateVectorSplat(static_cast<unsigned>(vectorLanes()),
                                     c.isPaired ? load : unpack(t.typeX, load));
     for (int64_t v = 0; v < t.how.vectors; ++v) {

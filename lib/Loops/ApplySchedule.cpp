@@ -112,6 +112,17 @@ void layOutLocal(Kernel &kernel, Nest &nest, NestStage &inner, int64_t lanes) {
     });
 }
 
+// In scratch, a line more than whole lines apart: no two neighbours fall on one set.
+void placeRows(const Kernel &kernel, Nest &nest, const ProductSchedule &product) {
+  constexpr int64_t lineBytes = 64;
+  Contraction &c = *nest.contraction;
+  int64_t size = sizeInBytes(kernel.buffers[c.broadcast.buffer].type),
+          lines = ceilDiv(*rowElements(kernel, c) * size, lineBytes);
+  c.copiedElements = *rowElements(kernel, c);
+  c.copiedStride = (lines + 1 - lines % 2) * lineBytes / size;
+  nest.localBytes = product.blockRows * c.copiedStride * size;
+}
+
 } // namespace
 
 void applyShapes(Loops &loops) {
@@ -120,6 +131,8 @@ void applyShapes(Loops &loops) {
     const NestSchedule &schedule = loops.schedule.nests[n];
     if (nest.contraction) {
       makePanels(loops, *nest.contraction, *schedule.product);
+      if (schedule.product->copiesRows)
+        placeRows(loops.kernel, nest, *schedule.product);
       continue;
     }
     for (size_t s = 0; s < nest.stages.size(); ++s) {

@@ -24,7 +24,8 @@ public:
 
 private:
   // --- products (ChooseTile.cpp)
-  void chooseTile(const Contraction &c, TileSchedule &tile);
+  bool isWorthCopying(const Contraction &c) const;
+  void chooseTile(const Contraction &c, ProductSchedule &product);
   void chooseUnroll(const Contraction &c, const TileSchedule &of, const std::string &group,
                     TileSchedule &tile);
   void chooseRests(const Contraction &c, ProductSchedule &product);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace bycc::loops {
 namespace {
@@ -16,6 +17,8 @@ constexpr int64_t mostTileRows = 28, mostTileVectors = 8;
 constexpr int64_t mostUnroll = 8, unrolledSums = 120; // multiply-adds in one turn
 constexpr int64_t mostBlock = int64_t{1} << 31;
 constexpr int64_t wantedItems = 16; // of work, for threads to share
+constexpr int64_t copiedFor = 256;  // columns at least, where rows are copied
+constexpr int64_t fewRows = 64;     // that are one block beside a large vector operand
 constexpr int64_t many = 1 << 20;   // of rows, where their number is open
 
 // Cycles of a tile per step of the reduction: multiply-adds and loads at the rate of the
@@ -43,18 +46,20 @@ int64_t registersOf(const Contraction &c, int64_t sums, int64_t vectors) {
 // is fetched anew in every step. Rows of a power of two do that.
 class RowConflicts {
 public:
-  RowConflicts(const Exprs &exprs, const Contraction &c, const TargetFacts &facts) : facts_(facts) {
+  RowConflicts(const Exprs &exprs, const Contraction &c, const TargetFacts &facts, bool copiesRows)
+      : facts_(facts) {
     floatsInLine_ = facts.lineBytes / 4;
     bool isAlong = std::ranges::any_of(c.reduction, [&](uint32_t axis) {
-      return exprs.coefficient(c.broadcast.index, axis) == 1 &&
-             exprs.constantExtent(axis).value_or(floatsInLine_) >= floatsInLine_;
+      int64_t step = exprs.coefficient(c.broadcast.index, axis).value_or(0);
+      return (step == 1 || (step == 2 && c.decoding)) &&
+             step * exprs.constantExtent(axis).value_or(floatsInLine_) >= floatsInLine_;
     });
     auto step = [&](uint32_t axis) {
       return axis == noAxis ? std::optional<int64_t>(0)
                             : exprs.coefficient(c.broadcast.index, axis);
     };
     auto inner = step(c.innerRow), outer = step(c.outerRow);
-    isKnown_ = isAlong && !c.isPaired && inner && outer;
+    isKnown_ = isAlong && !c.isPaired && !copiesRows && inner && outer;
     inner_ = inner.value_or(0);
     outer_ = outer.value_or(0);
   }
@@ -86,8 +91,8 @@ private:
 // What each tile of a product costs, over all of its rows and columns.
 class TileCosts {
 public:
-  TileCosts(const Kernel &kernel, const Contraction &c, const TargetFacts &facts)
-      : facts_(facts), conflicts_(kernel.exprs, c, facts) {
+  TileCosts(const Kernel &kernel, const Contraction &c, const TargetFacts &facts, bool copiesRows)
+      : facts_(facts), conflicts_(kernel.exprs, c, facts, copiesRows) {
     auto likely = [&](uint32_t axis) {
       return axis == noAxis ? 1 : std::max<int64_t>(kernel.likelyExtent(axis), 1);
     };
@@ -159,8 +164,25 @@ double productCycles(const TargetFacts &facts, int64_t columns, int64_t rows) {
   return best;
 }
 
-void ScheduleChooser::chooseTile(const Contraction &c, TileSchedule &tile) {
-  TileCosts costs(kernel_, c, facts_);
+// Rows that fall on one or two sets throw each other out, and what passes beside them does, before
+// there are more of them than ways. A copy costs some cycles a line, so that many columns are to
+// read it.
+bool ScheduleChooser::isWorthCopying(const Contraction &c) const {
+  constexpr int64_t fewSets = 2, manyRows = 8;
+  auto step = exprs_.coefficient(c.broadcast.index, c.innerRow);
+  int64_t bytes = step.value_or(0) * sizeInBytes(kernel_.buffers[c.broadcast.buffer].type);
+  return bytes > 0 && bytes % facts_.lineBytes == 0 && likely(c.innerRow) >= manyRows &&
+         likely(c.column) >= copiedFor &&
+         facts_.cacheSets / std::gcd(bytes / facts_.lineBytes, facts_.cacheSets) <= fewSets;
+}
+
+void ScheduleChooser::chooseTile(const Contraction &c, ProductSchedule &product) {
+  TileSchedule &tile = product.tile;
+  bool canCopy = rowElements(kernel_, c).has_value();
+  product.copiesRows =
+      word("block copied", canCopy && isWorthCopying(c), {"no", "yes"}, {true, canCopy},
+           "of rows: 'yes' takes rows of one axis that are read from end to end") == 1;
+  TileCosts costs(kernel_, c, facts_, product.copiesRows);
   double best = HUGE_VAL;
   for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
     if (vectors > costs.columnVectors)
@@ -365,6 +387,9 @@ void ScheduleChooser::chooseBlocks(const Contraction &c, NestSchedule &nest) {
          columnBytes = 4.0 * static_cast<double>(depth * columns);
   int64_t cached = std::max<int64_t>(
       1, static_cast<int64_t>(static_cast<double>(facts_.l2Bytes) / 3 / std::max(unitBytes, 1.0)));
+  // Few rows together: a vector operand that no cache keeps comes once.
+  if (units * unit <= fewRows && columnBytes > static_cast<double>(facts_.l2Bytes))
+    cached = std::max(cached, units);
   int64_t rowBlocks = ceilDiv(units, cached);
   if (columnBytes <= rowBytes)
     rowBlocks =
@@ -374,12 +399,15 @@ void ScheduleChooser::chooseBlocks(const Contraction &c, NestSchedule &nest) {
   int64_t likelyStep = std::max<int64_t>(ceilDiv(units, std::max<int64_t>(rowBlocks, 1)) * unit, 1);
   p.blockRows = likelyStep;
   p.blockTiles = std::max<int64_t>(ceilDiv(numTiles, std::max<int64_t>(tileBlocks, 1)), 1);
+  if (p.copiesRows) // for each item
+    p.blockTiles = std::max(p.blockTiles, std::min(numTiles, ceilDiv(copiedFor, tileLanes)));
   // There may be more rows than is likely: blocks are so large that a tile of columns
   // serves many of them while it is in the cache.
   if (rowBlocks <= 1 && blocked != noAxis && !extentOf(blocked))
     p.blockRows = std::max(p.blockRows, std::min(cached, ceilDiv(likelyUnknown, unit)) * unit);
   int64_t chosen = p.blockRows;
-  p.blockRows = number("block rows", p.blockRows, unit, blocked == noAxis ? 1 : mostBlock,
+  int64_t most = p.copiesRows ? std::max(chosen, cached * unit) : mostBlock;
+  p.blockRows = number("block rows", p.blockRows, unit, blocked == noAxis ? 1 : most,
                        "rows of a block", unit);
   p.blockTiles = number("block tiles", p.blockTiles, 1, mostBlock, "column tiles of a block");
   if (p.blockRows != chosen)

@@ -70,6 +70,28 @@ bool canPackConstant(const Kernel &kernel, const Contraction &c) {
          std::ranges::none_of(c.batch, [&](uint32_t axis) { return moves(axis) && isOpen(axis); });
 }
 
+std::optional<int64_t> rowElements(const Kernel &kernel, const Contraction &c) {
+  const Exprs &exprs = kernel.exprs;
+  if (c.innerRow == noAxis || c.outerRow != noAxis || c.isPaired)
+    return std::nullopt;
+  std::vector<std::pair<int64_t, int64_t>> steps; // stride, extent
+  auto add = [&](uint32_t axis) {
+    steps.push_back({exprs.coefficient(c.broadcast.index, axis).value_or(0),
+                     exprs.constantExtent(axis).value_or(0)});
+  };
+  std::ranges::for_each(c.reduction, add);
+  if (c.decoding && c.decoding->halves != noAxis)
+    add(c.decoding->halves);
+  std::ranges::sort(steps);
+  int64_t elements = 1;
+  for (auto [stride, extent] : steps) {
+    if (stride != elements || extent < 1)
+      return std::nullopt;
+    elements *= extent;
+  }
+  return elements;
+}
+
 DType panelType(const Kernel &kernel, const Contraction &c, Packing packing) {
   return c.isPaired                     ? DType::Int32
          : packing == Packing::Constant ? kernel.buffers[c.vector.buffer].type

@@ -150,7 +150,8 @@ private:
   void printProductSchedule(const NestSchedule &schedule) {
     const ProductSchedule &p = *schedule.product;
     line(2, "schedule threads grain=" + text(schedule.grain));
-    line(2, "schedule block rows=" + text(p.blockRows) + " tiles=" + text(p.blockTiles));
+    line(2, "schedule block rows=" + text(p.blockRows) + " tiles=" + text(p.blockTiles) +
+                " copied=" + yesNo(p.copiesRows));
     line(2, "schedule tile rows=" + text(p.tile.rows) + " outer=" + text(p.tile.outerRows) +
                 " vectors=" + text(p.tile.vectors) + tileText(p.tile));
     for (const TileSchedule &rest : p.rests)

@@ -111,6 +111,23 @@ printf 'kernel mine 0123456789abcdef\n  schedule vectors lanes=8\n' >other.loops
 bycc net.relay --params=weights $cpu -o x.o --schedules=other.loops 2>messages
 grep -q "other.loops:1: warning: no kernel of the program has the fingerprint 0123456789abcdef" messages || fail "$(cat messages)"
 
+# Rows that are copied, as they fall on one set of the first cache, give the same bits.
+cat >rows.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 13, 1024), float32], %w: Tensor[(300, 1024), float32]) {
+  (nn.relu(nn.dense(%x, %w, units=300)), nn.dense(sum(%x, axis=[0]), %w, units=300))
+}
+END
+bycc rows.relay $cpu -q --emit=obj,loops -o rows.o
+[ "$(grep -c 'schedule block .* copied=yes' rows.loops)" = 2 ] || fail "rows are not copied: $(cat rows.loops)"
+sed 's/copied=yes/copied=no/' rows.loops >own.loops
+bycc rows.relay $cpu -q --schedules=own.loops -o own.o
+bycc-run own.json --random=3 --outputs own --threads 1 >/dev/null
+for threads in 1 3; do
+  bycc-run rows.json --random=3 --expected own --rtol=0 --atol=0 --threads $threads >messages 2>&1 || fail "$(cat messages)"
+done
+impossible "schedule block" "copied=no" "copied=yes" "copied=yes: possible here: no"
+
 # Fifty edits by chance.
 rm -rf want
 bycc net.relay --params=weights -O0 -q -o plain.o

@@ -39,6 +39,7 @@ struct ProductSchedule {
   int64_t prefetchAhead = 0; // bytes of a panel; 0: none
   int64_t blockRows = 1;     // of a work item, a multiple of the tile's
   int64_t blockTiles = 1;    // ... of columns
+  bool copiesRows = false;   // of a work item, to where they do not compete for the sets of a cache
   bool operator==(const ProductSchedule &) const = default;
 };
 
