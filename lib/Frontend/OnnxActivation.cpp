@@ -1,8 +1,10 @@
 // Activations: those without a Relay operator are composed of elementwise ones
 // (which fuse into their producers), in forms that do not overflow.
+#include "OnnxActivation.h"
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace bycc::onnx {
@@ -46,7 +48,58 @@ Expected<NodeId> hardSigmoid(OpContext &op, NodeId x, double alpha, double beta)
   return op.call("clip", {line}, {{"a_min", 0.0}, {"a_max", 1.0}});
 }
 
+constexpr Activation knownActivations[] = {{"affine", 1, 0, 2},
+                                           {"elu", 1, 0, 1},
+                                           {"hardsigmoid", 0.2, 0.5, 2},
+                                           {"leakyrelu", 0.01, 0, 1},
+                                           {"relu", 0, 0, 0},
+                                           {"scaledtanh", 1, 1, 2},
+                                           {"sigmoid", 0, 0, 0},
+                                           {"softplus", 0, 0, 0},
+                                           {"softsign", 0, 0, 0},
+                                           {"tanh", 0, 0, 0},
+                                           {"thresholdedrelu", 1, 0, 1}};
+
+bool isSameName(std::string_view any, std::string_view lower) {
+  return std::equal(any.begin(), any.end(), lower.begin(), lower.end(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  });
+}
+
 } // namespace
+
+const Activation *findActivation(std::string_view name) {
+  for (const Activation &known : knownActivations)
+    if (isSameName(name, known.name))
+      return &known;
+  return nullptr;
+}
+
+NodeId activate(Compose &c, const Activation &f, NodeId x) {
+  if (f.name == "affine")
+    return c.add(c.mul(x, f.alpha), f.beta);
+  if (f.name == "elu") {
+    NodeId low = c.mul(c.call("expm1", {c.call("minimum", x, 0)}), f.alpha);
+    return c.where(c.call("less", x, 0), low, x);
+  }
+  if (f.name == "hardsigmoid")
+    return c.call("clip", {c.add(c.mul(x, f.alpha), f.beta)}, {{"a_min", 0.0}, {"a_max", 1.0}});
+  if (f.name == "leakyrelu")
+    return c.call("nn.leaky_relu", {x}, {{"alpha", f.alpha}});
+  if (f.name == "relu")
+    return c.call("nn.relu", {x});
+  if (f.name == "scaledtanh")
+    return c.mul(c.call("tanh", {c.mul(x, f.beta)}), f.alpha);
+  if (f.name == "softplus") {
+    NodeId small = c.call("log1p", {c.call("exp", {c.call("negative", {c.call("abs", {x})})})});
+    return c.add(c.call("maximum", x, 0), small);
+  }
+  if (f.name == "softsign")
+    return c.div(x, c.add(c.call("abs", {x}), 1));
+  if (f.name == "thresholdedrelu")
+    return c.where(c.call("greater", x, f.alpha), x, c.call("zeros_like", {x}));
+  return c.call(f.name, {x}); // sigmoid, tanh
+}
 
 Expected<> convertLeakyRelu(OpContext &op) {
   double alpha = BYCC_TRY(op.floatAttr("alpha", 0.01));
@@ -168,35 +221,34 @@ Expected<> convertMish(OpContext &op) {
 }
 
 // In the spelling that recognize-gelu makes: (x * 0.5) * (1 + erf(x / sqrt 2)).
-Expected<> convertGelu(OpContext &op) {
-  NodeId x = op.input(0);
-  std::string form = BYCC_TRY(op.textAttr("approximate", "none"));
+Expected<NodeId> geluOf(OpContext &op, NodeId x, bool isTanh) {
+  Compose c(op);
   NodeId inner;
-  if (form == "none") {
-    inner = BYCC_TRY(apply(op, "erf", BYCC_TRY(apply(op, "multiply", x, std::sqrt(0.5)))));
-  } else if (form == "tanh") {
-    NodeId square = BYCC_TRY(apply(op, "multiply", x, x));
-    NodeId cubic =
-        BYCC_TRY(apply(op, "multiply", BYCC_TRY(apply(op, "multiply", square, x)), 0.044715));
-    NodeId sum = BYCC_TRY(apply(op, "add", x, cubic));
-    NodeId scaled = BYCC_TRY(apply(op, "multiply", sum, std::sqrt(2 / std::acos(-1.0))));
-    inner = BYCC_TRY(apply(op, "tanh", scaled));
+  if (isTanh) {
+    NodeId sum = c.add(x, c.mul(c.mul(c.mul(x, x), x), 0.044715));
+    inner = c.call("tanh", {c.mul(sum, std::sqrt(2 / std::acos(-1.0)))});
   } else {
-    return op.error() << "approximate must be none or tanh";
+    inner = c.call("erf", {c.mul(x, std::sqrt(0.5))});
   }
-  NodeId gate = BYCC_TRY(apply(op, "add", inner, 1.0));
-  NodeId half = BYCC_TRY(apply(op, "multiply", x, 0.5));
-  op.setOutput(0, BYCC_TRY(apply(op, "multiply", half, gate)));
+  return c.done(c.mul(c.mul(x, 0.5), c.add(inner, 1)));
+}
+
+Expected<> convertGelu(OpContext &op) {
+  std::string form = BYCC_TRY(op.textAttr("approximate", "none"));
+  if (form != "none" && form != "tanh")
+    return op.error() << "approximate must be none or tanh";
+  op.setOutput(0, BYCC_TRY(geluOf(op, op.input(0), form == "tanh")));
   return {};
 }
 
-// x * sigmoid(alpha * x)
+Expected<NodeId> swishOf(OpContext &op, NodeId x, double alpha) {
+  Compose c(op);
+  NodeId inner = alpha == 1 ? x : c.mul(x, alpha);
+  return c.done(c.mul(x, c.call("sigmoid", {inner})));
+}
+
 Expected<> convertSwish(OpContext &op) {
-  NodeId x = op.input(0);
-  double alpha = BYCC_TRY(op.floatAttr("alpha", 1));
-  NodeId inner = alpha == 1 ? x : BYCC_TRY(apply(op, "multiply", x, alpha));
-  NodeId gate = BYCC_TRY(apply(op, "sigmoid", inner));
-  op.setOutput(0, BYCC_TRY(apply(op, "multiply", x, gate)));
+  op.setOutput(0, BYCC_TRY(swishOf(op, op.input(0), BYCC_TRY(op.floatAttr("alpha", 1)))));
   return {};
 }
 
@@ -241,6 +293,16 @@ Expected<> convertHardmax(OpContext &op) {
   return {};
 }
 
+Expected<NodeId> softmaxOf(OpContext &op, std::string_view name, NodeId x, int64_t axis,
+                           bool isFlattening) {
+  bool isLast = axis == op.rank(x) - 1;
+  auto over = [&](NodeId node, int64_t at) { return op.call(name, {node}, {{"axis", at}}); };
+  if (!isFlattening || isLast)
+    return over(x, isLast ? -1 : axis);
+  NodeId result = BYCC_TRY(over(BYCC_TRY(flattened(op, x, axis)), -1));
+  return reshapedLike(op, result, x);
+}
+
 // Since opset 13 over one axis; before, over all axes from `axis` on, taken as one.
 Expected<> convertSoftmax(OpContext &op) {
   NodeId x = op.input(0);
@@ -250,15 +312,7 @@ Expected<> convertSoftmax(OpContext &op) {
   if (isFlattening && axis == rank && rank == 1)
     axis = 0; // the default of a vector
   axis = BYCC_TRY(op.normalAxis(axis, rank));
-  auto over = [&](NodeId node, int64_t at) {
-    return op.call(op.relayName(), {node}, {{"axis", at}});
-  };
-  if (!isFlattening || axis == rank - 1) {
-    op.setOutput(0, BYCC_TRY(over(x, axis == rank - 1 ? -1 : axis)));
-    return {};
-  }
-  NodeId result = BYCC_TRY(over(BYCC_TRY(flattened(op, x, axis)), -1));
-  op.setOutput(0, BYCC_TRY(reshapedLike(op, result, x)));
+  op.setOutput(0, BYCC_TRY(softmaxOf(op, op.relayName(), x, axis, isFlattening)));
   return {};
 }
 

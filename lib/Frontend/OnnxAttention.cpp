@@ -7,7 +7,7 @@
 //
 // Query i may look at key j; `offset` is how many keys stand in front of the queries.
 // A query that may look at nothing gives 0.
-#include "OnnxCompose.h"
+#include "OnnxAttention.h"
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
@@ -15,11 +15,7 @@
 #include <limits>
 
 namespace bycc::onnx {
-namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-// [batch, length, heads * size] -> [batch, heads, length, size]
 Expected<NodeId> splitHeads(OpContext &op, NodeId x, int64_t heads, std::string_view what) {
   if (heads < 1)
     return op.error() << what << " is " << heads;
@@ -37,7 +33,6 @@ Expected<NodeId> mergeHeads(OpContext &op, NodeId x) {
   return c.done(c.call("reshape", {merged}, {{"newshape", AttrValue::List{0, 0, -1}}}));
 }
 
-// 0, 1, .. along an axis of x.
 Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis) {
   Compose c(op);
   Dim count = op.shape(x)[axis];
@@ -47,16 +42,29 @@ Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis) {
   return c.done(c.call("arange", {zero, end, op.scalar(DType::Int64, 1)}, {{"dtype", "int64"}}));
 }
 
-struct AttentionForm {
-  NodeId q, k, v; // [batch, heads, length, size]
+Expected<NodeId> headsFor(OpContext &op, NodeId queries, NodeId x) {
+  Dim wanted = op.shape(queries)[1], heads = op.shape(x)[1];
+  if (wanted == heads)
+    return x;
+  if (!wanted.isConst() || !heads.isConst() || heads.value() < 1 ||
+      wanted.value() % heads.value() != 0)
+    return op.error() << op.types().str(wanted) << " query heads for " << op.types().str(heads)
+                      << " heads of keys";
+  return op.call("repeat", {x},
+                 {{"repeats", wanted.value() / heads.value()}, {"axis", int64_t{1}}});
+}
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct OnnxForm : AttentionForm {
   bool isPacked = false, isCausal = false;
   int64_t left = -1, right = -1, outputMode = 0;
-  double scale = 1, softcap = 0;
-  std::optional<DType> precision;
 };
 
-Expected<AttentionForm> readAttention(OpContext &op) {
-  AttentionForm form{op.input(0), op.input(1), op.input(2)};
+Expected<OnnxForm> readAttention(OpContext &op) {
+  OnnxForm form{{op.input(0), op.input(1), op.input(2)}};
   int64_t rank = op.rank(form.q);
   if ((rank != 3 && rank != 4) || op.rank(form.k) != rank || op.rank(form.v) != rank)
     return op.error() << "Q, K and V of rank " << rank << ", " << op.rank(form.k) << " and "
@@ -83,20 +91,14 @@ Expected<AttentionForm> readAttention(OpContext &op) {
   if (const Attribute *type = BYCC_TRY(op.attr("softmax_precision", AttrKind::Int)))
     form.precision =
         BYCC_TRY(dtypeOf(static_cast<int32_t>(type->i), op.module().source(op.sourceId())));
-  Dim size = op.shape(form.q)[3];
-  if (BYCC_TRY(op.attr("scale", AttrKind::Float)))
-    form.scale = BYCC_TRY(op.floatAttr("scale", 1));
-  else if (size.isConst() && size.value() > 0)
-    form.scale = 1 / std::sqrt(static_cast<double>(size.value()));
-  else
-    return op.error(Status::Unsup) << "the size of a head must be known when the model is read";
+  form.scale = BYCC_TRY(scaleOf(op, form.q));
   if (!(form.scale >= 0))
     return op.error(Status::Unsup) << "scale is " << form.scale;
   return form;
 }
 
 // past_key and past_value in front of the keys and values.
-Expected<> addPast(OpContext &op, AttentionForm &form) {
+Expected<> addPast(OpContext &op, OnnxForm &form) {
   if (op.has(4) != op.has(5) || (op.has(4) && op.has(6)))
     return op.error() << "past_key and past_value come together, and without nonpad_kv_seqlen";
   if (op.has(4)) {
@@ -109,21 +111,6 @@ Expected<> addPast(OpContext &op, AttentionForm &form) {
     op.setOutput(1, form.k);
   if (op.wantsOutput(2))
     op.setOutput(2, form.v);
-  return {};
-}
-
-// Several query heads share one head of keys and values.
-Expected<> repeatHeads(OpContext &op, AttentionForm &form) {
-  Dim queries = op.shape(form.q)[1], keys = op.shape(form.k)[1];
-  if (queries == keys)
-    return {};
-  if (!queries.isConst() || !keys.isConst() || keys.value() < 1 ||
-      queries.value() % keys.value() != 0)
-    return op.error() << op.types().str(queries) << " query heads for " << op.types().str(keys)
-                      << " heads of keys";
-  AttrDict attrs{{"repeats", queries.value() / keys.value()}, {"axis", int64_t{1}}};
-  form.k = BYCC_TRY(op.call("repeat", {form.k}, attrs));
-  form.v = BYCC_TRY(op.call("repeat", {form.v}, attrs));
   return {};
 }
 
@@ -153,7 +140,7 @@ Expected<NodeId> fullMask(OpContext &op, NodeId mask, NodeId keys) {
   return c.done(c.pad(mask, widths, -infinity));
 }
 
-Expected<Bias> biasOf(OpContext &op, const AttentionForm &form) {
+Expected<Bias> biasOf(OpContext &op, const OnnxForm &form) {
   Bias bias;
   Compose c(op);
   if (op.has(3)) {
@@ -188,76 +175,80 @@ Expected<Bias> biasOf(OpContext &op, const AttentionForm &form) {
 }
 
 // The bias as one summand of scores of this dtype; nothing without masks.
-NodeId summandOf(OpContext &op, Compose &c, const Bias &bias, DType dtype) {
+Expected<std::optional<NodeId>> summandOf(OpContext &op, const Bias &bias, DType dtype) {
+  Compose c(op);
   NodeId summand = bias.summand ? c.cast(bias.summand, dtype) : op.scalar(dtype, 0);
-  if (!bias.allowed)
-    return bias.summand ? summand : NodeId();
-  return c.where(bias.allowed, summand, op.scalar(dtype, -infinity));
+  if (bias.allowed)
+    summand = c.where(bias.allowed, summand, op.scalar(dtype, -infinity));
+  else if (!bias.summand)
+    return std::optional<NodeId>();
+  return std::optional(BYCC_TRY(c.done(summand)));
 }
 
 } // namespace
 
-Expected<> convertAttention(OpContext &op) {
-  AttentionForm form = BYCC_TRY(readAttention(op));
+Expected<double> scaleOf(OpContext &op, NodeId q) {
+  Dim size = op.shape(q)[3];
+  if (BYCC_TRY(op.attr("scale", AttrKind::Float)))
+    return op.floatAttr("scale", 1);
+  if (size.isConst() && size.value() > 0)
+    return 1 / std::sqrt(static_cast<double>(size.value()));
+  return op.error(Status::Unsup) << "the size of a head must be known when the model is read";
+}
+
+Expected<Attended> attend(OpContext &op, AttentionForm form) {
   DType dtype = op.dtype(form.q);
-  BYCC_TRY(addPast(op, form));
-  Bias bias = BYCC_TRY(biasOf(op, form));
-  BYCC_TRY(repeatHeads(op, form));
+  form.k = BYCC_TRY(headsFor(op, form.q, form.k));
+  form.v = BYCC_TRY(headsFor(op, form.q, form.v));
   Compose c(op);
   double root = std::sqrt(form.scale);
   NodeId queries = BYCC_TRY(c.done(c.mul(form.q, root)));
   NodeId keys = BYCC_TRY(c.done(c.transpose(c.mul(form.k, root), {0, 1, 3, 2})));
-  NodeId scores = BYCC_TRY(matmulOf(op, queries, keys)), shown = scores;
+  Attended made;
+  made.scores = made.capped = BYCC_TRY(matmulOf(op, queries, keys));
   if (form.softcap > 0)
-    scores = c.mul(c.call("tanh", {c.div(scores, form.softcap)}), form.softcap);
-  if (form.outputMode == 1)
-    shown = scores;
-  NodeId summand = summandOf(op, c, bias, dtype);
-  if (summand)
-    scores = c.add(scores, summand);
-  if (form.outputMode == 2)
-    shown = scores;
-  NodeId weights = c.call("nn.softmax", {c.cast(scores, form.precision.value_or(dtype))});
-  weights = c.cast(weights, dtype);
-  if (bias.mayForbidAll) {
-    int64_t last = op.rank(BYCC_TRY(c.done(summand))) - 1;
-    NodeId isForbidden = c.call("equal", c.reduce("max", summand, {last}), -infinity);
-    weights = c.where(isForbidden, c.scalar(dtype, 0), weights);
+    made.capped = c.mul(c.call("tanh", {c.div(made.scores, form.softcap)}), form.softcap);
+  made.biased = form.summand ? c.add(made.capped, *form.summand) : made.capped;
+  NodeId all = made.biased;
+  if (form.sink) {
+    NodeId parts[2] = {all, c.add(c.call("zeros_like", {c.slice(all, 3, 0, 1)}), *form.sink)};
+    all = c.concat(parts, 3);
   }
-  if (form.outputMode == 3)
-    shown = weights;
-  NodeId result = BYCC_TRY(matmulOf(op, BYCC_TRY(c.done(weights)), form.v));
-  op.setOutput(0, form.isPacked ? BYCC_TRY(mergeHeads(op, result)) : result);
-  if (op.wantsOutput(3))
-    op.setOutput(3, shown);
+  made.weights = c.cast(c.call("nn.softmax", {c.cast(all, form.precision.value_or(dtype))}), dtype);
+  if (form.sink)
+    made.weights = c.slice(made.weights, 3, 0, -1);
+  if (form.mayForbidAll) {
+    NodeId summand = BYCC_TRY(c.done(*form.summand));
+    NodeId largest = c.reduce("max", summand, {op.rank(summand) - 1});
+    made.weights = c.where(c.call("equal", largest, -infinity), c.scalar(dtype, 0), made.weights);
+  }
+  made.result = BYCC_TRY(matmulOf(op, BYCC_TRY(c.done(made.weights)), form.v));
+  return made;
+}
+
+Expected<> convertAttention(OpContext &op) {
+  OnnxForm form = BYCC_TRY(readAttention(op));
+  BYCC_TRY(addPast(op, form));
+  Bias bias = BYCC_TRY(biasOf(op, form));
+  form.summand = BYCC_TRY(summandOf(op, bias, op.dtype(form.q)));
+  form.mayForbidAll = bias.mayForbidAll;
+  Attended made = BYCC_TRY(attend(op, form));
+  op.setOutput(0, form.isPacked ? BYCC_TRY(mergeHeads(op, made.result)) : made.result);
+  NodeId shown[4] = {made.scores, made.capped, made.biased, made.weights};
+  op.setOutput(3, shown[form.outputMode]);
   return {};
 }
 
-// Rotates pairs of elements of a head by the angle of their position. Pairs are
-// neighbours, or element i of the first and of the second half.
-Expected<> convertRotaryEmbedding(OpContext &op) {
-  NodeId x = op.input(0);
-  bool isPacked = op.rank(x) == 3, isInterleaved = BYCC_TRY(op.intAttr("interleaved", 0)) != 0;
-  int64_t heads = BYCC_TRY(op.intAttr("num_heads", 0));
-  if (!isPacked && op.rank(x) != 4)
-    return op.error() << "input of rank " << op.rank(x) << ", wanted 3 or 4";
-  if (isPacked)
-    x = BYCC_TRY(splitHeads(op, x, heads, "num_heads"));
+// Pairs are neighbours, or element i of the first and of the second half.
+Expected<NodeId> rotated(OpContext &op, NodeId x, NodeId cosine, NodeId sine, int64_t rotated,
+                         bool isInterleaved) {
   Dim size = op.shape(x)[3];
-  int64_t rotated = BYCC_TRY(op.intAttr("rotary_embedding_dim", 0));
   if (!size.isConst())
     return op.error(Status::Unsup) << "the size of a head must be known when the model is read";
   rotated = rotated == 0 ? size.value() : rotated;
   if (rotated < 2 || rotated % 2 != 0 || rotated > size.value())
     return op.error() << "rotates " << rotated << " of " << size.value() << " elements";
   Compose c(op);
-  auto table = [&](size_t index) { // [batch, 1, length, rotated / 2]
-    NodeId cache = op.input(index);
-    if (op.has(3))
-      cache = c.call("take", {cache, op.input(3)}, {{"axis", int64_t{0}}, {"mode", "error"}});
-    return c.expand(cache, 1);
-  };
-  NodeId cosine = table(1), sine = table(2);
   int64_t half = rotated / 2, step = isInterleaved ? 2 : 1;
   NodeId a = c.slice(x, 3, 0, isInterleaved ? rotated : half, step);
   NodeId b = c.slice(x, 3, isInterleaved ? 1 : half, rotated, step);
@@ -273,7 +264,27 @@ Expected<> convertRotaryEmbedding(OpContext &op) {
     NodeId both[2] = {turned, c.slice(x, 3, rotated, size.value())};
     turned = c.concat(both, 3);
   }
-  NodeId result = BYCC_TRY(c.done(turned));
+  return c.done(turned);
+}
+
+Expected<> convertRotaryEmbedding(OpContext &op) {
+  NodeId x = op.input(0);
+  bool isPacked = op.rank(x) == 3, isInterleaved = BYCC_TRY(op.intAttr("interleaved", 0)) != 0;
+  int64_t heads = BYCC_TRY(op.intAttr("num_heads", 0));
+  if (!isPacked && op.rank(x) != 4)
+    return op.error() << "input of rank " << op.rank(x) << ", wanted 3 or 4";
+  if (isPacked)
+    x = BYCC_TRY(splitHeads(op, x, heads, "num_heads"));
+  Compose c(op);
+  auto table = [&](size_t index) { // [batch, 1, length, rotated / 2]
+    NodeId cache = op.input(index);
+    if (op.has(3))
+      cache = c.call("take", {cache, op.input(3)}, {{"axis", int64_t{0}}, {"mode", "error"}});
+    return c.done(c.expand(cache, 1));
+  };
+  NodeId cosine = BYCC_TRY(table(1)), sine = BYCC_TRY(table(2));
+  int64_t part = BYCC_TRY(op.intAttr("rotary_embedding_dim", 0));
+  NodeId result = BYCC_TRY(rotated(op, x, cosine, sine, part, isInterleaved));
   op.setOutput(0, isPacked ? BYCC_TRY(mergeHeads(op, result)) : result);
   return {};
 }

@@ -95,14 +95,15 @@ Expected<int64_t> OpContext::requiredInt(std::string_view name) {
   return found->i;
 }
 
+double decimalOf(float value) {
+  std::optional<double> decimal =
+      std::isfinite(value) ? parseDouble(formatFloat(value)) : std::nullopt;
+  return decimal.value_or(static_cast<double>(value));
+}
+
 Expected<double> OpContext::floatAttr(std::string_view name, double fallback) {
   const Attribute *found = BYCC_TRY(attr(name, AttrKind::Float));
-  if (!found)
-    return fallback;
-  // The decimal number that was meant: 1e-5, not what float32 makes of it.
-  std::optional<double> decimal =
-      std::isfinite(found->f) ? parseDouble(formatFloat(found->f)) : std::nullopt;
-  return decimal.value_or(static_cast<double>(found->f));
+  return found ? decimalOf(found->f) : fallback;
 }
 
 Expected<std::string> OpContext::textAttr(std::string_view name, std::string fallback) {

@@ -45,6 +45,8 @@ Expected<> convertSwiGlu(OpContext &op);
 Expected<> convertConv(OpContext &op);
 Expected<> convertConvTranspose(OpContext &op);
 Expected<> convertCol2Im(OpContext &op);
+// The convolution of x with inputs 1 and 2.
+Expected<NodeId> convOf(OpContext &op, NodeId x, NodeId weight);
 // Attributes of a convolution as nn.conv* has them.
 Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
 
@@ -73,6 +75,16 @@ Expected<> convertLrn(OpContext &op);
 Expected<> convertRmsNorm(OpContext &op);
 Expected<> convertMeanVarianceNorm(OpContext &op);
 
+// x over the axes from `axis` on; without beta it is 0.
+Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, std::optional<NodeId> beta,
+                             int64_t axis, double epsilon);
+// The same without the mean, in the dtype `wide`; `inverse` gets 1 / sqrt(mean(x^2) + epsilon).
+Expected<NodeId> rmsNormOf(OpContext &op, NodeId x, NodeId gamma, int64_t axis, double epsilon,
+                           DType wide = DType::Float32, NodeId *inverse = nullptr);
+// Outputs 1 and 2: mean and 1 / sqrt(variance + epsilon) of `data`.
+Expected<> setLayerStatistics(OpContext &op, NodeId data, int64_t axis, double epsilon);
+Expected<double> epsilonOf(OpContext &op, double fallback = 1e-5);
+
 // OnnxLoss.cpp
 Expected<> convertLikelihoodLoss(OpContext &op);
 Expected<> convertCrossEntropyLoss(OpContext &op);
@@ -95,6 +107,8 @@ Expected<> convertMelWeights(OpContext &op);
 // OnnxNgrams.cpp
 Expected<> convertNgrams(OpContext &op);
 
+// a + b; a vector added to the rows of a product, on either side, is its bias.
+Expected<NodeId> sumOf(OpContext &op, NodeId a, NodeId b);
 // NumPy's matmul of two values.
 Expected<NodeId> matmulOf(OpContext &op, NodeId a, NodeId b);
 
@@ -107,6 +121,24 @@ Expected<> convertQLinearMatMul(OpContext &op);
 Expected<> convertConvInteger(OpContext &op);
 Expected<> convertQGemm(OpContext &op);
 Expected<> convertMatMulInteger(OpContext &op);
+
+// OnnxFused.cpp
+Expected<> convertFusedConv(OpContext &op);
+Expected<> convertFusedGemm(OpContext &op);
+Expected<> convertFusedMatMul(OpContext &op);
+Expected<> convertNhwcConv(OpContext &op);
+Expected<> convertBiasAdd(OpContext &op);
+Expected<> convertBiasGelu(OpContext &op);
+Expected<> convertBiasSoftmax(OpContext &op);
+Expected<> convertBiasSplitGelu(OpContext &op);
+Expected<> convertFastGelu(OpContext &op);
+Expected<> convertQuickGelu(OpContext &op);
+
+// OnnxFusedNorm.cpp
+Expected<> convertEmbedLayerNorm(OpContext &op);
+Expected<> convertSkipLayerNorm(OpContext &op);
+Expected<> convertSkipRmsNorm(OpContext &op);
+Expected<> convertGroupNormOfLayout(OpContext &op);
 
 // OnnxContrib.cpp
 Expected<> convertQLinearBinary(OpContext &op);

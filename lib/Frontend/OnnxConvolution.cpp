@@ -54,12 +54,15 @@ Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight) {
                   {"kernel_size", AttrValue::ints(window.kernel)}};
 }
 
-Expected<> convertConv(OpContext &op) {
-  NodeId x = op.input(0), weight = op.input(1);
+Expected<NodeId> convOf(OpContext &op, NodeId x, NodeId weight) {
   AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
   size_t spatial = static_cast<size_t>(op.rank(x) - 2);
   NodeId result = BYCC_TRY(op.call(ranked("nn.conv", spatial), {x, weight}, std::move(attrs)));
-  op.setOutput(0, BYCC_TRY(addBias(op, result)));
+  return addBias(op, result);
+}
+
+Expected<> convertConv(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(convOf(op, op.input(0), op.input(1))));
   return {};
 }
 

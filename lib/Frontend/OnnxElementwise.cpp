@@ -41,19 +41,21 @@ Expected<> convertBinary(OpContext &op) {
   return {};
 }
 
-// A vector added to the rows of a product is its bias, on either side.
-Expected<> convertAdd(OpContext &op) {
-  NodeId operands[2] = {op.input(0), BYCC_TRY(rightOperand(op))};
+Expected<NodeId> sumOf(OpContext &op, NodeId left, NodeId right) {
+  NodeId operands[2] = {left, right};
   for (int side = 0; side < 2; ++side) {
     NodeId rows = op.importer().rowsProductOf(operands[side]), bias = operands[1 - side];
     if (!rows || !op.module().isConstant(bias) || op.rank(bias) != 1 ||
         op.shape(bias)[0] != op.shape(rows)[1])
       continue;
     NodeId sum = BYCC_TRY(op.call("nn.bias_add", {rows, bias}));
-    op.setOutput(0, BYCC_TRY(op.reshape(sum, BYCC_TRY(op.staticShape(operands[side])))));
-    return {};
+    return op.reshape(sum, BYCC_TRY(op.staticShape(operands[side])));
   }
-  op.setOutput(0, BYCC_TRY(op.call("add", {operands[0], operands[1]})));
+  return op.call("add", {left, right});
+}
+
+Expected<> convertAdd(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(sumOf(op, op.input(0), BYCC_TRY(rightOperand(op)))));
   return {};
 }
 

@@ -381,7 +381,9 @@ void Importer::convertNode(const Node &node) {
   const OpRow *row = findOpRow(domain + std::string(node.opType));
   SourceId source = module_.addSource(location);
   builder_.setSource(source);
-  OpContext op(*this, node, opset_, row ? row->relayName : "", source);
+  // Operators of other domains do not change with the opset of ai.onnx.
+  int64_t opset = isDefaultDomain(node.domain) ? opset_ : maxOpset;
+  OpContext op(*this, node, opset, row ? row->relayName : "", source);
   Expected<> done;
   if (std::string why = whyNotRead(node, row, versionOf(node.domain)); !why.empty()) {
     done = op.error(Status::Unsup).as(MessageId::OnnxOperator) << why;

@@ -58,6 +58,9 @@ inline std::string_view plainDomain(std::string_view domain) {
 bool takesSequence(std::string_view opType, size_t input);
 bool needsSequence(std::string_view opType, size_t input);
 
+// The decimal number that was meant: 1e-5, not what float32 makes of it.
+double decimalOf(float value);
+
 // One node during its conversion: inputs, attributes, and ways to make IR.
 class OpContext {
 public:

@@ -7,14 +7,15 @@
 #include <cmath>
 
 namespace bycc::onnx {
-namespace {
 
-Expected<double> epsilonOf(OpContext &op) {
-  double epsilon = BYCC_TRY(op.floatAttr("epsilon", 1e-5));
+Expected<double> epsilonOf(OpContext &op, double fallback) {
+  double epsilon = BYCC_TRY(op.floatAttr("epsilon", fallback));
   if (!(epsilon >= 0) || std::isinf(epsilon))
     return op.error() << "epsilon " << epsilon << " is not legal";
   return epsilon;
 }
+
+namespace {
 
 // The dtype in which a normalisation computes.
 Expected<DType> stashType(OpContext &op) {
@@ -34,14 +35,16 @@ std::vector<int64_t> axesFrom(int64_t axis, int64_t rank) {
 // A vector over channels (axis 1), as an operand that broadcasts to `rank`.
 NodeId perChannel(Compose &c, NodeId vector, int64_t rank) { return c.expand(vector, 1, rank - 2); }
 
+} // namespace
+
 // Mean and 1 / sqrt(variance + epsilon) over the axes from `axis` on, the second
 // and third output of LayerNormalization.
-Expected<> setLayerStatistics(OpContext &op, int64_t axis, double epsilon) {
+Expected<> setLayerStatistics(OpContext &op, NodeId data, int64_t axis, double epsilon) {
   if (!op.wantsOutput(1) && !op.wantsOutput(2))
     return {};
   Compose c(op);
-  NodeId x = c.cast(op.input(0), BYCC_TRY(stashType(op)));
-  std::vector<int64_t> axes = axesFrom(axis, op.rank(op.input(0)));
+  NodeId x = c.cast(data, BYCC_TRY(stashType(op)));
+  std::vector<int64_t> axes = axesFrom(axis, op.rank(data));
   NodeId mean = c.reduce("mean", x, axes), centred = c.sub(x, mean);
   NodeId variance = c.reduce("mean", c.mul(centred, centred), axes);
   NodeId inverse = BYCC_TRY(c.done(c.call("rsqrt", {c.add(variance, epsilon)})));
@@ -52,19 +55,26 @@ Expected<> setLayerStatistics(OpContext &op, int64_t axis, double epsilon) {
   return {};
 }
 
-} // namespace
-
 // x / sqrt(mean(x^2) + epsilon) * scale, the mean over the axes from `axis` on.
-Expected<> convertRmsNorm(OpContext &op) {
-  NodeId x = op.input(0);
-  double epsilon = BYCC_TRY(epsilonOf(op));
-  DType stash = BYCC_TRY(stashType(op)), dtype = op.dtype(op.input(1));
-  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(x)));
+Expected<NodeId> rmsNormOf(OpContext &op, NodeId x, NodeId gamma, int64_t axis, double epsilon,
+                           DType wide, NodeId *inverse) {
   Compose c(op);
-  NodeId wide = c.cast(x, stash);
-  NodeId square = c.reduce("mean", c.mul(wide, wide), axesFrom(axis, op.rank(x)));
-  NodeId normal = c.mul(wide, c.call("rsqrt", {c.add(square, epsilon)}));
-  op.setOutput(0, BYCC_TRY(c.done(c.mul(c.cast(normal, dtype), op.input(1)))));
+  NodeId data = c.cast(x, wide);
+  NodeId square = c.reduce("mean", c.mul(data, data), axesFrom(axis, op.rank(x)));
+  NodeId factor = BYCC_TRY(c.done(c.call("rsqrt", {c.add(square, epsilon)})));
+  if (inverse)
+    *inverse = factor;
+  return c.done(c.mul(c.cast(c.mul(data, factor), op.dtype(gamma)), gamma));
+}
+
+Expected<> convertRmsNorm(OpContext &op) {
+  NodeId x = op.input(0), inverse;
+  double epsilon = BYCC_TRY(epsilonOf(op));
+  DType wide = BYCC_TRY(stashType(op));
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(x)));
+  op.setOutput(0, BYCC_TRY(rmsNormOf(op, x, op.input(1), axis, epsilon, wide, &inverse)));
+  if (op.wantsOutput(1))
+    op.setOutput(1, inverse);
   return {};
 }
 
@@ -163,14 +173,10 @@ Expected<> convertInstanceNorm(OpContext &op) {
   return {};
 }
 
-// Normalises all axes from `axis` on; more than one are taken as one.
-Expected<> convertLayerNorm(OpContext &op) {
-  NodeId x = op.input(0), gamma = op.input(1);
-  double epsilon = BYCC_TRY(epsilonOf(op));
-  op.ignoreAttr("stash_type");
+// More axes than one are taken as one.
+Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, std::optional<NodeId> beta,
+                             int64_t axis, double epsilon) {
   int64_t rank = op.rank(x);
-  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), rank));
-  BYCC_TRY(setLayerStatistics(op, axis, epsilon));
   std::vector<Dim> shape = op.shape(x);
   Dim inner(1);
   for (int64_t i = axis; i < rank; ++i)
@@ -188,15 +194,25 @@ Expected<> convertLayerNorm(OpContext &op) {
     return op.reshape(node, {&count, 1});
   };
   gamma = BYCC_TRY(flat(gamma));
-  NodeId beta = op.has(2) ? BYCC_TRY(flat(op.input(2))) : BYCC_TRY(op.call("zeros_like", {gamma}));
+  NodeId bias = beta ? BYCC_TRY(flat(*beta)) : BYCC_TRY(op.call("zeros_like", {gamma}));
   NodeId data = x;
   if (axis + 1 < rank) {
     std::vector<int64_t> codes(static_cast<size_t>(axis), 0); // copied
     codes.push_back(inner.value());
     data = BYCC_TRY(op.call("reshape", {x}, {{"newshape", AttrValue::ints(codes)}}));
   }
-  NodeId result = BYCC_TRY(op.call("nn.layer_norm", {data, gamma, beta}, {{"epsilon", epsilon}}));
-  op.setOutput(0, data == x ? result : BYCC_TRY(reshapedLike(op, result, x)));
+  NodeId result = BYCC_TRY(op.call("nn.layer_norm", {data, gamma, bias}, {{"epsilon", epsilon}}));
+  return data == x ? Expected<NodeId>(result) : reshapedLike(op, result, x);
+}
+
+Expected<> convertLayerNorm(OpContext &op) {
+  NodeId x = op.input(0);
+  double epsilon = BYCC_TRY(epsilonOf(op));
+  op.ignoreAttr("stash_type");
+  int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(x)));
+  BYCC_TRY(setLayerStatistics(op, x, axis, epsilon));
+  std::optional<NodeId> beta = op.has(2) ? std::optional(op.input(2)) : std::nullopt;
+  op.setOutput(0, BYCC_TRY(layerNormOf(op, x, op.input(1), beta, axis, epsilon)));
   return {};
 }
 

@@ -7,7 +7,7 @@
 // A sequence shorter than the longest one is masked: past its end the state stays
 // and Y is zero. Backwards that begins with the padding, where the state is still
 // the initial one.
-#include "OnnxCompose.h"
+#include "OnnxActivation.h"
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 #include "OnnxLoop.h"
@@ -18,50 +18,6 @@
 
 namespace bycc::onnx {
 namespace {
-
-struct Activation {
-  std::string_view name; // lower case
-  double alpha, beta;    // as given, or the defaults
-  int numParameters;     // taken from activation_alpha, activation_beta: alpha, beta
-};
-
-constexpr Activation knownActivations[] = {{"affine", 1, 0, 2},
-                                           {"elu", 1, 0, 1},
-                                           {"hardsigmoid", 0.2, 0.5, 2},
-                                           {"leakyrelu", 0.01, 0, 1},
-                                           {"relu", 0, 0, 0},
-                                           {"scaledtanh", 1, 1, 2},
-                                           {"sigmoid", 0, 0, 0},
-                                           {"softplus", 0, 0, 0},
-                                           {"softsign", 0, 0, 0},
-                                           {"tanh", 0, 0, 0},
-                                           {"thresholdedrelu", 1, 0, 1}};
-
-NodeId activate(Compose &c, const Activation &f, NodeId x) {
-  if (f.name == "affine")
-    return c.add(c.mul(x, f.alpha), f.beta);
-  if (f.name == "elu") {
-    NodeId low = c.mul(c.call("expm1", {c.call("minimum", x, 0)}), f.alpha);
-    return c.where(c.call("less", x, 0), low, x);
-  }
-  if (f.name == "hardsigmoid")
-    return c.call("clip", {c.add(c.mul(x, f.alpha), f.beta)}, {{"a_min", 0.0}, {"a_max", 1.0}});
-  if (f.name == "leakyrelu")
-    return c.call("nn.leaky_relu", {x}, {{"alpha", f.alpha}});
-  if (f.name == "relu")
-    return c.call("nn.relu", {x});
-  if (f.name == "scaledtanh")
-    return c.mul(c.call("tanh", {c.mul(x, f.beta)}), f.alpha);
-  if (f.name == "softplus") {
-    NodeId small = c.call("log1p", {c.call("exp", {c.call("negative", {c.call("abs", {x})})})});
-    return c.add(c.call("maximum", x, 0), small);
-  }
-  if (f.name == "softsign")
-    return c.div(x, c.add(c.call("abs", {x}), 1));
-  if (f.name == "thresholdedrelu")
-    return c.where(c.call("greater", x, f.alpha), x, c.call("zeros_like", {x}));
-  return c.call(f.name, {x}); // sigmoid, tanh
-}
 
 enum class Cell { Rnn, Gru, Lstm };
 
@@ -198,12 +154,9 @@ private:
     std::vector<float> alpha = BYCC_TRY(floats("activation_alpha")),
                        beta = BYCC_TRY(floats("activation_beta"));
     size_t nextAlpha = 0, nextBeta = 0;
-    for (std::string text : activationNames_) {
-      std::transform(text.begin(), text.end(), text.begin(),
-                     [](unsigned char ch) { return static_cast<char>(std::tolower(ch)); });
-      auto known = std::find_if(std::begin(knownActivations), std::end(knownActivations),
-                                [&](const Activation &f) { return f.name == text; });
-      if (known == std::end(knownActivations))
+    for (std::string_view text : activationNames_) {
+      const Activation *known = findActivation(text);
+      if (!known)
         return op_.error(Status::Unsup) << "activation '" << escaped(text) << "' is not supported";
       Activation f = *known;
       if (f.numParameters > 0 && nextAlpha < alpha.size())

@@ -27,8 +27,9 @@ when that pass writes it in operators that have code. A vendor takes an operator
 ONNX = """
 ## ONNX operators
 
-Domain `ai.onnx`; those with another domain before their name are what ONNX Runtime's quantiser writes, each the operator of
-its name between `qnn.dequantize` and `qnn.quantize`. *Versions*: the opsets that gave the operator a version which is read.
+Domain `ai.onnx`; those with another domain before their name are ONNX Runtime's own, which its quantiser and its
+optimiser write: they become what the operators become that they join, with `qnn.dequantize` and `qnn.quantize` around it in
+QLinear*. *Versions*: the opsets that gave the operator a version which is read.
 
 """
 

@@ -37,6 +37,12 @@ public:
     add(name, ::onnx::AttributeProto::FLOAT).set_f(value);
     return *this;
   }
+  NodeMaker &numbers(const std::string &name, const std::vector<float> &values) {
+    ::onnx::AttributeProto &attribute = add(name, ::onnx::AttributeProto::FLOATS);
+    for (float value : values)
+      attribute.add_floats(value);
+    return *this;
+  }
   NodeMaker &text(const std::string &name, const std::string &value) {
     add(name, ::onnx::AttributeProto::STRING).set_s(value);
     return *this;

@@ -1,0 +1,40 @@
+// Parts of attention that the operators of ONNX and of ONNX Runtime share.
+#pragma once
+
+#include "OnnxCompose.h"
+
+namespace bycc::onnx {
+
+// [batch, length, heads * size] -> [batch, heads, length, size]; `what` names the attribute.
+Expected<NodeId> splitHeads(OpContext &op, NodeId x, int64_t heads, std::string_view what);
+// And back.
+Expected<NodeId> mergeHeads(OpContext &op, NodeId x);
+// 0, 1, .. along an axis of x.
+Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis);
+// Each head of [batch, heads, length, size] as often as `queries` has heads for it.
+Expected<NodeId> headsFor(OpContext &op, NodeId queries, NodeId x);
+
+// Pairs of elements of a head, turned by the angle of their position. Pairs are neighbours
+// (interleaved), or element i of the first and of the second half. x is [batch, heads, length, size],
+// the tables broadcast to [batch, 1, length, rotated / 2].
+Expected<NodeId> rotated(OpContext &op, NodeId x, NodeId cosine, NodeId sine, int64_t rotated,
+                         bool isInterleaved);
+
+// weights = softmax(softcap(scale * Q K^T) + summand), result = weights V
+struct AttentionForm {
+  NodeId q, k, v; // [batch, heads, length, size]; several heads of q share one of k and v
+  double scale = 1, softcap = 0;
+  std::optional<NodeId> summand;  // of the scores
+  std::optional<NodeId> sink;     // [heads, 1, 1]: the score of a key more, whose value is 0
+  bool mayForbidAll = false;      // then a row of -inf in the summand gives 0
+  std::optional<DType> precision; // of the softmax
+};
+struct Attended {
+  NodeId result;
+  NodeId scores, capped, biased, weights; // on the way to it
+};
+Expected<Attended> attend(OpContext &op, AttentionForm form);
+// Attribute `scale`, or 1 / sqrt(size) of heads like q.
+Expected<double> scaleOf(OpContext &op, NodeId q);
+
+} // namespace bycc::onnx
