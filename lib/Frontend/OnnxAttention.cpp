@@ -92,8 +92,6 @@ Expected<OnnxForm> readAttention(OpContext &op) {
     form.precision =
         BYCC_TRY(dtypeOf(static_cast<int32_t>(type->i), op.module().source(op.sourceId())));
   form.scale = BYCC_TRY(scaleOf(op, form.q));
-  if (!(form.scale >= 0))
-    return op.error(Status::Unsup) << "scale is " << form.scale;
   return form;
 }
 
@@ -187,10 +185,13 @@ Expected<std::optional<NodeId>> summandOf(OpContext &op, const Bias &bias, DType
 
 } // namespace
 
-Expected<double> scaleOf(OpContext &op, NodeId q) {
+Expected<double> scaleOf(OpContext &op, NodeId q, bool isZeroNone) {
   Dim size = op.shape(q)[3];
-  if (BYCC_TRY(op.attr("scale", AttrKind::Float)))
-    return op.floatAttr("scale", 1);
+  double given = BYCC_TRY(op.floatAttr("scale", 0));
+  if (!(given >= 0))
+    return op.error(Status::Unsup) << "scale is " << given;
+  if (BYCC_TRY(op.attr("scale", AttrKind::Float)) && !(isZeroNone && given == 0))
+    return given;
   if (size.isConst() && size.value() > 0)
     return 1 / std::sqrt(static_cast<double>(size.value()));
   return op.error(Status::Unsup) << "the size of a head must be known when the model is read";

@@ -34,7 +34,7 @@ struct Attended {
   NodeId scores, capped, biased, weights; // on the way to it
 };
 Expected<Attended> attend(OpContext &op, AttentionForm form);
-// Attribute `scale`, or 1 / sqrt(size) of heads like q.
-Expected<double> scaleOf(OpContext &op, NodeId q);
+// Attribute `scale`, or 1 / sqrt(size) of heads like q; a scale of 0 may stand for none.
+Expected<double> scaleOf(OpContext &op, NodeId q, bool isZeroNone = false);
 
 } // namespace bycc::onnx

@@ -134,6 +134,14 @@ Expected<> convertBiasSplitGelu(OpContext &op);
 Expected<> convertFastGelu(OpContext &op);
 Expected<> convertQuickGelu(OpContext &op);
 
+// OnnxFusedAttention.cpp
+Expected<> convertMultiHeadAttention(OpContext &op);
+Expected<> convertProjectedAttention(OpContext &op);
+Expected<> convertRotaryOfTables(OpContext &op);
+
+// OnnxGroupQuery.cpp
+Expected<> convertGroupQueryAttention(OpContext &op);
+
 // OnnxFusedNorm.cpp
 Expected<> convertEmbedLayerNorm(OpContext &op);
 Expected<> convertSkipLayerNorm(OpContext &op);

@@ -1,30 +1,10 @@
 // Operators that ONNX Runtime's optimiser writes become what the operators become that it joined.
-#include "ModelMaker.h"
-
-#include <catch2/catch.hpp>
+#include "FusedProgram.h"
 
 using namespace bycc;
 using namespace bycc::test;
 
 namespace {
-
-// A graph over inputs and constants; its nodes follow.
-struct Program : ModelMaker {
-  explicit Program(int64_t version = 17) {
-    opset(version);
-    opset(1, "com.microsoft");
-  }
-  NodeMaker ours(const std::string &op, const Names &inputs, const Names &outputs = {"y"}) {
-    return node(op, inputs, outputs).domain("com.microsoft");
-  }
-  std::string text(const Names &results = {"y"}) {
-    graph.clear_output();
-    for (const std::string &name : results)
-      output(name);
-    Expected<Module> module = import();
-    return module ? printModule(*module) : module.error().str();
-  }
-};
 
 Program withConv() {
   Program p;

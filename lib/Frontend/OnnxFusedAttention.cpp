@@ -1,0 +1,273 @@
+// Attention and MultiHeadAttention as ONNX Runtime's optimiser writes them (domain com.microsoft). What
+// is masked gets a summand, by default -10000, and not -inf: with all masked, all have one weight. Keys
+// behind the query, of a decoder, are forbidden indeed.
+#include "OnnxAttention.h"
+#include "OnnxConverters.h"
+#include "OnnxDynamic.h"
+
+#include <limits>
+
+namespace bycc::onnx {
+namespace {
+
+// The inputs that masks and summands stand in, and how many keys are in front of the queries.
+struct Masks {
+  size_t mask = 0, summand = 0;
+  std::optional<NodeId> past; // [batch, heads, length, size]
+};
+
+// A mask of any rank as a condition on scores [batch, heads, length, keys]: [batch] is the number of
+// keys, [2 * batch] their ends and then their beginnings, [3 * batch + 2] the number and sums of it, [batch, keys] and [batch, length, keys] say it
+// of each.
+Expected<NodeId> allowedBy(OpContext &op, NodeId mask, const AttentionForm &form) {
+  Compose c(op);
+  int64_t rank = op.rank(mask);
+  if (rank == 2 || rank == 3)
+    return c.done(c.expand(c.call("greater", mask, 0), 1, 4 - rank));
+  if (rank != 1)
+    return op.error(Status::Unsup) << "a mask of rank " << rank;
+  Dim batch = op.shape(form.q)[0], count = op.shape(mask)[0];
+  NodeId key = BYCC_TRY(positions(op, form.k, 2));
+  auto bound = [&](NodeId part) { return c.expand(c.cast(part, DType::Int64), 1, 3); };
+  if (count == batch)
+    return c.done(c.call("less", {key, bound(mask)}));
+  int64_t samples = batch.isConst() ? batch.value() : -1,
+          values = count.isConst() ? count.value() : 0;
+  if (values != 2 * samples && values != 3 * samples + 2)
+    return op.error(Status::Unsup) << "a mask of " << op.types().str(count)
+                                   << " values for a batch of " << op.types().str(batch);
+  NodeId isBefore = c.call("less", {key, bound(c.slice(mask, 0, 0, samples))});
+  if (values != 2 * samples)
+    return c.done(isBefore);
+  NodeId first = bound(c.slice(mask, 0, samples, values));
+  return c.done(c.call("logical_and", {isBefore, c.call("greater_equal", {key, first})}));
+}
+
+// What masks, the input that is added, and the order of tokens add to the scores.
+Expected<std::optional<NodeId>> summandOf(OpContext &op, const AttentionForm &form,
+                                          const Masks &masks) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double filter = BYCC_TRY(op.floatAttr("mask_filter_value", -10000));
+  bool isCausal = BYCC_TRY(op.intAttr("unidirectional", 0)) != 0;
+  Compose c(op);
+  DType dtype = op.dtype(form.q);
+  std::optional<NodeId> sum;
+  if (op.has(masks.mask)) {
+    NodeId allowed = BYCC_TRY(allowedBy(op, op.input(masks.mask), form));
+    sum = c.where(allowed, c.scalar(dtype, 0), c.scalar(dtype, filter));
+  }
+  if (op.has(masks.summand))
+    sum = sum ? c.add(*sum, op.input(masks.summand)) : op.input(masks.summand);
+  if (isCausal) {
+    NodeId key = BYCC_TRY(positions(op, form.k, 2)),
+           query = c.expand(BYCC_TRY(positions(op, form.q, 2)), 1);
+    if (masks.past)
+      query = c.add(query, BYCC_TRY(extentOf(op, *masks.past, 2)));
+    NodeId isBefore = c.call("less_equal", {key, query});
+    sum = c.where(isBefore, sum.value_or(c.scalar(dtype, 0)), c.scalar(dtype, -infinity));
+  }
+  if (sum)
+    BYCC_TRY(c.done(*sum));
+  return sum;
+}
+
+Expected<int64_t> headsOf(OpContext &op) {
+  int64_t heads = BYCC_TRY(op.requiredInt("num_heads"));
+  if (heads < 1)
+    return op.error() << "num_heads is " << heads;
+  return heads;
+}
+
+Expected<> refuse(OpContext &op, std::initializer_list<const char *> flags) {
+  for (const char *flag : flags)
+    if (BYCC_TRY(op.intAttr(flag, 0)) != 0)
+      return op.error(Status::Unsup) << flag << " is not supported";
+  return {};
+}
+
+// The parts of this many elements along the last axis.
+Expected<std::vector<NodeId>> partsOf(OpContext &op, NodeId x, std::span<const int64_t> sizes) {
+  std::vector<NodeId> parts;
+  int64_t last = op.rank(x) - 1, begin = 0;
+  Compose c(op);
+  for (int64_t size : sizes) {
+    parts.push_back(BYCC_TRY(c.done(c.slice(x, last, begin, begin + size))));
+    begin += size;
+  }
+  if (op.shape(x)[last] != Dim(begin))
+    return op.error() << op.types().str(op.module().type(x)) << " in parts of " << begin
+                      << " elements";
+  return parts;
+}
+
+// The sizes of Q, K and V.
+Expected<std::vector<int64_t>> sizesOf(OpContext &op) {
+  if (auto given = BYCC_TRY(op.intsAttr("qkv_hidden_sizes")); given && !given->empty()) {
+    if (given->size() != 3)
+      return op.error() << "qkv_hidden_sizes has " << given->size() << " values, wanted 3";
+    return *given;
+  }
+  Dim all = op.shape(op.input(1)).back();
+  if (!all.isConst() || all.value() % 3 != 0)
+    return op.error() << "weights of type " << op.types().str(op.module().type(op.input(1)));
+  return std::vector<int64_t>(3, all.value() / 3);
+}
+
+// past[i] of [2, batch, heads, length, size], in front of x.
+Expected<NodeId> withPast(OpContext &op, size_t index, int64_t part, NodeId x) {
+  Compose c(op);
+  NodeId both[2] = {c.squeeze(c.slice(op.input(index), 0, part, part + 1), {0}), x};
+  return c.done(c.concat(both, 2));
+}
+
+} // namespace
+
+// Input times weights is Q, K and V beside each other.
+Expected<> convertProjectedAttention(OpContext &op) {
+  int64_t heads = BYCC_TRY(headsOf(op));
+  BYCC_TRY(refuse(op, {"do_rotary", "past_present_share_buffer"}));
+  op.ignoreAttr("rotary_embedding_dim");
+  if (op.rank(op.input(0)) != 3 || op.rank(op.input(1)) != 2)
+    return op.error() << "input of rank " << op.rank(op.input(0)) << " and weights of rank "
+                      << op.rank(op.input(1)) << ", wanted 3 and 2";
+  NodeId all = BYCC_TRY(matmulOf(op, op.input(0), op.input(1)));
+  if (op.has(2))
+    all = BYCC_TRY(sumOf(op, all, op.input(2)));
+  std::vector<NodeId> parts = BYCC_TRY(partsOf(op, all, BYCC_TRY(sizesOf(op))));
+  for (NodeId &part : parts)
+    part = BYCC_TRY(splitHeads(op, part, heads, "num_heads"));
+  AttentionForm form{parts[0], parts[1], parts[2]};
+  Masks masks{3, 5, {}};
+  Compose c(op);
+  if (op.has(4)) {
+    if (op.rank(op.input(4)) != 5)
+      return op.error() << "past of rank " << op.rank(op.input(4)) << ", wanted 5";
+    form.k = BYCC_TRY(withPast(op, 4, 0, form.k));
+    form.v = BYCC_TRY(withPast(op, 4, 1, form.v));
+    masks.past = BYCC_TRY(c.done(c.squeeze(c.slice(op.input(4), 0, 0, 1), {0})));
+  }
+  if (op.wantsOutput(1)) {
+    NodeId both[2] = {form.k, form.v};
+    op.setOutput(1, BYCC_TRY(c.done(c.stack(both, 0))));
+  }
+  form.scale = BYCC_TRY(scaleOf(op, form.q, true));
+  form.summand = BYCC_TRY(summandOf(op, form, masks));
+  op.setOutput(0, BYCC_TRY(mergeHeads(op, BYCC_TRY(attend(op, form)).result)));
+  return {};
+}
+
+namespace {
+
+// Part `index` of [batch, length, heads, parts, size] as [batch, heads, length, size].
+Expected<NodeId> packedPart(OpContext &op, NodeId x, int64_t index) {
+  Compose c(op);
+  NodeId part = c.squeeze(c.slice(x, 3, index, index + 1), {3});
+  return c.done(c.transpose(part, {0, 2, 1, 3}));
+}
+
+// With its part of the bias (input 3, of Q, K and V together), in heads.
+Expected<NodeId> headsAt(OpContext &op, size_t index, int64_t heads,
+                         std::span<const int64_t> sizes) {
+  NodeId x = op.input(index);
+  if (op.has(3))
+    x = BYCC_TRY(sumOf(op, x, BYCC_TRY(partsOf(op, op.input(3), sizes))[index]));
+  return splitHeads(op, x, heads, "num_heads");
+}
+
+Expected<int64_t> hiddenSize(OpContext &op, NodeId x) {
+  Dim size = op.shape(x).back();
+  if (!size.isConst())
+    return op.error(Status::Unsup) << "the size of a head must be known when the model is read";
+  return size.value();
+}
+
+// Q, K and V in heads. Keys and values of rank 4 are so already: those of another sequence, without
+// a bias.
+Expected<AttentionForm> readHeads(OpContext &op, int64_t heads) {
+  NodeId q = op.input(0);
+  bool isAllPacked = op.rank(q) == 5;
+  int64_t keyRank = op.has(1) ? op.rank(op.input(1)) : 0;
+  if ((isAllPacked || keyRank == 5) && op.has(3))
+    return op.error(Status::Unsup) << "a bias of packed operands";
+  if (isAllPacked)
+    return AttentionForm{BYCC_TRY(packedPart(op, q, 0)), BYCC_TRY(packedPart(op, q, 1)),
+                         BYCC_TRY(packedPart(op, q, 2))};
+  if (op.rank(q) != 3 || keyRank < 3 || keyRank > 5 || (keyRank < 5 && !op.has(2)))
+    return op.error() << "query of rank " << op.rank(q) << " and key of rank " << keyRank;
+  int64_t size = BYCC_TRY(hiddenSize(op, q));
+  if (keyRank == 5)
+    return AttentionForm{BYCC_TRY(splitHeads(op, q, heads, "num_heads")),
+                         BYCC_TRY(packedPart(op, op.input(1), 0)),
+                         BYCC_TRY(packedPart(op, op.input(1), 1))};
+  int64_t valueSize = BYCC_TRY(hiddenSize(op, op.input(2))) * (keyRank == 4 ? heads : 1);
+  const int64_t sizes[] = {size, size, valueSize};
+  AttentionForm form{BYCC_TRY(headsAt(op, 0, heads, sizes)), op.input(1), op.input(2)};
+  if (keyRank == 3) {
+    form.k = BYCC_TRY(headsAt(op, 1, heads, sizes));
+    form.v = BYCC_TRY(headsAt(op, 2, heads, sizes));
+  }
+  return form;
+}
+
+} // namespace
+
+Expected<> convertMultiHeadAttention(OpContext &op) {
+  int64_t heads = BYCC_TRY(headsOf(op));
+  for (auto [index, what] :
+       {std::pair<size_t, const char *>{8, "past_sequence_length"}, {9, "cache_indirection"}})
+    if (op.has(index))
+      return op.error(Status::Unsup)
+             << what << " (a buffer that is written in place) is not supported";
+  AttentionForm form = BYCC_TRY(readHeads(op, heads));
+  Masks masks{4, 5, {}};
+  if (op.has(6) != op.has(7) || (op.has(6) && op.rank(op.input(1)) == 4))
+    return op.error() << "past_key and past_value come together, and with keys of rank 3";
+  if (op.has(6)) {
+    masks.past = op.input(6);
+    NodeId keys[2] = {op.input(6), form.k}, values[2] = {op.input(7), form.v};
+    Compose c(op);
+    form.k = BYCC_TRY(c.done(c.concat(keys, 2)));
+    form.v = BYCC_TRY(c.done(c.concat(values, 2)));
+  }
+  op.setOutput(1, form.k);
+  op.setOutput(2, form.v);
+  form.scale = BYCC_TRY(scaleOf(op, form.q, true));
+  form.summand = BYCC_TRY(summandOf(op, form, masks));
+  Attended made = BYCC_TRY(attend(op, form));
+  op.setOutput(0, BYCC_TRY(mergeHeads(op, made.result)));
+  op.setOutput(3, made.biased);
+  return {};
+}
+
+// The tables have a row for each position. Positions are given for each token, or as the first one.
+Expected<> convertRotaryOfTables(OpContext &op) {
+  NodeId x = op.input(0), table = op.input(2);
+  bool isPacked = op.rank(x) == 3, isInterleaved = BYCC_TRY(op.intAttr("interleaved", 0)) != 0;
+  int64_t heads = BYCC_TRY(op.intAttr("num_heads", 0));
+  int64_t part = BYCC_TRY(op.intAttr("rotary_embedding_dim", 0));
+  BYCC_TRY(refuse(op, {"is_packed_batching"}));
+  op.ignoreAttr("scale"); // as ONNX Runtime does
+  if ((!isPacked && op.rank(x) != 4) || op.rank(table) != 2 || op.rank(op.input(1)) > 2)
+    return op.error() << "input of rank " << op.rank(x) << ", position_ids of rank "
+                      << op.rank(op.input(1)) << ", tables of rank " << op.rank(table);
+  if (isPacked && part == 0) { // then the tables are for whole heads
+    int64_t half = BYCC_TRY(hiddenSize(op, table));
+    heads = half > 0 ? BYCC_TRY(hiddenSize(op, x)) / (2 * half) : 0;
+  }
+  if (isPacked)
+    x = BYCC_TRY(splitHeads(op, x, heads, "num_heads"));
+  Compose c(op);
+  NodeId places = op.input(1);
+  if (op.rank(places) < 2)
+    places = c.expand(c.add(BYCC_TRY(positions(op, x, 2)), places), 0);
+  auto rows = [&](size_t index) { // [batch, 1, length, rotated / 2]
+    AttrDict byRow{{"axis", int64_t{0}}, {"mode", "error"}};
+    return c.done(c.expand(c.call("take", {op.input(index), places}, byRow), 1));
+  };
+  NodeId cosine = BYCC_TRY(rows(2)), sine = BYCC_TRY(rows(3));
+  NodeId result = BYCC_TRY(rotated(op, x, cosine, sine, part, isInterleaved));
+  op.setOutput(0, isPacked ? BYCC_TRY(mergeHeads(op, result)) : result);
+  return {};
+}
+
+} // namespace bycc::onnx
