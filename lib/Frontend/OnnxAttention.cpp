@@ -173,14 +173,14 @@ Expected<Bias> biasOf(OpContext &op, const OnnxForm &form) {
 }
 
 // The bias as one summand of scores of this dtype; nothing without masks.
-Expected<std::optional<NodeId>> summandOf(OpContext &op, const Bias &bias, DType dtype) {
+Expected<NodeId> summandOf(OpContext &op, const Bias &bias, DType dtype) {
   Compose c(op);
   NodeId summand = bias.summand ? c.cast(bias.summand, dtype) : op.scalar(dtype, 0);
   if (bias.allowed)
     summand = c.where(bias.allowed, summand, op.scalar(dtype, -infinity));
   else if (!bias.summand)
-    return std::optional<NodeId>();
-  return std::optional(BYCC_TRY(c.done(summand)));
+    return NodeId();
+  return c.done(summand);
 }
 
 } // namespace
@@ -209,18 +209,17 @@ Expected<Attended> attend(OpContext &op, AttentionForm form) {
   made.scores = made.capped = BYCC_TRY(matmulOf(op, queries, keys));
   if (form.softcap > 0)
     made.capped = c.mul(c.call("tanh", {c.div(made.scores, form.softcap)}), form.softcap);
-  made.biased = form.summand ? c.add(made.capped, *form.summand) : made.capped;
+  made.biased = form.summand ? c.add(made.capped, form.summand) : made.capped;
   NodeId all = made.biased;
   if (form.sink) {
-    NodeId parts[2] = {all, c.add(c.call("zeros_like", {c.slice(all, 3, 0, 1)}), *form.sink)};
+    NodeId parts[2] = {all, c.add(c.call("zeros_like", {c.slice(all, 3, 0, 1)}), form.sink)};
     all = c.concat(parts, 3);
   }
   made.weights = c.cast(c.call("nn.softmax", {c.cast(all, form.precision.value_or(dtype))}), dtype);
   if (form.sink)
     made.weights = c.slice(made.weights, 3, 0, -1);
   if (form.mayForbidAll) {
-    NodeId summand = BYCC_TRY(c.done(*form.summand));
-    NodeId largest = c.reduce("max", summand, {op.rank(summand) - 1});
+    NodeId largest = c.reduce("max", form.summand, {op.rank(form.summand) - 1});
     made.weights = c.where(c.call("equal", largest, -infinity), c.scalar(dtype, 0), made.weights);
   }
   made.result = BYCC_TRY(matmulOf(op, BYCC_TRY(c.done(made.weights)), form.v));

@@ -14,6 +14,14 @@ Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis);
 // Each head of [batch, heads, length, size] as often as `queries` has heads for it.
 Expected<NodeId> headsFor(OpContext &op, NodeId queries, NodeId x);
 
+// Where ONNX Runtime's operators have their inputs; those behind the last one are not there.
+struct ProjectedInputs {
+  size_t mask, past;
+  size_t summand = SIZE_MAX;
+};
+// Attention of `projected`: Q, K and V beside each other, [batch, length, 3 * hidden].
+Expected<> attendProjected(OpContext &op, NodeId projected, const ProjectedInputs &inputs);
+
 // Pairs of elements of a head, turned by the angle of their position. Pairs are neighbours
 // (interleaved), or element i of the first and of the second half. x is [batch, heads, length, size],
 // the tables broadcast to [batch, 1, length, rotated / 2].
@@ -24,9 +32,9 @@ Expected<NodeId> rotated(OpContext &op, NodeId x, NodeId cosine, NodeId sine, in
 struct AttentionForm {
   NodeId q, k, v; // [batch, heads, length, size]; several heads of q share one of k and v
   double scale = 1, softcap = 0;
-  std::optional<NodeId> summand;  // of the scores
-  std::optional<NodeId> sink;     // [heads, 1, 1]: the score of a key more, whose value is 0
-  bool mayForbidAll = false;      // then a row of -inf in the summand gives 0
+  NodeId summand;            // of the scores; may be missing
+  NodeId sink;               // [heads, 1, 1]: the score of a key more, whose value is 0; the same
+  bool mayForbidAll = false; // then a row of -inf in the summand gives 0
   std::optional<DType> precision; // of the softmax
 };
 struct Attended {

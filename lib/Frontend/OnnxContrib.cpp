@@ -83,4 +83,27 @@ Expected<> convertQLinearGlobalPool(OpContext &op) {
   return setQuantized(op, mean, 3);
 }
 
+Expected<> convertQLinearAveragePool(OpContext &op) {
+  NodeId x = BYCC_TRY(realAt(op, 0));
+  int64_t last = BYCC_TRY(op.intAttr("channels_last", 0)) != 0 ? op.rank(x) - 1 : 1;
+  NodeId means = BYCC_TRY(poolOf(op, BYCC_TRY(op.moveAxis(x, last, 1)), "nn.avg_pool"));
+  return setQuantized(op, BYCC_TRY(op.moveAxis(means, 1, last)), 3);
+}
+
+Expected<> convertQLinearReduceMean(OpContext &op) {
+  NodeId x = BYCC_TRY(realAt(op, 0));
+  auto given = BYCC_TRY(op.intsAttr("axes"));
+  bool keepDims = BYCC_TRY(op.intAttr("keepdims", 1)) != 0;
+  AttrValue axes; // all
+  if (given && !given->empty())
+    axes = AttrValue::ints(BYCC_TRY(op.normalAxes(*given, op.rank(x))));
+  return setQuantized(op, BYCC_TRY(op.call("mean", {x}, {{"axis", axes}, {"keepdims", keepDims}})),
+                      3);
+}
+
+Expected<> convertQLinearWhere(OpContext &op) {
+  NodeId x = BYCC_TRY(realAt(op, 1)), y = BYCC_TRY(realAt(op, 4));
+  return setQuantized(op, BYCC_TRY(op.call("where", {op.input(0), x, y})), 7);
+}
+
 } // namespace bycc::onnx

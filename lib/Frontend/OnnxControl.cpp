@@ -147,10 +147,15 @@ Expected<> convertSize(OpContext &op) {
 
 namespace {
 
+// Start, limit and step, which ONNX Runtime's own may leave out.
+NodeId rangeBound(OpContext &op, size_t index) {
+  return op.has(index) ? op.input(index) : op.scalar(op.dtype(op.input(0)), 1);
+}
+
 Expected<> rangeAtRunTime(OpContext &op, DType dtype) {
   NodeId bounds[3];
   for (int i = 0; i < 3; ++i) {
-    bounds[i] = op.input(i);
+    bounds[i] = rangeBound(op, i);
     if (op.dtype(bounds[i]) != dtype)
       return op.error() << "start, limit and delta must be scalars of one type";
     if (op.rank(bounds[i]) != 0)
@@ -174,11 +179,11 @@ Expected<> convertRange(OpContext &op) {
   DType dtype = op.dtype(start);
   double bounds[3];
   for (int i = 0; i < 3; ++i) {
-    std::optional<std::vector<double>> known = op.numbersOf(op.input(i));
+    std::optional<std::vector<double>> known = op.numbersOf(rangeBound(op, i));
     if (!known)
       return rangeAtRunTime(op, dtype);
     const std::vector<double> &value = *known;
-    if (value.size() != 1 || op.dtype(op.input(i)) != dtype)
+    if (value.size() != 1 || op.dtype(rangeBound(op, i)) != dtype)
       return op.error() << "start, limit and delta must be scalars of one type";
     bounds[i] = value[0];
   }

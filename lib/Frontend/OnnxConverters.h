@@ -52,6 +52,8 @@ Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
 
 // OnnxPool.cpp
 Expected<> convertPool(OpContext &op);
+// The same over x: "nn.max_pool" or "nn.avg_pool".
+Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name);
 Expected<> convertGlobalPool(OpContext &op);
 Expected<> convertLpPool(OpContext &op);
 Expected<> convertGlobalLpPool(OpContext &op);
@@ -75,9 +77,9 @@ Expected<> convertLrn(OpContext &op);
 Expected<> convertRmsNorm(OpContext &op);
 Expected<> convertMeanVarianceNorm(OpContext &op);
 
-// x over the axes from `axis` on; without beta it is 0.
-Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, std::optional<NodeId> beta,
-                             int64_t axis, double epsilon);
+// x over the axes from `axis` on; beta may be missing.
+Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, NodeId beta, int64_t axis,
+                             double epsilon);
 // The same without the mean, in the dtype `wide`; `inverse` gets 1 / sqrt(mean(x^2) + epsilon).
 Expected<NodeId> rmsNormOf(OpContext &op, NodeId x, NodeId gamma, int64_t axis, double epsilon,
                            DType wide = DType::Float32, NodeId *inverse = nullptr);
@@ -121,12 +123,16 @@ Expected<> convertQLinearMatMul(OpContext &op);
 Expected<> convertConvInteger(OpContext &op);
 Expected<> convertQGemm(OpContext &op);
 Expected<> convertMatMulInteger(OpContext &op);
+Expected<> convertMatMulIntegerToFloat(OpContext &op);
+Expected<> convertDynamicQuantizeMatMul(OpContext &op);
+Expected<> convertQAttention(OpContext &op);
 
 // OnnxFused.cpp
 Expected<> convertFusedConv(OpContext &op);
 Expected<> convertFusedGemm(OpContext &op);
 Expected<> convertFusedMatMul(OpContext &op);
 Expected<> convertNhwcConv(OpContext &op);
+Expected<> convertNhwcMaxPool(OpContext &op);
 Expected<> convertBiasAdd(OpContext &op);
 Expected<> convertBiasGelu(OpContext &op);
 Expected<> convertBiasSoftmax(OpContext &op);
@@ -138,6 +144,18 @@ Expected<> convertQuickGelu(OpContext &op);
 Expected<> convertMultiHeadAttention(OpContext &op);
 Expected<> convertProjectedAttention(OpContext &op);
 Expected<> convertRotaryOfTables(OpContext &op);
+
+// OnnxPositionBias.cpp
+Expected<> convertRelativePositionBias(OpContext &op);
+Expected<> convertGatedPositionBias(OpContext &op);
+
+// OnnxRuntimeTensors.cpp
+Expected<> convertExpandDims(OpContext &op);
+Expected<> convertUniqueInOrder(OpContext &op);
+Expected<> convertDistances(OpContext &op);
+Expected<> convertComplexMul(OpContext &op);
+Expected<> convertIsAllFinite(OpContext &op);
+Expected<> convertUnfold(OpContext &op);
 
 // OnnxGroupQuery.cpp
 Expected<> convertGroupQueryAttention(OpContext &op);
@@ -155,6 +173,9 @@ Expected<> convertQLinearGlobalPool(OpContext &op);
 Expected<> convertQLinearLeakyRelu(OpContext &op);
 Expected<> convertQLinearSigmoid(OpContext &op);
 Expected<> convertQLinearSoftmax(OpContext &op);
+Expected<> convertQLinearAveragePool(OpContext &op);
+Expected<> convertQLinearReduceMean(OpContext &op);
+Expected<> convertQLinearWhere(OpContext &op);
 
 // OnnxWeightOnly.cpp
 Expected<> convertGatherBlockQuantized(OpContext &op);
@@ -244,6 +265,7 @@ Expected<> convertSplitToSequence(OpContext &op);
 Expected<> convertRnn(OpContext &op);
 Expected<> convertGru(OpContext &op);
 Expected<> convertLstm(OpContext &op);
+Expected<> convertDynamicQuantizeLstm(OpContext &op);
 
 // The right operand of a binary operator as NumPy would broadcast it. Before
 // opset 7 it broadcasts only when asked to, along axes that start at `axis`.

@@ -121,6 +121,14 @@ Expected<> convertNhwcConv(OpContext &op) {
   return {};
 }
 
+Expected<> convertNhwcMaxPool(OpContext &op) {
+  int64_t last = op.rank(op.input(0)) - 1;
+  NodeId x = BYCC_TRY(op.moveAxis(op.input(0), last, 1));
+  NodeId largest = BYCC_TRY(poolOf(op, x, "nn.max_pool"));
+  op.setOutput(0, BYCC_TRY(op.moveAxis(largest, 1, last)));
+  return {};
+}
+
 Expected<> convertBiasGelu(OpContext &op) {
   NodeId sum = BYCC_TRY(sumOf(op, op.input(0), op.input(1)));
   op.setOutput(0, BYCC_TRY(geluOf(op, sum, false)));

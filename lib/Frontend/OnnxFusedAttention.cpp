@@ -13,7 +13,7 @@ namespace {
 // The inputs that masks and summands stand in, and how many keys are in front of the queries.
 struct Masks {
   size_t mask = 0, summand = 0;
-  std::optional<NodeId> past; // [batch, heads, length, size]
+  NodeId past; // [batch, heads, length, size]; may be missing
 };
 
 // A mask of any rank as a condition on scores [batch, heads, length, keys]: [batch] is the number of
@@ -44,31 +44,28 @@ Expected<NodeId> allowedBy(OpContext &op, NodeId mask, const AttentionForm &form
 }
 
 // What masks, the input that is added, and the order of tokens add to the scores.
-Expected<std::optional<NodeId>> summandOf(OpContext &op, const AttentionForm &form,
-                                          const Masks &masks) {
+Expected<NodeId> summandOf(OpContext &op, const AttentionForm &form, const Masks &masks) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double filter = BYCC_TRY(op.floatAttr("mask_filter_value", -10000));
   bool isCausal = BYCC_TRY(op.intAttr("unidirectional", 0)) != 0;
   Compose c(op);
   DType dtype = op.dtype(form.q);
-  std::optional<NodeId> sum;
+  NodeId sum;
   if (op.has(masks.mask)) {
     NodeId allowed = BYCC_TRY(allowedBy(op, op.input(masks.mask), form));
     sum = c.where(allowed, c.scalar(dtype, 0), c.scalar(dtype, filter));
   }
   if (op.has(masks.summand))
-    sum = sum ? c.add(*sum, op.input(masks.summand)) : op.input(masks.summand);
+    sum = sum ? c.add(sum, op.input(masks.summand)) : op.input(masks.summand);
   if (isCausal) {
     NodeId key = BYCC_TRY(positions(op, form.k, 2)),
            query = c.expand(BYCC_TRY(positions(op, form.q, 2)), 1);
     if (masks.past)
-      query = c.add(query, BYCC_TRY(extentOf(op, *masks.past, 2)));
+      query = c.add(query, BYCC_TRY(extentOf(op, masks.past, 2)));
     NodeId isBefore = c.call("less_equal", {key, query});
-    sum = c.where(isBefore, sum.value_or(c.scalar(dtype, 0)), c.scalar(dtype, -infinity));
+    sum = c.where(isBefore, sum ? sum : c.scalar(dtype, 0), c.scalar(dtype, -infinity));
   }
-  if (sum)
-    BYCC_TRY(c.done(*sum));
-  return sum;
+  return c.done(sum);
 }
 
 Expected<int64_t> headsOf(OpContext &op) {
@@ -101,50 +98,46 @@ Expected<std::vector<NodeId>> partsOf(OpContext &op, NodeId x, std::span<const i
 }
 
 // The sizes of Q, K and V.
-Expected<std::vector<int64_t>> sizesOf(OpContext &op) {
+Expected<std::vector<int64_t>> sizesOf(OpContext &op, NodeId projected) {
   if (auto given = BYCC_TRY(op.intsAttr("qkv_hidden_sizes")); given && !given->empty()) {
     if (given->size() != 3)
       return op.error() << "qkv_hidden_sizes has " << given->size() << " values, wanted 3";
     return *given;
   }
-  Dim all = op.shape(op.input(1)).back();
+  Dim all = op.shape(projected).back();
   if (!all.isConst() || all.value() % 3 != 0)
-    return op.error() << "weights of type " << op.types().str(op.module().type(op.input(1)));
+    return op.error() << op.types().str(all) << " columns of weights are not Q, K and V";
   return std::vector<int64_t>(3, all.value() / 3);
 }
 
-// past[i] of [2, batch, heads, length, size], in front of x.
-Expected<NodeId> withPast(OpContext &op, size_t index, int64_t part, NodeId x) {
+// past[part] of [2, batch, heads, length, size], in front of x.
+Expected<NodeId> withPast(OpContext &op, NodeId past, int64_t part, NodeId x) {
   Compose c(op);
-  NodeId both[2] = {c.squeeze(c.slice(op.input(index), 0, part, part + 1), {0}), x};
+  NodeId both[2] = {c.squeeze(c.slice(past, 0, part, part + 1), {0}), x};
   return c.done(c.concat(both, 2));
 }
 
 } // namespace
 
-// Input times weights is Q, K and V beside each other.
-Expected<> convertProjectedAttention(OpContext &op) {
+Expected<> attendProjected(OpContext &op, NodeId projected, const ProjectedInputs &inputs) {
   int64_t heads = BYCC_TRY(headsOf(op));
   BYCC_TRY(refuse(op, {"do_rotary", "past_present_share_buffer"}));
   op.ignoreAttr("rotary_embedding_dim");
-  if (op.rank(op.input(0)) != 3 || op.rank(op.input(1)) != 2)
-    return op.error() << "input of rank " << op.rank(op.input(0)) << " and weights of rank "
-                      << op.rank(op.input(1)) << ", wanted 3 and 2";
-  NodeId all = BYCC_TRY(matmulOf(op, op.input(0), op.input(1)));
-  if (op.has(2))
-    all = BYCC_TRY(sumOf(op, all, op.input(2)));
-  std::vector<NodeId> parts = BYCC_TRY(partsOf(op, all, BYCC_TRY(sizesOf(op))));
+  if (op.rank(projected) != 3)
+    return op.error() << "an input of rank " << op.rank(projected) << ", wanted 3";
+  std::vector<NodeId> parts = BYCC_TRY(partsOf(op, projected, BYCC_TRY(sizesOf(op, projected))));
   for (NodeId &part : parts)
     part = BYCC_TRY(splitHeads(op, part, heads, "num_heads"));
   AttentionForm form{parts[0], parts[1], parts[2]};
-  Masks masks{3, 5, {}};
+  Masks masks{inputs.mask, inputs.summand, {}};
   Compose c(op);
-  if (op.has(4)) {
-    if (op.rank(op.input(4)) != 5)
-      return op.error() << "past of rank " << op.rank(op.input(4)) << ", wanted 5";
-    form.k = BYCC_TRY(withPast(op, 4, 0, form.k));
-    form.v = BYCC_TRY(withPast(op, 4, 1, form.v));
-    masks.past = BYCC_TRY(c.done(c.squeeze(c.slice(op.input(4), 0, 0, 1), {0})));
+  if (op.has(inputs.past)) {
+    NodeId past = op.input(inputs.past);
+    if (op.rank(past) != 5)
+      return op.error() << "past of rank " << op.rank(past) << ", wanted 5";
+    form.k = BYCC_TRY(withPast(op, past, 0, form.k));
+    form.v = BYCC_TRY(withPast(op, past, 1, form.v));
+    masks.past = BYCC_TRY(c.done(c.squeeze(c.slice(past, 0, 0, 1), {0})));
   }
   if (op.wantsOutput(1)) {
     NodeId both[2] = {form.k, form.v};
@@ -154,6 +147,16 @@ Expected<> convertProjectedAttention(OpContext &op) {
   form.summand = BYCC_TRY(summandOf(op, form, masks));
   op.setOutput(0, BYCC_TRY(mergeHeads(op, BYCC_TRY(attend(op, form)).result)));
   return {};
+}
+
+// Input times weights is Q, K and V beside each other.
+Expected<> convertProjectedAttention(OpContext &op) {
+  if (op.rank(op.input(1)) != 2)
+    return op.error() << "weights of rank " << op.rank(op.input(1)) << ", wanted 2";
+  NodeId all = BYCC_TRY(matmulOf(op, op.input(0), op.input(1)));
+  if (op.has(2))
+    all = BYCC_TRY(sumOf(op, all, op.input(2)));
+  return attendProjected(op, all, {.mask = 3, .past = 4, .summand = 5});
 }
 
 namespace {

@@ -24,7 +24,7 @@ Expected<> convertSkipLayerNorm(OpContext &op) {
   NodeId sum = BYCC_TRY(skipSum(op, 4));
   int64_t axis = op.rank(sum) - 1;
   BYCC_TRY(setLayerStatistics(op, sum, axis, epsilon));
-  std::optional<NodeId> beta = op.has(3) ? std::optional(op.input(3)) : std::nullopt;
+  NodeId beta = op.has(3) ? op.input(3) : NodeId();
   op.setOutput(0, BYCC_TRY(layerNormOf(op, sum, op.input(2), beta, axis, epsilon)));
   op.setOutput(3, sum);
   return {};

@@ -342,6 +342,17 @@ std::string whyNotRead(const Node &node, const OpRow *row, std::optional<int64_t
   return row->relayName.empty() ? what : what + ": it " + std::string(row->relayName);
 }
 
+// What to do about an operator of this domain; "" for ONNX's own.
+std::string adviceFor(std::string_view domain) {
+  if (isDefaultDomain(domain))
+    return "";
+  if (domain == "com.microsoft.nchwc" || domain == "com.ms.internal.nhwc")
+    return "ONNX Runtime has optimised the file for one machine: save it again at its level "
+           "'extended', or take the original";
+  return "operators of domain " + escaped(domain) +
+         " are no part of ONNX; those that are read stand in share/doc/operators.md";
+}
+
 } // namespace
 
 // In place of a value that could not be made, one of its declared type: so what
@@ -386,7 +397,9 @@ void Importer::convertNode(const Node &node) {
   OpContext op(*this, node, opset, row ? row->relayName : "", source);
   Expected<> done;
   if (std::string why = whyNotRead(node, row, versionOf(node.domain)); !why.empty()) {
-    done = op.error(Status::Unsup).as(MessageId::OnnxOperator) << why;
+    std::string advice = row ? "" : adviceFor(node.domain);
+    ErrorBuilder problem = op.error(Status::Unsup).as(MessageId::OnnxOperator) << why;
+    done = advice.empty() ? std::move(problem) : std::move(problem).note(advice);
   } else if (!isPoisoned) {
     done = convertWithRow(op, *row);
   }

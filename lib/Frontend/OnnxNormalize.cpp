@@ -174,8 +174,8 @@ Expected<> convertInstanceNorm(OpContext &op) {
 }
 
 // More axes than one are taken as one.
-Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, std::optional<NodeId> beta,
-                             int64_t axis, double epsilon) {
+Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, NodeId beta, int64_t axis,
+                             double epsilon) {
   int64_t rank = op.rank(x);
   std::vector<Dim> shape = op.shape(x);
   Dim inner(1);
@@ -194,7 +194,7 @@ Expected<NodeId> layerNormOf(OpContext &op, NodeId x, NodeId gamma, std::optiona
     return op.reshape(node, {&count, 1});
   };
   gamma = BYCC_TRY(flat(gamma));
-  NodeId bias = beta ? BYCC_TRY(flat(*beta)) : BYCC_TRY(op.call("zeros_like", {gamma}));
+  NodeId bias = beta ? BYCC_TRY(flat(beta)) : BYCC_TRY(op.call("zeros_like", {gamma}));
   NodeId data = x;
   if (axis + 1 < rank) {
     std::vector<int64_t> codes(static_cast<size_t>(axis), 0); // copied
@@ -211,7 +211,7 @@ Expected<> convertLayerNorm(OpContext &op) {
   op.ignoreAttr("stash_type");
   int64_t axis = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("axis", -1)), op.rank(x)));
   BYCC_TRY(setLayerStatistics(op, x, axis, epsilon));
-  std::optional<NodeId> beta = op.has(2) ? std::optional(op.input(2)) : std::nullopt;
+  NodeId beta = op.has(2) ? op.input(2) : NodeId();
   op.setOutput(0, BYCC_TRY(layerNormOf(op, x, op.input(1), beta, axis, epsilon)));
   return {};
 }

@@ -191,11 +191,9 @@ Expected<Window> poolWindow(OpContext &op, NodeId x) {
 
 } // namespace
 
-// MaxPool and AveragePool.
-Expected<> convertPool(OpContext &op) {
-  NodeId x = op.input(0);
+Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name) {
   Window window = BYCC_TRY(poolWindow(op, x));
-  bool isAverage = op.relayName() == "nn.avg_pool";
+  bool isAverage = name == "nn.avg_pool";
   bool isColumnMajor = BYCC_TRY(op.intAttr("storage_order", 0)) != 0;
   bool ceil = BYCC_TRY(op.intAttr("ceil_mode", 0)) != 0;
   bool includePad = isAverage && BYCC_TRY(op.intAttr("count_include_pad", 0)) != 0;
@@ -203,10 +201,8 @@ Expected<> convertPool(OpContext &op) {
   if (counts.empty() && (ceil || op.wantsOutput(1)))
     return op.error(Status::Unsup) << "ceil_mode and indices need a static input";
   bool addsWindows = ceil && counts != BYCC_TRY(windowCounts(op, x, window, false));
-  if (addsWindows && includePad) {
-    op.setOutput(0, BYCC_TRY(averagesWithPadding(op, x, window, counts)));
-    return {};
-  }
+  if (addsWindows && includePad)
+    return averagesWithPadding(op, x, window, counts);
   AttrDict attrs{{"pool_size", AttrValue::ints(window.kernel)},
                  {"strides", AttrValue::ints(window.strides)},
                  {"dilation", AttrValue::ints(window.dilations)},
@@ -214,7 +210,7 @@ Expected<> convertPool(OpContext &op) {
                  {"ceil_mode", addsWindows}};
   if (isAverage)
     attrs.push_back({"count_include_pad", includePad});
-  NodeId result = BYCC_TRY(op.call(ranked(op.relayName(), window.kernel.size()), {x}, attrs));
+  NodeId result = BYCC_TRY(op.call(ranked(name, window.kernel.size()), {x}, attrs));
   std::vector<Dim> got = op.shape(result);
   if (addsWindows && !std::equal(counts.begin(), counts.end(), got.begin() + 2)) {
     // On some axes the last window starts in the padding: pads that give the counts.
@@ -223,11 +219,16 @@ Expected<> convertPool(OpContext &op) {
               window.pads.begin() + static_cast<ptrdiff_t>(counts.size()));
     attrs[3].value = paddingAttr(window.pads);
     attrs[4].value = false;
-    result = BYCC_TRY(op.call(ranked(op.relayName(), window.kernel.size()), {x}, attrs));
+    result = BYCC_TRY(op.call(ranked(name, window.kernel.size()), {x}, attrs));
   }
-  op.setOutput(0, result);
   if (op.wantsOutput(1) && !isAverage)
     op.setOutput(1, BYCC_TRY(maximumPlaces(op, x, window, counts, isColumnMajor)));
+  return result;
+}
+
+// MaxPool and AveragePool.
+Expected<> convertPool(OpContext &op) {
+  op.setOutput(0, BYCC_TRY(poolOf(op, op.input(0), op.relayName())));
   return {};
 }
 

@@ -3,6 +3,7 @@
 // become float32, zero points int32; a scale of one element is one value. What the
 // qnn operators do not have (blocks, scales per row, stacks that broadcast,
 // convolutions of rank 5) is written in plain operators.
+#include "OnnxAttention.h"
 #include "OnnxConverters.h"
 #include "OnnxScales.h"
 #include "OnnxWindow.h"
@@ -202,10 +203,17 @@ Expected<> convertDequantize(OpContext &op) {
   return {};
 }
 
+namespace {
+
+// What a product's operands are: data, zero point, scale.
+struct Quantized {
+  NodeId data, zero, scale;
+};
+
 // scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale); a scale of 0,
-// when all is 0, is taken for 1.
-Expected<> convertDynamicQuantize(OpContext &op) {
-  NodeId x = op.input(0), none = op.scalar(DType::Float32, 0);
+// when all is 0, is taken for 1. `narrowZero` gets the zero point as uint8.
+Expected<Quantized> dynamicallyQuantized(OpContext &op, NodeId x, NodeId *narrowZero = nullptr) {
+  NodeId none = op.scalar(DType::Float32, 0);
   NodeId low = BYCC_TRY(op.call("minimum", {BYCC_TRY(op.call("min", {x})), none}));
   NodeId high = BYCC_TRY(op.call("maximum", {BYCC_TRY(op.call("max", {x})), none}));
   NodeId range = BYCC_TRY(op.call("subtract", {high, low}));
@@ -216,20 +224,13 @@ Expected<> convertDynamicQuantize(OpContext &op) {
       "rint", {BYCC_TRY(op.call("divide", {BYCC_TRY(op.call("subtract", {none, low})), scale}))}));
   zero = BYCC_TRY(
       op.cast(BYCC_TRY(op.call("clip", {zero}, {{"a_min", 0.0}, {"a_max", 255.0}})), DType::UInt8));
+  if (narrowZero)
+    *narrowZero = zero;
   NodeId wide = BYCC_TRY(op.cast(zero, DType::Int32));
-  op.setOutput(
-      0, BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, tiesToEven})));
-  op.setOutput(1, scale);
-  op.setOutput(2, zero);
-  return {};
+  NodeId data =
+      BYCC_TRY(op.call("qnn.quantize", {x, scale, wide}, {{"out_dtype", "uint8"}, tiesToEven}));
+  return Quantized{data, wide, scale};
 }
-
-namespace {
-
-// What a product's operands are: data, zero point, scale.
-struct Quantized {
-  NodeId data, zero, scale;
-};
 
 // `since`: as of checkScale().
 Expected<Quantized> quantizedAt(OpContext &op, size_t index, int64_t since) {
@@ -348,14 +349,36 @@ Expected<NodeId> toResult(OpContext &op, NodeId sums, const Quantized &a, const 
   return plainQuantize(op, y, scale, zero, out);
 }
 
+// Integer sums as floats, and the bias at `index`.
+Expected<NodeId> realProduct(OpContext &op, const Quantized &a, const Quantized &b, size_t bias) {
+  NodeId one = op.scalar(DType::Float32, 1);
+  NodeId sums = BYCC_TRY(quantizedProduct(op, {a.data, a.zero, one}, {b.data, b.zero, one}));
+  NodeId scale = BYCC_TRY(op.call("multiply", {a.scale, b.scale}));
+  NodeId real = BYCC_TRY(op.call("multiply", {BYCC_TRY(op.cast(sums, DType::Float32)), scale}));
+  return op.has(bias) ? op.call("add", {real, op.input(bias)}) : Expected<NodeId>(real);
+}
+
 } // namespace
+
+Expected<> convertDynamicQuantize(OpContext &op) {
+  NodeId zero;
+  Quantized made = BYCC_TRY(dynamicallyQuantized(op, op.input(0), &zero));
+  op.setOutput(0, made.data);
+  op.setOutput(1, made.scale);
+  op.setOutput(2, zero);
+  return {};
+}
 
 Expected<> convertQLinearConv(OpContext &op) {
   Quantized x = BYCC_TRY(quantizedAt(op, 0, never)), weight = BYCC_TRY(quantizedAt(op, 3, never));
+  // ONNX Runtime's own has another layout of the data.
+  int64_t last = BYCC_TRY(op.intAttr("channels_last", 0)) != 0 ? op.rank(x.data) - 1 : 1;
+  x.data = BYCC_TRY(op.moveAxis(x.data, last, 1));
   NodeId sums = BYCC_TRY(quantizedConv(op, x, weight));
   if (op.has(8))
     sums = BYCC_TRY(op.call("nn.bias_add", {sums, op.input(8)}));
-  op.setOutput(0, BYCC_TRY(toResult(op, sums, x, weight, 6, 1, never)));
+  NodeId result = BYCC_TRY(toResult(op, sums, x, weight, 6, 1, never));
+  op.setOutput(0, BYCC_TRY(op.moveAxis(result, 1, last)));
   return {};
 }
 
@@ -388,6 +411,32 @@ Expected<> convertQGemm(OpContext &op) {
         0, BYCC_TRY(op.call("multiply", {BYCC_TRY(op.cast(sums, DType::Float32)),
                                          BYCC_TRY(op.call("multiply", {a.scale, b.scale}))})));
   return {};
+}
+
+// Of ONNX Runtime: A, B, their scales and their zero points.
+Expected<> convertMatMulIntegerToFloat(OpContext &op) {
+  Quantized a{op.input(0), BYCC_TRY(zeroAt(op, 4)), BYCC_TRY(scaleAt(op, 2))};
+  Quantized b{op.input(1), BYCC_TRY(zeroAt(op, 5)), BYCC_TRY(scaleAt(op, 3))};
+  if (op.rank(a.scale) > 0)
+    return op.error(Status::Unsup) << "A has one scale";
+  op.setOutput(0, BYCC_TRY(realProduct(op, a, b, 6)));
+  return {};
+}
+
+// Of ONNX Runtime: A in floats, which is quantised first.
+Expected<> convertDynamicQuantizeMatMul(OpContext &op) {
+  Quantized a = BYCC_TRY(dynamicallyQuantized(op, op.input(0)));
+  Quantized b{op.input(1), BYCC_TRY(zeroAt(op, 3)), BYCC_TRY(scaleAt(op, 2))};
+  op.setOutput(0, BYCC_TRY(realProduct(op, a, b, 4)));
+  return {};
+}
+
+// Of ONNX Runtime: attention behind a projection in integers.
+Expected<> convertQAttention(OpContext &op) {
+  Quantized x{op.input(0), BYCC_TRY(zeroAt(op, 6)), BYCC_TRY(scaleAt(op, 3))};
+  Quantized weight{op.input(1), BYCC_TRY(zeroAt(op, 7)), BYCC_TRY(scaleAt(op, 4))};
+  NodeId all = BYCC_TRY(realProduct(op, x, weight, 2));
+  return attendProjected(op, all, {.mask = 5, .past = 8});
 }
 
 Expected<> convertConvInteger(OpContext &op) {

@@ -32,10 +32,11 @@ struct Direction {
 
 class Recurrent {
 public:
-  Recurrent(OpContext &op, Cell cell)
-      : op_(op), c_(op), cell_(cell), gates_(cell == Cell::Rnn   ? 1
-                                             : cell == Cell::Gru ? 3
-                                                                 : 4) {}
+  // `weight`, `state`: W and R, where they are not inputs 1 and 2 as they are.
+  Recurrent(OpContext &op, Cell cell, NodeId weight = {}, NodeId state = {})
+      : op_(op), c_(op), cell_(cell), weights_{weight, state}, gates_(cell == Cell::Rnn   ? 1
+                                                                      : cell == Cell::Gru ? 3
+                                                                                          : 4) {}
 
   Expected<> run() {
     BYCC_TRY(readInputs());
@@ -58,19 +59,23 @@ public:
   }
 
 private:
+  NodeId operand(size_t input) const {
+    NodeId given = input == 1 || input == 2 ? weights_[input - 1] : NodeId();
+    return given ? given : op_.input(input);
+  }
+
   Expected<> checkShape(size_t input, const char *what, std::vector<Dim> wanted) {
     if (!op_.has(input))
       return {};
-    std::vector<Dim> shape = op_.shape(op_.input(input));
+    std::vector<Dim> shape = op_.shape(operand(input));
     bool fits = shape.size() == wanted.size();
     for (size_t i = 0; fits && i < shape.size(); ++i)
       fits = shape[i] == wanted[i] || !shape[i].isConst() || !wanted[i].isConst();
     if (fits)
       return {};
-    TypeId type = op_.types().tensor(op_.dtype(op_.input(input)), wanted);
-    return op_.error() << what << " has type "
-                       << op_.types().str(op_.module().type(op_.input(input))) << ", wanted "
-                       << op_.types().str(type);
+    TypeId type = op_.types().tensor(op_.dtype(operand(input)), wanted);
+    return op_.error() << what << " has type " << op_.types().str(op_.module().type(operand(input)))
+                       << ", wanted " << op_.types().str(type);
   }
 
   Expected<> readInputs() {
@@ -78,17 +83,17 @@ private:
     if (layout_ != 0 && layout_ != 1)
       return op_.error() << "layout is " << layout_ << ", wanted 0 or 1";
     x_ = op_.input(0);
-    if (op_.rank(x_) != 3 || op_.rank(op_.input(1)) != 3 || op_.rank(op_.input(2)) != 3)
+    if (op_.rank(x_) != 3 || op_.rank(operand(1)) != 3 || op_.rank(operand(2)) != 3)
       return op_.error() << "X, W and R have 3 axes, they have " << op_.rank(x_) << ", "
-                         << op_.rank(op_.input(1)) << " and " << op_.rank(op_.input(2));
+                         << op_.rank(operand(1)) << " and " << op_.rank(operand(2));
     if (!isFloat(op_.dtype(x_)))
       return op_.error() << "X is " << name(op_.dtype(x_)) << ", wanted a float";
     if (layout_)
       x_ = c_.transpose(x_, {1, 0, 2});
-    std::vector<Dim> r = op_.shape(op_.input(2));
+    std::vector<Dim> r = op_.shape(operand(2));
     if (!r[0].isConst() || !r[2].isConst())
       return op_.error(Status::Unsup) << "the shape of R must be known, it is "
-                                      << op_.types().str(op_.module().type(op_.input(2)));
+                                      << op_.types().str(op_.module().type(operand(2)));
     numDirections_ = r[0].value();
     hidden_ = r[2].value();
     if (hidden_ < 1 || hidden_ > int64_t{1} << 32)
@@ -170,7 +175,7 @@ private:
 
   // Row `direction` of an input [directions, ..].
   NodeId part(size_t input, int64_t direction, int64_t axis = 0) {
-    return c_.squeeze(c_.slice(op_.input(input), axis, direction, direction + 1), {axis});
+    return c_.squeeze(c_.slice(operand(input), axis, direction, direction + 1), {axis});
   }
   // Gates [first, first + count) along the last axis of a tensor of `rank`.
   NodeId gates(NodeId x, int64_t rank, int64_t first, int64_t count = 1) {
@@ -315,6 +320,7 @@ private:
   OpContext &op_;
   Compose c_;
   Cell cell_;
+  NodeId weights_[2];
   int64_t gates_, numDirections_ = 1, hidden_ = 0, layout_ = 0;
   NodeId x_; // [sequence, batch, input]
   Dim batch_;
@@ -325,7 +331,27 @@ private:
   std::vector<Activation> activations_;
 };
 
+// Weights of ONNX Runtime's quantised LSTM as floats: [directions, of, gates], with a scale and a zero
+// point for each direction or each column, to [directions, gates, of].
+Expected<NodeId> realWeight(OpContext &op, size_t weight, size_t scale) {
+  Compose c(op);
+  auto perColumn = [&](NodeId x) { return c.expand(x, 1, op.rank(x) == 1 ? 2 : 1); };
+  NodeId zero = perColumn(BYCC_TRY(op.cast(op.input(scale + 1), DType::Int32)));
+  NodeId whole = c.sub(c.cast(op.input(weight), DType::Int32), zero);
+  NodeId real = c.mul(c.cast(whole, DType::Float32), perColumn(op.input(scale)));
+  return c.done(c.transpose(real, {0, 2, 1}));
+}
+
 } // namespace
+
+// It quantises its inputs at each step; here they stay floats.
+Expected<> convertDynamicQuantizeLstm(OpContext &op) {
+  for (size_t index = 8; index < 12; ++index)
+    if (!op.has(index))
+      return op.error() << "input " << index << " is missing";
+  NodeId weight = BYCC_TRY(realWeight(op, 1, 8)), state = BYCC_TRY(realWeight(op, 2, 10));
+  return Recurrent(op, Cell::Lstm, weight, state).run();
+}
 
 Expected<> convertRnn(OpContext &op) { return Recurrent(op, Cell::Rnn).run(); }
 Expected<> convertGru(OpContext &op) { return Recurrent(op, Cell::Gru).run(); }

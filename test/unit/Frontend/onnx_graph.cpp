@@ -257,6 +257,9 @@ TEST_CASE("C8: opsets are checked") {
   maker.opset(1, "com.microsoft");
   CHECK(has(problemOf(maker),
             "error[UNSUP]: operator com.microsoft.Relu of opset 1 is not supported"));
+  CHECK(has(problemOf(maker), "operators of domain com.microsoft are no part of ONNX"));
+  maker.model.mutable_graph()->mutable_node(0)->set_domain("com.microsoft.nchwc");
+  CHECK(has(problemOf(maker), "save it again at its level 'extended'"));
   maker = unary();
   maker.model.clear_opset_import();
   CHECK(has(problemOf(maker), "error[INPUT]: no opset"));
