@@ -193,6 +193,9 @@ void Importer::checkDeclared(const ValueInfo &info, const char *what) {
   if (found == scopes_.back().end() || found->second.isPoisoned || !found->second.node ||
       !info.isTensor)
     return;
+  // onnxruntime-genai declares all constants as scalars.
+  if (info.dims.empty() && module_.isConstant(found->second.node))
+    return;
   TypeId type = module_.type(found->second.node);
   SourceLocation location{.file = file_, .node = std::string(info.name), .nodeOp = what};
   Expected<DType> dtype = dtypeOf(info.elemType, location);
