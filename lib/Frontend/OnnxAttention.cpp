@@ -3,7 +3,7 @@
 //
 //   allowed = mask and j <= i + offset and window and j < length
 //   bias    = allowed ? summand : -inf
-//   y       = softmax(softcap(Q sqrt(s) . (K sqrt(s))^T) + bias) . V
+//   y       = softmax(softcap(s * Q K^T) + bias) V
 //
 // Query i may look at key j; `offset` is how many keys stand in front of the queries.
 // A query that may look at nothing gives 0.
@@ -40,18 +40,6 @@ Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis) {
     return c.done(c.iota(count.value(), DType::Int64));
   NodeId end = BYCC_TRY(extentOf(op, x, axis)), zero = op.scalar(DType::Int64, 0);
   return c.done(c.call("arange", {zero, end, op.scalar(DType::Int64, 1)}, {{"dtype", "int64"}}));
-}
-
-Expected<NodeId> headsFor(OpContext &op, NodeId queries, NodeId x) {
-  Dim wanted = op.shape(queries)[1], heads = op.shape(x)[1];
-  if (wanted == heads)
-    return x;
-  if (!wanted.isConst() || !heads.isConst() || heads.value() < 1 ||
-      wanted.value() % heads.value() != 0)
-    return op.error() << op.types().str(wanted) << " query heads for " << op.types().str(heads)
-                      << " heads of keys";
-  return op.call("repeat", {x},
-                 {{"repeats", wanted.value() / heads.value()}, {"axis", int64_t{1}}});
 }
 
 namespace {
@@ -197,16 +185,56 @@ Expected<double> scaleOf(OpContext &op, NodeId q, bool isZeroNone) {
   return op.error(Status::Unsup) << "the size of a head must be known when the model is read";
 }
 
-Expected<Attended> attend(OpContext &op, AttentionForm form) {
-  DType dtype = op.dtype(form.q);
-  form.k = BYCC_TRY(headsFor(op, form.q, form.k));
-  form.v = BYCC_TRY(headsFor(op, form.q, form.v));
+namespace {
+
+// How many heads of q share one of k and v.
+Expected<int64_t> groupSize(OpContext &op, const AttentionForm &form) {
+  Dim queries = op.shape(form.q)[1], keys = op.shape(form.k)[1], values = op.shape(form.v)[1];
+  if (queries == keys && queries == values)
+    return 1;
+  if (!queries.isConst() || !keys.isConst() || keys != values || keys.value() < 1 ||
+      queries.value() % keys.value() != 0)
+    return op.error() << op.types().str(queries) << " query heads for " << op.types().str(keys)
+                      << " heads of keys and " << op.types().str(values) << " of values";
+  return queries.value() / keys.value();
+}
+
+NodeId reshaped(Compose &c, NodeId x, AttrValue::List codes) {
+  return c.call("reshape", {x}, {{"newshape", std::move(codes)}});
+}
+
+// [batch, heads, length, n] x [batch, heads / group, n, m] -> [batch, heads, length, m], without a
+// copy for each head: those of a group are rows of one product.
+Expected<NodeId> groupedProduct(OpContext &op, NodeId a, NodeId b, int64_t group) {
+  if (group == 1)
+    return matmulOf(op, a, b);
   Compose c(op);
+  NodeId rows = reshaped(c, a, {0, -4, -1, group, 0, 0});
+  rows = BYCC_TRY(c.done(reshaped(c, rows, {0, 0, -3, 0})));
+  NodeId product = BYCC_TRY(matmulOf(op, rows, b));
+  return c.done(reshaped(c, reshaped(c, product, {0, 0, -4, group, -1, 0}), {0, -3, 0, 0}));
+}
+
+// scale * Q K^T. In float16 both are scaled before: a product of them as they are may be beyond the
+// largest number.
+Expected<NodeId> scoresOf(OpContext &op, const AttentionForm &form, int64_t group) {
+  Compose c(op);
+  bool isHalf = op.dtype(form.q) == DType::Float16;
   double root = std::sqrt(form.scale);
-  NodeId queries = BYCC_TRY(c.done(c.mul(form.q, root)));
-  NodeId keys = BYCC_TRY(c.done(c.transpose(c.mul(form.k, root), {0, 1, 3, 2})));
+  NodeId q = BYCC_TRY(c.done(isHalf ? c.mul(form.q, root) : form.q));
+  NodeId k = BYCC_TRY(c.done(c.transpose(isHalf ? c.mul(form.k, root) : form.k, {0, 1, 3, 2})));
+  NodeId scores = BYCC_TRY(groupedProduct(op, q, k, group));
+  return c.done(isHalf || form.scale == 1 ? scores : c.mul(scores, form.scale));
+}
+
+} // namespace
+
+Expected<Attended> attend(OpContext &op, const AttentionForm &form) {
+  DType dtype = op.dtype(form.q);
+  int64_t group = BYCC_TRY(groupSize(op, form));
+  Compose c(op);
   Attended made;
-  made.scores = made.capped = BYCC_TRY(matmulOf(op, queries, keys));
+  made.scores = made.capped = BYCC_TRY(scoresOf(op, form, group));
   if (form.softcap > 0)
     made.capped = c.mul(c.call("tanh", {c.div(made.scores, form.softcap)}), form.softcap);
   made.biased = form.summand ? c.add(made.capped, form.summand) : made.capped;
@@ -222,7 +250,7 @@ Expected<Attended> attend(OpContext &op, AttentionForm form) {
     NodeId largest = c.reduce("max", form.summand, {op.rank(form.summand) - 1});
     made.weights = c.where(c.call("equal", largest, -infinity), c.scalar(dtype, 0), made.weights);
   }
-  made.result = BYCC_TRY(matmulOf(op, BYCC_TRY(c.done(made.weights)), form.v));
+  made.result = BYCC_TRY(groupedProduct(op, BYCC_TRY(c.done(made.weights)), form.v, group));
   return made;
 }
 

@@ -11,8 +11,6 @@ Expected<NodeId> splitHeads(OpContext &op, NodeId x, int64_t heads, std::string_
 Expected<NodeId> mergeHeads(OpContext &op, NodeId x);
 // 0, 1, .. along an axis of x.
 Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis);
-// Each head of [batch, heads, length, size] as often as `queries` has heads for it.
-Expected<NodeId> headsFor(OpContext &op, NodeId queries, NodeId x);
 
 // Where ONNX Runtime's operators have their inputs; those behind the last one are not there.
 struct ProjectedInputs {
@@ -41,7 +39,7 @@ struct Attended {
   NodeId result;
   NodeId scores, capped, biased, weights; // on the way to it
 };
-Expected<Attended> attend(OpContext &op, AttentionForm form);
+Expected<Attended> attend(OpContext &op, const AttentionForm &form);
 // Attribute `scale`, or 1 / sqrt(size) of heads like q; a scale of 0 may stand for none.
 Expected<double> scaleOf(OpContext &op, NodeId q, bool isZeroNone = false);
 

@@ -166,6 +166,23 @@ Expected<NodeId> presentOf(OpContext &op, size_t index, NodeId fresh, const Grou
   return c.done(c.call("scatter_elements", {room, at, fresh}, {{"axis", int64_t{2}}}));
 }
 
+// The rows of a buffer that are in use: so many that the longest sample has.
+Expected<NodeId> rowsInUse(OpContext &op, size_t index, NodeId present) {
+  if (!op.has(index) || op.shape(op.input(index))[2] == Dim(0))
+    return present;
+  NodeId count = BYCC_TRY(runTimeInt(op, In::total, "total_sequence_length"));
+  Dim room = op.shape(present)[2];
+  Compose c(op);
+  if (std::optional<std::vector<double>> known = op.numbersOf(count); known && room.isConst()) {
+    int64_t rows = static_cast<int64_t>(known->front());
+    return rows >= room.value() ? present : c.done(c.slice(present, 2, 0, rows));
+  }
+  constexpr int64_t zero = 0, one = 1, axis = 2;
+  return c.done(c.call("dyn.strided_slice",
+                       {present, op.ints({&zero, 1}), c.expand(count, 0), op.ints({&one, 1})},
+                       {{"axes", AttrValue::ints({&axis, 1})}}));
+}
+
 // 0 or the given summand for a key that a query may look at, else -inf.
 Expected<NodeId> summandOf(OpContext &op, const Grouped &form, NodeId keys) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -200,10 +217,12 @@ Expected<> convertGroupQueryAttention(OpContext &op) {
   Grouped grouped = BYCC_TRY(readOperands(op));
   BYCC_TRY(findPositions(op, grouped));
   BYCC_TRY(prepareHeads(op, grouped));
-  AttentionForm form{grouped.q, BYCC_TRY(presentOf(op, In::pastKey, grouped.k, grouped)),
-                     BYCC_TRY(presentOf(op, In::pastValue, grouped.v, grouped))};
-  op.setOutput(1, form.k);
-  op.setOutput(2, form.v);
+  NodeId keys = BYCC_TRY(presentOf(op, In::pastKey, grouped.k, grouped)),
+         values = BYCC_TRY(presentOf(op, In::pastValue, grouped.v, grouped));
+  op.setOutput(1, keys);
+  op.setOutput(2, values);
+  AttentionForm form{grouped.q, BYCC_TRY(rowsInUse(op, In::pastKey, keys)),
+                     BYCC_TRY(rowsInUse(op, In::pastValue, values))};
   form.scale = BYCC_TRY(scaleOf(op, form.q, true));
   form.softcap = BYCC_TRY(op.floatAttr("softcap", 0));
   form.summand = BYCC_TRY(summandOf(op, grouped, form.k));

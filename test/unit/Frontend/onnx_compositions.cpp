@@ -213,7 +213,7 @@ TEST_CASE("attention and what stands around it") {
     return maker;
   };
   auto node = [](ModelMaker &maker) { return NodeMaker(*maker.graph.mutable_node(0)); };
-  CHECK(has(summary(make({"q", "k", "k"})), "repeat repeat"));
+  CHECK(has(summary(make({"q", "k", "k"})), "nn.batch_matmul reshape reshape reshape multiply"));
   CHECK(has(summary(make({"q", "k", "k"})), ": Tensor[(2, 5, 12), float32]"));
   ModelMaker past = make({"q", "k", "k", "", "p", "p"}, {"y", "pk", "pv", "s"});
   CHECK(has(summary(past), "Tensor[(2, 2, 11, 3), float32], Tensor[(2, 2, 11, 3), float32], "
