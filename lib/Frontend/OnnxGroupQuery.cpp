@@ -5,6 +5,8 @@
 //   first[b] = max(seqlens_k[b] + 1 - length, 0)        its past
 //   present  = past, or as much as total_sequence_length asks for, with the new ones from first[b] on
 //   query s may look at key j when j <= first[b] + s
+//
+// or, with sliding_window_cache, the past is a buffer of the last tokens alone.
 #include "OnnxAttention.h"
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
@@ -39,7 +41,8 @@ struct In {
 
 struct Grouped {
   NodeId q, k, v; // [batch, heads, length, size]
-  NodeId first;   // [batch, 1]
+  NodeId counts;  // [batch, 1]: tokens with the new ones
+  NodeId first;   // [batch, 1]: without them
   NodeId at;      // [batch, length]: the positions of the queries
 };
 
@@ -49,7 +52,7 @@ Expected<> refuseOthers(OpContext &op) {
                              {In::queryLengths, "query_seqlens"}})
     if (op.has(index))
       return op.error(Status::Unsup) << what << " is not supported";
-  for (const char *flag : {"sliding_window_cache", "qk_output", "kv_cache_bit_width"})
+  for (const char *flag : {"qk_output", "kv_cache_bit_width"})
     if (BYCC_TRY(op.intAttr(flag, 0)) != 0)
       return op.error(Status::Unsup) << flag << " is not supported";
   for (const char *type : {"k_quant_type", "v_quant_type"})
@@ -95,8 +98,8 @@ Expected<> findPositions(OpContext &op, Grouped &form) {
   Compose c(op);
   NodeId length = BYCC_TRY(extentOf(op, form.q, 2));
   NodeId counts = c.add(c.cast(op.input(In::lengths), DType::Int64), 1);
-  counts = c.reshape(counts, {-1, 1}); // some models have a column
-  form.first = c.call("maximum", c.sub(counts, length), 0);
+  form.counts = c.reshape(counts, {-1, 1}); // some models have a column
+  form.first = c.call("maximum", c.sub(form.counts, length), 0);
   form.at = BYCC_TRY(c.done(c.add(form.first, BYCC_TRY(positions(op, form.q, 2)))));
   return {};
 }
@@ -183,28 +186,88 @@ Expected<NodeId> rowsInUse(OpContext &op, size_t index, NodeId present) {
                        {{"axes", AttrValue::ints({&axis, 1})}}));
 }
 
-// 0 or the given summand for a key that a query may look at, else -inf.
-Expected<NodeId> summandOf(OpContext &op, const Grouped &form, NodeId keys) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
+Expected<int64_t> windowOf(OpContext &op) {
   int64_t window = BYCC_TRY(op.intAttr("local_window_size", -1));
   if (window == 0 || window < -1)
     return op.error() << "local_window_size is " << window;
+  return window;
+}
+
+// Keys and values to look at, and their positions: [keys] or [batch, 1, 1, keys].
+struct Seen {
+  NodeId keys, values, places;
+};
+
+Expected<Seen> withWholePast(OpContext &op, const Grouped &form) {
+  NodeId keys = BYCC_TRY(presentOf(op, In::pastKey, form.k, form)),
+         values = BYCC_TRY(presentOf(op, In::pastValue, form.v, form));
+  op.setOutput(1, keys);
+  op.setOutput(2, values);
+  Seen seen{BYCC_TRY(rowsInUse(op, In::pastKey, keys)),
+            BYCC_TRY(rowsInUse(op, In::pastValue, values)),
+            {}};
+  seen.places = BYCC_TRY(positions(op, seen.keys, 2));
+  return seen;
+}
+
+// A buffer with the last tokens alone, in order from row 0 on. When it has no room left, as many rows
+// go at once as it has beside a window and one:
+//
+//   kept(n) = n <= room ? n : n - step * ceil((n - room) / step), step = room - window + 1
+Expected<Seen> withLastOfPast(OpContext &op, const Grouped &form) {
+  constexpr double nowhere = 1e15;
+  int64_t window = BYCC_TRY(windowOf(op));
+  if (window < 1 || !op.has(In::pastKey) || !op.has(In::pastValue) || op.has(In::summand))
+    return op.error(Status::Unsup) << "sliding_window_cache without a window or a past, or with "
+                                      "attention_bias";
+  NodeId past = op.input(In::pastKey);
+  NodeId room = BYCC_TRY(extentOf(op, past, 2)), row = BYCC_TRY(positions(op, past, 2));
   Compose c(op);
-  NodeId at = c.expand(c.expand(form.at, 1), 3), j = BYCC_TRY(positions(op, keys, 2));
-  NodeId allowed;
-  if (BYCC_TRY(op.intAttr("causal", 1)) != 0) {
-    allowed = c.call("less_equal", {j, at});
-  } else {
-    NodeId count = c.add(c.cast(op.input(In::lengths), DType::Int64), 1);
-    allowed = c.call("less", {j, c.reshape(count, {-1, 1, 1, 1})});
-  }
+  NodeId step = c.call("maximum", c.sub(room, static_cast<double>(window - 1)), 1);
+  auto kept = [&](NodeId count) {
+    NodeId steps = c.call("floor_divide", {c.add(c.sub(count, room), c.sub(step, 1)), step});
+    return c.where(c.call("less_equal", {count, room}), count, c.sub(count, c.mul(steps, step)));
+  };
+  NodeId keptBefore = kept(form.first), begin = c.sub(form.first, keptBefore);
+  NodeId old = c.where(c.call("less", {row, keptBefore}), c.add(begin, row),
+                       c.scalar(DType::Int64, nowhere));
+  NodeId all[2] = {old, form.at};
+  Seen seen;
+  NodeId places = c.concat(all, 1);
+  seen.places = c.expand(places, 1, 2);
+  NodeId isRow = c.expand(c.expand(c.call("less", places, nowhere), 1), 3);
+  NodeId place = c.add(c.sub(form.counts, kept(form.counts)), row);
+  NodeId source = c.where(c.call("less", {place, form.first}), c.sub(place, begin),
+                          c.add(c.sub(place, form.first), room));
+  auto joined = [&](size_t index, NodeId fresh, size_t output) {
+    NodeId both[2] = {op.input(index), fresh}, rows = c.concat(both, 2);
+    op.setOutput(
+        output, c.call("take", {rows, source}, {{"batch_dims", int64_t{1}}, {"axis", int64_t{2}}}));
+    // Rows that nobody has written may be anything.
+    return c.where(isRow, rows, c.scalar(op.dtype(fresh), 0));
+  };
+  seen.keys = joined(In::pastKey, form.k, 1);
+  seen.values = joined(In::pastValue, form.v, 2);
+  BYCC_TRY(c.done(seen.values));
+  return seen;
+}
+
+// 0 or the given summand for a key that a query may look at, else -inf.
+Expected<NodeId> summandOf(OpContext &op, const Grouped &form, const Seen &seen) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  int64_t window = BYCC_TRY(windowOf(op));
+  bool isCausal = BYCC_TRY(op.intAttr("causal", 1)) != 0;
+  Compose c(op);
+  NodeId at = c.expand(c.expand(form.at, 1), 3), j = seen.places;
+  NodeId allowed =
+      isCausal ? c.call("less_equal", {j, at}) : c.call("less", {j, c.expand(form.counts, 1, 2)});
   if (window > 0)
     allowed = c.call("logical_and",
                      {allowed, c.call("greater", {j, c.sub(at, static_cast<double>(window))})});
   DType dtype = op.dtype(form.q);
   NodeId sum = c.scalar(dtype, 0);
   if (op.has(In::summand))
-    sum = BYCC_TRY(extended(op, op.input(In::summand), 3, BYCC_TRY(extentOf(op, keys, 2))));
+    sum = BYCC_TRY(extended(op, op.input(In::summand), 3, BYCC_TRY(extentOf(op, seen.keys, 2))));
   return c.done(c.where(allowed, sum, c.scalar(dtype, -infinity)));
 }
 
@@ -217,15 +280,12 @@ Expected<> convertGroupQueryAttention(OpContext &op) {
   Grouped grouped = BYCC_TRY(readOperands(op));
   BYCC_TRY(findPositions(op, grouped));
   BYCC_TRY(prepareHeads(op, grouped));
-  NodeId keys = BYCC_TRY(presentOf(op, In::pastKey, grouped.k, grouped)),
-         values = BYCC_TRY(presentOf(op, In::pastValue, grouped.v, grouped));
-  op.setOutput(1, keys);
-  op.setOutput(2, values);
-  AttentionForm form{grouped.q, BYCC_TRY(rowsInUse(op, In::pastKey, keys)),
-                     BYCC_TRY(rowsInUse(op, In::pastValue, values))};
+  bool isSliding = BYCC_TRY(op.intAttr("sliding_window_cache", 0)) != 0;
+  Seen seen = BYCC_TRY(isSliding ? withLastOfPast(op, grouped) : withWholePast(op, grouped));
+  AttentionForm form{grouped.q, seen.keys, seen.values};
   form.scale = BYCC_TRY(scaleOf(op, form.q, true));
   form.softcap = BYCC_TRY(op.floatAttr("softcap", 0));
-  form.summand = BYCC_TRY(summandOf(op, grouped, form.k));
+  form.summand = BYCC_TRY(summandOf(op, grouped, seen));
   bool isSmooth = BYCC_TRY(op.intAttr("smooth_softmax", 0)) > 0;
   if (op.has(In::sink)) {
     Compose c(op);

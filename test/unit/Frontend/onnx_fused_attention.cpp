@@ -163,5 +163,17 @@ TEST_CASE("grouped queries over a past") {
   CHECK(has(refused.text(), "k_quant_type is not supported"));
   refused = grouped(5, 0, 5);
   NodeMaker(*refused.graph.mutable_node(0)).integer("sliding_window_cache", 1);
-  CHECK(has(refused.text(), "sliding_window_cache is not supported"));
+  CHECK(has(refused.text(), "sliding_window_cache without a window"));
+}
+
+TEST_CASE("a past of the last tokens alone keeps its size") {
+  for (std::optional<int64_t> total : {std::optional<int64_t>(12), std::optional<int64_t>()}) {
+    Program p = grouped(2, 8, total);
+    NodeMaker(*p.graph.mutable_node(0))
+        .integer("sliding_window_cache", 1)
+        .integer("local_window_size", 5);
+    CHECK(has(p.text({"present"}), "-> Tensor[(2, 2, 8, 4), float32]"));
+    CHECK(has(p.text(), "floor_divide"));
+    CHECK(has(p.text(), "-> Tensor[(2, 2, 16), float32]"));
+  }
 }
