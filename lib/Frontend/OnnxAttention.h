@@ -17,8 +17,10 @@ struct ProjectedInputs {
   size_t mask, past;
   size_t summand = SIZE_MAX;
 };
-// Attention of `projected`: Q, K and V beside each other, [batch, length, 3 * hidden].
-Expected<> attendProjected(OpContext &op, NodeId projected, const ProjectedInputs &inputs);
+// Q, K and V, which lie beside each other along the last axis.
+Expected<std::vector<NodeId>> projectedParts(OpContext &op, NodeId projected);
+// Attention of Q, K and V, [batch, length, hidden] each.
+Expected<> attendProjected(OpContext &op, std::vector<NodeId> parts, const ProjectedInputs &inputs);
 
 // Pairs of elements of a head, turned by the angle of their position. Pairs are neighbours
 // (interleaved), or element i of the first and of the second half. x is [batch, heads, length, size],

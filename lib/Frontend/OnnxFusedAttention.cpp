@@ -5,6 +5,7 @@
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
+#include <cstring>
 #include <limits>
 
 namespace bycc::onnx {
@@ -82,18 +83,40 @@ Expected<> refuse(OpContext &op, std::initializer_list<const char *> flags) {
   return {};
 }
 
+// Elements [begin, begin + size) of each row of a constant.
+NodeId constantPart(OpContext &op, NodeId x, int64_t begin, int64_t size) {
+  const Constant &whole = op.module().constant(x);
+  std::vector<Dim> shape = op.shape(x);
+  DType dtype = op.dtype(x);
+  size_t item = static_cast<size_t>(sizeInBytes(dtype));
+  size_t from = static_cast<size_t>(shape.back().value()) * item,
+         to = static_cast<size_t>(size) * item, rows = from == 0 ? 0 : whole.bytes / from;
+  std::vector<uint8_t> bytes(rows * to);
+  for (size_t row = 0; row < rows; ++row)
+    std::memcpy(bytes.data() + row * to,
+                whole.data() + row * from + static_cast<size_t>(begin) * item, to);
+  shape.back() = Dim(size);
+  return op.module().addConstant(dtype, shape, bytes.data(), bytes.size());
+}
+
 // The parts of this many elements along the last axis.
 Expected<std::vector<NodeId>> partsOf(OpContext &op, NodeId x, std::span<const int64_t> sizes) {
+  int64_t all = 0;
+  for (int64_t size : sizes)
+    if (size < 0 || __builtin_add_overflow(all, size, &all))
+      return op.error() << "parts of " << size << " elements";
+  if (op.shape(x).back() != Dim(all))
+    return op.error() << op.types().str(op.module().type(x)) << " in parts of " << all
+                      << " elements";
   std::vector<NodeId> parts;
   int64_t last = op.rank(x) - 1, begin = 0;
   Compose c(op);
   for (int64_t size : sizes) {
-    parts.push_back(BYCC_TRY(c.done(c.slice(x, last, begin, begin + size))));
+    parts.push_back(op.module().isConstant(x)
+                        ? constantPart(op, x, begin, size)
+                        : BYCC_TRY(c.done(c.slice(x, last, begin, begin + size))));
     begin += size;
   }
-  if (op.shape(x)[last] != Dim(begin))
-    return op.error() << op.types().str(op.module().type(x)) << " in parts of " << begin
-                      << " elements";
   return parts;
 }
 
@@ -119,13 +142,17 @@ Expected<NodeId> withPast(OpContext &op, NodeId past, int64_t part, NodeId x) {
 
 } // namespace
 
-Expected<> attendProjected(OpContext &op, NodeId projected, const ProjectedInputs &inputs) {
+Expected<std::vector<NodeId>> projectedParts(OpContext &op, NodeId projected) {
+  return partsOf(op, projected, BYCC_TRY(sizesOf(op, projected)));
+}
+
+Expected<> attendProjected(OpContext &op, std::vector<NodeId> parts,
+                           const ProjectedInputs &inputs) {
   int64_t heads = BYCC_TRY(headsOf(op));
   BYCC_TRY(refuse(op, {"do_rotary", "past_present_share_buffer"}));
   op.ignoreAttr("rotary_embedding_dim");
-  if (op.rank(projected) != 3)
-    return op.error() << "an input of rank " << op.rank(projected) << ", wanted 3";
-  std::vector<NodeId> parts = BYCC_TRY(partsOf(op, projected, BYCC_TRY(sizesOf(op, projected))));
+  if (op.rank(parts[0]) != 3)
+    return op.error() << "an input of rank " << op.rank(parts[0]) << ", wanted 3";
   for (NodeId &part : parts)
     part = BYCC_TRY(splitHeads(op, part, heads, "num_heads"));
   AttentionForm form{parts[0], parts[1], parts[2]};
@@ -149,14 +176,28 @@ Expected<> attendProjected(OpContext &op, NodeId projected, const ProjectedInput
   return {};
 }
 
-// Input times weights is Q, K and V beside each other.
+// Input times weights is Q, K and V beside each other. With known weights these are three products, so
+// that none of them is copied from a common one.
 Expected<> convertProjectedAttention(OpContext &op) {
-  if (op.rank(op.input(1)) != 2)
-    return op.error() << "weights of rank " << op.rank(op.input(1)) << ", wanted 2";
-  NodeId all = BYCC_TRY(matmulOf(op, op.input(0), op.input(1)));
+  NodeId x = op.input(0), weights = op.input(1);
+  if (op.rank(weights) != 2)
+    return op.error() << "weights of rank " << op.rank(weights) << ", wanted 2";
+  std::vector<NodeId> factors{weights}, biases;
+  bool isKnown =
+      op.module().isConstant(weights) && (!op.has(2) || op.module().isConstant(op.input(2)));
+  if (isKnown)
+    factors = BYCC_TRY(projectedParts(op, weights));
   if (op.has(2))
-    all = BYCC_TRY(sumOf(op, all, op.input(2)));
-  return attendProjected(op, all, {.mask = 3, .past = 4, .summand = 5});
+    biases = isKnown ? BYCC_TRY(projectedParts(op, op.input(2))) : std::vector{op.input(2)};
+  std::vector<NodeId> parts;
+  for (size_t i = 0; i < factors.size(); ++i) {
+    parts.push_back(BYCC_TRY(matmulOf(op, x, factors[i])));
+    if (!biases.empty())
+      parts[i] = BYCC_TRY(sumOf(op, parts[i], biases[i]));
+  }
+  if (!isKnown)
+    parts = BYCC_TRY(projectedParts(op, parts[0]));
+  return attendProjected(op, std::move(parts), {.mask = 3, .past = 4, .summand = 5});
 }
 
 namespace {

@@ -436,7 +436,7 @@ Expected<> convertQAttention(OpContext &op) {
   Quantized x{op.input(0), BYCC_TRY(zeroAt(op, 6)), BYCC_TRY(scaleAt(op, 3))};
   Quantized weight{op.input(1), BYCC_TRY(zeroAt(op, 7)), BYCC_TRY(scaleAt(op, 4))};
   NodeId all = BYCC_TRY(realProduct(op, x, weight, 2));
-  return attendProjected(op, all, {.mask = 5, .past = 8});
+  return attendProjected(op, BYCC_TRY(projectedParts(op, all)), {.mask = 5, .past = 8});
 }
 
 Expected<> convertConvInteger(OpContext &op) {
