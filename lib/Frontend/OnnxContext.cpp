@@ -204,6 +204,8 @@ Expected<NodeId> OpContext::transpose(NodeId node, std::span<const int64_t> axes
 Expected<NodeId> OpContext::moveAxis(NodeId node, int64_t from, int64_t to) {
   if (from == to)
     return node;
+  if (from < 0 || to < 0 || from >= rank(node) || to >= rank(node))
+    return error() << "an input of rank " << rank(node);
   std::vector<int64_t> order;
   for (int64_t d = 0; d < rank(node); ++d)
     if (d != from)

@@ -159,7 +159,7 @@ Expected<> convertBiasAdd(OpContext &op) {
 Expected<> convertBiasSplitGelu(OpContext &op) {
   NodeId sum = BYCC_TRY(sumOf(op, op.input(0), op.input(1)));
   int64_t last = op.rank(sum) - 1;
-  Dim size = op.shape(sum)[last];
+  Dim size = last < 0 ? Dim(1) : op.shape(sum)[last];
   if (!size.isConst() || size.value() % 2 != 0)
     return op.error() << "the last axis has " << op.types().str(size) << " elements, wanted an even"
                       << " number";

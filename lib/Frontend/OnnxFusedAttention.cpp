@@ -101,6 +101,8 @@ NodeId constantPart(OpContext &op, NodeId x, int64_t begin, int64_t size) {
 
 // The parts of this many elements along the last axis.
 Expected<std::vector<NodeId>> partsOf(OpContext &op, NodeId x, std::span<const int64_t> sizes) {
+  if (op.rank(x) < 1)
+    return op.error() << "an operand of rank 0";
   int64_t all = 0;
   for (int64_t size : sizes)
     if (size < 0 || __builtin_add_overflow(all, size, &all))
@@ -127,9 +129,9 @@ Expected<std::vector<int64_t>> sizesOf(OpContext &op, NodeId projected) {
       return op.error() << "qkv_hidden_sizes has " << given->size() << " values, wanted 3";
     return *given;
   }
-  Dim all = op.shape(projected).back();
+  Dim all = op.rank(projected) > 0 ? op.shape(projected).back() : Dim::unknown();
   if (!all.isConst() || all.value() % 3 != 0)
-    return op.error() << op.types().str(all) << " columns of weights are not Q, K and V";
+    return op.error() << op.types().str(op.module().type(projected)) << " is not Q, K and V";
   return std::vector<int64_t>(3, all.value() / 3);
 }
 
@@ -236,7 +238,8 @@ Expected<AttentionForm> readHeads(OpContext &op, int64_t heads) {
   if (isAllPacked)
     return AttentionForm{BYCC_TRY(packedPart(op, q, 0)), BYCC_TRY(packedPart(op, q, 1)),
                          BYCC_TRY(packedPart(op, q, 2))};
-  if (op.rank(q) != 3 || keyRank < 3 || keyRank > 5 || (keyRank < 5 && !op.has(2)))
+  if (op.rank(q) != 3 || keyRank < 3 || keyRank > 5 ||
+      (keyRank < 5 && (!op.has(2) || op.rank(op.input(2)) != keyRank)))
     return op.error() << "query of rank " << op.rank(q) << " and key of rank " << keyRank;
   int64_t size = BYCC_TRY(hiddenSize(op, q));
   if (keyRank == 5)

@@ -10,6 +10,8 @@ namespace {
 // input + skip, and the bias at `index` to the product among the two.
 Expected<NodeId> skipSum(OpContext &op, size_t index) {
   NodeId parts[2] = {op.input(0), op.input(1)};
+  if (op.rank(parts[0]) < 1)
+    return op.error() << "an input of rank 0";
   if (op.has(index)) {
     NodeId &product = parts[op.importer().rowsProductOf(parts[1]) ? 1 : 0];
     product = BYCC_TRY(sumOf(op, product, op.input(index)));

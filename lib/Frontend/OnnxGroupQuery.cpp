@@ -74,7 +74,7 @@ Expected<Grouped> readOperands(OpContext &op) {
     parts[1] = op.input(In::key);
     parts[2] = op.input(In::value);
   } else {
-    Dim all = op.shape(parts[0]).back();
+    Dim all = op.rank(parts[0]) == 3 ? op.shape(parts[0])[2] : Dim::unknown();
     if (!all.isConst() || all.value() % (heads + 2 * shared) != 0)
       return op.error() << op.types().str(all) << " elements do not divide into " << heads
                         << " + 2 * " << shared << " heads";
@@ -221,6 +221,8 @@ Expected<Seen> withLastOfPast(OpContext &op, const Grouped &form) {
     return op.error(Status::Unsup) << "sliding_window_cache without a window or a past, or with "
                                       "attention_bias";
   NodeId past = op.input(In::pastKey);
+  if (op.rank(past) != 4)
+    return op.error() << "a past of rank " << op.rank(past) << ", wanted 4";
   NodeId room = BYCC_TRY(extentOf(op, past, 2)), row = BYCC_TRY(positions(op, past, 2));
   Compose c(op);
   NodeId step = c.call("maximum", c.sub(room, static_cast<double>(window - 1)), 1);
@@ -266,6 +268,9 @@ Expected<NodeId> summandOf(OpContext &op, const Grouped &form, const Seen &seen)
                      {allowed, c.call("greater", {j, c.sub(at, static_cast<double>(window))})});
   DType dtype = op.dtype(form.q);
   NodeId sum = c.scalar(dtype, 0);
+  if (op.has(In::summand) && op.rank(op.input(In::summand)) != 4)
+    return op.error() << "attention_bias of rank " << op.rank(op.input(In::summand))
+                      << ", wanted 4";
   if (op.has(In::summand))
     sum = BYCC_TRY(extended(op, op.input(In::summand), 3, BYCC_TRY(extentOf(op, seen.keys, 2))));
   return c.done(c.where(allowed, sum, c.scalar(dtype, -infinity)));

@@ -65,7 +65,7 @@ Expected<> convertGatedPositionBias(OpContext &op) {
   if (op.has(6))
     return op.error(Status::Unsup) << "token_offset (queries without padding) is not supported";
   int64_t heads = BYCC_TRY(op.requiredInt("num_heads"));
-  Dim columns = op.shape(op.input(3)).back();
+  Dim columns = op.rank(op.input(3)) == 2 ? op.shape(op.input(3))[1] : Dim::unknown();
   if (op.rank(op.input(0)) != 3 || !columns.isConst() || columns.value() % 2 != 0)
     return op.error() << "query of rank " << op.rank(op.input(0)) << ", weight of type "
                       << op.types().str(op.module().type(op.input(3)));

@@ -93,6 +93,10 @@ Expected<> convertUnfold(OpContext &op) {
     return op.error() << "windows of " << size << " by " << step << " of " << extent.value()
                       << " elements";
   int64_t count = (extent.value() - size) / step + 1;
+  constexpr int64_t most = 1 << 24;
+  if (count > most / size)
+    return op.error(Status::Limit)
+           << count << " windows of " << size << " elements, the limit is " << most << " elements";
   std::vector<int64_t> places;
   for (int64_t i = 0; i < count; ++i)
     for (int64_t j = 0; j < size; ++j)

@@ -167,3 +167,21 @@ TEST_CASE("operators on tensors") {
   expanded.output("y");
   CHECK(summary(expanded) == "expand_dims : Tensor[(2, 3, 1), float32]");
 }
+
+TEST_CASE("ranks and sizes that no operator has are errors") {
+  for (auto [op, inputs] :
+       {std::pair("NhwcMaxPool", 1), {"BiasSplitGelu", 2}, {"SkipLayerNormalization", 3}}) {
+    Program p;
+    p.input("x", {});
+    p.ours(op, Names(static_cast<size_t>(inputs), "x"));
+    p.output("y");
+    CHECK(has(problemOf(p), "error[INPUT]"));
+  }
+  Program conv = quantisedConv("com.microsoft", 1);
+  conv.graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->clear_dim();
+  made(conv).integer("channels_last", 1);
+  CHECK(has(problemOf(conv), "an input of rank 0"));
+  Program unfold = of("UnfoldTensor", {{"x", {1000000}, f32}});
+  made(unfold).integer("size", 500000);
+  CHECK(has(problemOf(unfold), "error[LIMIT]"));
+}
