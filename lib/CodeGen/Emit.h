@@ -78,7 +78,6 @@ private:
   struct Product {
     const Contraction &what;
     const ProductSchedule &how;
-    Value *copied = nullptr; // where row 0 of the broadcast operand would be, had all been copied
   };
   // A tile where it stands.
   struct Tile {
@@ -88,7 +87,7 @@ private:
     bool hasColumnTail = false;   // last vector is partial
   };
   void emitContraction(const Contraction &c, const NestSchedule &schedule);
-  Value *emitCopiedRows(const Contraction &c, Value *begin, Value *end);
+  void emitCopiedRows(const Product &product);
   void emitPanels(const Product &product);
   Ref panelElement(const Contraction &c, const std::unordered_map<uint32_t, Ref> &values);
   void emitColumnTiles(const Product &product, Value *tileBlock, Value *rowBegin, Value *rowEnd);

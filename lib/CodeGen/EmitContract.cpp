@@ -23,40 +23,40 @@ llvm::Value *KernelEmitter::columnsLeft(const Contraction &c) {
                : b_.CreateSub(extentValue(c.column), axes_.at(c.column));
 }
 
-// Rows of a work item, in the thread's scratch.
-llvm::Value *KernelEmitter::emitCopiedRows(const Contraction &c, Value *begin, Value *end) {
+// Copies the rows of the broadcast operand.
+void KernelEmitter::emitCopiedRows(const Product &product) {
+  const Contraction &c = product.what;
   int64_t size = sizeInBytes(loops_.kernel.buffers[c.broadcast.buffer].type);
-  auto bytes = static_cast<uint64_t>(c.copiedElements * size);
   auto align = llvm::Align(static_cast<uint64_t>(size));
-  auto place = [&](Value *base, Value *row) {
-    return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(c.copiedStride * size)));
-  };
-  Value *first = place(frame_.scratch, b_.CreateNeg(begin));
-  for (uint32_t axis : c.reduction)
-    axes_[axis] = i64(0);
-  if (c.decoding && c.decoding->halves != noAxis)
-    axes_[c.decoding->halves] = i64(0);
-  forLoop(begin, end, 1, [&](Value *row) {
-    axes_[c.innerRow] = row;
-    Value *from = pointerTo(c.broadcast.buffer, emitAt(c.broadcast.index), false);
-    b_.CreateMemCpy(place(first, row), align, from, align, bytes);
+  emitTask(extentValue(c.innerRow), product.how.rowGrain, false, [&](Value *begin, Value *end) {
+    for (uint32_t axis : c.reduction)
+      axes_[axis] = i64(0);
+    if (c.decoding && c.decoding->halves != noAxis)
+      axes_[c.decoding->halves] = i64(0);
+    forLoop(begin, end, 1, [&](Value *row) {
+      axes_[c.innerRow] = row;
+      b_.CreateMemCpy(pointerTo(c.copied, b_.CreateMul(row, i64(c.copiedStride)), false), align,
+                      pointerTo(c.broadcast.buffer, emitAt(c.broadcast.index), false), align,
+                      static_cast<uint64_t>(c.copiedElements * size));
+    });
   });
-  return first;
 }
 
 void KernelEmitter::emitContraction(const Contraction &c, const NestSchedule &schedule) {
-  Product product{c, *schedule.product};
+  const Product product{c, *schedule.product};
   const ProductSchedule &how = product.how;
   overrides_.clear();
   setLanes({});
   if (how.packing == Packing::RunTime)
     emitPanels(product);
+  if (how.copiesRows)
+    emitCopiedRows(product);
   uint32_t blocked = c.outerRow != noAxis ? c.outerRow : c.innerRow;
   Value *rowBlockCount = blocked == noAxis ? i64(1) : blocksOf(extentValue(blocked), how.blockRows);
   Value *count = b_.CreateMul(rowBlockCount, blocksOf(tilesOf(product), how.blockTiles));
   for (uint32_t axis : c.batch)
     count = b_.CreateMul(count, extentValue(axis));
-  emitTask(count, schedule.grain, how.copiesRows, [&](Value *begin, Value *end) {
+  emitTask(count, schedule.grain, false, [&](Value *begin, Value *end) {
     forLoop(begin, end, 1, [&](Value *item) {
       Value *rest = item;
       auto next = [&](Value *extent) {
@@ -75,8 +75,6 @@ void KernelEmitter::emitContraction(const Contraction &c, const NestSchedule &sc
       for (size_t d = c.batch.size(); d-- > 0;)
         axes_[c.batch[d]] = next(extentValue(c.batch[d]));
       Scope scope(*this);
-      if (how.copiesRows)
-        product.copied = emitCopiedRows(c, rowBegin, rowEnd);
       emitColumnTiles(product, tileBlock, rowBegin, rowEnd);
     });
   });

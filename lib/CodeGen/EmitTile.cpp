@@ -63,11 +63,9 @@ KernelEmitter::operandsOf(const TileSums &t, const Tile &tile, Value *firstLane)
   auto frozen = [&](uint32_t buffer, Value *index) {
     return b_.CreateFreeze(pointerTo(buffer, index, false));
   };
-  Value *pointerX =
-      t.product.copied
-          ? b_.CreateFreeze(b_.CreateGEP(t.unitX, t.product.copied,
-                                         b_.CreateMul(axes_.at(c.innerRow), i64(c.copiedStride))))
-          : frozen(c.broadcast.buffer, emitAt(c.broadcast.index));
+  Value *pointerX = t.product.how.copiesRows
+                        ? frozen(c.copied, b_.CreateMul(axes_.at(c.innerRow), i64(c.copiedStride)))
+                        : frozen(c.broadcast.buffer, emitAt(c.broadcast.index));
   if (!t.isPacked)
     return {pointerX, frozen(c.vector.buffer, emitAt(c.vector.index))};
   Value *panel = i64(0);
@@ -96,7 +94,7 @@ void KernelEmitter::clearSums(TileSums &t) {
   }
   Value *outerStride = strideValue(c.broadcast, c.outerRow),
         *innerStride =
-            t.product.copied ? i64(c.copiedStride) : strideValue(c.broadcast, c.innerRow);
+            t.product.how.copiesRows ? i64(c.copiedStride) : strideValue(c.broadcast, c.innerRow);
   for (int64_t r = 0; r < t.numRows(); ++r) {
     Value *inInner = b_.CreateMul(i64(r % t.how.rows), innerStride);
     Value *inOuter = b_.CreateMul(i64(r / t.how.rows), outerStride);
@@ -214,8 +212,7 @@ void KernelEmitter::addProducts(const TileSums &t, Value *baseX, Value *offsetX,
     Value *offset = b_.CreateAdd(offsetX, t.rowOffsets[static_cast<size_t>(r)]);
     auto align = llvm::Align(static_cast<uint64_t>(sizeInBytes(t.typeX)));
     auto *load = b_.CreateAlignedLoad(t.elementX, b_.CreateGEP(t.unitX, baseX, offset), align);
-    if (!t.product.copied)
-      tag(load, c.broadcast.buffer);
+    tag(load, t.product.how.copiesRows ? c.copied : c.broadcast.buffer);
     Value *x = b_.CreateVectorSplat(static_cast<unsigned>(vectorLanes()),
                                     c.isPaired ? load : unpack(t.typeX, load));
     for (int64_t v = 0; v < t.how.vectors; ++v) {

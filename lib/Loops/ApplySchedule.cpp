@@ -50,6 +50,8 @@ void listArguments(Loops &loops) {
         stored.insert(nest.contraction->packed);
       if (packing != Packing::Constant)
         read.insert(nest.contraction->vector.buffer);
+      if (loops.schedule.nests[n].product->copiesRows)
+        stored.insert(nest.contraction->copied);
       if (const std::optional<Decoding> &decoding = nest.contraction->decoding) {
         stored.insert(decoding->packedScale);
         if (decoding->zero)
@@ -112,15 +114,16 @@ void layOutLocal(Kernel &kernel, Nest &nest, NestStage &inner, int64_t lanes) {
     });
 }
 
-// In scratch, a line more than whole lines apart: no two neighbours fall on one set.
-void placeRows(const Kernel &kernel, Nest &nest, const ProductSchedule &product) {
+// A line more than whole lines apart: no two neighbours fall on one set.
+void placeRows(Kernel &kernel, Contraction &c) {
   constexpr int64_t lineBytes = 64;
-  Contraction &c = *nest.contraction;
-  int64_t size = sizeInBytes(kernel.buffers[c.broadcast.buffer].type),
-          lines = ceilDiv(*rowElements(kernel, c) * size, lineBytes);
+  DType type = kernel.buffers[c.broadcast.buffer].type;
   c.copiedElements = *rowElements(kernel, c);
-  c.copiedStride = (lines + 1 - lines % 2) * lineBytes / size;
-  nest.localBytes = product.blockRows * c.copiedStride * size;
+  int64_t lines = ceilDiv(c.copiedElements * sizeInBytes(type), lineBytes);
+  c.copiedStride = (lines + 1 - lines % 2) * lineBytes / sizeInBytes(type);
+  Exprs &exprs = kernel.exprs;
+  c.copied =
+      kernel.addBuffer(type, {exprs.times(exprs.extent(c.innerRow), c.copiedStride)}, Role::Temp);
 }
 
 } // namespace
@@ -132,7 +135,7 @@ void applyShapes(Loops &loops) {
     if (nest.contraction) {
       makePanels(loops, *nest.contraction, *schedule.product);
       if (schedule.product->copiesRows)
-        placeRows(loops.kernel, nest, *schedule.product);
+        placeRows(loops.kernel, *nest.contraction);
       continue;
     }
     for (size_t s = 0; s < nest.stages.size(); ++s) {

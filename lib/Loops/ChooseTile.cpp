@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 namespace bycc::loops {
 namespace {
@@ -17,8 +16,7 @@ constexpr int64_t mostTileRows = 28, mostTileVectors = 8;
 constexpr int64_t mostUnroll = 8, unrolledSums = 120; // multiply-adds in one turn
 constexpr int64_t mostBlock = int64_t{1} << 31;
 constexpr int64_t wantedItems = 16; // of work, for threads to share
-constexpr int64_t copiedFor = 256;  // columns at least, where rows are copied
-constexpr int64_t fewRows = 64;     // that are one block beside a large vector operand
+constexpr int64_t fewRows = 128;    // that are one block beside a large vector operand
 constexpr int64_t many = 1 << 20;   // of rows, where their number is open
 
 // Cycles of a tile per step of the reduction: multiply-adds and loads at the rate of the
@@ -164,16 +162,14 @@ double productCycles(const TargetFacts &facts, int64_t columns, int64_t rows) {
   return best;
 }
 
-// Rows that fall on one or two sets throw each other out, and what passes beside them does, before
-// there are more of them than ways. A copy costs some cycles a line, so that many columns are to
-// read it.
+// Rows that fall on one set throw each other out, and what passes beside them does, before there are
+// more of them than ways. A copy is worth it where many columns read it.
 bool ScheduleChooser::isWorthCopying(const Contraction &c) const {
-  constexpr int64_t fewSets = 2, manyRows = 8;
+  constexpr int64_t manyRows = 8, manyColumns = 256;
   auto step = exprs_.coefficient(c.broadcast.index, c.innerRow);
   int64_t bytes = step.value_or(0) * sizeInBytes(kernel_.buffers[c.broadcast.buffer].type);
-  return bytes > 0 && bytes % facts_.lineBytes == 0 && likely(c.innerRow) >= manyRows &&
-         likely(c.column) >= copiedFor &&
-         facts_.cacheSets / std::gcd(bytes / facts_.lineBytes, facts_.cacheSets) <= fewSets;
+  return bytes > 0 && bytes % (facts_.lineBytes * facts_.cacheSets) == 0 &&
+         likely(c.innerRow) >= manyRows && likely(c.column) >= manyColumns;
 }
 
 void ScheduleChooser::chooseTile(const Contraction &c, ProductSchedule &product) {
@@ -182,6 +178,12 @@ void ScheduleChooser::chooseTile(const Contraction &c, ProductSchedule &product)
   product.copiesRows =
       word("block copied", canCopy && isWorthCopying(c), {"no", "yes"}, {true, canCopy},
            "of rows: 'yes' takes rows of one axis that are read from end to end") == 1;
+  if (product.copiesRows) { // a load and a store for each vector
+    auto rows = extentOf(c.innerRow);
+    double cycles =
+        2 * static_cast<double>(*rowElements(kernel_, c)) / static_cast<double>(facts_.lanes);
+    product.rowGrain = grain("block copied-grain", grainOf(rows, cycles));
+  }
   TileCosts costs(kernel_, c, facts_, product.copiesRows);
   double best = HUGE_VAL;
   for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
@@ -399,15 +401,12 @@ void ScheduleChooser::chooseBlocks(const Contraction &c, NestSchedule &nest) {
   int64_t likelyStep = std::max<int64_t>(ceilDiv(units, std::max<int64_t>(rowBlocks, 1)) * unit, 1);
   p.blockRows = likelyStep;
   p.blockTiles = std::max<int64_t>(ceilDiv(numTiles, std::max<int64_t>(tileBlocks, 1)), 1);
-  if (p.copiesRows) // for each item
-    p.blockTiles = std::max(p.blockTiles, std::min(numTiles, ceilDiv(copiedFor, tileLanes)));
   // There may be more rows than is likely: blocks are so large that a tile of columns
   // serves many of them while it is in the cache.
   if (rowBlocks <= 1 && blocked != noAxis && !extentOf(blocked))
     p.blockRows = std::max(p.blockRows, std::min(cached, ceilDiv(likelyUnknown, unit)) * unit);
   int64_t chosen = p.blockRows;
-  int64_t most = p.copiesRows ? std::max(chosen, cached * unit) : mostBlock;
-  p.blockRows = number("block rows", p.blockRows, unit, blocked == noAxis ? 1 : most,
+  p.blockRows = number("block rows", p.blockRows, unit, blocked == noAxis ? 1 : mostBlock,
                        "rows of a block", unit);
   p.blockTiles = number("block tiles", p.blockTiles, 1, mostBlock, "column tiles of a block");
   if (p.blockRows != chosen)

@@ -45,8 +45,8 @@ void makePanels(Loops &loops, Contraction &contraction, const ProductSchedule &p
 bool canPackConstant(const Kernel &kernel, const Contraction &contraction);
 // Whether it can be read where it is.
 bool canReadInPlace(const Kernel &kernel, const Contraction &contraction, const TargetFacts &facts);
-// How many elements the rows of the broadcast operand have, side by side, where each row of tiles is
-// one of them, with elements for all steps of the reduction in turn.
+// How many elements the rows of the broadcast operand have, side by side, where there is one axis of
+// rows and no batch, and elements are read in turn in the steps of the reduction.
 std::optional<int64_t> rowElements(const Kernel &kernel, const Contraction &contraction);
 // Windows that overlap: fewer elements than steps of the axes.
 bool readsAgain(const Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,

@@ -72,7 +72,9 @@ bool canPackConstant(const Kernel &kernel, const Contraction &c) {
 
 std::optional<int64_t> rowElements(const Kernel &kernel, const Contraction &c) {
   const Exprs &exprs = kernel.exprs;
-  if (c.innerRow == noAxis || c.outerRow != noAxis || c.isPaired)
+  auto moves = [&](uint32_t axis) { return exprs.coefficient(c.broadcast.index, axis) != 0; };
+  if (c.innerRow == noAxis || c.outerRow != noAxis || c.isPaired ||
+      std::ranges::any_of(c.batch, moves))
     return std::nullopt;
   std::vector<std::pair<int64_t, int64_t>> steps; // stride, extent
   auto add = [&](uint32_t axis) {

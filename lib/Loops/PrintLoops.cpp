@@ -151,7 +151,8 @@ private:
     const ProductSchedule &p = *schedule.product;
     line(2, "schedule threads grain=" + text(schedule.grain));
     line(2, "schedule block rows=" + text(p.blockRows) + " tiles=" + text(p.blockTiles) +
-                " copied=" + yesNo(p.copiesRows));
+                " copied=" + yesNo(p.copiesRows) +
+                (p.copiesRows ? " copied-grain=" + text(p.rowGrain) : ""));
     line(2, "schedule tile rows=" + text(p.tile.rows) + " outer=" + text(p.tile.outerRows) +
                 " vectors=" + text(p.tile.vectors) + tileText(p.tile));
     for (const TileSchedule &rest : p.rests)
@@ -171,6 +172,9 @@ private:
     if (p.packing == Packing::RunTime)
       line(depth, bufferName(c.packed) + " = panels of " + bufferName(c.vector.buffer) +
                       threadsText(p.panelGrain));
+    if (p.copiesRows)
+      line(depth, bufferName(c.copied) + " = rows of " + bufferName(c.broadcast.buffer) +
+                      threadsText(p.rowGrain));
     auto open = [&](const std::string &what) { line(depth++, what); };
     open("items" + threadsText(schedule.grain));
     for (uint32_t axis : c.batch)

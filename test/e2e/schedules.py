@@ -11,7 +11,7 @@ text = open("net.loops").read().split("\n")
 words = {"made": ["never", "compiling", "running"], "run": ["along", "across"],
          "vector": ["yes", "no"], "copied": ["yes", "no"], "tail": ["none", "repeat", "mask"], "epilogue": ["once", "loop"]}
 numbers = {"chunk": [0, 8, 64, 256, 1000, 4096], "prefetch": [0, 64, 512, 4096],
-           "grain": [0, 1, 3, 100], "ways": [1, 2, 4, 8], "unroll": [0, 1, 2, 3, 4, 8, 9, 12],
+           "grain": [0, 1, 3, 100], "copied-grain": [0, 1, 3, 100], "ways": [1, 2, 4, 8], "unroll": [0, 1, 2, 3, 4, 8, 9, 12],
            "unroll-sum": [0, 1, 2], "rows": list(range(1, 13)) + [20, 40, 400],
            "outer": [1, 2, 3], "vectors": [1, 2, 3, 4, 5], "tiles": [1, 2, 3, 7]}
 
@@ -24,6 +24,8 @@ def edit(lines):
     for key, old in chance.sample(values, min(len(values), 1 + (chance.random() < 0.3))):
         new = chance.choice([str(v) for v in words.get(key) or numbers[key] if str(v) != old])
         lines[at] = re.sub(r"(?<= )%s=\S+" % key, "%s=%s" % (key, new), lines[at])
+    if "copied=no" in lines[at]:
+        lines[at] = re.sub(" copied-grain=.*", "", lines[at])
     return at
 
 

@@ -57,8 +57,9 @@ struct Contraction {
   uint32_t column = noAxis;
   std::vector<uint32_t> reduction;
   uint32_t packed = 0; // buffer of the panels when there are such
-  // The broadcast operand's rows where they are copied to scratch: how many elements each has, and
+  // The broadcast operand's rows where they are copied: the buffer, how many elements each has, and
   // how far apart they stand.
+  uint32_t copied = 0;
   int64_t copiedElements = 0, copiedStride = 0;
   // Elements are pairs of 16 bits, two steps of the reduction at once: those of
   // the broadcast operand as they lie in memory, those of the vector operand made

@@ -39,7 +39,8 @@ struct ProductSchedule {
   int64_t prefetchAhead = 0; // bytes of a panel; 0: none
   int64_t blockRows = 1;     // of a work item, a multiple of the tile's
   int64_t blockTiles = 1;    // ... of columns
-  bool copiesRows = false;   // of a work item, to where they do not compete for the sets of a cache
+  bool copiesRows = false; // before the loop, to where they do not compete for the sets of a cache
+  int64_t rowGrain = 0;    // of the loop that does
   bool operator==(const ProductSchedule &) const = default;
 };
 
