@@ -202,6 +202,7 @@ void ScheduleChooser::chooseShapes(const std::vector<Nest> &nests, Schedule &sch
     }
     const Contraction &c = *nest.contraction;
     ProductSchedule &product = made.product.emplace();
+    chooseRows(c, product);
     chooseTile(c, product);
     chooseUnroll(c, product.tile, "tile", product.tile);
     chooseRests(c, product);

@@ -25,6 +25,7 @@ public:
 private:
   // --- products (ChooseTile.cpp)
   bool isWorthCopying(const Contraction &c) const;
+  void chooseRows(const Contraction &c, ProductSchedule &product);
   void chooseTile(const Contraction &c, ProductSchedule &product);
   void chooseUnroll(const Contraction &c, const TileSchedule &of, const std::string &group,
                     TileSchedule &tile);

@@ -172,18 +172,21 @@ bool ScheduleChooser::isWorthCopying(const Contraction &c) const {
          likely(c.innerRow) >= manyRows && likely(c.column) >= manyColumns;
 }
 
+void ScheduleChooser::chooseRows(const Contraction &c, ProductSchedule &product) {
+  auto elements = rowElements(kernel_, c);
+  product.copiesRows =
+      word("block copied", elements && isWorthCopying(c), {"no", "yes"},
+           {true, elements.has_value()},
+           "of rows: 'yes' takes rows of one axis that are read from end to end") == 1;
+  if (!product.copiesRows)
+    return;
+  // A load and a store for each vector.
+  double cycles = 2 * static_cast<double>(*elements) / static_cast<double>(facts_.lanes);
+  product.rowGrain = grain("block copied-grain", grainOf(extentOf(c.innerRow), cycles));
+}
+
 void ScheduleChooser::chooseTile(const Contraction &c, ProductSchedule &product) {
   TileSchedule &tile = product.tile;
-  bool canCopy = rowElements(kernel_, c).has_value();
-  product.copiesRows =
-      word("block copied", canCopy && isWorthCopying(c), {"no", "yes"}, {true, canCopy},
-           "of rows: 'yes' takes rows of one axis that are read from end to end") == 1;
-  if (product.copiesRows) { // a load and a store for each vector
-    auto rows = extentOf(c.innerRow);
-    double cycles =
-        2 * static_cast<double>(*rowElements(kernel_, c)) / static_cast<double>(facts_.lanes);
-    product.rowGrain = grain("block copied-grain", grainOf(rows, cycles));
-  }
   TileCosts costs(kernel_, c, facts_, product.copiesRows);
   double best = HUGE_VAL;
   for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
