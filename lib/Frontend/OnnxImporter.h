@@ -45,7 +45,8 @@ struct Value {
 // (none: 0) for each element of `axis`, or for each `block` of them.
 struct StoredWeight {
   NodeId values, scale, zero;
-  int64_t axis = 0, block = 0;
+  int64_t axis = 0, block = 0; // of the values
+  bool isTransposed = false;   // the dequantised form
 };
 
 class Importer;

@@ -133,7 +133,13 @@ Expected<> convertTranspose(OpContext &op) {
     if (static_cast<int64_t>(perm.size()) != rank || sorted[i] != i)
       return op.error() << "perm " << AttrValue::ints(perm).str() << " is no permutation of "
                         << rank << " axes";
-  op.setOutput(0, BYCC_TRY(op.transpose(x, perm)));
+  NodeId result = BYCC_TRY(op.transpose(x, perm));
+  if (const StoredWeight *stored = op.importer().storedWeightOf(x); stored && perm[0] == 1) {
+    StoredWeight turned = *stored;
+    turned.isTransposed = !turned.isTransposed;
+    op.importer().noteStoredWeight(result, turned);
+  }
+  op.setOutput(0, result);
   return {};
 }
 

@@ -180,6 +180,7 @@ Expected<NodeId> weightOnlyProduct(OpContext &op, NodeId x, NodeId weight, bool 
   if (!stored || op.dtype(x) != DType::Float32 || op.rank(x) < 1 ||
       op.module().node(x).op == ops::qnn_dequantize)
     return NodeId();
+  isTransposed = isTransposed != stored->isTransposed;
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(stored->values));
   int64_t depthAxis = isTransposed ? 1 : 0, depth = shape[depthAxis], units = shape[1 - depthAxis];
   bool isBlocked = stored->block > 0, hasHalves = op.importer().isFourBits(stored->values);

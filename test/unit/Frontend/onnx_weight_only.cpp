@@ -154,25 +154,32 @@ TEST_CASE("a product with a dequantised constant of 4 bits keeps it so") {
     return isSigned && stored > 7 ? stored - 16 : stored;
   };
   for (bool isSigned : {true, false})
-    for (bool isGemm : {true, false}) {
+    for (const char *form : {"MatMul", "Gemm", "Transpose"}) {
+      bool isMatMul = form == std::string("MatMul"), isGemm = form == std::string("Gemm");
       ModelMaker maker;
       maker.opset(21);
       maker.input("x", {1, depth});
-      Ints shape = isGemm ? Ints{units, depth} : Ints{depth, units};
+      Ints shape = isMatMul ? Ints{depth, units} : Ints{units, depth};
       maker.constant(bytes("w", isSigned ? int4 : uint4, shape, weights));
-      maker.constant(floats("s", isGemm ? Ints{units, 2} : Ints{2, units}, {1, 2, 3, 0.5f, 4, 5}));
+      maker.constant(
+          floats("s", isMatMul ? Ints{2, units} : Ints{units, 2}, {1, 2, 3, 0.5f, 4, 5}));
       maker.node("DequantizeLinear", {"w", "s"}, {"real"})
-          .integer("axis", isGemm ? 1 : 0)
+          .integer("axis", isMatMul ? 0 : 1)
           .integer("block_size", 4);
-      NodeMaker node = maker.node(isGemm ? "Gemm" : "MatMul", {"x", "real"}, {"y"});
-      if (isGemm)
-        node.integer("transB", 1);
+      if (isGemm) {
+        maker.node("Gemm", {"x", "real"}, {"y"}).integer("transB", 1);
+      } else if (!isMatMul) {
+        maker.node("Transpose", {"real"}, {"turned"});
+        maker.node("MatMul", {"x", "turned"}, {"y"});
+      } else {
+        maker.node("MatMul", {"x", "real"}, {"y"});
+      }
       maker.output("y");
       CHECK(has(summary(maker), "nn.dense_weight_only : Tensor[(1, 3), float32]"));
       double scales[] = {1, 2, 3, 0.5, 4, 5};
       CHECK(run(maker, depth) == product(units, depth, [&](int64_t n, int64_t k) {
-              return value(isGemm ? n * depth + k : k * units + n, isSigned) *
-                     scales[isGemm ? n * 2 + k / 4 : k / 4 * units + n];
+              return value(isMatMul ? k * units + n : n * depth + k, isSigned) *
+                     scales[isMatMul ? k / 4 * units + n : n * 2 + k / 4];
             }));
     }
 }
