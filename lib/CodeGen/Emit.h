@@ -106,6 +106,7 @@ private:
   struct TileSums;
   TileSums beginSums(const Product &product, const Tile &tile);
   std::pair<Value *, Value *> operandsOf(const TileSums &t, const Tile &tile, Value *firstLane);
+  void startReduction(const Contraction &c); // its axes, at 0
   void clearSums(TileSums &t);
   Value *loadVector(const TileSums &t, Value *base, Value *offset, int64_t vector);
   void emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX, Value *offsetW);

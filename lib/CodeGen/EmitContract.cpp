@@ -29,10 +29,7 @@ void KernelEmitter::emitCopiedRows(const Product &product) {
   int64_t size = sizeInBytes(loops_.kernel.buffers[c.broadcast.buffer].type);
   auto align = llvm::Align(static_cast<uint64_t>(size));
   emitTask(extentValue(c.innerRow), product.how.rowGrain, false, [&](Value *begin, Value *end) {
-    for (uint32_t axis : c.reduction)
-      axes_[axis] = i64(0);
-    if (c.decoding && c.decoding->halves != noAxis)
-      axes_[c.decoding->halves] = i64(0);
+    startReduction(c);
     forLoop(begin, end, 1, [&](Value *row) {
       axes_[c.innerRow] = row;
       b_.CreateMemCpy(pointerTo(c.copied, b_.CreateMul(row, i64(c.copiedStride)), false), align,

@@ -77,6 +77,13 @@ KernelEmitter::operandsOf(const TileSums &t, const Tile &tile, Value *firstLane)
   return {pointerX, frozen(c.packed, b_.CreateAdd(first, firstLane))};
 }
 
+void KernelEmitter::startReduction(const Contraction &c) {
+  for (uint32_t axis : c.reduction)
+    axes_[axis] = i64(0);
+  if (c.decoding && c.decoding->halves != noAxis)
+    axes_[c.decoding->halves] = i64(0);
+}
+
 // Sums of 0, and how far it is to the next step and row.
 void KernelEmitter::clearSums(TileSums &t) {
   const Contraction &c = t.product.what;
@@ -266,10 +273,7 @@ void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
   axes_[c.column] = columnBegin;
   if (!t.isPacked && tile.hasColumnTail)
     t.tail = firstLanes(columnsLeft(c));
-  for (uint32_t axis : c.reduction)
-    axes_[axis] = i64(0);
-  if (c.decoding && c.decoding->halves != noAxis)
-    axes_[c.decoding->halves] = i64(0);
+  startReduction(c);
   auto [pointerX, pointerW] = operandsOf(t, tile, firstLane);
   if (c.decoding)
     beginDecoding(t, tile);

@@ -38,14 +38,8 @@ Expected<NodeId> expMinusOne(OpContext &op, NodeId x, double divisor, double sca
 }
 
 // exp(-|x|)
-Expected<NodeId> smallPower(OpContext &op, NodeId x) {
-  return apply(op, "exp", BYCC_TRY(apply(op, "negative", BYCC_TRY(apply(op, "abs", x)))));
-}
-
-// clip(alpha * x + beta, 0, 1)
-Expected<NodeId> hardSigmoid(OpContext &op, NodeId x, double alpha, double beta) {
-  NodeId line = BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "multiply", x, alpha)), beta));
-  return op.call("clip", {line}, {{"a_min", 0.0}, {"a_max", 1.0}});
+NodeId smallPower(Compose &c, NodeId x) {
+  return c.call("exp", {c.call("negative", {c.call("abs", {x})})});
 }
 
 constexpr Activation knownActivations[] = {{"affine", 1, 0, 2},
@@ -79,8 +73,9 @@ NodeId activate(Compose &c, const Activation &f, NodeId x) {
   if (f.name == "affine")
     return c.add(c.mul(x, f.alpha), f.beta);
   if (f.name == "elu") {
-    NodeId low = c.mul(c.call("expm1", {c.call("minimum", x, 0)}), f.alpha);
-    return c.where(c.call("less", x, 0), low, x);
+    // expm1 of a large x must not reach where(): inf there is legal but slow.
+    NodeId low = c.call("expm1", {c.call("minimum", x, 0)});
+    return c.where(c.call("greater", x, 0), x, f.alpha == 1 ? low : c.mul(low, f.alpha));
   }
   if (f.name == "hardsigmoid")
     return c.call("clip", {c.add(c.mul(x, f.alpha), f.beta)}, {{"a_min", 0.0}, {"a_max", 1.0}});
@@ -90,20 +85,23 @@ NodeId activate(Compose &c, const Activation &f, NodeId x) {
     return c.call("nn.relu", {x});
   if (f.name == "scaledtanh")
     return c.mul(c.call("tanh", {c.mul(x, f.beta)}), f.alpha);
-  if (f.name == "softplus") {
-    NodeId small = c.call("log1p", {c.call("exp", {c.call("negative", {c.call("abs", {x})})})});
-    return c.add(c.call("maximum", x, 0), small);
-  }
+  if (f.name == "softplus")
+    return c.add(c.call("maximum", x, 0), c.call("log1p", {smallPower(c, x)}));
   if (f.name == "softsign")
     return c.div(x, c.add(c.call("abs", {x}), 1));
   if (f.name == "thresholdedrelu")
-    return c.where(c.call("greater", x, f.alpha), x, c.call("zeros_like", {x}));
+    return c.where(c.call("greater", x, f.alpha), x, 0);
   return c.call(f.name, {x}); // sigmoid, tanh
 }
 
-Expected<> convertLeakyRelu(OpContext &op) {
-  double alpha = BYCC_TRY(op.floatAttr("alpha", 0.01));
-  op.setOutput(0, BYCC_TRY(op.call("nn.leaky_relu", {op.input(0)}, {{"alpha", alpha}})));
+Expected<> convertActivation(OpContext &op) {
+  Activation f = *findActivation(op.proto().opType);
+  if (f.numParameters > 0)
+    f.alpha = BYCC_TRY(op.floatAttr("alpha", f.alpha));
+  if (f.numParameters > 1)
+    f.beta = BYCC_TRY(op.floatAttr("beta", f.beta));
+  Compose c(op);
+  op.setOutput(0, BYCC_TRY(c.done(activate(c, f, op.input(0)))));
   return {};
 }
 
@@ -128,13 +126,6 @@ Expected<> convertPRelu(OpContext &op) {
   return {};
 }
 
-Expected<> convertElu(OpContext &op) {
-  NodeId x = op.input(0);
-  double alpha = BYCC_TRY(op.floatAttr("alpha", 1));
-  op.setOutput(0, BYCC_TRY(ifPositive(op, x, x, BYCC_TRY(expMinusOne(op, x, 1, alpha)))));
-  return {};
-}
-
 Expected<> convertSelu(OpContext &op) {
   NodeId x = op.input(0);
   bool isOld = op.opset() < 6;
@@ -155,14 +146,6 @@ Expected<> convertCelu(OpContext &op) {
   return {};
 }
 
-Expected<> convertThresholdedRelu(OpContext &op) {
-  NodeId x = op.input(0);
-  double alpha = BYCC_TRY(op.floatAttr("alpha", 1));
-  NodeId condition = BYCC_TRY(apply(op, "greater", x, alpha));
-  op.setOutput(0, BYCC_TRY(op.call("where", {condition, x, op.scalar(op.dtype(x), 0)})));
-  return {};
-}
-
 // x + bias below -lambd, x - bias above lambd, 0 between.
 Expected<> convertShrink(OpContext &op) {
   NodeId x = op.input(0);
@@ -178,45 +161,24 @@ Expected<> convertShrink(OpContext &op) {
   return {};
 }
 
-Expected<> convertHardSigmoid(OpContext &op) {
-  double alpha = BYCC_TRY(op.floatAttr("alpha", 0.2));
-  double beta = BYCC_TRY(op.floatAttr("beta", 0.5));
-  op.setOutput(0, BYCC_TRY(hardSigmoid(op, op.input(0), alpha, beta)));
-  return {};
+NodeId hardSwishOf(Compose &c, NodeId x) {
+  return c.mul(x, activate(c, {"hardsigmoid", 1.0 / 6, 0.5, 2}, x));
 }
 
 Expected<> convertHardSwish(OpContext &op) {
-  NodeId x = op.input(0);
-  NodeId gate = BYCC_TRY(hardSigmoid(op, x, 1.0 / 6, 0.5));
-  op.setOutput(0, BYCC_TRY(apply(op, "multiply", x, gate)));
+  Compose c(op);
+  op.setOutput(0, BYCC_TRY(c.done(hardSwishOf(c, op.input(0)))));
   return {};
 }
 
-// max(x, 0) + log(1 + exp(-|x|)), the logarithm `log1p` or, of operators that vendors have, `log`.
-Expected<NodeId> softplus(OpContext &op, NodeId x, bool isExact) {
-  NodeId power = BYCC_TRY(smallPower(op, x));
-  NodeId log = isExact ? BYCC_TRY(apply(op, "log1p", power))
-                       : BYCC_TRY(apply(op, "log", BYCC_TRY(apply(op, "add", power, 1.0))));
-  return apply(op, "add", BYCC_TRY(apply(op, "maximum", x, 0.0)), log);
-}
-
-Expected<> convertSoftplus(OpContext &op) {
-  op.setOutput(0, BYCC_TRY(softplus(op, op.input(0), true)));
-  return {};
-}
-
-Expected<> convertSoftsign(OpContext &op) {
-  NodeId x = op.input(0);
-  NodeId sum = BYCC_TRY(apply(op, "add", BYCC_TRY(apply(op, "abs", x)), 1.0));
-  op.setOutput(0, BYCC_TRY(apply(op, "divide", x, sum)));
-  return {};
-}
-
-// x * tanh(softplus(x)); times x, what log(1 + v) loses of a small v is little.
+// x * tanh(softplus(x)), of operators that vendors have: times x, what log(1 + v) loses of a small v
+// is little.
 Expected<> convertMish(OpContext &op) {
   NodeId x = op.input(0);
-  NodeId gate = BYCC_TRY(apply(op, "tanh", BYCC_TRY(softplus(op, x, false))));
-  op.setOutput(0, BYCC_TRY(apply(op, "multiply", x, gate)));
+  Compose c(op);
+  NodeId log = c.call("log", {c.add(smallPower(c, x), 1)});
+  NodeId softplus = c.add(c.call("maximum", x, 0), log);
+  op.setOutput(0, BYCC_TRY(c.done(c.mul(x, c.call("tanh", {softplus})))));
   return {};
 }
 

@@ -14,6 +14,7 @@ struct Activation {
 // By its name in ONNX, of any case; null when there is none.
 const Activation *findActivation(std::string_view name);
 NodeId activate(Compose &c, const Activation &f, NodeId x);
+NodeId hardSwishOf(Compose &c, NodeId x);
 
 // By erf, or by tanh.
 Expected<NodeId> geluOf(OpContext &op, NodeId x, bool isTanh);

@@ -295,6 +295,12 @@ Expected<NodeId> rotated(OpContext &op, NodeId x, NodeId cosine, NodeId sine, in
   return c.done(turned);
 }
 
+Expected<NodeId> turnsAt(OpContext &op, NodeId table, NodeId places) {
+  Compose c(op);
+  return c.done(
+      c.expand(c.call("take", {table, places}, {{"axis", int64_t{0}}, {"mode", "error"}}), 1));
+}
+
 Expected<> convertRotaryEmbedding(OpContext &op) {
   NodeId x = op.input(0);
   bool isPacked = op.rank(x) == 3, isInterleaved = BYCC_TRY(op.intAttr("interleaved", 0)) != 0;
@@ -305,10 +311,8 @@ Expected<> convertRotaryEmbedding(OpContext &op) {
     x = BYCC_TRY(splitHeads(op, x, heads, "num_heads"));
   Compose c(op);
   auto table = [&](size_t index) { // [batch, 1, length, rotated / 2]
-    NodeId cache = op.input(index);
-    if (op.has(3))
-      cache = c.call("take", {cache, op.input(3)}, {{"axis", int64_t{0}}, {"mode", "error"}});
-    return c.done(c.expand(cache, 1));
+    return op.has(3) ? turnsAt(op, op.input(index), op.input(3))
+                     : c.done(c.expand(op.input(index), 1));
   };
   NodeId cosine = BYCC_TRY(table(1)), sine = BYCC_TRY(table(2));
   int64_t part = BYCC_TRY(op.intAttr("rotary_embedding_dim", 0));

@@ -28,6 +28,9 @@ Expected<> attendProjected(OpContext &op, std::vector<NodeId> parts, const Proje
 Expected<NodeId> rotated(OpContext &op, NodeId x, NodeId cosine, NodeId sine, int64_t rotated,
                          bool isInterleaved);
 
+// Rows of a table of cosines or sines at places [batch, length], as rotated() takes them.
+Expected<NodeId> turnsAt(OpContext &op, NodeId table, NodeId places);
+
 // weights = softmax(softcap(scale * Q K^T) + summand), result = weights V
 struct AttentionForm {
   NodeId q, k, v; // [batch, heads, length, size]; several heads of q share one of k and v

@@ -26,6 +26,10 @@ NodeId Compose::call(std::string_view name, NodeId a, double b) {
   return problem_ ? NodeId() : keep(op_.call(name, {a, op_.scalar(op_.dtype(a), b)}));
 }
 
+NodeId Compose::where(NodeId condition, NodeId a, double b) {
+  return problem_ ? NodeId() : where(condition, a, op_.scalar(op_.dtype(a), b));
+}
+
 NodeId Compose::reduce(std::string_view name, NodeId x, const std::vector<int64_t> &axes,
                        bool keepDims) {
   return call(name, {x}, {{"axis", AttrValue::ints(axes)}, {"keepdims", keepDims}});

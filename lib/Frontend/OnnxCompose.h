@@ -30,6 +30,7 @@ public:
   NodeId div(NodeId a, double b) { return call("divide", a, b); }
   NodeId pow(NodeId a, double b) { return call("power", a, b); }
   NodeId where(NodeId condition, NodeId a, NodeId b) { return call("where", {condition, a, b}); }
+  NodeId where(NodeId condition, NodeId a, double b);
 
   // Over `axes`, which stay with one element each unless !keepDims.
   NodeId reduce(std::string_view name, NodeId x, const std::vector<int64_t> &axes,

@@ -23,17 +23,12 @@ Expected<> convertBitCast(OpContext &op);
 Expected<> convertWhere(OpContext &op);
 
 // OnnxActivation.cpp
-Expected<> convertLeakyRelu(OpContext &op);
+Expected<> convertActivation(OpContext &op); // of one name in the table of activations
 Expected<> convertPRelu(OpContext &op);
-Expected<> convertElu(OpContext &op);
 Expected<> convertSelu(OpContext &op);
 Expected<> convertCelu(OpContext &op);
-Expected<> convertThresholdedRelu(OpContext &op);
 Expected<> convertShrink(OpContext &op);
-Expected<> convertHardSigmoid(OpContext &op);
 Expected<> convertHardSwish(OpContext &op);
-Expected<> convertSoftplus(OpContext &op);
-Expected<> convertSoftsign(OpContext &op);
 Expected<> convertMish(OpContext &op);
 Expected<> convertGelu(OpContext &op);
 Expected<> convertSoftmax(OpContext &op);

@@ -38,10 +38,6 @@ struct Fused {
   std::vector<double> parameters;
 };
 
-Expected<NodeId> clipped(Compose &c, NodeId x, double low, double high) {
-  return c.done(c.call("clip", {x}, {{"a_min", low}, {"a_max", high}}));
-}
-
 Expected<NodeId> activated(OpContext &op, NodeId x, const Fused &fused) {
   auto parameter = [&](size_t index, double fallback) {
     return index < fused.parameters.size() ? fused.parameters[index] : fallback;
@@ -50,9 +46,9 @@ Expected<NodeId> activated(OpContext &op, NodeId x, const Fused &fused) {
   if (fused.name.empty() || fused.name == "Identity")
     return x;
   if (fused.name == "Clip" && fused.parameters.size() == 2)
-    return clipped(c, x, fused.parameters[0], fused.parameters[1]);
+    return op.call("clip", {x}, {{"a_min", fused.parameters[0]}, {"a_max", fused.parameters[1]}});
   if (fused.name == "HardSwish")
-    return c.done(c.mul(x, BYCC_TRY(clipped(c, c.add(c.mul(x, 1.0 / 6), 0.5), 0, 1))));
+    return c.done(hardSwishOf(c, x));
   if (fused.name == "Gelu" || fused.name == "FastGelu")
     return geluOf(op, x, fused.name == "FastGelu");
   if (fused.name == "Silu" || fused.name == "QuickGelu")

@@ -17,9 +17,9 @@ struct Masks {
   NodeId past; // [batch, heads, length, size]; may be missing
 };
 
-// A mask of any rank as a condition on scores [batch, heads, length, keys]: [batch] is the number of
-// keys, [2 * batch] their ends and then their beginnings, [3 * batch + 2] the number and sums of it, [batch, keys] and [batch, length, keys] say it
-// of each.
+// A mask of any rank as a condition on scores [batch, heads, length, keys]. [batch] is the number of
+// keys, [2 * batch] their ends and then their beginnings, [3 * batch + 2] the number and sums of it;
+// [batch, keys] and [batch, length, keys] say it of each.
 Expected<NodeId> allowedBy(OpContext &op, NodeId mask, const AttentionForm &form) {
   Compose c(op);
   int64_t rank = op.rank(mask);
@@ -307,11 +307,8 @@ Expected<> convertRotaryOfTables(OpContext &op) {
   NodeId places = op.input(1);
   if (op.rank(places) < 2)
     places = c.expand(c.add(BYCC_TRY(positions(op, x, 2)), places), 0);
-  auto rows = [&](size_t index) { // [batch, 1, length, rotated / 2]
-    AttrDict byRow{{"axis", int64_t{0}}, {"mode", "error"}};
-    return c.done(c.expand(c.call("take", {op.input(index), places}, byRow), 1));
-  };
-  NodeId cosine = BYCC_TRY(rows(2)), sine = BYCC_TRY(rows(3));
+  NodeId cosine = BYCC_TRY(turnsAt(op, op.input(2), places)),
+         sine = BYCC_TRY(turnsAt(op, op.input(3), places));
   NodeId result = BYCC_TRY(rotated(op, x, cosine, sine, part, isInterleaved));
   op.setOutput(0, isPacked ? BYCC_TRY(mergeHeads(op, result)) : result);
   return {};

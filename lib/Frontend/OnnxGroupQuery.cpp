@@ -123,11 +123,8 @@ Expected<> prepareHeads(OpContext &op, Grouped &form) {
     return op.error(Status::Unsup) << "the size of the tables must be known when the model is read";
   Compose c(op);
   NodeId at = op.has(In::places) ? op.input(In::places) : form.at;
-  auto rows = [&](size_t index) { // [batch, 1, length, rotated / 2]
-    AttrDict byRow{{"axis", int64_t{0}}, {"mode", "error"}};
-    return c.done(c.expand(c.call("take", {op.input(index), at}, byRow), 1));
-  };
-  NodeId cosine = BYCC_TRY(rows(In::cosines)), sine = BYCC_TRY(rows(In::sines));
+  NodeId cosine = BYCC_TRY(turnsAt(op, op.input(In::cosines), at)),
+         sine = BYCC_TRY(turnsAt(op, op.input(In::sines), at));
   form.q = BYCC_TRY(rotated(op, form.q, cosine, sine, 2 * half.value(), isInterleaved));
   form.k = BYCC_TRY(rotated(op, form.k, cosine, sine, 2 * half.value(), isInterleaved));
   return {};

@@ -286,7 +286,7 @@ Expected<Constant> TensorReader::readFourBits(const Tensor &tensor, TypeTable &t
   Constant halves = BYCC_TRY(read(packed, types, location));
   std::vector<uint8_t> bytes(constant.bytes);
   for (size_t i = 0; i < bytes.size(); ++i) {
-    int value = halves.data()[i / 2] >> (i % 2 ? 4 : 0) & 15;
+    int value = halfAt(halves.data(), static_cast<int64_t>(i));
     bytes[i] = static_cast<uint8_t>(isSigned && value > 7 ? value - 16 : value);
   }
   constant.storage = Storage::own(std::move(bytes));

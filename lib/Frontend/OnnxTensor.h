@@ -18,6 +18,11 @@ Expected<DType> dtypeOf(int32_t elemType, const SourceLocation &location);
 // Elements of 4 bits are held as 8.
 bool hasFourBits(int32_t elemType);
 
+// Element i of those that lie two to a byte, the first one below.
+inline uint8_t halfAt(const uint8_t *bytes, int64_t i) {
+  return bytes[i / 2] >> (i % 2 ? 4 : 0) & 15;
+}
+
 // Makes constants of one model; keeps external files mapped while it lives.
 class TensorReader {
 public:

@@ -22,7 +22,7 @@ Expected<NodeId> unpackedRows(OpContext &op, NodeId node, int64_t rows, int64_t 
   std::vector<uint8_t> values;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t i = 0; i < count; ++i)
-      values.push_back(packed.data()[row * perRow + i / 2] >> (i % 2 ? 4 : 0) & 15);
+      values.push_back(halfAt(packed.data() + row * perRow, i));
   return module.addConstant(DType::UInt8, {{Dim(rows), Dim(count)}}, values.data(), values.size());
 }
 
@@ -53,7 +53,9 @@ Expected<NodeId> zeroOfBlocks(OpContext &op, size_t index, const Blocks &b) {
 
 Expected<Blocks> blocksOf(OpContext &op, int64_t depth, int64_t units, int64_t size) {
   Blocks b{units, 0, size, BYCC_TRY(op.intAttr("bits", 4))};
-  if (depth < 1 || units < 1 || size < 2 || size % 2 != 0)
+  constexpr int64_t most = 1 << 30; // so that products of them are exact
+  bool isLegal = depth >= 1 && depth <= most && units >= 1 && units <= most;
+  if (!isLegal || size < 2 || size > most || size % 2 != 0)
     return op.error() << depth << " x " << units << " weights in blocks of " << size;
   if (b.bits != 4 && b.bits != 8)
     return op.error(Status::Unsup) << "weights of " << b.bits << " bits";
@@ -118,8 +120,9 @@ Expected<> convertGatherBlockQuantized(OpContext &op) {
           along = BYCC_TRY(op.normalAxis(BYCC_TRY(op.intAttr("quantize_axis", 1)), rank)),
           block = BYCC_TRY(op.intAttr("block_size", 128));
   bool isPacked = op.dtype(data) == DType::UInt8 && !op.importer().isFourBits(data);
-  int64_t perByte = isPacked && BYCC_TRY(op.intAttr("bits", 4)) == 4 ? 2 : 1;
-  op.ignoreAttr("bits");
+  int64_t bits = BYCC_TRY(op.intAttr("bits", 4)), perByte = isPacked && bits == 4 ? 2 : 1;
+  if (isPacked && bits != 4 && bits != 8)
+    return op.error(Status::Unsup) << "values of " << bits << " bits";
   if (rank != 2 || gather != 0 || along != 1)
     return op.error(Status::Unsup) << "other tables than those of rows in blocks";
   Blocks b{shape[0], 0, block, perByte == 2 ? 4 : 8};

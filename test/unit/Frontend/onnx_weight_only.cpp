@@ -144,6 +144,7 @@ TEST_CASE("MatMulNBits: what is wrong, and what is not read") {
   CHECK(has(problem({"x", "w", "s"}, 32, 4), "wanted 2 x 16 elements"));
   CHECK(has(problem({"x", "s", "s"}, 16, 4), "B is float32, wanted uint8"));
   CHECK(has(problem({"x", "w", "s", "", "g"}, 16, 4), "g_idx"));
+  CHECK(has(problem({"x", "w", "s"}, INT64_MAX, 4), "weights in blocks of 16"));
 }
 
 TEST_CASE("a product with a dequantised constant of 4 bits keeps it so") {
@@ -218,4 +219,6 @@ TEST_CASE("rows of a table of 4 bits") {
   float scales[] = {0.5f, 3, 1, 2};
   for (int64_t i = 0; i < 64; ++i)
     CHECK(y.real(i) == (half(table, (i < 32 ? 64 : 0) + i % 32) - 8.) * scales[i / 16]);
+  last(maker).integer("bits", 2);
+  CHECK(has(problemOf(maker.import()), "values of 2 bits"));
 }
