@@ -258,7 +258,7 @@ Expected<TypeId> denseWeightOnly(InferContext &context) {
     return context.error() << "bits is 8 or 4, got " << bits;
   TensorInput weight =
       BYCC_TRY(quantizedInput(context, 1, bits == 4 ? DTypes{u8} : DTypes{i8, u8}));
-  TensorInput zero = BYCC_TRY(quantizedInput(context, 3, {DType::Float32, i8, u8}));
+  TensorInput zero = BYCC_TRY(quantizedInput(context, 3, {DType::Float32, i8, u8, i32}));
   BYCC_TRY(checkDType(context, x.dtype, DType::Float32, "x"));
   BYCC_TRY(checkDType(context, scale.dtype, DType::Float32, "scale"));
   if (x.rank() < 1)

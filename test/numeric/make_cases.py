@@ -934,6 +934,8 @@ weight_only(real_numbers(2, 3, 12), q8.view(np.uint8), np.abs(real_numbers(5, 12
 weight_only(real_numbers(2, 12), q4, np.abs(real_numbers(19, 3)), np.array(8, np.uint8), 4)
 weight_only(real_numbers(7, 12), q4, np.abs(real_numbers(19, 2)), rng_blocks.integers(0, 16, (19, 2)).astype(np.uint8), 4)
 weight_only(real_numbers(1, 12), q4, np.abs(real_numbers(19, 1)), real_numbers(19, 1), 4)
+weight_only(real_numbers(2, 12), q4, np.abs(real_numbers(19, 2)), np.array(7, np.int32), 4)
+weight_only(real_numbers(9, 12), q8, np.abs(real_numbers(5, 2)), rng_blocks.integers(-300, 300, (5, 2)).astype(np.int32), 8)
 x, packed, scale, zero = real_numbers(2, 12), q4[:, :6], real_numbers(19, 3), np.array(8, np.uint8)
 fails('nn.dense_weight_only', [x, packed, scale, zero], 'bits is 8 or 4, got 3', bits=3)
 fails('nn.dense_weight_only', [x, packed, scale, zero], 'weight has 6 input features, x has 12')
