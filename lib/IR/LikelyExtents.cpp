@@ -86,7 +86,26 @@ int64_t usualExtent(std::string_view symbol) {
   return isBatch ? 1 : likelyUnknown;
 }
 
+namespace {
+
+// "N" behind a batch that says so is a length: (batch_size, N).
+void findLengths(Module &module) {
+  for (TypeId type : inputTypes(module)) {
+    if (!module.types.isTensor(type) || module.types.shape(type).empty())
+      continue;
+    std::span<const Dim> shape = module.types.shape(type);
+    if (!isSymbol(module, shape[0]) || module.types.likely(shape[0]) != 1)
+      continue;
+    for (Dim dim : shape.subspan(1))
+      if (isSymbol(module, dim) && dim != shape[0] && module.types.expr(dim).symbol == "N")
+        module.types.setLikely(dim, likelyUnknown);
+  }
+}
+
+} // namespace
+
 void findBatchExtents(Module &module) {
+  findLengths(module);
   std::optional<Dim> first;
   for (TypeId type : inputTypes(module)) {
     if (!module.types.isTensor(type) || module.types.shape(type).empty())

@@ -2,7 +2,7 @@
 // costs, precision, schedules, vendors and the report, so that all of them speak of
 // the same model. Results never depend on it.
 //
-//   batch, batch_size, N, b       1
+//   batch, batch_size, N, b       1   but N behind a batch is a length: (batch_size, N)
 //   first in every input of main  1    a batch, whatever its name is
 //   any other symbol              64
 //   ?                             64
@@ -33,7 +33,7 @@ int64_t usualExtent(std::string_view symbol);
 double likelyElements(const TypeTable &types, TypeId tensor);
 
 // Symbols that are the first dim of every input of main (of rank 1 and more) count 1
-// from here on.
+// from here on; an N behind a batch counts 64.
 void findBatchExtents(Module &module);
 
 // The extents that a program leaves open, and what they count as.

@@ -104,6 +104,19 @@ TEST_CASE("a symbol that is the first dim of every input is a batch") {
   findBatchExtents(none.module);
 }
 
+TEST_CASE("an N behind a batch is a length") {
+  Program audio;
+  audio.input({audio.symbol("batch_size"), audio.symbol("N")});
+  findBatchExtents(audio.module);
+  CHECK(audio.likely(audio.symbol("N")) == 64);
+  CHECK(audio.likely(audio.symbol("batch_size")) == 1);
+
+  Program steps; // in front of the batch
+  steps.input({steps.symbol("seq"), steps.symbol("N"), 8});
+  findBatchExtents(steps.module);
+  CHECK(steps.likely(steps.symbol("N")) == 1);
+}
+
 TEST_CASE("open extents are listed once, those of inputs first") {
   Program p;
   NodeId x = p.input({p.symbol("batch"), p.symbol("seq"), 8});

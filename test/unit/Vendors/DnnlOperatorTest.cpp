@@ -8,6 +8,11 @@ TEST_CASE("dnnl convolution in all ranks, layouts and groupings") {
   checkOp("nn.conv2d", {{2, 32, 7, 7}}, {{20, 32, 1, 1}}, {2, 20, 4, 4}, {{"strides", Dims{2, 2}}});
   checkOp("nn.conv2d", {{1, 8, 9, 9}}, {{8, 1, 3, 3}}, {1, 8, 9, 9},
           {{"groups", 8}, {"padding", Dims{1, 1, 1, 1}}});
+  // images of one column, which become images of one row
+  checkOp("nn.conv2d", {{2, 24, 31, 1}}, {{20, 24, 5, 1}}, {2, 20, 15, 1},
+          {{"padding", Dims{1, 0, 2, 0}}, {"strides", Dims{2, 3}}, {"dilation", Dims{1, 1}}});
+  checkOp("nn.conv2d", {{2, 16, 31, 1}}, {{24, 16, 3, 1}}, {2, 24, 27, 1},
+          {{"dilation", Dims{2, 1}}});
   checkOp("nn.conv2d", {{1, 64, 9, 9}}, {{96, 16, 3, 3}}, {1, 96, 5, 5},
           {{"groups", 4}, {"dilation", Dims{2, 2}}});
   checkOp("nn.conv2d", {{1, 9, 8, 3}}, {{3, 3, 3, 16}}, {1, 7, 6, 16},
@@ -189,6 +194,26 @@ TEST_CASE("dnnl refuses groups of few channels, of which the library copies wind
   Answer answer = supports(region, nullptr);
   CHECK_FALSE(answer.yes);
   CHECK_THAT(answer.reason, Catch::Contains("oneDNN only copies windows and multiplies them"));
+}
+
+TEST_CASE("dnnl refuses long windows of few channels, which the library multiplies tap by tap") {
+  struct Window {
+    int64_t channels, taps, pad;
+    bool isTaken;
+  };
+  for (const Window &w : {Window{1, 40, 0, false}, Window{4, 15, 7, false}, Window{1, 15, 1, true},
+                          Window{8, 40, 20, true}, Window{1, 7, 3, true}}) {
+    CAPTURE(w.channels, w.taps, w.pad);
+    RegionBuilder region;
+    uint32_t x = region.input({1, w.channels, 100}),
+             kernel = weights(region, {16, w.channels, w.taps});
+    region.output(region.op("nn.conv1d", {x, kernel}, {1, 16, 101 + 2 * w.pad - w.taps},
+                            {{"padding", Dims{w.pad}}}));
+    Answer answer = supports(region, nullptr);
+    CHECK(answer.yes == w.isTaken);
+    if (!w.isTaken)
+      CHECK_THAT(answer.reason, Catch::Contains("is multiplied tap by tap"));
+  }
 }
 
 TEST_CASE("dnnl pools integers, for which the library has a kernel in one layout alone") {
