@@ -5,6 +5,7 @@
 #include "bycc/Support/Element.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace bycc::codegen {
 namespace {
@@ -28,6 +29,20 @@ void ProgramBuilder::forgetDims() {
       definedDims_.clear();
 }
 
+// A multiple of an extent that has a dim is said by that dim, so that divisions by the extent
+// fold: 640 * (n / 441) + 640 after n / 441 + 1. noRef: it is none.
+Ref ProgramBuilder::multipleOfDim(Ref expression) {
+  loops::Affine form = p_.exprs.affine(expression);
+  int64_t factor = form.constant;
+  for (const loops::Affine::Term &term : form.terms)
+    factor = std::gcd(factor, term.factor);
+  if (form.isBroken || form.isConstant() || factor <= 1)
+    return loops::noRef;
+  auto found = definedDims_.find(p_.exprs.fromAffine(form.by(factor, false).whole));
+  bool isExtent = found != definedDims_.end() && p_.exprs[found->second].f == 0;
+  return isExtent ? p_.exprs.times(found->second, factor) : loops::noRef;
+}
+
 Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
   const Expr e = p_.exprs[expression];
   bool isKnown = e.op == Op::Const && !(e.i < 0 && !what.empty());
@@ -38,6 +53,8 @@ Ref ProgramBuilder::defineDim(Ref expression, const std::string &what) {
   if (auto it = definedDims_.find(expression);
       it != definedDims_.end() && (what.empty() || p_.exprs[it->second].f == 0))
     return it->second;
+  if (Ref multiple = multipleOfDim(expression); multiple != loops::noRef)
+    return multiple;
   Instr instr;
   instr.kind = Instr::Kind::SetDim;
   instr.callee = static_cast<uint32_t>(p_.dims.size());

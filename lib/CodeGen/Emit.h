@@ -122,13 +122,22 @@ private:
   struct TileOrigin {
     Value *column = nullptr, *outer = nullptr, *inner = nullptr;
   };
+  TileOrigin originOf(const Contraction &c) const;
+  void moveTo(const Contraction &c, const TileOrigin &from);
+  void forEachSum(const Contraction &c, const Tile &tile,
+                  const std::function<void(const TileOrigin &from, size_t at)> &each);
+  bool readsAlongColumns(const Contraction &c) const;
+  std::vector<Value *> valuesOfSums(const Contraction &c, const Tile &tile,
+                                    const std::vector<Value *> &sums);
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
   void storeRowsInLoop(const Contraction &c, const Tile &tile, const TileOrigin &from,
                        const std::vector<Value *> &sums);
+  void setVector(const Contraction &c, const Tile &tile, const TileOrigin &from, int64_t v,
+                 Value *sum);
   void storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from, int64_t v,
                    Value *sum);
-  void storeColumn(const Contraction &c, Value *column, Value *values, int64_t count);
-  void storeTransposed(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
+  void storeColumn(const Contraction &c, Value *column, Value *values, int64_t count, bool areDone);
+  void storeTransposed(const Contraction &c, const Tile &tile, std::vector<Value *> sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);
 
   // --- expressions (EmitExpr.cpp)
@@ -176,6 +185,7 @@ private:
   // Whether the value is a bfloat16 as it is: loaded, or chosen among such and their
   // negatives. It is then stored by its bits: instructions that round take denormals for 0.
   bool isExact(Ref ref);
+  Ref storedValue(uint32_t buffer, Ref body) const;       // what emitToStore computes
   void emitToStore(uint32_t buffer, Ref index, Ref body); // the store rounds to the buffer's dtype
   void emitStore(uint32_t buffer, Ref index, Value *value, bool isExact);
   Value *pointerTo(uint32_t buffer, Value *index, bool isLocal);

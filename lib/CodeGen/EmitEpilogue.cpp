@@ -1,15 +1,15 @@
 // What happens to the sums of a contraction's tile: the epilogue is emitted at the
 // store with lanes along columns, or, when columns are not contiguous in memory
-// (NCHW), along rows after a transposition in registers.
+// (NCHW), along rows after a transposition in registers. Values that read nothing along
+// rows are computed before it: a tile of two rows has few vectors of sums, but 32 columns.
 #include "Emit.h"
 
 namespace bycc::codegen {
 
 // One vector of sums, where the row axes stand.
-void KernelEmitter::storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from,
-                                int64_t v, Value *sum) {
+void KernelEmitter::setVector(const Contraction &c, const Tile &tile, const TileOrigin &from,
+                              int64_t v, Value *sum) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
-  Scope scope(*this);
   axes_[c.column] = b_.CreateAdd(from.column, i64(v * lanes));
   Lanes now{c.column, lanes, nullptr};
   setLanes(now);
@@ -20,6 +20,12 @@ void KernelEmitter::storeVector(const Contraction &c, const Tile &tile, const Ti
   setLanes(now);
   overrides_.clear();
   setOverride(c.result, sum);
+}
+
+void KernelEmitter::storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from,
+                                int64_t v, Value *sum) {
+  Scope scope(*this);
+  setVector(c, tile, from, v, sum);
   emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
 }
 
@@ -43,26 +49,77 @@ void KernelEmitter::storeRowsInLoop(const Contraction &c, const Tile &tile, cons
   });
 }
 
-void KernelEmitter::storeRows(const Contraction &c, const Tile &tile,
-                              const std::vector<Value *> &sums) {
-  TileOrigin from{axes_.at(c.column), c.outerRow == noAxis ? nullptr : axes_.at(c.outerRow),
-                  c.innerRow == noAxis ? nullptr : axes_.at(c.innerRow)};
-  if (tile.how.loopsEpilogue)
-    storeRowsInLoop(c, tile, from, sums);
-  int64_t numRows = tile.how.loopsEpilogue ? 0 : tile.how.rows * tile.how.outerRows;
-  for (int64_t r = 0; r < numRows; ++r) {
+// Calls `each` with a place in the sums where their rows stand.
+void KernelEmitter::forEachSum(const Contraction &c, const Tile &tile,
+                               const std::function<void(const TileOrigin &from, size_t at)> &each) {
+  TileOrigin from = originOf(c);
+  size_t vectors = static_cast<size_t>(tile.how.vectors);
+  for (int64_t r = 0; r < tile.how.rows * tile.how.outerRows; ++r) {
     if (from.outer)
       axes_[c.outerRow] = b_.CreateAdd(from.outer, i64(r / tile.how.rows));
     if (from.inner)
       axes_[c.innerRow] = b_.CreateAdd(from.inner, i64(r % tile.how.rows));
-    for (int64_t v = 0; v < tile.how.vectors; ++v)
-      storeVector(c, tile, from, v, sums[static_cast<size_t>(r * tile.how.vectors + v)]);
+    for (size_t v = 0; v < vectors; ++v)
+      each(from, static_cast<size_t>(r) * vectors + v);
   }
+  moveTo(c, from);
+}
+
+KernelEmitter::TileOrigin KernelEmitter::originOf(const Contraction &c) const {
+  return {axes_.at(c.column), c.outerRow == noAxis ? nullptr : axes_.at(c.outerRow),
+          c.innerRow == noAxis ? nullptr : axes_.at(c.innerRow)};
+}
+
+void KernelEmitter::moveTo(const Contraction &c, const TileOrigin &from) {
   if (from.outer)
     axes_[c.outerRow] = from.outer;
   if (from.inner)
     axes_[c.innerRow] = from.inner;
   axes_[c.column] = from.column;
+}
+
+void KernelEmitter::storeRows(const Contraction &c, const Tile &tile,
+                              const std::vector<Value *> &sums) {
+  if (tile.how.loopsEpilogue) {
+    TileOrigin from = originOf(c);
+    storeRowsInLoop(c, tile, from, sums);
+    moveTo(c, from);
+    return;
+  }
+  forEachSum(c, tile, [&](const TileOrigin &from, size_t at) {
+    storeVector(c, tile, from, static_cast<int64_t>(at % static_cast<size_t>(tile.how.vectors)),
+                sums[at]);
+  });
+}
+
+// Whether all that the epilogue reads is contiguous along columns, or the same in all of them.
+bool KernelEmitter::readsAlongColumns(const Contraction &c) const {
+  bool isSo = true;
+  x_.visit(c.epilogue.body, [&](Ref ref) {
+    if (ref == c.result)
+      return false;
+    if (x_[ref].op == Op::Load)
+      isSo &= x_.coefficient(x_[ref].a, c.column).value_or(2) <= 1 &&
+              x_.coefficient(x_[ref].a, c.column).value_or(-1) >= 0;
+    return isSo;
+  });
+  return isSo;
+}
+
+// What is stored, with lanes along columns.
+std::vector<llvm::Value *> KernelEmitter::valuesOfSums(const Contraction &c, const Tile &tile,
+                                                       const std::vector<Value *> &sums) {
+  std::vector<Value *> values(sums.size());
+  Ref value = storedValue(c.epilogue.buffer, c.epilogue.body);
+  forEachSum(c, tile, [&](const TileOrigin &from, size_t at) {
+    Scope scope(*this);
+    setVector(c, tile, from, static_cast<int64_t>(at % static_cast<size_t>(tile.how.vectors)),
+              sums[at]);
+    values[at] = splat(emit(value));
+  });
+  overrides_.clear();
+  setLanes({});
+  return values;
 }
 
 // lanes x lanes transposition: log2(lanes) rounds of interleaving pairs.
@@ -89,8 +146,9 @@ std::vector<llvm::Value *> KernelEmitter::transposeTile(std::vector<Value *> row
   return rows;
 }
 
-// The sums of `count` rows in one column.
-void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *values, int64_t count) {
+// The sums of `count` rows in one column, or what is made of them.
+void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *values, int64_t count,
+                                bool areDone) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   axes_[c.column] = column;
   Lanes now{c.innerRow, lanes, nullptr};
@@ -101,14 +159,18 @@ void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *valu
   }
   setLanes(now);
   overrides_.clear();
-  setOverride(c.result, values);
-  emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
+  Ref body = c.epilogue.body;
+  setOverride(areDone ? storedValue(c.epilogue.buffer, body) : c.result, values);
+  emitToStore(c.epilogue.buffer, c.epilogue.store, body);
   overrides_.clear();
   setLanes({});
 }
 
 void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
-                                    const std::vector<Value *> &sums) {
+                                    std::vector<Value *> sums) {
+  bool areDone = !tile.how.loopsEpilogue && readsAlongColumns(c);
+  if (areDone)
+    sums = valuesOfSums(c, tile, sums);
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   int64_t numRows = tile.how.rows * tile.how.outerRows;
   Value *columnBegin = axes_.at(c.column), *innerBegin = axes_.at(c.innerRow);
@@ -126,7 +188,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
       Value *used = tile.hasColumnTail && v + 1 == tile.how.vectors ? columnsLeft(c) : i64(lanes);
       auto store = [&](Value *column, Value *values) {
         Value *first = b_.CreateAdd(columnBegin, i64(v * lanes));
-        storeColumn(c, b_.CreateAdd(first, column), values, count);
+        storeColumn(c, b_.CreateAdd(first, column), values, count, areDone);
       };
       if (tile.how.loopsEpilogue) {
         Value *kept = entryAlloca(llvm::ArrayType::get(vectorType, lanes));

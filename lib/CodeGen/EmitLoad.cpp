@@ -146,11 +146,15 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
       b_.CreateMaskedGather(type, pointers, align, mask, llvm::Constant::getNullValue(type)));
 }
 
-void KernelEmitter::emitToStore(uint32_t buffer, Ref index, Ref body) {
-  const Expr e = x_[body];
+Ref KernelEmitter::storedValue(uint32_t buffer, Ref body) const {
+  const Expr &e = x_[body];
   bool isRounding = e.op == Op::Cast && e.type == loops_.kernel.buffers[buffer].type &&
                     isFloat(e.type) && sizeInBytes(e.type) == 2 && x_.type(e.a) == DType::Float32;
-  Ref value = isRounding && !overrides_.count(body) ? e.a : body;
+  return isRounding && !overrides_.count(body) ? e.a : body;
+}
+
+void KernelEmitter::emitToStore(uint32_t buffer, Ref index, Ref body) {
+  Ref value = storedValue(buffer, body);
   bool isNarrow = loops_.kernel.buffers[buffer].type == DType::BFloat16;
   emitStore(buffer, index, emit(value), isNarrow && isExact(value));
 }

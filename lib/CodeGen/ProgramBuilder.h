@@ -46,6 +46,7 @@ private:
   class Outside;
   // A new dim that holds the expression from here on; an extent when `what` is not empty.
   Ref defineDim(Ref expression, const std::string &what);
+  Ref multipleOfDim(Ref expression);
   Expected<Ref> elementOf(NodeId node, int64_t element, const Env &env);
   std::optional<Ref> extentOf(Dim dim);
   // Symbols in the type of a value stand for its extents from here on.

@@ -297,7 +297,7 @@ std::vector<std::vector<uint32_t>> finalGroups(const Module &module, const Block
       continue;
     for (uint32_t i : group)
       isInside[i] = true;
-    auto isViewAt = [&](uint32_t i) { return isView(module, graph.node(i)); };
+    auto isViewAt = [&](uint32_t i) { return keepsElements(module, graph.node(i)); };
     std::vector<uint32_t> kept;
     for (uint32_t i : group) {
       bool reads = std::ranges::any_of(graph.operands(i), [&](uint32_t o) { return isInside[o]; });

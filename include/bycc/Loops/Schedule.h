@@ -29,7 +29,7 @@ struct TileSchedule {
 
 // Rows of the rests of a tile where the number of rows is open: as many of the first as there
 // are, then of the next.
-inline constexpr int64_t openRestRows[] = {4, 1};
+inline constexpr int64_t openRestRows[] = {4, 2, 1};
 
 struct ProductSchedule {
   TileSchedule tile;
