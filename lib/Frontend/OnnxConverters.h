@@ -42,8 +42,10 @@ Expected<> convertConvTranspose(OpContext &op);
 Expected<> convertCol2Im(OpContext &op);
 // The convolution of x with inputs 1 and 2.
 Expected<NodeId> convOf(OpContext &op, NodeId x, NodeId weight);
-// Attributes of a convolution as nn.conv* has them.
-Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight);
+// Attributes of a convolution as nn.conv* has them. x gets what padding cannot be an attribute, of
+// `zero` or 0.
+Expected<AttrDict> convAttrs(OpContext &op, NodeId &x, NodeId weight,
+                             std::optional<NodeId> zero = std::nullopt);
 
 // OnnxPool.cpp
 Expected<> convertPool(OpContext &op);

@@ -39,9 +39,10 @@ Expected<NodeId> addBias(OpContext &op, NodeId result) {
 
 } // namespace
 
-Expected<AttrDict> convAttrs(OpContext &op, NodeId x, NodeId weight) {
+Expected<AttrDict> convAttrs(OpContext &op, NodeId &x, NodeId weight, std::optional<NodeId> zero) {
   size_t spatial = BYCC_TRY(spatialRank(op, x));
   Window window = BYCC_TRY(readWindow(op, x, BYCC_TRY(kernelOf(op, weight, spatial))));
+  x = BYCC_TRY(withOpenPads(op, x, window, zero ? *zero : op.scalar(op.dtype(x), 0)));
   int64_t groups = BYCC_TRY(op.intAttr("group", 1));
   int64_t channels = op.shape(weight)[0].value();
   if (groups < 1 || channels % groups != 0)
@@ -68,25 +69,36 @@ Expected<> convertConv(OpContext &op) {
 
 namespace {
 
-// output_shape asks for paddings that give it: total = natural size - wanted. What
-// is wanted beyond the natural size goes to `behind`.
-Expected<> padsForShape(OpContext &op, NodeId x, const std::vector<int64_t> &outputPadding,
-                        const std::vector<int64_t> &wanted, bool isUpper, Window &window,
-                        std::vector<int64_t> &behind) {
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+// Paddings that take `surplus` away from the natural size. What is wanted beyond it goes to
+// `behind`.
+void padsForSurplus(const std::vector<int64_t> &surplus, bool isUpper, Window &window,
+                    std::vector<int64_t> &behind) {
   size_t count = window.kernel.size();
   for (size_t i = 0; i < count; ++i) {
-    int64_t natural = (shape[i + 2] - 1) * window.strides[i] + outputPadding[i] +
-                      (window.kernel[i] - 1) * window.dilations[i] + 1;
-    int64_t total = std::max<int64_t>(0, natural - wanted[i]);
-    if (wanted[i] < 1 || wanted[i] > (int64_t{1} << 31))
-      return op.error() << "output_shape has the value " << wanted[i];
-    behind[i] = std::max<int64_t>(0, wanted[i] - natural);
+    int64_t total = std::max<int64_t>(0, surplus[i]);
+    behind[i] = std::max<int64_t>(0, -surplus[i]);
     int64_t small = total / 2, large = total - small;
     window.pads[i] = isUpper ? small : large;
     window.pads[i + count] = isUpper ? large : small;
   }
-  return {};
+}
+
+// Natural size less that of output_shape, or less stride times the input's (auto_pad SAME_*),
+// which does not depend on the input.
+Expected<std::vector<int64_t>> surplusOver(OpContext &op, NodeId x, const Window &window,
+                                           const std::vector<int64_t> &outputPadding,
+                                           const std::optional<std::vector<int64_t>> &wanted) {
+  std::vector<int64_t> surplus, shape;
+  if (wanted)
+    shape = BYCC_TRY(op.staticShape(x));
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    int64_t beyond = outputPadding[i] + (window.kernel[i] - 1) * window.dilations[i] + 1 -
+                     window.strides[i]; // of the natural size, beyond stride times the input's
+    if (wanted && ((*wanted)[i] < 1 || (*wanted)[i] > (int64_t{1} << 31)))
+      return op.error() << "output_shape has the value " << (*wanted)[i];
+    surplus.push_back(wanted ? shape[i + 2] * window.strides[i] + beyond - (*wanted)[i] : beyond);
+  }
+  return surplus;
 }
 
 } // namespace
@@ -110,15 +122,10 @@ Expected<> convertConvTranspose(OpContext &op) {
     wanted->erase(wanted->begin(), wanted->begin() + 2);
   if (wanted && wanted->size() != spatial)
     return op.error() << "output_shape has " << wanted->size() << " values, wanted " << spatial;
-  if (!wanted && isSame) {
-    std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
-    wanted.emplace();
-    for (size_t i = 0; i < spatial; ++i)
-      wanted->push_back(shape[i + 2] * window.strides[i]);
-  }
   std::vector<int64_t> behind(spatial, 0);
-  if (wanted)
-    BYCC_TRY(padsForShape(op, x, outputPadding, *wanted, autoPad == "SAME_UPPER", window, behind));
+  if (wanted || isSame)
+    padsForSurplus(BYCC_TRY(surplusOver(op, x, window, outputPadding, wanted)),
+                   autoPad == "SAME_UPPER", window, behind);
   else if (autoPad == "VALID")
     window.pads.assign(2 * spatial, 0);
   int64_t groups = BYCC_TRY(op.intAttr("group", 1));

@@ -135,6 +135,8 @@ Expected<> convertDeformConv(OpContext &op) {
   if (op.rank(x) != 4)
     return op.error(Status::Unsup) << "input of rank " << op.rank(x) << ", only 4 is supported";
   AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
+  if (x != op.input(0)) // offsets are from places that such padding moves
+    return op.error(Status::Unsup) << "auto_pad needs a static input";
   int64_t groups = BYCC_TRY(op.intAttr("offset_group", 1));
   attrs.push_back({"deformable_groups", groups});
   NodeId made = BYCC_TRY(

@@ -41,6 +41,15 @@ Expected<std::vector<int64_t>> windowCounts(OpContext &op, NodeId x, const Windo
   return counts;
 }
 
+// With ceil_mode the last window begins less than a stride behind where the last whole one may:
+// never in the end's padding, whatever the extents, where stride and padding fit into the window.
+bool startsInData(const Window &window) {
+  for (size_t i = 0; i < window.kernel.size(); ++i)
+    if (window.strides[i] + padsOf(window, i)[1] > extentOf(window, i))
+      return false;
+  return true;
+}
+
 // Padding behind each axis that `counts` windows need.
 std::vector<int64_t> endsFor(const std::vector<int64_t> &shape, const Window &window,
                              const std::vector<int64_t> &counts) {
@@ -63,10 +72,9 @@ Expected<NodeId> padded(OpContext &op, NodeId x, const Window &window,
   return c.done(c.pad(x, widths, value));
 }
 
-// Sums over windows: averages of padded data times the window's size.
-Expected<NodeId> windowSums(OpContext &op, NodeId x, const Window &window,
-                            const std::vector<int64_t> &counts) {
-  NodeId data = BYCC_TRY(padded(op, x, window, counts, 0));
+// Sums over windows of data with all padding: averages times the window's size.
+Expected<NodeId> windowSums(OpContext &op, NodeId data, const Window &window,
+                            const std::vector<int64_t> &pads) {
   double size = 1;
   for (int64_t extent : window.kernel)
     size *= static_cast<double>(extent);
@@ -74,7 +82,9 @@ Expected<NodeId> windowSums(OpContext &op, NodeId x, const Window &window,
   NodeId means = c.call(ranked("nn.avg_pool", window.kernel.size()), {data},
                         {{"pool_size", AttrValue::ints(window.kernel)},
                          {"strides", AttrValue::ints(window.strides)},
-                         {"dilation", AttrValue::ints(window.dilations)}});
+                         {"dilation", AttrValue::ints(window.dilations)},
+                         {"padding", paddingAttr(pads)},
+                         {"count_include_pad", true}});
   return c.done(c.mul(means, size));
 }
 
@@ -82,7 +92,8 @@ Expected<NodeId> windowSums(OpContext &op, NodeId x, const Window &window,
 // not what lies behind both.
 Expected<NodeId> averagesWithPadding(OpContext &op, NodeId x, const Window &window,
                                      const std::vector<int64_t> &counts) {
-  NodeId sums = BYCC_TRY(windowSums(op, x, window, counts));
+  NodeId data = BYCC_TRY(padded(op, x, window, counts, 0));
+  NodeId sums = BYCC_TRY(windowSums(op, data, window, std::vector<int64_t>(window.pads.size(), 0)));
   std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
   Compose c(op);
   for (size_t i = 0; i < counts.size(); ++i) {
@@ -189,18 +200,60 @@ Expected<Window> poolWindow(OpContext &op, NodeId x) {
   return window;
 }
 
+// x with the padding that depends on extents: what no maximum is, or 0.
+Expected<NodeId> openlyPadded(OpContext &op, NodeId x, const Window &window, bool isAverage) {
+  if (!window.openPads)
+    return x;
+  double value = isAverage ? 0 : lowestOf(op.dtype(x));
+  return withOpenPads(op, x, window, op.scalar(op.dtype(x), value));
+}
+
+// The part of each window that is in the data: the average of as many ones, padded alike.
+Expected<NodeId> partInData(OpContext &op, NodeId x, const Window &window, const AttrDict &attrs) {
+  NodeId one = op.scalar(op.dtype(x), 1);
+  int64_t single[] = {1, 1};
+  std::vector<int64_t> axes;
+  for (int64_t i = 2; i < op.rank(x); ++i)
+    axes.push_back(i);
+  NodeId parts[] = {op.ints(single), BYCC_TRY(pick(op, BYCC_TRY(extentsOf(op, x)), axes))};
+  NodeId ones = BYCC_TRY(
+      op.call("dyn.full", {one, BYCC_TRY(join(op, parts))}, {{"dtype", name(op.dtype(x))}}));
+  ones = BYCC_TRY(openlyPadded(op, ones, window, true));
+  return op.call(ranked("nn.avg_pool", window.kernel.size()), {ones}, attrs);
+}
+
+// Pools whose padding depends on extents that are not known.
+Expected<NodeId> openPool(OpContext &op, NodeId x, std::string_view name, const Window &window,
+                          AttrDict attrs) {
+  bool isAverage = name == "nn.avg_pool";
+  NodeId data = BYCC_TRY(openlyPadded(op, x, window, isAverage));
+  bool countsData = false;
+  for (Attr &attr : attrs)
+    if (attr.key == "count_include_pad") {
+      countsData = !attr.value.asBool();
+      attr.value = true;
+    }
+  NodeId result = BYCC_TRY(op.call(ranked(name, window.kernel.size()), {data}, attrs));
+  if (!countsData)
+    return result;
+  return op.call("divide", {result, BYCC_TRY(partInData(op, x, window, attrs))});
+}
+
 } // namespace
 
 Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name) {
   Window window = BYCC_TRY(poolWindow(op, x));
   bool isAverage = name == "nn.avg_pool";
   bool isColumnMajor = BYCC_TRY(op.intAttr("storage_order", 0)) != 0;
-  bool ceil = BYCC_TRY(op.intAttr("ceil_mode", 0)) != 0;
+  bool ceil = BYCC_TRY(op.intAttr("ceil_mode", 0)) != 0 && !window.isSame;
   bool includePad = isAverage && BYCC_TRY(op.intAttr("count_include_pad", 0)) != 0;
   std::vector<int64_t> counts = BYCC_TRY(windowCounts(op, x, window, ceil));
-  if (counts.empty() && (ceil || op.wantsOutput(1)))
-    return op.error(Status::Unsup) << "ceil_mode and indices need a static input";
-  bool addsWindows = ceil && counts != BYCC_TRY(windowCounts(op, x, window, false));
+  if (counts.empty() && op.wantsOutput(1))
+    return op.error(Status::Unsup) << "indices need a static input";
+  if (counts.empty() && ceil && (includePad || !startsInData(window)))
+    return op.error(Status::Unsup) << "this ceil_mode needs a static input";
+  bool addsWindows =
+      ceil && (counts.empty() || counts != BYCC_TRY(windowCounts(op, x, window, false)));
   if (addsWindows && includePad)
     return averagesWithPadding(op, x, window, counts);
   AttrDict attrs{{"pool_size", AttrValue::ints(window.kernel)},
@@ -210,9 +263,12 @@ Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name) {
                  {"ceil_mode", addsWindows}};
   if (isAverage)
     attrs.push_back({"count_include_pad", includePad});
+  if (window.openPads)
+    return openPool(op, x, name, window, std::move(attrs));
   NodeId result = BYCC_TRY(op.call(ranked(name, window.kernel.size()), {x}, attrs));
   std::vector<Dim> got = op.shape(result);
-  if (addsWindows && !std::equal(counts.begin(), counts.end(), got.begin() + 2)) {
+  if (addsWindows && !counts.empty() &&
+      !std::equal(counts.begin(), counts.end(), got.begin() + 2)) {
     // On some axes the last window starts in the padding: pads that give the counts.
     std::vector<int64_t> ends = endsFor(BYCC_TRY(op.staticShape(x)), window, counts);
     std::copy(ends.begin(), ends.end(),
@@ -258,13 +314,19 @@ Expected<> convertLpPool(OpContext &op) {
   NodeId x = op.input(0);
   double p = BYCC_TRY(normExponent(op));
   Window window = BYCC_TRY(poolWindow(op, x));
-  bool ceil = BYCC_TRY(op.intAttr("ceil_mode", 0)) != 0;
-  std::vector<int64_t> counts = BYCC_TRY(windowCounts(op, x, window, ceil));
-  if (counts.empty())
-    return op.error(Status::Unsup) << "needs a static input";
+  bool ceil = BYCC_TRY(op.intAttr("ceil_mode", 0)) != 0 && !window.isSame;
+  std::vector<int64_t> counts = BYCC_TRY(windowCounts(op, x, window, ceil)), pads = window.pads;
+  if (counts.empty() && ceil)
+    return op.error(Status::Unsup) << "ceil_mode needs a static input";
   Compose c(op);
   NodeId terms = BYCC_TRY(c.done(powers(c, x, p)));
-  op.setOutput(0, BYCC_TRY(c.done(root(c, BYCC_TRY(windowSums(op, terms, window, counts)), p))));
+  if (counts.empty()) {
+    terms = BYCC_TRY(openlyPadded(op, terms, window, true));
+  } else {
+    terms = BYCC_TRY(padded(op, terms, window, counts, 0));
+    pads.assign(pads.size(), 0);
+  }
+  op.setOutput(0, BYCC_TRY(c.done(root(c, BYCC_TRY(windowSums(op, terms, window, pads)), p))));
   return {};
 }
 

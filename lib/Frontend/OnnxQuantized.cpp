@@ -272,8 +272,11 @@ Expected<NodeId> rowConv(OpContext &op, const Quantized &x, const Quantized &wei
   return op.call("squeeze", {sums}, {{"axis", AttrValue::ints({{int64_t{2}}})}});
 }
 
-Expected<NodeId> quantizedConv(OpContext &op, const Quantized &x, const Quantized &weight) {
-  AttrDict attrs = BYCC_TRY(convAttrs(op, x.data, weight.data));
+Expected<NodeId> quantizedConv(OpContext &op, Quantized x, const Quantized &weight) {
+  NodeId zero = BYCC_TRY(op.cast(x.zero, op.dtype(x.data)));
+  if (op.rank(zero) != 0)
+    zero = BYCC_TRY(op.reshape(zero, {}));
+  AttrDict attrs = BYCC_TRY(convAttrs(op, x.data, weight.data, zero));
   int64_t rank = op.rank(x.data);
   if (rank == 3)
     return rowConv(op, x, weight, std::move(attrs));

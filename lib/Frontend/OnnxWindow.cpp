@@ -1,6 +1,11 @@
 #include "OnnxWindow.h"
 
+#include "OnnxCompose.h"
+#include "OnnxDynamic.h"
+
 #include <algorithm>
+#include <array>
+#include <tuple>
 
 namespace bycc::onnx {
 
@@ -30,21 +35,87 @@ AttrValue paddingAttr(const std::vector<int64_t> &pads) {
 
 namespace {
 
-// Padding of auto_pad SAME_*: the output is ceil(input / stride).
+// auto_pad SAME_*: the output is ceil(size / stride), so the last window begins at
+//   (ceil(size / stride) - 1) * stride - begin
+// and total = max(0, (ceil(size / stride) - 1) * stride + extent - size) is split in halves, of
+// which the larger stands in front with SAME_LOWER. What counts of the size is what remains of it:
+//
+//   size % stride        0                 1 .. stride - 1
+//   total         extent - stride     extent - size % stride
+//
+// Where all of these have one half in front, as a kernel of 2 has with stride 2, that half is an
+// attribute, and so is extent - 1 - begin behind, which gives ceil(size / stride) windows for every
+// size; those that end earlier do not read all of it.
+class SamePads {
+public:
+  SamePads(const Window &window, size_t axis, bool isUpper)
+      : extent_((window.kernel[axis] - 1) * window.dilations[axis] + 1),
+        stride_(window.strides[axis]), isUpper_(isUpper) {}
+
+  int64_t beginOf(int64_t total) const {
+    total = std::max<int64_t>(0, total);
+    return isUpper_ ? total / 2 : total - total / 2;
+  }
+
+  std::pair<int64_t, int64_t> ofSize(int64_t size) const {
+    int64_t outputs = size / stride_ + (size % stride_ != 0);
+    int64_t total = std::max<int64_t>(0, (outputs - 1) * stride_ + extent_ - size);
+    return {beginOf(total), total - beginOf(total)};
+  }
+
+  std::optional<std::pair<int64_t, int64_t>> ofDim(TypeTable &types, Dim size) const {
+    if (size.isConst())
+      return ofSize(size.value());
+    if (types.dim(DimOp::Mod, size, Dim(stride_)) == Dim(0))
+      return ofSize(stride_);
+    int64_t begin = beginOf(extent_ - stride_);
+    if (begin != beginOf(extent_ - 1))
+      return std::nullopt;
+    return std::pair(begin, extent_ - 1 - begin);
+  }
+
+  // Of an extent that is known when the model runs. Behind stands what makes the padded extent
+  // ceil(size / stride) * stride + constant, from which type inference sees the output's.
+  std::array<NodeId, 2> ofExtent(Compose &c, NodeId size) const {
+    double stride = static_cast<double>(stride_);
+    NodeId steps = c.call("floor_divide", c.add(size, stride - 1), stride);
+    NodeId room = c.sub(c.mul(steps, stride), size); // 0 .. stride - 1
+    NodeId total = c.add(room, static_cast<double>(extent_ - stride_));
+    if (extent_ < stride_)
+      total = c.call("maximum", total, 0);
+    NodeId begin = c.call("floor_divide", total, 2);
+    if (!isUpper_)
+      begin = c.sub(total, begin);
+    double more = static_cast<double>(std::max<int64_t>(0, extent_ - stride_));
+    return {begin, c.sub(c.add(room, more), begin)};
+  }
+
+private:
+  int64_t extent_, stride_;
+  bool isUpper_;
+};
+
 Expected<> samePads(OpContext &op, NodeId x, bool isUpper, Window &window) {
   std::vector<Dim> shape = op.shape(x);
   size_t count = window.kernel.size();
+  Compose c(op);
+  std::vector<NodeId> widths(2 * shape.size(), op.scalar(DType::Int64, 0));
+  bool isOpen = false;
   for (size_t i = 0; i < count; ++i) {
-    if (!shape[i + 2].isConst())
-      return op.error(Status::Unsup) << "auto_pad needs a static input";
-    int64_t size = shape[i + 2].value(), stride = window.strides[i];
-    int64_t extent = (window.kernel[i] - 1) * window.dilations[i] + 1;
-    int64_t outputs = size / stride + (size % stride != 0);
-    int64_t total = std::max<int64_t>(0, (outputs - 1) * stride + extent - size);
-    int64_t small = total / 2, large = total - small;
-    window.pads[i] = isUpper ? small : large;
-    window.pads[i + count] = isUpper ? large : small;
+    SamePads same(window, i, isUpper);
+    if (auto pads = same.ofDim(op.types(), shape[i + 2])) {
+      std::tie(window.pads[i], window.pads[i + count]) = *pads;
+      continue;
+    }
+    auto pair = same.ofExtent(c, BYCC_TRY(extentOf(op, x, static_cast<int64_t>(i + 2))));
+    std::ranges::copy(pair, widths.begin() + static_cast<ptrdiff_t>(2 * (i + 2)));
+    window.pads[i] = window.pads[i + count] = 0;
+    isOpen = true;
   }
+  window.isSame = true;
+  if (isOpen)
+    window.openPads =
+        BYCC_TRY(c.done(c.reshape(c.stack(widths, 0), {static_cast<int64_t>(shape.size()), 2})));
   return {};
 }
 
@@ -76,6 +147,10 @@ Expected<Window> readWindow(OpContext &op, NodeId x, std::vector<int64_t> kernel
   else if (autoPad != "NOTSET" && !autoPad.empty())
     return op.error() << "auto_pad must be NOTSET, SAME_UPPER, SAME_LOWER or VALID";
   return window;
+}
+
+Expected<NodeId> withOpenPads(OpContext &op, NodeId x, const Window &window, NodeId value) {
+  return window.openPads ? op.call("dyn.nn.pad", {x, *window.openPads, value}) : Expected(x);
 }
 
 Expected<size_t> spatialRank(OpContext &op, NodeId x) {

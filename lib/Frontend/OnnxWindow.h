@@ -7,6 +7,10 @@ namespace bycc::onnx {
 
 struct Window {
   std::vector<int64_t> kernel, strides, dilations, pads; // pads: all begins, then all ends
+  // Of auto_pad where they depend on extents that are not known: [rank, 2], for withOpenPads().
+  // `pads` has 0 there.
+  std::optional<NodeId> openPads;
+  bool isSame = false; // as many outputs as steps fit in: ceil(input / stride)
 };
 
 // "nn.conv", 2 -> "nn.conv2d"
@@ -20,6 +24,8 @@ AttrValue paddingAttr(const std::vector<int64_t> &pads);
 Expected<> checkExtents(OpContext &op, const Window &window);
 // Strides, dilations and pads; auto_pad becomes pads.
 Expected<Window> readWindow(OpContext &op, NodeId x, std::vector<int64_t> kernel);
+// x with the window's openPads, filled with `value`; x itself when there are none.
+Expected<NodeId> withOpenPads(OpContext &op, NodeId x, const Window &window, NodeId value);
 // Input with a batch, channels and one to three spatial axes.
 Expected<size_t> spatialRank(OpContext &op, NodeId x);
 

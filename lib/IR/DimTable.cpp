@@ -124,25 +124,43 @@ LinearSum DimTable::sumOf(Dim dim) const {
   return sum;
 }
 
-// Where terms are negative, a bound from below may still do: -min(x, y) is at
-// least -x and -y, max(x, y) at least x and y.
+// What factor * atom is surely at least: -min(x, y) is at least -x and -y, max(x, y) at least x and
+// y; x / c * c is at most x and at least x - (c - 1), or at least x with the ceiling.
+std::vector<LinearSum> DimTable::boundsOf(uint32_t atom, int64_t factor, int depth) const {
+  const DimExpr &e = exprs_[atom];
+  std::vector<LinearSum> bounds;
+  auto append = [&](Dim of, int64_t times, CheckedInt more) {
+    bounds.emplace_back(more.value_or(0));
+    bounds.back().add(sumOf(of), times);
+    bounds.back().isBroken |= !more;
+  };
+  if (e.op == (factor < 0 ? DimOp::Min : DimOp::Max))
+    for (Dim operand : {e.lhs, e.rhs})
+      append(operand, factor, 0);
+  bool isFloor = e.op == DimOp::FloorDiv;
+  if ((isFloor || e.op == DimOp::CeilDiv) && e.rhs.isConst()) {
+    int64_t divisor = e.rhs.value(), times = floorDiv(factor, divisor);
+    bool isRounded = isFloor == (times > 0); // away from what is wanted, by up to divisor - 1
+    if (factor % divisor == 0 || isSurelyPositive(sumOf(e.lhs), depth)) // fewer of them are less
+      append(e.lhs, times, checkedMul(isRounded ? divisor - 1 : 0, times > 0 ? -times : times));
+  }
+  return bounds;
+}
+
+// Where terms are negative, a bound from below may still do.
 bool DimTable::isSurelyPositive(const LinearSum &sum, int depth) const {
   if (!sum.mayBeNegative())
     return true;
   if (sum.isBroken || depth == 0)
     return false;
-  for (auto [atom, factor] : sum.terms) {
-    const DimExpr &e = exprs_[atom];
-    if (e.op != (factor < 0 ? DimOp::Min : DimOp::Max))
-      continue;
-    for (Dim bound : {e.lhs, e.rhs}) {
+  for (auto [atom, factor] : sum.terms)
+    for (const LinearSum &bound : boundsOf(atom, factor, depth - 1)) {
       LinearSum other = sum;
       other.add(atom, checkedSub(0, factor));
-      other.add(sumOf(bound), factor);
+      other.add(bound);
       if (isSurelyPositive(other, depth - 1))
         return true;
     }
-  }
   return false;
 }
 

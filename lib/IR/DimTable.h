@@ -35,6 +35,7 @@ public:
 private:
   // Atoms are indices of expressions.
   LinearSum sumOf(Dim dim) const;
+  std::vector<LinearSum> boundsOf(uint32_t atom, int64_t factor, int depth) const;
   bool isSurelyPositive(const LinearSum &sum, int depth = 3) const; // or 0
   Dim dimOf(const LinearSum &sum);
   Dim product(Dim a, Dim b);

@@ -5,7 +5,7 @@
 
 A graph holds what exporters write where a shape is known at run time only: GroupNorm by Reshape and Shape,
 Resize by scales and by sizes, Reshape by arithmetic on Shape, Slice to computed ends, Expand, Range and Gather,
-attention over h * w tokens, If on an extent. Each is compiled with every line of WAYS and run with every line
+attention over h * w tokens, auto_pad, If on an extent. Each is compiled with every line of WAYS and run with every line
 of EXTENTS. A graph that fails stays in DIR, and its seed is printed."""
 
 import argparse
@@ -90,6 +90,16 @@ def conv(x, w, b, strides, pads):
 def pool(x, reduce):
     h, w = x.shape[2] // 2, x.shape[3] // 2
     return reduce([x[:, :, i:2 * h:2, j:2 * w:2] for i in (0, 1) for j in (0, 1)], axis=0)
+
+
+def windows(x, k, s, upper, value):
+    """Of auto_pad SAME_*: [k * k, n, c, h / s, w / s]."""
+    sizes = [-(-d // s) for d in x.shape[2:]]
+    totals = [max(0, (o - 1) * s + k - d) for o, d in zip(sizes, x.shape[2:])]
+    begins = [t // 2 if upper else t - t // 2 for t in totals]
+    x = np.pad(x, [(0, 0), (0, 0)] + [(b, t - b) for b, t in zip(begins, totals)], constant_values=value)
+    oh, ow = sizes
+    return np.array([x[:, :, i:i + (oh - 1) * s + 1:s, j:j + (ow - 1) * s + 1:s] for i in range(k) for j in range(k)])
 
 
 def resized(x, axis, size, mode):
@@ -287,6 +297,26 @@ def step_pool(g, x, _):
     return g.op('AveragePool', [x], lambda a: pool(a, np.mean), kernel_shape=[2, 2], strides=[2, 2])
 
 
+def step_same(g, x, _):
+    upper, s = g.random.choice([True, False]), g.random.choice([1, 2, 2, 3])
+    k = g.random.choice([n for n in (1, 2, 3, 4) if n + 1 >= s])
+    attrs = dict(auto_pad='SAME_UPPER' if upper else 'SAME_LOWER', strides=[s, s], kernel_shape=[k, k])
+    kind = g.random.choice(['Conv', 'Conv', 'MaxPool', 'AveragePool'])
+    if kind == 'Conv':
+        def meaning(a, w):
+            parts = windows(a, k, s, upper, 0).astype(np.float64)
+            return np.einsum('tnchw,oct->nohw', parts, w.reshape(CHANNELS, CHANNELS, k * k)).astype(np.float32)
+        return g.op(kind, [x, g.weight(CHANNELS, CHANNELS, k, k)], meaning, **attrs)
+    if kind == 'MaxPool':
+        return g.op(kind, [x], lambda a: windows(a, k, s, upper, -np.inf).max(0), **attrs)
+    counts = g.random.choice([0, 1])
+
+    def mean(a):
+        sums = windows(a, k, s, upper, 0).sum(0, dtype=np.float64)
+        return (sums / (k * k if counts else windows(np.ones_like(a), k, s, upper, 0).sum(0))).astype(np.float32)
+    return g.op(kind, [x], mean, count_include_pad=counts, **attrs)
+
+
 def step_join(g, x, earlier):
     same = [v for v in earlier if v.shapes() == x.shapes()]
     other = g.random.choice(same) if same else x
@@ -361,8 +391,8 @@ def step_if(g, x, _):
 
 
 STEPS = [step_conv, step_conv, step_map, step_map, step_group_norm, step_group_norm, step_plain_norm, step_resize_up,
-         step_resize_like, step_slice, step_half, step_pad, step_pool, step_join, step_join, step_gate, step_tokens,
-         step_tokens, step_gather, step_split, step_shuffle, step_if]
+         step_resize_like, step_slice, step_half, step_pad, step_pool, step_same, step_same, step_join, step_join,
+         step_gate, step_tokens, step_tokens, step_gather, step_split, step_shuffle, step_if]
 
 
 def fits(value):

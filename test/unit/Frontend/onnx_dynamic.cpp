@@ -172,3 +172,107 @@ TEST_CASE("stacks of matrices with symbolic extents") {
   maker.output("y");
   CHECK(end(maker) == "reshape_like : Tensor[(N, H, S, S), float32]");
 }
+
+namespace {
+
+// A pool over x[N, C, W] with auto_pad.
+ModelMaker samePool(const std::string &op, int64_t kernel, int64_t stride,
+                    const std::string &autoPad = "SAME_UPPER", const std::string &x = "x") {
+  ModelMaker maker;
+  maker.symbolicInput("x", {"N", "C", "W"});
+  if (x == "twice")
+    maker.node("Concat", {"x", "x"}, {"twice"}).integer("axis", 2);
+  maker.node(op, {x}, {"y"})
+      .ints("kernel_shape", {kernel})
+      .ints("strides", {stride})
+      .text("auto_pad", autoPad);
+  maker.output("y");
+  return maker;
+}
+
+std::string summaryOf(const ModelMaker &maker) {
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  return summary(maker, options);
+}
+
+std::string paddingOf(const ModelMaker &maker) {
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  std::string text = printModule(*maker.import(options));
+  size_t at = text.find("padding=");
+  return text.substr(at, text.find(']', at) + 1 - at);
+}
+
+} // namespace
+
+TEST_CASE("auto_pad over an open extent is an attribute where the begin does not depend on it") {
+  ModelMaker maker = samePool("MaxPool", 3, 1);
+  CHECK(summaryOf(maker) == "nn.max_pool1d : Tensor[(N, C, W), float32]");
+  CHECK(paddingOf(maker) == "padding=[1]");
+  maker = samePool("MaxPool", 2, 2);
+  CHECK(summaryOf(maker) == "nn.max_pool1d : Tensor[(N, C, ((W + 1) / 2)), float32]");
+  CHECK(paddingOf(maker) == "padding=[0, 1]");
+  maker = samePool("AveragePool", 3, 2, "SAME_LOWER");
+  CHECK(summaryOf(maker) == "nn.avg_pool1d : Tensor[(N, C, ((W + 1) / 2)), float32]");
+  CHECK(paddingOf(maker) == "padding=[1]");
+  maker = samePool("LpPool", 4, 2);
+  CHECK(has(summaryOf(maker), "sqrt : Tensor[(N, C, ((W + 1) / 2)), float32]"));
+  CHECK(paddingOf(maker) == "padding=[1, 2]");
+  // Of an even extent the remainder is known.
+  maker = samePool("MaxPool", 3, 2, "SAME_UPPER", "twice");
+  CHECK(summaryOf(maker) == "concatenate nn.max_pool1d : Tensor[(N, C, W), float32]");
+  CHECK(paddingOf(maker) == "padding=[0, 1]");
+}
+
+TEST_CASE("auto_pad over an open extent is a pad of its own where its begin depends on it") {
+  CHECK(has(summaryOf(samePool("MaxPool", 3, 2)),
+            "dyn.nn.pad nn.max_pool1d : Tensor[(N, C, ((W + 1) / 2)), float32]"));
+  CHECK(has(summaryOf(samePool("LpPool", 5, 4)), ": Tensor[(N, C, ((W + 3) / 4)), float32]"));
+  // The padding does not count: as many ones tell how many do.
+  CHECK(has(summaryOf(samePool("AveragePool", 3, 2)), "dyn.full dyn.nn.pad nn.avg_pool1d divide : "
+                                                      "Tensor[(N, C, ((W + 1) / 2)), float32]"));
+  ModelMaker maker = samePool("AveragePool", 3, 2);
+  last(maker).integer("count_include_pad", 1);
+  CHECK(!has(summaryOf(maker), " divide"));
+  maker = samePool("MaxPool", 3, 2);
+  maker.graph.mutable_node(0)->add_output("places");
+  CHECK(has(summaryOf(maker), "indices need a static input"));
+}
+
+TEST_CASE("auto_pad of convolutions over open extents") {
+  ModelMaker maker;
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  options.dims = {{"C", 2}};
+  auto last = [&](const char *op, int64_t stride) {
+    maker = ModelMaker();
+    maker.symbolicInput("x", {"N", "C", "H", "W"});
+    maker.constant(floats("w", {2, 2, 3, 3}));
+    maker.node(op, {"x", "w"}, {"y"}).ints("strides", {1, stride}).text("auto_pad", "SAME_UPPER");
+    maker.output("y");
+    return summary(maker, options);
+  };
+  CHECK(last("Conv", 1) == "nn.conv2d : Tensor[(N, 2, H, W), float32]");
+  CHECK(has(last("Conv", 2), "dyn.nn.pad nn.conv2d : Tensor[(N, 2, H, ((W + 1) / 2)), float32]"));
+  CHECK(last("ConvTranspose", 2) == "nn.conv2d_transpose : Tensor[(N, 2, H, (W * 2)), float32]");
+}
+
+TEST_CASE("ceil_mode over open extents") {
+  ModelMaker maker;
+  auto pool = [&](int64_t kernel, int64_t stride, int64_t pad) {
+    maker = ModelMaker();
+    maker.symbolicInput("x", {"N", "C", "W"});
+    maker.node("MaxPool", {"x"}, {"y"})
+        .ints("kernel_shape", {kernel})
+        .ints("strides", {stride})
+        .ints("pads", {pad, pad})
+        .integer("ceil_mode", 1);
+    maker.output("y");
+    return summaryOf(maker);
+  };
+  CHECK(pool(3, 2, 0) == "nn.max_pool1d : Tensor[(N, C, (W / 2)), float32]");
+  CHECK(pool(3, 2, 1) == "nn.max_pool1d : Tensor[(N, C, ((W / 2) + 1)), float32]");
+  // With some extents the last window would start in the padding.
+  CHECK(has(pool(2, 2, 1), "this ceil_mode needs a static input"));
+}

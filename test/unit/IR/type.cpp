@@ -96,6 +96,23 @@ TEST_CASE("equal expressions are equal dims") {
   CHECK_FALSE(types.isSurelyAtLeast(n, s));
 }
 
+TEST_CASE("what is divided bounds its quotient") {
+  TypeTable types;
+  Dim n = types.symbol("N");
+  Dim up = types.floorDiv(types.add(n, 2), 3), down = types.floorDiv(n, 3);
+  CHECK(types.isSurelyAtLeast(types.mul(up, 3), n));
+  CHECK(types.isSurelyAtLeast(n, types.mul(down, 3)));
+  CHECK(types.isSurelyAtLeast(n, types.mul(down, 2)));
+  CHECK(types.isSurelyAtLeast(types.add(types.mul(down, 3), 2), n));
+  CHECK_FALSE(types.isSurelyAtLeast(types.add(types.mul(down, 3), 1), n));
+  CHECK_FALSE(types.isSurelyAtLeast(n, types.mul(up, 3)));
+  CHECK_FALSE(types.isSurelyAtLeast(n, types.mul(up, 2))); // 2 of N = 1
+  Dim even = types.mul(types.dim(DimOp::CeilDiv, types.mul(n, 5), 2), 2);
+  CHECK(types.isSurelyAtLeast(even, types.mul(n, 5)));
+  CHECK(types.isSurelyAtLeast(types.add(types.mul(n, 5), 1), even));
+  CHECK_FALSE(types.isSurelyAtLeast(types.mul(n, 5), even));
+}
+
 TEST_CASE("what is no extent, overflows or grows without end is unknown") {
   TypeTable types;
   Dim n = types.symbol("N"), sum = n;
