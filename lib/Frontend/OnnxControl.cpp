@@ -1,4 +1,4 @@
-// Constants, shapes as values, and If.
+// Constants, and shapes as values.
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
@@ -262,48 +262,6 @@ Expected<> convertEyeLike(OpContext &op) {
   Dim dims[2] = {shape[0], shape[1]};
   NodeId eye = op.module().addConstant(DType::Float32, dims, values.data(), values.size() * 4);
   op.setOutput(0, BYCC_TRY(op.cast(eye, dtype)));
-  return {};
-}
-
-namespace {
-
-Expected<const Graph *> branchOf(OpContext &op, std::string_view name) {
-  const Attribute *branch = BYCC_TRY(op.attr(name, AttrKind::Graph));
-  if (!branch)
-    return op.error() << "attribute '" << name << "' is missing";
-  if (branch->graph->outputs.size() != op.numOutputs())
-    return op.error() << name << " has " << branch->graph->outputs.size()
-                      << " outputs, the node has " << op.numOutputs();
-  return branch->graph.get();
-}
-
-} // namespace
-
-// A known condition leaves one branch, in place.
-Expected<> convertIf(OpContext &op) {
-  const Graph *thenGraph = BYCC_TRY(branchOf(op, "then_branch"));
-  const Graph *elseGraph = BYCC_TRY(branchOf(op, "else_branch"));
-  SourceLocation location = op.module().source(op.sourceId());
-  const IntTensor *known = op.knownInts(0);
-  if (known && known->values.size() == 1 && known->values[0]) {
-    const Graph &taken = *known->values[0] ? *thenGraph : *elseGraph;
-    op.outputs() = BYCC_TRY(op.importer().convertInline(taken, location));
-    return {};
-  }
-  NodeId condition = op.input(0);
-  if (op.rank(condition) != 0)
-    condition = BYCC_TRY(op.reshape(condition, {}));
-  BlockId thenBlock = op.module().addIfBlocks(op.importer().builder().block());
-  BYCC_TRY(op.importer().convertBranch(*thenGraph, thenBlock, location));
-  BYCC_TRY(op.importer().convertBranch(*elseGraph, BlockId(thenBlock.index + 1), location));
-  op.importer().builder().setSource(op.sourceId());
-  NodeId node = BYCC_TRY(op.importer().builder().ifNode(condition, thenBlock));
-  if (op.numOutputs() == 1) {
-    op.setOutput(0, node);
-    return {};
-  }
-  for (size_t i = 0; i < op.numOutputs(); ++i)
-    op.setOutput(i, BYCC_TRY(op.project(node, static_cast<uint32_t>(i))));
   return {};
 }
 

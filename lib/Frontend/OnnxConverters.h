@@ -233,6 +233,9 @@ Expected<> convertReduceComposed(OpContext &op);
 Expected<> convertArgReduce(OpContext &op);
 Expected<> convertCumulative(OpContext &op);
 
+// OnnxIf.cpp
+Expected<> convertIf(OpContext &op);
+
 // OnnxControl.cpp
 Expected<> convertIdentity(OpContext &op);
 Expected<> convertDropout(OpContext &op);
@@ -242,7 +245,6 @@ Expected<> convertShape(OpContext &op);
 Expected<> convertSize(OpContext &op);
 Expected<> convertRange(OpContext &op);
 Expected<> convertEyeLike(OpContext &op);
-Expected<> convertIf(OpContext &op);
 
 // OnnxLoopOps.cpp
 Expected<> convertLoop(OpContext &op);

@@ -208,6 +208,8 @@ public:
   // The body of a loop is converted until the types of its values are settled, loops
   // in it each time: counted, and LIMIT when that gets out of hand.
   Expected<> countLoopBody(const OpContext &op);
+  // Options that bind the extents which these are made of: "bind extents: --dim batch=N"; "" for none.
+  std::string adviceToBind(std::span<const Dim> dims);
   using NodeNames = std::unordered_map<std::string, int>;
   const NodeNames &nodeNames() const { return nodeNames_; }
   void restoreNodeNames(NodeNames names) { nodeNames_ = std::move(names); }

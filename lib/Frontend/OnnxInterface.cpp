@@ -3,11 +3,14 @@
 #include "OnnxImporter.h"
 
 #include "bycc/Support/Messages.h"
+#include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace bycc::onnx {
 namespace {
@@ -71,6 +74,35 @@ Dim Importer::symbolOf(const std::string &param) {
     it->second = std::move(name);
   }
   return module_.types.symbol(it->second);
+}
+
+std::string Importer::adviceToBind(std::span<const Dim> dims) {
+  std::set<std::string_view> symbols;
+  std::vector<Dim> left(dims.begin(), dims.end());
+  bool isUnknown = false;
+  while (!left.empty()) {
+    Dim dim = left.back();
+    left.pop_back();
+    isUnknown |= dim.isUnknown();
+    if (dim.isConst() || dim.isUnknown())
+      continue;
+    const DimExpr &e = module_.types.expr(dim);
+    if (e.op == DimOp::Symbol)
+      symbols.insert(e.symbol);
+    else
+      left.insert(left.end(), {e.lhs, e.rhs});
+  }
+  std::vector<std::string> options;
+  for (const auto &[param, symbol] : symbols_)
+    if (symbols.contains(symbol))
+      options.push_back("--dim " + shellWord(escaped(param)) + "=N");
+  for (const ValueInfo &info : model_.graph.inputs) {
+    auto isUnnamed = [](const DimSpec &dim) { return !dim.value && dim.param.empty(); };
+    if (isUnknown && std::ranges::any_of(info.dims, isUnnamed) &&
+        !options_.shapes.contains(std::string(info.name)))
+      options.push_back("--shape " + shellWord(escaped(info.name)) + "=...");
+  }
+  return options.empty() ? "" : "bind extents: " + bycc::join(options, " ");
 }
 
 Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,

@@ -157,9 +157,11 @@ Expected<std::vector<int64_t>> axesOfOne(OpContext &op, NodeId x) {
     open += !shape[i].isConst();
   }
   std::optional<int64_t> rank = op.declaredRank(0);
-  if (open > 0 && rank != static_cast<int64_t>(shape.size() - ones.size()))
-    return op.error(Status::Unsup).note("name the axes")
+  if (open > 0 && rank != static_cast<int64_t>(shape.size() - ones.size())) {
+    std::string advice = op.importer().adviceToBind(shape);
+    return op.error(Status::Unsup).note(advice.empty() ? "name the axes" : advice)
            << "which axes of " << op.types().str(op.module().type(x)) << " are 1 is not known";
+  }
   return ones;
 }
 

@@ -161,7 +161,7 @@ Expected<Extents> expanded(OpLowering &op) {
   return shape;
 }
 
-// Position p of the result is the p-th axis that stays.
+// Position p of the result is the p-th axis that stays; those that go have one element.
 Expected<Extents> squeezed(OpLowering &op) {
   const Extents &a = op.input(0).shape;
   Exprs &x = op.x;
@@ -175,6 +175,9 @@ Expected<Extents> squeezed(OpLowering &op) {
     Ref stays = x.boolean(!(dropsOnes && x.constant(a[d]) == 1));
     for (Ref axis : axes)
       stays = x.both(stays, op.op2(Op::Ne, axis, x.integer(static_cast<int64_t>(d))));
+    if (!dropsOnes)
+      op.require(x.select(stays, x.boolean(true), op.op2(Op::Eq, a[d], x.integer(1))),
+                 "axis " + std::to_string(d) + " has {} elements, not 1", {a[d]});
     for (size_t p = 0; p < shape.size(); ++p)
       shape[p] = x.select(x.both(stays, op.op2(Op::Eq, place, x.integer(static_cast<int64_t>(p)))),
                           a[d], shape[p]);

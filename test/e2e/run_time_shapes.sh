@@ -23,6 +23,22 @@ refuse 1 "(dyn.reshape): 6 elements cannot have a shape of 8" bycc-run reshape.j
 npy write s.npy i8 2 -3 -2
 refuse 1 "(dyn.reshape): axis 0 of the result has an extent of -3" bycc-run reshape.json --input x=x.npy --input s=s.npy
 
+cat > squeeze.relay <<'END'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(N, W), float32]) -> Tensor[(N), float32] {
+  %0 = squeeze(%x, axis=[-1]);
+  negative(%0)
+}
+END
+bycc squeeze.relay -q -o squeeze.o
+npy write x.npy f4 3x1 1 2 3
+bycc-run squeeze.json --input x=x.npy --outputs out
+expect "$(npy show out/output_0.npy)" "3 -1 -2 -3"
+for shape in 3x2 0x2; do
+  npy write x.npy f4 $shape $([ $shape = 3x2 ] && echo 1 2 3 4 5 6)
+  refuse 1 "(squeeze): axis 1 has 2 elements, not 1" bycc-run squeeze.json --input x=x.npy
+done
+
 cat > slice.relay <<'END'
 #[version = "0.0.5"]
 def @main(%x: Tensor[(?), float32], %b: Tensor[(1), int64], %e: Tensor[(1), int64], %s: Tensor[(1), int64]) -> Tensor[(?), float32] {

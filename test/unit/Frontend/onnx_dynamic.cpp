@@ -276,3 +276,77 @@ TEST_CASE("ceil_mode over open extents") {
   // With some extents the last window would start in the padding.
   CHECK(has(pool(2, 2, 1), "this ceil_mode needs a static input"));
 }
+
+namespace {
+
+// y = squeezed where an extent is 1, as torch writes squeeze(axis); `node` makes the condition "c"
+// of "s", the shape of x[N, 3, W].
+template <typename MakeCondition> ModelMaker squeezesIf(MakeCondition condition, bool isElse) {
+  ModelMaker squeezed, same, maker;
+  maker.opset(13);
+  maker.symbolicInput("x", {"N", "C", "W"});
+  for (int64_t number : {1, 2})
+    maker.constant(longs(number == 1 ? "one" : "two", {}, {number}));
+  maker.constant(longs("last", {1}, {-1}));
+  maker.node("Shape", {"x"}, {"s"});
+  condition(maker);
+  squeezed.node("Squeeze", {"x", "last"}, {"r"});
+  squeezed.output("r");
+  same.node("Identity", {"x"}, {"r"});
+  same.output("r");
+  maker.node("If", {"c"}, {"y"})
+      .graph("then_branch", (isElse ? same : squeezed).graph)
+      .graph("else_branch", (isElse ? squeezed : same).graph);
+  maker.output("y");
+  return maker;
+}
+
+void isOne(ModelMaker &maker, const std::string &index, const std::string &result) {
+  maker.node("Gather", {"s", index}, {"extent"});
+  maker.node("Equal", {"one", "extent"}, {result});
+}
+
+} // namespace
+
+TEST_CASE("an if that squeezes where an extent is 1 squeezes") {
+  ModelMaker maker = squeezesIf([](ModelMaker &m) { isOne(m, "two", "c"); }, false);
+  CHECK(end(maker) == "squeeze : Tensor[(N, C), float32]");
+  maker = squeezesIf(
+      [](ModelMaker &m) {
+        isOne(m, "two", "is");
+        m.node("Not", {"is"}, {"c"});
+      },
+      true);
+  CHECK(end(maker) == "squeeze : Tensor[(N, C), float32]");
+  // The extent is known.
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  options.dims = {{"W", 7}};
+  CHECK(summary(maker, options) == ": Tensor[(N, C, 7), float32]");
+}
+
+TEST_CASE("an if whose branches differ in rank is not decided by another condition") {
+  const char *wanted = "which branch is taken must be known when the model is read, as they differ "
+                       "in rank: Tensor[(N, C), float32] and Tensor[(N, C, W), float32]";
+  ModelMaker maker = squeezesIf([](ModelMaker &m) { isOne(m, "one", "c"); }, false);
+  CHECK(has(end(maker), wanted));
+  CHECK(has(end(maker), "note: bind extents: --dim C=N --dim N=N --dim W=N"));
+  maker = squeezesIf([](ModelMaker &m) { m.input("c", {}, ::onnx::TensorProto::BOOL); }, false);
+  CHECK(has(end(maker), wanted));
+  CHECK(!has(end(maker), "note:"));
+  maker = squeezesIf([](ModelMaker &m) { isOne(m, "two", "c"); }, true);
+  CHECK(has(end(maker), "differ in rank"));
+}
+
+TEST_CASE("squeezing all axes of 1 says how to bind those that may be") {
+  ModelMaker maker;
+  maker.opset(13);
+  maker.symbolicInput("x", {"batch size", ""});
+  maker.node("Squeeze", {"x"}, {"y"});
+  maker.output("y");
+  CHECK(has(end(maker), "which axes of Tensor[(batch_size, ?), float32] are 1 is not known"));
+  CHECK(has(end(maker), "note: bind extents: --dim 'batch size'=N --shape x=..."));
+  OnnxImportOptions options;
+  options.shapes = {{"x", {1, 5}}};
+  CHECK(summary(maker, options) == "squeeze : Tensor[(5), float32]");
+}
