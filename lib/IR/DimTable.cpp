@@ -234,6 +234,20 @@ Dim DimTable::product(Dim a, Dim b) {
 
 // --- quotients
 
+namespace {
+
+// `whole` is as many times `part`.
+std::optional<int64_t> timesOf(const LinearSum &whole, const LinearSum &part) {
+  if (part.terms.empty() || whole.terms.size() != part.terms.size())
+    return std::nullopt;
+  int64_t times = whole.terms[0].factor / part.terms[0].factor;
+  LinearSum product;
+  product.add(part, times);
+  return times > 0 && !product.isBroken && product == whole ? std::optional(times) : std::nullopt;
+}
+
+} // namespace
+
 Dim DimTable::quotient(DimOp op, Dim a, Dim b) {
   if (b == Dim(0))
     return Dim::unknown();
@@ -243,8 +257,10 @@ Dim DimTable::quotient(DimOp op, Dim a, Dim b) {
   Factors below = without(bottom, top);
   if (below.size() < bottom.size())
     return make(op, productOf(without(top, bottom), topConstant), productOf(below, bottomConstant));
-  if (!b.isConst())
-    return intern(op, a, b);
+  if (!b.isConst()) {
+    std::optional<int64_t> times = timesOf(sumOf(a), sumOf(b));
+    return times ? Dim(*times) : intern(op, a, b);
+  }
   // What divides leaves the quotient; a constant is left that is less than b.
   auto [whole, rest] = sumOf(a).by(b.value(), true);
   if (rest.isConstant()) {

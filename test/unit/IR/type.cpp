@@ -84,6 +84,7 @@ TEST_CASE("equal expressions are equal dims") {
   CHECK(types.mul(types.mul(n, 3), s) == types.mul(types.mul(s, n), 3));
   CHECK(types.mul(types.add(n, 1), 2) == types.add(types.mul(n, 2), 2));
   CHECK(types.floorDiv(types.mul(types.mul(n, s), 768), types.mul(n, 12)) == types.mul(s, 64));
+  CHECK(types.floorDiv(types.sub(types.mul(n, 8), 48), types.sub(n, 6)) == Dim(8));
   CHECK(types.floorDiv(types.add(types.mul(n, 4), 7), 4) == types.add(n, 1));
   CHECK(types.str(types.floorDiv(types.sub(n, 1), 2)) == "(((N + 1) / 2) - 1)");
   CHECK(types.floorDiv(types.floorDiv(n, 2), 3) == types.floorDiv(n, 6));
