@@ -27,16 +27,16 @@
 namespace bycc {
 namespace {
 
-// "1x3x224x224"
+// "1x3x224x224"; an extent that stays open is "?".
 Expected<std::vector<int64_t>> parseShape(const std::string &name, const std::string &text) {
   std::vector<int64_t> shape;
   for (const std::string &part : split(text, 'x')) {
     auto dim = parseInt(part);
-    if (!dim || *dim < 0)
+    if (part != "?" && (!dim || *dim < 0))
       return error(Status::Usage).as(MessageId::BadValue)
              << "--shape " << escaped(name) << "=" << escaped(text)
              << ": not a shape such as 1x3x224x224";
-    shape.push_back(*dim);
+    shape.push_back(part == "?" ? openExtent : *dim);
   }
   return shape;
 }
@@ -138,6 +138,8 @@ Expected<> bindShape(const Module &module, NodeId param, const std::vector<int64
     return refuse();
   for (size_t i = 0; i < shape.size(); ++i) {
     Dim dim = types.shape(type)[i];
+    if (shape[i] == openExtent)
+      continue;
     if (dim.isConst() && dim != Dim(shape[i]))
       return refuse();
     if (dim.isConst() || types.expr(dim).op != DimOp::Symbol)
@@ -202,7 +204,8 @@ Expected<> bindDims(Module &module, const OnnxImportOptions &bindings) {
         }
     if (auto it = bindings.shapes.find(std::string(module.string(module.node(param).name)));
         it != bindings.shapes.end())
-      shape.assign(it->second.begin(), it->second.end());
+      for (size_t i = 0; i < shape.size(); ++i)
+        shape[i] = it->second[i] == openExtent ? shape[i] : Dim(it->second[i]);
     module.node(param).type = module.types.tensor(
         module.types.dtype(type), shape, module.types.layout(type), module.types.device(type));
   }
@@ -320,8 +323,15 @@ Expected<> Session::loadOnnx(OnnxImportOptions &bindings) {
   bindings.openExternal = [this](const std::string &folder, const std::string &relative) {
     return files_.mapContained(folder, relative);
   };
+  std::vector<Diagnostic> warnings;
+  if (options_.input.declaredTypes == "warn")
+    bindings.declaredWarnings = &warnings;
   module_ = BYCC_TRY(
       importOnnx(bytes, isPath ? path : "<stdin>", isPath ? folderOf(path) : "", bindings));
+  if (!hasLoaded_) // said once
+    context_.warnings.insert(context_.warnings.end(), warnings.begin(), warnings.end());
+  hasLoaded_ = true;
+  flushMessages();
   inputsHash_ = hashBytes(bytes->data(), bytes->size()); // of a model only: it reads every page
   if (isPath)
     files_.record(external);

@@ -241,6 +241,8 @@ private:
   Expected<> checkDefault(const ValueInfo &info, const Value &value);
   void addInput(const ValueInfo &info, FunctionId main);
   Dim symbolOf(const std::string &param);
+  Expected<Dim> boundDim(const DimSpec &spec, size_t index, int64_t wanted,
+                         const SourceLocation &location);
   Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,
                          const SourceLocation &location);
   Expected<> checkBindings(const Graph &graph);
@@ -253,6 +255,7 @@ private:
   void convertNode(const Node &node);
   Expected<> convertWithRow(OpContext &op, const OpRow &row);
   Expected<std::vector<Value>> graphOutputs(const Graph &graph, const SourceLocation &location);
+  void reportDeclared(const SourceLocation &location, const std::string &message);
   void checkDeclared(const ValueInfo &info, const char *what);
   SourceLocation locate(const Node &node);
   SourceLocation locateUnique(const Node &node); // a name used again gets .1, .2, ...
@@ -307,6 +310,7 @@ private:
   std::map<std::string, int64_t> extentsOfDefaults_; // of inputs with an initializer, by dimension
   std::map<std::string, std::string> symbols_;       // of dimensions, by their names
   std::set<std::string> symbolNames_;
+  bool readsNegativeAsOpen_ = false; // an input declared a dim of -1, and the user agreed
   // Constants by type, size and first bytes, to share equal ones.
   std::unordered_map<uint64_t, std::vector<NodeId>> constantsByKey_;
   std::unordered_map<NodeId, NodeId> rowsProducts_;

@@ -76,6 +76,15 @@ Dim Importer::symbolOf(const std::string &param) {
   return module_.types.symbol(it->second);
 }
 
+namespace {
+
+// Some exporters write -1 where they mean an open one.
+std::optional<int64_t> givenExtent(const DimSpec &dim) {
+  return dim.value.value_or(-1) < 0 ? std::nullopt : dim.value;
+}
+
+} // namespace
+
 std::string Importer::adviceToBind(std::span<const Dim> dims) {
   std::set<std::string_view> symbols;
   std::vector<Dim> left(dims.begin(), dims.end());
@@ -97,7 +106,7 @@ std::string Importer::adviceToBind(std::span<const Dim> dims) {
     if (symbols.contains(symbol))
       options.push_back("--dim " + shellWord(escaped(param)) + "=N");
   for (const ValueInfo &info : model_.graph.inputs) {
-    auto isUnnamed = [](const DimSpec &dim) { return !dim.value && dim.param.empty(); };
+    auto isUnnamed = [](const DimSpec &dim) { return !givenExtent(dim) && dim.param.empty(); };
     if (isUnknown && std::ranges::any_of(info.dims, isUnnamed) &&
         !options_.shapes.contains(std::string(info.name)))
       options.push_back("--shape " + shellWord(escaped(info.name)) + "=...");
@@ -105,28 +114,42 @@ std::string Importer::adviceToBind(std::span<const Dim> dims) {
   return options.empty() ? "" : "bind extents: " + bycc::join(options, " ");
 }
 
+// --shape of an input beats what other inputs make of a name: exporters use one for several extents.
+Expected<Dim> Importer::boundDim(const DimSpec &spec, size_t index, int64_t wanted,
+                                 const SourceLocation &location) {
+  std::string param(spec.param);
+  std::optional<int64_t> value = givenExtent(spec);
+  if (auto given = options_.dims.find(param); given != options_.dims.end())
+    value = given->second;
+  if (wanted < 0)
+    return error(Status::Arg, location) << "dimension " << index << " cannot be " << wanted;
+  if (value && *value != wanted)
+    return error(Status::Arg, location) << "dimension " << index << " is " << *value
+                                        << " in the model, cannot be bound to " << wanted;
+  if (!param.empty())
+    dimValues_.try_emplace(param, wanted);
+  return Dim(wanted);
+}
+
 Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
                                  const std::vector<int64_t> *bound,
                                  const SourceLocation &location) {
   const DimSpec &spec = info.dims[index];
   std::string param(spec.param);
-  if (spec.value && *spec.value < 0)
-    return error(Status::Input, location) << "dimension " << index << " is " << *spec.value;
-  std::optional<int64_t> value = spec.value;
+  std::optional<int64_t> value = givenExtent(spec);
+  if (spec.value && !value) {
+    if (!bound && !options_.declaredWarnings)
+      return error(Status::Input, location)
+                 .note("bind it with --shape " + shellWord(escaped(info.name)) +
+                       "=..., or leave it open with --declared-types=warn")
+             << "dimension " << index << " is " << *spec.value;
+    readsNegativeAsOpen_ = true;
+  }
+  if (bound && (*bound)[index] != openExtent)
+    return boundDim(spec, index, (*bound)[index], location);
   auto known = dimValues_.find(param);
   if (!param.empty() && known != dimValues_.end())
     value = known->second;
-  if (bound) {
-    int64_t wanted = (*bound)[index];
-    if (wanted < 0)
-      return error(Status::Arg, location) << "dimension " << index << " cannot be " << wanted;
-    if (value && *value != wanted)
-      return error(Status::Arg, location) << "dimension " << index << " is " << *value
-                                          << " in the model, cannot be bound to " << wanted;
-    if (!param.empty())
-      dimValues_[param] = wanted;
-    return Dim(wanted);
-  }
   if (value)
     return Dim(*value);
   if (options_.allowSymbolicDims)
@@ -193,7 +216,8 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
              << "has rank " << info.dims.size() << ", cannot be bound to rank " << bound->size();
     std::vector<Dim> dims;
     if (!info.hasShape)
-      dims.assign(bound->begin(), bound->end());
+      for (int64_t extent : *bound)
+        dims.push_back(extent == openExtent ? Dim::unknown() : Dim(extent));
     std::vector<Diagnostic> unbound;
     for (size_t i = 0; i < info.dims.size(); ++i) {
       Expected<Dim> dim = inputDim(info, i, bound, location);
@@ -219,6 +243,21 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
   scopes_.back().emplace(info.name, Value{{}, nullptr, true});
 }
 
+// What a declared type is wrong about; a warning where the user wants it so.
+void Importer::reportDeclared(const SourceLocation &location, const std::string &message) {
+  if (!options_.declaredWarnings)
+    return report(error(Status::Input, location).note("--declared-types=warn makes it a warning")
+                  << message);
+  Diagnostic warning;
+  warning.location = location;
+  warning.message = message;
+  auto isSame = [&](const Diagnostic &other) { // of the body of a loop, which is read again
+    return other.location.node == location.node && other.message == message;
+  };
+  if (std::ranges::none_of(*options_.declaredWarnings, isSame))
+    options_.declaredWarnings->push_back(std::move(warning));
+}
+
 // Declared types of results: what they say must be what was inferred.
 void Importer::checkDeclared(const ValueInfo &info, const char *what) {
   auto found = scopes_.back().find(info.name);
@@ -238,17 +277,19 @@ void Importer::checkDeclared(const ValueInfo &info, const char *what) {
       *dtype == module_.types.dtype(type) && (!info.hasShape || info.dims.size() == shape.size());
   std::vector<Dim> declared;
   for (size_t i = 0; i < info.dims.size(); ++i) {
-    std::optional<int64_t> value = info.dims[i].value;
-    if (value && *value < 0)
-      return report(error(Status::Input, location) << "dimension " << i << " is " << *value);
+    const DimSpec &spec = info.dims[i];
+    std::optional<int64_t> value = givenExtent(spec);
+    if (spec.value && !value && !readsNegativeAsOpen_)
+      return reportDeclared(location, "dimension " + std::to_string(i) + " is " +
+                                          std::to_string(*spec.value));
     declared.push_back(value ? Dim(*value) : Dim::unknown());
     if (agrees && value && shape[i].isConst() && shape[i].value() != *value)
       agrees = false;
   }
   if (!agrees)
-    report(error(Status::Input, location)
-           << "is declared as " << module_.types.str(module_.types.tensor(*dtype, declared))
-           << ", but is " << module_.types.str(type));
+    reportDeclared(location, "is declared as " +
+                                 module_.types.str(module_.types.tensor(*dtype, declared)) +
+                                 ", but is " + module_.types.str(type));
 }
 
 } // namespace bycc::onnx

@@ -10,6 +10,7 @@
 #include "bycc/Library/Call.h"
 #include "bycc/Support/MappedFiles.h"
 #include "bycc/Support/Messages.h"
+#include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
 
 #include <algorithm>
@@ -257,6 +258,18 @@ Expected<> Context::checkInputs() const {
          << "no data for input" << (missing.size() > 1 ? "s " : " ") << join(missing, ", ");
 }
 
+namespace {
+
+// As --shape takes it: "?x?x8".
+std::string shapeWithOnly(const bycc_tensor_info &info, int32_t axis, int64_t extent) {
+  std::string shape;
+  for (int32_t d = 0; d < info.rank; ++d)
+    shape += (d > 0 ? "x" : "") + (d == axis ? std::to_string(extent) : "?");
+  return shape;
+}
+
+} // namespace
+
 // One symbol stands for one extent everywhere; "?" stands for any.
 Expected<> Context::checkSymbols() const {
   std::map<std::string_view, std::pair<int64_t, uint32_t>> known;
@@ -269,10 +282,13 @@ Expected<> Context::checkSymbols() const {
       int64_t extent = inputs_[i].shape[d];
       auto [entry, isNew] = known.try_emplace(symbol, extent, i);
       if (!isNew && entry->second.first != extent)
-        return error(Status::Arg) << "input " << quotedName(info) << ": extent " << escaped(symbol)
-                                  << " is " << extent << ", in input "
-                                  << quotedName(module_.inputs[entry->second.second]) << " it is "
-                                  << entry->second.first;
+        return error(Status::Arg)
+                   .note("an ONNX model that means two extents by this name: compile "
+                         "it with --shape " +
+                         shellWord(escaped(info.name) + "=" + shapeWithOnly(info, d, extent)))
+               << "input " << quotedName(info) << ": extent " << escaped(symbol) << " is " << extent
+               << ", in input " << quotedName(module_.inputs[entry->second.second]) << " it is "
+               << entry->second.first;
     }
   }
   return {};

@@ -90,6 +90,7 @@ struct InputOptions {
   std::vector<std::pair<std::string, std::string>> shapes; // NAME, 1x3x224
   std::vector<std::pair<std::string, std::string>> dims;   // NAME, N
   std::map<std::string, int64_t> likely;                   // --likely, N >= 1
+  std::string declaredTypes = "check";                     // or "warn": of an ONNX model
   size_t maxErrors = 20; // in the text of MODEL that are told at once
 };
 

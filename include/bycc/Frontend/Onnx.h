@@ -21,12 +21,17 @@
 
 namespace bycc {
 
+constexpr int64_t openExtent = -1; // in a shape that binds others
+
 struct OnnxImportOptions {
   // Shapes of inputs by name (--shape) and values of dim_params (--dim).
   std::map<std::string, std::vector<int64_t>> shapes;
   std::map<std::string, int64_t> dims;
   // A dim that stays unbound becomes a symbol of the type instead of an error.
   bool allowSymbolicDims = false;
+  // Not null: gets what types that the model declares of outputs and values inside are wrong about,
+  // in place of errors, and a negative dim of an input is an unbound one (--declared-types=warn).
+  std::vector<Diagnostic> *declaredWarnings = nullptr;
   uint64_t maxFileBytes = uint64_t{2} << 30;
   // Gets the paths of the files with external data, if not null.
   std::vector<std::string> *externalFiles = nullptr;

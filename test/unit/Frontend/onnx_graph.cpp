@@ -284,6 +284,58 @@ TEST_CASE("D1: negative dims are refused") {
   CHECK(has(dimText(INT64_MIN), "error[INPUT]"));
 }
 
+TEST_CASE("D1: a negative dim of an input can be bound or left open") {
+  ModelMaker maker = unary("Relu", {-1, 3});
+  maker.graph.clear_output();
+  maker.output("y", {-1, 3});
+  CHECK(has(problemOf(maker), "note: bind it with --shape x=..., or leave it open with "
+                              "--declared-types=warn"));
+  OnnxImportOptions bound;
+  bound.shapes = {{"x", {5, 3}}};
+  CHECK(summary(maker, bound) == "nn.relu : Tensor[(5, 3), float32]");
+  bound.shapes = {{"x", {5, 4}}};
+  CHECK(has(problemOf(maker, bound), "dimension 1 is 3 in the model, cannot be bound to 4"));
+  OnnxImportOptions open;
+  std::vector<Diagnostic> warnings;
+  open.allowSymbolicDims = true;
+  open.declaredWarnings = &warnings;
+  CHECK(summary(maker, open) == "nn.relu : Tensor[(?, 3), float32]");
+  CHECK(warnings.empty());
+  maker = unary("Relu", {2, 3});
+  maker.graph.clear_output();
+  maker.output("y", {-1, 3});
+  CHECK(has(problemOf(maker), "error[INPUT]: dimension 0 is -1"));
+}
+
+TEST_CASE("D6: shapes of inputs leave extents open, and beat a name that two inputs share") {
+  ModelMaker maker;
+  maker.symbolicInput("x", {"n", "w"});
+  maker.symbolicInput("y", {"n", "w"});
+  maker.node("MatMul", {"x", "t"}, {"z"});
+  maker.node("Transpose", {"y"}, {"t"});
+  maker.output("z");
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  options.shapes = {{"y", {openExtent, 8}}};
+  CHECK(summary(maker, options) == "transpose nn.matmul : Tensor[(n, n), float32]");
+  options.shapes = {{"x", {openExtent, 8}}};
+  CHECK(summary(maker, options) == "transpose nn.matmul : Tensor[(n, n), float32]");
+  options.shapes = {{"x", {3, 8}}, {"y", {4, 8}}};
+  CHECK(summary(maker, options) == "transpose nn.matmul : Tensor[(3, 4), float32]");
+  options.dims = {{"w", 7}};
+  CHECK(has(problemOf(maker, options), "dimension 1 is 7 in the model, cannot be bound to 8"));
+}
+
+TEST_CASE("dimensions called ? are not one extent") {
+  ModelMaker maker;
+  maker.symbolicInput("x", {"?", "?"});
+  maker.node("Relu", {"x"}, {"y"});
+  maker.output("y");
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  CHECK(summary(maker, options) == "nn.relu : Tensor[(?, ?), float32]");
+}
+
 TEST_CASE("D2: dims of 0 are legal") {
   CHECK(summary(unary("Relu", {0, 3})) == "nn.relu : Tensor[(0, 3), float32]");
 }
@@ -323,6 +375,14 @@ TEST_CASE("D6: declared types must be the inferred ones") {
   maker.graph.clear_output();
   maker.output("y", {2, 3}, i64);
   CHECK(has(problemOf(maker), "error[INPUT]"));
+  CHECK(has(problemOf(maker), "note: --declared-types=warn makes it a warning"));
+  OnnxImportOptions options;
+  std::vector<Diagnostic> warnings;
+  options.declaredWarnings = &warnings;
+  CHECK(summary(maker, options) == "nn.relu : Tensor[(2, 3), float32]");
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message ==
+        "is declared as Tensor[(2, 3), int64], but is Tensor[(2, 3), float32]");
   ModelMaker add;
   add.input("a", {2, 3});
   add.input("b", {4});
