@@ -17,6 +17,11 @@ Complex root(uint64_t k, uint64_t n) {
   return {std::cos(angle), std::sin(angle)};
 }
 
+// Without what std::complex does for infinities.
+Complex times(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
 // Transforms lines of one length. Powers of two by halves in place (Cooley and
 // Tukey); other lengths as a convolution with a chirp (Bluestein):
 //   X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k-j]),  c[j] = exp(-pi i j j / n)
@@ -26,8 +31,16 @@ public:
     bool isPower = (n_ & (n_ - 1)) == 0;
     while (padded_ < (isPower ? n_ : 2 * n_ - 1))
       padded_ *= 2;
-    for (size_t k = 0; k < padded_ / 2; ++k)
-      roots_.push_back(root(k, padded_));
+    for (size_t half = 1; half < padded_; half *= 2)
+      for (size_t k = 0; k < half; ++k)
+        roots_.push_back(root(k, 2 * half));
+    for (size_t i = 0, j = 0; i < padded_; ++i) {
+      places_.push_back(j);
+      size_t bit = padded_ / 2;
+      for (; j & bit; bit /= 2)
+        j ^= bit;
+      j ^= bit;
+    }
     if (isPower)
       return;
     for (size_t j = 0; j < n_; ++j)
@@ -46,38 +59,102 @@ public:
       return byHalves(line);
     std::vector<Complex> work(padded_, 0);
     for (size_t j = 0; j < n_; ++j)
-      work[j] = line[j] * chirp_[j];
+      work[j] = times(line[j], chirp_[j]);
     byHalves(work);
     for (size_t j = 0; j < padded_; ++j)
-      work[j] = std::conj(work[j] * filter_[j]);
+      work[j] = std::conj(times(work[j], filter_[j]));
     byHalves(work); // of the conjugate: the inverse, but for a factor
     for (size_t k = 0; k < n_; ++k)
-      line[k] = std::conj(work[k]) / static_cast<double>(padded_) * chirp_[k];
+      line[k] = times(std::conj(work[k]) / static_cast<double>(padded_), chirp_[k]);
+  }
+
+  // Of two lines of reals, one as real and one as imaginary parts: the transform of each has
+  // conjugates on both sides, which tells them apart. `line` gets that of the first.
+  void runPair(std::vector<Complex> &line, std::vector<Complex> &second) const {
+    run(line);
+    second.resize(n_);
+    for (size_t k = 0; k <= n_ / 2; ++k) {
+      size_t mirror = k == 0 ? 0 : n_ - k;
+      Complex z = line[k], w = std::conj(line[mirror]);
+      Complex sum = (z + w) * 0.5, difference = (z - w) * 0.5;
+      second[k] = {difference.imag(), -difference.real()};
+      second[mirror] = std::conj(second[k]);
+      line[k] = sum;
+      line[mirror] = std::conj(sum);
+    }
   }
 
 private:
   void byHalves(std::vector<Complex> &line) const {
-    for (size_t i = 1, j = 0; i < padded_; ++i) {
-      size_t bit = padded_ / 2;
-      for (; j & bit; bit /= 2)
-        j ^= bit;
-      j ^= bit;
-      if (i < j)
-        std::swap(line[i], line[j]);
-    }
-    for (size_t half = 1; half < padded_; half *= 2)
-      for (size_t begin = 0; begin < padded_; begin += 2 * half)
+    for (size_t i = 0; i < padded_; ++i)
+      if (i < places_[i])
+        std::swap(line[i], line[places_[i]]);
+    for (size_t half = 1; half < padded_; half *= 2) {
+      const Complex *roots = roots_.data() + half - 1;
+      for (size_t begin = 0; begin < padded_; begin += 2 * half) {
+        Complex *low = line.data() + begin, *high = low + half;
         for (size_t k = 0; k < half; ++k) {
-          Complex even = line[begin + k],
-                  odd = line[begin + half + k] * roots_[k * (padded_ / 2 / half)];
-          line[begin + k] = even + odd;
-          line[begin + half + k] = even - odd;
+          Complex even = low[k], odd = times(high[k], roots[k]);
+          low[k] = even + odd;
+          high[k] = even - odd;
         }
+      }
+    }
   }
 
   size_t n_, padded_;
-  std::vector<Complex> roots_, chirp_, filter_;
+  std::vector<size_t> places_;                  // of elements, their bits reversed
+  std::vector<Complex> roots_, chirp_, filter_; // roots: of each half after the one before
 };
+
+bool areZero(const std::vector<double> &values) {
+  return std::ranges::all_of(values, [](double value) { return value == 0; });
+}
+
+// Whether a line of reals may share a transform with another: what is not finite would go to
+// both, and rounding to one that is nothing.
+bool canBePaired(const std::vector<double> &line) {
+  return !areZero(line) &&
+         std::ranges::all_of(line, [](double value) { return std::isfinite(value); });
+}
+
+struct Line {
+  std::vector<double> re, im;
+  std::vector<Complex> values; // of the transform
+};
+
+// Transforms `count` lines, which `load` reads and `store` takes. Two neighbours of reals are
+// one transform, and the same two whatever the number of threads is.
+template <typename Load, typename Store>
+void transformLines(LibraryCall &call, const Fourier &fourier, size_t length, int64_t count,
+                    const Load &load, const Store &store) {
+  call.parallel((count + 1) / 2, 1, [&](int64_t begin, int64_t end) {
+    Line lines[2];
+    for (Line &line : lines) {
+      line.re.resize(length);
+      line.im.resize(length);
+      line.values.resize(length);
+    }
+    for (int64_t pair = begin; pair < end; ++pair) {
+      int64_t size = std::min<int64_t>(2, count - 2 * pair);
+      for (int64_t i = 0; i < size; ++i)
+        load(2 * pair + i, lines[i]);
+      bool isOne = size == 2 && std::ranges::all_of(lines, [](const Line &line) {
+                     return areZero(line.im) && canBePaired(line.re);
+                   });
+      for (int64_t i = 0; i < (isOne ? 1 : size); ++i)
+        for (size_t k = 0; k < length; ++k)
+          lines[i].values[k] = Complex(lines[i].re[k], isOne ? lines[1].re[k] : lines[i].im[k]);
+      if (isOne)
+        fourier.runPair(lines[0].values, lines[1].values);
+      for (int64_t i = 0; i < size; ++i) {
+        if (!isOne)
+          fourier.run(lines[i].values);
+        store(2 * pair + i, lines[i]);
+      }
+    }
+  });
+}
 
 } // namespace
 
@@ -91,24 +168,27 @@ Expected<> dft(LibraryCall &call) {
     return {};
   Fourier fourier(static_cast<size_t>(lines.extent));
   bool isInverse = call.attribute(0);
-  call.parallel(lines.count, 1, [&](int64_t begin, int64_t end) {
-    std::vector<double> x(static_cast<size_t>(lines.extent)), y(x.size());
-    std::vector<Complex> line(x.size());
-    for (int64_t n = begin; n < end; ++n) {
-      loadReals(re, n * lines.extent, 1, x);
-      loadReals(im, n * lines.extent, 1, y);
-      for (size_t i = 0; i < x.size(); ++i)
-        line[i] = isInverse ? Complex(x[i], -y[i]) : Complex(x[i], y[i]);
-      fourier.run(line);
-      double factor = isInverse ? 1 / static_cast<double>(lines.extent) : 1;
-      for (size_t i = 0; i < x.size(); ++i) {
-        x[i] = line[i].real() * factor;
-        y[i] = (isInverse ? -line[i].imag() : line[i].imag()) * factor;
-      }
-      storeReals(outRe, n * lines.extent, 1, x);
-      storeReals(outIm, n * lines.extent, 1, y);
+  size_t length = static_cast<size_t>(lines.extent);
+  double factor = isInverse ? 1 / static_cast<double>(lines.extent) : 1;
+  auto turn = [&](std::vector<double> &im) { // an inverse is the conjugate of the conjugate's
+    for (size_t i = 0; isInverse && i < length; ++i)
+      im[i] = -im[i];
+  };
+  auto load = [&](int64_t n, Line &line) {
+    loadReals(re, n * lines.extent, 1, line.re);
+    loadReals(im, n * lines.extent, 1, line.im);
+    turn(line.im);
+  };
+  auto store = [&](int64_t n, Line &line) {
+    for (size_t i = 0; i < length; ++i) {
+      line.re[i] = line.values[i].real() * factor;
+      line.im[i] = line.values[i].imag() * factor;
     }
-  });
+    turn(line.im);
+    storeReals(outRe, n * lines.extent, 1, line.re);
+    storeReals(outIm, n * lines.extent, 1, line.im);
+  };
+  transformLines(call, fourier, length, lines.count, load, store);
   return {};
 }
 
@@ -127,23 +207,20 @@ Expected<> stft(LibraryCall &call) {
   window.resize(static_cast<size_t>(size), 0);
   double factor = call.attribute(2) ? 1 / std::sqrt(static_cast<double>(size)) : 1;
   Fourier fourier(window.size());
-  call.parallel(x.shape[0] * frames, 1, [&](int64_t begin, int64_t end) {
-    std::vector<double> part(window.size());
-    std::vector<Complex> line(window.size());
-    for (int64_t n = begin; n < end; ++n) {
-      int64_t batch = n / frames, frame = n % frames;
-      loadReals(x, batch * length + frame * hop, 1, part);
-      for (size_t i = 0; i < part.size(); ++i)
-        line[i] = part[i] * window[i];
-      fourier.run(line);
-      for (int64_t k = 0; k < bins; ++k) {
-        Complex value = line[static_cast<size_t>(k)] * factor;
-        int64_t to = ((batch * bins + k) * frames + frame) * 2;
-        result.setReal(to, value.real());
-        result.setReal(to + 1, value.imag());
-      }
+  auto load = [&](int64_t n, Line &line) {
+    loadReals(x, n / frames * length + n % frames * hop, 1, line.re);
+    for (size_t i = 0; i < line.re.size(); ++i)
+      line.re[i] *= window[i];
+  };
+  auto store = [&](int64_t n, const Line &line) {
+    for (int64_t k = 0; k < bins; ++k) {
+      Complex value = line.values[static_cast<size_t>(k)] * factor;
+      int64_t to = ((n / frames * bins + k) * frames + n % frames) * 2;
+      result.setReal(to, value.real());
+      result.setReal(to + 1, value.imag());
     }
-  });
+  };
+  transformLines(call, fourier, window.size(), x.shape[0] * frames, load, store);
   return {};
 }
 
