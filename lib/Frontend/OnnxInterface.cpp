@@ -152,6 +152,8 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
     value = known->second;
   if (value)
     return Dim(*value);
+  if (options_.allowSymbolicDims && info.dims[index].isNameless)
+    return symbolOf(std::string(info.name) + "_" + std::to_string(index));
   if (options_.allowSymbolicDims)
     return param.empty() ? Dim::unknown() : symbolOf(param);
   std::string what =

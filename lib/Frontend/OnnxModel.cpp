@@ -308,7 +308,8 @@ Expected<> decodeDim(Reader reader, DimSpec &dim) {
     }
   if (dim.value && !dim.param.empty())
     return reader.fault(field) << "a dimension with both a value and a name";
-  if (dim.param == "?") // of paddle2onnx: several of these are not one extent
+  dim.isNameless = dim.param == "?"; // of paddle2onnx: several of these are not one extent
+  if (dim.isNameless)
     dim.param = {};
   return {};
 }

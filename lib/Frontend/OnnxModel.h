@@ -113,7 +113,8 @@ struct Node {
 
 struct DimSpec {
   std::optional<int64_t> value;
-  std::string_view param; // "" when neither is given
+  std::string_view param;  // "" when neither is given
+  bool isNameless = false; // "?": a symbol, but no other of that name is the same
 };
 
 struct ValueInfo {

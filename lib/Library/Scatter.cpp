@@ -36,9 +36,14 @@ template <typename T, ScatterMode mode> T joinedAs(T old, T update) {
 
 template <typename T, ScatterMode mode>
 void joinRow(uint8_t *result, int64_t to, const uint8_t *updates, int64_t from, int64_t count) {
-  T *old = reinterpret_cast<T *>(result) + to;
-  const T *update = reinterpret_cast<const T *>(updates) + from;
-  for (int64_t i = 0; i < count; ++i)
+  constexpr int64_t block = 8; // of a known size, which compilers make vectors of
+  T *__restrict old = reinterpret_cast<T *>(result) + to;
+  const T *__restrict update = reinterpret_cast<const T *>(updates) + from;
+  int64_t i = 0;
+  for (; i + block <= count; i += block)
+    for (int64_t j = i; j < i + block; ++j)
+      old[j] = joinedAs<T, mode>(old[j], update[j]);
+  for (; i < count; ++i)
     old[i] = joinedAs<T, mode>(old[i], update[i]);
 }
 
