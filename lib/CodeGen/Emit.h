@@ -137,6 +137,8 @@ private:
   void storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from, int64_t v,
                    Value *sum);
   void storeColumn(const Contraction &c, Value *column, Value *values, int64_t count, bool areDone);
+  void forEachColumn(const Tile &tile, const std::vector<Value *> &block, Value *used,
+                     const std::function<void(Value *, Value *)> &store);
   void storeTransposed(const Contraction &c, const Tile &tile, std::vector<Value *> sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);
 

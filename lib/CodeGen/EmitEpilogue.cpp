@@ -166,6 +166,26 @@ void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *valu
   setLanes({});
 }
 
+// Calls `store` with each of the `used` columns of a transposed block.
+void KernelEmitter::forEachColumn(const Tile &tile, const std::vector<Value *> &block, Value *used,
+                                  const std::function<void(Value *, Value *)> &store) {
+  llvm::Type *type = block[0]->getType();
+  if (!tile.how.loopsEpilogue) {
+    for (size_t column = 0; column < block.size(); ++column) {
+      Value *at = i64(static_cast<int64_t>(column));
+      ifThen(b_.CreateICmpSLT(at, used), [&] { store(at, block[column]); });
+    }
+    return;
+  }
+  Value *kept = entryAlloca(llvm::ArrayType::get(type, block.size()));
+  for (size_t column = 0; column < block.size(); ++column)
+    b_.CreateStore(block[column], b_.CreateConstInBoundsGEP1_64(type, kept, column));
+  forLoop(i64(0), used, 1, [&](Value *column) {
+    Scope scope(*this);
+    store(column, b_.CreateLoad(type, b_.CreateGEP(type, kept, column)));
+  });
+}
+
 void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
                                     std::vector<Value *> sums) {
   bool areDone = !tile.how.loopsEpilogue && readsAlongColumns(c);
@@ -190,19 +210,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
         Value *first = b_.CreateAdd(columnBegin, i64(v * lanes));
         storeColumn(c, b_.CreateAdd(first, column), values, count, areDone);
       };
-      if (tile.how.loopsEpilogue) {
-        Value *kept = entryAlloca(llvm::ArrayType::get(vectorType, lanes));
-        for (unsigned column = 0; column < lanes; ++column)
-          b_.CreateStore(block[column], b_.CreateConstInBoundsGEP1_64(vectorType, kept, column));
-        forLoop(i64(0), used, 1, [&](Value *column) {
-          Scope scope(*this);
-          store(column, b_.CreateLoad(vectorType, b_.CreateGEP(vectorType, kept, column)));
-        });
-        continue;
-      }
-      for (int64_t column = 0; column < static_cast<int64_t>(lanes); ++column)
-        ifThen(b_.CreateICmpSLT(i64(column), used),
-               [&] { store(i64(column), block[static_cast<size_t>(column)]); });
+      forEachColumn(tile, block, used, store);
     }
   }
   axes_[c.innerRow] = innerBegin;

@@ -107,6 +107,25 @@ Expected<> checkLongWindow(const Step &step, int64_t channels) {
   return {};
 }
 
+// Weights as the library has them: an axis of groups in front where there are several.
+ValueId byGroup(PlanBuilder &plan, ValueId weights, int64_t groups, bool isTransposed) {
+  Dims grouped = plan.dims(weights);
+  grouped[0] /= groups;
+  grouped.insert(grouped.begin(), groups);
+  weights = plan.reshape(weights, grouped);
+  if (isTransposed) {
+    Dims swap(grouped.size());
+    for (size_t i = 0; i < swap.size(); ++i)
+      swap[i] = static_cast<int64_t>(i == 1 ? 2 : i == 2 ? 1 : i);
+    weights = plan.permute(weights, swap);
+  }
+  if (groups == 1) {
+    Dims flat(plan.dims(weights).begin() + 1, plan.dims(weights).end());
+    weights = plan.reshape(weights, flat);
+  }
+  return weights;
+}
+
 // Adds the step and brings its result back to the model's order.
 ValueId addWindow(PlanBuilder &plan, const Call &call, Window window) {
   Dims result;
@@ -152,20 +171,7 @@ Expected<ValueId> convolution(PlanBuilder &plan, const Call &call, size_t spatia
     if (dims[0] != groups) // depthwise ones have kernels of their own
       BYCC_TRY(checkLongWindow(step, dims[1]));
   }
-  Dims grouped = dims;
-  grouped[0] /= groups;
-  grouped.insert(grouped.begin(), groups);
-  weights = plan.reshape(weights, grouped);
-  if (isTransposed) {
-    Dims swap(grouped.size());
-    for (size_t i = 0; i < swap.size(); ++i)
-      swap[i] = static_cast<int64_t>(i == 1 ? 2 : i == 2 ? 1 : i);
-    weights = plan.permute(weights, swap);
-  }
-  if (groups == 1) {
-    Dims flat(plan.dims(weights).begin() + 1, plan.dims(weights).end());
-    weights = plan.reshape(weights, flat);
-  }
+  weights = byGroup(plan, weights, groups, isTransposed);
   step.inputs.push_back(weights);
   if (isTransposed) {
     // output_padding lengthens the result, which the library sees as less padding.
