@@ -125,7 +125,7 @@ private:
   TileOrigin originOf(const Contraction &c) const;
   void moveTo(const Contraction &c, const TileOrigin &from);
   void forEachSum(const Contraction &c, const Tile &tile,
-                  const std::function<void(const TileOrigin &from, size_t at)> &each);
+                  const std::function<void(const TileOrigin &from, int64_t v, size_t at)> &each);
   bool readsAlongColumns(const Contraction &c) const;
   std::vector<Value *> valuesOfSums(const Contraction &c, const Tile &tile,
                                     const std::vector<Value *> &sums);

@@ -49,18 +49,19 @@ void KernelEmitter::storeRowsInLoop(const Contraction &c, const Tile &tile, cons
   });
 }
 
-// Calls `each` with a place in the sums where their rows stand.
-void KernelEmitter::forEachSum(const Contraction &c, const Tile &tile,
-                               const std::function<void(const TileOrigin &from, size_t at)> &each) {
+// Calls `each` where the rows of a sum stand, with its vector and its place in the sums.
+void KernelEmitter::forEachSum(
+    const Contraction &c, const Tile &tile,
+    const std::function<void(const TileOrigin &from, int64_t v, size_t at)> &each) {
   TileOrigin from = originOf(c);
-  size_t vectors = static_cast<size_t>(tile.how.vectors);
+  size_t at = 0;
   for (int64_t r = 0; r < tile.how.rows * tile.how.outerRows; ++r) {
     if (from.outer)
       axes_[c.outerRow] = b_.CreateAdd(from.outer, i64(r / tile.how.rows));
     if (from.inner)
       axes_[c.innerRow] = b_.CreateAdd(from.inner, i64(r % tile.how.rows));
-    for (size_t v = 0; v < vectors; ++v)
-      each(from, static_cast<size_t>(r) * vectors + v);
+    for (int64_t v = 0; v < tile.how.vectors; ++v)
+      each(from, v, at++);
   }
   moveTo(c, from);
 }
@@ -86,9 +87,8 @@ void KernelEmitter::storeRows(const Contraction &c, const Tile &tile,
     moveTo(c, from);
     return;
   }
-  forEachSum(c, tile, [&](const TileOrigin &from, size_t at) {
-    storeVector(c, tile, from, static_cast<int64_t>(at % static_cast<size_t>(tile.how.vectors)),
-                sums[at]);
+  forEachSum(c, tile, [&](const TileOrigin &from, int64_t v, size_t at) {
+    storeVector(c, tile, from, v, sums[at]);
   });
 }
 
@@ -98,9 +98,10 @@ bool KernelEmitter::readsAlongColumns(const Contraction &c) const {
   x_.visit(c.epilogue.body, [&](Ref ref) {
     if (ref == c.result)
       return false;
-    if (x_[ref].op == Op::Load)
-      isSo &= x_.coefficient(x_[ref].a, c.column).value_or(2) <= 1 &&
-              x_.coefficient(x_[ref].a, c.column).value_or(-1) >= 0;
+    if (x_[ref].op == Op::Load) {
+      std::optional<int64_t> step = x_.coefficient(x_[ref].a, c.column);
+      isSo &= step == 0 || step == 1;
+    }
     return isSo;
   });
   return isSo;
@@ -111,10 +112,9 @@ std::vector<llvm::Value *> KernelEmitter::valuesOfSums(const Contraction &c, con
                                                        const std::vector<Value *> &sums) {
   std::vector<Value *> values(sums.size());
   Ref value = storedValue(c.epilogue.buffer, c.epilogue.body);
-  forEachSum(c, tile, [&](const TileOrigin &from, size_t at) {
+  forEachSum(c, tile, [&](const TileOrigin &from, int64_t v, size_t at) {
     Scope scope(*this);
-    setVector(c, tile, from, static_cast<int64_t>(at % static_cast<size_t>(tile.how.vectors)),
-              sums[at]);
+    setVector(c, tile, from, v, sums[at]);
     values[at] = splat(emit(value));
   });
   overrides_.clear();

@@ -328,10 +328,7 @@ Expected<> Session::loadOnnx(OnnxImportOptions &bindings) {
     bindings.declaredWarnings = &warnings;
   module_ = BYCC_TRY(
       importOnnx(bytes, isPath ? path : "<stdin>", isPath ? folderOf(path) : "", bindings));
-  if (!hasLoaded_) // said once
-    context_.warnings.insert(context_.warnings.end(), warnings.begin(), warnings.end());
-  hasLoaded_ = true;
-  flushMessages();
+  warnOfModel(warnings);
   inputsHash_ = hashBytes(bytes->data(), bytes->size()); // of a model only: it reads every page
   if (isPath)
     files_.record(external);
@@ -382,16 +379,20 @@ Expected<> Session::loadOwn(const Frontend &frontend) {
   return bindDims(module_, bindings);
 }
 
-// What is passed over in the text is said once, however often it is loaded.
+// What is wrong or passed over in a model is said once, however often it is loaded.
+void Session::warnOfModel(const std::vector<Diagnostic> &warnings) {
+  if (!hasLoaded_)
+    context_.warnings.insert(context_.warnings.end(), warnings.begin(), warnings.end());
+  hasLoaded_ = true;
+  flushMessages();
+}
+
 Expected<Module> Session::parseRelayText(const std::string &text, const std::string &name,
                                          ParseOptions &parse) {
   std::vector<Diagnostic> warnings;
   parse.warnings = &warnings;
   Expected<Module> module = parseRelay(text, name, parse);
-  if (!hasLoaded_)
-    context_.warnings.insert(context_.warnings.end(), warnings.begin(), warnings.end());
-  hasLoaded_ = true;
-  flushMessages();
+  warnOfModel(warnings);
   return module;
 }
 

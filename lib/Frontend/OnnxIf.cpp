@@ -52,9 +52,9 @@ bool isExtentOf(OpContext &op, NodeId node, NodeId x, int64_t axis) {
   if (!isCall(module, node, {ops::take, ops::strided_slice}))
     return false;
   NodeId shape = behindCasts(module, module.operands(node)[0]);
-  if (!isCall(module, shape, {ops::shape_of}) || module.operands(shape)[0] != x)
+  if (!module.isOp(shape, ops::shape_of) || module.operands(shape)[0] != x)
     return false;
-  if (isCall(module, node, {ops::take})) {
+  if (module.isOp(node, ops::take)) {
     std::optional<int64_t> index = numberOf(op, module.operands(node)[1]);
     return index && (*index < 0 ? *index + rank : *index) == axis;
   }
@@ -70,12 +70,12 @@ bool saysOne(OpContext &op, NodeId condition, bool isContrary, NodeId x, int64_t
   Module &module = op.module();
   for (;;) {
     condition = behindCasts(module, condition);
-    if (!isCall(module, condition, {ops::logical_not}))
+    if (!module.isOp(condition, ops::logical_not))
       break;
     condition = module.operands(condition)[0];
     isContrary = !isContrary;
   }
-  if (!isCall(module, condition, {isContrary ? ops::not_equal : ops::equal}))
+  if (!module.isOp(condition, isContrary ? ops::not_equal : ops::equal))
     return false;
   std::array<NodeId, 2> sides{module.operands(condition)[0], module.operands(condition)[1]};
   for (size_t i : {0, 1})
@@ -92,7 +92,7 @@ std::optional<NodeId> squeezedIfOne(OpContext &op, NodeId condition, NodeId then
   for (bool isContrary : {false, true}) {
     NodeId squeezed = isContrary ? elseResult : thenResult,
            x = isContrary ? thenResult : elseResult;
-    if (!isCall(module, squeezed, {ops::squeeze}) || module.operands(squeezed)[0] != x)
+    if (!module.isOp(squeezed, ops::squeeze) || module.operands(squeezed)[0] != x)
       continue;
     const AttrValue *axes = module.attr(squeezed, "axis");
     if (!axes->isList() || axes->asList().size() != 1)

@@ -241,7 +241,7 @@ private:
   Expected<> checkDefault(const ValueInfo &info, const Value &value);
   void addInput(const ValueInfo &info, FunctionId main);
   Dim symbolOf(const std::string &param);
-  Expected<Dim> boundDim(const DimSpec &spec, size_t index, int64_t wanted,
+  Expected<Dim> boundDim(const ValueInfo &info, size_t index, int64_t wanted,
                          const SourceLocation &location);
   Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,
                          const SourceLocation &location);

@@ -22,6 +22,13 @@ std::vector<std::string> keysOf(const auto &map) {
   return keys;
 }
 
+// What --dim calls a dimension of an input; "" for one without a name.
+std::string nameOfDim(const ValueInfo &info, size_t index) {
+  const DimSpec &spec = info.dims[index];
+  return spec.isNameless ? std::string(info.name) + "_" + std::to_string(index)
+                         : std::string(spec.param);
+}
+
 } // namespace
 
 // Names given to --shape and --dim exist.
@@ -29,9 +36,9 @@ Expected<> Importer::checkBindings(const Graph &graph) {
   std::map<std::string, bool> inputs, params;
   for (const ValueInfo &info : graph.inputs) {
     inputs[std::string(info.name)] = true;
-    for (const DimSpec &dim : info.dims)
-      if (!dim.param.empty())
-        params[std::string(dim.param)] = true;
+    for (size_t i = 0; i < info.dims.size(); ++i)
+      if (std::string param = nameOfDim(info, i); !param.empty())
+        params[param] = true;
   }
   auto check = [&](const auto &given, const std::map<std::string, bool> &known,
                    const char *what) -> Expected<> {
@@ -106,7 +113,9 @@ std::string Importer::adviceToBind(std::span<const Dim> dims) {
     if (symbols.contains(symbol))
       options.push_back("--dim " + shellWord(escaped(param)) + "=N");
   for (const ValueInfo &info : model_.graph.inputs) {
-    auto isUnnamed = [](const DimSpec &dim) { return !givenExtent(dim) && dim.param.empty(); };
+    auto isUnnamed = [](const DimSpec &dim) {
+      return !givenExtent(dim) && dim.param.empty() && !dim.isNameless;
+    };
     if (isUnknown && std::ranges::any_of(info.dims, isUnnamed) &&
         !options_.shapes.contains(std::string(info.name)))
       options.push_back("--shape " + shellWord(escaped(info.name)) + "=...");
@@ -115,10 +124,10 @@ std::string Importer::adviceToBind(std::span<const Dim> dims) {
 }
 
 // --shape of an input beats what other inputs make of a name: exporters use one for several extents.
-Expected<Dim> Importer::boundDim(const DimSpec &spec, size_t index, int64_t wanted,
+Expected<Dim> Importer::boundDim(const ValueInfo &info, size_t index, int64_t wanted,
                                  const SourceLocation &location) {
-  std::string param(spec.param);
-  std::optional<int64_t> value = givenExtent(spec);
+  std::string param = nameOfDim(info, index);
+  std::optional<int64_t> value = givenExtent(info.dims[index]);
   if (auto given = options_.dims.find(param); given != options_.dims.end())
     value = given->second;
   if (wanted < 0)
@@ -135,7 +144,7 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
                                  const std::vector<int64_t> *bound,
                                  const SourceLocation &location) {
   const DimSpec &spec = info.dims[index];
-  std::string param(spec.param);
+  std::string param = nameOfDim(info, index);
   std::optional<int64_t> value = givenExtent(spec);
   if (spec.value && !value) {
     if (!bound && !options_.declaredWarnings)
@@ -146,14 +155,12 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
     readsNegativeAsOpen_ = true;
   }
   if (bound && (*bound)[index] != openExtent)
-    return boundDim(spec, index, (*bound)[index], location);
+    return boundDim(info, index, (*bound)[index], location);
   auto known = dimValues_.find(param);
   if (!param.empty() && known != dimValues_.end())
     value = known->second;
   if (value)
     return Dim(*value);
-  if (options_.allowSymbolicDims && info.dims[index].isNameless)
-    return symbolOf(std::string(info.name) + "_" + std::to_string(index));
   if (options_.allowSymbolicDims)
     return param.empty() ? Dim::unknown() : symbolOf(param);
   std::string what =

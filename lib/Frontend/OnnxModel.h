@@ -114,7 +114,7 @@ struct Node {
 struct DimSpec {
   std::optional<int64_t> value;
   std::string_view param;  // "" when neither is given
-  bool isNameless = false; // "?": a symbol, but no other of that name is the same
+  bool isNameless = false; // called "?", as several are that have nothing in common
 };
 
 struct ValueInfo {

@@ -222,17 +222,11 @@ Expected<NodeId> partInData(OpContext &op, NodeId x, const Window &window, const
   return op.call(ranked("nn.avg_pool", window.kernel.size()), {ones}, attrs);
 }
 
-// Pools whose padding depends on extents that are not known.
+// Pools whose padding depends on extents that are not known; averages of what is in the data alone
+// where `countsData`.
 Expected<NodeId> openPool(OpContext &op, NodeId x, std::string_view name, const Window &window,
-                          AttrDict attrs) {
-  bool isAverage = name == "nn.avg_pool";
-  NodeId data = BYCC_TRY(openlyPadded(op, x, window, isAverage));
-  bool countsData = false;
-  for (Attr &attr : attrs)
-    if (attr.key == "count_include_pad") {
-      countsData = !attr.value.asBool();
-      attr.value = true;
-    }
+                          const AttrDict &attrs, bool countsData) {
+  NodeId data = BYCC_TRY(openlyPadded(op, x, window, name == "nn.avg_pool"));
   NodeId result = BYCC_TRY(op.call(ranked(name, window.kernel.size()), {data}, attrs));
   if (!countsData)
     return result;
@@ -262,9 +256,9 @@ Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name) {
                  {"padding", paddingAttr(window.pads)},
                  {"ceil_mode", addsWindows}};
   if (isAverage)
-    attrs.push_back({"count_include_pad", includePad});
+    attrs.push_back({"count_include_pad", includePad || window.openPads});
   if (window.openPads)
-    return openPool(op, x, name, window, std::move(attrs));
+    return openPool(op, x, name, window, attrs, isAverage && !includePad);
   NodeId result = BYCC_TRY(op.call(ranked(name, window.kernel.size()), {x}, attrs));
   std::vector<Dim> got = op.shape(result);
   if (addsWindows && !counts.empty() &&

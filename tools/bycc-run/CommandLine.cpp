@@ -47,6 +47,7 @@ constexpr OptionInfo table[] = {
     {"quiet|q", Flag, "", "", Common, "no progress on stderr", "other"},
     {"version", Flag, "", "", Common, "print the version", "other"},
     {"help|h", Flag, "", "", Common, "print this help", "other"},
+    {"help-all", Flag, "", "", Hidden, "the same, as messages of both programs name it", "other"},
     {"print-text", Value, "man|bash|zsh|fish", "", Hidden, "print the manual page or the completions for a shell", "other"},
 };
 // clang-format on
@@ -323,6 +324,7 @@ Parsed parseCommandLine(const std::vector<std::string> &arguments) {
   flag("quiet", options.quiet);
   flag("version", wishes.version);
   flag("help", wishes.help);
+  flag("help-all", wishes.help);
   flag("check-nan", options.checkNan);
   text("print-text", wishes.text);
   try {

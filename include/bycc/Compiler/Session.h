@@ -115,6 +115,7 @@ private:
   Expected<std::string> modelText();
   Expected<> loadModel();
   Expected<> loadOnnx(OnnxImportOptions &bindings);
+  void warnOfModel(const std::vector<Diagnostic> &warnings);
   Expected<> loadText(bool isJson);
   Expected<> loadOwn(const Frontend &frontend);
   Expected<Module> parseRelayText(const std::string &text, const std::string &name,

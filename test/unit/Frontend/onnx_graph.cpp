@@ -334,6 +334,8 @@ TEST_CASE("dimensions called ? are not one extent") {
   OnnxImportOptions options;
   options.allowSymbolicDims = true;
   CHECK(summary(maker, options) == "nn.relu : Tensor[(x_0, x_1), float32]");
+  options.dims = {{"x_1", 5}};
+  CHECK(summary(maker, options) == "nn.relu : Tensor[(x_0, 5), float32]");
 }
 
 TEST_CASE("D2: dims of 0 are legal") {
