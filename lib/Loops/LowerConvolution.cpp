@@ -13,15 +13,15 @@ struct Source {
   std::vector<Ref> extents;
 };
 
-// A copy of x, `low` and `high` more elements around each spatial axis, and
-// `spread` - 1 zeros between elements; x itself where there is nothing to add. It is
+// A copy of x with its `depth` channels, `low` and `high` more elements around each spatial
+// axis, and `spread` - 1 zeros between elements; x itself where there is nothing to add. It is
 // made in the form of the product.
-Source padded(OpLowering &op, const AxisOrder &order, const Padding &pads,
+Source padded(OpLowering &op, const AxisOrder &order, int64_t depth, const Padding &pads,
               const std::vector<int64_t> &spread, ProductForm form) {
   const Tensor &a = op.input(0);
-  int64_t depth = op.extent(a, order.channel).value_or(0);
   bool isPlain = true;
   std::vector<Ref> shape = a.shape;
+  shape[order.channel] = op.x.integer(depth);
   for (size_t s = 0; s < spread.size(); ++s) {
     isPlain = isPlain && pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1;
     Ref &extent = shape[order.spatial[s]];
@@ -76,6 +76,16 @@ Expected<ConvLayouts> layoutsOf(OpLowering &op) {
   return ConvLayouts{BYCC_TRY(op.axisOrder("data_layout", data, "NC", n)),
                      BYCC_TRY(op.axisOrder("kernel_layout", op.text("kernel_layout"), "OI", n)),
                      BYCC_TRY(op.axisOrder("out_layout", out.empty() ? data : out, "NC", n))};
+}
+
+// Channels of the data, which are the weight's where the data's type leaves them open.
+std::optional<int64_t> channelsOf(OpLowering &op, const AxisOrder &order,
+                                  std::optional<int64_t> ofWeight) {
+  Ref extent = op.input(0).shape[order.channel];
+  if (op.x.constant(extent) || !ofWeight)
+    return op.x.constant(extent);
+  op.requireEqual(extent, op.x.integer(*ofWeight), "the axis of channels");
+  return ofWeight;
 }
 
 // Groups of an odd number of channels are not paired.
@@ -146,26 +156,27 @@ addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts,
 
 Expected<> lowerConv(OpLowering &op) {
   ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
-  const Tensor &a = op.input(0), &w = op.input(1);
+  const Tensor &w = op.input(1);
   size_t n = spatialRank(op);
   std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n);
   int64_t groups = op.integer("groups");
   auto out = op.extent(w, layouts.kernel.batch), in = op.extent(w, layouts.kernel.channel);
-  auto channels = op.extent(a, layouts.data.channel);
-  if (!out || !in || !channels)
+  if (!out || !in)
     return op.unsupported() << "the number of channels must be known";
+  int64_t channels = *channelsOf(op, layouts.data, *in * groups);
   // A depthwise kernel may put its multiplier in the second place of "HWOI".
   int64_t total = *out, perGroup = *in;
-  bool isMultiplier = *in * groups != *channels && groups == *channels && *out == *channels;
-  if (*in * groups != *channels) {
+  bool isMultiplier = *in * groups != channels && groups == channels && *out == channels;
+  if (*in * groups != channels) {
     if (!isMultiplier)
-      return op.unsupported() << "groups " << groups << " do not divide " << *channels
+      return op.unsupported() << "groups " << groups << " do not divide " << channels
                               << " channels";
     total = *out * *in;
     perGroup = 1;
   }
   ProductForm form = formOf(op, groups, perGroup);
-  Source source = padded(op, layouts.data, op.padding(n), std::vector<int64_t>(n, 1), form);
+  Source source =
+      padded(op, layouts.data, channels, op.padding(n), std::vector<int64_t>(n, 1), form);
   return addConvolution(op, source, layouts, form, groups, strides, dilation, total / groups,
                         perGroup, [&](Ref group, Ref o, Ref i, const Indices &taps) {
                           Indices at(w.rank());
@@ -183,13 +194,14 @@ Expected<> lowerConv(OpLowering &op) {
 // with the kernel turned around.
 Expected<> lowerConvTranspose(OpLowering &op) {
   ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
-  const Tensor &a = op.input(0), &w = op.input(1);
+  const Tensor &w = op.input(1);
   size_t n = spatialRank(op);
   std::vector<int64_t> strides = op.perAxis("strides", n), dilation = op.perAxis("dilation", n),
                        extra = op.integers("output_padding");
   Padding pads = op.padding(n), around;
   int64_t groups = op.integer("groups");
-  auto out = op.extent(w, layouts.kernel.batch), in = op.extent(a, layouts.data.channel);
+  auto out = op.extent(w, layouts.kernel.batch),
+       in = channelsOf(op, layouts.data, op.extent(w, layouts.kernel.channel));
   if (!out || !in)
     return op.unsupported() << "the number of channels must be known";
   std::vector<int64_t> taps;
@@ -207,7 +219,7 @@ Expected<> lowerConvTranspose(OpLowering &op) {
   }
   int64_t perGroup = *in / groups;
   ProductForm form = formOf(op, groups, perGroup);
-  Source source = padded(op, layouts.data, around, strides, form);
+  Source source = padded(op, layouts.data, *in, around, strides, form);
   return addConvolution(op, source, layouts, form, groups, std::vector<int64_t>(n, 1), dilation,
                         *out, perGroup, [&](Ref group, Ref o, Ref i, const Indices &r) {
                           Indices at(w.rank());
