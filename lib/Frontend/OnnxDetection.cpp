@@ -101,47 +101,57 @@ Expected<NodeId> tapsRead(OpContext &op, AttrDict attrs, int64_t channels, int64
   return op.call("nn.deformable_conv2d", {op.input(0), op.input(2), weight}, std::move(attrs));
 }
 
-// The mask scales what each tap reads; a convolution of 1 by 1 sums up.
-Expected<NodeId> masked(OpContext &op, AttrDict attrs, int64_t offsetGroups) {
-  int64_t groups = BYCC_TRY(op.intAttr("group", 1));
-  Dim of = op.shape(op.input(0))[1];
-  std::vector<int64_t> kernel = BYCC_TRY(op.staticShape(op.input(1)));
-  if (!of.isConst() || of.value() < 1)
-    return op.error(Status::Unsup) << "a mask needs a known number of channels";
-  int64_t channels = of.value(), taps = kernel[2] * kernel[3];
-  if (offsetGroups < 1 || channels % offsetGroups != 0 || taps < 1 || taps > 4096 ||
-      channels > (int64_t{1} << 24) / (taps * taps))
-    return op.error() << "a kernel of " << taps << " taps and " << offsetGroups
-                      << " offset groups on " << channels << " channels";
+// The mask, a scale for what each tap reads of a channel.
+Expected<NodeId> scaledByMask(OpContext &op, NodeId read, int64_t channels, int64_t taps,
+                              int64_t offsetGroups) {
   auto mask = op.shape(op.input(4));
   if (mask.size() != 4 || (mask[1].isConst() && mask[1].value() != offsetGroups * taps))
     return op.error() << "a mask of type " << op.types().str(op.module().type(op.input(4)))
                       << ", wanted " << offsetGroups * taps << " channels";
-  NodeId read = BYCC_TRY(tapsRead(op, std::move(attrs), channels, kernel[2], kernel[3]));
   std::vector<int64_t> table; // the mask's channel for a tap of a channel
   for (int64_t i = 0; i < channels * taps; ++i)
     table.push_back(i / taps / (channels / offsetGroups) * taps + i % taps);
   Compose c(op);
-  NodeId scaled = c.mul(read, c.call("take", {op.input(4), op.ints(table)}, {{"axis", 1}}));
+  return c.done(c.mul(read, c.call("take", {op.input(4), op.ints(table)}, {{"axis", 1}})));
+}
+
+// What the taps read, summed up by a convolution of 1 by 1, which is a product like others.
+Expected<NodeId> tapsSummed(OpContext &op, AttrDict attrs, int64_t offsetGroups) {
+  int64_t groups = BYCC_TRY(op.intAttr("group", 1));
+  std::vector<int64_t> kernel = BYCC_TRY(op.staticShape(op.input(1)));
+  int64_t channels = kernel[1] * groups, taps = kernel[2] * kernel[3];
+  Dim of = op.shape(op.input(0))[1];
+  if (of.isConst() && of.value() != channels)
+    return op.error() << "weight has " << kernel[1] << " input channels, data has " << of.value()
+                      << " in " << groups << " groups";
+  bool isLarge = taps > 4096 || channels > (int64_t{1} << 24) / (taps * taps);
+  if (isLarge && !op.has(4))
+    return op.call("nn.deformable_conv2d", {op.input(0), op.input(2), op.input(1)},
+                   std::move(attrs));
+  if (channels < 1 || offsetGroups < 1 || channels % offsetGroups != 0 || isLarge)
+    return op.error() << "a kernel of " << taps << " taps and " << offsetGroups
+                      << " offset groups on " << channels << " channels";
+  NodeId read = BYCC_TRY(tapsRead(op, std::move(attrs), channels, kernel[2], kernel[3]));
+  if (op.has(4))
+    read = BYCC_TRY(scaledByMask(op, read, channels, taps, offsetGroups));
+  Compose c(op);
   return c.done(c.call(
-      "nn.conv2d", {scaled, c.reshape(op.input(1), {kernel[0], kernel[1] * taps, 1, 1})},
+      "nn.conv2d", {read, c.reshape(op.input(1), {kernel[0], kernel[1] * taps, 1, 1})},
       {{"channels", kernel[0]}, {"kernel_size", AttrValue::List{1, 1}}, {"groups", groups}}));
 }
 
 } // namespace
 
 Expected<> convertDeformConv(OpContext &op) {
-  NodeId x = op.input(0), weight = op.input(1);
+  NodeId x = op.input(0);
   if (op.rank(x) != 4)
     return op.error(Status::Unsup) << "input of rank " << op.rank(x) << ", only 4 is supported";
-  AttrDict attrs = BYCC_TRY(convAttrs(op, x, weight));
+  AttrDict attrs = BYCC_TRY(convAttrs(op, x, op.input(1)));
   if (x != op.input(0)) // offsets are from places that such padding moves
     return op.error(Status::Unsup) << "auto_pad needs a static input";
   int64_t groups = BYCC_TRY(op.intAttr("offset_group", 1));
   attrs.push_back({"deformable_groups", groups});
-  NodeId made = BYCC_TRY(
-      op.has(4) ? masked(op, std::move(attrs), groups)
-                : op.call("nn.deformable_conv2d", {x, op.input(2), weight}, std::move(attrs)));
+  NodeId made = BYCC_TRY(tapsSummed(op, std::move(attrs), groups));
   if (op.has(3))
     made = BYCC_TRY(op.call("nn.bias_add", {made, op.input(3)}));
   op.setOutput(0, made);

@@ -1,5 +1,5 @@
 // Operators that read windows of feature maps at places of their own: regions of
-// interest, deformed convolutions, correlations.
+// interest, correlations.
 #include "Kernel.h"
 
 #include <algorithm>
@@ -321,82 +321,6 @@ Expected<> correlation(LibraryCall &call) {
           sum += isProduct ? p * r : std::fabs(p - r);
         }
         result.setReal(line * wide + j, sum / static_cast<double>(kernel * kernel * channels));
-      }
-    }
-  });
-  return {};
-}
-
-Expected<> deformableConv2d(LibraryCall &call) {
-  Operand x = call.input(0), offset = call.input(1), weight = call.input(2);
-  auto axes = [&](const Operand &operand, size_t first) {
-    std::array<std::pair<int64_t, int64_t>, 4> result; // extent, stride
-    Ints strides = rowStrides(operand.shape);
-    for (size_t i = 0; i < 4; ++i) {
-      size_t axis = static_cast<size_t>(call.attribute(first + i));
-      result[i] = {operand.shape[axis], strides[axis]};
-    }
-    return result;
-  };
-  auto in = axes(x, 8), shifts = axes(offset, 8), w = axes(weight, 12);
-  int64_t groups = call.attribute(6), deformGroups = call.attribute(7),
-          taps = w[2].first * w[3].first;
-  if (shifts[0].first != in[0].first || shifts[1].first != 2 * deformGroups * taps ||
-      in[1].first != groups * w[1].first || w[0].first % groups != 0 ||
-      in[1].first % deformGroups != 0)
-    return error(Status::Arg) << "the channels of data, offset and weight do not fit";
-  Ints shape(4);
-  for (size_t i = 0; i < 4; ++i)
-    shape[static_cast<size_t>(call.attribute(16 + i))] = i == 1 ? w[0].first : shifts[i].first;
-  Operand result = BYCC_TRY(call.result(0, shape));
-  auto out = axes(result, 16);
-  int64_t perGroup = in[1].first / groups, outPerGroup = out[1].first / groups;
-  std::vector<double> values = allReals(x), weights = allReals(weight);
-  auto load = [&](int64_t base, int64_t row, int64_t column) {
-    bool isInside = row >= 0 && row < in[2].first && column >= 0 && column < in[3].first;
-    return isInside ? values[static_cast<size_t>(base + row * in[2].second + column * in[3].second)]
-                    : 0;
-  };
-  auto sample = [&](int64_t base, double row, double column) {
-    if (!(row > -1 && row < static_cast<double>(in[2].first) && column > -1 &&
-          column < static_cast<double>(in[3].first)))
-      return 0.0;
-    double top = std::floor(row), left = std::floor(column), ty = row - top, tx = column - left;
-    int64_t y = static_cast<int64_t>(top), at = static_cast<int64_t>(left);
-    return (1 - ty) * ((1 - tx) * load(base, y, at) + tx * load(base, y, at + 1)) +
-           ty * ((1 - tx) * load(base, y + 1, at) + tx * load(base, y + 1, at + 1));
-  };
-  call.parallel(out[0].first * out[2].first * out[3].first, 1, [&](int64_t begin, int64_t end) {
-    std::vector<double> columns(
-        static_cast<size_t>(in[1].first * taps)); // sampled input of one place
-    for (int64_t n = begin; n < end; ++n) {
-      int64_t column = n % out[3].first, row = n / out[3].first % out[2].first,
-              batch = n / out[3].first / out[2].first;
-      for (int64_t c = 0; c < in[1].first; ++c)
-        for (int64_t t = 0; t < taps; ++t) {
-          int64_t pair = (c / (in[1].first / deformGroups) * taps + t) * 2;
-          int64_t at =
-              batch * shifts[0].second + row * shifts[2].second + column * shifts[3].second;
-          double y = static_cast<double>(row * call.attribute(0) +
-                                         t / w[3].first * call.attribute(4) - call.attribute(2));
-          double left = static_cast<double>(column * call.attribute(1) +
-                                            t % w[3].first * call.attribute(5) - call.attribute(3));
-          columns[static_cast<size_t>(c * taps + t)] =
-              sample(batch * in[0].second + c * in[1].second,
-                     y + offset.real(at + pair * shifts[1].second),
-                     left + offset.real(at + (pair + 1) * shifts[1].second));
-        }
-      for (int64_t o = 0; o < out[1].first; ++o) {
-        double sum = 0;
-        for (int64_t c = 0; c < perGroup; ++c)
-          for (int64_t t = 0; t < taps; ++t)
-            sum += columns[static_cast<size_t>((o / outPerGroup * perGroup + c) * taps + t)] *
-                   weights[static_cast<size_t>(o * w[0].second + c * w[1].second +
-                                               t / w[3].first * w[2].second +
-                                               t % w[3].first * w[3].second)];
-        result.setReal(batch * out[0].second + o * out[1].second + row * out[2].second +
-                           column * out[3].second,
-                       sum);
       }
     }
   });

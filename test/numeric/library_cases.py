@@ -403,6 +403,22 @@ def boxes(case, fails, rand):
     case('vision.multibox_transform_loc', [probabilities, shift, anchors], [want.astype(f32), np.array([2], i32)], threshold=0.1)
 
 
+def deformed(x, offset, w, groups, offset_groups):
+    """A deformable convolution with a padding of one below and to the right, as loops."""
+    n, c, h, wide = x.shape
+    o, per, kh, kw = w.shape
+    high, out_wide = offset.shape[2:]
+    want = np.zeros((n, o, high, out_wide))
+    for b, p, i, j, q, a, e in np.ndindex(n, o, high, out_wide, per, kh, kw):
+        channel, k = p // (o // groups) * per + q, a * kw + e
+        at = (channel // (c // offset_groups) * kh * kw + k) * 2
+        y, v = i + a + float(offset[b, at, i, j]), j + e + float(offset[b, at + 1, i, j])
+        if w[p, q, a, e] != 0:
+            near = [(r, s) for r in range(h) for s in range(wide) if abs(y - r) < 1 and abs(v - s) < 1]
+            want[b, p, i, j] += sum((1 - abs(y - r)) * (1 - abs(v - s)) * float(x[b, channel, r, s]) for r, s in near) * float(w[p, q, a, e])
+    return want.astype(f32)
+
+
 def regions(case, fails, rand):
     x = rand(2, 2, 6, 7)
     rois = np.array([[0, 0.5, 1, 5, 4.2], [1, -1, 2, 3.3, 9]], f32)
@@ -490,6 +506,19 @@ def regions(case, fails, rand):
         value = sum((1 - abs(y - r)) * (1 - abs(q - s)) * float(z[0, r, s, c]) for r in range(5) for s in range(5) if abs(y - r) < 1 and abs(q - s) < 1)
         want[0, i, j, o] += value * float(w[a, b, c, o])
     case('nn.deformable_conv2d', [z, offset, w], want.astype(f32), data_layout='NHWC', kernel_layout='HWIO', strides=[2, 2], kernel_size=[3, 3], channels=2)
+    # Groups of channels and of offsets, places outside; weights that pick one tap do not see the others.
+    own = np.random.default_rng(5)
+    x = np.round(own.uniform(-2, 2, (2, 4, 3, 5)), 2).astype(f32)
+    offset = np.round(own.uniform(-2.5, 2.5, (2, 2 * 2 * 4, 3, 5)), 2).astype(f32)
+    offset[0, 0, 0, 0] = np.nan
+    weights = np.round(own.uniform(-2, 2, (6, 2, 2, 2)), 2).astype(f32)
+    case('nn.deformable_conv2d', [x, offset, weights], deformed(x, offset, weights, 2, 2), padding=[0, 0, 1, 1], groups=2, deformable_groups=2, channels=6)
+    picks = np.zeros((8, 1, 2, 2), f32)
+    for t in range(8):
+        picks[t, 0, t % 4 // 2, t % 2] = 1 + t
+    x = x[:, :2].copy()
+    x[1, 1, 2, 4] = np.inf
+    case('nn.deformable_conv2d', [x, offset, picks], deformed(x, offset, picks, 2, 2), padding=[0, 0, 1, 1], groups=2, deformable_groups=2, channels=8)
 
 
 def sparse(case, fails, rand):

@@ -298,3 +298,35 @@ TEST_CASE("images, crops and grids of known shapes") {
   CHECK(slices.made() == "unique cast cast cast : (Tensor[(2, ?, 4), float32], Tensor[(?), int64], "
                          "Tensor[(3), int64], Tensor[(?), int64])");
 }
+
+TEST_CASE("deformable convolutions are what taps read and a convolution of 1 by 1") {
+  auto made = [](std::vector<int64_t> kernel, bool hasMask, bool isOpen = false) {
+    ModelMaker model;
+    OnnxImportOptions options;
+    options.allowSymbolicDims = true;
+    model.opset(19);
+    if (isOpen) {
+      options.dims = {{"N", 1}, {"H", 8}, {"W", 8}};
+      model.symbolicInput("x", {"N", "C", "H", "W"});
+    } else {
+      model.input("x", {1, 4, 8, 8});
+    }
+    model.constant(floats("w", kernel));
+    model.input("o", {1, 2 * kernel[2] * kernel[3], 9 - kernel[2], 9 - kernel[3]});
+    Names inputs = {"x", "w", "o"};
+    if (hasMask) {
+      model.input("m", {1, kernel[2] * kernel[3], 9 - kernel[2], 9 - kernel[3]});
+      inputs.insert(inputs.end(), {"", "m"});
+    }
+    model.node("DeformConv", inputs, {"y"});
+    model.output("y");
+    return summary(model, options);
+  };
+  CHECK(made({6, 4, 3, 3}, false) ==
+        "cast nn.deformable_conv2d reshape nn.conv2d : Tensor[(1, 6, 6, 6), float32]");
+  CHECK(
+      made({6, 4, 3, 3}, true) ==
+      "cast nn.deformable_conv2d take multiply reshape nn.conv2d : Tensor[(1, 6, 6, 6), float32]");
+  CHECK(made({6, 4, 3, 3}, true, true) == made({6, 4, 3, 3}, true));
+  CHECK(has(made({6, 5, 3, 3}, false), "weight has 5 input channels, data has 4 in 1 groups"));
+}
