@@ -241,14 +241,15 @@ Expected<NodeId> col2ImAtRunTime(OpContext &op, NodeId x) {
 // k of a column at place k of its block.
 Expected<> convertCol2Im(OpContext &op) {
   NodeId x = op.input(0);
-  if (!op.isKnown(1) || !op.isKnown(2)) {
+  std::vector<Dim> shape = op.shape(x);
+  bool isOpen = shape.size() == 3 && !(shape[1].isConst() && shape[2].isConst());
+  if (!op.isKnown(1) || !op.isKnown(2) || isOpen) {
     op.setOutput(0, BYCC_TRY(col2ImAtRunTime(op, x)));
     return {};
   }
   std::vector<int64_t> image = BYCC_TRY(op.constInts(1, "image_shape"));
   Window window;
   window.kernel = BYCC_TRY(op.constInts(2, "block_shape"));
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
   size_t spatial = window.kernel.size();
   if (shape.size() != 3 || image.size() != spatial || spatial < 1)
     return op.error() << "input of rank " << shape.size() << ", image_shape of " << image.size()
@@ -259,7 +260,8 @@ Expected<> convertCol2Im(OpContext &op) {
   window.dilations = BYCC_TRY(spatialInts(op, "dilations", spatial, 1, 1));
   window.pads = BYCC_TRY(spatialInts(op, "pads", 2 * spatial, 0, 0));
   BYCC_TRY(checkExtents(op, window));
-  std::vector<int64_t> grid{shape[0], shape[1]}, rest;
+  int64_t elements = shape[1].value();
+  std::vector<int64_t> grid{0, elements}, rest; // 0: the batch as it is
   int64_t block = 1, columns = 1;
   for (size_t i = 0; i < spatial; ++i) {
     if (window.kernel[i] < 1 || image[i] < 1 || image[i] > (int64_t{1} << 31))
@@ -275,11 +277,11 @@ Expected<> convertCol2Im(OpContext &op) {
         __builtin_mul_overflow(columns, grid.back(), &columns) || block > 4096)
       return op.error(Status::Limit) << "blocks or images that are too large";
   }
-  if (shape[1] % block != 0 || shape[2] != columns)
+  if (elements % block != 0 || shape[2].value() != columns)
     return op.error() << "input of type " << op.types().str(op.module().type(x))
                       << " for blocks of " << block << " elements, of which the image has "
                       << columns;
-  int64_t channels = shape[1] / block;
+  int64_t channels = elements / block;
   std::vector<double> eye(static_cast<size_t>(block * block), 0);
   for (int64_t k = 0; k < block; ++k)
     eye[k * block + k] = 1;

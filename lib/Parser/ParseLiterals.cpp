@@ -250,7 +250,8 @@ NodeId RelayParser::parseMetaReference(const Token &token) {
                   "meta[relay.Constant][" + std::to_string(meta->index.number) +
                       "] is not in the metadata, which has " + std::to_string(numMetaConstants()) +
                       " entries",
-                  numMetaConstants() ? "" : "TVM prints constants with astext(show_meta_data=True)");
+                  numMetaConstants() ? ""
+                                     : "TVM prints constants with astext(show_meta_data=True)");
   if (*constant)
     return node = module_.addConstant(constant->takeValue(), sourceOf(token));
   report(constant->takeError(), metadataLine_ - 1);

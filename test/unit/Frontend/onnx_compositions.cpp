@@ -282,6 +282,23 @@ TEST_CASE("images, crops and grids of known shapes") {
   columns.node("Col2Im", {"x", "image", "block"}, {"y"});
   columns.output("y");
   CHECK(has(summary(columns), "nn.conv2d_transpose : Tensor[(1, 2, 3, 3), float32]"));
+  auto open = [](Names dims) {
+    ModelMaker model;
+    OnnxImportOptions options;
+    options.allowSymbolicDims = true;
+    options.dims = {{"C", 8}, {"L", 4}};
+    std::erase_if(options.dims,
+                  [&](const auto &dim) { return !std::ranges::count(dims, dim.first); });
+    model.opset(18);
+    model.symbolicInput("x", dims);
+    model.constant(longs("image", {2}, {3, 3}));
+    model.constant(longs("block", {2}, {2, 2}));
+    model.node("Col2Im", {"x", "image", "block"}, {"y"});
+    model.output("y");
+    return summary(model, options);
+  };
+  CHECK(has(open({"N", "C", "L"}), "nn.conv2d_transpose : Tensor[(N, 2, 3, 3), float32]"));
+  CHECK(has(open({"N", "C", "P"}), "scatter_elements"));
   OneNode crop(18, "CenterCropPad", {"x", "s"});
   crop.maker.constant(longs("s", {2}, {1, 9}));
   crop.node.ints("axes", {1, 2});
