@@ -517,6 +517,7 @@ Expected<Module> Importer::run() {
   if (opset_ == 0)
     return error(Status::Input, {file_}) << "no opset of ai.onnx is imported";
   BYCC_TRY(addFunctions());
+  nameOpenDims(model_.graph);
   BYCC_TRY(checkBindings(model_.graph));
   const Graph &graph = model_.graph;
   FunctionId main = module_.addFunction("main");

@@ -241,10 +241,12 @@ private:
   Expected<> checkDefault(const ValueInfo &info, const Value &value);
   void addInput(const ValueInfo &info, FunctionId main);
   Dim symbolOf(const std::string &param);
+  Expected<Dim> openDim(const std::string &param, const SourceLocation &location);
   Expected<Dim> boundDim(const ValueInfo &info, size_t index, int64_t wanted,
                          const SourceLocation &location);
   Expected<Dim> inputDim(const ValueInfo &info, size_t index, const std::vector<int64_t> *bound,
                          const SourceLocation &location);
+  void nameOpenDims(const Graph &graph);
   Expected<> checkBindings(const Graph &graph);
   Expected<> define(std::string_view name, Value value, const SourceLocation &location);
   void addInitializers(const Graph &graph);
@@ -306,6 +308,8 @@ private:
   Declared declared_; // of the graph; functions have their own
   NodeNames nodeNames_;
   uint32_t numLoopBodies_ = 0;
+  // Of each input, what --dim calls its extents; "" for those that are given.
+  std::unordered_map<std::string, std::vector<std::string>> dimNames_;
   std::unordered_map<std::string, int64_t> dimValues_;
   std::map<std::string, int64_t> extentsOfDefaults_; // of inputs with an initializer, by dimension
   std::map<std::string, std::string> symbols_;       // of dimensions, by their names

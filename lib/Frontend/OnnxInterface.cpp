@@ -22,23 +22,42 @@ std::vector<std::string> keysOf(const auto &map) {
   return keys;
 }
 
-// What --dim calls a dimension of an input; "" for one without a name.
-std::string nameOfDim(const ValueInfo &info, size_t index) {
-  const DimSpec &spec = info.dims[index];
-  return spec.isNameless ? std::string(info.name) + "_" + std::to_string(index)
-                         : std::string(spec.param);
+// Some exporters write -1 where they mean an open one.
+std::optional<int64_t> givenExtent(const DimSpec &dim) {
+  return dim.value.value_or(-1) < 0 ? std::nullopt : dim.value;
 }
 
 } // namespace
+
+// Open extents without a name get one each, of the input and the axis: "x_0". Two of them need not be
+// the same number, so none is given twice.
+void Importer::nameOpenDims(const Graph &graph) {
+  std::set<std::string> taken;
+  for (const ValueInfo &info : graph.inputs)
+    for (const DimSpec &dim : info.dims)
+      taken.emplace(dim.param);
+  for (const ValueInfo &info : graph.inputs) {
+    std::string input(info.name);
+    auto given = options_.shapes.find(input);
+    size_t rank = given == options_.shapes.end() ? 0 : given->second.size();
+    for (size_t i = 0; i < (info.hasShape ? info.dims.size() : rank); ++i) {
+      std::string name = info.hasShape ? std::string(info.dims[i].param) : "";
+      if (name.empty() && !(info.hasShape && givenExtent(info.dims[i])))
+        for (name = input + "_" + std::to_string(i); !taken.insert(name).second;)
+          name += "_";
+      dimNames_[input].push_back(name);
+    }
+  }
+}
 
 // Names given to --shape and --dim exist.
 Expected<> Importer::checkBindings(const Graph &graph) {
   std::map<std::string, bool> inputs, params;
   for (const ValueInfo &info : graph.inputs) {
     inputs[std::string(info.name)] = true;
-    for (size_t i = 0; i < info.dims.size(); ++i)
-      if (std::string param = nameOfDim(info, i); !param.empty())
-        params[param] = true;
+    for (const std::string &name : dimNames_[std::string(info.name)])
+      if (!name.empty())
+        params[name] = true;
   }
   auto check = [&](const auto &given, const std::map<std::string, bool> &known,
                    const char *what) -> Expected<> {
@@ -83,23 +102,12 @@ Dim Importer::symbolOf(const std::string &param) {
   return module_.types.symbol(it->second);
 }
 
-namespace {
-
-// Some exporters write -1 where they mean an open one.
-std::optional<int64_t> givenExtent(const DimSpec &dim) {
-  return dim.value.value_or(-1) < 0 ? std::nullopt : dim.value;
-}
-
-} // namespace
-
 std::string Importer::adviceToBind(std::span<const Dim> dims) {
   std::set<std::string_view> symbols;
   std::vector<Dim> left(dims.begin(), dims.end());
-  bool isUnknown = false;
   while (!left.empty()) {
     Dim dim = left.back();
     left.pop_back();
-    isUnknown |= dim.isUnknown();
     if (dim.isConst() || dim.isUnknown())
       continue;
     const DimExpr &e = module_.types.expr(dim);
@@ -112,21 +120,13 @@ std::string Importer::adviceToBind(std::span<const Dim> dims) {
   for (const auto &[param, symbol] : symbols_)
     if (symbols.contains(symbol))
       options.push_back("--dim " + shellWord(escaped(param)) + "=N");
-  for (const ValueInfo &info : model_.graph.inputs) {
-    auto isUnnamed = [](const DimSpec &dim) {
-      return !givenExtent(dim) && dim.param.empty() && !dim.isNameless;
-    };
-    if (isUnknown && std::ranges::any_of(info.dims, isUnnamed) &&
-        !options_.shapes.contains(std::string(info.name)))
-      options.push_back("--shape " + shellWord(escaped(info.name)) + "=...");
-  }
   return options.empty() ? "" : "bind extents: " + bycc::join(options, " ");
 }
 
 // --shape of an input beats what other inputs make of a name: exporters use one for several extents.
 Expected<Dim> Importer::boundDim(const ValueInfo &info, size_t index, int64_t wanted,
                                  const SourceLocation &location) {
-  std::string param = nameOfDim(info, index);
+  const std::string &param = dimNames_[std::string(info.name)][index];
   std::optional<int64_t> value = givenExtent(info.dims[index]);
   if (auto given = options_.dims.find(param); given != options_.dims.end())
     value = given->second;
@@ -140,14 +140,22 @@ Expected<Dim> Importer::boundDim(const ValueInfo &info, size_t index, int64_t wa
   return Dim(wanted);
 }
 
+Expected<Dim> Importer::openDim(const std::string &param, const SourceLocation &location) {
+  if (options_.allowSymbolicDims)
+    return symbolOf(param);
+  return error(Status::Input, location).note("bind it with --dim " + escaped(param) + "=N")
+         << "dimension '" << escaped(param) << "' is not bound";
+}
+
 Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
                                  const std::vector<int64_t> *bound,
                                  const SourceLocation &location) {
   const DimSpec &spec = info.dims[index];
-  std::string param = nameOfDim(info, index);
+  const std::string &param = dimNames_[std::string(info.name)][index];
   std::optional<int64_t> value = givenExtent(spec);
+  auto known = dimValues_.find(param);
   if (spec.value && !value) {
-    if (!bound && !options_.declaredWarnings)
+    if (!bound && known == dimValues_.end() && !options_.declaredWarnings)
       return error(Status::Input, location)
                  .note("bind it with --shape " + shellWord(escaped(info.name)) +
                        "=..., or leave it open with --declared-types=warn")
@@ -156,19 +164,11 @@ Expected<Dim> Importer::inputDim(const ValueInfo &info, size_t index,
   }
   if (bound && (*bound)[index] != openExtent)
     return boundDim(info, index, (*bound)[index], location);
-  auto known = dimValues_.find(param);
   if (!param.empty() && known != dimValues_.end())
     value = known->second;
   if (value)
     return Dim(*value);
-  if (options_.allowSymbolicDims)
-    return param.empty() ? Dim::unknown() : symbolOf(param);
-  std::string what =
-      param.empty() ? "dimension " + std::to_string(index) : "dimension '" + escaped(param) + "'";
-  return error(Status::Input, location)
-             .note(param.empty() ? "bind it with --shape " + escaped(info.name) + "=..."
-                                 : "bind it with --dim " + escaped(param) + "=N")
-         << what << " is not bound";
+  return openDim(param, location);
 }
 
 // An initializer is the default of the input of its name, whose type it has.
@@ -223,13 +223,13 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
     if (info.hasShape && bound && bound->size() != info.dims.size())
       return error(Status::Arg, location)
              << "has rank " << info.dims.size() << ", cannot be bound to rank " << bound->size();
-    std::vector<Dim> dims;
+    ValueInfo shaped = info;
     if (!info.hasShape)
-      for (int64_t extent : *bound)
-        dims.push_back(extent == openExtent ? Dim::unknown() : Dim(extent));
+      shaped.dims.resize(bound->size());
+    std::vector<Dim> dims;
     std::vector<Diagnostic> unbound;
-    for (size_t i = 0; i < info.dims.size(); ++i) {
-      Expected<Dim> dim = inputDim(info, i, bound, location);
+    for (size_t i = 0; i < shaped.dims.size(); ++i) {
+      Expected<Dim> dim = inputDim(shaped, i, bound, location);
       if (!dim)
         unbound.push_back(dim.error().diagnostics().front());
       else

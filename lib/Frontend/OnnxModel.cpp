@@ -308,8 +308,7 @@ Expected<> decodeDim(Reader reader, DimSpec &dim) {
     }
   if (dim.value && !dim.param.empty())
     return reader.fault(field) << "a dimension with both a value and a name";
-  dim.isNameless = dim.param == "?"; // of paddle2onnx: several of these are not one extent
-  if (dim.isNameless)
+  if (dim.param == "?") // of paddle2onnx: several of these are not one extent
     dim.param = {};
   return {};
 }

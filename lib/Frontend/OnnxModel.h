@@ -113,8 +113,7 @@ struct Node {
 
 struct DimSpec {
   std::optional<int64_t> value;
-  std::string_view param;  // "" when neither is given
-  bool isNameless = false; // called "?", as several are that have nothing in common
+  std::string_view param; // "" when neither is given
 };
 
 struct ValueInfo {

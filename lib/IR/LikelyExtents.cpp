@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <optional>
 #include <unordered_set>
 
 namespace bycc {
@@ -106,17 +105,21 @@ void findLengths(Module &module) {
 
 void findBatchExtents(Module &module) {
   findLengths(module);
-  std::optional<Dim> first;
+  std::vector<Dim> firsts;
+  bool areNameless = true; // x_0, y_0: what the frontend calls them
   for (TypeId type : inputTypes(module)) {
     if (!module.types.isTensor(type) || module.types.shape(type).empty())
       continue;
     Dim dim = module.types.shape(type)[0];
-    if (!isSymbol(module, dim) || first.value_or(dim) != dim)
+    if (!isSymbol(module, dim))
       return;
-    first = dim;
+    areNameless &= std::string_view(module.types.expr(dim).symbol).ends_with("_0");
+    firsts.push_back(dim);
   }
-  if (first)
-    module.types.setLikely(*first, 1);
+  bool isOne = std::ranges::all_of(firsts, [&](Dim dim) { return dim == firsts[0]; });
+  if (isOne || areNameless)
+    for (Dim dim : firsts)
+      module.types.setLikely(dim, 1);
 }
 
 std::string OpenExtents::text() const {

@@ -3,7 +3,8 @@
 // the same model. Results never depend on it.
 //
 //   batch, batch_size, N, b       1   but N behind a batch is a length: (batch_size, N)
-//   first in every input of main  1    a batch, whatever its name is
+//   first in every input of main  1    a batch, whatever its name is; so are x_0 and y_0, as first
+//                                      extents without a name are called
 //   any other symbol              64
 //   ?                             64
 //   (seq / 2)                     32   what its symbols make of it, at least 0
@@ -32,8 +33,8 @@ int64_t usualExtent(std::string_view symbol);
 // Of a tensor type; 1 for rank 0.
 double likelyElements(const TypeTable &types, TypeId tensor);
 
-// Symbols that are the first dim of every input of main (of rank 1 and more) count 1
-// from here on; an N behind a batch counts 64.
+// A symbol that is the first dim of every input of main (of rank 1 and more) counts 1 from
+// here on, and so do first dims that all are without a name; an N behind a batch counts 64.
 void findBatchExtents(Module &module);
 
 // The extents that a program leaves open, and what they count as.

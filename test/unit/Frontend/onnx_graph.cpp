@@ -299,7 +299,7 @@ TEST_CASE("D1: a negative dim of an input can be bound or left open") {
   std::vector<Diagnostic> warnings;
   open.allowSymbolicDims = true;
   open.declaredWarnings = &warnings;
-  CHECK(summary(maker, open) == "nn.relu : Tensor[(?, 3), float32]");
+  CHECK(summary(maker, open) == "nn.relu : Tensor[(x_0, 3), float32]");
   CHECK(warnings.empty());
   maker = unary("Relu", {2, 3});
   maker.graph.clear_output();
@@ -336,6 +336,26 @@ TEST_CASE("dimensions called ? are not one extent") {
   CHECK(summary(maker, options) == "nn.relu : Tensor[(x_0, x_1), float32]");
   options.dims = {{"x_1", 5}};
   CHECK(summary(maker, options) == "nn.relu : Tensor[(x_0, 5), float32]");
+}
+
+TEST_CASE("an extent of an input that has no name gets one, which no other has") {
+  ModelMaker maker;
+  maker.symbolicInput("x", {"", "x_0"});
+  maker.symbolicInput("y.z", {"", "x_0"});
+  maker.node("Concat", {"x", "y.z"}, {"a"}).integer("axis", 0);
+  maker.node("Relu", {"a"}, {"b"});
+  maker.output("b");
+  OnnxImportOptions options;
+  options.allowSymbolicDims = true;
+  CHECK(has(summary(maker, options), "nn.relu : Tensor[((x_0_ + y_z_0), x_0), float32]"));
+  options.dims = {{"x_0_", 5}, {"y.z_0", 2}};
+  CHECK(has(summary(maker, options), "nn.relu : Tensor[(7, x_0), float32]"));
+  options.dims = {{"y_0", 2}};
+  CHECK(has(problemOf(maker, options), "there is no dimension 'y_0'"));
+  options.dims = {};
+  options.shapes = {{"x", {openExtent, 4}}};
+  CHECK(has(summary(maker, options), "nn.relu : Tensor[((x_0_ + y_z_0), 4), float32]"));
+  CHECK(has(problemOf(maker), "note: bind it with --dim x_0_=N"));
 }
 
 TEST_CASE("D2: dims of 0 are legal") {

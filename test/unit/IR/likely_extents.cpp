@@ -100,6 +100,15 @@ TEST_CASE("a symbol that is the first dim of every input is a batch") {
   c.input({c.symbol("s1")});
   findBatchExtents(c.module);
   CHECK(c.likely(c.symbol("s0")) == 64);
+
+  Program d; // none of them has a name
+  Dim x0 = d.symbol("x_0"), x1 = d.symbol("x_1"), y0 = d.symbol("y_0");
+  d.input({x0, x1});
+  d.input({y0, 3});
+  findBatchExtents(d.module);
+  CHECK(d.likely(x0) == 1);
+  CHECK(d.likely(x1) == 64);
+  CHECK(d.likely(y0) == 1);
   Program none;
   findBatchExtents(none.module);
 }
