@@ -134,6 +134,31 @@ bool holds(const AttrTest &test, const AttrValue &value) {
          (!test.range || isInRange(value, *test.range));
 }
 
+bool NumberRange::isWithin(const NumberRange &other) const {
+  bool isAbove = min > other.min || (min == other.min && (minIsOpen || !other.minIsOpen));
+  bool isBelow = max < other.max || (max == other.max && (maxIsOpen || !other.maxIsOpen));
+  return isAbove && isBelow;
+}
+
+bool implies(const AttrTest &test, const AttrTest &other) {
+  // 3 may be the axis -1: only what is written alike is compared.
+  bool isAxis = test.key == "axis";
+  if (!test.anyOf.empty() && !isAxis)
+    return std::ranges::all_of(test.anyOf, [&](const AttrValue &value) {
+      return !holds(test, value) || holds(other, value);
+    });
+  auto isIn = [](const AttrValue &value, const std::vector<AttrValue> &values) {
+    return std::ranges::any_of(values,
+                               [&](const AttrValue &each) { return value.equalsLoosely(each); });
+  };
+  auto isOther = [&](const AttrValue &value) { return isIn(value, other.anyOf); };
+  auto isExcluded = [&](const AttrValue &value) { return isIn(value, test.noneOf); };
+  bool isWithin = !other.range || (test.range && test.range->isWithin(*other.range) &&
+                                   (!isAxis || other.range->isWithin(*test.range)));
+  return isWithin && std::ranges::all_of(other.noneOf, isExcluded) &&
+         (other.anyOf.empty() || (!test.anyOf.empty() && std::ranges::all_of(test.anyOf, isOther)));
+}
+
 WhyNot whyNot(const AttrTest &test, const Module &module, NodeId call) {
   const AttrValue *value = module.attr(call, test.key);
   if (value && holds(test, *value))

@@ -42,17 +42,34 @@ static std::optional<DType> dtypeOf(const Module &module, NodeId call) {
   return tensor ? std::optional(module.types.dtype(tensor)) : std::nullopt;
 }
 
+bool CostRow::isTighterThan(const CostRow &other) const {
+  auto implies = [](const CostRow &row, const CostRow &wider) {
+    return (!wider.dtype || row.dtype == wider.dtype) &&
+           (!wider.threads || row.threads == wider.threads) &&
+           row.callClass.implies(wider.callClass);
+  };
+  return implies(*this, other) && !implies(other, *this);
+}
+
 const CostRow *CostModel::best(const Rows &rows, const Module &module, NodeId call,
                                std::optional<DType> dtype) const {
+  std::vector<const CostRow *> fitting; // of as many constraints as the first one
   for (const CostRow &row : rows) {
+    if (!fitting.empty() && row.numConstraints() < fitting[0]->numConstraints())
+      break;
     if (row.threads && row.threads != threads)
       continue;
     if (row.dtype && row.dtype != (dtype ? dtype : dtypeOf(module, call)))
       continue;
     if (row.callClass.holds(module, call))
-      return &row;
+      fitting.push_back(&row);
   }
-  return nullptr;
+  auto isTightest = [&](const CostRow *row) {
+    return std::ranges::none_of(fitting,
+                                [&](const CostRow *each) { return each->isTighterThan(*row); });
+  };
+  auto found = std::ranges::find_if(fitting, isTightest);
+  return found == fitting.end() ? nullptr : *found;
 }
 
 CostRates CostModel::filled(const CostRow &row) const {

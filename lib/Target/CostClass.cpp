@@ -316,4 +316,16 @@ bool CostClass::holds(const Module &module, NodeId call) const {
   return std::ranges::all_of(parts_, [&](const Part &part) { return holds(part, module, call); });
 }
 
+bool CostClass::implies(const Part &part, const Part &other) {
+  return part.condition == other.condition && part.isIn == other.isIn &&
+         part.measure == other.measure && part.test.key == other.test.key &&
+         bycc::implies(part.test, other.test);
+}
+
+bool CostClass::implies(const CostClass &other) const {
+  return std::ranges::all_of(other.parts_, [&](const Part &wanted) {
+    return std::ranges::any_of(parts_, [&](const Part &part) { return implies(part, wanted); });
+  });
+}
+
 } // namespace bycc

@@ -26,6 +26,7 @@ struct NumberRange {
   bool contains(double value) const {
     return (minIsOpen ? value > min : value >= min) && (maxIsOpen ? value < max : value <= max);
   }
+  bool isWithin(const NumberRange &other) const;
   std::string str() const; // ">= 1 and < 8"
 };
 
@@ -38,6 +39,8 @@ struct AttrTest {
 };
 WhyNot whyNot(const AttrTest &test, const Module &module, NodeId call);
 bool holds(const AttrTest &test, const AttrValue &value);
+// Does `other`, of the same attribute, hold wherever `test` does? False where that is not seen.
+bool implies(const AttrTest &test, const AttrTest &other);
 // "a, b=1|2, c>=1<8": names, each alone (then the test says nothing) or with a test
 // as in op{..}. Errors give the column.
 Expected<std::vector<AttrTest>> parseTests(std::string_view text);

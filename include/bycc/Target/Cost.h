@@ -5,7 +5,8 @@
 //
 // Rows say it for some calls only, and the most special one that fits counts: one of
 // the operator or composite before one of all operators ("*"), then the one with more
-// constraints, then the later one.
+// constraints, then one with tighter ones (filters<5 before filters<8), then the later one,
+// those of a CPU being later than those of all.
 #pragma once
 
 #include "bycc/IR/Ids.h"
@@ -51,6 +52,8 @@ struct CostRow {
   std::optional<double> microseconds; // with a rate besides it, else the whole call
 
   size_t numConstraints() const { return callClass.size() + (dtype ? 1 : 0) + (threads ? 1 : 0); }
+  // Of as many constraints: does each call that this fits also fit the other, and not the other way round?
+  bool isTighterThan(const CostRow &other) const;
 };
 
 struct CostModel {
@@ -93,7 +96,7 @@ struct CostModel {
   double trustInProducts() const { return givenTrust().value_or(0.5); }
 
 private:
-  using Rows = std::vector<CostRow>; // the most special first
+  using Rows = std::vector<CostRow>; // of more constraints first, then the later ones
   const CostRow *best(const Rows &rows, const Module &module, NodeId call,
                       std::optional<DType> dtype) const;
   const CostRow *rowOf(const Module &module, NodeId call, std::optional<DType> dtype) const;

@@ -29,6 +29,9 @@ public:
   size_t size() const { return parts_.size(); }
   // Do all parts hold for an operator call?
   bool holds(const Module &module, NodeId call) const;
+  // Is each part of `other` met by calls that meet some part of this? As seen from the parts:
+  // "filters<5" implies "filters<8", and conditions of files imply themselves alone.
+  bool implies(const CostClass &other) const;
 
 private:
   // One of `condition`, `isIn` and `measure`, or none: then `test` is of an attribute.
@@ -40,6 +43,7 @@ private:
   };
   static Expected<Part> parsePart(AttrTest test, OpId op, const FileClasses &fileClasses);
   static bool holds(const Part &part, const Module &module, NodeId call);
+  static bool implies(const Part &part, const Part &other);
 
   std::vector<Part> parts_; // none: every call
 };

@@ -240,6 +240,63 @@ TEST_CASE("the most special row counts") {
   CHECK(unknown.takeError().str().find("nn.densse") != std::string::npos);
 }
 
+TEST_CASE("of rows with as many constraints a tighter one counts, wherever it stands") {
+  Program program(products); // of nn.dense: k 8, rows 2, elements 10
+  auto of = [&](std::initializer_list<const char *> classes) {
+    std::string text;
+    double number = 0;
+    for (const char *each : classes)
+      text += (text.empty() ? "" : ", ") + std::string(R"({"op": "nn.dense", "class": ")") + each +
+              R"(", "gflops": )" + std::to_string(++number) + "}";
+    return gflops(costs(R"("rows": [)" + text + "]"), program, 1);
+  };
+  CHECK(of({"k<9", "k<16"}) == 1);
+  CHECK(of({"k<16", "k<9"}) == 2);
+  CHECK(of({"k<=8", "k<9"}) == 1);
+  CHECK(of({"k=8", "k<9", "k>2"}) == 1);
+  CHECK(of({"k=8", "k=8|9", "k!=7"}) == 1);
+  CHECK(of({"k!=7|9", "k!=7"}) == 1);
+  CHECK(of({"k>4<16", "k<17", "k>4"}) == 1);
+  CHECK(of({"k<9, rows<4", "k<16, rows<4"}) == 1);
+  CHECK(of({"k<9", "k<16", "k<9"}) == 3); // equals: the later one
+  CHECK(of({"k<9", "k>2"}) == 2);         // neither is in the other
+  CHECK(of({"k<9, rows<8", "k<16, rows<4"}) == 2);
+  CHECK(of({"k<9", "k<16, rows<4"}) == 2); // more constraints come first
+  // What one of the tightest loses to, an older one does not lose to.
+  CHECK(of({"k<9", "rows<4", "k<16"}) == 2);
+  CHECK(of({"k<7", "rows<4", "k<16"}) == 3);
+  CostModel types =
+      costs(R"("rows": [{"op": "nn.dense", "class": "k<9", "dtype": "int8", "gflops": 1},
+    {"op": "nn.dense", "class": "k<16", "dtype": "int8", "gflops": 2}])");
+  CHECK(gflops(types, program, 1) == 1);
+  // Rows of a CPU are later ones, no tighter ones.
+  auto onZen = [&](const char *wide, const char *narrow) {
+    CostModel model =
+        costs(std::string(R"("rows": [{"op": "nn.dense", "class": ")") + wide +
+              R"(", "gflops": 1}], "cpus": {"znver4": {"rows": [{"op": "nn.dense", "class": ")" +
+              narrow + R"(", "gflops": 2}]}})");
+    model.specialize("znver4");
+    return gflops(model, program, 1);
+  };
+  CHECK(onZen("k<9", "k<16") == 1);
+  CHECK(onZen("k<16", "k<16") == 2);
+  CHECK(onZen("k<16", "k>1") == 2);
+}
+
+TEST_CASE("an axis from the end is compared with what is written alike") {
+  Program program("(%x: Tensor[(2, 3, 4), float32]) { nn.softmax(%x, axis=-1) }");
+  auto of = [&](const char *first, const char *second) {
+    return gflops(costs(std::string(R"("rows": [{"op": "nn.softmax", "class": ")") + first +
+                        R"(", "gflops": 1}, {"op": "nn.softmax", "class": ")" + second +
+                        R"(", "gflops": 2}])"),
+                  program);
+  };
+  CHECK(of("axis=-1", "axis=-1|1") == 1);
+  CHECK(of("axis=-1", "axis!=0") == 2);
+  CHECK(of("axis!=0|1", "axis!=0") == 1);
+  CHECK(of("axis>=0", "axis>=-1") == 2);
+}
+
 TEST_CASE("rows for a number of threads") {
   Program program(products);
   CostModel model = costs(R"("rows": [{"op": "nn.dense", "threads": 1, "gflops": 1},
