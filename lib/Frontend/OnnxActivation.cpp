@@ -4,6 +4,8 @@
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 
+#include "bycc/Support/Cubic.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -182,15 +184,16 @@ Expected<> convertMish(OpContext &op) {
   return {};
 }
 
-// In the spelling that recognize-gelu makes: (x * 0.5) * (1 + erf(x / sqrt 2)).
+// In the spelling that recognize-gelu makes: (x * 0.5) * (1 + erf(x / sqrt 2)), or with
+// tanh(x * (x * x * 0.044715 * c + c)), c = sqrt(2 / pi).
 Expected<NodeId> geluOf(OpContext &op, NodeId x, bool isTanh) {
   Compose c(op);
   NodeId inner;
   if (isTanh) {
-    NodeId sum = c.add(x, c.mul(c.mul(c.mul(x, x), x), 0.044715));
-    inner = c.call("tanh", {c.mul(sum, std::sqrt(2 / std::acos(-1.0)))});
+    NodeId factor = c.add(c.mul(c.mul(x, x), tanhGelu.inner[3]), tanhGelu.inner[1]);
+    inner = c.call("tanh", {c.mul(x, factor)});
   } else {
-    inner = c.call("erf", {c.mul(x, std::sqrt(0.5))});
+    inner = c.call("erf", {c.mul(x, exactGelu.inner[1])});
   }
   return c.done(c.mul(c.mul(x, 0.5), c.add(inner, 1)));
 }

@@ -4,7 +4,6 @@
 
 #include "ConstantView.h"
 
-#include <cmath>
 #include <optional>
 
 namespace bycc {
@@ -40,11 +39,6 @@ inline std::optional<WithConstant> asWithConstant(const Module &module, NodeId n
   if (auto value = uniformValue(module, operands->first))
     return WithConstant{operands->second, *value};
   return std::nullopt;
-}
-
-// Exporters write constants with 5 to 17 digits; what is meant must be clear.
-inline bool isClose(double value, double wanted) {
-  return std::abs(value - wanted) <= 1e-5 * std::abs(wanted);
 }
 
 } // namespace bycc

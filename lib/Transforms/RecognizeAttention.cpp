@@ -16,6 +16,8 @@
 #include "SimplifyRules.h"
 #include "bycc/Transforms/Passes.h"
 
+#include <cmath>
+
 namespace bycc {
 namespace {
 

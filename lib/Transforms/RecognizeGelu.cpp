@@ -1,21 +1,26 @@
-// Writes every spelling of the erf form of gelu in one:
+// Writes every spelling of gelu in one, that of its exact form and that of its
+// approximation each:
 //
 //   multiply(multiply(x, 0.5), add(erf(multiply(x, 0.70710678)), 1))
+//   multiply(multiply(x, 0.5), add(tanh(multiply(x, add(multiply(multiply(x, x), 0.035677408), 0.79788456))), 1))
 //
 // which is what vendors' patterns then look for. There is no gelu operator in
-// Relay. Found are products of x, a half and 1 + erf(x / sqrt 2) in any order and
+// Relay. Found are products of x, a half and 1 + g(u) in any order and
 // association: (x * g) * 0.5, x * (g * 0.5), (0.5 * x) * g, (x * g) / 2, with g =
-// erf(u) + 1 or 1 + erf(u), u = x / 1.41421356 or x * 0.70710678, and
-// x * (0.5 + 0.5 * erf(u)). All three constants are checked to 1e-5; other values
-// are another function.
+// erf(u) + 1 or 1 + erf(u), and x * (0.5 + 0.5 * erf(u)). u is a polynomial in x, in
+// whatever way it is computed: x / sqrt 2 under erf, sqrt(2 / pi) * (x + 0.044715 * x^3) under
+// tanh. All constants are checked to 1e-5, those of narrow types to what these
+// hold; other values are another function.
 #include "Recognize.h"
 #include "Scopes.h"
+#include "bycc/IR/Op.h"
+#include "bycc/Support/Cubic.h"
 #include "bycc/Transforms/Passes.h"
+
+#include <cmath>
 
 namespace bycc {
 namespace {
-
-const double rootHalf = std::sqrt(0.5);
 
 class Gelu {
 public:
@@ -25,6 +30,8 @@ public:
     if (!module_.types.isTensor(module_.type(root_)) ||
         !isFloat(module_.types.dtype(module_.type(root_))))
       return false;
+    DType dtype = module_.types.dtype(module_.type(root_));
+    tolerance_ = dtype == DType::Float16 ? 2e-3 : dtype == DType::BFloat16 ? 0x1p-7 : 1e-5;
     collect(root_, 0);
     if (factors_.size() != 2)
       return false;
@@ -32,7 +39,7 @@ public:
       x_ = factors_[1 - gate];
       double factor = factor_;
       if (module_.type(x_) == module_.type(root_) && matchGate(factors_[gate], factor) &&
-          isClose(factor, 0.5))
+          isNear(factor, 0.5))
         return !isCanonical(factors_[gate]);
     }
     return false;
@@ -41,11 +48,18 @@ public:
   Expected<NodeId> build(Builder &builder) const {
     builder.setSource(module_.node(root_).source);
     DType dtype = module_.types.dtype(module_.type(root_));
-    NodeId scaled = BYCC_TRY(builder.call(ops::multiply, {x_, module_.addScalar(dtype, rootHalf)}));
-    NodeId erf = BYCC_TRY(builder.call(ops::erf, {scaled}));
-    NodeId gate = BYCC_TRY(builder.call(ops::add, {erf, module_.addScalar(dtype, 1)}));
-    NodeId half = BYCC_TRY(builder.call(ops::multiply, {x_, module_.addScalar(dtype, 0.5)}));
-    return builder.call(ops::multiply, {half, gate});
+    auto scalar = [&](double value) { return module_.addScalar(dtype, value); };
+    NodeId factor = scalar(form_->inner[1]);
+    if (form_ == &tanhGelu) {
+      NodeId square = BYCC_TRY(builder.call(ops::multiply, {x_, x_}));
+      NodeId bent = BYCC_TRY(builder.call(ops::multiply, {square, scalar(form_->inner[3])}));
+      factor = BYCC_TRY(builder.call(ops::add, {bent, factor}));
+    }
+    NodeId inner = BYCC_TRY(builder.call(ops::multiply, {x_, factor}));
+    NodeId gate = BYCC_TRY(builder.call(form_ == &exactGelu ? ops::erf : ops::tanh, {inner}));
+    NodeId sum = BYCC_TRY(builder.call(ops::add, {gate, scalar(1)}));
+    NodeId half = BYCC_TRY(builder.call(ops::multiply, {x_, scalar(0.5)}));
+    return builder.call(ops::multiply, {half, sum});
   }
 
 private:
@@ -73,31 +87,47 @@ private:
       factors_.push_back(node);
   }
 
-  // 1 + erf(u), or c + c * erf(u), which adds c to the factors.
-  bool matchGate(NodeId node, double &factor) const {
+  // Exporters write constants with 5 to 17 digits; what is meant must be clear.
+  bool isNear(double value, double wanted) const {
+    return std::abs(value - wanted) <= tolerance_ * std::abs(wanted);
+  }
+
+  // 1 + g(u), or c + c * g(u), which adds c to the factors.
+  bool matchGate(NodeId node, double &factor) {
     std::optional<WithConstant> sum = asWithConstant(module_, node, ops::add);
     if (!sum)
       return false;
-    if (std::optional<NodeId> inner = asUnary(module_, sum->node, ops::erf))
-      return isClose(sum->value, 1) && isScaledInput(*inner);
+    if (matchForm(sum->node))
+      return isNear(sum->value, 1);
     std::optional<WithConstant> product = asWithConstant(module_, sum->node, ops::multiply);
-    std::optional<NodeId> inner =
-        product ? asUnary(module_, product->node, ops::erf) : std::nullopt;
-    if (!inner || !isClose(product->value, sum->value))
+    if (!product || !isNear(product->value, sum->value))
       return false;
     factor *= sum->value;
-    return isScaledInput(*inner);
+    return matchForm(product->node);
   }
 
-  // x * sqrt(1/2) or x / sqrt(2)
-  bool isScaledInput(NodeId node) const {
-    if (std::optional<WithConstant> product = asWithConstant(module_, node, ops::multiply))
-      return product->node == x_ && isClose(product->value, rootHalf);
-    std::optional<Operands2> quotient = asBinary(module_, node, ops::divide);
-    if (!quotient || quotient->first != x_)
+  bool matchForm(NodeId gate) {
+    bool isErf = module_.isOp(gate, ops::erf);
+    if (!isErf && !module_.isOp(gate, ops::tanh))
       return false;
-    std::optional<double> divisor = uniformValue(module_, quotient->second);
-    return divisor && isClose(*divisor, std::sqrt(2.0));
+    form_ = isErf ? &exactGelu : &tanhGelu;
+    std::optional<Cubic> inner = cubicOf(module_.operands(gate)[0], 0);
+    return inner && bycc::isNear(*inner, form_->inner, tolerance_);
+  }
+
+  // What `node` is as a polynomial in x.
+  std::optional<Cubic> cubicOf(NodeId node, int depth) const {
+    constexpr int maxDepth = 7;
+    if (node == x_)
+      return Cubic{0, 1, 0, 0};
+    if (std::optional<double> value = uniformValue(module_, node))
+      return Cubic{*value};
+    if (module_.node(node).kind != NodeKind::CallOp || module_.operands(node).size() != 2 ||
+        depth == maxDepth)
+      return std::nullopt;
+    std::optional<Cubic> a = cubicOf(module_.operands(node)[0], depth + 1);
+    std::optional<Cubic> b = a ? cubicOf(module_.operands(node)[1], depth + 1) : std::nullopt;
+    return b ? combineCubics(opInfo(module_.node(node).op).name, *a, *b) : std::nullopt;
   }
 
   // A constant as second operand.
@@ -109,15 +139,27 @@ private:
     std::optional<Operands2> root = asBinary(module_, root_, ops::multiply);
     if (!root || root->second != gate || firstBeforeConstant(root->first, ops::multiply) != x_)
       return false;
-    NodeId erf = firstBeforeConstant(gate, ops::add);
-    return erf && module_.isOp(erf, ops::erf) &&
-           firstBeforeConstant(module_.operands(erf)[0], ops::multiply) == x_;
+    NodeId call = firstBeforeConstant(gate, ops::add);
+    if (!call)
+      return false;
+    std::optional<Operands2> inner = asBinary(module_, module_.operands(call)[0], ops::multiply);
+    return inner && inner->first == x_ && isCanonicalFactor(inner->second);
+  }
+  bool isCanonicalFactor(NodeId factor) const {
+    if (form_ == &exactGelu)
+      return uniformValue(module_, factor).has_value();
+    NodeId bent = firstBeforeConstant(factor, ops::add);
+    NodeId square = bent ? firstBeforeConstant(bent, ops::multiply) : NodeId();
+    std::optional<Operands2> both =
+        square ? asBinary(module_, square, ops::multiply) : std::nullopt;
+    return both && both->first == x_ && both->second == x_;
   }
 
   Module &module_;
   NodeId root_, x_;
   std::vector<NodeId> factors_;
-  double factor_ = 1;
+  double factor_ = 1, tolerance_ = 0;
+  const GeluForm *form_ = nullptr;
 };
 
 } // namespace

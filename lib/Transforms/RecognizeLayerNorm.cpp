@@ -27,6 +27,8 @@
 #include "bycc/Support/Text.h"
 #include "bycc/Transforms/Passes.h"
 
+#include <cmath>
+
 namespace bycc {
 namespace {
 

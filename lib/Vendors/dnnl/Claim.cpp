@@ -23,10 +23,10 @@ std::string productOf(vendor::Region body) {
 }
 
 const char *nameOf(Math math) {
-  constexpr const char *names[] = {"none",  "relu", "clip",       "linear", "pow",     "abs",
-                                   "exp",   "log",  "sqrt",       "tanh",   "sigmoid", "gelu",
-                                   "swish", "mish", "hard_swish", "round",  "clip",    "add",
-                                   "sub",   "mul",  "div",        "max",    "min"};
+  constexpr const char *names[] = {"none",      "relu",  "clip", "linear",     "pow",     "abs",
+                                   "exp",       "log",   "sqrt", "tanh",       "sigmoid", "gelu",
+                                   "gelu_tanh", "swish", "mish", "hard_swish", "round",   "clip",
+                                   "add",       "sub",   "mul",  "div",        "max",     "min"};
   static_assert(std::size(names) == static_cast<size_t>(Math::Min) + 1);
   return names[static_cast<size_t>(math)];
 }

@@ -46,6 +46,8 @@ algorithm algorithmOf(Math math) {
     return algorithm::eltwise_logistic;
   case Math::Gelu:
     return algorithm::eltwise_gelu_erf;
+  case Math::GeluTanh:
+    return algorithm::eltwise_gelu_tanh;
   case Math::Swish:
     return algorithm::eltwise_swish;
   case Math::Mish:

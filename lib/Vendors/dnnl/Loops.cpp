@@ -2,6 +2,7 @@
 #include "Loops.h"
 
 #include "PoolThreads.h"
+#include "bycc/Support/Cubic.h"
 
 #include <algorithm>
 #include <array>
@@ -55,6 +56,12 @@ template <typename Body> void withFunction(Math math, float alpha, float beta, B
     return body([](float x) { return 1 / (1 + std::exp(-x)); });
   case Math::Gelu:
     return body([](float x) { return 0.5f * x * (1 + std::erf(x * std::sqrt(0.5f))); });
+  case Math::GeluTanh:
+    return body([](float x) {
+      constexpr auto slope = static_cast<float>(tanhGelu.inner[1]);
+      constexpr auto bend = static_cast<float>(tanhGelu.inner[3]);
+      return 0.5f * x * (1 + std::tanh(x * (slope + bend * x * x)));
+    });
   case Math::Swish:
     return body([](float x) { return x * (1 / (1 + std::exp(-x))); });
   case Math::Mish:

@@ -39,7 +39,7 @@ inline constexpr uint64_t alignment = 64; // of constants in the weights, of mem
 constexpr uint64_t aligned(uint64_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
-inline constexpr uint32_t planVersion = 4;
+inline constexpr uint32_t planVersion = 5;
 
 enum class ValueKind : uint8_t { Input, Constant, Temp };
 inline constexpr uint8_t numValueKinds = 3;
@@ -84,7 +84,8 @@ enum class Math : uint8_t {
   Sqrt,
   Tanh,
   Sigmoid,
-  Gelu,  // with erf
+  Gelu, // with erf
+  GeluTanh,
   Swish, // x * sigmoid(x)
   Mish,
   HardSwish, // x * min(max(x + 3, 0), 6) / 6

@@ -1,11 +1,14 @@
 // All are products: the factors of the (nested) multiply at the root, and divisors that
 // are constants, are collected, then compared with the forms
 //
-//   gelu   x * k * (a*erf(x/c) + b)    k*a = k*b = 1/2, c = sqrt(2)
+//   gelu   x * k * (a*erf(u) + b)      k*a = k*b = 1/2, u = x / sqrt(2); or with tanh, and
+//                                      u = sqrt(2/pi) * (x + 0.044715*x^3) in whatever spelling
 //   swish  x * sigmoid(x)
 //   mish   x * tanh(log(exp(x) + 1))
 //   hard   x * k * clip(a*x + b, 0, c)      k*a = 1/6, k*b = 1/2, k*c = 1
 #include "Recognize.h"
+
+#include "bycc/Support/Cubic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -95,9 +98,11 @@ private:
 
   std::optional<Math> match(uint32_t x, uint32_t gate) {
     std::vector<uint32_t> saved = nodes_;
-    if (matchGelu(x, gate))
-      return Math::Gelu;
-    nodes_ = saved;
+    for (auto [math, form] : {std::pair(Math::Gelu, &exactGelu), {Math::GeluTanh, &tanhGelu}}) {
+      if (matchGelu(x, gate, *form))
+        return math;
+      nodes_ = saved;
+    }
     if (matchHardSwish(x, gate))
       return Math::HardSwish;
     nodes_ = saved;
@@ -112,7 +117,26 @@ private:
     return std::nullopt;
   }
 
-  bool matchGelu(uint32_t x, uint32_t gate) {
+  // What a value is as a polynomial in x; the nodes between are taken.
+  std::optional<Cubic> takeCubic(uint32_t value, uint32_t x, int depth) {
+    constexpr int maxDepth = 7;
+    if (value == x)
+      return Cubic{0, 1, 0, 0};
+    if (std::optional<double> number = scalar(value))
+      return Cubic{*number};
+    uint32_t maker = uses_.maker[value];
+    if (maker == vendor::none || depth == maxDepth)
+      return std::nullopt;
+    const bycc_node *node = bycc_node_at(&region_, maker);
+    if (node->num_inputs != 2 || node->num_outputs != 1)
+      return std::nullopt;
+    nodes_.push_back(maker);
+    std::optional<Cubic> a = takeCubic(node->inputs[0], x, depth + 1);
+    std::optional<Cubic> b = a ? takeCubic(node->inputs[1], x, depth + 1) : std::nullopt;
+    return b ? combineCubics(node->op, *a, *b) : std::nullopt;
+  }
+
+  bool matchGelu(uint32_t x, uint32_t gate, const GeluForm &form) {
     auto sum = takeWithScalar(gate, "add", true);
     if (!sum)
       return false;
@@ -125,15 +149,11 @@ private:
     } else {
       nodes_ = saved;
     }
-    const bycc_node *erf = take(inner, "erf");
-    if (!erf || !isNear(product_ * scale, 0.5) || !isNear(product_ * sum->second, 0.5))
+    const bycc_node *call = take(inner, form.gate.data());
+    if (!call || !isNear(product_ * scale, 0.5) || !isNear(product_ * sum->second, 0.5))
       return false;
-    saved = nodes_;
-    if (auto divided = takeWithScalar(erf->inputs[0], "divide", false))
-      return divided->first == x && isNear(divided->second, std::sqrt(2.0));
-    nodes_ = saved;
-    auto multiplied = takeWithScalar(erf->inputs[0], "multiply", true);
-    return multiplied && multiplied->first == x && isNear(multiplied->second, std::sqrt(0.5));
+    std::optional<Cubic> found = takeCubic(call->inputs[0], x, 0);
+    return found && bycc::isNear(*found, form.inner, tolerance_);
   }
 
   // a * other + b, where each of the two may be missing; the factors too are nodes taken.

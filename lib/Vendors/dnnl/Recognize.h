@@ -1,5 +1,5 @@
-// Activations that graphs spell out as several operators: gelu (with erf), swish,
-// mish and hard swish. Constants are checked: gelu needs sqrt(2), 1 and 1/2 in whatever
+// Activations that graphs spell out as several operators: gelu (with erf, or with tanh),
+// swish, mish and hard swish. Constants are checked: gelu needs sqrt(2), 1 and 1/2 in whatever
 // place the exporter put them, mish needs log(exp(x) + 1), hard swish 3 and 6.
 #pragma once
 

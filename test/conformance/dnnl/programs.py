@@ -288,7 +288,7 @@ def scalar(p, number, dtype):
 def activation(p, x):
     one = lambda number: scalar(p, number, x.dtype)
     emit = lambda call: p.emit(call, x.shape, x.dtype)
-    kind = p.pick(['relu', 'relu', 'clip', 'swish', 'hardswish', 'gelu', 'sigmoid', 'tanh', 'leaky', 'abs', 'mish'])
+    kind = p.pick(['relu', 'relu', 'clip', 'swish', 'hardswish', 'gelu', 'tanh gelu', 'sigmoid', 'tanh', 'leaky', 'abs', 'mish'])
     if kind in ('sigmoid', 'tanh', 'abs'):
         return emit('%s(%s)' % (kind, x.name))
     if kind == 'relu':
@@ -307,6 +307,14 @@ def activation(p, x):
         if p.chance(0.5):
             return emit('divide(%s, %s)' % (emit('multiply(%s, %s)' % (x.name, bent.name)).name, one(6)))
         return emit('multiply(%s, %s)' % (x.name, emit('divide(%s, %s)' % (bent.name, one(6))).name))
+    if kind == 'tanh gelu':
+        cube = emit('multiply(%s, %s)' % (x.name, emit('multiply(%s, %s)' % (x.name, x.name)).name))
+        if p.chance(0.5):
+            cube = emit('power(%s, %s)' % (x.name, one(3)))
+        bent = emit('add(%s, %s)' % (x.name, emit('multiply(%s, %s)' % (one(0.044715), cube.name)).name))
+        gate = emit('tanh(%s)' % emit('multiply(%s, %s)' % (one(math.sqrt(2 / math.pi)), bent.name)).name)
+        cdf = emit('multiply(%s, %s)' % (one(0.5), emit('add(%s, %s)' % (one(1), gate.name)).name))
+        return emit('multiply(%s, %s)' % (x.name, cdf.name))
     g = emit('add(%s, %s)' % (emit('erf(%s)' % emit('divide(%s, %s)' % (x.name, one(math.sqrt(2)))).name).name, one(1)))
     if p.chance(0.5):
         return emit('multiply(%s, %s)' % (emit('multiply(%s, %s)' % (x.name, g.name)).name, one(0.5)))
