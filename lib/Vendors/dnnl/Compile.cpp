@@ -12,6 +12,7 @@
 #include "InstructionSet.h"
 #include "Library.h"
 #include "Needs.h"
+#include "OpenPools.h"
 #include "Pack.h"
 #include "PlanRegion.h"
 #include "RegionCopy.h"
@@ -71,6 +72,10 @@ std::optional<Plan> planForSamples(const RegionCopy &copy, const Dims &likely, P
 std::optional<Plan> anyPlanFor(const bycc_region &region, ProbeCache &cache, Refusal &refusal) {
   if (!hasRunTimeExtents(region))
     return planFor(region, cache, refusal);
+  if (std::optional<Refusal> found = refusalOfOpenPools(region)) {
+    refusal = *found;
+    return std::nullopt;
+  }
   Expected<RegionCopy> copy = copyRegion(region);
   Dims likely;
   for (uint32_t i = 0; i < region.num_symbols; ++i)

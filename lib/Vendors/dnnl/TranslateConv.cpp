@@ -198,11 +198,12 @@ template <size_t spatial> Expected<ValueId> deconv(PlanBuilder &plan, const Call
 // ceil_mode: lengthens the padding at the end until the last window fits.
 Expected<> extendToCeil(const Call &call, const Dims &data, Step &step) {
   for (size_t i = 0; i < step.kernel.size(); ++i) {
+    int64_t stride = step.strides[i];
     int64_t reach = data[i + 2] + step.padBegin[i] + step.padEnd[i] - step.kernel[i];
-    int64_t rest = reach < 0 ? 0 : reach % step.strides[i];
+    int64_t rest = (reach % stride + stride) % stride; // of data shorter than the window, too
     if (rest == 0)
       continue;
-    step.padEnd[i] += step.strides[i] - rest;
+    step.padEnd[i] += stride - rest;
     if (step.math == Math::AvgPoolAll)
       return error(Status::Unsup) << "ceil_mode with count_include_pad is not supported";
     if (step.padEnd[i] >= step.kernel[i])
