@@ -111,6 +111,7 @@ private:
   Value *loadVector(const TileSums &t, Value *base, Value *offset, int64_t vector);
   void emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX, Value *offsetW);
   void addProducts(const TileSums &t, Value *baseX, Value *offsetX, const std::vector<Value *> &w);
+  bool wouldSpill(const Contraction &c, size_t numSums) const;
   void emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW);
   Value *tilePanel(const TileSums &t, const Tile &tile, uint32_t buffer, Value *blocks);
   void beginDecoding(TileSums &t, const Tile &tile);
@@ -126,18 +127,21 @@ private:
   void moveTo(const Contraction &c, const TileOrigin &from);
   void forEachSum(const Contraction &c, const Tile &tile,
                   const std::function<void(const TileOrigin &from, int64_t v, size_t at)> &each);
+  void
+  forEachSumInLoop(const Contraction &c, const Tile &tile,
+                   const std::function<void(const TileOrigin &from, int64_t v, Value *at)> &each);
+  Value *keep(const std::vector<Value *> &vectors);
+  std::vector<Value *> throughMemory(const std::vector<Value *> &vectors);
   bool readsAlongColumns(const Contraction &c) const;
   std::vector<Value *> valuesOfSums(const Contraction &c, const Tile &tile,
                                     const std::vector<Value *> &sums);
   void storeRows(const Contraction &c, const Tile &tile, const std::vector<Value *> &sums);
-  void storeRowsInLoop(const Contraction &c, const Tile &tile, const TileOrigin &from,
-                       const std::vector<Value *> &sums);
   void setVector(const Contraction &c, const Tile &tile, const TileOrigin &from, int64_t v,
                  Value *sum);
   void storeVector(const Contraction &c, const Tile &tile, const TileOrigin &from, int64_t v,
                    Value *sum);
   void storeColumn(const Contraction &c, Value *column, Value *values, int64_t count, bool areDone);
-  void forEachColumn(const Tile &tile, const std::vector<Value *> &block, Value *used,
+  void forEachColumn(const std::vector<Value *> &block, Value *used, bool inLoop,
                      const std::function<void(Value *, Value *)> &store);
   void storeTransposed(const Contraction &c, const Tile &tile, std::vector<Value *> sums);
   std::vector<Value *> transposeTile(std::vector<Value *> rows);

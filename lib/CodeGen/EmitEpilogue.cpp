@@ -4,6 +4,8 @@
 // rows are computed before it: a tile of two rows has few vectors of sums, but 32 columns.
 #include "Emit.h"
 
+#include <llvm/IR/InlineAsm.h>
+
 namespace bycc::codegen {
 
 // One vector of sums, where the row axes stand.
@@ -29,13 +31,11 @@ void KernelEmitter::storeVector(const Contraction &c, const Tile &tile, const Ti
   emitToStore(c.epilogue.buffer, c.epilogue.store, c.epilogue.body);
 }
 
-// The sums go to memory first.
-void KernelEmitter::storeRowsInLoop(const Contraction &c, const Tile &tile, const TileOrigin &from,
-                                    const std::vector<Value *> &sums) {
-  llvm::Type *type = sums[0]->getType();
-  Value *kept = entryAlloca(llvm::ArrayType::get(type, sums.size()));
-  for (size_t s = 0; s < sums.size(); ++s)
-    b_.CreateStore(sums[s], b_.CreateConstInBoundsGEP1_64(type, kept, s));
+// As forEachSum, in a loop over the rows: for sums in memory.
+void KernelEmitter::forEachSumInLoop(
+    const Contraction &c, const Tile &tile,
+    const std::function<void(const TileOrigin &from, int64_t v, Value *at)> &each) {
+  TileOrigin from = originOf(c);
   forLoop(i64(0), i64(tile.how.rows * tile.how.outerRows), 1, [&](Value *row) {
     if (from.outer)
       axes_[c.outerRow] = b_.CreateAdd(from.outer, b_.CreateUDiv(row, i64(tile.how.rows)));
@@ -43,10 +43,19 @@ void KernelEmitter::storeRowsInLoop(const Contraction &c, const Tile &tile, cons
       axes_[c.innerRow] = b_.CreateAdd(from.inner, b_.CreateURem(row, i64(tile.how.rows)));
     Value *first = b_.CreateMul(row, i64(tile.how.vectors));
     for (int64_t v = 0; v < tile.how.vectors; ++v)
-      storeVector(c, tile, from, v,
-                  b_.CreateLoad(type, b_.CreateGEP(type, kept, b_.CreateAdd(first, i64(v)))));
+      each(from, v, b_.CreateAdd(first, i64(v)));
     setLanes({});
   });
+  moveTo(c, from);
+}
+
+// Vectors in memory.
+llvm::Value *KernelEmitter::keep(const std::vector<Value *> &vectors) {
+  llvm::Type *type = vectors[0]->getType();
+  Value *kept = entryAlloca(llvm::ArrayType::get(type, vectors.size()));
+  for (size_t i = 0; i < vectors.size(); ++i)
+    b_.CreateStore(vectors[i], b_.CreateConstInBoundsGEP1_64(type, kept, i));
+  return kept;
 }
 
 // Calls `each` where the rows of a sum stand, with its vector and its place in the sums.
@@ -82,10 +91,11 @@ void KernelEmitter::moveTo(const Contraction &c, const TileOrigin &from) {
 void KernelEmitter::storeRows(const Contraction &c, const Tile &tile,
                               const std::vector<Value *> &sums) {
   if (tile.how.loopsEpilogue) {
-    TileOrigin from = originOf(c);
-    storeRowsInLoop(c, tile, from, sums);
-    moveTo(c, from);
-    return;
+    llvm::Type *type = sums[0]->getType();
+    Value *kept = keep(sums);
+    return forEachSumInLoop(c, tile, [&](const TileOrigin &from, int64_t v, Value *at) {
+      storeVector(c, tile, from, v, b_.CreateLoad(type, b_.CreateGEP(type, kept, at)));
+    });
   }
   forEachSum(c, tile, [&](const TileOrigin &from, int64_t v, size_t at) {
     storeVector(c, tile, from, v, sums[at]);
@@ -107,16 +117,49 @@ bool KernelEmitter::readsAlongColumns(const Contraction &c) const {
   return isSo;
 }
 
+// The same vectors, read from memory that LLVM can't see through. A transposition needs as many
+// registers again as a large tile has sums, and LLVM spills sums in the loop that makes them rather
+// than after it.
+std::vector<llvm::Value *> KernelEmitter::throughMemory(const std::vector<Value *> &vectors) {
+  auto *same = llvm::InlineAsm::get(llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, false),
+                                    "", "=r,0", false);
+  Value *kept = b_.CreateCall(same, {keep(vectors)});
+  std::vector<Value *> read(vectors.size());
+  for (size_t i = 0; i < vectors.size(); ++i) {
+    llvm::Type *type = vectors[i]->getType();
+    read[i] = b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, kept, i));
+  }
+  return read;
+}
+
 // What is stored, with lanes along columns.
 std::vector<llvm::Value *> KernelEmitter::valuesOfSums(const Contraction &c, const Tile &tile,
                                                        const std::vector<Value *> &sums) {
   std::vector<Value *> values(sums.size());
-  Ref value = storedValue(c.epilogue.buffer, c.epilogue.body);
-  forEachSum(c, tile, [&](const TileOrigin &from, int64_t v, size_t at) {
+  Ref stored = storedValue(c.epilogue.buffer, c.epilogue.body);
+  auto valueOf = [&](const TileOrigin &from, int64_t v, Value *sum) {
     Scope scope(*this);
-    setVector(c, tile, from, v, sums[at]);
-    values[at] = splat(emit(value));
-  });
+    setVector(c, tile, from, v, sum);
+    return splat(emit(stored));
+  };
+  if (tile.how.loopsEpilogue) {
+    llvm::Type *type = sums[0]->getType(), *made = nullptr;
+    Value *kept = keep(sums), *results = nullptr;
+    forEachSumInLoop(c, tile, [&](const TileOrigin &from, int64_t v, Value *at) {
+      Value *value = valueOf(from, v, b_.CreateLoad(type, b_.CreateGEP(type, kept, at)));
+      if (!results) {
+        made = value->getType();
+        results = entryAlloca(llvm::ArrayType::get(made, sums.size()));
+      }
+      b_.CreateStore(value, b_.CreateGEP(made, results, at));
+    });
+    for (size_t s = 0; s < sums.size(); ++s)
+      values[s] = b_.CreateLoad(made, b_.CreateConstInBoundsGEP1_64(made, results, s));
+  } else {
+    forEachSum(c, tile, [&](const TileOrigin &from, int64_t v, size_t at) {
+      values[at] = valueOf(from, v, sums[at]);
+    });
+  }
   overrides_.clear();
   setLanes({});
   return values;
@@ -167,19 +210,17 @@ void KernelEmitter::storeColumn(const Contraction &c, Value *column, Value *valu
 }
 
 // Calls `store` with each of the `used` columns of a transposed block.
-void KernelEmitter::forEachColumn(const Tile &tile, const std::vector<Value *> &block, Value *used,
+void KernelEmitter::forEachColumn(const std::vector<Value *> &block, Value *used, bool inLoop,
                                   const std::function<void(Value *, Value *)> &store) {
   llvm::Type *type = block[0]->getType();
-  if (!tile.how.loopsEpilogue) {
+  if (!inLoop) {
     for (size_t column = 0; column < block.size(); ++column) {
       Value *at = i64(static_cast<int64_t>(column));
       ifThen(b_.CreateICmpSLT(at, used), [&] { store(at, block[column]); });
     }
     return;
   }
-  Value *kept = entryAlloca(llvm::ArrayType::get(type, block.size()));
-  for (size_t column = 0; column < block.size(); ++column)
-    b_.CreateStore(block[column], b_.CreateConstInBoundsGEP1_64(type, kept, column));
+  Value *kept = keep(block);
   forLoop(i64(0), used, 1, [&](Value *column) {
     Scope scope(*this);
     store(column, b_.CreateLoad(type, b_.CreateGEP(type, kept, column)));
@@ -188,7 +229,7 @@ void KernelEmitter::forEachColumn(const Tile &tile, const std::vector<Value *> &
 
 void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
                                     std::vector<Value *> sums) {
-  bool areDone = !tile.how.loopsEpilogue && readsAlongColumns(c);
+  bool areDone = readsAlongColumns(c);
   if (areDone)
     sums = valuesOfSums(c, tile, sums);
   unsigned lanes = static_cast<unsigned>(vectorLanes());
@@ -210,7 +251,7 @@ void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
         Value *first = b_.CreateAdd(columnBegin, i64(v * lanes));
         storeColumn(c, b_.CreateAdd(first, column), values, count, areDone);
       };
-      forEachColumn(tile, block, used, store);
+      forEachColumn(block, used, tile.how.loopsEpilogue && !areDone, store);
     }
   }
   axes_[c.innerRow] = innerBegin;

@@ -261,7 +261,7 @@ int64_t ScheduleChooser::unrollOf(const Contraction &c, const TileSchedule &tile
 // copies of it would be code without end.
 void ScheduleChooser::chooseUnroll(const Contraction &c, const TileSchedule &of,
                                    const std::string &group, TileSchedule &tile) {
-  constexpr int64_t costlyWeight = 30, most = 4000; // about as many instructions
+  constexpr int64_t costlyWeight = 30, most = 500; // about as many instructions
   int64_t weight = 0;
   exprs_.visit(c.epilogue.body, [&](Ref ref) {
     weight += isCostly(exprs_[ref].op) ? costlyWeight : 1;
