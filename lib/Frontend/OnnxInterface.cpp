@@ -69,6 +69,8 @@ Expected<> Importer::checkBindings(const Graph &graph) {
                              << "there is no " << what << " '" << escaped(name) << "'";
       if (std::optional<std::string> near = nearest(name, keys))
         return std::move(problem).note("did you mean '" + escaped(*near) + "'?");
+      if (!keys.empty())
+        return std::move(problem).note("there are: " + escaped(bycc::join(keys, ", ")));
       return problem;
     }
     return {};

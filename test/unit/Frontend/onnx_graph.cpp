@@ -352,6 +352,8 @@ TEST_CASE("an extent of an input that has no name gets one, which no other has")
   CHECK(has(summary(maker, options), "nn.relu : Tensor[(7, x_0), float32]"));
   options.dims = {{"y_0", 2}};
   CHECK(has(problemOf(maker, options), "there is no dimension 'y_0'"));
+  options.dims = {{"depth", 2}};
+  CHECK(has(problemOf(maker, options), "note: there are: x_0, x_0_, y.z_0"));
   options.dims = {};
   options.shapes = {{"x", {openExtent, 4}}};
   CHECK(has(summary(maker, options), "nn.relu : Tensor[((x_0_ + y_z_0), 4), float32]"));
