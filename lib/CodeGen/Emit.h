@@ -111,7 +111,6 @@ private:
   Value *loadVector(const TileSums &t, Value *base, Value *offset, int64_t vector);
   void emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX, Value *offsetW);
   void addProducts(const TileSums &t, Value *baseX, Value *offsetX, const std::vector<Value *> &w);
-  bool wouldSpill(const Contraction &c, size_t numSums) const;
   void emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW);
   Value *tilePanel(const TileSums &t, const Tile &tile, uint32_t buffer, Value *blocks);
   void beginDecoding(TileSums &t, const Tile &tile);
@@ -131,6 +130,8 @@ private:
   forEachSumInLoop(const Contraction &c, const Tile &tile,
                    const std::function<void(const TileOrigin &from, int64_t v, Value *at)> &each);
   Value *keep(const std::vector<Value *> &vectors);
+  std::vector<Value *> loadAll(llvm::Type *type, Value *kept, size_t count);
+  bool wouldSpill(const Contraction &c, size_t numSums) const;
   std::vector<Value *> throughMemory(const std::vector<Value *> &vectors);
   bool readsAlongColumns(const Contraction &c) const;
   std::vector<Value *> valuesOfSums(const Contraction &c, const Tile &tile,

@@ -58,6 +58,13 @@ llvm::Value *KernelEmitter::keep(const std::vector<Value *> &vectors) {
   return kept;
 }
 
+std::vector<llvm::Value *> KernelEmitter::loadAll(llvm::Type *type, Value *kept, size_t count) {
+  std::vector<Value *> vectors(count);
+  for (size_t i = 0; i < count; ++i)
+    vectors[i] = b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, kept, i));
+  return vectors;
+}
+
 // Calls `each` where the rows of a sum stand, with its vector and its place in the sums.
 void KernelEmitter::forEachSum(
     const Contraction &c, const Tile &tile,
@@ -117,6 +124,17 @@ bool KernelEmitter::readsAlongColumns(const Contraction &c) const {
   return isSo;
 }
 
+// Whether sums that are transposed would be spilled while they are made, and a detour through
+// memory is short beside that.
+bool KernelEmitter::wouldSpill(const Contraction &c, size_t numSums) const {
+  constexpr size_t manySums = 16;
+  constexpr int64_t longSum = 128;
+  int64_t steps = 1;
+  for (uint32_t axis : c.reduction)
+    steps *= extentOf(axis).value_or(longSum);
+  return numSums > manySums && steps >= longSum;
+}
+
 // The same vectors, read from memory that LLVM can't see through. A transposition needs as many
 // registers again as a large tile has sums, and LLVM spills sums in the loop that makes them rather
 // than after it.
@@ -124,12 +142,7 @@ std::vector<llvm::Value *> KernelEmitter::throughMemory(const std::vector<Value 
   auto *same = llvm::InlineAsm::get(llvm::FunctionType::get(b_.getPtrTy(), {b_.getPtrTy()}, false),
                                     "", "=r,0", false);
   Value *kept = b_.CreateCall(same, {keep(vectors)});
-  std::vector<Value *> read(vectors.size());
-  for (size_t i = 0; i < vectors.size(); ++i) {
-    llvm::Type *type = vectors[i]->getType();
-    read[i] = b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(type, kept, i));
-  }
-  return read;
+  return loadAll(vectors[0]->getType(), kept, vectors.size());
 }
 
 // What is stored, with lanes along columns.
@@ -153,8 +166,7 @@ std::vector<llvm::Value *> KernelEmitter::valuesOfSums(const Contraction &c, con
       }
       b_.CreateStore(value, b_.CreateGEP(made, results, at));
     });
-    for (size_t s = 0; s < sums.size(); ++s)
-      values[s] = b_.CreateLoad(made, b_.CreateConstInBoundsGEP1_64(made, results, s));
+    values = loadAll(made, results, sums.size());
   } else {
     forEachSum(c, tile, [&](const TileOrigin &from, int64_t v, size_t at) {
       values[at] = valueOf(from, v, sums[at]);
@@ -230,6 +242,9 @@ void KernelEmitter::forEachColumn(const std::vector<Value *> &block, Value *used
 void KernelEmitter::storeTransposed(const Contraction &c, const Tile &tile,
                                     std::vector<Value *> sums) {
   bool areDone = readsAlongColumns(c);
+  bool areKept = areDone && tile.how.loopsEpilogue; // in memory, by valuesOfSums
+  if (!areKept && wouldSpill(c, sums.size()))
+    sums = throughMemory(sums);
   if (areDone)
     sums = valuesOfSums(c, tile, sums);
   unsigned lanes = static_cast<unsigned>(vectorLanes());

@@ -264,17 +264,6 @@ void KernelEmitter::emitReduction(TileSums &t, size_t d, Value *baseX, Value *ba
   steps(whole, extent, 1);
 }
 
-// Whether sums that are transposed would be spilled while they are made, and a detour through
-// memory is short beside that.
-bool KernelEmitter::wouldSpill(const Contraction &c, size_t numSums) const {
-  constexpr size_t manySums = 16;
-  constexpr int64_t longSum = 128;
-  int64_t steps = 1;
-  for (uint32_t axis : c.reduction)
-    steps *= extentOf(axis).value_or(longSum);
-  return numSums > manySums && steps >= longSum;
-}
-
 void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
   const Contraction &c = product.what;
   TileSums t = beginSums(product, tile);
@@ -294,7 +283,7 @@ void KernelEmitter::emitTile(const Product &product, const Tile &tile) {
     sum = b_.CreateLoad(t.vector, sum);
   axes_[c.column] = columnBegin;
   if (c.isTransposed && c.innerRow != noAxis)
-    storeTransposed(c, tile, wouldSpill(c, t.sums.size()) ? throughMemory(t.sums) : t.sums);
+    storeTransposed(c, tile, t.sums);
   else
     storeRows(c, tile, t.sums);
   overrides_.clear();

@@ -1,14 +1,8 @@
 // See OpenPools.h.
 #include "OpenPools.h"
 
-#include <algorithm>
-
 namespace bycc::onednn {
 namespace {
-
-bool hasOpenExtents(const bycc_value &value) {
-  return std::any_of(value.dims, value.dims + value.rank, [](int64_t dim) { return dim < 0; });
-}
 
 // ceil_mode lengthens the padding at the end by up to stride - 1.
 bool mayLieInPadding(vendor::Node pool, size_t spatial) {
@@ -20,15 +14,15 @@ bool mayLieInPadding(vendor::Node pool, size_t spatial) {
   return false;
 }
 
-std::string reasonOf(vendor::Node node, const bycc_region &region) {
+std::string reasonOf(vendor::Node node) {
   bool isAverage = node.op().starts_with("nn.avg_pool");
   if ((!isAverage && !node.op().starts_with("nn.max_pool")) || !node.flag("ceil_mode", false))
     return "";
-  const bycc_value &data = *bycc_value_at(&region, node.raw().inputs[0]);
-  if (data.rank < 3 || !hasOpenExtents(data))
+  vendor::Value data = node.input(0);
+  if (data.rank() < 3 || data.isStatic())
     return "";
   std::string at = " at some extents that are known at run time only";
-  if (mayLieInPadding(node, static_cast<size_t>(data.rank) - 2))
+  if (mayLieInPadding(node, static_cast<size_t>(data.rank()) - 2))
     return std::string(node.op()) + ": ceil_mode makes a window that lies in the padding" + at;
   if (isAverage && node.flag("count_include_pad", false))
     return std::string(node.op()) + ": ceil_mode counts what is beyond the padding" + at;
@@ -39,7 +33,7 @@ std::string reasonOf(vendor::Node node, const bycc_region &region) {
 
 std::optional<Refusal> refusalOfOpenPools(const bycc_region &region) {
   for (uint32_t i = 0; i < region.num_nodes; ++i)
-    if (std::string reason = reasonOf(vendor::Node(&region, i), region); !reason.empty())
+    if (std::string reason = reasonOf(vendor::Node(&region, i)); !reason.empty())
       return Refusal{i, reason};
   return std::nullopt;
 }

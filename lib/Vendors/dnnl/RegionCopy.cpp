@@ -217,13 +217,7 @@ Dims dimsWith(const RegionCopy::Value &value, const std::vector<int64_t> &table)
 
 } // namespace
 
-bool hasRunTimeExtents(const bycc_region &region) {
-  for (uint32_t i = 0; i < region.num_values; ++i)
-    if (const bycc_value &value = *bycc_value_at(&region, i);
-        std::any_of(value.dims, value.dims + value.rank, [](int64_t dim) { return dim < 0; }))
-      return true;
-  return false;
-}
+bool hasRunTimeExtents(const bycc_region &region) { return !vendor::Region(region).isStatic(); }
 
 Expected<RegionCopy> copyRegion(const bycc_region &region) {
   RegionCopy copy = BYCC_TRY(copyLevel(region));
