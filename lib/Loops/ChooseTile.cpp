@@ -338,13 +338,17 @@ void ScheduleChooser::choosePanels(const Contraction &c, ProductSchedule &produc
                                               "vectors side by side, 'compiling' a constant"));
   if (product.packing == Packing::InPlace)
     return;
-  // Long panels are fetched ahead of their use.
+  // Long panels, and those of large constants, which are rarely in the cache when a kernel
+  // starts, are fetched ahead of their use.
   int64_t size = sizeInBytes(panelType(kernel_, c, product.packing)),
           tileLanes = product.tile.vectors * facts_.lanes;
   auto depth = this->product(c.reduction);
   bool isLong = !depth || *depth * tileLanes * size > facts_.prefetchedBytes;
-  product.prefetchAhead =
-      number("panels prefetch", isLong ? facts_.prefetchAhead : 0, 0, 1 << 20, "bytes ahead", size);
+  bool isLarge = product.packing == Packing::Constant && depth && columns &&
+                 *depth * *columns * size > facts_.prefetchedConstant;
+  bool fetches = tile.rows >= facts_.prefetchedRows && (isLong || isLarge);
+  product.prefetchAhead = number("panels prefetch", fetches ? facts_.prefetchAhead : 0, 0, 1 << 20,
+                                 "bytes ahead", size);
   if (product.packing != Packing::RunTime)
     return;
   auto rows = this->product(c.reduction);
