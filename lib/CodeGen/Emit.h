@@ -204,6 +204,8 @@ private:
   // --- math on f32 scalars and vectors (EmitMath.cpp)
   Value *emitExp(Value *x);
   Value *emitLog(Value *x);
+  Value *lookUp(llvm::ArrayRef<float> table, Value *index);
+  Value *emitPieces(Value *x, double width, llvm::ArrayRef<std::array<float, 16>> coefficients);
   Value *emitTanh(Value *x);
   Value *emitErf(Value *x);
   Value *emitSine(LibmFn function, Value *x); // Sin or Cos, below 2^16

@@ -3,9 +3,13 @@
 // NaN and denormals behave as in libm. The polynomials are our own least-maximum
 // fits (test/unit/CodeGen checks the errors).
 #include "Emit.h"
+#include "Pieces.h"
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
+
+#include <numeric>
 
 namespace bycc::codegen {
 
@@ -154,8 +158,64 @@ llvm::Value *KernelEmitter::emitLog(Value *x) {
   return b_.CreateSelect(b_.CreateFCmpULT(x, real(0.0, type)), nan, result);
 }
 
+namespace {
+
+unsigned lanesOf(llvm::Value *value) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector ? vector->getNumElements() : 1;
+}
+
+} // namespace
+
+// Entries of a table of 16, by the lowest four bits of the indices.
+llvm::Value *KernelEmitter::lookUp(llvm::ArrayRef<float> table, Value *index) {
+  constexpr unsigned whole = 16;
+  unsigned lanes = lanesOf(index);
+  Value *entries = llvm::ConstantDataVector::get(b_.getContext(), table);
+  auto find = [&](Value *of) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {entries, of});
+  };
+  if (lanes == whole)
+    return find(index);
+  auto *wide = llvm::FixedVectorType::get(b_.getInt32Ty(), whole);
+  if (!index->getType()->isVectorTy())
+    return b_.CreateExtractElement(
+        find(b_.CreateInsertElement(llvm::PoisonValue::get(wide), index, uint64_t{0})),
+        uint64_t{0});
+  Value *result = nullptr;
+  for (unsigned begin = 0; begin < lanes; begin += whole) {
+    unsigned count = std::min(whole, lanes - begin);
+    std::vector<int> in(whole, -1), out(count);
+    std::iota(in.begin(), in.begin() + count, static_cast<int>(begin));
+    std::iota(out.begin(), out.end(), 0);
+    Value *part = b_.CreateShuffleVector(find(b_.CreateShuffleVector(index, in)), out);
+    result = result ? llvm::concatenateVectors(b_, {result, part}) : part;
+  }
+  return result;
+}
+
+// |x| = piece * width + r; beyond the last piece's centre the result is 1. NaN stays.
+llvm::Value *KernelEmitter::emitPieces(Value *x, double width,
+                                       llvm::ArrayRef<std::array<float, 16>> coefficients) {
+  llvm::Type *type = x->getType();
+  Value *t = b_.CreateUnaryIntrinsic(fabs, x), *top = real(15 * width, type);
+  t = b_.CreateSelect(b_.CreateFCmpOGT(t, top), top, t);
+  Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
+  Value *shifted = fma(t, real(1 / width, type), magic);
+  Value *r = fma(b_.CreateFSub(shifted, magic), real(-width, type), t);
+  Value *piece = b_.CreateBitCast(shifted, type->getWithNewType(b_.getInt32Ty()));
+  Value *sum = nullptr;
+  for (const std::array<float, 16> &table : llvm::reverse(coefficients)) {
+    Value *coefficient = lookUp(table, piece);
+    sum = sum ? fma(sum, r, coefficient) : coefficient;
+  }
+  return copySign(sum, x);
+}
+
 // Odd polynomial near 0, else 1 - 2 / (e^2|x| + 1).
 llvm::Value *KernelEmitter::emitTanh(Value *x) {
+  if (context_.target.vectorBits == 512)
+    return emitPieces(x, tanhPieces.width, tanhPieces.coefficients);
   llvm::Type *type = x->getType();
   Value *t = b_.CreateUnaryIntrinsic(fabs, x);
   Value *z = b_.CreateFMul(x, x);
@@ -170,6 +230,8 @@ llvm::Value *KernelEmitter::emitTanh(Value *x) {
 
 // Odd polynomial below 0.93, else 1 - e^q(|x|).
 llvm::Value *KernelEmitter::emitErf(Value *x) {
+  if (context_.target.vectorBits == 512)
+    return emitPieces(x, erfPieces.width, erfPieces.coefficients);
   llvm::Type *type = x->getType();
   Value *t = b_.CreateUnaryIntrinsic(fabs, x);
   Value *z = b_.CreateFMul(x, x);
