@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace bycc::loops {
 namespace {
@@ -28,10 +29,9 @@ double tileCycles(const TargetFacts &facts, int64_t rows, int64_t vectors, bool 
   return std::max({fma, loads, facts.chainCycles});
 }
 
-double rowsCycles(const TargetFacts &facts, int64_t extent, int64_t tile, int64_t vectors,
-                  bool decodes = false) {
-  double full = static_cast<double>(extent / tile) * tileCycles(facts, tile, vectors, decodes);
-  return full + (extent % tile ? tileCycles(facts, extent % tile, vectors, decodes) : 0);
+double rowsCycles(const TargetFacts &facts, int64_t extent, int64_t tile, int64_t vectors) {
+  double full = static_cast<double>(extent / tile) * tileCycles(facts, tile, vectors);
+  return full + (extent % tile ? tileCycles(facts, extent % tile, vectors) : 0);
 }
 
 // Sums, a vector for each column with what decodes it, and an element that is broadcast.
@@ -86,11 +86,53 @@ private:
   int64_t inner_ = 0, outer_ = 0;
 };
 
+// Where the result lies along rows (NCHW), what a tile does behind its sums: for each column it
+// turns sums into vectors along rows and stores these, and reads what the epilogue does. That is by
+// lines of memory, of which rows that are no multiple of a line touch more.
+class TurnedResult {
+public:
+  TurnedResult(const Kernel &kernel, const Contraction &c, const TargetFacts &facts)
+      : lanes_(facts.lanes), floatsInLine_(facts.lineBytes / 4),
+        partialStores_(facts.partialStores) {
+    if (!c.isTransposed || c.innerRow == noAxis)
+      return;
+    const Exprs &exprs = kernel.exprs;
+    auto reads = [&](Ref index) { return exprs.coefficient(index, c.innerRow).value_or(0) != 0; };
+    std::vector<Ref> streams;
+    exprs.visit(c.epilogue.body, [&](Ref ref) {
+      if (ref == c.result)
+        return false;
+      if (exprs[ref].op == Op::Load && reads(exprs[ref].a) &&
+          std::ranges::find(streams, ref) == streams.end())
+        streams.push_back(ref);
+      return true;
+    });
+    auto stride = exprs.coefficient(c.epilogue.store, c.column);
+    bool conflicts = stride && *stride * 4 % (facts.lineBytes * facts.cacheSets) == 0;
+    perLine_ = (conflicts ? facts.conflictingLineCycles : facts.resultLineCycles) *
+               static_cast<double>(facts.lanes * (1 + static_cast<int64_t>(streams.size())));
+    for (uint32_t axis : c.reduction)
+      perLine_ /= static_cast<double>(std::max<int64_t>(kernel.likelyExtent(axis), 1));
+  }
+
+  // Cycles per step of the reduction, of a vector of columns.
+  double cycles(int64_t rows) const {
+    int64_t past = floatsInLine_ - std::gcd(rows, floatsInLine_);
+    double stores = static_cast<double>(rows / lanes_) + (rows % lanes_ ? partialStores_ : 0);
+    double lines = static_cast<double>(rows + past) / static_cast<double>(floatsInLine_);
+    return perLine_ * std::max(stores, lines);
+  }
+
+private:
+  int64_t lanes_, floatsInLine_;
+  double partialStores_, perLine_ = 0;
+};
+
 // What each tile of a product costs, over all of its rows and columns.
 class TileCosts {
 public:
   TileCosts(const Kernel &kernel, const Contraction &c, const TargetFacts &facts, bool copiesRows)
-      : facts_(facts), conflicts_(kernel.exprs, c, facts, copiesRows) {
+      : facts_(facts), conflicts_(kernel.exprs, c, facts, copiesRows), turned_(kernel, c, facts) {
     auto likely = [&](uint32_t axis) {
       return axis == noAxis ? 1 : std::max<int64_t>(kernel.likelyExtent(axis), 1);
     };
@@ -120,16 +162,25 @@ public:
 private:
   double cycles(int64_t r, int64_t o, int64_t v) const {
     if (o > 1)
-      return static_cast<double>(outer / o) * tileCycles(facts_, r * o, v, decodes_) +
-             (outer % o ? tileCycles(facts_, r * (outer % o), v, decodes_) : 0);
+      return static_cast<double>(outer / o) * tile(r * o, v) +
+             (outer % o ? tile(r * (outer % o), v) : 0);
     if (isOpen) // per row
-      return rowsCycles(facts_, inner, r, v, decodes_) / static_cast<double>(inner) +
-             rowsCycles(facts_, many, r, v, decodes_) / static_cast<double>(many);
-    return static_cast<double>(outer) * rowsCycles(facts_, inner, r, v, decodes_);
+      return rows(inner, r, v) / static_cast<double>(inner) +
+             rows(many, r, v) / static_cast<double>(many);
+    return static_cast<double>(outer) * rows(inner, r, v);
+  }
+  double tile(int64_t rows, int64_t vectors) const {
+    return tileCycles(facts_, rows, vectors, decodes_) +
+           static_cast<double>(vectors) * turned_.cycles(rows);
+  }
+  double rows(int64_t extent, int64_t each, int64_t vectors) const {
+    return static_cast<double>(extent / each) * tile(each, vectors) +
+           (extent % each ? tile(extent % each, vectors) : 0);
   }
 
   const TargetFacts &facts_;
   RowConflicts conflicts_;
+  TurnedResult turned_;
   bool decodes_ = false;
 };
 

@@ -9,8 +9,13 @@ namespace {
 
 constexpr TargetFacts table[] = {
     {.vectorBits = 512, .lanes = 16, .registers = 32, .l2Bytes = 1 << 20},
-    {.vectorBits = 256, .lanes = 8, .registers = 16, .l2Bytes = 512 << 10},
-    {.vectorBits = 128, .lanes = 4, .registers = 16, .hasMasks = false, .l2Bytes = 512 << 10},
+    {.vectorBits = 256, .lanes = 8, .registers = 16, .partialStores = 3, .l2Bytes = 512 << 10},
+    {.vectorBits = 128,
+     .lanes = 4,
+     .registers = 16,
+     .hasMasks = false,
+     .partialStores = 3,
+     .l2Bytes = 512 << 10},
 };
 
 } // namespace
