@@ -45,6 +45,7 @@ public:
     findLeaving();
     addNeeds();
     addTensors();
+    priceFusion();
     auto differs = [](const PlanProblem::Vendor &v) { return v.perLaidOutByte != v.perByte; };
     if (std::ranges::any_of(problem_.vendors, differs))
       markLaidOut(module_, items(), types_, problem_);
@@ -147,6 +148,45 @@ private:
     uint32_t number = costs_.numberOf(module_.intern(candidate.vendor->name()));
     if (number != none)
       addTile(number, costs_.of(number, candidate), members, &candidate);
+  }
+
+  // --- what stays in registers
+
+  // A map: each element of the result is made of one of each operand.
+  bool isMap(uint32_t item) const {
+    NodeId node = items()[item];
+    if (module_.node(node).kind != NodeKind::CallOp)
+      return false;
+    OpKind kind = opInfo(module_.node(node).op).kind;
+    return kind == OpKind::Elementwise || kind == OpKind::Broadcast;
+  }
+
+  // What can have maps behind it in its loop.
+  bool isAnchor(uint32_t item) const {
+    NodeId node = items()[item];
+    return module_.node(node).kind == NodeKind::CallOp &&
+           opInfo(module_.node(node).op).kind == OpKind::OutFusable;
+  }
+
+  // A tensor that only maps read is stored nowhere when all of them are host code, which is what
+  // the host's times say. (Where a vendor takes some, it crosses that one's border, at a price.)
+  void priceFusion() {
+    std::vector<double> kept(items().size(), 0);
+    for (uint32_t t = 0; t < problem_.tensors.size(); ++t) {
+      const PlanProblem::Tensor &tensor = problem_.tensors[t];
+      if (tensor.maker == none || tensor.isUsedOutside || problem_.users[t].empty() ||
+          !(isMap(tensor.maker) || isAnchor(tensor.maker)) ||
+          !std::ranges::all_of(problem_.users[t], [&](uint32_t user) { return isMap(user); }))
+        continue;
+      kept[tensor.maker] += tensor.bytes;
+      for (uint32_t user : problem_.users[t])
+        kept[user] += tensor.bytes * static_cast<double>(std::ranges::count(
+                                         module_.operands(items()[user]), items()[tensor.maker]));
+    }
+    for (PlanProblem::Tile &tile : problem_.tiles)
+      if (uint32_t item = problem_.tileMembers[tile.membersBegin];
+          tile.vendor == host && kept[item] > 0 && isMap(item))
+        tile.time = tile.raw = costs_.fusedOnHost(items()[item], kept[item]);
   }
 
   // --- order, values

@@ -85,6 +85,21 @@ double unitMicroseconds(const Module &module, NodeId unit, const CostModel &mode
   return timeOfGroup(module, {calls, name, module.operands(unit), module.type(unit)}, model);
 }
 
+double fusedMicroseconds(const Module &module, NodeId call, const CostModel &model, double kept) {
+  double alone = unitMicroseconds(module, call, model);
+  std::optional<CostRates> inLoop = model.fusedRatesOf(module, call);
+  if (!inLoop)
+    return alone;
+  auto traffic = [&](const CostRates &rates) {
+    return trafficTime(module, module.operands(call), module.type(call), rates);
+  };
+  double computed = inLoop->callMicroseconds +
+                    std::max(inLoop->arithmetic(flopsOf(module, call)), traffic(*inLoop));
+  double rate = model.rates.bytesPerMicrosecond;
+  double moved = rate > 0 ? std::max(0.0, traffic(model.rates) - kept / rate) : 0;
+  return std::min(alone, computed + moved);
+}
+
 double groupMicroseconds(const Module &module, std::span<const NodeId> calls,
                          std::string_view composite, std::span<const NodeId> operands,
                          TypeId result, const CostModel &model) {

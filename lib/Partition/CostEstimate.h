@@ -18,6 +18,9 @@ double bytesOf(const Module &module, TypeId type);
 // Microseconds that a unit computes, without its launch: the larger of arithmetic
 // and memory traffic, with the traffic rate of its heaviest operator.
 double unitMicroseconds(const Module &module, NodeId unit, const CostModel &model);
+// The same for a call on the host that is in one loop with others; `kept` bytes of its operands and
+// result stay in registers.
+double fusedMicroseconds(const Module &module, NodeId call, const CostModel &model, double kept);
 // The same for operator calls that a composite could be formed of.
 double groupMicroseconds(const Module &module, std::span<const NodeId> calls,
                          std::string_view composite, std::span<const NodeId> operands,

@@ -44,13 +44,13 @@ void addToEstimate(PlanEstimate &estimate, const BlockPlan &block, const PlanAns
   estimate.us = wholePicoseconds(before + total);
   if (estimate.us > 0)
     estimate.measuredShare = (estimate.measuredShare * before + measured) / estimate.us;
-  double host = 0;
+  double alone = 0; // all on the host
   for (uint32_t item = 0; item < block.items.size(); ++item) {
     // The host's tile, if there is one, comes first.
     const PlanProblem::Tile &first = block.problem.tiles[block.problem.tilesOf[item][0]];
-    host += first.vendor == host ? first.raw : costs.onHost(block.items[item]);
+    alone += first.vendor == host ? first.raw : costs.onHost(block.items[item]);
   }
-  estimate.hostUs = wholePicoseconds(estimate.hostUs + microseconds(host));
+  estimate.hostUs = wholePicoseconds(estimate.hostUs + microseconds(alone));
 }
 
 void recordTimes(const Module &module, const BlockPlan &block, const PlanAnswer &plan,

@@ -114,6 +114,11 @@ double PlanCosts::onHost(NodeId unit) const {
   return time;
 }
 
+double PlanCosts::fusedOnHost(NodeId call, double kept) const {
+  return picoseconds(hostCost_.launchMicroseconds +
+                     fusedMicroseconds(module_, call, hostCost_, kept));
+}
+
 TilePrice PlanCosts::trusted(const Vendor &vendor, double microseconds,
                              std::span<const NodeId> calls) const {
   double raw = picoseconds(microseconds), trust = 1;

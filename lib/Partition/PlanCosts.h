@@ -43,6 +43,8 @@ public:
 
   // A unit on the host: its operators one by one.
   double onHost(NodeId unit) const;
+  // An operator in one loop with others: `kept` bytes that it reads or makes stay in registers.
+  double fusedOnHost(NodeId call, double kept) const;
   TilePrice of(uint32_t number, NodeId unit);
   TilePrice of(uint32_t number, const CompositeCandidate &candidate) const;
 

@@ -52,12 +52,12 @@ bool CostRow::isTighterThan(const CostRow &other) const {
 }
 
 const CostRow *CostModel::best(const Rows &rows, const Module &module, NodeId call,
-                               std::optional<DType> dtype) const {
+                               std::optional<DType> dtype, bool isFused) const {
   std::vector<const CostRow *> fitting; // of as many constraints as the first one
   for (const CostRow &row : rows) {
     if (!fitting.empty() && row.numConstraints() < fitting[0]->numConstraints())
       break;
-    if (row.threads && row.threads != threads)
+    if (row.callClass.isFused() != isFused || (row.threads && row.threads != threads))
       continue;
     if (row.dtype && row.dtype != (dtype ? dtype : dtypeOf(module, call)))
       continue;
@@ -81,12 +81,17 @@ CostRates CostModel::filled(const CostRow &row) const {
           row.microseconds.value_or(0)};
 }
 
-const CostRow *CostModel::rowOf(const Module &module, NodeId call,
-                                std::optional<DType> dtype) const {
+const CostRow *CostModel::rowOf(const Module &module, NodeId call, std::optional<DType> dtype,
+                                bool isFused) const {
   OpId op = module.node(call).op;
   const CostRow *row =
-      op.index < byOp_.size() ? best(byOp_[op.index], module, call, dtype) : nullptr;
-  return row || anyOp_.empty() ? row : best(anyOp_, module, call, dtype);
+      op.index < byOp_.size() ? best(byOp_[op.index], module, call, dtype, isFused) : nullptr;
+  return row || anyOp_.empty() ? row : best(anyOp_, module, call, dtype, isFused);
+}
+
+std::optional<CostRates> CostModel::fusedRatesOf(const Module &module, NodeId call) const {
+  const CostRow *row = rowOf(module, call, std::nullopt, true);
+  return row ? std::optional(filled(*row)) : std::nullopt;
 }
 
 CostRates CostModel::ratesOf(const Module &module, NodeId call) const {

@@ -172,6 +172,8 @@ const Measure *findMeasure(std::string_view name) {
   return found == std::end(measures) ? nullptr : found;
 }
 
+constexpr const char *fusedClass = "fused";
+
 bool isBare(const AttrTest &test) {
   return test.anyOf.empty() && test.noneOf.empty() && !test.range;
 }
@@ -253,7 +255,7 @@ Expected<CostClass::Part> CostClass::parsePart(AttrTest test, OpId op,
     }
     const BuiltinClass *builtin = findClass(test.key);
     if (!builtin) {
-      std::vector<std::string> known;
+      std::vector<std::string> known{fusedClass};
       for (const BuiltinClass &each : builtinClasses)
         known.emplace_back(each.name);
       for (const auto &[name, condition] : fileClasses)
@@ -288,12 +290,15 @@ Expected<CostClass> CostClass::parse(std::string_view text, OpId op,
                                      const FileClasses &fileClasses) {
   CostClass result;
   for (AttrTest &test : BYCC_TRY(parseTests(text)))
-    result.parts_.push_back(BYCC_TRY(parsePart(std::move(test), op, fileClasses)));
+    if (isBare(test) && test.key == fusedClass)
+      result.isFused_ = true;
+    else
+      result.parts_.push_back(BYCC_TRY(parsePart(std::move(test), op, fileClasses)));
   return result;
 }
 
 Expected<> CostClass::checkName(std::string_view name) {
-  if (findClass(name))
+  if (findClass(name) || name == fusedClass)
     return error(Status::Input) << "'" << name << "' is built in";
   Expected<std::vector<AttrTest>> parts = parseTests(name);
   if (!parts || parts->size() != 1 || (*parts)[0].key != name)

@@ -167,6 +167,9 @@ private:
       row.op = op;
       if (const JsonValue *text = object.find("class"))
         row.callClass = BYCC_TRY(readClass(*text, pointer + "/class", op));
+      if (row.callClass.isFused() && vendor_.name() != "host")
+        return jsonError(object, pointer, file_)
+               << "class 'fused' is of host code: a vendor's composites have rows of their own";
       cost_.add(row);
     }
     return {};

@@ -78,6 +78,8 @@ struct CostModel {
   void add(CostRow row);
   // Of an operator call.
   CostRates ratesOf(const Module &module, NodeId call) const;
+  // The same in one loop with others, where its traffic is in registers; none: no row says it.
+  std::optional<CostRates> fusedRatesOf(const Module &module, NodeId call) const;
   // As if its argument 0 had the dtype; none: no row for it names that.
   std::optional<CostRates> ratesIn(DType dtype, const Module &module, NodeId call) const;
   // Of a call of a composite whose heaviest operator is `heaviest`; none: it has no row
@@ -98,8 +100,9 @@ struct CostModel {
 private:
   using Rows = std::vector<CostRow>; // of more constraints first, then the later ones
   const CostRow *best(const Rows &rows, const Module &module, NodeId call,
-                      std::optional<DType> dtype) const;
-  const CostRow *rowOf(const Module &module, NodeId call, std::optional<DType> dtype) const;
+                      std::optional<DType> dtype, bool isFused = false) const;
+  const CostRow *rowOf(const Module &module, NodeId call, std::optional<DType> dtype,
+                       bool isFused = false) const;
   CostRates filled(const CostRow &row) const;
 
   std::vector<Rows> byOp_; // by OpId index, as far as there are rows

@@ -27,7 +27,10 @@ public:
   static Expected<> checkName(std::string_view name);
 
   size_t size() const { return parts_.size(); }
-  // Do all parts hold for an operator call?
+  // The part "fused": of host code that runs in one loop with what makes or reads its tensors.
+  // That is no matter of a call alone: CostModel asks for it apart.
+  bool isFused() const { return isFused_; }
+  // Do all other parts hold for an operator call?
   bool holds(const Module &module, NodeId call) const;
   // Is each part of `other` met by calls that meet some part of this? As seen from the parts:
   // "filters<5" implies "filters<8", and conditions of files imply themselves alone.
@@ -46,6 +49,7 @@ private:
   static bool implies(const Part &part, const Part &other);
 
   std::vector<Part> parts_; // none: every call
+  bool isFused_ = false;
 };
 
 // The class `depthwise`: a convolution with a group for each channel of its data, of several.

@@ -157,6 +157,26 @@ TEST_CASE("attributes") {
   CHECK_FALSE(any.holds(plain.module, plain.calls[0]));
 }
 
+TEST_CASE("rows of what is fused stand apart") {
+  Program program("(%x: Tensor[(4), float32]) { abs(%x) }");
+  std::unique_ptr<Vendor> host = readVendorFile(R"({"vendor": "host", "cost": {"gb_per_s": 2,
+      "ops": {"abs": {"gb_per_s": 3}},
+      "rows": [{"op": "abs", "class": "fused", "gb_per_s": 40},
+               {"op": "abs", "class": "fused", "dtype": "int8", "gb_per_s": 50}]}})",
+                                                "v.json")
+                                     .takeValue();
+  NodeId call = program.calls[0];
+  CHECK(host->cost->ratesOf(program.module, call).bytesPerMicrosecond == 3000);
+  REQUIRE(host->cost->fusedRatesOf(program.module, call));
+  CHECK(host->cost->fusedRatesOf(program.module, call)->bytesPerMicrosecond == 40000);
+  CHECK_FALSE(costs("\"ops\": {\"abs\": {\"gb_per_s\": 3}}").fusedRatesOf(program.module, call));
+  auto vendor = readVendorFile(
+      R"({"vendor": "v", "cost": {"rows": [{"op": "abs", "class": "fused", "gb_per_s": 4}]}})",
+      "v.json");
+  REQUIRE_FALSE(vendor);
+  CHECK(vendor.error().str().find("class 'fused' is of host code") != std::string::npos);
+}
+
 TEST_CASE("classes of a file") {
   Program program(products);
   std::string classes =
