@@ -101,19 +101,37 @@ void findLengths(Module &module) {
   }
 }
 
+// A batch without a name, by its place: x_0 of the frontend; s10 of PyTorch's exporter, which may
+// give each input's first extent one of its own (of a vector it is a length).
+bool isNamelessFirst(std::string_view symbol, size_t rank) {
+  auto isDigit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return symbol.ends_with("_0") || (rank > 1 && symbol.size() > 1 && symbol[0] == 's' &&
+                                    std::ranges::all_of(symbol.substr(1), isDigit));
+}
+
+bool standsBehindFirst(const Module &module, Dim dim) {
+  for (TypeId type : inputTypes(module))
+    if (module.types.isTensor(type) && !module.types.shape(type).empty() &&
+        std::ranges::count(module.types.shape(type).subspan(1), dim) > 0)
+      return true;
+  return false;
+}
+
 } // namespace
 
 void findBatchExtents(Module &module) {
   findLengths(module);
   std::vector<Dim> firsts;
-  bool areNameless = true; // x_0, y_0: what the frontend calls them
+  bool areNameless = true;
   for (TypeId type : inputTypes(module)) {
     if (!module.types.isTensor(type) || module.types.shape(type).empty())
       continue;
     Dim dim = module.types.shape(type)[0];
     if (!isSymbol(module, dim))
       return;
-    areNameless &= std::string_view(module.types.expr(dim).symbol).ends_with("_0");
+    areNameless &=
+        isNamelessFirst(module.types.expr(dim).symbol, module.types.shape(type).size()) &&
+        !standsBehindFirst(module, dim);
     firsts.push_back(dim);
   }
   bool isOne = std::ranges::all_of(firsts, [&](Dim dim) { return dim == firsts[0]; });

@@ -109,6 +109,22 @@ TEST_CASE("a symbol that is the first dim of every input is a batch") {
   CHECK(d.likely(x0) == 1);
   CHECK(d.likely(x1) == 64);
   CHECK(d.likely(y0) == 1);
+
+  Program e; // PyTorch's exporter: tokens, mask
+  Dim s10 = e.symbol("s10"), s12 = e.symbol("s12"), s86 = e.symbol("s86");
+  e.input({s10, s12});
+  e.input({s86, s12});
+  findBatchExtents(e.module);
+  CHECK(e.likely(s10) == 1);
+  CHECK(e.likely(s12) == 64);
+  CHECK(e.likely(s86) == 1);
+
+  Program f; // no batch: a product's inner extent
+  f.input({f.symbol("s0"), f.symbol("s1")});
+  f.input({f.symbol("s1"), f.symbol("s2")});
+  findBatchExtents(f.module);
+  CHECK(f.likely(f.symbol("s0")) == 64);
+
   Program none;
   findBatchExtents(none.module);
 }
