@@ -10,7 +10,8 @@ the median of so many measurements. With --cpu it is what stands in the file's `
 taken off, where it fits of one more operator in a chain, so that no border of a region is in them.
 `us` is the time of one more small operator.
 A rate is arithmetic (gflops) for convolutions and products, memory traffic (gb_per_s) for others.
-Rows give it for classes of calls that are much faster or slower than the operator in general.
+Rows give it for classes of calls that are much faster or slower than the operator in general, and for host
+code that is fused: what an operator adds to the time of another in the same loop.
 """
 import argparse
 import array
@@ -98,6 +99,10 @@ def traffic():
     yield "nn.max_pool2d", "", image, [], "nn.max_pool2d(%x, " + pool, 5 * size(image), False
     yield "nn.avg_pool2d", "", image, [], "nn.avg_pool2d(%x, " + pool, 5 * size(image), False
     yield "nn.global_avg_pool2d", "", image, [], "nn.global_avg_pool2d(%x)", 4 * size(image), False
+
+
+FUSED = {"add": "add(%s, %%w1)", "multiply": "multiply(%s, %%w1)", "divide": "divide(%s, %%w1)", "nn.relu": "nn.relu(%s)",
+         "clip": "clip(%s, a_min=0f, a_max=6f)", **{op: op + "(%s)" for op in ("erf", "exp", "log", "sigmoid", "sqrt", "tanh")}}
 
 
 class Bench:
@@ -194,6 +199,12 @@ class Bench:
                 time = time and small and time - small
             if time:
                 put(op, kind, "gb_per_s", moved / 1000 / max(time, 0.1), each)
+        if not self.o.vendor: # in one loop with others: what it adds to a maximum with a row
+            shape, row, base = (1024, 256), (256,), "maximum(%x, %w0)"
+            alone = self.microseconds(shape, [row, row], [base])
+            for op, call in FUSED.items(): # once: of a chain of them each would wait for the one before
+                time = self.microseconds(shape, [row, row], [call % base]) - alone
+                put(op, "fused", "gb_per_s", min(1000, 8 * size(shape) / 1000 / max(time, 0.1)), 0)
         general = {unit: ops[op][unit] for op, unit in (("nn.dense", "gflops"), ("add", "gb_per_s")) if op in ops}
         return {"launch_us": round(max(0.01, launch), 2), **general, "ops": dict(sorted(ops.items())), "rows": rows}
 
