@@ -5,7 +5,6 @@
 #include "Emit.h"
 #include "Pieces.h"
 
-#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -14,6 +13,17 @@
 namespace bycc::codegen {
 
 using llvm::Intrinsic::fabs;
+
+namespace {
+
+constexpr double roundsWhenAdded = 12582912.0; // 1.5 * 2^23: a sum with it has no fraction
+
+unsigned lanesOf(llvm::Value *value) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector ? vector->getNumElements() : 1;
+}
+
+} // namespace
 
 llvm::Value *KernelEmitter::real(double value, llvm::Type *like) {
   return llvm::ConstantFP::get(like, value);
@@ -44,8 +54,7 @@ llvm::Value *KernelEmitter::dotBFloat16(Value *sum, Value *a, Value *b) {
 llvm::Value *KernelEmitter::dotPairs(Value *sum, Value *a, Value *b) {
   if (sum->getType()->isFPOrFPVectorTy())
     return dotBFloat16(sum, a, b);
-  auto *type = llvm::dyn_cast<llvm::FixedVectorType>(sum->getType());
-  unsigned lanes = type ? type->getNumElements() : 1;
+  unsigned lanes = lanesOf(sum);
   const TargetInfo &target = context_.target;
   bool hasVnni =
       lanes == 16 ? target.has("avx512vnni")
@@ -102,12 +111,11 @@ llvm::Value *KernelEmitter::emitExp(Value *x) {
   llvm::Type *type = x->getType();
   llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
   Value *isSome = b_.CreateFCmpUGT(x, real(-104.0, type));
-  auto *lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
-  bool hasScale = lanes && lanes->getNumElements() == 16 && context_.target.vectorBits == 512;
+  bool hasScale = lanesOf(x) == 16 && context_.target.vectorBits == 512;
   if (!hasScale)
     x = b_.CreateSelect(isSome, x, real(0.0, type));
   x = b_.CreateSelect(b_.CreateFCmpOGT(x, real(89.0, type)), real(89.0, type), x);
-  Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
+  Value *magic = real(roundsWhenAdded, type);
   Value *shifted = b_.CreateFAdd(b_.CreateFMul(x, real(1.4426950408889634, type)), magic);
   Value *n = b_.CreateFSub(shifted, magic);
   Value *r = fma(n, real(-0.693145751953125, type), x);
@@ -158,40 +166,26 @@ llvm::Value *KernelEmitter::emitLog(Value *x) {
   return b_.CreateSelect(b_.CreateFCmpULT(x, real(0.0, type)), nan, result);
 }
 
-namespace {
-
-unsigned lanesOf(llvm::Value *value) {
-  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
-  return vector ? vector->getNumElements() : 1;
-}
-
-} // namespace
-
-// Entries of a table of 16, by the lowest four bits of the indices.
+// Entries of a table of 16, by the lowest four bits of up to as many indices.
 llvm::Value *KernelEmitter::lookUp(llvm::ArrayRef<float> table, Value *index) {
   constexpr unsigned whole = 16;
   unsigned lanes = lanesOf(index);
+  BYCC_ASSERT(lanes <= whole, "a vector has up to 16 lanes");
   Value *entries = llvm::ConstantDataVector::get(b_.getContext(), table);
   auto find = [&](Value *of) {
     return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {entries, of});
   };
   if (lanes == whole)
     return find(index);
-  auto *wide = llvm::FixedVectorType::get(b_.getInt32Ty(), whole);
-  if (!index->getType()->isVectorTy())
-    return b_.CreateExtractElement(
-        find(b_.CreateInsertElement(llvm::PoisonValue::get(wide), index, uint64_t{0})),
-        uint64_t{0});
-  Value *result = nullptr;
-  for (unsigned begin = 0; begin < lanes; begin += whole) {
-    unsigned count = std::min(whole, lanes - begin);
-    std::vector<int> in(whole, -1), out(count);
-    std::iota(in.begin(), in.begin() + count, static_cast<int>(begin));
-    std::iota(out.begin(), out.end(), 0);
-    Value *part = b_.CreateShuffleVector(find(b_.CreateShuffleVector(index, in)), out);
-    result = result ? llvm::concatenateVectors(b_, {result, part}) : part;
+  if (!index->getType()->isVectorTy()) {
+    Value *none = llvm::PoisonValue::get(llvm::FixedVectorType::get(b_.getInt32Ty(), whole));
+    return b_.CreateExtractElement(find(b_.CreateInsertElement(none, index, uint64_t{0})),
+                                   uint64_t{0});
   }
-  return result;
+  std::vector<int> places(whole, -1);
+  std::iota(places.begin(), places.begin() + lanes, 0);
+  Value *found = find(b_.CreateShuffleVector(index, places));
+  return b_.CreateShuffleVector(found, llvm::ArrayRef(places).take_front(lanes));
 }
 
 // |x| = piece * width + r; beyond the last piece's centre the result is 1. NaN stays.
@@ -200,7 +194,7 @@ llvm::Value *KernelEmitter::emitPieces(Value *x, double width,
   llvm::Type *type = x->getType();
   Value *t = b_.CreateUnaryIntrinsic(fabs, x), *top = real(15 * width, type);
   t = b_.CreateSelect(b_.CreateFCmpOGT(t, top), top, t);
-  Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
+  Value *magic = real(roundsWhenAdded, type);
   Value *shifted = fma(t, real(1 / width, type), magic);
   Value *r = fma(b_.CreateFSub(shifted, magic), real(-width, type), t);
   Value *piece = b_.CreateBitCast(shifted, type->getWithNewType(b_.getInt32Ty()));
@@ -212,7 +206,7 @@ llvm::Value *KernelEmitter::emitPieces(Value *x, double width,
   return copySign(sum, x);
 }
 
-// Odd polynomial near 0, else 1 - 2 / (e^2|x| + 1).
+// By pieces with AVX-512; else an odd polynomial near 0, 1 - 2 / (e^2|x| + 1) beyond.
 llvm::Value *KernelEmitter::emitTanh(Value *x) {
   if (context_.target.vectorBits == 512)
     return emitPieces(x, tanhPieces.width, tanhPieces.coefficients);
@@ -228,7 +222,7 @@ llvm::Value *KernelEmitter::emitTanh(Value *x) {
   return b_.CreateSelect(b_.CreateFCmpOLT(t, real(0.632, type)), nearZero, copySign(far, x));
 }
 
-// Odd polynomial below 0.93, else 1 - e^q(|x|).
+// By pieces with AVX-512; else an odd polynomial below 0.93, 1 - e^q(|x|) beyond.
 llvm::Value *KernelEmitter::emitErf(Value *x) {
   if (context_.target.vectorBits == 512)
     return emitPieces(x, erfPieces.width, erfPieces.coefficients);
@@ -252,7 +246,7 @@ llvm::Value *KernelEmitter::emitSine(LibmFn function, Value *x) {
   llvm::Type *type = x->getType();
   llvm::Type *intType = type->getWithNewType(b_.getInt32Ty());
   auto integer = [&](uint64_t value) { return llvm::ConstantInt::get(intType, value); };
-  Value *magic = real(12582912.0, type); // 1.5 * 2^23: adding it rounds to an integer
+  Value *magic = real(roundsWhenAdded, type);
   Value *shifted = fma(x, real(0.6366197723675814, type), magic);
   Value *n = b_.CreateFSub(shifted, magic);
   Value *r = fma(n, real(-1.5707963705062866, type), x);

@@ -29,9 +29,10 @@ double tileCycles(const TargetFacts &facts, int64_t rows, int64_t vectors, bool 
   return std::max({fma, loads, facts.chainCycles});
 }
 
-double rowsCycles(const TargetFacts &facts, int64_t extent, int64_t tile, int64_t vectors) {
-  double full = static_cast<double>(extent / tile) * tileCycles(facts, tile, vectors);
-  return full + (extent % tile ? tileCycles(facts, extent % tile, vectors) : 0);
+// Of so many rows in tiles of `each` and what is left: the sum of what `cyclesOf` says of each.
+template <typename Cycles> double rowsCycles(int64_t extent, int64_t each, Cycles &&cyclesOf) {
+  return static_cast<double>(extent / each) * cyclesOf(each) +
+         (extent % each ? cyclesOf(extent % each) : 0);
 }
 
 // Sums, a vector for each column with what decodes it, and an element that is broadcast.
@@ -98,19 +99,17 @@ public:
       return;
     const Exprs &exprs = kernel.exprs;
     auto reads = [&](Ref index) { return exprs.coefficient(index, c.innerRow).value_or(0) != 0; };
-    std::vector<Ref> streams;
+    int64_t streams = 1; // the result, and what is read beside the sum
     exprs.visit(c.epilogue.body, [&](Ref ref) {
       if (ref == c.result)
         return false;
-      if (exprs[ref].op == Op::Load && reads(exprs[ref].a) &&
-          std::ranges::find(streams, ref) == streams.end())
-        streams.push_back(ref);
+      streams += exprs[ref].op == Op::Load && reads(exprs[ref].a);
       return true;
     });
     auto stride = exprs.coefficient(c.epilogue.store, c.column);
-    bool conflicts = stride && *stride * 4 % (facts.lineBytes * facts.cacheSets) == 0;
+    bool conflicts = stride && facts.areOnOneSet(*stride * 4);
     perLine_ = (conflicts ? facts.conflictingLineCycles : facts.resultLineCycles) *
-               static_cast<double>(facts.lanes * (1 + static_cast<int64_t>(streams.size())));
+               static_cast<double>(facts.lanes * streams);
     for (uint32_t axis : c.reduction)
       perLine_ /= static_cast<double>(std::max<int64_t>(kernel.likelyExtent(axis), 1));
   }
@@ -174,8 +173,7 @@ private:
            static_cast<double>(vectors) * turned_.cycles(rows);
   }
   double rows(int64_t extent, int64_t each, int64_t vectors) const {
-    return static_cast<double>(extent / each) * tile(each, vectors) +
-           (extent % each ? tile(extent % each, vectors) : 0);
+    return rowsCycles(extent, each, [&](int64_t rows) { return tile(rows, vectors); });
   }
 
   const TargetFacts &facts_;
@@ -206,9 +204,11 @@ double productCycles(const TargetFacts &facts, int64_t columns, int64_t rows) {
     for (int64_t r = 1; r <= std::min(std::max<int64_t>(rows, 1), mostTileRows) &&
                         r * vectors + vectors + 1 <= facts.registers;
          ++r) {
-      double rest = all % vectors ? rowsCycles(facts, rows, r, all % vectors) : 0;
-      best = std::min(
-          best, static_cast<double>(all / vectors) * rowsCycles(facts, rows, r, vectors) + rest);
+      auto ofColumns = [&](int64_t v) {
+        return rowsCycles(rows, r, [&](int64_t each) { return tileCycles(facts, each, v); });
+      };
+      double rest = all % vectors ? ofColumns(all % vectors) : 0;
+      best = std::min(best, static_cast<double>(all / vectors) * ofColumns(vectors) + rest);
     }
   return best;
 }
@@ -219,8 +219,8 @@ bool ScheduleChooser::isWorthCopying(const Contraction &c) const {
   constexpr int64_t manyRows = 8, manyColumns = 256;
   auto step = exprs_.coefficient(c.broadcast.index, c.innerRow);
   int64_t bytes = step.value_or(0) * sizeInBytes(kernel_.buffers[c.broadcast.buffer].type);
-  return bytes > 0 && bytes % (facts_.lineBytes * facts_.cacheSets) == 0 &&
-         likely(c.innerRow) >= manyRows && likely(c.column) >= manyColumns;
+  return bytes > 0 && facts_.areOnOneSet(bytes) && likely(c.innerRow) >= manyRows &&
+         likely(c.column) >= manyColumns;
 }
 
 void ScheduleChooser::chooseRows(const Contraction &c, ProductSchedule &product) {

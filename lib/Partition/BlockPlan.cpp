@@ -152,21 +152,17 @@ private:
 
   // --- what stays in registers
 
-  // A map: each element of the result is made of one of each operand.
+  bool isOfKind(uint32_t item, std::initializer_list<OpKind> kinds) const {
+    const Node &node = module_.node(items()[item]);
+    return node.kind == NodeKind::CallOp &&
+           std::ranges::find(kinds, opInfo(node.op).kind) != kinds.end();
+  }
+  // Each element of the result is made of one of each operand.
   bool isMap(uint32_t item) const {
-    NodeId node = items()[item];
-    if (module_.node(node).kind != NodeKind::CallOp)
-      return false;
-    OpKind kind = opInfo(module_.node(node).op).kind;
-    return kind == OpKind::Elementwise || kind == OpKind::Broadcast;
+    return isOfKind(item, {OpKind::Elementwise, OpKind::Broadcast});
   }
-
   // What can have maps behind it in its loop.
-  bool isAnchor(uint32_t item) const {
-    NodeId node = items()[item];
-    return module_.node(node).kind == NodeKind::CallOp &&
-           opInfo(module_.node(node).op).kind == OpKind::OutFusable;
-  }
+  bool isAnchor(uint32_t item) const { return isOfKind(item, {OpKind::OutFusable}); }
 
   // A tensor that only maps read is stored nowhere when all of them are host code, which is what
   // the host's times say. (Where a vendor takes some, it crosses that one's border, at a price.)
