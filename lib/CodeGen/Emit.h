@@ -111,6 +111,8 @@ private:
   Value *loadVector(const TileSums &t, Value *base, Value *offset, int64_t vector);
   void emitStep(const TileSums &t, Value *baseX, Value *baseW, Value *offsetX, Value *offsetW);
   void addProducts(const TileSums &t, Value *baseX, Value *offsetX, const std::vector<Value *> &w);
+  bool isWhole(const TileSums &t, const Window &window) const;
+  std::pair<Value *, Value *> stepsOf(const TileSums &t, uint32_t axis);
   void emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW);
   Value *tilePanel(const TileSums &t, const Tile &tile, uint32_t buffer, Value *blocks);
   void beginDecoding(TileSums &t, const Tile &tile);

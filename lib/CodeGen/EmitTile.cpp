@@ -230,17 +230,60 @@ void KernelEmitter::addProducts(const TileSums &t, Value *baseX, Value *offsetX,
   }
 }
 
+// Is it known that no tile can leave out steps?
+bool KernelEmitter::isWhole(const TileSums &t, const Window &window) const {
+  const Kernel &kernel = loops_.kernel;
+  const Contraction &c = t.product.what;
+  bool isKnown = kernel.exprs.constant(window.elements) && extentOf(window.tap);
+  for (uint32_t row : c.batch)
+    isKnown = isKnown && extentOf(row);
+  for (uint32_t row : {c.outerRow, c.innerRow})
+    isKnown = isKnown && (row == noAxis || extentOf(row));
+  return isKnown && insideFraction(kernel, c, window, t.how.rows, t.how.outerRows) == 1;
+}
+
+// Steps of an axis of the reduction: all, or those that read more than padding in some row of the
+// tile. Of the first row a step too far behind is one of every row, of the last one too far before.
+std::pair<llvm::Value *, llvm::Value *> KernelEmitter::stepsOf(const TileSums &t, uint32_t axis) {
+  const Contraction &c = t.product.what;
+  Value *begin = i64(0), *end = extentValue(axis);
+  bool isUnrolled = axis == c.reduction.back() && t.how.unroll > 1; // then steps go together
+  if (!t.product.how.skipsPadding || isUnrolled)
+    return {begin, end};
+  auto larger = [&](Value *a, Value *b) { return b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b); };
+  auto smaller = [&](Value *a, Value *b) { return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b); };
+  auto roundedUp = [&](Value *distance, int64_t dilation) { // in steps
+    Value *rounded = b_.CreateAdd(distance, i64(dilation - 1));
+    return b_.CreateUDiv(larger(rounded, i64(0)), i64(dilation));
+  };
+  for (const Window &window : c.windows) {
+    if (window.tap != axis || isWhole(t, window))
+      continue;
+    auto reach = [&](uint32_t row, int64_t rows) {
+      const Exprs &exprs = loops_.kernel.exprs;
+      return row == noAxis ? 0 : (rows - 1) * *exprs.coefficient(window.first, row);
+    };
+    Scope scope(*this);
+    Value *first = emitAt(window.first);
+    Value *last = b_.CreateAdd(
+        first, i64(reach(c.outerRow, t.how.outerRows) + reach(c.innerRow, t.how.rows)));
+    begin = larger(begin, roundedUp(b_.CreateNeg(last), window.dilation));
+    end = smaller(end, roundedUp(b_.CreateSub(emitAt(window.elements), first), window.dilation));
+  }
+  return {begin, end};
+}
+
 // Loops over the axes of the reduction from `d` on.
 void KernelEmitter::emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW) {
   if (t.product.what.decoding && t.product.what.decoding->depth == d)
     loadBlock(t);
   const std::vector<uint32_t> &axes = t.product.what.reduction;
-  Value *extent = extentValue(axes[d]);
+  auto [begin, extent] = stepsOf(t, axes[d]);
   auto advance = [&](llvm::Type *unit, Value *base, Value *index, Value *by) {
     return b_.CreateGEP(unit, base, b_.CreateMul(index, by));
   };
   if (d + 1 < axes.size()) {
-    forLoop(i64(0), extent, 1, [&](Value *index) {
+    forLoop(begin, extent, 1, [&](Value *index) {
       axes_[axes[d]] = index;
       Value *w = advance(t.unitW, baseW, index, t.stepW[d]);
       emitReduction(t, d + 1, advance(t.unitX, baseX, index, t.stepX[d]), w);
@@ -258,7 +301,7 @@ void KernelEmitter::emitReduction(TileSums &t, size_t d, Value *baseX, Value *ba
     });
   };
   if (extentOf(axes[d]) || t.how.unroll == 1)
-    return steps(i64(0), extent, t.how.unroll);
+    return steps(begin, extent, t.how.unroll);
   Value *whole = b_.CreateSub(extent, b_.CreateURem(extent, i64(t.how.unroll)));
   steps(i64(0), whole, t.how.unroll);
   steps(whole, extent, 1);

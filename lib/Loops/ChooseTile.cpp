@@ -127,11 +127,22 @@ private:
   double partialStores_, perLine_ = 0;
 };
 
+// Steps of the reduction that a tile of so many rows does where it leaves out those that read only
+// padding, of all that there are: 1 where that is hardly less.
+double stepsInside(const Kernel &kernel, const Contraction &c, int64_t rows, int64_t outerRows) {
+  constexpr double worthIt = 0.97;
+  double all = 1;
+  for (const Window &window : c.windows)
+    all *= insideFraction(kernel, c, window, rows, outerRows);
+  return all <= worthIt ? all : 1;
+}
+
 // What each tile of a product costs, over all of its rows and columns.
 class TileCosts {
 public:
   TileCosts(const Kernel &kernel, const Contraction &c, const TargetFacts &facts, bool copiesRows)
-      : facts_(facts), conflicts_(kernel.exprs, c, facts, copiesRows), turned_(kernel, c, facts) {
+      : facts_(facts), conflicts_(kernel.exprs, c, facts, copiesRows), turned_(kernel, c, facts),
+        kernel_(kernel), c_(c) {
     auto likely = [&](uint32_t axis) {
       return axis == noAxis ? 1 : std::max<int64_t>(kernel.likelyExtent(axis), 1);
     };
@@ -150,6 +161,7 @@ public:
                     (isOpen ? 2.0 : static_cast<double>(inner * outer));
     double total = columnTiles * (cycles(rows, outerRows, vectors) + misses) +
                    (columnTail ? cycles(rows, outerRows, columnTail) + misses : 0);
+    total *= stepsInside(kernel_, c_, rows, outerRows);
     // Fewer, fuller variants win ties.
     return total * (1 + 0.002 * static_cast<double>((columnTail != 0) + (inner % rows != 0)) -
                     0.0005 * static_cast<double>(rows * outerRows));
@@ -179,6 +191,8 @@ private:
   const TargetFacts &facts_;
   RowConflicts conflicts_;
   TurnedResult turned_;
+  const Kernel &kernel_;
+  const Contraction &c_;
   bool decodes_ = false;
 };
 
@@ -269,6 +283,10 @@ void ScheduleChooser::chooseTile(const Contraction &c, ProductSchedule &product)
                ceilDiv(std::max<int64_t>(extentOf(c.column).value_or(many), 1), facts_.lanes)),
       "vectors of a tile");
   checkTile(c, tile);
+  if (c.windows.empty())
+    return;
+  bool isLess = stepsInside(kernel_, c, tile.rows, tile.outerRows) < 1;
+  product.skipsPadding = word("padding skipped", isLess, {"no", "yes"}, {true, true}, "") == 1;
 }
 
 // What bounds alone do not say: of an edit, as what is chosen has been counted so.

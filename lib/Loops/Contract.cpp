@@ -331,6 +331,29 @@ bool canDecode(Kernel &kernel, Contraction &c) {
   return depth < c.reduction.size() && c.batch.empty() && canPackConstant(kernel, c);
 }
 
+// Sums run innermost along what lies side by side (channels of NHWC): the steps of a tile then
+// share few lines of the cache. Taps of a window inside of channels would read all of its lines
+// in turn, and where channels are a power of two these fall on one set.
+void sumAlongMemory(const Exprs &exprs, Contraction &c) {
+  std::ranges::stable_partition(
+      c.reduction, [&](uint32_t axis) { return exprs.coefficient(c.broadcast.index, axis) != 1; });
+}
+
+// Whether the axes of a window are still those of the loops, and no lanes run along it.
+bool isAlongRows(const Exprs &exprs, const Contraction &c, const Window &window) {
+  std::vector<uint32_t> rows = c.batch;
+  rows.insert(rows.end(), {c.outerRow, c.innerRow});
+  bool holds = std::ranges::count(c.reduction, window.tap) == 1;
+  for (uint32_t row : {c.outerRow, c.innerRow})
+    holds = holds && (row == noAxis || exprs.coefficient(window.first, row));
+  exprs.visit(window.first, [&](Ref ref) {
+    const Expr &e = exprs[ref];
+    holds = holds && (e.op != Op::Axis || std::ranges::count(rows, static_cast<uint32_t>(e.i)));
+    return holds;
+  });
+  return holds;
+}
+
 } // namespace
 
 bool readsAgain(const Exprs &exprs, Ref index, const std::vector<uint32_t> &columns,
@@ -388,6 +411,8 @@ std::optional<Contraction> findContraction(Kernel &kernel, const Stage &stage,
   c.rows = sorted->rows;
   if (c.decoding)
     return canDecode(kernel, c) ? std::optional(c) : std::nullopt;
+  c.windows = stage.windows;
+  sumAlongMemory(exprs, c);
   if (c.oddAxis == noAxis)
     collapse(kernel, c.reduction, {&c.broadcast.index, &c.vector.index});
   return c;
@@ -412,6 +437,30 @@ void joinRows(Kernel &kernel, Contraction &c) {
   bool hasKnownRows =
       c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
   c.canJoinRows = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
+  std::erase_if(c.windows, [&](const Window &window) { return !isAlongRows(exprs, c, window); });
+}
+
+double insideFraction(const Kernel &kernel, const Contraction &c, const Window &window,
+                      int64_t rows, int64_t outerRows) {
+  const Exprs &exprs = kernel.exprs;
+  Affine first = exprs.affine(window.first);
+  int64_t count = 1, stride = 0, each = 1, taps = kernel.likelyExtent(window.tap), inside = 0;
+  for (auto [atom, factor] : first.terms)
+    if (exprs[atom].op == Op::Axis) {
+      auto axis = static_cast<uint32_t>(exprs[atom].i);
+      count = kernel.likelyExtent(axis);
+      stride = factor;
+      each = axis == c.innerRow ? rows : axis == c.outerRow ? outerRows : 1;
+    }
+  int64_t elements = exprs.likely(window.elements, kernel.likelyDims);
+  for (int64_t row = 0; row < count; row += each) {
+    int64_t here = std::min(each, count - row), begin = first.constant + row * stride,
+            last = begin + (here - 1) * stride;
+    for (int64_t tap = 0; tap < taps; ++tap)
+      if (last + tap * window.dilation >= 0 && begin + tap * window.dilation < elements)
+        inside += here;
+  }
+  return taps * count == 0 ? 1.0 : static_cast<double>(inside) / static_cast<double>(taps * count);
 }
 
 } // namespace bycc::loops

@@ -139,6 +139,9 @@ std::string Kernel::fingerprint() const {
     for (uint32_t axis : stage.reduceAxes)
       line += " " + printer.axis(axis);
     line += " = " + printer.name(stage.body) + " - @" + printer.name(stage.store);
+    for (const Window &window : stage.windows)
+      line += " w" + printer.name(window.first) + "," + printer.axis(window.tap) + "," +
+              std::to_string(window.dilation) + "," + printer.name(window.elements);
     printer.out += line + "\n";
   }
   return head + printer.out;

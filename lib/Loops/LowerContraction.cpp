@@ -88,7 +88,8 @@ Factor rightFactor(OpLowering &op, const Tensor &w, size_t d, int64_t depth, Pro
 Expected<>
 addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::vector<Ref> &iteration,
            const std::vector<Ref> &reduction, const std::function<Indices(const Indices &)> &place,
-           const std::function<std::pair<Ref, Ref>(const Indices &, const Indices &)> &factors) {
+           const std::function<std::pair<Ref, Ref>(const Indices &, const Indices &)> &factors,
+           const Windows &windows) {
   DType type = op.resultDType();
   DType wide = accumulator(type);
   Tensor sum = op.temp(wide, shape);
@@ -103,6 +104,8 @@ addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::vector<Ref>
   else
     stage.body = op.op2(Op::Mul, op.x.cast(a, wide), op.x.cast(b, wide));
   stage.store = op.k.flat(sum.buffer, place(i));
+  if (windows)
+    stage.windows = windows(i, r);
   op.k.stages.push_back(std::move(stage));
   if (wide == type)
     op.results.push_back(sum);

@@ -7,10 +7,13 @@ namespace {
 
 size_t spatialRank(OpLowering &op) { return op.input(0).rank() - 2; }
 
-// An input that is padded already, and its spatial extents.
+// An input that is padded already, and its spatial extents; where what is not padding begins, and
+// how long that is.
 struct Source {
   Factor element;
   std::vector<Ref> extents;
+  std::vector<int64_t> before;
+  std::vector<Ref> inside;
 };
 
 // A copy of x with its `depth` channels, `low` and `high` more elements around each spatial
@@ -20,19 +23,19 @@ Source padded(OpLowering &op, const AxisOrder &order, int64_t depth, const Paddi
               const std::vector<int64_t> &spread, ProductForm form) {
   const Tensor &a = op.input(0);
   bool isPlain = true;
-  std::vector<Ref> shape = a.shape;
+  std::vector<Ref> shape = a.shape, inside;
   shape[order.channel] = op.x.integer(depth);
   for (size_t s = 0; s < spread.size(); ++s) {
     isPlain = isPlain && pads.before[s] == 0 && pads.after[s] == 0 && spread[s] == 1;
     Ref &extent = shape[order.spatial[s]];
-    extent =
-        op.x.plus(op.x.times(op.x.plus(extent, -1), spread[s]), 1 + pads.before[s] + pads.after[s]);
+    inside.push_back(op.x.plus(op.x.times(op.x.plus(extent, -1), spread[s]), 1));
+    extent = op.x.plus(inside.back(), pads.before[s] + pads.after[s]);
   }
   std::vector<Ref> extents;
   for (size_t d : order.spatial)
     extents.push_back(shape[d]);
   if (isPlain)
-    return {leftFactor(op, a, order.channel, depth, form), extents};
+    return {leftFactor(op, a, order.channel, depth, form), extents, pads.before, inside};
   bool areCopied = form == ProductForm::Paired && !holdsPairs(op, a, order.channel, depth);
   DType type = areCopied ? DType::Int32 : form == ProductForm::Widened ? DType::Float32 : a.type;
   Tensor guarded = a; // is read where the guard says, however far the loops go
@@ -63,7 +66,8 @@ Source padded(OpLowering &op, const AxisOrder &order, int64_t depth, const Paddi
       },
       true);
   bool isDone = areCopied || form == ProductForm::Widened;
-  return {leftFactor(op, copy, order.channel, depth, isDone ? ProductForm::Plain : form), extents};
+  return {leftFactor(op, copy, order.channel, depth, isDone ? ProductForm::Plain : form), extents,
+          pads.before, inside};
 }
 
 struct ConvLayouts {
@@ -151,6 +155,15 @@ addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts,
         return std::pair{source.element(at), form == ProductForm::Paired
                                                  ? pairOf(op, r[0], inPerGroup, weight)
                                                  : weight(r[0])};
+      },
+      [&](const Indices &i, const Indices &r) {
+        std::vector<Window> windows;
+        for (size_t s = 0; s < n; ++s)
+          if (const Expr tap = op.x[r[1 + s]];
+              tap.op == Op::Axis && source.inside[s] != source.extents[s])
+            windows.push_back({op.x.plus(op.x.times(i[p + s], strides[s]), -source.before[s]),
+                               static_cast<uint32_t>(tap.i), dilation[s], source.inside[s]});
+        return windows;
       });
 }
 

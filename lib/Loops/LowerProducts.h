@@ -28,10 +28,12 @@ Ref pairOf(OpLowering &op, Ref i, int64_t depth, const std::function<Ref(Ref)> &
 Tensor widened(OpLowering &op, const Tensor &a);
 
 // result[place(axes)] = sum over `reduction` of a * b, converted to the result's type.
+using Windows = std::function<std::vector<Window>(const Indices &, const Indices &)>;
 Expected<>
 addProduct(OpLowering &op, const std::vector<Ref> &shape, const std::vector<Ref> &iteration,
            const std::vector<Ref> &reduction, const std::function<Indices(const Indices &)> &place,
-           const std::function<std::pair<Ref, Ref>(const Indices &, const Indices &)> &factors);
+           const std::function<std::pair<Ref, Ref>(const Indices &, const Indices &)> &factors,
+           const Windows &windows = {});
 
 void addConvolutionLowerings(LowerTable &table);
 

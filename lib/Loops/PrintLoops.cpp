@@ -147,7 +147,7 @@ private:
     return " unroll=" + text(tile.unroll) + " epilogue=" + (tile.loopsEpilogue ? "loop" : "once");
   }
 
-  void printProductSchedule(const NestSchedule &schedule) {
+  void printProductSchedule(const Contraction &c, const NestSchedule &schedule) {
     const ProductSchedule &p = *schedule.product;
     line(2, "schedule threads grain=" + text(schedule.grain));
     line(2, "schedule block rows=" + text(p.blockRows) + " tiles=" + text(p.blockTiles) +
@@ -155,6 +155,8 @@ private:
                 (p.copiesRows ? " copied-grain=" + text(p.rowGrain) : ""));
     line(2, "schedule tile rows=" + text(p.tile.rows) + " outer=" + text(p.tile.outerRows) +
                 " vectors=" + text(p.tile.vectors) + tileText(p.tile));
+    if (!c.windows.empty())
+      line(2, std::string("schedule padding skipped=") + yesNo(p.skipsPadding));
     for (const TileSchedule &rest : p.rests)
       line(2, "schedule rest " + text(rest.rows) + "x" + text(rest.outerRows) + "x" +
                   text(rest.vectors) + tileText(rest));
@@ -166,7 +168,7 @@ private:
 
   void printProduct(const Contraction &c, const NestSchedule &schedule) {
     const ProductSchedule &p = *schedule.product;
-    printProductSchedule(schedule);
+    printProductSchedule(c, schedule);
     names_.setName(c.result, "sum");
     size_t depth = 2;
     if (p.packing == Packing::RunTime)
@@ -194,7 +196,7 @@ private:
     size_t tileDepth = depth;
     for (uint32_t axis : c.reduction)
       open("for " + range(axis) + (axis == c.reduction.back() ? " by " + text(p.tile.unroll) : "") +
-           ": sum");
+           windowText(c, p, axis) + ": sum");
     line(depth,
          "registers += " + operandText(c.broadcast, "broadcast") + " * " +
              (p.packing == Packing::InPlace ? operandText(c.vector, "vectors") : panelsText(c)));
@@ -202,6 +204,16 @@ private:
                         (c.isTransposed && c.innerRow != noAxis
                              ? ", lanes along " + names_.axis(c.innerRow) + " after a transposition"
                              : ", lanes along " + names_.axis(c.column)));
+  }
+
+  std::string windowText(const Contraction &c, const ProductSchedule &p, uint32_t tap) {
+    std::string where;
+    for (const Window &window : c.windows)
+      if (p.skipsPadding && window.tap == tap)
+        where += " where 0 <= " + names_.of(window.first) + " + " + names_.axis(tap) +
+                 (window.dilation == 1 ? "" : " * " + text(window.dilation)) + " < " +
+                 names_.of(window.elements);
+    return where;
   }
 
   std::string panelsText(const Contraction &c) {

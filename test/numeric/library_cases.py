@@ -26,6 +26,7 @@ def add_cases(case, fails, Tuple, Typed):
     regions(case, fails, rand)
     sparse(case, fails, rand)
     pools(case, rand)
+    padded_products(case, rand)
 
 
 def sorting(case, fails, rand, Typed):
@@ -543,3 +544,24 @@ def pools(case, rand):
     case('nn.adaptive_avg_pool1d', [y], y.reshape(1, 2, 3, 2).mean(3), output_size=[3])
     z = rand(1, 1, 2, 4, 4)
     case('nn.adaptive_max_pool3d', [z], z.reshape(1, 1, 1, 2, 2, 2, 2, 2).max((3, 5, 7)), output_size=[1, 2, 2])
+
+
+def padded_products(case, rand):
+    """Convolutions of which many steps read nothing but padding."""
+    def conv(x, w, pads, dilation, stride):
+        h, v = ((n + sum(pads[d::2]) - 2 * dilation - 1) // stride + 1 for d, n in enumerate(x.shape[2:]))
+        wide = np.pad(x.astype(f64), [(0, 0), (0, 0), pads[0::2], pads[1::2]])
+        y = np.zeros((x.shape[0], w.shape[0], h, v))
+        for ky, kx in itertools.product(range(3), range(3)):
+            part = wide[:, :, ky * dilation:, kx * dilation:][:, :, ::stride, ::stride][:, :, :h, :v]
+            y += np.einsum('nchw,oc->nohw', part, w[:, :, ky, kx].astype(f64))
+        return y.astype(f32)
+
+    w = rand(20, 5, 3, 3)
+    for size, pads, dilation, stride in (((6, 9), [5, 4, 5, 4], 5, 1), ((7, 7), [2, 2, 2, 2], 2, 1), ((4, 3), [1, 1, 1, 1], 1, 1),
+                                         ((5, 6), [7, 0, 1, 8], 3, 2), ((2, 2), [4, 4, 4, 4], 4, 1)):
+        x = rand(2, 5, *size)
+        y = conv(x, w, pads, dilation, stride)
+        attrs = dict(padding=pads, dilation=[dilation, dilation], strides=[stride, stride])
+        case('nn.conv2d', [x, w], y, **attrs)
+        case('nn.conv2d', [x.transpose(0, 2, 3, 1), w.transpose(0, 2, 3, 1)], y.transpose(0, 2, 3, 1), data_layout='NHWC', kernel_layout='OHWI', **attrs)

@@ -211,6 +211,15 @@ struct Buffer {
 
 enum class Reduce : uint8_t { None, Sum, Prod, Max, Min, All, Any };
 
+// Of a sum of products: what is read for step `tap` of an axis of the reduction lies at
+// `first` + tap * dilation of an axis with so many elements, and is 0 before and behind them.
+struct Window {
+  Ref first = noRef; // of the stage's axes
+  uint32_t tap = 0;
+  int64_t dilation = 1;
+  Ref elements = noRef;
+};
+
 struct Stage {
   uint32_t buffer = 0;
   std::vector<uint32_t> axes;       // iteration order, outer first
@@ -221,6 +230,7 @@ struct Stage {
   bool keep = false;       // do not inline into consumers
   size_t ownRows = 0;      // of its axes, that are rows of a nest that it shares; 0: any number
   bool ignoresNan = false; // Max: NaN may be passed over
+  std::vector<Window> windows;
 };
 
 struct Kernel {

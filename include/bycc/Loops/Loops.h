@@ -56,7 +56,8 @@ struct Contraction {
   bool canJoinRows = false;    // whole inner rows one after the other are rows of one tile
   uint32_t column = noAxis;
   std::vector<uint32_t> reduction;
-  uint32_t packed = 0; // buffer of the panels when there are such
+  std::vector<Window> windows; // steps of the reduction that a tile may leave out
+  uint32_t packed = 0;         // buffer of the panels when there are such
   // The broadcast operand's rows where they are copied: the buffer, how many elements each has, and
   // how far apart they stand.
   uint32_t copied = 0;
@@ -128,6 +129,11 @@ struct Loops {
 // edits have it. A kernel of strips runs on one thread. INPUT: an edit that cannot be.
 Expected<Loops> schedule(Kernel kernel, const TargetInfo &target, bool isOfStrips = false,
                          KernelEdits *edits = nullptr);
+
+// Steps of the window's axis that tiles of so many rows do, of all, where each leaves out those that
+// read padding in all of its rows; for the likely extents.
+double insideFraction(const Kernel &kernel, const Contraction &c, const Window &window,
+                      int64_t rows, int64_t outerRows);
 
 // The panels of a constant whose elements are at `source`.
 std::vector<uint8_t> packPanels(const uint8_t *source, const PackSpec &spec);

@@ -34,6 +34,7 @@ inline constexpr int64_t openRestRows[] = {4, 2, 1};
 struct ProductSchedule {
   TileSchedule tile;
   std::vector<TileSchedule> rests; // of rows, of columns, and of both
+  bool skipsPadding = false;       // steps that read nothing but padding, in all rows of a tile
   Packing packing = Packing::InPlace;
   int64_t panelGrain = 0;    // of the loop that writes panels in a run
   int64_t prefetchAhead = 0; // bytes of a panel; 0: none
