@@ -85,11 +85,11 @@ Expected<> ProgramBuilder::setResultDims(NodeId call, const std::string &region,
       return error(Status::Unsup, m_.source(call))
              << "region " << region << ": axis " << d << " of its result is "
              << m_.types.str(shape[d]) << ", which is not known before it runs";
-    bool isPlain = p_.exprs.constant(*extent) || p_.exprs[*extent].op == Op::Dim;
-    Ref dim = isPlain ? *extent
-                      : defineDim(*extent, "region " + region + ": axis " + std::to_string(d) +
-                                               " of its result has an extent of {}");
-    p_.values[id].dims[d] = dim;
+    p_.values[id].dims[d] =
+        isSumOfExtents(p_.exprs, *extent)
+            ? *extent
+            : defineDim(*extent, "region " + region + ": axis " + std::to_string(d) +
+                                     " of its result has an extent of {}");
   }
   return {};
 }

@@ -44,6 +44,17 @@ Ref translate(const Exprs &kernel, Ref ref, const std::vector<Ref> &dims, Exprs 
   return done.at(ref);
 }
 
+bool isSumOfExtents(const Exprs &exprs, Ref ref) {
+  bool holds = true;
+  exprs.visit(ref, [&](Ref at) {
+    const Expr &e = exprs[at];
+    holds = holds && isSum(e.op) && e.op != Op::Sub && !(e.op == Op::Const && e.i < 0) &&
+            !(e.op == Op::Dim && e.f != 0);
+    return holds;
+  });
+  return holds;
+}
+
 Ref GroupDims::fromProgram(Ref root) {
   const Exprs &program = around.exprs();
   auto isInner = [&](Ref ref) { return isSum(program[ref].op) && program[ref].op != Op::Dim; };
@@ -67,15 +78,7 @@ Ref GroupDims::toProgram(Ref ref) const {
 }
 
 Ref GroupDims::settle(Ref extent, const std::string &what) {
-  const Exprs &x = group.kernel.exprs;
-  bool isPlain = true, isCertain = true; // a sum without a minus is not negative
-  x.visit(extent, [&](Ref ref) {
-    isPlain = isPlain && isSum(x[ref].op);
-    isCertain = isCertain && x[ref].op != Op::Sub && !(x[ref].op == Op::Const && x[ref].i < 0) &&
-                !(x[ref].op == Op::Dim && x[ref].f != 0);
-    return isPlain;
-  });
-  if (isPlain && isCertain)
+  if (isSumOfExtents(group.kernel.exprs, extent))
     return extent;
   return fromProgram(around.define(toProgram(extent), what));
 }

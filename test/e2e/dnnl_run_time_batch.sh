@@ -62,3 +62,19 @@ bycc-run given.json --random=5 --expected=want > /dev/null
 sed 's/%x: Tensor\[(1, /%x: Tensor[(2, /' given.relay > several.relay
 bycc several.relay -q -o several.o --annotate=dnnl --cost-model=none --explain > several.txt
 grep -q 'oneDNN has only a reference loop for this' several.txt || fail "$(cat several.txt)"
+
+# Extents of a region's results that are sums of the batch are that for code of the host, too: a
+# product of two regions' heads stays a product.
+cat > heads.relay <<'EOP'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(N, 64, 128), float32], %k: Tensor[(N, 4, 64, 64), float32]) {
+  %0 = nn.dense(%x, ones(shape=[128, 128], dtype="float32"), units=128);
+  %1 = transpose(reshape(%0, newshape=[-1, 64, 4, 32]), axes=[0, 2, 1, 3]);
+  %2 = reshape(%1, newshape=[-3, 0, 0]);
+  %3 = reshape(nn.softmax(%k), newshape=[-3, 0, 0]);
+  %4 = nn.batch_matmul(%3, %2);
+  tan(%4)
+}
+EOP
+bycc heads.relay --annotate=dnnl --cost-model=none --pin %4=host -q --emit=loops -o heads.loops
+grep -q '^  nest . product' heads.loops || fail "$(cat heads.loops)"

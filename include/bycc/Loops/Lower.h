@@ -50,6 +50,9 @@ struct Group {
   std::vector<Requirement> requirements;
 };
 
+// A sum of products of extents, without a minus: it is not negative.
+bool isSumOfExtents(const Exprs &exprs, Ref ref);
+
 // Goes between the extents of the program and those of a group's kernel.
 class GroupDims {
 public:
