@@ -59,20 +59,43 @@ public:
   const std::vector<Ref> &taps() const { return taps_; } // once extents() has been asked
 
   Indices positions(Indices i, const Indices &tap) {
-    for (size_t s = 0; s < n_; ++s) {
-      size_t d = order_.spatial[s];
-      i[d] =
-          op_.x.plus(op_.x.add(op_.x.times(i[d], strides_[s]), op_.x.times(tap[s], dilation_[s])),
-                     -pads_.before[s]);
-    }
+    for (size_t s = 0; s < n_; ++s)
+      i[order_.spatial[s]] = position(s, i[order_.spatial[s]], tap[s]);
     return i;
   }
+  // The greatest of a window is that of the greatest of its rows, which windows share: worth it
+  // where those are far fewer elements, what is stored in between counted as one more.
+  bool isWorthSeparating() const {
+    double together = 1, apart = 0, rows = 1; // elements for each result
+    for (size_t s = n_; s-- > 0;) {
+      together *= static_cast<double>(size_[s]);
+      for (size_t outer = 0; outer < s; ++outer)
+        rows *= static_cast<double>(strides_[outer]);
+      apart += rows * static_cast<double>(size_[s] + 1);
+      rows = 1;
+    }
+    return n_ > 1 && apart < together;
+  }
+  // Of windows along one axis.
+  Tensor greatestAlong(const Tensor &a, size_t s, Ref extent) {
+    size_t d = order_.spatial[s];
+    std::vector<Ref> shape = a.shape;
+    shape[d] = extent;
+    return windowReduce(op_, Reduce::Max, a.type, shape, {taps_[s]},
+                        [&](const Indices &i, const Indices &tap) {
+                          Indices at = i;
+                          at[d] = position(s, i[d], tap[0]);
+                          return op_.x.guard(isInside(a, d, at[d]), op_.at(a, at),
+                                             op_.lowest(a.type));
+                        });
+  }
+  size_t rank() const { return n_; }
+
   // Whether a tap can fall outside at all is decided by ranges.
   Ref isInside(const Indices &at) {
     Ref inside = noRef;
     for (size_t d : order_.spatial)
-      inside = op_.x.both(inside, op_.x.both(op_.op2(Op::Le, op_.x.integer(0), at[d]),
-                                             op_.op2(Op::Lt, at[d], a_.shape[d])));
+      inside = op_.x.both(inside, isInside(a_, d, at[d]));
     return inside;
   }
   // Taps that are inside the data, or the padded data.
@@ -97,6 +120,14 @@ public:
   }
 
 private:
+  Ref position(size_t s, Ref i, Ref tap) {
+    return op_.x.plus(op_.x.add(op_.x.times(i, strides_[s]), op_.x.times(tap, dilation_[s])),
+                      -pads_.before[s]);
+  }
+  Ref isInside(const Tensor &a, size_t d, Ref at) {
+    return op_.x.both(op_.op2(Op::Le, op_.x.integer(0), at), op_.op2(Op::Lt, at, a.shape[d]));
+  }
+
   OpLowering &op_;
   const Tensor &a_;
   const AxisOrder &order_;
@@ -114,6 +145,13 @@ Expected<> lowerPool(OpLowering &op) {
   DType type = isMax ? a.type : accumulator(a.type);
   SlidingWindow window(op, order);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(window.extents()));
+  if (isMax && window.isWorthSeparating()) {
+    Tensor made = a;
+    for (size_t s = window.rank(); s-- > 0;)
+      made = window.greatestAlong(made, s, shape[order.spatial[s]]);
+    op.results.push_back(made);
+    return {};
+  }
   Tensor result =
       windowReduce(op, isMax ? Reduce::Max : Reduce::Sum, type, shape, window.taps(),
                    [&](const Indices &i, const Indices &tap) {
