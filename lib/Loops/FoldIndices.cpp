@@ -190,7 +190,25 @@ Ref Exprs::last(Ref factor) {
     Ref most = lastOfSum(affine(e.a));
     return most == noRef ? noRef : binary(Op::FloorDiv, most, e.b);
   }
-  return noRef;
+  return e.op == Op::FloorDiv ? lastOfWholes(e.a, e.b) : noRef;
+}
+
+// Of a // divisor, where a counts wholes of it: one less than their number. What divides is not 0
+// where it is done.
+Ref Exprs::lastOfWholes(Ref a, Ref divisor) {
+  Affine by = affine(divisor);
+  Ref most = lastOfSum(affine(a));
+  if (most == noRef || by.constant != 0 || by.terms.size() != 1 || !isNotNegative(divisor))
+    return noRef;
+  Affine wholes;
+  for (auto [atom, factor] : affine(plus(most, 1)).terms) {
+    std::optional<Factors> left = factorsOver(atom, factors(by.terms[0].atom));
+    if (!left || factor % by.terms[0].factor != 0)
+      return noRef;
+    wholes.add(affine(product(*left)), factor / by.terms[0].factor);
+  }
+  bool isWhole = affine(plus(most, 1)).constant == 0;
+  return isWhole ? plus(fromAffine(wholes), -1) : noRef;
 }
 
 Ref Exprs::lastOfSum(const Affine &form) {

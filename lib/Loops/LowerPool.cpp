@@ -81,13 +81,12 @@ public:
     size_t d = order_.spatial[s];
     std::vector<Ref> shape = a.shape;
     shape[d] = extent;
-    return windowReduce(op_, Reduce::Max, a.type, shape, {taps_[s]},
-                        [&](const Indices &i, const Indices &tap) {
-                          Indices at = i;
-                          at[d] = position(s, i[d], tap[0]);
-                          return op_.x.guard(isInside(a, d, at[d]), op_.at(a, at),
-                                             op_.lowest(a.type));
-                        });
+    return windowReduce(
+        op_, Reduce::Max, a.type, shape, {taps_[s]}, [&](const Indices &i, const Indices &tap) {
+          Indices at = i;
+          at[d] = position(s, i[d], tap[0]);
+          return op_.x.guard(isInside(a, d, at[d]), op_.at(a, at), op_.lowest(a.type));
+        });
   }
   size_t rank() const { return n_; }
 

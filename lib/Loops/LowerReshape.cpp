@@ -27,11 +27,23 @@ public:
     for (size_t i = 0; i < codes.size(); ++i)
       BYCC_TRY(readOne(codes, i));
     if (inferred_ != SIZE_MAX)
-      shape_[inferred_] = op_.op2(Op::FloorDiv, productOf(op_, input_), productOf(op_, shape_));
+      shape_[inferred_] = inferred();
     return std::move(shape_);
   }
 
 private:
+  // The elements over those of the other axes. What is an extent of both needs no division, in
+  // which it might be 0.
+  Ref inferred() {
+    Extents all = input_, others;
+    for (Ref extent : shape_)
+      if (auto same = std::ranges::find(all, extent); same != all.end())
+        all.erase(same);
+      else
+        others.push_back(extent);
+    return op_.op2(Op::FloorDiv, productOf(op_, all), productOf(op_, others));
+  }
+
   Ref take() { return next_ < input_.size() ? input_[next_++] : op_.x.integer(1); }
 
   Expected<> readOne(const std::vector<int64_t> &codes, size_t &i) {

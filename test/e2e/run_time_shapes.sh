@@ -184,3 +184,24 @@ print(*[2 * near(y, h) * near(x, w) for y in range(h) for x in range(w) for _ in
   bycc-run taps.json --input x=x.npy --outputs out
   expect "$(npy show out/output_0.npy)" "1x${size}x16 $want"
 done
+
+# An extent that a reshape works out is the product of those that it joins: no divisions are left.
+cat > joined.relay <<'END2'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 3, ?, ?), float32]) {
+  %0 = nn.bias_add(%x, Tensor[(3), float32][10f, 20f, 30f]);
+  transpose(reshape(%0, newshape=[0, 3, -1]), axes=[0, 2, 1])
+}
+END2
+bycc joined.relay -q --emit=loops -o joined.loops
+if grep -q '\] = .*\( // \| % \)' joined.loops; then fail "$(cat joined.loops)"; fi
+bycc joined.relay -q -o joined.o
+npy write x.npy f4 2x3x1x2 1 2 3 4 5 6 -1 -2 -3 -4 -5 -6
+bycc-run joined.json --input x=x.npy --outputs out
+expect "$(npy show out/output_0.npy)" "2x2x3 11 23 35 12 24 36 9 17 25 8 16 24"
+npy write x.npy f4 1x3x2x1 1 2 3 4 5 6
+bycc-run joined.json --input x=x.npy --outputs out
+expect "$(npy show out/output_0.npy)" "1x2x3 11 23 35 12 24 36"
+npy write x.npy f4 0x3x2x1
+bycc-run joined.json --input x=x.npy --outputs out
+expect "$(npy show out/output_0.npy)" "0x2x3"

@@ -187,6 +187,7 @@ private:
   bool holdsLoad(Ref ref) const;        // other than inside an index
   bool isExact(Ref ref) const;          // no data in it can have left 64 bits
   Ref last(Ref factor);                 // the greatest value of what counts from 0; noRef: does not
+  Ref lastOfWholes(Ref a, Ref divisor); // ... of a quotient
   Ref lastOfSum(const Affine &form);    // the same of a sum
   Affine withWholes(Affine form) const; // quotients and remainders put together again
   bool isNotNegative(Ref ref) const;

@@ -78,6 +78,21 @@ TEST_CASE("heads that a reshape makes of an open axis, and back, are the same pl
   CHECK(x.binary(Op::FloorMod, x.plus(row, 1), n) != x.plus(row, 1));
 }
 
+TEST_CASE("rows and columns of an open axis over both are the same place") {
+  Exprs x;
+  Ref n = x.dim(0), m = x.dim(1);
+  Ref at = x.axis(x.newAxis(x.mul(n, m)));
+  Ref row = x.binary(Op::FloorDiv, at, m), column = x.binary(Op::FloorMod, at, m);
+  CHECK(x.binary(Op::FloorMod, row, n) == row);
+  CHECK(x.add(x.mul(row, m), column) == at);
+  Ref three = x.binary(Op::FloorDiv, x.axis(x.newAxis(x.times(x.mul(n, m), 3))), m);
+  CHECK(x.binary(Op::FloorMod, three, x.times(n, 3)) == three);
+  CHECK(x.binary(Op::FloorMod, three, n) != three);
+  // One element more: nothing is known.
+  Ref more = x.binary(Op::FloorDiv, x.axis(x.newAxis(x.plus(x.mul(n, m), 1))), m);
+  CHECK(x.binary(Op::FloorMod, more, n) != more);
+}
+
 TEST_CASE("quotient and remainder of one value are that value") {
   Exprs x;
   Ref n = x.dim(0), m = x.dim(1);
