@@ -151,6 +151,11 @@ public:
     outer = likely(c.outerRow);
     // A tile for an open number of rows is to be good for the likely one and for many.
     decodes_ = c.decoding.has_value();
+    for (uint32_t axis : c.reduction)
+      depth_ *= static_cast<double>(likely(axis));
+    isFresh_ = kernel.buffers[c.vector.buffer].isConstant && !decodes_ &&
+               4 * depth_ * static_cast<double>(likely(c.column)) >
+                   static_cast<double>(facts.prefetchedConstant);
     isOpen = c.innerRow != noAxis && !kernel.exprs.constantExtent(c.innerRow);
   }
 
@@ -174,15 +179,30 @@ private:
   double cycles(int64_t r, int64_t o, int64_t v) const {
     if (o > 1)
       return static_cast<double>(outer / o) * tile(r * o, v) +
-             (outer % o ? tile(r * (outer % o), v) : 0);
+             (outer % o ? tile(r * (outer % o), v) : 0) + fresh(r * o, v);
     if (isOpen) // per row
-      return rows(inner, r, v) / static_cast<double>(inner) +
+      return (rows(inner, r, v) + fresh(r, v)) / static_cast<double>(inner) +
              rows(many, r, v) / static_cast<double>(many);
-    return static_cast<double>(outer) * rows(inner, r, v);
+    return static_cast<double>(outer) * rows(inner, r, v) + fresh(r, v);
+  }
+  // What the first tile of rows waits longer, where its columns come from memory.
+  double fresh(int64_t rows, int64_t vectors) const {
+    return isFresh_ ? std::max(facts_.freshLineCycles * linesOf(vectors) - tile(rows, vectors), 0.0)
+                    : 0;
   }
   double tile(int64_t rows, int64_t vectors) const {
-    return tileCycles(facts_, rows, vectors, decodes_) +
+    double streamed = isStreamed(vectors) ? facts_.streamedLineCycles * linesOf(vectors) : 0;
+    return std::max(tileCycles(facts_, rows, vectors, decodes_), streamed) +
            static_cast<double>(vectors) * turned_.cycles(rows);
+  }
+  double linesOf(int64_t vectors) const { // of a step's columns
+    return static_cast<double>(vectors * facts_.lanes * 4) / static_cast<double>(facts_.lineBytes);
+  }
+  // Columns of so many vectors are more than half of the first cache, and come from the second one
+  // for each tile of rows.
+  bool isStreamed(int64_t vectors) const {
+    auto cache = static_cast<double>(facts_.lineBytes * facts_.cacheSets * facts_.cacheWays);
+    return !decodes_ && depth_ * linesOf(vectors) * static_cast<double>(facts_.lineBytes) > cache / 2;
   }
   double rows(int64_t extent, int64_t each, int64_t vectors) const {
     return rowsCycles(extent, each, [&](int64_t rows) { return tile(rows, vectors); });
@@ -193,6 +213,8 @@ private:
   TurnedResult turned_;
   const Kernel &kernel_;
   const Contraction &c_;
+  double depth_ = 1;
+  bool isFresh_ = false; // columns are of a large constant
   bool decodes_ = false;
 };
 

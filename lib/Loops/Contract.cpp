@@ -339,11 +339,15 @@ void sumAlongMemory(const Exprs &exprs, Contraction &c) {
       c.reduction, [&](uint32_t axis) { return exprs.coefficient(c.broadcast.index, axis) != 1; });
 }
 
-// Whether the axes of a window are still those of the loops, and no lanes run along it.
-bool isAlongRows(const Exprs &exprs, const Contraction &c, const Window &window) {
+// Whether the axes of a window are still those of the loops, no lanes run along it, and there may
+// be something to leave out.
+bool isOfUse(const Exprs &exprs, const Contraction &c, const Window &window) {
   std::vector<uint32_t> rows = c.batch;
   rows.insert(rows.end(), {c.outerRow, c.innerRow});
-  bool holds = std::ranges::count(c.reduction, window.tap) == 1;
+  // How near the border tiles are is not known of open extents, and bounds that are computed cost
+  // more than a row of steps at it: there only taps that are far apart are worth them.
+  bool holds = std::ranges::count(c.reduction, window.tap) == 1 &&
+               (window.dilation > 1 || exprs.constant(window.elements));
   for (uint32_t row : {c.outerRow, c.innerRow})
     holds = holds && (row == noAxis || exprs.coefficient(window.first, row));
   exprs.visit(window.first, [&](Ref ref) {
@@ -437,7 +441,7 @@ void joinRows(Kernel &kernel, Contraction &c) {
   bool hasKnownRows =
       c.outerRow != noAxis && exprs.constantExtent(c.outerRow) && exprs.constantExtent(c.innerRow);
   c.canJoinRows = hasKnownRows && collapser.canMerge(c.outerRow, c.innerRow, false);
-  std::erase_if(c.windows, [&](const Window &window) { return !isAlongRows(exprs, c, window); });
+  std::erase_if(c.windows, [&](const Window &window) { return !isOfUse(exprs, c, window); });
 }
 
 double insideFraction(const Kernel &kernel, const Contraction &c, const Window &window,

@@ -23,6 +23,9 @@ struct TargetFacts {
   // cache, as lines of the same set evict each other before their next step.
   int64_t lineBytes = 64, cacheSets = 64, cacheWays = 8;
   double missCycles = 4.5;
+  // Lines where many follow each other: one that is read from the second cache, and one of a large
+  // constant that is read for the first time in a run, some 20 GB/s.
+  double streamedLineCycles = 2, freshLineCycles = 6;
   // Lines that are so many bytes apart.
   bool areOnOneSet(int64_t bytes) const { return bytes % (lineBytes * cacheSets) == 0; }
   // Of a result that is turned before it is stored, a line of a column: what stands in registers
