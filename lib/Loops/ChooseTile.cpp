@@ -202,7 +202,8 @@ private:
   // for each tile of rows.
   bool isStreamed(int64_t vectors) const {
     auto cache = static_cast<double>(facts_.lineBytes * facts_.cacheSets * facts_.cacheWays);
-    return !decodes_ && depth_ * linesOf(vectors) * static_cast<double>(facts_.lineBytes) > cache / 2;
+    return !decodes_ &&
+           depth_ * linesOf(vectors) * static_cast<double>(facts_.lineBytes) > cache / 2;
   }
   double rows(int64_t extent, int64_t each, int64_t vectors) const {
     return rowsCycles(extent, each, [&](int64_t rows) { return tile(rows, vectors); });
