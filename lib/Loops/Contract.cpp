@@ -456,6 +456,9 @@ double insideFraction(const Kernel &kernel, const Contraction &c, const Window &
       stride = factor;
       each = axis == c.innerRow ? rows : axis == c.outerRow ? outerRows : 1;
     }
+  constexpr int64_t far = 64; // windows: of so many the borders are not worth counting
+  if (count * stride > far * (taps - 1) * window.dilation)
+    return 1;
   int64_t elements = exprs.likely(window.elements, kernel.likelyDims);
   for (int64_t row = 0; row < count; row += each) {
     int64_t here = std::min(each, count - row), begin = first.constant + row * stride,

@@ -66,7 +66,7 @@ private:
     total_ += timeOf(call);
     if (isConvolution(call)) {
       saved_ += savedBy(call);
-      if (!isLast(operands[0]) && !isFromLast(operands[0]) && !isImage(operands[0]))
+      if (!isLast(operands[0]) && !isFromLast(operands[0]) && !readsImage(call))
         change(operands[0]);
       last_.insert(call);
     } else if (std::ranges::none_of(operands, [&](NodeId each) { return isLast(each); })) {
@@ -123,8 +123,11 @@ private:
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }
 
-  // That is read as it is (LegalizeLayout.cpp).
-  bool isImage(NodeId node) const { return likely(node, 1) <= imageChannels; }
+  // Which stays as it is (LegalizeLayout.cpp).
+  bool readsImage(NodeId conv) const {
+    return module_.isOp(conv, ops::nn_conv2d) &&
+           likely(module_.operands(conv)[0], 1) <= imageChannels;
+  }
 
   // A transpose of what has channels last already.
   bool isFromLast(NodeId node) const {

@@ -131,7 +131,7 @@ Expected<Loops> schedule(Kernel kernel, const TargetInfo &target, bool isOfStrip
                          KernelEdits *edits = nullptr);
 
 // Steps of the window's axis that tiles of so many rows do, of all, where each leaves out those that
-// read padding in all of its rows; for the likely extents.
+// read padding in all of its rows; for the likely extents. 1 where a border is a small part.
 double insideFraction(const Kernel &kernel, const Contraction &c, const Window &window,
                       int64_t rows, int64_t outerRows);
 
