@@ -206,7 +206,8 @@ private:
     for (uint32_t item = 0; item < problem.size(); ++item)
       for (uint32_t tile : problem.tilesOf[item]) {
         uint32_t vendor = problem.tiles[tile].vendor, has = problem.tiles[chosen[item]].vendor;
-        if (vendor == host || vendor == has || problem.isComposite(tile))
+        bool isComposite = problem.isComposite(tile);
+        if (vendor == host || vendor == has || (isComposite && problem.membersOf(tile)[0] != item))
           continue;
         double more = 0;
         if (sweep) {
@@ -217,11 +218,21 @@ private:
         if (more > 1000)
           dear = placeText(has) + " has it, moving it would cost " + timeText(microseconds(more)) +
                  " more (estimated)";
-        forEachOperator(module_, part.plan.items[item], [&](NodeId call) {
-          context_.refusals->passOver(call, module_.string(costs_.nameOf(vendor)),
-                                      dear.empty() ? whyChosen[has] : dear);
-        });
+        const std::string &why = dear.empty() ? whyChosen[has] : dear;
+        if (isComposite)
+          tellMembers(*part.plan.candidates[tile], why);
+        else
+          forEachOperator(module_, part.plan.items[item], [&](NodeId call) {
+            context_.refusals->passOver(call, module_.string(costs_.nameOf(vendor)), why);
+          });
       }
+  }
+
+  // Of operators that the vendor refuses alone.
+  void tellMembers(const CompositeCandidate &candidate, const std::string &why) {
+    for (NodeId call : candidate.operators)
+      context_.refusals->setPattern(call, candidate.vendor->name(),
+                                    candidate.name() + " would take it: " + why);
   }
 
   std::string placeText(uint32_t vendor) const {

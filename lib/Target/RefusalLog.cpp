@@ -63,6 +63,11 @@ void RefusalLog::addPattern(NodeId node, std::string_view vendor, std::string_vi
     found.pattern = id;
 }
 
+void RefusalLog::setPattern(NodeId node, std::string_view vendor, std::string_view reason) {
+  uint32_t id = intern(reason);
+  row(node, vendor).pattern = id;
+}
+
 void RefusalLog::accept(NodeId node, std::string_view vendor) {
   Row &found = row(node, vendor);
   found.isYes = true;

@@ -111,8 +111,8 @@ struct LayoutChange {
 class LayoutConverter {
 public:
   using Table = std::unordered_map<uint32_t, std::vector<WantedLayout>>;
-  LayoutConverter(Module &module, PassContext &context, const Table &wanted)
-      : module_(module), context_(context), wanted_(wanted) {}
+  LayoutConverter(Module &module, PassContext &context, const Table &wanted, bool keepsImages)
+      : module_(module), context_(context), wanted_(wanted), keepsImages_(keepsImages) {}
 
   Expected<NodeId> visit(NodeId node, Builder &builder) {
     builder_ = &builder;
@@ -215,20 +215,32 @@ private:
     if (isAsked && (isTakenAsItIs(call) || !isWorthChanges(call, data, wanted.vendor)))
       return NodeId();
     std::vector<NodeId> inputs(module_.operands(call).begin(), module_.operands(call).end());
-    inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
-    if (hasKernel)
-      inputs[1] = BYCC_TRY(relaid(inputs[1], kernel, newKernel));
     const OpInfo &info = opInfo(module_.node(call).op);
     std::string out = info.findAttr("out_layout") ? text(call, "out_layout") : "";
-    std::vector<Attr> layouts{{key, AttrValue(wanted.data)}};
-    if (!out.empty())
-      layouts.push_back({"out_layout", AttrValue("")});
+    bool staysAsItIs = keepsImages_ && out.empty() && readsImage(call, data);
+    if (!staysAsItIs)
+      inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
+    if (hasKernel)
+      inputs[1] = BYCC_TRY(relaid(inputs[1], kernel, newKernel));
+    std::vector<Attr> layouts{{key, AttrValue(staysAsItIs ? data : wanted.data)}};
+    if (!out.empty() || staysAsItIs)
+      layouts.push_back({"out_layout", AttrValue(staysAsItIs ? wanted.data : "")});
     if (hasKernel)
       layouts.push_back({"kernel_layout", AttrValue(newKernel)});
     auto made = builder_->call(module_.node(call).op, inputs, attrsWith(call, layouts));
     if (!made || (isAsked && !takes(wanted.vendor, *made)))
       return NodeId(); // not in this layout
     return relaid(*made, wanted.data, out.empty() ? data : out);
+  }
+
+  // What was turned before is turned back at no cost.
+  bool readsImage(NodeId call, const std::string &data) const {
+    NodeId image = module_.operands(call)[0];
+    if (!module_.isOp(call, ops::nn_conv2d) || data != "NCHW" ||
+        attrs::integer(module_, call, "groups") != 1 || module_.isOp(image, ops::layout_transform))
+      return false;
+    Dim channels = module_.types.shape(module_.type(image))[1];
+    return channels.isConst() && channels.value() <= imageChannels;
   }
 
   static bool isSameAxes(const std::string &a, const std::string &b) {
@@ -542,6 +554,7 @@ private:
   Module &module_;
   PassContext &context_;
   const Table &wanted_;
+  bool keepsImages_;
   Builder *builder_ = nullptr;
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   // (block, node, from, to): what was made already.
@@ -570,7 +583,7 @@ bool followsLayout(OpId op) { return howFollows(op) != Follows::No; }
 
 bool hasLayoutToConvert(OpId op) { return isConvolution(op) || hasLayoutOfOne(op); }
 
-Expected<bool> convertLayout(Module &module, PassContext &context) {
+static Expected<bool> convert(Module &module, PassContext &context, bool keepsImages) {
   LayoutConverter::Table wanted;
   for (const auto &[name, text] : context.options) {
     WantedLayout layout = BYCC_TRY(wantedLayout(text, name));
@@ -595,9 +608,17 @@ Expected<bool> convertLayout(Module &module, PassContext &context) {
       for (const auto &[op, layouts] : (*context.vendors)[i].layouts)
         if (hasLayoutToConvert(OpId(op)))
           wanted[op].push_back({layouts.data, layouts.kernel, i});
-  LayoutConverter converter(module, context, wanted);
+  LayoutConverter converter(module, context, wanted, keepsImages);
   return rewriteOpenBlocks(
       module, [&](NodeId node, Builder &builder) { return converter.visit(node, builder); });
+}
+
+Expected<bool> convertLayout(Module &module, PassContext &context) {
+  return convert(module, context, false);
+}
+
+Expected<bool> convertLayoutButImages(Module &module, PassContext &context) {
+  return convert(module, context, true);
 }
 
 } // namespace bycc

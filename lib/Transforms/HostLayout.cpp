@@ -123,10 +123,11 @@ private:
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }
 
-  // Which stays as it is (LegalizeLayout.cpp).
+  // Which stays as it is.
   bool readsImage(NodeId conv) const {
     return module_.isOp(conv, ops::nn_conv2d) &&
-           likely(module_.operands(conv)[0], 1) <= imageChannels;
+           likely(module_.operands(conv)[0], 1) <= imageChannels &&
+           attrs::integer(module_, conv, "groups") == 1;
   }
 
   // A transpose of what has channels last already.
@@ -189,7 +190,7 @@ Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
     return false;
   PassOptions given =
       std::exchange(context.options, {{"nn.conv2d", "NHWC:OHWI"}, {"qnn.conv2d", "NHWC:OHWI"}});
-  Expected<bool> changed = convertLayout(module, context);
+  Expected<bool> changed = convertLayoutButImages(module, context);
   context.options = std::move(given);
   return changed;
 }

@@ -2,12 +2,7 @@
 // weights of depthwise convolutions in the order in which vectors of channels read them:
 //
 //   conv2d(x, w){NHWC, OHWI, groups=c}  =>  conv2d(x, w'){NHWC, HWIO, groups=c}
-//
-// An image of few channels stays as it is: to turn it, and to pad it then, runs vectors along them.
-//
-//   conv2d(layout_transform(x, NCHW, NHWC), w){NHWC}  =>  conv2d(x, w){NCHW, out NHWC}
 
-#include "LayoutRules.h"
 #include "LegalizeRules.h"
 
 namespace bycc {
@@ -48,35 +43,9 @@ Expected<NodeId> depthwiseConv(Legalizer &l) {
   return weight == l.input(1) ? l.call() : l.make(l.op(), {l.input(0), weight}, std::move(attrs));
 }
 
-// Where an operator turns its operand from channels first to channels last, that; else none.
-NodeId beforeTurn(const Module &module, NodeId node) {
-  bool isTurn = (module.isOp(node, ops::layout_transform) &&
-                 attrs::text(module, node, "src_layout") == "NCHW" &&
-                 attrs::text(module, node, "dst_layout") == "NHWC") ||
-                (module.isOp(node, ops::transpose) &&
-                 attrs::integers(module, node, "axes") == std::vector<int64_t>{0, 2, 3, 1});
-  return isTurn ? module.operands(node)[0] : NodeId();
-}
-
-Expected<NodeId> imageConv(Legalizer &l) {
-  AttrDict attrs = l.attrs();
-  NodeId image = beforeTurn(l.module, l.input(0));
-  auto shape = l.shape(l.input(0));
-  bool isFew = shape.size() == 4 && shape[3].isConst() && shape[3].value() <= imageChannels;
-  if (!image || !isFew || attrs::text(l.module, l.call(), "data_layout") != "NHWC" ||
-      !attrs::text(l.module, l.call(), "out_layout").empty())
-    return depthwiseConv(l);
-  std::erase_if(attrs, [](const Attr &attr) {
-    return attr.key == "data_layout" || attr.key == "out_layout";
-  });
-  attrs.push_back({"data_layout", AttrValue("NCHW")});
-  attrs.push_back({"out_layout", AttrValue("NHWC")});
-  return l.make(l.op(), {image, l.input(1)}, std::move(attrs));
-}
-
 const LegalizeRule layoutRows[] = {
     {ops::nn_conv1d, depthwiseConv},
-    {ops::nn_conv2d, imageConv},
+    {ops::nn_conv2d, depthwiseConv},
     {ops::nn_conv3d, depthwiseConv},
     {ops::nn_contrib_conv2d_NCHWc, blockedConv},
     {ops::nn_contrib_dense_pack, packedDense},

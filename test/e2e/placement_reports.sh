@@ -115,3 +115,18 @@ def @main(%x: Tensor[(2, 3), float32]) {
 EOF
 agree apart.relay --rules=rules.json
 grep -qx '  m_va_0 and m_va_1: sin (%1) of the host lies between them' explain.txt || fail "$(cat explain.txt)"
+
+# An operator that a vendor takes in a composite alone, which is too dear.
+cat > dear.relay <<'EOF'
+#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) {
+  %0 = sin(%x);
+  abs(%0)
+}
+EOF
+cat > dear_rules.json <<'EOF'
+{"vendors": [{"name": "va", "cost": {"launch_us": 100000}, "ops": {"abs": {}},
+  "patterns": [{"name": "va.sin_abs", "root": "abs(sin(*))"}]}], "mod_name": "m"}
+EOF
+bycc dear.relay --rules=dear_rules.json -o dear.o --explain > dear.txt 2> /dev/null
+grep -qE 'va refuses: .*; va.sin_abs would take it: the host has it, moving it would cost .* more' dear.txt || fail "$(cat dear.txt)"

@@ -42,6 +42,8 @@ public:
   // Why a composite that ends in the node was not formed; the first one is kept,
   // and told when the vendor refuses the node as well.
   void addPattern(NodeId node, std::string_view vendor, std::string_view reason);
+  // The same where one could be formed, and why that is not wanted: instead of what was told.
+  void setPattern(NodeId node, std::string_view vendor, std::string_view reason);
   // The vendor would take the node.
   void accept(NodeId node, std::string_view vendor);
   // Why a vendor that would take the node does not get it; the last one counts.
