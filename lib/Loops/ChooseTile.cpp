@@ -177,21 +177,26 @@ public:
 
 private:
   double cycles(int64_t r, int64_t o, int64_t v) const {
+    bool again = inner * outer > r * o; // columns are read by more than one tile of rows
+    double once = again ? fresh(r * o, v) : 0;
     if (o > 1)
-      return static_cast<double>(outer / o) * tile(r * o, v) +
-             (outer % o ? tile(r * (outer % o), v) : 0) + fresh(r * o, v);
+      return static_cast<double>(outer / o) * tile(r * o, v, again) +
+             (outer % o ? tile(r * (outer % o), v, again) : 0) + once;
     if (isOpen) // per row
-      return (rows(inner, r, v) + fresh(r, v)) / static_cast<double>(inner) +
-             rows(many, r, v) / static_cast<double>(many);
-    return static_cast<double>(outer) * rows(inner, r, v) + fresh(r, v);
+      return (rows(inner, r, v, again) + once) / static_cast<double>(inner) +
+             rows(many, r, v, true) / static_cast<double>(many);
+    return static_cast<double>(outer) * rows(inner, r, v, again) + once;
   }
   // What the first tile of rows waits longer, where its columns come from memory.
   double fresh(int64_t rows, int64_t vectors) const {
-    return isFresh_ ? std::max(facts_.freshLineCycles * linesOf(vectors) - tile(rows, vectors), 0.0)
-                    : 0;
+    return isFresh_
+               ? std::max(facts_.freshLineCycles * linesOf(vectors) - tile(rows, vectors, true),
+                          0.0)
+               : 0;
   }
-  double tile(int64_t rows, int64_t vectors) const {
-    double streamed = isStreamed(vectors) ? facts_.streamedLineCycles * linesOf(vectors) : 0;
+  double tile(int64_t rows, int64_t vectors, bool again) const {
+    double streamed =
+        again && isStreamed(vectors) ? facts_.streamedLineCycles * linesOf(vectors) : 0;
     return std::max(tileCycles(facts_, rows, vectors, decodes_), streamed) +
            static_cast<double>(vectors) * turned_.cycles(rows);
   }
@@ -205,8 +210,8 @@ private:
     return !decodes_ &&
            depth_ * linesOf(vectors) * static_cast<double>(facts_.lineBytes) > cache / 2;
   }
-  double rows(int64_t extent, int64_t each, int64_t vectors) const {
-    return rowsCycles(extent, each, [&](int64_t rows) { return tile(rows, vectors); });
+  double rows(int64_t extent, int64_t each, int64_t vectors, bool again) const {
+    return rowsCycles(extent, each, [&](int64_t rows) { return tile(rows, vectors, again); });
   }
 
   const TargetFacts &facts_;
