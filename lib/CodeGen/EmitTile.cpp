@@ -233,13 +233,14 @@ void KernelEmitter::addProducts(const TileSums &t, Value *baseX, Value *offsetX,
 // Is it known that no tile can leave out steps?
 bool KernelEmitter::isWhole(const TileSums &t, const Window &window) const {
   const Kernel &kernel = loops_.kernel;
-  const Contraction &c = t.product.what;
   bool isKnown = kernel.exprs.constant(window.elements) && extentOf(window.tap);
-  for (uint32_t row : c.batch)
-    isKnown = isKnown && extentOf(row);
-  for (uint32_t row : {c.outerRow, c.innerRow})
-    isKnown = isKnown && (row == noAxis || extentOf(row));
-  return isKnown && insideFraction(kernel, c, window, t.how.rows, t.how.outerRows) == 1;
+  kernel.exprs.visit(window.first, [&](Ref ref) {
+    const Expr &e = kernel.exprs[ref];
+    isKnown = isKnown && (e.op != Op::Axis || extentOf(static_cast<uint32_t>(e.i)));
+    return isKnown;
+  });
+  return isKnown &&
+         insideFraction(kernel, t.product.what, window, t.how.rows, t.how.outerRows) == 1;
 }
 
 // Steps of an axis of the reduction: all, or those that read more than padding in some row of the

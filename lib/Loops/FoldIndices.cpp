@@ -200,15 +200,17 @@ Ref Exprs::lastOfWholes(Ref a, Ref divisor) {
   Ref most = lastOfSum(affine(a));
   if (most == noRef || by.constant != 0 || by.terms.size() != 1 || !isNotNegative(divisor))
     return noRef;
-  Affine wholes;
-  for (auto [atom, factor] : affine(plus(most, 1)).terms) {
+  Affine all = affine(plus(most, 1)), wholes;
+  if (all.constant != 0)
+    return noRef;
+  for (auto [atom, factor] : all.terms) {
     std::optional<Factors> left = factorsOver(atom, factors(by.terms[0].atom));
     if (!left || factor % by.terms[0].factor != 0)
       return noRef;
     wholes.add(affine(product(*left)), factor / by.terms[0].factor);
   }
-  bool isWhole = affine(plus(most, 1)).constant == 0;
-  return isWhole ? plus(fromAffine(wholes), -1) : noRef;
+  Ref count = fromAffine(wholes);
+  return count == noRef ? noRef : plus(count, -1);
 }
 
 Ref Exprs::lastOfSum(const Affine &form) {

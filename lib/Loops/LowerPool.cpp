@@ -67,28 +67,20 @@ public:
   // where those are far fewer elements, what is stored in between counted as one more.
   bool isWorthSeparating() const {
     double together = 1, apart = 0, rows = 1; // elements for each result
-    for (size_t s = n_; s-- > 0;) {
+    for (size_t s = 0; s < n_; ++s) {
       together *= static_cast<double>(size_[s]);
-      for (size_t outer = 0; outer < s; ++outer)
-        rows *= static_cast<double>(strides_[outer]);
       apart += rows * static_cast<double>(size_[s] + 1);
-      rows = 1;
+      rows *= static_cast<double>(strides_[s]);
     }
     return n_ > 1 && apart < together;
   }
-  // Of windows along one axis.
-  Tensor greatestAlong(const Tensor &a, size_t s, Ref extent) {
-    size_t d = order_.spatial[s];
-    std::vector<Ref> shape = a.shape;
-    shape[d] = extent;
-    return windowReduce(
-        op_, Reduce::Max, a.type, shape, {taps_[s]}, [&](const Indices &i, const Indices &tap) {
-          Indices at = i;
-          at[d] = position(s, i[d], tap[0]);
-          return op_.x.guard(isInside(a, d, at[d]), op_.at(a, at), op_.lowest(a.type));
-        });
+  // The greatest of each window, the last axis first.
+  Tensor greatest(const std::vector<Ref> &shape) {
+    Tensor made = a_;
+    for (size_t s = n_; s-- > 0;)
+      made = greatestAlong(made, s, shape[order_.spatial[s]]);
+    return made;
   }
-  size_t rank() const { return n_; }
 
   // Whether a tap can fall outside at all is decided by ranges.
   Ref isInside(const Indices &at) {
@@ -119,6 +111,19 @@ public:
   }
 
 private:
+  // Of windows along one axis.
+  Tensor greatestAlong(const Tensor &a, size_t s, Ref extent) {
+    size_t d = order_.spatial[s];
+    std::vector<Ref> shape = a.shape;
+    shape[d] = extent;
+    return windowReduce(
+        op_, Reduce::Max, a.type, shape, {taps_[s]}, [&](const Indices &i, const Indices &tap) {
+          Indices at = i;
+          at[d] = position(s, i[d], tap[0]);
+          return op_.x.guard(isInside(a, d, at[d]), op_.at(a, at), op_.lowest(a.type));
+        });
+  }
+
   Ref position(size_t s, Ref i, Ref tap) {
     return op_.x.plus(op_.x.add(op_.x.times(i, strides_[s]), op_.x.times(tap, dilation_[s])),
                       -pads_.before[s]);
@@ -145,10 +150,7 @@ Expected<> lowerPool(OpLowering &op) {
   SlidingWindow window(op, order);
   std::vector<Ref> shape = BYCC_TRY(op.resultShape(window.extents()));
   if (isMax && window.isWorthSeparating()) {
-    Tensor made = a;
-    for (size_t s = window.rank(); s-- > 0;)
-      made = window.greatestAlong(made, s, shape[order.spatial[s]]);
-    op.results.push_back(made);
+    op.results.push_back(window.greatest(shape));
     return {};
   }
   Tensor result =

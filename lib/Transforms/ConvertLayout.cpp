@@ -217,7 +217,9 @@ private:
     std::vector<NodeId> inputs(module_.operands(call).begin(), module_.operands(call).end());
     const OpInfo &info = opInfo(module_.node(call).op);
     std::string out = info.findAttr("out_layout") ? text(call, "out_layout") : "";
-    bool staysAsItIs = keepsImages_ && out.empty() && readsImage(call, data);
+    // What was turned before is turned back at no cost.
+    bool staysAsItIs = keepsImages_ && out.empty() && readsImage(module_, call) &&
+                       !module_.isOp(inputs[0], ops::layout_transform);
     if (!staysAsItIs)
       inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
     if (hasKernel)
@@ -231,16 +233,6 @@ private:
     if (!made || (isAsked && !takes(wanted.vendor, *made)))
       return NodeId(); // not in this layout
     return relaid(*made, wanted.data, out.empty() ? data : out);
-  }
-
-  // What was turned before is turned back at no cost.
-  bool readsImage(NodeId call, const std::string &data) const {
-    NodeId image = module_.operands(call)[0];
-    if (!module_.isOp(call, ops::nn_conv2d) || data != "NCHW" ||
-        attrs::integer(module_, call, "groups") != 1 || module_.isOp(image, ops::layout_transform))
-      return false;
-    Dim channels = module_.types.shape(module_.type(image))[1];
-    return channels.isConst() && channels.value() <= imageChannels;
   }
 
   static bool isSameAxes(const std::string &a, const std::string &b) {
@@ -582,6 +574,15 @@ Expected<WantedLayout> wantedLayout(std::string_view text, const std::string &wh
 bool followsLayout(OpId op) { return howFollows(op) != Follows::No; }
 
 bool hasLayoutToConvert(OpId op) { return isConvolution(op) || hasLayoutOfOne(op); }
+
+bool readsImage(const Module &module, NodeId call) {
+  constexpr int64_t fewChannels = 4;
+  if (!module.isOp(call, ops::nn_conv2d) || attrs::text(module, call, "data_layout") != "NCHW" ||
+      attrs::integer(module, call, "groups") != 1)
+    return false;
+  Dim channels = module.types.shape(module.type(module.operands(call)[0]))[1];
+  return channels.isConst() && channels.value() <= fewChannels;
+}
 
 static Expected<bool> convert(Module &module, PassContext &context, bool keepsImages) {
   LayoutConverter::Table wanted;

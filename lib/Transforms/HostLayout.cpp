@@ -66,7 +66,7 @@ private:
     total_ += timeOf(call);
     if (isConvolution(call)) {
       saved_ += savedBy(call);
-      if (!isLast(operands[0]) && !isFromLast(operands[0]) && !readsImage(call))
+      if (!isLast(operands[0]) && !isFromLast(operands[0]) && !readsImage(module_, call))
         change(operands[0]);
       last_.insert(call);
     } else if (std::ranges::none_of(operands, [&](NodeId each) { return isLast(each); })) {
@@ -122,13 +122,6 @@ private:
   }
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }
-
-  // Which stays as it is.
-  bool readsImage(NodeId conv) const {
-    return module_.isOp(conv, ops::nn_conv2d) &&
-           likely(module_.operands(conv)[0], 1) <= imageChannels &&
-           attrs::integer(module_, conv, "groups") == 1;
-  }
 
   // A transpose of what has channels last already.
   bool isFromLast(NodeId node) const {
