@@ -53,7 +53,15 @@ private:
   void emitTaskBody(llvm::Function &task, bool needsScratch, const TaskBody &body);
   Value *scratchOf(Value *thread);
   void emitNest(const Nest &nest, const NestSchedule &schedule);
+  Value *beginOfItem(const Nest &nest, const NestSchedule &schedule, size_t r, Value *number);
   void emitRow(const Nest &nest, const NestSchedule &schedule);
+  void emitTogether(const Nest &nest, const NestSchedule &schedule);
+  void emitPlaces(const Nest &nest, const NestSchedule &schedule, Value *begin);
+  void loopSteps(const Stage &stage, uint32_t jammed, int64_t unrolled,
+                 const std::function<void()> &body);
+  // What a stage's guards ask of a window: that a step is not before, and not behind what there is.
+  std::vector<Ref> conditionsOf(const Stage &stage, const Window &window);
+  bool isInside(const Window &window, uint32_t axis, int64_t from, int64_t to);
   void emitBlock(const Nest &nest, const NestSchedule &schedule);
   void emitTurned(const NestStage &inner);
   void emitTurnedBlock(const Stage &stage, const Lanes &rows, Value *begin, Value *width);
@@ -62,7 +70,7 @@ private:
   struct Reduction;
   Reduction beginReduction(const NestStage &inner, int64_t ways);
   void emitReductionStep(const Reduction &r, int64_t way);
-  Value *endReduction(const Reduction &r);
+  void finishReduction(const NestStage &inner, const Reduction &r);
   void finishStage(const NestStage &inner, Value *value, bool isExact);
   // Loops over the first `count` axes; the last `unrolled` of them are written out.
   void loopAxes(const std::vector<uint32_t> &axes, size_t count, int64_t unrolled,
@@ -113,6 +121,7 @@ private:
   void addProducts(const TileSums &t, Value *baseX, Value *offsetX, const std::vector<Value *> &w);
   bool isWhole(const TileSums &t, const Window &window) const;
   std::pair<Value *, Value *> stepsOf(const TileSums &t, uint32_t axis);
+  std::pair<Value *, Value *> stepsInside(const Window &window, Value *first, Value *last);
   void emitReduction(TileSums &t, size_t d, Value *baseX, Value *baseW);
   Value *tilePanel(const TileSums &t, const Tile &tile, uint32_t buffer, Value *blocks);
   void beginDecoding(TileSums &t, const Tile &tile);
@@ -176,6 +185,13 @@ private:
   bool hasMasks(llvm::Type *element) const; // in memory operations of whole vectors
   Value *loadMasked(llvm::Type *type, Value *pointer, uint32_t buffer);
   void storeMasked(Value *value, Value *pointer, uint32_t buffer);
+  struct LaneRuns {
+    int64_t length = 0, step = 0;
+  };
+  std::optional<LaneRuns> laneRuns(Ref index);
+  Value *loadRuns(Value *pointer, LaneRuns runs, llvm::Type *element, uint32_t buffer);
+  Value *filled(DType type, Value *number);
+  Value *loadIf(Value *condition, Ref load, Ref otherwise);
   Value *loadStrided(Value *pointer, int64_t step, llvm::Type *element, uint32_t buffer);
   Value *emitGuard(const Expr &expr);
   Value *emitUnary(const Expr &expr, Value *a);
@@ -267,6 +283,8 @@ private:
   std::vector<std::unordered_map<uint64_t, Value *>> scopes_;
   std::unordered_map<uint32_t, const NestStage *> locals_; // buffers in the scratch of a row
   std::unordered_map<uint32_t, llvm::MDNode *> aliasScopes_, noAlias_;
+  std::unordered_set<Ref> held_; // conditions of guards that hold where code is emitted
+  std::unordered_map<llvm::Constant *, llvm::GlobalVariable *> filled_;
   unsigned numTasks_ = 0;
 };
 

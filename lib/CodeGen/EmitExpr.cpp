@@ -178,6 +178,8 @@ llvm::Value *KernelEmitter::emitGuard(const Expr &e) {
       terms.push_back(t.a);
       continue;
     }
+    if (held_.count(term))
+      continue;
     bool varies = isVarying(term);
     Value *value = emit(term);
     Value *&into = varies ? lanewise : uniform;
@@ -210,6 +212,9 @@ llvm::Value *KernelEmitter::emitGuard(const Expr &e) {
     return inside();
   if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(uniform))
     return known->isOne() ? inside() : under(e.c, nullptr);
+  if (!lanewise && isConstant)
+    if (Value *value = loadIf(uniform, e.b, e.c))
+      return value;
   auto *then = llvm::BasicBlock::Create(llvm_, "guarded", function_);
   auto *otherwise = llvm::BasicBlock::Create(llvm_, "otherwise", function_);
   auto *join = llvm::BasicBlock::Create(llvm_, "join", function_);

@@ -103,6 +103,97 @@ llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type
   return result;
 }
 
+// Lanes that read the same element in runs of equal length: base + lane // length * step.
+std::optional<KernelEmitter::LaneRuns> KernelEmitter::laneRuns(Ref index) {
+  LaneRuns runs;
+  for (auto [atom, coefficient] : x_.affine(index).terms) {
+    if (!isVarying(atom))
+      continue;
+    const Expr &e = x_[atom];
+    int64_t length = e.op == Op::FloorDiv ? x_.constant(e.b).value_or(0) : 0;
+    int64_t extent = extentOf(lanes_.axis).value_or(0);
+    bool isOfLanes = length > 0 && x_[e.a].op == Op::Axis && x_[e.a].i == lanes_.axis;
+    if (runs.length != 0 || !isOfLanes || lanes_.count % length != 0 || extent == 0 ||
+        extent % length != 0 || coefficient < 1)
+      return std::nullopt;
+    runs = {length, coefficient};
+  }
+  int64_t span = runs.length == 0 ? 0 : (lanes_.count / runs.length - 1) * runs.step + 1;
+  return span > 0 && span <= lanes_.count ? std::optional(runs) : std::nullopt;
+}
+
+// One load, of those elements alone that lanes need, and a shuffle.
+llvm::Value *KernelEmitter::loadRuns(Value *pointer, LaneRuns runs, llvm::Type *element,
+                                     uint32_t buffer) {
+  int64_t count = lanes_.count, numRuns = count / runs.length;
+  auto align = llvm::Align(element->getPrimitiveSizeInBits() / 8);
+  bool isWhole = runs.step == 1 && !lanes_.mask;
+  llvm::Type *type =
+      llvm::FixedVectorType::get(element, static_cast<unsigned>(isWhole ? numRuns : count));
+  llvm::Instruction *load;
+  if (isWhole) {
+    load = b_.CreateAlignedLoad(type, pointer, align);
+  } else {
+    std::vector<int> firstLane; // of the run that reads the element
+    for (int64_t at = 0; at < count; ++at) {
+      bool isRead = at % runs.step == 0 && at / runs.step < numRuns;
+      firstLane.push_back(static_cast<int>(isRead ? at / runs.step * runs.length : count));
+    }
+    Value *mask = lanes_.mask ? lanes_.mask : b_.CreateVectorSplat(lanes_.count, b_.getTrue());
+    Value *none = llvm::Constant::getNullValue(mask->getType());
+    load = b_.CreateMaskedLoad(type, pointer, align, b_.CreateShuffleVector(mask, none, firstLane),
+                               llvm::Constant::getNullValue(type));
+  }
+  tag(load, buffer);
+  std::vector<int> places;
+  for (int64_t lane = 0; lane < count; ++lane)
+    places.push_back(static_cast<int>(lane / runs.length * runs.step));
+  return b_.CreateShuffleVector(load, places);
+}
+
+// A vector of the number in memory, to be read instead of a buffer.
+llvm::Value *KernelEmitter::filled(DType type, Value *number) {
+  auto *element = llvm::dyn_cast<llvm::Constant>(pack(type, number));
+  if (!element)
+    return nullptr;
+  auto lanes = llvm::ElementCount::getFixed(static_cast<unsigned>(vectorLanes()));
+  llvm::Constant *vector = llvm::ConstantVector::getSplat(lanes, element);
+  llvm::GlobalVariable *&global = filled_[vector];
+  if (!global) {
+    global = new llvm::GlobalVariable(context_.module, vector->getType(), true,
+                                      llvm::GlobalValue::PrivateLinkage, vector, "filled");
+    global->setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  }
+  return global;
+}
+
+// A load of a vector if the condition, the same for all lanes, holds, else a number: the address is
+// chosen, as a branch for each load would be dear. Null where it is no such load.
+llvm::Value *KernelEmitter::loadIf(Value *condition, Ref load, Ref otherwise) {
+  const Expr e = x_[load];
+  auto buffer = static_cast<uint32_t>(e.i);
+  DType type = loops_.kernel.buffers[buffer].type;
+  if (e.op != Op::Load || e.type != type || overrides_.count(load) || isPerLane(buffer) ||
+      lanes_.count == 1)
+    return nullptr;
+  auto step = laneStep(e.a);
+  auto runs = step ? std::nullopt : laneRuns(e.a);
+  Value *fill = step == 1 || runs ? filled(type, emit(otherwise)) : nullptr;
+  if (!fill)
+    return nullptr;
+  Value *pointer =
+      b_.CreateSelect(condition, pointerTo(buffer, emitAt(e.a), isLocal(buffer)), fill);
+  llvm::Type *element = memoryType(type);
+  if (runs)
+    return unpack(type, loadRuns(pointer, *runs, element, buffer));
+  if (lanes_.mask)
+    return unpack(type, loadMasked(vectorOf(element), pointer, buffer));
+  llvm::Instruction *made = b_.CreateAlignedLoad(
+      vectorOf(element), pointer, llvm::Align(static_cast<uint64_t>(sizeInBytes(type))));
+  tag(made, buffer);
+  return unpack(type, made);
+}
+
 llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   const Expr e = x_[ref];
   uint32_t buffer = static_cast<uint32_t>(e.i);
@@ -134,6 +225,8 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
     }
     return unpack(as, loadStrided(pointerTo(buffer, emitAt(e.a), local), *step, element, buffer));
   }
+  if (auto runs = step || unit != element ? std::nullopt : laneRuns(e.a))
+    return unpack(as, loadRuns(pointerTo(buffer, emitAt(e.a), local), *runs, element, buffer));
   Value *pointers;
   if (step) {
     Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));

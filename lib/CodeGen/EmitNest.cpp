@@ -8,45 +8,67 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 namespace bycc::codegen {
+
+// A reduction while it runs: `ways` results in memory that becomes registers, which are joined at
+// the end.
+struct KernelEmitter::Reduction {
+  const Stage &stage;
+  bool isWithin = false; // lanes run along what is reduced
+  llvm::Type *type = nullptr;
+  std::vector<Value *> results;
+};
+
+namespace {
+
+// Places along a row axis that an item has.
+int64_t stepOf(const Nest &nest, const NestSchedule &schedule, size_t r, int64_t lanes) {
+  bool isOfLanes = schedule.lanes != LanesRun::Along && r + 1 == nest.rows.size();
+  return isOfLanes ? lanes : nest.rows[r] == jammedAxis(nest, schedule) ? schedule.jam : 1;
+}
+
+} // namespace
+
+// The first place of the item. The last item ends where the axis does, if that is known to be long
+// enough.
+llvm::Value *KernelEmitter::beginOfItem(const Nest &nest, const NestSchedule &schedule, size_t r,
+                                        Value *number) {
+  int64_t step = stepOf(nest, schedule, r, vectorLanes());
+  if (step == 1)
+    return number;
+  Value *begin = b_.CreateMul(number, i64(step));
+  if (auto known = extentOf(nest.rows[r]); known && *known >= step && *known % step != 0)
+    begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, i64(*known - step));
+  return begin;
+}
 
 void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
   overrides_.clear();
   setLanes({});
-  int64_t lanes = vectorLanes();
-  bool hasBlocks = schedule.lanes != LanesRun::Along;
+  auto itemsOf = [&](size_t r) {
+    int64_t step = stepOf(nest, schedule, r, vectorLanes());
+    Value *extent = extentValue(nest.rows[r]);
+    return step == 1 ? extent : b_.CreateSDiv(b_.CreateAdd(extent, i64(step - 1)), i64(step));
+  };
   Value *count = i64(1);
-  for (uint32_t axis : nest.rows) {
-    Value *extent = extentValue(axis);
-    if (hasBlocks && axis == nest.rows.back())
-      extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
-    count = b_.CreateMul(count, extent);
-  }
+  for (size_t r = 0; r < nest.rows.size(); ++r)
+    count = b_.CreateMul(count, itemsOf(r));
   emitTask(count, schedule.grain, nest.localBytes > 0, [&](Value *begin, Value *end) {
-    forLoop(begin, end, 1, [&](Value *row) {
-      // Axis values from the flat row number, last axis fastest.
-      Value *rest = row;
+    forLoop(begin, end, 1, [&](Value *item) {
+      // Axis values from the flat number of the item, last axis fastest.
+      Value *rest = item;
       for (size_t r = nest.rows.size(); r-- > 0;) {
-        uint32_t axis = nest.rows[r];
-        bool isBlock = hasBlocks && r + 1 == nest.rows.size();
-        Value *extent = extentValue(axis);
-        if (isBlock)
-          extent = b_.CreateSDiv(b_.CreateAdd(extent, i64(lanes - 1)), i64(lanes));
-        Value *value = rest;
+        Value *items = itemsOf(r), *number = rest;
         if (r > 0) {
-          value = b_.CreateURem(rest, extent);
-          rest = b_.CreateUDiv(rest, extent);
+          number = b_.CreateURem(rest, items);
+          rest = b_.CreateUDiv(rest, items);
         }
-        axes_[axis] = value;
-        if (!isBlock)
-          continue;
-        Value *begin = b_.CreateMul(value, i64(lanes));
-        if (auto known = extentOf(axis); known && *known >= lanes && *known % lanes != 0)
-          begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, i64(*known - lanes));
-        axes_[axis] = begin;
+        axes_[nest.rows[r]] = beginOfItem(nest, schedule, r, number);
       }
       Scope scope(*this);
-      if (hasBlocks)
+      if (schedule.lanes != LanesRun::Along)
         emitBlock(nest, schedule);
       else
         emitRow(nest, schedule);
@@ -67,6 +89,142 @@ void KernelEmitter::emitRow(const Nest &nest, const NestSchedule &schedule) {
   overrides_.clear();
 }
 
+// `jam` places, or one after the other where there are fewer. The first and the last places of an
+// axis with padding are emitted by themselves: what is padding is known there, and between them
+// there is none.
+void KernelEmitter::emitTogether(const Nest &nest, const NestSchedule &schedule) {
+  uint32_t axis = jammedAxis(nest, schedule);
+  int64_t jam = schedule.jam;
+  Value *begin = axes_.at(axis);
+  if (!extentOf(axis)) {
+    Value *extent = extentValue(axis), *last = b_.CreateSub(extent, i64(jam));
+    auto together = [&] {
+      emitPlaces(nest, schedule, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, last));
+    };
+    ifThen(b_.CreateICmpSGE(last, i64(0)), together, [&] {
+      forLoop(begin, extent, 1, [&](Value *place) {
+        axes_[axis] = place;
+        emitRow(nest, schedule);
+      });
+    });
+    axes_[axis] = begin;
+    return;
+  }
+  int64_t last = *extentOf(axis) - jam;
+  std::unordered_set<Ref> between; // what holds there
+  bool hasBorders = false;
+  for (const NestStage &inner : nest.stages)
+    for (const Window &window : inner.stage.windows) {
+      std::vector<Ref> conditions = conditionsOf(inner.stage, window);
+      if (conditions.empty() || x_.coefficient(window.first, axis) == 0)
+        continue;
+      hasBorders = true;
+      if (isInside(window, axis, jam, ceilDiv(last, jam) * jam - 1))
+        between.insert(conditions.begin(), conditions.end());
+    }
+  if (!hasBorders)
+    return emitPlaces(nest, schedule, begin);
+  auto atOrElse = [&](int64_t place, const std::function<void()> &otherwise) {
+    ifThen(
+        b_.CreateICmpEQ(begin, i64(place)), [&] { emitPlaces(nest, schedule, i64(place)); },
+        otherwise);
+  };
+  auto middle = [&] {
+    std::swap(held_, between);
+    emitPlaces(nest, schedule, begin);
+    std::swap(held_, between);
+  };
+  if (last == 0)
+    return emitPlaces(nest, schedule, i64(0));
+  if (last <= jam)
+    return atOrElse(0, [&] { emitPlaces(nest, schedule, i64(last)); });
+  atOrElse(0, [&] { atOrElse(last, middle); });
+}
+
+std::vector<Ref> KernelEmitter::conditionsOf(const Stage &stage, const Window &window) {
+  Ref place = x_.add(window.first, x_.times(x_.axis(window.tap), window.dilation));
+  std::vector<Ref> conditions{x_.binary(Op::Le, x_.integer(0), place),
+                              x_.binary(Op::Lt, place, window.elements)};
+  bool areAsked = false;
+  x_.visit(stage.body, [&](Ref ref) {
+    areAsked = areAsked || ref == conditions[0] || ref == conditions[1];
+    return x_[ref].op != Op::Load;
+  });
+  return areAsked ? conditions : std::vector<Ref>();
+}
+
+// Do all steps of a window read what is no padding, for places from .. to of the axis, the only one
+// that the window moves with?
+bool KernelEmitter::isInside(const Window &window, uint32_t axis, int64_t from, int64_t to) {
+  const Affine first = x_.affine(window.first);
+  auto elements = x_.constant(window.elements), steps = extentOf(window.tap),
+       step = x_.coefficient(window.first, axis);
+  if (!elements || !steps || first.terms.size() != 1 || !step || *step <= 0)
+    return false;
+  int64_t reach = (*steps - 1) * window.dilation;
+  return from * *step + first.constant >= 0 && to * *step + first.constant + reach < *elements;
+}
+
+// The steps of a reduction; those that read padding for all places are left out.
+void KernelEmitter::loopSteps(const Stage &stage, uint32_t jammed, int64_t unrolled,
+                              const std::function<void()> &body) {
+  const std::vector<uint32_t> &axes = stage.reduceAxes;
+  std::function<void(size_t)> loop = [&](size_t at) {
+    if (at == axes.size())
+      return body();
+    uint32_t axis = axes[at];
+    auto window = std::ranges::find_if(stage.windows, [&](const Window &each) {
+      return each.tap == axis && x_.coefficient(each.first, jammed) == 0 &&
+             !conditionsOf(stage, each).empty();
+    });
+    if (window == stage.windows.end())
+      return loopAxes({axis}, 1, static_cast<int64_t>(axes.size() - at) <= unrolled ? 1 : 0,
+                      [&] { loop(at + 1); });
+    Value *first = emitAt(window->first);
+    auto [begin, end] = stepsInside(*window, first, first);
+    end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extentValue(axis));
+    std::vector<Ref> conditions = conditionsOf(stage, *window);
+    std::unordered_set<Ref> outer = held_;
+    held_.insert(conditions.begin(), conditions.end());
+    forLoop(begin, end, 1, [&](Value *step) {
+      axes_[axis] = step;
+      loop(at + 1);
+    });
+    held_ = outer;
+  };
+  loop(0);
+}
+
+// Every stage for each place, and every step of a reduction for each place.
+void KernelEmitter::emitPlaces(const Nest &nest, const NestSchedule &schedule, Value *begin) {
+  uint32_t axis = jammedAxis(nest, schedule);
+  std::vector<std::unordered_map<Ref, Value *>> overrides(static_cast<size_t>(schedule.jam));
+  auto forEachPlace = [&](const std::function<void(size_t)> &body) {
+    for (size_t place = 0; place < overrides.size(); ++place) {
+      Scope scope(*this);
+      axes_[axis] = b_.CreateAdd(begin, i64(static_cast<int64_t>(place)));
+      std::swap(overrides_, overrides[place]);
+      varying_.clear();
+      body(place);
+      std::swap(overrides_, overrides[place]);
+      varying_.clear();
+    }
+  };
+  for (size_t s = 0; s < nest.stages.size(); ++s) {
+    const NestStage &inner = nest.stages[s];
+    if (inner.stage.reduce == Reduce::None) {
+      forEachPlace([&](size_t) { emitMap(inner, schedule.stages[s]); });
+      continue;
+    }
+    std::vector<Reduction> sums;
+    forEachPlace([&](size_t) { sums.push_back(beginReduction(inner, 1)); });
+    loopSteps(inner.stage, axis, schedule.stages[s].unrolledReduction,
+              [&] { forEachPlace([&](size_t place) { emitReductionStep(sums[place], 0); }); });
+    forEachPlace([&](size_t place) { finishReduction(inner, sums[place]); });
+  }
+  axes_[axis] = begin;
+}
+
 // A block of rows, one per lane; the only block of few rows under a mask.
 void KernelEmitter::emitBlock(const Nest &nest, const NestSchedule &schedule) {
   uint32_t axis = nest.rows.back();
@@ -80,7 +238,10 @@ void KernelEmitter::emitBlock(const Nest &nest, const NestSchedule &schedule) {
     if (auto known = extentOf(axis); masked && known)
       now.used = *known % lanes;
     setLanes(now);
-    emitRow(nest, schedule);
+    if (schedule.jam > 1)
+      emitTogether(nest, schedule);
+    else
+      emitRow(nest, schedule);
     setLanes({});
   };
   auto extent = extentOf(axis);
@@ -300,15 +461,6 @@ llvm::Value *KernelEmitter::horizontal(const Stage &stage, Value *acc) {
   return b_.CreateExtractElement(acc, uint64_t{0});
 }
 
-// A reduction while it runs: `ways` results in memory that becomes registers, which are joined at
-// the end.
-struct KernelEmitter::Reduction {
-  const Stage &stage;
-  bool isWithin = false; // lanes run along what is reduced
-  llvm::Type *type = nullptr;
-  std::vector<Value *> results;
-};
-
 KernelEmitter::Reduction KernelEmitter::beginReduction(const NestStage &inner, int64_t ways) {
   const Stage &stage = inner.stage;
   Reduction r{stage, inner.vectorAxis != noAxis, nullptr, {}};
@@ -334,7 +486,7 @@ void KernelEmitter::emitReductionStep(const Reduction &r, int64_t way) {
   b_.CreateStore(now, result);
 }
 
-llvm::Value *KernelEmitter::endReduction(const Reduction &r) {
+void KernelEmitter::finishReduction(const NestStage &inner, const Reduction &r) {
   for (size_t half = r.results.size() / 2; half > 0; half /= 2)
     for (size_t way = 0; way < half; ++way) {
       Value *one = b_.CreateLoad(r.type, r.results[way]);
@@ -342,7 +494,10 @@ llvm::Value *KernelEmitter::endReduction(const Reduction &r) {
       b_.CreateStore(combine(r.stage, one, other), r.results[way]);
     }
   Value *result = b_.CreateLoad(r.type, r.results[0]);
-  return r.isWithin ? horizontal(r.stage, result) : result;
+  if (r.isWithin)
+    result = horizontal(r.stage, result);
+  bool isChoice = r.stage.reduce == Reduce::Max || r.stage.reduce == Reduce::Min;
+  finishStage(inner, result, isChoice && isExact(r.stage.body));
 }
 
 void KernelEmitter::emitReduce(const NestStage &inner, const StageSchedule &schedule) {
@@ -356,9 +511,7 @@ void KernelEmitter::emitReduce(const NestStage &inner, const StageSchedule &sche
     else
       loopAxes(stage.reduceAxes, stage.reduceAxes.size(), schedule.unrolledReduction,
                [&] { step(0); });
-    bool isChoice = stage.reduce == Reduce::Max || stage.reduce == Reduce::Min;
-    Value *result = endReduction(r);
-    finishStage(inner, result, isChoice && isExact(stage.body));
+    finishReduction(inner, r);
   });
 }
 

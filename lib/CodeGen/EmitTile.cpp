@@ -243,6 +243,18 @@ bool KernelEmitter::isWhole(const TileSums &t, const Window &window) const {
          insideFraction(kernel, t.product.what, window, t.how.rows, t.how.outerRows) == 1;
 }
 
+// Steps of a window's axis that read no padding for some of the places whose windows begin at
+// `first` to `last`; not all of them need be steps of the axis.
+std::pair<llvm::Value *, llvm::Value *> KernelEmitter::stepsInside(const Window &window,
+                                                                   Value *first, Value *last) {
+  auto roundedUp = [&](Value *distance) { // in steps
+    Value *rounded = b_.CreateAdd(distance, i64(window.dilation - 1));
+    rounded = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rounded, i64(0));
+    return b_.CreateUDiv(rounded, i64(window.dilation));
+  };
+  return {roundedUp(b_.CreateNeg(last)), roundedUp(b_.CreateSub(emitAt(window.elements), first))};
+}
+
 // Steps of an axis of the reduction: all, or those that read more than padding in some row of the
 // tile. Of the first row a step too far behind is one of every row, of the last one too far before.
 std::pair<llvm::Value *, llvm::Value *> KernelEmitter::stepsOf(const TileSums &t, uint32_t axis) {
@@ -251,12 +263,6 @@ std::pair<llvm::Value *, llvm::Value *> KernelEmitter::stepsOf(const TileSums &t
   bool isUnrolled = axis == c.reduction.back() && t.how.unroll > 1; // then steps go together
   if (!t.product.how.skipsPadding || isUnrolled)
     return {begin, end};
-  auto larger = [&](Value *a, Value *b) { return b_.CreateSelect(b_.CreateICmpSGT(a, b), a, b); };
-  auto smaller = [&](Value *a, Value *b) { return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b); };
-  auto roundedUp = [&](Value *distance, int64_t dilation) { // in steps
-    Value *rounded = b_.CreateAdd(distance, i64(dilation - 1));
-    return b_.CreateUDiv(larger(rounded, i64(0)), i64(dilation));
-  };
   for (const Window &window : c.windows) {
     if (window.tap != axis || isWhole(t, window))
       continue;
@@ -268,8 +274,9 @@ std::pair<llvm::Value *, llvm::Value *> KernelEmitter::stepsOf(const TileSums &t
     Value *first = emitAt(window.first);
     Value *last = b_.CreateAdd(
         first, i64(reach(c.outerRow, t.how.outerRows) + reach(c.innerRow, t.how.rows)));
-    begin = larger(begin, roundedUp(b_.CreateNeg(last), window.dilation));
-    end = smaller(end, roundedUp(b_.CreateSub(emitAt(window.elements), first), window.dilation));
+    auto [from, to] = stepsInside(window, first, last);
+    begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, from);
+    end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, to);
   }
   return {begin, end};
 }

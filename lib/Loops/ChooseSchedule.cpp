@@ -304,15 +304,20 @@ void ScheduleChooser::chooseSteps(const std::vector<Nest> &nests, Schedule &sche
     if (edits_)
       prefix_ = "nest " + std::to_string(n) + " ";
     for (size_t s = 0; s < nest.stages.size(); ++s)
-      chooseStage(nest.stages[s], made.lanes, made.stages[s]);
-    bool hasBlocks = made.lanes != LanesRun::Along;
-    double cycles = rowCycles(nest, made) * (hasBlocks ? static_cast<double>(facts_.lanes) : 1.0);
+      chooseStage(nest.stages[s], made.lanes, canJam(nest, made), made.stages[s]);
+    chooseJam(nest, made);
+    auto step = [&](uint32_t axis) { // of an item
+      bool isOfLanes = made.lanes != LanesRun::Along && axis == nest.rows.back();
+      return isOfLanes ? facts_.lanes : axis == jammedAxis(nest, made) ? made.jam : 1;
+    };
+    double cycles = rowCycles(nest, made);
     std::optional<int64_t> count = product(nest.rows);
-    if (hasBlocks && count) {
+    for (uint32_t axis : nest.rows)
+      cycles *= static_cast<double>(step(axis));
+    if (count) {
       count = 1;
       for (uint32_t axis : nest.rows)
-        *count *=
-            axis == nest.rows.back() ? ceilDiv(*extentOf(axis), facts_.lanes) : *extentOf(axis);
+        *count *= ceilDiv(*extentOf(axis), step(axis));
     }
     made.grain = grain("threads grain", grainOf(count, cycles));
   }
@@ -351,9 +356,8 @@ int64_t ScheduleChooser::reductionWays(const Stage &stage, uint32_t axis) const 
   return size <= smallBody ? ways : 1;
 }
 
-// Innermost axes with few iterations in all: the body is written out for each.
-int64_t ScheduleChooser::unrolledOf(const std::vector<uint32_t> &axes) const {
-  constexpr int64_t most = 32; // copies of the body
+// Innermost axes with few iterations in all: the body is written out for each, `most` times.
+int64_t ScheduleChooser::unrolledOf(const std::vector<uint32_t> &axes, int64_t most) const {
   for (size_t from = 0; from < axes.size(); ++from) {
     int64_t n = 1;
     bool isKnown = true;
@@ -368,7 +372,54 @@ int64_t ScheduleChooser::unrolledOf(const std::vector<uint32_t> &axes) const {
   return 0;
 }
 
-void ScheduleChooser::chooseStage(const NestStage &inner, LanesRun lanes, StageSchedule &stage) {
+// Sums of one place wait for each other, some four cycles a step: as many places as hide that, if
+// they divide the axis into few items, and the code for all of them stays short.
+int64_t ScheduleChooser::jamOf(const Nest &nest, const NestSchedule &schedule) const {
+  constexpr int64_t mostCode = 3000; // expressions that are written out
+  int64_t code = 0;
+  for (size_t s = 0; s < nest.stages.size(); ++s) {
+    const Stage &stage = nest.stages[s].stage;
+    int64_t size = 0;
+    exprs_.visit(stage.body, [&](Ref ref) {
+      size += isCostly(exprs_[ref].op) ? 20 : 1;
+      return exprs_[ref].op != Op::Load;
+    });
+    for (int64_t d = 0; d < schedule.stages[s].unrolledReduction; ++d)
+      size *= *extentOf(stage.reduceAxes[stage.reduceAxes.size() - 1 - static_cast<size_t>(d)]);
+    code += size;
+  }
+  int64_t extent = likely(nest.rows[nest.rows.size() - 2]), best = 1;
+  int64_t most = std::min<int64_t>({extent, 8, mostCode / code});
+  auto cost = [&](int64_t jam) { return ceilDiv(extent, jam) * (jam + 1); };
+  for (int64_t jam = 2; jam <= most; ++jam)
+    if (cost(jam) <= cost(best))
+      best = jam;
+  return best;
+}
+
+// All stages make one value for each place, in as many steps.
+bool ScheduleChooser::canJam(const Nest &nest, const NestSchedule &schedule) const {
+  if (schedule.lanes != LanesRun::Across || nest.rows.size() < 2)
+    return false;
+  uint32_t along = nest.rows[nest.rows.size() - 2];
+  auto isSame = [&](uint32_t axis) { return !exprs_.uses(exprs_.extent(axis), along); };
+  return likely(along) > 1 && std::ranges::all_of(nest.stages, [&](const NestStage &inner) {
+           return inner.stage.axes.empty() && (inner.isRegister || !inner.isLocal) &&
+                  std::ranges::all_of(inner.stage.reduceAxes, isSame);
+         });
+}
+
+void ScheduleChooser::chooseJam(const Nest &nest, NestSchedule &schedule) {
+  constexpr int64_t mostJam = 16;
+  bool canBe = canJam(nest, schedule);
+  std::optional<int64_t> extent = canBe ? extentOf(nest.rows[nest.rows.size() - 2]) : 1;
+  int64_t most = std::clamp<int64_t>(extent.value_or(mostJam), 1, mostJam);
+  schedule.jam =
+      number("lanes jam", canBe ? jamOf(nest, schedule) : 1, 1, most, "places made together");
+}
+
+void ScheduleChooser::chooseStage(const NestStage &inner, LanesRun lanes, bool isJammed,
+                                  StageSchedule &stage) {
   const Stage &what = inner.stage;
   std::string key = "stage b" + std::to_string(what.buffer) + " ";
   auto known = inner.vectorAxis == noAxis ? std::nullopt : extentOf(inner.vectorAxis);
@@ -385,7 +436,9 @@ void ScheduleChooser::chooseStage(const NestStage &inner, LanesRun lanes, StageS
   if (stage.ways & (stage.ways - 1))
     refuse(key + "ways", "sums of a reduction are a power of two");
   auto unrolled = [&](const char *name, const std::vector<uint32_t> &axes) {
-    int64_t most = lanes == LanesRun::Across ? unrolledOf(axes) : 0;
+    constexpr int64_t copies = 32, jammedCopies = 12; // of the body
+    int64_t most =
+        lanes == LanesRun::Across ? unrolledOf(axes, isJammed ? jammedCopies : copies) : 0;
     return number(key + name, most, 0, most, "innermost axes that are written out");
   };
   stage.unrolledAxes = unrolled("unroll", what.axes);

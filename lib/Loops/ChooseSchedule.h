@@ -41,14 +41,17 @@ private:
   int64_t splitOf(const Stage &stage, const SplitRange &range) const;
   void chooseLanes(const Nest &nest, NestSchedule &schedule);
   void chooseChunk(const Nest &nest, NestSchedule &schedule);
-  void chooseStage(const NestStage &inner, LanesRun lanes, StageSchedule &stage);
+  void chooseJam(const Nest &nest, NestSchedule &schedule);
+  void chooseStage(const NestStage &inner, LanesRun lanes, bool isJammed, StageSchedule &stage);
   bool isWorthTurning(const Stage &stage, uint32_t row) const;
   double contiguity(const Stage &stage, uint32_t axis) const;
   double elementsOf(const std::vector<uint32_t> &axes) const; // that they likely have
   double iterations(const Stage &stage) const;
+  int64_t jamOf(const Nest &nest, const NestSchedule &schedule) const;
+  bool canJam(const Nest &nest, const NestSchedule &schedule) const;
   double rowCycles(const Nest &nest, const NestSchedule &schedule) const;
   int64_t reductionWays(const Stage &stage, uint32_t axis) const;
-  int64_t unrolledOf(const std::vector<uint32_t> &axes) const;
+  int64_t unrolledOf(const std::vector<uint32_t> &axes, int64_t most) const;
   int64_t grainOf(std::optional<int64_t> count, double itemCycles) const;
 
   // --- edits: what the file says for the key, or what was chosen

@@ -322,9 +322,15 @@ private:
         for (uint32_t &axis : *axes) // which may be shorter in the last row
           if (Ref extent = e().substitute(e().extent(axis), values); extent != e().extent(axis)) {
             uint32_t own = e().newAxis(extent);
+            for (Window &window : stage.windows)
+              if (window.tap == axis)
+                window.tap = own;
             values[std::exchange(axis, own)] = e().axis(own);
           }
-      for (Ref *ref : {&stage.body, &stage.store})
+      std::vector<Ref *> refs{&stage.body, &stage.store};
+      for (Window &window : stage.windows)
+        refs.insert(refs.end(), {&window.first, &window.elements});
+      for (Ref *ref : refs)
         if (*ref != noRef)
           *ref = e().substitute(*ref, values);
       std::erase_if(stage.axes, [&](uint32_t axis) { return values.count(axis) != 0; });

@@ -241,7 +241,7 @@ private:
     const char *laneWords[] = {"along", "across", "turned"};
     line(2, "schedule threads grain=" + text(schedule.grain));
     line(2, std::string("schedule lanes run=") + laneWords[static_cast<size_t>(schedule.lanes)] +
-                " chunk=" + text(schedule.chunk));
+                " chunk=" + text(schedule.chunk) + " jam=" + text(schedule.jam));
     const char *tails[] = {"none", "repeat", "mask"};
     for (size_t s = 0; s < nest.stages.size(); ++s) {
       const StageSchedule &stage = schedule.stages[s];
@@ -253,10 +253,12 @@ private:
     size_t depth = 2;
     line(depth++, "items" + threadsText(schedule.grain));
     for (uint32_t axis : nest.rows)
-      line(depth++, "for " + range(axis) +
-                        (schedule.lanes != LanesRun::Along && axis == nest.rows.back()
-                             ? " by " + text(loops_.schedule.lanes) + ": lanes"
-                             : ""));
+      line(depth++,
+           "for " + range(axis) +
+               (schedule.lanes != LanesRun::Along && axis == nest.rows.back()
+                    ? " by " + text(loops_.schedule.lanes) + ": lanes"
+                : axis == jammedAxis(nest, schedule) ? " by " + text(schedule.jam) + ": together"
+                                                     : ""));
     for (const NestStage &inner : nest.stages)
       printStage(depth, inner, schedule.lanes == LanesRun::Turned);
   }

@@ -54,13 +54,24 @@ const LegalizeRule layoutRows[] = {
 
 } // namespace
 
+namespace {
+
+// Channels of a group that vectors run across: one of the data, or a few floats.
+bool areFew(Legalizer &l, NodeId weight) {
+  constexpr int64_t few = 8;
+  Dim depth = l.shape(weight).back();
+  bool isReal = isFloat(l.dtype(weight));
+  return depth == Dim(1) || (isReal && depth.isConst() && depth.value() <= few);
+}
+
+} // namespace
+
 Expected<NodeId> weightsByTap(Legalizer &l, NodeId weight, AttrDict &attrs) {
   std::string data(attrs::text(l.module, l.call(), "data_layout")),
       kernel(attrs::text(l.module, l.call(), "kernel_layout"));
-  bool hasOneEach = kernel.starts_with('O') && kernel.ends_with('I') &&
-                    l.shape(weight).back() == Dim(1) &&
-                    attrs::integer(l.module, l.call(), "groups") > 1;
-  if (!data.ends_with('C') || !hasOneEach || !l.module.isConstant(weight))
+  bool hasGroups = kernel.starts_with('O') && kernel.ends_with('I') &&
+                   attrs::integer(l.module, l.call(), "groups") > 1;
+  if (!data.ends_with('C') || !hasGroups || !areFew(l, weight) || !l.module.isConstant(weight))
     return weight;
   std::string moved = kernel.substr(1) + "O";
   std::erase_if(attrs, [](const Attr &attr) { return attr.key == "kernel_layout"; });

@@ -10,7 +10,7 @@ chance = random.Random(seed)
 text = open("net.loops").read().split("\n")
 words = {"made": ["never", "compiling", "running"], "run": ["along", "across"],
          "vector": ["yes", "no"], "copied": ["yes", "no"], "skipped": ["yes", "no"], "tail": ["none", "repeat", "mask"], "epilogue": ["once", "loop"]}
-numbers = {"chunk": [0, 8, 64, 256, 1000, 4096], "prefetch": [0, 64, 512, 4096],
+numbers = {"chunk": [0, 8, 64, 256, 1000, 4096], "jam": [1, 2, 3, 5, 8], "prefetch": [0, 64, 512, 4096],
            "grain": [0, 1, 3, 100], "copied-grain": [0, 1, 3, 100], "ways": [1, 2, 4, 8], "unroll": [0, 1, 2, 3, 4, 8, 9, 12],
            "unroll-sum": [0, 1, 2], "rows": list(range(1, 13)) + [20, 40, 400],
            "outer": [1, 2, 3], "vectors": [1, 2, 3, 4, 5], "tiles": [1, 2, 3, 7]}

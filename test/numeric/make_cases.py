@@ -892,6 +892,19 @@ for multiplier in (1, 2):
         case('nn.conv2d', [x.transpose(0, 2, 3, 1), w.transpose(order)], y.transpose(0, 2, 3, 1),
              data_layout='NHWC', kernel_layout=kernel, groups=19, padding=[1, 1])
 
+# Groups of few channels with channels last: items of several places with padding in front, between and
+# behind, strides, taps apart, a last vector that is not full.
+for channels, out, groups, extents, taps, strides, pad, apart in (
+        (16, 16, 16, (5, 11), 3, [1, 1], 1, [1, 1]), (17, 17, 17, (3, 20), 5, [1, 1], 2, [1, 1]),
+        (12, 24, 12, (7, 9), 5, [2, 2], 2, [1, 1]), (16, 16, 4, (4, 18), 3, [1, 1], 1, [1, 1]),
+        (20, 20, 5, (3, 8), 3, [2, 1], 1, [1, 2]), (16, 16, 2, (2, 17), 3, [1, 2], 1, [1, 1]),
+        (18, 36, 18, (6, 16), 3, [1, 1], 3, [2, 3])):
+    x = (np.arange(2 * channels * extents[0] * extents[1]) % 23 - 11).reshape(2, channels, *extents).astype(f32) / 8
+    w = (np.arange(out * channels // groups * taps * taps) % 13 - 6).reshape(out, channels // groups, taps, taps).astype(f32) / 4
+    y = conv(x, w, strides, [pad] * 4, apart, groups).astype(f32)
+    case('nn.conv2d', [x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0)], y.transpose(0, 2, 3, 1), data_layout='NHWC',
+         kernel_layout='HWIO', groups=groups, strides=strides, padding=[pad], dilation=apart)
+
 qnn_cases.add_cases(case, fails, Tuple)
 library_cases.add_cases(case, fails, Tuple, Typed)
 

@@ -109,6 +109,11 @@ struct PackSpec {
   }
 };
 
+// The row axis of which `jam` places are made together; noAxis: there is none.
+inline uint32_t jammedAxis(const Nest &nest, const NestSchedule &schedule) {
+  return schedule.jam > 1 ? nest.rows[nest.rows.size() - 2] : noAxis;
+}
+
 struct Loops {
   Kernel kernel;
   std::vector<Nest> nests;

@@ -68,6 +68,9 @@ struct NestSchedule {
   // Of rows:
   LanesRun lanes = LanesRun::Along; // but for Along: the last row axis goes by whole vectors
   int64_t chunk = 0; // elements of the innermost axis that make a row; 0: it is not divided
+  // Of Across: places along the row axis before that of the lanes that are made together. Their
+  // sums do not wait for each other, and what they read alike is read once.
+  int64_t jam = 1;
   std::vector<StageSchedule> stages;
   bool operator==(const NestSchedule &) const = default;
 };
