@@ -61,7 +61,13 @@ private:
                  const std::function<void()> &body);
   // What a stage's guards ask of a window: that a step is not before, and not behind what there is.
   std::vector<Ref> conditionsOf(const Stage &stage, const Window &window);
-  bool isInside(const Window &window, uint32_t axis, int64_t from, int64_t to);
+  struct Border {
+    Window window;
+    std::vector<Ref> conditions;
+  };
+  std::vector<Border> bordersOf(const Nest &nest, uint32_t axis); // windows that move with it
+  void emitKnownPlaces(const Nest &nest, const NestSchedule &schedule, int64_t last);
+  bool isInside(const Nest &nest, const NestSchedule &schedule, const std::vector<Border> &borders);
   void emitBlock(const Nest &nest, const NestSchedule &schedule);
   void emitTurned(const NestStage &inner);
   void emitTurnedBlock(const Stage &stage, const Lanes &rows, Value *begin, Value *width);
@@ -214,6 +220,7 @@ private:
   void emitToStore(uint32_t buffer, Ref index, Ref body); // the store rounds to the buffer's dtype
   void emitStore(uint32_t buffer, Ref index, Value *value, bool isExact);
   Value *pointerTo(uint32_t buffer, Value *index, bool isLocal);
+  Value *addressOf(uint32_t buffer, Ref index);
   void tag(llvm::Instruction *instruction, uint32_t buffer);
   bool isLocal(uint32_t buffer) const { return locals_.count(buffer) != 0; }
   // One element for each lane, side by side.
@@ -283,6 +290,12 @@ private:
   std::vector<std::unordered_map<uint64_t, Value *>> scopes_;
   std::unordered_map<uint32_t, const NestStage *> locals_; // buffers in the scratch of a row
   std::unordered_map<uint32_t, llvm::MDNode *> aliasScopes_, noAlias_;
+  // Of places that are made together: the axis, the first one, and which of them is emitted.
+  struct {
+    uint32_t axis = noAxis;
+    Value *begin = nullptr;
+    int64_t place = 0;
+  } together_;
   std::unordered_set<Ref> held_; // conditions of guards that hold where code is emitted
   std::unordered_map<llvm::Constant *, llvm::GlobalVariable *> filled_;
   unsigned numTasks_ = 0;

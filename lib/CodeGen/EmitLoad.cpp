@@ -19,6 +19,32 @@ llvm::Value *KernelEmitter::pointerTo(uint32_t buffer, Value *index, bool local)
   return b_.CreateGEP(type, base, index);
 }
 
+// The element at an index that is not local to a lane. Of places that are made together all differ
+// from the first one by a constant, which is left to the instruction's address.
+llvm::Value *KernelEmitter::addressOf(uint32_t buffer, Ref index) {
+  const Affine form = x_.affine(index);
+  if (together_.axis == noAxis || form.isBroken)
+    return pointerTo(buffer, emitAt(index), isLocal(buffer));
+  Affine moving;
+  int64_t offset = form.constant, steps = 0; // steps: of the axis of the places
+  for (auto [atom, factor] : form.terms) {
+    const Expr &e = x_[atom];
+    auto axis = static_cast<uint32_t>(e.i);
+    if (e.op == Op::Axis && axis == together_.axis)
+      steps = factor;
+    else if (auto *known =
+                 e.op == Op::Axis ? llvm::dyn_cast<llvm::ConstantInt>(axes_.at(axis)) : nullptr)
+      offset += factor * known->getSExtValue();
+    else
+      moving.terms.push_back({atom, factor});
+  }
+  Value *at =
+      b_.CreateAdd(emitAt(x_.fromAffine(moving)), b_.CreateMul(together_.begin, i64(steps)));
+  llvm::Type *type = memoryType(loops_.kernel.buffers[buffer].type);
+  return b_.CreateGEP(type, pointerTo(buffer, at, isLocal(buffer)),
+                      i64(offset + steps * together_.place));
+}
+
 bool KernelEmitter::hasMasks(llvm::Type *element) const {
   const TargetInfo &target = context_.target;
   return target.vectorBits == 512 ||
@@ -181,8 +207,7 @@ llvm::Value *KernelEmitter::loadIf(Value *condition, Ref load, Ref otherwise) {
   Value *fill = step == 1 || runs ? filled(type, emit(otherwise)) : nullptr;
   if (!fill)
     return nullptr;
-  Value *pointer =
-      b_.CreateSelect(condition, pointerTo(buffer, emitAt(e.a), isLocal(buffer)), fill);
+  Value *pointer = b_.CreateSelect(condition, addressOf(buffer, e.a), fill);
   llvm::Type *element = memoryType(type);
   if (runs)
     return unpack(type, loadRuns(pointer, *runs, element, buffer));
@@ -213,24 +238,24 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
         pointerTo(buffer, index, true), align));
   }
   if (!isVarying(e.a))
-    return finish(b_.CreateAlignedLoad(element, pointerTo(buffer, emitAt(e.a), local), align));
+    return finish(b_.CreateAlignedLoad(element, addressOf(buffer, e.a), align));
   auto step = laneStep(e.a);
   llvm::Type *type = vectorOf(element);
   if (step && *step >= 1 && *step <= 4 && unit == element) {
-    Value *pointer = pointerTo(buffer, emitAt(e.a), local);
+    Value *pointer = addressOf(buffer, e.a);
     if (*step == 1) {
       if (lanes_.mask)
         return unpack(as, loadMasked(type, pointer, buffer));
       return finish(b_.CreateAlignedLoad(type, pointer, align));
     }
-    return unpack(as, loadStrided(pointerTo(buffer, emitAt(e.a), local), *step, element, buffer));
+    return unpack(as, loadStrided(addressOf(buffer, e.a), *step, element, buffer));
   }
   if (auto runs = step || unit != element ? std::nullopt : laneRuns(e.a))
-    return unpack(as, loadRuns(pointerTo(buffer, emitAt(e.a), local), *runs, element, buffer));
+    return unpack(as, loadRuns(addressOf(buffer, e.a), *runs, element, buffer));
   Value *pointers;
   if (step) {
     Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
-    pointers = b_.CreateGEP(unit, pointerTo(buffer, emitAt(e.a), local), offsets);
+    pointers = b_.CreateGEP(unit, addressOf(buffer, e.a), offsets);
   } else {
     pointers = pointerTo(buffer, emit(e.a), local);
   }
@@ -265,15 +290,13 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isE
     return;
   }
   if (lanes_.count == 1 || !isVarying(index)) {
-    tag(b_.CreateAlignedStore(pack(type, value, isExact), pointerTo(buffer, emitAt(index), local),
-                              align),
-        buffer);
+    tag(b_.CreateAlignedStore(pack(type, value, isExact), addressOf(buffer, index), align), buffer);
     return;
   }
   value = pack(type, splat(value), isExact);
   auto step = laneStep(index);
   if (step == 1) {
-    Value *pointer = pointerTo(buffer, emitAt(index), local);
+    Value *pointer = addressOf(buffer, index);
     if (lanes_.mask)
       storeMasked(value, pointer, buffer);
     else
@@ -283,7 +306,7 @@ void KernelEmitter::emitStore(uint32_t buffer, Ref index, Value *value, bool isE
   Value *pointers;
   if (step) {
     Value *offsets = b_.CreateMul(laneIota(), b_.CreateVectorSplat(lanes_.count, i64(*step)));
-    pointers = b_.CreateGEP(element, pointerTo(buffer, emitAt(index), local), offsets);
+    pointers = b_.CreateGEP(element, addressOf(buffer, index), offsets);
   } else {
     pointers = pointerTo(buffer, emit(index), local);
   }

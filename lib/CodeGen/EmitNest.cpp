@@ -89,14 +89,14 @@ void KernelEmitter::emitRow(const Nest &nest, const NestSchedule &schedule) {
   overrides_.clear();
 }
 
-// `jam` places, or one after the other where there are fewer. The first and the last places of an
-// axis with padding are emitted by themselves: what is padding is known there, and between them
-// there is none.
+// `jam` places, or one after the other where there are fewer.
 void KernelEmitter::emitTogether(const Nest &nest, const NestSchedule &schedule) {
   uint32_t axis = jammedAxis(nest, schedule);
   int64_t jam = schedule.jam;
   Value *begin = axes_.at(axis);
-  if (!extentOf(axis)) {
+  if (extentOf(axis)) {
+    emitKnownPlaces(nest, schedule, *extentOf(axis) - jam);
+  } else {
     Value *extent = extentValue(axis), *last = b_.CreateSub(extent, i64(jam));
     auto together = [&] {
       emitPlaces(nest, schedule, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, begin, last));
@@ -107,38 +107,47 @@ void KernelEmitter::emitTogether(const Nest &nest, const NestSchedule &schedule)
         emitRow(nest, schedule);
       });
     });
-    axes_[axis] = begin;
-    return;
   }
-  int64_t last = *extentOf(axis) - jam;
-  std::unordered_set<Ref> between; // what holds there
-  bool hasBorders = false;
-  for (const NestStage &inner : nest.stages)
-    for (const Window &window : inner.stage.windows) {
-      std::vector<Ref> conditions = conditionsOf(inner.stage, window);
-      if (conditions.empty() || x_.coefficient(window.first, axis) == 0)
-        continue;
-      hasBorders = true;
-      if (isInside(window, axis, jam, ceilDiv(last, jam) * jam - 1))
-        between.insert(conditions.begin(), conditions.end());
-    }
-  if (!hasBorders)
+  axes_[axis] = begin;
+}
+
+// The first and the last places of an axis with padding are emitted by themselves: what is padding
+// is known there, and between them there is none, or it is looked for.
+void KernelEmitter::emitKnownPlaces(const Nest &nest, const NestSchedule &schedule, int64_t last) {
+  Value *begin = axes_.at(jammedAxis(nest, schedule));
+  std::vector<Border> borders = bordersOf(nest, jammedAxis(nest, schedule));
+  if (borders.empty())
     return emitPlaces(nest, schedule, begin);
   auto atOrElse = [&](int64_t place, const std::function<void()> &otherwise) {
     ifThen(
         b_.CreateICmpEQ(begin, i64(place)), [&] { emitPlaces(nest, schedule, i64(place)); },
         otherwise);
   };
-  auto middle = [&] {
-    std::swap(held_, between);
-    emitPlaces(nest, schedule, begin);
-    std::swap(held_, between);
-  };
   if (last == 0)
     return emitPlaces(nest, schedule, i64(0));
-  if (last <= jam)
+  if (last <= schedule.jam)
     return atOrElse(0, [&] { emitPlaces(nest, schedule, i64(last)); });
-  atOrElse(0, [&] { atOrElse(last, middle); });
+  std::unordered_set<Ref> held = held_;
+  if (isInside(nest, schedule, borders))
+    for (const Border &border : borders)
+      held.insert(border.conditions.begin(), border.conditions.end());
+  atOrElse(0, [&] {
+    atOrElse(last, [&] {
+      std::swap(held_, held);
+      emitPlaces(nest, schedule, begin);
+      std::swap(held_, held);
+    });
+  });
+}
+
+std::vector<KernelEmitter::Border> KernelEmitter::bordersOf(const Nest &nest, uint32_t axis) {
+  std::vector<Border> borders;
+  for (const NestStage &inner : nest.stages)
+    for (const Window &window : inner.stage.windows)
+      if (std::vector<Ref> conditions = conditionsOf(inner.stage, window);
+          !conditions.empty() && x_.coefficient(window.first, axis) != 0)
+        borders.push_back({window, std::move(conditions)});
+  return borders;
 }
 
 std::vector<Ref> KernelEmitter::conditionsOf(const Stage &stage, const Window &window) {
@@ -153,16 +162,22 @@ std::vector<Ref> KernelEmitter::conditionsOf(const Stage &stage, const Window &w
   return areAsked ? conditions : std::vector<Ref>();
 }
 
-// Do all steps of a window read what is no padding, for places from .. to of the axis, the only one
-// that the window moves with?
-bool KernelEmitter::isInside(const Window &window, uint32_t axis, int64_t from, int64_t to) {
-  const Affine first = x_.affine(window.first);
-  auto elements = x_.constant(window.elements), steps = extentOf(window.tap),
-       step = x_.coefficient(window.first, axis);
-  if (!elements || !steps || first.terms.size() != 1 || !step || *step <= 0)
-    return false;
-  int64_t reach = (*steps - 1) * window.dilation;
-  return from * *step + first.constant >= 0 && to * *step + first.constant + reach < *elements;
+// Do all steps of the windows read what is no padding for all places but the first and the last
+// ones, and move with no other axis?
+bool KernelEmitter::isInside(const Nest &nest, const NestSchedule &schedule,
+                             const std::vector<Border> &borders) {
+  uint32_t axis = jammedAxis(nest, schedule);
+  int64_t jam = schedule.jam, last = *extentOf(axis) - jam;
+  return std::ranges::all_of(borders, [&](const Border &border) {
+    const Window &window = border.window;
+    const Affine first = x_.affine(window.first);
+    auto elements = x_.constant(window.elements), steps = extentOf(window.tap),
+         step = x_.coefficient(window.first, axis);
+    if (!elements || !steps || first.terms.size() != 1 || !step || *step <= 0)
+      return false;
+    int64_t reach = (*steps - 1) * window.dilation, place = ceilDiv(last, jam) * jam - 1;
+    return jam * *step + first.constant >= 0 && place * *step + first.constant + reach < *elements;
+  });
 }
 
 // The steps of a reduction; those that read padding for all places are left out.
@@ -202,13 +217,15 @@ void KernelEmitter::emitPlaces(const Nest &nest, const NestSchedule &schedule, V
   auto forEachPlace = [&](const std::function<void(size_t)> &body) {
     for (size_t place = 0; place < overrides.size(); ++place) {
       Scope scope(*this);
-      axes_[axis] = b_.CreateAdd(begin, i64(static_cast<int64_t>(place)));
+      together_ = {axis, begin, static_cast<int64_t>(place)};
+      axes_[axis] = b_.CreateAdd(begin, i64(together_.place));
       std::swap(overrides_, overrides[place]);
       varying_.clear();
       body(place);
       std::swap(overrides_, overrides[place]);
       varying_.clear();
     }
+    together_ = {};
   };
   for (size_t s = 0; s < nest.stages.size(); ++s) {
     const NestStage &inner = nest.stages[s];

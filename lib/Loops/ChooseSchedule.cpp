@@ -375,13 +375,14 @@ int64_t ScheduleChooser::unrolledOf(const std::vector<uint32_t> &axes, int64_t m
 // Sums of one place wait for each other, some four cycles a step: as many places as hide that, if
 // they divide the axis into few items, and the code for all of them stays short.
 int64_t ScheduleChooser::jamOf(const Nest &nest, const NestSchedule &schedule) const {
-  constexpr int64_t mostCode = 3000; // expressions that are written out
+  constexpr int64_t mostCode = 600; // expressions of values, not of indices, that are written out
   int64_t code = 0;
   for (size_t s = 0; s < nest.stages.size(); ++s) {
     const Stage &stage = nest.stages[s].stage;
     int64_t size = 0;
     exprs_.visit(stage.body, [&](Ref ref) {
-      size += isCostly(exprs_[ref].op) ? 20 : 1;
+      DType type = exprs_.type(ref);
+      size += isCostly(exprs_[ref].op) ? 20 : type != DType::Int64 && type != DType::Bool;
       return exprs_[ref].op != Op::Load;
     });
     for (int64_t d = 0; d < schedule.stages[s].unrolledReduction; ++d)
@@ -389,7 +390,7 @@ int64_t ScheduleChooser::jamOf(const Nest &nest, const NestSchedule &schedule) c
     code += size;
   }
   int64_t extent = likely(nest.rows[nest.rows.size() - 2]), best = 1;
-  int64_t most = std::min<int64_t>({extent, 8, mostCode / code});
+  int64_t most = std::min<int64_t>({extent, 8, mostCode / std::max<int64_t>(code, 1)});
   auto cost = [&](int64_t jam) { return ceilDiv(extent, jam) * (jam + 1); };
   for (int64_t jam = 2; jam <= most; ++jam)
     if (cost(jam) <= cost(best))
