@@ -1,5 +1,6 @@
 // Convolutions as sums of products. One reads a padded copy of its input, so that its
-// own indices need no bounds.
+// own indices need no bounds; or, where vectors run along channels of several groups, its input
+// under guards.
 #include "LowerProducts.h"
 #include "bycc/Loops/TargetFacts.h"
 
@@ -43,7 +44,7 @@ Factor guardedElement(OpLowering &op, const AxisOrder &order, const Padding &pad
 
 // A copy of x with its `depth` channels, `low` and `high` more elements around each spatial
 // axis, and `spread` - 1 zeros between elements; x itself where there is nothing to add. It is
-// made in the form of the product. Where not `isCopied`, each element that is read is looked for in x.
+// made in the form of the product. Where it is not copied, x is read under guards.
 Source padded(OpLowering &op, const AxisOrder &order, int64_t depth, const Padding &pads,
               const std::vector<int64_t> &spread, ProductForm form, bool isCopied = true) {
   const Tensor &a = op.input(0);
