@@ -141,88 +141,128 @@ bool isReadInPlace(OpLowering &op, const ConvLayouts &layouts, const Groups &gro
                               [&](const Stage &stage) { return stage.buffer == x.buffer; });
 }
 
-// A convolution of stride `strides`. Kernel element (o, i, k) is
-// weight[kernelIndex(group, o in group, i in group, k)].
-Expected<>
-addConvolution(OpLowering &op, const Source &source, const ConvLayouts &layouts, ProductForm form,
-               const Groups &groups, const std::vector<int64_t> &strides,
-               const std::vector<int64_t> &dilation,
-               const std::function<Indices(Ref, Ref, Ref, const Indices &)> &kernelIndex) {
-  size_t n = strides.size();
-  // The kernel of a depthwise convolution is small, and each element is used alone.
-  const Tensor w =
-      form == ProductForm::Widened && groups.in == 1 ? widened(op, op.input(1)) : op.input(1);
-  std::vector<Ref> likely(n + 2);
-  likely[layouts.out.batch] = op.input(0).shape[layouts.data.batch];
-  likely[layouts.out.channel] = op.x.integer(groups.count * groups.out);
-  for (size_t s = 0; s < n; ++s) {
-    Ref window =
-        op.x.plus(op.x.times(op.x.plus(w.shape[layouts.kernel.spatial[s]], -1), dilation[s]), 1);
-    Ref free = op.x.sub(source.extents[s], window);
-    likely[layouts.out.spatial[s]] =
-        op.x.plus(op.op2(Op::FloorDiv, free, op.x.integer(strides[s])), 1);
+// A convolution: its axes, and what is multiplied at them.
+class ConvolutionSum {
+public:
+  // Kernel element (o, i, k) is weight[kernelIndex(group, o in group, i in group, k)].
+  using KernelIndex = std::function<Indices(Ref, Ref, Ref, const Indices &)>;
+  ConvolutionSum(OpLowering &op, Source source, const ConvLayouts &layouts, ProductForm form,
+                 const Groups &groups, std::vector<int64_t> strides, std::vector<int64_t> dilation,
+                 KernelIndex kernelIndex)
+      : op_(op), source_(std::move(source)), layouts_(layouts), form_(form), groups_(groups),
+        strides_(std::move(strides)), dilation_(std::move(dilation)),
+        kernelIndex_(std::move(kernelIndex)), n_(strides_.size()), steps_(stepsOf(form, groups.in)),
+        // The kernel of a depthwise convolution is small, and each element is used alone.
+        w_(form == ProductForm::Widened && groups.in == 1 ? widened(op, op.input(1)) : op.input(1)),
+        channel_(groups.areLast ? 1 + n_ : 1), places_(groups.areLast ? 1 : 3),
+        depth_(groups.areLast ? n_ - 1 : 0) {}
+
+  Expected<> add() {
+    std::vector<Ref> shape = BYCC_TRY(resultShape());
+    return addProduct(
+        op_, shape, iteration(shape), reduction(), [&](const Indices &i) { return placeOf(i); },
+        [&](const Indices &i, const Indices &r) { return factors(i, r); },
+        [&](const Indices &i, const Indices &r) { return windows(i, r); });
   }
-  std::vector<Ref> shape = BYCC_TRY(op.resultShape(likely));
-  int64_t steps = stepsOf(form, groups.in);
-  std::vector<Ref> channels{op.x.integer(groups.count), op.x.integer(groups.out)}, spatial;
-  if (groups.shareLanes)
-    channels = {op.x.integer(groups.count * groups.out)};
-  std::vector<Ref> reduction;
-  for (size_t s = 0; s < n; ++s) {
-    spatial.push_back(shape[layouts.out.spatial[s]]);
-    reduction.push_back(w.shape[layouts.kernel.spatial[s]]);
+
+private:
+  Expected<std::vector<Ref>> resultShape() {
+    std::vector<Ref> likely(n_ + 2);
+    likely[layouts_.out.batch] = op_.input(0).shape[layouts_.data.batch];
+    likely[layouts_.out.channel] = op_.x.integer(groups_.count * groups_.out);
+    for (size_t s = 0; s < n_; ++s) {
+      Ref window = op_.x.plus(
+          op_.x.times(op_.x.plus(w_.shape[layouts_.kernel.spatial[s]], -1), dilation_[s]), 1);
+      Ref free = op_.x.sub(source_.extents[s], window);
+      likely[layouts_.out.spatial[s]] =
+          op_.x.plus(op_.op2(Op::FloorDiv, free, op_.x.integer(strides_[s])), 1);
+    }
+    return op_.resultShape(likely);
   }
-  bool isLast = groups.areLast;
-  // Where vectors run across groups, neighbours along the last axis of the window read the same
-  // elements; channels are summed over around it, as little is unrolled.
-  size_t d = isLast ? n - 1 : 0; // where the channel is
-  reduction.insert(reduction.begin() + static_cast<ptrdiff_t>(d), op.x.integer(steps));
-  size_t c = isLast ? 1 + n : 1, p = isLast ? 1 : 3; // where channels and places begin
-  std::vector<Ref> iteration{shape[layouts.out.batch]};
-  for (const auto *axes : {isLast ? &spatial : &channels, isLast ? &channels : &spatial})
-    iteration.insert(iteration.end(), axes->begin(), axes->end());
-  auto groupOf = [&](const Indices &i) {
-    return groups.shareLanes ? op.op2(Op::FloorDiv, i[c], op.x.integer(groups.out)) : i[c];
-  };
-  auto placeOf = [&](const Indices &i) { // in its group
-    return groups.shareLanes ? op.op2(Op::FloorMod, i[c], op.x.integer(groups.out)) : i[c + 1];
-  };
-  return addProduct(
-      op, shape, iteration, reduction,
-      [&](const Indices &i) {
-        Indices at(shape.size());
-        at[layouts.out.batch] = i[0];
-        at[layouts.out.channel] = op.x.add(op.x.times(groupOf(i), groups.out), placeOf(i));
-        for (size_t s = 0; s < n; ++s)
-          at[layouts.out.spatial[s]] = i[p + s];
-        return at;
-      },
-      [&](const Indices &i, const Indices &r) {
-        Indices at(shape.size()), taps;
-        for (size_t s = 0; s < n; ++s)
-          taps.push_back(r[s + (s >= d)]);
-        at[layouts.data.batch] = i[0];
-        at[layouts.data.channel] = op.x.add(op.x.times(groupOf(i), steps), r[d]);
-        for (size_t s = 0; s < n; ++s)
-          at[layouts.data.spatial[s]] =
-              op.x.add(op.x.times(i[p + s], strides[s]), op.x.times(taps[s], dilation[s]));
-        auto weight = [&](Ref channel) {
-          return op.at(w, kernelIndex(groupOf(i), placeOf(i), channel, taps));
-        };
-        return std::pair{source.element(at), form == ProductForm::Paired
-                                                 ? pairOf(op, r[d], groups.in, weight)
-                                                 : weight(r[d])};
-      },
-      [&](const Indices &i, const Indices &r) {
-        std::vector<Window> windows;
-        for (size_t s = 0; s < n; ++s)
-          if (const Expr tap = op.x[r[s + (s >= d)]];
-              tap.op == Op::Axis && source.inside[s] != source.extents[s])
-            windows.push_back({op.x.plus(op.x.times(i[p + s], strides[s]), -source.before[s]),
-                               static_cast<uint32_t>(tap.i), dilation[s], source.inside[s]});
-        return windows;
-      });
-}
+
+  // The batch, then channels and places; channels last where vectors run along them.
+  std::vector<Ref> iteration(const std::vector<Ref> &shape) {
+    std::vector<Ref> channels{op_.x.integer(groups_.count), op_.x.integer(groups_.out)}, places;
+    if (groups_.shareLanes)
+      channels = {op_.x.integer(groups_.count * groups_.out)};
+    for (size_t s = 0; s < n_; ++s)
+      places.push_back(shape[layouts_.out.spatial[s]]);
+    std::vector<Ref> all{shape[layouts_.out.batch]};
+    for (const auto *axes :
+         {groups_.areLast ? &places : &channels, groups_.areLast ? &channels : &places})
+      all.insert(all.end(), axes->begin(), axes->end());
+    return all;
+  }
+
+  // Channels of the data, then taps. Where vectors run across groups, neighbours along the last axis
+  // of the window read the same elements: channels are summed over around it, as little is unrolled.
+  std::vector<Ref> reduction() {
+    std::vector<Ref> all;
+    for (size_t s = 0; s < n_; ++s)
+      all.push_back(w_.shape[layouts_.kernel.spatial[s]]);
+    all.insert(all.begin() + static_cast<ptrdiff_t>(depth_), op_.x.integer(steps_));
+    return all;
+  }
+
+  Ref tap(const Indices &r, size_t s) const { return r[s + (s >= depth_)]; }
+  Ref group(const Indices &i) {
+    return groups_.shareLanes ? op_.op2(Op::FloorDiv, i[channel_], op_.x.integer(groups_.out))
+                              : i[channel_];
+  }
+  Ref inGroup(const Indices &i) {
+    return groups_.shareLanes ? op_.op2(Op::FloorMod, i[channel_], op_.x.integer(groups_.out))
+                              : i[channel_ + 1];
+  }
+
+  Indices placeOf(const Indices &i) {
+    Indices at(n_ + 2);
+    at[layouts_.out.batch] = i[0];
+    at[layouts_.out.channel] = op_.x.add(op_.x.times(group(i), groups_.out), inGroup(i));
+    for (size_t s = 0; s < n_; ++s)
+      at[layouts_.out.spatial[s]] = i[places_ + s];
+    return at;
+  }
+
+  std::pair<Ref, Ref> factors(const Indices &i, const Indices &r) {
+    Indices at(n_ + 2), taps;
+    at[layouts_.data.batch] = i[0];
+    at[layouts_.data.channel] = op_.x.add(op_.x.times(group(i), steps_), r[depth_]);
+    for (size_t s = 0; s < n_; ++s) {
+      taps.push_back(tap(r, s));
+      at[layouts_.data.spatial[s]] =
+          op_.x.add(op_.x.times(i[places_ + s], strides_[s]), op_.x.times(taps[s], dilation_[s]));
+    }
+    auto weight = [&](Ref channel) {
+      return op_.at(w_, kernelIndex_(group(i), inGroup(i), channel, taps));
+    };
+    return {source_.element(at), form_ == ProductForm::Paired
+                                     ? pairOf(op_, r[depth_], groups_.in, weight)
+                                     : weight(r[depth_])};
+  }
+
+  std::vector<Window> windows(const Indices &i, const Indices &r) {
+    std::vector<Window> all;
+    for (size_t s = 0; s < n_; ++s)
+      if (const Expr step = op_.x[tap(r, s)];
+          step.op == Op::Axis && source_.inside[s] != source_.extents[s])
+        all.push_back({op_.x.plus(op_.x.times(i[places_ + s], strides_[s]), -source_.before[s]),
+                       static_cast<uint32_t>(step.i), dilation_[s], source_.inside[s]});
+    return all;
+  }
+
+  OpLowering &op_;
+  Source source_;
+  const ConvLayouts &layouts_;
+  ProductForm form_;
+  Groups groups_;
+  std::vector<int64_t> strides_, dilation_;
+  KernelIndex kernelIndex_;
+  size_t n_;      // spatial axes
+  int64_t steps_; // of the sum over channels
+  Tensor w_;
+  size_t channel_, places_; // where channels and places begin in the iteration
+  size_t depth_;            // ... and channels of the data in the reduction
+};
 
 Expected<> lowerConv(OpLowering &op) {
   ConvLayouts layouts = BYCC_TRY(layoutsOf(op));
@@ -249,7 +289,7 @@ Expected<> lowerConv(OpLowering &op) {
     form = ProductForm::Widened;
   Source source = padded(op, layouts.data, channels, op.padding(n), std::vector<int64_t>(n, 1),
                          form, form == ProductForm::Paired || !isReadInPlace(op, layouts, groups));
-  return addConvolution(op, source, layouts, form, groups, strides, dilation,
+  return ConvolutionSum(op, source, layouts, form, groups, strides, dilation,
                         [&](Ref group, Ref o, Ref i, const Indices &taps) {
                           Indices at(w.rank());
                           bool swapped = isMultiplier;
@@ -259,7 +299,8 @@ Expected<> lowerConv(OpLowering &op) {
                           for (size_t s = 0; s < n; ++s)
                             at[layouts.kernel.spatial[s]] = taps[s];
                           return at;
-                        });
+                        })
+      .add();
 }
 
 // A transposed convolution is a convolution of the input spread out by the strides
@@ -293,7 +334,7 @@ Expected<> lowerConvTranspose(OpLowering &op) {
   Groups groups{count, *out, perGroup, perGroup == 1 && count > 1 && layouts.out.channel == n + 1};
   ProductForm form = formOf(op, count, perGroup);
   Source source = padded(op, layouts.data, *in, around, strides, form);
-  return addConvolution(op, source, layouts, form, groups, std::vector<int64_t>(n, 1), dilation,
+  return ConvolutionSum(op, source, layouts, form, groups, std::vector<int64_t>(n, 1), dilation,
                         [&](Ref group, Ref o, Ref i, const Indices &r) {
                           Indices at(w.rank());
                           at[layouts.kernel.channel] = op.x.add(op.x.times(group, perGroup), i);
@@ -302,7 +343,8 @@ Expected<> lowerConvTranspose(OpLowering &op) {
                             at[layouts.kernel.spatial[s]] =
                                 op.x.sub(op.x.integer(taps[s] - 1), r[s]);
                           return at;
-                        });
+                        })
+      .add();
 }
 
 } // namespace
