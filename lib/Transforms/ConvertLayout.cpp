@@ -111,8 +111,8 @@ struct LayoutChange {
 class LayoutConverter {
 public:
   using Table = std::unordered_map<uint32_t, std::vector<WantedLayout>>;
-  LayoutConverter(Module &module, PassContext &context, const Table &wanted, bool keepsImages)
-      : module_(module), context_(context), wanted_(wanted), keepsImages_(keepsImages) {}
+  LayoutConverter(Module &module, PassContext &context, const Table &wanted, bool isForHost)
+      : module_(module), context_(context), wanted_(wanted), isForHost_(isForHost) {}
 
   Expected<NodeId> visit(NodeId node, Builder &builder) {
     builder_ = &builder;
@@ -158,6 +158,8 @@ private:
   // --- changes of layout
 
   std::optional<LayoutChange> changeOf(NodeId node) const {
+    if (isForHost_ && isFromChannelsLast(module_, node))
+      return LayoutChange{operand(node, 0), "NHWC", "NCHW"};
     if (!module_.isOp(node, ops::layout_transform))
       return std::nullopt;
     LayoutChange change{operand(node, 0), text(node, "src_layout"), text(node, "dst_layout")};
@@ -218,8 +220,8 @@ private:
     const OpInfo &info = opInfo(module_.node(call).op);
     std::string out = info.findAttr("out_layout") ? text(call, "out_layout") : "";
     // What was turned before is turned back at no cost.
-    bool staysAsItIs = keepsImages_ && out.empty() && readsImage(module_, call) &&
-                       !module_.isOp(inputs[0], ops::layout_transform);
+    bool staysAsItIs =
+        isForHost_ && out.empty() && readsImage(module_, call) && !changeOf(inputs[0]);
     if (!staysAsItIs)
       inputs[0] = BYCC_TRY(relaid(inputs[0], data, wanted.data));
     if (hasKernel)
@@ -546,7 +548,7 @@ private:
   Module &module_;
   PassContext &context_;
   const Table &wanted_;
-  bool keepsImages_;
+  bool isForHost_;
   Builder *builder_ = nullptr;
   std::vector<std::unique_ptr<VendorAsker>> askers_;
   // (block, node, from, to): what was made already.
@@ -575,6 +577,11 @@ bool followsLayout(OpId op) { return howFollows(op) != Follows::No; }
 
 bool hasLayoutToConvert(OpId op) { return isConvolution(op) || hasLayoutOfOne(op); }
 
+bool isFromChannelsLast(const Module &module, NodeId node) {
+  return module.isOp(node, ops::transpose) &&
+         attrs::integers(module, node, "axes") == std::vector<int64_t>{0, 3, 1, 2};
+}
+
 bool readsImage(const Module &module, NodeId call) {
   constexpr int64_t fewChannels = 4;
   if (!module.isOp(call, ops::nn_conv2d) || attrs::text(module, call, "data_layout") != "NCHW" ||
@@ -584,7 +591,7 @@ bool readsImage(const Module &module, NodeId call) {
   return channels.isConst() && channels.value() <= fewChannels;
 }
 
-static Expected<bool> convert(Module &module, PassContext &context, bool keepsImages) {
+static Expected<bool> convert(Module &module, PassContext &context, bool isForHost) {
   LayoutConverter::Table wanted;
   for (const auto &[name, text] : context.options) {
     WantedLayout layout = BYCC_TRY(wantedLayout(text, name));
@@ -609,7 +616,7 @@ static Expected<bool> convert(Module &module, PassContext &context, bool keepsIm
       for (const auto &[op, layouts] : (*context.vendors)[i].layouts)
         if (hasLayoutToConvert(OpId(op)))
           wanted[op].push_back({layouts.data, layouts.kernel, i});
-  LayoutConverter converter(module, context, wanted, keepsImages);
+  LayoutConverter converter(module, context, wanted, isForHost);
   return rewriteOpenBlocks(
       module, [&](NodeId node, Builder &builder) { return converter.visit(node, builder); });
 }

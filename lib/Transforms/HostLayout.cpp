@@ -67,8 +67,11 @@ private:
     total_ += timeOf(call);
     if (isConvolution(call)) {
       saved_ += savedBy(call);
-      if (!isLast(operands[0]) && !isFromLast(operands[0]) && !readsImage(module_, call))
+      if (!isLast(operands[0]) && !readsImage(module_, call))
         change(operands[0]);
+      last_.insert(call);
+    } else if (isFromChannelsLast(module_, call)) {
+      saved_ += timeOfChange(call); // until something needs it
       last_.insert(call);
     } else if (std::ranges::none_of(operands, [&](NodeId each) { return isLast(each); })) {
       return;
@@ -127,12 +130,6 @@ private:
 
   size_t rank(NodeId node) const { return module_.types.shape(module_.type(node)).size(); }
 
-  // A transpose of what has channels last already.
-  bool isFromLast(NodeId node) const {
-    return module_.isOp(node, ops::transpose) &&
-           attrs::integers(module_, node, "axes") == std::vector<int64_t>{0, 3, 1, 2};
-  }
-
   bool isLast(NodeId node) const {
     if (module_.node(node).kind == NodeKind::Tuple)
       return std::ranges::any_of(module_.operands(node), [&](NodeId each) { return isLast(each); });
@@ -164,10 +161,14 @@ private:
   void change(NodeId node) {
     if (!changed_.insert(node).second || !module_.types.isTensor(module_.type(node)))
       return;
+    saved_ -= timeOfChange(node);
+  }
+
+  double timeOfChange(NodeId node) const {
     TypeId type = module_.type(node);
     double bytes = likelyElements(module_.types, type) *
                    static_cast<double>(sizeInBytes(module_.types.dtype(type)));
-    saved_ -= callMicroseconds + bytes / changedPerMicrosecond;
+    return callMicroseconds + bytes / changedPerMicrosecond;
   }
 
   static constexpr size_t imageRank = 4;
