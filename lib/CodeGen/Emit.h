@@ -20,6 +20,8 @@ struct Lanes {
   unsigned count = 1;
   llvm::Value *mask = nullptr; // null: all lanes
   int64_t used = 0;            // the mask is that of so many first lanes, when known
+  // The first one is at a multiple of what divides both their number and the axis.
+  bool areAligned = false;
 };
 
 // One llvm::Module in the making, with what all kernels share.

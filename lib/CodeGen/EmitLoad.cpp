@@ -129,9 +129,12 @@ llvm::Value *KernelEmitter::loadStrided(Value *pointer, int64_t step, llvm::Type
   return result;
 }
 
-// Lanes that read the same element in runs of equal length: base + lane // length * step.
+// Lanes that read the same element in runs of equal length: base + lane // length * step. All lanes
+// of a run are under the mask, or none.
 std::optional<KernelEmitter::LaneRuns> KernelEmitter::laneRuns(Ref index) {
   LaneRuns runs;
+  if (!lanes_.areAligned || (lanes_.mask && lanes_.used == 0))
+    return std::nullopt;
   for (auto [atom, coefficient] : x_.affine(index).terms) {
     if (!isVarying(atom))
       continue;
@@ -201,6 +204,13 @@ llvm::Value *KernelEmitter::loadIf(Value *condition, Ref load, Ref otherwise) {
   DType type = loops_.kernel.buffers[buffer].type;
   if (e.op != Op::Load || e.type != type || overrides_.count(load) || isPerLane(buffer) ||
       lanes_.count == 1)
+    return nullptr;
+  bool readsIndex = false; // which may be there under the condition alone
+  x_.visit(e.a, [&](Ref ref) {
+    readsIndex = readsIndex || x_[ref].op == Op::Load;
+    return !readsIndex;
+  });
+  if (readsIndex)
     return nullptr;
   auto step = laneStep(e.a);
   auto runs = step ? std::nullopt : laneRuns(e.a);

@@ -248,7 +248,7 @@ void KernelEmitter::emitBlock(const Nest &nest, const NestSchedule &schedule) {
   unsigned lanes = static_cast<unsigned>(vectorLanes());
   Value *left = b_.CreateSub(extentValue(axis), axes_.at(axis));
   auto run = [&](bool masked) {
-    Lanes now{axis, lanes, nullptr};
+    Lanes now{axis, lanes, nullptr, 0, true};
     setLanes(now);
     if (masked)
       now.mask = firstLanes(left);
@@ -301,7 +301,7 @@ void KernelEmitter::loopLanes(uint32_t axis, Tail tail, int64_t ways,
   Value *full = wholeSteps(axis, lanes);
   auto run = [&](Value *index, bool masked, int64_t way = 0) {
     axes_[axis] = index;
-    Lanes now{axis, lanes, nullptr};
+    Lanes now{axis, lanes, nullptr, 0, true};
     setLanes(now);
     if (masked)
       now.mask = firstLanes(b_.CreateSub(extent, index));
