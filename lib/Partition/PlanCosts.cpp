@@ -18,10 +18,8 @@ bool isHeavy(const Module &module, NodeId call) {
   return opInfo(module.node(call).op).kind == OpKind::OutFusable;
 }
 
-// May it have fewer rows at run time than it counts as? Those of a convolution are many.
+// May it have fewer rows at run time than it counts as?
 bool isOpen(const Module &module, NodeId call) {
-  if (opInfo(module.node(call).op).findAttr("kernel_layout"))
-    return false;
   auto hasOpen = [&](NodeId value) {
     TypeId type = module.type(value);
     return module.types.isTensor(type) &&
