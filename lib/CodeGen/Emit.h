@@ -191,6 +191,7 @@ private:
   Value *emitUncached(Ref ref);
   Value *emitLoad(Ref ref, DType as);       // the bits as another dtype of the same size
   bool hasMasks(llvm::Type *element) const; // in memory operations of whole vectors
+  Value *loadLanes(llvm::Type *type, Value *pointer, uint32_t buffer);
   Value *loadMasked(llvm::Type *type, Value *pointer, uint32_t buffer);
   void storeMasked(Value *value, Value *pointer, uint32_t buffer);
   struct LaneRuns {

@@ -75,6 +75,16 @@ llvm::Value *KernelEmitter::loadMasked(llvm::Type *type, Value *pointer, uint32_
   return b_.CreateLoad(type, result);
 }
 
+// Side by side.
+llvm::Value *KernelEmitter::loadLanes(llvm::Type *type, Value *pointer, uint32_t buffer) {
+  if (lanes_.mask)
+    return loadMasked(type, pointer, buffer);
+  auto align = llvm::Align(type->getScalarType()->getPrimitiveSizeInBits() / 8);
+  llvm::Instruction *load = b_.CreateAlignedLoad(type, pointer, align);
+  tag(load, buffer);
+  return load;
+}
+
 // Without masks a known number of lanes goes in pieces of 2^n lanes.
 void KernelEmitter::storeMasked(Value *value, Value *pointer, uint32_t buffer) {
   llvm::Type *element = value->getType()->getScalarType();
@@ -221,12 +231,7 @@ llvm::Value *KernelEmitter::loadIf(Value *condition, Ref load, Ref otherwise) {
   llvm::Type *element = memoryType(type);
   if (runs)
     return unpack(type, loadRuns(pointer, *runs, element, buffer));
-  if (lanes_.mask)
-    return unpack(type, loadMasked(vectorOf(element), pointer, buffer));
-  llvm::Instruction *made = b_.CreateAlignedLoad(
-      vectorOf(element), pointer, llvm::Align(static_cast<uint64_t>(sizeInBytes(type))));
-  tag(made, buffer);
-  return unpack(type, made);
+  return unpack(type, loadLanes(vectorOf(element), pointer, buffer));
 }
 
 llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
@@ -253,12 +258,8 @@ llvm::Value *KernelEmitter::emitLoad(Ref ref, DType as) {
   llvm::Type *type = vectorOf(element);
   if (step && *step >= 1 && *step <= 4 && unit == element) {
     Value *pointer = addressOf(buffer, e.a);
-    if (*step == 1) {
-      if (lanes_.mask)
-        return unpack(as, loadMasked(type, pointer, buffer));
-      return finish(b_.CreateAlignedLoad(type, pointer, align));
-    }
-    return unpack(as, loadStrided(addressOf(buffer, e.a), *step, element, buffer));
+    return unpack(as, *step == 1 ? loadLanes(type, pointer, buffer)
+                                 : loadStrided(pointer, *step, element, buffer));
   }
   if (auto runs = step || unit != element ? std::nullopt : laneRuns(e.a))
     return unpack(as, loadRuns(addressOf(buffer, e.a), *runs, element, buffer));

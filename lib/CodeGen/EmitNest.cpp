@@ -21,21 +21,11 @@ struct KernelEmitter::Reduction {
   std::vector<Value *> results;
 };
 
-namespace {
-
-// Places along a row axis that an item has.
-int64_t stepOf(const Nest &nest, const NestSchedule &schedule, size_t r, int64_t lanes) {
-  bool isOfLanes = schedule.lanes != LanesRun::Along && r + 1 == nest.rows.size();
-  return isOfLanes ? lanes : nest.rows[r] == jammedAxis(nest, schedule) ? schedule.jam : 1;
-}
-
-} // namespace
-
 // The first place of the item. The last item ends where the axis does, if that is known to be long
 // enough.
 llvm::Value *KernelEmitter::beginOfItem(const Nest &nest, const NestSchedule &schedule, size_t r,
                                         Value *number) {
-  int64_t step = stepOf(nest, schedule, r, vectorLanes());
+  int64_t step = placesOfItem(nest, schedule, nest.rows[r], vectorLanes());
   if (step == 1)
     return number;
   Value *begin = b_.CreateMul(number, i64(step));
@@ -48,7 +38,7 @@ void KernelEmitter::emitNest(const Nest &nest, const NestSchedule &schedule) {
   overrides_.clear();
   setLanes({});
   auto itemsOf = [&](size_t r) {
-    int64_t step = stepOf(nest, schedule, r, vectorLanes());
+    int64_t step = placesOfItem(nest, schedule, nest.rows[r], vectorLanes());
     Value *extent = extentValue(nest.rows[r]);
     return step == 1 ? extent : b_.CreateSDiv(b_.CreateAdd(extent, i64(step - 1)), i64(step));
   };
@@ -188,9 +178,10 @@ void KernelEmitter::loopSteps(const Stage &stage, uint32_t jammed, int64_t unrol
     if (at == axes.size())
       return body();
     uint32_t axis = axes[at];
+    std::vector<Ref> conditions;
     auto window = std::ranges::find_if(stage.windows, [&](const Window &each) {
-      return each.tap == axis && x_.coefficient(each.first, jammed) == 0 &&
-             !conditionsOf(stage, each).empty();
+      bool canBe = each.tap == axis && x_.coefficient(each.first, jammed) == 0;
+      return canBe && !(conditions = conditionsOf(stage, each)).empty();
     });
     if (window == stage.windows.end())
       return loopAxes({axis}, 1, static_cast<int64_t>(axes.size() - at) <= unrolled ? 1 : 0,
@@ -198,7 +189,6 @@ void KernelEmitter::loopSteps(const Stage &stage, uint32_t jammed, int64_t unrol
     Value *first = emitAt(window->first);
     auto [begin, end] = stepsInside(*window, first, first);
     end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, extentValue(axis));
-    std::vector<Ref> conditions = conditionsOf(stage, *window);
     std::unordered_set<Ref> outer = held_;
     held_.insert(conditions.begin(), conditions.end());
     forLoop(begin, end, 1, [&](Value *step) {

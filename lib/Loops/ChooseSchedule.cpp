@@ -303,13 +303,11 @@ void ScheduleChooser::chooseSteps(const std::vector<Nest> &nests, Schedule &sche
       continue;
     if (edits_)
       prefix_ = "nest " + std::to_string(n) + " ";
+    bool isJammed = canJam(nest, made);
     for (size_t s = 0; s < nest.stages.size(); ++s)
-      chooseStage(nest.stages[s], made.lanes, canJam(nest, made), made.stages[s]);
-    chooseJam(nest, made);
-    auto step = [&](uint32_t axis) { // of an item
-      bool isOfLanes = made.lanes != LanesRun::Along && axis == nest.rows.back();
-      return isOfLanes ? facts_.lanes : axis == jammedAxis(nest, made) ? made.jam : 1;
-    };
+      chooseStage(nest.stages[s], made.lanes, isJammed, made.stages[s]);
+    chooseJam(nest, isJammed, made);
+    auto step = [&](uint32_t axis) { return placesOfItem(nest, made, axis, facts_.lanes); };
     double cycles = rowCycles(nest, made);
     std::optional<int64_t> count = product(nest.rows);
     for (uint32_t axis : nest.rows)
@@ -410,9 +408,8 @@ bool ScheduleChooser::canJam(const Nest &nest, const NestSchedule &schedule) con
          });
 }
 
-void ScheduleChooser::chooseJam(const Nest &nest, NestSchedule &schedule) {
+void ScheduleChooser::chooseJam(const Nest &nest, bool canBe, NestSchedule &schedule) {
   constexpr int64_t mostJam = 16;
-  bool canBe = canJam(nest, schedule);
   std::optional<int64_t> extent = canBe ? extentOf(nest.rows[nest.rows.size() - 2]) : 1;
   int64_t most = std::clamp<int64_t>(extent.value_or(mostJam), 1, mostJam);
   schedule.jam =

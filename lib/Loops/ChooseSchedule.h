@@ -41,7 +41,7 @@ private:
   int64_t splitOf(const Stage &stage, const SplitRange &range) const;
   void chooseLanes(const Nest &nest, NestSchedule &schedule);
   void chooseChunk(const Nest &nest, NestSchedule &schedule);
-  void chooseJam(const Nest &nest, NestSchedule &schedule);
+  void chooseJam(const Nest &nest, bool canBe, NestSchedule &schedule);
   void chooseStage(const NestStage &inner, LanesRun lanes, bool isJammed, StageSchedule &stage);
   bool isWorthTurning(const Stage &stage, uint32_t row) const;
   double contiguity(const Stage &stage, uint32_t axis) const;

@@ -43,6 +43,14 @@ Expected<NodeId> depthwiseConv(Legalizer &l) {
   return weight == l.input(1) ? l.call() : l.make(l.op(), {l.input(0), weight}, std::move(attrs));
 }
 
+// Channels of a group that vectors run across: one of the data, or a few floats.
+bool areFew(Legalizer &l, NodeId weight) {
+  constexpr int64_t few = 8;
+  Dim depth = l.shape(weight).back();
+  bool isReal = isFloat(l.dtype(weight));
+  return depth == Dim(1) || (isReal && depth.isConst() && depth.value() <= few);
+}
+
 const LegalizeRule layoutRows[] = {
     {ops::nn_conv1d, depthwiseConv},
     {ops::nn_conv2d, depthwiseConv},
@@ -51,18 +59,6 @@ const LegalizeRule layoutRows[] = {
     {ops::nn_contrib_dense_pack, packedDense},
     {ops::nn_contrib_depthwise_conv2d_NCHWc, blockedConv},
 };
-
-} // namespace
-
-namespace {
-
-// Channels of a group that vectors run across: one of the data, or a few floats.
-bool areFew(Legalizer &l, NodeId weight) {
-  constexpr int64_t few = 8;
-  Dim depth = l.shape(weight).back();
-  bool isReal = isFloat(l.dtype(weight));
-  return depth == Dim(1) || (isReal && depth.isConst() && depth.value() <= few);
-}
 
 } // namespace
 

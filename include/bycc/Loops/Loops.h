@@ -114,6 +114,13 @@ inline uint32_t jammedAxis(const Nest &nest, const NestSchedule &schedule) {
   return schedule.jam > 1 ? nest.rows[nest.rows.size() - 2] : noAxis;
 }
 
+// Places along a row axis that an item of the nest has, with vectors of so many lanes.
+inline int64_t placesOfItem(const Nest &nest, const NestSchedule &schedule, uint32_t axis,
+                            int64_t lanes) {
+  bool isOfLanes = schedule.lanes != LanesRun::Along && axis == nest.rows.back();
+  return isOfLanes ? lanes : axis == jammedAxis(nest, schedule) ? schedule.jam : 1;
+}
+
 struct Loops {
   Kernel kernel;
   std::vector<Nest> nests;
