@@ -98,6 +98,21 @@ std::optional<Ref> ProgramBuilder::extentOf(Dim dim) {
   return p_.exprs.dimOp(e.op, *a, *b);
 }
 
+// Shapes were worked out with these extents being 1 at least.
+void ProgramBuilder::addNonEmptyChecks() {
+  for (Dim symbol : m_.types.nonEmpty()) {
+    auto extent = symbols_.find(symbol.raw());
+    if (extent == symbols_.end())
+      continue;
+    Instr check;
+    check.kind = Instr::Kind::Require;
+    check.message = "extent " + m_.types.str(symbol) +
+                    " is {}: what is convolved, pooled or resized is not empty";
+    check.dims = {p_.exprs.binary(Op::Lt, p_.exprs.integer(0), extent->second), extent->second};
+    p_.instrs.push_back(std::move(check));
+  }
+}
+
 void ProgramBuilder::bindSymbols(TypeId type, ValueId value) {
   auto shape = m_.types.shape(type);
   for (size_t d = 0; d < shape.size(); ++d)

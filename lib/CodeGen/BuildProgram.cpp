@@ -13,6 +13,7 @@ Expected<Program> ProgramBuilder::run() {
   const Function &function = m_.function(main);
   for (NodeId param : function.params)
     env.values[param.index] = addInput(param);
+  addNonEmptyChecks();
   open_.push_back(main);
   BYCC_TRY(addBlock(function.body, env, 0));
   for (ValueId value : BYCC_TRY(valuesOf(m_.block(function.body).result, env)))

@@ -51,6 +51,7 @@ private:
   std::optional<Ref> extentOf(Dim dim);
   // Symbols in the type of a value stand for its extents from here on.
   void bindSymbols(TypeId type, ValueId value);
+  void addNonEmptyChecks();
   void bindParamSymbols(NodeId param, const std::vector<ValueId> &values);
   Expected<> addRequirements(const Group &group, NodeId node);
   // Dims that instructions of one branch define are not known after it.

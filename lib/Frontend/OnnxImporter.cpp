@@ -542,6 +542,7 @@ Expected<Module> Importer::run() {
     addInput(info, main);
     inputNames.push_back(info.name);
   }
+  addNonEmpty(graph, main);
   Expected<> converted = convertNodes(graph);
   Expected<std::vector<Value>> outputs =
       converted ? graphOutputs(graph, {file_}) : converted.takeError();

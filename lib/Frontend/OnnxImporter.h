@@ -240,6 +240,7 @@ private:
   NodeId addConstant(Constant constant, const SourceLocation &location);
   Expected<> checkDefault(const ValueInfo &info, const Value &value);
   void addInput(const ValueInfo &info, FunctionId main);
+  void addNonEmpty(const Graph &graph, FunctionId main);
   Dim symbolOf(const std::string &param);
   Expected<Dim> openDim(const std::string &param, const SourceLocation &location);
   Expected<Dim> boundDim(const ValueInfo &info, size_t index, int64_t wanted,

@@ -2,6 +2,7 @@
 // inputs, defaults of inputs, types of results.
 #include "OnnxImporter.h"
 
+#include "bycc/IR/Functions.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
@@ -252,6 +253,46 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
     return;
   report(done.takeError());
   scopes_.back().emplace(info.name, Value{{}, nullptr, true});
+}
+
+// Extents other than of batches of inputs that are convolved, pooled or resized, as they are or
+// through operators that work element by element: none of them can be 0. With that, what exporters
+// write for the extents of a convolution's result, (h - 1) / 2 + 1 rounded towards 0, is what type
+// inference finds.
+void Importer::addNonEmpty(const Graph &graph, FunctionId main) {
+  static const std::set<std::string_view> maps{"Add", "Cast", "Clip",      "Div",      "Identity",
+                                               "Mul", "Sub",  "Transpose", "Unsqueeze"},
+      readers{"AveragePool", "Conv", "ConvTranspose", "MaxPool", "Resize"};
+  std::map<std::string_view, std::set<NodeId>> sources; // inputs that a value is made of
+  for (const auto &[name, value] : scopes_.back())
+    if (value.node && module_.node(value.node).kind == NodeKind::Param)
+      sources[name] = {value.node};
+  std::set<NodeId> read;
+  for (const Node &node : graph.nodes) {
+    if (!node.domain.empty() && node.domain != "ai.onnx")
+      continue;
+    bool isMap = maps.contains(node.opType);
+    if (!isMap && !readers.contains(node.opType))
+      continue;
+    for (size_t i = 0; i < node.inputs.size() && (isMap || i == 0); ++i)
+      if (auto found = sources.find(node.inputs[i]); found != sources.end()) {
+        std::set<NodeId> &into = isMap && !node.outputs.empty() ? sources[node.outputs[0]] : read;
+        std::set<NodeId> from = found->second;
+        into.insert(from.begin(), from.end());
+      }
+  }
+  std::set<std::string> symbols;
+  for (NodeId input : read) {
+    std::span<const Dim> shape = module_.types.shape(module_.type(input));
+    for (size_t axis = 1; axis < shape.size(); ++axis)
+      if (!shape[axis].isConst() && !shape[axis].isUnknown() &&
+          module_.types.expr(shape[axis]).op == DimOp::Symbol)
+        symbols.insert(module_.types.str(shape[axis]));
+  }
+  if (symbols.empty())
+    return;
+  module_.setFunctionAttr(main, "NonEmpty", AttrValue::List(symbols.begin(), symbols.end()));
+  setNonEmptySymbols(module_, main);
 }
 
 // What a declared type is wrong about; a warning where the user wants it so.

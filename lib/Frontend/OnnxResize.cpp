@@ -1,6 +1,6 @@
-// Resize and Upsample. What Relay's image.resize says too becomes that; the rest is
-// composed axis by axis: element o of an axis is a weighted sum of the elements
-// around place(o) of the input,
+// Resize and Upsample. What Relay's image.resize says too becomes that, its dyn form where
+// sizes are known at run time only; the rest is composed axis by axis: element o of an axis
+// is a weighted sum of the elements around place(o) of the input,
 //
 //   index[t, o]  = floor(place(o)) + tap(t)
 //   weight[t, o] = kernel(index[t, o] - place(o))
@@ -13,6 +13,7 @@
 #include "OnnxConverters.h"
 #include "OnnxDynamic.h"
 #include "OnnxWindow.h"
+#include "bycc/IR/SymbolicValue.h"
 #include "bycc/Support/Layout.h"
 
 #include <algorithm>
@@ -39,38 +40,47 @@ struct ResizeAxis {
   int64_t axis = 0;
   NodeId input, size, scale, begin, end;
   std::optional<int64_t> knownSize;
-  std::optional<double> knownScale;
+  std::optional<double> knownScale; // a size may have it though its extent is open: 1
+  bool hasScale = false;            // places go by it, not by extents
 };
 
-// Whether image.resize gives the same: whole sizes on spatial axes only.
+// Whether image.resize can do it: nothing but images, and known ways.
 bool isPlain(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes, const ResizeForm &form) {
   static constexpr std::string_view modes[] = {"half_pixel", "align_corners", "asymmetric",
                                                "pytorch_half_pixel", "tf_half_pixel_for_nn"};
   int64_t rank = op.rank(x);
-  if (!op.isStatic(x) || rank < 3 || rank > 5 || form.isAntialias ||
-      (form.excludesOutside && form.mode != "cubic") ||
-      std::find(std::begin(modes), std::end(modes), form.coordinates) == std::end(modes))
-    return false;
-  for (const ResizeAxis &axis : axes) {
-    double input = static_cast<double>(op.shape(x)[axis.axis].value());
-    if (!axis.knownSize || !axis.knownScale || input < 1)
-      return false;
-    double size = static_cast<double>(*axis.knownSize);
-    if (axis.axis < 2 ? size != input
-                      : std::abs(size / input - *axis.knownScale) > 1e-6 * *axis.knownScale)
-      return false;
-  }
-  return true;
+  return rank >= 3 && rank <= 5 && !form.isAntialias &&
+         (!form.excludesOutside || form.mode == "cubic") &&
+         std::find(std::begin(modes), std::end(modes), form.coordinates) != std::end(modes) &&
+         std::ranges::all_of(
+             axes, [](const ResizeAxis &axis) { return axis.axis >= 2 || axis.knownScale == 1.0; });
 }
 
-Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes,
-                             const ResizeForm &form) {
-  std::vector<int64_t> sizes = BYCC_TRY(op.staticShape(x));
-  for (const ResizeAxis &axis : axes)
-    sizes[axis.axis] = *axis.knownSize;
-  size_t spatial = sizes.size() - 2;
-  AttrDict attrs{{"size", AttrValue::ints(std::span(sizes).subspan(2))},
-                 {"layout", layoutLetters("NC", spatial)},
+std::vector<Dim> imageExtents(OpContext &op, NodeId x) {
+  std::vector<Dim> shape = op.shape(x);
+  return {shape.begin() + 2, shape.end()};
+}
+
+// Are the sizes known, and the same places with or without scales?
+bool isWhole(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes) {
+  size_t spatial = 0;
+  for (const ResizeAxis &axis : axes) {
+    Dim dim = op.shape(x)[axis.axis];
+    if (axis.axis < 2)
+      continue;
+    ++spatial;
+    if (!dim.isConst() || dim.value() < 1 || !axis.knownSize || !axis.knownScale)
+      return false;
+    double ratio = static_cast<double>(*axis.knownSize) / static_cast<double>(dim.value());
+    if (std::abs(ratio - *axis.knownScale) > 1e-6 * *axis.knownScale)
+      return false;
+  }
+  return spatial + 2 == op.shape(x).size() ||
+         std::ranges::all_of(imageExtents(op, x), &Dim::isConst);
+}
+
+AttrDict plainAttrs(const ResizeForm &form, size_t spatial) {
+  AttrDict attrs{{"layout", layoutLetters("NC", spatial)},
                  {"method", form.mode == "nearest" ? "nearest_neighbor" : form.mode},
                  {"coordinate_transformation_mode", form.coordinates}};
   if (form.mode == "nearest")
@@ -79,7 +89,54 @@ Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAx
     attrs.push_back({"cubic_alpha", form.cubicAlpha});
     attrs.push_back({"cubic_exclude", static_cast<int64_t>(form.excludesOutside)});
   }
-  return op.call(ranked("image.resize", spatial), {x}, std::move(attrs));
+  return attrs;
+}
+
+Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes,
+                             const ResizeForm &form) {
+  std::vector<int64_t> sizes;
+  for (Dim dim : imageExtents(op, x))
+    sizes.push_back(dim.isConst() ? dim.value() : 0);
+  for (const ResizeAxis &axis : axes)
+    if (axis.axis >= 2)
+      sizes[axis.axis - 2] = *axis.knownSize;
+  AttrDict attrs = plainAttrs(form, sizes.size());
+  attrs.push_back({"size", AttrValue::ints(sizes)});
+  return op.call(ranked("image.resize", sizes.size()), {x}, std::move(attrs));
+}
+
+// Both axes of images by sizes, or both by scales that are known.
+bool isOpenPlane(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes) {
+  size_t spatial = 0, byScale = 0;
+  for (const ResizeAxis &axis : axes)
+    if (axis.axis >= 2) {
+      ++spatial;
+      if (axis.hasScale && !axis.knownScale)
+        return false;
+      byScale += axis.hasScale;
+    }
+  return op.rank(x) == 4 && spatial == 2 && (byScale == 0 || byScale == 2);
+}
+
+Expected<NodeId> openResize(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes,
+                            const ResizeForm &form) {
+  NodeId sizes[2];
+  AttrValue::List scales(2);
+  bool hasScales = false;
+  for (const ResizeAxis &axis : axes)
+    if (axis.axis >= 2) {
+      sizes[axis.axis - 2] =
+          BYCC_TRY(op.call("reshape", {axis.size}, {{"newshape", AttrValue::List{1}}}));
+      hasScales = axis.hasScale;
+      if (hasScales)
+        scales[axis.axis - 2] = AttrValue(*axis.knownScale);
+    }
+  AttrDict attrs = plainAttrs(form, 2);
+  if (hasScales)
+    attrs.push_back({"scales", AttrValue(std::move(scales))});
+  Dim none(0);
+  NodeId noRegion = op.module().addConstant(DType::Float32, {&none, 1}, nullptr, 0);
+  return op.call("dyn.image.resize2d", {x, BYCC_TRY(join(op, sizes)), noRegion}, std::move(attrs));
 }
 
 // Where the elements of an axis lie in the input.
@@ -202,9 +259,7 @@ Expected<NodeId> composedResize(OpContext &op, NodeId x, const std::vector<Resiz
   std::vector<NodeId> inside;
   bool isCropped = form.coordinates == "tf_crop_and_resize";
   for (const ResizeAxis &axis : axes) {
-    bool isSame =
-        axis.knownScale == 1.0 && op.shape(x)[axis.axis] == Dim(axis.knownSize.value_or(-1));
-    if (!isSame || isCropped)
+    if (axis.knownScale != 1.0 || isCropped)
       result = BYCC_TRY(resizeAxis(op, result, axis, form, inside.emplace_back()));
   }
   Compose c(op);
@@ -231,6 +286,9 @@ Expected<NodeId> element(OpContext &op, NodeId vector, int64_t index) {
 Expected<std::vector<ResizeAxis>>
 axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId values, bool areSizes) {
   std::optional<std::vector<double>> known = op.numbersOf(values);
+  std::optional<std::vector<SymbolicInt>> open;
+  if (areSizes && !known)
+    open = symbolicValue(op.module(), values);
   Dim count = op.rank(values) == 1 ? op.shape(values)[0] : Dim::unknown();
   if (op.rank(values) != 1 ||
       (count.isConst() && count.value() != static_cast<int64_t>(axes.size())))
@@ -240,7 +298,7 @@ axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId value
   std::vector<ResizeAxis> result;
   Compose c(op);
   for (size_t i = 0; i < axes.size(); ++i) {
-    ResizeAxis axis{.axis = axes[i]};
+    ResizeAxis axis{.axis = axes[i], .hasScale = !areSizes};
     Dim dim = op.shape(x)[axis.axis];
     axis.input = c.cast(BYCC_TRY(extentOf(op, x, axis.axis)), placeType);
     if (known && dim.isConst()) {
@@ -253,6 +311,17 @@ axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId value
       axis.knownScale = areSizes ? size / input : value;
       axis.size = c.scalar(DType::Int64, size);
       axis.scale = c.scalar(placeType, *axis.knownScale);
+    } else if (known && !areSizes) {
+      double scale = (*known)[i];
+      if (!(scale > 0) || scale > 1e9)
+        return op.error() << "scale " << scale << " is not legal";
+      NodeId extent = BYCC_TRY(extentOf(op, x, axis.axis));
+      axis.knownScale = scale;
+      axis.scale = c.scalar(placeType, scale);
+      axis.size =
+          scale == std::floor(scale)
+              ? c.mul(c.cast(extent, DType::Int64), scale)
+              : c.cast(c.call("floor", {c.add(c.mul(axis.input, scale), 1e-6)}), DType::Int64);
     } else {
       NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))),
                             areSizes ? DType::Int64 : placeType);
@@ -260,6 +329,8 @@ axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId value
           areSizes ? value
                    : c.cast(c.call("floor", {c.add(c.mul(axis.input, value), 1e-6)}), DType::Int64);
       axis.scale = areSizes ? c.div(c.cast(value, placeType), axis.input) : value;
+      if (open && !dim.isUnknown() && (*open)[i].extent() == dim)
+        axis.knownScale = 1;
     }
     BYCC_TRY(c.done(axis.scale));
     result.push_back(axis);
@@ -276,16 +347,17 @@ Expected<> keepAspectRatio(OpContext &op, NodeId x, std::vector<ResizeAxis> &axe
     return op.error() << "keep_aspect_ratio_policy must be stretch, not_larger or not_smaller";
   bool isLeast = form.policy == "not_larger";
   Compose c(op);
-  std::optional<double> known = axes[0].knownScale;
+  std::optional<double> known = axes[0].knownSize ? axes[0].knownScale : std::nullopt;
   NodeId scale = axes[0].scale;
   for (const ResizeAxis &axis : axes) {
     scale = c.call(isLeast ? "minimum" : "maximum", {scale, axis.scale});
-    if (!axis.knownScale)
+    if (!axis.knownScale || !axis.knownSize)
       known.reset();
     else if (known)
       known = isLeast ? std::min(*known, *axis.knownScale) : std::max(*known, *axis.knownScale);
   }
   for (ResizeAxis &axis : axes) {
+    axis.hasScale = true;
     axis.scale = known ? c.scalar(placeType, *known) : scale;
     axis.knownScale = known;
     axis.size = c.cast(c.call("floor", {c.add(c.mul(axis.input, axis.scale), 0.5)}), DType::Int64);
@@ -333,8 +405,10 @@ Expected<> resize(OpContext &op, std::vector<ResizeAxis> axes, const ResizeForm 
   NodeId x = op.input(0);
   BYCC_TRY(checkForm(op, form));
   BYCC_TRY(keepAspectRatio(op, x, axes, form));
-  if (isPlain(op, x, axes, form))
+  if (isPlain(op, x, axes, form) && isWhole(op, x, axes))
     op.setOutput(0, BYCC_TRY(plainResize(op, x, axes, form)));
+  else if (isPlain(op, x, axes, form) && isOpenPlane(op, x, axes))
+    op.setOutput(0, BYCC_TRY(openResize(op, x, axes, form)));
   else
     op.setOutput(0, BYCC_TRY(composedResize(op, x, axes, form)));
   return {};

@@ -59,6 +59,7 @@ DimTable::DimTable() {
   texts_.push_back("?");
   likely_.push_back(likelyUnknown);
   mayBeLess_.push_back(true);
+  isNonEmpty_.push_back(false);
 }
 
 Dim DimTable::symbol(std::string_view name) { return intern(DimOp::Symbol, 0, 0, name); }
@@ -87,6 +88,7 @@ Dim DimTable::intern(DimOp op, Dim a, Dim b, std::string_view symbol) {
   made.symbol = symbol;
   likely_.push_back(isSymbol ? usualExtent(symbol) : likelyOf(op, likely(a), likely(b)));
   mayBeLess_.push_back(isSymbol ? likely_.back() > 1 : mayBeLess(a) || mayBeLess(b));
+  isNonEmpty_.push_back(false);
   exprs_.push_back(std::move(made));
   texts_.push_back(std::move(text));
   uint32_t index = static_cast<uint32_t>(exprs_.size() - 1);
@@ -124,11 +126,21 @@ LinearSum DimTable::sumOf(Dim dim) const {
   return sum;
 }
 
+std::vector<Dim> DimTable::nonEmpty() const {
+  std::vector<Dim> symbols;
+  for (uint32_t i = 0; i < isNonEmpty_.size(); ++i)
+    if (isNonEmpty_[i])
+      symbols.push_back(Dim::fromExpr(i));
+  return symbols;
+}
+
 // What factor * atom is surely at least: -min(x, y) is at least -x and -y, max(x, y) at least x and
-// y; x / c * c is at most x and at least x - (c - 1), or at least x with the ceiling.
+// y; x / c * c is at most x and at least x - (c - 1), or at least x with the ceiling; a symbol may be 1.
 std::vector<LinearSum> DimTable::boundsOf(uint32_t atom, int64_t factor, int depth) const {
   const DimExpr &e = exprs_[atom];
   std::vector<LinearSum> bounds;
+  if (isNonEmpty_[atom] && factor > 0)
+    bounds.emplace_back(factor);
   auto append = [&](Dim of, int64_t times, CheckedInt more) {
     bounds.emplace_back(more.value_or(0));
     bounds.back().add(sumOf(of), times);

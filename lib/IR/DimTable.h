@@ -5,7 +5,7 @@
 //   (N + 1) * 2 - 2   ->   (N * 2)            S + P - S   ->   P
 //   (N * 4 + 4) / 4   ->   (N + 1)            min(N, N + K)   ->   N
 //
-// Symbols are extents, never negative. Terms stand in the order of their text,
+// Symbols are extents, never negative, some of them never 0. Terms stand in the order of their text,
 // not of their making, so that a printed program parses to the same expressions.
 // What grows beyond a few dozen terms is `?`.
 #pragma once
@@ -31,6 +31,9 @@ public:
   int64_t likely(Dim dim) const { return dim.isConst() ? dim.value() : likely_[dim.exprIndex()]; }
   bool mayBeLess(Dim dim) const { return !dim.isConst() && mayBeLess_[dim.exprIndex()]; }
   void setLikely(Dim symbol, int64_t extent);
+  // A symbol that is 1 at least. Expressions that are there already do not change by it.
+  void setNonEmpty(Dim symbol) { isNonEmpty_[symbol.exprIndex()] = true; }
+  std::vector<Dim> nonEmpty() const;
 
 private:
   // Atoms are indices of expressions.
@@ -51,7 +54,7 @@ private:
   std::vector<DimExpr> exprs_;
   std::vector<std::string> texts_;
   std::vector<int64_t> likely_;
-  std::vector<bool> mayBeLess_;
+  std::vector<bool> mayBeLess_, isNonEmpty_;
   std::unordered_multimap<uint64_t, uint32_t> byHash_;
 };
 

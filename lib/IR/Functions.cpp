@@ -20,6 +20,14 @@ bool isClosedFunction(const Module &module, FunctionId function) {
                     {"Composite", "Primitive", "Compiler", "Extern", "SkipOptimization"});
 }
 
+void setNonEmptySymbols(Module &module, FunctionId function) {
+  const AttrValue *names = module.functionAttr(function, "NonEmpty");
+  if (names && names->isList())
+    for (const AttrValue &name : names->asList())
+      if (name.isString())
+        module.types.setNonEmpty(module.types.symbol(name.asString()));
+}
+
 std::vector<uint8_t> reachableFunctions(const Module &module, std::vector<FunctionId> open) {
   std::vector<uint8_t> isReached(module.numFunctions(), 0);
   for (FunctionId root : open)

@@ -381,12 +381,18 @@ Expected<LibraryUse> nllLoss(const Module &m, NodeId id) {
 
 // --- the table
 
-// Resizing of known extents is a loop nest, which fuses; the kernel does the rest.
+// Resizing of known extents, or with tables of each axis, is a loop nest; the kernel does the rest.
 bool isHardResize(const Module &m, NodeId id) {
-  auto operands = m.operands(id);
-  bool isKnown = m.types.isStatic(m.type(id)) && m.types.isStatic(m.type(operands[0]));
-  return !isKnown ||
-         (opInfo(m.node(id).op).findAttr("antialias") && attrs::boolean(m, id, "antialias"));
+  const OpInfo &info = opInfo(m.node(id).op);
+  if (info.findAttr("antialias") && attrs::boolean(m, id, "antialias"))
+    return true;
+  TypeId from = m.type(m.operands(id)[0]), to = m.type(id);
+  DType type = m.types.dtype(to);
+  bool isKnown = m.types.isStatic(to) && m.types.isStatic(from);
+  bool isSingle = type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
+  bool isCrop = info.findAttr("coordinate_transformation_mode") &&
+                attrs::text(m, id, "coordinate_transformation_mode") == "tf_crop_and_resize";
+  return !isKnown && (!isSingle || isCrop || m.types.dtype(from) != type);
 }
 
 struct LibraryRow {
@@ -401,7 +407,7 @@ constexpr LibraryRow libraryRows[] = {
     {ops::cumprod, cumulate},
     {ops::cumsum, cumulate},
     {ops::dft, dft},
-    {ops::dyn_image_resize2d, resize},
+    {ops::dyn_image_resize2d, resize, isHardResize},
     {ops::dyn_nn_upsampling, upsampling},
     {ops::dyn_topk, topk},
     {ops::image_crop_and_resize, cropAndResize},

@@ -297,6 +297,8 @@ bool TypeTable::isSurelyAtLeast(Dim a, Dim b) const { return impl_->dims.isSurel
 int64_t TypeTable::likely(Dim dim) const { return std::max<int64_t>(impl_->dims.likely(dim), 0); }
 bool TypeTable::mayBeLess(Dim dim) const { return impl_->dims.mayBeLess(dim); }
 void TypeTable::setLikely(Dim symbol, int64_t extent) { impl_->dims.setLikely(symbol, extent); }
+void TypeTable::setNonEmpty(Dim symbol) { impl_->dims.setNonEmpty(symbol); }
+std::vector<Dim> TypeTable::nonEmpty() const { return impl_->dims.nonEmpty(); }
 
 const DimExpr &TypeTable::expr(Dim dim) const {
   BYCC_ASSERT(!dim.isConst(), "a dim that is an expression is asked for");

@@ -1,10 +1,10 @@
 // Resizing: each output position is a weighted sum of a few input positions per
 // axis. Grids of sampling points and grey-scale dilation.
 //
-// An image of floats that grows is resized along its last axis first, all rows that there
-// are, and then along the others, where whole vectors are read: reading single elements,
-// which the last axis takes, is what costs most. Its positions and weights are tables,
-// made once. Else all axes are one sum, computed in double.
+// Positions and weights of floats are tables, one for each axis, made once. With channels last
+// whole vectors are read. Else an image that grows is resized along its last axis first, all rows
+// that there are, and then along the others, where whole vectors are read: reading single
+// elements, which the last axis takes, is what costs most. What is left is one sum in double.
 #include "OpLowering.h"
 
 #include <cmath>
@@ -34,8 +34,8 @@ public:
         op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]),
                     "an image with {} elements along axis " + std::to_string(d) + " has no values",
                     {a.shape[d]});
-    if (goesByAxis(shape)) {
-      byAxis(shape);
+    if (hasTables()) {
+      fromTables(shape);
       return {};
     }
     op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
@@ -60,35 +60,25 @@ private:
     Ref at, weight; // noRef: one
   };
 
-  bool goesByAxis(const std::vector<Ref> &shape) const {
-    const Tensor &a = op_.input(0);
-    bool isSingle =
-        a.type == DType::Float32 || a.type == DType::Float16 || a.type == DType::BFloat16;
-    bool grows = false;
-    for (size_t s = 0; s + 1 < order_.spatial.size(); ++s) {
-      auto in = op_.x.constant(a.shape[order_.spatial[s]]),
-           out = op_.x.constant(shape[order_.spatial[s]]);
-      if (!in || !out || *out < *in)
-        return false;
-      grows = grows || *out > *in;
-    }
-    size_t last = order_.spatial.back();
-    bool isInner =
-        last + 1 == a.rank() && op_.x.constant(a.shape[last]) && op_.x.constant(shape[last]);
-    return grows && isSingle && isInner && op_.resultDType() == a.type &&
-           r_.coordinates != "tf_crop_and_resize";
+  // Floats, each result of which has its taps.
+  bool hasTables() const {
+    DType type = op_.input(0).type;
+    bool isSingle = type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
+    return isSingle && op_.resultDType() == type && r_.coordinates != "tf_crop_and_resize";
   }
 
-  void byAxis(const std::vector<Ref> &shape) {
-    const Tensor &a = op_.input(0);
-    size_t last = order_.spatial.size() - 1, d = order_.spatial[last];
-    std::vector<Ref> rows = a.shape;
-    rows[d] = shape[d];
-    std::vector<std::pair<Tensor, std::optional<Tensor>>> tables; // positions and weights
+  // Positions and weights along one axis.
+  struct Table {
+    Tensor at;
+    std::optional<Tensor> weight;
+  };
+  std::vector<Table> tablesOf(size_t s, const std::vector<Ref> &shape) {
+    size_t d = order_.spatial[s];
+    std::vector<Table> tables;
     for (size_t t = 0, count = numTaps(); t < count; ++t) {
       auto tap = [&](const Indices &i) {
         Ref inside = noRef;
-        return tapsOf(i[0], a.shape[d], shape[d], last, inside)[t];
+        return tapsOf(i[0], op_.input(0).shape[d], shape[d], s, inside)[t];
       };
       Tensor at = op_.map(
           DType::Int32, {shape[d]},
@@ -98,31 +88,67 @@ private:
         weight = op_.map(
             DType::Float32, {shape[d]},
             [&](const Indices &i) { return op_.x.cast(tap(i).weight, DType::Float32); }, true);
-      tables.emplace_back(at, weight);
+      tables.push_back({at, weight});
     }
-    DType type = tables[0].second ? DType::Float32 : a.type;
-    Tensor wide = op_.map(
+    return tables;
+  }
+  std::vector<Tap> readTaps(const std::vector<Table> &tables, Ref index) {
+    std::vector<Tap> taps;
+    for (const Table &each : tables)
+      taps.push_back({op_.x.cast(op_.at(each.at, {index}), DType::Int64),
+                      each.weight ? op_.at(*each.weight, {index}) : noRef});
+    return taps;
+  }
+
+  // Do rows that are resized first make fewer reads of single elements? An open extent may grow.
+  bool rowsGoFirst(const std::vector<Ref> &shape) const {
+    const Tensor &a = op_.input(0);
+    if (order_.spatial.back() + 1 != a.rank())
+      return false;
+    bool grows = false;
+    for (size_t s = 0; s + 1 < order_.spatial.size(); ++s) {
+      auto in = op_.x.constant(a.shape[order_.spatial[s]]),
+           out = op_.x.constant(shape[order_.spatial[s]]);
+      double scale = !r_.scales.empty() ? r_.scales[s]
+                     : in && out        ? static_cast<double>(*out) / static_cast<double>(*in)
+                                        : 2;
+      if (scale < 1)
+        return false;
+      grows = grows || scale > 1;
+    }
+    return grows;
+  }
+
+  void fromTables(const std::vector<Ref> &shape) {
+    Tensor image = op_.input(0);
+    std::vector<size_t> axes = order_.spatial;
+    std::vector<std::vector<Table>> tables;
+    for (size_t s = 0; s < axes.size(); ++s)
+      tables.push_back(tablesOf(s, shape));
+    if (rowsGoFirst(shape)) {
+      image = resizedRows(image, shape, tables.back());
+      axes.pop_back();
+    }
+    op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
+      std::vector<std::vector<Tap>> taps;
+      for (size_t s = 0; s < axes.size(); ++s)
+        taps.push_back(readTaps(tables[s], i[axes[s]]));
+      return op_.x.cast(combine(image, axes, taps, 0, i, noRef), op_.resultDType());
+    }));
+  }
+
+  Tensor resizedRows(const Tensor &image, const std::vector<Ref> &shape,
+                     const std::vector<Table> &tables) {
+    size_t d = order_.spatial.back();
+    std::vector<Ref> rows = image.shape;
+    rows[d] = shape[d];
+    DType type = tables[0].weight ? DType::Float32 : image.type;
+    return op_.map(
         type, rows,
         [&](const Indices &i) {
-          std::vector<Tap> taps;
-          for (auto &[at, weight] : tables)
-            taps.push_back({op_.x.cast(op_.at(at, {i[d]}), DType::Int64),
-                            weight ? op_.at(*weight, {i[d]}) : noRef});
-          return combine(a, {d}, {taps}, 0, i, noRef);
+          return combine(image, {d}, {readTaps(tables, i[d])}, 0, i, noRef);
         },
         true);
-    std::vector<size_t> others(order_.spatial.begin(), order_.spatial.end() - 1);
-    op_.results.push_back(op_.map(op_.resultDType(), shape, [&](const Indices &i) {
-      std::vector<std::vector<Tap>> axes;
-      Ref inside = noRef;
-      for (size_t s = 0; s < others.size(); ++s) {
-        axes.push_back(tapsOf(i[others[s]], a.shape[others[s]], shape[others[s]], s, inside));
-        for (Tap &tap : axes.back())
-          if (tap.weight != noRef)
-            tap.weight = op_.x.cast(tap.weight, type);
-      }
-      return op_.x.cast(combine(wide, others, axes, 0, i, noRef), op_.resultDType());
-    }));
   }
 
   size_t numTaps() const {

@@ -17,11 +17,12 @@ constexpr size_t maxWarnings = 20;
 
 // Function attributes that have a meaning here or in Relay.
 constexpr std::string_view functionAttrs[] = {
-    "Closure",       "Compiler",     "Composite",
-    "Extern",        "Inline",       "PartitionedFromPattern",
-    "Primitive",     "Roles",        "SkipOptimization",
-    "global_symbol", "hash",         "input_names",
-    "mod_name",      "output_names", "required_passes"};
+    "Closure",        "Compiler", "Composite",
+    "Extern",         "Inline",   "NonEmpty",
+    "Primitive",      "Roles",    "PartitionedFromPattern",
+    "global_symbol",  "hash",     "SkipOptimization",
+    "input_names",    "mod_name", "output_names",
+    "required_passes"};
 
 // Words in the name of an attribute that describes the call instead of changing it.
 constexpr std::string_view describingWords[] = {

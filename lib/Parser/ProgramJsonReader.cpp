@@ -4,6 +4,7 @@
 #include "RefusedOperators.h"
 #include "RelayParser.h"
 
+#include "bycc/IR/Functions.h"
 #include "bycc/Parser/ProgramJson.h"
 #include "bycc/Support/Json.h"
 #include "bycc/Support/Messages.h"
@@ -173,6 +174,7 @@ private:
     module_.function(f).resultType = BYCC_TRY(readType(result));
     AttrDict attrs = BYCC_TRY(readAttrs(value));
     module_.function(f).attrs = module_.attributes.intern(std::move(attrs));
+    setNonEmptySymbols(module_, f);
     return {};
   }
 

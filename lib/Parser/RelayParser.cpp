@@ -279,6 +279,7 @@ RelayParser::Signature RelayParser::parseSignature(FunctionId function) {
     signature.isOk = false;
   }
   module_.function(function).attrs = module_.attributes.intern(std::move(attrs));
+  setNonEmptySymbols(module_, function);
   signature.isOk &= !panic_;
   return signature;
 }

@@ -64,10 +64,11 @@ enum class Follows : uint8_t {
   Transpose
 };
 
-// Of one image: what else there is are its scales and zero points.
+// Of one image: what else there is are its scales and zero points, or sizes.
 bool hasLayoutOfOne(OpId op) {
   const OpInfo &info = opInfo(op);
-  return info.findAttr("layout") && (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d);
+  return info.findAttr("layout") &&
+         (info.inputs.size() == 1 || op == ops::qnn_avg_pool2d || op == ops::dyn_image_resize2d);
 }
 
 Follows howFollows(OpId op) {
@@ -460,7 +461,10 @@ private:
 
   Expected<NodeId> followLayout(NodeId call, const LayoutChange &change) {
     const OpInfo &info = opInfo(module_.node(call).op);
-    bool hasRegion = info.findAttr("roi") && !attrs::isNone(module_, call, "roi"); // a list of axes
+    bool hasRegion = // a list of axes
+        info.findAttr("roi") ? !attrs::isNone(module_, call, "roi")
+                             : module_.isOp(call, ops::dyn_image_resize2d) &&
+                                   module_.types.numElements(module_.type(operand(call, 2))) != 0;
     if (text(call, "layout") != change.to || hasRegion ||
         (info.findAttr("out_layout") && !text(call, "out_layout").empty()))
       return NodeId();

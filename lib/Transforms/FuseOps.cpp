@@ -110,6 +110,7 @@ public:
       isNear_[i] = own_[i] <= GroupKind::Broadcast || concatenates_[i] ||
                    module.isOp(graph.node(i), ops::strided_slice) || isView(module, graph.node(i));
     group_ = own_;
+    findShapes();
     for (uint32_t i = 0; i < graph.size(); ++i)
       if (checksIndices(module, graph.node(i)) || readsByFewer(graph.node(i)))
         for (uint32_t operand : graph.operands(i))
@@ -194,7 +195,52 @@ private:
   bool canFollowMap(uint32_t to) { return own_[to] <= GroupKind::Injective || isBareReduction(to); }
   bool isBareReduction(uint32_t at) const { return own_[at] == GroupKind::Reduction; }
 
+  // Of maps: whose extents they have, which two `?` do not say.
+  void findShapes() {
+    shape_.resize(graph_.size());
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      shape_[i] = graph_.node(i);
+      if (own_[i] <= GroupKind::Broadcast && !isCallWith(module_, shape_[i], OpTrait::Movement))
+        shape_[i] = shapeOfMap(i);
+    }
+  }
+  NodeId shapeOfMap(uint32_t at) const {
+    NodeId node = graph_.node(at);
+    std::span<const NodeId> operands = module_.operands(node);
+    bool alongAxis = opInfo(module_.node(node).op).findAttr("axis") != nullptr; // vectors but for x
+    for (NodeId x : operands) {
+      auto fits = [&](NodeId y) {
+        return alongAxis || shapeOf(at, x) == shapeOf(at, y) || !mayExtend(y, x);
+      };
+      bool isSame = std::ranges::equal(module_.types.shape(module_.type(x)),
+                                       module_.types.shape(module_.type(node)));
+      if (isSame && std::ranges::all_of(operands, fits))
+        return shapeOf(at, x);
+    }
+    return node;
+  }
+  NodeId shapeOf(uint32_t user, NodeId operand) const {
+    std::span<const uint32_t> inside = graph_.operands(user);
+    auto at = std::ranges::find(inside, operand, [&](uint32_t i) { return graph_.node(i); });
+    return at == inside.end() ? operand : shape_[*at];
+  }
+  // May `x` have fewer elements along an axis than with `y` broadcast to it?
+  bool mayExtend(NodeId y, NodeId x) const {
+    std::span<const Dim> small = module_.types.shape(module_.type(y)),
+                         large = module_.types.shape(module_.type(x));
+    if (small.size() > large.size())
+      return true;
+    for (size_t k = 0; k < small.size(); ++k) {
+      Dim dim = small[k], other = large[large.size() - small.size() + k];
+      if (dim != Dim(1) && (dim.isUnknown() || dim != other))
+        return true;
+    }
+    return false;
+  }
+
   bool hasShapeOf(uint32_t a, uint32_t b) const {
+    if (shape_[a] == shape_[b])
+      return true;
     std::span<const Dim> x = module_.types.shape(module_.type(graph_.node(a)));
     std::span<const Dim> y = module_.types.shape(module_.type(graph_.node(b)));
     return std::ranges::equal(x, y) && std::ranges::none_of(x, &Dim::isUnknown);
@@ -281,6 +327,7 @@ private:
   std::vector<uint32_t> seen_, path_;  // nodes of grow() number stamp_
   uint32_t stamp_ = 0;
   std::vector<bool> isIndices_; // read as such, and checked
+  std::vector<NodeId> shape_;   // a value that has the same extents
 };
 
 // Members of each group in order, without the views at its edges; empty for

@@ -8,12 +8,14 @@
 // Regions of vendors are among those: they were chosen with tensors as they are.
 
 #include "LayoutRules.h"
+#include "Scopes.h"
 #include "bycc/IR/LikelyExtents.h"
 #include "bycc/IR/Visitor.h"
 #include "bycc/Target/Cost.h"
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -140,7 +142,8 @@ private:
     OpId op = module_.node(call).op;
     size_t vectorRank = opInfo(op).findAttr("axis") ? 1 : 0; // a value for each channel
     auto isInFront = [&](NodeId each) {
-      return isLast(each) || module_.isConstant(each) || rank(each) <= vectorRank;
+      return isLast(each) || module_.isConstant(each) || rank(each) <= vectorRank ||
+             module_.isOp(call, ops::dyn_image_resize2d);
     };
     return followsLayout(op) && std::ranges::all_of(module_.operands(call), [&](NodeId each) {
              return module_.node(each).kind == NodeKind::Tuple
@@ -179,6 +182,45 @@ private:
   std::unordered_set<NodeId> last_, changed_; // with channels last; that are there in both layouts
 };
 
+// A change of layout behind what makes an image larger stands in front of it: it moves less there.
+//
+//   layout_transform(resize(x){NHWC}, NHWC, NCHW)  =>  resize(layout_transform(x, NHWC, NCHW)){NCHW}
+class ChangesBeforeGrowth {
+public:
+  ChangesBeforeGrowth(Module &module, FunctionId function) : module_(module) {
+    BlockId body = module.function(function).body;
+    forEachNode(module, body, [&](NodeId node) {
+      for (NodeId operand : module.operands(node))
+        ++numUses_[operand];
+    });
+    ++numUses_[module.block(body).result];
+  }
+
+  Expected<NodeId> visit(NodeId node, Builder &builder) {
+    if (!module_.isOp(node, ops::layout_transform))
+      return node;
+    NodeId resize = module_.operands(node)[0];
+    bool isResize =
+        module_.isOp(resize, ops::image_resize2d) || module_.isOp(resize, ops::dyn_image_resize2d);
+    if (!isResize || numUses_[resize] != 1 ||
+        attrs::text(module_, resize, "layout") != attrs::text(module_, node, "src_layout"))
+      return node;
+    std::vector<NodeId> inputs(module_.operands(resize).begin(), module_.operands(resize).end());
+    auto elements = [&](NodeId each) { return likelyElements(module_.types, module_.type(each)); };
+    if (elements(resize) <= elements(inputs[0]))
+      return node;
+    inputs[0] = BYCC_TRY(builder.callWithAttrs(ops::layout_transform, std::span(&inputs[0], 1),
+                                               module_.node(node).attrs));
+    AttrValue layout(std::string(attrs::text(module_, node, "dst_layout")));
+    AttrsId attrs = module_.attributes.with(module_.node(resize).attrs, "layout", layout);
+    return builder.callWithAttrs(module_.node(resize).op, inputs, attrs);
+  }
+
+private:
+  Module &module_;
+  std::unordered_map<NodeId, size_t> numUses_;
+};
+
 } // namespace
 
 Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
@@ -190,7 +232,12 @@ Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
       std::exchange(context.options, {{"nn.conv2d", "NHWC:OHWI"}, {"qnn.conv2d", "NHWC:OHWI"}});
   Expected<bool> changed = convertLayoutButImages(module, context);
   context.options = std::move(given);
-  return changed;
+  if (!changed || !*changed)
+    return changed;
+  ChangesBeforeGrowth growth(module, module.main());
+  BYCC_TRY(rewriteOpenBlocks(
+      module, [&](NodeId node, Builder &builder) { return growth.visit(node, builder); }));
+  return true;
 }
 
 } // namespace bycc

@@ -4,11 +4,15 @@
 //   reshape(x, shape of x)              => x
 //   transpose(transpose(x, p), q)       => transpose(x, p[q])
 //   transpose that moves only unit dims => reshape
+//   between tokens (N, H W, C) and an image (N, C, H, W): transposes of the image
+//     reshape(transpose(x, 0 2 1))      => transpose(reshape(x), 0 3 1 2)
+//     transpose(reshape(y), 0 2 1)      => reshape(transpose(y, 0 2 3 1))
 //   reshape_like(x, f(y)), of one shape => reshape_like(x, y)
 //   concatenate of one, slices and broadcasts that take everything => x
 
 #include "ConstantView.h"
 #include "SimplifyRules.h"
+#include "bycc/IR/SymbolicValue.h"
 
 #include <algorithm>
 #include <numeric>
@@ -116,6 +120,70 @@ bool movesOnlyUnits(const std::vector<size_t> &axes, std::span<const Dim> shape)
   return std::ranges::is_sorted(kept);
 }
 
+// Are these the extents of an image (N, C, H, W) and of its places in a row (N, C, H W)?
+bool isImageInRows(std::span<const Dim> image, std::span<const Dim> rows) {
+  return image.size() == 4 && rows.size() == 3 && image[0] == rows[0] && image[1] == rows[1] &&
+         !image[0].isUnknown() && !image[1].isUnknown();
+}
+
+Expected<NodeId> transposed(Builder &builder, NodeId x, std::vector<int64_t> axes) {
+  return builder.call(ops::transpose, {x}, {{"axes", AttrValue::ints(axes)}});
+}
+
+// `reshape` is one of `source`, a transpose: tokens that become an image. Else nothing.
+Expected<NodeId> imageOfTokens(Module &module, NodeId reshape, NodeId source, Builder &builder) {
+  std::span<const Dim> image = module.types.shape(module.type(reshape));
+  if (!module.isOp(source, ops::transpose) ||
+      !isImageInRows(image, module.types.shape(module.type(source))) ||
+      permutation(module, source) != std::vector<size_t>{0, 2, 1})
+    return NodeId();
+  NodeId tokens = module.operands(source)[0];
+  std::vector<Dim> channelsLast{image[0], image[2], image[3], image[1]};
+  if (!hasKnownExtents(module, tokens) ||
+      !canReshape(module, module.types.shape(module.type(tokens)), channelsLast))
+    return NodeId();
+  return transposed(builder, BYCC_TRY(makeReshape(builder, tokens, channelsLast)), {0, 3, 1, 2});
+}
+
+// The same with extents that `newshape` of a reshape cannot say.
+Expected<NodeId> openImageOfTokens(Module &module, NodeId reshape, Builder &builder) {
+  NodeId source = module.operands(reshape)[0], shape = module.operands(reshape)[1];
+  TypeId type = module.type(reshape);
+  auto values = symbolicValue(module, shape);
+  if (!values || !module.types.isTensor(type) || !module.isOp(source, ops::transpose) ||
+      !isImageInRows(module.types.shape(type), module.types.shape(module.type(source))) ||
+      !hasKnownExtents(module, reshape) || !hasKnownExtents(module, source) ||
+      permutation(module, source) != std::vector<size_t>{0, 2, 1} ||
+      std::ranges::any_of(*values, [](const SymbolicInt &each) { return each.number == 0; }))
+    return reshape;
+  NodeId tokens = module.operands(source)[0];
+  constexpr int64_t channelsLast[] = {0, 2, 3, 1};
+  Dim count(4);
+  NodeId order = module.addConstant(DType::Int64, {&count, 1}, channelsLast, sizeof(channelsLast));
+  NodeId extents =
+      BYCC_TRY(builder.call(ops::take, {shape, order}, {{"axis", AttrValue(int64_t{0})}}));
+  NodeId operands[] = {tokens, extents};
+  NodeId image =
+      BYCC_TRY(builder.callWithAttrs(ops::dyn_reshape, operands, module.node(reshape).attrs));
+  return transposed(builder, image, {0, 3, 1, 2});
+}
+
+// `transpose` is one of `rows`, a view: an image that becomes tokens. Else nothing.
+Expected<NodeId> tokensOfImage(Module &module, NodeId transpose, NodeId rows,
+                               const std::vector<size_t> &axes, Builder &builder) {
+  if (!keepsElements(module, rows) || axes != std::vector<size_t>{0, 2, 1})
+    return NodeId();
+  NodeId image = module.operands(rows)[0];
+  if (!isImageInRows(module.types.shape(module.type(image)), module.types.shape(module.type(rows))))
+    return NodeId();
+  std::span<const Dim> from = module.types.shape(module.type(image)),
+                       to = module.types.shape(module.type(transpose));
+  std::vector<Dim> channelsLast{from[0], from[2], from[3], from[1]}, tokens(to.begin(), to.end());
+  if (!canReshape(module, channelsLast, tokens))
+    return NodeId();
+  return makeReshape(builder, BYCC_TRY(transposed(builder, image, {0, 2, 3, 1})), tokens);
+}
+
 Expected<NodeId> simplifyTranspose(Module &module, NodeId call, Builder &builder) {
   NodeId input = module.operands(call)[0];
   std::vector<size_t> axes = permutation(module, call);
@@ -134,10 +202,9 @@ Expected<NodeId> simplifyTranspose(Module &module, NodeId call, Builder &builder
   if (hasKnownExtents(module, input) && movesOnlyUnits(axes, from) &&
       canReshape(module, from, module.types.shape(module.type(call))))
     return makeReshape(builder, input, module.types.shape(module.type(call)));
-  if (!merged)
-    return call;
-  std::vector<int64_t> values(axes.begin(), axes.end());
-  return builder.call(ops::transpose, {input}, {{"axes", AttrValue::ints(values)}});
+  if (NodeId tokens = BYCC_TRY(tokensOfImage(module, call, input, axes, builder)))
+    return tokens;
+  return merged ? transposed(builder, input, {axes.begin(), axes.end()}) : call;
 }
 
 Expected<NodeId> simplifyView(Module &module, NodeId call, Builder &builder) {
@@ -149,6 +216,8 @@ Expected<NodeId> simplifyView(Module &module, NodeId call, Builder &builder) {
   }
   if (module.type(source) == module.type(call))
     return source;
+  if (NodeId image = BYCC_TRY(imageOfTokens(module, call, source, builder)))
+    return image;
   std::span<const Dim> shape = module.types.shape(module.type(call));
   return merged && canReshape(module, module.types.shape(module.type(source)), shape)
              ? makeReshape(builder, source, shape)
@@ -262,6 +331,8 @@ Expected<NodeId> simplifyMovement(Module &module, NodeId call, Builder &builder)
   OpId op = module.node(call).op;
   if (op == ops::transpose)
     return simplifyTranspose(module, call, builder);
+  if (op == ops::dyn_reshape)
+    return openImageOfTokens(module, call, builder);
   if (keepsElements(module, call))
     call = BYCC_TRY(simplifyView(module, call, builder));
   if (module.isOp(call, ops::reshape_like))

@@ -744,6 +744,19 @@ case('image.resize2d', [x.transpose(0, 2, 3, 1)],
      linear(x, [5, 7], lambda o, n, m: (o + 0.5) * n / m - 0.5).transpose(0, 2, 3, 1), size=[5, 7], layout='NHWC')
 case('dyn.image.resize2d', [x, np.array([6, 8], i64), np.zeros(0, f32)],
      linear(x, [6, 8], lambda o, n, m: (o + 0.5) * n / m - 0.5))
+wide = rand(1, 20, 5, 6)  # more channels than lanes
+last = wide.transpose(0, 2, 3, 1)
+for size in [2, 9], [7, 3], [11, 19]:
+    places = linear(wide, size, lambda o, n, m: (o + 0.5) * n / m - 0.5)
+    operands = [np.array(size, i64), np.zeros(0, f32)]
+    case('dyn.image.resize2d', [wide] + operands, places)
+    case('dyn.image.resize2d', [last] + operands, places.transpose(0, 2, 3, 1), layout='NHWC')
+    case('image.resize2d', [last], places.transpose(0, 2, 3, 1), size=size, layout='NHWC')
+nearby = wide[:, :, [0, 2]][:, :, :, [0, 0, 1, 2, 2, 3, 4, 4, 5]]
+case('dyn.image.resize2d', [wide, np.array([2, 9], i64), np.zeros(0, f32)], nearby, method='nearest_neighbor',
+     coordinate_transformation_mode='asymmetric', rounding_method='floor')
+case('dyn.image.resize2d', [last, np.array([2, 9], i64), np.zeros(0, f32)], nearby.transpose(0, 2, 3, 1), layout='NHWC',
+     method='nearest_neighbor', coordinate_transformation_mode='asymmetric', rounding_method='floor')
 fails('image.resize2d', [x], 'size must be given')
 fails('image.resize2d', [x], 'method is one of', size=[5, 7], method='lanczos')
 theta = np.array([[[1, 0, 0], [0, 1, 0]]], f32)

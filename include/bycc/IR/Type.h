@@ -119,6 +119,10 @@ public:
   // count as 1 each, such as 197 rows for each image of a batch.
   bool mayBeLess(Dim dim) const;
   void setLikely(Dim symbol, int64_t extent);
+  // Symbols that are never 0, for what is said of dims from here on. Whoever says so sees to
+  // it that programs check it: the function attribute NonEmpty of @main lists their names.
+  void setNonEmpty(Dim symbol);
+  std::vector<Dim> nonEmpty() const;
 
   // Relay text: "Tensor[(2, 3), float32]", "float32" (rank 0), "(T, T)", "fn (T) -> T".
   // Layout and device follow the dtype when not default.
