@@ -132,13 +132,13 @@ Groups groupsOf(OpLowering &op, const ConvLayouts &layouts, int64_t count, int64
   return groups;
 }
 
-// Is x read where it is, with padding known by its place? Where an extent is open it would have to be
-// looked for, and what the kernel itself makes is better made once, in a copy.
-bool isReadInPlace(OpLowering &op, const ConvLayouts &layouts, const Groups &groups) {
+// Is x read where it is, with padding known by its place, or looked for where an extent is open? What
+// the kernel itself makes is better made once, in a copy.
+bool isReadInPlace(OpLowering &op, const Groups &groups) {
   const Tensor &x = op.input(0);
-  return groups.areLast && op.x.constant(x.shape[layouts.data.spatial.back()]) &&
-         std::ranges::none_of(op.k.stages,
-                              [&](const Stage &stage) { return stage.buffer == x.buffer; });
+  return groups.areLast && std::ranges::none_of(op.k.stages, [&](const Stage &stage) {
+           return stage.buffer == x.buffer;
+         });
 }
 
 // A convolution: its axes, and what is multiplied at them.
@@ -288,7 +288,7 @@ Expected<> lowerConv(OpLowering &op) {
   if (groups.shareLanes && form == ProductForm::Paired)
     form = ProductForm::Widened;
   Source source = padded(op, layouts.data, channels, op.padding(n), std::vector<int64_t>(n, 1),
-                         form, form == ProductForm::Paired || !isReadInPlace(op, layouts, groups));
+                         form, form == ProductForm::Paired || !isReadInPlace(op, groups));
   return ConvolutionSum(op, source, layouts, form, groups, strides, dilation,
                         [&](Ref group, Ref o, Ref i, const Indices &taps) {
                           Indices at(w.rank());

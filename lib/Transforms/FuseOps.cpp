@@ -22,6 +22,7 @@
 //     a reduction they feed, or what follows an anchor
 //   - injective operators join each other and a reduction they feed (second round,
 //     so that anchors choose first)
+//   - a resize that interpolates takes maps that are cheap, and nothing that moves elements
 //   - a concatenation of few parts joins maps, slices, views and concatenations before it
 //     and behind it, and nothing else: then each element is one read of one part, under
 //     conditions on its place
@@ -45,6 +46,7 @@
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <unordered_map>
 
@@ -182,7 +184,19 @@ private:
   bool isTensor(uint32_t at) const { return module_.types.isTensor(module_.type(graph_.node(at))); }
   bool repeatsOften(uint32_t from, uint32_t to) const {
     return own_[to] != GroupKind::Reduction && isTensor(from) && isTensor(to) &&
-           likelyElements(graph_.node(to)) >= manyTimes * likelyElements(graph_.node(from));
+           readsOfEach(to) * likelyElements(graph_.node(to)) >=
+               manyTimes * likelyElements(graph_.node(from));
+  }
+  // Elements that one of a result is made of.
+  double readsOfEach(uint32_t at) const {
+    NodeId node = graph_.node(at);
+    for (auto [op, axes] :
+         {std::pair{ops::image_resize1d, 1}, {ops::image_resize2d, 2}, {ops::image_resize3d, 3}})
+      if (module_.isOp(node, op)) {
+        std::string_view method = attrs::text(module_, node, "method");
+        return std::pow(method == "linear" ? 2 : method == "cubic" ? 4 : 1, axes);
+      }
+    return 1;
   }
 
   // `to` is a map over exactly the values `from` makes.
@@ -190,6 +204,8 @@ private:
     return groupKind(to) <= GroupKind::Broadcast && hasShapeOf(to, from);
   }
   bool canFollowInjective(uint32_t to) {
+    if (readsOfEach(to) > 1) // each of which would have to be looked for
+      return false;
     return groupKind(to) <= GroupKind::Injective || isBareReduction(to);
   }
   bool canFollowMap(uint32_t to) { return own_[to] <= GroupKind::Injective || isBareReduction(to); }
@@ -249,7 +265,7 @@ private:
   bool repeats(uint32_t from, uint32_t to) const {
     if (own_[to] == GroupKind::Reduction)
       return false;
-    if (!isTensor(from) || !isTensor(to)) // a tuple of parts
+    if (!isTensor(from) || !isTensor(to) || readsOfEach(to) > 1) // a tuple of parts
       return true;
     auto made = module_.types.numElements(module_.type(graph_.node(from)));
     auto used = module_.types.numElements(module_.type(graph_.node(to)));

@@ -8,7 +8,8 @@
 //     reshape(transpose(x, 0 2 1))      => transpose(reshape(x), 0 3 1 2)
 //     transpose(reshape(y), 0 2 1)      => reshape(transpose(y, 0 2 3 1))
 //   reshape_like(x, f(y)), of one shape => reshape_like(x, y)
-//   concatenate of one, slices and broadcasts that take everything => x
+//   concatenate of one, slices and broadcasts that take everything, resizes to the same extents,
+//     pads of no width => x
 
 #include "ConstantView.h"
 #include "SimplifyRules.h"
@@ -255,11 +256,35 @@ bool takesEverything(const Module &module, NodeId call) {
   return std::ranges::all_of(intsAttr(module, call, "strides"), [](int64_t s) { return s == 1; });
 }
 
+// A resize to the extents that there are, places for places.
+bool keepsPlaces(const Module &module, NodeId call) {
+  std::string_view mode = attrs::text(module, call, "coordinate_transformation_mode");
+  const AttrValue *scales = module.attr(call, "scales");
+  bool isScaled =
+      !scales->isNone() && std::ranges::any_of(scales->asList(), [](const AttrValue &each) {
+        return !each.equalsLoosely(AttrValue(1.0));
+      });
+  return !isScaled && mode != "tf_crop_and_resize" && mode != "tf_half_pixel_for_nn";
+}
+
+bool padsNothing(const Module &module, NodeId call) {
+  const AttrValue *widths = module.attr(call, "pad_width");
+  return widths->isList() && std::ranges::all_of(widths->asList(), [](const AttrValue &each) {
+           return each.isList() && std::ranges::all_of(each.asList(), [](const AttrValue &width) {
+                    return width.equalsLoosely(AttrValue(0));
+                  });
+         });
+}
+
 // One operand of the result's type through an operator that then does nothing.
 bool isWholeCopy(const Module &module, NodeId call) {
   OpId op = module.node(call).op;
   bool mayBe = op == ops::strided_slice || op == ops::broadcast_to ||
                op == ops::broadcast_to_like || op == ops::slice_like || op == ops::copy;
+  if (op == ops::image_resize1d || op == ops::image_resize2d || op == ops::image_resize3d)
+    mayBe = keepsPlaces(module, call);
+  if (op == ops::nn_pad)
+    mayBe = padsNothing(module, call);
   return mayBe && module.type(call) == module.type(module.operands(call)[0]) &&
          module.types.isTensor(module.type(call)) &&
          (op == ops::copy || module.types.isStatic(module.type(call))) &&
