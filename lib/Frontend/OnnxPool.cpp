@@ -61,10 +61,18 @@ std::vector<int64_t> endsFor(const std::vector<int64_t> &shape, const Window &wi
   return ends;
 }
 
+// Extents of x, whose places are known; 0 for a batch or channels that are not.
+std::vector<int64_t> knownShape(OpContext &op, NodeId x) {
+  std::vector<int64_t> shape;
+  for (Dim dim : op.shape(x))
+    shape.push_back(dim.isConst() ? dim.value() : 0);
+  return shape;
+}
+
 // x with room for `counts` windows, filled with `value`.
 Expected<NodeId> padded(OpContext &op, NodeId x, const Window &window,
                         const std::vector<int64_t> &counts, double value) {
-  std::vector<int64_t> ends = endsFor(BYCC_TRY(op.staticShape(x)), window, counts);
+  std::vector<int64_t> ends = endsFor(knownShape(op, x), window, counts);
   std::vector<std::array<int64_t, 2>> widths(2, {0, 0});
   for (size_t i = 0; i < ends.size(); ++i)
     widths.push_back({window.pads[i], ends[i]});
@@ -94,7 +102,7 @@ Expected<NodeId> averagesWithPadding(OpContext &op, NodeId x, const Window &wind
                                      const std::vector<int64_t> &counts) {
   NodeId data = BYCC_TRY(padded(op, x, window, counts, 0));
   NodeId sums = BYCC_TRY(windowSums(op, data, window, std::vector<int64_t>(window.pads.size(), 0)));
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  std::vector<int64_t> shape = knownShape(op, x);
   Compose c(op);
   for (size_t i = 0; i < counts.size(); ++i) {
     auto [begin, end] = padsOf(window, i);
@@ -122,9 +130,9 @@ double lowestOf(DType dtype) {
 // the largest only when all others are as low, then the first one in the data counts.
 Expected<NodeId> maximumPlaces(OpContext &op, NodeId x, const Window &window,
                                const std::vector<int64_t> &counts, bool isColumnMajor) {
-  std::vector<int64_t> shape = BYCC_TRY(op.staticShape(x));
+  std::vector<int64_t> shape = knownShape(op, x);
   size_t spatial = counts.size();
-  std::vector<int64_t> extents, flat(shape.begin(), shape.begin() + 2);
+  std::vector<int64_t> extents, flat(shape.begin(), shape.begin() + 2); // 0: as it is
   int64_t taps = 1;
   for (size_t i = 0; i < spatial; ++i) {
     extents.push_back(extentOf(window, i));
@@ -169,12 +177,19 @@ Expected<NodeId> maximumPlaces(OpContext &op, NodeId x, const Window &window,
   int64_t volume = 1;
   for (size_t i = 0; i < spatial; ++i)
     volume *= shape[i + 2];
-  NodeId index =
-      c.reshape(c.mul(c.iota(shape[0] * shape[1], DType::Int64), static_cast<double>(volume)), [&] {
-        std::vector<int64_t> dims(spatial + 2, 1);
-        dims[0] = shape[0], dims[1] = shape[1];
-        return dims;
-      }());
+  NodeId index;
+  for (int64_t axis : {1, 0}) { // of the first place of a channel of an image
+    std::vector<int64_t> along(spatial + 2, 1);
+    along[axis] = -1;
+    NodeId extent = BYCC_TRY(extentOf(op, x, axis));
+    NodeId first = c.call("arange", {c.scalar(DType::Int64, 0), extent, c.scalar(DType::Int64, 1)},
+                          {{"dtype", "int64"}});
+    NodeId step = c.scalar(DType::Int64, static_cast<double>(volume));
+    if (axis == 0)
+      step = c.mul(step, c.cast(BYCC_TRY(extentOf(op, x, 1)), DType::Int64));
+    first = c.reshape(c.mul(first, step), along);
+    index = index ? c.add(index, first) : first;
+  }
   int64_t weight = 1;
   for (size_t k = 0; k < spatial; ++k) {
     size_t i = isColumnMajor ? k : spatial - 1 - k;
@@ -243,7 +258,7 @@ Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name) {
   bool includePad = isAverage && BYCC_TRY(op.intAttr("count_include_pad", 0)) != 0;
   std::vector<int64_t> counts = BYCC_TRY(windowCounts(op, x, window, ceil));
   if (counts.empty() && op.wantsOutput(1))
-    return op.error(Status::Unsup) << "indices need a static input";
+    return op.error(Status::Unsup) << "indices need an image of known extents";
   if (counts.empty() && ceil && (includePad || !startsInData(window)))
     return op.error(Status::Unsup) << "this ceil_mode needs a static input";
   bool addsWindows =
@@ -264,7 +279,7 @@ Expected<NodeId> poolOf(OpContext &op, NodeId x, std::string_view name) {
   if (addsWindows && !counts.empty() &&
       !std::equal(counts.begin(), counts.end(), got.begin() + 2)) {
     // On some axes the last window starts in the padding: pads that give the counts.
-    std::vector<int64_t> ends = endsFor(BYCC_TRY(op.staticShape(x)), window, counts);
+    std::vector<int64_t> ends = endsFor(knownShape(op, x), window, counts);
     std::copy(ends.begin(), ends.end(),
               window.pads.begin() + static_cast<ptrdiff_t>(counts.size()));
     attrs[3].value = paddingAttr(window.pads);

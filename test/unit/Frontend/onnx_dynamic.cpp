@@ -237,7 +237,7 @@ TEST_CASE("auto_pad over an open extent is a pad of its own where its begin depe
   CHECK(!has(summaryOf(maker), " divide"));
   maker = samePool("MaxPool", 3, 2);
   maker.graph.mutable_node(0)->add_output("places");
-  CHECK(has(summaryOf(maker), "indices need a static input"));
+  CHECK(has(summaryOf(maker), "indices need an image of known extents"));
 }
 
 TEST_CASE("auto_pad of convolutions over open extents") {
