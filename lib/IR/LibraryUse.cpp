@@ -381,18 +381,12 @@ Expected<LibraryUse> nllLoss(const Module &m, NodeId id) {
 
 // --- the table
 
-// Resizing of known extents, or with tables of each axis, is a loop nest; the kernel does the rest.
+// Resizing of known extents, or with tables, is a loop nest; the kernel does the rest.
 bool isHardResize(const Module &m, NodeId id) {
-  const OpInfo &info = opInfo(m.node(id).op);
-  if (info.findAttr("antialias") && attrs::boolean(m, id, "antialias"))
+  if (opInfo(m.node(id).op).findAttr("antialias") && attrs::boolean(m, id, "antialias"))
     return true;
-  TypeId from = m.type(m.operands(id)[0]), to = m.type(id);
-  DType type = m.types.dtype(to);
-  bool isKnown = m.types.isStatic(to) && m.types.isStatic(from);
-  bool isSingle = type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
-  bool isCrop = info.findAttr("coordinate_transformation_mode") &&
-                attrs::text(m, id, "coordinate_transformation_mode") == "tf_crop_and_resize";
-  return !isKnown && (!isSingle || isCrop || m.types.dtype(from) != type);
+  bool isKnown = m.types.isStatic(m.type(id)) && m.types.isStatic(m.type(m.operands(id)[0]));
+  return !isKnown && !hasResizeTables(m, id);
 }
 
 struct LibraryRow {
@@ -455,6 +449,14 @@ const LibraryRow *findRow(OpId op) {
 }
 
 } // namespace
+
+bool hasResizeTables(const Module &module, NodeId call) {
+  DType type = module.types.dtype(module.type(call));
+  bool isSingle = type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
+  bool isCrop = opInfo(module.node(call).op).findAttr("coordinate_transformation_mode") &&
+                attrs::text(module, call, "coordinate_transformation_mode") == "tf_crop_and_resize";
+  return isSingle && !isCrop && module.types.dtype(module.type(module.operands(call)[0])) == type;
+}
 
 bool hasLibraryUse(OpId op) { return findRow(op) != nullptr; }
 

@@ -2,6 +2,8 @@
 #include "Kernel.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -22,50 +24,152 @@ Complex times(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// Transforms lines of one length. Powers of two by halves in place (Cooley and
-// Tukey); other lengths as a convolution with a chirp (Bluestein):
+// Transforms of lengths that are products of small primes, one factor p after the other: of m p
+// elements, in s lines beside each other, those k + m r (r = 0 .. p - 1) make the elements p k + j
+//   y[j] = w^(k j) sum over r of x[r] exp(-2 pi i j r / p),   w = exp(-2 pi i / (m p)),
+// which are p m lines of m elements beside each other (Stockham: nothing is to be put in order).
+class SmoothFourier {
+public:
+  explicit SmoothFourier(size_t length) : n_(length) {
+    size_t rest = length;
+    for (size_t p : {4, 2, 3, 5, 7})
+      for (; rest > 1 && rest % p == 0; rest /= p)
+        factors_.push_back(p);
+    // A quarter of the circle gives the others.
+    size_t some = n_ % 4 == 0 ? n_ / 4 : n_;
+    for (size_t k = 0; k < n_; ++k)
+      roots_.push_back(k < some ? root(k, n_)
+                                : Complex(roots_[k - some].imag(), -roots_[k - some].real()));
+  }
+
+  static bool takes(size_t length) {
+    for (size_t p : {2, 3, 5, 7})
+      while (length > 1 && length % p == 0)
+        length /= p;
+    return length <= 1;
+  }
+
+  // `line` of n elements; `work` is room for as many.
+  void run(std::vector<Complex> &line, std::vector<Complex> &work) const {
+    work.resize(n_);
+    size_t lines = 1;
+    for (size_t p : factors_) {
+      pass(p, n_ / lines / p, lines, line.data(), work.data());
+      lines *= p;
+      line.swap(work);
+    }
+  }
+
+private:
+  void pass(size_t p, size_t m, size_t lines, const Complex *x, Complex *y) const {
+    for (size_t k = 0; k < m; ++k) {
+      const Complex *from = x + k * lines;
+      Complex *to = y + k * p * lines;
+      if (p == 4)
+        byFour(k, m * lines, lines, from, to);
+      else if (p == 2)
+        byTwo(k, m * lines, lines, from, to);
+      else if (p == 3)
+        byOdd<3>(k, m * lines, lines, from, to);
+      else if (p == 5)
+        byOdd<5>(k, m * lines, lines, from, to);
+      else
+        byOdd<7>(k, m * lines, lines, from, to);
+    }
+  }
+
+  void byTwo(size_t k, size_t step, size_t lines, const Complex *x, Complex *y) const {
+    Complex w = roots_[k * lines];
+    for (size_t q = 0; q < lines; ++q) {
+      Complex a = x[q], b = x[q + step];
+      y[q] = a + b;
+      y[q + lines] = times(a - b, w);
+    }
+  }
+
+  void byFour(size_t k, size_t step, size_t lines, const Complex *x, Complex *y) const {
+    Complex w1 = roots_[k * lines], w2 = roots_[2 * k * lines], w3 = roots_[3 * k * lines];
+    for (size_t q = 0; q < lines; ++q) {
+      Complex a = x[q], b = x[q + step], c = x[q + 2 * step], d = x[q + 3 * step];
+      Complex sum = a + c, difference = a - c, others = b + d;
+      Complex turned(b.imag() - d.imag(), d.real() - b.real()); // -i (b - d)
+      y[q] = sum + others;
+      y[q + lines] = times(difference + turned, w1);
+      y[q + 2 * lines] = times(sum - others, w2);
+      y[q + 3 * lines] = times(difference - turned, w3);
+    }
+  }
+
+  // Elements r and p - r have factors that are conjugates.
+  template <size_t p>
+  void byOdd(size_t k, size_t step, size_t lines, const Complex *x, Complex *y) const {
+    constexpr size_t half = p / 2;
+    std::array<std::array<Complex, half + 1>, half + 1> factors;
+    for (size_t j = 1; j <= half; ++j)
+      for (size_t r = 1; r <= half; ++r)
+        factors[j][r] = roots_[j * r % p * (n_ / p)];
+    for (size_t q = 0; q < lines; ++q) {
+      Complex first = x[q], all = first;
+      std::array<Complex, half + 1> sums, differences;
+      for (size_t r = 1; r <= half; ++r) {
+        sums[r] = x[q + r * step] + x[q + (p - r) * step];
+        differences[r] = x[q + r * step] - x[q + (p - r) * step];
+        all += sums[r];
+      }
+      y[q] = all;
+      for (size_t j = 1; j <= half; ++j) {
+        Complex even = first, odd = 0;
+        for (size_t r = 1; r <= half; ++r) {
+          even += factors[j][r].real() * sums[r];
+          odd += factors[j][r].imag() * differences[r];
+        }
+        Complex turned(-odd.imag(), odd.real()); // i odd
+        y[q + j * lines] = times(even + turned, roots_[j * k * lines]);
+        y[q + (p - j) * lines] = times(even - turned, roots_[(p - j) * k * lines]);
+      }
+    }
+  }
+
+  size_t n_;
+  std::vector<size_t> factors_;
+  std::vector<Complex> roots_;
+};
+
+// Transforms lines of any length: others than of small primes as a convolution with a chirp
+// (Bluestein):
 //   X[k] = c[k] sum over j of (x[j] c[j]) conj(c[k-j]),  c[j] = exp(-pi i j j / n)
 class Fourier {
 public:
-  explicit Fourier(size_t length) : n_(length), padded_(1) {
-    bool isPower = (n_ & (n_ - 1)) == 0;
-    while (padded_ < (isPower ? n_ : 2 * n_ - 1))
-      padded_ *= 2;
-    for (size_t half = 1; half < padded_; half *= 2)
-      for (size_t k = 0; k < half; ++k)
-        roots_.push_back(root(k, 2 * half));
-    for (size_t i = 0, j = 0; i < padded_; ++i) {
-      places_.push_back(j);
-      size_t bit = padded_ / 2;
-      for (; j & bit; bit /= 2)
-        j ^= bit;
-      j ^= bit;
-    }
-    if (isPower)
+  explicit Fourier(size_t length)
+      : n_(length), inner_(SmoothFourier::takes(length) ? length : std::bit_ceil(2 * length - 1)) {
+    if (SmoothFourier::takes(n_))
       return;
     for (size_t j = 0; j < n_; ++j)
       chirp_.push_back(
           root(static_cast<uint64_t>(static_cast<unsigned __int128>(j) * j % (2 * n_)), 2 * n_));
-    filter_.assign(padded_, 0);
+    size_t padded = std::bit_ceil(2 * n_ - 1);
+    filter_.assign(padded, 0);
     for (size_t j = 0; j < n_; ++j)
-      filter_[j] = filter_[(padded_ - j) % padded_] = std::conj(chirp_[j]);
-    byHalves(filter_);
+      filter_[j] = filter_[(padded - j) % padded] = std::conj(chirp_[j]);
+    std::vector<Complex> room;
+    inner_.run(filter_, room);
   }
 
   void run(std::vector<Complex> &line) const {
     if (n_ < 2)
       return;
+    std::vector<Complex> room;
     if (chirp_.empty())
-      return byHalves(line);
-    std::vector<Complex> work(padded_, 0);
+      return inner_.run(line, room);
+    std::vector<Complex> work(filter_.size(), 0);
     for (size_t j = 0; j < n_; ++j)
       work[j] = times(line[j], chirp_[j]);
-    byHalves(work);
-    for (size_t j = 0; j < padded_; ++j)
+    inner_.run(work, room);
+    for (size_t j = 0; j < work.size(); ++j)
       work[j] = std::conj(times(work[j], filter_[j]));
-    byHalves(work); // of the conjugate: the inverse, but for a factor
+    inner_.run(work, room); // of the conjugate: the inverse, but for a factor
     for (size_t k = 0; k < n_; ++k)
-      line[k] = times(std::conj(work[k]) / static_cast<double>(padded_), chirp_[k]);
+      line[k] = times(std::conj(work[k]) / static_cast<double>(work.size()), chirp_[k]);
   }
 
   // Of two lines of reals, one as real and one as imaginary parts: the transform of each has
@@ -85,26 +189,9 @@ public:
   }
 
 private:
-  void byHalves(std::vector<Complex> &line) const {
-    for (size_t i = 0; i < padded_; ++i)
-      if (i < places_[i])
-        std::swap(line[i], line[places_[i]]);
-    for (size_t half = 1; half < padded_; half *= 2) {
-      const Complex *roots = roots_.data() + half - 1;
-      for (size_t begin = 0; begin < padded_; begin += 2 * half) {
-        Complex *low = line.data() + begin, *high = low + half;
-        for (size_t k = 0; k < half; ++k) {
-          Complex even = low[k], odd = times(high[k], roots[k]);
-          low[k] = even + odd;
-          high[k] = even - odd;
-        }
-      }
-    }
-  }
-
-  size_t n_, padded_;
-  std::vector<size_t> places_;                  // of elements, their bits reversed
-  std::vector<Complex> roots_, chirp_, filter_; // roots: of each half after the one before
+  size_t n_;
+  SmoothFourier inner_;                 // of n elements, or of those of the convolution
+  std::vector<Complex> chirp_, filter_; // the filter transformed
 };
 
 bool areZero(const std::vector<double> &values) {

@@ -6,6 +6,7 @@
 // that there are, and then along the others, where whole vectors are read: reading single
 // elements, which the last axis takes, is what costs most. What is left is one sum in double.
 #include "OpLowering.h"
+#include "bycc/IR/LibraryUse.h"
 
 #include <cmath>
 
@@ -34,7 +35,7 @@ public:
         op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]),
                     "an image with {} elements along axis " + std::to_string(d) + " has no values",
                     {a.shape[d]});
-    if (hasTables()) {
+    if (hasResizeTables(op_.module, op_.call)) {
       fromTables(shape);
       return {};
     }
@@ -59,13 +60,6 @@ private:
   struct Tap {
     Ref at, weight; // noRef: one
   };
-
-  // Floats, each result of which has its taps.
-  bool hasTables() const {
-    DType type = op_.input(0).type;
-    bool isSingle = type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
-    return isSingle && op_.resultDType() == type && r_.coordinates != "tf_crop_and_resize";
-  }
 
   // Positions and weights along one axis.
   struct Table {

@@ -186,7 +186,7 @@ def layouts(case, rand):
 
 
 def signals(case, fails, rand):
-    for n in (1, 2, 5, 8, 12):
+    for n in (1, 2, 5, 8, 12, 22, 32, 49, 60, 64):
         re, im = rand(2, n, dtype=f64), rand(2, n, dtype=f64)
         y = np.fft.fft(re + 1j * im)
         case('dft', [re, im], [y.real, y.imag])

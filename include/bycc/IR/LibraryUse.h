@@ -21,6 +21,9 @@ struct LibraryUse {
 bool hasLibraryUse(OpId op);
 // Whether a library kernel computes this one.
 bool isLibraryCall(const Module &module, NodeId call);
+// Of a resize or an upsampling: may positions and weights be tables, one for each axis? They are
+// made when a model runs where extents are open.
+bool hasResizeTables(const Module &module, NodeId call);
 // How it is called.
 Expected<LibraryUse> libraryUse(const Module &module, NodeId call);
 
