@@ -106,8 +106,8 @@ void ProgramBuilder::addNonEmptyChecks() {
       continue;
     Instr check;
     check.kind = Instr::Kind::Require;
-    check.message = "extent " + m_.types.str(symbol) +
-                    " is {}: what is convolved, pooled or resized is not empty";
+    check.message =
+        "extent " + m_.types.str(symbol) + " is {}: what is convolved or pooled is not empty";
     check.dims = {p_.exprs.binary(Op::Lt, p_.exprs.integer(0), extent->second), extent->second};
     p_.instrs.push_back(std::move(check));
   }

@@ -3,6 +3,7 @@
 #include "OnnxImporter.h"
 
 #include "bycc/IR/Functions.h"
+#include "bycc/Support/Integers.h"
 #include "bycc/Support/Messages.h"
 #include "bycc/Support/ShellWord.h"
 #include "bycc/Support/Text.h"
@@ -255,39 +256,71 @@ void Importer::addInput(const ValueInfo &info, FunctionId main) {
   scopes_.back().emplace(info.name, Value{{}, nullptr, true});
 }
 
-// Extents other than of batches of inputs that are convolved, pooled or resized, as they are or
-// through operators that work element by element: none of them can be 0. With that, what exporters
-// write for the extents of a convolution's result, (h - 1) / 2 + 1 rounded towards 0, is what type
-// inference finds.
+namespace {
+
+std::vector<int64_t> intsOf(const Node &node, std::string_view name) {
+  auto found = std::ranges::find(node.attributes, name, &Attribute::name);
+  return found == node.attributes.end() ? std::vector<int64_t>() : found->ints;
+}
+
+// Spatial axes along which a convolution or pool of nothing has no place for its window, even with
+// the padding: nobody runs that.
+std::vector<bool> axesNeverEmpty(const Graph &graph, const Node &node) {
+  std::vector<int64_t> kernel = intsOf(node, "kernel_shape"), pads = intsOf(node, "pads"),
+                       dilations = intsOf(node, "dilations");
+  if (kernel.empty() && node.inputs.size() > 1)
+    if (auto weight = std::ranges::find(graph.initializers, node.inputs[1], &Tensor::name);
+        weight != graph.initializers.end() && weight->dims.size() > 2)
+      kernel.assign(weight->dims.begin() + 2, weight->dims.end());
+  auto mode = std::ranges::find(node.attributes, "auto_pad", &Attribute::name);
+  if (mode != node.attributes.end() && mode->s != "NOTSET" && mode->s != "VALID")
+    return {};
+  std::vector<bool> axes;
+  for (size_t i = 0, n = kernel.size(); i < n; ++i) {
+    CheckedInt reach = checkedMul(kernel[i] - 1, dilations.size() == n ? dilations[i] : int64_t{1});
+    CheckedInt padding = pads.size() == 2 * n ? checkedAdd(pads[i], pads[i + n]) : 0;
+    axes.push_back(reach && padding && *padding <= *reach);
+  }
+  return axes;
+}
+
+} // namespace
+
+// Symbols of inputs that are convolved or pooled, as they are or through operators that work element
+// by element: what is slid over cannot be empty. With that, what exporters write for the extents of
+// such a result, (h - 1) / 2 + 1 rounded towards 0, is what type inference finds.
 void Importer::addNonEmpty(const Graph &graph, FunctionId main) {
-  static const std::set<std::string_view> maps{"Add", "Cast", "Clip",      "Div",      "Identity",
-                                               "Mul", "Sub",  "Transpose", "Unsqueeze"},
-      readers{"AveragePool", "Conv", "ConvTranspose", "MaxPool", "Resize"};
+  static const std::set<std::string_view> maps{"Add",      "Cast", "Clip", "Div",
+                                               "Identity", "Mul",  "Sub"};
   std::map<std::string_view, std::set<NodeId>> sources; // inputs that a value is made of
   for (const auto &[name, value] : scopes_.back())
     if (value.node && module_.node(value.node).kind == NodeKind::Param)
       sources[name] = {value.node};
-  std::set<NodeId> read;
-  for (const Node &node : graph.nodes) {
-    if (!node.domain.empty() && node.domain != "ai.onnx")
-      continue;
-    bool isMap = maps.contains(node.opType);
-    if (!isMap && !readers.contains(node.opType))
-      continue;
-    for (size_t i = 0; i < node.inputs.size() && (isMap || i == 0); ++i)
-      if (auto found = sources.find(node.inputs[i]); found != sources.end()) {
-        std::set<NodeId> &into = isMap && !node.outputs.empty() ? sources[node.outputs[0]] : read;
-        std::set<NodeId> from = found->second;
-        into.insert(from.begin(), from.end());
-      }
-  }
   std::set<std::string> symbols;
-  for (NodeId input : read) {
+  auto add = [&](NodeId input, const std::vector<bool> &axes) {
     std::span<const Dim> shape = module_.types.shape(module_.type(input));
-    for (size_t axis = 1; axis < shape.size(); ++axis)
-      if (!shape[axis].isConst() && !shape[axis].isUnknown() &&
-          module_.types.expr(shape[axis]).op == DimOp::Symbol)
-        symbols.insert(module_.types.str(shape[axis]));
+    for (size_t i = 0; shape.size() == axes.size() + 2 && i < axes.size(); ++i)
+      if (Dim dim = shape[i + 2]; axes[i] && !dim.isConst() && !dim.isUnknown() &&
+                                  module_.types.expr(dim).op == DimOp::Symbol)
+        symbols.insert(module_.types.str(dim));
+  };
+  for (const Node &node : graph.nodes) {
+    bool isMap = maps.contains(node.opType), isWindow = node.opType == "Conv" ||
+                                                        node.opType == "MaxPool" ||
+                                                        node.opType == "AveragePool";
+    if ((!node.domain.empty() && node.domain != "ai.onnx") || node.outputs.empty())
+      continue;
+    for (size_t i = 0; i < node.inputs.size() && (isMap || (isWindow && i == 0)); ++i) {
+      auto found = sources.find(node.inputs[i]);
+      if (found == sources.end())
+        continue;
+      const std::set<NodeId> from = found->second;
+      if (isMap)
+        sources[node.outputs[0]].insert(from.begin(), from.end());
+      else
+        for (NodeId input : from)
+          add(input, axesNeverEmpty(graph, node));
+    }
   }
   if (symbols.empty())
     return;

@@ -52,8 +52,11 @@ bool isPlain(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes, const
   return rank >= 3 && rank <= 5 && !form.isAntialias &&
          (!form.excludesOutside || form.mode == "cubic") &&
          std::find(std::begin(modes), std::end(modes), form.coordinates) != std::end(modes) &&
-         std::ranges::all_of(
-             axes, [](const ResizeAxis &axis) { return axis.axis >= 2 || axis.knownScale == 1.0; });
+         std::ranges::all_of(axes, [&](const ResizeAxis &axis) {
+           bool moves = form.coordinates == "tf_half_pixel_for_nn"; // also with a scale of 1
+           return axis.axis >= 2 ? !moves || axis.knownScale.value_or(1.0) != 1.0
+                                 : axis.knownScale == 1.0;
+         });
 }
 
 std::vector<Dim> imageExtents(OpContext &op, NodeId x) {
@@ -105,7 +108,7 @@ Expected<NodeId> plainResize(OpContext &op, NodeId x, const std::vector<ResizeAx
   return op.call(ranked("image.resize", sizes.size()), {x}, std::move(attrs));
 }
 
-// Both axes of images by sizes, or both by scales that are known.
+// Both axes of images of floats by sizes, or both by scales that are known.
 bool isOpenPlane(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes) {
   size_t spatial = 0, byScale = 0;
   for (const ResizeAxis &axis : axes)
@@ -115,7 +118,9 @@ bool isOpenPlane(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes) {
         return false;
       byScale += axis.hasScale;
     }
-  return op.rank(x) == 4 && spatial == 2 && (byScale == 0 || byScale == 2);
+  DType type = op.dtype(x);
+  bool isSingle = type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
+  return isSingle && op.rank(x) == 4 && spatial == 2 && (byScale == 0 || byScale == 2);
 }
 
 Expected<NodeId> openResize(OpContext &op, NodeId x, const std::vector<ResizeAxis> &axes,
@@ -282,6 +287,15 @@ Expected<NodeId> element(OpContext &op, NodeId vector, int64_t index) {
                  {{"axis", 0}});
 }
 
+// floor(extent * scale), as ONNX Runtime has it: in float, where 50 * 0.9 is 45.
+double scaledSize(double extent, double scale) {
+  return std::floor(static_cast<float>(extent) * static_cast<float>(scale));
+}
+NodeId openSize(Compose &c, NodeId extent, NodeId scale) {
+  NodeId product = c.mul(c.cast(extent, DType::Float32), c.cast(scale, DType::Float32));
+  return c.cast(c.call("floor", {product}), DType::Int64);
+}
+
 // The axes of `axes` with the sizes or scales of input `index`, one value each.
 Expected<std::vector<ResizeAxis>>
 axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId values, bool areSizes) {
@@ -303,7 +317,7 @@ axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId value
     axis.input = c.cast(BYCC_TRY(extentOf(op, x, axis.axis)), placeType);
     if (known && dim.isConst()) {
       double value = (*known)[i], input = static_cast<double>(dim.value());
-      double size = areSizes ? value : std::floor(input * value + 1e-6);
+      double size = areSizes ? value : scaledSize(input, value);
       if (!(value > 0) || !(size >= 1) || size > 1e9 || input < 1)
         return op.error() << (areSizes ? "size " : "scale ") << value << " of " << dim.value()
                           << " is not legal";
@@ -318,16 +332,12 @@ axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId value
       NodeId extent = BYCC_TRY(extentOf(op, x, axis.axis));
       axis.knownScale = scale;
       axis.scale = c.scalar(placeType, scale);
-      axis.size =
-          scale == std::floor(scale)
-              ? c.mul(c.cast(extent, DType::Int64), scale)
-              : c.cast(c.call("floor", {c.add(c.mul(axis.input, scale), 1e-6)}), DType::Int64);
+      axis.size = scale == std::floor(scale) ? c.mul(c.cast(extent, DType::Int64), scale)
+                                             : openSize(c, axis.input, axis.scale);
     } else {
       NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))),
                             areSizes ? DType::Int64 : placeType);
-      axis.size =
-          areSizes ? value
-                   : c.cast(c.call("floor", {c.add(c.mul(axis.input, value), 1e-6)}), DType::Int64);
+      axis.size = areSizes ? value : openSize(c, axis.input, value);
       axis.scale = areSizes ? c.div(c.cast(value, placeType), axis.input) : value;
       if (open && !dim.isUnknown() && (*open)[i].extent() == dim)
         axis.knownScale = 1;

@@ -22,10 +22,19 @@ bool isClosedFunction(const Module &module, FunctionId function) {
 
 void setNonEmptySymbols(Module &module, FunctionId function) {
   const AttrValue *names = module.functionAttr(function, "NonEmpty");
-  if (names && names->isList())
-    for (const AttrValue &name : names->asList())
-      if (name.isString())
-        module.types.setNonEmpty(module.types.symbol(name.asString()));
+  if (function != module.main() || !names || !names->isList())
+    return;
+  auto isNamed = [&](Dim dim) {
+    return std::ranges::any_of(names->asList(), [&](const AttrValue &name) {
+      return name.isString() && name.asString() == module.types.str(dim);
+    });
+  };
+  for (NodeId param : module.function(function).params)
+    for (TypeId type : module.types.flatten(module.type(param)))
+      for (Dim dim : module.types.shape(type))
+        if (!dim.isConst() && !dim.isUnknown() && module.types.expr(dim).op == DimOp::Symbol &&
+            isNamed(dim))
+          module.types.setNonEmpty(dim);
 }
 
 std::vector<uint8_t> reachableFunctions(const Module &module, std::vector<FunctionId> open) {

@@ -122,6 +122,8 @@ private:
       return call(node);
     case NodeKind::Project:
       return projected(node);
+    case NodeKind::Call:
+      return called(node);
     default:
       return std::nullopt;
     }
@@ -137,6 +139,21 @@ private:
   }
 
   Result call(NodeId node);
+  // Of a function that is written where it is called, as kernels are: its body with these arguments.
+  Result called(NodeId node) {
+    NodeId callee = operand(node, 0);
+    if (module_.node(callee).kind != NodeKind::Function)
+      return std::nullopt;
+    const Function function = module_.function(module_.functionOf(callee));
+    Analysis inside(module_);
+    for (size_t i = 0; i < function.params.size() && i + 1 < module_.operands(node).size(); ++i)
+      if (Result argument = operandValue(node, i + 1))
+        inside.known_[function.params[i].index] = std::move(*argument);
+    inside.visited_ = visited_;
+    Result result = inside.valueOf(module_.block(function.body).result);
+    visited_ = inside.visited_;
+    return result;
+  }
   Result projected(NodeId node);
   Result shapeOf(NodeId node);
   Result sizeOf(NodeId node);

@@ -45,7 +45,7 @@ double nearestOf(ResizeRounding rounding, double at) {
   case ResizeRounding::Round:
     break;
   }
-  return std::round(at);
+  return std::round(at + 1e-9); // a half however the product before is rounded
 }
 
 // The kernel of the method at a distance, in input elements.

@@ -31,8 +31,9 @@ public:
     const Tensor &a = op_.input(0);
     std::vector<Ref> shape = BYCC_TRY(op_.resultShape(likely));
     for (size_t d : order_.spatial)
-      if (!op_.x.constant(a.shape[d]))
-        op_.require(op_.op2(Op::Lt, op_.x.integer(0), a.shape[d]),
+      if (!op_.x.constant(a.shape[d])) // but nothing of nothing
+        op_.require(op_.op2(Op::Lt, op_.x.integer(0),
+                            op_.op2(Op::Max, a.shape[d], op_.x.sub(op_.x.integer(1), shape[d]))),
                     "an image with {} elements along axis " + std::to_string(d) + " has no values",
                     {a.shape[d]});
     if (hasResizeTables(op_.module, op_.call)) {
@@ -106,9 +107,9 @@ private:
       double scale = !r_.scales.empty() ? r_.scales[s]
                      : in && out        ? static_cast<double>(*out) / static_cast<double>(*in)
                                         : 2;
-      if (scale < 1)
+      if (scale < (r_.method == "cubic" ? 0.4 : 1)) // 4 taps of each row, or 16 of each element
         return false;
-      grows = grows || scale > 1;
+      grows = grows || scale != 1;
     }
     return grows;
   }
@@ -201,6 +202,7 @@ private:
 
   Ref nearest(Ref at) {
     const double epsilon = 1e-5; // a whole coordinate must not fall to its neighbour
+    const double tie = 1e-9;
     if (r_.rounding == "floor")
       return op_.x.unary(Op::Floor, plus(at, epsilon));
     if (r_.rounding == "ceil")
@@ -209,7 +211,7 @@ private:
       return op_.x.unary(Op::Ceil, plus(at, -0.5));
     if (r_.rounding == "round_prefer_ceil")
       return op_.x.unary(Op::Floor, plus(at, 0.5));
-    return op_.x.unary(Op::Round, at);
+    return op_.x.unary(Op::Round, plus(at, tie)); // however the product before is rounded
   }
 
   // Weight of a neighbour at distance d, within one or between one and two.

@@ -202,8 +202,9 @@ public:
     NodeId resize = module_.operands(node)[0];
     bool isResize =
         module_.isOp(resize, ops::image_resize2d) || module_.isOp(resize, ops::dyn_image_resize2d);
-    if (!isResize || numUses_[resize] != 1 ||
-        attrs::text(module_, resize, "layout") != attrs::text(module_, node, "src_layout"))
+    if (!isResize || numUses_[resize] != 1 || attrs::text(module_, resize, "layout") != "NHWC" ||
+        attrs::text(module_, node, "src_layout") != "NHWC" ||
+        attrs::text(module_, node, "dst_layout") != "NCHW")
       return node;
     std::vector<NodeId> inputs(module_.operands(resize).begin(), module_.operands(resize).end());
     auto elements = [&](NodeId each) { return likelyElements(module_.types, module_.type(each)); };
@@ -211,8 +212,8 @@ public:
       return node;
     inputs[0] = BYCC_TRY(builder.callWithAttrs(ops::layout_transform, std::span(&inputs[0], 1),
                                                module_.node(node).attrs));
-    AttrValue layout(std::string(attrs::text(module_, node, "dst_layout")));
-    AttrsId attrs = module_.attributes.with(module_.node(resize).attrs, "layout", layout);
+    AttrsId attrs =
+        module_.attributes.with(module_.node(resize).attrs, "layout", AttrValue("NCHW"));
     return builder.callWithAttrs(module_.node(resize).op, inputs, attrs);
   }
 

@@ -20,7 +20,7 @@ bool hasAnyAttr(const Module &module, FunctionId function,
 // composite, a vendor's region, or one that asks to be left alone.
 bool isClosedFunction(const Module &module, FunctionId function);
 
-// Symbols that NonEmpty lists, an attribute of @main, are never 0 from here on.
+// Extents of parameters that NonEmpty lists, an attribute of @main, are never 0 from here on.
 void setNonEmptySymbols(Module &module, FunctionId function);
 
 // By FunctionId index, 1 for global functions that the roots, themselves among
