@@ -263,6 +263,15 @@ std::vector<int64_t> intsOf(const Node &node, std::string_view name) {
   return found == node.attributes.end() ? std::vector<int64_t>() : found->ints;
 }
 
+bool isOneOf(const Node &node, std::initializer_list<std::string_view> operators) {
+  return (node.domain.empty() || node.domain == "ai.onnx") && !node.outputs.empty() &&
+         std::ranges::find(operators, node.opType) != operators.end();
+}
+bool isElementwise(const Node &node) {
+  return isOneOf(node, {"Add", "Cast", "Clip", "Div", "Identity", "Mul", "Sub"});
+}
+bool slides(const Node &node) { return isOneOf(node, {"AveragePool", "Conv", "MaxPool"}); }
+
 // Spatial axes along which a convolution or pool of nothing has no place for its window, even with
 // the padding: nobody runs that.
 std::vector<bool> axesNeverEmpty(const Graph &graph, const Node &node) {
@@ -290,8 +299,6 @@ std::vector<bool> axesNeverEmpty(const Graph &graph, const Node &node) {
 // by element: what is slid over cannot be empty. With that, what exporters write for the extents of
 // such a result, (h - 1) / 2 + 1 rounded towards 0, is what type inference finds.
 void Importer::addNonEmpty(const Graph &graph, FunctionId main) {
-  static const std::set<std::string_view> maps{"Add",      "Cast", "Clip", "Div",
-                                               "Identity", "Mul",  "Sub"};
   std::map<std::string_view, std::set<NodeId>> sources; // inputs that a value is made of
   for (const auto &[name, value] : scopes_.back())
     if (value.node && module_.node(value.node).kind == NodeKind::Param)
@@ -305,16 +312,9 @@ void Importer::addNonEmpty(const Graph &graph, FunctionId main) {
         symbols.insert(module_.types.str(dim));
   };
   for (const Node &node : graph.nodes) {
-    bool isMap = maps.contains(node.opType), isWindow = node.opType == "Conv" ||
-                                                        node.opType == "MaxPool" ||
-                                                        node.opType == "AveragePool";
-    if ((!node.domain.empty() && node.domain != "ai.onnx") || node.outputs.empty())
-      continue;
+    bool isMap = isElementwise(node), isWindow = slides(node);
     for (size_t i = 0; i < node.inputs.size() && (isMap || (isWindow && i == 0)); ++i) {
-      auto found = sources.find(node.inputs[i]);
-      if (found == sources.end())
-        continue;
-      const std::set<NodeId> from = found->second;
+      const std::set<NodeId> from = sources[node.inputs[i]];
       if (isMap)
         sources[node.outputs[0]].insert(from.begin(), from.end());
       else

@@ -349,4 +349,21 @@ Dim DimTable::make(DimOp op, Dim a, Dim b) {
   return Dim::unknown();
 }
 
+// --- what is 1
+
+bool isOneWith(const TypeTable &types, Dim part, Dim whole) {
+  if (part.isConst() || types.expr(part).op != DimOp::Min)
+    return false;
+  const DimExpr &e = types.expr(part);
+  Dim other = e.lhs == whole ? e.rhs : e.lhs;
+  return (e.lhs == whole || e.rhs == whole) && other != Dim(0);
+}
+
+bool isNeverOne(const TypeTable &types, Dim dim) {
+  if (dim.isConst())
+    return dim.value() > 1;
+  const DimExpr &e = types.expr(dim);
+  return e.op == DimOp::Mul && (isNeverOne(types, e.lhs) || isNeverOne(types, e.rhs));
+}
+
 } // namespace bycc

@@ -2,6 +2,7 @@
 
 #include "Shape.h"
 
+#include "bycc/IR/DimArithmetic.h"
 #include "bycc/IR/Module.h"
 #include "bycc/Support/Element.h"
 #include "bycc/Support/Messages.h"

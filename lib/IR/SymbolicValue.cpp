@@ -4,6 +4,7 @@
 
 #include "bycc/IR/SymbolicValue.h"
 
+#include "bycc/IR/DimArithmetic.h"
 #include "bycc/Support/Element.h"
 #include "bycc/Support/Integers.h"
 
@@ -686,21 +687,6 @@ Result Analysis::call(NodeId node) {
 }
 
 } // namespace
-
-bool isOneWith(const TypeTable &types, Dim part, Dim whole) {
-  if (part.isConst() || types.expr(part).op != DimOp::Min)
-    return false;
-  const DimExpr &e = types.expr(part);
-  Dim other = e.lhs == whole ? e.rhs : e.lhs;
-  return (e.lhs == whole || e.rhs == whole) && other != Dim(0);
-}
-
-bool isNeverOne(const TypeTable &types, Dim dim) {
-  if (dim.isConst())
-    return dim.value() > 1;
-  const DimExpr &e = types.expr(dim);
-  return e.op == DimOp::Mul && (isNeverOne(types, e.lhs) || isNeverOne(types, e.rhs));
-}
 
 std::optional<std::vector<SymbolicInt>> symbolicValue(Module &module, NodeId node) {
   return Analysis(module).valueOf(node);

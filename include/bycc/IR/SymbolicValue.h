@@ -40,13 +40,6 @@ struct SymbolicInt {
   }
 };
 
-// Is `part` 1 wherever `whole` is 1? min(whole, n) is, as a mask has that is cut to a
-// sequence: where both broadcast, it is `whole`. Not where n is 0 at run time, which is
-// found out then.
-bool isOneWith(const TypeTable &types, Dim part, Dim whole);
-// Is it a whole number times two or more, as what was halved and doubled again?
-bool isNeverOne(const TypeTable &types, Dim dim);
-
 constexpr size_t maxSymbolicElements = 128;
 
 // Elements of an integer or bool tensor, row-major. nullopt where not even their
