@@ -94,7 +94,10 @@ Follows howFollows(OpId op) {
     return Follows::Layout;
   if (op == ops::qnn_add || op == ops::qnn_mul || op == ops::qnn_subtract)
     return Follows::Quantized;
-  bool hasPlaces = info.findAttr("axis") || info.findAttr("layout") || info.findAttr("lhs_axis");
+  static constexpr std::string_view places[] = {"axis", "layout", "lhs_axis", "reps", "shape"};
+  bool hasPlaces = op == ops::trilu || std::ranges::any_of(places, [&](std::string_view each) {
+                     return info.findAttr(each) != nullptr;
+                   });
   bool isPlain = info.isMap();
   return isPlain && !hasPlaces ? Follows::Broadcast : Follows::No;
 }
