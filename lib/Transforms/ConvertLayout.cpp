@@ -94,11 +94,12 @@ Follows howFollows(OpId op) {
     return Follows::Layout;
   if (op == ops::qnn_add || op == ops::qnn_mul || op == ops::qnn_subtract)
     return Follows::Quantized;
-  static constexpr std::string_view places[] = {"axis", "layout", "lhs_axis", "reps", "shape"};
+  static constexpr std::string_view places[] = {"axes",     "axis", "layout",
+                                                "lhs_axis", "reps", "shape"};
   bool hasPlaces = op == ops::trilu || std::ranges::any_of(places, [&](std::string_view each) {
                      return info.findAttr(each) != nullptr;
                    });
-  bool isPlain = info.isMap();
+  bool isPlain = info.isMap() && !info.has(OpTrait::Dynamic);
   return isPlain && !hasPlaces ? Follows::Broadcast : Follows::No;
 }
 
