@@ -38,8 +38,7 @@ Expected<NodeId> positions(OpContext &op, NodeId x, int64_t axis) {
   Dim count = op.shape(x)[axis];
   if (count.isConst())
     return c.done(c.iota(count.value(), DType::Int64));
-  NodeId end = BYCC_TRY(extentOf(op, x, axis)), zero = op.scalar(DType::Int64, 0);
-  return c.done(c.call("arange", {zero, end, op.scalar(DType::Int64, 1)}, {{"dtype", "int64"}}));
+  return c.done(c.iota(BYCC_TRY(extentOf(op, x, axis))));
 }
 
 namespace {

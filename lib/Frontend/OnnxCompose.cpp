@@ -100,6 +100,11 @@ NodeId Compose::iota(int64_t count, DType dtype) {
       {{"start", int64_t{0}}, {"stop", count}, {"step", int64_t{1}}, {"dtype", name(dtype)}});
 }
 
+NodeId Compose::iota(NodeId count) {
+  return call("arange", {scalar(DType::Int64, 0), count, scalar(DType::Int64, 1)},
+              {{"dtype", "int64"}});
+}
+
 NodeId Compose::table(std::span<const int64_t> values, const std::vector<int64_t> &shape) {
   return problem_ ? NodeId() : reshape(op_.ints(values), shape);
 }

@@ -49,8 +49,9 @@ public:
   // [begin, end) pairs of every axis; `value` in between.
   NodeId pad(NodeId x, const std::vector<std::array<int64_t, 2>> &widths, double value);
   NodeId zeros(const std::vector<int64_t> &shape, DType dtype);
-  // 0, 1, .. as a vector.
+  // 0, 1, .. as a vector; of int64 below a scalar of int64.
   NodeId iota(int64_t count, DType dtype);
+  NodeId iota(NodeId count);
   NodeId scalar(DType dtype, double value) { return op_.scalar(dtype, value); }
   // int64 constant of any shape.
   NodeId table(std::span<const int64_t> values, const std::vector<int64_t> &shape);

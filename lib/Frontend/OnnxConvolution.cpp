@@ -165,9 +165,6 @@ Expected<Places> placesInImage(OpContext &op, NodeId image, NodeId kernel, const
   auto at = [&](NodeId vector, int64_t i) {
     return c.call("take", {vector, c.scalar(DType::Int64, static_cast<double>(i))}, {{"axis", 0}});
   };
-  auto range = [&](NodeId count) {
-    return c.call("arange", {zero, count, one}, {{"dtype", "int64"}});
-  };
   std::vector<NodeId> grid;
   NodeId block = one, columns = one, total = one, flat = zero;
   std::optional<NodeId> isOutside;
@@ -181,8 +178,8 @@ Expected<Places> placesInImage(OpContext &op, NodeId image, NodeId kernel, const
     block = c.mul(block, at(kernel, i));
     columns = c.mul(columns, grid.back());
   }
-  NodeId k = c.expand(BYCC_TRY(c.done(range(block))), 1),
-         l = c.expand(BYCC_TRY(c.done(range(columns))), 0);
+  NodeId k = c.expand(BYCC_TRY(c.done(c.iota(block))), 1),
+         l = c.expand(BYCC_TRY(c.done(c.iota(columns))), 0);
   for (int64_t i = spatial; i-- > 0;) {
     NodeId column =
         c.mul(c.call("trunc_mod", {l, grid[i]}), static_cast<double>(window.strides[i]));
@@ -228,9 +225,7 @@ Expected<NodeId> col2ImAtRunTime(OpContext &op, NodeId x) {
       c.call("dyn.broadcast_to", {c.reshape(places.flat, {-1}), BYCC_TRY(extentsOf(op, columns))});
   NodeId sums =
       c.call("scatter_elements", {empty, index, columns}, {{"axis", 2}, {"reduction", "add"}});
-  NodeId inside =
-      c.call("arange", {c.scalar(DType::Int64, 0), places.total, c.scalar(DType::Int64, 1)},
-             {{"dtype", "int64"}});
+  NodeId inside = c.iota(places.total);
   NodeId kept = BYCC_TRY(c.done(c.call("take", {sums, inside}, {{"axis", 2}})));
   return reshapeTo(op, kept, BYCC_TRY(join(op, std::array{batch, channels, image})));
 }

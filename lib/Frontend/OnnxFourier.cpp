@@ -54,12 +54,6 @@ NodeId moved(OpContext &op, Compose &c, NodeId x, int64_t axis, bool isBack) {
   return c.transpose(x, axes);
 }
 
-// 0, 1, .. below the int64 scalar `count`.
-NodeId range(Compose &c, NodeId count) {
-  NodeId zero = c.scalar(DType::Int64, 0), one = c.scalar(DType::Int64, 1);
-  return c.call("arange", {zero, count, one}, {{"dtype", "int64"}});
-}
-
 // How many bins of a spectrum of `length` are its own; the others mirror them.
 NodeId halfOf(Compose &c, NodeId length) { return c.add(c.call("trunc_divide", length, 2), 1); }
 
@@ -67,7 +61,7 @@ NodeId halfOf(Compose &c, NodeId length) { return c.add(c.call("trunc_divide", l
 Expected<NodeId> fittedTo(OpContext &op, NodeId x, NodeId length) {
   Compose c(op);
   int64_t last = op.rank(x) - 1;
-  NodeId index = BYCC_TRY(c.done(range(c, length))), extent = BYCC_TRY(extentOf(op, x, last));
+  NodeId index = BYCC_TRY(c.done(c.iota(length))), extent = BYCC_TRY(extentOf(op, x, last));
   NodeId held = c.call("take", {x, c.call("minimum", {index, c.sub(extent, 1)})}, {{"axis", last}});
   return c.done(c.where(c.call("less", {index, extent}), held, c.scalar(op.dtype(x), 0)));
 }
@@ -78,7 +72,7 @@ Expected<Complex> mirrored(OpContext &op, Complex half, NodeId length) {
   Compose c(op);
   AttrDict axis{{"axis", op.rank(half.re) - 1}};
   DType dtype = op.dtype(half.re);
-  NodeId index = BYCC_TRY(c.done(range(c, length))), back = BYCC_TRY(c.done(c.sub(length, index)));
+  NodeId index = BYCC_TRY(c.done(c.iota(length))), back = BYCC_TRY(c.done(c.sub(length, index)));
   NodeId from = c.call("minimum", {index, back});
   NodeId sign = c.where(c.call("less", {back, index}), c.scalar(dtype, -1), c.scalar(dtype, 1));
   Complex full{BYCC_TRY(c.done(c.call("take", {half.re, from}, axis))),
@@ -99,7 +93,7 @@ Expected<Complex> transformed(OpContext &op, Complex x, bool isInverse, bool isO
   NodeId half = BYCC_TRY(c.done(halfOf(c, BYCC_TRY(extentOf(op, y.re, last)))));
   for (NodeId *part : {&y.re, &y.im}) {
     NodeId cut = extent.isConst() ? c.slice(*part, last, 0, extent.value() / 2 + 1)
-                                  : c.call("take", {*part, range(c, half)}, {{"axis", last}});
+                                  : c.call("take", {*part, c.iota(half)}, {{"axis", last}});
     *part = BYCC_TRY(c.done(cut));
   }
   return y;
@@ -191,7 +185,7 @@ Expected<NodeId> dftAtRunTimeAxis(OpContext &op, NodeId x, bool isInverse, bool 
 // Frames of a signal (batch, n) at starts known when the model runs.
 Expected<NodeId> framesAt(OpContext &op, NodeId signal, NodeId starts, NodeId size) {
   Compose c(op);
-  NodeId index = c.add(c.expand(starts, 1), range(c, size));
+  NodeId index = c.add(c.expand(starts, 1), c.iota(size));
   return c.done(c.call("take", {signal, index}, {{"axis", 1}}));
 }
 

@@ -10,11 +10,7 @@ namespace {
 // else in the middle of equal cells.
 NodeId axisPoints(Compose &c, NodeId count, std::optional<int64_t> known, bool isAligned) {
   constexpr DType dtype = DType::Float32;
-  NodeId i =
-      known ? c.iota(*known, dtype)
-            : c.cast(c.call("arange", {c.scalar(DType::Int64, 0), count, c.scalar(DType::Int64, 1)},
-                            {{"dtype", "int64"}}),
-                     dtype);
+  NodeId i = known ? c.iota(*known, dtype) : c.cast(c.iota(count), dtype);
   NodeId cells = c.cast(count, dtype);
   if (isAligned)
     return c.sub(c.div(c.mul(i, 2), c.call("maximum", c.sub(cells, 1), 1)), 1);

@@ -181,13 +181,10 @@ Expected<NodeId> maximumPlaces(OpContext &op, NodeId x, const Window &window,
   for (int64_t axis : {1, 0}) { // of the first place of a channel of an image
     std::vector<int64_t> along(spatial + 2, 1);
     along[axis] = -1;
-    NodeId extent = BYCC_TRY(extentOf(op, x, axis));
-    NodeId first = c.call("arange", {c.scalar(DType::Int64, 0), extent, c.scalar(DType::Int64, 1)},
-                          {{"dtype", "int64"}});
     NodeId step = c.scalar(DType::Int64, static_cast<double>(volume));
     if (axis == 0)
-      step = c.mul(step, c.cast(BYCC_TRY(extentOf(op, x, 1)), DType::Int64));
-    first = c.reshape(c.mul(first, step), along);
+      step = c.mul(step, BYCC_TRY(extentOf(op, x, 1)));
+    NodeId first = c.reshape(c.mul(c.iota(BYCC_TRY(extentOf(op, x, axis))), step), along);
     index = index ? c.add(index, first) : first;
   }
   int64_t weight = 1;

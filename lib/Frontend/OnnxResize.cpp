@@ -148,12 +148,8 @@ Expected<NodeId> openResize(OpContext &op, NodeId x, const std::vector<ResizeAxi
 Expected<NodeId> placesOf(OpContext &op, const ResizeAxis &axis, const ResizeForm &form) {
   Compose c(op);
   NodeId one = c.scalar(placeType, 1), last = c.sub(axis.input, one);
-  NodeId o = axis.knownSize
-                 ? c.iota(*axis.knownSize, placeType)
-                 : c.cast(c.call("arange",
-                                 {c.scalar(DType::Int64, 0), axis.size, c.scalar(DType::Int64, 1)},
-                                 {{"dtype", "int64"}}),
-                          placeType);
+  NodeId o =
+      axis.knownSize ? c.iota(*axis.knownSize, placeType) : c.cast(c.iota(axis.size), placeType);
   NodeId half = c.sub(c.div(c.add(o, 0.5), axis.scale), 0.5);
   NodeId width = c.mul(axis.input, axis.scale); // not rounded
   NodeId isSingle = c.call("equal", width, 1);
@@ -332,8 +328,8 @@ axesWith(OpContext &op, NodeId x, const std::vector<int64_t> &axes, NodeId value
       NodeId extent = BYCC_TRY(extentOf(op, x, axis.axis));
       axis.knownScale = scale;
       axis.scale = c.scalar(placeType, scale);
-      axis.size = scale == std::floor(scale) ? c.mul(c.cast(extent, DType::Int64), scale)
-                                             : openSize(c, axis.input, axis.scale);
+      axis.size =
+          scale == std::floor(scale) ? c.mul(extent, scale) : openSize(c, axis.input, axis.scale);
     } else {
       NodeId value = c.cast(BYCC_TRY(element(op, values, static_cast<int64_t>(i))),
                             areSizes ? DType::Int64 : placeType);

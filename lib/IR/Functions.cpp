@@ -22,7 +22,7 @@ bool isClosedFunction(const Module &module, FunctionId function) {
 
 void setNonEmptySymbols(Module &module, FunctionId function) {
   const AttrValue *names = module.functionAttr(function, "NonEmpty");
-  if (function != module.main() || !names || !names->isList())
+  if (!names || !names->isList() || function != module.main())
     return;
   auto isNamed = [&](Dim dim) {
     return std::ranges::any_of(names->asList(), [&](const AttrValue &name) {

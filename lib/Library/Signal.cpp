@@ -42,6 +42,7 @@ public:
                                 : Complex(roots_[k - some].imag(), -roots_[k - some].real()));
   }
 
+  size_t length() const { return n_; }
   static bool takes(size_t length) {
     for (size_t p : {2, 3, 5, 7})
       while (length > 1 && length % p == 0)
@@ -142,12 +143,12 @@ class Fourier {
 public:
   explicit Fourier(size_t length)
       : n_(length), inner_(SmoothFourier::takes(length) ? length : std::bit_ceil(2 * length - 1)) {
-    if (SmoothFourier::takes(n_))
+    size_t padded = inner_.length();
+    if (padded == n_)
       return;
     for (size_t j = 0; j < n_; ++j)
       chirp_.push_back(
           root(static_cast<uint64_t>(static_cast<unsigned __int128>(j) * j % (2 * n_)), 2 * n_));
-    size_t padded = std::bit_ceil(2 * n_ - 1);
     filter_.assign(padded, 0);
     for (size_t j = 0; j < n_; ++j)
       filter_[j] = filter_[(padded - j) % padded] = std::conj(chirp_[j]);

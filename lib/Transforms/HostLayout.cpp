@@ -15,7 +15,6 @@
 #include "bycc/Transforms/Passes.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -187,14 +186,8 @@ private:
 //   layout_transform(resize(x){NHWC}, NHWC, NCHW)  =>  resize(layout_transform(x, NHWC, NCHW)){NCHW}
 class ChangesBeforeGrowth {
 public:
-  ChangesBeforeGrowth(Module &module, FunctionId function) : module_(module) {
-    BlockId body = module.function(function).body;
-    forEachNode(module, body, [&](NodeId node) {
-      for (NodeId operand : module.operands(node))
-        ++numUses_[operand];
-    });
-    ++numUses_[module.block(body).result];
-  }
+  ChangesBeforeGrowth(Module &module, const Users &users)
+      : module_(module), users_(users), numOldNodes_(module.numNodes()) {}
 
   Expected<NodeId> visit(NodeId node, Builder &builder) {
     if (!module_.isOp(node, ops::layout_transform))
@@ -202,7 +195,8 @@ public:
     NodeId resize = module_.operands(node)[0];
     bool isResize =
         module_.isOp(resize, ops::image_resize2d) || module_.isOp(resize, ops::dyn_image_resize2d);
-    if (!isResize || numUses_[resize] != 1 || attrs::text(module_, resize, "layout") != "NHWC" ||
+    bool isUsedOnce = resize.index < numOldNodes_ && users_.count(resize) == 1;
+    if (!isResize || !isUsedOnce || attrs::text(module_, resize, "layout") != "NHWC" ||
         attrs::text(module_, node, "src_layout") != "NHWC" ||
         attrs::text(module_, node, "dst_layout") != "NCHW")
       return node;
@@ -219,7 +213,8 @@ public:
 
 private:
   Module &module_;
-  std::unordered_map<NodeId, size_t> numUses_;
+  const Users &users_;
+  uint32_t numOldNodes_;
 };
 
 } // namespace
@@ -235,7 +230,8 @@ Expected<bool> chooseHostLayout(Module &module, PassContext &context) {
   context.options = std::move(given);
   if (!changed || !*changed)
     return changed;
-  ChangesBeforeGrowth growth(module, module.main());
+  Users users(module);
+  ChangesBeforeGrowth growth(module, users);
   BYCC_TRY(rewriteOpenBlocks(
       module, [&](NodeId node, Builder &builder) { return growth.visit(node, builder); }));
   return true;

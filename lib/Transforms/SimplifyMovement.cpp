@@ -131,33 +131,38 @@ Expected<NodeId> transposed(Builder &builder, NodeId x, std::vector<int64_t> axe
   return builder.call(ops::transpose, {x}, {{"axes", AttrValue::ints(axes)}});
 }
 
-// `reshape` is one of `source`, a transpose: tokens that become an image. Else nothing.
-Expected<NodeId> imageOfTokens(Module &module, NodeId reshape, NodeId source, Builder &builder) {
-  std::span<const Dim> image = module.types.shape(module.type(reshape));
-  if (!module.isOp(source, ops::transpose) ||
-      !isImageInRows(image, module.types.shape(module.type(source))) ||
+// The tokens that `reshape` of `source`, a transpose, makes an image; nothing where it does not.
+NodeId tokensBehind(const Module &module, NodeId reshape, NodeId source) {
+  if (!module.isOp(source, ops::transpose) || !module.types.isTensor(module.type(reshape)) ||
+      !isImageInRows(module.types.shape(module.type(reshape)),
+                     module.types.shape(module.type(source))) ||
       permutation(module, source) != std::vector<size_t>{0, 2, 1})
     return NodeId();
-  NodeId tokens = module.operands(source)[0];
+  return module.operands(source)[0];
+}
+
+// `reshape` with the transpose behind it; nothing where that cannot be.
+Expected<NodeId> imageOfTokens(Module &module, NodeId reshape, NodeId source, Builder &builder) {
+  NodeId tokens = tokensBehind(module, reshape, source);
+  if (!tokens || !hasKnownExtents(module, tokens))
+    return NodeId();
+  std::span<const Dim> image = module.types.shape(module.type(reshape));
   std::vector<Dim> channelsLast{image[0], image[2], image[3], image[1]};
-  if (!hasKnownExtents(module, tokens) ||
-      !canReshape(module, module.types.shape(module.type(tokens)), channelsLast))
+  if (!canReshape(module, module.types.shape(module.type(tokens)), channelsLast))
     return NodeId();
   return transposed(builder, BYCC_TRY(makeReshape(builder, tokens, channelsLast)), {0, 3, 1, 2});
 }
 
 // The same with extents that `newshape` of a reshape cannot say.
 Expected<NodeId> openImageOfTokens(Module &module, NodeId reshape, Builder &builder) {
-  NodeId source = module.operands(reshape)[0], shape = module.operands(reshape)[1];
-  TypeId type = module.type(reshape);
-  auto values = symbolicValue(module, shape);
-  if (!values || !module.types.isTensor(type) || !module.isOp(source, ops::transpose) ||
-      !isImageInRows(module.types.shape(type), module.types.shape(module.type(source))) ||
-      !hasKnownExtents(module, reshape) || !hasKnownExtents(module, source) ||
-      permutation(module, source) != std::vector<size_t>{0, 2, 1} ||
-      std::ranges::any_of(*values, [](const SymbolicInt &each) { return each.number == 0; }))
+  NodeId shape = module.operands(reshape)[1],
+         tokens = tokensBehind(module, reshape, module.operands(reshape)[0]);
+  if (!tokens || !hasKnownExtents(module, reshape) || !hasKnownExtents(module, tokens))
     return reshape;
-  NodeId tokens = module.operands(source)[0];
+  auto values = symbolicValue(module, shape);
+  auto copies = [](const SymbolicInt &each) { return each.number == 0; }; // an extent in its place
+  if (!values || std::ranges::any_of(*values, copies))
+    return reshape;
   constexpr int64_t channelsLast[] = {0, 2, 3, 1};
   Dim count(4);
   NodeId order = module.addConstant(DType::Int64, {&count, 1}, channelsLast, sizeof(channelsLast));

@@ -5,10 +5,7 @@
 
 PYTHONPATH=$root/tools/dev python3 - <<'END'
 import struct
-from make_example import attribute, field, node, tensor, value_info
-def input_info(name, dims):
-    shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+from make_example import field, node, tensor, value_info
 def numbers(name, values):
     return field(1, len(values)) + field(2, 7) + field(8, name) + field(9, struct.pack(f"<{len(values)}q", *values))
 nodes = [node("centred", "Sub", ["x", "half"], "c"),
@@ -24,7 +21,7 @@ graph = b"".join(field(1, each) for each in nodes) + field(2, "g")
 graph += field(5, tensor("w", [20, 3, 3, 3], [((i * 31) % 67 - 33) / 64 for i in range(540)])) + field(5, tensor("half", [], [0.5]))
 for name, values in (("minus", [-1]), ("two", [2]), ("one", [1]), ("channels", [20]), ("row_shape", [0, 20, -1])):
     graph += field(5, numbers(name, values))
-graph += field(11, input_info("x", ["n", 3, "h", "w"])) + field(12, input_info("z", ["n", 20, "p", "q"]))
+graph += field(11, value_info("x", ["n", 3, "h", "w"])) + field(12, value_info("z", ["n", 20, "p", "q"]))
 open("net.onnx", "wb").write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17)))
 END
 

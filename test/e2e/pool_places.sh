@@ -3,13 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 
 PYTHONPATH=$root/tools/dev python3 - <<'END'
-from make_example import field, node
-def info(name, dims, kind=1):
-    shape = b"".join(field(1, field(2, d) if isinstance(d, str) else field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, kind) + field(2, shape)))
+from make_example import INT64, field, node, value_info
 pool = node("pool", "MaxPool", ["x"], "y", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1]) + field(2, "places")
-graph = field(1, pool) + field(2, "g") + field(11, info("x", ["n", "c", 5, 4]))
-graph += field(12, info("y", ["n", "c", 3, 4])) + field(12, info("places", ["n", "c", 3, 4], 7))
+graph = field(1, pool) + field(2, "g") + field(11, value_info("x", ["n", "c", 5, 4]))
+graph += field(12, value_info("y", ["n", "c", 3, 4])) + field(12, value_info("places", ["n", "c", 3, 4], INT64))
 open("net.onnx", "wb").write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 17)))
 END
 bycc net.onnx -q -o open.o

@@ -42,9 +42,10 @@ def tensor(name, dims, values):
     return b"".join(field(1, d) for d in dims) + field(2, FLOAT) + field(8, name) + field(9, data)
 
 
-def value_info(name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, FLOAT) + field(2, shape)))
+def value_info(name, dims, dtype=FLOAT):
+    """Extents are numbers, or names of those that are known at run time."""
+    shape = b"".join(field(1, field(2 if isinstance(d, str) else 1, d)) for d in dims)
+    return field(1, name) + field(2, field(1, field(1, dtype) + field(2, shape)))
 
 
 def attribute(name, value):
