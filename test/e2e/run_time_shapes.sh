@@ -115,6 +115,10 @@ expect "$(npy show out/output_0.npy | cut -d' ' -f1)" 3x4
 npy write s.npy i8 2 -1 1
 bycc-run reshape.json --random --input s=s.npy --outputs out
 expect "$(npy show out/output_0.npy | cut -d' ' -f1)" 2x1
+npy write s.npy i8 2 3 2
+refuse 1 "note: open extents of random data were 1: input 'x' is (" bycc-run reshape.json --random --input s=s.npy
+refuse 1 "cannot" bycc-run reshape.json --random --shape x=1x2 --input s=s.npy
+! grep -q "note: open extents" refuse.out || fail "advice for extents that are given: $(cat refuse.out)"
 refuse 2 "--shape goes with --random" bycc-run reshape.json --shape x=6x2
 refuse 2 "--shape: wanted NAME=5x3x4, given 'x=6x'" bycc-run reshape.json --random --shape x=6x
 refuse 2 "--shape is for random data" bycc-run reshape.json --random --shape s=2 --input s=s.npy

@@ -13,8 +13,9 @@
 namespace bycc::run {
 namespace {
 
-// The text of the last error is complete; it is taken apart to be printed once.
-Expected<> checked(int32_t code) {
+// The text of the last error is complete; it is taken apart to be printed once. `advice` goes with
+// what is wrong about arguments.
+Expected<> checked(int32_t code, const std::string &advice = "") {
   static const std::map<int32_t, Status> statuses = {{BYCC_LOAD, Status::Load},
                                                      {BYCC_ARG, Status::Arg},
                                                      {BYCC_LIMIT, Status::Limit},
@@ -28,7 +29,24 @@ Expected<> checked(int32_t code) {
   if (at == text.npos)
     return error(status) << text;
   std::string place = at >= 2 ? text.substr(0, at - 2) : "";
-  return error(status, {place}) << text.substr(at + tag.size());
+  std::string message = text.substr(at + tag.size());
+  if (code == BYCC_ARG && !advice.empty())
+    return (error(status, {place}) << message).note(advice);
+  return error(status, {place}) << message;
+}
+
+// Why a run with random data may fail that others do not: "" where all extents are known.
+std::string adviceOnExtents(const bycc_tensor_info &info) {
+  std::vector<std::string> dims;
+  bool isOpen = false;
+  for (int32_t d = 0; d < info.rank; ++d) {
+    const bycc_dim &dim = info.dims[d];
+    isOpen = isOpen || dim.value < 0;
+    dims.push_back(dim.value < 0 ? dim.text : std::to_string(dim.value));
+  }
+  return !isOpen ? ""
+                 : "open extents of random data were 1: input '" + escaped(info.name) + "' is (" +
+                       escaped(join(dims, ", ")) + "); --shape NAME=5x3x4 gives others";
 }
 
 const bycc_tensor_info *findInput(const bycc_module &module, std::string_view name) {
@@ -148,6 +166,7 @@ Expected<> Session::bind(uint32_t index, NpyArray array, const std::string &file
 
 Expected<std::vector<uint32_t>> Session::bindNamed(const Options &options) {
   bound_.clear();
+  advice_.clear();
   bound_.resize(module().num_inputs);
   Files files = BYCC_TRY(namedFiles(module(), options));
   std::vector<uint32_t> left;
@@ -184,10 +203,12 @@ Expected<> Session::bindInputs(const Options &options) {
                                           << escaped(info.name) << "' is read from this file";
     if (hasFile)
       BYCC_TRY(bind(i, BYCC_TRY(readNpy(file)), file));
-    else if (options.randomSeed)
+    else if (options.randomSeed) {
+      if (shapes[&info].empty() && advice_.empty())
+        advice_ = adviceOnExtents(info);
       BYCC_TRY(bind(i, BYCC_TRY(randomTensor(info, shapes[&info], *options.randomSeed + i)),
                     "random data"));
-    else
+    } else
       missing.push_back("'" + escaped(info.name) + "'");
   }
   if (!missing.empty())
@@ -197,7 +218,7 @@ Expected<> Session::bindInputs(const Options &options) {
   return {};
 }
 
-Expected<> Session::run() { return checked(bycc_run(context_)); }
+Expected<> Session::run() { return checked(bycc_run(context_), advice_); }
 
 Expected<std::vector<OutputView>> Session::outputs() {
   const bycc_module &module = this->module();

@@ -47,6 +47,7 @@ private:
   bycc_model *model_ = nullptr;
   bycc_context *context_ = nullptr;
   std::vector<NpyArray> bound_; // per input; keeps the data alive
+  std::string advice_;          // for a run that fails: which extents were made up
 };
 
 std::string shapeText(std::span<const int64_t> shape); // "(2, 3)"
